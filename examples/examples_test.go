@@ -1,9 +1,11 @@
-// Package examples_test runs the programs of this folder as their readers would.
+// Package examples_test runs the example programs as their readers would.
 package examples_test
 
 import (
 	"bytes"
 	"crypto/rand"
+	"errors"
+	"fmt"
 	"go/parser"
 	"go/token"
 	"io"
@@ -15,34 +17,51 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
-	"github.com/hotshard/hotshard/internal/local/enginetest"
+	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/internal/test/lane"
 )
 
-// TestExamples runs each program on a database of its own: it prints what its comment says.
+// folder has the built programs. It is deleted after all tests.
+var folder string
+
+func TestMain(m *testing.M) {
+	var err error
+	if folder, err = os.MkdirTemp("", "examples"); err != nil {
+		panic(err)
+	}
+	code := m.Run()
+	_ = os.RemoveAll(folder) // the system cleans its temporary folder
+	os.Exit(code)
+}
+
+// TestExamples runs each program on a database of its own, and compares its output with its comment.
 func TestExamples(t *testing.T) {
 	endpoint := enginetest.Endpoint(t)
-	list := programs(t)
-	dir := build(t, list)
+	list, err := programs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := built(t)
 	for _, name := range list {
 		t.Run(name, func(t *testing.T) {
 			env := environment(endpoint, rand.Text())
 			if got, want := run(t, filepath.Join(dir, name), env), promised(t, name); got != want {
 				t.Errorf("it prints\n%sand its comment says\n%s", got, want)
 			}
-			run(t, filepath.Join(dir, name), env) // again, when its tables are there
+			run(t, filepath.Join(dir, name), env) // again with existing tables
 		})
 	}
 }
 
-// TestExamplesWaitForWhatLags runs programs on an engine that for a while finds nothing in an index,
-// and never anything by another eventually consistent query: they print the same.
+// TestExamplesWaitForWhatLags runs programs on an engine with lag: queries of an index are empty for a while, and other
+// eventually consistent queries always. The output must be the same.
 func TestExamplesWaitForWhatLags(t *testing.T) {
-	programs := []string{"boards", "sessions", "migrate"}
-	dir := build(t, programs)
-	for _, name := range programs {
+	dir := built(t)
+	for _, name := range []string{"boards", "sessions", "migrate"} {
 		t.Run(name, func(t *testing.T) {
 			var late atomic.Int64
 			endpoint := before(t, func(operation, body string) (status int, answer string) {
@@ -62,9 +81,9 @@ func TestExamplesWaitForWhatLags(t *testing.T) {
 	}
 }
 
-// TestMigrateLeavesNoTable: after a run that could not wait for its table, the next one makes it anew.
+// TestMigrateLeavesNoTable checks that a run whose table is not ready in time leaves nothing that fails the next run.
 func TestMigrateLeavesNoTable(t *testing.T) {
-	program := filepath.Join(build(t, []string{"migrate"}), "migrate")
+	program := filepath.Join(built(t), "migrate")
 	endpoint := before(t, func(operation, _ string) (status int, answer string) {
 		if operation != "DescribeTable" {
 			return 0, ""
@@ -82,8 +101,7 @@ func TestMigrateLeavesNoTable(t *testing.T) {
 	}
 }
 
-// before returns the endpoint of a server before the engine, which gives an answer instead of it
-// where the status is not 0.
+// before returns the endpoint of a proxy before the engine, which gives its own response if the status is not 0.
 func before(t *testing.T, instead func(operation, body string) (status int, answer string)) string {
 	t.Helper()
 	engine, err := url.Parse(enginetest.Endpoint(t))
@@ -111,46 +129,53 @@ func before(t *testing.T, instead func(operation, body string) (status int, answ
 	return server.URL
 }
 
-// programs are the folders with a program, but for the one that has a test of its own.
-func programs(t *testing.T) (names []string) {
-	t.Helper()
+// programs returns the folders with a program, except the one with its own test.
+func programs() (names []string, err error) {
 	files, err := filepath.Glob("*/main.go")
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, file := range files {
 		if name := filepath.Dir(file); name != "shardtable" {
 			names = append(names, name)
 		}
 	}
-	if len(names) == 0 {
-		t.Fatal("there are no programs")
+	if err == nil && len(names) == 0 {
+		err = errors.New("there are no programs")
 	}
-	return names
+	return names, err
 }
 
-// environment is a program's whose database is that of a caller's name.
+// environment returns the environment of a program whose database is the caller's name.
 func environment(endpoint, caller string) []string {
 	return append(os.Environ(), "AWS_ENDPOINT_URL_DYNAMODB="+endpoint, "AWS_REGION=us-east-1",
 		"AWS_ACCESS_KEY_ID="+caller, "AWS_SECRET_ACCESS_KEY=local")
 }
 
-// build returns the folder of the programs, made by one command.
-func build(t *testing.T, programs []string) (dir string) {
+// built returns the folder with all programs. The first call builds them.
+func built(t *testing.T) (dir string) {
 	t.Helper()
-	dir = t.TempDir() + string(filepath.Separator)
-	args := []string{"build", "-o", dir}
-	for _, name := range programs {
-		args = append(args, "./"+name)
+	lane.NeedsEngine(t) // as each program does
+	if err := buildAll(); err != nil {
+		t.Fatal(err)
 	}
-	if out, err := exec.CommandContext(t.Context(), "go", args...).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	return dir
+	return folder
 }
 
-// run returns what a program prints. A change of a shard count is given up after a second, which
-// a busy machine may need for it: the program makes it first of all, so it is started again.
+var buildAll = sync.OnceValue(func() error {
+	names, err := programs()
+	if err != nil {
+		return err
+	}
+	args := []string{"build", "-ldflags=-s -w", "-o", folder + string(filepath.Separator)}
+	for _, name := range names {
+		args = append(args, "./"+name)
+	}
+	if out, err := exec.Command("go", args...).CombinedOutput(); err != nil {
+		return fmt.Errorf("go build: %w: %s", err, out)
+	}
+	return nil
+})
+
+// run returns a program's output. It retries, since on a busy machine a change of a shard count may exceed its second,
+// and programs make that change first.
 func run(t *testing.T, program string, env []string) string {
 	t.Helper()
 	for range 20 {

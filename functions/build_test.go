@@ -39,9 +39,8 @@ var (
 	})
 )
 
-// dependOnSources makes `go test` take an earlier result for this one only when
-// no source has changed: it looks at the files of the folders that a test opens,
-// and would not see what make reads.
+// dependOnSources makes the test's cached result depend on the sources. go test tracks only the files that a test
+// opens, and not those that make reads.
 func dependOnSources() error {
 	for _, dir := range []string{"functions", "internal", "pkg", "events"} {
 		err := filepath.WalkDir(filepath.Join(root, dir), func(_ string, _ fs.DirEntry, err error) error { return err })
@@ -57,14 +56,14 @@ func dependOnSources() error {
 	return nil
 }
 
-// makeFunctions does `make functions` for amd64.
+// makeFunctions runs `make functions` for amd64.
 func makeFunctions(dir, dist string, names ...string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "make", "--no-print-directory", "functions",
 		"ARCHS=amd64", "DIST="+dist, "FUNCTIONS="+strings.Join(names, " "))
 	cmd.Dir = dir
-	for _, v := range os.Environ() { // of a make that runs this test
+	for _, v := range os.Environ() { // set if make runs this test
 		if !strings.HasPrefix(v, "MAKE") && !strings.HasPrefix(v, "MFLAGS") {
 			cmd.Env = append(cmd.Env, v)
 		}
@@ -75,16 +74,19 @@ func makeFunctions(dir, dist string, names ...string) error {
 	return nil
 }
 
-// binary is the path of a function built as `make build` does.
+// binary returns the path of a function, built as by `make build`.
 func binary(t *testing.T, name string) string {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("it builds the functions, which -short does without")
+	}
 	if err := built(); err != nil {
 		t.Fatal(err)
 	}
 	return filepath.Join(dist, "amd64", name, "bootstrap")
 }
 
-// Lambda runs the file as another user than its owner.
+// Lambda runs the file as a user who is not its owner.
 func TestBuildMode(t *testing.T) {
 	for _, name := range names {
 		info, err := os.Stat(binary(t, name))

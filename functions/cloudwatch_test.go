@@ -11,9 +11,10 @@ import (
 	"testing"
 
 	"github.com/aws/smithy-go/encoding/cbor"
+	"github.com/hotshard/hotshard/internal/base/schema"
 )
 
-// cloudWatch accepts PutMetricData and keeps what was put.
+// cloudWatch accepts PutMetricData and keeps the values.
 type cloudWatch struct {
 	url string
 	t   *testing.T
@@ -30,7 +31,7 @@ func newCloudWatch(t *testing.T) *cloudWatch {
 	return c
 }
 
-// ServeHTTP speaks the protocol of the SDK's client, Smithy's RPC v2 in CBOR.
+// ServeHTTP implements the SDK's protocol, Smithy RPC v2 CBOR.
 func (c *cloudWatch) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err := c.put(r); err != nil {
 		c.t.Error(err)
@@ -74,9 +75,8 @@ func (c *cloudWatch) put(r *http.Request) error {
 	return nil
 }
 
-// take returns the values that were put since it was last called, by the
-// metric's name with those of its dimensions.
-func (c *cloudWatch) take() (map[string]float64, error) {
+// takeValues returns the values since its last call, by the metric's name and dimensions.
+func (c *cloudWatch) takeValues(tables schema.Names) (map[string]float64, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	got := map[string]float64{}
@@ -89,7 +89,7 @@ func (c *cloudWatch) take() (map[string]float64, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
-		got[name] = value
+		got[strings.ReplaceAll(name, strings.TrimSuffix(tables.Items, "items"), "hotshard-")] = value
 	}
 	c.data = nil
 	return got, nil

@@ -6,14 +6,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hotshard/hotshard/internal/runtimeapi"
+	"github.com/hotshard/hotshard/internal/aws/runtimeapi"
 )
 
 // step is one invocation.
 type step struct {
 	function, event string
-	want            string // the answer's JSON, or a part of it
-	fault           string // instead: a part of the function error's message
+	want            string // the response's JSON, or a fragment of it
+	fault           string // a fragment of the function error's message, instead of want
 }
 
 // Sequence numbers of the records in events/, by their last digits.
@@ -25,7 +25,7 @@ func failed(record string) string {
 	return `{"state":{},"batchItemFailures":[{"itemIdentifier":"` + sequence + record + `"}]}`
 }
 
-// steps are in an order that lets later ones see what earlier ones wrote.
+// steps are ordered: later steps read what earlier ones wrote.
 var steps = []step{
 	// Writes.
 	{"ingest", "api-health", `{"statusCode":200,"body":{"status":"ok"}}`, ""},
@@ -51,7 +51,7 @@ var steps = []step{
 		{"player":"ann ü","status":"accepted"},{"player":"bob#1","status":"accepted"},{"player":"ann ü","status":"accepted"}]}}`, ""},
 	{"ingest", "api-put-shards", `{"statusCode":200,"body":{"type":"counter","name":"peak/2026","shards":20,"max_shards":20,"pinned":true}}`, ""},
 
-	// Reads of what was written.
+	// Reads of the written data.
 	{"query", "api-health", `{"statusCode":200,"body":{"status":"ok"}}`, ""},
 	{"query", "api-get-counters", `{"statusCode":200,"body":{"counters":[
 		{"counter":"page/home#1","value":3,"shards":1,"consistency":"strong"},{"counter":"café 日本","value":5}]}}`, ""},
@@ -75,10 +75,10 @@ var steps = []step{
 	{"query", "api-get-heat", `{"statusCode":200,"body":{"step":"10s","rows":[]}}`, ""},
 	{"query", "api-openapi", `{"statusCode":200,"body":{"openapi":"3.1.0","paths":{"/v1/events":{"post":{},"get":{}}}}}`, ""},
 
-	// Folds of a stream, some of it delivered again, and the summary they make.
-	{"aggregator", "stream-insert", failed("0003"), ""}, // an event without a stream shard to count it by
+	// Folds of a stream with redelivered records, and their summary.
+	{"aggregator", "stream-insert", failed("0003"), ""}, // an event without a stream shard
 	{"aggregator", "stream-modify", folded, ""},
-	{"aggregator", "stream-insert", failed("0003"), ""}, // an event without a stream shard to count it by
+	{"aggregator", "stream-insert", failed("0003"), ""}, // an event without a stream shard
 	{"query", "api-get-counter-summary", `{"statusCode":200,"body":{"counter":"page/home#1","value":10,"consistency":"eventual"}}`, ""},
 	{"aggregator", "stream-remove", folded, ""},
 	{"aggregator", "stream-ttl-remove", folded, ""},
@@ -88,14 +88,13 @@ var steps = []step{
 	{"aggregator", "window-final", `{"state":{"v":"1"},"batchItemFailures":[]}`, ""},
 	{"aggregator", "window-early", `{"state":{"v":"1"},"batchItemFailures":[]}`, ""},
 
-	// Records that can't be used. The aggregator notes their targets, hotkeys their
-	// number, and both go on.
+	// Invalid records. The aggregator notes their targets and hotkeys counts them; both continue.
 	{"aggregator", "bad-record", folded, ""},
 	{"aggregator", "bad-counter", folded, ""},
 	{"aggregator", "bad-state", `{"state":{"v":"1","window":"%%%"},"batchItemFailures":[]}`, ""},
 	{"hotkeys", "bad-record", folded, ""},
 
-	// Payloads that can't be read are an error of the function.
+	// Unreadable payloads are errors of the function.
 	{"ingest", "bad-base64", "", "illegal base64 data"},
 	{"ingest", "bad-rest-api", "", "not an HTTP API request of payload format 2.0"},
 	{"ingest", "bad-sqs-event", "", "not an HTTP API request of payload format 2.0"},
@@ -113,7 +112,7 @@ var steps = []step{
 	{"hotkeys", "bad-window", "", "and a later end"},
 	{"hotkeys", "bad-empty", "", "it has no Records"},
 
-	// And all of them go on.
+	// All functions still work.
 	{"ingest", "api-health", `{"statusCode":200}`, ""},
 	{"query", "api-health", `{"statusCode":200}`, ""},
 	{"aggregator", "stream-modify", folded, ""},

@@ -1,6 +1,7 @@
 package functions_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,13 +12,13 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"github.com/hotshard/hotshard/internal/local"
-	"github.com/hotshard/hotshard/internal/local/enginetest"
-	"github.com/hotshard/hotshard/internal/runtimeapi"
-	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
+	"github.com/hotshard/hotshard/internal/aws/runtimeapi"
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/test/enginetest"
 )
 
-// deployment is the four functions over tables of their own.
+// deployment is the four functions with tables of their own.
 type deployment struct {
 	db        *dynamodb.Client
 	tables    schema.Names
@@ -34,7 +35,7 @@ func deploy(t *testing.T) *deployment {
 		t.Fatal(err)
 	}
 	env := append(runtimeapi.Env(enginetest.Endpoint(t), keys.AccessKeyID, d.metrics.url, d.tables),
-		"AWS_REGION="+local.Region, "HOME="+t.TempDir(),
+		"AWS_REGION="+dynamolocal.Region, "HOME="+t.TempDir(),
 		"HOTSHARD_PARTITION_WCU=1", "HOTSHARD_THRESHOLD=0.5")
 	for _, name := range names {
 		f, err := runtimeapi.Start(t.Context(), runtimeapi.Options{Binary: binary(t, name), Env: env, Log: t.Output()})
@@ -60,9 +61,14 @@ func payload(t *testing.T, event string) []byte {
 	return content
 }
 
-// check invokes a function and compares its answer with what is wanted: an
-// answer's JSON, of which members may be left out, or a part of the message of
-// the function's error.
+// payload returns an event whose stream is of this deployment's items table.
+func (d *deployment) payload(t *testing.T, event string) []byte {
+	t.Helper()
+	return bytes.ReplaceAll(payload(t, event), []byte(":table/hotshard-items/"), []byte(":table/"+d.tables.Items+"/"))
+}
+
+// check invokes a function and compares its response with the wanted JSON, which may omit members, or with a fragment
+// of the function error's message.
 func (d *deployment) check(t *testing.T, function string, payload []byte, want, fault string) {
 	t.Helper()
 	answer, err := d.functions[function].Invoke(t.Context(), payload)
@@ -85,7 +91,7 @@ func (d *deployment) check(t *testing.T, function string, payload []byte, want, 
 	}
 }
 
-// unfold reads the JSON that an API Gateway answer has as text.
+// unfold parses the JSON body of an API Gateway response.
 func unfold(answer any) any {
 	fields, _ := answer.(map[string]any)
 	text, isText := fields["body"].(string)
@@ -96,8 +102,7 @@ func unfold(answer any) any {
 	return answer
 }
 
-// differ says where got is other than wanted. An object may have more members
-// than wanted; a list may not.
+// differ returns where got differs from the wanted value. Objects in got may have more members; lists must be equal.
 func differ(at string, got, want any) error {
 	switch want := want.(type) {
 	case map[string]any:

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// The same source gives the same bytes in another folder.
+// The same source in another folder builds the same bytes.
 func TestBuildIsReproducible(t *testing.T) {
 	const name = "aggregator"
 	elsewhere := filepath.Join(t.TempDir(), "a", "copy")

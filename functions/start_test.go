@@ -5,10 +5,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hotshard/hotshard/internal/runtimeapi"
+	"github.com/hotshard/hotshard/internal/aws/runtimeapi"
 )
 
-// A function without its settings says which it lacks, and ends.
+// A function without its settings exits with their names.
 func TestStartWithoutSettings(t *testing.T) {
 	for name, setting := range map[string]string{
 		"ingest": "HOTSHARD_SHARD_MAP_TABLE", "query": "HOTSHARD_ITEMS_TABLE",

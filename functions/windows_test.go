@@ -12,16 +12,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// batch is a delivery to hotkeys, and the metrics that it sends.
+// batch is a delivery to hotkeys with the metrics that it sends.
 type batch struct {
 	event   string
-	state   string // part of the answer: members that the state must have
+	state   string // members that the response's state must have
 	metrics map[string]float64
 }
 
 const open = `{"state":{"v":"1"},"batchItemFailures":[]}`
 
-// report is what a window's metrics are without hot keys.
+// report returns a window's metrics without hot keys.
 func report(records, units, fastest float64) map[string]float64 {
 	const table = " hotshard-items"
 	return map[string]float64{
@@ -30,21 +30,21 @@ func report(records, units, fastest float64) map[string]float64 {
 	}
 }
 
-// hot adds a key that is over the threshold.
+// hot adds the metrics of a hot key.
 func hot(metrics map[string]float64, key string, rate float64) map[string]float64 {
 	metrics["HotKeys hotshard-items"]++
 	metrics["KeyWriteUnitsPerSecond hotshard-items "+key] = rate
 	return metrics
 }
 
-// early adds that Lambda ended the window before its time.
+// early adds the metric of a window that Lambda ended early.
 func early(metrics map[string]float64) map[string]float64 {
 	metrics["WindowsTerminatedEarly hotshard-items"] = 1
 	return metrics
 }
 
-// TestWindows feeds hotkeys what it gets with and without a tumbling window. The
-// states in events/ are those that it answers to the event before.
+// TestWindows sends hotkeys deliveries with and without a tumbling window. The states in events/ are its responses to
+// the previous events.
 func TestWindows(t *testing.T) {
 	d := deploy(t)
 	dropped := map[string]float64{"WindowStatesDropped hotshard-items": 1}
@@ -54,19 +54,19 @@ func TestWindows(t *testing.T) {
 		{"stream-remove", folded, report(1, 1, 0.1)},
 		{"stream-ttl-remove", folded, report(1, 0, 0)},
 		{"window-first", open, nil},
-		{"window-state", open, map[string]float64{"KeyWriteUnitsPerSecond hotshard-items C#viral": 0.6}}, // over its budget
+		{"window-state", open, map[string]float64{"KeyWriteUnitsPerSecond hotshard-items C#viral": 0.6}}, // above its budget
 		{"window-final", folded, hot(report(7, 9, 0.6), "C#viral", 0.6)},
 		{"window-early", folded, early(hot(report(8, 10, 0.7), "C#viral", 0.7))},
 		{"bad-state", open, dropped},
 		{"bad-counter", folded, report(2, 2, 0.1)},
 	} {
 		t.Run(b.event, func(t *testing.T) {
-			d.check(t, "hotkeys", payload(t, b.event), b.state, "")
-			got, err := d.metrics.take()
+			d.check(t, "hotkeys", d.payload(t, b.event), b.state, "")
+			got, err := d.metrics.takeValues(d.tables)
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, age := range []string{"OldestRecordAge", "NewestRecordAge"} { // of records from long ago
+			for _, age := range []string{"OldestRecordAge", "NewestRecordAge"} { // of old records
 				if ms, sent := got[age+" hotshard-items"]; sent && ms < float64(time.Since(time.Unix(fixtureStart, 0)).Milliseconds())-60_000 {
 					t.Errorf("%s is %.0f ms", age, ms)
 				}
@@ -83,14 +83,14 @@ func TestWindows(t *testing.T) {
 	}
 }
 
-// TestHotKeyIsNamed carries a window's state from answer to delivery, at the
-// present time, and asks for the hot keys then.
+// TestHotKeyIsNamed carries a window's state from response to delivery at the present time, and then reads the hot
+// keys.
 func TestHotKeyIsNamed(t *testing.T) {
 	d := deploy(t)
 	start := time.Now().UTC().Truncate(10 * time.Second)
 	state := json.RawMessage(`{}`)
 	for _, event := range []string{"window-first", "window-state", "window-final"} {
-		answer, err := d.functions["hotkeys"].Invoke(t.Context(), delivery(t, event, start, state))
+		answer, err := d.functions["hotkeys"].Invoke(t.Context(), d.delivery(t, event, start, state))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -101,21 +101,21 @@ func TestHotKeyIsNamed(t *testing.T) {
 		state = fields["state"]
 	}
 	first := start.Format("2006-01-02T15:04:05.000Z")
-	d.check(t, "query", payload(t, "api-get-hot-keys"), `{"statusCode":200,"body":{"keys":[
+	d.check(t, "query", d.payload(t, "api-get-hot-keys"), `{"statusCode":200,"body":{"keys":[
 		{"key":"C#viral#0","type":"counter","name":"viral","status":"hot","write_units_per_second":0.6,
 		 "error":0,"peak":1,"shards":1,"first_seen":"`+first+`"},
-		{"key":"E#door#2026-01-05#0","type":"entity","name":"door","status":"warm","write_units_per_second":0.3}]}}`, "")
+		{"key":"E#door#2026-01-05#0","type":"entity","name":"door","status":"hot","write_units_per_second":0.3}]}}`, "")
 }
 
-// fixtureStart is the start of the window in events/, Unix seconds.
+// fixtureStart is the start of the window in events/, in Unix seconds.
 const fixtureStart = 1767614400
 
 var created = regexp.MustCompile(`"ApproximateCreationDateTime": (\d+)`)
 
-// delivery is a windowed event moved to another time, with another state.
-func delivery(t *testing.T, event string, start time.Time, state json.RawMessage) []byte {
+// delivery returns a windowed event at another time with another state.
+func (d *deployment) delivery(t *testing.T, event string, start time.Time, state json.RawMessage) []byte {
 	t.Helper()
-	text := created.ReplaceAllStringFunc(string(payload(t, event)), func(s string) string {
+	text := created.ReplaceAllStringFunc(string(d.payload(t, event)), func(s string) string {
 		at, err := strconv.ParseInt(created.FindStringSubmatch(s)[1], 10, 64)
 		if err != nil {
 			t.Fatal(err)

@@ -2,6 +2,7 @@ package infra
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -9,10 +10,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hotshard/hotshard/internal/metrics"
+	"github.com/hotshard/hotshard/internal/base/metrics"
+	"github.com/hotshard/hotshard/internal/tool/bill"
 )
 
-// alarms of a template, by name.
+// alarms returns the alarms of a template, by name.
 func alarms(t *testing.T, tm *template) map[string]object {
 	t.Helper()
 	list := map[string]object{}
@@ -22,7 +24,7 @@ func alarms(t *testing.T, tm *template) map[string]object {
 	return list
 }
 
-// figures are the metrics that a part of a template names.
+// figures returns the metrics that a fragment of a template names.
 func figures(value any) (list []object) {
 	switch v := value.(type) {
 	case map[string]any:
@@ -43,9 +45,9 @@ func figures(value any) (list []object) {
 func TestAlarms(t *testing.T) {
 	got := alarms(t, deployed(t))
 	want := []string{
-		"hot-keys", "saturated-keys", "items-hot-partition", "items-by-rank-hot-partition", "items-by-group-hot-partition", "rollups-hot-partition", "shard-map-hot-partition", "heat-hot-partition",
+		"hot-keys", "events-hot-keys", "saturated-keys", "events-hot-partition", "events-limit", "items-hot-partition", "items-by-rank-hot-partition", "items-by-group-hot-partition", "rollups-hot-partition", "shard-map-hot-partition", "heat-hot-partition",
 		"items-limit", "items-by-rank-limit", "items-by-group-limit", "rollups-limit", "shard-map-limit", "heat-limit", "hotkeys-behind", "aggregator-behind",
-		"hotkeys-gave-up", "aggregator-gave-up", "hotkeys-not-polling", "aggregator-not-polling", "summaries-to-replay",
+		"hotkeys-gave-up", "aggregator-gave-up", "hotkeys-not-polling", "aggregator-not-polling", "hotkeys-events-not-polling", "aggregator-events-not-polling", "stream-shards", "summaries-to-replay",
 		"detector-state", "detector-errors", "detector-windows", "metrics-not-sent", "shard-changes", "shard-change-failures", "partitions-are-the-limit", "conflicts",
 		"layers-not-done", "shrink-not-done", "compact-not-done", "boards-not-done", "hotkeys-tasks-dropped", "aggregator-tasks-dropped",
 		"ingest-errors", "hotkeys-errors", "aggregator-errors", "query-errors", "ingest-throttles", "hotkeys-throttles", "aggregator-throttles", "query-throttles",
@@ -63,7 +65,7 @@ func TestAlarms(t *testing.T) {
 			missing, compare = "breaching", "LessThanThreshold"
 		}
 		over := actions
-		if name == "hot-keys" { // has a series for each key, each with a mail of its own
+		if strings.HasSuffix(name, "hot-keys") { // it has a series for each key, each with its own mail
 			over = "<nil>"
 		}
 		if !strings.Contains(actions, "Alarms") || a.text("OKActions") != over || a.text("TreatMissingData") != missing ||
@@ -76,7 +78,7 @@ func TestAlarms(t *testing.T) {
 	}
 }
 
-// TestAccountConcurrency: of all functions of the account, at 80 % of its quota.
+// TestAccountConcurrency checks the alarm at 80 % of the account's quota, for all functions.
 func TestAccountConcurrency(t *testing.T) {
 	a := alarms(t, deployed(t))["hotshard-account-concurrency"]
 	if a.text("Namespace") != "AWS/Lambda" || a.text("MetricName") != "ClaimedAccountConcurrency" || a.text("Statistic") != "Maximum" ||
@@ -85,32 +87,62 @@ func TestAccountConcurrency(t *testing.T) {
 	}
 }
 
-// TestHotKeysAreNamed: each hot key is a contributor of one alarm.
-func TestHotKeysAreNamed(t *testing.T) {
-	a := alarms(t, with(t, map[string]any{"threshold": "0.5", "partitionWcu": "200", "prefix": "other-"}))["other-hot-keys"]
-	query := a.objects("Metrics")[0]
-	want := `SELECT MAX(KeyWriteUnitsPerSecond) FROM SCHEMA(Hotshard, "Key", TableName) WHERE TableName = 'other-items' GROUP BY "Key" ORDER BY MAX() DESC`
-	if query.text("Expression") != want || query.number("Period") != 60 || a.number("Threshold") != 100 {
+// TestStreamShardsAgainstConcurrency checks that the alarm fires at 80 % of the smaller reservation.
+func TestStreamShardsAgainstConcurrency(t *testing.T) {
+	a := alarms(t, with(t, map[string]any{"hotkeysConcurrency": "300", "aggregatorConcurrency": "200"}))["hotshard-stream-shards"]
+	list := figures(map[string]any(a))
+	if len(list) != 2 || list[0].text("MetricName") != "StreamShards" || list[1].text("MetricName") != "StreamShards" || a.number("Threshold") != 160 {
 		t.Errorf("%v", a)
 	}
-	a = alarms(t, with(t, map[string]any{"metricKeys": "0"}))["hotshard-hot-keys"]
-	if a.text("MetricName") != "HotKeys" || a.text("Namespace") != metrics.Namespace || a.number("Threshold") != 1 || a["OKActions"] == nil {
+}
+
+// TestBillCountsAlarms checks that hotshard plan charges for each metric that an alarm watches.
+func TestBillCountsAlarms(t *testing.T) {
+	watched := 0
+	for name, a := range alarms(t, deployed(t)) {
+		n := len(figures(anyOf(a)))
+		if name == "hotshard-hot-keys" {
+			n = 0 // the bill has a line for hot keys' metrics
+		}
+		watched += n
+	}
+	want := fmt.Sprintf("on %d metrics", watched)
+	if line := bill.Reckon(bill.Load{}, 1, bill.Default()).Lines[0]; line.Item != "alarms" || line.Reckoned != want {
+		t.Errorf("the bill has alarms %s, the template has them %s", line.Reckoned, want)
+	}
+}
+
+// TestHotKeysAreNamed checks that each hot key is a contributor of one alarm.
+func TestHotKeysAreNamed(t *testing.T) {
+	named := alarms(t, with(t, map[string]any{"threshold": "0.5", "partitionWcu": "200", "prefix": "other-"}))
+	for name, table := range map[string]string{"other-hot-keys": "other-items", "other-events-hot-keys": "other-events"} {
+		a := named[name]
+		query := a.objects("Metrics")[0]
+		want := `SELECT MAX(KeyWriteUnitsPerSecond) FROM SCHEMA(Hotshard, "Key", TableName) WHERE TableName = '` + table + `' GROUP BY "Key" ORDER BY MAX() DESC`
+		if query.text("Expression") != want || query.number("Period") != 60 || a.number("Threshold") != 100 {
+			t.Errorf("%v", a)
+		}
+	}
+	unnamed := alarms(t, with(t, map[string]any{"metricKeys": "0"}))
+	a := unnamed["hotshard-hot-keys"]
+	if list := figures(map[string]any(a)); len(list) != 2 || list[0].text("MetricName") != "HotKeys" || list[0].text("Namespace") != metrics.Namespace ||
+		a.number("Threshold") != 1 || a["OKActions"] == nil || unnamed["hotshard-events-hot-keys"] != nil {
 		t.Errorf("without metrics by key: %v", a)
 	}
 }
 
-// TestOwnMetricsAreSent: every metric of ours that is watched or shown is one that
-// the code sends, or is made of a line that it logs.
+// TestOwnMetricsAreSent checks that the code sends, or logs for a metric filter, every metric of hotshard that is
+// watched or shown.
 func TestOwnMetricsAreSent(t *testing.T) {
 	tm := deployed(t)
-	sent := sources(t, "hotkey")
+	sent := sources(t, "hotkeys")
 	filters := map[string]bool{}
 	for _, r := range tm.of(t, "AWS::Logs::MetricFilter") {
 		p := r.Properties
 		transformation := p.objects("MetricTransformations")[0]
 		filters[transformation.text("MetricNamespace")+" "+transformation.text("MetricName")] = true
 		message := regexp.MustCompile(`^\{ \$\.msg = ("[^"]+") \}$`).FindStringSubmatch(p.text("FilterPattern"))
-		if message == nil || !strings.Contains(sent+sources(t, "ingest")+sources(t, "rollup"), message[1]) {
+		if message == nil || !strings.Contains(sent+sources(t, "ingest")+sources(t, "fold"), message[1]) {
 			t.Errorf("no code logs %s", p.text("FilterPattern"))
 		}
 	}
@@ -137,7 +169,7 @@ func TestOwnMetricsAreSent(t *testing.T) {
 	}
 }
 
-// anyOf is a value as JSON has it.
+// anyOf returns a value as JSON has it.
 func anyOf(v any) any {
 	content, err := json.Marshal(v)
 	if err != nil {
@@ -150,7 +182,7 @@ func anyOf(v any) any {
 	return value
 }
 
-// sources is the code of a package, without its tests.
+// sources returns the code of a package, without its tests.
 func sources(t *testing.T, name string) string {
 	t.Helper()
 	files, err := filepath.Glob("../internal/" + name + "/*.go")
@@ -168,8 +200,7 @@ func sources(t *testing.T, name string) string {
 	return b.String()
 }
 
-// TestRunbook: each alarm's text links to a section that is there, and no section is
-// about an alarm that is not.
+// TestRunbook checks that each alarm's text links to an existing section, and that each section has its alarm.
 func TestRunbook(t *testing.T) {
 	content, err := os.ReadFile("../docs/runbook.md")
 	if err != nil {
@@ -186,7 +217,7 @@ func TestRunbook(t *testing.T) {
 				t.Errorf("%s: %s", name, a.text("AlarmDescription"))
 			}
 			linked = append(linked, section)
-			if !strings.Contains(string(content), "`"+regexp.MustCompile(`^hotshard-(items|rollups|shard-map|heat|source|ingest|query|hotkeys|aggregator)(-by-rank|-by-group)?-`).ReplaceAllString(name, "*-")) &&
+			if !strings.Contains(string(content), "`"+regexp.MustCompile(`^hotshard-(items|events|rollups|shard-map|heat|source|ingest|query|hotkeys|aggregator)(-by-rank|-by-group)?-`).ReplaceAllString(name, "*-")) &&
 				!strings.Contains(string(content), "`"+strings.TrimPrefix(name, "hotshard-")+"`") {
 				t.Errorf("the runbook does not name %s", name)
 			}
@@ -216,8 +247,7 @@ func TestTopic(t *testing.T) {
 	}
 }
 
-// TestDashboard: the first row says whether a key is hot, which, and what was done;
-// and each widget has what to show.
+// TestDashboard checks that the first row shows hot keys and the changes, and that each widget has data.
 func TestDashboard(t *testing.T) {
 	_, r := deployed(t).named(t, "AWS::CloudWatch::Dashboard", "DashboardName", "hotshard")
 	var body struct {
@@ -247,7 +277,7 @@ func TestDashboard(t *testing.T) {
 		t.Errorf("the first row has %q", first)
 	}
 	for _, message := range []string{"hot key", "shard count changed", "grown", "shard count would change", "would grow"} {
-		if !strings.Contains(sources(t, "hotkey")+sources(t, "ingest"), `"`+message+`"`) {
+		if !strings.Contains(sources(t, "hotkeys")+sources(t, "ingest"), `"`+message+`"`) {
 			t.Errorf("no code logs %q", message)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/hotshard/hotshard/infra/grants"
 )
 
-// answering are the calls of the API, and the functions that answer them.
+// answering maps the calls of the API to their functions.
 var answering = map[string]string{
 	"POST /v1/events": "ingest", "POST /v1/counters": "ingest", "PUT /v1/leaderboards": "ingest", "POST /v1/scores": "ingest", "PUT /v1/shards": "ingest",
 	"GET /v1/counters": "query", "GET /v1/events": "query", "GET /v1/events/{id+}": "query", "GET /v1/rollups": "query", "GET /v1/leaderboards": "query",
@@ -21,8 +21,7 @@ var answering = map[string]string{
 
 var registered = regexp.MustCompile(`(?:http\.Method(\w+), "|get\(c, httpapi\.\w+, ")(/v1/[^"]+)"`)
 
-// TestRoutes: one route for each call that the functions register, all behind
-// authorization, and none that takes the rest.
+// TestRoutes checks one authorized route for each call that the functions register, and no catch-all route.
 func TestRoutes(t *testing.T) {
 	tm := deployed(t)
 	routes := tm.of(t, "AWS::ApiGatewayV2::Route")
@@ -91,7 +90,7 @@ func TestStage(t *testing.T) {
 	deployed(t).named(t, "AWS::Logs::LogGroup", "LogGroupName", "/aws/vendedlogs/apigateway/hotshard-api")
 }
 
-// TestCORS: no page may call the API unless its origin is listed.
+// TestCORS checks that only pages of the listed origins may call the API.
 func TestCORS(t *testing.T) {
 	if _, api := deployed(t).named(t, "AWS::ApiGatewayV2::Api", "Name", "hotshard-api"); api.Properties["CorsConfiguration"] != nil {
 		t.Errorf("without origins: %v", api.Properties)
@@ -112,10 +111,10 @@ func TestNoAccessLog(t *testing.T) {
 	}
 }
 
-// operators are the calls that set what holds for all callers, or tell of everybody's keys.
+// operators are the calls that change settings for all callers, or read all callers' keys.
 var operators = []string{"PUT /v1/shards", "PUT /v1/leaderboards", "GET /v1/shards", "GET /v1/hot-keys", "GET /v1/heat"}
 
-// TestTokens: no token that is good for data is good for an operator's calls.
+// TestTokens checks that no token for data is accepted for an operator's call.
 func TestTokens(t *testing.T) {
 	for _, c := range []struct {
 		more             map[string]any
@@ -157,7 +156,7 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-// TestNothingIsPublic: no function URLs, no permission or policy for everybody.
+// TestNothingIsPublic checks that there are no function URLs, and no permission or policy for everybody.
 func TestNothingIsPublic(t *testing.T) {
 	tm := deployed(t)
 	for id, r := range tm.Resources {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// assembly is what the CDK's command line is told of the stack, beside the template.
+// assembly is the manifest that the CDK's command line gets beside the template.
 func assembly(t *testing.T, context map[string]any) (properties object, everything string) {
 	t.Helper()
 	app, out := newApp(t, context)
@@ -34,8 +34,7 @@ func assembly(t *testing.T, context map[string]any) (properties object, everythi
 	return properties, everything
 }
 
-// TestTheStackItself: its tags, which CloudFormation gives to all that it has, and whether
-// it can be deleted; and that who deploys is told when nobody gets the alarms.
+// TestTheStackItself checks the stack's tags, its termination protection, and the warning that nobody gets the alarms.
 func TestTheStackItself(t *testing.T) {
 	const nobody = "nobody gets the alarms"
 	properties, everything := assembly(t, nil)

@@ -6,21 +6,21 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hotshard/hotshard/internal/hotkey"
+	"github.com/hotshard/hotshard/internal/hotkeys"
 )
 
 const sourceStream = "arn:aws:dynamodb:eu-central-1:123456789012:table/orders/stream/2026-01-05T12:00:00.000"
 
 var attached = map[string]any{"prefix": "hotshard-", "sourceTable": "orders", "sourceStreamArn": sourceStream}
 
-// attachedWith is that with one more setting.
+// attachedWith returns an attached deployment with one more setting.
 func attachedWith(key string, value any) map[string]any {
 	context := maps.Clone(attached)
 	context[key] = value
 	return context
 }
 
-// TestSourceKey: a table's own key is used through DynamoDB only.
+// TestSourceKey checks that a table's own key is used through DynamoDB only.
 func TestSourceKey(t *testing.T) {
 	const key = "arn:aws:kms:eu-central-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"
 	tm := with(t, attachedWith("sourceKeyArn", key))
@@ -33,8 +33,8 @@ func TestSourceKey(t *testing.T) {
 	}
 }
 
-// TestAttached: over a table that is already there only the detector is deployed,
-// with its metrics, alarms and dashboard, and it changes nothing of that table.
+// TestAttached checks that only the detector is deployed over an existing table, with its metrics, alarms and
+// dashboard, and that it can't change the table.
 func TestAttached(t *testing.T) {
 	tm := with(t, attached)
 	if tables, functions := tm.of(t, "AWS::DynamoDB::GlobalTable"), tm.of(t, "AWS::Lambda::Function"); len(tables) != 1 || len(functions) != 1 {
@@ -44,7 +44,7 @@ func TestAttached(t *testing.T) {
 	if strings.Contains(string(tm.text), `"AWS::ApiGatewayV2::Api"`) {
 		t.Error("there is an API")
 	}
-	if list := tm.of(t, "AWS::Scheduler::Schedule"); len(list) != 1 || list["LayersSchedule"].Properties.object("Target").text("Input") != hotkey.LayersTask {
+	if list := tm.of(t, "AWS::Scheduler::Schedule"); len(list) != 1 || list["LayersSchedule"].Properties.object("Target").text("Input") != hotkeys.LayersTask {
 		t.Errorf("schedules %v", list)
 	}
 	_, function := tm.function(t, "hotkeys")
@@ -52,8 +52,8 @@ func TestAttached(t *testing.T) {
 	if variables["HOTSHARD_SOURCE"] != "existing" || variables["HOTSHARD_SOURCE_TABLE"] != "orders" || variables.text("HOTSHARD_HEAT_TABLE") != "hotshard-heat" {
 		t.Errorf("environment %v", variables)
 	}
-	if p := mapping(t, tm, "hotkeys"); p.text("EventSourceArn") != sourceStream || p.number("TumblingWindowInSeconds") != 10 ||
-		p.text("StartingPosition") != "LATEST" || p.number("MaximumRecordAgeInSeconds") != 3600 { // not with records of the day before
+	if p := mapping(t, tm, "hotkeys", ""); p.text("EventSourceArn") != sourceStream || p.number("TumblingWindowInSeconds") != 10 ||
+		p.text("StartingPosition") != "LATEST" || p.number("MaximumRecordAgeInSeconds") != 3600 { // without records of the day before
 		t.Errorf("mapping %v", p)
 	}
 	described := false
@@ -88,7 +88,7 @@ func TestAttachedAlarms(t *testing.T) {
 	}
 	for _, of := range []map[string]object{got, alarms(t, with(t, attachedWith("metricKeys", "0")))} {
 		for name, a := range of {
-			for _, absent := range []string{"/v1/", "maxWriteUnits", "maxRollups", "write shards by now", "shard count grew"} {
+			for _, absent := range []string{"/v1/", "maxWriteUnits", "maxRollups", "maxEvents", "write shards by now", "shard count grew"} {
 				if strings.Contains(a.text("AlarmDescription"), absent) {
 					t.Errorf("%s speaks of %s: %s", name, absent, a.text("AlarmDescription"))
 				}

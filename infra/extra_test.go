@@ -15,15 +15,15 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
 
-	"github.com/hotshard/hotshard/internal/metrics"
+	"github.com/hotshard/hotshard/internal/base/metrics"
 )
 
-// notChecked says loudly that a check did not run, since its program is missing.
+// notChecked reports that a check did not run because its program is missing.
 func notChecked(program, how string) {
 	fmt.Fprintf(os.Stderr, "\n*** NOT CHECKED: %s was not found (%s) ***\n\n", program, how)
 }
 
-// TestExtraLint has cfn-lint look at the whole template and at an attached one.
+// TestExtraLint runs cfn-lint on the whole template and on an attached one.
 func TestExtraLint(t *testing.T) {
 	if _, err := exec.LookPath("cfn-lint"); err != nil {
 		notChecked("cfn-lint", "pip install cfn-lint")
@@ -34,7 +34,7 @@ func TestExtraLint(t *testing.T) {
 		if err := os.WriteFile(file, tm.text, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		// W3005: the CDK names dependencies that references have already.
+		// W3005: the CDK adds dependencies that references already have.
 		out, err := exec.CommandContext(t.Context(), "cfn-lint", "--ignore-checks", "W3005", "--", file).CombinedOutput()
 		if err != nil {
 			t.Errorf("%s: %v\n%s", name, err, out)
@@ -42,7 +42,7 @@ func TestExtraLint(t *testing.T) {
 	}
 }
 
-// kept keeps what the sink sends.
+// kept keeps the metrics that the sink sends.
 type kept struct {
 	inputs []*cloudwatch.PutMetricDataInput
 }
@@ -52,8 +52,8 @@ func (k *kept) PutMetricData(_ context.Context, in *cloudwatch.PutMetricDataInpu
 	return &cloudwatch.PutMetricDataOutput{}, nil
 }
 
-// TestExtraMetrics puts what hotkeys sends, and each alarm of the template, into moto's
-// CloudWatch. It is spoken to by boto3: moto does not know the Go SDK's protocol.
+// TestExtraMetrics puts the metrics of hotkeys, and each alarm of the template, into moto's CloudWatch. It uses boto3,
+// since moto does not support the Go SDK's protocol.
 func TestExtraMetrics(t *testing.T) {
 	if exec.CommandContext(t.Context(), "python3", "-c", "import boto3, moto").Run() != nil {
 		notChecked("moto", "pip install 'moto[cloudwatch]' boto3")
@@ -106,7 +106,7 @@ func python(t *testing.T, in, out any) {
 	}
 }
 
-// plain puts texts in the place of references, and leaves out what is null.
+// plain replaces references by texts, and omits nulls.
 func plain(value any) any {
 	switch v := value.(type) {
 	case map[string]any:

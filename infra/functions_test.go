@@ -32,7 +32,7 @@ func TestFunctions(t *testing.T) {
 			t.Errorf("%s: logs %v", name, group.Properties)
 		}
 		if name == grants.Ingest || name == grants.Query {
-			continue // nobody calls them asynchronously
+			continue // they are not called asynchronously
 		}
 		_, again := tm.named(t, "AWS::Lambda::EventInvokeConfig", "FunctionName", "${"+id+"}")
 		if again.Properties.number("MaximumRetryAttempts") != 0 || again.Properties["MaximumRetryAttempts"] == nil || !strings.Contains(again.Properties.text("Qualifier"), live(t, tm, name)) {
@@ -44,8 +44,8 @@ func TestFunctions(t *testing.T) {
 	}
 }
 
-// TestDeadlinesFitTogether: a request's work ends before its function, that before
-// API Gateway gives up at 30 s.
+// TestDeadlinesFitTogether checks that a request's deadline is before its function's timeout, which is before API
+// Gateway's 30 s.
 func TestDeadlinesFitTogether(t *testing.T) {
 	tm := with(t, map[string]any{"readDeadline": "25s", "writeDeadline": "25s"})
 	for _, name := range []string{grants.Ingest, grants.Query} {
@@ -56,8 +56,7 @@ func TestDeadlinesFitTogether(t *testing.T) {
 	}
 }
 
-// TestEnvironmentIsWhatFunctionsRead: the settings that a function reads and the
-// variables that it is given are the same.
+// TestEnvironmentIsWhatFunctionsRead checks that a function gets exactly the variables that its settings read.
 func TestEnvironmentIsWhatFunctionsRead(t *testing.T) {
 	tm := deployed(t)
 	read := config.Variables()
@@ -89,7 +88,7 @@ func TestConcurrencyIsASetting(t *testing.T) {
 	}
 }
 
-// TestNoConcurrencyOfTheirOwn: a new account has none to reserve.
+// TestNoConcurrencyOfTheirOwn checks the setting for new accounts, which can reserve none.
 func TestNoConcurrencyOfTheirOwn(t *testing.T) {
 	tm := with(t, map[string]any{"accountConcurrency": "10", "hotkeysConcurrency": "0", "aggregatorConcurrency": "0"})
 	for id, r := range tm.of(t, "AWS::Lambda::Function") {
@@ -127,14 +126,14 @@ func TestMemoryAndTracingAreSettings(t *testing.T) {
 // statement is one action on one resource.
 type statement struct{ action, resource, condition string }
 
-// rights are all that a function may do.
+// rights are all statements of a function's role.
 func rights(t *testing.T, tm *template, function string) []statement {
 	t.Helper()
 	_, p := tm.function(t, function)
 	return statements(t, tm.at(p.text("Role")))
 }
 
-// statements are those of a role: all that it may do.
+// statements returns the statements of a role.
 func statements(t *testing.T, role object) (list []statement) {
 	t.Helper()
 	if role["ManagedPolicyArns"] != nil {
@@ -162,7 +161,7 @@ func oneOrMore(value any) []any {
 	return []any{value}
 }
 
-// unscoped are actions that AWS can bind to no resource.
+// unscoped are actions that can't be restricted to a resource.
 var unscoped = map[string]string{
 	"cloudwatch:PutMetricData": `{"StringEquals":{"cloudwatch:namespace":"Hotshard"}}`,
 }
@@ -181,7 +180,7 @@ func TestNoWildcards(t *testing.T) {
 			case strings.Contains(s.action, "*"):
 				t.Errorf("%s: action %s", id, s.action)
 			case free && s.resource == "*" && s.condition == condition:
-			case s.action == "dynamodb:ListStreams" && s.resource == "${"+table(t, tm, "items")+".Arn}/stream/*": // it asks for a table's streams
+			case s.action == "dynamodb:ListStreams" && (s.resource == "${"+table(t, tm, "items")+".Arn}/stream/*" || s.resource == "${"+table(t, tm, "events")+".Arn}/stream/*"): // the action is for a table's streams
 			case s.action == "s3:PutObject" && strings.HasSuffix(s.resource, ".Arn}/*"): // objects of one bucket
 			case strings.Contains(s.resource, "*"):
 				t.Errorf("%s: %s on %s, condition %s", id, s.action, s.resource, s.condition)
@@ -196,12 +195,11 @@ func table(t *testing.T, tm *template, name string) string {
 	return id
 }
 
-// TestRolesAreTheGrants: each function has a role of its own, with the grants on
-// tables, and beside them what Lambda does in its name.
+// TestRolesAreTheGrants checks that each function's role has exactly its grants on tables, and what Lambda does for it.
 func TestRolesAreTheGrants(t *testing.T) {
 	tm := deployed(t)
 	tables := map[string]string{
-		grants.Items: table(t, tm, "items"), grants.Rollups: table(t, tm, "rollups"), grants.ShardMap: table(t, tm, "shard-map"), grants.Heat: table(t, tm, "heat"),
+		grants.Items: table(t, tm, "items"), grants.Events: table(t, tm, "events"), grants.Rollups: table(t, tm, "rollups"), grants.ShardMap: table(t, tm, "shard-map"), grants.Heat: table(t, tm, "heat"),
 	}
 	bucket, _ := tm.named(t, "AWS::S3::Bucket", "BucketName", "<nil>")
 	seen := map[string]bool{}
@@ -222,7 +220,7 @@ func TestRolesAreTheGrants(t *testing.T) {
 		add("${"+logs+".Arn}", "logs:CreateLogStream", "logs:PutLogEvents")
 		for _, g := range grants.Of[name] {
 			if g.Table == grants.Source {
-				continue // only where it is attached: see TestAttached
+				continue // only in an attached deployment: see TestAttached
 			}
 			for _, a := range g.Actions {
 				add(strings.TrimSuffix("${"+tables[g.Table]+".Arn}/index/"+g.Index, "/index/"), "dynamodb:"+a)
@@ -232,8 +230,10 @@ func TestRolesAreTheGrants(t *testing.T) {
 			add("*", "cloudwatch:PutMetricData")
 		}
 		if name == grants.Hotkeys || name == grants.Aggregator {
-			add("${"+tables[grants.Items]+".StreamArn}", "dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator")
-			add("${"+tables[grants.Items]+".Arn}/stream/*", "dynamodb:ListStreams")
+			for _, from := range []string{tables[grants.Items], tables[grants.Events]} {
+				add("${"+from+".StreamArn}", "dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator")
+				add("${"+from+".Arn}/stream/*", "dynamodb:ListStreams")
+			}
 			add("${"+bucket+".Arn}/*", "s3:PutObject")
 			add("${"+bucket+".Arn}", "s3:ListBucket")
 		}
@@ -248,7 +248,7 @@ func TestRolesAreTheGrants(t *testing.T) {
 	}
 }
 
-// TestSeparation: query can't write, and ingest can't touch summaries.
+// TestSeparation checks that query can't write, and that ingest has no access to summaries.
 func TestSeparation(t *testing.T) {
 	tm := deployed(t)
 	rollups := table(t, tm, "rollups")

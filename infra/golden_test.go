@@ -11,7 +11,7 @@ import (
 
 var update = flag.Bool("update", false, "write testdata/template.json anew")
 
-// asset is the name of a function's file, which changes with its content.
+// asset matches the name of a function's file, which changes with its content.
 var asset = regexp.MustCompile(`[0-9a-f]{64}\.zip`)
 
 // TestGolden shows what a change of the code does to the template:

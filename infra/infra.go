@@ -1,5 +1,5 @@
-// Package infra is the CDK app. The CDK's command line starts it as cmd/synth, with
-// what cdk.json and -c give; tests make it as that does:
+// Package infra is the CDK app. The CDK's command line starts it as cmd/synth with the settings of cdk.json and -c.
+// Tests make it the same way:
 //
 //	app, err := infra.New(map[string]any{"prefix": "demo-"}, "../dist", "cdk.out")
 //	app.Synth(nil)
@@ -21,9 +21,8 @@ import (
 //go:embed cdk.json
 var cdkJSON []byte
 
-// New makes the app with its one stack. More is context beside that of cdk.json; the
-// command line's comes of itself. Dist is the folder of the built functions, out that
-// of the result, "" for what the command line asks for.
+// New returns the app with its only stack. more is context in addition to cdk.json and the command line's. dist is the
+// folder of the built functions. out is the output folder, or "" for the command line's.
 func New(more map[string]any, dist, out string) (awscdk.App, error) {
 	var file struct{ Context map[string]any }
 	if err := json.Unmarshal(cdkJSON, &file); err != nil {

@@ -13,10 +13,10 @@ import (
 	"github.com/cdklabs/cdk-nag-go/cdknag/v2"
 )
 
-// explanation is why findings of a rule stay.
+// explanation is the reason why findings of a rule stay.
 type explanation struct {
 	rule  string
-	about []string // where they are
+	about []string // the resources
 	why   string
 }
 
@@ -38,7 +38,7 @@ var explained = []explanation{
 // finding is a line of cdk-nag's report.
 type finding struct{ RuleID, ResourceID, Compliance, RuleLevel, RuleInfo string }
 
-// nag returns what two of cdk-nag's packs find.
+// nag returns the findings of two of cdk-nag's packs.
 func nag(t *testing.T) (list []finding) {
 	t.Helper()
 	app, out := newApp(t, nil)
@@ -47,7 +47,7 @@ func nag(t *testing.T) (list []finding) {
 	awscdk.Aspects_Of(app).Add(cdknag.NewAwsSolutionsChecks(props), nil)
 	awscdk.Aspects_Of(app).Add(cdknag.NewServerlessChecks(props), nil)
 	func() {
-		defer func() { _ = recover() }() // it ends with a panic over the findings, after they are reported
+		defer func() { _ = recover() }() // it panics after it has reported the findings
 		app.Synth(nil)
 	}()
 	reports, err := filepath.Glob(filepath.Join(out, "*NagReport.json"))
@@ -68,7 +68,7 @@ func nag(t *testing.T) (list []finding) {
 	return slices.DeleteFunc(list, func(f finding) bool { return f.Compliance == "Compliant" })
 }
 
-// TestNag: no finding that is not explained, and no explanation without a finding.
+// TestNag checks that each finding has an explanation, and each explanation a finding.
 func TestNag(t *testing.T) {
 	stale := map[string]bool{}
 	for _, e := range explained {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestLateData: where an alarm wants all of its periods, a zero in the place of data
-// that are late would keep it quiet for ever.
+// TestLateData checks that an alarm on filled metrics does not need all of its periods: zeros in place of late data
+// would keep it off for ever.
 func TestLateData(t *testing.T) {
 	filled := 0
 	for _, tm := range []*template{deployed(t), with(t, attached)} {
@@ -25,7 +25,7 @@ func TestLateData(t *testing.T) {
 	}
 }
 
-// periodOf is an alarm's period in seconds: that of its metric, or of all its metrics.
+// periodOf returns an alarm's period in seconds, which all its metrics must have.
 func periodOf(t *testing.T, a object) float64 {
 	t.Helper()
 	period := a.number("Period")
@@ -39,12 +39,13 @@ func periodOf(t *testing.T, a object) float64 {
 	return period
 }
 
-// TestPeriods: the alarms that do not look at minutes.
+// TestPeriods checks the alarms with periods of more than a minute.
 func TestPeriods(t *testing.T) {
 	for context, want := range map[string]map[string]string{
 		"": {
-			"shard-changes": "50 1 300", "layers-not-done": "1 6 300", "shrink-not-done": "1 6 300", "compact-not-done": "1 3 3600", "boards-not-done": "1 6 300",
+			"stream-shards": "80 1 900", "shard-changes": "50 1 300", "layers-not-done": "1 6 300", "shrink-not-done": "1 6 300", "compact-not-done": "1 3 3600", "boards-not-done": "1 6 300",
 			"hotkeys-tasks-dropped": "3 1 3600", "aggregator-tasks-dropped": "3 1 3600", "hotkeys-not-polling": "1 6 300", "aggregator-not-polling": "1 6 300",
+			"hotkeys-events-not-polling": "1 6 300", "aggregator-events-not-polling": "1 6 300",
 		},
 		"other": {"shard-changes": "7 1 300", "layers-not-done": "1 6 300", "shrink-not-done": "1 6 300", "boards-not-done": "1 3 1200"},
 	} {

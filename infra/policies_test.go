@@ -9,8 +9,7 @@ import (
 	"testing"
 )
 
-// policies are the examples of docs/deploy.md: what each statement allows, as action and resource,
-// by its Sid.
+// policies returns the example policies of docs/deploy.md: each statement's actions and resources, by its Sid.
 func policies(t *testing.T) map[string][]string {
 	t.Helper()
 	content, err := os.ReadFile("../docs/deploy.md")
@@ -37,7 +36,7 @@ func policies(t *testing.T) map[string][]string {
 	return allowed
 }
 
-// TestExamplePolicies: callers' and operators' have all routes of theirs, and no other.
+// TestExamplePolicies checks that callers and operators have exactly their own routes.
 func TestExamplePolicies(t *testing.T) {
 	const api = "execute-api:Invoke arn:aws:execute-api:eu-west-1:123456789012:abcde12345/$default/"
 	want := map[string][]string{}
@@ -53,7 +52,7 @@ func TestExamplePolicies(t *testing.T) {
 	for _, sid := range []string{"Data", "Operate"} {
 		same(t, sid, got[sid], want[sid])
 	}
-	if len(got) != 6 { // the others are for the command line, and tested with the grants
+	if len(got) != 7 { // the others are for the command line, and tested with the grants
 		t.Errorf("policies %q", sorted(got))
 	}
 }

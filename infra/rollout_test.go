@@ -7,8 +7,7 @@ import (
 	"github.com/hotshard/hotshard/infra/grants"
 )
 
-// TestAliases: each function has one, of the version that was deployed; without canary it
-// moves at once.
+// TestAliases checks that each function has an alias of its newest version. Without canary it moves at once.
 func TestAliases(t *testing.T) {
 	tm := deployed(t)
 	for _, function := range grants.Functions {
@@ -23,7 +22,7 @@ func TestAliases(t *testing.T) {
 	}
 }
 
-// TestCanary: the API's functions take over calls bit by bit, and go back on errors.
+// TestCanary checks that the API's functions take over calls gradually, and roll back on errors.
 func TestCanary(t *testing.T) {
 	for canary, want := range map[string]string{
 		"10percent5minutes": "CodeDeployDefault.LambdaCanary10Percent5Minutes", "linear10minutes": "CodeDeployDefault.LambdaLinear10PercentEvery10Minutes",

@@ -9,13 +9,21 @@ import (
 	"github.com/hotshard/hotshard/infra/grants"
 )
 
-func mapping(t *testing.T, tm *template, function string) object {
+// mapping returns the event source mapping of a table's stream, or of the attached table's, to a function.
+func mapping(t *testing.T, tm *template, function, from string) object {
 	t.Helper()
-	_, r := tm.named(t, "AWS::Lambda::EventSourceMapping", "FunctionName", "${"+live(t, tm, function)+"}")
-	return r.Properties
+	for _, r := range tm.of(t, "AWS::Lambda::EventSourceMapping") {
+		if r.Properties.text("FunctionName") == "${"+live(t, tm, function)+"}" && (from == "" || r.Properties.text("EventSourceArn") == "${"+table(t, tm, from)+".StreamArn}") {
+			return r.Properties
+		}
+	}
+	t.Fatalf("no mapping of %s to %s", from, function)
+	return nil
 }
 
-// live is a function's alias, which everything calls.
+var streamed = []string{"items", "events"}
+
+// live is a function's alias, which all callers use.
 func live(t *testing.T, tm *template, function string) string {
 	t.Helper()
 	id, _ := tm.function(t, function)
@@ -23,46 +31,72 @@ func live(t *testing.T, tm *template, function string) string {
 	return alias
 }
 
-// behind is the function of an alias.
+// behind returns the function of an alias.
 func behind(tm *template, alias string) string {
 	return strings.TrimPrefix(tm.at(tm.at(alias).text("FunctionName")).text("FunctionName"), "hotshard-")
 }
 
-// TestTwoReaders: a stream shard takes two readers; both count in tumbling windows,
-// and neither repeats anything for ever.
+// TestTwoReaders checks that both readers of a stream shard use tumbling windows, and that neither retries for ever.
 func TestTwoReaders(t *testing.T) {
 	tm := deployed(t)
-	if n := len(tm.of(t, "AWS::Lambda::EventSourceMapping")); n != 2 {
+	if n := len(tm.of(t, "AWS::Lambda::EventSourceMapping")); n != 4 {
 		t.Errorf("%d mappings", n)
 	}
 	bucket, _ := tm.named(t, "AWS::S3::Bucket", "BucketName", "<nil>")
 	for _, function := range []string{grants.Hotkeys, grants.Aggregator} {
-		p := mapping(t, tm, function)
-		age := map[string]float64{grants.Hotkeys: 3600, grants.Aggregator: 72000}[function] // older records are no evidence; a stream drops those of a day in silence
-		for name, want := range map[string]any{
-			"StartingPosition": "TRIM_HORIZON", "BatchSize": 1000.0, "MaximumBatchingWindowInSeconds": 1.0, "TumblingWindowInSeconds": 10.0,
-			"ParallelizationFactor": 1.0, "BisectBatchOnFunctionError": true, "MaximumRetryAttempts": 10000.0, "MaximumRecordAgeInSeconds": age,
-		} {
-			if p[name] != want {
-				t.Errorf("%s: %s is %v, want %v", function, name, p[name], want)
-			}
+		for _, from := range streamed {
+			checkReader(t, mapping(t, tm, function, from), function, bucket)
 		}
-		if p.text("FunctionResponseTypes") != "[ReportBatchItemFailures]" || p.object("MetricsConfig").text("Metrics") != "[EventCount]" ||
-			p.text("EventSourceArn") != "${"+table(t, tm, "items")+".StreamArn}" ||
-			p.object("DestinationConfig").object("OnFailure").text("Destination") != "${"+bucket+".Arn}" {
-			t.Errorf("%s: %v", function, p)
+		if f := mapping(t, tm, grants.Hotkeys, "items")["FilterCriteria"]; f != nil {
+			t.Errorf("hotkeys does not see all: %v", f)
 		}
-	}
-	if f := mapping(t, tm, grants.Hotkeys)["FilterCriteria"]; f != nil {
-		t.Errorf("hotkeys does not see all: %v", f)
 	}
 }
 
-// TestFilter: the aggregator gets what it folds, and audits' marks; not markers or
-// sessions, nor that an event was deleted.
+func checkReader(t *testing.T, p object, function, bucket string) {
+	t.Helper()
+	age := map[string]float64{grants.Hotkeys: 3600, grants.Aggregator: 72000}[function] // older records are no evidence; a stream discards those of a day without a count
+	for name, want := range map[string]any{
+		"StartingPosition": "TRIM_HORIZON", "BatchSize": 1000.0, "MaximumBatchingWindowInSeconds": 1.0, "TumblingWindowInSeconds": 10.0,
+		"ParallelizationFactor": 1.0, "BisectBatchOnFunctionError": true, "MaximumRetryAttempts": 10000.0, "MaximumRecordAgeInSeconds": age,
+	} {
+		if p[name] != want {
+			t.Errorf("%s: %s is %v, want %v", function, name, p[name], want)
+		}
+	}
+	if p.text("FunctionResponseTypes") != "[ReportBatchItemFailures]" || p.object("MetricsConfig").text("Metrics") != "[EventCount]" ||
+		p.object("DestinationConfig").object("OnFailure").text("Destination") != "${"+bucket+".Arn}" {
+		t.Errorf("%s: %v", function, p)
+	}
+}
+
+// TestFilter checks that the aggregator gets the records that it folds and audits' stream markers, and no other
+// markers, sessions or deleted events.
 func TestFilter(t *testing.T) {
-	var passes []func(name, key string) bool
-	for _, f := range mapping(t, deployed(t), grants.Aggregator).object("FilterCriteria").objects("Filters") {
+	passes := map[string][]func(name, key string) bool{}
+	tm := deployed(t)
+	for _, from := range streamed {
+		passes[from] = filters(t, mapping(t, tm, grants.Aggregator, from))
+	}
+	for _, c := range []struct{ key, from, names string }{
+		{"C#page/home#1", "items", "INSERT MODIFY REMOVE"}, {"L#game#all#p", "items", "INSERT MODIFY REMOVE"}, {"B#game", "items", "INSERT MODIFY REMOVE"},
+		{"E#door#2026-01-05#0", "events", "INSERT MODIFY"}, {"I#key", "", ""}, {"S#group#0", "", ""}, {"R#a#60#0#0", "", ""},
+	} {
+		for _, from := range streamed {
+			for _, name := range []string{"INSERT", "MODIFY", "REMOVE"} {
+				got := slices.ContainsFunc(passes[from], func(pass func(name, key string) bool) bool { return pass(name, c.key) })
+				if got != (from == c.from && strings.Contains(c.names, name)) {
+					t.Errorf("%s of %s in %s passes: %t", name, c.key, from, got)
+				}
+			}
+		}
+	}
+}
+
+// filters returns the filters of an event source mapping.
+func filters(t *testing.T, mapping object) (passes []func(name, key string) bool) {
+	t.Helper()
+	for _, f := range mapping.object("FilterCriteria").objects("Filters") {
 		var pattern struct {
 			EventName []string
 			DynamoDB  struct {
@@ -80,26 +114,13 @@ func TestFilter(t *testing.T) {
 				slices.ContainsFunc(pattern.DynamoDB.Keys.PK.S, func(p struct{ Prefix string }) bool { return strings.HasPrefix(key, p.Prefix) })
 		})
 	}
-	for _, c := range []struct {
-		key   string
-		names string
-	}{
-		{"C#page/home#1", "INSERT MODIFY REMOVE"}, {"L#game#all#p", "INSERT MODIFY REMOVE"}, {"B#game", "INSERT MODIFY REMOVE"},
-		{"E#door#2026-01-05#0", "INSERT MODIFY"}, {"I#key", ""}, {"S#group#0", ""}, {"R#a#60#0#0", ""},
-	} {
-		for _, name := range []string{"INSERT", "MODIFY", "REMOVE"} {
-			got := slices.ContainsFunc(passes, func(pass func(name, key string) bool) bool { return pass(name, c.key) })
-			if got != strings.Contains(c.names, name) {
-				t.Errorf("%s of %s passes: %t", name, c.key, got)
-			}
-		}
-	}
+	return passes
 }
 
 func TestStreamSettings(t *testing.T) {
 	tm := with(t, map[string]any{"window": "30s", "batchSize": "10000", "batchingWindow": "5s", "retries": "0", "recordAge": "3m", "failureRetention": "90"})
 	for _, function := range []string{grants.Hotkeys, grants.Aggregator} {
-		p := mapping(t, tm, function)
+		p := mapping(t, tm, function, "events")
 		if p.number("TumblingWindowInSeconds") != 30 || p.number("BatchSize") != 10000 || p.number("MaximumBatchingWindowInSeconds") != 5 ||
 			p["MaximumRetryAttempts"] != 0.0 || p.number("MaximumRecordAgeInSeconds") != 180 {
 			t.Errorf("%s: %v", function, p)

@@ -29,7 +29,7 @@ type resource struct {
 	Properties     object
 }
 
-// object is one of JSON's.
+// object is a JSON object.
 type object map[string]any
 
 func (o object) object(name string) object { m, _ := o[name].(map[string]any); return m }
@@ -46,7 +46,7 @@ func (o object) number(name string) float64 {
 	return n
 }
 
-// text writes a value with references as in Fn::Sub: ${Table.Arn}/index/by_rank.
+// text returns a value with its references in the form of Fn::Sub: ${Table.Arn}/index/by_rank.
 func text(value any) string {
 	m, isObject := value.(map[string]any)
 	if ref, ok := m["Ref"]; ok {
@@ -69,7 +69,7 @@ func text(value any) string {
 	return fmt.Sprint(value)
 }
 
-// of returns the resources of a type by their ids; there must be some.
+// of returns the resources of a type by their ids, at least one.
 func (tm *template) of(t *testing.T, kind string) map[string]resource {
 	t.Helper()
 	found := maps.Clone(tm.Resources)
@@ -80,7 +80,7 @@ func (tm *template) of(t *testing.T, kind string) map[string]resource {
 	return found
 }
 
-// named returns the one resource of a type that has a property with that value.
+// named returns the only resource of a type that has a property with that value.
 func (tm *template) named(t *testing.T, kind, property, value string) (id string, r resource) {
 	t.Helper()
 	for id, r := range tm.of(t, kind) {
@@ -99,7 +99,7 @@ func (tm *template) function(t *testing.T, name string) (id string, properties o
 	return id, r.Properties
 }
 
-// at returns the properties of the resource that a reference means, to itself or to an attribute.
+// at returns the properties of the resource that a reference, or a reference to an attribute, means.
 func (tm *template) at(reference string) object { return tm.Resources[unref(reference)].Properties }
 
 func unref(text string) string {
@@ -108,12 +108,11 @@ func unref(text string) string {
 }
 
 func TestMain(m *testing.M) {
-	os.Setenv("CDK_VALIDATION", "false") // one test does that
+	os.Setenv("CDK_VALIDATION", "false") // one test turns it on
 	m.Run()
 }
 
-// newApp makes the app, and the folder that it will be synthesized to. What is in the functions'
-// files does not matter.
+// newApp returns the app and its output folder. The content of the functions' files does not matter.
 func newApp(t *testing.T, context map[string]any) (app awscdk.App, out string) {
 	t.Helper()
 	dist, out := t.TempDir(), t.TempDir()
@@ -135,8 +134,7 @@ func newApp(t *testing.T, context map[string]any) (app awscdk.App, out string) {
 
 var made = map[string]*template{} // by context
 
-// with is the template with a context. The CDK's runtime makes one at a time, and tests here
-// are not parallel.
+// with returns the template for a context. The CDK's runtime makes one at a time, and the tests are not parallel.
 func with(t *testing.T, context map[string]any) *template {
 	t.Helper()
 	key := fmt.Sprintf("%#v", context)
@@ -165,7 +163,7 @@ func readTemplate(t *testing.T, file string) *template {
 	return tm
 }
 
-// deployed is the template without any context.
+// deployed returns the template without a context.
 func deployed(t *testing.T) *template {
 	t.Helper()
 	return with(t, nil)

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/internal/base/schema"
 )
 
 func TestTablesAreThoseOfTheSchema(t *testing.T) {
@@ -48,7 +48,7 @@ func TestTablesAreThoseOfTheSchema(t *testing.T) {
 	}
 }
 
-// keys are the names of a table's or index's keys.
+// keys returns the key attributes of a table or an index.
 func keys(p object) string {
 	var names [2]string
 	for _, k := range p.objects("KeySchema") {
@@ -73,7 +73,7 @@ func TestTablesAreKept(t *testing.T) {
 	}
 }
 
-// TestOutputsNameTables: an operator is told of each what it is for.
+// TestOutputsNameTables checks that the outputs describe each table.
 func TestOutputsNameTables(t *testing.T) {
 	text := string(deployed(t).text)
 	for _, table := range schema.Tables(schema.NamesFor("")) {
@@ -89,6 +89,8 @@ func TestTablesAsTold(t *testing.T) {
 	tm := with(t, map[string]any{
 		"prefix": "other-", "removal": "destroy", "deletionProtection": "false", "pitr": "false", "encryption": "account",
 		"maxReadUnits": "40000", "maxWriteUnits": "20000", "warmReadUnits": "30000", "warmWriteUnits": "10000", "contributorInsights": true,
+		"warmIndexReadUnits": "13000", "warmIndexWriteUnits": "5000",
+		"maxEventsReadUnits": "42000", "maxEventsWriteUnits": "22000", "warmEventsReadUnits": "32000", "warmEventsWriteUnits": "12000",
 		"maxRollupsReadUnits": "41000", "maxRollupsWriteUnits": "21000", "warmRollupsReadUnits": "31000", "warmRollupsWriteUnits": "11000",
 	})
 	for name, r := range tm.of(t, "AWS::DynamoDB::GlobalTable") {
@@ -104,8 +106,12 @@ func TestTablesAsTold(t *testing.T) {
 		}
 	}
 	_, r := tm.named(t, "AWS::DynamoDB::GlobalTable", "TableName", "other-items")
-	for _, part := range []object{r.Properties, r.Properties.objects("GlobalSecondaryIndexes")[0]} {
-		if w := part.object("WarmThroughput"); w.number("ReadUnitsPerSecond") != 30000 || w.number("WriteUnitsPerSecond") != 10000 {
+	for n, part := range append([]object{r.Properties}, r.Properties.objects("GlobalSecondaryIndexes")...) {
+		reads, writes := 30000.0, 10000.0
+		if n > 0 {
+			reads, writes = 13000, 5000
+		}
+		if w := part.object("WarmThroughput"); w.number("ReadUnitsPerSecond") != reads || w.number("WriteUnitsPerSecond") != writes {
 			t.Errorf("warm throughput %v", w)
 		}
 		if w := part.object("WriteOnDemandThroughputSettings"); w.number("MaxWriteRequestUnits") != 20000 {
@@ -115,11 +121,13 @@ func TestTablesAsTold(t *testing.T) {
 	if read := replica(r.Properties).object("ReadOnDemandThroughputSettings"); read.number("MaxReadRequestUnits") != 40000 {
 		t.Errorf("most read units %v", read)
 	}
-	_, r = tm.named(t, "AWS::DynamoDB::GlobalTable", "TableName", "other-rollups")
-	if w := r.Properties.object("WarmThroughput"); w.number("ReadUnitsPerSecond") != 31000 || w.number("WriteUnitsPerSecond") != 11000 ||
-		r.Properties.object("WriteOnDemandThroughputSettings").number("MaxWriteRequestUnits") != 21000 ||
-		replica(r.Properties).object("ReadOnDemandThroughputSettings").number("MaxReadRequestUnits") != 41000 {
-		t.Errorf("rollups: %v", r.Properties)
+	for name, more := range map[string]float64{"other-rollups": 1000, "other-events": 2000} {
+		_, r = tm.named(t, "AWS::DynamoDB::GlobalTable", "TableName", name)
+		if w := r.Properties.object("WarmThroughput"); w.number("ReadUnitsPerSecond") != 30000+more || w.number("WriteUnitsPerSecond") != 10000+more ||
+			r.Properties.object("WriteOnDemandThroughputSettings").number("MaxWriteRequestUnits") != 20000+more ||
+			replica(r.Properties).object("ReadOnDemandThroughputSettings").number("MaxReadRequestUnits") != 40000+more {
+			t.Errorf("%s: %v", name, r.Properties)
+		}
 	}
 	_, bucket := tm.named(t, "AWS::S3::Bucket", "BucketName", "<nil>")
 	if bucket.DeletionPolicy != "Delete" {
@@ -127,16 +135,17 @@ func TestTablesAsTold(t *testing.T) {
 	}
 }
 
-// TestProvisioned: the tables that take the load, and the index, have capacity that follows it;
-// others are on demand.
+// TestProvisioned checks that the loaded tables have auto scaling, and that others are on demand. The indexes, which
+// events do not write, are billed for one unit unless set.
 func TestProvisioned(t *testing.T) {
 	tm := with(t, map[string]any{
 		"billing": "provisioned", "minReadUnits": "50", "maxReadUnits": "4000", "minWriteUnits": "100", "maxWriteUnits": "20000",
+		"minEventsReadUnits": "20", "maxEventsReadUnits": "2000", "minEventsWriteUnits": "40", "maxEventsWriteUnits": "8000",
 		"minRollupsReadUnits": "10", "maxRollupsReadUnits": "1000", "minRollupsWriteUnits": "30", "maxRollupsWriteUnits": "6000",
 	})
 	for id, r := range tm.of(t, "AWS::DynamoDB::GlobalTable") {
 		p := r.Properties
-		want := map[string][2]string{"hotshard-items": {"50 4000 50 70", "100 20000 100 70"}, "hotshard-rollups": {"10 1000 10 70", "30 6000 30 70"}}[p.text("TableName")]
+		want := map[string][2]string{"hotshard-items": {"50 4000 50 70", "100 20000 100 70"}, "hotshard-events": {"20 2000 20 70", "40 8000 40 70"}, "hotshard-rollups": {"10 1000 10 70", "30 6000 30 70"}}[p.text("TableName")]
 		if want == [2]string{} {
 			if p.text("BillingMode") != "PAY_PER_REQUEST" {
 				t.Errorf("%s: %v", id, p)
@@ -151,14 +160,27 @@ func TestProvisioned(t *testing.T) {
 		for n := range p.list("GlobalSecondaryIndexes") {
 			reads := replica(p).objects("GlobalSecondaryIndexes")[n].object("ReadProvisionedThroughputSettings").object("ReadCapacityAutoScalingSettings")
 			writes := p.objects("GlobalSecondaryIndexes")[n].object("WriteProvisionedThroughputSettings").object("WriteCapacityAutoScalingSettings")
-			if scaling(reads) != want[0] || scaling(writes) != want[1] {
+			if scaling(reads) != "1 4000 1 70" || scaling(writes) != "1 20000 1 70" {
 				t.Errorf("%s, index %d: reads %v, writes %v", id, n, reads, writes)
 			}
 		}
 	}
 }
 
-// scaling is least, most, seed and target of auto scaling.
+// TestIdleIndexesAreNotWarmed checks that the warm throughput of the items table is not paid for its indexes, too.
+func TestIdleIndexesAreNotWarmed(t *testing.T) {
+	_, r := with(t, map[string]any{"warmReadUnits": "30000", "warmWriteUnits": "10000"}).named(t, "AWS::DynamoDB::GlobalTable", "TableName", "hotshard-items")
+	if r.Properties.object("WarmThroughput").number("WriteUnitsPerSecond") != 10000 {
+		t.Errorf("the table: %v", r.Properties["WarmThroughput"])
+	}
+	for _, index := range r.Properties.objects("GlobalSecondaryIndexes") {
+		if index["WarmThroughput"] != nil {
+			t.Errorf("the index %s: %v", index.text("IndexName"), index["WarmThroughput"])
+		}
+	}
+}
+
+// scaling is the minimum, maximum, seed and target of auto scaling.
 func scaling(settings object) string {
 	return strings.Join([]string{settings.text("MinCapacity"), settings.text("MaxCapacity"), settings.text("SeedCapacity"),
 		settings.object("TargetTrackingScalingPolicyConfiguration").text("TargetValue")}, " ")

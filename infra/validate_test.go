@@ -10,8 +10,7 @@ import (
 	"testing"
 )
 
-// synthCommand builds the command that the CDK's command line starts. It wants the
-// built functions.
+// synthCommand builds the command that the CDK's command line starts. It needs the built functions.
 func synthCommand(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "synth")
@@ -21,9 +20,8 @@ func synthCommand(t *testing.T) string {
 	return path
 }
 
-// TestExtraValidation has the CDK validate what make synth does not make: an attached
-// stack, one with tokens that is destroyed with all that it has, and one with provisioned
-// capacity that takes over bit by bit.
+// TestExtraValidation runs the CDK's validation on stacks that make synth does not make: an attached one, one with
+// tokens and removal, and one with provisioned capacity and canary.
 func TestExtraValidation(t *testing.T) {
 	command := synthCommand(t)
 	for name, context := range map[string]map[string]any{
@@ -31,7 +29,7 @@ func TestExtraValidation(t *testing.T) {
 		"jwt": {"auth": "jwt", "jwtIssuer": "https://issuer.example.com", "jwtAudience": []any{"one", "two"}, "jwtScopes": "read,write", "jwtAdminScopes": "ops",
 			"removal": "destroy", "deletionProtection": false, "tracing": true, "accessLog": "off", "corsOrigins": "https://app.example.com"},
 		"provisioned": {"billing": "provisioned", "minReadUnits": 1, "maxReadUnits": 40_000, "minWriteUnits": 1, "maxWriteUnits": 40_000,
-			"minRollupsReadUnits": 1, "maxRollupsReadUnits": 10, "minRollupsWriteUnits": 1, "maxRollupsWriteUnits": 20_000, "warmRollupsWriteUnits": 10_000,
+			"minEventsReadUnits": 1, "maxEventsReadUnits": 10, "minEventsWriteUnits": 1, "maxEventsWriteUnits": 20_000, "minRollupsReadUnits": 1, "maxRollupsReadUnits": 10, "minRollupsWriteUnits": 1, "maxRollupsWriteUnits": 20_000, "warmRollupsWriteUnits": 10_000,
 			"canary": "10percent5minutes", "contributorInsights": true, "tags": "team=data"},
 	} {
 		content, err := json.Marshal(context)
@@ -44,14 +42,13 @@ func TestExtraValidation(t *testing.T) {
 		if said, err := cmd.CombinedOutput(); err != nil {
 			t.Errorf("%s: %v\n%s", name, err, said)
 		}
-		if _, err := os.Stat(filepath.Join(out, "validation-report.json")); err != nil { // it is there when a validator ran
+		if _, err := os.Stat(filepath.Join(out, "validation-report.json")); err != nil { // it exists if a validator ran
 			t.Errorf("%s was not validated: %v", name, err)
 		}
 	}
 }
 
-// TestExtraPrecedence: what -c says goes before the settings of cdk.json, and those
-// before the ones of cdk.context.json, with the CDK's own command line.
+// TestExtraPrecedence checks with the CDK's command line that -c overrides cdk.json, which overrides cdk.context.json.
 func TestExtraPrecedence(t *testing.T) {
 	dir, err := filepath.Abs(".")
 	if err != nil {

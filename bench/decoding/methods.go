@@ -12,8 +12,8 @@ import (
 	"github.com/aws/aws-lambda-go/lambda"
 	"github.com/bytedance/sonic"
 
-	"github.com/hotshard/hotshard/internal/ddbstream"
-	"github.com/hotshard/hotshard/internal/topk"
+	"github.com/hotshard/hotshard/internal/base/ddbstream"
+	"github.com/hotshard/hotshard/internal/base/topk"
 )
 
 // method counts a payload's keys, without removals by TTL. The floor counts none.

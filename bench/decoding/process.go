@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/hotshard/hotshard/bench/rig"
-	"github.com/hotshard/hotshard/internal/runtimeapi"
-	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/internal/aws/runtimeapi"
+	"github.com/hotshard/hotshard/internal/base/schema"
 )
 
 // inLambda are the functions that are compared as whole processes, with the modules

@@ -9,12 +9,13 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/bench/rig"
-	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/base/schema"
 )
 
 // item is one of a table's.
-type item = rig.Item
+type item = dynamo.Item
 
 // books hold what callers sent, and what was applied, as the clients of ingest saw it.
 type books struct {
@@ -89,7 +90,7 @@ func deltaOf(key, values item) (name string, delta int64, ok bool) {
 	if !ok {
 		return "", 0, false
 	}
-	parsed, err := schema.ParseKey(rig.Text(key[schema.PK]))
+	parsed, err := schema.ParseKey(dynamo.Text(key, schema.PK))
 	if err == nil {
 		delta, err = strconv.ParseInt(digits.Value, 10, 64)
 	}
@@ -173,7 +174,7 @@ func dataOf(it item) item {
 // identityOf returns whose item it is; ok is false for all but events.
 func identityOf(pk, sk string) (id identity, ok bool) {
 	key, err := schema.ParseKey(pk)
-	if err != nil || key.Base.Type != schema.Entity {
+	if err != nil || key.Base.Type != kind.Event {
 		return id, false
 	}
 	_, _, err = schema.ParseEventSortKey(sk)
@@ -193,7 +194,7 @@ func (s *system) target(id identity) string {
 // put books an item that was put, if it is an event. Puts of one event at a time have
 // the same data.
 func (b *books) put(ctx context.Context, it item) {
-	id, ok := identityOf(rig.Text(it[schema.PK]), rig.Text(it[schema.SK]))
+	id, ok := identityOf(dynamo.Text(it, schema.PK), dynamo.Text(it, schema.SK))
 	if !ok {
 		return
 	}

@@ -11,9 +11,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hotshard/hotshard/bench/rig"
-	"github.com/hotshard/hotshard/internal/rollup/measures"
-	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/fold/measures"
 	"github.com/hotshard/hotshard/pkg/shard/counters"
 )
 
@@ -63,7 +63,7 @@ func (s *system) compareEvents(ctx context.Context) error {
 	}
 	have, failures := rollups{}, map[string]bool{}
 	err = s.Scan(ctx, s.Names.Rollups, func(it item) error {
-		pk, sk := rig.Text(it[schema.PK]), rig.Text(it[schema.SK])
+		pk, sk := dynamo.Text(it, schema.PK), dynamo.Text(it, schema.SK)
 		if strings.HasPrefix(pk, schema.FailurePrefix) {
 			failures[sk] = true
 		}
@@ -107,7 +107,7 @@ func (s *system) eventsFound(ctx context.Context) (want rollups, err error) {
 		bad[p.event] = true
 	}
 	err = s.Scan(ctx, s.Names.Items, func(it item) error {
-		id, ok := identityOf(rig.Text(it[schema.PK]), rig.Text(it[schema.SK]))
+		id, ok := identityOf(dynamo.Text(it, schema.PK), dynamo.Text(it, schema.SK))
 		if !ok || bad[id] {
 			return nil
 		}

@@ -31,7 +31,7 @@ import (
 	"time"
 
 	"github.com/hotshard/hotshard/bench/rig"
-	"github.com/hotshard/hotshard/internal/local/virtualstream"
+	"github.com/hotshard/hotshard/internal/test/virtualstream"
 )
 
 // Program is the experiment.

@@ -15,9 +15,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/bench/rig"
-	"github.com/hotshard/hotshard/internal/local/virtualstream"
-	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/test/virtualstream"
 )
 
 // maxRuns is in how many runs at most the lack of a guard has to show. A run may have none of the
@@ -65,7 +65,7 @@ func addingMore(r role, call any) any {
 	}
 	changed := *in
 	changed.ExpressionAttributeValues = maps.Clone(in.ExpressionAttributeValues)
-	changed.ExpressionAttributeValues[":delta"] = rig.N(delta + 1)
+	changed.ExpressionAttributeValues[":delta"] = dynamo.Number(delta + 1)
 	return &changed
 }
 
@@ -87,12 +87,12 @@ func onTwoShards(_ role, call any) any {
 			continue
 		}
 		copied := maps.Clone(requests[0].PutRequest.Item)
-		key, err := schema.ParseKey(rig.Text(copied[schema.PK]))
+		key, err := schema.ParseKey(dynamo.Text(copied, schema.PK))
 		if err != nil {
 			panic(err) // events only
 		}
 		key.Shard++
-		copied[schema.PK] = rig.S(key.String())
+		copied[schema.PK] = dynamo.String(key.String())
 		changed.RequestItems[table] = append(slices.Clone(requests), types.WriteRequest{PutRequest: &types.PutRequest{Item: copied}})
 	}
 	return &changed

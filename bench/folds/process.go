@@ -10,10 +10,10 @@ import (
 	"github.com/aws/smithy-go/middleware"
 
 	"github.com/hotshard/hotshard/bench/rig"
-	"github.com/hotshard/hotshard/internal/growth"
+	"github.com/hotshard/hotshard/internal/base/growth"
+	"github.com/hotshard/hotshard/internal/fold"
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/internal/ingest"
-	"github.com/hotshard/hotshard/internal/rollup"
 )
 
 // process is one of a function's. Its calls to DynamoDB fail before or after they are
@@ -25,8 +25,8 @@ type process struct {
 	die             context.CancelFunc
 	role            role
 
-	api     http.Handler    // of ingest
-	handler *rollup.Handler // of the aggregator
+	api     http.Handler  // of ingest
+	handler *fold.Handler // of the aggregator
 }
 
 // newProcess returns one with the client that it calls DynamoDB with.

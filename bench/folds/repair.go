@@ -1,13 +1,11 @@
 package folds
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -15,9 +13,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/bench/rig"
-	"github.com/hotshard/hotshard/internal/local/virtualstream"
-	"github.com/hotshard/hotshard/internal/rollup/audit"
-	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/internal/base/decimal"
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/fold/audit"
+	"github.com/hotshard/hotshard/internal/test/virtualstream"
 )
 
 // gap is a stretch of the stream that no mapping gets, as if all of them had been
@@ -70,11 +69,8 @@ func (g *gap) lose(s *system, b *batch) (records int) {
 	return records
 }
 
-// after compares sequence numbers, which may exceed 64 bits.
-func after(a, b string) bool {
-	a, b = strings.TrimLeft(a, "0"), strings.TrimLeft(b, "0")
-	return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b)) > 0
-}
+// after reports whether sequence number a comes after b.
+func after(a, b string) bool { return decimal.CompareWhole(a, b) > 0 }
 
 // targets lists the targets that have lost something.
 func (g *gap) targets() (list []schema.Target, err error) {

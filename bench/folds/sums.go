@@ -6,7 +6,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/rollup/measures"
+	"github.com/hotshard/hotshard/internal/fold/measures"
 )
 
 // rollups are the sums of many buckets, by target.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/rollup/measures"
+	"github.com/hotshard/hotshard/internal/fold/measures"
 )
 
 // TestSumsAreReckonedApart has sums of known events, and parts that are right and wrong.

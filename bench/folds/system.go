@@ -11,10 +11,9 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hotshard/hotshard/bench/rig"
-	"github.com/hotshard/hotshard/internal/local/eventsource"
-	"github.com/hotshard/hotshard/internal/local/limiter"
-	"github.com/hotshard/hotshard/internal/local/virtualstream"
-	"github.com/hotshard/hotshard/internal/rollup"
+	"github.com/hotshard/hotshard/internal/aws/eventsource"
+	"github.com/hotshard/hotshard/internal/fold"
+	"github.com/hotshard/hotshard/internal/test/virtualstream"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
@@ -53,7 +52,7 @@ type system struct {
 	*rig.Tables
 	report
 	o       options
-	rules   rollup.Rules
+	rules   fold.Rules
 	source  *eventsource.Stream
 	virtual atomic.Pointer[virtualstream.Stream]
 	changer *shardmap.Changer
@@ -76,17 +75,18 @@ func newSystem(ctx context.Context, o options) (s *system, err error) {
 	s = &system{o: o, began: time.Now(), dice: &dice{random: rand.New(rand.NewPCG(o.Seed, 1))}}
 	s.ingest.start = s.startIngest
 	s.books = books{report: &s.report, sums: map[string]int64{}, events: map[identity]*event{}}
-	if s.rules, err = rollup.ParseRules(rules); err != nil {
+	if s.rules, err = fold.ParseRules(rules); err != nil {
 		return nil, err
 	}
 	for i := range s.aggregator {
 		s.aggregator[i] = &delivery{system: s, containers: pool{start: s.startAggregator}}
 	}
-	if s.Tables, err = rig.NewTables(ctx, o.Endpoint, limiter.Options{}); err != nil {
+	if s.Tables, err = rig.NewTables(ctx, o.Endpoint); err != nil {
 		return nil, err
 	}
+	s.Names.Events = s.Names.Items // one stream, so that faults meet both kinds
 	s.changer = shardmap.NewChanger(s.DB, s.view(), shardmap.ChangerOptions{})
-	if s.source, err = s.Stream(ctx); err == nil {
+	if s.source, err = s.Stream(ctx, s.Names.Items); err == nil {
 		err = s.planOn(virtualstream.Plan{})
 	}
 	if err != nil {

@@ -12,8 +12,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/bench/rig"
-	"github.com/hotshard/hotshard/internal/rollup/compact"
-	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/fold/compact"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
@@ -93,13 +95,13 @@ func (s *system) someCounter() string { return counterName(s.dice.intN(min(20, s
 
 // changeCount gives a counter or an entity another shard count, up or down.
 func (s *system) changeCount(ctx context.Context) error {
-	base := schema.BaseKey{Type: schema.Counter, Name: s.someCounter()}
+	base := schema.BaseKey{Type: kind.Counter, Name: s.someCounter()}
 	count := 1 + s.dice.intN(fewCount)
 	switch s.dice.intN(6) {
 	case 0:
 		count = 1 + s.dice.intN(maxCount)
 	case 1, 2:
-		base = schema.BaseKey{Type: schema.Entity, Name: entityName(s.dice.intN(s.o.Entities))}
+		base = schema.BaseKey{Type: kind.Event, Name: entityName(s.dice.intN(s.o.Entities))}
 	}
 	_, err := s.changer.Pin(ctx, base.String(), count, shardmap.Note{By: "harness", Why: "on purpose"}, time.Now())
 	if errors.Is(err, shard.ErrUnavailable) {
@@ -117,7 +119,7 @@ func (s *system) changeCount(ctx context.Context) error {
 const removeAge = 2 * time.Second
 
 func writeShard(counter string, n int) string {
-	return schema.Key{Base: schema.BaseKey{Type: schema.Counter, Name: counter}, Shard: n}.String()
+	return schema.Key{Base: schema.BaseKey{Type: kind.Counter, Name: counter}, Shard: n}.String()
 }
 
 // remove deletes a write shard of a counter, if it is there. What it had is then
@@ -128,7 +130,7 @@ func (s *system) remove(ctx context.Context) error {
 	before := strconv.FormatInt(time.Now().Add(-removeAge).UnixMicro(), 10)
 	whole := context.WithoutCancel(ctx) // one that is cut off may be gone, uncounted
 	out, err := s.DB.DeleteItem(whole, &dynamodb.DeleteItemInput{
-		TableName: &s.Names.Items, Key: rig.Key(pk, schema.SoleSK), ReturnValues: types.ReturnValueAllOld,
+		TableName: &s.Names.Items, Key: dynamo.Key(pk, schema.SoleSK), ReturnValues: types.ReturnValueAllOld,
 		ConditionExpression:       aws.String("rev < :before"),
 		ExpressionAttributeValues: item{":before": &types.AttributeValueMemberN{Value: before}},
 	})
@@ -138,7 +140,7 @@ func (s *system) remove(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("removing %q: %w", pk, err)
 	}
-	had, err := rig.Whole(out.Attributes, "value")
+	had, err := dynamo.Integer(out.Attributes, "value")
 	s.inject(removed)
 	s.books.removed(counter, had)
 	return err
@@ -159,14 +161,14 @@ func (s *system) putPoison(ctx context.Context) error {
 	}
 	n := maxCount + 10 + len(s.poison) // a write shard that no counter comes to, in the second partial
 	name := s.someCounter()
-	p := poison{key: rig.Key(writeShard(name, n), schema.SoleSK), target: schema.SummaryKey(name, n)}
-	attribute, value := "rev", types.AttributeValue(rig.N(1)) // without a value
+	p := poison{key: dynamo.Key(writeShard(name, n), schema.SoleSK), target: schema.SummaryKey(name, n)}
+	attribute, value := "rev", types.AttributeValue(dynamo.Number(1)) // without a value
 	if s.dice.intN(2) == 0 && s.o.Events > 0 {
 		at := s.began.UTC().Add(-time.Duration(s.dice.intN(int(time.Hour)))).Truncate(time.Millisecond)
 		id := identity{entityName(s.dice.intN(min(6, s.o.Entities))), schema.EventSortKey(at, fmt.Sprint("poison", n))}
-		pk := schema.Key{Base: schema.BaseKey{Type: schema.Entity, Name: id.entity}, Bucket: at.Format(time.DateOnly)}.String()
-		p = poison{rig.Key(pk, id.sk), s.target(id), id}
-		attribute, value = "data", rig.S("poison")
+		pk := schema.Key{Base: schema.BaseKey{Type: kind.Event, Name: id.entity}, Bucket: at.Format(time.DateOnly)}.String()
+		p = poison{dynamo.Key(pk, id.sk), s.target(id), id}
+		attribute, value = "data", dynamo.String("poison")
 	}
 	it := item{attribute: value, schema.PK: p.key[schema.PK], schema.SK: p.key[schema.SK]}
 	whole := context.WithoutCancel(ctx) // one that is cut off may be there, uncounted

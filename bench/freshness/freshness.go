@@ -24,8 +24,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hotshard/hotshard/bench/rig"
-	"github.com/hotshard/hotshard/internal/local/eventsource"
-	"github.com/hotshard/hotshard/internal/local/limiter"
+	"github.com/hotshard/hotshard/internal/aws/eventsource"
 	"github.com/hotshard/hotshard/pkg/shard/counters"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
@@ -74,7 +73,7 @@ func compareWindows(ctx context.Context, r *rig.Run, p pace) error {
 	fmt.Fprintln(r, "| batching window | increments | p50 | p99 | max | later than two windows | a look at the summary |\n| ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
 	for _, window := range windows {
 		w := watch{}
-		err := rig.With(ctx, r.Endpoint, limiter.Options{}, func(t *rig.Tables) error { return w.measure(ctx, t, p, window) })
+		err := rig.With(ctx, r.Endpoint, func(t *rig.Tables) error { return w.measure(ctx, t, p, window) })
 		if err != nil {
 			return fmt.Errorf("batching window of %v: %w", window, err)
 		}
@@ -104,7 +103,7 @@ func (w *watch) measure(ctx context.Context, t *rig.Tables, p pace, window time.
 	if err != nil {
 		return err
 	}
-	source, err := t.Stream(ctx)
+	source, err := t.Stream(ctx, t.Names.Items)
 	if err != nil {
 		return err
 	}

@@ -12,9 +12,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hotshard/hotshard/bench/rig"
-	"github.com/hotshard/hotshard/internal/local/enginetest"
-	"github.com/hotshard/hotshard/internal/local/limiter"
-	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/pkg/shard/counters"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
@@ -22,7 +21,7 @@ import (
 func TestIncrementsBecomeVisible(t *testing.T) {
 	t.Parallel()
 	p, w := pace{rate: 50, lasting: 2 * time.Second}, watch{}
-	err := rig.With(t.Context(), enginetest.Endpoint(t), limiter.Options{}, func(tables *rig.Tables) error {
+	err := rig.With(t.Context(), enginetest.Endpoint(t), func(tables *rig.Tables) error {
 		return w.measure(t.Context(), tables, p, 200*time.Millisecond)
 	})
 	if err != nil {
@@ -41,10 +40,10 @@ func TestFoldsDoNotMeet(t *testing.T) {
 	t.Parallel()
 	p := pace{rate: 100, lasting: 2 * time.Second}
 	for _, b := range []breadth{
-		{schema.Counter, 200, 6, 2, 200 * time.Millisecond},
-		{schema.Counter, 200, 6, 0, 200 * time.Millisecond},
-		{schema.Entity, 200, 6, 2, 200 * time.Millisecond},
-		{schema.Entity, 200, 6, 0, 200 * time.Millisecond},
+		{kind.Counter, 200, 6, 2, 200 * time.Millisecond},
+		{kind.Counter, 200, 6, 0, 200 * time.Millisecond},
+		{kind.Event, 200, 6, 2, 200 * time.Millisecond},
+		{kind.Event, 200, 6, 0, 200 * time.Millisecond},
 	} {
 		t.Run(fmt.Sprintf("%s over %d", b.Type, b.Fixed), func(t *testing.T) {
 			t.Parallel()
@@ -56,7 +55,7 @@ func TestFoldsDoNotMeet(t *testing.T) {
 			if c.updates == 0 || b.Fixed > 0 && len(c.all) != b.Fixed {
 				t.Error("the run tried too little")
 			}
-			if c.failed > 0 && (b.Type == schema.Counter || b.Fixed > 0) {
+			if c.failed > 0 && (b.Type == kind.Counter || b.Fixed > 0) {
 				t.Errorf("%d folds failed by their conditions", c.failed)
 			}
 		})

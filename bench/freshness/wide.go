@@ -13,11 +13,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/hotshard/hotshard/bench/rig"
-	"github.com/hotshard/hotshard/internal/local/eventsource"
-	"github.com/hotshard/hotshard/internal/local/limiter"
-	"github.com/hotshard/hotshard/internal/local/virtualstream"
-	"github.com/hotshard/hotshard/internal/rollup"
-	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/internal/aws/eventsource"
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/fold"
+	"github.com/hotshard/hotshard/internal/test/virtualstream"
 	"github.com/hotshard/hotshard/pkg/shard/counters"
 	"github.com/hotshard/hotshard/pkg/shard/events"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
@@ -25,7 +26,7 @@ import (
 
 // breadth says how one key is spread.
 type breadth struct {
-	Type         schema.Type // counter or entity
+	Type         kind.Kind // counter or entity
 	WriteShards  int
 	StreamShards int
 	Fixed        int // containers, each always of the same stream shards; 0 is any that is free
@@ -34,10 +35,10 @@ type breadth struct {
 
 // breadths are those that are compared.
 var breadths = []breadth{
-	{schema.Counter, 200, 20, 2, 500 * time.Millisecond},
-	{schema.Counter, 200, 20, 0, 500 * time.Millisecond},
-	{schema.Entity, 200, 20, 2, 500 * time.Millisecond},
-	{schema.Entity, 200, 20, 0, 500 * time.Millisecond},
+	{kind.Counter, 200, 20, 2, 500 * time.Millisecond},
+	{kind.Counter, 200, 20, 0, 500 * time.Millisecond},
+	{kind.Event, 200, 20, 2, 500 * time.Millisecond},
+	{kind.Event, 200, 20, 0, 500 * time.Millisecond},
 }
 
 // errFailed: counters' folds of different stream shards must not meet.
@@ -57,7 +58,7 @@ func compareWide(ctx context.Context, r *rig.Run, p pace) error {
 		}
 		fmt.Fprintf(r, "| %s | %d | %d | %d, %s | %d | %.3f | %d |\n", b.Type, b.WriteShards, b.StreamShards, len(c.all), which,
 			c.updates, float64(c.updates)/float64(max(1, c.updates-c.failed)), c.failed)
-		if b.Type == schema.Counter && c.failed > 0 {
+		if b.Type == kind.Counter && c.failed > 0 {
 			return errFailed
 		}
 	}
@@ -68,7 +69,7 @@ func compareWide(ctx context.Context, r *rig.Run, p pace) error {
 // They count their updates, from a time on.
 type containers struct {
 	breadth
-	start func(*containers) (*rollup.Handler, error)
+	start func(*containers) (*fold.Handler, error)
 	from  time.Time
 
 	mu              sync.Mutex
@@ -79,7 +80,7 @@ type containers struct {
 
 type container struct {
 	sync.Mutex
-	handler *rollup.Handler
+	handler *fold.Handler
 }
 
 func (c *containers) note(_ *dynamodb.UpdateItemInput, failed bool) {
@@ -148,11 +149,11 @@ const widePoll = 200 * time.Millisecond
 const wideName = "wide"
 
 func (b breadth) measure(ctx context.Context, endpoint string, p pace) (c *containers, err error) {
-	err = rig.With(ctx, endpoint, limiter.Options{}, func(t *rig.Tables) error {
+	err = rig.With(ctx, endpoint, func(t *rig.Tables) error {
 		if err := t.Pin(ctx, schema.BaseKey{Type: b.Type, Name: wideName}, b.WriteShards, time.Now().Add(-48*time.Hour)); err != nil {
 			return err
 		}
-		stream, err := t.Stream(ctx)
+		stream, err := t.Stream(ctx, t.Names.Of(b.Type))
 		if err != nil {
 			return err
 		}
@@ -160,7 +161,7 @@ func (b breadth) measure(ctx context.Context, endpoint string, p pace) (c *conta
 		if err != nil {
 			return err
 		}
-		c = &containers{breadth: b, from: time.Now().Add(p.lasting / 5), start: func(c *containers) (*rollup.Handler, error) {
+		c = &containers{breadth: b, from: time.Now().Add(p.lasting / 5), start: func(c *containers) (*fold.Handler, error) {
 			return t.Aggregator(&rig.Updates{Client: t.DB, Note: c.note})
 		}}
 		m, err := t.Mapping(eventsource.MappingOptions{Name: "aggregator", Source: source, Handler: c, BatchingWindow: b.Window, PollInterval: widePoll})
@@ -182,13 +183,13 @@ func (b breadth) measure(ctx context.Context, endpoint string, p pace) (c *conta
 // writer makes increments or events, one at a time.
 func (b breadth) writer(t *rig.Tables) func(ctx context.Context, i int) error {
 	view := shardmap.New(t.DB, t.Names.ShardMap, shardmap.Options{})
-	if b.Type == schema.Counter {
+	if b.Type == kind.Counter {
 		writer := counters.NewWriter(t.DB, t.Names.Items, view, counters.Options{})
 		return func(ctx context.Context, _ int) error { return writer.Add(ctx, wideName, 1, time.Now()) }
 	}
-	writer := events.NewWriter(t.DB, t.Names.Items, view, events.Options{})
+	writer := events.NewWriter(t.DB, t.Names.Events, view, events.Options{})
 	return func(ctx context.Context, i int) error {
 		now := time.Now()
-		return writer.Put(ctx, []events.Event{{Entity: wideName, ID: strconv.Itoa(i), Time: now, Data: rig.Item{"temperature": rig.N(i % 40)}}}, now)[0]
+		return writer.Put(ctx, []events.Event{{Entity: wideName, ID: strconv.Itoa(i), Time: now, Data: dynamo.Item{"temperature": dynamo.Number(int64(i % 40))}}}, now)[0]
 	}
 }

@@ -22,10 +22,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 
 	"github.com/hotshard/hotshard/bench/rig"
-	"github.com/hotshard/hotshard/internal/awshttp"
-	"github.com/hotshard/hotshard/internal/heat"
-	"github.com/hotshard/hotshard/internal/heat/count"
-	reader "github.com/hotshard/hotshard/internal/live"
+	"github.com/hotshard/hotshard/internal/base/awshttp"
+	"github.com/hotshard/hotshard/internal/base/heat"
+	"github.com/hotshard/hotshard/internal/base/heat/count"
+	reader "github.com/hotshard/hotshard/internal/tool/live"
 )
 
 // Program is the experiment.

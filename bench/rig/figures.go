@@ -8,8 +8,6 @@ import (
 	"strings"
 	"syscall"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 )
 
 // Quantile of a sorted list; 0 of none.
@@ -49,16 +47,6 @@ func Sleep(ctx context.Context, d time.Duration) {
 	case <-time.After(d):
 	case <-ctx.Done():
 	}
-}
-
-// Together makes so many calls, sixteen at a time.
-func Together(ctx context.Context, calls int, do func(ctx context.Context, i int) error) error {
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(16)
-	for i := range calls {
-		group.Go(func() error { return do(ctx, i) })
-	}
-	return group.Wait()
 }
 
 const (

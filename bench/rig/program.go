@@ -1,5 +1,5 @@
-// Package rig is what the experiments share: command lines, tables on an engine, a meter of
-// what calls cost, streams with handlers behind them, writes at a pace, and figures.
+// Package rig has what the experiments share: command lines, tables on an engine, streams with
+// handlers behind them, writes at a pace, and figures.
 //
 //	var Program = rig.Program{Name: "reads", About: "what reads cost", HeapMB: 128,
 //		Flags: func(f *flag.FlagSet) func(context.Context, *rig.Run) error {
@@ -20,7 +20,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/local"
+	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
 )
 
 // Root is the folder of the product's module. Programs run in that of this module.
@@ -59,7 +59,7 @@ func (p Program) Start(ctx context.Context, w io.Writer, args []string) (err err
 	}
 	r := &Run{Writer: w, Args: flags.Args()}
 	if p.HeapMB > 0 {
-		engine, err := local.StartEngine(ctx, local.Options{HeapMB: p.HeapMB, Notice: os.Stderr})
+		engine, err := dynamolocal.StartEngine(ctx, dynamolocal.Options{HeapMB: p.HeapMB, Notice: os.Stderr})
 		if err != nil {
 			return err
 		}

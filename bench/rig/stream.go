@@ -5,24 +5,23 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/hotshard/hotshard/internal/local"
-	"github.com/hotshard/hotshard/internal/local/eventsource"
+	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
+	"github.com/hotshard/hotshard/internal/aws/eventsource"
 )
 
-// Stream opens that of the items.
-func (t *Tables) Stream(ctx context.Context) (*eventsource.Stream, error) {
-	return eventsource.OpenStream(ctx, local.Streams(t.Endpoint, t.Access), t.Names.Items)
+// Stream opens that of a table.
+func (t *Tables) Stream(ctx context.Context, table string) (*eventsource.Stream, error) {
+	return eventsource.OpenStream(ctx, t.DB, dynamolocal.Streams(t.Endpoint, t.Access), table)
 }
 
 // Mapping is as deployed, but for what the options say: Name, Source, Handler and
 // BatchingWindow at least.
 func (t *Tables) Mapping(o eventsource.MappingOptions) (*eventsource.Mapping, error) {
-	o.Checkpoints, o.CheckpointTable, o.FailureFile = t.DB, local.CheckpointTable(t.Names), t.FailureFile(o.Name)
+	o.Checkpoints, o.CheckpointTable, o.FailureFile = t.DB, dynamolocal.CheckpointTable(t.Names), t.FailureFile(o.Name)
 	o.BatchSize, o.Attempts = cmp.Or(o.BatchSize, 1000), cmp.Or(o.Attempts, 10)
 	o.TumblingWindow = cmp.Or(o.TumblingWindow, 10*time.Second)
 	o.Bisect, o.PartialFailures = true, true
@@ -75,19 +74,4 @@ func caughtUp(ctx context.Context, m *eventsource.Mapping, at time.Time) error {
 		Sleep(ctx, settling/10)
 	}
 	return nil
-}
-
-// Payload is a batch of a stream shard's records, in JSON, in the middle of a window.
-func Payload(streamShard string, records []string) []byte {
-	return fmt.Appendf(nil, `{"Records":[%s],"window":{"start":"2026-11-01T12:00:00Z","end":"2026-11-01T12:00:10Z"},"state":{},"shardId":%q}`,
-		strings.Join(records, ","), streamShard)
-}
-
-// Deliver hands a batch to a handler, which has to take all of it.
-func Deliver(ctx context.Context, h eventsource.Handler, payload []byte) error {
-	out, err := h.Invoke(ctx, payload)
-	if err == nil && strings.Contains(string(out), "itemIdentifier") {
-		err = fmt.Errorf("records were not folded: %.200s", out)
-	}
-	return err
 }

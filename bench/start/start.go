@@ -25,9 +25,9 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hotshard/hotshard/bench/rig"
-	"github.com/hotshard/hotshard/internal/local/limiter"
-	"github.com/hotshard/hotshard/internal/runtimeapi"
-	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/internal/aws/runtimeapi"
+	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/base/schema"
 )
 
 // Program is the experiment.
@@ -44,7 +44,7 @@ var Program = rig.Program{
 				if err != nil || keys < 0 {
 					return fmt.Errorf("-keys %s: want numbers with commas between", *maps)
 				}
-				err = rig.With(ctx, r.Endpoint, limiter.Options{}, func(t *rig.Tables) error { return measureAll(ctx, r, t, keys, *runs) })
+				err = rig.With(ctx, r.Endpoint, func(t *rig.Tables) error { return measureAll(ctx, r, t, keys, *runs) })
 				if err != nil {
 					return err
 				}
@@ -61,7 +61,7 @@ func measureAll(ctx context.Context, r *rig.Run, t *rig.Tables, keys, runs int) 
 	group.SetLimit(8)
 	for i := range keys {
 		group.Go(func() error {
-			return t.Pin(filling, schema.BaseKey{Type: schema.Counter, Name: fmt.Sprintf("page/%05d", i)}, 4, time.Now().Add(-time.Hour))
+			return t.Pin(filling, schema.BaseKey{Type: kind.Counter, Name: fmt.Sprintf("page/%05d", i)}, 4, time.Now().Add(-time.Hour))
 		})
 	}
 	if err := group.Wait(); err != nil {

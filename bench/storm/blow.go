@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/hotshard/hotshard/bench/rig"
-	"github.com/hotshard/hotshard/internal/local/lambda/process"
-	"github.com/hotshard/hotshard/internal/local/system"
+	"github.com/hotshard/hotshard/internal/aws/lambda/process"
+	"github.com/hotshard/hotshard/internal/tool/system"
 )
 
 // storm is a scenario under way.

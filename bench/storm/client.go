@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/local/lambda"
+	"github.com/hotshard/hotshard/internal/aws/lambda"
 )
 
 // client calls the API.

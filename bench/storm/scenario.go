@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/local/system"
+	"github.com/hotshard/hotshard/internal/tool/system"
 )
 
 // scenario is what is offered, to whom.
 type scenario struct {
 	Name   string
-	Kind   kind
+	Kind   writes
 	Keys   int // that are stormed, each by itself; 0 is one
 	Phases []phase
 	Quiet  float64 // writes a second of each of quietKeys counters beside them, all the time
@@ -103,7 +103,7 @@ func onTop(times, base float64, warm time.Duration) []phase {
 // scenarios are all, by name.
 func scenarios() []scenario {
 	list := tenfold()
-	for _, k := range []kind{counter, event} {
+	for _, k := range []writes{counter, event} {
 		list = append(list,
 			scenario{Name: k.name + "3x-40", Kind: k, Phases: onTop(3, half, before), Served: few, Limits: scaled(partitions, partitionWCU)},
 			scenario{Name: k.name + "1.5x-40", Kind: k, Phases: onTop(1.5, half, before), Served: few, Limits: scaled(partitions, partitionWCU)},
@@ -126,12 +126,12 @@ func tenfold() (list []scenario) {
 		s.Name, s.Phases = name, onTop(10, half, before)
 		list = append(list, s)
 	}
-	for _, k := range []kind{counter, event, ahead, board, limit} {
+	for _, k := range []writes{counter, event, ahead, board, limit} {
 		add(k.name+"10x-40", scenario{Kind: k, Served: few, Limits: scaled(partitions, partitionWCU)})
 		add(k.name+"10x-200", scenario{Kind: k, Served: many, Limits: apart(partitions, partitionWCU)})
 		add(k.name+"10x-one", scenario{Kind: k, Served: oneOnly, Limits: scaled(partitions, partitionWCU)})
 	}
-	for _, k := range []kind{counter, event, board} {
+	for _, k := range []writes{counter, event, board} {
 		add(k.name+"10x-fixed", scenario{Kind: k, Served: few, Limits: scaled(partitions, partitionWCU), Fixed: true})
 	}
 	add("counter10x-byone", scenario{Kind: counter, Served: few, Limits: scaled(partitions, partitionWCU), Fixed: true, ByOne: true})

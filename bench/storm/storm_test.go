@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hotshard/hotshard/internal/httpapi"
-	"github.com/hotshard/hotshard/internal/local/system"
+	"github.com/hotshard/hotshard/internal/tool/system"
 )
 
 // TestScenarios: each has a name of its own, a storm, and options that a system takes.

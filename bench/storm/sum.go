@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hotshard/hotshard/internal/aws/lambda"
+	"github.com/hotshard/hotshard/internal/aws/limiter"
 	"github.com/hotshard/hotshard/internal/httpapi"
-	"github.com/hotshard/hotshard/internal/local/lambda"
-	"github.com/hotshard/hotshard/internal/local/limiter"
 )
 
 // second is what became of the writes that began in one second.

@@ -8,9 +8,9 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/httpapi"
-	"github.com/hotshard/hotshard/internal/local/system"
-	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/internal/tool/system"
 )
 
 // readEvery is the pause between reads of all events while the storm lasts.
@@ -85,7 +85,7 @@ func (st *storm) grownKeys(ctx context.Context) (list []httpapi.ShardCount, err 
 // reads that missed an event accepted before they began, or gave one twice. One that
 // finds no capacity counts as neither.
 func (st *storm) read(ctx context.Context, over <-chan struct{}) {
-	for st.Kind.typ == schema.Entity {
+	for st.Kind.typ == kind.Event {
 		select {
 		case <-over:
 			return

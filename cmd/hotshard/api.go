@@ -13,26 +13,26 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/config"
 
-	"github.com/hotshard/hotshard/internal/apicall"
 	"github.com/hotshard/hotshard/internal/httpapi"
-	"github.com/hotshard/hotshard/internal/load"
-	"github.com/hotshard/hotshard/internal/terminal"
+	"github.com/hotshard/hotshard/internal/tool/apicall"
+	"github.com/hotshard/hotshard/internal/tool/load"
+	"github.com/hotshard/hotshard/internal/tool/terminal"
 )
 
-// api is where the shard map is asked for, and how answers are printed.
+// api has the flags of commands that call the API.
 type api struct {
 	Target string `default:"http://127.0.0.1:8080" help:"Base URL of the API."`
 	JSON   bool   `name:"json" help:"Print the answer as JSON."`
 	auth
 }
 
-// Validate finds faults of the command line.
+// Validate returns an error for a wrong command line.
 func (a *api) Validate() error { return load.Options{Target: a.Target}.Validate() }
 
 // callTime bounds one call of the API.
 const callTime = 30 * time.Second
 
-// call makes a call and reads the answer; a problem's detail is the error.
+// call makes a call and decodes the response. An error has the detail of the problem.
 func (a api) call(ctx context.Context, method, path string, body, into any) error {
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
@@ -50,7 +50,7 @@ func (a api) call(ctx context.Context, method, path string, body, into any) erro
 	case answer.Code == 0:
 		return fmt.Errorf("no hotshard API at %s (start one with hotshard local): %w", a.Target, err)
 	case answer.Code != http.StatusOK:
-		return refusal(answer)
+		return responseError(answer)
 	case err == nil:
 		err = json.Unmarshal(answer.Body, into)
 	}
@@ -60,7 +60,7 @@ func (a api) call(ctx context.Context, method, path string, body, into any) erro
 	return nil
 }
 
-func refusal(answer apicall.Answer) error {
+func responseError(answer apicall.Answer) error {
 	p, ok := answer.Problem()
 	if !ok {
 		return fmt.Errorf("the API answered %s", answer.Status)
@@ -86,12 +86,12 @@ const (
 	authNone = "none"
 )
 
-// auth says how calls of the API prove who makes them.
+// auth has the flag for the authorization of calls.
 type auth struct {
-	Auth string `enum:"auto,iam,none" default:"auto" help:"iam signs calls with the AWS credentials of the environment, as a deployed API wants them; none does not. auto: iam, but for a target on this machine."`
+	Auth string `enum:"auto,iam,none" default:"auto" help:"iam signs calls with the AWS credentials of the environment, as a deployed API requires; none sends them unsigned; auto means none for a target on this machine and iam for any other."`
 }
 
-// signer returns what signs calls of a target; nil for a target that needs none.
+// signer returns a signer of calls to a target, or nil if the target needs none.
 func (a auth) signer(ctx context.Context, target string) (apicall.Sign, error) {
 	to, err := url.Parse(target)
 	if err != nil {
@@ -100,7 +100,7 @@ func (a auth) signer(ctx context.Context, target string) (apicall.Sign, error) {
 	if a.Auth == authNone || a.Auth == authAuto && httpapi.IsLoopback(to.Hostname()) {
 		return nil, nil
 	}
-	region := "" // the environment's
+	region := "" // from the environment
 	if inHost := regionOf.FindStringSubmatch(to.Hostname()); inHost != nil {
 		region = inHost[1]
 	}
@@ -109,10 +109,10 @@ func (a auth) signer(ctx context.Context, target string) (apicall.Sign, error) {
 		return nil, err
 	}
 	if _, err := c.Credentials.Retrieve(ctx); err != nil {
-		return nil, fmt.Errorf("no AWS credentials to sign calls with (--auth none sends them without): %w", err)
+		return nil, fmt.Errorf("no AWS credentials to sign the call with; set them, or use --auth none: %w", err)
 	}
 	return apicall.SignAs(c.Credentials, c.Region), nil
 }
 
-// regionOf finds the Region in the name that API Gateway gives an API.
+// regionOf matches the Region in API Gateway's host names.
 var regionOf = regexp.MustCompile(`\.execute-api\.([a-z0-9-]+)\.amazonaws\.com(?:\.cn)?$`)

@@ -19,7 +19,7 @@ const (
 	testSecret = "not a secret"
 )
 
-// credentials sets those of the environment, and no others.
+// credentials sets the environment's credentials and unsets all others.
 func credentials(t *testing.T) {
 	for name, value := range map[string]string{
 		"AWS_ACCESS_KEY_ID": testKey, "AWS_SECRET_ACCESS_KEY": testSecret, "AWS_SESSION_TOKEN": "of a session",
@@ -41,8 +41,8 @@ func digest(text []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// signature works out what a request's signature has to be, as AWS's "Create a signed
-// AWS API request" says, for the headers that the request says are signed.
+// signature computes a request's signature by AWS's "Create a signed AWS API request", for the headers that the request
+// declares as signed.
 func signature(r *http.Request, body []byte, region, signed string) string {
 	var headers strings.Builder
 	for name := range strings.SplitSeq(signed, ";") {
@@ -68,10 +68,10 @@ func signature(r *http.Request, body []byte, region, signed string) string {
 	return fmt.Sprintf("AWS4-HMAC-SHA256 Credential=%s/%s, SignedHeaders=%s, Signature=%x", testKey, scope, signed, mac(key, text))
 }
 
-// guarded is an API that answers signed calls only, in which CALLS is their number,
-// and others with 403.
-func guarded(t *testing.T, answer string) (target string, refused *int) {
-	refused = new(int)
+// guarded is an API that accepts only signed calls, and responds to others with 403. In its responses CALLS is the
+// number of calls.
+func guarded(t *testing.T, answer string) (target string, rejected *int) {
+	rejected = new(int)
 	var calls atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
@@ -91,15 +91,14 @@ func guarded(t *testing.T, answer string) (target string, refused *int) {
 			io.WriteString(w, strings.ReplaceAll(answer, "CALLS", fmt.Sprint(calls.Add(1))))
 			return
 		}
-		*refused++
+		*rejected++
 		http.Error(w, `{"detail":"Forbidden"}`, http.StatusForbidden)
 	}))
 	t.Cleanup(server.Close)
-	return server.URL, refused
+	return server.URL, rejected
 }
 
-// TestCallsAreSigned: of all commands that call the API, for a target that isn't on
-// this machine, which here is said.
+// TestCallsAreSigned checks all commands that call the API, with a target that is treated as not on this machine.
 func TestCallsAreSigned(t *testing.T) {
 	credentials(t)
 	for _, c := range []struct{ args, answer string }{
@@ -108,19 +107,19 @@ func TestCallsAreSigned(t *testing.T) {
 		{"shards set --type counter --name x --shards 20", pinnedKey},
 		{"load --workload uniform --count 1 --retries 0 --board= --no-keyed", `{"results":[{"status":"accepted"}],"counter":"hotshard-load-probe","value":CALLS}`},
 	} {
-		target, refused := guarded(t, c.answer)
+		target, rejected := guarded(t, c.answer)
 		args := append(strings.Fields(c.args), "--target", target)
 		code, _, err := hotshard(t, append(args, "--auth", "iam")...)
-		if code != exitOK || *refused != 0 {
-			t.Errorf("%s: exit %d, %d refused: %s", c.args, code, *refused, err)
+		if code != exitOK || *rejected != 0 {
+			t.Errorf("%s: exit %d, %d rejected: %s", c.args, code, *rejected, err)
 		}
-		if code, _, err = hotshard(t, args...); code != exitBad || *refused == 0 || !strings.Contains(err, "403") {
-			t.Errorf("%s without a signature: exit %d, %d refused: %s", c.args, code, *refused, err)
+		if code, _, err = hotshard(t, args...); code != exitBad || *rejected == 0 || !strings.Contains(err, "403") {
+			t.Errorf("%s without a signature: exit %d, %d rejected: %s", c.args, code, *rejected, err)
 		}
 	}
 }
 
-// TestWhoSigns: by the target, unless it is said.
+// TestWhoSigns checks that the target decides, unless --auth is given.
 func TestWhoSigns(t *testing.T) {
 	credentials(t)
 	for _, c := range []struct {

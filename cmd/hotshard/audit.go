@@ -9,20 +9,21 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/rollup"
-	"github.com/hotshard/hotshard/internal/rollup/audit"
-	"github.com/hotshard/hotshard/internal/schema"
-	"github.com/hotshard/hotshard/internal/terminal"
+	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/fold"
+	"github.com/hotshard/hotshard/internal/fold/audit"
+	"github.com/hotshard/hotshard/internal/tool/terminal"
 )
 
 // AuditCmd is hotshard audit.
 type AuditCmd struct {
 	deployment
 	targets
-	Repair bool `help:"Write what the summaries should have. Folds and writes may go on meanwhile."`
+	Repair bool `help:"Repair the summaries that differ. Writes and folds may go on meanwhile."`
 }
 
-// Validate finds faults of the command line.
+// Validate returns an error for a wrong command line.
 func (c *AuditCmd) Validate() error {
 	if c.Fewer && !c.Repair {
 		return errors.New("--fewer is for --repair")
@@ -30,7 +31,7 @@ func (c *AuditCmd) Validate() error {
 	return errors.Join(c.deployment.Validate(), c.targets.Validate())
 }
 
-// Run audits, and prints what differs.
+// Run audits, and prints the differences.
 func (c *AuditCmd) Run(ctx context.Context, std streams) error {
 	o := c.options()
 	o.Repair = c.Repair
@@ -39,25 +40,25 @@ func (c *AuditCmd) Run(ctx context.Context, std streams) error {
 		return err
 	}
 	if n := report.Bad(); n > 0 {
-		return fmt.Errorf("%d of %d summaries are not right or not known to be", n, report.Targets)
+		return fmt.Errorf("%d of %d summaries are wrong or unknown", n, report.Targets)
 	}
 	return nil
 }
 
-// deployment says which tables are audited, and by which settings they are kept.
+// deployment has the flags for the audited tables and the functions' settings.
 type deployment struct {
 	tables
-	Rules           rollup.Rules  `env:"HOTSHARD_ROLLUP_RULES" default:"[{\"every\":\"1h\"}]" placeholder:"JSON" help:"Which events are rolled up, as the aggregator has it. Default: all, by the hour."`
-	EventRetention  time.Duration `env:"HOTSHARD_EVENT_RETENTION" default:"720h" help:"How long events are kept, as ingest has it; the shortest that it had. 0 is for ever. What is older is not compared."`
-	RollupRetention time.Duration `env:"HOTSHARD_ROLLUP_RETENTION" default:"0" help:"How long event rollups are kept, as the aggregator has it. 0 is for ever."`
-	IndexLag        time.Duration `env:"HOTSHARD_BOARD_RECHECK" default:"30s" help:"The index of boards is never older than this. A board that differs takes at least so long."`
-	Wait            time.Duration `default:"30s" help:"For folds that may be on their way, up to 1h."`
-	Fewer           bool          `help:"Repair also rollups that have more events than there are items. If those were deleted or have expired, the rollups then forget them."`
-	Concurrency     int           `default:"32" help:"Summaries audited at a time, up to 1000."`
+	Rules           fold.Rules    `env:"HOTSHARD_ROLLUP_RULES" default:"[{\"every\":\"1h\"}]" placeholder:"JSON" help:"The aggregator's rollup rules. Default: all events, by the hour."`
+	EventRetention  time.Duration `env:"HOTSHARD_EVENT_RETENTION" default:"720h" help:"Ingest's event retention; the shortest that it ever was. 0 means for ever. Older events are not compared."`
+	RollupRetention time.Duration `env:"HOTSHARD_ROLLUP_RETENTION" default:"0" help:"The aggregator's retention of event rollups. 0 means for ever."`
+	IndexLag        time.Duration `env:"HOTSHARD_BOARD_RECHECK" default:"30s" help:"Upper bound on the lag of the boards' index. A board that differs takes at least this long."`
+	Wait            time.Duration `default:"30s" help:"How long to wait for folds in flight, up to 1h."`
+	Fewer           bool          `help:"Also repair rollups that count more events than there are items. Events that were deleted or have expired are then no longer counted."`
+	Concurrency     int           `default:"32" help:"Summaries audited in parallel, up to 1000."`
 	JSON            bool          `name:"json" help:"Print the result as JSON."`
 }
 
-// Validate finds faults of the command line.
+// Validate returns an error for a wrong command line.
 func (d *deployment) Validate() error {
 	switch {
 	case d.EventRetention != 0 && d.EventRetention < time.Hour:
@@ -89,21 +90,21 @@ func (d *deployment) auditor(ctx context.Context, o audit.Options) (*audit.Audit
 	return audit.New(o, client)
 }
 
-// targets are those that the command line names.
+// targets has the flags that select summaries.
 type targets struct {
-	Type string    `enum:"counter,entity,board," default:"" placeholder:"TYPE" help:"With --name: counter, entity or board."`
-	Name string    `help:"With --type: audit this one only. Default: all counters and boards, and all events that are rolled up."`
-	From time.Time `placeholder:"TIME" help:"RFC 3339: of events, only the hours or days that start then or later; of a board, days and weeks from then on, 38 days back by default."`
-	To   time.Time `placeholder:"TIME" help:"RFC 3339: of events, only the hours or days that end then or earlier; of a board, days and weeks before."`
+	Type string    `enum:"${summarized}," default:"" placeholder:"TYPE" help:"With --name: ${summarized_text}."`
+	Name string    `help:"With --type: only this key. Default: all counters and boards, and all events that are rolled up."`
+	From time.Time `placeholder:"TIME" help:"RFC 3339. For events: only hours or days that start then or later. For boards: days and weeks from then on; default 38 days back."`
+	To   time.Time `placeholder:"TIME" help:"RFC 3339. For events: only hours or days that end then or earlier. For boards: days and weeks before."`
 	scanning
 }
 
-// Validate finds faults of the command line.
+// Validate returns an error for a wrong command line.
 func (t *targets) Validate() error {
 	switch {
 	case (t.Type == "") != (t.Name == ""):
 		return errors.New("--type and --name are used together")
-	case t.Type == string(schema.Counter) && !(t.From.IsZero() && t.To.IsZero()):
+	case t.Type != "" && kind.Of(kind.Kind(t.Type)).Bucket == kind.NoBucket && !(t.From.IsZero() && t.To.IsZero()):
 		return errors.New("--from and --to are for events and boards: a counter has no time")
 	case !t.From.IsZero() && !t.To.IsZero() && !t.From.Before(t.To):
 		return errors.New("--from must be before --to")
@@ -113,20 +114,14 @@ func (t *targets) Validate() error {
 
 func (t *targets) source(a *audit.Auditor) (audit.Source, error) {
 	r := audit.Range{From: t.From, To: t.To}
-	switch schema.Type(t.Type) {
-	case schema.Counter:
-		return audit.List(schema.Target{Base: schema.BaseKey{Type: schema.Counter, Name: t.Name}}), nil
-	case schema.Entity:
-		list, err := a.Entity(t.Name, r)
-		return audit.List(list...), err
-	case schema.Board:
-		list, err := a.Board(t.Name, r)
-		return audit.List(list...), err
+	if t.Type == "" {
+		return a.All(r), nil
 	}
-	return a.All(r), nil
+	list, err := a.Targets(schema.BaseKey{Type: kind.Kind(t.Type), Name: t.Name}, r)
+	return audit.List(list...), err
 }
 
-// audit audits targets, and prints what it found, also after an error.
+// audit audits targets, and prints its findings, also after an error.
 func (d *deployment) audit(ctx context.Context, std streams, o audit.Options, t targets) (*audit.Report, error) {
 	o.ReadUnits = t.ReadUnits
 	a, err := d.auditor(ctx, o)
@@ -157,9 +152,9 @@ func (d *deployment) print(out io.Writer, report *audit.Report) error {
 	if report.More > 0 {
 		fmt.Fprintf(&text, "and %d more\n", report.More)
 	}
-	fmt.Fprintf(&text, "summaries: %d looked at, %d right, %d repaired, %d not right or not known to be, %d too old to tell, %d still open\n",
+	fmt.Fprintf(&text, "summaries: %d checked, %d right, %d repaired, %d wrong or unknown, %d too old to judge, %d still open\n",
 		report.Targets, report.Right, report.Repaired, report.Bad(), report.TooOld, report.Open)
-	fmt.Fprintf(&text, "begun at %s\n", report.Begun.Format(time.RFC3339))
+	fmt.Fprintf(&text, "started at %s\n", report.Begun.Format(time.RFC3339))
 	_, err := io.WriteString(out, text.String())
 	return err
 }
@@ -173,7 +168,7 @@ func printJSON(out io.Writer, value any) error {
 func findingsTable(list []audit.Finding) string {
 	t := terminal.NewTable("type", "name", "of", "found", "summary", "items", "why")
 	for _, f := range list {
-		of := f.Bucket + f.Period // it has one of them, or none
+		of := f.Bucket + f.Period // a finding has at most one of them
 		if f.WriteShard != nil {
 			of = fmt.Sprintf("write shard %d", *f.WriteShard)
 		}

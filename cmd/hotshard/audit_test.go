@@ -11,10 +11,10 @@ import (
 	"github.com/alecthomas/kong"
 	"github.com/caarlos0/env/v11"
 
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/fold"
 	"github.com/hotshard/hotshard/internal/ingest"
-	"github.com/hotshard/hotshard/internal/local/enginetest"
-	"github.com/hotshard/hotshard/internal/rollup"
-	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/internal/test/enginetest"
 )
 
 func TestAuditsWrongUsageIsOneLine(t *testing.T) {
@@ -73,23 +73,23 @@ func TestAuditsFailInOneLine(t *testing.T) {
 			t.Errorf("%q: exit %d with %q, want %q", args, code, err, want)
 		}
 	}
-	t.Setenv("HOTSHARD_ENDPOINT", "") // to be put back
+	t.Setenv("HOTSHARD_ENDPOINT", "") // restored after the test
 	os.Unsetenv("HOTSHARD_ENDPOINT")
 	if code, _, err := hotshard(t, "audit"); code != exitBad || !strings.Contains(err, "no AWS Region is set") {
 		t.Errorf("without a Region: exit %d with %q", code, err)
 	}
 }
 
-// TestAuditsSettingsAreTheFunctions: what is not said is as the functions have it.
-func TestAuditsSettingsAreTheFunctions(t *testing.T) {
+// TestAuditDefaultsEqualFunctions checks that flags have the functions' defaults.
+func TestAuditDefaultsEqualFunctions(t *testing.T) {
 	var c deployment
 	parse(t, &c)
-	names := map[string]string{"HOTSHARD_ITEMS_TABLE": "x", "HOTSHARD_ROLLUPS_TABLE": "x", "HOTSHARD_SHARD_MAP_TABLE": "x"}
+	names := map[string]string{"HOTSHARD_ITEMS_TABLE": "x", "HOTSHARD_EVENTS_TABLE": "x", "HOTSHARD_ROLLUPS_TABLE": "x", "HOTSHARD_SHARD_MAP_TABLE": "x"}
 	writes, err := env.ParseAsWithOptions[ingest.Settings](env.Options{Environment: names})
 	if err != nil {
 		t.Fatal(err)
 	}
-	folds, err := env.ParseAsWithOptions[rollup.Settings](env.Options{Environment: names})
+	folds, err := env.ParseAsWithOptions[fold.Settings](env.Options{Environment: names})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,10 +109,10 @@ func TestAuditsSettingsAreTheFunctions(t *testing.T) {
 	}
 }
 
-// parse reads flags into a part of a command.
+// parse parses flags into a struct of a command.
 func parse(t *testing.T, into any, args ...string) {
 	t.Helper()
-	parser, err := kong.New(into)
+	parser, err := kong.New(into, kindVars())
 	if err == nil {
 		_, err = parser.Parse(args)
 	}

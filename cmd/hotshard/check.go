@@ -8,8 +8,9 @@ import (
 	"io"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/schema"
-	"github.com/hotshard/hotshard/internal/terminal"
+	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/tool/terminal"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
@@ -20,30 +21,29 @@ import (
 type ShardsCheckCmd struct {
 	tables
 	baseKey
-	From   time.Time     `placeholder:"TIME" help:"RFC 3339: of an entity, events from then on. Default: 24h before --to."`
-	To     time.Time     `placeholder:"TIME" help:"RFC 3339: of an entity, events before then. Default: now."`
-	Period string        `enum:",all,day,week" default:"" help:"Of a board: all, or the day or week that holds now. Default: all."`
-	Watch  time.Duration `placeholder:"10s" help:"Of a counter: how long its writes are counted, 1s to 1h. What was written before can't be told by write shard. Default: 10s."`
+	From   time.Time     `placeholder:"TIME" help:"RFC 3339. For an entity: count events from then on. Default: 24h before --to."`
+	To     time.Time     `placeholder:"TIME" help:"RFC 3339. For an entity: count events before then. Default: now."`
+	Period string        `enum:",all,day,week" default:"" help:"For a board: all, or the current day or week. Default: all."`
+	Watch  time.Duration `placeholder:"10s" help:"For a counter: how long to count its writes, 1s to 1h. Earlier writes leave no trace per write shard. Default: 10s."`
 	JSON   bool          `name:"json" help:"Print the result as JSON."`
 }
 
-// defaultWatch is long enough for a counter that takes a write a second on each of a
-// few write shards.
+// defaultWatch is long enough for a counter with one write a second on each of a few write shards.
 const defaultWatch = 10 * time.Second
 
-// Validate finds faults of the command line.
+// Validate returns an error for a wrong command line.
 func (c *ShardsCheckCmd) Validate() error {
-	kind := schema.Type(c.Type)
+	check := checks[kind.Kind(c.Type)]
 	switch {
-	case kind == schema.Limit:
-		return errors.New("--type limit: a limit's windows are over before their spread would tell anything")
-	case kind != schema.Entity && !(c.From.IsZero() && c.To.IsZero()):
+	case check.read == nil:
+		return fmt.Errorf("--type %s: the windows of a limit are too short for their spread to mean anything", c.Type)
+	case !check.span && !(c.From.IsZero() && c.To.IsZero()):
 		return errors.New("--from and --to are for an entity's events")
 	case !c.From.IsZero() && !c.To.IsZero() && !c.From.Before(c.To):
 		return errors.New("--from must be before --to")
-	case kind != schema.Counter && c.Watch != 0:
+	case !check.watch && c.Watch != 0:
 		return errors.New("--watch is for a counter")
-	case kind != schema.Board && c.Period != "":
+	case !check.period && c.Period != "":
 		return errors.New("--period is for a board")
 	case c.Watch != 0 && (c.Watch < time.Second || c.Watch > time.Hour):
 		return fmt.Errorf("--watch %v: want 1s to 1h", c.Watch)
@@ -51,16 +51,16 @@ func (c *ShardsCheckCmd) Validate() error {
 	return c.tables.Validate()
 }
 
-// checked is the outcome.
+// checked is the result.
 type checked struct {
 	Type    string         `json:"type"`
 	Name    string         `json:"name"`
-	Counted string         `json:"counted"` // what was: events, writes, entries, sessions
+	Counted string         `json:"counted"` // the counted things: events, writes, entries, sessions
 	Spreads []shownSpread  `json:"spreads"`
-	bad     []shard.Spread // those that are uneven
+	bad     []shard.Spread // the uneven ones
 }
 
-// shownSpread is one of them.
+// shownSpread is one spread of the result.
 type shownSpread struct {
 	From         *time.Time    `json:"from,omitempty"`
 	To           *time.Time    `json:"to,omitempty"`
@@ -68,30 +68,31 @@ type shownSpread struct {
 	Counts       []int64       `json:"counts"` // by write shard
 	Total        int64         `json:"total"`
 	Mean         float64       `json:"mean"`
-	MaxDeviation float64       `json:"max_deviation"` // a part of the mean
-	Furthest     int           `json:"furthest"`      // the write shard that has it
+	MaxDeviation float64       `json:"max_deviation"` // as a fraction of the mean
+	Furthest     int           `json:"furthest"`      // the write shard with the maximum deviation
 	ChiSquare    float64       `json:"chi_square"`
 	P            float64       `json:"p"`
 	Verdict      shard.Verdict `json:"verdict"`
-	Strays       int64         `json:"strays"` // beyond the shard count that was in force
+	Strays       int64         `json:"strays"` // on write shards beyond the shard count at their time
 	Unknown      []int         `json:"unknown,omitempty"`
 }
 
-// Run counts, and prints how even it is.
+// Run counts, and prints the spread of the counts.
 func (c *ShardsCheckCmd) Run(ctx context.Context, std streams) error {
 	client, err := c.client(ctx)
 	if err != nil {
 		return err
 	}
 	names := schema.NamesFor(c.Prefix)
-	reader := spread.NewReader(client, names.Items, shardmap.New(client, names.ShardMap, shardmap.Options{}))
-	result := checked{Type: c.Type, Name: c.Name}
-	spreads, err := c.read(ctx, reader, &result)
+	reader := spread.NewReader(client, names.Of(kind.Kind(c.Type)), shardmap.New(client, names.ShardMap, shardmap.Options{}))
+	check := checks[kind.Kind(c.Type)]
+	result := checked{Type: c.Type, Name: c.Name, Counted: check.counted}
+	spreads, err := check.read(c, ctx, reader, time.Now())
 	if err != nil {
 		return c.explain(err)
 	}
 	for _, s := range spreads {
-		result.add(s)
+		result.addSpread(s)
 	}
 	if err := c.show(std.out, result); err != nil {
 		return err
@@ -102,21 +103,27 @@ func (c *ShardsCheckCmd) Run(ctx context.Context, std streams) error {
 	return nil
 }
 
-func (c *ShardsCheckCmd) read(ctx context.Context, reader *spread.Reader, result *checked) ([]spread.Result, error) {
-	now := time.Now()
-	one := func(s spread.Result, err error) ([]spread.Result, error) { return []spread.Result{s}, err }
-	switch schema.Type(c.Type) {
-	case schema.Counter:
-		result.Counted = "writes"
-		return one(reader.Counter(ctx, c.Name, cmp.Or(c.Watch, defaultWatch), now))
-	case schema.Board:
-		result.Counted = "entries"
-		return one(reader.Board(ctx, c.Name, cmp.Or(boards.Period(c.Period), boards.AllTime).Label(now), now))
-	case schema.Sessions:
-		result.Counted = "sessions"
-		return one(reader.Sessions(ctx, c.Name, now))
-	}
-	result.Counted = "events"
+// check is how the spread of a kind is counted, and which flags it takes.
+type check struct {
+	counted string
+	read    func(c *ShardsCheckCmd, ctx context.Context, r *spread.Reader, now time.Time) ([]spread.Result, error)
+
+	span, watch, period bool
+}
+
+var checks = map[kind.Kind]check{
+	kind.Counter: {counted: "writes", read: (*ShardsCheckCmd).writes, watch: true},
+	kind.Event:   {counted: "events", read: (*ShardsCheckCmd).events, span: true},
+	kind.Board:   {counted: "entries", read: (*ShardsCheckCmd).entries, period: true},
+	kind.Session: {counted: "sessions", read: (*ShardsCheckCmd).sessions},
+	kind.Limit:   {}, // see Validate
+}
+
+func (c *ShardsCheckCmd) writes(ctx context.Context, r *spread.Reader, now time.Time) ([]spread.Result, error) {
+	return one(r.Counter(ctx, c.Name, cmp.Or(c.Watch, defaultWatch), now))
+}
+
+func (c *ShardsCheckCmd) events(ctx context.Context, r *spread.Reader, now time.Time) ([]spread.Result, error) {
 	from, to := c.From, c.To
 	if to.IsZero() {
 		to = now
@@ -124,10 +131,20 @@ func (c *ShardsCheckCmd) read(ctx context.Context, reader *spread.Reader, result
 	if from.IsZero() {
 		from = to.Add(-24 * time.Hour)
 	}
-	return reader.Events(ctx, c.Name, from, to, now)
+	return r.Events(ctx, c.Name, from, to, now)
 }
 
-func (r *checked) add(s spread.Result) {
+func (c *ShardsCheckCmd) entries(ctx context.Context, r *spread.Reader, now time.Time) ([]spread.Result, error) {
+	return one(r.Board(ctx, c.Name, cmp.Or(boards.Period(c.Period), boards.AllTime).Label(now), now))
+}
+
+func (c *ShardsCheckCmd) sessions(ctx context.Context, r *spread.Reader, now time.Time) ([]spread.Result, error) {
+	return one(r.Sessions(ctx, c.Name, now))
+}
+
+func one(s spread.Result, err error) ([]spread.Result, error) { return []spread.Result{s}, err }
+
+func (r *checked) addSpread(s spread.Result) {
 	shown := shownSpread{
 		Shards: len(s.Counts), Counts: s.Counts, Total: s.Total, Mean: s.Mean, MaxDeviation: s.MaxDeviation, Furthest: s.Furthest,
 		ChiSquare: s.ChiSquare, P: s.P, Verdict: s.Verdict(), Strays: s.Strays, Unknown: s.Unknown,
@@ -153,9 +170,9 @@ func (c *ShardsCheckCmd) show(out io.Writer, r checked) error {
 	return nil
 }
 
-// print shows a spread: what each write shard has, and what that comes to.
+// print prints a spread: each write shard's count, and the verdict.
 func (s shownSpread) print(out io.Writer, counted string) error {
-	t := terminal.NewTable("write shard", counted, "of the mean")
+	t := terminal.NewTable("write shard", counted, "against the mean")
 	for n, count := range s.Counts {
 		t.Row(n, count, s.share(count))
 	}
@@ -171,25 +188,25 @@ func (s shownSpread) share(count int64) string {
 	if s.Mean == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%+.1f %%", 100*(float64(count)/s.Mean-1))
+	return fmt.Sprintf("%+.1f%%", 100*(float64(count)/s.Mean-1))
 }
 
-// words is the verdict.
+// words returns the verdict in words.
 func (s shownSpread) words(counted string) string {
-	text := fmt.Sprintf("%s: at most %.1f %% off the mean (write shard %d); chi-square %.2f, p = %.3g", s.Verdict, 100*s.MaxDeviation, s.Furthest, s.ChiSquare, s.P)
+	text := fmt.Sprintf("%s: write shard %d deviates most, by %.1f%% of the mean; chi-square %.2f, p = %.3g", s.Verdict, s.Furthest, 100*s.MaxDeviation, s.ChiSquare, s.P)
 	switch s.Verdict {
 	case shard.Unsharded:
-		text = "not sharded: there is one write shard"
+		text = "not sharded: one write shard"
 	case shard.TooFew:
-		text = fmt.Sprintf("too few to tell: %d %s on %d write shards; five each are needed", s.Total, counted, s.Shards)
+		text = fmt.Sprintf("too few to judge: %d %s on %d write shards; at least five each are needed", s.Total, counted, s.Shards)
 	case shard.Uneven:
-		text += "\nchance does not explain that: are most writes of one id, or are some items written by other means?"
+		text += "\nChance does not explain this: do most writes have one id, or does another program write items?"
 	}
 	if s.Strays > 0 {
-		text += fmt.Sprintf("\nand %d on further write shards, from another shard count", s.Strays)
+		text += fmt.Sprintf("\n%d more on write shards of an earlier count", s.Strays)
 	}
 	if len(s.Unknown) > 0 {
-		text += fmt.Sprintf("\nwrite shards %v were made meanwhile: their writes are not known", s.Unknown)
+		text += fmt.Sprintf("\nWrite shards %v were added during the count and are not included.", s.Unknown)
 	}
 	return text
 }

@@ -12,24 +12,24 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/local"
-	"github.com/hotshard/hotshard/internal/local/enginetest"
-	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
+	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/test/enginetest"
 )
 
-// tablesAt makes a deployment's tables, as commands without a database of their own
-// see them, and deletes them with the test.
+// tablesAt creates a deployment's tables where commands find them, and deletes them after the test.
 func tablesAt(t *testing.T) (db *dynamodb.Client, names schema.Names, flags []string) {
 	t.Helper()
 	endpoint := enginetest.Endpoint(t)
-	db = local.DynamoDB(endpoint, "")
+	db = dynamolocal.DynamoDB(endpoint, "")
 	prefix := enginetest.Prefix("cli")
 	names = schema.NamesFor(prefix)
-	if err := local.CreateTables(t.Context(), db, names); err != nil {
+	if err := dynamolocal.CreateTables(t.Context(), db, names); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		for _, table := range local.Tables(names) {
+		for _, table := range dynamolocal.Tables(names) {
 			if _, err := db.DeleteTable(context.Background(), &dynamodb.DeleteTableInput{TableName: &table.Name}); err != nil {
 				t.Error(err)
 			}
@@ -47,8 +47,7 @@ func putItem(t *testing.T, db *dynamodb.Client, table string, item map[string]ty
 
 func text(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
 
-// TestShardsCheck: events that hide on few write shards are found, by exit code,
-// table and JSON.
+// TestShardsCheck checks that uneven events are reported by exit code, table and JSON.
 func TestShardsCheck(t *testing.T) {
 	t.Parallel()
 	db, names, flags := tablesAt(t)
@@ -59,15 +58,15 @@ func TestShardsCheck(t *testing.T) {
 	})
 	at := enginetest.Yesterday()
 	for i := range 60 {
-		key := schema.Key{Base: schema.BaseKey{Type: schema.Entity, Name: "sensor"}, Bucket: schema.EventBucket.Label(at, 0), Shard: i % 6 / 5}
-		putItem(t, db, names.Items, map[string]types.AttributeValue{"pk": text(key.String()), "sk": text(schema.EventSortKey(at, fmt.Sprint(i)))})
+		key := schema.Key{Base: schema.BaseKey{Type: kind.Event, Name: "sensor"}, Bucket: schema.EventBucket.Label(at, 0), Shard: i % 6 / 5}
+		putItem(t, db, names.Events, map[string]types.AttributeValue{"pk": text(key.String()), "sk": text(schema.EventSortKey(at, fmt.Sprint(i)))})
 	}
 	args := append([]string{"shards", "check", "--type", "entity", "--name", "sensor", "--from", at.Add(-time.Hour).Format(time.RFC3339), "--to", at.Add(time.Hour).Format(time.RFC3339)}, flags...)
 	code, out, err := hotshard(t, args...)
 	if code != exitBad || err != "hotshard: 1 of 1 spreads are uneven\n" {
 		t.Errorf("exit %d with %q", code, err)
 	}
-	for _, want := range []string{"60 events on 3 write shards, ", "│           0 │     50 │ +150.0 %    │", "uneven: at most 150.0 % off the mean (write shard 0); chi-square 70.00, p = 6.31e-16"} {
+	for _, want := range []string{"60 events on 3 write shards, ", "│           0 │     50 │ +150.0%          │", "uneven: write shard 0 deviates most, by 150.0% of the mean; chi-square 70.00, p = 6.31e-16"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("output lacks %q:\n%s", want, out)
 		}

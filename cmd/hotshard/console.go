@@ -9,13 +9,15 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/hotshard/hotshard/internal/console"
+	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/httpapi"
-	"github.com/hotshard/hotshard/internal/live"
 	"github.com/hotshard/hotshard/internal/query"
-	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/internal/tool/console"
+	"github.com/hotshard/hotshard/internal/tool/live"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
@@ -25,8 +27,8 @@ type ConsoleCmd struct {
 	Addr string `default:"127.0.0.1:8081" help:"Where the console is served, as host:port on this machine; port 0 picks a free one."`
 }
 
-// Validate finds faults of the command line. Whoever reaches the console reads with the
-// operator's credentials, so nobody from elsewhere may.
+// Validate returns an error for a wrong command line. The console reads with the operator's credentials, so it must
+// only listen on loopback addresses.
 func (c *ConsoleCmd) Validate() error {
 	host, _, err := net.SplitHostPort(c.Addr)
 	if err != nil {
@@ -38,9 +40,9 @@ func (c *ConsoleCmd) Validate() error {
 	return c.heatFrom.Validate()
 }
 
-// Run serves the console until it is told to end, which is no error.
-func (c *ConsoleCmd) Run(ctx context.Context, std streams) error {
-	handler, run, err := c.handler(ctx, std)
+// Run serves the console until it is interrupted, which is no error.
+func (c *ConsoleCmd) Run(ctx context.Context, std streams, line commandLine) error {
+	handler, run, err := c.handler(ctx, std, line)
 	if err != nil {
 		return err
 	}
@@ -50,7 +52,7 @@ func (c *ConsoleCmd) Run(ctx context.Context, std streams) error {
 	}
 	fmt.Fprintf(std.out, "the console is at http://%s/\n", listener.Addr())
 	group, serving := errgroup.WithContext(ctx)
-	server := &http.Server{Handler: onlyHere(handler), ReadHeaderTimeout: 10 * time.Second}
+	server := &http.Server{Handler: httpapi.ForHostsOf(c.Addr, handler), ReadHeaderTimeout: 10 * time.Second}
 	group.Go(func() error {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			return err
@@ -69,33 +71,34 @@ func (c *ConsoleCmd) Run(ctx context.Context, std streams) error {
 	return err
 }
 
-// onlyHere turns down requests for another host's name: a page from elsewhere could have its
-// own name lead to this machine, and read along.
-func onlyHere(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		host := r.Host
-		if name, _, err := net.SplitHostPort(host); err == nil {
-			host = name
-		}
-		if !httpapi.IsLoopback(host) {
-			http.Error(w, "the console is for this machine only", http.StatusForbidden)
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
-}
-
-// consoleDeadline bounds the work for one request: a day's heat over a slow line takes seconds.
+// consoleDeadline bounds the work for one request: a day's heat over a slow connection takes seconds.
 const consoleDeadline = 20 * time.Second
 
-// handler is the console over a table's stream, which run reads, or over a deployment.
-func (c *ConsoleCmd) handler(ctx context.Context, std streams) (handler http.Handler, run func(context.Context) error, err error) {
+// start returns the command line of this console, with its endpoint or Region even if they came from the environment.
+func (c *ConsoleCmd) start(line commandLine, configured aws.Config) string {
+	if c.Endpoint != "" {
+		return line.withFlag("endpoint", c.Endpoint)
+	}
+	return line.withFlag("region", configured.Region)
+}
+
+// signals returns a function that reports a table's throttled writes.
+func (c *ConsoleCmd) signals(configured aws.Config, table string) func(context.Context, console.Span) console.Signals {
+	if c.Endpoint != "" {
+		return noMetrics
+	}
+	m := &throttledMetrics{client: cloudwatch.NewFromConfig(configured), table: table, now: time.Now, indexes: map[string]*throttledSeries{}}
+	return m.signals
+}
+
+// handler returns the console of a deployment, or of a table's stream, which run reads.
+func (c *ConsoleCmd) handler(ctx context.Context, std streams, line commandLine) (handler http.Handler, run func(context.Context) error, err error) {
 	log := slog.New(slog.NewTextHandler(std.err, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	configured, err := c.config(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	about := console.About{Mode: "deployment", Where: c.where(configured), Version: thisVersion().Version}
+	about := console.About{Mode: "deployment", Where: c.where(configured), Version: thisVersion().Version, Start: c.start(line, configured)}
 	if c.Stack {
 		client := c.dynamoDB(configured)
 		names := schema.NamesFor(c.TablesPrefix)
@@ -110,6 +113,7 @@ func (c *ConsoleCmd) handler(ctx context.Context, std streams) (handler http.Han
 			return nil, nil, (&tables{Prefix: c.TablesPrefix}).explain(err)
 		}
 		about.Command = `hotshard shards set --target "$api"`
+		about.Signals = c.signals(configured, names.Items)
 		wait := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
 		return console.Handler(httpapi.New(log, query.Routes(service)), about), wait, nil
 	}
@@ -117,7 +121,10 @@ func (c *ConsoleCmd) handler(ctx context.Context, std streams) (handler http.Han
 	if err != nil {
 		return nil, nil, err
 	}
-	about.Mode, about.Table = "table", c.Table
+	about.Mode, about.Table, about.Signals = "table", c.Table, c.signals(configured, c.Table)
+	if reader, ok := w.Source.(*live.Reader); ok {
+		about.Signals = withSplits(about.Signals, reader.Splits)
+	}
 	heat := query.NewHeat(w.Source, query.HeatOptions{Table: c.Table, Deadline: consoleDeadline, Now: time.Now})
 	return console.Handler(httpapi.New(log, query.HeatRoutes(heat)), about), w.Run, nil
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -16,26 +15,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/local"
-	"github.com/hotshard/hotshard/internal/local/enginetest"
+	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
+	"github.com/hotshard/hotshard/internal/test/enginetest"
 )
 
 func TestConsoleIsForThisMachine(t *testing.T) {
 	for _, addr := range []string{"0.0.0.0:8081", ":8081", "192.168.1.7:8081", "[::]:8081", "example.com:80", "nonsense"} {
 		if code, _, err := hotshard(t, "console", "--table", "x", "--addr", addr); code != exitUsage || !strings.Contains(err, "--addr") {
 			t.Errorf("%s: exit %d with %q", addr, code, err)
-		}
-	}
-	handler := onlyHere(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
-	for host, want := range map[string]int{
-		"127.0.0.1:8081": 200, "localhost:8081": 200, "[::1]:8081": 200, "localhost": 200,
-		"evil.example:8081": 403, "evil.example": 403, "127.0.0.1.evil.example": 403, "": 403, "10.0.0.1:8081": 403,
-	} {
-		r := httptest.NewRequest(http.MethodGet, "/", nil)
-		r.Host = host
-		w := httptest.NewRecorder()
-		if handler.ServeHTTP(w, r); w.Code != want {
-			t.Errorf("host %q: %d, want %d", host, w.Code, want)
 		}
 	}
 }
@@ -63,7 +50,7 @@ func TestConsoleOfATable(t *testing.T) {
 	t.Parallel()
 	endpoint := enginetest.Endpoint(t)
 	table := enginetest.Prefix("shown")
-	db := local.DynamoDB(endpoint, "")
+	db := dynamolocal.DynamoDB(endpoint, "")
 	if _, err := db.CreateTable(t.Context(), &dynamodb.CreateTableInput{
 		TableName: &table, BillingMode: types.BillingModePayPerRequest,
 		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String("id"), AttributeType: types.ScalarAttributeTypeS}},

@@ -12,9 +12,10 @@ import (
 
 	pretty "github.com/jedib0t/go-pretty/v6/text"
 
-	"github.com/hotshard/hotshard/internal/rollup/erase"
-	"github.com/hotshard/hotshard/internal/schema"
-	"github.com/hotshard/hotshard/internal/terminal"
+	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/fold/erase"
+	"github.com/hotshard/hotshard/internal/tool/terminal"
 )
 
 // DeleteCmd is hotshard delete.
@@ -22,23 +23,23 @@ type DeleteCmd struct {
 	tables
 	baseKey
 	scanning
-	WriteUnits int `default:"250" help:"Write units a second that the deletion of items takes at most, those of the index among them, up to 1000000. A partition has 1,000."`
+	WriteUnits int `default:"250" help:"Upper bound on the deletes' WCU/s, indexes included, up to 1000000. A partition has 1,000."`
 
-	Player   string        `placeholder:"NAME" help:"Of a board: this player's entries only."`
-	DryRun   bool          `help:"Say what there is, and delete nothing."`
-	Yes      bool          `help:"Don't ask."`
-	Settle   time.Duration `default:"30s" help:"How long requests may go on that began before: the functions' longest deadline and 5s, up to 1h."`
-	Wait     time.Duration `default:"30s" help:"For folds that may be on their way, up to 1h."`
-	IndexLag time.Duration `env:"HOTSHARD_BOARD_RECHECK" default:"30s" help:"The index of boards is never older than this."`
+	Player   string        `placeholder:"NAME" help:"For a board: delete only this player's entries."`
+	DryRun   bool          `help:"List what would be deleted, and delete nothing."`
+	Yes      bool          `help:"Don't ask for confirmation."`
+	Settle   time.Duration `default:"30s" help:"How long to wait for requests that began before: the functions' longest deadline plus 5s, up to 1h."`
+	Wait     time.Duration `default:"30s" help:"How long to wait for folds in flight, up to 1h."`
+	IndexLag time.Duration `env:"HOTSHARD_BOARD_RECHECK" default:"30s" help:"Upper bound on the lag of the boards' index."`
 	JSON     bool          `name:"json" help:"Print the result as JSON."`
 }
 
-// Validate finds faults of the command line.
+// Validate returns an error for a wrong command line.
 func (c *DeleteCmd) Validate() error {
 	switch {
 	case c.Name == "":
 		return errors.New("--name must not be empty")
-	case c.Player != "" && schema.Type(c.Type) != schema.Board:
+	case c.Player != "" && kind.Of(kind.Kind(c.Type)).Bucket != kind.Period:
 		return errors.New("--player is for a board")
 	case c.WriteUnits < 1 || c.WriteUnits > 1_000_000:
 		return fmt.Errorf("--write-units %d: want 1 to 1000000", c.WriteUnits)
@@ -52,7 +53,7 @@ func (c *DeleteCmd) Validate() error {
 	return errors.Join(c.scanning.Validate(), c.tables.Validate())
 }
 
-// Run deletes, and prints what.
+// Run deletes, and prints what was deleted.
 func (c *DeleteCmd) Run(ctx context.Context, std streams) error {
 	client, err := c.client(ctx)
 	if err != nil {
@@ -78,7 +79,7 @@ func (c *DeleteCmd) Run(ctx context.Context, std streams) error {
 		return err
 	}
 	if len(report.Left) > 0 {
-		return errors.New("not all of it is done: where no other command is named, run this one again once folds have come")
+		return errors.New("the delete is not complete: run hotshard delete again after the aggregator has caught up, or the command that the table names")
 	}
 	return nil
 }
@@ -87,7 +88,7 @@ func (c *DeleteCmd) erase(ctx context.Context, eraser *erase.Eraser) (*erase.Rep
 	if c.Player != "" {
 		return eraser.Player(ctx, c.Name, c.Player)
 	}
-	return eraser.Key(ctx, schema.BaseKey{Type: schema.Type(c.Type), Name: c.Name})
+	return eraser.Key(ctx, schema.BaseKey{Type: kind.Kind(c.Type), Name: c.Name})
 }
 
 func (c *DeleteCmd) what() string {
@@ -97,18 +98,18 @@ func (c *DeleteCmd) what() string {
 	return fmt.Sprintf("%s %q", c.Type, c.Name)
 }
 
-// confirm asks on a terminal. Elsewhere --yes has to be given.
+// confirm asks for confirmation on a terminal. Without a terminal it returns an error unless --yes is given.
 func (c *DeleteCmd) confirm(ctx context.Context, in *os.File, std streams) error {
 	if c.Yes || c.DryRun {
 		return nil
 	}
 	if !terminal.Is(in) {
-		return fmt.Errorf("%s would be deleted, with all that belongs to it: say --yes, or --dry-run to see what there is", c.what())
+		return fmt.Errorf("deleting %s and everything that belongs to it needs --yes; --dry-run lists what there is", c.what())
 	}
 	return ask(ctx, in, std.err, c.what())
 }
 
-// ask waits for an answer, or for the end of ctx.
+// ask waits for an answer, or until ctx ends.
 func ask(ctx context.Context, in io.Reader, out io.Writer, what string) error {
 	answer, err := terminal.Ask(ctx, in, out, fmt.Sprintf("Delete %s, with all that belongs to it? Type yes: ", what))
 	if err == nil && answer != "yes" {
@@ -117,7 +118,7 @@ func ask(ctx context.Context, in io.Reader, out io.Writer, what string) error {
 	return err
 }
 
-// show prints the outcome.
+// show prints the result.
 func (c *DeleteCmd) show(out io.Writer, r *erase.Report) error {
 	if c.JSON {
 		return printJSON(out, r)

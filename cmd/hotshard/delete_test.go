@@ -10,7 +10,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"github.com/hotshard/hotshard/internal/rollup/erase"
+	"github.com/hotshard/hotshard/internal/fold/erase"
 	"github.com/hotshard/hotshard/pkg/shard/counters"
 	"github.com/hotshard/hotshard/pkg/shard/events"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
@@ -30,7 +30,7 @@ func TestDelete(t *testing.T) {
 	}
 	args := append([]string{"delete", "--type", "counter", "--name", "page/home"}, flags...)
 	code, out, err := hotshard(t, args...)
-	if code != exitBad || out != "" || !strings.Contains(err, `counter "page/home" would be deleted, with all that belongs to it: say --yes`) {
+	if code != exitBad || out != "" || !strings.Contains(err, `deleting counter "page/home" and everything that belongs to it needs --yes`) {
 		t.Errorf("without --yes: exit %d with %s%s", code, out, err)
 	}
 	code, out, err = hotshard(t, append(args, "--dry-run")...)
@@ -52,20 +52,19 @@ func TestDelete(t *testing.T) {
 	}
 }
 
-// TestDeleteSaysWhatIsLeft: no aggregator runs, so that a rollup can't be known to be
-// at rest.
-func TestDeleteSaysWhatIsLeft(t *testing.T) {
+// TestDeleteReportsRest runs no aggregator, so that a rollup may still change.
+func TestDeleteReportsRest(t *testing.T) {
 	t.Parallel()
 	db, names, flags := tablesAt(t)
-	list := events.NewWriter(db, names.Items, shardmap.New(db, names.ShardMap, shardmap.Options{}), events.Options{})
+	list := events.NewWriter(db, names.Events, shardmap.New(db, names.ShardMap, shardmap.Options{}), events.Options{})
 	if err := list.Put(t.Context(), []events.Event{{Entity: "x", ID: "1", Time: time.Now()}}, time.Now())[0]; err != nil {
 		t.Fatal(err)
 	}
 	args := append(strings.Fields("delete --type entity --name x --yes --wait 1s"), flags...)
-	for _, list := range []string{"│       1 │ events", "nothing of entity \"x\" is there"} { // and again
+	for _, list := range []string{"│       1 │ events", "nothing of entity \"x\" is there"} { // repeated
 		code, out, err := hotshard(t, args...)
 		if code != exitBad || !strings.Contains(out, list) || !strings.Contains(out, "marks did not come through the stream within 1s") ||
-			!strings.Contains(err, "not all of it is done") {
+			!strings.Contains(err, "the delete is not complete") {
 			t.Errorf("exit %d with %s%s", code, out, err)
 		}
 	}

@@ -11,14 +11,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/local"
-	"github.com/hotshard/hotshard/internal/local/enginetest"
-	"github.com/hotshard/hotshard/internal/local/system"
-	"github.com/hotshard/hotshard/internal/local/systemtest"
-	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/internal/test/systemtest"
+	"github.com/hotshard/hotshard/internal/tool/system"
 )
 
-// deployed is a running system with something in it.
+// deployed is a running system with data.
 type deployed struct {
 	t     *testing.T
 	url   string
@@ -30,8 +30,8 @@ type deployed struct {
 func deploy(t *testing.T) *deployed {
 	t.Helper()
 	endpoint, prefix := enginetest.Endpoint(t), enginetest.Prefix("audit")
-	s := systemtest.Run(t, system.Options{Prefix: prefix, Window: time.Second, Control: "off", Notices: os.Stderr})
-	return &deployed{t: t, url: s.URL(), db: local.DynamoDB(endpoint, ""), names: schema.NamesFor(prefix), flags: []string{"--endpoint", endpoint, "--prefix", prefix}}
+	s := systemtest.Run(t, system.Options{Prefix: prefix, Window: time.Second, Idle: time.Second, Control: "off", Notices: os.Stderr})
+	return &deployed{t: t, url: s.URL(), db: dynamolocal.DynamoDB(endpoint, ""), names: schema.NamesFor(prefix), flags: []string{"--endpoint", endpoint, "--prefix", prefix}}
 }
 
 func (d *deployed) post(path, body string) {
@@ -62,7 +62,7 @@ func (d *deployed) damage(table, pk, sk, expression string, values item) {
 	}
 }
 
-// run expects an exit code, and one line of error if it is a bad one.
+// run checks the exit code, and that a failure prints one line.
 func (d *deployed) run(want int, args ...string) (out, err string) {
 	d.t.Helper()
 	code, out, err := hotshard(d.t, append(args, d.flags...)...)
@@ -88,7 +88,7 @@ func (d *deployed) remove(table, pk, sk string) {
 	}
 }
 
-// awaitFailure waits until the aggregator has noted that a target lacks a record.
+// awaitFailure waits until the aggregator has noted a record that a target lacks.
 func (d *deployed) awaitFailure(target string) {
 	d.t.Helper()
 	pk, sk := schema.FailureKey(target)

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
-	"os"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -15,33 +13,32 @@ import (
 	awscredentials "github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 
-	"github.com/hotshard/hotshard/internal/awscall"
-	"github.com/hotshard/hotshard/internal/heat/windows"
-	"github.com/hotshard/hotshard/internal/heatview"
-	"github.com/hotshard/hotshard/internal/live"
-	"github.com/hotshard/hotshard/internal/local"
-	"github.com/hotshard/hotshard/internal/local/system"
-	"github.com/hotshard/hotshard/internal/schema"
-	"github.com/hotshard/hotshard/internal/terminal"
+	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
+	"github.com/hotshard/hotshard/internal/aws/streamshard"
+	"github.com/hotshard/hotshard/internal/base/awscall"
+	"github.com/hotshard/hotshard/internal/base/heat/windows"
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/tool/heatview"
+	"github.com/hotshard/hotshard/internal/tool/live"
+	"github.com/hotshard/hotshard/internal/tool/system"
+	"github.com/hotshard/hotshard/internal/tool/terminal"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// heatFrom says whose heat is shown: that of any table, from its stream, or what a deployment
-// of hotshard has counted.
+// heatFrom has the flags for the source of heat: a table's stream, or the counts of a deployment of hotshard.
 type heatFrom struct {
-	Table        string `placeholder:"NAME" help:"Any table, by the stream that it has. Nothing is deployed, and nothing of it is changed."`
-	Stack        bool   `help:"Instead: what a deployment of hotshard, or hotshard local, has counted."`
+	Table        string `placeholder:"NAME" help:"Any table with a stream. Nothing is deployed, and the table is not changed."`
+	Stack        bool   `help:"Instead of --table: the counts of a deployment of hotshard, or of hotshard local."`
 	Region       string `placeholder:"NAME" help:"AWS Region. Default: the environment's."`
 	Endpoint     string `env:"HOTSHARD_ENDPOINT" placeholder:"URL" help:"DynamoDB-compatible engine instead of AWS."`
-	TablesPrefix string `default:"hotshard-" placeholder:"TEXT" help:"With --stack: of the names of its tables."`
-	PartitionWCU int    `name:"partition-wcu" default:"1000" help:"With --table: write units a second that a partition takes. AWS has 1000, hotshard local what its own flag says."`
-	Force        bool   `help:"With --table: read its stream even if that is one reader too many for it, until the first throttle."`
+	TablesPrefix string `default:"hotshard-" placeholder:"TEXT" help:"With --stack: prefix of its tables' names."`
+	PartitionWCU int    `name:"partition-wcu" default:"1000" help:"With --table: limit of a partition, in WCU/s. It is 1000 on AWS; give hotshard local's own."`
+	Force        bool   `help:"With --table: read its stream although it has as many readers as it takes (two, of a global table one), until the first throttle."`
 }
 
-// Validate finds faults of the command line.
+// Validate returns an error for a wrong command line.
 func (h *heatFrom) Validate() error {
 	switch {
 	case (h.Table == "") != h.Stack:
@@ -58,36 +55,44 @@ func (h *heatFrom) Validate() error {
 	return nil
 }
 
-// config is that of the environment, or of the endpoint. An engine that tells databases apart
-// by access keys is called with the environment's, where there is one.
+// config returns the AWS configuration, or that of the endpoint. It uses the environment's credentials for an engine
+// too, if there are any: some engines keep a database for each access key.
 func (h *heatFrom) config(ctx context.Context) (aws.Config, error) {
 	options := []func(*config.LoadOptions) error{config.WithHTTPClient(streamClient()), config.WithRegion(h.Region)}
 	if h.Endpoint != "" {
-		options = append(options, config.WithBaseEndpoint(h.Endpoint), config.WithEC2IMDSClientEnableState(imds.ClientDisabled), config.WithDefaultRegion(local.Region))
+		options = append(options, config.WithBaseEndpoint(h.Endpoint), config.WithEC2IMDSClientEnableState(imds.ClientDisabled), config.WithDefaultRegion(dynamolocal.Region))
 	}
 	c, err := environment(ctx, "no AWS Region is set: give --region, set AWS_REGION, or give --endpoint for an engine on this machine", options...)
-	if err != nil || h.Endpoint == "" {
+	if err != nil {
 		return c, err
 	}
+	c.Credentials = marked{c.Credentials}
+	if h.Endpoint == "" {
+		return c, nil
+	}
 	if _, err := c.Credentials.Retrieve(ctx); err != nil {
-		c.Credentials = awscredentials.NewStaticCredentialsProvider(local.DefaultAccessKey, "local", "")
+		c.Credentials = awscredentials.NewStaticCredentialsProvider(dynamolocal.DefaultAccessKey, "local", "")
 	}
 	return c, nil
 }
 
-// streamClient has a connection for each poll under way, and heeds AWS_CA_BUNDLE.
+// pollTime bounds one attempt of a call. After it the connection counts as dead.
+const pollTime = 15 * time.Second
+
+// streamClient returns a client with a connection for each poll in flight. It uses AWS_CA_BUNDLE.
 func streamClient() aws.HTTPClient {
-	return awshttp.NewBuildableClient().WithTimeout(callTime).WithTransportOptions(func(t *http.Transport) {
+	return awshttp.NewBuildableClient().WithTimeout(pollTime).WithTransportOptions(func(t *http.Transport) {
 		t.MaxIdleConnsPerHost = live.MaxCalls
 	})
 }
 
-// dynamoDB is a client for tables. An engine sends no checksum with errors, which the SDK would warn of.
+// dynamoDB returns a client for tables. It ignores missing checksums of an engine's errors, of which the SDK would
+// warn.
 func (h *heatFrom) dynamoDB(c aws.Config) *dynamodb.Client {
 	return dynamodb.NewFromConfig(c, func(o *dynamodb.Options) { o.DisableValidateResponseChecksum = h.Endpoint != "" })
 }
 
-// where names what is read.
+// where returns a description of what is read.
 func (h *heatFrom) where(c aws.Config) string {
 	if h.Endpoint != "" {
 		return "this machine"
@@ -95,34 +100,40 @@ func (h *heatFrom) where(c aws.Config) string {
 	return c.Region
 }
 
-// open finds the heat. Since is from when on it is wanted; zero is now.
+// open returns the heat from since on; a zero since is now.
 func (h *heatFrom) open(ctx context.Context, std streams, since time.Time) (*heatview.Watched, error) {
 	c, err := h.config(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if h.Stack {
-		return h.openStack(c), nil
+		return h.openStack(ctx, c)
 	}
 	return h.openTable(ctx, std, c, live.Options{Since: since, AtOnce: since.IsZero()})
 }
 
-// openStack finds what a deployment has counted.
-func (h *heatFrom) openStack(c aws.Config) *heatview.Watched {
+// openStack returns the counts of a deployment. It returns an error if there is no deployment.
+func (h *heatFrom) openStack(ctx context.Context, c aws.Config) (*heatview.Watched, error) {
 	client, names := h.dynamoDB(c), schema.NamesFor(h.TablesPrefix)
 	reader, shards := windows.Reader{Client: client, Table: names.Heat}, shardmap.New(client, names.ShardMap, shardmap.Options{})
-	return heatview.Counted(reader, shards, h.TablesPrefix+"*", h.where(c))
+	now := time.Now()
+	for _, err := range reader.Windows(ctx, now.Add(-live.Window), now, live.Window) {
+		if err != nil {
+			return nil, h.explain(ctx, c, err)
+		}
+	}
+	w := heatview.Counted(reader, shards, h.TablesPrefix+"*", h.where(c))
+	w.Passing = streamshard.Passing
+	w.Explain = func(ctx context.Context, err error) error { return h.explain(ctx, c, err) }
+	return w, nil
 }
 
-// look finds a table's stream, says who reads it, and refuses to be one reader too many.
-func (h *heatFrom) look(ctx context.Context, std streams, c aws.Config) (live.Found, error) {
-	var mappings live.Mappings
-	if h.Endpoint == "" {
-		mappings = live.EventSourceMappings(awscall.New(c))
-	}
-	found, err := live.Look(ctx, h.dynamoDB(c), mappings, h.Table)
+// findStream finds a table's stream and prints its readers. It returns an error if the stream has as many readers as it takes, unless
+// --force is given.
+func (h *heatFrom) findStream(ctx context.Context, std streams, c aws.Config) (live.Found, error) {
+	found, err := h.find(ctx, c)
 	if err != nil {
-		return found, h.explain(err)
+		return found, h.explain(ctx, c, err)
 	}
 	fmt.Fprintln(std.err, terminal.Visible(found.Line()))
 	if err := found.TooMany(); err != nil && !h.Force {
@@ -134,29 +145,39 @@ func (h *heatFrom) look(ctx context.Context, std streams, c aws.Config) (live.Fo
 	return found, nil
 }
 
-// openTable reads a table's stream as the options say.
+// find describes the table, and lists the readers of its stream.
+func (h *heatFrom) find(ctx context.Context, c aws.Config) (live.Found, error) {
+	var mappings live.Mappings
+	if h.Endpoint == "" {
+		mappings = live.EventSourceMappings(awscall.New(c))
+	}
+	return live.Look(ctx, h.dynamoDB(c), mappings, h.Table)
+}
+
+// findAgain returns a function that finds the table's stream after the one that was read is gone.
+func (h *heatFrom) findAgain(c aws.Config) func(context.Context) (live.Found, error) {
+	return func(ctx context.Context) (live.Found, error) {
+		found, err := h.find(ctx, c)
+		if err == nil && !h.Force {
+			err = found.TooMany()
+		}
+		return found, err
+	}
+}
+
+// openTable reads a table's stream with these options.
 func (h *heatFrom) openTable(ctx context.Context, std streams, c aws.Config, o live.Options) (*heatview.Watched, error) {
-	found, err := h.look(ctx, std, c)
+	found, err := h.findStream(ctx, std, c)
 	if err != nil {
 		return nil, err
 	}
-	told := heatview.NewNotices(func(sentence string) { fmt.Fprintln(std.err, terminal.Visible(sentence)) })
-	o.Streams, o.Found, o.Tell, o.PartitionWCU = dynamodbstreams.NewFromConfig(c), found, told.Take, float64(h.PartitionWCU)
+	notices := heatview.NewNotices(func(sentence string) { fmt.Fprintln(std.err, terminal.Visible(sentence)) })
+	o.Streams, o.Found, o.Find = dynamodbstreams.NewFromConfig(c), found, h.findAgain(c)
+	o.Tell, o.PartitionWCU = notices.Take, float64(h.PartitionWCU)
 	reader := live.New(o)
-	return &heatview.Watched{Source: reader, Settled: reader.Settled, Run: reader.Run, Notices: told, Name: h.Table, Where: h.where(c)}, nil
-}
-
-// explain says in few words why a table can't be looked at.
-func (h *heatFrom) explain(err error) error {
-	if unsent, ok := errors.AsType[*url.Error](err); ok && h.Endpoint != "" {
-		return fmt.Errorf("no DynamoDB-compatible engine at %s: %w", h.Endpoint, unsent.Err)
-	}
-	if _, ok := errors.AsType[*types.ResourceNotFoundException](err); ok {
-		hint := ""
-		if h.Endpoint != "" && os.Getenv("AWS_ACCESS_KEY_ID") == "" {
-			hint = "; an engine may have a database for each access key and Region: set AWS_ACCESS_KEY_ID and AWS_REGION to those of the table's writers"
-		}
-		return fmt.Errorf("there is no table %s here%s", h.Table, hint)
-	}
-	return err
+	run := func(ctx context.Context) error { return h.explain(ctx, c, reader.Run(ctx)) }
+	return &heatview.Watched{
+		Source: reader, Settled: reader.Settled, Run: run, Passing: streamshard.Passing, Notices: notices,
+		Name: h.Table, Where: h.where(c), Indexes: found.Indexes(),
+	}, nil
 }

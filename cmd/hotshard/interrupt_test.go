@@ -50,7 +50,7 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-// TestInterruptedCommands exit with the signal's code, in one line.
+// TestInterruptedCommands checks that they exit with the signal's code and print one line.
 func TestInterruptedCommands(t *testing.T) {
 	_, _, flags := tablesAt(t)
 	ctx, cancel := context.WithCancelCause(t.Context())

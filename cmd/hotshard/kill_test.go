@@ -14,13 +14,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/lane"
-	"github.com/hotshard/hotshard/internal/load"
-	"github.com/hotshard/hotshard/internal/local/enginetest"
-	"github.com/hotshard/hotshard/internal/workload"
+	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/internal/test/lane"
+	"github.com/hotshard/hotshard/internal/tool/load"
+	"github.com/hotshard/hotshard/internal/tool/workload"
 )
 
-// build compiles the command once for a test.
+// build compiles the command once for all tests.
 func build(t *testing.T) string {
 	t.Helper()
 	binary := filepath.Join(t.TempDir(), "hotshard")
@@ -38,12 +38,21 @@ type process struct {
 
 func start(t *testing.T, binary string, args ...string) *process {
 	t.Helper()
-	p := &process{Cmd: exec.Command(binary, append([]string{"local"}, args...)...), lines: make(chan string, 1000)}
+	cmd := exec.Command(binary, append([]string{"local"}, args...)...)
+	cmd.Stderr = os.Stderr
+	p := follow(t, cmd)
+	p.expect(t, "API docs")
+	return p
+}
+
+// follow starts a command, collects its lines, and kills it after the test.
+func follow(t *testing.T, cmd *exec.Cmd) *process {
+	t.Helper()
+	p := &process{Cmd: cmd, lines: make(chan string, 1000)}
 	out, err := p.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.Stderr = os.Stderr
 	if err := p.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +63,6 @@ func start(t *testing.T, binary string, args ...string) *process {
 			p.lines <- scanner.Text()
 		}
 	}()
-	p.expect(t, "API docs")
 	return p
 }
 
@@ -76,9 +84,8 @@ func (p *process) expect(t *testing.T, text string) {
 	}
 }
 
-// freeAddr is one that nothing comes to listen on while the command is dead, as its port
-// lies below those that are given to outgoing connections and to listeners without one,
-// and below those of engines.
+// freeAddr returns an address on which nothing else listens while the command is down. Its port is below those of
+// outgoing connections, of listeners on port 0, and of engines.
 func freeAddr(t *testing.T) string {
 	t.Helper()
 	for range 100 {
@@ -92,9 +99,8 @@ func freeAddr(t *testing.T) string {
 	return ""
 }
 
-// TestKilledAndStartedAgain kills hotshard local again and again in the middle of
-// a load, while the engine goes on. Afterwards every accepted write is there, and
-// every summary is exact; and it ends when it is told to.
+// TestKilledAndStartedAgain repeatedly kills hotshard local during a load, while the engine goes on. Afterwards every
+// accepted write exists, every summary is exact, and the command ends when it is interrupted.
 func TestKilledAndStartedAgain(t *testing.T) {
 	t.Parallel()
 	lane.NeedsEngine(t)

@@ -12,30 +12,28 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/table"
 
-	"github.com/hotshard/hotshard/internal/load"
-	"github.com/hotshard/hotshard/internal/local/system"
-	"github.com/hotshard/hotshard/internal/terminal"
-	"github.com/hotshard/hotshard/internal/workload"
+	"github.com/hotshard/hotshard/internal/tool/load"
+	"github.com/hotshard/hotshard/internal/tool/terminal"
+	"github.com/hotshard/hotshard/internal/tool/workload"
 )
 
 // LoadCmd is hotshard load.
 type LoadCmd struct {
-	AccessLog string        `placeholder:"FILE" help:"This or --workload: replay an access log in the combined log format, plain or gzip. Each request is an event of its client and an increment of its path's counter, and its bytes are a score of its client. A path or client that can't be a name (over 512 bytes, control characters, malformed UTF-8) gets the name sha256:<hex digest>."`
-	Workload  workload.Kind `placeholder:"KIND" help:"This or --access-log: generate traffic, zipf (exponent 1.1), flash-crowd (uniform, then nine in ten to one key), viral (one counter) or uniform."`
+	AccessLog string        `placeholder:"FILE" help:"Replay an access log in the combined log format, plain or gzip; this or --workload. Each request becomes an event of its client, an increment of its path's counter and a score of its client in bytes. A path or client that can't be a name (over 512 bytes, control characters, invalid UTF-8) gets the name sha256:<hex digest>."`
+	Workload  workload.Kind `placeholder:"KIND" help:"Generate traffic; this or --access-log. zipf has exponent 1.1, flash-crowd is uniform and then sends nine in ten requests to one key, viral is one counter, uniform is uniform."`
 
 	Target      string        `default:"http://127.0.0.1:8080" help:"Base URL of the API."`
-	Rate        float64       `default:"0" help:"Requests a second; 0 is as fast as possible."`
-	Count       int           `default:"0" help:"Stop after so many requests; 0 is the whole log, or 10000 generated ones. At most 10000000."`
-	Seed        uint64        `default:"0" help:"Seed of generated traffic; 0 picks one, which is printed."`
-	Keys        int           `default:"1000" help:"Distinct keys of generated traffic."`
+	Rate        float64       `default:"0" help:"Requests a second; 0 means as fast as possible."`
+	Count       int           `default:"0" help:"Stop after this many requests; 0 means the whole log, or 10000 generated requests. At most 10000000."`
+	Seed        uint64        `default:"0" help:"Seed of generated traffic; 0 picks a seed and prints it."`
+	Keys        int           `default:"1000" help:"Number of distinct keys in generated traffic."`
 	Concurrency int           `default:"32" help:"Calls in flight, up to 1024."`
-	Batch       int           `default:"1" help:"Requests whose events share a call, and likewise their increments and scores: up to 500, or 99 with keyed calls."`
-	Board       string        `default:"clients" help:"Leaderboard of sums to which each request's bytes are added as a score of its client. It is set up to keep a top of 100, of all time. Empty for none."`
-	Retries     int           `default:"30" help:"How often a call is sent again after 429, 503 or a lost answer, up to 1000."`
-	Keyed       *bool         `negatable:"" help:"Send increments and scores with an Idempotency-Key, so that they can be sent again after a lost answer; costs a transaction each. The default with --verify. With --no-keyed they are not sent again, and verification allows for either outcome of each. Events need no key."`
-	Verify      bool          `help:"Wait until the summaries have settled, then compare every counter (summary and write shards), every entity's events, and every player's score and rank with what was accepted. Exit 1 on any difference. Run one load at a time. Holds every event in memory."`
-	Settle      time.Duration `default:"30s" help:"With --verify, how long to wait for summaries that come no nearer."`
-	Baseline    string        `placeholder:"URL" help:"Also make the same writes with the bare SDK on this DynamoDB Local endpoint, in turns with the API, into tables made for that and deleted afterwards; prints the ratio. The bare writes are without Idempotency-Key: for a fair ratio use --no-keyed."`
+	Batch       int           `default:"1" help:"Requests per API call, up to 500, or 99 with keyed calls. Events, increments and scores have a call each."`
+	Board       string        `default:"clients" help:"Leaderboard that sums each client's bytes, with a top 100 of all time. An empty name turns it off."`
+	Retries     int           `default:"30" help:"Retries of a call after 429, 503 or an unknown outcome, up to 1000."`
+	Keyed       *bool         `negatable:"" help:"Send increments and scores with an Idempotency-Key, so that they can be retried after an unknown outcome; each costs a transaction. The default with --verify. With --no-keyed they are not retried, and verification accepts either outcome of each. Events need no key."`
+	Verify      bool          `help:"Wait until the summaries have caught up, then compare every counter (summary and write shards), every entity's events, and every player's score and rank with what was accepted. Exit 1 on any difference. Run one load at a time. Every event is kept in memory."`
+	Settle      time.Duration `default:"30s" help:"With --verify: give up after this time without progress of the summaries."`
 	JSON        bool          `name:"json" help:"Print the result as JSON."`
 	auth
 }
@@ -45,7 +43,7 @@ const (
 	maxCount     = 10_000_000
 )
 
-// Validate finds faults of the command line.
+// Validate returns an error for a wrong command line.
 func (c *LoadCmd) Validate() error {
 	switch {
 	case (c.AccessLog == "") == (c.Workload == ""):
@@ -62,19 +60,12 @@ func (c *LoadCmd) Validate() error {
 		return fmt.Errorf("--batch %d: want 1 to %d", c.Batch, load.MaxBatch)
 	case c.Retries < 0:
 		return fmt.Errorf("--retries %d: want 0 to %d", c.Retries, load.MaxRetries)
-	case c.Baseline != "" && c.Rate > 0:
-		return errors.New("--baseline and --rate can't be used together")
-	}
-	if c.Baseline != "" {
-		if err := system.CheckEndpoint(c.Baseline); err != nil {
-			return fmt.Errorf("--baseline: %w", err)
-		}
 	}
 	return c.options(workload.Source{}).Validate()
 }
 
 // Run sends the load and prints what it came to.
-func (c *LoadCmd) Run(ctx context.Context, std streams) (err error) {
+func (c *LoadCmd) Run(ctx context.Context, std streams) error {
 	source, err := c.source()
 	if err != nil {
 		return err
@@ -85,14 +76,6 @@ func (c *LoadCmd) Run(ctx context.Context, std streams) (err error) {
 	options := c.options(source)
 	if options.Sign, err = c.signer(ctx, c.Target); err != nil {
 		return err
-	}
-	if c.Baseline != "" {
-		bare, clean, bareErr := newBare(ctx, c.Baseline)
-		if bareErr != nil {
-			return bareErr
-		}
-		defer func() { err = errors.Join(err, clean()) }()
-		options.Bare = bare
 	}
 	progress, finish := terminal.Progress(std.err, source.Total, "requests")
 	options.Progress = progress
@@ -173,16 +156,13 @@ func rows(r load.Result) [][]any {
 		{"requests", fmt.Sprintf("%d (%d in flight, %d a call, keyed: %t)", r.Requests, r.Concurrency, r.Batch, r.Keyed)},
 		{"accepted", r.Accepted},
 		{"rejected", r.Rejected},
-		{"unknown (answer lost)", r.Unknown},
+		{"unknown outcome", r.Unknown},
 		{"retries", r.Retries},
 		{"duration", fmt.Sprintf("%.2f s", r.Seconds)},
 		{"requests/s", fmt.Sprintf("%.0f", r.PerSecond)},
 		{"call latency p50, p99", fmt.Sprintf("%.1f ms, %.1f ms", r.Latency.P50, r.Latency.P99)},
 		{"freshness p50, p99", fmt.Sprintf("%.0f ms, %.0f ms (%d probes, %d missed)", r.Freshness.P50, r.Freshness.P99, r.Freshness.Count, r.Freshness.Missed)},
 	}...)
-	if b := r.Baseline; b != nil {
-		list = append(list, []any{"bare SDK requests/s", fmt.Sprintf("%.0f (ratio %.2f)", b.PerSecond, b.Ratio)})
-	}
 	if v := r.Verify; v != nil {
 		list = append(list, []any{"verified", fmt.Sprintf("%d counters, %d events of %d entities in %.1f s", v.Counters, v.Events, v.Entities, v.Seconds)})
 		if r.Board != "" {

@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/local"
-	"github.com/hotshard/hotshard/internal/local/limiter"
-	"github.com/hotshard/hotshard/internal/local/system"
+	"github.com/hotshard/hotshard/internal/aws/limiter"
+	"github.com/hotshard/hotshard/internal/aws/npm"
+	"github.com/hotshard/hotshard/internal/tool/system"
 )
 
 // LocalCmd runs the whole system on this machine.
@@ -19,26 +19,27 @@ type LocalCmd struct {
 	Endpoint string        `env:"HOTSHARD_ENDPOINT" placeholder:"URL" help:"DynamoDB-compatible engine to use instead of starting one."`
 	Data     string        `placeholder:"DIR" type:"path" help:"Folder in which the engine keeps its data. It is slow then: each write is synced. Default: in memory."`
 	Duration time.Duration `placeholder:"60s" help:"Stop after this time. Default: run until Ctrl-C."`
-	Prefix   string        `default:"hotshard-" help:"Of the tables' names."`
+	Prefix   string        `default:"hotshard-" help:"Prefix of the tables' names."`
 	Window   time.Duration `default:"10s" help:"The hot-key detector's window, whole seconds."`
+	Idle     time.Duration `name:"idle-window" default:"2m" help:"How long a window stays open after its end if no write follows, up to 2m as Lambda does. make run sets 1s, so that the heat of a storm that stopped shows at once."`
 	Quiet    time.Duration `default:"1h" help:"How long a counter or limit must be quiet before its shard count shrinks, 1m to 24h; other keys, a day."`
-	Control  string        `default:"act" enum:"act,observe,off" help:"What becomes of hot keys: act raises their shard counts, observe only logs, off does neither."`
+	Control  string        `default:"act" enum:"act,observe,off" help:"What happens to hot keys: act raises their shard counts, observe only logs, off does neither."`
 
 	Partitions      int           `help:"Put a partition limiter before the engine: each table and index begins with this many partitions. A new on-demand table has about 4 on AWS. Without it nothing throttles."`
-	PartitionWCU    int           `name:"partition-wcu" default:"1000" help:"With --partitions: write units a second that each takes. Reads are three times that. The threshold scales with it."`
-	TableWCU        int           `name:"table-wcu" help:"With --partitions: write units a second that each table takes in all; 0 is no limit."`
-	Burst           time.Duration `default:"1s" help:"With --partitions: how much unused throughput a partition saves for a burst, as time at its limit, 1ms to 1h. AWS saves up to 5m, and promises nothing."`
+	PartitionWCU    int           `name:"partition-wcu" default:"1000" help:"With --partitions: limit of each, in WCU/s. Its RCU/s are three times that. The detector's threshold scales with it."`
+	TableWCU        int           `name:"table-wcu" help:"With --partitions: limit of each table, in WCU/s; 0 is no limit."`
+	Burst           time.Duration `default:"1s" help:"With --partitions: how much unused throughput a partition saves for a burst, as time at its limit, 1ms to 1h. AWS saves up to 5m, without a guarantee."`
 	SplitAfter      time.Duration `help:"With --partitions: how long a partition is at its limit before it splits in two, 1s to 24h; 0 is never. AWS takes minutes."`
-	TransactionHold time.Duration `default:"5ms" help:"With --partitions: for how long a transaction has its items, up to 1s; others that meet them are refused as a conflict meanwhile. 0 is no time, and no conflicts."`
+	TransactionHold time.Duration `default:"5ms" help:"With --partitions: how long a transaction locks its items, up to 1s; other calls for them get a conflict meanwhile. 0 is no time, and no conflicts."`
 
 	Containers  int           `help:"Lambda's model: each HTTP function has at most this many containers, each with one request at a time; 429 beyond. Without it and --concurrency one process serves all callers."`
-	Concurrency int           `help:"Lambda's model: how many invocations all functions together may have under way; 429 beyond. From 10 on, each of the two functions of the stream has a tenth of them for itself. With --containers alone it is 1000."`
+	Concurrency int           `help:"Lambda's model: concurrent invocations of all functions together; 429 beyond. From 10 on, a tenth is reserved for each of the two functions of the stream. With --containers alone it is 1000."`
 	ColdStart   time.Duration `default:"250ms" help:"With --containers or --concurrency: how long a new container takes to start."`
 
-	Failures string `placeholder:"FILE" type:"path" help:"Where records go that a function gave up. Default: failures.jsonl in the data or cache folder."`
+	Failures string `placeholder:"FILE" type:"path" help:"File for records that a function discarded. Default: failures.jsonl in the data or cache folder."`
 }
 
-// Defaults; a partition's write units are AWS's.
+// Defaults. A partition's WCU/s are AWS's.
 const (
 	awsPartitionWCU = 1000
 	burst           = time.Second
@@ -46,11 +47,13 @@ const (
 	coldStart       = 250 * time.Millisecond
 )
 
-// Validate finds faults of the command line.
+// Validate returns an error for a wrong command line.
 func (c *LocalCmd) Validate() error {
 	switch {
 	case c.Duration < 0:
 		return fmt.Errorf("--duration %v: it must not be negative", c.Duration)
+	case c.Idle <= 0:
+		return fmt.Errorf("--idle-window %v: want more than 0", c.Idle)
 	case c.PartitionWCU < 1:
 		return fmt.Errorf("--partition-wcu %d: want at least 1", c.PartitionWCU)
 	case c.Burst < time.Millisecond || c.Burst > limiter.MaxBurst:
@@ -68,7 +71,7 @@ func (c *LocalCmd) Validate() error {
 	return c.options().Validate()
 }
 
-// needsPartitions refuses a setting of the limiter where there is none.
+// needsPartitions returns an error if a setting of the limiter is given without --partitions.
 func (c *LocalCmd) needsPartitions() error {
 	flag := ""
 	switch {
@@ -90,10 +93,10 @@ func (c *LocalCmd) needsPartitions() error {
 	return errors.New(flag + " needs --partitions")
 }
 
-// options are those that the command line gives.
+// options returns the options of the command line.
 func (c *LocalCmd) options() system.Options {
 	return system.Options{
-		Addr: c.Addr, Endpoint: c.Endpoint, DataDir: c.Data, Prefix: c.Prefix, Window: c.Window, Quiet: c.Quiet, Control: c.Control,
+		Addr: c.Addr, Endpoint: c.Endpoint, DataDir: c.Data, Prefix: c.Prefix, Window: c.Window, Idle: c.Idle, Quiet: c.Quiet, Control: c.Control,
 		Limits: system.Limits{
 			Partitions: c.Partitions, PartitionWCU: c.PartitionWCU, TableWCU: c.TableWCU,
 			Burst: c.Burst, SplitAfter: c.SplitAfter, TransactionHold: c.TransactionHold,
@@ -103,20 +106,23 @@ func (c *LocalCmd) options() system.Options {
 	}
 }
 
-// Run starts the system, says where it is, and returns when it has stopped.
-func (c *LocalCmd) Run(ctx context.Context, std streams) error {
+// Run starts the system, prints its addresses, and returns when it has stopped.
+func (c *LocalCmd) Run(ctx context.Context, std streams, line commandLine) error {
 	failures, err := c.failureFile()
 	if err != nil {
 		return err
 	}
 	options := c.options()
-	options.Failures, options.Notices = failures, std.err
+	options.Failures, options.Notices, options.Start = failures, std.err, line.withFlag("endpoint", c.Endpoint)
 	options.Log = slog.New(slog.NewTextHandler(std.err, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	running, err := system.Start(ctx, options)
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(std.out, "hotshard is ready\n  console   %s/\n  API       %[1]s\n  API docs  %[1]s/docs\n  DynamoDB  %s\n", running.URL(), running.Endpoint())
+	if c.Endpoint == "" {
+		fmt.Fprintln(std.out, "    DynamoDB Local listens on all interfaces and checks no Host header: let no other machine reach its port")
+	}
 	if limited := running.LimitedEndpoint(); limited != "" {
 		fmt.Fprintf(std.out, "  behind the partition limiter  %s\n", limited)
 	}
@@ -127,7 +133,7 @@ func (c *LocalCmd) Run(ctx context.Context, std streams) error {
 	}
 	err = running.Run(ctx)
 	if n := running.GivenUp(); n > 0 {
-		fmt.Fprintf(std.err, "hotshard: %d records were given up; see %s\n", n, failures)
+		fmt.Fprintf(std.err, "hotshard: %d records were discarded; see %s\n", n, failures)
 	}
 	if err == nil {
 		fmt.Fprintln(std.out, "hotshard has stopped; the stream is drained")
@@ -142,7 +148,7 @@ func (c *LocalCmd) failureFile() (string, error) {
 	folder := c.Data
 	if folder == "" {
 		var err error
-		if folder, err = local.DefaultCacheDir(); err != nil {
+		if folder, err = npm.CacheDir(); err != nil {
 			return "", err
 		}
 	}

@@ -3,9 +3,8 @@
 //	hotshard local
 //	hotshard load --access-log events/access.log.gz --verify
 //
-// It exits with 0 when it did what was asked, with 1 when it could not or when
-// what it found is bad, with 2 when it did not understand the command line, and
-// with 128 and the signal's number (130 for Ctrl-C) when a signal cut it short.
+// It exits with 0 on success, with 1 if it failed or its findings are bad, with 2 for a wrong command line, and with
+// 128 plus the signal's number (130 for Ctrl-C) if a signal interrupted it.
 package main
 
 import (
@@ -21,7 +20,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"github.com/hotshard/hotshard/internal/terminal"
+	"github.com/hotshard/hotshard/internal/tool/terminal"
 )
 
 // Exit codes.
@@ -29,30 +28,31 @@ const (
 	exitOK     = 0
 	exitBad    = 1
 	exitUsage  = 2
-	exitSignal = 128 // and the signal's number
+	exitSignal = 128 // plus the signal's number
 )
 
-// cli is the command line. Each command has a Run method, which may take a
-// context.Context (done on SIGINT and SIGTERM) and streams.
+// cli is the command line. Each command has a Run method, which may take a context.Context (done on SIGINT and
+// SIGTERM), streams and a commandLine.
 type cli struct {
 	Local   LocalCmd   `cmd:"" help:"Run the whole system on this machine."`
-	Load    LoadCmd    `cmd:"" help:"Drive the API with an access log or generated traffic, and check the outcome."`
-	Shards  ShardsCmd  `cmd:"" help:"Read and set shard counts."`
-	Audit   AuditCmd   `cmd:"" help:"Compare summaries with what they sum up, and repair them with --repair."`
-	Rebuild RebuildCmd `cmd:"" help:"Compute summaries anew, after a gap in the stream or a restore."`
-	Replay  ReplayCmd  `cmd:"" help:"Compute the summaries anew that lack records, and clear the failure destination."`
-	Delete  DeleteCmd  `cmd:"" help:"Delete every trace of a base key, or of a player of a board."`
-	Plan    PlanCmd    `cmd:"" help:"Write shards, partitions, read cost and monthly cost for a peak."`
-	Prove   ProveCmd   `cmd:"" help:"Experiment on a system of its own, on an AWS account or here, and remove it."`
-	Top     TopCmd     `cmd:"" help:"Hot keys of any table, or of a deployment, as they are written."`
-	Console ConsoleCmd `cmd:"" help:"A page with the heat of any table, or of a deployment, on this machine."`
-	Report  ReportCmd  `cmd:"" help:"Write one HTML file about the heat of the last hours: storms, what to do, the map."`
+	Demo    DemoCmd    `cmd:"" help:"Make one counter hot on this machine and show how it cools, in the console, within two minutes."`
+	Load    LoadCmd    `cmd:"" help:"Send an access log or generated traffic to the API, and verify the outcome."`
+	Shards  ShardsCmd  `cmd:"" help:"Read and set the number of write shards."`
+	Audit   AuditCmd   `cmd:"" help:"Compare summaries with the items they sum up; repair them with --repair."`
+	Rebuild RebuildCmd `cmd:"" help:"Recompute summaries after a gap in the stream or a restore."`
+	Replay  ReplayCmd  `cmd:"" help:"Recompute summaries that lack records, and clear the failure destination."`
+	Delete  DeleteCmd  `cmd:"" help:"Delete every trace of a key, or of one player of a board."`
+	Plan    PlanCmd    `cmd:"" help:"Estimate write shards, partitions, read cost and monthly cost for a peak."`
+	Prove   ProveCmd   `cmd:"" help:"Measure a temporary deployment on your AWS account, or here, and remove it."`
+	Top     TopCmd     `cmd:"" help:"Show the hot keys of any table, or of a deployment, live."`
+	Console ConsoleCmd `cmd:"" help:"Serve the heat map of any table, or of a deployment, on this machine."`
+	Report  ReportCmd  `cmd:"" help:"Write the heat of the last hours to one HTML file: storms, advice, the map."`
 	Version VersionCmd `cmd:"" help:"Print the version, the commit and Go's version."`
 
 	PrintVersion kong.VersionFlag `name:"version" help:"Print the version, the commit and Go's version."`
 }
 
-// streams are where commands write: results to out, all else to err.
+// streams are the outputs of commands: results go to out, everything else to err.
 type streams struct {
 	out, err io.Writer
 }
@@ -69,7 +69,7 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], streams{out: os.Stdout, err: os.Stderr}))
 }
 
-// interruption is why a signal ended a context.
+// interruption is the cause of a context that a signal ended.
 type interruption struct{ os.Signal }
 
 func (i interruption) Error() string {
@@ -79,7 +79,7 @@ func (i interruption) Error() string {
 	return i.String()
 }
 
-// Is makes it a cancellation: some packages return a context's cause, others its error.
+// Is reports that it is a cancellation: some packages return a context's cause, others its error.
 func (i interruption) Is(target error) bool { return target == context.Canceled }
 
 func (i interruption) exitCode() int {
@@ -89,7 +89,7 @@ func (i interruption) exitCode() int {
 	return exitBad
 }
 
-// run does what the arguments say and returns the exit code.
+// run runs a command line and returns the exit code.
 func run(ctx context.Context, args []string, std streams) int {
 	helped := false
 	parser, err := kong.New(&cli{},
@@ -101,8 +101,9 @@ func run(ctx context.Context, args []string, std streams) int {
 		kong.TypeMapper(reflect.TypeFor[time.Time](), kong.MapperFunc(timeFlag)),
 		kong.TypeMapper(reflect.TypeFor[time.Duration](), kong.MapperFunc(durationFlag)),
 		kong.Vars{"version": thisVersion().String()},
+		kindVars(),
 		kong.BindTo(ctx, (*context.Context)(nil)),
-		kong.Bind(std),
+		kong.Bind(std, commandLine(append([]string{programName()}, args...))),
 	)
 	if err != nil {
 		fmt.Fprintln(std.err, "hotshard:", err)
@@ -119,13 +120,16 @@ func run(ctx context.Context, args []string, std streams) int {
 	return outcome(ctx, command.Run(), std)
 }
 
-// outcome says how a command ended. One that was told to end and then had nothing left
-// to do, as hotshard local, did what was asked.
+// outcome prints a command's error and returns the exit code. A command that was interrupted and finished cleanly, such
+// as hotshard local, succeeded.
 func outcome(ctx context.Context, err error, std streams) int {
 	if err == nil {
 		return exitOK
 	}
 	why, interrupted := errors.AsType[interruption](context.Cause(ctx))
+	if typed, ok := errors.AsType[interruption](err); ok { // Ctrl-C, read as a key
+		why, interrupted = typed, true
+	}
 	if interrupted && errors.Is(err, context.Canceled) {
 		err = why
 	}

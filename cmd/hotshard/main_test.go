@@ -12,12 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-
-	"github.com/hotshard/hotshard/internal/load"
-	"github.com/hotshard/hotshard/internal/local"
-	"github.com/hotshard/hotshard/internal/local/enginetest"
-	"github.com/hotshard/hotshard/internal/local/system"
+	"github.com/hotshard/hotshard/internal/tool/load"
+	"github.com/hotshard/hotshard/internal/tool/system"
 )
 
 // hotshard runs the command line and returns its exit code and output.
@@ -28,7 +24,7 @@ func hotshard(t *testing.T, args ...string) (code int, out, err string) {
 	return code, outBuf.String(), errBuf.String()
 }
 
-// forgetful accepts all writes and keeps none. Its summaries are always ahead.
+// forgetful accepts all writes and stores none. Its summaries are always ahead.
 func forgetful(t *testing.T) string {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		query := r.URL.Query()
@@ -65,62 +61,62 @@ func TestHelp(t *testing.T) {
 
 func TestWrongUsageIsOneLine(t *testing.T) {
 	for args, want := range map[string]string{
-		"":                                          "expected one of",
-		"nope":                                      "unexpected argument nope",
-		"load":                                      "want one of --access-log and --workload",
-		"load --nope":                               "unknown flag --nope",
-		"load --workload zipf --access-log x":       "want one of --access-log and --workload",
-		"load --workload storm":                     `--workload "storm": want one of zipf`,
-		"load --workload zipf --count -1":           "--count",
-		"load --workload zipf --count=-1":           "--count -1",
-		"load --workload zipf --keys 0":             "--keys 0",
-		"load --workload zipf --rate fast":          "--rate",
-		"load --workload zipf --seed=-1":            "--seed",
-		"load --workload zipf --settle soon":        "--settle",
-		"load --workload zipf --target host":        `target "host"`,
-		"load --workload zipf --batch 501":          "batch 501",
-		"load --workload zipf --batch 0":            "--batch 0: want 1 to 500",
-		"load --workload zipf --concurrency 0":      "--concurrency 0: want 1 to 1024",
-		"load --workload zipf --retries=-1":         "--retries -1: want 0 to 1000",
-		"local --partition-wcu 5":                   "--partition-wcu needs --partitions",
-		"load --workload zipf --board a\x01b":       "board ",
-		"load --workload zipf --verify --batch 100": "99 with keyed",
-		"load --workload zipf --rate 5 --baseline http://127.0.0.1:8000": "--baseline and --rate",
-		"load --workload zipf extra":                                     "unexpected argument extra",
-		"load --workload zipf --baseline nonsense":                       `--baseline: endpoint "nonsense"`,
-		"local --addr nonsense":                                          `address "nonsense": want host:port`,
-		"local --window 1.5s":                                            "window 1.5s: want whole seconds",
-		"local --endpoint nonsense":                                      `endpoint "nonsense": want a URL`,
-		"local --endpoint http://x --data y":                             "a data folder is for the engine",
-		"local --addr":                                                   "--addr: it needs a value (see hotshard local --help)",
-		"shards set --shards":                                            "--shards: it needs a value (see hotshard shards set --help)",
-		"shards set --type entity --name x --shards 0":                   "--shards 0: want 1 to 1000",
-		"shards set --type entity --name x --shards 1001":                "--shards 1001: want 1 to 1000",
-		"local --prefix a|b":                                             `prefix "a|b"`,
-		"local --duration=-1s":                                           "--duration -1s",
-		"local --control nope":                                           "--control must be one of",
-		"local --partition-wcu 0":                                        "--partition-wcu 0: want at least 1",
-		"local --partitions 4 --partition-wcu=-1":                        "--partition-wcu -1: want at least 1",
-		"local --partitions=-1":                                          "the number of partitions is -1",
-		"local --partitions 4 --table-wcu=-1":                            "a table's write units a second is -1",
-		"local --table-wcu 100":                                          "--table-wcu needs --partitions",
-		"prove --ceiling 0":                                              "--ceiling 0: want more than 0",
-		"prove --local --set x=1":                                        "--set is for a deployment on AWS",
-		"prove --local --endpoint nonsense":                              `endpoint "nonsense": want a URL`,
-		"local --cold-start 1s":                                          "--cold-start needs --containers or --concurrency",
-		"local --containers 4 --cold-start=-1s":                          "cold start -1s: want 0s to 10s",
-		"local --containers=-1":                                          "containers -1: want 0 to 10000",
-		"local --concurrency=-1":                                         "concurrency -1: want 0 to 10000",
-		"local --burst 5m":                                               "--burst needs --partitions",
-		"local --split-after 60s":                                        "--split-after needs --partitions",
-		"local --transaction-hold 0s":                                    "--transaction-hold needs --partitions",
-		"local --partitions 4 --burst 0s":                                "--burst 0s: want 1ms to 1h0m0s",
-		"local --partitions 4 --burst 61m":                               "--burst 1h1m0s: want 1ms to 1h0m0s",
-		"local --partitions 4 --split-after 10ms":                        "--split-after 10ms: want 0, or 1s to 24h0m0s",
-		"local --partitions 4 --split-after 25h":                         "--split-after 25h0m0s: want 0, or 1s to 24h0m0s",
-		"local --partitions 4 --split-after=-1s":                         "--split-after -1s: want 0, or 1s to 24h0m0s",
-		"local --partitions 4 --transaction-hold=-1ms":                   "--transaction-hold -1ms: want 0 to 1s",
-		"local --partitions 4 --transaction-hold 2s":                     "--transaction-hold 2s: want 0 to 1s",
+		"":                                                "expected one of",
+		"nope":                                            "unexpected argument nope",
+		"load":                                            "want one of --access-log and --workload",
+		"load --nope":                                     "unknown flag --nope",
+		"load --workload zipf --access-log x":             "want one of --access-log and --workload",
+		"load --workload storm":                           `--workload "storm": want one of zipf`,
+		"load --workload zipf --count -1":                 "--count",
+		"load --workload zipf --count=-1":                 "--count -1",
+		"load --workload zipf --keys 0":                   "--keys 0",
+		"load --workload zipf --rate fast":                "--rate",
+		"load --workload zipf --seed=-1":                  "--seed",
+		"load --workload zipf --settle soon":              "--settle",
+		"load --workload zipf --target host":              `target "host"`,
+		"load --workload zipf --batch 501":                "batch 501",
+		"load --workload zipf --batch 0":                  "--batch 0: want 1 to 500",
+		"load --workload zipf --concurrency 0":            "--concurrency 0: want 1 to 1024",
+		"load --workload zipf --retries=-1":               "--retries -1: want 0 to 1000",
+		"demo --for 30s":                                  "--for 30s: want 40s to 10m0s",
+		"demo --addr nonsense":                            `address "nonsense"`,
+		"local --partition-wcu 5":                         "--partition-wcu needs --partitions",
+		"load --workload zipf --board a\x01b":             "board ",
+		"load --workload zipf --verify --batch 100":       "99 with keyed",
+		"load --workload zipf extra":                      "unexpected argument extra",
+		"local --addr nonsense":                           `address "nonsense": want host:port`,
+		"local --window 1.5s":                             "window 1.5s: want whole seconds",
+		"local --endpoint nonsense":                       `endpoint "nonsense": want a URL`,
+		"local --endpoint http://x --data y":              "a data folder is for the engine",
+		"local --addr":                                    "--addr: it needs a value (see hotshard local --help)",
+		"shards set --shards":                             "--shards: it needs a value (see hotshard shards set --help)",
+		"shards set --type entity --name x --shards 0":    "--shards 0: want 1 to 1000",
+		"shards set --type entity --name x --shards 1001": "--shards 1001: want 1 to 1000",
+		"local --prefix a|b":                              `prefix "a|b"`,
+		"local --duration=-1s":                            "--duration -1s",
+		"local --control nope":                            "--control must be one of",
+		"local --partition-wcu 0":                         "--partition-wcu 0: want at least 1",
+		"local --partitions 4 --partition-wcu=-1":         "--partition-wcu -1: want at least 1",
+		"local --partitions=-1":                           "the number of partitions is -1",
+		"local --partitions 4 --table-wcu=-1":             "a table's write units a second is -1",
+		"local --table-wcu 100":                           "--table-wcu needs --partitions",
+		"prove --ceiling 0":                               "--ceiling 0: want more than 0",
+		"prove --local --set x=1":                         "--set is for a deployment on AWS",
+		"prove --local --endpoint nonsense":               `endpoint "nonsense": want a URL`,
+		"local --cold-start 1s":                           "--cold-start needs --containers or --concurrency",
+		"local --containers 4 --cold-start=-1s":           "cold start -1s: want 0s to 10s",
+		"local --containers=-1":                           "containers -1: want 0 to 10000",
+		"local --concurrency=-1":                          "concurrency -1: want 0 to 10000",
+		"local --burst 5m":                                "--burst needs --partitions",
+		"local --split-after 60s":                         "--split-after needs --partitions",
+		"local --transaction-hold 0s":                     "--transaction-hold needs --partitions",
+		"local --partitions 4 --burst 0s":                 "--burst 0s: want 1ms to 1h0m0s",
+		"local --partitions 4 --burst 61m":                "--burst 1h1m0s: want 1ms to 1h0m0s",
+		"local --partitions 4 --split-after 10ms":         "--split-after 10ms: want 0, or 1s to 24h0m0s",
+		"local --partitions 4 --split-after 25h":          "--split-after 25h0m0s: want 0, or 1s to 24h0m0s",
+		"local --partitions 4 --split-after=-1s":          "--split-after -1s: want 0, or 1s to 24h0m0s",
+		"local --partitions 4 --transaction-hold=-1ms":    "--transaction-hold -1ms: want 0 to 1s",
+		"local --partitions 4 --transaction-hold 2s":      "--transaction-hold 2s: want 0 to 1s",
 		"top":                                                         "want one of --table and --stack",
 		"top --table x --stack":                                       "want one of --table and --stack",
 		"top --stack --force":                                         "--force is for --table",
@@ -148,11 +144,10 @@ func TestLoadFailsInOneLine(t *testing.T) {
 		t.Fatal(err)
 	}
 	for args, want := range map[string]string{
-		"--access-log " + bad:                                    "bad.log:1: time: ",
-		"--access-log /nowhere":                                  "no such file",
-		"--access-log " + bad + " --target http://[::1]:1":       "bad.log:1: ",
-		"--workload zipf --seed 1 --target http://127.0.0.1:1":   "no hotshard API at http://127.0.0.1:1",
-		"--workload zipf --seed 1 --baseline http://127.0.0.1:1": "baseline: no DynamoDB-compatible engine at http://127.0.0.1:1: ",
+		"--access-log " + bad:                                  "bad.log:1: time: ",
+		"--access-log /nowhere":                                "no such file",
+		"--access-log " + bad + " --target http://[::1]:1":     "bad.log:1: ",
+		"--workload zipf --seed 1 --target http://127.0.0.1:1": "no hotshard API at http://127.0.0.1:1",
 	} {
 		code, out, err := hotshard(t, append([]string{"load"}, strings.Fields(args)...)...)
 		err = strings.TrimPrefix(err, "workload zipf, seed 1\n")
@@ -205,35 +200,17 @@ func TestLoadExitsBadOnDifferences(t *testing.T) {
 	}
 }
 
-// The baseline's tables are gone when the load is over.
-func TestLoadWithBaseline(t *testing.T) {
-	endpoint := enginetest.Endpoint(t)
-	code, out, err := hotshard(t, "load", "--workload", "uniform", "--count", "50", "--baseline", endpoint, "--target", forgetful(t))
-	if code != exitOK || !strings.Contains(out, "bare SDK requests/s") {
-		t.Errorf("exit %d with %s%s", code, out, err)
-	}
-	tables, listErr := local.DynamoDB(endpoint, "").ListTables(t.Context(), &dynamodb.ListTablesInput{})
-	if listErr != nil {
-		t.Fatal(listErr)
-	}
-	for _, name := range tables.TableNames {
-		if strings.HasPrefix(name, baselinePrefix) {
-			t.Errorf("table %s is left over", name)
-		}
-	}
-}
-
 // TestEveryFlagOfLocalArrives: a flag that is parsed and then forgotten would be
 // taken without a word.
 func TestEveryFlagOfLocalArrives(t *testing.T) {
 	c := LocalCmd{
-		Addr: "127.0.0.1:1", Endpoint: "http://127.0.0.1:2", Prefix: "p-", Window: 7 * time.Second, Quiet: 3 * time.Minute,
+		Addr: "127.0.0.1:1", Endpoint: "http://127.0.0.1:2", Prefix: "p-", Window: 7 * time.Second, Idle: 4 * time.Second, Quiet: 3 * time.Minute,
 		Control: "observe", Partitions: 5, PartitionWCU: 6, TableWCU: 8, Failures: "f", Data: "d",
 		Burst: time.Minute, SplitAfter: time.Hour, TransactionHold: time.Millisecond,
 	}
 	got := c.options()
 	limits := system.Limits{Partitions: 5, PartitionWCU: 6, TableWCU: 8, Burst: time.Minute, SplitAfter: time.Hour, TransactionHold: time.Millisecond}
-	if got.Addr != c.Addr || got.Endpoint != c.Endpoint || got.Prefix != c.Prefix || got.Window != c.Window || got.Quiet != c.Quiet ||
+	if got.Addr != c.Addr || got.Endpoint != c.Endpoint || got.Prefix != c.Prefix || got.Window != c.Window || got.Idle != c.Idle || got.Quiet != c.Quiet ||
 		got.Control != c.Control || got.Limits != limits || got.Failures != "f" || got.DataDir != "d" {
 		t.Errorf("%+v became %+v", c, got)
 	}

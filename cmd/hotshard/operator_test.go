@@ -12,13 +12,13 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"github.com/hotshard/hotshard/internal/local"
-	"github.com/hotshard/hotshard/internal/local/enginetest"
-	"github.com/hotshard/hotshard/internal/rollup/audit"
-	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/fold/audit"
+	"github.com/hotshard/hotshard/internal/test/enginetest"
 )
 
-// TestAuditRebuildReplay goes through an operator's day.
+// TestAuditRebuildReplay runs the commands of an operator's day.
 func TestAuditRebuildReplay(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
@@ -27,13 +27,13 @@ func TestAuditRebuildReplay(t *testing.T) {
 	d.post("/v1/events", fmt.Sprintf(`{"events":[{"entity":"room/1","id":"x","time":%q,"data":{"t":1.5}},{"entity":"room/1","id":"y","time":%[1]q},`+
 		`{"entity":"old","id":"x","time":"2020-01-05T12:00:00Z"}]}`, at.Format(time.RFC3339)))
 	out, _ := d.run(exitOK, "audit")
-	wantText(t, out, "summaries: 4 looked at, 3 right, 0 repaired, 0 not right or not known to be, 1 too old to tell")
+	wantText(t, out, "summaries: 4 checked, 3 right, 0 repaired, 0 wrong or unknown, 1 too old to judge")
 
 	d.damage(d.names.Rollups, "C#a#0", "-", "SET x0 = :x", item{":x": num(8)})
 	d.damage(d.names.Items, "C#b#0", "-", "REMOVE rev", nil)
 	d.awaitFailure("C#b#0")
 	out, err := d.run(exitBad, "audit", "--wait", "0s")
-	wantText(t, out+err, "│ counter │ a    │ write shard 0 │ wrong      │ 8 (rev ", "the item C#b#0: it has no rev", "2 of 4 summaries are not right or not known to be")
+	wantText(t, out+err, "│ counter │ a    │ write shard 0 │ wrong      │ 8 (rev ", "the item C#b#0: it has no rev", "2 of 4 summaries are wrong or unknown")
 	out, _ = d.run(exitBad, "audit", "--wait", "0s", "--json", "--type", "counter", "--name", "a")
 	var report audit.Report
 	if err := json.Unmarshal([]byte(out), &report); err != nil || report.Bad() != 1 || report.Findings[0].State != audit.Wrong || report.Findings[0].Summary.Value.Int64() != 8 {
@@ -50,11 +50,11 @@ func TestAuditRebuildReplay(t *testing.T) {
 	pk, sk := schema.FailureKey(schema.UnknownTarget("shardId-1", "17"))
 	d.damage(d.names.Rollups, pk, sk, "SET last_at = :at", item{":at": num(5)})
 	out, err = d.run(exitBad, "replay")
-	wantText(t, out+err, "?shardId-1#17", "Run hotshard audit --repair, and then hotshard replay --forget with", "failures: 2, 1 forgotten, 1 left")
+	wantText(t, out+err, "?shardId-1#17", "Run hotshard audit --repair, then hotshard replay --forget with", "failures: 2, 1 forgotten, 1 left")
 	out, _ = d.run(exitBad, "replay", "--forget", "1970-01-01T00:00:00Z")
 	wantText(t, out, "failures: 1, 0 forgotten, 1 left")
 	out, _ = d.run(exitOK, "audit", "--repair")
-	_, begun, _ := strings.Cut(strings.TrimSpace(out), "\nbegun at ")
+	_, begun, _ := strings.Cut(strings.TrimSpace(out), "\nstarted at ")
 	out, _ = d.run(exitOK, "replay", "--forget", begun, "--json")
 	var r replayed
 	if err := json.Unmarshal([]byte(out), &r); err != nil || r.Failures != 1 || r.Forgotten != 1 || len(r.Left) != 0 || r.Report.Targets != 0 {
@@ -68,21 +68,21 @@ func TestAuditRebuildReplay(t *testing.T) {
 	}
 	d.damage(d.names.Rollups, "C#a#0", "-", "SET x0 = :x", item{":x": num(9)})
 	code, out, err := hotshard(t, append([]string{"replay", given}, d.flags...)...)
-	if code != exitOK || !strings.Contains(err, "1 of 2 records don't say whose they are") || !strings.Contains(out, "wrong, repaired") {
+	if code != exitOK || !strings.Contains(err, "1 of 2 records name no key") || !strings.Contains(out, "wrong, repaired") {
 		t.Errorf("exit %d with %q and %s", code, err, out)
 	}
 	pk, sk = schema.FailureKey("E#old#2020-01-05T12")
 	d.damage(d.names.Rollups, pk, sk, "SET last_at = :at", item{":at": num(5)})
 	out, _ = d.run(exitBad, "replay")
-	wantText(t, out, "1 too old to tell", "failures: 1, 0 forgotten, 1 left")
+	wantText(t, out, "1 too old to judge", "failures: 1, 0 forgotten, 1 left")
 	out, _ = d.run(exitOK, "replay", "--forget", begun)
 	wantText(t, out, "failures: 1, 1 forgotten, 0 left")
 	out, err = d.run(exitBad, "rebuild", "--type", "entity", "--name", "old", "--from", "2020-01-05T12:00:00Z", "--to", "2020-01-05T13:00:00Z")
 	wantText(t, out+err, "1 of 1 summaries are older than the retention")
 	out, _ = d.run(exitOK, "rebuild", "--all", "--event-retention", "0")
-	wantText(t, out, "summaries: 4 looked at, 4 right")
+	wantText(t, out, "summaries: 4 checked, 4 right")
 
-	d.remove(d.names.Items, "E#room/1#"+at.Format(time.DateOnly)+"#0", schema.EventSortKey(at, "x"))
+	d.remove(d.names.Events, "E#room/1#"+at.Format(time.DateOnly)+"#0", schema.EventSortKey(at, "x"))
 	for _, command := range []string{"audit --repair", "rebuild --all"} {
 		out, _ = d.run(exitBad, strings.Fields(command)...)
 		wantText(t, out, "fewer ", "2 events", "events were deleted or have expired")
@@ -91,12 +91,12 @@ func TestAuditRebuildReplay(t *testing.T) {
 	wantText(t, out, "fewer, repaired", "1 repaired")
 }
 
-// TestReplayPrintsWhatItHas, also when a call fails in the end.
-func TestReplayPrintsWhatItHas(t *testing.T) {
+// TestReplayPrintsPartialResults checks that results are printed even if the last call fails.
+func TestReplayPrintsPartialResults(t *testing.T) {
 	endpoint := enginetest.Endpoint(t)
 	prefix := enginetest.Prefix("replay")
-	d := &deployed{t: t, db: local.DynamoDB(endpoint, ""), names: schema.NamesFor(prefix), flags: []string{"--endpoint", endpoint, "--prefix", prefix}}
-	if err := local.CreateTables(t.Context(), d.db, d.names); err != nil {
+	d := &deployed{t: t, db: dynamolocal.DynamoDB(endpoint, ""), names: schema.NamesFor(prefix), flags: []string{"--endpoint", endpoint, "--prefix", prefix}}
+	if err := dynamolocal.CreateTables(t.Context(), d.db, d.names); err != nil {
 		t.Fatal(err)
 	}
 	drop := func(table string) {
@@ -104,11 +104,16 @@ func TestReplayPrintsWhatItHas(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	t.Cleanup(func() { drop(d.names.Items); drop(d.names.Rollups); drop(local.CheckpointTable(d.names)) })
+	t.Cleanup(func() {
+		drop(d.names.Items)
+		drop(d.names.Events)
+		drop(d.names.Rollups)
+		drop(dynamolocal.CheckpointTable(d.names))
+	})
 	drop(d.names.ShardMap)
 	first := ""
 	for i := 0; !strings.HasPrefix(first, schema.FailurePrefix+"0"); i++ {
-		pk, sk := schema.FailureKey(fmt.Sprintf("E#e%d#2026-01-05", i)) // by the day: no rule
+		pk, sk := schema.FailureKey(fmt.Sprintf("E#e%d#2026-01-05", i)) // by the day, for which there is no rule
 		if first = pk; strings.HasSuffix(pk, "#0") {
 			d.damage(d.names.Rollups, pk, sk, "SET last_at = :at", item{":at": num(5)})
 		}

@@ -1,61 +1,68 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"math"
+	"slices"
+	"time"
 
-	"github.com/hotshard/hotshard/internal/bill"
-	"github.com/hotshard/hotshard/internal/load"
-	"github.com/hotshard/hotshard/internal/terminal"
+	"github.com/hotshard/hotshard/internal/tool/bill"
+	"github.com/hotshard/hotshard/internal/tool/load"
+	"github.com/hotshard/hotshard/internal/tool/terminal"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/plan"
 )
 
 // PlanCmd is hotshard plan.
 type PlanCmd struct {
-	PeakWCU    float64 `name:"peak-wcu" placeholder:"N" help:"The hottest key's peak, write units a second."`
-	Rate       float64 `placeholder:"N" help:"Instead: items written to it a second; --item-bytes says how large."`
-	ItemBytes  int     `default:"1024" help:"An item's size, names and values; up to 409600."`
-	Safety     float64 `default:"1.5" help:"How many times the peak there is to be room for; 1 or more."`
-	RCU        float64 `name:"rcu" placeholder:"N" help:"The table's peak, read units a second."`
-	WCU        float64 `name:"wcu" placeholder:"N" help:"The table's peak, write units a second. Default: the key's."`
-	GB         float64 `name:"gb" placeholder:"N" help:"What the table holds."`
-	LoadFactor float64 `default:"1" help:"The table's mean load as a part of its peak: on demand pays for the mean, provisioned capacity for the peak."`
-	ReadItems  int     `default:"100" help:"Items that a read gathers over all write shards."`
+	PeakWCU    float64 `name:"peak-wcu" placeholder:"N" help:"Peak write rate of the hottest key, in WCU/s."`
+	Rate       float64 `placeholder:"N" help:"Instead of --peak-wcu: peak items a second; --item-bytes gives their size."`
+	ItemBytes  int     `default:"1024" help:"Item size in bytes, attribute names and values; up to 409600."`
+	Safety     float64 `default:"1.5" help:"Headroom: capacity as a multiple of the peak; 1 or more."`
+	RCU        float64 `name:"rcu" placeholder:"N" help:"Peak read rate of the table, in RCU/s."`
+	WCU        float64 `name:"wcu" placeholder:"N" help:"Peak write rate of the table, in WCU/s. Default: the hottest key's."`
+	GB         float64 `name:"gb" placeholder:"N" help:"Size of the table in GB."`
+	LoadFactor float64 `default:"1" help:"Mean load as a fraction of the peak: on-demand pays for the mean, provisioned capacity for the peak."`
+	ReadItems  int     `default:"100" help:"Items that one read gathers from all write shards."`
 	JSON       bool    `name:"json" help:"Print the plan as JSON."`
 	priceFlags
 
-	Writes      *float64 `placeholder:"N" help:"What a deployment costs a day, line by line, that takes N writes a second all day; 0 for an idle one. With or without a key's peak."`
-	Batch       int      `default:"25" help:"With --writes: how many come in one call."`
-	Provisioned bool     `help:"With --writes: the setting billing=provisioned."`
-	Tracing     bool     `help:"With --writes: the setting tracing=true."`
-	AccessLog   bool     `default:"true" negatable:"" help:"With --writes: the setting accessLog."`
+	Events         *float64      `placeholder:"N" help:"Cost of a day, line by line, of a deployment that takes N events a second all day; 0 for an idle one. Works with or without a key's peak."`
+	Increments     float64       `placeholder:"N" help:"With --events: increments a second beside them, or other writes of items that stay small."`
+	Days           int           `default:"30" help:"With --events: the day to show beside the first, 1 to 3650. Events pile up until they expire."`
+	Targets        int           `default:"1000" help:"With --events: entities that have events within an hour, and counters. Folds cost by these."`
+	Uniform        bool          `help:"With --events: each entity has as many events, as sensors do. Default: by Zipf's law with the exponent 1.1."`
+	Batch          int           `default:"25" help:"With --events: events per API call."`
+	BatchSize      int           `default:"1000" help:"With --events: assume this setting."`
+	BatchingWindow time.Duration `placeholder:"1s" help:"With --events: assume this setting, up to 5m. Default: by the number of stream shards."`
+	Provisioned    bool          `help:"With --events: assume the setting billing=provisioned."`
+	Tracing        bool          `help:"With --events: assume the setting tracing=true."`
+	AccessLog      bool          `default:"true" negatable:"" help:"With --events: assume that API Gateway writes an access log."`
+	WarmWrite      float64       `placeholder:"USD" help:"With --events: price of a write unit of warm throughput, paid once."`
 }
 
-// priceFlags are the prices; what is not given is an assumption.
+// priceFlags are the flags of prices. Other prices are assumptions.
 type priceFlags struct {
 	OnDemandWrite    *float64 `placeholder:"USD" help:"Price of a million write request units."`
 	OnDemandRead     *float64 `placeholder:"USD" help:"Price of a million read request units."`
-	ProvisionedWrite *float64 `placeholder:"USD" help:"Price of a write capacity unit, an hour."`
-	ProvisionedRead  *float64 `placeholder:"USD" help:"Price of a read capacity unit, an hour."`
-	Storage          *float64 `placeholder:"USD" help:"Price of a GB, a month."`
+	ProvisionedWrite *float64 `placeholder:"USD" help:"Price of a write capacity unit for an hour."`
+	ProvisionedRead  *float64 `placeholder:"USD" help:"Price of a read capacity unit for an hour."`
+	Storage          *float64 `placeholder:"USD" help:"Price of a GB for a month."`
 }
 
-// Validate finds faults of the command line.
+// Validate returns an error for a wrong command line.
 func (c *PlanCmd) Validate() error {
-	if c.PeakWCU != 0 && c.Rate != 0 || !c.hasKey() && c.Writes == nil {
-		return errors.New("want one of --peak-wcu and --rate, more than 0, or --writes")
+	if c.PeakWCU != 0 && c.Rate != 0 || !c.hasKey() && c.Events == nil {
+		return errors.New("want one of --peak-wcu and --rate, more than 0, or --events")
 	}
-	if c.Writes != nil && !(*c.Writes >= 0 && *c.Writes <= bill.MaxWrites) {
-		return fmt.Errorf("--writes %v: want 0 to %.0f", *c.Writes, bill.MaxWrites)
+	if err := c.checkDay(); err != nil {
+		return err
 	}
-	if c.Batch < 1 || c.Batch > load.MaxBatch {
-		return fmt.Errorf("--batch %d: want 1 to %d", c.Batch, load.MaxBatch)
-	}
-	// A flag that is 0 would pass for one that is not given.
+	// A flag that is 0 would count as not given.
 	if c.ItemBytes == 0 || c.Safety == 0 || c.LoadFactor == 0 || c.ReadItems == 0 {
 		return errors.New("--item-bytes, --safety, --load-factor and --read-items must be more than 0")
 	}
@@ -66,9 +73,34 @@ func (c *PlanCmd) Validate() error {
 	return err
 }
 
+// checkDay validates the flags of a day's cost.
+func (c *PlanCmd) checkDay() error {
+	switch {
+	case c.Events != nil && !(*c.Events >= 0 && *c.Events <= bill.MaxWrites):
+		return fmt.Errorf("--events %v: want 0 to %.0f", *c.Events, bill.MaxWrites)
+	case c.Events == nil && c.Increments != 0:
+		return errors.New("--increments needs --events, which may be 0")
+	case !(c.Increments >= 0 && c.Increments <= bill.MaxWrites):
+		return fmt.Errorf("--increments %v: want 0 to %.0f", c.Increments, bill.MaxWrites)
+	case c.Days < 1 || c.Days > 3650:
+		return fmt.Errorf("--days %d: want 1 to 3650", c.Days)
+	case c.Targets < 1 || c.Targets > bill.MaxTargets:
+		return fmt.Errorf("--targets %d: want 1 to %.0f", c.Targets, bill.MaxTargets)
+	case c.Batch < 1 || c.Batch > load.MaxBatch:
+		return fmt.Errorf("--batch %d: want 1 to %d", c.Batch, load.MaxBatch)
+	case c.BatchSize < 1 || c.BatchSize > 10_000:
+		return fmt.Errorf("--batch-size %d: want 1 to 10000", c.BatchSize)
+	case c.BatchingWindow < 0 || c.BatchingWindow > 5*time.Minute:
+		return fmt.Errorf("--batching-window %v: want up to 5m", c.BatchingWindow)
+	case !(c.WarmWrite >= 0 && c.WarmWrite <= bill.MaxWrites):
+		return fmt.Errorf("--warm-write %v: want 0 or more", c.WarmWrite)
+	}
+	return nil
+}
+
 func (c *PlanCmd) hasKey() bool { return c.PeakWCU != 0 || c.Rate != 0 }
 
-// checkItemAndPrices finds faults of what a day's cost is reckoned from, as a plan for some key does.
+// checkItemAndPrices validates the flags for a day's cost with the plan of some key.
 func (c *PlanCmd) checkItemAndPrices() error {
 	some := *c
 	some.Rate = 1
@@ -87,7 +119,7 @@ func (c *PlanCmd) plan() (plan.Plan, error) {
 	return p, err
 }
 
-// demandFlags are the flags of fields.
+// demandFlags maps fields to flags.
 var demandFlags = map[string]string{
 	"WriteUnits": "--peak-wcu", "Rate": "--rate", "ItemBytes": "--item-bytes", "Safety": "--safety",
 	"TableWriteUnits": "--wcu", "TableReadUnits": "--rcu", "TableGB": "--gb", "LoadFactor": "--load-factor", "ReadItems": "--read-items",
@@ -120,7 +152,7 @@ func (f *priceFlags) prices() plan.Prices {
 	return p
 }
 
-// planned is a plan as it is printed.
+// planned is a plan in the form that is printed.
 type planned struct {
 	PeakWriteUnits   float64         `json:"peak_write_units"`
 	Safety           float64         `json:"safety"`
@@ -144,7 +176,7 @@ type monthlyCost struct {
 	Prices      plan.Prices `json:"prices"`
 }
 
-// Run prints the plan, and the day.
+// Run prints the plan and the daily cost.
 func (c *PlanCmd) Run(_ context.Context, std streams) error {
 	var shown shownPlan
 	if c.hasKey() {
@@ -154,8 +186,8 @@ func (c *PlanCmd) Run(_ context.Context, std streams) error {
 		}
 		shown.planned = c.planned(p)
 	}
-	if c.Writes != nil {
-		shown.Day = c.day()
+	if c.Events != nil {
+		shown.Cost = c.cost()
 	}
 	if c.JSON {
 		return printJSON(std.out, shown)
@@ -163,32 +195,45 @@ func (c *PlanCmd) Run(_ context.Context, std streams) error {
 	return shown.print(std.out)
 }
 
-// shownPlan is what is printed: a key's plan, a deployment's day, or both.
+// shownPlan is the output: a key's plan, a deployment's cost, or both.
 type shownPlan struct {
 	*planned
-	Day *day `json:"daily_cost,omitempty"`
+	Cost *dailyCost `json:"daily_cost,omitempty"`
 }
 
-// day is what a deployment costs in one.
-type day struct {
-	Writes float64     `json:"writes_per_second"`
-	Lines  []bill.Line `json:"lines"`
-	Total  float64     `json:"total"`
+// dailyCost is the cost of a deployment's first day and of a later one.
+type dailyCost struct {
+	Events     float64     `json:"events_per_second"`
+	Increments float64     `json:"increments_per_second"`
+	Days       []dayOfCost `json:"days"`
 }
 
-func (c *PlanCmd) day() *day {
+type dayOfCost struct {
+	bill.Day
+	Total float64 `json:"total"`
+}
+
+// cost returns the cost of the first day and of the day of --days. An idle deployment has one day.
+func (c *PlanCmd) cost() *dailyCost {
 	p := bill.Default()
-	p.Tables = c.prices()
-	lines := bill.Day(bill.Load{
-		Writes: *c.Writes, ItemBytes: c.ItemBytes, Batch: c.Batch,
-		Provisioned: c.Provisioned, Traced: c.Tracing, AccessLogOff: !c.AccessLog,
-	}, p)
-	d := &day{Writes: *c.Writes, Total: round(bill.Sum(lines), 100)}
-	for _, l := range lines {
-		l.Day = round(l.Day, 1000)
-		d.Lines = append(d.Lines, l)
+	p.Tables, p.WarmWrite = c.prices(), c.WarmWrite
+	cost := &dailyCost{Events: *c.Events, Increments: c.Increments}
+	for _, day := range slices.Compact([]int{1, c.Days}) {
+		d := bill.Reckon(bill.Load{
+			Events: *c.Events, Increments: c.Increments, ItemBytes: c.ItemBytes, Batch: c.Batch,
+			Targets: c.Targets, Uniform: c.Uniform, BatchSize: c.BatchSize, BatchingWindow: c.BatchingWindow,
+			Provisioned: c.Provisioned, Traced: c.Tracing, AccessLogOff: !c.AccessLog,
+		}, day, p)
+		total := round(d.Total(), 100)
+		for i := range d.Lines {
+			d.Lines[i].USD = round(d.Lines[i].USD, 1000)
+		}
+		cost.Days = append(cost.Days, dayOfCost{d, total})
+		if c.Increments+*c.Events == 0 {
+			break
+		}
 	}
-	return d
+	return cost
 }
 
 func (s shownPlan) print(out io.Writer) error {
@@ -197,16 +242,63 @@ func (s shownPlan) print(out io.Writer) error {
 			return err
 		}
 	}
-	if s.Day == nil {
+	if s.Cost == nil {
 		return nil
 	}
-	t := terminal.NewTable("a day's", "reckoned", "USD")
-	for _, l := range s.Day.Lines {
-		t.Row(l.Item, l.Reckoned, fmt.Sprintf("%.2f", l.Day))
+	rows := s.Cost.rows()
+	t := terminal.NewTable(rows[0]...)
+	for _, row := range rows[1:] {
+		t.Row(row...)
 	}
-	t.Row("sum", fmt.Sprintf("%v writes a second; reads of callers not counted", s.Day.Writes), fmt.Sprintf("%.2f", s.Day.Total))
 	_, err := fmt.Fprintln(out, t.Render())
 	return err
+}
+
+// rows returns the cost as a table: the lines of all days in order, the sums, and the settings that suit each day.
+func (c *dailyCost) rows() [][]any {
+	last := c.Days[len(c.Days)-1]
+	rows := [][]any{{"a day's", fmt.Sprintf("reckoned for day %d", last.Day.Day)}}
+	for _, d := range c.Days {
+		rows[0] = append(rows[0], fmt.Sprintf("USD on day %d", d.Day.Day))
+	}
+	add := func(item, reckoned string, of func(d dayOfCost) any) {
+		row := []any{item, reckoned}
+		for _, d := range c.Days {
+			row = append(row, of(d))
+		}
+		rows = append(rows, row)
+	}
+	for _, first := range c.Days[0].Lines {
+		add(first.Item, cmp.Or(lineOf(last, first.Item).Reckoned, first.Reckoned), func(d dayOfCost) any {
+			return fmt.Sprintf("%.2f", lineOf(d, first.Item).USD)
+		})
+	}
+	add("sum", "without the callers' reads", func(d dayOfCost) any { return fmt.Sprintf("%.2f", d.Total) })
+	if last.Settings.StreamShards == 0 {
+		return rows
+	}
+	for _, setting := range []struct {
+		key string
+		of  func(s bill.Settings) any
+	}{
+		{"streamShards", func(s bill.Settings) any { return s.StreamShards }},
+		{"batchingWindow", func(s bill.Settings) any { return s.BatchingWindow }},
+		{"hotkeysConcurrency, aggregatorConcurrency", func(s bill.Settings) any { return s.StreamConcurrency }},
+		{"warmEventsWriteUnits", func(s bill.Settings) any { return s.WarmEventsWriteUnits }},
+		{"warmWriteUnits", func(s bill.Settings) any { return s.WarmWriteUnits }},
+		{"warmRollupsWriteUnits", func(s bill.Settings) any { return s.WarmRollupsWriteUnits }},
+	} {
+		add(setting.key, "", func(d dayOfCost) any { return setting.of(d.Settings) })
+	}
+	return rows
+}
+
+// lineOf returns a day's line, or an empty one.
+func lineOf(d dayOfCost, item string) (line bill.Line) {
+	if at := slices.IndexFunc(d.Lines, func(l bill.Line) bool { return l.Item == item }); at >= 0 {
+		line = d.Lines[at]
+	}
+	return line
 }
 
 func (c *PlanCmd) planned(p plan.Plan) *planned {
@@ -218,10 +310,10 @@ func (c *PlanCmd) planned(p plan.Plan) *planned {
 	}
 }
 
-// round rounds to the part of a dollar that is wanted: 100 for cents.
+// round rounds to a fraction of a dollar: 100 for cents.
 func round(usd, part float64) float64 { return math.Round(usd*part) / part }
 
-// cents rounds amounts to what can be paid.
+// cents rounds amounts to cents.
 func cents(c plan.Cost) plan.Cost {
 	return plan.Cost{Write: round(c.Write, 100), Read: round(c.Read, 100), Storage: round(c.Storage, 100), Total: round(c.Total, 100)}
 }
@@ -230,16 +322,16 @@ func (p planned) print(out io.Writer) error {
 	t := terminal.NewTable()
 	capped := ""
 	if p.Capped {
-		capped = fmt.Sprintf("; a count was cut off at %d", shard.MaxShards)
+		capped = fmt.Sprintf("; limited to %d", shard.MaxShards)
 	}
 	for _, row := range [][]any{
-		{"peak of the key", fmt.Sprintf("%v write units a second", p.PeakWriteUnits)},
-		{"write shards", fmt.Sprintf("%d: a partition each has room for %v times the peak%s", p.Shards, p.Safety, capped)},
-		{"with room to meet", fmt.Sprintf("%d for counters, %d for events: write shards share partitions by chance", p.RandomShards, p.CalculatedShards)},
-		{"a read of it", fmt.Sprintf("%d queries, %v read units for %d items (%v strongly consistent)", p.Read.Queries, p.Read.ReadUnits, p.Read.Items, p.Read.StrongReadUnits)},
+		{"peak of the key", fmt.Sprintf("%v WCU/s", p.PeakWriteUnits)},
+		{"write shards", fmt.Sprintf("%d, if each has a partition to itself: %v times the peak%s", p.Shards, p.Safety, capped)},
+		{"with shared partitions", fmt.Sprintf("%d for counters, %d for events: write shards fall on partitions by chance", p.RandomShards, p.CalculatedShards)},
+		{"one read", fmt.Sprintf("%d queries, %v RCU for %d items (%v RCU strongly consistent)", p.Read.Queries, p.Read.ReadUnits, p.Read.Items, p.Read.StrongReadUnits)},
 		{"partitions of the table", fmt.Sprintf("%d: %d for throughput, %d for size", p.Partitions.Expected, p.Partitions.Throughput, p.Partitions.Size)},
-		{"a month on demand", costText(p.MonthlyCost.OnDemand)},
-		{"a month provisioned", costText(p.MonthlyCost.Provisioned)},
+		{"monthly cost, on-demand", costText(p.MonthlyCost.OnDemand)},
+		{"monthly cost, provisioned", costText(p.MonthlyCost.Provisioned)},
 		{"prices", pricesText(p.MonthlyCost.Prices)},
 	} {
 		t.Row(row...)

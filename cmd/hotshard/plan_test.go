@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -17,8 +18,8 @@ func TestPlanPrintsATable(t *testing.T) {
 		t.Errorf("exit %d with %q", code, err)
 	}
 	for _, want := range []string{
-		"10000 write units a second", "15: a partition each has room for 1.5 times", "40 for counters, 80 for events",
-		"15 queries, 15 read units for 100 items (30 strongly consistent)", "16: 16 for throughput, 12 for size",
+		"10000 WCU/s", "15, if each has a partition to itself: 1.5 times", "40 for counters, 80 for events",
+		"15 queries, 15 RCU for 100 items (30 RCU strongly consistent)", "16: 16 for throughput, 12 for size",
 		"$5737.69: writes 4927.50, reads 780.19, storage 30.00", "$6625.55: writes 5694.00, reads 901.55, storage 30.00",
 		"assumed: us-east-1, as of 2024-11-01",
 	} {
@@ -53,9 +54,9 @@ func TestPlanAsJSON(t *testing.T) {
 	}
 }
 
-// TestPlansNamesAsJSON: those that programs read.
+// TestPlansNamesAsJSON checks the field names, which programs read.
 func TestPlansNamesAsJSON(t *testing.T) {
-	code, out, err := hotshard(t, strings.Fields("plan --rate 2000 --writes 10 --json")...)
+	code, out, err := hotshard(t, strings.Fields("plan --rate 2000 --events 10 --json")...)
 	if code != exitOK || err != "" {
 		t.Fatalf("exit %d with %q", code, err)
 	}
@@ -65,7 +66,11 @@ func TestPlansNamesAsJSON(t *testing.T) {
 	}
 	want := strings.Fields(`
 		capped
-		daily_cost.lines.day daily_cost.lines.item daily_cost.lines.reckoned daily_cost.total daily_cost.writes_per_second
+		daily_cost.days.day daily_cost.days.lines.item daily_cost.days.lines.reckoned daily_cost.days.lines.usd
+		daily_cost.days.settings.batchingWindow daily_cost.days.settings.streamConcurrency daily_cost.days.settings.streamShards
+		daily_cost.days.settings.warmEventsWriteUnits daily_cost.days.settings.warmRollupsWriteUnits daily_cost.days.settings.warmWriteUnits
+		daily_cost.days.stored_gb daily_cost.days.total
+		daily_cost.events_per_second daily_cost.increments_per_second
 		monthly_cost.on_demand.read monthly_cost.on_demand.storage monthly_cost.on_demand.total monthly_cost.on_demand.write
 		monthly_cost.prices.as_of monthly_cost.prices.on_demand_read_million monthly_cost.prices.on_demand_write_million
 		monthly_cost.prices.provisioned_read_hour monthly_cost.prices.provisioned_write_hour
@@ -80,7 +85,7 @@ func TestPlansNamesAsJSON(t *testing.T) {
 	}
 }
 
-// namesIn lists the paths of all that is in a value and has a name, sorted, each once.
+// namesIn returns the sorted paths of all named fields of a value.
 func namesIn(path string, value any) (names []string) {
 	switch value := value.(type) {
 	case map[string]any:
@@ -100,10 +105,17 @@ func namesIn(path string, value any) (names []string) {
 
 func TestPlansWrongUsageIsOneLine(t *testing.T) {
 	for args, want := range map[string]string{
-		"plan --writes=-1":                          "--writes -1: want 0 to",
-		"plan --writes NaN":                         "--writes NaN: want 0 to",
-		"plan --writes 5 --item-bytes 500000":       "--item-bytes 500000: want 1 to 409600",
-		"plan --writes 5 --batch 501":               "--batch 501: want 1 to 500",
+		"plan --events=-1":                          "--events -1: want 0 to",
+		"plan --events NaN":                         "--events NaN: want 0 to",
+		"plan --rate 5 --increments 5":              "--increments needs --events",
+		"plan --events 5 --increments=-1":           "--increments -1: want 0 to",
+		"plan --events 5 --days 0":                  "--days 0: want 1 to 3650",
+		"plan --events 5 --targets 0":               "--targets 0: want 1 to 10000000",
+		"plan --events 5 --batch-size 10001":        "--batch-size 10001: want 1 to 10000",
+		"plan --events 5 --batching-window 6m":      "--batching-window 6m0s: want up to 5m",
+		"plan --events 5 --warm-write=-1":           "--warm-write -1: want 0 or more",
+		"plan --events 5 --item-bytes 500000":       "--item-bytes 500000: want 1 to 409600",
+		"plan --events 5 --batch 501":               "--batch 501: want 1 to 500",
 		"plan":                                      "want one of --peak-wcu and --rate",
 		"plan --peak-wcu 5 --rate 5":                "want one of --peak-wcu and --rate",
 		"plan --peak-wcu=-5":                        "--peak-wcu -5: want more than 0",
@@ -128,32 +140,52 @@ func TestPlansWrongUsageIsOneLine(t *testing.T) {
 	}
 }
 
-// TestADaysCostIsDocumented: docs/deploy.md shows what the command says, line by line.
+// TestADaysCostIsDocumented compares docs/deploy.md with the output, line by line.
 func TestADaysCostIsDocumented(t *testing.T) {
 	content, err := os.ReadFile("../../docs/deploy.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, args := range []string{"plan --writes 0", "plan --writes 1000 --item-bytes 500 --batch 25"} {
+	for _, args := range []string{"plan --events 1000 --item-bytes 500"} {
 		code, out, _ := hotshard(t, strings.Fields(args+" --json")...)
 		var got shownPlan
 		if err := json.Unmarshal([]byte(out), &got); err != nil || code != exitOK || got.planned != nil {
 			t.Fatalf("%s: exit %d, %v:\n%s", args, code, err, out)
 		}
-		rows := "bin/hotshard " + args + "\n```\n\n| a day's | reckoned | USD |\n| --- | --- | ---: |\n"
-		for _, l := range got.Day.Lines {
-			rows += fmt.Sprintf("| %s | %s | %.2f |\n", l.Item, l.Reckoned, l.Day)
+		text := "bin/hotshard " + args + "\n```\n\n"
+		for n, row := range got.Cost.rows() {
+			text += "|"
+			for _, cell := range row {
+				text += strings.TrimRight(fmt.Sprintf(" %v", cell), " ") + " |"
+			}
+			text += "\n"
+			if n == 0 {
+				text += "| --- | --- |" + strings.Repeat(" ---: |", len(row)-2) + "\n"
+			}
 		}
-		rows += fmt.Sprintf("| **sum** | | **%.2f** |\n", got.Day.Total)
-		if !strings.Contains(string(content), rows) {
-			t.Errorf("docs/deploy.md lacks this:\n%s", rows)
+		if !strings.Contains(string(content), text) {
+			t.Errorf("docs/deploy.md lacks this:\n%s", text)
 		}
 	}
 }
 
 func TestPlanOfAKeyAndADay(t *testing.T) {
-	code, out, err := hotshard(t, "plan", "--peak-wcu", "5000", "--writes", "50000", "--provisioned", "--no-access-log")
-	if code != exitOK || err != "" || !strings.Contains(out, "5000 write units a second") || !strings.Contains(out, "71429 provisioned units") || strings.Contains(out, "access log") {
+	code, out, err := hotshard(t, "plan", "--peak-wcu", "5000", "--events", "50000", "--days", "2", "--provisioned", "--no-access-log")
+	if code != exitOK || err != "" || !strings.Contains(out, "5000 WCU/s") || !strings.Contains(out, "71429 provisioned units") ||
+		!strings.Contains(out, "USD ON DAY 2") || strings.Contains(out, "access log") {
+		t.Errorf("exit %d with %q:\n%s", code, err, out)
+	}
+}
+
+// TestDaysArePlanned checks that the settings of each day are in its column.
+func TestDaysArePlanned(t *testing.T) {
+	code, out, err := hotshard(t, strings.Fields("plan --events 1000 --item-bytes 500 --days 30")...)
+	for _, want := range []string{`streamShards +│ +│ 6 +│ 156 `, `batchingWindow +│ +│ 1s +│ 5s `, `Concurrency +│ +│ 100 +│ 196 `} {
+		if !regexp.MustCompile(want).MatchString(out) {
+			t.Errorf("output lacks %s", want)
+		}
+	}
+	if code != exitOK || err != "" || t.Failed() {
 		t.Errorf("exit %d with %q:\n%s", code, err, out)
 	}
 }

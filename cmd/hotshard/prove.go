@@ -16,26 +16,26 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
 
-	"github.com/hotshard/hotshard/internal/apicall"
-	"github.com/hotshard/hotshard/internal/awscall"
-	"github.com/hotshard/hotshard/internal/local/system"
-	"github.com/hotshard/hotshard/internal/prove"
-	"github.com/hotshard/hotshard/internal/terminal"
+	"github.com/hotshard/hotshard/internal/base/awscall"
+	"github.com/hotshard/hotshard/internal/tool/apicall"
+	"github.com/hotshard/hotshard/internal/tool/prove"
+	"github.com/hotshard/hotshard/internal/tool/system"
+	"github.com/hotshard/hotshard/internal/tool/terminal"
 )
 
 // ProveCmd is hotshard prove.
 type ProveCmd struct {
-	Local    bool     `help:"On this machine, with Lambda's model and DynamoDB Local. Default: a deployment of its own in the AWS account and Region of the environment, from this checkout of hotshard."`
+	Local    bool     `help:"Run on this machine, with Lambda's model and DynamoDB Local. Default: deploy this checkout of hotshard to the AWS account and Region of the environment."`
 	Endpoint string   `env:"HOTSHARD_ENDPOINT" placeholder:"URL" help:"With --local: DynamoDB-compatible engine to use instead of starting one."`
-	Ceiling  float64  `default:"5" help:"The most that it may cost, in USD, by assumed prices. It does not start if it could cost more, and ends before it does."`
-	Quick    bool     `help:"Some seconds of each experiment: shows that everything works; its figures say little."`
-	Set      []string `sep:"none" placeholder:"KEY=VALUE" help:"On AWS: a setting of the deployment, such as hotkeysConcurrency=0; may be repeated."`
-	Cleanup  bool     `help:"Only remove what earlier runs have left, which every run does first."`
-	Out      string   `placeholder:"FILE" help:"The report, without an ending: FILE.json and FILE.md. Default: hotshard-prove."`
-	Yes      bool     `help:"Don't ask."`
+	Ceiling  float64  `default:"5" help:"Upper bound on the cost in USD, by assumed prices. A run that could cost more does not start, and a run ends before it costs more."`
+	Quick    bool     `help:"Run some seconds of each experiment, to see that everything works. The figures mean little."`
+	Set      []string `sep:"none" placeholder:"KEY=VALUE" help:"On AWS: a setting of the deployment, such as hotkeysConcurrency=0. May be repeated."`
+	Cleanup  bool     `help:"Only remove what earlier runs left. Every run does this first."`
+	Out      string   `placeholder:"FILE" help:"Path of the report without its extension: FILE.json and FILE.md. Default: hotshard-prove."`
+	Yes      bool     `help:"Don't ask for confirmation."`
 }
 
-// Validate finds faults of the command line.
+// Validate returns an error for a wrong command line.
 func (c *ProveCmd) Validate() error {
 	switch {
 	case c.Ceiling <= 0 || c.Ceiling > 1000:
@@ -48,7 +48,7 @@ func (c *ProveCmd) Validate() error {
 	return nil
 }
 
-// plan is what the run does.
+// plan returns the plan of the run.
 func (c *ProveCmd) plan() prove.Plan {
 	plan := prove.AWSPlan()
 	if c.Local {
@@ -60,11 +60,11 @@ func (c *ProveCmd) plan() prove.Plan {
 	return plan
 }
 
-// Run cleans up after earlier runs, experiments, and writes the report.
+// Run removes what earlier runs left, runs the experiments, and writes the report.
 func (c *ProveCmd) Run(ctx context.Context, std streams) error {
 	folder, err := os.UserCacheDir()
 	if err != nil {
-		return fmt.Errorf("finding the folder where runs are written down: %w", err)
+		return fmt.Errorf("finding the folder of the runs' notes: %w", err)
 	}
 	folder = filepath.Join(folder, "hotshard", "prove")
 	where := func(r prove.Record) (prove.Site, error) {
@@ -74,10 +74,10 @@ func (c *ProveCmd) Run(ctx context.Context, std streams) error {
 		return account(ctx, std)
 	}
 	if err := prove.Clean(ctx, folder, where, std.err); err != nil {
-		return fmt.Errorf("what earlier runs have left, by the notes in %s: %w", folder, err)
+		return fmt.Errorf("removing what earlier runs left, by the notes in %s: %w", folder, err)
 	}
 	if c.Cleanup {
-		fmt.Fprintln(std.out, "nothing of earlier runs is left")
+		fmt.Fprintln(std.out, "earlier runs left nothing")
 		return nil
 	}
 	site, err := c.site(ctx, std)
@@ -93,12 +93,12 @@ func (c *ProveCmd) Run(ctx context.Context, std streams) error {
 		return err
 	}
 	if left, ok := errors.AsType[*prove.LeftError](err); ok && ctx.Err() != nil {
-		fmt.Fprintln(std.err, "hotshard:", left) // the error that is printed is the interruption
+		fmt.Fprintln(std.err, "hotshard:", left) // the printed error is the interruption
 	}
 	return errors.Join(err, c.write(report, std.out))
 }
 
-// site is where the run is to be.
+// site returns the site of the run.
 func (c *ProveCmd) site(ctx context.Context, std streams) (prove.Site, error) {
 	if c.Local {
 		return prove.Local{Endpoint: c.Endpoint, PartitionWCU: int(c.plan().PartitionWCU), Notices: std.err}, nil
@@ -111,9 +111,9 @@ func (c *ProveCmd) site(ctx context.Context, std streams) (prove.Site, error) {
 	return aws, nil
 }
 
-// account is that of the environment, with its Region.
+// account returns the environment's account and Region.
 func account(ctx context.Context, std streams) (prove.AWS, error) {
-	// Enough connections stay open for thousands of calls a second.
+	// Thousands of calls a second need many open connections.
 	transport := awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) { t.MaxIdleConns, t.MaxIdleConnsPerHost = 512, 512 })
 	c, err := environment(ctx, "no AWS Region is set: set AWS_REGION, or --local for this machine", config.WithHTTPClient(transport))
 	if err != nil {
@@ -127,26 +127,27 @@ func account(ctx context.Context, std streams) (prove.AWS, error) {
 	}, nil
 }
 
-// confirm says what is going to be done, and asks on a terminal. Elsewhere --yes has to be given.
+// confirm describes the run, and asks for confirmation on a terminal. Without a terminal it returns an error unless
+// --yes is given.
 func (c *ProveCmd) confirm(ctx context.Context, o prove.Options, in *os.File, std streams) error {
 	o.Describe(std.err)
 	if c.Yes {
 		return nil
 	}
 	if !terminal.Is(in) {
-		return errors.New("nothing was begun: say --yes")
+		return errors.New("nothing was started: confirm with --yes")
 	}
 	return askToBegin(ctx, in, std.err)
 }
 
-// askToBegin waits for an answer, or for the end of ctx; no is what is not yes.
+// askToBegin waits for an answer, or until ctx ends. It returns an error unless the answer is yes.
 func askToBegin(ctx context.Context, in io.Reader, out io.Writer) error {
 	answer, err := terminal.Ask(ctx, in, out, "Begin? y/N: ")
 	if err != nil && ctx.Err() == nil {
-		return fmt.Errorf("nothing was begun: %w", err)
+		return fmt.Errorf("nothing was started: %w", err)
 	}
 	if err == nil && !slices.Contains([]string{"y", "yes"}, strings.ToLower(answer)) {
-		err = errors.New("nothing was begun")
+		err = errors.New("nothing was started")
 	}
 	return err
 }

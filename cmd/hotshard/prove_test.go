@@ -18,13 +18,13 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"github.com/hotshard/hotshard/internal/lane"
-	"github.com/hotshard/hotshard/internal/local"
-	"github.com/hotshard/hotshard/internal/local/enginetest"
-	"github.com/hotshard/hotshard/internal/prove"
+	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
+	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/internal/test/lane"
+	"github.com/hotshard/hotshard/internal/tool/prove"
 )
 
-// proving is hotshard prove as a process, with notes in a folder of its own.
+// proving runs hotshard prove as a process, with its own folder of notes.
 type proving struct {
 	binary, home, endpoint string
 }
@@ -42,7 +42,7 @@ func (p *proving) command(args ...string) (*exec.Cmd, *bytes.Buffer) {
 	return cmd, &out
 }
 
-// notes are the runs that are written down.
+// notes returns the runs with notes.
 func (p *proving) notes(t *testing.T) (ids []string) {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(p.home, "*", "hotshard", "prove", "*.json"))
@@ -59,10 +59,10 @@ func (p *proving) notes(t *testing.T) (ids []string) {
 	return ids
 }
 
-// left are tables of the runs with these ids.
+// left returns the tables of the runs with these ids.
 func (p *proving) left(t *testing.T, ids []string) (names []string) {
 	t.Helper()
-	pages := dynamodb.NewListTablesPaginator(local.DynamoDB(p.endpoint, ""), &dynamodb.ListTablesInput{})
+	pages := dynamodb.NewListTablesPaginator(dynamolocal.DynamoDB(p.endpoint, ""), &dynamodb.ListTablesInput{})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(t.Context())
 		if err != nil {
@@ -79,9 +79,8 @@ func (p *proving) left(t *testing.T, ids []string) (names []string) {
 	return names
 }
 
-// TestProveKilled kills a run at a moment that is drawn, and interrupts another. What the killed
-// one has left is written down, and the next command removes it; the interrupted one does so by
-// itself.
+// TestProveKilled kills a run at a random moment, and interrupts another. The next command removes what the killed run
+// left, by its note. The interrupted run removes everything itself.
 func TestProveKilled(t *testing.T) {
 	t.Parallel()
 	p := newProving(t)
@@ -103,7 +102,7 @@ func (p *proving) kill(t *testing.T, after time.Duration) {
 	ids := p.awaitNote(t)
 	time.Sleep(after)
 	busy, said := p.command("--cleanup")
-	if err := busy.Run(); err != nil || !strings.Contains(said.String(), "still under way") {
+	if err := busy.Run(); err != nil || !strings.Contains(said.String(), "still running") {
 		t.Errorf("a cleanup beside it: %v:\n%s", err, said)
 	}
 	_ = run.Process.Kill()
@@ -112,7 +111,7 @@ func (p *proving) kill(t *testing.T, after time.Duration) {
 		t.Errorf("killed after %v, noted is %v, want %v:\n%s", after, noted, ids, out)
 	}
 	cleanup, said := p.command("--cleanup")
-	if err := cleanup.Run(); err != nil || !strings.Contains(said.String(), "removing what run "+ids[0]) || !strings.Contains(said.String(), "nothing of earlier runs is left") {
+	if err := cleanup.Run(); err != nil || !strings.Contains(said.String(), "removing what run "+ids[0]) || !strings.Contains(said.String(), "earlier runs left nothing") {
 		t.Errorf("the cleanup: %v:\n%s", err, said)
 	}
 	if tables, noted := p.left(t, ids), p.notes(t); tables != nil || noted != nil {
@@ -138,7 +137,7 @@ func (p *proving) interrupt(t *testing.T, after time.Duration) {
 	}
 }
 
-// awaitNote waits until a run is written down.
+// awaitNote waits until a run has a note.
 func (p *proving) awaitNote(t *testing.T) []string {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
@@ -150,12 +149,12 @@ func (p *proving) awaitNote(t *testing.T) []string {
 	return nil
 }
 
-// TestProveAsks: nothing is begun unless somebody says yes, or where it could cost too much.
+// TestProveAsks checks that no run begins without a yes, or if it could cost too much.
 func TestProveAsks(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	t.Setenv("HOME", t.TempDir())
 	for args, want := range map[string]string{
-		"prove --local":                                     "nothing was begun: say --yes",
+		"prove --local":                                     "nothing was started: confirm with --yes",
 		"prove --local --yes --ceiling 0.1":                 "the ceiling is $0.10",
 		"prove --local --yes --endpoint http://127.0.0.1:1": "no DynamoDB-compatible engine",
 	} {
@@ -170,13 +169,13 @@ func TestProveAsks(t *testing.T) {
 			t.Errorf("%q: %v, asked %q", answer, err, &asked)
 		}
 	}
-	if err := askToBegin(t.Context(), iotest.ErrReader(errors.New("torn")), io.Discard); err == nil || err.Error() != "nothing was begun: reading the answer: torn" {
+	if err := askToBegin(t.Context(), iotest.ErrReader(errors.New("torn")), io.Discard); err == nil || err.Error() != "nothing was started: reading the answer: torn" {
 		t.Errorf("a broken input: %v", err)
 	}
 }
 
-// TestProveSays: what is going to be done, how long that takes and what it may cost.
-func TestProveSays(t *testing.T) {
+// TestProveDescribesRun checks the description of a run, its duration and its cost.
+func TestProveDescribesRun(t *testing.T) {
 	c := ProveCmd{Local: true, Ceiling: 5}
 	site, err := c.site(t.Context(), streams{out: os.Stdout, err: os.Stderr})
 	if err != nil {
@@ -190,7 +189,7 @@ func TestProveSays(t *testing.T) {
 	wantText(t, said.String(), "190000 calls of a counter in a storm", "It costs up to $3.0", "ends at the ceiling of $5.00")
 }
 
-// TestProveExample: the example in the docs is of a run that did all, and its two files agree.
+// TestProveExample checks that the example in the docs is a complete run, and that its two files agree.
 func TestProveExample(t *testing.T) {
 	content, err := os.ReadFile("../../docs/performance/prove-local.json")
 	if err != nil {

@@ -10,10 +10,10 @@ import (
 type RebuildCmd struct {
 	deployment
 	targets
-	All bool `help:"Instead of --type and --name: all counters and boards, and all events that are rolled up."`
+	All bool `help:"Instead of --type and --name: rebuild all counters and boards, and all events that are rolled up."`
 }
 
-// Validate finds faults of the command line.
+// Validate returns an error for a wrong command line.
 func (c *RebuildCmd) Validate() error {
 	if c.All == (c.Name != "") {
 		return errors.New("want one of --all and --type with --name")
@@ -21,7 +21,7 @@ func (c *RebuildCmd) Validate() error {
 	return errors.Join(c.deployment.Validate(), c.targets.Validate())
 }
 
-// Run computes summaries anew from items. Counters are not waited for.
+// Run recomputes summaries from items. It does not wait for folds of counters.
 func (c *RebuildCmd) Run(ctx context.Context, std streams) error {
 	o := c.options()
 	o.Repair, o.Eager = true, true
@@ -33,10 +33,10 @@ func (c *RebuildCmd) Run(ctx context.Context, std streams) error {
 		return fmt.Errorf("%d of %d summaries could not be rebuilt", n, report.Targets)
 	}
 	if n := report.TooOld; n > 0 && !c.All {
-		return fmt.Errorf("%d of %d summaries are older than the retention: they were left as they are", n, report.Targets)
+		return fmt.Errorf("%d of %d summaries are older than the retention and were not rebuilt", n, report.Targets)
 	}
 	if n := report.Open; n > 0 && !c.All {
-		return fmt.Errorf("%d of %d summaries were folded into whenever they were looked at: their time is not over", n, report.Targets)
+		return fmt.Errorf("%d of %d summaries are still being written: run hotshard rebuild again after their hour or day has ended", n, report.Targets)
 	}
 	return nil
 }

@@ -8,35 +8,35 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/rollup/audit"
-	"github.com/hotshard/hotshard/internal/schema"
-	"github.com/hotshard/hotshard/internal/terminal"
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/fold/audit"
+	"github.com/hotshard/hotshard/internal/tool/terminal"
 )
 
 // ReplayCmd is hotshard replay.
 type ReplayCmd struct {
 	deployment
-	Files  []string  `arg:"" optional:"" type:"path" help:"Files with records that the event source mapping has given up: a failure file of hotshard local, or documents of a failure destination in S3. Their summaries are computed anew, too."`
-	Forget time.Time `placeholder:"TIME" help:"RFC 3339: also delete failures noted before then of which nothing can be computed: those that don't say which summary lacks something, and those older than a retention. Give the time at which a hotshard audit --repair of everything has begun."`
+	Files  []string  `arg:"" optional:"" type:"path" help:"Files with records that the event source mapping gave up: a failure file of hotshard local, or documents of a failure destination in S3. Their summaries are recomputed, too."`
+	Forget time.Time `placeholder:"TIME" help:"RFC 3339: also delete failures noted before then that can't be replayed, because they name no summary or are older than a retention. Give the start time of a hotshard audit --repair of everything."`
 }
 
-// Validate finds faults of the command line.
+// Validate returns an error for a wrong command line.
 func (c *ReplayCmd) Validate() error {
 	if c.Forget.After(time.Now()) {
-		return errors.New("--forget must not be in the future: give the time at which an audit has begun")
+		return errors.New("--forget must not be in the future: give the start time of an audit")
 	}
 	return c.deployment.Validate()
 }
 
-// replayed is the outcome.
+// replayed is the result.
 type replayed struct {
-	Failures  int             `json:"failures"`  // there were
-	Forgotten int             `json:"forgotten"` // of them
+	Failures  int             `json:"failures"`  // number of failures
+	Forgotten int             `json:"forgotten"` // number of those that were forgotten
 	Left      []audit.Failure `json:"left"`
 	Report    *audit.Report   `json:"report"`
 }
 
-// Run computes what lacks records anew from items, and forgets the failures.
+// Run recomputes the summaries that lack records, and forgets their failures.
 func (c *ReplayCmd) Run(ctx context.Context, std streams) error {
 	o := c.options()
 	o.Repair, o.Eager = true, true
@@ -75,7 +75,7 @@ func (c *ReplayCmd) Run(ctx context.Context, std streams) error {
 		n += result.Report.TooOld
 	}
 	if n > 0 || len(result.Left) > 0 {
-		return fmt.Errorf("%d of %d failures are left, and %d of %d summaries are not known to be right", len(result.Left), len(failures), n, result.Report.Targets)
+		return fmt.Errorf("%d of %d failures are left, and %d of %d summaries are wrong or unknown", len(result.Left), len(failures), n, result.Report.Targets)
 	}
 	return nil
 }
@@ -93,15 +93,14 @@ func (c *ReplayCmd) given(a *audit.Auditor, std streams) (targets []schema.Targe
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
 		if found.Unknown > 0 {
-			fmt.Fprintf(std.err, "hotshard: %s: %d of %d records don't say whose they are: run hotshard audit\n", path, found.Unknown, found.Records)
+			fmt.Fprintf(std.err, "hotshard: %s: %d of %d records name no key: run hotshard audit\n", path, found.Unknown, found.Records)
 		}
 		targets = append(targets, found.Targets...)
 	}
 	return targets, nil
 }
 
-// forget deletes the failures of which nothing can be computed, and which an audit
-// that began at c.Forget has covered.
+// forget deletes the failures that can't be replayed and that an audit which began at c.Forget has covered.
 func (c *ReplayCmd) forget(ctx context.Context, a *audit.Auditor, list []audit.Failure, tooOld map[schema.Target]bool) (left []audit.Failure, err error) {
 	left = []audit.Failure{}
 	for _, f := range list {
@@ -116,7 +115,7 @@ func (c *ReplayCmd) forget(ctx context.Context, a *audit.Auditor, list []audit.F
 	return left, err
 }
 
-// show prints the outcome.
+// show prints the result.
 func (c *ReplayCmd) show(std streams, r replayed) error {
 	if c.JSON {
 		return printJSON(std.out, r)
@@ -136,7 +135,7 @@ func (c *ReplayCmd) show(std streams, r replayed) error {
 		}
 		fmt.Fprintln(&text, t.Render())
 		if unknown > 0 {
-			fmt.Fprintln(&text, "Failures with a ? don't say which summary lacks something. Run hotshard audit --repair, and then hotshard replay --forget with the time at which that has begun.")
+			fmt.Fprintln(&text, "Failures with a ? name no summary. Run hotshard audit --repair, then hotshard replay --forget with the start time of that audit.")
 		}
 	}
 	fmt.Fprintf(&text, "failures: %d, %d forgotten, %d left\n", r.Failures, r.Forgotten, len(r.Left))

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"os"
 	"sync"
@@ -14,34 +15,34 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 
-	"github.com/hotshard/hotshard/internal/awscall"
-	"github.com/hotshard/hotshard/internal/console"
-	"github.com/hotshard/hotshard/internal/httpapi"
-	"github.com/hotshard/hotshard/internal/live"
-	"github.com/hotshard/hotshard/internal/report"
-	"github.com/hotshard/hotshard/internal/terminal"
+	"github.com/hotshard/hotshard/internal/base/awscall"
+	"github.com/hotshard/hotshard/internal/base/jsontime"
+	"github.com/hotshard/hotshard/internal/tool/console"
+	"github.com/hotshard/hotshard/internal/tool/live"
+	"github.com/hotshard/hotshard/internal/tool/report"
+	"github.com/hotshard/hotshard/internal/tool/terminal"
 )
 
-// ReportCmd writes one HTML file about the heat of a time.
+// ReportCmd is hotshard report.
 type ReportCmd struct {
 	heatFrom
 	Since  time.Duration `default:"24h" help:"How far back to look: 1m to 24h, with --stack to 168h."`
-	Output string        `short:"o" required:"" placeholder:"FILE.html" type:"path" help:"Where the report goes. What is there is replaced once the report is whole."`
-	Index  string        `placeholder:"NAME" help:"With --stack: of the partition keys of this index."`
-	Sample float64       `default:"0.02" help:"With --table: the share of the stream to read, 0.0005 to 1. A stream shard is asked once a second, so a share of 0.02 of 24h takes up to half an hour."`
-	Seed   uint64        `help:"With --table: draws which seconds are read. Default: another each time; the report tells it."`
+	Output string        `short:"o" required:"" placeholder:"FILE.html" type:"path" help:"Path of the report. An existing file is replaced when the report is complete."`
+	Index  string        `placeholder:"NAME" help:"With --stack: report on the partition keys of this index."`
+	Sample float64       `default:"0.02" help:"With --table: the share of the stream to read, 0.0005 to 1. A stream shard is read once a second, so a share of 0.02 of 24h takes up to half an hour."`
+	Seed   uint64        `help:"With --table: seed of the random choice of seconds. Default: random; the report has it."`
 	JSON   bool          `name:"json" help:"Write the report's data as JSON, not as a page."`
 }
 
 // Bounds of --since.
 const (
 	minReport      = time.Minute
-	maxTableReport = 24 * time.Hour // so long a stream keeps its records
+	maxTableReport = 24 * time.Hour // a stream keeps its records for so long
 	maxStackReport = 168 * time.Hour
 	reportRows     = 256
 )
 
-// Validate finds faults of the command line.
+// Validate returns an error for a wrong command line.
 func (c *ReportCmd) Validate() error {
 	most := maxTableReport
 	if c.Stack {
@@ -49,7 +50,7 @@ func (c *ReportCmd) Validate() error {
 	}
 	switch {
 	case c.Since < minReport || c.Since > most:
-		return fmt.Errorf("--since %v: want %v to %v", terminal.Duration(c.Since), terminal.Duration(minReport), terminal.Duration(most))
+		return fmt.Errorf("--since %v: want %v to %v", jsontime.Duration(c.Since), jsontime.Duration(minReport), jsontime.Duration(most))
 	case !(c.Sample >= report.MinShare && c.Sample <= 1):
 		return fmt.Errorf("--sample %v: want %v to 1", c.Sample, report.MinShare)
 	case c.Index != "" && !c.Stack:
@@ -58,10 +59,10 @@ func (c *ReportCmd) Validate() error {
 	return c.heatFrom.Validate()
 }
 
-// Run makes the report. What was there before stays until the report is whole.
+// Run makes the report. An existing file stays until the report is complete.
 func (c *ReportCmd) Run(ctx context.Context, std streams) (err error) {
 	if info, err := os.Lstat(c.Output); err == nil && !info.Mode().IsRegular() {
-		return fmt.Errorf("--output %s is there and is no file: name a file", c.Output)
+		return fmt.Errorf("--output %s exists and is not a regular file: name a file", c.Output)
 	}
 	file, err := os.OpenFile(fmt.Sprintf("%s.%d", c.Output, os.Getpid()), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
 	if err != nil {
@@ -91,7 +92,7 @@ func (c *ReportCmd) Run(ctx context.Context, std streams) (err error) {
 	if err != nil {
 		return err
 	}
-	data.Where, data.Made, data.Version = c.where(config), httpapi.FormatTime(time.Now()), thisVersion().Version
+	data.Where, data.Made, data.Version = c.where(config), jsontime.Time{Time: time.Now()}, thisVersion().Version
 	if err := errors.Join(c.render(file, data), file.Close()); err != nil {
 		return fmt.Errorf("writing the report: %w", err)
 	}
@@ -105,63 +106,95 @@ func (c *ReportCmd) Run(ctx context.Context, std streams) (err error) {
 	return nil
 }
 
-// ofStack reads what a deployment has counted.
+// ofStack returns the report on a deployment's counts.
 func (c *ReportCmd) ofStack(ctx context.Context, config aws.Config, calls func() map[string]int, s report.Settings) (report.Data, error) {
-	w := c.openStack(config)
+	w, err := c.openStack(ctx, config)
+	if err != nil {
+		return report.Data{}, err
+	}
 	s.To = time.Now().UTC().Truncate(time.Second)
-	s.From, s.Table = s.To.Add(-c.Since), w.Name
+	s.From, s.Table, s.Wanted = s.To.Add(-c.Since), w.Name, c.Since
+	for _, step := range []time.Duration{10 * time.Minute, live.Window} {
+		for window, err := range w.Source.Windows(ctx, s.From, s.To, step) {
+			if err != nil {
+				return report.Data{}, c.explain(ctx, config, err)
+			}
+			if window.Start.After(s.From) { // there is no older data
+				s.From, s.Oldest = window.Start, true
+			}
+			break
+		}
+	}
 	r := report.FromWindows(s)
 	for window, err := range w.Source.Windows(ctx, s.From, s.To, r.Step()) {
 		if err != nil {
-			return report.Data{}, c.explain(err)
+			return report.Data{}, c.explain(ctx, config, err)
 		}
-		if len(window.Unreadable) > 0 {
-			return report.Data{}, window.Unreadable[0]
+		if err := window.Damaged(); err != nil {
+			return report.Data{}, err
 		}
-		r.Add(window.Items)
+		r.Add(window)
 	}
 	return r.Data(calls()), nil
 }
 
-// ofTable reads a sample of a table's stream.
+// ofTable returns the report on a sample of a table's stream.
 func (c *ReportCmd) ofTable(ctx context.Context, std streams, config aws.Config, calls func() map[string]int, s report.Settings) (report.Data, error) {
-	found, err := c.look(ctx, std, config)
+	found, err := c.findStream(ctx, std, config)
 	if err != nil {
 		return report.Data{}, err
 	}
-	to, share := time.Now().UTC().Truncate(time.Second), c.Sample
-	if found.OfEngine() { // it stamps records to the minute, and all is read
-		to, share = to.Truncate(time.Minute).Add(time.Minute), 1/time.Minute.Seconds()
+	sampler := live.Sampler{
+		Streams: dynamodbstreams.NewFromConfig(config), Found: found,
+		Tell: func(sentence string) { fmt.Fprintln(std.err, terminal.Visible(sentence)) },
 	}
-	p, err := report.NewPlan(to, c.Since, share, cmp.Or(c.Seed, rand.Uint64()>>1))
+	oldest, err := sampler.Oldest(ctx)
+	if err != nil {
+		return report.Data{}, c.explain(ctx, config, err)
+	}
+	p, shortened, err := c.plan(found.OfEngine(), oldest)
 	if err != nil {
 		return report.Data{}, err
 	}
-	s.From, s.To = p.From, p.To()
+	s.From, s.To, s.Wanted, s.Oldest, s.OneShard = p.From, p.To(), c.Since, shortened, found.OfEngine()
 	if !found.OfEngine() {
-		fmt.Fprintf(std.err, "reading up to %d slices of each stream shard, about one a second: some %s\n", p.Strata, terminal.Duration(time.Duration(p.Strata)*time.Second))
+		fmt.Fprintf(std.err, "reading up to %d slices of each stream shard, about one a second: some %s\n", p.Strata, jsontime.Duration(time.Duration(p.Strata)*time.Second))
 	}
 	add, finish := func(int) {}, func() {}
 	defer func() { finish() }()
 	r := report.FromSample(s, p)
-	sampler := live.Sampler{
-		Streams: dynamodbstreams.NewFromConfig(config), Found: found, Plan: p,
-		Tell: func(sentence string) { fmt.Fprintln(std.err, terminal.Visible(sentence)) },
-		Progress: func(done, of int) {
-			if done == 1 {
-				add, finish = terminal.Progress(std.err, of, "slices")
-			}
-			add(1)
-		},
+	sampler.Plan = p
+	sampler.Progress = func(done, of int) {
+		if done == 1 {
+			add, finish = terminal.Progress(std.err, of, "slices")
+		}
+		add(1)
 	}
 	shards, err := sampler.Run(ctx, r.Add)
 	if err != nil {
-		return report.Data{}, err
+		return report.Data{}, c.explain(ctx, config, err)
 	}
 	return r.Data(shards, calls()), nil
 }
 
-// maxPage bounds a page, in bytes: what doesn't fit is left out, the coolest first.
+// plan returns the seconds to read. shortened reports whether they begin with the oldest record, which is newer than
+// --since. DynamoDB Local rounds times of records to the minute, and all of its stream is read.
+func (c *ReportCmd) plan(ofEngine bool, oldest time.Time) (p report.Plan, shortened bool, err error) {
+	to, since, share := time.Now().UTC().Truncate(time.Second), c.Since, c.Sample
+	if ofEngine {
+		to, share = to.Truncate(time.Minute).Add(time.Minute), 1/time.Minute.Seconds()
+	}
+	if !oldest.IsZero() {
+		stratum := time.Duration(math.Round(1/share)) * time.Second
+		if kept := (to.Sub(oldest)/stratum + 1) * stratum; kept < since {
+			since, shortened = kept, true
+		}
+	}
+	p, err = report.NewPlan(to, since, share, cmp.Or(c.Seed, rand.Uint64()>>1))
+	return p, shortened, err
+}
+
+// maxPage bounds a page, in bytes. Rows that don't fit are omitted, coolest first.
 const maxPage = 2_000_000
 
 func (c *ReportCmd) render(w io.Writer, data report.Data) error {
@@ -180,8 +213,8 @@ func (c *ReportCmd) render(w io.Writer, data report.Data) error {
 	return err
 }
 
-// countCalls counts the attempts of calls of all clients that are made from a configuration, by
-// operation. They are over when counts is called.
+// countCalls counts the attempts of calls of all clients with this configuration, by operation. counts must be called
+// after the last call.
 func countCalls(config *aws.Config) (counts func() map[string]int) {
 	var mu sync.Mutex
 	made := map[string]int{}

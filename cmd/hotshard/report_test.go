@@ -13,12 +13,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/heat"
-	"github.com/hotshard/hotshard/internal/local/enginetest"
-	"github.com/hotshard/hotshard/internal/report"
+	"github.com/hotshard/hotshard/internal/base/heat"
+	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/internal/tool/report"
 )
 
-// asOwner has commands use the credentials of a test's client.
+// asOwner makes commands use the credentials of a test's client.
 func asOwner(t *testing.T, db *dynamodb.Client) {
 	t.Helper()
 	keys, err := db.Options().Credentials.Retrieve(t.Context())
@@ -30,9 +30,8 @@ func asOwner(t *testing.T, db *dynamodb.Client) {
 	t.Setenv("AWS_REGION", db.Options().Region)
 }
 
-// TestReportOfATable: a table that hotshard knows nothing of, written by a foreign client, is
-// reported on with its viral key; a table without a stream, and one that is not there, are
-// errors that say what to do, and leave the file of before.
+// TestReportOfATable reports on a table that another client wrote, with its viral key. A missing stream or table is an
+// error that says what to do, and keeps the existing file.
 func TestReportOfATable(t *testing.T) {
 	db := enginetest.Client(t)
 	asOwner(t, db)
@@ -52,8 +51,10 @@ func TestReportOfATable(t *testing.T) {
 		t.Cleanup(func() { _, _ = db.DeleteTable(t.Context(), &dynamodb.DeleteTableInput{TableName: &table}) })
 	}
 	const hostile = `</script><img src=x onerror="alert(1)">`
-	body := strings.Repeat("x", 5000) // 5 units and more
-	for i := range 170 {
+	// They are 5 units each: 25 WCU/s in the engine's minute, and at least 12 in each of two minutes.
+	const records = 340
+	body := strings.Repeat("x", 5000)
+	for i := range records {
 		user := hostile
 		if i%8 == 0 {
 			user = fmt.Sprint("user#", i)
@@ -65,7 +66,7 @@ func TestReportOfATable(t *testing.T) {
 	}
 	file := filepath.Join(t.TempDir(), "heat.json")
 	code, out, errs := hotshard(t, "report", "--table", "orders", "--endpoint", endpoint, "--partition-wcu", "10", "--since", "5m", "-o", file, "--json")
-	if code != exitOK || !strings.Contains(out, "was found") && !strings.Contains(out, "were found") {
+	if code != exitOK || !strings.Contains(out, fmt.Sprintf("1 hot-key event found. Scanned 100%% of the stream (%d records, 1 shard).", records)) && !strings.Contains(out, "2 hot-key events found") {
 		t.Fatalf("exit %d, %s, %s", code, out, errs)
 	}
 	text, err := os.ReadFile(file)
@@ -76,12 +77,15 @@ func TestReportOfATable(t *testing.T) {
 	if err := json.Unmarshal(text, &data); err != nil {
 		t.Fatal(err)
 	}
+	if time.Since(data.From.Time) > 4*time.Minute || data.Heat.Step.String() != "1m" || len(data.Heat.Rows) == 0 || !strings.Contains(data.Todo[0], "partition keys") || !strings.Contains(data.Todo[0], "KB") {
+		t.Errorf("from %s by %s with %d rows: %q", data.From, data.Heat.Step, len(data.Heat.Rows), data.Todo)
+	}
 	storm := data.Storms[0]
-	if storm.Key != hostile || storm.Kind != report.Rising || data.Read.Share != 1 || data.Read.Records != 170 || data.Table != "orders" || data.Cost.Calls["GetRecords"] == 0 {
+	if storm.Key != hostile || storm.Kind != report.Rising || data.Read.Share != 1 || data.Read.Records != records || data.Table != "orders" || data.Cost.Calls["GetRecords"] == 0 {
 		t.Errorf("%+v, %+v", storm, data.Read)
 	}
 	for op := range data.Cost.Calls {
-		if op != "DescribeTable" && op != "DescribeStream" && op != "GetShardIterator" && op != "GetRecords" && op != "ListStreams" {
+		if op != "DescribeTable" && op != "DescribeStream" && op != "GetShardIterator" && op != "GetRecords" {
 			t.Errorf("%s was called", op)
 		}
 	}
@@ -94,7 +98,7 @@ func TestReportOfATable(t *testing.T) {
 	if err != nil || len(html) > 2_000_000 || strings.Contains(string(html), hostile) || !strings.Contains(string(html), "Content-Security-Policy") {
 		t.Errorf("%d bytes, %v", len(html), err)
 	}
-	for table, want := range map[string]string{"quiet": "aws dynamodb update-table --table-name quiet", "nowhere": "there is no table nowhere"} {
+	for table, want := range map[string]string{"quiet": "aws dynamodb update-table --table-name quiet", "nowhere": `Table "nowhere" not found at http://`} {
 		if code, _, errs := hotshard(t, "report", "--table", table, "--endpoint", endpoint, "-o", page); code != exitBad || !strings.Contains(errs, want) {
 			t.Errorf("%s: exit %d, %s", table, code, errs)
 		}
@@ -104,7 +108,7 @@ func TestReportOfATable(t *testing.T) {
 	}
 }
 
-// TestReportOfAStack: what a deployment has counted is told as it was counted.
+// TestReportOfAStack checks that the report has a deployment's counts.
 func TestReportOfAStack(t *testing.T) {
 	db := enginetest.Client(t)
 	asOwner(t, db)
@@ -133,7 +137,30 @@ func TestReportOfAStack(t *testing.T) {
 	}
 }
 
-// TestReportUsage: what can't be done is said before anything is read.
+// TestReportPlan checks that only the oldest record shortens the range, not whole strata.
+func TestReportPlan(t *testing.T) {
+	for _, tt := range []struct {
+		since, age time.Duration
+		share      float64
+		want       bool
+	}{
+		{24 * time.Hour, 24 * time.Hour, 0.003, false}, // 259 strata of 333 s are 153 s short
+		{24 * time.Hour, 3 * time.Hour, 0.003, true},
+		{time.Hour, 3 * time.Hour, 1, false},
+		{time.Hour, 10 * time.Minute, 1, true},
+	} {
+		c := ReportCmd{Since: tt.since, Sample: tt.share}
+		p, shortened, err := c.plan(false, time.Now().Add(-tt.age))
+		if span := p.To().Sub(p.From); err != nil || shortened != tt.want || span > tt.since || span < min(tt.since-p.Stratum, tt.age) {
+			t.Errorf("%+v: %v, shortened %v, %v", tt, span, shortened, err)
+		}
+		if _, shortened, err := c.plan(false, time.Time{}); shortened || err != nil {
+			t.Errorf("%+v, without an oldest record: %v, %v", tt, shortened, err)
+		}
+	}
+}
+
+// TestReportUsage checks that wrong flags are reported before anything is read.
 func TestReportUsage(t *testing.T) {
 	folder := t.TempDir()
 	for want, args := range map[string][]string{
@@ -146,7 +173,7 @@ func TestReportUsage(t *testing.T) {
 		"--partition-wcu 0: want":         {"--table", "t", "-o", "x.html", "--partition-wcu", "0"},
 		"--partition-wcu is for --table":  {"--stack", "-o", "x.html", "--partition-wcu", "20"},
 		"--index needs --stack":           {"--table", "t", "-o", "x.html", "--index", "by_rank"},
-		"is no file":                      {"--table", "t", "-o", folder, "--endpoint", "http://127.0.0.1:1"},
+		"is not a regular file":           {"--table", "t", "-o", folder, "--endpoint", "http://127.0.0.1:1"},
 		"the file of --output":            {"--table", "t", "-o", filepath.Join(folder, "no", "x.html"), "--endpoint", "http://127.0.0.1:1"},
 	} {
 		if code, out, errs := hotshard(t, append([]string{"report"}, args...)...); code == exitOK || !strings.Contains(errs, want) {

@@ -9,22 +9,22 @@ import (
 	"net/url"
 
 	"github.com/hotshard/hotshard/internal/httpapi"
-	"github.com/hotshard/hotshard/internal/terminal"
+	"github.com/hotshard/hotshard/internal/tool/terminal"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
 // ShardsCmd is hotshard shards.
 type ShardsCmd struct {
-	List  ShardsListCmd  `cmd:"" help:"All base keys whose shard count ever was not 1."`
-	Get   ShardsGetCmd   `cmd:"" help:"A base key's shard count and its history."`
-	Set   ShardsSetCmd   `cmd:"" help:"Pin a base key's shard count ahead of a known peak, or hand it back."`
-	Check ShardsCheckCmd `cmd:"" help:"How evenly a base key's write shards are used."`
+	List  ShardsListCmd  `cmd:"" help:"List every key that ever had more than one write shard."`
+	Get   ShardsGetCmd   `cmd:"" help:"Show a key's write shards and their history."`
+	Set   ShardsSetCmd   `cmd:"" help:"Pin a key's number of write shards ahead of a known peak, or unpin it."`
+	Check ShardsCheckCmd `cmd:"" help:"Check how evenly a key's write shards are used."`
 }
 
 // baseKey names a base key on the command line.
 type baseKey struct {
-	Type string `required:"" enum:"counter,entity,board,sessions,limit" placeholder:"TYPE" help:"counter, entity, board, sessions or limit."`
-	Name string `required:"" help:"The base key's name."`
+	Type string `required:"" enum:"${kinds}" placeholder:"TYPE" help:"${kinds_text}."`
+	Name string `required:"" help:"Name of the key, such as page/home."`
 }
 
 func (k baseKey) query() string {
@@ -74,11 +74,11 @@ func (c *ShardsGetCmd) Run(ctx context.Context, std streams) error {
 type ShardsSetCmd struct {
 	api
 	baseKey
-	Shards *int `help:"The shard count to pin, 1 to 1000."`
-	Unpin  bool `help:"Instead: hand the key back to the controller."`
+	Shards *int `help:"Number of write shards to pin, 1 to 1000."`
+	Unpin  bool `help:"Instead of --shards: return control to autoscaling."`
 }
 
-// Validate finds faults of the command line.
+// Validate returns an error for a wrong command line.
 func (c *ShardsSetCmd) Validate() error {
 	if (c.Shards == nil) != c.Unpin {
 		return errors.New("want one of --shards and --unpin")
@@ -101,13 +101,25 @@ func (c *ShardsSetCmd) Run(ctx context.Context, std streams) error {
 
 func (a api) printOne(out io.Writer, k httpapi.ShardCount) error {
 	if !a.JSON {
-		fmt.Fprintf(out, "%s %s: %d write shards (at most %d so far), pinned: %v\n", k.Type, terminal.Visible(string(k.Name)), k.Shards, k.Max, k.Pinned)
+		pinned := ""
+		if k.Pinned {
+			pinned = ", pinned; --unpin returns control to autoscaling"
+		}
+		fmt.Fprintf(out, "%s %s: %s (most so far: %d)%s\n", k.Type, terminal.Visible(string(k.Name)), writeShards(k.Shards), k.Max, pinned)
 	}
 	return a.print(out, k, func() *terminal.Table {
-		t := terminal.NewTable("from", "shards", "by", "why")
+		t := terminal.NewTable("time", "write shards", "changed by", "reason")
 		for _, c := range k.History {
 			t.Row(c.Time, c.Shards, c.By, c.Why)
 		}
 		return t
 	})
+}
+
+// writeShards returns a number of write shards in words.
+func writeShards(n int) string {
+	if n == 1 {
+		return "1 write shard"
+	}
+	return fmt.Sprintf("%d write shards", n)
 }

@@ -19,7 +19,7 @@ const (
 	shardMap = `{"keys":[` + pinnedKey + `,{"type":"entity","name":"é","shards":2,"max_shards":2,"pinned":false,"history":[]}]}`
 )
 
-// mapAPI answers every call with the same, and notes what it was asked.
+// mapAPI responds to every call with the same, and records the requests.
 func mapAPI(t *testing.T, status int, answer string) (target string, asked *string) {
 	asked = new(string)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -51,7 +51,7 @@ var shardsCalls = []struct {
 	},
 	{
 		"get", []string{"get", "--type", "counter", "--name", "/a b#1"}, "GET /v1/shards?name=%2Fa+b%231&type=counter", pinnedKey,
-		[]string{"counter /a b#1: 20 write shards (at most 40 so far), pinned: true\n", "│ 2026-01-02T03:04:05Z │     40 │ hotkeys │ 800 units a second │", "pinned "},
+		[]string{"counter /a b#1: 20 write shards (most so far: 40), pinned; --unpin returns control to autoscaling\n", "│ 2026-01-02T03:04:05Z │           40 │ hotkeys    │ 800 units a second │", "pinned "},
 	},
 	{
 		"set", []string{"set", "--type", "counter", "--name", "/a b#1", "--shards", "20"},

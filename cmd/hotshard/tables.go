@@ -10,17 +10,17 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/local"
-	"github.com/hotshard/hotshard/internal/local/system"
+	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
+	"github.com/hotshard/hotshard/internal/tool/system"
 )
 
-// tables says which tables a command works on, past the API.
+// tables has the flags for the tables that a command uses without the API.
 type tables struct {
-	Endpoint string `env:"HOTSHARD_ENDPOINT" placeholder:"URL" help:"DynamoDB-compatible engine, such as hotshard local prints. Default: DynamoDB in the AWS Region and with the credentials of the environment."`
-	Prefix   string `default:"hotshard-" help:"Of the tables' names."`
+	Endpoint string `env:"HOTSHARD_ENDPOINT" placeholder:"URL" help:"URL of a DynamoDB-compatible engine, such as hotshard local prints. Default: DynamoDB, with the AWS Region and credentials of the environment."`
+	Prefix   string `default:"hotshard-" help:"Prefix of the tables' names."`
 }
 
-// Validate finds faults of the command line.
+// Validate returns an error for a wrong command line.
 func (d *tables) Validate() error {
 	if d.Endpoint == "" {
 		return nil
@@ -28,12 +28,12 @@ func (d *tables) Validate() error {
 	return system.CheckEndpoint(d.Endpoint)
 }
 
-// scanning says how fast whole tables are read.
+// scanning has the flag for the rate of scans.
 type scanning struct {
-	ReadUnits int `default:"1000" help:"Read units a second that scans of tables take at most, up to 1000000. A partition has 3,000."`
+	ReadUnits int `default:"1000" help:"Upper bound on the scans' RCU/s, up to 1000000. A partition has 3,000."`
 }
 
-// Validate finds faults of the command line.
+// Validate returns an error for a wrong command line.
 func (s *scanning) Validate() error {
 	if s.ReadUnits < 1 || s.ReadUnits > 1_000_000 {
 		return fmt.Errorf("--read-units %d: want 1 to 1000000", s.ReadUnits)
@@ -41,16 +41,16 @@ func (s *scanning) Validate() error {
 	return nil
 }
 
-// callAttempts are for a table whose capacity others use, too.
+// callAttempts allows for tables whose capacity others use, too.
 const callAttempts = 10
 
-// client reaches the deployment's tables. It slows down when it is throttled.
+// client returns a client for the deployment's tables, which slows down when it is throttled.
 func (d *tables) client(ctx context.Context) (*dynamodb.Client, error) {
 	if d.Endpoint != "" {
 		if err := system.CheckEngine(ctx, d.Endpoint); err != nil {
 			return nil, err
 		}
-		return local.DynamoDB(d.Endpoint, "", func(o *dynamodb.Options) {
+		return dynamolocal.DynamoDB(d.Endpoint, "", func(o *dynamodb.Options) {
 			o.RetryMode, o.RetryMaxAttempts = aws.RetryModeAdaptive, callAttempts
 		}), nil
 	}
@@ -62,8 +62,7 @@ func (d *tables) client(ctx context.Context) (*dynamodb.Client, error) {
 	return dynamodb.NewFromConfig(c), nil
 }
 
-// environment is the AWS configuration of the environment. Without a Region it is an error that
-// says so in these words.
+// environment returns the AWS configuration of the environment. Without a Region it returns noRegion as an error.
 func environment(ctx context.Context, noRegion string, options ...func(*config.LoadOptions) error) (aws.Config, error) {
 	c, err := config.LoadDefaultConfig(ctx, options...)
 	if err != nil {
@@ -75,7 +74,7 @@ func environment(ctx context.Context, noRegion string, options ...func(*config.L
 	return c, nil
 }
 
-// explain says what it means that there are no such tables.
+// explain replaces the error for missing tables by one with their prefix.
 func (d *tables) explain(err error) error {
 	if absent, ok := errors.AsType[*types.ResourceNotFoundException](err); ok {
 		return fmt.Errorf("no tables of hotshard with the prefix %q: %s", d.Prefix, absent.ErrorMessage())

@@ -1,35 +1,38 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/heatview"
-	"github.com/hotshard/hotshard/internal/live"
-	"github.com/hotshard/hotshard/internal/terminal"
+	"github.com/hotshard/hotshard/internal/tool/heatview"
+	"github.com/hotshard/hotshard/internal/tool/live"
+	"github.com/hotshard/hotshard/internal/tool/terminal"
 )
 
 // TopCmd is hotshard top.
 type TopCmd struct {
 	heatFrom
-	Since    time.Duration `placeholder:"15m" help:"Begin with what was so long before, 10s to 24h. Default: 15m with --stack; with --table the stream is read from now on, without history."`
+	Since    time.Duration `placeholder:"15m" help:"Show the past, too: 10s to 24h. Default: 15m with --stack; with --table the stream is read from now on."`
 	Index    string        `placeholder:"NAME" help:"Only partition keys of this index."`
 	Prefix   string        `placeholder:"TEXT" help:"Only keys that begin with this."`
-	JSON     bool          `name:"json" help:"A line of JSON a window, in the place of a table or of the terminal's view."`
-	Hash     bool          `help:"Show 16 digits of SHA-256 in the place of keys."`
-	Duration time.Duration `placeholder:"60s" help:"Stop after this time. Default: run until Ctrl-C."`
+	JSON     bool          `name:"json" help:"Print a line of JSON for each window of 10 s."`
+	Hash     bool          `help:"Show 16 digits of SHA-256 instead of keys."`
+	Duration time.Duration `placeholder:"60s" help:"Stop after this time, with exit code 0; with 1 if --index or --prefix matched no key. Default: run until q or Ctrl-C."`
 }
 
 const (
 	minTopSince  = live.Window
 	maxTopSince  = 24 * time.Hour
-	defaultSince = 15 * time.Minute // of a stack
+	defaultSince = 15 * time.Minute // with --stack
 )
 
-// Validate finds faults of the command line.
+// Validate returns an error for a wrong command line.
 func (c *TopCmd) Validate() error {
 	switch {
 	case c.Since != 0 && (c.Since < minTopSince || c.Since > maxTopSince):
@@ -40,7 +43,8 @@ func (c *TopCmd) Validate() error {
 	return c.heatFrom.Validate()
 }
 
-// Run shows hot keys until it is told to end, which is no error.
+// Run shows hot keys until the duration is over or it is interrupted. The end of the duration is an
+// error only if the index or prefix matched no key; an interruption always is.
 func (c *TopCmd) Run(ctx context.Context, std streams) error {
 	if c.Duration > 0 {
 		var cancel context.CancelFunc
@@ -59,12 +63,19 @@ func (c *TopCmd) Run(ctx context.Context, std streams) error {
 	if err != nil {
 		return err
 	}
+	if c.Index != "" && c.Table != "" && !slices.Contains(w.Indexes, c.Index) {
+		return sentence("Table %q has no index %q. Check --index: %s.", c.Table, c.Index, cmp.Or(strings.Join(w.Indexes, ", "), "it has none"))
+	}
 	options := heatview.Options{Since: since, Span: c.Since, Table: c.Table, Index: c.Index, Prefix: c.Prefix, JSON: c.JSON, Hash: c.Hash}
 	if file, ok := std.out.(*os.File); ok && !c.JSON && terminal.Is(file) && terminal.Is(os.Stdin) {
-		return heatview.Show(ctx, file, w, options)
+		err = heatview.Show(ctx, file, w, options)
+	} else {
+		err = heatview.Print(ctx, std.out, w, options)
 	}
-	err = heatview.Print(ctx, std.out, w, options)
-	if ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)) {
+	if errors.Is(err, heatview.ErrInterrupted) {
+		return interruption{os.Interrupt}
+	}
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) && errors.Is(err, context.DeadlineExceeded) { // --duration
 		return nil
 	}
 	return err

@@ -5,33 +5,40 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go"
 
-	"github.com/hotshard/hotshard/internal/heatview"
-	"github.com/hotshard/hotshard/internal/local"
-	"github.com/hotshard/hotshard/internal/local/enginetest"
+	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
+	"github.com/hotshard/hotshard/internal/aws/streamshard"
+	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/internal/tool/heatview"
 )
 
-// TestTopOfAForeignTable: a table that is not hotshard's, made and written by another client,
-// while top runs beside it.
+// TestTopOfAForeignTable runs top on a table that another client creates and writes meanwhile.
 func TestTopOfAForeignTable(t *testing.T) {
 	t.Parallel()
 	endpoint := enginetest.Endpoint(t)
 	table := enginetest.Prefix("foreign")
-	db := local.DynamoDB(endpoint, "")
+	db := dynamolocal.DynamoDB(endpoint, "")
 	attribute := func(name string) types.AttributeDefinition {
 		return types.AttributeDefinition{AttributeName: &name, AttributeType: types.ScalarAttributeTypeS}
 	}
@@ -43,7 +50,8 @@ func TestTopOfAForeignTable(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	ctx, stop := context.WithCancel(t.Context())
+	ctx, interrupt := context.WithCancelCause(t.Context())
+	stop := func() { interrupt(interruption{os.Interrupt}) }
 	defer stop()
 	var writers sync.WaitGroup
 	writers.Go(func() {
@@ -80,6 +88,9 @@ func TestTopOfAForeignTable(t *testing.T) {
 			return
 		}
 		out.named = cmp.Or(out.named, time.Since(began))
+		if w.Keys[0].Advice == "" || w.Keys[0].Peak == 0 {
+			t.Errorf("a key lacks advice or a peak: %s", line)
+		}
 		if out.hot == 0 && w.Keys[0].Status != "warm" {
 			out.hot = time.Since(began)
 			stop()
@@ -87,20 +98,20 @@ func TestTopOfAForeignTable(t *testing.T) {
 	}
 	var errOut bytes.Buffer
 	calls := &recorder{}
-	// 40 units a second are written, on a busy machine fewer; a key is hot from 14 on.
+	// 40 units a second are written, fewer on a busy machine; a key is hot from 14.
 	code := run(ctx, []string{"top", "--table", table, "--endpoint", calls.before(t, endpoint), "--json", "--partition-wcu", "20", "--duration", "60s"}, streams{out: &out, err: &errOut})
-	if code != exitOK || out.hot == 0 || !strings.Contains(errOut.String(), "stream of "+table) {
+	if code != 130 || out.hot == 0 || !strings.Contains(errOut.String(), "Local engine: can't check for other stream readers") {
 		t.Fatalf("exit %d, hot after %v: %s", code, out.hot, errOut.String())
 	}
 	t.Logf("the hot key is the first one %.1f s after the start, and hot by a whole window after %.1f s", out.named.Seconds(), out.hot.Seconds())
 	calls.check(t)
 }
 
-// recorder stands before an engine and notes the calls that are made.
+// recorder is a proxy before an engine that records the calls.
 type recorder struct {
 	mu    sync.Mutex
 	calls []string
-	polls []time.Time // when GetRecords was called; the engine has one stream shard
+	polls []time.Time // times of GetRecords; the engine has one stream shard
 }
 
 func (c *recorder) before(t *testing.T, endpoint string) string {
@@ -124,14 +135,14 @@ func (c *recorder) before(t *testing.T, endpoint string) string {
 	return server.URL
 }
 
-// check: nothing is called but what reads, and the stream shard is polled once a second at
-// most. What is measured here comes with the machine's own delays.
+// check checks that only reading calls are made, and that the stream shard is polled once a second at most. The
+// measured times include the machine's delays.
 func (c *recorder) check(t *testing.T) {
 	t.Helper()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, call := range c.calls {
-		if !slices.Contains([]string{"DescribeTable", "ListStreams", "DescribeStream", "GetShardIterator", "GetRecords"}, call) {
+		if !slices.Contains([]string{"DescribeTable", "DescribeStream", "GetShardIterator", "GetRecords"}, call) {
 			t.Errorf("the call %s is made", call)
 		}
 	}
@@ -140,7 +151,7 @@ func (c *recorder) check(t *testing.T) {
 	}
 }
 
-// lineWriter hands on whole lines.
+// lineWriter forwards whole lines.
 type lineWriter struct {
 	rest       []byte
 	each       func(line string)
@@ -156,5 +167,153 @@ func (l *lineWriter) Write(b []byte) (int, error) {
 		}
 		l.rest = rest
 		l.each(string(line))
+	}
+}
+
+// TestTopErrors checks that each error is one line: what is missing, where, and what to do.
+func TestTopErrors(t *testing.T) {
+	db := enginetest.Client(t)
+	asOwner(t, db)
+	endpoint := aws.ToString(db.Options().BaseEndpoint)
+	names := enginetest.Tables(t, db)
+	refuses := func(code, message string) string {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusBadRequest)
+			fmt.Fprintf(w, `{"__type":"com.amazon.coral.service#%s","message":%q}`, code, message)
+		}))
+		t.Cleanup(server.Close)
+		return server.URL
+	}
+	page := httptest.NewServer(http.NotFoundHandler())
+	defer page.Close()
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--table", "oders", "--endpoint", endpoint}, `Table "oders" not found at ` + endpoint + `. Check --table and --endpoint.`},
+		{[]string{"--table", "oders", "--endpoint", "http://127.0.0.1:1"}, `No DynamoDB at http://127.0.0.1:1 for table "oders": connection refused. Check --endpoint`},
+		{[]string{"--table", "oders", "--endpoint", page.URL}, "What answers at " + page.URL + " is not DynamoDB (HTTP status 404)"},
+		{[]string{"--table", names.ShardMap, "--endpoint", endpoint}, "has no stream to read its writes from; this turns one on: aws dynamodb update-table"},
+		{[]string{"--table", names.Items, "--index", "nope", "--endpoint", endpoint}, `has no index "nope". Check --index: `},
+		{[]string{"--stack", "--tables-prefix", "nope-", "--endpoint", endpoint}, `No hotshard deployment with the table prefix "nope-" at ` + endpoint},
+		{[]string{"--table", "o", "--endpoint", refuses("AccessDeniedException", "User: arn:aws:iam::1:user/ann is not authorized to perform: dynamodb:DescribeTable on resource: x")}, "Access denied: your credentials may not call dynamodb:DescribeTable for table \"o\""},
+		{[]string{"--table", "o", "--endpoint", refuses("ExpiredTokenException", "expired")}, "have expired. Run aws sso login"},
+		{[]string{"--table", "o", "--endpoint", refuses("UnrecognizedClientException", "no")}, "does not accept the credentials"},
+	} {
+		code, out, errs := hotshard(t, append([]string{"top", "--duration", "1m"}, c.args...)...)
+		lines := strings.Split(strings.TrimSpace(errs), "\n")
+		if last := lines[len(lines)-1]; code != exitBad || out != "" || len(lines) > 2 || !strings.Contains(last, c.want) {
+			t.Errorf("%q: exit %d, %s%s\nwant %s", c.args, code, out, errs, c.want)
+		}
+	}
+	t.Setenv("HOTSHARD_ENDPOINT", "") // set by `make test`
+	t.Setenv("AWS_ACCESS_KEY_ID", "")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "")
+	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", "/nowhere")
+	t.Setenv("AWS_CONFIG_FILE", "/nowhere")
+	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
+	if code, _, errs := hotshard(t, "top", "--table", "orders", "--region", "eu-west-1"); code != exitBad || !strings.Contains(errs, `No AWS credentials for table "orders" in eu-west-1. Set AWS_PROFILE`) {
+		t.Errorf("exit %d, %s", code, errs)
+	}
+}
+
+// TestTopErrorsOfCredentials checks that only an error which a retry can't cure ends a run, and that the message has
+// the cause.
+func TestTopErrorsOfCredentials(t *testing.T) {
+	answer := func(status int, body string) string {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(status)
+			fmt.Fprint(w, body)
+		}))
+		t.Cleanup(server.Close)
+		return server.URL
+	}
+	const denied = "<ErrorResponse><Error><Code>AccessDenied</Code><Message>User: arn:aws:iam::1:user/ann is not authorized to perform: sts:AssumeRole on resource: arn:aws:iam::1:role/r</Message></Error></ErrorResponse>"
+	file := filepath.Join(t.TempDir(), "config")
+	if err := os.WriteFile(file, []byte("[profile role]\nrole_arn = arn:aws:iam::1:role/r\nsource_profile = keys\n[profile keys]\naws_access_key_id = k\naws_secret_access_key = s\n[profile process]\ncredential_process = false\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("HOTSHARD_ENDPOINT", "")
+	t.Setenv("AWS_CONFIG_FILE", file)
+	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", "/nowhere")
+	t.Setenv("AWS_MAX_ATTEMPTS", "1")
+	for _, c := range []struct {
+		name, profile, sts string
+		passing            bool
+		want               string
+	}{
+		{"denied", "role", answer(http.StatusForbidden, denied), false, ": STS AssumeRole: AccessDenied: User: arn:aws:iam::1:user/ann is not authorized to perform: sts:AssumeRole on resource: arn:aws:iam::1:role/r. Set AWS_PROFILE, run aws sso login"},
+		{"no connection", "role", "http://127.0.0.1:1", true, ": STS AssumeRole: connection refused. Check the network, and run the command again."},
+		{"status 503", "role", answer(http.StatusServiceUnavailable, ""), true, ": STS AssumeRole: HTTP status 503. Check the network"},
+		{"failed program", "process", "", false, ": process provider error: error in credential_process: exit status 1. Set AWS_PROFILE"},
+		{"nothing configured", "", "", false, ". Set AWS_PROFILE, run aws sso login"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for name, value := range map[string]string{
+				"AWS_PROFILE": c.profile, "AWS_ENDPOINT_URL_STS": c.sts,
+				"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": "", "AWS_EC2_METADATA_DISABLED": "true",
+			} {
+				t.Setenv(name, value)
+			}
+			from := heatFrom{Table: "orders", Region: "eu-west-1"}
+			config, err := from.config(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = dynamodb.NewFromConfig(config).ListTables(t.Context(), &dynamodb.ListTablesInput{})
+			if streamshard.Passing(err) != c.passing || errors.Is(err, streamshard.ErrNoCredentials) == c.passing {
+				t.Errorf("passing: %v, %v", !c.passing, err)
+			}
+			text := from.explain(t.Context(), config, err).Error()
+			if !strings.HasPrefix(text, `No AWS credentials for table "orders" in eu-west-1`) || !strings.Contains(text, c.want) {
+				t.Errorf("%s\nwant %s", text, c.want)
+			}
+		})
+	}
+	elsewhere := &credentialsError{&smithy.OperationError{ServiceID: imds.ServiceID, OperationName: "GetMetadata", Err: &url.Error{Op: "Get", URL: "http://169.254.169.254", Err: syscall.ECONNREFUSED}}}
+	if !errors.Is(elsewhere, streamshard.ErrNoCredentials) || elsewhere.cause() != "" {
+		t.Errorf("a machine that is not an EC2 instance: %q", elsewhere.cause())
+	}
+}
+
+// TestTopExplainsLaterErrors checks that errors of a deployment's tables are explained after the first
+// read, too.
+func TestTopExplainsLaterErrors(t *testing.T) {
+	t.Setenv("AWS_ACCESS_KEY_ID", "LOCAL")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "local")
+	var fault atomic.Value // of the type string; "" for an empty response
+	fault.Store("")
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if body := fault.Load().(string); body != "" {
+			w.WriteHeader(http.StatusBadRequest)
+			fmt.Fprint(w, body)
+			return
+		}
+		fmt.Fprint(w, "{}")
+	}))
+	t.Cleanup(server.Close)
+	for _, c := range []struct{ fault, want string }{
+		{
+			`{"__type":"com.amazon.coral.service#AccessDeniedException","message":"User: arn:aws:iam::1:user/ann is not authorized to perform: dynamodb:Query on resource: x"}`,
+			"Access denied: your credentials may not call dynamodb:Query for the tables hotshard-*",
+		},
+		{`{"__type":"com.amazon.coral.service#ExpiredTokenException","message":"expired"}`, "have expired. Run aws sso login"},
+	} {
+		fault.Store("")
+		h := heatFrom{Stack: true, Endpoint: server.URL, TablesPrefix: "hotshard-"}
+		configured, err := h.config(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, err := h.openStack(t.Context(), configured)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fault.Store(c.fault)
+		if _, err = w.Shards.Lookup(t.Context(), "C#page", time.Now()); err == nil || w.Passing(err) {
+			t.Errorf("a lookup that AWS rejects fails with %v", err)
+		} else if err = w.Explain(t.Context(), err); !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "operation error") {
+			t.Errorf("explained as %v\nwant %s", err, c.want)
+		}
 	}
 }

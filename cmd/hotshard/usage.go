@@ -10,10 +10,10 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// rfc3339 is stricter than package time, which takes an hour of one digit and a comma.
+// rfc3339 is stricter than package time, which accepts an hour of one digit and a comma.
 var rfc3339 = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$`)
 
-// timeFlag reads RFC 3339, and says in plain words where it can't.
+// timeFlag parses RFC 3339. Its error shows the form.
 func timeFlag(ctx *kong.DecodeContext, into reflect.Value) error {
 	var text string
 	if err := ctx.Scan.PopValueInto("time", &text); err != nil {
@@ -27,7 +27,7 @@ func timeFlag(ctx *kong.DecodeContext, into reflect.Value) error {
 	return nil
 }
 
-// durationFlag likewise reads a duration.
+// durationFlag parses a duration. Its error shows the form.
 func durationFlag(ctx *kong.DecodeContext, into reflect.Value) error {
 	var text string
 	if err := ctx.Scan.PopValueInto("duration", &text); err != nil {
@@ -41,10 +41,10 @@ func durationFlag(ctx *kong.DecodeContext, into reflect.Value) error {
 	return nil
 }
 
-// noValue is how the parser says that a flag lacks its value.
+// noValue matches the parser's messages for a flag without a value.
 var noValue = regexp.MustCompile(`expected \w+ value but got "EOL" \(<EOL>\)|missing value, expecting .*$`)
 
-// wrongUsage says what is wrong with a command line, and where to read on.
+// wrongUsage returns the error of a command line, with the command whose help applies.
 func wrongUsage(err error) string {
 	command := "hotshard"
 	if fault, ok := errors.AsType[*kong.ParseError](err); ok && fault.Context != nil {

@@ -12,10 +12,10 @@ type VersionCmd struct {
 	JSON bool `name:"json" help:"Print it as JSON."`
 }
 
-// What `make` builds, and from what: -ldflags "-X main.commit=... -X main.release=...".
+// Set by `make`: -ldflags "-X main.commit=... -X main.release=...".
 var commit, release string
 
-// version says what this program is.
+// version describes this program.
 type version struct {
 	Version  string `json:"version"` // of the release or the module, "(devel)" for a checkout
 	Commit   string `json:"commit"`  // with -dirty if there were changes, "unknown" without git
@@ -51,7 +51,7 @@ func thisVersion() version {
 	return v
 }
 
-// String is one line for each thing.
+// String returns the version in three lines.
 func (v version) String() string {
 	return fmt.Sprintf("hotshard %s\ncommit   %s\nbuilt by %s for %s", v.Version, v.Commit, v.Go, v.Platform)
 }

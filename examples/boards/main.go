@@ -1,5 +1,5 @@
-// Command boards keeps the leaderboard of a game: the first of all time, and where one player is.
-// Of a player's scores the best counts:
+// Command boards keeps the leaderboard of a game. It reads the top of all time and one player's rank. A player's best
+// score counts:
 //
 //	place 1: cid with 31
 //	place 2: ann with 12.5
@@ -84,8 +84,8 @@ func play(ctx context.Context, client *dynamodb.Client, now time.Time) error {
 	return nil
 }
 
-// await reads a ranking until so many players are there, at most for ten seconds: it is read from
-// an index, which on AWS is up to date a moment after Submit.
+// await reads a ranking until it has so many players, for up to ten seconds. An index on AWS is updated a moment after
+// Submit.
 func await(ctx context.Context, rankings *boards.Boards, label string, players int, now time.Time) ([]boards.Place, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()

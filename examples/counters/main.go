@@ -1,5 +1,5 @@
-// Command counters counts the views of a page that many write at a time. Ahead of the peak it
-// gives the counter as many write shards as that takes, so that no partition has to bear it all:
+// Command counters counts the views of a page by many concurrent writers. Before the peak it gives the counter enough
+// write shards:
 //
 //	page/home has 100 views, on 16 write shards
 package main
@@ -38,11 +38,11 @@ func count(ctx context.Context, client *dynamodb.Client) error {
 	}
 	shards := shardmap.New(client, names.ShardMap, shardmap.Options{})
 
-	// 4,000 views a second are expected, each of them a write unit.
+	// 4,000 views a second are expected, each of them a WCU.
 	peak := plan.Needed(4000, plan.PartitionWriteUnits, plan.RandomShare)
 	changer := shardmap.NewChanger(client, shards, shardmap.ChangerOptions{})
 	_, err := changer.Pin(ctx, counters.Key("page/home"), peak, shardmap.Note{By: "ops", Why: "a launch"}, time.Now())
-	if err != nil { // to pin it again changes nothing
+	if err != nil { // pinning it again changes nothing
 		return err
 	}
 

@@ -1,5 +1,5 @@
-// Command events keeps the readings of a sensor, and reads those around midnight. A reading that
-// is sent again is the same event:
+// Command events stores the readings of a sensor, and reads those around midnight. A repeated reading is the same
+// event:
 //
 //	2026-01-05T23:59:00Z r-2 21.5
 //	2026-01-06T00:00:00Z r-3 21.25
@@ -39,8 +39,8 @@ func keep(ctx context.Context, client *dynamodb.Client) error {
 		return err
 	}
 	shards := shardmap.New(client, names.ShardMap, shardmap.Options{})
-	writer := events.NewWriter(client, names.Items, shards, events.Options{})
-	reader := events.NewReader(client, names.Items, shards)
+	writer := events.NewWriter(client, names.Events, shards, events.Options{})
+	reader := events.NewReader(client, names.Events, shards)
 
 	midnight := time.Date(2026, 1, 6, 0, 0, 0, 0, time.UTC)
 	readings := []events.Event{
@@ -48,7 +48,7 @@ func keep(ctx context.Context, client *dynamodb.Client) error {
 		reading("r-2", midnight.Add(-time.Minute), "21.5"),
 		reading("r-3", midnight, "21.25"),
 	}
-	for range 2 { // the sensor had no answer, and sends all again
+	for range 2 { // the sensor got no response, and repeats all
 		if err := errors.Join(writer.Put(ctx, readings, time.Now())...); err != nil {
 			return err
 		}

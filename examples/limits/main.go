@@ -1,5 +1,4 @@
-// Command limits lets a user try to log in five times a minute, however many processes are asked
-// at the same time:
+// Command limits lets a user try to log in five times a minute, over all processes that check concurrently:
 //
 //	5 of 20 tries are allowed
 //	a minute later: allowed, and 4 more
@@ -67,7 +66,7 @@ func logIn(ctx context.Context, client *dynamodb.Client, now time.Time) error {
 	return nil
 }
 
-// newLimiter is one process's: what they share is in the tables.
+// newLimiter returns one process's limiter. Limiters share only the tables.
 func newLimiter(client *dynamodb.Client) *limits.Limiter {
 	shards := shardmap.New(client, names.ShardMap, shardmap.Options{})
 	return limits.New(client, names.Items, shards, limits.Options{})

@@ -1,6 +1,6 @@
-// Command migrate moves the orders of a customer, which another library keeps under acme_0 to
-// acme_3, to the write shards acme#0 to acme#15, while orders come in. It does in a row what with
-// programs of yours is a deployment at each phase:
+// Command migrate moves a customer's orders, which another library stores under acme_0 to acme_3, to the write shards
+// acme#0 to acme#15, while orders come in. Your programs would be deployed once for each phase; this one runs all
+// phases in a row:
 //
 //	write old: 1 order; where the new ones go there is nothing
 //	write both: 2 orders; 1 copied, the other was written to both
@@ -102,8 +102,8 @@ func move(ctx context.Context, client *dynamodb.Client) error {
 	return nil
 }
 
-// sell puts an order, as programs do at any phase, and counts all there are. The count is
-// consistent, so it has the order that was just put.
+// sell puts an order, as programs do in any phase, and counts all orders. The count is consistent, so it includes the
+// new order.
 func sell(ctx context.Context, orders *migrate.Migration, number int) (int, error) {
 	placed := time.Date(2026, 1, 5, 12, 0, number, 0, time.UTC)
 	err := orders.Put(ctx, table.Item{

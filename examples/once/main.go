@@ -1,5 +1,5 @@
-// Command once takes an order that its sender, who had no answer, sends three times. It counts
-// once, and another order under its key is refused:
+// Command once accepts an order that its sender repeats after lost responses. It counts once, and another order with
+// its key is rejected:
 //
 //	order-1234: accepted
 //	order-1234: accepted before
@@ -18,7 +18,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/pkg/shard/counters"
 	"github.com/hotshard/hotshard/pkg/shard/once"
@@ -43,14 +42,14 @@ func takeOrders(ctx context.Context, client *dynamodb.Client) error {
 		return err
 	}
 	shards := shardmap.New(client, names.ShardMap, shardmap.Options{})
-	calls := once.New(client, names.Items, shards, once.Options{})
+	calls := once.New(client, names.Items, once.Options{})
 	writer := counters.NewWriter(client, names.Items, shards, counters.Options{})
 
 	for _, body := range []string{"a book", "a book", "a book", "two books"} {
 		digest := sha256.Sum256([]byte(body))
 		call := once.Call{Key: "order-1234", Digest: digest[:], Answer: []byte("accepted")}
-		before, err := calls.Do(ctx, call, time.Now(), func(ctx context.Context) ([]types.TransactWriteItem, error) {
-			return []types.TransactWriteItem{writer.AddTransact(ctx, "orders", 1, time.Now())}, nil
+		before, err := calls.Do(ctx, call, time.Now(), func(ctx context.Context) ([]shardmap.Write, error) {
+			return []shardmap.Write{writer.AddTransact(ctx, "orders", 1, time.Now())}, nil
 		})
 		switch {
 		case errors.Is(err, once.ErrOtherCall):

@@ -1,5 +1,4 @@
-// Command sessions keeps who is in a shop: sessions begin, are renewed, and end by themselves or
-// when their users leave:
+// Command sessions tracks who is in a shop: sessions start, are renewed, and end when they expire or their users leave:
 //
 //	active: u-17, u-42
 //	after u-42 has left: u-17
@@ -46,7 +45,7 @@ func visit(ctx context.Context, client *dynamodb.Client, now time.Time) error {
 	for _, lease := range []sessions.Lease{
 		{Group: "shop", ID: "u-17", TTL: 20 * time.Minute, Data: cart},
 		{Group: "shop", ID: "u-42", TTL: 20 * time.Minute},
-		{Group: "shop", ID: "u-17", TTL: 20 * time.Minute}, // renewed, with its data
+		{Group: "shop", ID: "u-17", TTL: 20 * time.Minute}, // renewed, keeps its data
 	} {
 		if _, err := visitors.Put(ctx, lease, now); err != nil {
 			return err
@@ -72,9 +71,8 @@ func visit(ctx context.Context, client *dynamodb.Client, now time.Time) error {
 	return show(ctx, visitors, "half an hour later", 0, now.Add(30*time.Minute))
 }
 
-// show prints who is active at a time, which is always the caller's to say, once so many are:
-// their ids are read from an index, which on AWS is up to date a moment after a write. It waits at
-// most ten seconds.
+// show prints the sessions that are active at a time, after there are so many, for up to ten seconds. It reads an
+// index, which on AWS is updated a moment after a write.
 func show(ctx context.Context, visitors *sessions.Store, when string, many int, at time.Time) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()

@@ -1,5 +1,5 @@
-// Command shardtable shards a hot partition key that nobody writes meanwhile. Say "copy" until it
-// ends well, then "drop" likewise: go run ./examples/shardtable copy orders customer placed acme
+// Command shardtable shards a hot partition key without concurrent writers. Run "copy" until it succeeds, then "drop":
+// go run ./examples/shardtable copy orders customer placed acme
 package main
 
 import (
@@ -24,12 +24,12 @@ func main() {
 	plain := table.Table{Client: client, Name: args[1], PartitionKey: args[2], SortKey: args[3], Shards: table.Fixed(1), Layout: table.Unsharded{}}
 	sharded := table.Table{Client: client, Name: args[1], PartitionKey: args[2], SortKey: args[3], Shards: table.Fixed(10), Layout: table.CalculatedSuffix{}}
 	move := migrate.Migration{Client: client, From: &plain, To: &sharded, Phase: migrate.WriteBoth}
-	if args[0] == "copy" { // an error says so when other items are where the new ones go
+	if args[0] == "copy" { // it returns an error if other items have the new keys
 		done, err = move.Copy(ctx, name, table.Span{}, time.Now(), nil)
 	} else if same, differ := move.Verify(ctx, name, table.Span{}, time.Now()); differ != nil || same.Missing+same.Different > 0 {
-		log.Fatalf("nothing is dropped: %+v, %v", same, differ) // Extra are those whose old ones a drop deleted
+		log.Fatalf("nothing is dropped: %+v, %v", same, differ) // Extra are items whose old ones were dropped before
 	} else {
-		move.Phase = migrate.WriteNew // with programs at work, each phase is a deployment of theirs
+		move.Phase = migrate.WriteNew // running programs are deployed once for each phase
 		done, err = move.Drop(ctx, name, table.Span{}, time.Now(), nil)
 	}
 	log.Printf("%+v", done)

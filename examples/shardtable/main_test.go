@@ -12,15 +12,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/local/enginetest"
+	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/pkg/shard/table"
 )
 
-// now is the time of the calls. Nothing depends on it: the counts are fixed.
+// now is the time of the calls, which does not matter: the counts are fixed.
 var now = enginetest.Later
 
-// TestAnExistingTableIsSharded runs the program on a table with a hot key and one
-// that is not, and reads both.
+// TestAnExistingTableIsSharded runs the program on a table with a hot key and a cool key, and reads both.
 func TestAnExistingTableIsSharded(t *testing.T) {
 	client := enginetest.Client(t)
 	ctx, sharded2 := t.Context(), orders(t, client)
@@ -32,7 +31,7 @@ func TestAnExistingTableIsSharded(t *testing.T) {
 		}
 	}
 	run := build(t)
-	for _, step := range []string{"copy", "copy", "drop", "drop"} { // again: nothing is left to do
+	for _, step := range []string{"copy", "copy", "drop", "drop"} { // the repetition has nothing to do
 		if out, err := run(client, step, "orders", "customer", "placed", "acme"); err != nil {
 			t.Fatalf("%s: %v: %s", step, err, out)
 		}
@@ -57,7 +56,7 @@ func TestAnExistingTableIsSharded(t *testing.T) {
 	}
 }
 
-// orders makes an existing table.
+// orders creates an existing table.
 func orders(t *testing.T, client *dynamodb.Client) *table.Table {
 	t.Helper()
 	_, err := client.CreateTable(t.Context(), &dynamodb.CreateTableInput{
@@ -75,8 +74,8 @@ func orders(t *testing.T, client *dynamodb.Client) *table.Table {
 	return &table.Table{Client: client, Name: "orders", PartitionKey: "customer", SortKey: "placed", Shards: table.Fixed(1), Layout: table.Unsharded{}}
 }
 
-// TestWhatStaysIsAnError: the program says by its exit that it did not do all.
-func TestWhatStaysIsAnError(t *testing.T) {
+// TestIncompleteRunIsAnError checks the exit status of an incomplete run.
+func TestIncompleteRunIsAnError(t *testing.T) {
 	client := enginetest.Client(t)
 	sharded := orders(t, client)
 	for i := range 5 {
@@ -107,7 +106,7 @@ func TestWhatStaysIsAnError(t *testing.T) {
 	}
 }
 
-// TestItIsShort: sharding a table takes a program of less than 40 lines.
+// TestItIsShort checks that sharding a table needs fewer than 40 lines.
 func TestItIsShort(t *testing.T) {
 	source, err := os.ReadFile("main.go")
 	if lines := strings.Count(string(source), "\n"); err != nil || lines >= 40 {
@@ -121,8 +120,7 @@ func order(customer string, i int) table.Item {
 	}
 }
 
-// build makes the program, and returns what runs it as its users do: it returns what
-// was printed.
+// build builds the program, and returns a function that runs it and returns its output.
 func build(t *testing.T) func(client *dynamodb.Client, args ...string) (string, error) {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "shardtable")

@@ -1,7 +1,6 @@
-// Command hotkeys is the Lambda function that counts write units per partition
-// key in the items table's stream, reports the hot ones, and has shard counts
-// follow the load. A schedule invokes it too. Of a table that hotshard did not shard
-// it only makes the report.
+// Command hotkeys is the Lambda function that counts write units by partition key in the items table's stream. It
+// reports hot keys and adjusts shard counts, also on a schedule. For a table that hotshard did not shard it only
+// reports.
 package main
 
 import (
@@ -9,14 +8,14 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/function"
-	"github.com/hotshard/hotshard/internal/function/watch"
-	"github.com/hotshard/hotshard/internal/hotkey"
+	"github.com/hotshard/hotshard/internal/base/function"
+	"github.com/hotshard/hotshard/internal/base/function/watch"
+	"github.com/hotshard/hotshard/internal/hotkeys"
 )
 
 func main() { function.Run("hotkeys", build) }
 
-func build(ctx context.Context, settings hotkey.Settings, log *slog.Logger) (any, error) {
+func build(ctx context.Context, settings hotkeys.Settings, log *slog.Logger) (any, error) {
 	if err := settings.Validate(); err != nil {
 		return nil, err
 	}
@@ -24,11 +23,11 @@ func build(ctx context.Context, settings hotkey.Settings, log *slog.Logger) (any
 	if err != nil {
 		return nil, err
 	}
-	sink, err := watch.Metrics(settings.Metrics == hotkey.EMF)
+	sink, err := watch.Metrics(settings.Metrics == hotkeys.EMF)
 	if err != nil {
 		return nil, err
 	}
-	source, err := hotkey.FindSource(ctx, db, settings)
+	source, err := hotkeys.FindSource(ctx, db, settings)
 	if err != nil {
 		return nil, err
 	}
@@ -36,8 +35,8 @@ func build(ctx context.Context, settings hotkey.Settings, log *slog.Logger) (any
 	if err != nil {
 		return nil, err
 	}
-	return hotkey.New(settings, hotkey.Deps{
-		Source: source, Heat: db, Shards: hotkey.OpenShards(db, settings), Partitions: hotkey.CountPartitions(streams),
+	return hotkeys.New(settings, hotkeys.Deps{
+		Source: source, Heat: db, Shards: hotkeys.OpenShards(db, settings), Partitions: hotkeys.CountPartitions(streams),
 		Metrics: sink, Log: log, Now: time.Now,
 	})
 }

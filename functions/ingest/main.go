@@ -1,11 +1,11 @@
-// Command ingest is the Lambda function that takes writes from API Gateway.
+// Command ingest is the Lambda function for writes through API Gateway.
 package main
 
 import (
 	"context"
 	"log/slog"
 
-	"github.com/hotshard/hotshard/internal/function"
+	"github.com/hotshard/hotshard/internal/base/function"
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/internal/ingest"
 )

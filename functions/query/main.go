@@ -1,12 +1,12 @@
-// Command query is the Lambda function that answers reads from API Gateway, and
-// gives the OpenAPI document of the whole API.
+// Command query is the Lambda function for reads through API Gateway. It also serves the OpenAPI document of the whole
+// API.
 package main
 
 import (
 	"context"
 	"log/slog"
 
-	"github.com/hotshard/hotshard/internal/function"
+	"github.com/hotshard/hotshard/internal/base/function"
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/internal/ingest"
 	"github.com/hotshard/hotshard/internal/query"

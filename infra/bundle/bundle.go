@@ -1,5 +1,5 @@
-// Package bundle checks the built functions before they are deployed, since Lambda
-// finds out only when it starts them:
+// Package bundle checks the built functions before they are deployed, since Lambda finds faults only when it starts
+// them:
 //
 //	err := bundle.Check("../dist", []string{"ingest"}) // looks at ../dist/ingest/bootstrap
 package bundle
@@ -12,8 +12,8 @@ import (
 	"path/filepath"
 )
 
-// Check lists all that is wrong with dist/<function>/bootstrap: missing, not for
-// 64-bit ARM, or not to be executed by all, as Lambda runs it as another user.
+// Check returns an error that lists all faults of dist/<function>/bootstrap: missing, not for 64-bit ARM, or not
+// executable by all users, as Lambda needs it.
 func Check(dist string, functions []string) error {
 	var faults []error
 	for _, f := range functions {

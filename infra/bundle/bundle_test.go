@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// header is an ELF file's, as far as it is looked at: 64 bits, little-endian, without
-// sections, for a machine.
+// header is the part of an ELF header that Check reads: 64 bits, little-endian, without sections, for a machine.
 func header(machine byte) []byte {
 	h := make([]byte, 64)
 	copy(h, "\x7fELF\x02\x01\x01")

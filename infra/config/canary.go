@@ -1,6 +1,6 @@
 package config
 
-// canaries are CodeDeploy's own ways to move calls to a new version, from
+// canaries are CodeDeploy's predefined deployment configurations, from
 // https://docs.aws.amazon.com/codedeploy/latest/userguide/deployment-configurations.html
 var canaries = map[string]string{
 	"off":                "",
@@ -14,5 +14,5 @@ var canaries = map[string]string{
 	"linear10minutes":    "CodeDeployDefault.LambdaLinear10PercentEvery10Minutes",
 }
 
-// Rollout is CodeDeploy's name of the way that Canary asks for, "" for none.
+// Rollout returns CodeDeploy's name of Canary, or "" for none.
 func (c *Config) Rollout() string { return canaries[c.Canary] }

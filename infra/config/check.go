@@ -12,10 +12,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/hotkey"
+	"github.com/hotshard/hotshard/internal/hotkeys"
 )
 
-// faults gathers what is wrong.
+// faults collects errors.
 type faults []error
 
 func (f *faults) check(ok bool, key string, value any, want string) {
@@ -30,13 +30,12 @@ func (f *faults) oneOf(key, value string, allowed ...string) {
 	f.check(slices.Contains(allowed, value), key, fmt.Sprintf("%q", value), strings.Join(allowed, " or "))
 }
 
-// seconds checks a duration that AWS takes in whole seconds.
+// seconds checks a duration that AWS needs in whole seconds.
 func (f *faults) seconds(key string, value, low, high time.Duration) {
 	f.check(value >= low && value <= high && value%time.Second == 0, key, value, fmt.Sprintf("whole seconds, %v to %v", low, high))
 }
 
-// check finds what the parsers can't: bounds of AWS's, and settings that contradict
-// each other.
+// check finds faults that the parsers can't find: AWS's bounds, and contradictory settings.
 func (c *Config) check() error {
 	var f faults
 	checkTags(&c.Stack, &f)
@@ -50,7 +49,7 @@ func (c *Config) check() error {
 	return errors.Join(f...)
 }
 
-// checkTags checks what the fields' tags say.
+// checkTags checks the rules in the fields' tags.
 func checkTags(s *Stack, f *faults) {
 	for field, value := range reflect.ValueOf(s).Elem().Fields() {
 		key := field.Tag.Get("env")
@@ -67,7 +66,7 @@ func checkTags(s *Stack, f *faults) {
 	}
 }
 
-// tag is the form of one. AWS allows 50 a resource, of which some are left to it and others.
+// tag matches a tag. AWS allows 50 on a resource, some of which are for AWS and others.
 var tag = regexp.MustCompile(`^[\pL\pN _.:/+@-]{1,128}=[\pL\pN _.:/+@-]{0,256}$`)
 
 const mostTags = 40
@@ -103,10 +102,10 @@ func checkAuth(c *Stack, f *faults) {
 	}
 }
 
-// origin is a page's: scheme, host and perhaps a port.
+// origin matches a page's origin: scheme, host and optional port.
 var origin = regexp.MustCompile(`^(https://[a-zA-Z0-9.-]+|http://localhost)(:\d{1,5})?$`)
 
-// scope is OAuth's form of one (RFC 6749, section 3.3), in API Gateway's length.
+// scope matches an OAuth scope (RFC 6749, section 3.3) of API Gateway's length.
 var scope = regexp.MustCompile(`^[!#-\[\]-~]{1,64}$`)
 
 func checkScopes(c *Stack, f *faults) {
@@ -122,12 +121,11 @@ func checkScopes(c *Stack, f *faults) {
 	}
 }
 
-// logDays are the retentions that CloudWatch Logs has, from
+// logDays are the retentions of CloudWatch Logs, from
 // https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_PutRetentionPolicy.html
 var logDays = []int{1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653}
 
-// LeftUnreserved is what Lambda wants to be left of an account's concurrency that no function
-// has reserved, from
+// LeftUnreserved is the concurrency of an account that Lambda does not let functions reserve, from
 // https://docs.aws.amazon.com/lambda/latest/dg/configuration-concurrency.html
 const LeftUnreserved = 100
 
@@ -144,15 +142,15 @@ func checkFunctions(c *Config, f *faults) {
 	}
 }
 
-// leastQuiet is twelve times a minute, the least that a schedule takes: the shrink task
-// runs every twelfth of the quiet time.
+// leastQuiet is twelve minutes: the shrink task runs every twelfth of the quiet period, and schedules at most once a
+// minute.
 const leastQuiet = 12 * time.Minute
 
-// longestWindow is the period of alarms: each of them has the metrics of a window.
+// longestWindow is the period of alarms, so that each has the metrics of a window.
 const longestWindow = time.Minute
 
-// longestRecordAge is an hour less than a stream keeps records: Lambda counts as given up, and
-// puts into the bucket, what it still finds there, and does not count what expired, from
+// longestRecordAge is an hour less than a stream keeps records. Lambda counts records that it discards and puts them
+// into the bucket, but not records that expired, from
 // https://docs.aws.amazon.com/lambda/latest/dg/monitoring-metrics-types.html
 const longestRecordAge = 23 * time.Hour
 
@@ -166,13 +164,12 @@ func checkStream(c *Config, f *faults) {
 	}
 	f.check(c.RecordAge >= time.Minute && c.RecordAge <= longestRecordAge && c.RecordAge%time.Second == 0, "recordAge", c.RecordAge,
 		"whole seconds, 1m to 23h: a stream keeps records for 24h, and what expires there is lost without an alarm and without a copy in the failure bucket")
-	f.check(c.Parallelization == 1, "parallelization", c.Parallelization, "1: Lambda gives no tumbling windows to parallel deliveries")
 	f.check(c.Hotkeys.Quiet >= leastQuiet, "quiet", c.Hotkeys.Quiet, "12m or more, as schedules take a minute at least")
 }
 
-// DetectorAge bounds how old records are that hotkeys gets: what it knows of an hour that
-// is as long ago does not change any more, which shrinking rests on.
-func (c *Config) DetectorAge() time.Duration { return min(c.RecordAge, hotkey.RecordAge) }
+// DetectorAge returns the maximum age of the records for hotkeys. The counts of windows before that do not change any
+// more, which shrinking relies on.
+func (c *Config) DetectorAge() time.Duration { return min(c.RecordAge, hotkeys.RecordAge) }
 
 func checkAlarms(c *Config, f *faults) {
 	f.seconds("maxIteratorAge", c.MaxIteratorAge, time.Minute, 24*time.Hour)
@@ -191,11 +188,12 @@ var (
 	keyARN    = regexp.MustCompile(`^arn:aws[a-z-]*:kms:([a-z0-9-]+):\d{12}:key/[a-zA-Z0-9-]+$`)
 )
 
-// unattached are settings of what an attached deployment has not, beside those that
-// only other functions than hotkeys read. It shrinks nothing, so there is no quiet time.
+// unattached are settings that an attached deployment does not have, in addition to those of other functions. It
+// shrinks nothing, so it has no quiet period.
 var unattached = []string{
 	"auth", "apiRate", "apiBurst", "corsOrigins", "jwtIssuer", "jwtAudience", "jwtScopes", "jwtAdminScopes", "maxLatency", "maxShardChanges", "accessLog", "billing", "canary",
 	"minReadUnits", "minWriteUnits", "maxReadUnits", "maxWriteUnits", "warmReadUnits", "warmWriteUnits",
+	"minIndexReadUnits", "minIndexWriteUnits", "warmIndexReadUnits", "warmIndexWriteUnits",
 	"minRollupsReadUnits", "minRollupsWriteUnits", "maxRollupsReadUnits", "maxRollupsWriteUnits", "warmRollupsReadUnits", "warmRollupsWriteUnits",
 	"ingestConcurrency", "queryConcurrency", "aggregatorConcurrency", "accountConcurrency", "ingestMemory", "queryMemory", "aggregatorMemory", "quiet",
 }

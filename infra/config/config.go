@@ -1,5 +1,5 @@
-// Package config is what an operator can set of a deployment, by CDK context
-// (-c key=value, or cdk.context.json). There are two kinds of keys:
+// Package config has the settings of a deployment, from CDK context (-c key=value, or cdk.context.json). There are two
+// kinds of keys:
 //
 //   - those of the stack, the fields of [Stack];
 //   - those of the functions: each environment variable that a function reads, such as
@@ -23,42 +23,47 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
-	"github.com/hotshard/hotshard/internal/hotkey"
+	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/fold"
+	"github.com/hotshard/hotshard/internal/hotkeys"
 	"github.com/hotshard/hotshard/internal/ingest"
 	"github.com/hotshard/hotshard/internal/query"
-	"github.com/hotshard/hotshard/internal/rollup"
-	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/pkg/shard/plan"
 )
 
-// Config is a deployment's settings, checked.
+// Config is the validated settings of a deployment.
 type Config struct {
 	Stack
 	Ingest     ingest.Settings
 	Query      query.Settings
-	Hotkeys    hotkey.Settings
-	Aggregator rollup.Settings
+	Hotkeys    hotkeys.Settings
+	Aggregator fold.Settings
 
-	given map[string]string // what the operator set, by key
+	given map[string]string // the operator's settings, by key
 	env   map[string]map[string]string
 }
 
-// Names are those of the deployment's tables.
+// Names returns the names of the deployment's tables.
 func (c *Config) Names() schema.Names { return schema.NamesFor(c.Prefix) }
 
-// Attached tells whether the deployment only watches a table that is already there.
+// Attached reports whether the deployment only watches an existing table.
 func (c *Config) Attached() bool { return c.SourceTable != "" }
 
-// SourceName is the name of the table whose stream is read.
-func (c *Config) SourceName() string {
+// Sources returns the names of the tables whose streams are read.
+func (c *Config) Sources() (list []string) {
 	if c.Attached() {
-		return c.SourceTable
+		return []string{c.SourceTable}
 	}
-	return c.Names().Items
+	for _, t := range kind.Tables() {
+		list = append(list, c.Names().Table(t))
+	}
+	return list
 }
 
-// Reserved is the concurrency that each function of the deployment is to have for itself, by name;
-// 0 is none.
+// Reserved returns the reserved concurrency of each function, by name; 0 is none.
 func (c *Config) Reserved() map[string]int {
 	if c.Attached() {
 		return map[string]int{"hotkeys": c.HotkeysConcurrency}
@@ -68,17 +73,29 @@ func (c *Config) Reserved() map[string]int {
 	}
 }
 
-// Environment returns all that a function reads of its environment, by name.
+// StreamConcurrency returns how many stream shards can be read at once: the least concurrency that a function of the
+// stream reserves, or the account's if none does.
+func (c *Config) StreamConcurrency() int {
+	least := c.AccountConcurrency
+	for _, function := range []string{"hotkeys", "aggregator"} {
+		if n := c.Reserved()[function]; n > 0 {
+			least = min(least, n)
+		}
+	}
+	return least
+}
+
+// Environment returns the environment variables of a function.
 func (c *Config) Environment(function string) map[string]string { return maps.Clone(c.env[function]) }
 
-// Parse reads a context. Keys with anything but letters and digits are CDK's own and
-// not looked at; others that are not known are faults.
+// Parse parses a context. Unknown keys are faults. Keys with other characters than letters and digits are the CDK's,
+// and ignored.
 func Parse(context map[string]any) (*Config, error) {
 	c := &Config{given: map[string]string{}, env: map[string]map[string]string{}}
 	var faults []error
 	known := Keys()
 	for _, key := range slices.Sorted(maps.Keys(context)) {
-		if !ours(key) {
+		if !isSetting(key) {
 			continue
 		}
 		value, err := text(context[key])
@@ -93,22 +110,24 @@ func Parse(context map[string]any) (*Config, error) {
 	faults = append(faults, parse(&c.Stack, c.given))
 	faults = append(faults,
 		function(c, "ingest", &c.Ingest), function(c, "query", &c.Query),
-		function(c, "hotkeys", &c.Hotkeys), function(c, "aggregator", &c.Aggregator),
-		c.check())
-	if err := once(faults); err != nil {
+		function(c, "hotkeys", &c.Hotkeys), function(c, "aggregator", &c.Aggregator))
+	if _, given := c.given["batchingWindow"]; !given {
+		c.BatchingWindow = min(plan.BatchingWindow(c.StreamShards), max(time.Second, c.Hotkeys.Window.Truncate(time.Second)))
+	}
+	faults = append(faults, c.check())
+	if err := firstFaults(faults); err != nil {
 		return nil, err
 	}
 	return c, nil
 }
 
-// ours tells the keys of this package from those that the CDK has in a context.
-func ours(key string) bool {
+// isSetting reports whether a key is for this package and not the CDK's.
+func isSetting(key string) bool {
 	return strings.Trim(key, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789") == ""
 }
 
-// text takes what the command line or a JSON file gives. In a file a list of texts
-// may be one, which -c has with commas, and so may a list of objects, which -c has as
-// JSON, which has the empty one, too.
+// text returns the text of a value from the command line or a JSON file. A list of texts is joined by commas, and a
+// list of objects becomes JSON, as -c has them. An empty list is empty JSON.
 func text(value any) (string, error) {
 	switch v := value.(type) {
 	case string:
@@ -137,9 +156,9 @@ func listed(list []any) (string, error) {
 	return string(content), err
 }
 
-// once keeps the first fault of each setting, since functions share settings, and what
-// could not be read is 0 to later checks.
-func once(faults []error) error {
+// firstFaults keeps the first fault of each setting. Functions share settings, and a setting that could not be parsed is 0 in
+// later checks.
+func firstFaults(faults []error) error {
 	var lines []string
 	seen := map[string]bool{}
 	if err := errors.Join(faults...); err != nil {

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/growth"
-	"github.com/hotshard/hotshard/internal/hotkey"
+	"github.com/hotshard/hotshard/internal/base/growth"
+	"github.com/hotshard/hotshard/internal/hotkeys"
 )
 
 func TestDefaults(t *testing.T) {
@@ -16,7 +16,7 @@ func TestDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Names().Items != "hotshard-items" || c.Attached() || c.SourceName() != "hotshard-items" || c.Hotkeys.Window != 10*time.Second || c.Ingest.Control != growth.Act {
+	if c.Names().Items != "hotshard-items" || c.Attached() || !slices.Equal(c.Sources(), []string{"hotshard-items", "hotshard-events"}) || c.Hotkeys.Window != 10*time.Second || c.Ingest.Control != growth.Act {
 		t.Errorf("got %+v", c)
 	}
 	if got := c.Environment("ingest")["HOTSHARD_WRITE_DEADLINE"]; got != "2s" {
@@ -39,17 +39,17 @@ func TestSettingsReachFunctions(t *testing.T) {
 	}
 }
 
-// tokens is a deployment that takes tokens.
+// tokens are the settings of a deployment that accepts tokens.
 var tokens = map[string]any{"auth": "jwt", "jwtIssuer": "https://x.example", "jwtAudience": "a"}
 
-// good is what an attached deployment is given.
+// good are the settings of an attached deployment.
 var good = map[string]any{
 	"prefix": "orders-", "sourceTable": "orders", "sourceStreamArn": "arn:aws:dynamodb:eu-central-1:123456789012:table/orders/stream/2026-01-05T12:00:00.000",
 }
 
 func TestAttached(t *testing.T) {
 	c, err := Parse(good)
-	if err != nil || !c.Attached() || c.SourceName() != "orders" || c.Hotkeys.Source != hotkey.Existing || c.Hotkeys.SourceTable != "orders" {
+	if err != nil || !c.Attached() || !slices.Equal(c.Sources(), []string{"orders"}) || c.Hotkeys.Source != hotkeys.Existing || c.Hotkeys.SourceTable != "orders" {
 		t.Errorf("%+v, %v", c, err)
 	}
 }
@@ -63,7 +63,6 @@ func TestFaults(t *testing.T) {
 		`pitr is "perhaps"`:                                                    {"pitr": "perhaps"},
 		`window is 16m0s: want whole seconds, 1s to 15m`:                       {"window": "16m"},
 		`window is 1.5s: want whole seconds`:                                   {"window": "1500ms"},
-		`parallelization is 2: want 1`:                                         {"parallelization": "2"},
 		`threshold is 1.5`:                                                     {"threshold": "1.5"},
 		`control is "maybe"`:                                                   {"control": "maybe"},
 		`topK is 5`:                                                            {"topK": "5"},
@@ -99,6 +98,9 @@ func TestFaults(t *testing.T) {
 		`warmRollupsReadUnits is 11999: want 0, or at least 12000`:                                                  {"warmRollupsReadUnits": "11999"},
 		`warmRollupsWriteUnits is 5000 and maxRollupsWriteUnits 4000: they contradict`:                              {"warmRollupsWriteUnits": "5000", "maxRollupsWriteUnits": "4000"},
 		`billing is "cheap": want ondemand or provisioned`:                                                          {"billing": "cheap"},
+		`minIndexWriteUnits is 5: want it left out, as billing is not provisioned`:                                  {"minIndexWriteUnits": "5"},
+		`warmIndexWriteUnits is 5000 and maxWriteUnits 4000`:                                                        {"warmIndexWriteUnits": "5000", "maxWriteUnits": "4000"},
+		`warmIndexReadUnits is 5: want 0, or at least 12000`:                                                        {"warmIndexReadUnits": "5"},
 		`minWriteUnits is 5: want 0, as billing is not provisioned`:                                                 {"minWriteUnits": "5"},
 		`minRollupsReadUnits is 0: want 1 or more, as billing is provisioned`:                                       {"billing": "provisioned"},
 		`maxReadUnits is 0: want minReadUnits or more, as billing is provisioned`:                                   {"billing": "provisioned"},
@@ -150,14 +152,45 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// with is a context with one more setting.
+// TestBatchingWindow checks that the batching window follows from the stream shards unless it is set.
+func TestBatchingWindow(t *testing.T) {
+	for _, c := range []struct {
+		context map[string]any
+		want    time.Duration
+	}{
+		{nil, time.Second},
+		{map[string]any{"streamShards": "50"}, time.Second},
+		{map[string]any{"streamShards": "51"}, 5 * time.Second},
+		{map[string]any{"streamShards": "51", "window": "3s"}, 3 * time.Second},
+		{map[string]any{"streamShards": "51", "batchingWindow": "0s"}, 0},
+		{map[string]any{"batchingWindow": "10s"}, 10 * time.Second},
+	} {
+		if got, err := Parse(c.context); err != nil || got.BatchingWindow != c.want {
+			t.Errorf("%v: %v, %v; want %v", c.context, got, err, c.want)
+		}
+	}
+}
+
+func TestStreamConcurrency(t *testing.T) {
+	for _, c := range []struct {
+		hotkeys, aggregator string
+		want                int
+	}{{"100", "100", 100}, {"300", "200", 200}, {"0", "200", 200}, {"0", "0", 1000}} {
+		got, err := Parse(map[string]any{"hotkeysConcurrency": c.hotkeys, "aggregatorConcurrency": c.aggregator})
+		if err != nil || got.StreamConcurrency() != c.want {
+			t.Errorf("%+v: %d, %v", c, got.StreamConcurrency(), err)
+		}
+	}
+}
+
+// with returns a context with one more setting.
 func with(context map[string]any, key string, value any) map[string]any {
 	more := maps.Clone(context)
 	more[key] = value
 	return more
 }
 
-// TestForms: a value of a JSON file is taken as the command line's text for it.
+// TestForms checks that values in a JSON file mean the same as their text on the command line.
 func TestForms(t *testing.T) {
 	c, err := Parse(map[string]any{
 		"maxWriteUnits": 1000000.0, "threshold": 0.5, "pitr": true, "auth": "jwt", "jwtIssuer": "https://x.example",
@@ -176,7 +209,8 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// TestAllFaultsAreListed: the stack's and the functions' together, each once.
+// TestAllFaultsAreListed checks that the faults of the stack's and the functions' settings are listed together, each
+// once.
 func TestAllFaultsAreListed(t *testing.T) {
 	_, err := Parse(map[string]any{"windw": "1s", "window": "1h", "pitr": "x", "auth": "none", "writeDeadline": "1h", "removal": "destroy", "quiet": "1m"})
 	if err == nil {
@@ -195,7 +229,7 @@ func TestAllFaultsAreListed(t *testing.T) {
 func TestKeys(t *testing.T) {
 	seen := map[string]Key{}
 	for _, k := range Keys() {
-		if _, twice := seen[k.Name]; twice || !ours(k.Name) {
+		if _, twice := seen[k.Name]; twice || !isSetting(k.Name) {
 			t.Errorf("the key %s is there twice, or no word", k.Name)
 		}
 		seen[k.Name] = k
@@ -221,7 +255,7 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// TestDefaultsAgree: what several functions read has one default.
+// TestDefaultsAgree checks that a setting of several functions has one default.
 func TestDefaultsAgree(t *testing.T) {
 	defaults := map[string]string{}
 	for name, settings := range readers() {

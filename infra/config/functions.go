@@ -10,18 +10,18 @@ import (
 
 	"github.com/caarlos0/env/v11"
 
-	"github.com/hotshard/hotshard/internal/hotkey"
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/fold"
+	"github.com/hotshard/hotshard/internal/hotkeys"
 	"github.com/hotshard/hotshard/internal/ingest"
 	"github.com/hotshard/hotshard/internal/query"
-	"github.com/hotshard/hotshard/internal/rollup"
-	"github.com/hotshard/hotshard/internal/schema"
 )
 
-// Key is something that an operator can set.
+// Key is a setting of an operator.
 type Key struct {
 	Name     string
 	Default  string
-	Variable string // of the functions' environment; "" for the stack's own
+	Variable string // environment variable of the functions; "" for the stack's own
 }
 
 // Keys returns all keys, in order.
@@ -44,18 +44,18 @@ func Keys() []Key {
 	return list
 }
 
-// fields describes what a struct reads.
+// fields describes the variables that a struct is parsed from.
 func fields(settings any) []env.FieldParams {
 	list, err := env.GetFieldParams(settings)
 	if err != nil {
-		panic(err) // the struct's tags are wrong
+		panic(err) // a tag of the struct is wrong
 	}
 	return list
 }
 
 const variablePrefix = "HOTSHARD_"
 
-// keyOf makes rollupRules of HOTSHARD_ROLLUP_RULES.
+// keyOf returns the key of a variable: rollupRules for HOTSHARD_ROLLUP_RULES.
 func keyOf(variable string) string {
 	words := strings.Split(strings.ToLower(strings.TrimPrefix(variable, variablePrefix)), "_")
 	for i, w := range words[1:] {
@@ -64,20 +64,20 @@ func keyOf(variable string) string {
 	return strings.Join(words, "")
 }
 
-// computed are the variables that are not the operator's to set.
+// computed returns the variables that an operator can't set.
 func (c *Config) computed() map[string]string {
-	set := map[string]string{"HOTSHARD_SOURCE": string(hotkey.Hotshard), "HOTSHARD_SOURCE_TABLE": ""}
+	set := map[string]string{"HOTSHARD_SOURCE": string(hotkeys.Hotshard), "HOTSHARD_SOURCE_TABLE": ""}
 	for _, t := range schema.Tables(c.Names()) {
 		set[c.TableVariable(t.Name)] = t.Name
 	}
 	if c.Attached() {
-		set["HOTSHARD_SOURCE"], set["HOTSHARD_SOURCE_TABLE"] = string(hotkey.Existing), c.SourceTable
+		set["HOTSHARD_SOURCE"], set["HOTSHARD_SOURCE_TABLE"] = string(hotkeys.Existing), c.SourceTable
 	}
 	return set
 }
 
-// TableVariable is the environment variable that names a table of the deployment to
-// functions: HOTSHARD_SHARD_MAP_TABLE for hotshard-shard-map.
+// TableVariable returns the environment variable that has a table's name: HOTSHARD_SHARD_MAP_TABLE for
+// hotshard-shard-map.
 func (c *Config) TableVariable(table string) string {
 	name := strings.TrimPrefix(table, c.Prefix)
 	return variablePrefix + strings.ToUpper(strings.ReplaceAll(name, "-", "_")) + "_TABLE"
@@ -85,8 +85,8 @@ func (c *Config) TableVariable(table string) string {
 
 type validator interface{ Validate() error }
 
-// function reads the settings of one function from what was given, computed and, for
-// the rest, from its own defaults, all of which become its environment.
+// function parses the settings of one function. It adds computed values and the function's defaults, and stores all as
+// the function's environment.
 func function[S validator](c *Config, name string, settings *S) error {
 	computed := c.computed()
 	set := map[string]string{}
@@ -107,7 +107,7 @@ func function[S validator](c *Config, name string, settings *S) error {
 	return renamed((*settings).Validate())
 }
 
-// parse reads a struct by its tags. Its errors begin with the key.
+// parse parses a struct by its tags. Its errors begin with the key.
 func parse(settings any, values map[string]string) error {
 	err := env.ParseWithOptions(settings, env.Options{Environment: values})
 	if err == nil {
@@ -131,7 +131,7 @@ func parse(settings any, values map[string]string) error {
 
 var variable = regexp.MustCompile(variablePrefix + `[A-Z_]+`)
 
-// renamed speaks of keys where a function speaks of its environment.
+// renamed replaces environment variables in an error by their keys.
 func renamed(err error) error {
 	if err == nil {
 		return nil
@@ -139,7 +139,7 @@ func renamed(err error) error {
 	return errors.New(variable.ReplaceAllStringFunc(err.Error(), keyOf))
 }
 
-// Variables returns the names of what each function reads, in order.
+// Variables returns the names of each function's variables, in order.
 func Variables() map[string][]string {
 	all := map[string][]string{}
 	for name, settings := range readers() {
@@ -151,9 +151,9 @@ func Variables() map[string][]string {
 	return all
 }
 
-// readers are the functions' settings, empty.
+// readers returns the functions' settings, empty.
 func readers() map[string]any {
 	return map[string]any{
-		"ingest": &ingest.Settings{}, "query": &query.Settings{}, "hotkeys": &hotkey.Settings{}, "aggregator": &rollup.Settings{},
+		"ingest": &ingest.Settings{}, "query": &query.Settings{}, "hotkeys": &hotkeys.Settings{}, "aggregator": &fold.Settings{},
 	}
 }

@@ -5,13 +5,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hotshard/hotshard/internal/prove"
+	"github.com/hotshard/hotshard/internal/tool/prove"
 )
 
-// TestWhatProveDeploysCanBeRemoved: hotshard prove removes what it deployed, so nothing of that is
-// to be retained or protected, whatever settings there are. A setting that there is not fails the
-// deployment before anything is made.
-func TestWhatProveDeploysCanBeRemoved(t *testing.T) {
+// TestProveDeploymentCanBeRemoved checks that hotshard prove can remove what it deployed: with any settings nothing is
+// retained or protected. Unknown settings fail before anything is made.
+func TestProveDeploymentCanBeRemoved(t *testing.T) {
 	settings, err := prove.DeploySettings("hotshard-prove-abcdefgh-", []string{"hotkeysConcurrency=0"})
 	if err != nil {
 		t.Fatal(err)

@@ -1,26 +1,41 @@
 package config
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
-// Units are what a table, and each of its indexes, takes of one kind, reads or writes, a
-// second. 0 is not set.
+// Units are the read or write units per second of a table or an index. 0 is not set.
 type Units struct {
-	Min, Max int // Min with provisioned billing only
-	Warm     int // from the first second on
+	Min  int // only for provisioned billing
+	Max  int
+	Warm int // from the first second
 }
 
-// Units returns those of a table, by its name. Tables that have no settings for it have none.
+// Units returns the units of a table, by its name, or zeros for a table without settings.
 func (c *Config) Units(table string) (reads, writes Units) {
 	switch table {
 	case c.Names().Items:
 		return Units{c.MinReadUnits, c.MaxReadUnits, c.WarmReadUnits}, Units{c.MinWriteUnits, c.MaxWriteUnits, c.WarmWriteUnits}
+	case c.Names().Events:
+		return Units{c.MinEventsReadUnits, c.MaxEventsReadUnits, c.WarmEventsReadUnits}, Units{c.MinEventsWriteUnits, c.MaxEventsWriteUnits, c.WarmEventsWriteUnits}
 	case c.Names().Rollups:
 		return Units{c.MinRollupsReadUnits, c.MaxRollupsReadUnits, c.WarmRollupsReadUnits}, Units{c.MinRollupsWriteUnits, c.MaxRollupsWriteUnits, c.WarmRollupsWriteUnits}
 	}
 	return reads, writes
 }
 
-// Least warm throughput, which every on-demand table has, from
+// IndexUnits returns the units of each index of the items table, which share the table's bounds.
+func (c *Config) IndexUnits() (reads, writes Units) {
+	reads = Units{c.MinIndexReadUnits, c.MaxReadUnits, c.WarmIndexReadUnits}
+	writes = Units{c.MinIndexWriteUnits, c.MaxWriteUnits, c.WarmIndexWriteUnits}
+	if c.Billing != "provisioned" {
+		reads.Min, writes.Min = 0, 0 // the defaults are for provisioned billing
+	}
+	return reads, writes
+}
+
+// The least warm throughput, which every on-demand table has, from
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/warm-throughput.html
 const (
 	leastWarmReads  = 12_000
@@ -34,24 +49,35 @@ func checkTables(c *Config, f *faults) {
 	if _, given := c.given["pitrDays"]; given && !c.PITR {
 		f.add("pitrDays is set and pitr is false: they contradict each other")
 	}
-	for of, table := range map[string]string{"": c.Names().Items, "Rollups": c.Names().Rollups} {
-		reads, writes := c.Units(table)
+	check := func(of string, reads, writes Units) {
 		checkUnits(&c.Stack, f, of+"ReadUnits", reads, leastWarmReads)
 		checkUnits(&c.Stack, f, of+"WriteUnits", writes, leastWarmWrites)
+	}
+	for of, table := range map[string]string{"": c.Names().Items, "Events": c.Names().Events, "Rollups": c.Names().Rollups} {
+		reads, writes := c.Units(table)
+		check(of, reads, writes)
+	}
+	reads, writes := c.IndexUnits()
+	check("Index", reads, writes)
+	for _, key := range []string{"minIndexReadUnits", "minIndexWriteUnits"} {
+		if value, given := c.given[key]; given && c.Billing != "provisioned" {
+			f.add("%s is %s: want it left out, as billing is not provisioned", key, value)
+		}
 	}
 }
 
 // checkUnits checks the settings min, max and warm of a kind such as RollupsWriteUnits.
 func checkUnits(c *Stack, f *faults, kind string, u Units, leastWarm int) {
-	f.check(u.Max >= 0, "max"+kind, u.Max, "0 or more")
+	bound := "max" + strings.TrimPrefix(kind, "Index") // indexes have their table's
+	f.check(u.Max >= 0, bound, u.Max, "0 or more")
 	f.check(u.Warm == 0 || u.Warm >= leastWarm, "warm"+kind, u.Warm, fmt.Sprintf("0, or at least %d", leastWarm))
 	if u.Max > 0 && u.Warm > u.Max {
-		f.add("warm%s is %d and max%s %d: they contradict each other", kind, u.Warm, kind, u.Max)
+		f.add("warm%s is %d and %s %d: they contradict each other", kind, u.Warm, bound, u.Max)
 	}
 	if c.Billing != "provisioned" {
 		f.check(u.Min == 0, "min"+kind, u.Min, "0, as billing is not provisioned")
 		return
 	}
 	f.check(u.Min >= 1, "min"+kind, u.Min, "1 or more, as billing is provisioned: what there is always")
-	f.check(u.Max >= max(1, u.Min), "max"+kind, u.Max, "min"+kind+" or more, as billing is provisioned: how far capacity may grow")
+	f.check(u.Max >= max(1, u.Min), bound, u.Max, "min"+kind+" or more, as billing is provisioned: how far capacity may grow")
 }

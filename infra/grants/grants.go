@@ -1,7 +1,6 @@
-// Package grants says what each function may do to which table, and why. The stack
-// makes the functions' roles of it. The actions are the operations of the interfaces that the
-// functions' packages declare, one for each table: their clients are made of these, so that
-// code which calls something else does not compile.
+// Package grants lists the DynamoDB actions that each function may call on each table. The stack makes the functions'
+// roles from them. The actions are the operations of the interfaces that the functions' packages declare for each
+// table. The functions' clients have these types, so that code which calls another operation does not compile.
 //
 //	for _, g := range grants.Of[grants.Query] {
 //		allow(g.Actions, arnOf(g.Table, g.Index))
@@ -11,14 +10,14 @@ package grants
 import (
 	"reflect"
 
-	"github.com/hotshard/hotshard/internal/hotkey"
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/fold"
+	"github.com/hotshard/hotshard/internal/hotkeys"
 	"github.com/hotshard/hotshard/internal/ingest"
 	"github.com/hotshard/hotshard/internal/query"
-	"github.com/hotshard/hotshard/internal/rollup"
-	"github.com/hotshard/hotshard/internal/schema"
 )
 
-// The functions, as their folders are called.
+// The functions, named as their folders.
 const (
 	Ingest     = "ingest"
 	Hotkeys    = "hotkeys"
@@ -26,59 +25,61 @@ const (
 	Query      = "query"
 )
 
-// Functions are all of them.
+// Functions lists all functions.
 var Functions = []string{Ingest, Hotkeys, Aggregator, Query}
 
-// The tables, by the environment variable that names them to functions.
+// The tables, by the environment variable that has their name.
 const (
 	Items    = "HOTSHARD_ITEMS_TABLE"
+	Events   = "HOTSHARD_EVENTS_TABLE"
 	Rollups  = "HOTSHARD_ROLLUPS_TABLE"
 	ShardMap = "HOTSHARD_SHARD_MAP_TABLE"
 	Heat     = "HOTSHARD_HEAT_TABLE"
-	Source   = "HOTSHARD_SOURCE_TABLE" // that a deployment is attached to
+	Source   = "HOTSHARD_SOURCE_TABLE" // the table that a deployment is attached to
 )
 
-// Grant allows some actions of DynamoDB on one table, or on one index.
+// Grant allows DynamoDB actions on one table or one index.
 type Grant struct {
 	Table   string
-	Index   string // "" for the table itself, which does not include its indexes
+	Index   string // "" for the table itself, without its indexes
 	Actions []string
 }
 
-// Of has the grants on tables of each function. A transaction needs the actions of its parts, and
-// none of its own.
+// Of has each function's grants on tables. A transaction needs the grants of its actions, and none of its own.
 var Of = map[string][]Grant{
 	Ingest: {
-		// Writes of all kinds; boards' settings and entries are read in batches, and a session that a keyed call puts.
+		// Writes of all other kinds, batch reads of boards' settings and entries, and a keyed call's session.
 		{Items, "", operations[ingest.ItemsClient]()},
-		// The view of shard counts, and changes.
+		{Events, "", operations[ingest.EventsClient]()},
+		// Reads and changes of shard counts.
 		{ShardMap, "", operations[ingest.ShardMapClient]()},
 	},
 	Query: {
-		{Items, "", operations[query.ItemsClient]()},              // events, strong reads of counters, boards' settings and entries
-		{Items, schema.ByRank, operations[query.RanksClient]()},   // ranks and neighbours
+		{Items, "", operations[query.ItemsClient]()},              // strong reads of counters, boards' settings and entries
+		{Events, "", operations[query.EventsClient]()},            // events
+		{Items, schema.ByRank, operations[query.RanksClient]()},   // ranks and neighbors
 		{Items, schema.ByGroup, operations[query.GroupsClient]()}, // active sessions
 		{Rollups, "", operations[query.RollupsClient]()},          // summaries
-		{Heat, "", operations[query.HeatClient]()},                // what the detector counted
-		{ShardMap, "", operations[query.ShardMapClient]()},        // the view of shard counts
+		{Heat, "", operations[query.HeatClient]()},                // the detector's counts
+		{ShardMap, "", operations[query.ShardMapClient]()},        // shard counts
 	},
 	Hotkeys: {
-		// Heat items, its own and those of other stream shards; layers; summaries of hours; the budget of metric names.
-		{Heat, "", operations[hotkey.HeatTable]()},
-		// Keys and indexes of a table that the deployment is attached to.
-		{Source, "", operations[hotkey.Describer]()},
-		// The view of shard counts, and changes.
-		{ShardMap, "", operations[hotkey.ShardMapTable]()},
+		// Heat items of all stream shards; layers; summaries of hours; the budget of metric names.
+		{Heat, "", operations[hotkeys.HeatTable]()},
+		// Keys and indexes of the table that the deployment is attached to.
+		{Source, "", operations[hotkeys.Describer]()},
+		// Reads and changes of shard counts.
+		{ShardMap, "", operations[hotkeys.ShardMapTable]()},
 	},
 	Aggregator: {
-		{Items, "", operations[rollup.ItemsClient]()},            // boards' settings and entries, and whether a removed write shard is gone
-		{Items, schema.ByRank, operations[rollup.RanksClient]()}, // a top is made from the index when it has lost entries
-		{Rollups, "", operations[rollup.RollupsClient]()},        // folds, failures and the compaction
-		{ShardMap, "", operations[rollup.ShardMapClient]()},      // how many write shards a board ever had
+		{Items, "", operations[fold.ItemsClient]()},            // boards' settings and entries, and removed write shards
+		{Items, schema.ByRank, operations[fold.RanksClient]()}, // for tops that have lost entries
+		{Rollups, "", operations[fold.RollupsClient]()},        // folds, failures and the compaction
+		{ShardMap, "", operations[fold.ShardMapClient]()},      // the maximum number of a board's write shards
 	},
 }
 
-// operations are the methods of an interface, which are called as DynamoDB's actions are.
+// operations returns the names of an interface's methods, which are DynamoDB's actions.
 func operations[Client any]() (names []string) {
 	for method := range reflect.TypeFor[Client]().Methods() {
 		names = append(names, method.Name)
@@ -86,6 +87,5 @@ func operations[Client any]() (names []string) {
 	return names
 }
 
-// Metrics are the functions that may send metrics, by PutMetricData, which can be
-// bound to a namespace and to no resource.
+// Metrics lists the functions that may call PutMetricData, which IAM can restrict to a namespace but not to a resource.
 var Metrics = []string{Hotkeys}

@@ -12,15 +12,15 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/fold"
 	"github.com/hotshard/hotshard/internal/ingest"
 	"github.com/hotshard/hotshard/internal/query"
-	"github.com/hotshard/hotshard/internal/rollup"
-	"github.com/hotshard/hotshard/internal/schema"
 )
 
-const root = "../.." // of the core module
+const root = "../.." // path of the core module
 
-// granted are a function's grants on tables, as text has them.
+// granted returns a function's grants on tables in the form of text.
 func granted(function string) (texts []string) {
 	for _, g := range Of[function] {
 		for _, action := range g.Actions {
@@ -34,12 +34,12 @@ func text(action, table, index string) string {
 	return strings.TrimRight(fmt.Sprintf("%s %s %s", action, table, index), " ")
 }
 
-// TestClientsAreTheirTables: a function's client has the operations of its tables' interfaces,
-// which are DynamoDB's, and transactions, whose parts are what is granted.
+// TestClientsAreTheirTables checks that a function's client has the operations of its tables' interfaces and
+// transactions, and no others.
 func TestClientsAreTheirTables(t *testing.T) {
 	sdk := reflect.TypeFor[*dynamodb.Client]()
 	for function, client := range map[string]reflect.Type{
-		Ingest: reflect.TypeFor[ingest.Client](), Query: reflect.TypeFor[query.Client](), Aggregator: reflect.TypeFor[rollup.Client](),
+		Ingest: reflect.TypeFor[ingest.Client](), Query: reflect.TypeFor[query.Client](), Aggregator: reflect.TypeFor[fold.Client](),
 	} {
 		var operations []string
 		for _, g := range Of[function] {
@@ -65,8 +65,7 @@ func TestClientsAreTheirTables(t *testing.T) {
 	}
 }
 
-// TestGuard: what is not granted, on the table, on its index, as part of a batch or of a
-// transaction, does not get through.
+// TestGuard checks that calls without a grant are denied: on the table, on its index, in a batch and in a transaction.
 func TestGuard(t *testing.T) {
 	reached := 0
 	engine := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached++ }))

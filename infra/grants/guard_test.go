@@ -16,13 +16,13 @@ import (
 	"testing"
 )
 
-// guard stands before the engine for one function, or for the command line, and lets
-// through what it is granted, as IAM does.
+// guard is a proxy before the engine for one function or the command line. As IAM does, it forwards only calls with a
+// grant.
 type guard struct {
 	url     string
-	granted []string          // as text has them
-	key     string            // the access key that the engine is to see; "" for the caller's
-	tables  map[string]string // the variables, by the tables' names
+	granted []string          // in the form of text
+	key     string            // access key for the engine; "" for the caller's
+	tables  map[string]string // environment variables by table name
 	proxy   *httputil.ReverseProxy
 
 	mu     sync.Mutex
@@ -56,7 +56,7 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		r.Header.Set("Authorization", credential.ReplaceAllString(r.Header.Get("Authorization"), "Credential="+g.key+"/"))
 	}
 	_, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
-	for _, call := range g.asked(operation, body) {
+	for _, call := range g.neededGrants(operation, body) {
 		if !g.allow(call) {
 			w.WriteHeader(http.StatusBadRequest)
 			fmt.Fprintf(w, `{"__type":"com.amazon.coral.service#AccessDeniedException","message":%q}`, call)
@@ -79,11 +79,11 @@ func (g *guard) allow(call string) bool {
 	return false
 }
 
-// parts are the actions of a transaction's members.
+// parts returns the actions of a transaction's members.
 var parts = map[string]string{"Put": "PutItem", "Update": "UpdateItem", "Delete": "DeleteItem", "ConditionCheck": "ConditionCheckItem", "Get": "GetItem"}
 
-// asked returns what IAM checks of a call.
-func (g *guard) asked(operation string, body []byte) (list []string) {
+// neededGrants returns the grants that IAM requires for a call.
+func (g *guard) neededGrants(operation string, body []byte) (list []string) {
 	var in struct {
 		TableName, IndexName string
 		RequestItems         map[string]any
@@ -106,7 +106,7 @@ func (g *guard) asked(operation string, body []byte) (list []string) {
 	return list
 }
 
-// unseen are the grants that were not used.
+// unseen returns the grants that were not used.
 func (g *guard) unseen() []string {
 	return slices.DeleteFunc(slices.Clone(g.granted), func(call string) bool { return g.seen[call] })
 }

@@ -16,19 +16,20 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"github.com/hotshard/hotshard/internal/hotkey"
-	"github.com/hotshard/hotshard/internal/local"
-	"github.com/hotshard/hotshard/internal/local/enginetest"
-	"github.com/hotshard/hotshard/internal/local/eventsource"
-	"github.com/hotshard/hotshard/internal/rollup"
-	"github.com/hotshard/hotshard/internal/rollup/compact"
-	"github.com/hotshard/hotshard/internal/runtimeapi"
-	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
+	"github.com/hotshard/hotshard/internal/aws/eventsource"
+	"github.com/hotshard/hotshard/internal/aws/runtimeapi"
+	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/fold"
+	"github.com/hotshard/hotshard/internal/fold/compact"
+	"github.com/hotshard/hotshard/internal/hotkeys"
+	"github.com/hotshard/hotshard/internal/test/enginetest"
 )
 
 func TestMain(m *testing.M) {
 	if os.Getenv("HOTSHARD_CACHE") == "" {
-		os.Setenv("HOTSHARD_CACHE", filepath.Join(root, ".cache")) // the core's engine
+		os.Setenv("HOTSHARD_CACHE", filepath.Join(root, ".cache")) // the core module's engine
 	}
 	os.Exit(m.Run())
 }
@@ -40,7 +41,7 @@ type system struct {
 	names     schema.Names
 	guards    map[string]*guard
 	functions map[string]*runtimeapi.Function
-	cli       string // the command line's binary
+	cli       string // path of the command line's binary
 }
 
 func start(t *testing.T) *system {
@@ -53,19 +54,19 @@ func start(t *testing.T) *system {
 	}
 	watch := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Smithy-Protocol", "rpc-v2-cbor")
-		_, _ = w.Write([]byte{0xa0}) // an empty answer
+		_, _ = w.Write([]byte{0xa0}) // an empty response
 	}))
 	t.Cleanup(watch.Close)
 	bin := t.TempDir()
-	tables := map[string]string{s.names.Items: Items, s.names.Rollups: Rollups, s.names.ShardMap: ShardMap, s.names.Heat: Heat}
+	tables := map[string]string{s.names.Items: Items, s.names.Events: Events, s.names.Rollups: Rollups, s.names.ShardMap: ShardMap, s.names.Heat: Heat}
 	s.cli = build(t, filepath.Join(bin, "hotshard"), "./cmd/hotshard")
-	s.guards[cli] = newGuard(t, append(example(t), "ListTables"), enginetest.Endpoint(t), tables) // by which it sees that this is an engine
+	s.guards[cli] = newGuard(t, append(example(t), "ListTables"), enginetest.Endpoint(t), tables) // to check that this is an engine
 	s.guards[cli].key = keys.AccessKeyID
 	for _, name := range Functions {
 		binary := build(t, filepath.Join(bin, name, "bootstrap"), "./functions/"+name)
 		s.guards[name] = newGuard(t, granted(name), enginetest.Endpoint(t), tables)
 		env := append(runtimeapi.Env(s.guards[name].url, keys.AccessKeyID, watch.URL, s.names),
-			"AWS_REGION="+local.Region, "HOME="+bin, "HOTSHARD_PARTITION_WCU=1", "HOTSHARD_THRESHOLD=0.5", "HOTSHARD_WINDOW=1s")
+			"AWS_REGION="+dynamolocal.Region, "HOME="+bin, "HOTSHARD_PARTITION_WCU=1", "HOTSHARD_THRESHOLD=0.5", "HOTSHARD_WINDOW=1s")
 		f, err := runtimeapi.Start(t.Context(), runtimeapi.Options{Binary: binary, Env: env, Log: t.Output()})
 		if err != nil {
 			t.Fatal(err)
@@ -86,7 +87,7 @@ func build(t *testing.T, binary, folder string) string {
 	return binary
 }
 
-// call sends a request as API Gateway does, and wants the status 200.
+// call sends a request as API Gateway does, and checks for the status 200.
 func (s *system) call(function, method, path, query string, body any) {
 	s.t.Helper()
 	content, err := json.Marshal(body)
@@ -104,7 +105,7 @@ func (s *system) call(function, method, path, query string, body any) {
 	}
 	got, err := s.answer(function, request)
 	for n := 1; n < 10 && method+path == "PUT/v1/shards" && got.StatusCode == http.StatusServiceUnavailable; n++ {
-		got, err = s.answer(function, request) // it may be sent again, as a slow move asks for
+		got, err = s.answer(function, request) // a slow change may be retried
 	}
 	if err != nil || got.StatusCode != http.StatusOK {
 		s.t.Errorf("%s %s?%s: %d %s, %v", method, path, query, got.StatusCode, got.Body, err)
@@ -148,6 +149,7 @@ func (s *system) write(at time.Time) {
 			{"player": "a", "score": score}, {"player": "b", "score": 2 * score}, {"player": "c", "score": 3 * score}}})
 	}
 	s.call(Ingest, http.MethodPost, "/v1/events", "", object{"events": []object{{"entity": "door", "id": "1", "time": at, "data": object{"n": 1}}, {"entity": "door", "id": "2", "time": at}}})
+	s.call(Ingest, http.MethodPost, "/v1/events", "keyed", object{"events": []object{{"entity": "door", "id": "3", "time": at}}})
 	for _, key := range []string{"", "", "once", "once"} {
 		s.call(Ingest, http.MethodPost, "/v1/counters", key, object{"increments": []object{{"counter": "viral", "delta": 1}}})
 	}
@@ -170,25 +172,26 @@ func (s *system) read(at time.Time) {
 	}
 }
 
-// deliver starts both readers of the stream, and returns a function that waits until
-// they have had all.
+// deliver starts both readers of the streams. It returns a function that waits until they have read all records.
 func (s *system) deliver() (catchUp func()) {
 	s.t.Helper()
-	source, err := eventsource.OpenStream(s.t.Context(), enginetest.Streams(s.t, s.db), s.names.Items)
-	if err != nil {
-		s.t.Fatal(err)
-	}
 	mappings := map[string]*eventsource.Mapping{}
-	for _, function := range []string{Hotkeys, Aggregator} {
-		m, err := eventsource.NewMapping(eventsource.MappingOptions{
-			Name: function, Source: source, Handler: s.functions[function], Checkpoints: s.db, CheckpointTable: local.CheckpointTable(s.names),
-			FailureFile: filepath.Join(s.t.TempDir(), "failures"), BatchSize: 1000, TumblingWindow: time.Second, Attempts: 3, Bisect: true, PartialFailures: true,
-		})
+	for _, table := range kind.Tables() {
+		source, err := eventsource.OpenStream(s.t.Context(), s.db, enginetest.Streams(s.t, s.db), s.names.Table(table))
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		mappings[function] = m
-		go func() { _ = m.Run(s.t.Context()) }() // ends with the test
+		for _, function := range []string{Hotkeys, Aggregator} {
+			m, err := eventsource.NewMapping(eventsource.MappingOptions{
+				Name: function + "-" + table, Source: source, Handler: s.functions[function], Checkpoints: s.db, CheckpointTable: dynamolocal.CheckpointTable(s.names),
+				FailureFile: filepath.Join(s.t.TempDir(), "failures"), BatchSize: 1000, TumblingWindow: time.Second, IdleWindow: time.Second, Attempts: 3, Bisect: true, PartialFailures: true,
+			})
+			if err != nil {
+				s.t.Fatal(err)
+			}
+			mappings[m.Name()] = m
+			go func() { _ = m.Run(s.t.Context()) }() // until the test ends
+		}
 	}
 	return func() {
 		s.t.Helper()
@@ -206,18 +209,17 @@ func (s *system) deliver() (catchUp func()) {
 	}
 }
 
-// TestGrantsAreEnough runs the system with each function behind a guard that denies
-// what is not granted.
+// TestGrantsAreEnough runs the system with each function behind a guard that denies calls without a grant.
 func TestGrantsAreEnough(t *testing.T) {
 	s := start(t)
 	at := time.Now().UTC().Add(-time.Hour).Truncate(time.Millisecond)
 	catchUp := s.deliver()
 	s.write(at)
 	catchUp()
-	s.invoke(Hotkeys, hotkey.LayersTask)
-	s.invoke(Hotkeys, hotkey.ShrinkTask)
+	s.invoke(Hotkeys, hotkeys.LayersTask)
+	s.invoke(Hotkeys, hotkeys.ShrinkTask)
 	s.invoke(Aggregator, compact.Task)
-	s.invoke(Aggregator, rollup.BoardsTask)
+	s.invoke(Aggregator, fold.BoardsTask)
 	s.read(at)
 	s.command("rebuild", "--all")
 	s.command("replay")
@@ -227,6 +229,7 @@ func TestGrantsAreEnough(t *testing.T) {
 	s.command("shards", "check", "--type", "sessions", "--name", "shop")
 	s.command("delete", "--type", "board", "--name", "game", "--player", "a", "--yes", "--settle", "1s", "--wait", "1s", "--index-lag", "1s")
 	s.command("delete", "--type", "board", "--name", "game", "--yes", "--settle", "1s", "--wait", "1s", "--index-lag", "1s")
+	s.command("delete", "--type", "entity", "--name", "door", "--yes", "--settle", "1s", "--wait", "1s", "--index-lag", "1s")
 	s.command("delete", "--type", "counter", "--name", "viral", "--yes", "--settle", "1s", "--wait", "1s", "--index-lag", "1s")
 	for name, g := range s.guards {
 		g.mu.Lock()
@@ -234,7 +237,7 @@ func TestGrantsAreEnough(t *testing.T) {
 			t.Errorf("%s was denied %q", name, g.denied)
 		}
 		for _, grant := range g.unseen() {
-			if why := seldom[name][grant]; why != "" {
+			if why := rarelyUsed[name][grant]; why != "" {
 				t.Logf("%s did not use %q, which is %s", name, grant, why)
 			} else {
 				t.Errorf("%s did not use %q: an idle grant, or the test lacks what it is for", name, grant)
@@ -244,8 +247,8 @@ func TestGrantsAreEnough(t *testing.T) {
 	}
 }
 
-// seldom are grants that a run may do without, and what they are for.
-var seldom = map[string]map[string]string{
+// rarelyUsed are grants that a run may not use, with their purpose.
+var rarelyUsed = map[string]map[string]string{
 	Ingest: {
 		"DeleteItem " + Items: "for sessions that end",
 	},
@@ -270,14 +273,14 @@ var seldom = map[string]map[string]string{
 // cli is the command line, whose grants are an example in docs/deploy.md.
 const cli = "cli"
 
-// example are the grants of the command line in docs/deploy.md.
+// example returns the grants of the command line in docs/deploy.md.
 func example(t *testing.T) (texts []string) {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(root, "docs", "deploy.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	tables := map[string]string{"items": Items, "rollups": Rollups, "shard-map": ShardMap}
+	tables := map[string]string{"items": Items, "events": Events, "rollups": Rollups, "shard-map": ShardMap}
 	for _, block := range regexp.MustCompile("(?s)```json\n(\\{\"Version.*?)```").FindAllStringSubmatch(string(content), -1) {
 		var policy struct {
 			Statement []struct{ Action, Resource any }
@@ -306,7 +309,7 @@ func example(t *testing.T) (texts []string) {
 	return texts
 }
 
-// command runs the command line behind its guard. What it finds does not matter here.
+// command runs the command line behind its guard. Its result does not matter.
 func (s *system) command(args ...string) {
 	s.t.Helper()
 	prefix := strings.TrimSuffix(s.names.Items, "items")

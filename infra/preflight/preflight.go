@@ -1,11 +1,11 @@
-// Package preflight looks at an AWS account before a deployment: would it fail, or disappoint?
+// Package preflight checks an AWS account before a deployment, for faults that would fail it or limit it:
 //
 //	for _, f := range preflight.Look(ctx, settings, preflight.Account{Calls: client, Bootstrap: "hnb659fds"}) {
 //		fmt.Println(f)
 //	}
 //
-// It changes nothing. What it is not allowed to ask is a warning, since CloudFormation, which
-// deploys with a role of its own, may be. docs/deploy.md lists the permissions that it wants.
+// It changes nothing. A call that it is not allowed to make is a warning, since CloudFormation deploys with a role of
+// its own. docs/deploy.md lists the permissions that it needs.
 package preflight
 
 import (
@@ -15,48 +15,46 @@ import (
 	"slices"
 
 	"github.com/hotshard/hotshard/infra/config"
-	"github.com/hotshard/hotshard/internal/awscall"
+	"github.com/hotshard/hotshard/internal/base/awscall"
 )
 
-// Level says what a finding means for the deployment.
+// Level is the effect of a finding on the deployment.
 type Level string
 
 // The levels.
 const (
 	OK   Level = "ok"
-	Warn Level = "warn" // it can be deployed, and may disappoint; or nothing could be found out
-	Fail Level = "FAIL" // a deployment would fail
+	Warn Level = "warn" // the deployment succeeds with limits, or the check was not possible
+	Fail Level = "FAIL" // the deployment would fail
 )
 
-// Finding is what one look found, with what to do about it.
+// Finding is the result of one check, with what to do about it.
 type Finding struct {
 	Level Level
-	Text  string // a line
+	Text  string // one line
 }
 
 func (f Finding) String() string { return fmt.Sprintf("%-4s %s", f.Level, f.Text) }
 
-// Account is where the deployment goes.
+// Account is the account of the deployment.
 type Account struct {
-	Calls *awscall.Client // with the Region and the credentials of the deployment
-	// Bootstrap is the CDK's qualifier of what make bootstrap made; the CDK's default is
-	// hnb659fds.
+	Calls *awscall.Client // with the deployment's Region and credentials
+	// Bootstrap is the CDK's qualifier of make bootstrap; the CDK's default is hnb659fds.
 	Bootstrap string
-	// Import says that tables that are there are to be taken over
-	// (--import-existing-resources).
+	// Import means that existing tables are imported (--import-existing-resources).
 	Import bool
 }
 
-// look is under way: the settings, the account, and what was found so far.
+// look is a check in progress: the settings, the account, and the findings so far.
 type look struct {
 	*config.Config
 	Account
 	findings []Finding
-	stack    string // status of the deployment's stack; "" for none, unknown if nobody may say
+	stack    string // status of the deployment's stack; "" for none, unknown if it can't be read
 }
 
-// Look returns what it finds, in the order in which an operator can act on it. If the
-// credentials are not accepted, that is all.
+// Look returns its findings in the order in which an operator can act on them. If the credentials are not accepted, it
+// returns only that.
 func Look(ctx context.Context, c *config.Config, a Account) []Finding {
 	l := &look{Config: c, Account: a}
 	if !l.identity(ctx) {
@@ -67,25 +65,26 @@ func Look(ctx context.Context, c *config.Config, a Account) []Finding {
 	l.deployed(ctx)
 	l.tables(ctx)
 	l.concurrency(ctx)
+	l.streamShards(ctx)
 	l.throughput(ctx)
 	l.requests(ctx)
 	return l.findings
 }
 
-func (l *look) say(level Level, format string, args ...any) {
+func (l *look) addFinding(level Level, format string, args ...any) {
 	l.findings = append(l.findings, Finding{level, fmt.Sprintf(format, args...)})
 }
 
-// unsure notes that something could not be found out. Nothing is known to be wrong then.
+// unsure adds a warning that something could not be checked.
 func (l *look) unsure(what string, err error) {
 	if awscall.Denied(err) {
-		l.say(Warn, "%s: not looked at, since these credentials may not ask (%s)", what, err)
+		l.addFinding(Warn, "%s: not checked, because these credentials may not read it (%s)", what, err)
 		return
 	}
-	l.say(Warn, "%s: not looked at (%s)", what, err)
+	l.addFinding(Warn, "%s: not checked (%s)", what, err)
 }
 
-// identity asks who the credentials are; false if nobody.
+// identity reads the account of the credentials, and returns false if they are not accepted.
 func (l *look) identity(ctx context.Context) bool {
 	var answer struct {
 		XMLName xml.Name `xml:"GetCallerIdentityResponse"`
@@ -93,22 +92,22 @@ func (l *look) identity(ctx context.Context) bool {
 		ARN     string   `xml:"GetCallerIdentityResult>Arn"`
 	}
 	if err := l.Calls.Query(ctx, "sts:GetCallerIdentity", "2011-06-15", nil, &answer); err != nil {
-		l.say(Fail, "credentials: AWS does not take them for Region %s: log in, or set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (%s)", l.Calls.Region, err)
+		l.addFinding(Fail, "credentials: AWS does not accept them in Region %s: log in, or set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (%s)", l.Calls.Region, err)
 		return false
 	}
-	l.say(OK, "credentials: account %s, Region %s, as %s", answer.Account, l.Calls.Region, answer.ARN)
+	l.addFinding(OK, "credentials: account %s, Region %s, as %s", answer.Account, l.Calls.Region, answer.ARN)
 	return true
 }
 
 func (l *look) email() {
 	if l.Email == "" {
-		l.say(Warn, `alarms: email is not set, so nobody is told of them: put {"email": "ops@example.com"} into infra/cdk.context.json, or subscribe to the alarms' topic yourself`)
+		l.addFinding(Warn, `alarms: email is not set, so nobody gets them: put {"email": "ops@example.com"} into infra/cdk.context.json, or subscribe to the alarms' topic yourself`)
 		return
 	}
-	l.say(OK, "alarms: they go to %s, who must confirm it once", l.Email)
+	l.addFinding(OK, "alarms: they go to %s, who must confirm it once", l.Email)
 }
 
-// Failed tells whether a deployment would fail.
+// Failed reports whether a deployment would fail.
 func Failed(findings []Finding) bool {
 	return slices.ContainsFunc(findings, func(f Finding) bool { return f.Level == Fail })
 }

@@ -19,10 +19,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 
 	"github.com/hotshard/hotshard/infra/config"
-	"github.com/hotshard/hotshard/internal/awscall"
+	"github.com/hotshard/hotshard/internal/base/awscall"
 )
 
-// answers are an account's, by operation, or by operation and the name that it asks for.
+// answers are an account's responses, by operation, or by operation and requested name.
 type answers map[string]string
 
 const (
@@ -51,22 +51,41 @@ func good() answers {
 		"GetAccountSettings":                            limits(1000, 1000),
 		"GetServiceQuota L-CF0CBE56":                    quotaOf(40000),
 		"GetServiceQuota L-AB614373":                    quotaOf(40000),
+		"GetServiceQuota L-34F6A552":                    quotaOf(80000),
+		"GetServiceQuota L-34F8CCC8":                    quotaOf(80000),
 		"GetServiceQuota L-8A5B8E43":                    quotaOf(10000),
 	}
 }
 
-// with returns these answers with others in place of some.
+// streamOf responds with a stream that has open and closed stream shards, and goes on after a stream shard if it is named.
+func streamOf(open, closed int, after string) string {
+	shards := slices.Concat(slices.Repeat([]string{`{"SequenceNumberRange":{"StartingSequenceNumber":"1"}}`}, open),
+		slices.Repeat([]string{`{"SequenceNumberRange":{"StartingSequenceNumber":"1","EndingSequenceNumber":"2"}}`}, closed))
+	return fmt.Sprintf(`200 {"StreamDescription":{"Shards":[%s],"LastEvaluatedShardId":%q}}`, strings.Join(shards, ","), after)
+}
+
+// grown is a deployed account whose stream has open stream shards, on two pages.
+func grown(open int) answers {
+	return good().with(answers{
+		"DescribeStacks hotshard": stackIn("UPDATE_COMPLETE"), "GetFunctionConcurrency": `200 {"ReservedConcurrentExecutions":100}`,
+		"GetAccountSettings":           limits(1000, 800),
+		"DescribeTable hotshard-items": `200 {"Table":{"LatestStreamArn":"arn:s"}}`,
+		"DescribeStream arn:s":         streamOf(open-1, 2, "s-100"), "DescribeStream arn:ss-100": streamOf(1, 1, ""),
+	})
+}
+
+// with returns these responses with some replaced.
 func (a answers) with(others answers) answers {
 	maps.Copy(a, others)
 	return a
 }
 
-// serve answers as the account does, and keeps which operations were asked for.
+// serve responds as the account does, and records the requested operations.
 func (a answers) serve(t *testing.T) (*awscall.Client, func() []string) {
 	t.Helper()
 	var actions []string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		operation, of := asked(t, r)
+		operation, of := operationOf(t, r)
 		answer, ok := a[operation+" "+of]
 		if !ok {
 			answer, ok = a[operation]
@@ -90,8 +109,8 @@ func (a answers) serve(t *testing.T) (*awscall.Client, func() []string) {
 	}, func() []string { return slices.Compact(slices.Sorted(slices.Values(actions))) }
 }
 
-// asked says which operation a request is, and of what.
-func asked(t *testing.T, r *http.Request) (operation, of string) {
+// operationOf returns the operation and the subject of a request.
+func operationOf(t *testing.T, r *http.Request) (operation, of string) {
 	t.Helper()
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -103,7 +122,7 @@ func asked(t *testing.T, r *http.Request) (operation, of string) {
 			t.Error(err)
 		}
 		_, operation, _ = strings.Cut(target, ".")
-		return operation, in["Name"] + in["TableName"] + in["QuotaCode"]
+		return operation, in["Name"] + in["TableName"] + in["QuotaCode"] + in["StreamArn"] + in["ExclusiveStartShardId"]
 	}
 	if function, ok := strings.CutPrefix(r.URL.Path, "/2019-09-30/functions/"); ok {
 		return "GetFunctionConcurrency", strings.TrimSuffix(function, "/concurrency")
@@ -118,7 +137,7 @@ func asked(t *testing.T, r *http.Request) (operation, of string) {
 	return form.Get("Action"), form.Get("StackName")
 }
 
-// attached are settings of a deployment that watches a table.
+// attached are the settings of a deployment that watches a table.
 var attached = map[string]any{
 	"prefix": "orders-", "sourceTable": "orders", "email": "a@example.com", "hotkeysConcurrency": "100",
 	"sourceStreamArn": "arn:aws:dynamodb:eu-west-1:123456789012:table/orders/stream/2026-01-01T00:00:00.000",
@@ -131,16 +150,16 @@ func TestFindings(t *testing.T) {
 		settings map[string]any
 		account  answers
 		imports  bool
-		want     string // a level and texts, with | between
+		want     string // a level and texts, separated by |
 		fails    bool
 	}{
 		"ready": {settings: reserved, account: good(), want: "ok|this is its first deployment"},
-		"credentials that are not taken": {settings: none, fails: true, want: "FAIL|credentials|InvalidClientTokenId",
+		"credentials that are not accepted": {settings: none, fails: true, want: "FAIL|credentials|InvalidClientTokenId",
 			account: answers{"GetCallerIdentity": `403 <ErrorResponse><Error><Code>InvalidClientTokenId</Code><Message>no</Message></Error></ErrorResponse>`}},
 		"no email":      {settings: map[string]any{"hotkeysConcurrency": "0", "aggregatorConcurrency": "0"}, account: good(), want: "warn|email is not set"},
 		"not prepared":  {settings: none, fails: true, want: "FAIL|make bootstrap", account: good().with(answers{"GetParameter /cdk-bootstrap/hnb659fds/version": `400 {"__type":"ParameterNotFound"}`})},
 		"old bootstrap": {settings: none, fails: true, want: `FAIL|version "5"|make bootstrap`, account: good().with(answers{"GetParameter /cdk-bootstrap/hnb659fds/version": `200 {"Parameter":{"Value":"5"}}`})},
-		"may not ask for the bootstrap": {settings: none, want: "warn|bootstrap: not looked at|may not ask",
+		"may not ask for the bootstrap": {settings: none, want: "warn|bootstrap: not checked|may not read it",
 			account: good().with(answers{"GetParameter /cdk-bootstrap/hnb659fds/version": denied})},
 		"an update": {settings: reserved, want: "ok|it is deployed (UPDATE_COMPLETE)",
 			account: good().with(answers{"DescribeStacks hotshard": stackIn("UPDATE_COMPLETE"), "GetFunctionConcurrency": `200 {}`})},
@@ -152,8 +171,8 @@ func TestFindings(t *testing.T) {
 		"may not ask for the stack, and a table is there": {settings: none, want: "warn|hotshard-items exist; if they are not",
 			account: good().with(answers{"DescribeStacks hotshard": denied, "DescribeTable hotshard-items": `200 {}`, "GetFunctionConcurrency": `200 {}`})},
 		"a retained table":                       {settings: none, fails: true, want: "FAIL|hotshard-items, hotshard-rollups exist|--import-existing-resources", account: good().with(answers{"DescribeTable hotshard-items": `200 {}`, "DescribeTable hotshard-rollups": `200 {}`})},
-		"tables to take over":                    {settings: none, imports: true, want: "ok|hotshard-items would be taken over", account: good().with(answers{"DescribeTable hotshard-items": `200 {}`})},
-		"may not ask of tables":                  {settings: none, want: "warn|table hotshard-items: not looked at", account: good().with(answers{"DescribeTable": denied})},
+		"tables to import":                       {settings: none, imports: true, want: "ok|hotshard-items would be imported", account: good().with(answers{"DescribeTable hotshard-items": `200 {}`})},
+		"may not ask of tables":                  {settings: none, want: "warn|table hotshard-items: not checked", account: good().with(answers{"DescribeTable": denied})},
 		"a new account":                          {settings: reserved, fails: true, want: "FAIL|the account has 10|hotkeysConcurrency=0 and aggregatorConcurrency=0|ask for 290 more", account: good().with(answers{"GetAccountSettings": limits(10, 10)})},
 		"a new account, and nothing is reserved": {settings: none, want: "warn|the account has 10|ask for 1000", account: good().with(answers{"GetAccountSettings": limits(10, 10)})},
 		"just enough":                            {settings: reserved, want: "ok|1000, of which the settings reserve 200", account: good().with(answers{"GetAccountSettings": limits(1000, 300)})},
@@ -163,15 +182,29 @@ func TestFindings(t *testing.T) {
 			account: good().with(answers{"DescribeStacks hotshard": stackIn("CREATE_COMPLETE"), "GetAccountSettings": limits(1000, 100),
 				"GetFunctionConcurrency": `200 {}`, "GetFunctionConcurrency hotshard-hotkeys": `200 {"ReservedConcurrentExecutions":100}`,
 				"GetFunctionConcurrency hotshard-aggregator": `200 {"ReservedConcurrentExecutions":100}`})},
-		"may not ask of Lambda": {settings: reserved, want: "warn|Lambda's concurrency: not looked at", account: good().with(answers{"GetAccountSettings": denied})},
+		"may not ask of Lambda": {settings: reserved, want: "warn|Lambda's concurrency: not checked", account: good().with(answers{"GetAccountSettings": denied})},
 		"a quota that was never raised": {settings: none, want: "ok|5000 requests a second, of 10000",
 			account: good().with(answers{"GetServiceQuota L-8A5B8E43": noQuota, "GetAWSDefaultServiceQuota L-8A5B8E43": quotaOf(10000)})},
 		"more requests than all APIs have":      {settings: map[string]any{"email": "a@example.com", "hotkeysConcurrency": "0", "aggregatorConcurrency": "0", "apiRate": "20000"}, want: "warn|apiRate is 20000|10000", account: good()},
 		"more warm throughput than a table has": {settings: map[string]any{"hotkeysConcurrency": "0", "aggregatorConcurrency": "0", "warmWriteUnits": "50000"}, fails: true, want: "FAIL|warmWriteUnits is 50000|40000", account: good()},
-		"a bound above the quota":               {settings: map[string]any{"hotkeysConcurrency": "0", "aggregatorConcurrency": "0", "maxReadUnits": "50000"}, want: "warn|maxReadUnits is 50000|40000", account: good()},
-		"may not ask of quotas":                 {settings: none, want: "warn|a table's writes: not looked at", account: good().with(answers{"GetServiceQuota L-AB614373": denied})},
+		"more warm throughput of events":        {settings: map[string]any{"hotkeysConcurrency": "0", "aggregatorConcurrency": "0", "warmEventsWriteUnits": "50000"}, fails: true, want: "FAIL|warmEventsWriteUnits is 50000|40000", account: good()},
+		"more warm throughput of rollups":       {settings: map[string]any{"hotkeysConcurrency": "0", "aggregatorConcurrency": "0", "warmRollupsWriteUnits": "50000"}, fails: true, want: "FAIL|warmRollupsWriteUnits is 50000|40000", account: good()},
+		"more warm throughput of indexes":       {settings: map[string]any{"hotkeysConcurrency": "0", "aggregatorConcurrency": "0", "warmIndexReadUnits": "50000"}, fails: true, want: "FAIL|warmIndexReadUnits is 50000|40000", account: good()},
+		"more provisioned than a table has":     {settings: provisioned(45_000, 50_000), fails: true, want: "FAIL|minWriteUnits 45000|40000", account: good()},
+		"more provisioned than the account has": {settings: provisioned(30_000, 40_000), fails: true, want: "FAIL|min...WriteUnits add up to 60003|40000", account: good().with(answers{"GetServiceQuota L-34F8CCC8": quotaOf(40_000)})},
+		"growth above the account's quota":      {settings: provisioned(1000, 30_000), want: "warn|max...WriteUnits add up to 120010|80000", account: good()},
+		"provisioned, and there is enough":      {settings: provisioned(1000, 10_000), want: "ok|up to 40010 of the 80000", account: good()},
+		"stream shards that fit":                {settings: reserved, want: "ok|50 are open|may read 100", account: grown(50)},
+		"stream shards for longer deliveries":   {settings: reserved, want: "warn|51 are open|set streamShards=51|wait 5s", account: grown(51)},
+		"more stream shards than may be read":   {settings: reserved, want: "warn|81 are open|may run 100|hotkeysConcurrency=102 and aggregatorConcurrency=102", account: grown(81)},
+		"more stream shards expected": {settings: map[string]any{"email": "a@example.com", "streamShards": "156"},
+			want: "warn|0 are open and streamShards is 156|hotkeysConcurrency=196", account: good()},
+		"may not ask of the stream": {settings: reserved, want: "warn|stream shards: not checked", account: grown(5).with(answers{"DescribeStream arn:s": denied})},
+		"a bound above the quota":   {settings: map[string]any{"hotkeysConcurrency": "0", "aggregatorConcurrency": "0", "maxReadUnits": "50000"}, want: "warn|maxReadUnits is 50000|40000", account: good()},
+		"may not ask of quotas":     {settings: none, want: "warn|a table's writes: not checked", account: good().with(answers{"GetServiceQuota L-AB614373": denied})},
 		"an attached one": {settings: attached, want: "ok|of which the settings reserve 100",
-			account: answers{"GetCallerIdentity": good()["GetCallerIdentity"], "GetParameter": `200 {"Parameter":{"Value":"21"}}`, "DescribeStacks orders": noStack, "DescribeTable": noTable, "GetAccountSettings": limits(1000, 1000)}},
+			account: answers{"GetCallerIdentity": good()["GetCallerIdentity"], "GetParameter": `200 {"Parameter":{"Value":"21"}}`, "DescribeStacks orders": noStack, "DescribeTable": noTable, "GetAccountSettings": limits(1000, 1000),
+				"DescribeStream arn:aws:dynamodb:eu-west-1:123456789012:table/orders/stream/2026-01-01T00:00:00.000": streamOf(4, 1, "")}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			settings, err := config.Parse(c.settings)
@@ -183,7 +216,7 @@ func TestFindings(t *testing.T) {
 			if Failed(findings) != c.fails {
 				t.Errorf("it fails: %t", !c.fails)
 			}
-			if !slices.ContainsFunc(findings, func(f Finding) bool { return is(f, c.want) }) {
+			if !slices.ContainsFunc(findings, func(f Finding) bool { return matches(f, c.want) }) {
 				t.Errorf("no finding is %s:\n%v", c.want, findings)
 			}
 			for _, f := range findings {
@@ -195,13 +228,22 @@ func TestFindings(t *testing.T) {
 	}
 }
 
-// is tells whether a finding has a level and all texts.
-func is(f Finding, want string) bool {
+// provisioned are settings with as many write units of items and of rollups.
+func provisioned(least, most int) map[string]any {
+	return map[string]any{
+		"hotkeysConcurrency": "0", "aggregatorConcurrency": "0", "billing": "provisioned",
+		"minReadUnits": "1", "maxReadUnits": "10", "minEventsReadUnits": "1", "maxEventsReadUnits": "10", "minEventsWriteUnits": "1", "maxEventsWriteUnits": "10", "minRollupsReadUnits": "1", "maxRollupsReadUnits": "10",
+		"minWriteUnits": fmt.Sprint(least), "maxWriteUnits": fmt.Sprint(most), "minRollupsWriteUnits": fmt.Sprint(least), "maxRollupsWriteUnits": fmt.Sprint(most),
+	}
+}
+
+// matches reports whether a finding has a level and all texts.
+func matches(f Finding, want string) bool {
 	level, rest, _ := strings.Cut(want, "|")
 	return string(f.Level) == level && !slices.ContainsFunc(strings.Split(rest, "|"), func(text string) bool { return !strings.Contains(f.Text, text) })
 }
 
-// TestPermissions: docs/deploy.md lists what preflight calls, and nothing else.
+// TestPermissions checks that docs/deploy.md lists exactly the calls of preflight.
 func TestPermissions(t *testing.T) {
 	settings, err := config.Parse(map[string]any{"hotkeysConcurrency": "100"})
 	if err != nil {
@@ -210,7 +252,7 @@ func TestPermissions(t *testing.T) {
 	called := map[string]bool{}
 	for _, account := range []answers{
 		good().with(answers{"GetServiceQuota L-8A5B8E43": noQuota, "GetAWSDefaultServiceQuota": quotaOf(1)}),
-		good().with(answers{"DescribeStacks hotshard": stackIn("UPDATE_COMPLETE"), "GetFunctionConcurrency": `200 {}`}),
+		grown(5),
 	} {
 		client, actions := account.serve(t)
 		Look(t.Context(), settings, Account{Calls: client, Bootstrap: "hnb659fds"})
@@ -231,7 +273,7 @@ func TestPermissions(t *testing.T) {
 	}
 }
 
-// TestContext: what is given goes before cdk.json, and that before what is saved.
+// TestContext checks the precedence: given settings, then cdk.json, then saved ones.
 func TestContext(t *testing.T) {
 	folder := t.TempDir()
 	write := func(name, content string) {

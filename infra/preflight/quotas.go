@@ -5,14 +5,15 @@ import (
 	"strings"
 
 	"github.com/hotshard/hotshard/infra/config"
-	"github.com/hotshard/hotshard/internal/awscall"
+	"github.com/hotshard/hotshard/internal/base/awscall"
+	"github.com/hotshard/hotshard/internal/base/schema"
 )
 
-// goodConcurrency is what an account has that was raised once: the default of Lambda.
+// goodConcurrency is Lambda's default, which new accounts get on request.
 const goodConcurrency = 1000
 
-// concurrency compares what functions are to have for themselves with what the account has. What
-// they have already counts as free, since they would give it back.
+// concurrency compares the functions' reserved concurrency with the account's quota. Their current reservations count
+// as free.
 func (l *look) concurrency(ctx context.Context) {
 	const what = "Lambda's concurrency"
 	var account struct {
@@ -24,7 +25,7 @@ func (l *look) concurrency(ctx context.Context) {
 	}
 	limit, free, wanted := account.AccountLimit.ConcurrentExecutions, account.AccountLimit.UnreservedConcurrentExecutions, 0
 	for function, n := range l.Reserved() {
-		has, err := l.has(ctx, l.Prefix+function)
+		has, err := l.reservedFor(ctx, l.Prefix+function)
 		if err != nil {
 			l.unsure(what, err)
 			return
@@ -34,20 +35,20 @@ func (l *look) concurrency(ctx context.Context) {
 	}
 	switch {
 	case wanted > 0 && free-wanted < config.LeftUnreserved:
-		l.say(Fail, "%s: the account has %d, of which %d are not reserved elsewhere; the settings reserve %d and %d must be left: "+
+		l.addFinding(Fail, "%s: the account has %d, of which %d are not reserved elsewhere; the settings reserve %d and %d must be left: "+
 			"set hotkeysConcurrency=0 and aggregatorConcurrency=0 (and the others that you set), or ask for %d more of \"Concurrent executions\" in Service Quotas",
 			what, limit, free, wanted, config.LeftUnreserved, wanted+config.LeftUnreserved-free)
 	case limit < goodConcurrency:
-		l.say(Warn, "%s: the account has %d, and callers are refused beyond: ask for %d of \"Concurrent executions\" in Service Quotas before you send traffic", what, limit, goodConcurrency)
+		l.addFinding(Warn, "%s: the account has %d, and calls beyond that are throttled: ask for %d of \"Concurrent executions\" in Service Quotas before you send traffic", what, limit, goodConcurrency)
 	case limit != l.AccountConcurrency:
-		l.say(Warn, "%s: the account has %d, and accountConcurrency is %d, of which an alarm tells when 80 %% are in use: set accountConcurrency=%d", what, limit, l.AccountConcurrency, limit)
+		l.addFinding(Warn, "%s: the account has %d, and accountConcurrency is %d, whose alarm goes off at 80 %%: set accountConcurrency=%d", what, limit, l.AccountConcurrency, limit)
 	default:
-		l.say(OK, "%s: %d, of which the settings reserve %d", what, limit, wanted)
+		l.addFinding(OK, "%s: %d, of which the settings reserve %d", what, limit, wanted)
 	}
 }
 
-// has is what is reserved for a function now; 0 if it is not there.
-func (l *look) has(ctx context.Context, function string) (int, error) {
+// reservedFor returns the concurrency that a function has reserved now; 0 if it does not exist.
+func (l *look) reservedFor(ctx context.Context, function string) (int, error) {
 	if l.stack == "" {
 		return 0, nil
 	}
@@ -61,12 +62,14 @@ func (l *look) has(ctx context.Context, function string) (int, error) {
 
 // Codes of quotas, from the pages of Service Quotas in the console.
 const (
-	tableReads  = "L-CF0CBE56" // dynamodb: "Table-level read throughput limit"
-	tableWrites = "L-AB614373" // dynamodb: "Table-level write throughput limit"
-	apiRate     = "L-8A5B8E43" // apigateway: "Throttle rate"
+	tableReads    = "L-CF0CBE56" // dynamodb: "Table-level read throughput limit"
+	tableWrites   = "L-AB614373" // dynamodb: "Table-level write throughput limit"
+	accountReads  = "L-34F6A552" // dynamodb: "Account-level read throughput limit (Provisioned mode)"
+	accountWrites = "L-34F8CCC8" // dynamodb: "Account-level write throughput limit (Provisioned mode)"
+	apiRate       = "L-8A5B8E43" // apigateway: "Throttle rate"
 )
 
-// quota asks for a quota that was set for the account, or else for AWS's default.
+// quota returns a quota of the account, or else AWS's default.
 func (l *look) quota(ctx context.Context, service, code string) (float64, error) {
 	var answer struct{ Quota struct{ Value float64 } }
 	in := map[string]string{"ServiceCode": service, "QuotaCode": code}
@@ -77,34 +80,74 @@ func (l *look) quota(ctx context.Context, service, code string) (float64, error)
 	return answer.Quota.Value, err
 }
 
-// throughput compares what the items table is to take with what a table may.
+// throughput compares the tables' throughput with the quotas of a table and, if it is provisioned, of the account.
 func (l *look) throughput(ctx context.Context) {
 	if l.Attached() {
-		return // it has no items table
+		return // an attached deployment has no items table
 	}
-	for _, of := range []struct {
-		kind, code string
-		most, warm int
-	}{{"Write", tableWrites, l.MaxWriteUnits, l.WarmWriteUnits}, {"Read", tableReads, l.MaxReadUnits, l.WarmReadUnits}} {
-		what := "a table's " + strings.ToLower(of.kind) + "s"
-		quota, err := l.quota(ctx, "dynamodb", of.code)
-		switch {
-		case err != nil:
-			l.unsure(what, err)
-		case float64(of.warm) > quota:
-			l.say(Fail, "%s: warm%sUnits is %d, and the account's quota is %.0f a second: set less, or ask for more (quota %s of DynamoDB in Service Quotas)", what, of.kind, of.warm, quota, of.code)
-		case float64(of.most) > quota:
-			l.say(Warn, "%s: max%sUnits is %d, and the account's quota is %.0f a second, which binds before it (quota %s of DynamoDB in Service Quotas)", what, of.kind, of.most, quota, of.code)
-		default:
-			l.say(OK, "%s: a table takes up to %.0f units a second by the account's quota", what, quota)
+	reads, writes := map[string]config.Units{}, map[string]config.Units{} // by the middle of their settings' names
+	for of, table := range map[string]string{"": l.Names().Items, "Events": l.Names().Events, "Rollups": l.Names().Rollups} {
+		reads[of], writes[of] = l.Config.Units(table)
+	}
+	reads["Index"], writes["Index"] = l.IndexUnits()
+	l.unitsOf(ctx, "Read", tableReads, accountReads, reads)
+	l.unitsOf(ctx, "Write", tableWrites, accountWrites, writes)
+}
+
+// unitsOf compares the read or write units of the tables and of each index with the quotas.
+func (l *look) unitsOf(ctx context.Context, kind, code, accountCode string, units map[string]config.Units) {
+	what := "a table's " + strings.ToLower(kind) + "s"
+	quota, err := l.quota(ctx, "dynamodb", code)
+	if err != nil {
+		l.unsure(what, err)
+		return
+	}
+	good := true
+	least, most := 0, 0
+	for of, u := range units {
+		key, n := of+kind+"Units", 1
+		if of == "Index" {
+			n = len(schema.Tables(l.Names())[0].Indexes)
 		}
+		least, most = least+n*u.Min, most+n*u.Max
+		switch {
+		case float64(max(u.Warm, u.Min)) > quota:
+			good = false
+			l.addFinding(Fail, "%s: warm%s is %d and min%[2]s %[4]d, and the account's quota is %.0f a second: set less, or ask for more (quota %s of DynamoDB in Service Quotas)", what, key, u.Warm, u.Min, quota, code)
+		case of != "Index" && float64(u.Max) > quota: // an index has its table's bound
+			good = false
+			l.addFinding(Warn, "%s: max%s is %d, and the account's quota is %.0f a second, which binds before it (quota %s of DynamoDB in Service Quotas)", what, key, u.Max, quota, code)
+		}
+	}
+	if good {
+		l.addFinding(OK, "%s: a table takes up to %.0f units a second by the account's quota", what, quota)
+	}
+	if l.Billing == "provisioned" {
+		l.provisioned(ctx, kind, accountCode, least, most)
 	}
 }
 
-// requests compares the API's rate with what all APIs of the account may have.
+// provisioned compares the provisioned units of all tables and indexes with the quota of the account. It does not know
+// what other tables of the account have.
+func (l *look) provisioned(ctx context.Context, kind, code string, least, most int) {
+	what := "provisioned " + strings.ToLower(kind) + "s"
+	quota, err := l.quota(ctx, "dynamodb", code)
+	switch {
+	case err != nil:
+		l.unsure(what, err)
+	case float64(least) > quota:
+		l.addFinding(Fail, "%s: the settings min...%sUnits add up to %d, and all tables of the account have %.0f: set less, or ask for more (quota %s of DynamoDB in Service Quotas)", what, kind, least, quota, code)
+	case float64(most) > quota:
+		l.addFinding(Warn, "%s: the settings max...%sUnits add up to %d, and all tables of the account have %.0f, which bind before them (quota %s of DynamoDB in Service Quotas)", what, kind, most, quota, code)
+	default:
+		l.addFinding(OK, "%s: up to %d of the %.0f that all tables of the account have", what, most, quota)
+	}
+}
+
+// requests compares the API's rate with the quota of all APIs of the account.
 func (l *look) requests(ctx context.Context) {
 	if l.Attached() {
-		return // it has no API
+		return // an attached deployment has no API
 	}
 	const what = "the API's rate"
 	quota, err := l.quota(ctx, "apigateway", apiRate)
@@ -112,8 +155,8 @@ func (l *look) requests(ctx context.Context) {
 	case err != nil:
 		l.unsure(what, err)
 	case float64(l.APIRate) > quota:
-		l.say(Warn, "%s: apiRate is %d, and all APIs of the account together have %.0f requests a second: ask for more (quota %s of API Gateway in Service Quotas)", what, l.APIRate, quota, apiRate)
+		l.addFinding(Warn, "%s: apiRate is %d, and all APIs of the account together have %.0f requests a second: ask for more (quota %s of API Gateway in Service Quotas)", what, l.APIRate, quota, apiRate)
 	default:
-		l.say(OK, "%s: %d requests a second, of %.0f that all APIs of the account have", what, l.APIRate, quota)
+		l.addFinding(OK, "%s: %d requests a second, of %.0f that all APIs of the account have", what, l.APIRate, quota)
 	}
 }

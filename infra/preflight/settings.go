@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// Context reads the settings of a folder with a CDK app as the CDK does: those of cdk.json go
-// before those of cdk.context.json, and given ones, each key=value, before both.
+// Context reads the settings of a folder with a CDK app as the CDK does. Given settings, each key=value, override those
+// of cdk.json, which override those of cdk.context.json.
 func Context(folder string, given []string) (map[string]any, error) {
 	context := map[string]any{}
 	saved, err := read(filepath.Join(folder, "cdk.context.json"))
@@ -38,7 +38,7 @@ func Context(folder string, given []string) (map[string]any, error) {
 	return context, nil
 }
 
-// read reads a file of settings; one that is not there has none.
+// read reads a file of settings. A missing file has none.
 func read(path string) (map[string]any, error) {
 	content, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -54,8 +54,8 @@ func read(path string) (map[string]any, error) {
 	return settings, nil
 }
 
-// Qualifier is that of the bootstrap which a deployment with these settings uses: the CDK's default,
-// unless they have another.
+// Qualifier returns the qualifier of the bootstrap that a deployment with these settings uses, which is the CDK's
+// default unless they set another.
 func Qualifier(context map[string]any) string {
 	other, _ := context["@aws-cdk/core:bootstrapQualifier"].(string)
 	return cmp.Or(other, "hnb659fds")

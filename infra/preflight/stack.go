@@ -6,23 +6,23 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/hotshard/hotshard/internal/awscall"
-	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/internal/base/awscall"
+	"github.com/hotshard/hotshard/internal/base/schema"
 )
 
-// leastBootstrap is the version of the bootstrap stack from which on the CDK deploys there, from
+// leastBootstrap is the first version of the bootstrap stack with which the CDK can deploy, from
 // https://docs.aws.amazon.com/cdk/v2/guide/bootstrapping-env.html
 const leastBootstrap = 6
 
-// bootstrap looks for what `make bootstrap` leaves in the account and Region: a parameter with
-// its version, which `make deploy` reads first of all.
+// bootstrap checks the result of `make bootstrap` in the account and Region: a parameter with its version, which `make
+// deploy` reads first.
 func (l *look) bootstrap(ctx context.Context) {
 	const what = "bootstrap"
 	name := "/cdk-bootstrap/" + l.Bootstrap + "/version"
 	var answer struct{ Parameter struct{ Value string } }
 	err := l.Calls.JSON(ctx, "ssm:GetParameter", "AmazonSSM", map[string]string{"Name": name}, &answer)
 	if awscall.Code(err) == "ParameterNotFound" {
-		l.say(Fail, "%s: the CDK is not prepared in this account and Region (no parameter %s): make bootstrap", what, name)
+		l.addFinding(Fail, "%s: the CDK is not prepared in this account and Region (no parameter %s): make bootstrap", what, name)
 		return
 	}
 	version, notNumber := strconv.Atoi(answer.Parameter.Value)
@@ -30,16 +30,16 @@ func (l *look) bootstrap(ctx context.Context) {
 	case err != nil:
 		l.unsure(what, err)
 	case notNumber != nil || version < leastBootstrap:
-		l.say(Fail, "%s: it is of version %q, and the CDK wants %d or newer: make bootstrap", what, answer.Parameter.Value, leastBootstrap)
+		l.addFinding(Fail, "%s: it is of version %q, and the CDK needs %d or newer: make bootstrap", what, answer.Parameter.Value, leastBootstrap)
 	default:
-		l.say(OK, "%s: version %d", what, version)
+		l.addFinding(OK, "%s: version %d", what, version)
 	}
 }
 
-// unknown is the status of a stack that nobody may tell.
+// unknown is the status of a stack that can't be read.
 const unknown = "unknown"
 
-// stuck are states of a stack in which CloudFormation takes no deployment, and what to do.
+// stuck are the states in which CloudFormation accepts no deployment, with what to do.
 var stuck = map[string]string{
 	"ROLLBACK_COMPLETE":      "its first deployment failed: delete it (make destroy)",
 	"ROLLBACK_FAILED":        "its first deployment failed, and so did taking it back: delete it (make destroy)",
@@ -48,7 +48,7 @@ var stuck = map[string]string{
 	"CREATE_FAILED":          "its first deployment failed: delete it (make destroy)",
 }
 
-// deployed asks what state the stack is in that would be deployed.
+// deployed reads the state of the stack that would be deployed.
 func (l *look) deployed(ctx context.Context) {
 	name := strings.TrimSuffix(l.Prefix, "-")
 	what := "stack " + name
@@ -57,7 +57,7 @@ func (l *look) deployed(ctx context.Context) {
 	}
 	err := l.Calls.Query(ctx, "cloudformation:DescribeStacks", "2010-05-15", url.Values{"StackName": {name}}, &answer)
 	if awscall.Code(err) == "ValidationError" && strings.Contains(err.Error(), "does not exist") {
-		l.say(OK, "%s: this is its first deployment", what)
+		l.addFinding(OK, "%s: this is its first deployment", what)
 		return
 	}
 	if err != nil {
@@ -67,22 +67,22 @@ func (l *look) deployed(ctx context.Context) {
 	}
 	l.stack = answer.Status
 	switch {
-	case answer.Status == "REVIEW_IN_PROGRESS": // of a change that nobody carried out
+	case answer.Status == "REVIEW_IN_PROGRESS": // of a change that was not executed
 		l.stack = ""
-		l.say(OK, "%s: this is its first deployment", what)
+		l.addFinding(OK, "%s: this is its first deployment", what)
 	case stuck[answer.Status] != "":
-		l.say(Fail, "%s: %s; it is in %s", what, stuck[answer.Status], answer.Status)
+		l.addFinding(Fail, "%s: %s; it is in %s", what, stuck[answer.Status], answer.Status)
 	case strings.HasSuffix(answer.Status, "_IN_PROGRESS"):
-		l.say(Fail, "%s: it is in %s: wait until that is over", what, answer.Status)
+		l.addFinding(Fail, "%s: it is in %s: wait until that is over", what, answer.Status)
 	default:
-		l.say(OK, "%s: it is deployed (%s), and is updated", what, answer.Status)
+		l.addFinding(OK, "%s: it is deployed (%s), and is updated", what, answer.Status)
 	}
 }
 
-// tables looks for tables that have the names which the stack's are to have, and are not its own.
+// tables checks for tables with the names of the stack's that are not its own.
 func (l *look) tables(ctx context.Context) {
 	if l.stack != "" && l.stack != unknown {
-		return // what the stack made is its own
+		return // the stack made them
 	}
 	var taken []string
 	for _, table := range schema.Tables(l.Names()) {
@@ -97,12 +97,12 @@ func (l *look) tables(ctx context.Context) {
 	names := strings.Join(taken, ", ")
 	switch {
 	case taken == nil:
-		l.say(OK, "tables: their names are free, as far as could be asked")
+		l.addFinding(OK, "tables: their names are free, as far as could be checked")
 	case l.Import:
-		l.say(OK, "tables: %s would be taken over", names)
+		l.addFinding(OK, "tables: %s would be imported", names)
 	case l.stack == unknown:
-		l.say(Warn, "tables: %s exist; if they are not this stack's, the deployment fails", names)
+		l.addFinding(Warn, "tables: %s exist; if they are not this stack's, the deployment fails", names)
 	default:
-		l.say(Fail, "tables: %s exist and belong to no such stack: take them over with make deploy ARGS=--import-existing-resources, or set another prefix", names)
+		l.addFinding(Fail, "tables: %s exist and do not belong to the stack: import them with make deploy ARGS=--import-existing-resources, or set another prefix", names)
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/awscloudwatch"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awscloudwatchactions"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
-	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awssns"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awssnssubscriptions"
 	"github.com/aws/jsii-runtime-go"
@@ -17,23 +16,23 @@ import (
 	"github.com/hotshard/hotshard/infra/grants"
 )
 
-// alarm is what is watched, and what to do when it goes off. A period is the metric's.
+// alarm is an alarm, and what to do when it goes off. Its period is the metric's.
 type alarm struct {
-	name    string // also of the alarm, behind the deployment's prefix
-	section string // of the runbook; "" is that of its name
+	name    string // the alarm's name after the deployment's prefix
+	section string // of the runbook; "" for the name
 	metric  awscloudwatch.IMetric
 	from    float64 // goes off at this value or above
-	periods int     // of the last periods
-	of      int     // these many; 0 is all
+	periods int     // number of evaluated periods
+	of      int     // periods at or above from; 0 is all
 	text    string  // what happened, and what to do first
-	absent  bool    // goes off below from instead, and where there are no data
-	series  bool    // has many series, of which each would tell that it is over
+	absent  bool    // goes off below from instead, and without data
+	series  bool    // has many series, each of which would notify when it is over
 
 	made awscloudwatch.Alarm // by newAlarms
 }
 
-// newAlarms makes all alarms, each with the topic for its action. Tables are watched by their names.
-func newAlarms(s awscdk.Stack, c *config.Config, functions map[string]function, mappings map[string]awslambda.CfnEventSourceMapping, web *api, topic awssns.Topic) []alarm {
+// newAlarms makes all alarms, with the topic as their action. Tables are watched by their names.
+func newAlarms(s awscdk.Stack, c *config.Config, functions map[string]function, mappings map[string][]mapping, web *api, topic awssns.Topic) []alarm {
 	hotkeys, aggregator := functions[grants.Hotkeys], functions[grants.Aggregator]
 	list := slices.Concat(
 		keyAlarms(c),
@@ -46,6 +45,7 @@ func newAlarms(s awscdk.Stack, c *config.Config, functions map[string]function, 
 	if !c.Attached() {
 		list = slices.Concat(list,
 			streamAlarms(c, aggregator, mappings[grants.Aggregator]),
+			fullAlarms(c),
 			summaryAlarms(s, c, aggregator),
 			shardAlarms(s, c, functions[grants.Ingest]),
 			apiAlarms(c, web),
@@ -81,10 +81,9 @@ func newAlarm(s awscdk.Stack, c *config.Config, a alarm, topic awssns.Topic) aws
 	return made
 }
 
-// newTopic makes the topic that alarms go to. A policy that demands TLS takes the
-// place of the default one, which let the account's alarms in; hence the statement.
-// It is not encrypted with a key of KMS's, whose price is a dollar a month: alarms
-// may publish only under a key of the customer's, and their text has no secrets.
+// newTopic makes the topic of the alarms. A policy that requires TLS replaces the default one, which allows the
+// account's alarms; hence the statement. The topic is not encrypted with a KMS key: alarms need a customer managed one
+// for a dollar a month, and their text has no secrets.
 func newTopic(s awscdk.Stack, c *config.Config) awssns.Topic {
 	topic := awssns.NewTopic(s, jsii.String("Alarms"), &awssns.TopicProps{
 		TopicName: jsii.String(c.Prefix + "alarms"), DisplayName: jsii.String(c.Prefix + "alarms"), EnforceSSL: jsii.Bool(true),

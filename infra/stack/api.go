@@ -20,8 +20,7 @@ type api struct {
 	stage awsapigatewayv2.HttpStage
 }
 
-// newAPI makes an HTTP API with one route for each call, each with authorization.
-// Anything else is answered 404 by API Gateway itself.
+// newAPI makes an HTTP API with one authorized route for each call. API Gateway responds to others with 404.
 func newAPI(s awscdk.Stack, c *config.Config, functions map[string]function) *api {
 	made := &api{http: awsapigatewayv2.NewHttpApi(s, jsii.String("Api"), &awsapigatewayv2.HttpApiProps{
 		ApiName: jsii.String(c.Prefix + "api"), Description: jsii.String("hotshard"), CreateDefaultStage: jsii.Bool(false), CorsPreflight: cors(c.CORSOrigins),
@@ -41,8 +40,8 @@ func newAPI(s awscdk.Stack, c *config.Config, functions map[string]function) *ap
 	return made
 }
 
-// cors lets pages of some origins call the API, if there are any. API Gateway answers what
-// browsers ask before; the calls themselves want what others want.
+// cors allows pages of some origins to call the API. API Gateway responds to preflight requests; the calls need the
+// same authorization as others.
 func cors(origins []string) *awsapigatewayv2.CorsPreflightOptions {
 	if len(origins) == 0 {
 		return nil
@@ -58,15 +57,14 @@ func cors(origins []string) *awsapigatewayv2.CorsPreflightOptions {
 	}
 }
 
-// guard is what a call has to prove: a signature, or a token, with one of some scopes if
-// there are any.
+// guard is the authorization of a call: a signature, or a token with one of some scopes, if there are any.
 type guard struct {
 	authorizer awsapigatewayv2.IHttpRouteAuthorizer
 	scopes     *[]*string
 }
 
-// newGuards are those of callers and operators. Without scopes of its own an operator's call
-// is signed even where others bear tokens: not every token is an operator's.
+// newGuards returns the guards of callers and operators. Without scopes of their own operators' calls are signed even
+// if other calls use tokens.
 func newGuards(c *config.Stack) map[httpapi.Audience]guard {
 	signed := guard{authorizer: awsapigatewayv2authorizers.NewHttpIamAuthorizer()}
 	if c.Auth != "jwt" {
@@ -86,12 +84,12 @@ func newGuards(c *config.Stack) map[httpapi.Audience]guard {
 	return map[httpapi.Audience]guard{httpapi.ForCallers: bearing(c.JWTScopes), httpapi.ForOperators: signed}
 }
 
-// vended begins the names of log groups that AWS's services write to: for others each
-// delivery grows a policy of the account's, which takes 5,120 characters, from
+// vended is the prefix of log groups that AWS services write to. Without it each delivery grows a policy of the
+// account, which is limited to 5,120 characters, from
 // https://docs.aws.amazon.com/AmazonCloudWatch/latest/logs/AWS-logs-and-resource-policy.html
 const vended = "/aws/vendedlogs/apigateway/"
 
-// newStage serves the API, within bounds, and logs each call unless that is off.
+// newStage makes the API's stage with its throttling limits and, unless it is off, an access log.
 func newStage(s awscdk.Stack, c *config.Config, http awsapigatewayv2.HttpApi) awsapigatewayv2.HttpStage {
 	stage := awsapigatewayv2.NewHttpStage(s, jsii.String("Stage"), &awsapigatewayv2.HttpStageProps{
 		HttpApi: http, StageName: jsii.String("$default"), AutoDeploy: jsii.Bool(true),
@@ -108,9 +106,9 @@ func newStage(s awscdk.Stack, c *config.Config, http awsapigatewayv2.HttpApi) aw
 	return stage
 }
 
-// accessLog is the form of an access log's line: who called what, and how it went.
-// Query strings are left out, since they hold callers' names of things. The functions'
-// lines have request as api_request_id, and functionRequest as request_id.
+// accessLog returns the format of an access log's line: the caller, the call and its result. Query strings are omitted,
+// since they hold callers' names. The functions' log lines have request as api_request_id, and functionRequest as
+// request_id.
 func accessLog(tokens bool) string {
 	variables := map[string]string{
 		"time": "requestTime", "request": "requestId", "ip": "identity.sourceIp", "caller": "identity.userArn",
@@ -118,7 +116,7 @@ func accessLog(tokens bool) string {
 		"functionRequest": "integration.requestId", "functionLatency": "integrationLatency", "functionStatus": "integration.integrationStatus",
 		"error": "error.message", "errorType": "error.responseType", "authorizerError": "authorizer.error", "integrationError": "integrationErrorMessage",
 	}
-	if tokens { // of operators, who sign, caller has the name
+	if tokens { // operators sign, and are in caller
 		variables["subject"] = "authorizer.claims.sub"
 	}
 	fields := map[string]string{}
@@ -127,7 +125,7 @@ func accessLog(tokens bool) string {
 	}
 	line, err := json.Marshal(fields) // in the order of names
 	if err != nil {
-		panic(err) // it is made of texts
+		panic(err) // the fields are texts
 	}
 	return string(line)
 }

@@ -10,8 +10,7 @@ import (
 	"github.com/hotshard/hotshard/infra/grants"
 )
 
-// newDashboard lays out the dashboard. Its first row answers: is a key hot, which,
-// what was done.
+// newDashboard makes the dashboard. Its first row shows whether a key is hot, which one, and what was done.
 func newDashboard(s awscdk.Stack, c *config.Config, functions map[string]function, web *api, alarms []alarm) {
 	each := func(of []string, name, statistic string) (list []awscloudwatch.IMetric) {
 		for _, f := range of {
@@ -19,12 +18,16 @@ func newDashboard(s awscdk.Stack, c *config.Config, functions map[string]functio
 		}
 		return list
 	}
+	var hot []awscloudwatch.IMetric
+	for _, table := range c.Sources() {
+		hot = append(hot, byKey(table))
+	}
 	all := deployed(c)
 	rows := []*[]awscloudwatch.IWidget{
-		row(alarmStatus(alarms), graph("Which keys are hot: write units a second", byKey(c)), done(c, functions)),
-		row(hotLog(functions), graph("Detector: hottest key, write units a second", own(c, "MaxKeyWriteUnitsPerSecond", maximum)),
+		row(alarmStatus(alarms), graph("Which keys are hot: write units a second", hot...), changesLog(c, functions)),
+		row(hotLog(functions), graph("Detector: hottest key, write units a second", lines(detectorMetrics(c, maximum, "MaxKeyWriteUnitsPerSecond"))...),
 			graph("Hot and saturated keys", hotCounts(c)...)),
-		row(throttles(c), graph("Stream: age of records, ms", each(readers(c), "IteratorAge", maximum)...), graph("Write units and records counted", own(c, "WriteUnits", sum), own(c, "Records", sum))),
+		row(throttles(c), graph("Stream: age of records, ms", each(readers(c), "IteratorAge", maximum)...), graph("Write units and records counted", lines(detectorMetrics(c, sum, "WriteUnits", "Records"))...)),
 		row(graph("Functions: errors", each(all, "Errors", sum)...), graph("Functions: throttles", each(all, "Throttles", sum)...), graph("Functions: duration p99, ms", each(all, "Duration", p99)...)),
 	}
 	if !c.Attached() {
@@ -36,13 +39,13 @@ func newDashboard(s awscdk.Stack, c *config.Config, functions map[string]functio
 	})
 }
 
-// hotCounts are numbers of keys. Which are saturated only writers of ours tell.
+// hotCounts returns the numbers of hot keys. Only the detector of hotshard's own tables knows which are saturated.
 func hotCounts(c *config.Config) []awscloudwatch.IMetric {
-	list := []awscloudwatch.IMetric{own(c, "HotKeys", maximum)}
+	names := []string{"HotKeys"}
 	if !c.Attached() {
-		list = append(list, own(c, "SaturatedKeys", maximum))
+		names = append(names, "SaturatedKeys")
 	}
-	return list
+	return lines(detectorMetrics(c, maximum, names...))
 }
 
 func row(widgets ...awscloudwatch.IWidget) *[]awscloudwatch.IWidget { return &widgets }
@@ -54,7 +57,7 @@ func graph(title string, metrics ...awscloudwatch.IMetric) awscloudwatch.IWidget
 	})
 }
 
-// alarmStatus shows all alarms, those that went off first.
+// alarmStatus shows all alarms, active ones first.
 func alarmStatus(alarms []alarm) awscloudwatch.IWidget {
 	var list []interfacesawscloudwatch.IAlarmRef
 	for _, a := range alarms {
@@ -66,9 +69,8 @@ func alarmStatus(alarms []alarm) awscloudwatch.IWidget {
 	})
 }
 
-// done lists changes of shard counts, as the functions log them; in a deployment
-// that makes none, advice.
-func done(c *config.Config, functions map[string]function) awscloudwatch.IWidget {
+// changesLog lists changes of shard counts from the functions' logs, or advice if the deployment makes no changes.
+func changesLog(c *config.Config, functions map[string]function) awscloudwatch.IWidget {
 	if c.Attached() {
 		return hotLog(functions)
 	}
@@ -83,7 +85,7 @@ func hotLog(functions map[string]function) awscloudwatch.IWidget {
 		"fields @timestamp, key, index, writeUnitsPerSecond, error, peak, advice")
 }
 
-// logTable shows what some functions logged last.
+// logTable shows the newest log lines of some functions.
 func logTable(title string, functions []function, lines ...string) awscloudwatch.IWidget {
 	var groups []*string
 	for _, f := range functions {
@@ -96,7 +98,7 @@ func logTable(title string, functions []function, lines ...string) awscloudwatch
 	})
 }
 
-// throttles shows who is refused by a partition, or by another transaction.
+// throttles shows writes that a partition throttled or a transaction conflict rejected.
 func throttles(c *config.Config) awscloudwatch.IWidget {
 	var list []awscloudwatch.IMetric
 	for _, w := range watchedOf(c) {
@@ -107,5 +109,5 @@ func throttles(c *config.Config) awscloudwatch.IWidget {
 	if c.Attached() {
 		return graph("Throttled by a partition's limit", list...)
 	}
-	return graph("Refused by a partition's limit, or by another transaction", append(list, conflicts(c))...)
+	return graph("Refused by a partition's limit, or by another transaction", append(list, lines(conflicts(c))...)...)
 }

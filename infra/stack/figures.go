@@ -11,10 +11,10 @@ import (
 	"github.com/aws/jsii-runtime-go"
 
 	"github.com/hotshard/hotshard/infra/config"
-	"github.com/hotshard/hotshard/internal/metrics"
+	"github.com/hotshard/hotshard/internal/base/metrics"
 )
 
-// Statistics, as CloudWatch calls them.
+// Statistics, by CloudWatch's names.
 const (
 	sum     = "Sum"
 	maximum = "Maximum"
@@ -24,7 +24,7 @@ const (
 
 func minute() awscdk.Duration { return awscdk.Duration_Minutes(jsii.Number(1)) }
 
-// metric is one of minutes.
+// metric returns a metric with periods of one minute.
 func metric(namespace, name, statistic string, dimensions map[string]*string) awscloudwatch.Metric {
 	return awscloudwatch.NewMetric(&awscloudwatch.MetricProps{
 		Namespace: jsii.String(namespace), MetricName: jsii.String(name), Statistic: jsii.String(statistic),
@@ -32,17 +32,35 @@ func metric(namespace, name, statistic string, dimensions map[string]*string) aw
 	})
 }
 
-// over takes a metric over longer periods.
+// over returns a metric with longer periods.
 func over(minutes int, m awscloudwatch.Metric) awscloudwatch.IMetric {
 	return m.With(&awscloudwatch.MetricOptions{Period: awscdk.Duration_Minutes(jsii.Number(minutes))})
 }
 
-// own is a metric of the detector's, of the table that it watches.
-func own(c *config.Config, name, statistic string) awscloudwatch.Metric {
-	return metric(metrics.Namespace, name, statistic, map[string]*string{"TableName": jsii.String(c.SourceName())})
+// detectorMetrics returns a metric of the detector, for each table that it watches.
+func detectorMetrics(c *config.Config, statistic string, names ...string) (list []awscloudwatch.Metric) {
+	for _, name := range names {
+		for _, table := range c.Sources() {
+			list = append(list, metric(metrics.Namespace, name, statistic, map[string]*string{"TableName": jsii.String(table)}))
+		}
+	}
+	return list
 }
 
-// logged makes a metric of a function's log lines with a message: 1 for each, or a value of theirs.
+// detected returns the sum of the detector's metrics over the tables that it watches.
+func detected(c *config.Config, statistic string, names ...string) awscloudwatch.IMetric {
+	return total(names[0], 1, detectorMetrics(c, statistic, names...)...)
+}
+
+// lines returns metrics as a graph has them.
+func lines(list []awscloudwatch.Metric) (graphed []awscloudwatch.IMetric) {
+	for _, m := range list {
+		graphed = append(graphed, m)
+	}
+	return graphed
+}
+
+// logged returns a metric from a function's log lines with a message: 1 for each line, or a value in it.
 func logged(s awscdk.Stack, c *config.Config, f function, name, message, value string) awscloudwatch.Metric {
 	namespace := metrics.Namespace + "/" + Name(c)
 	awslogs.NewMetricFilter(s, id(name), &awslogs.MetricFilterProps{
@@ -52,17 +70,17 @@ func logged(s awscdk.Stack, c *config.Config, f function, name, message, value s
 	return metric(namespace, name, sum, nil)
 }
 
-// ofFunction is a metric that Lambda keeps of a function.
+// ofFunction returns a Lambda metric of a function.
 func ofFunction(f function, name, statistic string) awscloudwatch.Metric {
 	return metric("AWS/Lambda", name, statistic, map[string]*string{"FunctionName": f.lambda.FunctionName()})
 }
 
-// ofMapping is a metric that Lambda keeps of an event source mapping, if it is told to.
+// ofMapping returns a Lambda metric of an event source mapping, which must be enabled for it.
 func ofMapping(m awslambda.CfnEventSourceMapping, name, statistic string) awscloudwatch.Metric {
 	return metric("AWS/Lambda", name, statistic, map[string]*string{"EventSourceMappingUUID": m.AttrId()})
 }
 
-// ofTable is a metric that DynamoDB keeps of a table or an index.
+// ofTable returns a DynamoDB metric of a table or an index.
 func ofTable(table, index, name string) awscloudwatch.Metric {
 	dimensions := map[string]*string{"TableName": jsii.String(table)}
 	if index != "" {
@@ -75,17 +93,16 @@ func ofAPI(a *api, name, statistic string) awscloudwatch.IMetric {
 	return metric("AWS/ApiGateway", name, statistic, map[string]*string{"ApiId": a.http.ApiId(), "Stage": a.stage.StageName()})
 }
 
-// total adds up metrics, of which some may have no data: arithmetic takes what is
-// missing for 0, from
+// total returns the sum of metrics, some of which may have no data. Metric math takes missing data as 0, from
 // https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/using-metric-math.html
-// Where all are missing there is nothing.
+// If all are missing, so is the sum.
 func total(label string, minutes int, list ...awscloudwatch.Metric) awscloudwatch.IMetric {
 	return sumOf(label, "%s", minutes, list)
 }
 
-// filled is a total that is 0 where all are missing. It is for DynamoDB's metrics, which
-// have no zeros: an alarm may stay as it is while they have no data. The newest minute is
-// filled before its late data come, so an alarm must not want all of its minutes.
+// filled returns a total that is 0 if all are missing. It is for DynamoDB's metrics, which have no zeros, so that an
+// alarm would keep its state. The newest minute is filled before its late data arrive, so an alarm must not need all of
+// its minutes.
 func filled(label string, list ...awscloudwatch.Metric) awscloudwatch.IMetric {
 	return sumOf(label, "FILL(%s, 0)", 1, list)
 }
@@ -103,10 +120,10 @@ func sumOf(label, form string, minutes int, list []awscloudwatch.Metric) awsclou
 	})
 }
 
-// byKey is the rate of each hot key: a series for each, the hottest first.
-func byKey(c *config.Config) awscloudwatch.IMetric {
+// byKey returns the rate of each hot key of a table, one series for each, the hottest first. A query has no OR.
+func byKey(table string) awscloudwatch.IMetric {
 	query := fmt.Sprintf(`SELECT MAX(KeyWriteUnitsPerSecond) FROM SCHEMA(%s, "Key", TableName) WHERE TableName = '%s' GROUP BY "Key" ORDER BY MAX() DESC`,
-		metrics.Namespace, c.SourceName())
+		metrics.Namespace, table)
 	return awscloudwatch.NewMathExpression(&awscloudwatch.MathExpressionProps{
 		Expression: &query, UsingMetrics: &map[string]awscloudwatch.IMetric{}, Period: minute(), Label: jsii.String(""),
 	})

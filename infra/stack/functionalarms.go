@@ -11,7 +11,7 @@ import (
 	"github.com/hotshard/hotshard/infra/config"
 )
 
-// functionAlarms are about Lambda's invocations.
+// functionAlarms returns the alarms on Lambda's invocations.
 func functionAlarms(c *config.Config, functions map[string]function) (list []alarm) {
 	for _, f := range deployed(c) {
 		list = append(list, alarm{
@@ -25,11 +25,11 @@ func functionAlarms(c *config.Config, functions map[string]function) (list []ala
 	return list
 }
 
-// usedUp is the part of the account's concurrency from which on it is nearly used up.
+// usedUp is the share of the account's concurrency from which it is nearly used up.
 const usedUp = 0.8
 
-// accountAlarms are about all functions of the account, whose quota they share. What is
-// reserved counts as used; the metric has no dimensions:
+// accountAlarms returns the alarm on the concurrency that all functions of the account share. Reserved concurrency
+// counts as used; the metric has no dimensions:
 // https://docs.aws.amazon.com/lambda/latest/dg/monitoring-concurrency.html
 func accountAlarms(c *config.Config) []alarm {
 	return []alarm{{
@@ -40,7 +40,7 @@ func accountAlarms(c *config.Config) []alarm {
 	}}
 }
 
-// apiAlarms are about the calls of the API.
+// apiAlarms returns the alarms on the API's calls.
 func apiAlarms(c *config.Config, web *api) []alarm {
 	failed := awscloudwatch.NewMathExpression(&awscloudwatch.MathExpressionProps{
 		Expression: jsii.String("IF(calls >= 20, 100 * FILL(failed, 0) / calls, 0)"), Period: minute(), Label: jsii.String("% of calls failed"),
@@ -55,12 +55,11 @@ func apiAlarms(c *config.Config, web *api) []alarm {
 	}}
 }
 
-// Tasks are given up at the first failure, since the next run does what one did not:
-// some may fail, and these are how many of an hour must before it is worth a look.
+// Tasks are not retried, since the next run does the work. maxTasksDropped is the number of failures in an hour that is
+// worth a look.
 const maxTasksDropped = 3
 
-// taskAlarms are about the work that schedules ask for, of which no caller would see
-// that it does not happen.
+// taskAlarms returns the alarms on scheduled tasks, whose absence no caller would notice.
 func taskAlarms(s awscdk.Stack, c *config.Config, functions map[string]function) (list []alarm) {
 	for _, t := range tasks(c) {
 		done := logged(s, c, functions[t.function], *id(t.name)+"TasksDone", t.done, "1")
@@ -80,8 +79,7 @@ func taskAlarms(s awscdk.Stack, c *config.Config, functions map[string]function)
 	return list
 }
 
-// patience is for how long a task that runs so often may not be done: half an hour, or
-// three runs.
+// patience returns how long a task with this interval may be missing: half an hour, or three runs.
 func patience(every time.Duration) (minutes, periods int) {
 	minutes = max(5, wholeMinutes(every))
 	return minutes, max(3, 30/minutes)

@@ -15,24 +15,23 @@ import (
 	"github.com/hotshard/hotshard/infra/grants"
 )
 
-// function is one that is deployed.
+// function is a deployed function.
 type function struct {
 	name   string // without the deployment's prefix
 	lambda awslambda.Function
-	live   awslambda.Alias // what is called
+	live   awslambda.Alias // alias that callers use
 	logs   awslogs.LogGroup
 }
 
-// Timeouts. The HTTP functions have the request's deadline and time to answer after
-// it. The stream's functions mostly take milliseconds; the aggregator also runs the
-// compaction, which takes up to three quarters of its time, 5 minutes at most.
+// Timeouts. The HTTP functions have the request's deadline and time to respond after it. The stream's functions usually
+// take milliseconds; the aggregator's compaction takes up to three quarters of its timeout of 5 minutes.
 const (
 	answerTime        = 5 * time.Second
 	hotkeysTimeout    = time.Minute
 	aggregatorTimeout = 7 * time.Minute
 )
 
-// traits are what the functions differ in, beside their code and what that reads and calls.
+// traits are a function's properties that differ, except its code and rights.
 type traits struct {
 	description string
 	memory      int // in MB; docs/deploy.md has the measurements behind the defaults
@@ -48,9 +47,9 @@ func traitsOf(c *config.Config, function string) traits {
 	}[function]
 }
 
-// newFunctions makes the functions that the deployment has, by name. Dist is the folder of their
-// code; the tables and the stream are what their roles are about.
-func newFunctions(s awscdk.Stack, c *config.Config, dist string, tables map[string]awsdynamodb.TableV2, from stream) map[string]function {
+// newFunctions makes the deployment's functions, by name. dist is the folder of their code. Their roles refer to the
+// tables and the stream.
+func newFunctions(s awscdk.Stack, c *config.Config, dist string, tables map[string]awsdynamodb.TableV2, from streams) map[string]function {
 	made := map[string]function{}
 	for _, name := range deployed(c) {
 		f := function{name: name, logs: newLogs(s, c, id(name, "logs"), "/aws/lambda/"+c.Prefix+name)}
@@ -65,7 +64,7 @@ func newFunctions(s awscdk.Stack, c *config.Config, dist string, tables map[stri
 
 func newLambda(s awscdk.Stack, c *config.Config, f function, code string, role awsiam.Role) awslambda.Function {
 	its := traitsOf(c, f.name)
-	// Near 90 % of its memory Go's runtime collects garbage more often, rather than being killed at 100 %.
+	// Near 90 % of its memory Go collects garbage more often, so that it is not killed at 100 %.
 	environment := map[string]*string{"GOMEMLIMIT": jsii.Sprintf("%dMiB", its.memory*9/10)}
 	for variable, value := range c.Environment(f.name) {
 		environment[variable] = jsii.String(value)
@@ -84,27 +83,27 @@ func newLambda(s awscdk.Stack, c *config.Config, f function, code string, role a
 		MemorySize:   jsii.Number(its.memory),
 		Timeout:      seconds(its.timeout),
 		Environment:  &environment,
-		// The role has its own policy, so that nothing is added to it here.
+		// The role has its own policy; the CDK must not add to it.
 		Role:                         role.WithoutPolicyUpdates(nil),
 		Tracing:                      tracing,
 		LoggingFormat:                awslambda.LoggingFormat_JSON,
-		SystemLogLevelV2:             awslambda.SystemLogLevel_WARN, // Lambda's own lines for each call cost more than they say
+		SystemLogLevelV2:             awslambda.SystemLogLevel_WARN, // Lambda's log lines for each call cost more than they are worth
 		LogGroup:                     f.logs,
 		ReservedConcurrentExecutions: unlessZero(c.Reserved()[f.name]),
 	})
 }
 
-// newAlias makes the function's alias, which is what the API, the stream and schedules call:
-// the version that was deployed last, or in a rollout it and the one before.
+// newAlias makes the function's alias, which the API, the stream and schedules invoke. It is the newest version, or
+// during a rollout the newest two.
 func newAlias(s awscdk.Stack, f function) awslambda.Alias {
 	props := &awslambda.AliasProps{AliasName: jsii.String("live"), Version: f.lambda.CurrentVersion()}
-	if _, reads := mapped[f.name]; reads { // and has schedules, of which the next run does what one failed to do
+	if _, reads := mapped[f.name]; reads { // and has schedules, whose next run does the work of a failed one
 		props.RetryAttempts, props.MaxEventAge = jsii.Number(0), seconds(time.Minute)
 	}
 	return awslambda.NewAlias(s, id(f.name, "live"), props)
 }
 
-// newLogs makes a log group. Its retention is a number that the construct wants as one of its constants.
+// newLogs makes a log group. The construct needs the retention as one of its constants.
 func newLogs(s awscdk.Stack, c *config.Config, id *string, name string) awslogs.LogGroup {
 	group := awslogs.NewLogGroup(s, id, &awslogs.LogGroupProps{LogGroupName: jsii.String(name), RemovalPolicy: awscdk.RemovalPolicy_DESTROY})
 	group.Node().DefaultChild().(awslogs.CfnLogGroup).SetRetentionInDays(jsii.Number(c.LogRetention))

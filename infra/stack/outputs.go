@@ -3,6 +3,7 @@ package stack
 import (
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsdynamodb"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awss3"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awssns"
 	"github.com/aws/jsii-runtime-go"
 
@@ -10,8 +11,8 @@ import (
 	"github.com/hotshard/hotshard/infra/grants"
 )
 
-// newOutputs prints what an operator needs next.
-func newOutputs(s awscdk.Stack, c *config.Config, tables map[string]awsdynamodb.TableV2, from stream, web *api, topic awssns.Topic) {
+// newOutputs adds the outputs that an operator needs next.
+func newOutputs(s awscdk.Stack, c *config.Config, tables map[string]awsdynamodb.TableV2, failures awss3.Bucket, web *api, topic awssns.Topic) {
 	output := func(name, description string, value *string) {
 		awscdk.NewCfnOutput(s, jsii.String(name), &awscdk.CfnOutputProps{Description: jsii.String(description), Value: value})
 	}
@@ -25,15 +26,16 @@ func newOutputs(s awscdk.Stack, c *config.Config, tables map[string]awsdynamodb.
 		variable := c.TableVariable(t.Name)
 		output(*id(t.Name[len(c.Prefix):], "table"), contents[variable], tables[variable].TableName())
 	}
-	output("FailureBucket", "Records that a function gave up", from.failures.BucketName())
+	output("FailureBucket", "Records that a function gave up", failures.BucketName())
 	output("AlarmTopic", "Gets the alarms", topic.TopicArn())
 	output("DashboardUrl", "Is a key hot, which, and what was done", jsii.String(
 		"https://"+*s.Region()+".console.aws.amazon.com/cloudwatch/home?region="+*s.Region()+"#dashboards/dashboard/"+Name(c)))
 }
 
-// contents say what is in the tables.
+// contents describes the tables.
 var contents = map[string]string{
-	grants.Items:    "Sharded items. Its stream has its two readers: no other trigger or pipe may read it",
+	grants.Items:    "Sharded items but events. Its stream has its two readers: no other trigger or pipe may read it",
+	grants.Events:   "Events. Its stream has its two readers, too",
 	grants.Rollups:  "Summaries",
 	grants.Heat:     "Counts of the detector's windows",
 	grants.ShardMap: "Shard counts and their changes",

@@ -11,7 +11,7 @@ import (
 
 	"github.com/hotshard/hotshard/infra/config"
 	"github.com/hotshard/hotshard/infra/grants"
-	"github.com/hotshard/hotshard/internal/metrics"
+	"github.com/hotshard/hotshard/internal/base/metrics"
 )
 
 func newRole(s awscdk.Stack, id *string, description string, by awsiam.IPrincipal, rights []awsiam.PolicyStatement) awsiam.Role {
@@ -24,34 +24,33 @@ func newRole(s awscdk.Stack, id *string, description string, by awsiam.IPrincipa
 	})
 }
 
-// rights are what a function may do: what its code calls, and what Lambda does in its
-// name.
-func rights(c *config.Config, f function, tables map[string]awsdynamodb.TableV2, from stream) []awsiam.PolicyStatement {
+// rights returns the statements of a function's role: for its code's calls, and for what Lambda does for it.
+func rights(c *config.Config, f function, tables map[string]awsdynamodb.TableV2, from streams) []awsiam.PolicyStatement {
 	list := []awsiam.PolicyStatement{
 		allow([]string{"logs:CreateLogStream", "logs:PutLogEvents"}, f.logs.LogGroupArn()),
 	}
-	if c.Tracing { // X-Ray has no resources that these could be bound to
+	if c.Tracing { // X-Ray has no resources
 		list = append(list, allow([]string{"xray:PutTraceSegments", "xray:PutTelemetryRecords"}, jsii.String("*")))
 	}
 	list = append(list, tableRights(c, f.name, tables, from)...)
 	if _, reads := mapped[f.name]; reads {
 		list = append(list, streamRights(c, from)...)
 	}
-	if slices.Contains(grants.Metrics, f.name) { // PutMetricData has no resources, but a namespace
+	if slices.Contains(grants.Metrics, f.name) { // PutMetricData has a namespace and no resources
 		list = append(list, allowIf("cloudwatch:namespace", metrics.Namespace, "cloudwatch:PutMetricData", jsii.String("*")))
 	}
 	return list
 }
 
-// tableRights are a function's grants. An attached deployment has fewer tables, and one that
-// others do not have; its settings keep off the rest.
-func tableRights(c *config.Config, function string, tables map[string]awsdynamodb.TableV2, from stream) (list []awsiam.PolicyStatement) {
+// tableRights returns a function's grants. An attached deployment has fewer tables, and the table that it watches. Its
+// settings keep it from using others.
+func tableRights(c *config.Config, function string, tables map[string]awsdynamodb.TableV2, from streams) (list []awsiam.PolicyStatement) {
 	arns := map[string]*string{}
 	for variable, t := range tables {
 		arns[variable] = t.TableArn()
 	}
 	if c.Attached() {
-		arns[grants.Source] = from.table
+		arns[grants.Source] = from.list[0].table
 	}
 	for _, g := range grants.Of[function] {
 		arn, ok := arns[g.Table]
@@ -70,24 +69,25 @@ func tableRights(c *config.Config, function string, tables map[string]awsdynamod
 	return list
 }
 
-// streamRights are what an event source mapping does in the function's name, from
+// streamRights returns the rights that an event source mapping needs, from
 // https://docs.aws.amazon.com/lambda/latest/dg/services-dynamodb-eventsourcemapping.html
 // and, for the failed records,
 // https://docs.aws.amazon.com/lambda/latest/dg/kinesis-on-failure-destination.html
-// By DescribeStream hotkeys asks itself, too, how many stream shards there are. The SDK calls
-// that service dynamodbstreams, and IAM dynamodb.
+// The hotkeys function also calls DescribeStream to count the stream shards. The SDK calls that service dynamodbstreams, and
+// IAM dynamodb.
 //
-// A stream that is encrypted with a customer managed key is read through DynamoDB and not
-// otherwise, from
+// A stream that is encrypted with a customer managed key is read through DynamoDB only, from
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/encryption.usagenotes.html
-func streamRights(c *config.Config, from stream) []awsiam.PolicyStatement {
-	list := []awsiam.PolicyStatement{
-		allow([]string{"dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator"}, from.arn),
-		// It asks for a table's streams, not for one.
-		allow([]string{"dynamodb:ListStreams"}, jsii.String(*from.table+"/stream/*")),
-		allow([]string{"s3:PutObject"}, from.failures.ArnForObjects(jsii.String("*"))),
-		allow([]string{"s3:ListBucket"}, from.failures.BucketArn()),
+func streamRights(c *config.Config, from streams) (list []awsiam.PolicyStatement) {
+	for _, stream := range from.list {
+		list = append(list,
+			allow([]string{"dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator"}, stream.arn),
+			// The action is for a table's streams, not for one.
+			allow([]string{"dynamodb:ListStreams"}, jsii.String(*stream.table+"/stream/*")))
 	}
+	list = append(list,
+		allow([]string{"s3:PutObject"}, from.failures.ArnForObjects(jsii.String("*"))),
+		allow([]string{"s3:ListBucket"}, from.failures.BucketArn()))
 	if key := c.SourceKeyARN; key != "" {
 		region := strings.Split(key, ":")[3]
 		list = append(list, allowIf("kms:ViaService", "dynamodb."+region+".amazonaws.com", "kms:Decrypt", &key))
@@ -101,7 +101,7 @@ func allow(actions []string, resource *string) awsiam.PolicyStatement {
 	})
 }
 
-// allowIf allows an action where a key of the request's context has a value.
+// allowIf allows an action if a key of the request's context has a value.
 func allowIf(key, value, action string, resource *string) awsiam.PolicyStatement {
 	s := allow([]string{action}, resource)
 	s.AddCondition(jsii.String("StringEquals"), map[string]string{key: value})

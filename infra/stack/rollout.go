@@ -10,9 +10,9 @@ import (
 	"github.com/hotshard/hotshard/infra/grants"
 )
 
-// newRollouts has CodeDeploy move the API's calls to a new version bit by bit, and back when
-// an alarm on errors goes off. The stream's functions change at once: a window's state goes
-// from one invocation to the next, and a delivery that fails comes again.
+// newRollouts moves the API's calls to a new version gradually through CodeDeploy, and back when an alarm on errors
+// goes off. The stream's functions change at once: a window's state passes between invocations, and a failed delivery
+// is retried.
 func newRollouts(s awscdk.Stack, c *config.Config, functions map[string]function, alarms []alarm) {
 	if c.Rollout() == "" {
 		return

@@ -16,22 +16,22 @@ import (
 	"github.com/hotshard/hotshard/internal/query"
 )
 
-// route is one of the API's, for those who may be meant to call it.
+// route is a route of the API, with its callers.
 type route struct {
 	method, path, function string
 	who                    httpapi.Audience
 }
 
-// documents are the routes outside of the OpenAPI document: itself, and the page that
-// shows it with what that loads.
+// documents are the routes that the OpenAPI document does not have: the document, and the page that shows it with its
+// files.
 var documents = []route{
 	{http.MethodGet, "/openapi.json", grants.Query, httpapi.ForCallers},
 	{http.MethodGet, "/docs", grants.Query, httpapi.ForCallers},
 	{http.MethodGet, "/docs/{file+}", grants.Query, httpapi.ForCallers},
 }
 
-// routes returns one route for each call of the functions, as their own OpenAPI
-// documents have them. What both have, the health check, query answers.
+// routes returns one route for each call in the functions' OpenAPI documents. query serves the health check, which both
+// have.
 func routes() []route {
 	list := slices.Clone(documents)
 	for _, of := range []struct {
@@ -52,7 +52,7 @@ func routes() []route {
 	return list
 }
 
-// callsOf reads the OpenAPI document: by path and method.
+// callsOf returns the calls of the OpenAPI document, by path and method.
 func callsOf(routes httpapi.Routes) map[string]map[string]struct{ Tags []string } {
 	answer := httptest.NewRecorder()
 	handler := docs.With(httpapi.New(slog.New(slog.DiscardHandler), routes), routes)
@@ -61,13 +61,12 @@ func callsOf(routes httpapi.Routes) map[string]map[string]struct{ Tags []string 
 		Paths map[string]map[string]struct{ Tags []string }
 	}
 	if err := json.Unmarshal(answer.Body.Bytes(), &document); err != nil {
-		panic(err) // it depends on the code alone
+		panic(err) // it depends only on the code
 	}
 	return document.Paths
 }
 
-// greedy has a parameter at a path's end take all of the rest, slashes too, as an
-// event's id may have them.
+// greedy makes a parameter at a path's end match the rest with its slashes, which an event's id may have.
 func greedy(path string) string {
 	if rest, ok := strings.CutSuffix(path, "}"); ok {
 		return rest + "+}"

@@ -11,33 +11,31 @@ import (
 
 	"github.com/hotshard/hotshard/infra/config"
 	"github.com/hotshard/hotshard/infra/grants"
-	"github.com/hotshard/hotshard/internal/hotkey"
-	"github.com/hotshard/hotshard/internal/rollup"
-	"github.com/hotshard/hotshard/internal/rollup/compact"
+	"github.com/hotshard/hotshard/internal/fold"
+	"github.com/hotshard/hotshard/internal/fold/compact"
+	"github.com/hotshard/hotshard/internal/hotkeys"
 )
 
-// task is a function's work that a schedule asks for, and the line that the function
-// logs when it is done.
+// task is a scheduled invocation of a function, and the line that the function logs when it is done.
 type task struct {
 	name, function, payload, done string
 	every                         time.Duration
 }
 
 func tasks(c *config.Config) []task {
-	layers := task{"layers", grants.Hotkeys, hotkey.LayersTask, "layers task done", hotkey.LayersInterval}
+	layers := task{"layers", grants.Hotkeys, hotkeys.LayersTask, "layers task done", hotkeys.LayersInterval}
 	if c.Attached() {
 		return []task{layers}
 	}
 	return []task{
 		layers,
-		{"shrink", grants.Hotkeys, hotkey.ShrinkTask, "shrink task done", c.Hotkeys.TaskInterval()},
+		{"shrink", grants.Hotkeys, hotkeys.ShrinkTask, "shrink task done", c.Hotkeys.TaskInterval()},
 		{"compact", grants.Aggregator, compact.Task, "compaction task done", compact.Interval},
-		{"boards", grants.Aggregator, rollup.BoardsTask, "boards task done", c.Aggregator.BoardRecheck},
+		{"boards", grants.Aggregator, fold.BoardsTask, "boards task done", c.Aggregator.BoardRecheck},
 	}
 }
 
-// newSchedules has the tasks run. One that could not be started is not tried again:
-// the next is near.
+// newSchedules makes the schedules of the tasks, without retries, since the next run is soon.
 func newSchedules(s awscdk.Stack, c *config.Config, functions map[string]function) {
 	scheduler := awsiam.NewServicePrincipal(jsii.String("scheduler.amazonaws.com"), &awsiam.ServicePrincipalOpts{
 		Conditions: &map[string]any{"StringEquals": map[string]any{"aws:SourceAccount": s.Account()}},
@@ -58,8 +56,7 @@ func newSchedules(s awscdk.Stack, c *config.Config, functions map[string]functio
 	}
 }
 
-// rate is a schedule's, of whole minutes, which is all that there is: not more often
-// than asked for, and at most once a minute.
+// rate returns a schedule's rate in whole minutes: not more often than requested, and at most once a minute.
 func rate(every time.Duration) string {
 	minutes := wholeMinutes(every)
 	if minutes == 1 {

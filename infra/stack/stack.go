@@ -1,14 +1,14 @@
-// Package stack is hotshard as a CloudFormation stack: tables, functions, API, event
-// source mappings, schedules, alarms and a dashboard.
+// Package stack is hotshard as a CloudFormation stack: tables, functions, API, event source mappings, schedules, alarms
+// and a dashboard.
 //
 //	c, err := config.Parse(context)
 //	stack.New(app, c, "../dist") // dist/<function>/bootstrap, as make functions builds them
 //
-// What a table is comes from internal/schema, the API's routes from the functions'
-// own, their environment from their settings, their roles from package grants.
+// The tables' schemas come from internal/base/schema, the API's routes from the functions' own, their environment from
+// their settings, their roles from package grants.
 //
-// Each part is a function that is given the stack, the settings and the parts that it needs.
-// All constructs are right below the stack: CloudFormation's ids follow from that.
+// Each component is a function of the stack, the settings and other components. All constructs are direct children of
+// the stack, which determines CloudFormation's ids.
 package stack
 
 import (
@@ -22,16 +22,16 @@ import (
 	"github.com/hotshard/hotshard/infra/grants"
 )
 
-// Name is the name of a configuration's stack.
+// Name returns the name of a configuration's stack.
 func Name(c *config.Config) string { return strings.TrimSuffix(c.Prefix, "-") }
 
-// New adds the stack to an app. Dist is the folder of the built functions.
+// New adds the stack to an app. dist is the folder of the built functions.
 func New(scope constructs.Construct, c *config.Config, dist string) awscdk.Stack {
 	s := newStack(scope, c)
 	tables := newTables(s, c)
-	stream := newStream(s, c, tables)
-	functions := newFunctions(s, c, dist, tables, stream)
-	mappings := newMappings(s, c, stream, functions)
+	streams := newStreams(s, c, tables)
+	functions := newFunctions(s, c, dist, tables, streams)
+	mappings := newMappings(s, c, streams, functions)
 	var web *api
 	if !c.Attached() {
 		web = newAPI(s, c, functions)
@@ -41,7 +41,7 @@ func New(scope constructs.Construct, c *config.Config, dist string) awscdk.Stack
 	alarms := newAlarms(s, c, functions, mappings, web, topic)
 	newRollouts(s, c, functions, alarms)
 	newDashboard(s, c, functions, web, alarms)
-	newOutputs(s, c, tables, stream, web, topic)
+	newOutputs(s, c, tables, streams.failures, web, topic)
 	return s
 }
 
@@ -61,7 +61,7 @@ func newStack(scope constructs.Construct, c *config.Config) awscdk.Stack {
 	return s
 }
 
-// deployed are the names of the functions that the deployment has, in order.
+// deployed returns the names of the deployment's functions, in order.
 func deployed(c *config.Config) []string {
 	if c.Attached() {
 		return []string{grants.Hotkeys}
@@ -69,7 +69,7 @@ func deployed(c *config.Config) []string {
 	return grants.Functions
 }
 
-// id makes a construct's id of a name: shard-map becomes ShardMap.
+// id returns a construct's id for a name: ShardMap for shard-map.
 func id(names ...string) *string {
 	var b strings.Builder
 	for _, word := range strings.FieldsFunc(strings.Join(names, "-"), func(r rune) bool { return r == '-' || r == '_' }) {

@@ -13,23 +13,40 @@ import (
 
 	"github.com/hotshard/hotshard/infra/config"
 	"github.com/hotshard/hotshard/infra/grants"
-	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/base/schema"
 )
 
-// mapped are the functions that get the stream, with what they get of it: nil is all.
-// A stream shard takes two readers, and these are two.
-var mapped = map[string][]filter{
-	grants.Hotkeys: nil,
-	grants.Aggregator: {
-		// Of a board that keeps more entries now the aggregator takes note, by its settings.
-		{prefixes: []string{schema.BoardPrefix, prefixOf(schema.Counter), prefixOf(schema.Board)}},
-		// Events stay in their rollups when they are deleted, which TTL does with all. Audits' marks
-		// are among them.
-		{prefixes: []string{prefixOf(schema.Entity)}, names: []string{"INSERT", "MODIFY"}},
-	},
+// mapped are the functions that read the streams, with the filters of a table's stream: nil for all records. A stream
+// shard allows two readers.
+var mapped = map[string]func(kind.Table) []filter{
+	grants.Hotkeys:    func(kind.Table) []filter { return nil },
+	grants.Aggregator: summarized,
 }
 
-// readers are the names of those that the deployment has. They do the tasks of schedules, too.
+// summarized returns filters for a table's records that fold into summaries. They also match a board's settings, because
+// the aggregator must know when a board keeps more entries. Audits' stream markers match too.
+func summarized(table kind.Table) (list []filter) {
+	all := filter{}
+	for _, k := range kind.Summarized() {
+		switch traits := kind.Of(k); {
+		case traits.Table != table:
+		case traits.StreamEvents != nil:
+			list = append(list, filter{[]string{traits.Prefix}, traits.StreamEvents})
+		default:
+			all.prefixes = append(all.prefixes, traits.Prefix)
+		}
+	}
+	if table == kind.Of(kind.Board).Table {
+		all.prefixes = append(all.prefixes, schema.BoardPrefix)
+	}
+	if all.prefixes != nil {
+		list = append(list, all)
+	}
+	return list
+}
+
+// readers returns the names of the deployment's readers, which also run the scheduled tasks.
 func readers(c *config.Config) []string {
 	return slices.DeleteFunc(slices.Clone(deployed(c)), func(name string) bool {
 		_, reads := mapped[name]
@@ -37,30 +54,37 @@ func readers(c *config.Config) []string {
 	})
 }
 
-// filter lets records through, by how their items' partition keys begin and, if names are
-// given, by what was done.
+// filter matches records by the prefix of their partition key and, if names are given, by their event name.
 type filter struct{ prefixes, names []string }
 
-func prefixOf(kind schema.Type) string { return schema.BaseKey{Type: kind}.String() }
-
-// stream is the one that is read.
-type stream struct {
-	arn, table *string      // ARNs: its own, and its table's
-	failures   awss3.Bucket // for records that a function gave up
+// streams are the streams that are read.
+type streams struct {
+	list     []stream
+	failures awss3.Bucket // for records that a function discarded
 }
 
-// newStream makes the bucket for failures. The stream itself is that of the items table, or that
-// of the table which the deployment is attached to.
-func newStream(s awscdk.Stack, c *config.Config, tables map[string]awsdynamodb.TableV2) stream {
-	failures := newFailures(s, c)
+// stream is one of them.
+type stream struct {
+	of         kind.Table // "" for the attached table
+	arn, table *string    // ARNs of the stream and its table
+}
+
+// newStreams returns the streams of the deployment's tables, or of the attached table, and makes the failure bucket.
+func newStreams(s awscdk.Stack, c *config.Config, tables map[string]awsdynamodb.TableV2) streams {
+	made := streams{failures: newFailures(s, c)}
 	if c.Attached() {
 		table, _, _ := strings.Cut(c.SourceStreamARN, "/stream/")
-		return stream{jsii.String(c.SourceStreamARN), &table, failures}
+		made.list = []stream{{"", jsii.String(c.SourceStreamARN), &table}}
+		return made
 	}
-	return stream{tables[grants.Items].TableStreamArn(), tables[grants.Items].TableArn(), failures}
+	for _, t := range kind.Tables() {
+		table := tables[c.TableVariable(c.Names().Table(t))]
+		made.list = append(made.list, stream{t, table.TableStreamArn(), table.TableArn()})
+	}
+	return made
 }
 
-// newFailures makes a bucket, since of the destinations that there are only S3 keeps the records.
+// newFailures makes a bucket. S3 is the only destination that keeps the records.
 func newFailures(s awscdk.Stack, c *config.Config) awss3.Bucket {
 	bucket := awss3.NewBucket(s, jsii.String("Failures"), &awss3.BucketProps{
 		Encryption:        awss3.BucketEncryption_S3_MANAGED,
@@ -73,26 +97,34 @@ func newFailures(s awscdk.Stack, c *config.Config) awss3.Bucket {
 			AbortIncompleteMultipartUploadAfter: awscdk.Duration_Days(jsii.Number(1)),
 		}},
 	})
-	bucket.Policy().ApplyRemovalPolicy(removal(c)) // a bucket that stays goes on to want TLS
+	bucket.Policy().ApplyRemovalPolicy(removal(c)) // a retained bucket still requires TLS
 	return bucket
 }
 
-// newMappings has Lambda hand the stream to its readers.
-func newMappings(s awscdk.Stack, c *config.Config, from stream, functions map[string]function) map[string]awslambda.CfnEventSourceMapping {
-	made := map[string]awslambda.CfnEventSourceMapping{}
+// mapping is an event source mapping of one stream to one function.
+type mapping struct {
+	name string // the function's, and the table's for another than the items table
+	made awslambda.CfnEventSourceMapping
+}
+
+// newMappings makes the event source mappings of the streams' readers, by function.
+func newMappings(s awscdk.Stack, c *config.Config, from streams, functions map[string]function) map[string][]mapping {
+	made := map[string][]mapping{}
 	for _, name := range readers(c) {
-		made[name] = newMapping(s, c, from, functions[name])
+		for _, stream := range from.list {
+			made[name] = append(made[name], newMapping(s, c, stream, from.failures, functions[name]))
+		}
 	}
 	return made
 }
 
-func newMapping(s awscdk.Stack, c *config.Config, from stream, to function) awslambda.CfnEventSourceMapping {
+func newMapping(s awscdk.Stack, c *config.Config, from stream, failures awss3.Bucket, to function) mapping {
 	age, start := c.RecordAge, "TRIM_HORIZON"
 	if to.name == grants.Hotkeys {
 		age = c.DetectorAge()
 	}
 	if c.Attached() {
-		start = "LATEST" // what the stream of a table that was there holds is too old already
+		start = "LATEST" // an existing table's older records are too old
 	}
 	props := &awslambda.CfnEventSourceMappingProps{
 		FunctionName:                   to.live.FunctionArn(),
@@ -101,24 +133,28 @@ func newMapping(s awscdk.Stack, c *config.Config, from stream, to function) awsl
 		BatchSize:                      jsii.Number(c.BatchSize),
 		MaximumBatchingWindowInSeconds: jsii.Number(c.BatchingWindow.Seconds()),
 		TumblingWindowInSeconds:        jsii.Number(c.Hotkeys.Window.Seconds()),
-		ParallelizationFactor:          jsii.Number(c.Parallelization),
+		ParallelizationFactor:          jsii.Number(1), // Lambda gives no tumbling windows to parallel deliveries
 		BisectBatchOnFunctionError:     true,
 		FunctionResponseTypes:          jsii.Strings("ReportBatchItemFailures"),
 		MaximumRetryAttempts:           jsii.Number(c.Retries),
 		MaximumRecordAgeInSeconds:      jsii.Number(age.Seconds()),
 		DestinationConfig: awslambda.CfnEventSourceMapping_DestinationConfigProperty{
-			OnFailure: awslambda.CfnEventSourceMapping_OnFailureProperty{Destination: from.failures.BucketArn()},
+			OnFailure: awslambda.CfnEventSourceMapping_OnFailureProperty{Destination: failures.BucketArn()},
 		},
 		MetricsConfig: awslambda.CfnEventSourceMapping_MetricsConfigProperty{Metrics: jsii.Strings("EventCount")},
 	}
-	if filters := mapped[to.name]; filters != nil {
+	if filters := mapped[to.name](from.of); filters != nil {
 		var patterns []any
 		for _, f := range filters {
 			patterns = append(patterns, awslambda.CfnEventSourceMapping_FilterProperty{Pattern: jsii.String(f.pattern())})
 		}
 		props.FilterCriteria = awslambda.CfnEventSourceMapping_FilterCriteriaProperty{Filters: patterns}
 	}
-	return awslambda.NewCfnEventSourceMapping(s, id(to.name, "mapping"), props)
+	name := to.name
+	if from.of == kind.Events {
+		name += "-" + from.of
+	}
+	return mapping{name, awslambda.NewCfnEventSourceMapping(s, id(name, "mapping"), props)}
 }
 
 func (f filter) pattern() string {
@@ -132,7 +168,7 @@ func (f filter) pattern() string {
 	}
 	content, err := json.Marshal(pattern)
 	if err != nil {
-		panic(err) // it is made of texts
+		panic(err) // the patterns are texts
 	}
 	return string(content)
 }

@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2/awscloudwatch"
@@ -25,7 +26,7 @@ func watchedOf(c *config.Config) (list []watched) {
 	return list
 }
 
-// throttles are the writes and the reads that were refused for some reasons.
+// throttles returns the metrics of reads and writes that were throttled for some reasons.
 func (w watched) throttles(reasons ...string) (list []awscloudwatch.Metric) {
 	for _, reason := range reasons {
 		list = append(list, ofTable(w.table, w.index, "Write"+reason+"ThrottleEvents"), ofTable(w.table, w.index, "Read"+reason+"ThrottleEvents"))
@@ -33,38 +34,39 @@ func (w watched) throttles(reasons ...string) (list []awscloudwatch.Metric) {
 	return list
 }
 
-// hotPartition is what DynamoDB's metrics call it when a partition's limit is the reason.
+// hotPartition is the name in DynamoDB's metrics for a partition's limit.
 const hotPartition = "KeyRangeThroughput"
 
-// source is what the table is called that a deployment is attached to.
+// source names the table that a deployment is attached to.
 const source = "source"
 
-// relief is what is, or is to be, done about a hot partition.
+// relief returns what is done, or must be done, about a hot partition.
 func (w watched) relief() string {
 	switch {
 	case w.name == source:
 		return "Its hot keys need write sharding: the log of hotkeys, which the dashboard shows, has the keys and advice."
-	case w.name == "items", w.index != "":
+	case w.name == "items", w.name == "events", w.index != "":
 		return "A key that is written too often has more write shards by now; see the dashboard."
 	}
 	return "The runbook says which settings spread or lower the load."
 }
 
-// raise says which limits can be raised.
+// raise returns the limits that can be raised.
 func (w watched) raise(attached bool) string {
 	switch {
 	case w.name == source:
 		return "raise the table's own limits or the account's quota."
 	case w.name == "items", w.index != "":
 		return "raise maxWriteUnits, maxReadUnits or the account's quota; with provisioned billing minWriteUnits or minReadUnits, too."
-	case w.name == "rollups" && !attached:
-		return "raise maxRollupsWriteUnits, maxRollupsReadUnits or the account's quota; with provisioned billing minRollupsWriteUnits or minRollupsReadUnits, too."
+	case w.name == "events", w.name == "rollups" && !attached:
+		of := strings.ToUpper(w.name[:1]) + w.name[1:]
+		return fmt.Sprintf("raise max%[1]sWriteUnits, max%[1]sReadUnits or the account's quota; with provisioned billing min%[1]sWriteUnits or min%[1]sReadUnits, too.", of)
 	}
 	return "the table has no limit of its own, so raise the account's quota."
 }
 
-// tableAlarms tell the two kinds of throttles apart: a hot partition, which more
-// write shards relieve, and a limit of the table's or the account's, which they don't.
+// tableAlarms distinguishes two kinds of throttles: a hot partition, which more write shards relieve, and a limit of
+// the table or the account, which they don't.
 func tableAlarms(c *config.Config) (list []alarm) {
 	for _, w := range watchedOf(c) {
 		of := "the table " + w.table

@@ -9,10 +9,10 @@ import (
 
 	"github.com/hotshard/hotshard/infra/config"
 	"github.com/hotshard/hotshard/infra/grants"
-	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/internal/base/schema"
 )
 
-// newTables makes the tables that the deployment has, by the variable that names each to functions.
+// newTables makes the deployment's tables, by the environment variable with their name.
 func newTables(s awscdk.Stack, c *config.Config) map[string]awsdynamodb.TableV2 {
 	made := map[string]awsdynamodb.TableV2{}
 	for _, t := range tablesOf(c) {
@@ -21,8 +21,8 @@ func newTables(s awscdk.Stack, c *config.Config) map[string]awsdynamodb.TableV2 
 	return made
 }
 
-// tablesOf are the tables of internal/schema. A deployment that is attached to a table has
-// those that hotkeys is granted, but for the shard map: it changes no counts.
+// tablesOf returns the deployment's tables of internal/base/schema. An attached deployment has those that hotkeys is
+// granted, without the shard map: it changes no counts.
 func tablesOf(c *config.Config) []schema.Table {
 	all := schema.Tables(c.Names())
 	if !c.Attached() {
@@ -67,14 +67,15 @@ func newTable(s awscdk.Stack, c *config.Config, t schema.Table) awsdynamodb.Tabl
 	}
 	var indexes []*awsdynamodb.GlobalSecondaryIndexPropsV2
 	for _, i := range t.Indexes {
-		indexes = append(indexes, index(i, reads, writes))
+		indexes = append(indexes, index(c, i))
 	}
 	props.GlobalSecondaryIndexes = &indexes
 	return awsdynamodb.NewTableV2(s, id("table", t.Name[len(c.Prefix):]), props)
 }
 
-// index is as its table: what is written to it is bounded, and paid for, by itself.
-func index(i schema.Index, reads, writes config.Units) *awsdynamodb.GlobalSecondaryIndexPropsV2 {
+// index returns an index with the settings of indexes. Its throughput is bounded and billed separately.
+func index(c *config.Config, i schema.Index) *awsdynamodb.GlobalSecondaryIndexPropsV2 {
+	reads, writes := c.IndexUnits()
 	props := &awsdynamodb.GlobalSecondaryIndexPropsV2{
 		IndexName: jsii.String(i.Name), PartitionKey: text(i.PartitionKey), SortKey: text(i.SortKey),
 		ProjectionType: awsdynamodb.ProjectionType_ALL, WarmThroughput: warm(reads, writes),
@@ -99,14 +100,13 @@ func billing(reads, writes config.Units) awsdynamodb.Billing {
 	})
 }
 
-// provisioned tells a table's billing by its least capacity, which only provisioned billing has.
+// provisioned reports whether a table's billing is provisioned, by its least capacity.
 func provisioned(u config.Units) bool { return u.Min > 0 }
 
-// utilization is how many percent of provisioned capacity are to be used.
+// utilization is the target utilization of provisioned capacity, in percent.
 const utilization = 70
 
-// scaled is capacity that follows the load. A table that changes its billing starts with the
-// seed, which CloudFormation wants for that.
+// scaled returns auto-scaled capacity. CloudFormation needs the seed when a table's billing changes.
 func scaled(u config.Units) awsdynamodb.Capacity {
 	return awsdynamodb.Capacity_Autoscaled(&awsdynamodb.AutoscaledCapacityOptions{
 		MinCapacity: jsii.Number(u.Min), MaxCapacity: jsii.Number(u.Max), SeedCapacity: jsii.Number(u.Min), TargetUtilizationPercent: jsii.Number(utilization),
@@ -120,7 +120,7 @@ func warm(reads, writes config.Units) *awsdynamodb.WarmThroughput {
 	return &awsdynamodb.WarmThroughput{ReadUnitsPerSecond: unlessZero(reads.Warm), WriteUnitsPerSecond: unlessZero(writes.Warm)}
 }
 
-// text is a key's attribute, nil for "", which is none.
+// text returns a key's attribute, or nil for "".
 func text(name string) *awsdynamodb.Attribute {
 	if name == "" {
 		return nil
@@ -128,7 +128,7 @@ func text(name string) *awsdynamodb.Attribute {
 	return &awsdynamodb.Attribute{Name: jsii.String(name), Type: awsdynamodb.AttributeType_STRING}
 }
 
-// unlessZero is nil for 0, which is no setting.
+// unlessZero returns nil for 0.
 func unlessZero(n int) *float64 {
 	if n == 0 {
 		return nil

@@ -10,25 +10,28 @@ import (
 
 type callerKey struct{}
 
-// Caller is who makes the call, as API Gateway has found: an ARN of IAM's, a Cognito
-// identity, or the issuer and subject of a token. All sessions of a role are one caller.
-// It is "" where nobody is asked who he is, as by the local server.
+// Nameless is the Caller of every token without the claims sub, client_id and azp. Such tokens can't be told apart.
+const Nameless = "jwt"
+
+// Caller returns the caller's identity as API Gateway found it: an IAM ARN, a Cognito identity, or the issuer and
+// subject of a token. All sessions of a role are one caller. It returns "" if the caller is not authenticated, as in
+// the local server.
 func Caller(ctx context.Context) string {
 	caller, _ := ctx.Value(callerKey{}).(string)
 	return caller
 }
 
-// WithCaller has Caller return this.
+// WithCaller returns a context for which Caller returns caller.
 func WithCaller(ctx context.Context, caller string) context.Context {
 	return context.WithValue(ctx, callerKey{}, caller)
 }
 
-// callerOf names the caller, no two by one name.
+// callerOf returns the caller's name. Different callers have different names, except Nameless.
 func callerOf(a *events.APIGatewayV2HTTPRequestContextAuthorizerDescription) string {
 	switch {
 	case a == nil:
 		return ""
-	case a.IAM != nil && a.IAM.CognitoIdentity.IdentityID != "": // many share a role
+	case a.IAM != nil && a.IAM.CognitoIdentity.IdentityID != "": // many identities share a role
 		return line("cognito", a.IAM.CognitoIdentity.IdentityID)
 	case a.IAM != nil:
 		return line("iam", cmp.Or(withoutSession(a.IAM.UserARN), withoutName(a.IAM.CallerID), a.IAM.AccountID))
@@ -37,13 +40,15 @@ func callerOf(a *events.APIGatewayV2HTTPRequestContextAuthorizerDescription) str
 		if claims["sub"] != "" {
 			return line("jwt", claims["iss"], "sub", claims["sub"])
 		}
-		return line("jwt", claims["iss"], "client", cmp.Or(claims["client_id"], claims["azp"]))
+		if client := cmp.Or(claims["client_id"], claims["azp"]); client != "" {
+			return line("jwt", claims["iss"], "client", client)
+		}
+		return Nameless
 	}
 	return ""
 }
 
-// line joins texts that others have chosen as one, by line breaks, which are escaped in
-// the texts.
+// line joins texts by line breaks, and escapes line breaks in the texts.
 func line(parts ...string) string {
 	for i, p := range parts {
 		parts[i] = strings.NewReplacer("\\", `\\`, "\n", `\n`).Replace(p)
@@ -51,8 +56,8 @@ func line(parts ...string) string {
 	return strings.Join(parts, "\n")
 }
 
-// withoutSession cuts arn:aws:sts::123456789012:assumed-role/ROLE/SESSION before the
-// session, whose name each process may choose anew. Other ARNs have none.
+// withoutSession removes the session from arn:aws:sts::123456789012:assumed-role/ROLE/SESSION, since each process may
+// choose its name. It returns other ARNs unchanged.
 func withoutSession(arn string) string {
 	const role = ":assumed-role/"
 	at := strings.Index(arn, role)
@@ -63,7 +68,7 @@ func withoutSession(arn string) string {
 	return arn[:at+len(role)] + name
 }
 
-// withoutName cuts a role's id, ROLEID:SESSION, before the session.
+// withoutName removes the session from a role's id, ROLEID:SESSION.
 func withoutName(id string) string {
 	role, _, _ := strings.Cut(id, ":")
 	return role

@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 )
 
-// TestCaller: who API Gateway's events say that the caller is.
+// TestCaller checks the caller's name for API Gateway's events.
 func TestCaller(t *testing.T) {
 	type output struct{ Body string }
 	handler := Lambda(New(slog.New(slog.DiscardHandler), func(api *API) {
@@ -30,6 +30,8 @@ func TestCaller(t *testing.T) {
 		{`{"iam":{"userArn":"","callerId":"AROA:i-1","accountId":"1"}}`, "iam\nAROA"},
 		{`{"iam":{"accountId":"123456789012"}}`, "iam\n123456789012"},
 		{`{"iam":{"userArn":"arn:aws:sts::1:assumed-role/pool/CognitoIdentityCredentials","cognitoIdentity":{"identityId":"eu-west-1:7","identityPoolId":"p"}}}`, "cognito\neu-west-1:7"},
+		{`{"jwt":{"claims":{"iss":"https://i","scope":"a"}}}`, Nameless},
+		{`{"jwt":{"claims":{"iss":"https://j","sub":"","client_id":"","azp":""}}}`, Nameless},
 		{`{"jwt":{"claims":{"iss":"https://i","sub":"ann","client_id":"app"}}}`, "jwt\nhttps://i\nsub\nann"},
 		{`{"jwt":{"claims":{"iss":"https://i","client_id":"app"}}}`, "jwt\nhttps://i\nclient\napp"},
 		{`{"jwt":{"claims":{"iss":"https://i","azp":"app"}}}`, "jwt\nhttps://i\nclient\napp"},

@@ -3,16 +3,17 @@ package httpapi
 import (
 	"fmt"
 	"regexp"
-	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/hotshard/hotshard/internal/base/jsontime"
 )
 
 // Duration is a length of time as callers write it: 90s, 30m, 1h30m.
 type Duration struct{ time.Duration }
 
-// Schema describes it in the OpenAPI document.
+// Schema describes the duration in the OpenAPI document.
 func (Duration) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{
 		Type: huma.TypeString, Examples: []any{"30m"}, Extensions: map[string]any{"pattern": durationForm.String()},
@@ -20,10 +21,10 @@ func (Duration) Schema(huma.Registry) *huma.Schema {
 	}
 }
 
-// durationForm is what the document says, and UnmarshalText goes by.
+// durationForm is the pattern in the OpenAPI document and in UnmarshalText.
 var durationForm = regexp.MustCompile(`^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$`)
 
-// UnmarshalText reads a duration.
+// UnmarshalText parses a duration.
 func (d *Duration) UnmarshalText(text []byte) error {
 	parsed, err := time.ParseDuration(string(text))
 	if err != nil || !durationForm.Match(text) {
@@ -34,38 +35,29 @@ func (d *Duration) UnmarshalText(text []byte) error {
 }
 
 // MarshalText writes the duration.
-func (d Duration) MarshalText() ([]byte, error) { return []byte(shown(d.Duration)), nil }
+func (d Duration) MarshalText() ([]byte, error) {
+	return []byte(jsontime.Duration(d.Duration).String()), nil
+}
 
-// Within says why a duration is not between these two, both included, or not a
-// multiple of step; "" if it is.
+// Within returns "" if the duration is a multiple of step from least to most, both included, or else the reason why it
+// is not.
 func (d Duration) Within(least, most, step time.Duration) string {
 	switch {
 	case d.Duration < least || d.Duration > most:
-		return fmt.Sprintf("it must be %s to %s", shown(least), shown(most))
+		return fmt.Sprintf("it must be %s to %s", jsontime.Duration(least), jsontime.Duration(most))
 	case d.Duration%step != 0:
-		return fmt.Sprintf("it must be a multiple of %s", shown(step))
+		return fmt.Sprintf("it must be a multiple of %s", jsontime.Duration(step))
 	}
 	return ""
-}
-
-// shown writes a duration as callers would: 720h, where Go writes 720h0m0s.
-func shown(d time.Duration) string {
-	text := d.String()
-	for _, zero := range []string{"m0s", "h0m"} {
-		if strings.HasSuffix(text, zero) {
-			text = text[:len(text)-2]
-		}
-	}
-	return text
 }
 
 // DurationText is a Duration in a parameter, which may have a default.
 type DurationText string
 
-// Schema describes it in the OpenAPI document.
+// Schema describes the duration in the OpenAPI document.
 func (DurationText) Schema(r huma.Registry) *huma.Schema { return Duration{}.Schema(r) }
 
-// Within reads the duration, or says why there is none, or none within these bounds.
+// Within parses the duration. It returns the reason if it is malformed or not within the bounds.
 func (t DurationText) Within(least, most, step time.Duration) (time.Duration, string) {
 	var d Duration
 	if err := d.UnmarshalText([]byte(t)); err != nil {

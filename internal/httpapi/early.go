@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// earlyTime bounds what a function does before its first call; Lambda gives 10 s to all.
+// earlyTime bounds the calls in a function's init phase; Lambda allows 10 s in all.
 const earlyTime = 5 * time.Second
 
-// Early makes a call that spares the first request some waiting. If it fails, that is
-// logged, and the request makes it again.
+// Early makes a call in the init phase, so that the first request need not wait for it. It logs an error, and the
+// request makes the call again.
 func Early(ctx context.Context, log *slog.Logger, what string, call func(context.Context) error) {
 	ctx, cancel := context.WithTimeout(ctx, earlyTime)
 	defer cancel()

@@ -7,11 +7,9 @@ import (
 	"strings"
 )
 
-// ForHostsOf answers only requests that name a host by which a server that listens on
-// this address is meant to be called: a loopback name or address, or the address's own.
-// A page of a web site whose name is made to point to this machine sends that name.
-// Others than this machine are meant to call a server that listens on all addresses
-// (0.0.0.0, ::, or none), by any name.
+// ForHostsOf returns a handler that accepts only requests whose Host header fits a server that listens on this address:
+// a loopback name or address, or the address's own host. This rejects pages of web sites whose DNS names point to this
+// machine. A server that listens on all addresses (0.0.0.0, :: or none) accepts any name.
 func ForHostsOf(listen string, next http.Handler) http.Handler {
 	own, _, err := net.SplitHostPort(listen)
 	if err != nil {
@@ -29,7 +27,7 @@ func ForHostsOf(listen string, next http.Handler) http.Handler {
 	})
 }
 
-// hostOf is a Host header without its port and brackets.
+// hostOf returns a Host header without its port and brackets.
 func hostOf(header string) string {
 	if host, _, err := net.SplitHostPort(header); err == nil {
 		return host
@@ -37,7 +35,7 @@ func hostOf(header string) string {
 	return strings.Trim(header, "[]")
 }
 
-// IsLoopback tells whether a host, without a port, is this machine for itself.
+// IsLoopback reports whether a host, without a port, is a loopback name or address.
 func IsLoopback(host string) bool {
 	at, err := netip.ParseAddr(host)
 	return err == nil && at.Unmap().IsLoopback() || strings.EqualFold(host, "localhost")

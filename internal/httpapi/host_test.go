@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestHosts: a web site's name that points here is not answered, unless the server
-// listens for others on purpose.
+// TestHosts checks that a web site's name that points to this machine is rejected, unless the server listens on all
+// addresses.
 func TestHosts(t *testing.T) {
 	for _, c := range []struct {
 		listen, host string

@@ -10,18 +10,16 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// jsonType is the media type of all bodies, in both directions; problems have theirs.
+// jsonType is the media type of all bodies except problems.
 const jsonType = "application/json"
 
-// onlyJSON is an API that knows one format. Nothing is negotiated: whatever a client
-// says that it accepts, it gets JSON.
+// onlyJSON is an API with JSON as its only format. It ignores the Accept header.
 type onlyJSON struct{ huma.API }
 
-// Negotiate returns the one format.
+// Negotiate returns the JSON media type.
 func (onlyJSON) Negotiate(string) (string, error) { return jsonType, nil }
 
-// Marshal writes an answer. That the client has left is no error: what was asked for is
-// done.
+// Marshal writes a response. It returns no error if the client has left, since the call is done.
 func (onlyJSON) Marshal(w io.Writer, _ string, answer any) error {
 	var text bytes.Buffer
 	if err := huma.DefaultJSONFormat.Marshal(&text, answer); err != nil {
@@ -31,12 +29,11 @@ func (onlyJSON) Marshal(w io.Writer, _ string, answer any) error {
 	return nil
 }
 
-// Unmarshal reads a body; onlyJSONBodies has seen to its media type.
-func (onlyJSON) Unmarshal(_ string, text []byte, into any) error { return unmarshal(text, into) }
+// Unmarshal does nothing: inputs call [Decode], since the framework keeps only an error's text.
+func (onlyJSON) Unmarshal(string, []byte, any) error { return nil }
 
-// onlyJSONBodies refuses bodies that don't say that they are JSON. A page of any web
-// site may send a body without a media type, or with a few others, and a browser asks
-// nobody before it does.
+// onlyJSONBodies rejects bodies that are not declared as JSON. Browsers let any web page send other media types without
+// a CORS preflight.
 func onlyJSONBodies(api huma.API) func(huma.Context, func(huma.Context)) {
 	return func(ctx huma.Context, next func(huma.Context)) {
 		if ctx.Operation().RequestBody == nil {

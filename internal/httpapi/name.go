@@ -8,15 +8,14 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// Name is a caller's name for something: an entity, a counter, a board, a
-// player, an id. It is any UTF-8 text of 1 to 512 bytes without control
-// characters.
+// Name is a caller's name of an entity, a counter, a board, a player or an id. It is any UTF-8 text of 1 to 512 bytes
+// without control characters.
 type Name string
 
-// MaxName is the longest name, in bytes.
+// MaxName is the maximum length of a name, in bytes.
 const MaxName = 512
 
-// Resolve checks the name as part of a request's validation.
+// Resolve validates the name of a request.
 func (n Name) Resolve(_ huma.Context, at *huma.PathBuffer) []error {
 	if fault := n.Fault(); fault != "" {
 		return []error{&huma.ErrorDetail{Location: at.String(), Message: fault, Value: string(n)}}
@@ -24,7 +23,7 @@ func (n Name) Resolve(_ huma.Context, at *huma.PathBuffer) []error {
 	return nil
 }
 
-// Fault says why the text is no name, or "" when it is one.
+// Fault returns why the text is not a valid name, or "" if it is.
 func (n Name) Fault() string {
 	switch {
 	case len(n) == 0:

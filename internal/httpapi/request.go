@@ -20,30 +20,22 @@ type request struct {
 	log *slog.Logger
 }
 
-// withRequest gives every request an id, Lambda's own where there is one, and
-// tells it in the answer's X-Request-Id. Log lines also have API Gateway's, which its
-// access log has.
-func withRequest(log *slog.Logger, next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		id := ulid.Make().String()
-		if lc, ok := lambdacontext.FromContext(r.Context()); ok {
-			id = lc.AwsRequestID
-		}
-		w.Header().Set("X-Request-Id", id)
-		known := request{id, log.With("request_id", id, "method", r.Method, "route", route(r.URL.Path))}
-		if gateway, ok := core.GetAPIGatewayV2ContextFromContext(r.Context()); ok {
-			known.log = known.log.With("api_request_id", gateway.RequestID)
-		}
-		if fault := queryFault(r.URL.RawQuery); fault != nil {
-			writeProblem(w, fault)
-			return
-		}
-		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), requestKey{}, known)))
-	})
+// identified returns the request with an id, which is Lambda's if there is one, and sets X-Request-Id. Log lines also
+// have API Gateway's id, which its access log has.
+func identified(w http.ResponseWriter, r *http.Request, log *slog.Logger, path string) *http.Request {
+	id := ulid.Make().String()
+	if lc, ok := lambdacontext.FromContext(r.Context()); ok {
+		id = lc.AwsRequestID
+	}
+	w.Header().Set("X-Request-Id", id)
+	known := request{id, log.With("request_id", id, "method", r.Method, "route", path)}
+	if gateway, ok := core.GetAPIGatewayV2ContextFromContext(r.Context()); ok {
+		known.log = known.log.With("api_request_id", gateway.RequestID)
+	}
+	return r.WithContext(context.WithValue(r.Context(), requestKey{}, known))
 }
 
-// queryFault refuses a query string that can't be read as a whole: what is dropped
-// in silence may be what the caller meant.
+// queryFault returns an error for a malformed query string, of which the parser would drop parts silently.
 func queryFault(query string) huma.StatusError {
 	if _, err := url.ParseQuery(query); err != nil {
 		return newProblem(http.StatusBadRequest, "the query string is malformed",
@@ -52,11 +44,10 @@ func queryFault(query string) huma.StatusError {
 	return nil
 }
 
-// signature begins the parameters that a signed URL has. They are for API Gateway.
+// signature is the prefix of a signed URL's parameters, which are for API Gateway.
 const signature = "X-Amz-"
 
-// onlyKnown refuses query parameters that an operation doesn't have, and such as are
-// given more than once and are no list.
+// onlyKnown rejects unknown query parameters, and repeated ones that are not lists.
 func onlyKnown(api huma.API) func(huma.Context, func(huma.Context)) {
 	return func(ctx huma.Context, next func(huma.Context)) {
 		var faults []error
@@ -90,13 +81,13 @@ func misuse(op *huma.Operation, name string, values []string) string {
 	return "there is no such parameter"
 }
 
-// RequestID returns the id that the request's log lines carry.
+// RequestID returns the id in the request's log lines.
 func RequestID(ctx context.Context) string {
 	known, _ := ctx.Value(requestKey{}).(request)
 	return known.id
 }
 
-// Warn writes a line into the log of the request.
+// Warn logs a warning for the request.
 func Warn(ctx context.Context, message string, args ...any) { loggerOf(ctx).Warn(message, args...) }
 
 func loggerOf(ctx context.Context) *slog.Logger {
@@ -106,42 +97,14 @@ func loggerOf(ctx context.Context) *slog.Logger {
 	return slog.Default()
 }
 
-// eventPath is the one path that ends in a name.
+// eventPath is the only path that ends in a name.
 const eventPath = "/v1/events/"
 
-func route(path string) string {
-	if strings.HasPrefix(path, eventPath) {
-		return eventPath + "{id}"
+// route returns the path of a call, and the event's id if it has one. The id is the rest of the path with its slashes,
+// percent-encoded or not.
+func route(path string) (call, id string) {
+	if id, ok := strings.CutPrefix(path, eventPath); ok && id != "" {
+		return eventPath + "{id}", id
 	}
-	return path
-}
-
-// segmentMark stands before an id in a path of ours, so that an id that is a slash
-// or dots is no path's end or step.
-const segmentMark = "="
-
-// PathName is a name that is the rest of a path.
-type PathName string
-
-// Resolve takes the mark off, and checks the name.
-func (n *PathName) Resolve(ctx huma.Context, at *huma.PathBuffer) []error {
-	*n = PathName(strings.TrimPrefix(string(*n), segmentMark))
-	return Name(*n).Resolve(ctx, at)
-}
-
-// Schema describes a name in the OpenAPI document.
-func (PathName) Schema(r huma.Registry) *huma.Schema { return Name("").Schema(r) }
-
-// oneSegment makes all that follows /v1/events/ one path segment, whether or not
-// its slashes came percent-encoded: an id may contain any of them.
-func oneSegment(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		id, ok := strings.CutPrefix(r.URL.Path, eventPath)
-		if ok && id != "" {
-			r = r.Clone(r.Context())
-			r.URL.Path = eventPath + segmentMark + id
-			r.URL.RawPath = eventPath + segmentMark + url.PathEscape(id)
-		}
-		next.ServeHTTP(w, r)
-	})
+	return path, ""
 }

@@ -6,25 +6,24 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
-// Score is a number with all its digits, in both directions.
+// Score is a number that keeps all its digits when it is parsed and formatted.
 type Score struct{ boards.Score }
 
-// Schema describes it in the OpenAPI document.
+// Schema describes the score in the OpenAPI document.
 func (Score) Schema(huma.Registry) *huma.Schema {
 	return NumberSchema("Below 10^18, above -10^18, with up to nine decimal places, all of which are kept")
 }
 
-// UnmarshalJSON reads a number's text.
+// UnmarshalJSON parses a number.
 func (s *Score) UnmarshalJSON(text []byte) (err error) {
 	s.Score, err = boards.ParseScore(string(text))
 	return err
 }
 
-// MarshalJSON writes the number.
+// MarshalJSON formats the number.
 func (s Score) MarshalJSON() ([]byte, error) { return []byte(s.String()), nil }
 
-// NumberSchema describes a number that may have more digits than a client's usual type
-// holds, in the OpenAPI document.
+// NumberSchema describes, in the OpenAPI document, a number with more digits than common number types hold.
 func NumberSchema(description string) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeNumber, Description: description, Extensions: map[string]any{
 		"format": "decimal", "x-go-type": "json.Number", "x-go-type-import": map[string]string{"path": "encoding/json"},

@@ -7,13 +7,11 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// MaxAnswer is the weight in bytes that an answer of many parts keeps to. Lambda
-// takes 6 MB (6,291,556 bytes) of a synchronous answer, and this leaves room for
-// headers and for the last part.
+// MaxAnswer bounds the weight of a response's items, in bytes. Lambda allows 6 MB (6,291,556 bytes); the rest is for
+// headers and the last item.
 const MaxAnswer = 5_000_000
 
-// Weight is how many bytes a JSON text takes in Lambda's answer, in which it is
-// a string itself, at most.
+// Weight returns the maximum number of bytes of a JSON text in Lambda's response, where it is a string.
 func Weight(text []byte) int {
 	n := len(text)
 	for i, c := range text {
@@ -29,10 +27,10 @@ func Weight(text []byte) int {
 	return n
 }
 
-// lineEnd begins the line and the paragraph separator in UTF-8.
+// lineEnd is the UTF-8 prefix of U+2028 and U+2029.
 var lineEnd = []byte{0xE2, 0x80}
 
-// WeightOf is the weight of a value's JSON.
+// WeightOf returns the weight of a value's JSON.
 func WeightOf(value any) (int, error) {
 	var text bytes.Buffer
 	if err := huma.DefaultJSONFormat.Marshal(&text, value); err != nil {

@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestWeightIsNoLessThanWhatIsSent: Lambda's answer has the body as a string.
+// TestWeightIsNoLessThanWhatIsSent checks Weight against Lambda's response, which has the body as a string.
 func TestWeightIsNoLessThanWhatIsSent(t *testing.T) {
 	texts := rapid.OneOf(rapid.String(), rapid.StringOf(rapid.SampledFrom([]rune("\"\\\n\u2028\u2029<aé—"))))
 	rapid.Check(t, func(t *rapid.T) {

@@ -8,7 +8,7 @@ import (
 	"github.com/hotshard/hotshard/internal/httpapi"
 )
 
-// TestEventsAhead: how far is a setting, which the refusal names.
+// TestEventsAhead checks that the setting bounds the times of events, and that the error names it.
 func TestEventsAhead(t *testing.T) {
 	now := time.UnixMilli(1_763_808_123_250)
 	for _, ahead := range []time.Duration{2 * time.Second, 3500 * time.Millisecond} {
@@ -22,7 +22,7 @@ func TestEventsAhead(t *testing.T) {
 	}
 	for _, bad := range []Settings{
 		{EventAhead: 9 * time.Second, ViewAge: 6 * time.Second}, {EventAhead: -1, ViewAge: -1},
-		{}, // which would mean their defaults to the map
+		{}, // the map replaces zeros by its defaults
 	} {
 		err := bad.Validate()
 		for _, name := range []string{"HOTSHARD_EVENT_AHEAD", "HOTSHARD_VIEW_AGE"} {

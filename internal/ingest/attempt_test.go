@@ -9,15 +9,15 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/local/enginetest"
-	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/pkg/shard/counters"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// TestALateAttemptStartsAboveATombstone: between two attempts of a keyed call
-// another process makes a write shard and removes it. The removal folds as its
-// rev + 1, so the second attempt must start beyond that.
+// TestALateAttemptStartsAboveATombstone makes and removes a write shard between two attempts of a keyed call. The
+// removal folds as rev + 1, so the second attempt must start above that.
 func TestALateAttemptStartsAboveATombstone(t *testing.T) {
 	r := newRig(t)
 	begin := enginetest.Later
@@ -40,7 +40,7 @@ func TestALateAttemptStartsAboveATombstone(t *testing.T) {
 	}
 }
 
-// makeAndRemove returns the rev that a counter's only write shard had.
+// makeAndRemove returns the last rev of a counter's only write shard.
 func (r *rig) makeAndRemove(counter string, now time.Time) int64 {
 	r.t.Helper()
 	view := shardmap.New(r.client, r.names.ShardMap, shardmap.Options{})
@@ -74,7 +74,7 @@ func (r *rig) rev(counter string) int64 {
 }
 
 func firstShard(counter string) map[string]types.AttributeValue {
-	pk := schema.Key{Base: schema.BaseKey{Type: schema.Counter, Name: counter}}.String()
+	pk := schema.Key{Base: schema.BaseKey{Type: kind.Counter, Name: counter}}.String()
 	return map[string]types.AttributeValue{
 		"pk": &types.AttributeValueMemberS{Value: pk}, "sk": &types.AttributeValueMemberS{Value: schema.SoleSK},
 	}

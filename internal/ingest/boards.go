@@ -14,13 +14,9 @@ type board struct {
 	Periods []boards.Period `json:"periods,omitempty" minItems:"1" maxItems:"3" enum:"all,day,week" doc:"What is ranked: all time, each UTC day, each ISO week. Default: all"`
 }
 
-type boardInput struct {
-	CallKey
-	Body    board
-	RawBody []byte
-}
+type boardInput = bodyInput[board]
 
-// boardAnswer is what a board is set to: all of it, and clients take what is new in it.
+// boardAnswer is all settings of a board.
 type boardAnswer struct {
 	Board   httpapi.Name    `json:"board"`
 	Mode    boards.Mode     `json:"mode" enum:"best,latest,sum" doc:"What a new score does"`
@@ -30,9 +26,9 @@ type boardAnswer struct {
 
 type boardOutput struct{ Body boardAnswer }
 
-// putBoard sets a board's settings; what is left out is set to its default.
+// putBoard replaces a board's settings. Omitted settings get their defaults.
 func (s *Service) putBoard(ctx context.Context, in *boardInput) (*boardOutput, error) {
-	set, err := setOnce(ctx, s, &in.CallKey, in.RawBody, s.now(), func(ctx context.Context) (boardAnswer, error) {
+	set, err := setOnce(ctx, s, &in.CallKey, s.now(), func(ctx context.Context) (boardAnswer, error) {
 		return s.configure(ctx, in.Body)
 	})
 	return &boardOutput{set}, err

@@ -2,13 +2,14 @@ package ingest
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/hotshard/hotshard/internal/httpapi"
 )
 
-// TestKeysAreTheCallersOwn: the same key of another caller is another key, and that of
-// nobody one more. The same caller's finds its first answer.
+// TestKeysAreTheCallersOwn checks that the same key of another caller, or of no caller, is another key. The same caller
+// gets its first answer.
 func TestKeysAreTheCallersOwn(t *testing.T) {
 	r := newRig(t)
 	handler := r.handler
@@ -35,5 +36,22 @@ func TestKeysAreTheCallersOwn(t *testing.T) {
 		if sum := r.sum("a"); got.status != c.status || sum != c.sum {
 			t.Errorf("call %d by %q: %d %s, sum %s", i, c.caller, got.status, got.body, sum)
 		}
+	}
+}
+
+// TestNamelessTokensHaveNoKeys checks that a keyed call is rejected, and writes nothing, if the token does not name its
+// caller. A call without a key is accepted.
+func TestNamelessTokensHaveNoKeys(t *testing.T) {
+	r := newRig(t)
+	handler := r.handler
+	r.handler = http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+		handler.ServeHTTP(w, request.WithContext(httpapi.WithCaller(request.Context(), httpapi.Nameless)))
+	})
+	const body = `{"increments":[{"counter":"a","delta":1}]}`
+	if got := r.post("/v1/counters", body, "Idempotency-Key", "1"); got.status != 422 || !strings.Contains(string(got.body), "no sub, client_id or azp claim") {
+		t.Errorf("with a key: %d %s", got.status, got.body)
+	}
+	if got := r.post("/v1/counters", body); got.status != 200 || r.sum("a") != "1" {
+		t.Errorf("without a key: %d %s, sum %s", got.status, got.body, r.sum("a"))
 	}
 }

@@ -1,32 +1,38 @@
 package ingest
 
-import "github.com/hotshard/hotshard/internal/dynamo"
+import (
+	"github.com/hotshard/hotshard/pkg/shard/client"
+	"github.com/hotshard/hotshard/pkg/shard/events"
+)
 
-// What ingest calls of DynamoDB, table by table; its role is granted that (infra/grants). A
-// transaction's parts are called on their tables.
+// The DynamoDB calls that ingest makes, by table. infra/grants grants them to its role. The actions of a transaction
+// need grants on their own tables.
 type (
-	// Client is all of it.
+	// Client makes all of them.
 	Client interface {
 		ItemsClient
+		EventsClient
 		ShardMapClient
-		dynamo.Transactor
+		client.Transactor
 	}
 
-	// ItemsClient is for writes of all kinds, boards' settings and entries, and the session that a
-	// keyed call puts.
+	// EventsClient writes events.
+	EventsClient interface{ events.WriterClient }
+
+	// ItemsClient writes items of all other kinds. It reads a board's settings and entries, and the session that a keyed call
+	// puts.
 	ItemsClient interface {
-		dynamo.BatchGetter
-		dynamo.BatchWriter
-		dynamo.Deleter
-		dynamo.Getter
-		dynamo.Putter
-		dynamo.Updater
+		client.BatchGetter
+		client.Deleter
+		client.Getter
+		client.Putter
+		client.Updater
 	}
 
-	// ShardMapClient is for the view of shard counts, and changes.
+	// ShardMapClient reads and changes shard counts.
 	ShardMapClient interface {
-		dynamo.Getter
-		dynamo.Putter
-		dynamo.Querier
+		client.Getter
+		client.Putter
+		client.Querier
 	}
 )

@@ -7,16 +7,16 @@ import (
 	"slices"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/danielgtaylor/huma/v2"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/hotshard/hotshard/internal/dynamo"
+	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// maxUpdates bounds the updates under way for one call.
+// maxUpdates bounds the concurrent updates of one call.
 const maxUpdates = 32
 
 type increment struct {
@@ -24,12 +24,10 @@ type increment struct {
 	Delta   int64        `json:"delta" doc:"A whole number but 0" example:"1"`
 }
 
-type countersInput struct {
-	CallKey
-	Body struct {
-		Increments []increment `json:"increments" minItems:"1" maxItems:"500" doc:"At most 99 with an Idempotency-Key"`
-	}
-	RawBody []byte
+type countersInput = bodyInput[countersInputBody]
+
+type countersInputBody struct {
+	Increments []increment `json:"increments" minItems:"1" maxItems:"500" doc:"At most 99 with an Idempotency-Key"`
 }
 
 type counterResult struct {
@@ -45,7 +43,7 @@ type countersAnswer struct {
 
 type countersOutput struct{ Body countersAnswer }
 
-// addCounters adds the increments, those of one counter as one update.
+// addCounters adds the increments, with one update for each counter.
 func (s *Service) addCounters(ctx context.Context, in *countersInput) (*countersOutput, error) {
 	totals, err := coalesce(in.Body.Increments)
 	if err != nil {
@@ -58,28 +56,29 @@ func (s *Service) addCounters(ctx context.Context, in *countersInput) (*counters
 	outcomes := s.addAll(ctx, totals, now)
 	answer := answerOfIncrements(in.Body.Increments, outcomes)
 	if answer.Accepted == 0 {
-		return nil, refused(ctx, slices.Collect(maps.Values(outcomes)))
+		return nil, noneAccepted(ctx, slices.Collect(maps.Values(outcomes)))
 	}
 	return &countersOutput{answer}, nil
 }
 
-// answerOfIncrements says what became of each, by the errors of their counters.
+// answerOfIncrements returns the result of each increment, by the errors of the counters.
 func answerOfIncrements(increments []increment, errs map[httpapi.Name]error) countersAnswer {
 	answer := countersAnswer{Results: make([]counterResult, len(increments))}
 	for i, inc := range increments {
-		status, detail := answer.take(errs[inc.Counter])
+		status, detail := answer.count(errs[inc.Counter])
 		answer.Results[i] = counterResult{inc.Counter, status, detail}
 	}
 	return answer
 }
 
-// total is what one call adds to one counter.
+// total is the sum that one call adds to one counter.
 type total struct {
 	counter httpapi.Name
 	delta   int64
 }
 
-// coalesce sums the increments of each counter, in order of first appearance.
+// coalesce sums the increments of each counter, in order of first appearance. It returns an error for a delta of 0 and
+// for a sum beyond 64 bits.
 func coalesce(increments []increment) ([]total, error) {
 	var totals []total
 	var faults []error
@@ -137,7 +136,7 @@ func (s *Service) addOnce(ctx context.Context, in *countersInput, totals []total
 	if n := len(in.Body.Increments); n > maxKeyed {
 		return nil, tooManyKeyed(n, "increments")
 	}
-	actions := func(ctx context.Context) (list []types.TransactWriteItem, err error) {
+	writes := func(ctx context.Context) (list []shardmap.Write, err error) {
 		at := s.now() // the attempt's: see AddTransact
 		for _, t := range totals {
 			if t.delta != 0 {
@@ -146,6 +145,6 @@ func (s *Service) addOnce(ctx context.Context, in *countersInput, totals []total
 		}
 		return list, nil
 	}
-	answer, err := applyOnce(ctx, s, &in.CallKey, in.RawBody, answerOfIncrements(in.Body.Increments, nil), now, actions)
+	answer, err := applyOnce(ctx, s, &in.CallKey, answerOfIncrements(in.Body.Increments, nil), now, writes)
 	return &countersOutput{answer}, err
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/hotshard/hotshard/internal/httpapi/docs"
 )
 
-// TestTheDocumentSaysWhatIsTrue of bodies, lists and refusals.
+// TestTheDocumentSaysWhatIsTrue checks the document's bodies, lists and errors.
 func TestTheDocumentSaysWhatIsTrue(t *testing.T) {
 	r := newRig(t)
 	r.handler = docs.With(r.handler, Routes(nil))

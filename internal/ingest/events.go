@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/hotshard/hotshard/internal/document"
+	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/pkg/shard/events"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 type newEvent struct {
@@ -20,12 +20,10 @@ type newEvent struct {
 	Data   httpapi.Object `json:"data,omitempty" example:"{\"temperature\":21.5}" doc:"Numbers keep all their digits, 38 at most"`
 }
 
-type eventsInput struct {
-	CallKey
-	Body struct {
-		Events []newEvent `json:"events" minItems:"1" maxItems:"500" doc:"At most 99 with an Idempotency-Key"`
-	}
-	RawBody []byte
+type eventsInput = bodyInput[eventsInputBody]
+
+type eventsInputBody struct {
+	Events []newEvent `json:"events" minItems:"1" maxItems:"500" doc:"At most 99 with an Idempotency-Key"`
 }
 
 type eventResult struct {
@@ -55,7 +53,7 @@ func (s *Service) putEvents(ctx context.Context, in *eventsInput) (*eventsOutput
 	outcomes := s.events.Put(ctx, events, now)
 	answer := answerOfEvents(events, outcomes)
 	if answer.Accepted == 0 {
-		return nil, refused(ctx, outcomes)
+		return nil, noneAccepted(ctx, outcomes)
 	}
 	return &eventsOutput{answer}, nil
 }
@@ -63,7 +61,7 @@ func (s *Service) putEvents(ctx context.Context, in *eventsInput) (*eventsOutput
 func answerOfEvents(list []events.Event, outcomes []error) eventsAnswer {
 	answer := eventsAnswer{Results: make([]eventResult, len(list))}
 	for i, ev := range list {
-		status, detail := answer.take(outcomes[i])
+		status, detail := answer.count(outcomes[i])
 		answer.Results[i] = eventResult{ev.ID, httpapi.FormatTime(ev.Time), status, detail}
 	}
 	return answer
@@ -76,36 +74,35 @@ func (s *Service) putOnce(ctx context.Context, in *eventsInput, written []events
 	if size := sizeOf(written); size > maxTransaction {
 		return nil, httpapi.InvalidAt("body.events", "a call with an Idempotency-Key takes at most 3.9 MB of items", size)
 	}
-	actions := func(ctx context.Context) (list []types.TransactWriteItem, err error) {
+	writes := func(ctx context.Context) (list []shardmap.Write, err error) {
 		for _, ev := range distinct(written) {
-			action, err := s.events.PutTransact(ctx, ev, now)
+			write, err := s.events.PutTransact(ctx, ev, now)
 			if err != nil {
 				return nil, err
 			}
-			list = append(list, action)
+			list = append(list, write)
 		}
 		return list, nil
 	}
-	answer, err := applyOnce(ctx, s, &in.CallKey, in.RawBody, answerOfEvents(written, make([]error, len(written))), now, actions)
+	answer, err := applyOnce(ctx, s, &in.CallKey, answerOfEvents(written, make([]error, len(written))), now, writes)
 	return &eventsOutput{answer}, err
 }
 
-// maxTransaction keeps below DynamoDB's 4 MB a transaction, in bytes of items.
+// maxTransaction bounds the bytes of a transaction's items, below DynamoDB's 4 MB.
 const maxTransaction = 3_900_000
 
-// keySize is about what an event's keys and attribute names add to its item.
+// keySize estimates the bytes of an event's keys and attribute names.
 const keySize = 2*httpapi.MaxName + 100
 
 func sizeOf(list []events.Event) int {
 	size := 0
 	for _, ev := range list {
-		size += keySize + document.Size(ev.Data)
+		size += keySize + dynamo.Size(ev.Data)
 	}
 	return size
 }
 
-// distinct keeps the last of the events with one identity: a transaction takes
-// an item once.
+// distinct keeps the last of the events with the same identity: a transaction allows one action for each item.
 func distinct(list []events.Event) []events.Event {
 	type identity struct {
 		entity, id string
@@ -125,7 +122,7 @@ func distinct(list []events.Event) []events.Event {
 	return kept
 }
 
-// identify completes the identity of each event, reads its data, and checks both.
+// identify completes the identity of each event and parses its data. Its error names all faults.
 func identify(in []newEvent, now time.Time, ahead time.Duration) ([]events.Event, error) {
 	list := make([]events.Event, len(in))
 	var faults []error

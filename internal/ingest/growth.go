@@ -8,10 +8,12 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/dynamo"
-	"github.com/hotshard/hotshard/internal/growth"
-	"github.com/hotshard/hotshard/internal/keyname"
-	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/growth"
+	"github.com/hotshard/hotshard/internal/base/keyname"
+	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
@@ -22,13 +24,13 @@ type shardMap interface {
 	// GrowFrom changes the count, unless somebody else has since the entry was seen:
 	// that is ErrNoChange, with the newer entry.
 	GrowFrom(ctx context.Context, seen shardmap.Entry, count int, note shardmap.Note, now time.Time) (shardmap.Entry, error)
-	// Partitions is how many partitions the items table has.
-	Partitions() int
+	// Partitions is how many partitions a table has: see [kind.Table].
+	Partitions(table string) int
 }
 
-// grower is the [shardmap.Watcher] that raises the shard count of a key as soon as its writes
-// are refused, by the rule of package growth. Its work is part of the request that asks
-// for it: a container is frozen between requests.
+// grower is the [shard.Observer] that raises the shard count of a key as soon as its writes
+// are throttled, by the rule of package growth. Its work is part of the request whose attempt
+// it observes: a container is frozen between requests.
 type grower struct {
 	keys    *growth.Keys
 	shards  shardMap
@@ -48,50 +50,29 @@ func newGrower(settings Settings, shards shardMap, log *slog.Logger) *grower {
 
 func waitAWhile(ctx context.Context) bool { return dynamo.Pause(ctx, rand.N(growth.MaxWait)) }
 
-// placementOf returns how a base key's writes find their write shards.
-func placementOf(key string) (p growth.Placement, ok bool) {
-	base, err := schema.ParseBaseKey(key)
-	return growth.PlacementOf(base.Type), err == nil
-}
-
-// Requested notes a request.
-func (g *grower) Requested(r shardmap.Request) {
-	if placement, ok := placementOf(r.Key); ok && g.control != growth.Off {
-		g.keys.Requested(growth.Request{Key: r.Key, Placement: placement, ID: r.ID, At: r.At}, g.now())
-	}
-}
-
-// Attempted notes an attempt, and has the key grow if it is entitled to that. Transactions
-// that meet are a sign of heat only where writes choose their write shards at random: an
-// item of a calculated place is nobody else's.
-func (g *grower) Attempted(ctx context.Context, a shardmap.Attempt) {
-	placement, ok := placementOf(a.Key)
-	if !ok || g.control == growth.Off || a.Outcome == shardmap.Conflicted && placement != growth.Random {
+// ObserveAttempt raises the key's count if the attempt is the last evidence that was missing.
+func (g *grower) ObserveAttempt(ctx context.Context, a shard.Attempt) {
+	if g.control == growth.Off {
 		return
 	}
-	now, count := g.now(), a.Entry.History.Newest()
-	attempt := growth.Attempt{
-		Key: a.Key, Placement: placement, Request: a.Request, Version: a.Entry.Version, Count: count,
-		Effective: a.Entry.Effective(), Changed: a.Entry.Updated, At: a.At, Refused: a.Outcome != shardmap.Taken,
-	}
-	partitions := g.shards.Partitions()
+	base, _ := schema.ParseBaseKey(a.Key)
+	partitions := g.shards.Partitions(kind.Of(base.Type).Table)
 	bound := growth.Bound(partitions)
-	switch answer := g.keys.Attempted(attempt, bound, now); {
+	switch answer := g.keys.Observe(a, bound, g.now()); {
 	case answer == growth.Bounded:
 		g.log.Warn("more write shards do not help: the table's partitions are the limit",
-			"key", g.names.Shown(a.Key), "shards", count, "partitions", partitions)
-	case a.Entry.Pinned:
-	case answer == growth.Look:
-		g.look(ctx, a.Key)
+			"key", g.names.Shown(a.Key), "shards", a.Shards, "partitions", partitions)
+	case a.Pinned:
+	case answer == growth.Refresh:
+		g.adopt(ctx, a.Key)
 	case answer == growth.Ask:
-		version := g.ask(ctx, attempt, placement.Next(count, bound))
-		g.keys.Asked(a.Key, version, g.now())
+		g.keys.Asked(a.Key, g.ask(ctx, a, bound), g.now())
 	}
 }
 
-// ask reads the key's entry, and has it grow if that is no newer than the attempt. It
+// ask reads the key's entry, and raises its count if that is no newer than the attempt. It
 // returns the version that is known then.
-func (g *grower) ask(ctx context.Context, a growth.Attempt, count int) (version int64) {
+func (g *grower) ask(ctx context.Context, a shard.Attempt, bound int) (version int64) {
 	if !g.wait(ctx) {
 		return a.Version
 	}
@@ -102,18 +83,19 @@ func (g *grower) ask(ctx context.Context, a growth.Attempt, count int) (version 
 	case entry.Version != a.Version || entry.Pinned || !g.keys.Entitled(a, g.now()):
 		return entry.Version
 	}
-	return g.grow(ctx, entry, count)
+	base, _ := schema.ParseBaseKey(a.Key)
+	return g.grow(ctx, entry, growth.Next(kind.Of(base.Type).Placement, a.Shards, bound))
 }
 
-// look has the request go on by what others changed, but of a limit: where hits that wait go by
-// newer counts, more of them take over room at the same time.
-func (g *grower) look(ctx context.Context, key string) {
-	if base, err := schema.ParseBaseKey(key); err == nil && base.Type != schema.Limit && g.wait(ctx) {
+// adopt lets the request go on by what others changed, except for a limit: if hits that wait went by
+// newer counts, more of them would transfer quota at the same time.
+func (g *grower) adopt(ctx context.Context, key string) {
+	if base, err := schema.ParseBaseKey(key); err == nil && !kind.Of(base.Type).Divides && g.wait(ctx) {
 		g.refresh(ctx, key)
 	}
 }
 
-// refresh has the view know the key's entry of now. Where it can't be read the view stays.
+// refresh reads the key's entry into the view. If it can't be read, the view stays as it is.
 func (g *grower) refresh(ctx context.Context, key string) (entry shardmap.Entry, ok bool) {
 	entry, err := g.shards.Refresh(ctx, key, g.now())
 	if err != nil {
@@ -124,7 +106,7 @@ func (g *grower) refresh(ctx context.Context, key string) (entry shardmap.Entry,
 
 // grow changes the count of an entry, and returns its version then.
 func (g *grower) grow(ctx context.Context, seen shardmap.Entry, count int) (version int64) {
-	key, why := g.names.Shown(seen.Key), fmt.Sprintf("half of its writes or more are refused on %d write shards", seen.History.Newest())
+	key, why := g.names.Shown(seen.Key), throttledOn(seen.History.Newest())
 	if g.control == growth.Observe {
 		g.log.Warn("would grow", "key", key, "shards", count, "why", why)
 		return seen.Version
@@ -139,4 +121,12 @@ func (g *grower) grow(ctx context.Context, seen shardmap.Entry, count int) (vers
 		return seen.Version
 	}
 	return entry.Version
+}
+
+// throttledOn returns the reason of a growth, for logs and the shard map's history.
+func throttledOn(shards int) string {
+	if shards == 1 {
+		return "At least half its writes were throttled (1 shard)"
+	}
+	return fmt.Sprintf("At least half its writes were throttled (%d shards)", shards)
 }

@@ -16,9 +16,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/growth"
-	"github.com/hotshard/hotshard/internal/keyname"
-	"github.com/hotshard/hotshard/internal/local/enginetest"
+	"github.com/hotshard/hotshard/internal/base/growth"
+	"github.com/hotshard/hotshard/internal/base/keyname"
+	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
@@ -28,8 +29,8 @@ type fakeShards struct {
 	entries    map[string]shardmap.Entry
 	partitions int
 	lead       time.Duration
-	refused    error  // of the next calls
-	between    func() // what happens between the reading of an entry and its change
+	refused    error  // error of the next calls
+	between    func() // called between the read of an entry and its change
 	reads      int
 	changes    []int // counts
 }
@@ -60,7 +61,7 @@ func (f *fakeShards) GrowFrom(_ context.Context, seen shardmap.Entry, count int,
 	return f.entry(seen.Key), nil
 }
 
-func (f *fakeShards) Partitions() int { return f.partitions }
+func (f *fakeShards) Partitions(string) int { return f.partitions }
 
 func (f *fakeShards) set(key string, count int, now time.Time) {
 	e := f.entry(key)
@@ -70,8 +71,7 @@ func (f *fakeShards) set(key string, count int, now time.Time) {
 	f.entries[key] = e
 }
 
-// process is a grower with a clock of the test's, and a view of its own, which only its
-// own asking renews.
+// process is a grower with a test clock, and a view of its own that only its own calls refresh.
 type process struct {
 	*grower
 	t      *testing.T
@@ -97,15 +97,18 @@ func newProcess(t *testing.T, shards *fakeShards, control growth.Control) *proce
 }
 
 // write makes a request of one attempt, by the view as it is.
-func (p *process) write(key string, outcome shardmap.Outcome) {
+func (p *process) write(key string, outcome shard.Outcome) {
 	p.next++
-	p.Requested(shardmap.Request{Key: key, ID: p.next, At: p.clock})
-	p.Attempted(p.t.Context(), shardmap.Attempt{Key: key, Request: p.next, Entry: p.view[key], At: p.clock, Outcome: outcome})
+	e := p.view[key]
+	p.ObserveAttempt(p.t.Context(), shard.Attempt{
+		Key: key, Call: p.next, Items: p.next, At: p.clock, Outcome: outcome,
+		Version: e.Version, Shards: e.History.Newest(), Effective: e.Effective(), Changed: e.Updated, Pinned: e.Pinned,
+	})
 }
 
 // storm makes requests that are all refused, ten a second. Changes are in the view a
 // second after they were made.
-func (p *process) storm(key string, lasting time.Duration, outcome shardmap.Outcome) {
+func (p *process) storm(key string, lasting time.Duration, outcome shard.Outcome) {
 	for n := range int(lasting / (100 * time.Millisecond)) {
 		p.clock = p.clock.Add(100 * time.Millisecond)
 		p.write(key, outcome)
@@ -117,12 +120,12 @@ func (p *process) storm(key string, lasting time.Duration, outcome shardmap.Outc
 
 func TestRefusalsGrowAKey(t *testing.T) {
 	for key, want := range map[string][]int{
-		"C#hot": {4, 16, 64, 256}, "R#hot": {4, 16, 64, 256}, // to four times the partitions
+		"C#hot": {4, 16, 64, 256}, "R#hot": {4, 16, 64, 256}, // up to four times the partitions
 		"E#hot": {24, 96, 256}, "S#hot": {24}, "L#hot": {24}, "nobody's": nil,
 	} {
 		shards := newShards()
 		p := newProcess(t, shards, growth.Act)
-		p.storm(key, 20*time.Second, shardmap.OverLimit)
+		p.storm(key, 20*time.Second, shard.Throttled)
 		looks := shards.reads - len(shards.changes)
 		if key[0] != 'C' && looks > 0 || key[0] == 'C' && looks != len(shards.changes) {
 			t.Errorf("%s: looked %d times", key, looks)
@@ -133,97 +136,99 @@ func TestRefusalsGrowAKey(t *testing.T) {
 	}
 }
 
-// TestAnEventsCountIsNotAnsweredBeforeItIsInForce.
+// TestAnEventsCountIsNotAnsweredBeforeItIsInForce checks that an entity does not grow again before its change takes
+// effect.
 func TestAnEventsCountIsNotAnsweredBeforeItIsInForce(t *testing.T) {
 	shards := newShards()
 	shards.lead = 5 * time.Second
 	p := newProcess(t, shards, growth.Act)
-	p.storm("E#hot", 5*time.Second, shardmap.OverLimit)
+	p.storm("E#hot", 5*time.Second, shard.Throttled)
 	if !slices.Equal(shards.changes, []int{24}) {
 		t.Errorf("before the change is in force: %v", shards.changes)
 	}
-	p.storm("E#hot", 2*time.Second, shardmap.OverLimit)
+	p.storm("E#hot", 2*time.Second, shard.Throttled)
 	if !slices.Equal(shards.changes, []int{24, 96}) {
 		t.Errorf("after: %v", shards.changes)
 	}
 }
 
-// TestABoardGrowsOnceAMinute: its entries move with their next writes only.
+// TestABoardGrowsOnceAMinute checks the pause: a board's entries move only with their next writes.
 func TestABoardGrowsOnceAMinute(t *testing.T) {
 	shards := newShards()
 	p := newProcess(t, shards, growth.Act)
-	p.storm("L#hot", 59*time.Second, shardmap.OverLimit)
+	p.storm("L#hot", 59*time.Second, shard.Throttled)
 	if !slices.Equal(shards.changes, []int{24}) {
 		t.Errorf("within a minute: %v", shards.changes)
 	}
-	p.storm("L#hot", 10*time.Second, shardmap.OverLimit)
+	p.storm("L#hot", 10*time.Second, shard.Throttled)
 	if !slices.Equal(shards.changes, []int{24, 96}) {
 		t.Errorf("then: %v", shards.changes)
 	}
 }
 
-// TestConflicts count for counters and limits: elsewhere an item is met by its own
+// TestConflicts checks that conflicts count for counters and limits only. Other items conflict with their own writers
+// on any write shard.
 // writers, wherever it lies.
 func TestConflicts(t *testing.T) {
 	for key, want := range map[string]int{"C#k": 4, "R#k": 4, "E#k": 1, "S#k": 1, "L#k": 1} {
 		shards := newShards()
-		newProcess(t, shards, growth.Act).storm(key, time.Second, shardmap.Conflicted)
+		newProcess(t, shards, growth.Act).storm(key, time.Second, shard.Conflicted)
 		if got := shards.entry(key).History.Newest(); got != want {
 			t.Errorf("%s: %d, want %d", key, got, want)
 		}
 	}
 }
 
-// TestWhoComesLaterAdopts what another process changed: before it asked, and between its
+// TestWhoComesLaterAdopts checks that a process adopts a change that another made before its request, or during it.
 // question and its answer.
 func TestWhoComesLaterAdopts(t *testing.T) {
 	shards := newShards()
 	p := newProcess(t, shards, growth.Act)
 	shards.set("C#k", 4, p.clock)
-	p.storm("C#k", 300*time.Millisecond, shardmap.OverLimit)
+	p.storm("C#k", 300*time.Millisecond, shard.Throttled)
 	if len(shards.changes) > 0 || shards.reads != 2 { // once to look, once to change it
 		t.Fatalf("it changed what was changed: %v, %d reads", shards.changes, shards.reads)
 	}
-	p.storm("C#k", 5*time.Second, shardmap.OverLimit) // by the view of before, at first
+	p.storm("C#k", 5*time.Second, shard.Throttled) // by the view of before, at first
 	if !slices.Equal(shards.changes, []int{16, 64, 256}) {
 		t.Fatalf("by the count that it adopted: %v", shards.changes)
 	}
 	other := newShards()
 	q := newProcess(t, other, growth.Act)
 	other.between = func() { other.set("C#k", 16, q.clock); other.between = nil }
-	q.storm("C#k", 300*time.Millisecond, shardmap.OverLimit)
+	q.storm("C#k", 300*time.Millisecond, shard.Throttled)
 	if len(other.changes) > 0 || q.said.Len() > 0 {
 		t.Fatalf("it lost, and changed %v: %s", other.changes, q.said)
 	}
 	q.view["C#k"] = other.entry("C#k")
-	q.storm("C#k", 600*time.Millisecond, shardmap.OverLimit)
+	q.storm("C#k", 600*time.Millisecond, shard.Throttled)
 	if !slices.Equal(other.changes, []int{64}) {
 		t.Errorf("by what the winner wrote: %v", other.changes)
 	}
 }
 
-// TestAThrottledMap leaves the count as it is, and is asked ever more rarely.
+// TestAThrottledMap checks that a throttled shard map keeps the count, and is retried with a growing pause.
 func TestAThrottledMap(t *testing.T) {
 	shards := newShards()
 	shards.refused = shard.ErrUnavailable
 	p := newProcess(t, shards, growth.Act)
-	p.storm("C#k", 10*time.Second, shardmap.OverLimit)
+	p.storm("C#k", 10*time.Second, shard.Throttled)
 	if len(shards.changes) > 0 || shards.reads < 4 || shards.reads > 6 || !strings.Contains(p.said.String(), "shard count not read") {
 		t.Errorf("%v, %d reads; log:\n%s", shards.changes, shards.reads, p.said)
 	}
 	shards.refused = nil
-	p.storm("C#k", 6*time.Second, shardmap.OverLimit)
+	p.storm("C#k", 6*time.Second, shard.Throttled)
 	if len(shards.changes) == 0 || shards.changes[0] != 4 {
 		t.Errorf("afterwards: %v", shards.changes)
 	}
 }
 
-// TestACallThatEndsAsksNothing.
+// TestACallThatEndsAsksNothing checks that a call whose context has ended does not read the shard map.
 func TestACallThatEndsAsksNothing(t *testing.T) {
 	shards := newShards()
 	p := newProcess(t, shards, growth.Act)
 	p.wait = func(context.Context) bool { return false }
-	p.storm("C#k", time.Second, shardmap.OverLimit)
+	p.storm("C#k", time.Second, shard.Throttled)
 	if shards.reads > 0 || len(shards.changes) > 0 {
 		t.Errorf("%d reads, %v", shards.reads, shards.changes)
 	}
@@ -238,7 +243,7 @@ func TestControlAndPins(t *testing.T) {
 	for control, want := range map[growth.Control]string{growth.Observe: "would grow", growth.Off: ""} {
 		shards := newShards()
 		p := newProcess(t, shards, control)
-		p.storm("C#k", 10*time.Second, shardmap.OverLimit)
+		p.storm("C#k", 10*time.Second, shard.Throttled)
 		if got := p.said.String(); len(shards.changes) > 0 || want == "" && got != "" || strings.Count(got, want) > 6 || !strings.Contains(got, want) {
 			t.Errorf("%s: %v; log:\n%s", control, shards.changes, got)
 		}
@@ -246,39 +251,39 @@ func TestControlAndPins(t *testing.T) {
 	shards := newShards()
 	shards.entries["C#pinned"] = shardmap.Entry{Version: 1, Pinned: true, History: shard.History{{Count: 3}}}
 	p := newProcess(t, shards, growth.Act)
-	p.storm("C#pinned", 10*time.Second, shardmap.OverLimit)
+	p.storm("C#pinned", 10*time.Second, shard.Throttled)
 	if len(shards.changes) > 0 || shards.reads > 2 {
 		t.Errorf("a pinned key: %v, %d reads", shards.changes, shards.reads)
 	}
 }
 
-// TestTheBoundIsSaid once a minute and key, and nothing is asked.
+// TestTheBoundIsSaid checks that the bound is logged once a minute and key, without reading the shard map.
 func TestTheBoundIsSaid(t *testing.T) {
 	shards := newShards()
 	shards.partitions = 4
 	p := newProcess(t, shards, growth.Act)
 	shards.set("C#k", 16, p.clock.Add(-time.Hour))
 	p.view["C#k"] = shards.entry("C#k")
-	p.storm("C#k", 70*time.Second, shardmap.OverLimit)
+	p.storm("C#k", 70*time.Second, shard.Throttled)
 	want := `msg="more write shards do not help: the table's partitions are the limit" key=C#k shards=16 partitions=4`
 	if got := p.said.String(); len(shards.changes) > 0 || shards.reads > 0 || strings.Count(got, want) != 2 {
 		t.Errorf("%v, %d reads; log:\n%s", shards.changes, shards.reads, got)
 	}
 	shards.partitions = 8 // DynamoDB has split some
-	p.storm("C#k", time.Second, shardmap.OverLimit)
+	p.storm("C#k", time.Second, shard.Throttled)
 	if !slices.Equal(shards.changes, []int{32}) {
 		t.Errorf("with more partitions: %v", shards.changes)
 	}
 }
 
-// TestHiddenNames: log lines name keys as the setting says.
+// TestHiddenNames checks that log lines name keys as the setting says.
 func TestHiddenNames(t *testing.T) {
 	for names, want := range map[keyname.Style]string{keyname.Plain: "key=C#secret ", keyname.Hashed: "key=" + keyname.Pseudonym("C#secret") + " ", keyname.Unnamed: `key="" `} {
 		shards := newShards()
 		shards.partitions = 1
 		p := newProcess(t, shards, growth.Act)
 		p.names = names
-		p.storm("C#secret", 3*time.Second, shardmap.OverLimit)
+		p.storm("C#secret", 3*time.Second, shard.Throttled)
 		got := p.said.String()
 		if !strings.Contains(got, "msg=grown "+want) || !strings.Contains(got, "are the limit\" "+want) || names != keyname.Plain && strings.Contains(got, "secret") {
 			t.Errorf("%s: log:\n%s", names, got)
@@ -286,8 +291,8 @@ func TestHiddenNames(t *testing.T) {
 	}
 }
 
-// crowded is a client for which the first write shard of a counter is full: by itself, or
-// because other transactions always have it in hand.
+// crowded is a client that rejects writes to a counter's first write shard: as throttled, or as in conflict with other
+// transactions.
 type crowded struct {
 	*dynamodb.Client
 	pk string
@@ -323,9 +328,8 @@ func textOf(v types.AttributeValue) string {
 	return s.Value
 }
 
-// TestARequestGoesOnByTheNewCount: calls of a counter whose only write shard is full, or in
-// conflict all the time. The first two are refused; the third has the counter grow, and is
-// accepted itself.
+// TestARequestGoesOnByTheNewCount calls a counter whose only write shard is full or in conflict. Two calls are
+// rejected; the third raises the count, and is accepted itself.
 func TestARequestGoesOnByTheNewCount(t *testing.T) {
 	for name, header := range map[string][]string{"full": nil, "in conflict": {"Idempotency-Key"}} {
 		r := newRig(t)
@@ -334,7 +338,7 @@ func TestARequestGoesOnByTheNewCount(t *testing.T) {
 		var statuses []int
 		for i := range 3 {
 			if i == 2 {
-				r.service.settings.Deadline = 10 * time.Second // a busy machine's
+				r.service.settings.Deadline = 10 * time.Second // for a busy machine
 			}
 			var key []string
 			if header != nil {
@@ -348,13 +352,13 @@ func TestARequestGoesOnByTheNewCount(t *testing.T) {
 	}
 }
 
-// TestARefusedRequestLearnsOfOthersGrowth, though its process had no other request of the key, and
-// its view is young for longer than the request may take.
+// TestARefusedRequestLearnsOfOthersGrowth checks that a throttled request refreshes its view, even if it is the first
+// of its process and the view is young.
 func TestARefusedRequestLearnsOfOthersGrowth(t *testing.T) {
 	r := newRig(t)
 	r.use(&crowded{r.client, "C#hot#0"}, func(s *Settings) { s.ViewAge, s.Deadline = shardmap.MaxViewAge, 4*time.Second })
 	if a := r.post("/v1/counters", `{"increments":[{"counter":"other","delta":1}]}`); a.status != http.StatusOK {
-		t.Fatalf("%d %s", a.status, a.body) // it has a view now
+		t.Fatalf("%d %s", a.status, a.body) // now it has a view
 	}
 	if _, err := r.shardMap().GrowFrom(t.Context(), shardmap.Entry{Key: "C#hot"}, 4, shardmap.Note{By: "another"}, enginetest.Later); err != nil {
 		t.Fatal(err)
@@ -364,7 +368,7 @@ func TestARefusedRequestLearnsOfOthersGrowth(t *testing.T) {
 	}
 }
 
-// TestTheShardMapAsAGrowerNeedsIt holds on the real one.
+// TestTheShardMapAsAGrowerNeedsIt checks the assumptions of fakeShards on the real shard map.
 func TestTheShardMapAsAGrowerNeedsIt(t *testing.T) {
 	r := newRig(t)
 	one, two := r.shardMap(), r.shardMap()
@@ -383,7 +387,7 @@ func TestTheShardMapAsAGrowerNeedsIt(t *testing.T) {
 	if again, err := two.Refresh(ctx, "C#k", now); err != nil || again.Version != 1 {
 		t.Errorf("what the winner wrote: %+v, %v", again, err)
 	}
-	if n := one.Partitions(); n != shardmap.FewPartitions {
+	if n := one.Partitions(kind.Items); n != shardmap.FewPartitions {
 		t.Errorf("%d partitions without a note", n)
 	}
 }

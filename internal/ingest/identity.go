@@ -9,15 +9,16 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/oklog/ulid/v2"
 
-	"github.com/hotshard/hotshard/internal/document"
+	"github.com/hotshard/hotshard/internal/base/document"
+	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/pkg/shard/events"
 )
 
 var epoch = time.Unix(0, 0)
 
-// identify returns the event with its identity complete and its data read. Its time may
-// be so far ahead of now. Its fault's location is relative to the event.
+// identify returns the event with its identity completed and its data parsed. Its time may be up to ahead later than
+// now. The fault's location is relative to the event.
 func (e newEvent) identify(now time.Time, ahead time.Duration) (events.Event, *huma.ErrorDetail) {
 	out := events.Event{Entity: string(e.Entity), ID: string(e.ID)}
 	t, fault := e.time(now)
@@ -39,7 +40,7 @@ func (e newEvent) identify(now time.Time, ahead time.Duration) (events.Event, *h
 	return out, nil
 }
 
-// timeField is where the event's time came from.
+// timeField returns the name of the field that the event's time comes from.
 func (e newEvent) timeField() string {
 	if e.Time == nil && e.ID != "" {
 		return "id"
@@ -47,7 +48,7 @@ func (e newEvent) timeField() string {
 	return "time"
 }
 
-// time is the given time, else the id's, else now.
+// time returns the given time, else the time in the id, else now.
 func (e newEvent) time(now time.Time) (time.Time, *huma.ErrorDetail) {
 	if e.Time != nil {
 		return e.Time.Time, nil
@@ -63,7 +64,7 @@ func (e newEvent) time(now time.Time) (time.Time, *huma.ErrorDetail) {
 }
 
 // maxData leaves room in an item for the keys.
-const maxData = document.MaxItem - 4*1024
+const maxData = dynamo.MaxItem - 4*1024
 
 func parseData(text json.RawMessage) (document.Object, *huma.ErrorDetail) {
 	if len(text) == 0 || string(text) == "null" {
@@ -80,7 +81,7 @@ func parseData(text json.RawMessage) (document.Object, *huma.ErrorDetail) {
 		}
 		return nil, &huma.ErrorDetail{Location: at, Message: err.Error()}
 	}
-	if size := document.Size(data); size > maxData {
+	if size := dynamo.Size(data); size > maxData {
 		return nil, &huma.ErrorDetail{Location: "data", Message: "it is larger than DynamoDB's 400 KB an item", Value: size}
 	}
 	return data, nil

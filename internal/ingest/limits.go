@@ -4,20 +4,17 @@ import (
 	"context"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/pkg/shard/limits"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-type limitInput struct {
-	CallKey
-	Body struct {
-		Key    httpapi.Name     `json:"key" example:"login/ann"`
-		Limit  int64            `json:"limit" minimum:"1" maximum:"1000000000" example:"100" doc:"Hits that are allowed in a window"`
-		Window httpapi.Duration `json:"window" doc:"Whole seconds, 1s to 720h. Windows are multiples of it since the Unix epoch"`
-	}
-	RawBody []byte
+type limitInput = bodyInput[limitInputBody]
+
+type limitInputBody struct {
+	Key    httpapi.Name     `json:"key" example:"login/ann"`
+	Limit  int64            `json:"limit" minimum:"1" maximum:"1000000000" example:"100" doc:"Hits that are allowed in a window"`
+	Window httpapi.Duration `json:"window" doc:"Whole seconds, 1s to 720h. Windows are multiples of it since the Unix epoch"`
 }
 
 type limitAnswer struct {
@@ -29,23 +26,22 @@ type limitAnswer struct {
 
 type limitOutput struct{ Body limitAnswer }
 
-// hitLimit counts a hit, if the limit allows it. A refused hit is an answer, and no
-// error.
+// hitLimit counts a hit if the limit allows it. A denied hit is a response and not an error.
 func (s *Service) hitLimit(ctx context.Context, in *limitInput) (*limitOutput, error) {
 	if fault := in.Body.Window.Within(limits.MinWindow, limits.MaxWindow, time.Second); fault != "" {
 		return nil, httpapi.InvalidAt("body.window", fault, in.Body.Window.String())
 	}
 	limit, now := limits.Limit{Key: string(in.Body.Key), Max: in.Body.Limit, Window: in.Body.Window.Duration}, s.now()
 	if in.keyed() {
-		answer, err := decideOnce(ctx, s, &in.CallKey, in.RawBody, now, func(ctx context.Context) ([]types.TransactWriteItem, limitAnswer, error) {
-			actions, v, err := s.limiter.HitTransact(ctx, limit, now)
-			return actions, answerOfHit(v), err
+		answer, err := decideOnce(ctx, s, &in.CallKey, now, func(ctx context.Context) ([]shardmap.Write, limitAnswer, error) {
+			writes, v, err := s.limiter.HitTransact(ctx, limit, now)
+			return writes, answerOfHit(v), err
 		})
 		return &limitOutput{answer}, err
 	}
 	v, err := s.limiter.Hit(ctx, limit, now)
 	if err != nil {
-		return nil, refused(ctx, []error{err})
+		return nil, noneAccepted(ctx, []error{err})
 	}
 	return &limitOutput{answerOfHit(v)}, nil
 }

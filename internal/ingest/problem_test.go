@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestProblemsShowTheValue: each error has its place, and what is there.
+// TestProblemsShowTheValue checks that each error has its location and its value.
 func TestProblemsShowTheValue(t *testing.T) {
 	r := newRig(t)
 	long := strings.Repeat("x", 600)
@@ -46,7 +46,7 @@ func TestProblemsShowTheValue(t *testing.T) {
 	}
 }
 
-// TestWholeNumbersOfAnyForm are taken.
+// TestWholeNumbersOfAnyForm checks that whole numbers are accepted in any JSON form.
 func TestWholeNumbersOfAnyForm(t *testing.T) {
 	r := newRig(t)
 	got := r.post("/v1/counters", `{"increments":[{"counter":"c","delta":1.0},{"counter":"c","delta":1e2},{"counter":"c","delta":2.50E+1},{"counter":"c","delta":-60e-1}]}`)
@@ -55,7 +55,8 @@ func TestWholeNumbersOfAnyForm(t *testing.T) {
 	}
 }
 
-// TestSumsOutOfRangeAreNamed: among others a rejected item with its place, alone a 422.
+// TestSumsOutOfRangeAreNamed checks that an item out of range is rejected with its location, or is a 422 if no item is
+// accepted.
 func TestSumsOutOfRangeAreNamed(t *testing.T) {
 	r := newRig(t)
 	r.send(http.MethodPut, "/v1/leaderboards", `{"board":"g","mode":"sum"}`)
@@ -74,8 +75,8 @@ func TestSumsOutOfRangeAreNamed(t *testing.T) {
 	}
 }
 
-// TestPathsThatAreNone are a 404 in problem JSON, also those that a mux would redirect.
-func TestPathsThatAreNone(t *testing.T) {
+// TestUnknownPaths checks that unknown paths are a 404 in problem JSON, even paths that a mux would redirect.
+func TestUnknownPaths(t *testing.T) {
 	r := newRig(t)
 	for path, status := range map[string]int{"//healthz": 404, "/v1//counters": 404, "/v1/../healthz": 404, "/v1/counters/": 404, "/": 404, "/v1/events/x": 404} {
 		got := r.post(path, `{}`)

@@ -11,18 +11,20 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"github.com/hotshard/hotshard/internal/growth"
+	"github.com/hotshard/hotshard/internal/base/growth"
+	"github.com/hotshard/hotshard/internal/base/keyname"
+	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/httpapi"
-	"github.com/hotshard/hotshard/internal/keyname"
-	"github.com/hotshard/hotshard/internal/local/enginetest"
-	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/pkg/shard/counters"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// rig is a service over tables of its own, behind its HTTP handler.
+// rig is a service with tables of its own, behind its HTTP handler.
 type rig struct {
 	t       *testing.T
 	client  *dynamodb.Client
@@ -41,12 +43,12 @@ func newRig(t *testing.T) *rig {
 	return r
 }
 
-// use makes the service write through another client, by settings that may be changed.
+// use replaces the service's client, and optionally its settings.
 func (r *rig) use(client Client, change ...func(*Settings)) {
 	r.t.Helper()
 	log := slog.New(slog.NewTextHandler(r.log, nil))
 	settings := Settings{
-		ItemsTable: r.names.Items, ShardMapTable: r.names.ShardMap,
+		ItemsTable: r.names.Items, EventsTable: r.names.Events, ShardMapTable: r.names.ShardMap,
 		EventRetention: 720 * time.Hour, Deadline: 5 * time.Second,
 		Control: growth.Act, MetricNames: keyname.Plain, EventAhead: shardmap.MaxAhead, ViewAge: shardmap.ViewAge,
 	}
@@ -94,11 +96,15 @@ func (a answer) decode(t *testing.T, into any) {
 
 func (r *rig) items() int {
 	r.t.Helper()
-	out, err := r.client.Scan(r.t.Context(), &dynamodb.ScanInput{TableName: &r.names.Items})
-	if err != nil {
-		r.t.Fatal(err)
+	n := 0
+	for _, table := range kind.Tables() {
+		out, err := r.client.Scan(r.t.Context(), &dynamodb.ScanInput{TableName: aws.String(r.names.Table(table))})
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		n += len(out.Items)
 	}
-	return len(out.Items)
+	return n
 }
 
 func (r *rig) sum(counter string) string {

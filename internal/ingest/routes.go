@@ -14,7 +14,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
-// Routes registers the service's calls. A nil service serves to document them.
+// Routes registers the service's calls. The service may be nil to document them.
 func Routes(s *Service) httpapi.Routes {
 	return func(api *httpapi.API) {
 		write(api, s, httpapi.ForCallers, http.MethodPost, "/v1/events", "put-events", "Write events",
@@ -36,7 +36,7 @@ func Routes(s *Service) httpapi.Routes {
 	}
 }
 
-// write registers a call, which has the service's deadline.
+// write registers a call with the service's deadline.
 func write[I, O any](api *httpapi.API, s *Service, who httpapi.Audience, method, path, id, summary, description string,
 	call func(context.Context, *I) (*O, error),
 ) {
@@ -49,17 +49,16 @@ func write[I, O any](api *httpapi.API, s *Service, who httpapi.Audience, method,
 	})
 }
 
-// Status is what became of one item of a call.
+// Status is the result of one item of a call.
 type Status string
 
-// The statuses. A rejected item found no capacity and was not written, unless its
-// detail says otherwise.
+// The statuses. A rejected item found no capacity. It was not written, unless its detail says otherwise.
 const (
 	Accepted Status = "accepted"
 	Rejected Status = "rejected"
 )
 
-// Schema describes it in the OpenAPI document.
+// Schema describes the status in the OpenAPI document.
 func (Status) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{
 		Type: huma.TypeString, Enum: []any{string(Accepted), string(Rejected)},
@@ -67,15 +66,15 @@ func (Status) Schema(huma.Registry) *huma.Schema {
 	}
 }
 
-// Counts say how many items of a call were taken. They are embedded in answers, and
-// exported since the OpenAPI document leaves out what is not.
+// Counts holds the numbers of accepted and rejected items. It is exported because the OpenAPI document omits unexported
+// embedded types.
 type Counts struct {
 	Accepted int `json:"accepted" doc:"Items that were taken"`
 	Rejected int `json:"rejected" doc:"Items that were not; each says why"`
 }
 
-// take counts an item, by its error, and says what became of it.
-func (c *Counts) take(err error) (status Status, detail string) {
+// count counts an item by its error, and returns its status and detail.
+func (c *Counts) count(err error) (status Status, detail string) {
 	if err != nil {
 		c.Rejected++
 		return Rejected, rejection(err)
@@ -84,10 +83,10 @@ func (c *Counts) take(err error) (status Status, detail string) {
 	return Accepted, ""
 }
 
-// maybeWritten ends the detail of an item whose last answer was lost.
+// maybeWritten ends the detail of an item with an unknown outcome.
 const maybeWritten = "; it may have been written"
 
-// rejection is the detail of an item that was not accepted.
+// rejection returns the detail of a rejected item.
 func rejection(err error) string {
 	if errors.Is(err, shard.ErrThrottled) || errors.Is(err, shard.ErrStale) || errors.Is(err, boards.ErrScoreRange) {
 		return httpapi.Detail(err)
@@ -95,9 +94,8 @@ func rejection(err error) string {
 	return httpapi.Detail(err) + maybeWritten
 }
 
-// worst returns the error that decides the answer of a call of which nothing was
-// accepted: one of our own before one of DynamoDB's, that before a throttle, and
-// that before the caller's.
+// worst returns the error that decides the response if no item was accepted: unknown errors first, then DynamoDB's,
+// then throttling, then the caller's faults.
 func worst(errs []error) error {
 	rank := func(err error) int {
 		switch {
@@ -113,9 +111,9 @@ func worst(errs []error) error {
 	return slices.MaxFunc(errs, func(a, b error) int { return cmp.Compare(rank(a), rank(b)) })
 }
 
-// refused is the answer to a call of which nothing was accepted. Faults are the
-// caller's, which are told where there is nothing worse.
-func refused(ctx context.Context, errs []error, faults ...error) error {
+// noneAccepted returns the error of a call without an accepted item. It returns the caller's faults only if no item has
+// a worse error.
+func noneAccepted(ctx context.Context, errs []error, faults ...error) error {
 	err := worst(errs)
 	if errors.Is(err, boards.ErrScoreRange) {
 		return httpapi.Invalid(faults...)

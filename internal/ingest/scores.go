@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 type score struct {
@@ -18,13 +18,11 @@ type score struct {
 	Score  httpapi.Score `json:"score" example:"12.5"`
 }
 
-type scoresInput struct {
-	CallKey
-	Body struct {
-		Board  httpapi.Name `json:"board" example:"game/1"`
-		Scores []score      `json:"scores" minItems:"1" maxItems:"500" doc:"With an Idempotency-Key at most 99, whose players times the board's periods are at most 99 too: 33 players of a board with three"`
-	}
-	RawBody []byte
+type scoresInput = bodyInput[scoresInputBody]
+
+type scoresInputBody struct {
+	Board  httpapi.Name `json:"board" example:"game/1"`
+	Scores []score      `json:"scores" minItems:"1" maxItems:"500" doc:"With an Idempotency-Key at most 99, whose players times the board's periods are at most 99 too: 33 players of a board with three"`
 }
 
 type scoreResult struct {
@@ -40,7 +38,7 @@ type scoresAnswer struct {
 
 type scoresOutput struct{ Body scoresAnswer }
 
-// submitScores sends scores to a board, those of one player as one.
+// submitScores sends scores to a board. The scores of one player are combined.
 func (s *Service) submitScores(ctx context.Context, in *scoresInput) (*scoresOutput, error) {
 	board, now := string(in.Body.Board), s.now()
 	list := make([]boards.PlayerScore, len(in.Body.Scores))
@@ -51,34 +49,34 @@ func (s *Service) submitScores(ctx context.Context, in *scoresInput) (*scoresOut
 		return s.submitOnce(ctx, in, list, now)
 	}
 	outcomes := s.boards.Submit(ctx, board, list, now)
-	answer := in.answer(outcomes)
+	answer := in.Body.answer(outcomes)
 	if answer.Accepted == 0 {
-		return nil, refused(ctx, outcomes, in.outOfRange(outcomes)...)
+		return nil, noneAccepted(ctx, outcomes, in.Body.outOfRange(outcomes)...)
 	}
 	return &scoresOutput{answer}, nil
 }
 
-// outOfRange names the scores that can't be added.
-func (in *scoresInput) outOfRange(outcomes []error) (faults []error) {
+// outOfRange returns a fault for each score that can't be added.
+func (b *scoresInputBody) outOfRange(outcomes []error) (faults []error) {
 	for i, err := range outcomes {
 		if errors.Is(err, boards.ErrScoreRange) {
 			faults = append(faults, &huma.ErrorDetail{
-				Location: fmt.Sprintf("body.scores[%d].score", i), Message: boards.ErrScoreRange.Error(), Value: in.Body.Scores[i].Score,
+				Location: fmt.Sprintf("body.scores[%d].score", i), Message: boards.ErrScoreRange.Error(), Value: b.Scores[i].Score,
 			})
 		}
 	}
 	return faults
 }
 
-// answer says what became of each score.
-func (in *scoresInput) answer(outcomes []error) scoresAnswer {
+// answer returns the result of each score.
+func (b *scoresInputBody) answer(outcomes []error) scoresAnswer {
 	answer := scoresAnswer{Results: make([]scoreResult, len(outcomes))}
 	for i, err := range outcomes {
-		status, detail := answer.take(err)
+		status, detail := answer.count(err)
 		if errors.Is(err, boards.ErrScoreRange) {
 			detail = fmt.Sprintf("body.scores[%d].score: %v", i, boards.ErrScoreRange)
 		}
-		answer.Results[i] = scoreResult{in.Body.Scores[i].Player, status, detail}
+		answer.Results[i] = scoreResult{b.Scores[i].Player, status, detail}
 	}
 	return answer
 }
@@ -87,7 +85,7 @@ func (s *Service) submitOnce(ctx context.Context, in *scoresInput, list []boards
 	if n := len(list); n > maxKeyed {
 		return nil, tooManyKeyed(n, "scores")
 	}
-	actions := func(ctx context.Context) ([]types.TransactWriteItem, error) {
+	writes := func(ctx context.Context) ([]shardmap.Write, error) {
 		writes, err := s.boards.SubmitTransact(ctx, string(in.Body.Board), list, now, s.now())
 		switch {
 		case errors.Is(err, boards.ErrTooMany):
@@ -97,6 +95,6 @@ func (s *Service) submitOnce(ctx context.Context, in *scoresInput, list []boards
 		}
 		return writes, err
 	}
-	answer, err := applyOnce(ctx, s, &in.CallKey, in.RawBody, in.answer(make([]error, len(list))), now, actions)
+	answer, err := applyOnce(ctx, s, &in.CallKey, in.Body.answer(make([]error, len(list))), now, writes)
 	return &scoresOutput{answer}, err
 }

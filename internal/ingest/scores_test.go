@@ -13,7 +13,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// places reads a board's first of all time from the index.
+// places reads the top of a board's all-time period from the index.
 func (r *rig) places(board string) string {
 	r.t.Helper()
 	reader := boards.NewReader(r.client, r.names.Items, shardmap.New(r.client, r.names.ShardMap, shardmap.Options{}))
@@ -138,9 +138,8 @@ func TestBadScoresWriteNothing(t *testing.T) {
 	}
 }
 
-// TestAnAppliedCallIsAnsweredAgain, also when what it did, or what was set since,
-// makes it impossible to do again.
-func TestAnAppliedCallIsAnsweredAgain(t *testing.T) {
+// TestAppliedCallGetsItsAnswerAgain checks that an applied call is answered again, even if it could not be applied now.
+func TestAppliedCallGetsItsAnswerAgain(t *testing.T) {
 	r := newRig(t)
 	r.send(http.MethodPut, "/v1/leaderboards", `{"board":"g","mode":"sum"}`)
 	var many []string

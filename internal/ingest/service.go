@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 	"github.com/hotshard/hotshard/pkg/shard/counters"
@@ -36,22 +37,21 @@ func New(settings Settings, client Client, log *slog.Logger) (*Service, error) {
 	}
 	view := shardmap.New(client, settings.ShardMapTable, settings.mapOptions())
 	changer := shardmap.NewChanger(client, view, shardmap.ChangerOptions{Keep: shardmap.HistoryKept(settings.EventRetention)})
-	watch := newGrower(settings, changer, log)
+	observer, names := newGrower(settings, changer, log), settings.names()
 	return &Service{
 		settings: settings,
-		events:   events.NewWriter(client, settings.ItemsTable, view, events.Options{Retention: settings.EventRetention, Watch: watch}),
-		counter:  counters.NewWriter(client, settings.ItemsTable, view, counters.Options{Watch: watch}),
-		boards:   boards.New(client, settings.ItemsTable, view, boards.Options{Watch: watch, Retention: settings.BoardRetention}),
-		sessions: sessions.New(client, settings.ItemsTable, view, sessions.Options{Watch: watch}),
-		limiter:  limits.New(client, settings.ItemsTable, view, limits.Options{Watch: watch}),
-		once:     once.New(client, settings.ItemsTable, view, once.Options{Watch: watch}),
+		events:   events.NewWriter(client, names.Of(kind.Event), view, events.Options{Retention: settings.EventRetention, Observer: observer}),
+		counter:  counters.NewWriter(client, names.Of(kind.Counter), view, counters.Options{Observer: observer}),
+		boards:   boards.New(client, names.Of(kind.Board), view, boards.Options{Observer: observer, Retention: settings.BoardRetention}),
+		sessions: sessions.New(client, names.Of(kind.Session), view, sessions.Options{Observer: observer}),
+		limiter:  limits.New(client, names.Of(kind.Limit), view, limits.Options{Observer: observer}),
+		once:     once.New(client, names.Items, once.Options{Observer: observer}),
 		changer:  changer,
 		now:      time.Now,
 	}, nil
 }
 
-// Handler is the function: what it makes once, in its init phase, to answer all
-// requests of a container.
+// Handler returns the handler of all calls. A container makes it once, in its init phase.
 func Handler(ctx context.Context, settings Settings, client Client, log *slog.Logger) (http.Handler, error) {
 	service, err := New(settings, client, log)
 	if err != nil {
@@ -61,5 +61,5 @@ func Handler(ctx context.Context, settings Settings, client Client, log *slog.Lo
 	return httpapi.New(log, Routes(service)), nil
 }
 
-// Load reads the shard map, which the first call would otherwise wait for.
+// Load reads the shard map, so that the first call need not wait for it.
 func (s *Service) Load(ctx context.Context) error { return s.changer.Load(ctx, s.now()) }

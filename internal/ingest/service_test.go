@@ -20,7 +20,7 @@ func TestMalformedWritesChangeNothing(t *testing.T) {
 	cases := []struct {
 		name, path, body string
 		status           int
-		location         string // a part of the answer's errors
+		location         string // one of the locations in the response's errors
 	}{
 		{"no body", "/v1/events", ``, 400, ""},
 		{"not JSON", "/v1/events", `{"events":[`, 400, "body"},

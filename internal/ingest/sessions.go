@@ -4,22 +4,20 @@ import (
 	"context"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/pkg/shard/sessions"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-type sessionInput struct {
-	CallKey
-	Body struct {
-		Group httpapi.Name     `json:"group" example:"shop"`
-		ID    httpapi.Name     `json:"id" example:"u-17"`
-		TTL   httpapi.Duration `json:"ttl" doc:"For how long from now it is active: 1s to 720h"`
-		Data  httpapi.Object   `json:"data,omitempty" example:"{\"cart\":[\"book\"]}" doc:"Numbers keep all their digits, 38 at most. Left out, a renewed session keeps what it has"`
-	}
-	RawBody []byte
+type sessionInput = bodyInput[sessionInputBody]
+
+type sessionInputBody struct {
+	Group httpapi.Name     `json:"group" example:"shop"`
+	ID    httpapi.Name     `json:"id" example:"u-17"`
+	TTL   httpapi.Duration `json:"ttl" doc:"For how long from now it is active: 1s to 720h"`
+	Data  httpapi.Object   `json:"data,omitempty" example:"{\"cart\":[\"book\"]}" doc:"Numbers keep all their digits, 38 at most. Left out, a renewed session keeps what it has"`
 }
 
 type sessionAnswer struct {
@@ -31,23 +29,23 @@ type sessionAnswer struct {
 
 type sessionOutput struct{ Body sessionAnswer }
 
-// putSession starts a session, or renews it.
+// putSession starts or renews a session.
 func (s *Service) putSession(ctx context.Context, in *sessionInput) (*sessionOutput, error) {
-	lease, err := in.lease()
+	lease, err := in.Body.lease()
 	if err != nil {
 		return nil, err
 	}
 	now := s.now()
 	if in.keyed() {
-		answer, err := decideOnce(ctx, s, &in.CallKey, in.RawBody, now, func(ctx context.Context) ([]types.TransactWriteItem, sessionAnswer, error) {
-			action, put, err := s.sessions.PutTransact(ctx, lease, s.now())
-			return []types.TransactWriteItem{action}, answerOfSession(put), err
+		answer, err := decideOnce(ctx, s, &in.CallKey, now, func(ctx context.Context) ([]shardmap.Write, sessionAnswer, error) {
+			write, put, err := s.sessions.PutTransact(ctx, lease, s.now())
+			return []shardmap.Write{write}, answerOfSession(put), err
 		})
 		return &sessionOutput{answer}, err
 	}
 	put, err := s.sessions.Put(ctx, lease, now)
 	if err != nil {
-		return nil, refused(ctx, []error{err})
+		return nil, noneAccepted(ctx, []error{err})
 	}
 	return &sessionOutput{answerOfSession(put)}, nil
 }
@@ -56,14 +54,14 @@ func answerOfSession(one sessions.Session) sessionAnswer {
 	return sessionAnswer{httpapi.Name(one.Group), httpapi.Name(one.ID), httpapi.FormatTime(one.Started), httpapi.FormatTime(one.Ends)}
 }
 
-// lease reads what the call asks for, and checks it.
-func (in *sessionInput) lease() (sessions.Lease, error) {
-	lease := sessions.Lease{Group: string(in.Body.Group), ID: string(in.Body.ID), TTL: in.Body.TTL.Duration}
+// lease validates the body and returns it as a lease.
+func (b *sessionInputBody) lease() (sessions.Lease, error) {
+	lease := sessions.Lease{Group: string(b.Group), ID: string(b.ID), TTL: b.TTL.Duration}
 	var faults []error
-	if fault := in.Body.TTL.Within(sessions.MinTTL, sessions.MaxTTL, time.Millisecond); fault != "" {
-		faults = append(faults, &huma.ErrorDetail{Location: "body.ttl", Message: fault, Value: in.Body.TTL.String()})
+	if fault := b.TTL.Within(sessions.MinTTL, sessions.MaxTTL, time.Millisecond); fault != "" {
+		faults = append(faults, &huma.ErrorDetail{Location: "body.ttl", Message: fault, Value: b.TTL.String()})
 	}
-	data, fault := parseData(in.Body.Data.RawMessage)
+	data, fault := parseData(b.Data.RawMessage)
 	if fault != nil {
 		fault.Location = "body." + fault.Location
 		faults = append(faults, fault)
@@ -81,21 +79,18 @@ type endInput struct {
 	ID    httpapi.Name `query:"id" required:"true" example:"u-17"`
 }
 
-// endSession ends a session. One that is not there has ended already.
+// endSession ends a session. It succeeds if the session does not exist.
 func (s *Service) endSession(ctx context.Context, in *endInput) (*struct{}, error) {
 	group, id := string(in.Group), string(in.ID)
 	if in.keyed() {
-		_, err := decideOnce(ctx, s, &in.CallKey, in.digested(), s.now(), func(context.Context) ([]types.TransactWriteItem, struct{}, error) {
-			return []types.TransactWriteItem{s.sessions.EndTransact(group, id)}, struct{}{}, nil
+		in.body = []byte("end\n" + group + "\n" + id) // a name has no control characters
+		_, err := decideOnce(ctx, s, &in.CallKey, s.now(), func(context.Context) ([]shardmap.Write, struct{}, error) {
+			return []shardmap.Write{s.sessions.EndTransact(ctx, group, id, s.now())}, struct{}{}, nil
 		})
 		return nil, err
 	}
 	if err := s.sessions.End(ctx, group, id, s.now()); err != nil {
-		return nil, refused(ctx, []error{err})
+		return nil, noneAccepted(ctx, []error{err})
 	}
 	return nil, nil
 }
-
-// digested is what tells one keyed call of the kind from another. A name has no
-// control characters.
-func (in *endInput) digested() []byte { return []byte("end\n" + in.Group + "\n" + in.ID) }

@@ -10,12 +10,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/local/enginetest"
+	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/pkg/shard/sessions"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// active counts a group's sessions as a reader does.
+// active returns a group's number of sessions as a reader sees it.
 func (r *rig) active(group string) int {
 	r.t.Helper()
 	reader := sessions.NewReader(r.client, r.names.Items, shardmap.New(r.client, r.names.ShardMap, shardmap.Options{}))
@@ -61,8 +61,7 @@ func TestSessionsAreAnswered(t *testing.T) {
 	}
 }
 
-// sameTime tells whether a text is a time to the millisecond, but for what a call
-// takes.
+// sameTime reports whether a text is the time to the millisecond, within the duration of a call.
 func sameTime(t *testing.T, text string, want time.Time) bool {
 	t.Helper()
 	got, err := time.Parse(time.RFC3339, text)
@@ -144,7 +143,7 @@ func TestHitsAreAnswered(t *testing.T) {
 	}
 }
 
-// TestKeyedSessionsAndHits are applied once, and answered the same again.
+// TestKeyedSessionsAndHits checks that they are applied once, and that retries get the same answer.
 func TestKeyedSessionsAndHits(t *testing.T) {
 	r := newRig(t)
 	begin := time.Now()
@@ -156,7 +155,7 @@ func TestKeyedSessionsAndHits(t *testing.T) {
 	} {
 		key := strings.ToLower(c.method) + "-1"
 		first := r.send(c.method, c.path, c.body, "Idempotency-Key", key)
-		time.Sleep(2 * time.Millisecond) // an answer made anew would have another time
+		time.Sleep(2 * time.Millisecond) // a new answer would have another time
 		again := r.send(c.method, c.path, c.body, "Idempotency-Key", key)
 		if first.status >= 300 || again.status != first.status || !bytes.Equal(first.body, again.body) {
 			t.Errorf("%s %s: %d %s, then %d %s", c.method, c.path, first.status, first.body, again.status, again.body)
@@ -182,8 +181,8 @@ func TestKeyedSessionsAndHits(t *testing.T) {
 	}
 }
 
-// TestHitsThroughTheAPI come at a time, with throttles and lost answers.
-func TestHitsThroughTheAPI(t *testing.T) {
+// TestConcurrentHitsThroughAPI checks that concurrent hits never exceed the limit, with throttles and lost responses.
+func TestConcurrentHitsThroughAPI(t *testing.T) {
 	r := newRig(t)
 	n := 0
 	var mu sync.Mutex
@@ -250,7 +249,7 @@ func TestExhaustedCapacityOfSessionsAndLimits(t *testing.T) {
 	}
 }
 
-// TestPinsOfLimits: the type is an addition to the others.
+// TestPinsOfLimits checks that limits can be pinned as well.
 func TestPinsOfLimits(t *testing.T) {
 	r := newRig(t)
 	for _, kind := range []string{"limit", "sessions"} {

@@ -5,46 +5,50 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/growth"
-	"github.com/hotshard/hotshard/internal/keyname"
+	"github.com/hotshard/hotshard/internal/base/growth"
+	"github.com/hotshard/hotshard/internal/base/keyname"
+	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// Settings are the function's environment variables.
+// Settings holds the function's environment variables.
 type Settings struct {
-	// ItemsTable and ShardMapTable name the tables. Required.
+	// ItemsTable, EventsTable and ShardMapTable name the tables. Required.
 	ItemsTable    string `env:"HOTSHARD_ITEMS_TABLE,notEmpty"`
+	EventsTable   string `env:"HOTSHARD_EVENTS_TABLE,notEmpty"`
 	ShardMapTable string `env:"HOTSHARD_SHARD_MAP_TABLE,notEmpty"`
-	// EventRetention is how long events are kept after the UTC day on which they
-	// happened or were written, whichever is later. 0 keeps them for ever; else
-	// 1h or more.
+	// EventRetention is how long events are kept after the UTC day on which they happened or were written, whichever is
+	// later. 0 keeps them for ever, else 1h or more.
 	EventRetention time.Duration `env:"HOTSHARD_EVENT_RETENTION" envDefault:"720h"`
-	// BoardRetention is how long the entries of a board's day or week are kept after
-	// its end; those of all time are kept. 0 keeps them for ever; else 1h or more.
+	// BoardRetention is how long the entries of a board's day or week are kept after its end. Those of all time are
+	// always kept. 0 keeps all for ever, else 1h or more.
 	BoardRetention time.Duration `env:"HOTSHARD_BOARD_RETENTION" envDefault:"720h"`
-	// Deadline bounds the work for one request, retries included; 100ms to 25s.
-	// It should be below the function's and the API's time-outs, and short: a request
-	// that waits keeps a container from others.
+	// Deadline bounds the work for one request, with retries; 100ms to 25s. It should be below the function's and the
+	// API's timeouts, and short: a waiting request occupies a container.
 	Deadline time.Duration `env:"HOTSHARD_WRITE_DEADLINE" envDefault:"2s"`
-	// Control says what happens to a key whose writes are refused: act, observe or off.
+	// Control is what happens to a key whose writes are throttled: act, observe or off.
 	Control growth.Control `env:"HOTSHARD_CONTROL" envDefault:"act"`
-	// EventAhead is how far ahead of now the times of events may lie, and ViewAge the age
-	// beyond which a view of the shard map is renewed. A change of an entity's shard count
-	// comes into force their sum and two seconds later. All functions must have the same,
-	// up to 8s and up to 5s.
+	// EventAhead is how far in the future the times of events may lie. ViewAge is the age at which a view of the shard
+	// map is refreshed. A change of an entity's shard count takes effect after their sum plus 2s. All functions must
+	// have the same values, up to 8s and up to 5s.
 	EventAhead time.Duration `env:"HOTSHARD_EVENT_AHEAD" envDefault:"2s"`
 	ViewAge    time.Duration `env:"HOTSHARD_VIEW_AGE" envDefault:"1s"`
-	// MetricNames is how log lines on shard counts name a key: plain, hashed (see
-	// [keyname.Pseudonym]) or off. Errors of AWS calls name keys all the same.
+	// MetricNames is how log lines about shard counts name a key: plain, hashed (see [keyname.Pseudonym]) or off.
+	// Errors of AWS calls always name keys.
 	MetricNames keyname.Style `env:"HOTSHARD_METRIC_NAMES" envDefault:"plain"`
 }
 
-// mapOptions are the times of the shard map.
+// names returns the names of the tables.
+func (s Settings) names() schema.Names {
+	return schema.Names{Items: s.ItemsTable, Events: s.EventsTable, ShardMap: s.ShardMapTable}
+}
+
+// mapOptions returns the options of the shard map.
 func (s Settings) mapOptions() shardmap.Options {
 	return shardmap.Options{ViewAge: s.ViewAge, EventAhead: s.EventAhead}
 }
 
-// Validate reports all faults at once.
+// Validate returns an error that names all faults.
 func (s Settings) Validate() error {
 	var faults []error
 	if s.EventRetention != 0 && s.EventRetention < time.Hour {

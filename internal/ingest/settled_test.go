@@ -15,14 +15,13 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// settingCalls are calls that set something, and others that set it otherwise.
+// settingCalls pairs calls that set something with calls that set it differently.
 var settingCalls = []struct{ path, body, other string }{
 	{"/v1/leaderboards", `{"board":"g","size":10}`, `{"board":"g","size":20}`},
 	{"/v1/shards", `{"type":"counter","name":"c","shards":4}`, `{"type":"counter","name":"c","shards":8}`},
 }
 
-// TestKeyedSettingsAreSetOnce: the second time, the first answer comes, and nothing is
-// set any more.
+// TestKeyedSettingsAreSetOnce checks that a retry returns the first answer and sets nothing.
 func TestKeyedSettingsAreSetOnce(t *testing.T) {
 	r := newRig(t)
 	for _, c := range settingCalls {
@@ -49,8 +48,7 @@ func TestKeyedSettingsAreSetOnce(t *testing.T) {
 	}
 }
 
-// TestKeyedSettingsCutOff: set, but not marked, so that the caller has no answer. The
-// same call again sets and answers.
+// TestKeyedSettingsCutOff checks that a retry sets again if the first call failed before its marker was put.
 func TestKeyedSettingsCutOff(t *testing.T) {
 	r := newRig(t)
 	f := &faults{Client: r.client, before: func(operation string) error {
@@ -72,8 +70,8 @@ func TestKeyedSettingsCutOff(t *testing.T) {
 	}
 }
 
-// TestSettingsAreNoRefusalOnceSet: what comes after them finds no capacity.
-func TestSettingsAreNoRefusalOnceSet(t *testing.T) {
+// TestThrottleAfterSettingIs503 checks that a throttle after the settings were written is a 503 and not a 429.
+func TestThrottleAfterSettingIs503(t *testing.T) {
 	for _, after := range []string{"TransactWriteItems", "BatchGetItem"} {
 		r := newRig(t)
 		set := false
@@ -99,8 +97,7 @@ func TestSettingsAreNoRefusalOnceSet(t *testing.T) {
 	}
 }
 
-// TestContentionIs429: others are always faster. DynamoDB is well, and nothing is
-// written.
+// TestContentionIs429 checks that a call that always loses to concurrent writers gets a 429 and writes nothing.
 func TestContentionIs429(t *testing.T) {
 	r := newRig(t)
 	f := &faults{Client: r.client, before: func(operation string) error {
@@ -123,8 +120,8 @@ func TestContentionIs429(t *testing.T) {
 	}
 }
 
-// TestKeyedScoresOfOnePlayerMeet: all of them get through.
-func TestKeyedScoresOfOnePlayerMeet(t *testing.T) {
+// TestConcurrentKeyedScoresOfOnePlayer checks that concurrent keyed scores of one player all succeed.
+func TestConcurrentKeyedScoresOfOnePlayer(t *testing.T) {
 	r := newRig(t)
 	r.send(http.MethodPut, "/v1/leaderboards", `{"board":"g","mode":"sum"}`)
 	const calls = 24

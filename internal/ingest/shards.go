@@ -3,18 +3,16 @@ package ingest
 import (
 	"context"
 
+	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/httpapi"
-	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-type shardsInput struct {
-	CallKey
-	Body struct {
-		httpapi.BaseKey
-		Shards *int `json:"shards" required:"true" nullable:"true" minimum:"1" maximum:"1000" example:"20" doc:"The shard count to pin; null hands the key back to the controller"`
-	}
-	RawBody []byte
+type shardsInput = bodyInput[shardsInputBody]
+
+type shardsInputBody struct {
+	httpapi.BaseKey
+	Shards *int `json:"shards" required:"true" nullable:"true" minimum:"1" maximum:"1000" example:"20" doc:"The shard count to pin; null hands the key back to the controller"`
 }
 
 type shardsOutput struct{ Body httpapi.ShardCount }
@@ -22,13 +20,13 @@ type shardsOutput struct{ Body httpapi.ShardCount }
 // putShards pins a shard count, or ends the pin.
 func (s *Service) putShards(ctx context.Context, in *shardsInput) (*shardsOutput, error) {
 	base := in.Body.Base()
-	set, err := setOnce(ctx, s, &in.CallKey, in.RawBody, s.now(), func(ctx context.Context) (httpapi.ShardCount, error) {
+	set, err := setOnce(ctx, s, &in.CallKey, s.now(), func(ctx context.Context) (httpapi.ShardCount, error) {
 		return s.pin(ctx, base, in.Body.Shards)
 	})
 	return &shardsOutput{set}, err
 }
 
-// pin sets a count, or for nil ends the pin.
+// pin pins a key's shard count. It ends the pin if count is nil.
 func (s *Service) pin(ctx context.Context, base schema.BaseKey, count *int) (httpapi.ShardCount, error) {
 	var entry shardmap.Entry
 	var err error

@@ -7,8 +7,7 @@ import (
 	"github.com/hotshard/hotshard/internal/httpapi"
 )
 
-// set makes a call that sets something, again while a busy machine can't change the
-// shard map within a change's second.
+// set calls a setting, and retries while a busy machine can't change the shard map within a second.
 func (r *rig) set(path, body string, header ...string) (got answer) {
 	r.t.Helper()
 	for range 20 {

@@ -8,21 +8,20 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/growth"
+	"github.com/hotshard/hotshard/internal/base/growth"
+	"github.com/hotshard/hotshard/internal/base/keyname"
 	"github.com/hotshard/hotshard/internal/httpapi"
-	"github.com/hotshard/hotshard/internal/keyname"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// BenchmarkStart is what a container's init phase costs, but for reading the shard map, and
-// what its first request costs then.
+// BenchmarkStart measures a container's init phase without the read of the shard map, and its first request.
 func BenchmarkStart(b *testing.B) {
 	settings := Settings{
 		Deadline: time.Second, Control: growth.Act, MetricNames: keyname.Plain,
 		EventAhead: shardmap.MaxAhead, ViewAge: shardmap.ViewAge,
 	}
 	log := slog.New(slog.DiscardHandler)
-	b.Run("all calls at once", func(b *testing.B) { // as the document's are
+	b.Run("all calls at once", func(b *testing.B) { // as the document does
 		for b.Loop() {
 			httpapi.Describe(Routes(nil))
 		}

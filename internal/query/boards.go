@@ -10,12 +10,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"github.com/hotshard/hotshard/internal/dynamo"
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/fold/board"
 	"github.com/hotshard/hotshard/internal/httpapi"
-	"github.com/hotshard/hotshard/internal/rollup/board"
-	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
+	"github.com/hotshard/hotshard/pkg/shard/client"
 )
 
 type boardInput struct {
@@ -39,19 +40,19 @@ type boardOutput struct {
 	}
 }
 
-// boardReader reads boards: the kept tops and histograms, and where these don't tell, the
-// entries and their index.
+// boardReader reads boards from the stored tops and histograms. If those lack an answer, it reads
+// the entries and their index.
 type boardReader struct {
 	client interface {
-		dynamo.Getter
-		dynamo.Querier
+		client.Getter
+		client.Querier
 	}
 	items, rollups string // the tables
 	entries        *boards.Reader
 }
 
-// get answers with the kept top, one read, or with a reading of the index where more is
-// asked for than that holds.
+// get returns the first places from the stored top, with one read. For more places than the top
+// holds it reads the index.
 func (r *boardReader) get(ctx context.Context, in *boardInput, now time.Time) (*boardOutput, error) {
 	name := string(in.Board)
 	places, at, err := r.first(ctx, name, in.Period, in.Limit, now)
@@ -64,7 +65,7 @@ func (r *boardReader) get(ctx context.Context, in *boardInput, now time.Time) (*
 	return out, nil
 }
 
-// first returns the first in rank, and as of when.
+// first returns the first places by rank, and the time that they are of.
 func (r *boardReader) first(ctx context.Context, name string, kind boards.Period, limit int, now time.Time) ([]boards.Place, time.Time, error) {
 	period := kind.Label(now)
 	top, at, err := r.readTop(ctx, name, period)
@@ -88,9 +89,8 @@ func (r *boardReader) first(ctx context.Context, name string, kind boards.Period
 	return places, now, err
 }
 
-// keeps is an error for a period of which nothing is there, if that is so because the
-// board doesn't keep it, or because nobody set the board up or sent a score to it:
-// then it is of kind ErrNotFound.
+// keeps returns an error for a period without entries if it can never have some: the board doesn't
+// keep it, or was never set up or scored. The error's kind is ErrNotFound.
 func (r *boardReader) keeps(ctx context.Context, name string, kind boards.Period) error {
 	settings, err := r.settingsOf(ctx, name)
 	if err != nil {
@@ -106,7 +106,7 @@ func (r *boardReader) keeps(ctx context.Context, name string, kind boards.Period
 	return httpapi.InvalidAt("query.period", "the board doesn't keep this period; it keeps "+periods, kind)
 }
 
-// settingsOf reads a board's settings, for a read unit; nil if it has none.
+// settingsOf returns a board's settings, or nil if it has none. It costs one RCU.
 func (r *boardReader) settingsOf(ctx context.Context, name string) (dynamo.Item, error) {
 	out, err := r.client.GetItem(ctx, &dynamodb.GetItemInput{
 		TableName: &r.items, Key: dynamo.Key(schema.SettingsKey(name)), ConsistentRead: aws.Bool(true),
@@ -117,7 +117,7 @@ func (r *boardReader) settingsOf(ctx context.Context, name string) (dynamo.Item,
 	return out.Item, nil
 }
 
-// readTop reads the kept top of a board's period; nil if there is none.
+// readTop returns the stored top of a board's period, or nil if there is none.
 func (r *boardReader) readTop(ctx context.Context, name, period string) (*board.Top, time.Time, error) {
 	out, err := r.client.GetItem(ctx, &dynamodb.GetItemInput{
 		TableName: &r.rollups, Key: dynamo.Key(schema.BoardRollupKey(name, period), schema.TopSK),
@@ -129,7 +129,7 @@ func (r *boardReader) readTop(ctx context.Context, name, period string) (*board.
 	return top, asOf(out.Item), err
 }
 
-// asOf is the time of an item's last fold.
+// asOf returns the time of an item's last fold.
 func asOf(item dynamo.Item) time.Time {
 	at, known := dynamo.Millis(item, schema.AsOf)
 	if !known {

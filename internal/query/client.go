@@ -1,12 +1,16 @@
 package query
 
-import "github.com/hotshard/hotshard/internal/dynamo"
+import (
+	"github.com/hotshard/hotshard/pkg/shard/client"
+	"github.com/hotshard/hotshard/pkg/shard/events"
+)
 
-// What query calls of DynamoDB, table by table; its role is granted that (infra/grants).
+// query's calls of DynamoDB by table: its role is granted exactly these (infra/grants).
 type (
-	// Client is all of it.
+	// Client has all calls of query.
 	Client interface {
 		ItemsClient
+		EventsClient
 		RanksClient
 		GroupsClient
 		RollupsClient
@@ -14,32 +18,34 @@ type (
 		ShardMapClient
 	}
 
-	// ItemsClient is for events, strong reads of counters, boards' settings and entries.
+	// EventsClient reads events.
+	EventsClient interface{ events.ReaderClient }
+
+	// ItemsClient reads counters (strong), and boards' settings and entries.
 	ItemsClient interface {
-		dynamo.BatchGetter
-		dynamo.Getter
-		dynamo.Querier
+		client.BatchGetter
+		client.Getter
 	}
 
-	// RanksClient is for ranks and neighbours, by the items table's index.
-	RanksClient interface{ dynamo.Querier }
+	// RanksClient reads ranks and neighbours from the items table's index.
+	RanksClient interface{ client.Querier }
 
-	// GroupsClient is for active sessions, by the items table's other index.
-	GroupsClient interface{ dynamo.Querier }
+	// GroupsClient reads active sessions from the items table's other index.
+	GroupsClient interface{ client.Querier }
 
-	// RollupsClient is for summaries.
+	// RollupsClient reads summaries.
 	RollupsClient interface {
-		dynamo.BatchGetter
-		dynamo.Getter
-		dynamo.Querier
+		client.BatchGetter
+		client.Getter
+		client.Querier
 	}
 
-	// HeatClient is for what the detector counted.
-	HeatClient interface{ dynamo.Querier }
+	// HeatClient reads the detector's heat items.
+	HeatClient interface{ client.Querier }
 
-	// ShardMapClient is for the view of shard counts.
+	// ShardMapClient reads the shard map.
 	ShardMapClient interface {
-		dynamo.Getter
-		dynamo.Querier
+		client.Getter
+		client.Querier
 	}
 )

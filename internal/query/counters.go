@@ -14,7 +14,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/counters"
 )
 
-// Consistency says what a counter's value is read from.
+// Consistency selects the items that a counter's value is read from.
 const (
 	eventual = "eventual" // the summary
 	strong   = "strong"   // all write shards, consistently
@@ -33,7 +33,7 @@ type counterValue struct {
 	Consistency string       `json:"consistency" enum:"eventual,strong" doc:"As asked for"`
 }
 
-// whole is a whole number of any size, as a JSON number.
+// whole is an integer of any size, as a JSON number.
 type whole struct{ *big.Int }
 
 // Schema describes it in the OpenAPI document.
@@ -45,10 +45,10 @@ func (whole) Schema(huma.Registry) *huma.Schema {
 
 type countersOutput struct{ Body countersAnswer }
 
-// countersAnswer is one counter's value, or a list where several were asked for.
+// countersAnswer is one counter's value, or a list if several were requested.
 type countersAnswer []counterValue
 
-// MarshalJSON writes one of the two forms.
+// MarshalJSON returns an object for one counter, or a list.
 func (a countersAnswer) MarshalJSON() ([]byte, error) {
 	if len(a) == 1 {
 		return json.Marshal(a[0])
@@ -96,7 +96,7 @@ func (r *counterReader) eventual(ctx context.Context, names []string, now time.T
 	answer := make(countersAnswer, len(names))
 	for i, sum := range summaries {
 		if sum.AsOf.IsZero() {
-			sum.AsOf = sum.ReadAt // nothing was ever folded: it is 0 as of its reading
+			sum.AsOf = sum.ReadAt // nothing was ever folded: the value is 0 as of this read
 		}
 		answer[i] = counterValue{httpapi.Name(names[i]), whole{sum.Value}, httpapi.FormatTime(sum.AsOf), sum.Shards, eventual}
 	}

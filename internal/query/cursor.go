@@ -7,30 +7,30 @@ import (
 	"errors"
 	"time"
 
+	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/httpapi"
-	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard/events"
 )
 
-// cursor is the stored form of a place in a range of events.
+// cursor is the encoded form of a position in a range of events.
 type cursor struct {
 	Version int    `json:"v"`
-	Range   string `json:"r"` // tells one range's cursors from another's
+	Range   string `json:"r"` // identifies the range
 	After   string `json:"a"`
 }
 
 const cursorVersion = 1
 
-// cursorText writes a stored form as callers have it.
+// cursorText encodes a cursor for callers.
 func cursorText(form any) string {
 	text, err := json.Marshal(form)
 	if err != nil {
-		panic(err) // it is made of strings
+		panic(err) // a cursor has only strings and numbers
 	}
 	return base64.RawURLEncoding.EncodeToString(text)
 }
 
-// readCursor reads what cursorText writes.
+// readCursor decodes the text of cursorText.
 func readCursor(text string, form any) error {
 	plain, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil {
@@ -54,15 +54,15 @@ func decodeCursor(r events.Range, text string) (after string, err error) {
 	return c.After, nil
 }
 
-// listCursor is the stored form of a place in the list of shard counts.
+// listCursor is the encoded form of a position in the list of shard counts.
 type listCursor struct {
 	Version int    `json:"v"`
-	Key     string `json:"k"` // the base key before it
+	Key     string `json:"k"` // the last base key of the page before
 }
 
 func encodeListCursor(key string) string { return cursorText(listCursor{cursorVersion, key}) }
 
-// decodeListCursor returns the base key after which the list goes on, "" for none.
+// decodeListCursor returns the base key after which the list continues, or "" for the start.
 func decodeListCursor(text string) (after string, err error) {
 	if text == "" {
 		return "", nil
@@ -78,8 +78,7 @@ func decodeListCursor(text string) (after string, err error) {
 	return c.Key, nil
 }
 
-// isPosition tells whether a text is the sort key of an event, or the time before
-// one.
+// isPosition reports whether a text is the sort key of an event, or the time before one.
 func isPosition(text string) bool {
 	if _, err := time.Parse(schema.TimeLayout, text); err == nil {
 		return true

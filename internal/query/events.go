@@ -7,9 +7,9 @@ import (
 
 	"github.com/oklog/ulid/v2"
 
-	"github.com/hotshard/hotshard/internal/document"
+	"github.com/hotshard/hotshard/internal/base/document"
+	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/httpapi"
-	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/events"
 )
@@ -36,10 +36,11 @@ type eventsOutput struct {
 	}
 }
 
-// ahead covers the events that lie in the future, some seconds at most by ingest's rule.
+// ahead covers events in the future: ingest accepts some seconds at most.
 const ahead = time.Minute
 
-// eventReader reads events. A range without a start begins span before its end, or before now.
+// eventReader reads events. A range without a start begins span before its end, or before the
+// current time.
 type eventReader struct {
 	events *events.Reader
 	span   time.Duration
@@ -66,17 +67,17 @@ func (e *eventReader) list(ctx context.Context, in *eventsInput, now time.Time) 
 	return out, nil
 }
 
-// fit returns a page's events as far as an answer has room for them, and the
-// position after the last of them, "" at the range's end.
+// fit returns as many of a page's events as fit into one response, and the position after the last
+// of them, or "" at the range's end.
 func fit(page events.Page) (list []event, next string, err error) {
 	list = make([]event, 0, len(page.Events))
-	room := httpapi.MaxAnswer
+	left := httpapi.MaxAnswer
 	for i, ev := range page.Events {
 		one, err := present(ev)
 		if err != nil {
 			return nil, "", err
 		}
-		if room -= one.weight(); room < 0 && i > 0 {
+		if left -= one.weight(); left < 0 && i > 0 {
 			last := page.Events[i-1]
 			return list, schema.EventSortKey(last.Time, last.ID), nil
 		}
@@ -85,8 +86,8 @@ func fit(page events.Page) (list []event, next string, err error) {
 	return list, page.Next, nil
 }
 
-// weight is at least what the event takes in an answer: of its id, which has no
-// control characters, a character is at most four times as long there.
+// weight returns an upper bound on the event's bytes in a response. Ids have no control characters,
+// so JSON needs at most four bytes for each of their bytes.
 func (e event) weight() int {
 	const rest = 100 // the members' names, and the time
 	return rest + 4*len(e.ID) + httpapi.Weight(e.Data.RawMessage)
@@ -103,7 +104,7 @@ func (e *eventReader) rangeOf(in *eventsInput, now time.Time) (events.Range, err
 	if !in.From.IsZero() && !in.To.IsZero() && in.To.Before(in.From.Time) {
 		return r, httpapi.InvalidAt("query.to", "it is before from", httpapi.FormatTime(in.To.Time))
 	}
-	r.From, r.To = later(r.From, epoch), earlier(r.To, now.Add(ahead)) // no event lies outside
+	r.From, r.To = later(r.From, epoch), earlier(r.To, now.Add(ahead)) // no event is outside
 	if in.Cursor != "" {
 		after, err := decodeCursor(r, in.Cursor)
 		if err != nil {
@@ -114,7 +115,7 @@ func (e *eventReader) rangeOf(in *eventsInput, now time.Time) (events.Range, err
 	return r, nil
 }
 
-// defaultFrom is where a range begins that names no start: so long before its end or now,
+// defaultFrom returns the start of a range without one: span before its end or before now,
 // whichever is earlier.
 func defaultFrom(to, now time.Time, span time.Duration) time.Time {
 	if to.IsZero() {
@@ -148,9 +149,9 @@ func present(ev events.Event) (event, error) {
 }
 
 type eventInput struct {
-	ID     httpapi.PathName `path:"id" doc:"The event's id, percent-encoded" example:"r-1"`
-	Entity httpapi.Name     `query:"entity" required:"true" example:"sensor-1"`
-	Time   httpapi.Time     `query:"time" doc:"RFC 3339; needed unless the id is a ULID"`
+	ID     httpapi.Name `path:"id" doc:"The event's id, percent-encoded" example:"r-1"`
+	Entity httpapi.Name `query:"entity" required:"true" example:"sensor-1"`
+	Time   httpapi.Time `query:"time" doc:"RFC 3339; needed unless the id is a ULID"`
 }
 
 type eventOutput struct{ Body event }

@@ -26,7 +26,7 @@ func TestForeignItemsAreNamed(t *testing.T) {
 		if entity == "binary" {
 			item["data"] = &types.AttributeValueMemberM{Value: map[string]types.AttributeValue{"x": &types.AttributeValueMemberB{Value: []byte("a")}}}
 		}
-		if _, err := r.client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &r.names.Items, Item: item}); err != nil {
+		if _, err := r.client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &r.names.Events, Item: item}); err != nil {
 			t.Fatal(err)
 		}
 		var problem struct{ Detail string }

@@ -7,7 +7,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/heat"
+	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/httpapi"
 )
 
@@ -21,7 +21,7 @@ const (
 	usualColumns    = 240
 )
 
-// steps are those that are chosen from.
+// steps lists the column lengths to choose from.
 var steps = []time.Duration{
 	10 * time.Second, 20 * time.Second, 30 * time.Second, time.Minute, 2 * time.Minute, 5 * time.Minute,
 	10 * time.Minute, 20 * time.Minute, 30 * time.Minute, time.Hour,
@@ -34,39 +34,14 @@ type heatInput struct {
 	Rows   int                  `query:"rows" minimum:"1" maximum:"256" default:"256" doc:"Rows of the answer, at most"`
 	Table  string               `query:"table" maxLength:"255" doc:"Whose keys; hotshard's own table, or the one that is watched, unless named"`
 	Index  string               `query:"index" maxLength:"255" doc:"The index whose partition keys are shown. Default: the table's own"`
-	Prefix string               `query:"prefix" maxLength:"2048" doc:"Only keys that begin with it have rows; the others are in rest"`
+	Filter string               `query:"filter" maxLength:"2048" doc:"Only keys that contain this text, in any case, have rows; the others are in rest"`
+	Group  string               `query:"group" enum:"key,base" default:"key" doc:"base: a row is a base key with all its write shards, time buckets and periods. A table without write shards has no base keys, so a row is a partition key there"`
+	Layout string               `query:"layout" maxLength:"64" doc:"Of a full answer, with after: asks for the newest columns only, in its rows. An answer is full where the layout is no longer known, which is after a minute, or where other keys have become hot. All other parameters stay as they were, but from and to may advance"`
+	After  httpapi.Time         `query:"after" doc:"With layout: as_of of the last answer. Columns from there on are sent"`
+	Unfold []string             `query:"unfold,explode" maxItems:"8" maxLength:"2048" doc:"With group=base: keys of rows that come with a row for each of their write shards. May repeat"`
 }
 
-type heatRow struct {
-	Key    string   `json:"key" doc:"The partition key; of a range the prefix that its keys have in common"`
-	Keys   int      `json:"keys" doc:"1, or how many keys the range has of which something is known"`
-	First  string   `json:"first,omitempty" doc:"The first key of a range"`
-	Last   string   `json:"last,omitempty" doc:"Its last one"`
-	Index  string   `json:"index,omitempty" doc:"The index whose partition key it is; none for the table's own"`
-	Type   string   `json:"type,omitempty" enum:"entity,counter,board,sessions,limit" doc:"The base key's, if it is one key and has one"`
-	Name   string   `json:"name,omitempty" doc:"The base key's, likewise"`
-	Status string   `json:"status" enum:"hot,saturated,warm" doc:"The worst of any window. A range has none that was hot"`
-	Rate   float64  `json:"write_units_per_second" doc:"Certified mean rate of its hottest window: a lower bound. Of a range the greatest of its keys"`
-	Units  []uint64 `json:"units" doc:"Write units, one number a column: it got at least so many"`
-	Error  []uint64 `json:"error" doc:"It got at most so many more, one number a column"`
-}
-
-type heatOutput struct {
-	Body struct {
-		From         string           `json:"from" format:"date-time" doc:"Start of the first column"`
-		To           string           `json:"to" format:"date-time" doc:"End of the last column"`
-		Step         httpapi.Duration `json:"step" doc:"A column's length, such as 10s or 1m"`
-		PartitionWCU float64          `json:"partition_wcu" doc:"Write units a second that a partition takes, as of the newest window; 0 without any"`
-		HotWCU       float64          `json:"hot_wcu" doc:"Write units a second from which on a key is hot, likewise"`
-		AsOf         string           `json:"as_of,omitempty" format:"date-time" doc:"End of the newest window; absent without any"`
-		Table        string           `json:"table,omitempty" doc:"Whose keys these are, if not those of hotshard's own table"`
-		Indexes      []string         `json:"indexes" doc:"The table's indexes that took writes in this time"`
-		Rows         []heatRow        `json:"rows" doc:"In the order of keys"`
-		Rest         []uint64         `json:"rest" doc:"What no row has, one number a column: rest and the units of all rows add up to total"`
-		Total        []uint64         `json:"total" doc:"Write units of the table, or of the index, one number a column"`
-		Covered      []float64        `json:"covered" doc:"The share of each column's time and records that is known: 0 where nothing was counted, be it that nothing was written"`
-	}
-}
+type heatOutput struct{ Body struct{ heat.Matrix } }
 
 func (h *Heat) getHeat(ctx context.Context, in *heatInput, now time.Time) (*heatOutput, error) {
 	o, err := in.options(now.UTC())
@@ -74,24 +49,87 @@ func (h *Heat) getHeat(ctx context.Context, in *heatInput, now time.Time) (*heat
 		return nil, err
 	}
 	o.Table = cmp.Or(in.Table, h.o.Table)
-	m := heat.NewMap(o)
-	for window, err := range h.source.Windows(ctx, o.From, o.To, o.Step) {
-		if err := fault(window, err); err != nil {
-			return nil, err
+	if known := h.known(in, o, now); known != nil {
+		if out, err := h.getDelta(ctx, in, known, o, now.UTC()); out != nil || err != nil {
+			return out, err
 		}
-		m.Add(window.Items)
 	}
-	out := matrixAnswer(m.Matrix())
-	out.Body.Table = o.Table
+	m, span, changed, err := h.heatMap(ctx, o, now.UTC())
+	if err != nil {
+		return nil, err
+	}
+	out := &heatOutput{}
+	out.Body.Matrix = m.Matrix()
+	if err := h.finish(ctx, &out.Body.Matrix, changed, now); err != nil {
+		return nil, err
+	}
+	out.Body.Layout = h.keep(in, &out.Body.Matrix, span, changed, now)
 	if weight, err := httpapi.WeightOf(out.Body); err != nil || weight > httpapi.MaxAnswer {
 		return nil, cmp.Or(err, httpapi.InvalidAt("query.rows", "the matrix is more than 5 MB: ask for fewer rows or columns", in.Rows))
 	}
 	return out, nil
 }
 
-// options are the map's, but for the table. Columns start at multiples of the step.
+// finish adds to rows of base keys their write shards and the changes, and rounds the coverage.
+func (h *Heat) finish(ctx context.Context, m *heat.Matrix, changed changes, now time.Time) error {
+	for i, share := range m.Covered {
+		m.Covered[i] = math.Round(share*1000) / 1000
+	}
+	for i := range m.Rows {
+		row := &m.Rows[i]
+		if row.Type == "" {
+			continue
+		}
+		base := row.Base().String()
+		row.Changes = changed[base]
+		if h.o.Shards == nil {
+			continue
+		}
+		entry, err := h.o.Shards.Lookup(ctx, base, now)
+		if err != nil {
+			return err
+		}
+		row.Shards = entry.History.Newest()
+	}
+	return nil
+}
+
+// heatMap returns the map for the options. The windows that end within span before the end of the
+// newest complete window decide which keys are currently hot.
+func (h *Heat) heatMap(ctx context.Context, o heat.MapOptions, now time.Time) (m *heat.Map, span time.Duration, changed changes, err error) {
+	from := o.From
+	if !o.Since.IsZero() {
+		from = earlier(from, o.Since)
+	}
+	newest, err := h.recent(ctx, from, o.To, now)
+	if err != nil {
+		return nil, 0, nil, err
+	}
+	if changed, err = h.changed(ctx, from, o.To, now); err != nil {
+		return nil, 0, nil, err
+	}
+	o.AsOf, o.Read, o.Changes = newest.asOf, newest.read, changed
+	m = heat.NewMap(o)
+	for window, err := range h.source.Windows(ctx, from, newest.from, o.Step) {
+		if err := fault(window, err); err != nil {
+			return nil, 0, nil, err
+		}
+		m.Add(window.Items)
+		m.AddUnread(window)
+	}
+	for _, window := range newest.complete {
+		m.Add(window.Items)
+		m.AddUnread(window)
+	}
+	for _, window := range newest.open {
+		m.AddOpen(window.Items)
+	}
+	return m, newest.span, changed, nil
+}
+
+// options returns the map's options, without the table. Columns start at multiples of the step.
 func (in *heatInput) options(now time.Time) (o heat.MapOptions, err error) {
-	o = heat.MapOptions{From: in.From.UTC(), To: in.To.UTC(), Rows: in.Rows, Index: in.Index, Prefix: in.Prefix}
+	o = heat.MapOptions{From: in.From.UTC(), To: in.To.UTC(), Rows: in.Rows, Index: in.Index, Filter: in.Filter, ByBase: in.Group == "base", Unfold: in.Unfold}
 	if in.To.IsZero() {
 		o.To = now
 	}
@@ -105,7 +143,7 @@ func (in *heatInput) options(now time.Time) (o heat.MapOptions, err error) {
 	return o, nil
 }
 
-// step is the columns' length in such a time.
+// step returns the length of the columns for a time of this span.
 func (in *heatInput) step(span time.Duration) (time.Duration, error) {
 	switch {
 	case span <= 0 && in.To.IsZero():
@@ -131,35 +169,4 @@ func (in *heatInput) step(span time.Duration) (time.Duration, error) {
 		}
 	}
 	return steps[len(steps)-1], nil
-}
-
-// matrixAnswer writes a matrix as an answer.
-func matrixAnswer(m heat.Matrix) *heatOutput {
-	out := &heatOutput{}
-	b := &out.Body
-	b.From, b.To, b.Step = httpapi.FormatTime(m.From), httpapi.FormatTime(m.To), httpapi.Duration{Duration: m.Step}
-	b.PartitionWCU, b.HotWCU, b.Rest, b.Total = m.PartitionWCU, m.HotWCU, m.Rest, m.Total
-	if !m.AsOf.IsZero() {
-		b.AsOf = httpapi.FormatTime(m.AsOf)
-	}
-	b.Indexes, b.Rows = append([]string{}, m.Indexes...), []heatRow{}
-	for _, share := range m.Covered {
-		b.Covered = append(b.Covered, math.Round(share*1000)/1000)
-	}
-	for i := range m.Rows {
-		b.Rows = append(b.Rows, rowAnswer(&m.Rows[i], m.Table))
-	}
-	return out
-}
-
-func rowAnswer(r *heat.MapRow, table string) heatRow {
-	out := heatRow{
-		Key: r.Key, Keys: r.Keys, First: r.First, Last: r.Last, Index: r.Index, Status: r.Status.String(),
-		Rate: round(r.Rate), Units: r.Units, Error: r.Error,
-	}
-	row := heat.Row{Table: table, Index: r.Index, Key: r.Key}
-	if base, ok := row.Base(); ok && r.Keys == 1 {
-		out.Type, out.Name = string(base.Type), base.Name
-	}
-	return out
 }

@@ -2,12 +2,14 @@ package query
 
 import (
 	"context"
-	"math"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/heat"
+	"github.com/hotshard/hotshard/internal/base/heat"
+	"github.com/hotshard/hotshard/internal/base/jsontime"
+	"github.com/hotshard/hotshard/internal/base/keyname"
+	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/httpapi"
-	"github.com/hotshard/hotshard/internal/keyname"
+	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
@@ -22,27 +24,34 @@ type hotKeysInput struct {
 	Limit int                  `query:"limit" minimum:"1" maximum:"200" default:"20" doc:"Keys of the answer, at most"`
 }
 
-type hotKey struct {
-	Key    string  `json:"key" doc:"The partition key"`
-	Table  string  `json:"table,omitempty" doc:"Whose key it is, if not hotshard's own"`
-	Index  string  `json:"index,omitempty" doc:"The index whose partition key it is; none for the table's own. A board's write shards are in by_rank, for each of its periods, and those of a group of sessions in by_group"`
-	Type   string  `json:"type" enum:"entity,counter,board,sessions,limit,other" doc:"The base key's; other for a key that is none"`
-	Name   string  `json:"name" doc:"The base key's; for type other, as a player's entry on a board or a single session, the partition key"`
-	Status string  `json:"status" enum:"hot,saturated,warm" doc:"saturated: at its partition's limit; hot: near it; warm: below that"`
-	Rate   float64 `json:"write_units_per_second" doc:"Certified mean rate of the key's hottest window: a lower bound"`
-	Error  float64 `json:"error" doc:"The true rate of recorded writes is at most this much higher"`
-	Peak   float64 `json:"peak" doc:"Write units in its heaviest second"`
-	PeakAt string  `json:"peak_at" format:"date-time" doc:"That second"`
-	Shards int     `json:"shards" doc:"The base key's newest shard count"`
-	First  string  `json:"first_seen" format:"date-time" doc:"The start of the first window that has it"`
-	Last   string  `json:"last_seen" format:"date-time" doc:"The end of the last one"`
-	Advice string  `json:"advice" doc:"How many write shards it needs, or why more of them don't help"`
-	Hash   string  `json:"metric_hash" doc:"What metrics and logs call it where names are hashed"`
+// HotKey is one of the hottest keys of a time, as a response has it.
+type HotKey struct {
+	Key          string        `json:"key" doc:"The partition key: of a base key that of its hottest write shard"`
+	Table        string        `json:"table" doc:"Whose key it is: items or events of hotshard's own tables, else the table's name"`
+	Index        string        `json:"index,omitempty" doc:"The index whose partition key it is; none for the table's own. A board's write shards are in by_rank, for each of its periods, and those of a group of sessions in by_group"`
+	Type         string        `json:"type" enum:"entity,counter,board,sessions,limit,other" doc:"The base key's; other for a key that is none"`
+	Name         string        `json:"name" doc:"The base key's; for type other, as a player's entry on a board or a single session, the partition key"`
+	Status       heat.Status   `json:"status" enum:"hot,saturated,warm" doc:"The verdict now, by the two newest complete windows and what is known of later ones. saturated: at its partition's limit; hot: near it, or a second reached it, or a writer was throttled; warm: below that"`
+	Worst        heat.Status   `json:"worst" enum:"hot,saturated,warm" doc:"The worst verdict of the time"`
+	Rate         float64       `json:"write_units_per_second" doc:"WCU/s of the key's hottest window: a measured mean, and a lower bound"`
+	Current      float64       `json:"current" doc:"WCU/s of its hottest write shard in the newest complete window"`
+	Error        float64       `json:"error" doc:"The true rate of recorded writes is at most this much higher"`
+	Peak         float64       `json:"peak" doc:"Write units in its heaviest second"`
+	PeakAt       jsontime.Time `json:"peak_at" format:"date-time" doc:"That second"`
+	CooledAt     jsontime.Time `json:"cooled_at,omitzero" format:"date-time" doc:"End of its last hot window, if it was hot and is not now"`
+	ThrottledAt  jsontime.Time `json:"throttled_at,omitzero" format:"date-time" doc:"When a writer had it grow last in the time, which a writer does when its writes are throttled"`
+	Shards       int           `json:"shards" doc:"The base key's newest shard count"`
+	ShardsBefore int           `json:"shards_before" doc:"Its shard count before the first change in the time; the same as shards without a change"`
+	First        jsontime.Time `json:"first_seen" format:"date-time" doc:"The start of the first window that has it"`
+	Last         jsontime.Time `json:"last_seen" format:"date-time" doc:"The end of the last one"`
+	Advice       string        `json:"advice" doc:"How many write shards it needs, or why more of them don't help"`
+	Hash         string        `json:"metric_hash" doc:"What metrics and logs call it where names are hashed"`
 }
 
 type hotKeysOutput struct {
 	Body struct {
-		Keys []hotKey `json:"keys" doc:"The hottest first"`
+		Keys   []HotKey `json:"keys" doc:"The hottest first"`
+		Unread int      `json:"unread,omitempty" doc:"Heat items of the time that another release stored in a form that this one does not know: what these counted is in no key"`
 	}
 }
 
@@ -51,14 +60,14 @@ func (h *Heat) listHotKeys(ctx context.Context, in *hotKeysInput, now time.Time)
 	if fault != "" {
 		return nil, httpapi.InvalidAt("query.since", fault, in.Since)
 	}
-	rows, err := h.hottest(ctx, now.Add(-since), now.Add(ahead), in.Limit)
+	rows, changed, unread, err := h.hottest(ctx, now.Add(-since), now, in.Limit)
 	if err != nil {
 		return nil, err
 	}
 	out := &hotKeysOutput{}
-	out.Body.Keys = []hotKey{}
+	out.Body.Keys, out.Body.Unread = []HotKey{}, unread
 	for _, row := range rows {
-		key, err := h.describe(ctx, row, now)
+		key, err := h.describe(ctx, row, changed, now)
 		if err != nil {
 			return nil, err
 		}
@@ -67,17 +76,17 @@ func (h *Heat) listHotKeys(ctx context.Context, in *hotKeysInput, now time.Time)
 	return out, nil
 }
 
-// describe says what a row is about.
-func (h *Heat) describe(ctx context.Context, row heat.Row, now time.Time) (hotKey, error) {
-	out := hotKey{
-		Key: row.Key, Table: row.Table, Index: row.Index, Type: "other", Name: row.Key, Status: row.Status.String(), Shards: 1,
-		Rate: round(row.WriteUnitsPerSecond), Error: round(row.Error), Peak: float64(row.Peak),
-		PeakAt: httpapi.FormatTime(row.PeakAt), Hash: keyname.Pseudonym(row.MetricName()),
-		First: httpapi.FormatTime(row.FirstSeen), Last: httpapi.FormatTime(row.LastSeen),
+// describe returns the row as a HotKey.
+func (h *Heat) describe(ctx context.Context, row heat.KeyHeat, changed changes, now time.Time) (HotKey, error) {
+	out := HotKey{
+		Key: row.Key, Table: row.TableName(), Index: row.Index, Type: "other", Name: row.Key, Status: row.Now, Worst: row.Worst, Shards: 1, ShardsBefore: 1,
+		Rate: heat.Hundredths(row.WriteUnitsPerSecond), Current: heat.Hundredths(row.Current), Error: heat.Hundredths(row.Error), Peak: float64(row.Peak),
+		PeakAt: jsontime.Time{Time: row.PeakAt}, CooledAt: jsontime.Time{Time: row.CooledAt()}, First: jsontime.Time{Time: row.FirstSeen}, Last: jsontime.Time{Time: row.LastSeen},
+		Hash: keyname.Pseudonym(row.MetricName()),
 	}
 	base, ok := row.Base()
 	if !ok || h.o.Shards == nil {
-		out.Advice = row.Advice(1, time.Time{}, shardmap.FewPartitions)
+		out.Advice = row.Advice(1, shard.Change{}, shardmap.FewPartitions)
 		return out, nil
 	}
 	entry, err := h.o.Shards.Lookup(ctx, base.String(), now)
@@ -85,9 +94,17 @@ func (h *Heat) describe(ctx context.Context, row heat.Row, now time.Time) (hotKe
 		return out, err
 	}
 	out.Type, out.Name, out.Shards = string(base.Type), base.Name, entry.History.Newest()
-	out.Advice = row.Advice(out.Shards, entry.Effective(), h.o.Shards.Partitions())
+	out.ShardsBefore = out.Shards
+	grown := heat.NewestGrowth(entry.History)
+	for i, c := range changed[base.String()] {
+		if i == 0 {
+			out.ShardsBefore = c.Before
+		}
+		if c.Shards > c.Before {
+			grown = shard.Change{At: c.Time.Time, Count: c.Shards}
+		}
+	}
+	out.ThrottledAt = throttledAt(changed[base.String()])
+	out.Advice = row.Advice(out.Shards, grown, h.o.Shards.Partitions(kind.Of(base.Type).Table))
 	return out, nil
 }
-
-// round keeps what two decimals can tell, downwards: a rate is a lower bound.
-func round(rate float64) float64 { return math.Floor(rate*100) / 100 }

@@ -10,14 +10,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/heat"
-	"github.com/hotshard/hotshard/internal/keyname"
-	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/internal/base/heat"
+	"github.com/hotshard/hotshard/internal/base/keyname"
+	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// TestHotBoards: a board is shown by its partitions in the index; the table's keys
+// TestHotBoards: a board is shown once, by its hottest partition in the index; the table's keys
 // under its prefix are players' entries.
 func TestHotBoards(t *testing.T) {
 	r := newRig(t)
@@ -34,17 +34,17 @@ func TestHotBoards(t *testing.T) {
 		},
 	}
 	r.count(item)
-	var out struct{ Keys []hotKey }
-	if got := r.get("/v1/hot-keys", &out); got != 200 || len(out.Keys) != 5 {
+	var out struct{ Keys []HotKey }
+	if got := r.get("/v1/hot-keys", &out); got != 200 || len(out.Keys) != 2 {
 		t.Fatalf("status %d, %+v", got, out)
 	}
 	player, board := out.Keys[0], out.Keys[1]
 	if player.Type != "other" || player.Index != "" || player.Name != "L#a#b#all#3" || player.Shards != 1 {
 		t.Errorf("a player's entry: %+v", player)
 	}
-	want := "at least 70 % of the 1000 write units a second that a partition takes: raise its 4 write shards to 16" // 23 would be planned; four partitions are known
+	want := "Using at least 70% of a partition's 1,000 WCU/s. Increase from 4 to 16 write shards." // 23 would be planned; four partitions are known
 	if board.Type != "board" || board.Index != "by_rank" || board.Name != "a#b" || board.Shards != 4 || board.Rate != 700 || board.Advice != want ||
-		board.PeakAt != now.Format(schema.TimeLayout) || board.Hash != keyname.Pseudonym("L#a#b") {
+		board.PeakAt.String() != now.Format(schema.TimeLayout) || board.Hash != keyname.Pseudonym("L#a#b") {
 		t.Errorf("a board: %+v", board)
 	}
 }
@@ -85,11 +85,11 @@ func TestAnotherTable(t *testing.T) {
 		Keys: []heat.Key{{Key: "C#a#0", Units: 8000, Peak: 800, PeakAt: now}},
 	}
 	r.count(item)
-	var out struct{ Keys []hotKey }
+	var out struct{ Keys []HotKey }
 	if got := r.get("/v1/hot-keys", &out); got != 200 || len(out.Keys) != 1 {
 		t.Fatalf("status %d, %+v", got, out)
 	}
-	if k := out.Keys[0]; k.Table != "orders" || k.Type != "other" || k.Name != "C#a#0" || !strings.Contains(k.Advice, "spread its writes over 7 partition keys") {
+	if k := out.Keys[0]; k.Table != "orders" || k.Type != "other" || k.Name != "C#a#0" || !strings.Contains(k.Advice, "Split it across 7 partition keys") {
 		t.Errorf("%+v", k)
 	}
 }
@@ -112,11 +112,11 @@ func TestHotKeysByAllThatWasCounted(t *testing.T) {
 		item.Keys = append(item.Keys, heat.Key{Key: fmt.Sprint("C#a#", shard), Units: units, PeakAt: now})
 		r.count(item)
 	}
-	var out struct{ Keys []hotKey }
+	var out struct{ Keys []HotKey }
 	if got := r.get("/v1/hot-keys?limit=1", &out); got != 200 || len(out.Keys) != 1 {
 		t.Fatalf("status %d, %+v", got, out)
 	}
-	if hot := out.Keys[0]; hot.Key != "C#a#0" || hot.Rate != 750 || hot.Error != 0 || !strings.Contains(hot.Advice, "its 10 write shards together take 804.0 a second") {
+	if hot := out.Keys[0]; hot.Key != "C#a#0" || hot.Rate != 750 || hot.Error != 0 || !strings.Contains(hot.Advice, "Its 10 write shards together take 804.0 WCU/s") {
 		t.Errorf("%+v", hot)
 	}
 }
@@ -139,13 +139,13 @@ func TestManyHeatItems(t *testing.T) {
 	}
 	want := heat.Merge(all)
 	for limit, n := range map[int]int{200: len(want), 20: 20, 21: 21} {
-		var out struct{ Keys []hotKey }
+		var out struct{ Keys []HotKey }
 		if got := r.get(fmt.Sprint("/v1/hot-keys?since=3h&limit=", limit), &out); got != 200 || len(out.Keys) != n {
 			t.Fatalf("status %d, %d keys, want %d", got, len(out.Keys), n)
 		}
 		for i, k := range out.Keys {
 			w := want[i]
-			if k.Key != w.Key || k.Rate != w.WriteUnitsPerSecond || k.First != w.FirstSeen.Format(schema.TimeLayout) || k.Last != w.LastSeen.Format(schema.TimeLayout) {
+			if k.Key != w.Key || k.Rate != w.WriteUnitsPerSecond || k.First.String() != w.FirstSeen.Format(schema.TimeLayout) || k.Last.String() != w.LastSeen.Format(schema.TimeLayout) {
 				t.Fatalf("limit %d, %d: %+v, want %+v", limit, i, k, w)
 			}
 		}

@@ -11,10 +11,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"github.com/hotshard/hotshard/internal/dynamo"
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/fold/board"
+	"github.com/hotshard/hotshard/internal/fold/parts"
 	"github.com/hotshard/hotshard/internal/httpapi"
-	"github.com/hotshard/hotshard/internal/rollup/board"
-	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
@@ -37,8 +38,7 @@ type rankOutput struct {
 	}
 }
 
-// getRank answers with a player's own entry, read consistently, and where that
-// stands.
+// getRank returns a player's entry, read consistently, and its rank.
 func (r *boardReader) getRank(ctx context.Context, in *rankInput, now time.Time) (*rankOutput, error) {
 	name, period := string(in.Board), in.Period.Label(now)
 	held, err := r.entries.Entry(ctx, name, period, string(in.Player), now)
@@ -64,13 +64,13 @@ func (r *boardReader) getRank(ctx context.Context, in *rankInput, now time.Time)
 	return out, nil
 }
 
-// standing is a player's rank, how far that may be off, and as of when.
+// standing is a player's rank, its largest error, and the time that it is of.
 type standing struct {
 	rank, margin int64
 	at           time.Time
 }
 
-// view is a board's period as a request sees it.
+// view is the state of a board's period for one request.
 type view struct {
 	board, period string
 	top           *board.Top // nil if there is none
@@ -78,9 +78,9 @@ type view struct {
 	now           time.Time
 }
 
-// rankAmong ranks a player, by the kept top if that has the newest score: then the rank
-// is exact. It also reads the neighbours, from the top if that has them all, else from the
-// index. The rank is no less than these say, who may be newer than the last fold.
+// rankAmong ranks a player. If the stored top has the newest score, the rank is exact. It also
+// returns the neighbours, from the top if that has them all, otherwise from the index. Neighbours
+// may be newer than the last fold, so they set a lower bound on the rank.
 func (r *boardReader) rankAmong(ctx context.Context, v view, place boards.Place, around int) (st standing, above, below []boards.Place, err error) {
 	held := v.top != nil && has(v.top, place)
 	if held {
@@ -97,42 +97,42 @@ func (r *boardReader) rankAmong(ctx context.Context, v view, place boards.Place,
 	}
 	least := int64(len(above)) + 1
 	if !held && len(above) < around {
-		st = standing{rank: least, at: v.now} // they are all
+		st = standing{rank: least, at: v.now} // these are all entries
 	}
 	st.rank = max(st.rank, least)
 	return st, above, below, nil
 }
 
-// has tells whether a top has a player at this place.
+// has reports whether a top has a player at this place.
 func has(top *board.Top, place boards.Place) bool {
 	return slices.ContainsFunc(top.Entries(), func(e board.Entry) bool {
 		return e.Player == place.Player && board.Compare(e.Place, place) == 0
 	})
 }
 
-// Bounds of the entries that are counted in the index for one rank.
+// Bounds of the index entries that are counted for one rank.
 const (
-	// maxCounted is how many the histogram says there are at most. A cell with more is
-	// answered with its middle, and the error.
+	// maxCounted bounds the count by the histogram. The rank in a larger cell is the cell's middle,
+	// with its error.
 	maxCounted = 1000
-	// maxFound is how many there are at most: more than the histogram says, while
-	// scores are not folded yet.
+	// maxFound bounds the entries that are read: more than the histogram has, because some scores
+	// may not be folded yet.
 	maxFound = 10 * maxCounted
 )
 
-// errNotFolded is the error of a rank for which the histogram lacks too much.
+// errNotFolded means that the histogram lacks too many scores for a rank.
 var errNotFolded = fmt.Errorf("%w: scores are not folded yet", shard.ErrUnavailable)
 
-// rank takes from the histogram how many are in higher cells, and counts those before
-// the player in the own cell. Where these are few, all before the player are counted,
+// rank adds the entries in higher cells, from the histogram, to those ahead of the player in the
+// player's own cell, from the index. If few entries are ahead in all, it counts them in the index,
 // which needs no fold.
 func (r *boardReader) rank(ctx context.Context, v view, place boards.Place) (st standing, err error) {
-	histogram, at, err := r.readHistogram(ctx, v.board, v.period)
+	histogram, at, err := r.readHistogram(ctx, v.board, v.period, v.now)
 	if err != nil {
 		return st, err
 	}
 	cell := histogram.Locate(place.Score)
-	if cell.Above+cell.Own <= maxCounted { // all that are before the player
+	if cell.Above+cell.Own <= maxCounted { // count all entries ahead of the player
 		n, more, err := r.entries.Count(ctx, v.board, v.period, "", place.RankKey(), maxFound, v.now)
 		if more {
 			err = fmt.Errorf("%w: more than %d are before the player, and %d in the histogram", errNotFolded, maxFound, cell.Above+cell.Own)
@@ -149,7 +149,7 @@ func (r *boardReader) rank(ctx context.Context, v view, place boards.Place) (st 
 	if err != nil {
 		return st, err
 	}
-	if more { // what is folded says more
+	if more { // the histogram has more
 		st.margin++
 		return st, nil
 	}
@@ -160,7 +160,7 @@ func (r *boardReader) rank(ctx context.Context, v view, place boards.Place) (st 
 	return st, err
 }
 
-// mayFall tells whether a player's score may fall: not where the best counts.
+// mayFall reports whether a player's score may fall. It can't on a board that keeps the best score.
 func (r *boardReader) mayFall(ctx context.Context, name string) (bool, error) {
 	settings, err := r.settingsOf(ctx, name)
 	if err != nil || settings == nil {
@@ -170,25 +170,27 @@ func (r *boardReader) mayFall(ctx context.Context, name string) (bool, error) {
 	return mode != "" && mode != boards.Best, nil
 }
 
-// readHistogram reads the parts of a board's period, and merges them. At is when the
-// last of them was folded into.
-func (r *boardReader) readHistogram(ctx context.Context, name, period string) (histogram board.Histogram, at time.Time, err error) {
-	parts := dynamo.Items(ctx, r.client, &dynamodb.QueryInput{
+// readHistogram returns the sum of a board's period's fragments that count, and the time of their
+// last fold.
+func (r *boardReader) readHistogram(ctx context.Context, name, period string, now time.Time) (histogram board.Histogram, at time.Time, err error) {
+	stored := dynamo.Items(ctx, r.client, &dynamodb.QueryInput{
 		TableName: &r.rollups, KeyConditionExpression: aws.String("pk = :pk AND begins_with(sk, :parts)"),
 		ExpressionAttributeValues: dynamo.Item{
 			":pk": dynamo.String(schema.BoardRollupKey(name, period)), ":parts": dynamo.String(schema.HistogramPrefix),
 		},
 	})
-	for item, err := range parts {
+	for item, err := range stored {
 		if err != nil {
 			return histogram, at, err
 		}
-		part, err := board.StoredHistogram(item)
+		part, err := parts.HistogramPart(item, now)
 		if err != nil {
 			return histogram, at, err
 		}
-		histogram.Merge(part)
-		at = later(at, asOf(item))
+		if part != nil {
+			histogram.Merge(part.Value)
+			at = later(at, part.AsOf)
+		}
 	}
 	return histogram, at, nil
 }

@@ -14,9 +14,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/dynamo"
-	"github.com/hotshard/hotshard/internal/rollup/board"
-	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/fold/board"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
@@ -217,6 +217,31 @@ func rankWithAnOldScore(t *testing.T, mode boards.Mode, off int) {
 		if page := r.rank("p7", around); page.Rank-page.RankError > 3008 || page.Rank+page.RankError < 3008 || page.RankError != off {
 			t.Errorf("around %d: %+v, want 3008 within %d", around, page, off)
 		}
+	}
+}
+
+// TestExpiredHistogramsDoNotCount checks that a part of a histogram counts for nothing once it has expired,
+// though it is still there.
+func TestExpiredHistogramsDoNotCount(t *testing.T) {
+	r := newRig(t)
+	player := r.playEqual("g", 3)[2]
+	var cells board.Histogram
+	cells.AddScore(score(t, "1000000"), 3000)
+	cells.AddScore(player.Score, 3)
+	r.boardPart("g", cells, r.now)
+	want := r.rank(player.Player, 0)
+	if want.Rank < 3000 {
+		t.Fatalf("rank %d behind 3,000 others", want.Rank)
+	}
+	part := dynamo.Key(schema.BoardRollupKey("g", "all"), schema.HistogramPrefix+"gone")
+	part[schema.Version] = &types.AttributeValueMemberN{Value: schema.BoardVersion}
+	part[schema.HistogramCells] = &types.AttributeValueMemberB{Value: cells.Bytes()}
+	part[schema.ExpiresAt] = &types.AttributeValueMemberN{Value: fmt.Sprint(r.now.Unix())}
+	if _, err := r.client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &r.names.Rollups, Item: part}); err != nil {
+		t.Fatal(err)
+	}
+	if got := r.rank(player.Player, 0); got.Rank != want.Rank || got.AsOf != want.AsOf {
+		t.Errorf("rank %d as of %s, want %d as of %s", got.Rank, got.AsOf, want.Rank, want.AsOf)
 	}
 }
 

@@ -11,9 +11,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/httpapi"
-	"github.com/hotshard/hotshard/internal/local/enginetest"
-	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/pkg/shard/counters"
 	"github.com/hotshard/hotshard/pkg/shard/events"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
@@ -40,7 +40,7 @@ func newRig(t *testing.T) *rig {
 func (r *rig) serve(client Client) {
 	r.t.Helper()
 	service, err := New(Settings{
-		ItemsTable: r.names.Items, RollupsTable: r.names.Rollups, HeatTable: r.names.Heat, ShardMapTable: r.names.ShardMap,
+		ItemsTable: r.names.Items, EventsTable: r.names.Events, RollupsTable: r.names.Rollups, HeatTable: r.names.Heat, ShardMapTable: r.names.ShardMap,
 		Deadline: 25 * time.Second, DefaultSpan: 720 * time.Hour,
 	}, client)
 	if err != nil {
@@ -90,7 +90,7 @@ func (r *rig) summarize(counter, value string) {
 
 func (r *rig) put(list ...events.Event) {
 	r.t.Helper()
-	writer := events.NewWriter(r.client, r.names.Items, shardmap.New(r.client, r.names.ShardMap, shardmap.Options{}), events.Options{})
+	writer := events.NewWriter(r.client, r.names.Events, shardmap.New(r.client, r.names.ShardMap, shardmap.Options{}), events.Options{})
 	for _, err := range writer.Put(r.t.Context(), list, r.now) {
 		if err != nil {
 			r.t.Fatal(err)

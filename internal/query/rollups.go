@@ -16,11 +16,13 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/hotshard/hotshard/internal/dynamo"
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/fold/measures"
+	"github.com/hotshard/hotshard/internal/fold/parts"
 	"github.com/hotshard/hotshard/internal/httpapi"
-	"github.com/hotshard/hotshard/internal/rollup/measures"
-	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/client"
 )
 
 // maxBuckets bounds the buckets of one answer.
@@ -63,15 +65,16 @@ type rollupsOutput struct {
 	}
 }
 
-// rollupReader reads event rollups, which are kept for the retention, 0 for ever. A range
-// without a start begins span before its end, or before now.
+// rollupReader reads event rollups, which are kept for the retention; 0 is for ever. A range
+// without a start begins span before its end, or before the current time.
 type rollupReader struct {
-	client          dynamo.Querier
+	client          client.Querier
 	table           string
 	span, retention time.Duration
 }
 
-// list merges what all stream shards have folded, by eventually consistent reads.
+// list returns the rollups of a range, summed over all stream shards. Its reads are eventually
+// consistent.
 func (r *rollupReader) list(ctx context.Context, in *rollupsInput, now time.Time) (*rollupsOutput, error) {
 	span, err := r.spanOf(in, now)
 	if err != nil {
@@ -91,15 +94,16 @@ func (r *rollupReader) list(ctx context.Context, in *rollupsInput, now time.Time
 	return out, nil
 }
 
-// span is a range of whole buckets, and what was found in it.
+// span is a range of whole buckets, and the sums found in it.
 type span struct {
 	from, to time.Time
 	every    time.Duration
-	oldest   time.Time // buckets that ended earlier are gone, though parts of them may be there
+	now      time.Time
+	oldest   time.Time // buckets that ended earlier are expired, although fragments of them may exist
 
 	mu    sync.Mutex
 	sums  map[time.Time]*measures.Part // by start
-	daily bool                         // some are of days
+	daily bool                         // some sums are of days
 }
 
 func (r *rollupReader) spanOf(in *rollupsInput, now time.Time) (*span, error) {
@@ -109,7 +113,7 @@ func (r *rollupReader) spanOf(in *rollupsInput, now time.Time) (*span, error) {
 	}
 	from, to := in.From.Time, in.To.Time
 	if to.IsZero() || to.After(now.Add(ahead)) {
-		to = now.Add(ahead) // no event lies beyond
+		to = now.Add(ahead) // no event is later
 	}
 	to = ceil(later(to, epoch), every)
 	if from.IsZero() {
@@ -119,14 +123,14 @@ func (r *rollupReader) spanOf(in *rollupsInput, now time.Time) (*span, error) {
 	if to.Sub(from) > maxBuckets*every {
 		return nil, httpapi.InvalidAt("query.from", "the range has more than "+strconv.Itoa(maxBuckets)+" buckets", httpapi.FormatTime(in.From.Time))
 	}
-	span := &span{from: from, to: to, every: every, sums: map[time.Time]*measures.Part{}}
+	span := &span{from: from, to: to, every: every, now: now, sums: map[time.Time]*measures.Part{}}
 	if r.retention > 0 {
 		span.oldest = now.Add(-r.retention)
 	}
 	return span, nil
 }
 
-// lengthOf is a bucket's length, by its name.
+// lengthOf returns the length of a bucket by its name.
 func lengthOf(every string) time.Duration {
 	hours, _ := strconv.Atoi(strings.TrimSuffix(every, "h")) // 0 for 1d
 	if hours == 0 {
@@ -143,10 +147,10 @@ func ceil(t time.Time, every time.Duration) time.Time {
 	return down
 }
 
-// maxRollupReads bounds the partitions of rollups read at a time.
+// maxRollupReads bounds the concurrent reads of rollup partitions.
 const maxRollupReads = 16
 
-// read adds to a span what all stream shards have of it.
+// read adds the fragments of all stream shards to a span.
 func (r *rollupReader) read(ctx context.Context, entity string, span *span) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(maxRollupReads)
@@ -183,7 +187,7 @@ func (r *rollupReader) readPartition(ctx context.Context, pk string, span *span)
 	return nil
 }
 
-// add takes in one stream shard's part of a bucket, if that is in the range.
+// add adds one stream shard's fragment of a bucket, if the bucket is in the range.
 func (s *span) add(item dynamo.Item) error {
 	sk := dynamo.Text(item, schema.SK)
 	bucket, start, _, err := schema.ParseRollupSortKey(sk)
@@ -194,9 +198,12 @@ func (s *span) add(item dynamo.Item) error {
 	if !start.Before(s.to) || !end.After(s.from) || !s.oldest.IsZero() && !end.After(s.oldest) {
 		return nil
 	}
-	part, err := measures.Parse(item)
+	part, err := parts.RollupPart(item, s.now)
 	if err != nil {
 		return fmt.Errorf("item %q: %w", sk, err)
+	}
+	if part == nil {
+		return nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -205,7 +212,7 @@ func (s *span) add(item dynamo.Item) error {
 	if s.sums[start] == nil {
 		s.sums[start] = &measures.Part{}
 	}
-	s.sums[start].Merge(part)
+	s.sums[start].Merge(part.Value)
 	return nil
 }
 
@@ -214,7 +221,7 @@ func (s *span) answer() []rollupAnswer {
 	for _, start := range slices.SortedFunc(maps.Keys(s.sums), time.Time.Compare) {
 		sum := s.sums[start]
 		if sum.Events == 0 {
-			continue // only a restatement, of an event that another part has or had
+			continue // only a restatement, of an event in another fragment
 		}
 		measures := map[string]measureAnswer{}
 		for field, m := range sum.Measures {

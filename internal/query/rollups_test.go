@@ -13,9 +13,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/fold/measures"
 	"github.com/hotshard/hotshard/internal/httpapi"
-	"github.com/hotshard/hotshard/internal/rollup/measures"
-	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
@@ -103,7 +103,7 @@ func TestRollups(t *testing.T) {
 func TestRollupsEndWhole(t *testing.T) {
 	r := newRig(t)
 	service, err := New(Settings{
-		ItemsTable: r.names.Items, RollupsTable: r.names.Rollups, ShardMapTable: r.names.ShardMap,
+		ItemsTable: r.names.Items, EventsTable: r.names.Events, RollupsTable: r.names.Rollups, ShardMapTable: r.names.ShardMap,
 		Deadline: 25 * time.Second, DefaultSpan: 720 * time.Hour, RollupRetention: 24 * time.Hour,
 	}, r.client)
 	if err != nil {
@@ -117,6 +117,20 @@ func TestRollupsEndWhole(t *testing.T) {
 	r.part("e", shard.Hour, hour.Add(-23*time.Hour), "s1", late, "2")
 	r.want("entity=e&from="+hour.Add(-48*time.Hour).Format(time.RFC3339),
 		hour.Add(-23*time.Hour).Format("2006-01-02T15:04:05.000Z")+" 1: 2 of 1, 2 to 2, mean 2")
+}
+
+// TestExpiredRollupsDoNotCount checks that a part counts for nothing from the second at which it expires,
+// though DynamoDB deletes it up to two days later.
+func TestExpiredRollupsDoNotCount(t *testing.T) {
+	r := newRig(t)
+	expires := func(seconds int64) map[string]types.AttributeValue {
+		return map[string]types.AttributeValue{"expires_at": &types.AttributeValueMemberN{Value: fmt.Sprint(r.now.Unix() + seconds)}}
+	}
+	hour := r.now.Add(-2 * time.Hour).Truncate(time.Hour)
+	r.part("e", shard.Hour, hour, "s1", expires(0), "1")
+	r.part("e", shard.Hour, hour, "s2", expires(1), "2")
+	r.part("e", shard.Hour, hour.Add(-time.Hour), "s1", expires(-1), "4")
+	r.want("entity=e&from="+hour.Add(-9*time.Hour).Format(time.RFC3339), hour.Format("2006-01-02T15:04:05.000Z")+" 1: 2 of 1, 2 to 2, mean 2")
 }
 
 func TestRollupsByDay(t *testing.T) {

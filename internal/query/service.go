@@ -8,7 +8,9 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/heat/windows"
+	"github.com/hotshard/hotshard/internal/base/heat/windows"
+	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/internal/httpapi/docs"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
@@ -22,27 +24,32 @@ import (
 type Settings struct {
 	// The tables' names. Required.
 	ItemsTable    string `env:"HOTSHARD_ITEMS_TABLE,notEmpty"`
+	EventsTable   string `env:"HOTSHARD_EVENTS_TABLE,notEmpty"`
 	RollupsTable  string `env:"HOTSHARD_ROLLUPS_TABLE,notEmpty"`
 	ShardMapTable string `env:"HOTSHARD_SHARD_MAP_TABLE,notEmpty"`
 	HeatTable     string `env:"HOTSHARD_HEAT_TABLE,notEmpty"`
 	// Deadline bounds the work for one request, retries included; 100ms to 25s.
 	Deadline time.Duration `env:"HOTSHARD_READ_DEADLINE" envDefault:"5s"`
-	// DefaultSpan is how far back a range of events goes that names no start;
-	// 1m or more. It suits the retention of events.
+	// DefaultSpan is the length of a range of events without a start; 1m or more. It should match
+	// the retention of events.
 	DefaultSpan time.Duration `env:"HOTSHARD_EVENT_SPAN" envDefault:"720h"`
-	// RollupRetention is how long event rollups are kept after the end of their
-	// bucket, as the aggregator has it; 0 is for ever.
+	// RollupRetention is how long event rollups are kept after the end of their bucket, as set for
+	// the aggregator; 0 is for ever.
 	RollupRetention time.Duration `env:"HOTSHARD_ROLLUP_RETENTION" envDefault:"0"`
-	// ViewAge is the age beyond which a view of the shard map is renewed, up to 5s. It is
-	// to be what the other functions have.
+	// ViewAge is the age at which the view of the shard map is refreshed, up to 5s. It must be as
+	// set for the other functions.
 	ViewAge time.Duration `env:"HOTSHARD_VIEW_AGE" envDefault:"1s"`
-	// SummaryAge is how long a counter's summary that was read is given to others who
-	// ask for it; 0 to 1h, and 0 reads it for each. It adds to how far behind the
-	// write shards a value may be; as_of tells.
+	// SummaryAge is how long a counter's summary is cached; 0 to 1h, and 0 disables the cache. It
+	// adds to the lag of a value behind its write shards; as_of includes it.
 	SummaryAge time.Duration `env:"HOTSHARD_SUMMARY_AGE" envDefault:"0"`
 }
 
-// Validate reports all faults at once.
+// names returns the names of the tables.
+func (s Settings) names() schema.Names {
+	return schema.Names{Items: s.ItemsTable, Events: s.EventsTable, Rollups: s.RollupsTable, ShardMap: s.ShardMapTable, Heat: s.HeatTable}
+}
+
+// Validate returns an error that lists all invalid settings.
 func (s Settings) Validate() error {
 	var faults []error
 	if s.Deadline < 100*time.Millisecond || s.Deadline > 25*time.Second {
@@ -63,8 +70,7 @@ func (s Settings) Validate() error {
 	return errors.Join(faults...)
 }
 
-// Service reads what callers ask for: each kind by a reader of its own, which has what it
-// needs and no more.
+// Service answers reads. Each kind has a reader of its own.
 type Service struct {
 	settings Settings
 	view     *shardmap.Map
@@ -78,11 +84,12 @@ type Service struct {
 	now      func() time.Time
 }
 
-// New returns a Service, or an error that lists all faults of the settings.
+// New returns a Service, or an error that lists all invalid settings.
 func New(settings Settings, client Client) (*Service, error) {
 	if err := settings.Validate(); err != nil {
 		return nil, err
 	}
+	names := settings.names()
 	view := shardmap.New(client, settings.ShardMapTable, shardmap.Options{ViewAge: settings.ViewAge})
 	summaries := counters.NewSummaries(client, settings.RollupsTable, view)
 	return &Service{
@@ -90,12 +97,12 @@ func New(settings Settings, client Client) (*Service, error) {
 		view:     view,
 		counters: counterReader{
 			summaries: counters.NewCachedSummaries(summaries, settings.SummaryAge),
-			shards:    counters.NewReader(client, settings.ItemsTable, view),
+			shards:    counters.NewReader(client, names.Of(kind.Counter), view),
 		},
-		events:   eventReader{events: events.NewReader(client, settings.ItemsTable, view), span: settings.DefaultSpan},
+		events:   eventReader{events: events.NewReader(client, names.Of(kind.Event), view), span: settings.DefaultSpan},
 		rollups:  rollupReader{client: client, table: settings.RollupsTable, span: settings.DefaultSpan, retention: settings.RollupRetention},
-		boards:   boardReader{client: client, items: settings.ItemsTable, rollups: settings.RollupsTable, entries: boards.NewReader(client, settings.ItemsTable, view)},
-		sessions: sessionReader{sessions.NewReader(client, settings.ItemsTable, view)},
+		boards:   boardReader{client: client, items: names.Of(kind.Board), rollups: settings.RollupsTable, entries: boards.NewReader(client, names.Of(kind.Board), view)},
+		sessions: sessionReader{sessions.NewReader(client, names.Of(kind.Session), view)},
 		shards:   shardReader{view: view},
 		heat: NewHeat(windows.Reader{Client: client, Table: settings.HeatTable}, HeatOptions{
 			Shards: view, Deadline: settings.Deadline, Now: time.Now,
@@ -104,9 +111,8 @@ func New(settings Settings, client Client) (*Service, error) {
 	}, nil
 }
 
-// Handler is the function: what it makes once, in its init phase, to answer all
-// requests of a container. It has the document of the whole API, of which the others
-// are the calls of other functions.
+// Handler returns the function's HTTP handler, made once in the init phase of a container. It
+// serves the document of the whole API; others are the calls of other functions.
 func Handler(ctx context.Context, settings Settings, client Client, log *slog.Logger, others ...httpapi.Routes) (http.Handler, error) {
 	service, err := New(settings, client)
 	if err != nil {
@@ -117,13 +123,13 @@ func Handler(ctx context.Context, settings Settings, client Client, log *slog.Lo
 	return docs.With(httpapi.New(log, reads), append(others, reads)...), nil
 }
 
-// Load reads the shard map, which the first call would otherwise wait for.
+// Load reads the shard map, so that the first call needn't.
 func (s *Service) Load(ctx context.Context) error { return s.view.Load(ctx, s.now()) }
 
-// Routes registers the service's calls. A nil service serves to document them.
+// Routes registers the service's calls. A nil service only documents them.
 func Routes(s *Service) httpapi.Routes {
 	if s == nil {
-		s = &Service{heat: new(Heat)} // what is described is never called
+		s = &Service{heat: new(Heat)} // documented calls are never made
 	}
 	return func(api *httpapi.API) {
 		c := calls{api, s.settings.Deadline, s.now}
@@ -147,15 +153,14 @@ func Routes(s *Service) httpapi.Routes {
 	}
 }
 
-// calls is where reads are registered, for how long each may take, and what tells it the
-// time.
+// calls has where reads are registered, the deadline of each, and the clock.
 type calls struct {
 	api      *httpapi.API
 	deadline time.Duration
 	now      func() time.Time
 }
 
-// get registers a read. It is handed the time at which it was asked for.
+// get registers a read. Its handler gets the time of the request.
 func get[I, O any](c calls, who httpapi.Audience, path, id, summary, description string,
 	read func(context.Context, *I, time.Time) (*O, error), more ...int,
 ) {

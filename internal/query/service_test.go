@@ -11,9 +11,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/document"
-	"github.com/hotshard/hotshard/internal/heat"
-	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/internal/base/document"
+	"github.com/hotshard/hotshard/internal/base/heat"
+	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard/events"
 )
 
@@ -211,15 +211,15 @@ func TestHotKeys(t *testing.T) {
 		}
 		r.count(item)
 	}
-	var out struct{ Keys []hotKey }
+	var out struct{ Keys []HotKey }
 	if got := r.get("/v1/hot-keys?since=15m", &out); got != 200 || len(out.Keys) != 2 {
 		t.Fatalf("status %d, %+v", got, out)
 	}
 	hot, warm := out.Keys[0], out.Keys[1]
-	if hot.Type != "counter" || hot.Name != "a#b" || hot.Status != "hot" || hot.Rate != 700 || hot.Shards != 1 || hot.Advice == "" {
+	if hot.Type != "counter" || hot.Name != "a#b" || hot.Status != heat.Hot || hot.Rate != 700 || hot.Shards != 1 || hot.Advice == "" {
 		t.Errorf("got %+v", hot)
 	}
-	if warm.Type != "entity" || warm.Name != "sensor" || warm.Status != "warm" || warm.Rate != 10 || warm.Error != 2 {
+	if warm.Type != "entity" || warm.Name != "sensor" || warm.Status != heat.Warm || warm.Rate != 10 || warm.Error != 2 {
 		t.Errorf("got %+v", warm)
 	}
 	if r.get("/v1/hot-keys?since=10s", &out); len(out.Keys) != 0 {

@@ -21,7 +21,7 @@ type sessionsOutput struct {
 // sessionReader counts the sessions of groups.
 type sessionReader struct{ sessions *sessions.Reader }
 
-// count reads a row of an index for each of a group's sessions.
+// count counts a group's sessions. It reads a row of an index for each.
 func (r *sessionReader) count(ctx context.Context, in *sessionsInput, now time.Time) (*sessionsOutput, error) {
 	n, err := r.sessions.Active(ctx, string(in.Group), now)
 	if err != nil {

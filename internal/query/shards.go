@@ -11,21 +11,21 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/httpapi"
-	"github.com/hotshard/hotshard/internal/schema"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 type shardsInput struct {
-	Type   schema.Type  `query:"type" enum:"counter,entity,board,sessions,limit" doc:"With a name. Without both: all keys that the shard map holds"`
+	Type   httpapi.Kind `query:"type" doc:"With a name. Without both: all keys that the shard map holds"`
 	Name   httpapi.Name `query:"name" example:"page/home"`
 	Cursor string       `query:"cursor" doc:"Of a list, from the page before"`
 }
 
 type shardsOutput struct{ Body shardsAnswer }
 
-// shardsAnswer is one base key's shard count, or a list of all that the shard map
-// holds.
+// shardsAnswer is one base key's shard count, or a list of all in the shard map.
 type shardsAnswer struct {
 	One  *httpapi.ShardCount
 	List shardsList
@@ -36,7 +36,7 @@ type shardsList struct {
 	Cursor string               `json:"cursor,omitempty" doc:"Asks for the next page, where there are more than about 5 MB of them"`
 }
 
-// MarshalJSON writes one of the two forms.
+// MarshalJSON returns an object for one base key, or a list.
 func (a shardsAnswer) MarshalJSON() ([]byte, error) {
 	if a.One != nil {
 		return json.Marshal(a.One)
@@ -52,14 +52,14 @@ func (shardsAnswer) Schema(r huma.Registry) *huma.Schema {
 	}}
 }
 
-// shardReader tells shard counts.
+// shardReader reads shard counts.
 type shardReader struct {
 	view  *shardmap.Map
-	named sync.Once // of others' keys
+	named sync.Once // logs others' keys once
 }
 
-// get tells the shard count of a base key, which is 1 for a key that never had another, or
-// lists all keys that had.
+// get returns the shard count of a base key, which is 1 if it never changed, or lists all keys
+// whose count changed.
 func (r *shardReader) get(ctx context.Context, in *shardsInput, now time.Time) (*shardsOutput, error) {
 	switch {
 	case in.Cursor != "" && (in.Type != "" || in.Name != ""):
@@ -71,7 +71,7 @@ func (r *shardReader) get(ctx context.Context, in *shardsInput, now time.Time) (
 	case in.Name == "":
 		return nil, httpapi.InvalidAt("query.name", "a type needs a name", nil)
 	}
-	base := schema.BaseKey{Type: in.Type, Name: string(in.Name)}
+	base := schema.BaseKey{Type: kind.Kind(in.Type), Name: string(in.Name)}
 	entry, err := r.view.Read(ctx, base.String())
 	if err != nil {
 		return nil, err
@@ -80,7 +80,7 @@ func (r *shardReader) get(ctx context.Context, in *shardsInput, now time.Time) (
 	return &shardsOutput{shardsAnswer{One: &one}}, nil
 }
 
-// list lists the keys after a cursor, in their order.
+// list returns the keys after a cursor, in their order.
 func (r *shardReader) list(ctx context.Context, cursor string, now time.Time) (*shardsOutput, error) {
 	after, err := decodeListCursor(cursor)
 	if err != nil {
@@ -97,8 +97,7 @@ func (r *shardReader) list(ctx context.Context, cursor string, now time.Time) (*
 	return &shardsOutput{shardsAnswer{List: list}}, err
 }
 
-// ownKeys leaves out the keys of others, who share the map or wrote into it, and names
-// them once in the log.
+// ownKeys removes keys of other programs, which share the map or wrote into it, and logs them once.
 func (r *shardReader) ownKeys(ctx context.Context, entries []shardmap.Entry) []shardmap.Entry {
 	var others []string
 	entries = slices.DeleteFunc(entries, func(e shardmap.Entry) bool {
@@ -116,10 +115,10 @@ func (r *shardReader) ownKeys(ctx context.Context, entries []shardmap.Entry) []s
 	return entries
 }
 
-// mostNamed bounds the keys of others that a line names.
+// mostNamed bounds the foreign keys that a log line lists.
 const mostNamed = 10
 
-// listOf returns the first of the entries, as many as an answer has room for.
+// listOf returns the first entries, as many as fit into one response.
 func listOf(entries []shardmap.Entry) (shardsList, error) {
 	list := shardsList{Keys: []httpapi.ShardCount{}}
 	room := httpapi.MaxAnswer

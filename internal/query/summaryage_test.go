@@ -9,9 +9,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/httpapi"
-	"github.com/hotshard/hotshard/internal/local/enginetest"
-	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/internal/test/enginetest"
 )
 
 // TestSummaryAge: with an age a summary is read once for all who ask within it, also
@@ -21,7 +21,7 @@ func TestSummaryAge(t *testing.T) {
 		client := enginetest.Client(t)
 		names := enginetest.Tables(t, client)
 		service, err := New(Settings{
-			ItemsTable: names.Items, RollupsTable: names.Rollups, ShardMapTable: names.ShardMap,
+			ItemsTable: names.Items, EventsTable: names.Events, RollupsTable: names.Rollups, ShardMapTable: names.ShardMap,
 			Deadline: 5 * time.Second, DefaultSpan: 720 * time.Hour, SummaryAge: age,
 		}, client)
 		if err != nil {

@@ -1,7 +1,6 @@
 package shard
 
-// Another returns a random write shard of n, other than the last one if there is
-// another.
+// Another returns a random write shard of n, other than last unless n is 1.
 func Another(n, last int) int {
 	if last < 0 || last >= n || n == 1 {
 		return Random(n)

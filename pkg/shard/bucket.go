@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// Bucket is the width of the time buckets that a time series is cut into, one
-// partition key (or N write shards) a bucket. Buckets are of UTC time.
+// Bucket is the width of the time buckets of a time series. Each bucket has one partition key,
+// or N write shards. Buckets are in UTC.
 type Bucket string
 
-// The widths.
+// Widths.
 const (
 	Minute Bucket = "minute" // 2026-01-05T13:04
 	Hour   Bucket = "hour"   // 2026-01-05T13
@@ -41,8 +41,8 @@ func (b Bucket) layout() string {
 	return "2006-01-02"
 }
 
-// Label names the bucket that holds t. With offset, each bucket opens that much
-// after its nominal start: see [Bucket.Offset].
+// Label returns the name of the bucket that contains t. With an offset, each bucket begins that
+// much later: see [Bucket.Offset].
 func (b Bucket) Label(t time.Time, offset time.Duration) string {
 	return t.Add(-offset).UTC().Truncate(b.Width()).Format(b.layout())
 }
@@ -56,8 +56,8 @@ func (b Bucket) Start(label string, offset time.Duration) (time.Time, error) {
 	return start.Add(offset), nil
 }
 
-// Labels names, in order, every bucket that holds an instant of [from, to). It
-// is empty when to is not after from.
+// Labels returns the names of all buckets that overlap [from, to), in order, or nil if the
+// range is empty.
 func (b Bucket) Labels(from, to time.Time, offset time.Duration) []string {
 	if !from.Before(to) {
 		return nil
@@ -70,16 +70,16 @@ func (b Bucket) Labels(from, to time.Time, offset time.Duration) []string {
 	return labels
 }
 
-// Offset returns a delay of whole milliseconds in [0, width) that depends on
-// name alone. Given to Label, it makes each key open its next bucket at a moment
-// of its own, so that not all keys start a new partition key in the same second.
+// Offset returns a delay of whole milliseconds in [0, width) that depends only on name. With it
+// as Label's offset, keys begin their buckets at different moments. Otherwise all keys would
+// start a new partition key at once.
 func (b Bucket) Offset(name string) time.Duration {
 	digest := sha256.Sum256([]byte(name))
 	steps := uint64(b.Width() / time.Millisecond)
 	return time.Duration(binary.BigEndian.Uint64(digest[:8])%steps) * time.Millisecond
 }
 
-// Valid reports a bucket that is none of this package's, the zero value included.
+// Valid returns an error if the bucket is not one of this package's; the zero value is not.
 func (b Bucket) Valid() error {
 	switch b {
 	case Minute, Hour, Day:

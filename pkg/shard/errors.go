@@ -5,14 +5,14 @@ import (
 	"fmt"
 )
 
-// ItemError is the error of an item in the table that can't be read as what its key says
-// that it is: somebody else wrote it. It is no kind of error that passes.
+// ItemError is the error of an item that does not have the form that its key implies: another
+// program wrote it. A retry fails, too.
 type ItemError struct {
-	PK, SK string // its key; PK is "" where it is not known
+	PK, SK string // the item's key; PK is "" if it is unknown
 	Err    error
 }
 
-// Error names the item.
+// Error returns a text with the item's key.
 func (e *ItemError) Error() string {
 	return fmt.Sprintf("item %q %q can't be read: %v", e.PK, e.SK, e.Err)
 }
@@ -22,29 +22,29 @@ func (e *ItemError) Unwrap() error { return e.Err }
 
 type contention struct{}
 
-// Error says what it means.
+// Error returns the meaning.
 func (contention) Error() string { return "other calls kept changing the same items" }
 
-// Is makes it a kind of ErrThrottled.
+// Is reports that the error is a kind of ErrThrottled.
 func (contention) Is(target error) bool { return target == ErrThrottled }
 
-// ErrMisused means that what was asked for can't be had, whenever it is asked: something is not
-// set up for it, or out of its bounds. The error says which. Nothing was written.
+// ErrMisused means that a request can't succeed, however often it is made: a setting is
+// missing, or a value is out of bounds. The error names it. Nothing was written.
 var ErrMisused = errors.New("misused")
 
-// Kinds of error that callers act on; use errors.Is.
+// Kinds of errors that callers handle, by errors.Is.
 var (
 	// ErrNotFound means that no such item exists.
 	ErrNotFound = errors.New("no such item")
-	// ErrStale means that the process's view of the shard map is too old to write
-	// events by, and could not be renewed.
+	// ErrStale means that the process's cached shard map is too old to write events by, and
+	// could not be refreshed.
 	ErrStale = errors.New("the shard map could not be read")
-	// ErrThrottled means that a write found no capacity before the deadline.
+	// ErrThrottled means that a call found no capacity within its deadline or its attempts. A write
+	// was not made.
 	ErrThrottled = errors.New("no write capacity")
-	// ErrContended means that others kept writing the same items until the deadline,
-	// and nothing was written. It is an ErrThrottled too: an item has room for one
-	// writer at a time.
+	// ErrContended means that other writers kept changing the same items until the deadline,
+	// and nothing was written. It is also an ErrThrottled: an item has one writer at a time.
 	ErrContended error = contention{}
-	// ErrUnavailable means that DynamoDB could not be reached, or failed.
+	// ErrUnavailable means that DynamoDB could not be reached or failed.
 	ErrUnavailable = errors.New("DynamoDB is unavailable")
 )

@@ -7,7 +7,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// A write goes to one write shard; a reader asks all of them.
+// A write goes to one write shard; a reader queries all of them.
 func Example() {
 	const n = 4
 	write := shard.Hash.Join("page/home", shard.Random(n))
@@ -24,13 +24,13 @@ func Example() {
 	// page/home#3
 }
 
-// An item that is found again by an attribute has its write shard calculated.
+// The write shard of an item that is looked up by an attribute is calculated.
 func ExampleCalculated() {
 	fmt.Println(shard.Hash.Join("orders", shard.Calculated("order-1234", 10)))
 	// Output: orders#5
 }
 
-// Keys that were sharded by other means are read and written too.
+// Keys that other programs sharded are read and written, too.
 func ExampleFormat() {
 	name, n, err := shard.HashShard.Split("BASE#SHARD_7")
 	fmt.Println(name, n, err)
@@ -46,7 +46,7 @@ func ExampleBucket_Labels() {
 	// Output: [2026-01-05T22 2026-01-05T23 2026-01-06T00]
 }
 
-// With an offset each key opens its buckets at a moment of its own.
+// With an offset, keys begin their buckets at different moments.
 func ExampleBucket_Offset() {
 	midnight := time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)
 	for _, name := range []string{"sensor-1", "sensor-2"} {
@@ -69,8 +69,8 @@ func ExampleHistory() {
 	// Output: 4 10 10
 }
 
-// A sort key that begins with a time keeps a series in order; the bounds of a
-// range are what DynamoDB's BETWEEN takes.
+// A sort key that begins with a time orders a series by time. The bounds of a range are
+// parameters of DynamoDB's BETWEEN.
 func ExampleStamp() {
 	at := time.Date(2026, 1, 5, 12, 0, 0, 125e6, time.UTC)
 	fmt.Println(shard.Millis.Key(at, "#", "order-1234"))

@@ -7,25 +7,22 @@ import (
 	"unicode"
 )
 
-// Format joins a name and a write shard's number into a partition key: the
-// format's text stands between the two.
+// Format is the text between a name and a write shard's number in a partition key.
 //
-// A sharded key always carries its suffix, also when there is only one write
-// shard, so that growth needs no migration. The number is decimal and has
-// neither sign nor leading zeros, which makes Join and Split inverse for every
-// name, names that contain the separator included, if the format is [Format.Valid].
+// A sharded key always has its suffix, even with one write shard, so that growth needs no
+// migration. The number is decimal, without a sign or leading zeros. So Join and Split are
+// inverse for every name, even one that contains the separator, if the format is
+// [Format.Valid].
 type Format string
 
-// The formats in use. Hash is hotshard's own; the others are read and written
-// for the sake of tables that were sharded by other means.
+// Formats. Hash is hotshard's own; the others are for tables that other programs sharded.
 const (
 	Hash       Format = "#"       // name#7
 	HashShard  Format = "#SHARD_" // name#SHARD_7
 	Underscore Format = "_"       // name_7
 )
 
-// Join returns the partition key of one write shard of name. It panics when
-// shard is negative, which is a fault of the caller's and never of the data.
+// Join returns the partition key of a write shard of name. It panics if shard is negative.
 func (f Format) Join(name string, shard int) string {
 	if shard < 0 {
 		panic(fmt.Sprintf("shard: write shard %d of %q is negative", shard, name))
@@ -33,8 +30,8 @@ func (f Format) Join(name string, shard int) string {
 	return name + string(f) + strconv.Itoa(shard)
 }
 
-// Split is the inverse of Join. It takes the last separator, so that a name may
-// contain it, and reports a [*KeyError] for a key that Join can't have made.
+// Split is the inverse of Join. It splits at the last separator, since a name may contain it.
+// It returns a [*KeyError] for a key that Join can't return.
 func (f Format) Split(key string) (name string, shard int, err error) {
 	if f == "" {
 		return "", 0, &KeyError{Key: key, Reason: "the format has no separator"}
@@ -51,8 +48,8 @@ func (f Format) Split(key string) (name string, shard int, err error) {
 	return key[:at], shard, nil
 }
 
-// Valid reports a format that does not tell where the name ends: an empty one, or one
-// of digits alone, with which the write shards 11 of a and 1 of a1 had one key.
+// Valid returns an error if keys of the format are ambiguous. That is so for an empty format
+// and one of digits: write shard 11 of a and 1 of a1 would have the same key.
 func (f Format) Valid() error {
 	if strings.Trim(string(f), "0123456789") == "" {
 		return fmt.Errorf("shard: format %q has nothing but digits between name and write shard", string(f))
@@ -60,7 +57,7 @@ func (f Format) Valid() error {
 	return nil
 }
 
-// Separator is what stands between the parts of a name: the format's text up to its
+// Separator returns the separator between the parts of a name: the format's text up to its
 // first letter or digit. For HashShard it is #.
 func (f Format) Separator() string {
 	at := strings.IndexFunc(string(f), func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) })
@@ -70,7 +67,7 @@ func (f Format) Separator() string {
 	return string(f)[:at]
 }
 
-// KeyError says why a key could not be read.
+// KeyError is the error of a key that can't be parsed.
 type KeyError struct {
 	Key    string
 	Reason string

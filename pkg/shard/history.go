@@ -8,17 +8,17 @@ import (
 	"time"
 )
 
-// Change is one step of a key's shard count: from At on it is Count.
+// Change is one step of a key's shard count, which is Count from At on.
 type Change struct {
 	At    time.Time // whole milliseconds
 	Count int       // 1 or more
 }
 
-// History is a key's shard count as a step function of time, in ascending order
-// of time. Before the first change, and without any, the count is 1.
+// History is a key's shard count as a step function of time, in ascending order of time. Before
+// the first change the count is 1.
 type History []Change
 
-// At returns the shard count in force at t.
+// At returns the shard count in effect at t.
 func (h History) At(t time.Time) int {
 	count := 1
 	for _, c := range h {
@@ -30,14 +30,13 @@ func (h History) At(t time.Time) int {
 	return count
 }
 
-// Max returns the largest shard count in force at any instant from from to to,
-// both included.
+// Max returns the largest shard count in effect between from and to, both included.
 func (h History) Max(from, to time.Time) int {
 	return slices.Max(h.Counts(from, to))
 }
 
-// Counts returns the distinct shard counts in force from from to to, both
-// included, in the order in which they came into force.
+// Counts returns the distinct shard counts in effect between from and to, both included, in the
+// order in which they take effect.
 func (h History) Counts(from, to time.Time) []int {
 	counts := []int{h.At(from)}
 	for _, c := range h {
@@ -48,7 +47,7 @@ func (h History) Counts(from, to time.Time) []int {
 	return counts
 }
 
-// Newest returns the last change's count, whether or not its time has come.
+// Newest returns the last change's count, even if it is not yet in effect.
 func (h History) Newest() int {
 	if len(h) == 0 {
 		return 1
@@ -56,8 +55,8 @@ func (h History) Newest() int {
 	return h[len(h)-1].Count
 }
 
-// Strings returns the stored form: "epoch:count" for each change, with the time as
-// [FormatEpoch] has it.
+// Strings returns the stored form, "epoch:count" for each change. The epoch is in the form of
+// [FormatEpoch].
 func (h History) Strings() []string {
 	list := make([]string, len(h))
 	for i, c := range h {
@@ -66,8 +65,8 @@ func (h History) Strings() []string {
 	return list
 }
 
-// ParseHistory reads the form that Strings writes. The order of the list does
-// not matter; two changes at one time are an error, as is a count below 1.
+// ParseHistory parses the form that Strings returns, in any order. Two changes at one time are
+// an error, as is a count below 1.
 func ParseHistory(list []string) (History, error) {
 	h := make(History, 0, len(list))
 	for _, s := range list {
@@ -88,7 +87,7 @@ func ParseHistory(list []string) (History, error) {
 	return h, nil
 }
 
-// FormatEpoch returns a time in Unix seconds, with milliseconds where it has a fraction:
+// FormatEpoch returns a time in Unix seconds, with milliseconds if it has a fraction:
 // 1763808123 or 1763808123.250.
 func FormatEpoch(t time.Time) string {
 	seconds, millis := t.Unix(), t.Nanosecond()/int(time.Millisecond)
@@ -98,8 +97,8 @@ func FormatEpoch(t time.Time) string {
 	return fmt.Sprintf("%d.%03d", seconds, millis)
 }
 
-// ParseEpoch reads what FormatEpoch writes. A fraction may have one to three digits,
-// since DynamoDB's numbers don't keep zeros at the end.
+// ParseEpoch parses the form that FormatEpoch returns. A fraction may have one to three digits,
+// because DynamoDB's numbers have no trailing zeros.
 func ParseEpoch(s string) (time.Time, error) {
 	whole, fraction, cut := strings.Cut(s, ".")
 	seconds, err := strconv.ParseInt(whole, 10, 64)

@@ -41,7 +41,7 @@ func FuzzJoinAndSplitAreInverse(f *testing.F) {
 	})
 }
 
-func TestSplitRefuses(t *testing.T) {
+func TestSplitRejects(t *testing.T) {
 	for _, key := range []string{"", "a", "a#", "a#-1", "a#+1", "a#01", "a# 1", "a#1x", "a#99999999999999999999", "7"} {
 		_, _, err := shard.Hash.Split(key)
 		if fault, ok := errors.AsType[*shard.KeyError](err); !ok || fault.Key != key {
@@ -53,7 +53,7 @@ func TestSplitRefuses(t *testing.T) {
 	}
 }
 
-func TestFormatsThatHideTheName(t *testing.T) {
+func TestAmbiguousFormats(t *testing.T) {
 	for _, f := range []shard.Format{"", "1", "007"} {
 		if f.Valid() == nil {
 			t.Errorf("%q: %s is write shard 11 of a and 1 of a1", f, f.Join("a", 11))
@@ -71,7 +71,7 @@ func TestFormatsThatHideTheName(t *testing.T) {
 	}
 }
 
-func TestCalculatedIsWhatPythonGives(t *testing.T) {
+func TestCalculatedEqualsPython(t *testing.T) {
 	file, err := os.Open("testdata/calculated.tsv")
 	if err != nil {
 		t.Fatal(err)
@@ -154,8 +154,8 @@ func TestBuckets(t *testing.T) {
 	}
 }
 
-// TestBucketsCoverTimeOnce: an instant lies in the bucket that names it, and a
-// range's labels are those of its instants.
+// TestBucketsCoverTimeOnce checks that each instant is in the bucket of its label. Labels
+// returns the labels of a range's instants.
 func TestBucketsCoverTimeOnce(t *testing.T) {
 	buckets := []shard.Bucket{shard.Minute, shard.Hour, shard.Day}
 	rapid.Check(t, func(t *rapid.T) {

@@ -2,23 +2,22 @@ package shard
 
 import "math"
 
-// Spread says how evenly items, or writes, lie on a key's write shards.
+// Spread is how evenly items or writes are distributed over a key's write shards.
 type Spread struct {
 	Counts []int64 // by write shard
 	Total  int64
 	Mean   float64
-	// MaxDeviation is that of the count furthest from the mean, as a part of the mean:
-	// 0.5 is half as much again as the mean, or half of it. Furthest is its write shard.
+	// MaxDeviation is the largest deviation of a count from the mean, as a fraction of the
+	// mean. Furthest is its write shard.
 	MaxDeviation float64
 	Furthest     int
-	// ChiSquare is the sum of (count - mean)^2 / mean, and P the chance that as large
-	// a one, or larger, comes of choosing write shards at random: Pearson's test with
-	// len(Counts) - 1 degrees of freedom. Both say nothing about fewer than two write
-	// shards, or of nothing to count: 0 and 1.
+	// ChiSquare is the sum of (count - mean)^2 / mean. P is the probability of at least this
+	// sum if write shards are chosen at random: Pearson's test with len(Counts) - 1 degrees of
+	// freedom. They are 0 and 1 with fewer than two write shards or without any items.
 	ChiSquare, P float64
 }
 
-// SpreadOf measures counts, one for each write shard. None may be negative.
+// SpreadOf measures counts, one for each write shard. No count may be negative.
 func SpreadOf(counts []int64) Spread {
 	s := Spread{Counts: counts, P: 1}
 	for _, n := range counts {
@@ -39,34 +38,33 @@ func SpreadOf(counts []int64) Spread {
 	return s
 }
 
-// Verdict is what a [Spread] says, in a word.
+// Verdict is the assessment of a [Spread].
 type Verdict string
 
-// The verdicts.
+// Verdicts.
 const (
-	// Even: what deviation there is, chance explains; or it is too small to matter.
+	// Even: the deviation is explained by chance, or too small to matter.
 	Even Verdict = "even"
-	// Uneven: chance does not explain it, and it is large enough to matter.
+	// Uneven: the deviation is not explained by chance, and large enough to matter.
 	Uneven Verdict = "uneven"
-	// TooFew: with fewer than five for each write shard, on average, the test does not
-	// hold, which is the usual rule for Pearson's.
+	// TooFew: with a mean below five, Pearson's test is not valid.
 	TooFew Verdict = "too few"
-	// Unsharded: there is one write shard.
+	// Unsharded: there are fewer than two write shards.
 	Unsharded Verdict = "not sharded"
 )
 
 // Bounds of an even spread.
 const (
 	fewestExpected = 5
-	// unlikely is the chance below which deviation is not taken for chance: of a
-	// thousand keys that are even, one is called uneven.
+	// unlikely is the probability below which a deviation is not chance. Of a thousand even
+	// keys, one is called uneven.
 	unlikely = 0.001
-	// matters is the deviation below which a write shard is fine whatever the test
-	// says: of many items, any deviation is significant.
+	// matters is the deviation below which a spread is even, whatever the test says. With many
+	// items any deviation is significant.
 	matters = 0.1
 )
 
-// Verdict judges a spread.
+// Verdict returns the assessment of the spread.
 func (s Spread) Verdict() Verdict {
 	switch {
 	case len(s.Counts) < 2:
@@ -79,15 +77,14 @@ func (s Spread) Verdict() Verdict {
 	return Even
 }
 
-// chiSquareTail is the chance that a chi-square variable of so many degrees of
-// freedom is x or more: the regularized upper incomplete gamma function
-// Q(degrees/2, x/2).
+// chiSquareTail returns the probability that a chi-square variable with these degrees of
+// freedom is x or more. That is the regularized upper incomplete gamma function Q(degrees/2,
+// x/2).
 //
-// Half of a whole number makes it a finite sum (Abramowitz and Stegun, 26.4.4 and
-// 26.4.5), of at most MaxShards/2 terms here: e^-h h^j / Gamma(j+1) for j = 0, 1, ...
-// below degrees/2, and for odd degrees erfc(sqrt(h)) and j = 1/2, 3/2, ...; h is x/2.
-// No term is negative, so nothing cancels out, and logarithms keep each from under-
-// and overflowing.
+// For half of a whole number it is a finite sum (Abramowitz and Stegun, 26.4.4 and 26.4.5).
+// Here it has at most MaxShards/2 terms. With h = x/2 the terms are e^-h h^j / Gamma(j+1) for j
+// = 0, 1, ... below degrees/2. For odd degrees they are erfc(sqrt(h)) and j = 1/2, 3/2, ... No
+// term is negative, so nothing cancels out. Logarithms avoid underflow and overflow.
 func chiSquareTail(x float64, degrees int) float64 {
 	if x <= 0 || degrees < 1 {
 		return 1

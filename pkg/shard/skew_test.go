@@ -8,8 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestChiSquareTail compares with 30-digit values of the regularized upper incomplete
-// gamma function, by mpmath's gammainc(k/2, x/2, regularized=True).
+// TestChiSquareTail compares with values of the regularized upper incomplete gamma function
+// with 30 digits, from mpmath's gammainc(k/2, x/2, regularized=True).
 func TestChiSquareTail(t *testing.T) {
 	for _, c := range []struct {
 		x       float64
@@ -35,8 +35,8 @@ func TestChiSquareTail(t *testing.T) {
 	}
 }
 
-// TestChiSquareTailIsATail: it falls from 1, rises with the degrees of freedom, and
-// is the integral of its density.
+// TestChiSquareTailIsATail checks that the tail falls from 1, rises with the degrees of
+// freedom, and is the integral of its density.
 func TestChiSquareTailIsATail(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		degrees := rapid.IntRange(1, MaxShards).Draw(t, "degrees")
@@ -87,7 +87,7 @@ func TestSpreads(t *testing.T) {
 	}
 }
 
-// TestRandomIsEven: of what Random spreads, few keys are called uneven.
+// TestRandomIsEven checks that few keys spread by Random are called uneven.
 func TestRandomIsEven(t *testing.T) {
 	uneven := 0
 	for range 1000 {
@@ -99,13 +99,13 @@ func TestRandomIsEven(t *testing.T) {
 			uneven++
 		}
 	}
-	// 10 are expected, with a deviation of 3.1; 40 come once in 10^12.
+	// 10 are expected, with a standard deviation of 3.1; 40 occur once in 10^12 runs.
 	if uneven > 40 {
 		t.Errorf("%d of 1000 spreads have a chance below 1 in 100", uneven)
 	}
 }
 
-// TestCalculatedIsEven: so are ids that only count up.
+// TestCalculatedIsEven checks that sequential ids are spread evenly, too.
 func TestCalculatedIsEven(t *testing.T) {
 	counts := make([]int64, 64)
 	for i := range 64_000 {

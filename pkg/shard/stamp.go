@@ -7,19 +7,19 @@ import (
 	"time"
 )
 
-// Stamp is how a sort key begins with a time, so that the order of the keys is
-// that of their times. Text may go on with a separator and an id:
-// 2026-01-05T12:00:00.125Z#order-1234. The zero value is [Millis].
+// Stamp is the form of a time at the beginning of a sort key, so that keys sort by time. A text
+// stamp may be followed by a separator and an id: 2026-01-05T12:00:00.125Z#order-1234. The zero
+// value is [Millis].
 //
-// A text stamp is a layout of package time with a fixed width; the times are UTC,
-// of the years 0 to 9999. Take the one that the items there have: a range finds items of
-// another precision too, where its ends are whole units of both, but their keys are
-// refused. A time.Time field of a struct is none: encoders write it as
-// RFC 3339 without trailing zeros, and then 45.49Z sorts behind 45.491Z. Fill the sort
-// key with Format or Key.
+// A text stamp is a layout of package time with a fixed width, for UTC times of the years 0 to
+// 9999. Use the stamp of the table's existing items. A range also finds items of another
+// precision if its ends are whole units of both, but their keys are then rejected.
+//
+// Do not use a time.Time field: encoders write it as RFC 3339 without trailing zeros, and then
+// 45.49Z sorts after 45.491Z. Set the sort key with Format or Key.
 type Stamp string
 
-// The stamps in use. UnixSeconds and UnixMillis are for sort keys of type number.
+// Stamps. UnixSeconds and UnixMillis are for sort keys of type number.
 const (
 	Millis      Stamp = "2006-01-02T15:04:05.000Z"
 	Seconds     Stamp = "2006-01-02T15:04:05Z"
@@ -29,10 +29,10 @@ const (
 	UnixMillis  Stamp = "unixms"
 )
 
-// Number tells whether the stamp is a number and not text.
+// Number reports whether the stamp is a number, not text.
 func (s Stamp) Number() bool { return s == UnixSeconds || s == UnixMillis }
 
-// Unit is the shortest time between two stamps.
+// Unit returns the shortest time between two stamps.
 func (s Stamp) Unit() time.Duration {
 	switch s {
 	case Nanos:
@@ -45,7 +45,7 @@ func (s Stamp) Unit() time.Duration {
 	return time.Millisecond
 }
 
-// Valid reports a stamp that is none of this package's.
+// Valid returns an error if the stamp is not one of this package's.
 func (s Stamp) Valid() error {
 	switch s {
 	case "", Millis, Seconds, Micros, Nanos, UnixSeconds, UnixMillis:
@@ -61,7 +61,7 @@ func (s Stamp) layout() string {
 	return string(s)
 }
 
-// Format returns t, cut to the stamp's unit, as text: digits for a number.
+// Format returns t, truncated to the stamp's unit, as text. For a number these are its digits.
 func (s Stamp) Format(t time.Time) string {
 	switch s {
 	case UnixSeconds:
@@ -72,8 +72,7 @@ func (s Stamp) Format(t time.Time) string {
 	return t.UTC().Format(s.layout())
 }
 
-// Parse reads the time that key begins with, and what follows it: "" or a
-// separator and an id.
+// Parse returns the time at the beginning of key and the rest: "", or a separator and an id.
 func (s Stamp) Parse(key string) (t time.Time, rest string, err error) {
 	if s.Number() {
 		t, err = s.parseNumber(key)
@@ -81,18 +80,18 @@ func (s Stamp) Parse(key string) (t time.Time, rest string, err error) {
 	}
 	layout := s.layout()
 	if len(key) < len(layout) {
-		return time.Time{}, "", s.misfit(key)
+		return time.Time{}, "", s.stampError(key)
 	}
 	t, err = time.Parse(layout, key[:len(layout)])
 	if err != nil || s.Format(t) != key[:len(layout)] {
-		return time.Time{}, "", s.misfit(key)
+		return time.Time{}, "", s.stampError(key)
 	}
 	return t, key[len(layout):], nil
 }
 
-// misfit says why a text key has no such stamp. What encoders make of a time.Time is
-// named: it looks right, and has the right width nine times of ten.
-func (s Stamp) misfit(key string) error {
+// stampError returns the error of a text key without such a stamp. It mentions the text of an
+// encoded time.Time, which looks right and has the right width in nine of ten cases.
+func (s Stamp) stampError(key string) error {
 	reason := "it does not begin with a time like " + s.layout()
 	for _, other := range []Stamp{Seconds, Millis, Micros, Nanos} {
 		if at := len(other); other != s && len(key) >= at && wellFormed(other, key[:at]) {
@@ -121,8 +120,7 @@ func (s Stamp) parseNumber(key string) (time.Time, error) {
 	return time.UnixMilli(n).UTC(), nil
 }
 
-// Key returns a text sort key: the stamp of t and an id, with sep between them,
-// or the stamp alone without an id.
+// Key returns a text sort key: the stamp of t, sep and id, or only the stamp if id is "".
 func (s Stamp) Key(t time.Time, sep, id string) string {
 	if id == "" {
 		return s.Format(t)
@@ -130,14 +128,13 @@ func (s Stamp) Key(t time.Time, sep, id string) string {
 	return s.Format(t) + sep + id
 }
 
-// Bounds returns ends for DynamoDB's BETWEEN that hold the sort keys of the times from
-// from to before to, both rounded up to the stamp's unit. ok is false when there are none.
+// Bounds returns ends for DynamoDB's BETWEEN that contain the sort keys of all times in [from,
+// to). Both are rounded up to the stamp's unit. ok is false if the range is empty.
 //
-// Ends of text are cut at the zeros of their fraction, and before the Z: 12:00:07 and
-// 12:00:07.543 sort right among stamps of any precision. So no item is lost that was
-// written with another one than the range's, as long as from and to are whole units of
-// both. Otherwise items may be there that lie up to a unit outside, or be missing that lie
-// in a unit that an end cuts.
+// Ends of text have no trailing zeros of a fraction and no Z: 12:00:07 and 12:00:07.543 sort
+// correctly among stamps of any precision. So items with another stamp are found, too, if from
+// and to are whole units of both stamps. Otherwise the result may have items up to a unit
+// outside of the range, or lack items within a unit of an end.
 func (s Stamp) Bounds(from, to time.Time) (first, last string, ok bool) {
 	low, end := ceil(from, s.Unit()), ceil(to, s.Unit())
 	if !low.Before(end) {
@@ -152,8 +149,8 @@ func (s Stamp) Bounds(from, to time.Time) (first, last string, ok bool) {
 	return s.cut(low), s.cut(end), true
 }
 
-// cut is a text stamp of t as it sorts before the stamps of t with any precision, and
-// behind those of the times before.
+// cut returns a text that sorts before the stamps of t with any precision, and after those of
+// earlier times.
 func (s Stamp) cut(t time.Time) string {
 	text := strings.TrimSuffix(s.Format(t), "Z")
 	if strings.Contains(text, ".") {
@@ -162,15 +159,15 @@ func (s Stamp) cut(t time.Time) string {
 	return text
 }
 
-// afterAll sorts behind every separator that follows a stamp.
+// afterAll sorts after every separator that follows a stamp.
 const afterAll = "\U0010ffff"
 
-// wholeSeconds is how all text stamps begin.
+// wholeSeconds is the common beginning of all text stamps.
 const wholeSeconds = "2006-01-02T15:04:05"
 
-// ParseBound reads the time of a range's end: of one that Bounds made, or of a sort key
-// with a stamp of any precision. open tells that it is the former, as text: no key has
-// just that, so the range ends before the time.
+// ParseBound returns the time of a range's end: an end from Bounds, or a sort key with a stamp
+// of any precision. open is true for a text from Bounds. No key equals that text, so the range
+// ends before the time.
 func (s Stamp) ParseBound(bound string) (t time.Time, open bool, err error) {
 	if s.Number() {
 		t, err = s.parseNumber(bound)
@@ -181,13 +178,13 @@ func (s Stamp) ParseBound(bound string) (t time.Time, open bool, err error) {
 		for end++; end < len(bound) && bound[end] >= '0' && bound[end] <= '9'; end++ {
 		}
 	}
-	if t, err = time.Parse(wholeSeconds, bound[:end]); err != nil { // it takes any fraction
-		return time.Time{}, false, s.misfit(bound)
+	if t, err = time.Parse(wholeSeconds, bound[:end]); err != nil { // it accepts any fraction
+		return time.Time{}, false, s.stampError(bound)
 	}
 	return t, end == len(bound), nil
 }
 
-// ceil rounds t up to whole units.
+// ceil returns t rounded up to whole units.
 func ceil(t time.Time, unit time.Duration) time.Time {
 	if down := t.Truncate(unit); down.Before(t) {
 		return down.Add(unit)
@@ -195,9 +192,9 @@ func ceil(t time.Time, unit time.Duration) time.Time {
 	return t
 }
 
-// Compose joins the parts of a composite key: Compose("#", "user", "42") is
-// user#42. It refuses parts that [Decompose] would not give again: a part but the
-// last that holds the separator, or ends in what looks like the begin of one.
+// Compose joins the parts of a composite key: Compose("#", "user", "42") is user#42. It returns
+// an error if [Decompose] would not return the same parts. That is so if a part other than the
+// last contains the separator, or ends like its beginning.
 func Compose(sep string, parts ...string) (string, error) {
 	key := strings.Join(parts, sep)
 	back, err := Decompose(sep, key, len(parts))
@@ -212,7 +209,7 @@ func Compose(sep string, parts ...string) (string, error) {
 	return key, nil
 }
 
-// Decompose cuts a composite key of n parts; the last may hold the separator.
+// Decompose splits a composite key of n parts; the last may contain the separator.
 func Decompose(sep, key string, n int) ([]string, error) {
 	if sep == "" || n < 1 {
 		return nil, fmt.Errorf("shard: composite key %q: %d parts with separator %q", key, n, sep)
@@ -224,9 +221,9 @@ func Decompose(sep, key string, n int) ([]string, error) {
 	return parts, nil
 }
 
-// Expiry returns the Unix second at which an item of time t that is kept for keep
-// may go: what DynamoDB's TTL takes, as a number. It is rounded up, so that no item
-// goes early. TTL removes items hours late, so readers must look at it, too.
+// Expiry returns the Unix second of t plus keep, the number by which DynamoDB's TTL deletes an
+// item. It is rounded up, so that no item is deleted early. TTL deletes items hours late, so
+// readers must check it, too.
 func Expiry(t time.Time, keep time.Duration) int64 {
 	return ceil(t.Add(keep), time.Second).Unix()
 }

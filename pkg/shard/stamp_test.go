@@ -22,7 +22,7 @@ func instants() *rapid.Generator[time.Time] {
 	})
 }
 
-// TestBoundsHoldTheirTimes: a key lies between the bounds exactly when its time is in
+// TestBoundsHoldTheirTimes checks that a key is between the bounds exactly if its time is in
 // the range, with and without an id.
 func TestBoundsHoldTheirTimes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -48,33 +48,34 @@ func TestBoundsHoldTheirTimes(t *testing.T) {
 	})
 }
 
-// TestBoundsOfAnotherPrecision: ends that are whole units of both hold the keys of
-// another stamp just as well.
+// TestBoundsOfAnotherPrecision checks that ends which are whole units of both stamps also
+// contain the other stamp's keys.
 func TestBoundsOfAnotherPrecision(t *testing.T) {
 	texts := []shard.Stamp{shard.Seconds, shard.Millis, shard.Micros, shard.Nanos}
 	rapid.Check(t, func(t *rapid.T) {
-		told, stored := rapid.SampledFrom(texts).Draw(t, "told"), rapid.SampledFrom(texts).Draw(t, "stored")
-		unit := max(told.Unit(), stored.Unit())
+		asked, stored := rapid.SampledFrom(texts).Draw(t, "asked"), rapid.SampledFrom(texts).Draw(t, "stored")
+		unit := max(asked.Unit(), stored.Unit())
 		from := instants().Draw(t, "from").Truncate(unit)
 		to := from.Add(time.Duration(rapid.Int64Range(0, 5e9).Draw(t, "length"))).Truncate(unit)
 		at := rapid.SampledFrom([]time.Time{from, to}).Draw(t, "near").Add(time.Duration(rapid.Int64Range(-3e6, 3e6).Draw(t, "off"))).Truncate(stored.Unit())
 		key := stored.Key(at, "#", rapid.SampledFrom([]string{"", "a", "\U0010ffff"}).Draw(t, "id"))
-		first, last, ok := told.Bounds(from, to)
+		first, last, ok := asked.Bounds(from, to)
 		if got, want := ok && first <= key && key <= last, !at.Before(from) && at.Before(to); got != want {
 			t.Fatalf("%s in [%s, %s): %t, want %t (%q to %q)", key, from, to, got, want, first, last)
 		}
 		for _, end := range []string{first, last} {
-			if back, open, err := told.ParseBound(end); ok && (err != nil || !open || !back.Equal(from) && !back.Equal(to)) {
+			if back, open, err := asked.ParseBound(end); ok && (err != nil || !open || !back.Equal(from) && !back.Equal(to)) {
 				t.Fatalf("the end %q was read as %s, %t, %v", end, back, open, err)
 			}
 		}
-		if back, open, err := told.ParseBound(key); err != nil || open || !back.Equal(at) {
+		if back, open, err := asked.ParseBound(key); err != nil || open || !back.Equal(at) {
 			t.Fatalf("the key %q was read as %s, %t, %v", key, back, open, err)
 		}
 	})
 }
 
-// TestBoundsAtTheEndOfTime: the year 10000 has five digits, which sort before 9999.
+// TestBoundsAtTheEndOfTime checks the end of year 9999: 10000 has five digits, which sort
+// before it.
 func TestBoundsAtTheEndOfTime(t *testing.T) {
 	end := time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)
 	first, last, ok := shard.Seconds.Bounds(end.Add(-time.Hour), end)
@@ -86,7 +87,7 @@ func TestBoundsAtTheEndOfTime(t *testing.T) {
 	}
 }
 
-// TestMisfitsNameTheirStamp that they have instead.
+// TestMisfitsNameTheirStamp checks that the error names the stamp that the key has.
 func TestMisfitsNameTheirStamp(t *testing.T) {
 	_, _, err := shard.Millis.Parse("2026-11-22T09:00:07.543931Z#x")
 	if err == nil || !strings.Contains(err.Error(), string(shard.Micros)) {
@@ -99,7 +100,7 @@ func TestMisfitsNameTheirStamp(t *testing.T) {
 	}
 }
 
-// compareKeys compares as DynamoDB does.
+// compareKeys compares sort keys as DynamoDB does.
 func compareKeys(s shard.Stamp, a, b string) int {
 	if !s.Number() {
 		return strings.Compare(a, b)
@@ -112,7 +113,7 @@ func compareKeys(s shard.Stamp, a, b string) int {
 	return cmp.Compare(x, y)
 }
 
-func TestStampRefuses(t *testing.T) {
+func TestStampRejects(t *testing.T) {
 	for stamp, keys := range map[shard.Stamp][]string{
 		shard.Millis:     {"", "2026-01-05", "2026-01-05T12:00:00.1234Z", "2026-02-30T12:00:00.000Z", "x026-01-05T12:00:00.000Z"},
 		shard.UnixMillis: {"", "1.5", "x"},
@@ -149,8 +150,8 @@ func TestCompositeKeys(t *testing.T) {
 	}
 }
 
-// TestComposedKeysAreDistinct: whatever the separator, a key that is composed gives
-// its parts back.
+// TestComposedKeysAreDistinct checks that Decompose returns the parts of any key that Compose
+// accepts.
 func TestComposedKeysAreDistinct(t *testing.T) {
 	texts := rapid.StringMatching(`[a:#]{0,4}`)
 	rapid.Check(t, func(t *rapid.T) {
@@ -166,8 +167,8 @@ func TestComposedKeysAreDistinct(t *testing.T) {
 	})
 }
 
-// TestEncodedTimesAreNoStamps: the text that encoders make of a time is refused with
-// advice when it is cut, and it does not sort.
+// TestEncodedTimesAreNoStamps checks that an encoded time without trailing zeros, which does
+// not sort, is rejected with advice.
 func TestEncodedTimesAreNoStamps(t *testing.T) {
 	at := time.Date(2026, 1, 5, 12, 0, 45, 490_000_000, time.UTC)
 	cut, whole := at.Format(time.RFC3339Nano), at.Add(time.Millisecond).Format(time.RFC3339Nano)

@@ -9,25 +9,23 @@ import (
 	"time"
 )
 
-// MaxShards is the largest shard count that is ever planned.
+// MaxShards is the largest shard count of a plan.
 const MaxShards = 1000
 
-// Random returns a write shard from 0 to n-1, each with the same chance. It
-// suits writes that nobody looks up singly: a reader has to gather all n. It is
-// safe for concurrent use and panics when n is not positive.
+// Random returns a write shard from 0 to n-1, all with equal probability. It is for writes that
+// are never read one by one, since a reader has to query all n. It is safe for concurrent use
+// and panics if n is not positive.
 func Random(n int) int {
 	mustCount(n)
 	return rand.IntN(n)
 }
 
-// Calculated returns the write shard, 0 to n-1, that attr always has among n: a
-// writer that retries lands on the same item and a reader that knows attr needs
-// one GetItem.
+// Calculated returns the write shard of attr among n, 0 to n-1. It is always the same: a retry
+// writes the same item, and a reader that knows attr needs one GetItem.
 //
-// The shard is the SHA-256 digest of attr's bytes, read as one big-endian
-// integer, modulo n. This is a stored format. It equals what
-// int(hashlib.sha256(attr.encode()).hexdigest(), 16) % n gives in Python. It
-// panics when n is not positive.
+// The write shard is the SHA-256 of attr's bytes, as one big-endian integer, modulo n. This is
+// a stored format. It equals Python's int(hashlib.sha256(attr.encode()).hexdigest(), 16) % n.
+// It panics if n is not positive.
 func Calculated(attr string, n int) int {
 	mustCount(n)
 	digest := sha256.Sum256([]byte(attr))
@@ -38,11 +36,11 @@ func Calculated(attr string, n int) int {
 	return int(rest)
 }
 
-// Summed returns the write shard, 0 to n-1, that attr has among n by the sum of its code
-// points: what the Developer Guide of DynamoDB calculates, but for the 1 that it adds
-// (Using write sharding to distribute workloads evenly). Texts with the same characters
-// have the same write shard, and short ones few different ones, so new tables are better off
-// with [Calculated]. It panics when n is not positive.
+// Summed returns the write shard of attr among n, 0 to n-1, by the sum of its code points. It
+// is the calculation of DynamoDB's Developer Guide without the 1 that it adds (Using write
+// sharding to distribute workloads evenly). Texts with the same characters have the same write
+// shard, and short texts have few different ones. Use [Calculated] for new tables. It panics if
+// n is not positive.
 func Summed(attr string, n int) int {
 	mustCount(n)
 	sum := 0
@@ -58,12 +56,12 @@ func mustCount(n int) {
 	}
 }
 
-// Jitter returns a random delay in [0, most), for clients that would otherwise all
-// write at the same instant: on the minute, at a deploy, after an outage. It is 0
-// when most is not positive. [Bucket.Offset] is the delay that stays the same.
-func Jitter(most time.Duration) time.Duration {
-	if most <= 0 {
+// Jitter returns a random delay in [0, limit), or 0 if limit is not positive. It is for clients
+// that would otherwise all write at once: on the minute, at a deployment, after an outage.
+// [Bucket.Offset] is a delay that stays the same.
+func Jitter(limit time.Duration) time.Duration {
+	if limit <= 0 {
 		return 0
 	}
-	return rand.N(most)
+	return rand.N(limit)
 }

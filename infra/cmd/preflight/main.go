@@ -1,6 +1,5 @@
-// Command preflight looks at the AWS account and Region of the environment before a deployment,
-// and prints a line for each thing that it looked at. It exits with 1 if the deployment would
-// fail. Run it by make preflight or make deploy, which does it first:
+// Command preflight checks the AWS account and Region of the environment before a deployment, and prints a line for
+// each check. It exits with 1 if the deployment would fail. make preflight runs it, and make deploy runs it first:
 //
 //	go run ./cmd/preflight -c prefix=demo- -c apiRate=20000
 package main
@@ -17,7 +16,7 @@ import (
 
 	"github.com/hotshard/hotshard/infra/config"
 	"github.com/hotshard/hotshard/infra/preflight"
-	"github.com/hotshard/hotshard/internal/awscall"
+	"github.com/hotshard/hotshard/internal/base/awscall"
 )
 
 func main() {
@@ -27,7 +26,7 @@ func main() {
 	}
 }
 
-// run looks, with the arguments of the command line.
+// run runs the checks with the arguments of the command line.
 func run(ctx context.Context, args []string, out io.Writer) error {
 	var given []string
 	setting := func(one string) error {
@@ -67,7 +66,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	return nil
 }
 
-// calls returns a client for the Region and with the credentials of the environment.
+// calls returns a client for the environment's Region and credentials.
 func calls(ctx context.Context) (*awscall.Client, error) {
 	c, err := awsconfig.LoadDefaultConfig(ctx)
 	if err != nil {

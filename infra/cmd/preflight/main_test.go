@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// environment has the AWS configuration be that of a test, and nothing of the machine's.
+// environment sets a test's AWS configuration, without the machine's.
 func environment(t *testing.T, endpoint, region string) {
 	t.Helper()
 	for name, value := range map[string]string{
@@ -19,8 +19,8 @@ func environment(t *testing.T, endpoint, region string) {
 	}
 }
 
-// TestRun goes the whole way, to an account where nobody may ask for anything but who they are:
-// all is a warning then, and nothing that is known would make a deployment fail.
+// TestRun runs the command on an account where only the identity may be read. All other checks are warnings, and none
+// fails.
 func TestRun(t *testing.T) {
 	taken := true
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

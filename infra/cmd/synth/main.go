@@ -1,5 +1,4 @@
-// Command synth is what the CDK's command line starts to get the stack's template. Run
-// it by make synth, deploy or destroy.
+// Command synth makes the stack's template for the CDK's command line. Run it by make synth, deploy or destroy.
 package main
 
 import (
@@ -13,7 +12,7 @@ import (
 	"github.com/hotshard/hotshard/infra/grants"
 )
 
-// dist is where make functions puts what it builds, seen from infra.
+// dist is the output folder of make functions, relative to infra.
 const dist = "../dist"
 
 func main() {

@@ -1,12 +1,12 @@
-// Package docs serves the OpenAPI document of routes, and a page to read it. The page's
-// files are half a megabyte, and a program that has them reads them all when it starts: so
-// only those that serve the page import this.
+// Package docs serves the OpenAPI document of routes, and a page that shows it. The page's files are 500 KB that a
+// program loads when it starts, so only programs that serve the page import it.
 //
 //	handler := docs.With(httpapi.New(log, routes), routes)
 package docs
 
 import (
 	"net/http"
+	"net/url"
 	"strings"
 	"sync"
 
@@ -15,12 +15,12 @@ import (
 	"github.com/hotshard/hotshard/internal/httpapi"
 )
 
-// With adds the OpenAPI document of all the routes at /openapi.json, and the same to read
-// at /docs. Both are made when the first caller asks for them. A document that can't be made is a
-// panic that httpapi.New does not recover from; TestTheDocument makes it.
+// With adds the OpenAPI document of the routes at /openapi.json, and its page at /docs. Both are made at their first
+// request. If the document can't be made, With's handler panics; TestTheDocument makes it.
 func With(handler http.Handler, routes ...httpapi.Routes) http.Handler {
 	text := sync.OnceValue(func() []byte { return document(httpapi.Describe(routes...)) })
 	page := sync.OnceValue(func() http.Handler { return v5emb.New("hotshard", "/openapi.json", pagePath) })
+	policy := sync.OnceValue(func() string { return policyOf(page()) })
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case r.Method != http.MethodGet && r.Method != http.MethodHead:
@@ -29,6 +29,8 @@ func With(handler http.Handler, routes ...httpapi.Routes) http.Handler {
 			w.Header().Set("Content-Type", "application/json")
 			_, _ = w.Write(text()) // the client may be gone
 		case strings.HasPrefix(r.URL.Path+"/", pagePath):
+			w.Header().Set("Content-Security-Policy", policy())
+			w.Header().Set("X-Content-Type-Options", "nosniff")
 			if files := (&found{ResponseWriter: w}); !files.serve(page(), r) {
 				handler.ServeHTTP(w, r)
 			}
@@ -40,13 +42,15 @@ func With(handler http.Handler, routes ...httpapi.Routes) http.Handler {
 
 const pagePath = "/docs/"
 
-// found passes an answer on, unless it is that there is nothing.
+var pageURL = &url.URL{Path: pagePath}
+
+// found forwards a response unless it is a 404.
 type found struct {
 	http.ResponseWriter
 	missing bool
 }
 
-// serve returns false if there was nothing, and then nothing was written.
+// serve reports whether there was a response. If not, nothing was written.
 func (f *found) serve(from http.Handler, r *http.Request) bool {
 	from.ServeHTTP(f, r)
 	return !f.missing

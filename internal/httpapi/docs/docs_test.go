@@ -4,14 +4,16 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/internal/httpapi/docs"
 )
 
-// TestPathsThatAreNoneBesideThePage are a 404 in problem JSON too, and the page is there.
-func TestPathsThatAreNoneBesideThePage(t *testing.T) {
+// TestUnknownPathsBesideThePage checks that unknown paths below /docs are a 404 in problem JSON, and that the page
+// is served.
+func TestUnknownPathsBesideThePage(t *testing.T) {
 	handler := docs.With(httpapi.New(slog.New(slog.DiscardHandler)))
 	for path, want := range map[string]int{"*": 404, "/docs/none.js": 404, "/healthz/": 404, "/nothing": 404, "/docs": 200, "/docs/": 200, "/docs/swagger-ui.css": 200, "/openapi.json": 200} {
 		request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
@@ -20,6 +22,9 @@ func TestPathsThatAreNoneBesideThePage(t *testing.T) {
 		handler.ServeHTTP(answer, request)
 		if answer.Code != want || answer.Body.Len() == 0 {
 			t.Errorf("%s: %d with %d bytes, want %d", path, answer.Code, answer.Body.Len(), want)
+		}
+		if policy := answer.Header().Get("Content-Security-Policy"); path == "/docs/" && (strings.Count(policy, "sha256-") != 3 || strings.Contains(policy, "unsafe")) {
+			t.Errorf("%s: its policy is %q", path, policy)
 		}
 		if want == 404 && (answer.Header().Get("Content-Type") != "application/problem+json" || answer.Header().Get("X-Request-Id") == "") {
 			t.Errorf("%s: %v %s", path, answer.Header(), answer.Body)

@@ -11,8 +11,8 @@ import (
 	"github.com/hotshard/hotshard/internal/httpapi"
 )
 
-// document is the OpenAPI document of an API that serves nothing else: it is amended in
-// place, where the rules that requests are checked by are told too.
+// document returns the OpenAPI document of an API that serves nothing: it changes the API's schemas, which also
+// validate requests.
 func document(api huma.API) []byte {
 	doc := api.OpenAPI()
 	doc.Servers = []*huma.Server{{URL: "/", Description: "Where this document came from"}}
@@ -40,7 +40,7 @@ func document(api huma.API) []byte {
 	return text
 }
 
-// secure says how a deployed API is called. A local one asks for nothing.
+// secure adds the authorization of a deployed API. A local one needs none.
 func secure(doc *huma.OpenAPI) {
 	doc.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
 		"sigv4": {
@@ -53,7 +53,7 @@ func secure(doc *huma.OpenAPI) {
 	doc.Security = []map[string][]string{{}, {"sigv4": {}}, {"jwt": {}}}
 }
 
-// amend puts right what the framework says of an operation.
+// amend corrects the framework's description of an operation.
 func amend(op *huma.Operation) {
 	if op.RequestBody != nil {
 		delete(op.RequestBody.Content, "application/octet-stream") // the same body as bytes
@@ -67,14 +67,14 @@ func amend(op *huma.Operation) {
 	}
 }
 
-// loosen allows members in answers that are not there yet, so that clients made from
-// this document go on when there are. Requests stay strict.
+// loosen allows unknown members in responses, so that generated clients accept members that are added later. Requests
+// stay strict.
 func loosen(doc *huma.OpenAPI) {
 	strict := map[string]bool{}
 	for _, path := range doc.Paths {
 		for _, op := range []*huma.Operation{path.Post, path.Put} {
 			if op != nil && op.RequestBody != nil {
-				reach(doc.Components.Schemas, op.RequestBody.Content["application/json"].Schema, strict)
+				collectSchemas(doc.Components.Schemas, op.RequestBody.Content["application/json"].Schema, strict)
 			}
 		}
 	}
@@ -85,17 +85,17 @@ func loosen(doc *huma.OpenAPI) {
 	}
 }
 
-// reach puts down the names of all schemas that one refers to.
-func reach(all huma.Registry, s *huma.Schema, names map[string]bool) {
+// collectSchemas adds the names of all schemas that a schema refers to.
+func collectSchemas(all huma.Registry, s *huma.Schema, names map[string]bool) {
 	if s == nil {
 		return
 	}
 	if name := s.Ref[strings.LastIndex(s.Ref, "/")+1:]; name != "" && !names[name] {
 		names[name] = true
-		reach(all, all.SchemaFromRef(s.Ref), names)
+		collectSchemas(all, all.SchemaFromRef(s.Ref), names)
 	}
-	reach(all, s.Items, names)
+	collectSchemas(all, s.Items, names)
 	for _, p := range s.Properties {
-		reach(all, p, names)
+		collectSchemas(all, p, names)
 	}
 }

@@ -4,93 +4,91 @@ import (
 	"errors"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/dynamo"
-	"github.com/hotshard/hotshard/internal/memo"
-	"github.com/hotshard/hotshard/internal/schema"
-	"github.com/hotshard/hotshard/internal/watching"
+	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/base/memo"
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/client"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// ReaderClient is what a Reader calls of DynamoDB.
+// ReaderClient has the DynamoDB calls of a Reader.
 type ReaderClient interface {
-	dynamo.BatchGetter
-	dynamo.Querier
+	client.BatchGetter
+	client.Querier
 }
 
-// Client is what Boards call of DynamoDB.
+// Client has the DynamoDB calls of Boards.
 type Client interface {
 	ReaderClient
-	dynamo.Putter
-	dynamo.Updater
-	dynamo.Deleter
+	client.Putter
+	client.Updater
+	client.Deleter
 }
 
-// Boards keeps boards of players by score.
+// Boards keeps leaderboards: players ranked by score.
 //
-// A board has a mode, which says what a new score does to a player's entry, and
-// periods, each of which is a ranking of its own. Equal scores rank by time, the
-// earlier first, then by player.
+// A board has a mode, which decides what a new score does to a player's entry, and periods,
+// each with a ranking of its own. Equal scores rank by time, the earlier first, then by
+// player.
 //
 // # Writes
 //
-// An entry is one item a player and period, so any player's is one GetItem. Only
-// its place in the index by_rank is sharded: its partition key there has a write
-// shard calculated from the player, with the newest shard count. An entry moves
-// to another write shard with the next write after a change of that count;
-// readers of the index mind all write shards that ever were.
+// An entry is one item per player and period, so reading it is one GetItem. Only its row in
+// the index by_rank is sharded: the partition key there has a write shard calculated from the
+// player, by the newest shard count. After a change of that count, an entry moves to its new
+// write shard with its next write. Readers of the index query all write shards that ever were.
 //
-// A write reads the entry consistently, works out what becomes of it, and puts
-// it on condition that it still is what was read. A score that changes nothing
-// costs the read, and no write. For an entry below 1 KB:
+// A write reads the entry strongly consistent, computes the new entry, and puts it on condition
+// that the old one is unchanged. A score that changes nothing costs the read, and no write. For
+// an entry below 1 KB:
 //
 //	                      read units  write units: table  index
 //	new                            1                   1      1
 //	changed                        1                   1      2
 //	best, not beaten               1                   0      0
 //
-// Each period costs that much; a transaction costs twice the write units.
+// Each period costs that much; a transaction costs twice the WCU.
 //
 // # Heat
 //
-// A board's index partitions take two units for each changed score, so a board
-// becomes hot there, at half the rate of other keys. The [shardmap.Watcher] is told of an attempt
-// that was refused when a partition of the index was full. A partition of the table that
-// is full is that of one player's entry, for which more write shards do nothing.
+// Each changed score costs two WCU in the index, so a board's index partitions become hot at
+// half the rate of other keys. A [shard.Observer] receives an attempt as throttled if an index
+// partition throttled it. A table partition that throttles has a single player's entry, for
+// which more write shards do nothing.
 //
-// A write that the index refuses can't go elsewhere; it waits, and asks for the
-// newest shard count at each attempt. After growth an entry leaves its old
-// index partition with its next write, which costs one unit there. So a board
-// with many entries is relieved by and by: a partition lets go of as many entries
-// a second as it takes units. Pin the shard count of a board ahead of a known
-// peak, before its entries are written.
+// A write that the index throttles can't go to another write shard. It waits, and reads the
+// newest shard count at each attempt. After growth an entry leaves its old index partition with
+// its next write, which costs 1 WCU there. So a board with many entries is relieved gradually:
+// a partition loses at most as many entries per second as it takes WCU/s. Pin a board's shard
+// count ahead of a known peak, before its entries are written.
 //
 // # Reads
 //
-// Rankings are read from the index, one query for each write shard that the
-// board ever had, in parallel. The index is eventually consistent, and an entry
-// that is being changed may be seen at both of its places, or at neither, for a
-// moment. Of two, the one with the higher rev counts; both never do.
+// Rankings are read from the index, by one query per write shard that the board ever had, in
+// parallel. The index is eventually consistent: an entry that is being changed may briefly be
+// at both of its places, or at neither. Of two, only the one with the higher rev counts.
 type Boards struct {
 	*Reader
 	client    Client
-	watch     shardmap.Watcher
+	observer  shard.Observer
 	retention time.Duration
 	known     memo.Memo[knownBoard]
 }
 
-// Options are how Boards work. The zero value is good.
+// Options are the settings of Boards. The zero value is ready to use.
 type Options struct {
-	// Retention is how long entries are kept after the end of their period, those of all time
-	// for ever; 0 keeps all.
+	// Retention is how long entries are kept after the end of their period; 0 keeps all forever.
+	// Entries of all time never expire.
 	Retention time.Duration
-	Watch     shardmap.Watcher // is told how the boards fare; nil for nobody
+	Observer  shard.Observer // receives every write attempt; may be nil
 }
 
 // New returns Boards over the items table.
-func New(client Client, table string, shards *shardmap.Map, o Options) *Boards {
+func New(db Client, table string, shards *shardmap.Map, o Options) *Boards {
 	return &Boards{
-		Reader: NewReader(client, table, shards),
-		client: client, watch: watching.Or(o.Watch), retention: o.Retention,
+		Reader: NewReader(db, table, shards),
+		client: db, observer: o.Observer, retention: o.Retention,
 		known: memo.New[knownBoard](maxKnownBoards),
 	}
 }
@@ -101,18 +99,17 @@ type PlayerScore struct {
 	Score  Score
 }
 
-// Kinds of error that boards have beside the package's others; use errors.Is.
+// Errors of boards, beside those of package shard; use errors.Is.
 var (
-	// ErrModeSettled means that the board has had a score, so that its mode can't
-	// change any more.
+	// ErrModeSettled means that the board has had a score, so its mode can't change.
 	ErrModeSettled = errors.New("the board's mode is settled by its scores")
-	// ErrTooMany means that a call's writes are more than a transaction has room for.
+	// ErrTooMany means that a call's writes exceed a transaction's limit.
 	ErrTooMany = errors.New("too many writes for one transaction")
-	// ErrScoreRange means that a sum would not be below 10^18 and above -10^18.
+	// ErrScoreRange means that a sum would not lie between -10^18 and 10^18.
 	ErrScoreRange = errors.New("the sum of the player's scores is out of range")
 )
 
-// Key is a board's key in the shard map.
+// Key returns a board's key in the shard map.
 func Key(board string) string {
-	return schema.BaseKey{Type: schema.Board, Name: board}.String()
+	return schema.BaseKey{Type: kind.Board, Name: board}.String()
 }

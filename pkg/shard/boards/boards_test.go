@@ -11,22 +11,22 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/lane"
-	"github.com/hotshard/hotshard/internal/schema"
-	"github.com/hotshard/hotshard/internal/wingtest"
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/test/lane"
+	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// boards returns a process of its own that keeps leaderboards.
-func (d *deployment) boards(client boards.Client, watch shardmap.Watcher) *boards.Boards {
-	return boards.New(client, d.Names.Items, shardmap.New(d.Client, d.Names.ShardMap, shardmap.Options{}), boards.Options{Watch: watch, Retention: 48 * time.Hour})
+// boards returns Boards with caches of their own, as another process has.
+func (d *deployment) boards(client boards.Client, o shard.Observer) *boards.Boards {
+	return boards.New(client, d.Names.Items, shardmap.New(d.Client, d.Names.ShardMap, shardmap.Options{}), boards.Options{Observer: o, Retention: 48 * time.Hour})
 }
 
 func (d *deployment) configure(t *testing.T, board string, s boards.Settings) {
 	t.Helper()
-	if err := d.boards(d.Client, nil).Configure(wingtest.Within(t), board, s); err != nil {
+	if err := d.boards(d.Client, nil).Configure(libtest.Within(t), board, s); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -44,27 +44,27 @@ func scoresOf(t testing.TB, texts ...string) []boards.PlayerScore {
 
 func submit(t *testing.T, rankings *boards.Boards, board string, now time.Time, texts ...string) {
 	t.Helper()
-	if err := errors.Join(rankings.Submit(wingtest.Within(t), board, scoresOf(t, texts...), now)...); err != nil {
+	if err := errors.Join(rankings.Submit(libtest.Within(t), board, scoresOf(t, texts...), now)...); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func (d *deployment) entry(t *testing.T, board, label, player string, now time.Time) boards.Place {
 	t.Helper()
-	held, err := d.boards(d.Client, nil).Entry(wingtest.Within(t), board, label, player, now)
+	held, err := d.boards(d.Client, nil).Entry(libtest.Within(t), board, label, player, now)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return held.Place
 }
 
-// TestFiveHundredScores of which many are of the same players, in three periods.
+// TestFiveHundredScores sends 500 scores of few players in three periods.
 func TestFiveHundredScores(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
 	d.SetShards(t, "L#big", "1:7")
 	d.configure(t, "big", boards.Settings{Mode: boards.Total, Periods: []boards.Period{boards.Weekly, boards.AllTime, boards.Daily}})
-	rankings, now := d.boards(d.Client, nil), wingtest.Later
+	rankings, now := d.boards(d.Client, nil), libtest.Later
 	var texts []string
 	sums := make([]int, lane.Runs(100, 400)) // by player
 	for i := range 500 {
@@ -74,28 +74,28 @@ func TestFiveHundredScores(t *testing.T) {
 	highest, lowest := slices.Max(sums), slices.Min(sums)
 	submit(t, rankings, "big", now, texts...)
 	for _, label := range []string{boards.AllTime.Label(now), boards.Daily.Label(now), boards.Weekly.Label(now)} {
-		top, err := rankings.Top(wingtest.Within(t), "big", label, 1000, now)
+		top, err := rankings.Top(libtest.Within(t), "big", label, 1000, now)
 		if err != nil || len(top) != len(sums) {
 			t.Fatalf("%s: %d places, %v", label, len(top), err)
 		}
 		if top[0].Player != "p099" || top[0].Score.String() != fmt.Sprint(highest) || top[len(sums)-1].Score.String() != fmt.Sprint(lowest) {
 			t.Errorf("%s: first %v, last %v", label, top[0], top[len(sums)-1])
 		}
-		if n, more, err := rankings.Count(wingtest.Within(t), "big", label, "", "", 1000, now); n != len(sums) || more || err != nil {
+		if n, more, err := rankings.Count(libtest.Within(t), "big", label, "", "", 1000, now); n != len(sums) || more || err != nil {
 			t.Errorf("%s: count %d, more %v, %v", label, n, more, err)
 		}
 	}
 }
 
-// TestEntriesMoveWithTheirNextWrite to the write shard of the newest count, at
-// once when that changed while a write was waiting.
+// TestEntriesMoveWithTheirNextWrite checks that a write moves its entry to the write shard of the newest
+// count, also if the count changed while the write waited.
 func TestEntriesMoveWithTheirNextWrite(t *testing.T) {
 	d := deploy(t)
-	rankings, now := boards.New(d.Client, d.Names.Items, d.Shards, boards.Options{Retention: 48 * time.Hour}), wingtest.Later
+	rankings, now := boards.New(d.Client, d.Names.Items, d.Shards, boards.Options{Retention: 48 * time.Hour}), libtest.Later
 	submit(t, rankings, "b", now, "ann 1", "bob 1", "cid 1")
 	d.Pin(t, "L#b", 50, now)
 	now = now.Add(4 * time.Second)
-	if _, err := d.Shards.Lookup(wingtest.Within(t), "L#b", now); err != nil { // writers don't wait long for a view
+	if _, err := d.Shards.Lookup(libtest.Within(t), "L#b", now); err != nil { // writers don't wait long for a view
 		t.Fatal(err)
 	}
 	submit(t, rankings, "b", now, "ann 2", "bob 1")
@@ -105,7 +105,7 @@ func TestEntriesMoveWithTheirNextWrite(t *testing.T) {
 			t.Errorf("%s is in %s, want write shard %d", player, got, n)
 		}
 	}
-	top, err := rankings.Top(wingtest.Within(t), "b", "all", 10, now)
+	top, err := rankings.Top(libtest.Within(t), "b", "all", 10, now)
 	if err != nil || len(top) != 3 || top[0].Player != "ann" || top[1].Player != "bob" {
 		t.Errorf("top %v, %v", top, err)
 	}
@@ -144,47 +144,47 @@ func TestTheStoredForm(t *testing.T) {
 
 func TestSettings(t *testing.T) {
 	d := deploy(t)
-	rankings, now := d.boards(d.Client, nil), wingtest.Later
-	s, err := rankings.Settings(wingtest.Within(t), "b", now)
+	rankings, now := d.boards(d.Client, nil), libtest.Later
+	s, err := rankings.Settings(libtest.Within(t), "b", now)
 	if err != nil || s.Mode != boards.Best || s.Size != 100 || fmt.Sprint(s.Periods) != "[all]" {
 		t.Fatalf("of a board that was never configured: %+v, %v", s, err)
 	}
 	for _, bad := range []boards.Settings{{Mode: "worst"}, {Size: 1001}, {Size: -1}, {Periods: []boards.Period{"month"}}} {
-		if err := rankings.Configure(wingtest.Within(t), "b", bad); !errors.Is(err, shard.ErrMisused) {
+		if err := rankings.Configure(libtest.Within(t), "b", bad); !errors.Is(err, shard.ErrMisused) {
 			t.Errorf("%+v: %v", bad, err)
 		}
 	}
 	all := []boards.Period{boards.Weekly, boards.Daily, boards.AllTime, boards.Daily}
 	for _, mode := range []boards.Mode{boards.Latest, boards.Total} {
-		if err := rankings.Configure(wingtest.Within(t), "b", boards.Settings{Mode: mode, Size: 5, Periods: all}); err != nil {
+		if err := rankings.Configure(libtest.Within(t), "b", boards.Settings{Mode: mode, Size: 5, Periods: all}); err != nil {
 			t.Fatalf("without a score: %v", err)
 		}
 	}
-	if s, err = rankings.Settings(wingtest.Within(t), "b", now); err != nil || s.Mode != boards.Total || s.Size != 5 || fmt.Sprint(s.Periods) != "[all day week]" {
+	if s, err = rankings.Settings(libtest.Within(t), "b", now); err != nil || s.Mode != boards.Total || s.Size != 5 || fmt.Sprint(s.Periods) != "[all day week]" {
 		t.Fatalf("got %+v, %v", s, err)
 	}
 	submit(t, rankings, "b", now, "ann 1")
-	if err := rankings.Configure(wingtest.Within(t), "b", boards.Settings{Mode: boards.Best}); !errors.Is(err, boards.ErrModeSettled) {
+	if err := rankings.Configure(libtest.Within(t), "b", boards.Settings{Mode: boards.Best}); !errors.Is(err, boards.ErrModeSettled) {
 		t.Errorf("another mode after a score: %v", err)
 	}
-	if err := rankings.Configure(wingtest.Within(t), "b", boards.Settings{Mode: boards.Total, Size: 7}); err != nil {
+	if err := rankings.Configure(libtest.Within(t), "b", boards.Settings{Mode: boards.Total, Size: 7}); err != nil {
 		t.Errorf("another size after a score: %v", err)
 	}
 }
 
-// TestNoProcessWritesUnderAnOldMode: processes that know the board as it was send
-// scores while another sets its mode.
+// TestNoProcessWritesUnderAnOldMode checks that processes with cached settings write nothing by the old
+// mode while another sets a new one.
 func TestNoProcessWritesUnderAnOldMode(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
-	now, settled := wingtest.Later, 0
+	now, settled := libtest.Later, 0
 	rounds := lane.Runs(8, 20)
 	for round := range rounds {
 		board := fmt.Sprint("b", round)
 		var wg sync.WaitGroup
 		var set error
 		configure := func() {
-			set = d.boards(d.Client, nil).Configure(wingtest.Within(t), board, boards.Settings{Mode: boards.Total})
+			set = d.boards(d.Client, nil).Configure(libtest.Within(t), board, boards.Settings{Mode: boards.Total})
 		}
 		const writers = 4
 		if round%2 == 0 {
@@ -192,7 +192,7 @@ func TestNoProcessWritesUnderAnOldMode(t *testing.T) {
 		}
 		for i := range writers {
 			rankings := d.boards(d.Client, nil)
-			if _, err := rankings.Settings(wingtest.Within(t), board, now); err != nil {
+			if _, err := rankings.Settings(libtest.Within(t), board, now); err != nil {
 				t.Fatal(err)
 			}
 			wg.Go(func() { submit(t, rankings, board, now.Add(time.Duration(i)*time.Millisecond), "ann 1") })
@@ -218,26 +218,26 @@ func TestNoProcessWritesUnderAnOldMode(t *testing.T) {
 func TestSumsOutOfRangeAreRefusedAlone(t *testing.T) {
 	d := deploy(t)
 	d.configure(t, "b", boards.Settings{Mode: boards.Total, Periods: []boards.Period{boards.AllTime, boards.Daily}})
-	rankings, now := d.boards(d.Client, nil), wingtest.Later
+	rankings, now := d.boards(d.Client, nil), libtest.Later
 	const high = "999999999999999999"
 	submit(t, rankings, "b", now.Add(-24*time.Hour), "ann "+high)
-	errs := rankings.Submit(wingtest.Within(t), "b", scoresOf(t, "ann 1", "bob 2", "cid "+high, "cid 1", "dan -5"), now)
+	errs := rankings.Submit(libtest.Within(t), "b", scoresOf(t, "ann 1", "bob 2", "cid "+high, "cid 1", "dan -5"), now)
 	for i, refused := range []bool{true, false, true, true, false} {
 		if errors.Is(errs[i], boards.ErrScoreRange) != refused || !refused && errs[i] != nil {
 			t.Errorf("score %d: %v", i, errs[i])
 		}
 	}
-	if _, err := rankings.Entry(wingtest.Within(t), "b", boards.Daily.Label(now), "ann", now); !errors.Is(err, shard.ErrNotFound) {
+	if _, err := rankings.Entry(libtest.Within(t), "b", boards.Daily.Label(now), "ann", now); !errors.Is(err, shard.ErrNotFound) {
 		t.Errorf("one period of a refused score was written: %v", err)
 	}
-	if _, err := rankings.SubmitTransact(wingtest.Within(t), "b", scoresOf(t, "ann 1", "bob 2"), now, now); !errors.Is(err, boards.ErrScoreRange) {
+	if _, err := rankings.SubmitTransact(libtest.Within(t), "b", scoresOf(t, "ann 1", "bob 2"), now, now); !errors.Is(err, boards.ErrScoreRange) {
 		t.Errorf("as a transaction: %v", err)
 	}
 }
 
 func TestSlowProcessesUndoNothing(t *testing.T) {
 	d := deploy(t)
-	now := wingtest.Later.Truncate(time.Millisecond)
+	now := libtest.Later.Truncate(time.Millisecond)
 	d.configure(t, "latest", boards.Settings{Mode: boards.Latest})
 	d.configure(t, "total", boards.Settings{Mode: boards.Total})
 	for board, want := range map[string]string{"latest": "2", "total": "3"} {
@@ -249,19 +249,19 @@ func TestSlowProcessesUndoNothing(t *testing.T) {
 	}
 }
 
-// TestRevsRise also over removals, in the order of the writes.
+// TestRevsRise checks that revs rise in the order of the writes, also after removals.
 func TestRevsRise(t *testing.T) {
 	d := deploy(t)
 	boards, last := d.boards(d.Client, nil), int64(0)
 	for i := range 6 {
-		now := wingtest.Later.Add(time.Duration(i) * time.Second)
+		now := libtest.Later.Add(time.Duration(i) * time.Second)
 		if i%2 == 0 {
-			if err := boards.Remove(wingtest.Within(t), "b", "ann", now); err != nil {
+			if err := boards.Remove(libtest.Within(t), "b", "ann", now); err != nil {
 				t.Fatal(err)
 			}
 		}
 		submit(t, boards, "b", now, fmt.Sprint("ann ", i))
-		held, err := boards.Entry(wingtest.Within(t), "b", "all", "ann", now)
+		held, err := boards.Entry(libtest.Within(t), "b", "all", "ann", now)
 		if err != nil || held.Rev <= last {
 			t.Fatalf("rev %d after %d, %v", held.Rev, last, err)
 		}

@@ -9,13 +9,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/hotshard/hotshard/internal/local/limiter"
-	"github.com/hotshard/hotshard/internal/schema"
-	"github.com/hotshard/hotshard/internal/wingtest"
+	"github.com/hotshard/hotshard/internal/aws/limiter"
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
-// price is what one score cost.
+// price has the units of one score.
 type price struct{ Read, Table, Index float64 }
 
 func priceOf(s limiter.Stats, scores float64) price {
@@ -30,14 +30,13 @@ func priceOf(s limiter.Stats, scores float64) price {
 	return p
 }
 
-// TestWhatScoresCost by the limiter's count, in units a score, for boards whose
-// settings are known.
+// TestWhatScoresCost checks the units of a score by the partition limiter's count, with cached settings.
 func TestWhatScoresCost(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
 	client, limits := d.Limited(t, limiter.Options{Partitions: 64, PartitionWCU: 100_000})
 	periods := []boards.Period{boards.AllTime, boards.Daily, boards.Weekly}
-	now := wingtest.Later
+	now := libtest.Later
 	for _, mode := range []boards.Mode{boards.Best, boards.Latest, boards.Total} {
 		for n := 1; n <= 3; n++ {
 			board, each := fmt.Sprint(mode, n), float64(n)
@@ -74,13 +73,13 @@ func TestWhatScoresCost(t *testing.T) {
 	}
 }
 
-// TestCallsOfABatch counts what 150 scores in three periods take.
+// TestCallsOfABatch counts the DynamoDB calls of 150 scores in three periods.
 func TestCallsOfABatch(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
 	d.configure(t, "b", boards.Settings{Periods: []boards.Period{boards.AllTime, boards.Daily, boards.Weekly}})
 	client, limits := d.Limited(t, limiter.Options{Partitions: 64, PartitionWCU: 100_000})
-	rankings, now := d.boards(client, nil), wingtest.Later
+	rankings, now := d.boards(client, nil), libtest.Later
 	var texts []string
 	for p := range 150 {
 		texts = append(texts, fmt.Sprintf("p%d 1", p))

@@ -1,4 +1,4 @@
-// Package boards keeps leaderboards: players by score, in periods. See [Boards].
+// Package boards keeps leaderboards: players ranked by score, in periods. See [Boards].
 //
 //	shards := shardmap.New(client, "hotshard-shard-map", shardmap.Options{})
 //	kept := boards.New(client, "hotshard-items", shards, boards.Options{Retention: 720 * time.Hour})

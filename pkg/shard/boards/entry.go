@@ -4,22 +4,21 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/dynamo"
-	"github.com/hotshard/hotshard/internal/schema"
-	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/schema"
 )
 
-// Entry is a player's entry in one period: the place, and the number that every write of
-// it raises, which tells older states of it from newer ones.
+// Entry is a player's entry in one period: the place, and the rev. Every write raises rev, so
+// the higher rev is the newer state.
 type Entry struct {
 	Place
 	Rev     int64
 	Expires time.Time // to the second; zero for never
 
-	shard int // the write shard that it has in the index
+	shard int // the entry's write shard in the index
 }
 
-// parseEntry reads an item of the table, but for when it expires. All of a place is in its rank key.
+// parseEntry reads an item of the table, without its expiry. The rank key has all of a place.
 func parseEntry(it dynamo.Item) (Entry, error) {
 	place, err := ParseRankKey(dynamo.Text(it, schema.RankKey))
 	if err != nil {
@@ -33,14 +32,14 @@ func parseEntry(it dynamo.Item) (Entry, error) {
 	return Entry{Place: place, Rev: rev, shard: n}, err
 }
 
-// span is one period of a board in which scores are written.
+// span is one period of a board.
 type span struct {
 	board   string
 	label   string
 	expires time.Time // zero for never
 }
 
-// spans returns the periods that hold now.
+// spans returns the current periods.
 func (l *Boards) spans(board string, periods []Period, now time.Time) []span {
 	list := make([]span, len(periods))
 	for i, p := range periods {
@@ -52,14 +51,13 @@ func (l *Boards) spans(board string, periods []Period, now time.Time) []span {
 	return list
 }
 
-// item returns the item of an entry that has n write shards to be on.
+// item returns the item of an entry on write shard n.
 func (s span) item(p Place, rev int64, n int) dynamo.Item {
 	it := dynamo.Key(schema.EntryKey(s.board, s.label, p.Player))
 	it[schema.EntryScore] = dynamo.Decimal(p.Score.String())
 	it[schema.EntryAt] = dynamo.Number(p.At.UnixMilli())
 	it[schema.EntryRev] = dynamo.Number(rev)
-	key := schema.BoardShardKey(s.board, s.label, shard.Calculated(p.Player, n))
-	it[schema.BoardShard] = dynamo.String(key)
+	it[schema.BoardShard] = dynamo.String(schema.BoardShardKey(s.board, s.label, n))
 	it[schema.RankKey] = dynamo.String(p.RankKey())
 	if !s.expires.IsZero() {
 		it[schema.ExpiresAt] = dynamo.Number(s.expires.Unix())
@@ -67,22 +65,22 @@ func (s span) item(p Place, rev int64, n int) dynamo.Item {
 	return it
 }
 
-// turn returns the place that a score at a time takes a player to, and whether it
-// is another than the one held. Held is nil for a player without an entry.
+// turn returns the place to which a score takes a player, and whether it differs from the place
+// held. held is nil for a player without an entry.
 func turn(mode Mode, held *Entry, p PlayerScore, at time.Time) (next Place, changed bool, err error) {
 	next = Place{Player: p.Player, Score: p.Score, At: at}
 	if held == nil {
 		return next, true, nil
 	}
 	switch mode {
-	case Latest: // a slow process must not undo what is newer
+	case Latest: // a slow process must not replace a newer score
 		return next, !at.Before(held.At) && next != held.Place, nil
 	case Total:
 		sum, ok := held.Score.Add(p.Score)
 		if !ok {
 			return held.Place, false, fmt.Errorf("%w: %s and %s", ErrScoreRange, held.Score, p.Score)
 		}
-		if held.At.After(at) { // the same whichever score comes first
+		if held.At.After(at) { // the result is the same in any order of scores
 			next.At = held.At
 		}
 		next.Score = sum
@@ -91,16 +89,16 @@ func turn(mode Mode, held *Entry, p PlayerScore, at time.Time) (next Place, chan
 	return next, p.Score.Cmp(held.Score) > 0, nil
 }
 
-// play is what one call does for one player.
+// play is one player's scores and writes of a call.
 type play struct {
 	PlayerScore
-	places []int // in the caller's list
+	places []int // indices in the caller's list
 	err    error
-	writes []*entryWrite // for each period
+	writes []*entryWrite // one per period
 }
 
-// plays gathers the scores of each player, in order of first appearance: the
-// highest, the last or the sum of them.
+// plays combines the scores of each player, in order of first appearance: to the highest, the
+// last or the sum.
 func plays(mode Mode, scores []PlayerScore) []*play {
 	var list []*play
 	index := make(map[string]*play, len(scores))
@@ -111,14 +109,14 @@ func plays(mode Mode, scores []PlayerScore) []*play {
 			index[s.Player] = p
 			list = append(list, p)
 		} else {
-			p.add(mode, s.Score)
+			p.addScore(mode, s.Score)
 		}
 		p.places = append(p.places, i)
 	}
 	return list
 }
 
-func (p *play) add(mode Mode, s Score) {
+func (p *play) addScore(mode Mode, s Score) {
 	switch {
 	case mode == Total:
 		sum, ok := p.Score.Add(s)

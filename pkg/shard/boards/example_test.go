@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/wingtest"
+	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
@@ -14,7 +14,7 @@ import (
 // A board of hotshard's form: the first places and a player's.
 func ExampleBoards() {
 	ctx, now := context.Background(), time.Now()
-	client := wingtest.ExampleTables()
+	client := libtest.ExampleTables()
 	shards := shardmap.New(client, "hotshard-shard-map", shardmap.Options{})
 	rankings := boards.New(client, "hotshard-items", shards, boards.Options{})
 	var scores []boards.PlayerScore

@@ -13,15 +13,16 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/lane"
-	"github.com/hotshard/hotshard/internal/wingtest"
+	"github.com/hotshard/hotshard/internal/test/lane"
+	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 	"github.com/hotshard/hotshard/pkg/shard/once"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// storm is what some writers send at a time: every call its own time, every score
-// its own, so that the outcome does not depend on their order.
+// storm lists the calls of concurrent writers. Each call has its own time and scores, so the result does
+// not depend on their order.
 type storm struct {
 	calls [][]boards.PlayerScore // one writer's after the other's
 	times []time.Time
@@ -43,13 +44,13 @@ func newStorm(t testing.TB, mode boards.Mode, now time.Time, calls int, random *
 	return s
 }
 
-// send has each call sent by one of some writers, until it is taken.
+// send sends each call from one of the writers until it is accepted.
 func (s *storm) send(t *testing.T, writers []*boards.Boards, board string) {
 	var wg sync.WaitGroup
 	for i, rankings := range writers {
 		wg.Go(func() {
 			for n := i; n < len(s.calls); n += len(writers) {
-				for tries := 0; errors.Join(rankings.Submit(wingtest.Within(t), board, s.calls[n], s.times[n])...) != nil; tries++ {
+				for tries := 0; errors.Join(rankings.Submit(libtest.Within(t), board, s.calls[n], s.times[n])...) != nil; tries++ {
 					if tries == 200 { // two of three fail, by chance
 						t.Errorf("call %d was never taken", n)
 						return
@@ -61,10 +62,8 @@ func (s *storm) send(t *testing.T, writers []*boards.Boards, board string) {
 	wg.Wait()
 }
 
-// TestManyWritersLoseNothing sends scores of few players from several processes
-// at a time: sums add up, the best is the highest, the latest the newest. With
-// throttles and lost answers that stays so, but for sums, which may count once
-// more for each lost answer.
+// TestManyWritersLoseNothing sends scores of few players from concurrent processes, with throttles and
+// lost answers. Each mode has the right score; a sum may count once more for each lost answer.
 func TestManyWritersLoseNothing(t *testing.T) {
 	t.Parallel()
 	seed := uint64(time.Now().UnixNano())
@@ -73,11 +72,11 @@ func TestManyWritersLoseNothing(t *testing.T) {
 	for _, mode := range []boards.Mode{boards.Best, boards.Latest, boards.Total} {
 		for _, faults := range []bool{false, true} {
 			random := rand.New(rand.NewPCG(seed, 1))
-			board, now := fmt.Sprint(mode, faults), wingtest.Later.Truncate(time.Millisecond)
+			board, now := fmt.Sprint(mode, faults), libtest.Later.Truncate(time.Millisecond)
 			d.configure(t, board, boards.Settings{Mode: mode})
-			client := &wingtest.Flaky{Client: d.Client}
+			client := &libtest.Flaky{Client: d.Client}
 			if faults {
-				client.Before, client.After = wingtest.Sometimes(random, 5, wingtest.Hot(wingtest.TableHot)), wingtest.Sometimes(random, 8, wingtest.LostAnswer{})
+				client.Before, client.After = libtest.Sometimes(random, 5, libtest.Hot(libtest.TableHot)), libtest.Sometimes(random, 8, libtest.LostAnswer{})
 			}
 			var writers []*boards.Boards
 			for range 4 {
@@ -86,7 +85,7 @@ func TestManyWritersLoseNothing(t *testing.T) {
 			s := newStorm(t, mode, now, lane.Runs(24, 60), rand.New(rand.NewPCG(seed, 2)))
 			s.send(t, writers, board)
 			want := s.model.ranking("all", now)
-			got, err := writers[0].Top(wingtest.Within(t), board, "all", 10, now)
+			got, err := writers[0].Top(libtest.Within(t), board, "all", 10, now)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -100,21 +99,21 @@ func TestManyWritersLoseNothing(t *testing.T) {
 	}
 }
 
-// TestSumsCountOnceMoreForEachLostAnswerAtMost: one player, always 1.
+// TestSumsCountOnceMoreForEachLostAnswerAtMost checks the sum of a player who scores 1 each time.
 func TestSumsCountOnceMoreForEachLostAnswerAtMost(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
 	d.configure(t, "b", boards.Settings{Mode: boards.Total})
 	n := 0
-	client := &wingtest.Flaky{Client: d.Client, After: func() error {
+	client := &libtest.Flaky{Client: d.Client, After: func() error {
 		if n++; n%3 == 0 {
-			return wingtest.LostAnswer{}
+			return libtest.LostAnswer{}
 		}
 		return nil
 	}}
-	rankings, now, taken := d.boards(client, nil), wingtest.Later, 0
+	rankings, now, taken := d.boards(client, nil), libtest.Later, 0
 	for range 30 {
-		if rankings.Submit(wingtest.Within(t), "b", scoresOf(t, "ann 1"), now)[0] == nil {
+		if rankings.Submit(libtest.Within(t), "b", scoresOf(t, "ann 1"), now)[0] == nil {
 			taken++
 		}
 	}
@@ -123,8 +122,8 @@ func TestSumsCountOnceMoreForEachLostAnswerAtMost(t *testing.T) {
 	}
 }
 
-// TestKeyedScoresCountOnce: several processes add to the same players by calls
-// with keys, whose answers get lost.
+// TestKeyedScoresCountOnce checks that keyed scores of concurrent processes count once although answers
+// get lost.
 func TestKeyedScoresCountOnce(t *testing.T) {
 	t.Parallel()
 	seed := uint64(time.Now().UnixNano())
@@ -132,20 +131,20 @@ func TestKeyedScoresCountOnce(t *testing.T) {
 	d := deploy(t)
 	d.configure(t, "b", boards.Settings{Mode: boards.Total, Periods: []boards.Period{boards.AllTime, boards.Daily}})
 	random := rand.New(rand.NewPCG(seed, 1))
-	client := &wingtest.Flaky{Client: d.Client, Before: wingtest.Sometimes(random, 8, wingtest.Hot(wingtest.TableHot)), After: wingtest.Sometimes(random, 5, wingtest.LostAnswer{})}
-	now := wingtest.Later
+	client := &libtest.Flaky{Client: d.Client, Before: libtest.Sometimes(random, 8, libtest.Hot(libtest.TableHot)), After: libtest.Sometimes(random, 5, libtest.LostAnswer{})}
+	now := libtest.Later
 	var wg sync.WaitGroup
 	const writers, calls = 4, 10
 	for w := range writers {
 		wg.Go(func() {
-			rankings, keyed := d.boards(client, nil), once.New(client, d.Names.Items, d.Shards, once.Options{})
+			rankings, keyed := d.boards(client, nil), once.New(client, d.Names.Items, once.Options{})
 			for i := range calls {
 				call := once.Call{Key: fmt.Sprint(w, "-", i), Digest: []byte("d"), Answer: []byte("a")}
-				actions := func(ctx context.Context) ([]types.TransactWriteItem, error) {
-					return rankings.SubmitTransact(ctx, "b", scoresOf(t, "ann 1", "bob 2", "ann 1"), now, wingtest.Later)
+				actions := func(ctx context.Context) ([]shardmap.Write, error) {
+					return rankings.SubmitTransact(ctx, "b", scoresOf(t, "ann 1", "bob 2", "ann 1"), now, libtest.Later)
 				}
 				for tries := 0; ; tries++ {
-					if _, err := keyed.Do(wingtest.Within(t), call, now, actions); err == nil {
+					if _, err := keyed.Do(libtest.Within(t), call, now, actions); err == nil {
 						break
 					} else if tries == 20 {
 						t.Errorf("call %s: %v", call.Key, err)
@@ -168,14 +167,14 @@ func TestKeyedScoresCountOnce(t *testing.T) {
 	}
 }
 
-// TestAFailedConditionOfTheCallsOwnIsTriedAnew with actions that go by what is
-// there then, and the marker's is not.
+// TestAFailedConditionOfTheCallsOwnIsTriedAnew checks that a failed condition of an entry is retried by
+// the entry's new state, and a failed condition of the marker is not.
 func TestAFailedConditionOfTheCallsOwnIsTriedAnew(t *testing.T) {
 	d := deploy(t)
-	boards, now := d.boards(d.Client, nil), wingtest.Later
-	keyed := once.New(d.Client, d.Names.Items, d.Shards, once.Options{})
+	boards, now := d.boards(d.Client, nil), libtest.Later
+	keyed := once.New(d.Client, d.Names.Items, once.Options{})
 	attempts := 0
-	actions := func(ctx context.Context) ([]types.TransactWriteItem, error) {
+	actions := func(ctx context.Context) ([]shardmap.Write, error) {
 		list, err := boards.SubmitTransact(ctx, "b", scoresOf(t, "ann 5"), now, now)
 		if attempts++; attempts < 3 { // another process is faster
 			submit(t, d.boards(d.Client, nil), "b", now, fmt.Sprint("ann ", attempts))
@@ -183,25 +182,25 @@ func TestAFailedConditionOfTheCallsOwnIsTriedAnew(t *testing.T) {
 		return list, err
 	}
 	call := once.Call{Key: "k", Digest: []byte("d"), Answer: []byte("a")}
-	if before, err := keyed.Do(wingtest.Within(t), call, now, actions); before != nil || err != nil || attempts != 3 {
+	if before, err := keyed.Do(libtest.Within(t), call, now, actions); before != nil || err != nil || attempts != 3 {
 		t.Fatalf("%d attempts: %q, %v", attempts, before, err)
 	}
 	if got := d.entry(t, "b", "all", "ann", now).Score.String(); got != "5" {
 		t.Errorf("score %s", got)
 	}
-	if before, err := keyed.Do(wingtest.Within(t), call, now, actions); string(before) != "a" || err != nil || attempts != 4 {
+	if before, err := keyed.Do(libtest.Within(t), call, now, actions); string(before) != "a" || err != nil || attempts != 4 {
 		t.Errorf("again, %d attempts: %q, %v", attempts, before, err)
 	}
-	ctx, cancel := context.WithCancel(wingtest.Within(t))
+	ctx, cancel := context.WithCancel(libtest.Within(t))
 	attempts = 0
-	never := func(context.Context) ([]types.TransactWriteItem, error) {
+	never := func(context.Context) ([]shardmap.Write, error) {
 		if attempts++; attempts == 3 {
 			cancel()
 		}
-		return []types.TransactWriteItem{{ConditionCheck: &types.ConditionCheck{
+		return []shardmap.Write{{Action: types.TransactWriteItem{ConditionCheck: &types.ConditionCheck{
 			TableName: &d.Names.Items, ConditionExpression: aws.String("attribute_exists(pk)"),
 			Key: map[string]types.AttributeValue{"pk": &types.AttributeValueMemberS{Value: "x"}, "sk": &types.AttributeValueMemberS{Value: "-"}},
-		}}}, nil
+		}}}}, nil
 	}
 	if _, err := keyed.Do(ctx, once.Call{Key: "l", Digest: []byte("d"), Answer: []byte("a")}, now, never); !errors.Is(err, shard.ErrUnavailable) || attempts != 3 {
 		t.Errorf("a condition that never holds, %d attempts: %v", attempts, err)

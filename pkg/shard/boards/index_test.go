@@ -11,24 +11,24 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/schema"
-	"github.com/hotshard/hotshard/internal/wingtest"
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
-// TestAfterGrowthOneWriteShardHasAll until the entries' next writes, so that a
-// reader needs many pages of it.
+// TestAfterGrowthOneWriteShardHasAll checks reads that need many pages of one write shard, since entries
+// move only with their next write.
 func TestAfterGrowthOneWriteShardHasAll(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
-	boards, now := d.boards(d.Client, nil), wingtest.Later
+	boards, now := d.boards(d.Client, nil), libtest.Later
 	var texts []string
 	for i := range 60 {
 		texts = append(texts, fmt.Sprintf("p%02d %d", i, 100-i))
 	}
 	submit(t, boards, "b", now, texts...)
 	d.SetShards(t, "L#b", "1:50")
-	top, err := boards.Top(wingtest.Within(t), "b", "all", 55, now)
+	top, err := boards.Top(libtest.Within(t), "b", "all", 55, now)
 	if err != nil || len(top) != 55 {
 		t.Fatalf("%d places, %v", len(top), err)
 	}
@@ -37,17 +37,16 @@ func TestAfterGrowthOneWriteShardHasAll(t *testing.T) {
 			t.Errorf("place %d: %v, want %s", i, p, texts[i])
 		}
 	}
-	above, below, err := boards.Around(wingtest.Within(t), "b", "all", top[30], 20, now)
+	above, below, err := boards.Around(libtest.Within(t), "b", "all", top[30], 20, now)
 	if err != nil || !slices.Equal(above, top[10:30]) || !slices.Equal(below, top[31:51]) {
 		t.Errorf("around: %v, %v, %v", above, below, err)
 	}
-	if n, more, err := boards.Count(wingtest.Within(t), "b", "all", "", top[50].RankKey(), 100, now); n != 50 || more || err != nil {
+	if n, more, err := boards.Count(libtest.Within(t), "b", "all", "", top[50].RankKey(), 100, now); n != 50 || more || err != nil {
 		t.Errorf("count: %d, more %v, %v", n, more, err)
 	}
 }
 
-// behind is a client whose index is behind: it still has entries that were
-// changed since, or has not got those that were made.
+// behind is a client whose index lags: it returns old rows of changed entries and lacks rows of new ones.
 type behind struct {
 	*dynamodb.Client
 	old     []map[string]types.AttributeValue // shown all the same
@@ -91,14 +90,14 @@ func players(list []boards.Place) string {
 	return strings.Join(names, ", ")
 }
 
-// TestAnIndexThatIsBehind: of an entry's two places the newer counts, whether its
-// score fell or rose, also across write shards and both sides of a player.
+// TestAnIndexThatIsBehind checks that of an entry's two rows the newer counts, in any direction, across
+// write shards and on both sides of a player.
 func TestAnIndexThatIsBehind(t *testing.T) {
 	d := deploy(t)
 	d.configure(t, "b", boards.Settings{Mode: boards.Latest})
 	d.SetShards(t, "L#b", "1:3")
 	client := &behind{Client: d.Client}
-	rankings, now := d.boards(client, nil), wingtest.Later
+	rankings, now := d.boards(client, nil), libtest.Later
 	submit(t, rankings, "b", now, "ann 90", "bob 80", "cid 70", "dan 60", "eve 50", "fay 40")
 	client.old = append(client.old, d.Item(t, "L#b#all#ann", "b"), d.Item(t, "L#b#all#fay", "b"))
 	client.old[0]["board_shard"] = &types.AttributeValueMemberS{Value: schema.BoardShardKey("b", "all", 2)}
@@ -108,24 +107,24 @@ func TestAnIndexThatIsBehind(t *testing.T) {
 		6: "fay 85, bob 80, cid 70, dan 60, ann 55, eve 50",
 		3: "ann 90, fay 85, bob 80", // what the index shows later is not read
 	} {
-		if top, err := rankings.Top(wingtest.Within(t), "b", "all", n, now); err != nil || players(top) != want {
+		if top, err := rankings.Top(libtest.Within(t), "b", "all", n, now); err != nil || players(top) != want {
 			t.Errorf("top %d: %s, %v; want %s", n, players(top), err, want)
 		}
 	}
 	dan := d.entry(t, "b", "all", "dan", now)
-	above, below, err := rankings.Around(wingtest.Within(t), "b", "all", dan, 3, now)
+	above, below, err := rankings.Around(libtest.Within(t), "b", "all", dan, 3, now)
 	if err != nil || players(above) != "fay 85, bob 80, cid 70" || players(below) != "ann 55, eve 50" {
 		t.Errorf("around dan: %s; %s; %v", players(above), players(below), err)
 	}
-	if n, _, err := rankings.Count(wingtest.Within(t), "b", "all", "", "", 100, now); n != 6 || err != nil {
+	if n, _, err := rankings.Count(libtest.Within(t), "b", "all", "", "", 100, now); n != 6 || err != nil {
 		t.Errorf("count %d, %v", n, err)
 	}
-	fay, err := rankings.Entry(wingtest.Within(t), "b", "all", "fay", now)
+	fay, err := rankings.Entry(libtest.Within(t), "b", "all", "fay", now)
 	if err != nil {
 		t.Fatal(err)
 	}
 	client.missing, client.newest = "fay", fay.Rev
-	if top, err := rankings.Top(wingtest.Within(t), "b", "all", 9, now); err != nil || players(top) != "bob 80, cid 70, dan 60, ann 55, eve 50, fay 40" {
+	if top, err := rankings.Top(libtest.Within(t), "b", "all", 9, now); err != nil || players(top) != "bob 80, cid 70, dan 60, ann 55, eve 50, fay 40" {
 		t.Errorf("without the newest state of fay: %s, %v", players(top), err)
 	}
 }

@@ -12,13 +12,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/hotshard/hotshard/internal/lane"
-	"github.com/hotshard/hotshard/internal/wingtest"
+	"github.com/hotshard/hotshard/internal/test/lane"
+	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// boardModel is a leaderboard in memory, the plain way.
+// boardModel is a leaderboard in memory.
 type boardModel struct {
 	settings  boards.Settings
 	retention time.Duration
@@ -199,7 +199,7 @@ func anyPeriods(t *rapid.T) []boards.Period {
 	return all[:rapid.IntRange(1, 3).Draw(t, "periods")]
 }
 
-// boardRun is a board and its model, to which the same is done.
+// boardRun applies the same calls to a board and its model.
 type boardRun struct {
 	*deployment
 	board  string
@@ -214,7 +214,7 @@ func (r *boardRun) configure(t *rapid.T) {
 	}
 }
 
-// step does one of what comes to a board.
+// step makes one random call.
 func (r *boardRun) step(t *rapid.T) {
 	r.now = r.now.Add(anyPause.Draw(t, "pause"))
 	switch rapid.SampledFrom([]string{"submit", "submit", "submit", "submit", "remove", "shards", "periods"}).Draw(t, "step") {
@@ -232,7 +232,7 @@ func (r *boardRun) step(t *rapid.T) {
 		r.model.remove(player, r.now)
 	case "shards":
 		count := rapid.IntRange(1, 5).Draw(t, "shards")
-		if _, err := r.Changer(shardmap.ChangerOptions{}).Pin(t.Context(), "L#"+r.board, count, wingtest.Note, r.now); err != nil {
+		if _, err := r.Changer(shardmap.ChangerOptions{}).Pin(t.Context(), "L#"+r.board, count, libtest.Note, r.now); err != nil {
 			t.Fatal(err)
 		}
 	case "periods":
@@ -241,8 +241,7 @@ func (r *boardRun) step(t *rapid.T) {
 	}
 }
 
-// TestBoardEqualsTheModel does what comes to a board in a random order, and
-// compares all that can be read of it.
+// TestBoardEqualsTheModel makes random calls and compares all reads with the model.
 func TestBoardEqualsTheModel(t *testing.T) {
 	lane.Checks(t, 8)
 	d := deploy(t)

@@ -8,31 +8,30 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// Mode says what a new score does to a player's entry. The constants are all there are.
+// Mode decides what a new score does to a player's entry. The constants are its only values.
 type Mode string
 
 // The modes.
 const (
-	// Best keeps the highest score, and the time at which it was reached first.
+	// Best keeps the highest score, and the time at which it was first reached.
 	Best Mode = "best"
 	// Latest keeps the newest score by the time of the call.
 	Latest Mode = "latest"
-	// Total adds scores up. The entry's time is that of the newest that counted;
-	// adding 0 does not.
+	// Total adds scores up. The entry's time is that of the newest score other than 0.
 	Total Mode = "sum"
 )
 
-// Period is the kind of a board's periods. The constants are all there are.
+// Period is a kind of period. The constants are its only values.
 type Period string
 
-// The periods, which begin at midnight UTC. Weeks are those of ISO 8601.
+// The periods begin at midnight UTC. Weeks are those of ISO 8601.
 const (
 	AllTime Period = "all"
 	Daily   Period = "day"
 	Weekly  Period = "week"
 )
 
-// Label names the period that holds t, as keys have it: all, 2026-01-05 or
+// Label returns the name in keys of the period that holds t: all, 2026-01-05 or
 // 2026-W02.
 func (p Period) Label(t time.Time) string {
 	switch t = t.UTC(); p {
@@ -45,7 +44,7 @@ func (p Period) Label(t time.Time) string {
 	return string(AllTime)
 }
 
-// End is the first instant after the period that holds t; zero for all.
+// End returns the first instant after the period that holds t; zero for AllTime.
 func (p Period) End(t time.Time) time.Time {
 	day := t.UTC().Truncate(24 * time.Hour)
 	switch p {
@@ -57,19 +56,19 @@ func (p Period) End(t time.Time) time.Time {
 	return time.Time{}
 }
 
-// Place is where a player stands on a board: the score, and since when.
+// Place is a player's place on a board: the score, and when it was reached.
 type Place struct {
 	Player string
 	Score  Score
 	At     time.Time // to the millisecond
 }
 
-// RankKey orders places: the first in rank is the first as text.
+// RankKey returns a text that orders places: the first in rank sorts first.
 func (p Place) RankKey() string {
 	return p.Score.rankText() + fmt.Sprintf("%0*d", timeDigits, max(0, p.At.UnixMilli())) + "#" + p.Player
 }
 
-// ParseRankKey is the inverse of RankKey.
+// ParseRankKey returns the place of a RankKey.
 func ParseRankKey(key string) (Place, error) {
 	const n = rankDigits + timeDigits
 	fault := &shard.KeyError{Key: key, Reason: "it is not a rank key"}
@@ -84,8 +83,8 @@ func ParseRankKey(key string) (Place, error) {
 	return Place{Player: key[n+1:], Score: score, At: time.UnixMilli(millis).UTC()}, nil
 }
 
-// ScoreBound is the least rank key of a score: it lies before those of all places
-// with it, and after those of all higher scores. It is for [Reader.Count].
+// ScoreBound returns the least rank key of a score. It sorts before all places with the score,
+// and after all places with higher scores. Use it with [Reader.Count].
 func ScoreBound(s Score) string { return s.rankText() }
 
 const timeDigits = 15

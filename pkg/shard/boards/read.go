@@ -7,17 +7,17 @@ import (
 	"slices"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/dynamo"
-	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// DamagedEntries is the error of a reading of entries some of which have a form that
-// can't be read: why, by player. The others were read.
+// DamagedEntries is the error of a read that found unreadable entries: the reason by player.
+// The other entries were read.
 type DamagedEntries map[string]error
 
-// Error names the first of them by name.
+// Error names the first damaged entry by player.
 func (d DamagedEntries) Error() string {
 	for _, player := range slices.Sorted(maps.Keys(d)) {
 		return fmt.Sprintf("%d entries can't be read, one of them of player %q: %v", len(d), player, d[player])
@@ -37,8 +37,8 @@ func NewReader(client ReaderClient, table string, shards *shardmap.Map) *Reader 
 	return &Reader{client: client, table: table, shards: shards}
 }
 
-// Entry reads a player's entry in a period, consistently. A player without one is an
-// error of kind ErrNotFound. It costs one read unit.
+// Entry returns a player's entry in a period, read strongly consistent, or an error of kind
+// ErrNotFound. It costs one read unit.
 func (l *Reader) Entry(ctx context.Context, board, label, player string, now time.Time) (Entry, error) {
 	found, err := l.Entries(ctx, board, label, []string{player}, now)
 	if err != nil {
@@ -51,10 +51,10 @@ func (l *Reader) Entry(ctx context.Context, board, label, player string, now tim
 	return e, nil
 }
 
-// Entries reads the entries of players in a period, each player named once,
-// consistently. Players without one are left out. So are those whose entries can't
-// be read, which a DamagedEntries then names; found has the others also with that
-// error. Each player costs one read unit.
+// Entries returns the entries of players in a period, read strongly consistent; name each player
+// once. Players without an entry are left out. Players whose entries can't be read are left out
+// too, and the error is a DamagedEntries that lists them; found is valid then. Each player costs
+// one read unit.
 func (l *Reader) Entries(ctx context.Context, board, label string, players []string, now time.Time) (found map[string]Entry, err error) {
 	keys := make([]dynamo.Item, len(players))
 	for i, player := range players {
@@ -82,7 +82,7 @@ func (l *Reader) Entries(ctx context.Context, board, label string, players []str
 	return found, nil
 }
 
-// readEntry reads the item of a player's entry.
+// readEntry returns the entry of a player's item.
 func readEntry(it dynamo.Item, player string) (Entry, error) {
 	e, err := parseEntry(it)
 	if err == nil && e.Player != player {
@@ -96,9 +96,8 @@ func readEntry(it dynamo.Item, player string) (Entry, error) {
 	return e, err
 }
 
-// Top reads the first n places of a period from the index, in rank order. It
-// costs half a read unit for each 4 KB that it reads on each write shard. With 0 or
-// less it reads nothing, and there are none.
+// Top returns the first n places of a period from the index, in rank order. It costs half a
+// read unit per 4 KB read on each write shard. If n is 0 or less, it reads nothing.
 func (l *Reader) Top(ctx context.Context, board, label string, n int, now time.Time) ([]Place, error) {
 	if n <= 0 {
 		return nil, nil
@@ -114,8 +113,8 @@ func (l *Reader) Top(ctx context.Context, board, label string, n int, now time.T
 	return all.places(n), nil
 }
 
-// Around reads the n places of other players before a place and the n after it,
-// from the index, both in rank order: none with 0 or less.
+// Around returns the n places of other players before a place, and the n after it, from the
+// index, both in rank order. If n is 0 or less, it returns none.
 func (l *Reader) Around(ctx context.Context, board, label string, of Place, n int, now time.Time) (above, below []Place, err error) {
 	if n <= 0 {
 		return nil, nil, nil
@@ -132,10 +131,10 @@ func (l *Reader) Around(ctx context.Context, board, label string, of Place, n in
 	return before.places(n), after.places(n), nil
 }
 
-// Count counts the players of a period whose rank keys are from fromRankKey on
-// and before toRankKey, without the player whose rank key toRankKey is; "" is the
-// begin, or the end. It stops once it has seen limit of them: then more tells
-// that there may be further ones. It reads the index, in parallel.
+// Count returns the number of players of a period whose rank keys lie from fromRankKey to before
+// toRankKey; "" is the begin or the end. The player with rank key toRankKey is not counted. It
+// stops when it has seen limit of them; more reports that there may be further ones. It reads
+// the index, in parallel.
 func (l *Reader) Count(ctx context.Context, board, label, fromRankKey, toRankKey string, limit int, now time.Time) (n int, more bool, err error) {
 	from, to := max(fromRankKey, schema.FirstRankKey), toRankKey
 	if to == "" {

@@ -8,17 +8,16 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/schema"
-	"github.com/hotshard/hotshard/internal/wingtest"
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
-// TestDamagedEntries are left out, each by itself, of what is read of the table and
-// of the index.
+// TestDamagedEntries checks that reads of table and index skip each damaged entry.
 func TestDamagedEntries(t *testing.T) {
 	d := deploy(t)
-	rankings, now := d.boards(d.Client, nil), wingtest.Later
+	rankings, now := d.boards(d.Client, nil), libtest.Later
 	submit(t, rankings, "b", now, "ann 1", "bob 2", "cat 3", "dan 4", "eve 5")
 	text := func(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
 	for player, damage := range map[string]map[string]types.AttributeValue{
@@ -32,7 +31,7 @@ func TestDamagedEntries(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	found, err := rankings.Entries(wingtest.Within(t), "b", "all", []string{"ann", "bob", "cat", "dan", "eve", "fay"}, now)
+	found, err := rankings.Entries(libtest.Within(t), "b", "all", []string{"ann", "bob", "cat", "dan", "eve", "fay"}, now)
 	damaged, ok := errors.AsType[boards.DamagedEntries](err)
 	if !ok || len(damaged) != 3 || damaged["bob"] == nil || damaged["dan"] == nil || damaged["eve"] == nil {
 		t.Errorf("damaged: %v", err)
@@ -40,10 +39,10 @@ func TestDamagedEntries(t *testing.T) {
 	if len(found) != 2 || found["cat"].Player != "cat" || found["ann"].Rev == 0 {
 		t.Errorf("found %+v", found)
 	}
-	if _, err := rankings.Entry(wingtest.Within(t), "b", "all", "bob", now); err == nil || errors.Is(err, shard.ErrNotFound) {
+	if _, err := rankings.Entry(libtest.Within(t), "b", "all", "bob", now); err == nil || errors.Is(err, shard.ErrNotFound) {
 		t.Errorf("bob: %v", err)
 	}
-	if places, err := rankings.Top(wingtest.Within(t), "b", "all", 9, now); err != nil || len(places) == 0 || places[0].Player != "cat" {
+	if places, err := rankings.Top(libtest.Within(t), "b", "all", 9, now); err != nil || len(places) == 0 || places[0].Player != "cat" {
 		t.Errorf("%+v, %v", places, err)
 	}
 }

@@ -8,18 +8,16 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/hotshard/hotshard/internal/dynamo"
-	"github.com/hotshard/hotshard/internal/schema"
-	"github.com/hotshard/hotshard/internal/watching"
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
-	"github.com/hotshard/hotshard/pkg/shard/shardmap"
+	"github.com/hotshard/hotshard/pkg/shard/internal/observe"
 )
 
-// Remove deletes a player's entries in the periods of all kinds that hold now,
-// whatever the board's settings; those of past periods stay until they expire.
-// Removing what is not there is no error. A later score makes a new entry; its
-// rev, the microsecond, is higher unless the clock of who makes it is behind the
-// first write of the old one.
+// Remove deletes a player's entries in the current periods of all kinds, whatever the board's
+// settings; entries of past periods stay until they expire. It returns no error if there is no
+// entry. A later score creates a new entry. The new rev, the microsecond, is higher than the old
+// one unless the new writer's clock is behind the old entry's first write.
 func (l *Boards) Remove(ctx context.Context, board, player string, now time.Time) error {
 	var group errgroup.Group
 	for _, s := range l.spans(board, kinds, now) {
@@ -31,18 +29,18 @@ func (l *Boards) Remove(ctx context.Context, board, player string, now time.Time
 	return nil
 }
 
-// remove deletes one entry, which costs its index partition a unit, if it is there.
+// remove deletes one entry if it exists, which costs 1 WCU in the index.
 func (l *Boards) remove(ctx context.Context, s span, player string, now time.Time) error {
-	request, clock := shardmap.Request{Key: Key(s.board), ID: watching.Hash(player), At: now}, dynamo.StartClock(now)
-	l.watch.Requested(request)
+	call, clock := observe.Begin(l.observer), dynamo.StartClock(now)
 	return dynamo.Persist(ctx, func(ctx context.Context) error {
 		_, err := l.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{
 			TableName: &l.table, Key: dynamo.Key(schema.EntryKey(s.board, s.label, player)),
 		}, dynamo.NoRetry)
 		at := clock.Now()
-		entry, count := l.shards.Newest(ctx, request.Key, at)
-		n := shard.Calculated(player, count)
-		watching.Tell(ctx, l.watch, shardmap.Attempt{Key: request.Key, Request: request.ID, Entry: entry, Shard: n, At: at}, err, dynamo.IndexKeyRange)
+		entry, count := l.shards.Newest(ctx, Key(s.board), at)
+		attempt := observe.Sent(Key(s.board), entry, shard.Calculated(player, count), at)
+		attempt.Items = observe.Hash(player)
+		call.Observe(ctx, attempt, err)
 		return err
 	})
 }

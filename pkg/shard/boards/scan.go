@@ -10,31 +10,30 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"github.com/hotshard/hotshard/internal/dynamo"
-	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/schema"
 )
 
-// newestRev is beyond every rev.
+// newestRev is above every rev.
 const newestRev = math.MaxInt64
 
-// boardScan reads a board's period from the index. The shard map is read
-// consistently, since an entry may be on a write shard that the process's view
-// does not know of yet.
+// boardScan reads a board's period from the index. It reads the shard map strongly consistent,
+// since an entry may be on a write shard that the process's view does not have yet.
 type boardScan struct {
 	l     *Reader
 	board string
 	label string
 	now   time.Time
-	most  int                 // write shards that the board ever had
+	most  int                 // the most write shards that the board ever had
 	seen  map[string]*sighted // by player
 }
 
-// sighted is a player's entry as the index has it, or had it.
+// sighted is a player's entry as read from the index.
 type sighted struct {
 	Place
 	rev  int64
-	side *side // nil for a player who isn't wanted
-	gone bool  // seen again, and newer
+	side *side // nil for a player that the scan does not return
+	gone bool  // replaced by a newer state of the entry
 }
 
 func (l *Reader) scan(ctx context.Context, board, label string, now time.Time) (*boardScan, error) {
@@ -52,8 +51,8 @@ func (s *boardScan) fault(what string, err error) error {
 	return fmt.Errorf("reading the %s of board %q, period %s: %w", what, s.board, s.label, err)
 }
 
-// streams returns one for each write shard, of the keys from low to high, both
-// included, with pages for n places in all.
+// streams returns a stream for each write shard, of the keys from low to high, both included,
+// with pages for n places in all.
 func (s *boardScan) streams(low, high string, n int, desc bool) []*dynamo.Stream {
 	list := make([]*dynamo.Stream, s.most)
 	for i := range list {
@@ -75,13 +74,13 @@ func (s *boardScan) streams(low, high string, n int, desc bool) []*dynamo.Stream
 
 func (s *boardScan) expired(it dynamo.Item) bool { return dynamo.Expired(it, s.now) }
 
-// side is one direction in which a scan goes.
+// side is one direction of a scan.
 type side struct {
 	streams []*dynamo.Stream
 	desc    bool
 	merged  *dynamo.Merge
 	list    []*sighted // nearest first
-	live    int        // of list, those not gone
+	live    int        // entries of list that are not gone
 	ended   bool
 }
 
@@ -89,8 +88,8 @@ func (s *boardScan) side(low, high string, n int, desc bool) *side {
 	return &side{streams: s.streams(low, high, n, desc), desc: desc}
 }
 
-// read goes on until each side has n places or is at its end. A player who is
-// seen on a second place, on either side, may take one away again.
+// read continues until each side has n places or is at its end. A newer state of a player's
+// entry, on either side, removes the older one.
 func (s *boardScan) read(ctx context.Context, n int, sides ...*side) error {
 	if err := s.start(ctx, sides); err != nil {
 		return err
@@ -109,7 +108,7 @@ func (s *boardScan) read(ctx context.Context, n int, sides ...*side) error {
 	return nil
 }
 
-// start reads the first pages of all sides in parallel.
+// start reads the first page of all sides in parallel.
 func (s *boardScan) start(ctx context.Context, sides []*side) (err error) {
 	var all []*dynamo.Stream
 	for _, side := range sides {
@@ -126,7 +125,7 @@ func (s *boardScan) start(ctx context.Context, sides []*side) (err error) {
 	return nil
 }
 
-// step takes in the next place of a side.
+// step reads the next place of a side.
 func (s *boardScan) step(ctx context.Context, to *side) error {
 	it, err := to.merged.Next(ctx)
 	if err != nil {
@@ -136,13 +135,13 @@ func (s *boardScan) step(ctx context.Context, to *side) error {
 		to.ended = true
 		return nil
 	}
-	s.take(it, to)
+	s.addItem(it, to)
 	return nil
 }
 
-// take takes in an item of the index, unless a newer state of the same entry was
-// seen. A damaged one has no place.
-func (s *boardScan) take(it dynamo.Item, to *side) {
+// addItem adds an item of the index, unless a newer state of the same entry was seen. A damaged
+// item has no place.
+func (s *boardScan) addItem(it dynamo.Item, to *side) {
 	place, err := ParseRankKey(dynamo.Text(it, schema.RankKey))
 	if err != nil {
 		return
@@ -179,8 +178,8 @@ func (s *side) places(n int) []Place {
 	return list
 }
 
-// count reads page by page of all write shards in parallel, in no order, until
-// they are at their end or limit players were seen.
+// count counts entries page by page over all write shards in parallel, in no order. It stops
+// at their end, or when it has seen limit players.
 func (s *boardScan) count(ctx context.Context, low, high string, limit int) (n int, more bool, err error) {
 	all := &side{}
 	open := s.streams(low, high, limit, false)
@@ -190,7 +189,7 @@ func (s *boardScan) count(ctx context.Context, low, high string, limit int) (n i
 		}
 		for _, from := range open {
 			for _, it := range from.Buf {
-				s.take(it, all)
+				s.addItem(it, all)
 			}
 			from.Buf = nil
 		}

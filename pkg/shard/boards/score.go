@@ -11,7 +11,7 @@ import (
 // decimal places. Scores are compared with ==, and by Cmp. The zero Score is 0.
 type Score struct {
 	whole int64 // rounded down
-	nano  int32 // of a thousand millionth, 0 to 999,999,999, to be added
+	nano  int32 // billionths to add, 0 to 999,999,999
 }
 
 const (
@@ -21,7 +21,7 @@ const (
 	maxExp    = 30
 )
 
-// ParseScore reads a score in JSON's or DynamoDB's form: 12, -0.5, 1.5e3.
+// ParseScore returns the score of a text in JSON's or DynamoDB's form: 12, -0.5, 1.5e3.
 func ParseScore(text string) (Score, error) {
 	fault := func() (Score, error) {
 		return Score{}, fmt.Errorf("%.40q is not a number between -10^18 and 10^18 with at most nine decimal places", text)
@@ -47,21 +47,21 @@ func ParseScore(text string) (Score, error) {
 	return s, nil
 }
 
-// fits tells whether a score is in its bounds, which are symmetric.
+// fits reports whether a score is within its bounds, which are symmetric.
 func (s Score) fits() bool {
 	return s.whole < maxWhole && (s.whole > -maxWhole || s.whole == -maxWhole && s.nano > 0)
 }
 
-// Add returns the sum; ok is false when that is no score any more.
+// Add returns the sum; ok is false if the sum is out of range.
 func (s Score) Add(other Score) (sum Score, ok bool) {
-	sum = Score{s.whole + other.whole, s.nano + other.nano} // two of each fit
+	sum = Score{s.whole + other.whole, s.nano + other.nano} // two nanos fit
 	if sum.nano >= nanos {
 		sum.whole, sum.nano = sum.whole+1, sum.nano-nanos
 	}
 	return sum, sum.fits()
 }
 
-// Cmp is negative when s is below other, positive above.
+// Cmp returns a negative number if s is below other, a positive one if above, 0 if equal.
 func (s Score) Cmp(other Score) int {
 	switch {
 	case s == other:
@@ -72,14 +72,14 @@ func (s Score) Cmp(other Score) int {
 	return 1
 }
 
-// Float returns the nearest float64; the order of scores stays, but close ones
-// may become equal.
+// Float returns the nearest float64. It keeps the order of scores, but close scores may become
+// equal.
 func (s Score) Float() float64 {
 	f, _ := strconv.ParseFloat(s.String(), 64) // any score's text is a number in range
 	return f
 }
 
-// String returns the score without needless zeros, as JSON and DynamoDB take it.
+// String returns the score without needless zeros, as valid JSON and DynamoDB number.
 func (s Score) String() string {
 	sign, whole, nano := "", s.whole, int64(s.nano)
 	if whole < 0 {
@@ -98,8 +98,8 @@ func (s Score) String() string {
 // rankDigits is the length of a score in a rank key.
 const rankDigits = 19 + 9
 
-// rankText is the score as text of rankDigits whose order is that of ranks: the
-// highest score first.
+// rankText returns the score as text of rankDigits, which sorts by rank: the highest score
+// first.
 func (s Score) rankText() string {
 	return fmt.Sprintf("%019d%09d", maxWhole-s.whole, nanos-1-s.nano)
 }

@@ -11,43 +11,43 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/dynamo"
-	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// Settings are those of one board. Zero fields stand for the defaults, which
-// a board has that was never configured.
+// Settings are a board's settings. Zero fields stand for the defaults, which also hold for a
+// board that was never configured.
 type Settings struct {
 	Mode    Mode     // default Best
-	Size    int      // entries that the kept top has, 1 to 1000; default 100
+	Size    int      // entries of the kept top, 1 to 1000; default 100
 	Periods []Period // default AllTime
 }
 
-// Settings are remembered for settingsAge, of at most maxKnownBoards.
+// Settings are cached for settingsAge, for at most maxKnownBoards boards.
 const (
 	settingsAge    = 3 * time.Second
 	maxKnownBoards = 10_000
 )
 
-// maxSettlings bounds the rounds in which a board's mode is settled, each of which
-// another process may outrun.
+// maxSettlings bounds the attempts to settle a board's mode. Another process may win each of
+// them.
 const maxSettlings = 10
 
-// knownBoard is what a process knows of a board.
+// knownBoard is a board in a process's cache.
 type knownBoard struct {
 	Settings
 	used bool // its mode is settled
 	at   time.Time
 }
 
-// kinds are the periods in the order in which they are kept.
+// kinds lists the periods in the order in which settings keep them.
 var kinds = []Period{AllTime, Daily, Weekly}
 
 // Settings returns a board's settings, at most 3 s old.
 func (l *Boards) Settings(ctx context.Context, board string, now time.Time) (Settings, error) {
 	known, err := l.settingsOf(ctx, board, now)
-	known.Periods = slices.Clone(known.Periods) // the caller's own
+	known.Periods = slices.Clone(known.Periods) // a copy that the caller may change
 	return known.Settings, err
 }
 
@@ -67,7 +67,7 @@ func (l *Boards) settingsOf(ctx context.Context, board string, now time.Time) (k
 	return l.remember(board, it, now)
 }
 
-// remember takes over what a board's item says; nil is a board that has none.
+// remember caches the settings of a board's item; nil is a board without one.
 func (l *Boards) remember(board string, it dynamo.Item, now time.Time) (knownBoard, error) {
 	known := knownBoard{at: now}
 	if it != nil {
@@ -96,8 +96,8 @@ func parseSettings(it dynamo.Item) (Settings, error) {
 	return s, err
 }
 
-// complete fills in the defaults and puts the periods in order, each once. Its
-// error reports all faults.
+// complete returns the settings with defaults, and with each period once, in order. Its error
+// lists all faults.
 func (s Settings) complete() (Settings, error) {
 	var faults []error
 	if s.Mode == "" {
@@ -124,10 +124,10 @@ func (s Settings) complete() (Settings, error) {
 	return s, errors.Join(faults...)
 }
 
-// Configure sets a board's settings. What they can't be is ErrMisused. Another mode than the board has is
-// ErrModeSettled once it has had a score, also when its entries are gone. Other
-// processes go by the new size and periods within 3 s; a period that is left out
-// keeps the entries it has, and a new one starts without any.
+// Configure sets a board's settings. Invalid settings are ErrMisused. A change of mode is
+// ErrModeSettled after the board's first score, even if its entries are gone. Other processes
+// use the new size and periods within 3 s. A period that is left out keeps its entries, and a
+// new one starts empty.
 func (l *Boards) Configure(ctx context.Context, board string, s Settings) error {
 	s, err := s.complete()
 	if err != nil {
@@ -146,9 +146,9 @@ func (l *Boards) Configure(ctx context.Context, board string, s Settings) error 
 	return nil
 }
 
-// settled returns a board's settings with a mode that can't change any more. The
-// first score of a process's on a board that has none yet costs one write, which
-// is conditional on the mode, as a change of mode is on the absence of scores.
+// settled returns a board's settings with a mode that can't change any more. A process's first
+// score on a new board costs one write. It is conditional on the mode, as a change of mode is on
+// the absence of scores.
 func (l *Boards) settled(ctx context.Context, board string, now time.Time) (knownBoard, error) {
 	known, err := l.settingsOf(ctx, board, now)
 	for round := 0; err == nil && !known.used; round++ {
@@ -160,7 +160,7 @@ func (l *Boards) settled(ctx context.Context, board string, now time.Time) (know
 	return known, err
 }
 
-// settle makes one try, and returns what holds after it.
+// settle makes one attempt, and returns the board's state after it.
 func (l *Boards) settle(ctx context.Context, board string, known knownBoard, now time.Time) (knownBoard, error) {
 	it, err := l.updateSettings(ctx, board, known.Settings,
 		"SET #used = :true, #mode = :mode, #size = if_not_exists(#size, :size), #periods = if_not_exists(#periods, :periods), #v = :v",

@@ -6,36 +6,34 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/hotshard/hotshard/internal/dynamo"
-	"github.com/hotshard/hotshard/internal/schema"
-	"github.com/hotshard/hotshard/internal/watching"
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/internal/observe"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// maxEntryWrites bounds the entries written at a time for one call.
+// maxEntryWrites bounds a call's concurrent writes of entries.
 const maxEntryWrites = 32
 
-// Submit sends the scores of players, of which one that occurs several times
-// counts as one with the highest, the last or the sum of them. It returns for each
-// score, in order, nil once it is durable in all the board's periods that hold
-// now, or an error:
+// Submit writes the scores of players. Several scores of one player count as one: the highest,
+// the last or the sum, by the board's mode. It returns for each score, in order, nil once it is
+// durable in all current periods of the board, or an error:
 //
-//   - ErrThrottled: nothing of the player's was written;
-//   - ErrUnavailable: all, some or nothing of it may have been;
-//   - ErrScoreRange: its sum would be out of range; the others go on.
+//   - ErrThrottled: nothing of the player's scores was written;
+//   - ErrUnavailable: all, some or nothing of them may have been written;
+//   - ErrScoreRange: the player's sum would be out of range; other players are not affected.
 //
 // [errors.Join] makes one error of all, nil if all are durable.
 //
-// Repeating a call is harmless with Best and Latest. Totals may count once more
-// for every answer that was lost, within a call or by one that is repeated. Package once, with
-// SubmitTransact, is for callers who can't have that.
+// Repeating a call is harmless with Best and Latest. With Total, a score may count once more for
+// each attempt with an unknown outcome, within a call or across repeated calls. SubmitTransact
+// with package once avoids that.
 //
-// A call is two round trips when nothing gets in its way: the entries, 100 a read,
-// and their writes, 32 at a time. The board's settings come before, once in 3 s.
+// Without conflicts and throttles, a call makes two round trips: it reads the entries, 100 per
+// call, and writes them, 32 at a time. It reads the board's settings first, once in 3 s.
 func (l *Boards) Submit(ctx context.Context, board string, scores []PlayerScore, now time.Time) []error {
 	outcomes := make([]error, len(scores))
 	list, err := l.prepare(ctx, board, scores, now, now)
@@ -67,37 +65,36 @@ func (l *Boards) Submit(ctx context.Context, board string, scores []PlayerScore,
 	return outcomes
 }
 
-// SubmitTransact returns Submit's writes as actions of a transaction, one for
-// each player and period that changes, on condition that the entries are still
-// what they were read to be. Package once calls it anew when that was not so. A sum out
-// of range is the whole call's error. A transaction has room for 99 actions; more are
-// ErrTooMany. Now is the call's time, which its scores have; attempt is that of this
-// attempt, which an entry that was removed since the call began is made again with.
-func (l *Boards) SubmitTransact(ctx context.Context, board string, scores []PlayerScore, now, attempt time.Time) ([]types.TransactWriteItem, error) {
+// SubmitTransact returns Submit's writes for a transaction of package once: one per player and
+// period that changes, on condition that the entries are unchanged since they were read. If one
+// has changed, package once calls it again. A sum out of range fails the whole call. A
+// transaction has at most 99 actions; more are ErrTooMany. now is the call's time, which the
+// scores get. attempt is this attempt's time, from which a new entry's rev starts.
+func (l *Boards) SubmitTransact(ctx context.Context, board string, scores []PlayerScore, now, attempt time.Time) ([]shardmap.Write, error) {
 	list, err := l.prepare(ctx, board, scores, now, attempt)
 	if err != nil {
 		return nil, err
 	}
-	var actions []types.TransactWriteItem
+	var writes []shardmap.Write
 	for _, p := range list {
 		for _, w := range p.writes {
-			put, err := w.put(ctx)
+			write, ok, err := w.put(ctx)
 			if err = errors.Join(p.err, err); err != nil {
 				return nil, fmt.Errorf("score of player %q on board %q: %w", p.Player, board, err)
 			}
-			if put != nil {
-				actions = append(actions, types.TransactWriteItem{Put: put})
+			if ok {
+				writes = append(writes, write)
 			}
 		}
 	}
-	if len(actions) > dynamo.MaxActions {
-		return nil, fmt.Errorf("scores on board %q: %d entries change, and a transaction has room for %d: %w", board, len(actions), dynamo.MaxActions, ErrTooMany)
+	if len(writes) > dynamo.MaxActions {
+		return nil, fmt.Errorf("scores on board %q: %d entries change, and a transaction has room for %d: %w", board, len(writes), dynamo.MaxActions, ErrTooMany)
 	}
-	return actions, nil
+	return writes, nil
 }
 
-// prepare reads the entries that scores may change, and says what each player's
-// writes are. A player has an error, and writes nothing, if any of them can't be.
+// prepare reads the entries that scores may change, and returns each player's writes. If one of
+// them is impossible, the player has an error and writes nothing.
 func (l *Boards) prepare(ctx context.Context, board string, scores []PlayerScore, now, attempt time.Time) ([]*play, error) {
 	known, err := l.settled(ctx, board, now)
 	if err != nil {
@@ -105,9 +102,9 @@ func (l *Boards) prepare(ctx context.Context, board string, scores []PlayerScore
 	}
 	list := plays(known.Mode, scores)
 	job := job{l: l, mode: known.Mode, now: now, clock: dynamo.StartClock(attempt), start: dynamo.StartBy(ctx)}
-	job.request = shardmap.Request{Key: Key(board), At: now}
+	job.call = observe.Begin(l.observer)
 	for _, p := range list {
-		job.request.ID += watching.Hash(p.Player)
+		job.items += observe.Hash(p.Player)
 	}
 	var keys []dynamo.Item
 	for _, s := range l.spans(board, known.Periods, now) {
@@ -125,16 +122,16 @@ func (l *Boards) prepare(ctx context.Context, board string, scores []PlayerScore
 		held[dynamo.Text(it, schema.PK)] = it
 	}
 	for _, p := range list {
-		p.take(held)
+		p.setHeld(held)
 	}
 	return list, nil
 }
 
-// take hands each write the entry that is there.
-func (p *play) take(held map[string]dynamo.Item) {
+// setHeld sets the current entry of each write.
+func (p *play) setHeld(held map[string]dynamo.Item) {
 	for _, w := range p.writes {
 		pk, _ := schema.EntryKey(w.board, w.label, p.Player)
-		err := w.take(held[pk])
+		err := w.setHeld(held[pk])
 		if err == nil {
 			_, _, err = w.turn()
 		}
@@ -142,8 +139,8 @@ func (p *play) take(held map[string]dynamo.Item) {
 	}
 }
 
-// outcome is what became of a player's writes. Once one of several periods is
-// written, the failure of another is no clean refusal any more.
+// outcome returns the result of a player's writes. After one period is written, an error of
+// another no longer means that nothing was written.
 func (p *play) outcome() error {
 	if p.err != nil {
 		return p.err

@@ -3,27 +3,28 @@ package boards
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/dynamo"
-	"github.com/hotshard/hotshard/internal/watching"
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/internal/observe"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// job is what the writes of one call share.
+// job has the values that all writes of a call share.
 type job struct {
 	l     *Boards
 	mode  Mode
 	now   time.Time    // of the call
-	clock dynamo.Clock // the attempt's
-	start time.Time    // by which writes must have started
+	clock dynamo.Clock // the attempt's time
+	start time.Time    // writes must start by then
 
-	request shardmap.Request // what the watcher is told of, if there is something to write
-	ask     sync.Once        // tells it
+	call  observe.Call
+	items uint64 // a hash of the call's players
 }
 
 // entryWrite is the write of one score in one period: see [Boards].
@@ -32,15 +33,14 @@ type entryWrite struct {
 	span
 	score PlayerScore
 
-	held  *Entry         // the entry as it was read last, nil for none
-	last  int64          // the highest rev that it was seen with
-	sent  shardmap.Entry // of the board in the shard map, when the write was made last
+	held  *Entry // the entry as last read; nil if there is none
+	last  int64  // the highest rev read so far
 	wrote bool
 	err   error
 }
 
-// take takes over the entry as it is, nil for none.
-func (w *entryWrite) take(it dynamo.Item) error {
+// setHeld sets the entry held from its item; nil is no entry.
+func (w *entryWrite) setHeld(it dynamo.Item) error {
 	w.held = nil
 	if it == nil {
 		return nil
@@ -53,14 +53,14 @@ func (w *entryWrite) take(it dynamo.Item) error {
 	return nil
 }
 
-// turn returns the place that the score takes the player to from the entry held,
-// and whether that is another.
+// turn returns the place to which the score takes the player, and whether it differs from the
+// entry's.
 func (w *entryWrite) turn() (Place, bool, error) {
 	return turn(w.mode, w.held, w.score, time.UnixMilli(w.now.UnixMilli()).UTC())
 }
 
-// rev is the next write's: one more than the entry's, or for an entry that is not
-// there the microsecond, beyond what a removal that was seen to happen folds as.
+// rev returns the next write's rev: the entry's plus one, or for a new entry the microsecond,
+// raised above the rev with which a removal seen by this call is folded.
 func (w *entryWrite) rev() int64 {
 	switch {
 	case w.held != nil:
@@ -71,17 +71,18 @@ func (w *entryWrite) rev() int64 {
 	return w.clock.Now().UnixMicro()
 }
 
-// put returns the write, on condition that the entry is what it was read to be; nil
-// if there is nothing to write. The write shard is that of the newest count.
-func (w *entryWrite) put(ctx context.Context) (*types.Put, error) {
+// put returns the write, on condition that the entry is unchanged since it was read; ok is false
+// if nothing changes. The write shard is that of the newest count.
+func (w *entryWrite) put(ctx context.Context) (write shardmap.Write, ok bool, err error) {
 	place, changed, err := w.turn()
 	if err != nil || !changed {
-		return nil, err
+		return write, false, err
 	}
-	var count int
-	w.sent, count = w.l.shards.Newest(ctx, Key(w.board), w.clock.Now())
+	now := w.clock.Now()
+	entry, count := w.l.shards.Newest(ctx, Key(w.board), now)
+	n := shard.Calculated(w.score.Player, count)
 	put := &types.Put{
-		TableName: &w.l.table, Item: w.item(place, w.rev(), count),
+		TableName: &w.l.table, Item: w.item(place, w.rev(), n),
 		ConditionExpression:                 aws.String("attribute_not_exists(pk)"),
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	}
@@ -89,14 +90,19 @@ func (w *entryWrite) put(ctx context.Context) (*types.Put, error) {
 		put.ConditionExpression = aws.String("rev = :rev")
 		put.ExpressionAttributeValues = dynamo.Item{":rev": dynamo.Number(w.held.Rev)}
 	}
-	return put, nil
+	attempt := observe.Sent(Key(w.board), entry, n, now)
+	attempt.Items = observe.Hash(w.score.Player)
+	partition := schema.BoardShardKey(w.board, w.label, n)
+	probe := observe.IndexProbe(schema.BoardShard, partition)
+	probe[schema.RankKey] = dynamo.String(schema.ProbeSK) // sorts after all places
+	return shardmap.Write{Action: types.TransactWriteItem{Put: put}, Attempt: attempt, Probe: probe}, true, nil
 }
 
-// maxOutrun bounds the times that others may write the entry first within one
-// attempt. Going on from what they left needs no read, and mostly no wait.
+// maxOutrun bounds how often other writers may change the entry first within one attempt. A
+// retry on their result needs no read, and usually no wait.
 const maxOutrun = 4
 
-// do writes until the score is in the entry, or needs not be.
+// do writes until the entry has the score, or the score changes nothing.
 func (w *entryWrite) do(ctx context.Context) error {
 	if time.Now().After(w.start) {
 		return dynamo.ErrUnsent
@@ -109,35 +115,30 @@ func (w *entryWrite) do(ctx context.Context) error {
 
 func (w *entryWrite) attempt(ctx context.Context) error {
 	for range maxOutrun {
-		put, err := w.put(ctx)
-		if err != nil || put == nil {
+		write, ok, err := w.put(ctx)
+		if err != nil || !ok {
 			return err
 		}
-		w.ask.Do(func() { w.l.watch.Requested(w.request) })
-		_, err = w.l.client.PutItem(ctx, dynamo.PutInput(put), dynamo.NoRetry)
-		w.tell(ctx, put.Item, err)
+		_, err = w.l.client.PutItem(ctx, dynamo.PutInput(write.Action.Put), dynamo.NoRetry)
+		w.observe(ctx, write.Attempt, err)
 		there, outrun := dynamo.ConditionFailed(err)
 		if !outrun {
 			w.wrote = err == nil
 			return err
 		}
-		if err := w.take(there); err != nil {
+		if err := w.setHeld(there); err != nil {
 			return err
 		}
 	}
 	return dynamo.ErrOutrun
 }
 
-// tell tells the watcher how the index fares. An entry that moves from one of its
-// partitions to another and is refused most likely met the one that it leaves: that is
-// where the board was hot before it grew.
-func (w *entryWrite) tell(ctx context.Context, it dynamo.Item, err error) {
-	a := shardmap.Attempt{Key: w.request.Key, Request: w.request.ID, Entry: w.sent, At: w.clock.Now()}
-	if to, fault := parseEntry(it); fault == nil {
-		a.Shard = to.shard
-	}
+// observe reports an attempt. If an entry moves between partitions of the index and is
+// throttled, most likely the old partition throttled it: it was hot before the board grew.
+func (w *entryWrite) observe(ctx context.Context, a shard.Attempt, err error) {
+	a.Items = w.items
 	if err != nil && w.held != nil {
 		a.Shard = w.held.shard
 	}
-	watching.Tell(ctx, w.l.watch, a, err, dynamo.IndexKeyRange)
+	w.call.Observe(ctx, a, err)
 }

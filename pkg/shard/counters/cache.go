@@ -7,23 +7,21 @@ import (
 	"sync"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/dynamo"
-	"github.com/hotshard/hotshard/internal/memo"
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/memo"
 )
 
-// MaxCachedSummaries bounds the counters that a CachedSummaries remembers, with about
-// 700 bytes each at the most; those that were asked for least go first.
+// MaxCachedSummaries bounds the counters that a CachedSummaries caches, with up to about
+// 700 bytes each. It evicts the least used first.
 const MaxCachedSummaries = 10_000
 
-// CachedSummaries reads summaries of counters, and gives what it read to others who
-// ask within some time:
+// CachedSummaries reads summaries of counters and caches them for a set time:
 //
 //	summaries := counters.NewCachedSummaries(counters.NewSummaries(client, "hotshard-rollups", shards), time.Second)
 //	list, err := summaries.Read(ctx, []string{"page/home"}, time.Now())
 //
-// However many ask, a counter is read once in that time, and those who ask while it is
-// being read wait for that reading. AsOf stays the time of the data. Of a counter that is
-// not there it is remembered, too, that it is 0.
+// A counter is read at most once in that time; concurrent callers wait for the same read. AsOf
+// stays the time of the data. A missing counter is cached too, with value 0.
 type CachedSummaries struct {
 	source  *Summaries
 	age     time.Duration
@@ -33,15 +31,15 @@ type CachedSummaries struct {
 	flights map[string]*flight // by counter
 }
 
-// flight is a reading that is under way.
+// flight is a read in flight.
 type flight struct {
-	at   time.Time     // when it was asked for
-	done chan struct{} // closed once all of it is in read, or failed
+	at   time.Time     // when it was requested
+	done chan struct{} // closed once read is complete, or the read failed
 	read map[string]Summary
 }
 
-// NewCachedSummaries returns a CachedSummaries that gives away nothing older than
-// age; with 0, or less, everyone reads for himself.
+// NewCachedSummaries returns a CachedSummaries that returns nothing older than age. An age of
+// 0 or less disables the cache.
 func NewCachedSummaries(source *Summaries, age time.Duration) *CachedSummaries {
 	return &CachedSummaries{
 		source: source, age: age, flights: map[string]*flight{},
@@ -49,9 +47,9 @@ func NewCachedSummaries(source *Summaries, age time.Duration) *CachedSummaries {
 	}
 }
 
-// Read returns the summaries of these counters, in their order, as [Summaries.Read]
-// does, but for their age: what was read up to the cache's age before now. What is not
-// remembered is read in one go.
+// Read returns the summaries of these counters, in their order, as [Summaries.Read] does; they
+// were read up to the cache's age before now. It reads the counters that are not cached
+// together.
 func (c *CachedSummaries) Read(ctx context.Context, names []string, now time.Time) ([]Summary, error) {
 	if c.age <= 0 {
 		return c.source.Read(ctx, names, now)
@@ -78,8 +76,8 @@ func (c *CachedSummaries) Read(ctx context.Context, names []string, now time.Tim
 	return list, nil
 }
 
-// claim takes what is remembered into found. What is left is either being read by
-// others, or the caller's to read: own, nil for nothing. all is that nothing is left.
+// claim copies cached summaries into found. The others are being read by other callers, or own
+// is the read that the caller must make; own may be nil. all reports that nothing is left.
 func (c *CachedSummaries) claim(names []string, found map[string]Summary, now time.Time) (own *flight, others map[string]*flight, all bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -107,11 +105,11 @@ func (c *CachedSummaries) claim(names []string, found map[string]Summary, now ti
 	return own, others, all
 }
 
-// fresh tells whether what was read at a time may still be given away. Requests that
-// met may have begun in another order than they read.
+// fresh reports whether a read from time at is young enough at now. Concurrent requests may
+// have begun in another order than they read, so at may be later.
 func (c *CachedSummaries) fresh(at, now time.Time) bool { return now.Sub(at).Abs() <= c.age }
 
-// fly reads what the caller has claimed, for all who wait.
+// fly reads what the caller has claimed, for all callers that wait.
 func (c *CachedSummaries) fly(ctx context.Context, f *flight, found map[string]Summary) error {
 	if f == nil {
 		return nil
@@ -129,7 +127,7 @@ func (c *CachedSummaries) fly(ctx context.Context, f *flight, found map[string]S
 			delete(c.flights, name)
 		}
 		if err != nil {
-			delete(f.read, name) // who waits for it reads for himself
+			delete(f.read, name) // whoever waits for it reads it again
 			continue
 		}
 		f.read[name], found[name] = list[i], list[i]
@@ -138,7 +136,7 @@ func (c *CachedSummaries) fly(ctx context.Context, f *flight, found map[string]S
 	return err
 }
 
-// join waits for what others read.
+// join waits for other callers' reads.
 func (c *CachedSummaries) join(ctx context.Context, others map[string]*flight, found map[string]Summary) error {
 	for name, f := range others {
 		select {
@@ -146,7 +144,7 @@ func (c *CachedSummaries) join(ctx context.Context, others map[string]*flight, f
 		case <-ctx.Done():
 			return fmt.Errorf("waiting for the summary of %q: %w", name, dynamo.Kind(ctx.Err()))
 		}
-		if s, ok := f.read[name]; ok { // not changed any more
+		if s, ok := f.read[name]; ok { // it does not change any more
 			found[name] = s
 		}
 	}

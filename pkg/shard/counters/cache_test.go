@@ -12,7 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/wingtest"
+	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/pkg/shard/counters"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
@@ -52,8 +52,8 @@ func (s *slowTable) BatchGetItem(ctx context.Context, in *dynamodb.BatchGetItemI
 func cached(t *testing.T, age time.Duration) (*counters.CachedSummaries, *slowTable, time.Time) {
 	t.Helper()
 	d := deploy(t)
-	now := wingtest.Later
-	if _, err := d.Shards.Lookup(wingtest.Within(t), "C#x", now); err != nil {
+	now := libtest.Later
+	if _, err := d.Shards.Lookup(libtest.Within(t), "C#x", now); err != nil {
 		t.Fatal(err)
 	}
 	table := &slowTable{Client: d.Client, let: make(chan error, 100)}
@@ -68,7 +68,7 @@ func (s *slowTable) free(n int) {
 
 func values(t *testing.T, c *counters.CachedSummaries, now time.Time, names ...string) (list []int64) {
 	t.Helper()
-	found, err := c.Read(wingtest.Within(t), names, now)
+	found, err := c.Read(libtest.Within(t), names, now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +141,7 @@ func TestOneWhoFailsFailsAlone(t *testing.T) {
 	broken := errors.New("broken")
 	failed := make(chan error, 1)
 	go func() {
-		_, err := c.Read(wingtest.Within(t), []string{"a"}, now)
+		_, err := c.Read(libtest.Within(t), []string{"a"}, now)
 		failed <- err
 	}()
 	for table.calls.Load() == 0 {

@@ -3,19 +3,19 @@ package counters_test
 import (
 	"testing"
 
-	"github.com/hotshard/hotshard/internal/wingtest"
+	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/pkg/shard/counters"
 )
 
 func TestCounterSumsItsShards(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
-	ctx := wingtest.Within(t)
+	ctx := libtest.Within(t)
 	d.SetShards(t, "C#a#b/é", "1:7")
 	writer := counters.NewWriter(d.Client, d.Names.Items, d.Shards, counters.Options{})
 	reader := counters.NewReader(d.Client, d.Names.Items, d.Shards)
 	for i := range 100 {
-		if err := writer.Add(ctx, "a#b/é", int64(i-20), wingtest.Later); err != nil {
+		if err := writer.Add(ctx, "a#b/é", int64(i-20), libtest.Later); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -32,11 +32,11 @@ func TestCounterBeyond53Bits(t *testing.T) {
 	d := deploy(t)
 	writer := counters.NewWriter(d.Client, d.Names.Items, d.Shards, counters.Options{})
 	for range 3 {
-		if err := writer.Add(wingtest.Within(t), "big", 1<<62+1, wingtest.Later); err != nil {
+		if err := writer.Add(libtest.Within(t), "big", 1<<62+1, libtest.Later); err != nil {
 			t.Fatal(err)
 		}
 	}
-	sum, err := counters.NewReader(d.Client, d.Names.Items, d.Shards).Sum(wingtest.Within(t), "big")
+	sum, err := counters.NewReader(d.Client, d.Names.Items, d.Shards).Sum(libtest.Within(t), "big")
 	if err != nil || sum.Value.String() != "13835058055282163715" {
 		t.Fatalf("got %v, %v", sum.Value, err)
 	}

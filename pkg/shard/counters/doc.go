@@ -1,6 +1,6 @@
-// Package counters keeps counters that are spread over write shards: a [Writer] adds to them,
-// a [Reader] sums them with strongly consistent reads, and [Summaries] are what the aggregator
-// has folded of them:
+// Package counters keeps counters that are spread over write shards. A [Writer] adds to them,
+// a [Reader] sums them by strongly consistent reads, and [Summaries] reads the sums that the
+// aggregator keeps:
 //
 //	shards := shardmap.New(client, "hotshard-shard-map", shardmap.Options{})
 //	writer := counters.NewWriter(client, "hotshard-items", shards, counters.Options{})

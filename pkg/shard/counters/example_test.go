@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/wingtest"
+	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/pkg/shard/counters"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
@@ -13,7 +13,7 @@ import (
 // Counters of hotshard's form: a sum reads all write shards, consistently.
 func ExampleWriter() {
 	ctx, now := context.Background(), time.Now()
-	client := wingtest.ExampleTables()
+	client := libtest.ExampleTables()
 	shards := shardmap.New(client, "hotshard-shard-map", shardmap.Options{})
 	writer := counters.NewWriter(client, "hotshard-items", shards, counters.Options{})
 	for range 5 {

@@ -8,24 +8,29 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/wingtest"
+	"github.com/hotshard/hotshard/internal/test/libtest"
+	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/counters"
-	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// TestACounterTellsItsFate: also of a conflict, and of what is no fault of its partition
-// nothing.
-func TestACounterTellsItsFate(t *testing.T) {
+// TestEveryAttemptOfACounterIsObserved once, as attempts of one call; other limits than the
+// partition's and unknown outcomes are inconclusive.
+func TestEveryAttemptOfACounterIsObserved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		client := &wingtest.Scripted{Updates: []error{
-			wingtest.ThrottledFor(wingtest.PartitionFull), &types.TransactionConflictException{}, wingtest.ThrottledFor("TableWriteAccountLimitExceeded"), &types.InternalServerError{},
+		client := &libtest.Scripted{Updates: []error{
+			libtest.ThrottledFor(libtest.PartitionFull), &types.TransactionConflictException{}, libtest.ThrottledFor("TableWriteAccountLimitExceeded"), &types.InternalServerError{},
 		}}
-		w := &wingtest.Listener{}
-		if err := counters.NewWriter(client, "t", wingtest.EmptyMap(), counters.Options{Watch: w}).Add(t.Context(), "a", 1, time.Now()); err != nil {
+		w := &libtest.Listener{}
+		if err := counters.NewWriter(client, "t", libtest.EmptyMap(), counters.Options{Observer: w}).Add(t.Context(), "a", 1, time.Now()); err != nil {
 			t.Fatal(err)
 		}
-		if got := w.Outcomes("C#a"); !slices.Equal(got, []shardmap.Outcome{shardmap.OverLimit, shardmap.Conflicted, shardmap.Taken}) || len(w.Requests) != 1 {
-			t.Errorf("%v, %d requests", got, len(w.Requests))
+		if got := w.Outcomes("C#a"); !slices.Equal(got, []shard.Outcome{shard.Throttled, shard.Conflicted, shard.Accepted}) || w.All != 5 {
+			t.Errorf("%v, %d attempts", got, w.All)
+		}
+		for _, a := range w.Attempts {
+			if a.Call == 0 || a.Call != w.Attempts[0].Call {
+				t.Errorf("an attempt of another call: %+v", a)
+			}
 		}
 	})
 }

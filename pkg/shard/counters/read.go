@@ -5,16 +5,17 @@ import (
 	"fmt"
 	"math/big"
 
-	"github.com/hotshard/hotshard/internal/dynamo"
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/pkg/shard/client"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// ReaderClient is what a Reader, or a Summaries, calls of DynamoDB.
+// ReaderClient has the DynamoDB calls of a Reader and a Summaries.
 type ReaderClient interface {
-	dynamo.BatchGetter
+	client.BatchGetter
 }
 
-// Reader sums the write shards that a Writer writes.
+// Reader sums counters over all their write shards.
 type Reader struct {
 	client ReaderClient
 	table  string
@@ -32,8 +33,8 @@ type Sum struct {
 	Shards int // the newest shard count
 }
 
-// Sum reads all the write shards that the counter ever had, one read unit each.
-// A counter never written is 0.
+// Sum returns a counter's value. It reads all write shards that the counter ever had, at one
+// read unit each. A counter that was never written is 0.
 func (c *Reader) Sum(ctx context.Context, name string) (Sum, error) {
 	entry, err := c.shards.Read(ctx, Key(name))
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"math/big"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/dynamo"
-	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
@@ -23,17 +23,17 @@ func NewSummaries(client ReaderClient, table string, shards *shardmap.Map) *Summ
 	return &Summaries{client: client, table: table, shards: shards}
 }
 
-// Summary is a counter's value as of a fold.
+// Summary is a counter's value as the aggregator last folded it.
 type Summary struct {
 	Value  *big.Int
-	AsOf   time.Time // of the newest fold; zero if there was none
+	AsOf   time.Time // when the newest fold was made; zero if there was none
 	ReadAt time.Time // the time of the call that read it
 	Shards int       // the newest shard count
 }
 
-// Read returns the summaries of these counters, in their order, by eventually
-// consistent reads: one item for each 64 write shards. A counter without a
-// summary has value 0. One that is named again is read once.
+// Read returns the summaries of these counters, in their order, by eventually consistent
+// reads: one item per 64 write shards. A counter without a summary has value 0. A repeated
+// name is read once.
 func (s *Summaries) Read(ctx context.Context, names []string, now time.Time) ([]Summary, error) {
 	summaries := make([]Summary, len(names))
 	first, owner := map[string]int{}, map[string]int{} // by name, and by partition key
@@ -72,7 +72,7 @@ func (s *Summaries) Read(ctx context.Context, names []string, now time.Time) ([]
 	return summaries, nil
 }
 
-// add takes in one partial.
+// add adds one item of the summary.
 func (s *Summary) add(partial dynamo.Item) error {
 	for name := range partial {
 		if !schema.IsValueAttr(name) {

@@ -8,7 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/wingtest"
+	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/pkg/shard/counters"
 )
 
@@ -25,12 +25,12 @@ func TestSummariesOfOneNameTwice(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	now := wingtest.Later
+	now := libtest.Later
 	source := counters.NewSummaries(d.Client, d.Names.Rollups, d.Shards)
 	for name, read := range map[string]func(names []string) ([]counters.Summary, error){
-		"summaries": func(names []string) ([]counters.Summary, error) { return source.Read(wingtest.Within(t), names, now) },
+		"summaries": func(names []string) ([]counters.Summary, error) { return source.Read(libtest.Within(t), names, now) },
 		"cached": func(names []string) ([]counters.Summary, error) {
-			return counters.NewCachedSummaries(source, time.Second).Read(wingtest.Within(t), names, now)
+			return counters.NewCachedSummaries(source, time.Second).Read(libtest.Within(t), names, now)
 		},
 	} {
 		list, err := read([]string{"a", "b", "a", "never", "a", "never"})

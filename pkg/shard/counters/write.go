@@ -3,22 +3,23 @@ package counters
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/dynamo"
-	"github.com/hotshard/hotshard/internal/schema"
-	"github.com/hotshard/hotshard/internal/watching"
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/client"
+	"github.com/hotshard/hotshard/pkg/shard/internal/observe"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// WriterClient is what a Writer calls of DynamoDB.
+// WriterClient has the DynamoDB calls of a Writer.
 type WriterClient interface {
-	dynamo.Updater
+	client.Updater
 }
 
 // Writer adds to counters that are spread over write shards.
@@ -30,40 +31,36 @@ type WriterClient interface {
 //	value N  the sum of what was added to this write shard
 //	rev   N  raised by one with every write; starts at the microsecond of the first
 type Writer struct {
-	client WriterClient
-	table  string
-	shards *shardmap.Map
-	watch  shardmap.Watcher
+	client   WriterClient
+	table    string
+	shards   *shardmap.Map
+	observer shard.Observer
 }
 
-// Options are how a Writer works. The zero value is good.
+// Options are a Writer's settings. The zero value is ready to use.
 type Options struct {
-	Watch shardmap.Watcher // is told how the counters fare; nil for nobody
+	Observer shard.Observer // receives every write attempt; may be nil
 }
 
 // NewWriter returns a Writer over the items table.
 func NewWriter(client WriterClient, table string, shards *shardmap.Map, o Options) *Writer {
-	return &Writer{client: client, table: table, shards: shards, watch: watching.Or(o.Watch)}
+	return &Writer{client: client, table: table, shards: shards, observer: o.Observer}
 }
 
-// Add adds delta to the counter's value, on a random write shard of the newest
-// shard count; when that is throttled it goes on to another. It returns once the
-// write is durable, or an error of kind ErrThrottled or ErrUnavailable.
+// Add adds delta to the counter's value, on a random write shard of the newest shard count; if
+// that is throttled, on another. It returns nil once the write is durable, or an error of kind
+// ErrThrottled or ErrUnavailable.
 //
-// An attempt whose answer is lost is repeated, so the delta may count once more
-// for every lost answer; one that timed out is not, and is an
-// ErrUnavailable. Package once, with AddTransact, is for callers who can't have that.
+// Add repeats an attempt with an unknown outcome, so each such attempt may count the delta once
+// more. It does not repeat an attempt that timed out: that is an ErrUnavailable, and the delta
+// may count. AddTransact with package once avoids both.
 func (c *Writer) Add(ctx context.Context, name string, delta int64, now time.Time) error {
-	key := Key(name)
-	request := shardmap.Request{Key: key, ID: rand.Uint64(), At: now}
-	c.watch.Requested(request)
-	n, clock := -1, dynamo.StartClock(now)
+	call, n, clock := observe.Begin(c.observer), -1, dynamo.StartClock(now)
 	err := dynamo.PersistSum(ctx, func(ctx context.Context) error {
-		at := clock.Now() // a late attempt must not start a rev below a tombstone's
-		entry, count := c.shards.Newest(ctx, key, at)
-		n = shard.Another(count, n)
-		_, err := c.client.UpdateItem(ctx, dynamo.UpdateInput(c.update(name, n, delta, at)), dynamo.NoRetry)
-		watching.Tell(ctx, c.watch, shardmap.Attempt{Key: key, Request: request.ID, Entry: entry, Shard: n, At: at}, err, dynamo.KeyRange)
+		w := c.write(ctx, name, delta, n, clock.Now()) // a late attempt must not start a rev below a tombstone's
+		n = w.Attempt.Shard
+		_, err := c.client.UpdateItem(ctx, dynamo.UpdateInput(w.Action.Update), dynamo.NoRetry)
+		call.Observe(ctx, w.Attempt, err)
 		return err
 	})
 	if err != nil {
@@ -72,13 +69,23 @@ func (c *Writer) Add(ctx context.Context, name string, delta int64, now time.Tim
 	return nil
 }
 
-// AddTransact returns Add's write, on a write shard chosen at random each time,
-// as an action of a transaction, which package once makes safe to repeat.
-// Now is the attempt's own time, not the call's: a write shard that was removed
-// since the call began must not be made again with a rev below its tombstone's.
-func (c *Writer) AddTransact(ctx context.Context, name string, delta int64, now time.Time) types.TransactWriteItem {
-	_, count := c.shards.Newest(ctx, Key(name), now)
-	return types.TransactWriteItem{Update: c.update(name, shard.Random(count), delta, now)}
+// AddTransact returns Add's write for a transaction of package once, which is safe to repeat.
+// Each call chooses a random write shard. now is the attempt's own time, not the call's: a
+// write shard that was removed meanwhile must not start again with a rev below its tombstone's.
+func (c *Writer) AddTransact(ctx context.Context, name string, delta int64, now time.Time) shardmap.Write {
+	return c.write(ctx, name, delta, -1, now)
+}
+
+// write returns the write of delta to a random write shard other than last.
+func (c *Writer) write(ctx context.Context, name string, delta int64, last int, now time.Time) shardmap.Write {
+	entry, count := c.shards.Newest(ctx, Key(name), now)
+	n := shard.Another(count, last)
+	u := c.update(name, n, delta, now)
+	return shardmap.Write{
+		Action:  types.TransactWriteItem{Update: u},
+		Attempt: observe.Sent(Key(name), entry, n, now),
+		Probe:   observe.TableProbe(u.Key),
+	}
 }
 
 func (c *Writer) update(name string, n int, delta int64, now time.Time) *types.Update {
@@ -95,12 +102,12 @@ func (c *Writer) update(name string, n int, delta int64, now time.Time) *types.U
 	}
 }
 
-// Key is a counter's key in the shard map.
+// Key returns a counter's key in the shard map.
 func Key(name string) string {
-	return schema.BaseKey{Type: schema.Counter, Name: name}.String()
+	return schema.BaseKey{Type: kind.Counter, Name: name}.String()
 }
 
 func counterItemKey(name string, n int) map[string]types.AttributeValue {
-	pk := schema.Key{Base: schema.BaseKey{Type: schema.Counter, Name: name}, Shard: n}.String()
+	pk := schema.Key{Base: schema.BaseKey{Type: kind.Counter, Name: name}, Shard: n}.String()
 	return dynamo.Key(pk, schema.SoleSK)
 }

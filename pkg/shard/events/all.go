@@ -5,12 +5,12 @@ import (
 	"iter"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/dynamo"
+	"github.com/hotshard/hotshard/internal/base/dynamo"
 )
 
-// All streams a range from where Range.After says to its end, reading pages of
-// Range.Limit events. It ends with the first error, whose event is the zero value. The clock goes on
-// from now since All was called, also when the loop starts later.
+// All streams a range from Range.After to its end, in pages of Range.Limit events. It ends with
+// the first error, whose event is the zero value. The call's time runs on from now since All
+// was called, even if the loop starts later.
 func (e *Reader) All(ctx context.Context, r Range, now time.Time) iter.Seq2[Event, error] {
 	clock := dynamo.StartClock(now)
 	return func(yield func(Event, error) bool) {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"github.com/hotshard/hotshard/internal/wingtest"
+	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/events"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
@@ -23,10 +23,10 @@ func TestStreamOfEvents(t *testing.T) {
 	now := start.AddDate(0, 1, 0)
 	list := spread("e", 210, start, 10*time.Hour)
 	d.put(t, list, now)
-	reader := events.NewReader(d.Client, d.Names.Items, d.Shards)
+	reader := events.NewReader(d.Client, d.Names.Events, d.Shards)
 	for _, limit := range []int{7, 100, 0, -1} {
 		var got []events.Event
-		for ev, err := range reader.All(wingtest.Within(t), events.Range{Entity: "e", From: start, To: now, Limit: limit}, now) {
+		for ev, err := range reader.All(libtest.Within(t), events.Range{Entity: "e", From: start, To: now, Limit: limit}, now) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -34,7 +34,7 @@ func TestStreamOfEvents(t *testing.T) {
 		}
 		checkOrder(t, got, list, false)
 	}
-	for _, err := range reader.All(wingtest.Within(t), events.Range{Entity: "e", From: start, To: start, Limit: 1, After: "x"}, start) {
+	for _, err := range reader.All(libtest.Within(t), events.Range{Entity: "e", From: start, To: start, Limit: 1, After: "x"}, start) {
 		if err == nil {
 			t.Fatal("a position that is none was taken")
 		}
@@ -47,11 +47,11 @@ func TestAPageWithoutALimit(t *testing.T) {
 	start := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
 	now := start.Add(time.Hour)
 	d.put(t, spread("e", 250, start, time.Second), now)
-	reader := events.NewReader(d.Client, d.Names.Items, d.Shards)
+	reader := events.NewReader(d.Client, d.Names.Events, d.Shards)
 	for _, limit := range []int{0, -7} {
 		r := events.Range{Entity: "e", From: start, To: now, Limit: limit}
 		for _, want := range []int{100, 100, 50} {
-			page, err := reader.Query(wingtest.Within(t), r, now)
+			page, err := reader.Query(libtest.Within(t), r, now)
 			if err != nil || len(page.Events) != want || (page.Next == "") != (want == 50) {
 				t.Fatalf("limit %d: %d events, next %q, %v; want %d", limit, len(page.Events), page.Next, err, want)
 			}
@@ -63,20 +63,20 @@ func TestAPageWithoutALimit(t *testing.T) {
 // TestEventsAheadOfTime: a change of the count could come into force before them.
 func TestEventsAheadOfTime(t *testing.T) {
 	d := deploy(t)
-	now := wingtest.Later.Truncate(time.Second)
-	writer := events.NewWriter(d.Client, d.Names.Items, d.Shards, events.Options{})
+	now := libtest.Later.Truncate(time.Second)
+	writer := events.NewWriter(d.Client, d.Names.Events, d.Shards, events.Options{})
 	list := []events.Event{
 		{Entity: "e", ID: "on time", Time: now.Add(shardmap.MaxAhead)},
 		{Entity: "e", ID: "ahead", Time: now.Add(shardmap.MaxAhead + time.Millisecond)},
 	}
-	outcomes := writer.Put(wingtest.Within(t), list, now)
+	outcomes := writer.Put(libtest.Within(t), list, now)
 	if outcomes[0] != nil || !errors.Is(outcomes[1], shard.ErrMisused) {
 		t.Errorf("put: %v", outcomes)
 	}
-	if _, err := writer.PutTransact(wingtest.Within(t), list[1], now); !errors.Is(err, shard.ErrMisused) {
+	if _, err := writer.PutTransact(libtest.Within(t), list[1], now); !errors.Is(err, shard.ErrMisused) {
 		t.Errorf("in a transaction: %v", err)
 	}
-	page, err := events.NewReader(d.Client, d.Names.Items, d.Shards).Query(wingtest.Within(t), events.Range{Entity: "e", From: now, To: now.Add(time.Hour)}, now)
+	page, err := events.NewReader(d.Client, d.Names.Events, d.Shards).Query(libtest.Within(t), events.Range{Entity: "e", From: now, To: now.Add(time.Hour)}, now)
 	if err != nil || len(page.Events) != 1 || page.Events[0].ID != "on time" {
 		t.Errorf("what is there: %+v, %v", page, err)
 	}

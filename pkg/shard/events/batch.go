@@ -10,39 +10,40 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/hotshard/hotshard/internal/dynamo"
-	"github.com/hotshard/hotshard/internal/schema"
-	"github.com/hotshard/hotshard/internal/watching"
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/internal/observe"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// writeBatch puts items with BatchWriteItem, 25 a call, in parallel. Of several
-// items with one key the last is written, and they share its outcome.
+// writeBatch puts items with BatchWriteItem, 25 per call, in parallel. Of several items with one
+// key the last is written, and all share its outcome.
 type writeBatch struct {
 	client WriterClient
 	table  string
-	watch  shardmap.Watcher
+	call   observe.Call
 	items  []dynamo.Item
-	owners [][]int            // for each item, the places in the caller's list
-	sent   []shardmap.Attempt // for each item, what is told of an attempt
+	owners [][]int         // for each item, its indices in the caller's list
+	sent   []shard.Attempt // for each item, its attempts
 	index  map[string]int
 }
 
-func newWriteBatch(client WriterClient, table string, watch shardmap.Watcher) *writeBatch {
-	return &writeBatch{client: client, table: table, watch: watch, index: map[string]int{}}
+func newWriteBatch(client WriterClient, table string, o shard.Observer) *writeBatch {
+	return &writeBatch{client: client, table: table, call: observe.Begin(o), index: map[string]int{}}
 }
 
-// add takes an item, and what is to be told of an attempt to write it.
-func (b *writeBatch) add(it dynamo.Item, place int, sent shardmap.Attempt) {
+// addWrite adds the put of an event to the batch; place is its index in the caller's list.
+func (b *writeBatch) addWrite(w shardmap.Write, place int) {
+	it := w.Action.Put.Item
 	key := nameOf(it)
 	at, again := b.index[key]
 	if !again {
 		at = len(b.items)
 		b.index[key] = at
-		b.items, b.owners, b.sent = append(b.items, nil), append(b.owners, nil), append(b.sent, shardmap.Attempt{})
+		b.items, b.owners, b.sent = append(b.items, nil), append(b.owners, nil), append(b.sent, shard.Attempt{})
 	}
-	b.items[at], b.sent[at] = it, sent
+	b.items[at], b.sent[at] = it, w.Attempt
 	b.owners[at] = append(b.owners[at], place)
 }
 
@@ -50,21 +51,9 @@ func nameOf(it dynamo.Item) string {
 	return dynamo.Text(it, schema.PK) + "\x00" + dynamo.Text(it, schema.SK)
 }
 
-// request tells the watcher what the call writes.
-func (b *writeBatch) request() {
-	asked := watching.Requests{}
-	for i, it := range b.items {
-		asked.Add(b.sent[i].Key, watching.Hash(dynamo.Text(it, schema.SK)), b.sent[i].At)
-	}
-	for i := range b.sent {
-		b.sent[i].Request = asked[b.sent[i].Key].ID
-	}
-	asked.Tell(b.watch)
-}
-
-// write puts all items and sets the outcome of each at its owners' places.
+// write puts all items and sets the outcome of each in outcomes, at its owners' indices.
 func (b *writeBatch) write(ctx context.Context, outcomes []error) {
-	b.request()
+	observe.SumItems(b.sent)
 	var group errgroup.Group
 	group.SetLimit(dynamo.MaxParallel)
 	for first := 0; first < len(b.items); first += dynamo.MaxBatchWrite {
@@ -85,7 +74,7 @@ func (b *writeBatch) write(ctx context.Context, outcomes []error) {
 	_ = group.Wait() // errors are per item
 }
 
-// put writes up to 25 items and returns those it could not, with the reason.
+// put writes up to 25 items and returns those that failed, with the reason.
 func (b *writeBatch) put(ctx context.Context, left []dynamo.Item) ([]dynamo.Item, error) {
 	err := dynamo.Persist(ctx, func(ctx context.Context) (err error) {
 		left, err = b.attempt(ctx, left)
@@ -97,8 +86,8 @@ func (b *writeBatch) put(ctx context.Context, left []dynamo.Item) ([]dynamo.Item
 	return nil, nil
 }
 
-// attempt makes one call, and returns the items that were not taken with the
-// reason. A single item goes out as PutItem, whose throttles name their reason.
+// attempt makes one call, and returns the unprocessed items with the reason. It writes a single
+// item with PutItem, whose throttles name their reason.
 func (b *writeBatch) attempt(ctx context.Context, items []dynamo.Item) ([]dynamo.Item, error) {
 	if len(items) == 1 {
 		return items, b.single(ctx, items[0])
@@ -111,7 +100,7 @@ func (b *writeBatch) attempt(ctx context.Context, items []dynamo.Item) ([]dynamo
 		RequestItems: map[string][]types.WriteRequest{b.table: requests},
 	}, dynamo.NoRetry)
 	if err != nil {
-		return b.learn(ctx, items, err)
+		return b.writeSingly(ctx, items, err)
 	}
 	var left []dynamo.Item
 	for _, r := range out.UnprocessedItems[b.table] {
@@ -119,48 +108,57 @@ func (b *writeBatch) attempt(ctx context.Context, items []dynamo.Item) ([]dynamo
 	}
 	for _, it := range items {
 		if !slices.ContainsFunc(left, sameKey(it)) {
-			b.tell(ctx, it, nil)
+			b.observe(ctx, it, nil)
 		}
 	}
 	if len(left) > 0 {
-		return b.learn(ctx, left, fmt.Errorf("%w: %d of %d items were not taken", shard.ErrThrottled, len(left), len(items)))
+		return b.writeSingly(ctx, left, fmt.Errorf("%w: %d of %d items were left unprocessed", shard.ErrThrottled, len(left), len(items)))
 	}
 	return nil, nil
 }
 
 func (b *writeBatch) single(ctx context.Context, it dynamo.Item) error {
 	_, err := b.client.PutItem(ctx, &dynamodb.PutItemInput{TableName: &b.table, Item: it}, dynamo.NoRetry)
-	b.tell(ctx, it, err)
+	b.observe(ctx, it, err)
 	return err
 }
 
-// tell tells the watcher what became of an event's item.
-func (b *writeBatch) tell(ctx context.Context, it dynamo.Item, err error) {
-	watching.Tell(ctx, b.watch, b.sent[b.index[nameOf(it)]], err, dynamo.KeyRange)
+// observe reports an attempt to write an event's item.
+func (b *writeBatch) observe(ctx context.Context, it dynamo.Item, err error) {
+	b.call.Observe(ctx, b.sent[b.index[nameOf(it)]], err)
 }
 
-// maxLessons bounds the items written singly after a batch was throttled.
-const maxLessons = 4
+func (b *writeBatch) observeAs(ctx context.Context, it dynamo.Item, o shard.Outcome) {
+	b.call.ObserveAs(ctx, b.sent[b.index[nameOf(it)]], o)
+}
 
-// learn writes one item of each partition singly, since a batch does not say why
-// items were not taken: what that meets, the others of the partition have met. It returns
-// what is left then.
-func (b *writeBatch) learn(ctx context.Context, items []dynamo.Item, reason error) ([]dynamo.Item, error) {
+// maxSingles bounds the items written singly after a batch was throttled.
+const maxSingles = 4
+
+// writeSingly writes one item of each partition singly, since a batch does not say why items are
+// unprocessed. The result stands for the partition's other items. Together with the batch it is
+// observed as one attempt of each item. It returns the items that are left.
+func (b *writeBatch) writeSingly(ctx context.Context, items []dynamo.Item, reason error) ([]dynamo.Item, error) {
 	if !dynamo.IsThrottle(reason) && !errors.Is(reason, shard.ErrThrottled) {
+		for _, it := range items {
+			b.observeAs(ctx, it, shard.Inconclusive)
+		}
 		return items, reason
 	}
-	lessons := map[string]error{}
-	var lost error // of a single write, which may have been applied
+	results := map[string]error{}
+	var lost error // the error of a single write that may have been applied
 	left := slices.DeleteFunc(slices.Clone(items), func(it dynamo.Item) bool {
 		pk := dynamo.Text(it, schema.PK)
-		if met, asked := lessons[pk]; asked || len(lessons) == maxLessons {
+		if met, asked := results[pk]; asked || len(results) == maxSingles {
 			if dynamo.IsThrottle(met) {
-				b.tell(ctx, it, met)
+				b.observe(ctx, it, met)
+			} else {
+				b.observeAs(ctx, it, shard.Inconclusive)
 			}
 			return false
 		}
 		err := b.single(ctx, it)
-		lessons[pk] = err
+		results[pk] = err
 		if err != nil && !dynamo.IsThrottle(err) && !dynamo.IsConflict(err) { // those two are known not to have been applied
 			lost = err
 		}

@@ -10,41 +10,45 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/dynamo"
-	"github.com/hotshard/hotshard/internal/wingtest"
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 // partly takes a third of a batch, and no single item.
-type partly struct{ wingtest.Scripted }
+type partly struct{ libtest.Scripted }
 
 func (*partly) BatchWriteItem(_ context.Context, in *dynamodb.BatchWriteItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.BatchWriteItemOutput, error) {
 	asked := in.RequestItems["items"]
 	return &dynamodb.BatchWriteItemOutput{UnprocessedItems: map[string][]types.WriteRequest{"items": asked[len(asked)/3:]}}, nil
 }
 
-// TestAllOfABatchIsTold: what was not taken counts item by item, as what was taken does,
-// where the partition is known to be to blame.
-func TestAllOfABatchIsTold(t *testing.T) {
+func writeOf(pk, sk string) shardmap.Write {
+	return shardmap.Write{Action: types.TransactWriteItem{Put: &types.Put{Item: dynamo.Key(pk, sk)}}, Attempt: shard.Attempt{Key: "E#e"}}
+}
+
+// TestEveryItemOfABatchIsObserved once: the items that were not written as throttled if their
+// partition is known to have throttled, else as inconclusive.
+func TestEveryItemOfABatchIsObserved(t *testing.T) {
 	full := &types.ProvisionedThroughputExceededException{ThrottlingReasons: []types.ThrottlingReason{{Reason: aws.String("TableWriteKeyRangeThroughputExceeded")}}}
 	account := &types.ProvisionedThroughputExceededException{ThrottlingReasons: []types.ThrottlingReason{{Reason: aws.String("TableWriteAccountLimitExceeded")}}}
 	for name, c := range map[string]struct {
 		single  error
 		refused int
 	}{"the partition's limit": {full, 16}, "another limit": {account, 0}} {
-		w := &wingtest.Listener{}
-		b := newWriteBatch(&partly{wingtest.Scripted{Probe: c.single}}, "items", w)
+		w := &libtest.Listener{}
+		b := newWriteBatch(&partly{libtest.Scripted{Probe: c.single}}, "items", w)
 		for i := range 24 {
-			b.add(dynamo.Key("E#e#2026-11-22#0", fmt.Sprint("2026-11-22T10:00:00.000Z#", i)), i, shardmap.Attempt{Key: "E#e"})
+			b.addWrite(writeOf("E#e#2026-11-22#0", fmt.Sprint("2026-11-22T10:00:00.000Z#", i)), i)
 		}
 		left, _ := b.attempt(t.Context(), b.items)
-		told := map[shardmap.Outcome]int{}
+		seen := map[shard.Outcome]int{}
 		for _, outcome := range w.Outcomes("E#e") {
-			told[outcome]++
+			seen[outcome]++
 		}
-		if len(left) != 16 || told[shardmap.Taken] != 8 || told[shardmap.OverLimit] != c.refused {
-			t.Errorf("%s: %d are left, told %v", name, len(left), told)
+		if len(left) != 16 || seen[shard.Accepted] != 8 || seen[shard.Throttled] != c.refused || w.All != 24 {
+			t.Errorf("%s: %d are left, observed %v", name, len(left), seen)
 		}
 	}
 }
@@ -70,12 +74,13 @@ func (l *lossy) PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamo
 // TestALostAnswerBesideAConflict: an item that may have been written is not told to be
 // refused, whatever others of its batch met after it.
 func TestALostAnswerBesideAConflict(t *testing.T) {
-	b := newWriteBatch(&lossy{}, "items", &wingtest.Listener{})
+	w := &libtest.Listener{}
+	b := newWriteBatch(&lossy{}, "items", w)
 	for i := range 3 {
-		b.add(dynamo.Key(fmt.Sprint("E#e#2026-11-22#", i), "2026-11-22T10:00:00.000Z#a"), i, shardmap.Attempt{Key: "E#e"})
+		b.addWrite(writeOf(fmt.Sprint("E#e#2026-11-22#", i), "2026-11-22T10:00:00.000Z#a"), i)
 	}
 	left, err := b.attempt(t.Context(), b.items)
-	if len(left) != 3 || dynamo.IsConflict(err) || !errors.Is(dynamo.Kind(err), shard.ErrUnavailable) {
+	if len(left) != 3 || w.All != 3 || dynamo.IsConflict(err) || !errors.Is(dynamo.Kind(err), shard.ErrUnavailable) {
 		t.Errorf("an attempt: %d items are left, %v", len(left), err)
 	}
 }

@@ -1,10 +1,10 @@
-// Package events keeps time series of entities, cut into a bucket a UTC day and spread over
-// write shards by the events' ids:
+// Package events keeps time series of entities. They are divided into a bucket per UTC day, and
+// spread over write shards by the events' ids:
 //
 //	shards := shardmap.New(client, "hotshard-shard-map", shardmap.Options{})
-//	writer := events.NewWriter(client, "hotshard-items", shards, events.Options{})
+//	writer := events.NewWriter(client, "hotshard-events", shards, events.Options{})
 //	errs := writer.Put(ctx, []events.Event{{Entity: "sensor-1", ID: "a", Time: now}}, now)
-//	reader := events.NewReader(client, "hotshard-items", shards)
+//	reader := events.NewReader(client, "hotshard-events", shards)
 //	for event, err := range reader.All(ctx, events.Range{Entity: "sensor-1", From: from, To: to}, now) {
 //		...
 //	}

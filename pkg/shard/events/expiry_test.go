@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/internal/base/schema"
 )
 
 // TestExpiryOfEvents: a day's events expire all over the day that the retention ends with, and

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/mapfake"
+	"github.com/hotshard/hotshard/internal/test/mapfake"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/events"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"

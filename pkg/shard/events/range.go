@@ -8,40 +8,38 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"github.com/hotshard/hotshard/internal/document"
-	"github.com/hotshard/hotshard/internal/dynamo"
-	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// Range asks for the events of an entity with From <= time < To, in the order
-// of (time, id).
+// Range selects the events of an entity with From <= time < To, in the order of (time, id).
 type Range struct {
 	Entity   string
 	From, To time.Time
-	Limit    int    // events a page; 0 or less is 100
-	Bytes    int    // a page ends with the event that takes its items to so many bytes; 0 is no bound
+	Limit    int    // events per page; 0 or less is 100
+	Bytes    int    // a page ends with the event that brings its items to this size; 0 is no bound
 	Desc     bool   // newest first
-	After    string // Page.Next of the page before; "" for the first
+	After    string // Page.Next of the previous page; "" for the first
 }
 
-// Page is a part of a range. Next is "" at the range's end; otherwise it asks
-// for more, and the page may hold fewer events than the limit, or none: a page
-// reads at most MaxQueries partitions.
+// Page is a page of a range. Next is "" at the range's end; otherwise it is the next page's
+// Range.After. A page may hold fewer events than the limit, or none: it reads at most
+// MaxQueries partitions, or all of a first day that has more.
 type Page struct {
 	Events []Event
 	Next   string
 }
 
-// defaultPage is the events of a page whose size isn't given.
+// defaultPage is the number of events of a page without a Limit.
 const defaultPage = 100
 
-// MaxQueries bounds the partitions (a day's write shard each) read for a page, but
-// for a first day that has more by itself.
+// MaxQueries bounds the partitions (write shards of a day) read for a page. A first day with
+// more is read whole.
 const MaxQueries = 1000
 
-// Query reads a page of a range: eventually consistent, over all write shards
-// that the entity had in the range, in parallel, each event once.
+// Query returns a page of a range by eventually consistent reads. It reads all write shards
+// that the entity had in the range, in parallel, and returns each event once.
 func (e *Reader) Query(ctx context.Context, r Range, now time.Time) (Page, error) {
 	entry, err := e.shards.Lookup(ctx, Key(r.Entity), now)
 	if err != nil {
@@ -65,9 +63,8 @@ func (e *Reader) Query(ctx context.Context, r Range, now time.Time) (Page, error
 	return page, nil
 }
 
-// rangeScan is the state of reading one page. Days are read in groups that
-// double, so that a dense range costs no query too many and a sparse one few
-// round trips.
+// rangeScan is the state of reading one page. It reads days in groups that double. So a dense
+// range makes no needless query, and a sparse one needs few round trips.
 type rangeScan struct {
 	reader    *Reader
 	entry     shardmap.Entry
@@ -76,7 +73,7 @@ type rangeScan struct {
 	desc      bool
 	after     string    // exclusive position
 	low, high string    // sort keys, both included; no event equals either
-	from, to  time.Time // the same as times, to the millisecond
+	from, to  time.Time // times, to the millisecond
 	queries   int
 	most      int // bytes a page, 0 for no bound
 	bytes     int // of the page's items so far
@@ -135,7 +132,7 @@ func (s *rangeScan) page(ctx context.Context, limit int) (Page, error) {
 
 const day = 24 * time.Hour
 
-// days returns the first and last day with a part in the bounds.
+// days returns the first and last day within the bounds.
 func (s *rangeScan) days() (first, last time.Time, err error) {
 	const n = len(schema.TimeLayout)
 	if s.from, err = time.Parse(schema.TimeLayout, s.low[:n]); err == nil {
@@ -150,7 +147,7 @@ func (s *rangeScan) days() (first, last time.Time, err error) {
 	return s.from.Truncate(day), s.to.Truncate(day), nil
 }
 
-// count is how many write shards the range's events of a day may be on.
+// count returns how many write shards may have the range's events of a day.
 func (s *rangeScan) count(d time.Time) int {
 	from, to := d, d.Add(day)
 	if s.from.After(from) {
@@ -162,7 +159,7 @@ func (s *rangeScan) count(d time.Time) int {
 	return s.entry.Shards(from.Add(-shardmap.Margin), to.Add(shardmap.Margin))
 }
 
-// boundary is the position between the days read and those left.
+// boundary returns the position between the days read and the days left.
 func (s *rangeScan) boundary(first, last time.Time) string {
 	if s.desc {
 		return schema.EventBound(last.Add(day))
@@ -170,7 +167,7 @@ func (s *rangeScan) boundary(first, last time.Time) string {
 	return schema.EventBound(first)
 }
 
-// stream reads a partition's part of the range, so many events a page.
+// stream reads the range's events of a partition, size events per page.
 func (s *rangeScan) stream(pk string, size int) *dynamo.Stream {
 	input := &dynamodb.QueryInput{
 		TableName:              &s.reader.table,
@@ -186,8 +183,8 @@ func (s *rangeScan) stream(pk string, size int) *dynamo.Stream {
 	return &dynamo.Stream{Client: s.reader.client, Input: input, Sort: schema.SK, Drop: isMark}
 }
 
-// merge appends the events of some days to the page, in order, and tells whether
-// the page is full with more to come.
+// merge appends the events of some days to the page, in order, and reports whether the page is
+// full with more to come.
 func (s *rangeScan) merge(ctx context.Context, days []time.Time, limit int, page *Page) (bool, error) {
 	var streams []*dynamo.Stream
 	for _, d := range days {
@@ -219,12 +216,12 @@ func (s *rangeScan) merge(ctx context.Context, days []time.Time, limit int, page
 			return false, err
 		}
 		page.Events = append(page.Events, ev)
-		s.bytes += document.Size(it)
+		s.bytes += dynamo.Size(it)
 		s.after = dynamo.Text(it, schema.SK) // also drops the same event under another count
 	}
 }
 
-// isMark tells what an audit puts among the events for a while.
+// isMark reports whether the item is a stream marker, which an audit puts among the events.
 func isMark(it dynamo.Item) bool {
 	_, ok := schema.ParseMark(dynamo.Text(it, schema.SK))
 	return ok

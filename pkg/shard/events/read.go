@@ -7,19 +7,20 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/dynamo"
-	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/client"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// ReaderClient is what a Reader calls of DynamoDB.
+// ReaderClient has the DynamoDB calls of a Reader.
 type ReaderClient interface {
-	dynamo.BatchGetter
-	dynamo.Querier
+	client.BatchGetter
+	client.Querier
 }
 
-// Reader reads what a Writer writes.
+// Reader reads the events that a Writer writes.
 type Reader struct {
 	client ReaderClient
 	table  string
@@ -27,13 +28,13 @@ type Reader struct {
 }
 
 // NewReader returns a Reader over the items table.
-func NewReader(client ReaderClient, table string, shards *shardmap.Map) *Reader {
-	return &Reader{client: client, table: table, shards: shards}
+func NewReader(db ReaderClient, table string, shards *shardmap.Map) *Reader {
+	return &Reader{client: db, table: table, shards: shards}
 }
 
-// Get returns one event, read consistently, or an error of kind ErrNotFound. It
-// looks under the shard count in force at the event's time first, which is one
-// GetItem, and then under the others that were in force near it.
+// Get returns one event, read strongly consistent, or an error of kind ErrNotFound. It first
+// looks on the write shard by the count in force at the event's time, with one GetItem, and
+// then by the other counts in force near that time.
 func (e *Reader) Get(ctx context.Context, entity, id string, t, now time.Time) (Event, error) {
 	entry, stale := e.shards.Lookup(ctx, Key(entity), now)
 	keys := candidates(entry, entity, id, t)
@@ -48,14 +49,14 @@ func (e *Reader) Get(ctx context.Context, entity, id string, t, now time.Time) (
 			}
 		}
 	}
-	if stale != nil { // it may be where an old view does not look
+	if stale != nil { // an outdated view may have led to the wrong write shards
 		return Event{}, fmt.Errorf("reading event %q of %q: %w", id, entity, stale)
 	}
 	return Event{}, fmt.Errorf("event %q of %q at %s: %w", id, entity, t.Format(schema.TimeLayout), shard.ErrNotFound)
 }
 
-// candidates lists where an event may be: first the one place where it should be,
-// then all the others, if any.
+// candidates returns the keys that an event may have: first the one where it should be, then
+// all others.
 func candidates(entry shardmap.Entry, entity, id string, t time.Time) (keys []dynamo.Item) {
 	for _, n := range entry.PlacesAt(shard.Calculated, id, t) {
 		keys = append(keys, eventKey(entity, id, t, n))

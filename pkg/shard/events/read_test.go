@@ -9,8 +9,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/lane"
-	"github.com/hotshard/hotshard/internal/wingtest"
+	"github.com/hotshard/hotshard/internal/test/lane"
+	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/events"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
@@ -18,8 +18,8 @@ import (
 
 func (d *deployment) put(t *testing.T, list []events.Event, now time.Time) {
 	t.Helper()
-	writer := events.NewWriter(d.Client, d.Names.Items, d.Shards, events.Options{})
-	if err := errors.Join(writer.Put(wingtest.Within(t), list, now)...); err != nil {
+	writer := events.NewWriter(d.Client, d.Names.Events, d.Shards, events.Options{})
+	if err := errors.Join(writer.Put(libtest.Within(t), list, now)...); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -27,14 +27,14 @@ func (d *deployment) put(t *testing.T, list []events.Event, now time.Time) {
 func TestRangeIsInOrderAcrossShardsAndDays(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
-	now := wingtest.Later
+	now := libtest.Later
 	start := now.UTC().Truncate(24 * time.Hour).Add(-60 * time.Hour)
 	d.SetShards(t, "E#sensor", fmt.Sprintf("%d:4", start.Add(20*time.Hour).Unix()), fmt.Sprintf("%d:2", start.Add(40*time.Hour).Unix()))
 	n := lane.Runs(100, 300)
 	list := spread("sensor", n, start, 60*time.Hour/time.Duration(n/5))
 	d.put(t, list, now)
 	d.put(t, list[n/3:n*2/3], now) // again: the same items
-	reader := events.NewReader(d.Client, d.Names.Items, d.Shards)
+	reader := events.NewReader(d.Client, d.Names.Events, d.Shards)
 	for _, desc := range []bool{false, true} {
 		for _, limit := range []int{1, 7, 100, 1000} {
 			r := events.Range{Entity: "sensor", From: start, To: now.Add(time.Minute), Limit: limit, Desc: desc}
@@ -43,7 +43,7 @@ func TestRangeIsInOrderAcrossShardsAndDays(t *testing.T) {
 		}
 	}
 	for _, ev := range list {
-		got, err := reader.Get(wingtest.Within(t), "sensor", ev.ID, ev.Time, now)
+		got, err := reader.Get(libtest.Within(t), "sensor", ev.ID, ev.Time, now)
 		if err != nil || got.ID != ev.ID || !got.Time.Equal(ev.Time) {
 			t.Fatalf("point look-up of %q: %v, %v", ev.ID, got, err)
 		}
@@ -54,7 +54,7 @@ func readAll(t *testing.T, reader *events.Reader, r events.Range, now time.Time)
 	t.Helper()
 	var all []events.Event
 	for {
-		page, err := reader.Query(wingtest.Within(t), r, now)
+		page, err := reader.Query(libtest.Within(t), r, now)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -88,10 +88,10 @@ func checkOrder(t *testing.T, got, want []events.Event, desc bool) {
 func TestRangeBounds(t *testing.T) {
 	d := deploy(t)
 	start := time.Date(2026, 1, 5, 23, 59, 59, 998_000_000, time.UTC)
-	d.put(t, spread("e", 25, start, time.Millisecond), wingtest.Later)
-	reader := events.NewReader(d.Client, d.Names.Items, d.Shards)
+	d.put(t, spread("e", 25, start, time.Millisecond), libtest.Later)
+	reader := events.NewReader(d.Client, d.Names.Events, d.Shards)
 	read := func(from, to time.Time) int {
-		return len(readAll(t, reader, events.Range{Entity: "e", From: from, To: to, Limit: 3}, wingtest.Later))
+		return len(readAll(t, reader, events.Range{Entity: "e", From: from, To: to, Limit: 3}, libtest.Later))
 	}
 	for _, c := range []struct {
 		from, to time.Duration
@@ -115,18 +115,18 @@ func TestRangeOverManyDaysIsBounded(t *testing.T) {
 	d := deploy(t)
 	start := time.Date(2015, 5, 17, 10, 0, 0, 0, time.UTC)
 	list := spread("old", 10, start, time.Second)
-	d.put(t, list, wingtest.Later)
-	reader := events.NewReader(d.Client, d.Names.Items, d.Shards)
+	d.put(t, list, libtest.Later)
+	reader := events.NewReader(d.Client, d.Names.Events, d.Shards)
 	const days = events.MaxQueries/2 + 50 // before the events, and after them
 	r := events.Range{Entity: "old", From: start.AddDate(0, 0, -days), To: start.AddDate(0, 0, days), Limit: 100}
 	for _, r.Desc = range []bool{false, true} {
-		first, err := reader.Query(wingtest.Within(t), r, wingtest.Later)
+		first, err := reader.Query(libtest.Within(t), r, libtest.Later)
 		if err != nil || first.Next == "" {
 			t.Fatalf("one page read %d days: %v, %v", 2*days, first, err)
 		}
 		rest := r
 		rest.After = first.Next
-		checkOrder(t, append(first.Events, readAll(t, reader, rest, wingtest.Later)...), list, r.Desc)
+		checkOrder(t, append(first.Events, readAll(t, reader, rest, libtest.Later)...), list, r.Desc)
 	}
 }
 
@@ -134,10 +134,10 @@ func TestPagesOfManyShardsAreBounded(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
 	d.SetShards(t, "E#wide", "1:600")
-	counted := &wingtest.Queries{Client: d.Client}
-	reader := events.NewReader(counted, d.Names.Items, d.Shards)
-	now := wingtest.Later
-	page, err := reader.Query(wingtest.Within(t), events.Range{Entity: "wide", From: now.Add(-72 * time.Hour), To: now, Limit: 10}, now)
+	counted := &libtest.Queries{Client: d.Client}
+	reader := events.NewReader(counted, d.Names.Events, d.Shards)
+	now := libtest.Later
+	page, err := reader.Query(libtest.Within(t), events.Range{Entity: "wide", From: now.Add(-72 * time.Hour), To: now, Limit: 10}, now)
 	if err != nil || page.Next == "" || counted.Made.Load() > events.MaxQueries {
 		t.Fatalf("%d queries, next %q, %v", counted.Made.Load(), page.Next, err)
 	}
@@ -145,11 +145,11 @@ func TestPagesOfManyShardsAreBounded(t *testing.T) {
 
 func TestLastOfOneIdentityCounts(t *testing.T) {
 	d := deploy(t)
-	now := wingtest.Later.Truncate(time.Millisecond)
+	now := libtest.Later.Truncate(time.Millisecond)
 	list := spread("e", 2, now, 0)
 	list[1].ID = list[0].ID
 	d.put(t, list, now)
-	got, err := events.NewReader(d.Client, d.Names.Items, d.Shards).Get(wingtest.Within(t), "e", list[0].ID, now, now)
+	got, err := events.NewReader(d.Client, d.Names.Events, d.Shards).Get(libtest.Within(t), "e", list[0].ID, now, now)
 	if err != nil || got.Data["n"].(*types.AttributeValueMemberN).Value != "1" {
 		t.Fatalf("got %v, %v", got, err)
 	}
@@ -157,7 +157,7 @@ func TestLastOfOneIdentityCounts(t *testing.T) {
 
 func TestNoSuchEvent(t *testing.T) {
 	d := deploy(t)
-	_, err := events.NewReader(d.Client, d.Names.Items, d.Shards).Get(wingtest.Within(t), "e", "x", wingtest.Later, wingtest.Later)
+	_, err := events.NewReader(d.Client, d.Names.Events, d.Shards).Get(libtest.Within(t), "e", "x", libtest.Later, libtest.Later)
 	if !errors.Is(err, shard.ErrNotFound) {
 		t.Fatalf("got %v", err)
 	}
@@ -168,14 +168,14 @@ func TestNoSuchEvent(t *testing.T) {
 func TestReadsAfterAShrinkCostLess(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
-	noon := wingtest.Later.Add(-24 * time.Hour)
+	noon := libtest.Later.Add(-24 * time.Hour)
 	d.SetShards(t, "E#calm", fmt.Sprintf("%d:80", noon.Unix()), fmt.Sprintf("%d:2", noon.Add(time.Hour).Unix()))
-	d.put(t, spread("calm", 500, noon.Add(-time.Minute), 2*time.Minute), wingtest.Later)
-	counted := &wingtest.Queries{Client: d.Client}
-	reader := events.NewReader(counted, d.Names.Items, d.Shards)
+	d.put(t, spread("calm", 500, noon.Add(-time.Minute), 2*time.Minute), libtest.Later)
+	counted := &libtest.Queries{Client: d.Client}
+	reader := events.NewReader(counted, d.Names.Events, d.Shards)
 	cost := func(from, to time.Duration) int64 {
 		counted.Made.Store(0)
-		readAll(t, reader, events.Range{Entity: "calm", From: noon.Add(from), To: noon.Add(to), Limit: 1000}, wingtest.Later)
+		readAll(t, reader, events.Range{Entity: "calm", From: noon.Add(from), To: noon.Add(to), Limit: 1000}, libtest.Later)
 		return counted.Made.Load()
 	}
 	before, during, after := cost(-2*time.Minute, -time.Minute), cost(0, 30*time.Minute), cost(2*time.Hour, 3*time.Hour)
@@ -189,21 +189,21 @@ func TestReadsAfterAShrinkCostLess(t *testing.T) {
 func TestEventsOlderThanTheHistory(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
-	now := wingtest.Later
+	now := libtest.Later
 	long := now.Add(-1000 * time.Hour).Truncate(time.Millisecond)
 	list := spread("old", 50, long, time.Minute)
 	d.SetShards(t, "E#old", fmt.Sprintf("%d:9", long.Add(-time.Hour).Unix()))
 	d.put(t, list, now)
 	changer := d.Changer(shardmap.ChangerOptions{Keep: 24 * time.Hour})
 	for i, count := range []int{12, 3, 2} {
-		if _, err := changer.Pin(wingtest.Within(t), "E#old", count, wingtest.Note, now.Add(time.Duration(i-4)*100*time.Hour)); err != nil {
+		if _, err := changer.Pin(libtest.Within(t), "E#old", count, libtest.Note, now.Add(time.Duration(i-4)*100*time.Hour)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	reader := events.NewReader(d.Client, d.Names.Items, shardmap.New(d.Client, d.Names.ShardMap, shardmap.Options{}))
+	reader := events.NewReader(d.Client, d.Names.Events, shardmap.New(d.Client, d.Names.ShardMap, shardmap.Options{}))
 	checkOrder(t, readAll(t, reader, events.Range{Entity: "old", From: long, To: now, Limit: 7}, now), list, false)
 	for _, ev := range list {
-		if _, err := reader.Get(wingtest.Within(t), "old", ev.ID, ev.Time, now); err != nil {
+		if _, err := reader.Get(libtest.Within(t), "old", ev.ID, ev.Time, now); err != nil {
 			t.Fatal(err)
 		}
 	}

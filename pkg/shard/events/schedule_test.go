@@ -10,9 +10,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/busy"
-	"github.com/hotshard/hotshard/internal/lane"
-	"github.com/hotshard/hotshard/internal/wingtest"
+	"github.com/hotshard/hotshard/internal/base/busy"
+	"github.com/hotshard/hotshard/internal/test/lane"
+	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/pkg/shard/events"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
@@ -53,12 +53,12 @@ func newSchedule(t testing.TB, d *deployment, seed uint64, lead time.Duration) *
 	}
 	for range 3 {
 		view := shardmap.New(d.Client, d.Names.ShardMap, shardmap.Options{})
-		changer := wingtest.Patient(shardmap.NewChanger(d.Client, view, shardmap.ChangerOptions{}))
+		changer := libtest.Patient(shardmap.NewChanger(d.Client, view, shardmap.ChangerOptions{}))
 		busy.SetLead(changer, lead)
 		s.processes = append(s.processes, &proc{
 			skew:    s.within(-500*time.Millisecond, 500*time.Millisecond),
-			writer:  events.NewWriter(d.Client, d.Names.Items, view, events.Options{}),
-			reader:  events.NewReader(d.Client, d.Names.Items, view),
+			writer:  events.NewWriter(d.Client, d.Names.Events, view, events.Options{}),
+			reader:  events.NewReader(d.Client, d.Names.Events, view),
 			changer: changer,
 		})
 	}
@@ -123,7 +123,7 @@ func (s *schedule) write(p *proc, ev events.Event) error {
 	if s.random.IntN(2) == 0 {
 		until = until.Add(s.within(0, 5*time.Second))
 	}
-	s.frozen = append(s.frozen, frozenWrite{ev, action.Put, until})
+	s.frozen = append(s.frozen, frozenWrite{ev, action.Action.Put, until})
 	return s.thaw(false)
 }
 
@@ -152,13 +152,13 @@ func (s *schedule) change(p *proc) {
 	switch s.random.IntN(4) {
 	case 0:
 		if seen, err := p.changer.Read(ctx, key); err == nil {
-			_, _ = p.changer.ShrinkFrom(ctx, seen, n, wingtest.Note, now) // refusals are right here
+			_, _ = p.changer.ShrinkFrom(ctx, seen, n, libtest.Note, now) // refusals are right here
 		}
 	case 1:
-		_, _ = p.changer.Pin(ctx, key, n, wingtest.Note, now)
-		_, _ = p.changer.Unpin(ctx, key, wingtest.Note, now)
+		_, _ = p.changer.Pin(ctx, key, n, libtest.Note, now)
+		_, _ = p.changer.Unpin(ctx, key, libtest.Note, now)
 	default:
-		_, _ = p.changer.Grow(ctx, key, n, wingtest.Note, now)
+		_, _ = libtest.Grow(ctx, p.changer, key, n, now)
 	}
 }
 
@@ -200,7 +200,7 @@ func (s *schedule) countItems() error {
 		distinct[ev.ID] = true
 	}
 	items := 0
-	for pages := dynamodb.NewScanPaginator(s.Client, &dynamodb.ScanInput{TableName: &s.Names.Items}); pages.HasMorePages(); {
+	for pages := dynamodb.NewScanPaginator(s.Client, &dynamodb.ScanInput{TableName: &s.Names.Events}); pages.HasMorePages(); {
 		page, err := pages.NextPage(s.t.Context())
 		if err != nil {
 			return err

@@ -15,7 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/wingtest"
+	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/pkg/shard/events"
 )
 
@@ -40,23 +40,23 @@ func TestStoredEvents(t *testing.T) {
 		}
 	}
 	for n, retention := range []time.Duration{0, 36 * time.Hour} {
-		w := events.NewWriter(d.Client, d.Names.Items, d.Shards, events.Options{Retention: retention})
+		w := events.NewWriter(d.Client, d.Names.Events, d.Shards, events.Options{Retention: retention})
 		for i := range list {
 			list[i].ID += fmt.Sprint(n)
 		}
 		now := start.Add(100 * time.Hour)
-		if err := errors.Join(w.Put(wingtest.Within(t), list[:11], now)...); err != nil {
+		if err := errors.Join(w.Put(libtest.Within(t), list[:11], now)...); err != nil {
 			t.Fatal(err)
 		}
-		action, err := w.PutTransact(wingtest.Within(t), list[11], now)
+		action, err := w.PutTransact(libtest.Within(t), list[11], now)
 		if err == nil {
-			_, err = d.Client.PutItem(wingtest.Within(t), &dynamodb.PutItemInput{TableName: action.Put.TableName, Item: action.Put.Item})
+			_, err = d.Client.PutItem(libtest.Within(t), &dynamodb.PutItemInput{TableName: action.Action.Put.TableName, Item: action.Action.Put.Item})
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	out, err := d.Client.Scan(wingtest.Within(t), &dynamodb.ScanInput{TableName: &d.Names.Items})
+	out, err := d.Client.Scan(libtest.Within(t), &dynamodb.ScanInput{TableName: &d.Names.Events})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,21 +7,23 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/dynamo"
-	"github.com/hotshard/hotshard/internal/schema"
-	"github.com/hotshard/hotshard/internal/watching"
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/client"
+	"github.com/hotshard/hotshard/pkg/shard/internal/observe"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// WriterClient is what a Writer calls of DynamoDB.
+// WriterClient has the DynamoDB calls of a Writer.
 type WriterClient interface {
-	dynamo.BatchWriter
-	dynamo.Putter
+	client.BatchWriter
+	client.Putter
 }
 
-// Event is one event of an entity. Entity, ID and Time are its identity: the
-// same three again are the same event, and replace its data.
+// Event is one event of an entity. Entity, ID and Time identify it: a second write of the same
+// three replaces its data.
 type Event struct {
 	Entity string
 	ID     string
@@ -29,78 +31,69 @@ type Event struct {
 	Data   map[string]types.AttributeValue
 }
 
-// Writer writes the events of entities: time series cut into one bucket a
-// UTC day and spread over write shards by the event's id.
+// Writer writes the events of entities: time series with one bucket per UTC day, spread over
+// write shards by the event's id.
 //
 // An event is one item:
 //
 //	pk         S  E#<entity>#<day>#<shard>
 //	sk         S  <time>#<id>, the time as 2026-01-05T12:00:00.123Z
 //	data       M  the caller's data, if any
-//	expires_at N  Unix seconds, unless events are kept for ever
+//	expires_at N  Unix seconds; absent if events are kept forever
 type Writer struct {
 	client    WriterClient
 	table     string
 	shards    *shardmap.Map
 	retention time.Duration
-	watch     shardmap.Watcher
+	observer  shard.Observer
 }
 
-// Options are how a Writer works. The zero value is good.
+// Options are a Writer's settings. The zero value is ready to use.
 type Options struct {
 	// Retention is how long events are kept after the end of the UTC day on which they
-	// happened or were written, whichever is later, and for up to a day more, by their id; 0
-	// keeps them for ever.
+	// happened or were written, whichever is later. Up to a day is added, by the event's id, to
+	// spread deletions. 0 keeps events forever.
 	Retention time.Duration
-	Watch     shardmap.Watcher // is told how the entities fare; nil for nobody
+	Observer  shard.Observer // receives every write attempt; may be nil
 }
 
 // NewWriter returns a Writer over the items table.
-func NewWriter(client WriterClient, table string, shards *shardmap.Map, o Options) *Writer {
-	return &Writer{client: client, table: table, shards: shards, retention: o.Retention, watch: watching.Or(o.Watch)}
+func NewWriter(db WriterClient, table string, shards *shardmap.Map, o Options) *Writer {
+	return &Writer{client: db, table: table, shards: shards, retention: o.Retention, observer: o.Observer}
 }
 
-// Put writes events, and returns for each, in order, nil once it is durable or
-// an error of kind ErrThrottled, ErrUnavailable or ErrStale. Those that fail keep no
-// other from being written; [errors.Join] makes one error of all, nil if all are durable.
+// Put writes events, and returns for each, in order, nil once it is durable or an error of kind
+// ErrThrottled, ErrUnavailable or ErrStale. A failed event does not keep the others from being
+// written. [errors.Join] makes one error of all; it is nil if all are durable.
 //
-// Of two events with one identity the later in the list counts, and both share its outcome.
-// An event whose time is over [shardmap.Options].EventAhead ahead of now is ErrMisused, and
-// not written: the entity's shard count may yet change before that time.
+// Of two events with one identity the later in the list is written, and both share its outcome.
+// An event whose time is over [shardmap.Options].EventAhead ahead of now is ErrMisused, and not
+// written: the entity's shard count may still change before that time.
 func (e *Writer) Put(ctx context.Context, events []Event, now time.Time) []error {
 	outcomes := make([]error, len(events))
-	batch := newWriteBatch(e.client, e.table, e.watch)
+	batch := newWriteBatch(e.client, e.table, e.observer)
 	for i, ev := range events {
-		it, sent, err := e.item(ctx, ev, now)
+		w, err := e.PutTransact(ctx, ev, now)
 		if err != nil {
 			outcomes[i] = err
 			continue
 		}
-		batch.add(it, i, sent)
+		batch.addWrite(w, i)
 	}
 	batch.write(ctx, outcomes)
 	return outcomes
 }
 
-// PutTransact returns the write of one event as an action of a transaction. What Put
-// refuses it does, too.
-func (e *Writer) PutTransact(ctx context.Context, ev Event, now time.Time) (types.TransactWriteItem, error) {
-	it, _, err := e.item(ctx, ev, now)
-	if err != nil {
-		return types.TransactWriteItem{}, err
-	}
-	return types.TransactWriteItem{Put: &types.Put{TableName: &e.table, Item: it}}, nil
-}
-
-// item returns an event's item, on the write shard that its id has among the
-// shard count in force at its time, and what is to be told of an attempt to write it.
-func (e *Writer) item(ctx context.Context, ev Event, now time.Time) (dynamo.Item, shardmap.Attempt, error) {
+// PutTransact returns the write of one event for a transaction of package once. The write shard
+// follows from the event's id and the shard count in force at its time. It rejects the events
+// that Put rejects.
+func (e *Writer) PutTransact(ctx context.Context, ev Event, now time.Time) (shardmap.Write, error) {
 	if ahead := e.shards.Options().EventAhead; ev.Time.After(now.Add(ahead)) {
-		return nil, shardmap.Attempt{}, fmt.Errorf("%w: writing an event of %q: its time %s is over %s ahead", shard.ErrMisused, ev.Entity, ev.Time.Format(time.RFC3339), ahead)
+		return shardmap.Write{}, fmt.Errorf("%w: writing an event of %q: its time %s is over %s ahead", shard.ErrMisused, ev.Entity, ev.Time.Format(time.RFC3339), ahead)
 	}
 	entry, err := e.shards.Lookup(ctx, Key(ev.Entity), now)
 	if err != nil {
-		return nil, shardmap.Attempt{}, fmt.Errorf("writing an event of %q: %w", ev.Entity, err)
+		return shardmap.Write{}, fmt.Errorf("writing an event of %q: %w", ev.Entity, err)
 	}
 	n := shard.Calculated(ev.ID, entry.History.At(ev.Time))
 	it := eventKey(ev.Entity, ev.ID, ev.Time, n)
@@ -110,11 +103,17 @@ func (e *Writer) item(ctx context.Context, ev Event, now time.Time) (dynamo.Item
 	if e.retention > 0 {
 		it[schema.ExpiresAt] = dynamo.Number(expiry(ev, now, e.retention).Unix())
 	}
-	return it, shardmap.Attempt{Key: Key(ev.Entity), Entry: entry, Shard: n, At: ev.Time}, nil
+	attempt := observe.Sent(Key(ev.Entity), entry, n, ev.Time)
+	attempt.Items = observe.Hash(dynamo.Text(it, schema.SK))
+	return shardmap.Write{
+		Action:  types.TransactWriteItem{Put: &types.Put{TableName: &e.table, Item: it}},
+		Attempt: attempt,
+		Probe:   observe.TableProbe(it),
+	}, nil
 }
 
-// expiry depends on the event and the day of now only, so that a repeated write is mostly
-// the same item to the byte, which costs readers of the stream nothing.
+// expiry returns when the event expires. It depends on the event and the day of now only. So a
+// repeated write usually stores the same bytes, and the stream has no record of it.
 func expiry(ev Event, now time.Time, retention time.Duration) time.Time {
 	t := ev.Time
 	if now.After(t) {
@@ -123,9 +122,9 @@ func expiry(ev Event, now time.Time, retention time.Duration) time.Time {
 	return t.UTC().Truncate(24 * time.Hour).Add(24*time.Hour + retention + schema.ExpirySpread(ev.ID))
 }
 
-// Key is an entity's key in the shard map.
+// Key returns an entity's key in the shard map.
 func Key(entity string) string {
-	return schema.BaseKey{Type: schema.Entity, Name: entity}.String()
+	return schema.BaseKey{Type: kind.Event, Name: entity}.String()
 }
 
 func eventKey(entity, id string, t time.Time, writeShard int) dynamo.Item {
@@ -133,5 +132,5 @@ func eventKey(entity, id string, t time.Time, writeShard int) dynamo.Item {
 }
 
 func eventPK(entity, bucket string, n int) string {
-	return schema.Key{Base: schema.BaseKey{Type: schema.Entity, Name: entity}, Bucket: bucket, Shard: n}.String()
+	return schema.Key{Base: schema.BaseKey{Type: kind.Event, Name: entity}, Bucket: bucket, Shard: n}.String()
 }

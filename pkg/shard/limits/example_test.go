@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/wingtest"
+	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/pkg/shard/limits"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
@@ -13,7 +13,7 @@ import (
 // Never are more than Max hits of a window allowed, by however many processes.
 func ExampleLimiter() {
 	ctx := context.Background()
-	client := wingtest.ExampleTables()
+	client := libtest.ExampleTables()
 	limiter := limits.New(client, "hotshard-items", shardmap.New(client, "hotshard-shard-map", shardmap.Options{}), limits.Options{})
 	login := limits.Limit{Key: "login/ann", Max: 2, Window: time.Minute}
 	now := limiter.Start(login, time.Now())

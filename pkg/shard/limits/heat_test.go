@@ -10,8 +10,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/local/limiter"
-	"github.com/hotshard/hotshard/internal/wingtest"
+	"github.com/hotshard/hotshard/internal/aws/limiter"
+	"github.com/hotshard/hotshard/internal/test/libtest"
+	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/limits"
 	"github.com/hotshard/hotshard/pkg/shard/once"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
@@ -44,16 +45,16 @@ func (c *touched) TransactWriteItems(ctx context.Context, in *dynamodb.TransactW
 	return c.Client.TransactWriteItems(ctx, in, o...)
 }
 
-// TestAHotWindowIsRelievedAtOnce: the count grows within a window, and hits spread
-// over the new write shards from then on.
+// TestAHotWindowIsRelievedAtOnce checks that hits use new write shards as soon as the count grows within
+// a window.
 func TestAHotWindowIsRelievedAtOnce(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
 	client := &touched{Client: d.Client, writes: map[string]int{}}
 	l, limit := d.limiter(client, nil), limits.Limit{Key: "k", Max: 100_000, Window: 24 * time.Hour}
-	now := wingtest.Later.Add(time.Hour)
+	now := libtest.Later.Add(time.Hour)
 	mustHit(t, l, limit, now)
-	if _, err := d.Changer(shardmap.ChangerOptions{}).Grow(wingtest.Within(t), "R#k", 10, wingtest.Note, now); err != nil {
+	if _, err := libtest.Grow(libtest.Within(t), d.Changer(shardmap.ChangerOptions{}), "R#k", 10, now); err != nil {
 		t.Fatal(err)
 	}
 	now = now.Add(4 * time.Second) // before the change is in force for events
@@ -73,8 +74,9 @@ func TestAHotWindowIsRelievedAtOnce(t *testing.T) {
 	}
 }
 
-// TestALimitsHeatIsTold, and a throttled hit goes elsewhere.
-func TestALimitsHeatIsTold(t *testing.T) {
+// TestALimitsHeatIsObserved checks that throttles are observed, and that a throttled hit goes to another
+// write shard.
+func TestALimitsHeatIsObserved(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
 	d.SetShards(t, "R#wide", "1:8")
@@ -90,14 +92,14 @@ func TestALimitsHeatIsTold(t *testing.T) {
 		{"k", 3, 5, "", 3, 3, 0},
 		{"full", 5, 2, "", 2, 2, 0}, // what is known to be full costs nothing
 		{"full", 5, 2, "", 1, 1, 0}, // another process finds out once
-		{"hot", 1, 5, wingtest.TableHot, 1, 1, 1},
-		{"wide", 1, 800, wingtest.TableHot, 1, 1, 2},
+		{"hot", 1, 5, libtest.TableHot, 1, 1, 1},
+		{"wide", 1, 800, libtest.TableHot, 1, 1, 2},
 		{"table", 1, 5, "TableWriteAccountLimitExceeded", 1, 1, 0},
 	} {
-		w, left := wingtest.NewWatched(), 10
-		client := wingtest.Faulty{Flaky: &wingtest.Flaky{Client: d.Client, Before: func() error {
+		w, left := libtest.NewObserved(), 10
+		client := libtest.Faulty{Flaky: &libtest.Flaky{Client: d.Client, Before: func() error {
 			if left--; c.reason != "" && left > 0 {
-				return wingtest.Hot(c.reason)
+				return libtest.Hot(c.reason)
 			}
 			return nil
 		}}}
@@ -106,22 +108,22 @@ func TestALimitsHeatIsTold(t *testing.T) {
 		}
 		l := d.limiter(client, w)
 		for range c.hits {
-			mustHit(t, l, limits.Limit{Key: c.key, Max: c.max, Window: time.Minute}, wingtest.Later)
+			mustHit(t, l, limits.Limit{Key: c.key, Max: c.max, Window: time.Minute}, libtest.Later)
 		}
 		taken := 0
 		for _, a := range w.Attempts {
-			if a.Outcome == shardmap.Taken {
+			if a.Outcome == shard.Accepted {
 				taken++
 			}
 		}
 		refused := len(w.Refused())
 		if w.ByKey["R#"+c.key] != c.requests || taken != c.taken || refused < c.refused || c.refused == 0 && refused > 0 {
-			t.Errorf("%s: requests %v, attempts %v", c.key, w.ByKey, w.Told())
+			t.Errorf("%s: requests %v, attempts %v", c.key, w.ByKey, w.Shown())
 		}
 	}
 }
 
-// TestWhatHitsCost by the limiter's count.
+// TestWhatHitsCost checks the units of hits by the partition limiter's count.
 func TestWhatHitsCost(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
@@ -141,13 +143,13 @@ func TestWhatHitsCost(t *testing.T) {
 	hits := func(l *limits.Limiter, limit limits.Limit, n int) func() {
 		return func() {
 			for range n {
-				mustHit(t, l, limit, wingtest.Later)
+				mustHit(t, l, limit, libtest.Later)
 			}
 		}
 	}
-	d.SetShards(t, "R#grown", fmt.Sprintf("%d:10", wingtest.Later.Unix()+1))
+	d.SetShards(t, "R#grown", fmt.Sprintf("%d:10", libtest.Later.Unix()+1))
 	keyed := func(key string, n int) func() {
-		l, keyed2 := d.limiter(client, nil), once.New(client, d.Names.Items, d.Shards, once.Options{})
+		l, keyed2 := d.limiter(client, nil), once.New(client, d.Names.Items, once.Options{})
 		return func() {
 			for i := range n {
 				keyedHit(t, l, keyed2, fmt.Sprint(key, i), limits.Limit{Key: key, Max: 1000, Window: time.Hour})

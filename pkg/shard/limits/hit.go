@@ -8,47 +8,48 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/dynamo"
-	"github.com/hotshard/hotshard/internal/schema"
-	"github.com/hotshard/hotshard/internal/watching"
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/internal/observe"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// hit is one hit on its way.
+// hit is the state of one call of Hit.
 type hit struct {
 	*Limiter
 	division
-	base   string         // the key's in the shard map
-	id     uint64         // tells it from others
-	entry  shardmap.Entry // what the shard map says of the key
+	base   string // the base key in the shard map
+	call   observe.Call
+	entry  shardmap.Entry // the base key's entry of the shard map
 	now    time.Time
 	window *limitWindow
 
-	last    int   // write shard of the last attempt, -1 before
-	misses  int   // attempts that found no room
+	last    int   // write shard of the last attempt, -1 before the first
+	misses  int   // attempts that found no remaining quota
 	used    int64 // what the write shard had used after this hit
 	allowed bool
 }
 
-// farAhead is after all changes.
+// farAhead is later than any change.
 var farAhead = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// maxMisses is how many write shards a hit finds full before it reads them all.
+// maxMisses is how many full write shards a hit finds before it reads them all.
 const maxMisses = 3
 
-// by has the hit go by an entry of the shard map.
-func (h *hit) by(entry shardmap.Entry) {
+// useEntry sets the shard map's entry that the hit uses.
+func (h *hit) useEntry(entry shardmap.Entry) {
 	h.entry, h.first, h.newest = entry, entry.History.At(h.start), entry.History.Newest()
 	h.all = max(h.first, entry.Shards(h.start, farAhead))
 }
 
-// take makes one try to find room, and tells by allowed whether it did. The key may have
-// grown since the try before, as this process knows; what others have made of it, its next
-// hit goes by: where waiting hits renewed their views, more of them took over room at the same
-// time, and storms on limits were answered worse (docs/performance/storm-limits.txt).
-func (h *hit) take(ctx context.Context) error {
+// countHit makes one attempt to count the hit, and sets allowed if it succeeds. It uses the newest
+// entry that this process knows, and renews no view. When waiting hits did renew their views,
+// more of them transferred quota at once, and fewer hits of a storm were answered in time
+// (docs/performance/storm-limits.txt).
+func (h *hit) countHit(ctx context.Context) error {
 	if entry, err := h.shards.Lookup(ctx, h.base, h.now); err == nil {
-		h.by(entry)
+		h.useEntry(entry)
 	}
 	for range h.all + 4*maxMisses {
 		n, ok := h.window.choose(&h.division, h.last)
@@ -56,7 +57,7 @@ func (h *hit) take(ctx context.Context) error {
 			return nil
 		}
 		h.last = n
-		took, err := h.try(ctx, n)
+		took, err := h.tryShard(ctx, n)
 		if took || err != nil {
 			h.allowed = took
 			return err
@@ -67,37 +68,59 @@ func (h *hit) take(ctx context.Context) error {
 			}
 		}
 	}
-	return fmt.Errorf("%w: room was gone each time", dynamo.ErrOutrun)
+	return fmt.Errorf("limit %q: %w: other hits used the remaining quota first; retry the call", h.Key, dynamo.ErrOutrun)
 }
 
-// partsFull tells whether all write shards with a part are known to be full: from
-// then on none gives room to another.
-func (h *hit) partsFull() bool { return h.window.full(&h.division, h.first) }
+// write returns the write of an update of write shard n. If the key has grown within the window,
+// the write shards with which the window began give quota to the new ones.
+func (h *hit) write(n int, u *types.Update) shardmap.Write {
+	return shardmap.Write{
+		Action:   types.TransactWriteItem{Update: u},
+		Attempt:  observe.Sent(h.base, h.entry, n, h.now),
+		Probe:    observe.TableProbe(u.Key),
+		Transfer: n < h.first && h.first < h.newest,
+	}
+}
 
-// full tells whether the hit is known to be refused.
+// exchange returns the two writes of one transaction that transfer a share of the donor's quota to
+// write shard n, and the hit out of that.
+func (h *hit) exchange(n, donor int, share int64) (give, take shardmap.Write) {
+	give, take = h.write(donor, h.donate(donor, share)), h.write(n, h.addUsed(n, 1-share))
+	give.Transfer, take.Transfer = true, true
+	return give, take
+}
+
+// sharesFull reports whether all write shards with a share are known to be full: they transfer
+// no more quota then.
+func (h *hit) sharesFull() bool { return h.window.full(&h.division, h.first) }
+
+// full reports whether the hit is known to exceed the limit.
 func (h *hit) full() bool { return h.window.full(&h.division, h.all) }
 
-// try takes room of one write shard, and tells whether there was any.
-func (h *hit) try(ctx context.Context, n int) (bool, error) {
-	last := h.partsFull() // what is not there now will not come
+// tryShard counts the hit on one write shard, and reports whether it had remaining quota.
+func (h *hit) tryShard(ctx context.Context, n int) (bool, error) {
+	last := h.sharesFull() // no quota can arrive after this
 	if used, known := h.window.known(n); n >= h.first && known && used >= 0 && !last {
-		return h.takeOver(ctx, n)
+		return h.transferQuota(ctx, n)
 	}
-	in := dynamo.UpdateInput(h.update(n))
+	w := h.write(n, h.update(n))
+	in := dynamo.UpdateInput(w.Action.Update)
 	in.ReturnValues, in.ReturnValuesOnConditionCheckFailure = types.ReturnValueUpdatedNew, types.ReturnValuesOnConditionCheckFailureAllOld
 	out, err := h.client.UpdateItem(ctx, in, dynamo.NoRetry)
-	if n >= h.first || h.newest <= h.first { // those that give room to others say nothing
-		watching.Tell(ctx, h.told.Watch, shardmap.Attempt{Key: h.base, Request: h.id, Entry: h.entry, Shard: n, At: h.now}, err, dynamo.KeyRange)
+	if w.Transfer {
+		h.call.ObserveAs(ctx, w.Attempt, shard.Inconclusive)
+	} else {
+		h.call.Observe(ctx, w.Attempt, err)
 	}
 	if there, failed := dynamo.ConditionFailed(err); failed {
-		if err := h.saw(n, there); err != nil {
+		if err := h.cacheItem(n, there); err != nil {
 			return false, err
 		}
 		if n < h.first {
 			return false, nil
 		}
 		if !last {
-			return h.takeOver(ctx, n)
+			return h.transferQuota(ctx, n)
 		}
 		h.window.spend(n, h.Max)
 		return false, nil
@@ -108,43 +131,44 @@ func (h *hit) try(ctx context.Context, n int) (bool, error) {
 	if h.used, err = dynamo.Integer(out.Attributes, schema.LimitUsed); err != nil {
 		return false, err
 	}
-	return true, h.saw(n, out.Attributes)
+	return true, h.cacheItem(n, out.Attributes)
 }
 
-// saw takes in a write shard's item; none is one of which nothing is used.
-func (h *hit) saw(n int, it dynamo.Item) error {
+// cacheItem adds a write shard's item to the window's cache; no item means no use.
+func (h *hit) cacheItem(n int, it dynamo.Item) error {
 	used, err := dynamo.Integer(it, schema.LimitUsed)
 	if err != nil {
 		return fmt.Errorf("limit %q, write shard %d: %w", h.Key, n, err)
 	}
-	h.window.saw(n, used, n < h.first)
+	h.window.cacheUsed(n, used, n < h.first)
 	return nil
 }
 
-// takeOver gives a write shard without room a part of another's, and takes the hit
-// out of that.
-func (h *hit) takeOver(ctx context.Context, n int) (bool, error) {
+// transferQuota transfers a share of another write shard's quota to write shard n, and takes the
+// hit out of it.
+func (h *hit) transferQuota(ctx context.Context, n int) (bool, error) {
 	donor, share := h.window.donor(&h.division)
 	if share <= 1 {
 		h.last = donor
-		return h.try(ctx, donor)
+		return h.tryShard(ctx, donor)
 	}
 	// Read before the transaction: after it, another hit of this process may have seen
 	// the share in the item already, and it would be counted twice.
 	given, _ := h.window.known(donor)
 	taken, _ := h.window.known(n)
-	actions := h.exchange(n, donor, share)
-	loads, _ := h.told.Loads(ctx, actions, h.id, h.now)
-	_, err := h.client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: actions}, dynamo.NoRetry)
-	h.told.Told(ctx, loads, err)
+	give, take := h.exchange(n, donor, share)
+	_, err := h.client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{
+		TransactItems: []types.TransactWriteItem{give.Action, take.Action},
+	}, dynamo.NoRetry)
+	h.call.ObserveAs(ctx, take.Attempt, shard.Inconclusive)
 	if there, failed := dynamo.ActionFailed(err, 0); failed {
-		return false, h.saw(donor, there)
+		return false, h.cacheItem(donor, there)
 	}
 	if err != nil {
-		h.window.forget(n) // another process may have given it room meanwhile
+		h.window.forget(n) // another process may have transferred quota to it meanwhile
 		return false, err
 	}
-	h.window.saw(donor, given+share, true)
-	h.window.saw(n, taken+1-share, false)
+	h.window.cacheUsed(donor, given+share, true)
+	h.window.cacheUsed(n, taken+1-share, false)
 	return true, nil
 }

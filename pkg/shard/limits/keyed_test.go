@@ -10,29 +10,29 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/wingtest"
+	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/pkg/shard/limits"
 	"github.com/hotshard/hotshard/pkg/shard/once"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// TestKeyedHitsCountOnce: several processes, whose answers get lost, and the verdicts
-// that come again.
+// TestKeyedHitsCountOnce checks that keyed hits of several processes count once although answers get lost,
+// and that a retry returns the first answer.
 func TestKeyedHitsCountOnce(t *testing.T) {
 	t.Parallel()
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	d := deploy(t)
-	d.SetShards(t, "R#k", "1:3", fmt.Sprintf("%d:5", wingtest.Later.Add(time.Second).Unix()))
+	d.SetShards(t, "R#k", "1:3", fmt.Sprintf("%d:5", libtest.Later.Add(time.Second).Unix()))
 	random := rand.New(rand.NewPCG(seed, 1))
-	flaky := &wingtest.Flaky{Client: d.Client, Before: wingtest.Sometimes(random, 8, wingtest.Hot(wingtest.TableHot)), After: wingtest.Sometimes(random, 5, wingtest.LostAnswer{})}
+	flaky := &libtest.Flaky{Client: d.Client, Before: libtest.Sometimes(random, 8, libtest.Hot(libtest.TableHot)), After: libtest.Sometimes(random, 5, libtest.LostAnswer{})}
 	limit := limits.Limit{Key: "k", Max: 25, Window: time.Hour}
 	var allowed atomic.Int64
 	var wg sync.WaitGroup
 	for p := range 4 {
 		wg.Go(func() {
-			l, keyed := d.limiter(wingtest.Faulty{Flaky: flaky}, nil), once.New(wingtest.Faulty{Flaky: flaky}, d.Names.Items, d.Shards, once.Options{})
+			l, keyed := d.limiter(libtest.Faulty{Flaky: flaky}, nil), once.New(libtest.Faulty{Flaky: flaky}, d.Names.Items, once.Options{})
 			for i := range 10 {
 				first := keyedHit(t, l, keyed, fmt.Sprint(p, "-", i), limit)
 				if again := keyedHit(t, l, keyed, fmt.Sprint(p, "-", i), limit); again != first {
@@ -45,26 +45,26 @@ func TestKeyedHitsCountOnce(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if used := d.used(t, d.limiter(d.Client, nil), limit, wingtest.Later, 5); used != 25 || allowed.Load() != 25 || flaky.Lost == 0 {
+	if used := d.used(t, d.limiter(d.Client, nil), limit, libtest.Later, 5); used != 25 || allowed.Load() != 25 || flaky.Lost == 0 {
 		t.Errorf("%d used, %d allowed, %d answers lost", used, allowed.Load(), flaky.Lost)
 	}
 }
 
-// TestKeyedHitsAreRelievedAtOnce: the count grows within a window, and they spread over
-// the new write shards, and use up what there is, no more.
+// TestKeyedHitsAreRelievedAtOnce checks that keyed hits use new write shards as soon as the count grows
+// within a window, and that exactly the limit is allowed.
 func TestKeyedHitsAreRelievedAtOnce(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
-	d.SetShards(t, "R#k", fmt.Sprintf("%d:10", wingtest.Later.Add(time.Minute).Unix()))
+	d.SetShards(t, "R#k", fmt.Sprintf("%d:10", libtest.Later.Add(time.Minute).Unix()))
 	client := &touched{Client: d.Client, writes: map[string]int{}}
-	l, keyed := d.limiter(d.Client, nil), once.New(client, d.Names.Items, d.Shards, once.Options{})
+	l, keyed := d.limiter(d.Client, nil), once.New(client, d.Names.Items, once.Options{})
 	limit := limits.Limit{Key: "k", Max: 150, Window: 24 * time.Hour}
 	for i := range 60 {
 		if got := keyedHit(t, l, keyed, fmt.Sprint(i), limit); got != "yes" {
 			t.Fatalf("hit %d: %q", i, got)
 		}
 	}
-	first := fmt.Sprintf("R#k#86400#%d#0", l.Start(limit, wingtest.Later).Unix())
+	first := fmt.Sprintf("R#k#86400#%d#0", l.Start(limit, libtest.Later).Unix())
 	if n := client.writes[first]; n > 30 || len(client.writes) < 8 {
 		t.Errorf("of 60 hits %d went to the first write shard; in all %v", n, client.writes)
 	}
@@ -74,7 +74,7 @@ func TestKeyedHitsAreRelievedAtOnce(t *testing.T) {
 			allowed++
 		}
 	}
-	if used := d.used(t, l, limit, wingtest.Later, 10); allowed != 150 || used != 150 {
+	if used := d.used(t, l, limit, libtest.Later, 10); allowed != 150 || used != 150 {
 		t.Errorf("%d allowed, %d used of %d", allowed, used, limit.Max)
 	}
 }
@@ -83,9 +83,9 @@ func TestKeyedHitsAreRelievedAtOnce(t *testing.T) {
 func keyedHit(t *testing.T, l *limits.Limiter, keyed *once.Applier, key string, limit limits.Limit) string {
 	for range 30 {
 		answer := ""
-		before, err := keyed.Decide(wingtest.Within(t), once.Call{Key: key, Digest: []byte("d")}, wingtest.Later,
-			func(ctx context.Context) ([]types.TransactWriteItem, []byte, error) {
-				actions, v, err := l.HitTransact(ctx, limit, wingtest.Later)
+		before, err := keyed.Decide(libtest.Within(t), once.Call{Key: key, Digest: []byte("d")}, libtest.Later,
+			func(ctx context.Context) ([]shardmap.Write, []byte, error) {
+				actions, v, err := l.HitTransact(ctx, limit, libtest.Later)
 				answer = map[bool]string{true: "yes", false: "no"}[v.Allowed]
 				return actions, []byte(answer), err
 			})
@@ -99,26 +99,30 @@ func keyedHit(t *testing.T, l *limits.Limiter, keyed *once.Applier, key string, 
 	return ""
 }
 
-// TestUsedCountsHits: one process that makes all the hits knows how many they are, while write
-// shards give each other room, with keys and without.
+// TestUsedCountsHits checks that a process that makes all hits reports their exact number while quota is
+// transferred, with keys and without.
 func TestUsedCountsHits(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
-	d.SetShards(t, "R#spread", fmt.Sprintf("%d:7", wingtest.Later.Add(time.Minute).Unix()))
+	d.SetShards(t, "R#spread", fmt.Sprintf("%d:7", libtest.Later.Add(time.Minute).Unix()))
 	for _, key := range []string{"one", "spread"} {
 		l := d.limiter(d.Client, nil)
 		limit := limits.Limit{Key: key, Max: 1000, Window: 24 * time.Hour}
 		for i := range int64(40) {
-			if v := mustHit(t, l, limit, wingtest.Later); v.Used != i+1 || v.Remaining != 1000-v.Used {
+			if v := mustHit(t, l, limit, libtest.Later); v.Used != i+1 || v.Remaining != 1000-v.Used {
 				t.Errorf("%s, hit %d: %d used, %d left", key, i+1, v.Used, v.Remaining)
 			}
 		}
 		for i := range int64(20) {
-			actions, v, err := l.HitTransact(t.Context(), limit, wingtest.Later)
+			actions, v, err := l.HitTransact(t.Context(), limit, libtest.Later)
 			if err != nil || v.Used != i+41 || v.Remaining != 1000-v.Used {
 				t.Errorf("%s, keyed hit %d: %d used, %d left, %v", key, i+41, v.Used, v.Remaining, err)
 			}
-			if _, err := d.Client.TransactWriteItems(t.Context(), &dynamodb.TransactWriteItemsInput{TransactItems: actions}); err != nil {
+			in := &dynamodb.TransactWriteItemsInput{}
+			for _, w := range actions {
+				in.TransactItems = append(in.TransactItems, w.Action)
+			}
+			if _, err := d.Client.TransactWriteItems(t.Context(), in); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -15,16 +15,16 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"pgregory.net/rapid"
 
-	"github.com/hotshard/hotshard/internal/lane"
-	"github.com/hotshard/hotshard/internal/wingtest"
+	"github.com/hotshard/hotshard/internal/test/lane"
+	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/limits"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// limiter returns a process of its own that counts hits.
-func (d *deployment) limiter(client limits.Client, watch shardmap.Watcher) *limits.Limiter {
-	return limits.New(client, d.Names.Items, shardmap.New(d.Client, d.Names.ShardMap, shardmap.Options{}), limits.Options{Watch: watch})
+// limiter returns a Limiter with caches of its own, as another process has.
+func (d *deployment) limiter(client limits.Client, o shard.Observer) *limits.Limiter {
+	return limits.New(client, d.Names.Items, shardmap.New(d.Client, d.Names.ShardMap, shardmap.Options{}), limits.Options{Observer: o})
 }
 
 type hitter interface {
@@ -42,7 +42,7 @@ func mustHit(t hitter, l *limits.Limiter, limit limits.Limit, now time.Time) lim
 	return v
 }
 
-// used sums what the items of a window say.
+// used returns the sum of used over a window's items.
 func (d *deployment) used(t *testing.T, l *limits.Limiter, limit limits.Limit, now time.Time, shards int) (sum int64) {
 	t.Helper()
 	for n := range shards {
@@ -63,9 +63,9 @@ func TestALimitOfOneWriteShard(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
 	l, limit := d.limiter(d.Client, nil), limits.Limit{Key: "a#1#2", Max: 3, Window: time.Minute}
-	now := wingtest.Later.Add(17 * time.Second)
-	for i, want := range []limits.Verdict{{true, 1, 2, wingtest.Later.Add(time.Minute)}, {true, 2, 1, wingtest.Later.Add(time.Minute)},
-		{true, 3, 0, wingtest.Later.Add(time.Minute)}, {false, 3, 0, wingtest.Later.Add(time.Minute)}, {false, 3, 0, wingtest.Later.Add(time.Minute)}} {
+	now := libtest.Later.Add(17 * time.Second)
+	for i, want := range []limits.Verdict{{true, 1, 2, libtest.Later.Add(time.Minute)}, {true, 2, 1, libtest.Later.Add(time.Minute)},
+		{true, 3, 0, libtest.Later.Add(time.Minute)}, {false, 3, 0, libtest.Later.Add(time.Minute)}, {false, 3, 0, libtest.Later.Add(time.Minute)}} {
 		if got := mustHit(t, l, limit, now); got != want {
 			t.Errorf("hit %d: %+v, want %+v", i, got, want)
 		}
@@ -76,11 +76,11 @@ func TestALimitOfOneWriteShard(t *testing.T) {
 	if n := d.used(t, l, limit, now, 1); n != 3 {
 		t.Errorf("refused hits used something: %d", n)
 	}
-	if got := mustHit(t, l, limit, wingtest.Later.Add(time.Minute)); !got.Allowed || got.Used != 1 {
+	if got := mustHit(t, l, limit, libtest.Later.Add(time.Minute)); !got.Allowed || got.Used != 1 {
 		t.Errorf("the next window: %+v", got)
 	}
 	limit.Window = 30 * time.Second
-	if got := mustHit(t, l, limit, now); !got.Allowed || got.Used != 1 || !got.Resets.Equal(wingtest.Later.Add(30*time.Second)) {
+	if got := mustHit(t, l, limit, now); !got.Allowed || got.Used != 1 || !got.Resets.Equal(libtest.Later.Add(30*time.Second)) {
 		t.Errorf("a window of another length: %+v", got)
 	}
 }
@@ -91,7 +91,7 @@ func TestLimitsAreChecked(t *testing.T) {
 		{"", 1, time.Minute}, {"k", 0, time.Minute}, {"k", -1, time.Minute}, {"k", limits.MaxHits + 1, time.Minute},
 		{"k", 1, 0}, {"k", 1, time.Second - 1}, {"k", 1, 1500 * time.Millisecond}, {"k", 1, limits.MaxWindow + time.Second},
 	} {
-		if _, err := l.Hit(t.Context(), limit, wingtest.Later); !errors.Is(err, shard.ErrMisused) {
+		if _, err := l.Hit(t.Context(), limit, libtest.Later); !errors.Is(err, shard.ErrMisused) {
 			t.Errorf("%+v: %v", limit, err)
 		}
 	}
@@ -100,34 +100,24 @@ func TestLimitsAreChecked(t *testing.T) {
 func TestWindows(t *testing.T) {
 	d := deploy(t)
 	plain := d.limiter(nil, nil)
-	staggered := limits.New(nil, d.Names.Items, d.Shards, limits.Options{Stagger: true})
 	rapid.Check(t, func(t *rapid.T) {
 		limit := limits.Limit{Key: rapid.StringN(1, 5, 20).Draw(t, "key"), Max: 1, Window: time.Duration(rapid.IntRange(1, 720*3600).Draw(t, "s")) * time.Second}
 		now := time.UnixMilli(rapid.Int64Range(1.7e12, 4e12).Draw(t, "now"))
-		for _, l := range []*limits.Limiter{plain, staggered} {
-			start := l.Start(limit, now)
-			if start.After(now) || !now.Before(start.Add(limit.Window)) || start.Nanosecond() != 0 {
-				t.Fatalf("%s is not in the window from %s", now, start)
-			}
-			if next := l.Start(limit, start.Add(limit.Window)); !next.Equal(start.Add(limit.Window)) {
-				t.Fatalf("the window after %s begins at %s", start, next)
-			}
+		start := plain.Start(limit, now)
+		if start.After(now) || !now.Before(start.Add(limit.Window)) || start.Nanosecond() != 0 {
+			t.Fatalf("%s is not in the window from %s", now, start)
+		}
+		if next := plain.Start(limit, start.Add(limit.Window)); !next.Equal(start.Add(limit.Window)) {
+			t.Fatalf("the window after %s begins at %s", start, next)
 		}
 		if plain.Start(limit, now).Unix()%int64(limit.Window.Seconds()) != 0 {
 			t.Fatal("it is not aligned with the epoch")
 		}
 	})
-	starts := map[time.Time]bool{}
-	for i := range 100 {
-		starts[staggered.Start(limits.Limit{Key: fmt.Sprint(i), Window: time.Minute}, wingtest.Later)] = true
-	}
-	if len(starts) < 30 {
-		t.Errorf("100 keys begin at %d seconds", len(starts))
-	}
 }
 
-// TestNeverMoreThanTheLimit: several processes at a time, with throttles and lost
-// answers, while the shard count changes, also within the window.
+// TestNeverMoreThanTheLimit checks I20 with concurrent processes, throttles and lost answers, while the
+// shard count changes, also within the window.
 func TestNeverMoreThanTheLimit(t *testing.T) {
 	t.Parallel()
 	seed := uint64(time.Now().UnixNano())
@@ -153,15 +143,15 @@ func TestNeverMoreThanTheLimit(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 1))
 			enough := c.limit >= 100 // for a fault of each kind
 			c.limit /= int64(lane.Runs(3, 1))
-			flaky := &wingtest.Flaky{Client: d.Client}
+			flaky := &libtest.Flaky{Client: d.Client}
 			if c.faults {
-				flaky.Before, flaky.After = wingtest.Sometimes(random, 6, wingtest.Hot(wingtest.TableHot)), wingtest.Sometimes(random, 8, wingtest.LostAnswer{})
+				flaky.Before, flaky.After = libtest.Sometimes(random, 6, libtest.Hot(libtest.TableHot)), libtest.Sometimes(random, 8, libtest.LostAnswer{})
 			}
-			s := &limitStorm{deployment: d, limit: limits.Limit{Key: name, Max: c.limit, Window: time.Hour}, now: wingtest.Later}
+			s := &limitStorm{deployment: d, limit: limits.Limit{Key: name, Max: c.limit, Window: time.Hour}, now: libtest.Later}
 			s.change(t, c.before...)
-			s.now = wingtest.Later.Add(time.Hour)
+			s.now = libtest.Later.Add(time.Hour)
 			for range 4 {
-				s.processes = append(s.processes, d.limiter(wingtest.Faulty{Flaky: flaky}, nil))
+				s.processes = append(s.processes, d.limiter(libtest.Faulty{Flaky: flaky}, nil))
 			}
 			s.hit(t, int(c.limit)/(2+len(c.within)))
 			for _, n := range c.within {
@@ -183,7 +173,7 @@ func TestNeverMoreThanTheLimit(t *testing.T) {
 	}
 }
 
-// slowTransactions is a client whose transactions' answers take a while to come.
+// slowTransactions is a client that delays the answers of transactions.
 type slowTransactions struct{ *dynamodb.Client }
 
 func (c slowTransactions) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, o ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
@@ -192,12 +182,12 @@ func (c slowTransactions) TransactWriteItems(ctx context.Context, in *dynamodb.T
 	return out, err
 }
 
-// TestAProcessUsesAllRoom that there is, also where its hits see what its take-overs
-// gave before those have their answer.
-func TestAProcessUsesAllRoom(t *testing.T) {
+// TestAProcessUsesAllQuota checks that a process uses the whole limit, also if its hits read transferred
+// quota before the transfer is answered.
+func TestAProcessUsesAllQuota(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
-	s := &limitStorm{deployment: d, limit: limits.Limit{Key: "k", Max: int64(lane.Runs(120, 300)), Window: 24 * time.Hour}, now: wingtest.Later.Add(time.Hour)}
+	s := &limitStorm{deployment: d, limit: limits.Limit{Key: "k", Max: int64(lane.Runs(120, 300)), Window: 24 * time.Hour}, now: libtest.Later.Add(time.Hour)}
 	s.change(t, 4)
 	s.now = s.now.Add(4 * time.Second)
 	l := d.limiter(slowTransactions{d.Client}, nil)
@@ -210,7 +200,7 @@ func TestAProcessUsesAllRoom(t *testing.T) {
 	}
 }
 
-// limitStorm is many hits of one limit.
+// limitStorm makes many hits of one limit.
 type limitStorm struct {
 	*deployment
 	limit     limits.Limit
@@ -221,7 +211,7 @@ type limitStorm struct {
 
 func (s *limitStorm) change(t *testing.T, counts ...int) {
 	for _, n := range counts {
-		if _, err := s.Changer(shardmap.ChangerOptions{}).Pin(wingtest.Within(t), "R#"+s.limit.Key, n, wingtest.Note, s.now); err != nil {
+		if _, err := s.Changer(shardmap.ChangerOptions{}).Pin(libtest.Within(t), "R#"+s.limit.Key, n, libtest.Note, s.now); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -236,7 +226,7 @@ func (s *limitStorm) hit(t *testing.T, hits int) {
 		for range 3 {
 			wg.Go(func() {
 				for left.Add(-1) >= 0 {
-					v, err := l.Hit(wingtest.Within(t), s.limit, s.now)
+					v, err := l.Hit(libtest.Within(t), s.limit, s.now)
 					switch {
 					case errors.Is(err, shard.ErrUnavailable), errors.Is(err, shard.ErrThrottled):
 						left.Add(1)
@@ -255,7 +245,7 @@ func (s *limitStorm) hit(t *testing.T, hits int) {
 	wg.Wait()
 }
 
-// TestALimitThatChanges within its window, up and down.
+// TestALimitThatChanges checks a Max that rises and falls within its window.
 func TestALimitThatChanges(t *testing.T) {
 	lane.Checks(t, 8)
 	d := deploy(t)
@@ -265,11 +255,11 @@ func TestALimitThatChanges(t *testing.T) {
 		limit := limits.Limit{Key: fmt.Sprint(run), Window: time.Minute}
 		shards := rapid.IntRange(1, 4).Draw(t, "shards")
 		if shards > 1 {
-			if _, err := d.Changer(shardmap.ChangerOptions{}).Pin(t.Context(), "R#"+limit.Key, shards, wingtest.Note, wingtest.Later); err != nil {
+			if _, err := d.Changer(shardmap.ChangerOptions{}).Pin(t.Context(), "R#"+limit.Key, shards, libtest.Note, libtest.Later); err != nil {
 				t.Fatal(err)
 			}
 		}
-		now := wingtest.Later.Add(time.Minute)
+		now := libtest.Later.Add(time.Minute)
 		processes := []*limits.Limiter{d.limiter(d.Client, nil), d.limiter(d.Client, nil)}
 		highest, allowed := int64(0), int64(0)
 		for range rapid.IntRange(1, 5).Draw(t, "limits") {

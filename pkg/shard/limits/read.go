@@ -5,18 +5,17 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
-	"github.com/hotshard/hotshard/internal/dynamo"
-	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// HitTransact returns Hit's writes as actions of a transaction, on condition that
-// there still is room, and the verdict that holds if it is made: one, or two where a
-// write shard takes over room; none for a hit that is refused. It reads all write
-// shards consistently, a read unit each. Package once calls it anew when the room was gone,
-// and then the verdict may be another.
-func (l *Limiter) HitTransact(ctx context.Context, limit Limit, now time.Time) ([]types.TransactWriteItem, Verdict, error) {
+// HitTransact returns a hit's writes for a transaction of package once, and the verdict that
+// holds if they are applied. There is one write, or two if quota is transferred, each on
+// condition that quota remains; none if the limit rejects the hit. HitTransact reads all write
+// shards strongly consistent, at 1 RCU each. If the quota is used up meanwhile, package once
+// calls it again, and the verdict may change.
+func (l *Limiter) HitTransact(ctx context.Context, limit Limit, now time.Time) ([]shardmap.Write, Verdict, error) {
 	h, err := l.hit(ctx, limit, now)
 	if err == nil && !h.full() {
 		err = h.readAll(ctx, true)
@@ -32,30 +31,30 @@ func (l *Limiter) HitTransact(ctx context.Context, limit Limit, now time.Time) (
 	v := h.verdict()
 	v.Used = h.window.sum() + 1
 	v.Remaining = max(0, h.Max-v.Used)
-	return h.actions(n), v, nil
+	return h.writes(n), v, nil
 }
 
-// actions are the writes that take room of a write shard, by what was just read. One
-// without any takes it over; where too little is left for that, the hit goes to the
-// one that has it.
-func (h *hit) actions(n int) []types.TransactWriteItem {
+// writes returns the hit's writes, by what was just read. A write shard without quota gets a
+// transfer; if too little remains for that, the hit goes to the write shard that has it.
+func (h *hit) writes(n int) []shardmap.Write {
 	if used, _ := h.window.known(n); n >= h.first && used >= 0 {
 		donor, share := h.window.donor(&h.division)
 		if share > 1 {
-			return h.exchange(n, donor, share)
+			give, take := h.exchange(n, donor, share)
+			return []shardmap.Write{give, take}
 		}
 		n = donor
 	}
-	return []types.TransactWriteItem{{Update: h.update(n)}}
+	return []shardmap.Write{h.write(n, h.update(n))}
 }
 
-// readAll reads what all write shards have used. Those with a part come first: if a
-// consistent read finds them full, what it finds of the others after that is final.
+// readAll reads the use of all write shards. Those with a share come first: if a consistent
+// read finds them full, the others get no more quota, and their use is final.
 func (h *hit) readAll(ctx context.Context, consistent bool) error {
 	begin := h.window.own.Load()
 	err := h.read(ctx, 0, h.first, consistent, false)
 	if err == nil && h.all > h.first {
-		err = h.read(ctx, h.first, h.all, consistent, consistent && h.partsFull())
+		err = h.read(ctx, h.first, h.all, consistent, consistent && h.sharesFull())
 	}
 	if err == nil {
 		h.window.total(h.all, begin)
@@ -63,8 +62,8 @@ func (h *hit) readAll(ctx context.Context, consistent bool) error {
 	return err
 }
 
-// read reads the write shards of from to below to. Last tells that what has no room
-// now won't have any.
+// read reads the write shards of from to below to. last means that a write shard without
+// quota stays so.
 func (h *hit) read(ctx context.Context, from, to int, consistent, last bool) error {
 	var keys []dynamo.Item
 	for n := from; n < to; n++ {
@@ -80,7 +79,7 @@ func (h *hit) read(ctx context.Context, from, to int, consistent, last bool) err
 	}
 	for i, key := range keys {
 		it := found[dynamo.Text(key, schema.PK)]
-		if err := h.saw(from+i, it); err != nil {
+		if err := h.cacheItem(from+i, it); err != nil {
 			return err
 		}
 		if used, _ := dynamo.Integer(it, schema.LimitUsed); last && used >= 0 {
@@ -90,16 +89,15 @@ func (h *hit) read(ctx context.Context, from, to int, consistent, last bool) err
 	return nil
 }
 
-// refreshTime bounds a refresh.
+// refreshTime bounds the time of a refresh.
 const refreshTime = 250 * time.Millisecond
 
-// refreshUnits is how many read units a second a process spends at most to know what others
-// used.
+// refreshUnits bounds the RCU/s that a process spends on reading other processes' use.
 const refreshUnits = 8
 
-// refresh reads what others used, when the last reading is too old: a second, or as long as
-// refreshUnits demand, at half a unit for each write shard. It takes no longer than it is
-// worth; without it, less is known.
+// refresh reads the use of all write shards, at 0.5 RCU each, if the last reading is too old:
+// over 1 s, or longer if refreshUnits require it. After refreshTime it gives up, and Used
+// stays as it was.
 func (h *hit) refresh(ctx context.Context) {
 	every := max(time.Second, time.Duration(h.all)*time.Second/(2*refreshUnits))
 	if h.all == 1 || !h.allowed || !h.window.stale(h.now, every) {
@@ -110,7 +108,7 @@ func (h *hit) refresh(ctx context.Context) {
 	_ = h.readAll(ctx, false)
 }
 
-// verdict says what became of the hit.
+// verdict returns the hit's result.
 func (h *hit) verdict() Verdict {
 	v := Verdict{Allowed: h.allowed, Used: h.window.sum(), Resets: h.end()}
 	switch {

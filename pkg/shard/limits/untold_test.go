@@ -1,43 +1,27 @@
 package limits
 
 import (
-	"slices"
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
-	"github.com/hotshard/hotshard/internal/watching"
-	"github.com/hotshard/hotshard/internal/wingtest"
-	"github.com/hotshard/hotshard/pkg/shard/shardmap"
+	"github.com/hotshard/hotshard/internal/test/libtest"
 )
 
-// TestTakingOverRoomIsUntold: more write shards would make more of that. A hit that takes none
-// over is told of.
-func TestTakingOverRoomIsUntold(t *testing.T) {
-	shards := wingtest.EmptyMap()
-	l := New(nil, "t", shards, Options{})
-	now := time.Unix(1_800_000_000, 0)
-	h, err := l.hit(t.Context(), Limit{Key: "k", Max: 100, Window: time.Minute}, now)
+// TestTransfersAreNoEvidence checks which writes of a limit transfer quota. More write shards would
+// cause more of those.
+func TestTransfersAreNoEvidence(t *testing.T) {
+	l := New(nil, "t", libtest.EmptyMap(), Options{})
+	h, err := l.hit(t.Context(), Limit{Key: "k", Max: 100, Window: time.Minute}, time.Unix(1_800_000_000, 0))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, c := range map[string]struct {
-		actions []types.TransactWriteItem
-		code    string
-		want    []shardmap.Outcome
-	}{
-		"taking over":            {h.exchange(3, 0, 5), "TransactionConflict", nil},
-		"taking over, throttled": {h.exchange(3, 0, 5), "ThrottlingError", nil},
-		"a hit, throttled":       {[]types.TransactWriteItem{{Update: h.update(0)}}, "ThrottlingError", []shardmap.Outcome{shardmap.OverLimit}},
-		"a hit":                  {[]types.TransactWriteItem{{Update: h.update(0)}}, "TransactionConflict", []shardmap.Outcome{shardmap.Conflicted}},
-	} {
-		w := &wingtest.Listener{}
-		told := watching.New(&wingtest.Scripted{Probe: wingtest.ThrottledFor(wingtest.PartitionFull)}, "t", shards, w)
-		loads, _ := told.Loads(t.Context(), c.actions, 1, now)
-		told.Told(t.Context(), loads, wingtest.CanceledFor(c.code, "None"))
-		if got := w.Outcomes("R#k"); !slices.Equal(got, c.want) {
-			t.Errorf("%s: %v, want %v", name, got, c.want)
+	give, take := h.exchange(3, 0, 5)
+	if hit := h.write(0, h.update(0)); !give.Transfer || !take.Transfer || hit.Transfer {
+		t.Errorf("transfers: %t and %t of an exchange, %t of a hit", give.Transfer, take.Transfer, hit.Transfer)
+	}
+	for _, w := range []int{give.Attempt.Shard, take.Attempt.Shard} {
+		if w != 0 && w != 3 {
+			t.Errorf("a write to write shard %d", w)
 		}
 	}
 }

@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// limitWindow is what a process knows of one window of a limit's key. It only saves
-// calls: with nothing in it all comes out the same.
+// limitWindow is a process's cache of one window of a limit's key. It only saves calls: an
+// empty cache gives the same results.
 type limitWindow struct {
 	mu    sync.Mutex
-	used  map[int]int64 // by write shard, as last seen; of those with a part, the highest
-	spent map[int]int64 // write shards without a part that have no room for good, under a Max of so many
-	read  time.Time     // when all were read last
-	all   int64         // what all had used then, less the hits of this process by then
+	used  map[int]int64 // by write shard, as last seen; the highest value if the write shard has a share
+	spent map[int]int64 // write shards without a share that have no quota for good, by the Max of that time
+	read  time.Time     // the last reading of all write shards
+	all   int64         // total use at that reading, less this process's hits until then
 	own   atomic.Int64  // hits of this process
 }
 
@@ -22,19 +22,19 @@ func newLimitWindow() *limitWindow {
 	return &limitWindow{used: map[int]int64{}, spent: map[int]int64{}}
 }
 
-// saw takes in what a write shard has used. Of one with a part that only rises, so
-// that the highest is the newest.
-func (w *limitWindow) saw(n int, used int64, parted bool) {
+// cacheUsed stores a write shard's use. The use of a write shard with a share only rises, so its
+// highest value is the newest.
+func (w *limitWindow) cacheUsed(n int, used int64, shared bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if old, known := w.used[n]; known && parted {
+	if old, known := w.used[n]; known && shared {
 		used = max(used, old)
 	}
 	w.used[n] = used
 }
 
-// total takes in that the first so many write shards have been read, when this process had
-// had so many hits.
+// total sums the first shards write shards, which have just been read; own is the number of
+// this process's hits when the reading began.
 func (w *limitWindow) total(shards int, own int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -44,32 +44,32 @@ func (w *limitWindow) total(shards int, own int64) {
 	}
 }
 
-// sum is what all write shards had used when they were read last, and this process since. What
-// is known of single ones from writes is not in it: one that gave room to others would stand for
-// hits that nobody made.
+// sum returns the total use at the last reading, and this process's hits since. It ignores
+// what writes returned for single write shards: a donor's use includes transferred quota, which
+// is no hit.
 func (w *limitWindow) sum() int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return max(w.all+w.own.Load(), 0)
 }
 
-// forget makes what is known of a write shard unknown: the next hit looks.
+// forget deletes what is cached of a write shard: the next hit reads it.
 func (w *limitWindow) forget(n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.used, n)
 }
 
-// spend notes that a write shard without a part has no room any more. That is final
-// only when it was found after all those with a part were known to be full, since
-// none can give it room then.
+// spend notes that a write shard without a share has no quota left. The caller must have
+// known before that all write shards with a share were full, since they could transfer quota
+// to it.
 func (w *limitWindow) spend(n int, limit int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.spent[n] = max(w.spent[n], limit)
 }
 
-// stale tells, once for all who ask at a time, that the last reading is too old.
+// stale reports whether the last reading is too old; of concurrent callers, only to one.
 func (w *limitWindow) stale(now time.Time, every time.Duration) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -80,36 +80,36 @@ func (w *limitWindow) stale(now time.Time, every time.Duration) bool {
 	return true
 }
 
-// choose returns a write shard that may have room: one of the newest count, if there is one.
-// Those with a part come last where there are others, since the others take their room over
-// from them, which their partitions have to bear. Of those others, three of four hits go to one
-// that is known to have room; the fourth brings some to another.
+// choose returns a write shard that may have quota, one of the newest count if possible. Write
+// shards with a share come last, since the others transfer quota from them, and that loads
+// their partitions. Of the others, three of four hits go to a write shard with known quota, and
+// the fourth transfers some to another.
 func (w *limitWindow) choose(d *division, last int) (n int, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	var room, bare, parted, older []int
+	var open, empty, shared, older []int
 	for n := range d.all {
 		switch {
 		case w.isFull(d, n):
 		case n >= d.newest:
 			older = append(older, n)
 		case n < d.first:
-			parted = append(parted, n)
+			shared = append(shared, n)
 		case w.used[n] < 0 && n != last:
-			room = append(room, n)
+			open = append(open, n)
 		default:
-			bare = append(bare, n)
+			empty = append(empty, n)
 		}
 	}
 	if rand.IntN(4) == 0 {
-		room, bare = bare, room
+		open, empty = empty, open
 	}
-	for _, list := range [][]int{room, bare, parted, older} {
+	for _, list := range [][]int{open, empty, shared, older} {
 		if len(list) == 0 {
 			continue
 		}
 		n = list[rand.IntN(len(list))]
-		if n == last { // one more draw is spread enough
+		if n == last { // one more random draw spreads hits enough
 			n = list[rand.IntN(len(list))]
 		}
 		return n, true
@@ -117,18 +117,18 @@ func (w *limitWindow) choose(d *division, last int) (n int, ok bool) {
 	return 0, false
 }
 
-// isFull tells whether a write shard is known to have no room for good. The caller
-// holds the window's lock.
+// isFull reports whether a write shard is known to have no quota for good. The caller holds
+// the window's lock.
 func (w *limitWindow) isFull(d *division, n int) bool {
 	if n >= d.first {
 		under, spent := w.spent[n]
 		return spent && d.Max <= under
 	}
 	used, known := w.used[n]
-	return d.part(n) == 0 || known && used >= d.part(n)
+	return d.share(n) == 0 || known && used >= d.share(n)
 }
 
-// full tells whether the first so many write shards are known to be full.
+// full reports whether the first count write shards are known to be full.
 func (w *limitWindow) full(d *division, count int) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -140,7 +140,7 @@ func (w *limitWindow) full(d *division, count int) bool {
 	return true
 }
 
-// known is what is known of a write shard's use.
+// known returns a write shard's use, if it is cached.
 func (w *limitWindow) known(n int) (used int64, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -148,9 +148,8 @@ func (w *limitWindow) known(n int) (used int64, ok bool) {
 	return used, ok
 }
 
-// donor returns a write shard with a part that is not known to be full, if there is
-// one, and how much of its room, as far as known, another may take: so much that all
-// can take some.
+// donor returns a write shard with a share that is not known to be full, if there is one, and
+// how much of its quota another may take. The amount leaves some for all others.
 func (w *limitWindow) donor(d *division) (n int, share int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -160,5 +159,5 @@ func (w *limitWindow) donor(d *division) (n int, share int64) {
 			break
 		}
 	}
-	return n, (d.part(n) - w.used[n]) / int64(d.all)
+	return n, (d.share(n) - w.used[n]) / int64(d.all)
 }

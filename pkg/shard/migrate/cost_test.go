@@ -4,27 +4,28 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hotshard/hotshard/internal/local/limiter"
-	"github.com/hotshard/hotshard/internal/wingtest"
+	"github.com/hotshard/hotshard/internal/aws/limiter"
+	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/pkg/shard/migrate"
 	"github.com/hotshard/hotshard/pkg/shard/table"
 )
 
-// TestWhatMigrationsCost by the limiter's count, in units for an item of nearly 4 KB.
-func TestWhatMigrationsCost(t *testing.T) {
+// TestCostOfMigrations checks the units of operations on an item of nearly 4 KB, by the
+// limiter.
+func TestCostOfMigrations(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
 	client, limits := d.Limited(t, limiter.Options{Partitions: 64, PartitionWCU: 100_000})
 	const items = 60
 	for name, inPlace := range map[string]bool{"two tables": false, "one table": true} {
-		from, to := wingtest.Orders(t, client, d.Client, table.CalculatedSuffix{}, 4), wingtest.Orders(t, client, d.Client, table.CalculatedSuffix{}, 4)
+		from, to := libtest.Orders(t, client, d.Client, table.CalculatedSuffix{}, 4), libtest.Orders(t, client, d.Client, table.CalculatedSuffix{}, 4)
 		if to.Format = "_"; inPlace {
 			to.Name = from.Name
 		}
 		for i := range items {
 			it := placed("acme", i)
-			it["filler"] = wingtest.Str(strings.Repeat("x", 3900))
-			if err := from.Put(t.Context(), it, wingtest.Epoch); err != nil {
+			it["filler"] = libtest.Str(strings.Repeat("x", 3900))
+			if err := from.Put(t.Context(), it, libtest.Epoch); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -41,9 +42,9 @@ func TestWhatMigrationsCost(t *testing.T) {
 				t.Errorf("%s, %s: %.2f read units and %.2f write units, want at most %v and %v", name, what, r, w, reads, writes)
 			}
 		}
-		copying := func() error { _, err := m.Copy(t.Context(), "acme", table.Span{}, wingtest.Epoch, nil); return err }
+		copying := func() error { _, err := m.Copy(t.Context(), "acme", table.Span{}, libtest.Epoch, nil); return err }
 		cost("a copy of what is missing", 3.3, 16.1, copying)
 		cost("a copy of what is there", 4.3, 0, copying)
-		cost("a comparison", 4.3, 0, func() error { _, err := m.Verify(t.Context(), "acme", table.Span{}, wingtest.Epoch); return err })
+		cost("a comparison", 4.3, 0, func() error { _, err := m.Verify(t.Context(), "acme", table.Span{}, libtest.Epoch); return err })
 	}
 }

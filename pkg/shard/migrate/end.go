@@ -6,31 +6,31 @@ import (
 	"sync"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/place"
+	"github.com/hotshard/hotshard/pkg/shard/internal/place"
 	"github.com/hotshard/hotshard/pkg/shard/table"
 )
 
-// Comparison is what a Verify found.
+// Comparison is the result of Verify.
 type Comparison struct {
-	Compared  int      // items looked at, the old and the new
+	Compared  int      // old and new items read
 	Missing   int      // old items without a new one
 	Extra     int      // new items without an old one; unknown with an old RandomSuffix
 	Different int      // items whose old and new attributes differ
-	Examples  []string // up to ten: what differs, and where it is
+	Examples  []string // up to ten differences, with their places
 }
 
-// Equal tells whether nothing differs.
+// Equal reports whether there are no differences.
 func (c Comparison) Equal() bool { return c.Missing+c.Extra+c.Different == 0 }
 
 // maxExamples bounds Comparison.Examples.
 const maxExamples = 10
 
-// Verify compares the old and the new items of a name in a span, while programs write
-// both: none may differ. What is not equal at first is read again, both at one instant.
-// It costs four read units for each 4 KB of an item, as Copy does. Phases WriteBoth and ReadNew.
+// Verify compares the old and the new items of a name in a span, while programs write both. If
+// two items differ, it reads them again in one transaction. It costs four read units for each 4
+// KB of an item, like Copy. Phases WriteBoth and ReadNew.
 //
-// In phase WriteOld, when there are no new items yet, it counts as Extra whatever lies
-// where they are to go; there must be nothing.
+// In phase WriteOld, before there are new items, Verify counts any item at a new place as
+// Extra. There must be none.
 func (m *Migration) Verify(ctx context.Context, name string, s table.Span, now time.Time) (Comparison, error) {
 	c, err := m.beginIn("Verify", now, WriteOld, WriteBoth, ReadNew)
 	if err != nil {
@@ -52,7 +52,7 @@ func (m *Migration) Verify(ctx context.Context, name string, s table.Span, now t
 	return v.found, nil
 }
 
-// verification collects what differs.
+// verification collects differences.
 type verification struct {
 	c     *call
 	mu    sync.Mutex
@@ -60,7 +60,7 @@ type verification struct {
 }
 
 // old compares an old item with its new one.
-func (v *verification) old(ctx context.Context, f met) (bool, error) {
+func (v *verification) old(ctx context.Context, f visit) (bool, error) {
 	there, err := f.findCopy(ctx)
 	if err != nil || equal(v.c.to, f.item, there) {
 		return false, err
@@ -76,8 +76,8 @@ func (v *verification) old(ctx context.Context, f met) (bool, error) {
 	return false, err
 }
 
-// new looks whether an old item accounts for a new one. If so, they were compared.
-func (v *verification) new(ctx context.Context, f met) (is bool, err error) {
+// new checks that a new item has an old one. Such pairs are compared by old.
+func (v *verification) new(ctx context.Context, f visit) (is bool, err error) {
 	if is = v.c.Phase == WriteOld && !v.c.expired(f.item); !is {
 		is, err = f.extra(ctx)
 	}
@@ -87,7 +87,7 @@ func (v *verification) new(ctx context.Context, f met) (is bool, err error) {
 	return false, err
 }
 
-func (v *verification) add(kind string, count *int, f met) {
+func (v *verification) add(kind string, count *int, f visit) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	*count++
@@ -96,16 +96,16 @@ func (v *verification) add(kind string, count *int, f met) {
 	}
 }
 
-// Drop deletes the old items of a name in a span that have a new one. One without may
-// have been deleted since the phase began, or have never been copied: it is kept and
-// counted, unless TTL is about to delete it. Within one table, one where the new layout finds
-// it stays in any case. It reports and goes on as Copy does. Phase WriteNew only.
+// Drop deletes the old items of a name in a span that have a new one. An old item without a new
+// one was never copied, or its new one was deleted since. It is kept and counted as Kept,
+// unless TTL is about to delete it. Within one table, an item that the new layout finds stays
+// in any case. It reports and resumes like Copy. Phase WriteNew only.
 func (m *Migration) Drop(ctx context.Context, name string, s table.Span, now time.Time, report func(Progress)) (Progress, error) {
 	return m.drop(ctx, name, s, now, report, false)
 }
 
-// DropAll is a Drop that deletes the old items without a new one, too, which is right after a
-// Verify without differences.
+// DropAll is a Drop that also deletes old items without a new one. Call it after a Verify
+// without differences.
 func (m *Migration) DropAll(ctx context.Context, name string, s table.Span, now time.Time, report func(Progress)) (Progress, error) {
 	return m.drop(ctx, name, s, now, report, true)
 }
@@ -116,12 +116,12 @@ func (m *Migration) drop(ctx context.Context, name string, s table.Span, now tim
 		return Progress{}, err
 	}
 	var w *walk
-	w = c.walk(name, s, report, func(ctx context.Context, f met) (bool, error) {
+	w = c.walk(name, s, report, func(ctx context.Context, f visit) (bool, error) {
 		new, err := f.findCopy(ctx)
 		if err != nil {
 			return false, err
 		}
-		// One that the new layout finds where it is has no other copy, and may be new itself.
+		// An item that the new layout finds has no other copy, and may be new itself.
 		if new == nil && (f.shared || !orphans && !c.expired(f.item)) {
 			w.kept.Add(1)
 			return false, nil

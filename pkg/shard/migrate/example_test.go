@@ -5,29 +5,30 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/wingtest"
+	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/pkg/shard/migrate"
 	"github.com/hotshard/hotshard/pkg/shard/table"
 )
 
-// From four write shards to sixteen, while programs run. Each phase is a deployment.
+// A table grows from four write shards to sixteen while programs run. Each phase is a
+// deployment.
 func ExampleMigration() {
 	ctx, now := context.Background(), time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
-	client := wingtest.ExampleTable("orders", "customer", "placed")
+	client := libtest.ExampleTable("orders", "customer", "placed")
 	four := table.Table{
 		Client: client, Name: "orders", PartitionKey: "customer", SortKey: "placed",
 		Shards: table.Fixed(4), Layout: table.CalculatedSuffix{},
 	}
 	sixteen := four
 	sixteen.Shards = table.Fixed(16)
-	fmt.Println(four.Put(ctx, table.Item{"customer": wingtest.Str("acme"), "placed": wingtest.Str("long ago")}, now))
+	fmt.Println(four.Put(ctx, table.Item{"customer": libtest.Str("acme"), "placed": libtest.Str("long ago")}, now))
 
 	orders := migrate.Migration{Client: client, From: &four, To: &sixteen}
 	same, err := orders.Verify(ctx, "acme", table.Span{}, now)
 	fmt.Println("free:", same.Equal(), err)
 
 	orders.Phase = migrate.WriteBoth
-	fmt.Println(orders.Put(ctx, table.Item{"customer": wingtest.Str("acme"), "placed": wingtest.Str("now")}, now))
+	fmt.Println(orders.Put(ctx, table.Item{"customer": libtest.Str("acme"), "placed": libtest.Str("now")}, now))
 	_, err = orders.Copy(ctx, "acme", table.Span{}, now, nil)
 	fmt.Println(err)
 

@@ -8,82 +8,82 @@ import (
 	"slices"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/dynamo"
 	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/client"
+	"github.com/hotshard/hotshard/pkg/shard/internal/place"
 	"github.com/hotshard/hotshard/pkg/shard/table"
 )
 
-// Client is what a Migration calls of DynamoDB, beside what its tables call.
+// Client is the part of DynamoDB's client that a Migration calls, beside those of its tables.
 // Both tables are in its account and Region.
 type Client interface {
-	dynamo.Transactor
-	dynamo.TransactGetter
+	client.Transactor
+	client.TransactGetter
 }
 
-// Phase is how far a Migration has come. The zero value changes nothing yet.
+// Phase is the step that a Migration is in. The zero value changes nothing.
 type Phase int
 
-// The phases, in their order. All programs must have come to one before any goes on
-// to the next; while they go, some are in the one and some in the other. A phase is the
-// whole table's: what it asks of Verify, Prune, Copy and Drop is to be done for every name
-// that has items before any program goes on. A name that was left out has nothing where
-// the next phase reads. The caller lists the names; a Migration does not know them.
+// The phases, in order. All programs must be in a phase before any goes on to the next one, so
+// that programs are in two adjacent phases at most. A phase applies to the whole table. Call
+// Verify, Prune, Copy and Drop for every name with items before any program goes on; otherwise
+// the next phase does not find the name's items. The caller lists the names; a Migration does
+// not know them.
 const (
-	// WriteOld writes and reads the old shards. Verify tells whether the new places are
-	// free, for every name.
+	// WriteOld writes and reads the old write shards. Verify reports whether the new places are
+	// free; call it for every name.
 	WriteOld Phase = iota
-	// WriteBoth writes both, in one transaction, and reads the old. Once all programs
-	// are there, Prune takes away what those in the phase before deleted, and Copy
-	// brings the new up to the old, of every name.
+	// WriteBoth writes both in one transaction, and reads the old. Once all programs are in it,
+	// call Prune and Copy for every name. Prune deletes the new items whose old ones were
+	// deleted in the phase before; Copy makes the new items equal to the old ones.
 	WriteBoth
-	// ReadNew writes both and reads the new. It needs a Verify without differences of
-	// every name.
-	// The way back to WriteBoth is open.
+	// ReadNew writes both and reads the new. It requires a Verify of every name without
+	// differences. Programs may go back to WriteBoth.
 	ReadNew
-	// WriteNew writes and reads the new. There is no way back. Once all programs are
-	// there, Drop deletes the old of every name, and then the new Table does without a
+	// WriteNew writes and reads the new. Programs can't go back. Once all programs are in it,
+	// call Drop for every name to delete the old items. Then use the new Table without a
 	// Migration.
 	WriteNew
 )
 
-// Migration moves the items of a table that was sharded with a fixed count, or in
-// another format or layout, to new write shards, while programs read and write: dual
-// write, then read new, then drop old. It stands in for the Table in a program.
+// Migration moves the items of a table to new write shards, while programs read and write. The
+// table has a fixed count, or another format or layout. The steps are: write both, read the
+// new, drop the old. In a program it replaces the Table.
 //
-// Writes to both cost four times the write units of one. From and To may be one
-// table. To must find items by what is in them (not a RandomSuffix), so that an item
-// that is copied and written at once is one item. A random suffix of one format needs
-// no migration to have another count: first readers get the larger one, then writers.
+// A write to both costs four times the write units of one. From and To may be the same table.
+// To must look up items by their attributes (no RandomSuffix), so that an item that is copied
+// and written at once is one item. A change of only a random suffix's count needs no migration:
+// first readers get the larger count, then writers.
 //
-// What tells items with equal sort keys apart in one of them must not change: a write
-// that would make two items one, or one two, is refused with ErrMisused.
+// The attributes that tell apart items with equal sort keys must not change. A write that would
+// merge two items, or split one, is an ErrMisused.
 //
-// Within one table no name may have old items where another has new ones: with
-// Unsharded to a CalculatedSuffix of ten, a name "acme#2" where "acme" is to be sharded.
-// Give the new ones another Format or table then.
+// Within one table, no name may have old items where another has new ones. An example is the
+// name "acme#2", if "acme" goes from Unsharded to a CalculatedSuffix of ten. Give the new items
+// another Format or table.
 type Migration struct {
 	Client   Client
 	From, To *table.Table
 	Phase    Phase
-	// TTL is the attribute by which DynamoDB's TTL deletes items, a number of Unix seconds,
-	// if it does. What has expired is not copied, and no difference: TTL deletes the old and the
-	// new at different times.
+	// TTL is the attribute by which DynamoDB's TTL deletes items, a number of Unix seconds; ""
+	// if TTL is disabled. Expired items are not copied and are no differences: TTL deletes the
+	// old and the new at different times.
 	TTL string
 }
 
 // side is one of a migration's tables in a call.
 type side struct {
 	*table.Table
-	raw table.Raw
+	raw place.Table
 }
 
-// call is one call of a migration's.
+// call is one call of a migration's method.
 type call struct {
 	*Migration
 	from, to side
 }
 
-// begin begins a call of the time now, if the migration is sound.
+// begin checks the migration and returns a call at the time now.
 func (m *Migration) begin(now time.Time) (*call, error) {
 	if m.Client == nil || m.From == nil || m.To == nil {
 		return nil, fmt.Errorf("%w: a Migration needs Client, From and To", shard.ErrMisused)
@@ -96,19 +96,19 @@ func (m *Migration) begin(now time.Time) (*call, error) {
 			return nil, err
 		}
 	}
-	c := &call{m, side{m.From, m.From.Raw(now)}, side{m.To, m.To.Raw(now)}}
+	c := &call{m, side{m.From, place.Open(m.From, now)}, side{m.To, place.Open(m.To, now)}}
 	switch {
 	case m.From.PartitionKey != m.To.PartitionKey || m.From.SortKey != m.To.SortKey:
 		return nil, fmt.Errorf("%w: a Migration from %s to %s: their keys have different names", shard.ErrMisused, m.From.Name, m.To.Name)
 	case !c.to.raw.Finds():
-		return nil, fmt.Errorf("%w: a Migration to %s: its layout can't find an item again", shard.ErrMisused, m.To.Name)
+		return nil, fmt.Errorf("%w: a Migration to %s: its layout can't look up an item", shard.ErrMisused, m.To.Name)
 	case !c.from.raw.Finds() && m.From.Name == m.To.Name && cmp.Or(m.From.Format, shard.Hash) == cmp.Or(m.To.Format, shard.Hash):
 		return nil, fmt.Errorf("%w: a Migration within %s: the old items' places are random, so the new ones need another Format", shard.ErrMisused, m.To.Name)
 	}
 	return c, nil
 }
 
-// beginIn begins a call of an operation that is for some phases.
+// beginIn begins a call of an operation that is allowed in some phases.
 func (m *Migration) beginIn(operation string, now time.Time, phases ...Phase) (*call, error) {
 	c, err := m.begin(now)
 	if err == nil && !slices.Contains(phases, m.Phase) {
@@ -117,15 +117,15 @@ func (m *Migration) beginIn(operation string, now time.Time, phases ...Phase) (*
 	return c, err
 }
 
-// describe says which operation failed, on what.
+// describe adds the operation, the name and the table to an error.
 func describe(t *table.Table, operation, name string, err error) error {
 	return fmt.Errorf("%s %q of table %s: %w", operation, name, t.Name, err)
 }
 
-// dual tells whether both are written.
+// dual reports whether both tables are written.
 func (p Phase) dual() bool { return p == WriteBoth || p == ReadNew }
 
-// truth is the table that is read.
+// truth returns the table that is read.
 func (c *call) truth() side {
 	if c.Phase >= ReadNew {
 		return c.to
@@ -133,12 +133,12 @@ func (c *call) truth() side {
 	return c.from
 }
 
-// reads is the table that is read, as the migration reads it: in one table the other's items are
-// beside its own.
+// reads returns the table that is read. Within one table, it excludes the items of the other
+// layout.
 func (c *call) reads() *table.Table {
 	truth := c.truth()
 	if c.From.Name == c.To.Name && truth.raw.Finds() {
-		return truth.raw.Placed()
+		return truth.raw.Placed().(*table.Table)
 	}
 	return truth.Table
 }
@@ -152,8 +152,8 @@ func (m *Migration) Query(ctx context.Context, name string, s table.Span, now ti
 	return c.reads().Query(ctx, name, s, now)
 }
 
-// Page reads a page as [table.Table.Page] does. Pages go on over a change of phase when
-// the old items can be found by what is in them.
+// Page reads a page as [table.Table.Page] does. Pages continue over a change of phase if old
+// items can be looked up by their attributes.
 func (m *Migration) Page(ctx context.Context, name string, s table.Span, now time.Time) (table.Page, error) {
 	c, err := m.begin(now)
 	if err != nil {

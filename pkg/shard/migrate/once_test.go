@@ -10,14 +10,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/local/enginetest"
-	"github.com/hotshard/hotshard/internal/wingtest"
+	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/migrate"
 	"github.com/hotshard/hotshard/pkg/shard/table"
 )
 
-// losing applies the transactions of updates and loses their answers.
+// losing applies the transactions of updates and loses their responses.
 type losing struct {
 	*dynamodb.Client
 	lost int
@@ -32,80 +32,81 @@ func (l *losing) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWr
 	return out, err
 }
 
-// TestAnUpdateOfBothAppliesOnce: however many answers are lost, an ADD counts once.
-func TestAnUpdateOfBothAppliesOnce(t *testing.T) {
+// TestUpdateOfBothAppliesOnce checks that an ADD counts once, however many responses are lost.
+func TestUpdateOfBothAppliesOnce(t *testing.T) {
 	t.Parallel()
 	db := enginetest.Client(t)
-	from, to := wingtest.Orders(t, db, db, table.CalculatedSuffix{}, 2), wingtest.Orders(t, db, db, table.CalculatedSuffix{}, 5)
+	from, to := libtest.Orders(t, db, db, table.CalculatedSuffix{}, 2), libtest.Orders(t, db, db, table.CalculatedSuffix{}, 5)
 	client := &losing{Client: db}
 	m := migrate.Migration{Client: client, From: from, To: to, Phase: migrate.WriteBoth}
-	key := table.Item{"customer": wingtest.Str("acme"), "placed": wingtest.Str("x")}
+	key := table.Item{"customer": libtest.Str("acme"), "placed": libtest.Str("x")}
 	err := m.Update(t.Context(), key, &dynamodb.UpdateItemInput{
-		UpdateExpression: aws.String("ADD n :one"), ExpressionAttributeValues: table.Item{":one": wingtest.Num(1)},
-	}, wingtest.Epoch)
+		UpdateExpression: aws.String("ADD n :one"), ExpressionAttributeValues: table.Item{":one": libtest.Num(1)},
+	}, libtest.Epoch)
 	if !errors.Is(err, shard.ErrUnavailable) || client.lost < 2 {
-		t.Fatalf("%d answers were lost: %v", client.lost, err)
+		t.Fatalf("%d responses were lost: %v", client.lost, err)
 	}
-	if it, err := m.Get(t.Context(), key, wingtest.Epoch); err != nil || wingtest.Text(it["n"]) != "1" {
-		t.Fatalf("after %d lost answers: %v, %v", client.lost, it, err)
+	if it, err := m.Get(t.Context(), key, libtest.Epoch); err != nil || libtest.Text(it["n"]) != "1" {
+		t.Fatalf("after %d lost responses: %v, %v", client.lost, it, err)
 	}
 }
 
-// TestTextIsNoTimeToTTL: DynamoDB's TTL deletes by numbers alone, so an item whose time
-// is text lives on, and is copied.
+// TestTextIsNoTimeToTTL checks that an item whose time is text is copied: TTL deletes only by
+// numbers.
 func TestTextIsNoTimeToTTL(t *testing.T) {
 	db := enginetest.Client(t)
-	from, to := wingtest.Orders(t, db, db, table.CalculatedSuffix{}, 4), wingtest.Orders(t, db, db, table.CalculatedSuffix{}, 10)
+	from, to := libtest.Orders(t, db, db, table.CalculatedSuffix{}, 4), libtest.Orders(t, db, db, table.CalculatedSuffix{}, 10)
 	it := placed("acme", 1)
-	it["expires_at"] = wingtest.Str(fmt.Sprint(wingtest.Epoch.Unix() - 3600))
-	if err := from.Put(t.Context(), it, wingtest.Epoch); err != nil {
+	it["expires_at"] = libtest.Str(fmt.Sprint(libtest.Epoch.Unix() - 3600))
+	if err := from.Put(t.Context(), it, libtest.Epoch); err != nil {
 		t.Fatal(err)
 	}
 	m := migrate.Migration{Client: db, From: from, To: to, Phase: migrate.WriteBoth, TTL: "expires_at"}
-	if c, err := m.Verify(t.Context(), "acme", table.Span{}, wingtest.Epoch); err != nil || c.Missing != 1 {
+	if c, err := m.Verify(t.Context(), "acme", table.Span{}, libtest.Epoch); err != nil || c.Missing != 1 {
 		t.Fatalf("%+v, %v", c, err)
 	}
-	if done, err := m.Copy(t.Context(), "acme", table.Span{}, wingtest.Epoch, nil); err != nil || done.Changed != 1 {
+	if done, err := m.Copy(t.Context(), "acme", table.Span{}, libtest.Epoch, nil); err != nil || done.Changed != 1 {
 		t.Fatalf("%+v, %v", done, err)
 	}
-	if _, err := to.Get(t.Context(), it, wingtest.Epoch); err != nil {
+	if _, err := to.Get(t.Context(), it, libtest.Epoch); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// TestExpiredItemsAreNoDifference: TTL deletes the old and the new at different times.
+// TestExpiredItemsAreNoDifference checks that expired items are ignored: TTL deletes the old
+// and the new at different times.
 func TestExpiredItemsAreNoDifference(t *testing.T) {
 	db := enginetest.Client(t)
-	from, to := wingtest.Orders(t, db, db, table.CalculatedSuffix{}, 2), wingtest.Orders(t, db, db, table.CalculatedSuffix{}, 5)
+	from, to := libtest.Orders(t, db, db, table.CalculatedSuffix{}, 2), libtest.Orders(t, db, db, table.CalculatedSuffix{}, 5)
 	m := migrate.Migration{Client: db, From: from, To: to, Phase: migrate.WriteBoth}
 	put := func(sharded *table.Table, n int, expires int64) {
 		t.Helper()
 		it := placed("acme", n)
-		it["expires_at"] = wingtest.Num(expires)
-		if err := sharded.Put(t.Context(), it, wingtest.Epoch); err != nil {
+		it["expires_at"] = libtest.Num(expires)
+		if err := sharded.Put(t.Context(), it, libtest.Epoch); err != nil {
 			t.Fatal(err)
 		}
 	}
-	now := wingtest.Epoch.Unix()
+	now := libtest.Epoch.Unix()
 	put(from, 1, now)
 	put(to, 2, now-100)
-	put(from, 3, now-6*365*24*3600) // TTL takes it for a mistake
+	put(from, 3, now-6*365*24*3600) // too old for TTL
 	put(from, 4, now+3600)
-	if c, err := m.Verify(t.Context(), "acme", table.Span{}, wingtest.Epoch); err != nil || c.Missing != 3 || c.Extra != 1 {
+	if c, err := m.Verify(t.Context(), "acme", table.Span{}, libtest.Epoch); err != nil || c.Missing != 3 || c.Extra != 1 {
 		t.Fatalf("without TTL: %+v, %v", c, err)
 	}
 	m.TTL = "expires_at"
-	if c, err := m.Verify(t.Context(), "acme", table.Span{}, wingtest.Epoch); err != nil || c.Missing != 2 || c.Extra != 0 {
+	if c, err := m.Verify(t.Context(), "acme", table.Span{}, libtest.Epoch); err != nil || c.Missing != 2 || c.Extra != 0 {
 		t.Fatalf("%+v, %v", c, err)
 	}
-	if done, err := m.Copy(t.Context(), "acme", table.Span{}, wingtest.Epoch, nil); err != nil || done.Changed != 2 {
+	if done, err := m.Copy(t.Context(), "acme", table.Span{}, libtest.Epoch, nil); err != nil || done.Changed != 2 {
 		t.Fatalf("%+v, %v", done, err)
 	}
-	if c, err := m.Verify(t.Context(), "acme", table.Span{}, wingtest.Epoch); err != nil || !c.Equal() {
+	if c, err := m.Verify(t.Context(), "acme", table.Span{}, libtest.Epoch); err != nil || !c.Equal() {
 		t.Fatalf("%+v, %v", c, err)
 	}
 	m.Phase = migrate.WriteNew
-	if done, err := m.Drop(t.Context(), "acme", table.Span{}, wingtest.Epoch, nil); err != nil || done.Changed != 3 || done.Kept != 0 {
+	if done, err := m.Drop(t.Context(), "acme", table.Span{}, libtest.Epoch, nil); err != nil || done.Changed != 3 || done.Kept != 0 {
 		t.Fatalf("%+v, %v", done, err)
 	}
 }

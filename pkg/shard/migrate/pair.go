@@ -14,20 +14,20 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/dynamo"
-	"github.com/hotshard/hotshard/internal/place"
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/pkg/shard/internal/place"
 	"github.com/hotshard/hotshard/pkg/shard/table"
 )
 
-// pair is where one item is twice: once as the truth.
+// pair is the two places of one item, one of which is the truth.
 type pair struct {
 	c            *call
 	truth, other side
 	at, otherAt  place.Place
-	id           place.Identity // what tells it apart, old or new
+	id           place.Identity // tells the item apart, old and new
 }
 
-// pair puts an item's places in the order of the phase.
+// pair returns an item's places in the order of the phase.
 func (c *call) pair(from, to place.Place, id place.Identity) pair {
 	if c.Phase >= ReadNew {
 		return pair{c, c.to, c.from, to, from, id}
@@ -35,13 +35,13 @@ func (c *call) pair(from, to place.Place, id place.Identity) pair {
 	return pair{c, c.from, c.to, from, to, id}
 }
 
-// identity is what tells an item apart in either table: where only one of them tells
-// items with equal sort keys apart, the other can't hold both.
+// identity returns what tells an item apart in either table. If only one table tells items with
+// equal sort keys apart, the other can't hold both.
 func (c *call) identity(it table.Item) place.Identity {
 	return place.Merged(c.from.raw.Identity(it), c.to.raw.Identity(it))
 }
 
-// stored reads what is at both places at one instant. An empty place is nil.
+// stored reads both places in one transaction. An empty place is nil.
 func (p pair) stored(ctx context.Context) (truth, other table.Item, err error) {
 	err = dynamo.Persist(ctx, func(ctx context.Context) error {
 		out, err := p.c.Client.TransactGetItems(ctx, &dynamodb.TransactGetItemsInput{TransactItems: []types.TransactGetItem{
@@ -56,22 +56,21 @@ func (p pair) stored(ctx context.Context) (truth, other table.Item, err error) {
 	return truth, other, err
 }
 
-// read reads both at one instant, as stored. Where another item is, the item is absent:
-// nil.
+// read is stored for the item alone. A place with another item is nil.
 func (p pair) read(ctx context.Context) (truth, other table.Item, err error) {
 	truth, other, err = p.stored(ctx)
-	return own(p.id, truth), own(p.id, other), err
+	return ifMatches(p.id, truth), ifMatches(p.id, other), err
 }
 
-// own returns the item that was read if it is the one, else nil.
-func own(id place.Identity, it table.Item) table.Item {
+// ifMatches returns the item that was read if id matches it, and nil otherwise.
+func ifMatches(id place.Identity, it table.Item) table.Item {
 	if !id.Matches(it) {
 		return nil
 	}
 	return it
 }
 
-// equal compares all attributes but the keys, which have the same names in both tables.
+// equal compares all attributes except the keys, whose names are the same in both tables.
 func equal(t side, a, b table.Item) bool {
 	if (a == nil) != (b == nil) {
 		return false
@@ -86,21 +85,21 @@ func contents(t side, it table.Item) table.Item {
 	return it
 }
 
-// align makes the other side equal to the truth, and returns it. It is dynamo.ErrOutrun when
-// others wrote meanwhile.
+// align makes the other side equal to the truth, and returns the truth. It returns
+// dynamo.ErrOutrun after a concurrent write.
 func (p pair) align(ctx context.Context) (table.Item, error) {
 	truth, other, err := p.read(ctx)
 	if err != nil || equal(p.truth, truth, other) {
 		return truth, err
 	}
-	return truth, p.bring(ctx, truth)
+	return truth, p.copyTruth(ctx, truth)
 }
 
-// bring makes the other side equal to the truth as it was read. The write is
-// conditional on the truth being so still: not even a process that stood still for
-// long can put back something old. It is dynamo.ErrOutrun when it is not.
-func (p pair) bring(ctx context.Context, truth table.Item) error {
-	check, err := stillIs(p.truth, p.at, truth, p.id)
+// copyTruth makes the other side equal to the truth that was read. The write's condition is
+// that the truth is unchanged, so even a process that was paused for long writes nothing
+// outdated. It returns dynamo.ErrOutrun if the truth has changed.
+func (p pair) copyTruth(ctx context.Context, truth table.Item) error {
+	check, err := unchanged(p.truth, p.at, truth, p.id)
 	if err != nil {
 		return err
 	}
@@ -118,34 +117,34 @@ func (p pair) bring(ctx context.Context, truth table.Item) error {
 		return p.id.Taken()
 	}
 	// What the condition can't see is an attribute that came new in between.
-	_, now, err := p.truth.raw.Look(ctx, []place.Place{p.at}, p.id)
+	_, now, err := p.truth.raw.Locate(ctx, []place.Place{p.at}, p.id)
 	if err == nil && !equal(p.truth, truth, now) {
 		err = dynamo.ErrOutrun
 	}
 	return err
 }
 
-// put is a put of the item that does not replace another one.
+// put returns a put of the item that does not replace another item.
 func (p pair) put(t side, at place.Place, it table.Item) types.TransactWriteItem {
 	return types.TransactWriteItem{Put: t.raw.Put(it, at, p.id)}
 }
 
-// deletion is a delete of the item and of no other one.
+// deletion returns a delete of the item, and of no other item.
 func deletion(id place.Identity, t side, at place.Place) types.TransactWriteItem {
 	return types.TransactWriteItem{Delete: t.raw.Deletion(at, id)}
 }
 
-// sync aligns until nobody interferes.
+// sync aligns until no concurrent write interferes.
 func (p pair) sync(ctx context.Context) error {
-	return undisturbed(ctx, func(ctx context.Context) error {
+	return retryOutrun(ctx, func(ctx context.Context) error {
 		_, err := p.align(ctx)
 		return err
 	})
 }
 
-// undisturbed repeats what others outran, and that alone: what an attempt may have
-// done counts, and another could do it again.
-func undisturbed(ctx context.Context, attempt func(context.Context) error) error {
+// retryOutrun repeats an attempt that a concurrent write outran. It repeats no other error,
+// because the attempt may have been applied.
+func retryOutrun(ctx context.Context, attempt func(context.Context) error) error {
 	var last error
 	err := dynamo.Persist(ctx, func(ctx context.Context) error {
 		if last = attempt(ctx); errors.Is(last, dynamo.ErrOutrun) {
@@ -159,7 +158,7 @@ func undisturbed(ctx context.Context, attempt func(context.Context) error) error
 	return last
 }
 
-// transact makes a transaction, with a token that makes repeated attempts one.
+// transact makes a transaction with a client token, so that retries apply once.
 func transact(ctx context.Context, client Client, actions ...types.TransactWriteItem) error {
 	token := rand.Text()
 	return dynamo.Persist(ctx, func(ctx context.Context) error {
@@ -168,15 +167,15 @@ func transact(ctx context.Context, client Client, actions ...types.TransactWrite
 	})
 }
 
-// maxCompared bounds the attributes of an item that is copied, by the length of an
-// expression (4 KB) and its operators (300): DynamoDB's limits.
+// maxCompared bounds the attributes of an item that is copied. It follows from DynamoDB's
+// limits of an expression's length (4 KB) and operators (300).
 const maxCompared = 140
 
-// stillIs is the condition that the item at a place is as it was read.
-func stillIs(t side, at place.Place, it table.Item, id place.Identity) (*types.ConditionCheck, error) {
+// unchanged returns the condition that the item at a place is as it was read.
+func unchanged(t side, at place.Place, it table.Item, id place.Identity) (*types.ConditionCheck, error) {
 	contents := contents(t, it)
 	if len(contents) > maxCompared {
-		return nil, fmt.Errorf("an item of %q has %d attributes, and over %d can't be compared", at.PK, len(contents), maxCompared)
+		return nil, fmt.Errorf("an item of %q has %d attributes: at most %d can be copied", at.PK, len(contents), maxCompared)
 	}
 	g := id.Absent(t.PartitionKey)
 	if it != nil {

@@ -11,34 +11,34 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"github.com/hotshard/hotshard/internal/lane"
-	"github.com/hotshard/hotshard/internal/local/enginetest"
-	"github.com/hotshard/hotshard/internal/wingtest"
+	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/internal/test/lane"
+	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/migrate"
 	"github.com/hotshard/hotshard/pkg/shard/table"
 )
 
-// belated is how many items lie where the count before put them.
+// belated is the number of items at the places of the count before the change.
 var belated = lane.Runs(10, 20)
 
-// later is when these calls are made: no item lies ahead.
-var later = wingtest.Epoch.Add(time.Hour)
+// later is the time of these calls, after all items' times.
+var later = libtest.Epoch.Add(time.Hour)
 
-// moved is a migration from a table whose count has changed, with items of just after
-// the change that lie where the count before put them.
+// moved is a migration from a table whose count has changed. It has items of just after the
+// change at the places of the count before.
 func moved(t *testing.T, db *dynamodb.Client, inPlace bool, format shard.Format) *migrate.Migration {
 	t.Helper()
-	old := wingtest.Orders(t, db, db, table.CalculatedSuffix{Time: table.SortTime("placed", "")}, 1)
-	old.Shards = &wingtest.Steps{History: shard.History{{Count: 2}, {At: wingtest.Epoch, Count: 8}}}
-	late := *old // of a program that doesn't know of the change yet
-	late.Shards = &wingtest.Steps{History: shard.History{{Count: 2}}}
+	old := libtest.Orders(t, db, db, table.CalculatedSuffix{Time: table.SortTime("placed", "")}, 1)
+	old.Shards = &libtest.Steps{History: shard.History{{Count: 2}, {At: libtest.Epoch, Count: 8}}}
+	late := *old // a program that has not seen the change yet
+	late.Shards = &libtest.Steps{History: shard.History{{Count: 2}}}
 	for i := range belated {
 		if err := late.Put(t.Context(), afterwards(i, 1), later); err != nil {
 			t.Fatal(err)
 		}
 	}
-	to := wingtest.Orders(t, db, db, table.CalculatedSuffix{}, 11)
+	to := libtest.Orders(t, db, db, table.CalculatedSuffix{}, 11)
 	if to.Format = format; inPlace {
 		to.Name = old.Name
 	}
@@ -46,10 +46,10 @@ func moved(t *testing.T, db *dynamodb.Client, inPlace bool, format shard.Format)
 }
 
 func afterwards(i int, n int64) table.Item {
-	return table.Item{"customer": wingtest.Str("acme"), "placed": wingtest.Str(shard.Millis.Key(wingtest.Epoch.Add(time.Second), "#", fmt.Sprint(i))), "n": wingtest.Num(n)}
+	return table.Item{"customer": libtest.Str("acme"), "placed": libtest.Str(shard.Millis.Key(libtest.Epoch.Add(time.Second), "#", fmt.Sprint(i))), "n": libtest.Num(n)}
 }
 
-// places are the three ways in which new items may lie beside old ones.
+// places are the three ways in which new items may be beside old ones.
 func places(t *testing.T, check func(t *testing.T, m *migrate.Migration)) {
 	db := enginetest.Client(t)
 	for name, c := range map[string]struct {
@@ -60,12 +60,12 @@ func places(t *testing.T, check func(t *testing.T, m *migrate.Migration)) {
 	}
 }
 
-// is wants the migration to read all of them with so much.
+// is checks that the migration reads all items with this value.
 func is(t *testing.T, m *migrate.Migration, n string) {
 	t.Helper()
 	count := 0
 	for it, err := range m.Query(t.Context(), "acme", table.Span{Consistent: true}, later) {
-		if count++; err != nil || wingtest.Text(it["n"]) != n {
+		if count++; err != nil || libtest.Text(it["n"]) != n {
 			t.Fatalf("phase %d: %v, %v, want %s", m.Phase, it, err, n)
 		}
 	}
@@ -74,7 +74,7 @@ func is(t *testing.T, m *migrate.Migration, n string) {
 	}
 }
 
-// same wants a copy and a comparison that find no fault, and a pruning nothing to do.
+// same checks that a copy and a comparison find no fault, and that a pruning deletes nothing.
 func same(t *testing.T, m *migrate.Migration) {
 	t.Helper()
 	for range 2 {
@@ -90,8 +90,8 @@ func same(t *testing.T, m *migrate.Migration) {
 	}
 }
 
-// TestOldItemsOnAnotherPlace: an old item that is not where the count at its time puts
-// it, but where a look-up finds it, is read, copied and dropped.
+// TestOldItemsOnAnotherPlace checks that an old item at another of its places, where a look-up
+// finds it, is read, copied and dropped.
 func TestOldItemsOnAnotherPlace(t *testing.T) {
 	t.Parallel()
 	places(t, func(t *testing.T, m *migrate.Migration) {
@@ -114,15 +114,15 @@ func TestOldItemsOnAnotherPlace(t *testing.T) {
 	})
 }
 
-// TestWritesToAnotherPlace: an update goes where the item is, a put where it belongs,
-// which counts then, and a delete leaves it nowhere.
+// TestWritesToAnotherPlace checks that an update writes the item's place and a put its first
+// place. A delete removes it from all places.
 func TestWritesToAnotherPlace(t *testing.T) {
 	t.Parallel()
 	places(t, func(t *testing.T, m *migrate.Migration) {
 		for _, m.Phase = range []migrate.Phase{migrate.WriteBoth, migrate.ReadNew} {
 			for i := range belated {
 				err := m.Update(t.Context(), afterwards(i, 0), &dynamodb.UpdateItemInput{
-					UpdateExpression: aws.String("ADD n :one"), ExpressionAttributeValues: table.Item{":one": wingtest.Num(1)},
+					UpdateExpression: aws.String("ADD n :one"), ExpressionAttributeValues: table.Item{":one": libtest.Num(1)},
 				}, later)
 				if err != nil {
 					t.Fatal(err)
@@ -137,7 +137,7 @@ func TestWritesToAnotherPlace(t *testing.T) {
 			}
 		}
 		for i := range belated {
-			if it, err := m.Get(t.Context(), afterwards(i, 0), later); err != nil || wingtest.Text(it["n"]) != "7" {
+			if it, err := m.Get(t.Context(), afterwards(i, 0), later); err != nil || libtest.Text(it["n"]) != "7" {
 				t.Fatal(it, err)
 			}
 		}
@@ -160,7 +160,8 @@ func TestWritesToAnotherPlace(t *testing.T) {
 	})
 }
 
-// TestOldItemsOnTwoPlaces: the one on the first place counts, and a drop deletes both.
+// TestOldItemsOnTwoPlaces checks that the item at the first place takes precedence, and that a
+// drop deletes both.
 func TestOldItemsOnTwoPlaces(t *testing.T) {
 	t.Parallel()
 	places(t, func(t *testing.T, m *migrate.Migration) {
@@ -183,7 +184,7 @@ func TestOldItemsOnTwoPlaces(t *testing.T) {
 		is(t, m, "5")
 		left := map[string]bool{}
 		for it, err := range m.From.Query(t.Context(), "acme", table.Span{}, later) {
-			if left[wingtest.Text(it["placed"])] = true; err != nil {
+			if left[libtest.Text(it["placed"])] = true; err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -193,7 +194,7 @@ func TestOldItemsOnTwoPlaces(t *testing.T) {
 	})
 }
 
-// outrun puts an item just before the first copy is made.
+// outrun puts an item just before the first copy.
 type outrun struct {
 	*dynamodb.Client
 	put  func() error
@@ -209,16 +210,15 @@ func (o *outrun) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWr
 	return o.Client.TransactWriteItems(ctx, in, opts...)
 }
 
-// TestACopyIsOvertaken: by a put of the item that goes to another place than it was
-// copied from.
-func TestACopyIsOvertaken(t *testing.T) {
+// TestCopyIsOvertaken checks a copy that runs while a put writes another of the item's places.
+func TestCopyIsOvertaken(t *testing.T) {
 	t.Parallel()
 	db := enginetest.Client(t)
 	for _, inPlace := range []bool{false, true} {
 		m := moved(t, db, inPlace, shard.HashShard)
 		m.Phase = migrate.WriteBoth
 		for i := range belated {
-			if shard.Calculated(wingtest.Text(afterwards(i, 1)["placed"]), 8) < 2 { // it may be where it belongs
+			if shard.Calculated(libtest.Text(afterwards(i, 1)["placed"]), 8) < 2 { // it may be at its first place
 				continue
 			}
 			copying := *m
@@ -227,7 +227,7 @@ func TestACopyIsOvertaken(t *testing.T) {
 			if _, err := copying.Copy(t.Context(), "acme", table.Span{Low: sort, High: sort}, later, nil); err != nil {
 				t.Fatal(err)
 			}
-			if it, err := m.To.Get(t.Context(), afterwards(i, 1), later); err != nil || wingtest.Text(it["n"]) != "9" {
+			if it, err := m.To.Get(t.Context(), afterwards(i, 1), later); err != nil || libtest.Text(it["n"]) != "9" {
 				t.Fatal(it, err)
 			}
 		}

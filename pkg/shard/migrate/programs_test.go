@@ -12,15 +12,15 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"github.com/hotshard/hotshard/internal/lane"
-	"github.com/hotshard/hotshard/internal/wingtest"
+	"github.com/hotshard/hotshard/internal/test/lane"
+	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/migrate"
 	"github.com/hotshard/hotshard/pkg/shard/table"
 )
 
-// process is a program that takes part in a migration; its phase changes between its
-// calls, as by a deployment.
+// process is a program that takes part in a migration. Its phase changes between its calls, as
+// in a deployment.
 type process struct {
 	mu sync.RWMutex
 	m  migrate.Migration
@@ -38,8 +38,8 @@ func (p *process) enter(phase migrate.Phase) {
 	p.m.Phase = phase
 }
 
-// pause is how long each program of the traffic rests between two calls: in the short run
-// the phases have the engine for themselves in part.
+// pause is the pause of each program between two calls. In the short run it leaves capacity to
+// the phases.
 var pause = time.Duration(lane.Runs(20, 0)) * time.Millisecond
 
 // traffic is programs that read and write while a migration goes through its phases.
@@ -48,19 +48,18 @@ type traffic struct {
 	processes []*process
 	name      string
 	span      table.Span
-	find      bool // items can be found singly
+	find      bool // items can be looked up one by one
 	old       []string
 
 	mu   sync.Mutex
-	want map[string]int // by sort key, what was accepted
+	want map[string]int // accepted values by sort key
 	ops  int
-	seen int // reads of everything
+	seen int // complete reads
 }
 
 func (w *traffic) process() *process { return w.processes[rand.IntN(len(w.processes))] }
 
-// put, and what else changes items, goes to one program, and the next read of the
-// item to another.
+// work sends each change of an item to one program, and the next read of it to another.
 func (w *traffic) work(worker int, stop <-chan struct{}) error {
 	for i := 0; ; i++ {
 		select {
@@ -68,7 +67,7 @@ func (w *traffic) work(worker int, stop <-chan struct{}) error {
 			return nil
 		case <-time.After(pause):
 		}
-		at := wingtest.Epoch.Add(time.Duration(rand.IntN(lane.Runs(4, 8))) * time.Hour)
+		at := libtest.Epoch.Add(time.Duration(rand.IntN(lane.Runs(4, 8))) * time.Hour)
 		sort := shard.Millis.Key(at, "#", fmt.Sprintf("w%d-%d", worker, i%lane.Runs(3, 7)))
 		if !w.find {
 			sort = fmt.Sprintf("%s-%d", sort, i)
@@ -83,7 +82,7 @@ func (w *traffic) step(sort string) error {
 	w.mu.Lock()
 	n, there := w.want[sort]
 	w.mu.Unlock()
-	key := table.Item{"customer": wingtest.Str(w.name), "placed": wingtest.Str(sort)}
+	key := table.Item{"customer": libtest.Str(w.name), "placed": libtest.Str(sort)}
 	next, gone := n+1, false
 	err := w.process().do(func(m *migrate.Migration) error {
 		switch k := rand.IntN(6); {
@@ -92,11 +91,11 @@ func (w *traffic) step(sort string) error {
 			return m.Delete(w.ctx, key, afterAll)
 		case k < 3 && w.find:
 			return m.Update(w.ctx, key, &dynamodb.UpdateItemInput{
-				UpdateExpression: aws.String("ADD n :one"), ExpressionAttributeValues: table.Item{":one": wingtest.Num(1)},
+				UpdateExpression: aws.String("ADD n :one"), ExpressionAttributeValues: table.Item{":one": libtest.Num(1)},
 			}, afterAll)
 		case !there || w.find:
 			it := maps.Clone(key)
-			it["n"], it["word"] = wingtest.Num(int64(next)), wingtest.Str("x")
+			it["n"], it["word"] = libtest.Num(int64(next)), libtest.Str("x")
 			return m.Put(w.ctx, it, afterAll)
 		}
 		return nil
@@ -118,15 +117,15 @@ func (w *traffic) step(sort string) error {
 		if gone && errors.Is(err, shard.ErrNotFound) {
 			return nil
 		}
-		if err != nil || gone || wingtest.Text(it["n"]) != fmt.Sprint(next) {
+		if err != nil || gone || libtest.Text(it["n"]) != fmt.Sprint(next) {
 			return fmt.Errorf("phase %d: %s reads as %v, %v, want %d (gone: %t)", m.Phase, sort, it, err, next, gone)
 		}
 		return nil
 	})
 }
 
-// watch reads everything again and again: in order, each once, and all that was there
-// from the beginning.
+// watch reads all items repeatedly. It checks the order, that each occurs once, and that the
+// initial ones are there.
 func (w *traffic) watch(stop <-chan struct{}) error {
 	for {
 		select {
@@ -164,22 +163,22 @@ func (w *traffic) read(m *migrate.Migration) (map[string]int, error) {
 		if err != nil {
 			return nil, err
 		}
-		sort := wingtest.Text(it["placed"])
+		sort := libtest.Text(it["placed"])
 		if sort <= last {
 			return nil, fmt.Errorf("phase %d: %s after %s", m.Phase, sort, last)
 		}
 		last = sort
-		if _, err := fmt.Sscan(wingtest.Text(it["n"]), new(int)); err != nil {
+		if _, err := fmt.Sscan(libtest.Text(it["n"]), new(int)); err != nil {
 			return nil, fmt.Errorf("%s is half an item: %v", sort, it)
 		}
 		n := 0
-		fmt.Sscan(wingtest.Text(it["n"]), &n)
+		fmt.Sscan(libtest.Text(it["n"]), &n)
 		got[sort] = n
 	}
 	return got, nil
 }
 
-// enter takes the programs to a phase, one after the other, while they work.
+// enter changes the programs' phase one after another, while they work.
 func (w *traffic) enter(phase migrate.Phase) {
 	for _, p := range w.processes {
 		w.goOn() // both phases do some work
@@ -188,8 +187,7 @@ func (w *traffic) enter(phase migrate.Phase) {
 	w.goOn()
 }
 
-// goOn waits for some more writes and a read of everything, unless the traffic has ended
-// with an error.
+// goOn waits for more writes and a complete read, unless the traffic has ended with an error.
 func (w *traffic) goOn() {
 	done := func() (writes, reads int) {
 		w.mu.Lock()

@@ -12,33 +12,33 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/hotshard/hotshard/internal/lane"
-	"github.com/hotshard/hotshard/internal/local/enginetest"
-	"github.com/hotshard/hotshard/internal/wingtest"
+	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/internal/test/lane"
+	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/migrate"
 	"github.com/hotshard/hotshard/pkg/shard/table"
 )
 
-// afterAll is when all calls of the traffic are made: no item lies ahead.
-var afterAll = wingtest.Epoch.Add(24 * time.Hour)
+// afterAll is the time of all calls of the traffic, after all items' times.
+var afterAll = libtest.Epoch.Add(24 * time.Hour)
 
 func TestMigrationsUnderTraffic(t *testing.T) {
 	t.Parallel()
 	client := enginetest.Client(t)
-	a, b := wingtest.Theirs(t, client, "S"), wingtest.Theirs(t, client, "S")
+	a, b := libtest.Theirs(t, client, "S"), libtest.Theirs(t, client, "S")
 	sharded := func(name string, format shard.Format, n table.Fixed, layout table.Layout) *table.Table {
 		return &table.Table{Client: client, Name: name, PartitionKey: "customer", SortKey: "placed", Format: format, Shards: n, Layout: layout}
 	}
-	changed := func(name string, format shard.Format) *table.Table { // its items of one o'clock have two places
+	changed := func(name string, format shard.Format) *table.Table { // items of one o'clock have two places
 		t := sharded(name, format, 0, table.CalculatedSuffix{Time: table.SortTime("placed", "")})
-		t.Shards = &wingtest.Steps{History: shard.History{{Count: 2}, {At: wingtest.Epoch.Add(time.Hour), Count: 9}}}
+		t.Shards = &libtest.Steps{History: shard.History{{Count: 2}, {At: libtest.Epoch.Add(time.Hour), Count: 9}}}
 		return t
 	}
 	for name, c := range map[string]struct {
 		from, to *table.Table
 		find     bool
-		cut      bool // its copy is cut off within, also in the short run
+		cut      bool // the copy is interrupted, even in the short run
 	}{
 		"grown in place":       {sharded(a, "", 4, table.CalculatedSuffix{}), sharded(a, "", 9, table.CalculatedSuffix{}), true, true},
 		"shrunk in place":      {sharded(a, "_", 9, table.CalculatedSuffix{}), sharded(a, "_", 2, table.CalculatedSuffix{}), true, false},
@@ -61,21 +61,21 @@ func TestMigrationsUnderTraffic(t *testing.T) {
 	}
 }
 
-// migrate goes through all phases under traffic, and compares what is left.
+// migrateAll goes through all phases under traffic and compares the results.
 func migrateAll(t *testing.T, client *dynamodb.Client, from, to *table.Table, find bool, old int) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	w := &traffic{
 		name: fmt.Sprintf("acme-%d", rand.Uint64()), find: find, want: map[string]int{},
-		span: table.During(shard.Millis, wingtest.Epoch, wingtest.Epoch.Add(9*time.Hour)),
+		span: table.During(shard.Millis, libtest.Epoch, libtest.Epoch.Add(9*time.Hour)),
 	}
 	for range 3 {
 		w.processes = append(w.processes, &process{m: migrate.Migration{Client: client, From: from, To: to}})
 	}
 	for i := range old {
-		sort := shard.Millis.Key(wingtest.Epoch.Add(time.Duration(i)*110*time.Minute/time.Duration(old)), "#", "old")
+		sort := shard.Millis.Key(libtest.Epoch.Add(time.Duration(i)*110*time.Minute/time.Duration(old)), "#", "old")
 		w.old, w.want[sort] = append(w.old, sort), i
-		if err := from.Put(ctx, table.Item{"customer": wingtest.Str(w.name), "placed": wingtest.Str(sort), "n": wingtest.Num(int64(i))}, afterAll); err != nil {
+		if err := from.Put(ctx, table.Item{"customer": libtest.Str(w.name), "placed": libtest.Str(sort), "n": libtest.Num(int64(i))}, afterAll); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -130,7 +130,7 @@ func (w *traffic) phases(t *testing.T) error {
 	return nil
 }
 
-// copy copies all, which is cut off after the first chunk where there are more.
+// copy copies all items. It is interrupted after the first chunk if there are more.
 func (w *traffic) copy(m *migrate.Migration) error {
 	const chunk = 100
 	s := w.span
@@ -172,7 +172,7 @@ func (w *traffic) checkEnd(t *testing.T, from, to *table.Table) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, ok := w.want[wingtest.Text(it["placed"])]; !ok || from.Name != to.Name || from.Format != to.Format {
+		if _, ok := w.want[libtest.Text(it["placed"])]; !ok || from.Name != to.Name || from.Format != to.Format {
 			left++
 		}
 	}

@@ -10,9 +10,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/dynamo"
-	"github.com/hotshard/hotshard/internal/place"
+	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/internal/place"
 	"github.com/hotshard/hotshard/pkg/shard/table"
 )
 
@@ -51,7 +51,7 @@ func (p pair) putBoth(ctx context.Context, it table.Item) error {
 	return err
 }
 
-// both returns where an item goes, old and new.
+// both returns the old and the new place to which an item belongs.
 func (c *call) both(ctx context.Context, name string, it table.Item) (from, to place.Place, err error) {
 	old, err := c.from.raw.Places(ctx, name, it)
 	if err != nil {
@@ -64,7 +64,7 @@ func (c *call) both(ctx context.Context, name string, it table.Item) (from, to p
 	return old[0], new[0], nil
 }
 
-// same tells whether an item stays where it is.
+// same reports whether both places are the same.
 func (c *call) same(from, to place.Place) bool {
 	return c.From.Name == c.To.Name && from.Equal(to)
 }
@@ -101,8 +101,8 @@ type spot struct {
 
 func (s spot) is(t spot) bool { return s.Name == t.Name && s.Equal(t.Place) }
 
-// spots lists all places where an item may be, old and new, each once: first those where
-// it belongs.
+// spots returns all places where an item may be, old and new, without duplicates. The places
+// where it belongs come first.
 func (c *call) spots(olds, news []place.Place) (all []spot) {
 	for i := range max(len(olds), len(news)) {
 		for _, s := range []spot{{c.from, olds[min(i, len(olds)-1)]}, {c.to, news[min(i, len(news)-1)]}} {
@@ -114,9 +114,9 @@ func (c *call) spots(olds, news []place.Place) (all []spot) {
 	return all
 }
 
-// deleteAll deletes an item from all places where it may be, in one transaction: two, and
-// a few more near a change of a shard count. Where that is forgotten, they are so many
-// that those come first on which it hardly is.
+// deleteAll deletes an item from all places where it may be, in one transaction: two, and a few
+// more near a change of a shard count. If the history of counts is lost there may be too many
+// for a transaction. Then the least likely ones are deleted first, on their own.
 func (c *call) deleteAll(ctx context.Context, id place.Identity, all []spot) error {
 	first := min(len(all), dynamo.MaxActions)
 	for _, s := range all[first:] {
@@ -124,11 +124,11 @@ func (c *call) deleteAll(ctx context.Context, id place.Identity, all []spot) err
 			return err
 		}
 	}
-	return undisturbed(ctx, func(ctx context.Context) error { return c.deleteOnce(ctx, id, all[:first]) })
+	return retryOutrun(ctx, func(ctx context.Context) error { return c.deleteOnce(ctx, id, all[:first]) })
 }
 
-// deleteOnce attempts it. Where another item is, there is nothing to delete, and it must
-// be so when the others are deleted.
+// deleteOnce makes one attempt. A place with another item is not deleted; a condition checks
+// that it still has another item.
 func (c *call) deleteOnce(ctx context.Context, id place.Identity, all []spot) error {
 	var actions []types.TransactWriteItem
 	for _, s := range all {
@@ -152,7 +152,8 @@ func (c *call) deleteOnce(ctx context.Context, id place.Identity, all []spot) er
 	return err
 }
 
-// findBoth returns where the item of a key may be, old and new: first where it belongs.
+// findBoth returns the places where the item of a key may be, old and new; it belongs to the
+// first ones.
 func (c *call) findBoth(ctx context.Context, operation string, key table.Item) (name string, olds, news []place.Place, err error) {
 	name, olds, err = c.from.raw.Find(ctx, operation, key)
 	if err != nil {
@@ -164,20 +165,20 @@ func (c *call) findBoth(ctx context.Context, operation string, key table.Item) (
 	return name, olds, news, nil
 }
 
-// newOnly lists where a new item may be and no old one: where it belongs, and its other
-// places, but for those in one table on which an item counts as an old one.
+// newOnly returns the places where only a new item may be: the first, and the others except
+// those within one table where the item would be an old one.
 func (c *call) newOnly(olds, news []place.Place) []place.Place {
 	list := news[:1:1]
 	for _, p := range news[1:] {
-		if !c.beside() || !slices.ContainsFunc(olds, p.Equal) {
+		if !c.sharesPartitions() || !slices.ContainsFunc(olds, p.Equal) {
 			list = append(list, p)
 		}
 	}
 	return list
 }
 
-// target is the pair of an item: where it is, or else where it belongs. An old one that
-// is on another of its places, and where the new one belongs, is given its first place.
+// target returns an item's pair: where it is, or else where it belongs. An old item that is at
+// another of its places, which is the new item's place, gets its first place.
 func (c *call) target(ctx context.Context, olds, news []place.Place, id place.Identity) (pair, error) {
 	from, err := c.from.raw.Target(ctx, olds, id)
 	if err != nil {
@@ -190,10 +191,11 @@ func (c *call) target(ctx context.Context, olds, news []place.Place, id place.Id
 	return c.pair(from, to, id), err
 }
 
-// Update updates an item as [table.Table.Update] does, and returns no values: the input must
-// ask for none, nor for an item whose condition fails. Where it writes both it applies once, whatever is repeated; in the first
-// and the last phase, and for an item that stays where it is, it is a Table's. A
-// condition that does not hold is a *types.ConditionalCheckFailedException.
+// Update updates an item as [table.Table.Update] does, but returns no values: the input must
+// not ask for any, even for a failed condition. If both tables are written it is applied once,
+// whatever is retried. In the first and the last phase, and for an item that stays at its
+// place, it is the Table's Update. The error of a failed condition is a
+// *types.ConditionalCheckFailedException.
 func (m *Migration) Update(ctx context.Context, key table.Item, in *dynamodb.UpdateItemInput, now time.Time) error {
 	c, err := m.begin(now)
 	if err != nil {
@@ -219,14 +221,14 @@ func (m *Migration) Update(ctx context.Context, key table.Item, in *dynamodb.Upd
 		_, err := m.From.Update(ctx, key, in, c.from.raw.Now())
 		return err
 	}
-	if err := undisturbed(ctx, func(ctx context.Context) error { return p.updateBoth(ctx, in) }); err != nil {
+	if err := retryOutrun(ctx, func(ctx context.Context) error { return p.updateBoth(ctx, in) }); err != nil {
 		return describe(m.To, operation, name, err)
 	}
 	return nil
 }
 
-// updateBoth updates a pair that is equal, under the condition that it still is there
-// or still is absent: to update an item that is not copied yet would make half a one.
+// updateBoth updates both places under the condition that the item still exists, or is still
+// absent. An update of an item that is not copied yet would create a partial one.
 func (p pair) updateBoth(ctx context.Context, in *dynamodb.UpdateItemInput) error {
 	there, err := p.align(ctx)
 	if err != nil {
@@ -236,11 +238,11 @@ func (p pair) updateBoth(ctx context.Context, in *dynamodb.UpdateItemInput) erro
 	if len(dynamo.FailedConditions(err)) == 0 {
 		return err
 	}
-	return p.refusal(ctx, in, there)
+	return p.updateError(ctx, in, there)
 }
 
-// refusal says why an update's conditions did not hold.
-func (p pair) refusal(ctx context.Context, in *dynamodb.UpdateItemInput, there table.Item) error {
+// updateError returns why an update's conditions failed.
+func (p pair) updateError(ctx context.Context, in *dynamodb.UpdateItemInput, there table.Item) error {
 	truth, other, err := p.stored(ctx)
 	if err != nil {
 		return err
@@ -257,7 +259,7 @@ func (p pair) refusal(ctx context.Context, in *dynamodb.UpdateItemInput, there t
 	return dynamo.ErrOutrun
 }
 
-// update is one side of an update.
+// update returns one side of an update.
 func (p pair) update(t side, at place.Place, in *dynamodb.UpdateItemInput, there bool) types.TransactWriteItem {
 	g, expression := p.id.There(t.PartitionKey), aws.ToString(in.UpdateExpression)
 	if !there {

@@ -3,7 +3,7 @@ package once_test
 import (
 	"testing"
 
-	"github.com/hotshard/hotshard/internal/wingtest"
+	"github.com/hotshard/hotshard/internal/test/libtest"
 )
 
-func TestMain(m *testing.M) { wingtest.Main(m) }
+func TestMain(m *testing.M) { libtest.Main(m) }

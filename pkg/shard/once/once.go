@@ -7,91 +7,113 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"time"
+	"unicode/utf8"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/dynamo"
-	"github.com/hotshard/hotshard/internal/schema"
-	"github.com/hotshard/hotshard/internal/watching"
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/client"
+	"github.com/hotshard/hotshard/pkg/shard/internal/observe"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// Client is what an Applier calls of DynamoDB.
+// Client has the DynamoDB calls of an Applier.
 type Client interface {
-	dynamo.Putter
-	dynamo.BatchGetter
-	dynamo.Transactor
+	client.Putter
+	client.BatchGetter
+	client.Transactor
 }
 
-// Applier applies calls that carry a key of the caller's once, however often they
-// are sent: the call's writes and a marker item are one transaction, so that
-// there is never one without the other.
+// Applier applies each call once per key, however often it is sent. The call's writes and a
+// marker item are one transaction, so either all of them exist or none.
 //
 // A marker is one item:
 //
 //	pk         S  I#<key>
 //	sk         S  -
-//	digest     B  tells whether a later call with the key is the same call
-//	answer     B  what the call answered
+//	digest     B  distinguishes calls that use the same key
+//	answer     B  the call's answer
 //	v          N  1
 //	expires_at N  Unix seconds; an expired marker counts as absent
 type Applier struct {
-	client Client
-	table  string
-	told   *watching.Transactions
+	client   Client
+	table    string
+	observer shard.Observer
+	probes   probes
 }
 
-// Options are how an Applier works. The zero value is good.
+// Options are an Applier's settings. The zero value is ready to use.
 type Options struct {
-	// Watch is told how the keys of the calls fare, and by which counts of shards their writes
-	// were sent; nil for nobody.
-	Watch shardmap.Watcher
+	Observer shard.Observer // receives every attempt of each write; may be nil
 }
 
-// New returns an Applier that keeps its markers in this table. Shards may be nil if nobody
-// watches.
-func New(client Client, table string, shards *shardmap.Map, o Options) *Applier {
-	return &Applier{client: client, table: table, told: watching.New(client, table, shards, o.Watch)}
+// New returns an Applier that keeps its markers in this table.
+func New(db Client, table string, o Options) *Applier {
+	return &Applier{client: db, table: table, observer: o.Observer, probes: probes{client: db, table: table}}
 }
 
-// Call is a call to apply once. Its writes are 99 actions at most.
+// Call is a call to apply once. It has at most 99 writes.
 type Call struct {
-	Key    string // the caller's, the same whenever the call is sent again
-	Digest []byte // of what the call asks for, such as its SHA-256: tells it from another call with the key
-	Answer []byte // what a call that is sent again gets; may be nil, as Digest may
+	Key    string // the caller's key, the same for every repeat of the call; 1 to 2,046 bytes of UTF-8
+	Digest []byte // hash of the request, such as its SHA-256; may be nil
+	Answer []byte // returned to repeated calls; may be nil
 }
 
-// KeyLifetime is how long a key is remembered.
+// maxKey is the greatest length of a key in bytes: the 2,048 of a partition key, less the two
+// of the marker's prefix.
+const maxKey = 2046
+
+// check returns ErrMisused if the key is not usable. DynamoDB's client replaces invalid UTF-8, so
+// two invalid keys could share one marker.
+func (c Call) check() error {
+	switch {
+	case c.Key == "":
+		return fmt.Errorf("%w: the call's key is empty; give each call a key of its own", shard.ErrMisused)
+	case !utf8.ValidString(c.Key):
+		return fmt.Errorf("%w: the call's key %q is not valid UTF-8; encode its bytes, in hexadecimal for example", shard.ErrMisused, c.Key)
+	case len(c.Key) > maxKey:
+		return fmt.Errorf("%w: the call's key has %d bytes, of at most %d; use its SHA-256", shard.ErrMisused, len(c.Key), maxKey)
+	}
+	return nil
+}
+
+// KeyLifetime is how long a key's marker is kept.
 const KeyLifetime = 24 * time.Hour
 
 // ErrOtherCall means that the key was used for a call with another digest.
 var ErrOtherCall = errors.New("the key was used for another call")
 
-// Do makes the writes that actions returns, unless the key's call has been
-// applied before: then it returns the answer of that time. Actions is called
-// anew for each attempt, since another write shard may do better, and since the
-// condition of a write may fail that was worked out from what was read: then the
-// next attempt goes by what is there by then. An error of actions that is not worth
-// another attempt is the call's only if it was not applied before: what it did then may
-// be why it can't be done again. Each attempt is a transaction of its own: the marker
-// alone tells them apart.
+// Do applies the writes that build returns, and returns nil. If the key's call was applied
+// before, Do applies nothing and returns that call's answer. Another call with the same key is
+// ErrOtherCall. A key that is empty, not UTF-8 or too long is [shard.ErrMisused], and nothing is
+// written.
+//
+// Do calls build for each attempt, since another write shard may be available, and a write may
+// depend on what build read. If build returns an error that can't be retried, Do first checks
+// whether the call was applied before: its effects may have caused the error. The marker alone
+// prevents a second application; each attempt is a transaction of its own.
 func (o *Applier) Do(ctx context.Context, call Call, now time.Time,
-	actions func(context.Context) ([]types.TransactWriteItem, error),
+	build func(context.Context) ([]shardmap.Write, error),
 ) (before []byte, err error) {
-	return o.Decide(ctx, call, now, func(ctx context.Context) ([]types.TransactWriteItem, []byte, error) {
-		writes, err := actions(ctx)
+	return o.Decide(ctx, call, now, func(ctx context.Context) ([]shardmap.Write, []byte, error) {
+		writes, err := build(ctx)
 		return writes, call.Answer, err
 	})
 }
 
-// Decide is Do for a call whose answer depends on what is read for its writes:
-// decide returns both, and the answer takes the place of the call's.
+// Decide is Do for a call whose answer depends on what is read for its writes. decide returns
+// both, and the answer replaces the call's.
 func (o *Applier) Decide(ctx context.Context, call Call, now time.Time,
-	decide func(context.Context) ([]types.TransactWriteItem, []byte, error),
+	decide func(context.Context) ([]shardmap.Write, []byte, error),
 ) (before []byte, err error) {
-	start, try := dynamo.StartBy(ctx), &onceTry{Applier: o, call: call, id: rand.Uint64(), now: now, clock: dynamo.StartClock(now), decide: decide}
+	if err := call.check(); err != nil {
+		return nil, err
+	}
+	start, try := dynamo.StartBy(ctx), &onceTry{Applier: o, call: call, observed: observe.Begin(o.observer), now: now, decide: decide}
 	err = dynamo.Persist(ctx, func(ctx context.Context) (err error) {
 		for i := range maxMet {
 			before, err = try.do(ctx)
@@ -110,41 +132,38 @@ func (o *Applier) Decide(ctx context.Context, call Call, now time.Time,
 	return before, nil
 }
 
-// Within an attempt, a call that met another is tried so often, with pauses up to so
-// long: one of those that meet has gone through, and the next may. One that was
-// throttled as well waits longer, as all do that find no capacity.
+// An attempt retries a conflict with another call this often, with pauses up to this long: one
+// of the calls in conflict succeeds, and the next may. If the call was also throttled, it waits
+// longer, as throttled writes do.
 const (
 	maxMet       = 8
 	maxMeetPause = 20 * time.Millisecond
 )
 
-// onceTry makes the tries of one call.
+// onceTry makes the attempts of one call.
 type onceTry struct {
 	*Applier
-	call   Call
-	id     uint64 // tells the call from others
-	now    time.Time
-	clock  dynamo.Clock
-	decide func(context.Context) ([]types.TransactWriteItem, []byte, error)
-	asked  bool // the watcher knows of the call
+	call     Call
+	observed observe.Call
+	now      time.Time
+	decide   func(context.Context) ([]shardmap.Write, []byte, error)
 }
 
-// do makes one try. It returns the answer of a call that was applied before.
+// do makes one attempt. It returns the answer of a call that was applied before.
 func (t *onceTry) do(ctx context.Context) (before []byte, err error) {
 	writes, answer, err := t.decide(ctx)
 	if err != nil {
 		return t.impossible(ctx, t.call, t.now, err)
 	}
-	loads, requests := t.told.Loads(ctx, writes, t.id, t.clock.Now())
-	if !t.asked {
-		t.asked = true
-		requests.Tell(t.told.Watch)
-	}
 	t.call.Answer = answer
+	actions := make([]types.TransactWriteItem, len(writes), len(writes)+1)
+	for i, w := range writes {
+		actions[i] = w.Action
+	}
 	_, err = t.client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{
-		TransactItems: append(writes, t.marker(t.call, t.now)),
+		TransactItems: append(actions, t.marker(t.call, t.now)),
 	}, dynamo.NoRetry)
-	t.told.Told(ctx, loads, err)
+	t.observe(ctx, writes, err)
 	marker, refused := dynamo.ActionFailed(err, len(writes))
 	if refused && marker != nil {
 		before, err = answerOf(marker, t.call)
@@ -154,8 +173,8 @@ func (t *onceTry) do(ctx context.Context) (before []byte, err error) {
 	return before, err
 }
 
-// impossible returns the answer of a call that was applied before, or else why it
-// can't be applied now.
+// impossible returns the answer of a call that was applied before, or else the error why the
+// call can't be applied now.
 func (o *Applier) impossible(ctx context.Context, call Call, now time.Time, why error) ([]byte, error) {
 	if dynamo.WorthRetrying(ctx, why) {
 		return nil, why
@@ -167,9 +186,13 @@ func (o *Applier) impossible(ctx context.Context, call Call, now time.Time, why 
 	return before, err
 }
 
-// Before returns what a call answered when it was applied before; nil if it was not.
-// Another call with its key is ErrOtherCall. It is one read unit.
+// Before returns the answer of the key's call if it was applied; nil if it was not. Another call
+// with its key is ErrOtherCall, and a key that Do rejects is [shard.ErrMisused]. It costs one
+// read unit.
 func (o *Applier) Before(ctx context.Context, call Call, now time.Time) (answer []byte, err error) {
+	if err := call.check(); err != nil {
+		return nil, err
+	}
 	items, err := dynamo.BatchGet(ctx, o.client, o.table, []dynamo.Item{markerKey(call)}, true)
 	if err != nil {
 		return nil, fmt.Errorf("looking whether the call with key %q was applied before: %w", call.Key, err)
@@ -180,7 +203,7 @@ func (o *Applier) Before(ctx context.Context, call Call, now time.Time) (answer 
 	return answerOf(items[0], call)
 }
 
-func markerKey(call Call) dynamo.Item { return dynamo.Key("I#"+call.Key, schema.SoleSK) }
+func markerKey(call Call) dynamo.Item { return dynamo.Key(schema.CallPrefix+call.Key, schema.SoleSK) }
 
 func (o *Applier) marker(call Call, now time.Time) types.TransactWriteItem {
 	it := markerKey(call)
@@ -197,7 +220,7 @@ func (o *Applier) marker(call Call, now time.Time) types.TransactWriteItem {
 	}}
 }
 
-// binary is an attribute of bytes: of nil, which DynamoDB refuses, of none.
+// binary returns a binary attribute; nil, which DynamoDB rejects, becomes empty.
 func binary(b []byte) types.AttributeValue {
 	return &types.AttributeValueMemberB{Value: append([]byte{}, b...)}
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/dynamo"
-	"github.com/hotshard/hotshard/internal/mapfake"
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/test/mapfake"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/counters"
 	"github.com/hotshard/hotshard/pkg/shard/once"
@@ -57,8 +57,8 @@ func TestAThrottledCallIsNotHurried(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 			defer cancel()
 			now := time.Now()
-			_, err := once.New(client, "t", nil, once.Options{}).Do(ctx, once.Call{Key: "k", Digest: []byte("d")}, now, func(ctx context.Context) ([]types.TransactWriteItem, error) {
-				return []types.TransactWriteItem{w.AddTransact(ctx, "a", 1, now), w.AddTransact(ctx, "b", 1, now)}, nil
+			_, err := once.New(client, "t", once.Options{}).Do(ctx, once.Call{Key: "k", Digest: []byte("d")}, now, func(ctx context.Context) ([]shardmap.Write, error) {
+				return []shardmap.Write{w.AddTransact(ctx, "a", 1, now), w.AddTransact(ctx, "b", 1, now)}, nil
 			})
 			if (client.tries > dynamo.MaxAttempts) != c.hurried || !errors.Is(err, c.kind) || errors.Is(err, shard.ErrContended) != c.hurried {
 				t.Errorf("%s: %d transactions, %v", name, client.tries, err)

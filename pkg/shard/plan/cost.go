@@ -1,9 +1,9 @@
 package plan
 
-// Prices are a Region's, in US dollars.
+// Prices are a Region's prices in US dollars.
 type Prices struct {
 	Region string `json:"region"`
-	AsOf   string `json:"as_of,omitempty"` // the day of which they are, as 2006-01-02
+	AsOf   string `json:"as_of,omitempty"` // the date of the prices, as 2006-01-02
 
 	OnDemandWrite float64 `json:"on_demand_write_million"` // a million write request units
 	OnDemandRead  float64 `json:"on_demand_read_million"`  // a million read request units
@@ -14,10 +14,11 @@ type Prices struct {
 	Storage float64 `json:"storage_gb_month"` // a GB, a month
 }
 
-// DefaultPrices are an assumption to plan with: those of the table class Standard in
-// us-east-1 as AWS published them when it halved the on-demand ones in November 2024.
-// Reserved capacity, the free tier, replicas, backups and transfer are left out, and
-// so are the streams and functions that go with a table. Look up what holds today.
+// DefaultPrices returns an assumption for plans: the prices of the table class Standard in
+// us-east-1 as of November 2024, when AWS halved the on-demand ones. Reserved capacity, the
+// free tier, replicas, backups, transfer, streams and functions are left out. Look up the
+// current prices: https://aws.amazon.com/dynamodb/pricing/on-demand/ and
+// https://aws.amazon.com/dynamodb/pricing/provisioned/
 func DefaultPrices() Prices {
 	return Prices{
 		Region: "us-east-1", AsOf: "2024-11-01",
@@ -27,12 +28,12 @@ func DefaultPrices() Prices {
 	}
 }
 
-// HoursAMonth is what AWS's price examples take a month for.
+// HoursAMonth is the length of a month in AWS's price examples.
 const HoursAMonth = 730
 
 const secondsAMonth = HoursAMonth * 3600
 
-// Cost is what a table costs a month, in the currency of the prices.
+// Cost is the cost of a table a month, in the currency of the prices.
 type Cost struct {
 	Write   float64 `json:"write"`
 	Read    float64 `json:"read"`
@@ -46,14 +47,13 @@ func (p Prices) cost(d Demand, write, read float64) Cost {
 	return c
 }
 
-// onDemand pays for each unit that is used: the peak for the part of the time that
-// the load factor says.
+// onDemand returns the cost of the units used: the peak times the load factor.
 func (p Prices) onDemand(d Demand) Cost {
 	millions := secondsAMonth * d.LoadFactor / 1e6
 	return p.cost(d, d.TableWriteUnits*millions*p.OnDemandWrite, d.TableReadUnits*millions*p.OnDemandRead)
 }
 
-// provisioned pays for capacity, used or not: whole units that reach for the peak.
+// provisioned returns the cost of capacity for the peak, in whole units, used or not.
 func (p Prices) provisioned(d Demand) Cost {
 	return p.cost(d,
 		roundUp(d.TableWriteUnits)*HoursAMonth*p.ProvisionedWrite,

@@ -6,11 +6,10 @@ import (
 	"math"
 )
 
-// maxDemand bounds what is planned for, so that no figure overflows: DynamoDB's own
-// limits are far below.
+// maxDemand bounds a demand so that no figure overflows. It is far above DynamoDB's limits.
 const maxDemand = 1e12
 
-// withDefaults returns the demand with its defaults, or the first fault.
+// withDefaults returns the demand with its defaults, or the first invalid field.
 func (d Demand) withDefaults() (Demand, error) {
 	d.ItemBytes = cmp.Or(d.ItemBytes, defaultItemBytes)
 	d.ReadItems = cmp.Or(d.ReadItems, defaultReadItems)
@@ -47,7 +46,7 @@ func (d Demand) check() error {
 		{"LoadFactor", d.LoadFactor, math.SmallestNonzeroFloat64, 1, "want more than 0 and up to 1"},
 		{"ReadItems", float64(d.ReadItems), 1, 1e9, "want 1 or more"},
 	} {
-		if !(f.value >= f.low && f.value <= f.high) { // no number is in no range
+		if !(f.value >= f.low && f.value <= f.high) { // NaN is in no range
 			return &DemandError{f.field, f.value, f.reason}
 		}
 	}

@@ -1,4 +1,5 @@
-// Package plan works out how many write shards a demand needs, and what they cost:
+// Package plan calculates how many write shards a demand needs and their cost, how many stream shards a table has, and
+// what rollups of events cost:
 //
 //	p, err := plan.New(plan.Demand{WriteUnits: 4000}, plan.DefaultPrices())
 //	fmt.Println(p.Shards, p.RandomShards)

@@ -6,7 +6,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/plan"
 )
 
-// A peak of 4,000 write units a second, on items that are read 100 at a time.
+// A peak of 4,000 WCU/s, on items that are read 100 at a time.
 func ExampleNew() {
 	p, err := plan.New(plan.Demand{WriteUnits: 4000, ReadItems: 100, ItemBytes: 500}, plan.DefaultPrices())
 	if err != nil {

@@ -7,34 +7,32 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// Shares of a partition's limit that one write shard is planned to use. They
-// leave room for write shards that meet on one partition, which happens by
-// chance. A counter's write that finds its partition busy goes to another write
-// shard; a calculated one can't.
+// Shares of a partition's limit that one write shard is planned to use. The rest is for write
+// shards that meet on one partition by chance. A counter's throttled write goes to another
+// write shard; a calculated one can't.
 //
-// By simulation over 64 partitions, at ten times a partition's limit, these
-// shares leave 99 % of storms without a second in which a partition is over its
-// limit; twice the share does not.
+// In simulations over 64 partitions, at ten times a partition's limit, 99 % of storms had no
+// second with a partition over its limit. Twice the share did not reach that.
 const (
 	RandomShare     = 0.25
 	CalculatedShare = 0.125
 )
 
-// What one partition takes and holds, in both capacity modes: AWS's Developer Guide,
-// "Partitions and data distribution" and "Best practices for designing partition keys".
+// Limits of one partition in both capacity modes, from AWS's Developer Guide, "Partitions and
+// data distribution" and "Best practices for designing partition keys".
 const (
 	PartitionWriteUnits = 1000 // a second
 	PartitionReadUnits  = 3000 // a second
 	PartitionGB         = 10
 )
 
-// WriteUnits is what one write of an item of so many bytes, names and values, costs:
-// a unit for each 1,024 bytes that it begins, and one at least.
+// WriteUnits returns the write units of one write of an item of this size, names and values:
+// one for each started 1,024 bytes, at least one.
 func WriteUnits(itemBytes int) int { return max(1, (itemBytes+1023)/1024) }
 
-// Needed returns how many write shards a key needs for rate write units a second,
-// with partitions that take limit and write shards that are to use share of it.
-// It is at least 1 and at most [shard.MaxShards].
+// Needed returns how many write shards a key needs for rate write units a second. A partition
+// takes limit units a second, of which a write shard may use share. The result is at least 1
+// and at most [shard.MaxShards].
 func Needed(rate, limit, share float64) int {
 	n := roundUp(rate / (share * limit))
 	switch {
@@ -43,44 +41,41 @@ func Needed(rate, limit, share float64) int {
 	case n > 1:
 		return int(n)
 	}
-	return 1 // also for rates that are no number
+	return 1 // also if rate is NaN
 }
 
-// roundUp is the least whole number that is not below x by more than what floating
-// point arithmetic makes of products such as 10,000 * 1.1.
+// roundUp returns x rounded up, without the rounding error of products such as 10,000 * 1.1.
 func roundUp(x float64) float64 { return math.Ceil(x * (1 - 1e-12)) }
 
-// Grown returns the shard count that a key of count write shards grows to when it
-// needs needed: at least double, since a measured need is a lower bound, and at
-// most [shard.MaxShards].
+// Grown returns the new shard count of a key that has count write shards and needs needed. It
+// at least doubles the count, since a measured need is a lower bound. It is at most
+// [shard.MaxShards].
 func Grown(count, needed int) int {
 	return min(max(needed, 2*count), shard.MaxShards)
 }
 
-// Demand is what a key, and the table that it is in, are planned for. A field that
-// is not set, zero, has the default that it names.
+// Demand describes a key and its table. A field that is zero has the default in its comment.
 type Demand struct {
-	// WriteUnits is the key's peak, in write units a second. Default: what Rate and
-	// ItemBytes come to; one of WriteUnits and Rate is needed.
+	// WriteUnits is the key's peak in write units a second. Default: calculated from Rate and
+	// ItemBytes. One of WriteUnits and Rate is required.
 	WriteUnits float64
 	// Rate is the key's peak in items written a second.
 	Rate float64
 	// ItemBytes is an item's size, names and values. Default 1,024; up to 409,600,
 	// which is DynamoDB's limit.
 	ItemBytes int
-	// Safety is how many times the peak there is to be room for: 1 or more. Default
+	// Safety is the factor by which the planned capacity exceeds the peak: 1 or more. Default
 	// [DefaultSafety].
 	Safety float64
-	// TableWriteUnits and TableReadUnits are the table's own peak, units a second, the
-	// key's writes among them. Default: the key's write units; no reads.
+	// TableWriteUnits and TableReadUnits are the table's own peak, units a second, including
+	// the key's writes. Default: the key's write units; no reads.
 	TableWriteUnits, TableReadUnits float64
-	// TableGB is how much the table holds. Default 0.
+	// TableGB is the table's size. Default 0.
 	TableGB float64
-	// LoadFactor is the table's mean load as a part of its peak, above 0 and up to
-	// 1. Default 1: the peak lasts. On demand pays for the mean, provisioned
-	// capacity for the peak.
+	// LoadFactor is the table's mean load as a fraction of its peak, above 0 and up to 1.
+	// Default 1. On-demand capacity is paid by the mean, provisioned capacity by the peak.
 	LoadFactor float64
-	// ReadItems is how many items a read gathers over all write shards. Default 100.
+	// ReadItems is how many items one read gathers from all write shards. Default 100.
 	ReadItems int
 }
 
@@ -92,38 +87,37 @@ const (
 	maxItemBytes     = 400 << 10
 )
 
-// Plan is what a [Demand] takes.
+// Plan is the result for a [Demand].
 type Plan struct {
 	WriteUnits float64 // the key's peak, units a second
 
-	// Shards is how many write shards give the peak, Safety times over, a partition
-	// each: [Needed] with a share of 1. It is the fewest that can do, and does when no
-	// two of them are on one partition, as after DynamoDB has split a partition that
-	// stayed hot.
+	// Shards is the least number of write shards for Safety times the peak, with a partition
+	// for each: [Needed] with a share of 1. It is enough if no two write shards are on one
+	// partition, as after DynamoDB has split hot partitions.
 	Shards int
-	// RandomShards and CalculatedShards also leave room for write shards that meet
-	// on a partition: [Needed] with [RandomShare], for writes that may go to any
-	// write shard, and with [CalculatedShare]. The dynamic shard map grows a key to
-	// these. Safety is not in them: the shares have it.
+	// RandomShards and CalculatedShards allow for write shards that meet on a partition:
+	// [Needed] with [RandomShare], for writes that may go to any write shard, and with
+	// [CalculatedShare]. The dynamic shard map grows a key to these. They don't include Safety,
+	// because the shares already do.
 	RandomShards, CalculatedShards int
-	// Capped tells that a count would be above [shard.MaxShards], and was cut off there.
+	// Capped reports that a count was limited to [shard.MaxShards].
 	Capped bool
 
 	Partitions Partitions
-	Read       FanOut // a gather over Shards write shards
+	Read       FanOut // a read of Shards write shards
 
 	OnDemand, Provisioned Cost // the table's, a month
 }
 
-// Partitions is how many partitions a table starts with.
+// Partitions is the number of partitions of a new table.
 type Partitions struct {
 	Throughput int `json:"throughput"` // ceil(read units / 3,000 + write units / 1,000)
 	Size       int `json:"size"`       // ceil(GB / 10)
-	Expected   int `json:"expected"`   // the larger of the two; 1 at least
+	Expected   int `json:"expected"`   // the larger of the two, at least 1
 }
 
-// New works out what a demand takes, at these prices. A value that makes no
-// sense is a [*DemandError], which names the field.
+// New returns the plan for a demand at these prices. The error for an invalid value is a
+// [*DemandError], which names the field.
 func New(d Demand, prices Prices) (Plan, error) {
 	d, err := d.withDefaults()
 	if err != nil {
@@ -155,23 +149,23 @@ func partitions(d Demand) Partitions {
 	return p
 }
 
-// FanOut is what one read of a sharded key costs.
+// FanOut is the cost of one read of a sharded key.
 type FanOut struct {
 	Queries         int     `json:"queries"`
 	ReadUnits       float64 `json:"read_units"` // eventually consistent
 	StrongReadUnits float64 `json:"read_units_strong"`
 }
 
-// readUnitBytes is what one strongly consistent read unit reads; an eventually
-// consistent read takes half a unit for as much.
+// readUnitBytes is the size that one strongly consistent read unit reads. An eventually
+// consistent read costs half a unit for it.
 const readUnitBytes = 4096
 
-// Gather is what reading so many items of so many bytes costs that lie evenly on n
-// write shards: a query for each, which is rounded up by itself, and costs as much
-// as 4 KB also when it finds nothing. It panics when n is not positive.
+// Gather returns the cost of reading items that are spread evenly over n write shards: a query
+// for each. Each query is rounded up to 4 KB, even if it finds nothing. Gather panics if n is
+// not positive.
 func Gather(n, items, itemBytes int) FanOut {
 	if n < 1 {
-		panic(fmt.Sprintf("plan: a gathering of %d write shards", n))
+		panic(fmt.Sprintf("plan: can't read from %d write shards", n))
 	}
 	more := items % n // write shards that have one item more than the others
 	units := func(items int) float64 {
@@ -181,7 +175,7 @@ func Gather(n, items, itemBytes int) FanOut {
 	return FanOut{Queries: n, ReadUnits: strong / 2, StrongReadUnits: strong}
 }
 
-// DemandError says which field of a [Demand] or of [Prices] makes no sense, and why.
+// DemandError is the error of an invalid field of a [Demand] or of [Prices].
 type DemandError struct {
 	Field  string
 	Value  float64

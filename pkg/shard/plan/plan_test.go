@@ -21,7 +21,7 @@ func sized(t *testing.T, d plan.Demand) plan.Plan {
 	return p
 }
 
-// TestPlansByHand: each figure is worked out in the comment behind it.
+// TestPlansByHand has figures that are calculated in the comments.
 func TestPlansByHand(t *testing.T) {
 	got := sized(t, plan.Demand{
 		WriteUnits: 10_000, ItemBytes: 500, Safety: 1.5, TableWriteUnits: 12_000, TableReadUnits: 9_500, TableGB: 120, LoadFactor: 0.25,
@@ -54,7 +54,7 @@ func TestShardsOfADemand(t *testing.T) {
 		{plan.Demand{WriteUnits: 1000, Safety: 1}, 1, 4, 8, false},
 		{plan.Demand{WriteUnits: 10_000, Safety: 1.1}, 11, 40, 80, false}, // not 12: 10,000 * 1.1 is a little more than 11,000 here
 		{plan.Demand{Rate: 2000}, 3, 8, 16, false},
-		{plan.Demand{Rate: 2000, ItemBytes: 1025}, 6, 16, 32, false}, // 2 units each
+		{plan.Demand{Rate: 2000, ItemBytes: 1025}, 6, 16, 32, false}, // 2 units an item
 		{plan.Demand{Rate: 0.1, ItemBytes: 409_600}, 1, 1, 1, false},
 		{plan.Demand{WriteUnits: 125_000, Safety: 2}, 250, 500, 1000, false},
 		{plan.Demand{WriteUnits: 125_001, Safety: 2}, 251, 501, 1000, true},
@@ -74,7 +74,7 @@ func TestPartitionsOfATable(t *testing.T) {
 		throughput, size, expected int
 	}{
 		{3000, 1000, 25, 2, 3, 3},
-		{3001, 0, 0, 2, 0, 2}, // and the key's own unit, which makes 1.001...
+		{3001, 0, 0, 2, 0, 2}, // and the key's own unit: 1.001...
 		{1500, 500, 10, 1, 1, 1},
 		{1500, 500, 10.1, 1, 2, 2},
 		{0, 4000, 0, 4, 0, 4},
@@ -93,10 +93,10 @@ func TestGather(t *testing.T) {
 	}{
 		{1, 0, 1, plan.FanOut{Queries: 1, ReadUnits: 0.5, StrongReadUnits: 1}},
 		{1, 100, 1024, plan.FanOut{Queries: 1, ReadUnits: 12.5, StrongReadUnits: 25}},
-		{10, 100, 1024, plan.FanOut{Queries: 10, ReadUnits: 15, StrongReadUnits: 30}},     // 10 KB each
-		{200, 100, 1024, plan.FanOut{Queries: 200, ReadUnits: 100, StrongReadUnits: 200}}, // one or none each
-		{3, 10, 2048, plan.FanOut{Queries: 3, ReadUnits: 3, StrongReadUnits: 6}},          // 4, 3 and 3 of 2 KB: 2 units each
-		{3, 13, 2048, plan.FanOut{Queries: 3, ReadUnits: 3.5, StrongReadUnits: 7}},        // 5, 4 and 4: 3, 2 and 2
+		{10, 100, 1024, plan.FanOut{Queries: 10, ReadUnits: 15, StrongReadUnits: 30}},     // 10 KB a query
+		{200, 100, 1024, plan.FanOut{Queries: 200, ReadUnits: 100, StrongReadUnits: 200}}, // at most one item a query
+		{3, 10, 2048, plan.FanOut{Queries: 3, ReadUnits: 3, StrongReadUnits: 6}},          // 4, 3 and 3 items of 2 KB: 2 units a query
+		{3, 13, 2048, plan.FanOut{Queries: 3, ReadUnits: 3.5, StrongReadUnits: 7}},        // 5, 4 and 4 items: 3, 2 and 2 units
 	} {
 		if got := plan.Gather(c.n, c.items, c.bytes); got != c.want {
 			t.Errorf("%d items of %d bytes over %d: %+v, want %+v", c.items, c.bytes, c.n, got, c.want)
@@ -143,9 +143,9 @@ func TestBadDemandsNameTheField(t *testing.T) {
 	}
 }
 
-// TestAPlanHasRoom: its write shards take the peak, the safety factor over, and one
-// fewer would not.
-func TestAPlanHasRoom(t *testing.T) {
+// TestShardsAreSufficientAndMinimal checks that Shards takes the peak times Safety, and that
+// one fewer does not.
+func TestShardsAreSufficientAndMinimal(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := plan.Demand{WriteUnits: rapid.Float64Range(1, 400_000).Draw(t, "units"), Safety: rapid.Float64Range(1, 2).Draw(t, "safety")}
 		p, err := plan.New(d, plan.DefaultPrices())
@@ -153,8 +153,8 @@ func TestAPlanHasRoom(t *testing.T) {
 			t.Fatal(err)
 		}
 		const noise = 1 + 1e-9
-		room := float64(p.Shards) * plan.PartitionWriteUnits
-		if want := d.WriteUnits * d.Safety; want > room*noise || p.Shards > 1 && want*noise < room-plan.PartitionWriteUnits {
+		capacity := float64(p.Shards) * plan.PartitionWriteUnits
+		if want := d.WriteUnits * d.Safety; want > capacity*noise || p.Shards > 1 && want*noise < capacity-plan.PartitionWriteUnits {
 			t.Fatalf("%v units on %d write shards", want, p.Shards)
 		}
 	})

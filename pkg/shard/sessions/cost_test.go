@@ -8,10 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
-	"github.com/hotshard/hotshard/internal/local/limiter"
-	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/internal/aws/limiter"
+	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/sessions"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
@@ -82,9 +80,9 @@ func TestWhatSessionsCost(t *testing.T) {
 	costs("counted long after the change", price{5 * 0.5, 0, 0}, active(now, 0))
 }
 
-// TestEachWriteOfASessionIsTold, whatever it takes, as of one request: what is written, and
-// what a full partition of the index refuses, with and without keys.
-func TestEachWriteOfASessionIsTold(t *testing.T) {
+// TestEveryWriteOfASessionIsObserved, as attempts of one call: the accepted ones, and those that a
+// partition of the index throttles, with and without keys.
+func TestEveryWriteOfASessionIsObserved(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
 	d.pin(t, "g", 5, later.Add(-time.Hour), shardmap.ChangerOptions{})
@@ -93,55 +91,57 @@ func TestEachWriteOfASessionIsTold(t *testing.T) {
 	if err := view.Load(within(t), later); err != nil {
 		t.Fatal(err)
 	}
-	process := func(client *faulty, w *watched) *sessions.Store {
-		return sessions.New(client, d.names.Items, view, sessions.Options{Watch: w})
+	process := func(client *faulty, w *observed) *sessions.Store {
+		return sessions.New(client, d.names.Items, view, sessions.Options{Observer: w})
 	}
-	const place, taken, refused = "S#g 4 ", "S#g 4 taken by version 1", "S#g 4 over its limit by version 1"
+	const taken, refused = "S#g 4 accepted by version 1", "S#g 4 throttled by version 1"
 	for name, c := range map[string]struct {
 		reason string
 		want   []string
 	}{
 		"taken":             {"", []string{taken}},
-		"a full partition":  {indexHot, []string{refused, taken}},
+		"a full partition":  {indexHot, []string{taken, refused}},
 		"the session's own": {tableHot, []string{taken}}, // which more write shards don't cure
 		"a full index":      {"IndexWriteMaxOnDemandThroughputExceeded", []string{taken}},
 	} {
-		for what, do := range map[string]func(*faulty, *watched) error{
-			"put": func(client *faulty, w *watched) error {
+		for what, do := range map[string]func(*faulty, *observed) error{
+			"put": func(client *faulty, w *observed) error {
 				_, err := process(client, w).Put(within(t), lease, later)
 				return err
 			},
-			"end": func(client *faulty, w *watched) error { return process(client, w).End(within(t), "g", "z", later) },
+			"end": func(client *faulty, w *observed) error { return process(client, w).End(within(t), "g", "z", later) },
 		} {
-			w, left := &watched{}, 3
+			w, left := &observed{}, 3
 			client := &faulty{Client: d.client, before: func() error {
 				if left--; c.reason != "" && left > 0 {
 					return hot(c.reason)
 				}
 				return nil
 			}}
-			if err := do(client, w); err != nil || w.requests != 1 || !slices.Equal(w.told(), c.want) {
-				t.Errorf("%s, %s: %v, %d requests, told of %v; want %v", what, name, err, w.requests, w.told(), c.want)
+			if err := do(client, w); err != nil || len(w.calls) != 1 || !slices.Equal(w.shown(), c.want) {
+				t.Errorf("%s, %s: %v, %d calls, observed %v; want %v", what, name, err, len(w.calls), w.shown(), c.want)
 			}
 		}
 	}
-	for what, action := range map[string]func(context.Context) (types.TransactWriteItem, error){
-		"a keyed put": func(ctx context.Context) (types.TransactWriteItem, error) {
+	for what, action := range map[string]func(context.Context) (shardmap.Write, error){
+		"a keyed put": func(ctx context.Context) (shardmap.Write, error) {
 			action, _, err := d.store().PutTransact(ctx, lease, later)
 			return action, err
 		},
-		"a keyed end": func(context.Context) (types.TransactWriteItem, error) { return d.store().EndTransact("g", "z"), nil },
+		"a keyed end": func(ctx context.Context) (shardmap.Write, error) {
+			return d.store().EndTransact(ctx, "g", "z", later), nil
+		},
 	} {
-		w := &watched{}
-		if err := d.once(within(t), d.client, w, what, later, action); err != nil || w.requests != 1 || !slices.Equal(w.told(), []string{taken}) {
-			t.Errorf("%s: %v, %d requests, told of %v", what, err, w.requests, w.told())
+		w := &observed{}
+		if err := d.once(within(t), d.client, w, what, later, action); err != nil || len(w.calls) != 1 || !slices.Equal(w.shown(), []string{taken}) {
+			t.Errorf("%s: %v, %d calls, observed %v", what, err, len(w.calls), w.shown())
 		}
 	}
 }
 
-// TestAHotIndexIsToldWithAndWithoutKeys: behind a limiter whose clock stands still, a
+// TestAHotIndexIsObservedWithAndWithoutKeys: behind a limiter whose clock stands still, a
 // group's only index partition is full. No session takes a probe for itself.
-func TestAHotIndexIsToldWithAndWithoutKeys(t *testing.T) {
+func TestAHotIndexIsObservedWithAndWithoutKeys(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
 	client, _ := d.limited(t, limiter.Options{Partitions: 64, PartitionWCU: 5, PartitionRCU: 1000, Now: func() time.Time { return later }})
@@ -151,7 +151,7 @@ func TestAHotIndexIsToldWithAndWithoutKeys(t *testing.T) {
 	begun := 0
 	for ; begun < 6; begun++ {
 		ctx, cancel := context.WithCancel(within(t))
-		_, err := d.process(client, &watched{refusal: cancel}).Put(ctx, lease(begun), later)
+		_, err := d.process(client, &observed{throttle: cancel}).Put(ctx, lease(begun), later)
 		cancel()
 		if errors.Is(err, shard.ErrThrottled) {
 			break
@@ -160,24 +160,24 @@ func TestAHotIndexIsToldWithAndWithoutKeys(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for what, send := range map[string]func(context.Context, shardmap.Watcher) error{
-		"a put": func(ctx context.Context, w shardmap.Watcher) error {
+	for what, send := range map[string]func(context.Context, shard.Observer) error{
+		"a put": func(ctx context.Context, w shard.Observer) error {
 			_, err := d.process(client, w).Put(ctx, lease(7), later)
 			return err
 		},
-		"a keyed put": func(ctx context.Context, w shardmap.Watcher) error {
-			return d.once(ctx, client, w, "k", later, func(ctx context.Context) (types.TransactWriteItem, error) {
+		"a keyed put": func(ctx context.Context, w shard.Observer) error {
+			return d.once(ctx, client, w, "k", later, func(ctx context.Context) (shardmap.Write, error) {
 				action, _, err := d.store().PutTransact(ctx, lease(8), later)
 				return action, err
 			})
 		},
 	} {
 		ctx, cancel := context.WithCancel(within(t))
-		w := &watched{refusal: cancel} // nothing will be free again
+		w := &observed{throttle: cancel} // nothing will be free again
 		err := send(ctx, w)
 		cancel()
-		if !errors.Is(err, shard.ErrThrottled) || !slices.Contains(w.told(), "S#g 0 over its limit by version 0") {
-			t.Errorf("%s: %v, told of %v", what, err, w.told())
+		if !errors.Is(err, shard.ErrThrottled) || !slices.Contains(w.shown(), "S#g 0 throttled by version 0") {
+			t.Errorf("%s: %v, observed %v", what, err, w.shown())
 		}
 	}
 	check(t, d.reader(d.client), "g", later, begun)

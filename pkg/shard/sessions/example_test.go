@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/wingtest"
+	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/pkg/shard/sessions"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
@@ -14,7 +14,7 @@ import (
 // late TTL removes its item.
 func Example() {
 	ctx, now := context.Background(), time.Now()
-	client := wingtest.ExampleTables()
+	client := libtest.ExampleTables()
 	kept := sessions.New(client, "hotshard-items", shardmap.New(client, "hotshard-shard-map", shardmap.Options{}), sessions.Options{})
 	var ends time.Time
 	for _, id := range []string{"u-17", "u-42", "u-17"} {

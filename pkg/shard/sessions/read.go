@@ -11,16 +11,17 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/dynamo"
-	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/client"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// ReaderClient is what a Reader calls of DynamoDB.
+// ReaderClient has the DynamoDB calls of a Reader.
 type ReaderClient interface {
-	dynamo.Getter
-	dynamo.Querier
+	client.Getter
+	client.Querier
 }
 
 // Reader is the part of a [Store] that reads.
@@ -31,11 +32,11 @@ type Reader struct {
 }
 
 // NewReader returns a Reader over the items table.
-func NewReader(client ReaderClient, table string, shards *shardmap.Map) *Reader {
-	return &Reader{client: client, table: table, shards: shards}
+func NewReader(db ReaderClient, table string, shards *shardmap.Map) *Reader {
+	return &Reader{client: db, table: table, shards: shards}
 }
 
-// Get returns a session that is active at now, read consistently, or an error of kind
+// Get returns a session that is active at now, read strongly consistent, or an error of kind
 // ErrNotFound.
 func (r *Reader) Get(ctx context.Context, group, id string, now time.Time) (Session, error) {
 	one, err := r.read(ctx, group, id)
@@ -48,7 +49,7 @@ func (r *Reader) Get(ctx context.Context, group, id string, now time.Time) (Sess
 	return one, nil
 }
 
-// Active counts a group's sessions that are active at now: those that IDs yields.
+// Active returns the number of a group's sessions that are active at now, as IDs yields them.
 func (r *Reader) Active(ctx context.Context, group string, now time.Time) (n int, err error) {
 	for _, err := range r.IDs(ctx, group, now) {
 		if err != nil {
@@ -59,13 +60,13 @@ func (r *Reader) Active(ctx context.Context, group string, now time.Time) (n int
 	return n, nil
 }
 
-// IDs yields the ids of a group's sessions that are active at now, each once, in the order
-// of their text. It ends with the first error.
+// IDs yields the ids of a group's sessions that are active at now, each once, in the order of
+// their text. It ends with the first error.
 //
-// It reads the index, which is eventually consistent: what was put or ended within about
-// a second may come as it was before. It is no snapshot, but a session that is active all
-// the while comes once, also when its row moves to another write shard meanwhile. One that
-// begins or ends meanwhile may come or not.
+// It reads the index, which is eventually consistent: sessions that were put or ended within
+// about a second may appear in their old state. It is no snapshot. But a session that is active
+// during the whole read appears once, even if its row moves. A session that begins or ends
+// during the read may be missing.
 func (r *Reader) IDs(ctx context.Context, group string, now time.Time) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		fail := func(err error) { yield("", fmt.Errorf("reading sessions of group %q: %w", group, err)) }
@@ -91,11 +92,11 @@ func (r *Reader) IDs(ctx context.Context, group string, now time.Time) iter.Seq2
 	}
 }
 
-// read reads a session's item consistently, active or not; the zero Session for none.
+// read returns a session, active or not, read strongly consistent; the zero Session if none.
 func (r *Reader) read(ctx context.Context, group, id string) (one Session, err error) {
 	err = dynamo.Persist(ctx, func(ctx context.Context) error {
 		out, err := r.client.GetItem(ctx, &dynamodb.GetItemInput{TableName: &r.table, Key: itemKey(group, id), ConsistentRead: aws.Bool(true)}, dynamo.NoRetry)
-		if err != nil || out.Item[schema.SessionEnds] == nil { // without an end it is nobody's of ours
+		if err != nil || out.Item[schema.SessionEnds] == nil { // an item without an end is no session
 			return err
 		}
 		one, err = parse(group, id, out.Item)
@@ -104,12 +105,12 @@ func (r *Reader) read(ctx context.Context, group, id string) (one Session, err e
 	return one, err
 }
 
-// active tells whether the session is active at a time; the zero Session never is.
+// active reports whether the session is active at a time; the zero Session never is.
 func (s Session) active(at time.Time) bool { return s.Ends.UnixMilli() > at.UnixMilli() }
 
 type item = map[string]types.AttributeValue
 
-// parse reads a session's item.
+// parse returns the session of an item.
 func parse(group, id string, it item) (Session, error) {
 	one := Session{Group: group, ID: id}
 	if m, ok := it[schema.SessionData].(*types.AttributeValueMemberM); ok {
@@ -127,7 +128,7 @@ func parse(group, id string, it item) (Session, error) {
 	return one, nil
 }
 
-// millis is a time as it is stored.
+// millis returns a time with the stored precision.
 func millis(t time.Time) time.Time { return time.UnixMilli(t.UnixMilli()).UTC() }
 
 func itemKey(group, id string) item { return dynamo.Key(schema.SessionKey(group, id)) }

@@ -15,10 +15,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/local"
-	"github.com/hotshard/hotshard/internal/local/enginetest"
-	"github.com/hotshard/hotshard/internal/local/limiter"
-	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
+	"github.com/hotshard/hotshard/internal/aws/limiter"
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/once"
 	"github.com/hotshard/hotshard/pkg/shard/sessions"
@@ -46,8 +46,8 @@ func (d *deployment) view() *shardmap.Map {
 }
 
 // process returns a process of its own that keeps sessions.
-func (d *deployment) process(client sessions.Client, watch shardmap.Watcher) *sessions.Store {
-	return sessions.New(client, d.names.Items, d.view(), sessions.Options{Watch: watch})
+func (d *deployment) process(client sessions.Client, o shard.Observer) *sessions.Store {
+	return sessions.New(client, d.names.Items, d.view(), sessions.Options{Observer: o})
 }
 
 func (d *deployment) store() *sessions.Store { return d.process(d.client, nil) }
@@ -241,34 +241,34 @@ func insist(t testing.TB, call func(context.Context) error) (err error) {
 	return err
 }
 
-// watched keeps what it is told.
-type watched struct {
+// observed keeps the conclusive attempts, and counts the calls.
+type observed struct {
 	mu       sync.Mutex
-	requests int
-	attempts []shardmap.Attempt
-	refusal  func() // is called at each
+	calls    map[uint64]bool
+	attempts []shard.Attempt
+	throttle func() // is called at each
 }
 
-func (w *watched) Requested(shardmap.Request) {
+func (w *observed) ObserveAttempt(_ context.Context, a shard.Attempt) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.requests++
-}
-
-func (w *watched) Attempted(_ context.Context, a shardmap.Attempt) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.attempts = append(w.attempts, a)
-	if a.Outcome == shardmap.OverLimit && w.refusal != nil {
-		w.refusal()
+	if w.calls == nil {
+		w.calls = map[uint64]bool{}
+	}
+	w.calls[a.Call] = true
+	if a.Outcome != shard.Inconclusive {
+		w.attempts = append(w.attempts, a)
+	}
+	if a.Outcome == shard.Throttled && w.throttle != nil {
+		w.throttle()
 	}
 }
 
-// told lists what it was told of attempts, each once.
-func (w *watched) told() (list []string) {
-	names := map[shardmap.Outcome]string{shardmap.Taken: "taken", shardmap.OverLimit: "over its limit", shardmap.Conflicted: "conflicted"}
+// shown lists the outcomes of the attempts, each once.
+func (w *observed) shown() (list []string) {
+	names := map[shard.Outcome]string{shard.Accepted: "accepted", shard.Throttled: "throttled", shard.Conflicted: "conflicted"}
 	for _, a := range w.attempts {
-		list = append(list, fmt.Sprintf("%s %d %s by version %d", a.Key, a.Shard, names[a.Outcome], a.Entry.Version))
+		list = append(list, fmt.Sprintf("%s %d %s by version %d", a.Key, a.Shard, names[a.Outcome], a.Version))
 	}
 	slices.Sort(list)
 	return slices.Compact(list)
@@ -277,7 +277,7 @@ func (w *watched) told() (list []string) {
 // limited returns a client whose calls a limiter counts and limits.
 func (d *deployment) limited(t *testing.T, o limiter.Options) (*dynamodb.Client, *limiter.Limiter) {
 	t.Helper()
-	o.Base = local.Transport()
+	o.Base = dynamolocal.Transport()
 	limits, err := limiter.New(o)
 	if err != nil {
 		t.Fatal(err)
@@ -286,13 +286,13 @@ func (d *deployment) limited(t *testing.T, o limiter.Options) (*dynamodb.Client,
 }
 
 // once applies an action of a keyed call.
-func (d *deployment) once(ctx context.Context, client once.Client, watch shardmap.Watcher, key string, now time.Time,
-	action func(context.Context) (types.TransactWriteItem, error),
+func (d *deployment) once(ctx context.Context, client once.Client, o shard.Observer, key string, now time.Time,
+	action func(context.Context) (shardmap.Write, error),
 ) error {
 	call := once.Call{Key: key, Digest: []byte("d"), Answer: []byte("a")}
-	_, err := once.New(client, d.names.Items, d.view(), once.Options{Watch: watch}).Do(ctx, call, now, func(ctx context.Context) ([]types.TransactWriteItem, error) {
+	_, err := once.New(client, d.names.Items, once.Options{Observer: o}).Do(ctx, call, now, func(ctx context.Context) ([]shardmap.Write, error) {
 		one, err := action(ctx)
-		return []types.TransactWriteItem{one}, err
+		return []shardmap.Write{one}, err
 	})
 	return err
 }

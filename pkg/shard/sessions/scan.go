@@ -10,40 +10,40 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/hotshard/hotshard/internal/dynamo"
-	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/schema"
 )
 
-// The sort keys of sessions are from lowest to highest; those of probes lie beyond.
+// Sort keys of sessions lie from lowest to highest; those of probes lie beyond.
 const (
 	lowest  = schema.SessionPrefix
 	highest = "s$"
 )
 
-// Bounds of what a scan reads at a time.
+// Bounds of the concurrent reads of a scan.
 const (
-	maxQueries = 16     // under way
-	maxRows    = 50_000 // of all write shards together, where minPage allows
+	maxQueries = 16     // in flight
+	maxRows    = 50_000 // over all write shards, if minPage allows it
 	minPage    = 100
 	maxPage    = 5000
 )
 
-// scan reads a group's rows in the index, in chunks of ids: of each it reads all write
-// shards before it goes on.
+// scan reads a group's rows in the index, in chunks of ids: it reads a chunk on all write shards
+// before the next chunk.
 //
-// The write shards of a chunk are not read at one moment. A row that moves meanwhile may
-// leave a write shard that is yet to be read for one that has been. So while rows may
-// move, a chunk is read twice: who moved during the first reading is found by the second.
+// The write shards are not read at the same moment. A row may move from a write shard that is
+// not read yet to one that has been. So while rows may move, a chunk is read twice: the second
+// read finds the rows that moved during the first.
 type scan struct {
 	*Reader
 	group  string
 	now    time.Time
-	shards int  // that the group ever had
-	moving bool // the count has changed since a session may have been written that is active
+	shards int  // the most that the group ever had
+	moving bool // the count changed within MaxTTL, so rows of active sessions may move
 }
 
-// chunk returns the sort keys of active sessions from low on, in order, and where the next
-// chunk begins, "" at the end.
+// chunk returns the sort keys of active sessions from low on, in order, and the first key of the
+// next chunk, "" at the end.
 func (s *scan) chunk(ctx context.Context, low string) (keys []string, next string, err error) {
 	keys, high, err := s.read(ctx, low, highest, true)
 	if err == nil && s.moving {
@@ -58,8 +58,8 @@ func (s *scan) chunk(ctx context.Context, low string) (keys []string, next strin
 	return slices.Compact(keys), next, err
 }
 
-// read reads a range of keys, both ends included, on all write shards; with paged only as
-// far as a page of each goes. UpTo is how far that is.
+// read reads a range of keys, both ends included, on all write shards; if paged, at most one
+// page of each. It has read up to the key upTo.
 func (s *scan) read(ctx context.Context, low, high string, paged bool) (keys []string, upTo string, err error) {
 	found, ends := make([][]string, s.shards), make([]string, s.shards)
 	group, ctx := errgroup.WithContext(ctx)
@@ -78,7 +78,7 @@ func (s *scan) read(ctx context.Context, low, high string, paged bool) (keys []s
 	return keys, upTo, nil
 }
 
-// query reads a range of keys on one write shard. End is how far it has read.
+// query reads a range of keys on one write shard. It has read up to the key end.
 func (s *scan) query(ctx context.Context, n int, low, high string, paged bool) (keys []string, end string, err error) {
 	input := &dynamodb.QueryInput{
 		TableName: &s.table, IndexName: aws.String(schema.ByGroup), ProjectionExpression: aws.String("sk"),

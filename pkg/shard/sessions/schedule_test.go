@@ -8,10 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/hotshard/hotshard/internal/lane"
+	"github.com/hotshard/hotshard/internal/test/lane"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/once"
 	"github.com/hotshard/hotshard/pkg/shard/sessions"
@@ -52,7 +51,7 @@ func newSchedule(t testing.TB, d *deployment, seed uint64) *schedule {
 			client:  client,
 			store:   sessions.New(client, d.names.Items, view, sessions.Options{}),
 			changer: shardmap.NewChanger(d.client, view, shardmap.ChangerOptions{}),
-			once:    once.New(client, d.names.Items, view, once.Options{}),
+			once:    once.New(client, d.names.Items, once.Options{}),
 		})
 	}
 	return s
@@ -112,10 +111,10 @@ func (s *schedule) lease(p *process, l sessions.Lease, now time.Time, i int) (go
 		return p.store.Put(s.t.Context(), l, now)
 	}
 	call := once.Call{Key: fmt.Sprint(s.group, i), Digest: []byte("d"), Answer: []byte("a")}
-	_, err = p.once.Do(s.t.Context(), call, now, func(ctx context.Context) (actions []types.TransactWriteItem, err error) {
-		var action types.TransactWriteItem
+	_, err = p.once.Do(s.t.Context(), call, now, func(ctx context.Context) (actions []shardmap.Write, err error) {
+		var action shardmap.Write
 		action, got, err = p.store.PutTransact(ctx, l, now)
-		return []types.TransactWriteItem{action}, err
+		return []shardmap.Write{action}, err
 	})
 	return got, err
 }
@@ -137,8 +136,8 @@ func (s *schedule) end(p *process, id string, now time.Time, i int) (err error) 
 		return p.store.End(s.t.Context(), s.group, id, now)
 	}
 	call := once.Call{Key: fmt.Sprint(s.group, i), Digest: []byte("d"), Answer: []byte("a")}
-	_, err = p.once.Do(s.t.Context(), call, now, func(context.Context) ([]types.TransactWriteItem, error) {
-		return []types.TransactWriteItem{p.store.EndTransact(s.group, id)}, nil
+	_, err = p.once.Do(s.t.Context(), call, now, func(ctx context.Context) ([]shardmap.Write, error) {
+		return []shardmap.Write{p.store.EndTransact(ctx, s.group, id, now)}, nil
 	})
 	return err
 }

@@ -1,4 +1,4 @@
-// Package sessions keeps the sessions of groups: who is active, until when, with which
+// Package sessions keeps the sessions of groups: which ids are active, until when, with which
 // data.
 //
 //	shards := shardmap.New(client, "hotshard-shard-map", shardmap.Options{})
@@ -7,42 +7,41 @@
 //	n, err := kept.Active(ctx, "shop", now)
 //	err = kept.End(ctx, "shop", "u-17", now)
 //
-// A session that is put again while it is active is renewed: it ends TTL after that, has
-// begun when it had, and keeps its data unless it is given other. One that has ended, by
-// its time or by End, begins anew. It is active as long as its end is later than now, to
-// the millisecond: that DynamoDB's TTL removes an item hours later makes no difference.
+// Putting an active session again renews it: it ends TTL after that call, and keeps its start,
+// and its data unless the lease has new data. A session that has ended, by its time or by End,
+// starts again. It is active as long as its end is later than now, to the millisecond, no
+// matter when DynamoDB's TTL removes its item.
 //
 // # Where a session is
 //
-// A session is one item, whatever its group's shard count: so an id has one session at any
-// time, and a change of the count moves nobody. Only its row in the index by_group is
-// sharded: the partition key there has a write shard calculated from the id, with the
-// newest count. A row goes to another write shard with the session's first write after a
-// change of the count.
+// A session is one item, whatever its group's shard count. So an id has one session at any time,
+// and a change of the count moves no item. Only its row in the index by_group is sharded: the
+// partition key there has a write shard calculated from the id, by the newest count. After a
+// change of the count, a row moves to its new write shard with the session's next write.
 //
 // # What it costs
 //
-// In units, for items below 1 KB. A call in a transaction of package once costs twice the
-// write units, and its Put a read unit.
+// The table is in units, for items below 1 KB. A call in a transaction of package once costs
+// twice the write units, and its Put one read unit more.
 //
 //	                                 write units: table  index
 //	new                                               1      1
 //	renewed                                           1      1
 //	renewed, first after a change                     1      2
-//	begun anew, before TTL removed it                 2      1
+//	started again, before TTL removed it              2      1
 //	ended                                             1      1
 //
-// Get costs a read unit for 4 KB. Active and IDs read a row of the index for each session,
-// and for each that has ended and that TTL has not removed: half a unit for 4 KB of rows,
-// which have some 100 bytes and the names of group and session three times over; at least
-// half a unit for each write shard that the group ever had; and a unit for the shard map.
-// For MaxTTL after a change of the count they read the rows twice, since these may move.
+// Get costs one read unit per 4 KB. Active and IDs read an index row for each session, also for
+// ended ones that TTL has not removed yet: half a unit per 4 KB of rows. A row has some 100
+// bytes and three times the names of group and session. At least, they cost half a unit for each
+// write shard that the group ever had, and one unit for the shard map. For MaxTTL after a change
+// of the count they read the rows twice, since rows may move.
 //
 // # Heat
 //
-// A session's own partition in the table takes what one session takes. What gets hot is the
-// group's partition in the index. A write that the index refuses can't go elsewhere; it
-// waits, and asks for the newest shard count at each attempt. The [shardmap.Watcher] is told.
+// A session's own item takes the writes of one session only. The group's partition in the index
+// gets hot. A write that the index throttles can't go to another write shard; it waits, and reads
+// the newest shard count at each attempt. A [shard.Observer] receives each attempt.
 package sessions
 
 import (
@@ -52,18 +51,19 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/dynamo"
-	"github.com/hotshard/hotshard/internal/schema"
-	"github.com/hotshard/hotshard/internal/watching"
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/client"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// Client is what a Store calls of DynamoDB.
+// Client has the DynamoDB calls of a Store.
 type Client interface {
 	ReaderClient
-	dynamo.Updater
-	dynamo.Deleter
+	client.Updater
+	client.Deleter
 }
 
 // Bounds of a session's time to live.
@@ -72,23 +72,23 @@ const (
 	MaxTTL = 720 * time.Hour
 )
 
-// Session is what is known of one session.
+// Session is one session of a group.
 type Session struct {
 	Group, ID string
-	Data      map[string]types.AttributeValue // the caller's; nil for none
-	Started   time.Time                       // to the millisecond, as all three
+	Data      map[string]types.AttributeValue // the caller's data; may be nil
+	Started   time.Time                       // to the millisecond, as all three times
 	Renewed   time.Time
 	Ends      time.Time // the first instant at which it is not active
 }
 
-// Lease asks for a session.
+// Lease requests a session.
 type Lease struct {
 	Group, ID string
-	TTL       time.Duration                   // MinTTL to MaxTTL, whole milliseconds count
-	Data      map[string]types.AttributeValue // nil keeps what the session has
+	TTL       time.Duration                   // MinTTL to MaxTTL, cut to whole milliseconds
+	Data      map[string]types.AttributeValue // nil keeps the session's data
 }
 
-// after is the session that a lease makes of the one that is held.
+// after returns the session that a lease makes of the held one.
 func (l Lease) after(held Session, at time.Time) Session {
 	one := Session{Group: l.Group, ID: l.ID, Data: held.Data, Started: millis(held.Started), Renewed: millis(at), Ends: millis(at.Add(l.TTL))}
 	if l.Data != nil {
@@ -97,7 +97,7 @@ func (l Lease) after(held Session, at time.Time) Session {
 	return one
 }
 
-// check reports a lease that can't be had.
+// check returns an error if the lease is out of bounds.
 func (l Lease) check() error {
 	switch {
 	case l.Group == "" || l.ID == "":
@@ -111,22 +111,23 @@ func (l Lease) check() error {
 // Store puts and ends sessions, and reads them. It is safe for concurrent use.
 type Store struct {
 	*Reader
-	client Client
-	watch  shardmap.Watcher
+	client   Client
+	observer shard.Observer
 }
 
-// Options are how a Store works. The zero value is good.
+// Options are a Store's settings. The zero value is ready to use.
 type Options struct {
-	Watch shardmap.Watcher // is told how the groups fare; nil for nobody
+	Observer shard.Observer // receives every write attempt; may be nil
 }
 
 // New returns a Store over the items table.
-func New(client Client, table string, shards *shardmap.Map, o Options) *Store {
-	return &Store{Reader: NewReader(client, table, shards), client: client, watch: watching.Or(o.Watch)}
+func New(db Client, table string, shards *shardmap.Map, o Options) *Store {
+	return &Store{Reader: NewReader(db, table, shards), client: db, observer: o.Observer}
 }
 
-// Put starts or renews a session, and returns it once it is durable; else an error of kind
-// ErrThrottled or ErrUnavailable, or ErrMisused for a lease out of bounds. Repeating a call is harmless: it renews.
+// Put starts or renews a session, and returns it once it is durable. Errors are of kind
+// ErrThrottled or ErrUnavailable, or ErrMisused for a lease out of bounds. Repeating a call is
+// harmless: it renews.
 func (s *Store) Put(ctx context.Context, l Lease, now time.Time) (put Session, err error) {
 	if err := l.check(); err != nil {
 		return Session{}, err
@@ -142,26 +143,28 @@ func (s *Store) Put(ctx context.Context, l Lease, now time.Time) (put Session, e
 	return put, nil
 }
 
-// PutTransact returns Put's write as an action of a transaction, on condition that the
-// session still is what it was read to be, and the session that it makes. Package once calls
-// it anew when that was not so. Now is the attempt's own time.
-func (s *Store) PutTransact(ctx context.Context, l Lease, now time.Time) (types.TransactWriteItem, Session, error) {
+// PutTransact returns Put's write for a transaction of package once, and the session after it.
+// The write is conditional on the session's state as read. If that has changed, package once
+// calls PutTransact again. now is the attempt's own time.
+func (s *Store) PutTransact(ctx context.Context, l Lease, now time.Time) (shardmap.Write, Session, error) {
 	if err := l.check(); err != nil {
-		return types.TransactWriteItem{}, Session{}, err
+		return shardmap.Write{}, Session{}, err
 	}
 	held, err := s.read(ctx, l.Group, l.ID)
 	if err != nil {
-		return types.TransactWriteItem{}, Session{}, fmt.Errorf("putting session %q of group %q: %w", l.ID, l.Group, err)
+		return shardmap.Write{}, Session{}, fmt.Errorf("putting session %q of group %q: %w", l.ID, l.Group, err)
 	}
-	n, _ := s.place(ctx, l.Group, l.ID, now)
+	w := s.write(ctx, l.Group, l.ID, now)
 	if !held.active(now) {
-		return types.TransactWriteItem{Update: s.start(l, n, now)}, l.after(Session{Started: now}, now), nil
+		w.Action.Update = s.start(l, w.Attempt.Shard, now)
+		return w, l.after(Session{Started: now}, now), nil
 	}
-	return types.TransactWriteItem{Update: unchanged(s.renew(l, n, now), held)}, l.after(held, now), nil
+	w.Action.Update = unchanged(s.renew(l, w.Attempt.Shard, now), held)
+	return w, l.after(held, now), nil
 }
 
-// End ends a session. Ending one that is not there, or has ended, is no error: a repeated
-// call is harmless.
+// End ends a session. Ending a session that does not exist or has ended is no error, so
+// repeating a call is harmless.
 func (s *Store) End(ctx context.Context, group, id string, now time.Time) error {
 	if err := dynamo.Persist(ctx, s.call(group, id, now).end); err != nil {
 		return fmt.Errorf("ending session %q of group %q: %w", id, group, err)
@@ -169,13 +172,15 @@ func (s *Store) End(ctx context.Context, group, id string, now time.Time) error 
 	return nil
 }
 
-// EndTransact returns End's write as an action of a transaction. It is the same at any time, and
-// reads nothing for it.
-func (s *Store) EndTransact(group, id string) types.TransactWriteItem {
-	return types.TransactWriteItem{Delete: s.deletion(group, id)}
+// EndTransact returns End's write for a transaction of package once. It reads no session. Now is
+// the attempt's own time.
+func (s *Store) EndTransact(ctx context.Context, group, id string, now time.Time) shardmap.Write {
+	w := s.write(ctx, group, id, now)
+	w.Action.Delete = s.deletion(group, id)
+	return w
 }
 
-// Key is a group's key in the shard map.
+// Key returns a group's key in the shard map.
 func Key(group string) string {
-	return schema.BaseKey{Type: schema.Sessions, Name: group}.String()
+	return schema.BaseKey{Type: kind.Session, Name: group}.String()
 }

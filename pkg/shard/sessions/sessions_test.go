@@ -13,8 +13,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/lane"
-	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/test/lane"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/sessions"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
@@ -96,7 +96,7 @@ func TestForeignItemsAreTakenOver(t *testing.T) {
 	}
 	s := d.store()
 	put(t, s, sessions.Lease{Group: "g", ID: "put", TTL: time.Hour}, later)
-	err := d.once(within(t), d.client, nil, "key", later, func(ctx context.Context) (types.TransactWriteItem, error) {
+	err := d.once(within(t), d.client, nil, "key", later, func(ctx context.Context) (shardmap.Write, error) {
 		action, _, err := s.PutTransact(ctx, sessions.Lease{Group: "g", ID: "keyed", TTL: time.Hour}, later)
 		return action, err
 	})
@@ -324,7 +324,7 @@ func TestWritersOfOneSession(t *testing.T) {
 							_, err := s.Put(ctx, lease, now)
 							return err
 						}
-						return d.once(ctx, client, nil, fmt.Sprint(round, w, i), now, func(ctx context.Context) (types.TransactWriteItem, error) {
+						return d.once(ctx, client, nil, fmt.Sprint(round, w, i), now, func(ctx context.Context) (shardmap.Write, error) {
 							action, _, err := s.PutTransact(ctx, lease, now)
 							return action, err
 						})
@@ -358,7 +358,7 @@ func TestAKeyedPutIsAsItAnswered(t *testing.T) {
 	lease := sessions.Lease{Group: "g", ID: "z", TTL: time.Hour}
 	put(t, s, lease, later)
 	var told sessions.Session
-	err := d.once(within(t), d.client, nil, "k", later, func(ctx context.Context) (action types.TransactWriteItem, err error) {
+	err := d.once(within(t), d.client, nil, "k", later, func(ctx context.Context) (action shardmap.Write, err error) {
 		action, told, err = s.PutTransact(ctx, lease, later.Add(time.Minute))
 		if tries++; tries == 1 {
 			if err := s.End(ctx, "g", "z", later); err != nil {

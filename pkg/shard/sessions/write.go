@@ -8,41 +8,37 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/dynamo"
-	"github.com/hotshard/hotshard/internal/schema"
-	"github.com/hotshard/hotshard/internal/watching"
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/internal/observe"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// call is one call that writes a session, in as many attempts as it takes.
+// call is one call that writes a session, in one or more attempts.
 type call struct {
 	*Store
-	request shardmap.Request
-	group   string
-	id      string
-	clock   dynamo.Clock
+	observe.Call
+	group string
+	id    string
+	clock dynamo.Clock
 }
 
-// call begins one, and tells the watcher.
+// call begins one.
 func (s *Store) call(group, id string, now time.Time) *call {
-	c := &call{Store: s, group: group, id: id, clock: dynamo.StartClock(now)}
-	c.request = shardmap.Request{Key: Key(group), ID: watching.Hash(id), At: now}
-	s.watch.Requested(c.request)
-	return c
+	return &call{Store: s, Call: observe.Begin(s.observer), group: group, id: id, clock: dynamo.StartClock(now)}
 }
 
-// put makes one attempt: most sessions are active or new. One that has ended and is still
-// there begins anew.
+// put makes one attempt. It first assumes a session that is active or new; one that has ended
+// but still exists starts again.
 func (c *call) put(ctx context.Context, l Lease) (Session, error) {
 	at := c.clock.Now()
-	n, entry := c.place(ctx, l.Group, l.ID, at)
-	attempt := shardmap.Attempt{Key: c.request.Key, Request: c.request.ID, Entry: entry, Shard: n, At: at}
-	for _, u := range []*types.Update{c.renew(l, n, at), c.start(l, n, at)} {
+	attempt := c.write(ctx, l.Group, l.ID, at).Attempt
+	for _, u := range []*types.Update{c.renew(l, attempt.Shard, at), c.start(l, attempt.Shard, at)} {
 		in := dynamo.UpdateInput(u)
 		in.ReturnValues = types.ReturnValueAllNew
 		out, err := c.client.UpdateItem(ctx, in, dynamo.NoRetry)
-		watching.Tell(ctx, c.watch, attempt, err, dynamo.IndexKeyRange)
+		c.Observe(ctx, attempt, err)
 		if err == nil {
 			return parse(l.Group, l.ID, out.Attributes)
 		}
@@ -55,32 +51,34 @@ func (c *call) put(ctx context.Context, l Lease) (Session, error) {
 
 // end makes one attempt.
 func (c *call) end(ctx context.Context) error {
-	at := c.clock.Now()
-	n, entry := c.place(ctx, c.group, c.id, at)
-	_, err := c.client.DeleteItem(ctx, dynamo.DeleteInput(c.deletion(c.group, c.id)), dynamo.NoRetry)
-	watching.Tell(ctx, c.watch, shardmap.Attempt{Key: c.request.Key, Request: c.request.ID, Entry: entry, Shard: n, At: at}, err, dynamo.IndexKeyRange)
+	w := c.EndTransact(ctx, c.group, c.id, c.clock.Now())
+	_, err := c.client.DeleteItem(ctx, dynamo.DeleteInput(w.Action.Delete), dynamo.NoRetry)
+	c.Observe(ctx, w.Attempt, err)
 	return err
 }
 
-// place is the write shard in the index to which a session belongs by the newest count,
-// and what the shard map says of the group.
-func (s *Store) place(ctx context.Context, group, id string, at time.Time) (n int, entry shardmap.Entry) {
+// write returns a write of a session without its action. The write shard is the one in the index
+// to which the session belongs by the newest count.
+func (s *Store) write(ctx context.Context, group, id string, at time.Time) shardmap.Write {
 	entry, count := s.shards.Newest(ctx, Key(group), at)
-	return shard.Calculated(id, count), entry
+	n := shard.Calculated(id, count)
+	attempt := observe.Sent(Key(group), entry, n, at)
+	attempt.Items = observe.Hash(id)
+	return shardmap.Write{Attempt: attempt, Probe: observe.IndexProbe(schema.SessionShard, schema.SessionShardKey(group, n))}
 }
 
-// renew is the write of a session that is active, or new.
+// renew returns the write of a session that is active, or new.
 func (s *Store) renew(l Lease, n int, at time.Time) *types.Update {
 	return s.update(l, n, at, "attribute_not_exists(pk) OR ends_at > :now", "if_not_exists(started_at, :now)", "")
 }
 
-// start is the write of a session that is new, or has ended: of that it keeps nothing.
+// start returns the write of a session that is new or has ended; it keeps nothing of the old one.
 func (s *Store) start(l Lease, n int, at time.Time) *types.Update {
 	return s.update(l, n, at, "NOT ends_at > :now", ":now", " REMOVE #data")
 }
 
-// update is the write of a session whose row in the index goes to write shard n. Otherwise
-// is what it does about the data when the lease has none.
+// update returns the write of a session whose index row goes to write shard n. If the lease has
+// no data, otherwise is the action on the data.
 func (s *Store) update(l Lease, n int, at time.Time, condition, started, otherwise string) *types.Update {
 	ends := at.Add(l.TTL)
 	u := &types.Update{
@@ -101,12 +99,12 @@ func (s *Store) update(l Lease, n int, at time.Time, condition, started, otherwi
 	return u
 }
 
-// deletion is the write that ends a session.
+// deletion returns the write that ends a session.
 func (s *Store) deletion(group, id string) *types.Delete {
 	return &types.Delete{TableName: &s.table, Key: itemKey(group, id)}
 }
 
-// unchanged makes a write conditional on the session that was read.
+// unchanged makes a write conditional on the session's state as read.
 func unchanged(u *types.Update, held Session) *types.Update {
 	u.ConditionExpression = aws.String("started_at = :started AND renewed_at = :renewed AND ends_at = :ended")
 	for name, at := range map[string]time.Time{":started": held.Started, ":renewed": held.Renewed, ":ended": held.Ends} {

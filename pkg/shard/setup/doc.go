@@ -1,6 +1,6 @@
-// Package setup makes hotshard's tables:
+// Package setup creates hotshard's tables:
 //
 //	err := setup.Create(ctx, client, setup.WithPrefix("hotshard-"))
 //
-// [Tables] and [Expiry] say how, for programs that make theirs by other means.
+// [Tables] and [Expiry] return the inputs for programs that create tables by other means.
 package setup

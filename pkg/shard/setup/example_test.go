@@ -6,11 +6,11 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"github.com/hotshard/hotshard/internal/local/enginetest"
+	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/pkg/shard/setup"
 )
 
-// A program says so whenever it starts: what is there stays. Counters and events take two tables.
+// A program calls Create at each start; existing tables stay. Counters need two tables.
 func ExampleCreate() {
 	ctx, client := context.Background(), enginetest.ForExamples()
 	for range 2 {
@@ -24,7 +24,7 @@ func ExampleCreate() {
 	// [shop shop-shards] <nil>
 }
 
-// The tables of hotshard's form, in a program that makes them itself.
+// A program creates the tables itself.
 func ExampleTables() {
 	names := setup.WithPrefix("hotshard-")
 	for _, table := range setup.Tables(names) {
@@ -42,10 +42,12 @@ func ExampleTables() {
 	}
 	// Output:
 	// hotshard-items [pk sk by_rank by_group]
+	// hotshard-events [pk sk]
 	// hotshard-rollups [pk sk]
 	// hotshard-shard-map [pk sk]
 	// hotshard-heat [pk sk]
 	// hotshard-items expires_at
+	// hotshard-events expires_at
 	// hotshard-rollups expires_at
 	// hotshard-shard-map expires_at
 	// hotshard-heat expires_at

@@ -7,57 +7,58 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"github.com/hotshard/hotshard/internal/schema"
-	"github.com/hotshard/hotshard/internal/schema/tableinput"
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/base/schema/tableinput"
 	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/client"
 )
 
-// Client is what Create calls of DynamoDB.
+// Client is the part of DynamoDB's client that Create calls.
 type Client interface {
-	tableinput.Client
+	client.TableMaker
 }
 
-// Names are the names of hotshard's four tables. Rollups and Heat may be left out, as "": without
-// hotshard's functions nobody writes those.
+// Names are the names of hotshard's five tables. A table without a name is not created: Items and
+// Events are needed by the kinds that they have, Rollups and Heat by hotshard's functions only.
 type Names struct {
-	Items    string // counters, events, boards, sessions, limits and the markers of once
-	Rollups  string // what counters.Summaries reads
-	ShardMap string // what a shardmap.Map reads
-	Heat     string // what the detector counted
+	Items    string // counters, boards, sessions, limits and the markers of once
+	Events   string // events
+	Rollups  string // read by counters.Summaries
+	ShardMap string // read by a shardmap.Map
+	Heat     string // the detector's counts
 }
 
-// WithPrefix returns the names that hotshard's programs go by: <prefix>items, <prefix>rollups,
-// <prefix>shard-map and <prefix>heat.
+// WithPrefix returns the names that hotshard's programs use: <prefix>items, <prefix>events,
+// <prefix>rollups, <prefix>shard-map and <prefix>heat.
 func WithPrefix(prefix string) Names { return Names(schema.NamesFor(prefix)) }
 
-// tables are those that have a name.
+// tables returns the tables that have a name.
 func (n Names) tables() []schema.Table {
 	return slices.DeleteFunc(schema.Tables(schema.Names(n)), func(t schema.Table) bool { return t.Name == "" })
 }
 
-// Create makes the tables of [Tables], waits until they can be used, and turns their expiry on.
-// Of one that is there already nothing else is changed; it is an error when its keys, its indexes,
-// its stream or the attribute of its expiry are others. So programs may call it whenever they
-// start, also at the same time. Expiry that is being turned off stays so: until that is done, AWS
-// refuses to turn it on. A later call does.
-func Create(ctx context.Context, client Client, names Names) error {
-	if names.Items == "" || names.ShardMap == "" {
-		return fmt.Errorf("%w: setup needs names for Items and ShardMap", shard.ErrMisused)
+// Create creates the tables of [Tables], waits until they are active, and enables TTL. An
+// existing table is only checked: it is an error if its keys, indexes, stream or TTL attribute
+// differ. So programs may call Create at each start, also concurrently. While TTL is being
+// disabled, AWS rejects enabling it; a later call enables it.
+func Create(ctx context.Context, db Client, names Names) error {
+	if names.Items == "" && names.Events == "" || names.ShardMap == "" {
+		return fmt.Errorf("%w: setup needs names for ShardMap, and for Items or Events", shard.ErrMisused)
 	}
 	for _, t := range names.tables() {
-		if err := tableinput.Make(ctx, client, t); err != nil {
+		if err := tableinput.Make(ctx, db, t); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// Tables says how hotshard's tables are made, on demand. All have the keys pk and sk, of type S.
-// That of the items has a stream of new and old images, the index by_rank of board_shard and
-// rank_key, and the index by_group of session_shard and sk, all of type S, too.
+// Tables returns the inputs of CreateTable for hotshard's tables, on demand. All have the keys
+// pk and sk, of type S. Items and Events have a stream of new and old images. The indexes of Items
+// are by_rank, of board_shard and rank_key, and by_group, of session_shard and sk, all of type S.
 //
-// Items expire by expires_at, which [Expiry] turns on. Without hotshard's functions nobody reads
-// the stream.
+// Items expire by expires_at, for which [Expiry] enables TTL. Only hotshard's functions read
+// the streams.
 func Tables(names Names) []*dynamodb.CreateTableInput {
 	var list []*dynamodb.CreateTableInput
 	for _, t := range names.tables() {
@@ -66,8 +67,8 @@ func Tables(names Names) []*dynamodb.CreateTableInput {
 	return list
 }
 
-// Expiry says how expiry is turned on for the tables of [Tables], once they are active.
-// Without it all is right, but nothing is cleared up.
+// Expiry returns the inputs of UpdateTimeToLive for the tables of [Tables], once they are
+// active. Without TTL results are correct, but expired items are not deleted.
 func Expiry(names Names) []*dynamodb.UpdateTimeToLiveInput {
 	var list []*dynamodb.UpdateTimeToLiveInput
 	for _, t := range names.tables() {

@@ -6,15 +6,15 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"github.com/hotshard/hotshard/internal/local/enginetest"
+	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/setup"
 )
 
-// TestNamesThatAreNeeded: without them no table is made.
-func TestNamesThatAreNeeded(t *testing.T) {
+// TestRequiredNames checks that no table is created if a required name is missing.
+func TestRequiredNames(t *testing.T) {
 	client := enginetest.Client(t)
-	for _, names := range []setup.Names{{}, {Items: "items"}, {ShardMap: "shard-map"}, {Rollups: "rollups", Heat: "heat"}} {
+	for _, names := range []setup.Names{{}, {Items: "items"}, {Events: "events"}, {ShardMap: "shard-map"}, {Rollups: "rollups", Heat: "heat"}} {
 		if err := setup.Create(t.Context(), client, names); !errors.Is(err, shard.ErrMisused) {
 			t.Errorf("%+v: %v", names, err)
 		}

@@ -12,9 +12,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/local/enginetest"
-	"github.com/hotshard/hotshard/internal/schema"
-	"github.com/hotshard/hotshard/internal/wingtest"
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 	"github.com/hotshard/hotshard/pkg/shard/table"
 )
@@ -40,8 +40,8 @@ func (m *metered) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(
 	return out, err
 }
 
-// take returns what was counted since the last call.
-func (m *metered) take() (requests int, units float64) {
+// takeCounts returns and resets what was counted since the last call.
+func (m *metered) takeCounts() (requests int, units float64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	requests, units = m.requests, m.units
@@ -71,7 +71,7 @@ func BenchmarkShardMap(b *testing.B) {
 			names := enginetest.Tables(b, client)
 			fillMap(b, client, names.ShardMap, keys)
 			for b.Loop() {
-				m, now := &metered{Client: client}, wingtest.Later
+				m, now := &metered{Client: client}, libtest.Later
 				m.Client = client
 				view := shardmap.New(m, names.ShardMap, shardmap.Options{})
 				before, used := heap(), cpu()
@@ -99,7 +99,7 @@ func BenchmarkShardMap(b *testing.B) {
 }
 
 func report(b *testing.B, m *metered, name string) {
-	requests, units := m.take()
+	requests, units := m.takeCounts()
 	b.ReportMetric(float64(requests), name+"-requests")
 	b.ReportMetric(units, name+"-units")
 }
@@ -114,14 +114,14 @@ func fillMap(b *testing.B, client *dynamodb.Client, sharded string, keys int) {
 		list := &types.AttributeValueMemberL{}
 		for change := range 3 {
 			at := fmt.Sprintf("17638081%02d.250", change)
-			list.Value = append(list.Value, wingtest.Str(fmt.Sprint(at, ":", 4<<(2*change))))
+			list.Value = append(list.Value, libtest.Str(fmt.Sprint(at, ":", 4<<(2*change))))
 			notes[at] = &types.AttributeValueMemberM{Value: table.Item{
-				"by": wingtest.Str("ingest"), "why": wingtest.Str("half of its writes or more are refused on 1 write shards"),
+				"by": libtest.Str("ingest"), "why": libtest.Str("At least half its writes were throttled (1 shard)"),
 			}}
 		}
 		number := func(s string) types.AttributeValue { return &types.AttributeValueMemberN{Value: s} }
 		puts = append(puts, types.WriteRequest{PutRequest: &types.PutRequest{Item: table.Item{
-			"pk": wingtest.Str(pk), "sk": wingtest.Str(sk), "number_of_shards": number("64"), "max_shards": number("64"),
+			"pk": libtest.Str(pk), "sk": libtest.Str(sk), "number_of_shards": number("64"), "max_shards": number("64"),
 			"last_updated": number("1763808102.250"), "effective_at": number("1763808107.250"), "version": number("3"),
 			"pinned": &types.AttributeValueMemberBOOL{}, "shard_history": list, "notes": &types.AttributeValueMemberM{Value: notes},
 		}}})
@@ -135,9 +135,9 @@ func logChanges(b *testing.B, client *dynamodb.Client, sharded string, changes i
 	var puts []types.WriteRequest
 	for n := range changes {
 		puts = append(puts, types.WriteRequest{PutRequest: &types.PutRequest{Item: table.Item{
-			"pk": wingtest.Str(schema.MapLog), "sk": wingtest.Str(schema.MapLogSK(now, fmt.Sprintf("%013d", n))),
-			"key": wingtest.Str(fmt.Sprintf("E#tenant/device-%06d", n)), "version": &types.AttributeValueMemberN{Value: "4"},
-			"shard_history": &types.AttributeValueMemberL{Value: []types.AttributeValue{wingtest.Str("1763808100.250:4"), wingtest.Str("1763808120.250:16")}},
+			"pk": libtest.Str(schema.MapLog), "sk": libtest.Str(schema.MapLogSK(now, fmt.Sprintf("%013d", n))),
+			"key": libtest.Str(fmt.Sprintf("E#tenant/device-%06d", n)), "version": &types.AttributeValueMemberN{Value: "4"},
+			"shard_history": &types.AttributeValueMemberL{Value: []types.AttributeValue{libtest.Str("1763808100.250:4"), libtest.Str("1763808120.250:16")}},
 			"expires_at":    &types.AttributeValueMemberN{Value: fmt.Sprint(now.Add(2 * time.Hour).Unix())},
 		}}})
 	}

@@ -11,33 +11,35 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/busy"
-	"github.com/hotshard/hotshard/internal/dynamo"
-	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/internal/base/busy"
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/client"
 )
 
-// maxNotes is of how many changes a key's item says who made them, and why.
+// maxNotes bounds how many changes of a key have a note in its item.
 const maxNotes = 20
 
-// Why a change was not made; use errors.Is.
+// Errors of a change that was not made; use errors.Is.
 var (
-	// ErrPinned means that a person has set the count.
+	// ErrPinned means that an operator has pinned the count.
 	ErrPinned = errors.New("the shard count is pinned")
-	// ErrNoChange means that the count already is what was asked for, or beyond,
-	// or that somebody else was first.
+	// ErrNoChange means that the count already has the requested value, or lies beyond it,
+	// or that another caller changed it first.
 	ErrNoChange = errors.New("there is nothing to change")
 )
 
-// ChangerClient is what a Changer calls of DynamoDB.
+// ChangerClient has the DynamoDB calls of a Changer.
 type ChangerClient interface {
 	Client
-	dynamo.Transactor
+	client.Transactor
 }
 
 // Changer changes shard counts. A change is one transaction: the key's item,
-// conditional on its version, and an item of the log. It comes into force a lead later
-// for events (see [Options]), and at once for counters.
+// conditional on its version, and an item of the log. For events, a change takes effect
+// after the lead (see [Options]); for counters, at once.
 type Changer struct {
 	*Map
 	client ChangerClient
@@ -46,12 +48,12 @@ type Changer struct {
 	bound  time.Duration // CommitTime, but in tests
 }
 
-// ChangerOptions are how a Changer works. The zero value is good.
+// ChangerOptions configure a Changer. The zero value is ready to use.
 type ChangerOptions struct {
-	// Keep is how long changes stay in a key's history; 0 keeps them for ever. It
-	// must be what [HistoryKept] says of the time that events are kept, or longer: with
-	// less, the count at the begin of a limit's window is taken for 1 once its change is
-	// forgotten, so that the limit is divided otherwise and more hits may be allowed.
+	// Keep is how long changes stay in a key's history; 0 keeps them forever. It must be at
+	// least the result of [HistoryKept] for the retention of events. If it is shorter, the
+	// count at the begin of a limit's window may be forgotten and taken for 1. The limit is
+	// then divided differently, and may allow more hits.
 	Keep time.Duration
 }
 
@@ -60,26 +62,15 @@ func init() {
 	busy.SetLead = func(changer any, lead time.Duration) { changer.(*Changer).lead = lead }
 }
 
-// NewChanger returns a Changer that shares a Map's view.
-func NewChanger(client ChangerClient, view *Map, o ChangerOptions) *Changer {
-	return &Changer{Map: view, client: client, keep: o.Keep, lead: view.options.lead(), bound: CommitTime}
+// NewChanger returns a Changer that reads and updates the view of a Map.
+func NewChanger(db ChangerClient, view *Map, o ChangerOptions) *Changer {
+	return &Changer{Map: view, client: db, keep: o.Keep, lead: view.options.lead(), bound: CommitTime}
 }
 
-// Grow raises the shard count of a base key. It returns the key's entry, also
-// with ErrPinned and ErrNoChange.
-func (c *Changer) Grow(ctx context.Context, key string, count int, note Note, now time.Time) (Entry, error) {
-	return c.change(ctx, key, now, func(e Entry, now time.Time) (Entry, error) {
-		if count <= e.History.Newest() {
-			return e, ErrNoChange
-		}
-		return c.automatic(e, count, note, now)
-	})
-}
-
-// GrowFrom raises the shard count of the key of an entry, if the entry still is the
-// key's newest: of those who answer the same evidence, one makes a change. The others
-// get ErrNoChange with the winner's entry, which is in the view by then. What fails
-// otherwise leaves the view as it is.
+// GrowFrom raises a key's shard count to count and returns the new entry. seen must still be
+// the key's newest entry, so only one of the callers with the same evidence makes the
+// change. The others get ErrNoChange with the winner's entry, which the view then has. A
+// pinned key is ErrPinned. Other errors leave the view as it is.
 func (c *Changer) GrowFrom(ctx context.Context, seen Entry, count int, note Note, now time.Time) (Entry, error) {
 	return c.change(ctx, seen.Key, now, func(e Entry, now time.Time) (Entry, error) {
 		if e.Version != seen.Version || count <= e.History.Newest() {
@@ -89,9 +80,8 @@ func (c *Changer) GrowFrom(ctx context.Context, seen Entry, count int, note Note
 	})
 }
 
-// ShrinkFrom lowers the shard count of the key of an entry, if the entry still is the key's
-// newest: what has grown since it was looked at is not thrown back. ErrNoChange otherwise,
-// as with GrowFrom.
+// ShrinkFrom lowers a key's shard count to count and returns the new entry. It returns
+// ErrNoChange if seen is no longer the key's newest entry, so that it undoes no growth.
 func (c *Changer) ShrinkFrom(ctx context.Context, seen Entry, count int, note Note, now time.Time) (Entry, error) {
 	return c.change(ctx, seen.Key, now, func(e Entry, now time.Time) (Entry, error) {
 		if e.Version != seen.Version || count >= e.History.Newest() {
@@ -101,8 +91,9 @@ func (c *Changer) ShrinkFrom(ctx context.Context, seen Entry, count int, note No
 	})
 }
 
-// Pin sets the shard count of a base key ahead of a known peak. The controller
-// leaves it alone until Unpin. A key that is pinned at this count stays as it is.
+// Pin sets the shard count of a base key ahead of a known peak and returns the new entry.
+// The controller leaves a pinned key alone until Unpin. Pinning it again at the same count
+// changes nothing and is no error.
 func (c *Changer) Pin(ctx context.Context, key string, count int, note Note, now time.Time) (Entry, error) {
 	return asAsked(c.change(ctx, key, now, func(e Entry, now time.Time) (Entry, error) {
 		if e.Pinned && count == e.History.Newest() {
@@ -113,8 +104,8 @@ func (c *Changer) Pin(ctx context.Context, key string, count int, note Note, now
 	}))
 }
 
-// Unpin hands the shard count of a base key back to the controller. A key that is not pinned
-// stays as it is.
+// Unpin returns the shard count of a base key to the controller's care. A key that is not
+// pinned stays as it is, without an error.
 func (c *Changer) Unpin(ctx context.Context, key string, note Note, now time.Time) (Entry, error) {
 	return asAsked(c.change(ctx, key, now, func(e Entry, now time.Time) (Entry, error) {
 		if !e.Pinned {
@@ -125,7 +116,7 @@ func (c *Changer) Unpin(ctx context.Context, key string, note Note, now time.Tim
 	}))
 }
 
-// asAsked takes a key that needs no change for one that was changed.
+// asAsked returns no error for a key that needed no change.
 func asAsked(e Entry, err error) (Entry, error) {
 	if errors.Is(err, ErrNoChange) {
 		err = nil
@@ -133,7 +124,7 @@ func asAsked(e Entry, err error) (Entry, error) {
 	return e, err
 }
 
-// automatic is a step that no person asked for.
+// automatic returns the entry after a change that no operator requested.
 func (c *Changer) automatic(e Entry, count int, note Note, now time.Time) (Entry, error) {
 	if e.Pinned {
 		return e, ErrPinned
@@ -154,6 +145,7 @@ func (c *Changer) step(e Entry, count int, note Note, now time.Time) (Entry, err
 	kept := c.pruned(e, now)
 	next.Forgotten = e.Forgotten || len(kept) < len(e.History)
 	next.History = append(kept, shard.Change{At: at, Count: count})
+	note.Made = next.Updated
 	next.Notes = map[int64]Note{at.UnixMilli(): note}
 	for _, change := range next.History[max(0, len(next.History)-maxNotes):] {
 		if n, ok := e.Notes[change.At.UnixMilli()]; ok {
@@ -163,31 +155,25 @@ func (c *Changer) step(e Entry, count int, note Note, now time.Time) (Entry, err
 	return next, nil
 }
 
-// dated is a time as entries have it.
+// dated returns a time with the precision of entries: milliseconds, in UTC.
 func dated(t time.Time) time.Time { return t.Round(0).Truncate(time.Millisecond).UTC() }
 
-// pruned drops the changes that no event kept can depend on: those that were
-// over before the retention's begin. Of counters, boards and sessions, whose places depend on
-// no time, it leaves what the log can say with one more.
+// pruned returns the history without the changes on which no retained event can depend: they
+// ended before the retention's begin. A timeless kind keeps at most what fits into a log item
+// together with the next change.
 func (c *Changer) pruned(e Entry, now time.Time) shard.History {
 	h, first := e.History, 0
 	for c.keep > 0 && first+1 < len(h) && h[first+1].At.Before(now.Add(-c.keep)) {
 		first++
 	}
-	if timeless(e.Key) {
+	if base, err := schema.ParseBaseKey(e.Key); err == nil && kind.Of(base.Type).Timeless {
 		first = max(first, len(h)-maxLogged+1)
 	}
 	return append(shard.History(nil), h[first:]...)
 }
 
-// timeless tells whether no item of a key has its place by a count of the past.
-func timeless(key string) bool {
-	base, err := schema.ParseBaseKey(key)
-	return err == nil && base.Type != schema.Entity && base.Type != schema.Limit
-}
-
-// change makes what decide makes of the key's entry, and tells everyone. Those who
-// contend for one key wait for a random while and decide again on what is there then.
+// change replaces a key's entry by the result of decide and updates the view. After a
+// conflict it waits for a random time and decides again on the current entry.
 func (c *Changer) change(ctx context.Context, key string, now time.Time, decide func(Entry, time.Time) (Entry, error)) (Entry, error) {
 	if len(key) > maxSortKey {
 		return Entry{Key: key}, describe(key, fmt.Errorf("%w: it has %d bytes, of at most %d", shard.ErrMisused, len(key), maxSortKey))

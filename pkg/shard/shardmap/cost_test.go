@@ -11,15 +11,15 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"github.com/hotshard/hotshard/internal/lane"
-	"github.com/hotshard/hotshard/internal/wingtest"
+	"github.com/hotshard/hotshard/internal/test/lane"
+	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/counters"
 	"github.com/hotshard/hotshard/pkg/shard/events"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// counting is an empty shard map that counts how often it is read.
+// counting is an empty shard map that counts its reads.
 type counting struct{ reads atomic.Int64 }
 
 func (c *counting) GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
@@ -32,8 +32,8 @@ func (c *counting) Query(context.Context, *dynamodb.QueryInput, ...func(*dynamod
 	return &dynamodb.QueryOutput{}, nil
 }
 
-// TestOrdinaryKeysCostNoMapReads writes events of many ordinary entities, a
-// thousand a second, and counts the reads of the shard map.
+// TestOrdinaryKeysCostNoMapReads counts the shard map's reads while 1,000 events a second of unsharded
+// entities are written.
 func TestOrdinaryKeysCostNoMapReads(t *testing.T) {
 	t.Parallel()
 	const perSecond = 1000
@@ -82,8 +82,8 @@ func (h hanging) Query(ctx context.Context, _ *dynamodb.QueryInput, _ ...func(*d
 	return nil, h.wait(ctx)
 }
 
-// TestCountersGoOnWithoutTheMap: and an event that is not found where an old view
-// looks is not said to be absent.
+// TestCountersGoOnWithoutTheMap checks counters without a shard map, and that an event which an old view
+// can't find is not reported as absent.
 func TestCountersGoOnWithoutTheMap(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
@@ -93,7 +93,7 @@ func TestCountersGoOnWithoutTheMap(t *testing.T) {
 		wg.Go(func() {
 			ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
 			defer cancel()
-			if err := writer.Add(ctx, "c", 1, wingtest.Later); err != nil {
+			if err := writer.Add(ctx, "c", 1, libtest.Later); err != nil {
 				t.Error(err)
 			}
 		})
@@ -101,8 +101,8 @@ func TestCountersGoOnWithoutTheMap(t *testing.T) {
 	wg.Wait()
 	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 	defer cancel()
-	reader := events.NewReader(d.Client, d.Names.Items, shardmap.New(hang(t), "map", shardmap.Options{}))
-	if _, err := reader.Get(ctx, "e", "x", wingtest.Later, wingtest.Later); err == nil || errors.Is(err, shard.ErrNotFound) {
+	reader := events.NewReader(d.Client, d.Names.Events, shardmap.New(hang(t), "map", shardmap.Options{}))
+	if _, err := reader.Get(ctx, "e", "x", libtest.Later, libtest.Later); err == nil || errors.Is(err, shard.ErrNotFound) {
 		t.Errorf("an event that can't be looked for: %v", err)
 	}
 }

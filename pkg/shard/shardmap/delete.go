@@ -6,21 +6,19 @@ import (
 	"time"
 )
 
-// ErrInUse means that a key's shard count was set again; use errors.Is.
+// ErrInUse means that a key's shard count was set after its reset; use errors.Is.
 var ErrInUse = errors.New("the shard count was set again")
 
-// Reset takes a base key back to where it was before its first change: one write
-// shard at every time, not pinned. It is for a key whose items are being deleted,
-// and the first of two steps.
+// Reset sets a base key back to its state before the first change: one write shard at every
+// time, not pinned. It is the first of two steps of deleting a key whose items are deleted.
+// It returns ErrNoChange if there is nothing to reset; the entry of a key that was reset or
+// deleted before has a Version, and the entry of a key that is not in the map has none.
 //
-// What was written before can't be found by the count any more. Processes go by the
-// reset within a view's age, of counters and boards within [CountAge] where they can't
-// read the map; and requests that had begun before go on as long as they
-// last. What they write goes to the old write shards. So the caller waits for that,
-// deletes what is on any write shard up to the entry's Most, which a reset keeps,
-// and then calls Forget. It is ErrNoChange for a key that has nothing to reset; the
-// entry tells one that was reset or deleted before, which has a Version, from one that
-// is not in the map.
+// After a reset, the count no longer leads to older items. Processes may use the old write
+// shards for a view's age more; for counters and boards up to [CountAge] if they can't read
+// the map. Requests in flight may use them until they end. So the caller waits for that
+// time, deletes the items on all write shards up to the entry's Most, which a reset keeps,
+// and then calls Forget.
 func (c *Changer) Reset(ctx context.Context, key string, now time.Time) (Entry, error) {
 	return c.change(ctx, key, now, func(e Entry, now time.Time) (Entry, error) {
 		if len(e.History) == 0 && !e.Pinned {
@@ -30,13 +28,13 @@ func (c *Changer) Reset(ctx context.Context, key string, now time.Time) (Entry, 
 	})
 }
 
-// Forget removes a key that was reset from the map: the second step. It is ErrInUse when
-// the key was not reset or has changed since, and ErrNoChange when it is not in the map.
+// Forget removes a key that was reset from the map; it is the second step. It returns
+// ErrInUse if the key was not reset or has changed since, and ErrNoChange if it is not in
+// the map.
 //
-// What is left of the key is its name, with a version and the time, for a day, and the
-// changes of the last two hours in the log. A key that is used again has the version
-// after that one. TTL removes the rest, when no view knows of it any more, and versions
-// begin anew.
+// The key's name, version and deletion time stay for a day, and its changes stay in the log
+// for two hours. A key that is used again within that day continues with the next version.
+// TTL removes the item after every view has dropped the key; versions then start over.
 func (c *Changer) Forget(ctx context.Context, key string, now time.Time) error {
 	_, err := c.change(ctx, key, now, func(e Entry, now time.Time) (Entry, error) {
 		switch {

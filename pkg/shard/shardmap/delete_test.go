@@ -12,20 +12,20 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/lane"
-	"github.com/hotshard/hotshard/internal/wingtest"
+	"github.com/hotshard/hotshard/internal/test/lane"
+	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// forget takes a key out of the map.
+// forget removes a key from the map.
 func (d *deployment) forget(t *testing.T, key string, now time.Time) {
 	t.Helper()
 	c := d.Changer(shardmap.ChangerOptions{})
-	wingtest.Insist(t, func() error { _, err := c.Reset(wingtest.Within(t), key, now); return err })
-	wingtest.Insist(t, func() error { return c.Forget(wingtest.Within(t), key, now) })
+	libtest.Insist(t, func() error { _, err := c.Reset(libtest.Within(t), key, now); return err })
+	libtest.Insist(t, func() error { return c.Forget(libtest.Within(t), key, now) })
 }
 
-// named counts the items of the shard map that have a key's name anywhere, and stay.
+// named counts the permanent items of the shard map that contain a key's name.
 func (d *deployment) named(t *testing.T, key string) (n int) {
 	t.Helper()
 	out, err := d.Client.Scan(t.Context(), &dynamodb.ScanInput{TableName: &d.Names.ShardMap})
@@ -45,16 +45,15 @@ func (d *deployment) named(t *testing.T, key string) (n int) {
 	return n
 }
 
-// TestForgottenKeys: whatever happens to keys in which order, a view that was brought
-// up, however old, and one that is new say what the table says, and nothing stays of
-// a key that was forgotten.
+// TestForgottenKeys changes and forgets keys in random order. Refreshed and new views then equal the
+// table, and nothing of a forgotten key is left.
 func TestForgottenKeys(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 1))
-	now := wingtest.Later
+	now := libtest.Later
 	keys := []string{"C#a", "C#b", "E#a"}
 	views := []*shardmap.Map{shardmap.New(d.Client, d.Names.ShardMap, shardmap.Options{}), shardmap.New(d.Client, d.Names.ShardMap, shardmap.Options{})}
 	for range lane.Runs(25, 60) {
@@ -71,11 +70,11 @@ func TestForgottenKeys(t *testing.T) {
 		asked := append([]*shardmap.Map{shardmap.New(d.Client, d.Names.ShardMap, shardmap.Options{})}, views[:random.IntN(len(views)+1)]...)
 		for _, view := range asked {
 			for _, key := range keys {
-				want, err := view.Read(wingtest.Within(t), key)
+				want, err := view.Read(libtest.Within(t), key)
 				if err != nil {
 					t.Fatal(err)
 				}
-				got, err := view.Lookup(wingtest.Within(t), key, now)
+				got, err := view.Lookup(libtest.Within(t), key, now)
 				if err != nil || got.History.Newest() != want.History.Newest() || got.Version != want.Version || got.Most() != want.Most() {
 					t.Fatalf("%s is %+v in a view, %v; want %+v", key, got, err, want)
 				}
@@ -87,47 +86,47 @@ func TestForgottenKeys(t *testing.T) {
 func TestForgetInSteps(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
-	now := wingtest.Later
+	now := libtest.Later
 	c := d.Changer(shardmap.ChangerOptions{})
-	if entry, err := c.Reset(wingtest.Within(t), "C#x", now); !errors.Is(err, shardmap.ErrNoChange) || entry.Version != 0 {
+	if entry, err := c.Reset(libtest.Within(t), "C#x", now); !errors.Is(err, shardmap.ErrNoChange) || entry.Version != 0 {
 		t.Errorf("resetting a key that is not there: %+v, %v", entry, err)
 	}
-	if err := c.Forget(wingtest.Within(t), "C#x", now); !errors.Is(err, shardmap.ErrNoChange) {
+	if err := c.Forget(libtest.Within(t), "C#x", now); !errors.Is(err, shardmap.ErrNoChange) {
 		t.Errorf("forgetting a key that is not there: %v", err)
 	}
 	d.Pin(t, "C#x", 7, now)
-	if err := c.Forget(wingtest.Within(t), "C#x", now); !errors.Is(err, shardmap.ErrInUse) {
+	if err := c.Forget(libtest.Within(t), "C#x", now); !errors.Is(err, shardmap.ErrInUse) {
 		t.Errorf("forgetting a key that is in use: %v", err)
 	}
-	entry, err := c.Reset(wingtest.Within(t), "C#x", now)
+	entry, err := c.Reset(libtest.Within(t), "C#x", now)
 	if err != nil || entry.History.Newest() != 1 || entry.Most() != 7 || entry.Pinned {
 		t.Errorf("reset: %+v, %v", entry, err)
 	}
-	if again, err := c.Reset(wingtest.Within(t), "C#x", now); !errors.Is(err, shardmap.ErrNoChange) || again.Version != entry.Version {
+	if again, err := c.Reset(libtest.Within(t), "C#x", now); !errors.Is(err, shardmap.ErrNoChange) || again.Version != entry.Version {
 		t.Errorf("resetting again: %+v, %v", again, err)
 	}
-	wingtest.Insist(t, func() error { _, err := c.Grow(wingtest.Within(t), "C#x", 3, wingtest.Note, now); return err })
-	if err := c.Forget(wingtest.Within(t), "C#x", now); !errors.Is(err, shardmap.ErrInUse) {
+	libtest.Insist(t, func() error { _, err := libtest.Grow(libtest.Within(t), c, "C#x", 3, now); return err })
+	if err := c.Forget(libtest.Within(t), "C#x", now); !errors.Is(err, shardmap.ErrInUse) {
 		t.Errorf("forgetting a key that grew again: %v", err)
 	}
 	d.forget(t, "C#x", now)
-	if err := c.Forget(wingtest.Within(t), "C#x", now); !errors.Is(err, shardmap.ErrNoChange) {
+	if err := c.Forget(libtest.Within(t), "C#x", now); !errors.Is(err, shardmap.ErrNoChange) {
 		t.Errorf("forgetting again: %v", err)
 	}
-	gone, err := c.Read(wingtest.Within(t), "C#x")
+	gone, err := c.Read(libtest.Within(t), "C#x")
 	if err != nil || gone.Most() != 1 || gone.Version <= entry.Version {
 		t.Errorf("forgotten: %+v, %v", gone, err)
 	}
-	if list, err := c.Entries(wingtest.Within(t)); err != nil || len(list) != 0 {
+	if list, err := c.Entries(libtest.Within(t)); err != nil || len(list) != 0 {
 		t.Errorf("listed: %+v, %v", list, err)
 	}
-	wingtest.Insist(t, func() error { _, err := c.GrowFrom(wingtest.Within(t), gone, 5, wingtest.Note, now); return err })
-	if again, err := c.Lookup(wingtest.Within(t), "C#x", now.Add(time.Minute)); err != nil || again.Most() != 5 || again.Version != gone.Version+1 {
+	libtest.Insist(t, func() error { _, err := c.GrowFrom(libtest.Within(t), gone, 5, libtest.Note, now); return err })
+	if again, err := c.Lookup(libtest.Within(t), "C#x", now.Add(time.Minute)); err != nil || again.Most() != 5 || again.Version != gone.Version+1 {
 		t.Errorf("used again: %+v, %v", again, err)
 	}
 }
 
-// dying ends after so many transactions.
+// dying is a client that fails after a number of transactions.
 type dying struct {
 	shardmap.ChangerClient
 	left int
@@ -142,24 +141,24 @@ func (d *dying) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWri
 	return d.ChangerClient.TransactWriteItems(ctx, in, o...)
 }
 
-// TestForgetAgain: one that is killed, before or after its first step, is finished by the
-// next.
+// TestForgetAgain checks that a second Forget completes one that was killed before or after its first
+// step.
 func TestForgetAgain(t *testing.T) {
 	d := deploy(t)
-	now := wingtest.Later
+	now := libtest.Later
 	for dies := range 2 {
 		key := fmt.Sprintf("C#%d", dies)
 		for n := range 3 {
 			d.Pin(t, key, 5+n, now)
 		}
 		old := shardmap.New(d.Client, d.Names.ShardMap, shardmap.Options{})
-		if _, err := old.Lookup(wingtest.Within(t), key, now); err != nil {
+		if _, err := old.Lookup(libtest.Within(t), key, now); err != nil {
 			t.Fatal(err)
 		}
 		mortal := &dying{d.Client, dies}
-		m := wingtest.Patient(shardmap.NewChanger(mortal, shardmap.New(d.Client, d.Names.ShardMap, shardmap.Options{}), shardmap.ChangerOptions{}))
-		if _, err := m.Reset(wingtest.Within(t), key, now); err == nil {
-			err = m.Forget(wingtest.Within(t), key, now)
+		m := libtest.Patient(shardmap.NewChanger(mortal, shardmap.New(d.Client, d.Names.ShardMap, shardmap.Options{}), shardmap.ChangerOptions{}))
+		if _, err := m.Reset(libtest.Within(t), key, now); err == nil {
+			err = m.Forget(libtest.Within(t), key, now)
 			if err == nil {
 				t.Fatalf("it did not die after %d transactions", dies)
 			}
@@ -167,7 +166,7 @@ func TestForgetAgain(t *testing.T) {
 		d.forget(t, key, now)
 		later := now.Add(shardmap.ViewAge + time.Second)
 		for name, view := range map[string]*shardmap.Map{"old": old, "new": shardmap.New(d.Client, d.Names.ShardMap, shardmap.Options{})} {
-			if entry, err := view.Lookup(wingtest.Within(t), key, later); err != nil || entry.Most() != 1 || len(entry.History) != 0 {
+			if entry, err := view.Lookup(libtest.Within(t), key, later); err != nil || entry.Most() != 1 || len(entry.History) != 0 {
 				t.Errorf("dying after %d: %s view: %+v, %v", dies, name, entry, err)
 			}
 		}
@@ -177,12 +176,12 @@ func TestForgetAgain(t *testing.T) {
 	}
 }
 
-// TestLoadsDuringDeletions: a view that is loaded while keys come and go has none, a
-// poll later, of those that went.
+// TestLoadsDuringDeletions checks that a view that was loaded while keys were deleted has none of them
+// after its next poll.
 func TestLoadsDuringDeletions(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
-	now := wingtest.Later
+	now := libtest.Later
 	var views []*shardmap.Map
 	var wg sync.WaitGroup
 	stop := make(chan struct{})
@@ -194,7 +193,7 @@ func TestLoadsDuringDeletions(t *testing.T) {
 			default:
 			}
 			view := shardmap.New(d.Client, d.Names.ShardMap, shardmap.Options{})
-			if _, err := view.Lookup(wingtest.Within(t), "C#0", now); err != nil {
+			if _, err := view.Lookup(libtest.Within(t), "C#0", now); err != nil {
 				t.Error(err)
 			}
 			views = append(views, view)
@@ -213,7 +212,7 @@ func TestLoadsDuringDeletions(t *testing.T) {
 	later := now.Add(shardmap.ViewAge + time.Second)
 	for i, view := range views {
 		for n := range 4 {
-			if entry, err := view.Lookup(wingtest.Within(t), fmt.Sprintf("C#%d", n), later); err != nil || entry.Most() != 1 {
+			if entry, err := view.Lookup(libtest.Within(t), fmt.Sprintf("C#%d", n), later); err != nil || entry.Most() != 1 {
 				t.Fatalf("view %d: %+v, %v", i, entry, err)
 			}
 		}

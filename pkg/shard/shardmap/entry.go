@@ -6,16 +6,17 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/dynamo"
-	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// Entry is what the shard map knows of one base key. The zero value is a key
-// that never had another count than 1.
+// Entry is the shard map's entry for one base key. The zero value is the entry of a key whose
+// count was always 1.
 //
-// Its item has the attributes that the write-sharding article on the AWS
-// database blog uses, and ours. Times are Unix seconds, with milliseconds where they
+// Its item has the attributes of the write-sharding article on the AWS database blog, and
+// hotshard's own. Times are Unix seconds, with milliseconds as a fraction:
 // have a fraction:
 //
 //	pk               S  keys#0 to keys#3, by the base key
@@ -25,12 +26,12 @@ import (
 //	shard_history    L  "epoch:count" for each change, S
 //	version          N  raised by one with every change
 //	max_shards       N  the largest count ever
-//	effective_at     N  from when on N(t) is the newest count; counters, boards and sessions go by it at once
-//	pinned           BOOL  set by a person: the controller leaves it alone
-//	forgotten        BOOL  there were changes before those of shard_history
-//	notes            M  for each change's epoch: by S, why S
+//	effective_at     N  when the newest count takes effect for events; for other types at once
+//	pinned           BOOL  set by an operator: the controller leaves the count alone
+//	forgotten        BOOL  changes before those of shard_history were dropped
+//	notes            M  for each change's epoch: by S, why S, made N (when it was made)
 //	deleted          BOOL  the key was deleted, and the item expires
-//	expires_at       N  of such an item: a day after the deletion
+//	expires_at       N  of a deleted key's item: a day after the deletion
 type Entry struct {
 	Key     string
 	History shard.History
@@ -38,18 +39,33 @@ type Entry struct {
 	Version int64
 	Pinned  bool
 	Updated time.Time
-	// Forgotten means that there were changes before those of the history.
+	// Forgotten means that changes before those of the history were dropped.
 	Forgotten bool
 	Notes     map[int64]Note // by the Unix milliseconds of changes; only what Read and Entries return has them
 
 	gone  bool  // the key was deleted
-	fault error // why the item could not be read; then there is only the version, if that
+	fault error // why the item could not be read; the entry then has at most its version
 }
 
-// Note says who made a change, and why.
-type Note struct{ By, Why string }
+// Note says who made a change, why and when. The [Changer] sets Made.
+type Note struct {
+	By, Why string
+	Made    time.Time
+}
 
-// Effective is when the newest change comes into force; zero without a change.
+// InForce returns when a change of the history takes effect. For entities it is the change's
+// own time, which is a lead after it was made. For other types it is when the change was
+// made, or the change's own time if the note is missing.
+func (e Entry) InForce(c shard.Change) time.Time {
+	base, err := schema.ParseBaseKey(e.Key)
+	made := e.Notes[c.At.UnixMilli()].Made
+	if err != nil || kind.Of(base.Type).Placement == kind.Timed || made.IsZero() {
+		return c.At
+	}
+	return made
+}
+
+// Effective returns when the newest change takes effect; zero without a change.
 func (e Entry) Effective() time.Time {
 	if len(e.History) == 0 {
 		return time.Time{}
@@ -60,9 +76,9 @@ func (e Entry) Effective() time.Time {
 // Most returns the largest shard count that the key ever had, at least 1.
 func (e Entry) Most() int { return max(1, e.Max) }
 
-// newer tells whether an entry says more than one that is held. Of two of a version, the
-// one that could be read counts. What was deleted may have been removed since; versions
-// begin anew then, which is a day later at the earliest.
+// newer reports whether an entry replaces the one held. If the versions are equal, a readable
+// entry wins. The item of a deleted key may have expired, and versions then start over; that
+// is a day later at the earliest.
 func (e Entry) newer(held Entry) bool {
 	if held.gone && e.Updated.Sub(held.Updated) > tombstoneTime/2 {
 		return true
@@ -83,10 +99,10 @@ const (
 	attrDeleted   = "deleted"
 	attrForgotten = "forgotten"
 	attrKey       = "key"        // log items: the base key that changed
-	attrNoted     = "partitions" // of the items table
+	attrNoted     = "partitions" // notes: of a table
 )
 
-// parseEntry reads a key's item, or the copy of it that a log item has.
+// parseEntry reads a key's item, or its copy in a log item.
 func parseEntry(key string, it dynamo.Item) (Entry, error) {
 	e := Entry{Key: key}
 	var texts []string
@@ -124,8 +140,8 @@ func parseEntry(key string, it dynamo.Item) (Entry, error) {
 	return e, nil
 }
 
-// readEntry reads an item into an entry, with the fault if there is one, and then no
-// more than the version, 0 if that can't be read either.
+// readEntry reads an item into an entry. If the item can't be read, the entry has the fault
+// and the version, or 0 if the version can't be read either.
 func readEntry(key string, it dynamo.Item) Entry {
 	entry, err := parseEntry(key, it)
 	if err != nil {
@@ -145,7 +161,11 @@ func parseNotes(it dynamo.Item) map[int64]Note {
 		at, err := shard.ParseEpoch(epoch)
 		note, ok := v.(*types.AttributeValueMemberM)
 		if err == nil && ok {
-			notes[at.UnixMilli()] = Note{By: dynamo.Text(note.Value, "by"), Why: dynamo.Text(note.Value, "why")}
+			n := Note{By: dynamo.Text(note.Value, "by"), Why: dynamo.Text(note.Value, "why")}
+			if made, err := instant(note.Value, "made"); err == nil && note.Value["made"] != nil {
+				n.Made = made
+			}
+			notes[at.UnixMilli()] = n
 		}
 	}
 	return notes
@@ -162,9 +182,11 @@ func (e Entry) attributes() dynamo.Item {
 	}
 	notes := dynamo.Item{}
 	for at, n := range e.Notes {
-		notes[shard.FormatEpoch(time.UnixMilli(at))] = &types.AttributeValueMemberM{Value: dynamo.Item{
-			"by": dynamo.String(n.By), "why": dynamo.String(n.Why),
-		}}
+		note := dynamo.Item{"by": dynamo.String(n.By), "why": dynamo.String(n.Why)}
+		if !n.Made.IsZero() {
+			note["made"] = seconds(n.Made)
+		}
+		notes[shard.FormatEpoch(time.UnixMilli(at))] = &types.AttributeValueMemberM{Value: note}
 	}
 	it[attrCount], it[attrMax] = dynamo.Number(int64(e.History.Newest())), dynamo.Number(int64(e.Max))
 	it[attrHistory], it[attrNotes] = e.history(), &types.AttributeValueMemberM{Value: notes}
@@ -189,7 +211,7 @@ func mapKey(key string) dynamo.Item { return dynamo.Key(schema.MapKey(key)) }
 
 var farFuture = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// instant reads a number attribute of Unix seconds; an absent one is 1970.
+// instant returns the time of a number attribute of Unix seconds, 1970 if it is absent.
 func instant(it dynamo.Item, name string) (time.Time, error) {
 	if it[name] == nil {
 		return time.Unix(0, 0).UTC(), nil

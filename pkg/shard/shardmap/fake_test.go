@@ -11,12 +11,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/dynamo"
-	"github.com/hotshard/hotshard/internal/mapfake"
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/test/mapfake"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// strictMap is a mapfake.Table that minds the conditions of a Changer.
+// strictMap is a mapfake.Table that checks the conditions of a Changer.
 type strictMap struct{ *mapfake.Table }
 
 func (c *strictMap) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, o ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
@@ -30,7 +30,7 @@ func (c *strictMap) TransactWriteItems(ctx context.Context, in *dynamodb.Transac
 	return c.Table.TransactWriteItems(ctx, in, o...)
 }
 
-// holds tells whether a put's condition holds for what is there.
+// holds reports whether a put's condition holds for the stored item.
 func holds(put *types.Put, there dynamo.Item) bool {
 	value := func(from dynamo.Item, name string) float64 {
 		n, _ := from[name].(*types.AttributeValueMemberN)
@@ -53,8 +53,7 @@ func holds(put *types.Put, there dynamo.Item) bool {
 	}
 }
 
-// change makes a change now of a key that has had one version less. Its count is in
-// force since long ago.
+// change changes a key from the version before, now. The new count has been in force for long.
 func change(f *mapfake.Table, version int64, key string, n int) (it, log dynamo.Item) {
 	e := Entry{
 		Key: key, History: shard.History{{At: time.Unix(1_000_000_000, 0), Count: n}},
@@ -79,12 +78,12 @@ func manyPages() *mapfake.Table {
 	return f
 }
 
-// soon looks a key up within a time.
+// soon looks up a key with a time limit.
 func soon(t *testing.T, m *Map, key string, d time.Duration) (Entry, error) {
 	ctx, cancel := context.WithTimeout(t.Context(), d)
 	defer cancel()
 	return m.Lookup(ctx, key, time.Now())
 }
 
-// newForm is a history in a form that is not known here.
+// newForm is a history in an unknown form.
 var newForm = &types.AttributeValueMemberL{Value: []types.AttributeValue{&types.AttributeValueMemberS{Value: "v2;1000000000;40"}}}

@@ -11,13 +11,13 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"github.com/hotshard/hotshard/internal/schema"
-	"github.com/hotshard/hotshard/internal/wingtest"
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// mapReads counts what reads of the shard map are made.
+// mapReads counts reads of the shard map by operation.
 type mapReads struct {
 	*dynamodb.Client
 	gets, queries atomic.Int64
@@ -33,11 +33,11 @@ func (m *mapReads) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func
 	return m.Client.Query(ctx, in, o...)
 }
 
-// TestADeletionIsOneReadForEveryProcess, as all other changes are.
+// TestADeletionIsOneReadForEveryProcess checks that processes learn of a deletion by one poll.
 func TestADeletionIsOneReadForEveryProcess(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
-	now := wingtest.Later
+	now := libtest.Later
 	const keys, processes = 10, 20
 	for i := range keys {
 		d.Pin(t, fmt.Sprintf("C#%d", i), 4, now)
@@ -46,7 +46,7 @@ func TestADeletionIsOneReadForEveryProcess(t *testing.T) {
 	views := make([]*shardmap.Map, processes)
 	for i := range views {
 		views[i] = shardmap.New(reads, d.Names.ShardMap, shardmap.Options{})
-		if _, err := views[i].Lookup(wingtest.Within(t), "C#1", now); err != nil {
+		if _, err := views[i].Lookup(libtest.Within(t), "C#1", now); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -61,7 +61,7 @@ func TestADeletionIsOneReadForEveryProcess(t *testing.T) {
 			if want == 0 {
 				want = 4
 			}
-			entry, err := view.Lookup(wingtest.Within(t), fmt.Sprintf("C#%d", i), now.Add(shardmap.ViewAge+time.Second))
+			entry, err := view.Lookup(libtest.Within(t), fmt.Sprintf("C#%d", i), now.Add(shardmap.ViewAge+time.Second))
 			if err != nil || entry.History.Newest() != want {
 				t.Errorf("key %d: %+v, %v; want %d", i, entry, err, want)
 			}
@@ -72,26 +72,26 @@ func TestADeletionIsOneReadForEveryProcess(t *testing.T) {
 	}
 }
 
-// TestKeysThatCannotBe in the map are refused, and those that only look strange are not.
+// TestKeysThatCannotBe checks that keys which can't be stored are rejected, and unusual ones are not.
 func TestKeysThatCannotBe(t *testing.T) {
 	d := deploy(t)
-	now := wingtest.Later
+	now := libtest.Later
 	c := d.Changer(shardmap.ChangerOptions{})
 	long := strings.Repeat("k", 1025)
 	for _, key := range []string{"", long} {
-		_, pinned := c.Pin(wingtest.Within(t), key, 4, wingtest.Note, now)
-		_, reset := c.Reset(wingtest.Within(t), key, now)
-		_, grown := c.GrowFrom(wingtest.Within(t), shardmap.Entry{Key: key}, 4, wingtest.Note, now)
-		for name, err := range map[string]error{"pin": pinned, "reset": reset, "grow": grown, "forget": c.Forget(wingtest.Within(t), key, now)} {
+		_, pinned := c.Pin(libtest.Within(t), key, 4, libtest.Note, now)
+		_, reset := c.Reset(libtest.Within(t), key, now)
+		_, grown := c.GrowFrom(libtest.Within(t), shardmap.Entry{Key: key}, 4, libtest.Note, now)
+		for name, err := range map[string]error{"pin": pinned, "reset": reset, "grow": grown, "forget": c.Forget(libtest.Within(t), key, now)} {
 			if !errors.Is(err, shard.ErrMisused) {
 				t.Errorf("%s of %.9q: %v", name, key, err)
 			}
 		}
 	}
-	if _, err := d.Shards.Lookup(wingtest.Within(t), "", now); !errors.Is(err, shard.ErrMisused) {
+	if _, err := d.Shards.Lookup(libtest.Within(t), "", now); !errors.Is(err, shard.ErrMisused) {
 		t.Errorf("looking up no key: %v", err)
 	}
-	if entry, err := d.Shards.Read(wingtest.Within(t), long); err != nil || entry.Most() != 1 {
+	if entry, err := d.Shards.Read(libtest.Within(t), long); err != nil || entry.Most() != 1 {
 		t.Errorf("reading a long key: %+v, %v", entry, err)
 	}
 	strange := []string{"log", "log#7", "keys#3", "partitions", strings.Repeat("é", 512)}
@@ -100,7 +100,7 @@ func TestKeysThatCannotBe(t *testing.T) {
 	}
 	for name, view := range map[string]*shardmap.Map{"new": shardmap.New(d.Client, d.Names.ShardMap, shardmap.Options{}), "the changer's": c.Map} {
 		for i, key := range strange {
-			entry, err := view.Lookup(wingtest.Within(t), key, now.Add(shardmap.ViewAge+time.Second))
+			entry, err := view.Lookup(libtest.Within(t), key, now.Add(shardmap.ViewAge+time.Second))
 			if err != nil || entry.History.Newest() != 5+i {
 				t.Errorf("%s view, key %.9q: %+v, %v", name, key, entry, err)
 			}
@@ -108,12 +108,12 @@ func TestKeysThatCannotBe(t *testing.T) {
 	}
 }
 
-// TestADeletionDuringALoad: what the load saw of a key before it was deleted is gone
-// from the view, with no further load.
+// TestADeletionDuringALoad checks that a key which was deleted during a load leaves the view without
+// another load.
 func TestADeletionDuringALoad(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
-	now := wingtest.Later
+	now := libtest.Later
 	for _, key := range []string{"C#gone", "C#back", "C#stays"} {
 		d.Pin(t, key, 30, now)
 	}
@@ -124,14 +124,14 @@ func TestADeletionDuringALoad(t *testing.T) {
 	}}
 	view := shardmap.New(late, d.Names.ShardMap, shardmap.Options{})
 	for key, want := range map[string]int{"C#gone": 1, "C#back": 3, "C#stays": 30} {
-		entry, err := view.Lookup(wingtest.Within(t), key, now)
+		entry, err := view.Lookup(libtest.Within(t), key, now)
 		if err != nil || entry.History.Newest() != want || late.queries.Load() != schema.MapParts+1 {
 			t.Errorf("%s: %+v, %v, of %d queries; want %d, of all parts and the log", key, entry, err, late.queries.Load(), want)
 		}
 	}
 }
 
-// lateQuery gives the answers of queries of keys when something else has happened since.
+// lateQuery delays the answers of queries until a hook has run.
 type lateQuery struct {
 	mapReads
 	then     func()

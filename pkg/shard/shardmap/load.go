@@ -10,25 +10,26 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/hotshard/hotshard/internal/dynamo"
-	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// mapLoad is a reading of all keys. What fails or runs out of time goes on where it was.
+// mapLoad is the progress of reading all keys. A load that fails or times out continues
+// where it stopped.
 //
-// It is no snapshot: a key may change when its part has been read. That is in the log,
-// which is read after all parts, from before the begin of the load on.
+// A load is no snapshot: a key may change after its bucket has been read. The log has that
+// change, and is read after all buckets, from before the load's begin.
 type mapLoad struct {
 	begun time.Time
 	view  *view
-	parts []*dynamodb.QueryInput // of what is left to read; nil for what has been read
+	parts []*dynamodb.QueryInput // what is left to read, by bucket; nil for a bucket that is complete
 }
 
-// maxLoadTime bounds a load: one that began earlier starts over.
+// maxLoadTime bounds the age of a load: an older one starts over.
 const maxLoadTime = 10 * time.Minute
 
-// seenOfKeys are the attributes of keys' items that a view has.
+// seenOfKeys names the attributes of keys' items that a view reads.
 const seenOfKeys = "sk, version, shard_history, max_shards, last_updated, pinned, forgotten, deleted"
 
 func (m *Map) newLoad(now time.Time) *mapLoad {
@@ -39,7 +40,7 @@ func (m *Map) newLoad(now time.Time) *mapLoad {
 	return l
 }
 
-// partQueries are the queries of all keys.
+// partQueries returns the queries that read all keys.
 func (s *stored) partQueries() (list []*dynamodb.QueryInput) {
 	for n := range schema.MapParts {
 		list = append(list, &dynamodb.QueryInput{
@@ -50,7 +51,7 @@ func (s *stored) partQueries() (list []*dynamodb.QueryInput) {
 	return list
 }
 
-// load reads all keys, then what the log says since. Only renewals call it.
+// load reads all keys, then the log's changes since. Only renewals call it.
 func (m *Map) load(ctx context.Context, now time.Time) error {
 	l := m.loading
 	if l == nil || now.Sub(l.begun).Abs() > maxLoadTime {
@@ -60,7 +61,7 @@ func (m *Map) load(ctx context.Context, now time.Time) error {
 	if err := m.readParts(ctx, l); err != nil {
 		return fmt.Errorf("reading the shard map: %w", err)
 	}
-	if err := m.follow(ctx, l.view, l.begun.Add(-m.times.loadBack)); err != nil {
+	if err := m.followLog(ctx, l.view, l.begun.Add(-m.times.loadBack)); err != nil {
 		return err
 	}
 	l.view.reached(now)
@@ -71,7 +72,7 @@ func (m *Map) load(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// readParts reads what is left of a load, side by side.
+// readParts reads what is left of a load, in parallel.
 func (s *stored) readParts(ctx context.Context, l *mapLoad) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for n, input := range l.parts {
@@ -85,7 +86,7 @@ func (s *stored) readParts(ctx context.Context, l *mapLoad) error {
 				}
 				for _, it := range page.Items {
 					if key, ok := ownKey(n, it); ok {
-						l.view.learn(readEntry(key, it))
+						l.view.mergeEntry(readEntry(key, it))
 					}
 				}
 				input.ExclusiveStartKey = page.LastEvaluatedKey
@@ -97,16 +98,16 @@ func (s *stored) readParts(ctx context.Context, l *mapLoad) error {
 	return group.Wait()
 }
 
-// ownKey returns the base key of an item of a part; ok is false for one that somebody
-// else has put there.
+// ownKey returns the base key of an item of a bucket; ok is false for an item that hotshard
+// did not write.
 func ownKey(part int, it dynamo.Item) (key string, ok bool) {
 	key = dynamo.Text(it, schema.SK)
 	pk, _ := schema.MapKey(key)
 	return key, pk == schema.MapPart(part)
 }
 
-// Entries reads all the entries there are, past the view, in no order, without those
-// that can't be read and those of keys that were deleted.
+// Entries reads all entries from the table, in no order, not from the view. It leaves out
+// unreadable entries and deleted keys. If a read fails, it returns an error of kind ErrStale.
 func (s *stored) Entries(ctx context.Context) ([]Entry, error) {
 	found := make([][]Entry, schema.MapParts)
 	group, ctx := errgroup.WithContext(ctx)

@@ -9,13 +9,13 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/dynamo"
-	"github.com/hotshard/hotshard/internal/mapfake"
-	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/test/mapfake"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// TestChangesDuringALoad of keys that it has passed, and of one that it never saw.
+// TestChangesDuringALoad changes keys that the load has already read, and one that it did not read.
 func TestChangesDuringALoad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := manyPages()
@@ -43,7 +43,7 @@ func TestChangesDuringALoad(t *testing.T) {
 	})
 }
 
-// TestForeignItems in all places of the table harm nobody, and no list.
+// TestForeignItems checks that items of other programs in the table change no lookup and no list.
 func TestForeignItems(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := mapfake.New(10, 0, 0)
@@ -56,7 +56,7 @@ func TestForeignItems(t *testing.T) {
 				f.Put(it)
 			}
 		}
-		for _, sk := range []string{"", "9", "zz", "2026-13-45T00:00:00.000Z#x", schema.MapLogSK(time.Now(), "x"), schema.MapNote} {
+		for _, sk := range []string{"", "9", "zz", "2026-13-45T00:00:00.000Z#x", schema.MapLogSK(time.Now(), "x"), schema.MapNoteSK("items")} {
 			it := dynamo.Key(schema.MapLog, sk)
 			it[attrCount], it[attrNoted] = dynamo.Number(4), &types.AttributeValueMemberS{Value: "many"}
 			f.Put(it)
@@ -64,8 +64,8 @@ func TestForeignItems(t *testing.T) {
 		f.Put(dynamo.Key("junk", "junk"))
 		m := New(f, "m", Options{})
 		entry, err := m.Lookup(t.Context(), "C#k", time.Now())
-		if err != nil || entry.History.Newest() != 16 || m.Partitions() != FewPartitions {
-			t.Errorf("%+v, %v, %d partitions", entry, err, m.Partitions())
+		if err != nil || entry.History.Newest() != 16 || m.Partitions("items") != FewPartitions {
+			t.Errorf("%+v, %v, %d partitions", entry, err, m.Partitions("items"))
 		}
 		if list, err := m.Entries(t.Context()); err != nil || len(list) != 1 {
 			t.Errorf("%+v, %v", list, err)
@@ -73,7 +73,8 @@ func TestForeignItems(t *testing.T) {
 	})
 }
 
-// TestAnOldViewIsLoadedAnew, since the log may have lost what it misses.
+// TestAnOldViewIsLoadedAnew checks that an old view is loaded again, since its changes may have left the
+// log.
 func TestAnOldViewIsLoadedAnew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := manyPages()
@@ -96,7 +97,7 @@ func TestAnOldViewIsLoadedAnew(t *testing.T) {
 	})
 }
 
-// TestAKeyOfManyChanges: the log has not room for them, and the key's item is read.
+// TestAKeyOfManyChanges checks that the key's item is read if a log item can't hold its changes.
 func TestAKeyOfManyChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := mapfake.New(1000, 0, 0)
@@ -114,7 +115,8 @@ func TestAKeyOfManyChanges(t *testing.T) {
 	})
 }
 
-// TestPartitionsAreNoted: all processes know of it, and within a day it only rises.
+// TestPartitionsAreNoted checks that all processes read the number of partitions, which only rises within
+// a day.
 func TestPartitionsAreNoted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &strictMap{mapfake.New(10, 0, 0)}
@@ -125,22 +127,22 @@ func TestPartitionsAreNoted(t *testing.T) {
 			want  int
 		}{{9, 0, 9}, {6, time.Hour, 9}, {12, time.Hour, 12}, {12, 23 * time.Hour, 12}, {8, 23 * time.Hour, 12}, {8, 2 * time.Hour, 8}} {
 			time.Sleep(step.later + 2*time.Second)
-			if err := c.NotePartitions(t.Context(), step.n, time.Now()); err != nil {
+			if err := c.NotePartitions(t.Context(), "items", step.n, time.Now()); err != nil {
 				t.Fatal(err)
 			}
-			if err := m.Load(t.Context(), time.Now()); err != nil || m.Partitions() != step.want {
-				t.Errorf("%+v: %d, %v", step, m.Partitions(), err)
+			if err := m.Load(t.Context(), time.Now()); err != nil || m.Partitions("items") != step.want {
+				t.Errorf("%+v: %d, %v", step, m.Partitions("items"), err)
 			}
 		}
 		for _, bad := range []int{0, -1, maxPartitions + 1} {
-			if err := c.NotePartitions(context.Background(), bad, time.Now()); err == nil {
+			if err := c.NotePartitions(context.Background(), "items", bad, time.Now()); err == nil {
 				t.Errorf("%d partitions", bad)
 			}
 		}
 	})
 }
 
-// TestTheLeadFollowsFromTheOptions: and so does how far ahead items may lie.
+// TestTheLeadFollowsFromTheOptions checks the lead and how far ahead items may lie, by the options.
 func TestTheLeadFollowsFromTheOptions(t *testing.T) {
 	now := time.UnixMilli(1_763_808_123_251)
 	for _, c := range []struct {
@@ -155,7 +157,7 @@ func TestTheLeadFollowsFromTheOptions(t *testing.T) {
 		f := mapfake.New(10, 0, 0)
 		view := New(f, "m", c.o)
 		changer := NewChanger(f, view, ChangerOptions{})
-		e, err := changer.Grow(t.Context(), "E#e", 4, Note{}, now)
+		e, err := changer.GrowFrom(t.Context(), Entry{Key: "E#e"}, 4, Note{}, now)
 		if late := e.Effective().Sub(now); err != nil || late < c.lead || late > c.lead+CommitTime {
 			t.Errorf("%+v: in force after %v, %v; want %v", c.o, late, err, c.lead)
 		}
@@ -165,11 +167,11 @@ func TestTheLeadFollowsFromTheOptions(t *testing.T) {
 	}
 }
 
-// TestEpochs: times of the shard map have milliseconds where they need them.
+// TestEpochs checks that times of the shard map have milliseconds where needed.
 func TestEpochs(t *testing.T) {
 	e := Entry{Key: "E#e", Version: 2, Max: 16, History: shard.History{
 		{At: time.UnixMilli(1_763_808_100_000), Count: 4}, {At: time.UnixMilli(1_763_808_123_250), Count: 16},
-	}, Updated: time.UnixMilli(1_763_808_118_250), Notes: map[int64]Note{1_763_808_123_250: {"me", "why"}}}
+	}, Updated: time.UnixMilli(1_763_808_118_250), Notes: map[int64]Note{1_763_808_123_250: {By: "me", Why: "why", Made: time.UnixMilli(1_763_808_118_250)}}}
 	it := e.attributes()
 	list := it[attrHistory].(*types.AttributeValueMemberL).Value
 	if got := list[1].(*types.AttributeValueMemberS).Value; got != "1763808123.250:16" {

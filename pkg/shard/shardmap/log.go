@@ -12,25 +12,25 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/dynamo"
-	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// maxLogged is how many changes of a key an item of the log says. Of one that has more,
-// the key's item is read.
+// maxLogged bounds the changes in a log item. For a key with more, readers read the key's
+// item.
 const maxLogged = 30
 
-// errLong is the fault of a log item that does not say its key's changes.
+// errLong is the fault of a log item without its key's changes.
 var errLong = errors.New("its changes are too many for the log")
 
-// logItem is the item of the log that says what became of a key: all that a view has of
-// it. Many processes read it several times, so it is small:
+// logItem returns the log item that describes the entry: all that a view has of the key. It
+// is small, since many processes read it several times:
 //
 //	pk               S  log
-//	sk               S  the time of the change, and something random
+//	sk               S  the time of the change, and a random suffix
 //	key              S  the base key
-//	version          N  as in the key's item, as are
+//	version          N  this and the following as in the key's item
 //	shard_history    L  absent if there are more than 30
 //	max_shards       N  absent if it is the largest of the history
 //	pinned, forgotten, deleted  BOOL  absent if false
@@ -53,7 +53,7 @@ func (e Entry) logItem() dynamo.Item {
 	return it
 }
 
-// logged reads an item of the log; ok is false for one that is no change.
+// logged reads an item of the log; ok is false if the item is no change.
 func logged(it dynamo.Item) (e Entry, ok bool) {
 	at, err := schema.ParseMapLogSK(dynamo.Text(it, schema.SK))
 	key := dynamo.Text(it, attrKey)
@@ -67,17 +67,17 @@ func logged(it dynamo.Item) (e Entry, ok bool) {
 	return e, true
 }
 
-// maxPartitions bounds what is taken for a number of partitions.
+// maxPartitions bounds a plausible number of partitions.
 const maxPartitions = 1_000_000
 
-// NotePartitions notes how many partitions the items table has, for all processes to
-// know with their next poll. A number below one of the last day is not noted: partitions
-// are split, and only seldom merged.
-func (c *Changer) NotePartitions(ctx context.Context, n int, now time.Time) error {
+// NotePartitions stores how many partitions a table has; all processes read it with their next
+// poll. hotshard's functions name their tables items and events. It ignores a number below one
+// that was stored within the last day: partitions are split often, and merged rarely.
+func (c *Changer) NotePartitions(ctx context.Context, table string, n int, now time.Time) error {
 	if n < 1 || n > maxPartitions {
 		return fmt.Errorf("%w: %d partitions are not 1 to %d", shard.ErrMisused, n, maxPartitions)
 	}
-	note := dynamo.Key(schema.MapLog, schema.MapNote)
+	note := dynamo.Key(schema.MapLog, schema.MapNoteSK(table))
 	note[attrNoted], note[attrUpdated] = dynamo.Number(int64(n)), seconds(dated(now))
 	err := dynamo.Persist(ctx, func(ctx context.Context) error {
 		_, err := c.client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{{Put: &types.Put{
@@ -95,8 +95,8 @@ func (c *Changer) NotePartitions(ctx context.Context, n int, now time.Time) erro
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("noting %d partitions: %w", n, err)
+		return fmt.Errorf("noting %d partitions of %s: %w", n, table, err)
 	}
-	c.current().note(n)
+	c.current().setPartitions(table, n)
 	return nil
 }

@@ -1,32 +1,35 @@
 package shardmap
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/dynamo"
-	"github.com/hotshard/hotshard/internal/memo"
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/memo"
 	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/client"
 )
 
 // Client is what a Map calls of DynamoDB.
 type Client interface {
-	dynamo.Getter
-	dynamo.Querier
+	client.Getter
+	client.Querier
 }
 
 // Bounds of a Map.
 const (
-	// CountAge is the age up to which counters and boards go by a view that can't be
-	// renewed. Beyond it they look their key up by itself.
+	// CountAge is the age up to which counters and boards use a view that can't be renewed.
+	// When the view is older, they read their key's item.
 	CountAge = time.Minute
-	// MaxKeys bounds the sharded keys that a process holds; further ones are
-	// looked up one by one and remembered for a view's age.
+	// MaxKeys bounds the sharded keys that a process holds. Further keys are read one by one
+	// and cached for a view's age.
 	MaxKeys = 100_000
-	// FewPartitions is how many partitions a table has about which nothing was noted,
-	// as a new one on demand.
+	// FewPartitions is the number of partitions assumed for a table without a note: that of a
+	// new on-demand table.
 	FewPartitions = 4
 )
 
@@ -34,29 +37,26 @@ const (
 // as a function of time. Its table has the keys pk and sk of type S, and TTL on
 // expires_at; setup.Create makes it.
 //
-// It costs nothing per write. The first call, or [Map.Load], reads all keys, which are
-// only those whose count ever was not 1; from then on a call that finds the view
-// older than [Options].ViewAge reads the log of changes from a little before it last
-// did, which is one Query. A key that the view doesn't hold has count 1.
+// It costs nothing per write. The first call, or [Map.Load], reads all keys; only keys whose
+// count was ever changed are stored. A later call that finds the view older than
+// [Options].ViewAge reads the log of changes since shortly before the last poll, with one
+// Query. A key that the view doesn't hold has count 1.
 //
-// A change is an item of the log, by its time, and what a view has already seen of it
-// does nothing again: the higher version of a key counts. So a view misses nothing as
-// long as the log is read from early enough, and still is there: one that was not
-// renewed for half an hour is loaded anew.
+// The log has an item for each change, ordered by time. The highest version of a key counts,
+// so reading a change twice does no harm. The log keeps its items for two hours, and a view
+// that was not renewed for half an hour is loaded again. So a view misses no change.
 //
-// Whoever finds the view too old starts its renewal, which others who meet it wait
-// for, each as long as its own context lasts. It goes on without them, for
-// [RenewTime] at most, and a load that did not come to its end
-// goes on from there the next time. Who came in the midst of one that fails waits for
-// the next, which may be his own.
+// The call that finds the view too old starts a renewal, and concurrent calls wait for it,
+// each until its own context ends. The renewal continues without them for at most
+// [RenewTime], and an unfinished load continues in the next renewal. A call that began
+// during a failed renewal waits for the next one, or starts it.
 //
-// Keys are one name space. hotshard's own have the prefix of their type: C# counters,
-// E# entities, L# boards, S# sessions, R# limits; counters.Key and its like make them. A Table
-// or a Tally of package table looks its names up as they are, so give those that share the map
-// a Namespace each. An empty key is ErrMisused.
+// Keys share one name space. hotshard's own keys have the prefix of their type: C# counters,
+// E# entities, L# boards, S# sessions, R# limits; functions such as counters.Key make them. A
+// Table or a Tally of package table looks its names up unchanged, so give each of those that
+// share a map a Namespace of its own. An empty key is ErrMisused.
 //
-// Ages are by the wall clock, since a frozen process's monotonic clock stands
-// still.
+// Ages use the wall clock, since the monotonic clock of a frozen process stops.
 type Map struct {
 	stored
 	options Options
@@ -64,12 +64,12 @@ type Map struct {
 	maxKeys int
 
 	mu    sync.Mutex
-	view  *view    // what is known; replaced when it is loaded anew
-	under *renewal // the renewal that is under way, nil for none
+	view  *view    // replaced by each load
+	under *renewal // the renewal in flight; may be nil
 
-	loading *mapLoad // a load that has yet to come to its end; the renewal's alone
+	loading *mapLoad // an unfinished load; only the renewal uses it
 
-	rest memo.Memo[looked] // keys looked up singly
+	rest memo.Memo[looked] // keys that were read one by one
 }
 
 type looked struct {
@@ -77,15 +77,15 @@ type looked struct {
 	at    time.Time
 }
 
-// New returns a Map over the shard-map table. It reads nothing yet. Of a time that is
-// beyond its bound the map has the bound.
-func New(client Client, table string, o Options) *Map {
-	return newMap(client, table, o, MaxKeys)
+// New returns a Map over the shard-map table, and reads nothing yet. Options beyond their
+// bounds are set to the bounds.
+func New(db Client, table string, o Options) *Map {
+	return newMap(db, table, o, MaxKeys)
 }
 
-func newMap(client Client, table string, o Options, maxKeys int) *Map {
+func newMap(db Client, table string, o Options, maxKeys int) *Map {
 	return &Map{
-		stored: stored{client, table}, options: o.withDefaults(), times: soundTimes, maxKeys: maxKeys, view: &view{},
+		stored: stored{db, table}, options: o.withDefaults(), times: soundTimes, maxKeys: maxKeys, view: &view{},
 		rest: memo.New[looked](maxKeys),
 	}
 }
@@ -93,20 +93,20 @@ func newMap(client Client, table string, o Options, maxKeys int) *Map {
 // Options returns the map's times, with the defaults filled in.
 func (m *Map) Options() Options { return m.options }
 
-// current returns the view as it is.
+// current returns the current view.
 func (m *Map) current() *view {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.view
 }
 
-// Load brings the view up to now, for a process that has the time before its first
-// call. It is an error of kind ErrStale when that fails; the first call tries again.
+// Load renews the view, for a process that has time before its first call. If it fails, it
+// returns an error of kind ErrStale, and the first call tries again.
 func (m *Map) Load(ctx context.Context, now time.Time) error { return m.renew(ctx, now.Round(0)) }
 
-// Lookup returns the entry of a base key in a view that is at most ViewAge old
-// at now, renewing the view when needed. If that fails, it returns an error of
-// kind ErrStale together with what the old view says.
+// Lookup returns the entry of a base key from a view that is at most ViewAge old at now; it
+// renews an older view first. If that fails, it returns the old view's entry and an error of
+// kind ErrStale.
 func (m *Map) Lookup(ctx context.Context, key string, now time.Time) (Entry, error) {
 	if err := usable(key); err != nil {
 		return Entry{}, err
@@ -122,7 +122,19 @@ func (m *Map) Lookup(ctx context.Context, key string, now time.Time) (Entry, err
 	return m.lookupRest(ctx, key, now.Round(0))
 }
 
-// usable refuses what can't be a sort key.
+// Since returns the entries whose newest change was made at t or later, newest first, from a
+// view that is at most ViewAge old at now. The entries have no notes, and keys beyond MaxKeys
+// are missing. If the view can't be renewed, it returns an error of kind ErrStale.
+func (m *Map) Since(ctx context.Context, t, now time.Time) ([]Entry, error) {
+	if err := m.renew(ctx, now.Round(0)); err != nil {
+		return nil, err
+	}
+	list := m.current().since(t)
+	slices.SortFunc(list, func(a, b Entry) int { return cmp.Or(b.Updated.Compare(a.Updated), cmp.Compare(a.Key, b.Key)) })
+	return list, nil
+}
+
+// usable returns an error if the key can't be a sort key of the map.
 func usable(key string) error {
 	if key == "" {
 		return fmt.Errorf("%w: a key of the shard map is empty", shard.ErrMisused)
@@ -130,21 +142,19 @@ func usable(key string) error {
 	return nil
 }
 
-// patience is how long a counter's write waits for a younger view.
+// patience is how long a counter's write waits for a newer view.
 const patience = 250 * time.Millisecond
 
-// Newest returns a key's entry, and on how many write shards it is written, for a write
-// that needs no agreement with others: every count that was ever in force, and 1, is right
-// for a counter. So the caller that starts a renewal waits for it, not for long, and the
-// others go on with what there is.
+// Newest returns a key's entry, and the number of write shards for a counter's next write.
+// It returns no error: every count that was ever in force is right for a counter, and so is
+// 1. The call that starts a renewal waits briefly for it; concurrent calls use the old view.
 //
-// What is older than CountAge is not gone by: a key that was deleted meanwhile has
-// no other write shards that a strong read would know of. Then, or without a view, the
-// key's own item says on how many write shards such a read looks. If that can't be read
-// either, there is one, which is always right.
+// A view older than CountAge is not used: if the key was deleted meanwhile, a strong read
+// would miss the old write shards. Then Newest reads the key's own item. If that fails too,
+// the count is 1.
 func (m *Map) Newest(ctx context.Context, key string, now time.Time) (entry Entry, count int) {
 	now = now.Round(0)
-	m.glance(ctx, now)
+	m.renewBriefly(ctx, now)
 	v := m.current()
 	young := v.younger(now, CountAge)
 	entry, ok, partial := v.find(key)
@@ -163,8 +173,8 @@ func (m *Map) Newest(ctx context.Context, key string, now time.Time) (entry Entr
 	return entry, entry.Most()
 }
 
-// glance has an old view renewed, and waits a little if nobody else had begun to.
-func (m *Map) glance(ctx context.Context, now time.Time) {
+// renewBriefly renews an old view, and waits briefly if no other call has begun the renewal.
+func (m *Map) renewBriefly(ctx context.Context, now time.Time) {
 	if m.current().fresh(now, m.options.ViewAge) {
 		return
 	}
@@ -187,9 +197,9 @@ func (m *Map) lookupRest(ctx context.Context, key string, now time.Time) (Entry,
 	return entry, nil
 }
 
-// Refresh reads one key's item, consistently, and takes it into the view if it is newer
-// than what is there. It makes one attempt, a read unit for 4 KB, and leaves the view as
-// it is if that fails.
+// Refresh reads one key's item, strongly consistent, and returns its entry. The view adopts
+// a newer entry. Refresh makes one attempt, at one read unit per 4 KB; if it fails, the view
+// stays as it is.
 func (m *Map) Refresh(ctx context.Context, key string, now time.Time) (Entry, error) {
 	if err := usable(key); err != nil {
 		return Entry{}, err
@@ -206,10 +216,10 @@ func (m *Map) Refresh(ctx context.Context, key string, now time.Time) (Entry, er
 	return entry, nil
 }
 
-// adopt takes over what a key's item was just seen or made to be.
+// adopt puts the entry of a key's item, as just read or written, into the view.
 func (m *Map) adopt(entry Entry, there bool, now time.Time) {
 	if there {
-		m.current().learn(entry)
+		m.current().mergeEntry(entry)
 	} else {
 		m.current().replace(entry, false)
 	}
@@ -218,6 +228,6 @@ func (m *Map) adopt(entry Entry, there bool, now time.Time) {
 	}
 }
 
-// Partitions returns how many partitions the items table has, as was noted last when
-// the view was renewed; FewPartitions without a note.
-func (m *Map) Partitions() int { return m.current().noted() }
+// Partitions returns the number of partitions that [Changer.NotePartitions] noted of a table, as
+// the newest poll has it, or FewPartitions if none was noted.
+func (m *Map) Partitions(table string) int { return m.current().partitionCount(table) }

@@ -4,22 +4,22 @@ import (
 	"time"
 )
 
-// Times of the shard map by default; see [Options].
+// Defaults of the shard map's times; see [Options].
 const (
 	// ViewAge is the age beyond which a view of the shard map is renewed.
 	ViewAge = time.Second
-	// MaxAhead is how far ahead of now the times of items may lie whose write shard
-	// depends on them.
+	// MaxAhead is how far ahead of now an item's time may lie, if its write shard depends on
+	// its time.
 	MaxAhead = 2 * time.Second
-	// LeadTime is how long after its change a shard count comes into force.
+	// LeadTime is how long after its change a shard count takes effect.
 	LeadTime = ViewAge + MaxAhead + CommitTime + Clocks
 )
 
-// Times that are the same for all.
+// Times that no option changes.
 const (
-	// CommitTime is within what a change is committed, or given up.
+	// CommitTime bounds the commit of a change: a later commit is not attempted.
 	CommitTime = time.Second
-	// Clocks is how far the clocks of two processes may be apart.
+	// Clocks bounds the difference between the clocks of two processes.
 	Clocks = time.Second
 )
 
@@ -29,24 +29,24 @@ const (
 	MaxEventAhead = 8 * time.Second
 )
 
-// Margin is how far around an instant readers mind other shard counts than the one in
-// force there: the longest lead that a map may have, since they don't know the writers'.
+// Margin is how far around an instant readers consider other shard counts than the one in
+// force. It is the longest possible lead, since readers don't know the writers' options.
 const Margin = MaxViewAge + MaxEventAhead + CommitTime + Clocks
 
-// Options are the times of a shard map. All processes that share one must have the
-// same. The zero value is good.
+// Options are the times of a shard map. All processes that share a map must have the same.
+// The zero value is ready to use.
 //
-// A change of a shard count comes into force a lead later: a view is at most ViewAge old,
-// items lie at most EventAhead ahead, a change is committed within [CommitTime], and
-// clocks differ by [Clocks]. The lead is the sum. So everyone agrees on the count at t
-// before anyone writes an item of t.
+// A changed shard count takes effect after the lead. The lead is the sum of ViewAge,
+// EventAhead, [CommitTime] and [Clocks]: a view's greatest age, an item's greatest distance
+// ahead, the time to commit, and the difference of clocks. So all processes agree on the
+// count at t before any of them writes an item of time t.
 type Options struct {
-	// ViewAge is the age beyond which a view is renewed; up to MaxViewAge, default 1 s. Each
-	// process in use makes a read each ViewAge, all of one partition, which takes 3,000
-	// a second.
+	// ViewAge is the age beyond which a view is renewed; at most MaxViewAge, default 1 s.
+	// Each active process makes one read per ViewAge. All go to one partition, which takes
+	// 3,000 RCU/s.
 	ViewAge time.Duration
-	// EventAhead is how far ahead of now the times of items may lie whose write shard
-	// depends on them; up to MaxEventAhead, default 2 s.
+	// EventAhead is how far ahead of now an item's time may lie, if its write shard depends
+	// on its time; at most MaxEventAhead, default 2 s.
 	EventAhead time.Duration
 }
 
@@ -60,34 +60,33 @@ func (o Options) withDefaults() Options {
 	return Options{min(o.ViewAge, MaxViewAge), min(o.EventAhead, MaxEventAhead)}
 }
 
-// lead is how long after its change a count comes into force.
+// lead returns how long after its change a count takes effect.
 func (o Options) lead() time.Duration { return o.ViewAge + o.EventAhead + CommitTime + Clocks }
 
-// mapTimes are what keeps a view from missing a change. Only tests have others.
+// mapTimes keep a view from missing a change. Only tests change them.
 type mapTimes struct {
-	overlap  time.Duration // a poll reads the log from so long before the last one
-	loadBack time.Duration // a load reads the log from so long before its begin
-	reload   time.Duration // a view that is older is loaded anew
+	overlap  time.Duration // how long before the last poll a poll begins to read the log
+	loadBack time.Duration // how long before its own begin a load begins to read the log
+	reload   time.Duration // the age beyond which a view is loaded again
 }
 
-// A change has the time of its commit's begin in the log. It is there a second later at
-// most, by a clock that is a second off: what a poll did not see yet is less than 2 s
-// older than that poll. The rest is for a transaction whose caller has given it up. TTL
-// takes log items after logTime, which is far beyond the age that a view is polled at.
+// A log item has the time at which its commit began, appears within CommitTime, and its
+// writer's clock may be off by Clocks. So what a poll missed is less than 2 s older than the
+// poll; the rest of overlap covers transactions whose caller gave up. TTL deletes log items
+// after logTime, long after the view that needs them was renewed.
 var soundTimes = mapTimes{overlap: 5 * time.Second, loadBack: 10 * time.Second, reload: 30 * time.Minute}
 
 const (
 	logTime       = 2 * time.Hour  // how long log items are kept
-	tombstoneTime = 24 * time.Hour // how long the item of a deleted key is
+	tombstoneTime = 24 * time.Hour // how long the item of a deleted key is kept
 )
 
-// LongestLife is the longest window of a limit, by whose begin's shard count the limit is
-// divided.
+// LongestLife is the longest window of a limit. A limit is divided by the shard count at its
+// window's begin.
 const LongestLife = 720 * time.Hour
 
-// HistoryKept is for how long changes of shard counts are to be kept where events are for
-// this long, 0 for ever: it is [ChangerOptions].Keep. Limits go by the counts of as long ago
-// as their windows last.
+// HistoryKept returns the least [ChangerOptions].Keep for a retention of events; 0 is forever.
+// Limits need the shard counts of their longest window.
 func HistoryKept(events time.Duration) time.Duration {
 	if events == 0 {
 		return 0

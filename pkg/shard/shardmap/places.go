@@ -5,17 +5,17 @@ import (
 	"time"
 )
 
-// PlacesAt lists the write shards on which an item of time t may be that has attr: first
-// the one where it should be, then those of other counts near t. Calculate gives the write
-// shard, 0 to n-1, of what has attr among n, as [shard.Calculated] does.
+// PlacesAt returns the write shards that may have an item of time t: first the calculated
+// one, then those by other counts near t. calculate returns the write shard, 0 to n-1, of the
+// attribute value attr, as [shard.Calculated] does.
 func (e Entry) PlacesAt(calculate func(attr string, n int) int, attr string, t time.Time) []int {
 	first := calculate(attr, e.History.At(t))
 	rest := e.PlacesDuring(calculate, attr, t.Add(-Margin), t.Add(Margin))
 	return append([]int{first}, slices.DeleteFunc(rest, func(n int) bool { return n == first })...)
 }
 
-// PlacesDuring lists, in order, the write shards on which items of times from from to to
-// may be that have attr.
+// PlacesDuring returns the write shards, sorted, that may have items with the attribute value
+// attr and times between from and to, both included.
 func (e Entry) PlacesDuring(calculate func(attr string, n int) int, attr string, from, to time.Time) []int {
 	var list []int
 	if e.Forgot(from) {
@@ -31,14 +31,14 @@ func (e Entry) PlacesDuring(calculate func(attr string, n int) int, attr string,
 	return slices.Compact(list)
 }
 
-// Forgot tells whether changes from before t were cut off the history, so that
-// the count at t can't be told from it.
+// Forgot reports whether changes before t were dropped from the history, so that the count at
+// t is unknown.
 func (e Entry) Forgot(t time.Time) bool {
 	return e.Forgotten && len(e.History) > 0 && t.Before(e.History[0].At)
 }
 
-// Shards is on how many write shards items of times from from to to may be. Of times that
-// the history has forgotten they may be on any.
+// Shards returns how many write shards may have items of times between from and to. If the
+// history has dropped changes of that time, it is the largest count ever.
 func (e Entry) Shards(from, to time.Time) int {
 	if e.Forgot(from) {
 		return e.Most()

@@ -8,20 +8,21 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"github.com/hotshard/hotshard/internal/dynamo"
-	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/client"
 )
 
-// stored is the shard map as its table has it: what is read of it past any view.
+// stored reads the shard map's table without a view.
 type stored struct {
 	client Client
 	table  string
 }
 
-// follow takes over what the log says from a time on, and the note of partitions, which
-// stands at its end.
-func (s *stored) follow(ctx context.Context, v *view, from time.Time) error {
+// followLog adds the log's changes since a time to the view, and the notes of partitions, which
+// are the log's last items.
+func (s *stored) followLog(ctx context.Context, v *view, from time.Time) error {
 	changes := dynamo.Items(ctx, s.patient(callTime), &dynamodb.QueryInput{
 		TableName: &s.table, ConsistentRead: aws.Bool(true), KeyConditionExpression: aws.String("pk = :log AND sk >= :from"),
 		ExpressionAttributeValues: dynamo.Item{
@@ -30,7 +31,7 @@ func (s *stored) follow(ctx context.Context, v *view, from time.Time) error {
 	})
 	for it, err := range changes {
 		if err == nil {
-			err = s.hear(ctx, v, it)
+			err = s.applyLogItem(ctx, v, it)
 		}
 		if err != nil {
 			return fmt.Errorf("reading the changes of the shard map: %w", err)
@@ -39,11 +40,11 @@ func (s *stored) follow(ctx context.Context, v *view, from time.Time) error {
 	return nil
 }
 
-// hear takes over one item of the log. What somebody else has put there says nothing.
-func (s *stored) hear(ctx context.Context, v *view, it dynamo.Item) error {
-	if dynamo.Text(it, schema.SK) == schema.MapNote {
+// applyLogItem adds one item of the log to the view. It ignores items that hotshard did not write.
+func (s *stored) applyLogItem(ctx context.Context, v *view, it dynamo.Item) error {
+	if table, ok := schema.ParseMapNoteSK(dynamo.Text(it, schema.SK)); ok {
 		if n, err := dynamo.Integer(it, attrNoted); err == nil {
-			v.note(int(n))
+			v.setPartitions(table, int(n))
 		}
 		return nil
 	}
@@ -52,15 +53,15 @@ func (s *stored) hear(ctx context.Context, v *view, it dynamo.Item) error {
 		return nil
 	}
 	if change.fault != nil {
-		return s.lookAgain(ctx, v, change)
+		return s.rereadEntry(ctx, v, change)
 	}
-	v.learn(change)
+	v.mergeEntry(change)
 	return nil
 }
 
-// lookAgain reads the item of a key whose change does not say all, or can't be read.
-// What the view has of it is no longer so; the item may be readable, or newer.
-func (s *stored) lookAgain(ctx context.Context, v *view, change Entry) error {
+// rereadEntry replaces the view's entry of a key by the key's item, if the log's item lacks the
+// changes or can't be read.
+func (s *stored) rereadEntry(ctx context.Context, v *view, change Entry) error {
 	if held, ok, _ := v.find(change.Key); ok && change.Version > 0 && !change.newer(held) {
 		return nil
 	}
@@ -72,8 +73,8 @@ func (s *stored) lookAgain(ctx context.Context, v *view, change Entry) error {
 	return nil
 }
 
-// Read reads one key's item, consistently and past the view. A key that is not in
-// the map has an entry with no history. It costs a read unit for 4 KB.
+// Read reads one key's item, strongly consistent, and returns its entry. A key that is not
+// in the map has an entry without history. It costs one read unit per 4 KB.
 func (s *stored) Read(ctx context.Context, key string) (Entry, error) {
 	if err := usable(key); err != nil {
 		return Entry{}, err
@@ -85,13 +86,13 @@ func (s *stored) Read(ctx context.Context, key string) (Entry, error) {
 	return parseEntry(key, it)
 }
 
-// Bounds of one attempt of a read. One that hangs is better made again.
+// Bounds of one attempt of a read. A read that hangs is cancelled and repeated.
 const (
-	callTime = 500 * time.Millisecond // it takes some milliseconds, and a request that has 2 s waits for it
-	pageTime = 2 * time.Second        // of a load's page: the parts share a CPU, which may be part of one
+	callTime = 500 * time.Millisecond // reads take milliseconds; a request of 2 s waits for one
+	pageTime = 2 * time.Second        // for a page of a load, whose queries may share a fraction of a CPU
 )
 
-// maxSortKey is DynamoDB's bound: what is longer is no key of the map.
+// maxSortKey is DynamoDB's bound of a sort key, and so the map's bound of a key.
 const maxSortKey = 1024
 
 func (s *stored) get(ctx context.Context, key string) (it dynamo.Item, err error) {
@@ -118,14 +119,14 @@ func (s *stored) getOnce(ctx context.Context, key string) (it dynamo.Item, err e
 	return it, err
 }
 
-// patient is the client whose queries are repeated, each attempt within a while.
-func (s *stored) patient(each time.Duration) dynamo.Querier {
+// patient returns a client that repeats its queries and bounds each attempt.
+func (s *stored) patient(each time.Duration) client.Querier {
 	return dynamo.Persistent(prompt{s.client, each})
 }
 
-// prompt is a client whose queries are cut off after a while.
+// prompt is a client that bounds the time of its queries.
 type prompt struct {
-	client dynamo.Querier
+	client client.Querier
 	within time.Duration
 }
 
@@ -137,7 +138,7 @@ func (p prompt) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(*d
 	return out, err
 }
 
-// promptly makes a call that is cut off after a while, which is worth another attempt.
+// promptly makes a call with a time limit. A call that exceeds it may be repeated.
 func promptly(ctx context.Context, within time.Duration, call func(context.Context) error) error {
 	limited, cancel := context.WithTimeout(ctx, within)
 	defer cancel()

@@ -5,22 +5,22 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/dynamo"
+	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// RenewTime bounds how long a renewal of a view goes on after its caller is gone.
+// RenewTime bounds how long a renewal continues after its caller's context has ended.
 const RenewTime = 10 * time.Second
 
-// renewal is one bringing up of the view, for all who wait for it.
+// renewal is one renewal of the view, shared by all calls that wait for it.
 type renewal struct {
 	begun  time.Time // by the wall clock
 	cancel context.CancelFunc
 	done   chan struct{} // closed at its end
-	err    error         // set before that
+	err    error         // set before done is closed
 }
 
-// wait waits for the renewal's end, as long as the context lasts.
+// wait waits until the renewal or the context ends.
 func (r *renewal) wait(ctx context.Context) error {
 	select {
 	case <-r.done:
@@ -35,10 +35,10 @@ func (r *renewal) wait(ctx context.Context) error {
 	}
 }
 
-// start returns the renewal that is under way, or begins one, which is the caller's
-// then. It has a deadline of its own: who waits for it may give up, and it goes on
-// for the others. That deadline stands still while the process is frozen, so one that
-// is over it by the wall clock is cut off, and ends with an error.
+// start returns the renewal in flight, or begins one; mine reports which. A renewal has its
+// own deadline, so a caller that gives up does not end it for the others. That deadline
+// stops while the process is frozen. So a renewal that exceeds it by the wall clock is
+// cancelled and ends with an error.
 func (m *Map) start(ctx context.Context, now time.Time) (r *renewal, mine bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -62,9 +62,8 @@ func (m *Map) start(ctx context.Context, now time.Time) (r *renewal, mine bool) 
 	return r, true
 }
 
-// renew brings the view up to now unless it is young enough. Callers that meet
-// wait for one renewal instead of each doing one. One that began before the caller came
-// and fails says little of what the next would do: that is waited for, too.
+// renew renews the view if it is older than ViewAge. Concurrent callers share one renewal.
+// If a renewal that began before the call fails, the caller waits for one more.
 func (m *Map) renew(ctx context.Context, now time.Time) error {
 	for met := false; !m.current().fresh(now, m.options.ViewAge); met = true {
 		r, mine := m.start(ctx, now)
@@ -79,13 +78,13 @@ func (m *Map) renew(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// bringUp makes the view one of now. Only one is under way at a time.
+// bringUp loads or polls the view. Only one call is in flight at a time.
 func (m *Map) bringUp(ctx context.Context, now time.Time) error {
 	v := m.current()
 	if !v.younger(now, m.times.reload) {
 		return m.load(ctx, now)
 	}
-	if err := m.follow(ctx, v, v.polled().Add(-m.times.overlap)); err != nil {
+	if err := m.followLog(ctx, v, v.polled().Add(-m.times.overlap)); err != nil {
 		return err
 	}
 	v.reached(now)

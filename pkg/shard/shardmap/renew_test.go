@@ -13,12 +13,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/mapfake"
-	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/test/mapfake"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// written returns on how many write shards so many increments of a counter go.
+// written returns how many write shards a number of increments go to.
 func written(t *testing.T, m *Map, name string, times int, apart time.Duration) int {
 	seen := map[int]bool{}
 	for range times {
@@ -29,8 +29,8 @@ func written(t *testing.T, m *Map, name string, times int, apart time.Duration) 
 	return len(seen)
 }
 
-// TestAColdCounterGetsItsCount before the map is loaded: its writes wait less than a load
-// takes, and the counter's own item says how many write shards it ever had.
+// TestAColdCounterGetsItsCount checks that a counter's writes don't wait for the load of the map, but read
+// the counter's own entry.
 func TestAColdCounterGetsItsCount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := manyPages()
@@ -45,8 +45,8 @@ func TestAColdCounterGetsItsCount(t *testing.T) {
 	})
 }
 
-// TestALoadGoesOn: a page that is refused for a minute, with callers that wait for a
-// second each, is read again, and none before it.
+// TestALoadGoesOn checks that a load whose page is throttled for a minute repeats that page only, although
+// its callers wait for a second each.
 func TestALoadGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := manyPages()
@@ -75,7 +75,7 @@ func TestALoadGoesOn(t *testing.T) {
 	})
 }
 
-// TestCallersWaitAsLongAsTheyMean: for others' renewals, too, which go on.
+// TestCallersWaitAsLongAsTheyMean checks that each caller's deadline ends its wait and not the renewal.
 func TestCallersWaitAsLongAsTheyMean(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := manyPages()
@@ -109,7 +109,7 @@ func TestCallersWaitAsLongAsTheyMean(t *testing.T) {
 	})
 }
 
-// TestAMapThatHangs: a renewal ends by itself, and the next caller begins another.
+// TestAMapThatHangs checks that a hanging renewal ends, and that the next caller begins another.
 func TestAMapThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := manyPages()
@@ -140,7 +140,7 @@ func (h *hung) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(*dy
 	return h.Table.Query(ctx, in, o...)
 }
 
-// TestOneCallThatHangs is made again, for all who wait for its renewal.
+// TestOneCallThatHangs checks that a hanging call is repeated for all that wait for its renewal.
 func TestOneCallThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := &hung{Table: manyPages()}
@@ -168,8 +168,7 @@ func TestOneCallThatHangs(t *testing.T) {
 	})
 }
 
-// TestARenewalOfOthersFails: who came in the midst of it makes one of his own. Where
-// those fail too, not all who wait do.
+// TestARenewalOfOthersFails checks that a caller that joined a failed renewal begins its own.
 func TestARenewalOfOthersFails(t *testing.T) {
 	for _, denied := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -203,8 +202,7 @@ func TestARenewalOfOthersFails(t *testing.T) {
 	}
 }
 
-// TestARenewalOfAFrozenProcess has no time left by the wall clock, whatever its
-// deadline's says.
+// TestARenewalOfAFrozenProcess checks that the deadline of a frozen process counts by the wall clock.
 func TestARenewalOfAFrozenProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := &hung{Table: manyPages()}
@@ -223,19 +221,20 @@ func TestARenewalOfAFrozenProcess(t *testing.T) {
 	})
 }
 
-// TestAColdProcessGrows: that takes no view of the map.
+// TestAColdProcessGrows checks that a process grows a key without a view of the map.
 func TestAColdProcessGrows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := manyPages()
 		begun := time.Now()
-		entry, err := NewChanger(f, New(f, "m", Options{}), ChangerOptions{}).Grow(t.Context(), "C#new", 8, Note{}, begun)
+		entry, err := NewChanger(f, New(f, "m", Options{}), ChangerOptions{}).GrowFrom(t.Context(), Entry{Key: "C#new"}, 8, Note{}, begun)
 		if err != nil || entry.History.Newest() != 8 || entry.Effective().Before(time.Now().Add(LeadTime-CommitTime)) || f.Pages() != 0 {
 			t.Errorf("%+v, %v after %v and %d pages", entry, err, time.Since(begun), f.Pages())
 		}
 	})
 }
 
-// TestCountersLeaveAnOldView: what was known a minute ago may have been deleted.
+// TestCountersLeaveAnOldView checks that counters don't use a view over a minute old: a key in it may have
+// been deleted.
 func TestCountersLeaveAnOldView(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := manyPages()

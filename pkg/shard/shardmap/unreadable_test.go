@@ -8,13 +8,13 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/dynamo"
-	"github.com/hotshard/hotshard/internal/mapfake"
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/test/mapfake"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// TestAChangeThatCannotBeRead makes its key's look-ups fail, in views that had the key
-// before, in those that had not, and in new ones; until a change that can be read.
+// TestAChangeThatCannotBeRead checks that a key's lookups fail in old and new views until a readable
+// change comes.
 func TestAChangeThatCannotBeRead(t *testing.T) {
 	for name, version := range map[string]types.AttributeValue{
 		"another form of the history": dynamo.Number(10), "of the version, too": &types.AttributeValueMemberS{Value: "10"},
@@ -53,7 +53,7 @@ func TestAChangeThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestADamagedChange of a key whose item is whole holds nobody up.
+// TestADamagedChange checks that a damaged log item does no harm if the key's item is readable.
 func TestADamagedChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := mapfake.New(10, 0, 0)

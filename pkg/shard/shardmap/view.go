@@ -5,20 +5,22 @@ import (
 	"time"
 )
 
-// view is what is known of the shard map.
+// view is a process's copy of the shard map.
 type view struct {
 	mu         sync.RWMutex
 	at         time.Time        // start of the newest poll, by the wall clock
 	keys       map[string]Entry // by base key; nil before the first load
 	maxKeys    int
-	partial    bool // keys is full: a key's absence means nothing
-	partitions int  // of the items table; 0 without a note
+	partial    bool           // keys is full, so a missing key may still be in the map
+	partitions map[string]int // by table
 }
 
-func newView(maxKeys int) *view { return &view{keys: map[string]Entry{}, maxKeys: maxKeys} }
+func newView(maxKeys int) *view {
+	return &view{keys: map[string]Entry{}, maxKeys: maxKeys}
+}
 
-// find returns a key's entry, whether the view has it, and whether its absence means
-// nothing.
+// find returns a key's entry and whether the view has it. partial reports that a missing key
+// may still be in the map.
 func (v *view) find(key string) (entry Entry, ok, partial bool) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
@@ -26,19 +28,19 @@ func (v *view) find(key string) (entry Entry, ok, partial bool) {
 	return entry, ok, v.partial
 }
 
-// younger tells whether the view is at most so old at now. For a request that began
-// before the poll's it is.
+// younger reports whether the view's age at now is at most age. It is if the request began
+// before the newest poll.
 func (v *view) younger(now time.Time, age time.Duration) bool {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	return v.keys != nil && now.Sub(v.at) <= age
 }
 
-// otherClock is how far a time may lie before the newest poll: a request that waits has that of
-// its begin. One from farther back is another clock's.
+// otherClock is how far now may lie before the newest poll. A waiting request has the time of
+// its begin; a time from farther back comes from another clock.
 const otherClock = 30 * time.Second
 
-// fresh tells whether the view need not be renewed at now.
+// fresh reports whether the view needs no renewal at now.
 func (v *view) fresh(now time.Time, age time.Duration) bool {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
@@ -46,15 +48,15 @@ func (v *view) fresh(now time.Time, age time.Duration) bool {
 	return v.keys != nil && passed <= age && passed >= -otherClock
 }
 
-// polled returns when the view was renewed last.
+// polled returns when the view was last renewed.
 func (v *view) polled() time.Time {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	return v.at
 }
 
-// reached notes that the view has all that there was at a time. Of polls that cross, the
-// newest counts.
+// reached notes that the view has all changes up to a time. Of concurrent polls, the newest
+// counts.
 func (v *view) reached(at time.Time) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -63,21 +65,20 @@ func (v *view) reached(at time.Time) {
 	}
 }
 
-// learn takes over an entry unless the view has a newer one. One that could not be
-// read makes its key's lookups fail, and no other's.
-func (v *view) learn(entry Entry) {
+// mergeEntry adds an entry unless the view has a newer one. An unreadable entry makes only its own
+// key's lookups fail.
+func (v *view) mergeEntry(entry Entry) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if held, ok := v.keys[entry.Key]; !ok {
-		v.add(entry)
+		v.insertEntry(entry)
 	} else if entry.newer(held) {
 		v.keys[entry.Key] = bare(entry)
 	}
 }
 
-// add takes in an entry of a key that the view has not, if there is room. The caller
-// holds mu.
-func (v *view) add(entry Entry) {
+// insertEntry adds the entry of a new key if the view is not full. The caller holds mu.
+func (v *view) insertEntry(entry Entry) {
 	switch {
 	case v.keys == nil:
 	case len(v.keys) >= v.maxKeys:
@@ -87,38 +88,53 @@ func (v *view) add(entry Entry) {
 	}
 }
 
-// bare is an entry without what would be most of what a view takes.
+// bare returns an entry without its notes, which would fill most of a view.
 func bare(entry Entry) Entry {
 	entry.Notes = nil
 	return entry
 }
 
-// replace puts what a key's item says now in the place of what the view has of it,
-// whatever the versions; a key that has no item goes.
+// replace sets a key's entry to that of its item, whatever the versions; it removes a key
+// without an item.
 func (v *view) replace(entry Entry, there bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if _, held := v.keys[entry.Key]; there && held {
 		v.keys[entry.Key] = bare(entry)
 	} else if there {
-		v.add(entry)
+		v.insertEntry(entry)
 	} else {
 		delete(v.keys, entry.Key)
 	}
 }
 
-// note takes over how many partitions the items table has.
-func (v *view) note(partitions int) {
+// setPartitions stores how many partitions a table has.
+func (v *view) setPartitions(table string, partitions int) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.partitions = partitions
+	if v.partitions == nil {
+		v.partitions = map[string]int{}
+	}
+	v.partitions[table] = partitions
 }
 
-func (v *view) noted() int {
+func (v *view) partitionCount(table string) int {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	if v.partitions < 1 {
+	if v.partitions[table] < 1 {
 		return FewPartitions
 	}
-	return v.partitions
+	return v.partitions[table]
+}
+
+// since returns the entries whose newest change was made at t or later.
+func (v *view) since(t time.Time) (list []Entry) {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	for _, e := range v.keys {
+		if !e.gone && e.fault == nil && len(e.History) > 0 && !e.Updated.Before(t) {
+			list = append(list, e)
+		}
+	}
+	return list
 }

@@ -28,7 +28,7 @@ func (q *queries) Query(ctx context.Context, _ *dynamodb.QueryInput, _ ...func(*
 	return &dynamodb.QueryOutput{}, nil
 }
 
-// TestAHungPollIsMadeAgain within the time of one request.
+// TestAHungPollIsMadeAgain checks that a hanging poll is repeated within one request's deadline.
 func TestAHungPollIsMadeAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := &queries{}
@@ -46,8 +46,8 @@ func TestAHungPollIsMadeAgain(t *testing.T) {
 	})
 }
 
-// TestRequestsOfDifferentTimesShareAView: one that has waited, and goes by the time of its
-// begin, needs no older view than the others.
+// TestRequestsOfDifferentTimesShareAView checks that a request that waited, and has the time of its begin,
+// uses the newest view.
 func TestRequestsOfDifferentTimesShareAView(t *testing.T) {
 	q := &queries{}
 	m, now := New(q, "m", Options{}), time.Unix(1_800_000_000, 0)
@@ -67,7 +67,7 @@ func TestRequestsOfDifferentTimesShareAView(t *testing.T) {
 	}
 }
 
-// TestAnotherClocksViewIsRenewed: one of much later than now says nothing of now.
+// TestAnotherClocksViewIsRenewed checks that a view from far in the future is renewed.
 func TestAnotherClocksViewIsRenewed(t *testing.T) {
 	q := &queries{}
 	m, now := New(q, "m", Options{}), time.Unix(1_800_000_000, 0)

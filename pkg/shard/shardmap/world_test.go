@@ -15,18 +15,16 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/dynamo"
-	"github.com/hotshard/hotshard/internal/lane"
-	"github.com/hotshard/hotshard/internal/mapfake"
-	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/test/lane"
+	"github.com/hotshard/hotshard/internal/test/mapfake"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// world plays many processes with views of one shard map against each other: clocks up to
-// a second apart, commits that take up to a second, processes that are frozen between
-// calls or in the midst of one, that begin anew and load beside changes, that die in a
-// transaction, partitions that are throttled for a while, and a TTL that removes at once
-// what may be removed.
+// world simulates many processes with views of one shard map. Clocks differ by up to a second, and
+// commits take up to a second. Processes freeze, restart, load during changes and die in a transaction.
+// Partitions are throttled for a while, and TTL removes expired items at once.
 type world struct {
 	strictMap
 	times mapTimes
@@ -44,7 +42,7 @@ type world struct {
 	until    time.Time // so long
 }
 
-// state is what a key was from a time on.
+// state is a key's entry from a time on.
 type state struct {
 	at      time.Time
 	version int64
@@ -53,7 +51,7 @@ type state struct {
 	history shard.History
 }
 
-// observed is a count that a process went by for a time.
+// observed is a count that a process used for a time.
 type observed struct {
 	key   string
 	t     time.Time
@@ -88,8 +86,7 @@ func (w *world) fail(err error) {
 	}
 }
 
-// linger is how long one way of a call takes. A process that is frozen meanwhile does not
-// know that its deadline is over.
+// linger waits for one way of a call. A process that is frozen meanwhile misses its deadline.
 func (w *world) linger(ctx context.Context) error {
 	d := w.within(0, 20*time.Millisecond)
 	switch n := w.below(1000); {
@@ -102,7 +99,7 @@ func (w *world) linger(ctx context.Context) error {
 	return w.Wait(ctx, d)
 }
 
-// expire removes what TTL may remove. The caller holds the fake's mu.
+// expire removes expired items. The caller holds the fake's mu.
 func (w *world) expire() {
 	for at, it := range w.Items {
 		if end, err := dynamo.Integer(it, schema.ExpiresAt); err == nil && end > 0 && end <= time.Now().Unix() {
@@ -140,7 +137,7 @@ func (w *world) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(*d
 	return out, err
 }
 
-// fill has a part of the keys refuse reads for a while, so that loads end late.
+// fill throttles reads of some keys for a while, so that loads end late.
 func (w *world) fill() {
 	part, until := schema.MapPart(w.below(schema.MapParts)), time.Now().Add(w.within(0, 20*time.Second))
 	w.mu.Lock()
@@ -192,7 +189,7 @@ func (w *world) commit(in *dynamodb.TransactWriteItemsInput) error {
 	return nil
 }
 
-// process is one process with a view.
+// process is a process with a view.
 type process struct {
 	*world
 	skew    time.Duration
@@ -205,7 +202,7 @@ func (w *world) process() *process {
 	return p
 }
 
-// begin gives the process a view that knows nothing.
+// begin gives the process an empty view.
 func (p *process) begin() {
 	view := New(p.world, "m", Options{})
 	view.times = p.times
@@ -237,13 +234,13 @@ func (p *process) step() {
 	case 5:
 		_, _ = p.changer.Refresh(ctx, key, now)
 	default:
-		p.look(ctx, key, now)
+		p.lookUp(ctx, key, now)
 	}
 }
 
-// look has the process look a key up, and checks that it knows all changes that are older
-// than its view may be.
-func (p *process) look(ctx context.Context, key string, now time.Time) {
+// lookUp looks up a key in the process, and checks that the result has all changes older than the view's
+// age.
+func (p *process) lookUp(ctx context.Context, key string, now time.Time) {
 	begun := time.Now()
 	e, err := p.changer.Lookup(ctx, key, now)
 	if err != nil {
@@ -269,8 +266,8 @@ func (p *process) look(ctx context.Context, key string, now time.Time) {
 	}
 }
 
-// run plays some periods in which processes are busy together. Between them all are
-// frozen, and some of them during one, too.
+// run simulates periods in which processes are busy together. All are frozen in between, and some also
+// during a period.
 func (w *world) run() error {
 	var processes []*process
 	for range 6 {
@@ -297,7 +294,7 @@ func (w *world) run() error {
 	return w.verdict()
 }
 
-// verdict compares all counts that processes went by with what the table says now.
+// verdict compares all counts that processes used with the table.
 func (w *world) verdict() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -316,7 +313,7 @@ func (w *world) verdict() error {
 	return nil
 }
 
-// playWorld runs a world of a seed, after something about it was changed.
+// playWorld runs a seed's world after change was applied to it.
 func playWorld(t *testing.T, seed uint64, change func(*world)) (err error) {
 	synctest.Test(t, func(*testing.T) {
 		w := newWorld(seed)
@@ -327,7 +324,7 @@ func playWorld(t *testing.T, seed uint64, change func(*world)) (err error) {
 	return err
 }
 
-// TestNoViewMissesAChange, and all agree on the count of a time before it has come.
+// TestNoViewMissesAChange checks I6, and that all processes agree on N(t) before t (I7).
 func TestNoViewMissesAChange(t *testing.T) {
 	first := uint64(time.Now().UnixNano())
 	seeds := uint64(lane.Runs(20, 40))
@@ -339,7 +336,7 @@ func TestNoViewMissesAChange(t *testing.T) {
 	}
 }
 
-// TestEachRuleIsNeeded takes each of the rules away that keep a view from missing a change.
+// TestEachRuleIsNeeded removes each rule that keeps a view from missing a change, and wants a failure.
 func TestEachRuleIsNeeded(t *testing.T) {
 	const never = 10_000 * time.Hour
 	for name, without := range map[string]func(*world){

@@ -7,20 +7,21 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/dynamo"
-	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/base/schema"
 )
 
-// Counter watches a counter's write shards for a while, and counts the writes that
-// each got meanwhile, exactly: every write raises a write shard's rev by one. How
-// many there ever were is not stored, since a rev starts at the clock's
-// microseconds, and values tell nothing: increments differ. So a counter that is
-// not written to while it is watched has nothing to count. Write shards that a change
-// of the count adds meanwhile are Unknown; those of the count at the begin are judged.
+// Counter counts the writes to each of a counter's write shards during watch, exactly: every
+// write raises a write shard's rev by one. Totals are unknown, since a rev starts at the
+// clock's microseconds and increments differ. So a counter without writes during watch has no
+// counts. Write shards added during watch are Unknown; the verdict is over the count at the
+// beginning.
 //
-// It costs two strongly consistent reads of each write shard, and two of the map's item.
+// Counter costs two strongly consistent reads of each write shard and two of the shard map's
+// item.
 func (r *Reader) Counter(ctx context.Context, name string, watch time.Duration, now time.Time) (Result, error) {
-	base := schema.BaseKey{Type: schema.Counter, Name: name}
+	base := schema.BaseKey{Type: kind.Counter, Name: name}
 	fault := func(err error) error { return fmt.Errorf("watching counter %q: %w", name, err) }
 	entry, err := r.shards.Read(ctx, base.String())
 	if err != nil {
@@ -53,7 +54,7 @@ func (r *Reader) Counter(ctx context.Context, name string, watch time.Duration, 
 	return spread, nil
 }
 
-// revs reads the revs of a counter's write shards; nil for one that is not there.
+// revs reads the revs of a counter's write shards; nil stands for an absent write shard.
 func (r *Reader) revs(ctx context.Context, base schema.BaseKey, shards int) ([]*big.Int, error) {
 	keys := make([]dynamo.Item, shards)
 	index := make(map[string]int, shards)
@@ -75,11 +76,11 @@ func (r *Reader) revs(ctx context.Context, base schema.BaseKey, shards int) ([]*
 	return revs, nil
 }
 
-// mostWrites bounds what one item takes a second; a rev that rises faster is of an
-// item that was deleted and made anew. A partition takes 1,000.
+// mostWrites bounds the writes a second of one item. A rev that rises faster is that of an item
+// which was deleted and created again. A partition takes 1,000.
 const mostWrites = 10_000
 
-// writesBetween counts the writes of each write shard between two readings.
+// writesBetween returns the writes of each write shard between two reads.
 func writesBetween(before, after []*big.Int, watched time.Duration) (counts []int64, unknown []int) {
 	counts = make([]int64, len(after))
 	most := int64((watched + time.Second).Seconds() * mostWrites)

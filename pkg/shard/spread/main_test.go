@@ -3,15 +3,15 @@ package spread_test
 import (
 	"testing"
 
-	"github.com/hotshard/hotshard/internal/wingtest"
+	"github.com/hotshard/hotshard/internal/test/libtest"
 )
 
-func TestMain(m *testing.M) { wingtest.Main(m) }
+func TestMain(m *testing.M) { libtest.Main(m) }
 
-// deployment is the tables of one test, and what reads and writes them.
-type deployment struct{ *wingtest.Deployment }
+// deployment is the tables of a test with a client and a shard map.
+type deployment struct{ *libtest.Deployment }
 
 func deploy(t *testing.T) *deployment {
 	t.Helper()
-	return &deployment{wingtest.Deploy(t)}
+	return &deployment{libtest.Deploy(t)}
 }

@@ -10,23 +10,25 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/hotshard/hotshard/internal/dynamo"
-	"github.com/hotshard/hotshard/internal/schema"
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/client"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// Client is what a Reader calls of DynamoDB.
+// Client is the part of DynamoDB's client that a Reader calls.
 type Client interface {
-	dynamo.BatchGetter
-	dynamo.Querier
+	client.BatchGetter
+	client.Querier
 }
 
-// Reader counts what lies on each write shard of a base key.
+// Reader counts the items on each write shard of a base key.
 //
-// It counts with COUNT queries, up to 16 at a time, each of which costs what
-// reading the items would: half a read unit for each 4 KB, and at least half a
-// unit. It asks all write shards that the key ever had.
+// It makes COUNT queries, up to 16 at a time. Each costs as much as reading the items: half a
+// read unit for each 4 KB, at least half a unit. It queries all write shards that the key ever
+// had.
 type Reader struct {
 	client Client
 	table  string
@@ -34,39 +36,38 @@ type Reader struct {
 }
 
 // NewReader returns a Reader over the items table.
-func NewReader(client Client, table string, shards *shardmap.Map) *Reader {
-	return &Reader{client: client, table: table, shards: shards}
+func NewReader(db Client, table string, shards *shardmap.Map) *Reader {
+	return &Reader{client: db, table: table, shards: shards}
 }
 
 // Result is how evenly a base key's write shards are used.
 type Result struct {
-	shard.Spread // over the shard count that was in force
+	shard.Spread // over the shard count that was in effect
 
-	// From and To are the time that is looked at: of events, their own; of a counter,
-	// when the writes were watched. Zero for boards and sessions, which are counted as
-	// they are now.
+	// From and To are the range of time: the events' times, or the time during which a
+	// counter's writes were counted. They are zero for boards and sessions, whose current items
+	// count.
 	From, To time.Time
-	// Strays are what lies beyond the shard count that was in force: written while
-	// processes still went by another one, or, on boards and among sessions, since
-	// before a change. They are not in the Spread.
+	// Strays is the number of items beyond the shard count that was in effect. Writers with an
+	// older shard map wrote them or, for boards and sessions, they date from before a change.
+	// They are not in the Spread.
 	Strays int64
-	// Unknown are the write shards of a counter that were made, or made anew, while
-	// it was watched: how often they were written to can't be told. They count 0.
+	// Unknown are a counter's write shards that were created, or created again, while it was
+	// watched. Their number of writes is unknown and counts as 0.
 	Unknown []int
 }
 
 const wholeDay = 24 * time.Hour
 
-// maxSpreadDays bounds the days of one call.
+// maxSpreadDays bounds the range of one call.
 const maxSpreadDays = 366
 
-// Events counts an entity's events with from <= time < to by write shard, each
-// stretch of time during which one shard count was in force by itself: where the
-// count changed, shares are not to be equal over all. Expired events don't count.
-// Marks that an audit has among the events at the moment do.
+// Events counts an entity's events with from <= time < to by write shard. It returns a Result
+// for each stretch of time with one shard count, since the shares differ between counts.
+// Expired events don't count. Markers that an audit has among the events do.
 //
-// It makes a query for each wholeDay, write shard and change of the count on that wholeDay,
-// and looks at 366 days at most.
+// It makes a query for each day, write shard and change of the count on that day. The range is
+// at most 366 days.
 func (r *Reader) Events(ctx context.Context, entity string, from, to, now time.Time) ([]Result, error) {
 	fault := func(err error) error { return fmt.Errorf("counting events of %q: %w", entity, err) }
 	from, to = schema.CeilMilli(from), schema.CeilMilli(to)
@@ -76,13 +77,13 @@ func (r *Reader) Events(ctx context.Context, entity string, from, to, now time.T
 	if to.Sub(from) > maxSpreadDays*wholeDay {
 		return nil, fault(fmt.Errorf("from %s to %s are more than %d days", from.Format(time.RFC3339), to.Format(time.RFC3339), maxSpreadDays))
 	}
-	base := schema.BaseKey{Type: schema.Entity, Name: entity}
+	base := schema.BaseKey{Type: kind.Event, Name: entity}
 	entry, err := r.shards.Read(ctx, base.String())
 	if err != nil {
 		return nil, fault(err)
 	}
 	if entry.Forgot(from) {
-		return nil, fault(fmt.Errorf("the shard counts before %s are not kept any more: begin then", entry.History[0].At.Format(time.RFC3339)))
+		return nil, fault(fmt.Errorf("the shard counts before %s are no longer known: use that time as from", entry.History[0].At.Format(time.RFC3339)))
 	}
 	var list []Result
 	for _, s := range stretches(entry.History, from, to) {
@@ -95,7 +96,7 @@ func (r *Reader) Events(ctx context.Context, entity string, from, to, now time.T
 	return list, nil
 }
 
-// stretch is a time during which one shard count was in force.
+// stretch is a range of time with one shard count.
 type stretch struct {
 	from, to time.Time
 	count    int
@@ -138,10 +139,10 @@ func (r *Reader) stretch(ctx context.Context, base schema.BaseKey, s stretch, mo
 	return found, nil
 }
 
-// Sessions counts a group's active sessions by write shard, in the index. A session lies
-// where the count at its last write put it.
+// Sessions counts a group's active sessions by write shard, in the index. A session's write
+// shard follows from the count at its last write.
 func (r *Reader) Sessions(ctx context.Context, group string, now time.Time) (Result, error) {
-	spread, err := r.whole(ctx, schema.BaseKey{Type: schema.Sessions, Name: group}, now, func(n int) *dynamodb.QueryInput {
+	spread, err := r.whole(ctx, schema.BaseKey{Type: kind.Session, Name: group}, now, func(n int) *dynamodb.QueryInput {
 		return &dynamodb.QueryInput{
 			TableName:              &r.table,
 			IndexName:              aws.String(schema.ByGroup),
@@ -160,10 +161,10 @@ func (r *Reader) Sessions(ctx context.Context, group string, now time.Time) (Res
 	return spread, nil
 }
 
-// Board counts a period's entries by write shard, in the index. An entry lies where
-// the count at its last write put it.
+// Board counts a period's entries by write shard, in the index. An entry's write shard follows
+// from the count at its last write.
 func (r *Reader) Board(ctx context.Context, board, label string, now time.Time) (Result, error) {
-	spread, err := r.whole(ctx, schema.BaseKey{Type: schema.Board, Name: board}, now, func(n int) *dynamodb.QueryInput {
+	spread, err := r.whole(ctx, schema.BaseKey{Type: kind.Board, Name: board}, now, func(n int) *dynamodb.QueryInput {
 		return &dynamodb.QueryInput{
 			TableName:              &r.table,
 			IndexName:              aws.String(schema.ByRank),
@@ -181,7 +182,7 @@ func (r *Reader) Board(ctx context.Context, board, label string, now time.Time) 
 	return spread, nil
 }
 
-// whole counts what a key has on each of its write shards.
+// whole counts a key's items on each of its write shards.
 func (r *Reader) whole(ctx context.Context, base schema.BaseKey, now time.Time, query func(n int) *dynamodb.QueryInput) (Result, error) {
 	entry, err := r.shards.Read(ctx, base.String())
 	if err != nil {
@@ -198,7 +199,7 @@ func (r *Reader) whole(ctx context.Context, base schema.BaseKey, now time.Time, 
 	return spreadOver(counts, entry.History.Newest()), nil
 }
 
-// spreadOver is the spread over the first n write shards.
+// spreadOver returns the spread over the first n write shards.
 func spreadOver(counts []int64, n int) (s Result) {
 	s.Spread = shard.SpreadOf(counts[:n])
 	for _, stray := range counts[n:] {
@@ -207,14 +208,14 @@ func spreadOver(counts []int64, n int) (s Result) {
 	return s
 }
 
-// countQuery counts items of one write shard.
+// countQuery counts the items of one write shard.
 type countQuery struct {
 	shard int
 	input *dynamodb.QueryInput
 }
 
-// count makes queries in parallel, and sums what they find by write shard: what has
-// not expired, unless a query says what it looks for.
+// count makes queries in parallel and returns the sums by write shard. It excludes expired
+// items unless a query has its own filter.
 func (r *Reader) count(ctx context.Context, queries []countQuery, shards int, now time.Time) ([]int64, error) {
 	found := make([]int64, len(queries))
 	group, ctx := errgroup.WithContext(ctx)

@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/wingtest"
+	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 	"github.com/hotshard/hotshard/pkg/shard/events"
@@ -24,7 +24,11 @@ func (d *deployment) spreads() *spread.Reader {
 	return spread.NewReader(d.Client, d.Names.Items, d.Shards)
 }
 
-// spaced makes n events, five at each instant.
+func (d *deployment) ofEvents() *spread.Reader {
+	return spread.NewReader(d.Client, d.Names.Events, d.Shards)
+}
+
+// spaced returns n events, five at each instant.
 func spaced(entity string, n int, start time.Time, step time.Duration) (list []events.Event) {
 	for i := range n {
 		list = append(list, events.Event{Entity: entity, ID: fmt.Sprintf("id/%03d#x", i), Time: start.Add(time.Duration(i/5) * step)})
@@ -34,17 +38,17 @@ func spaced(entity string, n int, start time.Time, step time.Duration) (list []e
 
 func (d *deployment) putAll(t *testing.T, list []events.Event, now time.Time) {
 	t.Helper()
-	writer := events.NewWriter(d.Client, d.Names.Items, d.Shards, events.Options{})
-	if err := errors.Join(writer.Put(wingtest.Within(t), list, now)...); err != nil {
+	writer := events.NewWriter(d.Client, d.Names.Events, d.Shards, events.Options{})
+	if err := errors.Join(writer.Put(libtest.Within(t), list, now)...); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// TestSpreadOfEvents: each stretch of one shard count is counted by itself, and what
-// lies elsewhere is a stray.
+// TestSpreadOfEvents checks that each stretch with one shard count is counted by itself, and
+// that items elsewhere are strays.
 func TestSpreadOfEvents(t *testing.T) {
 	d := deploy(t)
-	now := wingtest.Later
+	now := libtest.Later
 	start := now.Add(-60 * time.Hour) // a midnight
 	change := start.Add(30 * time.Hour)
 	d.SetShards(t, "E#sensor", fmt.Sprintf("%d:5", start.Add(-time.Hour).Unix()), fmt.Sprintf("%d:2", change.Unix()))
@@ -61,7 +65,7 @@ func TestSpreadOfEvents(t *testing.T) {
 	}
 	d.putItem(t, "E#sensor#"+change.Format("2006-01-02")+"#4", change.Format("2006-01-02T15:04:05.000Z")+"#stray", 0)
 	d.putItem(t, "E#sensor#"+change.Format("2006-01-02")+"#0", change.Format("2006-01-02T15:04:05.000Z")+"#expired", now.Unix())
-	got, err := d.spreads().Events(wingtest.Within(t), "sensor", start, start.Add(72*time.Hour), now)
+	got, err := d.ofEvents().Events(libtest.Within(t), "sensor", start, start.Add(72*time.Hour), now)
 	if err != nil || len(got) != 2 {
 		t.Fatalf("%+v, %v", got, err)
 	}
@@ -73,7 +77,7 @@ func TestSpreadOfEvents(t *testing.T) {
 	if !got[0].To.Equal(change) || !got[1].From.Equal(change) || got[0].Total+got[1].Total != 300 {
 		t.Errorf("%+v", got)
 	}
-	if got, err = d.spreads().Events(wingtest.Within(t), "never", start, now, now); err != nil || len(got) != 1 || got[0].Verdict() != shard.Unsharded {
+	if got, err = d.ofEvents().Events(libtest.Within(t), "never", start, now, now); err != nil || len(got) != 1 || got[0].Verdict() != shard.Unsharded {
 		t.Errorf("an entity without events: %+v, %v", got, err)
 	}
 }
@@ -84,28 +88,28 @@ func (d *deployment) putItem(t *testing.T, pk, sk string, expires int64) {
 	if expires > 0 {
 		it["expires_at"] = &types.AttributeValueMemberN{Value: fmt.Sprint(expires)}
 	}
-	if _, err := d.Client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &d.Names.Items, Item: it}); err != nil {
+	if _, err := d.Client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &d.Names.Events, Item: it}); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func TestSpreadOfEventsRefuses(t *testing.T) {
+func TestSpreadOfEventsRejects(t *testing.T) {
 	d := deploy(t)
-	now := wingtest.Later
-	if _, err := d.spreads().Events(wingtest.Within(t), "x", now, now, now); err == nil {
+	now := libtest.Later
+	if _, err := d.ofEvents().Events(libtest.Within(t), "x", now, now, now); err == nil {
 		t.Error("an empty range is counted")
 	}
-	if _, err := d.spreads().Events(wingtest.Within(t), "x", now.AddDate(-2, 0, 0), now, now); err == nil {
+	if _, err := d.ofEvents().Events(libtest.Within(t), "x", now.AddDate(-2, 0, 0), now, now); err == nil {
 		t.Error("two years are counted")
 	}
 }
 
-// TestSpreadOfACounter: the writes of a while are counted exactly, those before it
-// and values don't matter, and a write shard made meanwhile is not guessed at.
+// TestSpreadOfACounter checks that exactly the writes during the watch count, whatever their
+// values. A write shard created meanwhile is Unknown.
 func TestSpreadOfACounter(t *testing.T) {
 	d := deploy(t)
 	d.SetShards(t, "C#hits", "1:3")
-	for n, writes := range []int{40, 1} { // the third isn't there yet
+	for n, writes := range []int{40, 1} { // the third does not exist yet
 		d.raise(t, n, writes)
 	}
 	type outcome struct {
@@ -115,13 +119,13 @@ func TestSpreadOfACounter(t *testing.T) {
 	watched := make(chan outcome)
 	reads := &stagedClient{Client: d.Client, read: make(chan struct{}), raised: make(chan struct{})}
 	go func() {
-		s, err := spread.NewReader(reads, d.Names.Items, d.Shards).Counter(t.Context(), "hits", time.Millisecond, wingtest.Later)
+		s, err := spread.NewReader(reads, d.Names.Items, d.Shards).Counter(t.Context(), "hits", time.Millisecond, libtest.Later)
 		watched <- outcome{s, err}
 	}()
 	select {
-	case <-reads.read: // the first look was taken
+	case <-reads.read: // the first read was made
 	case got := <-watched:
-		t.Fatalf("before the second look: %+v, %v", got.spread, got.err)
+		t.Fatalf("before the second read: %+v, %v", got.spread, got.err)
 	}
 	d.SetShards(t, "C#hits", "1:3", "2:6") // it grows
 	for n, writes := range []int{7, 9, 2, 0, 5} {
@@ -134,7 +138,7 @@ func TestSpreadOfACounter(t *testing.T) {
 	}
 }
 
-// raise writes to a counter's write shard.
+// raise makes writes to a counter's write shard.
 func (d *deployment) raise(t *testing.T, n, writes int) {
 	t.Helper()
 	for range writes {
@@ -145,7 +149,7 @@ func (d *deployment) raise(t *testing.T, n, writes int) {
 				"pk": &types.AttributeValueMemberS{Value: fmt.Sprintf("C#hits#%d", n)}, "sk": &types.AttributeValueMemberS{Value: "-"},
 			},
 			ExpressionAttributeValues: map[string]types.AttributeValue{
-				":now": &types.AttributeValueMemberN{Value: fmt.Sprint(wingtest.Later.UnixMicro())}, ":one": &types.AttributeValueMemberN{Value: "1"},
+				":now": &types.AttributeValueMemberN{Value: fmt.Sprint(libtest.Later.UnixMicro())}, ":one": &types.AttributeValueMemberN{Value: "1"},
 				":delta": &types.AttributeValueMemberN{Value: "-5"},
 			},
 		})
@@ -155,14 +159,15 @@ func (d *deployment) raise(t *testing.T, n, writes int) {
 	}
 }
 
-// TestSpreadOfABoard counts in the index, by period, and shows who has not moved yet.
+// TestSpreadOfABoard checks counts in the index, by period, and entries that have not moved yet
+// as strays.
 func TestSpreadOfABoard(t *testing.T) {
 	d := deploy(t)
-	now := wingtest.Later
+	now := libtest.Later
 	rankings := boards.New(d.Client, d.Names.Items, d.Shards, boards.Options{})
 	d.SetShards(t, "L#game", "1:4")
 	submit := func(from, to int, score string) {
-		if _, err := d.Shards.Lookup(wingtest.Within(t), "L#game", wingtest.Later); err != nil { // writers don't wait long for a view
+		if _, err := d.Shards.Lookup(libtest.Within(t), "L#game", libtest.Later); err != nil { // writers don't wait long for the shard map
 			t.Fatal(err)
 		}
 		var list []boards.PlayerScore
@@ -173,7 +178,7 @@ func TestSpreadOfABoard(t *testing.T) {
 			}
 			list = append(list, boards.PlayerScore{Player: fmt.Sprint("player", i), Score: s})
 		}
-		for _, err := range rankings.Submit(wingtest.Within(t), "game", list, now) {
+		for _, err := range rankings.Submit(libtest.Within(t), "game", list, now) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -196,7 +201,7 @@ func TestSpreadOfABoard(t *testing.T) {
 			strays++
 		}
 	}
-	got, err := d.spreads().Board(wingtest.Within(t), "game", "all", now)
+	got, err := d.spreads().Board(libtest.Within(t), "game", "all", now)
 	if err != nil || !slices.Equal(got.Counts, counts) || got.Strays != strays {
 		t.Errorf("%+v, %v; want %v and %d strays", got, err, counts, strays)
 	}
@@ -205,10 +210,10 @@ func TestSpreadOfABoard(t *testing.T) {
 func TestSpreadOfSessions(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
-	s, now := sessions.New(d.Client, d.Names.Items, d.Shards, sessions.Options{}), wingtest.Later
+	s, now := sessions.New(d.Client, d.Names.Items, d.Shards, sessions.Options{}), libtest.Later
 	begin := func(from, to int, ttl time.Duration) {
 		for i := from; i < to; i++ {
-			if _, err := s.Put(wingtest.Within(t), sessions.Lease{Group: "room", ID: fmt.Sprint("id", i), TTL: ttl}, now); err != nil {
+			if _, err := s.Put(libtest.Within(t), sessions.Lease{Group: "room", ID: fmt.Sprint("id", i), TTL: ttl}, now); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -226,14 +231,14 @@ func TestSpreadOfSessions(t *testing.T) {
 		}
 		want[n]++
 	}
-	got, err := spread.NewReader(d.Client, d.Names.Items, shardmap.New(d.Client, d.Names.ShardMap, shardmap.Options{})).Sessions(wingtest.Within(t), "room", now)
+	got, err := spread.NewReader(d.Client, d.Names.Items, shardmap.New(d.Client, d.Names.ShardMap, shardmap.Options{})).Sessions(libtest.Within(t), "room", now)
 	if err != nil || !slices.Equal(got.Counts, want) {
 		t.Errorf("%+v, %v; want %v", got, err, want)
 	}
 }
 
-// stagedClient tells when its first batch was read, and hands it out when the writes
-// after it are made: all else is read after them.
+// stagedClient signals its first batch read and returns it after the writes that follow. All
+// other reads come after them.
 type stagedClient struct {
 	*dynamodb.Client
 	batches      int

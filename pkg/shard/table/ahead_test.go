@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/wingtest"
+	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 	"github.com/hotshard/hotshard/pkg/shard/table"
@@ -18,16 +18,16 @@ import (
 func TestAheadOfAChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sharded := table.Table{
-			Client: &shaky{}, Name: "orders", PartitionKey: "customer", SortKey: "placed", Shards: &wingtest.Steps{},
+			Client: &shaky{}, Name: "orders", PartitionKey: "customer", SortKey: "placed", Shards: &libtest.Steps{},
 			Layout: table.TimeBuckets{Bucket: shard.Day},
 		}
 		item := func(ahead time.Duration) table.Item {
-			return table.Item{"customer": wingtest.Str("a"), "placed": wingtest.Str(shard.Millis.Format(wingtest.Epoch.Add(ahead)))}
+			return table.Item{"customer": libtest.Str("a"), "placed": libtest.Str(shard.Millis.Format(libtest.Epoch.Add(ahead)))}
 		}
-		if err := sharded.Put(t.Context(), item(shardmap.MaxAhead), wingtest.Epoch); err != nil {
+		if err := sharded.Put(t.Context(), item(shardmap.MaxAhead), libtest.Epoch); err != nil {
 			t.Error(err)
 		}
-		if err := sharded.Put(t.Context(), item(shardmap.MaxAhead+time.Millisecond), wingtest.Epoch); !errors.Is(err, shard.ErrMisused) {
+		if err := sharded.Put(t.Context(), item(shardmap.MaxAhead+time.Millisecond), libtest.Epoch); !errors.Is(err, shard.ErrMisused) {
 			t.Error(err)
 		}
 	})
@@ -48,8 +48,8 @@ func TestAheadAtTheBegin(t *testing.T) {
 			sharded := table.Table{
 				Client: &shaky{}, Name: "orders", PartitionKey: "customer", SortKey: "placed", Layout: layout, Shards: slow{},
 			}
-			it := table.Item{"customer": wingtest.Str("a"), "placed": wingtest.Str(shard.Millis.Format(wingtest.Epoch.Add(9 * time.Second)))}
-			if err := sharded.Put(t.Context(), it, wingtest.Epoch); !errors.Is(err, shard.ErrMisused) {
+			it := table.Item{"customer": libtest.Str("a"), "placed": libtest.Str(shard.Millis.Format(libtest.Epoch.Add(9 * time.Second)))}
+			if err := sharded.Put(t.Context(), it, libtest.Epoch); !errors.Is(err, shard.ErrMisused) {
 				t.Errorf("%T: %v", layout, err)
 			}
 		}

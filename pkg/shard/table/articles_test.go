@@ -13,9 +13,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/lane"
-	"github.com/hotshard/hotshard/internal/local/enginetest"
-	"github.com/hotshard/hotshard/internal/wingtest"
+	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/internal/test/lane"
+	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/table"
 )
@@ -116,13 +116,13 @@ func TestArticles(t *testing.T) {
 		t.Run(a.name, func(t *testing.T) {
 			t.Parallel()
 			sharded := a.table
-			sharded.Client, sharded.Name, sharded.PartitionKey, sharded.SortKey = client, wingtest.Theirs(t, client, a.sort), "customer", "placed"
+			sharded.Client, sharded.Name, sharded.PartitionKey, sharded.SortKey = client, libtest.Theirs(t, client, a.sort), "customer", "placed"
 			begin := time.Date(2026, 11, 22, 8, 59, 7, 543_931_000, time.UTC)
 			stored := map[string]table.Item{}
 			for i := range lane.Runs(20, 60) {
 				id := fmt.Sprintf("order-%d", 1000+i*i)
 				pk, sk := a.store(i, id, begin.Add(time.Duration(i)*(a.stamp.Unit()+2*time.Second)))
-				it := table.Item{"customer": wingtest.Str(pk), "placed": sortOf(a.sort, sk), "id": wingtest.Str(id)}
+				it := table.Item{"customer": libtest.Str(pk), "placed": sortOf(a.sort, sk), "id": libtest.Str(id)}
 				if _, err := client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &sharded.Name, Item: it}); err != nil {
 					t.Fatal(err)
 				}
@@ -140,22 +140,22 @@ func TestArticles(t *testing.T) {
 func checkArticle(t *testing.T, a article, sharded *table.Table, s table.Span, stored map[string]table.Item) {
 	t.Helper()
 	missing := maps.Clone(stored)
-	for it, err := range sharded.Query(t.Context(), a.read, s, wingtest.Epoch) {
+	for it, err := range sharded.Query(t.Context(), a.read, s, libtest.Epoch) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if delete(missing, wingtest.Text(it["id"])); wingtest.Text(it["customer"]) != a.read {
+		if delete(missing, libtest.Text(it["id"])); libtest.Text(it["customer"]) != a.read {
 			t.Fatalf("%v is not of %q", it, a.read)
 		}
 		if a.random {
 			continue
 		}
-		got, err := sharded.Get(t.Context(), table.Item{"customer": it["customer"], "placed": it["placed"], "id": it["id"]}, wingtest.Epoch)
-		if err != nil || wingtest.Text(got["id"]) != wingtest.Text(it["id"]) {
+		got, err := sharded.Get(t.Context(), table.Item{"customer": it["customer"], "placed": it["placed"], "id": it["id"]}, libtest.Epoch)
+		if err != nil || libtest.Text(got["id"]) != libtest.Text(it["id"]) {
 			t.Fatalf("%v looked up singly: %v, %v", it, got, err)
 		}
 	}
-	if n, err := sharded.Count(t.Context(), a.read, s, wingtest.Epoch); err != nil || n != len(stored) || len(missing) > 0 {
+	if n, err := sharded.Count(t.Context(), a.read, s, libtest.Epoch); err != nil || n != len(stored) || len(missing) > 0 {
 		t.Errorf("%d of %d items were read, %d counted, %v; not %v", len(stored)-len(missing), len(stored), n, err, slices.Sorted(maps.Keys(missing)))
 	}
 }
@@ -164,32 +164,32 @@ func sortOf(kind types.ScalarAttributeType, text string) types.AttributeValue {
 	if kind == types.ScalarAttributeTypeN {
 		return &types.AttributeValueMemberN{Value: text}
 	}
-	return wingtest.Str(text)
+	return libtest.Str(text)
 }
 
 // TestArticlesCounter: a counter over likes_1 to likes_10.
 func TestArticlesCounter(t *testing.T) {
 	client := enginetest.Client(t)
 	likes := table.Tally{
-		Client: client, Table: wingtest.Theirs(t, client, "S"), PartitionKey: "customer", SortKey: "placed", Sort: wingtest.Str("likes"), Value: "n",
+		Client: client, Table: libtest.Theirs(t, client, "S"), PartitionKey: "customer", SortKey: "placed", Sort: libtest.Str("likes"), Value: "n",
 		Format: shard.Underscore, First: 1, Shards: table.Fixed(10),
 	}
 	for i := range 10 {
-		it := table.Item{"customer": wingtest.Str(fmt.Sprintf("likes_%d", i+1)), "placed": wingtest.Str("likes"), "n": wingtest.Num(int64(1 + i))}
+		it := table.Item{"customer": libtest.Str(fmt.Sprintf("likes_%d", i+1)), "placed": libtest.Str("likes"), "n": libtest.Num(int64(1 + i))}
 		if _, err := client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &likes.Table, Item: it}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for range 5 {
-		if err := likes.Add(t.Context(), "likes", 9, wingtest.Epoch); err != nil {
+		if err := likes.Add(t.Context(), "likes", 9, libtest.Epoch); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if sum, err := likes.Sum(t.Context(), []string{"likes"}, wingtest.Epoch); err != nil || sum.Int64() != 100 {
+	if sum, err := likes.Sum(t.Context(), []string{"likes"}, libtest.Epoch); err != nil || sum.Int64() != 100 {
 		t.Errorf("%v, %v; want 100", sum, err)
 	}
 	likes.First = -1
-	if err := likes.Add(t.Context(), "likes", 1, wingtest.Epoch); err == nil {
+	if err := likes.Add(t.Context(), "likes", 1, libtest.Epoch); err == nil {
 		t.Error("a negative number of a write shard is taken")
 	}
 }
@@ -204,10 +204,10 @@ func TestRangesOfAnotherPrecision(t *testing.T) {
 		shard.Micros:  {shard.Millis, shard.Seconds, shard.Nanos},
 		shard.Seconds: {shard.Millis, shard.Micros},
 	} {
-		name, want := wingtest.Theirs(t, client, "S"), 0
+		name, want := libtest.Theirs(t, client, "S"), 0
 		for i := range 12 {
 			at := begin.Add(time.Duration(i) * 500_001 * time.Microsecond).Truncate(stored.Unit())
-			it := table.Item{"customer": wingtest.Str("3#" + at.Format("2006-01-02T15")), "placed": wingtest.Str("s#" + stored.Key(at, "#", fmt.Sprint(i)))}
+			it := table.Item{"customer": libtest.Str("3#" + at.Format("2006-01-02T15")), "placed": libtest.Str("s#" + stored.Key(at, "#", fmt.Sprint(i)))}
 			if _, err := client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &name, Item: it}); err != nil {
 				t.Fatal(err)
 			}
@@ -235,12 +235,12 @@ func TestRangesOfAnotherPrecision(t *testing.T) {
 func keysOf(t *testing.T, sharded *table.Table, s table.Span) (keys []string) {
 	t.Helper()
 	for {
-		page, err := sharded.Page(t.Context(), "s", s, wingtest.Epoch)
+		page, err := sharded.Page(t.Context(), "s", s, libtest.Epoch)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, it := range page.Items {
-			keys = append(keys, wingtest.Text(it["placed"]))
+			keys = append(keys, libtest.Text(it["placed"]))
 		}
 		if s.After = page.Next; s.After == "" {
 			return keys
@@ -255,8 +255,8 @@ func TestCountedFrom(t *testing.T) {
 		Client: &dynamodb.Client{}, Name: "t", PartitionKey: "pk", SortKey: "sk", First: -1,
 		Shards: table.Fixed(10), Layout: table.CalculatedSuffix{},
 	}
-	item := table.Item{"pk": wingtest.Str("a"), "sk": wingtest.Str("b")}
-	if err := sharded.Put(t.Context(), item, wingtest.Epoch); err == nil {
+	item := table.Item{"pk": libtest.Str("a"), "sk": libtest.Str("b")}
+	if err := sharded.Put(t.Context(), item, libtest.Epoch); err == nil {
 		t.Error("a negative number of a write shard is taken")
 	}
 	sharded.First, sharded.Calculate = 1, func(_ string, n int) int { return n }
@@ -265,5 +265,5 @@ func TestCountedFrom(t *testing.T) {
 			t.Error("write shard 10 of 0 to 9 is taken")
 		}
 	}()
-	_ = sharded.Put(t.Context(), item, wingtest.Epoch)
+	_ = sharded.Put(t.Context(), item, libtest.Epoch)
 }

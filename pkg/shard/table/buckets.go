@@ -9,28 +9,28 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/dynamo"
-	"github.com/hotshard/hotshard/internal/place"
+	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/internal/place"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// TimeBuckets cuts a name's items into buckets of time, name#2026-01-05#0 to
+// TimeBuckets divides a name's items into time buckets, name#2026-01-05#0 to
 // name#2026-01-05#N-1, for time series that grow without end. The sort key begins
-// with the item's time. A read of a range asks N partitions a bucket, so no old
-// bucket burdens it, and it profits from a count that has shrunk.
+// with the item's time. A read of a range queries N partitions per bucket of the range, and
+// no older bucket. It benefits from a count that has shrunk.
 //
 // A range needs both ends: [During] makes it.
 type TimeBuckets struct {
 	Bucket shard.Bucket // the width of a bucket; required
 	Stamp  shard.Stamp  // how sort keys begin, as Stamp.Key makes them; default [shard.Millis]
-	// By is the attribute that an item's write shard is calculated from, as in
-	// CalculatedSuffix: let sort keys end in it. "" draws write shards by chance, and then
-	// items can't be found singly.
+	// By is the attribute from which an item's write shard is calculated, as in
+	// CalculatedSuffix: let sort keys end in it. "" draws write shards at random, and single
+	// items can't be looked up then.
 	By string
-	// Offset lets each name open its buckets at a moment of its own
-	// ([shard.Bucket.Offset]), so that not all begin a new partition key in the same
-	// second. It is part of the stored form: never change it for a table with items.
+	// Offset starts each name's buckets at an offset of its own ([shard.Bucket.Offset]), so
+	// that not all names begin a new partition key in the same second. It is part of the
+	// stored form: never change it for a table with items.
 	Offset bool
 }
 
@@ -44,7 +44,7 @@ func (b TimeBuckets) fault(t *Table) error {
 func (b TimeBuckets) found() bool           { return b.By != "" }
 func (b TimeBuckets) tells(t *Table) string { return t.tells(b.By) }
 
-func (b TimeBuckets) places(ctx context.Context, r Raw, name string, it Item) ([]place.Place, error) {
+func (b TimeBuckets) places(ctx context.Context, r raw, name string, it Item) ([]place.Place, error) {
 	t := r.t
 	at, err := stamped(r, b.Stamp, it)
 	if err != nil {
@@ -67,7 +67,7 @@ func (b TimeBuckets) places(ctx context.Context, r Raw, name string, it Item) ([
 
 func (b TimeBuckets) offset(name string) time.Duration { return bucketOffset(b.Bucket, b.Offset, name) }
 
-func (b TimeBuckets) partitions(ctx context.Context, r Raw, name string, s Span) (iter.Seq[[]partition], error) {
+func (b TimeBuckets) partitions(ctx context.Context, r raw, name string, s Span) (iter.Seq[[]partition], error) {
 	entry, err := r.lookup(ctx, name)
 	if err != nil {
 		return nil, err
@@ -92,17 +92,17 @@ func (b TimeBuckets) partitions(ctx context.Context, r Raw, name string, s Span)
 
 // HybridBuckets puts many names into few partition keys, 0#2026-01-05 to
 // N-1#2026-01-05, with the name before the sort key: sensor-1#2026-01-05T12:00:00.125Z.
-// A name's write shard is calculated from the name, so a bucket of one name is one
-// Query. It suits many names with modest traffic each; a name that outgrows a
-// partition needs TimeBuckets. Sort keys are text, and names must not hold the
+// A name's write shard is calculated from the name, so one Query reads a name's bucket.
+// It suits many names with modest traffic each; a name that exceeds a partition's
+// throughput needs TimeBuckets. Sort keys are text, and names must not contain the
 // format's separator.
 //
 // A range needs both ends: [During] makes it.
 type HybridBuckets struct {
 	Bucket shard.Bucket // the width of a bucket; required
 	Stamp  shard.Stamp  // how sort keys begin, which must be text; default [shard.Millis]
-	// Group is the key under which Shards holds the count of all names together; it
-	// may be empty only with a Fixed count.
+	// Group is the key of the count of all names together in Shards; it may be empty only
+	// with a Fixed count.
 	Group string
 	// Offset is as in TimeBuckets.
 	Offset bool
@@ -121,7 +121,7 @@ func (h HybridBuckets) fault(t *Table) error {
 func (HybridBuckets) found() bool         { return true }
 func (HybridBuckets) tells(*Table) string { return "" }
 
-func (h HybridBuckets) places(ctx context.Context, r Raw, name string, it Item) ([]place.Place, error) {
+func (h HybridBuckets) places(ctx context.Context, r raw, name string, it Item) ([]place.Place, error) {
 	t := r.t
 	prefix, err := h.prefix(t, name)
 	if err != nil {
@@ -144,7 +144,7 @@ func (h HybridBuckets) places(ctx context.Context, r Raw, name string, it Item) 
 	return list, nil
 }
 
-// prefix stands before the sort keys of a name.
+// prefix returns what precedes the sort keys of a name.
 func (h HybridBuckets) prefix(t *Table, name string) (string, error) {
 	prefix, err := shard.Compose(t.keyFormat().Separator(), name, "")
 	if err != nil {
@@ -157,7 +157,7 @@ func (h HybridBuckets) key(t *Table, n int, label string) string {
 	return strconv.Itoa(t.First+n) + t.keyFormat().Separator() + label
 }
 
-func (h HybridBuckets) partitions(ctx context.Context, r Raw, name string, s Span) (iter.Seq[[]partition], error) {
+func (h HybridBuckets) partitions(ctx context.Context, r raw, name string, s Span) (iter.Seq[[]partition], error) {
 	t := r.t
 	prefix, err := h.prefix(t, name)
 	if err != nil {
@@ -198,8 +198,8 @@ func bucketOffset(b shard.Bucket, on bool, name string) time.Duration {
 	return b.Offset(name)
 }
 
-// stamped reads the time that an item's sort key begins with.
-func stamped(r Raw, s shard.Stamp, it Item) (time.Time, error) {
+// stamped returns the time with which an item's sort key begins.
+func stamped(r raw, s shard.Stamp, it Item) (time.Time, error) {
 	t := r.t
 	if _, number := it[t.SortKey].(*types.AttributeValueMemberN); number != s.Number() {
 		return time.Time{}, fmt.Errorf("%w: the type of %s does not fit the stamp %q", shard.ErrMisused, t.SortKey, string(s))

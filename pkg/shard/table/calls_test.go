@@ -10,8 +10,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"github.com/hotshard/hotshard/internal/local/enginetest"
-	"github.com/hotshard/hotshard/internal/wingtest"
+	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/table"
 )
@@ -43,7 +43,7 @@ func (c *calls) DeleteItem(ctx context.Context, in *dynamodb.DeleteItemInput, o 
 
 func count(into map[string]int, key table.Item, err error) error {
 	if err == nil { // one that failed is made again
-		into[wingtest.Text(key["customer"])]++
+		into[libtest.Text(key["customer"])]++
 	}
 	return err
 }
@@ -68,16 +68,16 @@ func TestCallsWithAFixedCount(t *testing.T) {
 			return fmt.Sprint(shard.Calculated("acme", 10), "#", sort[:10])
 		}},
 	} {
-		sharded := wingtest.Orders(t, counted, db, c.layout, 10)
-		for i, at := range []time.Time{{}, wingtest.Epoch, wingtest.Epoch.AddDate(300, 0, 0)} { // the zero time is one as any other
+		sharded := libtest.Orders(t, counted, db, c.layout, 10)
+		for i, at := range []time.Time{{}, libtest.Epoch, libtest.Epoch.AddDate(300, 0, 0)} { // the zero time is one as any other
 			sort := shard.Millis.Key(at, "#", fmt.Sprint(i))
-			key, place := table.Item{"customer": wingtest.Str("acme"), "placed": wingtest.Str(sort)}, c.place(sort)
+			key, place := table.Item{"customer": libtest.Str("acme"), "placed": libtest.Str(sort)}, c.place(sort)
 			counted.reset()
-			_, getErr := sharded.Get(t.Context(), key, wingtest.Epoch)
+			_, getErr := sharded.Get(t.Context(), key, libtest.Epoch)
 			_, updateErr := sharded.Update(t.Context(), key, &dynamodb.UpdateItemInput{
-				UpdateExpression: aws.String("ADD n :one"), ExpressionAttributeValues: table.Item{":one": wingtest.Num(1)},
-			}, wingtest.Epoch)
-			if err := errors.Join(updateErr, sharded.Delete(t.Context(), key, wingtest.Epoch)); err != nil || !errors.Is(getErr, shard.ErrNotFound) {
+				UpdateExpression: aws.String("ADD n :one"), ExpressionAttributeValues: table.Item{":one": libtest.Num(1)},
+			}, libtest.Epoch)
+			if err := errors.Join(updateErr, sharded.Delete(t.Context(), key, libtest.Epoch)); err != nil || !errors.Is(getErr, shard.ErrNotFound) {
 				t.Fatal(name, err, getErr)
 			}
 			for what, got := range map[string]map[string]int{"get": counted.gets, "update": counted.updates, "delete": counted.deletes} {

@@ -17,9 +17,9 @@ import (
 	"golang.org/x/sync/errgroup"
 	"pgregory.net/rapid"
 
-	"github.com/hotshard/hotshard/internal/lane"
-	"github.com/hotshard/hotshard/internal/local/enginetest"
-	"github.com/hotshard/hotshard/internal/wingtest"
+	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/internal/test/lane"
+	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 	"github.com/hotshard/hotshard/pkg/shard/table"
@@ -33,7 +33,7 @@ var someShards = rapid.IntRange(1, lane.Runs(16, 64))
 func TestConformance(t *testing.T) {
 	fewer(t, lane.Runs(8, 15))
 	client := enginetest.Client(t)
-	tables := map[types.ScalarAttributeType]string{"S": wingtest.Theirs(t, client, "S"), "N": wingtest.Theirs(t, client, "N")}
+	tables := map[types.ScalarAttributeType]string{"S": libtest.Theirs(t, client, "S"), "N": libtest.Theirs(t, client, "N")}
 	for _, s := range strategies {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
@@ -53,7 +53,7 @@ type world struct {
 	apart   bool // items with equal sort keys are told apart by their ids
 	name    string
 	clock   time.Time
-	counts  *wingtest.Steps
+	counts  *libtest.Steps
 	width   time.Duration
 	made    int
 	items   []made // in the order of sort keys
@@ -67,8 +67,8 @@ type made struct {
 
 func newWorld(t *testing.T, r *rapid.T, client *dynamodb.Client, sharded string, s strategy) *world {
 	w := &world{
-		ctx: t.Context(), s: s, clock: wingtest.Epoch, name: rand.Text(),
-		counts: &wingtest.Steps{History: shard.History{{Count: someShards.Draw(r, "shards")}}},
+		ctx: t.Context(), s: s, clock: libtest.Epoch, name: rand.Text(),
+		counts: &libtest.Steps{History: shard.History{{Count: someShards.Draw(r, "shards")}}},
 	}
 	if rapid.Bool().Draw(r, "odd name") && !w.hybrid() {
 		w.name += "#7_3"
@@ -146,14 +146,14 @@ func (w *world) write(r *rapid.T, n int) {
 	}
 	w.checkRefused(r, refused)
 	slices.SortFunc(w.items, func(a, b made) int {
-		return cmp.Or(a.at.Compare(b.at), cmp.Compare(sortText(a), sortText(b)), cmp.Compare(wingtest.Text(a.item["id"]), wingtest.Text(b.item["id"])))
+		return cmp.Or(a.at.Compare(b.at), cmp.Compare(sortText(a), sortText(b)), cmp.Compare(libtest.Text(a.item["id"]), libtest.Text(b.item["id"])))
 	})
 }
 
 // checkRefused wants each item that was refused to meet another one on its write shard.
 func (w *world) checkRefused(r *rapid.T, refused []made) {
 	place := func(m made) string {
-		n := shard.Calculated(wingtest.Text(m.item["id"]), w.counts.History.At(m.at))
+		n := shard.Calculated(libtest.Text(m.item["id"]), w.counts.History.At(m.at))
 		return fmt.Sprint(sortText(m), " ", n)
 	}
 	held := map[string]int{}
@@ -170,7 +170,7 @@ func (w *world) checkRefused(r *rapid.T, refused []made) {
 // decoy puts an item of another name with the same sort key.
 func (w *world) decoy(m made) error {
 	if w.hybrid() {
-		return w.table.Put(w.ctx, table.Item{"customer": wingtest.Str(w.another), "placed": m.item["placed"], "id": m.item["id"]}, w.clock)
+		return w.table.Put(w.ctx, table.Item{"customer": libtest.Str(w.another), "placed": m.item["placed"], "id": m.item["id"]}, w.clock)
 	}
 	return nil
 }
@@ -185,14 +185,14 @@ func (w *world) make(r *rapid.T) made {
 	if alone {
 		at = at.Truncate(w.width / 4)
 	}
-	m := made{at: at, item: table.Item{"customer": wingtest.Str(w.name), "id": wingtest.Str(id), "n": wingtest.Num(int64(w.made))}}
+	m := made{at: at, item: table.Item{"customer": libtest.Str(w.name), "id": libtest.Str(id), "n": libtest.Num(int64(w.made))}}
 	switch {
 	case w.s.stamp.Number():
 		m.item["placed"] = &types.AttributeValueMemberN{Value: w.s.stamp.Format(at)}
 	case alone:
-		m.item["placed"] = wingtest.Str(w.s.stamp.Format(at))
+		m.item["placed"] = libtest.Str(w.s.stamp.Format(at))
 	default:
-		m.item["placed"] = wingtest.Str(w.s.stamp.Key(at, "#", id))
+		m.item["placed"] = libtest.Str(w.s.stamp.Key(at, "#", id))
 	}
 	return m
 }
@@ -250,7 +250,7 @@ func (w *world) pages(r *rapid.T, s table.Span) []table.Item {
 
 func (w *world) same(r *rapid.T, how string, got []table.Item, want []made) {
 	for i, m := range want {
-		if i >= len(got) || wingtest.Text(got[i]["id"]) != wingtest.Text(m.item["id"]) || wingtest.Text(got[i]["customer"]) != w.name || wingtest.Text(got[i]["placed"]) != sortText(m) {
+		if i >= len(got) || libtest.Text(got[i]["id"]) != libtest.Text(m.item["id"]) || libtest.Text(got[i]["customer"]) != w.name || libtest.Text(got[i]["placed"]) != sortText(m) {
 			r.Fatalf("%s: place %d of %d: got %v, want %v", how, i, len(got), got[min(i, len(got)):], m.item)
 		}
 	}
@@ -266,7 +266,7 @@ func (w *world) checkOne(r *rapid.T, m made) {
 	if errors.Is(err, shard.ErrMisused) && !w.found {
 		return
 	}
-	if err != nil || wingtest.Text(got["n"]) != wingtest.Text(m.item["n"]) || wingtest.Text(got["customer"]) != w.name || wingtest.Text(got["placed"]) != sortText(m) {
+	if err != nil || libtest.Text(got["n"]) != libtest.Text(m.item["n"]) || libtest.Text(got["customer"]) != w.name || libtest.Text(got["placed"]) != sortText(m) {
 		r.Fatalf("got %v, %v, want %v", got, err, m.item)
 	}
 }

@@ -10,12 +10,12 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// Counts says how many write shards a name has: [Fixed], or a [shardmap.Map], which many
-// programs share and a [shardmap.Changer] changes. How far ahead the times of items may lie is
-// asked of any that has Options() shardmap.Options.
+// Counts returns how many write shards a name has. It is [Fixed], or a [shardmap.Map], which
+// many programs share and a [shardmap.Changer] changes. A Counts with a method
+// Options() shardmap.Options sets how far ahead the times of items may lie.
 type Counts interface {
-	// Lookup returns the counts of a key as a function of time. For a Table it is
-	// the name in the partition key; see [Namespace].
+	// Lookup returns a key's counts as a function of time. For a Table the key is the name
+	// in the partition key; see [Namespace].
 	Lookup(ctx context.Context, key string, now time.Time) (shardmap.Entry, error)
 }
 
@@ -23,8 +23,8 @@ type Counts interface {
 // be 1 to [shard.MaxShards].
 type Fixed int
 
-// always is before any time that an item has, the zero time and margin before it
-// included: a fixed count is in force at all of them.
+// always is before the time of any item, even the zero time less a margin: a fixed count is
+// in force at all times.
 var always = time.Time{}.Add(-time.Hour)
 
 // Lookup returns the fixed count.
@@ -35,18 +35,18 @@ func (n Fixed) Lookup(context.Context, string, time.Time) (shardmap.Entry, error
 	return shardmap.Entry{History: shard.History{{At: always, Count: int(n)}}, Max: int(n)}, nil
 }
 
-// Namespace puts a prefix before names to make their keys in a shard map, so that
-// several tables share one: Namespace{"orders/", shards}. Tables that share a map
-// with hotshard's functions need one.
+// Namespace prefixes names to make their keys in a shard map, so that several tables can
+// share one: Namespace{"orders/", shards}. Tables that share a map with hotshard's functions
+// need one.
 type Namespace struct {
 	Prefix string
 	Counts Counts
 }
 
-// errNoCounts is the error of a wrapper around nothing.
+// errNoCounts is the error of a wrapper whose Counts is nil.
 var errNoCounts = fmt.Errorf("%w: Counts is nil", shard.ErrMisused)
 
-// Lookup asks for the key with the prefix.
+// Lookup returns the counts of the key with the prefix.
 func (n Namespace) Lookup(ctx context.Context, key string, now time.Time) (shardmap.Entry, error) {
 	if n.Counts == nil {
 		return shardmap.Entry{}, errNoCounts
@@ -54,29 +54,28 @@ func (n Namespace) Lookup(ctx context.Context, key string, now time.Time) (shard
 	return n.Counts.Lookup(ctx, n.Prefix+key, now)
 }
 
-// AtLeast is how a table that had a Fixed count goes over to a shard map: every name
-// has N write shards before the map's first change, and never fewer. A map alone says
-// 1 of a name that it does not have, and items on the others would not be found.
+// AtLeast migrates a table from a Fixed count to a shard map: every name has N write shards
+// before the map's first change, and never fewer. A map alone returns 1 for a name that it
+// does not have, so reads would miss the items on the other write shards.
 //
 //	orders.Shards = table.AtLeast{N: 10, Counts: shards} // was Fixed(10)
 //
-// Deploy it to all programs before a name's count is changed in the map. It stays for
-// as long as there are items from before.
+// Deploy it to all programs before a name's count is changed in the map. Keep it for as long
+// as there are items from before.
 //
-// Beware of items dated ahead, by a due date for one, where write shards depend on time.
-// A Fixed count takes them, a map refuses new ones ([shardmap.Options].EventAhead), and also
-// keys of those that are there. From the first change of a name's count on, an item of later than it
-// that was written under the Fixed count is looked for where the new count puts it: it is
-// hidden from Get and Update, a Delete passes it by, and a Put makes a second one. So no
-// item may be dated after its name's first change. Count what lies further ahead
-// before it, and wait until there is none, or let CalculatedSuffix.Time read another
-// time, such as the item's making.
+// Beware of items dated ahead, by due date for example, if write shards depend on time. A
+// Fixed count accepts such items; a map rejects new ones ([shardmap.Options].EventAhead), and
+// the keys of existing ones too. After a name's first change, an item dated later than the
+// change is looked up where the new count puts it: Get and Update don't find it, Delete misses
+// it, and Put makes a second one. So no item may be dated after its name's first change.
+// Before it, count the items dated further ahead and wait until there are none, or let
+// CalculatedSuffix.Time read another time, such as the item's creation.
 type AtLeast struct {
 	N      Fixed
 	Counts Counts
 }
 
-// Lookup returns the map's counts, and N where they are lower.
+// Lookup returns the map's counts, each raised to at least N.
 func (a AtLeast) Lookup(ctx context.Context, key string, now time.Time) (shardmap.Entry, error) {
 	floor, err := a.N.Lookup(ctx, key, now)
 	if err == nil && a.Counts == nil {
@@ -93,7 +92,7 @@ func (a AtLeast) Lookup(ctx context.Context, key string, now time.Time) (shardma
 	for i := range raised {
 		raised[i].Count = max(raised[i].Count, int(a.N))
 	}
-	// Older changes that are forgotten leave some; a name that was reset has none.
+	// If older changes were forgotten, some remain; a name that was reset has none.
 	if len(raised) == 0 || !entry.Forgotten {
 		raised = slices.Concat(floor.History, raised)
 	}
@@ -101,7 +100,7 @@ func (a AtLeast) Lookup(ctx context.Context, key string, now time.Time) (shardma
 	return entry, nil
 }
 
-// constant tells whether counts never change, and what they are.
+// constant returns the count if it never changes.
 func constant(c Counts) (n Fixed, ok bool) {
 	switch c := c.(type) {
 	case Fixed:
@@ -115,16 +114,16 @@ func constant(c Counts) (n Fixed, ok bool) {
 	return 0, false
 }
 
-// changing tells whether a table's counts change as time goes on.
+// changing reports whether a table's counts may change.
 func (t *Table) changing() bool {
 	_, fixed := constant(t.Shards)
 	return !fixed
 }
 
-// aheadOf is how far ahead the times of items may lie.
+// aheadOf returns how far ahead the times of items may lie.
 func aheadOf(c Counts) time.Duration {
 	switch c := c.(type) {
-	case interface{ Options() shardmap.Options }: // as a map has, and its changer
+	case interface{ Options() shardmap.Options }: // a shardmap.Map, and its Changer
 		return c.Options().EventAhead
 	case Namespace:
 		return aheadOf(c.Counts)

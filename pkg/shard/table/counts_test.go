@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/lane"
-	"github.com/hotshard/hotshard/internal/wingtest"
+	"github.com/hotshard/hotshard/internal/test/lane"
+	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 	"github.com/hotshard/hotshard/pkg/shard/table"
@@ -17,7 +17,7 @@ import (
 // a layout takes.
 func TestFixedCountsAreSeenThrough(t *testing.T) {
 	sharded := table.Table{Client: &shaky{}, Name: "orders", PartitionKey: "customer", SortKey: "placed"}
-	it := table.Item{"customer": wingtest.Str("a"), "placed": wingtest.Str("2326-01-05T12:00:00.000Z")}
+	it := table.Item{"customer": libtest.Str("a"), "placed": libtest.Str("2326-01-05T12:00:00.000Z")}
 	for name, c := range map[string]struct {
 		shards table.Counts
 		layout table.Layout
@@ -27,15 +27,15 @@ func TestFixedCountsAreSeenThrough(t *testing.T) {
 		"floor":           {table.AtLeast{N: 3, Counts: table.Fixed(10)}, table.CalculatedSuffix{}, false},
 		"unsharded":       {table.Namespace{Prefix: "x/", Counts: table.Fixed(1)}, table.Unsharded{}, false},
 		"ahead":           {table.Namespace{Prefix: "x/", Counts: table.Fixed(2)}, table.HybridBuckets{Bucket: shard.Day}, false},
-		"changing":        {table.Namespace{Prefix: "x/", Counts: &wingtest.Steps{}}, table.CalculatedSuffix{}, true},
-		"changing, floor": {table.AtLeast{N: 3, Counts: &wingtest.Steps{}}, table.CalculatedSuffix{}, true},
+		"changing":        {table.Namespace{Prefix: "x/", Counts: &libtest.Steps{}}, table.CalculatedSuffix{}, true},
+		"changing, floor": {table.AtLeast{N: 3, Counts: &libtest.Steps{}}, table.CalculatedSuffix{}, true},
 		"unsharded, 3":    {table.AtLeast{N: 3, Counts: table.Fixed(1)}, table.Unsharded{}, true},
 		"nothing":         {table.Namespace{Prefix: "x/"}, table.RandomSuffix{}, true},
 		"at least none":   {table.AtLeast{Counts: table.Fixed(1)}, table.RandomSuffix{}, true},
 		"at least, of":    {table.AtLeast{N: 1}, table.RandomSuffix{}, true},
 	} {
 		sharded.Shards, sharded.Layout = c.shards, c.layout
-		if err := sharded.Put(t.Context(), it, wingtest.Epoch); errors.Is(err, shard.ErrMisused) != c.refuse || !c.refuse && err != nil {
+		if err := sharded.Put(t.Context(), it, libtest.Epoch); errors.Is(err, shard.ErrMisused) != c.refuse || !c.refuse && err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -49,16 +49,16 @@ func TestFromAFixedCountToAMap(t *testing.T) {
 	for i, layout := range []table.Layout{
 		table.RandomSuffix{}, table.CalculatedSuffix{By: "id", Time: table.SortTime("placed", "")}, table.TimeBuckets{Bucket: shard.Hour, By: "id"},
 	} {
-		w := &growing{d: d, name: fmt.Sprint("acme", i), clock: wingtest.Epoch, found: i > 0}
+		w := &growing{d: d, name: fmt.Sprint("acme", i), clock: libtest.Epoch, found: i > 0}
 		w.table = table.Table{
-			Client: d.Client, Name: wingtest.Theirs(t, d.Client, "S"), PartitionKey: "customer", SortKey: "placed",
+			Client: d.Client, Name: libtest.Theirs(t, d.Client, "S"), PartitionKey: "customer", SortKey: "placed",
 			Shards: table.Fixed(10), Layout: layout,
 		}
 		w.step(t)
 		w.table.Shards = table.AtLeast{N: 10, Counts: shardmap.New(d.Client, d.Names.ShardMap, shardmap.Options{})}
 		w.step(t)
 		for _, count := range []int{40, 2, 30} {
-			changer := wingtest.Patient(shardmap.NewChanger(d.Client, shardmap.New(d.Client, d.Names.ShardMap, shardmap.Options{}), shardmap.ChangerOptions{}))
+			changer := libtest.Patient(shardmap.NewChanger(d.Client, shardmap.New(d.Client, d.Names.ShardMap, shardmap.Options{}), shardmap.ChangerOptions{}))
 			if _, err := changer.Pin(t.Context(), w.name, count, shardmap.Note{By: "test"}, w.clock); err != nil {
 				t.Fatal(err)
 			}
@@ -83,7 +83,7 @@ func (w *growing) step(t *testing.T) {
 	t.Helper()
 	for range lane.Runs(6, 15) {
 		id := fmt.Sprintf("%05d", len(w.keys))
-		w.keys = append(w.keys, table.Item{"customer": wingtest.Str(w.name), "placed": wingtest.Str(shard.Millis.Key(w.clock, "#", id)), "id": wingtest.Str(id)})
+		w.keys = append(w.keys, table.Item{"customer": libtest.Str(w.name), "placed": libtest.Str(shard.Millis.Key(w.clock, "#", id)), "id": libtest.Str(id)})
 		if err := w.table.Put(t.Context(), w.keys[len(w.keys)-1], w.clock); err != nil {
 			t.Fatal(err)
 		}
@@ -99,7 +99,7 @@ func (w *growing) step(t *testing.T) {
 			t.Fatalf("%T: %v", w.table.Layout, err)
 		}
 	}
-	got, err := w.table.Count(t.Context(), w.name, table.During(shard.Millis, wingtest.Epoch, w.clock.Add(time.Minute)), w.clock)
+	got, err := w.table.Count(t.Context(), w.name, table.During(shard.Millis, libtest.Epoch, w.clock.Add(time.Minute)), w.clock)
 	if err != nil || got != len(w.keys) {
 		t.Fatalf("%T: %d of %d, %v", w.table.Layout, got, len(w.keys), err)
 	}
@@ -110,13 +110,13 @@ func (w *growing) step(t *testing.T) {
 func TestFloorOfAResetName(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
-	clock := wingtest.Epoch
+	clock := libtest.Epoch
 	view := shardmap.New(d.Client, d.Names.ShardMap, shardmap.Options{})
 	sharded := table.Table{
-		Client: d.Client, Name: wingtest.Theirs(t, d.Client, "S"), PartitionKey: "customer", SortKey: "placed",
+		Client: d.Client, Name: libtest.Theirs(t, d.Client, "S"), PartitionKey: "customer", SortKey: "placed",
 		Shards: table.AtLeast{N: 10, Counts: view}, Layout: table.CalculatedSuffix{Time: table.SortTime("placed", "")},
 	}
-	changer := wingtest.Patient(shardmap.NewChanger(d.Client, view, shardmap.ChangerOptions{}))
+	changer := libtest.Patient(shardmap.NewChanger(d.Client, view, shardmap.ChangerOptions{}))
 	var keys []table.Item
 	step := func(change func() error) {
 		t.Helper()
@@ -130,7 +130,7 @@ func TestFloorOfAResetName(t *testing.T) {
 			}
 		}
 		for i := range 20 {
-			key := table.Item{"customer": wingtest.Str("acme"), "placed": wingtest.Str(shard.Millis.Key(clock, "#", fmt.Sprint(i)))}
+			key := table.Item{"customer": libtest.Str("acme"), "placed": libtest.Str(shard.Millis.Key(clock, "#", fmt.Sprint(i)))}
 			if err := sharded.Put(t.Context(), key, clock); err != nil {
 				t.Fatal(err)
 			}
@@ -157,7 +157,7 @@ func TestFloorOfAResetName(t *testing.T) {
 // TestFloorOfAHistory: before the map's first change there are N, and never fewer.
 func TestFloorOfAHistory(t *testing.T) {
 	at := func(s int64) time.Time { return time.Unix(s, 0) }
-	counts := table.AtLeast{N: 10, Counts: wingtest.Steps{History: shard.History{{At: at(100), Count: 4}, {At: at(200), Count: 40}}}}
+	counts := table.AtLeast{N: 10, Counts: libtest.Steps{History: shard.History{{At: at(100), Count: 4}, {At: at(200), Count: 40}}}}
 	entry, err := counts.Lookup(t.Context(), "x", at(300))
 	if err != nil || entry.Most() != 40 {
 		t.Fatal(entry, err)

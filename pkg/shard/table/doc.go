@@ -12,14 +12,13 @@
 //		...
 //	}
 //
-// The [Layout] is the pattern: [RandomSuffix], [CalculatedSuffix], [TimeBuckets] or
-// [HybridBuckets]; docs/patterns.md says what each costs and when to use it. The count
-// is [Fixed], or a [shardmap.Map] that many programs share; [AtLeast] leads from the one to the
-// other. A [Tally] is a counter. Package migrate changes layout, format or count while
+// The [Layout] is the sharding pattern: [RandomSuffix], [CalculatedSuffix], [TimeBuckets] or
+// [HybridBuckets]; docs/patterns.md has the cost of each and when to use it. The count is
+// [Fixed], or a [shardmap.Map] that many programs share; [AtLeast] migrates from the first to
+// the second. A [Tally] is a counter. Package migrate changes layout, format or count while
 // programs run.
 //
-// A Table is safe for concurrent use; fields are not to be changed after the
-// first call. Calls for one read have at most 16 requests under way and leave no goroutine
-// behind. Errors say the operation and the key, unwrap to the SDK's, and are of the kinds of
-// package shard.
+// A Table is safe for concurrent use; don't change its fields after the first call. A read has
+// at most 16 requests in flight and leaves no goroutine behind. Errors name the operation and
+// the key, wrap the SDK's error, and are of the kinds of package shard.
 package table

@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"github.com/hotshard/hotshard/internal/wingtest"
+	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/table"
 )
@@ -20,18 +20,18 @@ var now = time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
 // Writes go to a random one of ten partition keys. A read gathers all ten, in the order
 // of the sort keys; the items are as they were before sharding.
 func ExampleRandomSuffix() {
-	ctx, client := context.Background(), wingtest.ExampleTable("orders", "customer", "placed")
+	ctx, client := context.Background(), libtest.ExampleTable("orders", "customer", "placed")
 	orders := table.Table{
 		Client: client, Name: "orders", PartitionKey: "customer", SortKey: "placed",
 		Shards: table.Fixed(10), Layout: table.RandomSuffix{},
 	}
 	for _, at := range []string{"2026-01-05T12:00:02Z#b", "2026-01-05T12:00:01Z#a", "2026-01-05T12:00:03Z#c"} {
-		if err := orders.Put(ctx, table.Item{"customer": wingtest.Str("acme"), "placed": wingtest.Str(at)}, now); err != nil {
+		if err := orders.Put(ctx, table.Item{"customer": libtest.Str("acme"), "placed": libtest.Str(at)}, now); err != nil {
 			fmt.Println(err)
 		}
 	}
-	for item, err := range orders.Query(ctx, "acme", table.Span{Low: wingtest.Str("2026-01-05T12:00:02Z")}, now) {
-		fmt.Println(wingtest.Text(item["customer"]), wingtest.Text(item["placed"]), err)
+	for item, err := range orders.Query(ctx, "acme", table.Span{Low: libtest.Str("2026-01-05T12:00:02Z")}, now) {
+		fmt.Println(libtest.Text(item["customer"]), libtest.Text(item["placed"]), err)
 	}
 	n, err := orders.Count(ctx, "acme", table.Span{}, now)
 	fmt.Println(n, err)
@@ -44,21 +44,21 @@ func ExampleRandomSuffix() {
 // The write shard is calculated from an id, so that one item is one GetItem. The sort
 // key ends in the id, so that no two items have the same.
 func ExampleCalculatedSuffix() {
-	ctx, client := context.Background(), wingtest.ExampleTable("orders", "customer", "placed")
+	ctx, client := context.Background(), libtest.ExampleTable("orders", "customer", "placed")
 	orders := table.Table{
 		Client: client, Name: "orders", PartitionKey: "customer", SortKey: "placed",
 		Shards: table.Fixed(10), Layout: table.CalculatedSuffix{By: "id"},
 	}
 	placed := shard.Millis.Key(time.Date(2026, 1, 5, 12, 0, 45, 490e6, time.UTC), "#", "order-1234")
-	key := table.Item{"customer": wingtest.Str("acme"), "placed": wingtest.Str(placed), "id": wingtest.Str("order-1234")}
-	err := orders.Put(ctx, table.Item{"customer": key["customer"], "placed": key["placed"], "id": key["id"], "amount": wingtest.Num(40)}, now)
+	key := table.Item{"customer": libtest.Str("acme"), "placed": libtest.Str(placed), "id": libtest.Str("order-1234")}
+	err := orders.Put(ctx, table.Item{"customer": key["customer"], "placed": key["placed"], "id": key["id"], "amount": libtest.Num(40)}, now)
 	fmt.Println(err)
 	_, err = orders.Update(ctx, key, &dynamodb.UpdateItemInput{
-		UpdateExpression: aws.String("ADD amount :more"), ExpressionAttributeValues: table.Item{":more": wingtest.Num(2)},
+		UpdateExpression: aws.String("ADD amount :more"), ExpressionAttributeValues: table.Item{":more": libtest.Num(2)},
 	}, now)
 	fmt.Println(err)
 	item, err := orders.Get(ctx, key, now)
-	fmt.Println(wingtest.Text(item["amount"]), err)
+	fmt.Println(libtest.Text(item["amount"]), err)
 	fmt.Println(orders.Delete(ctx, key, now))
 	_, err = orders.Get(ctx, key, now)
 	fmt.Println(errors.Is(err, shard.ErrNotFound))
@@ -73,7 +73,7 @@ func ExampleCalculatedSuffix() {
 // A series is cut into hours of four partition keys each, and read over any span, in
 // pages.
 func ExampleTimeBuckets() {
-	ctx, client := context.Background(), wingtest.ExampleTable("readings", "sensor", "at")
+	ctx, client := context.Background(), libtest.ExampleTable("readings", "sensor", "at")
 	readings := table.Table{
 		Client: client, Name: "readings", PartitionKey: "sensor", SortKey: "at",
 		Shards: table.Fixed(4), Layout: table.TimeBuckets{Bucket: shard.Hour, Offset: true},
@@ -81,7 +81,7 @@ func ExampleTimeBuckets() {
 	noon := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
 	for i := range 5 {
 		at := shard.Millis.Format(noon.Add(time.Duration(i) * 40 * time.Minute))
-		if err := readings.Put(ctx, table.Item{"sensor": wingtest.Str("s-1"), "at": wingtest.Str(at)}, now); err != nil {
+		if err := readings.Put(ctx, table.Item{"sensor": libtest.Str("s-1"), "at": libtest.Str(at)}, now); err != nil {
 			fmt.Println(err)
 		}
 	}
@@ -90,7 +90,7 @@ func ExampleTimeBuckets() {
 	for more := true; more; more = span.After != "" {
 		page, err := readings.Page(ctx, "s-1", span, now)
 		for _, item := range page.Items {
-			fmt.Print(wingtest.Text(item["at"])[11:16], " ")
+			fmt.Print(libtest.Text(item["at"])[11:16], " ")
 		}
 		fmt.Println(err)
 		span.After = page.Next
@@ -102,25 +102,25 @@ func ExampleTimeBuckets() {
 
 // Many sensors share a few partition keys; a day of one of them is one Query.
 func ExampleHybridBuckets() {
-	ctx, client := context.Background(), wingtest.ExampleTable("readings", "pk", "sk")
+	ctx, client := context.Background(), libtest.ExampleTable("readings", "pk", "sk")
 	readings := table.Table{
 		Client: client, Name: "readings", PartitionKey: "pk", SortKey: "sk",
 		Shards: table.Fixed(8), Layout: table.HybridBuckets{Bucket: shard.Day},
 	}
 	noon := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
 	for _, sensor := range []string{"s-1", "s-2"} {
-		if err := readings.Put(ctx, table.Item{"pk": wingtest.Str(sensor), "sk": wingtest.Str(shard.Millis.Format(noon))}, now); err != nil {
+		if err := readings.Put(ctx, table.Item{"pk": libtest.Str(sensor), "sk": libtest.Str(shard.Millis.Format(noon))}, now); err != nil {
 			fmt.Println(err)
 		}
 	}
 	for item, err := range readings.Query(ctx, "s-2", table.During(shard.Millis, noon, noon.Add(time.Hour)), now) {
-		fmt.Println(wingtest.Text(item["pk"]), wingtest.Text(item["sk"]), err)
+		fmt.Println(libtest.Text(item["pk"]), libtest.Text(item["sk"]), err)
 	}
 	stored, err := client.Scan(ctx, &dynamodb.ScanInput{TableName: aws.String("readings")})
 	fmt.Println(err)
 	for _, item := range stored.Items {
-		if sk := wingtest.Text(item["sk"]); sk[:3] == "s-2" {
-			fmt.Println("stored as", wingtest.Text(item["pk"]), sk)
+		if sk := libtest.Text(item["sk"]); sk[:3] == "s-2" {
+			fmt.Println("stored as", libtest.Text(item["pk"]), sk)
 		}
 	}
 	// Output:
@@ -132,9 +132,9 @@ func ExampleHybridBuckets() {
 // Items that other libraries wrote as BASE#SHARD_7 are read and written with their
 // format; so are path_3 keys with shard.Underscore.
 func ExampleTable_otherFormats() {
-	ctx, client := context.Background(), wingtest.ExampleTable("events", "PK", "SK")
+	ctx, client := context.Background(), libtest.ExampleTable("events", "PK", "SK")
 	_, err := client.PutItem(ctx, &dynamodb.PutItemInput{
-		TableName: aws.String("events"), Item: table.Item{"PK": wingtest.Str("BASE#SHARD_7"), "SK": wingtest.Str("1")},
+		TableName: aws.String("events"), Item: table.Item{"PK": libtest.Str("BASE#SHARD_7"), "SK": libtest.Str("1")},
 	})
 	fmt.Println(err)
 	events := table.Table{
@@ -142,7 +142,7 @@ func ExampleTable_otherFormats() {
 		Format: shard.HashShard, Shards: table.Fixed(10), Layout: table.RandomSuffix{},
 	}
 	for item, err := range events.Query(ctx, "BASE", table.Span{}, now) {
-		fmt.Println(wingtest.Text(item["PK"]), wingtest.Text(item["SK"]), err)
+		fmt.Println(libtest.Text(item["PK"]), libtest.Text(item["SK"]), err)
 	}
 	// Output:
 	// <nil>
@@ -151,9 +151,9 @@ func ExampleTable_otherFormats() {
 
 // A counter over 20 items of one's own table.
 func ExampleTally() {
-	ctx, client := context.Background(), wingtest.ExampleTable("stats", "name", "kind")
+	ctx, client := context.Background(), libtest.ExampleTable("stats", "name", "kind")
 	views := table.Tally{
-		Client: client, Table: "stats", PartitionKey: "name", SortKey: "kind", Sort: wingtest.Str("views"),
+		Client: client, Table: "stats", PartitionKey: "name", SortKey: "kind", Sort: libtest.Str("views"),
 		Value: "total", Shards: table.Fixed(20),
 	}
 	for range 10 {
@@ -168,19 +168,19 @@ func ExampleTally() {
 // Views of the last minutes: each view is an event in a bucket of a minute, and a
 // count in a tally of that minute.
 func ExampleTally_lastMinutes() {
-	ctx, client := context.Background(), wingtest.ExampleTable("views", "page", "at")
+	ctx, client := context.Background(), libtest.ExampleTable("views", "page", "at")
 	now := time.Date(2026, 1, 5, 12, 10, 30, 0, time.UTC)
 	events := table.Table{
 		Client: client, Name: "views", PartitionKey: "page", SortKey: "at",
 		Shards: table.Fixed(4), Layout: table.TimeBuckets{Bucket: shard.Minute},
 	}
 	counts := table.Tally{
-		Client: client, Table: "views", PartitionKey: "page", SortKey: "at", Sort: wingtest.Str("count"), Value: "n", Shards: table.Fixed(4),
+		Client: client, Table: "views", PartitionKey: "page", SortKey: "at", Sort: libtest.Str("count"), Value: "n", Shards: table.Fixed(4),
 	}
 	minute := func(t time.Time) string { return "home@" + shard.Minute.Label(t, 0) }
 	for i := range 12 { // a view a minute
 		at := now.Add(-time.Duration(i) * time.Minute)
-		view := table.Item{"page": wingtest.Str("home"), "at": wingtest.Str(shard.Millis.Key(at, "#", fmt.Sprint("visit-", i)))}
+		view := table.Item{"page": libtest.Str("home"), "at": libtest.Str(shard.Millis.Key(at, "#", fmt.Sprint("visit-", i)))}
 		if err := errors.Join(events.Put(ctx, view, now), counts.Add(ctx, minute(at), 1, now)); err != nil {
 			fmt.Println(err)
 		}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/wingtest"
+	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 	"github.com/hotshard/hotshard/pkg/shard/table"
@@ -15,21 +15,21 @@ import (
 // what is there is found, and one name is given more.
 func ExampleAtLeast() {
 	ctx, now := context.Background(), time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
-	client := wingtest.ExampleTables()
+	client := libtest.ExampleTables()
 	orders := table.Table{
 		Client: client, Name: "hotshard-items", PartitionKey: "pk", SortKey: "sk",
 		Shards: table.Fixed(10), Layout: table.TimeBuckets{Bucket: shard.Day, By: "sk"},
 	}
-	old := table.Item{"pk": wingtest.Str("acme"), "sk": wingtest.Str(shard.Millis.Key(now, "#", "order-1"))}
+	old := table.Item{"pk": libtest.Str("acme"), "sk": libtest.Str(shard.Millis.Key(now, "#", "order-1"))}
 	fmt.Println(orders.Put(ctx, old, now))
 
 	shards := shardmap.New(client, "hotshard-shard-map", shardmap.Options{})
 	orders.Shards = table.AtLeast{N: 10, Counts: table.Namespace{Prefix: "orders/", Counts: shards}} // deployed everywhere
 
-	entry, err := wingtest.Patient(shardmap.NewChanger(client, shards, shardmap.ChangerOptions{})).Pin(ctx, "orders/acme", 40, shardmap.Note{By: "me"}, now)
+	entry, err := libtest.Patient(shardmap.NewChanger(client, shards, shardmap.ChangerOptions{})).Pin(ctx, "orders/acme", 40, shardmap.Note{By: "me"}, now)
 	fmt.Println(entry.History.Newest(), err)
 	now = entry.Effective().Add(time.Minute)
-	fmt.Println(orders.Put(ctx, table.Item{"pk": wingtest.Str("acme"), "sk": wingtest.Str(shard.Millis.Key(now, "#", "order-2"))}, now))
+	fmt.Println(orders.Put(ctx, table.Item{"pk": libtest.Str("acme"), "sk": libtest.Str(shard.Millis.Key(now, "#", "order-2"))}, now))
 	fmt.Println(orders.Count(ctx, "acme", table.During(shard.Millis, now.Add(-time.Hour), now.Add(time.Hour)), now))
 	_, err = orders.Get(ctx, old, now)
 	fmt.Println(err)

@@ -12,7 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/wingtest"
+	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/pkg/shard/table"
 )
 
@@ -29,7 +29,7 @@ type shaky struct {
 func (f *shaky) PutItem(_ context.Context, in *dynamodb.PutItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.keys = append(f.keys, wingtest.Text(in.Item["customer"]))
+	f.keys = append(f.keys, libtest.Text(in.Item["customer"]))
 	if len(f.fail) == 0 {
 		return &dynamodb.PutItemOutput{}, nil
 	}
@@ -65,7 +65,7 @@ func TestRetriesOfRandomPuts(t *testing.T) {
 		if strings.HasPrefix(name, "calculated") {
 			sharded.Layout = table.CalculatedSuffix{}
 		}
-		if err := sharded.Put(t.Context(), table.Item{"customer": wingtest.Str("a"), "placed": wingtest.Str("b")}, wingtest.Epoch); err != nil {
+		if err := sharded.Put(t.Context(), table.Item{"customer": libtest.Str("a"), "placed": libtest.Str("b")}, libtest.Epoch); err != nil {
 			t.Fatal(name, err)
 		}
 		slices.Sort(f.keys)
@@ -80,14 +80,14 @@ func TestErrorsSayWhat(t *testing.T) {
 	cause := &types.ResourceNotFoundException{Message: aws.String("no such table")}
 	f := &shaky{fail: []error{cause}, query: cause}
 	sharded := table.Table{Client: f, Name: "orders", PartitionKey: "customer", SortKey: "placed", Shards: table.Fixed(3), Layout: table.RandomSuffix{}}
-	_, pageErr := sharded.Page(t.Context(), "acme", table.Span{}, wingtest.Epoch)
-	_, countErr := sharded.Count(t.Context(), "acme", table.Span{}, wingtest.Epoch)
+	_, pageErr := sharded.Page(t.Context(), "acme", table.Span{}, libtest.Epoch)
+	_, countErr := sharded.Count(t.Context(), "acme", table.Span{}, libtest.Epoch)
 	var queryErr error
-	for _, err := range sharded.Query(t.Context(), "acme", table.Span{}, wingtest.Epoch) {
+	for _, err := range sharded.Query(t.Context(), "acme", table.Span{}, libtest.Epoch) {
 		queryErr = err
 	}
 	for what, err := range map[string]error{
-		"putting":        sharded.Put(t.Context(), table.Item{"customer": wingtest.Str("acme"), "placed": wingtest.Str("b")}, wingtest.Epoch),
+		"putting":        sharded.Put(t.Context(), table.Item{"customer": libtest.Str("acme"), "placed": libtest.Str("b")}, libtest.Epoch),
 		"reading a page": pageErr, "counting": countErr, "reading a range": queryErr,
 	} {
 		found, ok := errors.AsType[*types.ResourceNotFoundException](err)

@@ -11,34 +11,26 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/dynamo"
-	"github.com/hotshard/hotshard/internal/place"
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/pkg/shard/internal/place"
 )
 
-// gather reads a range of a name's items from all the partitions that hold it.
+// gather reads a range of a name's items from all partitions of the range.
 type gather struct {
-	Raw
+	raw
 	name  string
 	span  Span
 	after *place.Position // exclusive
 	most  int             // partitions to read at most; 0 is no bound
 
-	rest *place.Position // where it went on when most was reached
+	rest *place.Position // where the read stopped at most partitions
 }
 
-// Stored is an item with where it was read.
-type Stored struct {
-	Item Item // as callers see it
-	At   place.Position
-	PK   string
-	Sort types.AttributeValue // as stored
-}
-
-func (r Raw) gather(name string, s Span) (*gather, error) {
+func (r raw) gather(name string, s Span) (*gather, error) {
 	if err := r.t.Check(); err != nil {
 		return nil, err
 	}
-	g := &gather{Raw: r, name: name, span: s}
+	g := &gather{raw: r, name: name, span: s}
 	if s.After == "" {
 		return g, nil
 	}
@@ -51,7 +43,7 @@ func (r Raw) gather(name string, s Span) (*gather, error) {
 	return g, nil
 }
 
-// narrow takes from the span what lies before the position.
+// narrow removes from the span what lies before the position.
 func (g *gather) narrow() {
 	switch sort := g.after.Sort; {
 	case g.span.Desc && (g.span.High == nil || dynamo.CompareValues(sort, g.span.High) < 0):
@@ -61,20 +53,20 @@ func (g *gather) narrow() {
 	}
 }
 
-// empty tells whether the span's ends leave nothing: DynamoDB refuses to be asked.
+// empty reports whether no key lies in the span; DynamoDB rejects such a condition.
 func (s Span) empty() bool {
 	return s.Low != nil && s.High != nil && dynamo.CompareValues(s.Low, s.High) > 0
 }
 
-// all yields the range's items in order. It ends with the first error.
-func (g *gather) all(ctx context.Context) iter.Seq2[Stored, error] {
-	return func(yield func(Stored, error) bool) {
+// all yields the range's items in order. It stops at the first error.
+func (g *gather) all(ctx context.Context) iter.Seq2[place.Stored, error] {
+	return func(yield func(place.Stored, error) bool) {
 		if g.span.empty() {
 			return
 		}
-		groups, err := g.t.Layout.partitions(ctx, g.Raw, g.name, g.span)
+		groups, err := g.t.Layout.partitions(ctx, g.raw, g.name, g.span)
 		if err != nil {
-			yield(Stored{}, err)
+			yield(place.Stored{}, err)
 			return
 		}
 		opened := 0
@@ -91,8 +83,8 @@ func (g *gather) all(ctx context.Context) iter.Seq2[Stored, error] {
 	}
 }
 
-// batches puts groups together, one, two, four and so on, so that a dense range
-// costs no query too many and a sparse one few round trips.
+// batches combines groups: one, two, four and so on. So a dense range makes no needless
+// query, and a sparse one needs few round trips.
 func batches(groups iter.Seq[[]partition]) iter.Seq[[]partition] {
 	return func(yield func([]partition) bool) {
 		var batch []partition
@@ -113,15 +105,15 @@ func batches(groups iter.Seq[[]partition]) iter.Seq[[]partition] {
 	}
 }
 
-// merge yields the items of some partitions in order, and tells whether to go on.
-func (g *gather) merge(ctx context.Context, parts []partition, yield func(Stored, error) bool) bool {
+// merge yields the items of some partitions in order, and reports whether to continue.
+func (g *gather) merge(ctx context.Context, parts []partition, yield func(place.Stored, error) bool) bool {
 	streams := make([]*dynamo.Stream, len(parts))
 	for i, p := range parts {
 		streams[i] = g.stream(p, len(parts), i)
 	}
 	merged, err := dynamo.NewMerge(ctx, streams, g.span.Desc)
 	if err != nil {
-		yield(Stored{}, err)
+		yield(place.Stored{}, err)
 		return false
 	}
 	merged.Ahead = g.span.Limit == 0
@@ -134,7 +126,7 @@ func (g *gather) merge(ctx context.Context, parts []partition, yield func(Stored
 		}
 		switch {
 		case err != nil:
-			yield(Stored{}, err)
+			yield(place.Stored{}, err)
 			return false
 		case it == nil:
 			return true
@@ -142,7 +134,7 @@ func (g *gather) merge(ctx context.Context, parts []partition, yield func(Stored
 		s := g.sighting(parts[from], it)
 		leave, err := g.leaves(ctx, last, s)
 		if err != nil {
-			yield(Stored{}, err)
+			yield(place.Stored{}, err)
 			return false
 		}
 		if leave {
@@ -155,7 +147,7 @@ func (g *gather) merge(ctx context.Context, parts []partition, yield func(Stored
 	}
 }
 
-// stream reads the range's part of a partition, one of n.
+// stream reads the range's items of a partition, one of n.
 func (g *gather) stream(p partition, n, order int) *dynamo.Stream {
 	input := &dynamodb.QueryInput{
 		TableName:                 &g.t.Name,
@@ -175,7 +167,7 @@ func (g *gather) stream(p partition, n, order int) *dynamo.Stream {
 	return s
 }
 
-// condition asks for the span's sort keys.
+// condition sets the key condition to the span's sort keys.
 func (g *gather) condition(in *dynamodb.QueryInput, p partition) {
 	condition := "#pk = :pk"
 	low, high := prefixed(p.prefix, g.span.Low), prefixed(p.prefix, g.span.High)
@@ -206,7 +198,7 @@ func prefixed(prefix string, bound types.AttributeValue) types.AttributeValue {
 	return bound
 }
 
-// place is an item's position as callers know it.
+// place returns an item's position by the caller's keys.
 func (g *gather) place(p partition, it dynamo.Item) place.Position {
 	at := place.Position{Sort: it[g.t.SortKey], By: dynamo.Apart(it, g.TellsBy()), Shard: p.shard}
 	if p.prefix != "" {
@@ -226,25 +218,24 @@ func (g *gather) passed(at place.Position) bool {
 	return c <= 0
 }
 
-// passedByAnother tells whether an item is the one that the cursor stands behind, which
-// a table gave that told items with equal sort keys apart, where this one does not.
+// passedByAnother reports whether the cursor stands behind this item, if the cursor's table
+// distinguishes items with equal sort keys and this table does not.
 func (g *gather) passedByAnother(at place.Position) bool {
 	by := g.after.By
 	return by != "" && by != place.BehindAll && g.TellsBy() == "" && dynamo.CompareValues(at.Sort, g.after.Sort) == 0
 }
 
-// sighting is a stored item with the keys that callers know, and where it was.
-func (g *gather) sighting(p partition, it dynamo.Item) Stored {
-	s := Stored{Item: it, At: g.place(p, it), PK: p.pk, Sort: it[g.t.SortKey]}
+// sighting returns a stored item with the caller's keys and its place.
+func (g *gather) sighting(p partition, it dynamo.Item) place.Stored {
+	s := place.Stored{Item: it, At: g.place(p, it), PK: p.pk, Sort: it[g.t.SortKey]}
 	it[g.t.PartitionKey], it[g.t.SortKey] = dynamo.String(g.name), s.At.Sort
 	return s
 }
 
-// leaves tells whether to leave an item out, by how the table is read: one that is not
-// where a look-up by the layout finds it, or the last one seen on a second
-// write shard, which happens only when writers did not agree on a change of the shard
-// count.
-func (g *gather) leaves(ctx context.Context, last *place.Position, s Stored) (bool, error) {
+// leaves reports whether the read leaves an item out. That is an item that a look-up by the
+// layout does not find, or the last item read, seen on a second write shard. The latter
+// happens only if writers did not agree on a change of the shard count.
+func (g *gather) leaves(ctx context.Context, last *place.Position, s place.Stored) (bool, error) {
 	switch g.t.reads {
 	case allThere:
 		return false, nil
@@ -256,29 +247,29 @@ func (g *gather) leaves(ctx context.Context, last *place.Position, s Stored) (bo
 	return g.Finds() && last != nil && last.By == s.At.By && dynamo.CompareValues(last.Sort, s.At.Sort) == 0, nil
 }
 
-// found tells whether a look-up by the layout finds an item where it was read. Only near a
-// change of the shard count that takes reads: there it may be on another place than the
-// first, and counts if it is not on that, too.
-func (g *gather) found(ctx context.Context, s Stored) (bool, error) {
+// found reports whether a look-up by the layout finds an item where it was read. It costs
+// reads only near a change of the shard count: the item may then be at a later place, and
+// counts if no earlier place has it.
+func (g *gather) found(ctx context.Context, s place.Stored) (bool, error) {
 	places, err := g.Places(ctx, g.name, s.Item)
 	read := place.Place{PK: s.PK, Sort: s.Sort}
 	if err != nil || read.Equal(places[0]) || !slices.ContainsFunc(places, read.Equal) {
 		return err == nil && read.Equal(places[0]), err
 	}
-	at, it, err := g.Look(ctx, places, g.Identity(s.Item))
+	at, it, err := g.Locate(ctx, places, g.Identity(s.Item))
 	return it != nil && read.Equal(at), err
 }
 
-// cursor is the position after an item.
+// cursor returns the cursor behind an item.
 func (g *gather) cursor(at place.Position) string {
 	if !g.Finds() {
 		return at.String()
 	}
-	at.Shard = math.MaxInt // the same on another write shard is no other item
+	at.Shard = math.MaxInt // the same item on another write shard is passed too
 	if g.span.Desc {
 		at.Shard = -1
 	} else if g.TellsBy() == "" {
-		at.By = place.BehindAll // nor is another with the sort key
+		at.By = place.BehindAll // and so is another item with the sort key
 	}
 	return at.String()
 }

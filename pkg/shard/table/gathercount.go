@@ -7,10 +7,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/hotshard/hotshard/internal/dynamo"
+	"github.com/hotshard/hotshard/internal/base/dynamo"
 )
 
-// count adds up the range without reading its items' contents into memory.
+// count returns the number of items in the range, without keeping their contents in memory.
 func (g *gather) count(ctx context.Context) (int, error) {
 	if g.t.reads == placed {
 		return g.countRead(ctx)
@@ -18,7 +18,7 @@ func (g *gather) count(ctx context.Context) (int, error) {
 	if g.span.empty() {
 		return 0, nil
 	}
-	groups, err := g.t.Layout.partitions(ctx, g.Raw, g.name, g.span)
+	groups, err := g.t.Layout.partitions(ctx, g.raw, g.name, g.span)
 	if err != nil {
 		return 0, err
 	}

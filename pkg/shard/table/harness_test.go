@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/hotshard/hotshard/internal/wingtest"
+	"github.com/hotshard/hotshard/internal/test/libtest"
 )
 
 // fewer sets the number of rapid's checks for tests that take the engine's time,
@@ -21,4 +21,4 @@ func fewer(t *testing.T, checks int) {
 	t.Cleanup(func() { _ = f.Value.Set(f.DefValue) })
 }
 
-func sortText(m made) string { return wingtest.Text(m.item["placed"]) }
+func sortText(m made) string { return libtest.Text(m.item["placed"]) }

@@ -12,8 +12,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/local/enginetest"
-	"github.com/hotshard/hotshard/internal/wingtest"
+	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/table"
 )
@@ -24,17 +24,17 @@ func TestEqualSortKeys(t *testing.T) {
 	t.Parallel()
 	db := enginetest.Client(t)
 	for _, layout := range []table.Layout{table.CalculatedSuffix{By: "id"}, table.TimeBuckets{Bucket: shard.Day, By: "id"}} {
-		sharded := wingtest.Orders(t, db, db, layout, 10)
-		want := wingtest.PutDay(t, sharded, 10)
-		day := table.During(shard.Millis, wingtest.Epoch.Truncate(24*time.Hour), wingtest.Epoch.Add(24*time.Hour))
-		if got := wingtest.IDs(t, sharded, day); !slices.Equal(got, want) {
+		sharded := libtest.Orders(t, db, db, layout, 10)
+		want := libtest.PutDay(t, sharded, 10)
+		day := table.During(shard.Millis, libtest.Epoch.Truncate(24*time.Hour), libtest.Epoch.Add(24*time.Hour))
+		if got := libtest.IDs(t, sharded, day); !slices.Equal(got, want) {
 			t.Fatalf("%T: %v, want %v", layout, got, want)
 		}
 		checkPages(t, sharded, day, want)
 		for n := range 20 {
-			checkKey(t, sharded, n, slices.Contains(want, wingtest.Text(wingtest.Order(n)["id"])))
+			checkKey(t, sharded, n, slices.Contains(want, libtest.Text(libtest.Order(n)["id"])))
 		}
-		if got := wingtest.IDs(t, sharded, day); len(got) != 0 {
+		if got := libtest.IDs(t, sharded, day); len(got) != 0 {
 			t.Fatalf("%T: %v are left", layout, got)
 		}
 	}
@@ -47,12 +47,12 @@ func checkPages(t *testing.T, sharded *table.Table, s table.Span, want []string)
 		var got []string
 		s.Limit, s.After = 3, ""
 		for more := true; more; more = s.After != "" {
-			page, err := sharded.Page(t.Context(), "acme", s, wingtest.Epoch)
+			page, err := sharded.Page(t.Context(), "acme", s, libtest.Epoch)
 			if err != nil {
 				t.Fatal(err)
 			}
 			for _, it := range page.Items {
-				got = append(got, wingtest.Text(it["id"]))
+				got = append(got, libtest.Text(it["id"]))
 			}
 			s.After = page.Next
 		}
@@ -69,25 +69,25 @@ func checkPages(t *testing.T, sharded *table.Table, s table.Span, want []string)
 // in whose place another one is.
 func checkKey(t *testing.T, sharded *table.Table, n int, there bool) {
 	t.Helper()
-	it, err := sharded.Get(t.Context(), wingtest.Order(n), wingtest.Epoch)
-	if there != (err == nil) || !there && !errors.Is(err, shard.ErrNotFound) || there && wingtest.Text(it["n"]) != fmt.Sprint(n) {
+	it, err := sharded.Get(t.Context(), libtest.Order(n), libtest.Epoch)
+	if there != (err == nil) || !there && !errors.Is(err, shard.ErrNotFound) || there && libtest.Text(it["n"]) != fmt.Sprint(n) {
 		t.Fatalf("order %d: %v, %v", n, it, err)
 	}
-	out, err := sharded.Update(t.Context(), wingtest.Order(n), &dynamodb.UpdateItemInput{
-		UpdateExpression: aws.String("ADD n :more"), ExpressionAttributeValues: table.Item{":more": wingtest.Num(100)}, ReturnValues: types.ReturnValueAllNew,
-	}, wingtest.Epoch)
+	out, err := sharded.Update(t.Context(), libtest.Order(n), &dynamodb.UpdateItemInput{
+		UpdateExpression: aws.String("ADD n :more"), ExpressionAttributeValues: table.Item{":more": libtest.Num(100)}, ReturnValues: types.ReturnValueAllNew,
+	}, libtest.Epoch)
 	switch {
-	case there && (err != nil || wingtest.Text(out.Attributes["n"]) != fmt.Sprint(n+100)):
+	case there && (err != nil || libtest.Text(out.Attributes["n"]) != fmt.Sprint(n+100)):
 		t.Fatalf("order %d: %v, %v", n, out, err)
-	case !there && err != nil && !(errors.Is(err, shard.ErrMisused) && wingtest.IsConditional(err)):
+	case !there && err != nil && !(errors.Is(err, shard.ErrMisused) && libtest.IsConditional(err)):
 		t.Fatalf("order %d is not there: %v", n, err)
-	case !there && err == nil && wingtest.Text(out.Attributes["n"]) != "100": // made, where none is any more
+	case !there && err == nil && libtest.Text(out.Attributes["n"]) != "100": // made, where none is any more
 		t.Fatalf("order %d was made as %v", n, out.Attributes)
 	}
-	if err := sharded.Delete(t.Context(), wingtest.Order(n), wingtest.Epoch); err != nil {
+	if err := sharded.Delete(t.Context(), libtest.Order(n), libtest.Epoch); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := sharded.Get(t.Context(), wingtest.Order(n), wingtest.Epoch); !errors.Is(err, shard.ErrNotFound) {
+	if _, err := sharded.Get(t.Context(), libtest.Order(n), libtest.Epoch); !errors.Is(err, shard.ErrNotFound) {
 		t.Fatal(err)
 	}
 }
@@ -96,26 +96,26 @@ func checkKey(t *testing.T, sharded *table.Table, n int, there bool) {
 // of the update.
 func TestUpdatesThatMakeItems(t *testing.T) {
 	db := enginetest.Client(t)
-	sharded := wingtest.Orders(t, db, db, table.CalculatedSuffix{By: "id"}, 3)
-	one, names := table.Item{":one": wingtest.Num(1)}, map[string]string{"#id": "id", "#set": "set"}
+	sharded := libtest.Orders(t, db, db, table.CalculatedSuffix{By: "id"}, 3)
+	one, names := table.Item{":one": libtest.Num(1)}, map[string]string{"#id": "id", "#set": "set"}
 	for i, in := range []dynamodb.UpdateItemInput{
 		{},
 		{UpdateExpression: aws.String("ADD n :one"), ExpressionAttributeValues: one},
 		{UpdateExpression: aws.String("set n = :one remove x"), ExpressionAttributeValues: one},
 		{UpdateExpression: aws.String("REMOVE x SET n = :one, m = :one"), ExpressionAttributeValues: one},
 		{UpdateExpression: aws.String("SET#set = :one, m = :one"), ExpressionAttributeValues: one, ExpressionAttributeNames: map[string]string{"#set": "set"}},
-		{UpdateExpression: aws.String("SET #id = :id ADD #set :one"), ExpressionAttributeValues: table.Item{":one": wingtest.Num(1), ":id": wingtest.Str("order-5")}, ExpressionAttributeNames: names},
-		{UpdateExpression: aws.String("SET id = :id"), ExpressionAttributeValues: table.Item{":id": wingtest.Str("order-6")}},
+		{UpdateExpression: aws.String("SET #id = :id ADD #set :one"), ExpressionAttributeValues: table.Item{":one": libtest.Num(1), ":id": libtest.Str("order-5")}, ExpressionAttributeNames: names},
+		{UpdateExpression: aws.String("SET id = :id"), ExpressionAttributeValues: table.Item{":id": libtest.Str("order-6")}},
 		{UpdateExpression: aws.String("ADD n :one"), ExpressionAttributeValues: one, ConditionExpression: aws.String("attribute_not_exists(x)")},
 	} {
-		key := wingtest.Order(i)
-		key["placed"] = wingtest.Str(fmt.Sprint(i))
+		key := libtest.Order(i)
+		key["placed"] = libtest.Str(fmt.Sprint(i))
 		for range 2 {
-			if _, err := sharded.Update(t.Context(), key, &in, wingtest.Epoch); err != nil {
+			if _, err := sharded.Update(t.Context(), key, &in, libtest.Epoch); err != nil {
 				t.Fatalf("%s: %v", aws.ToString(in.UpdateExpression), err)
 			}
 		}
-		if it, err := sharded.Get(t.Context(), key, wingtest.Epoch); err != nil || wingtest.Text(it["id"]) != wingtest.Text(key["id"]) {
+		if it, err := sharded.Get(t.Context(), key, libtest.Epoch); err != nil || libtest.Text(it["id"]) != libtest.Text(key["id"]) {
 			t.Errorf("%s: made %v, %v", aws.ToString(in.UpdateExpression), it, err)
 		}
 	}
@@ -125,25 +125,25 @@ func TestUpdatesThatMakeItems(t *testing.T) {
 func TestDeletingByChance(t *testing.T) {
 	db := enginetest.Client(t)
 	for _, layout := range []table.Layout{table.RandomSuffix{}, table.TimeBuckets{Bucket: shard.Hour}} {
-		sharded := wingtest.Orders(t, db, db, layout, 10)
-		day := table.During(shard.Millis, wingtest.Epoch, wingtest.Epoch.Add(24*time.Hour))
+		sharded := libtest.Orders(t, db, db, layout, 10)
+		day := table.During(shard.Millis, libtest.Epoch, libtest.Epoch.Add(24*time.Hour))
 		key := func(i int) table.Item {
-			return table.Item{"customer": wingtest.Str("acme"), "placed": wingtest.Str(shard.Millis.Key(wingtest.Epoch, "#", fmt.Sprint(i)))}
+			return table.Item{"customer": libtest.Str("acme"), "placed": libtest.Str(shard.Millis.Key(libtest.Epoch, "#", fmt.Sprint(i)))}
 		}
 		for i := range 20 {
-			if err := sharded.Put(t.Context(), key(i), wingtest.Epoch); err != nil {
+			if err := sharded.Put(t.Context(), key(i), libtest.Epoch); err != nil {
 				t.Fatal(err)
 			}
 		}
 		for range 2 { // the second finds nothing
-			if err := sharded.Delete(t.Context(), key(7), wingtest.Epoch); err != nil {
+			if err := sharded.Delete(t.Context(), key(7), libtest.Epoch); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if n, err := sharded.Count(t.Context(), "acme", day, wingtest.Epoch); err != nil || n != 19 {
+		if n, err := sharded.Count(t.Context(), "acme", day, libtest.Epoch); err != nil || n != 19 {
 			t.Fatalf("%T: %d, %v", layout, n, err)
 		}
-		_, err := sharded.Get(t.Context(), key(1), wingtest.Epoch)
+		_, err := sharded.Get(t.Context(), key(1), libtest.Epoch)
 		if !errors.Is(err, shard.ErrMisused) || strings.Contains(err.Error(), "By") {
 			t.Error(err)
 		}
@@ -155,13 +155,13 @@ func TestErrorsOfKeysSayWhat(t *testing.T) {
 	sharded := table.Table{
 		Client: &shaky{}, Name: "orders", PartitionKey: "customer", SortKey: "placed", Shards: table.Fixed(3), Layout: table.CalculatedSuffix{By: "at"},
 	}
-	key := table.Item{"customer": wingtest.Str("acme"), "placed": wingtest.Str("x")}
-	_, getErr := sharded.Get(t.Context(), key, wingtest.Epoch)
-	_, updateErr := sharded.Update(t.Context(), key, &dynamodb.UpdateItemInput{}, wingtest.Epoch)
-	_, pageErr := sharded.Page(t.Context(), "acme", table.Span{After: "x"}, wingtest.Epoch)
+	key := table.Item{"customer": libtest.Str("acme"), "placed": libtest.Str("x")}
+	_, getErr := sharded.Get(t.Context(), key, libtest.Epoch)
+	_, updateErr := sharded.Update(t.Context(), key, &dynamodb.UpdateItemInput{}, libtest.Epoch)
+	_, pageErr := sharded.Page(t.Context(), "acme", table.Span{After: "x"}, libtest.Epoch)
 	for operation, err := range map[string]error{
-		"reading an item": getErr, "updating an item": updateErr, "deleting an item": sharded.Delete(t.Context(), key, wingtest.Epoch),
-		"putting an item": sharded.Put(t.Context(), key, wingtest.Epoch), "reading a page": pageErr,
+		"reading an item": getErr, "updating an item": updateErr, "deleting an item": sharded.Delete(t.Context(), key, libtest.Epoch),
+		"putting an item": sharded.Put(t.Context(), key, libtest.Epoch), "reading a page": pageErr,
 	} {
 		if operation != "reading a page" && !strings.Contains(err.Error(), `placed "x"`) {
 			t.Errorf("%s: which item? %v", operation, err)

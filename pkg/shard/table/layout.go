@@ -9,30 +9,30 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/dynamo"
-	"github.com/hotshard/hotshard/internal/place"
+	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/internal/place"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// Layout is a sharding pattern: where the items of a name go, and where a range of
-// them is to be looked for. It is one of [RandomSuffix], [CalculatedSuffix],
-// [TimeBuckets], [HybridBuckets] and [Unsharded].
+// Layout is a sharding pattern: it decides where a name's items go, and which partitions a
+// range reads. It is one of [RandomSuffix], [CalculatedSuffix], [TimeBuckets],
+// [HybridBuckets] and [Unsharded].
 type Layout interface {
-	// fault is what is wrong with the layout on this table.
+	// fault returns why the layout does not fit the table, or nil.
 	fault(t *Table) error
-	// places returns where an item goes, and after it where else it may be when
-	// shard counts change; a random place is another one at each call.
-	places(ctx context.Context, r Raw, name string, it Item) ([]place.Place, error)
-	// found tells whether places depends on the item alone, so that it is found again,
-	// and a repeated put is the same item.
+	// places returns where an item goes, and then where else it may be if shard counts
+	// change. A random place differs from call to call.
+	places(ctx context.Context, r raw, name string, it Item) ([]place.Place, error)
+	// found reports whether places depends on the item alone: a look-up finds the item, and
+	// a repeated put replaces it.
 	found() bool
-	// tells names the attribute that tells items with equal sort keys apart, "" if the
-	// sort key does it alone.
+	// tells returns the attribute that distinguishes items with equal sort keys, "" if the
+	// sort key alone identifies an item.
 	tells(t *Table) string
-	// partitions returns groups of partitions that hold a range, in the range's
-	// order from group to group; within a group they are to be merged.
-	partitions(ctx context.Context, r Raw, name string, s Span) (iter.Seq[[]partition], error)
+	// partitions returns groups of partitions of a range, group by group in the range's
+	// order. The items of a group's partitions have to be merged.
+	partitions(ctx context.Context, r raw, name string, s Span) (iter.Seq[[]partition], error)
 }
 
 // partition is one partition key of a range.
@@ -40,11 +40,11 @@ type partition struct {
 	pk     string
 	shard  int
 	prefix string         // of the stored sort key; not shown to callers
-	edge   place.Position // before everything in its bucket; zero without buckets
+	edge   place.Position // the position before the bucket's first item; zero without buckets
 }
 
-// Unsharded keeps a name's items under the plain name: a table as it is before
-// sharding, for a Migration of package migrate to begin from. Its Table's Shards must be Fixed(1).
+// Unsharded keeps a name's items under the plain name, as a table before sharding does. A
+// Migration of package migrate can begin from it. Its Table's Shards must be Fixed(1).
 type Unsharded struct{}
 
 func (Unsharded) found() bool { return true }
@@ -58,20 +58,20 @@ func (Unsharded) fault(t *Table) error {
 	return nil
 }
 
-func (Unsharded) places(_ context.Context, r Raw, name string, it Item) ([]place.Place, error) {
+func (Unsharded) places(_ context.Context, r raw, name string, it Item) ([]place.Place, error) {
 	return []place.Place{{PK: name, Sort: it[r.t.SortKey]}}, nil
 }
 
-func (Unsharded) partitions(_ context.Context, _ Raw, name string, _ Span) (iter.Seq[[]partition], error) {
+func (Unsharded) partitions(_ context.Context, _ raw, name string, _ Span) (iter.Seq[[]partition], error) {
 	return func(yield func([]partition) bool) { yield([]partition{{pk: name}}) }, nil
 }
 
-// RandomSuffix spreads a name's items over name#0 to name#N-1 by chance: for writes
-// that nobody looks up singly, such as log lines and clicks. A read of a range asks
-// all N. An item that is put again may be on two write shards then, and read twice.
+// RandomSuffix spreads a name's items over name#0 to name#N-1 at random, for items that
+// nobody looks up singly, such as log lines and clicks. A read of a range queries all N. An
+// item that is put again may be on two write shards, and is then read twice.
 //
-// When a [shardmap.Map] gives the count, N may grow and shrink at any time. Reads go on asking
-// the largest N that the name ever had. A Fixed count that is lowered hides items.
+// With the count from a [shardmap.Map], N may grow and shrink at any time: reads query the
+// largest N that the name ever had. Lowering a Fixed count hides items.
 type RandomSuffix struct{}
 
 func (RandomSuffix) fault(*Table) error { return nil }
@@ -80,7 +80,7 @@ func (RandomSuffix) found() bool { return false }
 
 func (RandomSuffix) tells(*Table) string { return "" }
 
-func (RandomSuffix) places(ctx context.Context, r Raw, name string, it Item) ([]place.Place, error) {
+func (RandomSuffix) places(ctx context.Context, r raw, name string, it Item) ([]place.Place, error) {
 	entry, err := r.lookup(ctx, name)
 	if err != nil {
 		return nil, err
@@ -89,8 +89,8 @@ func (RandomSuffix) places(ctx context.Context, r Raw, name string, it Item) ([]
 	return []place.Place{{PK: r.t.join(name, n), Sort: it[r.t.SortKey]}}, nil
 }
 
-// partitions is one group of all write shards that the name ever had.
-func (RandomSuffix) partitions(ctx context.Context, r Raw, name string, _ Span) (iter.Seq[[]partition], error) {
+// partitions returns one group: all write shards that the name ever had.
+func (RandomSuffix) partitions(ctx context.Context, r raw, name string, _ Span) (iter.Seq[[]partition], error) {
 	entry, err := r.lookup(ctx, name)
 	if err != nil {
 		return nil, err
@@ -99,7 +99,7 @@ func (RandomSuffix) partitions(ctx context.Context, r Raw, name string, _ Span) 
 	return func(yield func([]partition) bool) { yield(all) }, nil
 }
 
-// numbered lists n write shards of what stands before the suffix.
+// numbered returns the first n write shards of a base.
 func (t *Table) numbered(base string, n int) []partition {
 	list := make([]partition, n)
 	for i := range list {
@@ -108,25 +108,23 @@ func (t *Table) numbered(base string, n int) []partition {
 	return list
 }
 
-// CalculatedSuffix spreads a name's items over name#0 to name#N-1 by an attribute of
-// theirs (Table.Calculate), so that whoever knows it finds the item with one
-// GetItem, and a repeated write replaces it. Keys of a Get, an Update or a Delete
-// must have the attribute, too. A read of a range asks all N.
+// CalculatedSuffix spreads a name's items over name#0 to name#N-1 by an attribute of the
+// item (Table.Calculate). So one GetItem finds an item by that attribute, and a repeated put
+// replaces it. The keys of Get, Update and Delete must have the attribute, too. A read of a
+// range queries all N.
 //
-// Let sort keys end in the attribute: 2026-01-05T12:00:45.490Z#order-1234. Of items with
-// equal sort keys there can be one on each write shard, and the put of another one is
-// refused.
+// Let sort keys end in the attribute: 2026-01-05T12:00:45.490Z#order-1234. Each write shard
+// holds one item of a sort key, and rejects the put of another with the same sort key.
 //
-// An item that lacks the attribute, which another program may have written, is in
-// ranges, but no key finds it, and it can't be told whose it is. The client's own
-// UpdateItem on its stored key gives it one.
+// An item without the attribute, which another program may have written, is in ranges, but
+// no key finds it. Add the attribute with the client's own UpdateItem on the stored key.
 type CalculatedSuffix struct {
-	// By is the attribute, text or a number, which no write of an item changes; default
-	// the sort key.
+	// By is the attribute, text or a number, that no write of an item changes; default the
+	// sort key.
 	By string
-	// Time gives an item's or key's own time, which never changes. When shard counts
-	// change, an item's write shard is calculated with the count at this time, which
-	// must not lie over [shardmap.Options].EventAhead ahead. It may be nil only with a Fixed count.
+	// Time returns the item's own time from an item or a key; it never changes. If shard
+	// counts change, the count at this time decides the write shard. The time may lie at
+	// most [shardmap.Options].EventAhead ahead. Time may be nil only with a Fixed count.
 	Time func(Item) (time.Time, error)
 }
 
@@ -148,7 +146,7 @@ func (c CalculatedSuffix) by(t *Table) string {
 	return c.By
 }
 
-func (c CalculatedSuffix) places(ctx context.Context, r Raw, name string, it Item) ([]place.Place, error) {
+func (c CalculatedSuffix) places(ctx context.Context, r raw, name string, it Item) ([]place.Place, error) {
 	by, err := r.t.by(it, c.by(r.t))
 	if err != nil {
 		return nil, err
@@ -164,10 +162,10 @@ func (c CalculatedSuffix) places(ctx context.Context, r Raw, name string, it Ite
 	return r.t.calculated(name, it[r.t.SortKey], entry, by, at), nil
 }
 
-// time is the item's own, or the zero time. It is looked at before the counts are:
-// what is as far ahead as allowed when a look-up ends may have been further when it
-// began, and the counts are those of its begin.
-func (c CalculatedSuffix) time(r Raw, it Item, by string) (time.Time, error) {
+// time returns the item's own time, or the zero time. It is checked before the counts are
+// read. During the look-up the clock goes on, and a time too far ahead for the counts would
+// pass a later check.
+func (c CalculatedSuffix) time(r raw, it Item, by string) (time.Time, error) {
 	if c.Time == nil {
 		return time.Time{}, nil
 	}
@@ -178,7 +176,7 @@ func (c CalculatedSuffix) time(r Raw, it Item, by string) (time.Time, error) {
 	return at, r.notAhead(at)
 }
 
-// by is the value that an item's write shard is calculated from.
+// by returns the value from which an item's write shard is calculated.
 func (t *Table) by(it Item, attr string) (string, error) {
 	value, ok := dynamo.Attribute(it, attr)
 	if !ok {
@@ -187,8 +185,8 @@ func (t *Table) by(it Item, attr string) (string, error) {
 	return value, nil
 }
 
-// calculated lists where an item may be whose write shard is calculated: first where
-// it belongs.
+// calculated returns the places that an item may have by its calculated write shard: first
+// the one where it belongs.
 func (t *Table) calculated(base string, sort types.AttributeValue, entry shardmap.Entry, by string, at time.Time) []place.Place {
 	numbers := entry.PlacesAt(t.calculate, by, at)
 	list := make([]place.Place, len(numbers))
@@ -198,11 +196,11 @@ func (t *Table) calculated(base string, sort types.AttributeValue, entry shardma
 	return list
 }
 
-func (CalculatedSuffix) partitions(ctx context.Context, r Raw, name string, s Span) (iter.Seq[[]partition], error) {
+func (CalculatedSuffix) partitions(ctx context.Context, r raw, name string, s Span) (iter.Seq[[]partition], error) {
 	return RandomSuffix{}.partitions(ctx, r, name, s)
 }
 
-// SortTime is a CalculatedSuffix.Time for sort keys that begin with a stamp.
+// SortTime returns a CalculatedSuffix.Time for sort keys that begin with a stamp.
 func SortTime(sortKey string, stamp shard.Stamp) func(Item) (time.Time, error) {
 	return func(it Item) (time.Time, error) {
 		text, _ := dynamo.Attribute(it, sortKey)
@@ -211,8 +209,8 @@ func SortTime(sortKey string, stamp shard.Stamp) func(Item) (time.Time, error) {
 	}
 }
 
-// AttributeTime is a CalculatedSuffix.Time for a number attribute of Unix seconds
-// that keys must have, too.
+// AttributeTime returns a CalculatedSuffix.Time for a number attribute of Unix seconds.
+// Keys must have the attribute, too.
 func AttributeTime(name string) func(Item) (time.Time, error) {
 	return func(it Item) (time.Time, error) {
 		text, _ := dynamo.Attribute(it, name)
@@ -224,7 +222,7 @@ func AttributeTime(name string) func(Item) (time.Time, error) {
 	}
 }
 
-// tells is what Layout.tells returns for an item's write shard calculated by an attribute.
+// tells implements Layout.tells for write shards calculated from an attribute.
 func (t *Table) tells(by string) string {
 	if by == t.SortKey {
 		return ""
@@ -232,7 +230,7 @@ func (t *Table) tells(by string) string {
 	return by
 }
 
-// byFault is what is wrong with the attribute that write shards are calculated from.
+// byFault returns why write shards can't be calculated from the attribute, or nil.
 func (t *Table) byFault(by string) error {
 	if by == t.PartitionKey {
 		return fmt.Errorf("attribute %s (By) is the partition key: all items of a name would be on one write shard", by)

@@ -10,9 +10,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"pgregory.net/rapid"
 
-	"github.com/hotshard/hotshard/internal/lane"
-	"github.com/hotshard/hotshard/internal/local/enginetest"
-	"github.com/hotshard/hotshard/internal/wingtest"
+	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/internal/test/lane"
+	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/table"
 )
@@ -25,7 +25,7 @@ func TestSpellingsOfANumberAreOne(t *testing.T) {
 	fewer(t, lane.Runs(10, 30))
 	db := enginetest.Client(t)
 	sharded := &table.Table{
-		Client: db, Name: wingtest.Theirs(t, db, "N"), PartitionKey: "customer", SortKey: "placed", Shards: table.Fixed(16), Layout: table.CalculatedSuffix{},
+		Client: db, Name: libtest.Theirs(t, db, "N"), PartitionKey: "customer", SortKey: "placed", Shards: table.Fixed(16), Layout: table.CalculatedSuffix{},
 	}
 	names := 0
 	rapid.Check(t, func(r *rapid.T) {
@@ -35,14 +35,14 @@ func TestSpellingsOfANumberAreOne(t *testing.T) {
 		for _, s := range []string{
 			fmt.Sprintf("%de%d", digits, places), fmt.Sprintf("%d.000E%+04d", digits, places), fmt.Sprintf("%d00e%d", digits, places-2),
 		} {
-			if err := sharded.Put(t.Context(), table.Item{"customer": wingtest.Str(name), "placed": numeral(s)}, wingtest.Epoch); err != nil {
+			if err := sharded.Put(t.Context(), table.Item{"customer": libtest.Str(name), "placed": numeral(s)}, libtest.Epoch); err != nil {
 				r.Fatal(s, err)
 			}
 		}
 		checkOneShard(r, db, sharded, name)
 	})
 	for _, s := range []string{"x", "", "1/2", "0x10", "1_0", " 1", "Inf", "1e9999999999", "1e-9999999999"} {
-		if err := sharded.Put(t.Context(), table.Item{"customer": wingtest.Str("bad"), "placed": numeral(s)}, wingtest.Epoch); !errors.Is(err, shard.ErrMisused) {
+		if err := sharded.Put(t.Context(), table.Item{"customer": libtest.Str("bad"), "placed": numeral(s)}, libtest.Epoch); !errors.Is(err, shard.ErrMisused) {
 			t.Errorf("%q: %v", s, err)
 		}
 	}
@@ -51,24 +51,24 @@ func TestSpellingsOfANumberAreOne(t *testing.T) {
 // checkOneShard finds a name's one item where the digits that the engine gives put it.
 func checkOneShard(r *rapid.T, db *dynamodb.Client, sharded *table.Table, name string) {
 	var items []table.Item
-	for it, err := range sharded.Query(r.Context(), name, table.Span{}, wingtest.Epoch) {
+	for it, err := range sharded.Query(r.Context(), name, table.Span{}, libtest.Epoch) {
 		if err != nil {
 			r.Fatal(err)
 		}
 		items = append(items, it)
 	}
-	if n, err := sharded.Count(r.Context(), name, table.Span{}, wingtest.Epoch); err != nil || n != 1 || len(items) != 1 {
+	if n, err := sharded.Count(r.Context(), name, table.Span{}, libtest.Epoch); err != nil || n != 1 || len(items) != 1 {
 		r.Fatalf("%d items are %d: %v", n, len(items), err)
 	}
-	pk := shard.Hash.Join(name, shard.Calculated(wingtest.Text(items[0]["placed"]), 16))
+	pk := shard.Hash.Join(name, shard.Calculated(libtest.Text(items[0]["placed"]), 16))
 	out, err := db.Query(r.Context(), &dynamodb.QueryInput{
-		TableName: &sharded.Name, KeyConditionExpression: aws.String("customer = :pk"), ExpressionAttributeValues: table.Item{":pk": wingtest.Str(pk)},
+		TableName: &sharded.Name, KeyConditionExpression: aws.String("customer = :pk"), ExpressionAttributeValues: table.Item{":pk": libtest.Str(pk)},
 	})
 	if err != nil || len(out.Items) != 1 {
 		r.Fatalf("%s holds %v, %v", pk, out, err)
 	}
-	key := table.Item{"customer": wingtest.Str(name), "placed": items[0]["placed"]}
-	if _, err := sharded.Get(r.Context(), key, wingtest.Epoch); err != nil {
+	key := table.Item{"customer": libtest.Str(name), "placed": items[0]["placed"]}
+	if _, err := sharded.Get(r.Context(), key, libtest.Epoch); err != nil {
 		r.Fatal(err)
 	}
 }
@@ -78,15 +78,15 @@ func TestNumbersWithExponentsAreTimes(t *testing.T) {
 	t.Parallel()
 	db := enginetest.Client(t)
 	sharded := &table.Table{
-		Client: db, Name: wingtest.Theirs(t, db, "N"), PartitionKey: "customer", SortKey: "placed", Shards: table.Fixed(2),
+		Client: db, Name: libtest.Theirs(t, db, "N"), PartitionKey: "customer", SortKey: "placed", Shards: table.Fixed(2),
 		Layout: table.TimeBuckets{Bucket: shard.Hour, Stamp: shard.UnixSeconds, By: "placed"},
 	}
 	for _, s := range []string{"1700000000", "1.7e9", "1700000000.0"} {
-		if err := sharded.Put(t.Context(), table.Item{"customer": wingtest.Str("a"), "placed": numeral(s)}, wingtest.Epoch); err != nil {
+		if err := sharded.Put(t.Context(), table.Item{"customer": libtest.Str("a"), "placed": numeral(s)}, libtest.Epoch); err != nil {
 			t.Fatal(err)
 		}
 	}
-	n, err := sharded.Count(t.Context(), "a", table.Span{Low: numeral("1.6999e9"), High: numeral("1.7001e9")}, wingtest.Epoch)
+	n, err := sharded.Count(t.Context(), "a", table.Span{Low: numeral("1.6999e9"), High: numeral("1.7001e9")}, libtest.Epoch)
 	if err != nil || n != 1 {
 		t.Fatal(n, err)
 	}

@@ -11,33 +11,37 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/dynamo"
-	"github.com/hotshard/hotshard/internal/place"
+	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/internal/place"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// Raw is a Table in one call, by the places of its items. A Table's own calls are made of it, and
-// those of a migrate.Migration, which has an item at two places. Other programs need none of it.
-type Raw struct {
+// raw is a Table during one call, addressed by the places of its items: a [place.Table]. The
+// Table's own calls use it.
+type raw struct {
 	t     *Table
 	clock dynamo.Clock
 }
 
-// Raw returns the table by places, for a call of the time now.
-func (t *Table) Raw(now time.Time) Raw { return Raw{t, dynamo.StartClock(now)} }
+func init() {
+	place.Open = func(t any, now time.Time) place.Table { return t.(*Table).raw(now) }
+}
 
-// Now is the call's time, later by what it has taken.
-func (r Raw) Now() time.Time { return r.clock.Now() }
+// raw returns the table by places, for a call that began at now.
+func (t *Table) raw(now time.Time) raw { return raw{t, dynamo.StartClock(now)} }
 
-// Finds tells whether items are found again by what is in them.
-func (r Raw) Finds() bool { return r.t.Layout.found() }
+// Now returns the call's start plus the time since.
+func (r raw) Now() time.Time { return r.clock.Now() }
 
-// TellsBy names the attribute that tells items with equal sort keys apart, "" for none.
-func (r Raw) TellsBy() string { return r.t.Layout.tells(r.t) }
+// Finds reports whether a look-up by an item's contents finds the item.
+func (r raw) Finds() bool { return r.t.Layout.found() }
 
-// NameOf is an item's partition key without a write shard.
-func (r Raw) NameOf(it Item) (string, error) {
+// TellsBy returns the attribute that distinguishes items with equal sort keys, or "".
+func (r raw) TellsBy() string { return r.t.Layout.tells(r.t) }
+
+// NameOf returns an item's partition key without a write shard.
+func (r raw) NameOf(it Item) (string, error) {
 	name, ok := it[r.t.PartitionKey].(*types.AttributeValueMemberS)
 	if !ok {
 		return "", fmt.Errorf("%w: table %s: the item's %s is no text: it must hold the name, without a write shard", shard.ErrMisused, r.t.Name, r.t.PartitionKey)
@@ -48,15 +52,15 @@ func (r Raw) NameOf(it Item) (string, error) {
 	return name.Value, nil
 }
 
-// Identity is what tells an item apart from others with its name and sort key.
-func (r Raw) Identity(it Item) place.Identity {
+// Identity returns what distinguishes an item from others with its name and sort key.
+func (r raw) Identity(it Item) place.Identity {
 	if by := r.TellsBy(); by != "" {
 		return place.Identity{by: it[by]}
 	}
 	return nil
 }
 
-func (r Raw) lookup(ctx context.Context, key string) (shardmap.Entry, error) {
+func (r raw) lookup(ctx context.Context, key string) (shardmap.Entry, error) {
 	entry, err := r.t.Shards.Lookup(ctx, key, r.Now())
 	if err != nil {
 		return shardmap.Entry{}, fmt.Errorf("looking up the shard count of %q: %w", key, err)
@@ -64,21 +68,21 @@ func (r Raw) lookup(ctx context.Context, key string) (shardmap.Entry, error) {
 	return entry, nil
 }
 
-// notAhead refuses an item's time for which the shard count may change yet.
-func (r Raw) notAhead(at time.Time) error {
+// notAhead returns an error for an item's time at which the shard count may still change.
+func (r raw) notAhead(at time.Time) error {
 	if ahead := aheadOf(r.t.Shards); r.t.changing() && at.After(r.Now().Add(ahead)) {
 		return fmt.Errorf("%w: an item's time %s is over %s ahead, and its shard count may change before", shard.ErrMisused, at, ahead)
 	}
 	return nil
 }
 
-// Places is where an item goes, and after it where else it may be.
-func (r Raw) Places(ctx context.Context, name string, it Item) ([]place.Place, error) {
+// Places returns where an item goes, and then where else it may be.
+func (r raw) Places(ctx context.Context, name string, it Item) ([]place.Place, error) {
 	return r.t.Layout.places(ctx, r, name, it)
 }
 
-// Find returns the name and the places of a key's item, for an operation that errors name.
-func (r Raw) Find(ctx context.Context, operation string, key Item) (name string, places []place.Place, err error) {
+// Find returns the name and the places of a key's item; operation is for its errors.
+func (r raw) Find(ctx context.Context, operation string, key Item) (name string, places []place.Place, err error) {
 	if err := r.t.Check(); err != nil {
 		return "", nil, err
 	}
@@ -97,8 +101,9 @@ func (r Raw) Find(ctx context.Context, operation string, key Item) (name string,
 	return name, places, nil
 }
 
-// Look reads places in turn, consistently, until one has the item, as stored; nil when none has.
-func (r Raw) Look(ctx context.Context, places []place.Place, id place.Identity) (place.Place, Item, error) {
+// Locate reads places in turn, strongly consistent, and returns the first that has the item,
+// and the item as stored; nil if none has it.
+func (r raw) Locate(ctx context.Context, places []place.Place, id place.Identity) (place.Place, Item, error) {
 	for _, p := range places {
 		it, err := r.readAt(ctx, p)
 		if err != nil || id.Matches(it) {
@@ -108,8 +113,8 @@ func (r Raw) Look(ctx context.Context, places []place.Place, id place.Identity) 
 	return place.Place{}, nil, nil
 }
 
-// readAt returns what is at a place, consistently, nil for nothing.
-func (r Raw) readAt(ctx context.Context, p place.Place) (it Item, err error) {
+// readAt returns the item at a place, strongly consistent; nil if there is none.
+func (r raw) readAt(ctx context.Context, p place.Place) (it Item, err error) {
 	consistent := true
 	err = dynamo.Persist(ctx, func(ctx context.Context) error {
 		out, err := r.t.Client.GetItem(ctx, &dynamodb.GetItemInput{TableName: &r.t.Name, Key: r.Key(p), ConsistentRead: &consistent}, dynamo.NoRetry)
@@ -121,26 +126,26 @@ func (r Raw) readAt(ctx context.Context, p place.Place) (it Item, err error) {
 	return it, err
 }
 
-// Target is the place of an item that is there, or else where it belongs.
-func (r Raw) Target(ctx context.Context, places []place.Place, id place.Identity) (place.Place, error) {
+// Target returns the place that has the item, or else the place where it belongs.
+func (r raw) Target(ctx context.Context, places []place.Place, id place.Identity) (place.Place, error) {
 	if len(places) == 1 {
 		return places[0], nil
 	}
-	at, it, err := r.Look(ctx, places, id)
+	at, it, err := r.Locate(ctx, places, id)
 	if err != nil || it != nil {
 		return at, err
 	}
 	return places[0], nil
 }
 
-// Key is a place's, as stored.
-func (r Raw) Key(at place.Place) Item {
+// Key returns the primary key under which the item is stored.
+func (r raw) Key(at place.Place) Item {
 	return Item{r.t.PartitionKey: dynamo.String(at.PK), r.t.SortKey: at.Sort}
 }
 
-// Put is the write of an item, with the keys that DynamoDB has, to a place that no other
-// item has.
-func (r Raw) Put(it Item, at place.Place, id place.Identity) *types.Put {
+// Put returns the write of an item under its stored key, on condition that no other item is
+// at the place.
+func (r raw) Put(it Item, at place.Place, id place.Identity) *types.Put {
 	stored := maps.Clone(it)
 	maps.Copy(stored, r.Key(at))
 	g := id.Free(r.t.PartitionKey)
@@ -150,8 +155,8 @@ func (r Raw) Put(it Item, at place.Place, id place.Identity) *types.Put {
 	}
 }
 
-// Deletion is the write that deletes an item from a place, and no other one.
-func (r Raw) Deletion(at place.Place, id place.Identity) *types.Delete {
+// Deletion returns the write that deletes an item from a place, and no other item there.
+func (r raw) Deletion(at place.Place, id place.Identity) *types.Delete {
 	g := id.Free(r.t.PartitionKey)
 	return &types.Delete{
 		TableName: &r.t.Name, Key: r.Key(at),
@@ -160,7 +165,7 @@ func (r Raw) Deletion(at place.Place, id place.Identity) *types.Delete {
 }
 
 // RemoveAt deletes an item from a place; another item there stays.
-func (r Raw) RemoveAt(ctx context.Context, at place.Place, id place.Identity) error {
+func (r raw) RemoveAt(ctx context.Context, at place.Place, id place.Identity) error {
 	in := dynamo.DeleteInput(r.Deletion(at, id))
 	err := dynamo.Persist(ctx, func(ctx context.Context) error {
 		_, err := r.t.Client.DeleteItem(ctx, in, dynamo.NoRetry)
@@ -172,17 +177,16 @@ func (r Raw) RemoveAt(ctx context.Context, at place.Place, id place.Identity) er
 	return err
 }
 
-// Scan yields what is stored of a range, in order, with where it is: each item once.
-func (r Raw) Scan(ctx context.Context, name string, s Span) iter.Seq2[Stored, error] {
-	g, err := r.gather(name, s)
+// ScanAll yields all items stored in a range, in order, each with its place. It includes items
+// that are stored twice and items that no look-up finds.
+func (r raw) ScanAll(ctx context.Context, name string, low, high types.AttributeValue, after string) iter.Seq2[place.Stored, error] {
+	r.t = r.t.reading(allThere)
+	g, err := r.gather(name, Span{Low: low, High: high, After: after, Consistent: true})
 	if err != nil {
-		return func(yield func(Stored, error) bool) { yield(Stored{}, err) }
+		return func(yield func(place.Stored, error) bool) { yield(place.Stored{}, err) }
 	}
 	return g.all(ctx)
 }
 
-// Everything is the table whose Scan has all that is there, also what is twice or no look-up finds.
-func (r Raw) Everything() Raw { return Raw{r.t.reading(allThere), r.clock} }
-
-// Placed is the table whose ranges leave out what a look-up does not find where it is.
-func (r Raw) Placed() *Table { return r.t.reading(placed) }
+// Placed returns a *Table whose ranges leave out items that a look-up does not find.
+func (r raw) Placed() any { return r.t.reading(placed) }

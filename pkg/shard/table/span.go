@@ -9,24 +9,24 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/dynamo"
-	"github.com/hotshard/hotshard/internal/place"
+	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/internal/place"
 )
 
-// Span is a part of the order of a name's sort keys. The zero value is all of it.
+// Span is a range of a name's sort keys. The zero value is all of them.
 type Span struct {
 	Low, High  types.AttributeValue // both included; nil is open
-	Desc       bool                 // from high to low
-	Limit      int                  // at most so many items; 0 is all, and for Page 100
-	After      string               // Page.Next of the page before; "" for the first
+	Desc       bool                 // from high to low sort keys
+	Limit      int                  // at most this many items; 0 is all, and for Page 100
+	After      string               // Page.Next of the previous page; "" for the first
 	Consistent bool                 // strongly consistent, at twice the read units
 }
 
-// During is the span of the sort keys whose times are from from to before to.
+// During returns the span of the sort keys whose times lie from from to before to.
 func During(s shard.Stamp, from, to time.Time) Span {
 	low, high, ok := s.Bounds(from, to)
-	if !ok { // a span that holds nothing
+	if !ok { // an empty span
 		low, high = s.Format(to.Add(s.Unit())), s.Format(to)
 	}
 	if s.Number() {
@@ -35,21 +35,21 @@ func During(s shard.Stamp, from, to time.Time) Span {
 	return Span{Low: dynamo.String(low), High: dynamo.String(high)}
 }
 
-// cut is a span over buckets.
+// cut is a span divided into buckets.
 type cut struct {
 	bucket   shard.Bucket
 	offset   time.Duration
 	from, to time.Time // both included
 }
 
-// window is the part of a span that lies in one bucket.
+// window is the part of a span within one bucket.
 type window struct {
 	label      string
 	start, end time.Time // the bucket's
 	from, to   time.Time
 }
 
-// edge is the position before everything in the bucket, in the order of reading.
+// edge returns the position before the bucket's first item, in the order of reading.
 func (w window) edge(stamp shard.Stamp, desc bool) place.Position {
 	s := During(stamp, w.start, w.end)
 	if desc {
@@ -78,7 +78,7 @@ func boundTime(stamp shard.Stamp, bound types.AttributeValue) (at time.Time, ope
 	return stamp.ParseBound(text)
 }
 
-// windows goes through the span's buckets in order.
+// windows yields the span's buckets in order.
 func (c cut) windows(desc bool) iter.Seq[window] {
 	step, at, end := c.bucket.Width(), c.floor(c.from), c.floor(c.to)
 	if desc {
@@ -104,7 +104,7 @@ func (c cut) windows(desc bool) iter.Seq[window] {
 	}
 }
 
-// floor is the start of the bucket that holds t.
+// floor returns the start of the bucket of t.
 func (c cut) floor(t time.Time) time.Time {
 	return t.Add(-c.offset).UTC().Truncate(c.bucket.Width()).Add(c.offset)
 }

@@ -6,35 +6,36 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/dynamo"
+	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/client"
 )
 
 // Item is an item of DynamoDB, as the SDK has it.
 type Item = map[string]types.AttributeValue
 
-// Client is what a Table calls of DynamoDB.
+// Client has the DynamoDB calls of a Table.
 type Client interface {
-	dynamo.Putter
-	dynamo.Getter
-	dynamo.Updater
-	dynamo.Deleter
-	dynamo.Querier
+	client.Putter
+	client.Getter
+	client.Updater
+	client.Deleter
+	client.Querier
 }
 
-// Table is a caller's own table whose items are spread over write shards. All of
-// it must be set but for Format, First and Calculate.
+// Table is a caller's own table whose items are spread over write shards. All fields except
+// Format, First and Calculate are required.
 //
-// Items keep the shape that they have without sharding: the partition key attribute
-// holds the plain name, say "acme". Put adds the write shard on the way to DynamoDB,
-// which stores "acme#7", and reads take it off again. Name and sort key together are
-// an item's identity, as they are without sharding: let sort keys end in an id
-// ([shard.Stamp.Key]). Where write shards are calculated from another attribute, items
-// with equal sort keys are told apart by it, but DynamoDB keeps only one on a write
-// shard, and a write that meets another there is refused with ErrMisused.
+// Items keep the shape that they have without sharding: the partition key attribute holds the
+// plain name, say "acme". Put adds the write shard, so that DynamoDB stores "acme#7", and
+// reads remove it again. Name and sort key together identify an item, as they do without
+// sharding: let sort keys end in an id ([shard.Stamp.Key]). If write shards are calculated
+// from another attribute, that attribute distinguishes items with equal sort keys. DynamoDB
+// keeps only one of them on a write shard, and a write of another there returns ErrMisused.
 //
-// All items under a name's write shards are the name's. So no name that is stored
-// plainly in the same table may look like one of them: beside "acme" over ten write
+// All items under a name's write shards belong to the name. So no plain name in the same table
+// may look like one of them: beside "acme" over ten write shards there can't be a plain
+// "acme#3".
 // shards there can't be a plain "acme#3".
 type Table struct {
 	Client       Client
@@ -43,30 +44,30 @@ type Table struct {
 	SortKey      string       // the attribute's name; its type is S, N or B
 	Format       shard.Format // default [shard.Hash]
 	Shards       Counts       // how many write shards a name has
-	Layout       Layout       // which of them an item goes to
+	Layout       Layout       // which write shard an item goes to
 
-	// First is the number of the first write shard, default 0: with 1 and Fixed(10) they
-	// are acme#1 to acme#10. With 0 where they are counted from 1, or the other way round,
-	// a read leaves out the items of a whole write shard, without an error.
+	// First is the number of the first write shard, default 0: with 1 and Fixed(10) they are
+	// acme#1 to acme#10. If First is wrong, reads miss the items of a whole write shard, without
+	// an error.
 	First int
-	// Calculate gives the write shard, 0 to n-1, of a value among n, without First. It
-	// never changes. Default [shard.Calculated]; [shard.Summed] is the Developer Guide's.
+	// Calculate returns the write shard, 0 to n-1, of a value among n, without First. It must
+	// never change. Default [shard.Calculated]; [shard.Summed] is the Developer Guide's.
 	Calculate func(value string, n int) int
 
 	reads reading
 }
 
-// reading is which of the items in a name's partitions a range gives.
+// reading selects which of the items in a name's partitions a range returns.
 type reading int
 
 const (
-	eachOnce reading = iota // every item, once when writers did not agree where it goes
-	placed                  // the same, but none that a look-up does not find where it is
-	allThere                // everything that is there
+	eachOnce reading = iota // every item, once even if writers did not agree where it goes
+	placed                  // as eachOnce, without items that a look-up does not find where they are
+	allThere                // every stored item
 )
 
-// Check reports what is wrong with the table itself, as an ErrMisused; nil for nothing. Every
-// call checks; a program may do so at its start.
+// Check returns an error of kind ErrMisused if the table's fields are wrong, or nil. Every
+// call checks them; a program may call Check at its start.
 func (t *Table) Check() error {
 	switch {
 	case t.Client == nil:
@@ -92,10 +93,11 @@ func (t *Table) keyFormat() shard.Format {
 	return cmp.Or(t.Format, shard.Hash)
 }
 
-// join is the partition key of a write shard, counted from 0.
+// join returns the partition key of a write shard, counted from 0.
 func (t *Table) join(base string, n int) string { return t.keyFormat().Join(base, t.First+n) }
 
-// calculate panics when the caller's calculation breaks its rule, which is no fault of data.
+// calculate panics if Table.Calculate returns a number out of range, which is a bug of the
+// caller.
 func (t *Table) calculate(value string, n int) int {
 	if t.Calculate == nil {
 		return shard.Calculated(value, n)
@@ -107,18 +109,18 @@ func (t *Table) calculate(value string, n int) int {
 	return at
 }
 
-// describe says which operation failed, on what.
+// describe adds the operation and the key to an error.
 func (t *Table) describe(operation, pk string, err error) error {
 	return fmt.Errorf("%s %q of table %s: %w", operation, pk, t.Name, err)
 }
 
-// seen gives a stored item the keys that callers know.
+// seen returns a stored item with the caller's keys.
 func (t *Table) seen(it Item, name string, key Item) Item {
 	it[t.PartitionKey], it[t.SortKey] = dynamo.String(name), key[t.SortKey]
 	return it
 }
 
-// reading is the table with its ranges read another way.
+// reading returns a copy of the table that reads ranges another way.
 func (t *Table) reading(r reading) *Table {
 	other := *t
 	other.reads = r

@@ -14,9 +14,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/lane"
-	"github.com/hotshard/hotshard/internal/local/enginetest"
-	"github.com/hotshard/hotshard/internal/wingtest"
+	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/internal/test/lane"
+	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/migrate"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
@@ -46,35 +46,35 @@ func TestTablesAreRefused(t *testing.T) {
 		"by it, later":  func(t *table.Table) { t.Layout = table.TimeBuckets{Bucket: shard.Day, By: "customer"} },
 		"only digits":   func(t *table.Table) { t.Format = "1" },
 		"a cut time":    func(t *table.Table) { t.Layout = table.TimeBuckets{Bucket: shard.Day, Stamp: shard.Nanos} },
-		"changing N":    func(t *table.Table) { t.Shards, t.Layout = &wingtest.Steps{}, table.CalculatedSuffix{} },
-		"no group":      func(t *table.Table) { t.Shards, t.Layout = &wingtest.Steps{}, table.HybridBuckets{Bucket: shard.Day} },
+		"changing N":    func(t *table.Table) { t.Shards, t.Layout = &libtest.Steps{}, table.CalculatedSuffix{} },
+		"no group":      func(t *table.Table) { t.Shards, t.Layout = &libtest.Steps{}, table.HybridBuckets{Bucket: shard.Day} },
 		"unsharded, 3":  func(t *table.Table) { t.Layout = table.Unsharded{} },
 		"hybrid's name": func(t *table.Table) { t.Layout = table.HybridBuckets{Bucket: shard.Day} },
 	} {
 		sharded := whole
 		spoil(&sharded)
-		err := sharded.Put(t.Context(), table.Item{"customer": wingtest.Str("a#b"), "placed": wingtest.Str("2026-01-05T12:00:00.000Z")}, wingtest.Epoch)
+		err := sharded.Put(t.Context(), table.Item{"customer": libtest.Str("a#b"), "placed": libtest.Str("2026-01-05T12:00:00.000Z")}, libtest.Epoch)
 		if !errors.Is(err, shard.ErrMisused) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	for name, it := range map[string]table.Item{
-		"nothing": {}, "no name": {"placed": wingtest.Str("x")}, "no sort key": {"customer": wingtest.Str("x")}, "a number": {"customer": wingtest.Num(1), "placed": wingtest.Str("x")},
+		"nothing": {}, "no name": {"placed": libtest.Str("x")}, "no sort key": {"customer": libtest.Str("x")}, "a number": {"customer": libtest.Num(1), "placed": libtest.Str("x")},
 	} {
-		if err := whole.Put(t.Context(), it, wingtest.Epoch); !errors.Is(err, shard.ErrMisused) {
+		if err := whole.Put(t.Context(), it, libtest.Epoch); !errors.Is(err, shard.ErrMisused) {
 			t.Errorf("an item with %s: %v", name, err)
 		}
 	}
-	if _, err := whole.Get(t.Context(), table.Item{"customer": wingtest.Str("x"), "placed": wingtest.Str("y")}, wingtest.Epoch); !errors.Is(err, shard.ErrMisused) {
+	if _, err := whole.Get(t.Context(), table.Item{"customer": libtest.Str("x"), "placed": libtest.Str("y")}, libtest.Epoch); !errors.Is(err, shard.ErrMisused) {
 		t.Errorf("a point read of random suffixes: %v", err)
 	}
 	for _, after := range []string{"x", "1:S", "x:S:a", "1:Q:a", "1:N:1e999999"} {
-		if _, err := whole.Page(t.Context(), "x", table.Span{After: after}, wingtest.Epoch); !errors.Is(err, shard.ErrMisused) {
+		if _, err := whole.Page(t.Context(), "x", table.Span{After: after}, libtest.Epoch); !errors.Is(err, shard.ErrMisused) {
 			t.Errorf("after %q: %v", after, err)
 		}
 	}
 	for _, s := range []table.Span{{After: "x"}, {Limit: 1}} {
-		if _, err := whole.Count(t.Context(), "x", s, wingtest.Epoch); !errors.Is(err, shard.ErrMisused) || !strings.Contains(err.Error(), "no Limit and no After") {
+		if _, err := whole.Count(t.Context(), "x", s, libtest.Epoch); !errors.Is(err, shard.ErrMisused) || !strings.Contains(err.Error(), "no Limit and no After") {
 			t.Errorf("counting %+v: %v", s, err)
 		}
 	}
@@ -85,15 +85,15 @@ func TestTablesAreRefused(t *testing.T) {
 func TestPagesOverManyBuckets(t *testing.T) {
 	t.Parallel()
 	db := enginetest.Client(t)
-	counted := &wingtest.Queries{Client: db}
+	counted := &libtest.Queries{Client: db}
 	const apart, around = 450, 100 // minutes between the items, and before the first
 	for _, offset := range []bool{false, true} {
-		sharded := wingtest.Orders(t, counted, db, table.TimeBuckets{Bucket: shard.Minute, Stamp: shard.Seconds, Offset: offset}, 1)
+		sharded := libtest.Orders(t, counted, db, table.TimeBuckets{Bucket: shard.Minute, Stamp: shard.Seconds, Offset: offset}, 1)
 		var want []string
 		for i := range 3 {
-			sort := shard.Seconds.Key(wingtest.Epoch.Add(time.Duration(i)*apart*time.Minute), "#", "x")
+			sort := shard.Seconds.Key(libtest.Epoch.Add(time.Duration(i)*apart*time.Minute), "#", "x")
 			want = append(want, sort)
-			if err := sharded.Put(t.Context(), table.Item{"customer": wingtest.Str("a"), "placed": wingtest.Str(sort)}, wingtest.Epoch); err != nil {
+			if err := sharded.Put(t.Context(), table.Item{"customer": libtest.Str("a"), "placed": libtest.Str(sort)}, libtest.Epoch); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -101,19 +101,19 @@ func TestPagesOverManyBuckets(t *testing.T) {
 			if desc != offset && !lane.Long {
 				continue // each way, and each kind of bucket, is tried once
 			}
-			s := table.During(shard.Seconds, wingtest.Epoch.Add(-around*time.Minute), wingtest.Epoch.Add((2*apart+around)*time.Minute))
+			s := table.During(shard.Seconds, libtest.Epoch.Add(-around*time.Minute), libtest.Epoch.Add((2*apart+around)*time.Minute))
 			s.Desc = desc
 			var got []string
 			pages := 0
 			for more := true; more; more = s.After != "" {
 				pages++
 				counted.Made.Store(0)
-				page, err := sharded.Page(t.Context(), "a", s, wingtest.Epoch)
+				page, err := sharded.Page(t.Context(), "a", s, libtest.Epoch)
 				if err != nil || counted.Made.Load() > table.MaxQueries {
 					t.Fatalf("%d queries, %v", counted.Made.Load(), err)
 				}
 				for _, it := range page.Items {
-					got = append(got, wingtest.Text(it["placed"]))
+					got = append(got, libtest.Text(it["placed"]))
 				}
 				s.After = page.Next
 			}
@@ -131,21 +131,21 @@ func TestPagesOverManyBuckets(t *testing.T) {
 func TestLargeStreams(t *testing.T) {
 	t.Parallel()
 	db := enginetest.Client(t)
-	sharded := wingtest.Orders(t, db, db, table.CalculatedSuffix{}, 3)
-	filler := wingtest.Str(strings.Repeat("x", 100_000))
+	sharded := libtest.Orders(t, db, db, table.CalculatedSuffix{}, 3)
+	filler := libtest.Str(strings.Repeat("x", 100_000))
 	for i := range 90 { // 3 MB a write shard, three pages each
-		if err := sharded.Put(t.Context(), table.Item{"customer": wingtest.Str("a"), "placed": wingtest.Str(fmt.Sprintf("%03d", i)), "filler": filler}, wingtest.Epoch); err != nil {
+		if err := sharded.Put(t.Context(), table.Item{"customer": libtest.Str("a"), "placed": libtest.Str(fmt.Sprintf("%03d", i)), "filler": filler}, libtest.Epoch); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for _, desc := range []bool{false, true} {
 		n := 0
-		for it, err := range sharded.Query(t.Context(), "a", table.Span{Desc: desc}, wingtest.Epoch) {
+		for it, err := range sharded.Query(t.Context(), "a", table.Span{Desc: desc}, libtest.Epoch) {
 			want := n
 			if desc {
 				want = 89 - n
 			}
-			if err != nil || wingtest.Text(it["placed"]) != fmt.Sprintf("%03d", want) {
+			if err != nil || libtest.Text(it["placed"]) != fmt.Sprintf("%03d", want) {
 				t.Fatalf("place %d: %v, %v", n, it["placed"], err)
 			}
 			n++
@@ -154,7 +154,7 @@ func TestLargeStreams(t *testing.T) {
 			t.Fatalf("%d items", n)
 		}
 	}
-	for range sharded.Query(t.Context(), "a", table.Span{}, wingtest.Epoch) {
+	for range sharded.Query(t.Context(), "a", table.Span{}, libtest.Epoch) {
 		break // leaves nothing running: TestMain looks
 	}
 }
@@ -162,9 +162,9 @@ func TestLargeStreams(t *testing.T) {
 // TestCanceledStreams: a stream ends with its context, in the middle and at once.
 func TestCanceledStreams(t *testing.T) {
 	db := enginetest.Client(t)
-	sharded := wingtest.Orders(t, db, db, table.RandomSuffix{}, 10)
+	sharded := libtest.Orders(t, db, db, table.RandomSuffix{}, 10)
 	for i := range 20 {
-		if err := sharded.Put(t.Context(), table.Item{"customer": wingtest.Str("a"), "placed": wingtest.Str(fmt.Sprint(i))}, wingtest.Epoch); err != nil {
+		if err := sharded.Put(t.Context(), table.Item{"customer": libtest.Str("a"), "placed": libtest.Str(fmt.Sprint(i))}, libtest.Epoch); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -172,7 +172,7 @@ func TestCanceledStreams(t *testing.T) {
 	defer cancel()
 	seen := 0
 	var last error
-	for _, err := range sharded.Query(ctx, "a", table.Span{}, wingtest.Epoch) {
+	for _, err := range sharded.Query(ctx, "a", table.Span{}, libtest.Epoch) {
 		if seen, last = seen+1, err; seen == 5 {
 			cancel()
 		}
@@ -182,7 +182,7 @@ func TestCanceledStreams(t *testing.T) {
 	}
 	late, cancelLate := context.WithTimeout(t.Context(), 0)
 	defer cancelLate()
-	for _, err := range sharded.Query(late, "a", table.Span{}, wingtest.Epoch) {
+	for _, err := range sharded.Query(late, "a", table.Span{}, libtest.Epoch) {
 		if !errors.Is(err, context.DeadlineExceeded) {
 			t.Error(err)
 		}
@@ -193,22 +193,22 @@ func TestCanceledStreams(t *testing.T) {
 func TestFailedConditionsGiveItems(t *testing.T) {
 	db := enginetest.Client(t)
 	for _, layout := range []table.Layout{table.HybridBuckets{Bucket: shard.Day}, table.CalculatedSuffix{By: "id"}} {
-		sharded := wingtest.Orders(t, db, db, layout, 10)
-		if err := sharded.Put(t.Context(), wingtest.Order(1), wingtest.Epoch); err != nil {
+		sharded := libtest.Orders(t, db, db, layout, 10)
+		if err := sharded.Put(t.Context(), libtest.Order(1), libtest.Epoch); err != nil {
 			t.Fatal(err)
 		}
-		for give, want := range map[types.ReturnValuesOnConditionCheckFailure]string{"": "", "NONE": "", "ALL_OLD": "acme " + wingtest.Text(wingtest.Order(1)["placed"])} {
+		for give, want := range map[types.ReturnValuesOnConditionCheckFailure]string{"": "", "NONE": "", "ALL_OLD": "acme " + libtest.Text(libtest.Order(1)["placed"])} {
 			in := &dynamodb.UpdateItemInput{
 				UpdateExpression: aws.String("SET n = :one"), ConditionExpression: aws.String("attribute_exists(nothing)"),
-				ExpressionAttributeValues: table.Item{":one": wingtest.Num(1)}, ReturnValuesOnConditionCheckFailure: give,
+				ExpressionAttributeValues: table.Item{":one": libtest.Num(1)}, ReturnValuesOnConditionCheckFailure: give,
 			}
-			_, err := sharded.Update(t.Context(), wingtest.Order(1), in, wingtest.Epoch)
+			_, err := sharded.Update(t.Context(), libtest.Order(1), in, libtest.Epoch)
 			failed, ok := errors.AsType[*types.ConditionalCheckFailedException](err)
-			if !ok || strings.TrimSpace(wingtest.Text(failed.Item["customer"])+" "+wingtest.Text(failed.Item["placed"])) != want {
+			if !ok || strings.TrimSpace(libtest.Text(failed.Item["customer"])+" "+libtest.Text(failed.Item["placed"])) != want {
 				t.Errorf("%T, %q: %v, %v", layout, give, failed, err)
 			}
-			m := migrate.Migration{Client: db, From: sharded, To: wingtest.Orders(t, db, db, table.CalculatedSuffix{}, 3), Phase: migrate.WriteBoth}
-			if err := m.Update(t.Context(), wingtest.Order(1), in, wingtest.Epoch); errors.Is(err, shard.ErrMisused) != (give != "") {
+			m := migrate.Migration{Client: db, From: sharded, To: libtest.Orders(t, db, db, table.CalculatedSuffix{}, 3), Phase: migrate.WriteBoth}
+			if err := m.Update(t.Context(), libtest.Order(1), in, libtest.Epoch); errors.Is(err, shard.ErrMisused) != (give != "") {
 				t.Errorf("%T, %q: %v", layout, give, err)
 			}
 		}
@@ -218,21 +218,21 @@ func TestFailedConditionsGiveItems(t *testing.T) {
 // TestUpdateAndDelete: of single items, found by an attribute.
 func TestUpdateAndDelete(t *testing.T) {
 	db := enginetest.Client(t)
-	sharded := wingtest.Orders(t, db, db, table.TimeBuckets{Bucket: shard.Hour, By: "id"}, 7)
-	key := table.Item{"customer": wingtest.Str("a"), "placed": wingtest.Str("2026-01-05T12:00:00.000Z"), "id": wingtest.Str("x")}
+	sharded := libtest.Orders(t, db, db, table.TimeBuckets{Bucket: shard.Hour, By: "id"}, 7)
+	key := table.Item{"customer": libtest.Str("a"), "placed": libtest.Str("2026-01-05T12:00:00.000Z"), "id": libtest.Str("x")}
 	out, err := sharded.Update(t.Context(), key, &dynamodb.UpdateItemInput{
-		UpdateExpression: aws.String("ADD n :one"), ExpressionAttributeValues: table.Item{":one": wingtest.Num(1)}, ReturnValues: types.ReturnValueAllNew,
-	}, wingtest.Epoch)
-	if err != nil || wingtest.Text(out.Attributes["n"]) != "1" || wingtest.Text(out.Attributes["customer"]) != "a" {
+		UpdateExpression: aws.String("ADD n :one"), ExpressionAttributeValues: table.Item{":one": libtest.Num(1)}, ReturnValues: types.ReturnValueAllNew,
+	}, libtest.Epoch)
+	if err != nil || libtest.Text(out.Attributes["n"]) != "1" || libtest.Text(out.Attributes["customer"]) != "a" {
 		t.Fatalf("%v, %v", out, err)
 	}
-	if _, err := sharded.Update(t.Context(), key, &dynamodb.UpdateItemInput{TableName: aws.String("x")}, wingtest.Epoch); !errors.Is(err, shard.ErrMisused) {
+	if _, err := sharded.Update(t.Context(), key, &dynamodb.UpdateItemInput{TableName: aws.String("x")}, libtest.Epoch); !errors.Is(err, shard.ErrMisused) {
 		t.Error(err)
 	}
-	if err := sharded.Delete(t.Context(), key, wingtest.Epoch); err != nil {
+	if err := sharded.Delete(t.Context(), key, libtest.Epoch); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := sharded.Get(t.Context(), key, wingtest.Epoch); !errors.Is(err, shard.ErrNotFound) {
+	if _, err := sharded.Get(t.Context(), key, libtest.Epoch); !errors.Is(err, shard.ErrNotFound) {
 		t.Fatal(err)
 	}
 }
@@ -254,20 +254,20 @@ func TestTallies(t *testing.T) {
 	db := enginetest.Client(t)
 	reads := &batchReads{Client: db}
 	tally := table.Tally{
-		Client: reads, Table: wingtest.Theirs(t, db, "S"), PartitionKey: "customer", SortKey: "placed", Sort: wingtest.Str("total"),
+		Client: reads, Table: libtest.Theirs(t, db, "S"), PartitionKey: "customer", SortKey: "placed", Sort: libtest.Str("total"),
 		Value: "views", Format: shard.HashShard, Shards: table.Fixed(8),
 	}
 	for i := range 50 {
-		if err := tally.Add(t.Context(), "home", int64(i-10), wingtest.Epoch); err != nil {
+		if err := tally.Add(t.Context(), "home", int64(i-10), libtest.Epoch); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := tally.Add(t.Context(), "away", 7, wingtest.Epoch); err != nil {
+	if err := tally.Add(t.Context(), "away", 7, libtest.Epoch); err != nil {
 		t.Fatal(err)
 	}
 	for consistent, read := range map[bool]func(context.Context, []string, time.Time) (*big.Int, error){true: tally.Sum, false: tally.EventualSum} {
 		reads.consistent = nil
-		sum, err := read(t.Context(), []string{"home", "away", "home", "never"}, wingtest.Epoch)
+		sum, err := read(t.Context(), []string{"home", "away", "home", "never"}, libtest.Epoch)
 		if err != nil || sum.Int64() != 732 {
 			t.Fatalf("%v, %v", sum, err)
 		}
@@ -278,12 +278,12 @@ func TestTallies(t *testing.T) {
 	for name, bad := range map[string]table.Tally{"zero": {}, "half a sort key": {
 		Client: db, Table: "t", PartitionKey: "p", Value: "v", Shards: table.Fixed(1), SortKey: "s",
 	}, "only digits": {Client: db, Table: "t", PartitionKey: "p", Value: "v", Shards: table.Fixed(1), Format: "1"}} {
-		if err := bad.Add(t.Context(), "x", 1, wingtest.Epoch); !errors.Is(err, shard.ErrMisused) {
+		if err := bad.Add(t.Context(), "x", 1, libtest.Epoch); !errors.Is(err, shard.ErrMisused) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	tally.Shards = table.Fixed(0)
-	if _, err := tally.Sum(t.Context(), []string{"home"}, wingtest.Epoch); !errors.Is(err, shard.ErrMisused) {
+	if _, err := tally.Sum(t.Context(), []string{"home"}, libtest.Epoch); !errors.Is(err, shard.ErrMisused) {
 		t.Error(err)
 	}
 }
@@ -293,8 +293,8 @@ func TestTallies(t *testing.T) {
 func TestManyProgramsShareOneMap(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
-	clock := wingtest.Epoch
-	name := wingtest.Theirs(t, d.Client, "S")
+	clock := libtest.Epoch
+	name := libtest.Theirs(t, d.Client, "S")
 	var programs []*table.Table
 	var maps []*shardmap.Map
 	for range 3 {
@@ -305,7 +305,7 @@ func TestManyProgramsShareOneMap(t *testing.T) {
 			Shards: table.Namespace{Prefix: "orders/", Counts: m}, Layout: table.RandomSuffix{},
 		})
 	}
-	changer := wingtest.Patient(shardmap.NewChanger(d.Client, maps[0], shardmap.ChangerOptions{}))
+	changer := libtest.Patient(shardmap.NewChanger(d.Client, maps[0], shardmap.ChangerOptions{}))
 	written := 0
 	for round, count := range []int{5, 2, 40} {
 		if _, err := changer.Pin(t.Context(), "orders/acme", count, shardmap.Note{By: "test"}, clock); err != nil {
@@ -316,7 +316,7 @@ func TestManyProgramsShareOneMap(t *testing.T) {
 			clock = clock.Add(30 * time.Second / time.Duration(steps))
 			for _, p := range programs {
 				sort := fmt.Sprintf("%d-%05d", round, written)
-				if err := p.Put(t.Context(), table.Item{"customer": wingtest.Str("acme"), "placed": wingtest.Str(sort)}, clock); err != nil {
+				if err := p.Put(t.Context(), table.Item{"customer": libtest.Str("acme"), "placed": libtest.Str(sort)}, clock); err != nil {
 					t.Fatal(err)
 				}
 				written++

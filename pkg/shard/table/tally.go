@@ -12,33 +12,33 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/dynamo"
+	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/client"
 )
 
-// TallyClient is what a Tally calls of DynamoDB.
+// TallyClient has the DynamoDB calls of a Tally.
 type TallyClient interface {
-	dynamo.Updater
-	dynamo.BatchGetter
+	client.Updater
+	client.BatchGetter
 }
 
-// Tally is a sharded counter in a caller's own table: the number in an attribute of
-// name#0 to name#N-1, one item each. Unlike a counters.Writer it needs nothing of
-// hotshard, and has no summary that is kept up to date beside it: a read costs a read
-// unit for each write shard, or half of one.
+// Tally is a sharded counter in a caller's own table: a number attribute of name#0 to
+// name#N-1, one item each. Unlike a counters.Writer it needs none of hotshard's tables, and it
+// has no summary: a read costs one read unit per write shard, or half of one.
 //
-// A sum reads the write shards that Shards says a name ever had. So a Fixed count may
-// be raised, readers first; one that is lowered leaves out what the others have counted.
-// A [shardmap.Map] in place of a Fixed count needs [AtLeast].
+// A sum reads all write shards that the name ever had by Shards. So a Fixed count may be
+// raised, in readers first; a lowered count loses what the other write shards have counted.
+// Replacing a Fixed count with a [shardmap.Map] needs [AtLeast].
 //
-// A count by the minute is a tally whose names have the minute: home#2026-01-05T12:04.
+// To count by the minute, use names that contain the minute: home#2026-01-05T12:04.
 type Tally struct {
 	Client       TallyClient
 	Table        string
 	PartitionKey string               // the attribute's name; its type is S
 	SortKey      string               // the attribute's name; "" for a table without
 	Sort         types.AttributeValue // the sort key of all its items; required with SortKey
-	Value        string               // the attribute that counts, a number
+	Value        string               // the attribute that holds the count, a number
 	Format       shard.Format         // default [shard.Hash]
 	First        int                  // the number of the first write shard, as in a Table
 	Shards       Counts
@@ -59,9 +59,9 @@ func (c *Tally) fault() error {
 	return nil
 }
 
-// Add adds delta, which may be negative, on a random write shard; when that is
-// throttled it goes on to another. An attempt whose answer is lost is repeated, so
-// the delta may count once more for each lost answer; one that timed out is not.
+// Add adds delta, which may be negative, on a random write shard; if that is throttled, on
+// another. It repeats an attempt with an unknown outcome unless it timed out, so each such
+// attempt may count the delta once more.
 func (c *Tally) Add(ctx context.Context, name string, delta int64, now time.Time) error {
 	if err := c.fault(); err != nil {
 		return err
@@ -88,14 +88,14 @@ func (c *Tally) Add(ctx context.Context, name string, delta int64, now time.Time
 	return nil
 }
 
-// Sum adds up all write shards of the names, strongly consistent, at a read unit each. Names
-// never counted are 0, and a name given twice counts once.
+// Sum returns the total of all write shards of the names, strongly consistent, at one read
+// unit each. A name that was never counted is 0, and a repeated name counts once.
 func (c *Tally) Sum(ctx context.Context, names []string, now time.Time) (*big.Int, error) {
 	return c.sum(ctx, names, now, true)
 }
 
-// EventualSum is Sum by eventually consistent reads, at half the read units: what was added
-// within about a second may be missing.
+// EventualSum returns the same as Sum by eventually consistent reads, at half the read units.
+// Additions of about the last second may be missing.
 func (c *Tally) EventualSum(ctx context.Context, names []string, now time.Time) (*big.Int, error) {
 	return c.sum(ctx, names, now, false)
 }

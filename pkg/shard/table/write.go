@@ -9,21 +9,21 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/dynamo"
-	"github.com/hotshard/hotshard/internal/place"
+	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/internal/place"
 )
 
-// Put writes an item to its write shard, and returns once it is durable or an error.
-// The partition key attribute holds the name; Put leaves the caller's item as it is.
+// Put writes an item to its write shard. It returns nil once the item is durable. The
+// partition key attribute holds the name; Put does not change the caller's item.
 //
-// A put that is throttled under a RandomSuffix goes on to another write shard, unless
-// an attempt before may have been applied.
+// Under a RandomSuffix, a throttled put tries another write shard, unless an earlier attempt
+// may have been applied.
 func (t *Table) Put(ctx context.Context, it Item, now time.Time) error {
 	if err := t.Check(); err != nil {
 		return err
 	}
-	r := t.Raw(now)
+	r := t.raw(now)
 	name, err := r.NameOf(it)
 	if err != nil {
 		return err
@@ -49,8 +49,8 @@ func (t *Table) Put(ctx context.Context, it Item, now time.Time) error {
 	return nil
 }
 
-// putAt attempts to put an item at a place that no other has.
-func (r Raw) putAt(ctx context.Context, it Item, at place.Place) error {
+// putAt attempts to put an item at a place, unless another item is there.
+func (r raw) putAt(ctx context.Context, it Item, at place.Place) error {
 	id := r.Identity(it)
 	_, err := r.t.Client.PutItem(ctx, dynamo.PutInput(r.Put(it, at, id)), dynamo.NoRetry)
 	if _, failed := dynamo.ConditionFailed(err); failed {
@@ -59,16 +59,16 @@ func (r Raw) putAt(ctx context.Context, it Item, at place.Place) error {
 	return err
 }
 
-// Update updates one item, whose key is as for Get. The input says how; TableName and
-// Key are Update's to set. As with UpdateItem, an item that is not there is made,
-// unless a condition forbids it: one on attribute_exists of the partition key. It gets
-// the attribute that its write shard is calculated from, which no update may change.
+// Update updates one item, whose key is as for Get. The input describes the update, without
+// TableName and Key, which Update sets. As with UpdateItem, a missing item is created unless a
+// condition such as attribute_exists of the partition key prevents it. A created item gets the
+// attribute from which its write shard is calculated; no update may change it.
 //
-// An attempt whose answer is lost is repeated, unless it timed out, so the update may
+// Update repeats an attempt with an unknown outcome unless it timed out, so the update may
 // apply twice: an ADD that must not needs a condition.
 func (t *Table) Update(ctx context.Context, key Item, in *dynamodb.UpdateItemInput, now time.Time) (*dynamodb.UpdateItemOutput, error) {
 	const operation = "updating an item of"
-	r := t.Raw(now)
+	r := t.raw(now)
 	name, places, err := r.Find(ctx, operation, key)
 	if err != nil {
 		return nil, err
@@ -86,7 +86,7 @@ func (t *Table) Update(ctx context.Context, key Item, in *dynamodb.UpdateItemInp
 	return out, nil
 }
 
-func (r Raw) update(ctx context.Context, key Item, places []place.Place, in *dynamodb.UpdateItemInput) (*dynamodb.UpdateItemOutput, error) {
+func (r raw) update(ctx context.Context, key Item, places []place.Place, in *dynamodb.UpdateItemInput) (*dynamodb.UpdateItemOutput, error) {
 	if in.TableName != nil || in.Key != nil {
 		return nil, fmt.Errorf("%w: the input has a TableName or a Key", shard.ErrMisused)
 	}
@@ -114,14 +114,14 @@ func (r Raw) update(ctx context.Context, key Item, places []place.Place, in *dyn
 	return out, err
 }
 
-// Delete deletes the item of a key as for Get, if it is there. Where write shards are
-// drawn by chance, it reads the one sort key from all of them, and deletes what it finds.
+// Delete deletes the item of a key as for Get, if it exists. If write shards are drawn at
+// random, it reads the sort key from all of them and deletes what it finds.
 func (t *Table) Delete(ctx context.Context, key Item, now time.Time) error {
 	const operation = "deleting an item of"
 	if err := t.Check(); err != nil {
 		return err
 	}
-	r := t.Raw(now)
+	r := t.raw(now)
 	if !r.Finds() {
 		return r.deleteAll(ctx, operation, key)
 	}
@@ -138,13 +138,13 @@ func (t *Table) Delete(ctx context.Context, key Item, now time.Time) error {
 }
 
 // deleteAll deletes all items with a key's sort key.
-func (r Raw) deleteAll(ctx context.Context, operation string, key Item) error {
+func (r raw) deleteAll(ctx context.Context, operation string, key Item) error {
 	name, err := r.NameOf(key)
 	if err != nil {
 		return err
 	}
 	sort := key[r.t.SortKey]
-	for found, err := range r.Scan(ctx, name, Span{Low: sort, High: sort, Consistent: true}) {
+	for found, err := range r.ScanAll(ctx, name, sort, sort, "") {
 		if err == nil {
 			err = r.RemoveAt(ctx, place.Place{PK: found.PK, Sort: found.Sort}, nil)
 		}

@@ -1,0 +1,109 @@
+//go:build storm
+
+package main
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
+	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/internal/tool/demo"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
+)
+
+// TestDemo runs the shortest demo, and compares its story with the shard map and, while it runs, with what the
+// limiter has counted.
+func TestDemo(t *testing.T) {
+	endpoint, prefix := enginetest.Endpoint(t), enginetest.Prefix("demo")
+	var out, errOut syncBuffer
+	code := make(chan int, 1)
+	go func() {
+		code <- run(t.Context(), []string{"demo", "--for", "40s", "--addr", "127.0.0.1:0", "--endpoint", endpoint, "--prefix", prefix, "--json"}, streams{out: &out, err: &errOut})
+	}()
+	throttled := int64(0)
+	exit := -1
+	for exit < 0 {
+		select {
+		case exit = <-code:
+		case <-time.After(time.Second / 2):
+			throttled = max(throttled, throttledSoFar(errOut.String()))
+		}
+	}
+	var story demo.Story
+	if err := json.Unmarshal([]byte(out.String()), &story); err != nil {
+		t.Fatalf("exit %d, %v: %s %s", exit, err, out.String(), errOut.String())
+	}
+	t.Log(strings.Join(story.Lines(), "\n"))
+	if exit != exitOK || story.Err() != nil {
+		t.Fatalf("exit %d: %s", exit, errOut.String())
+	}
+	if got := story.ThrottledAttempts; got < throttled {
+		t.Errorf("the story has %d throttled writes, the limiter had counted %d", got, throttled)
+	}
+	wantMapsHistory(t, endpoint, prefix, story)
+	if *story.HotAfter > *story.CoolAfter || story.HottestWCU < story.HotWCU || story.CoolWCU >= story.HotWCU || story.Requests < 500 {
+		t.Errorf("it tells %+v", story)
+	}
+}
+
+// throttledSoFar reads the counter's throttled writes from a running demo's console; 0 if there are none yet.
+func throttledSoFar(notices string) (sum int64) {
+	_, url, ok := strings.Cut(notices, "the console is at ")
+	if !ok {
+		return 0
+	}
+	url, _, _ = strings.Cut(url, "/#")
+	answer, err := http.Get(url + "/console/signals?step=1s")
+	if err != nil {
+		return 0 // the demo has ended
+	}
+	defer answer.Body.Close()
+	var signals struct {
+		Keys []struct {
+			Name      string
+			Throttled []int64
+		}
+	}
+	if json.NewDecoder(answer.Body).Decode(&signals) != nil {
+		return 0
+	}
+	for _, k := range signals.Keys {
+		if k.Name == demo.Counter {
+			for _, n := range k.Throttled {
+				sum += n
+			}
+		}
+	}
+	return sum
+}
+
+// mapLead exceeds the time from a change until it takes effect in the shard map.
+const mapLead = 8 * time.Second
+
+// wantMapsHistory checks that each change of the story is in the shard map.
+func wantMapsHistory(t *testing.T, endpoint, prefix string, story demo.Story) {
+	t.Helper()
+	m := shardmap.New(dynamolocal.DynamoDB(endpoint, ""), schema.NamesFor(prefix).ShardMap, shardmap.Options{})
+	entry, err := m.Lookup(t.Context(), schema.BaseKey{Type: kind.Counter, Name: demo.Counter}.String(), story.Began.Add(time.Minute))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := entry.History.Newest(); got != story.ShardsAfter || got == 1 || len(story.Changes) == 0 {
+		t.Errorf("the map has %d write shards, the story %+v", got, story)
+	}
+	for _, c := range story.Changes {
+		if !slices.ContainsFunc(entry.History, func(h shard.Change) bool {
+			return h.Count == c.Shards && h.At.Sub(c.Time) > -time.Second && h.At.Sub(c.Time) < mapLead
+		}) {
+			t.Errorf("the map's history %+v has no %+v", entry.History, c)
+		}
+	}
+}

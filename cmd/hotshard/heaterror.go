@@ -1,0 +1,231 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"github.com/hotshard/hotshard/internal/aws/streamshard"
+	"github.com/hotshard/hotshard/internal/base/awscall"
+	"github.com/hotshard/hotshard/internal/tool/live"
+)
+
+// marked marks the errors of a credentials provider, so that they can be recognized.
+type marked struct{ aws.CredentialsProvider }
+
+// Retrieve implements aws.CredentialsProvider. Its errors are a *credentialsError. Transient ones are not
+// [streamshard.ErrNoCredentials], so that readers reconnect.
+func (m marked) Retrieve(ctx context.Context) (aws.Credentials, error) {
+	c, err := m.CredentialsProvider.Retrieve(ctx)
+	if err != nil {
+		err = &credentialsError{err}
+	}
+	return c, err
+}
+
+// credentialsError is the error of a credentials provider.
+type credentialsError struct{ err error }
+
+func (e *credentialsError) Error() string { return "retrieve AWS credentials: " + e.err.Error() }
+func (e *credentialsError) Unwrap() error { return e.err }
+
+// Is reports that the error is streamshard.ErrNoCredentials, unless it is transient.
+func (e *credentialsError) Is(target error) bool {
+	return target == streamshard.ErrNoCredentials && !e.transient()
+}
+
+// transient reports whether the connection to the provider's service failed, or the service
+// answered with a status of 500 or more. A machine that is not an EC2 instance can't connect to
+// EC2's metadata service, which the SDK asks last: that is not transient.
+func (e *credentialsError) transient() bool {
+	if call := e.call(); call != nil && call.Service() == imds.ServiceID {
+		return false
+	}
+	if answer, ok := errors.AsType[*smithyhttp.ResponseError](e.err); ok && answer.HTTPStatusCode() >= http.StatusInternalServerError {
+		return true
+	}
+	if _, ok := errors.AsType[*url.Error](e.err); ok {
+		return true
+	}
+	network, ok := errors.AsType[net.Error](e.err)
+	return ok && network.Timeout()
+}
+
+// call returns the innermost AWS call that failed; nil if none was made.
+func (e *credentialsError) call() (call *smithy.OperationError) {
+	for err := e.err; ; err = call.Err {
+		inner, ok := errors.AsType[*smithy.OperationError](err)
+		if !ok {
+			return call
+		}
+		call = inner
+	}
+}
+
+// cause returns which call failed and why, after a colon. It is "" if no provider is configured.
+func (e *credentialsError) cause() string {
+	call := e.call()
+	switch {
+	case call == nil:
+		return ": " + strings.TrimPrefix(e.err.Error(), "failed to refresh cached credentials, ")
+	case call.Service() == imds.ServiceID:
+		return ""
+	}
+	text := fmt.Sprintf(": %s %s: %s", call.Service(), call.Operation(), streamshard.Cause(call.Err))
+	if fault, ok := errors.AsType[smithy.APIError](call.Err); ok && fault.ErrorCode() != "UnknownError" && fault.ErrorMessage() != "" {
+		text += ": " + strings.TrimSuffix(fault.ErrorMessage(), ".")
+	}
+	return text
+}
+
+// advised is an error in whole sentences: what is missing, where, and what to do.
+type advised string
+
+func (a advised) Error() string { return string(a) }
+
+func sentence(format string, values ...any) error { return advised(fmt.Sprintf(format, values...)) }
+
+// Codes of AWS for credentials that it does not accept.
+const (
+	expiredCodes = "ExpiredTokenException ExpiredToken RequestExpired"
+	invalidCodes = "UnrecognizedClientException InvalidClientTokenId InvalidSignatureException IncompleteSignature MissingAuthenticationTokenException SignatureDoesNotMatch"
+	deniedCodes  = "AccessDeniedException AccessDenied NotAuthorized"
+)
+
+// explain returns an error of one line for a failed call for the heat: what is missing, where, and what to do. It
+// returns other errors unchanged.
+func (h *heatFrom) explain(ctx context.Context, c aws.Config, err error) error {
+	if err == nil || ctx.Err() != nil || errors.Is(err, live.ErrNoStream) {
+		return err
+	}
+	if fault, ok := errors.AsType[*credentialsError](err); ok {
+		remedy := "Set AWS_PROFILE, run aws sso login or aws configure, or give --endpoint for an engine on this machine."
+		if fault.transient() {
+			remedy = "Check the network, and run the command again."
+		}
+		return sentence("No AWS credentials for %s in %s%s. %s", h.what(), c.Region, fault.cause(), remedy)
+	}
+	if _, ok := errors.AsType[*types.ResourceNotFoundException](err); ok {
+		return advised(h.notFound(ctx, c))
+	}
+	if fault, ok := errors.AsType[smithy.APIError](err); ok {
+		if text := h.rejected(c, fault); text != "" {
+			return advised(text)
+		}
+	}
+	return h.unreachable(c, err)
+}
+
+// what returns the name of the table or tables.
+func (h *heatFrom) what() string {
+	if h.Stack {
+		return fmt.Sprintf("the tables %s*", h.TablesPrefix)
+	}
+	return fmt.Sprintf("table %q", h.Table)
+}
+
+// notFound returns the text for a missing table or deployment.
+func (h *heatFrom) notFound(ctx context.Context, c aws.Config) string {
+	place, check := c.Region+h.account(ctx, c), "--region"
+	if h.Endpoint != "" {
+		place, check = "at "+h.Endpoint, "--endpoint"
+	} else {
+		place = "in " + place
+	}
+	if h.Stack {
+		return fmt.Sprintf("No hotshard deployment with the table prefix %q %s. Check --tables-prefix and %s.", h.TablesPrefix, place, check)
+	}
+	text := fmt.Sprintf("Table %q not found %s. Check --table and %s.", h.Table, place, check)
+	if h.Endpoint != "" {
+		text += " An engine may keep a database for each access key and Region: set AWS_ACCESS_KEY_ID and AWS_REGION to those of the table's writers."
+	}
+	return text
+}
+
+// accountTime bounds the call for the account.
+const accountTime = 3 * time.Second
+
+// account returns the account in parentheses, or "" if it is unknown.
+func (h *heatFrom) account(ctx context.Context, c aws.Config) string {
+	credentials, err := c.Credentials.Retrieve(ctx)
+	if err != nil {
+		return ""
+	}
+	id := credentials.AccountID
+	if id == "" && h.Endpoint == "" {
+		ctx, cancel := context.WithTimeout(ctx, accountTime)
+		defer cancel()
+		var answer struct {
+			Account string `xml:"GetCallerIdentityResult>Account"`
+		}
+		if awscall.New(c).Query(ctx, "sts:GetCallerIdentity", "2011-06-15", nil, &answer) == nil {
+			id = answer.Account
+		}
+	}
+	if id == "" {
+		return ""
+	}
+	return fmt.Sprintf(" (account %s)", id)
+}
+
+// deniedAction matches the action in a message such as "User: arn:... is not authorized to perform:
+// dynamodb:DescribeTable on resource: arn:...".
+var deniedAction = regexp.MustCompile(`not authorized to perform: (\S+)`)
+
+// rejected returns the reason why AWS rejects the credentials, or "" for another error.
+func (h *heatFrom) rejected(c aws.Config, fault smithy.APIError) string {
+	has := func(codes string) bool {
+		return strings.Contains(" "+codes+" ", " "+fault.ErrorCode()+" ")
+	}
+	switch {
+	case has(expiredCodes):
+		return fmt.Sprintf("The AWS credentials for %s in %s have expired. Run aws sso login, or get new ones, and run the command again.", h.what(), c.Region)
+	case has(invalidCodes):
+		return fmt.Sprintf("AWS does not accept the credentials for %s in %s (%s). Check AWS_PROFILE or AWS_ACCESS_KEY_ID, and this machine's clock.", h.what(), c.Region, fault.ErrorCode())
+	case has(deniedCodes):
+		action := "the call"
+		if found := deniedAction.FindStringSubmatch(fault.ErrorMessage()); found != nil {
+			action = found[1]
+		}
+		return fmt.Sprintf("Access denied: your credentials may not call %s for %s in %s. Allow the read-only calls of docs/heat-from-a-laptop.md.", action, h.what(), c.Region)
+	}
+	return ""
+}
+
+// unreachable returns an error for an unreachable DynamoDB, or for an endpoint that is not DynamoDB. It returns other
+// errors unchanged.
+func (h *heatFrom) unreachable(c aws.Config, err error) error {
+	place, check := "in "+c.Region, "Check --region and the network."
+	if h.Endpoint != "" {
+		place, check = "at "+h.Endpoint, "Check --endpoint, and that the engine runs."
+	}
+	if sent, ok := errors.AsType[*url.Error](err); ok {
+		why := streamshard.Cause(sent)
+		if unresolved, ok := errors.AsType[*net.DNSError](err); ok {
+			why = fmt.Sprintf("%s: no such host", unresolved.Name)
+		}
+		return sentence("No DynamoDB %s for %s: %s. %s", place, h.what(), why, check)
+	}
+	answer, ok := errors.AsType[*smithyhttp.ResponseError](err)
+	if !ok {
+		return err
+	}
+	fault, named := errors.AsType[smithy.APIError](err)
+	if named && fault.ErrorCode() != "UnknownError" {
+		return sentence("DynamoDB %s rejects the call for %s: %s (%s)", place, h.what(), cmp.Or(fault.ErrorMessage(), "without a reason"), fault.ErrorCode())
+	}
+	return sentence("What answers %s is not DynamoDB (HTTP status %d), so %s was not found. %s", place, answer.HTTPStatusCode(), h.what(), check)
+}

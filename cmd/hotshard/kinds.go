@@ -1,0 +1,25 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/hotshard/hotshard/internal/base/kind"
+)
+
+// kindVars returns the variables of flags that take a kind: ${kinds} and ${summarized} for their
+// enums, and the same with _text for their help.
+func kindVars() kong.Vars {
+	vars := kong.Vars{}
+	for name, kinds := range map[string][]kind.Kind{"kinds": kind.All(), "summarized": kind.Summarized()} {
+		var names []string
+		for _, k := range kinds {
+			names = append(names, string(k))
+		}
+		last := len(names) - 1
+		vars[name] = strings.Join(names, ",")
+		vars[name+"_text"] = strings.Join(names[:last], ", ") + " or " + names[last]
+	}
+	return vars
+}

@@ -1,0 +1,55 @@
+package dynamolocal
+
+import (
+	"cmp"
+	"net/http"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+
+	"github.com/hotshard/hotshard/internal/base/awshttp"
+)
+
+// Region is the Region of the local clients. The engine accepts any Region, but has a database
+// for each unless SharedDB is set.
+const Region = "us-east-1"
+
+// DefaultAccessKey is the access key id used in place of "".
+const DefaultAccessKey = "hotshard"
+
+// times bound one attempt of one call. The engine shares the machine, so it may need seconds
+// where AWS needs milliseconds.
+var times = awshttp.Times{Connect: 5 * time.Second, Answer: time.Minute, Whole: time.Minute}
+
+// transport is shared by all local clients.
+var transport = awshttp.Transport(times)
+
+// Transport returns the transport of all local clients, for callers that wrap it.
+func Transport() http.RoundTripper { return transport }
+
+func localConfig(endpoint, accessKey string) aws.Config {
+	return aws.Config{
+		Region:       Region,
+		BaseEndpoint: aws.String(endpoint),
+		Credentials:  credentials.NewStaticCredentialsProvider(cmp.Or(accessKey, DefaultAccessKey), "local", ""),
+		HTTPClient:   &http.Client{Transport: transport, Timeout: times.Whole},
+	}
+}
+
+// DynamoDB returns a client for an engine at endpoint (a URL). The access key id (letters and
+// digits; "" is DefaultAccessKey) selects the database, unless the engine has only one. The
+// user's AWS configuration is not read.
+func DynamoDB(endpoint, accessKey string, optFns ...func(*dynamodb.Options)) *dynamodb.Client {
+	// The engine sends no checksum with errors, and the SDK would log a warning.
+	quiet := func(o *dynamodb.Options) { o.DisableValidateResponseChecksum = true }
+	return dynamodb.NewFromConfig(localConfig(endpoint, accessKey), append([]func(*dynamodb.Options){quiet}, optFns...)...)
+}
+
+// Streams returns a client for the streams of the tables that DynamoDB's client with this
+// endpoint and access key id has.
+func Streams(endpoint, accessKey string, optFns ...func(*dynamodbstreams.Options)) *dynamodbstreams.Client {
+	return dynamodbstreams.NewFromConfig(localConfig(endpoint, accessKey), optFns...)
+}

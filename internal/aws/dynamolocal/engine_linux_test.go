@@ -1,0 +1,58 @@
+package dynamolocal_test
+
+import (
+	"bufio"
+	"errors"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hotshard/hotshard/internal/test/lane"
+)
+
+// TestEngineDiesWithItsParent checks that a killed process leaves no engine.
+func TestEngineDiesWithItsParent(t *testing.T) {
+	t.Parallel()
+	lane.NeedsEngine(t)
+	holder := exec.Command(os.Args[0])
+	holder.Env = append(os.Environ(), engineHolder+"=1")
+	stdin, err := holder.StdinPipe() // open, so that only the kill ends it
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stdin.Close()
+	stdout, err := holder.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := holder.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(stdout).ReadString('\n')
+	endpoint, urlErr := url.Parse(strings.TrimSpace(line))
+	if err := errors.Join(err, urlErr); err != nil || !listens(endpoint.Host) {
+		t.Fatalf("the engine was not started: %q, %v", line, err)
+	}
+	if err := holder.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	holder.Wait()
+	for end := time.Now().Add(30 * time.Second); listens(endpoint.Host); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("waited in vain for the engine to end")
+		}
+	}
+}
+
+func listens(address string) bool {
+	conn, err := net.DialTimeout("tcp", address, time.Second)
+	if err != nil {
+		return false
+	}
+	conn.Close()
+	return true
+}

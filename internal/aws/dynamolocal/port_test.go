@@ -1,0 +1,22 @@
+package dynamolocal
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+)
+
+func TestEnginePortTaken(t *testing.T) {
+	taken, err := net.Listen("tcp", ":0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	port := taken.Addr().(*net.TCPAddr).Port
+	_, err = startOn(t.Context(), "no java", Options{}, port)
+	if want := fmt.Sprintf("port %d: the port is in use", port); !errors.Is(err, errPortInUse) || !strings.Contains(err.Error(), want) {
+		t.Errorf("error is %v, want one with %q", err, want)
+	}
+}

@@ -1,0 +1,133 @@
+package eventsource
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+)
+
+const (
+	// drainReads is how many reads in a row must find nothing before a drained
+	// stream shard counts as empty: the engine shows a write some milliseconds
+	// late, on a busy machine up to a second.
+	drainReads = 8
+	// idleReads is how many reads must find nothing before polling slows down,
+	// by idleFactor.
+	idleReads  = 50
+	idleFactor = 5
+)
+
+// consumer reads one stream shard, and has its records delivered. It is one goroutine.
+type consumer struct {
+	m        *Mapping
+	reader   Reader
+	queue    queue
+	delivery delivery
+
+	caughtUp atomic.Int64 // Unix nanoseconds; 0 for never
+	reached  atomic.Int64 // likewise: of the newest record delivered, or of the stream shard's being empty
+}
+
+func (c *consumer) caughtUpAt() time.Time { return timeOf(&c.caughtUp) }
+
+func (c *consumer) reachedAt() time.Time { return timeOf(&c.reached) }
+
+func timeOf(nanoseconds *atomic.Int64) time.Time {
+	if at := nanoseconds.Load(); at != 0 {
+		return time.Unix(0, at).UTC()
+	}
+	return time.Time{}
+}
+
+// run delivers until ctx ends, the stream shard is closed and done (finished),
+// or, when draining, nothing is left.
+func (c *consumer) run(ctx context.Context, drain bool) (finished bool, err error) {
+	own, end := outlasting(ctx)
+	defer end()
+	c.delivery.handler.own = own
+	empty := 0
+	for {
+		began := c.m.o.Now()
+		n, closed, err := c.read(ctx)
+		if err != nil {
+			return false, err
+		}
+		if closed || drain && n == 0 || c.queue.due(&c.m.o) {
+			if err := c.flush(ctx); err != nil {
+				return false, err
+			}
+		}
+		if closed {
+			return true, c.delivery.finish(ctx)
+		}
+		empty++
+		if n > 0 {
+			empty = 0
+		}
+		if len(c.queue.entries) == 0 {
+			if n > 0 {
+				continue
+			}
+			drained := drain && empty >= drainReads
+			if err := c.idle(ctx, began, drained); err != nil || drained {
+				return false, err
+			}
+		}
+		if !dynamo.Pause(ctx, c.pause(empty)) {
+			return false, ctx.Err()
+		}
+	}
+}
+
+// read appends the next records to the queue.
+func (c *consumer) read(ctx context.Context) (n int, closed bool, err error) {
+	var records []Record
+	err = c.m.retry(ctx, func() (err error) {
+		records, closed, err = c.reader.Next(ctx, c.m.o.BatchSize-len(c.queue.entries))
+		return err
+	})
+	if err != nil {
+		return 0, false, err
+	}
+	c.queue.add(records, c.m.o.Now())
+	return len(records), closed, nil
+}
+
+// flush delivers the whole queue, in as many batches as it takes.
+func (c *consumer) flush(ctx context.Context) error {
+	for len(c.queue.entries) > 0 {
+		if err := c.delivery.openWindow(ctx, c.queue.entries[0].Created); err != nil {
+			return err
+		}
+		batch := c.queue.batch(c.delivery.cp.window)
+		if err := c.delivery.deliver(ctx, batch); err != nil {
+			return err
+		}
+		c.reached.Store(batch[len(batch)-1].Created.UnixNano())
+		c.queue.entries = c.queue.entries[len(batch):]
+	}
+	c.queue = queue{}
+	return nil
+}
+
+// idle notes that the stream shard was empty, and ends a window that has been over for IdleWindow.
+func (c *consumer) idle(ctx context.Context, at time.Time, drained bool) error {
+	w := c.delivery.cp.window
+	if w != nil && (drained || !at.Before(w.end.Add(c.m.o.IdleWindow))) {
+		if err := c.delivery.closeWindow(ctx); err != nil {
+			return err
+		}
+	}
+	c.caughtUp.Store(at.UnixNano())
+	c.reached.Store(at.UnixNano())
+	return nil
+}
+
+func (c *consumer) pause(empty int) time.Duration {
+	if empty >= idleReads {
+		return idleFactor * c.m.o.PollInterval
+	}
+	return c.m.o.PollInterval
+}

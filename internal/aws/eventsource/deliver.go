@@ -1,0 +1,166 @@
+package eventsource
+
+import (
+	"context"
+	"time"
+
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+)
+
+// delivery delivers the records of one stream shard to the handler, in order, until each is done or
+// given up. It saves its progress and the open window in the checkpoint.
+type delivery struct {
+	handler invoker
+	cp      checkpoint
+}
+
+// part is a batch, or what is left of one, to be delivered.
+type part struct {
+	records  []Record
+	attempts int // that have failed
+}
+
+// deliver delivers a batch to the handler until each record is done or given up.
+func (d *delivery) deliver(ctx context.Context, batch []Record) error {
+	parts := []part{{records: batch}}
+	for len(parts) > 0 {
+		left, err := d.attempt(ctx, parts[0])
+		if err != nil {
+			return err
+		}
+		parts = append(left, parts[1:]...)
+	}
+	return nil
+}
+
+// attempt delivers a part once, and returns the rest of it, in order.
+func (d *delivery) attempt(ctx context.Context, p part) ([]part, error) {
+	if old := d.tooOld(p.records); old > 0 {
+		err := d.giveUp(p.records[:old], FailureRequest{Condition: RecordTooOld, Attempts: p.attempts})
+		if old == len(p.records) {
+			return nil, err
+		}
+		return []part{{p.records[old:], p.attempts}}, err
+	}
+	done, state, failure := d.handler.records(ctx, p.records, d.cp.window)
+	if failure != nil && ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if done > 0 {
+		err := d.advance(ctx, p.records[:done], state)
+		if done == len(p.records) {
+			return nil, err
+		}
+		return []part{{records: p.records[done:]}}, err
+	}
+	return d.failed(ctx, p, failure)
+}
+
+// failed returns what to deliver next after a part failed as a whole.
+func (d *delivery) failed(ctx context.Context, p part, failure error) ([]part, error) {
+	m := d.handler.m
+	m.o.Logger.Warn("event source mapping: a batch failed", "mapping", m.o.Name, "stream_shard", d.handler.shard,
+		"records", len(p.records), "first", p.records[0].Sequence, "attempt", p.attempts+1, "error", failure)
+	if m.o.Bisect && len(p.records) > 1 {
+		half := len(p.records) / 2
+		return []part{{p.records[:half], p.attempts}, {p.records[half:], p.attempts}}, nil
+	}
+	p.attempts++
+	if p.attempts >= m.o.Attempts {
+		return nil, d.giveUp(p.records, FailureRequest{
+			Condition: RetriesExhausted, Attempts: p.attempts, Error: failure.Error(),
+		})
+	}
+	dynamo.Pause(ctx, m.backOff(p.attempts-1))
+	return []part{p}, ctx.Err()
+}
+
+// tooOld returns how many of the first records are too old to be delivered.
+func (d *delivery) tooOld(records []Record) int {
+	o := &d.handler.m.o
+	oldest := o.Now().Add(-o.MaxRecordAge)
+	for i, e := range records {
+		if !e.Created.Before(oldest) {
+			return i
+		}
+	}
+	return len(records)
+}
+
+// advance notes that records are done, with the window's state after them. A state that is too large
+// ends the window early, and the following records start a new window of the same time.
+func (d *delivery) advance(ctx context.Context, records []Record, state []byte) error {
+	d.cp.after = records[len(records)-1].Sequence
+	if w := d.cp.window; w != nil {
+		w.state = state
+		if len(state) > maxState {
+			if err := d.handler.final(ctx, w, true); err != nil {
+				return err
+			}
+			d.cp.window = &window{start: w.start, end: w.end, state: []byte(emptyState)}
+		}
+	}
+	d.handler.m.delivered.Add(int64(len(records)))
+	return d.save()
+}
+
+// giveUp writes records to the failure file, and continues after them.
+func (d *delivery) giveUp(records []Record, why FailureRequest) error {
+	last := records[len(records)-1].Sequence
+	d.handler.encode(records, d.cp.window, false, false)
+	if err := d.handler.giveUp(why, FailureBatch{Size: len(records), First: records[0].Sequence, Last: last}); err != nil {
+		return err
+	}
+	d.cp.after = last
+	d.handler.m.givenUp.Add(int64(len(records)))
+	return d.save()
+}
+
+// openWindow opens the window of a record created at t, and ends the previous window. A late record
+// belongs to the open window.
+func (d *delivery) openWindow(ctx context.Context, t time.Time) error {
+	width := d.handler.m.o.TumblingWindow
+	if w := d.cp.window; w != nil && (width == 0 || !t.Before(w.end)) {
+		if err := d.closeWindow(ctx); err != nil {
+			return err
+		}
+	}
+	if width > 0 && d.cp.window == nil {
+		d.cp.window = windowAt(t, width)
+	}
+	return nil
+}
+
+// closeWindow ends the open window, if there is one.
+func (d *delivery) closeWindow(ctx context.Context) error {
+	if err := d.endWindow(ctx); err != nil {
+		return err
+	}
+	return d.save()
+}
+
+// endWindow is closeWindow without saving the checkpoint.
+func (d *delivery) endWindow(ctx context.Context) error {
+	if d.cp.window != nil {
+		if err := d.handler.final(ctx, d.cp.window, false); err != nil {
+			return err
+		}
+		d.cp.window = nil
+	}
+	return nil
+}
+
+// finish ends a closed stream shard and its window: the children begin with a new window.
+func (d *delivery) finish(ctx context.Context) error {
+	if err := d.endWindow(ctx); err != nil {
+		return err
+	}
+	d.cp.finished = true
+	return d.save()
+}
+
+// save writes the checkpoint, and waits as long as the table is unreachable.
+func (d *delivery) save() error {
+	m, own := d.handler.m, d.handler.own
+	return m.retry(own, func() error { return m.checkpoints.save(own, d.handler.shard, &d.cp) })
+}

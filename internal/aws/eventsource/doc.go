@@ -1,0 +1,14 @@
+// Package eventsource is Lambda's event source mapping on one machine: it reads a table's
+// stream, its stream shards each in order, and invokes a handler with batches and windows
+// as Lambda does.
+//
+//	stream, err := eventsource.OpenStream(ctx, db, dynamolocal.Streams(endpoint, ""), names.Items)
+//	if err != nil {
+//		return err
+//	}
+//	mapping, err := eventsource.NewMapping(eventsource.MappingOptions{Name: "hotkeys", Source: stream, Handler: handler, ...})
+//	if err != nil {
+//		return err
+//	}
+//	err = mapping.Run(ctx)
+package eventsource

@@ -1,0 +1,71 @@
+package eventsource
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// Reasons for giving up records, in Lambda's words.
+const (
+	RetriesExhausted = "RetryAttemptsExhausted"
+	RecordTooOld     = "RecordAgeExceeded"
+)
+
+// Failure is one line of a failure file: records that a mapping has given up,
+// or a window whose final invocation failed. It has the shape of what Lambda
+// writes to an S3 destination.
+type Failure struct {
+	Version        string         `json:"version"` // "1.0"
+	Timestamp      time.Time      `json:"timestamp"`
+	RequestContext FailureRequest `json:"requestContext"`
+	BatchInfo      FailureBatch   `json:"DDBStreamBatchInfo"`
+	// Payload is the event that failed last, records and window included.
+	Payload json.RawMessage `json:"payload"`
+}
+
+// FailureRequest has the request to the handler, and why it was given up.
+type FailureRequest struct {
+	Mapping   string `json:"mapping"`
+	Condition string `json:"condition"` // RetriesExhausted or RecordTooOld
+	Attempts  int    `json:"approximateInvokeCount"`
+	Error     string `json:"error,omitempty"` // the handler's last
+}
+
+// FailureBatch identifies the records that failed. The sequence numbers are those of the
+// first and the last record, and are missing for a window's final invocation.
+type FailureBatch struct {
+	StreamARN string `json:"streamArn"`
+	ShardID   string `json:"shardId"`
+	Size      int    `json:"batchSize"` // records
+	First     string `json:"startSequenceNumber,omitempty"`
+	Last      string `json:"endSequenceNumber,omitempty"`
+}
+
+// appendFailure adds a line to the file and syncs it: once the checkpoint has
+// moved on, this is the only place that has the records.
+func appendFailure(path string, f Failure) error {
+	line, err := json.Marshal(f)
+	if err == nil {
+		err = appendLine(path, append(line, '\n'))
+	}
+	if err != nil {
+		return fmt.Errorf("write %d failed records of stream shard %s to %s: %w", f.BatchInfo.Size, f.BatchInfo.ShardID, path, err)
+	}
+	return nil
+}
+
+func appendLine(path string, line []byte) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(line)
+	return errors.Join(err, f.Sync(), f.Close())
+}

@@ -1,0 +1,242 @@
+package eventsource_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
+	"github.com/hotshard/hotshard/internal/aws/eventsource"
+	"github.com/hotshard/hotshard/internal/aws/streamshard"
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/test/enginetest"
+)
+
+// patience is long: tests wait for facts, never for times.
+const patience = 30 * time.Second
+
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for end := time.Now().Add(patience); !holds(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("waited in vain for %s", what)
+		}
+	}
+}
+
+// recorder is a handler that keeps what it was invoked with. reply may be nil.
+type recorder struct {
+	reply func(e events.DynamoDBTimeWindowEvent) (string, error)
+
+	mu   sync.Mutex
+	seen []events.DynamoDBTimeWindowEvent
+}
+
+func (r *recorder) Invoke(_ context.Context, payload []byte) ([]byte, error) {
+	var e events.DynamoDBTimeWindowEvent
+	if err := json.Unmarshal(payload, &e); err != nil {
+		return nil, fmt.Errorf("decode the event: %w", err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.seen = append(r.seen, e)
+	if r.reply == nil {
+		return nil, nil
+	}
+	out, err := r.reply(e)
+	return []byte(out), err
+}
+
+func (r *recorder) events() []events.DynamoDBTimeWindowEvent {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.seen)
+}
+
+// batches lists the sort keys of each invocation.
+func (r *recorder) batches() [][]string {
+	var all [][]string
+	for _, e := range r.events() {
+		all = append(all, sortKeys(e))
+	}
+	return all
+}
+
+func (r *recorder) items() []string { return slices.Concat(r.batches()...) }
+
+func sortKeys(e events.DynamoDBTimeWindowEvent) []string {
+	var keys []string
+	for _, rec := range e.Records {
+		keys = append(keys, rec.Change.Keys["sk"].String())
+	}
+	return keys
+}
+
+// bench is a deployment's tables with a mapping's options on them.
+type bench struct {
+	db      *dynamodb.Client
+	names   schema.Names
+	options eventsource.MappingOptions
+}
+
+func newBench(t *testing.T, h eventsource.Handler) *bench {
+	t.Helper()
+	b := &bench{db: enginetest.Client(t)}
+	b.names = enginetest.Tables(t, b.db)
+	source, err := eventsource.OpenStream(t.Context(), b.db, enginetest.Streams(t, b.db), b.names.Items)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.options = eventsource.MappingOptions{
+		Name: "test", Source: source, Handler: h, Checkpoints: b.db, CheckpointTable: dynamolocal.CheckpointTable(b.names),
+		FailureFile: filepath.Join(t.TempDir(), "failures.jsonl"), Attempts: 3,
+		BackOff: time.Millisecond, PollInterval: time.Millisecond, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
+	}
+	return b
+}
+
+func (b *bench) mapping(t *testing.T) *eventsource.Mapping {
+	t.Helper()
+	m, err := eventsource.NewMapping(b.options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func (b *bench) drain(t *testing.T) {
+	t.Helper()
+	if err := b.mapping(t).Drain(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// put writes items with the sort keys from..to-1, and returns these.
+func (b *bench) put(t *testing.T, from, to int) []string {
+	t.Helper()
+	var keys []string
+	for i := from; i < to; i++ {
+		keys = append(keys, fmt.Sprintf("%04d", i))
+		_, err := b.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &b.names.Items, Item: map[string]types.AttributeValue{
+			schema.PK: &types.AttributeValueMemberS{Value: "k"}, schema.SK: &types.AttributeValueMemberS{Value: keys[i-from]},
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return keys
+}
+
+func (b *bench) failures(t *testing.T) []eventsource.Failure {
+	t.Helper()
+	f, err := os.Open(b.options.FailureFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var all []eventsource.Failure
+	lines := bufio.NewScanner(f)
+	lines.Buffer(nil, 16<<20)
+	for lines.Scan() {
+		var one eventsource.Failure
+		if err := json.Unmarshal(lines.Bytes(), &one); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, one)
+	}
+	if err := lines.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func closeConnections() { dynamolocal.Transport().(*http.Transport).CloseIdleConnections() }
+
+// script is a stream in memory.
+type script struct {
+	arn    string
+	mu     sync.Mutex
+	shards []scriptShard
+}
+
+type scriptShard struct {
+	streamshard.Shard
+	records []eventsource.Record
+	closed  bool
+}
+
+func (s *script) ARN() string { return s.arn }
+
+func (s *script) Shards(context.Context) ([]streamshard.Shard, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var list []streamshard.Shard
+	for _, shard := range s.shards {
+		list = append(list, shard.Shard)
+	}
+	return list, nil
+}
+
+func (s *script) Open(shard, after string) eventsource.Reader {
+	return &scriptReader{s: s, shard: shard, after: after}
+}
+
+type scriptReader struct {
+	s            *script
+	shard, after string
+}
+
+func (r *scriptReader) Next(_ context.Context, limit int) ([]eventsource.Record, bool, error) {
+	r.s.mu.Lock()
+	defer r.s.mu.Unlock()
+	at := slices.IndexFunc(r.s.shards, func(s scriptShard) bool { return s.ID == r.shard })
+	shard := r.s.shards[at]
+	from := slices.IndexFunc(shard.records, func(rec eventsource.Record) bool { return rec.Sequence == r.after }) + 1
+	out := shard.records[from:min(len(shard.records), from+limit)]
+	if len(out) > 0 {
+		r.after = out[len(out)-1].Sequence
+	}
+	return out, shard.closed && from+len(out) == len(shard.records), nil
+}
+
+// record makes a scripted record whose number is its sort key and sequence number.
+func record(n int, created time.Time) eventsource.Record {
+	return eventsource.Record{Sequence: strconv.Itoa(n), Created: created, JSON: fmt.Appendf(nil,
+		`{"eventName":"INSERT","dynamodb":{"ApproximateCreationDateTime":%d,"Keys":{"sk":{"S":"%d"}},"SequenceNumber":"%d"}}`, created.Unix(), n, n)}
+}
+
+func (s *script) all() []eventsource.Record {
+	if len(s.shards) == 0 {
+		return nil
+	}
+	return s.shards[0].records
+}
+
+// runOnce runs a mapping until it has caught up, and stops it without a drain.
+func (b *bench) runOnce(t *testing.T) {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	m := b.mapping(t)
+	ended := make(chan error, 1)
+	go func() { ended <- m.Run(ctx) }()
+	eventually(t, "the mapping to catch up", func() bool { return !m.Stats().CaughtUp.IsZero() })
+	stop()
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,113 @@
+package eventsource
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+)
+
+// endTime is the time left to an invocation in flight and its checkpoint when the mapping is
+// stopped.
+const endTime = 5 * time.Second
+
+// outlasting returns a context that ends endTime after ctx. So an invocation in flight can end, as
+// in Lambda; otherwise its records would be redelivered.
+func outlasting(ctx context.Context) (context.Context, context.CancelFunc) {
+	own, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(endTime, cancel) })
+	return own, func() { stop(); cancel() }
+}
+
+// invoker invokes a mapping's handler for one stream shard.
+type invoker struct {
+	m       *Mapping
+	shard   string
+	own     context.Context // of invocations and checkpoints, which outlasts that of a run
+	payload []byte          // reused: a handler may not keep it
+}
+
+var errReported = errors.New("the handler reported the first record as failed")
+
+// records invokes the handler with records and the open window, which may be nil. done is how many
+// of the first records are done, and state the window's state after them; failure is the reason if
+// none is done.
+func (i *invoker) records(ctx context.Context, records []Record, w *window) (done int, state []byte, failure error) {
+	i.encode(records, w, false, false)
+	out, err := i.invoke(ctx)
+	if err != nil {
+		return 0, nil, err
+	}
+	done, state, err = parseAnswer(out, records, w != nil, i.m.o.PartialFailures)
+	if err == nil && done == 0 {
+		err = errReported
+	}
+	return done, state, err
+}
+
+// final ends a window with an invocation that has its state and no records. One that fails
+// too often is given up.
+func (i *invoker) final(ctx context.Context, w *window, early bool) error {
+	for attempts := 1; ; attempts++ {
+		i.encode(nil, w, true, early)
+		out, err := i.invoke(ctx)
+		if err == nil {
+			_, _, err = parseAnswer(out, nil, true, false)
+		}
+		if err == nil {
+			return nil
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if attempts >= i.m.o.Attempts {
+			i.encode(nil, w, true, early) // the handler may have changed it
+			return i.giveUp(FailureRequest{Condition: RetriesExhausted, Attempts: attempts, Error: err.Error()}, FailureBatch{})
+		}
+		if !dynamo.Pause(ctx, i.m.backOff(attempts-1)) {
+			return ctx.Err()
+		}
+	}
+}
+
+// encode makes the payload.
+func (i *invoker) encode(records []Record, w *window, final, early bool) {
+	var fields *windowFields
+	if w != nil {
+		fields = &windowFields{window: w, shard: i.shard, arn: i.m.checkpoints.arn, final: final, early: early}
+	}
+	i.payload = appendPayload(i.payload[:0], records, fields)
+}
+
+// invoke hands the payload to the handler. As in Lambda, a panic is a failure.
+func (i *invoker) invoke(ctx context.Context) (out []byte, err error) {
+	release, err := i.m.o.Admit(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	ctx, cancel := context.WithTimeout(i.own, i.m.o.Timeout)
+	defer cancel()
+	defer func() {
+		if p := recover(); p != nil {
+			i.m.o.Logger.Error("event source mapping: the handler panicked", "mapping", i.m.o.Name, "panic", p, "stack", string(debug.Stack()))
+			err = fmt.Errorf("the handler panicked: %v", p)
+		}
+	}()
+	return i.m.o.Handler.Invoke(ctx, i.payload)
+}
+
+// giveUp writes the payload to the failure file.
+func (i *invoker) giveUp(why FailureRequest, batch FailureBatch) error {
+	o := &i.m.o
+	why.Mapping = o.Name
+	batch.StreamARN, batch.ShardID = i.m.checkpoints.arn, i.shard
+	o.Logger.Error("event source mapping: gave up a batch", "mapping", o.Name, "stream_shard", i.shard,
+		"records", batch.Size, "why", why.Condition, "file", o.FailureFile)
+	return appendFailure(o.FailureFile, Failure{
+		Version: "1.0", Timestamp: o.Now().UTC(), RequestContext: why, BatchInfo: batch, Payload: i.payload,
+	})
+}

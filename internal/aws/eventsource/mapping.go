@@ -1,0 +1,156 @@
+package eventsource
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+)
+
+// Mapping is an event source mapping: it reads a stream and invokes a handler with batches of its
+// records, as Lambda does. It delivers the records of a stream shard in order, at least once, and
+// after those of its parent. It saves its progress after each batch. The next Run or Drain of a
+// mapping with that name continues there, even after a crash.
+type Mapping struct {
+	o           MappingOptions
+	checkpoints checkpoints
+
+	delivered, givenUp atomic.Int64
+
+	mu        sync.Mutex
+	consumers map[string]*consumer // running consumers, by stream shard
+}
+
+// NewMapping returns a mapping, which Run starts, or an error that lists all faults of the options.
+func NewMapping(o MappingOptions) (*Mapping, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	return &Mapping{
+		o:           o,
+		checkpoints: checkpoints{client: o.Checkpoints, table: o.CheckpointTable, mapping: o.Name, arn: o.Source.ARN()},
+		consumers:   map[string]*consumer{},
+	}, nil
+}
+
+// Run reads the stream until ctx ends, and then returns nil. An invocation in flight then has 5 s to
+// end; interrupted records are redelivered by the next Run. While the stream or the checkpoints are
+// unreachable, it waits and logs. It returns an error if two mappings of this process already read
+// the stream, a checkpoint is unreadable, or the failure file can't be written.
+func (m *Mapping) Run(ctx context.Context) error {
+	err := m.consume(ctx, false)
+	if ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Canceled)) {
+		return nil
+	}
+	return err
+}
+
+// Drain delivers all records of the stream, ends the open windows with their final invocations, and
+// returns. Call it after Run has returned, when no writer is active. An error means that records may
+// be left. Like Run it waits for an unreachable engine, until ctx ends.
+func (m *Mapping) Drain(ctx context.Context) error {
+	if err := m.consume(ctx, true); err != nil {
+		return fmt.Errorf("drain: %w", err)
+	}
+	return nil
+}
+
+// Name returns the name from the options.
+func (m *Mapping) Name() string { return m.o.Name }
+
+// Stats are a mapping's counts and progress.
+type Stats struct {
+	Delivered int64 // records that the handler has done
+	GivenUp   int64 // records that went to the failure file
+	// CaughtUp is the time up to which all changes that could be read have been
+	// delivered or given up; zero when the mapping does not run, or has not yet
+	// come so far. An engine shows a change some milliseconds after its write.
+	CaughtUp time.Time
+	// Reached is when the newest change was made that has been delivered or given up, to
+	// the second, or when nothing was left: under a steady load it advances, and
+	// CaughtUp does not. Of the stream shard that is furthest behind; zero likewise.
+	Reached time.Time
+}
+
+// Stats returns the figures since NewMapping. It may be called at any time.
+func (m *Mapping) Stats() Stats {
+	return Stats{Delivered: m.delivered.Load(), GivenUp: m.givenUp.Load(), CaughtUp: m.oldest((*consumer).caughtUpAt), Reached: m.oldest((*consumer).reachedAt)}
+}
+
+// oldest returns the earliest of the running consumers' times.
+func (m *Mapping) oldest(of func(*consumer) time.Time) time.Time {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var oldest time.Time
+	first := true
+	for _, c := range m.consumers {
+		if at := of(c); first || at.Before(oldest) {
+			oldest, first = at, false
+		}
+	}
+	return oldest
+}
+
+// maxReaders is how many mappings may read one stream: DynamoDB allows two
+// readers per stream shard before it throttles them.
+const maxReaders = 2
+
+// readers has the names of the running mappings, by stream.
+var readers = struct {
+	sync.Mutex
+	names map[string][]string
+}{names: map[string][]string{}}
+
+// claim reserves one of a stream's readers.
+func claim(arn, name string) (release func(), err error) {
+	readers.Lock()
+	defer readers.Unlock()
+	names := readers.names[arn]
+	if slices.Contains(names, name) {
+		return nil, fmt.Errorf("a mapping named %q already reads stream %s", name, arn)
+	}
+	if len(names) >= maxReaders {
+		return nil, fmt.Errorf("mappings %q already read stream %s, which allows %d", names, arn, maxReaders)
+	}
+	readers.names[arn] = append(slices.Clone(names), name)
+	return func() {
+		readers.Lock()
+		defer readers.Unlock()
+		left := slices.DeleteFunc(readers.names[arn], func(n string) bool { return n == name })
+		if readers.names[arn] = left; len(left) == 0 {
+			delete(readers.names, arn)
+		}
+	}, nil
+}
+
+// maxDoubled bounds the growth of a back-off, as a multiple of its start.
+const maxDoubled = 50
+
+// retry repeats a call to the stream or to the checkpoints until it succeeds or ctx ends. It has no
+// time limit: a machine that swaps or sleeps may delay the engine for any time, and giving up would
+// lose the data of an engine in memory.
+func (m *Mapping) retry(ctx context.Context, call func() error) error {
+	for try := 0; ; try++ {
+		err := call()
+		if err == nil {
+			return nil
+		}
+		if ctx.Err() == nil {
+			m.o.Logger.Warn("event source mapping: a call failed", "mapping", m.o.Name, "try", try+1, "error", err)
+		}
+		if !dynamo.Pause(ctx, m.backOff(try)) {
+			return fmt.Errorf("%w: %w", ctx.Err(), err)
+		}
+	}
+}
+
+// backOff returns the wait after failure number n, counted from 0.
+func (m *Mapping) backOff(n int) time.Duration {
+	return min(m.o.BackOff<<min(n, 16), m.o.BackOff*maxDoubled)
+}

@@ -1,0 +1,355 @@
+package eventsource_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"github.com/hotshard/hotshard/internal/aws/eventsource"
+	"github.com/hotshard/hotshard/internal/aws/streamshard"
+	"github.com/hotshard/hotshard/internal/test/enginetest"
+)
+
+func TestDeliversOnceInOrder(t *testing.T) {
+	h := &recorder{}
+	b := newBench(t, h)
+	leak := goleak.IgnoreCurrent()
+	b.options.BatchSize = 7
+	want := b.put(t, 0, 100)
+	ctx, stop := context.WithCancel(t.Context())
+	m := b.mapping(t)
+	ended := make(chan error, 1)
+	go func() { ended <- m.Run(ctx) }()
+	want = append(want, b.put(t, 100, 150)...)
+	written := time.Now()
+	eventually(t, "the mapping to catch up", func() bool { return m.Stats().CaughtUp.After(written.Add(100 * time.Millisecond)) })
+	stop()
+	if err := <-ended; err != nil {
+		t.Errorf("Run ended with %v", err)
+	}
+	if err := m.Drain(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if diff := cmp.Diff(want, h.items()); diff != "" {
+		t.Errorf("delivered (-want +got):\n%s", diff)
+	}
+	if got := slices.MaxFunc(h.batches(), func(a, b []string) int { return len(a) - len(b) }); len(got) > 7 {
+		t.Errorf("a batch had %d records", len(got))
+	}
+	if s := m.Stats(); s.Delivered != 150 || s.GivenUp != 0 || !s.CaughtUp.IsZero() {
+		t.Errorf("stats are %+v", s)
+	}
+	closeConnections()
+	leaked := goleak.Find(leak)
+	for end := time.Now().Add(10 * time.Second); leaked != nil && time.Now().Before(end); leaked = goleak.Find(leak) {
+		closeConnections() // those that were in use
+	}
+	if leaked != nil {
+		t.Error(leaked)
+	}
+}
+
+func TestPoisonIsIsolatedByBisection(t *testing.T) {
+	h := &recorder{reply: func(e events.DynamoDBTimeWindowEvent) (string, error) {
+		if slices.Contains(sortKeys(e), "0005") {
+			return "", errors.New("poison")
+		}
+		return "", nil
+	}}
+	b := newBench(t, h)
+	b.options.Bisect = true
+	b.put(t, 0, 8)
+	b.drain(t)
+	want := [][]string{
+		{"0000", "0001", "0002", "0003", "0004", "0005", "0006", "0007"},
+		{"0000", "0001", "0002", "0003"},
+		{"0004", "0005", "0006", "0007"}, {"0004", "0005"}, {"0004"},
+		{"0005"}, {"0005"}, {"0005"}, // splits consumed no attempt
+		{"0006", "0007"},
+	}
+	if diff := cmp.Diff(want, h.batches()); diff != "" {
+		t.Errorf("invocations (-want +got):\n%s", diff)
+	}
+	failures := b.failures(t)
+	if len(failures) != 1 || failures[0].RequestContext != (eventsource.FailureRequest{
+		Mapping: "test", Condition: eventsource.RetriesExhausted, Attempts: 3, Error: "poison"}) || failures[0].BatchInfo.Size != 1 {
+		t.Fatalf("failures are %+v", failures)
+	}
+	var e events.DynamoDBTimeWindowEvent
+	if err := json.Unmarshal(failures[0].Payload, &e); err != nil || !slices.Equal(sortKeys(e), []string{"0005"}) ||
+		e.Records[0].Change.SequenceNumber != failures[0].BatchInfo.First {
+		t.Errorf("the failed record is %+v, %v", e, err)
+	}
+}
+
+func TestFailedBatchIsTriedAgainThenGivenUp(t *testing.T) {
+	failing := 2
+	h := &recorder{}
+	h.reply = func(events.DynamoDBTimeWindowEvent) (string, error) {
+		if failing--; failing >= 0 {
+			panic("not yet")
+		}
+		return "", nil
+	}
+	b := newBench(t, h)
+	keys := b.put(t, 0, 3)
+	b.drain(t)
+	if diff := cmp.Diff([][]string{keys, keys, keys}, h.batches()); diff != "" {
+		t.Errorf("invocations (-want +got):\n%s", diff)
+	}
+	first, last := h.events()[0], h.events()[2]
+	if diff := cmp.Diff(first.Records[0].Change.ApproximateCreationDateTime, last.Records[0].Change.ApproximateCreationDateTime); diff != "" {
+		t.Errorf("a retry changed the time:\n%s", diff)
+	}
+	failing = 1000
+	b.put(t, 3, 5)
+	b.drain(t)
+	if f := b.failures(t); len(f) != 1 || f[0].BatchInfo.Size != 2 {
+		t.Errorf("failures are %+v", f)
+	}
+}
+
+func TestPartialFailureIsTheCheckpoint(t *testing.T) {
+	again := true
+	h := &recorder{}
+	h.reply = func(e events.DynamoDBTimeWindowEvent) (string, error) {
+		at := slices.Index(sortKeys(e), "0003")
+		if at < 0 || !again {
+			return `{"batchItemFailures":[]}`, nil
+		}
+		again = at > 0
+		id := e.Records[at].Change.SequenceNumber
+		return `{"batchItemFailures":[{"itemIdentifier":"` + id + `"}]}`, nil
+	}
+	b := newBench(t, h)
+	b.options.PartialFailures = true
+	keys := b.put(t, 0, 6)
+	b.drain(t)
+	want := [][]string{keys, keys[3:], keys[3:]}
+	if diff := cmp.Diff(want, h.batches()); diff != "" {
+		t.Errorf("invocations (-want +got):\n%s", diff)
+	}
+}
+
+func TestAnUnknownItemFailsTheBatch(t *testing.T) {
+	h := &recorder{reply: func(events.DynamoDBTimeWindowEvent) (string, error) {
+		return `{"batchItemFailures":[{"itemIdentifier":"event-id"}]}`, nil
+	}}
+	b := newBench(t, h)
+	b.options.PartialFailures = true
+	b.put(t, 0, 2)
+	b.drain(t)
+	if f := b.failures(t); len(f) != 1 || f[0].BatchInfo.Size != 2 || !strings.Contains(f[0].RequestContext.Error, "not in the batch") {
+		t.Errorf("failures are %+v", f)
+	}
+}
+
+// patient is a recorder that wants the time that an invocation is given.
+type patient struct {
+	*recorder
+	timeout time.Duration
+	late    atomic.Int64
+}
+
+func (p *patient) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
+	if end, ok := ctx.Deadline(); !ok || time.Until(end) < p.timeout/2 {
+		p.late.Add(1)
+	}
+	return p.recorder.Invoke(ctx, payload)
+}
+
+// TestDeliveriesWaitToBeAdmitted: the wait is no attempt that failed, and takes none of
+// an invocation's time.
+func TestDeliveriesWaitToBeAdmitted(t *testing.T) {
+	const timeout = time.Second
+	h := &patient{recorder: &recorder{}, timeout: timeout}
+	b := newBench(t, h)
+	open, asked := make(chan struct{}), make(chan struct{}, 100)
+	var under, most atomic.Int64
+	b.options.Timeout = timeout
+	b.options.Admit = func(ctx context.Context) (func(), error) {
+		asked <- struct{}{}
+		<-open
+		most.Store(max(most.Load(), under.Add(1)))
+		return func() { under.Add(-1) }, ctx.Err()
+	}
+	want := b.put(t, 0, 5)
+	drained := make(chan error, 1)
+	m := b.mapping(t)
+	go func() { drained <- m.Drain(t.Context()) }()
+	<-asked
+	time.Sleep(timeout * 3 / 4)
+	if n := len(h.events()); n > 0 {
+		t.Errorf("%d invocations before one was admitted", n)
+	}
+	close(open)
+	if err := <-drained; err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, h.items()); diff != "" || m.Stats().GivenUp > 0 {
+		t.Errorf("%d given up, delivered (-want +got):\n%s", m.Stats().GivenUp, diff)
+	}
+	if under.Load() != 0 || most.Load() != 1 || h.late.Load() > 0 {
+		t.Errorf("%d are not released, at most %d at a time, %d had too little time", under.Load(), most.Load(), h.late.Load())
+	}
+}
+
+func TestResumesAfterAbruptStop(t *testing.T) {
+	ctx, kill := context.WithCancel(t.Context())
+	h := &recorder{}
+	h.reply = func(e events.DynamoDBTimeWindowEvent) (string, error) {
+		if slices.Contains(sortKeys(e), "0007") {
+			kill()
+			<-ctx.Done()
+			return "", ctx.Err()
+		}
+		return `{"state":{"last":"` + e.Records[len(e.Records)-1].Change.Keys["sk"].String() + `"}}`, nil
+	}
+	b := newBench(t, h)
+	b.options.BatchSize, b.options.TumblingWindow = 5, 900*time.Second
+	now := time.Now()
+	if end := now.Truncate(b.options.TumblingWindow).Add(b.options.TumblingWindow); end.Sub(now) < 10*time.Second {
+		time.Sleep(end.Sub(now)) // all has to be written in one window
+	}
+	keys := b.put(t, 0, 12)
+	if err := b.mapping(t).Run(ctx); err != nil {
+		t.Fatal(err)
+	}
+
+	next := &recorder{reply: func(events.DynamoDBTimeWindowEvent) (string, error) { return `{"state":{}}`, nil }}
+	b.options.Handler = next
+	b.drain(t)
+	if diff := cmp.Diff(keys[5:], next.items()); diff != "" {
+		t.Errorf("after the restart (-want +got):\n%s", diff)
+	}
+	if first := next.events()[0]; first.State["last"] != "0004" || first.Window != h.events()[0].Window {
+		t.Errorf("the window was resumed as %v with state %v; it was %v", first.Window, first.State, h.events()[0].Window)
+	}
+	empty := &recorder{}
+	b.options.Handler = empty
+	b.drain(t)
+	if got := empty.events(); len(got) != 0 {
+		t.Errorf("a drained stream gave %+v", got)
+	}
+}
+
+// stopped is a handler that stops its mapping, and then needs its context.
+type stopped struct {
+	stop  func()
+	after error
+}
+
+func (s *stopped) Invoke(ctx context.Context, _ []byte) ([]byte, error) {
+	s.stop()
+	select {
+	case <-ctx.Done():
+	case <-time.After(20 * time.Millisecond):
+	}
+	s.after = ctx.Err()
+	return []byte(`{"batchItemFailures":[]}`), s.after
+}
+
+// TestAnInvocationUnderWayEnds: its records are done, and don't come again.
+func TestAnInvocationUnderWayEnds(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	h := &stopped{stop: stop}
+	b := newBench(t, h)
+	b.put(t, 0, 3)
+	if err := b.mapping(t).Run(ctx); err != nil || h.after != nil {
+		t.Fatalf("%v; the handler's context: %v", err, h.after)
+	}
+	next := &recorder{}
+	b.options.Handler = next
+	b.drain(t)
+	if got := next.items(); len(got) != 0 {
+		t.Errorf("%v came again", got)
+	}
+}
+
+func TestThirdMappingIsRefused(t *testing.T) {
+	b := newBench(t, &recorder{})
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 2)
+	for _, name := range []string{"one", "two"} {
+		b.options.Name = name
+		m := b.mapping(t)
+		go func() { ended <- m.Run(ctx) }()
+		eventually(t, "a mapping to run", func() bool { return !m.Stats().CaughtUp.IsZero() })
+	}
+	for name, want := range map[string]string{"three": "which allows 2", "two": `named "two" already reads`} {
+		b.options.Name = name
+		if err := b.mapping(t).Run(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("mapping %s beside one and two: %v", name, err)
+		}
+	}
+	stop()
+	if err := errors.Join(<-ended, <-ended); err != nil {
+		t.Error(err)
+	}
+	b.options.Name = "three"
+	b.drain(t)
+}
+
+func TestOptionsAreChecked(t *testing.T) {
+	_, err := eventsource.NewMapping(eventsource.MappingOptions{
+		Name: "x", BatchSize: 10_001, TumblingWindow: 1500 * time.Millisecond, Attempts: -1, BatchingWindow: time.Hour, IdleWindow: time.Hour,
+	})
+	for _, want := range []string{"Source", "Handler", "Checkpoints", "FailureFile", "BatchSize", "TumblingWindow", "Attempts", "BatchingWindow", "IdleWindow"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("the error does not name %s: %v", want, err)
+		}
+	}
+}
+
+func TestATableWithoutAStream(t *testing.T) {
+	b := newBench(t, &recorder{})
+	_, err := eventsource.OpenStream(t.Context(), b.db, enginetest.Streams(t, b.db), b.names.Rollups)
+	if err == nil || !strings.Contains(err.Error(), b.names.Rollups+" has no stream") {
+		t.Errorf("error is %v", err)
+	}
+}
+
+// endless is a stream shard that always has one more record, made at this time.
+type endless struct {
+	*script
+	created time.Time
+	n       int
+}
+
+func (e *endless) Open(string, string) eventsource.Reader { return e }
+
+func (e *endless) Next(context.Context, int) ([]eventsource.Record, bool, error) {
+	e.n++
+	return []eventsource.Record{record(e.n, e.created)}, false, nil
+}
+
+// TestReachedUnderASteadyLoad: a mapping that never finds the stream empty tells how far it is.
+func TestReachedUnderASteadyLoad(t *testing.T) {
+	b := newBench(t, &recorder{})
+	created := time.Date(2026, time.November, 23, 12, 0, 0, 0, time.UTC)
+	b.options.Source = &endless{script: &script{arn: "arn:endless", shards: []scriptShard{{Shard: streamshard.Shard{ID: "s"}}}}, created: created}
+	m := b.mapping(t)
+	if at := m.Stats().Reached; !at.IsZero() {
+		t.Errorf("before it ran it had reached %v", at)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- m.Run(ctx) }()
+	eventually(t, "the first batch", func() bool { return m.Stats().Reached.Equal(created) })
+	if s := m.Stats(); !s.CaughtUp.IsZero() {
+		t.Errorf("it has caught up: %+v", s)
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,118 @@
+package eventsource
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+)
+
+// Handler is a function as Lambda invokes it: an event's JSON in, an answer's
+// JSON out. lambda.NewHandler makes one. The payload is the Mapping's again when
+// Invoke returns.
+type Handler interface {
+	Invoke(ctx context.Context, payload []byte) ([]byte, error)
+}
+
+// MappingOptions say what a Mapping reads and how it invokes its handler. The
+// limits are those of Lambda's event source mappings for DynamoDB. Fields
+// without a default must be set.
+type MappingOptions struct {
+	Name    string  // of the mapping; its checkpoints are kept under it
+	Source  Source  // the stream
+	Handler Handler // is invoked by one goroutine for each stream shard
+
+	Checkpoints     CheckpointAPI // where checkpoints are kept
+	CheckpointTable string        // see CheckpointTable and CreateTables
+
+	// FailureFile takes the records that are given up: a Failure in each line.
+	// Mappings may share one.
+	FailureFile string
+
+	BatchSize      int           // records an invocation, 1 to 10,000; default 100
+	BatchingWindow time.Duration // waited for more records, up to 300 s; default 0
+	// TumblingWindow makes events windowed: whole seconds, up to 900 s; 0 for
+	// none. A window ends with the first record that was created after it, or
+	// IdleWindow after its end if no record comes.
+	TumblingWindow time.Duration
+	// IdleWindow is how long a window stays open after its end while its stream shard
+	// is empty: more than 0, up to 2 min. Default 2 min, which Lambda waits at most.
+	IdleWindow time.Duration
+
+	// Attempts is how often a batch is delivered before it is given up, splits
+	// not counted; default 10, at most 10,001. Lambda tries endlessly if not told.
+	Attempts     int
+	MaxRecordAge time.Duration // after which records are given up; default and maximum 24 h
+	Bisect       bool          // split a batch that failed, and try its halves
+	// PartialFailures has the handler report the items that failed
+	// (ReportBatchItemFailures). Otherwise a batch fails as a whole.
+	PartialFailures bool
+
+	// Admit is called before each invocation, which begins when it returns and is
+	// released at its end: a delivery waits there for concurrency that it shares with
+	// other functions. It counts neither as an attempt nor towards Timeout, as with
+	// Lambda. An error is that of ctx. Default: nothing is waited for.
+	Admit func(ctx context.Context) (release func(), err error)
+
+	Timeout      time.Duration // of one invocation; default 60 s, at most 900 s
+	BackOff      time.Duration // before the second attempt, then doubled up to 50 times that; default 100 ms
+	PollInterval time.Duration // between reads of an empty stream; default 20 ms, then grows to 5 times that
+
+	Now    func() time.Time // default time.Now
+	Logger *slog.Logger     // default slog.Default; gets no payloads
+}
+
+// MaxIdleWindow is how long Lambda keeps the window of an empty stream shard open at most.
+const MaxIdleWindow = 2 * time.Minute
+
+// withDefaults returns the options with their defaults, or all that is wrong
+// with them.
+func (o MappingOptions) withDefaults() (MappingOptions, error) {
+	o.BatchSize = cmp.Or(o.BatchSize, 100)
+	o.Attempts = cmp.Or(o.Attempts, 10)
+	o.MaxRecordAge = cmp.Or(o.MaxRecordAge, 24*time.Hour)
+	o.Timeout = cmp.Or(o.Timeout, time.Minute)
+	o.IdleWindow = cmp.Or(o.IdleWindow, MaxIdleWindow)
+	o.BackOff = cmp.Or(o.BackOff, 100*time.Millisecond)
+	o.PollInterval = cmp.Or(o.PollInterval, 20*time.Millisecond)
+	o.Logger = cmp.Or(o.Logger, slog.Default())
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Admit == nil {
+		o.Admit = func(ctx context.Context) (func(), error) { return func() {}, ctx.Err() }
+	}
+	if err := o.validate(); err != nil {
+		return o, fmt.Errorf("mapping %q: %w", o.Name, err)
+	}
+	return o, nil
+}
+
+func (o MappingOptions) validate() error {
+	var faults []error
+	check := func(ok bool, format string, args ...any) {
+		if !ok {
+			faults = append(faults, fmt.Errorf(format, args...))
+		}
+	}
+	check(o.Name != "", "Name is not set")
+	check(o.Source != nil, "Source is not set")
+	check(o.Handler != nil, "Handler is not set")
+	check(o.Checkpoints != nil && o.CheckpointTable != "", "Checkpoints and CheckpointTable are not both set")
+	check(o.FailureFile != "", "FailureFile is not set")
+	check(o.BatchSize >= 1 && o.BatchSize <= 10_000, "BatchSize is %d, not from 1 to 10,000", o.BatchSize)
+	check(within(o.BatchingWindow, 0, 300*time.Second), "BatchingWindow is %v, not from 0 to 300 s", o.BatchingWindow)
+	check(within(o.TumblingWindow, 0, 900*time.Second) && o.TumblingWindow%time.Second == 0,
+		"TumblingWindow is %v, not whole seconds from 0 to 900 s", o.TumblingWindow)
+	check(within(o.IdleWindow, 1, MaxIdleWindow), "IdleWindow is %v, not above 0 and up to %v", o.IdleWindow, MaxIdleWindow)
+	check(o.Attempts >= 1 && o.Attempts <= 10_001, "Attempts is %d, not from 1 to 10,001", o.Attempts)
+	check(within(o.MaxRecordAge, time.Second, 24*time.Hour), "MaxRecordAge is %v, not from 1 s to 24 h", o.MaxRecordAge)
+	check(within(o.Timeout, 1, 900*time.Second), "Timeout is %v, not above 0 and up to 900 s", o.Timeout)
+	check(within(o.BackOff, 1, time.Minute), "BackOff is %v, not above 0 and up to 1 min", o.BackOff)
+	check(within(o.PollInterval, time.Millisecond, time.Minute), "PollInterval is %v, not from 1 ms to 1 min", o.PollInterval)
+	return errors.Join(faults...)
+}
+
+func within(d, low, high time.Duration) bool { return d >= low && d <= high }

@@ -1,0 +1,256 @@
+package eventsource_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/aws/eventsource"
+	"github.com/hotshard/hotshard/internal/aws/streamshard"
+)
+
+// outage is a checkpoint table in memory, and a gate before it and a stream: until the
+// engine is back, calls hang for as long as a client waits, and fail then.
+type outage struct {
+	eventsource.Source
+
+	mu   sync.Mutex
+	back time.Time
+	rows map[string]map[string]types.AttributeValue
+}
+
+// clientTime is what a call of a local client takes at most.
+const clientTime = time.Minute
+
+func (o *outage) begin(length time.Duration) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.back = time.Now().Add(length)
+}
+
+func (o *outage) end() time.Time {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.back
+}
+
+func (o *outage) pass(ctx context.Context) error {
+	timer := time.NewTimer(min(clientTime, time.Until(o.end())))
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+	}
+	if time.Now().Before(o.end()) {
+		return errors.New("no answer")
+	}
+	return nil
+}
+
+func (o *outage) Shards(ctx context.Context) ([]streamshard.Shard, error) {
+	if err := o.pass(ctx); err != nil {
+		return nil, err
+	}
+	return o.Source.Shards(ctx)
+}
+
+func (o *outage) Open(shard, after string) eventsource.Reader {
+	return &gatedReader{o, o.Source.Open(shard, after)}
+}
+
+type gatedReader struct {
+	o *outage
+	eventsource.Reader
+}
+
+func (r *gatedReader) Next(ctx context.Context, limit int) ([]eventsource.Record, bool, error) {
+	if err := r.o.pass(ctx); err != nil {
+		return nil, false, err
+	}
+	return r.Reader.Next(ctx, limit)
+}
+
+func (o *outage) Query(ctx context.Context, _ *dynamodb.QueryInput, _ ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
+	if err := o.pass(ctx); err != nil {
+		return nil, err
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	out := &dynamodb.QueryOutput{}
+	for _, row := range o.rows {
+		out.Items = append(out.Items, row)
+	}
+	return out, nil
+}
+
+func (o *outage) PutItem(ctx context.Context, in *dynamodb.PutItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
+	if err := o.pass(ctx); err != nil {
+		return nil, err
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.rows[in.Item["stream_shard"].(*types.AttributeValueMemberS).Value] = in.Item
+	return &dynamodb.PutItemOutput{}, nil
+}
+
+func (o *outage) DeleteItem(ctx context.Context, in *dynamodb.DeleteItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error) {
+	if err := o.pass(ctx); err != nil {
+		return nil, err
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.rows, in.Key["stream_shard"].(*types.AttributeValueMemberS).Value)
+	return &dynamodb.DeleteItemOutput{}, nil
+}
+
+// during runs a mapping in a bubble of its own clock, in which the engine stops answering
+// when a record is being handled.
+func during(t *testing.T, length time.Duration, then func(o *outage, stop func(), ended <-chan error)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		o := &outage{rows: map[string]map[string]types.AttributeValue{}, Source: &script{arn: t.Name(), shards: []scriptShard{{
+			Shard: streamshard.Shard{ID: "s"}, records: []eventsource.Record{record(1, time.Now()), record(2, time.Now())},
+		}}}}
+		m := o.mapping(t, func() { o.begin(length) })
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		ended := make(chan error, 1)
+		go func() { ended <- m.Run(ctx) }()
+		then(o, stop, ended)
+	})
+}
+
+// mapping is one whose stream and checkpoints are behind the gate.
+func (o *outage) mapping(t *testing.T, h handle) *eventsource.Mapping {
+	t.Helper()
+	m, err := eventsource.NewMapping(eventsource.MappingOptions{
+		Name: "test", Source: o, Handler: h, Checkpoints: o, CheckpointTable: "t", FailureFile: filepath.Join(t.TempDir(), "f"),
+		BatchSize: 1, Logger: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// handle is a handler that does something with its first record, and takes all.
+type handle func()
+
+func (h handle) Invoke(_ context.Context, payload []byte) ([]byte, error) {
+	if bytes.Contains(payload, []byte(`"SequenceNumber":"1"`)) {
+		h()
+	}
+	return nil, nil
+}
+
+// TestAnOutageEndsNoMapping: the engine does not answer for half an hour, from between a
+// batch and its checkpoint on. It goes on where it was then.
+func TestAnOutageEndsNoMapping(t *testing.T) {
+	during(t, 30*time.Minute, func(o *outage, stop func(), ended <-chan error) {
+		time.Sleep(32 * time.Minute)
+		synctest.Wait()
+		select {
+		case err := <-ended:
+			t.Fatalf("the mapping ended: %v", err)
+		default:
+		}
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		if at := o.rows["s"]["sequence"].(*types.AttributeValueMemberS).Value; at != "2" {
+			t.Errorf("the checkpoint is at %s", at)
+		}
+	})
+}
+
+// TestAMappingStopsInAnOutage, within some seconds and without an error.
+func TestAMappingStopsInAnOutage(t *testing.T) {
+	during(t, 24*time.Hour, func(_ *outage, stop func(), ended <-chan error) {
+		time.Sleep(10 * time.Second)
+		stop()
+		begun := time.Now()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		if took := time.Since(begun); took > 6*time.Second {
+			t.Errorf("it took %v", took)
+		}
+	})
+}
+
+// TestCheckpointsThatCantBeRead end Run and Drain at once, with an error that names the
+// stream shard. What is of another stream, or of none, is deleted instead, and a part that no
+// checkpoint names is of no consequence: also if they are damaged.
+func TestCheckpointsThatCantBeRead(t *testing.T) {
+	type item = map[string]types.AttributeValue
+	text := func(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
+	number := func(n string) types.AttributeValue { return &types.AttributeValueMemberN{Value: n} }
+	arn := text(t.Name())
+	begin := func(t *testing.T, rows ...item) (*outage, *eventsource.Mapping) {
+		o := &outage{rows: map[string]item{}, Source: &script{arn: "TestCheckpointsThatCantBeRead", shards: []scriptShard{{
+			Shard: streamshard.Shard{ID: "s"}, records: []eventsource.Record{record(1, time.Now()), record(2, time.Now())}, closed: true,
+		}}}}
+		for _, row := range rows {
+			row["mapping"] = text("test")
+			o.rows[row["stream_shard"].(*types.AttributeValueMemberS).Value] = row
+		}
+		return o, o.mapping(t, func() {})
+	}
+	for name, row := range map[string]item{
+		"sequence": {"v": number("1"), "sequence": number("1")},
+		"version":  {"v": number("2")},
+		"finished": {"v": number("1"), "finished": text("yes")},
+		"state":    {"v": number("1"), "window_start": number("0"), "window_end": number("1"), "state_parts": number("1")},
+	} {
+		row["stream_shard"], row["stream"] = text("s"), arn
+		for call, consume := range map[string]func(*eventsource.Mapping, context.Context) error{
+			"Run": (*eventsource.Mapping).Run, "Drain": (*eventsource.Mapping).Drain,
+		} {
+			t.Run(call+" with a bad "+name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					begun := time.Now()
+					_, m := begin(t, row)
+					ctx, stop := context.WithTimeout(t.Context(), time.Hour)
+					defer stop()
+					err := consume(m, ctx)
+					if err == nil || !strings.Contains(err.Error(), "mapping test for stream shard s: ") || !strings.Contains(err.Error(), name) || time.Since(begun) > 0 {
+						t.Errorf("after %v: %v", time.Since(begun), err)
+					}
+				})
+			})
+		}
+	}
+	t.Run("what is deleted", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			o, m := begin(t,
+				item{"stream_shard": text("s"), "v": text("x")},
+				item{"stream_shard": text("s#state#0#0"), "stream": text("another"), "state": text("x")},
+				item{"stream_shard": text("gone"), "stream": number("1")},
+				item{"stream_shard": text("s#state#1#0"), "stream": arn, "state": text("x")},
+			)
+			ctx, stop := context.WithTimeout(t.Context(), time.Hour)
+			defer stop()
+			if err := m.Drain(ctx); err != nil {
+				t.Fatal(err)
+			}
+			left := slices.Sorted(maps.Keys(o.rows))
+			if m.Stats().Delivered != 2 || !slices.Equal(left, []string{"s", "s#state#1#0"}) {
+				t.Errorf("delivered %d; left %q", m.Stats().Delivered, left)
+			}
+		})
+	})
+}

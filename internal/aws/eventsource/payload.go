@@ -1,0 +1,125 @@
+package eventsource
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Limits of Lambda's, in bytes.
+const (
+	maxPayload = 6 << 20
+	maxState   = 1 << 20
+)
+
+// emptyState is the state with which a window begins.
+const emptyState = "{}"
+
+// window is an open tumbling window.
+type window struct {
+	start, end time.Time
+	state      []byte // JSON object, as the handler gave it
+}
+
+// windowAt returns the window of the given width that t falls into. Windows
+// begin at multiples of their width since 1970.
+func windowAt(t time.Time, width time.Duration) *window {
+	seconds := int64(width / time.Second)
+	start := time.Unix(t.Unix()/seconds*seconds, 0).UTC()
+	return &window{start: start, end: start.Add(width), state: []byte(emptyState)}
+}
+
+// windowFields are what a windowed event has besides its records.
+type windowFields struct {
+	*window
+	shard, arn   string
+	final, early bool
+}
+
+// appendPayload appends the event that Lambda would deliver; w is nil without a
+// tumbling window.
+func appendPayload(b []byte, records []Record, w *windowFields) []byte {
+	b = append(b, `{"Records":[`...)
+	for i, e := range records {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, e.JSON...)
+	}
+	b = append(b, ']')
+	if w != nil {
+		b = w.append(b)
+	}
+	return append(b, '}')
+}
+
+func (w *windowFields) append(b []byte) []byte {
+	b = w.start.AppendFormat(append(b, `,"window":{"start":"`...), time.RFC3339)
+	b = w.end.AppendFormat(append(b, `","end":"`...), time.RFC3339)
+	b = append(append(b, `"},"state":`...), w.state...)
+	b = appendString(append(b, `,"shardId":`...), w.shard)
+	b = appendString(append(b, `,"eventSourceARN":`...), w.arn)
+	return fmt.Appendf(b, `,"isFinalInvokeForWindow":%t,"isWindowTerminatedEarly":%t`, w.final, w.early)
+}
+
+// answer is what a handler returned.
+type answer struct {
+	State             json.RawMessage `json:"state"`
+	BatchItemFailures []struct {
+		ItemIdentifier *string `json:"itemIdentifier"`
+	} `json:"batchItemFailures"`
+}
+
+// parseAnswer reads what a handler returned for records. done is how many of
+// them, from the first, are done. An error means that the whole batch failed.
+func parseAnswer(out []byte, records []Record, windowed, partial bool) (done int, state []byte, err error) {
+	if !windowed && !partial {
+		return len(records), nil, nil // Lambda does not look at the answer
+	}
+	var a answer
+	if len(out) > 0 {
+		if err := json.Unmarshal(out, &a); err != nil {
+			return 0, nil, fmt.Errorf("the answer could not be read: %w", err)
+		}
+	}
+	if windowed {
+		if len(a.State) == 0 || a.State[0] != '{' {
+			return 0, nil, errors.New("the answer has no state, which a tumbling window needs")
+		}
+		state = a.State
+	}
+	done = len(records)
+	if !partial {
+		return done, state, nil
+	}
+	for _, f := range a.BatchItemFailures {
+		if f.ItemIdentifier == nil || *f.ItemIdentifier == "" {
+			return 0, nil, errors.New("the answer reports a failed item without naming it")
+		}
+		at := indexOf(records, *f.ItemIdentifier)
+		if at < 0 {
+			return 0, nil, errors.New("the answer reports a failed item that is not in the batch")
+		}
+		done = min(done, at)
+	}
+	return done, state, nil
+}
+
+func indexOf(records []Record, sequence string) int {
+	for i, e := range records {
+		if e.Sequence == sequence {
+			return i
+		}
+	}
+	return -1
+}
+
+// appendString ignores AppendQuote's error: it has then put U+FFFD for what is
+// not UTF-8, as Lambda does.
+func appendString(b []byte, s string) []byte {
+	b, _ = jsontext.AppendQuote(b, s)
+	return b
+}

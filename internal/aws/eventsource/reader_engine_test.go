@@ -1,0 +1,115 @@
+package eventsource_test
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/go-json-experiment/json"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/hotshard/hotshard/internal/aws/eventsource"
+	"github.com/hotshard/hotshard/internal/base/schema"
+)
+
+// cancelTransaction has a transaction's second write fail: the first has taken
+// a sequence number of the stream by then, and leaves no record there.
+func (b *bench) cancelTransaction(t *testing.T) {
+	t.Helper()
+	write := func(sk, condition string) types.TransactWriteItem {
+		return types.TransactWriteItem{Put: &types.Put{
+			TableName: &b.names.Items, ConditionExpression: &condition, Item: map[string]types.AttributeValue{
+				schema.PK: &types.AttributeValueMemberS{Value: "k"}, schema.SK: &types.AttributeValueMemberS{Value: sk},
+			},
+		}}
+	}
+	_, err := b.db.TransactWriteItems(t.Context(), &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{
+		write("first", "attribute_not_exists(pk)"), write("second", "attribute_exists(pk)"),
+	}})
+	if !errors.As(err, new(*types.TransactionCanceledException)) {
+		t.Fatalf("the transaction ended with %v", err)
+	}
+}
+
+func TestReaderOpenedBeforeTheFirstRecord(t *testing.T) {
+	b := newBench(t, nil)
+	b.cancelTransaction(t)
+	shards, err := b.options.Source.Shards(t.Context())
+	if err != nil || len(shards) != 1 {
+		t.Fatalf("shards are %v, %v", shards, err)
+	}
+	r := b.options.Source.Open(shards[0].ID, "")
+	if records, closed, err := r.Next(t.Context(), 100); len(records) > 0 || closed || err != nil {
+		t.Fatalf("an empty stream shard gave %v, %v, %v", records, closed, err)
+	}
+	want := b.put(t, 0, 5)
+	var got []string
+	eventually(t, "the records", func() bool {
+		records, _, err := r.Next(t.Context(), 100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, rec := range records {
+			got = append(got, change(t, rec).Change.Keys[schema.SK].String())
+		}
+		return len(got) >= len(want)
+	})
+	if !slices.Equal(got, want) {
+		t.Errorf("read %v, want %v", got, want)
+	}
+}
+
+// TestDeletesAtATime: of many deletes of one item at the same time, one removes it, and
+// that one is read.
+func TestDeletesAtATime(t *testing.T) {
+	b := newBench(t, nil)
+	const items = 20
+	for _, sk := range b.put(t, 0, items) {
+		key := map[string]types.AttributeValue{schema.PK: &types.AttributeValueMemberS{Value: "k"}, schema.SK: &types.AttributeValueMemberS{Value: sk}}
+		var deletes errgroup.Group
+		for range 8 {
+			deletes.Go(func() error {
+				_, err := b.db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: &b.names.Items, Key: key})
+				return err
+			})
+		}
+		if err := deletes.Wait(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	last := b.put(t, items, items+1)[0]
+	shards, err := b.options.Source.Shards(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := b.options.Source.Open(shards[0].ID, "")
+	removed, done := 0, false
+	eventually(t, "the records", func() bool {
+		records, _, err := r.Next(t.Context(), 1000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, rec := range records {
+			if change(t, rec).EventName == "REMOVE" {
+				removed++
+			}
+			done = done || change(t, rec).Change.Keys[schema.SK].String() == last
+		}
+		return done
+	})
+	if removed != items {
+		t.Errorf("%d records of removals, want %d", removed, items)
+	}
+}
+
+// change decodes a record as a function does.
+func change(t *testing.T, r eventsource.Record) (e events.DynamoDBEventRecord) {
+	t.Helper()
+	if err := json.Unmarshal(r.JSON, &e); err != nil {
+		t.Fatal(err)
+	}
+	return e
+}

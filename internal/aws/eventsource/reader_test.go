@@ -1,0 +1,85 @@
+package eventsource
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+
+	"github.com/hotshard/hotshard/internal/aws/streamshard"
+)
+
+// answers are what a stream answers, in turn: an operation, or a part of its request, and a body;
+// one that does not begin with { is the code of an error.
+type answers [][2]string
+
+// Do implements the SDK's HTTPClient.
+func (a *answers) Do(request *http.Request) (*http.Response, error) {
+	body, err := io.ReadAll(request.Body)
+	if err != nil {
+		return nil, err
+	}
+	if len(*a) == 0 || !strings.Contains(request.Header.Get("X-Amz-Target")+string(body), (*a)[0][0]) {
+		return nil, fmt.Errorf("unexpected: %s %s, want %v", request.Header.Get("X-Amz-Target"), body, *a)
+	}
+	status, text := 200, (*a)[0][1]
+	if *a = (*a)[1:]; !strings.HasPrefix(text, "{") {
+		status, text = 400, fmt.Sprintf(`{"__type":"x#%s"}`, text)
+	}
+	return &http.Response{StatusCode: status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(text)), ContentLength: int64(len(text))}, nil
+}
+
+// reader returns a reader of a stream that answers so.
+func (a *answers) reader(after string) Reader {
+	client := dynamodbstreams.New(dynamodbstreams.Options{
+		Region: "eu-west-1", BaseEndpoint: aws.String("http://fake"), HTTPClient: a,
+		Credentials: credentials.NewStaticCredentialsProvider("id", "secret", ""),
+	})
+	s := &Stream{streamshard.New(client, "arn:1", "NEW_AND_OLD_IMAGES"), time.Now}
+	return s.Open("a", after)
+}
+
+const someRecord = `{"Records":[{"dynamodb":{"SequenceNumber":"7","ApproximateCreationDateTime":1700000001}}],"NextShardIterator":"i"}`
+
+func TestReaderReplacesAnExpiredIterator(t *testing.T) {
+	a := &answers{
+		{`"AFTER_SEQUENCE_NUMBER"`, `{"ShardIterator":"i"}`}, {"GetRecords", "ExpiredIteratorException"},
+		{`"AFTER_SEQUENCE_NUMBER"`, `{"ShardIterator":"i"}`}, {"GetRecords", someRecord},
+	}
+	records, closed, err := a.reader("6").Next(t.Context(), 10)
+	if err != nil || closed || len(records) != 1 || records[0].Sequence != "7" || records[0].Created.Unix() != 1700000001 {
+		t.Errorf("read %+v, %v, %v", records, closed, err)
+	}
+}
+
+func TestReaderStartsOverWhenTrimmed(t *testing.T) {
+	a := &answers{
+		{`"AFTER_SEQUENCE_NUMBER"`, "TrimmedDataAccessException"},
+		{`"TRIM_HORIZON"`, `{"ShardIterator":"i"}`}, {"GetRecords", someRecord},
+	}
+	r := a.reader("2")
+	if _, _, err := r.Next(t.Context(), 10); err == nil || !strings.Contains(err.Error(), "stream shard a") {
+		t.Fatalf("error is %v", err)
+	}
+	if records, _, err := r.Next(t.Context(), 10); err != nil || len(records) != 1 || records[0].Sequence != "7" {
+		t.Errorf("read %v, %v after the trim", records, err)
+	}
+}
+
+// TestGarbageIsNoEnd: an answer without records and iterator ends no stream shard.
+func TestGarbageIsNoEnd(t *testing.T) {
+	a := &answers{{`"TRIM_HORIZON"`, `{"ShardIterator":"i"}`}, {"GetRecords", `{}`}, {"GetRecords", someRecord}}
+	r := a.reader("")
+	if _, closed, err := r.Next(t.Context(), 10); err == nil || closed {
+		t.Fatalf("garbage is read as closed %v, %v", closed, err)
+	}
+	if records, closed, err := r.Next(t.Context(), 10); len(records) != 1 || closed || err != nil {
+		t.Errorf("read %v, %v, %v", records, closed, err)
+	}
+}

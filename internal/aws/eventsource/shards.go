@@ -1,0 +1,100 @@
+package eventsource
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/hotshard/hotshard/internal/aws/streamshard"
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+)
+
+// relistInterval is how often new stream shards are looked for. Those that
+// follow a stream shard which ended are looked for at once.
+const relistInterval = 10 * time.Second
+
+// consume runs a consumer for each stream shard, parents before children. When draining, it
+// returns when all have been consumed.
+func (m *Mapping) consume(ctx context.Context, drain bool) error {
+	release, err := claim(m.o.Source.ARN(), m.o.Name)
+	if err != nil {
+		return err
+	}
+	defer release()
+	shards, err := m.listShards(ctx)
+	if err != nil || drain && len(shards) == 0 {
+		return err
+	}
+	saved, err := m.loadCheckpoints(ctx, shards)
+	if err != nil {
+		return err
+	}
+	defer m.forgetAll()
+	l := &streamshard.Lineage{
+		List: m.listShards, Done: m.forget, Endless: !drain,
+		Relist: relistInterval, AskAgain: m.o.PollInterval, MaxAsks: 1,
+		Start: func(shard string) func(context.Context) (time.Time, error) {
+			c := m.newConsumer(shard, saved[shard])
+			delete(saved, shard)
+			return func(ctx context.Context) (ended time.Time, err error) {
+				finished, err := c.run(ctx, drain)
+				if err != nil {
+					return ended, fmt.Errorf("mapping %s, stream shard %s: %w", m.o.Name, shard, err)
+				}
+				if finished {
+					ended = time.Now()
+				}
+				return ended, nil
+			}
+		},
+	}
+	l.Reset(shards, func(s streamshard.Shard) bool { return saved[s.ID].finished })
+	return l.Run(ctx)
+}
+
+// loadCheckpoints returns the checkpoints by stream shard, and deletes those of streams
+// and stream shards that no longer exist.
+func (m *Mapping) loadCheckpoints(ctx context.Context, shards []streamshard.Shard) (map[string]checkpoint, error) {
+	var rows map[string]dynamo.Item
+	if err := m.retry(ctx, func() (err error) { rows, err = m.checkpoints.rows(ctx); return err }); err != nil {
+		return nil, err
+	}
+	saved, old, err := m.checkpoints.sort(rows, shards)
+	if err != nil {
+		return nil, err
+	}
+	for _, key := range old {
+		if err := m.retry(ctx, func() error { return m.checkpoints.delete(ctx, key) }); err != nil {
+			return nil, err
+		}
+	}
+	return saved, nil
+}
+
+func (m *Mapping) listShards(ctx context.Context) (shards []streamshard.Shard, err error) {
+	err = m.retry(ctx, func() (err error) { shards, err = m.o.Source.Shards(ctx); return err })
+	return shards, err
+}
+
+func (m *Mapping) newConsumer(shard string, cp checkpoint) *consumer {
+	c := &consumer{
+		m: m, reader: m.o.Source.Open(shard, cp.after),
+		delivery: delivery{handler: invoker{m: m, shard: shard}, cp: cp},
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.consumers[shard] = c
+	return c
+}
+
+func (m *Mapping) forget(shard string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.consumers, shard)
+}
+
+func (m *Mapping) forgetAll() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	clear(m.consumers)
+}

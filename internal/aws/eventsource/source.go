@@ -1,0 +1,36 @@
+package eventsource
+
+import (
+	"context"
+	"time"
+
+	"github.com/hotshard/hotshard/internal/aws/streamshard"
+)
+
+// Source is the stream that a Mapping reads. OpenStream returns a table's stream; tests wrap one in
+// a virtualstream, which spreads its records over more stream shards.
+type Source interface {
+	// ARN names the stream. Mappings with one ARN read one stream.
+	ARN() string
+	// Shards lists the stream shards, those that are closed too for as long as
+	// their records can be read. A bounded number, in any order.
+	Shards(ctx context.Context) ([]streamshard.Shard, error)
+	// Open returns a reader of a stream shard's records after a sequence number,
+	// which the stream shard must have given; "" starts at the oldest record.
+	Open(shard, after string) Reader
+}
+
+// Reader is a position in a stream shard. It is used by one goroutine.
+type Reader interface {
+	// Next returns the next records, limit at most, and moves behind them. None
+	// means that there are none now. closed says that there will be no more.
+	// After an error the position is as before.
+	Next(ctx context.Context, limit int) (records []Record, closed bool, err error)
+}
+
+// Record is one change of an item.
+type Record struct {
+	Sequence string    // unique in its stream shard, and increasing
+	Created  time.Time // when the change was made, to the second
+	JSON     []byte    // the record in Lambda's event; encoded once, so it is the same at each delivery
+}

@@ -1,0 +1,78 @@
+package eventsource
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
+	"github.com/hotshard/hotshard/internal/aws/streamshard"
+)
+
+// TablesAPI describes tables.
+type TablesAPI interface {
+	DescribeTable(context.Context, *dynamodb.DescribeTableInput, ...func(*dynamodb.Options)) (*dynamodb.DescribeTableOutput, error)
+}
+
+// Stream is the stream of a table.
+type Stream struct {
+	*streamshard.Stream
+	now func() time.Time
+}
+
+// OpenStream returns the stream of a table; a table without one is an error.
+func OpenStream(ctx context.Context, tables TablesAPI, client streamshard.Client, table string) (*Stream, error) {
+	out, err := tables.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &table})
+	if err != nil {
+		return nil, fmt.Errorf("describe table %s: %w", table, err)
+	}
+	if out.Table == nil || out.Table.LatestStreamArn == nil || out.Table.StreamSpecification == nil {
+		return nil, fmt.Errorf("table %s has no stream", table)
+	}
+	return &Stream{streamshard.New(client, *out.Table.LatestStreamArn, out.Table.StreamSpecification.StreamViewType), time.Now}, nil
+}
+
+// Open implements Source.
+func (s *Stream) Open(shard, after string) Reader {
+	from := streamshard.TrimHorizon
+	if after != "" {
+		from = streamshard.AfterSequence(after)
+	}
+	return &reader{stream: s, cursor: s.Cursor(shard, from)}
+}
+
+// reader reads a stream shard of a table's stream.
+type reader struct {
+	stream *Stream
+	cursor *streamshard.Cursor
+	buffer streamshard.Buffer
+}
+
+// Next implements Reader. If records behind the position are gone, it goes on at the oldest.
+func (r *reader) Next(ctx context.Context, limit int) (records []Record, closed bool, err error) {
+	limit = min(limit, streamshard.MaxRecords)
+	page, err := r.cursor.Next(ctx, &r.buffer, limit)
+	if streamshard.IsStale(err) {
+		page, err = r.cursor.Next(ctx, &r.buffer, limit)
+	}
+	if streamshard.IsTrimmed(err) {
+		r.cursor.Seek(streamshard.TrimHorizon)
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	defer r.buffer.Release()
+	now := r.stream.now().UTC().Truncate(time.Second)
+	for _, record := range r.stream.Real(page.Records) {
+		created := record.Created
+		if r.stream.IsEngine() {
+			created = dynamolocal.Stamp(created, now)
+		}
+		records = append(records, Record{
+			Sequence: string(record.Sequence), Created: created, JSON: encodeRecord(record.Raw, created, r.stream.ARN()),
+		})
+	}
+	return records, page.Closed, nil
+}

@@ -1,0 +1,190 @@
+package eventsource_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/hotshard/hotshard/internal/aws/eventsource"
+	"github.com/hotshard/hotshard/internal/aws/streamshard"
+)
+
+var epoch = time.Unix(1700000000, 0).UTC()
+
+func at(seconds int) time.Time { return epoch.Add(time.Duration(seconds) * time.Second) }
+
+// counting answers with the number of records that the window has had.
+func counting() *recorder {
+	return &recorder{reply: func(e events.DynamoDBTimeWindowEvent) (string, error) {
+		n := len(e.Records)
+		if had, ok := e.State["n"]; ok {
+			var before int
+			if _, err := fmt.Sscan(had, &before); err != nil {
+				return "", err
+			}
+			n += before
+		}
+		return fmt.Sprintf(`{"state":{"n":"%d"}}`, n), nil
+	}}
+}
+
+// trace gives each invocation's text: stream shard, window, state, records.
+func (r *recorder) trace() []string {
+	var lines []string
+	for _, e := range r.events() {
+		line := fmt.Sprintf("%s %d..%d %s %v", e.ShardID, e.Window.Start.Unix()-epoch.Unix(), e.Window.End.Unix()-epoch.Unix(),
+			e.State["n"], sortKeys(e))
+		if e.IsFinalInvokeForWindow {
+			line += " final"
+		}
+		if e.IsWindowTerminatedEarly {
+			line += " early"
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+func (b *bench) play(s *script, now int) {
+	s.arn = "arn:" + b.names.Items
+	b.options.Source = s
+	b.options.TumblingWindow = 10 * time.Second
+	b.options.Now = func() time.Time { return at(now) }
+}
+
+func TestWindowsHandStateOn(t *testing.T) {
+	h := counting()
+	b := newBench(t, h)
+	b.options.BatchSize = 2
+	s := &script{shards: []scriptShard{{Shard: streamshard.Shard{ID: "s"}, records: []eventsource.Record{
+		record(1, at(1)), record(2, at(2)), record(3, at(9)), record(4, at(10)), record(5, at(8)), record(6, at(35)),
+	}}}}
+	b.play(s, 36)
+	b.drain(t)
+	want := []string{
+		"s 0..10  [1 2]", "s 0..10 2 [3]", "s 0..10 3 [] final",
+		"s 10..20  [4]", "s 10..20 1 [5]", "s 10..20 2 [] final", // 5 is late
+		"s 30..40  [6]", "s 30..40 1 [] final",
+	}
+	if diff := cmp.Diff(want, h.trace()); diff != "" {
+		t.Errorf("invocations (-want +got):\n%s", diff)
+	}
+}
+
+func TestChildrenFollowTheirParents(t *testing.T) {
+	h := counting()
+	b := newBench(t, h)
+	s := &script{shards: []scriptShard{
+		{Shard: streamshard.Shard{ID: "b", Parent: "a"}, records: []eventsource.Record{record(3, at(3))}},
+		{Shard: streamshard.Shard{ID: "a", Parent: "gone"}, closed: true, records: []eventsource.Record{record(1, at(1)), record(2, at(2))}},
+	}}
+	b.play(s, 4)
+	b.drain(t)
+	want := []string{"a 0..10  [1 2]", "a 0..10 2 [] final", "b 0..10  [3]", "b 0..10 1 [] final"}
+	if diff := cmp.Diff(want, h.trace()); diff != "" {
+		t.Errorf("invocations (-want +got):\n%s", diff)
+	}
+	// A finished stream shard stays finished, and a mapping of a new stream
+	// forgets the old one's checkpoints.
+	b.drain(t)
+	if got := h.trace(); len(got) != len(want) {
+		t.Errorf("drained again: %v", got[len(want):])
+	}
+	s.shards = []scriptShard{{Shard: streamshard.Shard{ID: "b"}, records: []eventsource.Record{record(9, at(3))}}}
+	b.play(s, 4)
+	s.arn += "/new"
+	b.drain(t)
+	if got := h.trace()[len(want):]; len(got) != 2 || got[0] != "b 0..10  [9]" {
+		t.Errorf("the new stream gave %v", got)
+	}
+}
+
+// TestWindowEndsWhenNothingComes checks that the window of an empty stream shard ends IdleWindow after its end: by
+// default two minutes, as on Lambda.
+func TestWindowEndsWhenNothingComes(t *testing.T) {
+	for _, c := range []struct {
+		idle time.Duration
+		now  int // seconds; the window ends at 10
+		ends bool
+	}{{0, 129, false}, {0, 130, true}, {time.Second, 10, false}, {time.Second, 11, true}} {
+		h := counting()
+		b := newBench(t, h)
+		b.options.IdleWindow = c.idle
+		s := &script{shards: []scriptShard{{Shard: streamshard.Shard{ID: "s"}, records: []eventsource.Record{record(1, at(1))}}}}
+		b.play(s, c.now)
+		b.runOnce(t)
+		want := []string{"s 0..10  [1]"}
+		if c.ends {
+			want = append(want, "s 0..10 1 [] final")
+		}
+		if diff := cmp.Diff(want, h.trace()); diff != "" {
+			t.Errorf("%+v: invocations (-want +got):\n%s", c, diff)
+		}
+	}
+}
+
+func TestLargeStates(t *testing.T) {
+	big := func(n int) string { return `{"state":{"n":"` + strings.Repeat("x", n) + `"}}` }
+	sizes := map[string]int{"1": 900_000, "2": 950_000, "3": 2 << 20, "4": 10}
+	h := &recorder{}
+	h.reply = func(e events.DynamoDBTimeWindowEvent) (string, error) {
+		if len(e.Records) == 0 {
+			return big(0), nil
+		}
+		return big(sizes[sortKeys(e)[0]]), nil
+	}
+	b := newBench(t, h)
+	b.options.BatchSize = 1
+	var s script
+	for n := range 4 {
+		s.shards = []scriptShard{{Shard: streamshard.Shard{ID: "s"}, records: append(s.all(), record(n+1, at(n+1)))}}
+		b.play(&s, 5)
+		b.runOnce(t)
+	}
+	var got []string
+	for _, e := range h.events() {
+		got = append(got, fmt.Sprint(sortKeys(e), len(e.State["n"]), e.IsFinalInvokeForWindow, e.IsWindowTerminatedEarly))
+	}
+	want := []string{"[1] 0 false false", "[2] 900000 false false", "[3] 950000 false false", "[] 2097152 true true", "[4] 0 false false"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("invocations (-want +got):\n%s", diff)
+	}
+}
+
+func TestWindowedAnswerWithoutState(t *testing.T) {
+	h := &recorder{reply: func(e events.DynamoDBTimeWindowEvent) (string, error) {
+		if len(e.Records) > 0 && sortKeys(e)[0] == "1" {
+			return `{"state":{"n":"5"}}`, nil
+		}
+		return `{"state":null}`, nil
+	}}
+	b := newBench(t, h)
+	b.options.BatchSize = 1
+	b.play(&script{shards: []scriptShard{{Shard: streamshard.Shard{ID: "s"},
+		records: []eventsource.Record{record(1, at(1)), record(2, at(2))}}}}, 3)
+	b.drain(t)
+	f := b.failures(t)
+	if len(f) != 2 || f[0].BatchInfo.First != "2" || f[1].BatchInfo.Size != 0 || !strings.Contains(string(f[1].Payload), `"state":{"n":"5"}`) {
+		t.Errorf("failures are %+v", f)
+	}
+}
+
+func TestOldRecordsAreGivenUp(t *testing.T) {
+	h := counting()
+	b := newBench(t, h)
+	b.options.MaxRecordAge = time.Minute
+	b.play(&script{shards: []scriptShard{{Shard: streamshard.Shard{ID: "s"},
+		records: []eventsource.Record{record(1, at(1)), record(2, at(2)), record(3, at(9))}}}}, 65)
+	b.drain(t)
+	f := b.failures(t)
+	if len(f) != 1 || f[0].RequestContext.Condition != eventsource.RecordTooOld || f[0].BatchInfo.Last != "2" {
+		t.Errorf("failures are %+v", f)
+	}
+	if diff := cmp.Diff([]string{"s 0..10  [3]", "s 0..10 1 [] final"}, h.trace()); diff != "" {
+		t.Errorf("invocations (-want +got):\n%s", diff)
+	}
+}

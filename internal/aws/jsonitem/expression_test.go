@@ -1,0 +1,91 @@
+package jsonitem
+
+import (
+	"reflect"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+)
+
+func TestUpdates(t *testing.T) {
+	names := map[string]string{"#g": "group", "#d": "a.b"}
+	values := dynamo.Item{":v": dynamo.String("v")}
+	set, removed, computed := Change{value: values[":v"]}, Change{removed: true}, Change{value: computed}
+	tests := []struct {
+		expression string
+		want       map[string]Change
+	}{
+		{"", map[string]Change{}},
+		{"SET a = :v", map[string]Change{"a": set}},
+		{"set #g=:v,#d = :v", map[string]Change{"group": set, "a.b": set}},
+		{"SET a = b", map[string]Change{"a": computed}},
+		{"SET a = a + :v, b = :v", map[string]Change{"a": computed, "b": set}},
+		{"SET a = if_not_exists(a, :v), b = list_append(b, :v) REMOVE c", map[string]Change{"a": computed, "b": computed, "c": removed}},
+		{"SET a = (b + :v) , c = :v", map[string]Change{"a": computed, "c": set}},
+		{"SET a.b = :v, #g.c[1] = :v", map[string]Change{"a": computed, "group": computed}},
+		{"REMOVE a, #g, b[2], c.d", map[string]Change{"a": removed, "group": removed, "b": computed, "c": computed}},
+		{"ADD a :v, b :v DELETE c :v\nSET d = :v", map[string]Change{"a": computed, "b": computed, "c": computed, "d": set}},
+	}
+	for _, test := range tests {
+		got := Updates(test.expression, names, values)
+		if !reflect.DeepEqual(got, test.want) {
+			t.Errorf("%s: %+v, want %+v", test.expression, got, test.want)
+		}
+	}
+}
+
+func TestOlderUpdates(t *testing.T) {
+	value := dynamo.String("v")
+	tests := []struct {
+		update AttributeUpdate
+		want   Change
+	}{
+		{AttributeUpdate{"PUT", value}, Change{value: value}},
+		{AttributeUpdate{"", value}, Change{value: value}},
+		{AttributeUpdate{"DELETE", nil}, Change{removed: true}},
+		{AttributeUpdate{"DELETE", value}, Change{value: computed}},
+		{AttributeUpdate{"ADD", value}, Change{value: computed}},
+	}
+	for _, test := range tests {
+		if got := test.update.Change(); !reflect.DeepEqual(got, test.want) {
+			t.Errorf("%+v: %+v, want %+v", test.update, got, test.want)
+		}
+	}
+}
+
+func TestKeyConditions(t *testing.T) {
+	values := dynamo.Item{":v": dynamo.String("v"), ":w": nil}
+	tests := []struct {
+		expression string
+		want       bool
+	}{
+		{"pk = :v", true},
+		{"pk=:v", true},
+		{":v = pk", true},
+		{"(#p = :v)", true},
+		{"sk > :w AND (pk = :v)", true},
+		{"sk = :w and #p=:v", true},
+		{"sk = :w", false},
+		{"pk = :missing", false},
+		{"pk > :v", false},
+		{"pk =", false},
+		{"", false},
+	}
+	for _, test := range tests {
+		v, ok := Equals(test.expression, "pk", map[string]string{"#p": "pk"}, values)
+		if ok != test.want || ok && v != values[":v"] {
+			t.Errorf("%s: %+v, %v, want %v", test.expression, v, ok, test.want)
+		}
+	}
+}
+
+// TestAnyExpression wants no panic, whatever comes.
+func TestAnyExpression(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		expression := rapid.OneOf(rapid.String(), rapid.StringMatching(`((SET|REMOVE|ADD|[a=(),:#.\[\]+-]|:v|é| ){0,12})`)).Draw(t, "expression")
+		Updates(expression, nil, dynamo.Item{":v": nil})
+		Equals(expression, "a", nil, dynamo.Item{":v": nil})
+	})
+}

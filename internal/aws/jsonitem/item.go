@@ -1,0 +1,165 @@
+// Package jsonitem reads and writes items in DynamoDB's JSON, compares them, and computes what an update
+// makes of an item as far as its request tells. It accepts all that the engine accepts, and does no
+// input or output.
+package jsonitem
+
+import (
+	"bytes"
+	"encoding/base64"
+	"maps"
+	"reflect"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/hotshard/hotshard/internal/base/decimal"
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+)
+
+// Codec has package json read and write attribute values in DynamoDB's JSON. A value without a known type
+// is nil.
+var Codec = json.JoinOptions(
+	json.WithUnmarshalers(json.UnmarshalFromFunc(func(from *jsontext.Decoder, into *types.AttributeValue) error {
+		var w wire
+		err := json.UnmarshalDecode(from, &w)
+		*into = w.value()
+		return err
+	})),
+	json.WithMarshalers(json.MarshalToFunc(func(to *jsontext.Encoder, v types.AttributeValue) error {
+		return json.MarshalEncode(to, wireOf(v))
+	})),
+)
+
+// wire is an attribute value in DynamoDB's JSON. The field with the name of its type is set.
+type wire struct {
+	S    *string                `json:"S,omitzero"`
+	N    *string                `json:"N,omitzero"`
+	B    []byte                 `json:"B,omitzero"`
+	SS   []string               `json:"SS,omitzero"`
+	NS   []string               `json:"NS,omitzero"`
+	BS   [][]byte               `json:"BS,omitzero"`
+	L    []types.AttributeValue `json:"L,omitzero"`
+	M    dynamo.Item            `json:"M,omitzero"`
+	BOOL *bool                  `json:"BOOL,omitzero"`
+	NULL *bool                  `json:"NULL,omitzero"`
+}
+
+func (w *wire) value() types.AttributeValue {
+	switch {
+	case w.S != nil:
+		return &types.AttributeValueMemberS{Value: *w.S}
+	case w.N != nil:
+		return &types.AttributeValueMemberN{Value: *w.N}
+	case w.B != nil:
+		return &types.AttributeValueMemberB{Value: w.B}
+	case w.L != nil:
+		return &types.AttributeValueMemberL{Value: w.L}
+	case w.M != nil:
+		return &types.AttributeValueMemberM{Value: w.M}
+	case w.SS != nil:
+		return &types.AttributeValueMemberSS{Value: w.SS}
+	case w.NS != nil:
+		return &types.AttributeValueMemberNS{Value: w.NS}
+	case w.BS != nil:
+		return &types.AttributeValueMemberBS{Value: w.BS}
+	case w.BOOL != nil:
+		return &types.AttributeValueMemberBOOL{Value: *w.BOOL}
+	case w.NULL != nil:
+		return &types.AttributeValueMemberNULL{Value: *w.NULL}
+	}
+	return nil
+}
+
+func wireOf(v types.AttributeValue) (w wire) {
+	switch v := v.(type) {
+	case *types.AttributeValueMemberS:
+		w.S = &v.Value
+	case *types.AttributeValueMemberN:
+		w.N = &v.Value
+	case *types.AttributeValueMemberB:
+		w.B = v.Value
+	case *types.AttributeValueMemberL:
+		w.L = v.Value
+	case *types.AttributeValueMemberM:
+		w.M = v.Value
+	case *types.AttributeValueMemberSS:
+		w.SS = v.Value
+	case *types.AttributeValueMemberNS:
+		w.NS = v.Value
+	case *types.AttributeValueMemberBS:
+		w.BS = v.Value
+	case *types.AttributeValueMemberBOOL:
+		w.BOOL = &v.Value
+	case *types.AttributeValueMemberNULL:
+		w.NULL = &v.Value
+	}
+	return w
+}
+
+// computed stands for a value that only the engine knows.
+var computed types.AttributeValue = &types.UnknownUnionMember{Tag: "computed"}
+
+// Text returns the value as the text of a key: a string, a number's digits in one form, a binary value in
+// base64. It returns false for a type that no key has.
+func Text(v types.AttributeValue) (string, bool) {
+	switch v := v.(type) {
+	case *types.AttributeValueMemberS:
+		return v.Value, true
+	case *types.AttributeValueMemberN:
+		return numberText(v.Value), true
+	case *types.AttributeValueMemberB:
+		return base64.StdEncoding.EncodeToString(v.Value), true
+	}
+	return "", v == computed
+}
+
+// Equal reports whether two items have equal values under the same names. It compares as DynamoDB does:
+// numbers by value, sets in any order. A computed value equals none.
+func Equal(a, b dynamo.Item) bool { return maps.EqualFunc(a, b, equalValues) }
+
+func equalValues(v, w types.AttributeValue) bool {
+	return v != computed && w != computed && reflect.DeepEqual(normal(v), normal(w))
+}
+
+// normal returns one form for equal values.
+func normal(v types.AttributeValue) types.AttributeValue {
+	switch v := v.(type) {
+	case *types.AttributeValueMemberN:
+		return dynamo.Decimal(numberText(v.Value))
+	case *types.AttributeValueMemberSS:
+		return &types.AttributeValueMemberSS{Value: slices.Sorted(slices.Values(v.Value))}
+	case *types.AttributeValueMemberNS:
+		numbers := make([]string, len(v.Value))
+		for i, n := range v.Value {
+			numbers[i] = numberText(n)
+		}
+		slices.Sort(numbers)
+		return &types.AttributeValueMemberNS{Value: numbers}
+	case *types.AttributeValueMemberBS:
+		return &types.AttributeValueMemberBS{Value: slices.SortedFunc(slices.Values(v.Value), bytes.Compare)}
+	case *types.AttributeValueMemberL:
+		list := make([]types.AttributeValue, len(v.Value))
+		for i, e := range v.Value {
+			list[i] = normal(e)
+		}
+		return &types.AttributeValueMemberL{Value: list}
+	case *types.AttributeValueMemberM:
+		members := make(dynamo.Item, len(v.Value))
+		for name, e := range v.Value {
+			members[name] = normal(e)
+		}
+		return &types.AttributeValueMemberM{Value: members}
+	}
+	return v
+}
+
+// numberText returns the same text for equal numbers. A text that is not a number, which the
+// engine rejects, stands for itself.
+func numberText(text string) string {
+	if n, ok := decimal.Parse(text); ok {
+		return n.String()
+	}
+	return text
+}

@@ -1,0 +1,100 @@
+package jsonitem
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/go-json-experiment/json"
+
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+)
+
+// understood decodes as the limiter does.
+func understood(text []byte, into any) bool { return json.Unmarshal(text, into, Codec) == nil }
+
+// TestTextsThatAreNotNumbers checks that a text which the engine rejects equals itself.
+func TestTextsThatAreNotNumbers(t *testing.T) {
+	for _, text := range []string{"", "x", "1e", "1ex", "1e999999999999999999999"} {
+		if same := numberText(text); same != text {
+			t.Errorf("%q is %q", text, same)
+		}
+	}
+}
+
+func TestItemsAreEqual(t *testing.T) {
+	const all = `{"s":{"S":"a"},"n":{"N":"10"},"b":{"B":"AQI="},"ss":{"SS":["a","b"]},"ns":{"NS":["1","2"]},"bs":{"BS":["AQ==","Ag=="]},` +
+		`"l":{"L":[{"S":"x"},{"L":[]}]},"m":{"M":{"k":{"M":{}}}},"t":{"BOOL":true},"z":{"NULL":true}}`
+	tests := []struct {
+		old, new string
+		equal    bool
+	}{
+		{"", "", true},
+		{`"N":"10"`, `"N":"1.0e1"`, true},
+		{`["a","b"]`, `["b","a"]`, true},
+		{`["1","2"]`, `["2.0","1"]`, true},
+		{`{"S":"x"},{"L":[]}`, `{"S":"x"},{"L":[]},{"N":"1"}`, false},
+		{`"SS":["a","b"]`, `"BS":["YQ==","Yg=="]`, false},
+		{`["AQ==","Ag=="]`, `["Ag==","AQ=="]`, true},
+		{`"S":"a"`, `"S":"b"`, false},
+		{`"N":"10"`, `"N":"11"`, false},
+		{`"B":"AQI="`, `"B":"AQM="`, false},
+		{`"B":"AQI="`, `"B":""`, false},
+		{`["a","b"]`, `["a","c"]`, false},
+		{`{"S":"x"},{"L":[]}`, `{"L":[]},{"S":"x"}`, false},
+		{`{"L":[]}`, `{"M":{}}`, false},
+		{`"k":{"M":{}}`, `"j":{"M":{}}`, false},
+		{`true},"z"`, `false},"z"`, false},
+		{`"z":{"NULL":true}`, `"z":{"S":""}`, false},
+		{`"SS":["a","b"]`, `"NS":["1","2"]`, false},
+	}
+	for _, test := range tests {
+		var a, b dynamo.Item
+		if !understood([]byte(all), &a) || !understood([]byte(strings.Replace(all, test.old, test.new, 1)), &b) {
+			t.Fatalf("%s is not understood", test.new)
+		}
+		if Equal(a, b) != test.equal || Equal(b, a) != test.equal {
+			t.Errorf("%s and %s: want equal %v", test.old, test.new, test.equal)
+		}
+	}
+}
+
+// TestKeyTexts wants one text for every way to write a key.
+func TestKeyTexts(t *testing.T) {
+	tests := []struct {
+		value, want string
+		ok          bool
+	}{
+		{`{"S":"a"}`, "a", true},
+		{`{"S":"\u0061"}`, "a", true},
+		{`{"N":"1.50"}`, "1.5", true},
+		{`{"B":"AQI="}`, "AQI=", true},
+		{`{"BOOL":true}`, "", false},
+		{`{}`, "", false},
+	}
+	for _, test := range tests {
+		var v types.AttributeValue
+		if !understood([]byte(test.value), &v) {
+			t.Fatalf("%s is not understood", test.value)
+		}
+		if got, ok := Text(v); got != test.want || ok != test.ok {
+			t.Errorf("%s is %q, %v", test.value, got, ok)
+		}
+	}
+}
+
+// TestItemsSurvive wants items that were read to be written as they were.
+func TestItemsSurvive(t *testing.T) {
+	const text = `{"b":{"B":""},"bs":{"BS":["AQ=="]},"f":{"BOOL":false},"l":{"L":[]},"m":{"M":{}},"n":{"N":"1.50"},"s":{"S":""}}`
+	var i, again dynamo.Item
+	if !understood([]byte(text), &i) {
+		t.Fatal("not understood")
+	}
+	written, err := json.Marshal(i, Codec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !understood(written, &again) || !Equal(i, again) || len(written) != len(text) {
+		t.Errorf("%s became %s", text, written)
+	}
+}

@@ -1,0 +1,335 @@
+package lambda
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// fleet makes containers that respond with their number, and records their calls.
+type fleet struct {
+	work  time.Duration // duration of a request
+	begin time.Duration // duration of Start
+	fail  error         // Start's error
+
+	mu      sync.Mutex
+	made    int
+	served  map[int]int
+	overlap int // concurrent requests in one container
+	stopped int
+}
+
+type box struct {
+	*fleet
+	number int
+	busy   bool
+}
+
+func (f *fleet) start(context.Context) (Container, error) {
+	time.Sleep(f.begin)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.fail != nil {
+		return nil, f.fail
+	}
+	f.made++
+	if f.served == nil {
+		f.served = map[int]int{}
+	}
+	return &box{fleet: f, number: f.made}, nil
+}
+
+func (b *box) Serve(w http.ResponseWriter, r *http.Request) error {
+	b.mu.Lock()
+	if b.busy {
+		b.overlap++
+	}
+	b.busy = true
+	b.served[b.number]++
+	b.mu.Unlock()
+	time.Sleep(b.work)
+	b.mu.Lock()
+	b.busy = false
+	b.mu.Unlock()
+	body, _ := io.ReadAll(r.Body)
+	if string(body) == "die" {
+		return errors.New("as instructed")
+	}
+	if r.Context().Err() != nil {
+		return r.Context().Err()
+	}
+	w.Header().Set("Number", string(rune('0'+b.number)))
+	w.WriteHeader(http.StatusCreated)
+	_, _ = w.Write(body)
+	return nil
+}
+
+func (b *box) Stop() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.stopped++
+	return nil
+}
+
+// stops returns the number of containers stopped so far.
+func (f *fleet) stops() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.stopped
+}
+
+func pool(t *testing.T, o Options) *Pool {
+	t.Helper()
+	o.Name, o.Log = "ingest", slog.New(slog.DiscardHandler)
+	if o.Quota == nil {
+		o.Quota = NewQuota(AccountQuota)
+	}
+	p, err := NewPool(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func call(p *Pool, body string) *http.Response {
+	w := httptest.NewRecorder()
+	p.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/", strings.NewReader(body)))
+	return w.Result()
+}
+
+// calls makes n concurrent requests and counts the responses by status.
+func calls(p *Pool, n int) map[int]int {
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	statuses := map[int]int{}
+	for range n {
+		wg.Go(func() {
+			status := call(p, "").StatusCode
+			mu.Lock()
+			defer mu.Unlock()
+			statuses[status]++
+		})
+	}
+	wg.Wait()
+	return statuses
+}
+
+func TestOneRequestAtATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fleet{work: 100 * time.Millisecond}
+		p := pool(t, Options{Start: f.start, Containers: 3})
+		for range 5 {
+			if got := calls(p, 10); got[http.StatusCreated] != 3 || got[http.StatusTooManyRequests] != 7 {
+				t.Errorf("answers: %v", got)
+			}
+		}
+		if f.overlap > 0 || f.made != 3 || f.served[1] != 5 || f.served[2] != 5 || f.served[3] != 5 {
+			t.Errorf("%d requests met another; served: %v", f.overlap, f.served)
+		}
+		if want := (Stats{Containers: 3, ColdStarts: 3, Requests: 50, OverPool: 35}); p.Stats() != want || p.Stats().Refused() != 35 {
+			t.Errorf("got %+v, want %+v", p.Stats(), want)
+		}
+		if err := p.Stop(); err != nil || f.stops() != 3 || p.Stats().Containers != 0 {
+			t.Errorf("%d were stopped, %v: %+v", f.stops(), err, p.Stats())
+		}
+	})
+}
+
+// TestRejection checks that a rejection has the forms of Lambda and of the API.
+func TestRejection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fleet{work: time.Second}
+		for reason, o := range map[string]Options{
+			"ConcurrentInvocationLimitExceeded":                 {Quota: NewQuota(1), Containers: 2},
+			"ReservedFunctionConcurrentInvocationLimitExceeded": {Quota: NewQuota(2), Containers: 1},
+		} {
+			o.Start = f.start
+			p := pool(t, o)
+			go call(p, "")
+			synctest.Wait()
+			answer := call(p, "")
+			var got struct {
+				Status                int
+				Detail, Type, Message string
+				Reason                string
+			}
+			if err := json.NewDecoder(answer.Body).Decode(&got); err != nil {
+				t.Fatal(err)
+			}
+			h := answer.Header
+			if answer.StatusCode != 429 || got.Status != 429 || got.Detail == "" || got.Type != "User" || got.Reason != reason || got.Message == "" ||
+				h.Get("Retry-After") != "1" || h.Get(ErrorHeader) != TooManyRequests || h.Get("Content-Type") != "application/problem+json" {
+				t.Errorf("%s: %d %v %+v", reason, answer.StatusCode, h, got)
+			}
+			time.Sleep(time.Second) // until the other call has ended
+		}
+	})
+}
+
+// TestQuotaIsShared checks that requests of two functions and a delivery share one quota.
+func TestQuotaIsShared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		quota, f := NewQuota(3), &fleet{work: time.Minute}
+		writes, reads := pool(t, Options{Start: f.start, Quota: quota}), pool(t, Options{Start: f.start, Quota: quota})
+		go call(writes, "")
+		go call(writes, "")
+		synctest.Wait()
+		release, err := quota.Admit(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := call(reads, "").StatusCode; got != 429 || reads.Stats().OverQuota != 1 || quota.Stats().Used != 3 {
+			t.Errorf("%d with %+v", got, quota.Stats())
+		}
+		admitted := make(chan time.Time)
+		go func() {
+			_, _ = quota.Admit(t.Context())
+			admitted <- time.Now()
+		}()
+		time.Sleep(10 * time.Second)
+		release()
+		released := time.Now()
+		if waited := (<-admitted).Sub(released); waited < 0 || waited > lastPause {
+			t.Errorf("it waited another %v", waited)
+		}
+		if s := quota.Stats(); s.Used != 3 || s.Peak != 3 || s.Delayed < 10 {
+			t.Errorf("%+v", s)
+		}
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := quota.Admit(ended); !errors.Is(err, context.Canceled) {
+			t.Errorf("a delivery that is stopped: %v", err)
+		}
+		time.Sleep(time.Minute) // until the other calls have ended
+	})
+}
+
+// TestMostRecentContainer checks that the most recently busy container gets the next request.
+func TestMostRecentContainer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fleet{work: time.Second}
+		p := pool(t, Options{Start: f.start})
+		calls(p, 4)
+		clear(f.served)
+		for range 200 {
+			call(p, "")
+		}
+		if len(f.served) != 1 || f.made != 4 {
+			t.Errorf("served by %v", f.served)
+		}
+	})
+}
+
+func TestColdStart(t *testing.T) {
+	for begin, want := range map[time.Duration]time.Duration{0: 250 * time.Millisecond, 100 * time.Millisecond: 250 * time.Millisecond, time.Second: time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			f := &fleet{begin: begin}
+			p := pool(t, Options{Start: f.start, ColdStart: 250 * time.Millisecond})
+			for _, want := range []time.Duration{want, 0, 0} {
+				began := time.Now()
+				call(p, "")
+				if took := time.Since(began); took != want {
+					t.Errorf("took %v, want %v", took, want)
+				}
+			}
+		})
+	}
+}
+
+// TestFailedContainer checks that a failed container releases its place in pool and quota.
+func TestFailedContainer(t *testing.T) {
+	quota, f := NewQuota(1), &fleet{fail: errors.New("no settings")}
+	p := pool(t, Options{Start: f.start, Quota: quota, Containers: 1})
+	if got := call(p, ""); got.StatusCode != 500 {
+		t.Errorf("a cold start that failed: %d", got.StatusCode)
+	}
+	f.fail = nil
+	if got := call(p, "die"); got.StatusCode != 500 || got.Header.Get("Number") != "" || f.stops() != 1 {
+		t.Errorf("a container that failed: %d, %d stopped", got.StatusCode, f.stops())
+	}
+	p.o.Start = func(context.Context) (Container, error) {
+		return InProcess(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("as instructed") })), nil
+	}
+	if got := call(p, ""); got.StatusCode != 500 {
+		t.Errorf("a panic: %d", got.StatusCode)
+	}
+	if s := p.Stats(); s.Containers != 0 || s.Busy != 0 || s.ColdStarts != 3 || quota.Stats().Used != 0 {
+		t.Errorf("%+v, %+v", s, quota.Stats())
+	}
+}
+
+// TestClientLeaves checks that a client that leaves does not end the invocation, and that a
+// slow client keeps no container busy.
+func TestClientLeaves(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fleet{work: time.Second}
+		p := pool(t, Options{Start: f.start})
+		ctx, cancel := context.WithCancel(t.Context())
+		w := httptest.NewRecorder()
+		go p.ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodPost, "/", strings.NewReader("x")))
+		synctest.Wait()
+		cancel()
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		if w.Code != http.StatusCreated || f.stops() != 0 || p.Stats().Busy != 0 {
+			t.Errorf("%d, %+v", w.Code, p.Stats())
+		}
+		body, send := io.Pipe()
+		w = httptest.NewRecorder()
+		go p.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/", body))
+		synctest.Wait()
+		if p.Stats().Busy != 0 {
+			t.Error("a request that is not there yet keeps a container")
+		}
+		_, _ = send.Write([]byte("slow"))
+		send.Close()
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		if w.Code != http.StatusCreated || w.Body.String() != "slow" {
+			t.Errorf("%d %s", w.Code, w.Body)
+		}
+	})
+}
+
+// TestStopWhileBusy checks that a busy container is stopped after its response.
+func TestStopWhileBusy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fleet{work: time.Second}
+		p := pool(t, Options{Start: f.start})
+		go call(p, "")
+		synctest.Wait()
+		if err := p.Stop(); err != nil || f.stops() != 0 {
+			t.Errorf("%d stopped, %v", f.stops(), err)
+		}
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		if f.stops() != 1 || p.Stats().Containers != 0 {
+			t.Errorf("%d stopped, %+v", f.stops(), p.Stats())
+		}
+	})
+}
+
+func TestRequestTooLarge(t *testing.T) {
+	p := pool(t, Options{Start: (&fleet{}).start})
+	if got := call(p, strings.Repeat("x", maxRequest+1)); got.StatusCode != http.StatusRequestEntityTooLarge || p.Stats().Requests != 0 {
+		t.Errorf("%d, %+v", got.StatusCode, p.Stats())
+	}
+}
+
+func TestPoolOptions(t *testing.T) {
+	_, err := NewPool(Options{Containers: -1, ColdStart: -1})
+	for _, want := range []string{"Name", "Start", "Quota", "Containers", "ColdStart"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v lacks %s", err, want)
+		}
+	}
+}

@@ -1,0 +1,170 @@
+package process
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
+	"github.com/hotshard/hotshard/internal/aws/lambda"
+	"github.com/hotshard/hotshard/internal/aws/runtimeapi"
+	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/pkg/shard/counters"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
+)
+
+func TestProcesses(t *testing.T) {
+	binary, err := Build(t.Context(), "../../../..", t.TempDir(), "ingest")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Run("a dozen", func(t *testing.T) { aDozen(t, binary) })
+	t.Run("one that ends", func(t *testing.T) { oneThatEnds(t, binary) })
+}
+
+func pool(t *testing.T, o lambda.Options) *lambda.Pool {
+	t.Helper()
+	o.Name, o.Log, o.Quota = "ingest", slog.New(slog.DiscardHandler), lambda.NewQuota(lambda.AccountQuota)
+	p, err := lambda.NewPool(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// aDozen runs a pool of processes of the ingest function. It checks that no accepted increment
+// is lost and that all processes are stopped between requests.
+func aDozen(t *testing.T, binary string) {
+	db := enginetest.Client(t)
+	names := enginetest.Tables(t, db)
+	keys, err := db.Options().Credentials.Retrieve(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	const containers, increments = 12, 120
+	var mu sync.Mutex
+	var pids []int
+	p := pool(t, lambda.Options{Containers: containers, Start: func(ctx context.Context) (lambda.Container, error) {
+		c, err := start(ctx, runtimeapi.Options{
+			Binary: binary, Env: runtimeapi.Env(enginetest.Endpoint(t), keys.AccessKeyID, "http://127.0.0.1:1", names),
+		})
+		if err == nil {
+			mu.Lock()
+			defer mu.Unlock()
+			pids = append(pids, c.(*container).function.Pid())
+		}
+		return c, err
+	}})
+	for range 2 { // the second time all of them are warm
+		atOnce(t, p, increments)
+		for _, pid := range pids {
+			if got := state(t, pid); got != "T" {
+				t.Errorf("process %d is %s between requests, want T, stopped", pid, got)
+			}
+		}
+	}
+	got, err := counters.NewReader(db, names.Items, shardmap.New(db, names.ShardMap, shardmap.Options{})).Sum(t.Context(), "pages")
+	if err != nil || got.Value.Int64() != 2*increments {
+		t.Errorf("the counter is %v, want %d, %v", got.Value, 2*increments, err)
+	}
+	if s := p.Stats(); s.Containers != containers || s.ColdStarts != containers || s.OverPool == 0 {
+		t.Errorf("%+v", s)
+	}
+	if err := p.Stop(); err != nil {
+		t.Error(err)
+	}
+	for _, pid := range pids {
+		if _, err := os.Stat(fmt.Sprintf("/proc/%d", pid)); err == nil {
+			t.Errorf("process %d is left", pid)
+		}
+	}
+}
+
+// atOnce makes concurrent increments and retries each until a container is available.
+func atOnce(t *testing.T, p *lambda.Pool, increments int) {
+	t.Helper()
+	var wg sync.WaitGroup
+	for range increments {
+		wg.Go(func() {
+			for {
+				w := httptest.NewRecorder()
+				r := httptest.NewRequest(http.MethodPost, "/v1/counters", strings.NewReader(`{"increments":[{"counter":"pages","delta":1}]}`))
+				r.Header.Set("Content-Type", "application/json")
+				p.ServeHTTP(w, r)
+				if w.Code == http.StatusOK {
+					return
+				}
+				if w.Header().Get(lambda.ErrorHeader) != lambda.TooManyRequests {
+					t.Errorf("%d %s", w.Code, w.Body)
+					return
+				}
+				time.Sleep(5 * time.Millisecond)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// state returns a process's state from /proc: S for sleeping, T for stopped. It waits for a
+// moment for T.
+func state(t *testing.T, pid int) (state string) {
+	t.Helper()
+	for range 100 {
+		content, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		if err != nil {
+			t.Fatal(err)
+		}
+		fields := bytes.Fields(content[bytes.LastIndexByte(content, ')')+1:])
+		if state = string(fields[0]); state == "T" {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return state
+}
+
+// oneThatEnds checks that the next request after a process's end gets another container.
+func oneThatEnds(t *testing.T, binary string) {
+	db := enginetest.Client(t)
+	var last *container
+	p := pool(t, lambda.Options{Start: func(ctx context.Context) (lambda.Container, error) {
+		c, err := start(ctx, runtimeapi.Options{
+			Binary: binary, Env: runtimeapi.Env(enginetest.Endpoint(t), dynamolocal.DefaultAccessKey, "http://127.0.0.1:1", enginetest.Tables(t, db)),
+		})
+		if err == nil {
+			last = c.(*container)
+		}
+		return c, err
+	}})
+	statuses := []int{}
+	for n := range 3 {
+		w := httptest.NewRecorder()
+		r := httptest.NewRequest(http.MethodGet, "/healthz", nil)
+		p.ServeHTTP(w, r)
+		statuses = append(statuses, w.Code)
+		var got struct{ Status string }
+		if err := json.Unmarshal(w.Body.Bytes(), &got); w.Code == 200 && (err != nil || got.Status != "ok") {
+			t.Errorf("%s, %v", w.Body, err)
+		}
+		if n == 0 {
+			if err := last.function.Stop(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if fmt.Sprint(statuses) != "[200 500 200]" || p.Stats().ColdStarts != 2 {
+		t.Errorf("answers %v, %+v", statuses, p.Stats())
+	}
+	if err := p.Stop(); err != nil {
+		t.Error(err)
+	}
+}

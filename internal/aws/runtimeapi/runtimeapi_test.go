@@ -1,0 +1,193 @@
+package runtimeapi_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-lambda-go/lambda"
+	"github.com/aws/aws-lambda-go/lambdacontext"
+
+	"github.com/hotshard/hotshard/internal/aws/runtimeapi"
+)
+
+// A variable of this name makes this binary a function that follows its payloads' instructions.
+const function = "HOTSHARD_TEST_FUNCTION"
+
+func TestMain(m *testing.M) {
+	switch os.Getenv(function) {
+	case "":
+		os.Exit(m.Run())
+	case "ends":
+		os.Exit(3)
+	case "can't start":
+		reportInitError()
+	default:
+		lambda.Start(obey)
+	}
+}
+
+func reportInitError() {
+	url := "http://" + os.Getenv("AWS_LAMBDA_RUNTIME_API") + "/2018-06-01/runtime/init/error"
+	resp, err := http.Post(url, "application/json", strings.NewReader(`{"errorType":"Broken","errorMessage":"no settings"}`))
+	if err == nil {
+		resp.Body.Close()
+	}
+	os.Exit(1)
+}
+
+type instruction struct {
+	Do   string
+	Size int
+}
+
+func obey(ctx context.Context, in instruction) (any, error) {
+	switch in.Do {
+	case "fail":
+		return nil, errors.New("as instructed")
+	case "panic":
+		panic("as instructed")
+	case "exit":
+		os.Exit(7)
+	case "hang":
+		time.Sleep(time.Hour)
+	case "fill":
+		return strings.Repeat("x", in.Size), nil
+	}
+	lc, _ := lambdacontext.FromContext(ctx)
+	deadline, _ := ctx.Deadline()
+	fmt.Println("doing", in.Do)
+	return map[string]any{
+		"said": in.Do, "id": lc.AwsRequestID, "arn": lc.InvokedFunctionArn, "deadline": deadline,
+		"home": os.Getenv("HOME"), "mine": os.Getenv("MINE"), "name": os.Getenv("AWS_LAMBDA_FUNCTION_NAME"),
+		"trace": os.Getenv("_X_AMZN_TRACE_ID"),
+	}, nil
+}
+
+func start(t *testing.T, o runtimeapi.Options) *runtimeapi.Function {
+	t.Helper()
+	o.Binary, o.Name, o.Env = os.Args[0], "obey", append(o.Env, function+"=obeys")
+	f, err := runtimeapi.Start(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := f.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return f
+}
+
+func TestInvokeCarriesTheContext(t *testing.T) {
+	var log bytes.Buffer
+	f := start(t, runtimeapi.Options{Env: []string{"MINE=theirs", "MINE=mine"}, Log: &log})
+	seen := map[any]bool{}
+	for range 3 {
+		before := time.Now()
+		out, err := f.Invoke(t.Context(), []byte(`{"Do":"a/b ü"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got map[string]any
+		if err := json.Unmarshal(out, &got); err != nil {
+			t.Fatal(err)
+		}
+		deadline, err := time.Parse(time.RFC3339Nano, got["deadline"].(string))
+		if err != nil || deadline.Before(before) || deadline.After(time.Now().Add(time.Minute)) {
+			t.Errorf("deadline %v, %v", got["deadline"], err)
+		}
+		if got["said"] != "a/b ü" || got["mine"] != "mine" || got["home"] != "" || got["name"] != "obey" {
+			t.Errorf("answer is %s", out)
+		}
+		if !strings.HasSuffix(got["arn"].(string), ":function:obey") || !strings.HasPrefix(got["trace"].(string), "Root=1-") || seen[got["id"]] {
+			t.Errorf("answer is %s", out)
+		}
+		seen[got["id"]] = true
+	}
+	if err := f.Stop(); err != nil || strings.Count(log.String(), "doing a/b ü") != 3 {
+		t.Errorf("log is %q, %v", &log, err)
+	}
+}
+
+func TestInvokeSerially(t *testing.T) {
+	f := start(t, runtimeapi.Options{})
+	var g sync.WaitGroup
+	for i := range 8 {
+		g.Go(func() {
+			out, err := f.Invoke(t.Context(), fmt.Appendf(nil, `{"Do":"number %d"}`, i))
+			if err != nil || !bytes.Contains(out, fmt.Appendf(nil, `"number %d"`, i)) {
+				t.Errorf("%d: %s, %v", i, out, err)
+			}
+		})
+	}
+	g.Wait()
+}
+
+// TestInvokeErrors checks that the function survives its own error, and not the end of its
+// process.
+func TestInvokeErrors(t *testing.T) {
+	tests := []struct {
+		payload, kind, message string
+		survives               bool
+		timeout                time.Duration // 0 for the default
+	}{
+		{`{"Do":"fail"}`, "errorString", "as instructed", true, 0},
+		{`{"Do":`, "", "EOF", true, 0},
+		{``, "", "EOF", true, 0},
+		{`{"Do":"fill","Size":6500000}`, "Function.ResponseSizeTooLarge", "6291556 bytes", false, 0},
+		{`{"Do":"panic"}`, "string", "as instructed", false, 0},
+		{`{"Do":"exit"}`, "Runtime.ExitError", "exit status 7", false, 0},
+		{`{"Do":"hang"}`, "Sandbox.Timedout", "within 500ms", false, 500 * time.Millisecond},
+	}
+	for _, tt := range tests {
+		t.Run(tt.payload, func(t *testing.T) {
+			f := start(t, runtimeapi.Options{Timeout: tt.timeout})
+			_, err := f.Invoke(t.Context(), []byte(tt.payload))
+			fault, ok := errors.AsType[*runtimeapi.FunctionError](err)
+			if !ok || !strings.Contains(fault.Message, tt.message) || tt.kind != "" && fault.Type != tt.kind {
+				t.Errorf("error is %v, want %s with %q", err, tt.kind, tt.message)
+			}
+			if !tt.survives {
+				<-f.Done()
+			}
+			_, err = f.Invoke(t.Context(), []byte(`{"Do":"go on"}`))
+			if fault, ok := errors.AsType[*runtimeapi.FunctionError](err); tt.survives != (err == nil) || ok && fault.Type != "Runtime.ExitError" {
+				t.Errorf("the next invocation: %v", err)
+			}
+		})
+	}
+}
+
+func TestInvokeWithoutPatience(t *testing.T) {
+	f := start(t, runtimeapi.Options{})
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := f.Invoke(ctx, []byte(`{"Do":"hang"}`)); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("error is %v", err)
+	}
+	<-f.Done()
+}
+
+func TestStartFails(t *testing.T) {
+	for how, want := range map[string]string{
+		"ends":        "ended before it asked for a payload: exit status 3",
+		"can't start": "Broken: no settings",
+	} {
+		_, err := runtimeapi.Start(t.Context(), runtimeapi.Options{Binary: os.Args[0], Env: []string{function + "=" + how}})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", how, err)
+		}
+	}
+	if _, err := runtimeapi.Start(t.Context(), runtimeapi.Options{Binary: t.TempDir() + "/bootstrap"}); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("no binary: %v", err)
+	}
+}

@@ -1,0 +1,141 @@
+package streamshard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+)
+
+// DynamoDB Local bounds a page by its records only, and large records could fill its heap. A
+// page of its streams therefore has as many records as fit pageBytes, by those of the last page.
+const (
+	firstPage = 100
+	pageBytes = 4 << 20
+)
+
+// Cursor reads a stream shard, page by page. One goroutine uses it.
+type Cursor struct {
+	stream   *Stream
+	shard    string
+	from     Position
+	after    string // sequence number of the last record that was read; "" for none
+	iterator string // "" if the next call needs another
+	ended    bool   // there is no iterator, since no record follows
+	limit    int    // records of the next page of DynamoDB Local's
+}
+
+// Cursor returns a cursor at a position. It makes no call.
+func (s *Stream) Cursor(shard string, from Position) *Cursor {
+	return &Cursor{stream: s, shard: shard, from: from, limit: firstPage}
+}
+
+// Seek moves to a position.
+func (c *Cursor) Seek(to Position) { c.from, c.after, c.iterator, c.ended = to, "", "", false }
+
+// Position returns where the next iterator begins: behind the last record that was read, or
+// where the cursor was put if there is none.
+func (c *Cursor) Position() Position {
+	if c.after != "" {
+		return AfterSequence(c.after)
+	}
+	return c.from
+}
+
+// HasRead reports whether a record was returned since the cursor was put where it began.
+func (c *Cursor) HasRead() bool { return c.after != "" }
+
+// Located reports whether the cursor has an iterator.
+func (c *Cursor) Located() bool { return c.iterator != "" }
+
+// Locate requests an iterator if the cursor has none. It reports true if the stream shard is
+// closed and has no more records. An answer without an iterator alone does not prove that: it
+// may be garbage, so it must come three times, and the listing must confirm it.
+func (c *Cursor) Locate(ctx context.Context) (ended bool, err error) {
+	for range sureTries {
+		if c.iterator != "" || c.ended {
+			return c.ended, nil
+		}
+		if c.iterator, err = c.stream.iterator(ctx, c.shard, c.Position()); err != nil {
+			return false, c.fail(err)
+		}
+	}
+	if c.iterator != "" {
+		return false, nil
+	}
+	if c.ended, err = c.stream.ended(ctx, c.shard); err == nil && !c.ended {
+		err = errGarbage
+	}
+	if err != nil {
+		return false, c.fail(err)
+	}
+	return true, nil
+}
+
+// Next returns the next page of up to limit records, and moves behind them. The page refers to
+// the buffer. A page without records that is not closed means that there are none now.
+//
+// After an error the cursor is where it was, and Next may be called again if [Passing]. It
+// replaces an iterator that has expired. If [IsTrimmed], records behind the cursor are gone, and
+// the caller must [Cursor.Seek].
+func (c *Cursor) Next(ctx context.Context, b *Buffer, limit int) (page Page, err error) {
+	if page.Closed, err = c.Locate(ctx); page.Closed || err != nil {
+		return page, err
+	}
+	if c.stream.IsEngine() {
+		limit = min(limit, c.limit)
+	}
+	batch, made, err := c.stream.getRecords(ctx, c.iterator, limit, b)
+	if err != nil {
+		return Page{}, c.fail(err)
+	}
+	n := len(batch.Records)
+	if n > 0 {
+		c.after = string(batch.Records[n-1].Sequence)
+		c.limit = max(1, min(MaxRecords, pageBytes*n/b.body.Len()))
+	}
+	c.iterator = batch.Next
+	return Page{Records: batch.Records, Closed: batch.Next == "", Full: n == limit, Made: made}, nil
+}
+
+// fail prepares the next call, and says which stream shard could not be read.
+func (c *Cursor) fail(err error) error {
+	_, expired := errors.AsType[*streamtypes.ExpiredIteratorException](err)
+	trimmed := IsTrimmed(err)
+	// After a restart of an engine an iterator may be unknown. A new one at Latest would skip records.
+	unknown := rejected(err) && (c.HasRead() || c.from != Latest)
+	if expired || trimmed || unknown {
+		c.iterator = ""
+	}
+	if answer, ok := errors.AsType[*smithyhttp.ResponseError](err); ok && answer.HTTPStatusCode() >= http.StatusInternalServerError {
+		c.limit = max(1, c.limit/8) // the engine may lack the memory for a page
+	}
+	// A cancelled transaction takes a sequence number and leaves no record. DynamoDB Local lets
+	// the iterator of an empty stream shard begin there, and refuses it once a record follows.
+	unread := !c.HasRead() && (c.from == TrimHorizon || c.from == Latest)
+	if expired || trimmed && unread {
+		err = stale{err}
+	}
+	return fmt.Errorf("read stream shard %s: %w", c.shard, err)
+}
+
+// stale is the error of an iterator that the next call replaces.
+type stale struct{ error }
+
+func (s stale) Unwrap() error { return s.error }
+
+// IsStale reports that the service refused an iterator, as expired or as an effect of DynamoDB
+// Local's: the next call replaces it.
+func IsStale(err error) bool {
+	_, ok := errors.AsType[stale](err)
+	return ok
+}
+
+// IsTrimmed reports that records behind the cursor are gone: they are older than a day.
+func IsTrimmed(err error) bool {
+	_, ok := errors.AsType[*streamtypes.TrimmedDataAccessException](err)
+	return ok && !IsStale(err)
+}

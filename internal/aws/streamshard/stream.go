@@ -1,0 +1,205 @@
+// Package streamshard reads the shards of a DynamoDB stream: it lists them, reads parents before
+// children, and returns their records page by page.
+//
+//	stream := streamshard.New(client, arn, types.StreamViewTypeNewAndOldImages)
+//	cursor := stream.Cursor(shardID, streamshard.TrimHorizon)
+//	for {
+//		page, err := cursor.Next(ctx, &buffer, streamshard.MaxRecords)
+//		...
+//	}
+//
+// A [Cursor] replaces iterators, and never skips or repeats a record. A [Lineage] decides which
+// shard may be read. When to call again after an error is the caller's decision: see [Passing].
+package streamshard
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
+
+	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+)
+
+// Client makes the calls of DynamoDB Streams. GetRecords must heed Options.APIOptions, as the
+// SDK's client does: its answer is read past the SDK.
+type Client interface {
+	DescribeStream(context.Context, *dynamodbstreams.DescribeStreamInput, ...func(*dynamodbstreams.Options)) (*dynamodbstreams.DescribeStreamOutput, error)
+	GetShardIterator(context.Context, *dynamodbstreams.GetShardIteratorInput, ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetShardIteratorOutput, error)
+	GetRecords(context.Context, *dynamodbstreams.GetRecordsInput, ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetRecordsOutput, error)
+}
+
+// MaxPages bounds the pages of any listing.
+const MaxPages = 1000
+
+// describePause is the time between two calls of DescribeStream: an account has ten a second.
+const describePause = 200 * time.Millisecond
+
+// Stream is a table's stream.
+type Stream struct {
+	Clock *Clock // observes each answer; New makes one
+
+	client Client
+	arn    string
+	view   types.StreamViewType
+
+	listing   chan struct{} // admits one listing at a time
+	described time.Time     // when DescribeStream was last called
+}
+
+// New returns the stream of this ARN and view type. It makes no call.
+func New(client Client, arn string, view types.StreamViewType) *Stream {
+	return &Stream{client: client, arn: arn, view: view, Clock: new(Clock), listing: make(chan struct{}, 1)}
+}
+
+// ARN returns the stream's ARN.
+func (s *Stream) ARN() string { return s.arn }
+
+// IsEngine reports whether the stream is DynamoDB Local's, which stamps records to the minute.
+func (s *Stream) IsEngine() bool { return IsEngine(s.arn) }
+
+// IsEngine reports whether the ARN is that of a stream of DynamoDB Local.
+func IsEngine(streamARN string) bool {
+	return strings.Contains(streamARN, ":"+dynamolocal.EngineRegion+":")
+}
+
+// Shard is a stream shard as the stream lists it.
+type Shard struct {
+	ID     string
+	Parent string // is read before this shard while the stream lists it; "" for none
+	Closed bool   // takes no more records; its records can still be read
+}
+
+// once disables the SDK's own retries, which would repeat throttled calls.
+func once(o *dynamodbstreams.Options) { o.Retryer = aws.NopRetryer{} }
+
+// Shards lists all shards of the stream, in any order.
+func (s *Stream) Shards(ctx context.Context) ([]Shard, error) { return s.list(ctx, nil) }
+
+// Children lists the children of a shard, or all shards if the service knows no filter.
+func (s *Stream) Children(ctx context.Context, parent string) ([]Shard, error) {
+	list, err := s.list(ctx, &streamtypes.ShardFilter{Type: streamtypes.ShardFilterTypeChildShards, ShardId: &parent})
+	if rejected(err) {
+		return s.Shards(ctx)
+	}
+	return list, err
+}
+
+func (s *Stream) list(ctx context.Context, filter *streamtypes.ShardFilter) ([]Shard, error) {
+	select {
+	case s.listing <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	defer func() { <-s.listing }()
+	var list []Shard
+	in := &dynamodbstreams.DescribeStreamInput{StreamArn: &s.arn, ShardFilter: filter}
+	for range MaxPages {
+		if !s.IsEngine() && !dynamo.Pause(ctx, time.Until(s.described.Add(describePause))) {
+			return nil, ctx.Err()
+		}
+		s.described = time.Now()
+		out, err := s.client.DescribeStream(ctx, in, once)
+		if err != nil {
+			return nil, fmt.Errorf("list the shards of stream %s: %w", s.arn, err)
+		}
+		if out.StreamDescription == nil {
+			return nil, fmt.Errorf("list the shards of stream %s: %w", s.arn, errGarbage)
+		}
+		s.Clock.observe(out.ResultMetadata, s.described)
+		for _, shard := range out.StreamDescription.Shards {
+			list = append(list, Shard{
+				ID: aws.ToString(shard.ShardId), Parent: aws.ToString(shard.ParentShardId),
+				Closed: shard.SequenceNumberRange != nil && shard.SequenceNumberRange.EndingSequenceNumber != nil,
+			})
+		}
+		if in.ExclusiveStartShardId = out.StreamDescription.LastEvaluatedShardId; in.ExclusiveStartShardId == nil {
+			return list, nil
+		}
+	}
+	return nil, fmt.Errorf("list the shards of stream %s: the list has more than %d pages", s.arn, MaxPages)
+}
+
+// ended reports whether a shard is closed, or no longer listed.
+func (s *Stream) ended(ctx context.Context, id string) (bool, error) {
+	list, err := s.Shards(ctx)
+	if err != nil {
+		return false, err
+	}
+	for _, shard := range list {
+		if shard.ID == id {
+			return shard.Closed, nil
+		}
+	}
+	return true, nil
+}
+
+// Position is where reading a stream shard begins.
+type Position struct {
+	kind  streamtypes.ShardIteratorType
+	time  time.Time // of AT_TIMESTAMP
+	after string    // of AFTER_SEQUENCE_NUMBER
+}
+
+var (
+	// Latest is behind the newest record.
+	Latest = Position{kind: streamtypes.ShardIteratorTypeLatest}
+	// TrimHorizon is at the oldest record, which is up to 24 hours old.
+	TrimHorizon = Position{kind: streamtypes.ShardIteratorTypeTrimHorizon}
+)
+
+// AfterSequence is behind the record with this sequence number.
+func AfterSequence(number string) Position {
+	return Position{kind: streamtypes.ShardIteratorTypeAfterSequenceNumber, after: number}
+}
+
+// AtTimestamp is at the first record that is not older: see [Stream.FindsTimes].
+func AtTimestamp(t time.Time) Position {
+	return Position{kind: streamtypes.ShardIteratorTypeAtTimestamp, time: t}
+}
+
+// iterator returns an iterator at a position; "" if the answer has none.
+func (s *Stream) iterator(ctx context.Context, shard string, p Position) (string, error) {
+	in := &dynamodbstreams.GetShardIteratorInput{StreamArn: &s.arn, ShardId: &shard, ShardIteratorType: p.kind}
+	if p.after != "" {
+		in.SequenceNumber = &p.after
+	}
+	if !p.time.IsZero() {
+		in.Timestamp = &p.time
+	}
+	out, err := s.client.GetShardIterator(ctx, in, once)
+	if err != nil {
+		return "", err
+	}
+	return aws.ToString(out.ShardIterator), nil
+}
+
+// sureTries is how many answers in a row without an iterator mean that there is none.
+const sureTries = 3
+
+// FindsTimes reports whether the service knows [AtTimestamp], by requesting such an iterator of
+// one of these shards. DynamoDB Local is not asked: it answers 500.
+func (s *Stream) FindsTimes(ctx context.Context, list []Shard, at time.Time) (bool, error) {
+	if s.IsEngine() {
+		return false, nil
+	}
+	if len(list) == 0 {
+		return true, nil
+	}
+	for range sureTries { // an answer without an iterator may be garbage
+		iterator, err := s.iterator(ctx, list[len(list)-1].ID, AtTimestamp(at))
+		if rejected(err) {
+			return false, nil
+		}
+		if err != nil || iterator != "" {
+			return err == nil, err
+		}
+	}
+	return true, nil
+}

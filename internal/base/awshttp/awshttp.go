@@ -1,0 +1,55 @@
+// Package awshttp is the HTTP client that a process's SDK clients share. It has enough
+// connections for a request's parallel calls, and a time limit for each attempt.
+//
+//	config.HTTPClient = awshttp.New(awshttp.AWS)
+package awshttp
+
+import (
+	"crypto/tls"
+	"net"
+	"net/http"
+	"time"
+)
+
+// Times bound one attempt of one call. DynamoDB responds within milliseconds: an attempt of
+// over a second has most likely met a dead connection.
+type Times struct {
+	Connect time.Duration // for the connection, and again for the TLS handshake
+	Answer  time.Duration // from the sent request to the response header
+	Whole   time.Duration // for the whole attempt: the largest responses have 16 MB
+}
+
+// AWS is for AWS's own endpoints. Writes have a deadline of 2 s by default, which leaves time
+// for another attempt after a time-out.
+var AWS = Times{Connect: time.Second, Answer: time.Second, Whole: 10 * time.Second}
+
+// A request has at most 32 calls in flight to one host, and the next request reuses their
+// connections. The SDK's own client keeps 10.
+const (
+	idlePerHost = 64
+	idle        = 256
+)
+
+// idleTime is how long a connection is kept unused. Go measures it by the wall clock, so a
+// container that was frozen for longer opens new ones. AWS's NAT gateways drop connections
+// silently after 350 s.
+const idleTime = 30 * time.Second
+
+// New returns a client with connections of its own.
+func New(t Times) *http.Client { return &http.Client{Transport: Transport(t), Timeout: t.Whole} }
+
+// Transport returns New's transport, for callers that wrap it. It does not bound the whole
+// attempt.
+func Transport(t Times) *http.Transport {
+	return &http.Transport{
+		Proxy:                 http.ProxyFromEnvironment,
+		DialContext:           (&net.Dialer{Timeout: t.Connect, KeepAlive: 30 * time.Second}).DialContext,
+		TLSHandshakeTimeout:   t.Connect,
+		ResponseHeaderTimeout: t.Answer,
+		TLSClientConfig:       &tls.Config{MinVersion: tls.VersionTLS12},
+		ForceAttemptHTTP2:     true,
+		MaxIdleConns:          idle,
+		MaxIdleConnsPerHost:   idlePerHost,
+		IdleConnTimeout:       idleTime,
+	}
+}

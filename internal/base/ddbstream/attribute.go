@@ -1,0 +1,264 @@
+package ddbstream
+
+import (
+	"encoding/base64"
+	"fmt"
+	"slices"
+
+	"github.com/hotshard/hotshard/internal/base/decimal"
+)
+
+// DynamoDB's overhead for documents, from
+// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CapacityUnitCalculations.html
+const (
+	documentSize = 3 // each list and map
+	elementSize  = 1 // each element of a list or map
+)
+
+// maxNesting is twice the 32 levels that DynamoDB allows.
+const maxNesting = 64
+
+// image reads an item and measures its size. A value that is not in DynamoDB's form is a flaw
+// of the image; it is no syntax error.
+func (s *scanner) image(at int) (Image, int) {
+	s.size, s.flaw = 0, nil
+	o := s.enter(at)
+	for s.member(&o) {
+		s.size += len(o.name)
+		o.at = s.attribute(o.at, 1)
+	}
+	if s.flaw != nil {
+		s.size = flawed
+	}
+	return Image{raw: s.cut(at, o.at), size: s.size, names: o.names}, o.at
+}
+
+// markFlaw records the image's first flaw and skips the value that has it.
+func (s *scanner) markFlaw(at int, flaw string) int {
+	if s.flaw == nil {
+		s.flaw = fmt.Errorf("at byte %d: %s", at, flaw)
+	}
+	return s.skip(at, 0)
+}
+
+// wrongKind reports a value of the wrong kind as a flaw.
+func (s *scanner) wrongKind(at int, want string) int {
+	if at >= len(s.data) {
+		return s.unexpected(at, want)
+	}
+	return s.markFlaw(at, fmt.Sprintf("want %s, found %v", want, kindOf(s.data[at:])))
+}
+
+// Most attributes begin with `{"S":`, which is compared as one number.
+const (
+	typeMask = 0xff_ff_00_ff_ff
+	typeWord = ':'<<32 | '"'<<24 | '"'<<8 | '{'
+	textMask = 0xff_ff_ff_ff_ff_ff
+	textWord = '"'<<40 | typeWord | 'S'<<16
+)
+
+// attribute reads an attribute's value: an object with one member, its type and content.
+func (s *scanner) attribute(at, depth int) int {
+	w := s.word(at)
+	if w&textMask == textWord { // the most frequent form
+		end, size := s.text(at + len(`{"S":"`))
+		s.note('S', at+len(`{"S":`), end+1)
+		if s.size += size; s.peek(end+1) == '}' {
+			return end + 2
+		}
+		return s.restOfAttribute(s.resume(at, at+2, end+1), 1, depth)
+	}
+	if letter := byte(w >> 16); w&typeMask == typeWord && 'A' <= letter && letter <= 'Z' {
+		next := s.value(letter, s.space(at+len(`{"S":`)), depth)
+		if s.peek(next) == '}' {
+			return next + 1
+		}
+		return s.restOfAttribute(s.resume(at, at+2, next), 1, depth)
+	}
+	if s.peek(at) != '{' {
+		return s.wrongKind(at, "{")
+	}
+	return s.restOfAttribute(s.enter(at), 0, depth)
+}
+
+// restOfAttribute reads the remaining members of an attribute that has read some types.
+func (s *scanner) restOfAttribute(o object, types, depth int) int {
+	for s.member(&o) {
+		types++
+		o.at = s.value(typeOf(o.name), o.at, depth)
+	}
+	if types != 1 && s.flaw == nil {
+		s.flaw = fmt.Errorf("at byte %d: an attribute has %d types", o.start, types)
+	}
+	return o.at
+}
+
+// typeOf returns a letter for each of DynamoDB's types. It is the type's own letter, in lower
+// case for a set, 't' for BOOL and NULL, and 0 for an unknown type.
+func typeOf(name []byte) byte {
+	switch string(name) {
+	case "S", "N", "B", "L", "M":
+		return name[0]
+	case "SS", "NS", "BS":
+		return name[0] | 0x20
+	case "BOOL", "NULL":
+		return 't'
+	}
+	return 0
+}
+
+// value reads the content of an attribute of the given type.
+func (s *scanner) value(kind byte, at, depth int) int {
+	switch kind {
+	case 'S':
+		return s.stringValue(at)
+	case 'N':
+		return s.numberValue(at)
+	case 'B':
+		return s.binaryValue(at)
+	case 's':
+		return s.list(at, s.stringValue)
+	case 'n':
+		return s.list(at, s.numberValue)
+	case 'b':
+		return s.list(at, s.binaryValue)
+	case 't':
+		return s.flag(at)
+	case 'L', 'M':
+		return s.document(kind, at, depth)
+	}
+	return s.markFlaw(at, "unknown type")
+}
+
+func (s *scanner) stringValue(at int) int {
+	if s.peek(at) != '"' {
+		return s.wrongKind(at, "a string")
+	}
+	end, size := s.text(at + 1)
+	s.note('S', at, end+1)
+	s.size += size
+	return end + 1
+}
+
+func (s *scanner) numberValue(at int) int {
+	if s.peek(at) != '"' {
+		return s.wrongKind(at, "a string")
+	}
+	if end, size := s.wholeNumber(at + 1); size > 0 {
+		s.note('N', at, end+1)
+		s.size += size
+		return end + 1
+	}
+	end, _ := s.text(at + 1)
+	s.note('N', at, end+1)
+	size, ok := numberSize(s.cut(at+1, end))
+	if !ok && s.err == nil {
+		if size, ok = numberSize(unquote(s.data[at : end+1])); !ok {
+			return s.markFlaw(at, fmt.Sprintf("%.50s is not a number", s.data[at:end+1]))
+		}
+	}
+	s.size += size
+	return end + 1
+}
+
+// wholeNumber reads the most frequent form of a number: up to 18 digits and the closing quote.
+// The size is 0 for any other form.
+func (s *scanner) wholeNumber(at int) (end, size int) {
+	first, last := at, at // positions of digits other than 0
+	for ; isDigit(s.peek(at)); at++ {
+		if s.data[at] != '0' {
+			last = at
+		}
+	}
+	if n := at - first; n == 0 || n > 18 || s.peek(at) != '"' || s.data[first] == '0' {
+		return 0, 0
+	}
+	return at, decimal.SizeOf(at-1-first, at-1-last)
+}
+
+func (s *scanner) binaryValue(at int) int {
+	if s.peek(at) != '"' {
+		return s.wrongKind(at, "a string")
+	}
+	end, _ := s.text(at + 1)
+	s.note('B', at, end+1)
+	if s.err != nil {
+		return end
+	}
+	size, err := s.binarySize(s.data[at+1 : end])
+	if err != nil { // some writers escape the slash
+		size, err = s.binarySize(unquote(s.data[at : end+1]))
+	}
+	if err != nil {
+		return s.markFlaw(at, err.Error())
+	}
+	s.size += size
+	return end + 1
+}
+
+func (s *scanner) binarySize(text []byte) (int, error) {
+	n := base64.StdEncoding.DecodedLen(len(text))
+	s.bytes = slices.Grow(s.bytes[:0], n)
+	return base64.StdEncoding.Decode(s.bytes[:n], text)
+}
+
+func (s *scanner) flag(at int) int {
+	if c := s.peek(at); c != 't' && c != 'f' {
+		return s.wrongKind(at, "a boolean")
+	}
+	s.size++
+	return s.skip(at, 0)
+}
+
+// list reads an array and calls fn for each element.
+func (s *scanner) list(at int, fn func(at int) int) int {
+	if s.peek(at) != '[' {
+		return s.wrongKind(at, "[")
+	}
+	return s.elements(at, fn)
+}
+
+// document reads a list or a map, whose elements have an overhead in size.
+func (s *scanner) document(kind byte, at, depth int) int {
+	if depth > maxNesting {
+		return s.markFlaw(at, fmt.Sprintf("nested more than %d levels", maxNesting))
+	}
+	s.size += documentSize
+	if kind == 'L' {
+		return s.list(at, func(at int) int {
+			s.size += elementSize
+			return s.attribute(at, depth+1)
+		})
+	}
+	if s.peek(at) != '{' {
+		return s.wrongKind(at, "{")
+	}
+	o := s.enter(at)
+	for s.member(&o) {
+		s.size += len(o.name) + elementSize
+		o.at = s.attribute(o.at, depth+1)
+	}
+	return o.at
+}
+
+// partSize returns the size of an item with only these attributes; nil stands for all.
+func (i Image) partSize(attributes []string) (int, error) {
+	if attributes == nil {
+		return i.Size()
+	}
+	var s scanner
+	s.open(i.raw)
+	o := s.enter(0)
+	for s.member(&o) {
+		if !slices.Contains(attributes, string(o.name)) {
+			o.at = s.skip(o.at, 0)
+			continue
+		}
+		s.size += len(o.name)
+		o.at = s.attribute(o.at, 1)
+	}
+	if s.flaw != nil {
+		return 0, fmt.Errorf("image: %w", s.flaw)
+	}
+	return s.size, nil
+}

@@ -1,0 +1,90 @@
+package ddbstream
+
+import (
+	"strings"
+	"time"
+
+	"github.com/hotshard/hotshard/pkg/shard/plan"
+)
+
+// Batch is one delivery: records in stream order and the tumbling window, if the event source
+// mapping has one.
+type Batch struct {
+	Records   []Record
+	SourceARN string // the stream's ARN; "" in an unwindowed batch without records
+
+	Windowed        bool              // the fields below are set
+	WindowStart     time.Time         // included
+	WindowEnd       time.Time         // excluded; after WindowStart
+	State           map[string]string // the state that the window's last response returned; nil at its start
+	ShardID         string            // the stream shard
+	Final           bool              // the window's last delivery
+	TerminatedEarly bool              // the window ended early and continues with empty state
+
+	Next string // the next iterator, in a response of GetRecords; "" at the stream shard's end
+}
+
+// TableName returns the name of the table in SourceARN, or "" if it has none.
+func (b *Batch) TableName() string { return TableName(b.SourceARN) }
+
+// TableName returns the name of the table in a stream's ARN, or "" if it has none.
+func TableName(streamARN string) string {
+	_, rest, _ := strings.Cut(streamARN, ":table/")
+	name, _, _ := strings.Cut(rest, "/")
+	return name
+}
+
+// StreamShard returns the batch's stream shard with the name of its table before it: ids of stream
+// shards are unique in their stream only. Without a tumbling window the batch has no id, and the
+// name of the table stands for all its stream shards.
+func (b *Batch) StreamShard() string { return b.TableName() + "/" + b.ShardID }
+
+// Name is the kind of a change.
+type Name uint8
+
+// The names. The zero Name belongs to a record that could not be read.
+const (
+	Insert Name = 1 + iota
+	Modify
+	Remove
+)
+
+var names = [...]string{Insert: "INSERT", Modify: "MODIFY", Remove: "REMOVE"}
+
+// String returns the name as DynamoDB writes it, or "" for the zero Name.
+func (n Name) String() string { return names[n] }
+
+// Record is one change of one item.
+type Record struct {
+	Name     Name
+	Sequence []byte    // decimal digits, more than fit in 64 bits; never empty; may be a part of the payload
+	Created  time.Time // UTC, at AWS to the second; zero if the record has none
+	Expired  bool      // a removal by TTL, which costs no write units
+	Keys     Image     // the item's key attributes
+	New, Old Image     // absent if the change or the stream's view type has none
+	Raw      []byte    // the record's JSON, a part of the payload
+
+	// Err is the fault of a record whose envelope can't be read, such as an unknown event name.
+	// Only Sequence is then valid. Lambda expects it as the failed batch item.
+	Err error
+}
+
+// WriteUnits returns what the change cost the table: 1 for each started 1,024 B
+// of the larger of the old and the new item, at least 1, and 0 for a removal by
+// TTL. Where the stream's view type leaves an image out the result is a lower
+// bound; with KEYS_ONLY it is 1. The error says which image can't be read and
+// why. Writes to indexes are not in it: see [Record.AppendIndexWrites].
+func (r *Record) WriteUnits() (int, error) {
+	if r.Expired {
+		return 0, nil
+	}
+	before, err := r.Old.Size()
+	if err != nil {
+		return 0, recordError(r.Sequence, err)
+	}
+	after, err := r.New.Size()
+	if err != nil {
+		return 0, recordError(r.Sequence, err)
+	}
+	return plan.WriteUnits(max(before, after)), nil
+}

@@ -1,0 +1,257 @@
+package ddbstream
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// Decode reads a payload. It returns an error if the payload as a whole is malformed, or if a
+// record has no sequence number. The fault of any other record is that record's Err.
+//
+// The batch refers to the payload, which must not change while it is in use.
+func Decode(payload []byte) (*Batch, error) { return new(Decoder).Decode(payload) }
+
+// Decoder reads payloads one after another and reuses its memory. The zero Decoder is ready to
+// use. It is not safe for concurrent use.
+type Decoder struct {
+	scanner
+	batch   Batch
+	records bool // the payload has a list of records
+
+	lastTime []byte // text of the last creation time
+	last     time.Time
+
+	learner
+	begins [noImage]int // where each image of the current record begins
+}
+
+// Decode is like the function Decode, but the batch is valid only until the next call of Decode
+// or Release.
+func (d *Decoder) Decode(payload []byte) (*Batch, error) {
+	d.Release()
+	d.open(payload)
+	if err := d.payload(); err != nil {
+		return nil, fmt.Errorf("ddbstream: payload: %w", err)
+	}
+	return &d.batch, nil
+}
+
+// Release drops all references to the payload and keeps the memory.
+func (d *Decoder) Release() {
+	clear(d.batch.Records)
+	for _, s := range d.shapes[:d.known] {
+		*s = shape{holes: s.holes[:0]}
+	}
+	d.batch, d.records = Batch{Records: d.batch.Records[:0]}, false
+	d.lastTime, d.known, d.misses, d.paused = nil, 0, 0, 0
+	d.open(nil)
+}
+
+func (d *Decoder) payload() error {
+	o := d.enter(d.space(0))
+	for d.member(&o) {
+		o.at = d.top(o.name, o.at)
+	}
+	if err := d.end(o.at); err != nil {
+		return err
+	}
+	if !d.records && !d.batch.Windowed {
+		return errors.New("it has no Records")
+	}
+	return nil
+}
+
+func (d *Decoder) top(name []byte, at int) int {
+	b := &d.batch
+	switch string(name) {
+	case "Records":
+		return d.list(at)
+	case "window":
+		return d.window(at)
+	case "state":
+		return d.state(at)
+	case "shardId":
+		return d.field(at, "shardId", func(raw []byte) (err error) { b.ShardID, err = textOf(raw); return err })
+	case "eventSourceARN":
+		return d.field(at, "eventSourceARN", func(raw []byte) (err error) { b.SourceARN, err = textOf(raw); return err })
+	case "NextShardIterator":
+		return d.field(at, "NextShardIterator", func(raw []byte) (err error) { b.Next, err = textOf(raw); return err })
+	case "isFinalInvokeForWindow":
+		return d.field(at, "isFinalInvokeForWindow", func(raw []byte) (err error) { b.Final, err = boolean(raw); return err })
+	case "isWindowTerminatedEarly":
+		return d.field(at, "isWindowTerminatedEarly", func(raw []byte) (err error) { b.TerminatedEarly, err = boolean(raw); return err })
+	}
+	return d.skip(at, 0)
+}
+
+// field has fn read a member of the payload itself.
+func (d *Decoder) field(at int, name string, fn func(raw []byte) error) int {
+	raw, next := d.value(at)
+	if raw == nil {
+		return next
+	}
+	if err := fn(raw); err != nil {
+		return d.fail(at, name+": "+err.Error())
+	}
+	return next
+}
+
+// maxRecords is the most that Lambda delivers in a batch, from
+// https://docs.aws.amazon.com/lambda/latest/dg/services-ddb-params.html
+const maxRecords = 10_000
+
+func (d *Decoder) list(at int) int {
+	d.records = true
+	if d.peek(at) == 'n' {
+		return d.skip(at, 0)
+	}
+	if d.peek(at) != '[' {
+		return d.unexpected(at, "[")
+	}
+	return d.elements(at, d.element)
+}
+
+// element reads one record.
+func (d *Decoder) element(at int) int {
+	n := len(d.batch.Records)
+	d.batch.Records = slices.Grow(d.batch.Records, 1)[:n+1]
+	rec := &d.batch.Records[n]
+	next, ok := d.matchShape(at, rec)
+	if !ok {
+		next = d.readNew(at, rec)
+	}
+	if d.err != nil {
+		return next
+	}
+	if len(rec.Sequence) == 0 {
+		d.err = errors.Join(fmt.Errorf("record %d, at byte %d, has no SequenceNumber", n, at), rec.Err)
+		return len(d.data)
+	}
+	rec.Raw = d.cut(at, next)
+	rec.finish()
+	if n == 0 { // reserve memory for the rest, if all have this length
+		d.batch.Records = slices.Grow(d.batch.Records, min((len(d.data)-at)/(next-at), maxRecords))
+	}
+	return next
+}
+
+// readNew reads a record that matches no shape, and learns its shape.
+func (d *Decoder) readNew(at int, rec *Record) int {
+	d.learning, d.reading, d.holes = d.paused == 0, noImage, d.holes[:0]
+	next := d.record(at, rec)
+	if d.learning && d.err == nil {
+		d.learn(at, next, rec)
+	}
+	d.learning = false
+	return next
+}
+
+// null skips a null, which stands for an absent object.
+func (d *Decoder) null(at int, name string) int {
+	if d.peek(at) != 'n' {
+		return d.unexpected(at, name+": {")
+	}
+	return d.skip(at, 0)
+}
+
+func (d *Decoder) window(at int) int {
+	if d.peek(at) != '{' {
+		return d.null(at, "window")
+	}
+	b := &d.batch
+	b.Windowed = true
+	o := d.enter(at)
+	for d.member(&o) {
+		switch string(o.name) {
+		case "start":
+			o.at = d.field(o.at, "window: start", func(raw []byte) (err error) { b.WindowStart, err = rfc3339(raw); return err })
+		case "end":
+			o.at = d.field(o.at, "window: end", func(raw []byte) (err error) { b.WindowEnd, err = rfc3339(raw); return err })
+		default:
+			o.at = d.skip(o.at, 0)
+		}
+	}
+	if b.WindowStart.Unix() < 0 || !b.WindowEnd.After(b.WindowStart) {
+		return d.fail(at, "window: want a start after 1970 and a later end")
+	}
+	return o.at
+}
+
+// state reads the window's state. A value that is not a string is kept as raw JSON; the caller
+// decides whether it can use it.
+func (d *Decoder) state(at int) int {
+	if d.peek(at) != '{' {
+		return d.null(at, "state")
+	}
+	d.batch.State = make(map[string]string)
+	o := d.enter(at)
+	for d.member(&o) {
+		name, next := string(o.name), d.skip(o.at, 0)
+		if raw := d.cut(o.at, next); raw != nil {
+			if text, err := text(raw); err == nil {
+				raw = text
+			}
+			d.batch.State[name] = string(raw)
+		}
+		o.at = next
+	}
+	return o.at
+}
+
+// text returns a JSON string's content; the result may be a part of raw.
+func text(raw []byte) ([]byte, error) {
+	if kind := kindOf(raw); kind != '"' {
+		return nil, fmt.Errorf("want a string, found %v", kind)
+	}
+	return unquote(raw), nil
+}
+
+func textOf(raw []byte) (string, error) {
+	b, err := text(raw)
+	return string(b), err
+}
+
+func boolean(raw []byte) (bool, error) {
+	switch kind := kindOf(raw); kind {
+	case 't', 'f':
+		return kind == 't', nil
+	default:
+		return false, fmt.Errorf("want a boolean, found %v", kind)
+	}
+}
+
+// rfc3339 reads a window's bound, truncated to milliseconds.
+func rfc3339(raw []byte) (time.Time, error) {
+	s, err := textOf(raw)
+	if err != nil {
+		return time.Time{}, err
+	}
+	t, err := time.Parse(time.RFC3339, s)
+	return t.UTC().Truncate(time.Millisecond), err
+}
+
+// epoch reads Unix seconds in any JSON notation, such as 1.7E9. Like aws-lambda-go it parses a
+// float64, which keeps microseconds.
+func epoch(raw []byte) (time.Time, error) {
+	if kind := kindOf(raw); kind != '0' {
+		return time.Time{}, fmt.Errorf("want a number, found %v", kind)
+	}
+	const year10000 = 253402300800
+	seconds, err := strconv.ParseFloat(string(raw), 64)
+	if err != nil || seconds < 0 || seconds >= year10000 {
+		return time.Time{}, fmt.Errorf("%.40s is not a time in Unix seconds", raw)
+	}
+	whole := int64(seconds)
+	return time.Unix(whole, int64((seconds-float64(whole))*1e9)).UTC(), nil
+}
+
+// at adds the member's name to an error.
+func at(member string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", member, err)
+}

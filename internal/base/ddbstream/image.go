@@ -1,0 +1,112 @@
+package ddbstream
+
+import "fmt"
+
+// Image is an item, or its keys, in DynamoDB JSON. The zero Image is absent. Each method scans
+// the image from its start up to the attribute.
+type Image struct {
+	raw   []byte // a JSON object; the syntax was checked
+	size  int    // in bytes, or flawed
+	names nameSet
+}
+
+// flawed is the size of an image with a value that is not in DynamoDB's form.
+const flawed = -1
+
+// Present reports whether there is an image. One without attributes is present.
+func (i Image) Present() bool { return i.raw != nil }
+
+// Size returns the item's size in bytes by DynamoDB's rules. An absent image has size 0. The
+// error has the byte offset of the value that can't be read.
+func (i Image) Size() (int, error) {
+	if i.size != flawed {
+		return i.size, nil
+	}
+	var s scanner
+	s.open(i.raw)
+	s.image(0)
+	return 0, fmt.Errorf("image: %w", s.flaw)
+}
+
+// Has reports whether the image has an attribute of this name.
+func (i Image) Has(attr string) bool { return i.find(attr) != 0 }
+
+// String returns the text of an attribute of type S. ok is false if the attribute is absent or
+// has another type.
+func (i Image) String(attr string) (string, bool) {
+	if kind, value, _ := i.scalar(attr); kind == 'S' {
+		return string(value), true
+	}
+	return "", false
+}
+
+// Number returns the digits of an attribute of type N, as DynamoDB wrote them. ok is false if
+// the attribute is absent or has another type.
+func (i Image) Number(attr string) (string, bool) {
+	if kind, value, _ := i.scalar(attr); kind == 'N' {
+		return string(value), true
+	}
+	return "", false
+}
+
+// Key returns an attribute of one of the types that a key may have: S as its
+// text, N as its digits, B in base64. It is false for any other. The result may be
+// a part of the payload.
+func (i Image) Key(attr string) ([]byte, bool) {
+	if _, value, ok := i.scalar(attr); ok {
+		return value, true
+	}
+	return nil, false
+}
+
+// attributes returns the names of all attributes.
+func (i Image) attributes() (names []string) {
+	for w := walk(i.raw); w.next(); {
+		names = append(names, string(unquote(w.name)))
+	}
+	return names
+}
+
+// find returns the offset of an attribute's value, or 0 if there is none.
+func (i Image) find(attr string) int {
+	if !i.names.has(hashName(attr)) {
+		return 0
+	}
+	for w := walk(i.raw); w.nextName(); w.pass() {
+		if equalsQuoted(w.name, attr) {
+			return w.at
+		}
+	}
+	return 0
+}
+
+// value returns the raw value of an attribute, or nil if there is none.
+func (i Image) value(attr string) []byte {
+	at := i.find(attr)
+	if at == 0 {
+		return nil
+	}
+	end := skipValue(i.raw, at)
+	return i.raw[at:end:end]
+}
+
+// scalar returns an attribute of type S, N or B, and its type.
+func (i Image) scalar(attr string) (kind byte, value []byte, ok bool) {
+	at := i.find(attr)
+	if at == 0 {
+		return 0, nil, false
+	}
+	if text := i.raw[at:]; isPlainScalar(text) {
+		if end := skipString(text, len(`{"S":`)); text[end] == '}' {
+			return text[2], unquote(text[len(`{"S":`):end]), true
+		}
+	}
+	name, quoted := soleMember(i.value(attr))
+	if name == nil || quoted[0] != '"' {
+		return 0, nil, false
+	}
+	kind = typeOf(unquote(name))
+	return kind, unquote(quoted), isScalar(kind)
+}
+
+func isScalar(kind byte) bool { return kind == 'S' || kind == 'N' || kind == 'B' }

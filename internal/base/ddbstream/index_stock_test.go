@@ -1,0 +1,134 @@
+package ddbstream_test
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/hotshard/hotshard/internal/base/ddbstream"
+)
+
+// FuzzIndexWrites compares index writes with those derived from the stock decoder's images.
+func FuzzIndexWrites(f *testing.F) { fuzz(f, genIndexChange, indexWrites) }
+
+func genIndexChange(t *rapid.T) string {
+	change := map[string]string{"SequenceNumber": `"1"`, "Keys": genObject(t, map[string]string{"pk": `{"S":"p"}`})}
+	name := rapid.SampledFrom([]string{"INSERT", "MODIFY", "REMOVE"}).Draw(t, "name")
+	if name != "INSERT" {
+		change["OldImage"] = genIndexed(t)
+	}
+	if name != "REMOVE" {
+		change["NewImage"] = genIndexed(t)
+	}
+	return `{"Records":[{"eventName":"` + name + `","dynamodb":` + genObject(t, change) + `}]}`
+}
+
+func indexWrites(payload string) error {
+	batch, err := ddbstream.Decode([]byte(payload))
+	if err != nil {
+		return fmt.Errorf("%w: %s", err, payload)
+	}
+	var stock events.DynamoDBEvent
+	if err := json.Unmarshal([]byte(payload), &stock); err != nil {
+		return fmt.Errorf("stock: %w: %s", err, payload)
+	}
+	got, err := batch.Records[0].AppendIndexWrites(nil, indexes)
+	if err != nil {
+		return fmt.Errorf("%w: %s", err, payload)
+	}
+	var want []ddbstream.IndexWrite
+	for _, x := range indexes {
+		want = append(want, stockIndexWrites(x, stock.Records[0].Change)...)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		return fmt.Errorf("%s (-stock +got):\n%s", payload, diff)
+	}
+	return nil
+}
+
+// genIndexed generates an item that may be in the test's indexes.
+func genIndexed(t *rapid.T) string {
+	item := map[string]string{"pk": `{"S":"p"}`}
+	for _, attr := range []string{"g", "r"} {
+		if value := rapid.SampledFrom([]string{"", "1", "2", "3"}).Draw(t, attr); value != "" {
+			kind := rapid.SampledFrom([]string{"S", "S", "S", "N", "M", "B"}).Draw(t, "type")
+			item[attr] = map[string]string{"S": `{"S":` + genText(t, value) + `}`, "N": `{"N":"` + value + `"}`, "M": `{"M":{}}`, "B": `{"B":"AAE="}`}[kind]
+		}
+	}
+	for _, attr := range []string{"a", "b"} {
+		if rapid.Bool().Draw(t, attr) {
+			item[attr] = genValue(t, 1)
+		}
+	}
+	return genObject(t, item)
+}
+
+type stockItem = map[string]events.DynamoDBAttributeValue
+
+// stockIndexWrites applies DynamoDB's rules to one index.
+func stockIndexWrites(x ddbstream.Index, change events.DynamoDBStreamRecord) (writes []ddbstream.IndexWrite) {
+	before, after := stockEntry(x, change.OldImage), stockEntry(x, change.NewImage)
+	write := func(entries ...stockItem) {
+		units := 1
+		for _, e := range entries {
+			units = max(units, (stockSize(e)+1023)/1024)
+		}
+		writes = append(writes, ddbstream.IndexWrite{Index: x.Name, Key: []byte(stockKey(entries[0], x.PartitionKey)), Units: units})
+	}
+	switch {
+	case before != nil && after != nil && cmp.Equal(stockKeys(x, before), stockKeys(x, after)):
+		if x.All || !cmp.Equal(before, after, cmp.Comparer(stockEqual)) {
+			write(before, after)
+		}
+	default:
+		for _, e := range []stockItem{before, after} {
+			if e != nil {
+				write(e)
+			}
+		}
+	}
+	return writes
+}
+
+// stockEntry returns an item's entry in an index, or nil if it has none.
+func stockEntry(x ddbstream.Index, item stockItem) stockItem {
+	entry := stockItem{}
+	for name, value := range item {
+		if x.All || name == "pk" || name == x.PartitionKey || name == x.SortKey || strings.Contains(strings.Join(x.Include, ","), name) {
+			entry[name] = value
+		}
+	}
+	if keys := stockKeys(x, item); keys[0] == "" || keys[1] == "" {
+		return nil
+	}
+	return entry
+}
+
+func stockKeys(x ddbstream.Index, item stockItem) [2]string {
+	return [2]string{stockKey(item, x.PartitionKey), stockKey(item, x.SortKey)}
+}
+
+func stockKey(item stockItem, attr string) string {
+	v, ok := item[attr]
+	switch {
+	case ok && v.DataType() == events.DataTypeString:
+		return v.String()
+	case ok && v.DataType() == events.DataTypeNumber:
+		return v.Number()
+	case ok && v.DataType() == events.DataTypeBinary:
+		return base64.StdEncoding.EncodeToString(v.Binary())
+	}
+	return ""
+}
+
+func stockEqual(a, b events.DynamoDBAttributeValue) bool {
+	x, err1 := a.MarshalJSON()
+	y, err2 := b.MarshalJSON()
+	return err1 == nil && err2 == nil && string(x) == string(y)
+}

@@ -1,0 +1,36 @@
+package ddbstream_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/hotshard/hotshard/internal/base/ddbstream"
+)
+
+func TestSame(t *testing.T) {
+	for _, c := range []struct {
+		old, new string
+		want     bool
+	}{
+		{`"data":{"M":{"a":{"N":"1"},"b":{"S":"é"}}}`, `"data": {"M":{"b":{"S":"\u00e9"},"a":{"N":"1"}}}`, true},
+		{`"data":{"M":{"a":{"N":"1"}}}`, `"data":{"M":{"a":{"N":"2"}}}`, false},
+		{`"data":{"M":{"a":{"N":"1"}}}`, `"data":{"M":{"a":{"S":"1"}}}`, false},
+		{`"data":{"M":{"a":{"N":"9007199254740993"}}}`, `"data":{"M":{"a":{"N":"9007199254740992"}}}`, false},
+		{`"data":{"L":[{"N":"1"},{"N":"2"}]}`, `"data":{"L":[{"N":"2"},{"N":"1"}]}`, false},
+		{`"data":{"M":{}}`, `"other":{"N":"1"}`, false},
+		{`"other":{"N":"2"}`, `"other":{"N":"1"}`, true},
+	} {
+		batch, err := ddbstream.Decode(fmt.Appendf(nil, `{"Records":[{"eventName":"MODIFY","dynamodb":{"SequenceNumber":"1",
+			"Keys":{"pk":{"S":"a"}},"OldImage":{%s},"NewImage":{%s}}}]}`, c.old, c.new))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := batch.Records[0]
+		if r.New.Same(r.Old, "data") != c.want || r.Old.Same(r.New, "data") != c.want {
+			t.Errorf("%s and %s: want %t", c.old, c.new, c.want)
+		}
+	}
+	if !(ddbstream.Image{}).Same(ddbstream.Image{}, "data") {
+		t.Error("two absent images have the same: nothing")
+	}
+}

@@ -1,0 +1,221 @@
+package ddbstream
+
+import (
+	"encoding/binary"
+	"fmt"
+)
+
+// scanner reads JSON text. Its methods take the position at which a value begins and return the
+// position after it. They validate the text and allocate only for escaped names.
+//
+// The first syntax error is kept in err and moves the position to the end of the data. All
+// loops end there. A position after an error is meaningless and may be past the end, so read
+// values through cut.
+type scanner struct {
+	data   []byte
+	err    error
+	hashes []uint64 // of the names read so far in all open objects
+	size   int      // of the current item
+	flaw   error    // the first flaw of the current item
+	bytes  []byte   // buffer for a binary value
+
+	learning bool   // note records holes
+	holes    []hole // of the current record
+	reading  byte   // the current image
+}
+
+// maxDepth bounds the nesting of values outside of images. DynamoDB allows 32 levels of
+// documents, each of which is two levels of JSON.
+const maxDepth = 500
+
+// open starts on new data and reuses the memory.
+func (s *scanner) open(data []byte) {
+	s.data, s.err, s.hashes = data, nil, s.hashes[:0]
+}
+
+// fail records a syntax error at a position.
+func (s *scanner) fail(at int, text string) int {
+	if s.err == nil {
+		s.err = fmt.Errorf("at byte %d: %s", at, text)
+	}
+	return len(s.data)
+}
+
+// unexpected fails with what was wanted at a position.
+func (s *scanner) unexpected(at int, want string) int {
+	if at >= len(s.data) {
+		return s.fail(len(s.data), "unexpected EOF, want "+want)
+	}
+	return s.fail(at, fmt.Sprintf("want %s, found %v", want, kindOf(s.data[at:])))
+}
+
+// peek returns the byte at a position, or 0 at the end.
+func (s *scanner) peek(at int) byte {
+	if at < len(s.data) {
+		return s.data[at]
+	}
+	return 0
+}
+
+// cut returns the text between two positions, or nil after an error.
+func (s *scanner) cut(from, to int) []byte {
+	if s.err != nil {
+		return nil
+	}
+	return s.data[from:to:to]
+}
+
+// space skips white space.
+func (s *scanner) space(at int) int {
+	for at < len(s.data) && isSpace(s.data[at]) {
+		at++
+	}
+	return at
+}
+
+func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\r' || c == '\t' }
+
+// word returns the next eight bytes as a little-endian number, or 0 if there are fewer.
+func (s *scanner) word(at int) uint64 {
+	if at+8 <= len(s.data) {
+		return binary.LittleEndian.Uint64(s.data[at:])
+	}
+	return 0
+}
+
+// skip validates a value of any kind.
+func (s *scanner) skip(at, depth int) int {
+	switch c := s.peek(at); {
+	case c == '"':
+		end, _ := s.text(at + 1)
+		return min(end+1, len(s.data))
+	case c == '{' || c == '[':
+		return s.skipNested(at, depth+1)
+	case c == 't':
+		return s.literal(at, "true")
+	case c == 'f':
+		return s.literal(at, "false")
+	case c == 'n':
+		return s.literal(at, "null")
+	case c == '-' || isDigit(c):
+		return s.number(at)
+	}
+	return s.unexpected(at, "a value")
+}
+
+func (s *scanner) skipNested(at, depth int) int {
+	if depth > maxDepth {
+		return s.fail(at, fmt.Sprintf("nested more than %d levels", maxDepth))
+	}
+	if s.data[at] == '[' {
+		return s.elements(at, func(at int) int { return s.skip(at, depth) })
+	}
+	o := s.enter(at)
+	for s.member(&o) {
+		o.at = s.skip(o.at, depth)
+	}
+	return o.at
+}
+
+// elements reads an array and calls fn for each element.
+func (s *scanner) elements(at int, fn func(at int) int) int {
+	at = s.space(at + 1)
+	if s.peek(at) == ']' {
+		return at + 1
+	}
+	for {
+		at = s.space(fn(at))
+		switch s.peek(at) {
+		case ',':
+			at = s.space(at + 1)
+		case ']':
+			return at + 1
+		default:
+			return s.unexpected(at, ", or ]")
+		}
+	}
+}
+
+func (s *scanner) literal(at int, text string) int {
+	end := at + len(text)
+	if end > len(s.data) || string(s.data[at:end]) != text {
+		return s.unexpected(at, text)
+	}
+	return end
+}
+
+// number validates a number by RFC 8259, section 6.
+func (s *scanner) number(at int) int {
+	if s.peek(at) == '-' {
+		at++
+	}
+	if s.peek(at) == '0' {
+		at++
+	} else {
+		at = s.digits(at)
+	}
+	if s.peek(at) == '.' {
+		at = s.digits(at + 1)
+	}
+	if c := s.peek(at); c == 'e' || c == 'E' {
+		at++
+		if c := s.peek(at); c == '+' || c == '-' {
+			at++
+		}
+		at = s.digits(at)
+	}
+	return at
+}
+
+// digits skips one or more digits.
+func (s *scanner) digits(at int) int {
+	start := at
+	for isDigit(s.peek(at)) {
+		at++
+	}
+	if at == start {
+		return s.unexpected(at, "a digit")
+	}
+	return at
+}
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+
+// end checks that only white space follows.
+func (s *scanner) end(at int) error {
+	if at = s.space(at); s.err == nil && at < len(s.data) {
+		s.err = fmt.Errorf("more data after the value at byte %d", at)
+	}
+	return s.err
+}
+
+// kind identifies a value's JSON type by its first byte.
+type kind byte
+
+// kindOf returns the kind of a value.
+func kindOf(raw []byte) kind {
+	if c := raw[0]; c != '-' && !isDigit(c) {
+		return kind(c)
+	}
+	return '0'
+}
+
+// String returns the kind's name for error messages.
+func (k kind) String() string {
+	switch k {
+	case 'n':
+		return "null"
+	case 't', 'f':
+		return "a boolean"
+	case '"':
+		return "a string"
+	case '0':
+		return "a number"
+	case '{', '[':
+		return string(rune(k))
+	}
+	return fmt.Sprintf("%q", byte(k))
+}
+
+// isNull reports whether a value is null, which stands for absence everywhere.
+func isNull(raw []byte) bool { return raw[0] == 'n' }

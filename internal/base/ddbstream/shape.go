@@ -1,0 +1,195 @@
+package ddbstream
+
+import "time"
+
+// shape is the text that similar records of a batch have in common. Names, types and constant
+// values repeat in each record. Holes are the values that differ. A record has a known shape if
+// the text between the holes is the same and each hole has a valid value. It then needs no
+// further parsing. Any other difference, even white space, makes it a new record.
+type shape struct {
+	text   []byte // of the learned record
+	holes  []hole
+	record Record // the learned record, without the values in holes
+	frames [3]frame
+}
+
+// hole is the position of a value in a shape's text.
+type hole struct {
+	start, end int
+	kind       byte // a letter of typeOf, or a constant below
+	image      byte // the image around it, or noImage
+	first      bool // the first hole of its image
+}
+
+// Kinds of holes outside of images.
+const (
+	anyHole      = 'a' // a value that is not used
+	timeHole     = 't'
+	sequenceHole = 'q'
+)
+
+// The images of a record.
+const (
+	keysImage = iota
+	newImage
+	oldImage
+	noImage
+)
+
+// frame is the text of an image around its holes.
+type frame struct {
+	lead  int // bytes before the first hole
+	trail int // bytes after the last one
+	end   int // where the image ended
+	size  int // size of the item without the values in holes
+}
+
+// Bounds of learning. After maxMisses consecutive records without a known shape, the next pause
+// records are read without shapes.
+const (
+	maxShapes = 4
+	maxHoles  = 200
+	maxMisses = 10
+	pause     = 1000
+)
+
+// learner caches the shapes of a payload.
+type learner struct {
+	shapes [maxShapes]*shape // the most recently used is the first
+	known  int               // number of shapes
+	misses int               // consecutive
+	paused int               // number of records to read without shapes
+}
+
+// note marks a value that may differ in the next record as a hole.
+func (s *scanner) note(kind byte, start, end int) {
+	if s.learning && len(s.holes) < maxHoles {
+		s.holes = append(s.holes, hole{start: start, end: end, kind: kind, image: s.reading})
+	}
+}
+
+// matchShape reads a record that has a known shape. ok is false for any other record.
+func (d *Decoder) matchShape(at int, rec *Record) (next int, ok bool) {
+	if d.paused > 0 {
+		d.paused--
+		return 0, false
+	}
+	for i := range d.known {
+		if next, ok = d.fillShape(d.shapes[i], at, rec); ok {
+			d.shapes[0], d.shapes[i] = d.shapes[i], d.shapes[0]
+			d.misses = 0
+			return next, true
+		}
+	}
+	if d.misses++; d.misses > maxMisses {
+		d.misses, d.paused = 0, pause
+	}
+	return 0, false
+}
+
+// fillShape reads a record of one shape; ok is false if the record does not have it.
+func (d *Decoder) fillShape(s *shape, at int, rec *Record) (next int, ok bool) {
+	*rec, d.flaw = s.record, nil
+	images := [...]*Image{&rec.Keys, &rec.New, &rec.Old}
+	var starts, ends [noImage]int
+	past := 0
+	for i := range s.holes {
+		h := &s.holes[i]
+		at = d.same(at, s.text[past:h.start])
+		past = h.end
+		c := d.peek(at)
+		if c <= ' ' || c != '"' && h.image != noImage { // perhaps valid, but not this kind of value
+			return 0, false
+		}
+		if h.image == noImage {
+			at = d.fillOne(h.kind, at, rec)
+			continue
+		}
+		if h.first {
+			starts[h.image], d.size = at-s.frames[h.image].lead, s.frames[h.image].size
+		}
+		at = d.scanner.value(h.kind, at, 0)
+		images[h.image].size, ends[h.image] = d.size, at+s.frames[h.image].trail
+	}
+	if at = d.same(at, s.text[past:]); at > len(d.data) || d.err != nil || d.flaw != nil || rec.Err != nil {
+		return 0, false
+	}
+	for i, image := range images {
+		if image.raw != nil {
+			image.raw = d.data[starts[i]:ends[i]:ends[i]]
+		}
+	}
+	return at, true
+}
+
+// same skips this text. It returns a position past the end if other text is there.
+func (s *scanner) same(at int, text []byte) int {
+	if end := at + len(text); end <= len(s.data) && string(s.data[at:end]) == string(text) {
+		return end
+	}
+	return len(s.data) + 1
+}
+
+// fillOne reads a value outside of images.
+func (d *Decoder) fillOne(kind byte, at int, rec *Record) int {
+	switch kind {
+	case timeHole:
+		return d.created(at, rec)
+	case sequenceHole:
+		return d.sequence(at, rec)
+	default:
+		return d.skip(at, 0)
+	}
+}
+
+// learn makes a shape of the record between two positions. The record must have no fault, and
+// each of its images must have a hole.
+func (d *Decoder) learn(at, next int, rec *Record) {
+	d.learning = false
+	images := [...]*Image{&rec.Keys, &rec.New, &rec.Old}
+	var holed [noImage + 1]bool
+	for _, h := range d.holes {
+		holed[h.image] = true
+	}
+	for i, image := range images {
+		if image.size == flawed || image.Present() != holed[i] {
+			return
+		}
+	}
+	if rec.Err != nil || len(d.holes) == maxHoles {
+		return
+	}
+	s := d.nextShape()
+	s.text, s.holes, s.record = d.data[at:next], append(s.holes[:0], d.holes...), *rec
+	s.record.Created, s.record.Sequence = time.Time{}, nil
+	for i, image := range images {
+		s.frames[i] = frame{lead: -1, end: d.begins[i] + len(image.raw), size: image.size}
+	}
+	for i := range s.holes {
+		h := &s.holes[i]
+		if h.image != noImage {
+			d.size = 0
+			d.scanner.value(h.kind, h.start, 0)
+			f := &s.frames[h.image]
+			if h.first = f.lead < 0; h.first {
+				f.lead = h.start - d.begins[h.image]
+			}
+			f.size -= d.size
+			f.trail = f.end - h.end
+		}
+		h.start, h.end = h.start-at, h.end-at
+	}
+}
+
+// nextShape returns a shape to overwrite: a new one, or one that was not used last.
+func (d *Decoder) nextShape() *shape {
+	if d.known < maxShapes {
+		if d.shapes[d.known] == nil {
+			d.shapes[d.known] = new(shape)
+		}
+		d.known++
+	}
+	last := d.known - 1
+	d.shapes[0], d.shapes[last] = d.shapes[last], d.shapes[0]
+	return d.shapes[0]
+}

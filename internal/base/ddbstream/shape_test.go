@@ -1,0 +1,159 @@
+package ddbstream_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/hotshard/hotshard/internal/base/ddbstream"
+	"github.com/hotshard/hotshard/internal/base/topk"
+)
+
+// TestAlmostAlike decodes records that differ in one place from the one before, in a batch and
+// alone. Values and faults must be the same.
+func TestAlmostAlike(t *testing.T) {
+	first := record("MODIFY", `"ApproximateCreationDateTime":1.7E9,"Keys":{"pk":{"S":"a"}},
+		"NewImage":{"pk":{"S":"a"},"n":{"N":"12.5"},"m":{"M":{"b":{"B":"AAE="},"l":{"L":[{"S":"x"},{"BOOL":true}]}}},"ns":{"NS":["1"]}},
+		"OldImage":{"pk":{"S":"a"}},"SequenceNumber":"17","SizeBytes":59`)
+	for old, replacements := range map[string][]string{
+		`"eventID":"1"`:         {`"eventID":"\u0032"`, `"eventID":[{}]`, `"eventID": "1"`, `"eventID":null`, `"eventID":tru`, `"eventID":"1`},
+		`1.7E9`:                 {`1700000001`, `null`, `"1.7E9"`, ` 1.7E9`, `1.7E`, `1e300`, `01`},
+		`"17"`:                  {`"\u00318"`, `null`, `18`, `""`, `"18" `, `"1`, "\"\xff\""},
+		`"pk":{"S":"a"},"n"`:    {`"pk":{"S":"a\n"},"n"`, `"pk":{"S":"é"},"n"`, `"pk":{"S":"` + strings.Repeat("x", 3000) + `"},"n"`, `"pk":{"S": "a"},"n"`, `"pk":{"N":"1"},"n"`, `"pk":{"S":1},"n"`, `"n":{"S":"a"},"n"`, "\"pk\":{\"S\":\"\t\"},\"n\"", `"pk":{"S":"a"}},"n"`},
+		`12.5`:                  {`-7`, `1e5`, `007`, `\u0031`, `one`, ``, `1e9999`},
+		`AAE=`:                  {`AA==`, `A\u0041==`, `A`, `\/\/\/\/`},
+		`[{"S":"x"},`:           {`[{"S":"x"},{"S":"x"},`, `[`, `[{"S":"x"}],`, `[{"SS":["x"]},`, `[{"NULL":true},`},
+		`["1"]`:                 {`[]`, `["1","2"]`, `["x"]`, `"1"`},
+		`"OldImage"`:            {`"oldImage"`, `"NewImage"`, `"Old\u0049mage"`},
+		`59`:                    {`60`, `5.9e1`, `null`, `"x"`, `5 `, `05`},
+		`"eventName":"MODIFY",`: {`"eventName":"REMOVE",`, `"eventName":"UPSERT",`, ``, `"eventName":"MODIFY","userIdentity":{"type":"Service","principalId":"dynamodb.amazonaws.com"},`},
+	} {
+		if strings.Count(first, old) != 1 {
+			t.Fatalf("%s is in the record %d times", old, strings.Count(first, old))
+		}
+		for _, changed := range replacements {
+			second := strings.Replace(first, old, changed, 1)
+			for _, records := range [][]string{{first, second}, {first, second, first, second, first}, {second, first, first}} {
+				if err := together(records); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+	}
+}
+
+// TestEveryByte puts each byte at each position of an eight-byte word, in texts and names.
+func TestEveryByte(t *testing.T) {
+	for c := range 256 {
+		for n := range 18 {
+			text := strings.Repeat("y", n) + string([]byte{byte(c)}) + strings.Repeat("z", 17-n)
+			for _, item := range []string{`{"a":{"S":"%s"}}`, `{"%s":{"S":"a"}}`} {
+				item = fmt.Sprintf(item, text)
+				batch, err := ddbstream.Decode([]byte(`{"Records":[` + record("INSERT", `"SequenceNumber":"1","Keys":{},"NewImage":`+item) + `]}`))
+				if (err == nil) != valid([]byte(item)) {
+					t.Fatalf("%q: %v", item, err)
+				}
+				if err != nil {
+					continue
+				}
+				want := 18 + 1
+				if c >= 0x80 { // invalid UTF-8
+					want += 2
+				}
+				if size, err := batch.Records[0].New.Size(); size != want || err != nil {
+					t.Errorf("%q has size %d, %v; want %d", item, size, err, want)
+				}
+			}
+		}
+	}
+}
+
+// TestDuplicates checks objects of all sizes with and without a duplicate name.
+func TestDuplicates(t *testing.T) {
+	for n := 1; n < 300; n += 1 + n/10 {
+		var members []string
+		for i := range n {
+			members = append(members, fmt.Sprintf(`"name%d":%d`, i, i))
+		}
+		object := `{"Records":[],"x":{` + strings.Join(members, ",") + `%s}}`
+		if _, err := ddbstream.Decode(fmt.Appendf(nil, object, "")); err != nil {
+			t.Errorf("%d names: %v", n, err)
+		}
+		for _, twice := range []string{`,"name0":0`, fmt.Sprintf(`,"name%d":0`, n-1), fmt.Sprintf(`,"\u006eame%d":0`, n/2)} {
+			if _, err := ddbstream.Decode(fmt.Appendf(nil, object, twice)); err == nil || !strings.Contains(err.Error(), `duplicate name "name`) {
+				t.Errorf("%d names and %s: %v", n, twice, err)
+			}
+		}
+	}
+}
+
+// TestDecoderForgets decodes payloads from one buffer, as in Lambda, and compares each with a
+// new decoder's result.
+func TestDecoderForgets(t *testing.T) {
+	var decoder ddbstream.Decoder
+	buffer := make([]byte, 4096)
+	for i := range 20 {
+		var records []string
+		for j := range i % 7 {
+			records = append(records, record("INSERT", fmt.Sprintf(`"SequenceNumber":"%d","Keys":{"k%d":{"S":"%d"}}`, i+j, i%3, i*j)))
+		}
+		payload := `{"Records":[` + strings.Join(records, ",") + `]}`
+		batch, err := decoder.Decode(buffer[:copy(buffer, payload)])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := fmt.Sprintf("%+v", *batch), fmt.Sprintf("%+v", *decode(t, payload)); got != want {
+			t.Errorf("%s:\ngot %s\nwant %s", payload, got, want)
+		}
+		if i%2 == 0 {
+			decoder.Release()
+		}
+	}
+}
+
+// TestAllocations checks that counting a batch makes a bounded number of allocations, for any
+// number of records.
+func TestAllocations(t *testing.T) {
+	payload := hotPayload(1000)
+	var decoder ddbstream.Decoder
+	var writes []ddbstream.IndexWrite
+	n := testing.AllocsPerRun(10, func() {
+		batch, err := decoder.Decode(payload)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sketch := topk.New(topk.Limits{Entries: 1000, Bytes: 100_000})
+		for i := range batch.Records {
+			r := &batch.Records[i]
+			key, _ := r.Keys.Key("pk")
+			units, err := r.WriteUnits()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if writes, err = r.AppendIndexWrites(writes[:0], indexes[:1]); err != nil || len(writes) != 2 {
+				t.Fatal(len(writes), err)
+			}
+			sketch.AddBytes(key, uint64(units), r.Created.Unix())
+		}
+		if sketch.Total() != 1000 || sketch.Len() != 1 {
+			t.Fatal(sketch.Total(), sketch.Len())
+		}
+		decoder.Release()
+	})
+	if n > 10 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+// hotPayload has records of one key. Each changes the item's key in an index.
+func hotPayload(n int) []byte {
+	var list []string
+	for i := range n {
+		image := func(r int) string {
+			return fmt.Sprintf(`{"pk":{"S":"hot"},"sk":{"N":"%d"},"g":{"S":"a"},"r":{"S":"%d"},"d":{"M":{"x":{"N":"%d.5"}}}}`, i, r, i)
+		}
+		list = append(list, record("MODIFY", fmt.Sprintf(`"ApproximateCreationDateTime":1.7E9,"Keys":{"sk":{"N":"%d"},"pk":{"S":"hot"}},"NewImage":%s,"OldImage":%s,"SequenceNumber":"%d"`,
+			i, image(i+1), image(i), i)))
+	}
+	return []byte(`{"Records":[` + strings.Join(list, ",") + `]}`)
+}

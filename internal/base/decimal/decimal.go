@@ -1,0 +1,185 @@
+// Package decimal parses DynamoDB's numbers: their value, order and size in an item. It parses
+// text or bytes in place; only String allocates.
+//
+//	n, ok := decimal.Parse("1.50e1")
+//	n.String()                     // "15"
+//	n.Size()                       // 2 bytes
+//	decimal.Compare(n, m)          // by value
+package decimal
+
+import (
+	"cmp"
+	"strconv"
+	"strings"
+)
+
+// Number is a parsed number. It refers to the text that it was parsed from.
+type Number[T ~string | ~[]byte] struct {
+	digits   T // from the first to the last digit that is not 0, perhaps with a point; empty for zero
+	negative bool
+	high     int // the first digit counts 10^high
+	low      int // the last digit counts 10^low
+}
+
+// maxExponent is far beyond the exponents of DynamoDB, which are -130 to 125.
+const maxExponent = 1000
+
+// Parse parses a number such as -1.5e3. ok is false if the text is not a number or its exponent
+// is beyond 1,000. DynamoDB's limit of 38 digits is not checked.
+func Parse[T ~string | ~[]byte](text T) (n Number[T], ok bool) {
+	at := 0
+	if at < len(text) && (text[at] == '-' || text[at] == '+') {
+		n.negative = text[at] == '-'
+		at++
+	}
+	digits, point, first, last := 0, -1, -1, -1 // digits counts from the first digit, without the point
+	var begin, end int                          // of the digits that are not 0, in the text
+scan:
+	for ; at < len(text); at++ {
+		switch c := text[at]; {
+		case '0' <= c && c <= '9':
+			if c != '0' {
+				if first < 0 {
+					first, begin = digits, at
+				}
+				last, end = digits, at+1
+			}
+			digits++
+		case c == '.' && point < 0:
+			point = digits
+		default:
+			break scan
+		}
+	}
+	exponent, ok := parseExponent(text, at)
+	if !ok || digits == 0 {
+		return Number[T]{}, false
+	}
+	if first < 0 {
+		return Number[T]{}, true
+	}
+	if point < 0 {
+		point = digits
+	}
+	n.digits, n.high, n.low = text[begin:end], point-1-first+exponent, point-1-last+exponent
+	return n, true
+}
+
+// parseExponent parses the text after the digits: nothing, or e and a whole number.
+func parseExponent[T ~string | ~[]byte](text T, at int) (exponent int, ok bool) {
+	if at == len(text) {
+		return 0, true
+	}
+	if text[at]|0x20 != 'e' {
+		return 0, false
+	}
+	exponent, err := strconv.Atoi(string(text[at+1:]))
+	return exponent, err == nil && -maxExponent <= exponent && exponent <= maxExponent
+}
+
+// maxSize is the size of the longest number, which has 38 digits and a sign.
+const maxSize = 21
+
+// Size returns the number's size in an item, in bytes: one, one for a minus sign, and one for
+// each pair of digits from the first to the last nonzero digit. Pairs are aligned with the
+// decimal point: 12 has one, 1.2 and 120 have two. AWS documents an approximate size; the
+// alignment and the limit are those of DynamoDB Local.
+func (n Number[T]) Size() int {
+	if len(n.digits) == 0 {
+		return 1
+	}
+	size := SizeOf(n.high, n.low)
+	if n.negative {
+		size++
+	}
+	return min(size, maxSize)
+}
+
+// SizeOf returns the size of a positive number of at most 38 digits. Its first digit stands for
+// 10^high, its last nonzero digit for 10^low.
+func SizeOf(high, low int) int { return 2 + high>>1 - low>>1 }
+
+// Parts returns the number as digits times a power of ten. The digits have no zeros at either end; zero
+// has no digits and is not negative.
+func (n Number[T]) Parts() (digits string, power int, negative bool) {
+	if len(n.digits) == 0 {
+		return "", 0, false
+	}
+	return strings.Replace(string(n.digits), ".", "", 1), n.low, n.negative
+}
+
+// String returns the number as DynamoDB returns it, without an exponent and without superfluous
+// zeros: 1700000000 for 1.7e9. Equal numbers have equal strings.
+func (n Number[T]) String() string {
+	if len(n.digits) == 0 {
+		return "0"
+	}
+	var b strings.Builder
+	if n.negative {
+		b.WriteByte('-')
+	}
+	if n.high < 0 {
+		b.WriteString("0.")
+		b.WriteString(strings.Repeat("0", -n.high-1))
+	}
+	power := n.high
+	for _, c := range []byte(string(n.digits)) {
+		if c == '.' {
+			continue
+		}
+		b.WriteByte(c)
+		if power == 0 && n.low < 0 {
+			b.WriteByte('.')
+		}
+		power--
+	}
+	b.WriteString(strings.Repeat("0", max(0, n.low)))
+	return b.String()
+}
+
+// sign returns -1, 0 or 1.
+func (n Number[T]) sign() int {
+	switch {
+	case len(n.digits) == 0:
+		return 0
+	case n.negative:
+		return -1
+	}
+	return 1
+}
+
+// Compare compares two numbers by value, exactly, and returns -1, 0 or 1.
+func Compare[T ~string | ~[]byte](a, b Number[T]) int {
+	if c := cmp.Compare(a.sign(), b.sign()); c != 0 || a.sign() == 0 {
+		return c
+	}
+	return a.sign() * cmp.Or(cmp.Compare(a.high, b.high), compareDigits(a.digits, b.digits))
+}
+
+// compareDigits compares digits that begin at the same power of ten. Zeros follow the shorter
+// text.
+func compareDigits[T ~string | ~[]byte](a, b T) int {
+	i, j := 0, 0
+	for {
+		for i < len(a) && a[i] == '.' {
+			i++
+		}
+		for j < len(b) && b[j] == '.' {
+			j++
+		}
+		if i == len(a) || j == len(b) {
+			return cmp.Compare(len(a)-i, len(b)-j)
+		}
+		if a[i] != b[j] {
+			return cmp.Compare(a[i], b[j])
+		}
+		i, j = i+1, j+1
+	}
+}
+
+// CompareWhole compares unsigned whole numbers of any length, such as sequence numbers of
+// streams, which exceed 64 bits. The empty text is the smallest.
+func CompareWhole(a, b string) int {
+	a, b = strings.TrimLeft(a, "0"), strings.TrimLeft(b, "0")
+	return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b))
+}

@@ -1,0 +1,128 @@
+package document
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/hotshard/hotshard/internal/test/enginetest"
+)
+
+func TestRefusals(t *testing.T) {
+	for text, path := range map[string]string{
+		`[1]`:                                   "",
+		`1`:                                     "",
+		`{"a":1} 2`:                             "",
+		`{"a":[{"b":1e127}]}`:                   "a[0].b",
+		`{"a":-1e-131}`:                         "a",
+		`{"a":1e99999999999999999999}`:          "a",
+		`{"a":` + strings.Repeat("9", 39) + `}`: "a",
+		`{"a":{"":1}}`:                          "a",
+	} {
+		_, err := Parse([]byte(text))
+		fault, ok := errors.AsType[*Error](err)
+		if _, number := fault.Value.(string); !ok || fault.Path != path || fault.Reason == "" || number != strings.Contains(fault.Reason, "the number") {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+// TestTheEngineTakesWhatParseTakes writes documents at the bounds, and reads the
+// same values back.
+func TestTheEngineTakesWhatParseTakes(t *testing.T) {
+	db := enginetest.Client(t)
+	names := enginetest.Tables(t, db)
+	deep := strings.Repeat(`{"a":`, 30) + "1" + strings.Repeat("}", 30)
+	for _, text := range []string{
+		`{}`, `{"a":null,"b":[true,false,"",[],{}]}`, `{"n":[0,-0,1e125,-9.99e125,1e-130,0.000,12345678901234567890123456789012345678,1.5e3]}`,
+		`{"a":` + strings.Repeat("9", 38) + strings.Repeat("0", 80) + `}`, `{"a":0.` + strings.Repeat("0", 120) + `1}`,
+		`{"d":` + deep + `}`, `{"é\u0001😀":"\u0000\"\\"}`,
+	} {
+		object, err := Parse([]byte(text))
+		if err != nil {
+			t.Errorf("%.80s: %v", text, err)
+			continue
+		}
+		item := map[string]types.AttributeValue{
+			"pk": &types.AttributeValueMemberS{Value: "x"}, "sk": &types.AttributeValueMemberS{Value: "x"},
+			"data": &types.AttributeValueMemberM{Value: object},
+		}
+		if _, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &names.Items, Item: item}); err != nil {
+			t.Errorf("the engine refuses %.80s: %v", text, err)
+			continue
+		}
+		delete(item, "data")
+		out, err := db.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: &names.Items, Key: item})
+		if err != nil {
+			t.Fatal(err)
+		}
+		back, err := Append(nil, out.Item["data"].(*types.AttributeValueMemberM).Value)
+		if err != nil || !sameJSON(t, []byte(text), back) {
+			t.Errorf("%.80s came back as %.80s, %v", text, back, err)
+		}
+	}
+}
+
+// TestZerosAreStoredAsZero: an exponent of a zero may be of any size.
+func TestZerosAreStoredAsZero(t *testing.T) {
+	object, err := Parse([]byte(`{"a":0e9999,"b":-0,"c":0.000,"d":-0.0E-999999999999,"e":10,"f":0.10}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := Append(nil, object)
+	if err != nil || string(text) != `{"a":0,"b":0,"c":0,"d":0,"e":10,"f":0.10}` {
+		t.Errorf("%s, %v", text, err)
+	}
+}
+
+func sameJSON(t *testing.T, a, b []byte) bool {
+	t.Helper()
+	var x, y any
+	if json.Unmarshal(a, &x) != nil || json.Unmarshal(b, &y) != nil {
+		t.Fatalf("%s or %s is no JSON", a, b)
+	}
+	return cmp.Equal(x, y)
+}
+
+func TestRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		names := rapid.StringN(1, 5, 20)
+		leaf := rapid.OneOf(
+			rapid.Just(any(nil)), rapid.Map(rapid.Bool(), func(b bool) any { return b }),
+			rapid.Map(rapid.String(), func(s string) any { return s }),
+			rapid.Map(rapid.Int64(), func(n int64) any { return n }),
+			rapid.Map(rapid.SliceOfN(rapid.Int64(), 0, 3), func(l []int64) any { return l }),
+		)
+		inner := rapid.MapOfN(names, leaf, 0, 3)
+		text, err := json.Marshal(rapid.MapOfN(names, inner, 0, 3).Draw(t, "document"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		object, err := Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		back, err := Append(nil, object)
+		var want, got bytes.Buffer
+		if err != nil || json.Compact(&want, text) != nil || json.Compact(&got, back) != nil {
+			t.Fatalf("%s came back as %s, %v", text, back, err)
+		}
+		again, err := Parse(back)
+		if err != nil || !cmp.Equal(object, again, cmp.AllowUnexported(), cmp.Comparer(sameValue)) {
+			t.Fatalf("%s came back as %s, %v", text, back, err)
+		}
+	})
+}
+
+func sameValue(a, b types.AttributeValue) bool {
+	x, errX := appendValue(nil, a)
+	y, errY := appendValue(nil, b)
+	return errX == nil && errY == nil && bytes.Equal(x, y)
+}

@@ -1,0 +1,156 @@
+package dynamo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go"
+
+	"github.com/hotshard/hotshard/pkg/shard"
+)
+
+// Scope is the limit that caused a throttle. The zero value is no throttle.
+type Scope int
+
+// The scopes, by the suffix of the exception's throttling reason.
+const (
+	NotThrottled Scope = iota
+	// KeyRange is the limit of a table partition: a hot key. More write shards relieve it.
+	KeyRange
+	// IndexKeyRange is the limit of an index partition. Spreading the index's key relieves
+	// it.
+	IndexKeyRange
+	// WholeTable is the limit of the table, index or account. More write shards don't help.
+	WholeTable
+	// Unknown is a throttle without a reason.
+	Unknown
+)
+
+// ThrottleScope returns the scope of an attempt's error. DynamoDB gives reasons in three
+// exceptions. Of several reasons, a key range's wins, and an index's before its table's: the
+// table partition has only one of the items written there.
+func ThrottleScope(err error) Scope {
+	if !IsThrottle(err) {
+		return NotThrottled
+	}
+	scope := Unknown
+	for _, r := range ThrottlingReasons(err) {
+		if r.Reason == nil {
+			continue
+		}
+		scope = narrower(scope, scopeOf(*r.Reason))
+	}
+	return scope
+}
+
+// scopeOf returns the scope of a reason, whose text names table or index, read or write, and the
+// limit.
+func scopeOf(reason string) Scope {
+	switch {
+	case !strings.HasSuffix(reason, "KeyRangeThroughputExceeded"):
+		return WholeTable
+	case strings.HasPrefix(reason, "Index"):
+		return IndexKeyRange
+	}
+	return KeyRange
+}
+
+// narrower returns the more specific scope.
+func narrower(a, b Scope) Scope {
+	for _, s := range []Scope{IndexKeyRange, KeyRange, WholeTable} {
+		if a == s || b == s {
+			return s
+		}
+	}
+	return Unknown
+}
+
+// ThrottlingReasons returns a throttle's reasons; nil for any other error.
+func ThrottlingReasons(err error) []types.ThrottlingReason {
+	if e, ok := errors.AsType[*types.ProvisionedThroughputExceededException](err); ok {
+		return e.ThrottlingReasons
+	}
+	if e, ok := errors.AsType[*types.ThrottlingException](err); ok {
+		return e.ThrottlingReasons
+	}
+	if e, ok := errors.AsType[*types.RequestLimitExceeded](err); ok {
+		return e.ThrottlingReasons
+	}
+	return nil
+}
+
+var (
+	throttles  = retry.IsErrorThrottles(retry.DefaultThrottles)
+	retryables = retry.IsErrorRetryables(retry.DefaultRetryables)
+)
+
+func IsThrottle(err error) bool {
+	if isLost(err) {
+		return false
+	}
+	if canceled, ok := errors.AsType[*types.TransactionCanceledException](err); ok {
+		return HasReason(canceled, "ThrottlingError", "ProvisionedThroughputExceeded")
+	}
+	return throttles.IsErrorThrottle(err).Bool()
+}
+
+// ErrOutrun means that another writer changed an item between its read and its write. Nothing
+// was written.
+var ErrOutrun = errors.New("an item changed since it was read")
+
+// IsConflict reports whether a write or a transaction conflicted with another transaction, or
+// returned ErrOutrun.
+func IsConflict(err error) bool {
+	if isLost(err) {
+		return false
+	}
+	if errors.Is(err, ErrOutrun) {
+		return true
+	}
+	if canceled, ok := errors.AsType[*types.TransactionCanceledException](err); ok {
+		return HasReason(canceled, "TransactionConflict")
+	}
+	_, conflict := errors.AsType[*types.TransactionConflictException](err)
+	_, inProgress := errors.AsType[*types.TransactionInProgressException](err)
+	return conflict || inProgress
+}
+
+// Kind wraps an error of the SDK in the kind that callers check for, if it has one.
+func Kind(err error) error {
+	var kind error
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, shard.ErrThrottled), errors.Is(err, shard.ErrUnavailable), errors.Is(err, shard.ErrStale):
+		return err
+	case IsThrottle(err):
+		kind = shard.ErrThrottled
+	case IsConflict(err):
+		kind = shard.ErrContended
+	case retryables.IsErrorRetryable(err).Bool(), isTimeout(err), isFault(err):
+		kind = shard.ErrUnavailable
+	default:
+		return err
+	}
+	return fmt.Errorf("%w: %w", kind, err)
+}
+
+func isTimeout(err error) bool {
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+}
+
+// isUnsent reports whether the request was not sent for lack of a connection.
+func isUnsent(err error) bool {
+	failed, ok := errors.AsType[*net.OpError](err)
+	return ok && failed.Op == "dial"
+}
+
+func isFault(err error) bool {
+	api, ok := errors.AsType[smithy.APIError](err)
+	return ok && api.ErrorFault() == smithy.FaultServer
+}

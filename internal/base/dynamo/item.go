@@ -1,0 +1,133 @@
+package dynamo
+
+import (
+	"fmt"
+	"math/big"
+	"strconv"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/base/decimal"
+	"github.com/hotshard/hotshard/internal/base/schema"
+)
+
+// Key returns the primary key of an item of hotshard's tables.
+func Key(pk, sk string) map[string]types.AttributeValue {
+	return map[string]types.AttributeValue{schema.PK: String(pk), schema.SK: String(sk)}
+}
+
+// String returns an attribute of type S.
+func String(s string) *types.AttributeValueMemberS { return &types.AttributeValueMemberS{Value: s} }
+
+// Number returns an attribute of type N with a whole number.
+func Number(n int64) *types.AttributeValueMemberN {
+	return &types.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)}
+}
+
+// Decimal returns an attribute of type N with these digits.
+func Decimal(digits string) *types.AttributeValueMemberN {
+	return &types.AttributeValueMemberN{Value: digits}
+}
+
+// WholeNumber returns a whole number of any size, or an error that names the attribute.
+func WholeNumber(it Item, name string) (*big.Int, error) {
+	n, ok := it[name].(*types.AttributeValueMemberN)
+	if !ok {
+		return nil, fmt.Errorf("attribute %s is not a number", name)
+	}
+	value, ok := new(big.Int).SetString(n.Value, 10)
+	if !ok {
+		return nil, fmt.Errorf("attribute %s is not a whole number", name)
+	}
+	return value, nil
+}
+
+// Integer returns a number attribute, 0 if it is absent.
+func Integer(it Item, name string) (int64, error) {
+	if it[name] == nil {
+		return 0, nil
+	}
+	n, ok := it[name].(*types.AttributeValueMemberN)
+	if !ok {
+		return 0, fmt.Errorf("attribute %s is not a number", name)
+	}
+	value, err := strconv.ParseInt(n.Value, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("attribute %s: %w", name, err)
+	}
+	return value, nil
+}
+
+// Text returns an attribute of type S, "" if it is absent or of another type.
+func Text(it Item, name string) string {
+	s, _ := it[name].(*types.AttributeValueMemberS)
+	if s == nil {
+		return ""
+	}
+	return s.Value
+}
+
+// Digits returns the digits of an attribute of type N, "" if it is absent or of another type.
+func Digits(it Item, name string) string {
+	n, _ := it[name].(*types.AttributeValueMemberN)
+	if n == nil {
+		return ""
+	}
+	return n.Value
+}
+
+// Whole returns an attribute that is a whole number of up to 64 bits; ok is false for any
+// other.
+func Whole(it Item, name string) (n int64, ok bool) {
+	n, err := strconv.ParseInt(Digits(it, name), 10, 64)
+	return n, err == nil
+}
+
+// Truth reports whether an attribute is of type BOOL and true.
+func Truth(it Item, name string) bool {
+	b, _ := it[name].(*types.AttributeValueMemberBOOL)
+	return b != nil && b.Value
+}
+
+// Millis returns the time of an attribute with Unix milliseconds, in UTC; ok is false for any other.
+func Millis(it Item, name string) (t time.Time, ok bool) {
+	ms, ok := Whole(it, name)
+	return time.UnixMilli(ms).UTC(), ok
+}
+
+// Expired reports whether an item's expiry is over, since TTL deletes late.
+func Expired(it Item, now time.Time) bool {
+	at, ok := Whole(it, schema.ExpiresAt)
+	return ok && at <= now.Unix()
+}
+
+// Item is an item's attributes by name.
+type Item = map[string]types.AttributeValue
+
+// Attribute returns the text of an attribute of type S or N; ok is false for any other. Numbers
+// are spelled as DynamoDB spells them, so an item's write shard is the same before and after it
+// is stored.
+func Attribute(it Item, name string) (string, bool) {
+	switch v := it[name].(type) {
+	case *types.AttributeValueMemberS:
+		return v.Value, true
+	case *types.AttributeValueMemberN:
+		n, ok := decimal.Parse(v.Value)
+		return n.String(), ok
+	}
+	return "", false
+}
+
+// Apart returns a text that distinguishes and orders items with equal sort keys: the value of the
+// attribute by. It is "" without one.
+func Apart(it Item, by string) string {
+	text, ok := Attribute(it, by)
+	if !ok {
+		return ""
+	}
+	if _, number := it[by].(*types.AttributeValueMemberN); number {
+		return "N:" + text
+	}
+	return "S:" + text
+}

@@ -1,0 +1,198 @@
+package dynamo
+
+import (
+	"cmp"
+	"container/heap"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/hotshard/hotshard/pkg/shard/client"
+)
+
+// Stream reads one partition of a table or an index, page by page.
+type Stream struct {
+	Client client.Querier
+	Input  *dynamodb.QueryInput // of the next page
+	Sort   string               // the sort key's name
+	By     string               // orders items with equal sort keys; "" if there are none
+	Drop   func(Item) bool      // items to skip; may be nil
+	Order  int                  // among equal sort keys
+	Buf    []Item
+	page   int // the number of items of the last page
+	Done   bool
+}
+
+// fill reads pages until there is an item or the partition is at its end.
+func (s *Stream) fill(ctx context.Context) error {
+	for len(s.Buf) == 0 && !s.Done {
+		if err := s.more(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// more reads one more page.
+func (s *Stream) more(ctx context.Context) error {
+	out, err := Persistent(s.Client).Query(ctx, s.Input)
+	if err != nil {
+		return fmt.Errorf("querying %s: %w", s.name(), err)
+	}
+	items := out.Items
+	if s.Drop != nil {
+		items = slices.DeleteFunc(items, s.Drop)
+	}
+	s.page = len(items)
+	s.Buf = append(s.Buf, items...)
+	s.Input.ExclusiveStartKey = out.LastEvaluatedKey
+	s.Done = len(out.LastEvaluatedKey) == 0
+	return nil
+}
+
+// name returns the partition key's value, for errors.
+func (s *Stream) name() string {
+	for _, placeholder := range []string{":pk", ":shard"} {
+		if pk := Text(s.Input.ExpressionAttributeValues, placeholder); pk != "" {
+			return strconv.Quote(pk)
+		}
+	}
+	return "a partition"
+}
+
+// compare compares streams by their first items.
+func (s *Stream) compare(other *Stream) int {
+	a, b := s.Buf[0], other.Buf[0]
+	if c := CompareValues(a[s.Sort], b[other.Sort]); c != 0 {
+		return c
+	}
+	return cmp.Or(strings.Compare(Apart(a, s.By), Apart(b, other.By)), cmp.Compare(s.Order, other.Order))
+}
+
+// Count returns the number of items of all pages, without their contents: the input's Select is
+// COUNT.
+func (s *Stream) Count(ctx context.Context) (n int, err error) {
+	for page, err := range Pages(ctx, Persistent(s.Client), s.Input) {
+		if err != nil {
+			return n, fmt.Errorf("querying %s: %w", s.name(), err)
+		}
+		n += int(page.Count)
+	}
+	return n, nil
+}
+
+// Merge yields the items of many streams in the order of their sort keys. It is a heap of the
+// streams that have items, ordered by their first items.
+type Merge struct {
+	streams []*Stream
+	desc    bool
+	Ahead   bool // all will be read: streams short of items read in parallel
+}
+
+func NewMerge(ctx context.Context, streams []*Stream, desc bool) (*Merge, error) {
+	if err := FillAll(ctx, streams); err != nil {
+		return nil, err
+	}
+	m := &Merge{desc: desc}
+	for _, s := range streams {
+		if len(s.Buf) > 0 {
+			m.streams = append(m.streams, s)
+		}
+	}
+	heap.Init(m)
+	return m, nil
+}
+
+// FillAll fills streams in parallel.
+func FillAll(ctx context.Context, streams []*Stream) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(MaxParallel)
+	for _, s := range streams {
+		group.Go(func() error { return s.fill(ctx) })
+	}
+	return group.Wait()
+}
+
+// Next returns the next item in order, nil at the end.
+func (m *Merge) Next(ctx context.Context) (Item, error) {
+	if len(m.streams) == 0 {
+		return nil, nil
+	}
+	s := m.streams[0]
+	first := s.Buf[0]
+	s.Buf = s.Buf[1:]
+	if err := m.refill(ctx, s); err != nil {
+		return nil, err
+	}
+	if len(s.Buf) == 0 {
+		heap.Pop(m)
+	} else {
+		heap.Fix(m, 0)
+	}
+	return first, nil
+}
+
+// refill fills a stream whose buffer has run out.
+func (m *Merge) refill(ctx context.Context, s *Stream) error {
+	if len(s.Buf) > 0 || s.Done {
+		return nil
+	}
+	if !m.Ahead {
+		return s.fill(ctx)
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(MaxParallel)
+	for _, other := range m.streams {
+		switch {
+		case other == s:
+			group.Go(func() error { return s.fill(ctx) })
+		case !other.Done && len(other.Buf) <= other.page/4:
+			group.Go(func() error { return other.more(ctx) })
+		}
+	}
+	return group.Wait()
+}
+
+// The methods of heap.Interface.
+
+func (m *Merge) Len() int { return len(m.streams) }
+
+func (m *Merge) Swap(i, j int) { m.streams[i], m.streams[j] = m.streams[j], m.streams[i] }
+
+func (m *Merge) Push(x any) { m.streams = append(m.streams, x.(*Stream)) }
+
+func (m *Merge) Pop() any {
+	last := len(m.streams) - 1
+	s := m.streams[last]
+	m.streams = m.streams[:last]
+	return s
+}
+
+func (m *Merge) Less(i, j int) bool {
+	c := m.streams[i].compare(m.streams[j])
+	if m.desc {
+		return c > 0
+	}
+	return c < 0
+}
+
+// First returns the Order of the stream of the next item, -1 at the end.
+func (m *Merge) First() int {
+	if len(m.streams) == 0 {
+		return -1
+	}
+	return m.streams[0].Order
+}
+
+// PageSize returns the page size at which one page per write shard usually holds n places in all.
+// A hash spreads players over the write shards.
+func PageSize(n, shards int) int32 {
+	mean := float64(max(0, n)) / float64(shards)
+	return int32(min(mean+3*math.Sqrt(mean)+2, math.MaxInt32))
+}

@@ -1,0 +1,173 @@
+// Package record stores structs as items, by the tags of the SDK's attributevalue. So an item's
+// stored form is declared once, at its struct.
+//
+//	type cursor struct {
+//		record.Key
+//		Round time.Time `dynamodbav:"round"`               // N, Unix milliseconds
+//		From  string    `dynamodbav:"from,omitempty"`      // S, absent for ""
+//		Ends  time.Time `dynamodbav:"expires_at,unixtime"` // N, Unix seconds
+//	}
+//
+//	put(record.Item(cursor{...}))
+//	err := record.Read(item, &c) // names the attribute that is missing or damaged
+//
+// It does no input or output.
+package record
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+type item = map[string]types.AttributeValue
+
+// Key is the primary key of a record. Read ignores it.
+type Key struct {
+	PK string `dynamodbav:"pk,omitempty"`
+	SK string `dynamodbav:"sk,omitempty"`
+}
+
+var (
+	encoder = attributevalue.NewEncoder(func(o *attributevalue.EncoderOptions) {
+		o.EncodeTime = func(t time.Time) (types.AttributeValue, error) {
+			return &types.AttributeValueMemberN{Value: strconv.FormatInt(t.UnixMilli(), 10)}, nil
+		}
+		o.OmitEmptyTime = true
+	})
+	decoder = attributevalue.NewDecoder(func(o *attributevalue.DecoderOptions) {
+		o.DecodeTime.N = func(digits string) (time.Time, error) {
+			ms, err := strconv.ParseInt(digits, 10, 64)
+			return time.UnixMilli(ms).UTC(), err
+		}
+	})
+)
+
+// Item returns the stored form of a record. It panics if the record's type can't be stored.
+func Item(record any) item {
+	stored, err := encoder.Encode(record)
+	m, ok := stored.(*types.AttributeValueMemberM)
+	if err != nil || !ok {
+		panic(fmt.Sprintf("record: a %T can't be stored: %v", record, err))
+	}
+	return m.Value
+}
+
+// Fault is the error of an unreadable item: the attribute, and its error.
+type Fault struct {
+	Attribute string
+	Err       error
+}
+
+func (f *Fault) Error() string { return fmt.Sprintf("attribute %s: %v", f.Attribute, f.Err) }
+
+// Unwrap returns the attribute's error.
+func (f *Fault) Unwrap() error { return f.Err }
+
+var (
+	errMissing = errors.New("it is missing")
+	errType    = errors.New("it is of another type")
+)
+
+// Read reads an item into a record. Attributes without omitempty must exist. Each attribute that
+// exists must have its type, so NULL is an error. A uint64 is at most the largest int64, so that
+// it converts to one. The error is a [*Fault].
+func Read[R any](it item, into *R) error {
+	for _, a := range attributesOf[R]() {
+		stored := it[a.name]
+		if stored == nil && a.always {
+			return &Fault{a.name, errMissing}
+		}
+		if stored != nil && reflect.TypeOf(stored) != a.like { // the decoder accepts numbers for text, and NULL for any type
+			return &Fault{a.name, errType}
+		}
+		if n, ok := stored.(*types.AttributeValueMemberN); ok && a.unsigned {
+			if _, err := strconv.ParseUint(n.Value, 10, 63); err != nil {
+				return &Fault{a.name, err}
+			}
+		}
+	}
+	err := decoder.Decode(&types.AttributeValueMemberM{Value: it}, into)
+	if err == nil {
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(it)) { // the decoder does not name the attribute
+		if err := decode[R](name, it[name]); err != nil {
+			return &Fault{name, cmp.Or(member[R](name, it[name]), err)}
+		}
+	}
+	return err
+}
+
+// decode returns the error of decoding an attribute alone.
+func decode[R any](name string, value types.AttributeValue) error {
+	return decoder.Decode(&types.AttributeValueMemberM{Value: item{name: value}}, new(R))
+}
+
+// member returns the error of the first damaged member of a map attribute, nil if each member
+// alone can be decoded.
+func member[R any](name string, value types.AttributeValue) error {
+	members, ok := value.(*types.AttributeValueMemberM)
+	if !ok {
+		return nil
+	}
+	for _, key := range slices.Sorted(maps.Keys(members.Value)) {
+		if err := decode[R](name, &types.AttributeValueMemberM{Value: item{key: members.Value[key]}}); err != nil {
+			return fmt.Errorf("its %.60q: %w", key, err)
+		}
+	}
+	return nil
+}
+
+// attribute is the stored form of a field of a record.
+type attribute struct {
+	name     string
+	always   bool         // stored even if it is zero
+	like     reflect.Type // type of the stored attribute
+	unsigned bool         // it is a uint64
+}
+
+// attributes caches the attributes of each type of record that was read.
+var attributes sync.Map
+
+func attributesOf[R any]() []attribute {
+	of := reflect.TypeFor[R]()
+	if known, ok := attributes.Load(of); ok {
+		return known.([]attribute)
+	}
+	var list []attribute
+	for _, field := range reflect.VisibleFields(of) {
+		name, options, _ := strings.Cut(field.Tag.Get("dynamodbav"), ",")
+		if name == "" { // embedded
+			continue
+		}
+		like, err := encoder.Encode(empty(field.Type))
+		if err != nil {
+			panic(fmt.Sprintf("record: a %v can't be read: %v", of, err))
+		}
+		list = append(list, attribute{name, !strings.Contains(options, "omitempty"), reflect.TypeOf(like), field.Type.Kind() == reflect.Uint64})
+	}
+	attributes.Store(of, list)
+	return list
+}
+
+// empty returns a value of a type that is not stored as NULL.
+func empty(of reflect.Type) any {
+	switch of.Kind() {
+	case reflect.Map:
+		return reflect.MakeMap(of).Interface()
+	case reflect.Slice:
+		return reflect.MakeSlice(of, 0, 0).Interface()
+	}
+	return reflect.Zero(of).Interface()
+}

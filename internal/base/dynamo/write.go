@@ -1,0 +1,36 @@
+package dynamo
+
+import (
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// Writes are built in the SDK's form for transactions. The functions below turn one into a single
+// call.
+
+// UpdateInput returns an update as a single call. It requests no attributes.
+func UpdateInput(u *types.Update) *dynamodb.UpdateItemInput {
+	return &dynamodb.UpdateItemInput{
+		TableName: u.TableName, Key: u.Key, UpdateExpression: u.UpdateExpression, ConditionExpression: u.ConditionExpression,
+		ExpressionAttributeNames: u.ExpressionAttributeNames, ExpressionAttributeValues: u.ExpressionAttributeValues,
+		ReturnValuesOnConditionCheckFailure: u.ReturnValuesOnConditionCheckFailure,
+	}
+}
+
+// PutInput returns a put as a single call.
+func PutInput(p *types.Put) *dynamodb.PutItemInput {
+	return &dynamodb.PutItemInput{
+		TableName: p.TableName, Item: p.Item, ConditionExpression: p.ConditionExpression,
+		ExpressionAttributeNames: p.ExpressionAttributeNames, ExpressionAttributeValues: p.ExpressionAttributeValues,
+		ReturnValuesOnConditionCheckFailure: p.ReturnValuesOnConditionCheckFailure,
+	}
+}
+
+// DeleteInput returns a delete as a single call.
+func DeleteInput(d *types.Delete) *dynamodb.DeleteItemInput {
+	return &dynamodb.DeleteItemInput{
+		TableName: d.TableName, Key: d.Key, ConditionExpression: d.ConditionExpression,
+		ExpressionAttributeNames: d.ExpressionAttributeNames, ExpressionAttributeValues: d.ExpressionAttributeValues,
+		ReturnValuesOnConditionCheckFailure: d.ReturnValuesOnConditionCheckFailure,
+	}
+}

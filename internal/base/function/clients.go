@@ -1,0 +1,81 @@
+package function
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/hotshard/hotshard/internal/base/awshttp"
+)
+
+// connections is shared by all clients of the process.
+var connections = awshttp.New(awshttp.AWS)
+
+// DynamoDB returns a client with the Region and credentials of the environment.
+func DynamoDB() (*dynamodb.Client, error) {
+	c, e, err := Configure("DYNAMODB")
+	if err != nil {
+		return nil, fmt.Errorf("configuring the DynamoDB client: %w", err)
+	}
+	return dynamodb.NewFromConfig(c, func(o *dynamodb.Options) {
+		o.EndpointOptions.UseFIPSEndpoint, o.EndpointOptions.UseDualStackEndpoint = e.FIPS, e.DualStack
+	}), nil
+}
+
+// Endpoints selects kinds of endpoints; the zero value leaves the choice to the SDK.
+type Endpoints struct {
+	FIPS      aws.FIPSEndpointState
+	DualStack aws.DualStackEndpointState
+}
+
+// Configure reads the variables that Lambda sets for a service's client, and the SDK's
+// variables that make sense there. Lambda passes credentials by the environment and has no
+// shared files. So the SDK's search for both, and the code that it links, is left out.
+func Configure(service string) (c aws.Config, e Endpoints, err error) {
+	var missing []error
+	need := func(name string) string {
+		value := os.Getenv(name)
+		if value == "" {
+			missing = append(missing, fmt.Errorf("%s is empty; Lambda sets it", name))
+		}
+		return value
+	}
+	c.Region, c.HTTPClient = need("AWS_REGION"), connections
+	c.Credentials = credentials.StaticCredentialsProvider{Value: aws.Credentials{
+		AccessKeyID: need("AWS_ACCESS_KEY_ID"), SecretAccessKey: need("AWS_SECRET_ACCESS_KEY"),
+		SessionToken: os.Getenv("AWS_SESSION_TOKEN"), AccountID: os.Getenv("AWS_ACCOUNT_ID"),
+		Source: "environment",
+	}}
+	for _, name := range []string{"AWS_ENDPOINT_URL_" + service, "AWS_ENDPOINT_URL"} {
+		if url := os.Getenv(name); url != "" {
+			c.BaseEndpoint = &url
+			break
+		}
+	}
+	if os.Getenv("AWS_USE_FIPS_ENDPOINT") == "true" {
+		e.FIPS = aws.FIPSEndpointStateEnabled
+	}
+	if os.Getenv("AWS_USE_DUALSTACK_ENDPOINT") == "true" {
+		e.DualStack = aws.DualStackEndpointStateEnabled
+	}
+	return c, e, errors.Join(append(missing, retries(&c))...)
+}
+
+func retries(c *aws.Config) (err error) {
+	if mode := os.Getenv("AWS_RETRY_MODE"); mode != "" {
+		if c.RetryMode, err = aws.ParseRetryMode(mode); err != nil {
+			return fmt.Errorf("AWS_RETRY_MODE: %w", err)
+		}
+	}
+	if attempts := os.Getenv("AWS_MAX_ATTEMPTS"); attempts != "" {
+		if c.RetryMaxAttempts, err = strconv.Atoi(attempts); err != nil || c.RetryMaxAttempts < 1 {
+			return fmt.Errorf("AWS_MAX_ATTEMPTS is %.40q: want a number from 1 on", attempts)
+		}
+	}
+	return nil
+}

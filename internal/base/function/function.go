@@ -1,0 +1,36 @@
+// Package function is what the mains of all Lambda functions share: the log, the settings from
+// the environment, AWS clients, and the start.
+//
+//	func main() { function.Run("ingest", build) }
+//
+//	func build(ctx context.Context, settings ingest.Settings, log *slog.Logger) (any, error)
+//
+// AWS_ENDPOINT_URL_DYNAMODB and AWS_ENDPOINT_URL_CLOUDWATCH replace AWS's endpoints, as in
+// every AWS SDK. Of the SDKs' other settings, only those for retries, FIPS and dual-stack
+// endpoints are read. Shared files are not.
+package function
+
+import (
+	"context"
+	"log/slog"
+	"os"
+
+	"github.com/aws/aws-lambda-go/lambda"
+	"github.com/caarlos0/env/v11"
+)
+
+// Run reads the settings, builds a handler in any form that lambda.Start takes, and serves
+// until Lambda ends the process. It logs all missing or wrong settings and exits with 1.
+func Run[S any](name string, build func(context.Context, S, *slog.Logger) (any, error)) {
+	log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
+	settings, err := env.ParseAs[S]()
+	if err == nil {
+		var handler any
+		if handler, err = build(context.Background(), settings, log); err == nil {
+			lambda.Start(handler)
+			return
+		}
+	}
+	log.Error(name+" can't start", "error", err)
+	os.Exit(1)
+}

@@ -1,0 +1,49 @@
+// Package watch has AWS clients that only the hotkeys function needs: DynamoDB Streams and
+// CloudWatch. The other functions start faster without them.
+package watch
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+
+	"github.com/hotshard/hotshard/internal/base/function"
+	"github.com/hotshard/hotshard/internal/base/metrics"
+)
+
+// Streams returns a DynamoDB Streams client with the Region and credentials of the environment.
+func Streams() (*dynamodbstreams.Client, error) {
+	c, e, err := function.Configure("DYNAMODB_STREAMS")
+	if err != nil {
+		return nil, fmt.Errorf("configuring the DynamoDB Streams client: %w", err)
+	}
+	return dynamodbstreams.NewFromConfig(c, func(o *dynamodbstreams.Options) {
+		o.EndpointOptions.UseFIPSEndpoint, o.EndpointOptions.UseDualStackEndpoint = e.FIPS, e.DualStack
+	}), nil
+}
+
+// CloudWatch returns a CloudWatch client with the Region and credentials of the environment.
+func CloudWatch() (*cloudwatch.Client, error) {
+	c, e, err := function.Configure("CLOUDWATCH")
+	if err != nil {
+		return nil, fmt.Errorf("configuring the CloudWatch client: %w", err)
+	}
+	return cloudwatch.NewFromConfig(c, func(o *cloudwatch.Options) {
+		o.EndpointOptions.UseFIPSEndpoint, o.EndpointOptions.UseDualStackEndpoint = e.FIPS, e.DualStack
+	}), nil
+}
+
+// Metrics returns the sink of metrics: the log, in the embedded metric format, or CloudWatch's
+// API.
+func Metrics(log bool) (metrics.Sink, error) {
+	if log {
+		return metrics.NewEMF(os.Stdout), nil
+	}
+	client, err := CloudWatch()
+	if err != nil {
+		return nil, err
+	}
+	return metrics.NewCloudWatch(client), nil
+}

@@ -1,0 +1,371 @@
+package growth
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/pkg/shard"
+)
+
+func TestNextAndBound(t *testing.T) {
+	for _, c := range []struct{ partitions, want int }{{-1, 4}, {0, 4}, {1, 4}, {4, 16}, {64, 256}, {250, 1000}, {10_000, 1000}} {
+		if got := Bound(c.partitions); got != c.want {
+			t.Errorf("%d partitions: at most %d, want %d", c.partitions, got, c.want)
+		}
+	}
+	for _, c := range []struct {
+		of                 kind.Kind
+		count, bound, want int
+	}{
+		{kind.Counter, 1, 256, 4}, {kind.Limit, 4, 256, 16}, {kind.Counter, 256, 1000, 1000}, {kind.Counter, 64, 100, 100},
+		{kind.Event, 1, 256, 24}, {kind.Board, 1, 256, 24}, {kind.Session, 1, 256, 24}, {kind.Event, 1, 4, 4}, {kind.Event, 24, 256, 96},
+	} {
+		if got := Next(kind.Of(c.of).Placement, c.count, c.bound); got != c.want {
+			t.Errorf("%s of %d, at most %d: %d, want %d", c.of, c.count, c.bound, got, c.want)
+		}
+	}
+}
+
+// TestKeysAreFew checks that the number of kept keys is bounded, and that a busy key stays.
+func TestKeysAreFew(t *testing.T) {
+	const most = 100
+	k, now := NewKeys(most), modelEpoch
+	for i := range 3 * most {
+		k.Observe(shard.Attempt{Key: fmt.Sprint("C#", i), Call: uint64(i)}, 4, now)
+		if i%(most/4) == 0 {
+			k.Observe(shard.Attempt{Key: "C#hot", Call: uint64(i)}, 4, now)
+		}
+		if n := len(k.young) + len(k.old); n > most {
+			t.Fatalf("%d keys", n)
+		}
+	}
+	if n := len(k.evidenceOf("C#hot").calls); n != keptCalls {
+		t.Errorf("of the key that was met again and again %d calls are left", n)
+	}
+	if n := len(k.evidenceOf("C#0").calls); n != 0 {
+		t.Errorf("of the first key %d requests are left", n)
+	}
+}
+
+// writer makes a process's writes of one key, with its own clock.
+type writer struct {
+	*Keys
+	shard.Attempt
+	now   time.Time
+	bound int
+	next  uint64 // item
+}
+
+func newWriter(p kind.Placement) *writer {
+	return &writer{Keys: NewKeys(MaxKeys), Attempt: shard.Attempt{Key: keyOf(p, "k"), Shards: 1}, now: modelEpoch, bound: 256}
+}
+
+// keyOf returns a base key with a placement.
+func keyOf(p kind.Placement, name string) string {
+	return map[kind.Placement]string{kind.Random: "C#", kind.Timed: "E#", kind.Indexed: "L#"}[p] + name
+}
+
+// outcome returns the outcome of an attempt.
+func outcome(throttled bool) shard.Outcome {
+	if throttled {
+		return shard.Throttled
+	}
+	return shard.Accepted
+}
+
+// write makes a call of n attempts, all throttled except the last if accepted is set. It returns the
+// strongest answer.
+func (w *writer) write(attempts int, accepted bool) (answer Answer) {
+	w.next++
+	return w.writeItem(w.next, attempts, accepted)
+}
+
+func (w *writer) writeItem(id uint64, attempts int, accepted bool) (answer Answer) {
+	w.begin(id, w.now)
+	for i := range attempts {
+		w.Outcome = outcome(!accepted || i+1 < attempts)
+		answer = max(answer, w.Observe(w.Attempt, w.bound, w.now))
+	}
+	return answer
+}
+
+// begin begins a call that writes an item.
+func (w *writer) begin(item uint64, at time.Time) {
+	w.Call++
+	w.At, w.Items = at, item
+}
+
+func TestWhatEntitles(t *testing.T) {
+	for name, c := range map[string]struct {
+		placement kind.Placement
+		do        func(*writer) Answer
+		want      Answer
+	}{
+		"three refused requests":      {kind.Random, func(w *writer) Answer { w.write(1, false); w.write(1, false); return w.write(1, false) }, Ask},
+		"one refusal":                 {kind.Random, func(w *writer) Answer { return w.write(2, true) }, Nothing},
+		"one of an event's":           {kind.Timed, func(w *writer) Answer { return w.write(5, false) }, Nothing},
+		"three of events":             {kind.Timed, func(w *writer) Answer { return w.writes(3, false) }, Ask},
+		"two, one of which refreshed": {kind.Random, func(w *writer) Answer { w.write(5, false); return w.write(5, false) }, Nothing},
+		"a request refused twice":     {kind.Random, func(w *writer) Answer { return w.write(2, false) }, Refresh},
+		"one that is tried for long":  {kind.Random, func(w *writer) Answer { w.write(1, true); w.write(1, true); return w.write(8, false) }, Refresh},
+		"less than half of all":       {kind.Random, func(w *writer) Answer { w.writes(6, true); w.write(2, true); return w.write(2, true) }, Refresh},
+		"half of all":                 {kind.Random, func(w *writer) Answer { w.writes(4, true); w.write(3, true); return w.write(3, true) }, Ask},
+		"an hour of success before": {kind.Random, func(w *writer) Answer {
+			w.writes(50, true)
+			w.pass(time.Hour)
+			w.writes(2, false)
+			return w.write(1, false)
+		}, Ask},
+		"success three seconds before": {kind.Random, func(w *writer) Answer {
+			w.writes(8, true)
+			w.pass(3 * time.Second)
+			w.writes(2, false)
+			return w.write(1, false)
+		}, Ask},
+		"requests six seconds apart":    {kind.Random, func(w *writer) Answer { w.writes(2, false); w.pass(6 * time.Second); return w.write(5, false) }, Refresh},
+		"one of three events refused":   {kind.Timed, func(w *writer) Answer { w.writes(2, true); return w.write(5, false) }, Nothing},
+		"two of three events refused":   {kind.Timed, func(w *writer) Answer { w.write(1, true); w.write(3, false); return w.write(3, false) }, Ask},
+		"two events":                    {kind.Timed, func(w *writer) Answer { w.write(3, false); return w.write(3, false) }, Nothing},
+		"one item again and again":      {kind.Timed, func(w *writer) Answer { return w.again(7, 10) }, Nothing},
+		"half of them one item":         {kind.Timed, func(w *writer) Answer { w.again(7, 5); return w.writes(5, false) }, Nothing},
+		"a third of them one item":      {kind.Timed, func(w *writer) Answer { w.again(7, 3); return w.writes(6, false) }, Ask},
+		"one item of a counter's":       {kind.Random, func(w *writer) Answer { return w.again(7, 3) }, Ask},
+		"a backfill":                    {kind.Timed, func(w *writer) Answer { return w.dated(-time.Minute) }, Nothing},
+		"events of nine seconds ago":    {kind.Timed, func(w *writer) Answer { return w.dated(-9 * time.Second) }, Ask},
+		"events ahead":                  {kind.Timed, func(w *writer) Answer { return w.dated(2 * time.Second) }, Ask},
+		"events of before the change":   {kind.Timed, func(w *writer) Answer { w.Effective = w.now.Add(time.Second); return w.dated(0) }, Nothing},
+		"events of the change's moment": {kind.Timed, func(w *writer) Answer { w.Effective = w.now; return w.dated(0) }, Ask},
+		"a board changed lately":        {kind.Indexed, func(w *writer) Answer { w.Changed = w.now.Add(-59 * time.Second); return w.writes(9, false) }, Nothing},
+		"a board changed a minute ago":  {kind.Indexed, func(w *writer) Answer { w.Changed = w.now.Add(-time.Minute); return w.writes(9, false) }, Ask},
+		"a counter changed just now":    {kind.Random, func(w *writer) Answer { w.Changed = w.now; return w.writes(9, false) }, Ask},
+		"at the bound":                  {kind.Random, func(w *writer) Answer { w.Shards = w.bound; return w.writes(9, false) }, Bounded},
+		"beyond it":                     {kind.Timed, func(w *writer) Answer { w.Shards = w.bound + 1; return w.writes(9, false) }, Bounded},
+	} {
+		w := newWriter(c.placement)
+		if got := c.do(w); got != c.want {
+			t.Errorf("%s: %d, want %d", name, got, c.want)
+		}
+	}
+}
+
+func (w *writer) pass(d time.Duration) { w.now = w.now.Add(d) }
+
+func (w *writer) writes(n int, accepted bool) (answer Answer) {
+	for range n {
+		answer = max(answer, w.write(1, accepted))
+	}
+	return answer
+}
+
+func (w *writer) again(id uint64, n int) (answer Answer) {
+	for range n {
+		answer = max(answer, w.writeItem(id, 1, false))
+	}
+	return answer
+}
+
+// dated writes five events whose times differ from now by later.
+func (w *writer) dated(later time.Duration) (answer Answer) {
+	for range 5 {
+		w.next++
+		w.begin(w.next, w.now.Add(later))
+		w.Outcome = shard.Throttled
+		answer = max(answer, w.Observe(w.Attempt, w.bound, w.now))
+	}
+	return answer
+}
+
+// TestTheBoundIsSaidOnceAMinute checks that Bounded is returned once a minute, and that a key with one
+// write shard then needs more than three calls.
+func TestTheBoundIsSaidOnceAMinute(t *testing.T) {
+	w := newWriter(kind.Random)
+	w.Shards = w.bound
+	said := 0
+	for range 130 {
+		if w.writes(3, false) == Bounded {
+			said++
+		}
+		w.pass(time.Second)
+	}
+	if said != 3 {
+		t.Errorf("said %d times in 130 s", said)
+	}
+	w.Key, w.Shards = "C#other", 1
+	if got := w.writes(9, false); got != Refresh {
+		t.Errorf("nine requests of another key: %d", got)
+	}
+	if got := w.write(1, false); got != Ask {
+		t.Errorf("ten: %d", got)
+	}
+	w.pass(tightTime)
+	w.Key = "C#third"
+	if got := w.writes(3, false); got != Ask {
+		t.Errorf("three, when the bound was long ago: %d", got)
+	}
+}
+
+// TestAskingGetsRarer checks that pauses grow while nothing changes, and start again after a change.
+func TestAskingGetsRarer(t *testing.T) {
+	w := newWriter(kind.Random)
+	asks := func(lasting time.Duration) (n int) {
+		for end := w.now.Add(lasting); w.now.Before(end); w.pass(50 * time.Millisecond) {
+			if w.write(1, false) == Ask {
+				n++
+				w.Asked(w.Key, w.Version, w.now)
+			}
+		}
+		return n
+	}
+	if n := asks(10 * time.Second); n != 5 { // after 0.3, 0.9, 2.1, 4.5, and 9.3 s
+		t.Errorf("asked %d times in ten seconds", n)
+	}
+	if n := asks(20 * time.Second); n != 4 {
+		t.Errorf("then %d times in twenty", n)
+	}
+	w.Asked(w.Key, 1, w.now)
+	w.Version = 1
+	if got := w.writes(2, false); got != Refresh {
+		t.Errorf("two attempts by the new count: %d", got)
+	}
+	w.pass(minPause)
+	if n := asks(2 * time.Second); n != 3 {
+		t.Errorf("by the new count %d times in two seconds", n)
+	}
+}
+
+// TestAnswersAreEarned checks on random writes that each Ask has its evidence, by a plain count of all
+// attempts.
+func TestAnswersAreEarned(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		placement := kind.Placement(rapid.IntRange(0, 2).Draw(t, "placement"))
+		w := newWriter(placement)
+		var all []seen
+		var requests []writeCall
+		last := time.Time{}
+		for i := range rapid.IntRange(1, 80).Draw(t, "writes") {
+			w.pass(time.Duration(rapid.IntRange(0, 700).Draw(t, "pause ms")) * time.Millisecond)
+			if rapid.IntRange(0, 20).Draw(t, "change") == 0 {
+				w.Version++
+				w.Effective = w.now.Add(time.Duration(rapid.IntRange(0, 3000).Draw(t, "lead ms")) * time.Millisecond)
+			}
+			id := uint64(i)
+			if placement != kind.Random && rapid.IntRange(0, 3).Draw(t, "again") == 0 {
+				id = 0
+			}
+			requests = append(requests, writeCall{at: w.now, items: id})
+			w.begin(id, w.now)
+			for range rapid.IntRange(1, 4).Draw(t, "attempts") {
+				throttled := rapid.Bool().Draw(t, "throttled")
+				w.Outcome = outcome(throttled)
+				if placement != kind.Timed || !w.At.Before(w.Effective) {
+					all = append(all, seen{w.now, w.Version, throttled, id})
+				}
+				got := w.Observe(w.Attempt, w.bound, w.now)
+				if got == Bounded {
+					t.Fatal("it is not at the bound")
+				}
+				if got == Ask {
+					checkEarned(t, all, w.Attempt, w.now)
+					checkBusy(t, requests, placement, w.now)
+					if w.now.Sub(last) < minPause {
+						t.Fatalf("asked again after %v", w.now.Sub(last))
+					}
+					last = w.now
+				}
+			}
+		}
+	})
+}
+
+type seen struct {
+	at      time.Time
+	version int64
+	refused bool
+	item    uint64
+}
+
+// checkEarned counts the attempts that are evidence for the last one.
+func checkEarned(t *rapid.T, all []seen, a shard.Attempt, now time.Time) {
+	tries, refused, requests := 0, 0, map[uint64]bool{}
+	for i := len(all) - 1; i >= 0; i-- {
+		if one := all[i]; one.version == a.Version && now.Sub(one.at) <= attemptAge && tries < keptTries {
+			tries++
+			if one.refused {
+				refused++
+			}
+		}
+		if all[i].refused && now.Sub(all[i].at) <= callAge {
+			requests[all[i].item] = true
+		}
+	}
+	if tries < leastTries || 2*refused < tries || len(requests) < leastThrottled || a.Outcome != shard.Throttled {
+		t.Fatalf("%d of %d attempts were refused, of %d requests", refused, tries, len(requests))
+	}
+}
+
+// checkBusy counts the recent calls.
+func checkBusy(t *rapid.T, all []writeCall, p kind.Placement, now time.Time) {
+	calls, items := 0, map[uint64]int{}
+	for _, r := range all[max(0, len(all)-keptCalls):] {
+		if now.Sub(r.at) <= callAge {
+			calls++
+			items[r.items]++
+		}
+	}
+	if calls < leastCalls {
+		t.Fatalf("of %d requests", calls)
+	}
+	for id, n := range items {
+		if p != kind.Random && 2*n >= calls {
+			t.Fatalf("%d of %d requests are of item %d", n, calls, id)
+		}
+	}
+}
+
+// TestACallCountsOnce checks that a call is kept once, whatever the order in which its attempts and those of
+// later calls arrive, and also after ten later calls have taken its place.
+func TestACallCountsOnce(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w, numbers := newWriter(kind.Random), map[uint64]bool{}
+		for _, n := range rapid.SliceOfN(rapid.Uint64Range(1, 30), 1, 100).Draw(t, "calls") {
+			w.Call, w.Outcome = n, shard.Outcome(rapid.IntRange(0, 3).Draw(t, "outcome"))
+			w.Observe(w.Attempt, w.bound, w.now)
+			numbers[n] = true
+			want := slices.Sorted(maps.Keys(numbers))
+			want = want[max(0, len(want)-keptCalls):]
+			var got []uint64
+			for _, c := range w.evidenceOf(w.Key).calls {
+				got = append(got, c.number)
+			}
+			if !slices.Equal(got, want) {
+				t.Fatalf("kept %d, want %d", got, want)
+			}
+		}
+	})
+}
+
+// TestInconclusiveAttempts count as calls, and never as attempts. So do conflicts where write shards are
+// calculated.
+func TestInconclusiveAttempts(t *testing.T) {
+	for _, p := range []kind.Placement{kind.Random, kind.Timed, kind.Indexed} {
+		for o, conclusive := range map[shard.Outcome]bool{shard.Inconclusive: false, shard.Accepted: true, shard.Throttled: true, shard.Conflicted: p == kind.Random} {
+			w := newWriter(p)
+			w.begin(1, w.now)
+			w.Outcome = o
+			w.Observe(w.Attempt, w.bound, w.now)
+			if e := w.evidenceOf(w.Key); len(e.calls) != 1 || len(e.attempts) == 1 != conclusive {
+				t.Errorf("placement %d, outcome %d: %d calls, %d attempts", p, o, len(e.calls), len(e.attempts))
+			}
+		}
+	}
+	w := newWriter(kind.Random)
+	if w.Key = "nobody's"; w.write(9, false) != Nothing || len(w.young) > 0 {
+		t.Error("a key without a type is kept")
+	}
+}

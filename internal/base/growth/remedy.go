@@ -1,0 +1,58 @@
+package growth
+
+import (
+	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/plan"
+)
+
+// Hot is a base key with a hot write shard. Rates are in WCU/s.
+type Hot struct {
+	Type    kind.Kind
+	Limit   float64 // what a partition takes
+	Shards  int     // the key's newest count
+	Past    bool    // the write shard is of a time bucket that is over
+	Hottest float64 // lower bound of the hottest write shard's rate
+	Others  float64 // upper bound of the other write shards' rate; infinite if unknown
+	Total   float64 // lower bound of the key's rate
+}
+
+// Remedy says how a hot key can be relieved.
+type Remedy int
+
+// The remedies.
+const (
+	Raise  Remedy = iota // a larger count
+	Pace                 // slow the sender: past time buckets keep their write shards
+	Spread               // spread the writes over the present write shards: by this skew, new ones would be idle too
+	Split                // more partitions: the count is at the bound
+)
+
+// far is the factor by which a skewed key's hottest write shard exceeds the mean of the others.
+const far = 3
+
+// Remedy returns the remedy on a table with that many partitions, and the shard count for it. For [Raise]
+// the count suffices for the total and is at least twice the present one.
+func (h Hot) Remedy(partitions int) (r Remedy, count int) {
+	bound := Bound(partitions)
+	switch {
+	case h.Past:
+		return Pace, h.Shards
+	case h.Shards >= shard.MaxShards:
+		return Split, h.Shards
+	case h.Shards > 1 && far*h.Others < h.Hottest*float64(h.Shards-1):
+		return Spread, h.Shards
+	case h.Shards >= bound:
+		return Split, h.Shards
+	}
+	return Raise, min(plan.Grown(h.Shards, Needed(h.Type, h.Total, h.Limit)), bound)
+}
+
+// Needed returns how many write shards a key of a type needs at a rate, so that each takes only its
+// placement's planned share of a partition's limit.
+func Needed(t kind.Kind, rate, limit float64) int {
+	if kind.Of(t).Placement == kind.Random {
+		return plan.Needed(rate, limit, plan.RandomShare)
+	}
+	return plan.Needed(rate, limit, plan.CalculatedShare)
+}

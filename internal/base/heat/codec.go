@@ -1,0 +1,217 @@
+package heat
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/base/dynamo/record"
+	"github.com/hotshard/hotshard/internal/base/packed"
+	"github.com/hotshard/hotshard/internal/base/schema"
+)
+
+// version is the version of all stored forms.
+const version = 1
+
+// stored is an item in the table.
+type stored struct {
+	record.Key
+	Version    uint64 `dynamodbav:"v"`
+	Table      string `dynamodbav:"table,omitempty"`
+	Start      uint64 `dynamodbav:"start"`          // Unix milliseconds
+	Window     uint64 `dynamodbav:"window"`         // milliseconds
+	Base       uint64 `dynamodbav:"base,omitempty"` // milliseconds
+	Shard      string `dynamodbav:"shard"`
+	Part       string `dynamodbav:"part"`
+	Records    uint64 `dynamodbav:"records"`
+	Units      uint64 `dynamodbav:"units"`
+	IndexUnits []byte `dynamodbav:"index_units,omitempty"` // see packUnits
+	Limit      uint64 `dynamodbav:"limit"`                 // hundredths of a unit a second
+	Hot        uint64 `dynamodbav:"hot"`                   // likewise
+	Keys       []byte `dynamodbav:"keys"`                  // see pack
+	Rest       uint64 `dynamodbav:"rest"`
+	IndexRest  uint64 `dynamodbav:"index_rest"`
+	Incomplete bool   `dynamodbav:"incomplete"`
+	Lag        uint64 `dynamodbav:"lag,omitempty"` // milliseconds
+	Expires    int64  `dynamodbav:"expires_at"`    // Unix seconds
+}
+
+// maxPackedNumbers is what a key takes beside its texts: their lengths, four numbers and
+// a time, of up to ten bytes each. Of a folded item it takes maxPackedTop more.
+const (
+	maxPackedNumbers = 70
+	maxPackedTop     = 30
+)
+
+// Stored returns the item of a window as it is stored, to be deleted by TTL some time
+// after expires. Of the keys it has the heaviest: [MaxKeys], or as many as fit in about 100
+// KB, of indexes [MaxIndexKeys] in 50 KB.
+func (it *Item) Stored(expires time.Time) map[string]types.AttributeValue {
+	pk, sk := it.key()
+	kept := it.trimmed(cut{MaxKeys, math.Inf(1), maxBytes}, cut{MaxIndexKeys, math.Inf(1), maxIndexBytes})
+	return kept.attributes(pk, sk, expires)
+}
+
+func (it *Item) attributes(pk, sk string, expires time.Time) map[string]types.AttributeValue {
+	return record.Item(stored{
+		Key:        record.Key{PK: pk, SK: sk},
+		Version:    version,
+		Table:      it.Table,
+		Start:      uint64(it.Start.UnixMilli()),
+		Window:     uint64(it.Window.Milliseconds()),
+		Base:       uint64(it.Base.Milliseconds()),
+		Shard:      it.StreamShard,
+		Part:       it.Part,
+		Records:    it.Records,
+		Units:      it.Units,
+		IndexUnits: packUnits(it.IndexUnits),
+		Limit:      uint64(math.Round(it.Limit * 100)),
+		Hot:        uint64(math.Round(it.HotRate * 100)),
+		Keys:       it.pack(),
+		Rest:       it.Rest,
+		IndexRest:  it.IndexRest,
+		Incomplete: it.Incomplete,
+		Lag:        uint64(max(0, it.Lag).Milliseconds()),
+		Expires:    expires.Unix(),
+	})
+}
+
+// pack writes each key as: the index, empty for the table's own; the key; units, err,
+// writes, peak; the peak's second from the window's start; of a folded item's key top, its
+// error, and the milliseconds from the item's start to that of the top's window. All numbers
+// are varints, texts have their length before them.
+func (it *Item) pack() []byte {
+	b := []byte{} // never nil: DynamoDB refuses that
+	for _, k := range it.Keys {
+		b = packed.AppendText(packed.AppendText(b, k.Index), k.Key)
+		for _, n := range []uint64{k.Units, k.Err, k.Writes, k.Peak} {
+			b = binary.AppendUvarint(b, n)
+		}
+		b = binary.AppendVarint(b, k.PeakAt.Unix()-it.Start.Unix())
+		if it.Base > 0 {
+			b = binary.AppendUvarint(binary.AppendUvarint(b, k.Top), k.TopErr)
+			b = binary.AppendVarint(b, k.TopAt.UnixMilli()-it.Start.UnixMilli())
+		}
+	}
+	return b
+}
+
+// packUnits writes each index, in order, and its units: nil for none.
+func packUnits(units map[string]uint64) (b []byte) {
+	for _, index := range slices.Sorted(maps.Keys(units)) {
+		b = binary.AppendUvarint(packed.AppendText(b, index), units[index])
+	}
+	return b
+}
+
+// ErrVersion means that an item has the form of another release.
+var ErrVersion = errors.New("is not known")
+
+// Parse reads an item as Stored makes it. An item of another version and a damaged one are
+// errors that name its sort key.
+func Parse(attributes map[string]types.AttributeValue) (Item, error) {
+	it, err := parse(attributes)
+	if err != nil {
+		return Item{}, fmt.Errorf("heat: item %q: %w", sortKey(attributes), err)
+	}
+	return it, nil
+}
+
+func parse(attributes map[string]types.AttributeValue) (Item, error) {
+	var s stored
+	if err := read(attributes, &s); err != nil {
+		return Item{}, err
+	}
+	it := Item{
+		Table:       s.Table,
+		Start:       time.UnixMilli(int64(s.Start)).UTC(),
+		Window:      time.Duration(s.Window) * time.Millisecond,
+		Base:        time.Duration(s.Base) * time.Millisecond,
+		StreamShard: s.Shard,
+		Part:        s.Part,
+		Records:     s.Records,
+		Units:       s.Units,
+		Limit:       float64(s.Limit) / 100,
+		HotRate:     float64(s.Hot) / 100,
+		Rest:        s.Rest,
+		IndexRest:   s.IndexRest,
+		Incomplete:  s.Incomplete,
+		Lag:         time.Duration(s.Lag) * time.Millisecond,
+	}
+	if it.Window <= 0 || it.Limit <= 0 {
+		return Item{}, errors.New("its window has no length or its partitions no limit")
+	}
+	var err error
+	if it.IndexUnits, err = unpackUnits(s.IndexUnits); err == nil {
+		it.Keys, err = unpackKeys(s.Keys, it.Start, it.Base > 0)
+	}
+	return it, err
+}
+
+// read reads a record of the version that is known. One of another may have other attributes.
+func read[R any](attributes map[string]types.AttributeValue, into *R) error {
+	v, ok := attributes[schema.Version].(*types.AttributeValueMemberN)
+	if ok && v.Value != strconv.Itoa(version) {
+		return fmt.Errorf("version %s %w", v.Value, ErrVersion)
+	}
+	return record.Read(attributes, into)
+}
+
+// Start returns when the window of a stored item starts, by its sort key: also of an item
+// that Parse can't read. It is false where the sort key doesn't tell.
+func Start(attributes map[string]types.AttributeValue) (time.Time, bool) {
+	sk := sortKey(attributes)
+	start, err := time.Parse(schema.TimeLayout, sk[:min(len(sk), len(schema.TimeLayout))])
+	return start, err == nil
+}
+
+// sortKey returns an item's sort key, or "" if it has none of the right type.
+func sortKey(attributes map[string]types.AttributeValue) string {
+	sk, ok := attributes[schema.SK].(*types.AttributeValueMemberS)
+	if !ok {
+		return ""
+	}
+	return sk.Value
+}
+
+func unpackUnits(b []byte) (map[string]uint64, error) {
+	if b == nil {
+		return nil, nil
+	}
+	units := make(map[string]uint64)
+	for r := (packed.Reader{Left: b}); len(r.Left) > 0; {
+		index := r.Text()
+		units[index] = r.Uint()
+		if r.Err != nil {
+			return nil, errors.New("attribute index_units is damaged")
+		}
+	}
+	return units, nil
+}
+
+func unpackKeys(b []byte, start time.Time, folded bool) (keys []Key, err error) {
+	for r := (packed.Reader{Left: b}); len(r.Left) > 0; {
+		left := len(r.Left)
+		k := Key{Index: r.Text(), Key: r.Text(), Units: r.Uint(), Err: r.Uint(), Writes: r.Uint(), Peak: r.Uint()}
+		k.PeakAt = time.Unix(start.Unix()+r.Int(), 0).UTC()
+		if folded {
+			k.Top, k.TopErr = r.Uint(), r.Uint()
+			k.TopAt = time.UnixMilli(start.UnixMilli() + r.Int()).UTC()
+		}
+		if r.Err != nil || k.Key == "" {
+			return nil, errors.New("attribute keys is damaged")
+		}
+		if keys == nil { // the others are about as long as the first
+			keys = make([]Key, 0, len(b)/(left-len(r.Left))+2)
+		}
+		keys = append(keys, k)
+	}
+	return keys, nil
+}

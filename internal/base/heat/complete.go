@@ -1,0 +1,139 @@
+package heat
+
+import "time"
+
+const (
+	// OnTime is how long after a window's end its items have been put. An item that is put
+	// later is noted, see [Late].
+	OnTime = 5 * time.Second
+
+	// Silence is how long after its end a window waits for items if no stream shard has put
+	// any of it or of a later window: either nothing is written, or the detector stands still.
+	Silence = 20 * time.Second
+
+	// Patience is how long a window waits at the most, for a stream shard that lags. Items that
+	// come later change windows that were called complete.
+	Patience = time.Minute
+
+	// lagging is how many times the lag of a stream shard's last item its next one is waited for.
+	lagging = 3
+)
+
+// Reports are the stream shards' items of some windows: by them a reader knows which windows
+// are complete. The zero value is ready.
+//
+// A stream shard puts its items in order of time, and none for a window without records. So
+// a window lacks nothing of a stream shard that has reported it or a later one. If a stream shard
+// reported the previous window but not this one, its item may be late. Its last item's lag predicts
+// how late.
+type Reports struct {
+	// Window is the length of windows: that of the shortest one added, if that is shorter.
+	// 0 is not known.
+	Window time.Duration
+
+	// Ran is when the detector is known to have run last: a time until then without items had no
+	// writes. Nobody can tell a later one from that of a dead detector.
+	Ran time.Time
+
+	shards map[string][]reported
+	last   time.Time // start of the newest
+}
+
+// reported is an item that a stream shard has put. Whole is false for a part of a window, of which
+// more may come.
+type reported struct {
+	start, end time.Time
+	lag        time.Duration
+	whole      bool
+}
+
+// Add takes in items of windows, in any order. Of folded items it takes the length of their windows
+// alone: they say nothing of stream shards.
+func (r *Reports) Add(items []Item) {
+	if r.shards == nil {
+		r.shards = make(map[string][]reported)
+	}
+	for i := range items {
+		it := &items[i]
+		if base := it.base(); r.Window == 0 || base < r.Window {
+			r.Window = base
+		}
+		if it.Base > 0 {
+			continue
+		}
+		id := it.StreamShard
+		r.shards[id] = append(r.shards[id], reported{it.Start, it.End(), it.Lag, it.Part == ""})
+		if it.Start.After(r.last) {
+			r.last = it.Start
+		}
+	}
+}
+
+// Complete returns the end of the newest complete window, at least wait before now. Windows before
+// from count as complete. It returns from if no later window is complete.
+func (r *Reports) Complete(from, now time.Time, wait time.Duration) time.Time {
+	if r.Window == 0 {
+		return from
+	}
+	last := AlignDown(now.Add(-wait), r.Window).Add(-r.Window) // of the windows that may be complete
+	if r.last.Before(last) {
+		ran := AlignDown(r.Ran, r.Window).Add(-r.Window)
+		if ran.Before(r.last) {
+			ran = r.last
+		}
+		last = minTime(last, ran)
+	}
+	waited := AlignDown(now.Add(-Patience), r.Window) // windows that end by then wait no longer
+	upTo := from
+	for start := alignUp(from, r.Window); !start.After(last); start = start.Add(r.Window) {
+		if start.Before(waited) {
+			start = minTime(waited, last.Add(r.Window)).Add(-r.Window)
+		} else if r.wait(start) > now.Sub(start.Add(r.Window)) {
+			break
+		}
+		upTo = start.Add(r.Window)
+	}
+	return upTo
+}
+
+// wait returns how long after its end the window that starts at a time waits for items of stream
+// shards that had some in the window before.
+func (r *Reports) wait(start time.Time) (wait time.Duration) {
+	if start.After(r.last) {
+		wait = Silence
+	}
+	for _, list := range r.shards {
+		expected, passed, lag := false, false, time.Duration(0)
+		for _, it := range list {
+			if it.start.Before(start) && !it.end.Before(start) {
+				expected, lag = true, max(lag, it.lag)
+			}
+			passed = passed || it.start.After(start) || it.whole && it.start.Equal(start)
+		}
+		if expected && !passed {
+			wait = max(wait, OnTime, lagging*lag)
+		}
+	}
+	return min(wait, Patience)
+}
+
+func minTime(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
+
+// alignUp returns the first border of windows at t or later. Borders are counted from the Unix
+// epoch on.
+func alignUp(t time.Time, length time.Duration) time.Time {
+	if left := t.UnixMilli() % length.Milliseconds(); left != 0 {
+		return t.Add(length - time.Duration(left)*time.Millisecond)
+	}
+	return t
+}
+
+// AlignDown returns the last border of windows of a length at t or before.
+func AlignDown(t time.Time, length time.Duration) time.Time {
+	return time.UnixMilli(t.UnixMilli() - t.UnixMilli()%length.Milliseconds()).UTC()
+}

@@ -1,0 +1,136 @@
+// Package count counts the write units of each partition key of a table, and of its
+// indexes, in the records of the table's stream. It does no input or output.
+//
+//	source, err := count.Describe(table)
+//	window := count.NewWindow(start, 10*time.Second, topK)
+//	for w := range count.Decode(records, source) {
+//		if w.Err == nil {
+//			window.Add(&w)
+//		}
+//	}
+//	item := window.Item(streamShard, "", 1000, 700)
+//
+// Which keys can be told apart is bounded, and so is what a count may hide: see
+// [heat.Item].
+package count
+
+import (
+	"maps"
+	"strings"
+	"time"
+
+	"github.com/hotshard/hotshard/internal/base/heat"
+	"github.com/hotshard/hotshard/internal/base/topk"
+)
+
+// Bounds of the keys in a window's state, as topk counts them: the table's, and
+// those of its indexes. The state may have 1 MB at Lambda, and base64 makes four
+// bytes of three.
+const (
+	maxKeyBytes      = 550_000
+	maxIndexKeyBytes = 200_000
+)
+
+// Window counts the writes that were made in a time, of one stream shard.
+type Window struct {
+	Start   time.Time // UTC
+	Length  time.Duration
+	Records uint64 // that were counted
+
+	// Incomplete says that records may be missing from the counts.
+	Incomplete bool
+
+	first   string       // sequence number of the first record that came, counted or not
+	last    string       // of the last one of an earlier delivery
+	table   *topk.Sketch // write units by partition key of the table
+	indexes *topk.Sketch // by index and its partition key, with a NUL between
+	text    []byte       // room for such a text
+
+	indexUnits map[string]uint64 // write units by index
+}
+
+// NewWindow returns a window that tells apart so many keys of the table at a time, and as
+// many of its indexes.
+func NewWindow(start time.Time, length time.Duration, topK int) *Window {
+	return &Window{Start: start.UTC(), Length: length, table: topk.New(limits(topK)), indexes: topk.New(indexLimits(topK)), indexUnits: make(map[string]uint64)}
+}
+
+func limits(topK int) topk.Limits { return topk.Limits{Entries: topK, Bytes: maxKeyBytes} }
+
+func indexLimits(topK int) topk.Limits { return topk.Limits{Entries: topK, Bytes: maxIndexKeyBytes} }
+
+// First is the sequence number of the first record that came, counted or not; "" for none.
+func (w *Window) First() string { return w.first }
+
+// Delivered notes the last record of a delivery.
+func (w *Window) Delivered(last string) { w.last = last }
+
+// Units are the write units of the table, and those of its indexes.
+func (w *Window) Units() (table, indexes uint64) { return w.table.Total(), w.indexes.Total() }
+
+// Follows is false for a record that came in an earlier delivery. Sequence numbers of
+// a stream shard rise, and have no leading zeros, or all the same length.
+func (w *Window) Follows(sequence []byte) bool {
+	return len(sequence) > len(w.last) || len(sequence) == len(w.last) && string(sequence) > w.last
+}
+
+// Add counts a write that has no error.
+func (w *Window) Add(made *Write) {
+	if w.first == "" {
+		w.first = string(made.Sequence)
+	}
+	w.Records++
+	second := made.At.Unix()
+	w.table.AddBytes(made.Key, uint64(made.Units), second)
+	for _, x := range made.Indexes {
+		if x.Index != "" {
+			w.text = append(append(append(w.text[:0], x.Index...), 0), x.Key...) // no index has a NUL in its name
+			w.indexes.AddBytes(w.text, uint64(x.Units), second)
+			w.indexUnits[x.Index] += uint64(x.Units)
+		}
+	}
+}
+
+// Miss notes a record that could not be counted.
+func (w *Window) Miss(sequence string) {
+	w.Incomplete = true
+	if w.first == "" {
+		w.first = sequence
+	}
+}
+
+// Item is the window's counts in the form in which they are stored. Limit is how many write
+// units a second a partition takes, and hotRate how many of them make a key hot.
+func (w *Window) Item(streamShard, part string, limit, hotRate float64) heat.Item {
+	it := heat.Item{
+		Start: w.Start, Window: w.Length, StreamShard: streamShard, Part: part,
+		Records: w.Records, Units: w.table.Total(), Incomplete: w.Incomplete,
+		Limit: limit, HotRate: hotRate,
+	}
+	if len(w.indexUnits) > 0 {
+		it.IndexUnits = maps.Clone(w.indexUnits)
+	}
+	it.Rest = list(&it, w.table, false, heat.MaxKeys)
+	it.IndexRest = list(&it, w.indexes, true, heat.MaxIndexKeys)
+	return it
+}
+
+// list adds a sketch's heaviest keys to an item. It returns what a key that is not
+// listed can weigh.
+func list(it *heat.Item, sketch *topk.Sketch, ofIndex bool, most int) (rest uint64) {
+	rest = sketch.Floor()
+	for i, e := range sketch.Top(sketch.Len()) {
+		if i >= most {
+			rest = max(rest, e.Count)
+			continue
+		}
+		index, key := "", e.Key
+		if ofIndex {
+			index, key, _ = strings.Cut(e.Key, "\x00")
+		}
+		it.Keys = append(it.Keys, heat.Key{
+			Index: index, Key: key, Units: e.Low(), Err: e.Err, Writes: e.Adds, Peak: e.Peak, PeakAt: time.Unix(e.PeakSecond, 0).UTC(),
+		})
+	}
+	return rest
+}

@@ -1,0 +1,164 @@
+package heat
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Fold puts the items of a time together as one: those of one table whose windows start in
+// it, of all stream shards, or folded ones of one base. Windows of different lengths don't
+// go together: see [Kinds].
+//
+// The folded item's units are the sums over the windows. An error has what windows that
+// don't list a key may hide of it. The limit and the hot rate are the lowest. [Merge] of
+// folded items gives the same rates, errors and peaks as Merge of the items themselves; the
+// same statuses, if all items have one limit and one hot rate; times of the first and the
+// last window with a key as far as the folded items' starts and ends tell; and neither
+// siblings nor crowds. To fold folded items gives the same item as to fold at once what they
+// are made from. Of folded items that were stored, and so have lost their lightest keys,
+// that holds of no figure but units and records of the whole; units of a key, and its top,
+// are no greater then, and with the errors they are no less than what is true.
+func Fold(items []Item, start time.Time, length time.Duration) Item {
+	f := Item{Start: start, Window: length, Base: length, Coverage: coverage(items)}
+	var a tallier
+	a.take(items)
+	for i := range items {
+		f.sum(&items[i], i == 0)
+	}
+	for _, r := range a.rests {
+		f.Rest += r.Of(false)
+		f.IndexRest += r.Of(true)
+	}
+	var k *Key
+	for t := range a.all() {
+		key := t.entries[0].key
+		if k == nil || k.Key != key.Key || k.Index != key.Index {
+			f.Keys = append(f.Keys, Key{Index: key.Index, Key: key.Key, Err: f.rest(key.Index != "")})
+			k = &f.Keys[len(f.Keys)-1]
+		}
+		k.fold(t)
+	}
+	slices.SortFunc(f.Keys, byWeight)
+	return f
+}
+
+// sum takes over what an item says of the whole.
+func (it *Item) sum(other *Item, first bool) {
+	if first {
+		it.Table, it.Base, it.Limit, it.HotRate = other.Table, other.base(), other.Limit, other.HotRate
+	}
+	it.Limit, it.HotRate = min(it.Limit, other.Limit), min(it.HotRate, other.HotRate)
+	it.Records += other.Records
+	it.Units += other.Units
+	it.Incomplete = it.Incomplete || other.Incomplete
+	for index, units := range other.IndexUnits {
+		if it.IndexUnits == nil {
+			it.IndexUnits = make(map[string]uint64)
+		}
+		it.IndexUnits[index] += units
+	}
+}
+
+// fold takes over what one window says of the key. Its error is that of the windows before
+// and, of this one and the others, what they may hide of a key that they don't list.
+func (k *Key) fold(t tally) {
+	first := k.TopAt.IsZero()
+	switch writes := t.writes(); {
+	case first:
+		k.Writes = writes
+	case k.Writes > 0 && writes > 0:
+		k.Writes += writes
+	default:
+		k.Writes = 0
+	}
+	k.Units += t.units
+	k.Err = k.Err - t.rest + t.err
+	if first || t.top > k.Top {
+		k.Top, k.TopErr, k.TopAt = t.top, t.topErr, t.topAt
+	}
+	if t.peak > k.Peak {
+		k.Peak, k.PeakAt = t.peak, t.peakAt
+	}
+}
+
+// writes returns the number of writes to the key, or 0 if that is not known of all its units.
+func (t *tally) writes() (n uint64) {
+	for _, e := range t.entries {
+		if e.key.Writes == 0 {
+			return 0
+		}
+		n += e.key.Writes
+	}
+	return n
+}
+
+// byWeight orders keys by their certified units, of a folded item by those of the heaviest base
+// window; those of the table come before those of indexes.
+func byWeight(a, b Key) int {
+	if ofIndex := a.Index != ""; ofIndex != (b.Index != "") {
+		if ofIndex {
+			return 1
+		}
+		return -1
+	}
+	if a, b := a.weight(), b.weight(); a != b {
+		return cmp.Compare(b, a)
+	}
+	return cmp.Or(strings.Compare(a.Key, b.Key), strings.Compare(a.Index, b.Index))
+}
+
+// weight returns 0 for a key with no certain units.
+func (k *Key) weight() uint64 {
+	if k.TopAt.IsZero() {
+		return k.Units
+	}
+	return k.Top
+}
+
+// Kinds splits items into those that can be folded together: of one table, and of windows of one
+// length. The order of the kinds does not depend on that of the items.
+func Kinds(items []Item) [][]Item {
+	type kind struct {
+		table string
+		base  time.Duration
+	}
+	kinds := make(map[kind][]Item)
+	for _, it := range items {
+		id := kind{it.Table, it.base()}
+		kinds[id] = append(kinds[id], it)
+	}
+	var list [][]Item
+	for _, id := range slices.SortedFunc(maps.Keys(kinds), func(a, b kind) int {
+		return cmp.Or(cmp.Compare(a.table, b.table), cmp.Compare(a.base, b.base))
+	}) {
+		list = append(list, kinds[id])
+	}
+	return list
+}
+
+// coverage returns the share of the items' records that was read, or 0 if all were.
+func coverage(items []Item) float64 {
+	var read, made, sum float64
+	all := true
+	for i := range items {
+		c := items[i].Coverage
+		if c > 0 && c < 1 {
+			all = false
+		} else {
+			c = 1
+		}
+		read += float64(items[i].Records)
+		made += float64(items[i].Records) / c
+		sum += c
+	}
+	switch {
+	case all:
+		return 0
+	case made > 0:
+		return read / made
+	}
+	return sum / float64(len(items))
+}

@@ -1,0 +1,290 @@
+package heat_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
+
+	"github.com/hotshard/hotshard/internal/base/heat"
+)
+
+// world is some windows of writes, and what was counted of them.
+type world struct {
+	base    time.Duration
+	windows int
+	items   []heat.Item
+	truth   []map[[2]string]uint64 // units of each index and key, by window
+}
+
+// newWorld makes up writes to some keys on three stream shards, and items that tell them with
+// the errors that counts have. A key of the table comes by one stream shard, or by two.
+func newWorld(random *rand.Rand, keys []string) *world {
+	w := &world{base: []time.Duration{time.Second, 7 * time.Second, 10 * time.Second, time.Minute}[random.IntN(4)], windows: 1 + random.IntN(40)}
+	limit := float64(1 + random.IntN(200))
+	for n := range w.windows {
+		truth := make(map[[2]string]uint64)
+		w.truth = append(w.truth, truth)
+		if random.IntN(8) == 0 {
+			continue // nobody wrote
+		}
+		for shard := range 3 {
+			it := heat.Item{
+				Start: noon.Add(time.Duration(n) * w.base), Window: w.base, StreamShard: fmt.Sprint("s", shard),
+				Limit: limit, HotRate: 0.7 * limit, Records: uint64(random.IntN(1000)), Incomplete: random.IntN(50) == 0, IndexUnits: map[string]uint64{},
+			}
+			for i, key := range keys {
+				for _, index := range []string{"", "by_rank"} {
+					if random.IntN(3) > 0 || index == "" && shard != i%3 && shard != (i+1)%3 {
+						continue
+					}
+					w.count(random, &it, truth, index, key)
+				}
+			}
+			w.items = append(w.items, it)
+		}
+	}
+	return w
+}
+
+// count has a key get some units, and the item list it, or not.
+func (w *world) count(random *rand.Rand, it *heat.Item, truth map[[2]string]uint64, index, key string) {
+	units := random.Uint64N(400)
+	truth[[2]string{index, key}] += units
+	if index == "" {
+		it.Units += units
+	} else {
+		it.IndexUnits[index] += units
+	}
+	if random.IntN(3) == 0 {
+		if index == "" {
+			it.Rest = max(it.Rest, units)
+		} else {
+			it.IndexRest = max(it.IndexRest, units)
+		}
+		return
+	}
+	unsure := random.Uint64N(units/4 + 1)
+	it.Keys = append(it.Keys, heat.Key{
+		Index: index, Key: key, Units: units - unsure, Err: unsure + random.Uint64N(5), Writes: random.Uint64N(3) * units,
+		Peak: random.Uint64N(units + 1), PeakAt: it.Start.Add(time.Duration(random.Int64N(int64(w.base.Seconds()))) * time.Second),
+	})
+}
+
+// fold folds items that lie in times of some length.
+func fold(items []heat.Item, length time.Duration) (folded []heat.Item) {
+	times := make(map[time.Time][]heat.Item)
+	for _, it := range items {
+		start := it.Start.Truncate(length)
+		times[start] = append(times[start], it)
+	}
+	for start, list := range times {
+		folded = append(folded, heat.Fold(list, start, length))
+	}
+	slices.SortFunc(folded, func(a, b heat.Item) int { return a.Start.Compare(b.Start) })
+	return folded
+}
+
+func someKeys(random *rand.Rand) (keys []string) {
+	for n := range 1 + random.IntN(12) {
+		keys = append(keys, fmt.Sprintf("C#%c%d#%d", 'a'+random.IntN(3), n, random.IntN(3)))
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys)
+}
+
+// TestFold: what is merged from folded items is what is merged from the items themselves.
+func TestFold(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 1))
+		w := newWorld(random, someKeys(random))
+		length := time.Duration(1+random.IntN(9)) * w.base
+		want := heat.Merge(w.items)
+		for i := range want {
+			row := &want[i]
+			row.FirstSeen = row.FirstSeen.Truncate(length)
+			row.LastSeen = row.LastSeen.Add(-w.base).Truncate(length).Add(length)
+			row.Folded = true
+		}
+		unknown := cmpopts.IgnoreFields(heat.KeyHeat{}, "UnitsPerWrite", "Siblings", "Crowd", "HotUntil")
+		if diff := cmp.Diff(want, heat.Merge(fold(w.items, length)), unknown); diff != "" {
+			rt.Fatalf("rows of items -, of folded items +:\n%s", diff)
+		}
+		from := []time.Duration{2, 3, 5}[random.IntN(3)] * length
+		if diff := cmp.Diff(fold(w.items, from), fold(fold(w.items, length), from)); diff != "" {
+			rt.Fatalf("folded at once -, in two steps +:\n%s", diff)
+		}
+	})
+}
+
+// TestFoldBounds: through the layers, whose items lose keys when they are stored, the truth
+// stays between the bounds, and nothing of the whole is lost.
+func TestFoldBounds(t *testing.T) {
+	var keys []string
+	for n := range 60 {
+		keys = append(keys, fmt.Sprintf("%s%02d", strings.Repeat("k", 2000), n)) // of which an item has room for some 47, and 23 of an index
+	}
+	rapid.Check(t, func(rt *rapid.T) {
+		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 2))
+		w := newWorld(random, keys)
+		stored := func(layer heat.Layer, items []heat.Item, length time.Duration) (folded []heat.Item) {
+			for _, it := range fold(items, length) {
+				back, err := heat.Parse(layer.Stored(&it, noon))
+				if err != nil {
+					rt.Fatal(err)
+				}
+				if len(it.Keys) == 2*len(keys) && len(back.Keys) >= len(it.Keys) {
+					rt.Fatalf("no key was left out")
+				}
+				folded = append(folded, back)
+			}
+			return folded
+		}
+		minutes := stored(heat.ByMinute, stored(heat.ByWindow, w.items, w.base), 4*w.base)
+		at := 0
+		for _, it := range minutes {
+			for ; at < w.windows && noon.Add(time.Duration(at)*w.base).Before(it.Start); at++ {
+				if len(w.truth[at]) > 0 {
+					rt.Fatalf("window %d is in no item", at)
+				}
+			}
+			truth, top := make(map[[2]string]uint64), make(map[[2]string]uint64)
+			var units, indexUnits uint64
+			for ; at < w.windows && noon.Add(time.Duration(at)*w.base).Before(it.End()); at++ {
+				for key, n := range w.truth[at] {
+					truth[key] += n
+					top[key] = max(top[key], n)
+					if key[0] == "" {
+						units += n
+					} else {
+						indexUnits += n
+					}
+				}
+			}
+			if it.Units != units || it.IndexUnits["by_rank"] != indexUnits {
+				rt.Fatalf("%d and %d units, want %d and %d", it.Units, it.IndexUnits["by_rank"], units, indexUnits)
+			}
+			for _, k := range it.Keys {
+				id := [2]string{k.Index, k.Key}
+				if k.Units > truth[id] || k.Units+k.Err < truth[id] || k.Top > top[id] || k.Top+k.TopErr < w.truth[int(k.TopAt.Sub(noon)/w.base)][id] {
+					rt.Fatalf("%v has %d units, and %d at the top; the item says %d+%d, %d+%d", id[0], truth[id], top[id], k.Units, k.Err, k.Top, k.TopErr)
+				}
+				delete(truth, id)
+			}
+			for id, n := range truth { // what is not listed
+				if rest := map[bool]uint64{false: it.Rest, true: it.IndexRest}[id[0] != ""]; n > rest {
+					rt.Fatalf("a key that is not listed has %d units; at most %d", n, rest)
+				}
+			}
+		}
+	})
+}
+
+// TestFoldedForm: what is stored of a folded item comes back, under keys of its layer.
+func TestFoldedForm(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 3))
+	for layer, pk := range map[heat.Layer]string{heat.ByWindow: "H#w#2026-01-05T12", heat.ByMinute: "H#1m#2026-01-05", heat.ByTenMinutes: "H#10m#2026-01-05"} {
+		w := newWorld(random, []string{"C#a#0", "C#b#0"})
+		it := heat.Fold(w.items, noon, time.Hour)
+		it.Table = "orders"
+		attributes := layer.Stored(&it, noon)
+		if got := str(t, attributes, "pk"); got != pk || !slices.Contains(layer.Partitions(noon, noon.Add(time.Minute)), got) {
+			t.Errorf("pk %q, want %q", got, pk)
+		}
+		if got, want := str(t, attributes, "sk"), fmt.Sprintf("2026-01-05T12:00:00.000Z#orders#%d", w.base.Milliseconds()); got != want {
+			t.Errorf("sk %q, want %q", got, want)
+		}
+		back, err := heat.Parse(attributes)
+		if diff := cmp.Diff(it, back, cmpopts.EquateApprox(0, 0.01)); err != nil || diff != "" {
+			t.Errorf("%v (-put +got):\n%s", err, diff)
+		}
+	}
+}
+
+// TestLayerFold: windows of several tables and lengths are items of their own.
+func TestLayerFold(t *testing.T) {
+	item := func(table string, second int, length time.Duration) heat.Item {
+		return heat.Item{Table: table, Start: noon.Add(time.Duration(second) * time.Second), Window: length, Limit: 1000, HotRate: 700, Units: 1, Keys: []heat.Key{key("a", 1, 0, 1, 0)}}
+	}
+	items := []heat.Item{item("", 0, 10*time.Second), item("", 10, 10*time.Second), item("t", 0, 10*time.Second), item("", 30, 15*time.Minute)}
+	got := heat.ByMinute.Fold(items, noon)
+	type form struct {
+		Table                string
+		Start                int
+		Base, Length         time.Duration
+		Units, FirstKeyUnits uint64
+	}
+	var forms []form
+	for _, it := range got {
+		forms = append(forms, form{it.Table, int(it.Start.Sub(noon).Seconds()), it.Base, it.Window, it.Units, it.Keys[0].Units})
+	}
+	want := []form{{"", 0, 10 * time.Second, time.Minute, 2, 2}, {"", 30, 15 * time.Minute, 15 * time.Minute, 1, 1}, {"t", 0, 10 * time.Second, time.Minute, 1, 1}}
+	if diff := cmp.Diff(want, forms); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestProgressForm and of notes: they come back, and what is damaged is an error.
+func TestProgressForm(t *testing.T) {
+	want := heat.Progress{From: noon, To: noon.Add(time.Hour), Late: noon.Add(time.Minute)}
+	got, err := heat.ParseProgress(want.Attributes())
+	if err != nil || got != want {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if _, err := heat.ParseProgress(nil); err == nil {
+		t.Error("nothing is a progress")
+	}
+	it := heat.Item{Start: noon, StreamShard: "s"}
+	late, err := heat.ParseLate(it.LateNote(noon.Add(time.Minute), noon.Add(time.Hour)))
+	if err != nil || late != (heat.Late{Start: noon, Noted: noon.Add(time.Minute)}) {
+		t.Errorf("%+v, %v", late, err)
+	}
+	if _, err := heat.ParseLate(nil); err == nil {
+		t.Error("nothing is a note")
+	}
+}
+
+// TestSummaryForm: a summary comes back, and what is damaged is an error that names it.
+func TestSummaryForm(t *testing.T) {
+	want := heat.Summary{Hour: noon, Peaks: map[string]float64{"a": 1.25, "b": 0}}
+	if got, err := heat.ParseSummary(want.Attributes()); err != nil || !cmp.Equal(want, got) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	null := &types.AttributeValueMemberNULL{Value: true}
+	member := func(v types.AttributeValue) types.AttributeValue {
+		return &types.AttributeValueMemberM{Value: map[string]types.AttributeValue{"a": v}}
+	}
+	for _, bad := range []types.AttributeValue{nil, null, member(null), member(&types.AttributeValueMemberS{Value: "1"}), member(&types.AttributeValueMemberN{Value: "x"})} {
+		attributes := want.Attributes()
+		attributes["peaks"] = bad
+		got, err := heat.ParseSummary(attributes)
+		if err == nil || !strings.Contains(err.Error(), "attribute peaks") || !strings.Contains(err.Error(), "2026-01-05T12:00:00.000Z") {
+			t.Errorf("%v was read as %+v, %v", bad, got, err)
+		}
+	}
+}
+
+// BenchmarkFold is of a window of 64 stream shards, 200 keys each.
+func BenchmarkFold(b *testing.B) {
+	var items []heat.Item
+	for shard := range 64 {
+		it := heat.Item{Start: noon, Window: 10 * time.Second, StreamShard: fmt.Sprint("s", shard), Limit: 1000, HotRate: 700, Rest: 3}
+		for n := range 200 {
+			it.Keys = append(it.Keys, key(fmt.Sprintf("C#page/item-%05d#0", (shard*200+n)*7919%12_800), 1000/uint64(n+1), 1, 5, n%10))
+		}
+		items = append(items, it)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		for _, it := range heat.ByWindow.Fold(items, noon) {
+			heat.ByWindow.Stored(&it, noon)
+		}
+	}
+}

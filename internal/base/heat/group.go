@@ -1,0 +1,198 @@
+package heat
+
+import (
+	"cmp"
+	"strings"
+	"time"
+
+	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/pkg/shard"
+)
+
+// Siblings is the load of all write shards of one base key in a window, in write
+// units a second: of an entity those of one day, of a board those of one period.
+type Siblings struct {
+	Seen int     // how many of them were listed; 0 for a key without write shards
+	Low  float64 // these took at least so much together
+	High float64 // and at most so much
+	Rest float64 // at most so much more went to any one of all
+}
+
+// groupID names the write shards of one base key in one window.
+type groupID struct {
+	window
+	index, name string
+}
+
+// group is what is listed of them.
+type group struct {
+	units, spread uint64
+	seen          int
+}
+
+// group returns the zero groupID for a key without write shards, and for a folded item's:
+// the heaviest windows of write shards may be different ones.
+func (e entry) group() groupID {
+	if e.item.Base > 0 {
+		return groupID{}
+	}
+	if _, ok := baseOf(e.item.Table, e.key.Index, e.key.Key); !ok {
+		return groupID{}
+	}
+	name, _, _ := shard.Hash.Split(e.key.Key)
+	return groupID{e.window(), e.key.Index, name}
+}
+
+// groupsOf adds up entries that are in order, in a map that is cleared for it.
+func groupsOf(entries []entry, groups map[groupID]*group) {
+	clear(groups)
+	groups[groupID{}] = new(group)
+	for i, e := range entries {
+		id := e.group()
+		if id == (groupID{}) {
+			continue
+		}
+		g := groups[id]
+		if g == nil {
+			g = new(group)
+			groups[id] = g
+		}
+		g.units += e.key.Units
+		g.spread += e.key.Err
+		if i == 0 || !e.sameKey(entries[i-1]) || e.window() != entries[i-1].window() {
+			g.seen++
+		}
+	}
+}
+
+func (g *group) siblings(length time.Duration, rest uint64) Siblings {
+	if g.seen == 0 {
+		return Siblings{}
+	}
+	seconds := length.Seconds()
+	return Siblings{
+		Seen: g.seen, Low: float64(g.units) / seconds,
+		High: float64(g.units+g.spread) / seconds, Rest: float64(rest) / seconds,
+	}
+}
+
+// unitsPerWrite is the mean weight of a key's writes in a window.
+func unitsPerWrite(entries []entry) float64 {
+	var units, writes uint64
+	for _, e := range entries {
+		if e.key.Writes > 0 {
+			units += e.key.Units
+			writes += e.key.Writes
+		}
+	}
+	if writes == 0 {
+		return 0
+	}
+	return float64(units) / float64(writes)
+}
+
+// Crowd is a stream shard that several warm keys fill and none of them alone. At AWS
+// a stream shard has the records of one partition, as a rule, so that partition is
+// hot as a whole.
+type Crowd struct {
+	Keys int     // how many; 0 for no crowd
+	Rate float64 // write units a second of the stream shard
+}
+
+// Bounds of a crowd. A stream shard with more than a partition's limit has the
+// records of several; windows are cut by whole seconds, so a bit more may be seen.
+const (
+	crowdKey   = 0.1 // of a partition's limit: what each of its keys takes at least
+	crowdShare = 0.5 // of the stream shard's units: what they take together at least
+	overLimit  = 1.1
+)
+
+// Crowd looks at a window's counts of a stream shard. An item of a layer, which is of all
+// stream shards, tells of none.
+func (it *Item) Crowd() Crowd {
+	if it.Base > 0 {
+		return Crowd{}
+	}
+	seconds := it.Window.Seconds()
+	rate := float64(it.Units) / seconds
+	if rate < it.HotRate || rate > overLimit*it.Limit {
+		return Crowd{}
+	}
+	keys, sum := 0, 0.0
+	for _, k := range it.Keys {
+		if k.Index != "" {
+			continue
+		}
+		low := float64(k.Units) / seconds
+		if low >= it.HotRate {
+			return Crowd{}
+		}
+		if low >= crowdKey*it.Limit {
+			keys++
+			sum += low
+		}
+	}
+	if keys < 2 || sum < crowdShare*rate {
+		return Crowd{}
+	}
+	return Crowd{keys, rate}
+}
+
+// crowdOf returns the fullest crowd that a key belongs to, by its entries of a window.
+func crowdOf(entries []entry) (most Crowd) {
+	for _, e := range entries {
+		if e.item.Base > 0 || e.key.Index != "" || float64(e.key.Units)/e.item.Window.Seconds() < crowdKey*e.item.Limit {
+			continue
+		}
+		if c := e.item.Crowd(); c.Rate > most.Rate {
+			most = c
+		}
+	}
+	return most
+}
+
+// Base returns the base key that a partition key of hotshard's own table, or of one of
+// its indexes, is a write shard of; ok is false for one that is none.
+func (k *Key) Base() (base schema.BaseKey, ok bool) { return baseOf("", k.Index, k.Key) }
+
+// baseOf returns the base key that a partition key is a write shard of. The write shards
+// of boards and of groups of sessions are in indexes: what the table has under their
+// prefixes are players' entries and single sessions, whatever number a name ends in.
+func baseOf(table, index, key string) (base schema.BaseKey, ok bool) {
+	k, err := schema.ParseKey(key)
+	if err != nil || table != "" || kind.Of(k.Base.Type).Index != index {
+		return base, false
+	}
+	return k.Base, true
+}
+
+// Base returns the base key that the row's partition key, of the table or of one of
+// its indexes, is a write shard of; ok is false for one that is none.
+func (r *KeyHeat) Base() (base schema.BaseKey, ok bool) { return baseOf(r.Table, r.Index, r.Key) }
+
+// TableName returns the name of the table whose stream has the key's writes. Of hotshard's own tables
+// it is the name without the deployment's prefix.
+func (r *KeyHeat) TableName() string {
+	k, _, _ := kind.Cut(r.Key)
+	return cmp.Or(r.Table, kind.Of(k).Table, kind.Items)
+}
+
+// MetricName is what the row's metrics and log lines call it: its base key, or the
+// partition key itself if it has none.
+func (r *KeyHeat) MetricName() string {
+	base, ok := r.Base()
+	if !ok {
+		return r.Key
+	}
+	return base.String()
+}
+
+// past reports whether the row is of an entity's day that was over when the row was first seen.
+func (r *KeyHeat) past() bool {
+	k, err := schema.ParseKey(r.Key)
+	if _, ok := r.Base(); !ok || err != nil || kind.Of(k.Base.Type).Bucket != kind.Day {
+		return false
+	}
+	return strings.Compare(k.Bucket, schema.EventBucket.Label(r.FirstSeen, 0)) < 0
+}

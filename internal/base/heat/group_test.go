@@ -1,0 +1,179 @@
+package heat_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/hotshard/hotshard/internal/base/heat"
+	"github.com/hotshard/hotshard/pkg/shard"
+)
+
+// counted is a window of ten seconds; rates of its keys are in units a second.
+func counted(streamShard string, units uint64, keys ...heat.Key) heat.Item {
+	return heat.Item{Start: noon, Window: 10 * time.Second, StreamShard: streamShard, Limit: 100, HotRate: 70, Units: units, Keys: keys}
+}
+
+// find returns the row of a key.
+func find(t *testing.T, key string, items ...heat.Item) heat.KeyHeat {
+	t.Helper()
+	for _, row := range heat.Merge(items) {
+		if row.Key == key {
+			return row
+		}
+	}
+	t.Fatalf("%s has no row", key)
+	return heat.KeyHeat{}
+}
+
+// TestCrowd: several warm keys that fill a stream shard are a hot partition, unless
+// one of them is hot, or the stream shard has more than a partition takes.
+func TestCrowd(t *testing.T) {
+	warm := []heat.Key{key("a", 300, 0, 30, 0), key("b", 250, 0, 30, 0), key("c", 20, 0, 2, 0)}
+	hot := key("b", 710, 0, 80, 0)
+	for name, c := range map[string]struct {
+		item heat.Item
+		want heat.Crowd
+	}{
+		"full":              {counted("1", 800, warm...), heat.Crowd{Keys: 2, Rate: 80}},
+		"a bit over":        {counted("1", 1090, warm...), heat.Crowd{Keys: 2, Rate: 109}},
+		"not warm":          {counted("1", 690, warm...), heat.Crowd{}},
+		"several":           {counted("1", 1200, warm...), heat.Crowd{}},
+		"mostly small keys": {counted("1", 1100, warm[0], warm[1], key("c", 99, 0, 9, 0)), heat.Crowd{Keys: 2, Rate: 110}},
+		"small keys":        {counted("1", 1100, warm[0], warm[2]), heat.Crowd{}},
+		"one hot":           {counted("1", 1010, warm[0], hot), heat.Crowd{}},
+		"of an index":       {counted("1", 800, heat.Key{Index: "i", Key: "a", Units: 400}, heat.Key{Index: "i", Key: "b", Units: 400}), heat.Crowd{}},
+	} {
+		if diff := cmp.Diff(c.want, c.item.Crowd()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	items := []heat.Item{counted("1", 800, warm...), counted("2", 300, key("a", 20, 0, 2, 0), key("d", 200, 0, 20, 0))}
+	if got := find(t, "a", items...); got.Crowd.Keys != 2 || !strings.Contains(got.Advice(1, shard.Change{}, 100), "one of 2 warm keys on a stream shard that takes 80% of the partition limit") {
+		t.Errorf("%+v, %s", got.Crowd, got.Advice(1, shard.Change{}, 100))
+	}
+	for _, alone := range []string{"c", "d"} {
+		if got := find(t, alone, items...); got.Crowd.Keys != 0 || !strings.HasSuffix(got.Advice(1, shard.Change{}, 100), "No action needed.") {
+			t.Errorf("%s: %+v, %s", alone, got.Crowd, got.Advice(1, shard.Change{}, 100))
+		}
+	}
+}
+
+// TestSkew: one write shard that is far hotter than the others is not cured by more
+// of them; if the others may have been as hot, for all that is known, it is.
+func TestSkew(t *testing.T) {
+	skewed := counted("1", 900, key("C#a#0", 800, 0, 80, 0), key("C#a#1", 40, 0, 4, 0))
+	even := counted("1", 900, key("C#a#0", 800, 0, 80, 0), key("C#a#1", 700, 9, 4, 0), key("C#a#2", 720, 0, 80, 0), key("C#a#3", 680, 0, 80, 0))
+	other := counted("2", 900, key("C#a#0", 10, 0, 80, 0))
+	if got := find(t, "C#a#0", skewed, other); !strings.Contains(got.Advice(4, shard.Change{}, 100), "Its 4 write shards together take 85.0 WCU/s, most of that in this one") {
+		t.Errorf("skewed: %+v, %s", got.Siblings, got.Advice(4, shard.Change{}, 100))
+	}
+	got := find(t, "C#a#0", even, other)
+	want := heat.Siblings{Seen: 4, Low: 291, High: 291.9}
+	if diff := cmp.Diff(want, got.Siblings); diff != "" || !strings.Contains(got.Advice(4, shard.Change{}, 100), "Increase from 4 to 12 write shards.") {
+		t.Errorf("even: %s\n(-want +got):\n%s", got.Advice(4, shard.Change{}, 100), diff)
+	}
+	skewed.Rest = 300 // two write shards are not listed
+	if got := find(t, "C#a#0", skewed); !strings.Contains(got.Advice(4, shard.Change{}, 100), "Increase from 4 to 13 write shards.") {
+		t.Errorf("unknown: %+v, %s", got.Siblings, got.Advice(4, shard.Change{}, 100))
+	}
+}
+
+// TestOtherCauses: what more write shards don't cure is said.
+func TestOtherCauses(t *testing.T) {
+	large := key("C#a#0", 800, 0, 80, 0)
+	large.Writes = 64
+	item := counted("1", 9000, large, key("E#a#2026-01-04#0", 800, 0, 80, 0), key("E#a#2026-01-05#0", 700, 0, 80, 0))
+	for _, c := range []struct {
+		key    string
+		shards int
+		want   string
+	}{
+		{"C#a#0", 1, "Increase from 1 to 4 write shards. Or shrink its ~13 KB items: they cost less then."},
+		{"C#a#0", 1000, "It has 1000 write shards, the most that a key can have. Or shrink its ~13 KB items: they cost less then."},
+		{"E#a#2026-01-04#0", 1, "Events of past days keep the write shards of their day, so more write shards don't help: pace their sender."},
+		{"E#a#2026-01-05#0", 1, "Increase from 1 to 6 write shards."},
+	} {
+		if got := find(t, c.key, item); !strings.HasSuffix(got.Advice(c.shards, shard.Change{}, 100), c.want) {
+			t.Errorf("%s: %s", c.key, got.Advice(c.shards, shard.Change{}, 100))
+		}
+	}
+	item.Rest = 800
+	row := find(t, "C#a#0", item)
+	for _, c := range []struct {
+		partitions, shards int
+		want               string
+	}{
+		{4, 2, "Increase from 2 to 7 write shards."},
+		{4, 6, "Increase from 6 to 16 write shards."}, // 20 would be planned
+		{4, 16, "More write shards do not help: the table's 4 partitions are the limit. Raise its warm throughput, or wait some minutes for DynamoDB to split them."},
+		{5, 16, "Increase from 16 to 20 write shards."},
+	} {
+		if got := row.Advice(c.shards, shard.Change{}, c.partitions); !strings.Contains(got, c.want+" Or shrink") {
+			t.Errorf("%d write shards on %d partitions: %s", c.shards, c.partitions, got)
+		}
+	}
+	if got := row.Advice(3, shard.Change{At: noon.Add(5 * time.Second), Count: 3}, 100); !strings.Contains(got, "Resharded to 3 at 12:00:05; watching whether it cools.") {
+		t.Errorf("just grown: %s", got)
+	}
+	item.Table = "orders"
+	own := counted("1", 5, key("C#a#0", 5, 0, 1, 0))
+	if rows := heat.Merge([]heat.Item{item, own}); len(rows) != 4 {
+		t.Errorf("one key of two tables is one: %+v", rows)
+	}
+	if got := find(t, "C#a#0", item); !strings.Contains(got.Advice(1, shard.Change{}, 100), "Not sharded. Split it across 7 partition keys, or shrink its ~13 KB items.") || got.MetricName() != "C#a#0" {
+		t.Errorf("of another table: %s", got.Advice(1, shard.Change{}, 100))
+	}
+}
+
+// TestAdviceNamesTheGrowth checks that a shrink or a pin is not named as what cooled a key, and does
+// not hide how to cool it.
+func TestAdviceNamesTheGrowth(t *testing.T) {
+	at := func(minute int) time.Time { return noon.Add(time.Duration(minute) * time.Minute) }
+	hot := find(t, "C#a#0", counted("1", 1600, key("C#a#0", 800, 0, 80, 0), key("C#a#1", 780, 0, 78, 0)))
+	cooled := hot
+	cooled.Verdicts = heat.Verdicts{Worst: heat.Hot, Now: heat.Warm, Current: 20, HotUntil: at(5)}
+	for name, c := range map[string]struct {
+		row     heat.KeyHeat
+		history shard.History
+		want    string
+	}{
+		"growth, then a shrink":      {cooled, shard.History{{At: at(3), Count: 16}, {At: at(90), Count: 4}}, "Cooled: resharded to 16 at 12:03:00, now"},
+		"a pin after it cooled":      {cooled, shard.History{{At: at(20), Count: 8}}, "Cooled: hot until 12:05:00, now"},
+		"a shrink alone":             {cooled, shard.History{{At: at(-90), Count: 16}, {At: at(3), Count: 4}}, "Cooled: hot until 12:05:00, now"},
+		"a shrink while it is hot":   {hot, shard.History{{At: at(-90), Count: 4}, {At: at(1), Count: 2}}, "Increase from 2 to"},
+		"growth that was taken back": {hot, shard.History{{At: at(1), Count: 4}, {At: at(2), Count: 2}}, "Increase from 2 to"},
+		"growth while it is hot":     {hot, shard.History{{At: at(-90), Count: 2}, {At: at(1), Count: 4}}, "Resharded to 4 at 12:01:00; watching"},
+	} {
+		if got := c.row.Advice(c.history.Newest(), heat.NewestGrowth(c.history), 100); !strings.Contains(got, c.want) {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+}
+
+// TestSkewOnManyStreamShards: a partition key of the table comes by one stream shard, or by two,
+// so what any others may hide is nothing of it; one of an index comes by all.
+func TestSkewOnManyStreamShards(t *testing.T) {
+	var items []heat.Item
+	for n := range 64 {
+		item := counted(string(rune('A'+n)), 900)
+		item.Rest, item.IndexRest = 30, 1
+		items = append(items, item)
+	}
+	items[5].Keys = []heat.Key{key("C#a#0", 800, 0, 80, 0), {Index: "by_rank", Key: "L#b#all#0", Units: 70, PeakAt: noon}}
+	row := find(t, "C#a#0", items...)
+	if row.Error != 3 || row.Siblings.Rest != 6 || !strings.Contains(row.Advice(4, shard.Change{}, 100), "most of that in this one") {
+		t.Errorf("%+v, %s", row, row.Advice(4, shard.Change{}, 100))
+	}
+	if row := find(t, "L#b#all#0", items...); row.Error != 6.3 || row.Siblings.Rest != 6.4 {
+		t.Errorf("of an index: %+v", row)
+	}
+	for i := range items { // parts, and all that is not named, add up
+		items[i].StreamShard = ""
+	}
+	if row := find(t, "C#a#0", items...); row.Error != 63*3 || row.Siblings.Rest != 64*3 {
+		t.Errorf("unnamed: %+v", row)
+	}
+}

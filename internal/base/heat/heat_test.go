@@ -1,0 +1,315 @@
+package heat_test
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/hotshard/hotshard/internal/base/heat"
+	"github.com/hotshard/hotshard/pkg/shard"
+)
+
+var noon = time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
+
+func str(t *testing.T, attributes map[string]types.AttributeValue, name string) string {
+	t.Helper()
+	v, ok := attributes[name].(*types.AttributeValueMemberS)
+	if !ok {
+		t.Fatalf("%s is %T", name, attributes[name])
+	}
+	return v.Value
+}
+
+func genItem(t *rapid.T) heat.Item {
+	item := heat.Item{
+		Start:       noon.Add(time.Duration(rapid.Int64Range(0, 1e9).Draw(t, "start")) * time.Millisecond),
+		Window:      time.Duration(rapid.Int64Range(1, 900_000).Draw(t, "window")) * time.Millisecond,
+		StreamShard: rapid.SampledFrom([]string{"", "shardId-1", "shardId-2"}).Draw(t, "shard"),
+		Part:        rapid.SampledFrom([]string{"", "100000000000000000000001"}).Draw(t, "part"),
+		Records:     uint64(rapid.Uint32().Draw(t, "records")), Units: uint64(rapid.Uint32().Draw(t, "units")),
+		Table: rapid.SampledFrom([]string{"", "orders"}).Draw(t, "table"),
+		Limit: 1000, HotRate: 700, Rest: uint64(rapid.Uint16().Draw(t, "rest")), IndexRest: uint64(rapid.Uint16().Draw(t, "index rest")),
+	}
+	item.Keys = append(genKeys(t, item.Start, ""), genKeys(t, item.Start, "by_rank")...)
+	item.Incomplete = rapid.Bool().Draw(t, "incomplete")
+	return item
+}
+
+// genKeys draws keys of the table or of an index in the order in which they come back.
+func genKeys(t *rapid.T, start time.Time, index string) (keys []heat.Key) {
+	weight := uint64(rapid.Uint32().Draw(t, "weight")) + 1000
+	for _, key := range rapid.SliceOfNDistinct(rapid.StringN(1, 100, 2000), 0, 20, rapid.ID).Draw(t, "keys") {
+		weight -= uint64(rapid.IntRange(1, 50).Draw(t, "less")) // heaviest first, as they come back
+		keys = append(keys, heat.Key{
+			Index: index, Key: key, Units: weight, Err: uint64(rapid.Uint8().Draw(t, "err")), Peak: uint64(rapid.Uint16().Draw(t, "peak")), Writes: uint64(rapid.Uint8().Draw(t, "writes")),
+			PeakAt: start.Truncate(time.Second).Add(time.Duration(rapid.Int64Range(-3, 900).Draw(t, "at")) * time.Second),
+		})
+	}
+	return keys
+}
+
+func TestStoredForm(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		want := genItem(t)
+		got, err := heat.Parse(want.Stored(noon))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Fatalf("item (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// TestKeyForm pins the keys, which are a stored form.
+func TestKeyForm(t *testing.T) {
+	item := heat.Item{Start: noon.Add(10 * time.Second), Window: 10 * time.Second, StreamShard: "shardId-1", Part: "77"}
+	attributes := item.Stored(item.End().Add(time.Hour))
+	if pk, sk := str(t, attributes, "pk"), str(t, attributes, "sk"); pk != "K#2026-01-05T12#4" || sk != "2026-01-05T12:00:10.000Z#shardId-1#77" {
+		t.Errorf("keys are %s and %s", pk, sk)
+	}
+	if v := attributes["expires_at"].(*types.AttributeValueMemberN).Value; v != fmt.Sprint(noon.Unix()+3620) {
+		t.Errorf("expires_at is %s", v)
+	}
+}
+
+// TestFound: a window is found by exactly those queries whose time it starts in.
+func TestFound(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		item := genItem(rt)
+		offset := rapid.SampledFrom([]time.Duration{0, 1, -1, time.Millisecond, -time.Millisecond, time.Hour, -time.Hour})
+		from := item.Start.Add(offset.Draw(rt, "from"))
+		to := item.Start.Add(offset.Draw(rt, "to")).In(time.FixedZone("east", 7200))
+		attributes := item.Stored(noon)
+		pk, sk := str(t, attributes, "pk"), str(t, attributes, "sk")
+		low, high := heat.SortBounds(from, to)
+		found := slices.Contains(heat.Partitions(from, to), pk) && low <= sk && sk <= high
+		if want := !item.Start.Before(from) && item.Start.Before(to); found != want {
+			rt.Fatalf("%s in [%v, %v): found %v", sk, from, to, found)
+		}
+	})
+}
+
+func TestPartitions(t *testing.T) {
+	list := heat.Partitions(noon.Add(-time.Second), noon.Add(time.Second))
+	if len(list) != 2*heat.Salts || list[0] != "K#2026-01-05T11#0" || list[len(list)-1] != "K#2026-01-05T12#7" {
+		t.Errorf("got %v", list)
+	}
+	if list := heat.Partitions(noon, noon); len(list) != 0 {
+		t.Errorf("an empty time has %v", list)
+	}
+}
+
+// TestTrim: an item is bounded, keeps the heaviest keys and says what the others
+// can weigh.
+func TestTrim(t *testing.T) {
+	cases := []struct{ keys, keyBytes, want int }{
+		{heat.MaxKeys, 20, heat.MaxKeys}, {heat.MaxKeys + 1, 20, heat.MaxKeys}, {100, 2048, 47},
+	}
+	for _, c := range cases {
+		item := heat.Item{Start: noon, Window: time.Second, Limit: 1000, Rest: 2}
+		for i := range c.keys {
+			key := fmt.Sprintf("%0*d", c.keyBytes, i)
+			item.Keys = append(item.Keys, heat.Key{Key: key, Units: uint64(i), Err: 3, PeakAt: noon})
+		}
+		attributes := item.Stored(noon)
+		got, err := heat.Parse(attributes)
+		wantRest := uint64(2)
+		if c.want < c.keys {
+			wantRest = uint64(c.keys-c.want-1) + 3
+		}
+		if err != nil || len(got.Keys) != c.want || got.Keys[0].Units != uint64(c.keys-1) || got.Rest != wantRest {
+			t.Errorf("%d keys: %v, %d kept, rest %d; want %d, rest %d", c.keys, err, len(got.Keys), got.Rest, c.want, wantRest)
+		}
+		if size := len(attributes["keys"].(*types.AttributeValueMemberB).Value); size > 100_000 {
+			t.Errorf("%d keys take %d B", c.keys, size)
+		}
+	}
+}
+
+func TestParseDamaged(t *testing.T) {
+	item := heat.Item{Start: noon, Window: time.Second, Limit: 1000, Keys: []heat.Key{{Key: "k", Units: 300, PeakAt: noon}}}
+	packed := item.Stored(noon)["keys"].(*types.AttributeValueMemberB).Value
+	number := func(s string) types.AttributeValue { return &types.AttributeValueMemberN{Value: s} }
+	null := &types.AttributeValueMemberNULL{Value: true}
+	cases := []struct {
+		name  string
+		value types.AttributeValue
+		want  string
+	}{
+		{"v", number("2"), "version 2"},
+		{"v", nil, "attribute v"},
+		{"start", number("-5"), "attribute start"},
+		{"start", number("9223372036854775808"), "attribute start"},
+		{"units", number("9223372036854775808"), "attribute units"},
+		{"base", number("9223372036854775808"), "attribute base"},
+		{"window", number("0"), "no length"},
+		{"limit", number("0"), "no limit"},
+		{"shard", number("1"), "attribute shard"},
+		{"keys", number("1"), "attribute keys"},
+		{"keys", null, "attribute keys"},
+		{"table", null, "attribute table"},
+		{"index_units", null, "attribute index_units"},
+		{"keys", &types.AttributeValueMemberB{Value: []byte{0}}, "attribute keys"},
+		{"keys", &types.AttributeValueMemberB{Value: []byte{1, 'i', 0, 1, 1, 1, 1, 1}}, "attribute keys"},
+		{"keys", &types.AttributeValueMemberB{Value: []byte("\x00\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01k")}, "attribute keys"},
+		{"incomplete", nil, "attribute incomplete"},
+		{"index_rest", nil, "attribute index_rest"},
+	}
+	for n := range len(packed) - 1 {
+		cut := &types.AttributeValueMemberB{Value: packed[:n+1]}
+		cases = append(cases, struct {
+			name  string
+			value types.AttributeValue
+			want  string
+		}{"keys", cut, "attribute keys"})
+	}
+	for _, c := range cases {
+		attributes := item.Stored(noon)
+		attributes[c.name] = c.value
+		_, err := heat.Parse(attributes)
+		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "2026-01-05T12:00:00.000Z") {
+			t.Errorf("%s = %v: %v; want %q", c.name, c.value, err, c.want)
+		}
+	}
+	if _, err := heat.Parse(nil); err == nil {
+		t.Error("no attributes parse")
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	item := heat.Item{Start: noon, Window: time.Second, Limit: 1000, Keys: []heat.Key{{Key: "k", Units: 300, PeakAt: noon}}}
+	f.Add(item.Stored(noon)["keys"].(*types.AttributeValueMemberB).Value)
+	f.Add([]byte("\x00\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01k"))
+	f.Fuzz(func(t *testing.T, packed []byte) {
+		attributes := item.Stored(noon)
+		attributes["keys"] = &types.AttributeValueMemberB{Value: packed}
+		got, err := heat.Parse(attributes)
+		if err == nil && len(got.Keys) > len(packed)/7 {
+			t.Errorf("%d keys out of %d bytes", len(got.Keys), len(packed))
+		}
+	})
+}
+
+func key(name string, units, spread, peak uint64, second int) heat.Key {
+	return heat.Key{Key: name, Units: units, Err: spread, Peak: peak, PeakAt: noon.Add(time.Duration(second) * time.Second)}
+}
+
+func TestMerge(t *testing.T) {
+	window := func(n int, stream, part string, rest uint64, keys ...heat.Key) heat.Item {
+		return heat.Item{
+			Start: noon.Add(time.Duration(n) * 10 * time.Second), Window: 10 * time.Second,
+			StreamShard: stream, Part: part, Limit: 200, HotRate: 100, Rest: rest, Keys: keys,
+		}
+	}
+	items := []heat.Item{
+		window(0, "1", "", 5, key("a", 100, 2, 30, 3), key("b", 50, 0, 9, 0)),
+		window(0, "2", "", 7, key("a", 200, 1, 25, 4)),
+		window(0, "2", "99", 0, key("a", 10, 0, 6, 3)),
+		window(1, "1", "", 0, key("a", 40, 0, 8, 11)),
+		window(2, "1", "", 0, key("hot", 1900, 0, 190, 21), key("sum", 600, 0, 60, 20)),
+		window(2, "2", "", 0, key("sum", 500, 0, 50, 22)),
+		window(5, "1", "", 0, key("b", 50, 0, 7, 50)),
+	}
+	at := func(seconds int) time.Time { return noon.Add(time.Duration(seconds) * time.Second) }
+	want := []heat.KeyHeat{
+		{Key: "hot", WriteUnitsPerSecond: 190, Limit: 200, Peak: 190, PeakAt: at(21), FirstSeen: at(20), LastSeen: at(30), Status: heat.Saturated, Verdicts: heat.Verdicts{Worst: heat.Saturated, Now: heat.Saturated, HotUntil: at(30)}, Start: at(20), Window: 10 * time.Second},
+		{Key: "sum", WriteUnitsPerSecond: 110, Limit: 200, Peak: 60, PeakAt: at(20), FirstSeen: at(20), LastSeen: at(30), Status: heat.Hot, Verdicts: heat.Verdicts{Worst: heat.Hot, Now: heat.Hot, HotUntil: at(30)}, Start: at(20), Window: 10 * time.Second},
+		{Key: "a", WriteUnitsPerSecond: 31, Error: 0.3, Limit: 200, Peak: 36, PeakAt: at(3), FirstSeen: noon, LastSeen: at(20), Start: noon, Window: 10 * time.Second},
+		{Key: "b", WriteUnitsPerSecond: 5, Error: 0.7, Limit: 200, Peak: 9, PeakAt: at(0), FirstSeen: noon, LastSeen: at(60), Start: noon, Window: 10 * time.Second},
+	}
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 20 {
+		if diff := cmp.Diff(want, heat.Merge(items)); diff != "" {
+			t.Fatalf("rows (-want +got):\n%s", diff)
+		}
+		rng.Shuffle(len(items), func(i, j int) { items[i], items[j] = items[j], items[i] })
+	}
+	if rows := heat.Merge([]heat.Item{ // one text of the table and of an index is two keys
+		{Start: noon, Window: time.Second, Limit: 9, HotRate: 6, Rest: 2, IndexRest: 4, Keys: []heat.Key{{Key: "k", Units: 7, PeakAt: noon}}},
+		{Start: noon, Window: time.Second, Limit: 9, HotRate: 6, Rest: 1, IndexRest: 5, Keys: []heat.Key{{Index: "i", Key: "k", Units: 5, PeakAt: noon}}},
+	}); len(rows) != 2 || rows[0].Index != "" || rows[0].Status != heat.Hot || rows[0].Error != 1 || rows[1].Index != "i" || rows[1].Status != heat.Warm || rows[1].Error != 4 {
+		t.Errorf("got %+v", rows)
+	}
+	if rows := heat.Merge(nil); len(rows) != 0 {
+		t.Errorf("nothing merges to %v", rows)
+	}
+}
+
+func TestAdvice(t *testing.T) {
+	cases := []struct {
+		key    string // with an index and a space before it, if it is of one
+		rate   float64
+		status heat.Status
+		want   string
+	}{
+		{"C#a#0", 12.9, heat.Warm, "1% of the partition limit. No action needed."},
+		{"C#a#0", 1000, heat.Saturated, "Using at least 100% of a partition's 1,000 WCU/s, so writes may be throttled. Increase from 4 to 16 write shards."},
+		{"by_rank L#a#all#3", 0, heat.Saturated, "Increase from 4 to 8 write shards."},
+		{"by_rank L#a#all#3", 700, heat.Hot, "Increase from 4 to 23 write shards."},
+		{"by_rank L#a#3", 700, heat.Hot, "Not sharded. Split it across 6 partition keys of the index."},
+		{"L#a#all#3", 700, heat.Hot, "Not sharded. Split it across 6 partition keys."}, // the entry of a player called 3
+		{"C#a#0", 1000, heat.Hot, "Using at least 100% of a partition's 1,000 WCU/s. Increase from 4 to 16 write shards."},
+		{"E#a#2026-01-05#0", 1000, heat.Hot, "Increase from 4 to 32 write shards."},
+		{"by_group S#a#3", 300, heat.Hot, "Increase from 4 to 10 write shards."},
+		{"S#a#3", 700, heat.Hot, "Not sharded. Split it across 6 partition keys."}, // the session of an id 3
+		{"L#a#all#player", 700, heat.Hot, "Not sharded. Split it across 6 partition keys."},
+		{"of another table", 700, heat.Hot, "Not sharded. Split it across 6 partition keys."},
+	}
+	for _, c := range cases {
+		index, key, ok := strings.Cut(c.key, " ")
+		if !ok || index != "by_rank" && index != "by_group" {
+			index, key = "", c.key
+		}
+		row := heat.KeyHeat{Index: index, Key: key, WriteUnitsPerSecond: c.rate, Limit: 1000, Status: c.status, Verdicts: heat.Verdicts{Worst: c.status, Now: c.status}}
+		if got := row.Advice(4, shard.Change{}, 100); !strings.HasSuffix(got, c.want) {
+			t.Errorf("%s at %v: %q, want %q", c.key, c.rate, got, c.want)
+		}
+	}
+}
+
+// TestMergerByWindow: windows merged one after the other give the same rows as all at
+// once.
+func TestMergerByWindow(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		windows := make(map[int64][]heat.Item)
+		var all []heat.Item
+		for i := range rapid.IntRange(0, 8).Draw(t, "items") {
+			item := genItem(t)
+			item.Start = noon.Add(time.Duration(i/3) * time.Minute)
+			item.Part = strconv.Itoa(i) // all keys differ
+			windows[item.Start.UnixMilli()] = append(windows[item.Start.UnixMilli()], item)
+			all = append(all, item)
+		}
+		m := heat.Merger{Max: 10_000}
+		for _, start := range slices.Sorted(maps.Keys(windows)) {
+			m.Add(windows[start])
+		}
+		if diff := cmp.Diff(heat.Merge(all), m.Rows()); diff != "" {
+			t.Fatalf("at once -, by window +:\n%s", diff)
+		}
+	})
+}
+
+// TestMergerIsBounded: it keeps the hottest.
+func TestMergerIsBounded(t *testing.T) {
+	m := heat.Merger{Max: 5}
+	for i := range 100 {
+		item := heat.Item{Start: noon.Add(time.Duration(i) * time.Second), Window: time.Second, Limit: 1000, HotRate: 700}
+		item.Keys = []heat.Key{{Key: fmt.Sprint("k", i), Units: uint64(500 - i), PeakAt: noon}}
+		m.Add([]heat.Item{item})
+	}
+	rows := m.Rows()
+	if len(rows) > 10 || rows[0].Key != "k0" || rows[4].Key != "k4" {
+		t.Errorf("%d rows: %+v", len(rows), rows)
+	}
+}

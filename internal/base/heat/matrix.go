@@ -1,0 +1,147 @@
+package heat
+
+import (
+	"slices"
+	"time"
+
+	"github.com/hotshard/hotshard/internal/base/jsontime"
+)
+
+// Matrix is the heat of a time, by keys and columns. Units are write units. In each
+// column Rest and the Units of all rows add up to Total.
+type Matrix struct {
+	From         jsontime.Time     `json:"from" format:"date-time" doc:"Start of the first column"`
+	To           jsontime.Time     `json:"to" format:"date-time" doc:"End of the last column"`
+	Step         jsontime.Duration `json:"step" pattern:"^([0-9]+(\\.[0-9]+)?(ms|s|m|h))+$" example:"30m" doc:"A column's length, such as 10s or 1m"`
+	PartitionWCU float64           `json:"partition_wcu" doc:"Write units a second that a partition takes, as of the newest window; 0 without any"`
+	HotWCU       float64           `json:"hot_wcu" doc:"Write units a second from which on a key is hot, likewise"`
+	AsOf         jsontime.Time     `json:"as_of,omitzero" format:"date-time" doc:"End of the newest complete window; absent without any. Columns after it are empty and not covered"`
+	Table        string            `json:"table,omitempty" doc:"Whose keys these are, if not those of hotshard's own table"`
+	Indexes      []string          `json:"indexes" doc:"The table's indexes that took writes in this time"`
+	Rows         []Row             `json:"rows" doc:"In the order of keys"`
+	Rest         []uint64          `json:"rest" doc:"What no row has, one number a column: rest and the units of all rows add up to total"`
+	Layout       string            `json:"layout,omitempty" doc:"Names the rows, for a poll with layout and after"`
+	Delta        bool              `json:"delta,omitempty" doc:"The answer has the newest columns only, from from on, and of the layout's rows those of which something is new"`
+	Total        []uint64          `json:"total" doc:"Write units of the table, or of the index, one number a column"`
+	Covered      []float64         `json:"covered" doc:"The share of each column's time and records that was read: 1 where all is known, also if nothing was written; 0 where nothing was read"`
+}
+
+// Matrix returns what was added. Keys that were hot stand alone, the hottest of them if
+// there are more than rows; the others are ranges of neighbours, see ranges.go.
+func (m *Map) Matrix() Matrix {
+	sorted := m.groups()
+	return m.matrix(sorted, ranges(sorted, m.o.Rows))
+}
+
+// matrix makes rows of these spans of groups.
+func (m *Map) matrix(sorted []*rowGroup, spans []span) Matrix {
+	out := m.blank()
+	var more [][]int64
+	for _, s := range spans {
+		row, extra := m.row(sorted[s.from:s.to])
+		for column, units := range row.Units {
+			out.Rest[column] -= units
+		}
+		out.Rows, more = append(out.Rows, row), append(more, extra)
+	}
+	for i, s := range spans {
+		row := &out.Rows[i]
+		m.bound(row, sorted[s.from:s.to], more[i], out.Rest)
+		if m.o.ByBase && sorted[s.from].alone && s.to == s.from+1 && slices.Contains(m.o.Unfold, row.Key) {
+			row.WriteShards = m.writeShards(sorted[s.from], out.Rest)
+		}
+	}
+	return out
+}
+
+// blank returns the matrix without rows.
+func (m *Map) blank() Matrix {
+	out := Matrix{
+		From: jsontime.Time{Time: m.o.From}, To: jsontime.Time{Time: m.o.To}, Step: jsontime.Duration(m.o.Step), Table: m.o.Table,
+		AsOf: jsontime.Time{Time: m.asOf()}, Indexes: []string{}, Rows: []Row{}, Covered: m.covered(),
+	}
+	if m.newest != nil {
+		out.PartitionWCU, out.HotWCU = m.newest.Limit, m.newest.HotRate
+	}
+	for index, units := range m.indexUnits {
+		if units > 0 {
+			out.Indexes = append(out.Indexes, index)
+		}
+	}
+	slices.Sort(out.Indexes)
+	for _, c := range m.columns {
+		out.Total = append(out.Total, c.total)
+	}
+	out.Rest = slices.Clone(out.Total)
+	return out
+}
+
+// asOf returns the end of the newest complete window, zero if none is known.
+func (m *Map) asOf() time.Time {
+	if m.o.AsOf.IsZero() && m.newest != nil {
+		return m.newest.End()
+	}
+	return m.o.AsOf
+}
+
+// length returns the length of windows.
+func (m *Map) length() time.Duration {
+	if m.newest == nil {
+		return usualWindow
+	}
+	return m.newest.base()
+}
+
+// usualWindow is the length of windows where none is known.
+const usualWindow = 10 * time.Second
+
+// row adds up the groups of a row. More is what its keys' errors are above what the columns hide.
+func (m *Map) row(groups []*rowGroup) (row Row, more []int64) {
+	first, last := groups[0].key, groups[len(groups)-1].key
+	n := len(m.columns)
+	row = Row{Key: first, Keys: len(groups), Index: m.o.Index, Units: make([]uint64, n), Error: make([]uint64, n), Heaviest: make([]float64, n)}
+	if row.Keys > 1 {
+		row.Key, row.First, row.Last = commonPrefix(first, last), first, last
+	} else {
+		base, _ := baseOf(m.o.Table, m.o.Index, groups[0].lines[0].key)
+		row.Type, row.Name = base.Type, base.Name
+	}
+	more = make([]int64, n)
+	var v Verdicts
+	for _, g := range groups {
+		row.Rate, row.Peak = max(row.Rate, Hundredths(g.rate)), max(row.Peak, g.peak)
+		v.join(g.Verdicts)
+		for _, l := range g.lines {
+			for _, c := range l.cells {
+				row.Units[c.column] += c.units
+				row.Heaviest[c.column] = max(row.Heaviest[c.column], Hundredths(c.top))
+				more[c.column] += c.more
+			}
+		}
+	}
+	row.judge(v)
+	return row, more
+}
+
+// bound sets the row's errors: what may be hidden of each of its keys, and no more than the rest.
+func (m *Map) bound(row *Row, groups []*rowGroup, more []int64, rest []uint64) {
+	keys, late := uint64(0), uint64(0)
+	for _, g := range groups {
+		for _, l := range g.lines {
+			keys++
+			if l.late {
+				late++
+			}
+		}
+	}
+	for i, c := range m.columns {
+		hidden := times(c.hidden, keys) + float64(more[i]) + times(c.dropped, late)
+		row.Error[i] = rest[i]
+		if hidden < float64(rest[i]) {
+			row.Error[i] = uint64(max(0, hidden))
+		}
+	}
+}
+
+// times multiplies without overflow.
+func times(a, b uint64) float64 { return float64(a) * float64(b) }

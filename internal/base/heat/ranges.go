@@ -1,0 +1,116 @@
+package heat
+
+import (
+	"cmp"
+	"slices"
+	"unicode/utf8"
+)
+
+// span is a row's place among the groups in order: from included, to not.
+type span struct {
+	from, to int
+	units    uint64 // of its groups
+}
+
+// ranges makes at most so many rows of lines in order of their keys: one for each key that
+// was hot, the hottest of them if there are too many, and ranges of the keys between. What
+// finds no row is in the rest.
+//
+// As long as there is room, the range with the most units is split, where its keys have the
+// fewest bytes in common, and of such places at the one that halves it best.
+func ranges(lines []*rowGroup, rows int) []span {
+	hot := hottest(lines, rows)
+	between := gaps(lines, hot)
+	slices.SortFunc(between, func(a, b span) int { return cmp.Or(cmp.Compare(b.units, a.units), cmp.Compare(a.from, b.from)) })
+	between = between[:min(len(between), rows-len(hot))]
+	common := make([]int, len(lines)) // bytes that a line has in common with the one before
+	for i := 1; i < len(lines); i++ {
+		common[i] = commonBytes(lines[i-1].key, lines[i].key)
+	}
+	for len(hot)+len(between) < rows {
+		most := -1
+		for i, s := range between {
+			if s.to-s.from > 1 && (most < 0 || s.units > between[most].units) {
+				most = i
+			}
+		}
+		if most < 0 {
+			break
+		}
+		left, right := between[most].split(lines, common)
+		between[most] = left
+		between = append(between, right)
+	}
+	all := append(between, hot...)
+	slices.SortFunc(all, func(a, b span) int { return cmp.Compare(a.from, b.from) })
+	return all
+}
+
+// hottest are spans of one group each that stands alone, in order, at most so many.
+func hottest(lines []*rowGroup, most int) (list []span) {
+	for i, l := range lines {
+		if l.alone {
+			list = append(list, span{from: i, to: i + 1})
+		}
+	}
+	slices.SortStableFunc(list, func(a, b span) int { return cmp.Compare(lines[b.from].rate, lines[a.from].rate) })
+	list = list[:min(len(list), most)]
+	slices.SortFunc(list, func(a, b span) int { return cmp.Compare(a.from, b.from) })
+	return list
+}
+
+// gaps are what lies between the spans.
+func gaps(lines []*rowGroup, spans []span) (list []span) {
+	if len(lines) == 0 {
+		return nil
+	}
+	from := 0
+	for _, s := range append(slices.Clone(spans), span{from: len(lines)}) {
+		if s.from > from {
+			gap := span{from: from, to: s.from}
+			for _, l := range lines[from:s.from] {
+				gap.units += l.units
+			}
+			list = append(list, gap)
+		}
+		from = s.to
+	}
+	return list
+}
+
+// split halves a span of two lines or more.
+func (s span) split(lines []*rowGroup, common []int) (left, right span) {
+	fewest := slices.Min(common[s.from+1 : s.to])
+	left, right = s, s
+	var before, best uint64
+	for i := s.from + 1; i < s.to; i++ {
+		before += lines[i-1].units
+		if common[i] != fewest {
+			continue
+		}
+		heavier := max(before, s.units-before)
+		if left.to == s.to || heavier < best {
+			best = heavier
+			left.to, left.units = i, before
+		}
+	}
+	right.from, right.units = left.to, s.units-left.units
+	return left, right
+}
+
+func commonBytes(a, b string) int {
+	n := 0
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	return n
+}
+
+// commonPrefix is the longest text that both begin with, without a part of a character.
+func commonPrefix(a, b string) string {
+	n := commonBytes(a, b)
+	for n > 0 && n < len(a) && !utf8.RuneStart(a[n]) {
+		n--
+	}
+	return a[:n]
+}

@@ -1,0 +1,103 @@
+package heat
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/hotshard/hotshard/pkg/shard"
+)
+
+// rowGroup is what cannot be split over rows: a partition key, or a base key with all its
+// partition keys.
+type rowGroup struct {
+	Verdicts
+	key   string
+	lines []*line
+	units uint64
+	rate  float64
+	peak  uint64
+	alone bool // it was hot, or is to be unfolded
+}
+
+// groups returns the groups of all lines, in order of their keys.
+func (m *Map) groups() []*rowGroup {
+	byKey := make(map[string]*rowGroup)
+	for i := range m.lines {
+		l := &m.lines[i]
+		m.growth(l)
+		key := m.rowKey(l.key)
+		g := byKey[key]
+		if g == nil {
+			g = &rowGroup{key: key}
+			byKey[key] = g
+		}
+		g.lines = append(g.lines, l)
+		g.units += l.units
+		g.rate, g.peak = max(g.rate, l.rate), max(g.peak, l.peak)
+		g.join(l.Verdicts)
+	}
+	list := make([]*rowGroup, 0, len(byKey))
+	for _, g := range byKey {
+		if m.o.ByBase {
+			g.grown(m.o.Changes[g.key], -1, m.length(), m.asOf())
+		}
+		g.alone = g.Worst >= Hot || m.o.ByBase && slices.Contains(m.o.Unfold, g.key)
+		list = append(list, g)
+	}
+	slices.SortFunc(list, func(a, b *rowGroup) int { return cmp.Compare(a.key, b.key) })
+	return list
+}
+
+// growth takes in the growths of the base key that a line is a write shard of.
+func (m *Map) growth(l *line) {
+	if len(m.o.Changes) == 0 {
+		return
+	}
+	base, ok := baseOf(m.o.Table, m.o.Index, l.key)
+	_, n, err := shard.Hash.Split(l.key)
+	if ok && err == nil {
+		l.grown(m.o.Changes[base.String()], n, m.length(), m.asOf())
+	}
+}
+
+// rowKey returns the key of the group that a partition key is in.
+func (m *Map) rowKey(key string) string {
+	if m.o.ByBase {
+		if base, ok := baseOf(m.o.Table, m.o.Index, key); ok {
+			return base.String()
+		}
+	}
+	return key
+}
+
+// writeShards returns a row for each partition key of a group, by time bucket and period and then
+// by the write shard's number.
+func (m *Map) writeShards(g *rowGroup, rest []uint64) (rows []Row) {
+	lines := slices.Clone(g.lines)
+	slices.SortFunc(lines, func(a, b *line) int { return CompareShards(a.key, b.key) })
+	for _, l := range lines {
+		alone := []*rowGroup{{Verdicts: l.Verdicts, key: l.key, lines: []*line{l}, units: l.units, rate: l.rate, peak: l.peak}}
+		row, more := m.row(alone)
+		row.Type, row.Name = "", "" // its base key's row has them
+		m.bound(&row, alone, more, rest)
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// CompareShards compares partition keys by time bucket and period and then by the write shard's number.
+func CompareShards(a, b string) int {
+	aName, aNumber := splitShard(a)
+	bName, bNumber := splitShard(b)
+	return cmp.Or(strings.Compare(aName, bName), cmp.Compare(aNumber, bNumber))
+}
+
+// splitShard returns a partition key's name and its write shard's number, the key itself and 0 if it has none.
+func splitShard(key string) (name string, number int) {
+	name, number, err := shard.Hash.Split(key)
+	if err != nil {
+		return key, 0
+	}
+	return name, number
+}

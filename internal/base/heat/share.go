@@ -1,0 +1,34 @@
+package heat
+
+import "math/bits"
+
+// share is the part of a window's time that lies in a column, in milliseconds from its start.
+type share struct{ from, to, length uint64 }
+
+// of is the share's part of so many units. The parts of all shares of a window add up to all
+// of them.
+func (s share) of(units uint64) uint64 {
+	if s.from == 0 && s.to == s.length {
+		return units
+	}
+	upTo := func(part uint64) uint64 {
+		high, low := bits.Mul64(units, part)
+		n, _ := bits.Div64(high, low, s.length) // part is at most length
+		return n
+	}
+	return upTo(s.to) - upTo(s.from)
+}
+
+// shares are the columns that a window's time has a part in.
+func (m *Map) shares(it *Item) func(yield func(int, share) bool) {
+	return func(yield func(int, share) bool) {
+		step, length := m.o.Step.Milliseconds(), it.Window.Milliseconds()
+		begin := it.Start.UnixMilli() - m.o.From.UnixMilli()
+		for n := max(0, begin/step); n < int64(len(m.columns)) && n*step < begin+length; n++ {
+			from, to := max(0, n*step-begin), min(length, (n+1)*step-begin)
+			if to > from && !yield(int(n), share{uint64(from), uint64(to), uint64(length)}) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,90 @@
+package heat
+
+import "time"
+
+// Verdicts are what windows show of a key.
+type Verdicts struct {
+	// Worst is the worst verdict on any window: by its certified rate, or Hot if a second of it
+	// took the partition's limit or more, or if a writer had the key grow in it, see [Change.Throttled].
+	Worst Status
+
+	// Now is the same, of the two newest complete windows and of what has come of later ones.
+	Now Status
+
+	// Current is the certified rate of the newest complete window, in units a second.
+	Current float64
+
+	// HotUntil is the end of the last window that was hot, zero without any.
+	HotUntil time.Time
+}
+
+// CooledAt returns the end of the last hot window of a key that is warm now and was hot, the
+// zero time of any other.
+func (v *Verdicts) CooledAt() time.Time {
+	if v.Now > Warm || v.Worst == Warm {
+		return time.Time{}
+	}
+	return v.HotUntil
+}
+
+// join takes in what other windows, or other partition keys, show.
+func (v *Verdicts) join(o Verdicts) {
+	v.Worst, v.Now, v.Current = max(v.Worst, o.Worst), max(v.Now, o.Now), max(v.Current, o.Current)
+	if o.HotUntil.After(v.HotUntil) {
+		v.HotUntil = o.HotUntil
+	}
+}
+
+// hot takes in a verdict on the window that ends at a time.
+func (v *Verdicts) hot(s Status, end time.Time, length time.Duration, asOf time.Time) {
+	o := Verdicts{Worst: s, HotUntil: end}
+	if end.After(asOf.Add(-2 * length)) {
+		o.Now = s
+	}
+	v.join(o)
+}
+
+// verdicts returns what a tally shows, where windows are complete up to asOf.
+func (t *tally) verdicts(asOf time.Time) (v Verdicts) {
+	item := t.entries[0].item
+	base, rate := item.base(), t.rate()
+	end := t.topAt.Add(base)
+	if t.topAt.Before(asOf) && !end.Before(asOf) {
+		v.Current = rate
+	}
+	if s := Verdict(rate, item.Limit, item.HotRate); s >= Hot {
+		v.hot(s, end, base, asOf)
+	}
+	if float64(t.peak) >= item.Limit {
+		end := item.Start.Add(max(0, t.peakAt.Sub(item.Start)).Truncate(base) + base)
+		v.hot(Hot, minTime(end, item.End()), base, asOf)
+	}
+	return v
+}
+
+// Join takes in another row of the same base key: verdicts, peaks and times. The rates stay.
+func (r *KeyHeat) Join(o *KeyHeat) {
+	r.Verdicts.join(o.Verdicts)
+	r.Status = max(r.Status, o.Status)
+	if o.Peak > r.Peak {
+		r.Peak, r.PeakAt = o.Peak, o.PeakAt
+	}
+	r.FirstSeen = minTime(r.FirstSeen, o.FirstSeen)
+	if o.LastSeen.After(r.LastSeen) {
+		r.LastSeen = o.LastSeen
+	}
+}
+
+// Grown takes in the growths among the changes of the row's base key, whichever of its write shards
+// were throttled.
+func (r *KeyHeat) Grown(changes []Change, asOf time.Time) { r.grown(changes, -1, r.window(), asOf) }
+
+// grown takes in the growths of a base key that writers made, whose windows have a length. Shard is
+// the number of one of its write shards, or -1 for all of them.
+func (v *Verdicts) grown(changes []Change, shard int, length time.Duration, asOf time.Time) {
+	for _, c := range changes {
+		if c.Throttled() && shard < c.Before {
+			v.hot(Hot, AlignDown(c.Time.Time, length).Add(length), length, asOf)
+		}
+	}
+}

@@ -1,0 +1,245 @@
+// Package windows reads what the heat table has of a time, window by window.
+//
+//	reader := windows.Reader{Client: client, Table: settings.HeatTable}
+//	for window, err := range reader.Windows(ctx, from, to, 10*time.Second) {
+//		rows := heat.Merge(window.Items)
+//	}
+package windows
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/heat"
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/pkg/shard/client"
+)
+
+// Reader reads the heat table. It is a [heat.Source], of what is folded by layers and of the
+// rest by full items. Consistent says whether all that was put before is seen.
+type Reader struct {
+	Client     client.Querier
+	Table      string
+	Consistent bool
+}
+
+// All goes through the full items of the windows that start at from or later and before to,
+// in order of time. Only some pages of an hour are in memory. After an error there is no more.
+func (r Reader) All(ctx context.Context, from, to time.Time) iter.Seq2[heat.Window, error] {
+	return r.read(ctx, heat.Partitions(from, to), heat.Salts, from, to)
+}
+
+// Layer goes through a layer's items, likewise.
+func (r Reader) Layer(ctx context.Context, layer heat.Layer, from, to time.Time) iter.Seq2[heat.Window, error] {
+	return r.read(ctx, layer.Partitions(from, to), 1, from, to)
+}
+
+// Windows is [heat.Source]'s. Layers that are as fine as step tell what they have, and full
+// items what is not in them: that is the last minute or two, as a rule.
+func (r Reader) Windows(ctx context.Context, from, to time.Time, step time.Duration) iter.Seq2[heat.Window, error] {
+	return func(yield func(heat.Window, error) bool) {
+		progress, err := r.Progress(ctx)
+		if err != nil {
+			yield(heat.Window{}, err)
+			return
+		}
+		for _, s := range cover(from, to, step, progress, heat.ByTenMinutes) {
+			windows := r.All(ctx, s.from, s.to)
+			if s.layer != full {
+				windows = r.Layer(ctx, s.layer, s.from, s.to)
+			}
+			for window, err := range windows {
+				if s.layer != full {
+					window.Length = s.layer.Length()
+				}
+				if !yield(window, err) || err != nil {
+					return
+				}
+			}
+		}
+	}
+}
+
+// full stands for the items of windows themselves, below all layers.
+const full = heat.ByWindow - 1
+
+// span is a time that is told by a layer.
+type span struct {
+	layer    heat.Layer
+	from, to time.Time
+}
+
+// cover splits a time into spans, in order, of the coarsest layers that are fine enough and
+// have it: this layer in the middle, finer ones at its ends.
+func cover(from, to time.Time, step time.Duration, p heat.Progress, layer heat.Layer) []span {
+	if !from.Before(to) {
+		return nil
+	}
+	if layer == full {
+		return []span{{full, from, to}}
+	}
+	first, last := from, to
+	if first.Before(p.From) {
+		first = p.From
+	}
+	if last.After(p.To) {
+		last = p.To
+	}
+	if length := layer.Length(); length > 0 {
+		first, last = first.Add(length-1).Truncate(length), last.Truncate(length)
+	}
+	if layer.Length() > step || !first.Before(last) {
+		return cover(from, to, step, p, layer-1)
+	}
+	spans := append(cover(from, first, step, p, layer-1), span{layer, first, last})
+	return append(spans, cover(last, to, step, p, layer-1)...)
+}
+
+// Progress returns what is in the layers: the zero value if there are none, or if another release made
+// them, whose form is not known.
+func (r Reader) Progress(ctx context.Context) (p heat.Progress, err error) {
+	for item, err := range dynamo.Items(ctx, r.Client, r.query(heat.ProgressPartition, schema.SoleSK, schema.SoleSK)) {
+		if err != nil {
+			return p, fmt.Errorf("heat: reading the progress of the layers: %w", err)
+		}
+		if p, err = heat.ParseProgress(item); errors.Is(err, heat.ErrVersion) {
+			return heat.Progress{}, nil
+		}
+		return p, err
+	}
+	return p, nil
+}
+
+// Query is the query for the items of one partition.
+func (r Reader) Query(pk string, from, to time.Time) *dynamodb.QueryInput {
+	low, high := heat.SortBounds(from, to)
+	return r.query(pk, low, high)
+}
+
+func (r Reader) query(pk, low, high string) *dynamodb.QueryInput {
+	return &dynamodb.QueryInput{
+		TableName:              &r.Table,
+		ConsistentRead:         &r.Consistent,
+		KeyConditionExpression: aws.String("pk = :pk AND sk BETWEEN :low AND :high"),
+		ExpressionAttributeValues: dynamo.Item{
+			":pk": dynamo.String(pk), ":low": dynamo.String(low), ":high": dynamo.String(high),
+		},
+	}
+}
+
+// read goes through the partitions, so many of one time side by side.
+func (r Reader) read(ctx context.Context, partitions []string, salts int, from, to time.Time) iter.Seq2[heat.Window, error] {
+	return func(yield func(heat.Window, error) bool) {
+		for salts := range slices.Chunk(partitions, salts) {
+			if !r.time(ctx, salts, from, to, yield) {
+				return
+			}
+		}
+	}
+}
+
+// time goes through the partitions of one time, a page of each at a time. It is false when
+// there is to be no more.
+func (r Reader) time(ctx context.Context, partitions []string, from, to time.Time, yield func(heat.Window, error) bool) bool {
+	var feeds []*feed
+	for _, pk := range partitions {
+		next, stop := iter.Pull2(dynamo.Pages(ctx, r.Client, r.Query(pk, from, to)))
+		defer stop()
+		feeds = append(feeds, &feed{pk: pk, next: next, to: to})
+	}
+	for {
+		window, err := nextWindow(feeds)
+		if err == nil && window.Start.IsZero() {
+			return true
+		}
+		if !yield(window, err) || err != nil {
+			return false
+		}
+	}
+}
+
+// nextWindow takes the earliest window from the front of the feeds, the zero one at their end.
+func nextWindow(feeds []*feed) (w heat.Window, err error) {
+	var group errgroup.Group
+	for _, f := range feeds {
+		group.Go(f.fill)
+	}
+	if err := group.Wait(); err != nil {
+		return w, err
+	}
+	for _, f := range feeds {
+		if len(f.lost) > 0 {
+			w, f.lost = heat.Window{Start: f.to, Unreadable: f.lost}, nil
+			return w, nil
+		}
+		if len(f.list) > 0 && (w.Start.IsZero() || f.list[0].start.Before(w.Start)) {
+			w.Start = f.list[0].start
+		}
+	}
+	for _, f := range feeds {
+		for len(f.list) > 0 && f.list[0].start.Equal(w.Start) {
+			if f.list[0].err != nil {
+				w.Unreadable = append(w.Unreadable, f.list[0].err)
+			} else {
+				w.Items = append(w.Items, f.list[0].item)
+			}
+			f.list = f.list[1:]
+			if err := f.fill(); err != nil { // a page may end within the window
+				return w, err
+			}
+		}
+	}
+	return w, nil
+}
+
+// feed is what is read of one partition, in order of time.
+type feed struct {
+	pk   string
+	next func() (*dynamodb.QueryOutput, error, bool)
+	to   time.Time
+	list []read  // of the page at hand
+	lost []error // of items that don't tell their time, not handed on yet
+}
+
+// read is an item, or why there is none.
+type read struct {
+	start time.Time
+	item  heat.Item
+	err   error
+}
+
+// fill reads the next page if none is at hand.
+func (f *feed) fill() error {
+	for len(f.list) == 0 {
+		page, err, more := f.next()
+		if !more {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("heat: reading items of %q: %w", f.pk, err)
+		}
+		for _, attributes := range page.Items {
+			item, err := heat.Parse(attributes)
+			if err == nil {
+				f.list = append(f.list, read{start: item.Start, item: item})
+				continue
+			}
+			err = fmt.Errorf("partition %q: %w", f.pk, err)
+			if start, ok := heat.Start(attributes); ok {
+				f.list = append(f.list, read{start: start, err: err})
+			} else { // it must not hold up the windows behind it
+				f.lost = append(f.lost, fmt.Errorf("its sort key tells no time: %v", err)) // no column can tell that it is missing
+			}
+		}
+	}
+	return nil
+}

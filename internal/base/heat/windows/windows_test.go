@@ -1,0 +1,192 @@
+package windows_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"pgregory.net/rapid"
+
+	"github.com/hotshard/hotshard/internal/base/heat"
+	"github.com/hotshard/hotshard/internal/base/heat/windows"
+)
+
+var noon = time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
+
+// table answers queries of one partition, in pages of three items.
+type table struct {
+	items  map[string]map[string]map[string]types.AttributeValue // by pk and sk
+	broken string                                                // the partition that can't be read
+}
+
+func newTable() *table {
+	return &table{items: make(map[string]map[string]map[string]types.AttributeValue)}
+}
+
+func text(v types.AttributeValue) string { return v.(*types.AttributeValueMemberS).Value }
+
+func (f *table) put(item map[string]types.AttributeValue) {
+	pk := text(item["pk"])
+	if f.items[pk] == nil {
+		f.items[pk] = make(map[string]map[string]types.AttributeValue)
+	}
+	f.items[pk][text(item["sk"])] = item
+}
+
+func (f *table) Query(_ context.Context, in *dynamodb.QueryInput, _ ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
+	values := in.ExpressionAttributeValues
+	pk := text(values[":pk"])
+	if pk == f.broken {
+		return nil, errors.New("broken")
+	}
+	var found []string
+	for sk := range f.items[pk] {
+		if sk >= text(values[":low"]) && sk <= text(values[":high"]) && (in.ExclusiveStartKey == nil || sk > text(in.ExclusiveStartKey["sk"])) {
+			found = append(found, sk)
+		}
+	}
+	slices.Sort(found)
+	out := &dynamodb.QueryOutput{}
+	for _, sk := range found[:min(3, len(found))] {
+		out.Items = append(out.Items, f.items[pk][sk])
+	}
+	if len(found) > 3 {
+		out.LastEvaluatedKey = map[string]types.AttributeValue{"sk": out.Items[2]["sk"]}
+	}
+	return out, nil
+}
+
+func item(start time.Time, streamShard string) heat.Item {
+	return heat.Item{Start: start, Window: 10 * time.Second, StreamShard: streamShard, Limit: 1000, HotRate: 700, Units: 1, Records: 1}
+}
+
+// fold puts items into all layers, as the task does.
+func (f *table) fold(items []heat.Item, p heat.Progress) {
+	f.put(p.Attributes())
+	for _, l := range []heat.Layer{heat.ByWindow, heat.ByMinute, heat.ByTenMinutes} {
+		length := max(l.Length(), 10*time.Second)
+		times := make(map[time.Time][]heat.Item)
+		for _, it := range items {
+			if start := it.Start.Truncate(length); !start.Before(p.From) && !start.Add(length).After(p.To) {
+				times[start] = append(times[start], it)
+			}
+		}
+		for start, list := range times {
+			for _, folded := range l.Fold(list, start) {
+				f.put(l.Stored(&folded, noon.Add(24*time.Hour)))
+			}
+		}
+	}
+}
+
+// TestWindows: whatever is folded, each window of the time comes once, in order, by the
+// coarsest layer that is fine enough.
+func TestWindows(t *testing.T) {
+	f := newTable()
+	var items []heat.Item
+	const all = 3 * 360
+	for n := range all {
+		for shard := range 2 {
+			it := item(noon.Add(time.Duration(n)*10*time.Second), fmt.Sprint("s", shard))
+			f.put(it.Stored(noon.Add(24 * time.Hour)))
+			items = append(items, it)
+		}
+	}
+	progress := heat.Progress{From: noon.Add(20 * time.Minute), To: noon.Add(2*time.Hour + 47*time.Minute + 30*time.Second), Late: noon}
+	f.fold(items, progress)
+	reader := windows.Reader{Client: f, Table: "heat"}
+	rapid.Check(t, func(rt *rapid.T) {
+		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 8))
+		from := noon.Add(time.Duration(random.IntN(all*10)) * time.Second)
+		to := from.Add(time.Duration(random.IntN(all*10)) * time.Second)
+		step := []time.Duration{time.Second, 10 * time.Second, 30 * time.Second, time.Minute, 5 * time.Minute, 10 * time.Minute, time.Hour}[random.IntN(7)]
+		var units, want uint64
+		last, longest := time.Time{}, 10*time.Second
+		for w, err := range reader.Windows(context.Background(), from, to, step) {
+			if err != nil || len(w.Items) == 0 || w.Start.Before(last) || w.Start.Before(from) || !w.Start.Before(to) {
+				rt.Fatalf("%v, window %v after %v with %d items", err, w.Start, last, len(w.Items))
+			}
+			for _, it := range w.Items {
+				if !it.Start.Equal(w.Start) || it.Window > 10*time.Second && it.Window > step {
+					rt.Fatalf("an item of %v and %v in the window of %v, by steps of %v", it.Start, it.Window, w.Start, step)
+				}
+				units += it.Units
+				longest = max(longest, it.Window)
+				if folded := !w.Start.Before(progress.From) && w.Start.Before(progress.To); folded != (it.Base > 0) {
+					rt.Fatalf("the window of %v is by an item of base %v", w.Start, it.Base)
+				}
+			}
+			last = w.Items[0].End()
+		}
+		for n := range all {
+			if at := noon.Add(time.Duration(n) * 10 * time.Second); !at.Before(from) && at.Before(to) {
+				want += 2
+			}
+		}
+		if units != want {
+			rt.Fatalf("%v to %v by %v: %d units, want %d", from, to, step, units, want)
+		}
+		if inner := to.Sub(from) > time.Hour && from.After(progress.From) && to.Before(progress.To); inner && step >= 10*time.Minute && longest != 10*time.Minute {
+			rt.Fatalf("the longest window is %v", longest)
+		}
+	})
+}
+
+// TestWindowsWithoutLayers are all by their own items.
+func TestWindowsWithoutLayers(t *testing.T) {
+	f := newTable()
+	for n := range 5 {
+		it := item(noon.Add(time.Duration(n)*10*time.Second), "s")
+		f.put(it.Stored(noon))
+	}
+	n := 0
+	for w, err := range (windows.Reader{Client: f}).Windows(t.Context(), noon, noon.Add(time.Hour), time.Hour) {
+		if n++; err != nil || len(w.Items) != 1 || w.Items[0].Base != 0 {
+			t.Errorf("%v, %+v", err, w)
+		}
+	}
+	if n != 5 {
+		t.Errorf("%d windows", n)
+	}
+}
+
+// TestWindowsFail: an error is the last, and names what was read.
+func TestWindowsFail(t *testing.T) {
+	f := newTable()
+	progress := heat.Progress{From: noon, To: noon.Add(30 * time.Minute), Late: noon}
+	f.put(progress.Attributes())
+	damaged := item(noon, "s")
+	stored := damaged.Stored(noon)
+	stored["pk"], stored["keys"] = &types.AttributeValueMemberS{Value: heat.ByWindow.Partitions(noon, noon.Add(1))[0]}, &types.AttributeValueMemberN{Value: "1"}
+	f.put(stored)
+	read := func() (all []heat.Window, errs []error) {
+		for w, err := range (windows.Reader{Client: f}).Windows(t.Context(), noon, noon.Add(time.Hour), time.Second) {
+			if err != nil {
+				errs = append(errs, err)
+			} else {
+				all = append(all, w)
+			}
+		}
+		return all, errs
+	}
+	if all, errs := read(); len(errs) != 0 || len(all) != 1 || len(all[0].Unreadable) != 1 {
+		t.Errorf("%v, %v", all, errs)
+	}
+	for _, pk := range []string{heat.ProgressPartition, "H#w#2026-01-05T12", "K#2026-01-05T12#3"} {
+		f.broken = pk
+		if _, errs := read(); len(errs) != 1 {
+			t.Errorf("%s can't be read: %v", pk, errs)
+		}
+	}
+	f.broken = ""
+	f.items[heat.ProgressPartition]["-"]["to"] = &types.AttributeValueMemberS{Value: "x"}
+	if _, errs := read(); len(errs) != 1 {
+		t.Errorf("a damaged progress: %v", errs)
+	}
+}

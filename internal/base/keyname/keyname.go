@@ -1,0 +1,41 @@
+// Package keyname names keys in metrics and log lines: in plain text, by pseudonyms, or not at
+// all.
+//
+//	log.Warn("grown", "key", settings.MetricNames.Shown(key))
+package keyname
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+)
+
+// Style is a way of naming keys.
+type Style string
+
+// Styles.
+const (
+	Plain   Style = "plain"
+	Hashed  Style = "hashed" // by pseudonyms
+	Unnamed Style = "off"
+)
+
+// Valid reports whether the style exists.
+func (s Style) Valid() bool { return s == Plain || s == Hashed || s == Unnamed }
+
+// Shown returns the name in this style, or "" if keys are unnamed.
+func (s Style) Shown(name string) string {
+	switch s {
+	case Plain:
+		return name
+	case Hashed:
+		return Pseudonym(name)
+	}
+	return ""
+}
+
+// Pseudonym returns a key's pseudonym: the first 16 hexadecimal digits of its name's SHA-256. A
+// guessed name can be checked against it.
+func Pseudonym(name string) string {
+	digest := sha256.Sum256([]byte(name))
+	return hex.EncodeToString(digest[:8])
+}

@@ -1,0 +1,164 @@
+// Package kind has one table of what differs between the kinds of base key. All other packages
+// derive from it what they need of a kind:
+//
+//	pk := kind.Of(kind.Counter).Prefix + "page/home"
+//	if kind.Of(base.Type).Placement == kind.Timed { ... }
+//
+// Functions of a kind, such as its fold, are in one registry per domain. internal/test/arch lists
+// these registries, and fails if one lacks a kind.
+package kind
+
+import (
+	"slices"
+	"strings"
+)
+
+// Kind is the kind of a base key, as callers name it.
+type Kind string
+
+// The kinds.
+const (
+	Counter Kind = "counter"
+	Event   Kind = "entity" // callers name the entity that the events are of
+	Board   Kind = "board"
+	Session Kind = "sessions"
+	Limit   Kind = "limit"
+)
+
+// Traits are what differs between kinds.
+type Traits struct {
+	Kind Kind
+
+	// Table is the table that has the kind's items, with their probes and stream markers.
+	Table Table
+
+	// Prefix begins the partition keys of the kind's items, in its table, the rollups table and the
+	// index. It is also the first part of the base key's sort key in the shard map.
+	Prefix string
+
+	// Index is the index of the table whose partition keys are the write shards. It is "" for a kind
+	// whose write shards are partition keys of the table itself.
+	Index string
+
+	// Bucket is the time bucket in a partition key, between the name and the write shard.
+	Bucket Bucket
+
+	// Placement is how a write finds its write shard.
+	Placement Placement
+
+	// Timeless means that no item's write shard depends on a past shard count. The shard map then
+	// keeps only the newest changes.
+	Timeless bool
+
+	// Divides means that the write shards divide a quota. A hit that is waiting must not refresh its
+	// shard count then: more hits would transfer quota at the same time.
+	Divides bool
+
+	// Summary is what the kind's stream records fold into. Audits compare it with the items.
+	Summary Summary
+
+	// StreamEvents are the names of the stream events that the aggregator needs. Nil means all.
+	StreamEvents []string
+}
+
+// Table is a table with a stream that has the items of kinds. The shard map notes the number of its
+// partitions under this text.
+type Table = string
+
+// The tables. All that is no kind's, such as the markers of keyed calls, is in Items.
+const (
+	Items  Table = "items"
+	Events Table = "events" // only events pile up: on their own they split no other kind's stream
+)
+
+// Tables returns the tables.
+func Tables() []Table { return []Table{Items, Events} }
+
+// Bucket is a time bucket in a partition key. It decides over how many partition keys the writes
+// of a short time are spread.
+type Bucket string
+
+// The time buckets.
+const (
+	NoBucket Bucket = ""
+	Day      Bucket = "day"    // of an event's own time, UTC
+	Period   Bucket = "period" // all time, a day or an ISO week; all three may be written at a time
+	Window   Bucket = "window" // of a limit, whose length the caller chooses
+)
+
+// Placement is how a write finds its write shard, and with that how a larger count takes effect.
+type Placement int
+
+// The placements.
+const (
+	Random  Placement = iota // any write shard will do: the newest count is in force at once
+	Timed                    // calculated by the count in force at the write's time
+	Indexed                  // calculated by the newest count: an item moves with its next write
+)
+
+// Summary is the form of a kind's summaries in the rollups table.
+type Summary string
+
+// The forms of summaries.
+const (
+	NoSummary Summary = ""
+	Partials  Summary = "partials" // the newest state of each write shard, 64 to an item
+	Rollups   Summary = "rollups"  // measures of an hour or a day, a fragment for each stream shard
+	Ranking   Summary = "ranking"  // the top of a period, and a histogram in fragments
+)
+
+// traits has a row for each kind, in the order in which the API's document lists the kinds.
+var traits = []Traits{
+	{
+		Kind: Counter, Table: Items, Prefix: "C#", Placement: Random, Timeless: true,
+		Summary: Partials,
+	},
+	{
+		Kind: Event, Table: Events, Prefix: "E#", Bucket: Day, Placement: Timed,
+		// A deleted event stays in its rollups, and TTL deletes every event.
+		Summary: Rollups, StreamEvents: []string{"INSERT", "MODIFY"},
+	},
+	{
+		Kind: Board, Table: Items, Prefix: "L#", Index: "by_rank", Bucket: Period, Placement: Indexed, Timeless: true,
+		Summary: Ranking,
+	},
+	{Kind: Session, Table: Items, Prefix: "S#", Index: "by_group", Placement: Indexed, Timeless: true},
+	{Kind: Limit, Table: Items, Prefix: "R#", Bucket: Window, Placement: Random, Divides: true},
+}
+
+// All returns the kinds, in the order of the API's document.
+func All() []Kind {
+	list := make([]Kind, len(traits))
+	for i := range traits {
+		list[i] = traits[i].Kind
+	}
+	return list
+}
+
+// Summarized returns the kinds that have summaries, in the order of All.
+func Summarized() []Kind {
+	return slices.DeleteFunc(All(), func(k Kind) bool { return Of(k).Summary == NoSummary })
+}
+
+// Cut returns the kind whose prefix begins a partition key, and the text after the prefix.
+func Cut(key string) (k Kind, rest string, ok bool) {
+	for i := range traits {
+		if rest, ok := strings.CutPrefix(key, traits[i].Prefix); ok {
+			return traits[i].Kind, rest, true
+		}
+	}
+	return "", key, false
+}
+
+// Of returns the traits of a kind, and the zero Traits for text that names no kind.
+func Of(k Kind) Traits {
+	for i := range traits {
+		if traits[i].Kind == k {
+			return traits[i]
+		}
+	}
+	return Traits{}
+}
+
+// Indexed reports whether the write shards are partition keys of an index.
+func (t Traits) Indexed() bool { return t.Index != "" }

@@ -1,0 +1,159 @@
+package metrics_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
+	"github.com/aws/aws-sdk-go-v2/service/cloudwatch/types"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/hotshard/hotshard/internal/base/metrics"
+)
+
+// fakeCloudWatch records calls and fails those whose number is in fail.
+type fakeCloudWatch struct {
+	calls []*cloudwatch.PutMetricDataInput
+	fail  map[int]error
+}
+
+func (f *fakeCloudWatch) PutMetricData(_ context.Context, in *cloudwatch.PutMetricDataInput, _ ...func(*cloudwatch.Options)) (*cloudwatch.PutMetricDataOutput, error) {
+	f.calls = append(f.calls, in)
+	return nil, f.fail[len(f.calls)-1]
+}
+
+func (f *fakeCloudWatch) sizes() []int {
+	var sizes []int
+	for _, call := range f.calls {
+		sizes = append(sizes, len(call.MetricData))
+	}
+	return sizes
+}
+
+var at = time.Date(2026, 1, 5, 13, 0, 0, 0, time.UTC)
+
+func data(n int, dimension string) []metrics.Datum {
+	list := make([]metrics.Datum, n)
+	for i := range list {
+		list[i] = metrics.Datum{
+			Name: "Records", Value: float64(i), Unit: metrics.Count, Time: at,
+			Dimensions: []metrics.Dimension{{Name: "TableName", Value: dimension}},
+		}
+	}
+	return list
+}
+
+func TestCloudWatchDatum(t *testing.T) {
+	fake := new(fakeCloudWatch)
+	err := metrics.NewCloudWatch(fake).Put(t.Context(), []metrics.Datum{{
+		Name: "MaxKeyWriteUnitsPerSecond", Value: 712.5, Unit: metrics.CountPerSecond, Time: at,
+		Dimensions: []metrics.Dimension{{"TableName", "items"}, {"Key", "C#a"}},
+	}})
+	if err != nil || len(fake.calls) != 1 || *fake.calls[0].Namespace != "Hotshard" || len(fake.calls[0].MetricData) != 1 {
+		t.Fatalf("%v, calls %v", err, fake.calls)
+	}
+	d := fake.calls[0].MetricData[0]
+	var dims []string
+	for _, dim := range d.Dimensions {
+		dims = append(dims, *dim.Name+"="+*dim.Value)
+	}
+	got := fmt.Sprint(*d.MetricName, *d.Value, d.Unit, d.Timestamp.Equal(at), dims)
+	if want := fmt.Sprint("MaxKeyWriteUnitsPerSecond", 712.5, types.StandardUnitCountSecond, true, []string{"TableName=items", "Key=C#a"}); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func TestCloudWatchBatches(t *testing.T) {
+	cases := []struct {
+		data []metrics.Datum
+		want []int
+	}{
+		{nil, nil},
+		{data(1000, "t"), []int{1000}},
+		{data(2001, "t"), []int{1000, 1000, 1}},
+		{data(600, strings.Repeat("x", 1000)), []int{285, 285, 30}}, // 3,504 B each at most
+	}
+	for _, c := range cases {
+		fake := new(fakeCloudWatch)
+		if err := metrics.NewCloudWatch(fake).Put(t.Context(), c.data); err != nil {
+			t.Error(err)
+		}
+		if diff := cmp.Diff(c.want, fake.sizes()); diff != "" {
+			t.Errorf("%d data: calls (-want +got):\n%s", len(c.data), diff)
+		}
+	}
+}
+
+func TestCloudWatchErrors(t *testing.T) {
+	lost := errors.New("lost")
+	fake := &fakeCloudWatch{fail: map[int]error{0: lost}}
+	list := data(1500, "t")
+	list[3].Value, list[4].Value = math.NaN(), math.Inf(1)
+	list[5].Dimensions = make([]metrics.Dimension, 31)
+	err := metrics.NewCloudWatch(fake).Put(t.Context(), list)
+	if !errors.Is(err, lost) || strings.Count(err.Error(), "out of range") != 2 || !strings.Contains(err.Error(), "31 dimensions") {
+		t.Errorf("got %v", err)
+	}
+	if diff := cmp.Diff([]int{1000, 497}, fake.sizes()); diff != "" {
+		t.Errorf("calls (-want +got):\n%s", diff)
+	}
+}
+
+// TestDimensionValues checks that the dimension of any key is valid and that keys differ.
+func TestDimensionValues(t *testing.T) {
+	long := strings.Repeat("é", 600)
+	texts := []string{
+		"C#page/home", "100%", "100%25", "", " ", "  ", "%20", ":x", "%3Ax", "a:b", "é", "e\u0301", "\x00", "\x7f", "tab\t",
+		long, long + "1", long + "2", strings.Repeat("x", 1024), strings.Repeat("x", 1025), "%",
+	}
+	seen := make(map[string]string)
+	for _, text := range texts {
+		fake := new(fakeCloudWatch)
+		if err := metrics.NewCloudWatch(fake).Put(t.Context(), data(1, text)); err != nil {
+			t.Fatal(err)
+		}
+		value := *fake.calls[0].MetricData[0].Dimensions[0].Value
+		if strings.TrimSpace(value) == "" || len(value) > 1024 || value[0] == ':' || strings.Trim(value, printable()) != "" {
+			t.Errorf("%.20q becomes %q", text, value)
+		}
+		if other, ok := seen[value]; ok {
+			t.Errorf("%.20q and %.20q both become %q", text, other, value)
+		}
+		seen[value] = text
+	}
+	for _, plain := range []string{"C#page/home", "a:b"} {
+		if seen[plain] != plain {
+			t.Errorf("%q is not left as it is", plain)
+		}
+	}
+}
+
+func printable() string {
+	var b strings.Builder
+	for c := ' '; c <= '~'; c++ {
+		b.WriteRune(c)
+	}
+	return b.String()
+}
+
+func TestMemory(t *testing.T) {
+	m := metrics.NewMemory(5)
+	var group sync.WaitGroup
+	for range 8 {
+		group.Go(func() { m.Put(t.Context(), data(3, "other")) })
+	}
+	group.Wait()
+	if n := len(m.Data()); n != 5 {
+		t.Errorf("%d data kept, want 5", n)
+	}
+	m.Put(t.Context(), data(7, "t"))
+	if diff := cmp.Diff(data(7, "t")[2:], m.Data()); diff != "" {
+		t.Errorf("data kept (-want +got):\n%s", diff)
+	}
+}

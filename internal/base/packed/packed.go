@@ -1,0 +1,80 @@
+// Package packed reads values encoded with encoding/binary: varints, and texts after their
+// length.
+//
+//	b := packed.AppendText(binary.AppendUvarint(nil, 7), "name")
+//	r := packed.Reader{Left: b}
+//	n, name := r.Uint(), r.Text()
+//	if r.Err != nil {
+//		return r.Err
+//	}
+package packed
+
+import (
+	"encoding/binary"
+	"errors"
+)
+
+// AppendText appends a text after its length.
+func AppendText(b []byte, text string) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(text))), text...)
+}
+
+// Reader reads values from the front of Left. After a damaged value Left is empty, and all
+// further values are zero.
+type Reader struct {
+	Left []byte
+	Err  error
+}
+
+// Fail sets Err, unless an earlier value has set it.
+func (r *Reader) Fail(why string) {
+	if r.Err == nil {
+		r.Err = errors.New(why)
+	}
+	r.Left = nil
+}
+
+// Byte reads one byte.
+func (r *Reader) Byte() byte {
+	if b := r.take(1); len(b) > 0 {
+		return b[0]
+	}
+	return 0
+}
+
+// Uint reads a number written by AppendUvarint.
+func (r *Reader) Uint() uint64 {
+	v, n := binary.Uvarint(r.Left)
+	r.pass(n)
+	return v
+}
+
+// Int reads a number written by AppendVarint.
+func (r *Reader) Int() int64 {
+	v, n := binary.Varint(r.Left)
+	r.pass(n)
+	return v
+}
+
+// Text reads a text that was appended with AppendText.
+func (r *Reader) Text() string { return string(r.take(r.Uint())) }
+
+// take reads n bytes.
+func (r *Reader) take(n uint64) []byte {
+	if n > uint64(len(r.Left)) {
+		r.Fail("it ends too soon")
+		return nil
+	}
+	taken := r.Left[:n]
+	r.Left = r.Left[n:]
+	return taken
+}
+
+// pass skips the n bytes of a number; an n of 0 or less is a damaged number.
+func (r *Reader) pass(n int) {
+	if n <= 0 {
+		r.Fail("a number in it can't be read")
+		return
+	}
+	r.Left = r.Left[n:]
+}

@@ -1,0 +1,34 @@
+package packed_test
+
+import (
+	"encoding/binary"
+	"math"
+	"testing"
+
+	"github.com/hotshard/hotshard/internal/base/packed"
+)
+
+// TestValuesAreReadBack checks that values are read back, and that a truncated text is damaged.
+func TestValuesAreReadBack(t *testing.T) {
+	b := packed.AppendText(binary.AppendUvarint(nil, math.MaxUint64), "é\x00")
+	b = packed.AppendText(binary.AppendVarint(b, math.MinInt64), "")
+	for n := range len(b) + 1 {
+		r := packed.Reader{Left: b[:n]}
+		number, text, negative, empty := r.Uint(), r.Text(), r.Int(), r.Text()
+		if n < len(b) {
+			if r.Err == nil || len(r.Left) > 0 || r.Byte() != 0 || r.Uint() != 0 || r.Int() != 0 || r.Text() != "" {
+				t.Errorf("the first %d bytes: %+v", n, r)
+			}
+			continue
+		}
+		if r.Err != nil || len(r.Left) > 0 || number != math.MaxUint64 || text != "é\x00" || negative != math.MinInt64 || empty != "" {
+			t.Errorf("%d %q %d %q, %+v", number, text, negative, empty, r)
+		}
+	}
+	for _, bad := range [][]byte{{0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 1}, binary.AppendUvarint(nil, math.MaxUint64)} {
+		r := packed.Reader{Left: bad}
+		if text := r.Text(); text != "" || r.Err == nil {
+			t.Errorf("% x: %q", bad, text)
+		}
+	}
+}

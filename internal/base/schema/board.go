@@ -1,0 +1,172 @@
+package schema
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/pkg/shard"
+)
+
+// A player's entry in one period of a board is one item of the items table. Only its row in the
+// index by_rank is sharded, so a change of the shard count moves no item:
+//
+//	pk          S  L#<board>#<period>#<player>
+//	sk          S  the board, since all three may contain the separator
+//	score       N
+//	at          N  Unix milliseconds when the score was reached
+//	rev         N  raised by one with every write; starts at the microsecond of the
+//	               first
+//	board_shard S  L#<board>#<period>#<shard>; the index's partition key
+//	rank_key    S  <score><time>#<player>; the index's sort key, the best first:
+//	               28 digits of the score, inverted, 15 of the time in milliseconds
+//	expires_at  N  Unix seconds; absent for the period of all time
+//
+// Equal scores rank by time, the earlier first, then by player.
+const (
+	EntryScore = "score"
+	EntryAt    = "at"
+	EntryRev   = "rev"
+)
+
+// Rank keys begin with a digit, so all of them lie between these two. Probes,
+// which are in the index as well, lie beyond.
+const (
+	FirstRankKey = "0"
+	LastRankKey  = "~"
+)
+
+// EntryKey returns the keys of a player's entry.
+func EntryKey(board, period, player string) (pk, sk string) {
+	return BaseKey{kind.Board, board}.String() + "#" + period + "#" + player, board
+}
+
+// ParseEntryKey is the inverse of EntryKey; ok is false for other items.
+func ParseEntryKey(pk, sk string) (board, period, player string, ok bool) {
+	rest, ok := strings.CutPrefix(pk, BaseKey{kind.Board, sk}.String()+"#")
+	if !ok {
+		return "", "", "", false
+	}
+	period, player, ok = strings.Cut(rest, "#")
+	return sk, period, player, ok && isPeriod(period) && player != ""
+}
+
+// allLabel is the label of all time.
+const allLabel = "all"
+
+func isPeriod(label string) bool {
+	if label == allLabel {
+		return true
+	}
+	if _, err := time.Parse(time.DateOnly, label); err == nil {
+		return true
+	}
+	year, week, ok := strings.Cut(label, "-W")
+	return ok && len(year) == 4 && len(week) == 2 && strings.Trim(year+week, "0123456789") == ""
+}
+
+// BoardShardKey returns the index's partition key of a write shard of a board's
+// period.
+func BoardShardKey(board, period string, n int) string {
+	return Key{Base: BaseKey{kind.Board, board}, Bucket: period, Shard: n}.String()
+}
+
+// ParseBoardShardKey is the inverse of BoardShardKey.
+func ParseBoardShardKey(key string) (board, period string, n int, err error) {
+	parsed, err := parseKeyOf(kind.Board, key, "it is not a board's in the index")
+	return parsed.Base.Name, parsed.Bucket, parsed.Shard, err
+}
+
+// A board's settings are one item of the items table; a board that was never put
+// has the defaults:
+//
+//	pk      S  B#<board>
+//	sk      S  -
+//	mode    S  best, latest or sum
+//	size    N  1 to 1000: entries that the top has
+//	periods S  the kinds, comma-separated: all,day,week
+//	used    BOOL  true after the first score: the mode can't change then
+//	v       N  1
+const (
+	BoardPrefix  = "B#"
+	BoardMode    = "mode"
+	BoardSize    = "size"
+	BoardPeriods = "periods"
+	BoardUsed    = "used"
+)
+
+// DefaultBoardSize and MaxBoardSize bound the number of entries of a top.
+const (
+	DefaultBoardSize = 100
+	MaxBoardSize     = 1000
+)
+
+// SettingsKey returns the keys of a board's settings.
+func SettingsKey(board string) (pk, sk string) { return BoardPrefix + board, SoleSK }
+
+// In the rollups table, a board's period has the top, one item into which all stream shards are
+// folded, and for each stream shard a fragment of the histogram of scores:
+//
+//	pk         S  L#<board>#<period>
+//	sk         S  top, or h#<stream shard>, or h#~merged for merged fragments
+//	v          N  1
+//	expires_at N  Unix seconds; absent for the period of all time
+//
+// The top:
+//
+//	version  N  raised by each change, which is conditional on it; starts at the
+//	            microsecond of the first
+//	places   B  the first in rank, packed, with the rev of each entry
+//	whole    BOOL  true when places has all entries of the period
+//	as_of    N  Unix milliseconds of the last change
+//
+// A fragment of a histogram:
+//
+//	seq      S  sequence number of the last folded record, as in an event rollup's
+//	            fragment; followed by EmptiedSuffix after the fragment was merged
+//	cells    B  number of entries whose scores lie in each cell, packed; a stream
+//	            shard's number may be below 0
+//	as_of    N  Unix milliseconds of the last fold
+const (
+	BoardVersion    = "1"
+	TopSK           = "top"
+	TopVersion      = "version"
+	TopPlaces       = "places"
+	TopWhole        = "whole"
+	HistogramPrefix = "h#"
+	HistogramCells  = "cells"
+)
+
+// A top that may be incomplete has a note in the rollups table, to be checked again. Such a top
+// was computed from the index, which may have lagged, or for the first time, or a fold gave up on
+// it. The note stays until a check that was late enough:
+//
+//	pk    S  N#<0 to 7>, by the board and period
+//	sk    S  L#<board>#<period>
+//	since N  Unix milliseconds of the first cause not checked yet
+//	last  N  Unix milliseconds of the newest cause
+//	v     N  1
+const (
+	NotePrefix = "N#"
+	NoteSince  = "since"
+	NoteLast   = "last"
+)
+
+// noteSalts is the number of partition keys of notes.
+const noteSalts = 8
+
+// NotePartitions returns the partition keys of all notes.
+func NotePartitions() []string { return salted(NotePrefix, noteSalts) }
+
+// NoteKey returns the keys of a board period's note.
+func NoteKey(board, period string) (pk, sk string) {
+	sk = BoardRollupKey(board, period)
+	return NotePrefix + strconv.Itoa(shard.Calculated(sk, noteSalts)), sk
+}
+
+// BoardRollupKey returns the partition key of a board's period in the rollups table, which is also
+// its name as a target of folds.
+func BoardRollupKey(board, period string) string {
+	return BaseKey{kind.Board, board}.String() + "#" + period
+}

@@ -1,0 +1,46 @@
+package schema
+
+import (
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/hotshard/hotshard/internal/base/kind"
+)
+
+// periods are labels of all kinds.
+var periods = rapid.SampledFrom([]string{"all", "1970-01-01", "2026-01-05", "2109-05-15", "1970-W01", "2026-W53", "2109-W20"})
+
+func TestEntriesAreReadBack(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		board, player := rapid.StringN(1, 10, 50).Draw(t, "board"), rapid.StringN(1, 10, 50).Draw(t, "player")
+		period := periods.Draw(t, "period")
+		b, pe, pl, ok := ParseEntryKey(EntryKey(board, period, player))
+		if !ok || b != board || pe != period || pl != player {
+			t.Fatalf("%q %q %q becomes %q %q %q", board, period, player, b, pe, pl)
+		}
+		b, pe, n, err := ParseBoardShardKey(BoardShardKey(board, period, 7))
+		if err != nil || b != board || pe != period || n != 7 {
+			t.Fatalf("%q %q 7 becomes %q %q %d, %v", board, period, b, pe, n, err)
+		}
+	})
+	if _, _, _, ok := ParseEntryKey("L#a#nope#p", "a"); ok {
+		t.Error("an entry without a period")
+	}
+}
+
+func TestBoardsAreTargetsAndHaveNotes(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		board := rapid.StringN(1, 10, 50).Draw(t, "board")
+		period := periods.Draw(t, "period")
+		pk, sk := NoteKey(board, period)
+		got, err := ParseTarget(sk)
+		if err != nil || got.Base != (BaseKey{kind.Board, board}) || got.Period != period || sk != BoardRollupKey(board, period) || got.String() != sk {
+			t.Fatalf("%q %q becomes %+v, %v", board, period, got, err)
+		}
+		if !slices.Contains(NotePartitions(), pk) {
+			t.Fatalf("%q is none of %q", pk, NotePartitions())
+		}
+	})
+}

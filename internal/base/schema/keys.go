@@ -1,0 +1,151 @@
+package schema
+
+import (
+	"hash/fnv"
+	"strings"
+	"time"
+
+	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/pkg/shard"
+)
+
+// BaseKey is a caller's key before sharding.
+type BaseKey struct {
+	Type kind.Kind
+	Name string
+}
+
+// String returns the base key's own text, which is also its sort key in the
+// shard map: the type's prefix and the name.
+func (k BaseKey) String() string { return kind.Of(k.Type).Prefix + k.Name }
+
+// ParseBaseKey is the inverse of String.
+func ParseBaseKey(s string) (BaseKey, error) {
+	k, name, ok := kind.Cut(s)
+	if !ok {
+		return BaseKey{}, &shard.KeyError{Key: s, Reason: "it has no type's prefix"}
+	}
+	return BaseKey{k, name}, nil
+}
+
+// Key is the parsed partition key of a write shard, in the items table or in the kind's index.
+type Key struct {
+	Base   BaseKey
+	Bucket string // label of the time bucket; "" for a kind without one
+	Shard  int
+}
+
+// String returns the partition key.
+func (k Key) String() string {
+	name := k.Base.String()
+	if kind.Of(k.Base.Type).Bucket != kind.NoBucket {
+		name += "#" + k.Bucket
+	}
+	return shard.Hash.Join(name, k.Shard)
+}
+
+// ParseKey is the inverse of Key.String. It returns an error for the partition keys of other items,
+// such as markers, which have no base key.
+func ParseKey(pk string) (Key, error) {
+	name, n, err := shard.Hash.Split(pk)
+	if err != nil {
+		return Key{}, err
+	}
+	base, err := ParseBaseKey(name)
+	if err != nil {
+		return Key{}, err
+	}
+	key := Key{Base: base, Shard: n}
+	if cut := bucketCuts[kind.Of(base.Type).Bucket]; cut != nil {
+		var ok bool
+		if key.Base.Name, key.Bucket, ok = cut(base.Name); !ok {
+			return Key{}, &shard.KeyError{Key: pk, Reason: "it has no time bucket"}
+		}
+	}
+	return key, nil
+}
+
+// parseKeyOf is ParseKey for the keys of one kind. The error for other keys says what was expected.
+func parseKeyOf(k kind.Kind, pk, reason string) (Key, error) {
+	key, err := ParseKey(pk)
+	if err != nil || key.Base.Type != k {
+		return Key{}, &shard.KeyError{Key: pk, Reason: reason}
+	}
+	return key, nil
+}
+
+// bucketCuts split the label of a time bucket from the end of a name.
+var bucketCuts = map[kind.Bucket]func(text string) (name, bucket string, ok bool){
+	kind.Day:    func(text string) (name, bucket string, ok bool) { return cutLast(text, isDay) },
+	kind.Period: func(text string) (name, bucket string, ok bool) { return cutLast(text, isPeriod) },
+	kind.Window: cutLimitBucket,
+}
+
+// cutLast splits a text at its last separator, if a label follows it.
+func cutLast(text string, isLabel func(string) bool) (name, label string, ok bool) {
+	at := strings.LastIndexByte(text, '#')
+	if at < 0 || !isLabel(text[at+1:]) {
+		return "", "", false
+	}
+	return text[:at], text[at+1:], true
+}
+
+func isDay(label string) bool {
+	_, err := EventBucket.Start(label, 0)
+	return err == nil
+}
+
+// EventBucket is the width of an event's bucket.
+const EventBucket = shard.Day
+
+// TimeLayout is the form of a time in sort keys: UTC, milliseconds, always 24
+// characters, so that text order is time order.
+const TimeLayout = "2006-01-02T15:04:05.000Z"
+
+// EventSortKey returns the sort key that orders events of a partition by (time, id).
+func EventSortKey(t time.Time, id string) string {
+	return t.UTC().Format(TimeLayout) + "#" + id
+}
+
+// ParseEventSortKey is the inverse of EventSortKey.
+func ParseEventSortKey(sk string) (t time.Time, id string, err error) {
+	const n = len(TimeLayout)
+	if len(sk) <= n || sk[n] != '#' {
+		return t, "", &shard.KeyError{Key: sk, Reason: "it is not an event's sort key"}
+	}
+	if t, err = time.Parse(TimeLayout, sk[:n]); err != nil {
+		return t, "", &shard.KeyError{Key: sk, Reason: "it does not start with a time"}
+	}
+	return t, sk[n+1:], nil
+}
+
+// ExpirySpread returns how much later an event expires than the earliest of its day: whole seconds
+// below a day, by its id, so that a day's events are not all deleted at once.
+func ExpirySpread(id string) time.Duration {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(id)) // a hash never returns an error
+	return time.Duration(h.Sum32()%(24*60*60)) * time.Second
+}
+
+// CallPrefix begins the partition keys of the markers of keyed calls, in the items table.
+const CallPrefix = "I#"
+
+// SoleSK is the sort key of an item that is alone under its partition key.
+const SoleSK = "-"
+
+// ProbeSK is the sort key of a probe: an item that a writer puts into a write shard's partition to
+// learn why a write was throttled. It sorts after all times, so no range of events contains it.
+const ProbeSK = "~probe"
+
+// EventBound returns the sort key before all events of the first whole millisecond that is not
+// before t.
+func EventBound(t time.Time) string { return CeilMilli(t).Format(TimeLayout) }
+
+// CeilMilli returns a time rounded up to a millisecond.
+func CeilMilli(t time.Time) time.Time {
+	down := t.UTC().Truncate(time.Millisecond)
+	if down.Before(t) {
+		return down.Add(time.Millisecond)
+	}
+	return down
+}

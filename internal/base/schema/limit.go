@@ -1,0 +1,43 @@
+package schema
+
+import (
+	"strconv"
+	"strings"
+	"time"
+)
+
+// The use of a limit in one window is spread over write shards:
+//
+//	pk         S  R#<key>#<window's length in seconds>#<its start, Unix seconds>#<shard>
+//	sk         S  -
+//	used       N  hits; below 0 if another write shard transferred quota to it
+//	expires_at N  Unix seconds, LimitLifetime after the window's end
+const LimitUsed = "used"
+
+// LimitLifetime is how long the use is kept after its window, for processes whose clocks are
+// behind.
+const LimitLifetime = time.Hour
+
+// LimitBucket labels the window of a limit that begins at start, a whole second.
+func LimitBucket(start time.Time, window time.Duration) string {
+	return strconv.FormatInt(int64(window/time.Second), 10) + "#" + strconv.FormatInt(start.Unix(), 10)
+}
+
+// cutLimitBucket splits a window's label from the end of a name.
+func cutLimitBucket(name string) (key, bucket string, ok bool) {
+	at := strings.LastIndexByte(name, '#')
+	if at < 0 || !isWhole(name[at+1:]) {
+		return "", "", false
+	}
+	at2 := strings.LastIndexByte(name[:at], '#')
+	if at2 < 0 || !isWhole(name[at2+1:at]) {
+		return "", "", false
+	}
+	return name[:at2], name[at2+1:], true
+}
+
+// isWhole reports whether a text is a whole number as LimitBucket writes it.
+func isWhole(digits string) bool {
+	n, err := strconv.ParseInt(digits, 10, 64)
+	return err == nil && n >= 0 && strconv.FormatInt(n, 10) == digits
+}

@@ -1,0 +1,98 @@
+package schema
+
+import (
+	"strings"
+	"time"
+
+	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/pkg/shard"
+)
+
+// An event rollup aggregates an entity's events of an hour or a day. Each stream shard has a
+// fragment of its own, so folds of different stream shards don't conflict; a reader merges the
+// fragments:
+//
+//	pk         S     E#<entity>#<month>, such as E#sensor-1#2026-01
+//	sk         S     <bucket>#<stream shard>, the bucket as 2026-01-05T13 or 2026-01-05
+//	v          N     1
+//	seq        S     sequence number of the last folded record, 40 digits
+//	events     N     events
+//	measures   M     by field: M of n (events with it), sum, min and max, all N and exact
+//	skipped    N     numbers that are not in measures; absent for 0
+//	restated   BOOL  true if an event was put again with other data, which was not added
+//	as_of      N     Unix milliseconds of the last fold
+//	expires_at N     Unix seconds; absent if rollups are kept forever
+//
+// Folds are conditional on the seq that they read, and replace the item. So any other change of a
+// fragment must change its seq too; text appended to a seq keeps its order among sequence numbers,
+// which are compared as text. Fragments that have not changed for long, and those that an audit
+// found wrong, are merged into the fragment MergedPart. They stay, empty, for their seq.
+const (
+	RollupSequence = "seq"
+	RollupEvents   = "events"
+	RollupMeasures = "measures"
+	RollupSkipped  = "skipped"
+)
+
+// MergedPart replaces the stream shard in the sort key of the fragment that merges others. No
+// stream shard folds into it; each change replaces its seq, a ULID.
+const MergedPart = "~merged"
+
+// RollupSequenceDigits is the length of a sequence number in a fragment: padded with zeros, so
+// that text order is number order.
+const RollupSequenceDigits = 40
+
+const rollupMonth = "2006-01"
+
+// RollupKey returns the keys of a stream shard's fragment of the rollup of the bucket, hour or day,
+// that holds t.
+func RollupKey(entity string, bucket shard.Bucket, t time.Time, streamShard string) (pk, sk string) {
+	return rollupPartition(entity, t), bucket.Label(t, 0) + "#" + streamShard
+}
+
+func rollupPartition(entity string, t time.Time) string {
+	return BaseKey{kind.Event, entity}.String() + "#" + t.UTC().Format(rollupMonth)
+}
+
+// ParseRollupPartition returns the entity and the month's first instant of a partition key. It
+// splits at the last separator, since names may contain it.
+func ParseRollupPartition(pk string) (entity string, month time.Time, err error) {
+	rest, ok := strings.CutPrefix(pk, kind.Of(kind.Event).Prefix)
+	at := strings.LastIndexByte(rest, '#')
+	if !ok || at < 0 {
+		return "", month, &shard.KeyError{Key: pk, Reason: "it is not an event rollup's"}
+	}
+	if month, err = time.Parse(rollupMonth, rest[at+1:]); err != nil {
+		return "", month, &shard.KeyError{Key: pk, Reason: "it does not end with a month"}
+	}
+	return rest[:at], month, nil
+}
+
+// ParseRollupSortKey returns the bucket, its start and the stream shard of a sort key.
+func ParseRollupSortKey(sk string) (bucket shard.Bucket, start time.Time, streamShard string, err error) {
+	label, streamShard, _ := strings.Cut(sk, "#")
+	for _, bucket := range []shard.Bucket{shard.Hour, shard.Day} {
+		if start, err := bucket.Start(label, 0); err == nil && streamShard != "" {
+			return bucket, start, streamShard, nil
+		}
+	}
+	return "", start, "", &shard.KeyError{Key: sk, Reason: "it is not the sort key of an event rollup"}
+}
+
+// RollupPartitions returns the partition keys, one a month, of an entity's buckets that overlap
+// [from, to). The caller bounds the range.
+func RollupPartitions(entity string, from, to time.Time) []string {
+	from = from.UTC()
+	at := time.Date(from.Year(), from.Month(), 1, 0, 0, 0, 0, time.UTC)
+	var list []string
+	for ; from.Before(to) && at.Before(to); at = at.AddDate(0, 1, 0) {
+		list = append(list, rollupPartition(entity, at))
+	}
+	return list
+}
+
+// RollupSortBounds returns the sort keys between which those buckets lie. Other buckets of the
+// first and last day may lie there, too.
+func RollupSortBounds(from, to time.Time) (low, high string) {
+	return shard.Day.Label(from, 0), shard.Day.Label(to, 0) + "U" // after the T of its hours
+}

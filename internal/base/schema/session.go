@@ -1,0 +1,48 @@
+package schema
+
+import (
+	"strings"
+
+	"github.com/hotshard/hotshard/internal/base/kind"
+)
+
+// A session is one item of the items table. Only its row in the index by_group is sharded, so a
+// change of the shard count moves no item:
+//
+//	pk            S  S#<group>#<id>
+//	sk            S  s#<id>, since both may contain the separator. The prefix
+//	                 distinguishes it from a probe or a marker. Also the index's sort key
+//	session_shard S  S#<group>#<shard>; the index's partition key
+//	data          M  the caller's data, if any
+//	started_at    N  Unix milliseconds
+//	renewed_at    N  Unix milliseconds of the last write
+//	ends_at       N  Unix milliseconds; from then on the session is not active. The
+//	                 index projects this attribute and none of the others
+//	expires_at    N  Unix seconds: ends_at, rounded up
+const (
+	SessionData    = "data"
+	SessionStarted = "started_at"
+	SessionRenewed = "renewed_at"
+	SessionEnds    = "ends_at"
+)
+
+// SessionPrefix begins the sort keys of sessions.
+const SessionPrefix = "s#"
+
+// SessionKey returns the keys of a session.
+func SessionKey(group, id string) (pk, sk string) {
+	return BaseKey{kind.Session, group}.String() + "#" + id, SessionPrefix + id
+}
+
+// ParseSessionKey is the inverse of SessionKey; ok is false for other items.
+func ParseSessionKey(pk, sk string) (group, id string, ok bool) {
+	id, session := strings.CutPrefix(sk, SessionPrefix)
+	rest, ofType := strings.CutPrefix(pk, kind.Of(kind.Session).Prefix)
+	group, ends := strings.CutSuffix(rest, "#"+id)
+	return group, id, session && ofType && ends
+}
+
+// SessionShardKey returns the index's partition key of a write shard of a group.
+func SessionShardKey(group string, n int) string {
+	return Key{Base: BaseKey{kind.Session, group}, Shard: n}.String()
+}

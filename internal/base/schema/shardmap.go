@@ -1,0 +1,41 @@
+package schema
+
+import (
+	"hash/crc32"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Partition keys of the shard map. A base key's item is in one of MapParts partitions, by a hash of
+// the key, with the base key's own text as sort key. Changes are in the log, too, and so are the
+// notes of the numbers of the tables' partitions.
+const (
+	MapParts = 4
+	MapLog   = "log"
+	mapNote  = "partitions#"
+)
+
+// MapNoteSK returns the sort key of the note of a table's partitions, after all times.
+func MapNoteSK(table string) string { return mapNote + table }
+
+// ParseMapNoteSK is the inverse of MapNoteSK; ok is false for the sort key of a change.
+func ParseMapNoteSK(sk string) (table string, ok bool) { return strings.CutPrefix(sk, mapNote) }
+
+// MapPart returns the partition key of one bucket of the keys, 0 to MapParts-1.
+func MapPart(n int) string { return "keys#" + strconv.Itoa(n) }
+
+// MapKey returns the key of a base key's item in the shard map.
+func MapKey(base string) (pk, sk string) {
+	return MapPart(int(crc32.ChecksumIEEE([]byte(base)) % MapParts)), base
+}
+
+// MapLogSK returns the sort key of a log item: the time of a change, and a random text that
+// distinguishes changes of the same millisecond.
+func MapLogSK(t time.Time, random string) string { return EventSortKey(t, random) }
+
+// ParseMapLogSK returns the time of a log item.
+func ParseMapLogSK(sk string) (time.Time, error) {
+	t, _, err := ParseEventSortKey(sk)
+	return t, err
+}

@@ -1,0 +1,65 @@
+package schema
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/pkg/shard"
+)
+
+// A counter's summary stores, per write shard (its sources), the newest folded revision and its
+// value, as top-level attributes. So a fold changes only its own sources, and folds don't conflict:
+//
+//	pk     S  C#<counter>#<partial>
+//	sk     S  -
+//	r<n>   N  revision of write shard n; folds never lower it
+//	x<n>   N  value of write shard n at that revision
+//	as_of  N  Unix milliseconds of the last fold
+//	gone   N  Unix milliseconds of the last fold of a write shard's removal; may be
+//	          absent
+//	v      N  1
+//
+// Sources 0 to 63 are in partial 0, the next 64 in partial 1, and so on, each with a partition key
+// of its own. A reader adds up all x to the counter's value.
+const SourcesPerPartial = 64
+
+// AsOf is the time of a summary's last fold. Gone is the time of the last fold that left a
+// tombstone: the rev of a removed write shard, with value 0.
+const (
+	AsOf = "as_of"
+	Gone = "gone"
+)
+
+// SummaryVersion is the version of a counter's summary.
+const SummaryVersion = "1"
+
+// SummaryKey returns the partition key of the partial that holds a write shard.
+func SummaryKey(counter string, source int) string {
+	base := BaseKey{kind.Counter, counter}.String()
+	return shard.Hash.Join(base, source/SourcesPerPartial)
+}
+
+// RevAttr and ValueAttr name the attributes of a write shard in its partial.
+func RevAttr(source int) string   { return "r" + strconv.Itoa(source) }
+func ValueAttr(source int) string { return "x" + strconv.Itoa(source) }
+
+// SourcesOf returns the write shards of which a partial has a rev or a value, in order.
+func SourcesOf[V any](partial map[string]V) (list []int) {
+	for name := range partial {
+		n, err := strconv.Atoi(strings.TrimLeft(name, "rx"))
+		if err == nil && n >= 0 && (name == RevAttr(n) || name == ValueAttr(n)) {
+			list = append(list, n)
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// IsValueAttr reports whether ValueAttr returns this name for a write shard.
+func IsValueAttr(name string) bool {
+	digits, ok := strings.CutPrefix(name, "x")
+	_, err := strconv.Atoi(digits)
+	return ok && err == nil
+}

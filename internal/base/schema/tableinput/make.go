@@ -1,0 +1,94 @@
+package tableinput
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/pkg/shard/client"
+)
+
+// usableWithin bounds the wait for a table to become usable.
+const usableWithin = 2 * time.Minute
+
+// Make creates a table, waits until it is usable, and enables its TTL. It changes nothing else of
+// an existing table; it returns an error if the table's keys, indexes, stream or TTL attribute
+// differ from the schema. Programs may make the same table at the same time.
+//
+// While AWS disables a table's TTL, it rejects enabling it, so Make leaves it off. A later call
+// enables it.
+func Make(ctx context.Context, db client.TableMaker, t schema.Table) error {
+	if err := create(ctx, db, t); err != nil {
+		return fmt.Errorf("create table %s: %w", t.Name, err)
+	}
+	return nil
+}
+
+func create(ctx context.Context, db client.TableMaker, t schema.Table) error {
+	_, err := db.CreateTable(ctx, Create(t))
+	var exists *types.ResourceInUseException
+	if err != nil && !errors.As(err, &exists) {
+		return err
+	}
+	waiter := dynamodb.NewTableExistsWaiter(db, func(o *dynamodb.TableExistsWaiterOptions) {
+		o.MinDelay, o.MaxDelay = 20*time.Millisecond, time.Second
+		others := o.Retryable
+		o.Retryable = func(ctx context.Context, in *dynamodb.DescribeTableInput, out *dynamodb.DescribeTableOutput, err error) (bool, error) {
+			if err == nil && out.Table != nil && out.Table.TableStatus == types.TableStatusUpdating {
+				return false, nil // the table serves reads and writes meanwhile
+			}
+			return others(ctx, in, out, err)
+		}
+	})
+	out, err := waiter.WaitForOutput(ctx, &dynamodb.DescribeTableInput{TableName: &t.Name}, usableWithin)
+	if err != nil {
+		return err
+	}
+	if err := check(out.Table, t); err != nil {
+		return err
+	}
+	return expire(ctx, db, t)
+}
+
+// expire enables TTL unless it is enabled: AWS rejects enabling it twice.
+func expire(ctx context.Context, db client.TableMaker, t schema.Table) error {
+	if t.TTL == "" {
+		return nil
+	}
+	off, err := lacksExpiry(ctx, db, t)
+	if err != nil || !off {
+		return err
+	}
+	_, refused := db.UpdateTimeToLive(ctx, Expiry(t))
+	if refused == nil {
+		return nil
+	}
+	// Another program may have enabled it meanwhile.
+	if off, err = lacksExpiry(ctx, db, t); err != nil || off {
+		return fmt.Errorf("enable its expiry: %w", errors.Join(refused, err))
+	}
+	return nil
+}
+
+// lacksExpiry reports whether a table's TTL is disabled. It returns an error if TTL uses another
+// attribute.
+func lacksExpiry(ctx context.Context, db client.TableMaker, t schema.Table) (bool, error) {
+	out, err := db.DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: &t.Name})
+	if err != nil {
+		return false, fmt.Errorf("describe its expiry: %w", err)
+	}
+	d := out.TimeToLiveDescription
+	if d == nil || d.TimeToLiveStatus == types.TimeToLiveStatusDisabled {
+		return true, nil
+	}
+	if have := aws.ToString(d.AttributeName); have != t.TTL {
+		return false, fmt.Errorf("its items expire by attribute %q instead of %q", have, t.TTL)
+	}
+	return false, nil
+}

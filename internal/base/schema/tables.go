@@ -1,0 +1,111 @@
+// Package schema defines what hotshard stores: the tables with their indexes, and the form of
+// every key. The CDK app and the local runner create tables from it, and all code that reads or
+// writes a key uses it:
+//
+//	for _, t := range schema.Tables(schema.NamesFor("hotshard-")) {
+//		create(t.Name, t.PartitionKey, t.SortKey)
+//	}
+package schema
+
+import "github.com/hotshard/hotshard/internal/base/kind"
+
+// Names of attributes that more than one package uses.
+const (
+	PK        = "pk"
+	SK        = "sk"
+	ExpiresAt = "expires_at" // TTL: Unix seconds
+	Version   = "v"          // version of a stored form
+)
+
+// Table describes one table. All are on demand.
+type Table struct {
+	Name         string
+	PartitionKey string // of type S
+	SortKey      string // of type S; "" for none
+	TTL          string // attribute with Unix seconds; "" for none
+	Stream       bool   // NEW_AND_OLD_IMAGES
+	Expendable   bool   // its contents may be lost: no point-in-time recovery
+	Indexes      []Index
+}
+
+// Index describes a global secondary index.
+type Index struct {
+	Name         string
+	PartitionKey string   // attributes that it projects beside the keys of table and index; nil for all
+	SortKey      string   // of type S
+	Include      []string // what it projects beside the keys of table and index; nil for all attributes
+}
+
+// Names are the names of the five tables in one deployment.
+type Names struct {
+	Items    string // sharded items but events, with a stream
+	Events   string // events, with a stream
+	Rollups  string // summaries
+	ShardMap string // shard counts and their change log
+	Heat     string // the detector's counts
+}
+
+// NamesFor returns the names under a prefix, which distinguishes the deployments of an account.
+func NamesFor(prefix string) Names {
+	return Names{
+		Items: prefix + "items", Events: prefix + "events", Rollups: prefix + "rollups",
+		ShardMap: prefix + "shard-map", Heat: prefix + "heat",
+	}
+}
+
+// Of returns the name of the table that has a kind's items.
+func (n Names) Of(k kind.Kind) string { return n.Table(kind.Of(k).Table) }
+
+// OfKey returns the name of the table that has the items of a partition key.
+func (n Names) OfKey(pk string) string {
+	k, _, _ := kind.Cut(pk)
+	return n.Of(k)
+}
+
+// Table returns the name of a table with a stream.
+func (n Names) Table(t kind.Table) string {
+	if t == kind.Events {
+		return n.Events
+	}
+	return n.Items
+}
+
+// Streamed returns which table with a stream has a name; ok is false for any other table.
+func (n Names) Streamed(table string) (t kind.Table, ok bool) {
+	for _, t := range kind.Tables() {
+		if n.Table(t) == table {
+			return t, true
+		}
+	}
+	return "", false
+}
+
+// ByRank is the sparse index of leaderboard entries by rank.
+const (
+	ByRank     = "by_rank"
+	BoardShard = "board_shard"
+	RankKey    = "rank_key"
+)
+
+// ByGroup is the sparse index of sessions. Its sort key is the table's.
+const (
+	ByGroup      = "by_group"
+	SessionShard = "session_shard"
+)
+
+// Tables returns the five tables of a deployment.
+func Tables(names Names) []Table {
+	return []Table{
+		{
+			Name: names.Items, PartitionKey: PK, SortKey: SK, TTL: ExpiresAt, Stream: true,
+			Indexes: []Index{
+				{Name: ByRank, PartitionKey: BoardShard, SortKey: RankKey},
+				{Name: ByGroup, PartitionKey: SessionShard, SortKey: SK, Include: []string{SessionEnds}},
+			},
+		},
+		{Name: names.Events, PartitionKey: PK, SortKey: SK, TTL: ExpiresAt, Stream: true},
+		{Name: names.Rollups, PartitionKey: PK, SortKey: SK, TTL: ExpiresAt},
+		{Name: names.ShardMap, PartitionKey: PK, SortKey: SK, TTL: ExpiresAt},
+		{Name: names.Heat, PartitionKey: PK, SortKey: SK, TTL: ExpiresAt, Expendable: true},
+	}
+}

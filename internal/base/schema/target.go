@@ -1,0 +1,76 @@
+package schema
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/pkg/shard"
+)
+
+// Target is a summary, or a partial of one, into which records are folded.
+type Target struct {
+	Base    BaseKey
+	Partial int          // of [kind.Partials]
+	Period  string       // of [kind.Ranking]: its label
+	Bucket  shard.Bucket // of [kind.Rollups]: hour or day
+	Start   time.Time    // of that bucket
+}
+
+// targetForm is the form of a target's name after the base key, for one form of summary.
+type targetForm struct {
+	label func(Target) string
+	parse func(label string) (t Target, ok bool)
+}
+
+var targetForms = map[kind.Summary]targetForm{
+	kind.Partials: {
+		label: func(t Target) string { return strconv.Itoa(t.Partial) },
+		parse: func(label string) (t Target, ok bool) {
+			n, err := strconv.Atoi(label)
+			return Target{Partial: n}, err == nil && n >= 0
+		},
+	},
+	kind.Rollups: {
+		label: func(t Target) string { return t.Bucket.Label(t.Start, 0) },
+		parse: func(label string) (t Target, ok bool) {
+			for _, bucket := range []shard.Bucket{shard.Hour, shard.Day} {
+				if start, err := bucket.Start(label, 0); err == nil {
+					return Target{Bucket: bucket, Start: start}, true
+				}
+			}
+			return t, false
+		},
+	},
+	kind.Ranking: {
+		label: func(t Target) string { return t.Period },
+		parse: func(label string) (t Target, ok bool) { return Target{Period: label}, isPeriod(label) },
+	},
+}
+
+// EventTarget returns the name of the rollup of an entity's hour or day that holds t.
+func EventTarget(entity string, bucket shard.Bucket, t time.Time) string {
+	return Target{Base: BaseKey{kind.Event, entity}, Bucket: bucket, Start: t}.String()
+}
+
+// String returns the target's name, under which a failure is stored.
+func (t Target) String() string {
+	return t.Base.String() + "#" + targetForms[kind.Of(t.Base.Type).Summary].label(t)
+}
+
+// ParseTarget is the inverse of String. It splits at the last separator, since names may contain it.
+func ParseTarget(target string) (Target, error) {
+	base, err := ParseBaseKey(target)
+	form, summarized := targetForms[kind.Of(base.Type).Summary]
+	at := strings.LastIndexByte(base.Name, '#')
+	if err != nil || !summarized || at < 0 {
+		return Target{}, &shard.KeyError{Key: target, Reason: "it is not a target of folds"}
+	}
+	t, ok := form.parse(base.Name[at+1:])
+	if !ok {
+		return Target{}, &shard.KeyError{Key: target, Reason: "it does not end as the targets of its kind do"}
+	}
+	t.Base = BaseKey{base.Type, base.Name[:at]}
+	return t, nil
+}

@@ -1,0 +1,98 @@
+package topk
+
+// entries holds a sketch's entries, by key and as a heap by count.
+type entries struct {
+	bytes int
+	index map[string]int // slot of each key
+	slots []slot
+	free  []int  // slots without an entry
+	heap  []node // smallest count first
+}
+
+// The heap is not container/heap, which calls through an interface for each comparison. A node
+// is a count and a slot, so that a move is 16 bytes and leaves the index of keys alone.
+
+type node struct {
+	count uint64 // the entry's count
+	slot  int
+}
+
+// slot holds an entry; a key keeps its slot until it is evicted.
+type slot struct {
+	Entry
+	at int // position in the heap
+}
+
+func (h *entries) push(e Entry) {
+	id := h.slot()
+	h.slots[id].Entry = e
+	h.index[e.Key] = id
+	h.bytes += cost(e.Key)
+	h.heap = append(h.heap, node{e.Count, id})
+	h.up(len(h.heap) - 1)
+}
+
+// slot returns a free slot.
+func (h *entries) slot() int {
+	if last := len(h.free) - 1; last >= 0 {
+		id := h.free[last]
+		h.free = h.free[:last]
+		return id
+	}
+	h.slots = append(h.slots, slot{})
+	return len(h.slots) - 1
+}
+
+// pop removes the entry with the smallest count.
+func (h *entries) pop() {
+	id, last := h.heap[0].slot, len(h.heap)-1
+	key := h.slots[id].Key
+	h.bytes -= cost(key)
+	delete(h.index, key)
+	h.slots[id] = slot{}
+	h.free = append(h.free, id)
+	moved := h.heap[last]
+	h.heap = h.heap[:last]
+	if last > 0 {
+		h.heap[0] = moved
+		h.down(0)
+	}
+}
+
+func (h *entries) put(at int, n node) {
+	h.heap[at] = n
+	h.slots[n.slot].at = at
+}
+
+func (h *entries) up(at int) {
+	n := h.heap[at]
+	for at > 0 {
+		parent := (at - 1) / 2
+		if h.heap[parent].count <= n.count {
+			break
+		}
+		h.put(at, h.heap[parent])
+		at = parent
+	}
+	h.put(at, n)
+}
+
+// down restores the heap's order after the count at a position grew.
+func (h *entries) down(at int) {
+	n := h.heap[at]
+	for {
+		child := 2*at + 1
+		if child >= len(h.heap) {
+			break
+		}
+		if right := child + 1; right < len(h.heap) && h.heap[right].count < h.heap[child].count {
+			child = right
+		}
+		if n.count <= h.heap[child].count {
+			break
+		}
+		h.put(at, h.heap[child])
+		at = child
+	}
+	h.put(at, n)
+}

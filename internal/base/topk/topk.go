@@ -1,0 +1,170 @@
+// Package topk finds the heaviest keys of a stream in bounded memory, with certified bounds. It
+// is the Space-Saving algorithm with weights, bounded in bytes as well as in entries. See
+// Metwally, Agrawal and El Abbadi, "Efficient computation of frequent and top-k elements in
+// data streams", 2005.
+//
+//	sketch := topk.New(topk.Limits{Entries: 1000, Bytes: 100_000})
+//	sketch.Add("page/home", 3, second)
+//	for _, e := range sketch.Top(10) {
+//		fmt.Println(e.Key, "at least", e.Low(), "at most", e.Count)
+//	}
+//
+// Bounds are certified: a key's true weight is never below Low and never above Count. The two
+// are equal until the first key is evicted.
+package topk
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// Limits bound a sketch.
+type Limits struct {
+	Entries int // keys at one time; at least 1
+	Bytes   int // the keys' bytes and [EntryBytes] for each; one key always fits
+}
+
+// EntryBytes is an entry's overhead in [Limits], in bytes.
+const EntryBytes = 56
+
+// Entry is a key with the bounds of its weight.
+type Entry struct {
+	Key   string
+	Count uint64 // upper bound of the key's weight
+	Err   uint64 // the most of Count that may be other keys' weight
+
+	// Peak is the largest weight in one second, and PeakSecond the first such second. Seconds
+	// are expected in ascending order. Weight for an earlier second counts only if that is the
+	// peak second. So Peak is a lower bound; with seconds in order and an Err of 0 it is exact.
+	Peak       uint64
+	PeakSecond int64
+
+	Second       int64  // the newest second
+	SecondWeight uint64 // the weight in that second
+
+	// Adds is the number of calls of Add that make up Low, so that Low/Adds is their mean
+	// weight. It is 0 if unknown.
+	Adds uint64
+}
+
+// Low returns the certified lower bound of the key's weight.
+func (e *Entry) Low() uint64 { return e.Count - e.Err }
+
+// Sketch counts weights by key. It is not safe for concurrent use. It is deterministic.
+type Sketch struct {
+	limits Limits
+	total  uint64
+	floor  uint64
+	entries
+}
+
+// New returns an empty sketch. It holds at least one entry, whatever the limits.
+func New(limits Limits) *Sketch {
+	limits.Entries = max(limits.Entries, 1)
+	return &Sketch{limits: limits, entries: entries{index: make(map[string]int)}}
+}
+
+// Total returns the sum of all weights added.
+func (s *Sketch) Total() uint64 { return s.total }
+
+// Floor returns the most that a key without an entry can weigh; it is 0 until the first
+// eviction. So a key that weighs more has an entry, whatever the order of calls. With keys of
+// at most b bytes it is at most Total/(min(Entries, Bytes/(b+EntryBytes)) - 1).
+func (s *Sketch) Floor() uint64 { return s.floor }
+
+// Len returns the number of entries.
+func (s *Sketch) Len() int { return len(s.heap) }
+
+// Bytes returns the size of the entries as [Limits] counts it.
+func (s *Sketch) Bytes() int { return s.bytes }
+
+// Add adds weight to a key in a second, such as a Unix second. The sketch copies a key that it
+// has no entry for. A weight of 0 does nothing.
+func (s *Sketch) Add(key string, weight uint64, second int64) {
+	if weight == 0 {
+		return
+	}
+	if id, ok := s.index[key]; ok {
+		s.raise(id, weight, second)
+		return
+	}
+	s.insert(strings.Clone(key), weight, second)
+}
+
+// AddBytes is Add for a key in a buffer that the caller may reuse. It allocates only for a key
+// that the sketch has no entry for.
+func (s *Sketch) AddBytes(key []byte, weight uint64, second int64) {
+	if weight == 0 {
+		return
+	}
+	if id, ok := s.index[string(key)]; ok { // this conversion does not allocate
+		s.raise(id, weight, second)
+		return
+	}
+	s.insert(string(key), weight, second)
+}
+
+func (s *Sketch) raise(id int, weight uint64, second int64) {
+	s.total += weight
+	e := &s.slots[id]
+	e.Count += weight
+	if e.Adds > 0 {
+		e.Adds++
+	}
+	e.tick(weight, second)
+	s.heap[e.at].count = e.Count
+	s.down(e.at)
+}
+
+// insert adds an entry for a new key.
+func (s *Sketch) insert(key string, weight uint64, second int64) {
+	s.total += weight
+	s.evict(1, cost(key))
+	e := Entry{Key: key, Count: s.floor + weight, Err: s.floor, Adds: 1}
+	e.Second, e.SecondWeight, e.PeakSecond, e.Peak = second, weight, second, weight
+	s.push(e)
+}
+
+// tick updates the newest second and the peak.
+func (e *Entry) tick(weight uint64, second int64) {
+	switch {
+	case second > e.Second:
+		e.Second, e.SecondWeight = second, weight
+	case second == e.Second:
+		e.SecondWeight += weight
+	case second == e.PeakSecond:
+		e.Peak += weight
+		return
+	default:
+		return
+	}
+	switch {
+	case second == e.PeakSecond, e.SecondWeight > e.Peak:
+		e.Peak, e.PeakSecond = e.SecondWeight, second
+	}
+}
+
+func cost(key string) int { return len(key) + EntryBytes }
+
+// evict removes the lightest entries until the given entries and bytes fit. The last one
+// removed sets the floor: it has the smallest count, and no count is below an earlier floor.
+func (s *Sketch) evict(entries, bytes int) {
+	for len(s.heap) > 0 && (len(s.heap)+entries > s.limits.Entries || s.bytes+bytes > s.limits.Bytes) {
+		s.floor = s.heap[0].count
+		s.pop()
+	}
+}
+
+// Top returns the n entries with the highest lower bounds, or all if n is greater. They are in
+// descending order of the bounds, then in ascending order of keys.
+func (s *Sketch) Top(n int) []Entry {
+	top := make([]Entry, len(s.heap))
+	for i, n := range s.heap {
+		top[i] = s.slots[n.slot].Entry
+	}
+	slices.SortFunc(top, func(a, b Entry) int {
+		return cmp.Or(cmp.Compare(b.Low(), a.Low()), strings.Compare(a.Key, b.Key))
+	})
+	return top[:min(max(n, 0), len(top))]
+}

@@ -1,0 +1,268 @@
+package topk_test
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/hotshard/hotshard/internal/base/topk"
+)
+
+// exact has exact counts beside a sketch.
+type exact struct {
+	sketch *topk.Sketch
+	limits topk.Limits
+	counts map[string]uint64
+	adds   map[string]uint64
+	peaks  map[string]map[int64]uint64
+	total  uint64
+	widest int
+}
+
+func newExact(limits topk.Limits) *exact {
+	return &exact{
+		sketch: topk.New(limits), limits: limits,
+		counts: make(map[string]uint64), adds: make(map[string]uint64), peaks: make(map[string]map[int64]uint64),
+	}
+}
+
+func (x *exact) add(key string, weight uint64, second int64) {
+	if x.total%2 == 0 { // Add and AddBytes are equivalent
+		x.sketch.Add(key, weight, second)
+	} else {
+		buffer := []byte(key)
+		x.sketch.AddBytes(buffer, weight, second)
+		clear(buffer)
+	}
+	x.counts[key] += weight
+	if weight > 0 {
+		x.adds[key]++
+	}
+	if x.peaks[key] == nil {
+		x.peaks[key] = make(map[int64]uint64)
+	}
+	x.peaks[key][second] += weight
+	x.total += weight
+	x.widest = max(x.widest, len(key))
+}
+
+// capacity is the number of entries of the widest key that fit, less one.
+func (x *exact) capacity() uint64 {
+	return uint64(max(1, min(x.limits.Entries, x.limits.Bytes/(x.widest+topk.EntryBytes)-1)))
+}
+
+// check compares every bound of the sketch with the exact counts. With seconds in order, the
+// peak of an entry without an error is exact.
+func (x *exact) check(inOrder bool) error {
+	s := x.sketch
+	if s.Total() != x.total || s.Len() > x.limits.Entries || (s.Bytes() > x.limits.Bytes && s.Len() > 1) {
+		return fmt.Errorf("total %d of %d, %d entries, %d B", s.Total(), x.total, s.Len(), s.Bytes())
+	}
+	if s.Floor() > x.total/x.capacity() {
+		return fmt.Errorf("floor %d is above %d/%d", s.Floor(), x.total, x.capacity())
+	}
+	entries := make(map[string]topk.Entry)
+	for _, e := range s.Top(s.Len()) {
+		entries[e.Key] = e
+	}
+	for key, count := range x.counts {
+		e, ok := entries[key]
+		peak := slices.Max(slices.Collect(maps.Values(x.peaks[key])))
+		switch {
+		case !ok && count > s.Floor():
+			return fmt.Errorf("%q weighs %d, is above the floor of %d and has no entry", key, count, s.Floor())
+		case ok && (count > e.Count || count < e.Low()):
+			return fmt.Errorf("%q weighs %d, outside of %d to %d", key, count, e.Low(), e.Count)
+		case ok && (e.Adds > x.adds[key] || e.Err == 0 && e.Adds != x.adds[key]):
+			return fmt.Errorf("%q came %d times, not %d", key, x.adds[key], e.Adds)
+		case e.Peak > peak, ok && inOrder && e.Err == 0 && e.Peak != peak:
+			return fmt.Errorf("%q has its peak at %d, not %d", key, peak, e.Peak)
+		}
+	}
+	return nil
+}
+
+func genLimits(t *rapid.T) topk.Limits {
+	return topk.Limits{Entries: rapid.IntRange(1, 40).Draw(t, "entries"), Bytes: rapid.IntRange(300, 3000).Draw(t, "bytes")}
+}
+
+// TestBounds checks the bounds on random streams.
+func TestBounds(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		x := newExact(genLimits(t))
+		inOrder := rapid.Bool().Draw(t, "in order")
+		second := int64(0)
+		for range rapid.IntRange(0, 300).Draw(t, "updates") {
+			n := rapid.IntRange(0, 60).Draw(t, "key")
+			key := strings.Repeat("k", n%7*n%200) + fmt.Sprint(n)
+			if inOrder {
+				second += int64(rapid.IntRange(0, 1).Draw(t, "step"))
+			} else {
+				second = int64(rapid.IntRange(0, 10).Draw(t, "second"))
+			}
+			x.add(key, uint64(rapid.SampledFrom([]int{0, 1, 1, 1, 2, 400}).Draw(t, "weight")), second)
+		}
+		if err := x.check(inOrder); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// TestStreams checks the bounds on streams that occur in practice, and on adversarial ones.
+func TestStreams(t *testing.T) {
+	const updates = 60_000
+	limits := topk.Limits{Entries: 500, Bytes: 40_000}
+	rng := rand.New(rand.NewPCG(1, 2))
+	zipf := rand.NewZipf(rng, 1.1, 1, 100_000)
+	wide := strings.Repeat("w", 2000)
+	streams := map[string]func(i int) string{
+		"zipf":    func(int) string { return fmt.Sprintf("E#sensor-%d#2026-01-05#0", zipf.Uint64()) },
+		"uniform": func(int) string { return fmt.Sprint("C#", rng.IntN(20_000), "#0") },
+		// Each key occurs once; one more occurs again after all entries were evicted.
+		"distinct": func(i int) string {
+			if i%400 == 0 {
+				return "patient"
+			}
+			return fmt.Sprint(i)
+		},
+		// Keys of 2 KB that evict forty small ones each, and the reverse.
+		"widths": func(i int) string {
+			if i%41 == 0 {
+				return wide + fmt.Sprint(i)
+			}
+			return fmt.Sprint(i % 997)
+		},
+		// The next key is always the one to be evicted.
+		"cycle": func(i int) string { return fmt.Sprint(i % (limits.Entries + 1)) },
+	}
+	for name, next := range streams {
+		x := newExact(limits)
+		for i := range updates {
+			x.add(next(i), 1+uint64(i%3), int64(i/1000))
+		}
+		if err := x.check(true); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestNoEvictionIsExact(t *testing.T) {
+	s := topk.New(topk.Limits{Entries: 3, Bytes: 1000})
+	for i, key := range []string{"b", "a", "b", "c", "a", "b"} {
+		s.Add(key, 2, int64(i/2))
+	}
+	want := []topk.Entry{
+		{Key: "b", Count: 6, Peak: 2, PeakSecond: 0, Second: 2, SecondWeight: 2, Adds: 3},
+		{Key: "a", Count: 4, Peak: 2, PeakSecond: 0, Second: 2, SecondWeight: 2, Adds: 2},
+		{Key: "c", Count: 2, Peak: 2, PeakSecond: 1, Second: 1, SecondWeight: 2, Adds: 1},
+	}
+	if diff := cmp.Diff(want, s.Top(10)); diff != "" || s.Floor() != 0 {
+		t.Errorf("floor %d, entries (-want +got):\n%s", s.Floor(), diff)
+	}
+	s.Add("d", 1, 3)
+	if got := s.Top(1)[0]; got.Key != "b" || s.Floor() != 2 || s.Len() != 3 {
+		t.Errorf("after an eviction: %+v, floor %d, %d entries", got, s.Floor(), s.Len())
+	}
+}
+
+// TestLateSecond checks that late weight counts for its second only if that is the peak.
+func TestLateSecond(t *testing.T) {
+	s := topk.New(topk.Limits{Entries: 1, Bytes: 100})
+	for _, add := range []struct{ weight, second int64 }{{5, 1}, {3, 2}, {2, 1}, {3, 2}, {100, 0}} {
+		s.Add("k", uint64(add.weight), add.second)
+	}
+	if e := s.Top(1)[0]; e.Peak != 7 || e.PeakSecond != 1 || e.Count != 113 {
+		t.Errorf("got %+v; want a peak of 7 in second 1", e)
+	}
+}
+
+// TestCodec checks that a decoded sketch equals the encoded one and behaves the same.
+func TestCodec(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		limits := genLimits(t)
+		s := topk.New(limits)
+		add := func(s *topk.Sketch, n, i int) {
+			s.Add(strings.Repeat("é", n%50)+fmt.Sprint(n), uint64(n), int64(i)+1_767_589_200)
+		}
+		for i, n := range rapid.SliceOfN(rapid.IntRange(0, 90), 0, 150).Draw(t, "first") {
+			add(s, n, i/10)
+		}
+		encoded := s.AppendBinary([]byte("x"))
+		if limit := s.Bytes() + 1 + 40; len(encoded) > limit {
+			t.Fatalf("encoded in %d B, more than %d", len(encoded), limit)
+		}
+		decoded, err := topk.Decode(encoded[1:], limits)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, n := range rapid.SliceOfN(rapid.IntRange(0, 90), 0, 50).Draw(t, "then") {
+			add(s, n, 20+i)
+			add(decoded, n, 20+i)
+		}
+		if diff := cmp.Diff(s.AppendBinary(nil), decoded.AppendBinary(nil)); diff != "" {
+			t.Fatalf("after the same calls (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestDecodeDamaged(t *testing.T) {
+	limits := topk.Limits{Entries: 5, Bytes: 1000}
+	s := topk.New(limits)
+	for i := range 20 {
+		s.Add(fmt.Sprint("key-", i%7), uint64(1+i), int64(i))
+	}
+	good := s.AppendBinary(nil)
+	for n := range len(good) {
+		if _, err := topk.Decode(good[:n], limits); err == nil {
+			t.Errorf("the first %d bytes decode", n)
+		}
+	}
+	rng := rand.New(rand.NewPCG(3, 4))
+	for range 20_000 {
+		bad := slices.Clone(good)
+		for range 1 + rng.IntN(3) {
+			bad[rng.IntN(len(bad))] = byte(rng.Uint32())
+		}
+		if s, err := topk.Decode(bad, limits); err == nil {
+			s.Add("one more", 1, 1)
+		}
+	}
+	if _, err := topk.Decode(append(good, 0), limits); err == nil {
+		t.Error("a byte too many decodes")
+	}
+	tight, err := topk.Decode(good, topk.Limits{Entries: 2, Bytes: 1000})
+	if err != nil || tight.Len() != 2 || tight.Floor() < s.Floor() {
+		t.Errorf("with tighter limits: %v, %d entries, floor %d", err, tight.Len(), tight.Floor())
+	}
+}
+
+// TestAddBytesAllocatesForNewKeys checks that AddBytes allocates only for a key without an
+// entry.
+func TestAddBytesAllocatesForNewKeys(t *testing.T) {
+	s := topk.New(topk.Limits{Entries: 10, Bytes: 1000})
+	key := []byte("E#sensor-00000001#2026-01-05#0")
+	s.AddBytes(key, 1, 1)
+	if n := testing.AllocsPerRun(100, func() { s.AddBytes(key, 1, 2) }); n != 0 {
+		t.Errorf("%v allocations for a known key", n)
+	}
+}
+
+func BenchmarkAdd(b *testing.B) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	zipf := rand.NewZipf(rng, 1.1, 1, 100_000)
+	keys := make([]string, 1<<16)
+	for i := range keys {
+		keys[i] = fmt.Sprintf("E#sensor-%08d#2026-01-05#0", zipf.Uint64())
+	}
+	s := topk.New(topk.Limits{Entries: 1000, Bytes: 1 << 20})
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		s.Add(keys[i%len(keys)], 1, int64(i>>12))
+	}
+}

@@ -1,4 +1,0 @@
-// Package console is the page that shows the heat: served at / beside the API, and as the
-// one file that hotshard report writes. Its script is TypeScript in web; dist is what that is
-// bundled into, and is committed, so that go build needs no Node. make console makes it anew.
-package console

@@ -1,0 +1,211 @@
+// Package audit compares summaries with the items that they sum up, and repairs them, while
+// writes and folds go on.
+//
+//	auditor, err := audit.New(audit.Options{Names: names, Rules: rules, Repair: true}, client)
+//	report, err := auditor.Run(ctx, auditor.All(audit.Range{}), nil)
+//	fmt.Println(report.Bad(), report.Findings)
+//
+// A counter is compared write shard by write shard: an item's rev identifies the state that
+// the summary must have.
+//
+// An event rollup records only how far each stream shard was folded, so an audit must prove
+// that the rollup is at rest. It reads the rollup, then the events. If they differ, it writes
+// stream markers among the events, waits until the aggregator acknowledges them, and reads
+// both again. A rollup that did not change between the readings and still differs is wrong.
+//
+// A board's period is compared with its index, which lags, and proved in the same way. Its
+// histogram is rebuilt while nobody writes to the board. Its top is rebuilt by the
+// aggregator, which rechecks the boards that are noted.
+//
+// Every repair is conditional on the state that was read, so it never undoes a fold.
+package audit
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/fold"
+	"github.com/hotshard/hotshard/internal/fold/marks"
+	"github.com/hotshard/hotshard/internal/fold/parts"
+	"github.com/hotshard/hotshard/internal/fold/scan"
+	"github.com/hotshard/hotshard/pkg/shard/client"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
+)
+
+// Client has the DynamoDB calls that an audit makes. The client must retry by itself.
+type Client interface {
+	parts.Client
+	marks.Client
+	shardmap.Client
+	client.BatchGetter
+	client.Scanner
+	client.Updater
+}
+
+// Options configure an Auditor. The first four fields must have the values of the deployed
+// functions.
+type Options struct {
+	Names           schema.Names
+	Rules           fold.Rules    // of the event rollups
+	EventRetention  time.Duration // the shortest retention that any event was written with; 0 keeps events for ever
+	RollupRetention time.Duration // of event rollups; 0 keeps them for ever
+
+	Repair bool // write the figures that a summary should have
+	// Fewer also repairs an event rollup that has more events than there are items. Events may have
+	// been deleted, or have expired: a repair then drops them from the rollup.
+	Fewer bool
+	// Eager repairs a counter's summary without waiting for folds that may be in flight. It is as
+	// exact, and faster when many summaries are behind.
+	Eager       bool
+	IndexLag    time.Duration    // upper bound on the lag of the boards' index; default 30 s
+	Wait        time.Duration    // time that folds in flight have to arrive; 0 doesn't wait
+	Poll        time.Duration    // between two readings while waiting; default 500 ms
+	Concurrency int              // targets at a time; default 32
+	ReadUnits   int              // RCU/s that table scans consume at most; default scan.ReadUnits
+	Now         func() time.Time // default time.Now
+}
+
+// Defaults of Options.
+const (
+	defaultIndexLag    = 30 * time.Second
+	defaultPoll        = 500 * time.Millisecond
+	defaultConcurrency = 32
+)
+
+// withDefaults returns the options with their defaults, or an error that lists all invalid options.
+func (o Options) withDefaults() (Options, error) {
+	o.IndexLag, o.Poll = cmp.Or(o.IndexLag, defaultIndexLag), cmp.Or(o.Poll, defaultPoll)
+	o.Concurrency, o.ReadUnits = cmp.Or(o.Concurrency, defaultConcurrency), cmp.Or(o.ReadUnits, scan.ReadUnits)
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	var faults []error
+	check := func(ok bool, format string, args ...any) {
+		if !ok {
+			faults = append(faults, fmt.Errorf(format, args...))
+		}
+	}
+	check(o.Names.Items != "" && o.Names.Events != "" && o.Names.Rollups != "" && o.Names.ShardMap != "", "Names lacks a table: set Items, Events, Rollups and ShardMap")
+	check(o.EventRetention >= 0, "EventRetention is %v: want 0 or more", o.EventRetention)
+	check(o.RollupRetention >= 0, "RollupRetention is %v: want 0 or more", o.RollupRetention)
+	check(o.IndexLag >= 0, "IndexLag is %v: want 0 or more", o.IndexLag)
+	check(o.Wait >= 0, "Wait is %v: want 0 or more", o.Wait)
+	check(o.Poll > 0, "Poll is %v: want more than 0", o.Poll)
+	check(o.Concurrency > 0, "Concurrency is %d: want 1 or more", o.Concurrency)
+	check(o.ReadUnits > 0, "ReadUnits is %d: want 1 or more", o.ReadUnits)
+	return o, errors.Join(faults...)
+}
+
+// Auditor compares and repairs. It is safe for concurrent use.
+type Auditor struct {
+	*tools
+	counters *counters
+	events   *events
+	boards   *rankings
+	audits   map[kind.Summary]summaryAudit // the same three, by form of summary
+	scanner  *scan.Scanner
+}
+
+// New returns an Auditor, or an error that lists all invalid options.
+func New(o Options, client Client) (*Auditor, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, fmt.Errorf("audit: %w", err)
+	}
+	t := &tools{
+		o: o, client: client, shards: shardmap.New(client, o.Names.ShardMap, shardmap.Options{}),
+		marker: marks.New(marks.Options{Names: o.Names, Wait: o.Wait, Poll: o.Poll, Now: o.Now}, client),
+	}
+	a := &Auditor{
+		tools: t, counters: &counters{t}, scanner: scan.New(client, o.ReadUnits),
+		events: &events{t, parts.NewEvents(client, o.Names.Rollups, o.Now)},
+		boards: &rankings{t, parts.NewHistograms(client, o.Names.Rollups, o.Now)},
+	}
+	a.audits = map[kind.Summary]summaryAudit{kind.Partials: a.counters, kind.Rollups: a.events, kind.Ranking: a.boards}
+	return a, nil
+}
+
+// summaryAudit audits the summaries of one form.
+type summaryAudit interface {
+	// check compares a target with its items, and repairs it if Options.Repair is set.
+	check(ctx context.Context, t schema.Target) (Result, error)
+	// targets returns the targets of a name in a range.
+	targets(name string, r Range) ([]schema.Target, error)
+}
+
+// Targets returns a base key's targets in a range. The kind sets the default of a bound that is
+// zero. It returns an error for a range with too many targets.
+func (a *Auditor) Targets(base schema.BaseKey, r Range) ([]schema.Target, error) {
+	audit, known := a.audits[kind.Of(base.Type).Summary]
+	if !known {
+		return nil, fmt.Errorf("audit: there are no summaries of type %q", base.Type)
+	}
+	return audit.targets(base.Name, r)
+}
+
+// Check audits one target: a counter (whatever its partial), an entity's bucket or a board's
+// period. The result has what is wrong with the target. An error is about DynamoDB or ctx, and
+// means that the audit of the target did not finish.
+func (a *Auditor) Check(ctx context.Context, t schema.Target) (Result, error) {
+	audit, known := a.audits[kind.Of(t.Base.Type).Summary]
+	if !known {
+		return Result{}, fmt.Errorf("audit: there are no summaries of type %q", t.Base.Type)
+	}
+	r, err := audit.check(ctx, t)
+	r.describe(t)
+	return r, err
+}
+
+// tools has what the audits of all kinds share.
+type tools struct {
+	o      Options
+	client Client
+	shards *shardmap.Map
+	marker *marks.Marker
+}
+
+type item = dynamo.Item
+
+// pause waits for Options.Poll, or until ctx ends.
+func (t *tools) pause(ctx context.Context) error { return scan.Wait(ctx, t.o.Poll) }
+
+// update makes an update. It reports moved, and no error, if the condition failed.
+func (t *tools) update(ctx context.Context, in *dynamodb.UpdateItemInput) (moved bool, err error) {
+	_, err = t.client.UpdateItem(ctx, in)
+	_, moved = dynamo.ConditionFailed(err)
+	if moved {
+		return true, nil
+	}
+	return false, err
+}
+
+// mostShards returns the highest number of write shards that a base key ever had.
+func (t *tools) mostShards(ctx context.Context, base schema.BaseKey) (int, error) {
+	entry, err := t.shards.Read(ctx, base.String())
+	if err != nil {
+		return 0, fmt.Errorf("reading the shard map entry of %q: %w", base, err)
+	}
+	return entry.Most(), nil
+}
+
+// maxReads bounds the concurrent calls for one target.
+const maxReads = 16
+
+// eachOf calls do for the numbers below n, maxReads at a time, and returns the first error.
+func eachOf(ctx context.Context, n int, do func(ctx context.Context, i int) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(maxReads)
+	for i := range n {
+		group.Go(func() error { return do(ctx, i) })
+	}
+	return group.Wait()
+}

@@ -1,0 +1,340 @@
+package audit_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/fold/audit"
+	"github.com/hotshard/hotshard/internal/fold/measures"
+	"github.com/hotshard/hotshard/internal/fold/parts"
+	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/events"
+)
+
+func (r *rig) parts(t testing.TB, entity string, at time.Time) []parts.Part[measures.Part] {
+	t.Helper()
+	return r.read(t, parts.Bucket{Entity: entity, Width: shard.Hour, Start: at})
+}
+
+func (r *rig) read(t testing.TB, b parts.Bucket) []parts.Part[measures.Part] {
+	t.Helper()
+	list, err := parts.NewEvents(r.db, r.names.Rollups, time.Now).Read(context.Background(), b.Key())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// part names a part of a rollup that has events.
+func (r *rig) part(t testing.TB, entity string, at time.Time) (pk, sk string) {
+	t.Helper()
+	for _, p := range r.parts(t, entity, at) {
+		if p.Value.Events > 0 {
+			return schema.RollupKey(entity, shard.Hour, at, p.StreamShard)
+		}
+	}
+	t.Fatalf("the rollup of %s is empty", entity)
+	return "", ""
+}
+
+// bucketFaults are done to an hour of four events, with t from 1 to 4, after they
+// were folded.
+var bucketFaults = []struct {
+	name           string
+	state          audit.State
+	inject         func(t testing.TB, r *rig, entity string, at time.Time)
+	summary, items string
+}{
+	{"more events", audit.Fewer, func(t testing.TB, r *rig, entity string, at time.Time) {
+		pk, sk := r.part(t, entity, at)
+		r.update(t, r.names.Rollups, pk, sk, "SET events = events + :n", item{":n": num(3)})
+	}, "7 events", "4 events"},
+	{"another sum", audit.Wrong, func(t testing.TB, r *rig, entity string, at time.Time) {
+		pk, sk := r.part(t, entity, at)
+		r.update(t, r.names.Rollups, pk, sk, "SET measures.t.#sum = measures.t.#sum + :n", item{":n": num(90)})
+	}, `4 events; "t": 4, sum 100, min 1, max 4`, `4 events; "t": 4, sum 10, min 1, max 4`},
+	{"an unknown field", audit.Wrong, func(t testing.TB, r *rig, entity string, at time.Time) {
+		pk, sk := r.part(t, entity, at)
+		one := &types.AttributeValueMemberM{Value: item{"n": num(1), "sum": num(1), "min": num(1), "max": num(1)}}
+		r.update(t, r.names.Rollups, pk, sk, "SET measures.u = :u", item{":u": one})
+	}, `4 events; "u": 1, sum 1, min 1, max 1`, `4 events; no "u"`},
+	{"no rollup", audit.Wrong, func(t testing.TB, r *rig, entity string, at time.Time) {
+		for _, p := range r.parts(t, entity, at) {
+			pk, sk := schema.RollupKey(entity, shard.Hour, at, p.StreamShard)
+			r.delete(t, r.names.Rollups, pk, sk)
+		}
+	}, `0 events; no "t"`, `4 events; "t": 4, sum 10, min 1, max 4`},
+	{"no event any more", audit.Fewer, func(t testing.TB, r *rig, entity string, at time.Time) {
+		for i := range 4 {
+			event := at.Add(time.Duration(i) * time.Second)
+			r.delete(t, r.names.Events, "E#"+entity+"#"+at.Format(time.DateOnly)+"#0", schema.EventSortKey(event, fmt.Sprint("id", i)))
+		}
+	}, `4 events; "t": 4, sum 10, min 1, max 4`, `0 events; no "t"`},
+	{"other data", audit.Restated, func(t testing.TB, r *rig, entity string, at time.Time) {
+		again := []events.Event{{Entity: entity, ID: "id0", Time: at, Data: item{"t": num(-5)}}}
+		if err := r.events.Put(context.Background(), again, time.Now())[0]; err != nil {
+			t.Fatal(err)
+		}
+		r.eventually(t, func() bool {
+			for _, p := range r.parts(t, entity, at) {
+				if p.Value.Restated {
+					return true
+				}
+			}
+			return false
+		})
+	}, `4 events; "t": 4, sum 10, min 1, max 4`, `4 events; "t": 4, sum 4, min -5, max 4`},
+}
+
+func (r *rig) eventually(t testing.TB, done func() bool) {
+	t.Helper()
+	for range 400 {
+		if done() {
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	t.Fatal("it did not happen")
+}
+
+// folded waits until an hour's rollup has so many events.
+func (r *rig) folded(t testing.TB, entity string, at time.Time, events int64) {
+	t.Helper()
+	r.eventually(t, func() bool {
+		var n int64
+		for _, p := range r.parts(t, entity, at) {
+			n += p.Value.Events
+		}
+		return n == events
+	})
+}
+
+func TestBucketFaults(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.run(t, nil)
+	for i, c := range bucketFaults {
+		t.Run(c.name, func(t *testing.T) {
+			entity, at := fmt.Sprintf("e#%d", i), hour()
+			r.put(t, entity, at, 4)
+			r.folded(t, entity, at, 4)
+			if found := check(t, r.auditor(t, nil), hourTarget(entity, at)); len(found) != 0 {
+				t.Fatalf("before: %+v", found)
+			}
+			c.inject(t, r, entity, at)
+			r.wantFound(t, 20*time.Second, hourTarget(entity, at), c.state, c.summary, c.items)
+			// What happens in the repaired hour is folded.
+			r.put(t, entity, at.Add(time.Minute), 3)
+			if found := check(t, r.auditor(t, nil), hourTarget(entity, at)); len(found) != 0 {
+				t.Fatalf("after three more events: %+v", found)
+			}
+		})
+	}
+	r.wantNoMarks(t)
+}
+
+// wantNoMarks: audits clear their marks away.
+func (r *rig) wantNoMarks(t *testing.T) {
+	t.Helper()
+	for _, table := range kind.Tables() {
+		out, err := r.db.Scan(t.Context(), &dynamodb.ScanInput{TableName: aws.String(r.names.Table(table))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, it := range out.Items {
+			if _, ok := schema.ParseMark(it["sk"].(*types.AttributeValueMemberS).Value); ok {
+				t.Errorf("left: %v", it)
+			}
+		}
+	}
+}
+
+// TestWhatIsRefused: buckets that can't be compared, with and without repair, stay
+// as they are.
+func TestWhatIsRefused(t *testing.T) {
+	r := newRig(t)
+	at := hour()
+	r.put(t, "unreadable", at, 2)
+	r.update(t, r.names.Events, "E#unreadable#"+at.Format(time.DateOnly)+"#0", schema.EventSortKey(at, "id0"), "SET #d = :d", item{":d": str("x")})
+	r.put(t, "damaged", at, 2)
+	r.put(t, "unsettled", at, 2)
+	r.put(t, "expired", at, 2)
+	r.update(t, r.names.Events, "E#expired#"+at.Format(time.DateOnly)+"#0", schema.EventSortKey(at, "id0"),
+		"SET expires_at = :e", item{":e": num(time.Now().Add(time.Minute + schema.ExpirySpread("id0")).Unix())}) // others of its day soon expire
+	r.fold(t)
+	pk, sk := r.part(t, "damaged", at)
+	r.update(t, r.names.Rollups, pk, sk, "SET events = :e", item{":e": str("x")})
+	pk, sk = r.part(t, "unsettled", at)
+	r.update(t, r.names.Rollups, pk, sk, "SET events = :e", item{":e": num(9)})
+	for _, c := range []struct {
+		entity string
+		at     time.Time
+		state  audit.State
+		detail string
+		set    func(*audit.Options)
+	}{
+		{"unreadable", at, audit.Unreadable, `#id0": its data is not a map`, nil},
+		{"damaged", at, audit.Unreadable, `its "events" can't be read`, nil},
+		{"unsettled", at, audit.Unsettled, "24 of 24 marks did not come through the stream within 50ms", nil},
+		{"expired", at, audit.TooOld, "an event has expired", nil},
+		{"old", at.Add(-retention), audit.TooOld, "", nil},
+		{"old", at.Add(-retention - 24*time.Hour), audit.TooOld, "", nil},
+		{"old rollup", at.Add(-24 * time.Hour), audit.TooOld, "", func(o *audit.Options) { o.RollupRetention = 24 * time.Hour }},
+	} {
+		for _, repair := range []bool{false, true} {
+			before := r.stored(t, c.entity, c.at)
+			found := check(t, r.auditor(t, func(o *audit.Options) {
+				o.Repair, o.Wait = repair, 50*time.Millisecond
+				if c.set != nil {
+					c.set(o)
+				}
+			}), hourTarget(c.entity, c.at))
+			if len(found) != 1 || found[0].State != c.state || found[0].Repaired || !strings.Contains(found[0].Detail, c.detail) {
+				t.Errorf("%s, repair %t: found %+v", c.entity, repair, found)
+			}
+			if after := r.stored(t, c.entity, c.at); after != before {
+				t.Errorf("%s became %s", before, after)
+			}
+		}
+	}
+}
+
+// stored is what is stored of a rollup, as text.
+func (r *rig) stored(t testing.TB, entity string, at time.Time) string {
+	t.Helper()
+	pk, _ := schema.RollupKey(entity, shard.Hour, at, "")
+	expression := "pk = :pk"
+	out, err := r.db.Query(context.Background(), &dynamodb.QueryInput{
+		TableName: &r.names.Rollups, KeyConditionExpression: &expression, ExpressionAttributeValues: item{":pk": str(pk)},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []string
+	for _, it := range out.Items {
+		list = append(list, fmt.Sprint(it["sk"], it["seq"], it["events"]))
+	}
+	return strings.Join(list, ", ")
+}
+
+// TestMixedWidths: after a change of the rules in the middle of a day, its events
+// are in hours and in the day, and none of them is repaired.
+func TestMixedWidths(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	at := hour()
+	day := schema.Target{Base: hourTarget("e", at).Base, Bucket: shard.Day, Start: at.Truncate(24 * time.Hour)}
+	r.put(t, "e", at, 2)
+	r.fold(t)
+	hourly := r.rules
+	r.rules = rules(t, `[{"every":"1d"}]`)
+	r.run(t, nil)
+	r.put(t, "e", at.Add(time.Minute), 2)
+	r.eventually(t, func() bool {
+		return len(r.read(t, parts.Bucket{Entity: "e", Width: shard.Day, Start: day.Start})) > 0
+	})
+	for target, detail := range map[schema.Target]string{
+		day:                 "a rollup of " + shard.Hour.Label(at, 0),
+		hourTarget("e", at): "a rollup of " + shard.Day.Label(at, 0),
+	} {
+		if r.rules = hourly; target == day {
+			r.rules = rules(t, `[{"every":"1d"}]`)
+		}
+		found := check(t, r.auditor(t, repairing), target)
+		if len(found) != 1 || found[0].State != audit.Mixed || !strings.Contains(found[0].Detail, detail) {
+			t.Errorf("found %+v, want %s", found, detail)
+		}
+	}
+}
+
+// TestMorePartsThanATransaction: a rollup with more parts than one transaction takes is
+// repaired, and what is folded later, or once more, counts once.
+func TestMorePartsThanATransaction(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	at := hour()
+	r.run(t, nil)
+	r.put(t, "e", at, 4)
+	r.folded(t, "e", at, 4)
+	key := parts.Bucket{Entity: "e", Width: shard.Hour, Start: at}.Key()
+	one := []parts.Record[measures.Part]{{Sequence: strings.Repeat("0", 39) + "1", Apply: func(p *measures.Part) { p.Add(map[string]string{"t": "1"}) }}}
+	folder := parts.NewEvents(r.db, r.names.Rollups, time.Now).Folder(r.db)
+	const wrong = 120
+	for n := range wrong {
+		if err := folder.Fold(t.Context(), key, fmt.Sprint("gone", n), time.Time{}, one); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if there := len(r.parts(t, "e", at)); there <= wrong {
+		t.Fatalf("%d parts", there)
+	}
+	r.wantFound(t, 20*time.Second, hourTarget("e", at), audit.Fewer, `124 events; "t": 124, sum 130, min 1, max 4`, `4 events; "t": 4, sum 10, min 1, max 4`)
+	r.put(t, "e", at.Add(time.Minute), 3)
+	r.folded(t, "e", at, 7)
+	for n := range wrong { // delivered again
+		again := parts.NewEvents(r.db, r.names.Rollups, time.Now).Folder(r.db)
+		if err := again.Fold(t.Context(), key, fmt.Sprint("gone", n), time.Time{}, one); err != nil {
+			t.Fatal(err)
+		}
+	}
+	enginetest.Deliver(t, r.db, r.names, "again", r.aggregator(t, r.db), nil)()
+	if found := check(t, r.auditor(t, nil), hourTarget("e", at)); len(found) != 0 {
+		t.Fatalf("after three more events: %+v", found)
+	}
+	sum := parts.NewEvents(r.db, r.names.Rollups, time.Now).Sum(r.parts(t, "e", at))
+	if m := sum.Measures["t"]; sum.Events != 7 || m.Sum.String() != "16" {
+		t.Errorf("the sum is %+v", sum)
+	}
+}
+
+// TestABusyBucket: a rollup that is folded into whenever it is looked at is given up,
+// and is no fault until an hour after its end.
+func TestABusyBucket(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	at := hour()
+	r.put(t, "e", at, 4)
+	r.fold(t)
+	pk, sk := r.part(t, "e", at)
+	r.update(t, r.names.Rollups, pk, sk, "SET events = :e", item{":e": num(90)})
+	client := &folding{acknowledging{r.db, r.names, 0}, func() {
+		r.update(t, r.names.Rollups, pk, sk, "SET seq = :s", item{":s": str(fmt.Sprintf("%040d", time.Now().UnixNano()))})
+	}}
+	a := r.auditorOver(t, client, audit.Options{Names: r.names, Rules: r.rules, Repair: true, Fewer: true, Wait: 20 * time.Second, Poll: time.Millisecond})
+	if found := check(t, a, hourTarget("e", at)); len(found) != 1 || found[0].State != audit.Busy || found[0].Repaired {
+		t.Fatalf("found %+v", found)
+	}
+	for now, bad := range map[time.Time]int{at.Add(119 * time.Minute): 0, at.Add(121 * time.Minute): 1} {
+		begun := time.Now()
+		a := r.auditorOver(t, client, audit.Options{
+			Names: r.names, Rules: r.rules, Repair: true, Fewer: true, Wait: 20 * time.Second, Poll: time.Millisecond,
+			Now: func() time.Time { return now.Add(time.Since(begun)) },
+		})
+		report, err := a.Run(t.Context(), audit.List(hourTarget("e", at)), nil)
+		if err != nil || report.Bad() != bad || report.Open != 1-bad || report.States[audit.Open] != 1-bad {
+			t.Errorf("at %v: %+v, %v", now, report, err)
+		}
+	}
+	r.wantNoMarks(t)
+}
+
+// folding does something before each mark.
+type folding struct {
+	audit.Client
+	do func()
+}
+
+func (f *folding) PutItem(ctx context.Context, in *dynamodb.PutItemInput, o ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
+	f.do()
+	return f.Client.PutItem(ctx, in, o...)
+}

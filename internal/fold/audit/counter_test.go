@@ -1,0 +1,216 @@
+package audit_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/fold/audit"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
+)
+
+type item = map[string]types.AttributeValue
+
+// pin gives a key write shards. A change that isn't made within a second is not made.
+func (r *rig) pin(t testing.TB, key string, n int) {
+	t.Helper()
+	changer := shardmap.NewChanger(r.db, shardmap.New(r.db, r.names.ShardMap, shardmap.Options{}), shardmap.ChangerOptions{})
+	var err error
+	for range 10 {
+		if _, err = changer.Pin(context.Background(), key, n, shardmap.Note{By: "test", Why: "test"}, time.Now()); err == nil {
+			return
+		}
+	}
+	t.Fatal(err)
+}
+
+func (r *rig) putItem(t testing.TB, table, pk string, it item) {
+	t.Helper()
+	it["pk"], it["sk"] = str(pk), str("-")
+	if _, err := r.db.PutItem(context.Background(), &dynamodb.PutItemInput{TableName: &table, Item: it}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// source puts a write shard, and its state into the summary.
+func (r *rig) source(t testing.TB, counter string, n int, rev, value int) {
+	t.Helper()
+	r.putItem(t, r.names.Items, fmt.Sprintf("C#%s#%d", counter, n), item{"rev": num(rev), "value": num(value)})
+	r.update(t, r.names.Rollups, schema.SummaryKey(counter, n), "-",
+		fmt.Sprintf("SET v = :one, as_of = :one, r%d = :r, x%[1]d = :x", n), item{":one": num(1), ":r": num(rev), ":x": num(value)})
+}
+
+// counterFaults are done to write shard 0 of a counter, which has value 7 at rev
+// 100 there and in the summary. Both have this partition key.
+var counterFaults = []struct {
+	name           string
+	state          audit.State
+	inject         func(t testing.TB, r *rig, pk string)
+	summary, items string
+}{
+	{"an old state", audit.Stale, func(t testing.TB, r *rig, pk string) {
+		r.update(t, r.names.Rollups, pk, "-", "SET r0 = :r, x0 = :x", item{":r": num(90), ":x": num(5)})
+	}, "5 (rev 90)", "7 (rev 100)"},
+	{"no state", audit.Stale, func(t testing.TB, r *rig, pk string) {
+		r.update(t, r.names.Rollups, pk, "-", "REMOVE r0, x0", nil)
+	}, "nothing", "7 (rev 100)"},
+	{"no summary", audit.Stale, func(t testing.TB, r *rig, pk string) { r.delete(t, r.names.Rollups, pk, "-") }, "nothing", "7 (rev 100)"},
+	{"another value", audit.Wrong, func(t testing.TB, r *rig, pk string) {
+		r.update(t, r.names.Rollups, pk, "-", "SET x0 = :x", item{":x": num(-8)})
+	}, "-8 (rev 100)", "7 (rev 100)"},
+	{"a removed item", audit.Removed, func(t testing.TB, r *rig, pk string) { r.delete(t, r.names.Items, pk, "-") }, "7 (rev 100)", "nothing"},
+	{"a restored item", audit.Ahead, func(t testing.TB, r *rig, pk string) {
+		r.putItem(t, r.names.Items, pk, item{"rev": num(60), "value": num(3)})
+	}, "7 (rev 100)", "3 (rev 60)"},
+}
+
+func TestCounterFaults(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	for i, c := range counterFaults {
+		t.Run(c.name, func(t *testing.T) {
+			name := fmt.Sprintf("c#%d", i)
+			r.source(t, name, 0, 100, 7)
+			if found := check(t, r.auditor(t, hasty), counterTarget(name)); len(found) != 0 {
+				t.Fatalf("before: %+v", found)
+			}
+			c.inject(t, r, "C#"+name+"#0")
+			r.wantFound(t, 50*time.Millisecond, counterTarget(name), c.state, c.summary, c.items)
+			// What happens to the repaired write shard is folded.
+			r.add(t, name, 10)
+			r.fold(t)
+			if found := check(t, r.auditor(t, hasty), counterTarget(name)); len(found) != 0 {
+				t.Fatalf("after another increment: %+v", found)
+			}
+		})
+	}
+}
+
+// TestARemovalIsNoted: the tombstone is dated, for those who clear tombstones away.
+func TestARemovalIsNoted(t *testing.T) {
+	r := newRig(t)
+	r.source(t, "c", 0, 100, 7)
+	r.delete(t, r.names.Items, "C#c#0", "-")
+	check(t, r.auditor(t, hastyRepair), counterTarget("c"))
+	summary := r.get(t, r.names.Rollups, "C#c#0", "-")
+	if summary[schema.Gone] == nil || summary["r0"].(*types.AttributeValueMemberN).Value != "101" || summary["x0"].(*types.AttributeValueMemberN).Value != "0" {
+		t.Errorf("got %v", summary)
+	}
+}
+
+// TestManyWriteShards: faults in several partials, and in a write shard beyond the
+// shard map's, are found and repaired; what can't be read is left.
+func TestManyWriteShards(t *testing.T) {
+	r := newRig(t)
+	r.pin(t, "C#c", 70)
+	for n := range 70 {
+		r.source(t, "c", n, 100+n, n)
+	}
+	r.source(t, "c", 130, 5, 5)
+	for _, n := range []int{1, 63} {
+		r.update(t, r.names.Rollups, "C#c#0", "-", fmt.Sprintf("SET x%d = :x", n), item{":x": num(1000)})
+	}
+	r.delete(t, r.names.Items, "C#c#69", "-")
+	r.update(t, r.names.Rollups, "C#c#1", "-", "SET r64 = :r", item{":r": str("x")})
+	r.update(t, r.names.Items, "C#c#2", "-", "REMOVE rev", nil)
+	r.update(t, r.names.Rollups, "C#c#1", "-", "SET r90 = :r, x90 = :r", item{":r": num(3)}) // beyond the shard map's
+	want := map[int]audit.State{1: audit.Wrong, 2: audit.Unreadable, 63: audit.Wrong, 64: audit.Unreadable, 69: audit.Removed, 90: audit.Removed}
+	for _, repair := range []bool{false, true} {
+		found := check(t, r.auditor(t, func(o *audit.Options) { o.Wait, o.Repair = 0, repair }), counterTarget("c"))
+		got := map[int]audit.State{}
+		for _, f := range found {
+			got[*f.WriteShard] = f.State
+			if f.Repaired != (repair && f.State != audit.Unreadable) {
+				t.Errorf("repair %t: %+v", repair, f)
+			}
+		}
+		if fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("repair %t: found %v, want %v", repair, got, want)
+		}
+	}
+	found := check(t, r.auditor(t, hasty), counterTarget("c"))
+	if len(found) != 2 || !strings.Contains(found[0].Detail, `the item C#c#2: it has no rev`) || !strings.Contains(found[1].Detail, "the summary C#c#1: its r64 is not a whole number") {
+		t.Fatalf("left: %+v", found)
+	}
+}
+
+// between calls something before the first update of a table.
+type between struct {
+	*dynamodb.Client
+	table string
+	do    func()
+}
+
+func (b *between) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, o ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+	if do := b.do; *in.TableName == b.table && do != nil {
+		b.do = nil
+		do()
+	}
+	return b.Client.UpdateItem(ctx, in, o...)
+}
+
+// TestRepairsGiveWay: a fold or a write that comes between the audit's reading and
+// its repair is not undone, and the repair starts over.
+func TestRepairsGiveWay(t *testing.T) {
+	r := newRig(t)
+	for i, c := range counterFaults {
+		t.Run(c.name, func(t *testing.T) {
+			name := fmt.Sprintf("g%d", i)
+			r.source(t, name, 0, 100, 7)
+			c.inject(t, r, "C#"+name+"#0")
+			for _, table := range []string{r.names.Rollups, r.names.Items} {
+				client := &between{r.db, table, func() { r.add(t, name, 1); r.fold(t) }}
+				a := r.auditorOver(t, client, audit.Options{Names: r.names, Rules: r.rules, Repair: true, Eager: true, Poll: time.Millisecond})
+				for _, f := range check(t, a, counterTarget(name)) {
+					if !f.Repaired {
+						t.Errorf("%s: left %+v", table, f)
+					}
+				}
+				if found := check(t, r.auditor(t, hasty), counterTarget(name)); len(found) != 0 {
+					t.Errorf("%s: after it %+v", table, found)
+				}
+			}
+		})
+	}
+}
+
+// TestFoldsOnTheirWay: what comes while the audit waits is no finding.
+func TestFoldsOnTheirWay(t *testing.T) {
+	r := newRig(t)
+	r.add(t, "stale", 1)
+	r.add(t, "removed", 1)
+	r.add(t, "made again", 1)
+	r.fold(t)
+	r.add(t, "stale", 1)
+	r.delete(t, r.names.Items, "C#removed#0", "-")
+	r.delete(t, r.names.Items, "C#made again#0", "-")
+	names := []string{"stale", "removed", "made again"}
+	for _, name := range names {
+		if found := check(t, r.auditor(t, hasty), counterTarget(name)); len(found) != 1 {
+			t.Fatalf("before its fold %s has %+v", name, found)
+		}
+	}
+	a := r.auditor(t, nil)
+	done := make(chan string)
+	for _, name := range names {
+		go func() {
+			result, err := a.Check(context.Background(), counterTarget(name))
+			done <- fmt.Sprint(name, result.Findings, err)
+		}()
+	}
+	time.Sleep(100 * time.Millisecond) // they may have begun to wait
+	r.add(t, "made again", 5)
+	r.add(t, "stale", 1)
+	r.fold(t)
+	for range names {
+		if got := <-done; !strings.HasSuffix(got, "[] <nil>") {
+			t.Error(got)
+		}
+	}
+}

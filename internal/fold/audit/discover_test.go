@@ -1,0 +1,150 @@
+package audit_test
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/fold/audit"
+	"github.com/hotshard/hotshard/pkg/shard"
+)
+
+func nameOf(t schema.Target) string {
+	if t.Base.Type == kind.Counter {
+		return t.Base.String()
+	}
+	return schema.EventTarget(t.Base.Name, t.Bucket, t.Start)
+}
+
+// TestAllTargetsAreFoundOnce: those with items only, with summaries only and with
+// both; by the rules, and in the range.
+func TestAllTargetsAreFoundOnce(t *testing.T) {
+	r := newRig(t)
+	r.rules = rules(t, `[{"every":"1h"},{"prefix":"daily/","every":"1d"}]`)
+	at := hour()
+	r.pin(t, "C#both", 100)
+	r.pin(t, "E#hourly", 5)
+	for n := range 100 {
+		r.source(t, "both", n, 1, 1)
+	}
+	r.add(t, "an item#", 1)
+	r.update(t, r.names.Rollups, "C#a summary#0", "-", "SET v = :v", item{":v": num(1)})
+	r.put(t, "hourly", at, 10)
+	r.put(t, "hourly", at.Add(time.Hour), 10)
+	r.put(t, "daily/#1", at, 10)
+	r.put(t, "later", at.Add(2*time.Hour), 1)
+	r.fold(t)
+	r.put(t, "items only", at, 1)
+	pk, sk := schema.RollupKey("summary only", shard.Hour, at, "s")
+	r.update(t, r.names.Rollups, pk, sk, "SET v = :v", item{":v": num(1)})
+	pk, sk = schema.RollupKey("ruled otherwise", shard.Day, at, "s")
+	r.update(t, r.names.Rollups, pk, sk, "SET v = :v", item{":v": num(1)})
+	r.update(t, r.names.Events, "E#another day#"+at.Format(time.DateOnly)+"#0", "9999-12-31T23:59:59.999Z#x", "SET v = :v", item{":v": num(1)})
+	r.update(t, r.names.Items, "H#C#x", "2026-01-05T12:00:00.123Z#w", "SET v = :v", item{":v": num(1)})
+	r.update(t, r.names.Events, "E#probe only#"+at.Format(time.DateOnly)+"#0", schema.ProbeSK, "SET v = :v", item{":v": num(1)})
+
+	found := map[string]int{}
+	var mu sync.Mutex
+	collect := func(target schema.Target) error {
+		mu.Lock()
+		defer mu.Unlock()
+		found[nameOf(target)]++
+		return nil
+	}
+	all := []string{"C#both", "C#an item#", "C#a summary"}
+	inRange := []string{
+		schema.EventTarget("hourly", shard.Hour, at), schema.EventTarget("hourly", shard.Hour, at.Add(time.Hour)),
+		schema.EventTarget("items only", shard.Hour, at), schema.EventTarget("summary only", shard.Hour, at),
+	}
+	beyond := []string{schema.EventTarget("later", shard.Hour, at.Add(2*time.Hour)), schema.EventTarget("daily/#1", shard.Day, at)}
+	for bounds, want := range map[audit.Range][]string{
+		{}:                                    slices.Concat(all, inRange, beyond),
+		{From: at, To: at.Add(2 * time.Hour)}: slices.Concat(all, inRange),
+	} {
+		clear(found)
+		if err := r.auditor(t, nil).All(bounds)(t.Context(), collect); err != nil {
+			t.Fatal(err)
+		}
+		slices.Sort(want)
+		if got := slices.Sorted(maps.Keys(found)); !slices.Equal(got, want) {
+			t.Errorf("%+v: found %q, want %q", bounds, got, want)
+		}
+		for name, n := range found {
+			if n != 1 {
+				t.Errorf("%s was found %d times", name, n)
+			}
+		}
+	}
+	stop := errors.New("enough")
+	if err := r.auditor(t, nil).All(audit.Range{})(t.Context(), func(schema.Target) error { return stop }); !errors.Is(err, stop) {
+		t.Errorf("a source goes on after %v", err)
+	}
+}
+
+func TestBucketsOfAnEntity(t *testing.T) {
+	r := &rig{rules: rules(t, `[{"every":"1h"},{"prefix":"d","every":"1d"},{"prefix":"d/x","every":"1h"}]`)}
+	now := time.Date(2026, 1, 5, 13, 20, 0, 0, time.UTC)
+	a := func(retention time.Duration) *audit.Auditor {
+		return r.auditorOver(t, nil, audit.Options{Names: schema.NamesFor(""), Rules: r.rules, EventRetention: retention, Now: func() time.Time { return now }})
+	}
+	for _, c := range []struct {
+		entity      string
+		retention   time.Duration
+		r           audit.Range
+		first, last string
+		n           int
+	}{
+		{"e", 48 * time.Hour, audit.Range{}, "2026-01-03T00", "2026-01-05T13", 62},
+		{"d", 48 * time.Hour, audit.Range{}, "2026-01-03", "2026-01-05", 3},
+		{"e", 0, audit.Range{From: now}, "", "", 0},
+		{"e", 0, audit.Range{From: now.Add(-time.Hour)}, "2026-01-05T13", "2026-01-05T13", 1},
+		{"e", time.Hour, audit.Range{From: now.Add(-48 * time.Hour), To: now}, "2026-01-03T14", "2026-01-05T12", 47},
+		{"d/x", time.Hour, audit.Range{From: now.Add(-2 * time.Hour), To: now.Add(-time.Hour)}, "2026-01-05T12", "2026-01-05T12", 0},
+	} {
+		list, err := a(c.retention).Targets(schema.BaseKey{Type: kind.Event, Name: c.entity}, c.r)
+		if err != nil || len(list) != c.n {
+			t.Errorf("%+v: %d buckets, %v", c, len(list), err)
+			continue
+		}
+		if c.n > 0 && (list[0].Bucket.Label(list[0].Start, 0) != c.first || list[c.n-1].Bucket.Label(list[c.n-1].Start, 0) != c.last) {
+			t.Errorf("%+v: from %v to %v", c, list[0].Start, list[c.n-1].Start)
+		}
+	}
+	if _, err := a(0).Targets(schema.BaseKey{Type: kind.Event, Name: "e"}, audit.Range{}); err == nil || !strings.Contains(err.Error(), "from when on") {
+		t.Errorf("without a start: %v", err)
+	}
+	if _, err := a(0).Targets(schema.BaseKey{Type: kind.Event, Name: "e"}, audit.Range{From: now.AddDate(-12, 0, 0)}); err == nil || !strings.Contains(err.Error(), "at most 100000") {
+		t.Errorf("too many: %v", err)
+	}
+	r.rules = rules(t, `[]`)
+	if _, err := a(0).Targets(schema.BaseKey{Type: kind.Event, Name: "e"}, audit.Range{From: now}); err == nil || !strings.Contains(err.Error(), "no rule") {
+		t.Errorf("without a rule: %v", err)
+	}
+}
+
+// TestReport: a bad target doesn't stop the others, and all are counted.
+func TestReport(t *testing.T) {
+	r := newRig(t)
+	for i := range 20 {
+		r.source(t, fmt.Sprint("c", i), 0, 5, i)
+	}
+	r.update(t, r.names.Rollups, "C#c3#0", "-", "SET x0 = :x", item{":x": num(1000)})
+	r.update(t, r.names.Items, "C#c4#0", "-", "REMOVE rev", nil)
+	for i, want := range []struct{ right, repaired, bad int }{{18, 0, 2}, {18, 1, 1}, {19, 0, 1}} {
+		report := all(t, r.auditor(t, func(o *audit.Options) { o.Wait, o.Repair = 0, i == 1 }))
+		if report.Targets != 20 || report.Right != want.right || report.Repaired != want.repaired || report.Bad() != want.bad || len(report.Findings) != 20-want.right {
+			t.Errorf("round %d: %+v", i, report)
+		}
+	}
+	r.names.Items = "nowhere"
+	if _, err := r.auditor(t, hasty).Run(t.Context(), audit.List(counterTarget("c1")), nil); err == nil || !strings.Contains(err.Error(), "ResourceNotFoundException") {
+		t.Errorf("without a table: %v", err)
+	}
+}

@@ -1,0 +1,103 @@
+package audit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/hotshard/hotshard/internal/fold/marks"
+	"github.com/hotshard/hotshard/internal/fold/parts"
+)
+
+// subject is a summary that records only how far each stream shard was folded, so that it can be
+// compared only at rest. A look L is one reading of the summary and then of the items that it sums
+// up.
+type subject[L any] interface {
+	look(context.Context) (L, error)
+	// judge reports whether a look needs no proof, and returns its result then.
+	judge(L) (r Result, done bool)
+	// prove waits until all earlier writes are folded, or returns what is missing.
+	prove(context.Context, L) (marks.Proof, error)
+	same(first, second L) bool
+	// repair handles a summary that is at rest and differs from its items. It returns
+	// parts.ErrMoved if the summary has changed since.
+	repair(ctx context.Context, second L, floors map[string]string) (Result, error)
+	// restless returns how many rounds a summary may change, and the state of the finding after
+	// them.
+	restless() (rounds int, state State)
+}
+
+// proved audits a subject. The first look needs no proof if Options.Wait is set, since folds may be
+// in flight. It starts over if something has changed.
+func proved[L any](ctx context.Context, t *tools, s subject[L]) (Result, error) {
+	rounds, state := s.restless()
+	for round := range 1 + rounds {
+		if round > 0 {
+			if err := t.pause(ctx); err != nil {
+				return Result{}, err
+			}
+		}
+		result, err := proveOnce(ctx, s, round > 0 || t.o.Wait == 0)
+		if !errors.Is(err, parts.ErrMoved) {
+			return result, err
+		}
+	}
+	return finding(state, fmt.Sprintf("it changed during each of %d readings: audit it again later", rounds)), nil
+}
+
+// proveOnce compares a summary with its items, and repairs it. It returns parts.ErrMoved if the
+// summary has changed, or differs and prove is false: then the caller looks again.
+//
+// Two equal looks, with markers written and acknowledged in between, prove the comparison. A write
+// before the markers was folded when they were acknowledged. No fragment has changed, so the write
+// was folded before the first look.
+func proveOnce[L any](ctx context.Context, s subject[L], prove bool) (Result, error) {
+	first, err := s.look(ctx)
+	if err != nil {
+		return notRead(err)
+	}
+	result, done := s.judge(first)
+	switch {
+	case done:
+		return result, nil
+	case !prove:
+		return Result{}, parts.ErrMoved
+	}
+	proof, err := s.prove(ctx, first)
+	switch {
+	case err != nil:
+		return Result{}, err
+	case proof.Missing != "":
+		return finding(Unsettled, proof.Missing), nil
+	}
+	second, err := s.look(ctx)
+	if err != nil {
+		return notRead(err)
+	}
+	if !s.same(first, second) {
+		return Result{}, parts.ErrMoved
+	}
+	result, err = s.repair(ctx, second, proof.Floors)
+	if err != nil && !errors.Is(err, parts.ErrMoved) && !ofCall(err) {
+		return finding(Failed, err.Error()), nil
+	}
+	return result, err
+}
+
+// replace replaces a summary's fragments with the figures of the items. If they don't fit one
+// transaction, it merges some of them and returns parts.ErrMoved.
+func replace[V any](ctx context.Context, store *parts.Store[V], key parts.Key, read []parts.Part[V], total V, expires int64, floors map[string]string) error {
+	_, err := store.Replace(ctx, key, read, total, expires, floors)
+	if errors.Is(err, parts.ErrTooMany) {
+		return store.Squeeze(ctx, key, read)
+	}
+	return err
+}
+
+// notRead returns a finding for data that can't be read, and returns errors of calls unchanged.
+func notRead(err error) (Result, error) {
+	if ofCall(err) {
+		return Result{}, err
+	}
+	return finding(Unreadable, err.Error()), nil
+}

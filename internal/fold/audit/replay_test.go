@@ -1,0 +1,131 @@
+package audit_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hotshard/hotshard/internal/aws/eventsource"
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/fold/audit"
+)
+
+func (r *rig) failures(t testing.TB, a *audit.Auditor) []audit.Failure {
+	t.Helper()
+	list, err := a.Failures(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// TestPoisonIsReplayed: of records that can't be folded the targets are noted as failures.
+// When the items are mended, replay brings the summaries to what they should be, and
+// forgets the failures.
+func TestPoisonIsReplayed(t *testing.T) {
+	r := newRig(t)
+	at := hour()
+	stop := r.run(t, nil)
+	r.update(t, r.names.Items, "C#c#1#0", "-", "SET rev = :rev", item{":rev": num(10)}) // no value
+	r.update(t, r.names.Events, "E#e#"+at.Format(time.DateOnly)+"#0", schema.EventSortKey(at, "bad"), "SET #d = :d", item{":d": str("x")})
+	r.put(t, "e", at.Add(time.Minute), 3)
+	r.add(t, "good", 1)
+	a := r.auditor(t, repairing)
+	r.eventually(t, func() bool { return len(r.failures(t, a)) == 2 })
+	unknownPK, unknownSK := schema.FailureKey(schema.UnknownTarget("shardId-1", "17"))
+	r.update(t, r.names.Rollups, unknownPK, unknownSK, "SET last_at = :at, failures = :n", item{":at": num(5), ":n": num(1)})
+
+	replay := func() (*audit.Report, []audit.Failure) {
+		report, left, err := a.Replay(t.Context(), r.failures(t, a), nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return report, left
+	}
+	if report, left := replay(); report.Bad() != 2 || len(left) != 3 || report.States[audit.Unreadable] != 2 {
+		t.Fatalf("with poison: %+v, left %+v", report, left)
+	}
+	r.update(t, r.names.Items, "C#c#1#0", "-", "SET rev = :rev, #value = :rev", item{":rev": num(11)})
+	r.update(t, r.names.Events, "E#e#"+at.Format(time.DateOnly)+"#0", schema.EventSortKey(at, "bad"), "REMOVE #d", nil)
+	report, left := replay()
+	if report.Bad() != 0 || len(left) != 1 || left[0].Known {
+		t.Fatalf("mended: %+v, left %+v", report, left)
+	}
+	if list := r.failures(t, a); len(list) != 1 || list[0].Text != "?shardId-1#17" {
+		t.Fatalf("failures %+v", list)
+	}
+	if forgotten, err := a.Forget(t.Context(), left[0]); !forgotten || err != nil || len(r.failures(t, a)) != 0 {
+		t.Errorf("forgotten %t, %v", forgotten, err)
+	}
+	stop()
+	if report := all(t, r.auditor(t, hasty)); report.Bad() != 0 || report.Targets != 3 {
+		t.Errorf("after it: %+v", report)
+	}
+}
+
+// TestANewFailureStays: a failure that came again while its target was computed is
+// not forgotten.
+func TestANewFailureStays(t *testing.T) {
+	r := newRig(t)
+	r.source(t, "c", 0, 5, 5)
+	a := r.auditor(t, hastyRepair)
+	target := schema.SummaryKey("c", 70) // of the second partial: the whole counter is computed
+	pk, sk := schema.FailureKey(target)
+	r.update(t, r.names.Rollups, pk, sk, "SET last_at = :at, failures = :n", item{":at": num(5), ":n": num(1)})
+	read := r.failures(t, a)
+	r.update(t, r.names.Rollups, pk, sk, "SET last_at = :at", item{":at": num(6)})
+	report, left, err := a.Replay(t.Context(), read, nil, nil)
+	if err != nil || report.Targets != 1 || report.Right != 1 || len(left) != 1 || len(r.failures(t, a)) != 1 {
+		t.Fatalf("%+v, left %+v, %v", report, left, err)
+	}
+	if _, left, err = a.Replay(t.Context(), r.failures(t, a), nil, nil); err != nil || len(left) != 0 || len(r.failures(t, a)) != 0 {
+		t.Fatalf("again: left %+v, %v", left, err)
+	}
+}
+
+// TestGivenUpRecordsNameTheirTargets reads the mapping's own failures in each form.
+func TestGivenUpRecordsNameTheirTargets(t *testing.T) {
+	r := &rig{rules: rules(t, `[{"every":"1h"},{"prefix":"none/","every":"1d"}]`)}
+	a := r.auditorOver(t, nil, audit.Options{Names: schema.NamesFor("")})
+	if _, err := a.ReadGivenUp(strings.NewReader(`{"version":"1.0"}`)); err == nil || !strings.Contains(err.Error(), "document 1: it has no payload") {
+		t.Errorf("without records: %v", err)
+	}
+	a = r.auditorOver(t, nil, audit.Options{Names: schema.NamesFor(""), Rules: r.rules})
+	record := func(pk, sk string) string {
+		return fmt.Sprintf(`{"eventName":"INSERT","dynamodb":{"SequenceNumber":"1","Keys":{"pk":{"S":%q},"sk":{"S":%q}}}}`, pk, sk)
+	}
+	event := `{"Records":[` + strings.Join([]string{
+		record("C#a#b#3", "-"), record("C#a#b#4", "-"), record("E#e#2026-01-05#0", "2026-01-05T13:20:00.000Z#id"),
+		record("E#e#2026-01-05#1", "2026-01-05T13:40:00.000Z#id"), record("H#C#a", "x"), `{"eventName":"INSERT","dynamodb":{"SequenceNumber":"1"}}`,
+	}, ",") + `]}`
+	quoted, err := json.Marshal(event)
+	if err != nil {
+		t.Fatal(err)
+	}
+	line, err := json.Marshal(eventsource.Failure{Payload: json.RawMessage(event)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, file := range map[string]string{
+		"lines of a failure file":   string(line) + "\n" + string(line) + "\n",
+		"a document of Lambda's":    "{\n\"payload\": " + string(quoted) + "\n}",
+		"a document with the event": `{"payload":` + event + `}`,
+	} {
+		got, err := a.ReadGivenUp(strings.NewReader(file))
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		documents := strings.Count(file, "payload")
+		if len(got.Targets) != 2 || got.Targets[0] != counterTarget("a#b") || nameOf(got.Targets[1]) != "E#e#2026-01-05T13" || got.Records != 6*documents || got.Unknown != documents {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+	for _, bad := range []string{"{", `{"payload":"x"}`, `{"payload":{"Records":1}}`, string(line) + "x"} {
+		if got, err := a.ReadGivenUp(strings.NewReader(bad)); err == nil || !strings.HasPrefix(err.Error(), "document ") {
+			t.Errorf("%.20s: %+v, %v", bad, got, err)
+		}
+	}
+}

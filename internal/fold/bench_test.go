@@ -1,0 +1,178 @@
+//go:build unix
+
+package fold_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/hotshard/hotshard/internal/fold"
+)
+
+// nowhere is a DynamoDB that takes every update at once.
+type nowhere struct {
+	fold.Client
+	updates atomic.Int64
+}
+
+func (n *nowhere) UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+	n.updates.Add(1)
+	return &dynamodb.UpdateItemOutput{}, nil
+}
+
+// BenchmarkBesideStock compares the handler with a stock one (see stock_test.go),
+// both without an engine, in turns. It reports medians of the process's CPU time,
+// garbage collection included, since on a machine with other work the wall clock
+// says little.
+func BenchmarkBesideStock(b *testing.B) {
+	for _, kind := range []struct {
+		name   string
+		record func(random *rand.Rand, target uint64) string
+		stock  func(ctx context.Context, client fold.Client, payload []byte) error
+	}{
+		{"counters", counterRecord, stockCounters},
+		{"events", eventRecord, stockEvents},
+	} {
+		for _, size := range []struct {
+			name           string
+			records, bytes int
+		}{{"100 records", 100, 0}, {"6 MB", 0, 5_900_000}} {
+			b.Run(kind.name+"/"+size.name, func(b *testing.B) {
+				compareWithStock(b, newDelivery(kind.record, size.records, size.bytes), kind.stock)
+			})
+		}
+	}
+}
+
+// perTurn is how many records a handler takes in a turn, at least.
+const perTurn = 5_000
+
+func compareWithStock(b *testing.B, d *delivery, stock func(context.Context, fold.Client, []byte) error) {
+	mine, theirs := new(nowhere), new(nowhere)
+	settings := fold.Settings{RollupsTable: "rollups"}
+	if err := settings.Rules.UnmarshalText([]byte(`[{"every":"1h"}]`)); err != nil {
+		b.Fatal(err)
+	}
+	handler, err := fold.New(settings, mine, slog.New(slog.DiscardHandler))
+	if err != nil {
+		b.Fatal(err)
+	}
+	var ours, usual turns
+	for b.Loop() {
+		ours.take(b, d, func(payload []byte) error {
+			answer, err := handler.Invoke(b.Context(), payload)
+			if strings.Contains(string(answer), "itemIdentifier") {
+				return fmt.Errorf("the handler answered %.200s", answer)
+			}
+			return err
+		})
+		usual.take(b, d, func(payload []byte) error { return stock(b.Context(), theirs, payload) })
+	}
+	if n := mine.updates.Load(); n == 0 || n != theirs.updates.Load() {
+		b.Fatalf("%d updates, the stock handler made %d", n, theirs.updates.Load())
+	}
+	b.ReportMetric(0, "ns/op") // of both together, and of what is not measured
+	b.ReportMetric(ours.median(), "ns/record")
+	b.ReportMetric(usual.median(), "stock-ns/record")
+	b.ReportMetric(usual.median()/ours.median(), "times-faster")
+	b.ReportMetric(ours.allocs, "allocs/record")
+	b.ReportMetric(usual.allocs, "stock-allocs/record")
+	b.ReportMetric(ours.bytes, "B/record")
+	b.ReportMetric(usual.bytes, "stock-B/record")
+}
+
+// turns are what a handler took.
+type turns struct {
+	cpu           []float64 // ns a record, of each turn
+	allocs, bytes float64   // a record, of the last turn
+}
+
+// take lets a handler have new deliveries, from a heap without garbage.
+func (t *turns) take(b *testing.B, d *delivery, handle func(payload []byte) error) {
+	n := max(1, perTurn/d.records)
+	var cpu time.Duration
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	for range n {
+		payload := d.renew()
+		start := cpuTime(b)
+		if err := handle(payload); err != nil {
+			b.Fatal(err)
+		}
+		cpu += cpuTime(b) - start
+	}
+	runtime.ReadMemStats(&after)
+	records := float64(n * d.records)
+	t.cpu = append(t.cpu, float64(cpu)/records)
+	t.allocs = float64(after.Mallocs-before.Mallocs) / records
+	t.bytes = float64(after.TotalAlloc-before.TotalAlloc) / records
+}
+
+func (t *turns) median() float64 {
+	slices.Sort(t.cpu)
+	return t.cpu[len(t.cpu)/2]
+}
+
+// cpuTime is what the process has used.
+func cpuTime(b *testing.B) time.Duration {
+	var used syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
+}
+
+// delivery is a payload that can be made new.
+type delivery struct {
+	payload []byte
+	records int
+	marks   []int // where numbers are that go up from record to record
+	next    int
+}
+
+// mark stands for such a number, with 16 digits.
+const mark = "@@@@@@@@@@@@@@@@"
+
+// newDelivery makes a payload of so many records or bytes, of which each is about
+// one of 1,000 targets by Zipf's law.
+func newDelivery(record func(*rand.Rand, uint64) string, records, bytes int) *delivery {
+	random := rand.New(rand.NewPCG(1, 0))
+	zipf := rand.NewZipf(random, 1.1, 1, 999)
+	d := &delivery{payload: []byte(`{"Records":[`), next: 1_793_491_200_000_000}
+	for d.records < records || len(d.payload) < bytes {
+		if d.records > 0 {
+			d.payload = append(d.payload, ',')
+		}
+		text := record(random, zipf.Uint64())
+		for at := 0; strings.Contains(text[at:], mark); at += len(mark) {
+			at += strings.Index(text[at:], mark)
+			d.marks = append(d.marks, len(d.payload)+at)
+		}
+		d.payload = append(d.payload, text...)
+		d.records++
+	}
+	d.payload = append(d.payload, `],"window":{"start":"2026-11-01T12:00:00Z","end":"2026-11-01T12:00:10Z"},"state":{},`+
+		`"shardId":"shardId-00000001793491200000-0a1b2c3d","eventSourceARN":"`+streamARN+`","isFinalInvokeForWindow":false,"isWindowTerminatedEarly":false}`...)
+	return d
+}
+
+// renew makes what is delivered newer than all before.
+func (d *delivery) renew() []byte {
+	for _, at := range d.marks {
+		d.next++
+		copy(d.payload[at:], fmt.Sprint(d.next))
+	}
+	return d.payload
+}

@@ -1,0 +1,80 @@
+package board
+
+import (
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"math"
+	"math/bits"
+	"slices"
+
+	"github.com/hotshard/hotshard/internal/base/packed"
+)
+
+// The packed form of a histogram:
+//
+//	version  1 byte, 1
+//	level    1 byte
+//	zeros    1 byte: how many low bits all cells have that are 0; they are left out.
+//	         Those of whole numbers are many.
+//	count    uvarint
+//	cells    the lowest first: the distance from the one before as uvarint, and how
+//	         many entries, signed, as varint
+const (
+	cellsVersion   = 1
+	maxParsedCells = 1 << 15 // most cells that can be read; at most MaxCells are written
+	maxLevel       = 64
+)
+
+// Bytes returns the packed form.
+func (h Histogram) Bytes() []byte {
+	all := uint64(1) << (maxLevel - 1) // the bits set in any cell
+	for cell := range h.cells {
+		all |= cell
+	}
+	zeros := bits.TrailingZeros64(all)
+	b := binary.AppendUvarint([]byte{cellsVersion, byte(h.level), byte(zeros)}, uint64(len(h.cells)))
+	last := uint64(0)
+	for _, cell := range slices.Sorted(maps.Keys(h.cells)) {
+		b = binary.AppendUvarint(b, (cell-last)>>zeros)
+		b = binary.AppendVarint(b, h.cells[cell])
+		last = cell
+	}
+	return b
+}
+
+// parseHistogram parses the packed form, or returns an error that names the damage.
+func parseHistogram(data []byte) (Histogram, error) {
+	r := &reader{packed.Reader{Left: data}}
+	if v := r.Byte(); r.Err == nil && v != cellsVersion {
+		return Histogram{}, fmt.Errorf("a histogram has version %d, and %d can be read", v, cellsVersion)
+	}
+	h := Histogram{level: uint(r.Byte())}
+	zeros := uint(r.Byte())
+	if h.level > maxLevel || zeros >= maxLevel {
+		r.Fail("its level is none")
+	}
+	r.cells(&h, zeros)
+	if len(r.Left) > 0 {
+		r.Fail("there is more behind its end")
+	}
+	if r.Err != nil {
+		return Histogram{}, fmt.Errorf("a histogram: %w", r.Err)
+	}
+	return h, nil
+}
+
+// cells reads the cells of a histogram. They must be in order and match its level.
+func (r *reader) cells(h *Histogram, zeros uint) {
+	most := uint64(math.MaxUint64) >> h.level >> zeros
+	cell := uint64(0)
+	for i := range r.count(maxParsedCells) {
+		distance, count := r.Uint(), r.Int()
+		if distance > most-cell || i > 0 && distance == 0 {
+			r.Fail("its cells are not in order")
+			return
+		}
+		cell += distance
+		h.count(cell<<zeros, count)
+	}
+}

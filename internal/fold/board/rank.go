@@ -1,0 +1,105 @@
+package board
+
+import (
+	"math"
+	"math/big"
+
+	"github.com/hotshard/hotshard/pkg/shard/boards"
+)
+
+// Cell is the cell of a histogram that a score lies in.
+type Cell struct {
+	Above int64 // entries in higher cells
+	Own   int64 // entries in this one
+	// From (included) and To (excluded) bound the rank keys of places with a score of this cell. If
+	// the cell has no end, they are beyond all rank keys.
+	From, To string
+}
+
+// Locate returns the cell of a score. Its counts are never negative, although fragments may be
+// before all records were folded.
+func (h Histogram) Locate(s boards.Score) Cell {
+	place := Order(s.Float())
+	c := h.At(place)
+	c.From, c.To = h.bounds(place >> h.level)
+	return c
+}
+
+// At returns the cell of a place in the [Order] of scores, without rank keys.
+func (h Histogram) At(place uint64) (c Cell) {
+	own := place >> h.level
+	for cell, n := range h.cells {
+		if cell > own {
+			c.Above += n
+		}
+	}
+	return Cell{Above: max(0, c.Above), Own: max(0, h.cells[own])}
+}
+
+// Rank returns the rank of an entry in the cell, 1 for the first, and the largest error that it may
+// have. The bound holds once the records of all entries were folded, if the entry is one of them.
+//
+// The rank is the middle of the cell. A guess from the score's position in the cell would mostly be
+// nearer, but a bound that always holds would then be wider.
+func (c Cell) Rank() (rank, margin int64) {
+	others := max(0, c.Own-1)
+	return c.Above + 1 + others/2, others - others/2
+}
+
+// bounds returns the rank keys of a cell. Rank keys run from high scores to low.
+func (h Histogram) bounds(cell uint64) (from, to string) {
+	if h.level > 0 && cell >= math.MaxUint64>>h.level {
+		return "", boundary(cell << h.level) // the last cell has no next
+	}
+	return boundary((cell + 1) << h.level), boundary(cell << h.level)
+}
+
+// beyond all rank keys, which begin with a digit.
+const beyond = "~"
+
+// highest is the Order's bound for scores of the greatest amount.
+const highest = 1e18
+
+// boundary returns the text that separates rank keys: those of scores at or above a place in their
+// [Order] come before it.
+//
+// A float64 stands for all scores that are nearest to it. So the lowest score at a place is
+// half-way to the float64 before it, or the next one up.
+func boundary(place uint64) string {
+	switch {
+	case place > Order(highest):
+		return ""
+	case place <= Order(-highest):
+		return beyond
+	}
+	middle := new(big.Rat).SetFloat64(unorder(place))
+	middle.Add(middle, new(big.Rat).SetFloat64(unorder(place-1)))
+	middle.Mul(middle, big.NewRat(nanos, 2))
+	lowest := new(big.Int).Div(middle.Num(), middle.Denom()) // rounded down
+	for {
+		score, err := scoreOf(lowest)
+		switch {
+		case err != nil && lowest.Sign() > 0:
+			return ""
+		case err == nil && Order(score.Float()) >= place:
+			return boundBelow(lowest)
+		}
+		lowest.Add(lowest, big.NewInt(1))
+	}
+}
+
+// boundBelow returns the least rank key of the scores below lowest.
+func boundBelow(lowest *big.Int) string {
+	score, err := scoreOf(new(big.Int).Sub(lowest, big.NewInt(1)))
+	if err != nil {
+		return beyond
+	}
+	return boards.ScoreBound(score)
+}
+
+// nanos is the number of the smallest units in a score of 1.
+const nanos = 1_000_000_000
+
+func scoreOf(smallest *big.Int) (boards.Score, error) {
+	return boards.ParseScore(new(big.Rat).SetFrac(smallest, big.NewInt(nanos)).FloatString(9))
+}

@@ -1,0 +1,34 @@
+package board
+
+import "github.com/hotshard/hotshard/pkg/shard/boards"
+
+// Reach is how far down in rank all entries are known. The zero Reach covers no entry.
+type Reach struct {
+	whole bool          // covers all entries
+	floor *boards.Place // otherwise covers entries up to this place; nil covers none
+}
+
+// Everything returns a Reach that covers all entries.
+func Everything() Reach { return Reach{whole: true} }
+
+// DownTo returns a Reach that covers the entries up to a place.
+func DownTo(p boards.Place) Reach { return Reach{floor: &p} }
+
+// Whole reports whether all entries are covered.
+func (r Reach) Whole() bool { return r.whole }
+
+// Covers reports whether an entry at this place would be known.
+func (r Reach) Covers(p boards.Place) bool {
+	return r.whole || r.floor != nil && Compare(p, *r.floor) <= 0
+}
+
+// Wider reports whether r covers places that than doesn't.
+func (r Reach) Wider(than Reach) bool {
+	switch {
+	case than.whole:
+		return false
+	case r.whole:
+		return true
+	}
+	return r.floor != nil && (than.floor == nil || Compare(*r.floor, *than.floor) > 0)
+}

@@ -1,0 +1,150 @@
+package board
+
+import (
+	"slices"
+
+	"github.com/hotshard/hotshard/pkg/shard/boards"
+)
+
+// Top holds the first players of a board's period: all that its reach covers.
+//
+// It holds some more than readers want, so that it rarely needs another source when players fall or
+// leave.
+type Top struct {
+	Reach
+	entries []Entry // by rank
+}
+
+// NewTop returns the top of a board that has no entries yet.
+func NewTop() *Top { return &Top{Reach: Everything()} }
+
+// UnknownTop returns a top that holds no player and covers no place.
+func UnknownTop() *Top { return &Top{} }
+
+// Entries returns the entries by rank. The caller must not change them.
+func (t *Top) Entries() []Entry { return t.entries }
+
+// Clone returns a copy that may be changed.
+func (t *Top) Clone() *Top {
+	return &Top{t.Reach, slices.Clone(t.entries)}
+}
+
+// Same reports whether two tops have equal entries and reach, whether sure or not.
+func (t *Top) Same(other *Top) bool {
+	return !t.Wider(other.Reach) && !other.Wider(t.Reach) &&
+		slices.EqualFunc(t.entries, other.entries, func(a, b Entry) bool { return a.Place == b.Place && a.Rev == b.Rev })
+}
+
+func (t *Top) find(player string) int {
+	return slices.IndexFunc(t.entries, func(e Entry) bool { return e.Player == player })
+}
+
+// Holds reports whether a player is in the top.
+func (t *Top) Holds(player string) bool { return t.find(player) >= 0 }
+
+// Verdict is the effect of a record on a top.
+type Verdict int
+
+// The verdicts.
+const (
+	Ignored Verdict = iota // the record is old, or of a place that the top doesn't cover
+	Changed                // a held player has a new place or rev
+	Left                   // a held player is no longer in the top
+	Asks                   // a player that is not held may belong in the top: read the entry
+)
+
+// Offer folds the state in a stream record. The higher rev wins for a player that the top holds. A
+// player that the top doesn't hold never enters from a record, which may be old and redelivered.
+func (t *Top) Offer(s State) Verdict {
+	at := t.find(s.Player)
+	switch {
+	case at < 0 && s.Present && t.Covers(s.Place):
+		return Asks
+	case at < 0, s.Rev < t.entries[at].Rev, s.Rev == t.entries[at].Rev && s.Present:
+		return Ignored
+	}
+	if !t.put(at, s, t.entries[at].Unsure) {
+		return Left
+	}
+	return Changed
+}
+
+// Take folds the state of a player's entry, read consistently after the top was read.
+//
+// The entry may change before the top is stored. The record of that change may then fold into the
+// stored top, which lacks the player, and be ignored. So a player who enters is unsure: the entry
+// must be read again once the top is stored. Later writes fold into a top that has the player.
+func (t *Top) Take(s State) {
+	at := t.find(s.Player)
+	unsure := at < 0 || t.entries[at].Unsure && t.entries[at].Rev != s.Rev
+	t.put(at, s, unsure)
+}
+
+// put replaces the entry at an index, or adds one for -1. It returns false if the player has no
+// place in the top.
+func (t *Top) put(at int, s State, unsure bool) bool {
+	if at >= 0 {
+		t.entries = slices.Delete(t.entries, at, at+1)
+	}
+	if !s.Present || !t.Covers(s.Place) {
+		return false
+	}
+	at, _ = slices.BinarySearchFunc(t.entries, s.Place, func(e Entry, p boards.Place) int { return Compare(e.Place, p) })
+	t.entries = slices.Insert(t.entries, at, Entry{Place: s.Place, Rev: s.Rev, Unsure: unsure})
+	return true
+}
+
+// Unsure returns the players whose entries must be read again.
+func (t *Top) Unsure() []string {
+	var players []string
+	for _, e := range t.entries {
+		if e.Unsure {
+			players = append(players, e.Player)
+		}
+	}
+	return players
+}
+
+// Sure records that all entries were read again and are unchanged.
+func (t *Top) Sure() {
+	for i := range t.entries {
+		t.entries[i].Unsure = false
+	}
+}
+
+// Widen extends the reach of the top, if to is wider. The caller then offers or takes the players
+// in between.
+func (t *Top) Widen(to Reach) {
+	if to.Wider(t.Reach) {
+		t.Reach = to
+	}
+}
+
+// Bounds of a top's packed form, in bytes: an item has 400 KB. A top is trimmed to the upper bound.
+// Up to the lower bound no entry is missing.
+const (
+	maxTopBytes = 300 << 10
+	lowTopBytes = 250 << 10
+)
+
+// Hold returns how many entries a top holds at most for readers that want size.
+func Hold(size int) int { return size + max(20, size/5) }
+
+// Trim removes the last entries beyond most, or beyond the bound in bytes. A top that loses some is
+// no longer whole.
+func (t *Top) Trim(most int) {
+	keep, bytes := 0, maxOverhead
+	for keep < min(most, len(t.entries)) && bytes+entrySize(t.entries[keep]) <= maxTopBytes {
+		bytes += entrySize(t.entries[keep])
+		keep++
+	}
+	if keep < len(t.entries) { // keep is above 0: one entry is far below the bound
+		t.entries, t.Reach = t.entries[:keep], DownTo(t.entries[keep-1].Place)
+	}
+}
+
+// Short reports whether the top may lack some of the first size players, so that another source
+// must be read.
+func (t *Top) Short(size int) bool {
+	return !t.whole && len(t.entries) < size && len(t.Bytes()) < lowTopBytes
+}

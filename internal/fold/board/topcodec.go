@@ -1,0 +1,133 @@
+package board
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/hotshard/hotshard/internal/base/packed"
+	"github.com/hotshard/hotshard/pkg/shard/boards"
+)
+
+// The packed form of a top:
+//
+//	version  1 byte, 1
+//	count    uvarint
+//	entries  in rank: a place, then uvarint of twice the rev, plus 1 if unsure
+//	floor    1 byte, 0 for none; 1 and a place
+//
+// A place is the player and the score's text, each with its length as uvarint before
+// it, and the time in Unix milliseconds as uvarint.
+const (
+	topVersion = 1
+	maxEntries = 4096 // most entries that can be read; at most Hold(schema.MaxBoardSize) are written
+	// maxOverhead is the size of a top beside its entries: the count and the floor.
+	maxOverhead = 1 << 10
+)
+
+// Bytes returns the packed form, which does not include whether the top is whole.
+func (t *Top) Bytes() []byte {
+	b := binary.AppendUvarint([]byte{topVersion}, uint64(len(t.entries)))
+	for _, e := range t.entries {
+		b = appendEntry(b, e)
+	}
+	if t.floor == nil {
+		return append(b, 0)
+	}
+	return appendPlace(append(b, 1), *t.floor)
+}
+
+func appendEntry(b []byte, e Entry) []byte {
+	rev := uint64(e.Rev) << 1
+	if e.Unsure {
+		rev |= 1
+	}
+	return binary.AppendUvarint(appendPlace(b, e.Place), rev)
+}
+
+func appendPlace(b []byte, p boards.Place) []byte {
+	b = packed.AppendText(packed.AppendText(b, p.Player), p.Score.String())
+	return binary.AppendUvarint(b, uint64(p.At.UnixMilli()))
+}
+
+// entrySize returns the size of an entry in the packed form, in bytes.
+func entrySize(e Entry) int {
+	var room [1 << 10]byte
+	return len(appendEntry(room[:0], e))
+}
+
+// ParseTop parses the packed form, or returns an error that names the damage.
+func ParseTop(data []byte, whole bool) (*Top, error) {
+	r := &reader{packed.Reader{Left: data}}
+	if v := r.Byte(); r.Err == nil && v != topVersion {
+		return nil, fmt.Errorf("a top has version %d, and %d can be read", v, topVersion)
+	}
+	t := &Top{Reach: Reach{whole: whole}}
+	for range r.count(maxEntries) {
+		p, rev := r.place(), r.Uint()
+		t.entries = append(t.entries, Entry{Place: p, Rev: int64(rev >> 1), Unsure: rev&1 == 1})
+	}
+	if r.Byte() != 0 {
+		floor := r.place()
+		t.floor = &floor
+	}
+	if len(r.Left) > 0 {
+		r.Fail("there is more behind its end")
+	}
+	if r.Err == nil {
+		r.Err = t.check()
+	}
+	if r.Err != nil {
+		return nil, fmt.Errorf("a top: %w", r.Err)
+	}
+	return t, nil
+}
+
+// check returns an error for a top that no sequence of updates results in.
+func (t *Top) check() error {
+	seen := make(map[string]bool, len(t.entries))
+	for i, e := range t.entries {
+		switch {
+		case i > 0 && Compare(t.entries[i-1].Place, e.Place) >= 0:
+			return fmt.Errorf("entry %d is not behind the one before it", i)
+		case seen[e.Player]:
+			return fmt.Errorf("entry %d is of a player that it has already", i)
+		case !t.Covers(e.Place):
+			return fmt.Errorf("entry %d is behind its floor", i)
+		}
+		seen[e.Player] = true
+	}
+	if t.whole && t.floor != nil {
+		return errors.New("it is whole, and has a floor")
+	}
+	return nil
+}
+
+// reader reads the fields of a packed top or histogram.
+type reader struct{ packed.Reader }
+
+// count reads the number of elements that follow, each of at least one byte.
+func (r *reader) count(most uint64) int {
+	n := r.Uint()
+	if n > min(most, uint64(len(r.Left))) {
+		r.Fail("it says to have more than it can have")
+		return 0
+	}
+	return int(n)
+}
+
+// maxMillis is the latest time that a rank key can have, in Unix milliseconds.
+const maxMillis = 999_999_999_999_999
+
+func (r *reader) place() boards.Place {
+	player, digits, millis := r.Text(), r.Text(), r.Uint()
+	if r.Err != nil {
+		return boards.Place{}
+	}
+	score, err := boards.ParseScore(digits)
+	if err != nil || player == "" || millis > maxMillis {
+		r.Fail("a place in it can't be read")
+	}
+	return boards.Place{Player: player, Score: score, At: time.UnixMilli(int64(millis)).UTC()}
+}

@@ -1,0 +1,39 @@
+package fold
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// oneNote is a client that finds the same note in every partition.
+type oneNote struct {
+	Client
+	item map[string]types.AttributeValue
+}
+
+func (c oneNote) Query(context.Context, *dynamodb.QueryInput, ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
+	return &dynamodb.QueryOutput{Items: []map[string]types.AttributeValue{c.item}}, nil
+}
+
+// TestAForeignNoteIsToldOnce, and not on every run of the task.
+func TestAForeignNoteIsToldOnce(t *testing.T) {
+	var log bytes.Buffer
+	client := oneNote{item: map[string]types.AttributeValue{"sk": &types.AttributeValueMemberS{Value: "foreign"}}}
+	now := func() time.Time { return time.Date(2027, 1, 1, 0, 0, 30, 0, time.UTC) }
+	f := newLooker(newTopFolder(client, Settings{RollupsTable: "r", BoardRecheck: time.Minute}, nil, now, slog.New(slog.NewTextHandler(&log, nil))))
+	for range 3 {
+		if answer, err := f.lookAgain(t.Context()); err != nil || answer != (looked{}) {
+			t.Fatalf("%+v, %v", answer, err)
+		}
+	}
+	if lines := strings.Count(log.String(), "\n"); lines != 1 || !strings.Contains(log.String(), "sort_key=foreign") {
+		t.Errorf("%d lines: %s", lines, log.String())
+	}
+}

@@ -1,0 +1,119 @@
+package fold
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/fold/board"
+	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/internal/test/lane"
+	"github.com/hotshard/hotshard/pkg/shard/boards"
+)
+
+// TestBoardsAreExactAtRest plays random scores, falls and removals with many ties
+// over three stream shards, which two containers fold in random batches, again and
+// again and while others write and fold; updates fail, answers are lost, sizes and
+// shard counts change, the index lags, stream shards are closed, and parts of the
+// histogram merged. Whenever it comes to rest, the top must be
+// the first in rank, and the histogram's ranks must be within their margins.
+func TestBoardsAreExactAtRest(t *testing.T) {
+	lane.Checks(t, 6)
+	db := enginetest.Client(t)
+	names := enginetest.Tables(t, db)
+	round, widened, merges := 0, 0, 0
+	rapid.Check(t, func(t *rapid.T) {
+		round++
+		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
+		a := newArena(t, db, names, random, round)
+		a.size = rapid.SampledFrom([]int{1, 3, 8}).Draw(t, "size")
+		a.players = rapid.SampledFrom([]int{5, 20, 40}).Draw(t, "players")
+		own := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "faults' seed"), 0))
+		// A process that is slow and dies at the wrong moment is left out: see topFolder.
+		faults := rapid.IntRange(0, 12).Draw(t, "faults")
+		if a.slow = rapid.Bool().Draw(t, "slow"); a.slow {
+			faults = 0
+		}
+		lost := rapid.SampledFrom([]int{0, 1, maxTopLost}).Draw(t, "refusals until a fold gives up")
+		client := &races{&unreliable{Client: db, random: own, faults: faults}, a}
+		for _, h := range a.containers {
+			h.tops.client, h.cells = client, newCellsFolder(client, Settings{RollupsTable: h.table}, h.now)
+			h.cells.limit = 5
+			h.tops.lost = lost
+		}
+		if rapid.Bool().Draw(t, "full") {
+			a.fill()
+		}
+		for range 2 {
+			a.lags = rapid.Bool().Draw(t, "lags")
+			a.races = rapid.IntRange(0, 10).Draw(t, "races")
+			for range rapid.IntRange(1, 60).Draw(t, "steps") {
+				a.step()
+			}
+			a.rest()
+			a.compare()
+		}
+		widened += a.widened
+		merges += a.merges
+	})
+	t.Logf("%d boards, %d readings of the index, %d merges", round, widened, merges)
+}
+
+// resize changes the size, of which a record tells.
+func (a *arena) resize(size int) {
+	const record = `{"eventName":"MODIFY","dynamodb":{"Keys":{"pk":{"S":%q},"sk":{"S":"-"}},"SequenceNumber":%q,"OldImage":{"size":{"N":"%d"}},"NewImage":{"size":{"N":"%d"}}}}`
+	pk, _ := schema.SettingsKey(a.name)
+	a.record(0, func(sequence string) string { return fmt.Sprintf(record, pk, sequence, a.size, size) })
+	a.size = size
+}
+
+// fill has everybody enter.
+func (a *arena) fill() {
+	for i := range a.players {
+		s := board.State{Place: boards.Place{Player: fmt.Sprintf("p#%d", i), Score: a.score(), At: a.clock}, Rev: 1, Present: true}
+		s.At = time.UnixMilli(s.At.UnixMilli()).UTC()
+		a.put(s)
+	}
+}
+
+// raid has most of the first leave or fall to the end.
+func (a *arena) raid() {
+	all := a.ranked()
+	for _, p := range all[:min(len(all), a.random.IntN(a.size+3))] {
+		next := a.entries[p.Player]
+		if next.Present = a.random.IntN(2) == 0; next.Present {
+			next.Rev++
+			next.Place = all[len(all)-1]
+			next.Player = p.Player
+		}
+		a.put(next)
+	}
+}
+
+func (a *arena) step() {
+	switch roll := a.random.IntN(44); {
+	case roll >= 42:
+		a.rotate()
+	case roll >= 40:
+		a.merge()
+	case roll == 0:
+		a.grow()
+	case roll == 1:
+		a.resize(1 + a.random.IntN(10))
+	case roll < 5:
+		a.raid()
+	case roll < 8:
+		a.clock = a.clock.Add(time.Duration(a.random.IntN(15)) * time.Second)
+		a.task()
+	case roll < 22:
+		for range 1 + a.random.IntN(4) {
+			a.write()
+		}
+	default:
+		a.turn()
+	}
+}

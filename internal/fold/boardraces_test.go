@@ -1,0 +1,124 @@
+package fold
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/fold/board"
+	"github.com/hotshard/hotshard/pkg/shard/boards"
+)
+
+// lagging is how containers see the board.
+type lagging struct {
+	Boards
+	a *arena
+}
+
+func (l *lagging) Settings(context.Context, string, time.Time) (boards.Settings, error) {
+	return boards.Settings{Size: l.a.size}, nil
+}
+
+func (l *lagging) Entries(ctx context.Context, name, period string, players []string, now time.Time) (map[string]boards.Entry, error) {
+	if name != l.a.name || period != "all" {
+		return l.Boards.Entries(ctx, name, period, players, now)
+	}
+	if !l.a.nested {
+		l.a.read = players
+	}
+	found, err := l.Boards.Entries(ctx, name, period, players, now)
+	l.a.intervene()
+	return found, err
+}
+
+func (l *lagging) Top(ctx context.Context, name, period string, n int, now time.Time) ([]boards.Place, error) {
+	if name != l.a.name || period != "all" {
+		return l.Boards.Top(ctx, name, period, n, now)
+	}
+	l.a.widened++
+	if !l.a.lags {
+		return l.Boards.Top(ctx, name, period, n, now)
+	}
+	if !l.a.frozen {
+		l.a.catchUp()
+	}
+	var places []boards.Place
+	for _, s := range l.a.index {
+		if s.shown {
+			places = append(places, s.place)
+		}
+	}
+	slices.SortFunc(places, board.Compare)
+	l.a.intervene()
+	return places[:min(n, len(places))], nil
+}
+
+// catchUp brings a part of the index up to date, and all of it that lags too long.
+func (a *arena) catchUp() {
+	for player, s := range a.index {
+		switch late := a.clock.Sub(s.stale) >= maxLag; {
+		case s.stale.IsZero():
+		case late || a.random.IntN(10) == 0:
+			now := a.entries[player]
+			*s = seen{place: now.Place, shown: now.Present}
+		case a.random.IntN(4) == 0:
+			s.shown = false // it left its old place, and is not at the new one yet
+		}
+	}
+}
+
+// races is a client that has something happen just before and after a top is
+// stored.
+type races struct {
+	Client
+	a *arena
+}
+
+func (r *races) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, o ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+	if in.Key[schema.SK].(*types.AttributeValueMemberS).Value == schema.TopSK {
+		r.a.intervene()
+		defer r.a.intervene()
+	}
+	return r.Client.UpdateItem(ctx, in, o...)
+}
+
+// intervene lets entries change, another container fold, and time pass, while a fold
+// is under way.
+func (a *arena) intervene() {
+	if a.nested || a.races == 0 || a.random.IntN(3) > 0 {
+		return
+	}
+	a.nested = true
+	a.races--
+	if a.slow && a.random.IntN(3) == 0 { // so slow a process that others look again
+		a.pass(recheck + time.Second)
+		a.task()
+	}
+	if len(a.read) > 0 && a.random.IntN(2) == 0 {
+		a.outdate(a.read[a.random.IntN(len(a.read))])
+	} else {
+		for range 1 + a.random.IntN(3) {
+			a.write()
+		}
+		a.turn()
+	}
+	a.nested = false
+}
+
+// outdate changes a player's entry, mostly for the worse, and has that folded.
+func (a *arena) outdate(player string) {
+	if s := a.entries[player]; s.Present && a.random.IntN(4) > 0 {
+		s.Present = false
+		a.put(s)
+	} else {
+		a.change(player)
+	}
+	i := a.stream(player)
+	for tries := 0; a.done[i] < len(a.streams[i]) && tries < 3; tries++ {
+		a.deliver(i, a.done[i], len(a.streams[i]))
+	}
+}

@@ -1,0 +1,417 @@
+package fold
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/memo"
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/fold/board"
+	"github.com/hotshard/hotshard/internal/fold/parts"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/boards"
+)
+
+// Boards has the reads of leaderboards that the folds of tops make. [boards.Boards] implements it.
+type Boards interface {
+	// Settings returns a board's settings, which may be some seconds old.
+	Settings(ctx context.Context, board string, now time.Time) (boards.Settings, error)
+	// Entries returns players' entries, read consistently. It omits players without an entry.
+	Entries(ctx context.Context, board, period string, players []string, now time.Time) (map[string]boards.Entry, error)
+	// Top returns the first n places of the index, which is eventually consistent.
+	Top(ctx context.Context, board, period string, n int, now time.Time) ([]boards.Place, error)
+}
+
+// topFolder keeps the tops of boards. All stream shards fold into one item, and each change is
+// conditional on the version that it was made from.
+//
+// Why a top is exact at rest. Let R be the range that a top covers: all places down to its
+// last, or all places. The top holds every player in R, because
+//
+//   - an entry's write makes a record, and the fold of the record reads the top after the
+//     write. The record with the higher rev updates a player whom the top holds. For a new
+//     player in R the fold reads the entry itself, whatever the record has. So a redelivered
+//     record can't bring back an old score;
+//   - a fold may read an entry, and store the top only after the entry's next record was
+//     folded into the top without it, and ignored. So a player who enters is unsure until
+//     the entry was read again with the top stored. A fold is done only when all unsure
+//     entries of the top were found unchanged. If its process dies before, its records are
+//     redelivered, and another fold finishes;
+//   - R only grows by reading the index, and for a top that is rebuilt.
+//
+// If one of these conditions fails, the board's period is noted, and a scheduled task
+// rechecks the top after the recheck age at the earliest. A recheck reads the entries of all
+// players in the top and of the first in the index. So it repairs everything that was written
+// long enough before it for the index to have it:
+//
+//   - R has grown. The index lags: a player whose newest write was before R grew and is not
+//     in the index yet is missing from the new range, and no record in the stream shows it.
+//     The same holds for a first top. It counts as whole, because every entry's record
+//     arrives, but an earlier top or records may have been lost. The note is stored before
+//     the top and again after it.
+//   - A fold gives up: the top is too busy, or throttled, or can't be reached in time. Its
+//     records are not redelivered. Their writes precede the note, and a recheck reads the
+//     entries that the fold left unsure.
+//   - A record can't be folded, or Lambda gave it up.
+//   - The top is too small because the index still shows players who left.
+//
+// A recheck only fills R as it is. It needs no further recheck, unless R has to grow again or
+// the index doesn't reach its end. Like a fold, it is done when all that it stored is sure;
+// otherwise the note stays.
+//
+// At rest all records are folded and the task has cleared the notes. Then a top has all
+// players in R as they are, and R is at least as large as readers want. Before, it lacks what
+// is not folded yet, and what is noted: for the recheck age and the task's interval.
+//
+// A process may be slow, or die, between the note and the store. Then a recheck may come
+// first and clear the note. It has read the entries that the fold had, or newer ones, so it
+// has stored the change that made the top too small, and the fold's store fails its
+// condition. Two cases remain: a board whose size was raised when the fold read it and
+// lowered at the recheck, and a top that is lost while the index is empty. The second note is
+// for these; a process that dies just before it leaves the top as it is.
+type topFolder struct {
+	client  Client
+	table   string
+	boards  Boards
+	recheck time.Duration
+	hold    func(size int) int // returns how many entries a top holds for readers that want size
+	lost    int                // stores of one fold that may fail their condition
+	now     func() time.Time
+	log     *slog.Logger
+	sure    memo.Memo[int64] // version of a top whose unsure entries were found unchanged
+}
+
+// maxTops bounds the tops that a container caches.
+const maxTops = 1000
+
+func newTopFolder(client Client, settings Settings, boards Boards, now func() time.Time, log *slog.Logger) *topFolder {
+	return &topFolder{
+		client: client, table: settings.RollupsTable, boards: boards, recheck: settings.BoardRecheck, hold: board.Hold, lost: maxTopLost, now: now, log: log,
+		sure: memo.New[int64](maxTops),
+	}
+}
+
+// Bounds of one fold.
+const (
+	maxTopRounds = 25               // attempts to store a top
+	maxTopLost   = 6                // of them with a failed condition; not for rechecks of the task
+	maxTopTime   = 10 * time.Second // for the whole fold
+)
+
+// fold folds these turns of the board's entries into its top. It leaves a top that is too busy to
+// the task, because the rest of the batch must not wait.
+func (f *topFolder) fold(ctx context.Context, of *boardNews) error {
+	s := of.own()
+	limited, cancel := context.WithTimeout(ctx, maxTopTime)
+	defer cancel()
+	err := f.settle(limited, s, f.turned, f.lost)
+	if busy := errors.Is(err, dynamo.ErrOutrun) || errors.Is(dynamo.Kind(err), shard.ErrThrottled) || limited.Err() != nil; busy && err != nil && ctx.Err() == nil {
+		f.log.Warn("a top is busy: the boards task rechecks it", "board", s.Board, "period", s.Label, "error", err)
+		err = f.note(ctx, s)
+	}
+	if err != nil {
+		return fmt.Errorf("folding into the top of board %q, period %s: %w", s.Board, s.Label, err)
+	}
+	return s.parked()
+}
+
+// step returns the next top for readers that want size entries.
+type step func(ctx context.Context, s *boardNews, top storedTop, size int) (*board.Top, error)
+
+// settle stores the result of first, and then folds until every entry in the top is sure. It
+// returns dynamo.ErrOutrun after too many failed conditions, or if some entry stayed unsure.
+func (f *topFolder) settle(ctx context.Context, s *boardNews, first step, mostLost int) error {
+	size, err := f.size(ctx, s.Board)
+	if err != nil {
+		return err
+	}
+	top, err := f.load(ctx, s)
+	if err != nil {
+		return err
+	}
+	for range maxTopRounds {
+		stored, err := f.store(ctx, s, &top, func(top storedTop) (*board.Top, error) { return first(ctx, s, top, size) }, mostLost)
+		switch {
+		case err != nil:
+			return err
+		case !stored:
+			f.sure.Set(s.PK(), top.version)
+			return nil
+		case len(top.Unsure()) == 0:
+			return nil
+		}
+		first = f.turned
+	}
+	return fmt.Errorf("after %d rounds: %w", maxTopRounds, dynamo.ErrOutrun)
+}
+
+// store replaces a top by the result of change, and stores nothing if they are equal. It notes a
+// top that covers more than before twice: before the store, because the process may die in between,
+// and after it, because a recheck may have deleted the note.
+func (f *topFolder) store(ctx context.Context, s *boardNews, top *storedTop, change func(storedTop) (*board.Top, error), mostLost int) (stored bool, err error) {
+	var next storedTop
+	wider, lost := false, 0
+	err = dynamo.Guarded(ctx, f.client, mostLost+1, func() (*dynamodb.UpdateItemInput, error) {
+		to, err := change(*top)
+		stored = err == nil && !to.Same(top.Top)
+		if !stored {
+			return nil, err
+		}
+		next = top.next(to, s.lifetime, f.now())
+		wider = top.version == 0 || to.Wider(top.Reach)
+		if wider {
+			err = f.note(ctx, s)
+		}
+		return f.update(s, *top, next), err
+	}, func(found dynamo.Item) (err error) {
+		lost++
+		*top, err = f.wait(ctx, s, f.found(s, found), lost)
+		return err
+	})
+	if stored && wider { // after an error the outcome may be unknown
+		err = errors.Join(err, f.note(ctx, s))
+	}
+	if stored && err == nil {
+		*top = next
+	}
+	return stored, err
+}
+
+// wait lets other folds store theirs. After the first failed condition it returns at once, with the
+// top that the failure returned.
+func (f *topFolder) wait(ctx context.Context, s *boardNews, top storedTop, lost int) (storedTop, error) {
+	if lost == 1 {
+		return top, nil
+	}
+	const first, most = 10 * time.Millisecond, 500 * time.Millisecond
+	pause := min(first<<min(lost, 10), most)
+	if !dynamo.Pause(ctx, rand.N(pause)) {
+		return top, ctx.Err()
+	}
+	return f.load(ctx, s)
+}
+
+// size returns how many entries readers want.
+func (f *topFolder) size(ctx context.Context, name string) (int, error) {
+	settings, err := f.boards.Settings(ctx, name, f.now())
+	if err != nil && !passing(ctx, err) {
+		f.log.Error("settings can't be read: the default size is taken", "board", name, "error", err)
+		return schema.DefaultBoardSize, nil
+	}
+	return settings.Size, err
+}
+
+// turned folds the turns of a boardNews.
+func (f *topFolder) turned(ctx context.Context, s *boardNews, top storedTop, size int) (*board.Top, error) {
+	next := top.Clone()
+	if version, ok := f.sure.Get(s.PK()); ok && version == top.version {
+		next.Sure()
+	}
+	asked := s.offer(next)
+	if err := f.take(ctx, s, next, append(asked, next.Unsure()...)); err != nil {
+		return nil, err
+	}
+	next.Trim(f.hold(size))
+	if next.Short(size) {
+		if err := f.widen(ctx, s, next, size); err != nil {
+			return nil, err
+		}
+	}
+	return next, nil
+}
+
+// offer offers a top the latest state of each player, and returns the players whose entries must be
+// read.
+func (s *boardNews) offer(top *board.Top) (asked []string) {
+	for _, state := range s.newest() {
+		if top.Offer(state) == board.Asks {
+			asked = append(asked, state.Player)
+		}
+	}
+	return asked
+}
+
+// take reads players' entries into a top. A damaged entry gets no place.
+func (f *topFolder) take(ctx context.Context, s *boardNews, top *board.Top, players []string) error {
+	slices.Sort(players)
+	players = slices.Compact(players)
+	if len(players) == 0 {
+		return nil
+	}
+	entries, err := f.boards.Entries(ctx, s.Board, s.Label, players, f.now())
+	damaged, some := errors.AsType[boards.DamagedEntries](err)
+	if err != nil && !some {
+		return f.damaged(ctx, err)
+	}
+	for _, player := range players {
+		state := board.State{Place: boards.Place{Player: player}}
+		if e, ok := entries[player]; ok {
+			state = board.State{Place: e.Place, Rev: e.Rev, Present: true}
+			s.lifetime = s.lifetime.with(lifetime{true, e.Expires})
+		}
+		top.Take(state)
+		s.miss(player, damaged[player])
+	}
+	return nil
+}
+
+// passing reports whether an error of reading a board is temporary, and not about a damaged item.
+func passing(ctx context.Context, err error) bool {
+	return ctx.Err() != nil || errors.Is(err, shard.ErrThrottled) || errors.Is(err, shard.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded)
+}
+
+// damaged wraps an error that would recur with the same records in parts.ErrUnreadable.
+func (f *topFolder) damaged(ctx context.Context, err error) error {
+	if passing(ctx, err) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", parts.ErrUnreadable, err)
+}
+
+// deeper multiplies the number of places to read if the index still shows players who left.
+const deeper = 8
+
+// widen reads the first places of the index into a top that is short. It notes a top that is still
+// short then.
+func (f *topFolder) widen(ctx context.Context, s *boardNews, top *board.Top, size int) error {
+	for n := f.hold(size); ; n *= 2 {
+		places, reach, err := f.index(ctx, s, n)
+		if err != nil {
+			return err
+		}
+		top.Widen(reach)
+		asked := s.offer(top)
+		for _, p := range places {
+			if !top.Holds(p.Player) {
+				asked = append(asked, p.Player)
+			}
+		}
+		if err := f.take(ctx, s, top, asked); err != nil {
+			return err
+		}
+		top.Trim(f.hold(size))
+		if reach.Whole() || !top.Short(size) {
+			return nil
+		}
+		if n >= deeper*f.hold(size) {
+			return f.note(ctx, s)
+		}
+	}
+}
+
+// index returns the first n places, and how far down they reach.
+func (f *topFolder) index(ctx context.Context, s *boardNews, n int) (places []boards.Place, reach board.Reach, err error) {
+	places, err = f.boards.Top(ctx, s.Board, s.Label, n, f.now())
+	if err != nil {
+		return nil, reach, f.damaged(ctx, err)
+	}
+	if len(places) < n {
+		return places, board.Everything(), nil
+	}
+	return places, board.DownTo(places[n-1]), nil
+}
+
+// storedTop is a top as it was read or written.
+type storedTop struct {
+	*board.Top
+	version  int64 // 0 if there is no top, or its version can't be read
+	lifetime lifetime
+	damaged  dynamo.Item // the item, if it can't be read
+}
+
+// parseTop returns the top of an item. Without an item the period counts as new, because every
+// entry's record arrives. That may be wrong, so a top built on it is rechecked.
+func parseTop(item dynamo.Item) (s storedTop, err error) {
+	if len(item) == 0 {
+		return storedTop{Top: board.NewTop()}, nil
+	}
+	version, known := dynamo.Whole(item, schema.TopVersion)
+	s.version = version
+	if !known || version < 1 {
+		return s, fmt.Errorf("its %s is not a whole number from 1 on", schema.TopVersion)
+	}
+	expires := dynamo.Digits(item, schema.ExpiresAt)
+	if s.lifetime, err = lifetimeOf(expires, expires != ""); err != nil {
+		return s, err
+	}
+	s.Top, err = board.StoredTop(item)
+	return s, err
+}
+
+// load reads a top consistently: only the top as it is after the record was written shows whether
+// the record changes it. A read costs a twentieth of a write.
+func (f *topFolder) load(ctx context.Context, s *boardNews) (storedTop, error) {
+	item, err := dynamo.Get(ctx, f.client, f.table, s.PK(), schema.TopSK)
+	if err != nil {
+		return storedTop{}, fmt.Errorf("reading the item: %w", err)
+	}
+	return f.found(s, item), nil
+}
+
+// found returns the top of an item. A damaged top counts as empty: it is rebuilt from the index,
+// and replaced.
+func (f *topFolder) found(s *boardNews, item dynamo.Item) storedTop {
+	top, err := parseTop(item)
+	if err == nil {
+		return top
+	}
+	f.log.Error("a top can't be read: it is made anew", "board", s.Board, "period", s.Label, "error", err)
+	return storedTop{Top: board.UnknownTop(), version: max(0, top.version), lifetime: top.lifetime, damaged: item}
+}
+
+// next returns the top that replaces s. Its first version is the clock's microsecond, so no
+// container caches the version of a top that was deleted and created again.
+func (s storedTop) next(top *board.Top, longer lifetime, now time.Time) storedTop {
+	next := storedTop{Top: top, version: s.version + 1, lifetime: s.lifetime.with(longer)}
+	if s.version == 0 {
+		next.version = now.UnixMicro()
+	}
+	return next
+}
+
+// update returns the update that stores a top, if it is still as it was read. A damaged top is
+// compared as a whole, because its version may be anything.
+func (f *topFolder) update(s *boardNews, was, next storedTop) *dynamodb.UpdateItemInput {
+	attributes := []string{schema.Version, schema.TopVersion, schema.TopPlaces, schema.TopWhole, schema.AsOf}
+	update := "SET #v = :next_v, #version = :next_version, #places = :next_places, #whole = :next_whole, #as_of = :next_as_of"
+	condition, names, values := dynamo.Unchanged(was.damaged, attributes...)
+	switch {
+	case was.damaged != nil:
+	case was.version == 0:
+		condition, values = aws.String("attribute_not_exists(#version)"), nil
+	default:
+		condition, values = aws.String("#version = :was"), dynamo.Item{":was": dynamo.Number(was.version)}
+	}
+	if values == nil {
+		values = dynamo.Item{}
+	}
+	maps.Copy(values, dynamo.Item{
+		":next_v":       dynamo.Decimal(schema.BoardVersion),
+		":next_version": dynamo.Number(next.version),
+		":next_places":  &types.AttributeValueMemberB{Value: next.Bytes()},
+		":next_whole":   &types.AttributeValueMemberBOOL{Value: next.Whole()},
+		":next_as_of":   dynamo.Number(f.now().UnixMilli()),
+	})
+	if next.lifetime.end.IsZero() {
+		update += " REMOVE expires_at"
+	} else {
+		update += ", expires_at = :expires"
+		values[":expires"] = dynamo.Number(next.lifetime.end.Unix())
+	}
+	return &dynamodb.UpdateItemInput{
+		TableName: &f.table, Key: dynamo.Key(s.PK(), schema.TopSK),
+		UpdateExpression: &update, ConditionExpression: condition,
+		ExpressionAttributeNames: names, ExpressionAttributeValues: values,
+	}
+}

@@ -1,0 +1,286 @@
+package fold
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"pgregory.net/rapid"
+
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/fold/board"
+	"github.com/hotshard/hotshard/internal/fold/parts"
+	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/boards"
+)
+
+// arena is one period of a board: the entries, which are in the engine, the stream
+// shards with their records, a clock, and an index that lags as it likes.
+type arena struct {
+	t       rapid.TB
+	db      *dynamodb.Client
+	names   schema.Names
+	random  *rand.Rand
+	name    string
+	size    int
+	shards  int // write shards
+	players int
+	mu      sync.Mutex // a task looks at several periods at a time
+	clock   time.Time
+
+	entries map[string]board.State
+	streams [3][]string                   // records
+	numbers [3][]string                   // their sequence numbers
+	cuts    [3][]int                      // where the stream shard was closed, and its child begins
+	done    [3]int                        // records that Lambda takes for done
+	parts   []parts.Part[board.Histogram] // of the histogram, as they were read some time ago
+
+	lags   bool // the index is what it was, and not the engine's
+	frozen bool // and stays that way
+	index  map[string]*seen
+
+	containers [2]*Handler
+	nested     bool
+	slow       bool     // processes take long
+	races      int      // interventions left
+	read       []string // players whose entries a fold read last
+	widened    int      // readings of the index by folds
+	merges     int
+}
+
+// seen is a player as the index shows him, and since when that is no more so.
+type seen struct {
+	place boards.Place
+	shown bool
+	stale time.Time // zero when it is up to date
+}
+
+const (
+	maxLag  = 20 * time.Second
+	recheck = 30 * time.Second
+)
+
+func newArena(t rapid.TB, db *dynamodb.Client, names schema.Names, random *rand.Rand, round int) *arena {
+	a := &arena{
+		t: t, db: db, names: names, random: random, name: fmt.Sprintf("b#%d", round), shards: 1,
+		clock: enginetest.Later, entries: map[string]board.State{}, index: map[string]*seen{},
+	}
+	for i := range a.containers {
+		h := newHandler(t, Settings{RollupsTable: names.Rollups, BoardRecheck: recheck}, db)
+		a.containers[i] = h
+		h.tops.boards = &lagging{h.tops.boards, a}
+		h.tops.hold = func(size int) int { return size + 2 }
+		h.tops.now = func() time.Time { a.mu.Lock(); defer a.mu.Unlock(); return a.clock }
+		h.tops.log = slog.New(slog.DiscardHandler)
+	}
+	return a
+}
+
+func (a *arena) player() string { return fmt.Sprintf("p#%d", a.random.IntN(a.players)) }
+
+// write changes an entry: of anyone, or, to bring the top down, of one of the first.
+func (a *arena) write() {
+	player := a.player()
+	if first := a.ranked(); len(first) > 0 && a.random.IntN(3) == 0 {
+		player = first[a.random.IntN(min(len(first), a.size+2))].Player
+	}
+	a.change(player)
+}
+
+// change changes a player's entry, or leaves one that is not there.
+func (a *arena) change(player string) {
+	old := a.entries[player]
+	next := board.State{Place: boards.Place{Player: player}, Rev: old.Rev + 1, Present: a.random.IntN(5) > 0}
+	if !next.Present {
+		next.Rev = old.Rev
+	}
+	if !old.Present {
+		if !next.Present {
+			return
+		}
+		next.Rev = old.Rev + 1000 // the clock's, above
+	}
+	if next.Present {
+		next.Score = a.score()
+		next.At = time.UnixMilli(a.clock.UnixMilli() - int64(a.random.IntN(3))).UTC()
+	}
+	a.put(next)
+}
+
+// score draws from few, so that many tie.
+func (a *arena) score() boards.Score {
+	text := fmt.Sprint(a.random.IntN(12) - 4)
+	if a.random.IntN(4) == 0 {
+		text += fmt.Sprintf(".%d", 1+a.random.IntN(9))
+	}
+	s, err := boards.ParseScore(text)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return s
+}
+
+// put makes the write, and its record. A player's records are all in one stream
+// shard.
+func (a *arena) put(next board.State) {
+	old := a.entries[next.Player]
+	a.pass(time.Duration(a.random.IntN(1000)) * time.Millisecond)
+	pk, sk := schema.EntryKey(a.name, "all", next.Player)
+	var err error
+	if next.Present {
+		_, err = a.db.PutItem(context.Background(), &dynamodb.PutItemInput{TableName: &a.names.Items, Item: a.item(next)})
+	} else {
+		_, err = a.db.DeleteItem(context.Background(), &dynamodb.DeleteItemInput{TableName: &a.names.Items, Key: dynamo.Key(pk, sk)})
+	}
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	a.record(a.stream(next.Player), func(sequence string) string {
+		return entryRecord(a.name, "all", old, next, sequence, "")
+	})
+	a.entries[next.Player] = next
+	if s := a.index[next.Player]; s == nil {
+		a.index[next.Player] = &seen{stale: a.clock}
+	} else if s.stale.IsZero() {
+		s.stale = a.clock
+	}
+}
+
+// stream is the stream shard with a player's records.
+func (a *arena) stream(player string) int { return shard.Calculated(player, len(a.streams)) }
+
+func (a *arena) pass(d time.Duration) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.clock = a.clock.Add(d)
+}
+
+// record appends one to a stream shard. Its number is longer than some before.
+func (a *arena) record(stream int, make func(sequence string) string) {
+	sequence := fmt.Sprint(9_990 + len(a.streams[stream]))
+	a.streams[stream] = append(a.streams[stream], make(sequence))
+	a.numbers[stream] = append(a.numbers[stream], sequence)
+}
+
+func (a *arena) item(s board.State) map[string]types.AttributeValue {
+	it := dynamo.Key(schema.EntryKey(a.name, "all", s.Player))
+	it[schema.EntryScore] = &types.AttributeValueMemberN{Value: s.Score.String()}
+	it[schema.EntryAt], it[schema.EntryRev] = dynamo.Number(s.At.UnixMilli()), dynamo.Number(s.Rev)
+	it[schema.BoardShard] = &types.AttributeValueMemberS{Value: schema.BoardShardKey(a.name, "all", shard.Calculated(s.Player, a.shards))}
+	it[schema.RankKey] = &types.AttributeValueMemberS{Value: s.RankKey()}
+	return it
+}
+
+// entryRecord is the stream's record of a write of an entry.
+func entryRecord(name, period string, old, next board.State, sequence, more string) string {
+	pk, sk := schema.EntryKey(name, period, next.Player)
+	keys := fmt.Sprintf(`"pk":{"S":%q},"sk":{"S":%q}`, pk, sk)
+	image := func(s board.State) string {
+		return fmt.Sprintf(`{%s,"score":{"N":%q},"at":{"N":"%d"},"rev":{"N":"%d"}%s}`, keys, s.Score, s.At.UnixMilli(), s.Rev, more)
+	}
+	kind, images := "INSERT", ""
+	if old.Present {
+		kind, images = "MODIFY", `,"OldImage":`+image(old)
+	}
+	if next.Present {
+		images += `,"NewImage":` + image(next)
+	} else {
+		kind = "REMOVE"
+	}
+	return fmt.Sprintf(`{"eventName":%q,"dynamodb":{"Keys":{%s},"SequenceNumber":%q%s}}`, kind, keys, sequence, images)
+}
+
+// grow changes the number of write shards.
+func (a *arena) grow() {
+	a.shards = 1 + a.random.IntN(9)
+	key := dynamo.Key(schema.MapKey("L#" + a.name))
+	key["number_of_shards"], key["max_shards"], key["version"] = dynamo.Number(int64(a.shards)), dynamo.Number(9), dynamo.Number(1)
+	key["shard_history"] = &types.AttributeValueMemberL{Value: []types.AttributeValue{&types.AttributeValueMemberS{Value: fmt.Sprintf("1:%d", a.shards)}}}
+	if _, err := a.db.PutItem(context.Background(), &dynamodb.PutItemInput{TableName: &a.names.ShardMap, Item: key}); err != nil {
+		a.t.Fatal(err)
+	}
+}
+
+// turn has a container deliver a part of a stream shard: from what is taken for done
+// or before.
+func (a *arena) turn() {
+	i := a.random.IntN(len(a.streams))
+	if len(a.streams[i]) == 0 {
+		return
+	}
+	from := a.done[i]
+	if a.random.IntN(3) == 0 {
+		from = a.random.IntN(from + 1)
+	}
+	if to := min(len(a.streams[i]), from+1+a.random.IntN(12)); from < to {
+		a.deliver(i, from, to)
+	}
+}
+
+func (a *arena) deliver(i, from, to int) {
+	h := a.containers[a.random.IntN(2)]
+	id, end := a.shard(i, from)
+	to = min(to, end)
+	failed, err := hand(h, batchOf(id, a.streams[i][from:to]...))
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	for at := from; at < to; at++ {
+		if failed[a.numbers[i][at]] {
+			a.done[i] = max(a.done[i], at)
+			return
+		}
+	}
+	a.done[i] = max(a.done[i], to)
+}
+
+// rest delivers what is left, and runs the task until no note is left.
+func (a *arena) rest() {
+	a.races = 0
+	for i := range a.streams {
+		for tries := 0; a.done[i] < len(a.streams[i]); tries++ {
+			if tries > 100 {
+				a.t.Fatal("it does not come to an end")
+			}
+			a.deliver(i, a.done[i], min(len(a.streams[i]), a.done[i]+9))
+		}
+	}
+	for range 20 { // faults may be left
+		a.clock = a.clock.Add(recheck + time.Second)
+		if a.task() == `{"looked":0,"failed":0,"later":0}` {
+			return
+		}
+	}
+	a.t.Fatal("there are always notes")
+}
+
+func (a *arena) task() string {
+	out, err := a.containers[a.random.IntN(2)].Invoke(context.Background(), []byte(BoardsTask))
+	if errors.Is(err, errAllFailed) { // as faults have it
+		return err.Error()
+	}
+	if err != nil {
+		a.t.Fatalf("the task: %s, %v", out, err)
+	}
+	return string(out)
+}
+
+func (a *arena) ranked() []boards.Place {
+	var list []boards.Place
+	for _, s := range a.entries {
+		if s.Present {
+			list = append(list, s.Place)
+		}
+	}
+	slices.SortFunc(list, board.Compare)
+	return list
+}

@@ -1,0 +1,154 @@
+// Package compact is the scheduled task that keeps summaries small. It scans
+// the rollups table, once a day, and
+//
+//   - merges the fragments of event rollups and of boards' histograms into which nothing
+//     was folded for 48 hours: a stream's shards come and go, and each leaves a fragment
+//     behind;
+//   - removes, two days later, the tombstones that counters' summaries keep of write shards that
+//     were removed.
+//
+// A run does a part of that, and stores a cursor in the table. By default 24
+// runs of five minutes read up to 11 GB. In a larger table, or if merging
+// needs more than 100 WCU/s, a round takes longer than a
+// day.
+//
+//	compactor, err := compact.New(options, client, log, time.Now)
+//	answer, err := compactor.Run(ctx) // {"buckets":12,"merged":70,"tombstones":3,"done":false}
+//
+// Folds go on meanwhile. Every change is conditional on the state that was read, and is made
+// as a whole or not at all. So a run may end anywhere, and two may run at a time.
+package compact
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/hotshard/hotshard/internal/fold/board"
+	"github.com/hotshard/hotshard/internal/fold/measures"
+	"github.com/hotshard/hotshard/internal/fold/parts"
+	"github.com/hotshard/hotshard/pkg/shard/client"
+)
+
+// TaskName is the name of the task in [Task].
+const TaskName = "compact"
+
+// Task is the payload with which a schedule invokes the aggregator every [Interval]. The response
+// is an [Answer] as JSON.
+const Task = `{"task":"` + TaskName + `"}`
+
+// Interval is the time between two runs.
+const Interval = time.Hour
+
+const (
+	roundEvery = 24 * time.Hour // least time between the starts of two rounds
+	rest       = 48 * time.Hour // least age of a fragment's, or a tombstone's, last fold
+)
+
+// Client has the DynamoDB calls of the task.
+type Client interface {
+	parts.Client
+	client.Scanner
+	client.Getter
+	client.Putter
+	client.Updater
+	client.Deleter
+}
+
+// Options configure a Compactor.
+type Options struct {
+	RollupsTable string        // required
+	ItemsTable   string        // "" keeps tombstones
+	Retention    time.Duration // of event rollups; 0 keeps them for ever
+
+	// Budget bounds the time of a run, and so do three quarters of its context's remaining time. 0
+	// is 5 minutes.
+	Budget time.Duration
+	// ReadUnits bounds the RCU/s of the scan. 0 is 200: it shares partitions of 3,000 RCU/s with
+	// folds' and readers' summaries.
+	ReadUnits int
+	// WriteUnits bounds the WCU/s of merging. 0 is 100: all fragments of an entity's month share
+	// one partition key with the folds.
+	WriteUnits int
+	// PageItems bounds the items in a page of the scan. 0 is 500.
+	PageItems int32
+}
+
+// Compactor runs the task. It is safe for concurrent use.
+type Compactor struct {
+	options Options
+	client  Client
+	events  *parts.Store[measures.Part]
+	cells   *parts.Store[board.Histogram]
+	log     *slog.Logger
+	now     func() time.Time
+}
+
+// New returns a Compactor, or an error that lists all invalid options.
+func New(options Options, client Client, log *slog.Logger, now func() time.Time) (*Compactor, error) {
+	var faults []error
+	if options.RollupsTable == "" {
+		faults = append(faults, errors.New("compact: the rollups table has no name"))
+	}
+	if options.Retention < 0 || options.Budget < 0 || options.ReadUnits < 0 || options.WriteUnits < 0 || options.PageItems < 0 {
+		faults = append(faults, fmt.Errorf("compact: %+v: want 0 or more of each", options))
+	}
+	if err := errors.Join(faults...); err != nil {
+		return nil, err
+	}
+	options.Budget, options.PageItems = cmp.Or(options.Budget, 5*time.Minute), cmp.Or(options.PageItems, 500)
+	options.ReadUnits, options.WriteUnits = cmp.Or(options.ReadUnits, 200), cmp.Or(options.WriteUnits, 100)
+	return &Compactor{
+		options: options, client: client, log: log, now: now,
+		events: parts.NewEvents(client, options.RollupsTable, now), cells: parts.NewHistograms(client, options.RollupsTable, now),
+	}, nil
+}
+
+// Answer is the result of a run.
+type Answer struct {
+	Buckets    int  `json:"buckets"`          // event rollups whose fragments were merged
+	Boards     int  `json:"boards,omitempty"` // histograms, likewise: one for each board's period
+	Merged     int  `json:"merged"`           // merged fragments
+	Tombstones int  `json:"tombstones"`       // write shards removed from counters' summaries
+	Failed     int  `json:"failed,omitempty"` // summaries left unchanged because of an error, which is logged
+	Done       bool `json:"done"`             // the round is complete: the next runs have nothing to do until a new one
+}
+
+// Run continues a round, or starts one if the last began a day ago or more. It logs a summary that
+// can't be compacted, and leaves it for the next round. It returns an error if the scan failed: the
+// next run continues from there.
+func (c *Compactor) Run(ctx context.Context) (answer Answer, err error) {
+	begun := time.Now() // the budget is by this machine's clock
+	at, err := c.load(ctx)
+	if err != nil {
+		return answer, err
+	}
+	now := c.now()
+	if at.Done && at.age(now) < roundEvery {
+		return Answer{Done: true}, nil
+	}
+	if at.Done {
+		at = cursor{Round: now}
+	}
+	run := &run{Compactor: c, now: now, end: c.end(ctx, begun), cursor: at}
+	err = run.pages(ctx)
+	run.answer.Done = run.cursor.Done
+	if run.cursor == at {
+		return run.answer, err
+	}
+	return run.answer, errors.Join(err, c.save(ctx, run.cursor))
+}
+
+// end returns when a run must end.
+func (c *Compactor) end(ctx context.Context, begun time.Time) time.Time {
+	end := begun.Add(c.options.Budget)
+	if deadline, ok := ctx.Deadline(); ok {
+		if most := begun.Add(deadline.Sub(begun) / 4 * 3); most.Before(end) {
+			return most
+		}
+	}
+	return end
+}

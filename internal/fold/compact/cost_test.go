@@ -1,0 +1,142 @@
+package compact_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"pgregory.net/rapid"
+
+	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
+	"github.com/hotshard/hotshard/internal/aws/limiter"
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/fold/compact"
+	"github.com/hotshard/hotshard/internal/fold/measures"
+	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/pkg/shard"
+)
+
+// storeDay stores an entity's day by the hour, each hour in 20 parts with three
+// measures.
+func storeDay(t rapid.TB, db *dynamodb.Client, table string, day time.Time) {
+	t.Helper()
+	var p measures.Part
+	p = p.Clone()
+	for i := range 1000 {
+		n := strconv.Itoa(i)
+		p.Add(map[string]string{"temperature": "2" + n + ".5", "humidity": "4" + n + ".25", "voltage": "3." + n})
+	}
+	var puts []types.WriteRequest
+	for hour := range 24 {
+		for s := range 20 {
+			stored := p.Attributes()
+			stored["seq"] = dynamo.String(fmt.Sprintf("%040d", 1_000_000+s))
+			pk, sk := schema.RollupKey("sensor/berlin-1", shard.Hour, day.Add(time.Duration(hour)*time.Hour), fmt.Sprintf("shardId-%020d-%08x", 1767600000000, s))
+			stored["pk"], stored["sk"], stored["as_of"] = dynamo.String(pk), dynamo.String(sk), dynamo.Number(day.Add(25*time.Hour).UnixMilli())
+			puts = append(puts, types.WriteRequest{PutRequest: &types.PutRequest{Item: stored}})
+		}
+	}
+	writeAll(t, db, table, puts)
+}
+
+// writeAll writes or deletes many items, 25 at a time.
+func writeAll(t rapid.TB, db *dynamodb.Client, table string, list []types.WriteRequest) {
+	t.Helper()
+	for chunk := range slices.Chunk(list, 25) {
+		out, err := db.BatchWriteItem(context.Background(), &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{table: chunk}})
+		if err != nil || len(out.UnprocessedItems) > 0 {
+			t.Fatalf("%d items are not done, %v", len(out.UnprocessedItems[table]), err)
+		}
+	}
+}
+
+// readDay reads it as a caller's request does.
+func readDay(t rapid.TB, db *dynamodb.Client, table string, day time.Time) (items int) {
+	t.Helper()
+	low, high := schema.RollupSortBounds(day, day.Add(24*time.Hour))
+	pages := dynamodb.NewQueryPaginator(db, &dynamodb.QueryInput{
+		TableName: &table, KeyConditionExpression: aws.String("pk = :pk AND sk BETWEEN :low AND :high"),
+		ExpressionAttributeValues: item{":pk": dynamo.String(schema.RollupPartitions("sensor/berlin-1", day, day.Add(1))[0]), ":low": dynamo.String(low), ":high": dynamo.String(high)},
+	})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		items += len(page.Items)
+	}
+	return items
+}
+
+// TestWhatAMergeCosts counts as AWS would charge: two write units for each part of a
+// bucket and for the merged one, and what a day costs to read before and after.
+func TestWhatAMergeCosts(t *testing.T) {
+	db := enginetest.Client(t)
+	names := enginetest.Tables(t, db)
+	limits, err := limiter.New(limiter.Options{Partitions: 1, PartitionWCU: 100_000, PartitionRCU: 100_000, Base: dynamolocal.Transport()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	counted := dynamodb.New(db.Options(), func(o *dynamodb.Options) { o.HTTPClient = &http.Client{Transport: limits} })
+	day := time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)
+	storeDay(t, db, names.Rollups, day)
+	now := enginetest.Later
+	compactor, err := compact.New(compact.Options{RollupsTable: names.Rollups, WriteUnits: 1_000_000}, counted, slog.New(slog.DiscardHandler), func() time.Time { return now })
+	if err != nil {
+		t.Fatal(err)
+	}
+	reading := func() (items int, units float64) {
+		limits.Reset()
+		items = readDay(t, counted, names.Rollups, day)
+		return items, limits.Stats().ReadUnits
+	}
+	items, units := reading()
+	t.Logf("before: %d items, %.1f read units", items, units)
+	limits.Reset()
+	answer, err := compactor.Run(context.Background())
+	if err != nil || answer.Buckets != 24 || answer.Merged != 480 {
+		t.Fatalf("%+v, %v", answer, err)
+	}
+	for _, o := range limits.Stats().Operations {
+		t.Logf("%s: %.1f write units, %.1f read units", o.Operation, o.WriteUnits, o.ReadUnits)
+		if o.Operation == "TransactWriteItems" && o.WriteUnits != 24*2*21 {
+			t.Errorf("24 merges of 20 parts took %.1f write units, want 1008", o.WriteUnits)
+		}
+	}
+	withMarkers, unitsWithMarkers := reading()
+	t.Logf("after: %d items, %.1f read units", withMarkers, unitsWithMarkers)
+	removeMarkers(t, db, names.Rollups, day)
+	after, unitsAfter := reading()
+	t.Logf("when the emptied parts have expired: %d items, %.1f read units", after, unitsAfter)
+	if items != 480 || withMarkers != 504 || after != 24 || unitsWithMarkers > units || unitsAfter > units/15 {
+		t.Errorf("%d items for %.1f units, then %d for %.1f, then %d for %.1f", items, units, withMarkers, unitsWithMarkers, after, unitsAfter)
+	}
+}
+
+// removeMarkers does what the table's expiry does two days later.
+func removeMarkers(t rapid.TB, db *dynamodb.Client, table string, day time.Time) {
+	t.Helper()
+	pk := schema.RollupPartitions("sensor/berlin-1", day, day.Add(1))[0]
+	out, err := db.Query(context.Background(), &dynamodb.QueryInput{
+		TableName: &table, KeyConditionExpression: aws.String("pk = :pk"), ExpressionAttributeValues: item{":pk": dynamo.String(pk)},
+	})
+	if err != nil || out.LastEvaluatedKey != nil {
+		t.Fatalf("more than a page, or %v", err)
+	}
+	var deletes []types.WriteRequest
+	for _, it := range out.Items {
+		if it["expires_at"] != nil {
+			deletes = append(deletes, types.WriteRequest{DeleteRequest: &types.DeleteRequest{Key: item{"pk": it["pk"], "sk": it["sk"]}}})
+		}
+	}
+	writeAll(t, db, table, deletes)
+}

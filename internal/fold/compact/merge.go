@@ -1,0 +1,116 @@
+package compact
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/aws/smithy-go"
+
+	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/fold/board"
+	"github.com/hotshard/hotshard/internal/fold/measures"
+	"github.com/hotshard/hotshard/internal/fold/parts"
+	"github.com/hotshard/hotshard/internal/fold/scan"
+)
+
+// summary is a summary that has a fragment for each stream shard.
+type summary interface {
+	Key() parts.Key
+	// merge merges its resting fragments into the merged one.
+	merge(context.Context, *run) error
+}
+
+// rollup is an event rollup; histogram is the histogram of a board's period.
+type (
+	rollup    struct{ parts.Bucket }
+	histogram struct{ parts.Period }
+)
+
+func (b rollup) merge(ctx context.Context, r *run) error {
+	return merge(ctx, r, r.events, b.Key(), &r.answer.Buckets, func(chosen []parts.Part[measures.Part]) int64 {
+		return b.Expiry(chosen, r.options.Retention, r.now)
+	})
+}
+
+func (p histogram) merge(ctx context.Context, r *run) error {
+	return merge(ctx, r, r.cells, p.Key(), &r.answer.Boards, func(chosen []parts.Part[board.Histogram]) int64 {
+		expires, _ := parts.Last(chosen, r.now)
+		return expires
+	})
+}
+
+// summaryOf returns the summary that an item is a fragment of; ok is false for other items.
+func summaryOf(pk, sk string) (of summary, streamShard string, ok bool) {
+	k, _, _ := kind.Cut(pk)
+	if find := fragmented[kind.Of(k).Summary]; find != nil {
+		return find(pk, sk)
+	}
+	return nil, "", false
+}
+
+// fragmented finds the summaries that are stored as a fragment for each stream shard.
+var fragmented = map[kind.Summary]func(pk, sk string) (of summary, streamShard string, ok bool){
+	kind.Partials: nil, // see tombstones.go
+	kind.Rollups: func(pk, sk string) (summary, string, bool) {
+		b, streamShard, ok := parts.BucketOf(pk, sk)
+		return rollup{b}, streamShard, ok
+	},
+	kind.Ranking: func(pk, sk string) (summary, string, bool) {
+		p, streamShard, ok := parts.PeriodOf(pk, sk)
+		return histogram{p}, streamShard, ok
+	},
+}
+
+// merge merges a summary's fragments, from one reading, in successive transactions until nothing is
+// left to merge. It counts the summary if it merged any. A summary that is folded into meanwhile
+// waits for the next round; one that the run's end cut short waits for the next run. Damaged
+// fragments are not changed.
+func merge[V any](ctx context.Context, r *run, store *parts.Store[V], key parts.Key, count *int, expires func([]parts.Part[V]) int64) error {
+	read, err := store.Read(ctx, key)
+	if err != nil {
+		return err
+	}
+	rests := func(p parts.Part[V]) bool { return !p.AsOf.IsZero() && r.rests(p.AsOf) }
+	for first := true; ; first = false {
+		chosen := store.Choose(read, rests)
+		if len(chosen) == 0 {
+			return parts.Damage(read)
+		}
+		left, done, err := store.Merge(ctx, key, read, chosen, expires(chosen))
+		switch {
+		case errors.Is(err, parts.ErrMoved):
+			return nil
+		case rejected(err):
+			r.log.WarnContext(ctx, "its parts stay: what they come to can't be stored as one", "summary", key.Target, "error", err)
+			return nil
+		case err != nil:
+			return err
+		}
+		read = left
+		r.answer.Merged += done.Emptied
+		if first {
+			*count++
+		}
+		if !r.spend(ctx, done.WriteUnits) {
+			r.late = true
+			return nil
+		}
+	}
+}
+
+// rests reports whether the last fold was more than rest ago.
+func (r *run) rests(asOf time.Time) bool { return r.now.Sub(asOf) > rest }
+
+// rejected reports whether DynamoDB can never store a summary: the item is too large, or a number
+// has too many digits.
+func rejected(err error) bool {
+	answer, ok := errors.AsType[smithy.APIError](err)
+	return ok && answer.ErrorCode() == "ValidationException"
+}
+
+// spend waits until write units fit the rate; it returns false if the run ends before that.
+func (r *run) spend(ctx context.Context, units float64) bool {
+	d := time.Duration(units / float64(r.options.WriteUnits) * float64(time.Second))
+	return time.Now().Add(d).Before(r.end) && scan.Wait(ctx, d) == nil
+}

@@ -1,0 +1,85 @@
+package compact_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/internal/test/lane"
+)
+
+// TestCompactionChangesNoTotal has days go by in which a counter's write shards come
+// and go and events come late, folded by two containers, again and again for as long
+// as a stream keeps its records, while the task runs at any time.
+func TestCompactionChangesNoTotal(t *testing.T) {
+	lane.Checks(t, 7)
+	db := enginetest.Client(t)
+	names := enginetest.Tables(t, db)
+	round, removed := 0, 0
+	rapid.Check(t, func(t *rapid.T) {
+		round++
+		turns := rapid.IntRange(20, 80).Draw(t, "turns")
+		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), uint64(turns)))
+		w := newWorld(t, db, names, fmt.Sprintf("w%d", round), random)
+		defer w.end(t)
+		for range turns {
+			i := w.random.IntN(len(w.streams))
+			switch w.random.IntN(10) {
+			case 0, 1, 2, 3:
+				w.write(t, i)
+			case 4, 5:
+				w.deliver(t, i, w.done[i]+w.random.IntN(len(w.streams[i])-w.done[i]+1))
+			case 6, 7:
+				w.again(t, i)
+			case 8:
+				w.pass(t, time.Duration(w.random.IntN([]int{6, 50}[w.random.IntN(2)]))*time.Hour)
+			case 9:
+				w.compact(t)
+				if w.random.IntN(3) == 0 {
+					w.restart(t)
+				}
+			}
+		}
+		w.deliverAll(t)
+		w.check(t)
+		w.pass(t, 73*time.Hour)
+		w.compact(t)
+		w.check(t)
+		w.settled(t)
+		removed += w.removed
+	})
+	if removed == 0 {
+		t.Error("no tombstone was ever removed")
+	}
+}
+
+// TestATombstoneOutlivesWhatItGuardsAgainst: each hour for as long as a stream keeps a
+// write shard's records, they come again, to a container that remembers nothing.
+func TestATombstoneOutlivesWhatItGuardsAgainst(t *testing.T) {
+	db := enginetest.Client(t)
+	w := newWorld(t, db, enginetest.Tables(t, db), "w", rand.New(rand.NewPCG(1, 2)))
+	w.count(t, 0, 0, 5)
+	w.count(t, 0, 0, 2)
+	w.drop(t, 0, 0)
+	w.deliverAll(t)
+	for range 23 {
+		w.pass(t, time.Hour)
+		w.compact(t)
+		w.restart(t)
+		w.hand(t, 0, 0, 2)
+		w.check(t)
+	}
+	if w.removed != 0 {
+		t.Fatal("the tombstone is gone")
+	}
+	w.pass(t, 26*time.Hour)
+	w.compact(t)
+	w.settled(t)
+	w.count(t, 0, 0, 4)
+	w.deliverAll(t)
+	w.check(t)
+}

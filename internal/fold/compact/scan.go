@@ -1,0 +1,117 @@
+package compact
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/fold/scan"
+)
+
+// run is one run of the task.
+type run struct {
+	*Compactor
+	now    time.Time
+	end    time.Time // by this machine's clock
+	late   bool      // the run ended before the page was done
+	cursor cursor
+	answer Answer
+}
+
+// pages scans the table page by page until its end or the run's, and merges at least once if there
+// is anything to merge. The next run repeats an unfinished page.
+func (r *run) pages(ctx context.Context) error {
+	in := &dynamodb.ScanInput{
+		TableName: &r.options.RollupsTable, Limit: &r.options.PageItems, ExclusiveStartKey: r.cursor.startKey(),
+		ProjectionExpression:   aws.String("pk, sk, as_of, gone, expires_at, seq"),
+		ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,
+	}
+	started := time.Now()
+	for page, err := range dynamo.ScanPages(ctx, r.client, in) {
+		if err != nil {
+			return fmt.Errorf("compact: scanning the table: %w", err)
+		}
+		last := len(page.LastEvaluatedKey) == 0
+		r.compact(ctx, page.Items, last)
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("compact: it ended in the middle of a page: %w", context.Cause(ctx))
+		}
+		if r.late {
+			return nil
+		}
+		r.cursor.FromPK, r.cursor.FromSK = dynamo.Text(page.LastEvaluatedKey, schema.PK), dynamo.Text(page.LastEvaluatedKey, schema.SK)
+		r.cursor.Done = last
+		next := started.Add(scan.Lasts(page.ConsumedCapacity, r.options.ReadUnits))
+		if last || !next.Before(r.end) || scan.Wait(ctx, time.Until(next)) != nil {
+			return nil
+		}
+		started = time.Now()
+	}
+	return nil
+}
+
+// compact merges the summaries of a page, and removes tombstones.
+func (r *run) compact(ctx context.Context, page []item, last bool) {
+	for _, it := range page {
+		if pk := dynamo.Text(it, schema.PK); r.buries(pk, it) {
+			r.note(ctx, "removing tombstones of "+pk, r.bury(ctx, pk))
+		}
+	}
+	found := r.sightings(page)
+	for i, s := range found {
+		if r.late {
+			return
+		}
+		// The first summary and the last may have fragments on other pages.
+		edge := i == 0 || i == len(found)-1 && !last
+		if s.resting > 0 && (edge || s.resting+s.merged > 1) {
+			r.note(ctx, "merging parts of "+s.of.Key().Target, s.of.merge(ctx, r))
+		}
+	}
+}
+
+// note counts and logs a failure. It ignores the end of the run, which is reported elsewhere.
+func (r *run) note(ctx context.Context, what string, err error) {
+	if err == nil || ctx.Err() != nil {
+		return
+	}
+	r.answer.Failed++
+	r.log.WarnContext(ctx, "not compacted: "+what, "error", err)
+}
+
+// sighting has the number of a summary's fragments on a page.
+type sighting struct {
+	of              summary
+	resting, merged int // fragments that count something
+}
+
+// sightings groups the fragments of a page by summary. Those of one summary are adjacent.
+func (r *run) sightings(page []item) []*sighting {
+	var list []*sighting
+	for _, it := range page {
+		of, streamShard, ok := summaryOf(dynamo.Text(it, schema.PK), dynamo.Text(it, schema.SK))
+		if !ok {
+			continue
+		}
+		if len(list) == 0 || list[len(list)-1].of != of {
+			list = append(list, &sighting{of: of})
+		}
+		s := list[len(list)-1]
+		at, known := dynamo.Millis(it, schema.AsOf)
+		switch {
+		case strings.HasSuffix(dynamo.Text(it, schema.RollupSequence), schema.EmptiedSuffix) || dynamo.Expired(it, r.now):
+		case streamShard == schema.MergedPart:
+			s.merged++
+		case known && r.rests(at):
+			s.resting++
+		}
+	}
+	return list
+}

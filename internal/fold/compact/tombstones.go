@@ -1,0 +1,146 @@
+package compact
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/base/schema"
+)
+
+// A tombstone is the rev, with value 0, that a counter's summary keeps of a removed write shard, so
+// that no redelivered record brings its value back. It may go when no such record can arrive any
+// more:
+//
+// The summary's gone attribute is the time of its last fold of a removal. All records of a write
+// shard up to its removal were written before that fold, and a stream keeps a record for a day. So
+// when gone is two days old, no record that a tombstone guards against can be redelivered.
+//
+// A write shard that exists may also have the value 0. So its item is read consistently. If it is
+// absent, its removal was folded last, or is still in the stream and then makes a new tombstone. If
+// it is created again after that read, there are two cases. Its record is folded before the update,
+// whose condition then fails because the rev has changed. Or it is folded later, as that of a new
+// write shard. Containers may have cached the rev of a deleted tombstone, which only spares them
+// the update for older revs.
+
+// tombstones is a partial of a counter's summary that may have tombstones.
+type tombstones struct {
+	schema.Target
+	stored item
+	dead   []int // write shards whose tombstone may go
+	alive  int   // other write shards in it
+}
+
+// buries reports whether a summary has tombstones that may go.
+func (r *run) buries(pk string, it item) bool {
+	k, _, _ := kind.Cut(pk)
+	gone, ok := dynamo.Millis(it, schema.Gone)
+	return ok && r.options.ItemsTable != "" && r.now.Sub(gone) > rest &&
+		kind.Of(k).Summary == kind.Partials && dynamo.Text(it, schema.SK) == schema.SoleSK
+}
+
+// bury removes the tombstones of a partial, and the partial if nothing else is in it. A partial
+// that is folded into meanwhile waits for the next round.
+func (r *run) bury(ctx context.Context, pk string) error {
+	stored, err := dynamo.Get(ctx, r.client, r.options.RollupsTable, pk, schema.SoleSK)
+	if err != nil {
+		return fmt.Errorf("reading it: %w", err)
+	}
+	if !r.buries(pk, stored) {
+		return nil // a fold came before
+	}
+	t, err := r.examine(ctx, pk, stored)
+	if err != nil {
+		return err
+	}
+	err = r.remove(ctx, pk, t)
+	if _, changed := dynamo.ConditionFailed(err); changed {
+		return nil
+	}
+	if err == nil {
+		r.answer.Tombstones += len(t.dead)
+	}
+	return err
+}
+
+// examine returns which of a partial's write shards no longer exist.
+func (r *run) examine(ctx context.Context, pk string, stored item) (*tombstones, error) {
+	target, err := schema.ParseTarget(pk)
+	if err != nil {
+		return nil, err
+	}
+	if v := dynamo.Digits(stored, schema.Version); v != schema.SummaryVersion {
+		return nil, fmt.Errorf("it has version %.20q, and %s can be read", v, schema.SummaryVersion)
+	}
+	t := &tombstones{Target: target, stored: stored}
+	for _, source := range schema.SourcesOf(stored) {
+		gone, err := r.gone(ctx, t, source)
+		if err != nil {
+			return nil, err
+		}
+		if gone {
+			t.dead = append(t.dead, source)
+		} else {
+			t.alive++
+		}
+	}
+	return t, nil
+}
+
+// gone reports whether a write shard of value 0 is absent from the items table.
+func (r *run) gone(ctx context.Context, t *tombstones, source int) (bool, error) {
+	rev, value := dynamo.Digits(t.stored, schema.RevAttr(source)), dynamo.Digits(t.stored, schema.ValueAttr(source))
+	if rev == "" || value != "0" || source/schema.SourcesPerPartial != t.Partial {
+		return false, nil
+	}
+	pk := schema.Key{Base: t.Base, Shard: source}.String()
+	it, err := dynamo.Get(ctx, r.client, r.options.ItemsTable, pk, schema.SoleSK)
+	if err != nil {
+		return false, fmt.Errorf("reading write shard %q: %w", pk, err)
+	}
+	return len(it) == 0, nil
+}
+
+// remove removes the tombstones from a partial, if they are as they were read. The write shards of
+// value 0 that remain exist, so no tombstone is left. The gone attribute is removed too, if no fold
+// made a tombstone meanwhile.
+//
+// A partial that has only tombstones is deleted. A fold may add any of its write shards at any
+// time, so the condition names all that it could have.
+func (r *run) remove(ctx context.Context, pk string, t *tombstones) error {
+	tombs := []string{schema.Gone}
+	for _, source := range t.dead {
+		tombs = append(tombs, schema.RevAttr(source), schema.ValueAttr(source))
+	}
+	var err error
+	if t.alive > 0 {
+		condition, names, values := dynamo.Unchanged(t.stored, tombs...)
+		_, err = r.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
+			TableName: &r.options.RollupsTable, Key: dynamo.Key(pk, schema.SoleSK),
+			UpdateExpression: aws.String("REMOVE " + strings.Join(tombs, ", ")), ConditionExpression: condition,
+			ExpressionAttributeNames: names, ExpressionAttributeValues: values,
+		})
+	} else {
+		first := t.Partial * schema.SourcesPerPartial
+		for source := first; source < first+schema.SourcesPerPartial; source++ {
+			if !slices.Contains(t.dead, source) {
+				tombs = append(tombs, schema.RevAttr(source))
+			}
+		}
+		condition, names, values := dynamo.Unchanged(t.stored, tombs...)
+		_, err = r.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{
+			TableName: &r.options.RollupsTable, Key: dynamo.Key(pk, schema.SoleSK), ConditionExpression: condition,
+			ExpressionAttributeNames: names, ExpressionAttributeValues: values,
+		})
+	}
+	if err != nil {
+		return fmt.Errorf("removing tombstones: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,248 @@
+// Package erase deletes every trace of a base key: its items on all write shards that
+// there ever were, their places in the index, its summaries, the failures noted of
+// them, what writers saw of it, and its shard count with the changes of that.
+//
+//	eraser, err := erase.New(erase.Options{Names: names}, client)
+//	report, err := eraser.Key(ctx, schema.BaseKey{Type: kind.Counter, Name: "page/home"})
+//	fmt.Println(report.Deleted, report.Left)
+//
+// Writes and folds may go on. What was written before it began is gone when it has ended
+// with nothing left. What is written meanwhile is deleted as far as it is met; the rest
+// is kept, and counted in the summaries. It may be ended anywhere and called again: what
+// it does is done from what is there, and what tells where to look is deleted last.
+//
+// What stays for a while is what keeps records that come again from bringing back what
+// is gone, and what other keys share: docs/delete.md lists it.
+package erase
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/fold/audit"
+	"github.com/hotshard/hotshard/internal/fold/marks"
+	"github.com/hotshard/hotshard/internal/fold/scan"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
+)
+
+// Client has the DynamoDB calls of an Eraser. The client must retry by itself.
+type Client interface{ audit.Client }
+
+// Options configure an Eraser.
+type Options struct {
+	Names schema.Names
+	// Settle is how long requests may go on that began before all processes knew of
+	// a change: the functions' longest deadline, 25 s, the age of their views of the
+	// shard map, 1 s or what is set, and 2 s for clocks that differ. Default 30 s. It is waited once,
+	// for a key that has or had more than one write shard.
+	Settle time.Duration
+	// Wait is the time that folds in flight have to arrive. Default 30 s.
+	Wait time.Duration
+	// IndexLag bounds the lag of the boards' and sessions' indexes. Default 30 s.
+	IndexLag time.Duration
+	// ReadUnits bounds the RCU/s of scans. Default scan.ReadUnits.
+	ReadUnits int
+	// WriteUnits bounds the WCU/s of deletes, those of the index included. Default 250: a quarter
+	// of a partition's.
+	WriteUnits int
+	// Poll is the time between two readings while waiting. Default 500 ms.
+	Poll time.Duration
+	// DryRun counts, and deletes nothing.
+	DryRun bool
+	// Progress receives the number of items that were read, or deleted. Many goroutines call it.
+	Progress func(n int)
+	Now      func() time.Time // default time.Now
+}
+
+// Defaults of Options.
+const (
+	defaultSettle     = 30 * time.Second
+	defaultWait       = 30 * time.Second
+	defaultIndexLag   = 30 * time.Second
+	defaultWriteUnits = 250
+	defaultPoll       = 500 * time.Millisecond
+)
+
+func (o Options) withDefaults() (Options, error) {
+	o.Settle, o.Wait = cmp.Or(o.Settle, defaultSettle), cmp.Or(o.Wait, defaultWait)
+	o.IndexLag = cmp.Or(o.IndexLag, defaultIndexLag)
+	o.Poll, o.ReadUnits = cmp.Or(o.Poll, defaultPoll), cmp.Or(o.ReadUnits, scan.ReadUnits)
+	o.WriteUnits = cmp.Or(o.WriteUnits, defaultWriteUnits)
+	if o.Progress == nil {
+		o.Progress = func(int) {}
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Names.Items == "" || o.Names.Events == "" || o.Names.Rollups == "" || o.Names.ShardMap == "" {
+		return o, errors.New("erase: Names lacks a table: set Items, Events, Rollups and ShardMap")
+	}
+	if o.ReadUnits < 0 || o.WriteUnits < 0 {
+		return o, fmt.Errorf("erase: %d read units, %d write units: want 1 or more", o.ReadUnits, o.WriteUnits)
+	}
+	if o.Settle < 0 || o.Wait < 0 || o.Poll < 0 || o.IndexLag < 0 {
+		return o, fmt.Errorf("erase: settle %v, wait %v, poll %v, index lag %v: want 0 or more", o.Settle, o.Wait, o.Poll, o.IndexLag)
+	}
+	return o, nil
+}
+
+// Eraser erases base keys. It is safe for concurrent use.
+type Eraser struct {
+	o       Options
+	client  Client
+	scanner *scan.Scanner
+	writes  *scan.Pace
+	auditor *audit.Auditor
+	marker  *marks.Marker
+	changer *shardmap.Changer
+}
+
+// New returns an Eraser, or an error about the first invalid options.
+func New(o Options, client Client) (*Eraser, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	auditor, err := audit.New(audit.Options{
+		Names: o.Names, Wait: o.Wait, Poll: o.Poll, Now: o.Now, IndexLag: o.IndexLag, Repair: true,
+	}, client)
+	if err != nil {
+		return nil, err
+	}
+	view := shardmap.New(client, o.Names.ShardMap, shardmap.Options{})
+	return &Eraser{
+		o: o, client: client, scanner: scan.New(client, o.ReadUnits), writes: scan.NewPace(o.WriteUnits), auditor: auditor,
+		marker:  marks.New(marks.Options{Names: o.Names, Now: o.Now}, client),
+		changer: shardmap.NewChanger(client, view, shardmap.ChangerOptions{}),
+	}, nil
+}
+
+// task is the work on one key.
+type task struct {
+	*Eraser
+	*tally
+	base   schema.BaseKey
+	begun  time.Time
+	swept  time.Time // the end of the last sweep
+	traces traces
+
+	scanning sync.Mutex // held while a page of summaries is processed
+}
+
+// tracesOf has the traces of each kind of key.
+var tracesOf = map[kind.Kind]func(*task) traces{
+	kind.Counter: func(t *task) traces { return counter{plain{t}} },
+	kind.Event: func(t *task) traces {
+		return &entity{plain: plain{t}, noted: map[string]bool{}, notes: map[key]bool{}}
+	},
+	kind.Board:   func(t *task) traces { return leaderboard{plain{t}} },
+	kind.Session: func(t *task) traces { return group{plain{t}} },
+	kind.Limit:   func(t *task) traces { return plain{t} },
+}
+
+// traces finds and deletes the items of keys of one kind.
+type traces interface {
+	// partition returns the query for all items of a write shard. It returns nil if the table must
+	// be scanned, since the items may be on any day, player or window.
+	partition(writeShard int) *dynamodb.QueryInput
+	// match returns the kind of trace that an item of the items table is; ok is false for items of
+	// other keys.
+	match(k key) (what What, ok bool)
+	// dropping is called before an item is deleted. If it reports spare, the item is kept.
+	dropping(ctx context.Context, what What, k key) (spare bool, err error)
+	// dropped is called after an item was deleted, with the deleted item.
+	dropped(ctx context.Context, what What, k key, old item) error
+	// summaries deletes the key's summaries from the rollups table. The key is swept, and had
+	// writeShards write shards.
+	summaries(ctx context.Context, writeShards int) error
+	// last deletes the items that show that something may be left.
+	last(ctx context.Context) error
+}
+
+type (
+	key  struct{ pk, sk string }
+	item = dynamo.Item
+)
+
+func keyOf(it item) key {
+	return key{dynamo.Text(it, schema.PK), dynamo.Text(it, schema.SK)}
+}
+
+// Key erases a base key. The report is right even beside an error, which is one of DynamoDB or ctx.
+func (e *Eraser) Key(ctx context.Context, base schema.BaseKey) (*Report, error) {
+	t := &task{Eraser: e, tally: newTally(), base: base, begun: e.o.Now()}
+	of := tracesOf[base.Type]
+	if of == nil {
+		return &t.report, fmt.Errorf("deleting %s %q: there is no such type", base.Type, base.Name)
+	}
+	t.traces = of(t)
+	if err := t.erase(ctx); err != nil {
+		return &t.report, fmt.Errorf("deleting %s %q: %w", base.Type, base.Name, err)
+	}
+	return &t.report, nil
+}
+
+func (t *task) erase(ctx context.Context) error {
+	if t.o.DryRun {
+		return t.count(ctx)
+	}
+	if err := t.sweep(ctx); err != nil {
+		return err
+	}
+	entry, err := t.unshard(ctx)
+	if err != nil {
+		return err
+	}
+	if entry.Version > 0 { // what was written by the old count
+		if err := t.sweep(ctx); err != nil {
+			return err
+		}
+	}
+	if err := t.traces.summaries(ctx, entry.Most()); err != nil || t.again { // the map still says where to look
+		return err
+	}
+	if err := t.failures(ctx); err != nil {
+		return err
+	}
+	if err := t.traces.last(ctx); err != nil {
+		return err
+	}
+	return t.forget(ctx)
+}
+
+// count counts the traces, for a dry run.
+func (t *task) count(ctx context.Context) error {
+	if err := t.find(ctx, func(what What, k key) error {
+		if !marks.WasLeft(k.sk) {
+			t.deleted(what, 1)
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
+	entry, err := t.changer.Read(ctx, t.base.String())
+	if err != nil {
+		return err
+	}
+	if entry.Max > 0 {
+		t.deleted(ShardCounts, 1)
+	}
+	failures, err := t.auditor.FailuresOf(ctx, t.base)
+	if err != nil {
+		return err
+	}
+	t.deleted(Failures, len(failures))
+	if err := t.traces.last(ctx); err != nil {
+		return err
+	}
+	return t.eachSummary(ctx, func(schema.Target) { t.deleted(Summaries, 1) })
+}

@@ -1,0 +1,198 @@
+package erase_test
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/fold/erase"
+	"github.com/hotshard/hotshard/internal/test/lane"
+	"github.com/hotshard/hotshard/pkg/shard/boards"
+	"github.com/hotshard/hotshard/pkg/shard/limits"
+	"github.com/hotshard/hotshard/pkg/shard/sessions"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
+)
+
+// doomed is in the names of keys that are to go, and in nothing else.
+const doomed = "doomed"
+
+// keys of which one of each type is deleted.
+var keys = []schema.BaseKey{
+	base(kind.Counter, doomed+"/a#1"), base(kind.Event, doomed+"/b#2026-01-05#3"), base(kind.Event, "day"+doomed),
+	base(kind.Board, doomed+"#all#c"), base(kind.Session, doomed+"é"), base(kind.Limit, "ip#60#"+doomed),
+}
+
+// neighbours have names that are close to theirs.
+var neighbours = []schema.BaseKey{
+	base(kind.Counter, "a"), base(kind.Counter, "a#1"), base(kind.Event, "b"), base(kind.Event, "b#2026-01-05"),
+	base(kind.Board, "c"), base(kind.Board, "c#all"), base(kind.Session, "é"),
+	base(kind.Limit, "ip"), base(kind.Limit, "ip#60"),
+}
+
+// fill writes to a key, of all that a key may have.
+func (r *rig) fill(t *testing.T, k schema.BaseKey, shards int) {
+	t.Helper()
+	now := time.Now()
+	if shards > 1 {
+		r.pin(t, k, shards, now.Add(-96*time.Hour))
+		if _, err := r.shards.Lookup(t.Context(), k.String(), now.Add(shardmap.ViewAge+time.Second)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	switch k.Type {
+	case kind.Counter:
+		for i := range 3 * shards {
+			r.add(t, k.Name, int64(i+1))
+		}
+		r.putItem(t, r.names.Items, k.String()+"#0", schema.ProbeSK)
+		r.putItem(t, r.names.Rollups, r.failure(schema.SummaryKey(k.Name, 0)), schema.SummaryKey(k.Name, 0))
+	case kind.Event:
+		r.put(t, k.Name, now.Add(-60*time.Hour), 60, time.Hour-time.Minute)
+		r.putItem(t, r.names.Events, schema.Key{Base: k, Bucket: "1969-07-20", Shard: 0}.String(), "1969-07-20T20:17:40.000Z#id")
+		target := schema.EventTarget(k.Name, "hour", now)
+		r.putItem(t, r.names.Rollups, r.failure(target), target)
+	case kind.Board:
+		if err := r.boards.Configure(t.Context(), k.Name, boards.Settings{Mode: boards.Total, Size: 5, Periods: []boards.Period{boards.AllTime, boards.Daily, boards.Weekly}}); err != nil {
+			t.Fatal(err)
+		}
+		r.submitAt(t, k.Name, 40, 1, now) // on one day
+		r.submitAt(t, k.Name, 10, 100, now)
+		r.putItem(t, r.names.Items, schema.ProbeSK+"#"+schema.BoardShardKey(k.Name, "all", 0), schema.ProbeSK)
+		pk, _ := schema.EntryKey(k.Name, "all", "player1") // beside which an audit that was killed left a mark
+		r.putItem(t, r.names.Items, pk, schema.BoardMarkSK(now, "01ARZ3NDEKTSV4RRFFQ69G5FAV", 3))
+	case kind.Session:
+		for i := range 10 {
+			if _, err := r.leases.Put(t.Context(), sessions.Lease{Group: k.Name, ID: fmt.Sprint("id", i), TTL: time.Hour}, now); err != nil {
+				t.Fatal(err)
+			}
+		}
+	case kind.Limit:
+		for range 5 {
+			if _, err := r.limiter.Hit(t.Context(), limits.Limit{Key: k.Name, Max: 100, Window: time.Minute}, now); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+func (r *rig) failure(target string) string {
+	pk, _ := schema.FailureKey(target)
+	return pk
+}
+
+func (r *rig) putItem(t *testing.T, table, pk, sk string) {
+	t.Helper()
+	_, err := r.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &table, Item: item{"pk": str(pk), "sk": str(sk)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// others shows all that names none of the keys that are to go.
+func (r *rig) others(t *testing.T) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	for _, table := range []string{r.names.Items, r.names.Events, r.names.Rollups, r.names.ShardMap} {
+		for _, it := range r.all(t, table) {
+			delete(it, "as_of") // of folds that change nothing
+			text := plain(it)
+			pk := fmt.Sprint(text["pk"])
+			if !strings.Contains(fmt.Sprint(text), doomed) && pk != schema.MapLog && !strings.HasPrefix(pk, schema.NotePrefix) {
+				out[fmt.Sprint(table, text["pk"], text["sk"])] = fmt.Sprint(text)
+			}
+		}
+	}
+	return out
+}
+
+// TestNothingIsLeft: of each type, whatever a key has, and with as many write shards
+// as it may have had; other keys stay as they are. Then the whole stream comes again,
+// and brings nothing back.
+func TestNothingIsLeft(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	for i, k := range keys {
+		r.fill(t, k, []int{70, 5, 2, 3, 4, 3}[i])
+	}
+	for i, k := range neighbours {
+		r.fill(t, k, i%2+1)
+	}
+	r.run(t, false)() // what is folded later may be only of the keys that are to go
+	before := r.others(t)
+	stop := r.run(t, false)
+	defer stop()
+	var all sync.WaitGroup
+	for _, k := range keys {
+		all.Go(func() { r.eraseCounted(t, k) })
+	}
+	all.Wait()
+	if t.Failed() {
+		return
+	}
+	for _, k := range keys {
+		if !repeats(k) {
+			continue
+		}
+		if again := r.erase(t, k); len(again.Deleted) > 0 {
+			t.Errorf("%s %q: deleted again: %v", k.Type, k.Name, again.Deleted)
+		}
+	}
+	if left := r.leftovers(t, doomed); len(left) > 0 {
+		t.Errorf("left:\n%s", strings.Join(left, "\n"))
+	}
+	if diff := cmp.Diff(before, r.others(t)); diff != "" {
+		t.Errorf("other keys:\n%s", diff)
+	}
+	stop()
+	r.run(t, true)()
+	if left := r.leftovers(t, doomed); len(left) > 0 {
+		t.Errorf("brought back:\n%s", strings.Join(left, "\n"))
+	}
+}
+
+// repeats tells whether a key is looked for again, and counted, in this run of the tests:
+// each look for a counter or sessions asks a thousand partitions.
+func repeats(k schema.BaseKey) bool {
+	return lane.Long || k.Type != kind.Counter && k.Type != kind.Session
+}
+
+// eraseCounted deletes a key, of which a dry run has to see all.
+func (r *rig) eraseCounted(t *testing.T, k schema.BaseKey) {
+	dry, counted := r.options(), &erase.Report{}
+	dry.DryRun = true
+	if repeats(k) {
+		var err error
+		if counted, err = r.eraser(t, r.db, dry).Key(t.Context(), k); err != nil {
+			t.Error(err)
+		}
+	}
+	report, err := r.eraser(t, r.db, r.options()).Key(t.Context(), k)
+	if err != nil || len(report.Left) > 0 {
+		t.Errorf("%s %q: %v, left %q", k.Type, k.Name, err, report.Left)
+	}
+	t.Logf("%s %q: %v", k.Type, k.Name, report.Deleted)
+	if repeats(k) && counted.Deleted[erase.Settings] != report.Deleted[erase.Settings] {
+		t.Errorf("%s %q: a dry run counts %d settings, %d were deleted", k.Type, k.Name, counted.Deleted[erase.Settings], report.Deleted[erase.Settings])
+	}
+	for what, n := range counted.Deleted {
+		if what != erase.Summaries && report.Deleted[what] != n { // folds go on
+			t.Errorf("%s %q: a dry run counts %d %s, %d were deleted", k.Type, k.Name, n, what, report.Deleted[what])
+		}
+	}
+}
+
+func (r *rig) await(t *testing.T, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(100 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("it did not come to that")
+		}
+	}
+}

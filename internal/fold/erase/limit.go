@@ -1,0 +1,33 @@
+package erase
+
+import (
+	"context"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/hotshard/hotshard/internal/base/schema"
+)
+
+// plain are the traces of a limit. Those of other kinds embed it for what they don't have.
+type plain struct{ *task }
+
+func (plain) partition(int) *dynamodb.QueryInput { return nil }
+
+func (p plain) match(k key) (what What, ok bool) {
+	parsed, err := schema.ParseKey(k.pk)
+	switch {
+	case err != nil || parsed.Base != p.base:
+		return "", false
+	case k.sk == schema.ProbeSK:
+		return Others, true
+	}
+	return Windows, true
+}
+
+func (plain) dropping(context.Context, What, key) (spare bool, err error) { return false, nil }
+
+func (plain) dropped(context.Context, What, key, item) error { return nil }
+
+func (plain) summaries(context.Context, int) error { return nil }
+
+func (plain) last(context.Context) error { return nil }

@@ -1,0 +1,74 @@
+package erase_test
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/fold/erase"
+)
+
+// stale is a client with sessions on one write shard, each of which takes so many units
+// to delete.
+type stale struct {
+	erase.Client
+	sessions, units int
+	deleted         atomic.Int64
+}
+
+func (s *stale) Query(_ context.Context, in *dynamodb.QueryInput, _ ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
+	out := &dynamodb.QueryOutput{}
+	if pk, _ := in.ExpressionAttributeValues[":pk"].(*types.AttributeValueMemberS); pk != nil && pk.Value == "S#g#7" {
+		for n := range s.sessions {
+			out.Items = append(out.Items, item{"pk": str(fmt.Sprint("S#g#", n)), "sk": str(fmt.Sprint("s#", n))})
+		}
+	}
+	return out, nil
+}
+
+func (s *stale) GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
+	return &dynamodb.GetItemOutput{}, nil
+}
+
+func (s *stale) Scan(context.Context, *dynamodb.ScanInput, ...func(*dynamodb.Options)) (*dynamodb.ScanOutput, error) {
+	return &dynamodb.ScanOutput{}, nil
+}
+
+func (s *stale) DeleteItem(_ context.Context, in *dynamodb.DeleteItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error) {
+	s.deleted.Add(1)
+	out := &dynamodb.DeleteItemOutput{Attributes: in.Key}
+	if in.ReturnConsumedCapacity == types.ReturnConsumedCapacityTotal {
+		out.ConsumedCapacity = &types.ConsumedCapacity{CapacityUnits: aws.Float64(float64(s.units))}
+	}
+	return out, nil
+}
+
+// TestDeletesAreNoFasterThanTheRate by a clock that stands while nobody waits.
+func TestDeletesAreNoFasterThanTheRate(t *testing.T) {
+	for rate, want := range map[int]time.Duration{0: 8 * time.Second, 1000: 2 * time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			client := &stale{sessions: 100, units: 20}
+			eraser, err := erase.New(erase.Options{Names: schema.NamesFor("t-"), WriteUnits: rate, IndexLag: time.Nanosecond}, client)
+			if err != nil {
+				t.Fatal(err)
+			}
+			begun := time.Now()
+			report, err := eraser.Key(t.Context(), base(kind.Session, "g"))
+			if err != nil || report.Deleted[erase.Sessions] != 100 || client.deleted.Load() != 100 {
+				t.Errorf("%+v, %v", report, err)
+			}
+			if took := time.Since(begun).Truncate(time.Microsecond); took != want {
+				t.Errorf("2,000 units at a rate of %d took %v, want %v", rate, took, want)
+			}
+		})
+	}
+}

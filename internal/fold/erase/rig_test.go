@@ -1,0 +1,261 @@
+package erase_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/fold"
+	"github.com/hotshard/hotshard/internal/fold/board"
+	"github.com/hotshard/hotshard/internal/fold/erase"
+	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/boards"
+	"github.com/hotshard/hotshard/pkg/shard/counters"
+	"github.com/hotshard/hotshard/pkg/shard/events"
+	"github.com/hotshard/hotshard/pkg/shard/limits"
+	"github.com/hotshard/hotshard/pkg/shard/sessions"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
+)
+
+type item = map[string]types.AttributeValue
+
+// rig is a deployment's tables, with writers.
+type rig struct {
+	db      *dynamodb.Client
+	names   schema.Names
+	shards  *shardmap.Map
+	counter *counters.Writer
+	events  *events.Writer
+	boards  *boards.Boards
+	leases  *sessions.Store
+	limiter *limits.Limiter
+	handler *fold.Handler
+}
+
+func newRig(t *testing.T) *rig {
+	t.Helper()
+	db := enginetest.Client(t)
+	names := enginetest.Tables(t, db)
+	shards := shardmap.New(db, names.ShardMap, shardmap.Options{})
+	rules, err := fold.ParseRules(`[{"every":"1h"},{"prefix":"day","every":"1d"}]`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	handler, err := fold.New(fold.Settings{
+		RollupsTable: names.Rollups, ItemsTable: names.Items, ShardMapTable: names.ShardMap, Rules: rules, BoardRecheck: time.Second,
+	}, db, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &rig{
+		db: db, names: names, shards: shards, handler: handler,
+		counter: counters.NewWriter(db, names.Items, shards, counters.Options{}),
+		events:  events.NewWriter(db, names.Events, shards, events.Options{Retention: 720 * time.Hour}),
+		boards:  boards.New(db, names.Items, shards, boards.Options{Retention: 720 * time.Hour}),
+		leases:  sessions.New(db, names.Items, shards, sessions.Options{}),
+		limiter: limits.New(db, names.Items, shards, limits.Options{}),
+	}
+}
+
+// run starts the aggregator on enginetest.StreamShards until stop, which drains. With
+// again all of the stream is delivered once more.
+func (r *rig) run(t testing.TB, again bool) (stop func()) {
+	t.Helper()
+	name := "aggregator"
+	if again {
+		name = "again"
+	}
+	return enginetest.Deliver(t, r.db, r.names, name, r.handler, nil)
+}
+
+func (r *rig) options() erase.Options {
+	return erase.Options{Names: r.names, Settle: 4 * time.Second, Wait: 40 * time.Second, IndexLag: time.Second, Poll: 200 * time.Millisecond}
+}
+
+// erase deletes a key, all of it.
+func (r *rig) erase(t *testing.T, base schema.BaseKey) *erase.Report {
+	t.Helper()
+	report, ok := r.eraseAll(t, base)
+	if !ok {
+		t.FailNow()
+	}
+	return report
+}
+
+// eraseAll is erase for other goroutines than the test's.
+func (r *rig) eraseAll(t *testing.T, base schema.BaseKey) (report *erase.Report, ok bool) {
+	t.Helper()
+	report, err := r.eraser(t, r.db, r.options()).Key(t.Context(), base)
+	if ok = err == nil && len(report.Left) == 0 && len(report.Kept) == 0; !ok {
+		t.Errorf("%+v: %v, left %q, kept %q", base, err, report.Left, report.Kept)
+	}
+	return report, ok
+}
+
+func (r *rig) eraser(t *testing.T, client erase.Client, o erase.Options) *erase.Eraser {
+	t.Helper()
+	e, err := erase.New(o, client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// pin gives a key write shards, at once also for events: the change lies back.
+func (r *rig) pin(t *testing.T, base schema.BaseKey, n int, at time.Time) {
+	t.Helper()
+	changer := shardmap.NewChanger(r.db, shardmap.New(r.db, r.names.ShardMap, shardmap.Options{}), shardmap.ChangerOptions{})
+	for range 20 {
+		_, err := changer.Pin(t.Context(), base.String(), n, shardmap.Note{By: "test", Why: "to see it"}, at)
+		if err == nil {
+			return
+		}
+		if !errors.Is(err, shard.ErrUnavailable) {
+			t.Fatal(err)
+		}
+	}
+	t.Fatal("not pinned")
+}
+
+func (r *rig) add(t testing.TB, name string, delta int64) {
+	t.Helper()
+	if err := r.counter.Add(context.Background(), name, delta, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (r *rig) put(t testing.TB, entity string, from time.Time, n int, step time.Duration) {
+	t.Helper()
+	var list []events.Event
+	for i := range n {
+		list = append(list, events.Event{Entity: entity, ID: fmt.Sprint("id", i), Time: from.Add(time.Duration(i) * step), Data: item{"t": num(i)}})
+	}
+	for _, err := range r.events.Put(context.Background(), list, time.Now()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func (r *rig) submit(t testing.TB, name string, players int, score int) {
+	t.Helper()
+	r.submitAt(t, name, players, score, time.Now())
+}
+
+func (r *rig) submitAt(t testing.TB, name string, players int, score int, now time.Time) {
+	t.Helper()
+	var list []boards.PlayerScore
+	for i := range players {
+		s, err := boards.ParseScore(fmt.Sprint(score + i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, boards.PlayerScore{Player: fmt.Sprint("player", i), Score: s})
+	}
+	for _, err := range r.boards.Submit(context.Background(), name, list, now) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// all reads a table.
+func (r *rig) all(t testing.TB, table string) (list []item) {
+	t.Helper()
+	for pages := dynamodb.NewScanPaginator(r.db, &dynamodb.ScanInput{TableName: &table, ConsistentRead: aws.Bool(true)}); pages.HasMorePages(); {
+		page, err := pages.NextPage(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, page.Items...)
+	}
+	return list
+}
+
+// leftovers lists what the tables still have that names a key, but for what docs/delete.md
+// says may stay: what expires, tombstones, and the notes of boards' next look.
+func (r *rig) leftovers(t testing.TB, name string) (list []string) {
+	t.Helper()
+	for _, table := range []string{r.names.Items, r.names.Events, r.names.Rollups, r.names.ShardMap} {
+		for _, it := range r.all(t, table) {
+			if text := fmt.Sprint(plain(it)); strings.Contains(text, name) && !r.mayStay(t, table, it) {
+				list = append(list, text)
+			}
+		}
+	}
+	return list
+}
+
+func (r *rig) mayStay(t testing.TB, table string, it item) bool {
+	t.Helper()
+	pk, _ := it["pk"].(*types.AttributeValueMemberS)
+	switch table {
+	case r.names.ShardMap:
+		return it["expires_at"] != nil
+	case r.names.Items, r.names.Events:
+		return false
+	}
+	switch {
+	case strings.HasPrefix(pk.Value, schema.AckPrefix):
+		return it["expires_at"] != nil
+	case strings.HasPrefix(pk.Value, schema.NotePrefix):
+		return true
+	case strings.HasPrefix(pk.Value, "C#"):
+		for name, value := range it {
+			if schema.IsValueAttr(name) && value.(*types.AttributeValueMemberN).Value != "0" {
+				return false
+			}
+		}
+		return it["gone"] != nil
+	case strings.HasPrefix(pk.Value, "E#"):
+		events := it["events"].(*types.AttributeValueMemberN)
+		return it["expires_at"] != nil && events.Value == "0" && it["skipped"] == nil && it["restated"] == nil
+	case strings.HasPrefix(pk.Value, "L#"):
+		part, err := board.StoredHistogram(it)
+		return err == nil && part.Cells() == 0 && it["expires_at"] != nil
+	}
+	return false
+}
+
+// plain shows an item's values.
+func plain(it item) map[string]any {
+	out := map[string]any{}
+	for name, value := range it {
+		switch v := value.(type) {
+		case *types.AttributeValueMemberS:
+			out[name] = v.Value
+		case *types.AttributeValueMemberN:
+			out[name] = v.Value
+		case *types.AttributeValueMemberB:
+			out[name] = string(v.Value)
+		case *types.AttributeValueMemberM:
+			out[name] = plain(v.Value)
+		case *types.AttributeValueMemberBOOL:
+			out[name] = v.Value
+		case *types.AttributeValueMemberL:
+			for i, one := range v.Value {
+				out[name+fmt.Sprint(i)] = plain(item{"": one})
+			}
+		}
+	}
+	return out
+}
+
+func num(n int) types.AttributeValue { return &types.AttributeValueMemberN{Value: fmt.Sprint(n)} }
+
+func str(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
+
+func base(kind kind.Kind, name string) schema.BaseKey {
+	return schema.BaseKey{Type: kind, Name: name}
+}

@@ -1,0 +1,27 @@
+package erase
+
+import (
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/schema"
+)
+
+// group is the traces of a group of sessions.
+type group struct{ plain }
+
+func (g group) partition(writeShard int) *dynamodb.QueryInput {
+	return &dynamodb.QueryInput{
+		TableName: &g.o.Names.Items, IndexName: aws.String(schema.ByGroup),
+		KeyConditionExpression:    aws.String("session_shard = :pk"),
+		ExpressionAttributeValues: item{":pk": dynamo.String(schema.SessionShardKey(g.base.Name, writeShard))},
+	}
+}
+
+func (group) match(k key) (what What, ok bool) {
+	if _, _, session := schema.ParseSessionKey(k.pk, k.sk); session {
+		return Sessions, true
+	}
+	return Others, true
+}

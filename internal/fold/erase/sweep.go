@@ -1,0 +1,220 @@
+package erase
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/fold"
+	"github.com/hotshard/hotshard/internal/fold/audit"
+	"github.com/hotshard/hotshard/internal/fold/scan"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
+)
+
+// Bounds of concurrent calls.
+const (
+	maxReads   = 16 // queries
+	maxDeletes = 32
+)
+
+// sweep deletes all items of the key that existed when it began, and later ones that it meets.
+func (t *task) sweep(ctx context.Context) error {
+	deletes, deleting := errgroup.WithContext(ctx)
+	deletes.SetLimit(maxDeletes)
+	err := t.find(deleting, func(what What, k key) error {
+		spare, err := t.traces.dropping(ctx, what, k)
+		if spare || err != nil {
+			return err
+		}
+		deletes.Go(func() error { return t.drop(deleting, what, k) })
+		return nil
+	})
+	if late := deletes.Wait(); late != nil { // which is why the finding ended
+		err = late
+	}
+	t.swept = t.o.Now()
+	return err
+}
+
+// drop deletes one item.
+func (t *task) drop(ctx context.Context, what What, k key) error {
+	old, err := t.remove(ctx, t.o.Names.Of(t.base.Type), k)
+	if err != nil || len(old) == 0 {
+		return err
+	}
+	t.deleted(what, 1)
+	t.o.Progress(1)
+	return t.traces.dropped(ctx, what, k, old)
+}
+
+// remove deletes an item, within the rate, and returns the deleted item, or nil if there was none.
+func (e *Eraser) remove(ctx context.Context, table string, k key) (item, error) {
+	out, err := e.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{
+		TableName: &table, Key: dynamo.Key(k.pk, k.sk), ReturnValues: types.ReturnValueAllOld,
+		ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("deleting the item %q, %q: %w", k.pk, k.sk, err)
+	}
+	return out.Attributes, e.writes.Spend(ctx, out.ConsumedCapacity)
+}
+
+// find calls emit, from many goroutines, for each item of the kind's table that belongs
+// to the key: all that was there before it began, and still is. Reads are consistent, but
+// of the index, which is given the time to catch up.
+//
+// It queries the partitions of all possible write shards, whatever the shard map says, or scans the
+// table.
+func (t *task) find(ctx context.Context, emit func(what What, k key) error) error {
+	seen := func(list []item) error {
+		t.o.Progress(len(list))
+		for _, it := range list {
+			what, ok := t.traces.match(keyOf(it))
+			if !ok {
+				continue
+			}
+			if err := emit(what, keyOf(it)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if t.traces.partition(0) == nil {
+		return t.scanner.Table(ctx, t.o.Names.Of(t.base.Type), "pk, sk", seen)
+	}
+	if kind.Of(t.base.Type).Indexed() && !t.o.DryRun {
+		if err := scan.Wait(ctx, t.o.IndexLag); err != nil {
+			return err
+		}
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(maxReads)
+	for n := range shard.MaxShards {
+		group.Go(func() error {
+			for page, err := range dynamo.Pages(ctx, t.client, t.traces.partition(n)) {
+				if err != nil {
+					return fmt.Errorf("reading write shard %d: %w", n, err)
+				}
+				if err := seen(page.Items); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+// eachSummary calls seen, one call at a time, for each item of the rollups table that is
+// a summary of the key, or a part of one; of an entity's, one that has more than its
+// sequence number.
+func (t *task) eachSummary(ctx context.Context, seen func(schema.Target)) error {
+	if kind.Of(t.base.Type).Summary == kind.NoSummary {
+		return nil
+	}
+	return t.scanner.Table(ctx, t.o.Names.Rollups, "pk, sk, seq", func(page []item) error {
+		t.o.Progress(len(page))
+		t.scanning.Lock()
+		defer t.scanning.Unlock()
+		for _, it := range page {
+			target, ok := fold.TargetOf(keyOf(it).pk, keyOf(it).sk)
+			emptied := target.Bucket != "" && strings.HasSuffix(dynamo.Text(it, schema.RollupSequence), schema.EmptiedSuffix)
+			if ok && target.Base == t.base && !emptied {
+				seen(target)
+			}
+		}
+		return nil
+	})
+}
+
+// failures deletes the stored failures of the key's summaries, whose missing records no longer
+// matter. If something is kept, the newest failures may concern it.
+func (t *task) failures(ctx context.Context) error {
+	list, err := t.auditor.FailuresOf(ctx, t.base)
+	if err != nil {
+		return err
+	}
+	newer := 0
+	for _, f := range list {
+		switch gone, err := t.failure(ctx, f); {
+		case err != nil:
+			return err
+		case gone:
+			t.deleted(Failures, 1)
+		case len(t.report.Kept) > 0:
+			newer++
+		}
+	}
+	if newer > 0 {
+		t.kept("%d failures that were noted meanwhile: hotshard replay", newer)
+	}
+	return nil
+}
+
+// failure deletes a failure and reports whether it did. While something is kept, it deletes no
+// failure that was stored, or stored again, meanwhile.
+func (t *task) failure(ctx context.Context, f audit.Failure) (gone bool, err error) {
+	if len(t.report.Kept) == 0 {
+		pk, sk := schema.FailureKey(f.Text)
+		old, err := t.remove(ctx, t.o.Names.Rollups, key{pk, sk})
+		return len(old) > 0, err
+	}
+	if !f.Last.Before(t.begun) {
+		return false, nil
+	}
+	return t.auditor.Forget(ctx, f)
+}
+
+// unshard sets the key to one write shard, and waits until no request can use others. It returns
+// the key's entry of the shard map then: how many write shards there ever were, and no version if
+// the map never had the key.
+func (t *task) unshard(ctx context.Context) (entry shardmap.Entry, err error) {
+	err = insist(ctx, func(ctx context.Context) (err error) {
+		entry, err = t.changer.Reset(ctx, t.base.String(), t.o.Now())
+		return err
+	})
+	if err != nil {
+		return entry, err
+	}
+	if left := t.o.Settle - t.o.Now().Sub(entry.Updated); entry.Version > 0 && left > 0 {
+		return entry, scan.Wait(ctx, min(left, t.o.Settle))
+	}
+	return entry, nil
+}
+
+// forget deletes the key from the shard map.
+func (t *task) forget(ctx context.Context) error {
+	gone := false
+	err := insist(ctx, func(ctx context.Context) error {
+		err := t.changer.Forget(ctx, t.base.String(), t.o.Now())
+		gone = gone || err == nil
+		return err
+	})
+	if errors.Is(err, shardmap.ErrInUse) {
+		t.kept("its shard count, set again meanwhile")
+		return nil
+	}
+	if gone {
+		t.deleted(ShardCounts, 1)
+	}
+	return err
+}
+
+// insist makes a change of the shard map, with a second for each attempt. If nothing is to be
+// changed, it succeeds.
+func insist(ctx context.Context, change func(context.Context) error) error {
+	err := dynamo.Persist(ctx, change)
+	if err == nil || errors.Is(err, shardmap.ErrNoChange) {
+		return nil
+	}
+	return fmt.Errorf("changing the shard map (call again, it goes on): %w", err)
+}

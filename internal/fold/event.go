@@ -1,0 +1,161 @@
+package fold
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"time"
+
+	"github.com/hotshard/hotshard/internal/base/ddbstream"
+	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/fold/measures"
+	"github.com/hotshard/hotshard/internal/fold/parts"
+)
+
+// bucket is a stream shard's fragment of an event rollup, and the changes to fold into it, in
+// stream order.
+type bucket struct {
+	parts.Bucket
+	streamShard string
+	records     []parts.Record[measures.Part]
+	all         []string // the records' sequence numbers
+}
+
+func (b *bucket) sequences() []string { return b.all }
+
+// buckets collects the events of one batch by target.
+type buckets struct {
+	rules       Rules
+	streamShard string
+	list        map[parts.Bucket]*bucket
+}
+
+func newBuckets(rules Rules, streamShard string) *buckets {
+	return &buckets{rules: rules, streamShard: streamShard, list: map[parts.Bucket]*bucket{}}
+}
+
+// add adds a record of an event that is rolled up. It returns an error for a record that can't be
+// folded. The bucket then never gets it from the stream, because later records raise its sequence
+// number.
+func (b *buckets) add(r *ddbstream.Record) error {
+	pk, _ := r.Keys.String(schema.PK)
+	sk, _ := r.Keys.String(schema.SK)
+	t, ok := b.rules.Target(pk, sk)
+	if !ok || kind.Of(t.Base.Type).Summary != kind.Rollups {
+		return nil
+	}
+	rule, _ := b.rules.find(t.Base.Name) // a record with a target has a rule
+	apply, err := rule.read(r)
+	if err == nil && apply == nil {
+		return nil
+	}
+	place, noPlace := parts.Sequence(string(r.Sequence))
+	if err = cmp.Or(err, noPlace); err != nil {
+		return fmt.Errorf("reading an event of %q: %w", t.Base.Name, err)
+	}
+	key := parts.BucketFor(t)
+	if b.list[key] == nil {
+		b.list[key] = &bucket{Bucket: key, streamShard: b.streamShard}
+	}
+	to := b.list[key]
+	to.all = append(to.all, string(r.Sequence))
+	to.records = append(to.records, parts.Record[measures.Part]{Sequence: place, Apply: apply})
+	return nil
+}
+
+func (b *buckets) jobs(d *delivery) (jobs []job) {
+	for _, b := range b.list {
+		jobs = append(jobs, job{
+			target:    b.Key().Target,
+			fold:      func(ctx context.Context) error { return d.events.fold(ctx, b) },
+			sequences: b.sequences,
+		})
+	}
+	return jobs
+}
+
+// eventTarget returns the hour or day that an event is rolled up in. ok is false for an event whose
+// key has another day than its time, because no reader of events finds it.
+func eventTarget(r Rules, pk, sk string) (t schema.Target, ok bool) {
+	key, err := schema.ParseKey(pk)
+	at, _, noEvent := schema.ParseEventSortKey(sk)
+	rule, ruled := r.find(key.Base.Name)
+	if err != nil || noEvent != nil || !ruled || schema.EventBucket.Label(at, 0) != key.Bucket {
+		return t, false
+	}
+	return schema.Target{Base: key.Base, Bucket: rule.bucket(), Start: at.UTC().Truncate(rule.bucket().Width())}, true
+}
+
+func eventStored(pk, sk string) (schema.Target, bool) {
+	b, _, ok := parts.BucketOf(pk, sk)
+	return b.Target(), ok
+}
+
+// data is the attribute that has the caller's part of an event.
+const data = "data"
+
+// read returns the change that a record makes to a rollup, or nil. Only a new event adds to it; a
+// removed or expired event stays in it.
+func (r rule) read(record *ddbstream.Record) (apply func(*measures.Part), err error) {
+	switch record.Name {
+	case ddbstream.Insert:
+		numbers, err := r.numbers(record.New)
+		return func(p *measures.Part) { p.Add(numbers) }, err
+	case ddbstream.Modify:
+		if !record.New.Present() || !record.Old.Present() {
+			return nil, errors.New("it lacks an image")
+		}
+		if !record.New.Same(record.Old, data) {
+			return func(p *measures.Part) { p.Restated = true }, nil
+		}
+	}
+	return nil, nil
+}
+
+// numbers returns the numbers of an event that the rule rolls up, by field.
+func (r rule) numbers(image ddbstream.Image) (map[string]string, error) {
+	if !image.Present() {
+		return nil, errors.New("it lacks its new image")
+	}
+	if !image.Has(data) {
+		return nil, nil
+	}
+	numbers, ok := image.Numbers(data)
+	if !ok {
+		return nil, fmt.Errorf("its %s is not a map", data)
+	}
+	maps.DeleteFunc(numbers, func(field, _ string) bool { return !r.wants(field) })
+	return numbers, nil
+}
+
+// eventFolder folds events into the fragments of their rollups.
+type eventFolder struct {
+	*parts.Folder[measures.Part]
+	retention time.Duration // 0 keeps them for ever
+	now       func() time.Time
+}
+
+func newEventFolder(client Client, settings Settings, now func() time.Time) *eventFolder {
+	store := parts.NewEvents(client, settings.RollupsTable, now)
+	return &eventFolder{store.Folder(client), settings.RollupRetention, now}
+}
+
+// fold adds the records of a bucket that its fragment does not have yet.
+func (f *eventFolder) fold(ctx context.Context, b *bucket) error {
+	return f.Fold(ctx, b.Key(), b.streamShard, f.expiry(b.End()), b.records)
+}
+
+// expiry returns the retention after the bucket's end or this fold, or zero for never. A record may
+// be redelivered for a day after it was folded, and must find the fragment.
+func (f *eventFolder) expiry(end time.Time) time.Time {
+	if f.retention == 0 {
+		return time.Time{}
+	}
+	if now := f.now(); now.After(end) {
+		end = now
+	}
+	return end.Add(f.retention)
+}

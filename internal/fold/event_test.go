@@ -1,0 +1,228 @@
+package fold
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"pgregory.net/rapid"
+
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/fold/measures"
+	"github.com/hotshard/hotshard/internal/test/enginetest"
+)
+
+// happening is a change of an event, as the stream tells it.
+type happening struct {
+	kind     string // INSERT, MODIFY or REMOVE
+	entity   string
+	id       string
+	at       time.Time
+	old, new string // data, in DynamoDB's JSON
+	sequence string
+}
+
+func (h happening) record() string {
+	keys := fmt.Sprintf(`"pk":{"S":"E#%s#%s#0"},"sk":{"S":%q}`, h.entity, schema.EventBucket.Label(h.at, 0), schema.EventSortKey(h.at, h.id))
+	images := ""
+	if h.kind != "INSERT" {
+		images += fmt.Sprintf(`,"OldImage":{%s,"data":%s}`, keys, h.old)
+	}
+	if h.kind != "REMOVE" {
+		images += fmt.Sprintf(`,"NewImage":{%s,"expires_at":{"N":"5100000000"},"data":%s}`, keys, h.new)
+	}
+	return fmt.Sprintf(`{"eventName":%q,"dynamodb":{"Keys":{%s},"SequenceNumber":%q%s}}`, h.kind, keys, h.sequence, images)
+}
+
+// windowed is a delivery of a stream shard's records.
+func windowed(streamShard string, happenings ...happening) []byte {
+	records := make([]string, len(happenings))
+	for i, h := range happenings {
+		records[i] = h.record()
+	}
+	return batchOf(streamShard, records...)
+}
+
+func batchOf(streamShard string, records ...string) []byte {
+	return []byte(`{"Records":[` + strings.Join(records, ",") + `],"window":{"start":"2026-01-05T12:00:00Z","end":"2026-01-05T12:00:10Z"},` +
+		`"state":{},"shardId":"` + streamShard + `","isFinalInvokeForWindow":false,"isWindowTerminatedEarly":false}`)
+}
+
+// hand delivers a payload, and returns the sequence numbers reported as failed.
+func hand(h *Handler, payload []byte) (map[string]bool, error) {
+	out, err := h.Invoke(context.Background(), payload)
+	if err != nil {
+		return nil, err
+	}
+	var answer struct {
+		Failures []struct {
+			ID string `json:"itemIdentifier"`
+		} `json:"batchItemFailures"`
+	}
+	err = json.Unmarshal(out, &answer)
+	failed := map[string]bool{}
+	for _, f := range answer.Failures {
+		failed[f.ID] = true
+	}
+	return failed, err
+}
+
+// must delivers a payload that is folded whole.
+func must(t rapid.TB, h *Handler, payload []byte) {
+	t.Helper()
+	if failed, err := hand(h, payload); err != nil || len(failed) > 0 {
+		t.Fatalf("%d records failed, error %v", len(failed), err)
+	}
+}
+
+func hourly(t rapid.TB) Rules {
+	t.Helper()
+	rules, err := ParseRules(`[{"every":"1h"}]`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rules
+}
+
+// rollups reads what all stream shards have of an entity, by the bucket's label.
+func rollups(t rapid.TB, db *dynamodb.Client, table, entity string) map[string]measures.Part {
+	t.Helper()
+	found := map[string]measures.Part{}
+	for _, pk := range schema.RollupPartitions(entity, start.AddDate(0, -1, 0), start.AddDate(0, 2, 0)) {
+		out, err := db.Query(context.Background(), &dynamodb.QueryInput{
+			TableName: &table, KeyConditionExpression: aws.String("pk = :pk"), ConsistentRead: aws.Bool(true),
+			ExpressionAttributeValues: map[string]types.AttributeValue{":pk": &types.AttributeValueMemberS{Value: pk}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, item := range out.Items {
+			part, err := measures.Parse(item)
+			if err != nil {
+				t.Fatal(err)
+			}
+			label, _, _ := strings.Cut(item["sk"].(*types.AttributeValueMemberS).Value, "#")
+			sum := found[label]
+			sum.Merge(part)
+			found[label] = sum
+		}
+	}
+	return found
+}
+
+// start is at a month's end.
+var start = time.Date(2026, 1, 31, 22, 30, 0, 0, time.UTC)
+
+func newEvents(t *testing.T, change func(*Settings)) (*Handler, *dynamodb.Client) {
+	t.Helper()
+	db := enginetest.Client(t)
+	settings := Settings{RollupsTable: enginetest.Tables(t, db).Rollups, Rules: hourly(t)}
+	if change != nil {
+		change(&settings)
+	}
+	return newHandler(t, settings, db), db
+}
+
+func inserted(entity, id, data, sequence string) happening {
+	return happening{kind: "INSERT", entity: entity, id: id, at: start, new: data, sequence: sequence}
+}
+
+func TestWhatAnEventAdds(t *testing.T) {
+	h, db := newEvents(t, nil)
+	must(t, h, windowed("s",
+		inserted("a#b", "1", `{"M":{"t":{"N":"21.5"},"text":{"S":"7"},"in":{"M":{"x":{"N":"1"}}},"wide":{"N":"12345678901234567"}}}`, "9"),
+		inserted("a#b", "2", `{"M":{"t":{"N":"-1E-3"},"ünï c#ödé\"\\":{"N":"3"}}}`, "10"),
+		inserted("a#b", "3", `{"M":{}}`, "11"),
+	))
+	got := rollups(t, db, h.table, "a#b")["2026-01-31T22"]
+	if got.Events != 3 || got.Skipped != 1 || got.Restated || len(got.Measures) != 2 {
+		t.Fatalf("got %+v", got)
+	}
+	if m := got.Measures["t"]; m.N != 2 || m.Sum.String() != "21.499" || m.Min.String() != "-0.001" || m.Max.String() != "21.5" {
+		t.Errorf("got %+v", m)
+	}
+	if got.Measures[`ünï c#ödé"\`].Sum.String() != "3" {
+		t.Errorf("got %+v", got.Measures)
+	}
+}
+
+func TestPutsAgainAndRemovals(t *testing.T) {
+	h, db := newEvents(t, nil)
+	first := inserted("e", "1", `{"M":{"t":{"N":"1"},"u":{"N":"2"}}}`, "1")
+	same := happening{kind: "MODIFY", entity: "e", id: "1", at: start, old: first.new, new: `{"M":{"u":{"N":"2"},"t":{"N":"1"}}}`, sequence: "2"}
+	gone := happening{kind: "REMOVE", entity: "e", id: "1", at: start, old: first.new, sequence: "3"}
+	must(t, h, windowed("s", first, same))
+	must(t, h, windowed("s", gone))
+	got := rollups(t, db, h.table, "e")["2026-01-31T22"]
+	if got.Events != 1 || got.Restated || got.Measures["t"].Sum.String() != "1" {
+		t.Fatalf("unchanged and removed: %+v", got)
+	}
+	other := happening{kind: "MODIFY", entity: "e", id: "1", at: start, old: first.new, new: `{"M":{"t":{"N":"5"}}}`, sequence: "4"}
+	must(t, h, windowed("t", other))
+	got = rollups(t, db, h.table, "e")["2026-01-31T22"]
+	if got.Events != 1 || !got.Restated || got.Measures["t"].Sum.String() != "1" {
+		t.Errorf("changed, on another stream shard: %+v", got)
+	}
+}
+
+func TestRulesDecide(t *testing.T) {
+	h, db := newEvents(t, func(s *Settings) {
+		var err error
+		if s.Rules, err = ParseRules(`[{"prefix":"d","every":"1d","fields":["t"]},{"prefix":"h","every":"1h"}]`); err != nil {
+			t.Fatal(err)
+		}
+	})
+	data := `{"M":{"t":{"N":"1"},"u":{"N":"99999999999999999"}}}`
+	must(t, h, windowed("s", inserted("d1", "1", data, "1"), inserted("h1", "1", data, "2"), inserted("other", "1", data, "3")))
+	day := rollups(t, db, h.table, "d1")
+	if len(day) != 1 || day["2026-01-31"].Events != 1 || len(day["2026-01-31"].Measures) != 1 || day["2026-01-31"].Skipped != 0 {
+		t.Errorf("by day: %+v", day)
+	}
+	if hour := rollups(t, db, h.table, "h1"); hour["2026-01-31T22"].Skipped != 1 {
+		t.Errorf("by hour: %+v", hour)
+	}
+	if none := rollups(t, db, h.table, "other"); len(none) != 0 {
+		t.Errorf("without a rule: %+v", none)
+	}
+}
+
+func TestRetention(t *testing.T) {
+	const keep = 20 * 365 * 24 * time.Hour // the engine removes what has expired
+	h, db := newEvents(t, func(s *Settings) { s.RollupRetention = keep })
+	expiry := func() string {
+		pk, sk := schema.RollupKey("e", "hour", start, "s")
+		out, err := db.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: &h.table, Key: map[string]types.AttributeValue{
+			"pk": &types.AttributeValueMemberS{Value: pk}, "sk": &types.AttributeValueMemberS{Value: sk},
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, _ := out.Item["expires_at"].(*types.AttributeValueMemberN)
+		if n == nil {
+			return ""
+		}
+		return n.Value
+	}
+	end := start.Truncate(time.Hour).Add(time.Hour)
+	for i, step := range []struct {
+		now  time.Time
+		keep time.Duration
+		want string
+	}{
+		{start, keep, fmt.Sprint(end.Add(keep).Unix())},
+		{end.Add(time.Minute), keep, fmt.Sprint(end.Add(keep + time.Minute).Unix())},
+		{end.Add(time.Hour), 0, ""},
+	} {
+		h.events.now, h.events.retention = func() time.Time { return step.now }, step.keep
+		must(t, h, windowed("s", inserted("e", fmt.Sprint(i), `{"M":{}}`, fmt.Sprint(i+1))))
+		if got := expiry(); got != step.want {
+			t.Errorf("step %d: expires at %q, want %q", i, got, step.want)
+		}
+	}
+}

@@ -1,0 +1,47 @@
+package fold
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/pkg/shard"
+)
+
+// Bucket returns whether an entity's events are rolled up by the hour or by the day. ok is false
+// for an entity without a rule.
+func (r Rules) Bucket(entity string) (width shard.Bucket, ok bool) {
+	rule, ok := r.find(entity)
+	return rule.bucket(), ok
+}
+
+// Numbers returns the numbers of a stored event that are rolled up, by field, for
+// measures.Part.Add. The item needs only the event's data attribute, if the event has data. Numbers
+// returns an error if the event can't be folded or the entity has no rule.
+func (r Rules) Numbers(entity string, item map[string]types.AttributeValue) (map[string]string, error) {
+	rule, ok := r.find(entity)
+	if !ok {
+		return nil, fmt.Errorf("no rule rolls up the events of %q", entity)
+	}
+	value, has := item[data]
+	if !has {
+		return nil, nil
+	}
+	members, ok := value.(*types.AttributeValueMemberM)
+	if !ok {
+		return nil, fmt.Errorf("its %s is not a map", data)
+	}
+	numbers := map[string]string{}
+	for field, member := range members.Value {
+		if n, ok := member.(*types.AttributeValueMemberN); ok && rule.wants(field) {
+			numbers[field] = n.Value
+		}
+	}
+	return numbers, nil
+}
+
+// wants reports whether a field's numbers are rolled up.
+func (r rule) wants(field string) bool {
+	return len(r.Fields) == 0 || slices.Contains(r.Fields, field)
+}

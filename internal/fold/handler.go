@@ -1,0 +1,201 @@
+package fold
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/hotshard/hotshard/internal/base/ddbstream"
+	"github.com/hotshard/hotshard/internal/base/schedule"
+	"github.com/hotshard/hotshard/internal/fold/compact"
+	"github.com/hotshard/hotshard/pkg/shard/boards"
+	"github.com/hotshard/hotshard/pkg/shard/client"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
+)
+
+// maxFolds bounds the concurrent folds of one batch.
+const maxFolds = 16
+
+// Handler handles the batches of the items table's stream, and the aggregator's scheduled tasks.
+type Handler struct {
+	folder    *folder
+	events    *eventFolder
+	tops      *topFolder
+	looker    *looker
+	cells     *cellsFolder
+	rules     Rules
+	compactor *compact.Compactor
+	client    client.Updater
+	table     string
+	now       func() time.Time
+	log       *slog.Logger
+}
+
+// New returns a Handler, or an error that lists all invalid settings.
+func New(settings Settings, client Client, log *slog.Logger) (*Handler, error) {
+	settings.BoardRecheck = cmp.Or(settings.BoardRecheck, defaultRecheck)
+	if err := settings.Validate(); err != nil {
+		return nil, err
+	}
+	compactor, err := compact.New(compact.Options{
+		RollupsTable: settings.RollupsTable, ItemsTable: settings.ItemsTable, Retention: settings.RollupRetention,
+	}, client, log, time.Now)
+	if err != nil {
+		return nil, err
+	}
+	view := shardmap.New(client, settings.ShardMapTable, shardmap.Options{})
+	rankings := boards.New(client, settings.ItemsTable, view, boards.Options{})
+	tops := newTopFolder(client, settings, rankings, time.Now, log)
+	return &Handler{
+		compactor: compactor,
+		folder:    newFolder(client, settings.RollupsTable, time.Now),
+		events:    newEventFolder(client, settings, time.Now),
+		tops:      tops,
+		looker:    newLooker(tops),
+		cells:     newCellsFolder(client, settings, time.Now),
+		rules:     settings.Rules,
+		client:    client,
+		table:     settings.RollupsTable,
+		now:       time.Now,
+		log:       log,
+	}, nil
+}
+
+// Invoke folds one batch: it takes Lambda's payload and returns Lambda's response. It reports
+// records that could not be folded now, so that Lambda redelivers the batch from the lowest of
+// them; folding others twice changes nothing. If a record can never be folded, Invoke stores its
+// target as a failure (I16), and the stream goes on.
+//
+// For a schedule's payload, [compact.Task] or [BoardsTask], it returns the task's result.
+func (h *Handler) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
+	if task, ok := schedule.Parse(payload); ok {
+		return h.task(ctx, task)
+	}
+	batch, err := ddbstream.Decode(payload)
+	if err != nil {
+		return nil, fmt.Errorf("reading the batch: %w", err)
+	}
+	d := &delivery{Handler: h, batch: batch, lost: map[string]*loss{}}
+	jobs := d.jobs()
+	each(jobs, func(j job) { d.settle(j, j.fold(ctx)) })
+	each(slices.Sorted(maps.Keys(d.lost)), func(target string) { d.park(ctx, target) })
+	d.acknowledge(ctx)
+	d.report()
+	return ddbstream.Answer(batch.State, d.again...)
+}
+
+// task runs a scheduled task. Alarms watch the log lines of finished tasks.
+func (h *Handler) task(ctx context.Context, name string) ([]byte, error) {
+	switch name {
+	case boardsTask:
+		answer, err := h.looker.lookAgain(ctx)
+		if err != nil {
+			return nil, err
+		}
+		h.log.InfoContext(ctx, "boards task done", "looked", answer.Looked, "failed", answer.Failed, "later", answer.Later)
+		return json.Marshal(answer)
+	case compact.TaskName:
+		answer, err := h.compactor.Run(ctx)
+		if err != nil {
+			return nil, err
+		}
+		h.log.InfoContext(ctx, "compaction task done", "answer", answer)
+		return json.Marshal(answer)
+	}
+	return nil, fmt.Errorf("fold: unknown task %.40q", name)
+}
+
+// each calls do for all of a list, maxFolds at a time.
+func each[T any](list []T, do func(T)) {
+	var group errgroup.Group
+	group.SetLimit(maxFolds)
+	for _, one := range list {
+		group.Go(func() error { do(one); return nil })
+	}
+	_ = group.Wait() // do returns no error
+}
+
+// delivery is one batch in work.
+type delivery struct {
+	*Handler
+	batch *ddbstream.Batch
+
+	mu    sync.Mutex
+	again []string         // sequence numbers of the records that need redelivery
+	why   error            // error of one of these records
+	lost  map[string]*loss // by target
+}
+
+// job is the fold into one target of a batch.
+type job struct {
+	target    string
+	fold      func(context.Context) error
+	sequences func() []string // of all its records, in stream order
+}
+
+// jobs groups a batch's records by target.
+func (d *delivery) jobs() (jobs []job) {
+	var all []news
+	for _, s := range summaries {
+		all = append(all, s.gather(d))
+	}
+	for i := range d.batch.Records {
+		r := &d.batch.Records[i]
+		err := r.Err
+		for k := 0; k < len(all) && err == nil; k++ {
+			err = all[k].add(r)
+		}
+		if err == nil {
+			continue
+		}
+		if target, folds := d.targetOf(r); folds {
+			d.lose(target, fmt.Errorf("record %s: %w", r.Sequence, err), string(r.Sequence))
+		}
+	}
+	for _, n := range all {
+		jobs = append(jobs, n.jobs(d)...)
+	}
+	return jobs
+}
+
+// settle records the outcome of a job.
+func (d *delivery) settle(j job, err error) {
+	switch {
+	case err == nil:
+	case permanent(err):
+		sequences := j.sequences()
+		if some, ok := errors.AsType[*partly](err); ok {
+			sequences = some.sequences
+		}
+		d.lose(j.target, err, sequences...)
+	default:
+		d.retry(err, j.sequences()...)
+	}
+}
+
+// retry requests the redelivery of records.
+func (d *delivery) retry(err error, sequences ...string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.again, d.why = append(d.again, sequences...), err
+}
+
+// report logs what was not folded, at most one line of each sort for a batch.
+func (d *delivery) report() {
+	if len(d.again) > 0 {
+		d.log.Error("not folded: records must come again", "records", len(d.again), "of", len(d.batch.Records), "one error", d.why)
+	}
+	if len(d.lost) > 0 {
+		target := slices.Min(slices.Collect(maps.Keys(d.lost)))
+		d.log.Error("not folded: targets must be computed anew", "targets", len(d.lost), "one target", target, "error", d.lost[target].reason)
+	}
+}

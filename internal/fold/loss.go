@@ -1,0 +1,98 @@
+package fold
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/smithy-go"
+
+	"github.com/hotshard/hotshard/internal/base/ddbstream"
+	"github.com/hotshard/hotshard/internal/base/decimal"
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/fold/parts"
+)
+
+// loss has the records of a batch that a target will never get.
+type loss struct {
+	reason    error
+	sequences []string // never empty
+}
+
+// permanent reports whether an error would recur with the same records.
+func permanent(err error) bool {
+	if errors.Is(err, parts.ErrUnreadable) {
+		return true
+	}
+	// The summary exceeds an item's size, or a number DynamoDB's digits.
+	rejected, ok := errors.AsType[smithy.APIError](err)
+	return ok && rejected.ErrorCode() == "ValidationException"
+}
+
+// targetOf returns the target of a record, as far as its keys can be read. ok is false for a record
+// that is not folded.
+func (d *delivery) targetOf(r *ddbstream.Record) (target string, ok bool) {
+	pk, readable := r.Keys.String(schema.PK)
+	if !readable {
+		return schema.UnknownTarget(d.batch.StreamShard(), string(r.Sequence)), true
+	}
+	sk, _ := r.Keys.String(schema.SK)
+	t, ok := d.rules.Target(pk, sk)
+	if s, _ := summaryOf(t.Base.Type); !ok || s.expires && r.Expired {
+		return "", false
+	}
+	return t.String(), true
+}
+
+// lose records that a target will not get these records from the stream.
+func (d *delivery) lose(target string, reason error, sequences ...string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	l := d.lost[target]
+	if l == nil {
+		l = &loss{}
+		d.lost[target] = l
+	}
+	l.reason = reason
+	l.sequences = append(l.sequences, sequences...)
+}
+
+// park stores a failure: that a target lacks records. If that fails, the records must be
+// redelivered.
+func (d *delivery) park(ctx context.Context, target string) {
+	l := d.lost[target]
+	_, err := d.client.UpdateItem(ctx, d.failure(target, l))
+	if t, no := schema.ParseTarget(target); no == nil {
+		if s, _ := summaryOf(t.Base.Type); s.missed != nil {
+			err = errors.Join(err, s.missed(ctx, d, t))
+		}
+	}
+	if err != nil {
+		d.retry(fmt.Errorf("noting that %q lacks records: %w", target, err), l.sequences...)
+	}
+}
+
+// maxReason bounds the reason in a failure, in characters.
+const maxReason = 300
+
+func (d *delivery) failure(target string, l *loss) *dynamodb.UpdateItemInput {
+	values := dynamo.Item{
+		":v": dynamo.Number(1), ":n": dynamo.Number(int64(len(l.sequences))), ":at": dynamo.Number(d.now().UnixMilli()),
+		":reason": dynamo.String(fmt.Sprintf("%.*s", maxReason, l.reason)), ":sequence": dynamo.String(slices.MaxFunc(l.sequences, decimal.CompareWhole)),
+	}
+	update := "SET v = :v, reason = :reason, #sequence = :sequence, last_at = :at, first_at = if_not_exists(first_at, :at)"
+	if d.batch.ShardID != "" {
+		update += ", stream_shard = :shard"
+		values[":shard"] = dynamo.String(d.batch.ShardID)
+	}
+	return &dynamodb.UpdateItemInput{
+		TableName: &d.table, Key: dynamo.Key(schema.FailureKey(target)),
+		UpdateExpression:          aws.String(update + " ADD failures :n"),
+		ExpressionAttributeNames:  map[string]string{"#sequence": schema.FailureSequence},
+		ExpressionAttributeValues: values,
+	}
+}

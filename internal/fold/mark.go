@@ -1,0 +1,40 @@
+package fold
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/hotshard/hotshard/internal/base/ddbstream"
+	"github.com/hotshard/hotshard/internal/fold/marks"
+)
+
+// acknowledge acknowledges the stream markers before which everything was folded. Markers after a
+// record that needs redelivery are redelivered with it.
+func (d *delivery) acknowledge(ctx context.Context) {
+	var list []marks.Mark
+	for i := range d.batch.Records[:d.folded()] {
+		if m, ok := marks.Of(&d.batch.Records[i]); ok {
+			list = append(list, m)
+		}
+	}
+	each(list, func(m marks.Mark) {
+		err := m.Acknowledge(ctx, d.client, d.table, d.batch.ShardID, d.now())
+		if err != nil && !permanent(err) { // no audit can wait for a marker with a permanent error
+			d.retry(fmt.Errorf("acknowledging a stream marker of %q: %w", m.PK, err), m.Sequence)
+		}
+	})
+}
+
+// folded returns how many of the batch's first records need no redelivery.
+func (d *delivery) folded() int {
+	again := map[string]bool{}
+	for _, sequence := range d.again {
+		again[sequence] = true
+	}
+	at := slices.IndexFunc(d.batch.Records, func(r ddbstream.Record) bool { return again[string(r.Sequence)] })
+	if at < 0 {
+		return len(d.batch.Records)
+	}
+	return at
+}

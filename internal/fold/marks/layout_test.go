@@ -1,0 +1,173 @@
+package marks
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"pgregory.net/rapid"
+
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/fold/parts"
+	"github.com/hotshard/hotshard/pkg/shard"
+)
+
+// layout is a table whose stream shards acknowledge every mark at once.
+type layout struct {
+	Client
+	streamShard func(pk, sk string) string
+
+	mu      sync.Mutex
+	acks    []dynamo.Item
+	put     []string
+	deleted []string
+}
+
+func (l *layout) PutItem(_ context.Context, in *dynamodb.PutItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	pk, sk := dynamo.Text(in.Item, "pk"), dynamo.Text(in.Item, "sk")
+	audit, ok := schema.ParseMark(sk)
+	if !ok || in.Item[schema.ExpiresAt] == nil {
+		return nil, fmt.Errorf("%v is no mark", in.Item)
+	}
+	ackPK, ackSK := schema.AckKey(audit, pk, sk)
+	ack := dynamo.Key(ackPK, ackSK)
+	if s := l.streamShard(pk, sk); s != "" {
+		ack[schema.StreamShard] = &types.AttributeValueMemberS{Value: s}
+	}
+	l.acks, l.put = append(l.acks, ack), append(l.put, pk+sk)
+	return &dynamodb.PutItemOutput{}, nil
+}
+
+func (l *layout) Query(context.Context, *dynamodb.QueryInput, ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return &dynamodb.QueryOutput{Items: slices.Clone(l.acks)}, nil
+}
+
+func (l *layout) DeleteItem(_ context.Context, in *dynamodb.DeleteItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.deleted = append(l.deleted, dynamo.Text(in.Key, "pk")+dynamo.Text(in.Key, "sk"))
+	return &dynamodb.DeleteItemOutput{}, nil
+}
+
+func (l *layout) marker() *Marker {
+	return New(Options{Names: schema.NamesFor("x"), Wait: time.Minute, Poll: time.Microsecond, Now: func() time.Time { return anHour }}, l)
+}
+
+// settled runs the proof for an hour on some partition keys, and returns the stream
+// shards that acknowledged, and how many marks it took.
+func (l *layout) settled(t rapid.TB, b parts.Bucket, places []string) (why string, acknowledged map[string]bool, marks int) {
+	proof, err := l.marker().Around(context.Background(), b, places)
+	if err != nil {
+		t.Fatal(err)
+	}
+	acknowledged = map[string]bool{}
+	for _, it := range l.acks {
+		acknowledged[dynamo.Text(it, schema.StreamShard)] = true
+	}
+	slices.Sort(l.put)
+	slices.Sort(l.deleted)
+	if !slices.Equal(l.put, l.deleted) {
+		t.Fatalf("%d marks were put and %d deleted", len(l.put), len(l.deleted))
+	}
+	return proof.Missing, acknowledged, len(l.put)
+}
+
+var anHour = time.Date(2026, 1, 5, 13, 0, 0, 0, time.UTC)
+
+func placesOf(b parts.Bucket, n int) (list []string) {
+	for i := range n {
+		base := schema.BaseKey{Type: kind.Event, Name: b.Entity}
+		list = append(list, schema.Key{Base: base, Bucket: schema.EventBucket.Label(b.Start, 0), Shard: i}.String())
+	}
+	return list
+}
+
+// TestRangesAreProven: with partitions that are ranges of sort keys, wherever they
+// are cut, every stream shard that has any event acknowledges a mark.
+func TestRangesAreProven(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		b := parts.Bucket{Entity: "e", Width: rapid.SampledFrom([]shard.Bucket{shard.Hour, shard.Day}).Draw(t, "width")}
+		b.Start = anHour.Truncate(b.Width.Width())
+		milliseconds := rapid.Int64Range(-1, b.Width.Width().Milliseconds()+1)
+		cuts := map[string][]string{}
+		places := placesOf(b, rapid.IntRange(1, 20).Draw(t, "places"))
+		for _, pk := range places[:min(3, len(places))] {
+			for range rapid.IntRange(0, 4).Draw(t, "cuts") {
+				at := b.Start.Add(time.Duration(milliseconds.Draw(t, "cut")) * time.Millisecond)
+				cuts[pk] = append(cuts[pk], at.Format(schema.TimeLayout)+"#")
+			}
+		}
+		l := &layout{streamShard: func(pk, sk string) string {
+			n := 0
+			for _, cut := range cuts[pk] {
+				if sk >= cut {
+					n++
+				}
+			}
+			return fmt.Sprint(pk, n)
+		}}
+		why, acknowledged, marks := l.settled(t, b, places)
+		if why != "" {
+			t.Fatal(why)
+		}
+		for _, pk := range places {
+			for _, at := range append([]string{schema.EventSortKey(b.Start, ""), schema.EventSortKey(b.End().Add(-time.Millisecond), "~")}, cuts[pk]...) {
+				if at < b.End().Format(schema.TimeLayout) && at > b.Start.Format(schema.TimeLayout) && !acknowledged[l.streamShard(pk, at)] {
+					t.Fatalf("the stream shard of %s, %s acknowledged no mark of %d", pk, at, marks)
+				}
+			}
+		}
+		if len(cuts) == 0 && marks >= 2*len(places)+edgeMarks {
+			t.Fatalf("%d marks for %d partition keys", marks, len(places))
+		}
+	})
+}
+
+// TestHashesAreProven: where items are spread by a hash, every stream shard
+// acknowledges a mark.
+func TestHashesAreProven(t *testing.T) {
+	for seed := range uint64(100) {
+		random := rand.New(rand.NewPCG(seed, 0))
+		n := 3 + random.IntN(6)
+		b := parts.Bucket{Entity: "e", Width: shard.Hour, Start: anHour}
+		l := &layout{streamShard: func(pk, sk string) string {
+			sum := sha256.Sum256(fmt.Append(nil, seed, pk, sk))
+			return fmt.Sprint(int(sum[0]) * n / 256)
+		}}
+		why, acknowledged, marks := l.settled(t, b, placesOf(b, 1+random.IntN(12)))
+		if why != "" || len(acknowledged) != n || marks > 1000 {
+			t.Errorf("seed %d: %d of %d stream shards acknowledged %d marks: %s", seed, len(acknowledged), n, marks, why)
+		}
+	}
+}
+
+func TestNoProof(t *testing.T) {
+	b := parts.Bucket{Entity: "e", Width: shard.Hour, Start: anHour}
+	l := &layout{streamShard: func(string, string) string { return "" }}
+	if why, _, _ := l.settled(t, b, placesOf(b, 1)); !strings.Contains(why, "tumbling window") {
+		t.Errorf("deliveries without a stream shard: %q", why)
+	}
+	n := 0
+	var mu sync.Mutex
+	l = &layout{streamShard: func(string, string) string { mu.Lock(); defer mu.Unlock(); n++; return fmt.Sprint(n) }}
+	if proof, err := l.marker().Around(t.Context(), b, placesOf(b, 1)); err != nil || !strings.Contains(proof.Missing, "more than 4096 marks") {
+		t.Errorf("a stream shard for each mark: %q, %v", proof.Missing, err)
+	}
+	if why, _, marks := (&layout{}).settled(t, b, nil); why != "" || marks != 0 {
+		t.Errorf("no events: %q, %d marks", why, marks)
+	}
+}

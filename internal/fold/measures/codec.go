@@ -1,0 +1,85 @@
+package measures
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/base/dynamo/record"
+	"github.com/hotshard/hotshard/internal/base/schema"
+)
+
+type item = map[string]types.AttributeValue
+
+const version = 1
+
+// stored is the value of a fragment in its item, which also has keys, a sequence number and times.
+type stored struct {
+	Version int `dynamodbav:"v"`
+	Part
+}
+
+// Attributes returns the fragment as it is stored, without its keys, its sequence number and its
+// times. A value that was true or above 0 stays so. So an update that sets all attributes leaves
+// nothing of an older state.
+func (p Part) Attributes() item {
+	if p.Measures == nil {
+		p.Measures = map[string]Measure{}
+	}
+	return record.Item(stored{version, p})
+}
+
+// Parse returns the fragment in the attributes that Attributes returns. It returns an error for
+// another version or damaged attributes.
+func Parse(attributes item) (Part, error) {
+	v, ok := attributes[schema.Version].(*types.AttributeValueMemberN)
+	if ok && v.Value != strconv.Itoa(version) {
+		return Part{}, fmt.Errorf("it has version %.20q, and %d can be read", v.Value, version)
+	}
+	var s stored
+	err := record.Read(attributes, &s)
+	if fault, ok := errors.AsType[*record.Fault](err); ok {
+		return Part{}, fmt.Errorf("its %q can't be read: %w", fault.Attribute, fault.Err)
+	}
+	if err != nil {
+		return Part{}, err
+	}
+	if _, ok := s.Measures[""]; ok {
+		return Part{}, errors.New("a measure has no name")
+	}
+	if s.Events < 0 || s.Skipped < 0 {
+		return Part{}, errors.New("a count is below 0")
+	}
+	return s.Part, nil
+}
+
+// UnmarshalDynamoDBAttributeValue reads a complete measure, or returns an error.
+func (m *Measure) UnmarshalDynamoDBAttributeValue(v types.AttributeValue) error {
+	type plain Measure
+	stored, ok := v.(*types.AttributeValueMemberM)
+	if !ok {
+		return errors.New("a measure is not a map")
+	}
+	err := record.Read(stored.Value, (*plain)(m))
+	if err == nil && m.N < 1 {
+		err = errors.New("a measure has no numbers")
+	}
+	return err
+}
+
+// MarshalDynamoDBAttributeValue returns a number with all digits.
+func (d Decimal) MarshalDynamoDBAttributeValue() (types.AttributeValue, error) {
+	return &types.AttributeValueMemberN{Value: d.String()}, nil
+}
+
+// UnmarshalDynamoDBAttributeValue reads a number as Stored does.
+func (d *Decimal) UnmarshalDynamoDBAttributeValue(v types.AttributeValue) (err error) {
+	n, ok := v.(*types.AttributeValueMemberN)
+	if !ok {
+		return errors.New("it is not a number")
+	}
+	*d, err = Stored(n.Value)
+	return err
+}

@@ -1,0 +1,230 @@
+package measures_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/big"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/fold/measures"
+)
+
+func TestMeasurable(t *testing.T) {
+	for text, want := range map[string]string{
+		"0": "0", "-0": "0", "0E+10": "0", "21.5": "21.5", "-3": "-3", "1E+3": "1000", "1.50e-3": "0.0015", "007.10": "7.1",
+		"999999999999999": "999999999999999", "1E15": "1000000000000000", "-1000000000000000": "-1000000000000000",
+		"0.000000000000001": "0.000000000000001", "12345.1234567891": "12345.1234567891",
+		"1000000000000000000": "", "1000000000000001": "", "1234567890123456": "", "1.1e15": "", "2e15": "", "1e-16": "",
+		"0.1234567890123456": "", "": "", "-": "", ".": "", "x": "", "1e": "", "1e99999999999999999999": "", "NaN": "", "+1": "", "1_0": "",
+	} {
+		got, ok := measures.Measurable(text)
+		if ok != (want != "") || ok && got.String() != want {
+			t.Errorf("%q: %v, %t; want %q", text, got, ok, want)
+		}
+	}
+}
+
+// number draws one that can be rolled up.
+func number(t *rapid.T) string {
+	digits := rapid.StringMatching(`-?[1-9][0-9]{0,14}`).Draw(t, "digits")
+	room := 15 - len(strings.TrimPrefix(digits, "-"))
+	return fmt.Sprintf("%se%d", digits, rapid.IntRange(-15, room).Draw(t, "power"))
+}
+
+// TestSumsAreExact compares with rational numbers, over any split in parts.
+func TestSumsAreExact(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		numbers := rapid.SliceOfN(rapid.Custom(number), 1, 30).Draw(t, "numbers")
+		cut := rapid.IntRange(0, len(numbers)).Draw(t, "cut")
+		var parts [2]measures.Part
+		sum, low, high := new(big.Rat), (*big.Rat)(nil), (*big.Rat)(nil)
+		for i, text := range numbers {
+			part := &parts[0]
+			if i >= cut {
+				part = &parts[1]
+			}
+			*part = part.Clone()
+			part.Add(map[string]string{"x": text})
+			x := rat(t, text)
+			sum.Add(sum, x)
+			if low == nil || x.Cmp(low) < 0 {
+				low = x
+			}
+			if high == nil || x.Cmp(high) > 0 {
+				high = x
+			}
+		}
+		var all measures.Part
+		all.Merge(stored(t, parts[0]))
+		all.Merge(stored(t, parts[1]))
+		m := all.Measures["x"]
+		if all.Events != int64(len(numbers)) || m.N != all.Events || all.Skipped != 0 {
+			t.Fatalf("got %+v", all)
+		}
+		same(t, "sum", m.Sum, sum)
+		same(t, "min", m.Min, low)
+		same(t, "max", m.Max, high)
+		mean := new(big.Rat).Quo(sum, big.NewRat(m.N, 1))
+		if got := rat(t, m.Avg().String()).FloatString(15); got != mean.FloatString(15) {
+			t.Fatalf("mean %s, want %s", got, mean.FloatString(15))
+		}
+	})
+}
+
+func rat(t *rapid.T, text string) *big.Rat {
+	r, ok := new(big.Rat).SetString(text)
+	if !ok {
+		t.Fatalf("%q is not a number", text)
+	}
+	return r
+}
+
+func same(t *rapid.T, what string, got measures.Decimal, want *big.Rat) {
+	if rat(t, got.String()).Cmp(want) != 0 {
+		t.Fatalf("%s %s, want %s", what, got, want.FloatString(20))
+	}
+	text, err := json.Marshal(got)
+	if err != nil || string(text) != got.String() {
+		t.Fatalf("%s as JSON: %s, %v", what, text, err)
+	}
+}
+
+// stored takes a part through its stored form.
+func stored(t *rapid.T, p measures.Part) measures.Part {
+	if p.Events == 0 {
+		return p
+	}
+	got, err := measures.Parse(p.Attributes())
+	if err != nil || fmt.Sprint(got) != fmt.Sprint(p) {
+		t.Fatalf("%+v was read as %+v, %v", p, got, err)
+	}
+	return got
+}
+
+func TestBounds(t *testing.T) {
+	p := measures.Part{}.Clone()
+	many := map[string]string{"wide": "1234567890123456", strings.Repeat("x", measures.MaxFieldName+1): "1", "": "1"}
+	for i := range measures.MaxMeasures + 5 {
+		many[fmt.Sprintf("f%02d", i)] = "1"
+	}
+	p.Add(many)
+	if len(p.Measures) != measures.MaxMeasures || p.Skipped != 8 || p.Events != 1 {
+		t.Fatalf("%d measures, %d skipped", len(p.Measures), p.Skipped)
+	}
+	p.Add(map[string]string{"f00": "2", "g": "1"})
+	if p.Measures["f00"].Sum.String() != "3" || p.Skipped != 9 {
+		t.Errorf("got %+v", p)
+	}
+}
+
+// TestSumsFitIntoANumber: 38 digits are all that DynamoDB keeps.
+func TestSumsFitIntoANumber(t *testing.T) {
+	sum, err := measures.Stored("9999999999999999999999" + ".999999999999999")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := measures.Part{Measures: map[string]measures.Measure{"x": {N: 1e9, Sum: sum, Min: sum, Max: sum}}}
+	for range 12 {
+		p.Add(map[string]string{"x": "999999999999999"})
+	}
+	p.Add(map[string]string{"x": "0.000000000000001"})
+	if p.Skipped != 0 {
+		t.Fatalf("skipped %d of a sum of %s", p.Skipped, p.Measures["x"].Sum)
+	}
+	full, _ := measures.Stored("99999999999999999999999" + ".999999999999999")
+	p.Measures["x"] = measures.Measure{N: 1e9, Sum: full, Min: full, Max: full}
+	p.Add(map[string]string{"x": "1"})
+	if p.Skipped != 1 || p.Measures["x"].Sum.Cmp(full) != 0 {
+		t.Errorf("skipped %d; sum %s", p.Skipped, p.Measures["x"].Sum)
+	}
+	p.Add(map[string]string{"x": "0.000000000000001"})
+	if got := p.Measures["x"].Sum.String(); got != "100000000000000000000000" || p.Skipped != 1 {
+		t.Errorf("skipped %d; sum %s", p.Skipped, got)
+	}
+}
+
+func TestCloneStandsAlone(t *testing.T) {
+	p := measures.Part{}.Clone()
+	p.Add(map[string]string{"x": "1"})
+	before := p.Clone()
+	p.Add(map[string]string{"x": "2", "y": "3"})
+	if m := before.Measures; len(m) != 1 || m["x"].Sum.String() != "1" || m["x"].Max.String() != "1" || before.Events != 1 {
+		t.Errorf("the copy became %+v", before)
+	}
+}
+
+func TestStoredForm(t *testing.T) {
+	p := measures.Part{Skipped: 2, Restated: true}.Clone()
+	p.Add(map[string]string{"t": "-1.5"})
+	n := func(text string) types.AttributeValue { return &types.AttributeValueMemberN{Value: text} }
+	want := map[string]types.AttributeValue{
+		"v": n("1"), "events": n("1"), "skipped": n("2"),
+		"restated": &types.AttributeValueMemberBOOL{Value: true},
+		"measures": &types.AttributeValueMemberM{Value: map[string]types.AttributeValue{
+			"t": &types.AttributeValueMemberM{Value: map[string]types.AttributeValue{
+				"n": n("1"), "sum": n("-1.5"), "min": n("-1.5"), "max": n("-1.5"),
+			}},
+		}},
+	}
+	if diff := cmp.Diff(fmt.Sprint(show(want)), fmt.Sprint(show(p.Attributes()))); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for name, bad := range map[string]types.AttributeValue{
+		"v": n("2"), "events": n("-1"), "measures": n("1"), "skipped": n("x"),
+	} {
+		attributes := p.Attributes()
+		for _, bad := range []types.AttributeValue{bad, &types.AttributeValueMemberNULL{Value: true}} {
+			attributes[name] = bad
+			if got, err := measures.Parse(attributes); err == nil {
+				t.Errorf("a bad %s was read as %+v", name, got)
+			}
+		}
+		delete(attributes, name)
+		if got, err := measures.Parse(attributes); err == nil && name != schema.RollupSkipped {
+			t.Errorf("without %s it was read as %+v", name, got)
+		}
+	}
+	attributes := p.Attributes()
+	of := attributes["measures"].(*types.AttributeValueMemberM).Value
+	of[""] = of["t"]
+	if got, err := measures.Parse(attributes); err == nil { // it could not be stored again
+		t.Errorf("a measure without a name was read: %+v", got)
+	}
+	for _, name := range []string{"n", "sum", "min", "max"} {
+		for _, bad := range []string{"0.5.5", "1e999", "-"} {
+			attributes := p.Attributes()
+			attributes["measures"].(*types.AttributeValueMemberM).Value["t"].(*types.AttributeValueMemberM).Value[name] = n(bad)
+			got, err := measures.Parse(attributes)
+			if err == nil || !strings.Contains(err.Error(), `its "measures" can't be read: its "t": attribute `+name) {
+				t.Errorf("with %s %s it was read as %+v: %v", name, bad, got, err)
+			}
+		}
+	}
+}
+
+// show makes attributes comparable.
+func show(value any) any {
+	switch v := value.(type) {
+	case map[string]types.AttributeValue:
+		out := map[string]any{}
+		for name, av := range v {
+			out[name] = show(av)
+		}
+		return out
+	case *types.AttributeValueMemberM:
+		return show(v.Value)
+	case *types.AttributeValueMemberN:
+		return "N" + v.Value
+	case *types.AttributeValueMemberS:
+		return "S" + v.Value
+	case *types.AttributeValueMemberBOOL:
+		return v.Value
+	}
+	return fmt.Sprintf("%T", value)
+}

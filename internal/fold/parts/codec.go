@@ -1,0 +1,80 @@
+package parts
+
+import (
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/schema"
+)
+
+// codec stores, sums and measures the value of a fragment.
+type codec[V any] struct {
+	encode func(V) item // without the attributes of all fragments
+	decode func(item) (V, error)
+	clone  func(V) V
+	merge  func(total *V, value V)
+	fits   func(total, value V) bool // reports whether one fragment can hold both
+	holds  func(V) bool              // reports whether the value is not zero
+	size   func(V) int               // rough size of its item, in bytes
+}
+
+// attributes returns a fragment as it is stored, without its keys.
+func (c codec[V]) attributes(p Part[V]) item {
+	stored := c.encode(p.Value)
+	stored[schema.RollupSequence] = dynamo.String(p.Sequence)
+	if !p.AsOf.IsZero() {
+		stored[schema.AsOf] = dynamo.Number(p.AsOf.UnixMilli())
+	}
+	if p.ExpiresAt != 0 {
+		stored[schema.ExpiresAt] = dynamo.Number(p.ExpiresAt)
+	}
+	return stored
+}
+
+// read returns the fragment in an item, without its stream shard, or an error if the value can't be
+// read.
+func (c codec[V]) read(stored item) (p Part[V], err error) {
+	p.stored, p.Sequence = stored, sequenceOf(stored)
+	p.ExpiresAt, _ = dynamo.Whole(stored, schema.ExpiresAt)
+	if at, known := dynamo.Millis(stored, schema.AsOf); known {
+		p.AsOf = at
+	}
+	p.Value, err = c.decode(stored)
+	return p, err
+}
+
+// parse is read for callers that also write fragments. Damage is why a fragment can't be replaced
+// like others.
+func (c codec[V]) parse(stored item) (p Part[V]) {
+	p, p.Damage = c.read(stored)
+	if p.Sequence == "" {
+		p.Damage = errors.Join(p.Damage, errors.New("its seq is missing, or none"))
+	}
+	if _, known := dynamo.Whole(stored, schema.ExpiresAt); !known && stored[schema.ExpiresAt] != nil {
+		p.Damage = errors.Join(p.Damage, errors.New("its "+schema.ExpiresAt+" is not a whole number"))
+	}
+	return p
+}
+
+// counting returns the fragment in an item. It returns nil for a fragment that counts nothing, and
+// an error if the value can't be read.
+func (c codec[V]) counting(stored item, now time.Time) (*Part[V], error) {
+	p, err := c.read(stored)
+	if err != nil || !p.Counts(now) {
+		return nil, err
+	}
+	return &p, nil
+}
+
+// sequenceOf returns a fragment's sequence number, or "" for an invalid one: a fold would consider
+// all records older than other text. It keeps text after the digits.
+func sequenceOf(stored item) string {
+	sequence := dynamo.Text(stored, schema.RollupSequence)
+	merged := strings.HasSuffix(dynamo.Text(stored, schema.SK), schema.MergedPart)
+	if !merged && (sequence < "0" || sequence > "9~") {
+		return ""
+	}
+	return sequence
+}

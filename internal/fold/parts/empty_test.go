@@ -1,0 +1,60 @@
+package parts_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/hotshard/hotshard/internal/fold/parts"
+)
+
+// TestEmpty: more parts than a transaction takes are emptied, the merged one, too. What
+// is redelivered, or lies at or below a floor, adds nothing then; what comes after does.
+func TestEmpty(t *testing.T) {
+	r := newRig(t)
+	for n := range 110 {
+		r.fold(t, 0, "e", fmt.Sprintf("s%03d", n), 0, 1)
+		if n == 1 {
+			r.merge(t, "e")
+		}
+	}
+	r.fold(t, 0, "e", "a", 0, 5)
+	floors := map[string]string{"a": floor(7), "b": floor(3)}
+	if err := r.store.Empty(t.Context(), bucketOf("e").Key(), r.read(t, "e"), floors); err != nil {
+		t.Fatal(err)
+	}
+	r.check(t, "e")
+	r.fold(t, 1, "e", "s007", 0, 1)
+	r.fold(t, 0, "e", "a", 3, 7)
+	r.fold(t, 0, "e", "b", 0, 3)
+	r.check(t, "e")
+	r.fold(t, 0, "e", "c", 0, 4)
+	r.fold(t, 0, "e", "b", 0, 4)
+	if got := sum(r.read(t, "e")); got.Events != 5 {
+		t.Errorf("%d events, want 4 and the one behind the floor", got.Events)
+	}
+}
+
+// TestEmptyMeetsAFold: a part that was folded into since it was read is not emptied, and
+// those that were stay so.
+func TestEmptyMeetsAFold(t *testing.T) {
+	r := newRig(t)
+	r.fold(t, 0, "e", "a", 0, 2)
+	r.fold(t, 0, "e", "b", 0, 3)
+	stale := r.read(t, "e")
+	r.fold(t, 1, "e", "b", 3, 4)
+	if err := r.store.Empty(t.Context(), bucketOf("e").Key(), stale, nil); !errors.Is(err, parts.ErrMoved) {
+		t.Fatalf("over a newer part: %v", err)
+	}
+	for _, p := range r.read(t, "e") {
+		if p.StreamShard == "b" && p.Value.Events != 4 {
+			t.Errorf("the part that moved has %d events", p.Value.Events)
+		}
+	}
+	if err := r.store.Empty(t.Context(), bucketOf("e").Key(), r.read(t, "e"), nil); err != nil {
+		t.Fatal(err)
+	}
+	r.check(t, "e")
+	r.fold(t, 0, "e", "b", 0, 4)
+	r.check(t, "e")
+}

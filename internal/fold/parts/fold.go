@@ -1,0 +1,145 @@
+package parts
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/memo"
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/pkg/shard/client"
+)
+
+// ErrUnreadable means that a stored summary has a form into which no fold can go on.
+var ErrUnreadable = errors.New("what is stored can't be read")
+
+// errNoStreamShard means that a delivery names no stream shard: a sequence number alone doesn't
+// show what was folded before.
+var errNoStreamShard = errors.New("event rollups and boards need an event source mapping with a tumbling window: this one does not name its stream shard")
+
+// Record is one stream record's news for a part.
+type Record[V any] struct {
+	Sequence string // of the record, as [Sequence] makes it
+	Apply    func(*V)
+}
+
+// Sequence gives a record's sequence number the length at which text order is number
+// order.
+func Sequence(sequence string) (string, error) {
+	if len(sequence) > schema.RollupSequenceDigits || strings.Trim(sequence, "0123456789") != "" {
+		return "", fmt.Errorf("its sequence number is not one of up to %d digits", schema.RollupSequenceDigits)
+	}
+	return strings.Repeat("0", schema.RollupSequenceDigits-len(sequence)) + sequence, nil
+}
+
+// Folder folds records into fragments of one kind of summary. It caches the fragments that it wrote
+// or found, and is safe for concurrent use.
+type Folder[V any] struct {
+	client client.Updater
+	store  *Store[V]
+	known  memo.Memo[Part[V]] // by partition and sort key
+}
+
+// Bounds of a Folder.
+const (
+	maxRounds     = 10       // attempts of one fold
+	maxKnownBytes = 16 << 20 // approximate memory for cached fragments
+)
+
+// Folder returns a Folder with a cache of its own.
+func (s *Store[V]) Folder(client client.Updater) *Folder[V] {
+	const overhead, memory = 300, 3 // of an item in bytes; memory for each byte of it
+	return &Folder[V]{client, s, memo.Weighing(maxKnownBytes, func(place string, p Part[V]) uint32 {
+		return uint32(overhead + len(place) + memory*s.codec.size(p.Value))
+	})}
+}
+
+// Fold adds the records that the stream shard's fragment does not have yet, in one update. The
+// fragment then expires at expires; the zero time is never. The update requires that the fragment
+// is as the Folder has cached it. A failed condition returns the current fragment, and Fold adds
+// the records beyond its sequence number to that.
+func (f *Folder[V]) Fold(ctx context.Context, key Key, streamShard string, expires time.Time, records []Record[V]) error {
+	if streamShard == "" {
+		return errNoStreamShard
+	}
+	slices.SortStableFunc(records, func(x, y Record[V]) int { return cmp.Compare(x.Sequence, y.Sequence) })
+	place := key.PK + "\x00" + key.Prefix + streamShard // keys never contain a NUL
+	known, _ := f.known.Get(place)
+	known.StreamShard = streamShard
+	var next Part[V]
+	err := dynamo.Guarded(ctx, f.client, maxRounds, func() (*dynamodb.UpdateItemInput, error) {
+		var news bool
+		next, news = f.advance(known, records)
+		if !news {
+			return nil, nil
+		}
+		next.AsOf = f.store.now()
+		if !expires.IsZero() {
+			next.ExpiresAt = expires.Unix()
+		}
+		return f.update(key, known.Sequence, next), nil
+	}, func(found item) error {
+		known = Part[V]{}
+		if len(found) > 0 {
+			known = f.store.codec.parse(found)
+		}
+		if known.Damage != nil {
+			return fmt.Errorf("%w: %w", ErrUnreadable, known.Damage)
+		}
+		known.StreamShard, known.stored = streamShard, nil
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("folding into %q, %q: %w", key.PK, key.Prefix+streamShard, err)
+	}
+	f.known.Set(place, next)
+	return nil
+}
+
+// advance returns a fragment with these ordered records added; news is false if it has them all
+// already.
+func (f *Folder[V]) advance(known Part[V], records []Record[V]) (next Part[V], news bool) {
+	next = Part[V]{StreamShard: known.StreamShard, Sequence: known.Sequence, Value: f.store.codec.clone(known.Value)}
+	for _, r := range records {
+		if r.Sequence <= next.Sequence {
+			continue
+		}
+		r.Apply(&next.Value)
+		next.Sequence, news = r.Sequence, true
+	}
+	return next, news
+}
+
+// update returns the update that replaces a fragment. Its old sequence number identifies its old
+// state.
+func (f *Folder[V]) update(key Key, was string, next Part[V]) *dynamodb.UpdateItemInput {
+	attributes, remove := f.store.codec.attributes(next), ""
+	if next.ExpiresAt == 0 {
+		remove = " REMOVE " + schema.ExpiresAt
+	}
+	values := item{}
+	var sets []string
+	for _, name := range slices.Sorted(maps.Keys(attributes)) {
+		sets = append(sets, name+" = :"+name)
+		values[":"+name] = attributes[name]
+	}
+	condition := "attribute_not_exists(" + schema.RollupSequence + ")"
+	if was != "" {
+		condition = schema.RollupSequence + " = :was"
+		values[":was"] = dynamo.String(was)
+	}
+	return &dynamodb.UpdateItemInput{
+		TableName: &f.store.table, Key: key.of(next.StreamShard),
+		UpdateExpression:    aws.String("SET " + strings.Join(sets, ", ") + remove),
+		ConditionExpression: &condition, ExpressionAttributeValues: values,
+	}
+}

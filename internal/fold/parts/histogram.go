@@ -1,0 +1,59 @@
+package parts
+
+import (
+	"strings"
+	"time"
+
+	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/fold/board"
+)
+
+var histogramCodec = codec[board.Histogram]{
+	encode: board.Histogram.Attributes, decode: board.StoredHistogram, clone: board.Histogram.Clone,
+	merge: func(total *board.Histogram, h board.Histogram) {
+		total.Merge(h)
+		total.Limit(board.MaxCells)
+	},
+	holds: func(h board.Histogram) bool { return h.Cells() > 0 },
+	fits:  func(board.Histogram, board.Histogram) bool { return true },
+	size: func(h board.Histogram) int {
+		const cell = 20 // at most, packed
+		return cell * h.Cells()
+	},
+}
+
+// NewHistograms returns a Store of boards' histograms over the rollups table.
+func NewHistograms(client Client, table string, now func() time.Time) *Store[board.Histogram] {
+	return &Store[board.Histogram]{histogramCodec, client, table, now}
+}
+
+// HistogramPart returns the fragment of a histogram in an item, as RollupPart does.
+func HistogramPart(stored item, now time.Time) (*Part[board.Histogram], error) {
+	return histogramCodec.counting(stored, now)
+}
+
+// Period identifies a board's histogram: that of one of its periods.
+type Period struct{ Board, Label string }
+
+// PK returns the partition key of the period's summaries.
+func (p Period) PK() string { return schema.BoardRollupKey(p.Board, p.Label) }
+
+// Key returns the key of the histogram's fragments.
+func (p Period) Key() Key { return Key{p.PK(), schema.HistogramPrefix, p.PK()} }
+
+// Target returns the target that the period's entries fold into.
+func (p Period) Target() schema.Target {
+	return schema.Target{Base: schema.BaseKey{Type: kind.Board, Name: p.Board}, Period: p.Label}
+}
+
+// PeriodOf returns the period whose histogram has a fragment in an item of the rollups table; ok is
+// false for other items.
+func PeriodOf(pk, sk string) (p Period, streamShard string, ok bool) {
+	streamShard, ok = strings.CutPrefix(sk, schema.HistogramPrefix)
+	target, err := schema.ParseTarget(pk)
+	if !ok || err != nil || kind.Of(target.Base.Type).Summary != kind.Ranking {
+		return p, "", false
+	}
+	return Period{target.Base.Name, target.Period}, streamShard, true
+}

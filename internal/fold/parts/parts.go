@@ -1,0 +1,160 @@
+// Package parts stores summaries that have a fragment (a Part) for each stream shard: event
+// rollups, and boards' histograms.
+//
+//	store := parts.NewEvents(client, table, time.Now)
+//	hour := parts.Bucket{Entity: "sensor-1", Width: shard.Hour, Start: start}
+//	read, err := store.Read(ctx, hour.Key())
+//	total := store.Sum(read)
+//	_, err = store.Replace(ctx, hour.Key(), read, total, expires, nil) // into one part, or ErrMoved
+//
+// A fragment counts all records of its stream shard up to its sequence number, each once
+// (I13). Every write of a fragment requires the sequence number that was read or cached,
+// and sets another one. So folds may go on while fragments are replaced. A fold that comes
+// after that fails its condition, reads the emptied fragment, skips the records up to its
+// sequence number, and counts the rest from zero. A fold that comes before makes Replace
+// fail. No stream shard needs to be known as closed.
+//
+// A read while fragments are replaced may return some from before and others from after it.
+package parts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/pkg/shard/client"
+)
+
+type item = dynamo.Item
+
+// Client has the DynamoDB calls of a Store.
+type Client interface {
+	client.Querier
+	client.Transactor
+}
+
+// Key is the location of one summary's fragments.
+type Key struct {
+	PK     string
+	Prefix string // of their sort keys; what follows is the stream shard
+	Target string // the summary's name in failures and errors
+}
+
+func (k Key) of(streamShard string) item { return dynamo.Key(k.PK, k.Prefix+streamShard) }
+
+// Part is a stream shard's fragment of a summary, or the merged fragment.
+type Part[V any] struct {
+	StreamShard string    // schema.MergedPart for the merged one
+	Sequence    string    // of the last folded record; "" if there is none, or for a damaged fragment without a valid one
+	AsOf        time.Time // time of the last fold, or of the last Replace for the merged fragment; zero if unknown
+	ExpiresAt   int64     // Unix seconds; 0 for never
+	Value       V
+	Damage      error // why it can't be read; nil if it can
+
+	stored item // as it was read; nil if it was not read
+}
+
+// Merged reports whether p is the merged fragment, which replaced others.
+func (p Part[V]) Merged() bool { return p.StreamShard == schema.MergedPart }
+
+// Emptied reports whether a fragment has nothing except its sequence number.
+func (p Part[V]) Emptied() bool { return strings.HasSuffix(p.Sequence, schema.EmptiedSuffix) }
+
+// Expired reports whether a fragment has expired, and counts nothing. DynamoDB may delete it two
+// days later.
+func (p Part[V]) Expired(now time.Time) bool { return p.ExpiresAt != 0 && p.ExpiresAt <= now.Unix() }
+
+// Counts reports whether a fragment counts any records.
+func (p Part[V]) Counts(now time.Time) bool {
+	return p.Damage == nil && !p.Emptied() && !p.Expired(now)
+}
+
+// rested reports whether nothing was folded for as long as a stream keeps its records.
+func (p Part[V]) rested(now time.Time) bool {
+	return !p.AsOf.IsZero() && now.Sub(p.AsOf) > schema.EmptiedLifetime
+}
+
+// Same reports whether nothing was folded or rewritten between two readings.
+func Same[V any](read, again []Part[V]) bool {
+	return slices.EqualFunc(read, again, func(p, q Part[V]) bool {
+		return p.StreamShard == q.StreamShard && p.Sequence == q.Sequence && (p.Damage == nil) == (q.Damage == nil)
+	})
+}
+
+// Damage returns an error that names the fragments that can't be read, or nil.
+func Damage[V any](read []Part[V]) error {
+	var faults []error
+	for _, p := range read {
+		if p.Damage != nil {
+			faults = append(faults, fmt.Errorf("the part %q can't be read: %w", p.StreamShard, p.Damage))
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// Store reads and replaces the fragments of one kind of summary. It is safe for concurrent use.
+type Store[V any] struct {
+	codec  codec[V]
+	client Client
+	table  string
+	now    func() time.Time
+}
+
+// maxParts bounds the fragments of one summary.
+const maxParts = 20_000
+
+// Read returns all fragments of a summary in the order of their stream shards, the merged one last,
+// by strongly consistent reads. They include fragments that are expired, emptied or damaged.
+func (s *Store[V]) Read(ctx context.Context, key Key) (list []Part[V], err error) {
+	in := &dynamodb.QueryInput{
+		TableName: &s.table, ConsistentRead: aws.Bool(true),
+		KeyConditionExpression:    aws.String("pk = :pk AND begins_with(sk, :sk)"),
+		ExpressionAttributeValues: item{":pk": dynamo.String(key.PK), ":sk": dynamo.String(key.Prefix)},
+	}
+	for it, err := range dynamo.Items(ctx, s.client, in) {
+		if err == nil && len(list) == maxParts {
+			err = fmt.Errorf("it has more than %d parts", maxParts)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("reading the parts of %q: %w", key.Target, err)
+		}
+		part := s.codec.parse(it)
+		part.StreamShard = strings.TrimPrefix(dynamo.Text(it, schema.SK), key.Prefix)
+		list = append(list, part)
+	}
+	return list, nil
+}
+
+// Sum returns the sum of the fragments that count.
+func (s *Store[V]) Sum(read []Part[V]) (total V) {
+	now := s.now()
+	for _, p := range read {
+		if p.Counts(now) {
+			s.codec.merge(&total, p.Value)
+		}
+	}
+	return total
+}
+
+// Last returns the latest expiry of the fragments that count, 0 for never; some is false if none
+// counts.
+func Last[V any](read []Part[V], now time.Time) (expires int64, some bool) {
+	for _, p := range read {
+		switch {
+		case !p.Counts(now):
+		case p.ExpiresAt == 0:
+			return 0, true
+		default:
+			expires, some = max(expires, p.ExpiresAt), true
+		}
+	}
+	return expires, some
+}

@@ -1,0 +1,273 @@
+package parts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/oklog/ulid/v2"
+
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/schema"
+)
+
+// ErrMoved means that a fragment has changed since it was read, or is being written.
+var ErrMoved = errors.New("a part has changed since it was read")
+
+// ErrTooMany means that one transaction can't empty all fragments: merge some of them first.
+var ErrTooMany = errors.New("more parts are to be emptied than one transaction can take: merge some of them first")
+
+// Bounds of a transaction: it has 100 actions, one of them for the merged fragment, and 4 MB.
+const (
+	MaxReplaced = 99
+	maxBytes    = 3 << 20
+)
+
+// size returns roughly the size of a fragment's item, in bytes.
+func (s *Store[V]) size(p Part[V]) int {
+	const overhead = 2 << 10 // keys of up to 1.5 KB, and the names of attributes
+	return overhead + s.codec.size(p.Value)
+}
+
+// Replaced is the result of a Replace.
+type Replaced[V any] struct {
+	Merged     Part[V] // the merged fragment after the call, for the next Replace
+	Emptied    int     // fragments
+	WriteUnits float64 // consumed, as DynamoDB reports them; at least two for each fragment
+}
+
+// Replace empties the read fragments that count something, and stores total in the merged fragment,
+// which then expires at expires, in Unix seconds, or never for 0. It writes all or nothing. Emptied
+// fragments stay for their sequence numbers for 48 h, or until more is folded into them; so does a
+// merged fragment with nothing.
+//
+// Replace fails with ErrMoved if a fragment that it would empty, or the merged one, is not as it
+// was read. A merged fragment that is not in read must be absent. It fails with ErrTooMany if one
+// transaction can't empty all.
+//
+// Floors, which may be nil, has low watermarks by stream shard: sequence numbers of 40 digits.
+// total counts all records up to its watermark, folded or not, and no fold will add them any more.
+// The fragments of those stream shards, absent ones too, get the watermark if their sequence number
+// is lower.
+//
+// Damaged fragments are replaced like others, if they are still as they were read. One without a
+// sequence number needs a watermark, or 48 h without a fold. Fragments that are not in read, or
+// count nothing, may change meanwhile. They are not written, except for watermarks.
+func (s *Store[V]) Replace(ctx context.Context, key Key, read []Part[V], total V, expires int64, floors map[string]string) (done Replaced[V], err error) {
+	now := s.now()
+	actions, bytes, err := s.empty(key, read, floors, now)
+	if err == nil && (len(actions) > MaxReplaced || bytes > maxBytes) {
+		err = fmt.Errorf("%w: %d parts with %d bytes of %d and %d", ErrTooMany, len(actions), bytes, MaxReplaced, maxBytes)
+	}
+	if err == nil {
+		done.Merged, err = s.merged(total, expires, now)
+	}
+	if err == nil {
+		done.Emptied = len(actions)
+		done.WriteUnits, err = s.transact(ctx, append(actions, s.put(key, done.Merged, mergedIn(read))))
+	}
+	if err != nil {
+		return done, fmt.Errorf("replacing the parts of %q: %w", key.Target, err)
+	}
+	return done, nil
+}
+
+// Empty empties the read fragments, the merged one included, down to their sequence numbers, with
+// floors as in Replace. The caller must know that all they count is deleted. It is for any number
+// of fragments that are never negative, as an event rollup's: their figures move nowhere, so they
+// need not be emptied at once. On ErrMoved some were not emptied, and the others stay empty: read
+// again, and check that all they count is still gone.
+func (s *Store[V]) Empty(ctx context.Context, key Key, read []Part[V], floors map[string]string) error {
+	now := s.now()
+	actions, _, err := s.empty(key, read, floors, now)
+	was := mergedIn(read)
+	if err == nil && was.Merged() && !was.Emptied() {
+		actions = append(actions, s.emptied(key, was, "", now))
+	}
+	for chunk := range slices.Chunk(actions, MaxReplaced) {
+		if err == nil {
+			_, err = s.transact(ctx, chunk)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("emptying the parts of %q: %w", key.Target, err)
+	}
+	return nil
+}
+
+// mergedIn returns the merged fragment among those read, or the zero Part.
+func mergedIn[V any](read []Part[V]) (merged Part[V]) {
+	at := slices.IndexFunc(read, Part[V].Merged)
+	if at >= 0 {
+		merged = read[at]
+	}
+	return merged
+}
+
+// transact writes all or nothing. It returns ErrMoved after a failed condition or a conflicting
+// write: nothing was written then.
+func (s *Store[V]) transact(ctx context.Context, actions []types.TransactWriteItem) (units float64, err error) {
+	out, err := s.client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{
+		TransactItems: actions, ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,
+	})
+	canceled, ok := errors.AsType[*types.TransactionCanceledException](err)
+	if ok && dynamo.HasReason(canceled, "ConditionalCheckFailed", "TransactionConflict") {
+		return 0, ErrMoved
+	}
+	if err != nil {
+		return 0, err
+	}
+	for _, used := range out.ConsumedCapacity {
+		units += aws.ToFloat64(used.CapacityUnits)
+	}
+	return max(units, float64(2*len(actions))), nil
+}
+
+// merged returns a new merged fragment. Its sequence number differs each time, so that only one of
+// two concurrent replacements succeeds.
+func (s *Store[V]) merged(total V, expires int64, now time.Time) (p Part[V], err error) {
+	id, err := ulid.New(ulid.Timestamp(now), ulid.DefaultEntropy())
+	if err != nil {
+		return p, fmt.Errorf("making a sequence number: %w", err)
+	}
+	p = Part[V]{StreamShard: schema.MergedPart, Sequence: id.String(), AsOf: now, ExpiresAt: expires, Value: total}
+	if !s.codec.holds(total) {
+		p.Sequence += schema.EmptiedSuffix
+		p.ExpiresAt = now.Add(schema.EmptiedLifetime).Unix()
+	}
+	return p, nil
+}
+
+// empty returns the actions that empty the changed fragments, except the merged one, and roughly
+// how many bytes those have now.
+func (s *Store[V]) empty(key Key, read []Part[V], floors map[string]string, now time.Time) (actions []types.TransactWriteItem, bytes int, err error) {
+	absent := maps.Clone(floors)
+	for _, p := range read {
+		floor := absent[p.StreamShard]
+		delete(absent, p.StreamShard)
+		if p.Merged() || p.Emptied() && p.Damage == nil && p.Sequence >= floor {
+			continue
+		}
+		if p.Sequence == "" && floor == "" && p.rested(now) {
+			floor = strings.Repeat("0", schema.RollupSequenceDigits) // none of its records is redelivered
+		}
+		if p.Sequence == "" && floor == "" {
+			return nil, 0, fmt.Errorf("the part %q: %w, and it is not known how far it was folded", p.StreamShard, p.Damage)
+		}
+		actions = append(actions, s.emptied(key, p, floor, now))
+		bytes += s.size(p)
+	}
+	for _, streamShard := range slices.Sorted(maps.Keys(absent)) {
+		actions = append(actions, s.emptied(key, Part[V]{StreamShard: streamShard}, absent[streamShard], now))
+	}
+	return actions, bytes, nil
+}
+
+// emptied returns the action that empties a fragment; one that was neither read nor built is
+// absent.
+func (s *Store[V]) emptied(key Key, p Part[V], floor string, now time.Time) types.TransactWriteItem {
+	left := Part[V]{
+		StreamShard: p.StreamShard, ExpiresAt: now.Add(schema.EmptiedLifetime).Unix(),
+		Sequence: max(strings.TrimRight(p.Sequence, schema.EmptiedSuffix), floor) + schema.EmptiedSuffix,
+	}
+	if left.Sequence == p.Sequence {
+		left.Sequence += schema.EmptiedSuffix // differs from any that a fold may have read
+	}
+	return s.put(key, left, p)
+}
+
+// put returns the action that stores a fragment, if it is still as it was read.
+func (s *Store[V]) put(key Key, p, was Part[V]) types.TransactWriteItem {
+	put := &types.Put{TableName: &s.table, Item: s.codec.attributes(p)}
+	maps.Copy(put.Item, key.of(p.StreamShard))
+	put.ConditionExpression, put.ExpressionAttributeNames, put.ExpressionAttributeValues = s.unchanged(was)
+	return types.TransactWriteItem{Put: put}
+}
+
+// unchanged returns the condition that a fragment is still as it was read. The sequence number
+// identifies the state of an undamaged fragment.
+func (s *Store[V]) unchanged(p Part[V]) (condition *string, names map[string]string, values item) {
+	if len(p.stored) == 0 && p.Sequence == "" {
+		return aws.String("attribute_not_exists(pk)"), nil, nil
+	}
+	if p.Damage == nil {
+		return aws.String(schema.RollupSequence + " = :was"), nil, item{":was": dynamo.String(p.Sequence)}
+	}
+	attributes := append(slices.Sorted(maps.Keys(s.codec.encode(p.Value))), schema.RollupSequence, schema.ExpiresAt)
+	return dynamo.Unchanged(p.stored, attributes...)
+}
+
+// Choose returns the fragments that one Replace should merge, with the merged one if it exists. It
+// returns none if merging would not reduce their number, or the merged one is damaged. It calls
+// want only for fragments that count. A fragment that would push the merged one over its bounds
+// stays, so that readers keep seeing all fields.
+func (s *Store[V]) Choose(read []Part[V], want func(Part[V]) bool) (chosen []Part[V]) {
+	now := s.now()
+	var total V
+	bytes, giving, into := 0, 0, 0
+	was := mergedIn(read)
+	if was.Damage != nil {
+		return nil
+	}
+	if was.Merged() {
+		chosen, bytes = append(chosen, was), s.size(was)
+	}
+	if was.Merged() && was.Counts(now) {
+		s.codec.merge(&total, was.Value)
+		into = 1
+	}
+	for _, p := range read {
+		if p.Merged() || !p.Counts(now) || !want(p) || !s.codec.fits(total, p.Value) {
+			continue
+		}
+		bytes += s.size(p)
+		if bytes > maxBytes || giving == MaxReplaced {
+			break
+		}
+		chosen = append(chosen, p)
+		s.codec.merge(&total, p.Value)
+		giving++
+	}
+	if giving+into < 2 {
+		return nil
+	}
+	return chosen
+}
+
+// Merge merges the chosen fragments into one, and returns all fragments after that.
+func (s *Store[V]) Merge(ctx context.Context, key Key, read, chosen []Part[V], expires int64) (left []Part[V], done Replaced[V], err error) {
+	done, err = s.Replace(ctx, key, chosen, s.Sum(chosen), expires, nil)
+	if err != nil {
+		return read, done, err
+	}
+	gone := map[string]bool{schema.MergedPart: true}
+	for _, p := range chosen {
+		gone[p.StreamShard] = true
+	}
+	left = slices.DeleteFunc(slices.Clone(read), func(p Part[V]) bool { return gone[p.StreamShard] })
+	return append(left, done.Merged), done, nil
+}
+
+// Squeeze merges as many fragments as possible, after Replace has failed with ErrTooMany. It then
+// returns ErrMoved, or ErrTooMany if it can merge none.
+func (s *Store[V]) Squeeze(ctx context.Context, key Key, read []Part[V]) error {
+	err := fmt.Errorf("the parts of %q can't be merged: %w", key.Target, ErrTooMany)
+	for {
+		chosen := s.Choose(read, func(Part[V]) bool { return true })
+		if len(chosen) == 0 {
+			return err
+		}
+		expires, _ := Last(chosen, s.now())
+		if read, _, err = s.Merge(ctx, key, read, chosen, expires); err != nil {
+			return err
+		}
+		err = ErrMoved
+	}
+}

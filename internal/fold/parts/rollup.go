@@ -1,0 +1,100 @@
+package parts
+
+import (
+	"maps"
+	"time"
+
+	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/fold/measures"
+	"github.com/hotshard/hotshard/pkg/shard"
+)
+
+// MaxFields bounds the fields of an event rollup's merged fragment. A fold's fragment has up to
+// measures.MaxMeasures, which may differ from others'. With names of 255 bytes the merged fragment
+// then has 80 KB, of the 400 KB that an item may have.
+const MaxFields = 200
+
+var rollupCodec = codec[measures.Part]{
+	encode: measures.Part.Attributes, decode: measures.Parse, clone: measures.Part.Clone, merge: (*measures.Part).Merge,
+	holds: func(p measures.Part) bool {
+		return p.Events > 0 || p.Skipped > 0 || p.Restated || len(p.Measures) > 0
+	},
+	fits: func(total, p measures.Part) bool {
+		fields := maps.Clone(p.Measures)
+		maps.Copy(fields, total.Measures)
+		return len(fields) <= MaxFields
+	},
+	size: func(p measures.Part) (n int) {
+		const measure = 100
+		for field := range p.Measures {
+			n += measure + len(field)
+		}
+		return n
+	},
+}
+
+// NewEvents returns a Store of event rollups over the rollups table.
+func NewEvents(client Client, table string, now func() time.Time) *Store[measures.Part] {
+	return &Store[measures.Part]{rollupCodec, client, table, now}
+}
+
+// RollupPart returns the fragment of an event rollup in an item, for a reader without a Store. It
+// returns nil for a fragment that counts nothing, and an error for one that can't be read.
+func RollupPart(stored item, now time.Time) (*Part[measures.Part], error) {
+	return rollupCodec.counting(stored, now)
+}
+
+// Bucket identifies an event rollup: an entity's hour or day.
+type Bucket struct {
+	Entity string
+	Width  shard.Bucket // hour or day
+	Start  time.Time
+}
+
+// End returns the first instant after the bucket.
+func (b Bucket) End() time.Time { return b.Start.Add(b.Width.Width()) }
+
+// Label returns the bucket's time, as 2026-01-05T13 or 2026-01-05.
+func (b Bucket) Label() string { return b.Width.Label(b.Start, 0) }
+
+// Key returns the key of the rollup's fragments.
+func (b Bucket) Key() Key {
+	pk, sk := schema.RollupKey(b.Entity, b.Width, b.Start, "")
+	return Key{pk, sk, schema.EventTarget(b.Entity, b.Width, b.Start)}
+}
+
+// Expiry returns the expiry of a fragment that replaces those read, or 0 for never. It is not
+// before that of any fragment that counts, nor before the retention after the bucket's end. A
+// retention of 0 is for ever.
+func (b Bucket) Expiry(read []Part[measures.Part], retention time.Duration, now time.Time) int64 {
+	last, some := Last(read, now)
+	switch {
+	case retention == 0, some && last == 0:
+		return 0
+	case !some && now.After(b.End()):
+		return now.Add(retention).Unix()
+	}
+	return max(last, b.End().Add(retention).Unix())
+}
+
+// Target returns the target that the rollup's events fold into.
+func (b Bucket) Target() schema.Target {
+	return schema.Target{Base: schema.BaseKey{Type: kind.Event, Name: b.Entity}, Bucket: b.Width, Start: b.Start}
+}
+
+// BucketFor returns the bucket of an entity's target.
+func BucketFor(t schema.Target) Bucket {
+	return Bucket{Entity: t.Base.Name, Width: t.Bucket, Start: t.Start.UTC()}
+}
+
+// BucketOf returns the bucket whose rollup has a fragment in an item of the rollups table; ok is
+// false for other items.
+func BucketOf(pk, sk string) (b Bucket, streamShard string, ok bool) {
+	entity, _, err := schema.ParseRollupPartition(pk)
+	if err != nil {
+		return b, "", false
+	}
+	width, start, streamShard, err := schema.ParseRollupSortKey(sk)
+	return Bucket{entity, width, start.UTC()}, streamShard, err == nil
+}

@@ -1,0 +1,104 @@
+package fold
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/fold/measures"
+	"github.com/hotshard/hotshard/pkg/shard"
+)
+
+// Rules define which events are rolled up, and how. The zero Rules roll up none.
+type Rules struct {
+	list []rule // the longest prefix first
+}
+
+// rule applies to the entities whose names start with a prefix.
+type rule struct {
+	Prefix string   `json:"prefix"`
+	Every  width    `json:"every"`
+	Fields []string `json:"fields"` // empty for all fields
+}
+
+func (r rule) bucket() shard.Bucket { return shard.Bucket(r.Every) }
+
+// width is the width of a bucket as settings write it.
+type width shard.Bucket
+
+// UnmarshalText parses 1h or 1d.
+func (w *width) UnmarshalText(text []byte) error {
+	switch string(text) {
+	case "1h":
+		*w = width(shard.Hour)
+	case "1d":
+		*w = width(shard.Day)
+	default:
+		return fmt.Errorf("%.20q is not 1h or 1d", text)
+	}
+	return nil
+}
+
+// maxRules bounds the rules of ParseRules.
+const maxRules = 100
+
+// ParseRules reads a JSON list of rules:
+//
+//	[{"prefix":"sensor/","every":"1h","fields":["temperature"]},{"every":"1d"}]
+//
+// An event falls under the one rule with the longest prefix of its entity's name;
+// without a prefix a rule is for all. Every is the bucket, 1h or 1d. Fields are the
+// top-level fields of an event's data whose numbers are rolled up, all without.
+func ParseRules(text string) (Rules, error) {
+	var list []rule
+	if err := json.Unmarshal([]byte(text), &list, json.RejectUnknownMembers(true)); err != nil {
+		return Rules{}, fmt.Errorf("rollup rules: %w", err)
+	}
+	if len(list) > maxRules {
+		return Rules{}, fmt.Errorf("rollup rules: there are %d, and at most %d are allowed", len(list), maxRules)
+	}
+	seen := map[string]bool{}
+	for i, r := range list {
+		switch {
+		case r.Every == "":
+			return Rules{}, fmt.Errorf("rollup rules: rule %d has no every", i)
+		case len(r.Fields) > measures.MaxMeasures:
+			return Rules{}, fmt.Errorf("rollup rules: rule %d has %d fields, and at most %d are allowed", i, len(r.Fields), measures.MaxMeasures)
+		case seen[r.Prefix]:
+			return Rules{}, fmt.Errorf("rollup rules: two are for prefix %q", r.Prefix)
+		}
+		seen[r.Prefix] = true
+	}
+	slices.SortFunc(list, func(a, b rule) int { return len(b.Prefix) - len(a.Prefix) })
+	return Rules{list}, nil
+}
+
+// UnmarshalText is ParseRules, for the environment.
+func (r *Rules) UnmarshalText(text []byte) (err error) {
+	*r, err = ParseRules(string(text))
+	return err
+}
+
+// find returns the rule of an entity; ok is false if it has none.
+func (r Rules) find(entity string) (found rule, ok bool) {
+	at := slices.IndexFunc(r.list, func(r rule) bool { return strings.HasPrefix(entity, r.Prefix) })
+	if at < 0 {
+		return found, false
+	}
+	return r.list[at], true
+}
+
+// Target returns the target that an item of the items table folds into. ok is false for items that
+// are not folded: those beside an entity's events, for example, and events on another day than
+// their time, which no reader finds.
+func (r Rules) Target(pk, sk string) (t schema.Target, ok bool) {
+	k, _, _ := kind.Cut(pk)
+	if s, ok := summaryOf(k); ok {
+		return s.targetOf(r, pk, sk)
+	}
+	return t, false
+}

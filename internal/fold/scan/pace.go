@@ -1,0 +1,53 @@
+package scan
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+)
+
+// Pace limits the read or write units a second of all its users together. It is safe for concurrent
+// use.
+type Pace struct {
+	rate int
+
+	mu   sync.Mutex
+	paid time.Time // time until which the spent units last
+}
+
+// NewPace returns a Pace of perSecond units a second, by this machine's clock.
+func NewPace(perSecond int) *Pace { return &Pace{rate: perSecond} }
+
+// Spend waits until the units that a call consumed, and those of others, fit the rate. It returns
+// an error if ctx ends first.
+func (p *Pace) Spend(ctx context.Context, used *types.ConsumedCapacity) error {
+	return Wait(ctx, p.spend(used, time.Now()))
+}
+
+func (p *Pace) spend(used *types.ConsumedCapacity, now time.Time) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if now.After(p.paid) {
+		p.paid = now
+	}
+	p.paid = p.paid.Add(Lasts(used, p.rate))
+	return p.paid.Sub(now)
+}
+
+// Lasts returns how long consumed units last at perSecond units a second; 0 if used is unknown.
+func Lasts(used *types.ConsumedCapacity, perSecond int) time.Duration {
+	if used == nil || used.CapacityUnits == nil {
+		return 0
+	}
+	return time.Duration(*used.CapacityUnits / float64(perSecond) * float64(time.Second))
+}
+
+// Wait waits for d. It returns an error if ctx ends first.
+func Wait(ctx context.Context, d time.Duration) error {
+	dynamo.Pause(ctx, d)
+	return ctx.Err()
+}

@@ -1,0 +1,48 @@
+package fold
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Settings are the function's environment variables.
+type Settings struct {
+	// RollupsTable names the table of the summaries. ItemsTable and ShardMapTable name those from
+	// which entries of boards are read; without them no board is folded. The environment must set
+	// all three.
+	ItemsTable    string `env:"HOTSHARD_ITEMS_TABLE,notEmpty"`
+	RollupsTable  string `env:"HOTSHARD_ROLLUPS_TABLE,notEmpty"`
+	ShardMapTable string `env:"HOTSHARD_SHARD_MAP_TABLE,notEmpty"`
+	// Rules define which events are rolled up, and how; see ParseRules. "[]" rolls up none.
+	Rules Rules `env:"HOTSHARD_ROLLUP_RULES" envDefault:"[{\"every\":\"1h\"}]"`
+	// RollupRetention is how long an event rollup is kept after the end of its bucket: 24h or more,
+	// or 0 for ever. Fragments that were folded into later stay longer, for their sequence numbers.
+	// Events have a retention of their own, which does not affect rollups.
+	RollupRetention time.Duration `env:"HOTSHARD_ROLLUP_RETENTION" envDefault:"0"`
+	// BoardRecheck is the time after which a board's top that was built from the index is
+	// rechecked. It must exceed the lag of the index, which is eventually consistent. 1s to 1h; 0
+	// is the default, 30s.
+	BoardRecheck time.Duration `env:"HOTSHARD_BOARD_RECHECK" envDefault:"30s"`
+}
+
+const defaultRecheck = 30 * time.Second
+
+// minRetention is how long a stream keeps its records. A rollup that expired sooner could be
+// created again by a redelivered record.
+const minRetention = 24 * time.Hour
+
+// Validate returns an error that lists all invalid settings.
+func (s Settings) Validate() error {
+	var faults []error
+	if s.RollupsTable == "" {
+		faults = append(faults, errors.New("HOTSHARD_ROLLUPS_TABLE is empty: want a table's name"))
+	}
+	if s.BoardRecheck != 0 && (s.BoardRecheck < time.Second || s.BoardRecheck > time.Hour) {
+		faults = append(faults, fmt.Errorf("HOTSHARD_BOARD_RECHECK is %v: want 1s to 1h", s.BoardRecheck))
+	}
+	if s.RollupRetention != 0 && s.RollupRetention < minRetention {
+		faults = append(faults, fmt.Errorf("HOTSHARD_ROLLUP_RETENTION is %v: want 0, or %v or more", s.RollupRetention, minRetention))
+	}
+	return errors.Join(faults...)
+}

@@ -1,0 +1,66 @@
+package fold
+
+import (
+	"context"
+
+	"github.com/hotshard/hotshard/internal/base/ddbstream"
+	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/base/schema"
+)
+
+// summary has the functions that fold one form of summary.
+type summary struct {
+	// targetOf returns the target that an item of the items table folds into; ok is false for other
+	// items.
+	targetOf func(r Rules, pk, sk string) (t schema.Target, ok bool)
+	// storedTarget returns the target whose summary, or a fragment of it, an item of the rollups
+	// table is. ok is false for other items.
+	storedTarget func(pk, sk string) (t schema.Target, ok bool)
+	// gather returns empty news for a delivery.
+	gather func(d *delivery) news
+	// expires reports whether a summary expires with its items. Such a summary lacks nothing if the
+	// record of an expired item can't be folded.
+	expires bool
+	// missed is called after a failure of a target was stored. It may be nil.
+	missed func(ctx context.Context, d *delivery, t schema.Target) error
+}
+
+var summaries = map[kind.Summary]summary{
+	kind.Partials: {
+		targetOf: counterTarget, storedTarget: counterStored,
+		gather: func(*delivery) news { return &counterNews{} },
+	},
+	kind.Rollups: {
+		targetOf: eventTarget, storedTarget: eventStored,
+		gather: func(d *delivery) news { return newBuckets(d.rules, d.batch.ShardID) },
+	},
+	kind.Ranking: {
+		targetOf: boardTarget, storedTarget: boardStored,
+		gather: func(*delivery) news { return boardsNews{} }, expires: true, missed: noteMissed,
+	},
+}
+
+// summaryOf returns how the summaries of a kind are folded; ok is false for a kind without any.
+func summaryOf(k kind.Kind) (s summary, ok bool) {
+	s, ok = summaries[kind.Of(k).Summary]
+	return s, ok
+}
+
+// TargetOf returns the target whose summary, or a fragment of it, an item of the rollups table is.
+// ok is false for other items.
+func TargetOf(pk, sk string) (t schema.Target, ok bool) {
+	k, _, _ := kind.Cut(pk)
+	if s, ok := summaryOf(k); ok {
+		return s.storedTarget(pk, sk)
+	}
+	return t, false
+}
+
+// news collects the changes of a batch to the summaries of one form.
+type news interface {
+	// add adds a record, and ignores the records of other items. It returns an error for a record
+	// that can never be folded.
+	add(r *ddbstream.Record) error
+	// jobs returns the folds of all records that were added.
+	jobs(d *delivery) []job
+}

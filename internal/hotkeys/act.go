@@ -1,0 +1,160 @@
+package hotkeys
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/hotshard/hotshard/internal/base/growth"
+	"github.com/hotshard/hotshard/internal/base/heat"
+	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
+)
+
+// Shards is the part of the shard map that the controller uses. A [*shardmap.Changer] implements it.
+type Shards interface {
+	Lookup(ctx context.Context, key string, now time.Time) (shardmap.Entry, error)
+	Entries(ctx context.Context) ([]shardmap.Entry, error)
+	Partitions(table string) int
+	GrowFrom(ctx context.Context, seen shardmap.Entry, count int, note shardmap.Note, now time.Time) (shardmap.Entry, error)
+	ShrinkFrom(ctx context.Context, seen shardmap.Entry, count int, note shardmap.Note, now time.Time) (shardmap.Entry, error)
+	NotePartitions(ctx context.Context, table string, n int, now time.Time) error
+}
+
+// changer changes shard counts as decided, if [Settings.Control] allows it.
+type changer struct {
+	settings Settings
+	shards   Shards    // nil for a table that is not hotshard's own
+	logged   lastTexts // logged decisions by key
+}
+
+const (
+	// answerTime bounds how long decisions may delay a batch. The next batch decides on the remaining keys.
+	answerTime = 5 * time.Second
+
+	// reportTime is the delay after a window's end until every stream shard that is still written to has reported it. A
+	// quiet stream shard reports with its next record, or up to two minutes later, so its counts may be missing.
+	reportTime = 3 * time.Second
+)
+
+// controller raises the shard counts of hot keys.
+type controller struct {
+	*changer
+	heat *table
+}
+
+// act decides on the keys that are hot in the windows, and raises their shard counts. Its failures are logged and
+// counted, and never fail the batch.
+func (c *controller) act(ctx context.Context, j *journal, ended, running []Report) {
+	if c.settings.Control == growth.Off || j.source.Own == "" {
+		return // a table without write shards only gets advice
+	}
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	recent := sync.OnceValue(func() []*loads { return c.recent(ctx, j, ended) })
+	for i, report := range slices.Concat(ended, running) {
+		own := loadsOf([]heat.Item{report.Item})
+		own.running = i >= len(ended)
+		for _, s := range own.suspects(c.settings.hotRate()) {
+			if ctx.Err() != nil {
+				j.WarnContext(ctx, "no time to decide on all hot keys")
+				j.events("ShardCountChangeFailures", 1)
+				return
+			}
+			c.answer(ctx, j, s, own, recent)
+		}
+	}
+}
+
+// answer decides on one key by this stream shard's counts. If they call for no action and the window has ended, it
+// decides by the recent reports of all stream shards. It executes the first decision that has an action.
+func (c *controller) answer(ctx context.Context, j *journal, s suspect, own *loads, recent func() []*loads) {
+	now, key := j.now(), s.base.String()
+	entry, err := c.shards.Lookup(ctx, key, now)
+	if err != nil {
+		j.WarnContext(ctx, "shard count unknown", "key", c.settings.displayName(key), "error", err)
+		j.events("ShardCountChangeFailures", 1)
+		return
+	}
+	entry.Key = key
+	policy := c.settings.policy()
+	policy.Partitions = c.shards.Partitions(j.source.Own)
+	window, d := own, policy.Answer(own.evidence(s, true), entry, now)
+	if d.Action == None && !own.running && s.spread(entry) {
+		for _, window = range recent() {
+			if d = policy.Answer(window.evidence(s, !window.allReported(now)), entry, now); d.Action != None {
+				break
+			}
+		}
+	}
+	onlyLogged := d.Action == Advise || c.settings.Control != growth.Act
+	if d.Action == None || onlyLogged && !c.logged.changed("hot "+s.name, window.start.String()) {
+		return
+	}
+	c.execute(ctx, j, entry, d)
+}
+
+// spread reports whether the key's heat may be spread over several stream shards. With random placement each write
+// shard has the same load as the others.
+func (s suspect) spread(entry shardmap.Entry) bool {
+	return kind.Of(s.base.Type).Indexed() || entry.History.Newest() > 1 && kind.Of(s.base.Type).Placement != kind.Random
+}
+
+// recent returns the reports of all stream shards, for windows as long as those that ended here, newest first. It
+// leaves out windows that are too old to act on. It returns nil if they can't be read.
+func (c *controller) recent(ctx context.Context, j *journal, ended []Report) (recent []*loads) {
+	now, length := j.now(), ended[0].Item.Window
+	for window, err := range c.heat.All(ctx, now.Add(-3*length), now.Add(length)) {
+		if err != nil {
+			j.WarnContext(ctx, "other stream shards unknown", "error", err)
+			return nil
+		}
+		c.heat.unreadable(ctx, j, window.Unreadable)
+		if items := ownItems(window)[length]; len(items) > 0 {
+			l := loadsOf(items)
+			l.lost = len(window.Unreadable) > 0
+			recent = append(recent, l)
+		}
+	}
+	slices.Reverse(recent)
+	return recent
+}
+
+// execute makes the decided change, or only logs it if [Settings.Control] says so. It reports whether it made the
+// change.
+func (c *changer) execute(ctx context.Context, j *journal, seen shardmap.Entry, d Decision) (changed bool) {
+	log := j.With("key", c.settings.displayName(seen.Key), "from", d.From, "to", d.To, "why", d.Why)
+	if d.Action == Advise {
+		log.WarnContext(ctx, "hot key not grown")
+		return false
+	}
+	if c.settings.Control != growth.Act {
+		if d.Action == Shrink && !c.logged.changed("would shrink "+seen.Key, strconv.Itoa(d.To)) {
+			return false // logged by an earlier run of the task
+		}
+		log.InfoContext(ctx, "shard count would change", "action", string(d.Action))
+		j.events("ShardCountChangesObserved", 1)
+		return false
+	}
+	// The change is conditional on the entry that was seen. So a change that ingest made meanwhile is neither repeated
+	// nor undone.
+	change := c.shards.GrowFrom
+	if d.Action == Shrink {
+		change = c.shards.ShrinkFrom
+	}
+	entry, err := change(ctx, seen, d.To, shardmap.Note{By: "hotkeys", Why: d.Why}, j.now())
+	switch {
+	case err == nil:
+		log.InfoContext(ctx, "shard count changed", "action", string(d.Action), "effective", entry.Effective())
+		j.events("ShardCountChanges", 1)
+	case errors.Is(err, shardmap.ErrNoChange), errors.Is(err, shardmap.ErrPinned):
+		log.InfoContext(ctx, "shard count left alone", "action", string(d.Action), "error", err)
+	default:
+		log.ErrorContext(ctx, "shard count not changed", "action", string(d.Action), "error", err)
+		j.events("ShardCountChangeFailures", 1)
+	}
+	return err == nil
+}

@@ -1,0 +1,202 @@
+package hotkeys_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/hotshard/hotshard/internal/base/heat"
+	"github.com/hotshard/hotshard/internal/base/schema"
+)
+
+// scores returns n scores of n players in one write shard of a board's period, changed or new ones.
+func scores(period string, shard, n int, at float64, changed bool) (w writes) {
+	from := -1
+	if changed {
+		from = shard
+	}
+	for i := range n {
+		w = append(w, scored("b", period, fmt.Sprint(i), at, from, shard))
+	}
+	return w
+}
+
+// TestBoardHotAtHalfTheRate checks that a board is hot at half the rate of other keys: a changed score takes two units
+// of its index partition. The players' own entries are cool.
+func TestBoardHotAtHalfTheRate(t *testing.T) {
+	for name, c := range map[string]struct {
+		scores writes
+		want   string // the hot row; "" for none
+		change string
+	}{
+		"changed, just below": {scores("all", 0, 349, 1, true), "", ""},
+		"changed":             {scores("all", 0, 350, 1, true), "by_rank L#b#all#0 hot 70", "L#b 1>6"},
+		"new, just below":     {scores("all", 0, 699, 1, false), "", ""},
+		"new":                 {scores("all", 0, 700, 1, false), "by_rank L#b#all#0 hot 70", "L#b 1>6"},
+		"of several periods, each below": {
+			slices.Concat(scores("all", 0, 349, 1, true), scores("2026-01-05", 0, 349, 1, true), scores("2026-W02", 0, 349, 2, true)), "", "",
+		},
+		"the hottest period decides, for the sum of all": {
+			slices.Concat(scores("all", 0, 349, 1, true), scores("2026-01-05", 0, 400, 1, true), scores("2026-W02", 0, 100, 2, true)),
+			"by_rank L#b#2026-01-05#0 hot 80", "L#b 1>14",
+		},
+	} {
+		f := newFixture(settings())
+		f.must(t, batch{writes: c.scores, first: 1, final: true}.payload())
+		var hot []string
+		for _, row := range f.rows(t) {
+			if row.Status != heat.Warm {
+				hot = append(hot, fmt.Sprint(row.Index, " ", row.Key, " ", row.Status, " ", row.WriteUnitsPerSecond))
+			}
+		}
+		got := strings.Join(hot, ", ") + ": " + strings.Join(f.shards.changes, ", ")
+		if got != c.want+": "+c.change {
+			t.Errorf("%s: %s; want %s: %s", name, got, c.want, c.change)
+		}
+		if v := f.values("KeyWriteUnitsPerSecond"); c.want != "" && len(v["hotshard-items L#b"]) != 1 {
+			t.Errorf("%s: metrics %v", name, v)
+		}
+		if v := f.values("WriteUnits")["hotshard-items"]; !slices.Equal(v, []float64{float64(len(c.scores))}) {
+			t.Errorf("%s: the table's write units %v", name, v)
+		}
+	}
+}
+
+// TestBoardGrowsAhead checks that a hot board grows once within a running window, by its heaviest seconds.
+func TestBoardGrowsAhead(t *testing.T) {
+	f := newFixture(settings())
+	state := f.must(t, batch{writes: scores("all", 0, 349, 1, true), first: 1}.payload())
+	if len(f.shards.changes) > 0 {
+		t.Fatalf("below the budget: %v", f.shards.changes)
+	}
+	state = f.must(t, batch{writes: scores("all", 0, 1, 2, true), first: 400, state: state}.payload())
+	f.must(t, batch{writes: scores("all", 0, 500, 3, true), first: 500, state: state, final: true}.payload())
+	if want := []string{"L#b 1>56"}; !slices.Equal(f.shards.changes, want) { // 698 in one second, 12.5 for each
+		t.Errorf("changes %v, want %v", f.shards.changes, want)
+	}
+	if n := f.shards.notes[0]; n.By != "hotkeys" || !strings.Contains(n.Why, "the hottest write shard of 1 took 70.0 of a partition's 100") {
+		t.Errorf("the note is %+v", n)
+	}
+}
+
+// TestPlayersAreNoWriteShards checks that the table's key of a player "7" is not taken for write shard 7, even if an
+// index has the same key.
+func TestPlayersAreNoWriteShards(t *testing.T) {
+	f := newFixture(settings())
+	all := append(repeat("L#b#all#7", 899, 1), scores("all", 7, 10, 1, false)...)
+	deliver(t, f, all, 5000)
+	rows := f.rows(t)
+	if len(rows) < 2 || rows[0].Index != "" || rows[0].Key != "L#b#all#7" || rows[0].Status != heat.Hot || rows[0].WriteUnitsPerSecond != 90 {
+		t.Errorf("rows %+v", rows)
+	}
+	at := slices.IndexFunc(rows, func(r heat.KeyHeat) bool { return r.Index == schema.ByRank })
+	if at < 0 || rows[at].Key != "L#b#all#7" || rows[at].Status != heat.Warm || rows[at].WriteUnitsPerSecond != 1 {
+		t.Errorf("rows %+v", rows)
+	}
+	want := map[string][]float64{"hotshard-items L#b#all#7": {90, 90}} // at once, and at the end
+	if diff := cmp.Diff(want, f.values("KeyWriteUnitsPerSecond")); diff != "" || len(f.shards.changes) > 0 {
+		t.Errorf("changes %v, metrics (-want +got):\n%s", f.shards.changes, diff)
+	}
+}
+
+// TestBoardOverStreamShards checks that a board grows by the sum of several stream shards, each of which counts a
+// fraction of its heat.
+func TestBoardOverStreamShards(t *testing.T) {
+	f := newFixture(settings())
+	for i, shard := range []string{"a", "b", "c", "d"} {
+		f.must(t, batch{writes: scores("all", 0, 100, 1, true), first: 1, shard: shard, final: true}.payload())
+		if grown := len(f.shards.changes) > 0; grown != (i == 3) {
+			t.Errorf("after %d of 4 stream shards with 200 units of 700 each: %v", i+1, f.shards.changes)
+		}
+	}
+	if !slices.Equal(f.shards.changes, []string{"L#b 1>7"}) {
+		t.Errorf("changes %v", f.shards.changes)
+	}
+}
+
+// TestBoardOfTheWindowBefore checks that reports that come after a stream shard's window count with its next one.
+func TestBoardOfTheWindowBefore(t *testing.T) {
+	f := newFixture(settings())
+	f.table.failQuery = errPut
+	for _, shard := range []string{"a", "b", "c", "d"} {
+		f.must(t, batch{writes: scores("all", 0, 100, 1, true), first: 1, shard: shard, final: true}.payload())
+	}
+	f.table.failQuery = nil
+	later := batch{later: 10 * time.Second, writes: scores("all", 0, 6, 11, true), first: 1, shard: "a"}
+	f.now = start.Add(19 * time.Second)
+	state := f.must(t, later.payload())
+	if len(f.shards.changes) > 0 {
+		t.Fatalf("while the window runs: %v", f.shards.changes)
+	}
+	later.writes, later.state, later.final = nil, state, true
+	f.must(t, later.payload())
+	if !slices.Equal(f.shards.changes, []string{"L#b 1>7"}) || !strings.Contains(f.shards.notes[0].Why, "from 13:00:00") {
+		t.Fatalf("changes %v, %v\n%s", f.shards.changes, f.shards.notes, f.logs)
+	}
+	f.now = start.Add(29 * time.Second) // the same window has been answered
+	f.must(t, batch{later: 20 * time.Second, writes: scores("all", 0, 6, 21, true), first: 1, shard: "a", final: true}.payload())
+	if len(f.shards.changes) != 1 {
+		t.Errorf("changes %v", f.shards.changes)
+	}
+}
+
+// TestBoardInParts checks that the counts of an interrupted window add up.
+func TestBoardInParts(t *testing.T) {
+	f := newFixture(settings())
+	f.must(t, batch{writes: scores("all", 0, 200, 1, true), first: 1, early: true}.payload())
+	f.must(t, batch{writes: scores("all", 0, 200, 2, true), first: 201, final: true}.payload())
+	if !slices.Equal(f.shards.changes, []string{"L#b 1>7"}) {
+		t.Errorf("changes %v", f.shards.changes)
+	}
+}
+
+// TestBoardSkew checks that a board does not grow if only one of its write shards is hot.
+func TestBoardSkew(t *testing.T) {
+	for _, even := range []bool{false, true} {
+		f := newFixture(settings())
+		f.shards.set("L#b", 4, start.Add(-time.Hour))
+		all := scores("all", 0, 400, 1, true)
+		for n := 1; n < 4 && even; n++ {
+			all = append(all, scores("all", n, 300, 1, true)...)
+		}
+		f.must(t, batch{writes: all, first: 1, final: true}.payload())
+		var want []string
+		if even {
+			want = []string{"L#b 4>21"} // 260 units a second
+		}
+		if !slices.Equal(f.shards.changes, want) || strings.Contains(f.logs.String(), "skew") == even {
+			t.Errorf("even %v: changes %v, logs:\n%s", even, f.shards.changes, f.logs)
+		}
+	}
+}
+
+// TestForeignTable checks that another table's attributes with hotshard's names are not taken for an index.
+func TestForeignTable(t *testing.T) {
+	s := settings()
+	s.ItemsTable = "other"
+	f := newFixture(s)
+	f.must(t, batch{writes: scores("all", 0, 700, 1, true), first: 1, final: true}.payload())
+	for _, row := range f.rows(t) {
+		if row.Index != "" {
+			t.Errorf("row %+v", row)
+		}
+	}
+}
+
+// TestBoardAfterOthers checks that a board's writes all count if they come after other keys in a window.
+func TestBoardAfterOthers(t *testing.T) {
+	f := newFixture(settings())
+	state := f.must(t, batch{writes: repeat("C#a#0", 5, 1), first: 1}.payload())
+	if _, counted := state["indexes"]; counted {
+		t.Fatalf("the state is %v", state)
+	}
+	state = f.must(t, batch{writes: scores("all", 0, 300, 1, true), first: 6, state: state}.payload())
+	f.must(t, batch{writes: scores("all", 0, 50, 2, true), first: 500, state: state, final: true}.payload())
+	if !slices.Equal(f.shards.changes, []string{"L#b 1>6"}) {
+		t.Errorf("changes %v", f.shards.changes)
+	}
+}

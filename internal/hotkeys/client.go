@@ -1,0 +1,48 @@
+package hotkeys
+
+import (
+	"context"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+
+	"github.com/hotshard/hotshard/pkg/shard/client"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
+)
+
+// The DynamoDB calls that hotkeys makes, by table. infra/grants grants them to its role. The actions of a transaction
+// need grants on their own tables.
+type (
+	// HeatTable reads and writes heat items, layers, summaries of hours, and the budget of metric names.
+	HeatTable interface {
+		client.Putter
+		client.Querier
+		client.Updater
+	}
+
+	// ShardMapTable reads and changes shard counts.
+	ShardMapTable interface {
+		client.Getter
+		client.Putter
+		client.Querier
+	}
+
+	// Describer returns the keys and indexes of a table that is not hotshard's own.
+	Describer interface {
+		DescribeTable(context.Context, *dynamodb.DescribeTableInput, ...func(*dynamodb.Options)) (*dynamodb.DescribeTableOutput, error)
+	}
+
+	// StreamDescriber lists the shards of a stream.
+	StreamDescriber interface {
+		DescribeStream(context.Context, *dynamodbstreams.DescribeStreamInput, ...func(*dynamodbstreams.Options)) (*dynamodbstreams.DescribeStreamOutput, error)
+	}
+)
+
+// OpenShards returns the shard map that the settings name.
+func OpenShards(client interface {
+	ShardMapTable
+	client.Transactor
+}, s Settings) Shards {
+	view := shardmap.New(client, s.ShardMapTable, shardmap.Options{ViewAge: s.ViewAge, EventAhead: s.EventAhead})
+	return shardmap.NewChanger(client, view, shardmap.ChangerOptions{Keep: shardmap.HistoryKept(s.EventRetention)})
+}

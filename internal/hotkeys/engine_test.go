@@ -1,0 +1,129 @@
+package hotkeys_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/base/growth"
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/hotkeys"
+	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
+)
+
+// deployed is a fixture over real tables. The test reads their stream.
+type deployed struct {
+	*fixture
+	db    *dynamodb.Client
+	names schema.Names
+	view  *shardmap.Map
+}
+
+func deploy(t *testing.T, change func(*hotkeys.Settings)) *deployed {
+	t.Helper()
+	d := &deployed{db: enginetest.Client(t)}
+	d.names = enginetest.Tables(t, d.db)
+	d.keepAll(t)
+	d.view = shardmap.New(d.db, d.names.ShardMap, shardmap.Options{})
+	s := settings()
+	s.ItemsTable, s.EventsTable, s.HeatTable, s.ShardMapTable = d.names.Items, d.names.Events, d.names.Heat, d.names.ShardMap
+	change(&s)
+	d.fixture = newFixture(settings())
+	deps := d.deps()
+	deps.Heat, deps.Shards = d.db, insistent{shardmap.NewChanger(d.db, d.view, shardmap.ChangerOptions{})}
+	var err error
+	if d.handler, err = hotkeys.New(s, deps); err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// insistent retries changes that a busy machine can't make within their second.
+type insistent struct{ *shardmap.Changer }
+
+func (c insistent) GrowFrom(ctx context.Context, seen shardmap.Entry, count int, note shardmap.Note, now time.Time) (shardmap.Entry, error) {
+	return insist(func() (shardmap.Entry, error) { return c.Changer.GrowFrom(ctx, seen, count, note, now) })
+}
+
+func (c insistent) ShrinkFrom(ctx context.Context, seen shardmap.Entry, count int, note shardmap.Note, now time.Time) (shardmap.Entry, error) {
+	return insist(func() (shardmap.Entry, error) { return c.Changer.ShrinkFrom(ctx, seen, count, note, now) })
+}
+
+func insist(change func() (shardmap.Entry, error)) (entry shardmap.Entry, err error) {
+	for range 20 {
+		if entry, err = change(); !errors.Is(err, shard.ErrUnavailable) {
+			break
+		}
+	}
+	return entry, err
+}
+
+// keepAll turns TTL off. The tests run in the past, so the engine would expire their items.
+func (d *deployed) keepAll(t *testing.T) {
+	t.Helper()
+	for _, table := range []string{d.names.Items, d.names.Heat} {
+		_, err := d.db.UpdateTimeToLive(t.Context(), &dynamodb.UpdateTimeToLiveInput{
+			TableName:               &table,
+			TimeToLiveSpecification: &types.TimeToLiveSpecification{AttributeName: aws.String("expires_at"), Enabled: aws.Bool(false)},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// count returns a key's newest shard count in the table.
+func (d *deployed) count(t *testing.T, key string) int {
+	t.Helper()
+	entry, err := d.view.Read(t.Context(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return entry.History.Newest()
+}
+
+// TestOnTheEngine grows a counter ahead of throttling and shrinks it after a quiet period, on real tables. Without
+// records nothing shrinks.
+func TestOnTheEngine(t *testing.T) {
+	d := deploy(t, func(s *hotkeys.Settings) { s.Quiet = time.Minute })
+	d.must(t, unwindowed(repeat("C#a#0", 750, 1), 1))
+	if n := d.count(t, "C#a"); n != 3 {
+		t.Fatalf("grown to %d write shards", n)
+	}
+	for second := 15; second <= 200; second += 5 {
+		d.now = start.Add(time.Duration(second) * time.Second)
+		if second > 150 {
+			d.must(t, unwindowed(repeat("C#other#0", 1, float64(second)), 1000+second))
+		}
+		d.task(t)
+		if n := d.count(t, "C#a"); n != 3 && second < 150 {
+			t.Fatalf("shrunk to %d at %d s, when nothing was reported\n%s", n, second, d.logs)
+		}
+	}
+	if n := d.count(t, "C#a"); n != 1 {
+		t.Errorf("%d write shards after the quiet time\n%s", n, d.logs)
+	}
+}
+
+func TestControlOnTheEngine(t *testing.T) {
+	for _, control := range []growth.Control{growth.Observe, growth.Off} {
+		d := deploy(t, func(s *hotkeys.Settings) { s.Control = control })
+		d.must(t, unwindowed(repeat("C#a#0", 900, 1), 1))
+		if n := d.count(t, "C#a"); n != 1 {
+			t.Errorf("%s: %d write shards", control, n)
+		}
+	}
+	d := deploy(t, func(*hotkeys.Settings) {})
+	d.now = start.Add(time.Hour)
+	d.must(t, unwindowed(repeat("C#a#0", 900, 1), 1))
+	if n := d.count(t, "C#a"); n != 1 {
+		t.Errorf("a backlog: %d write shards", n)
+	}
+}

@@ -1,0 +1,136 @@
+package hotkeys
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/hotshard/hotshard/internal/base/heat"
+	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
+)
+
+// loads holds the rates of all write shards of hotshard's own tables in one window.
+type loads struct {
+	start, end      time.Time
+	running         bool
+	lost            bool    // an item of the window is unreadable
+	rest, indexRest float64 // upper bound for any partition key that is not listed
+	groups          map[string]*group
+}
+
+// group holds the write shards of one base key in one time bucket (an entity's day, a limit's window, a board's
+// period).
+type group struct {
+	base   schema.BaseKey
+	bucket string
+	shards map[int]Load
+	sum    Load
+}
+
+// loadsOf merges the items of one window, at least one.
+func loadsOf(items []heat.Item) *loads {
+	l := &loads{start: items[0].Start, end: items[0].End(), groups: make(map[string]*group)}
+	var rests heat.Rests
+	for i := range items {
+		rests.Add(&items[i])
+	}
+	l.rest = float64(rests.Of(false)) / items[0].Window.Seconds()
+	l.indexRest = float64(rests.Of(true)) / items[0].Window.Seconds()
+	for _, row := range heat.Merge(items) {
+		base, ok := row.Base()
+		name, n, err := shard.Hash.Split(row.Key)
+		if !ok || err != nil {
+			continue
+		}
+		if l.groups[name] == nil {
+			key, _ := schema.ParseKey(row.Key)
+			l.groups[name] = &group{base: base, bucket: key.Bucket, shards: make(map[int]Load)}
+		}
+		load := Load{Low: row.WriteUnitsPerSecond, High: row.WriteUnitsPerSecond + row.Error, Peak: float64(row.Peak)}
+		l.groups[name].shards[n] = load
+		l.groups[name].sum.addLoad(load)
+	}
+	return l
+}
+
+// allReported reports whether all stream shards that are still written to have reported the window, as far as can be
+// known, and all reports are readable.
+func (l *loads) allReported(now time.Time) bool {
+	return !l.lost && now.Sub(l.end) >= min(reportTime, l.end.Sub(l.start)/2)
+}
+
+// suspect is a base key that is hot in a window, in one time bucket.
+type suspect struct {
+	name string // the partition keys without the write shard's number; for an indexed key, the base key
+	base schema.BaseKey
+	sum  float64
+}
+
+// maxSpread is the number of stream shards over which the heat of a board or a group of sessions is detected. An item's
+// record arrives on the stream shard of its table partition. So each stream shard counts only a fraction of what an
+// index partition takes. If the index partition is hot, at least one of maxSpread stream shards counts this fraction,
+// and reads the other reports.
+const maxSpread = 64
+
+// suspects returns the keys to decide on, the hottest first.
+func (l *loads) suspects(hotRate float64) []suspect {
+	found := make(map[string]suspect)
+	for name, g := range l.groups {
+		least := hotRate
+		if kind.Of(g.base.Type).Indexed() {
+			if name = g.base.String(); !l.running {
+				least = max(hotRate/maxSpread, 1/l.end.Sub(l.start).Seconds())
+			}
+		}
+		for _, load := range g.shards {
+			if load.Low >= least {
+				found[name] = suspect{name, g.base, max(g.sum.Low, found[name].sum)}
+			}
+		}
+	}
+	return slices.SortedFunc(maps.Values(found), func(a, b suspect) int {
+		return cmp.Or(cmp.Compare(b.sum, a.sum), cmp.Compare(a.name, b.name))
+	})
+}
+
+// evidence returns what the window shows of a suspect. Partial means that other stream shards may not have reported it.
+// For a board or a group of sessions, each stream shard sees a sample of all writes.
+func (l *loads) evidence(s suspect, partial bool) Evidence {
+	e := Evidence{Base: s.base, Start: l.start, End: l.end, Running: l.running}
+	if kind.Of(s.base.Type).Indexed() {
+		e.Rest = l.indexRest
+		l.addIndexed(&e)
+		return e
+	}
+	e.Rest, e.Partial = l.rest, partial
+	if g := l.groups[s.name]; g != nil {
+		e.Shards, e.Past = g.shards, past(g.base, g.bucket, l.start, l.end)
+	}
+	return e
+}
+
+// addIndexed sets the evidence of a key whose write shards are in an index. For a board, the evidence is the hottest
+// period's rates; Beside is the rate of the others. All periods share the same partitions of the index.
+func (l *loads) addIndexed(e *Evidence) {
+	periods := slices.DeleteFunc(slices.Collect(maps.Values(l.groups)), func(g *group) bool { return g.base != e.Base })
+	slices.SortFunc(periods, func(a, b *group) int {
+		return cmp.Or(cmp.Compare(b.sum.Low, a.sum.Low), cmp.Compare(a.bucket, b.bucket))
+	})
+	for i, g := range periods {
+		if i == 0 {
+			e.Shards = g.shards
+		} else {
+			e.Beside.addLoad(g.sum)
+		}
+	}
+}
+
+// past reports whether a time bucket is an entity's day that no event of the window's time belongs to.
+func past(base schema.BaseKey, bucket string, start, end time.Time) bool {
+	day := func(at time.Time) string { return schema.EventBucket.Label(at, 0) }
+	return kind.Of(base.Type).Bucket == kind.Day && bucket != day(start) && bucket != day(end.Add(shardmap.MaxEventAhead))
+}

@@ -1,0 +1,324 @@
+package hotkeys_test
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/base/growth"
+	"github.com/hotshard/hotshard/internal/base/heat"
+	"github.com/hotshard/hotshard/internal/base/keyname"
+	"github.com/hotshard/hotshard/internal/base/metrics"
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/hotkeys"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
+)
+
+var start = time.Date(2026, 1, 5, 13, 0, 0, 0, time.UTC)
+
+// fakeTable keeps items by key. Its field fail makes puts fail.
+type fakeTable struct {
+	mu    sync.Mutex
+	items map[string]map[string]types.AttributeValue
+	byPK  map[string][]string // keys of items, in order
+	puts  int
+
+	layers map[string]map[string]types.AttributeValue // items with the prefix H#, separately
+	fail   func(put int) error
+
+	failQuery error
+
+	names      map[string][][]byte // of metrics, by hour
+	claims     int
+	failClaims error
+}
+
+// UpdateItem implements the budget of metric names.
+func (f *fakeTable) UpdateItem(_ context.Context, in *dynamodb.UpdateItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.claims++; f.failClaims != nil {
+		return nil, f.failClaims
+	}
+	pk := in.Key["pk"].(*types.AttributeValueMemberS).Value
+	limit, err := strconv.Atoi(in.ExpressionAttributeValues[":limit"].(*types.AttributeValueMemberN).Value)
+	if err != nil || *in.TableName != "heat" {
+		return nil, fmt.Errorf("update of %q in %q: %w", pk, *in.TableName, err)
+	}
+	name := in.ExpressionAttributeValues[":one"].(*types.AttributeValueMemberB).Value
+	known := slices.ContainsFunc(f.names[pk], func(n []byte) bool { return bytes.Equal(n, name) })
+	if !known && len(f.names[pk]) < limit {
+		f.names[pk] = append(f.names[pk], slices.Clone(name))
+	}
+	item := map[string]types.AttributeValue{"digests": &types.AttributeValueMemberBS{Value: f.names[pk]}}
+	if !known && !slices.ContainsFunc(f.names[pk], func(n []byte) bool { return bytes.Equal(n, name) }) {
+		return nil, &types.ConditionalCheckFailedException{Item: item}
+	}
+	return &dynamodb.UpdateItemOutput{Attributes: item}, nil
+}
+
+func (f *fakeTable) PutItem(_ context.Context, in *dynamodb.PutItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.puts++
+	if f.fail != nil {
+		if err := f.fail(f.puts); err != nil {
+			return nil, err
+		}
+	}
+	if *in.TableName != "heat" {
+		return nil, fmt.Errorf("put into table %q", *in.TableName)
+	}
+	pk := in.Item["pk"].(*types.AttributeValueMemberS).Value
+	key := pk + " " + in.Item["sk"].(*types.AttributeValueMemberS).Value
+	items := f.items
+	if strings.HasPrefix(pk, "H#") {
+		items = f.layers
+	}
+	if old := items[key]; in.ConditionExpression != nil && old != nil && records(old) > records(in.Item) {
+		return nil, &types.ConditionalCheckFailedException{}
+	}
+	if at, found := slices.BinarySearch(f.byPK[pk], key); !found {
+		f.byPK[pk] = slices.Insert(f.byPK[pk], at, key)
+	}
+	items[key] = in.Item
+	return &dynamodb.PutItemOutput{}, nil
+}
+
+// records returns the number of records that an item is made of.
+func records(item map[string]types.AttributeValue) int {
+	n, err := strconv.Atoi(item["records"].(*types.AttributeValueMemberN).Value)
+	if err != nil {
+		panic(err)
+	}
+	return n
+}
+
+// Query returns the items between the bounds, in pages of two.
+func (f *fakeTable) Query(_ context.Context, in *dynamodb.QueryInput, _ ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.failQuery != nil {
+		return nil, f.failQuery
+	}
+	text := func(v types.AttributeValue) string { return v.(*types.AttributeValueMemberS).Value }
+	var found []map[string]types.AttributeValue
+	for _, key := range f.byPK[text(in.ExpressionAttributeValues[":pk"])] {
+		item, kept := f.items[key]
+		if !kept {
+			item, kept = f.layers[key]
+		}
+		if !kept {
+			continue
+		}
+		sk := text(item["sk"])
+		after := in.ExclusiveStartKey == nil || sk > text(in.ExclusiveStartKey["sk"])
+		if values := in.ExpressionAttributeValues; sk >= text(values[":low"]) && sk <= text(values[":high"]) && after {
+			found = append(found, item)
+		}
+	}
+	out := &dynamodb.QueryOutput{Items: found[:min(2, len(found))]}
+	if len(found) > 2 {
+		out.LastEvaluatedKey = map[string]types.AttributeValue{"sk": found[1]["sk"]}
+	}
+	return out, nil
+}
+
+// fixture is a detector with its fake dependencies.
+type fixture struct {
+	handler *hotkeys.Handler
+	table   *fakeTable
+	shards  *fakeShards
+	now     time.Time
+	sink    *metrics.Memory
+	logs    *bytes.Buffer
+}
+
+func settings() hotkeys.Settings {
+	return hotkeys.Settings{
+		ItemsTable: "hotshard-items", EventsTable: "hotshard-events", HeatTable: "heat", ShardMapTable: "shard-map", Source: hotkeys.Hotshard,
+		Window: 10 * time.Second, PartitionWCU: 100, Threshold: 0.7, TopK: 2000,
+		HeatRetention: 4 * time.Hour, Metrics: hotkeys.CloudWatch, MetricKeys: 100, MetricNames: keyname.Plain, Control: growth.Act, Quiet: 10 * time.Minute,
+		EventAhead: 2 * time.Second, ViewAge: time.Second,
+	}
+}
+
+func newFixture(s hotkeys.Settings) *fixture {
+	f := &fixture{
+		table:  &fakeTable{layers: make(map[string]map[string]types.AttributeValue), items: make(map[string]map[string]types.AttributeValue), byPK: make(map[string][]string), names: make(map[string][][]byte)},
+		shards: &fakeShards{entries: make(map[string]shardmap.Entry), partitions: 250},
+		sink:   metrics.NewMemory(10_000), logs: new(bytes.Buffer), now: start,
+	}
+	var err error
+	f.handler, err = hotkeys.New(s, f.deps())
+	if err != nil {
+		panic(err)
+	}
+	return f
+}
+
+func (f *fixture) deps() hotkeys.Deps {
+	return hotkeys.Deps{
+		Heat: f.table, Shards: f.shards, Metrics: f.sink,
+		Log: slog.New(slog.NewTextHandler(f.logs, nil)), Now: func() time.Time { return f.now },
+	}
+}
+
+// rows merges all heat items, as the query function does.
+func (f *fixture) rows(t testing.TB) []heat.KeyHeat {
+	t.Helper()
+	var items []heat.Item
+	for _, attributes := range f.table.items {
+		item, err := heat.Parse(attributes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		items = append(items, item)
+	}
+	return heat.Merge(items)
+}
+
+// values returns the values sent for a metric, by its dimensions' values.
+func (f *fixture) values(name string) map[string][]float64 {
+	values := make(map[string][]float64)
+	for _, d := range f.sink.Data() {
+		if d.Name == name {
+			var dims []string
+			for _, dim := range d.Dimensions {
+				dims = append(dims, dim.Value)
+			}
+			key := strings.Join(dims, " ")
+			values[key] = append(values[key], d.Value)
+		}
+	}
+	return values
+}
+
+// write describes one record.
+type write struct {
+	key string
+	at  float64 // seconds after start
+	ttl bool
+	raw string // replaces all other fields
+
+	sk, image string // "" for x and for no image
+	old       string // image before; "" for none
+}
+
+// scored is a score that moves a player's entry from one write shard of a board's period to another. From -1 the entry
+// is new.
+func scored(board, period, player string, at float64, from, to int) write {
+	entry := func(n, rank int) string {
+		if n < 0 {
+			return ""
+		}
+		return fmt.Sprintf(`{"board_shard":{"S":"L#%s#%s#%d"},"rank_key":{"S":"%d#%s"},"score":{"N":"5"}}`, board, period, n, rank, player)
+	}
+	pk, sk := schema.EntryKey(board, period, player)
+	return write{key: pk, sk: sk, at: at, old: entry(from, 1), image: entry(to, 2)}
+}
+
+// renewals renews n sessions of a group, on one write shard of the index.
+func renewals(group string, shard, n int, at float64) (w writes) {
+	for i := range n {
+		pk, sk := schema.SessionKey(group, fmt.Sprint(i))
+		image := func(ends int) string {
+			return fmt.Sprintf(`{"pk":{"S":%q},"sk":{"S":%q},"session_shard":{"S":%q},"ends_at":{"N":"%d"}}`, pk, sk, schema.SessionShardKey(group, shard), ends)
+		}
+		w = append(w, write{key: pk, sk: sk, at: at, old: image(1), image: image(2)})
+	}
+	return w
+}
+
+type writes []write
+
+func (w writes) json(first int) string {
+	var list []string
+	for i, r := range w {
+		name, identity := "INSERT", "null"
+		if r.ttl {
+			name, identity = "REMOVE", `{"type":"Service","principalId":"dynamodb.amazonaws.com"}`
+		}
+		key, _ := json.Marshal(r.key)
+		if r.image == "" {
+			r.sk, r.image = "x", "null"
+		}
+		if r.old == "" {
+			r.old = "null"
+		} else {
+			name = "MODIFY"
+		}
+		record := fmt.Sprintf(`{"eventName":"%s","userIdentity":%s,"dynamodb":{"ApproximateCreationDateTime":%.1f,"SequenceNumber":"%d","Keys":{"sk":{"S":"%s"},"pk":{"S":%s}},"NewImage":%s,"OldImage":%s}}`,
+			name, identity, float64(start.Unix())+r.at, first+i, r.sk, key, r.image, r.old)
+		if r.raw != "" {
+			record = r.raw
+		}
+		list = append(list, record)
+	}
+	return "[" + strings.Join(list, ",") + "]"
+}
+
+// batch is one delivery in a 10 s window, from start or later.
+type batch struct {
+	later time.Duration
+	writes
+	first        int // sequence number of the first write
+	state        map[string]string
+	final, early bool
+	shard        string
+	table        string // items if ""
+}
+
+func (b batch) payload() []byte {
+	state, _ := json.Marshal(b.state)
+	at := func(d time.Duration) string { return start.Add(b.later + d).Format(time.RFC3339) }
+	return fmt.Appendf(nil, `{"Records":%s,"window":{"start":"%s","end":"%s"},"state":%s,
+		"shardId":"shardId-1%s","eventSourceARN":"arn:aws:dynamodb:eu-west-1:123456789012:table/hotshard-%s/stream/2026-01-05T00:00:00.000",
+		"isFinalInvokeForWindow":%v,"isWindowTerminatedEarly":%v}`, b.json(b.first), at(0), at(10*time.Second), state, b.shard, cmp.Or(b.table, "items"), b.final, b.early)
+}
+
+type answer struct {
+	State    map[string]string `json:"state"`
+	Failures []struct {
+		Item string `json:"itemIdentifier"`
+	} `json:"batchItemFailures"`
+}
+
+func (f *fixture) invoke(t tester, payload []byte) (answer, error) {
+	t.Helper()
+	raw, err := f.handler.Invoke(context.Background(), payload)
+	if err != nil {
+		return answer{}, err
+	}
+	var a answer
+	if err := json.Unmarshal(raw, &a); err != nil || a.State == nil || a.Failures == nil {
+		t.Fatalf("the answer is %s: %v", raw, err)
+	}
+	return a, nil
+}
+
+// must delivers a payload that has to succeed completely.
+func (f *fixture) must(t tester, payload []byte) map[string]string {
+	t.Helper()
+	a, err := f.invoke(t, payload)
+	if err != nil || len(a.Failures) > 0 {
+		t.Fatalf("%v, failures %v", err, a.Failures)
+	}
+	return a.State
+}
+
+func unwindowed(w writes, first int) []byte {
+	return []byte(`{"Records":` + w.json(first) + `}`)
+}

@@ -1,0 +1,92 @@
+package hotkeys_test
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
+)
+
+// fakeShards is a shard map in memory, with the rules of the real one.
+type fakeShards struct {
+	entries    map[string]shardmap.Entry
+	changes    []string
+	notes      []shardmap.Note
+	partitions int // of tables that are not in few; shardmap.FewPartitions if 0
+	few        map[string]int
+	noted      []string
+	fail       error
+
+	failChange error
+	failNote   error
+	before     func() // called before a change
+}
+
+func (f *fakeShards) Lookup(_ context.Context, key string, _ time.Time) (shardmap.Entry, error) {
+	return f.entries[key], f.fail
+}
+
+func (f *fakeShards) Entries(context.Context) ([]shardmap.Entry, error) {
+	return slices.Collect(maps.Values(f.entries)), f.fail
+}
+
+func (f *fakeShards) Partitions(table string) int {
+	return cmp.Or(f.few[table], f.partitions, shardmap.FewPartitions)
+}
+
+func (f *fakeShards) NotePartitions(_ context.Context, table string, n int, _ time.Time) error {
+	f.noted = append(f.noted, fmt.Sprint(table, " ", n))
+	return f.failNote
+}
+
+func (f *fakeShards) GrowFrom(_ context.Context, seen shardmap.Entry, count int, note shardmap.Note, now time.Time) (shardmap.Entry, error) {
+	if f.before != nil {
+		f.before()
+	}
+	if entry := f.entries[seen.Key]; entry.Version != seen.Version {
+		return entry, shardmap.ErrNoChange
+	}
+	return f.change(seen.Key, count, count > seen.History.Newest(), note, now)
+}
+
+func (f *fakeShards) ShrinkFrom(_ context.Context, seen shardmap.Entry, count int, note shardmap.Note, now time.Time) (shardmap.Entry, error) {
+	if f.before != nil {
+		f.before()
+	}
+	if entry := f.entries[seen.Key]; entry.Version != seen.Version {
+		return entry, shardmap.ErrNoChange
+	}
+	return f.change(seen.Key, count, count < seen.History.Newest(), note, now)
+}
+
+func (f *fakeShards) change(key string, count int, sense bool, note shardmap.Note, now time.Time) (shardmap.Entry, error) {
+	entry := f.entries[key]
+	switch {
+	case f.fail != nil || f.failChange != nil:
+		return entry, cmp.Or(f.fail, f.failChange)
+	case entry.Pinned:
+		return entry, shardmap.ErrPinned
+	case !sense:
+		return entry, shardmap.ErrNoChange
+	}
+	f.changes = append(f.changes, fmt.Sprintf("%s %d>%d", key, entry.History.Newest(), count))
+	f.notes = append(f.notes, note)
+	f.set(key, count, now.Add(lead))
+	return f.entries[key], nil
+}
+
+// lead is the time until a change takes effect.
+const lead = 10 * time.Second
+
+func (f *fakeShards) set(key string, count int, at time.Time) {
+	entry := f.entries[key]
+	entry.Key = key
+	entry.Version++
+	entry.History = append(slices.Clone(entry.History), shard.Change{At: at, Count: count})
+	f.entries[key] = entry
+}

@@ -1,0 +1,231 @@
+package hotkeys_test
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/caarlos0/env/v11"
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/hotshard/hotshard/internal/base/heat"
+	"github.com/hotshard/hotshard/internal/base/keyname"
+	"github.com/hotshard/hotshard/internal/hotkeys"
+)
+
+var (
+	discard = slog.New(slog.DiscardHandler)
+	errPut  = errors.New("no puts today")
+)
+
+// lambda delivers a window as Lambda does. A failed batch is split in two and redelivered from the state before it. A
+// failed record is lost after a while.
+type lambda struct {
+	fixture *fixture
+	state   map[string]string
+}
+
+func (l *lambda) deliver(t testing.TB, w writes, first int, final bool) {
+	t.Helper()
+	b := batch{writes: w, first: first, state: l.state, final: final}
+	a, err := l.fixture.invoke(t, b.payload())
+	switch {
+	case err == nil:
+		if len(a.Failures) > 0 {
+			t.Fatalf("failures %v", a.Failures)
+		}
+		l.state = a.State
+	case len(w) > 1:
+		half := len(w) / 2
+		l.deliver(t, w[:half], first, false)
+		l.deliver(t, w[half:], first+half, final)
+	default:
+		l.deliver(t, w, first, final)
+	}
+}
+
+// TestSameReport checks that the heat items don't depend on how a window is cut into batches, nor on which puts fail.
+func TestSameReport(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		s := settings()
+		s.TopK = 10 // so that keys are evicted
+		all := make(writes, rapid.IntRange(1, 120).Draw(rt, "writes"))
+		for i := range all {
+			all[i] = write{
+				key: fmt.Sprint("C#", rapid.IntRange(0, 20).Draw(rt, "key"), "#0"), at: float64(i * 10 / len(all)),
+				ttl: rapid.IntRange(0, 5).Draw(rt, "ttl") == 0,
+			}
+			if rapid.IntRange(0, 6).Draw(rt, "kind") == 0 {
+				shards := rapid.IntRange(-1, 15)
+				all[i] = scored("b", "all", "7", all[i].at, shards.Draw(rt, "from"), max(0, shards.Draw(rt, "to")))
+			}
+		}
+		calm, rough := newFixture(s), newFixture(s)
+		(&lambda{fixture: calm}).deliver(t, all, 1, true)
+		failing := rapid.SliceOfN(rapid.IntRange(1, 6), 0, 3).Draw(rt, "failing puts")
+		rough.table.fail = func(put int) error {
+			if slices.Contains(failing, put) {
+				return errPut
+			}
+			return nil
+		}
+		l := lambda{fixture: rough}
+		for first := 0; first < len(all); {
+			n := rapid.IntRange(1, len(all)-first).Draw(rt, "batch")
+			if before := l.state; rapid.Bool().Draw(rt, "answer lost") {
+				l.deliver(t, all[first:first+n], 1+first, false)
+				l.state = before
+			}
+			l.deliver(t, all[first:first+n], 1+first, first+n == len(all))
+			first += n
+		}
+		if diff := cmp.Diff(parsed(t, calm), parsed(t, rough)); diff != "" {
+			rt.Fatalf("heat items (-calm +rough):\n%s", diff)
+		}
+		if calm, rough := calm.values("WriteUnits"), rough.values("WriteUnits"); !cmp.Equal(calm, rough) {
+			rt.Fatalf("write units %v, then %v", calm, rough)
+		}
+	})
+}
+
+func parsed(t testing.TB, f *fixture) map[string]heat.Item {
+	items := make(map[string]heat.Item)
+	for key, attributes := range f.table.items {
+		item, err := heat.Parse(attributes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		items[key] = item
+	}
+	return items
+}
+
+// TestUnwindowedSplit checks that the counts are right if a batch whose put failed is delivered in halves.
+func TestUnwindowedSplit(t *testing.T) {
+	all := slices.Concat(repeat("C#a#0", 30, 1), repeat("C#a#0", 50, 15))
+	f := newFixture(settings())
+	// One of the two windows' items is written, and replaced later.
+	f.table.fail = func(put int) error {
+		if put == 2 {
+			return errPut
+		}
+		return nil
+	}
+	if _, err := f.invoke(t, unwindowed(all, 1)); !errors.Is(err, errPut) {
+		t.Fatalf("got %v", err)
+	}
+	f.must(t, unwindowed(all[:20], 1))
+	f.must(t, unwindowed(all[20:], 21))
+	whole := newFixture(settings())
+	whole.must(t, unwindowed(all, 1))
+	if diff := cmp.Diff(whole.rows(t), f.rows(t)); diff != "" {
+		t.Errorf("rows (-whole +split):\n%s", diff)
+	}
+}
+
+func TestFailedPut(t *testing.T) {
+	f := newFixture(settings())
+	f.table.fail = func(int) error { return errPut }
+	payload := batch{writes: repeat("C#a#0", 5, 1), first: 1, final: true}.payload()
+	_, err := f.invoke(t, payload)
+	if !errors.Is(err, errPut) || !strings.Contains(err.Error(), "2026-01-05T13:00:00Z") || !strings.Contains(err.Error(), "shardId-1") {
+		t.Errorf("got %v", err)
+	}
+	if v := f.values("HeatItemFailures"); len(v["hotshard-items"]) != 1 || len(f.values("WriteUnits")) != 0 {
+		t.Errorf("metrics %v", f.sink.Data())
+	}
+}
+
+// badRecords are unreadable. The time of the last one is unknown.
+var badRecords = map[string]string{
+	"no partition key": `{"eventName":"INSERT","dynamodb":{"SequenceNumber":"4","ApproximateCreationDateTime":1767618001,"Keys":{"id":{"S":"x"}}}}`,
+	"empty key":        `{"eventName":"INSERT","dynamodb":{"SequenceNumber":"4","ApproximateCreationDateTime":1767618001,"Keys":{"pk":{"S":""}}}}`,
+	"unknown event":    `{"eventName":"UPSERT","dynamodb":{"SequenceNumber":"4","ApproximateCreationDateTime":1767618001,"Keys":{"pk":{"S":"x"}}}}`,
+	"bad image":        `{"eventName":"INSERT","dynamodb":{"SequenceNumber":"4","ApproximateCreationDateTime":1767618001,"Keys":{"pk":{"S":"x"}},"NewImage":{"a":{"Q":1}}}}`,
+	"no time":          `{"eventName":"INSERT","dynamodb":{"SequenceNumber":"4","Keys":{"pk":{"S":"x"}}}}`,
+}
+
+// TestBadRecord checks that all other records count if one is unreadable, and that its window is incomplete.
+func TestBadRecord(t *testing.T) {
+	good := repeat("C#a#0", 3, 1)
+	for name, raw := range badRecords {
+		f := newFixture(settings())
+		all := slices.Concat(good, writes{{raw: raw}}, repeat("C#a#0", 5, 2))
+		state := f.must(t, batch{writes: all, first: 1}.payload())
+		f.must(t, batch{state: state, final: true}.payload())
+		rows := f.rows(t)
+		if len(f.table.items) != 1 || len(rows) != 1 || rows[0].WriteUnitsPerSecond != 0.8 {
+			t.Errorf("%s: rows %+v", name, rows)
+		}
+		for _, item := range parsed(t, f) {
+			if !item.Incomplete || item.Records != 8 {
+				t.Errorf("%s: %+v", name, item)
+			}
+		}
+		if v := f.values("RecordsUnreadable")["hotshard-items"]; !slices.Equal(v, []float64{1}) || !strings.Contains(f.logs.String(), "records not counted") {
+			t.Errorf("%s: metrics %v, logs %s", name, f.sink.Data(), f.logs)
+		}
+	}
+}
+
+// TestOnlyBadRecords checks that windows with only unreadable records are incomplete.
+func TestOnlyBadRecords(t *testing.T) {
+	for name, raw := range badRecords {
+		for form, payload := range map[string][]byte{
+			"unwindowed": unwindowed(writes{{raw: raw}}, 4),
+			"windowed":   batch{writes: writes{{raw: raw}}, first: 4, final: true}.payload(),
+			"early":      batch{writes: writes{{raw: raw}}, first: 4, early: true}.payload(),
+		} {
+			f := newFixture(settings())
+			f.must(t, payload)
+			items := parsed(t, f)
+			for _, item := range items {
+				if !item.Incomplete || !item.Start.Equal(start) || item.Part == "" && form != "windowed" {
+					t.Errorf("%s, %s: %+v", name, form, item)
+				}
+			}
+			if len(items) != 1 {
+				t.Errorf("%s, %s: %d items", name, form, len(items))
+			}
+		}
+	}
+}
+
+func TestBadPayload(t *testing.T) {
+	f := newFixture(settings())
+	for _, payload := range []string{``, `{}`, `null`, `{"Records":[{}]}`, `{"Records":[`} {
+		if a, err := f.invoke(t, []byte(payload)); err == nil || !strings.Contains(err.Error(), "reading the batch") {
+			t.Errorf("%s: %v, %v", payload, a, err)
+		}
+	}
+}
+
+func TestSettings(t *testing.T) {
+	defaults, err := env.ParseAsWithOptions[hotkeys.Settings](env.Options{Environment: map[string]string{
+		"HOTSHARD_ITEMS_TABLE": "items", "HOTSHARD_EVENTS_TABLE": "events", "HOTSHARD_HEAT_TABLE": "heat", "HOTSHARD_SHARD_MAP_TABLE": "shard-map",
+	}})
+	if err = errors.Join(err, defaults.Validate()); err != nil || defaults.Window != 10*time.Second || defaults.MetricNames != keyname.Plain {
+		t.Errorf("defaults: %v, %+v", err, defaults)
+	}
+	bad := hotkeys.Settings{Window: 1500 * time.Millisecond, Threshold: 1.1, TopK: 1, MetricKeys: -1, EventRetention: time.Second}
+	err = bad.Validate()
+	for _, name := range []string{
+		"ITEMS_TABLE", "EVENTS_TABLE", "HEAT_TABLE", "SHARD_MAP_TABLE", "SOURCE", "METRICS", "METRIC_NAMES", "WINDOW", "THRESHOLD",
+		"PARTITION_WCU", "TOP_K", "HEAT_RETENTION", "METRIC_KEYS", "CONTROL", "QUIET", "EVENT_RETENTION",
+	} {
+		if err == nil || !strings.Contains(err.Error(), "HOTSHARD_"+name) {
+			t.Errorf("HOTSHARD_%s is not among the faults: %v", name, err)
+		}
+	}
+	if _, err := hotkeys.New(bad, hotkeys.Deps{}); err == nil {
+		t.Error("bad settings make a handler")
+	}
+	if _, err := hotkeys.New(settings(), hotkeys.Deps{}); err == nil {
+		t.Error("missing dependencies make a handler")
+	}
+}

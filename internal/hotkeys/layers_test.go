@@ -1,0 +1,427 @@
+package hotkeys_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/hotshard/hotshard/internal/base/heat"
+	"github.com/hotshard/hotshard/internal/base/heat/windows"
+	"github.com/hotshard/hotshard/internal/hotkeys"
+	"github.com/hotshard/hotshard/internal/test/lane"
+)
+
+type layersAnswer struct{ Windows, Late int }
+
+func (f *fixture) layersTask(t tester) (a layersAnswer) {
+	t.Helper()
+	raw, err := f.handler.Invoke(context.Background(), []byte(hotkeys.LayersTask))
+	if err == nil {
+		err = json.Unmarshal(raw, &a)
+	}
+	if err != nil {
+		t.Fatalf("%s, %v", raw, err)
+	}
+	return a
+}
+
+func (f *fixture) reader() windows.Reader {
+	return windows.Reader{Client: f.table, Table: "heat"}
+}
+
+func (f *fixture) progress(t testing.TB) heat.Progress {
+	t.Helper()
+	p, err := f.reader().Progress(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// merged merges the layers' and later windows' items of a time.
+func (f *fixture) merged(t testing.TB, from, to time.Time, step time.Duration) []heat.KeyHeat {
+	t.Helper()
+	var m heat.Merger
+	last := time.Time{}
+	for w, err := range f.reader().Windows(t.Context(), from, to, step) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, it := range w.Items {
+			if it.Start.Before(last) {
+				t.Fatalf("an item of %v comes when another ended at %v", it.Start, last)
+			}
+		}
+		last = w.Items[0].End()
+		m.Add(w.Items)
+	}
+	return m.Rows()
+}
+
+// sameRates removes what layers don't store, or store with less precision.
+var sameRates = cmpopts.IgnoreFields(heat.KeyHeat{}, "FirstSeen", "LastSeen", "Folded", "UnitsPerWrite", "Siblings", "Crowd", "HotUntil")
+
+// TestLayersEqualItems checks that layers have the same rates as all items, regardless of late items and missed
+// runs of the task.
+func TestLayersEqualItems(t *testing.T) {
+	for seed := range uint64(lane.UnlessShort(6, 1)) {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			random := rand.New(rand.NewPCG(seed, 6))
+			f := newFixture(settings())
+			type held struct {
+				at time.Time
+				w  writes
+			}
+			var late []held
+			off := start.Add(time.Duration(random.IntN(30)) * time.Minute)
+			end := off.Add(time.Duration(random.IntN(50)) * time.Minute)
+			for n := 0; f.now.Before(start.Add(70 * time.Minute)); n++ {
+				var w writes
+				for range random.IntN(4) {
+					w = append(w, units(f.now.Add(-time.Duration(random.IntN(3))*time.Second), fmt.Sprintf("C#%d#0", random.IntN(9)), 1+random.IntN(300))...)
+				}
+				switch {
+				case len(w) > 0 && random.IntN(10) == 0:
+					late = append(late, held{f.now.Add(time.Duration(random.IntN(30)) * time.Minute), w})
+				case len(w) > 0:
+					f.must(t, unwindowed(w, 1+n*10_000))
+				}
+				for i, h := range late {
+					if h.w != nil && f.now.After(h.at) {
+						f.must(t, unwindowed(h.w, 10_000_000+i*10_000))
+						late[i].w = nil
+					}
+				}
+				if f.now.Second() == 0 && (f.now.Before(off) || f.now.After(end)) {
+					f.layersTask(t)
+				}
+				f.now = f.now.Add(10 * time.Second)
+			}
+			for range 10 {
+				f.now = f.now.Add(time.Minute)
+				f.layersTask(t)
+			}
+			p := f.progress(t)
+			if behind := f.now.Sub(p.To); behind != heat.Silence {
+				t.Fatalf("the layers are %v behind", behind)
+			}
+			want := f.rows(t)
+			for _, step := range []time.Duration{time.Second, time.Minute, 10 * time.Minute} {
+				if diff := cmp.Diff(want, f.merged(t, start.Add(-time.Hour), f.now, step), sameRates); diff != "" {
+					t.Fatalf("step %v: items -, layers +:\n%s", step, diff)
+				}
+				for range 5 {
+					from := start.Add(time.Duration(random.IntN(300)) * 10 * time.Second)
+					to := from.Add(time.Duration(random.IntN(300)) * 10 * time.Second)
+					var items []heat.Item
+					for w, err := range f.reader().All(t.Context(), from, to) {
+						if err != nil {
+							t.Fatal(err)
+						}
+						items = append(items, w.Items...)
+					}
+					if diff := cmp.Diff(heat.Merge(items), f.merged(t, from, to, step), sameRates); diff != "" {
+						t.Fatalf("step %v, %v to %v: items -, layers +:\n%s", step, from, to, diff)
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestLayersWaitForAStreamShardThatLags checks that a window is not folded while a stream shard's item is still to
+// come. After the last item, time is folded only when no item has come for long enough.
+func TestLayersWaitForAStreamShardThatLags(t *testing.T) {
+	f := newFixture(settings())
+	f.layersTask(t)
+	put := func(second int, streamShard string, lag time.Duration) {
+		item := heat.Item{Start: start.Add(time.Duration(second) * time.Second), Window: 10 * time.Second, StreamShard: streamShard, Limit: 1000, HotRate: 700, Records: 1, Units: 1, Lag: lag}
+		if _, err := f.table.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("heat"), Item: item.Stored(start.Add(time.Hour))}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	to := func(second int) time.Duration {
+		f.now = start.Add(time.Duration(second) * time.Second)
+		f.layersTask(t)
+		return f.progress(t).To.Sub(start)
+	}
+	put(0, "prompt", time.Second)
+	put(0, "lagging", 8*time.Second)
+	put(10, "prompt", time.Second)
+	for _, c := range []struct{ at, want int }{{20, 10}, {31, 10}, {43, 10}, {44, 20}} {
+		if got := to(c.at); got != time.Duration(c.want)*time.Second {
+			t.Errorf("at %d s the layers reach %v, want %d s", c.at, got, c.want)
+		}
+	}
+	put(20, "lagging", 16*time.Second)
+	for _, c := range []struct{ at, want int }{{46, 30}, {59, 30}, {87, 30}, {88, 60}} {
+		if got := to(c.at); got != time.Duration(c.want)*time.Second {
+			t.Errorf("at %d s the layers reach %v, want %d s", c.at, got, c.want)
+		}
+	}
+}
+
+// TestLayersCatchUp checks that each run folds ten minutes and the one since the last run.
+func TestLayersCatchUp(t *testing.T) {
+	f := newFixture(settings())
+	f.must(t, unwindowed(others(f.now), 1))
+	f.layersTask(t)
+	for n := range 25 * 6 {
+		f.must(t, unwindowed(others(f.now), 1000*(n+1)))
+		f.now = f.now.Add(10 * time.Second)
+	}
+	var runs []int
+	for range 4 {
+		runs = append(runs, f.layersTask(t).Windows)
+	}
+	if want := []int{58, 60, 31, 0}; !slices.Equal(runs, want) {
+		t.Errorf("windows of each run %v, want %v", runs, want)
+	}
+	f.now = f.now.Add(settings().HeatRetention + time.Hour)
+	f.layersTask(t)
+	f.layersTask(t)
+	if p := f.progress(t); p.From.Before(f.now.Add(-20*time.Minute)) || p.To.Before(f.now.Add(-21*time.Second)) {
+		t.Errorf("after a long outage %+v", p)
+	}
+}
+
+// TestReadFollowsRetention checks that the time without writes never reaches back to items that have
+// expired, nor over an outage in which the stream's records expired.
+func TestReadFollowsRetention(t *testing.T) {
+	s := settings()
+	s.HeatRetention = 48 * time.Hour
+	f := newFixture(s)
+	f.layersTask(t)
+	first := f.progress(t).Read
+	at := func(since time.Duration) time.Time {
+		f.now = start.Add(since)
+		f.layersTask(t)
+		return f.progress(t).Read
+	}
+	if got := at(23 * time.Hour); !got.Equal(first) {
+		t.Errorf("after an outage of 23 h: %v, want %v as before", got, first)
+	}
+	if got, outage := at(48*time.Hour-time.Minute), f.now; outage.Sub(got) > 10*time.Second {
+		t.Errorf("after an outage of 25 h: %v at %v", got, outage)
+	}
+
+	f = newFixture(settings())
+	f.layersTask(t)
+	first = f.progress(t).Read
+	for n := range 30 {
+		got, want := at(time.Duration(n)*10*time.Minute), f.now.Add(-settings().HeatRetention)
+		if got.Before(want) || got.After(want.Add(10*time.Second)) && !got.Equal(first) {
+			t.Fatalf("after %v: %v, want about %v", f.now.Sub(start), got, want)
+		}
+	}
+}
+
+// TestLateItems checks that late items are noted and their windows folded again. Items in time are not noted.
+func TestLateItems(t *testing.T) {
+	f := newFixture(settings())
+	f.layersTask(t)
+	f.must(t, unwindowed(units(f.now, "C#a#0", 100), 1))
+	f.now = start.Add(14 * time.Second)
+	f.must(t, unwindowed(units(start, "C#a#0", 20), 1000))
+	if len(f.notes()) != 0 {
+		t.Fatalf("notes %v", f.notes())
+	}
+	f.now = start.Add(time.Hour)
+	for range 7 {
+		f.layersTask(t)
+	}
+	f.must(t, unwindowed(units(start, "C#a#0", 300), 2000))
+	if n := len(f.notes()); n != 1 {
+		t.Fatalf("%d notes", n)
+	}
+	f.now = f.now.Add(time.Minute)
+	if got := f.layersTask(t); got.Late != 1 {
+		t.Errorf("%+v", got)
+	}
+	for _, step := range []time.Duration{time.Second, time.Minute, 10 * time.Minute} {
+		if rows := f.merged(t, start, start.Add(10*time.Minute), step); len(rows) != 1 || rows[0].WriteUnitsPerSecond != 42 || !rows[0].Folded {
+			t.Errorf("step %v: %+v", step, rows)
+		}
+	}
+	f.now = f.now.Add(time.Minute)
+	if got := f.layersTask(t); got.Late != 0 {
+		t.Errorf("again %+v", got)
+	}
+}
+
+// notes returns the notes of late items.
+func (f *fixture) notes() (list []string) {
+	for key := range f.table.layers {
+		if strings.HasPrefix(key, heat.LatePartition+" ") {
+			list = append(list, key)
+		}
+	}
+	return list
+}
+
+// TestManyLateItems checks that the next runs fold the late windows that exceed one run's bound.
+func TestManyLateItems(t *testing.T) {
+	f := newFixture(settings())
+	f.layersTask(t)
+	f.now = start.Add(time.Hour)
+	for range 7 {
+		f.layersTask(t)
+	}
+	for n := range 150 {
+		f.must(t, unwindowed(units(start.Add(time.Duration(n)*10*time.Second), "C#a#0", 20), 1000*n+1))
+		f.now = f.now.Add(100 * time.Millisecond)
+	}
+	var runs []int
+	for range 4 {
+		f.now = f.now.Add(time.Minute)
+		runs = append(runs, f.layersTask(t).Late)
+	}
+	if want := []int{60, 60, 30, 0}; !slices.Equal(runs, want) {
+		t.Errorf("windows that were folded again %v, want %v", runs, want)
+	}
+	if diff := cmp.Diff(f.rows(t), f.merged(t, start, f.now, 10*time.Minute), sameRates); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestLayersOfUnreadableItems checks that a layer's item is incomplete if one of its items is unreadable.
+func TestLayersOfUnreadableItems(t *testing.T) {
+	f := newFixture(settings())
+	f.layersTask(t)
+	f.must(t, unwindowed(units(f.now, "C#a#0", 100), 1))
+	f.spoilWindow(start)
+	f.now = start.Add(2 * time.Minute)
+	f.layersTask(t)
+	for _, prefix := range []string{"H#w#", "H#1m#"} {
+		_, stored := f.layerItem(t, prefix)
+		if it, err := heat.Parse(stored); err != nil || !it.Incomplete || it.Units != 100 {
+			t.Errorf("%v, %+v", err, it)
+		}
+	}
+	if logs := f.logs.String(); !strings.Contains(logs, "not readable") {
+		t.Error(logs)
+	}
+}
+
+// TestLayersFail checks that a failed run returns an error, and that the next run does its work.
+func TestLayersFail(t *testing.T) {
+	f := newFixture(settings())
+	f.layersTask(t)
+	f.must(t, unwindowed(units(f.now, "C#a#0", 100), 1))
+	f.now = start.Add(10*time.Minute + 20*time.Second)
+	f.table.failQuery = errors.New("no reads")
+	if _, err := f.handler.Invoke(t.Context(), []byte(hotkeys.LayersTask)); err == nil || !strings.Contains(err.Error(), "no reads") {
+		t.Error(err)
+	}
+	f.table.failQuery = nil
+	for n := 0; f.progress(t).To.Before(start.Add(10 * time.Minute)); n++ {
+		puts := 0
+		f.table.fail = func(int) error {
+			if puts++; puts > n%4 {
+				return errors.New("no writes")
+			}
+			return nil
+		}
+		_, err := f.handler.Invoke(t.Context(), []byte(hotkeys.LayersTask))
+		if n > 200 {
+			t.Fatalf("%v after %d runs, %+v", err, n, f.progress(t))
+		}
+	}
+	f.table.fail = nil
+	f.layersTask(t)
+	if diff := cmp.Diff(f.rows(t), f.merged(t, start, f.now, 10*time.Minute), sameRates); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// layerItem returns the one item of a layer, and its key.
+func (f *fixture) layerItem(t *testing.T, prefix string) (key string, item map[string]types.AttributeValue) {
+	t.Helper()
+	n := 0
+	for k, it := range f.table.layers {
+		if strings.HasPrefix(k, prefix) {
+			key, item = k, it
+			n++
+		}
+	}
+	if n != 1 {
+		t.Fatalf("%d items of %s", n, prefix)
+	}
+	return key, item
+}
+
+// stalling is a heat table whose next conditional put blocks.
+type stalling struct {
+	*fakeTable
+	wait func()
+}
+
+func (s *stalling) PutItem(ctx context.Context, in *dynamodb.PutItemInput, more ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
+	if wait := s.wait; in.ConditionExpression != nil && wait != nil {
+		s.wait = nil
+		wait()
+	}
+	return s.fakeTable.PutItem(ctx, in, more...)
+}
+
+// TestStalledFoldOverwritesNothing checks that a run that stalls after its read does not overwrite a later run's item.
+func TestStalledFoldOverwritesNothing(t *testing.T) {
+	f := newFixture(settings())
+	f.layersTask(t)
+	f.must(t, unwindowed(units(f.now, "C#a#0", 100), 1))
+	f.now = start.Add(30 * time.Second)
+	deps := f.deps()
+	deps.Heat = &stalling{f.table, func() {
+		f.must(t, unwindowed(units(start, "C#a#0", 300), 2000))
+		f.layersTask(t)
+	}}
+	slow, err := hotkeys.New(settings(), deps)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := slow.Invoke(t.Context(), []byte(hotkeys.LayersTask)); err != nil {
+		t.Fatal(err)
+	}
+	if _, item := f.layerItem(t, "H#w#"); records(item) != 400 {
+		t.Errorf("%d records", records(item))
+	}
+}
+
+// TestLayersOnTheEngine checks that DynamoDB accepts the items and the condition.
+func TestLayersOnTheEngine(t *testing.T) {
+	d := deploy(t, func(*hotkeys.Settings) {})
+	d.layersTask(t)
+	d.must(t, unwindowed(units(d.now, "C#a#0", 100), 1))
+	d.now = d.now.Add(11 * time.Minute)
+	d.layersTask(t)
+	d.layersTask(t)
+	d.must(t, unwindowed(units(start, "C#a#0", 300), 2000))
+	d.now = d.now.Add(time.Minute)
+	if got := d.layersTask(t); got.Late != 1 {
+		t.Errorf("%+v", got)
+	}
+	reader := windows.Reader{Client: d.db, Table: d.names.Heat}
+	for _, step := range []time.Duration{time.Second, time.Minute, 10 * time.Minute} {
+		n := 0
+		for w, err := range reader.Windows(t.Context(), start, start.Add(10*time.Minute), step) {
+			if n++; err != nil || len(w.Items) != 1 || w.Items[0].Units != 400 || w.Items[0].Base != 10*time.Second || w.Items[0].Window != max(step, 10*time.Second) {
+				t.Errorf("step %v: %v, %+v", step, err, w)
+			}
+		}
+		if n != 1 {
+			t.Errorf("step %v: %d windows", step, n)
+		}
+	}
+}

@@ -1,0 +1,242 @@
+package hotkeys_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/hotkeys"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
+)
+
+var policy = hotkeys.Policy{Limit: 100, Threshold: 0.7, Partitions: 250}
+
+// entry returns a key's entry with one change, in effect from a time on.
+func entry(count int, at time.Time) shardmap.Entry {
+	if count == 1 {
+		return shardmap.Entry{}
+	}
+	return shardmap.Entry{Key: "C#a", History: shard.History{{At: at, Count: count}}, Max: count}
+}
+
+// evidence returns a window's evidence of a counter with these certified rates.
+func evidence(rates ...float64) hotkeys.Evidence {
+	e := hotkeys.Evidence{
+		Base: schema.BaseKey{Type: kind.Counter, Name: "a"}, Start: start, End: start.Add(10 * time.Second),
+		Shards: map[int]hotkeys.Load{},
+	}
+	for n, rate := range rates {
+		e.Shards[n] = hotkeys.Load{Low: rate, High: rate, Peak: rate}
+	}
+	return e
+}
+
+func with(e hotkeys.Evidence, change func(*hotkeys.Evidence)) hotkeys.Evidence {
+	change(&e)
+	return e
+}
+
+func TestAnswer(t *testing.T) {
+	entity := func(e *hotkeys.Evidence) { e.Base.Type = kind.Event }
+	partial := func(e *hotkeys.Evidence) { e.Partial = true }
+	old := start.Add(-time.Hour)
+	pinned := entry(2, old)
+	pinned.Pinned = true
+	for name, c := range map[string]struct {
+		evidence hotkeys.Evidence
+		entry    shardmap.Entry
+		after    time.Duration // now, from the window's end
+		want     hotkeys.Action
+		to       int
+		why      string
+	}{
+		"just below":            {evidence(69.9), entry(1, old), 0, hotkeys.None, 1, "not hot"},
+		"at the threshold":      {evidence(70), entry(1, old), 0, hotkeys.Grow, 3, "of 1 took 70.0"},
+		"an entity":             {with(evidence(70), entity), entry(1, old), 0, hotkeys.Grow, 6, ""},
+		"at least double":       {evidence(70, 40, 30), entry(3, old), 0, hotkeys.Grow, 6, ""},
+		"even load on four":     {evidence(70, 70, 70, 70), entry(4, old), 0, hotkeys.Grow, 12, ""},
+		"far over the limit":    {evidence(1000), entry(1, old), 0, hotkeys.Grow, 40, ""},
+		"the same, entity":      {with(evidence(1000), entity), entry(1, old), 0, hotkeys.Grow, 80, ""},
+		"the cap":               {with(evidence(100), partial), entry(600, old), 0, hotkeys.Grow, 1000, ""},
+		"at the cap":            {with(evidence(100), partial), entry(1000, old), 0, hotkeys.Advise, 1000, "more than 1000 write shards do not help on the table's 250 partitions"},
+		"one of four is hot":    {evidence(90, 5, 5, 5), entry(4, old), 0, hotkeys.Advise, 4, "skew"},
+		"one of ten, unlisted":  {evidence(90), entry(10, old), 0, hotkeys.Advise, 10, "skew"},
+		"unlisted by error":     {with(evidence(90), func(e *hotkeys.Evidence) { e.Rest = 60 }), entry(2, old), 0, hotkeys.Grow, 4, ""},
+		"hot in former times":   {evidence(1, 1, 90), entry(2, old), 0, hotkeys.None, 2, "not hot"},
+		"half of them":          {evidence(90, 90, 5, 5), entry(4, old), 0, hotkeys.Grow, 8, ""},
+		"counted elsewhere":     {with(evidence(90), partial), entry(10, old), 0, hotkeys.Grow, 36, "all took 900.0"},
+		"none is elsewhere":     {with(evidence(90, 1), partial), entry(2, old), 0, hotkeys.Advise, 2, "skew"},
+		"of an entity":          {with(with(evidence(90), partial), entity), entry(4, old), 0, hotkeys.None, 4, "have not reported yet"},
+		"of a new one":          {with(with(evidence(90), partial), entity), entry(1, old), 0, hotkeys.Grow, 8, ""},
+		"before a reset":        {evidence(90), shardmap.Entry{Key: "C#a", Max: 4, Updated: start.Add(1)}, 0, hotkeys.None, 1, "answered"},
+		"after it":              {evidence(90), shardmap.Entry{Key: "C#a", Max: 4, Updated: start}, 0, hotkeys.Grow, 4, ""},
+		"pinned":                {evidence(100, 90), pinned, 0, hotkeys.None, 2, "pinned"},
+		"answered":              {evidence(90, 90), entry(2, start.Add(time.Millisecond)), 0, hotkeys.None, 2, "answered"},
+		"answered just before":  {evidence(90, 90), entry(2, start), 0, hotkeys.Grow, 8, ""},
+		"two windows ago":       {evidence(90), entry(1, old), 20 * time.Second, hotkeys.Grow, 4, ""},
+		"longer ago":            {evidence(90), entry(1, old), 20*time.Second + 1, hotkeys.None, 1, "too long ago"},
+		"a backfill":            {with(evidence(90), func(e *hotkeys.Evidence) { e.Past = true }), entry(1, old), 0, hotkeys.Advise, 1, "past days"},
+		"a board's other dates": {with(evidence(90), func(e *hotkeys.Evidence) { e.Beside = hotkeys.Load{Low: 60, Peak: 60} }), entry(1, old), 0, hotkeys.Grow, 6, ""},
+	} {
+		d := policy.Answer(c.evidence, c.entry, c.evidence.End.Add(c.after))
+		if c.want == hotkeys.Grow && d.From != c.entry.History.Newest() || d.Action != c.want || d.To != c.to || !strings.Contains(d.Why, c.why) {
+			t.Errorf("%s: %+v; want %s to %d, %q", name, d, c.want, c.to, c.why)
+		}
+	}
+}
+
+// TestAnswerIsBounded checks the bound of four write shards for each partition of the table.
+func TestAnswerIsBounded(t *testing.T) {
+	p := policy
+	for _, c := range []struct {
+		partitions, count, to int
+		want                  hotkeys.Action
+	}{
+		{4, 1, 16, hotkeys.Grow}, {4, 15, 16, hotkeys.Grow}, {4, 16, 16, hotkeys.Advise}, {4, 64, 64, hotkeys.Advise},
+		{5, 16, 20, hotkeys.Grow}, {1, 1, 4, hotkeys.Grow}, {5000, 1, 40, hotkeys.Grow},
+	} {
+		e := evidence(1000)
+		e.Partial = true
+		p.Partitions = c.partitions
+		if d := p.Answer(e, entry(c.count, start.Add(-time.Hour)), e.End); d.Action != c.want || d.To != c.to {
+			t.Errorf("%+v: %+v", c, d)
+		}
+	}
+}
+
+// TestAnswerRunning checks that a running window is sized by its heaviest seconds.
+func TestAnswerRunning(t *testing.T) {
+	e := evidence(70)
+	e.Running, e.Shards[0] = true, hotkeys.Load{Low: 70, High: 70, Peak: 350}
+	if d := policy.Answer(e, shardmap.Entry{}, start.Add(3*time.Second)); d.To != 14 {
+		t.Errorf("got %+v", d)
+	}
+}
+
+func drawEvidence(t *rapid.T) hotkeys.Evidence {
+	e := evidence()
+	e.Base.Type = rapid.SampledFrom([]kind.Kind{kind.Counter, kind.Event, kind.Session, kind.Board}).Draw(t, "type")
+	for n := range rapid.IntRange(0, 8).Draw(t, "listed") {
+		low := rapid.Float64Range(0, 200).Draw(t, "low")
+		e.Shards[n] = hotkeys.Load{Low: low, High: low + rapid.Float64Range(0, 50).Draw(t, "err"), Peak: rapid.Float64Range(0, 1000).Draw(t, "peak")}
+	}
+	e.Running = rapid.Bool().Draw(t, "running")
+	e.Rest = rapid.Float64Range(0, 20).Draw(t, "rest")
+	e.Partial = rapid.Bool().Draw(t, "partial")
+	return e
+}
+
+// TestAnswerAlways checks properties of every decision. Once a change is made, evidence from before it took effect is
+// never answered again.
+func TestAnswerAlways(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		e := drawEvidence(t)
+		at := start.Add(time.Duration(rapid.IntRange(-100, 20).Draw(t, "last change")) * time.Second)
+		was := entry(rapid.SampledFrom([]int{1, 2, 3, 10, 501, 999, 1000}).Draw(t, "count"), at)
+		was.Pinned = rapid.Bool().Draw(t, "pinned")
+		now := start.Add(time.Duration(rapid.IntRange(0, 60).Draw(t, "now")) * time.Second)
+		policy := policy
+		policy.Partitions = rapid.IntRange(1, 300).Draw(t, "partitions")
+		bound := min(4*policy.Partitions, shard.MaxShards)
+		d := policy.Answer(e, was, now)
+		n := was.History.Newest()
+		switch {
+		case d.Why == "" || d.From != n || d.Action == hotkeys.Shrink:
+			t.Fatalf("%+v", d)
+		case d.Action != hotkeys.Grow && d.To != n:
+			t.Fatalf("%+v changes the count", d)
+		case d.Action == hotkeys.Grow && (d.To > bound || d.To < min(2*n, bound) || d.To <= n):
+			t.Fatalf("%+v", d)
+		case d.Action != hotkeys.None && (was.Pinned || e.Start.Before(was.Effective()) || now.Sub(e.End) > 20*time.Second):
+			t.Fatalf("%+v must not be", d)
+		}
+		if d.Action != hotkeys.Grow {
+			return
+		}
+		was.History = append(was.History, shard.Change{At: now.Add(lead), Count: d.To})
+		later := now.Add(time.Duration(rapid.IntRange(0, 100).Draw(t, "later")) * time.Second)
+		if again := policy.Answer(e, was, later); again.Action != hotkeys.None {
+			t.Fatalf("answered twice: %+v, then %+v", d, again)
+		}
+	})
+}
+
+func calm(peak float64) hotkeys.Calm {
+	return hotkeys.Calm{Base: schema.BaseKey{Type: kind.Counter, Name: "a"}, From: start, Peak: peak}
+}
+
+func TestRelax(t *testing.T) {
+	old := start.Add(-time.Hour)
+	pinned := entry(8, old)
+	pinned.Pinned = true
+	change := func(f func(*hotkeys.Calm)) hotkeys.Calm {
+		c := calm(0)
+		f(&c)
+		return c
+	}
+	for name, c := range map[string]struct {
+		calm  hotkeys.Calm
+		entry shardmap.Entry
+		to    int
+		why   string
+	}{
+		"nothing":          {calm(0), entry(8, old), 1, "no window since 2026-01-05 13:00:00 had more than 0.0"},
+		"a little":         {calm(26), entry(8, old), 2, ""},
+		"half":             {calm(100), entry(8, old), 4, ""},
+		"more than half":   {calm(101), entry(8, old), 8, "more than half"},
+		"grown too far":    {calm(700), entry(1000, old), 28, ""},
+		"an entity's half": {change(func(c *hotkeys.Calm) { c.Peak, c.Base.Type = 51, kind.Event }), entry(8, old), 8, "more than half"},
+		"one write shard":  {calm(0), entry(1, old), 1, "one write shard"},
+		"pinned":           {calm(0), pinned, 8, "pinned"},
+		"just changed":     {calm(0), entry(8, start), 1, ""},
+		"changed since":    {calm(0), entry(8, start.Add(1)), 8, "too recent"},
+		"in doubt":         {change(func(c *hotkeys.Calm) { c.Doubt = "nobody knows" }), entry(8, old), 8, "nobody knows"},
+	} {
+		d := policy.Relax(c.calm, c.entry)
+		if shrinks := d.Action == hotkeys.Shrink; shrinks != (c.to < c.entry.History.Newest()) || d.To != c.to || !strings.Contains(d.Why, c.why) {
+			t.Errorf("%s: %+v; want %d, %q", name, d, c.to, c.why)
+		}
+	}
+}
+
+// TestRelaxAlways checks that a count is lowered to half or less, never below what the peak needs, and that the key
+// does not grow again at that peak.
+func TestRelaxAlways(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := calm(rapid.Float64Range(0, 2000).Draw(t, "peak"))
+		c.Base.Type = rapid.SampledFrom([]kind.Kind{kind.Counter, kind.Event, kind.Board}).Draw(t, "type")
+		if rapid.IntRange(0, 9).Draw(t, "doubt") == 0 {
+			c.Doubt = "nobody knows"
+		}
+		was := entry(rapid.IntRange(1, 1000).Draw(t, "count"), start.Add(time.Duration(rapid.IntRange(-60, 10).Draw(t, "change"))*time.Minute))
+		was.Pinned = rapid.IntRange(0, 9).Draw(t, "pinned") == 0
+		d := policy.Relax(c, was)
+		switch n := was.History.Newest(); {
+		case d.Action == hotkeys.None:
+			if d.To != n {
+				t.Fatalf("%+v changes the count", d)
+			}
+		case d.Action != hotkeys.Shrink || c.Doubt != "" || c.From.Before(was.Effective()) || was.Pinned || 2*d.To > n || d.To < 1 || float64(d.To)*25 < c.Peak:
+			t.Fatalf("%+v with %+v of %+v", d, c, was)
+		case c.Peak/float64(d.To) >= policy.Threshold*policy.Limit:
+			t.Fatalf("%+v is hot at once", d)
+		}
+	})
+}
+
+func ExamplePolicy_Answer() {
+	p := hotkeys.Policy{Limit: 1000, Threshold: 0.7, Partitions: 4}
+	e := hotkeys.Evidence{
+		Base: schema.BaseKey{Type: kind.Counter, Name: "page/home"}, Start: start, End: start.Add(10 * time.Second),
+		Shards: map[int]hotkeys.Load{0: {Low: 800, High: 800}},
+	}
+	d := p.Answer(e, shardmap.Entry{}, e.End)
+	fmt.Println(d.Action, "from", d.From, "to", d.To)
+	// Output: grow from 1 to 4
+}

@@ -1,0 +1,161 @@
+package hotkeys
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/hotshard/hotshard/internal/base/growth"
+	"github.com/hotshard/hotshard/internal/base/keyname"
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
+)
+
+// Settings holds the function's environment variables.
+type Settings struct {
+	// Source says whose streams are counted: hotshard for ItemsTable and EventsTable, existing for SourceTable, which may
+	// be any table with a stream. The keys of an existing table are reported with advice, and nothing is changed. Its
+	// write units are lower bounds if the stream view type is not NEW_AND_OLD_IMAGES.
+	Source      SourceKind `env:"HOTSHARD_SOURCE" envDefault:"hotshard"`
+	SourceTable string     `env:"HOTSHARD_SOURCE_TABLE"`
+
+	// The detector stores its counts in HeatTable, which is required. ItemsTable, EventsTable (the TableName of its
+	// metrics) and ShardMapTable are required if Source is hotshard.
+	ItemsTable    string `env:"HOTSHARD_ITEMS_TABLE"`
+	EventsTable   string `env:"HOTSHARD_EVENTS_TABLE"`
+	HeatTable     string `env:"HOTSHARD_HEAT_TABLE"`
+	ShardMapTable string `env:"HOTSHARD_SHARD_MAP_TABLE"`
+
+	// EventAhead is how far in the future the times of events may lie. ViewAge is the age at which a view of the shard
+	// map is refreshed. A change of an entity's shard count takes effect after their sum plus 2s. All functions must
+	// have the same values, up to 8s and up to 5s.
+	EventAhead time.Duration `env:"HOTSHARD_EVENT_AHEAD" envDefault:"2s"`
+	ViewAge    time.Duration `env:"HOTSHARD_VIEW_AGE" envDefault:"1s"`
+
+	// Window is the length of the windows over which rates are taken, if Lambda delivers without a tumbling window.
+	// Whole seconds, 1s to 15m.
+	Window time.Duration `env:"HOTSHARD_WINDOW" envDefault:"10s"`
+
+	// PartitionWCU is the WCU/s that a partition takes: AWS's limit, or that of a partition limiter. At least 1.
+	PartitionWCU int `env:"HOTSHARD_PARTITION_WCU" envDefault:"1000"`
+
+	// Threshold is the share of PartitionWCU from which a key is hot; above 0, up to 1.
+	Threshold float64 `env:"HOTSHARD_THRESHOLD" envDefault:"0.7"`
+
+	// TopK is the number of keys that a window counts at a time, and the same number for indexes; 10 to 20,000. The
+	// error of a count is at most the window's write units divided by TopK, or more if the keys are too long for the
+	// window's state of 1 MB.
+	TopK int `env:"HOTSHARD_TOP_K" envDefault:"2000"`
+
+	// HeatRetention is how long heat items are kept; 4h to 8760h. The shrink task reads those of the last hours, and a
+	// summary of each hour before.
+	HeatRetention time.Duration `env:"HOTSHARD_HEAT_RETENTION" envDefault:"168h"`
+
+	// Metrics is where metrics go: cloudwatch calls PutMetricData, and emf writes log lines that CloudWatch reads.
+	Metrics MetricSink `env:"HOTSHARD_METRICS" envDefault:"cloudwatch"`
+
+	// MetricKeys is the number of different hot keys an hour that get metrics of their own, which CloudWatch bills by
+	// name; 0 to 1,000. All containers share it through an item of the heat table.
+	MetricKeys int `env:"HOTSHARD_METRIC_KEYS" envDefault:"100"`
+
+	// MetricNames is how metrics and log lines name a hot key: plain, hashed (see [keyname.Pseudonym]; GET /v1/hot-keys
+	// shows both), or off. With off there are no metrics of single keys. Errors of AWS calls always name keys.
+	MetricNames keyname.Style `env:"HOTSHARD_METRIC_NAMES" envDefault:"plain"`
+
+	// Control is what happens with decisions on shard counts: act makes the changes, observe only logs and counts them,
+	// and off decides nothing.
+	Control growth.Control `env:"HOTSHARD_CONTROL" envDefault:"act"`
+
+	// Quiet is how long the load of a counter or a limit must be low before its shard count shrinks; 1m to 24h. For
+	// other keys it is a day. The shrink task must run every [Settings.TaskInterval]. EventBridge runs tasks once a
+	// minute at most, so a deployment needs 12m or more.
+	Quiet time.Duration `env:"HOTSHARD_QUIET" envDefault:"1h"`
+
+	// EventRetention is how long events are kept, and so how long changes stay in a key's history. It must equal
+	// ingest's; 0 keeps events for ever, else 1h or more.
+	EventRetention time.Duration `env:"HOTSHARD_EVENT_RETENTION" envDefault:"720h"`
+}
+
+// SourceKind is the kind of table that is counted.
+type SourceKind string
+
+// The sources.
+const (
+	Hotshard SourceKind = "hotshard"
+	Existing SourceKind = "existing"
+)
+
+// MetricSink is the destination of metrics.
+type MetricSink string
+
+// The sinks.
+const (
+	CloudWatch MetricSink = "cloudwatch"
+	EMF        MetricSink = "emf"
+)
+
+// maxWindow is the greatest length of a window, tumbling or not.
+const maxWindow = 15 * time.Minute
+
+// RecordAge is the greatest age of a record that this function receives. The event source mapping discards older
+// records. So the counts of windows before that do not change any more.
+const RecordAge = time.Hour
+
+// TaskInterval returns how often the shrink task must run: a twelfth of the quiet period, from 5 s to 5 min. Above a
+// minute it is in whole minutes, as schedules need it.
+func (s Settings) TaskInterval() time.Duration {
+	every := min(max(s.Quiet/12, 5*time.Second), 5*time.Minute)
+	if every > time.Minute {
+		every = (every + time.Minute - 1).Truncate(time.Minute)
+	}
+	return every
+}
+
+// Validate returns an error that names all faults.
+func (s Settings) Validate() error {
+	var faults []error
+	check := func(ok bool, name string, value any, want string) {
+		if !ok {
+			faults = append(faults, fmt.Errorf("%s is %v: want %s", name, value, want))
+		}
+	}
+	own := s.Source != Existing
+	check(s.Source == Hotshard || s.Source == Existing, "HOTSHARD_SOURCE", s.Source, "hotshard or existing")
+	check(own || s.SourceTable != "", "HOTSHARD_SOURCE_TABLE", "empty", "a table's name, for the source is existing")
+	check(!own || s.SourceTable == "", "HOTSHARD_SOURCE_TABLE", s.SourceTable, "nothing, for the source is hotshard")
+	check(!own || s.ItemsTable != "", "HOTSHARD_ITEMS_TABLE", "empty", "a table's name")
+	check(!own || s.EventsTable != "", "HOTSHARD_EVENTS_TABLE", "empty", "a table's name")
+	check(s.HeatTable != "", "HOTSHARD_HEAT_TABLE", "empty", "a table's name")
+	check(!own || s.ShardMapTable != "", "HOTSHARD_SHARD_MAP_TABLE", "empty", "a table's name")
+	check(s.Window >= time.Second && s.Window <= maxWindow && s.Window%time.Second == 0,
+		"HOTSHARD_WINDOW", s.Window, "whole seconds, 1s to 15m")
+	check(s.PartitionWCU >= 1, "HOTSHARD_PARTITION_WCU", s.PartitionWCU, "at least 1")
+	check(s.Threshold > 0 && s.Threshold <= 1, "HOTSHARD_THRESHOLD", s.Threshold, "above 0, up to 1")
+	check(s.TopK >= 10 && s.TopK <= 20_000, "HOTSHARD_TOP_K", s.TopK, "10 to 20000")
+	check(s.HeatRetention >= 4*time.Hour && s.HeatRetention <= 8760*time.Hour, "HOTSHARD_HEAT_RETENTION", s.HeatRetention, "4h to 8760h")
+	check(s.Metrics == CloudWatch || s.Metrics == EMF, "HOTSHARD_METRICS", s.Metrics, "cloudwatch or emf")
+	check(s.MetricKeys >= 0 && s.MetricKeys <= 1000, "HOTSHARD_METRIC_KEYS", s.MetricKeys, "0 to 1000")
+	check(s.MetricNames.Valid(), "HOTSHARD_METRIC_NAMES", s.MetricNames, "plain, hashed or off")
+	check(s.Control.Valid(), "HOTSHARD_CONTROL", s.Control, "act, observe or off")
+	check(s.Quiet >= time.Minute && s.Quiet <= 24*time.Hour, "HOTSHARD_QUIET", s.Quiet, "1m to 24h")
+	check(s.EventAhead > 0 && s.EventAhead <= shardmap.MaxEventAhead, "HOTSHARD_EVENT_AHEAD", s.EventAhead, "above 0, up to "+shardmap.MaxEventAhead.String())
+	check(s.ViewAge > 0 && s.ViewAge <= shardmap.MaxViewAge, "HOTSHARD_VIEW_AGE", s.ViewAge, "above 0, up to "+shardmap.MaxViewAge.String())
+	check(s.EventRetention == 0 || s.EventRetention >= time.Hour, "HOTSHARD_EVENT_RETENTION", s.EventRetention, "0, or 1h or more")
+	return errors.Join(faults...)
+}
+
+// names returns the names of hotshard's tables.
+func (s Settings) names() schema.Names {
+	return schema.Names{Items: s.ItemsTable, Events: s.EventsTable, ShardMap: s.ShardMapTable, Heat: s.HeatTable}
+}
+
+// policy returns the controller's policy.
+func (s Settings) policy() Policy {
+	return Policy{Limit: float64(s.PartitionWCU), Threshold: s.Threshold, Partitions: shardmap.FewPartitions}
+}
+
+// hotRate returns the certified WCU/s from which a key is hot.
+func (s Settings) hotRate() float64 { return s.Threshold * float64(s.PartitionWCU) }
+
+// displayName returns the name of a base key in metrics and log lines.
+func (s Settings) displayName(name string) string { return s.MetricNames.Shown(name) }

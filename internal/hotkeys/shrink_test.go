@@ -1,0 +1,436 @@
+package hotkeys_test
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hotshard/hotshard/internal/base/growth"
+	"github.com/hotshard/hotshard/internal/base/heat"
+	"github.com/hotshard/hotshard/internal/hotkeys"
+	"github.com/hotshard/hotshard/internal/test/lane"
+	"github.com/hotshard/hotshard/pkg/shard"
+)
+
+// tester is a test, or a rapid check.
+type tester interface {
+	Helper()
+	Fatalf(format string, args ...any)
+}
+
+type taskAnswer struct{ Keys, Shrunk int }
+
+func (f *fixture) task(t tester) taskAnswer {
+	t.Helper()
+	raw, err := f.handler.Invoke(context.Background(), []byte(hotkeys.ShrinkTask))
+	var answer taskAnswer
+	if err == nil {
+		err = json.Unmarshal(raw, &answer)
+	}
+	if err != nil {
+		t.Fatalf("%s, %v", raw, err)
+	}
+	return answer
+}
+
+// life runs the stream and the schedule for some time. In each step it delivers load's writes, or none while the
+// detector is down, and then runs the task.
+type life struct {
+	*fixture
+	every time.Duration
+	load  func(at time.Time) writes
+	down  func(at time.Time) bool // the detector
+	off   func(at time.Time) bool // the schedule
+}
+
+// run returns the time of the last shrink.
+func (l life) run(t tester, lasting time.Duration) (shrunk time.Time) {
+	t.Helper()
+	for end := l.now.Add(lasting); l.now.Before(end); l.now = l.now.Add(l.every) {
+		if w := l.load(l.now); len(w) > 0 && (l.down == nil || !l.down(l.now)) {
+			l.must(t, unwindowed(w, 1+int(l.now.Unix())))
+		}
+		before := len(l.shards.changes)
+		if l.off == nil || !l.off(l.now) {
+			l.task(t)
+		}
+		if len(l.shards.changes) > before {
+			shrunk = l.now
+		}
+	}
+	return shrunk
+}
+
+// units returns n writes to one write shard at a time.
+func units(at time.Time, key string, n int) writes { return repeat(key, n, at.Sub(start).Seconds()) }
+
+// others returns one write to another key.
+func others(at time.Time) writes { return units(at, "C#other#0", 1) }
+
+// between reports whether a time is between two numbers of minutes after the start.
+func between(at time.Time, from, to float64) bool {
+	m := at.Sub(start).Minutes()
+	return m >= from && m < to
+}
+
+// shrinkCase is a life in which a key has 8 write shards from the start.
+type shrinkCase struct {
+	key     string
+	load    func(at time.Time) writes // others if nil
+	down    func(at time.Time) bool
+	off     func(at time.Time) bool
+	lasting time.Duration
+	want    string        // the change; "" for none
+	after   time.Duration // from the start, or up to two intervals later
+	log     string
+}
+
+func (c shrinkCase) check(t *testing.T, every time.Duration) {
+	t.Helper()
+	s := settings()
+	s.PartitionWCU = 10
+	f := newFixture(s)
+	f.shards.set(c.key, 8, start)
+	if c.load == nil {
+		c.load = others
+	}
+	at := life{f, every, c.load, c.down, c.off}.run(t, c.lasting)
+	var want []string
+	if c.want != "" {
+		want = []string{c.key + " " + c.want}
+	}
+	if !slices.Equal(f.shards.changes, want) {
+		t.Errorf("%v; want %v\n%s", f.shards.changes, want, f.logs)
+	}
+	if late := at.Sub(start) - c.after; c.want != "" && (late < 0 || late > 2*every) {
+		t.Errorf("shrunk after %v, want about %v\n%s", at.Sub(start), c.after, f.logs)
+	}
+	if logs := f.logs.String(); c.log != "" && !strings.Contains(logs, c.log) {
+		t.Errorf("%q is not logged:\n%s", c.log, logs)
+	}
+	if logs := f.logs.String(); strings.Count(logs, "shard count not lowered") > 3 {
+		t.Errorf("the same is said again and again:\n%s", logs)
+	}
+}
+
+// TestShrink checks that a counter and a limit shrink by the heaviest window of the quiet period.
+func TestShrink(t *testing.T) {
+	for name, c := range map[string]shrinkCase{
+		"no load":       {want: "8>1", after: 10 * time.Minute},
+		"too early":     {lasting: 10 * time.Minute},
+		"a little load": {load: func(at time.Time) writes { return units(at, "C#a#3", 60) }, want: "8>3", after: 10 * time.Minute},
+		"too much load": {load: func(at time.Time) writes { return slices.Concat(units(at, "C#a#3", 60), units(at, "C#a#4", 60)) }, log: "more than half"},
+		"a burst, then nothing": {load: func(at time.Time) (w writes) {
+			for n := range 8 {
+				if between(at, 0, 3) {
+					w = append(w, units(at, fmt.Sprint("C#a#", n), 15)...)
+				}
+			}
+			return append(w, others(at)...)
+		}, want: "8>1", after: 13 * time.Minute, log: "more than half"},
+		"others' units": {load: many, log: "more than half"},
+		"an idle table": {load: func(at time.Time) (w writes) {
+			if between(at, 20, 21) {
+				w = others(at)
+			}
+			return w
+		}, want: "8>1", after: 20 * time.Minute, log: "no window was reported recently"},
+		"the detector is down": {down: func(time.Time) bool { return true }, log: "no window was reported recently"},
+		"an unreadable record": {load: func(at time.Time) writes {
+			if between(at, 5, 6) {
+				return append(others(at), write{raw: badRecords["no time"]})
+			}
+			return others(at)
+		}, want: "8>1", after: 15 * time.Minute, log: "may not have been counted"},
+		"a limit":          {key: "R#r", want: "8>1", after: 10 * time.Minute},
+		"a limit's load":   {key: "R#r", load: limits(60), want: "8>3", after: 10 * time.Minute},
+		"too much of that": {key: "R#r", load: limits(120), log: "more than half"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.key, c.lasting = cmp.Or(c.key, "C#a"), cmp.Or(c.lasting, 30*time.Minute)
+			c.check(t, 50*time.Second)
+		})
+	}
+}
+
+// limits returns units of a limit, in the windows of the second and of the hour.
+func limits(n int) func(at time.Time) writes {
+	return func(at time.Time) writes {
+		return append(units(at, fmt.Sprintf("R#r#60#%d#3", at.Truncate(time.Minute).Unix()), n/2),
+			units(at, fmt.Sprintf("R#r#3600#%d#3", at.Truncate(time.Hour).Unix()), n/2)...)
+	}
+}
+
+// many returns writes to so many keys that unlisted units may be the key's.
+func many(at time.Time) writes {
+	var w writes
+	for i := range 250 {
+		w = append(w, units(at, fmt.Sprintf("C#other-%d#0", i), 14)...)
+	}
+	return w
+}
+
+// TestShrinkByTheDay checks that keys with calculated write shards shrink after 24 hours in which every window was low
+// and reported.
+func TestShrinkByTheDay(t *testing.T) {
+	const first = 25*time.Hour + 20*time.Second // 24 hours, one hour and two windows, from 13:00 on
+	entity := func(n int, from, to float64) func(at time.Time) writes {
+		return func(at time.Time) writes {
+			if between(at, from, to) {
+				return append(others(at), units(at, "E#e#"+at.Format(time.DateOnly)+"#3", n)...)
+			}
+			return others(at)
+		}
+	}
+	for name, c := range map[string]shrinkCase{
+		"no load":              {want: "8>1", after: first},
+		"too early":            {lasting: 25 * time.Hour},
+		"a little load":        {load: entity(40, 0, 1e9), want: "8>4", after: first},
+		"too much load":        {load: entity(60, 0, 1e9), log: "not every hour"},
+		"once too much":        {load: entity(60, 300, 320), want: "8>1", after: 31*time.Hour + 20*time.Second, log: "not every hour"},
+		"too much now":         {load: entity(60, 1440, 1e9), log: "more than half"},
+		"a board":              {key: "L#b", want: "8>1", after: first},
+		"a board's load":       {key: "L#b", load: func(at time.Time) writes { return scores("all", 3, 30, at.Sub(start).Seconds(), true) }, log: "not every hour"},
+		"sessions":             {key: "S#s", want: "8>1", after: first},
+		"an unreadable record": {load: func(at time.Time) writes { return append(others(at), write{raw: badRecords["no time"]}) }, log: "may not have been counted"},
+		"the detector is down": {down: func(time.Time) bool { return true }, log: "no window was reported recently"},
+		"an idle night":        {down: func(at time.Time) bool { return between(at, 600, 1200) }, want: "8>1", after: first},
+		"no schedule":          {off: func(at time.Time) bool { return between(at, 100, 220) }, want: "8>1", after: first},
+		"no schedule for long": {off: func(at time.Time) bool { return between(at, 100, 500) }, want: "8>1", after: 30*time.Hour + 20*time.Second, log: "not every hour"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c.key, c.lasting = cmp.Or(c.key, "E#e"), cmp.Or(c.lasting, 33*time.Hour)
+			c.check(t, 20*time.Minute)
+		})
+	}
+}
+
+func TestShrinkControl(t *testing.T) {
+	for control, want := range map[growth.Control]int{growth.Act: 1, growth.Observe: 0, growth.Off: 0} {
+		s := settings()
+		s.Control = control
+		f := newFixture(s)
+		f.shards.set("C#a", 8, start)
+		life{fixture: f, every: time.Minute, load: others}.run(t, 30*time.Minute)
+		would := strings.Contains(f.logs.String(), "shard count would change")
+		if len(f.shards.changes) != want || would != (control == growth.Observe) {
+			t.Errorf("%s: %v\n%s", control, f.shards.changes, f.logs)
+		}
+	}
+}
+
+// TestCandidates checks that keys with one write shard, pinned keys and keys about to change don't shrink.
+func TestCandidates(t *testing.T) {
+	f := newFixture(settings())
+	f.shards.set("C#a", 3, start.Add(-time.Hour))
+	f.shards.set("E#e", 2, start.Add(-time.Minute))
+	f.shards.set("C#one", 1, start.Add(-time.Hour))
+	f.shards.set("C#soon", 4, start.Add(time.Second))
+	f.shards.set("C#pinned", 4, start.Add(-time.Hour))
+	pinned := f.shards.entries["C#pinned"]
+	pinned.Pinned = true
+	f.shards.entries["C#pinned"] = pinned
+	if got := f.task(t); got != (taskAnswer{Keys: 2}) || !strings.Contains(f.logs.String(), `msg="shrink task done" keys=2 shrunk=0`) {
+		t.Errorf("the task answers %+v\n%s", got, f.logs)
+	}
+}
+
+// TestLateWindows checks that a window counted long after it was made is incomplete: earlier records may have been
+// discarded.
+func TestLateWindows(t *testing.T) {
+	for late, want := range map[time.Duration]bool{30 * time.Minute: false, 31 * time.Minute: true} {
+		f := newFixture(settings())
+		f.now = start.Add(10*time.Second + late)
+		f.must(t, unwindowed(others(start), 1))
+		for _, item := range parsed(t, f) {
+			if item.Incomplete != want {
+				t.Errorf("%v late: incomplete %v", late, item.Incomplete)
+			}
+		}
+	}
+}
+
+// TestSummaries checks that an hour is summarized once, when it is settled, and only if all its items are stored.
+func TestSummaries(t *testing.T) {
+	s := settings()
+	s.HeatRetention = 5 * time.Hour
+	f := newFixture(s)
+	f.shards.set("E#e", 8, start)
+	f.now = start.Add(8*time.Hour + 30*time.Minute)
+	hours := func() (list []string) {
+		for _, key := range f.table.byPK[heat.SummaryPartition] {
+			list = append(list, strings.TrimPrefix(key, heat.SummaryPartition+" "))
+		}
+		return list
+	}
+	for i, want := range []int{2, 3, 3} { // hours from 13:00 have expired, except 17:00 and later; 20:00 is not settled
+		f.task(t)
+		if got := hours(); len(got) != want || got[0] != "2026-01-05T17:00:00.000Z" {
+			t.Errorf("after run %d: %v, want %d", i+1, got, want)
+		}
+	}
+	f.now = f.now.Add(time.Hour)
+	f.task(t)
+	if got := hours(); len(got) != 4 || got[3] != "2026-01-05T20:00:00.000Z" {
+		t.Errorf("an hour later: %v", got)
+	}
+}
+
+func TestTaskFaults(t *testing.T) {
+	f := newFixture(settings())
+	if _, err := f.handler.Invoke(t.Context(), []byte(`{"task":"dance"}`)); err == nil || !strings.Contains(err.Error(), `task "dance" is not known`) {
+		t.Errorf("got %v", err)
+	}
+	for _, payload := range []string{`{"task":1}`, `{"task":"shrink","Records":[]}`, `{"task":null}`} {
+		if _, err := f.handler.Invoke(t.Context(), []byte(payload)); strings.HasPrefix(payload, `{"task":"shrink"`) != (err == nil) {
+			t.Errorf("%s: %v", payload, err)
+		}
+	}
+	f.shards.set("C#a", 8, start.Add(-time.Hour))
+	f.shards.set("E#e", 8, start.Add(-30*time.Hour))
+	f.table.failQuery = errPut
+	if _, err := f.handler.Invoke(t.Context(), []byte(hotkeys.ShrinkTask)); err == nil || !strings.Contains(err.Error(), "reading summaries") {
+		t.Errorf("without heat items: %v", err)
+	}
+	f.table.failQuery = nil
+	f.table.fail = func(int) error { return errPut }
+	if _, err := f.handler.Invoke(t.Context(), []byte(hotkeys.ShrinkTask)); err == nil || !strings.Contains(err.Error(), "putting the summary") {
+		t.Errorf("without puts: %v", err)
+	}
+	f.shards.fail = shard.ErrStale
+	if _, err := f.handler.Invoke(t.Context(), []byte(hotkeys.ShrinkTask)); err == nil || !strings.Contains(err.Error(), "listing sharded keys") {
+		t.Errorf("without the map: %v", err)
+	}
+}
+
+// TestNoShrinkWithoutProof plays two days of an entity on two stream shards, with random outages of the detector. One
+// stream shard is out for up to 50 minutes, and all for hours, so that records older than an hour are discarded.
+// Whenever the count is lowered, all writes of the day before must have been counted, and must fit half of the write
+// shards.
+func TestNoShrinkWithoutProof(t *testing.T) {
+	shrunk := 0
+	base := uint64(time.Now().UnixNano())
+	lives := lane.UnlessShort(40, 10)
+	for i := range uint64(lives) {
+		seed := base + i
+		if newOutages(seed).play(t) {
+			shrunk++
+		}
+		if t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
+	if shrunk < lives/8 {
+		t.Errorf("it shrank in %d of %d lives: the test is too hard (seeds from %d)", shrunk, lives, base)
+	}
+}
+
+// outages is such a simulation, in steps of ten minutes.
+type outages struct {
+	rng *rand.Rand
+	*fixture
+	queues     [2][]made // by stream shard
+	all        []made
+	until      [2]time.Time // of outages
+	heavy      float64      // share of the steps with a heavy load
+	outageRate float64      // share of the steps at which an outage begins
+}
+
+type made struct {
+	at    time.Time
+	units int
+	seen  bool
+}
+
+func newOutages(seed uint64) *outages {
+	s := settings()
+	s.PartitionWCU, s.HeatRetention = 10, 100*time.Hour
+	o := &outages{rng: rand.New(rand.NewPCG(seed, 1)), fixture: newFixture(s)}
+	o.heavy, o.outageRate = []float64{0, 0, 0.005}[o.rng.IntN(3)], []float64{0, 0.002, 0.01}[o.rng.IntN(3)]
+	return o
+}
+
+// play reports whether the count was lowered. It checks each shrink, and then resets the count.
+func (o *outages) play(t *testing.T) (shrunk bool) {
+	t.Helper()
+	o.shards.set("E#e", 8, start.Add(-time.Hour))
+	for ; o.now.Before(start.Add(48 * time.Hour)); o.now = o.now.Add(10 * time.Minute) {
+		for n := range o.queues {
+			o.write(n)
+		}
+		o.fail()
+		for n := range o.queues {
+			o.deliver(t, n)
+		}
+		if o.rng.IntN(3) == 0 {
+			if o.task(t); len(o.shards.changes) > 0 {
+				o.check(t)
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// write adds records to a stream shard's queue, at least one of them of the entity.
+func (o *outages) write(n int) {
+	units := o.rng.IntN(20)
+	if o.rng.Float64() < o.heavy {
+		units = 60 // a partition takes 100 in a window; 8 write shards are planned for 100 as well
+	}
+	o.queues[n] = append(o.queues[n], made{at: o.now, units: units})
+	o.all = append(o.all, made{at: o.now, units: units})
+}
+
+func (o *outages) fail() {
+	if n := o.rng.IntN(2); o.rng.Float64() < o.outageRate && len(o.queues[n]) == 1 {
+		o.until[n] = o.now.Add(time.Duration(o.rng.IntN(51)) * time.Minute)
+	}
+	if o.rng.Float64() < o.outageRate {
+		end := o.now.Add(time.Duration(o.rng.IntN(600)) * time.Minute)
+		o.until = [2]time.Time{end, end}
+	}
+}
+
+// deliver delivers a queue, except its discarded records, if its detector is up.
+func (o *outages) deliver(t *testing.T, n int) {
+	t.Helper()
+	if o.now.Before(o.until[n]) {
+		return
+	}
+	for _, m := range o.queues[n] {
+		if o.now.Sub(m.at) > hotkeys.RecordAge {
+			continue
+		}
+		name := fmt.Sprintf("E#e#%s#%d", m.at.Format(time.DateOnly), n)
+		w := append(units(m.at, name, m.units), units(m.at, fmt.Sprint("C#other#", n), 1)...)
+		o.must(t, unwindowed(w, n+2*int(m.at.Unix())))
+		for i := range o.all {
+			if o.all[i].at.Equal(m.at) && i%2 == n {
+				o.all[i].seen = true
+			}
+		}
+	}
+	o.queues[n] = nil
+}
+
+func (o *outages) check(t *testing.T) {
+	t.Helper()
+	for i := 0; i < len(o.all); i += 2 {
+		a, b := o.all[i], o.all[i+1]
+		age := o.now.Sub(a.at)
+		if age <= 25*time.Hour && age > time.Hour && (!a.seen || !b.seen) {
+			t.Errorf("shrunk at %v: what was written at %v was not counted: %+v, %+v\n%s", o.now, a.at, a, b, o.logs)
+		}
+		if age <= 25*time.Hour && a.seen && b.seen && a.units+b.units > 50 {
+			t.Errorf("shrunk at %v, with %d units at %v", o.now, a.units+b.units, a.at)
+		}
+	}
+}

@@ -1,0 +1,30 @@
+package hotkeys
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/hotshard/hotshard/internal/base/heat/count"
+	"github.com/hotshard/hotshard/internal/base/kind"
+)
+
+// FindSource returns the table that the settings name; of hotshard's own tables it is the items table. It describes a
+// table that is not hotshard's own once, so that a new index is counted after the next start. It returns an error if the
+// table has no stream.
+func FindSource(ctx context.Context, client Describer, s Settings) (count.Source, error) {
+	if s.Source != Existing {
+		return count.OwnSource(s.names(), kind.Items), nil
+	}
+	out, err := client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &s.SourceTable})
+	if err != nil {
+		return count.Source{}, fmt.Errorf("hotkeys: describing table %s: %w", s.SourceTable, err)
+	}
+	source, err := count.Describe(out.Table)
+	if err != nil {
+		return count.Source{}, fmt.Errorf("hotkeys: table %s: %w", s.SourceTable, err)
+	}
+	source.Table = s.SourceTable // as configured, which may be an ARN
+	return source, nil
+}

@@ -1,0 +1,313 @@
+package hotkeys_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
+	"github.com/hotshard/hotshard/internal/aws/eventsource"
+	"github.com/hotshard/hotshard/internal/base/heat"
+	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/hotkeys"
+	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/pkg/shard"
+)
+
+// foreign is a table that hotshard did not shard, with a detector on its stream.
+type foreign struct {
+	*fixture
+	db    *dynamodb.Client
+	names schema.Names
+	table string
+}
+
+// attribute is a key attribute; kind is S, N or B.
+type attribute struct {
+	name string
+	kind types.ScalarAttributeType
+}
+
+func keys(partition, sort attribute) (list []types.KeySchemaElement) {
+	list = append(list, types.KeySchemaElement{AttributeName: &partition.name, KeyType: types.KeyTypeHash})
+	if sort.name != "" {
+		list = append(list, types.KeySchemaElement{AttributeName: &sort.name, KeyType: types.KeyTypeRange})
+	}
+	return list
+}
+
+func newForeign(t *testing.T, view types.StreamViewType, partition, sort attribute, more func(*dynamodb.CreateTableInput)) *foreign {
+	t.Helper()
+	f := &foreign{db: enginetest.Client(t), table: "orders"}
+	f.names = enginetest.Tables(t, f.db)
+	in := &dynamodb.CreateTableInput{
+		TableName: &f.table, BillingMode: types.BillingModePayPerRequest, KeySchema: keys(partition, sort),
+		StreamSpecification: &types.StreamSpecification{StreamEnabled: aws.Bool(true), StreamViewType: view},
+	}
+	for _, a := range []attribute{partition, sort} {
+		if a.name != "" {
+			in.AttributeDefinitions = append(in.AttributeDefinitions, types.AttributeDefinition{AttributeName: &a.name, AttributeType: a.kind})
+		}
+	}
+	if more != nil {
+		more(in)
+	}
+	if _, err := f.db.CreateTable(t.Context(), in); err != nil {
+		t.Fatal(err)
+	}
+	f.attach(t)
+	return f
+}
+
+// attach creates the detector, without access to items or the shard map.
+func (f *foreign) attach(t *testing.T) {
+	t.Helper()
+	s := existing(f.names.Heat, f.table)
+	source, err := hotkeys.FindSource(t.Context(), f.db, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.fixture = newFixture(settings())
+	deps := f.deps()
+	deps.Source, deps.Shards, deps.Heat, deps.Now = source, nil, f.db, time.Now
+	if f.handler, err = hotkeys.New(s, deps); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func existing(heat, table string) hotkeys.Settings {
+	s := settings()
+	s.Source, s.SourceTable, s.ItemsTable, s.EventsTable, s.ShardMapTable, s.HeatTable = hotkeys.Existing, table, "", "", "", heat
+	s.PartitionWCU = 10
+	return s
+}
+
+func (f *foreign) put(t *testing.T, items ...map[string]types.AttributeValue) {
+	t.Helper()
+	for _, item := range items {
+		if _, err := f.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &f.table, Item: item}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// counted delivers the stream, and returns the write units of each partition key and the rows.
+func (f *foreign) counted(t *testing.T) (units map[string]float64, rows []heat.KeyHeat) {
+	t.Helper()
+	source, err := eventsource.OpenStream(t.Context(), f.db, enginetest.Streams(t, f.db), f.table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mapping, err := eventsource.NewMapping(eventsource.MappingOptions{
+		Name: "foreign", Source: source, Handler: f.handler, Checkpoints: f.db, CheckpointTable: dynamolocal.CheckpointTable(f.names), Logger: discard,
+		FailureFile: filepath.Join(t.TempDir(), "failures.jsonl"), Attempts: 1, TumblingWindow: 10 * time.Second, PartialFailures: true,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := mapping.Drain(t.Context()); err != nil || mapping.Stats().GivenUp > 0 {
+		t.Fatal(err, mapping.Stats())
+	}
+	rows = heat.Merge(f.heatItems(t))
+	units = make(map[string]float64)
+	for _, item := range f.heatItems(t) {
+		for _, k := range item.Keys {
+			units[strings.TrimPrefix(k.Index+" "+k.Key, " ")] += float64(k.Units)
+		}
+	}
+	return units, rows
+}
+
+func (f *foreign) heatItems(t *testing.T) (items []heat.Item) {
+	t.Helper()
+	out, err := f.db.Scan(t.Context(), &dynamodb.ScanInput{TableName: &f.names.Heat, FilterExpression: aws.String("begins_with(pk, :k)"),
+		ExpressionAttributeValues: map[string]types.AttributeValue{":k": str("K#")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, attributes := range out.Items {
+		item, err := heat.Parse(attributes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		items = append(items, item)
+	}
+	return items
+}
+
+func str(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
+func num(s string) types.AttributeValue { return &types.AttributeValueMemberN{Value: s} }
+func raw(s string) types.AttributeValue { return &types.AttributeValueMemberB{Value: []byte(s)} }
+
+// TestExistingTable counts a table with a numeric partition key, a binary sort key, and global and local indexes of all
+// projections.
+func TestExistingTable(t *testing.T) {
+	region := attribute{"region", types.ScalarAttributeTypeS}
+	tenant, at := attribute{"tenant", types.ScalarAttributeTypeN}, attribute{"at", types.ScalarAttributeTypeB}
+	f := newForeign(t, types.StreamViewTypeNewAndOldImages, tenant, at, func(in *dynamodb.CreateTableInput) {
+		in.AttributeDefinitions = append(in.AttributeDefinitions, types.AttributeDefinition{AttributeName: &region.name, AttributeType: region.kind})
+		global := func(name string, p *types.Projection) types.GlobalSecondaryIndex {
+			return types.GlobalSecondaryIndex{IndexName: &name, KeySchema: keys(region, attribute{}), Projection: p}
+		}
+		in.GlobalSecondaryIndexes = []types.GlobalSecondaryIndex{
+			global("all", &types.Projection{ProjectionType: types.ProjectionTypeAll}),
+			global("some", &types.Projection{ProjectionType: types.ProjectionTypeInclude, NonKeyAttributes: []string{"state"}}),
+		}
+		in.LocalSecondaryIndexes = []types.LocalSecondaryIndex{{IndexName: aws.String("local"), KeySchema: keys(tenant, region), Projection: &types.Projection{ProjectionType: types.ProjectionTypeKeysOnly}}}
+	})
+	order := func(tenant, at, region, body string) map[string]types.AttributeValue {
+		item := map[string]types.AttributeValue{"tenant": num(tenant), "at": raw(at), "state": str("open"), "body": str(body)}
+		if region != "" {
+			item["region"] = str(region)
+		}
+		return item
+	}
+	f.put(t,
+		order("7", "a", "", strings.Repeat("x", 3000)),   // 3 units of the table
+		order("7", "b", "eu", strings.Repeat("x", 1500)), // 2, 1 of the local index, 2 of all, 1 of some
+		order("7", "b", "eu", strings.Repeat("y", 1500)), // 2, none, 2 and none
+		order("1.5e2", "a", "us", "x"),                   // 1, 1, 1 and 1
+	)
+	units, rows := f.counted(t)
+	want := map[string]float64{"7": 8, "150": 2, "all eu": 4, "some eu": 1, "all us": 1, "some us": 1}
+	if diff := cmp.Diff(want, units); diff != "" {
+		t.Errorf("write units (-want +got):\n%s", diff)
+	}
+	if len(rows) != 6 || rows[0].Table != "orders" || rows[0].Key != "7" {
+		t.Errorf("rows %+v", rows)
+	}
+	if len(f.values("WriteUnits")["orders"]) == 0 {
+		t.Errorf("metrics %v", f.sink.Data())
+	}
+}
+
+// TestExistingKeys checks that binary keys, and names that look like hotshard's, are reported unchanged and get advice.
+func TestExistingKeys(t *testing.T) {
+	id := attribute{"id", types.ScalarAttributeTypeB}
+	f := newForeign(t, types.StreamViewTypeNewImage, id, attribute{}, nil)
+	f.put(t, map[string]types.AttributeValue{"id": raw("\x00\xff")})
+	if units, _ := f.counted(t); !maps.Equal(units, map[string]float64{"AP8=": 1}) {
+		t.Errorf("write units %v", units)
+	}
+
+	g := newForeign(t, types.StreamViewTypeKeysOnly, attribute{"pk", types.ScalarAttributeTypeS}, attribute{"sk", types.ScalarAttributeTypeS}, nil)
+	for i := range 150 {
+		g.put(t, map[string]types.AttributeValue{"pk": str("C#a#0"), "sk": str(fmt.Sprint(i)), "large": str(strings.Repeat("x", 4000))})
+	}
+	units, rows := g.counted(t)
+	if !maps.Equal(units, map[string]float64{"C#a#0": 150}) {
+		t.Errorf("write units %v", units)
+	}
+	row := rows[0]
+	if _, own := row.Base(); own || row.Status != heat.Saturated || !strings.Contains(row.Advice(1, shard.Change{}, 4), "Not sharded. Split it across") {
+		t.Errorf("%+v: %s", row, row.Advice(1, shard.Change{}, 4))
+	}
+	if len(g.values("KeyWriteUnitsPerSecond")["orders C#a#0"]) == 0 || !strings.Contains(g.logs.String(), `"hot key" table=orders`) || strings.Contains(g.logs.String(), "shard count") {
+		t.Errorf("metrics %v\n%s", g.sink.Data(), g.logs)
+	}
+	if answer, err := g.handler.Invoke(t.Context(), []byte(hotkeys.ShrinkTask)); err != nil || string(answer) != `{"keys":0,"shrunk":0}` {
+		t.Errorf("shrink: %s, %v", answer, err)
+	}
+}
+
+func TestFindSource(t *testing.T) {
+	db := enginetest.Client(t)
+	if _, err := hotkeys.FindSource(t.Context(), db, existing("r", "nowhere")); err == nil || !strings.Contains(err.Error(), "describing table nowhere") {
+		t.Errorf("no table: %v", err)
+	}
+	names := enginetest.Tables(t, db)
+	if _, err := hotkeys.FindSource(t.Context(), db, existing("r", names.Heat)); err == nil || !strings.Contains(err.Error(), names.Heat+": it has no stream") {
+		t.Errorf("no stream: %v", err)
+	}
+	got, err := hotkeys.FindSource(t.Context(), nil, settings())
+	if err != nil || got.Own != kind.Items || got.Table != "hotshard-items" || got.PartitionKey != "pk" || len(got.Indexes) != 2 || got.Indexes[0].Name != "by_rank" || !got.Indexes[0].All ||
+		got.Indexes[1].Name != "by_group" || got.Indexes[1].All || !slices.Equal(got.Indexes[1].Include, []string{"ends_at"}) {
+		t.Errorf("hotshard's own: %v, %+v", err, got)
+	}
+	deps := newFixture(settings()).deps()
+	if _, err := hotkeys.New(existing("r", "orders"), deps); err == nil || !strings.Contains(err.Error(), "dependency") {
+		t.Errorf("an existing table that was not described: %v", err)
+	}
+	for _, s := range []hotkeys.Settings{existing("r", ""), {Source: hotkeys.Hotshard, SourceTable: "orders"}, {Source: "other"}} {
+		if err := s.Validate(); err == nil || !strings.Contains(err.Error(), "HOTSHARD_SOURCE") {
+			t.Errorf("%+v: %v", s, err)
+		}
+	}
+}
+
+// described returns a table's description.
+type described types.TableDescription
+
+func (d described) DescribeTable(context.Context, *dynamodb.DescribeTableInput, ...func(*dynamodb.Options)) (*dynamodb.DescribeTableOutput, error) {
+	table := types.TableDescription(d)
+	return &dynamodb.DescribeTableOutput{Table: &table}, nil
+}
+
+// TestIndexKeysOfSeveralAttributes checks that such indexes are not counted, and are named in a warning: one attribute
+// alone would be a false hot key.
+func TestIndexKeysOfSeveralAttributes(t *testing.T) {
+	keys := func(hash, ranges int) (list []types.KeySchemaElement) {
+		for n := range hash + ranges {
+			kind := types.KeyTypeHash
+			if n >= hash {
+				kind = types.KeyTypeRange
+			}
+			list = append(list, types.KeySchemaElement{AttributeName: aws.String(fmt.Sprint("a", n)), KeyType: kind})
+		}
+		return list
+	}
+	table := described{
+		KeySchema: keys(1, 1), StreamSpecification: &types.StreamSpecification{StreamEnabled: aws.Bool(true)},
+		GlobalSecondaryIndexes: []types.GlobalSecondaryIndexDescription{
+			{IndexName: aws.String("plain"), KeySchema: keys(1, 1)}, {IndexName: aws.String("hash"), KeySchema: keys(1, 0)},
+			{IndexName: aws.String("two"), KeySchema: keys(2, 0)}, {IndexName: aws.String("four"), KeySchema: keys(2, 2)},
+		},
+		VectorIndexes: []types.VectorIndexDescription{{IndexName: aws.String("alike")}},
+	}
+	source, err := hotkeys.FindSource(t.Context(), table, existing("heat", "orders"))
+	if err != nil || len(source.Indexes) != 2 || !slices.Equal(source.Uncounted, []string{"two", "four", "alike"}) {
+		t.Fatalf("%+v, %v", source, err)
+	}
+	f := newFixture(settings())
+	deps := f.deps()
+	deps.Source = source
+	if _, err := hotkeys.New(existing("heat", "orders"), deps); err != nil || !strings.Contains(f.logs.String(), "[two four alike]") {
+		t.Errorf("%v, logs %q", err, f.logs)
+	}
+}
+
+// TestGlobalTable checks the warnings on a global table: what is counted, and that a stream shard has one reader.
+func TestGlobalTable(t *testing.T) {
+	table := described{
+		KeySchema:           []types.KeySchemaElement{{AttributeName: aws.String("id"), KeyType: types.KeyTypeHash}},
+		StreamSpecification: &types.StreamSpecification{StreamEnabled: aws.Bool(true)},
+		Replicas:            []types.ReplicaDescription{{RegionName: aws.String("eu-west-1")}, {RegionName: aws.String("us-east-1")}},
+	}
+	for _, replicas := range [][]types.ReplicaDescription{table.Replicas, nil} {
+		table.Replicas = replicas
+		source, err := hotkeys.FindSource(t.Context(), table, existing("rollups", "orders"))
+		if err != nil || len(source.Replicas) != len(replicas) {
+			t.Fatalf("%+v, %v", source, err)
+		}
+		f := newFixture(settings())
+		deps := f.deps()
+		deps.Source = source
+		if _, err := hotkeys.New(existing("rollups", "orders"), deps); err != nil {
+			t.Fatal(err)
+		}
+		if warned := strings.Contains(f.logs.String(), "global table") && strings.Contains(f.logs.String(), "[eu-west-1 us-east-1]"); warned != (replicas != nil) {
+			t.Errorf("%d replicas, logs %q", len(replicas), f.logs)
+		}
+	}
+}

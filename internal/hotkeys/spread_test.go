@@ -1,0 +1,120 @@
+package hotkeys_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestSkewElsewhere checks decisions while other stream shards have not reported. A counter's unseen write shards count
+// like the seen ones, since writers choose at random. For an entity the window before decides.
+func TestSkewElsewhere(t *testing.T) {
+	const entity = "E#e#2026-01-05"
+	for name, c := range map[string]struct {
+		key   string
+		first int // WCU/s that the other stream shard then reports of the first window
+		hot   int // number of windows in which this one is hot
+		want  []string
+		log   string
+	}{
+		"a counter, just got hot":            {"C#a", 0, 1, []string{"C#a 2>6"}, "changed"}, // 140 a second
+		"an entity, just got hot":            {entity, 0, 1, nil, ""},
+		"an entity, both hot for a window":   {entity, 60, 2, []string{"E#e 2>11"}, "changed"}, // 130 in the first one
+		"an entity, one of two for a window": {entity, 1, 2, nil, "skew"},
+	} {
+		f := newFixture(settings())
+		f.shards.set(strings.TrimSuffix(c.key, "#2026-01-05"), 2, start.Add(-time.Hour))
+		for n := range c.hot {
+			later := time.Duration(n) * 10 * time.Second
+			f.now = start.Add(later + 10*time.Second)
+			f.must(t, batch{later: later, writes: repeat(c.key+"#0", 700, 1+later.Seconds()), first: 1, final: true}.payload())
+			if n == 0 {
+				f.must(t, batch{writes: repeat(c.key+"#1", 10*c.first, 1), first: 1, shard: "b", final: true}.payload())
+			}
+		}
+		logs := f.logs.String()
+		skew, changed := strings.Contains(logs, "skew among"), strings.Contains(logs, "shard count changed")
+		if !slices.Equal(f.shards.changes, c.want) || skew != (c.log == "skew") || changed != (c.log == "changed") {
+			t.Errorf("%s: changes %v, want %v\n%s", name, f.shards.changes, c.want, logs)
+		}
+	}
+}
+
+// TestFiguresOfTheWindowBefore checks that a window before a counter's change counts neither as skew nor as load of the
+// new write shards.
+func TestFiguresOfTheWindowBefore(t *testing.T) {
+	f := newFixture(settings())
+	f.shards.set("C#a", 2, start.Add(-time.Hour))
+	f.must(t, batch{writes: repeat("C#a#1", 2, 1), first: 1, shard: "b", final: true}.payload())
+	later := 10 * time.Second
+	f.now = start.Add(2 * later)
+	f.must(t, batch{later: later, writes: repeat("C#a#0", 750, 11), first: 1, final: true}.payload())
+	if !slices.Equal(f.shards.changes, []string{"C#a 2>6"}) { // twice 75, and not 75 plus 0.2
+		t.Errorf("a cold one: changes %v\n%s", f.shards.changes, f.logs)
+	}
+	f = newFixture(settings())
+	f.shards.set("E#e", 4, start.Add(later))
+	f.must(t, batch{writes: even("E#e#2026-01-05", 0, 100, 100, 100), first: 1, shard: "b", final: true}.payload())
+	f.now = start.Add(2 * later)
+	f.must(t, batch{later: later, writes: even("E#e#2026-01-05", 75), first: 1, final: true}.payload())
+	if len(f.shards.changes) > 0 {
+		t.Errorf("hot ones before a change: changes %v\n%s", f.shards.changes, f.logs)
+	}
+}
+
+// TestBurstsOnOneWriteShard checks that bursts of an entity a minute apart cause no growth.
+func TestBurstsOnOneWriteShard(t *testing.T) {
+	f := newFixture(settings())
+	f.shards.set("E#e", 8, start.Add(-time.Hour))
+	for minute := range 3 {
+		for window := range 2 {
+			later := time.Duration(minute)*time.Minute + time.Duration(window)*10*time.Second
+			f.must(t, batch{later: later, writes: writes{{key: "other", at: 1 + later.Seconds()}}, first: 1, shard: "b", final: true}.payload())
+			f.now = start.Add(later + 10*time.Second)
+			f.must(t, batch{later: later, writes: repeat("E#e#2026-01-05#3", 800, 1+later.Seconds()), first: 1, final: true}.payload())
+		}
+	}
+	if len(f.shards.changes) > 0 || strings.Count(f.logs.String(), "skew among") != 3 {
+		t.Errorf("changes %v\n%s", f.shards.changes, f.logs)
+	}
+}
+
+// TestSpreadEntity checks that an entity whose write shards are on different stream shards grows when all have reported
+// a window, and not before. An unreadable report counts as unknown.
+func TestSpreadEntity(t *testing.T) {
+	for _, readable := range []bool{true, false} {
+		f := newFixture(settings())
+		f.shards.set("E#e", 3, start.Add(-time.Hour))
+		if !readable {
+			f.table.failQuery = errPut
+		}
+		f.now = start.Add(10 * time.Second)
+		for n := range 3 {
+			f.must(t, batch{writes: repeat(fmt.Sprint("E#e#2026-01-05#", n), 750, 1), first: 1, shard: fmt.Sprint(n), final: true}.payload())
+			if grown := slices.Equal(f.shards.changes, []string{"E#e 3>18"}); grown != (readable && n == 2) { // 225 units a second
+				t.Errorf("readable %v, after %d of 3: changes %v\n%s", readable, n+1, f.shards.changes, f.logs)
+			}
+		}
+		if unknown := strings.Contains(f.logs.String(), "other stream shards unknown"); unknown == readable {
+			t.Errorf("readable %v\n%s", readable, f.logs)
+		}
+	}
+}
+
+// TestManyHotKeys checks that each hot key grows once.
+func TestManyHotKeys(t *testing.T) {
+	s := settings()
+	s.TopK = 100
+	f := newFixture(s)
+	var all writes
+	for key := range 30 {
+		all = append(all, repeat(fmt.Sprintf("C#%s%d#0", strings.Repeat("n", 500), key), 800, 1)...)
+	}
+	state := f.must(t, batch{writes: all, first: 1}.payload())
+	f.must(t, batch{state: state, final: true}.payload())
+	if n := len(f.shards.changes); n != 30 {
+		t.Errorf("%d changes", n)
+	}
+}

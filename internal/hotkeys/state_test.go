@@ -1,0 +1,104 @@
+package hotkeys_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestUnreadableState(t *testing.T) {
+	f := newFixture(settings())
+	good := f.must(t, batch{writes: repeat("C#a#0", 5, 1), first: 1}.payload())
+	cut := good["window"][:len(good["window"])-8]
+	for name, state := range map[string]map[string]string{
+		"bad indexes":   {"v": good["v"], "window": good["window"], "indexes": "AAAB"},
+		"bad units":     {"v": good["v"], "window": good["window"], "index_units": "{"},
+		"no indexes":    {"v": good["v"], "window": good["window"], "indexes": "?"},
+		"of the future": {"v": "99", "window": good["window"]},
+		"of no release": {"v": "0", "window": good["window"]},
+		"no version":    {"window": good["window"]},
+		"nothing":       {"v": good["v"]},
+		"cut":           {"v": good["v"], "window": cut},
+		"no base64":     {"v": good["v"], "window": "?"},
+		"another's":     {"v": good["v"], "window": "gIDQ7q1nkE6AAQ=="},
+	} {
+		f := newFixture(settings())
+		f.must(t, batch{writes: repeat("C#b#0", 7, 1), first: 6, state: state, final: true}.payload())
+		if rows := f.rows(t); len(rows) != 1 || rows[0].Key != "C#b#0" || rows[0].Peak != 7 {
+			t.Errorf("%s: rows %+v", name, rows)
+		}
+		if v := f.values("WindowStatesDropped")["hotshard-items"]; len(v) != 1 || !strings.Contains(f.logs.String(), "window state dropped") {
+			t.Errorf("%s: not reported: %v", name, f.sink.Data())
+		}
+	}
+}
+
+// TestIndexUnits checks that the state has each index's units, listed keys or not. A state of an older version has
+// none.
+func TestIndexUnits(t *testing.T) {
+	for _, n := range []int{1000, 7} {
+		f := newFixture(settings())
+		all := slices.Concat(renewals("g", 0, 20, 1), repeat("C#a#0", 5, 2))
+		var state map[string]string
+		first := 1
+		for part := range slices.Chunk(all, n) {
+			state = f.must(t, batch{writes: part, first: first, state: state}.payload())
+			first += len(part)
+		}
+		f.must(t, batch{state: state, final: true}.payload())
+		want := map[string]uint64{"by_group": 20}
+		for _, item := range parsed(t, f) {
+			if got := item.IndexUnits; !maps.Equal(got, want) || item.Units != 25 {
+				t.Errorf("batches of %d: %v and %d", n, got, item.Units)
+			}
+		}
+	}
+}
+
+// TestDroppedStateAlone checks that a window is incomplete if its state was dropped and no record followed.
+func TestDroppedStateAlone(t *testing.T) {
+	for _, early := range []bool{false, true} {
+		f := newFixture(settings())
+		f.must(t, batch{state: map[string]string{"v": "9"}, final: true, early: early}.payload())
+		items := slices.Collect(maps.Values(parsed(t, f)))
+		if len(items) != 1 || !items[0].Incomplete || (items[0].Part == "") == early {
+			t.Errorf("early %v: %+v", early, items)
+		}
+	}
+}
+
+// TestStateSize fills a window with the longest keys of DynamoDB, in characters that JSON escapes, and with as many
+// short ones as possible. The state stays below 1 MB.
+func TestStateSize(t *testing.T) {
+	s := settings()
+	s.TopK = 20_000
+	for _, c := range []struct{ length, keys int }{{0, 25_000}, {36, 15_000}, {2043, 600}} {
+		var w writes
+		for i := range c.keys {
+			w = append(w, write{key: strings.Repeat("\x01", c.length) + fmt.Sprintf("%05d", i), at: 9})
+		}
+		for i := range 400 {
+			name := strings.Repeat("ü", 240) + fmt.Sprintf("%05d", i)
+			w = append(w, scored(name, "all", fmt.Sprint(i), 9, 2*i, 2*i+1))
+		}
+		f := newFixture(s)
+		raw, err := f.handler.Invoke(t.Context(), batch{writes: w, first: 1}.payload())
+		var a answer
+		if err = errors.Join(err, json.Unmarshal(raw, &a)); err != nil {
+			t.Fatal(err)
+		}
+		state, size := a.State, len(raw) // the whole response, with escapes
+		t.Logf("keys of %d bytes: an answer of %d", c.length+5, size)
+		if size > 1_000_000 || size < 900_000 && c.length > 1000 {
+			t.Errorf("keys of %d bytes: the state has %d", c.length+5, size)
+		}
+		f.must(t, batch{state: state, final: true}.payload())
+		if len(f.table.items) != 1 {
+			t.Errorf("keys of %d bytes: %d heat items", c.length+5, len(f.table.items))
+		}
+	}
+}

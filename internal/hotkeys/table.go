@@ -1,0 +1,56 @@
+package hotkeys
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/heat"
+	"github.com/hotshard/hotshard/internal/base/heat/windows"
+)
+
+// table is the heat table.
+type table struct {
+	windows.Reader // consistent
+	client         HeatTable
+	logged         lastTexts // unreadable items
+}
+
+func openTable(client HeatTable, s Settings) *table {
+	return &table{Reader: windows.Reader{Client: client, Table: s.HeatTable, Consistent: true}, client: client}
+}
+
+// put stores an item, and replaces one with the same key.
+func (t *table) put(ctx context.Context, item dynamo.Item) error {
+	_, err := t.client.PutItem(ctx, &dynamodb.PutItemInput{TableName: &t.Table, Item: item})
+	return err
+}
+
+// items returns a partition's items from a time range.
+func (t *table) items(ctx context.Context, pk string, from, to time.Time) iter.Seq2[dynamo.Item, error] {
+	return dynamo.Items(ctx, t.client, t.Query(pk, from, to))
+}
+
+// unreadable logs each unreadable item once.
+func (t *table) unreadable(ctx context.Context, j *journal, faults []error) {
+	for _, err := range faults {
+		if t.logged.changed(err.Error(), "said") {
+			j.ErrorContext(ctx, "heat item not readable, so its time proves nothing", "error", err)
+		}
+	}
+}
+
+// ownItems returns a window's items of hotshard's own tables, by window length. Keys of other tables only look like
+// hotshard's.
+func ownItems(w heat.Window) map[time.Duration][]heat.Item {
+	lengths := make(map[time.Duration][]heat.Item)
+	for _, item := range w.Items {
+		if item.Table == "" {
+			lengths[item.Window] = append(lengths[item.Window], item)
+		}
+	}
+	return lengths
+}

@@ -1,0 +1,123 @@
+package hotkeys_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/base/heat"
+)
+
+// spoil replaces a heat item, or an hour's summary, by one of an unknown version.
+func (f *fixture) spoil(pk, sk string) {
+	key := pk + " " + sk
+	if at, found := slices.BinarySearch(f.table.byPK[pk], key); !found {
+		f.table.byPK[pk] = slices.Insert(f.table.byPK[pk], at, key)
+	}
+	f.table.items[key] = map[string]types.AttributeValue{
+		"pk": &types.AttributeValueMemberS{Value: pk}, "sk": &types.AttributeValueMemberS{Value: sk}, "v": &types.AttributeValueMemberN{Value: "99"},
+	}
+}
+
+// spoilWindow replaces the heat item of a window.
+func (f *fixture) spoilWindow(at time.Time) (sk string) {
+	sk, _ = heat.SortBounds(at, at)
+	sk += "#other#"
+	f.spoil(heat.Partitions(at, at.Add(time.Minute))[0], sk)
+	return sk
+}
+
+// TestUnreadableHeatItem checks that an unreadable heat item invalidates only its window and its hour.
+func TestUnreadableHeatItem(t *testing.T) {
+	s := settings()
+	s.PartitionWCU = 10
+	f := newFixture(s)
+	f.shards.set("C#a", 8, start)
+	f.shards.set("E#e", 8, start)
+	sk := f.spoilWindow(start.Add(5 * time.Minute))
+	l := life{fixture: f, every: 10 * time.Minute, load: others}
+	for _, step := range []struct {
+		until time.Duration // from the start
+		want  []string
+	}{
+		{25 * time.Minute, nil}, // a window may last 15 minutes, and the quiet period 10
+		{45 * time.Minute, []string{"C#a 8>1"}},
+		{26 * time.Hour, []string{"C#a 8>1"}}, // a day and an hour from the end of the hour, and two windows
+		{26*time.Hour + 30*time.Minute, []string{"C#a 8>1", "E#e 8>1"}},
+	} {
+		l.run(t, start.Add(step.until).Sub(f.now))
+		if !slices.Equal(f.shards.changes, step.want) {
+			t.Fatalf("after %v: %v, want %v\n%s", step.until, f.shards.changes, step.want, f.logs)
+		}
+	}
+	if logs := f.logs.String(); strings.Count(logs, "not readable") != 1 || !strings.Contains(logs, sk) || !strings.Contains(logs, "counts can't be read") {
+		t.Errorf("the logs are\n%s", logs)
+	}
+}
+
+// TestUnreadableSortKey checks that if an item's time is unreadable, all hours that it may belong to are incomplete.
+func TestUnreadableSortKey(t *testing.T) {
+	f := newFixture(settings())
+	f.shards.set("C#a", 8, start)
+	f.spoil(heat.Partitions(start, start.Add(time.Minute))[0], "2026-01-05T13:05")
+	l := life{fixture: f, every: 10 * time.Minute, load: others}
+	if l.run(t, 2*time.Hour); len(f.shards.changes) > 0 {
+		t.Errorf("changes %v\n%s", f.shards.changes, f.logs)
+	}
+	if l.run(t, time.Hour); !slices.Equal(f.shards.changes, []string{"C#a 8>1"}) {
+		t.Errorf("an hour later: changes %v\n%s", f.shards.changes, f.logs)
+	}
+}
+
+// TestUnreadableSummary checks that an unreadable summary is made again while its heat items are stored. Without them
+// no quiet day includes its hour.
+func TestUnreadableSummary(t *testing.T) {
+	for hour, want := range map[time.Duration]time.Duration{
+		20 * time.Hour: 25 * time.Hour, // heat items are kept for 4 hours
+		2 * time.Hour:  28 * time.Hour,
+	} {
+		s := settings()
+		s.PartitionWCU = 10
+		f := newFixture(s)
+		f.shards.set("E#e", 8, start)
+		l := life{fixture: f, every: 20 * time.Minute, load: others}
+		l.run(t, 23*time.Hour)
+		sk, _ := heat.SortBounds(start.Add(hour), start.Add(hour))
+		f.spoil(heat.SummaryPartition, sk)
+		at := l.run(t, 7*time.Hour).Sub(start)
+		if !slices.Equal(f.shards.changes, []string{"E#e 8>1"}) || at <= want || at > want+40*time.Minute {
+			t.Errorf("%v shrunk: %v after %v, want %v\n%s", hour, f.shards.changes, at, want, f.logs)
+		}
+		if logs := f.logs.String(); strings.Count(logs, "not readable") != 1 || !strings.Contains(logs, sk) {
+			t.Errorf("the logs are\n%s", logs)
+		}
+	}
+}
+
+// TestUnreadableAmongTheRecent checks that other reports of a window count if one of its items is unreadable, and that
+// no write shard counts as cold.
+func TestUnreadableAmongTheRecent(t *testing.T) {
+	f := newFixture(settings())
+	f.spoilWindow(start)
+	for _, shard := range []string{"a", "b", "c", "d"} {
+		f.must(t, batch{writes: scores("all", 0, 100, 1, true), first: 1, shard: shard, final: true}.payload())
+	}
+	if !slices.Equal(f.shards.changes, []string{"L#b 1>7"}) {
+		t.Errorf("a board: %v\n%s", f.shards.changes, f.logs)
+	}
+	for _, spoilt := range []bool{false, true} {
+		f := newFixture(settings())
+		f.shards.set("E#e", 4, start.Add(-time.Hour))
+		if spoilt {
+			f.spoilWindow(start)
+		}
+		f.now = start.Add(15 * time.Second) // all stream shards have reported the window
+		f.must(t, batch{writes: repeat("E#e#"+start.Format(time.DateOnly)+"#0", 800, 1), first: 1, shard: "a", final: true}.payload())
+		if strings.Contains(f.logs.String(), "skew") == spoilt || len(f.shards.changes) > 0 {
+			t.Errorf("events, spoilt %v: %v\n%s", spoilt, f.shards.changes, f.logs)
+		}
+	}
+}

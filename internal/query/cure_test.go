@@ -1,0 +1,132 @@
+package query
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"log/slog"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hotshard/hotshard/internal/base/heat"
+	"github.com/hotshard/hotshard/internal/base/jsontime"
+	"github.com/hotshard/hotshard/internal/httpapi"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
+)
+
+// liveHeat is a source of complete windows.
+type liveHeat []heat.Item
+
+func (l liveHeat) Windows(_ context.Context, from, to time.Time, _ time.Duration) iter.Seq2[heat.Window, error] {
+	return func(yield func(heat.Window, error) bool) {
+		for _, it := range l {
+			if !it.Start.Before(from) && it.Start.Before(to) && !yield(heat.Window{Start: it.Start, Items: []heat.Item{it}}, nil) {
+				return
+			}
+		}
+	}
+}
+
+// oneEntry is a shard map with one key.
+type oneEntry struct{ shardmap.Entry }
+
+func (o oneEntry) Lookup(_ context.Context, key string, _ time.Time) (shardmap.Entry, error) {
+	if key != o.Key {
+		return shardmap.Entry{Key: key}, nil
+	}
+	return o.Entry, nil
+}
+
+func (o oneEntry) Since(context.Context, time.Time, time.Time) ([]shardmap.Entry, error) {
+	return []shardmap.Entry{o.Entry}, nil
+}
+
+func (o oneEntry) Read(context.Context, string) (shardmap.Entry, error) { return o.Entry, nil }
+func (o oneEntry) Partitions(string) int                                { return 64 }
+
+// TestAStormIsHotAndThenCooled: a counter whose writers had it grow within seconds is never hot by
+// the mean of 10 s. It is named hot by its heaviest second and by the growths, once, and then as cooled.
+func TestAStormIsHotAndThenCooled(t *testing.T) {
+	begin := time.Date(2026, 1, 5, 12, 31, 10, 0, time.UTC)
+	window := func(second int, keys ...heat.Key) heat.Item {
+		it := heat.Item{Start: begin.Add(time.Duration(second) * time.Second), Window: 10 * time.Second, Limit: 20, HotRate: 14, Keys: keys}
+		for _, k := range keys {
+			it.Units += k.Units
+		}
+		return it
+	}
+	cool := []heat.Key{{Key: "C#viral#10", Units: 30, Peak: 6, PeakAt: begin}, {Key: "C#viral#2", Units: 31, Peak: 6, PeakAt: begin}}
+	source := liveHeat{
+		window(0, heat.Key{Key: "C#viral#0", Units: 85, Peak: 25, PeakAt: begin.Add(3 * time.Second)}, heat.Key{Key: "C#x#0", Units: 3, Peak: 1, PeakAt: begin}),
+		window(10, cool...), window(20, cool...), window(30, cool...),
+	}
+	changed := func(second, count int) (shard.Change, shardmap.Note) {
+		made := begin.Add(time.Duration(second) * time.Second)
+		return shard.Change{At: made.Add(5 * time.Second), Count: count}, shardmap.Note{By: "ingest", Why: "throttled", Made: made}
+	}
+	entry := shardmap.Entry{Key: "C#viral", Version: 2, Updated: begin.Add(6 * time.Second), Notes: make(map[int64]shardmap.Note)}
+	for i, count := range []int{4, 58} {
+		c, note := changed(4+2*i, count)
+		entry.History, entry.Notes[c.At.UnixMilli()] = append(entry.History, c), note
+	}
+	never := jsontime.Time{}.String()
+	for windows, want := range map[int]struct{ status, advice, cooled string }{
+		1: {"hot", "Resharded to 58 at 12:31:16; watching whether it cools.", never},
+		2: {"hot", "Resharded to 58 at 12:31:16; watching whether it cools.", never},
+		4: {"warm", "Cooled: resharded to 58 at 12:31:16, now at 15% of the partition limit. No action needed.", "2026-01-05T12:31:20.000Z"},
+	} {
+		now := source[windows-1].End().Add(2 * time.Second)
+		handler := httpapi.New(slog.New(slog.DiscardHandler), HeatRoutes(NewHeat(source[:windows], HeatOptions{Shards: oneEntry{entry}, Deadline: time.Minute, Now: func() time.Time { return now }})))
+		read := func(path string, into any) {
+			t.Helper()
+			recorder := httptest.NewRecorder()
+			handler.ServeHTTP(recorder, httptest.NewRequestWithContext(t.Context(), "GET", path, nil))
+			if err := json.Unmarshal(recorder.Body.Bytes(), into); err != nil || recorder.Code != 200 {
+				t.Fatalf("%s: %d %s", path, recorder.Code, recorder.Body)
+			}
+		}
+		var keys struct{ Keys []HotKey }
+		read("/v1/hot-keys", &keys)
+		k := keys.Keys[0]
+		if len(keys.Keys) != 2 || k.Name != "viral" || k.Status.String() != want.status || k.Worst != heat.Hot || k.Advice != want.advice || k.CooledAt.String() != want.cooled ||
+			k.ShardsBefore != 1 || k.Shards != 58 || k.Peak != 25 || k.Rate != 8.5 || k.ThrottledAt.String() != "2026-01-05T12:31:16.000Z" {
+			t.Errorf("after %d windows: %+v", windows, keys.Keys)
+		}
+		var m struct{ Rows []heat.Row }
+		read("/v1/heat?group=base&unfold=C%23viral", &m)
+		row := m.Rows[0]
+		if row.Key != "C#viral" || row.Status.String() != want.status || row.Worst != heat.Hot || row.CooledAt.String() != want.cooled || len(row.Changes) != 2 || row.Changes[0].Before != 1 ||
+			row.Changes[1].Time.String() != "2026-01-05T12:31:16.000Z" || row.Heaviest[len(row.Heaviest)-1-windows] != 8.5 || row.Peak != 25 || row.Shards != 58 {
+			t.Errorf("after %d windows: %+v", windows, row)
+		}
+		var names []string
+		for _, one := range row.WriteShards {
+			names = append(names, one.Key)
+		}
+		if got := strings.Join(names, " "); windows > 1 && got != "C#viral#0 C#viral#2 C#viral#10" {
+			t.Errorf("write shards %s", got)
+		}
+	}
+}
+
+// TestAdviceAfterAShrink checks that a later shrink is not named as what cooled the key.
+func TestAdviceAfterAShrink(t *testing.T) {
+	hotUntil := time.Date(2026, 1, 5, 12, 31, 20, 0, time.UTC)
+	grown, shrunk := hotUntil.Add(-4*time.Second), hotUntil.Add(time.Hour)
+	entry := shardmap.Entry{Key: "C#viral", History: shard.History{{At: grown, Count: 58}, {At: shrunk, Count: 16}}}
+	row := heat.KeyHeat{Key: "C#viral#0", Limit: 20, FirstSeen: hotUntil.Add(-time.Minute), Verdicts: heat.Verdicts{Worst: heat.Hot, HotUntil: hotUntil}}
+	h := NewHeat(liveHeat{}, HeatOptions{Shards: oneEntry{entry}})
+	for name, changed := range map[string]changes{
+		"both in the time":           {"C#viral": {{Before: 1, Shards: 58, Time: jsontime.Time{Time: grown}}, {Before: 58, Shards: 16, Time: jsontime.Time{Time: shrunk}}}},
+		"only the shrink is":         {"C#viral": {{Before: 58, Shards: 16, Time: jsontime.Time{Time: shrunk}}}},
+		"no changes are in the time": nil,
+	} {
+		key, err := h.describe(t.Context(), row, changed, shrunk.Add(time.Minute))
+		if err != nil || !strings.HasPrefix(key.Advice, "Cooled: resharded to 58 at 12:31:16, ") || key.Shards != 16 {
+			t.Errorf("%s: %v, %+v", name, err, key)
+		}
+	}
+}

@@ -1,0 +1,206 @@
+package arch
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const (
+	root   = "../../.."
+	module = "github.com/hotshard/hotshard"
+)
+
+// rule forbids packages to import other packages.
+type rule struct {
+	name  string
+	of    []string // the packages of the rule
+	but   []string // exceptions from of
+	deny  []string // forbidden imports; a package may import itself
+	allow []string // exceptions from deny
+	deep  bool     // check indirect imports, too
+
+	breach edge // an import that breaks the rule, for TestRulesFindBreaches
+}
+
+type edge struct{ from, to string }
+
+// source is a package as `go list -json` describes it.
+type source struct {
+	ImportPath string
+	Name       string
+	Standard   bool
+	Imports    []string // imports without those of tests
+	Deps       []string // direct and indirect imports
+
+	GoFiles, TestImports, XTestImports []string
+}
+
+// check returns the imports that break the rule. Packages are this module's; standard has the
+// standard library's.
+func (r *rule) check(packages []source, standard map[string]bool) []string {
+	var faults []string
+	for _, p := range packages {
+		if !matchAny(r.of, p.ImportPath, standard) || matchAny(r.but, p.ImportPath, standard) {
+			continue
+		}
+		imports := p.Imports
+		if r.deep {
+			imports = p.Deps
+		}
+		for _, to := range imports {
+			if to != p.ImportPath && matchAny(r.deny, to, standard) && !matchAny(r.allow, to, standard) {
+				faults = append(faults, fmt.Sprintf("%s imports %s", p.ImportPath, to))
+			}
+		}
+	}
+	return faults
+}
+
+func matchAny(patterns []string, importPath string, standard map[string]bool) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool { return match(p, importPath, standard) })
+}
+
+func match(pattern, importPath string, standard map[string]bool) bool {
+	if pattern == "std" {
+		return standard[importPath]
+	}
+	own, inModule := strings.CutPrefix(importPath, module+"/")
+	if inModule {
+		importPath = own
+	}
+	prefix, below := strings.CutSuffix(pattern, "...")
+	if !below {
+		return importPath == pattern
+	}
+	return prefix == "" || importPath == strings.TrimSuffix(prefix, "/") || strings.HasPrefix(importPath, prefix)
+}
+
+// list returns this module's packages and the standard library's import paths.
+func list(t *testing.T) (own []source, standard map[string]bool) {
+	t.Helper()
+	dependOnSources(t)
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-deps", "-json=ImportPath,Name,Standard,Imports,Deps,GoFiles,TestImports,XTestImports", "./...")
+	cmd.Dir = root
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v: %s", err, &stderr)
+	}
+	standard = map[string]bool{}
+	for d := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p source
+		err := d.Decode(&p)
+		if errors.Is(err, io.EOF) {
+			return own, standard
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.Standard {
+			standard[p.ImportPath] = true
+		}
+		if p.ImportPath == module || strings.HasPrefix(p.ImportPath, module+"/") {
+			own = append(own, p)
+		}
+	}
+}
+
+// dependOnSources opens the folders of sources, so that `go test` caches the result by them. It
+// does not see what go list reads.
+func dependOnSources(t *testing.T) {
+	t.Helper()
+	for _, dir := range []string{"cmd", "functions", "internal", "pkg"} {
+		err := filepath.WalkDir(filepath.Join(root, dir), func(_ string, _ fs.DirEntry, err error) error { return err })
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(root, "go.mod")); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestImports(t *testing.T) {
+	packages, standard := list(t)
+	for _, r := range rules {
+		t.Run(r.name, func(t *testing.T) {
+			for _, fault := range r.check(packages, standard) {
+				t.Error(fault)
+			}
+		})
+	}
+	for _, p := range packages {
+		if slices.Contains(badNames, p.Name) || slices.Contains(badNames, path.Base(p.ImportPath)) {
+			t.Errorf("%s has a meaningless name", p.ImportPath)
+		}
+	}
+}
+
+// TestRulesFindBreaches checks that each rule finds its breach and that the packages of each
+// rule exist.
+func TestRulesFindBreaches(t *testing.T) {
+	packages, standard := list(t)
+	for _, r := range rules {
+		t.Run(r.name, func(t *testing.T) {
+			for _, pattern := range slices.Concat(r.of, r.but) {
+				if !slices.ContainsFunc(packages, func(p source) bool { return match(pattern, p.ImportPath, standard) }) {
+					t.Errorf("there is no %s", pattern)
+				}
+			}
+			at := slices.IndexFunc(packages, func(p source) bool { return p.ImportPath == module+"/"+r.breach.from })
+			if at < 0 {
+				t.Fatalf("there is no %s to break the rule", r.breach.from)
+			}
+			broken := packages[at]
+			broken.Imports = append(slices.Clone(broken.Imports), full(r.breach.to))
+			broken.Deps = append(slices.Clone(broken.Deps), full(r.breach.to))
+			want := broken.ImportPath + " imports " + full(r.breach.to)
+			if faults := r.check([]source{broken}, standard); !slices.Contains(faults, want) {
+				t.Errorf("found %q, want %q", faults, want)
+			}
+		})
+	}
+}
+
+// full returns the import path of a pattern without /...
+func full(pattern string) string {
+	for _, dir := range []string{"cmd", "functions", "internal/", "pkg/"} {
+		if strings.HasPrefix(pattern, dir) {
+			return module + "/" + pattern
+		}
+	}
+	return pattern
+}
+
+func TestMatch(t *testing.T) {
+	standard := map[string]bool{"net": true, "net/http": true}
+	for _, c := range []struct {
+		pattern, path string
+		want          bool
+	}{
+		{"internal/aws/dynamolocal", module + "/internal/aws/dynamolocal", true},
+		{"internal/aws/dynamolocal", module + "/internal/aws/dynamolocal/system", false},
+		{"internal/aws/dynamolocal/...", module + "/internal/aws/dynamolocal", true},
+		{"internal/aws/dynamolocal/...", module + "/internal/aws/dynamolocal/system", true},
+		{"internal/tool/load/...", module + "/internal/tool/loader", false},
+		{"net/...", "net", true}, {"net/...", "net/http", true}, {"net/...", "netip", false},
+		{"std", "net/http", true}, {"std", "golang.org/x/net", false},
+		{"...", "anything", true},
+	} {
+		if got := match(c.pattern, c.path, standard); got != c.want {
+			t.Errorf("%s and %s: %t", c.pattern, c.path, got)
+		}
+	}
+}

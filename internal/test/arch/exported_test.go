@@ -1,0 +1,187 @@
+package arch
+
+import (
+	"bytes"
+	"fmt"
+	"go/ast"
+	"go/importer"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// internalNames returns the exported names of a package whose declaration names a type of an
+// internal package: in a signature, an exported field, an embedded type or a type argument.
+func internalNames(p *types.Package) (faults []string) {
+	report := func(name string, t types.Type) {
+		for _, found := range named(t) {
+			if strings.Contains("/"+found.Pkg().Path()+"/", "/internal/") {
+				faults = append(faults, fmt.Sprintf("%s.%s names %s.%s", p.Path(), name, found.Pkg().Path(), found.Name()))
+			}
+		}
+	}
+	for _, name := range p.Scope().Names() {
+		object := p.Scope().Lookup(name)
+		if !object.Exported() {
+			continue
+		}
+		declared, ok := object.(*types.TypeName)
+		if !ok {
+			report(name, object.Type())
+			continue
+		}
+		if alias, ok := object.Type().(*types.Alias); ok {
+			report(name, alias.Rhs())
+			continue
+		}
+		reportType(declared, report)
+	}
+	return faults
+}
+
+// reportType reports the fields, embedded types and methods of a declared type. Methods that come
+// from an embedded type are among them.
+func reportType(declared *types.TypeName, report func(name string, t types.Type)) {
+	switch t := declared.Type().Underlying().(type) {
+	case *types.Struct:
+		for f := range t.Fields() {
+			if f.Exported() || f.Embedded() {
+				report(declared.Name()+"."+f.Name(), f.Type())
+			}
+		}
+	case *types.Interface:
+		for e := range t.EmbeddedTypes() {
+			report(declared.Name(), e)
+		}
+	default:
+		report(declared.Name(), t)
+	}
+	var methods *types.MethodSet
+	if types.IsInterface(declared.Type()) {
+		methods = types.NewMethodSet(declared.Type())
+	} else {
+		methods = types.NewMethodSet(types.NewPointer(declared.Type()))
+	}
+	for m := range methods.Methods() {
+		if m.Obj().Exported() {
+			report(declared.Name()+"."+m.Obj().Name(), m.Obj().Type())
+		}
+	}
+}
+
+// named returns the named types and aliases that a type is written with.
+func named(t types.Type) (list []*types.TypeName) {
+	add := func(of ...types.Type) {
+		for _, t := range of {
+			list = append(list, named(t)...)
+		}
+	}
+	switch t := t.(type) {
+	case *types.Alias:
+		list = append(list, t.Obj())
+		add(slices.Collect(t.TypeArgs().Types())...)
+	case *types.Named:
+		list = append(list, t.Obj())
+		add(slices.Collect(t.TypeArgs().Types())...)
+	case *types.Map:
+		add(t.Key(), t.Elem())
+	case interface{ Elem() types.Type }:
+		add(t.Elem())
+	case *types.Signature:
+		for v := range t.Params().Variables() {
+			add(v.Type())
+		}
+		for v := range t.Results().Variables() {
+			add(v.Type())
+		}
+	case *types.Struct:
+		for f := range t.Fields() {
+			add(f.Type())
+		}
+	case *types.Interface:
+		add(slices.Collect(t.EmbeddedTypes())...)
+		for m := range t.ExplicitMethods() {
+			add(m.Type())
+		}
+	}
+	return slices.DeleteFunc(list, func(n *types.TypeName) bool { return n.Pkg() == nil }) // as error
+}
+
+// exports returns an importer of the packages that the library is built from.
+func exports(t *testing.T) (imports types.Importer, library []string) {
+	t.Helper()
+	dependOnSources(t)
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-export", "-deps", "-f", "{{.ImportPath}}\t{{.Export}}", "./pkg/...")
+	cmd.Dir = root
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v: %s", err, &stderr)
+	}
+	files := map[string]string{}
+	for line := range strings.Lines(string(out)) {
+		path, file, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
+		files[path] = file
+		if strings.HasPrefix(path, module+"/pkg/") && !strings.Contains(path, "/internal/") {
+			library = append(library, path)
+		}
+	}
+	return importer.ForCompiler(token.NewFileSet(), "gc", func(path string) (io.ReadCloser, error) { return os.Open(files[path]) }), library
+}
+
+// TestLibraryExportsNoInternalTypes checks that users of the library can name every type that they meet.
+func TestLibraryExportsNoInternalTypes(t *testing.T) {
+	imports, library := exports(t)
+	for _, path := range library {
+		p, err := imports.Import(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, fault := range internalNames(p) {
+			t.Error(fault)
+		}
+	}
+}
+
+// TestInternalNamesAreFound checks that each kind of breach is found, and that what users can't see is none.
+func TestInternalNamesAreFound(t *testing.T) {
+	imports, _ := exports(t)
+	for declaration, breach := range map[string]bool{
+		"func F(dynamo.Scope) {}": true,
+		"func F() (int, error, []map[string]*dynamo.Scope) { panic(0) }":            true,
+		"type T struct{ S dynamo.Scope }":                                           true,
+		"type T struct{ dynamo.Scope }":                                             true,
+		"type T interface{ place.Table }":                                           true,
+		"type T interface{ M(func(dynamo.Scope)) }":                                 true,
+		"type T = dynamo.Scope":                                                     true,
+		"type T []dynamo.Scope":                                                     true,
+		"type T struct{ part }; type part struct{}; func (part) M(dynamo.Scope) {}": true,
+		"var V dynamo.Scope":                                                        true,
+		"type G[A any] struct{}; var V G[dynamo.Scope]":                             true,
+		"type T struct{ s dynamo.Scope }":                                           false,
+		"func f(dynamo.Scope) {}":                                                   false,
+		"type T struct{}; func (T) m(dynamo.Scope) {}":                              false,
+		"var V error; const C = int(dynamo.KeyRange)":                               false,
+	} {
+		source := "package p; import \"" + module + "/internal/base/dynamo\"; import \"" + module + "/pkg/shard/internal/place\"; var _ dynamo.Scope; var _ place.Table; " + declaration
+		set := token.NewFileSet()
+		file, err := parser.ParseFile(set, "p.go", source, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := (&types.Config{Importer: imports}).Check(module+"/pkg/p", set, []*ast.File{file}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if faults := internalNames(p); len(faults) > 0 != breach {
+			t.Errorf("%s: found %q", declaration, faults)
+		}
+	}
+}

@@ -1,0 +1,308 @@
+package arch
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/hotshard/hotshard/internal/base/kind"
+)
+
+// kindHome is the package with the facts of all kinds.
+const kindHome = "internal/base/kind"
+
+// registries are the only files that may have a map with a function for each kind.
+var registries = []string{"cmd/hotshard/check.go", "internal/fold/erase/erase.go"}
+
+// driven are files that drive the API with a kind of their choice and read it in the responses.
+var driven = []string{"internal/tool/demo/measure.go", "internal/tool/prove/storm.go"}
+
+// kindUse is code that depends on a kind, or that enumerates values of the table.
+type kindUse struct {
+	line  int
+	what  string   // comparison, switch or map
+	of    string   // the type of the constants in it, or inText
+	names []string // of these constants
+}
+
+// inText is used instead of a type if a text names a kind.
+const inText = "text"
+
+// kindTable returns the names of the constants in package kind by type, without zero values.
+func kindTable(t *testing.T) map[string][]string {
+	t.Helper()
+	parsed, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, kindHome, "kind.go"), nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := map[string][]string{}
+	for _, d := range parsed.Decls {
+		decl, is := d.(*ast.GenDecl)
+		if !is || decl.Tok != token.CONST {
+			continue
+		}
+		of := ""
+		for _, spec := range decl.Specs {
+			value := spec.(*ast.ValueSpec)
+			if name, is := value.Type.(*ast.Ident); is {
+				of = name.Name
+			}
+			if name := value.Names[0].Name; !strings.HasPrefix(name, "No") {
+				table[of] = append(table[of], name)
+			}
+		}
+	}
+	return table
+}
+
+// kindUses returns where a file compares kinds, switches over them, or has maps by kind. For
+// buckets and summaries it returns only switches and maps, because a comparison is how code
+// asks for what it needs.
+func kindUses(set *token.FileSet, file *ast.File, table map[string][]string) (found []kindUse) {
+	constantOf := func(e ast.Expr) (of, name string) {
+		if call, is := e.(*ast.CallExpr); is && len(call.Args) == 1 { // string(kind.Counter)
+			e = call.Args[0]
+		}
+		if selector, is := e.(*ast.SelectorExpr); is && isName(selector.X, "kind") {
+			for of, names := range table {
+				if slices.Contains(names, selector.Sel.Name) {
+					return of, selector.Sel.Name
+				}
+			}
+		}
+		if text, is := e.(*ast.BasicLit); is && text.Kind == token.STRING {
+			name, _ := strconv.Unquote(text.Value)
+			if slices.Contains(kind.All(), kind.Kind(name)) {
+				return inText, name
+			}
+		}
+		return "", ""
+	}
+	enumerates := func(at token.Pos, what string, list []ast.Expr) {
+		byType := map[string][]string{}
+		for _, e := range list {
+			if of, name := constantOf(e); of != "" && of != "Placement" {
+				byType[of] = append(byType[of], name)
+			}
+		}
+		for of, names := range byType {
+			if of != inText || what == "switch" || len(names) > 2 { // requests have fields named board and limit
+				found = append(found, kindUse{set.Position(at).Line, what, of, names})
+			}
+		}
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.SwitchStmt:
+			var cases []ast.Expr
+			for _, c := range n.Body.List {
+				cases = append(cases, c.(*ast.CaseClause).List...)
+			}
+			enumerates(n.Pos(), "switch", cases)
+		case *ast.CompositeLit:
+			var keys []ast.Expr
+			for _, e := range n.Elts {
+				if pair, is := e.(*ast.KeyValueExpr); is {
+					keys = append(keys, pair.Key)
+				}
+			}
+			enumerates(n.Pos(), "map", keys)
+		case *ast.BinaryExpr:
+			for _, side := range []ast.Expr{n.X, n.Y} {
+				if of, name := constantOf(side); (of == "Kind" || of == inText) && (n.Op == token.EQL || n.Op == token.NEQ) {
+					found = append(found, kindUse{set.Position(n.Pos()).Line, "comparison", of, []string{name}})
+				}
+			}
+		}
+		return true
+	})
+	return found
+}
+
+// kindFaults returns the faults in a file's uses of kinds.
+func kindFaults(set *token.FileSet, path string, file *ast.File, table map[string][]string) (faults []string) {
+	fault := func(line int, format string, args ...any) {
+		faults = append(faults, fmt.Sprintf("%s:%d %s", path, line, fmt.Sprintf(format, args...)))
+	}
+	for _, use := range kindUses(set, file, table) {
+		if (use.of == "Kind" || use.of == inText) && !slices.Contains(registries, path) && !slices.Contains(driven, path) {
+			fault(use.line, "has a %s by kind: make what differs a field of kind.Traits", use.what)
+		}
+		for _, name := range table[use.of] {
+			if use.what == "map" && !slices.Contains(use.names, name) {
+				fault(use.line, "has a map by kind.%s without kind.%s", use.of, name)
+			}
+		}
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		literal, is := n.(*ast.BasicLit)
+		if !is || literal.Kind != token.STRING {
+			return true
+		}
+		text, _ := strconv.Unquote(literal.Value)
+		if k, _, ok := kind.Cut(text); ok {
+			fault(set.Position(n.Pos()).Line, "has the prefix of %s: take it from kind.Of", k)
+		}
+		enum := strings.Split(reflect.StructTag(text).Get("enum"), ",")
+		named := 0
+		for _, k := range kind.All() {
+			if slices.Contains(enum, string(k)) {
+				named++
+			}
+		}
+		if named > 0 && named < len(kind.All()) {
+			fault(set.Position(n.Pos()).Line, "has an enum without all kinds: %s", enum)
+		}
+		return true
+	})
+	return faults
+}
+
+// TestKindsHaveOneHome checks that only kind.Traits and the registries tell kinds apart, and
+// that no registry lacks a kind. Bench is exempt.
+func TestKindsHaveOneHome(t *testing.T) {
+	table := kindTable(t)
+	if len(table["Kind"]) != len(kind.All()) {
+		t.Errorf("the table has %v, and the constants are %v", kind.All(), table["Kind"])
+	}
+	unused := map[string]bool{}
+	for _, path := range slices.Concat(registries, driven) {
+		unused[path] = true
+	}
+	looked := 0
+	for _, path := range sourceFiles(t) {
+		set := token.NewFileSet()
+		file, err := parser.ParseFile(set, filepath.Join(root, path), nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		looked++
+		if len(kindUses(set, file, table)) > 0 {
+			delete(unused, path)
+		}
+		for _, fault := range kindFaults(set, path, file, table) {
+			t.Error(fault)
+		}
+	}
+	for path := range unused {
+		t.Errorf("%s has nothing by kind any more: take it out of the list", path)
+	}
+	if looked < 300 {
+		t.Errorf("looked at %d files", looked)
+	}
+}
+
+// sourceFiles returns the product's Go files without tests.
+func sourceFiles(t *testing.T) (files []string) {
+	t.Helper()
+	for _, dir := range []string{"cmd", "functions", "infra", "internal", "pkg"} {
+		err := filepath.WalkDir(filepath.Join(root, dir), func(path string, entry fs.DirEntry, err error) error {
+			name, _ := filepath.Rel(root, path)
+			switch name = filepath.ToSlash(name); {
+			case err != nil:
+				return err
+			case entry.IsDir() && (entry.Name() == "node_modules" || entry.Name() == "cdk.out" || name == kindHome || name == "internal/test"):
+				return filepath.SkipDir
+			case strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go"):
+				files = append(files, name)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return files
+}
+
+// TestPageHasNoPrefixOfAKind checks the console's source, except the file generated from the
+// table of kinds.
+func TestPageHasNoPrefixOfAKind(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(root, "internal/tool/console/web/src/*.ts"))
+	if err != nil || len(files) < 10 {
+		t.Fatalf("%d files: %v", len(files), err)
+	}
+	for _, path := range files {
+		content, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found := prefixInScript(string(content)); found != "" && filepath.Base(path) != "kinds.ts" {
+			t.Errorf("%s has %s: take it from kinds.ts", path, found)
+		}
+	}
+	if prefixInScript(`const prefixes = { counter: "C#" };`) == "" {
+		t.Error("a prefix in a script is not found")
+	}
+}
+
+// prefixInScript returns the first text that begins with a kind's prefix, or "" if there is
+// none.
+func prefixInScript(script string) string {
+	var prefixes []string
+	for _, k := range kind.All() {
+		prefixes = append(prefixes, regexp.QuoteMeta(kind.Of(k).Prefix))
+	}
+	return regexp.MustCompile("[\"'`](" + strings.Join(prefixes, "|") + ")").FindString(script)
+}
+
+// TestKindRuleFindsBreaches checks files that break the rule and files that follow it.
+func TestKindRuleFindsBreaches(t *testing.T) {
+	table := kindTable(t)
+	of := func(name, value string) string {
+		var pairs []string
+		for _, constant := range table[name] {
+			pairs = append(pairs, "kind."+constant+": "+value)
+		}
+		return strings.Join(pairs, ", ")
+	}
+	elsewhere, registry := "internal/query/service.go", registries[0]
+	for _, c := range []struct {
+		name, path, code string
+		want             int
+	}{
+		{"a switch over kinds", elsewhere, `func f(k kind.Kind) { switch k { case kind.Counter, kind.Board: } }`, 1},
+		{"a switch over their names", elsewhere, `func f(k string) { switch k { case "counter": case "board": } }`, 1},
+		{"a switch without a value", elsewhere, `func f(k kind.Kind) { switch { case k == kind.Counter: } }`, 1},
+		{"a map by kind", elsewhere, `var m = map[kind.Kind]int{` + of("Kind", "1") + `}`, 1},
+		{"a map by name", elsewhere, `var m = map[string]int{"counter": 1, "entity": 2, "board": 3}`, 1},
+		{"a comparison", elsewhere, `func f(k kind.Kind) bool { return k != kind.Limit }`, 1},
+		{"a comparison of names", elsewhere, `func f(k string) bool { return k == string(kind.Limit) || "sessions" == k }`, 2},
+		{"a prefix", elsewhere, `var pk = "C#page/home#0"`, 1},
+		{"an enum that lacks kinds", elsewhere, "type in struct { Type string `query:\"type\" enum:\"counter,entity\"` }", 1},
+		{"a map by bucket that lacks some", elsewhere, `var m = map[kind.Bucket]int{kind.NoBucket: 1, kind.Day: 2}`, 2},
+		{"a map by summary that lacks one", elsewhere, `var m = map[kind.Summary]int{kind.Partials: 1, kind.Rollups: 2}`, 1},
+		{"a registry that lacks kinds", registry, `var m = map[kind.Kind]int{kind.Counter: 1, kind.Event: 2}`, len(table["Kind"]) - 2},
+
+		{"a key of one kind", elsewhere, `var key = schema.BaseKey{Type: kind.Counter, Name: "x"}`, 0},
+		{"a trait", elsewhere, `func f(k kind.Kind) bool { return kind.Of(k).Placement == kind.Timed && kind.Of(k).Bucket != kind.Day }`, 0},
+		{"a map of all summaries", elsewhere, `var m = map[kind.Summary]int{` + of("Summary", "1") + `}`, 0},
+		{"a registry of all kinds", registry, `var m = map[kind.Kind]int{` + of("Kind", "1") + `}`, 0},
+		{"an enum of all kinds", elsewhere, "type in struct { Type string `query:\"type\" enum:\"entity,counter,board,sessions,limit,other\"` }", 0},
+		{"fields of a request", elsewhere, `var query = map[string]string{"board": name, "limit": "5"}`, 0},
+		{"another prefix", elsewhere, `var pk = "K#2026"`, 0},
+	} {
+		set := token.NewFileSet()
+		file, err := parser.ParseFile(set, c.path, "package p\n"+c.code, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if faults := kindFaults(set, c.path, file, table); len(faults) != c.want {
+			t.Errorf("%s: found %q, want %d", c.name, faults, c.want)
+		}
+	}
+	if len(slices.Collect(maps.Keys(table))) != 5 {
+		t.Errorf("the types of constants are %v", table)
+	}
+}

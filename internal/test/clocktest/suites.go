@@ -1,0 +1,104 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// suite is a package's tests that depend on time. The last element of its folder is unique
+// among suites, because their test programs are in one folder.
+type suite struct {
+	folder string
+	run    string // value of go test -run; "" for all
+}
+
+var suites = []suite{
+	{"pkg/shard", ""},
+	{"pkg/shard/boards", "^(TestTheStoredForm|TestRevsRise|Example.*)$"},
+	{"pkg/shard/counters", "^(TestSummaries.*|Example.*)$"},
+	{"pkg/shard/events", "^(TestRange.*|TestEvents.*|TestStreamOfEvents|TestReadsAfter.*|Example.*)$"},
+	{"pkg/shard/limits", "^(TestWindows|TestALimitOfOne.*|Example.*)$"},
+	{"pkg/shard/shardmap", "^(TestForgottenKeys|TestPins|Example.*)$"},
+	{"pkg/shard/spread", ""},
+	{"pkg/shard/table", "^(TestRange.*|Example.*)$"},
+	{"pkg/shard/sessions", "^(TestASessionsLife|TestAChangeMovesNobody|TestSessionsAreRight.*|Example.*)$"},
+	{"internal/base/schema", ""},
+	{"internal/base/heat", ""},
+	{"internal/base/metrics", ""},
+	{"internal/tool/workload", ""},
+	{"internal/base/schedule", ""},
+	{"internal/hotkeys", "^(TestPresentAndPast|TestAges|TestBudget.*|TestShrink|TestAnswer.*|TestRelax|TestTaskFaults)$"},
+	{"internal/ingest", "^(Test.*Sessions.*|Test.*Hits.*|TestEventsAreAnswered|TestKeyedScoresCountOnce|TestScores|TestALate.*)$"},
+	{"internal/query", "^(TestDefault.*|TestRollups.*|TestHot.*|TestActiveSessions|TestWideRanges.*|TestShards)$"},
+	{"internal/fold", "^(TestSummariesOfPeriodsExpire|TestALostTopOfAWeek|TestRetention|TestWhatAnEventAdds|TestRulesDecide|TestTasks|TestMarks.*)$"},
+	{"internal/fold/audit", "^(TestPeriods.*|TestBucketsOfAnEntity)$"},
+	{"internal/fold/compact", "^(TestWhatAMergeCosts|TestDeadlines)$"},
+	{"cmd/hotshard", "^(TestShardsCheck|TestChecks.*)$"},
+}
+
+// patience bounds one suite at one moment.
+const patience = 5 * time.Minute
+
+// runAll runs all suites at each moment and prints a line for each moment.
+func runAll(ctx context.Context, bin, endpoint string, moments []time.Time) error {
+	bad := 0
+	for _, moment := range moments {
+		begun := time.Now()
+		failed := runAt(ctx, moment, bin, endpoint)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		bad += failed
+		fmt.Printf("%s  %d of %d suites passed in %.1f s\n", moment.Format(time.RFC3339), len(suites)-failed, len(suites), time.Since(begun).Seconds())
+	}
+	if bad > 0 {
+		return fmt.Errorf("%d suites failed", bad)
+	}
+	return nil
+}
+
+// runAt runs all suites at a moment, two at a time, and returns the number of failed ones.
+func runAt(ctx context.Context, moment time.Time, bin, endpoint string) (failed int) {
+	var mu sync.Mutex
+	var group errgroup.Group
+	group.SetLimit(2)
+	for _, s := range suites {
+		group.Go(func() error {
+			out, err := s.at(ctx, moment, bin, endpoint)
+			if err != nil {
+				mu.Lock()
+				defer mu.Unlock()
+				failed++
+				fmt.Printf("%s at %s: %v\n%s\n", s.folder, moment.Format(time.RFC3339), err, out)
+			}
+			return nil
+		})
+	}
+	_ = group.Wait()
+	return failed
+}
+
+// at runs a suite at a moment. It fails if the suite has no tests.
+func (s suite) at(ctx context.Context, moment time.Time, bin, endpoint string) (out []byte, err error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, filepath.Join(bin, path.Base(s.folder)+".test"), "-test.run", s.run)
+	cmd.Dir = filepath.FromSlash(s.folder)
+	ahead := int64(time.Until(moment.Round(0)).Round(time.Second).Seconds())
+	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d", offsetVariable, ahead), "HOTSHARD_ENDPOINT="+endpoint)
+	out, err = cmd.CombinedOutput()
+	if err == nil && bytes.Contains(out, []byte("no tests to run")) {
+		err = errors.New("no test has this name")
+	}
+	return out, err
+}

@@ -1,0 +1,79 @@
+// Package lane tells a test which of the runs of the tests it is part of:
+//
+//	go test -short ./...    without an engine, within half a minute
+//	make test               every kind of promise, against DynamoDB Local
+//	make test-storms        demos, one at a time: they need the whole machine
+//	make test-long          all with the race detector, more seeds, longer faults
+//
+// A test of the long run alone is in a file with the build tag long; a demo's tag is storm. A
+// test that repeats itself calls [Runs] for the number of repetitions:
+//
+//	for seed := range lane.Runs(3, 50) {
+//		...
+//	}
+package lane
+
+import (
+	"flag"
+	"os"
+	"strconv"
+	"testing"
+)
+
+// Runs returns how often a test repeats itself with other seeds: few times, or many in the long
+// run.
+func Runs(few, many int) int {
+	if Long {
+		return many
+	}
+	return few
+}
+
+// UnlessShort returns usual, or short in a run with -short.
+func UnlessShort(usual, short int) int {
+	if testing.Short() {
+		return short
+	}
+	return usual
+}
+
+// NeedsEngine skips a test in a run with -short.
+func NeedsEngine(t testing.TB) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("needs DynamoDB Local, which -short excludes")
+	}
+}
+
+// NeedsBrowser skips a test in a run with -short, or with HOTSHARD_BROWSER=none. `make test`
+// sets and announces the latter if no browser works.
+func NeedsBrowser(t testing.TB) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("needs a browser, which -short excludes")
+	}
+	if os.Getenv("HOTSHARD_BROWSER") == "none" {
+		t.Skip("needs a browser, which HOTSHARD_BROWSER=none excludes")
+	}
+}
+
+// Checks limits a rapid property test to few inputs. The long run has rapid's default, and
+// -rapid.checks overrides both.
+func Checks(t testing.TB, few int) {
+	t.Helper()
+	if Long {
+		return
+	}
+	checks := flag.Lookup("rapid.checks")
+	before := checks.Value.String()
+	if before != checks.DefValue {
+		return // set on the command line
+	}
+	set := func(value string) {
+		if err := checks.Value.Set(value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set(strconv.Itoa(few))
+	t.Cleanup(func() { set(before) })
+}

@@ -1,0 +1,163 @@
+package libtest
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
+	"github.com/hotshard/hotshard/internal/aws/limiter"
+	"github.com/hotshard/hotshard/internal/base/busy"
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
+)
+
+// Deployment is the tables of a test with a client and a shard map.
+type Deployment struct {
+	Client *dynamodb.Client
+	Names  schema.Names
+	Shards *shardmap.Map
+}
+
+// Deploy creates the tables of a test.
+func Deploy(t *testing.T) *Deployment {
+	t.Helper()
+	client := enginetest.Client(t)
+	names := enginetest.Tables(t, client)
+	return &Deployment{client, names, shardmap.New(client, names.ShardMap, shardmap.Options{})}
+}
+
+// SetShards puts a key's item into the shard map, as the AWS blog's writers do.
+func (d *Deployment) SetShards(t *testing.T, key string, history ...string) {
+	t.Helper()
+	list := make([]types.AttributeValue, len(history))
+	for i, h := range history {
+		list[i] = dynamo.String(h)
+	}
+	pk, sk := schema.MapKey(key)
+	_, err := d.Client.PutItem(t.Context(), &dynamodb.PutItemInput{
+		TableName: &d.Names.ShardMap,
+		Item: map[string]types.AttributeValue{
+			"pk":            dynamo.String(pk),
+			"sk":            dynamo.String(sk),
+			"shard_history": &types.AttributeValueMemberL{Value: list},
+			"version":       dynamo.Decimal("1"),
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Within returns a context that ends after a minute.
+func Within(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// Item returns an item of the items table.
+func (d *Deployment) Item(t *testing.T, pk, sk string) map[string]types.AttributeValue {
+	t.Helper()
+	out, err := d.Client.GetItem(Within(t), &dynamodb.GetItemInput{TableName: &d.Names.Items, Key: map[string]types.AttributeValue{
+		"pk": dynamo.String(pk), "sk": dynamo.String(sk),
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out.Item
+}
+
+// Limited returns a client behind a partition limiter, and the limiter.
+func (d *Deployment) Limited(t *testing.T, o limiter.Options) (*dynamodb.Client, *limiter.Limiter) {
+	t.Helper()
+	o.Base = dynamolocal.Transport()
+	limits, err := limiter.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dynamodb.New(d.Client.Options(), func(o *dynamodb.Options) { o.HTTPClient = &http.Client{Transport: limits} }), limits
+}
+
+// Changer returns a changer with its own shard map.
+func (d *Deployment) Changer(o shardmap.ChangerOptions) *shardmap.Changer {
+	return Patient(shardmap.NewChanger(d.Client, shardmap.New(d.Client, d.Names.ShardMap, shardmap.Options{}), o))
+}
+
+// Patient extends the time-out of a changer's changes for a busy machine.
+func Patient(c *shardmap.Changer) *shardmap.Changer {
+	busy.SetCommit(c, 20*time.Second)
+	return c
+}
+
+// Grow raises the shard count of a key from what its entry is now.
+func Grow(ctx context.Context, c *shardmap.Changer, key string, count int, now time.Time) (shardmap.Entry, error) {
+	seen, err := c.Read(ctx, key)
+	if err != nil {
+		return seen, err
+	}
+	return c.GrowFrom(ctx, seen, count, Note, now)
+}
+
+// Note is what tests note of their changes.
+var Note = shardmap.Note{By: "test", Why: "to see it"}
+
+// Insist calls until a machine that is busy has done it within a change's second. ErrNoChange
+// is for GrowFrom, Reset and Forget: an attempt that ran out of time may have done it.
+func Insist(t *testing.T, call func() error) {
+	t.Helper()
+	for range 20 {
+		err := call()
+		if err == nil || errors.Is(err, shardmap.ErrNoChange) {
+			return
+		}
+		if !errors.Is(err, shard.ErrUnavailable) {
+			t.Fatal(err)
+		}
+	}
+	t.Fatal("20 attempts failed")
+}
+
+// Pin pins a key's shard count and returns when it takes effect.
+func (d *Deployment) Pin(t *testing.T, key string, n int, now time.Time) time.Time {
+	t.Helper()
+	c := d.Changer(shardmap.ChangerOptions{})
+	var entry shardmap.Entry
+	Insist(t, func() (err error) { entry, err = c.Pin(Within(t), key, n, Note, now); return err })
+	return entry.Effective()
+}
+
+// Later is enginetest.Later.
+var Later = enginetest.Later
+
+// Foreign puts an item that has only its key.
+func (d *Deployment) Foreign(t *testing.T, pk, sk string) {
+	t.Helper()
+	item := map[string]types.AttributeValue{"pk": dynamo.String(pk), "sk": dynamo.String(sk)}
+	if _, err := d.Client.PutItem(Within(t), &dynamodb.PutItemInput{TableName: &d.Names.Items, Item: item}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Queries counts a client's queries.
+type Queries struct {
+	*dynamodb.Client
+	Made atomic.Int64
+}
+
+func (q *Queries) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
+	out, err := q.Client.Query(ctx, in, o...)
+	if err == nil { // a failed query is retried
+		q.Made.Add(1)
+	}
+	return out, err
+}

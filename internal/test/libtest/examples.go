@@ -1,0 +1,36 @@
+package libtest
+
+import (
+	"context"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/pkg/shard/setup"
+)
+
+// ExampleTable creates a table with key attributes of type S, and returns a client for it.
+func ExampleTable(name, partitionKey, sortKey string) *dynamodb.Client {
+	client := enginetest.ForExamples()
+	_, err := client.CreateTable(context.Background(), &dynamodb.CreateTableInput{
+		TableName: &name, BillingMode: types.BillingModePayPerRequest,
+		AttributeDefinitions: []types.AttributeDefinition{
+			{AttributeName: &partitionKey, AttributeType: "S"}, {AttributeName: &sortKey, AttributeType: "S"},
+		},
+		KeySchema: []types.KeySchemaElement{{AttributeName: &partitionKey, KeyType: "HASH"}, {AttributeName: &sortKey, KeyType: "RANGE"}},
+	})
+	if err != nil {
+		panic(err)
+	}
+	return client
+}
+
+// ExampleTables creates hotshard's tables and returns a client for them.
+func ExampleTables() *dynamodb.Client {
+	ctx, client := context.Background(), enginetest.ForExamples()
+	if err := setup.Create(ctx, client, setup.WithPrefix("hotshard-")); err != nil {
+		panic(err)
+	}
+	return client
+}

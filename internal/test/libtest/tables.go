@@ -1,0 +1,119 @@
+package libtest
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
+	"github.com/hotshard/hotshard/pkg/shard/table"
+)
+
+// Theirs creates a user's table, with key names and a sort key type that hotshard's tables do
+// not have.
+func Theirs(t testing.TB, client *dynamodb.Client, sort types.ScalarAttributeType) string {
+	t.Helper()
+	name := "theirs-" + rand.Text()
+	_, err := client.CreateTable(context.Background(), &dynamodb.CreateTableInput{
+		TableName: &name, BillingMode: types.BillingModePayPerRequest,
+		AttributeDefinitions: []types.AttributeDefinition{
+			{AttributeName: aws.String("customer"), AttributeType: types.ScalarAttributeTypeS},
+			{AttributeName: aws.String("placed"), AttributeType: sort},
+		},
+		KeySchema: []types.KeySchemaElement{
+			{AttributeName: aws.String("customer"), KeyType: types.KeyTypeHash},
+			{AttributeName: aws.String("placed"), KeyType: types.KeyTypeRange},
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+func Text(v types.AttributeValue) string {
+	switch v := v.(type) {
+	case *types.AttributeValueMemberS:
+		return v.Value
+	case *types.AttributeValueMemberN:
+		return v.Value
+	}
+	return ""
+}
+
+func Str(s string) types.AttributeValue { return dynamo.String(s) }
+
+func Num(n int64) types.AttributeValue {
+	return &types.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)}
+}
+
+// Steps is a shard map with a fixed history.
+type Steps struct{ History shard.History }
+
+func (s Steps) Lookup(context.Context, string, time.Time) (shardmap.Entry, error) {
+	return shardmap.Entry{History: s.History, Max: s.History.Max(time.Time{}, time.Unix(1e10, 0)), Version: int64(len(s.History))}, nil
+}
+
+var Epoch = time.Date(2026, 1, 5, 22, 0, 0, 0, time.UTC)
+
+func Orders(t *testing.T, client table.Client, db *dynamodb.Client, layout table.Layout, n table.Fixed) *table.Table {
+	t.Helper()
+	return &table.Table{
+		Client: client, Name: Theirs(t, db, "S"), PartitionKey: "customer", SortKey: "placed", Shards: n, Layout: layout,
+	}
+}
+
+// Order returns an order; all have the same sort key, that of a day.
+func Order(n int) table.Item {
+	return table.Item{"customer": Str("acme"), "placed": Str("2026-01-05T00:00:00.000Z"), "id": Str(fmt.Sprint("order-", n))}
+}
+
+// PutDay puts 20 orders with the same sort key and returns the ids of those that can be stored:
+// one for each write shard.
+func PutDay(t *testing.T, sharded *table.Table, shards int) []string {
+	t.Helper()
+	kept := map[int]string{}
+	for n := range 20 {
+		id := Text(Order(n)["id"])
+		at := shard.Calculated(id, shards)
+		it := Order(n)
+		it["n"] = Num(int64(n))
+		err := sharded.Put(t.Context(), it, Epoch)
+		if _, taken := kept[at]; taken != errors.Is(err, shard.ErrMisused) || !taken && err != nil {
+			t.Fatalf("%s on write shard %d beside %v: %v", id, at, kept, err)
+		}
+		if err == nil {
+			kept[at] = id
+		}
+	}
+	return slices.Sorted(maps.Values(kept))
+}
+
+func IDs(t *testing.T, sharded *table.Table, s table.Span) []string {
+	t.Helper()
+	var list []string
+	for it, err := range sharded.Query(t.Context(), "acme", s, Epoch) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, Text(it["id"]))
+	}
+	return list
+}
+
+func IsConditional(err error) bool {
+	_, ok := errors.AsType[*types.ConditionalCheckFailedException](err)
+	return ok
+}

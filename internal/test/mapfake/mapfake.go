@@ -1,0 +1,142 @@
+// Package mapfake is a shard-map table in memory whose calls take a set time by the test's
+// clock:
+//
+//	table := mapfake.New(10, 0, 0)
+//	shards := shardmap.New(table, "map", shardmap.Options{})
+package mapfake
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/schema"
+)
+
+// Table is a shard-map table in memory.
+type Table struct {
+	Page int          // items of a page
+	Down func() error // called for each page of keys, one at a time; may be nil
+
+	Mu    sync.Mutex
+	Takes time.Duration          // duration of a page of keys
+	trips time.Duration          // duration of any other call
+	Items map[string]dynamo.Item // by Slot
+	Asked []string               // starts of the pages of keys that were read
+}
+
+func New(page int, takes, trips time.Duration) *Table {
+	return &Table{Page: page, Takes: takes, trips: trips, Items: map[string]dynamo.Item{}}
+}
+
+// Slot returns the text by which the fake orders items.
+func Slot(key dynamo.Item) string {
+	return dynamo.Text(key, schema.PK) + "\x00" + dynamo.Text(key, schema.SK)
+}
+
+func (f *Table) Put(it dynamo.Item) { f.Items[Slot(it)] = it }
+
+// Answer sets the durations of calls.
+func (f *Table) Answer(takes, trips time.Duration) {
+	f.Mu.Lock()
+	defer f.Mu.Unlock()
+	f.Takes, f.trips = takes, trips
+}
+
+func (f *Table) durations() (takes, trips time.Duration) {
+	f.Mu.Lock()
+	defer f.Mu.Unlock()
+	return f.Takes, f.trips
+}
+
+func (f *Table) Wait(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (f *Table) GetItem(ctx context.Context, in *dynamodb.GetItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
+	_, trips := f.durations()
+	if err := f.Wait(ctx, trips); err != nil {
+		return nil, err
+	}
+	f.Mu.Lock()
+	defer f.Mu.Unlock()
+	return &dynamodb.GetItemOutput{Item: f.Items[Slot(in.Key)]}, nil
+}
+
+// Query reads a bucket's keys, or the log from a time on.
+func (f *Table) Query(ctx context.Context, in *dynamodb.QueryInput, _ ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
+	part, log := dynamo.Text(in.ExpressionAttributeValues, ":part"), dynamo.Text(in.ExpressionAttributeValues, ":log")
+	takes, trips := f.durations()
+	if log != "" {
+		takes = trips
+	}
+	if err := f.Wait(ctx, takes); err != nil {
+		return nil, err
+	}
+	f.Mu.Lock()
+	defer f.Mu.Unlock()
+	if f.Down != nil && part != "" {
+		if err := f.Down(); err != nil {
+			return nil, err
+		}
+	}
+	pk, after := cmp.Or(part, log), ""
+	if in.ExclusiveStartKey != nil {
+		after = Slot(in.ExclusiveStartKey)
+	}
+	if part != "" {
+		f.Asked = append(f.Asked, pk+" "+after)
+	}
+	out := &dynamodb.QueryOutput{}
+	for _, at := range slices.Sorted(maps.Keys(f.Items)) {
+		it := f.Items[at]
+		if dynamo.Text(it, schema.PK) != pk || at <= after || dynamo.Text(it, schema.SK) < dynamo.Text(in.ExpressionAttributeValues, ":from") {
+			continue
+		}
+		if len(out.Items) == f.Page {
+			out.LastEvaluatedKey = dynamo.Key(pk, dynamo.Text(out.Items[f.Page-1], schema.SK))
+			break
+		}
+		out.Items = append(out.Items, it)
+	}
+	return out, nil
+}
+
+// TransactWriteItems makes all puts and ignores their conditions.
+func (f *Table) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, _ ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
+	_, trips := f.durations()
+	if err := f.Wait(ctx, trips); err != nil {
+		return nil, err
+	}
+	f.Mu.Lock()
+	defer f.Mu.Unlock()
+	for _, action := range in.TransactItems {
+		f.Put(action.Put.Item)
+	}
+	return &dynamodb.TransactWriteItemsOutput{}, nil
+}
+
+// Pages returns the number of pages of keys that were read.
+func (f *Table) Pages() int {
+	f.Mu.Lock()
+	defer f.Mu.Unlock()
+	return len(f.Asked)
+}
+
+// Again returns the number of pages of keys that were read more than once.
+func (f *Table) Again() int {
+	f.Mu.Lock()
+	defer f.Mu.Unlock()
+	return len(f.Asked) - len(slices.Compact(slices.Sorted(slices.Values(f.Asked))))
+}

@@ -1,0 +1,107 @@
+package apicall
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/credentials"
+)
+
+// echo responds with the request. For /cut it declares more bytes than it sends.
+func echo(t *testing.T) *Client {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		if strings.HasPrefix(r.URL.Path, "/cut") {
+			w.Header().Set("Content-Length", "1000")
+			w.WriteHeader(http.StatusTooManyRequests)
+		}
+		fmt.Fprintf(w, "%s %s|%s|%s|%s|%s", r.Method, r.URL, r.Header.Get("Content-Type"), r.Header.Get("Idempotency-Key"), r.Header.Get("Signed"), body)
+	}))
+	t.Cleanup(server.Close)
+	return &Client{Base: server.URL, HTTP: server.Client()}
+}
+
+func TestRequests(t *testing.T) {
+	client := echo(t)
+	signed := func(_ context.Context, r *http.Request, body []byte) error {
+		r.Header.Set("Signed", fmt.Sprint(len(body)))
+		return nil
+	}
+	for _, c := range []struct {
+		method, path, key string
+		body              any
+		sign              Sign
+		want              string
+	}{
+		{http.MethodGet, "/v1/shards?name=%2Fa", "", nil, nil, "GET /v1/shards?name=%2Fa||||"},
+		{http.MethodPut, "/v1/shards", "", map[string]any{"shards": nil}, nil, `PUT /v1/shards|application/json|||{"shards":null}`},
+		{http.MethodPost, "/v1/events", "k-1", []int{1}, signed, `POST /v1/events|application/json|k-1|3|[1]`},
+	} {
+		client.Sign = c.sign
+		request, err := client.Request(t.Context(), c.method, c.path, c.key, c.body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := client.Do(request)
+		if err != nil || answer.Code != http.StatusOK || answer.Status != "200 OK" || string(answer.Body) != c.want {
+			t.Errorf("%s: %s, %q, %v, want %q", c.path, answer.Status, answer.Body, err, c.want)
+		}
+	}
+	client.Sign = func(context.Context, *http.Request, []byte) error { return errors.New("no credentials") }
+	if _, err := client.Request(t.Context(), http.MethodGet, "/", "", nil); err == nil {
+		t.Error("what could not be signed is sent")
+	}
+	client.Sign = nil
+	if _, err := client.Request(t.Context(), http.MethodPost, "/", "", func() {}); err == nil {
+		t.Error("what has no JSON is sent")
+	}
+}
+
+// TestCutAnswer checks that the error of an incomplete response comes with its status and the received bytes.
+func TestCutAnswer(t *testing.T) {
+	client := echo(t)
+	request, err := client.Request(t.Context(), http.MethodGet, "/cut", "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := client.Do(request)
+	if err == nil || answer.Code != http.StatusTooManyRequests || !strings.HasPrefix(string(answer.Body), "GET /cut") {
+		t.Errorf("%+v, %v", answer, err)
+	}
+	client.Base = "http://127.0.0.1:1" // no other process can listen there
+	if request, err = client.Request(t.Context(), http.MethodGet, "/", "", nil); err != nil {
+		t.Fatal(err)
+	}
+	if answer, err = client.Do(request); err == nil || answer.Code != 0 {
+		t.Errorf("%+v, %v", answer, err)
+	}
+}
+
+func TestProblems(t *testing.T) {
+	p, ok := Answer{Body: []byte(`{"status":422,"detail":"no","errors":[{"location":"body.x","message":"is bad","value":1}]}`)}.Problem()
+	if !ok || p.Detail != "no" || len(p.Errors) != 1 || p.Errors[0].Location != "body.x" || p.Errors[0].Message != "is bad" {
+		t.Errorf("%+v, %t", p, ok)
+	}
+	if p, ok := (Answer{Body: []byte("<html>")}).Problem(); ok {
+		t.Errorf("%+v", p)
+	}
+}
+
+// TestSignAs checks the service and the Region of a signature. The tests of cmd/hotshard verify the signature.
+func TestSignAs(t *testing.T) {
+	client := &Client{Base: "http://x", Sign: SignAs(credentials.NewStaticCredentialsProvider("AKIDEXAMPLE", "secret", ""), "eu-north-1")}
+	request, err := client.Request(t.Context(), http.MethodGet, "/", "", nil)
+	if err != nil || !strings.Contains(request.Header.Get("Authorization"), "/eu-north-1/execute-api/") {
+		t.Errorf("%v, %v", request.Header, err)
+	}
+}

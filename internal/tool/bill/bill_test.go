@@ -1,0 +1,154 @@
+package bill_test
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hotshard/hotshard/internal/tool/bill"
+)
+
+// busy is the busy day of docs/deploy.md.
+var busy = bill.Load{Events: 1000, ItemBytes: 500, Batch: 25, Targets: 1000}
+
+// TestAgainstAnotherReckoning compares sums with an independent estimate from the same prices. Its assumptions differ:
+// ingest has 0.5 GB, other log lines, folds of 0.3 units an event, and no transfer.
+func TestAgainstAnotherReckoning(t *testing.T) {
+	for _, c := range []struct {
+		load bill.Load
+		want float64 // USD a day
+	}{
+		{bill.Load{}, 0.50 + 0.08}, // alarms watch 25 metrics more than it has
+		{bill.Load{Events: 1000, Batch: 25, Targets: 1000}, 82 - 2.3},
+		{bill.Load{Events: 1000, Batch: 1, Targets: 1000}, 217 - 23},
+		{bill.Load{Events: 50_000, Batch: 25, Targets: 200_000}, 3910 - 47},
+		{bill.Load{Events: 50_000, Batch: 1, Targets: 200_000}, 10_600 - 1084},
+	} {
+		c.load.ItemBytes = 500
+		day := bill.Reckon(c.load, 1, bill.Default())
+		got := day.Total()
+		t.Logf("%+v: %.2f", c.load, got)
+		for _, l := range day.Lines {
+			t.Logf("   %-30s %-70s %10.2f", l.Item, l.Reckoned, l.USD)
+		}
+		if math.Abs(got-c.want) > 0.2*c.want {
+			t.Errorf("%+v: %.2f USD a day, another reckoning has %.2f", c.load, got, c.want)
+		}
+	}
+}
+
+// TestSettingsTurnTheBill checks that each setting changes its own line in the right direction.
+func TestSettingsTurnTheBill(t *testing.T) {
+	sum := func(change func(*bill.Load)) float64 {
+		l := busy
+		change(&l)
+		return bill.Reckon(l, 1, bill.Default()).Total()
+	}
+	base := sum(func(*bill.Load) {})
+	for name, c := range map[string]struct {
+		change func(*bill.Load)
+		want   float64
+	}{
+		"no access log":     {func(l *bill.Load) { l.AccessLogOff = true }, -0.78},
+		"traced":            {func(l *bill.Load) { l.Traced = true }, 2.3},
+		"provisioned":       {func(l *bill.Load) { l.Provisioned = true }, -40.6},
+		"two units":         {func(l *bill.Load) { l.ItemBytes = 1500 }, 54 + 1.3 + 1.6}, // 14 stream shards by their GB
+		"many entities":     {func(l *bill.Load) { l.Targets = 100_000 }, 10.8},
+		"uniform entities":  {func(l *bill.Load) { l.Targets, l.Uniform = 100_000, true }, 38.6},
+		"a longer window":   {func(l *bill.Load) { l.BatchingWindow = 5 * time.Second }, -8.2},
+		"counters as well":  {func(l *bill.Load) { l.Increments = 1000 }, 54 + 15.16 + 3.46 + 3.46 + 0.78 + 1.8}, // 4 stream shards more
+		"only the counters": {func(l *bill.Load) { l.Events, l.Increments = 0, 1000 }, -0.78 - 0.39},
+	} {
+		if got := sum(c.change) - base; math.Abs(got-c.want) > 0.3 {
+			t.Errorf("%s: %+.2f USD a day, want %+.2f", name, got, c.want)
+		}
+	}
+}
+
+// TestDays checks that only events pile up: stream shards come from the GB of their table.
+func TestDays(t *testing.T) {
+	for _, c := range []struct {
+		load   bill.Load
+		day    int
+		shards int
+		gb     float64
+		window string
+	}{
+		{bill.Load{}, 1, 0, 0, "1s"},
+		{busy, 1, 6, 52, "1s"}, // by its GB at the day's end
+		{busy, 9, 47, 467, "1s"},
+		{busy, 10, 52, 518, "5s"},
+		{busy, 30, 156, 1555, "5s"},
+		{busy, 300, 161, 1607, "5s"}, // older ones have expired
+		{bill.Load{Increments: 1000, ItemBytes: 500, Batch: 25}, 30, 4, 0, "1s"},
+		{bill.Load{Events: 1000, Increments: 9000, ItemBytes: 500, Batch: 25, Targets: 1}, 30, 156 + 9, 1555, "5s"},
+		{bill.Load{Events: 50_000, ItemBytes: 500, Batch: 25, Targets: 1}, 30, 7776, 77_760, "5s"},
+	} {
+		got := bill.Reckon(c.load, c.day, bill.Default())
+		if got.Settings.StreamShards != c.shards || math.Abs(got.StoredGB-c.gb) > 1 || got.Settings.BatchingWindow != c.window {
+			t.Errorf("%+v, day %d: %d stream shards, %.1f GB, %+v; want %+v", c.load, c.day, got.Settings.StreamShards, got.StoredGB, got.Settings, c)
+		}
+	}
+}
+
+func TestSettings(t *testing.T) {
+	load := bill.Load{Events: 10_000, ItemBytes: 500, Batch: 25, Targets: 100_000, Uniform: true}
+	got := bill.Reckon(load, 1, bill.Default())
+	want := bill.Settings{StreamShards: 52, BatchingWindow: "5s", StreamConcurrency: 100, WarmEventsWriteUnits: 20_000, WarmRollupsWriteUnits: 15_739}
+	if got.Settings != want {
+		t.Errorf("got %+v, want %+v", got.Settings, want)
+	}
+	line := func(p bill.Prices) (found bill.Line) {
+		for _, l := range bill.Reckon(load, 1, p).Lines {
+			if l.Item == "pre-warming, once" {
+				found = l
+			}
+		}
+		return found
+	}
+	priced := bill.Default()
+	priced.WarmWrite = 0.5
+	if unknown := line(bill.Default()); unknown.USD != 0 || !strings.Contains(unknown.Reckoned, "27739 write units above new tables'; no price is known") {
+		t.Errorf("without a price: %+v", unknown)
+	}
+	if known := line(priced); known.USD != 27_739*0.5 {
+		t.Errorf("with a price: %+v", known)
+	}
+}
+
+// TestMoreIsDearer checks that no amount is negative or NaN, and that more writes never cost less.
+func TestMoreIsDearer(t *testing.T) {
+	before := 0.0
+	for _, writes := range []float64{0, 0.001, 1, 999, 1000, 1001, 50_000, 1e6, bill.MaxWrites} {
+		day := bill.Reckon(bill.Load{Events: writes, Increments: writes, ItemBytes: 1024, Batch: 25, Targets: 1000, BatchingWindow: time.Second}, 1, bill.Default())
+		for _, l := range day.Lines {
+			if !(l.USD >= 0) || math.IsInf(l.USD, 0) || strings.TrimSpace(l.Item) == "" {
+				t.Errorf("%v writes a second: %+v", writes, l)
+			}
+		}
+		if sum := day.Total(); sum < before {
+			t.Errorf("%v writes a second cost %.2f, fewer cost %.2f", writes, sum, before)
+		} else {
+			before = sum
+		}
+	}
+}
+
+// TestIncrementsAreFolded checks that increments cost folds as events of as many targets do.
+func TestIncrementsAreFolded(t *testing.T) {
+	folds := func(l bill.Load) bill.Line {
+		for _, line := range bill.Reckon(l, 1, bill.Default()).Lines {
+			if line.Item == "folds" {
+				return line
+			}
+		}
+		return bill.Line{}
+	}
+	events := bill.Load{Events: 1000, ItemBytes: 100, Batch: 25, Targets: 100_000, Uniform: true}
+	increments := events
+	increments.Events, increments.Increments = 0, 1000
+	if got, want := folds(increments), folds(events); want.USD < 40 || math.Abs(got.USD-want.USD) > 0.1*want.USD {
+		t.Errorf("%+v of increments, %+v of events", got, want)
+	}
+}

@@ -1,0 +1,114 @@
+package console
+
+import (
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+// TestHandler checks that the console serves / and /console/, and passes other requests to the API unchanged.
+func TestHandler(t *testing.T) {
+	api := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(http.StatusTeapot)
+		_, _ = io.WriteString(w, r.URL.EscapedPath())
+	})
+	lag := 1.5
+	about := About{Mode: "table", Table: "orders", Where: "eu-central-1", Version: "1", Start: "bin/hotshard console"}
+	bare := Handler(api, about)
+	handler := Handler(api, About{Mode: "local", Pipeline: func(context.Context) []Reader { return []Reader{{"hotkeys", &lag, 2}, {"aggregator", nil, 0}} }})
+	for _, c := range []struct {
+		handler            http.Handler
+		method, path, kind string
+		status             int
+		has                string
+	}{
+		{bare, "GET", "/", "text/html", 200, "<template id=\"overview\">"},
+		{bare, "HEAD", "/", "text/html", 200, ""},
+		{bare, "POST", "/", "", 418, "/"},
+		{bare, "GET", "/console/console.js", "text/javascript", 200, "use strict"},
+		{bare, "GET", "/console/console.css", "text/css", 200, ":root"},
+		{bare, "GET", "/console/LICENSES.txt", "text/plain", 200, "echarts"},
+		{bare, "GET", "/console/about", "application/json", 200, `{"mode":"table","table":"orders","where":"eu-central-1","command":"","version":"1","start":"bin/hotshard console"}`},
+		{bare, "GET", "/console/pipeline", "application/json", 200, `{"readers":null}`},
+		{handler, "GET", "/console/pipeline", "application/json", 200, `{"readers":[{"name":"hotkeys","lag_seconds":1.5,"given_up":2},{"name":"aggregator","given_up":0}]}`},
+		{bare, "GET", "/console/report.js", "", 418, "/console/report.js"},
+		{bare, "GET", "/v1/events/a%2F..%2Fb", "", 418, "/v1/events/a%2F..%2Fb"},
+		{bare, "GET", "//v1//heat", "", 418, "//v1//heat"},
+	} {
+		w := httptest.NewRecorder()
+		c.handler.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), c.method, c.path, nil))
+		if w.Code != c.status || !strings.HasPrefix(w.Header().Get("Content-Type"), c.kind) || !strings.Contains(w.Body.String(), c.has) {
+			t.Errorf("%s %s: %d %s\n%.300s", c.method, c.path, w.Code, w.Header().Get("Content-Type"), w.Body)
+		}
+		if policy := w.Header().Get("Content-Security-Policy"); c.kind == "text/html" && (!strings.Contains(policy, "default-src 'none'") || strings.Contains(policy, "unsafe")) {
+			t.Errorf("%s: its policy is %q", c.path, policy)
+		}
+	}
+}
+
+// maxBundle bounds what a browser fetches for the console, in bytes after compression.
+const maxBundle = 300 << 10
+
+// TestBundleIsSmall: all of it, as gzip makes it.
+func TestBundleIsSmall(t *testing.T) {
+	var size counted
+	for _, name := range []string{"web/src/index.html", "dist/console.js", "dist/console.css"} {
+		text, err := bundle.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		packed, err := gzip.NewWriterLevel(&size, gzip.BestCompression)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := packed.Write(text); err != nil {
+			t.Fatal(err)
+		}
+		if err := packed.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if size > maxBundle || size < 10<<10 {
+		t.Errorf("the console has %d bytes compressed: want at most %d", size, maxBundle)
+	}
+	t.Logf("the console has %d bytes compressed", size)
+}
+
+type counted int
+
+func (c *counted) Write(p []byte) (int, error) {
+	*c += counted(len(p))
+	return len(p), nil
+}
+
+// TestReportKeepsItsData checks that a report's data can't end its element and is unchanged.
+func TestReportKeepsItsData(t *testing.T) {
+	page, err := Report(object{"table": strings.Join(hostile, "|") + "</script><!--"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(page)
+	if n := strings.Count(text, "<script"); n != 2 {
+		t.Errorf("it has %d scripts", n)
+	}
+	if n := strings.Count(text, "</script"); n != 2 {
+		t.Errorf("it ends %d scripts", n)
+	}
+	if strings.Contains(text, "<!--") || strings.Contains(text, "\u2028") || strings.Count(text, "</style") != 1 {
+		t.Error("it has a comment, a separator of lines, or more than one style")
+	}
+	_, data, _ := strings.Cut(text, `id="data">`)
+	data, _, _ = strings.Cut(data, "</script>")
+	var back struct{ Table string }
+	if err := json.Unmarshal([]byte(data), &back); err != nil || back.Table != strings.Join(hostile, "|")+"</script><!--" {
+		t.Errorf("%v, %q", err, back.Table)
+	}
+	if _, err := Report(func() {}); err == nil {
+		t.Error("a function was written")
+	}
+}

@@ -1,0 +1,144 @@
+package console
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+
+	"github.com/hotshard/hotshard/internal/test/enginetest"
+)
+
+var update = flag.Bool("update", false, "make the pictures of docs/pictures from a run of bin/hotshard demo, and kinds.ts from the table of kinds")
+
+// pictures are those that the docs show.
+var pictures = []struct {
+	name          string
+	width, height int64
+	theme, at     string // a path and query after #, or "report"
+	ready         string
+}{
+	{"console-light.png", 1360, 1000, "light", "/?unfold=C%23page%2Flaunch&", "document.querySelectorAll('#rows tr.shard').length > 10"},
+	{"console-dark.png", 1360, 1000, "dark", "/?unfold=C%23page%2Flaunch&", "document.querySelectorAll('#rows tr.shard').length > 10"},
+	{"console-400.png", 400, 1000, "light", "/?", "document.querySelectorAll('#rows tr.row').length > 10"},
+	{"key.png", 1200, 1000, "light", "/key?type=counter&name=page%2Flaunch&", "document.querySelectorAll('.spread tbody tr').length > 10"},
+	{"report.png", 1200, 1000, "light", "report", "document.documentElement.dataset.ready == 'yes'"},
+}
+
+var pictureFolder = filepath.Join("..", "..", "..", "docs", "pictures")
+
+// TestPictures checks that the pictures are there and small, and that their page says when and how they were
+// made. With -update it makes them.
+func TestPictures(t *testing.T) {
+	if *update {
+		makePictures(t)
+	}
+	for _, shot := range pictures {
+		info, err := os.Stat(filepath.Join(pictureFolder, shot.name))
+		if err != nil {
+			t.Errorf("%v: make it with make pictures", err)
+			continue
+		}
+		if info.Size() > 200<<10 {
+			t.Errorf("%s has %d bytes: too many for a picture in a repository", shot.name, info.Size())
+		}
+	}
+	text, err := os.ReadFile(filepath.Join(pictureFolder, "README.md"))
+	if err != nil || !regexp.MustCompile(`\b20\d\d-\d\d-\d\d\b`).Match(text) || !bytes.Contains(text, []byte("hotshard demo")) {
+		t.Errorf("docs/pictures/README.md lacks the date or the command: %v %s", err, text)
+	}
+}
+
+// cooledAfter is when, after the demo's begin, its counter has cooled and the pictures are taken.
+const cooledAfter = 100 * time.Second
+
+// makePictures runs the demo, takes the console's pictures while it runs, and the report's afterwards.
+func makePictures(t *testing.T) {
+	endpoint, prefix := enginetest.Endpoint(t), "hotshard-demo-" // of an engine that make pictures has started
+	demo := exec.CommandContext(t.Context(), filepath.Join("..", "..", "..", "bin", "hotshard"),
+		"demo", "--addr", "127.0.0.1:0", "--for", "2m", "--endpoint", endpoint, "--prefix", prefix)
+	var out lockedBuffer
+	demo.Stdout, demo.Stderr = &out, os.Stderr
+	if err := demo.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var said []string
+	waitFor(t, func() bool {
+		said = regexp.MustCompile(`the console is at (\S+)/#/\?from=(\S+) `).FindStringSubmatch(out.String())
+		return said != nil
+	})
+	from, err := time.Parse(time.RFC3339, said[2])
+	if err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(time.Until(from.Add(cooledAfter)))
+	span := fmt.Sprintf("from=%s&to=%s", from.Format(time.RFC3339), from.Add(cooledAfter).Format(time.RFC3339))
+	for _, shot := range pictures[:4] {
+		takePicture(t, shot.name, shot.width, shot.height, shot.theme, said[1]+"/#"+shot.at+span, shot.ready)
+	}
+	if err := demo.Wait(); err != nil {
+		t.Fatal(err, out.String())
+	}
+	report := filepath.Join(t.TempDir(), "report.html")
+	made := exec.CommandContext(t.Context(), filepath.Join("..", "..", "..", "bin", "hotshard"),
+		"report", "--table", prefix+"items", "--endpoint", endpoint, "--partition-wcu", "20", "--since", "4m", "-o", report)
+	if text, err := made.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	shot := pictures[4]
+	takePicture(t, shot.name, shot.width, shot.height, shot.theme, "file://"+report, shot.ready)
+	writeCaption(t, from, out.String())
+}
+
+func takePicture(t *testing.T, name string, width, height int64, theme, url, ready string) {
+	t.Helper()
+	p := openTab(t, width, height, "")
+	var png []byte
+	p.do(prefers(theme), emulation.SetTimezoneOverride("UTC"), chromedp.Navigate(url))
+	p.until(ready)
+	p.do(chromedp.Sleep(3*settle), chromedp.CaptureScreenshot(&png))
+	if err := os.WriteFile(filepath.Join(pictureFolder, name), png, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	p.healthy()
+}
+
+// writeCaption writes when and how the pictures were made, with the demo's own lines.
+func writeCaption(t *testing.T, from time.Time, said string) {
+	t.Helper()
+	lines := strings.Split(strings.TrimSpace(said), "\n")
+	text := fmt.Sprintf("# The pictures\n\nMade on %s by `make pictures`, from one run of `hotshard demo --for 2m` and, for `report.png`, of\n"+
+		"`hotshard report --table hotshard-demo-items` after it. All that they show was measured in that run, which ended with\n\n```console\n%s\n```\n",
+		from.Format(time.DateOnly), strings.Join(lines[1:], "\n"))
+	if err := os.WriteFile(filepath.Join(pictureFolder, "README.md"), []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// lockedBuffer is written by one goroutine and read by another.
+type lockedBuffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}

@@ -1,0 +1,27 @@
+package console
+
+import (
+	"log/slog"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"github.com/hotshard/hotshard/internal/httpapi"
+	"github.com/hotshard/hotshard/internal/httpapi/docs"
+)
+
+// TestAPIReferenceKeepsItsPolicy checks that the page at /docs shows and opens calls without a violation of
+// its Content-Security-Policy.
+func TestAPIReferenceKeepsItsPolicy(t *testing.T) {
+	server := httptest.NewServer(docs.With(httpapi.New(slog.New(slog.DiscardHandler))))
+	t.Cleanup(server.Close)
+	p := open(t, 1200, 900)
+	p.do(chromedp.Navigate(server.URL + "/docs"))
+	p.shows("/healthz")
+	p.do(chromedp.Click(".opblock-summary-control", chromedp.ByQuery))
+	p.shows("Responses")
+	p.do(chromedp.Click(".try-out__btn", chromedp.ByQuery), chromedp.Click(".execute", chromedp.ByQuery))
+	p.shows("\"status\": \"ok\"")
+	p.healthy()
+}

@@ -1,0 +1,235 @@
+package console
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+type object = map[string]any
+
+// noon is the time at which the tests' pages are opened, by the clock that they are given.
+var noon = time.Date(2026, time.November, 23, 12, 0, 0, 0, time.UTC)
+
+// question is what a page asks of GET /v1/heat.
+type question struct {
+	from, to      time.Time
+	filter, index string
+	unfold        []string
+}
+
+// fake is an API with answers made by hand, in the form of the real one's.
+type fake struct {
+	*httptest.Server
+	mu     sync.Mutex
+	now    time.Time
+	about  About
+	heat   func(question) object
+	hot    []object
+	shards object
+	status int // other than 0: of every call's problem
+	asked  map[string]int
+	deltas int                 // answers that were one
+	bytes  int                 // of the newest answer to GET /v1/heat
+	seen   func(*http.Request) // may be nil
+}
+
+// serve starts a fake that tells the story.
+func serve(t *testing.T) *fake {
+	t.Helper()
+	f := &fake{
+		asked: map[string]int{}, now: noon, heat: storm, about: About{
+			Mode: "local", Where: "this machine", Command: "bin/hotshard shards set --target http://127.0.0.1:8080", Version: "0.9.0",
+			Start: "bin/hotshard local --addr 127.0.0.1:9000 --partitions 64 --partition-wcu 20",
+		},
+	}
+	f.about.Signals = func(_ context.Context, s Span) Signals { return signals(s) }
+	f.about.Pipeline = func(context.Context) []Reader {
+		lag := 0.4
+		return []Reader{{Name: "hotkeys", Lag: &lag}, {Name: "aggregator", Lag: &lag}}
+	}
+	cured := hotKey("C#video/7#0", "video/7", "warm", 990, 64)
+	cured["worst"], cured["current"], cured["shards_before"], cured["throttled_at"] = "saturated", 13, 1, stamp(noon.Add(-6*time.Minute))
+	cured["cooled_at"], cured["advice"] = stamp(noon.Add(-6*time.Minute)), "2% of the partition limit. No action needed."
+	burning := hotKey("C#checkout#0", "checkout", "hot", 872.5, 2)
+	burning["shards_before"] = 1
+	f.hot = []object{burning, cured, hotKey("E#sensor-3#2026-11-23#0", "sensor-3", "warm", 120, 1)}
+	f.setN("video/7", 1, 4, 16, 64)
+	f.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		Handler(http.HandlerFunc(f.answer), f.about).ServeHTTP(w, r)
+	}))
+	t.Cleanup(f.Close)
+	return f
+}
+
+// with changes the fake between two of its answers.
+func (f *fake) with(change func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	change()
+}
+
+func (f *fake) calls(path string) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.asked[path]
+}
+
+// setN gives the key's page a history of shard counts.
+func (f *fake) setN(name string, counts ...int) {
+	history := []object{}
+	for i, n := range counts[1:] {
+		history = append(history, object{"time": stamp(noon.Add(time.Duration(i-22) * 20 * time.Second)), "shards": n, "by": "ingest", "why": fmt.Sprintf("its writes were throttled: %d to %d", counts[i], n)})
+	}
+	f.shards = object{"type": "counter", "name": name, "shards": counts[len(counts)-1], "max_shards": slices.Max(counts), "pinned": false, "history": history}
+}
+
+func (f *fake) question(r *http.Request) question {
+	values := r.URL.Query()
+	q := question{from: f.now.Add(-15 * time.Minute), to: f.now, filter: values.Get("filter"), index: values.Get("index"), unfold: values["unfold"]}
+	for name, at := range map[string]*time.Time{"from": &q.from, "to": &q.to} {
+		if given, err := time.Parse(time.RFC3339, values.Get(name)); err == nil {
+			*at = given
+		}
+	}
+	return q
+}
+
+// heatAnswer is a full answer, or its newest columns for a page that knows the others.
+func (f *fake) heatAnswer(r *http.Request) object {
+	q := f.question(r)
+	full := f.heat(q)
+	full["layout"] = fmt.Sprint(q.filter, q.index, q.unfold, full["step"])
+	after, err := time.Parse(time.RFC3339, r.URL.Query().Get("after"))
+	if err != nil || r.URL.Query().Get("layout") != full["layout"] {
+		return full
+	}
+	f.deltas++
+	from, _ := time.Parse(time.RFC3339, full["from"].(string))
+	step, _ := time.ParseDuration(full["step"].(string))
+	return newest(full, min(len(full["total"].([]int)), max(0, int(after.Sub(from)/step)-1)))
+}
+
+func (f *fake) answer(w http.ResponseWriter, r *http.Request) {
+	f.asked[r.URL.Path]++
+	if f.seen != nil {
+		f.seen(r)
+	}
+	if f.status != 0 {
+		w.Header().Set("Content-Type", "application/problem+json")
+		w.WriteHeader(f.status)
+		_ = json.NewEncoder(w).Encode(object{"title": http.StatusText(f.status), "status": f.status, "detail": "the reason, in words"})
+		return
+	}
+	q := r.URL.Query()
+	var out any
+	switch r.URL.Path {
+	case "/v1/heat":
+		out = f.heatAnswer(r)
+	case "/v1/hot-keys":
+		out = object{"keys": f.hot}
+	case "/v1/shards":
+		out = f.shards
+	case "/v1/counters":
+		value := map[string]int{"eventual": 9_120_455, "strong": 9_120_512}[q.Get("consistency")]
+		out = object{"counter": q.Get("name"), "value": value, "as_of": stamp(noon.Add(-400 * time.Millisecond)), "shards": 4, "consistency": q.Get("consistency")}
+	case "/v1/leaderboards":
+		entries := []object{}
+		for i := range 5 {
+			entries = append(entries, object{"rank": i + 1, "player": fmt.Sprintf("player-%d", 17*i+3), "score": 9000 - 411*i, "time": stamp(noon)})
+		}
+		out = object{"board": q.Get("board"), "entries": entries, "as_of": stamp(noon)}
+	case "/healthz":
+		out = object{"status": "ok"}
+	default:
+		http.NotFound(w, r)
+		return
+	}
+	text, err := json.Marshal(out)
+	if err != nil {
+		panic(err)
+	}
+	if r.URL.Path == "/v1/heat" {
+		f.bytes = len(text)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(text)
+}
+
+func stamp(at time.Time) string { return at.UTC().Format("2006-01-02T15:04:05.000Z") }
+
+func hotKey(key, name, status string, rate float64, n int) object {
+	kind := map[byte]string{'C': "counter", 'E': "entity"}[key[0]]
+	return object{
+		"key": key, "type": kind, "name": name, "status": status, "worst": status, "write_units_per_second": rate, "current": rate, "error": 3.5, "peak": rate * 1.2, "shards": n, "shards_before": n,
+		"first_seen": stamp(noon.Add(-9 * time.Minute)), "last_seen": stamp(noon),
+		"advice": fmt.Sprintf("Using at least %.0f%% of its partition's 1,000 WCU/s: increase from %d to %d write shards.", rate/10, n, 4*n),
+	}
+}
+
+// hostile are keys that would act on a page, or break its look.
+var hostile = []string{
+	`<img src=x onerror="window.pwned=1">`,
+	`</script><script>window.pwned=1</script>`,
+	"line one\nline two\x1b[31mred\x00",
+	"abc\u202egnp.exe\u2066\u200f",
+	"שלום עולם مرحبا",
+	strings.Repeat("long/", 410),
+	"a'b\"c`d$(e)\\f & g\u2028h",
+}
+
+// newest makes the delta of a full answer from a column on: rows without anything in it are left out, and ranges
+// have no other fields than numbers.
+func newest(full object, first int) object {
+	tail := func(r object) object {
+		out := object{}
+		for name, value := range r {
+			switch list := value.(type) {
+			case []int:
+				value = list[first:]
+			case []float64:
+				value = list[first:]
+			}
+			out[name] = value
+		}
+		return out
+	}
+	some := func(r object) bool {
+		return slices.ContainsFunc(r["units"].([]int)[first:], func(u int) bool { return u > 0 })
+	}
+	delta, rows := tail(full), []object{}
+	for i, r := range full["rows"].([]object) {
+		if !some(r) && r["changes"] == nil {
+			continue
+		}
+		if r["keys"].(int) > 1 {
+			rows = append(rows, object{"row": i, "units": r["units"].([]int)[first:], "heaviest": r["heaviest"].([]float64)[first:]})
+			continue
+		}
+		cut := tail(r)
+		cut["row"] = i
+		if shards, ok := r["write_shards"].([]object); ok {
+			fresh := []object{}
+			for _, s := range shards {
+				if some(s) {
+					fresh = append(fresh, tail(s))
+				}
+			}
+			cut["write_shards"] = fresh
+		}
+		rows = append(rows, cut)
+	}
+	from, _ := time.Parse(time.RFC3339, full["from"].(string))
+	step, _ := time.ParseDuration(full["step"].(string))
+	delta["rows"], delta["delta"], delta["from"] = rows, true, stamp(from.Add(time.Duration(first)*step))
+	return delta
+}

@@ -1,0 +1,234 @@
+package console
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/chromedp"
+)
+
+// TestHostileKeys checks that keys are shown as text, that no script in them runs, that they can be opened,
+// and that commands quote them.
+func TestHostileKeys(t *testing.T) {
+	t.Parallel()
+	f := serve(t)
+	f.with(func() {
+		f.hot = nil
+		for _, key := range hostile {
+			hot := hotKey("C#"+key, key, "hot", 800, 2)
+			hot["advice"] = "see " + key
+			f.hot = append(f.hot, hot)
+		}
+		f.heat = func(q question) object {
+			var rows []object
+			for i, key := range hostile {
+				hot := row("C#"+key, 1, "hot", 800-float64(i), make([]int, 30))
+				hot["type"], hot["name"], hot["index"] = "counter", key, "by_"+key
+				for j := range 30 {
+					hot["units"].([]int)[j] = 24000
+				}
+				rows = append(rows, hot)
+			}
+			covered := make([]float64, 30)
+			for i := range covered {
+				covered[i] = 1
+			}
+			return matrix(q.from, 30*time.Second, rows, covered)
+		}
+		f.shards["name"] = hostile[0]
+		f.shards["history"] = []object{{"time": stamp(noon), "shards": 2, "by": hostile[1], "why": hostile[0]}}
+		f.about.Table, f.about.Where = hostile[0], hostile[1]
+	})
+	p := open(t, 1360, 1000)
+	p.do(chromedp.Navigate(f.URL))
+	p.until(rowsShown + fmt.Sprintf(" == %d", len(hostile)))
+	for _, seen := range []string{`C#<img src=x onerror=`, `C#</script><script>`, `line one\u{0a}line two\u{1b}[31mred\u{00}`, `abc\u{202e}gnp.exe\u{2066}\u{200f}`, "שלום עולם", `$(e)`, `\u{2028}h`} {
+		p.shows(seen)
+	}
+	x, y := p.rowAt("onerror")
+	p.do(chromedp.MouseClickXY(x, y))
+	p.until("!!document.querySelector('[data-stat]')")
+	p.shows("<img src=x onerror=")
+	for i, key := range hostile {
+		p.do(chromedp.Evaluate(fmt.Sprintf("location.hash = '#/key?' + new URLSearchParams({type: 'counter', name: %s})", quote(t, key)), nil))
+		p.until("document.getElementById('pin')?.value == ''") // the page of this key
+		p.do(chromedp.SendKeys("#pin", "2", chromedp.ByQuery))
+		p.until(fmt.Sprintf("document.getElementById('set-command')?.textContent.includes(%q)", []string{`--name='<img`, `--name='</script>`, `--name=$'line one\x0aline two\x1b[31mred\x00' `, `\U0000202e`, `'שלום`, `--name=long/`, `a\'b"c`}[i]))
+	}
+	if value[bool](p, "'pwned' in window || document.querySelector('main img, main script') !== null") {
+		t.Error("a key was markup")
+	}
+	p.healthy()
+}
+
+func quote(t *testing.T, text string) string {
+	t.Helper()
+	out, err := json.Marshal(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out)
+}
+
+// TestManyKeys shows a day of 10,000 keys, in as many rows as the API answers, and as many hot keys. It logs the
+// time that takes and doesn't judge it.
+func TestManyKeys(t *testing.T) { // alone, since it measures time
+	f := serve(t)
+	f.with(func() {
+		f.hot = nil
+		for i := range 10_000 {
+			f.hot = append(f.hot, hotKey(fmt.Sprintf("C#user/%05d#0", i), fmt.Sprintf("user/%05d", i), "hot", 990-float64(i)/100, 1))
+		}
+		answer := day(240)
+		f.heat = func(question) object { return answer }
+	})
+	p := open(t, 1360, 1000)
+	p.do(chromedp.Navigate(f.URL + "/#/?range=24h"))
+	p.until("performance.getEntriesByName('usable map').length > 0")
+	p.until(rowsShown + " == 256")
+	p.shows("and 9,950 more")
+	t.Logf("usable map of 256 rows and 240 columns %.0f ms after navigation (headless Chromium, software rendering, 2 cores)", value[float64](p, "performance.getEntriesByName('usable map')[0].startTime"))
+	t.Logf("drawing it again, zoomed: %.0f ms", value[float64](p, "(() => { const t = performance.now(); document.getElementById('zoom-in').click(); return performance.now() - t })()"))
+	p.healthy()
+}
+
+// TestIndexAndEarlierTimes checks that the keys of an index are asked for by its name, and that time before anything
+// was read takes no space.
+func TestIndexAndEarlierTimes(t *testing.T) {
+	t.Parallel()
+	f := serve(t)
+	var asked string
+	f.with(func() {
+		f.heat = func(q question) object {
+			heat := storm(q)
+			for i := range 60 {
+				heat["covered"].([]float64)[i] = 0
+			}
+			heat["indexes"] = []string{"by_rank", hostile[0]}
+			return heat
+		}
+		f.seen = func(r *http.Request) {
+			if r.URL.Path == "/v1/heat" {
+				asked = r.URL.Query().Get("index")
+			}
+		}
+	})
+	p := openMap(t, f)
+	if columns := value[string](p, "document.getElementById('map').dataset.columns"); columns != "31" {
+		t.Errorf("%s columns are shown, of 30 that are known", columns)
+	}
+	p.do(chromedp.Evaluate("{ const s = document.getElementById('index'); s.value = 'by_rank'; s.dispatchEvent(new Event('change')) }", nil))
+	p.until("location.hash == '#/?index=by_rank'")
+	p.until("document.getElementById('index')?.value == 'by_rank'")
+	waitFor(t, func() (held bool) {
+		f.with(func() { held = asked == "by_rank" })
+		return held
+	})
+	p.do(chromedp.Navigate(f.URL + "/#/key?type=board&name=weekly"))
+	p.until("!!document.querySelector('[data-stat]')")
+	f.with(func() {
+		if asked != "by_rank" {
+			t.Errorf("a board's heat was asked for in the index %q", asked)
+		}
+	})
+	p.healthy()
+}
+
+// TestPauseAndTheme checks that no call is made while the page is paused, and that the theme follows the system
+// until a person chooses.
+func TestPauseAndTheme(t *testing.T) {
+	t.Parallel()
+	f := serve(t)
+	p := openMap(t, f)
+	before := f.calls("/v1/heat")
+	waitFor(t, func() bool { return f.calls("/v1/heat") > before })
+	p.do(chromedp.Click("#pause", chromedp.ByQuery))
+	p.shows("Paused")
+	paused := f.calls("/v1/heat")
+	theme := "document.documentElement.dataset.theme"
+	if got := value[string](p, theme); got != "light" {
+		t.Errorf("the theme is %s", got)
+	}
+	p.do(prefers("dark"))
+	p.until(theme + " == 'dark'")
+	p.do(chromedp.Click("#theme", chromedp.ByQuery))
+	p.until(theme + " == 'light'")
+	p.do(chromedp.Sleep(3500 * time.Millisecond)) // a poll is due after 3 s
+	if got := f.calls("/v1/heat"); got != paused {
+		t.Errorf("%d calls were made while it was paused", got-paused)
+	}
+	p.do(chromedp.Click("#pause", chromedp.ByQuery))
+	waitFor(t, func() bool { return f.calls("/v1/heat") > paused })
+	p.do(chromedp.Reload())
+	p.until(theme + " == 'light'") // it is kept
+	p.healthy()
+}
+
+// TestZoom checks that a frame drawn with the mouse zooms to its times and rows, that the zoom stays over a poll, and
+// that a double click ends it.
+func TestZoom(t *testing.T) {
+	t.Parallel()
+	f := serve(t)
+	p := openMap(t, f)
+	box := value[[]float64](p, "(() => { const b = document.getElementById('map').getBoundingClientRect(); return [b.x, b.y, b.width, b.height] })()")
+	x, y := box[0]+box[2]/2, box[1]+box[3]/2
+	p.do(input.DispatchMouseEvent(input.MousePressed, x, y).WithButton(input.Left).WithClickCount(1))
+	for step := 20.0; step <= 160; step += 20 {
+		p.do(input.DispatchMouseEvent(input.MouseMoved, x+step, y+step/2).WithButton(input.Left).WithButtons(1))
+	}
+	p.do(input.DispatchMouseEvent(input.MouseReleased, x+160, y+80).WithButton(input.Left).WithClickCount(1))
+	p.until("location.hash.includes('zoom=')")
+	zoomed := func() (from, to, top, bottom int) {
+		if _, err := fmt.Sscanf(value[string](p, "decodeURIComponent(location.hash)"), "#/?zoom=%d-%d~%d-%d", &from, &to, &top, &bottom); err != nil {
+			t.Errorf("the address is %s: %v", value[string](p, "location.hash"), err)
+		}
+		return from, to, top, bottom
+	}
+	from, to, top, bottom := zoomed()
+	if seconds, rows := to-from, bottom-top; seconds < 100 || seconds > 300 || rows < 80 || rows > 300 {
+		t.Errorf("zoomed to %d s and %d of 1000 of the rows", seconds, rows)
+	}
+	p.later(f, 10*time.Second)
+	p.do(chromedp.Click("#zoom-in", chromedp.ByQuery))
+	from2, to2, top2, bottom2 := zoomed()
+	if half := 2 * (to2 - from2); half < to-from-4 || half > to-from+4 || from2 < from || to2 > to || top2 != top || bottom2 != bottom {
+		t.Errorf("half of %d to %d after a poll is %d to %d", from, to, from2, to2)
+	}
+	p.do(chromedp.Evaluate("document.getElementById('map').scrollIntoView({block: 'nearest'})", nil), chromedp.DoubleClick("#map", chromedp.ByQuery))
+	p.until("!location.hash.includes('zoom')")
+	if at := value[string](p, "location.hash"); at != "#/" {
+		t.Errorf("the double click led to %s", at)
+	}
+	p.healthy()
+}
+
+// TestLongRange checks that a longer range is asked for as such, and that a storm of minutes stays bright in a day.
+func TestLongRange(t *testing.T) {
+	t.Parallel()
+	f := serve(t)
+	var asked time.Duration
+	f.with(func() {
+		f.heat = func(q question) object {
+			asked = q.to.Sub(q.from).Round(time.Hour)
+			return storm(q)
+		}
+	})
+	p := openMap(t, f)
+	p.do(chromedp.Click("[data-range='24h']", chromedp.ByQuery))
+	p.until("document.getElementById('map').dataset.columns == '144'")
+	f.with(func() {
+		if asked != 24*time.Hour {
+			t.Errorf("asked for %v", asked)
+		}
+	})
+	p.do(chromedp.Click("#layer-events", chromedp.ByQuery), chromedp.Click("#layer-throttled", chromedp.ByQuery), chromedp.Sleep(settle))
+	_, x, y := p.cellAt("C#video/7", "11:50:00")
+	if storm := p.cell(x, y, 0)[0]; storm.light() < 500 {
+		t.Errorf("the storm's cell of ten minutes is %v", storm)
+	}
+	p.healthy()
+}

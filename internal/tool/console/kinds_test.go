@@ -1,0 +1,33 @@
+package console
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/hotshard/hotshard/internal/base/kind"
+)
+
+const kindsFile = "web/src/kinds.ts"
+
+// TestPageKnowsAllKinds compares kinds.ts, from which the page is built, with the table of kinds.
+// go test ./internal/tool/console -run TestPageKnowsAllKinds -update writes it; then run make console.
+func TestPageKnowsAllKinds(t *testing.T) {
+	var want strings.Builder
+	want.WriteString("// Written by TestPageKnowsAllKinds from internal/base/kind. Don't edit.\n\n")
+	want.WriteString("/** kinds has, for each kind of base key, how its partition keys begin and the index that has its write shards. */\n")
+	want.WriteString("export const kinds: Record<string, { prefix: string; index: string }> = {\n")
+	for _, k := range kind.All() {
+		fmt.Fprintf(&want, "  %s: { prefix: %q, index: %q },\n", k, kind.Of(k).Prefix, kind.Of(k).Index)
+	}
+	want.WriteString("};\n")
+	if *update {
+		if err := os.WriteFile(kindsFile, []byte(want.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := os.ReadFile(kindsFile); err != nil || string(got) != want.String() {
+		t.Errorf("%s is not what the table of kinds gives (%v): run this test with -update, then make console", kindsFile, err)
+	}
+}

@@ -1,0 +1,211 @@
+package console
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+)
+
+// Times of the story, as a tip says them in UTC.
+const (
+	beforeStorm = "11:49:30"
+	unread      = "11:48:30"
+	burning     = "11:52:30"
+	grown       = "11:52:40" // from 1 to 4 write shards
+	throttling  = "11:53:10"
+	calm        = "11:55:30" // with 64 write shards
+)
+
+// pixel is a colour, as red, green and blue.
+type pixel [3]int
+
+var (
+	dark  = pixel{10, 10, 18}
+	white = pixel{255, 255, 255}
+	cyan  = pixel{53, 224, 238}
+)
+
+func (c pixel) light() int { return c[0] + c[1] + c[2] }
+
+// cell returns the pixels at a point of the map's picture and around it.
+func (p *tab) cell(x, y float64, around int) []pixel {
+	p.t.Helper()
+	return value[[]pixel](p, fmt.Sprintf(`(() => {
+		const canvas = document.querySelector('#map canvas'), box = canvas.getBoundingClientRect(), around = %d;
+		const { data } = canvas.getContext('2d').getImageData(%f - box.x - around, %f - box.y - around, 2 * around + 1, 2 * around + 1);
+		return Array.from({ length: data.length / 4 }, (_, i) => [...data.slice(4 * i, 4 * i + 3)]);
+	})()`, around, x, y))
+}
+
+// cellAt finds the middle of a key's cell by the time that its tip says, in UTC, and the cell's left edge.
+func (p *tab) cellAt(key, utc string) (left, x, y float64) {
+	p.t.Helper()
+	_, y = p.rowAt(key)
+	xs := value[[]float64](p, fmt.Sprintf(`(() => {
+		const map = document.getElementById('map'), box = map.getBoundingClientRect(), found = [];
+		for (let x = box.x + 100; x < box.right; x++) {
+			map.dispatchEvent(new PointerEvent('pointermove', {clientX: x, clientY: %f}));
+			if (!map.querySelector('.tip').hidden && map.querySelector('.tip').innerText.includes(%q)) found.push(x);
+		}
+		return found;
+	})()`, y, utc))
+	if len(xs) == 0 {
+		p.t.Fatalf("no cell of %s is of %s", key, utc)
+	}
+	return xs[0], (xs[0] + xs[len(xs)-1]) / 2, y + 3
+}
+
+func has(pixels []pixel, wanted pixel) bool {
+	for _, c := range pixels {
+		near := true
+		for i := range c {
+			near = near && c[i]-wanted[i] < 40 && wanted[i]-c[i] < 40
+		}
+		if near {
+			return true
+		}
+	}
+	return false
+}
+
+// TestRowCools checks the pixels of the viral key's row: dark while idle, bright while hot, cool once its
+// write shards have grown, hatched where nothing was read.
+func TestRowCools(t *testing.T) {
+	t.Parallel()
+	f := serve(t)
+	p := openMap(t, f)
+	p.do(chromedp.Click("#layer-events", chromedp.ByQuery), chromedp.Click("#layer-throttled", chromedp.ByQuery), chromedp.Sleep(settle))
+	at := func(utc string) pixel {
+		_, x, y := p.cellAt("C#video/7", utc)
+		return p.cell(x, y, 0)[0]
+	}
+	idle, hot, cool := at(beforeStorm), at(burning), at(calm)
+	if idle != dark {
+		t.Errorf("an idle cell is %v: want %v", idle, dark)
+	}
+	if hot.light() < 2*cool.light() || cool.light() <= idle.light() {
+		t.Errorf("the hot cell is %v, the cooled one %v", hot, cool)
+	}
+	_, x, y := p.cellAt("C#video/7", unread)
+	hatched := p.cell(x, y, 3)
+	if has(hatched, dark) || !has(hatched, pixel{0x56, 0x5b, 0x66}) || !has(hatched, pixel{0x9c, 0xa2, 0xad}) {
+		t.Errorf("the unread cell has the pixels %v", hatched)
+	}
+	if tip := value[string](p, theTip+".innerText"); !strings.Contains(tip, "No data") && strings.Contains(tip, unread) {
+		t.Errorf("the tip of an unread cell: %s", tip)
+	}
+	p.do(chromedp.Click("[data-metric=mean]", chromedp.ByQuery))
+	p.until("location.hash.includes('metric=mean')")
+	p.do(chromedp.Sleep(settle))
+	if mean := at(calm); mean.light() < 2*cool.light() {
+		t.Errorf("64 write shards together are %v, the hottest of them %v", mean, cool)
+	}
+	p.healthy()
+}
+
+// TestMarkers checks that changes of the shard count and throttled writes are marked at their times.
+func TestMarkers(t *testing.T) {
+	t.Parallel()
+	f := serve(t)
+	p := openMap(t, f)
+	left, _, y := p.cellAt("C#video/7", grown)
+	if bar := p.cell(left, y-6, 3); !has(bar, white) {
+		t.Errorf("at %s there is no bar: %v", grown, bar)
+	}
+	throttled, _, _ := p.cellAt("C#video/7", throttling)
+	if mark := p.cell(throttled+5, y+4, 7); !has(mark, cyan) {
+		t.Errorf("at %s no throttled writes are marked: %v", throttling, mark)
+	}
+	box := value[[]float64](p, "(() => { const b = document.getElementById('map').getBoundingClientRect(); return [b.x, b.y] })()")
+	p.do(chromedp.MouseEvent("mouseMoved", left, box[1]+82))
+	tip := value[string](p, theTip+".innerText")
+	for _, said := range []string{"All keys", "C#video/7: 1 → 4 write shards, by ingest", "throttled writes/s", "other keys"} {
+		if !strings.Contains(tip, said) {
+			t.Errorf("the tip above the map lacks %q: %s", said, tip)
+		}
+	}
+	p.do(chromedp.Click("#layer-events", chromedp.ByQuery), chromedp.Click("#layer-throttled", chromedp.ByQuery), chromedp.Sleep(settle))
+	if has(p.cell(left, y-6, 3), white) || has(p.cell(throttled+5, y+4, 7), cyan) {
+		t.Error("marks stay when their layers are hidden")
+	}
+	p.until("location.hash.includes('hide=throttled&hide=events')")
+	p.healthy()
+}
+
+// TestOpenColumn checks that columns after the newest window are hatched, and that a column that was read
+// in part keeps its rate.
+func TestOpenColumn(t *testing.T) {
+	t.Parallel()
+	f := serve(t)
+	f.with(func() {
+		f.now = noon.Add(3 * time.Second)
+		f.heat = func(q question) object {
+			units := make([]int, 90)
+			for i := range units {
+				units[i] = 8000
+			}
+			units[89] = 1600 // of 2 s
+			steady := row("steady", 1, "hot", 800, units)
+			covered := make([]float64, 91)
+			for i := range 90 {
+				covered[i] = 1
+			}
+			covered[89] = 0.2
+			steady["units"], steady["error"] = append(units, 0), make([]int, 91)
+			return matrix(q.from.Truncate(10*time.Second), 10*time.Second, []object{steady}, covered)
+		}
+	})
+	p := open(t, 1360, 1000)
+	p.do(chromedp.Navigate(f.URL + "/#/?metric=mean"))
+	p.until(rowsShown + " == 1")
+	p.do(chromedp.Sleep(settle))
+	_, full, y := p.cellAt("steady", "11:59:40")
+	_, part, _ := p.cellAt("steady", "11:59:50")
+	p.do(chromedp.MouseEvent("mouseMoved", part, y))
+	tip := value[string](p, theTip+".innerText")
+	if first, last := p.cell(full, y, 0)[0], p.cell(part, y, 4); !has(last, first) {
+		t.Errorf("the last column has %v, the one before %v", last, first)
+	}
+	if !strings.Contains(tip, "800 WCU/s") || !strings.Contains(tip, "Data for 20% of this column") {
+		t.Errorf("the tip of a column that was read in part: %s", tip)
+	}
+	_, x, _ := p.cellAt("steady", "12:00:00")
+	if open := p.cell(x, y, 3); !has(open, pixel{0x56, 0x5b, 0x66}) {
+		t.Errorf("the open column is not hatched: %v", open)
+	}
+	p.healthy()
+}
+
+// TestUnfold checks that a row unfolds into its write shards in numeric order, in the map and in the list,
+// and that the address keeps it.
+func TestUnfold(t *testing.T) {
+	t.Parallel()
+	f := serve(t)
+	p := openMap(t, f)
+	_, y := p.rowAt("C#video/7")
+	left := value[float64](p, "document.getElementById('map').getBoundingClientRect().x")
+	p.do(chromedp.MouseClickXY(left+8, y))
+	p.until("document.querySelectorAll('#rows tr.shard').length == 64")
+	names := value[[]string](p, "[...document.querySelectorAll('#rows tr.shard .key')].map((key) => key.textContent)")
+	for i, name := range names {
+		if name != fmt.Sprintf("#%d", i) {
+			t.Errorf("write shard %d is %q", i, name)
+		}
+	}
+	if at := value[string](p, "location.hash"); at != "#/?unfold=C%23video%2F7" {
+		t.Errorf("the address is %s", at)
+	}
+	p.rowAt("C#video/7#2")
+	_, first := p.rowAt("C#video/7#9")
+	if _, next := p.rowAt("C#video/7#10"); next <= first {
+		t.Errorf("#9 is at %v, #10 at %v", first, next)
+	}
+	p.do(chromedp.Reload())
+	p.until("document.querySelectorAll('#rows tr.shard').length == 64")
+	p.do(chromedp.Evaluate("document.querySelector('#rows tr[aria-expanded=true] .fold').click()", nil))
+	p.until("document.querySelectorAll('#rows tr.shard').length == 0")
+	p.healthy()
+}

@@ -1,0 +1,183 @@
+package console
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
+	"github.com/hotshard/hotshard/internal/test/lane"
+)
+
+const (
+	rowsShown = "document.querySelectorAll('#rows tr.row').length"
+	theTip    = "document.querySelector('.tip')"
+)
+
+// settle lets the charts come to rest before their pixels are read.
+const settle = 300 * time.Millisecond
+
+// rowAt finds, by the tip that it gives, where a row of the map is, and puts the pointer there.
+func (p *tab) rowAt(key string) (x, y float64) {
+	p.t.Helper()
+	p.do(chromedp.Evaluate("document.getElementById('map').scrollIntoView({block: 'nearest'})", nil))
+	at := value[[]float64](p, fmt.Sprintf(`(() => {
+		const map = document.getElementById('map'), box = map.getBoundingClientRect(), x = box.x + 0.8 * box.width;
+		for (let y = box.y + 90; y < box.bottom; y += 3) {
+			map.dispatchEvent(new PointerEvent('pointermove', {clientX: x, clientY: y}));
+			if (!map.querySelector('.tip').hidden && map.querySelector('.tip').innerText.includes(%q)) return [x, y];
+		}
+		return [];
+	})()`, key))
+	if len(at) == 0 {
+		p.t.Fatalf("no place of the map is %s", key)
+	}
+	p.do(input.DispatchMouseEvent(input.MouseMoved, at[0]+1, at[1]+1))
+	if tip := value[string](p, theTip+".innerText"); !strings.Contains(tip, key) {
+		p.t.Fatalf("beneath the pointer is %s", tip)
+	}
+	return at[0] + 1, at[1] + 1
+}
+
+// openMap opens the first page of a console that has 50 rows and more to show.
+func openMap(t *testing.T, f *fake) *tab {
+	t.Helper()
+	p := open(t, 1360, 1000)
+	p.do(chromedp.Navigate(f.URL))
+	p.until(rowsShown + " > 50")
+	return p
+}
+
+func waitFor(t *testing.T, held func() bool) {
+	t.Helper()
+	for end := time.Now().Add(patience); !held(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("it did not come to be")
+		}
+	}
+}
+
+// nextPoll waits until the page has shown an answer that it asked for after this call.
+func (p *tab) nextPoll(f *fake) {
+	p.t.Helper()
+	before := f.calls("/v1/heat")
+	waitFor(p.t, func() bool { return f.calls("/v1/heat") > before })
+	p.until("performance.getEntriesByName('usable map').length > " + fmt.Sprint(value[int](p, "performance.getEntriesByName('usable map').length")-1))
+	p.do(chromedp.Sleep(settle))
+}
+
+// TestViralRow checks a cooled row from the list over its tip to its page, and that the page shows
+// when its shard count changes again.
+func TestViralRow(t *testing.T) {
+	t.Parallel()
+	f := serve(t)
+	p := openMap(t, f)
+	first := value[string](p, "document.querySelector('#rows tr.row').innerText")
+	if !strings.Contains(first, "C#checkout") || !strings.Contains(first, "hot") || !strings.Contains(first, "1 → 2") {
+		t.Errorf("the first of the rows is %q", first)
+	}
+	x, y := p.rowAt("C#video/7")
+	tip := value[string](p, theTip+".innerText")
+	for _, said := range []string{"saturated → cooled · 1 → 64 write shards", "Maximum", "on one partition key", "% of its limit", "Mean", "UTC"} {
+		if !strings.Contains(tip, said) {
+			t.Errorf("its tip lacks %q: %s", said, tip)
+		}
+	}
+	p.do(chromedp.MouseClickXY(x, y))
+	p.until("location.hash.startsWith('#/key?type=counter')")
+	p.until("document.querySelector('[data-stat=\"Write shards\"]')?.textContent == '1 → 64'")
+	p.shows("its writes were throttled: 16 to 64")
+	p.shows("2% of the partition limit. No action needed.")
+	p.shows("Since 17:23:50, when the shard count last changed. 64 write shards took")
+	if names := value[[]string](p, "[...document.querySelectorAll('.spread tbody .key')].map((name) => name.textContent)"); len(names) != 64 || names[2] != "#2" || names[10] != "#10" {
+		t.Errorf("the write shards are %q", names)
+	}
+	if pinned := value[string](p, "document.getElementById('pin').value"); pinned != "" || value[bool](p, "!!document.getElementById('set-command')") {
+		t.Errorf("it proposes to pin a cooled key to %q write shards", pinned)
+	}
+	f.with(func() { f.setN("video/7", 1, 4, 16, 64, 128) })
+	p.until("document.querySelector('[data-stat=\"Write shards\"]')?.textContent == '1 → 128'")
+	p.do(chromedp.SendKeys("#pin", "200", chromedp.ByQuery))
+	if command := value[string](p, "document.getElementById('set-command').textContent"); command != "bin/hotshard shards set --target http://127.0.0.1:8080 --type counter --name=video/7 --shards 200" {
+		t.Errorf("the command is %q", command)
+	}
+	p.do(chromedp.Navigate(f.URL + "/#/key?type=counter&name=checkout"))
+	p.until("document.getElementById('pin')?.value == '8'") // as its advice says
+	p.healthy()
+}
+
+// StartViral runs the whole system with a viral counter on it. It is set from outside this
+// package, which the system imports.
+var StartViral func(*testing.T) (url, counter string)
+
+// TestViralRowOfTheSystem does the same with the whole system: from the map to the key's page,
+// on which the shard count grows.
+func TestViralRowOfTheSystem(t *testing.T) {
+	lane.NeedsEngine(t)
+	t.Parallel()
+	url, counter := StartViral(t)
+	p := openTab(t, 1360, 1000, "")
+	p.do(chromedp.Navigate(url))
+	key := "C#" + counter
+	p.until(fmt.Sprintf("[...document.querySelectorAll('#rows tr.row')].some((row) => row.innerText.includes(%q))", key))
+	p.do(chromedp.Click("#pause", chromedp.ByQuery)) // the row keeps its place
+	x, y := p.rowAt(key)
+	p.do(chromedp.MouseClickXY(x, y))
+	p.until("location.hash.startsWith('#/key?type=counter')")
+	p.do(chromedp.Click("#pause", chromedp.ByQuery))
+	p.until("Number(document.querySelector('[data-stat=\"Write shards\"]')?.textContent.split(' ').at(-1)) > 1")
+	p.until("document.querySelectorAll('.spread tbody tr').length > 1")
+	t.Logf("it has %s write shards", value[string](p, "document.querySelector('[data-stat=\"Write shards\"]').textContent"))
+	p.healthy()
+}
+
+// TestKeyboard checks that all rows are reached, unfolded and opened without a pointer.
+func TestKeyboard(t *testing.T) {
+	t.Parallel()
+	f := serve(t)
+	p := openMap(t, f)
+	p.do(chromedp.Focus("#rows tr.row", chromedp.ByQuery), chromedp.KeyEvent(kb.ArrowDown))
+	active := "document.activeElement.innerText"
+	if at := value[string](p, active); !strings.Contains(at, "C#video/7") {
+		t.Errorf("after the arrow key: %q", at)
+	}
+	if value[bool](p, "document.querySelector('.rowbox').hidden") {
+		t.Error("the row is not framed on the map")
+	}
+	p.do(chromedp.KeyEvent(kb.ArrowRight))
+	p.until("document.querySelectorAll('#rows tr.shard').length == 64")
+	p.do(chromedp.KeyEvent(kb.ArrowDown), chromedp.KeyEvent(kb.ArrowDown))
+	if at := value[string](p, active); !strings.Contains(at, "#1") {
+		t.Errorf("the second write shard is %q", at)
+	}
+	p.do(chromedp.KeyEvent(kb.ArrowLeft), chromedp.KeyEvent(" "))
+	p.until("document.querySelectorAll('#rows tr.shard').length == 0")
+	p.do(chromedp.KeyEvent(kb.Enter))
+	p.until("location.hash.startsWith('#/key?')")
+	p.do(chromedp.NavigateBack())
+	p.until(rowsShown + " > 50")
+	p.do(chromedp.Focus("#map", chromedp.ByQuery), chromedp.KeyEvent(kb.ArrowDown), chromedp.KeyEvent(kb.ArrowDown), chromedp.KeyEvent(kb.ArrowRight))
+	if said := value[string](p, "document.querySelector('#map [aria-live]').textContent"); !strings.Contains(said, "WCU/s") || !strings.Contains(said, "C#page/00") {
+		t.Errorf("the map says %q", said)
+	}
+	p.do(chromedp.KeyEvent(kb.Escape))
+	p.until(theTip + ".hidden")
+	p.do(chromedp.KeyEvent("+"))
+	p.until("location.hash.includes('zoom=')")
+	p.do(chromedp.KeyEvent("0"))
+	p.until("!location.hash.includes('zoom=')")
+	p.do(chromedp.KeyEvent("?"))
+	p.until("document.getElementById('help').open")
+	p.do(chromedp.KeyEvent(kb.Escape))
+	p.until("!document.getElementById('help').open")
+	p.do(chromedp.Focus("#map", chromedp.ByQuery), chromedp.KeyEvent(kb.Home), chromedp.KeyEvent(" "))
+	p.until("document.querySelectorAll('#rows tr.shard').length == 2")
+	p.do(chromedp.KeyEvent(kb.End), chromedp.KeyEvent(kb.Enter))
+	p.until("location.hash.includes('filter=E%23sensor-39')")
+	p.until(rowsShown + " == 1")
+	p.healthy()
+}

@@ -1,0 +1,142 @@
+package console
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+)
+
+// later moves the fake's clock and waits for the page to show it.
+func (p *tab) later(f *fake, by time.Duration) {
+	p.t.Helper()
+	f.with(func() { f.now = f.now.Add(by) })
+	p.nextPoll(f)
+}
+
+// TestPollsKeepThePage checks that polls patch the page: scroll positions, the selected text, the focus, the
+// open tip, unfolded rows and the zoom stay.
+func TestPollsKeepThePage(t *testing.T) {
+	t.Parallel()
+	f := serve(t)
+	p := open(t, 1360, 700)
+	p.do(chromedp.Navigate(f.URL + "/#/?unfold=C%23video%2F7&zoom=1795434600-1795434900"))
+	p.until("document.querySelectorAll('#rows tr.shard').length == 64")
+	p.rowAt("C#video/7#3")
+	state := `JSON.stringify([getSelection().toString(), scrollY, document.getElementById('rows').scrollTop, document.activeElement.dataset.at,
+		document.querySelector('.tip').hidden, document.querySelector('.tip').innerText, location.hash, document.querySelectorAll('#rows tr.shard').length])`
+	p.do(chromedp.Evaluate(`{
+		document.querySelectorAll('#rows tr.row')[5].focus({preventScroll: true});
+		document.getElementById('rows').scrollTop = 300;
+		getSelection().selectAllChildren(document.querySelector('.hot-list .advice span'));
+	}`, nil))
+	before := value[string](p, state)
+	deltas := f.deltas
+	for range 3 {
+		p.later(f, 10*time.Second)
+		if after := value[string](p, state); after != before {
+			t.Fatalf("a poll changed the page from\n%s to\n%s", before, after)
+		}
+	}
+	f.with(func() {
+		if f.deltas < deltas+3 {
+			t.Errorf("of three polls %d were answered by what is new", f.deltas-deltas)
+		}
+		t.Logf("the newest answer has %d bytes", f.bytes)
+	})
+	if selected := value[string](p, "getSelection().toString()"); selected != "Using at least 87% of its partition's 1,000 WCU/s: increase from 2 to 8 write shards." {
+		t.Errorf("selected is %q", selected)
+	}
+	p.healthy()
+}
+
+// TestDeltas checks that a page that was brought up to date by deltas shows the same as one that got the full answer.
+func TestDeltas(t *testing.T) {
+	t.Parallel()
+	f := serve(t)
+	f.with(func() { f.now = noon.Add(-453 * time.Second) }) // before the storm
+	at := f.URL + "/#/?unfold=C%23video%2F7"
+	p := open(t, 1360, 1000)
+	p.do(chromedp.Navigate(at))
+	p.until("document.querySelectorAll('#rows tr.shard').length == 1")
+	for range 4 {
+		p.later(f, 30*time.Second)
+	}
+	p.until("document.querySelectorAll('#rows tr.shard').length == 64")
+	fresh := open(t, 1360, 1000)
+	fresh.do(chromedp.Navigate(at))
+	fresh.until("document.querySelectorAll('#rows tr.shard').length == 64")
+	rows, cells := "document.getElementById('rows').innerText", "document.querySelector('#map canvas').toDataURL()"
+	for _, page := range []*tab{p, fresh} {
+		page.nextPoll(f)
+		page.do(chromedp.Click("#pause", chromedp.ByQuery))
+		page.healthy()
+	}
+	if byDeltas, whole := value[string](p, rows), value[string](fresh, rows); byDeltas != whole {
+		t.Errorf("by deltas the rows are\n%.3000s\nand by a full answer\n%.3000s", byDeltas, whole)
+	}
+	if value[string](p, cells) != value[string](fresh, cells) {
+		t.Error("by deltas the map looks otherwise than by a full answer")
+	}
+	f.with(func() {
+		if f.deltas < 4 {
+			t.Errorf("%d deltas were answered", f.deltas)
+		}
+	})
+}
+
+// TestDeltaThatDoesNotFit checks that the page asks for the full answer if a delta begins after what it knows.
+func TestDeltaThatDoesNotFit(t *testing.T) {
+	t.Parallel()
+	f := serve(t)
+	p := openMap(t, f)
+	p.later(f, time.Hour)
+	p.until("document.querySelector('#map').dataset.columns == '90'")
+	p.rowAt("C#video/7")
+	p.healthy()
+}
+
+// TestAddress checks that range, filter, index, metric, brightness, zoom, order and unfolded rows are in the address,
+// and survive a reload.
+func TestAddress(t *testing.T) {
+	t.Parallel()
+	f := serve(t)
+	p := openMap(t, f)
+	p.do(chromedp.Click("[data-metric=throttled]", chromedp.ByQuery))
+	p.until("location.hash.includes('metric=throttled')")
+	p.do(chromedp.Evaluate("{ const g = document.getElementById('gain'); g.value = '2'; g.dispatchEvent(new Event('input')) }", nil))
+	p.do(chromedp.Click("#zoom-in", chromedp.ByQuery), chromedp.Click("[data-sort=shards]", chromedp.ByQuery))
+	p.do(chromedp.Evaluate("document.querySelector('#rows .fold[aria-label]').click()", nil))
+	p.until("location.hash.includes('unfold=')")
+	at := value[string](p, "location.hash")
+	if at != "#/?metric=throttled&gain=2&zoom=1795434525-1795434975&sort=-shards&unfold=C%23video%2F7" {
+		t.Errorf("the address is %s", at)
+	}
+	p.do(chromedp.Reload())
+	p.until("document.querySelectorAll('#rows tr.shard').length == 64")
+	state := value[string](p, "[document.querySelector('[data-metric=throttled]').ariaPressed, document.getElementById('gain').value, document.querySelector('.c-shards').ariaSort].join()")
+	if state != "true,2,descending" || value[string](p, "location.hash") != at {
+		t.Errorf("after a reload: %s at %s", state, value[string](p, "location.hash"))
+	}
+	p.do(chromedp.Click("#zoom-reset", chromedp.ByQuery))
+	p.until("!location.hash.includes('zoom')")
+	var asked question
+	f.with(func() {
+		f.heat = func(q question) object {
+			asked = q
+			return storm(q)
+		}
+	})
+	p.do(chromedp.Click(".custom summary", chromedp.ByQuery))
+	p.do(chromedp.Evaluate("document.querySelector('[name=from]').value = '2026-11-23T17:20:00'; document.querySelector('[name=to]').value = '2026-11-23T17:25:00'", nil),
+		chromedp.Click(".custom form button", chromedp.ByQuery))
+	p.until("location.hash.includes('from=2026-11-23T11%3A50%3A00Z&to=2026-11-23T11%3A55%3A00Z')")
+	p.until("document.getElementById('map').dataset.columns == '30'")
+	f.with(func() {
+		if got := fmt.Sprint(asked.from.Sub(noon), asked.to.Sub(noon)); got != "-10m0s -5m0s" {
+			t.Errorf("asked for %s", got)
+		}
+	})
+	p.healthy()
+}

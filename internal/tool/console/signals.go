@@ -1,0 +1,184 @@
+package console
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/hotshard/hotshard/internal/base/jsontime"
+)
+
+// Signals reports what the heat does not show: throttled writes, which are in no stream, and
+// splits.
+type Signals struct {
+	Source string // who counted the throttled writes: "limiter" or "cloudwatch"; "" if nobody
+	Note   string // why nothing is known, or why nothing is throttled, in one sentence; may be ""
+
+	Throttled []int64        // throttled writes in each column, of all keys; nil if unknown
+	Keys      []ThrottledKey // the same of some base keys, or of partition keys that have none
+	Splits    []SplitSignal  // oldest first
+
+	// Throttled writes are known from KnownFrom to KnownTo; a zero time is no bound. A column that
+	// lies partly outside is unknown if it has none.
+	KnownFrom, KnownTo time.Time
+}
+
+// known returns the throttled writes of each column, nil for those that are unknown.
+func (s *Signals) known(span Span, columns []int64) []*int64 {
+	if columns == nil {
+		return nil
+	}
+	list := make([]*int64, len(columns))
+	for i := range columns {
+		begin := span.From.Add(time.Duration(i) * span.Step)
+		if columns[i] > 0 || !begin.Before(s.KnownFrom) && (s.KnownTo.IsZero() || !begin.Add(span.Step).After(s.KnownTo)) {
+			list[i] = &columns[i]
+		}
+	}
+	return list
+}
+
+// ThrottledKey counts the throttled writes of one key.
+type ThrottledKey struct {
+	Key       string  `json:"key"`
+	Type      string  `json:"type,omitempty"`
+	Name      string  `json:"name,omitempty"`
+	Throttled []int64 `json:"throttled"` // in each column
+}
+
+// SplitSignal is a split of a partition or of a stream shard.
+type SplitSignal struct {
+	Time time.Time `json:"time"`
+	What string    `json:"what"` // "partition" or "stream shard"
+	Text string    `json:"text"` // one sentence
+}
+
+// Span is a time that is cut into columns. From, To and Step are whole seconds, and To is
+// after From.
+type Span struct {
+	From, To time.Time
+	Step     time.Duration
+	Index    string // the global index that is asked for; "" is the table
+}
+
+// Columns returns the number of columns.
+func (s Span) Columns() int { return int((s.To.Sub(s.From) + s.Step - 1) / s.Step) }
+
+// Spread adds a count, of a time that begins at start and lasts length, to the columns, evenly
+// by the second. What lies outside the span is left out.
+func (s Span) Spread(columns []int64, start time.Time, length time.Duration, count int64) {
+	upTo := func(t time.Time) int64 { // the part of the count before t
+		return int64(min(max(t.Sub(start), 0), length)) / int64(time.Second) * count / int64(length/time.Second)
+	}
+	first := max(0, start.Sub(s.From)/s.Step)
+	last := min(int64(len(columns)), int64((start.Add(length).Sub(s.From)+s.Step-1)/s.Step))
+	for i := int64(first); i < last; i++ {
+		begin := s.From.Add(time.Duration(i) * s.Step)
+		columns[i] += upTo(begin.Add(s.Step)) - upTo(begin)
+	}
+}
+
+// Bounds of a span, which are those of GET /v1/heat.
+const (
+	defaultSpan = 15 * time.Minute
+	defaultStep = 10 * time.Second
+	maxColumns  = 1440
+	maxIndex    = 255 // DynamoDB's limit
+)
+
+// spanOf reads a request's span. Without from, to and step it is the last 15 minutes by 10 s.
+func spanOf(query url.Values, now time.Time) (Span, error) {
+	s := Span{To: now.UTC(), Step: defaultStep, Index: query.Get("index")}
+	if len(s.Index) > maxIndex {
+		return s, fmt.Errorf("index: want at most %d characters", maxIndex)
+	}
+	var err error
+	if text := query.Get("step"); text != "" {
+		if s.Step, err = time.ParseDuration(text); err != nil || s.Step < time.Second || s.Step%time.Second != 0 {
+			return s, fmt.Errorf("step %.40q: want whole seconds, such as 10s", text)
+		}
+	}
+	if s.To, err = timeOf(query, "to", s.To); err != nil {
+		return s, err
+	}
+	if s.From, err = timeOf(query, "from", s.To.Add(-defaultSpan)); err != nil {
+		return s, err
+	}
+	s.From, s.To = s.From.Truncate(s.Step), s.To.Add(s.Step-1).Truncate(s.Step)
+	switch {
+	case !s.To.After(s.From):
+		return s, fmt.Errorf("to: it must be after from")
+	case s.To.Sub(s.From) > maxColumns*s.Step:
+		return s, fmt.Errorf("step %v: it makes more than %d columns of this time", s.Step, maxColumns)
+	}
+	return s, nil
+}
+
+func timeOf(query url.Values, name string, missing time.Time) (time.Time, error) {
+	text := query.Get(name)
+	if text == "" {
+		return missing, nil
+	}
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return t, fmt.Errorf("%s %.40q: want a time such as 2026-01-05T12:00:00Z", name, text)
+	}
+	return t.UTC(), nil
+}
+
+// SignalsAnswer is the JSON of GET /console/signals.
+type SignalsAnswer struct {
+	Source    string            `json:"source"`
+	Note      string            `json:"note,omitempty"`
+	From      time.Time         `json:"from"`
+	To        time.Time         `json:"to"`
+	Step      jsontime.Duration `json:"step"`
+	Throttled []*int64          `json:"throttled" nullable:"true" doc:"Throttled writes in each column; null where that is unknown"`
+	Keys      []throttledKey    `json:"keys"`
+	Splits    []SplitSignal     `json:"splits"`
+}
+
+// throttledKey is the JSON of a ThrottledKey.
+type throttledKey struct {
+	ThrottledKey
+	Throttled []*int64 `json:"throttled" doc:"Throttled writes in each column; null where that is unknown"`
+}
+
+// serveSignals answers GET /console/signals.
+func serveSignals(signals func(context.Context, Span) Signals) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		span, err := spanOf(r.URL.Query(), time.Now())
+		if err != nil {
+			refuse(w, err)
+			return
+		}
+		var s Signals
+		if signals != nil {
+			s = signals(r.Context(), span)
+		}
+		out := SignalsAnswer{Source: s.Source, Note: s.Note, From: span.From, To: span.To, Step: jsontime.Duration(span.Step), Throttled: s.known(span, s.Throttled)}
+		out.Keys = []throttledKey{}
+		for _, k := range s.Keys {
+			out.Keys = append(out.Keys, throttledKey{k, s.known(span, k.Throttled)})
+		}
+		out.Splits = []SplitSignal{}
+		for _, split := range s.Splits {
+			if !split.Time.Before(span.From) && split.Time.Before(span.To) {
+				out.Splits = append(out.Splits, split)
+			}
+		}
+		answer(w, out)
+	}
+}
+
+// refuse answers a query that can't be read.
+func refuse(w http.ResponseWriter, err error) {
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(http.StatusUnprocessableEntity)
+	_ = json.NewEncoder(w).Encode(map[string]any{ // fails if the client has left
+		"title": http.StatusText(http.StatusUnprocessableEntity), "status": http.StatusUnprocessableEntity, "detail": err.Error(),
+	})
+}

@@ -1,0 +1,86 @@
+package console
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestSignalsAreCutIntoColumns(t *testing.T) {
+	from := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	signals := func(_ context.Context, s Span) Signals {
+		out := Signals{Source: "limiter", Throttled: make([]int64, s.Columns())}
+		s.Spread(out.Throttled, from.Add(-30*time.Second), time.Minute, 6)  // half of it is before the span
+		s.Spread(out.Throttled, from.Add(12*time.Second), time.Second, 100) // inside the second column
+		s.Spread(out.Throttled, from.Add(59*time.Second), 10*time.Second, 10)
+		out.Splits = []SplitSignal{{Time: from.Add(-time.Second)}, {from.Add(time.Second), "partition", "It split."}, {Time: from.Add(time.Minute)}}
+		return out
+	}
+	w := httptest.NewRecorder()
+	Handler(http.NotFoundHandler(), About{Signals: signals}).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET",
+		"/console/signals?from=2026-05-01T12:00:04Z&to=2026-05-01T12:00:58Z&step=10s", nil))
+	var got struct {
+		From, To     time.Time
+		Step, Source string
+		Throttled    []int64
+		Keys         []ThrottledKey
+		Splits       []SplitSignal
+	}
+	if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil {
+		t.Fatal(err, w.Body)
+	}
+	if want := []int64{1, 101, 1, 0, 0, 1}; !slices.Equal(got.Throttled, want) {
+		t.Errorf("throttled: %v, want %v", got.Throttled, want)
+	}
+	if !got.From.Equal(from) || !got.To.Equal(from.Add(time.Minute)) || got.Step != "10s" || got.Source != "limiter" || got.Keys == nil {
+		t.Errorf("got %s", w.Body)
+	}
+	if len(got.Splits) != 1 || got.Splits[0].Text != "It split." {
+		t.Errorf("splits: %+v", got.Splits)
+	}
+}
+
+// TestUnknownThrottledWritesAreNull checks that no column reads 0 of which the source does not know
+// the whole.
+func TestUnknownThrottledWritesAreNull(t *testing.T) {
+	from := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	signals := func(context.Context, Span) Signals {
+		return Signals{
+			Source: "limiter", Throttled: []int64{0, 0, 0, 0, 0, 7}, Keys: []ThrottledKey{{Key: "C#a", Throttled: []int64{0, 3, 0, 0, 0, 0}}},
+			KnownFrom: from.Add(15 * time.Second), KnownTo: from.Add(40 * time.Second),
+		}
+	}
+	w := httptest.NewRecorder()
+	Handler(http.NotFoundHandler(), About{Signals: signals}).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET",
+		"/console/signals?from=2026-05-01T12:00:00Z&to=2026-05-01T12:01:00Z&step=10s", nil))
+	for _, want := range []string{`"throttled":[null,null,0,0,null,7]`, `"key":"C#a","throttled":[null,3,0,0,null,null]`} {
+		if !strings.Contains(w.Body.String(), want) {
+			t.Errorf("got %s, want %s", w.Body, want)
+		}
+	}
+}
+
+func TestSignalsWithoutASourceAreNull(t *testing.T) {
+	w := httptest.NewRecorder()
+	Handler(http.NotFoundHandler(), About{}).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", "/console/signals", nil))
+	var got map[string]any
+	if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || got["source"] != "" || got["throttled"] != nil || got["step"] != "10s" {
+		t.Errorf("%v: %s", err, w.Body)
+	}
+}
+
+func TestBadSpansAreRefused(t *testing.T) {
+	for _, query := range []string{"step=1.5s", "step=0s", "step=x", "from=yesterday", "to=9", "from=2026-05-01T12:00:00Z&to=2026-05-01T11:00:00Z",
+		"from=2026-05-01T12:00:00Z&to=2026-05-02T12:00:00Z&step=1s", "from=0001-01-01T00:00:00Z&to=9999-12-31T23:59:59Z"} {
+		w := httptest.NewRecorder()
+		Handler(http.NotFoundHandler(), About{}).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", "/console/signals?"+query, nil))
+		if w.Code != 422 || w.Header().Get("Content-Type") != "application/problem+json" {
+			t.Errorf("%s: %d %s", query, w.Code, w.Body)
+		}
+	}
+}

@@ -1,0 +1,187 @@
+package console
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+)
+
+// TestStates checks what the page says when there is nothing to show, and when calls fail.
+func TestStates(t *testing.T) {
+	t.Parallel()
+	f := serve(t)
+	f.with(func() {
+		f.hot = []object{}
+		f.heat = func(q question) object {
+			return matrix(q.from, 10*time.Second, []object{}, make([]float64, 90))
+		}
+	})
+	p := open(t, 1360, 1000)
+	p.do(chromedp.Navigate(f.URL))
+	p.shows("No heat yet")
+	p.shows("bin/hotshard load --workload viral --rate 200 --count 6000 --concurrency 200 --no-keyed --board '' --target " + f.URL)
+	p.shows("None in the last 15 minutes.")
+	f.with(func() { f.about.Start = "bin/hotshard local" })
+	p.do(chromedp.Reload())
+	p.shows("bin/hotshard demo --addr 127.0.0.1:") // nothing throttles here
+	for status, says := range map[int]string{
+		http.StatusForbidden: "Access denied.", http.StatusUnauthorized: "Access denied.", http.StatusServiceUnavailable: "DynamoDB doesn't answer",
+		http.StatusNotFound: "no such call", http.StatusInternalServerError: "Internal Server Error (status 500)",
+	} {
+		f.with(func() { f.status = status })
+		p.do(chromedp.Reload())
+		p.shows(says)
+		p.shows("the reason, in words")
+		p.shows("Disconnected")
+	}
+	f.with(func() { f.status, f.heat = 0, storm })
+	p.until(rowsShown + " > 50") // it recovers by itself
+	p.healthy("Failed to load resource")
+}
+
+// TestCommandOfErrorPages checks that a page whose server is gone, or denies access, names the command that started it.
+func TestCommandOfErrorPages(t *testing.T) {
+	t.Parallel()
+	f := serve(t)
+	f.with(func() {
+		f.about.Start = "bin/hotshard console --table 'my orders' --endpoint http://127.0.0.1:8000 --addr 127.0.0.1:9999"
+	})
+	p := openMap(t, f)
+	commands := "[...document.querySelectorAll('#notice .command code')].map((code) => code.textContent).join()"
+	f.with(func() { f.status = http.StatusForbidden })
+	p.shows("Access denied.")
+	if got := value[string](p, commands); got != f.about.Start {
+		t.Errorf("with 403 the command is %q", got)
+	}
+	f.Close()
+	p.shows("Disconnected from " + f.URL)
+	if got := value[string](p, commands); got != f.about.Start {
+		t.Errorf("without a server the command is %q", got)
+	}
+	if value[int](p, rowsShown) < 50 {
+		t.Error("what was known is gone")
+	}
+	p.healthy("Failed to load resource", "ERR_CONNECTION")
+}
+
+// TestFilter checks that a part of a name filters, and that a filter without a match says so and can be cleared.
+func TestFilter(t *testing.T) {
+	t.Parallel()
+	f := serve(t)
+	p := openMap(t, f)
+	p.do(chromedp.SendKeys("#filter-text", "ideo"+kb.Enter, chromedp.ByQuery))
+	p.until(rowsShown + " == 1")
+	p.do(chromedp.Evaluate("document.getElementById('filter-text').value = ''", nil), chromedp.SendKeys("#filter-text", "nobody"+kb.Enter, chromedp.ByQuery))
+	p.shows("No key matches. No key that was written in this time contains nobody.")
+	if value[bool](p, "!document.getElementById('drawn').hidden || !document.getElementById('rows-panel').hidden") {
+		t.Error("a blank map is shown")
+	}
+	p.do(chromedp.Click("#notice button", chromedp.ByQuery))
+	p.until(rowsShown + " > 50")
+	if left := value[string](p, "location.hash + document.getElementById('filter-text').value"); left != "#/" {
+		t.Errorf("after clearing: %s", left)
+	}
+	p.healthy()
+}
+
+// TestTableMode checks that a table without write shards has a map and hot keys, and that no more is asked for.
+func TestTableMode(t *testing.T) {
+	t.Parallel()
+	f := serve(t)
+	f.with(func() {
+		f.about = About{Mode: "table", Table: "orders", Where: "eu-central-1"}
+		hot := hotKey("user#7", "", "hot", 810, 1)
+		delete(hot, "type")
+		hot["type"], hot["name"] = "other", "user#7"
+		f.hot = []object{hot}
+		f.heat = func(q question) object {
+			covered := []float64{1, 1, 1, 1, 1, 1}
+			return only(matrix(q.from, time.Minute, []object{row("user#", 90, "warm", 3, []int{9, 9, 9, 9, 9, 9}), row("user#7", 1, "hot", 810, []int{9, 90, 900, 48000, 48000, 48000})}, covered), q.filter)
+		}
+	})
+	p := open(t, 1360, 1000)
+	p.do(chromedp.Navigate(f.URL))
+	p.until(rowsShown + " == 2")
+	p.shows("table orders")
+	for _, title := range []string{"Counter", "Leaderboard", "Pipeline", "First steps"} {
+		if strings.Contains(p.text(), title) {
+			t.Errorf("it shows %s", title)
+		}
+	}
+	p.do(chromedp.Click("#side ol a", chromedp.ByQuery))
+	p.until("location.hash == '#/key?key=user%237'")
+	p.shows("810 WCU/s")
+	f.with(func() {
+		for path := range f.asked {
+			if path != "/v1/heat" && path != "/v1/hot-keys" {
+				t.Errorf("it asked for %s", path)
+			}
+		}
+	})
+	p.healthy()
+}
+
+// TestCounterAndBoard checks that the counter and the board that a person names are shown beside the map.
+func TestCounterAndBoard(t *testing.T) {
+	t.Parallel()
+	f := serve(t)
+	p := open(t, 1360, 1400)
+	p.do(chromedp.Navigate(f.URL))
+	p.until(rowsShown + " > 50")
+	p.do(chromedp.SendKeys("#Name-of-a-counter", "page/home"+kb.Enter, chromedp.ByQuery))
+	p.shows("9,120,455")
+	p.shows("9,120,512")
+	p.shows("not yet aggregated")
+	p.do(chromedp.SendKeys("#Name-of-a-board", "weekly"+kb.Enter, chromedp.ByQuery))
+	p.shows("player-71")
+	p.shows("0.4 s behind the stream")
+	p.healthy()
+}
+
+// TestAccessible checks that axe finds no serious fault, light and dark, wide and narrow, on each page.
+func TestAccessible(t *testing.T) {
+	t.Parallel()
+	f := serve(t)
+	axe, err := os.ReadFile("testdata/axe.min.js")
+	if err != nil {
+		t.Fatal(err)
+	}
+	report := "file://" + reportFile(t, sampleReport())
+	for _, page := range []struct{ url, ready string }{
+		{f.URL + "/#/?unfold=C%23video%2F7", rowsShown + " > 100"},
+		{f.URL + "/#/key?type=counter&name=video%2F7", "!!document.querySelector('[data-stat]')"},
+		{report, "document.documentElement.dataset.ready == 'yes'"},
+	} {
+		p := open(t, 1360, 1000)
+		p.do(chromedp.Navigate(page.url))
+		for _, look := range []struct {
+			theme string
+			width int64
+		}{{"light", 1360}, {"dark", 400}} {
+			p.do(prefers(look.theme), chromedp.EmulateViewport(look.width, 1000))
+			p.until(page.ready)
+			p.until(fmt.Sprintf("document.documentElement.dataset.theme == %q", look.theme))
+			p.do(chromedp.Evaluate(string(axe), nil))
+			var faults []string
+			p.do(chromedp.Evaluate(`axe.run({resultTypes: ['violations']}).then((r) => r.violations.filter((v) => v.impact === 'serious' || v.impact === 'critical').map((v) => v.id + ': ' + v.help + ' ' + v.nodes.map((n) => n.target + ' ' + n.failureSummary).slice(0, 3).join('; ')))`, &faults, awaited))
+			for _, fault := range faults {
+				t.Errorf("%s, %s, %d wide: %s", page.url, look.theme, look.width, fault)
+			}
+			if wide := value[int](p, "document.documentElement.scrollWidth"); wide > int(look.width) {
+				t.Errorf("%s is %d wide on a screen of %d", page.url, wide, look.width)
+			}
+		}
+	}
+}
+
+// awaited waits for the promise that an expression returns.
+func awaited(p *runtime.EvaluateParams) *runtime.EvaluateParams {
+	return p.WithAwaitPromise(true)
+}

@@ -1,0 +1,299 @@
+package console
+
+import (
+	"fmt"
+	"hash/fnv"
+	"math"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A story is a table whose writes are given by the time alone, so that answers of different
+// times agree. Its counter video/7 is saturated, grows from 1 to 64 write shards and cools;
+// the counter checkout is hot to the end.
+var (
+	unreadFrom = noon.Add(-12 * time.Minute)
+	unreadTo   = noon.Add(-11 * time.Minute)
+	halfRead   = unreadTo // the column of 10 s that begins here was read in part
+)
+
+// protagonist is a key of the story that has write shards.
+type protagonist struct {
+	name    string
+	demand  func(t time.Time) float64 // WCU/s that are asked for
+	changes []change
+}
+
+type change struct {
+	at            time.Time
+	before, after int
+}
+
+const partitionWCU, hotWCU = 1000, 700
+
+func rise(t, at time.Time, seconds float64) float64 {
+	return 1 / (1 + math.Exp(-t.Sub(at).Seconds()/seconds))
+}
+
+var protagonists = []protagonist{
+	{"checkout", func(t time.Time) float64 { return 40 + 830*rise(t, noon.Add(-150*time.Second), 8) },
+		[]change{{noon.Add(-75 * time.Second), 1, 2}}},
+	{"video/7", func(t time.Time) float64 {
+		if t.Before(noon.Add(-9 * time.Minute)) {
+			return 0
+		}
+		return 8200 * rise(t, noon.Add(-430*time.Second), 14) * (1 - 0.9*rise(t, noon.Add(-100*time.Second), 20))
+	}, []change{{noon.Add(-440 * time.Second), 1, 4}, {noon.Add(-400 * time.Second), 4, 16}, {noon.Add(-370 * time.Second), 16, 64}}},
+}
+
+func (p protagonist) shards(t time.Time) int {
+	n := 1
+	for _, c := range p.changes {
+		if !t.Before(c.at) {
+			n = c.after
+		}
+	}
+	return n
+}
+
+// taken is what a write shard takes at a time. The first one of checkout takes most of it.
+func (p protagonist) taken(t time.Time, shard int) float64 {
+	n := p.shards(t)
+	if shard >= n {
+		return 0
+	}
+	share := 1 / float64(n)
+	if p.name == "checkout" && n == 2 {
+		share = []float64{0.85, 0.15}[shard]
+	}
+	return min(0.99*partitionWCU, p.demand(t)*share*(0.97+0.06*noise(p.name, shard, t.Unix()/10)))
+}
+
+func (p protagonist) all(t time.Time) (sum float64) {
+	for i := range p.shards(t) {
+		sum += p.taken(t, i)
+	}
+	return sum
+}
+
+// noise is between 0 and 1, and the same for the same arguments.
+func noise(of ...any) float64 {
+	h := fnv.New64a()
+	fmt.Fprint(h, of...)
+	return float64(h.Sum64()%10_000) / 10_000
+}
+
+// axis is the columns of an answer.
+type axis struct {
+	from, asOf time.Time
+	step       time.Duration
+	columns    int
+}
+
+// columnsOf are those of a time, as the API chooses them.
+func columnsOf(from, to time.Time) axis {
+	step := 10 * time.Minute
+	for _, s := range []time.Duration{10 * time.Second, 20 * time.Second, 30 * time.Second, time.Minute, 2 * time.Minute, 5 * time.Minute} {
+		if to.Sub(from) <= 240*s {
+			step = s
+			break
+		}
+	}
+	first := from.Truncate(step)
+	return axis{from: first, step: step, asOf: to.Truncate(10 * time.Second), columns: int(to.Add(step-1).Truncate(step).Sub(first) / step)}
+}
+
+// covered is the share of a column that was read.
+func (a axis) covered(i int) float64 {
+	start := a.from.Add(time.Duration(i) * a.step)
+	switch {
+	case !start.Before(unreadFrom) && start.Before(unreadTo), !start.Before(a.asOf):
+		return 0
+	case start.Equal(halfRead):
+		return 0.5
+	}
+	return min(1, float64(a.asOf.Sub(start))/float64(a.step))
+}
+
+// sums are a rate's units of each column, and the greatest mean of 10 s in each.
+func (a axis) sums(rate func(t time.Time) float64) (units []int, heaviest []float64) {
+	units, heaviest = make([]int, a.columns), make([]float64, a.columns)
+	every := max(10*time.Second, a.step/20)
+	for i := range a.columns {
+		for at := time.Duration(0); at < a.step && a.covered(i) > 0; at += every {
+			t := a.from.Add(time.Duration(i)*a.step + at)
+			if t.Before(a.asOf) {
+				units[i] += int(rate(t) * min(every, a.step).Seconds() * math.Max(0.5, math.Floor(a.covered(i)+0.6)))
+				heaviest[i] = max(heaviest[i], math.Round(10*rate(t))/10)
+			}
+		}
+	}
+	return units, heaviest
+}
+
+// row is a row of a matrix whose numbers are the mean rate's.
+func row(key string, keys int, status string, rate float64, units []int) object {
+	made := object{"key": key, "keys": keys, "status": status, "worst": status, "write_units_per_second": rate, "peak": rate * 1.2, "current": 0, "units": units, "error": make([]int, len(units))}
+	if keys > 1 {
+		made["first"], made["last"] = key+"0", key+"zz"
+	}
+	return made
+}
+
+// rated gives a row its rates from its heaviest windows.
+func (a axis) rated(r object, heaviest []float64) object {
+	top, newest := slices.Max(heaviest), 0.0
+	for i, h := range heaviest {
+		if a.covered(i) > 0 {
+			newest = h
+		}
+	}
+	verdict := func(rate float64) string {
+		switch {
+		case rate >= 0.98*partitionWCU:
+			return "saturated"
+		case rate >= hotWCU:
+			return "hot"
+		}
+		return "warm"
+	}
+	r["heaviest"], r["write_units_per_second"], r["peak"], r["current"] = heaviest, top, math.Round(1.04*top), newest
+	r["status"], r["worst"] = verdict(newest), verdict(top)
+	return r
+}
+
+// shardRow is the row of a write shard.
+func (p protagonist) shardRow(a axis, shard int) object {
+	units, heaviest := a.sums(func(t time.Time) float64 { return p.taken(t, shard) })
+	return a.rated(row(fmt.Sprintf("C#%s#%d", p.name, shard), 1, "warm", 0, units), heaviest)
+}
+
+// row is the row of the base key, with its write shards if it is unfolded.
+func (p protagonist) row(a axis, unfold []string) object {
+	end := a.asOf.Add(-time.Second)
+	units, _ := a.sums(p.all)
+	_, heaviest := a.sums(func(t time.Time) float64 { return max(p.taken(t, 0), p.taken(t, 1)) })
+	r := a.rated(row("C#"+p.name, 1, "warm", 0, units), heaviest)
+	r["type"], r["name"], r["shards"] = "counter", p.name, p.shards(end)
+	changes := []object{}
+	for _, c := range p.changes {
+		if !c.at.Before(a.from) && c.at.Before(a.asOf) {
+			changes = append(changes, object{"time": stamp(c.at), "before": c.before, "shards": c.after, "by": "ingest", "why": "its writes were throttled"})
+		}
+	}
+	r["changes"] = changes
+	if r["status"] == "warm" && r["worst"] != "warm" {
+		r["cooled_at"] = stamp(noon.Add(-400 * time.Second))
+	}
+	if slices.Contains(unfold, "C#"+p.name) {
+		shards := []object{}
+		for i := range p.shards(end) {
+			shards = append(shards, p.shardRow(a, i))
+		}
+		r["write_shards"] = shards
+	}
+	return r
+}
+
+// storm is the story's answer to GET /v1/heat.
+func storm(q question) object {
+	a := columnsOf(q.from, q.to)
+	var rows []object
+	cold := func(prefix string, i int, most float64) {
+		key := fmt.Sprintf("%s%02d", prefix, i)
+		base := 2 + most*math.Pow(noise(prefix, i), 4)
+		units, heaviest := a.sums(func(t time.Time) float64 { return base * (1 + 0.6*math.Sin(float64(t.Unix())/90+float64(i))) })
+		rows = append(rows, a.rated(row(key, 30+i, "warm", 0, units), heaviest))
+	}
+	rows = append(rows, protagonists[0].row(a, q.unfold))
+	for i := range 60 {
+		cold("C#page/", i, 60)
+	}
+	rows = append(rows, protagonists[1].row(a, q.unfold))
+	for i := range 40 {
+		cold("E#sensor-", i, 30)
+	}
+	covered := make([]float64, a.columns)
+	for i := range covered {
+		covered[i] = a.covered(i)
+	}
+	heat := matrix(a.from, a.step, rows, covered)
+	heat["as_of"] = stamp(a.asOf)
+	return only(heat, q.filter)
+}
+
+// signals are what the story's limiter counted.
+func signals(span Span) Signals {
+	a := axis{from: span.From, step: span.Step, asOf: noon.Add(time.Hour), columns: span.Columns()}
+	out := Signals{Source: "limiter", Throttled: make([]int64, a.columns)}
+	for _, p := range protagonists {
+		key := ThrottledKey{Key: "C#" + p.name, Type: "counter", Name: p.name}
+		throttled, _ := a.sums(func(t time.Time) float64 { return max(0, 0.95*p.demand(t)-p.all(t)) })
+		for i, n := range throttled {
+			key.Throttled = append(key.Throttled, int64(n))
+			out.Throttled[i] += int64(n)
+		}
+		out.Keys = append(out.Keys, key)
+	}
+	out.Splits = []SplitSignal{{Time: noon.Add(-5 * time.Minute), What: "partition", Text: "Partition 3 of 8 split in two."}}
+	return out
+}
+
+// matrix puts rows together; some units are in none of them.
+func matrix(from time.Time, step time.Duration, rows []object, covered []float64) object {
+	columns := len(covered)
+	rest, total := make([]int, columns), make([]int, columns)
+	for i := range columns {
+		rest[i] = int(25 * step.Seconds() * math.Ceil(covered[i]))
+		total[i] = rest[i]
+		for _, r := range rows {
+			total[i] += r["units"].([]int)[i]
+		}
+	}
+	return object{
+		"from": stamp(from), "to": stamp(from.Add(time.Duration(columns) * step)), "step": step.String(), "partition_wcu": partitionWCU, "hot_wcu": hotWCU, "as_of": stamp(noon),
+		"rows": rows, "rest": rest, "total": total, "covered": covered,
+	}
+}
+
+// only leaves the rows whose keys contain a text; the units of the others go to rest.
+func only(heat object, filter string) object {
+	rows, rest := []object{}, heat["rest"].([]int)
+	for _, r := range heat["rows"].([]object) {
+		if strings.Contains(strings.ToLower(r["key"].(string)), strings.ToLower(filter)) {
+			rows = append(rows, r)
+			continue
+		}
+		for i, u := range r["units"].([]int) {
+			rest[i] += u
+		}
+	}
+	heat["rows"] = rows
+	return heat
+}
+
+// day is 24 hours of 10,000 keys in 256 rows, ten of them hot: the most that the API answers.
+func day(columns int) object {
+	step := 24 * time.Hour / time.Duration(columns)
+	covered := make([]float64, columns)
+	for i := range covered {
+		covered[i] = 1
+	}
+	var rows []object
+	for i := range 256 {
+		status, keys, base := "warm", 40, 20*noise("day", i)
+		if i%25 == 7 {
+			status, keys, base = "hot", 1, 600+200*noise("day", i)
+		}
+		units, heaviest := make([]int, columns), make([]float64, columns)
+		for j := range units {
+			heaviest[j] = math.Round(base * (0.3 + noise(i, j)) * (1 + math.Sin(float64(j)/20)))
+			units[j] = int(heaviest[j] * step.Seconds())
+		}
+		made := row(fmt.Sprintf("user#%03d", i), keys, status, base, units)
+		made["heaviest"] = heaviest
+		rows = append(rows, made)
+	}
+	return matrix(noon.Add(-24*time.Hour), step, rows, covered)
+}

@@ -1,0 +1,85 @@
+// The part of the URL after # holds all that a person chose: #/?range=1h&filter=viral or #/key?type=counter&name=a.
+
+/** address takes the part after # apart. */
+export function address(): { path: string; query: URLSearchParams } {
+  const [path = "", query = ""] = (location.hash.slice(1) || "/").split(/\?(.*)/s);
+  return { path, query: new URLSearchParams(query) };
+}
+
+export type Changes = Record<string, string | string[]>;
+
+function changed(changes: Changes): string {
+  const { path, query } = address();
+  for (const [name, value] of Object.entries(changes)) {
+    if (typeof value === "string" && value !== "") query.set(name, value);
+    else query.delete(name);
+    if (Array.isArray(value)) for (const v of value) query.append(name, v);
+  }
+  return "#" + path + (query.size ? "?" + query : "");
+}
+
+/** go changes parameters of the address, as a step that the browser's Back undoes. "" removes a parameter. */
+export function go(changes: Changes): void {
+  location.hash = changed(changes);
+}
+
+/** note changes parameters of the address without a step, and without an event. */
+export function note(changes: Changes): void {
+  history.replaceState(null, "", changed(changes));
+}
+
+interface Range {
+  text: string;
+  seconds: number;
+  every: number; // seconds between polls
+}
+
+/** ranges are the relative time ranges. */
+export const ranges: Record<string, Range> = {
+  "15m": { text: "15 min", seconds: 900, every: 3 },
+  "1h": { text: "1 h", seconds: 3600, every: 5 },
+  "6h": { text: "6 h", seconds: 6 * 3600, every: 10 },
+  "24h": { text: "24 h", seconds: 24 * 3600, every: 30 },
+};
+
+/** Time is the time range shown: a relative one, or from and to as RFC 3339, where an empty to is now. */
+export interface Time {
+  range: string; // "" if from is set
+  from: string;
+  to: string;
+}
+
+/** chosenTime reads the time range from the address. */
+export function chosenTime(): Time {
+  const { query } = address();
+  const valid = (name: string) => (Number.isNaN(Date.parse(query.get(name) ?? "")) ? "" : new Date(query.get(name)!).toISOString());
+  const [from, to] = [valid("from"), valid("to")];
+  if (from) return { range: "", from, to };
+  const range = query.get("range") ?? "";
+  return { range: ranges[range] ? range : "15m", from: "", to: "" };
+}
+
+/** asked are the parameters of a call for a time range. The server's clock counts for the default range. */
+export function asked(time: Time): Record<string, string> {
+  if (time.from) return { from: time.from, ...(time.to ? { to: time.to } : {}) };
+  return time.range === "15m" ? {} : { from: new Date(Date.now() - ranges[time.range]!.seconds * 1000).toISOString() };
+}
+
+/** interval is the time between two polls, in ms; undefined if the range has ended and nothing can change. */
+export function interval(time: Time): number | undefined {
+  if (time.range) return ranges[time.range]!.every * 1000;
+  return time.to && Date.parse(time.to) < Date.now() - 120_000 ? undefined : 5000;
+}
+
+const kept = ["range", "from", "to"]; // on the way from one page to another
+
+/** link is the address of a row's page: a key's own page, or the map filtered by a range's prefix. */
+export function link(row: { key: string; keys?: number; index?: string; type?: string; name?: string }): string {
+  const { query } = address();
+  const base = row.type && row.type !== "other" && row.name !== undefined;
+  const range = (row.keys ?? 1) > 1;
+  const what = new URLSearchParams(range ? { filter: row.key } : base ? { type: row.type!, name: row.name! } : { key: row.key });
+  if (row.index && !what.has("type")) what.set("index", row.index);
+  for (const name of kept) if (query.has(name)) what.set(name, query.get(name)!);
+  return (range ? "#/?" : "#/key?") + what;
+}

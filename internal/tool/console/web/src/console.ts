@@ -1,0 +1,112 @@
+// The console: a header, and below it the overview or the page of a key.
+import { address, chosenTime, interval } from "./address";
+import { get } from "./api";
+import { at, fill, h } from "./dom";
+import { faultNotice } from "./faults";
+import { KeyPage } from "./key";
+import { Overview } from "./overview";
+import { report } from "./report";
+import { visible } from "./text";
+import { themed } from "./theme";
+import type { About } from "./types";
+
+/** View is a page within the page. */
+interface View {
+  poll(signal: AbortSignal): Promise<void>;
+  /** changed follows a change of the address; false if another view has to. */
+  changed(): boolean;
+  end(): void;
+}
+
+let about: About = { mode: "local", where: "", command: "", start: "", version: "" };
+let view: View | undefined;
+let paused = false;
+let timer: ReturnType<typeof setTimeout> | undefined;
+let running: AbortController | undefined;
+
+function connected(state: string): void {
+  at("state").textContent = state;
+  at("state").dataset["state"] = state.toLowerCase();
+}
+
+/** once polls the view now, and plans the next poll. */
+async function once(): Promise<void> {
+  clearTimeout(timer);
+  running?.abort();
+  const mine = (running = new AbortController());
+  try {
+    await view?.poll(mine.signal);
+    if (!mine.signal.aborted) connected(paused ? "Paused" : "Live");
+  } catch (fault) {
+    if (mine.signal.aborted) return;
+    connected("Disconnected");
+    const place = document.getElementById("notice");
+    if (place) fill(place, faultNotice(fault, about));
+  }
+  if (!mine.signal.aborted) plan();
+}
+
+function plan(): void {
+  clearTimeout(timer);
+  const wait = interval(chosenTime());
+  if (!paused && !document.hidden && wait !== undefined) timer = setTimeout(() => void once(), wait);
+}
+
+function show(): void {
+  const { path, query } = address();
+  if (!view?.changed()) {
+    view?.end();
+    const name = query.get("name") ?? query.get("key") ?? "";
+    document.title = path === "/key" ? `${visible(name).slice(0, 60)} – hotshard` : "hotshard";
+    view = path === "/key" ? new KeyPage(query, about) : new Overview(about);
+  }
+  void once();
+}
+
+function pause(): void {
+  paused = !paused;
+  at("pause").textContent = paused ? "Resume" : "Pause";
+  at("pause").setAttribute("aria-pressed", String(paused));
+  connected(paused ? "Paused" : "Live");
+  if (!paused) return void once();
+  clearTimeout(timer);
+  running?.abort();
+}
+
+/** help opens the keyboard help by its button, and by ? outside of text fields. */
+function help(): void {
+  const dialog = at<HTMLDialogElement>("help");
+  at("help-open").addEventListener("click", () => dialog.showModal());
+  addEventListener("keydown", (e) => {
+    const typing = e.target instanceof HTMLInputElement && ["text", "search", "number", "datetime-local"].includes(e.target.type);
+    if (e.key !== "?" || typing || e.ctrlKey || e.metaKey || e.altKey) return;
+    dialog.open ? dialog.close() : dialog.showModal();
+    e.preventDefault();
+  });
+}
+
+async function start(): Promise<void> {
+  themed(at("theme"));
+  help();
+  document.querySelector(".skip")!.addEventListener("click", (e) => {
+    e.preventDefault(); // the part after # is the page's address
+    at("main").focus();
+  });
+  at("pause").addEventListener("click", pause);
+  document.addEventListener("visibilitychange", () => (document.hidden || paused ? clearTimeout(timer) : void once()));
+  try {
+    about = await get<About>("/console/about");
+  } catch (fault) {
+    fill(at("main"), h("div", { id: "notice" }, faultNotice(fault, about)));
+    setTimeout(() => location.reload(), 3000);
+    return;
+  }
+  const what = about.mode === "table" ? `table ${visible(about.table ?? "")}` : about.mode;
+  at("where").textContent = [what, visible(about.where), /^v?\d/.test(about.version) ? about.version : ""].filter(Boolean).join(" · ");
+  addEventListener("hashchange", show);
+  show();
+}
+
+// One script serves both pages: most of it is the chart library. Only a report has data in the page.
+if (document.getElementById("data")) report();
+else void start();

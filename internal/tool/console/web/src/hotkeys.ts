@@ -1,0 +1,62 @@
+import { get } from "./api";
+import { link } from "./address";
+import { copier, fill, h } from "./dom";
+import { failed, panel, type Panel } from "./panels";
+import { ago, cut, figure, visible } from "./text";
+import type { About, HotKey, HotKeysOutputBody } from "./types";
+import { cooled, growth, hot, sign, verdict } from "./words";
+
+const shown = 50; // hot keys, at most: more would be a list that nobody reads
+const normal = 5; // lines, if fewer keys are hot or cooled
+
+/** hotKeys lists the keys that GET /v1/hot-keys names, with what to do about each. */
+export function hotKeys(about: About): Panel {
+  const list = h("div", {}, h("p", { class: "quiet" }, "…"));
+  return {
+    element: panel("Hot keys now", list),
+    async poll(signal) {
+      try {
+        const { keys, unread } = await get<HotKeysOutputBody>("/v1/hot-keys", { since: "15m", limit: "20" }, signal);
+        fill(list, unread !== undefined && h("p", { class: "quiet" }, `Not counted: ${figure(unread)} heat items of another release of hotshard.`), ...sections(keys, about));
+      } catch (fault) {
+        if (!signal.aborted) failed(list, fault);
+      }
+    },
+  };
+}
+
+function sections(keys: HotKey[], about: About): (HTMLElement | false)[] {
+  const [now, was] = [keys.filter(hot), keys.filter(cooled)];
+  const others = keys.filter((k) => !hot(k) && !cooled(k)).slice(0, Math.max(0, normal - now.length - was.length));
+  const list = (name: string, some: HotKey[]) => some.length > 0 && h("ol", { class: "hot-list", "aria-label": name }, ...some.slice(0, shown).map((k) => entry(k, about)));
+  return [
+    now.length === 0 && h("p", { class: "quiet" }, was.length > 0 ? "None. Cooled in the last 15 minutes:" : others.length > 0 ? "None in the last 15 minutes. The heaviest:" : "None in the last 15 minutes."),
+    list("Hot now", now), now.length > 0 && was.length > 0 && h("h3", {}, "Cooled"), list("Cooled", was), list("Heaviest", others),
+    now.length > shown && h("p", { class: "quiet" }, `and ${figure(now.length - shown)} more, less hot`),
+  ];
+}
+
+function entry(k: HotKey, about: About): HTMLElement {
+  const mark = sign(k);
+  const sharded = about.mode !== "table" && k.type !== "other";
+  const shards = sharded ? `${growth(k.shards, k.shards_before)} write shard${k.shards === 1 ? "" : "s"}` : "";
+  const base = sharded && k.name !== "" ? `${k.type} ${visible(k.name)}` : visible(k.key);
+  const advice = visible(k.advice);
+  return h("li", { "data-at": `${k.index ?? ""} ${k.type} ${k.name || k.key}` },
+    h("div", { class: "line" },
+      h("span", { class: mark.class, "aria-hidden": "true" }, mark.text),
+      h("a", { href: link(k), title: `${base}, hottest partition key ${visible(k.key)}` }, h("bdi", { class: "key" }, cut(sharded && k.name !== "" ? visible(k.name) : visible(k.key), 42))),
+      sharded && h("span", { class: "quiet" }, k.type), copier(() => k.key, `the key ${visible(k.key)}`)),
+    h("div", { class: "state" }, [verdict(k), shards, k.index && `index ${visible(k.index)}`].filter(Boolean).join(" · ")),
+    h("div", { class: "rates" }, figures("Peak", k.peak), figures("Peak window", k.write_units_per_second, k.error), figures("Now", k.current), h("span", { class: "quiet" }, "WCU/s")),
+    throttled(k),
+    (hot(k) || cooled(k)) && h("div", { class: "advice" }, h("span", {}, advice), copier(() => k.advice, "the advice")));
+}
+
+function figures(name: string, rate: number | undefined, error = 0): HTMLElement | false {
+  return rate !== undefined && h("div", { title: error > 0 ? `±${figure(error)} WCU/s (upper bound)` : undefined }, h("div", { class: "quiet" }, name), h("b", {}, figure(rate)));
+}
+
+function throttled(k: HotKey): HTMLElement | false {
+  return k.throttled_at !== undefined && h("div", { class: "quiet" }, `Last throttled ${ago(k.throttled_at)}`);
+}

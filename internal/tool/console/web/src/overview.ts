@@ -1,0 +1,176 @@
+// The first page: the heat map with its list of keys, and panels beside it.
+import { address, chosenTime, go, link, note, ranges, type Time } from "./address";
+import { at, fill, h } from "./dom";
+import { freshness, noHeat, noMatch, steps } from "./empty";
+import { hotKeys } from "./hotkeys";
+import { legend } from "./legend";
+import { HeatMap } from "./map";
+import { board, counter, pipeline, type Panel } from "./panels";
+import { type Line, type Look, type Metric, metrics, picture, type Picture } from "./picture";
+import { RowList } from "./rows";
+import { Source, type Question } from "./source";
+import { clock, moment, visible } from "./text";
+import type { About, Matrix, SignalsAnswer } from "./types";
+import { read, written } from "./zoom";
+
+const mostUnfolded = 8; // that the API takes
+
+/** Overview is the first page. */
+export class Overview {
+  private readonly element = h("div", {});
+  private readonly source = new Source();
+  private readonly panels: Panel[];
+  private readonly map: HeatMap;
+  private readonly list: RowList;
+  private last: { heat: Matrix; signals: SignalsAnswer | undefined } | undefined;
+
+  constructor(private readonly about: About) {
+    this.element.append(at<HTMLTemplateElement>("overview").content.cloneNode(true));
+    at("main").replaceChildren(this.element); // the charts need their place
+    this.panels = [hotKeys(about), ...(about.mode === "table" ? [] : [counter(), board(), pipeline()])];
+    at("side").append(...this.panels.map((p) => p.element));
+    if (about.mode === "local") at("side").append(steps(about));
+    const { query } = address();
+    const unfold = (line: Line) => this.unfold(line);
+    this.map = new HeatMap(at("map"), { open: open, unfold, zoomed: (zoom) => note({ zoom: written(zoom) }) }, read(query.get("zoom") ?? ""));
+    this.list = new RowList(at("rows"), { point: (line) => this.map.point(line), unfold, sort: (sort) => note({ sort: sort === "-status" ? "" : sort }), links: true }, query.get("sort") ?? "-status");
+    this.controls();
+    this.settings();
+  }
+
+  end(): void {
+    this.map.end();
+  }
+
+  /** controls connects the controls of the page's head. */
+  private controls(): void {
+    at("filter").addEventListener("submit", (e) => {
+      e.preventDefault();
+      go({ filter: at<HTMLInputElement>("filter-text").value, zoom: "" });
+    });
+    at("zoom-in").addEventListener("click", () => this.map.narrow(0.5));
+    at("zoom-out").addEventListener("click", () => this.map.narrow(2));
+    at("zoom-reset").addEventListener("click", () => this.map.zoomTo(undefined));
+    at("index").addEventListener("change", () => go({ index: at<HTMLSelectElement>("index").value, unfold: [] }));
+    fill(at("metrics"), ...Object.entries(metrics).map(([id, m]) => h("button", { type: "button", "data-metric": id, title: `Brightness shows ${m.means}`, onclick: (() => go({ metric: id === "max" ? "" : id })) as EventListener }, m.text)));
+    const gain = at<HTMLInputElement>("gain");
+    gain.addEventListener("input", () => {
+      note({ gain: gain.value === "0" ? "" : gain.value });
+      this.redraw();
+    });
+    for (const layer of ["throttled", "events"]) at(`layer-${layer}`).addEventListener("change", () => {
+      note({ hide: ["throttled", "events"].filter((l) => !at<HTMLInputElement>(`layer-${l}`).checked) });
+      this.redraw();
+    });
+  }
+
+  /** settings shows in the controls what the address says. */
+  private settings(): void {
+    const { query } = address();
+    const look = chosenLook();
+    fill(at("ranges"), ...rangeControls(chosenTime()));
+    at<HTMLInputElement>("filter-text").value = query.get("filter") ?? "";
+    for (const b of at("metrics").querySelectorAll("button")) b.setAttribute("aria-pressed", String(b.dataset["metric"] === look.metric));
+    at<HTMLInputElement>("gain").value = query.get("gain") ?? "0";
+    for (const layer of ["throttled", "events"] as const) at<HTMLInputElement>(`layer-${layer}`).checked = look.layers[layer];
+  }
+
+  /** changed follows a change of the address, and reports whether the page still fits it. */
+  changed(): boolean {
+    if (address().path === "/key") return false;
+    this.settings();
+    this.map.zoomTo(read(address().query.get("zoom") ?? ""));
+    this.list.order(address().query.get("sort") ?? "-status");
+    this.redraw();
+    return true;
+  }
+
+  private unfold(line: Line): void {
+    const { unfolded } = chosenLook();
+    if (!unfolded.delete(line.row.key)) unfolded.add(line.row.key);
+    go({ unfold: [...unfolded].slice(-mostUnfolded) });
+  }
+
+  async poll(signal: AbortSignal): Promise<void> {
+    const beside = this.panels.map((p) => p.poll(signal));
+    const heat = await this.source.heat(question(), signal);
+    const signals = await this.source.beside(heat, question().index, signal);
+    this.last = { heat, signals };
+    this.redraw();
+    await Promise.all(beside);
+  }
+
+  private redraw(): void {
+    if (!this.last) return;
+    const { heat, signals } = this.last;
+    const { query } = address();
+    const filter = query.get("filter") ?? "";
+    this.indexes(heat, query.get("index") ?? "");
+    const nothing = heat.total.every((u) => u === 0);
+    const unmatched = filter !== "" && heat.rows.length === 0;
+    at("drawn").hidden = at("rows-panel").hidden = nothing || unmatched;
+    const p = picture(heat, chosenLook(), signals, { whole: chosenTime().from !== "" });
+    fill(at("notice"), nothing ? noHeat(this.about, heat) : unmatched ? noMatch(filter) : freshness(heat, p.scale.known()), unknownThrottles(p, signals));
+    if (nothing || unmatched) return;
+    this.map.show(p);
+    this.list.show(p);
+    legend(at("legend"), p);
+    performance.mark("usable map");
+  }
+
+  private indexes(heat: Matrix, chosen: string): void {
+    const names = [...new Set([...(heat.indexes ?? []), ...(chosen ? [chosen] : [])])];
+    at("indexes").hidden = names.length === 0;
+    fill(at("index"), h("option", { value: "" }, "Table"), ...names.map((n) => h("option", { value: n }, visible(n))));
+    at<HTMLSelectElement>("index").value = chosen;
+  }
+}
+
+function open(line: Line): void {
+  if (line.row.keys === 1 || line.row.key !== "") location.hash = link(line.parent ?? line.row);
+}
+
+function question(): Question {
+  const { query } = address();
+  return { time: chosenTime(), filter: query.get("filter") ?? "", index: query.get("index") ?? "", unfold: query.getAll("unfold").slice(0, mostUnfolded) };
+}
+
+/** chosenLook reads from the address what a person chose to see. */
+function chosenLook(): Look {
+  const { query } = address();
+  const metric = query.get("metric") ?? "max";
+  const hidden = query.getAll("hide");
+  return {
+    metric: metric in metrics ? (metric as Metric) : "max", gain: 2 ** (Number(query.get("gain")) || 0),
+    layers: { throttled: !hidden.includes("throttled"), events: !hidden.includes("events") }, unfolded: new Set(query.getAll("unfold")),
+  };
+}
+
+/** unknownThrottles says why the map can't show throttled writes, if it is asked to. */
+function unknownThrottles(p: Picture, signals: SignalsAnswer | undefined): HTMLElement | null {
+  const unknown = p.look.metric === "throttled" && !signals?.keys?.length;
+  if (!unknown) return null;
+  const why = signals?.throttled ? (signals.throttled.some((n) => (n ?? 0) > 0) ? signals.note || "Only the sum over all keys is known." : signals.throttled.every((n) => n !== null) ? "No writes were throttled." : signals.note || "Throttled writes of some columns are not known.") : signals?.note || "Throttled writes are not known here.";
+  return h("p", { class: "quiet fresh" }, visible(why));
+}
+
+/** rangeControls are the buttons of the relative ranges, and a form for others. */
+export function rangeControls(time: Time): HTMLElement[] {
+  const buttons = Object.entries(ranges).map(([id, r]) => h("button", { type: "button", "data-range": id, "aria-pressed": String(id === time.range), onclick: (() => go({ range: id === "15m" ? "" : id, from: "", to: "", zoom: "" })) as EventListener }, r.text));
+  const local = (text: string, ago: number) => {
+    const ms = text ? Date.parse(text) : Date.now() - ago;
+    return new Date(ms - new Date(ms).getTimezoneOffset() * 60_000).toISOString().slice(0, 19);
+  };
+  const input = (name: string, value: string) => h("label", {}, name, h("input", { type: "datetime-local", step: "1", name: name.toLowerCase(), value }));
+  const show = (e: globalThis.Event) => {
+    e.preventDefault();
+    const form = new FormData(e.currentTarget as HTMLFormElement);
+    const utc = (name: string) => (form.get(name) ? new Date(String(form.get(name))).toISOString().replace(".000Z", "Z") : "");
+    (e.currentTarget as HTMLElement).closest("details")!.open = false;
+    if (utc("from")) go({ range: "", from: utc("from"), to: utc("to"), zoom: "" });
+  };
+  const shown = time.from ? `${clock(Date.parse(time.from), 86400e3)} – ${time.to ? clock(Date.parse(time.to), 86400e3) : "now"}` : "Custom";
+  return [...buttons, h("details", { class: "custom" },
+    h("summary", { "data-chosen": time.from ? "yes" : undefined, title: time.from ? `${moment(time.from)} – ${time.to ? moment(time.to) : "now"}` : "A range with a start and an end" }, shown),
+    h("form", { onsubmit: show as EventListener }, input("From", local(time.from, 3600e3)), input("To", time.to ? local(time.to, 0) : ""), h("p", { class: "quiet" }, "Local time. Leave the end empty for now."), h("button", { type: "submit" }, "Show")))];
+}

@@ -1,0 +1,106 @@
+import { get, Problem } from "./api";
+import { fill, h } from "./dom";
+import { ago, count, cut, figure, visible } from "./text";
+import type { BoardOutputBody, CounterValue, Reader } from "./types";
+
+/** Panel is a part of the page that each poll refreshes. */
+export interface Panel {
+  element: HTMLElement;
+  poll(signal: AbortSignal): Promise<void>;
+}
+
+export function panel(title: string, ...body: HTMLElement[]): HTMLElement {
+  const id = "panel-" + title.replace(/\W+/g, "-").toLowerCase();
+  return h("section", { class: "panel", "aria-labelledby": id }, h("div", { class: "head" }, h("h2", { id }, title)), ...body);
+}
+
+/** failed tells in a panel why it has nothing to show. */
+export function failed(place: HTMLElement, fault: unknown): void {
+  const text = fault instanceof Problem ? (fault.status === 0 ? "Disconnected" : `${fault.title}${fault.detail ? ": " + fault.detail : ""}`) : String(fault);
+  fill(place, h("p", { class: "quiet" }, text));
+}
+
+/** named is a panel about a thing that a person names. The name is kept for this tab. */
+function named(title: string, what: string, read: (name: string, signal: AbortSignal) => Promise<HTMLElement>): Panel {
+  const id = what.replace(/\W+/g, "-");
+  const input = h("input", { type: "text", id, autocomplete: "off", spellcheck: "false", maxlength: "512" });
+  const answer = h("div", { "aria-live": "polite" });
+  try {
+    input.value = sessionStorage.getItem(id) ?? "";
+  } catch {
+    // The tab keeps nothing.
+  }
+  const made: Panel = {
+    element: panel(title, h("form", { class: "ask" }, h("label", { for: id }, what), input, h("button", { type: "submit" }, "Show")), answer),
+    async poll(signal) {
+      const name = input.value;
+      if (name === "") return fill(answer);
+      try {
+        const found = await read(name, signal);
+        if (input.value === name) fill(answer, found);
+      } catch (fault) {
+        if (!signal.aborted) failed(answer, fault);
+      }
+    },
+  };
+  made.element.querySelector("form")!.addEventListener("submit", (e) => {
+    e.preventDefault();
+    try {
+      sessionStorage.setItem(id, input.value);
+    } catch {
+      // The tab keeps nothing.
+    }
+    void made.poll(new AbortController().signal);
+  });
+  return made;
+}
+
+/** counter shows a counter's summary beside the sum of its write shards. */
+export function counter(): Panel {
+  return named("Counter", "Name of a counter", async (name, signal) => {
+    const ask = (consistency: string) => get<CounterValue>("/v1/counters", { name, consistency }, signal);
+    const [eventual, strong] = await Promise.all([ask("eventual"), ask("strong")]);
+    const number = (v: number | string) => v.toLocaleString("en-US");
+    const behind = Number(strong.value) - Number(eventual.value);
+    return h("table", { class: "facts" }, h("tbody", {},
+      h("tr", {}, h("th", { scope: "row" }, "Eventual"), h("td", {}, number(eventual.value)), h("td", { class: "quiet" }, `summary, as of ${ago(eventual.as_of)}`)),
+      h("tr", {}, h("th", { scope: "row" }, "Strong"), h("td", {}, number(strong.value)), h("td", { class: "quiet" }, `sum of ${count(strong.shards, "write shard")}`)),
+      h("tr", {}, h("th", { scope: "row" }, "Lag"), h("td", {}, number(behind)), h("td", { class: "quiet" }, behind === 0 ? "fully aggregated" : "not yet aggregated"))));
+  });
+}
+
+/** board shows the first places of a leaderboard. */
+export function board(): Panel {
+  return named("Leaderboard", "Name of a board", async (name, signal) => {
+    const answer = await get<BoardOutputBody>("/v1/leaderboards", { board: name, limit: "10" }, signal);
+    if (answer.entries.length === 0) return h("p", { class: "quiet" }, "No entries yet.");
+    return h("div", {},
+      h("table", { class: "facts" },
+        h("thead", {}, h("tr", {}, ...["Rank", "Player", "Score"].map((t) => h("th", { scope: "col" }, t)))),
+        h("tbody", {}, ...answer.entries.map((e) => h("tr", {}, h("td", {}, String(e.rank)), h("td", { title: visible(e.player) }, h("bdi", {}, cut(visible(e.player), 28))), h("td", {}, e.score.toLocaleString("en-US")))))),
+      h("p", { class: "quiet" }, `as of ${ago(answer.as_of)}`));
+  });
+}
+
+const late = 30; // seconds behind the stream from which on a reader is marked
+
+/** pipeline shows whether the API answers, and the lag of the stream's readers. */
+export function pipeline(): Panel {
+  const body = h("div", {}, h("p", { class: "quiet" }, "…"));
+  const row = (name: string, fault: string, says: string) => h("tr", {}, h("th", { scope: "row" }, visible(name)), h("td", { class: fault ? "bad" : "good" }, fault ? `✗ ${fault}` : "✓ OK"), h("td", { class: "quiet" }, says));
+  return {
+    element: panel("Pipeline", body),
+    async poll(signal) {
+      const [health, known] = await Promise.allSettled([get<{ status: string }>("/healthz", {}, signal), get<{ readers: Reader[] | null }>("/console/pipeline", {}, signal)]);
+      if (signal.aborted) return;
+      const up = health.status === "fulfilled";
+      const readers = known.status === "fulfilled" ? known.value.readers ?? [] : [];
+      fill(body, h("table", { class: "facts" }, h("tbody", {},
+        row("API", up ? "" : "no answer", "/healthz"),
+        ...readers.map((r) => row(r.name, r.given_up > 0 ? "gave up" : (r.lag_seconds ?? 0) > late ? "behind" : "", [
+          r.lag_seconds === undefined ? "catching up" : `${figure(r.lag_seconds)} s behind the stream`, r.given_up > 0 && `${figure(r.given_up)} records given up`,
+        ].filter(Boolean).join(" · "))))),
+      readers.length === 0 && h("p", { class: "quiet" }, "The lag of the stream's readers is not known here. See the functions' alarms and logs."));
+    },
+  };
+}

@@ -1,0 +1,139 @@
+import { crop, found, Scale } from "./scale";
+import { duration } from "./text";
+import type { Change, HeatRow, Matrix, SignalsAnswer } from "./types";
+import { cooled, hot } from "./words";
+
+export type Metric = "max" | "mean" | "throttled";
+
+/** metrics are the choices of what brightness shows. */
+export const metrics: Record<Metric, { text: string; means: string }> = {
+  max: { text: "Maximum", means: "the hottest partition key of a row, in each column's heaviest window" },
+  mean: { text: "Mean", means: "all keys of a row together, over the whole column" },
+  throttled: { text: "Throttled", means: "writes that were throttled" },
+};
+
+/** Look is what a person chose to see. */
+export interface Look {
+  metric: Metric;
+  gain: number; // brightness: a share of the limit is multiplied by it
+  layers: { throttled: boolean; events: boolean };
+  unfolded: Set<string>; // keys
+}
+
+export const plain: Look = { metric: "max", gain: 1, layers: { throttled: true, events: true }, unfolded: new Set() };
+
+/** Line is a row of the picture: a row of the matrix, or a write shard of an unfolded one. */
+export interface Line {
+  id: string;
+  row: HeatRow;
+  parent?: HeatRow;
+  unfolds: boolean; // has write shards to show
+  open: boolean;
+  throttled: (number | null)[] | undefined; // writes throttled in each column; null where unknown
+}
+
+/** Event is something that happened at a time, with a marker above the map. */
+export interface Event {
+  time: number;
+  kind: "shards" | "split";
+  text: string;
+}
+
+/** Picture is all that the map and its list show. */
+export interface Picture {
+  heat: Matrix;
+  scale: Scale;
+  look: Look;
+  lines: Line[];
+  events: Event[];
+  throttled: (number | null)[] | undefined; // of all keys, in each column
+  brightest: number; // value at which brightness ends
+}
+
+/** picture prepares an answer for drawing. A whole range is shown as it was asked for, without leaving out time. */
+export function picture(whole: Matrix, look: Look, signals?: SignalsAnswer, options: { whole?: boolean; report?: boolean } = {}): Picture {
+  const heat = options.report ? found(whole) : options.whole ? whole : crop(whole);
+  const scale = new Scale(heat, options.report);
+  const of = (row: HeatRow): HeatRow => ({ ...row, ...(row.changes ? { changes: row.changes.filter((c) => within(scale, c)) } : {}) });
+  const lines = heat.rows.flatMap((row) => unfolded(of(row), look, (r) => throttledOf(r, scale, signals)));
+  const all = signals?.throttled ? columns(signals.throttled, signals, scale) : undefined;
+  const most = Math.max(1, ...lines.flatMap((l) => l.throttled ?? []).map((n) => n ?? 0));
+  return {
+    heat, scale, look, lines, throttled: all, events: events(lines, scale, signals),
+    brightest: look.metric === "throttled" ? most / (scale.step / 1000) : heat.partition_wcu,
+  };
+}
+
+function within(scale: Scale, c: { time: string }): boolean {
+  const t = Date.parse(c.time);
+  return t >= scale.from && t < scale.to;
+}
+
+/** unfolded is a row's line, and those of its write shards if it is open. */
+function unfolded(row: HeatRow, look: Look, throttled: (row: HeatRow) => (number | null)[] | undefined): Line[] {
+  const unfolds = row.keys === 1 && row.type !== undefined && row.shards !== undefined;
+  const open = unfolds && look.unfolded.has(row.key);
+  const id = `${row.index ?? ""} ${row.key} ${row.keys > 1 ? row.first ?? "" : ""}`;
+  const line: Line = { id, row, unfolds, open, throttled: throttled(row) };
+  if (!open) return [line];
+  return [line, ...(row.write_shards ?? []).map((shard): Line => ({ id: `${id}/${shard.key}`, row: shard, parent: row, unfolds: false, open: false, throttled: undefined }))];
+}
+
+/** throttledOf is what is known of a row's throttled writes; of a range the sum over its keys. */
+function throttledOf(row: HeatRow, scale: Scale, signals?: SignalsAnswer): (number | null)[] | undefined {
+  if (!signals?.keys) return undefined;
+  const mine = signals.keys.filter((k) => (row.keys > 1 ? k.key >= (row.first ?? "") && k.key <= (row.last ?? "") : row.name !== undefined && k.type ? k.type === row.type && k.name === row.name : k.key === row.key));
+  if (mine.length === 0) return undefined;
+  const each = mine.map((k) => columns(k.throttled, signals, scale));
+  return each[0]!.map((_, i) => each.reduce<number | null>((sum, list) => ((list[i] ?? null) === null ? sum : (sum ?? 0) + list[i]!), null));
+}
+
+/** columns puts a signal's numbers into the columns of a scale. */
+function columns(list: (number | null)[], signals: SignalsAnswer, scale: Scale): (number | null)[] {
+  const out = new Array<number | null>(scale.columns).fill(null);
+  const [from, step] = [Date.parse(signals.from), duration(signals.step)];
+  list.forEach((n, i) => {
+    const column = Math.floor((from + i * step - scale.from) / scale.step);
+    if (n !== null && column >= 0 && column < scale.columns) out[column] = (out[column] ?? 0) + n;
+  });
+  return out;
+}
+
+/** perSecond is a column's count as a rate; null if it is unknown. */
+export function perSecond(count: number | null | undefined, scale: Scale): number | null {
+  return count === null || count === undefined ? null : count / (scale.step / 1000);
+}
+
+/** events are all changes of shard counts and all splits in the time shown, oldest first. */
+function events(lines: Line[], scale: Scale, signals?: SignalsAnswer): Event[] {
+  const changes = lines.flatMap(({ row, parent }) => (parent ? [] : row.changes ?? []).map((c): Event => ({ time: Date.parse(c.time), kind: "shards", text: changeText(row, c) })));
+  const splits = (signals?.splits ?? []).filter((s) => within(scale, s)).map((s): Event => ({ time: Date.parse(s.time), kind: "split", text: s.text }));
+  return [...changes, ...splits].sort((a, b) => a.time - b.time);
+}
+
+function changeText(row: HeatRow, c: Change): string {
+  return `${row.key}: ${c.before} → ${c.shards} write shards, by ${c.by}`;
+}
+
+/** value is what a cell shows: WCU/s, or throttled writes a second. */
+export function value(p: Picture, line: Line, column: number): number {
+  const mean = p.scale.rate(line.row.units[column] ?? 0, column);
+  if (p.look.metric === "throttled") return (line.throttled?.[column] ?? 0) / (p.scale.step / 1000);
+  return p.look.metric === "max" ? line.row.heaviest?.[column] ?? mean : mean;
+}
+
+/** brightness is a cell's, as a share of the brightest. */
+export function brightness(p: Picture, line: Line, column: number): number {
+  return (value(p, line, column) / p.brightest) * p.look.gain;
+}
+
+const most = 16; // names, unless more keys were hot
+
+/** prominent are the lines with a name beside the map: keys that are or were hot, write shards, and the heaviest other keys. */
+export function prominent(p: Picture): Set<Line> {
+  const named = p.lines.filter((l) => hot(l.row) || cooled(l.row) || l.open || l.parent);
+  const others = p.lines.filter((l) => !named.includes(l) && (p.lines.length <= most || (l.row.keys === 1 && l.row.write_units_per_second >= 0.05 * p.heat.partition_wcu)));
+  others.sort((a, b) => b.row.write_units_per_second - a.row.write_units_per_second);
+  const rows = named.filter((l) => !l.parent).length;
+  return new Set([...named, ...others.slice(0, Math.max(0, most - rows))]);
+}

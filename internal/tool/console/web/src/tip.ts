@@ -1,0 +1,90 @@
+import { h } from "./dom";
+import type { Line, Picture } from "./picture";
+import { clock, figure, hovered, visible, wcu } from "./text";
+import { cellLines, state, title } from "./words";
+
+/** above is the line number of the strip and the markers above the map. */
+export const above = -1;
+
+/** Place is a cell of the map. */
+export interface Place {
+  line: number; // or above
+  column: number; // -1: beside the map, on the line's name
+}
+
+/** Said is what a tip says of a place. */
+interface Said {
+  title: string;
+  under: string[];
+  lines: string[];
+}
+
+/** said describes a place. near are the events close to it. */
+function said(p: Picture, at: Place, near: string[]): Said {
+  const time = at.column < 0 ? [] : [hovered(p.scale.start(at.column), p.scale.span)];
+  if (at.line === above) return { title: "All keys", under: time, lines: [...allLines(p, at.column), ...near] };
+  const { row } = p.lines[at.line]!;
+  const range = row.keys > 1 ? [`${visible(row.first ?? "")} … ${visible(row.last ?? "")}`] : [];
+  return { title: title(row), under: [...range, state(row), ...time], lines: at.column < 0 ? peakLines(p, p.lines[at.line]!) : cellLines(p, p.lines[at.line]!, at.column) };
+}
+
+/** allLines are the sums over all keys in a column. */
+function allLines(p: Picture, column: number): string[] {
+  const { heat, scale } = p;
+  if (column < 0) return [];
+  if (scale.covered(column) <= 0) return ["No data"];
+  const throttled = p.throttled?.[column];
+  return [
+    `${wcu(scale.rate(heat.total[column] ?? 0, column))}, of which other keys ${wcu(scale.rate(heat.rest[column] ?? 0, column))}`,
+    ...(throttled === null || throttled === undefined ? [] : [`${figure(throttled / (scale.step / 1000))} throttled writes/s`]),
+  ];
+}
+
+/** peakLines describe the brightest column of a line. */
+function peakLines(p: Picture, line: Line): string[] {
+  const list = line.row.heaviest ?? line.row.units;
+  const best = list.reduce((top, n, i) => (n > list[top]! ? i : top), 0);
+  return [`Peak at ${clock(p.scale.start(best), p.scale.span)}:`, ...cellLines(p, line, best)];
+}
+
+/** Tip is the box that describes the cell under the pointer or the keyboard's cursor. */
+export class Tip {
+  readonly box = h("div", { class: "tip", hidden: true });
+  readonly spoken = h("div", { class: "unseen", "aria-live": "polite" });
+  private held: { id: string; time: number } | undefined;
+
+  get open(): boolean {
+    return !this.box.hidden;
+  }
+
+  close(): void {
+    this.box.hidden = true;
+    this.held = undefined;
+  }
+
+  /** show describes a place beside a point of the map. With aloud, screen readers read it. */
+  show(p: Picture, at: Place, near: string[], aloud: boolean): void {
+    const text = said(p, at, near);
+    this.box.replaceChildren(h("div", { class: "key" }, text.title), ...text.under.map((l) => h("div", { class: "quiet" }, l)), ...text.lines.map((l) => h("div", {}, l)));
+    this.box.hidden = false;
+    this.held = { id: at.line === above ? "" : p.lines[at.line]!.id, time: at.column < 0 ? -1 : p.scale.middle(at.column) };
+    if (aloud) this.spoken.textContent = [text.title, ...text.under, ...text.lines].join(", ");
+  }
+
+  /** put places the box beside a point, within the map. */
+  put(x: number, top: number, bottom: number): void {
+    const place = this.box.parentElement!;
+    const [w, high] = [this.box.offsetWidth, this.box.offsetHeight];
+    const left = Math.max(4, Math.min(x + 14, place.clientWidth - w - 4));
+    const fits = bottom + 8 + high <= place.clientHeight || top - high - 8 < 0;
+    Object.assign(this.box.style, { left: `${left}px`, top: `${fits ? bottom + 8 : top - high - 8}px` });
+  }
+
+  /** moved finds the place of an open tip in another picture: the same key at the same time. */
+  moved(p: Picture): Place | undefined {
+    if (!this.held) return undefined;
+    const line = this.held.id === "" ? above : p.lines.findIndex((l) => l.id === this.held!.id);
+    const column = this.held.time < 0 ? -1 : Math.floor((this.held.time - p.scale.from) / p.scale.step);
+    return (line < 0 && this.held.id !== "") || column >= p.scale.columns || (column < 0 && this.held.time >= 0) ? undefined : { line, column };
+  }
+}

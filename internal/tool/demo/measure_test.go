@@ -1,0 +1,35 @@
+package demo
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestVerdictAfterAFailedRequest checks that the demo goes on after a 503, and reports it only if
+// every request fails.
+func TestVerdictAfterAFailedRequest(t *testing.T) {
+	requests, failures := 0, 1
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if requests++; requests <= failures {
+			http.Error(w, "SlowDown", http.StatusServiceUnavailable)
+			return
+		}
+		fmt.Fprintf(w, `{"keys":[{"type":"counter","name":%q,"status":"hot"}]}`, Counter)
+	}))
+	defer api.Close()
+	m := &measured{}
+	if err := (client{api.URL}).watchVerdict(t.Context(), m); err != nil || m.verdict.IsZero() || requests != 2 {
+		t.Errorf("after one failure: %v, %d requests", err, requests)
+	}
+	failures = 1000
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if err := (client{api.URL}).watchVerdict(ctx, m); err == nil || !strings.Contains(err.Error(), "503") {
+		t.Errorf("without an answer: %v", err)
+	}
+}

@@ -1,0 +1,82 @@
+package demo
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/hotshard/hotshard/internal/tool/workload"
+)
+
+// stage is a time with a constant rate.
+type stage struct {
+	rate   float64 // writes a second
+	length time.Duration
+}
+
+// stagesOf returns the ramp for a partition that takes partitionWCU. The first rate is below the threshold of a hot
+// key. The second is hot but below the limit, so that the detector sees a whole window before a write is throttled. The
+// others exceed one partition, and end after total.
+func stagesOf(total time.Duration, partitionWCU float64) []stage {
+	stages := []stage{
+		{0.6 * partitionWCU, 10 * time.Second},
+		{0.9 * partitionWCU, 20 * time.Second},
+		{3 * partitionWCU, 15 * time.Second},
+		{10 * partitionWCU, 0},
+	}
+	if total < time.Minute {
+		stages = []stage{{0.9 * partitionWCU, 12 * time.Second}, {3 * partitionWCU, 6 * time.Second}, {6 * partitionWCU, 0}}
+	}
+	last := &stages[len(stages)-1]
+	last.length = total
+	for _, s := range stages[:len(stages)-1] {
+		last.length -= s.length
+	}
+	return stages
+}
+
+// rampSource returns requests that increment one counter, each when it is due. A load that falls behind does not catch
+// up: a burst would be throttled at any rate.
+func rampSource(ctx context.Context, counter string, stages []stage) workload.Source {
+	return workload.Source{Name: "ramp", Requests: func() iter.Seq2[workload.Request, error] {
+		return func(yield func(workload.Request, error) bool) {
+			begin, n := time.Now(), 0
+			due := begin
+			for _, s := range stages {
+				end := begin.Add(s.length)
+				every := time.Duration(float64(time.Second) / s.rate)
+				for due = latest(due, begin); due.Before(end); due = latest(due.Add(every), time.Now().Add(-every)) {
+					if !waitUntil(ctx, due) {
+						yield(workload.Request{}, context.Cause(ctx))
+						return
+					}
+					n++
+					if !yield(workload.Request{Path: counter, Client: "ramp", ID: fmt.Sprintf("ramp-%08d", n)}, nil) {
+						return
+					}
+				}
+				begin = end
+			}
+		}
+	}}
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// waitUntil returns false if the context ended before due.
+func waitUntil(ctx context.Context, due time.Time) bool {
+	timer := time.NewTimer(time.Until(due))
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return ctx.Err() == nil
+	}
+}

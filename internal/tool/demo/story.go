@@ -1,0 +1,185 @@
+package demo
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+)
+
+// Story is what the demo measured. Times are seconds since the ramp began; a time is null if it never came.
+type Story struct {
+	Counter      string    `json:"counter"`
+	Began        time.Time `json:"began"`
+	Seconds      float64   `json:"ramp_seconds"`
+	PartitionWCU float64   `json:"partition_wcu"`
+	HotWCU       float64   `json:"hot_wcu"` // rate from which a key is hot
+
+	HotAfter      *float64  `json:"hot_after_seconds"` // the earlier of the next two
+	FirstVerdict  *float64  `json:"first_hot_verdict_seconds"`
+	FirstThrottle *float64  `json:"first_throttled_write_seconds"`
+	HottestWCU    float64   `json:"hottest_write_shard_wcu_per_second"` // in any window
+	HottestAt     time.Time `json:"hottest_window"`                     // its start
+
+	ShardsBefore int           `json:"write_shards_before"`
+	ShardsAfter  int           `json:"write_shards_after"`
+	Changes      []ShardChange `json:"write_shard_changes"`
+
+	Attempts          int64   `json:"write_attempts"` // throttled ones and those of accepted requests
+	ThrottledAttempts int64   `json:"throttled_write_attempts"`
+	ThrottledShare    float64 `json:"throttled_share_of_attempts"`
+	Requests          int     `json:"requests"`
+	Resent            int     `json:"requests_sent_again"` // each time after a 429 or 503
+	RejectedRequests  int     `json:"rejected_requests"`   // throttled on the last attempt
+	UnknownRequests   int     `json:"unknown_requests"`    // with an unknown outcome
+
+	CoolAfter   *float64 `json:"cool_after_seconds"`
+	CoolWindows int      `json:"cool_windows"` // complete windows since then
+	CoolWCU     float64  `json:"hottest_write_shard_after_wcu_per_second"`
+}
+
+// ShardChange is a change of the counter's shard count.
+type ShardChange struct {
+	Time   time.Time `json:"time"`
+	After  float64   `json:"after_seconds"`
+	Shards int       `json:"write_shards"`
+	By     string    `json:"by"`
+}
+
+// story computes the story from the figures.
+func (m *measured) story() Story {
+	s := Story{
+		Counter: Counter, Began: m.begin.UTC(), Seconds: m.end.Sub(m.begin).Seconds(), PartitionWCU: PartitionWCU, HotWCU: m.hotWCU,
+		ShardsBefore: 1, ShardsAfter: 1, Changes: []ShardChange{}, Requests: m.load.Requests, Resent: m.load.Retries, RejectedRequests: m.load.Rejected, UnknownRequests: m.load.Unknown,
+	}
+	for _, c := range m.changes {
+		s.Changes = append(s.Changes, ShardChange{c.Time, *seconds(c.Time.Sub(m.begin)), c.Shards, c.By})
+		s.ShardsAfter = c.Shards
+	}
+	for second, n := range m.throttled {
+		s.ThrottledAttempts += n
+		if n > 0 && s.FirstThrottle == nil {
+			s.FirstThrottle = seconds(time.Duration(second) * time.Second)
+		}
+	}
+	s.Attempts = s.ThrottledAttempts + int64(m.load.Accepted)
+	if s.Attempts > 0 {
+		s.ThrottledShare = math.Round(1e4*float64(s.ThrottledAttempts)/float64(s.Attempts)) / 1e4
+	}
+	if !m.verdict.IsZero() {
+		s.FirstVerdict = seconds(m.verdict.Sub(m.begin))
+	}
+	s.HotAfter = sooner(s.FirstVerdict, s.FirstThrottle)
+	for i, w := range m.heaviest {
+		if w.wcu > s.HottestWCU {
+			s.HottestWCU, s.HottestAt = w.wcu, s.Began.Add(time.Duration(i)*Window)
+		}
+	}
+	m.cooling(&s)
+	return s
+}
+
+// seconds returns a duration in seconds, rounded to the known precision.
+func seconds(d time.Duration) *float64 { return new(math.Round(d.Seconds()*10) / 10) }
+
+func sooner(a, b *float64) *float64 {
+	if a == nil || b != nil && *b < *a {
+		return b
+	}
+	return a
+}
+
+// cooling sets when the counter cooled. That is the end of the last window with a hot write shard, or of the last
+// second with a throttled write if it is later. At least one window must follow, and all that follow must be counted.
+func (m *measured) cooling(s *Story) {
+	if s.HotAfter == nil {
+		return
+	}
+	cool := time.Duration(0)
+	for second, n := range m.throttled {
+		if n > 0 {
+			cool = time.Duration(second+1) * time.Second
+		}
+	}
+	for i, w := range m.heaviest {
+		if w.wcu >= m.hotWCU {
+			cool = max(cool, time.Duration(i+1)*Window)
+		}
+	}
+	for i, w := range m.heaviest {
+		if time.Duration(i)*Window < cool {
+			continue
+		}
+		if w.covered < 1 {
+			s.CoolWindows = 0
+			return
+		}
+		s.CoolWindows++
+		s.CoolWCU = max(s.CoolWCU, w.wcu)
+	}
+	if s.CoolWindows > 0 {
+		s.CoolAfter = seconds(cool)
+	}
+}
+
+// Err returns nil if the key became hot and cooled, or else an error with the reason.
+func (s *Story) Err() error {
+	switch {
+	case s.HotAfter == nil:
+		return fmt.Errorf("the counter never became hot: its hottest write shard took %.1f of %g WCU/s; the machine may be too busy, so run it again when it is not", s.HottestWCU, s.PartitionWCU)
+	case s.CoolAfter == nil:
+		return errors.New("the counter did not cool before the end: run it again with a longer --for, or when the machine is less busy")
+	}
+	return nil
+}
+
+// Lines returns the story in four lines.
+func (s *Story) Lines() []string {
+	return []string{s.hotLine(), s.shardsLine(), s.throttledLine(), s.coolLine()}
+}
+
+func (s *Story) hotLine() string {
+	throttle := "no write was throttled"
+	if s.FirstThrottle != nil {
+		throttle = fmt.Sprintf("first throttled write after %.0f s", *s.FirstThrottle)
+	}
+	switch {
+	case s.HotAfter == nil:
+		return fmt.Sprintf("Hot: never; the hottest write shard took %.1f of %g WCU/s", s.HottestWCU, s.PartitionWCU)
+	case s.HotAfter == s.FirstVerdict:
+		return fmt.Sprintf("Hot after %.0f s, when the detector named it; %s; hottest write shard %.1f of %g WCU/s", *s.HotAfter, throttle, s.HottestWCU, s.PartitionWCU)
+	}
+	return fmt.Sprintf("Hot after %.0f s, when the first write was throttled; hottest write shard %.1f of %g WCU/s", *s.HotAfter, s.HottestWCU, s.PartitionWCU)
+}
+
+func (s *Story) shardsLine() string {
+	if len(s.Changes) == 0 {
+		return fmt.Sprintf("Write shards: %d, never changed", s.ShardsBefore)
+	}
+	var steps []string
+	for _, c := range s.Changes {
+		steps = append(steps, fmt.Sprintf("%d after %.0f s (by %s)", c.Shards, c.After, c.By))
+	}
+	return fmt.Sprintf("Write shards: from %d to %s", s.ShardsBefore, strings.Join(steps, ", "))
+}
+
+func (s *Story) throttledLine() string {
+	line := fmt.Sprintf("Throttled: %.1f%% of the counter's write attempts (%d of %d); %d requests sent again, %d of %d rejected",
+		100*s.ThrottledShare, s.ThrottledAttempts, s.Attempts, s.Resent, s.RejectedRequests, s.Requests)
+	if s.UnknownRequests > 0 {
+		line += fmt.Sprintf(", %d with an unknown outcome", s.UnknownRequests)
+	}
+	return line
+}
+
+func (s *Story) coolLine() string {
+	if s.CoolAfter == nil {
+		return "Cool: not before the end of the ramp"
+	}
+	windows := "window"
+	if s.CoolWindows > 1 {
+		windows = fmt.Sprintf("%d windows", s.CoolWindows)
+	}
+	return fmt.Sprintf("Cool after %.0f s: no write was throttled in the %s that followed; hottest write shard %.1f of %g WCU/s", *s.CoolAfter, windows, s.CoolWCU, s.PartitionWCU)
+}

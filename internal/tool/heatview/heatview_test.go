@@ -1,0 +1,392 @@
+package heatview
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	tea "github.com/charmbracelet/bubbletea"
+	pretty "github.com/jedib0t/go-pretty/v6/text"
+
+	"github.com/hotshard/hotshard/internal/base/heat"
+	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/internal/tool/live"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
+)
+
+// given are windows as a source.
+type given []heat.Window
+
+func (g given) Windows(_ context.Context, from, to time.Time, _ time.Duration) iter.Seq2[heat.Window, error] {
+	return func(yield func(heat.Window, error) bool) {
+		for _, w := range g {
+			if !w.Start.Before(from) && w.Start.Before(to) && !yield(w, nil) {
+				return
+			}
+		}
+	}
+}
+
+const hostile = "esc\x1b[31m\u202e<img onerror>"
+
+// windowOf has keys with these units in 10 s.
+func windowOf(start time.Time, units map[string]uint64) heat.Window {
+	it := heat.Item{Table: "orders", Start: start, Window: 10 * time.Second, Limit: 1000, HotRate: 700}
+	for key, n := range units {
+		index, name, ofIndex := strings.Cut(key, "/")
+		if !ofIndex {
+			index, name = "", key
+			it.Units += n
+		}
+		it.Keys = append(it.Keys, heat.Key{Index: index, Key: name, Units: n, Peak: n / 10, PeakAt: start})
+	}
+	return heat.Window{Start: start, Items: []heat.Item{it}}
+}
+
+// viewOf is the view of these windows, all of which are complete.
+func viewOf(t *testing.T, shards ShardCounts, list ...heat.Window) *view {
+	t.Helper()
+	over := list[len(list)-1].Start.Add(live.Window)
+	w := &Watched{Source: given(list), Settled: func() time.Time { return over }, Name: "orders", Where: "eu-west-1", Shards: shards, Run: func(context.Context) error { return nil }}
+	m := newView(t.Context(), w, Options{})
+	m.look.span = time.Hour
+	m.read = func() tea.Msg {
+		now, err := m.look.look(t.Context(), over.Add(3*time.Second))
+		return looked{now, err}
+	}
+	m.Update(m.Init()())
+	return m
+}
+
+func press(m *view, keys ...string) tea.Cmd {
+	var last tea.Cmd
+	for _, k := range keys {
+		message := tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune(k)}
+		for kind, name := range map[tea.KeyType]string{tea.KeyEnter: "enter", tea.KeyEsc: "esc", tea.KeyUp: "up", tea.KeyDown: "down", tea.KeyCtrlC: "ctrl+c", tea.KeyBackspace: "backspace"} {
+			if name == k {
+				message = tea.KeyMsg{Type: kind}
+			}
+		}
+		_, last = m.Update(message)
+	}
+	return last
+}
+
+func busy() []heat.Window {
+	start := enginetest.Later
+	var list []heat.Window
+	for i := range 12 {
+		units := map[string]uint64{"user#7": 7500, "user#8": uint64(500 * i), hostile: 600, "by_city/Rome": 3000}
+		for n := range 40 {
+			units[fmt.Sprintf("cold-%02d", n)] = 10
+		}
+		list = append(list, windowOf(start.Add(time.Duration(i)*10*time.Second), units))
+	}
+	return append(list, windowOf(start.Add(2*time.Minute), map[string]uint64{"user#7": 2500, "user#9": 9990}),
+		windowOf(start.Add(130*time.Second), map[string]uint64{"user#7": 2500, "user#9": 9990}))
+}
+
+// checkView compares what the view shows with what it is to have and what not.
+func checkView(t *testing.T, m *view, what string, has, not []string) {
+	t.Helper()
+	text := m.View()
+	for _, want := range has {
+		if !strings.Contains(text, want) {
+			t.Errorf("%s: it lacks %q:\n%s", what, want, text)
+		}
+	}
+	for _, wrong := range not {
+		if strings.Contains(text, wrong) {
+			t.Errorf("%s: it has %q:\n%s", what, wrong, text)
+		}
+	}
+}
+
+func TestView(t *testing.T) {
+	m := viewOf(t, nil, busy()...)
+	check := func(what string, has, not []string) { t.Helper(); checkView(t, m, what, has, not) }
+	lines := strings.Split(m.View(), "\n")
+	if !strings.Contains(lines[4], "▸    999.0") || !strings.Contains(lines[4], "user#9") || !strings.Contains(lines[5], "user#7") {
+		t.Errorf("the hottest are not on top:\n%s", m.View())
+	}
+	check("list", []string{"orders, eu-west-1", "1 hot of", "saturated", "cooled", "updated 3s ago", "WCU/S▼", "q quit", "? help"}, []string{"\x1b[31m", "\u202e", "cold-01"})
+	press(m, "down")
+	check("second", []string{"▸    250.0", "user#7: "}, nil)
+	press(m, "enter")
+	check("detail", []string{"cooled: 250.0 WCU/s now", "750 WCU in a second", "was hot until 12:02:00", "25% of the partition limit", "1,000 ┤", "2m20s ago", "Enter or Esc back"}, []string{"user#9"})
+	press(m, "esc", "s")
+	check("by the next column", []string{"LIMIT▼"}, nil)
+	press(m, "r")
+	check("reversed", []string{"LIMIT▲"}, nil)
+	press(m, "r", "s", "s", "s", "s", "s")
+	check("by the first again", []string{"WCU/S▼"}, nil)
+	press(m, "/", "R#9")
+	check("typing", []string{"filter: R#9", "user#9"}, []string{"user#7"})
+	press(m, "backspace", "7", "enter")
+	check("typed", []string{"user#7", "Esc shows all"}, []string{"user#9"})
+	press(m, "/", "x", "enter")
+	check("none", []string{`No key contains "R#7x"`}, nil)
+	press(m, "esc", "?")
+	check("help", []string{"sort by the next column", "a full bar is the partition limit", "any key goes back"}, nil)
+	press(m, "q")
+	check("help is left", []string{"user#9"}, nil)
+	var copied string
+	m.copy = func(text string) { copied = text }
+	press(m, "c")
+	if !strings.HasPrefix(copied, "user#7: ") {
+		t.Errorf("copied %q", copied)
+	}
+	check("copied", []string{"Advice copied."}, nil)
+	press(m, "p")
+	check("paused", []string{" paused ", "user#7"}, nil)
+	if _, next := m.Update(looked{look: look{}}); next == nil {
+		t.Error("it does not look again while it is paused")
+	}
+	check("paused, with news", []string{"user#7"}, nil)
+	press(m, "p")
+	check("resumed", []string{"Reading."}, []string{"user#7"})
+	if quit := press(m, "q"); quit == nil || quit() != tea.Quit() || m.err != nil {
+		t.Errorf("q does not quit: %v", m.err)
+	}
+	if quit := press(m, "ctrl+c"); quit == nil || quit() != tea.Quit() || !errors.Is(m.err, ErrInterrupted) {
+		t.Errorf("Ctrl-C ends with %v", m.err)
+	}
+}
+
+// TestFallingRate checks that a normal key stays when its rate falls, with the error of the newest
+// window. Without a row in the newest window, a key has no error.
+func TestFallingRate(t *testing.T) {
+	before := windowOf(enginetest.Later, map[string]uint64{"falling": 500, "storm": 8000})
+	now := windowOf(enginetest.Later.Add(live.Window), map[string]uint64{"falling": 400})
+	for i := range before.Items[0].Keys {
+		before.Items[0].Keys[i].Err = 100
+	}
+	now.Items[0].Keys[0].Err = 30
+	m := viewOf(t, nil, before, now)
+	m.Update(tea.WindowSizeMsg{Width: 120, Height: 24})
+	checkView(t, m, "list", []string{"40.0    3.0     4%", "falling: 4% of the partition limit"}, []string{"10.0"})
+	press(m, "enter")
+	checkView(t, m, "detail", []string{"normal: 40.0 WCU/s now (at most 3.0 more)"}, nil)
+	press(m, "down")
+	checkView(t, m, "detail of a key that is not in the newest window", []string{"storm", "hot: 0.0 WCU/s now, 0%"}, nil)
+}
+
+// TestViewShowsItsMessagesOnly checks that a view shows what its last message says, and nothing of a
+// look that is being read. With the race detector it checks that they share no memory.
+func TestViewShowsItsMessagesOnly(t *testing.T) {
+	list := []heat.Window{windowOf(enginetest.Later, nil), windowOf(enginetest.Later.Add(live.Window), map[string]uint64{"user#7": 10})}
+	over := enginetest.Later.Add(live.Window)
+	w := &Watched{Source: given(list), Settled: func() time.Time { return over }, Run: func(context.Context) error { return nil }}
+	m := newView(t.Context(), w, Options{Prefix: "nobody"})
+	m.Update(m.read())
+	checkView(t, m, "nothing written", []string{"No recent writes."}, nil)
+	over = over.Add(live.Window)
+	read := make(chan tea.Msg, 1)
+	go func() { read <- m.read() }()
+	for len(read) == 0 {
+		checkView(t, m, "while it is read", []string{"No recent writes."}, nil)
+	}
+	checkView(t, m, "before the message", []string{"No recent writes."}, nil)
+	m.Update(<-read)
+	checkView(t, m, "after the message", []string{"No key matches --index and --prefix."}, nil)
+}
+
+// TestViewSurvives: the view goes on after errors that pass, says so, and ends at others.
+func TestViewSurvives(t *testing.T) {
+	m := viewOf(t, nil, busy()...)
+	blip := errors.New("a blip")
+	m.passing = func(err error) bool { return errors.Is(err, blip) }
+	if _, next := m.Update(looked{m.now, blip}); next == nil || m.err != nil {
+		t.Error("a blip ends it")
+	}
+	checkView(t, m, "a blip", []string{"Disconnected", "user#9"}, nil)
+	m.Update(looked{m.now, nil})
+	checkView(t, m, "after it", []string{"user#9"}, []string{"Disconnected"})
+	denied := errors.New("denied")
+	m.explain = func(err error) error { return fmt.Errorf("explained: %w", err) }
+	_, next := m.Update(looked{m.now, denied})
+	if next == nil {
+		t.Fatal("it ends without a reason")
+	}
+	if _, next = m.Update(next()); next == nil || next() != tea.Quit() || !errors.Is(m.err, denied) || !strings.HasPrefix(m.err.Error(), "explained") {
+		t.Errorf("an error that does not pass ends it with %v", m.err)
+	}
+}
+
+// TestOutcome checks the error of a view that has ended, by q or at the end of the duration.
+func TestOutcome(t *testing.T) {
+	over, cancel := context.WithTimeout(t.Context(), 0)
+	defer cancel()
+	for _, c := range []struct {
+		options Options
+		ctx     context.Context
+		want    string // "" for nil
+	}{
+		{Options{Prefix: "nobody"}, t.Context(), `No key that begins with "nobody" was written`},
+		{Options{Prefix: "nobody"}, over, `No key that begins with "nobody" was written`},
+		{Options{Index: "nope"}, over, `No key of index "nope" was written`},
+		{Options{Prefix: "user"}, over, "deadline"},
+		{Options{Prefix: "user"}, t.Context(), ""},
+		{Options{}, t.Context(), ""},
+	} {
+		w := &Watched{Source: given(busy()), Settled: func() time.Time { return enginetest.Later.Add(time.Hour) }}
+		m := newView(t.Context(), w, c.options)
+		m.Update(m.read())
+		err := m.outcome(c.ctx, nil, c.options)
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%+v, end of the duration %v: %v", c.options, c.ctx == over, err)
+		}
+	}
+	m := viewOf(t, nil, busy()...)
+	press(m, "ctrl+c")
+	if err := m.outcome(t.Context(), nil, Options{}); !errors.Is(err, ErrInterrupted) {
+		t.Errorf("Ctrl-C: %v", err)
+	}
+}
+
+// counts are shard counts for a test.
+type counts int
+
+func (n counts) Lookup(context.Context, string, time.Time) (shardmap.Entry, error) {
+	return shardmap.Entry{History: shard.History{{Count: int(n)}}}, nil
+}
+func (n counts) Partitions(string) int { return 64 }
+
+// TestWriteShards: the write shards of a base key are one row, and come in order of their numbers.
+func TestWriteShards(t *testing.T) {
+	units := map[string]uint64{"C#other#0": 50}
+	for n := range 12 {
+		units[fmt.Sprint("C#page#", n)] = uint64(100 + n)
+	}
+	var list []heat.Window
+	for i := range 3 {
+		w := windowOf(enginetest.Later.Add(time.Duration(i)*live.Window), units)
+		w.Items[0].Table = ""
+		list = append(list, w)
+	}
+	m := viewOf(t, counts(12), list...)
+	if keys := m.keys(); len(keys) != 2 || keys[0].id.key != "C#page" || keys[0].current() != 11.1 {
+		t.Fatalf("%+v", keys)
+	}
+	checkView(t, m, "list", []string{"C#page", "  12 "}, []string{"C#page#"})
+	m.Update(tea.WindowSizeMsg{Width: 100, Height: 60})
+	press(m, "enter")
+	text := m.View()
+	last := -1
+	for n := range 12 {
+		at := strings.Index(text, fmt.Sprintf("C#page#%d", n))
+		if at <= last {
+			t.Fatalf("write shard %d is out of order:\n%s", n, text)
+		}
+		last = at
+	}
+}
+
+// TestNamesAreToldApart: names that differ at their ends only do so when they are cut, too.
+func TestNamesAreToldApart(t *testing.T) {
+	units := map[string]uint64{}
+	for n := range 5 {
+		units[fmt.Sprintf("tenant#0b5c1f0a-9d7e-4c33-8f5e-2f6b7a9c1d20/session#2026-11-23/part-%04d", n)] = uint64(100 + n)
+	}
+	m := viewOf(t, nil, windowOf(enginetest.Later, units))
+	for n := range 5 {
+		checkView(t, m, "80 columns", []string{fmt.Sprintf("/part-%04d", n)}, nil)
+	}
+}
+
+// TestViewFits: whatever the terminal's size, no line is wider, and there are no more lines.
+func TestViewFits(t *testing.T) {
+	m := viewOf(t, nil, busy()...)
+	for _, detail := range []bool{false, true} {
+		for width := 20; width <= 200; width += 9 {
+			for height := 6; height <= 60; height += 6 {
+				m.Update(tea.WindowSizeMsg{Width: width, Height: height})
+				m.detail, m.help = detail, !detail && width%2 == 0
+				lines := strings.Split(m.View(), "\n")
+				if len(lines) > height {
+					t.Errorf("%d x %d, detail %v: %d lines", width, height, detail, len(lines))
+				}
+				for _, line := range lines {
+					if w := pretty.StringWidth(line); w > width {
+						t.Errorf("%d x %d, detail %v: a line of %d: %q", width, height, detail, w, line)
+					}
+				}
+			}
+		}
+	}
+}
+
+// arriving is a stack's heat, of which some comes seconds after its window's end.
+type arriving struct {
+	windows []heat.Window
+	comes   []time.Duration // after the end
+	reads   int
+}
+
+func (a *arriving) Windows(_ context.Context, from, to time.Time, _ time.Duration) iter.Seq2[heat.Window, error] {
+	a.reads++
+	byStart := make(map[time.Time]heat.Window)
+	var starts []time.Time
+	for i, w := range a.windows {
+		if w.Start.Before(from) || !w.Start.Before(to) || time.Now().Before(w.Start.Add(live.Window+a.comes[i])) {
+			continue
+		}
+		if _, ok := byStart[w.Start]; !ok {
+			starts = append(starts, w.Start)
+		}
+		byStart[w.Start] = heat.Window{Start: w.Start, Items: append(byStart[w.Start].Items, w.Items...)}
+	}
+	return func(yield func(heat.Window, error) bool) {
+		for _, start := range starts {
+			if !yield(byStart[start], nil) {
+				return
+			}
+		}
+	}
+}
+
+// TestStack: a window is printed once all its stream shards' items are there, and DynamoDB
+// is asked every few seconds only. Equal keys of two tables are two.
+func TestStack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now().UTC().Truncate(live.Window)
+		var a arriving
+		for i := range 6 {
+			for n, table := range []string{"orders", "users"} {
+				w := windowOf(start.Add(time.Duration(i)*live.Window), map[string]uint64{"7": uint64(1000 * (n + 1))})
+				w.Items[0].Table, w.Items[0].StreamShard = table, table
+				a.windows, a.comes = append(a.windows, w), append(a.comes, time.Duration(100+9800*n)*time.Millisecond)
+			}
+		}
+		w := Counted(&a, nil, "hotshard-*", "eu-west-1")
+		ctx, cancel := context.WithTimeout(t.Context(), 61*time.Second)
+		defer cancel()
+		var out bytes.Buffer
+		o := Options{Since: start, JSON: true}
+		if err := Print(ctx, &out, w, o); !errors.Is(err, context.DeadlineExceeded) {
+			t.Error(err)
+		}
+		want := `"keys":[{"table":"users","key":"7","status":"warm","write_units_per_second":200,"error":0,"share":0.2,"peak":200,"worst":"warm"`
+		lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+		for _, line := range lines {
+			if !strings.Contains(line, want) {
+				t.Errorf("%s\nlacks %s", line, want)
+			}
+		}
+		if len(lines) != 5 || a.reads > 61/2 {
+			t.Errorf("%d lines, %d reads in a minute", len(lines), a.reads)
+		}
+		l := o.looker(w)
+		seen, err := l.look(t.Context(), time.Now())
+		if err != nil || len(seen.keys) != 2 {
+			t.Errorf("the view has %d keys: %v", len(seen.keys), err)
+		}
+	})
+}

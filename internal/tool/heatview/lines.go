@@ -1,0 +1,184 @@
+package heatview
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hotshard/hotshard/internal/base/heat"
+	"github.com/hotshard/hotshard/internal/base/jsontime"
+	"github.com/hotshard/hotshard/internal/httpapi"
+	"github.com/hotshard/hotshard/internal/tool/live"
+	"github.com/hotshard/hotshard/internal/tool/terminal"
+)
+
+// pollInterval is how often a live reader is asked for complete windows.
+const pollInterval = 200 * time.Millisecond
+
+// Print writes each window once it is complete, until ctx ends. Then it returns a [NoMatch] if keys
+// were written and the index or prefix matched none of them, else the error of ctx.
+func Print(ctx context.Context, out io.Writer, w *Watched, o Options) error {
+	p := &printer{o: o, out: out, looker: o.looker(w)}
+	err := w.reading(ctx, p.run)
+	if ctx.Err() != nil {
+		return cmp.Or(o.noMatch(p.written, p.matched), err)
+	}
+	return err
+}
+
+// looker returns a looker that keeps what the options show.
+func (o *Options) looker(w *Watched) *looker {
+	return &looker{w: w, keep: o.keep, span: min(max(minSpan, o.Span), maxSpan), next: o.Since}
+}
+
+type printer struct {
+	*looker
+	o   Options
+	out io.Writer
+}
+
+// run prints until ctx ends.
+func (p *printer) run(ctx context.Context) error {
+	interval := pollInterval
+	if p.w.Run == nil {
+		interval = stackInterval
+	}
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+		if err := p.print(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// print writes the windows that are complete since the last time. After an error of the source or of
+// the shard map that passes, it returns nil, and the next call begins with the window that failed.
+func (p *printer) print(ctx context.Context) error {
+	to := p.w.Settled()
+	for window, err := range p.w.Source.Windows(ctx, p.next, to, live.Window) {
+		if err != nil {
+			return p.lasting(ctx, err)
+		}
+		if window.Start.Add(live.Window).After(to) {
+			return nil // more of it may come
+		}
+		p.add(window)
+		seen, err := p.sum(ctx, time.Now())
+		if err != nil {
+			return p.lasting(ctx, err)
+		}
+		p.advance(window)
+		if err := p.write(window, seen); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lasting explains an error of the source or of the shard map. It returns nil if the error passes.
+func (p *printer) lasting(ctx context.Context, err error) error {
+	if p.w.passing(err) {
+		return nil
+	}
+	return p.w.explain(ctx, err)
+}
+
+func (p *printer) write(w heat.Window, seen look) error {
+	if p.o.JSON {
+		return json.NewEncoder(p.out).Encode(p.o.line(w, seen))
+	}
+	_, err := io.WriteString(p.out, p.o.text(w, seen))
+	return err
+}
+
+// Line is a window as a line of JSON.
+type Line struct {
+	Start    string    `json:"start"`
+	Window   string    `json:"window"`
+	Keys     []LineKey `json:"keys"`
+	Coverage float64   `json:"coverage"`
+}
+
+// LineKey is a key of a window.
+type LineKey struct {
+	Table    string  `json:"table,omitempty"` // of a key of a stack, if it is not hotshard's own
+	Key      string  `json:"key"`
+	Index    string  `json:"index,omitempty"`
+	Status   string  `json:"status"`
+	Rate     float64 `json:"write_units_per_second"`
+	Error    float64 `json:"error"`
+	Share    float64 `json:"share"`
+	Peak     uint64  `json:"peak"`                // WCU in its heaviest second of the window
+	Worst    string  `json:"worst"`               // the worst status of its base key in the time that is kept
+	CooledAt string  `json:"cooled_at,omitempty"` // end of the base key's last hot window, if it is not hot now
+	Advice   string  `json:"advice"`
+}
+
+// lineKeys bounds the keys of a line of JSON; textKeys those of text.
+const (
+	lineKeys = 20
+	textKeys = 10
+)
+
+// line returns a window's line. Seen is the look right after it.
+func (o *Options) line(w heat.Window, seen look) Line {
+	l := Line{Start: httpapi.FormatTime(w.Start), Window: jsontime.Duration(live.Window).String(), Keys: []LineKey{}, Coverage: heat.Hundredths(seen.coverage)}
+	groups := make(map[keyID]viewKey)
+	for _, k := range seen.keys {
+		groups[k.id] = k
+	}
+	for _, row := range o.keep(heat.Merge(w.Items)) {
+		if len(l.Keys) == lineKeys {
+			break
+		}
+		k := groups[groupOf(&row)]
+		key := LineKey{
+			Table: row.TableName(), Key: o.named(row.Key), Index: row.Index, Status: verdict(&row).String(), Worst: k.worst.String(),
+			Rate: heat.Hundredths(row.WriteUnitsPerSecond), Error: math.Ceil(row.Error*100) / 100, Share: math.Floor(1e4*row.WriteUnitsPerSecond/row.Limit) / 1e4,
+			Peak: row.Peak, Advice: k.advice,
+		}
+		if key.Table == o.Table {
+			key.Table = ""
+		}
+		if !k.cooled.IsZero() {
+			key.CooledAt = httpapi.FormatTime(k.cooled)
+		}
+		l.Keys = append(l.Keys, key)
+	}
+	return l
+}
+
+// text returns a window's lines for people: a line for the table, and two for each key.
+func (o *Options) text(w heat.Window, seen look) string {
+	var b strings.Builder
+	read := ""
+	if seen.coverage < 1 {
+		read = fmt.Sprintf(", %s of it was read", percent(seen.coverage))
+	}
+	fmt.Fprintf(&b, "%s to %s: %s WCU/s, %d hot of %d keys%s\n", httpapi.FormatTime(w.Start), w.Start.Add(live.Window).UTC().Format(time.TimeOnly), heat.Grouped(seen.units), seen.hot, len(seen.keys), read)
+	keys := slices.Clone(seen.keys)
+	slices.SortFunc(keys, byRate)
+	for _, k := range keys[:min(len(keys), textKeys)] {
+		fmt.Fprintf(&b, "  %-9s %8s WCU/s %5s  peak %s  %s", k.statusText(), rateText(k.current()), percent(k.current()/k.row.Limit), heat.Grouped(float64(k.peak)), terminal.Visible(o.named(k.id.key)))
+		if k.id.index != "" {
+			fmt.Fprintf(&b, "  (index %s)", terminal.Visible(k.id.index))
+		}
+		if k.shards > 1 {
+			fmt.Fprintf(&b, "  (%d write shards)", k.shards)
+		}
+		fmt.Fprintf(&b, "\n      %s\n", terminal.Visible(k.advice))
+	}
+	return b.String()
+}

@@ -1,0 +1,255 @@
+package heatview
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	tea "github.com/charmbracelet/bubbletea"
+	"github.com/charmbracelet/lipgloss"
+	"github.com/muesli/termenv"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/hotshard/hotshard/internal/base/heat"
+	"github.com/hotshard/hotshard/internal/tool/terminal"
+)
+
+// Show runs the terminal's view until it is quit or ctx ends. It returns a [NoMatch] if keys were
+// written and the index or prefix matched none of them, also at the end of ctx; else the error of ctx.
+func Show(ctx context.Context, out *os.File, w *Watched, o Options) error {
+	m := newView(ctx, w, o)
+	m.copy = func(text string) { termenv.NewOutput(out).Copy(text) }
+	program := tea.NewProgram(m, tea.WithContext(ctx), tea.WithAltScreen(), tea.WithOutput(out), tea.WithoutSignalHandler())
+	if w.Notices != nil {
+		w.Notices.to(func(sentence string) { program.Send(notice(sentence)) })
+	}
+	group, reading := errgroup.WithContext(ctx)
+	reading, stop := context.WithCancel(reading)
+	if w.Run != nil {
+		group.Go(func() error {
+			err := w.Run(reading)
+			program.Send(ended{err})
+			return nil
+		})
+	}
+	_, err := program.Run()
+	stop()
+	group.Wait()
+	return m.outcome(ctx, err, o)
+}
+
+// outcome returns the error of a view whose program has ended with err.
+func (m *view) outcome(ctx context.Context, err error, o Options) error {
+	unmatched := o.noMatch(m.now.written, m.now.matched)
+	if ctx.Err() != nil {
+		return cmp.Or(unmatched, ctx.Err())
+	}
+	return cmp.Or(err, m.err, unmatched)
+}
+
+// ErrInterrupted is the error of a view that Ctrl-C ended.
+var ErrInterrupted = errors.New("interrupted")
+
+// Messages of the view.
+type (
+	notice string
+	ended  struct{ err error } // reading ended
+	looked struct {
+		look
+		err error
+	}
+	lookNow struct{}
+)
+
+// view is the state of the view. It takes all times from messages.
+type view struct {
+	screen
+	look     *looker        // of read, which bubbletea runs in a goroutine of its own
+	read     func() tea.Msg // makes a looked
+	passing  func(error) bool
+	explain  func(error) error // of a looked; may call AWS
+	copy     func(text string)
+	interval time.Duration // between two
+	title    string
+
+	now       look
+	shown     look // now, or what was there when it was paused
+	paused    bool
+	sort      string // title of a column
+	reversed  bool
+	filter    string
+	filtering bool
+	help      bool
+	chosen    keyID
+	moved     bool // the operator chose a key; else the hottest is
+	detail    bool
+	notice    string
+	err       error // that ended it
+}
+
+// Intervals of looking: a live reader is in this process, a stack's heat is read from DynamoDB.
+const (
+	liveInterval  = time.Second
+	stackInterval = 5 * time.Second
+)
+
+// Bounds of how far back keys are shown.
+const (
+	minSpan = 15 * time.Minute
+	maxSpan = time.Hour
+)
+
+func newView(ctx context.Context, w *Watched, o Options) *view {
+	m := &view{
+		screen: screen{named: o.named, width: 80, height: 24},
+		look:   o.looker(w), passing: w.passing, copy: func(string) {},
+		explain:  func(err error) error { return w.explain(ctx, err) },
+		interval: liveInterval, title: w.Name + ", " + w.Where, sort: all[0].title,
+	}
+	m.read = func() tea.Msg {
+		now, err := m.look.look(ctx, time.Now().UTC())
+		return looked{now, err}
+	}
+	if w.Run == nil {
+		m.interval = stackInterval
+	}
+	return m
+}
+
+// Init implements tea.Model.
+func (m *view) Init() tea.Cmd { return m.read }
+
+// Update implements tea.Model.
+func (m *view) Update(message tea.Msg) (tea.Model, tea.Cmd) {
+	switch message := message.(type) {
+	case tea.WindowSizeMsg:
+		m.width, m.height = message.Width, message.Height
+	case tea.KeyMsg:
+		return m, m.key(message)
+	case notice:
+		m.notice = string(message)
+	case ended:
+		m.err = message.err
+		return m, tea.Quit
+	case lookNow:
+		return m, m.read
+	case looked:
+		switch {
+		case message.err == nil && m.notice == cannotRead:
+			m.notice = ""
+		case message.err != nil && m.passing(message.err):
+			m.notice = cannotRead
+		case message.err != nil:
+			return m, func() tea.Msg { return ended{m.explain(message.err)} }
+		}
+		m.now = message.look
+		if !m.paused {
+			m.shown = m.now
+		}
+		return m, tea.Tick(m.interval, func(time.Time) tea.Msg { return lookNow{} })
+	}
+	return m, nil
+}
+
+// keys are those that are shown, in order.
+func (m *view) keys() (keys []viewKey) {
+	filter := strings.ToLower(m.filter)
+	for _, k := range m.shown.keys {
+		if strings.Contains(strings.ToLower(m.named(k.id.key)), filter) {
+			keys = append(keys, k)
+		}
+	}
+	by := all[slices.IndexFunc(all, func(c column) bool { return c.title == m.sort })].compare
+	slices.SortFunc(keys, func(a, b viewKey) int {
+		if m.reversed {
+			return -by(a, b)
+		}
+		if order := by(a, b); order != 0 {
+			return order
+		}
+		return byRate(a, b)
+	})
+	return keys
+}
+
+// View implements tea.Model. No line is wider than the terminal, and there are no more.
+func (m *view) View() string {
+	lines := m.head()
+	keys := m.keys()
+	switch {
+	case m.help:
+		lines = append(lines, helpLines...)
+	case len(keys) == 0:
+		lines = append(lines, "", m.nothing())
+	case m.detail:
+		lines = append(lines, m.one(keys[m.at(keys)])...)
+	default:
+		lines = append(lines, m.list(keys, m.at(keys), m.sort, m.reversed)...)
+	}
+	for len(lines) < m.height-1 {
+		lines = append(lines, "")
+	}
+	lines = append(lines[:max(0, min(len(lines), m.height-1))], m.foot())
+	for i := range lines {
+		lines[i] = lipgloss.NewStyle().MaxWidth(m.width).Render(lines[i])
+	}
+	return strings.Join(lines, "\n")
+}
+
+// nothing says why there is no key.
+func (m *view) nothing() string {
+	switch {
+	case m.filter != "" && len(m.shown.keys) > 0:
+		return fmt.Sprintf("  No key contains %q. Esc shows all keys.", m.filter)
+	case m.shown.asOf.IsZero():
+		return "  Reading. The first window is complete after about 12 s."
+	case m.shown.written && !m.shown.matched:
+		return "  No key matches --index and --prefix."
+	}
+	return "  No recent writes."
+}
+
+// head tells what is shown, and the whole table's figures.
+func (m *view) head() []string {
+	clock := ""
+	if !m.shown.at.IsZero() {
+		clock = m.shown.at.Format(time.TimeOnly) + " UTC"
+	}
+	title := "hotshard top  " + terminal.Visible(m.title)
+	first := bold.Render(terminal.Cut(title, max(10, m.width-len(clock)-2)))
+	first += strings.Repeat(" ", max(1, m.width-lipgloss.Width(first)-len(clock))) + faint.Render(clock)
+	second := ""
+	if !m.shown.asOf.IsZero() {
+		second = fmt.Sprintf("%s WCU/s   %d hot of %d keys   updated %v ago", heat.Grouped(m.shown.units), m.shown.hot, len(m.shown.keys), m.shown.at.Sub(m.shown.asOf).Round(time.Second))
+		if m.shown.coverage < 1 {
+			second += fmt.Sprintf("   %s of the window was read", percent(m.shown.coverage))
+		}
+	}
+	if m.paused {
+		second = turned.Render(" paused ") + " " + second
+	}
+	return []string{first, second, faint.Render(terminal.Visible(m.notice))}
+}
+
+// foot is the help line, or the filter that is typed.
+func (m *view) foot() string {
+	if m.filtering {
+		return "filter: " + terminal.Visible(m.filter) + turned.Render(" ") + faint.Render("  Enter keeps it, Esc drops it")
+	}
+	help := "q quit  ? help  / filter  Enter details  s sort  c copy advice  p pause"
+	switch {
+	case m.help:
+		help = "any key goes back"
+	case m.detail:
+		help = "q quit  ↑↓ other keys  Enter or Esc back  c copy advice  p pause"
+	}
+	if m.filter != "" {
+		help = "filter: " + terminal.Visible(m.filter) + "  Esc shows all  " + help
+	}
+	return faint.Render(help)
+}

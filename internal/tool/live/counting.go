@@ -1,0 +1,171 @@
+package live
+
+import (
+	"iter"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/hotshard/hotshard/internal/base/heat"
+	"github.com/hotshard/hotshard/internal/base/heat/count"
+)
+
+// topKeys is how many keys a window counts singly, as the detector does.
+const topKeys = 1000
+
+// counting counts one stream shard's records in windows, and hands on windows that have ended. Time
+// that was not read is a gap.
+type counting struct {
+	windows *windows
+	id      string    // the stream shard's
+	since   time.Time // older records are not counted
+	newest  time.Time // newest record; used only by the stream shard's reader
+
+	mu     sync.Mutex              // guards what follows; taken before that of windows
+	open   map[int64]*count.Window // by start, in seconds
+	read   time.Time               // all until then was read, except gaps
+	gaps   []gap                   // gaps that were not handed on
+	passed time.Time               // windows that end by then were handed on
+}
+
+// gap is a time whose records were not read.
+type gap struct{ from, to time.Time }
+
+func newCounting(w *windows, id string, from, passed time.Time) *counting {
+	return &counting{windows: w, id: id, since: w.since, newest: from, open: make(map[int64]*count.Window), read: from, passed: passed}
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// add counts writes.
+func (c *counting) add(writes iter.Seq[count.Write]) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for w := range writes {
+		c.file(&w)
+	}
+}
+
+// file counts a write in its window. The caller holds mu.
+func (c *counting) file(w *count.Write) {
+	if w.At.IsZero() { // it may belong to any open window
+		for _, window := range c.open {
+			window.Miss(string(w.Sequence))
+		}
+		return
+	}
+	c.newest = later(c.newest, w.At)
+	if w.At.Before(c.since) {
+		return
+	}
+	window := c.window(w.At)
+	if w.Err != nil {
+		window.Miss(string(w.Sequence))
+		return
+	}
+	window.Add(w)
+}
+
+// window returns the window of a time. The caller holds mu.
+func (c *counting) window(at time.Time) *count.Window {
+	start := c.windows.startOf(at)
+	if c.open[start.Unix()] == nil {
+		c.open[start.Unix()] = count.NewWindow(start, Window, topKeys)
+	}
+	return c.open[start.Unix()]
+}
+
+// skip notes a gap from the last time read to a time.
+func (c *counting) skip(to time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.gaps = append(c.gaps, gap{c.read, to})
+	c.read, c.newest = to, to
+}
+
+// readTo notes that all before a time was read, and hands on the windows that have ended.
+func (c *counting) readTo(t time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.read = later(c.read, t)
+	c.passTo(c.read.Add(-grace))
+}
+
+// passTo hands on the windows that end by a time. The caller holds mu.
+func (c *counting) passTo(to time.Time) {
+	for start, window := range c.open {
+		end := window.Start.Add(window.Length)
+		if end.After(to) {
+			continue
+		}
+		part := ""
+		if !end.After(c.passed) { // a late record
+			part = window.First()
+		}
+		item := c.item(window, part)
+		c.windows.hand(&item, window.Start, 0)
+		delete(c.open, start)
+	}
+	if to.After(c.passed) {
+		c.handGaps(to)
+		c.passed = to
+	}
+}
+
+// handGaps hands on the gaps in the windows that end by a time. The caller holds mu.
+func (c *counting) handGaps(to time.Time) {
+	for i := range c.gaps {
+		g := &c.gaps[i]
+		for g.from.Before(g.to) {
+			start := c.windows.startOf(g.from)
+			end := start.Add(Window)
+			if end.After(to) {
+				break
+			}
+			upTo := end
+			if g.to.Before(end) {
+				upTo = g.to
+			}
+			c.windows.hand(nil, start, upTo.Sub(g.from))
+			g.from = end
+		}
+	}
+	c.gaps = slices.DeleteFunc(c.gaps, func(g gap) bool { return !g.from.Before(g.to) })
+}
+
+func (c *counting) item(w *count.Window, part string) heat.Item {
+	like := &c.windows.blank
+	item := w.Item(c.id, part, like.Limit, like.HotRate)
+	item.Table = like.Table
+	return item
+}
+
+// finish hands on all counts: no more records come.
+func (c *counting) finish() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, window := range c.open {
+		item := c.item(window, "")
+		c.windows.hand(&item, window.Start, 0)
+	}
+	clear(c.open)
+	c.handGaps(c.windows.startOf(c.read).Add(Window))
+}
+
+func (c *counting) passedBy() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.passed
+}
+
+// readUntil returns the time until which the stream shard was read.
+func (c *counting) readUntil() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.read
+}

@@ -1,0 +1,37 @@
+package live
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"syscall"
+	"testing/iotest"
+)
+
+// Faults that are no errors of DynamoDB's.
+const (
+	cutOff      = "an answer that is cut off"
+	notJSON     = "<html>out of order</html>"
+	emptyObject = "{}"
+	reset       = "a connection that is reset"
+)
+
+// answer is what the caller gets.
+func (f *fault) answer() (*http.Response, error) {
+	switch f.code {
+	case cutOff:
+		response := answer(f.status, "")
+		response.Body = io.NopCloser(io.MultiReader(strings.NewReader(`{"Records":[`), iotest.ErrReader(io.ErrUnexpectedEOF)))
+		return response, nil
+	case notJSON, emptyObject:
+		return answer(f.status, f.code), nil
+	case reset:
+		return nil, &net.OpError{Op: "read", Net: "tcp", Err: syscall.ECONNRESET}
+	}
+	return answer(f.status, fmt.Sprintf(`{"__type":"com.amazonaws.dynamodb.v20120810#%s","message":"as told"}`, f.code)), nil
+}
+
+// passingFaults are those after which reading goes on.
+var passingFaults = []fault{{500, "InternalServerError"}, {503, notJSON}, {200, cutOff}, {200, notJSON}, {200, emptyObject}, {403, notJSON}, {0, reset}}

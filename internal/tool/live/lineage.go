@@ -1,0 +1,134 @@
+package live
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/hotshard/hotshard/internal/aws/streamshard"
+)
+
+// Times of the lineage.
+const (
+	relist   = 30 * time.Second // between two listings of all stream shards
+	askAgain = time.Second      // between two requests for the children of those that ended
+	maxAsks  = 30               // requests for the children of one stream shard
+)
+
+// stream reads one stream until an error that does not pass.
+type stream struct {
+	*streamshard.Stream
+	r       *Reader
+	found   Found
+	since   time.Time                      // where to begin; zero means now
+	cursors map[string]*streamshard.Cursor // of the first stream shards, until their reading starts
+}
+
+func (r *Reader) newStream(found Found, since time.Time) *stream {
+	s := &stream{Stream: streamshard.New(r.o.Streams, found.Stream, found.View), r: r, found: found, since: since}
+	s.Clock = &r.clock
+	return s
+}
+
+// run reads until ctx ends, an error does not pass, or nothing is left to wait for.
+func (s *stream) run(ctx context.Context) error {
+	l := &streamshard.Lineage{
+		Relist: relist, AskAgain: askAgain, MaxAsks: maxAsks,
+		List: func(ctx context.Context) ([]streamshard.Shard, error) {
+			return s.list(ctx, func() ([]streamshard.Shard, error) { return s.Shards(ctx) })
+		},
+		Children: func(ctx context.Context, parent string) ([]streamshard.Shard, error) {
+			return s.list(ctx, func() ([]streamshard.Shard, error) { return s.Children(ctx, parent) })
+		},
+		Start: func(id string) func(context.Context) (time.Time, error) { return s.newShard(id).run },
+		Done:  s.r.windows.remove, Split: s.r.splits.put,
+	}
+	if err := s.r.link.persist(ctx, "", 0, func() error { return s.first(ctx, l) }); err != nil {
+		return err
+	}
+	if err := l.Run(ctx); err != nil {
+		return err
+	}
+	return errOver
+}
+
+// list repeats a listing until it succeeds.
+func (s *stream) list(ctx context.Context, call func() ([]streamshard.Shard, error)) (list []streamshard.Shard, err error) {
+	err = s.r.link.persist(ctx, "", 0, func() (err error) { list, err = call(); return err })
+	return list, err
+}
+
+// first sets the lineage's starting position.
+func (s *stream) first(ctx context.Context, l *streamshard.Lineage) error {
+	list, err := s.Shards(ctx)
+	if err != nil {
+		return err
+	}
+	s.cursors = make(map[string]*streamshard.Cursor)
+	if s.since.IsZero() {
+		return s.fromNow(ctx, l, list)
+	}
+	return s.fromThen(ctx, l, list)
+}
+
+// firstTime bounds the attempts for one stream shard's first iterator. A stream shard that was
+// closed meanwhile has none: then all stream shards are listed again.
+const firstTime = 10 * time.Second
+
+// fromNow begins at the end of the open stream shards, and omits closed ones. Counting begins with
+// the first whole second after all stream shards have a position.
+func (s *stream) fromNow(ctx context.Context, l *streamshard.Lineage, list []streamshard.Shard) error {
+	l.Reset(list, func(shard streamshard.Shard) bool { return shard.Closed })
+	var (
+		group errgroup.Group
+		over  atomic.Bool
+	)
+	group.SetLimit(MaxCalls)
+	for _, id := range l.Ready() {
+		cursor := s.Cursor(id, streamshard.Latest)
+		s.cursors[id] = cursor
+		group.Go(func() error {
+			return s.r.link.persist(ctx, id, firstTime, func() error {
+				ended, err := cursor.Locate(ctx)
+				if ended {
+					over.Store(true)
+				}
+				return err
+			})
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	if over.Load() {
+		return errEnded // it has children by now: list again
+	}
+	s.r.windows.start(s.r.clock.Latest(time.Now()).UTC().Truncate(time.Second).Add(time.Second))
+	return nil
+}
+
+// fromThen begins with all stream shards at a past time, the oldest stream shards first. If the
+// service can't seek to a time, they begin at their oldest record.
+func (s *stream) fromThen(ctx context.Context, l *streamshard.Lineage, list []streamshard.Shard) error {
+	since := s.since.UTC().Truncate(time.Second)
+	from := streamshard.AtTimestamp(since)
+	finds, err := s.FindsTimes(ctx, list, since)
+	if err != nil {
+		return err
+	}
+	if !finds {
+		from = streamshard.TrimHorizon
+		s.r.tell("this service can't start reading a stream at a time, so the stream is read from its oldest record; records older than %s are left out", since.Format(time.RFC3339))
+	}
+	if s.IsEngine() {
+		s.r.tell("DynamoDB Local stamps records to the minute: those of the past are spread evenly over theirs")
+	}
+	for _, shard := range list {
+		s.cursors[shard.ID] = s.Cursor(shard.ID, from)
+	}
+	l.Reset(list, func(streamshard.Shard) bool { return false })
+	s.r.windows.start(since)
+	return nil
+}

@@ -1,0 +1,190 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/aws/streamshard"
+	"github.com/hotshard/hotshard/internal/base/awscall"
+	"github.com/hotshard/hotshard/internal/base/heat/count"
+)
+
+// Describer describes tables.
+type Describer interface {
+	DescribeTable(context.Context, *dynamodb.DescribeTableInput, ...func(*dynamodb.Options)) (*dynamodb.DescribeTableOutput, error)
+}
+
+// Mappings lists the Lambda functions whose event source mappings read a stream.
+type Mappings func(ctx context.Context, streamARN string) (functions []string, err error)
+
+// Found describes a table and its stream before it is read.
+type Found struct {
+	Source count.Source
+	Stream string // its ARN
+	View   types.StreamViewType
+
+	// Mappings are the functions that read the stream, one per event source mapping. Unlisted is
+	// the error that kept them from being listed; may be nil.
+	Mappings []string
+	Unlisted error
+	noLambda bool // there is no Lambda to list mappings of
+}
+
+// Readers per stream shard, from
+// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Streams.html#Streams.Processing
+const (
+	maxReaders       = 2
+	maxGlobalReaders = 1 // of a global table: replication is the other reader
+)
+
+// Look finds a table's stream and its readers. mappings may be nil if there is no Lambda.
+func Look(ctx context.Context, tables Describer, mappings Mappings, table string) (Found, error) {
+	out, err := tables.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &table})
+	if err != nil {
+		return Found{}, fmt.Errorf("describing table %s: %w", table, err)
+	}
+	t := out.Table
+	if t == nil || t.StreamSpecification == nil || !aws.ToBool(t.StreamSpecification.StreamEnabled) || t.LatestStreamArn == nil {
+		return Found{}, noStreamError(table)
+	}
+	f := Found{Stream: *t.LatestStreamArn, View: t.StreamSpecification.StreamViewType}
+	if f.Source, err = count.Describe(t); err != nil {
+		return Found{}, streamshard.Final(fmt.Errorf("table %s: %w", table, err))
+	}
+	if f.noLambda = mappings == nil; !f.noLambda {
+		f.Mappings, f.Unlisted = mappings(ctx, f.Stream)
+	}
+	return f, nil
+}
+
+// ErrNoStream is the error of a table without a stream.
+var ErrNoStream = errors.New("the table has no stream")
+
+// noStreamError tells how to enable a table's stream.
+type noStreamError string
+
+func (table noStreamError) Error() string {
+	return fmt.Sprintf("Table %q has no stream to read its writes from; this turns one on: aws dynamodb update-table --table-name %s --stream-specification StreamEnabled=true,StreamViewType=%s",
+		string(table), string(table), types.StreamViewTypeNewAndOldImages)
+}
+
+func (noStreamError) Is(target error) bool { return target == ErrNoStream }
+
+func (f Found) allowed() int {
+	if len(f.Source.Replicas) > 0 {
+		return maxGlobalReaders
+	}
+	return maxReaders
+}
+
+// Line returns one line that names the stream's readers.
+func (f Found) Line() string {
+	limit := "limit 2 per shard"
+	if f.allowed() == 1 {
+		limit = "limit 1 per shard besides replication"
+	}
+	text := ""
+	switch n := len(f.Mappings); {
+	case f.noLambda:
+		text = "Local engine: can't check for other stream readers"
+	case f.Unlisted != nil:
+		text = fmt.Sprintf("Can't check which Lambda functions read the stream of %s: %s", f.Source.Table, reason(f.Unlisted))
+	case n == 0:
+		text = fmt.Sprintf("No Lambda function reads the stream of %s", f.Source.Table)
+	case n == 1:
+		text = fmt.Sprintf("1 Lambda function reads the stream of %s: %s", f.Source.Table, f.Mappings[0])
+	default:
+		text = fmt.Sprintf("%d Lambda functions read the stream of %s: %s", n, f.Source.Table, strings.Join(f.Mappings, ", "))
+	}
+	if len(f.Source.Replicas) > 0 {
+		text += "; global table with replicas in " + strings.Join(f.Source.Replicas, ", ")
+	}
+	return text + " (" + limit + ")."
+}
+
+// reason returns in few words why mappings could not be listed.
+func reason(err error) string {
+	if awscall.Denied(err) {
+		return "access denied to lambda:ListEventSourceMappings"
+	}
+	return err.Error()
+}
+
+// TooMany returns an error if another reader would exceed the limit, as far as is known.
+func (f Found) TooMany() error {
+	if len(f.Mappings) < f.allowed() {
+		return nil
+	}
+	why := ""
+	if len(f.Source.Replicas) > 0 {
+		why = " of a global table"
+	}
+	return streamshard.Final(fmt.Errorf("a stream shard%s allows %s at once, and this would be one too many: it could throttle the others, so nothing was read (--force reads until the first throttle)",
+		why, map[int]string{1: "1 reader", 2: "2 readers"}[f.allowed()]))
+}
+
+// OfEngine reports whether the stream is DynamoDB Local's, which stamps records to the minute.
+func (f Found) OfEngine() bool { return streamshard.IsEngine(f.Stream) }
+
+// Indexes returns the names of the table's global indexes.
+func (f Found) Indexes() (names []string) {
+	for _, x := range f.Source.Indexes {
+		if x.Name != "" {
+			names = append(names, x.Name)
+		}
+	}
+	return names
+}
+
+// Notes returns sentences on what the counts of this stream can't show.
+func (f Found) Notes() (notes []string) {
+	if f.View != types.StreamViewTypeNewAndOldImages {
+		notes = append(notes, fmt.Sprintf("The stream's view type is %s, so write units are lower bounds; with %s they are exact.", f.View, types.StreamViewTypeNewAndOldImages))
+	}
+	if len(f.Source.Uncounted) > 0 {
+		notes = append(notes, "Not counted: vector indexes and indexes with several key attributes: "+strings.Join(f.Source.Uncounted, ", ")+".")
+	}
+	return notes
+}
+
+// EventSourceMappings lists mappings at AWS Lambda, with one call per 100 mappings.
+func EventSourceMappings(c *awscall.Client) Mappings {
+	return func(ctx context.Context, streamARN string) (functions []string, err error) {
+		query := url.Values{"EventSourceArn": {streamARN}}
+		for range streamshard.MaxPages {
+			var page struct {
+				EventSourceMappings []struct{ FunctionArn, State string }
+				NextMarker          string
+			}
+			if err := c.Get(ctx, "lambda:ListEventSourceMappings", "/2015-03-31/event-source-mappings/?"+query.Encode(), &page); err != nil {
+				return nil, err
+			}
+			for _, m := range page.EventSourceMappings {
+				if !slices.Contains([]string{"Disabled", "Disabling", "Deleting"}, m.State) {
+					functions = append(functions, functionName(m.FunctionArn))
+				}
+			}
+			if page.NextMarker == "" {
+				return functions, nil
+			}
+			query.Set("Marker", page.NextMarker)
+		}
+		return nil, errors.New("there is no end of event source mappings")
+	}
+}
+
+// functionName returns the name in an ARN such as arn:aws:lambda:eu-west-1:1:function:name:alias.
+func functionName(arn string) string {
+	if _, name, ok := strings.Cut(arn, ":function:"); ok {
+		return name
+	}
+	return arn
+}

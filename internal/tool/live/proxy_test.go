@@ -1,0 +1,273 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+
+	"github.com/hotshard/hotshard/internal/test/enginetest"
+)
+
+// proxy stands before an engine and does to calls what a bad network does.
+type proxy struct {
+	mode atomic.Value // string
+
+	mu    sync.Mutex
+	calls []time.Time // that were not let through as they are
+}
+
+// spoiled reports whether calls were spoiled in a time, or just before or after it.
+func (p *proxy) spoiled(from, to time.Time) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.ContainsFunc(p.calls, func(at time.Time) bool {
+		return at.After(from.Add(-5*time.Second)) && at.Before(to.Add(5*time.Second))
+	})
+}
+
+// Modes of a proxy.
+var modes = []string{"reset", "delay", "cut off", "500", "garbage", "garbage in JSON"}
+
+func (p *proxy) before(t *testing.T, endpoint string) string {
+	t.Helper()
+	to, err := url.Parse(endpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	through := httputil.NewSingleHostReverseProxy(to)
+	through.ErrorHandler = func(http.ResponseWriter, *http.Request, error) {} // a caller that left
+	p.mode.Store("")
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mode := p.mode.Load().(string)
+		if mode != "" {
+			p.mu.Lock()
+			p.calls = append(p.calls, time.Now())
+			p.mu.Unlock()
+		}
+		switch mode {
+		case "reset", "down":
+			hangUp(w)
+		case "delay":
+			time.Sleep(3 * time.Second)
+			through.ServeHTTP(w, r)
+		case "cut off":
+			recorded := httptest.NewRecorder()
+			through.ServeHTTP(recorded, r)
+			w.Header().Set("Content-Length", fmt.Sprint(recorded.Body.Len()))
+			_, _ = w.Write(recorded.Body.Bytes()[:recorded.Body.Len()/2])
+			hangUp(w)
+		case "500":
+			http.Error(w, "out of order", http.StatusInternalServerError)
+		case "garbage":
+			io.WriteString(w, "<html>sign in to this network</html>")
+		case "garbage in JSON":
+			io.WriteString(w, "{}")
+		default:
+			through.ServeHTTP(w, r)
+		}
+	}))
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// hangUp resets the connection.
+func hangUp(w http.ResponseWriter) {
+	conn, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		return
+	}
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0)
+	}
+	conn.Close()
+}
+
+// streamed makes a table with a stream.
+func streamed(t *testing.T, db *dynamodb.Client, table string) {
+	t.Helper()
+	if _, err := db.CreateTable(t.Context(), &dynamodb.CreateTableInput{
+		TableName: &table, BillingMode: types.BillingModePayPerRequest,
+		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String("pk"), AttributeType: "S"}, {AttributeName: aws.String("sk"), AttributeType: "N"}},
+		KeySchema:            []types.KeySchemaElement{{AttributeName: aws.String("pk"), KeyType: "HASH"}, {AttributeName: aws.String("sk"), KeyType: "RANGE"}},
+		StreamSpecification:  &types.StreamSpecification{StreamEnabled: aws.Bool(true), StreamViewType: types.StreamViewTypeNewAndOldImages},
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// writer puts items of one unit at a rate, in batches of 20. It returns when each batch was written.
+func writer(ctx context.Context, t *testing.T, db *dynamodb.Client, table string, rate int) (written []time.Time) {
+	began := time.Now()
+	for n := 0; ctx.Err() == nil; n++ {
+		if wait := time.Until(began.Add(time.Duration(n*20) * time.Second / time.Duration(rate))); wait > 0 {
+			time.Sleep(wait)
+		}
+		var puts []types.WriteRequest
+		for i := range 20 {
+			puts = append(puts, types.WriteRequest{PutRequest: &types.PutRequest{Item: map[string]types.AttributeValue{
+				"pk": &types.AttributeValueMemberS{Value: fmt.Sprint("key-", i%4)}, "sk": &types.AttributeValueMemberN{Value: fmt.Sprint(n*20 + i)},
+			}}})
+		}
+		out, err := db.BatchWriteItem(t.Context(), &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{table: puts}})
+		if err != nil || len(out.UnprocessedItems) > 0 {
+			t.Errorf("writing: %v", err)
+			return written
+		}
+		written = append(written, time.Now())
+	}
+	return written
+}
+
+// TestThroughABadNetwork: over the real engine, through a proxy that resets, delays for longer
+// than a call may take, cuts off, and answers 500 and garbage, each record is counted once, and
+// windows in which all calls were answered have what was written in them.
+func TestThroughABadNetwork(t *testing.T) {
+	t.Parallel()
+	db := enginetest.Client(t)
+	streamed(t, db, "orders")
+	p := &proxy{}
+	url := p.before(t, aws.ToString(db.Options().BaseEndpoint))
+	client := dynamodbstreams.New(dynamodbstreams.Options{
+		Region: db.Options().Region, BaseEndpoint: &url, Credentials: db.Options().Credentials,
+		HTTPClient: &http.Client{Timeout: 2 * time.Second},
+	})
+	found, err := Look(t.Context(), db, nil, "orders")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := New(Options{Streams: client, Found: found, AtOnce: true, Tell: func(sentence string) { t.Log(sentence) }})
+	ctx, cancel := context.WithCancel(t.Context())
+	result := make(chan error, 1)
+	go func() { result <- r.Run(ctx) }()
+	for r.Settled().IsZero() {
+		time.Sleep(50 * time.Millisecond)
+	}
+	begin := r.Settled()
+	time.Sleep(time.Until(begin.Add(1500 * time.Millisecond))) // times are to a poll
+
+	const rate = 200
+	writing, stop := context.WithCancel(t.Context())
+	written := make(chan []time.Time, 1)
+	go func() { written <- writer(writing, t, db, "orders", rate) }()
+	time.Sleep(20 * time.Second)
+	for _, mode := range append(modes, "down") {
+		p.mode.Store(mode)
+		time.Sleep(2500 * time.Millisecond)
+		p.mode.Store("")
+		time.Sleep(1200 * time.Millisecond)
+	}
+	time.Sleep(20 * time.Second)
+	stop()
+	batches := <-written
+	for ended := time.Now(); r.Settled().Before(ended); time.Sleep(100 * time.Millisecond) {
+	}
+	var units uint64
+	for w := range r.Windows(t.Context(), begin, r.Settled(), Window) {
+		var in, wrote uint64
+		for _, it := range w.Items {
+			in += it.Units
+		}
+		for _, at := range batches {
+			if !at.Before(w.Start) && at.Before(w.Start.Add(Window)) {
+				wrote += 20
+			}
+		}
+		units += in
+		spoiled := p.spoiled(w.Start, w.Start.Add(Window))
+		t.Logf("%s  %4d units counted, %4d written, coverage %v, calls spoiled: %v", w.Start.Format(time.TimeOnly), in, wrote, w.Items[0].Coverage, spoiled)
+		if w.Items[0].Coverage != 0 {
+			t.Errorf("%v: coverage %v, though all was read in the end", w.Start, w.Items[0].Coverage)
+		}
+		if off := math.Abs(float64(in) - float64(wrote)); !spoiled && off > 0.1*float64(wrote)+100 {
+			t.Errorf("%v: %d units of %d", w.Start, in, wrote)
+		}
+	}
+	if units != uint64(20*len(batches)) {
+		t.Errorf("%d units are counted of %d", units, 20*len(batches))
+	}
+	t.Logf("%d units written, %d counted; %d calls were spoiled", 20*len(batches), units, len(p.calls))
+	cancel()
+	if err := <-result; !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
+// TestTheEngineLosesTheTable: a table of DynamoDB Local that is gone and made again leaves its
+// history, a gap without coverage, and the new table's writes.
+func TestTheEngineLosesTheTable(t *testing.T) {
+	t.Parallel()
+	db := enginetest.Client(t)
+	streamed(t, db, "orders")
+	look := func(ctx context.Context) (Found, error) { return Look(ctx, db, nil, "orders") }
+	found, err := look(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := make(chan string, 10)
+	r := New(Options{Streams: enginetest.Streams(t, db), Found: found, AtOnce: true, Find: look, Tell: func(sentence string) { told <- sentence }})
+	ctx, cancel := context.WithCancel(t.Context())
+	result := make(chan error, 1)
+	go func() { result <- r.Run(ctx) }()
+	for r.Settled().IsZero() {
+		time.Sleep(50 * time.Millisecond)
+	}
+	begin := r.Settled()
+	time.Sleep(time.Until(begin.Add(1500 * time.Millisecond)))
+	write := func(d time.Duration) []time.Time {
+		writing, stop := context.WithTimeout(t.Context(), d)
+		defer stop()
+		return writer(writing, t, db, "orders", 100)
+	}
+	before := write(3 * time.Second)
+	time.Sleep(1500 * time.Millisecond)
+	if _, err := db.DeleteTable(t.Context(), &dynamodb.DeleteTableInput{TableName: aws.String("orders")}); err != nil {
+		t.Fatal(err)
+	}
+	if first := <-told; !strings.Contains(first, `stream of table "orders" is gone`) {
+		t.Error(first)
+	}
+	time.Sleep(7 * time.Second)
+	streamed(t, db, "orders")
+	if second := <-told; !strings.Contains(second, "has a new stream") {
+		t.Error(second)
+	}
+	time.Sleep(5 * time.Second)
+	after := write(3 * time.Second)
+	for ended := time.Now(); r.Settled().Before(ended); time.Sleep(100 * time.Millisecond) {
+	}
+	var units uint64
+	least := 1.0
+	for w := range r.Windows(t.Context(), begin, r.Settled(), Window) {
+		for _, it := range w.Items {
+			units += it.Units
+			if it.Coverage > 0 {
+				least = min(least, it.Coverage)
+			}
+		}
+	}
+	if total := 20 * (len(before) + len(after)); units != uint64(total) || least > 0.5 {
+		t.Errorf("%d units of %d are counted; the least coverage is %v", units, total, least)
+	}
+	cancel()
+	if err := <-result; !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,205 @@
+package live
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/hotshard/hotshard/internal/tool/report"
+)
+
+// sampled reads a plan of the fake's stream, and returns the slices by stream shard.
+func (f *fake) sampled(t *testing.T, p report.Plan) (map[string][]*report.Slice, report.Streams) {
+	t.Helper()
+	got := make(map[string][]*report.Slice)
+	last := 0
+	s := Sampler{Streams: f.client(), Found: found(), Plan: p, Progress: func(done, of int) {
+		if done != last+1 || of != p.Strata*len(f.shards) {
+			t.Errorf("%d of %d slices are done after %d", done, of, last)
+		}
+		last = done
+	}}
+	streams, err := s.Run(t.Context(), func(s *report.Slice) { got[s.StreamShard] = append(got[s.StreamShard], s) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if last != p.Strata*len(f.shards) {
+		t.Errorf("%d slices", last)
+	}
+	return got, streams
+}
+
+// truth is what a stream shard has of a time.
+func truth(s *fakeShard, from, to time.Time) (units uint64, keys map[string]uint64) {
+	keys = make(map[string]uint64)
+	for _, r := range s.records {
+		if at := r.created.Truncate(time.Second); !at.Before(from) && at.Before(to) {
+			units += uint64(r.units)
+			keys[r.key] += uint64(r.units)
+		}
+	}
+	return units, keys
+}
+
+// TestSlicesAreTrue: whatever the traffic is like, with stream shards that split and pages of any
+// length, each slice has just what was written in its second, or in its stratum, in the order of
+// the strata; and calls are paced.
+func TestSlicesAreTrue(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	t.Log("seed", seed)
+	for round := range uint64(8) {
+		synctest.Test(t, func(t *testing.T) {
+			random := rand.New(rand.NewPCG(seed, round))
+			f := &fake{pageLimit: 20 + random.IntN(400), emptyPages: []int{0, 7}[round%2]}
+			f.open("")
+			f.open("")
+			begin := time.Now()
+			rates := []int{0, 1, 5, 40}
+			rate := 1
+			seconds(600, func(second int) {
+				if second%60 == 0 {
+					rate = rates[random.IntN(len(rates))]
+				}
+				if second == 200 {
+					f.end(f.shards[0], 2)
+				}
+				for _, s := range f.shards {
+					for range random.IntN(rate + 1) {
+						if !s.closed {
+							f.write(s, fmt.Sprint("k", random.IntN(5)), 1+random.IntN(2))
+						}
+					}
+				}
+			})
+			time.Sleep(2 * time.Second)
+			p, err := report.NewPlan(time.Now().UTC(), time.Since(begin), 1/float64(10+random.IntN(50)), seed)
+			if err != nil {
+				t.Fatal(err)
+			}
+			f.calls = nil
+			got, streams := f.sampled(t, p)
+			whole := 0
+			for _, shard := range f.shards {
+				for i, s := range got[shard.id] {
+					from, to := p.Begin(i), p.Begin(i+1)
+					if whole++; !s.Whole {
+						whole--
+						from = p.Second(shard.id, i)
+						to = from.Add(time.Second)
+					}
+					units, keys := truth(shard, from, to)
+					if s.Stratum != i || s.Units != units || len(s.Keys) != len(keys) {
+						t.Fatalf("round %d, %s, stratum %d, whole %v: %+v, want %d units %v", round, shard.id, i, s.Whole, s, units, keys)
+					}
+					for key, n := range keys {
+						if s.Keys[key].Units != n {
+							t.Fatalf("%s has %d units, want %d", key, s.Keys[key].Units, n)
+						}
+					}
+				}
+			}
+			// The sample may miss all of a stream shard's records if they are few.
+			read := slices.ContainsFunc(got[f.shards[0].id], func(s *report.Slice) bool { return s.Units > 0 })
+			if len(streams.Shards) != 4 || streams.Shards[2].Parent != f.shards[0].id || streams.Shards[0].First.IsZero() && read {
+				t.Errorf("%+v", streams)
+			}
+			t.Logf("%d calls, %d strata of %v whole", len(f.calls), whole, p.Stratum)
+			f.checkCalls(t)
+		})
+	}
+}
+
+// TestLittleOfMuch: of a busy stream, little more than the share is read.
+func TestLittleOfMuch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fake{}
+		s := f.open("")
+		begin := time.Now()
+		seconds(1000, func(int) {
+			for i := range 200 {
+				f.write(s, fmt.Sprint(i%10), 1)
+			}
+		})
+		p, err := report.NewPlan(time.Now().UTC(), time.Since(begin), 0.02, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.calls, f.gotRecords = nil, 0
+		got, _ := f.sampled(t, p)
+		for _, slice := range got[s.id][1:19] {
+			if slice.Whole || slice.Units != 200 {
+				t.Errorf("%+v", slice)
+			}
+		}
+		if f.gotRecords > 2*p.Strata {
+			t.Errorf("%d calls for %d slices", f.gotRecords, p.Strata)
+		}
+	})
+}
+
+// TestSampleWithoutTimes: a service that can't be asked for records by their time is read
+// whole. One that throttles is left alone at once.
+func TestSampleWithoutTimes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fake{noTimes: true}
+		s := f.open("")
+		begin := time.Now()
+		seconds(100, func(int) { f.write(s, "a", 1) })
+		time.Sleep(2 * time.Second)
+		p, err := report.NewPlan(time.Now().UTC(), time.Since(begin), 0.1, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, _ := f.sampled(t, p)
+		sum := uint64(0)
+		for _, slice := range got[s.id] {
+			sum += slice.Units
+		}
+		if want, _ := truth(s, p.From, p.To()); sum != want || want < 90 {
+			t.Errorf("%d units, want %d", sum, want)
+		}
+		f.fail = func(operation, _ string) *fault {
+			if operation == "GetRecords" {
+				return &fault{400, "LimitExceededException"}
+			}
+			return nil
+		}
+		f.calls = nil
+		_, err = (&Sampler{Streams: f.client(), Found: found(), Plan: p}).Run(t.Context(), func(*report.Slice) {})
+		if err == nil || !strings.Contains(err.Error(), "other readers need their share") || len(f.calls) > 4 {
+			t.Errorf("%v after %d calls", err, len(f.calls))
+		}
+	})
+}
+
+// TestExpiredWhileRead: strata that are gone by the time that they would be read are left out,
+// and are not taken for empty.
+func TestExpiredWhileRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fake{}
+		s := f.open("")
+		begin := time.Now()
+		for range 24 * 60 {
+			time.Sleep(time.Minute)
+			f.write(s, "a", 1)
+		}
+		p, err := report.NewPlan(time.Now().UTC(), time.Since(begin), 0.02, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Hour)
+		got, _ := f.sampled(t, p)
+		if n := len(got[s.id]); n >= p.Strata || n < p.Strata*20/24 {
+			t.Errorf("%d of %d strata", n, p.Strata)
+		}
+		for _, slice := range got[s.id] {
+			if p.Begin(slice.Stratum).Before(time.Now().Add(-24 * time.Hour)) {
+				t.Fatalf("stratum %d of %v was told", slice.Stratum, p.Begin(slice.Stratum))
+			}
+		}
+	})
+}

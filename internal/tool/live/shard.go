@@ -1,0 +1,250 @@
+package live
+
+import (
+	"bytes"
+	"context"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"github.com/hotshard/hotshard/internal/aws/streamshard"
+	"github.com/hotshard/hotshard/internal/base/ddbstream"
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/heat/count"
+)
+
+// Times of reading a stream shard.
+const (
+	pollInterval = time.Second         // least time between two polls: another reader needs its share
+	grace        = 3 * time.Second / 2 // a window ends this long after its last second, since records come late
+	lagging      = 5 * time.Second     // if a poll's newest record is older, the reader is behind
+	farBehind    = time.Minute         // if it is older than this, the records are history
+	historyTime  = 30 * time.Second    // time allowed for reading history
+)
+
+const (
+	maxStrikes = 3 // polls that lag and don't catch up; then the reader jumps ahead
+	emptyPages = 3 // consecutive empty pages that end the history
+)
+
+// shard reads a stream shard.
+type shard struct {
+	r        *Reader
+	stream   *stream
+	id       string
+	counting *counting
+	cursor   *streamshard.Cursor
+	began    time.Time // start of reading
+	polled   time.Time // the last call
+	made     time.Time // time of DynamoDB Local's last page
+	arrivals *arrivals // pages that are held back
+
+	retry *backoff.ExponentialBackOff
+	wait  time.Duration // before the next call after a failure; else 0
+
+	live    bool          // it reads current records, not history
+	late    bool          // a call failed since the last page, so there may be a backlog
+	full    bool          // the last page was full
+	empty   int           // consecutive empty pages
+	strikes int           // consecutive polls that lag and don't catch up
+	lag     time.Duration // of the newest record at the last poll
+}
+
+// newShard returns a shard that has not begun to read. Its counting begins now.
+func (s *stream) newShard(id string) *shard {
+	cursor := s.cursors[id]
+	if delete(s.cursors, id); cursor == nil {
+		cursor = s.Cursor(id, streamshard.TrimHorizon)
+	}
+	return &shard{r: s.r, stream: s, id: id, counting: s.r.windows.add(id), cursor: cursor, live: s.since.IsZero(), retry: streamshard.NewBackOff()}
+}
+
+// run polls until the stream shard's end, and returns the time until which it was read.
+func (s *shard) run(ctx context.Context) (ended time.Time, err error) {
+	s.began = time.Now()
+	s.made = s.began
+	for dynamo.Pause(ctx, time.Until(s.polled.Add(s.pause()))) {
+		closed, err := s.poll(ctx)
+		if err != nil {
+			return time.Time{}, err
+		}
+		if closed {
+			s.counting.finish()
+			return s.counting.readUntil(), nil
+		}
+	}
+	return time.Time{}, ctx.Err()
+}
+
+// pause returns the time between two polls. DynamoDB Local has one stream shard per table, and no
+// other readers to protect, so a full page is followed at once.
+func (s *shard) pause() time.Duration {
+	switch {
+	case s.wait > 0:
+		return max(s.wait, pollInterval)
+	case s.full && s.stream.IsEngine():
+		return 0
+	}
+	return pollInterval
+}
+
+// poll calls GetRecords once and counts the records. It counts only whole answers, and a failed call
+// does not move the cursor, so no record is counted twice.
+func (s *shard) poll(ctx context.Context) (closed bool, err error) {
+	var b *streamshard.Buffer
+	select {
+	case b = <-s.r.buffers:
+	case <-ctx.Done():
+		return false, ctx.Err()
+	}
+	defer func() { s.r.buffers <- b }()
+	defer b.Release()
+	s.polled = time.Now()
+	if err := s.locate(ctx); err != nil {
+		return false, s.missed(ctx, err)
+	}
+	page, err := s.cursor.Next(ctx, b, streamshard.MaxRecords)
+	if err != nil {
+		return false, s.missed(ctx, err)
+	}
+	s.retry.Reset()
+	s.wait = 0
+	s.r.link.answered(s.id)
+	if page.Made.IsZero() { // it had been read to its end
+		return true, s.release(b)
+	}
+	return page.Closed, s.count(b, page)
+}
+
+// locate requests an iterator if there is none. An iterator at the end skips earlier records.
+func (s *shard) locate(ctx context.Context) error {
+	if s.cursor.Located() {
+		return nil
+	}
+	ended, err := s.cursor.Locate(ctx)
+	if err != nil {
+		return err
+	}
+	if s.cursor.Position() == streamshard.Latest {
+		s.counting.skip(s.r.clock.Latest(time.Now()))
+		if !ended {
+			s.live, s.strikes, s.lag, s.arrivals, s.made = true, 0, 0, nil, time.Now()
+		}
+	}
+	s.polled = time.Now()
+	return nil
+}
+
+// missed handles a failed call. It returns the error if it is final.
+func (s *shard) missed(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if streamshard.IsTrimmed(err) {
+		if s.cursor.HasRead() { // it is a day behind
+			s.jump()
+		}
+		return nil
+	}
+	if !streamshard.Passing(err) {
+		return err
+	}
+	s.wait, s.late = s.retry.NextBackOff(), true
+	s.r.link.failed(s.id, err)
+	return nil
+}
+
+// count counts a poll's records.
+func (s *shard) count(b *streamshard.Buffer, page streamshard.Page) error {
+	s.full = page.Full
+	if s.stream.IsEngine() {
+		return s.countEngines(b, page)
+	}
+	s.add(page.Records)
+	s.keepUp(len(page.Records) > 0)
+	return nil
+}
+
+func (s *shard) add(records []ddbstream.Record) {
+	s.counting.add(count.Decode(records, s.stream.found.Source))
+}
+
+// countEngines counts a poll's records of DynamoDB Local, after the last of consecutive full pages.
+func (s *shard) countEngines(b *streamshard.Buffer, page streamshard.Page) error {
+	some := len(page.Records) > 0
+	if !s.live {
+		s.add(stampEach(s.stream.Real(page.Records), spread(s.polled)))
+		s.made = page.Made
+		s.keepUp(some)
+		return nil
+	}
+	if s.arrivals == nil {
+		s.arrivals = newArrivals(s.made)
+	}
+	s.arrivals.expect(page.Records, page.Made)
+	if s.full && !page.Closed && s.arrivals.hold(b.Bytes()) {
+		return nil
+	}
+	some = some || len(s.arrivals.pages) > 0
+	s.arrivals.pages = append(s.arrivals.pages, bytes.Clone(b.Bytes()))
+	if err := s.release(b); err != nil {
+		return err
+	}
+	s.keepUp(some)
+	return nil
+}
+
+// release counts the pages that were held back.
+func (s *shard) release(b *streamshard.Buffer) error {
+	if s.arrivals == nil {
+		return nil
+	}
+	for _, page := range s.arrivals.pages {
+		records, err := b.Decode(page)
+		if err != nil {
+			return err // cannot fail: it was decoded before
+		}
+		s.add(stampEach(s.stream.Real(records), s.arrivals.second))
+	}
+	s.made, s.arrivals = s.arrivals.until, nil
+	return nil
+}
+
+// keepUp compares the newest record with the clock, and jumps ahead if the reader falls further and
+// further behind. After a long disconnection it allows time to read history.
+func (s *shard) keepUp(some bool) {
+	now := s.r.clock.Earliest(s.polled) // the service's clock, or a little earlier
+	last := s.lag
+	if s.lag = 0; some {
+		s.lag, s.empty = now.Sub(s.counting.newest), 0
+	} else {
+		s.empty++
+	}
+	if !s.live && (some && s.lag <= lagging || s.empty >= emptyPages) {
+		s.live = true
+	}
+	upTo := s.counting.newest
+	switch {
+	case s.live && s.lag <= grace:
+		upTo = now
+	case !s.live && s.stream.IsEngine(): // more records of the same minute may come
+		upTo = upTo.Truncate(time.Minute)
+	}
+	s.counting.readTo(upTo)
+	defer func() { s.late = false }()
+	switch {
+	case !s.live && s.polled.Sub(s.began) > historyTime:
+		s.jump()
+	case s.live && (s.lag > farBehind || s.late && s.lag > lagging):
+		s.live, s.began = false, s.polled
+	case !s.live || s.lag <= lagging:
+		s.strikes = 0
+	case s.lag > last-pollInterval:
+		if s.strikes++; s.strikes >= maxStrikes {
+			s.jump()
+		}
+	}
+}
+
+// jump continues at the stream shard's end. The skipped time is a gap.
+func (s *shard) jump() { s.cursor.Seek(streamshard.Latest) }

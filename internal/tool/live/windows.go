@@ -1,0 +1,192 @@
+package live
+
+import (
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/hotshard/hotshard/internal/base/heat"
+)
+
+// windows collects the counts of all stream shards: each counts by itself, and hands on its
+// counts of a window that has ended.
+type windows struct {
+	blank  heat.Item // without keys and start time
+	atOnce bool      // the first window begins when reading begins
+
+	mu      sync.Mutex
+	begin   time.Time            // since when records are counted
+	base    time.Time            // of the first window
+	since   time.Time            // when reading began, or started over
+	left    time.Time            // end of the last complete reading, if nothing was left to read; else zero
+	reading map[string]*counting // by stream shard
+	parts   map[int64]*parts     // windows that have not ended, by their start in Unix seconds
+	over    time.Time            // windows that end by then are in history
+	history history
+}
+
+// parts are the counts of a window that stream shards have handed on.
+type parts struct {
+	items []heat.Item
+	lost  time.Duration // total time that stream shards were not read
+}
+
+func newWindows(blank heat.Item, atOnce bool) *windows {
+	return &windows{blank: blank, atOnce: atOnce, reading: make(map[string]*counting), parts: make(map[int64]*parts)}
+}
+
+// start sets the time from which records are counted, when reading begins or starts over.
+func (w *windows) start(begin time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.since = begin; !w.begin.IsZero() {
+		return
+	}
+	w.begin, w.base = begin, begin
+	if !w.atOnce {
+		w.base = begin.Truncate(Window)
+	}
+	w.over = w.base
+}
+
+// leave ends the counting of all stream shards, before reading starts over.
+func (w *windows) leave() {
+	left := time.Time{}
+	for _, c := range w.all() {
+		c.finish()
+		if left.IsZero() || c.read.Before(left) {
+			left = c.read
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !left.IsZero() {
+		w.left = left
+	}
+	clear(w.reading)
+}
+
+// add begins the counting of a stream shard. The time until reading started over is a gap.
+func (w *windows) add(id string) *counting {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	from := later(w.over, w.begin)
+	if !w.left.IsZero() {
+		from = later(w.over, w.left)
+	}
+	c := newCounting(w, id, from, w.over)
+	if !w.left.IsZero() && from.Before(w.since) {
+		c.skip(w.since)
+	}
+	w.reading[id] = c
+	return c
+}
+
+// remove ends the counting of a stream shard that has handed on all its counts.
+func (w *windows) remove(id string) {
+	w.mu.Lock()
+	c := w.reading[id]
+	w.mu.Unlock()
+	read := c.readUntil()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if delete(w.reading, id); len(w.reading) == 0 {
+		w.left = read
+	}
+}
+
+// startOf returns the start of the window of t, at least the first window's.
+func (w *windows) startOf(t time.Time) time.Time { return w.base.Add(t.Sub(w.base).Truncate(Window)) }
+
+// hand adds a stream shard's counts of a window.
+func (w *windows) hand(item *heat.Item, start time.Time, lost time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	p := w.parts[start.Unix()]
+	if p == nil {
+		p = &parts{}
+		w.parts[start.Unix()] = p
+	}
+	if item != nil {
+		p.items = append(p.items, *item)
+	}
+	p.lost += lost
+}
+
+// close moves the windows that all stream shards have passed into history.
+func (w *windows) close() {
+	passed := w.passed()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for !w.over.IsZero() {
+		end := w.over.Add(Window)
+		if end.After(passed) {
+			break
+		}
+		p := w.parts[w.over.Unix()]
+		delete(w.parts, w.over.Unix())
+		w.history.add(w.window(w.over, p))
+		w.over = end
+	}
+	for start, p := range w.parts { // late counts
+		if at := time.Unix(start, 0).UTC(); at.Before(w.over) {
+			w.history.amend(at, p.items)
+			delete(w.parts, start)
+		}
+	}
+}
+
+// passed returns the time until which all stream shards have been read.
+func (w *windows) passed() (least time.Time) {
+	for _, c := range w.all() {
+		if passed := c.passedBy(); least.IsZero() || passed.Before(least) {
+			least = passed
+		}
+	}
+	return least
+}
+
+func (w *windows) all() []*counting {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Collect(maps.Values(w.reading))
+}
+
+// settled returns the time until which windows are in history.
+func (w *windows) settled() time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.over
+}
+
+// window combines the counts that stream shards handed on. The caller holds mu.
+func (w *windows) window(start time.Time, p *parts) heat.Window {
+	if p == nil {
+		p = &parts{}
+	}
+	items := p.items
+	if len(items) == 0 { // it was read and had no writes
+		item := w.blank
+		item.Start = start
+		items = []heat.Item{item}
+	}
+	read := Window - max(0, w.begin.Sub(start))
+	coverage := (read.Seconds() - p.lost.Seconds()/float64(max(1, len(w.reading)))) / Window.Seconds()
+	for i := range items {
+		if coverage < 1 {
+			items[i].Coverage = max(coverage, leastCoverage)
+		}
+	}
+	return heat.Window{Start: start, Items: items}
+}
+
+// leastCoverage means that nothing was read, since 0 means that all was.
+const leastCoverage = 1e-9
+
+// of returns the complete windows of a time.
+func (w *windows) of(from, to time.Time, step time.Duration) []heat.Window {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.history.windows(from, to, step)
+}

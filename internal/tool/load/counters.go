@@ -1,0 +1,103 @@
+package load
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"net/url"
+	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// consistency is the consistency of a counter's read.
+type consistency string
+
+const (
+	eventual consistency = "eventual" // the summary
+	strong   consistency = "strong"   // the sum of the write shards
+)
+
+// Bounds of one read: the API's own, and gateways' bound of a URL.
+const (
+	maxNames = 100
+	maxQuery = 6 << 10
+)
+
+// reader reads from the API, with as many retries as a sender.
+type reader struct {
+	api         *api
+	board       string
+	concurrency int // calls in flight
+}
+
+// counters returns the values of counters.
+func (r *reader) counters(ctx context.Context, names []string, c consistency) (map[string]int64, error) {
+	values := make(map[string]int64, len(names))
+	var mu sync.Mutex
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(r.concurrency)
+	for query := range queries(names, c) {
+		group.Go(func() error {
+			answer, err := r.some(ctx, query)
+			mu.Lock()
+			defer mu.Unlock()
+			for _, a := range answer {
+				values[a.Counter] = a.Value
+			}
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, fmt.Errorf("reading counters: %w", err)
+	}
+	for _, name := range names {
+		if _, ok := values[name]; !ok {
+			return nil, fmt.Errorf("reading counters: the answer lacks %q", name)
+		}
+	}
+	return values, nil
+}
+
+type counter struct {
+	Counter string `json:"counter"`
+	Value   int64  `json:"value"`
+}
+
+// some reads the counters of one query. The response for a single one has no list.
+func (r *reader) some(ctx context.Context, query string) ([]counter, error) {
+	var answer struct {
+		counter
+		Counters []counter `json:"counters"`
+	}
+	err := r.api.get(ctx, "/v1/counters?"+query, &answer)
+	if answer.Counter != "" {
+		answer.Counters = append(answer.Counters, answer.counter)
+	}
+	return answer.Counters, err
+}
+
+// queries yields query strings that together name all counters.
+func queries(names []string, c consistency) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		tail := "consistency=" + string(c)
+		var query strings.Builder
+		count := 0
+		for _, name := range names {
+			part := "name=" + url.QueryEscape(name) + "&"
+			if count == maxNames || count > 0 && query.Len()+len(part)+len(tail) > maxQuery {
+				if !yield(query.String() + tail) {
+					return
+				}
+				query.Reset()
+				count = 0
+			}
+			query.WriteString(part)
+			count++
+		}
+		if count > 0 {
+			yield(query.String() + tail)
+		}
+	}
+}

@@ -1,0 +1,148 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// state is the final state of an item.
+type state uint8
+
+const (
+	rejected state = iota // certainly not applied
+	accepted              // certainly applied
+	unknown               // the outcome is unknown
+)
+
+// delivery is the items of one call.
+type delivery struct {
+	path  string
+	key   string // Idempotency-Key; "" for none
+	again bool   // applying the call twice is the same as once
+	board string // the items' board; "" for none
+	list  string // the items' field in the body
+	items []any
+}
+
+// body returns the body of a call for the items with these numbers.
+func (d *delivery) body(pending []int) map[string]any {
+	items := make([]any, len(pending))
+	for i, at := range pending {
+		items[i] = d.items[at]
+	}
+	body := map[string]any{d.list: items}
+	if d.board != "" {
+		body["board"] = d.board
+	}
+	return body
+}
+
+// deliver retries a delivery until each item is accepted, can't be retried, or the retries are used up. It returns each
+// item's state. It returns an error only if the load must end: the context's, or a response that retries won't change.
+func (s *sender) deliver(ctx context.Context, job delivery) ([]state, error) {
+	o := newOutcome(len(job.items))
+	for attempt := 0; ; attempt++ {
+		err := s.attempt(ctx, &job, o)
+		end := ending(ctx, err)
+		if end != nil || len(o.pending) == 0 || attempt == s.api.retries {
+			return o.states, end
+		}
+		if err := pause(ctx, attempt, err); err != nil {
+			return o.states, err
+		}
+		s.meter.retry()
+	}
+}
+
+// attempt makes one call for the pending items.
+func (s *sender) attempt(ctx context.Context, job *delivery, o *outcome) error {
+	begin := time.Now()
+	results, err := s.api.write(ctx, job.path, job.key, job.body(o.pending))
+	if err != nil {
+		if failed, ok := errors.AsType[*callError](err); ok && failed.lost {
+			o.loseResponse(job)
+		}
+		return err
+	}
+	s.meter.call(time.Since(begin))
+	return o.addResponse(job, results)
+}
+
+// ending returns the error if it ends the load. Expected errors, such as throttling, don't.
+func ending(ctx context.Context, err error) error {
+	switch {
+	case err == nil, mayRetry(ctx, err):
+		return nil
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// outcome is what is known of a delivery's items.
+type outcome struct {
+	states  []state
+	pending []int // numbers of the items to retry
+}
+
+func newOutcome(items int) *outcome {
+	o := &outcome{states: make([]state, items), pending: make([]int, items)}
+	for i := range o.pending {
+		o.pending[i] = i
+	}
+	return o
+}
+
+// loseResponse marks the pending items as possibly applied. They stay pending if they may be retried.
+func (o *outcome) loseResponse(job *delivery) {
+	for _, item := range o.pending {
+		if o.states[item] != accepted {
+			o.states[item] = unknown
+		}
+	}
+	if !job.again {
+		o.pending = nil
+	}
+}
+
+// addResponse adds the results of a call. A rejected item stays pending, unless its outcome is unknown and it may not
+// be retried.
+func (o *outcome) addResponse(job *delivery, results []result) error {
+	if len(results) != len(o.pending) {
+		err := fmt.Errorf("POST %s: the answer has %d results for %d items", job.path, len(results), len(o.pending))
+		o.loseResponse(job)
+		return err
+	}
+	var left []int
+	unsure := false
+	for i, item := range o.pending {
+		unsure = unsure || results[i].unsure()
+		o.setResult(item, results[i], job.key != "")
+		if o.states[item] != accepted && (job.again || !results[i].unsure()) {
+			left = append(left, item)
+		}
+	}
+	if job.key != "" {
+		if unsure {
+			return nil // retried unchanged: the API rejects another body under the same key
+		}
+		job.key += "+" // the remaining items need a new key: under this one the API repeats its response
+	}
+	o.pending = left
+	return nil
+}
+
+// setResult sets an item's result. A certain rejection says nothing about earlier attempts, unless they had the same key.
+func (o *outcome) setResult(item int, r result, keyed bool) {
+	switch {
+	case r.accepted():
+		o.states[item] = accepted
+	case o.states[item] == accepted: // by a response to the same key
+	case r.unsure():
+		o.states[item] = unknown
+	case keyed:
+		o.states[item] = rejected
+	}
+}

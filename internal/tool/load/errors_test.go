@@ -1,0 +1,74 @@
+package load_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/hotshard/hotshard/internal/tool/load"
+	"github.com/hotshard/hotshard/internal/tool/workload"
+)
+
+func wantError(t *testing.T, err error, texts ...string) {
+	t.Helper()
+	for _, text := range texts {
+		if err == nil || !strings.Contains(err.Error(), text) {
+			t.Errorf("error = %v, want %q", err, text)
+		}
+	}
+}
+
+// Responses that retries won't change end the load with their reason.
+func TestRefusalEndsTheLoad(t *testing.T) {
+	for _, path := range []string{"/v1/events", "/v1/counters"} {
+		var calls atomic.Int32
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			switch {
+			case r.URL.Path == "/healthz", r.Method == http.MethodGet:
+				w.Write([]byte(`{"status":"ok","counter":"hotshard-load-probe","value":0}`))
+			case r.URL.Path == path:
+				calls.Add(1)
+				refuse(w, http.StatusUnprocessableEntity, "a rule is broken")
+			default:
+				w.Write([]byte(`{"results":[{"status":"accepted"}]}`))
+			}
+		}))
+		_, err := load.Run(t.Context(), load.Options{Target: server.URL, Source: generated(t, workload.Uniform, 100), Concurrency: 1})
+		server.Close()
+		wantError(t, err, "POST", path, "422 Unprocessable Entity: a rule is broken (body.x: is bad)")
+		if n := calls.Load(); n > 2 { // the probe makes one call
+			t.Errorf("%s was called %d times", path, n)
+		}
+	}
+}
+
+func TestAnswerOfAnotherLengthEndsTheLoad(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Write([]byte(`{"results":[],"counter":"hotshard-load-probe"}`))
+	}))
+	defer server.Close()
+	_, err := load.Run(t.Context(), load.Options{Target: server.URL, Source: generated(t, workload.Uniform, 1)})
+	wantError(t, err, "0 results for 1 items")
+}
+
+func TestNoTarget(t *testing.T) {
+	server := httptest.NewServer(http.NotFoundHandler())
+	defer server.Close()
+	options := load.Options{Target: server.URL, Source: generated(t, workload.Uniform, 1)}
+	_, err := load.Run(t.Context(), options)
+	wantError(t, err, "no hotshard API at "+server.URL, "404")
+	options.Target = "http://127.0.0.1:1" // no other process can listen there
+	_, err = load.Run(t.Context(), options)
+	wantError(t, err, "no hotshard API at "+options.Target, "connection refused")
+}
+
+func TestOptionsNameEveryFault(t *testing.T) {
+	_, err := load.Run(t.Context(), load.Options{
+		Target: "localhost:80", Concurrency: 2000, Batch: 100, Keyed: true, Rate: -1, Retries: 2000, Settle: -1,
+	})
+	wantError(t, err, "target ", "concurrency 2000", "batch 100", "rate -1", "retries 2000", "settle ")
+	_, err = load.Run(t.Context(), load.Options{Target: "http://localhost"})
+	wantError(t, err, "source")
+}

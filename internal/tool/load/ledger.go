@@ -1,0 +1,190 @@
+package load
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/hotshard/hotshard/internal/tool/workload"
+)
+
+// identity distinguishes an entity's events.
+type identity struct {
+	id    string
+	milli int64 // Unix milliseconds
+}
+
+func identityOf(r workload.Request) identity { return identity{r.ID, r.Time.UnixMilli()} }
+
+// sent is an event that was sent.
+type sent struct {
+	data  workload.Data
+	state state
+}
+
+// tally sums what was sent to one counter.
+type tally struct {
+	before   int64 // its value before the load
+	accepted int64 // sum of accepted increments
+	unknown  int64 // sum of increments with an unknown outcome
+}
+
+// account sums what was sent to one player's entry.
+type account struct {
+	tally
+	there bool // existed before the load, or has an accepted score
+	maybe bool // has a score with an unknown outcome
+}
+
+// ledger records what was sent and its outcome. It is safe for concurrent use.
+type ledger struct {
+	mu                sync.Mutex
+	detailed          bool // keep what was sent, not only the numbers
+	counters          map[string]*tally
+	events            map[string]map[identity]sent // by entity
+	players           map[string]*account          // of the board
+	requests          int
+	accepted, unknown int
+	rejected          int
+}
+
+func newLedger(detailed bool) *ledger {
+	return &ledger{
+		detailed: detailed, counters: map[string]*tally{},
+		events: map[string]map[identity]sent{}, players: map[string]*account{},
+	}
+}
+
+// before sets a counter's value before the load.
+func (l *ledger) before(counter string, value int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.tally(counter).before = value
+}
+
+func (l *ledger) tally(counter string) *tally {
+	t := l.counters[counter]
+	if t == nil {
+		t = &tally{}
+		l.counters[counter] = t
+	}
+	return t
+}
+
+// increment adds an increment with its outcome.
+func (l *ledger) increment(counter string, delta int64, s state) {
+	if !l.detailed {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.tally(counter).addIncrement(delta, s)
+}
+
+func (t *tally) addIncrement(n int64, s state) {
+	switch s {
+	case accepted:
+		t.accepted += n
+	case unknown:
+		t.unknown += n
+	}
+}
+
+// low and high are the bounds of the expected value. They differ only for unknown outcomes.
+func (t *tally) low() int64  { return t.before + t.accepted }
+func (t *tally) high() int64 { return t.low() + t.unknown }
+
+func between(low, high int64) string {
+	if low == high {
+		return strconv.FormatInt(low, 10)
+	}
+	return fmt.Sprintf("%d to %d", low, high)
+}
+
+// entryBefore sets a player's score before the load.
+func (l *ledger) entryBefore(player string, score int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	a := l.account(player)
+	a.before, a.there = score, true
+}
+
+func (l *ledger) account(player string) *account {
+	a := l.players[player]
+	if a == nil {
+		a = &account{}
+		l.players[player] = a
+	}
+	return a
+}
+
+// score adds a request's score with its outcome.
+func (l *ledger) score(r workload.Request, s state) {
+	if !l.detailed {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	a := l.account(r.Player())
+	a.addIncrement(r.Bytes, s)
+	a.there = a.there || s == accepted
+	a.maybe = a.maybe || s == unknown
+}
+
+// event adds a request's event with its outcome.
+func (l *ledger) event(r workload.Request, s state) {
+	if !l.detailed {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	events := l.events[r.Entity()]
+	if events == nil {
+		events = map[identity]sent{}
+		l.events[r.Entity()] = events
+	}
+	events[identityOf(r)] = sent{data: r.Data(), state: s}
+}
+
+// request adds a request, whose outcome is the worst of its writes.
+func (l *ledger) request(writes []state) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.requests++
+	switch {
+	case slices.Contains(writes, rejected):
+		l.rejected++
+	case slices.Contains(writes, unknown):
+		l.unknown++
+	default:
+		l.accepted++
+	}
+}
+
+// span is the time from an entity's first event to its last, both included.
+type span struct{ first, last time.Time }
+
+func (s span) including(t time.Time) span {
+	if s.first.IsZero() || t.Before(s.first) {
+		s.first = t
+	}
+	if s.last.IsZero() || t.After(s.last) {
+		s.last = t
+	}
+	return s
+}
+
+// spans returns each entity's span.
+func (l *ledger) spans() map[string]span {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	spans := map[string]span{}
+	for entity, events := range l.events {
+		for e := range events {
+			spans[entity] = spans[entity].including(time.UnixMilli(e.milli).UTC())
+		}
+	}
+	return spans
+}

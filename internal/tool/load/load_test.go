@@ -1,0 +1,324 @@
+package load_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/hotshard/hotshard/internal/tool/load"
+	"github.com/hotshard/hotshard/internal/tool/workload"
+)
+
+// TestMain fails if a test leaves a goroutine behind for longer than a slow machine needs to end it.
+func TestMain(m *testing.M) {
+	code := m.Run()
+	leaked := goleak.Find()
+	for end := time.Now().Add(10 * time.Second); leaked != nil && time.Now().Before(end); {
+		leaked = goleak.Find()
+	}
+	if leaked != nil && code == 0 {
+		fmt.Fprintln(os.Stderr, leaked)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func generated(t *testing.T, kind workload.Kind, count int) workload.Source {
+	t.Helper()
+	source, err := workload.Synthetic{Kind: kind, Seed: 1, Count: count, Keys: 20}.Source()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return source
+}
+
+func logged(t *testing.T, count int) workload.Source {
+	t.Helper()
+	source, err := workload.Log("../../../events/access.log.gz", count)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return source
+}
+
+// run loads a fake and verifies, with a short wait.
+func run(t *testing.T, f *fake, o load.Options) load.Result {
+	t.Helper()
+	o.Target, o.Verify = f.URL, true
+	o.Settle = 150 * time.Millisecond // one more comparison, each 100 ms after the last
+	result, err := load.Run(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result
+}
+
+func wantClean(t *testing.T, r load.Result, requests int) {
+	t.Helper()
+	if r.Requests != requests || r.Accepted != requests || r.Rejected != 0 || r.Unknown != 0 {
+		t.Errorf("%d requests: %d accepted, %d rejected, %d unknown", r.Requests, r.Accepted, r.Rejected, r.Unknown)
+	}
+	wantDifferences(t, r)
+}
+
+// wantDifferences checks the number of differences, and that each contains its text.
+func wantDifferences(t *testing.T, r load.Result, texts ...string) {
+	t.Helper()
+	if r.Verify.Differences != len(texts) {
+		t.Errorf("%d differences, want %d: %q", r.Verify.Differences, len(texts), r.Verify.First)
+		return
+	}
+	for i, text := range slices.Sorted(slices.Values(texts)) {
+		if !strings.Contains(r.Verify.First[i], text) {
+			t.Errorf("difference %q, want %q", r.Verify.First[i], text)
+		}
+	}
+}
+
+func TestLogIsSentAndVerified(t *testing.T) {
+	f := newFake(t)
+	source := logged(t, 300)
+	wantClean(t, run(t, f, load.Options{Source: source}), 300)
+	counts, entities := map[string]int64{}, map[string]int{}
+	for r := range source.Requests() {
+		counts[r.Counter()]++
+		entities[r.Entity()]++
+	}
+	probes := f.counters[load.ProbeCounter]
+	delete(f.counters, load.ProbeCounter)
+	if !maps.Equal(f.counters, counts) || probes < 1 {
+		t.Errorf("counters = %v with %d probes, want %v", f.counters, probes, counts)
+	}
+	for entity, events := range f.events {
+		if len(events) != entities[entity] {
+			t.Errorf("%d events of %s, want %d", len(events), entity, entities[entity])
+		}
+	}
+}
+
+func TestEventOnTheWire(t *testing.T) {
+	f := newFake(t)
+	run(t, f, load.Options{Source: logged(t, 1)})
+	const sk = "2015-05-17T10:05:03.000Z#"
+	for key, e := range f.events["83.149.9.216"] {
+		want := `{"method":"GET","path":"/presentations/logstash-monitorama-2013/images/kibana-search.png","status":200,"bytes":203023}`
+		if !strings.HasPrefix(key, sk) || string(e.Data) != want {
+			t.Errorf("event %s with %s, want %s", key, e.Data, want)
+		}
+	}
+	if len(f.events["83.149.9.216"]) != 1 {
+		t.Errorf("events = %v", f.events)
+	}
+}
+
+func TestSecondRunIsVerifiedToo(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	wantClean(t, run(t, f, load.Options{Source: logged(t, 200)}), 200)
+	wantClean(t, run(t, f, load.Options{Source: logged(t, 100), Keyed: true}), 100)
+	wantClean(t, run(t, f, load.Options{Source: logged(t, 200), Batch: 30}), 200)
+}
+
+func TestFaultsAreOutlasted(t *testing.T) {
+	all := []fault{busy, down, broken, lostAfter, lostFore, unsure, unsureNot, downUnsure}
+	for name, c := range map[string]struct {
+		options load.Options
+		faults  []fault
+	}{
+		"keyed":         {load.Options{Keyed: true}, all},
+		"keyed batches": {load.Options{Keyed: true, Batch: 9}, append(all, half)},
+		"plain":         {load.Options{}, []fault{busy, down}},
+		"plain batches": {load.Options{Batch: 9}, []fault{busy, down, half}},
+	} {
+		for _, kind := range workload.Kinds {
+			t.Run(name+" "+string(kind), func(t *testing.T) {
+				t.Parallel()
+				f := newFake(t)
+				f.fault = sometimes(3, c.faults...)
+				options := c.options
+				options.Source = generated(t, kind, 150)
+				result := run(t, f, options)
+				wantClean(t, result, 150)
+				if result.Retries == 0 {
+					t.Error("no retries: the faults were not met")
+				}
+			})
+		}
+	}
+}
+
+// Without a key, an increment with an unknown outcome is not retried, and either outcome is right.
+func TestLostAnswersWithoutKeyAreUnknown(t *testing.T) {
+	t.Parallel()
+	for _, lost := range []fault{broken, lostAfter, lostFore, unsure, unsureNot, downUnsure} {
+		f := newFake(t)
+		f.fault = f.surely(lost, sometimes(3, lost))
+		result := run(t, f, load.Options{Source: generated(t, workload.Zipf, 100)})
+		if result.Unknown == 0 || result.Unknown+result.Accepted != 100 {
+			t.Errorf("fault %d: %d accepted and %d unknown of 100", lost, result.Accepted, result.Unknown)
+		}
+		wantDifferences(t, result)
+		if f.calls["/v1/counters keyed=true"] != 0 {
+			t.Error("increments had a key")
+		}
+	}
+}
+
+// Without a key, only increments that were certainly not applied are retried.
+func TestOnlyDoubtfulIncrementsAreUnknown(t *testing.T) {
+	t.Parallel()
+	for _, doubtful := range []fault{unsure, unsureNot} {
+		f := newFake(t)
+		f.fault = f.surely(doubtful, sometimes(3, doubtful, half))
+		result := run(t, f, load.Options{Source: generated(t, workload.Uniform, 300), Batch: 9})
+		if result.Unknown == 0 || result.Accepted == 0 || result.Rejected != 0 || result.Retries == 0 {
+			t.Errorf("fault %d: %+v", doubtful, result)
+		}
+		wantDifferences(t, result)
+	}
+}
+
+// An event that may have been written is not rejected by later attempts.
+func TestDoubtOutlastsRejection(t *testing.T) {
+	t.Parallel()
+	for _, first := range []fault{unsure, unsureNot, lostAfter, downUnsure} {
+		f := newFake(t)
+		calls := map[string]int{}
+		f.fault = func(path string) fault {
+			if calls[path]++; path == "/v1/events" && calls[path] == 1 {
+				return first
+			} else if path == "/v1/events" {
+				return half // half of one item rejects it
+			}
+			return none
+		}
+		result := run(t, f, load.Options{Source: generated(t, workload.Uniform, 1), Retries: 2})
+		if result.Unknown != 1 || f.calls["/v1/events keyed=false"] != 3 {
+			t.Errorf("fault %d: %+v after %v", first, result, f.calls)
+		}
+		wantDifferences(t, result)
+	}
+}
+
+func TestRetriesAreBounded(t *testing.T) {
+	f := newFake(t)
+	f.fault = func(path string) fault {
+		if path == "/v1/events" {
+			return busy
+		}
+		return none
+	}
+	result := run(t, f, load.Options{Source: generated(t, workload.Uniform, 5), Retries: 2})
+	if result.Rejected != 5 || result.Accepted != 0 || f.calls["/v1/events keyed=false"] != 15 {
+		t.Errorf("%d rejected after %v", result.Rejected, f.calls)
+	}
+	wantDifferences(t, result)
+}
+
+func TestVerifyFindsWhatIsWrong(t *testing.T) {
+	first := logged(t, 1)
+	const path = "/presentations/logstash-monitorama-2013/images/kibana-search.png"
+	victim := func(f *fake) map[string]fakeEvent { return f.events["83.149.9.216"] }
+	change := func(f *fake, how func(e fakeEvent)) {
+		for _, e := range victim(f) {
+			how(e)
+		}
+	}
+	for name, c := range map[string]struct {
+		spoil func(*fake)
+		want  []string
+	}{
+		"wrong summary": {
+			func(f *fake) { f.summary = func(name string, v int64) int64 { return v + int64(len(name)/40) } },
+			[]string{fmt.Sprintf("counter %q: summary 2, write shards 1, want 1", path)},
+		},
+		"lost increment": {
+			func(f *fake) { f.counters[path] = 0 },
+			[]string{fmt.Sprintf("counter %q: summary 0, write shards 0, want 1", path)},
+		},
+		"missing event": {
+			func(f *fake) { clear(victim(f)) },
+			[]string{`of "83.149.9.216" at 2015-05-17T10:05:03Z: accepted, but missing`},
+		},
+		"other data": {
+			func(f *fake) {
+				change(f, func(e fakeEvent) { e.Data = json.RawMessage(`{"method":"PUT"}`); f.put("83.149.9.216", e) })
+			},
+			[]string{`data {"method":"PUT"}, sent {Method:GET`},
+		},
+		"more data": {
+			func(f *fake) {
+				change(f, func(e fakeEvent) {
+					e.Data = bytes.Replace(e.Data, []byte("{"), []byte(`{"x":1,`), 1)
+					f.put("83.149.9.216", e)
+				})
+			},
+			[]string{`data {"x":1,`},
+		},
+		"event from nowhere": {
+			func(f *fake) { change(f, func(e fakeEvent) { e.ID = "stray"; f.put("83.149.9.216", e) }) },
+			[]string{`event "stray" of "83.149.9.216" at 2015-05-17T10:05:03Z: is there, but was not accepted`},
+		},
+		"other time": {
+			func(f *fake) {
+				change(f, func(e fakeEvent) {
+					clear(victim(f))
+					e.Time = e.Time.Add(time.Second)
+					f.put("83.149.9.216", e)
+				})
+			},
+			[]string{"accepted, but missing"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFake(t)
+			written := 0
+			f.onWrite = func(string) {
+				if written++; len(f.events) > 0 && f.counters[path] == 1 {
+					c.spoil(f)
+				}
+			}
+			wantDifferences(t, run(t, f, load.Options{Source: first}), c.want...)
+		})
+	}
+}
+
+func TestCancelEndsTheLoad(t *testing.T) {
+	f := newFake(t)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	written := 0
+	f.onWrite = func(string) {
+		if written++; written == 200 {
+			cancel(fmt.Errorf("enough"))
+		}
+	}
+	result, err := load.Run(ctx, load.Options{Target: f.URL, Source: generated(t, workload.Uniform, 10_000)})
+	if err == nil || !strings.Contains(err.Error(), "enough") {
+		t.Errorf("error = %v", err)
+	}
+	if result.Requests == 0 || result.Requests == 10_000 {
+		t.Errorf("%d requests", result.Requests)
+	}
+}
+
+// TestCountersOnly sends neither events nor scores, and runs no probe.
+func TestCountersOnly(t *testing.T) {
+	f := newFake(t)
+	result, err := load.Run(t.Context(), load.Options{Target: f.URL, Source: generated(t, workload.Viral, 50), CountersOnly: true, NoProbe: true, Board: "b"})
+	if err != nil || result.Accepted != 50 {
+		t.Fatalf("%+v, %v", result, err)
+	}
+	if len(f.events) != 0 || len(f.counters) != 1 || f.counters["/viral/0"] != 50 {
+		t.Errorf("it wrote the events %v and the counters %v", f.events, f.counters)
+	}
+}

@@ -1,0 +1,114 @@
+package load
+
+import (
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/hotshard/hotshard/internal/tool/workload"
+)
+
+func TestPercentiles(t *testing.T) {
+	var s sample
+	if got := s.percentiles(); got != (Percentiles{}) {
+		t.Errorf("of nothing: %+v", got)
+	}
+	s.addDuration(7 * time.Millisecond)
+	if got, want := s.percentiles(), (Percentiles{1, 7, 7}); got != want {
+		t.Errorf("of one: %+v, want %+v", got, want)
+	}
+	s = sample{}
+	for n := range 200 {
+		s.addDuration(time.Duration(200-n) * time.Millisecond)
+	}
+	if got, want := s.percentiles(), (Percentiles{200, 100, 198}); got != want {
+		t.Errorf("of 1 to 200 ms: %+v, want %+v", got, want)
+	}
+}
+
+func TestSampleIsBounded(t *testing.T) {
+	var s sample
+	for n := range 3 * maxSample {
+		s.addDuration(time.Duration(n) * time.Microsecond)
+	}
+	got := s.percentiles()
+	if len(s.kept) != maxSample || got.Count != 3*maxSample {
+		t.Errorf("kept %d of %d", len(s.kept), got.Count)
+	}
+	if got.P50 < 145 || got.P50 > 155 { // 150; a uniform sample of 100,000 is off by less than 1 %
+		t.Errorf("p50 = %g ms of 0 to 300 ms", got.P50)
+	}
+}
+
+// Every name is in one query, in order, within the bounds of a query.
+func TestQueriesAskForEveryName(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		names := rapid.SliceOfN(rapid.StringN(1, 100, 512), 0, 250).Draw(t, "names")
+		var asked []string
+		for query := range queries(names, strong) {
+			values, err := url.ParseQuery(query)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := len(values["name"]); n == 0 || n > maxNames || n > 1 && len(query) > maxQuery || values.Get("consistency") != "strong" {
+				t.Errorf("a query of %d names and %d bytes: %s", n, len(query), query)
+			}
+			asked = append(asked, values["name"]...)
+		}
+		if !slices.Equal(asked, names) {
+			t.Errorf("asked for %q, want %q", asked, names)
+		}
+	})
+}
+
+func TestReadingIsOff(t *testing.T) {
+	for _, c := range []struct {
+		r    reading
+		want uint64
+	}{
+		{reading{eventual: 5, strong: 5, low: 5, high: 5}, 0},
+		{reading{eventual: 5, strong: 5, low: 3, high: 6}, 0},
+		{reading{eventual: 3, strong: 5, low: 5, high: 5}, 2},
+		{reading{eventual: 5, strong: 5, low: 6, high: 7}, 1},
+		{reading{eventual: 8, strong: 9, low: 6, high: 7}, 3},
+		{reading{eventual: -2, strong: 1, low: 0, high: 0}, 4},
+	} {
+		if got := c.r.off(); got != c.want {
+			t.Errorf("%+v is off by %d, want %d", c.r, got, c.want)
+		}
+	}
+}
+
+func TestSumCoalesces(t *testing.T) {
+	got := sum([]workload.Request{{Path: "/a"}, {Path: "/b"}, {Path: "/a"}, {Path: "/a"}})
+	if want := []increment{{"/a", 3}, {"/b", 1}}; !slices.Equal(got, want) {
+		t.Errorf("sum = %v, want %v", got, want)
+	}
+}
+
+func TestCompareEventsFindsOrderAndRepetition(t *testing.T) {
+	at := time.UnixMilli(1_000).UTC()
+	event := func(id string) stored { return stored{ID: id, Time: at, Data: []byte(`{}`)} }
+	want := map[identity]sent{}
+	for _, id := range []string{"a", "b"} {
+		want[identity{id, 1_000}] = sent{state: accepted}
+	}
+	for name, c := range map[string]struct {
+		got  []stored
+		want string
+	}{
+		"right":    {[]stored{event("a"), event("b")}, ""},
+		"twice":    {[]stored{event("a"), event("b"), event("b")}, "returned twice"},
+		"disorder": {[]stored{event("b"), event("a")}, "out of order"},
+	} {
+		var texts []string
+		compareEvents("e", c.got, want, nil, func(format string, _ ...any) { texts = append(texts, format) })
+		if got := strings.Join(texts, "\n"); (c.want == "") != (got == "") || !strings.Contains(got, c.want) {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,77 @@
+package load
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/hotshard/hotshard/internal/tool/workload"
+)
+
+// pump hands batches to workers at rate requests per second (0: unlimited), until there are no more or a worker fails.
+func pump(ctx context.Context, workers int, rate float64, batches iter.Seq2[[]workload.Request, error],
+	send func(context.Context, []workload.Request) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	queue := make(chan []workload.Request)
+	group.Go(func() error {
+		defer close(queue)
+		return feed(ctx, rate, batches, queue)
+	})
+	for range workers {
+		group.Go(func() error {
+			for batch := range queue {
+				if err := send(ctx, batch); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+func feed(ctx context.Context, rate float64, batches iter.Seq2[[]workload.Request, error], queue chan<- []workload.Request) error {
+	begin, fed := time.Now(), 0
+	for batch, err := range batches {
+		if err != nil {
+			return err
+		}
+		if rate > 0 {
+			due := begin.Add(time.Duration(float64(fed) / rate * float64(time.Second)))
+			if err := sleep(ctx, time.Until(due)); err != nil {
+				return err
+			}
+		}
+		fed += len(batch)
+		select {
+		case queue <- batch:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
+// chunks splits a sequence of requests into slices of n, which are not reused.
+func chunks(requests iter.Seq2[workload.Request, error], n int) iter.Seq2[[]workload.Request, error] {
+	return func(yield func([]workload.Request, error) bool) {
+		var chunk []workload.Request
+		for r, err := range requests {
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			if chunk = append(chunk, r); len(chunk) == n {
+				if !yield(chunk, nil) {
+					return
+				}
+				chunk = nil
+			}
+		}
+		if len(chunk) > 0 {
+			yield(chunk, nil)
+		}
+	}
+}

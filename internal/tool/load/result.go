@@ -1,0 +1,51 @@
+package load
+
+// Result is the result of a load. Every request is accepted, rejected or unknown, unless an error ended the load.
+type Result struct {
+	Workload    string `json:"workload"`
+	Target      string `json:"target"`
+	Seed        uint64 `json:"seed,omitempty"` // of a generated workload
+	Concurrency int    `json:"concurrency"`
+	Batch       int    `json:"batch"`
+	Keyed       bool   `json:"keyed"`           // increments and scores had an Idempotency-Key
+	Board       string `json:"board,omitempty"` // the scores' board
+
+	Requests int `json:"requests"` // requests whose writes were all sent
+	Accepted int `json:"accepted"` // event, increment and score
+	Rejected int `json:"rejected"` // one of them found no capacity, with all retries
+	Unknown  int `json:"unknown"`  // one of them has an unknown outcome, none was rejected
+	Retries  int `json:"retries"`  // repeated calls
+
+	Seconds   float64 `json:"seconds"`
+	PerSecond float64 `json:"requests_per_second"` // requests divided by seconds
+
+	Latency   Percentiles `json:"call_latency"` // of write calls with a response
+	Freshness Freshness   `json:"freshness"`
+
+	Verify *Verify `json:"verify,omitempty"`
+}
+
+// Percentiles are in milliseconds.
+type Percentiles struct {
+	Count int     `json:"count"`
+	P50   float64 `json:"p50_ms"`
+	P99   float64 `json:"p99_ms"`
+}
+
+// Freshness is the time from the response to an increment of [ProbeCounter] until a read of the summary shows it.
+type Freshness struct {
+	Percentiles
+	Missed int `json:"missed"` // not shown within 10 s
+}
+
+// Verify is the result of the comparison.
+type Verify struct {
+	Counters    int      `json:"counters"`   // compared, with the probe's
+	Entities    int      `json:"entities"`   // whose events were compared
+	Events      int      `json:"events"`     // that the API returned for them
+	Players     int      `json:"players"`    // of the board, whose scores and ranks were compared
+	RankError   int64    `json:"rank_error"` // the largest that the API stated for them
+	Seconds     float64  `json:"seconds"`
+	Differences int      `json:"differences"`
+	First       []string `json:"first_differences,omitempty"` // at most 20
+}

@@ -1,0 +1,134 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/hotshard/hotshard/internal/tool/workload"
+)
+
+// Run sends a workload and returns the result. It returns an error before anything is sent if an option is invalid or
+// the target does not respond. Later errors come with the result so far. Differences found by verification are no
+// error.
+func Run(ctx context.Context, options Options) (Result, error) {
+	if err := options.Validate(); err != nil {
+		return Result{}, err
+	}
+	if options.Source.Requests == nil {
+		return Result{}, errors.New("source: none given")
+	}
+	d := newDriver(options.withDefaults())
+	defer d.api.client.HTTP.CloseIdleConnections()
+	if err := d.ready(ctx); err != nil {
+		return Result{}, err
+	}
+	if d.Board != "" {
+		if err := d.setBoard(ctx); err != nil {
+			return Result{}, err
+		}
+	}
+	v := &verifier{driver: d}
+	if d.Verify {
+		if err := v.prepare(ctx); err != nil {
+			return Result{}, fmt.Errorf("before the load: %w", err)
+		}
+	}
+	took, err := d.load(ctx)
+	result := d.result(took)
+	if err == nil && d.Verify {
+		if result.Verify, err = v.compare(ctx); err != nil {
+			err = fmt.Errorf("verifying: %w", err)
+		}
+	}
+	return result, err
+}
+
+// driver is one load.
+type driver struct {
+	Options
+	api    *api
+	sender *sender
+	reader *reader
+	ledger *ledger
+	meter  *meter
+}
+
+func newDriver(o Options) *driver {
+	d := &driver{Options: o, api: newAPI(o), ledger: newLedger(o.Verify), meter: &meter{}}
+	d.sender = newSender(o, d.api, d.ledger, d.meter)
+	d.reader = &reader{api: d.api, board: o.Board, concurrency: o.Concurrency}
+	return d
+}
+
+// ready checks before the load that the target is a hotshard API.
+func (d *driver) ready(ctx context.Context) error {
+	var health struct {
+		Status string `json:"status"`
+	}
+	if err := d.api.call(ctx, http.MethodGet, "/healthz", "", nil, &health); err != nil {
+		return fmt.Errorf("no hotshard API at %s (start one with hotshard local): %w", d.Target, err)
+	}
+	return nil
+}
+
+// setBoard sets the board's mode to sum. It returns an error if the board has scores of another mode.
+func (d *driver) setBoard(ctx context.Context) error {
+	settings := map[string]any{"board": d.Board, "mode": "sum", "size": topSize, "periods": []string{"all"}}
+	var answer struct{}
+	if err := d.api.insist(ctx, http.MethodPut, "/v1/leaderboards", settings, &answer); err != nil {
+		return fmt.Errorf("setting up board %q: %w", d.Board, err)
+	}
+	return nil
+}
+
+// load sends all requests while the probe measures freshness, and returns the time that sending took.
+func (d *driver) load(ctx context.Context) (took time.Duration, err error) {
+	probe := &probe{sender: d.sender, reader: d.reader}
+	group, ctx := errgroup.WithContext(ctx)
+	done := make(chan struct{})
+	if !d.NoProbe {
+		group.Go(func() error { return probe.run(ctx, done) })
+	}
+	group.Go(func() error {
+		defer close(done)
+		begin := time.Now()
+		err := pump(ctx, d.Concurrency, d.Rate, chunks(d.Source.Requests(), d.Batch), d.send)
+		took = time.Since(begin)
+		return err
+	})
+	err = group.Wait()
+	return took, err
+}
+
+// send sends a batch and reports its progress.
+func (d *driver) send(ctx context.Context, batch []workload.Request) error {
+	err := d.sender.send(ctx, batch)
+	if err == nil {
+		d.Progress(len(batch))
+	}
+	return err
+}
+
+func (d *driver) result(took time.Duration) Result {
+	l, m := d.ledger, d.meter
+	return Result{
+		Workload: d.Source.Name, Target: d.Target, Seed: d.Source.Seed,
+		Board: d.Board, Concurrency: d.Concurrency, Batch: d.Batch, Keyed: d.Keyed,
+		Requests: l.requests, Accepted: l.accepted, Rejected: l.rejected, Unknown: l.unknown, Retries: m.retries,
+		Seconds: took.Seconds(), PerSecond: perSecond(l.requests, took),
+		Latency:   m.calls.percentiles(),
+		Freshness: Freshness{Percentiles: m.fresh.percentiles(), Missed: m.missed},
+	}
+}
+
+func perSecond(n int, took time.Duration) float64 {
+	if took <= 0 {
+		return 0
+	}
+	return float64(n) / took.Seconds()
+}

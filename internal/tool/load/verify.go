@@ -1,0 +1,200 @@
+package load
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+const (
+	maxDifferences = 20 // reported one by one
+	settlePoll     = 100 * time.Millisecond
+)
+
+// findings collects differences. It is safe for concurrent use.
+type findings struct {
+	mu    sync.Mutex
+	count int
+	first []string
+}
+
+func (f *findings) differ(format string, args ...any) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.count++
+	if len(f.first) < maxDifferences {
+		f.first = append(f.first, fmt.Sprintf(format, args...))
+	}
+}
+
+// verifier compares the API's responses with the ledger.
+type verifier struct {
+	*driver
+	findings
+	earlier map[string]map[identity]bool // events that existed before the load, by entity
+	others  map[string]bool              // players that the board had before, except the workload's
+	result  Verify
+}
+
+// prepare reads the data before the load, so that a target with data can be verified. Requests without a time have no
+// earlier events.
+func (v *verifier) prepare(ctx context.Context) error {
+	names, players := map[string]bool{ProbeCounter: true}, map[string]bool{}
+	spans := map[string]span{}
+	for r, err := range v.Source.Requests() {
+		if err != nil {
+			return err
+		}
+		names[r.Counter()], players[r.Player()] = true, true
+		if v.Source.Timed {
+			spans[r.Entity()] = spans[r.Entity()].including(r.Time)
+		}
+	}
+	values, err := v.reader.counters(ctx, slices.Sorted(maps.Keys(names)), strong)
+	if err != nil {
+		return err
+	}
+	for name, value := range values {
+		v.ledger.before(name, value)
+	}
+	if v.Board != "" {
+		if err := v.prepareBoard(ctx, players); err != nil {
+			return err
+		}
+	}
+	v.earlier = map[string]map[identity]bool{}
+	return v.eachEntity(ctx, spans, func(entity string, events []stored) {
+		there := map[identity]bool{}
+		for _, e := range events {
+			there[e.identity()] = true
+		}
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		v.earlier[entity] = there
+	})
+}
+
+// eachEntity reads the events of each entity's span and passes them to do, concurrently.
+func (v *verifier) eachEntity(ctx context.Context, spans map[string]span, do func(string, []stored)) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(v.Concurrency)
+	for entity, s := range spans {
+		group.Go(func() error {
+			events, err := v.reader.events(ctx, entity, s)
+			if err == nil {
+				do(entity, events)
+			}
+			return err
+		})
+	}
+	return group.Wait()
+}
+
+// compare waits until nothing changes, and compares everything.
+func (v *verifier) compare(ctx context.Context) (*Verify, error) {
+	begin := time.Now()
+	names := slices.Sorted(maps.Keys(v.ledger.counters))
+	if err := v.quiesce(ctx, names); err != nil {
+		return nil, err
+	}
+	readings, err := v.readBoth(ctx, names)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range readings {
+		if r.off() > 0 {
+			v.differ("%s", r)
+		}
+	}
+	spans := v.ledger.spans()
+	err = v.eachEntity(ctx, spans, func(entity string, events []stored) {
+		compareEvents(entity, events, v.ledger.events[entity], v.earlier[entity], v.differ)
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		v.result.Events += len(events)
+	})
+	if err == nil && v.Board != "" {
+		err = v.compareBoard(ctx)
+	}
+	v.result.Counters, v.result.Entities = len(names), len(spans)
+	v.result.Seconds = time.Since(begin).Seconds()
+	v.result.Differences, v.result.First = v.count, slices.Sorted(slices.Values(v.first))
+	return &v.result, err
+}
+
+// quiesce polls until all counters are right, or the rest stays wrong for Settle.
+func (v *verifier) quiesce(ctx context.Context, names []string) error {
+	return v.settle(ctx, func() (off uint64, err error) {
+		readings, err := v.readBoth(ctx, names)
+		names = names[:0:0]
+		for _, r := range readings {
+			if r.off() > 0 {
+				off += r.off()
+				names = append(names, r.counter)
+			}
+		}
+		return off, err
+	})
+}
+
+// settle calls check until nothing is off, or until it has come no closer for Settle. Each step closer makes a whole
+// number smaller, so it ends.
+func (v *verifier) settle(ctx context.Context, check func() (off uint64, err error)) error {
+	var nearest uint64
+	var since time.Time
+	for {
+		off, err := check()
+		if err != nil || off == 0 {
+			return err
+		}
+		if since.IsZero() || off < nearest {
+			nearest, since = off, time.Now()
+		}
+		if time.Since(since) >= v.Settle {
+			return nil
+		}
+		if err := sleep(ctx, settlePoll); err != nil {
+			return err
+		}
+	}
+}
+
+// reading is a counter's two values and their bounds.
+type reading struct {
+	counter          string
+	eventual, strong int64
+	low, high        int64 // from the ledger; they differ only for unknown outcomes
+}
+
+// off returns the distance from the expected value; 0 for no difference.
+func (r reading) off() uint64 {
+	apart := func(a, b int64) uint64 { return uint64(max(a, b) - min(a, b)) }
+	return apart(r.eventual, r.strong) + apart(r.strong, min(max(r.strong, r.low), r.high))
+}
+
+func (r reading) String() string {
+	return fmt.Sprintf("counter %q: summary %d, write shards %d, want %s", r.counter, r.eventual, r.strong, between(r.low, r.high))
+}
+
+// readBoth reads counters with both consistencies.
+func (v *verifier) readBoth(ctx context.Context, names []string) ([]reading, error) {
+	summaries, err := v.reader.counters(ctx, names, eventual)
+	if err != nil {
+		return nil, err
+	}
+	sums, err := v.reader.counters(ctx, names, strong)
+	if err != nil {
+		return nil, err
+	}
+	readings := make([]reading, len(names))
+	for i, name := range names {
+		t := v.ledger.counters[name]
+		readings[i] = reading{name, summaries[name], sums[name], t.low(), t.high()}
+	}
+	return readings, nil
+}

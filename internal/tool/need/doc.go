@@ -1,0 +1,2 @@
+// Package need has need.sh, which checks the prerequisites of a make target, and its tests.
+package need

@@ -1,0 +1,140 @@
+package prove
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptrace"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/tool/apicall"
+)
+
+// kind is a kind of API call, with its cost.
+type kind struct {
+	Units         // of DynamoDB, for an accepted call with its fold
+	most    Units // of DynamoDB, with repeated conflicts
+	seconds float64
+}
+
+// An increment or an event is a write unit. Its fold is one more alone, or 0.3 in a batch (docs/performance.md). A
+// keyed call writes two items in a transaction at twice the cost, and is retried after a conflict. A read unit is for
+// the shard map. A read of hot keys reads the heat items of some minutes. Seconds are the function's time limit for a
+// call.
+var (
+	write      = kind{Units{WriteUnits: 2, ReadUnits: 1}, Units{WriteUnits: 4, ReadUnits: 100}, 7}
+	keyedWrite = kind{Units{WriteUnits: 9, ReadUnits: 1}, Units{WriteUnits: 45, ReadUnits: 100}, 7}
+	look       = kind{Units{ReadUnits: 100}, Units{ReadUnits: 1000}, 10}
+)
+
+// functionGB is the maximum memory of an HTTP function, which is billed.
+const functionGB = 1.0
+
+// units returns the units of an accepted call whose caller waited so many seconds, an upper bound of the function's
+// time.
+func (k kind) units(seconds float64) Units {
+	return k.plus(Units{Requests: 1, Invocations: 1, GBSeconds: functionGB * seconds})
+}
+
+func (k kind) bound() Units {
+	return k.most.plus(Units{Requests: 1, Invocations: 1, GBSeconds: functionGB * k.seconds})
+}
+
+// caller calls the API, and counts the costs and the connections.
+type caller struct {
+	client *apicall.Client
+	meter  *meter
+
+	made, opened atomic.Int64 // calls, and new connections
+}
+
+const callTime = 35 * time.Second // API Gateway gives up after 30
+
+func newCaller(on *running, m *meter) *caller {
+	return &caller{meter: m, client: &apicall.Client{Base: on.api, Sign: on.sign, HTTP: &http.Client{
+		Timeout:   callTime,
+		Transport: &http.Transport{MaxIdleConnsPerHost: 2000, IdleConnTimeout: 30 * time.Second, Proxy: http.ProxyFromEnvironment},
+	}}}
+}
+
+// answer is the result of a call.
+type answer struct {
+	status int
+	// early means that Lambda or API Gateway rejected the call before a function had it.
+	early bool
+	took  time.Duration
+}
+
+// call makes a call and decodes a 200 response into into, which may be nil. It returns an error of the connection or of
+// the ceiling; an error response is an answer.
+func (c *caller) call(ctx context.Context, k kind, method, path, key string, body, into any) (answer, error) {
+	request, err := c.client.Request(counting(ctx, &c.opened), method, path, key, body)
+	if err != nil {
+		return answer{}, err
+	}
+	done, err := c.meter.begin(k.bound())
+	if err != nil {
+		return answer{}, err
+	}
+	begun := time.Now()
+	a, err := c.send(request, into)
+	a.took = time.Since(begun)
+	switch {
+	case err != nil:
+		done(k.bound()) // unknown
+	case a.early:
+		done(Units{Requests: 1})
+	default:
+		done(k.units(a.took.Seconds()))
+	}
+	return a, err
+}
+
+// counting returns a context whose requests count their new connections.
+func counting(ctx context.Context, opened *atomic.Int64) context.Context {
+	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) {
+		if !info.Reused {
+			opened.Add(1)
+		}
+	}})
+}
+
+func (c *caller) send(request *http.Request, into any) (answer, error) {
+	c.made.Add(1)
+	got, err := c.client.Do(request)
+	a := answer{status: got.Code, early: isEarly(got)}
+	if err == nil && a.status == http.StatusOK && into != nil {
+		err = json.Unmarshal(got.Body, into)
+	}
+	return a, err
+}
+
+// isEarly reports whether Lambda or API Gateway rejected the call. Errors of the functions are problems.
+func isEarly(a apicall.Answer) bool {
+	return retryable(a.Code) && !strings.HasPrefix(a.Header.Get("Content-Type"), "application/problem+json")
+}
+
+// retryable reports whether a status asks for a retry.
+func retryable(status int) bool {
+	return status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable
+}
+
+// read makes a read, and retries while capacity is exhausted. It returns an error for any other failure.
+func (c *caller) read(ctx context.Context, k kind, path string, into any) error {
+	for try := 1; ; try++ {
+		a, err := c.call(ctx, k, http.MethodGet, path, "", nil, into)
+		if err == nil && a.status == http.StatusOK {
+			return nil
+		}
+		if err == nil {
+			err = fmt.Errorf("GET %s: status %d", path, a.status)
+		}
+		if !retryable(a.status) || try == 40 || !dynamo.Pause(ctx, 500*time.Millisecond) {
+			return err
+		}
+	}
+}

@@ -1,0 +1,88 @@
+package prove
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+)
+
+// warmCalls is the number of calls in a row before the burst.
+const warmCalls = 20
+
+// Cold is what callers see of cold starts.
+type Cold struct {
+	First float64 `json:"first_ms"` // the first call
+	Warm  float64 `json:"warm_p50_ms"`
+	// Burst is concurrent calls to few containers.
+	Burst Offered `json:"burst"`
+	// Opened is the number of connections for all these calls.
+	Calls  int64 `json:"calls"`
+	Opened int64 `json:"new_connections"`
+}
+
+// cold makes a first call, then some calls in a row, then a burst.
+func (r *run) cold(ctx context.Context, _ *running, c *caller) error {
+	r.say("cold starts: %d calls at once", r.Plan.Callers)
+	result := &Cold{}
+	r.report.Cold = result
+	increment := func(n int) (answer, error) {
+		return c.call(ctx, write, http.MethodPost, "/v1/counters", "", incrementOf(fmt.Sprintf("cold-%d", n)), nil)
+	}
+	first, err := r.first(ctx, func() (answer, error) { return increment(0) })
+	if err != nil {
+		return err
+	}
+	result.First = float64(first.took.Microseconds()) / 1000
+	var warm []time.Duration
+	for range warmCalls {
+		a, err := increment(0)
+		if err != nil {
+			return err
+		}
+		warm = append(warm, a.took)
+	}
+	result.Warm, _, _ = spread(warm)
+	burst := newOutcomes(time.Second)
+	var under sync.WaitGroup
+	for n := range r.Plan.Callers {
+		under.Go(func() {
+			a, err := increment(n + 1)
+			burst.addAnswer(0, a, err)
+		})
+	}
+	under.Wait()
+	result.Burst = burst.total()
+	result.Calls, result.Opened = c.made.Load(), c.opened.Load()
+	return ctx.Err()
+}
+
+// After a deployment the API takes some seconds until it authorizes calls.
+const (
+	firstTries = 60
+	firstPause = time.Second
+)
+
+// first retries the first call until it succeeds, and returns its answer.
+func (r *run) first(ctx context.Context, call func() (answer, error)) (answer, error) {
+	for try := 1; ; try++ {
+		a, err := call()
+		if err == nil && a.status == http.StatusOK {
+			return a, nil
+		}
+		if err == nil {
+			err = fmt.Errorf("status %d", a.status)
+		}
+		if try == firstTries || !dynamo.Pause(ctx, firstPause) {
+			return a, fmt.Errorf("the first call, %d times: %w", try, err)
+		}
+	}
+}
+
+// incrementOf returns the body of a call that adds 1 to a counter.
+func incrementOf(counter string) any {
+	return map[string]any{"increments": []any{map[string]any{"counter": counter, "delta": 1}}}
+}

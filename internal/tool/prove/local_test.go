@@ -1,0 +1,250 @@
+package prove
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"log"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
+	"github.com/hotshard/hotshard/internal/base/awscall"
+	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/internal/test/lane"
+)
+
+// tiny returns a plan of little more than a second.
+func tiny() Plan {
+	p := LocalPlan()
+	p.Onset, p.Rung, p.Rest, p.Burst = []float64{0.5, 10}, 200*time.Millisecond, time.Millisecond, 100*time.Millisecond
+	p.Warm, p.Storm, p.Keyed, p.KeyedFor, p.Callers, p.Settle = 100*time.Millisecond, 300*time.Millisecond, []float64{20}, 200*time.Millisecond, 3, time.Millisecond
+	return p
+}
+
+// recorder collects actions.
+type recorder struct {
+	mu      sync.Mutex
+	actions map[awscall.Action]bool
+}
+
+func (r *recorder) called(action awscall.Action) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.actions == nil {
+		r.actions = map[awscall.Action]bool{}
+	}
+	r.actions[action] = true
+}
+
+func (r *recorder) all() []awscall.Action { return slices.Sorted(maps.Keys(r.actions)) }
+
+// right reports whether a strong read has all accepted calls, and no more than could have been applied.
+func (s *Storm) right() bool {
+	return s.Found >= s.Accepted && s.Found <= s.Accepted+s.Before.Other+s.Offered.Other
+}
+
+// left returns the tables of runs in an engine.
+func left(t *testing.T, endpoint, prefix string) (names []string) {
+	t.Helper()
+	pages := dynamodb.NewListTablesPaginator(dynamolocal.DynamoDB(endpoint, ""), &dynamodb.ListTablesInput{})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range page.TableNames {
+			if strings.HasPrefix(name, prefix) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
+// TestRunHere makes a complete run on the engine. Each experiment has results, and nothing is left.
+func TestRunHere(t *testing.T) {
+	t.Parallel()
+	endpoint, folder := enginetest.Endpoint(t), t.TempDir()
+	var told recorder
+	tell := func(o *dynamodb.Options) { o.APIOptions = append(o.APIOptions, awscall.Telling(told.called)) }
+	var notices bytes.Buffer
+	report, err := Run(t.Context(), Options{
+		Site: Local{Endpoint: endpoint, PartitionWCU: 20, Client: []func(*dynamodb.Options){tell}}, Plan: tiny(), Ceiling: 1, Folder: folder, Notices: &notices,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rungs := report.Onset.Rungs
+	if len(rungs) != 2 || rungs[0].Refused > 0 || rungs[1].Refused == 0 || rungs[1].First < 0 || rungs[1].Reasons["TableWriteKeyRangeThroughputExceeded"] == 0 || rungs[0].Units == 0 {
+		t.Errorf("onset: %+v", report.Onset)
+	}
+	if c := report.Cold; c.First < float64(localColdStart.Milliseconds()) || c.Warm <= 0 || c.Warm > c.First || c.Burst.Offered != 3 || c.Opened == 0 {
+		t.Errorf("cold starts: %+v", c)
+	}
+	if len(report.Storms) != 2 || !report.Storms[0].right() || report.Storms[0].Accepted == 0 || report.Storms[1].Accepted == 0 {
+		t.Errorf("storms: %+v, %+v", report.Storms[0], report.Storms[1])
+	}
+	if k := report.Keyed; len(k) != 1 || k[0].Found < k[0].Offered.Accepted || k[0].Offered.Accepted == 0 {
+		t.Errorf("keyed calls: %+v", k)
+	}
+	if report.Billed.WriteUnits == 0 || report.Billed.Requests == 0 || report.Reckoned.Requests == 0 || report.ReckonedCost > report.Ceiling || report.Fault != "" {
+		t.Errorf("costs: %+v and %+v, fault %q", report.Reckoned, report.Billed, report.Fault)
+	}
+	for _, want := range []string{"TableWriteKeyRangeThroughputExceeded", "Nothing of it is left", "| counters, 60 a second |", "| USD |"} {
+		if !strings.Contains(report.Markdown(), want) {
+			t.Errorf("the page lacks %q:\n%s", want, report.Markdown())
+		}
+	}
+	if tables := left(t, endpoint, "hotshard-prove-"+report.Run); tables != nil {
+		t.Errorf("left are %v", tables)
+	}
+	if files, err := os.ReadDir(folder); err != nil || len(files) > 0 {
+		t.Errorf("left are %v, %v", files, err)
+	}
+	want := []awscall.Action{"dynamodb:CreateTable", "dynamodb:DeleteTable", "dynamodb:DescribeTable", "dynamodb:ListTables", "dynamodb:UpdateItem"}
+	if got := told.all(); !slices.Equal(got, want) {
+		t.Errorf("called were %v, want %v", got, want)
+	}
+}
+
+// TestCeiling checks that a run that could cost more is not begun, and that one that turns out to is ended and removed.
+func TestCeiling(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	site := Local{Endpoint: "http://127.0.0.1:1", PartitionWCU: 20}
+	report, err := Run(t.Context(), Options{Site: site, Plan: tiny(), Ceiling: 0.2, Folder: folder})
+	if err == nil || report != nil || !strings.Contains(err.Error(), "the ceiling is $0.20") {
+		t.Errorf("%v", err)
+	}
+	site.Endpoint = enginetest.Endpoint(t)
+	report, err = Run(t.Context(), Options{Site: site, Plan: tiny(), Ceiling: tiny().Bound(), Folder: folder})
+	if _, ok := errors.AsType[*ceilingError](err); !ok || report.Fault == "" || report.ReckonedCost > report.Ceiling {
+		t.Errorf("%v, %+v", err, report)
+	}
+	if report != nil && left(t, site.Endpoint, "hotshard-prove-"+report.Run) != nil {
+		t.Error("tables are left")
+	}
+	if paths, err := notes(folder); err != nil || paths != nil {
+		t.Errorf("notes %v, %v", paths, err)
+	}
+}
+
+// failing is a proxy that fails the n-th call that creates, describes, lists or deletes tables, with an error that the
+// SDK does not retry. With end it forwards the call and ends the run instead.
+type failing struct {
+	engine http.Handler
+	at     int
+	end    func() // nil to fail
+
+	mu    sync.Mutex
+	calls int
+}
+
+func (f *failing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	_, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
+	f.mu.Lock()
+	if strings.Contains(operation, "Table") || strings.Contains(operation, "TimeToLive") {
+		f.calls++
+	}
+	hit := f.calls == f.at
+	if hit {
+		f.at = -1
+	}
+	f.mu.Unlock()
+	if hit && f.end == nil {
+		w.WriteHeader(http.StatusBadRequest)
+		io.WriteString(w, `{"__type":"com.amazonaws.dynamodb.v20120810#AccessDeniedException","message":"no"}`)
+		return
+	}
+	if hit {
+		f.end()
+		r = r.WithContext(context.WithoutCancel(r.Context())) // the call is made although its client has left
+	}
+	f.engine.ServeHTTP(w, r)
+}
+
+// through starts a proxy before an engine.
+func through(t *testing.T, endpoint string, f *failing) string {
+	t.Helper()
+	target, err := url.Parse(endpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.engine = &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }, Transport: dynamolocal.Transport(), ErrorLog: log.New(io.Discard, "", 0)}
+	server := httptest.NewServer(f)
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// TestNothingIsLeft fails each call in turn, or ends the run at it. Nothing may be left of the run, unless its note is
+// left, by which the rest is removed later.
+func TestNothingIsLeft(t *testing.T) {
+	t.Parallel()
+	endpoint := enginetest.Endpoint(t)
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	draw := rand.New(rand.NewPCG(seed, 0))
+	for range lane.Runs(1, 20) {
+		for _, interrupt := range []bool{true, false} {
+			ctx, cancel := context.WithCancel(t.Context())
+			f := &failing{at: 1 + draw.IntN(45)}
+			if interrupt {
+				f.end = cancel
+			}
+			at := f.at
+			prefix := runAndClean(ctx, t, endpoint, f)
+			cancel()
+			if tables := left(t, endpoint, prefix); tables != nil {
+				t.Errorf("call %d, interrupted %t: left are %v", at, interrupt, tables)
+			}
+		}
+	}
+}
+
+// runAndClean makes a run, and cleans up afterwards if a note is left. It returns the run's prefix.
+func runAndClean(ctx context.Context, t *testing.T, endpoint string, f *failing) string {
+	t.Helper()
+	folder := t.TempDir()
+	report, err := Run(ctx, Options{Site: impatient{Local{Endpoint: through(t, endpoint, f), PartitionWCU: 20}}, Plan: tiny(), Ceiling: 1, Folder: folder})
+	paths, listErr := notes(folder)
+	if listErr != nil {
+		t.Fatal(listErr)
+	}
+	if report == nil {
+		if paths != nil {
+			t.Errorf("nothing was begun, and %v is noted: %v", paths, err)
+		}
+		return "hotshard-prove-nothing"
+	}
+	prefix := "hotshard-prove-" + report.Run
+	if tables := left(t, endpoint, prefix); tables != nil && paths == nil {
+		t.Errorf("there is no note, and %v are left", tables)
+	}
+	if err := Clean(t.Context(), folder, func(Record) (Site, error) { return Local{}, nil }, io.Discard); err != nil {
+		t.Error(err)
+	}
+	return prefix
+}
+
+// impatient is this machine, without retries of a removal.
+type impatient struct{ Local }
+
+func (i impatient) cleaner(ctx context.Context, r Record) (*cleaner, error) {
+	c, err := i.Local.cleaner(ctx, r)
+	c.pause, c.tries = 10*time.Millisecond, 2
+	return c, err
+}

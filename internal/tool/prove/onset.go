@@ -1,0 +1,189 @@
+package prove
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go"
+
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+)
+
+// Onset has the rate at which one partition of a new table throttles writes of one key, and for how long it takes more
+// than its limit after a pause.
+type Onset struct {
+	Rungs []Rung `json:"rungs"`
+	// Burst is the last rate again, after a pause.
+	Burst Rung `json:"burst"`
+}
+
+// Rung is the result of one rate.
+type Rung struct {
+	Rate     float64 `json:"rate"` // calls per second
+	Offered  int     `json:"offered"`
+	Accepted float64 `json:"accepted_per_second"` // of those that were answered in time
+	Refused  float64 `json:"refused_percent"`
+	Other    int     `json:"other"`           // other errors
+	First    float64 `json:"first_refused_s"` // since the start of the rung; -1 for none
+	// Reasons counts DynamoDB's reasons, such as TableWriteKeyRangeThroughputExceeded, or the error's code if it has
+	// none.
+	Reasons map[string]int `json:"reasons,omitempty"`
+	Units   float64        `json:"write_units"` // consumed, as DynamoDB reports
+	// Opened is the number of new connections to DynamoDB.
+	Opened int64 `json:"new_connections"`
+}
+
+// plainAPI creates and writes the experiment's own table.
+type plainAPI interface {
+	CreateTable(context.Context, *dynamodb.CreateTableInput, ...func(*dynamodb.Options)) (*dynamodb.CreateTableOutput, error)
+	DescribeTable(context.Context, *dynamodb.DescribeTableInput, ...func(*dynamodb.Options)) (*dynamodb.DescribeTableOutput, error)
+	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error)
+}
+
+// onset makes a table and writes its only key at one rate after the other.
+func (r *run) onset(ctx context.Context, on *running, _ *caller) error {
+	table := r.record.Prefix() + "plain"
+	r.say("one partition: %d rates of %v", len(r.Plan.Onset), r.Plan.Rung)
+	if err := makePlain(ctx, on.db, table); err != nil {
+		return fmt.Errorf("making table %s: %w", table, err)
+	}
+	one := &plain{db: on.db, table: table, meter: r.meter}
+	result := &Onset{}
+	r.report.Onset = result
+	for _, times := range r.Plan.Onset {
+		rung := one.rung(ctx, times*r.Plan.PartitionWCU, r.Plan.Rung)
+		result.Rungs = append(result.Rungs, rung)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+	if !dynamo.Pause(ctx, r.Plan.Rest) {
+		return ctx.Err()
+	}
+	result.Burst = one.rung(ctx, r.Plan.Onset[len(r.Plan.Onset)-1]*r.Plan.PartitionWCU, r.Plan.Burst)
+	return ctx.Err()
+}
+
+// plainReady bounds the wait for the table.
+const plainReady = 2 * time.Minute
+
+func makePlain(ctx context.Context, db plainAPI, table string) error {
+	_, err := db.CreateTable(ctx, &dynamodb.CreateTableInput{
+		TableName: &table, BillingMode: types.BillingModePayPerRequest,
+		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String("pk"), AttributeType: types.ScalarAttributeTypeS}},
+		KeySchema:            []types.KeySchemaElement{{AttributeName: aws.String("pk"), KeyType: types.KeyTypeHash}},
+	})
+	if err != nil {
+		return err
+	}
+	return dynamodb.NewTableExistsWaiter(db, func(o *dynamodb.TableExistsWaiterOptions) {
+		o.MinDelay, o.MaxDelay = 50*time.Millisecond, 5*time.Second
+	}).Wait(ctx, &dynamodb.DescribeTableInput{TableName: &table}, plainReady)
+}
+
+// plain is a table with one key.
+type plain struct {
+	db    plainAPI
+	table string
+	meter *meter
+}
+
+// tally collects the results of a rung.
+type tally struct {
+	mu                      sync.Mutex
+	offered, refused, other int
+	first                   time.Duration
+	reasons                 map[string]int
+	units                   float64
+	accepted                int
+}
+
+// rung makes updates at a rate for a time.
+func (p *plain) rung(ctx context.Context, rate float64, lasting time.Duration) Rung {
+	t := &tally{first: -1, reasons: map[string]int{}}
+	begun := time.Now()
+	var opened atomic.Int64
+	offer(counting(ctx, &opened), rate, lasting, func(ctx context.Context, n int, after time.Duration) { t.addUpdate(p.update(ctx, n), after) })
+	took := time.Since(begun).Seconds()
+	r := Rung{
+		Rate: rate, Offered: t.offered, Accepted: float64(t.accepted) / took, Other: t.other,
+		Refused: 100 * float64(t.refused) / float64(max(1, t.offered)), First: -1, Reasons: t.reasons, Units: t.units, Opened: opened.Load(),
+	}
+	if t.first >= 0 {
+		r.First = t.first.Seconds()
+	}
+	return r
+}
+
+// updated is the result of an update.
+type updated struct {
+	units float64
+	err   error
+}
+
+// mostUnits is the most that an update of this small item consumes.
+const mostUnits = 1
+
+// update writes the key's item, without a retry.
+func (p *plain) update(ctx context.Context, n int) updated {
+	done, err := p.meter.begin(Units{WriteUnits: mostUnits})
+	if err != nil {
+		return updated{err: err}
+	}
+	out, err := p.db.UpdateItem(ctx, &dynamodb.UpdateItemInput{
+		TableName: &p.table, Key: dynamo.Item{"pk": dynamo.String("hot")},
+		UpdateExpression:          aws.String("SET n = :n"),
+		ExpressionAttributeValues: dynamo.Item{":n": dynamo.Number(int64(n))},
+		ReturnConsumedCapacity:    types.ReturnConsumedCapacityTotal,
+	}, dynamo.NoRetry)
+	used := Units{}
+	switch {
+	case err == nil && out.ConsumedCapacity != nil:
+		used.WriteUnits = aws.ToFloat64(out.ConsumedCapacity.CapacityUnits)
+	case err == nil || len(throttled(err)) == 0:
+		used.WriteUnits = mostUnits // unknown
+	}
+	done(used)
+	return updated{used.WriteUnits, err}
+}
+
+// throttled returns the reasons for which an update was throttled, or nil if it was not.
+func throttled(err error) (reasons []string) {
+	for _, reason := range dynamo.ThrottlingReasons(err) {
+		reasons = append(reasons, aws.ToString(reason.Reason))
+	}
+	if fault, ok := errors.AsType[smithy.APIError](err); ok && reasons == nil && dynamo.IsThrottle(err) {
+		reasons = []string{fault.ErrorCode() + " without a reason"}
+	}
+	return reasons
+}
+
+// addUpdate adds an update that began so long after the first.
+func (t *tally) addUpdate(u updated, after time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.offered++
+	t.units += u.units
+	reasons := throttled(u.err)
+	switch {
+	case u.err == nil:
+		t.accepted++
+	case len(reasons) == 0:
+		t.other++
+	default:
+		t.refused++
+		if t.first < 0 || after < t.first {
+			t.first = after
+		}
+		for _, reason := range reasons {
+			t.reasons[reason]++
+		}
+	}
+}

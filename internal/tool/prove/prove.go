@@ -1,0 +1,167 @@
+// Package prove is hotshard prove: an experiment on a new system, on an AWS account or on this machine. It removes the
+// system afterwards:
+//
+//	report, err := prove.Run(ctx, prove.Options{Site: prove.Local{}, Plan: prove.LocalPlan(), Ceiling: 5, Folder: folder})
+//	os.WriteFile("prove.md", []byte(report.Markdown()), 0o644)
+//
+// All names that a run makes have a prefix of its own. A note with the prefix is written to Folder first, and removed
+// when nothing with that prefix is left. So [Clean] can remove the rest of an interrupted run.
+//
+// A run counts what it uses in the units of AWS's bill, and ends before the cost exceeds the ceiling.
+package prove
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/hotshard/hotshard/internal/tool/apicall"
+)
+
+// Options configures a run.
+type Options struct {
+	Site    Site
+	Plan    Plan
+	Ceiling float64   // maximum cost of the run, in USD
+	Folder  string    // folder of the runs' notes; it is created
+	Notices io.Writer // receives a line for each step; may be nil
+}
+
+// Site is a place to make a system: [Local] or [AWS].
+type Site interface {
+	// About returns one line that describes the site.
+	About() string
+	// note completes a run's record before anything is made. close ends what note started.
+	note(ctx context.Context, r *Record) (close func() error, err error)
+	// start makes the system for a stage of the run, or returns that of an earlier stage. Child processes inherit held,
+	// the note's lock.
+	start(ctx context.Context, r Record, s stage, held *note) (*running, error)
+	// cleaner returns a cleaner of what a record names.
+	cleaner(ctx context.Context, r Record) (*cleaner, error)
+}
+
+// stage is a stage of a run. On this machine each has its own limits.
+type stage string
+
+const (
+	storms    stage = "storms"
+	conflicts stage = "conflicts"
+)
+
+// running is a running system.
+type running struct {
+	api    string                                   // URL of the API
+	sign   apicall.Sign                             // signs its calls; nil for unsigned calls
+	db     *dynamodb.Client                         // with the partitions' limits, without retries
+	billed func(ctx context.Context) (Units, error) // since the start of the run, or of the stage
+	stop   func() error
+}
+
+// Bounds of a run.
+const (
+	runTime   = time.Hour        // bound on all experiments
+	cleanTime = 30 * time.Minute // bound on the removal
+)
+
+// Run makes a system, runs the experiments, and removes it. With an error it returns the report so far, which is nil
+// only if nothing was begun.
+func Run(ctx context.Context, o Options) (*Report, error) {
+	if o.Notices == nil {
+		o.Notices = io.Discard
+	}
+	if bound := o.Plan.Bound(); bound > o.Ceiling {
+		return nil, fmt.Errorf("the run would cost up to $%.2f, and the ceiling is $%.2f: raise it, or choose a shorter run", bound, o.Ceiling)
+	}
+	record, err := newRecord(time.Now())
+	if err != nil {
+		return nil, err
+	}
+	endSite, err := o.Site.note(ctx, &record)
+	if err != nil {
+		return nil, err
+	}
+	held, err := writeNote(o.Folder, record)
+	if err != nil {
+		return nil, errors.Join(err, endSite())
+	}
+	r := &run{Options: o, record: record, held: held, meter: newMeter(o.Ceiling, DefaultPrices())}
+	r.report = newReport(o, record)
+	err = r.experiment(ctx)
+	err = errors.Join(err, r.clean(ctx), endSite())
+	r.report.end(time.Now(), r.meter, err)
+	return r.report, err
+}
+
+// run is a run in progress.
+type run struct {
+	Options
+	record Record
+	held   *note
+	meter  *meter
+	report *Report
+}
+
+func (r *run) say(format string, args ...any) { fmt.Fprintf(r.Notices, format+"\n", args...) }
+
+// experiment runs everything that can cost something.
+func (r *run) experiment(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, runTime, fmt.Errorf("the experiments took longer than %v", runTime))
+	defer cancel()
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	r.meter.stop = stop
+	err := r.stages(ctx)
+	if cause := context.Cause(ctx); cause != nil {
+		return cause // the reason of the other errors
+	}
+	return err
+}
+
+func (r *run) stages(ctx context.Context) error {
+	for _, s := range []struct {
+		stage
+		steps []func(context.Context, *running, *caller) error
+	}{
+		{storms, []func(context.Context, *running, *caller) error{r.cold, r.onset, r.counters, r.events}},
+		{conflicts, []func(context.Context, *running, *caller) error{r.keyed}},
+	} {
+		if err := r.stage(ctx, s.stage, s.steps); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// stage starts a system, runs the steps, and stops it.
+func (r *run) stage(ctx context.Context, s stage, steps []func(context.Context, *running, *caller) error) (err error) {
+	r.say("starting the system for %s", s)
+	running, err := r.Site.start(ctx, r.record, s, r.held)
+	if err != nil {
+		return fmt.Errorf("starting the system for %s: %w", s, err)
+	}
+	defer func() { err = errors.Join(err, running.stop()) }()
+	caller := newCaller(running, r.meter)
+	for _, step := range steps {
+		if err := step(ctx, running, caller); err != nil {
+			return err
+		}
+	}
+	billed, err := running.billed(ctx)
+	if err != nil {
+		return fmt.Errorf("reading the used units: %w", err)
+	}
+	r.report.Billed = r.report.Billed.plus(billed)
+	return nil
+}
+
+// clean removes what the run made, even if the run was interrupted, and then its note.
+func (r *run) clean(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanTime)
+	defer cancel()
+	r.say("removing what was made")
+	return cleanNote(ctx, r.Site, r.held, r.record)
+}

@@ -1,0 +1,166 @@
+// Package report describes the heat of a table over hours: its storms, the kind of each, what to do
+// about it, and how certain that is. It does no input or output.
+//
+// There are two ways to a report. For a deployment every record was counted, and the report has all
+// windows of its heat:
+//
+//	r := report.FromWindows(settings)
+//	for window, err := range source.Windows(ctx, from, to, step) {
+//		r.Add(window)
+//	}
+//	data := r.Data()
+//
+// For any other table's stream a sample is read. A stratum is a span of time of one stream shard. One
+// random second of it is read, or all of it if that costs no more calls. Figures are then estimates
+// with a 95 % interval:
+//
+//	r := report.FromSample(settings, plan)
+//	r.Add(slice)
+//	data := r.Data()
+package report
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/hotshard/hotshard/internal/base/heat"
+	"github.com/hotshard/hotshard/internal/base/jsontime"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
+)
+
+// Data is a report as its page shows it.
+type Data struct {
+	Table   string        `json:"table"`
+	Where   string        `json:"where"` // the Region, or the endpoint
+	From    jsontime.Time `json:"from"`
+	To      jsontime.Time `json:"to"`
+	Made    jsontime.Time `json:"made"`
+	Version string        `json:"version"` // of the program that made it
+	Heat    heat.Matrix   `json:"heat"`    // as GET /v1/heat answers it; figures of a column that was partly read are estimates for all of it
+	Summary []string      `json:"summary"` // sentences to read first
+	Storms  []Storm       `json:"storms"`  // the heaviest first
+	Splits  []Split       `json:"splits"`
+	Todo    []string      `json:"todo"`
+	Read    Read          `json:"read"`
+	Cost    Cost          `json:"cost"`
+}
+
+// Kind is the kind of a storm: what is hot.
+type Kind string
+
+// The kinds.
+const (
+	OneKey     Kind = "one key"
+	APrefix    Kind = "a prefix"         // keys that begin alike, each of them cool
+	Rising     Kind = "rising sort keys" // one key, whose newest items have increasing sort keys
+	Everything Kind = "everything"       // a whole stream shard, without a key or a prefix that explains it
+)
+
+// Storm is a time in which a key, or a whole stream shard, took more than a partition should. Rates
+// are in WCU/s: the mean of what was read, and the storm's 95 % interval. The end of a storm just over
+// the threshold is less certain, so about 83 of 100 such intervals hold the mean. If all was read, the
+// rates are the hottest window's, and the interval ends at the upper bound of the counts.
+type Storm struct {
+	Kind   Kind          `json:"kind"`
+	From   jsontime.Time `json:"from"`
+	To     jsontime.Time `json:"to"`
+	Key    string        `json:"key"` // or the prefix; of everything the stream shard
+	Index  string        `json:"index,omitempty"`
+	Keys   int           `json:"keys"` // keys that took part, as far as is known
+	Rate   float64       `json:"write_units_per_second"`
+	Low    float64       `json:"low"`
+	High   float64       `json:"high"`
+	Advice string        `json:"advice"`
+}
+
+// Split is a stream shard that was followed by several, which is what DynamoDB does to a
+// partition that is hot or full.
+type Split struct {
+	Time     jsontime.Time `json:"time,omitzero"` // approximate; unknown without records of the children
+	Parent   string        `json:"parent"`
+	Children int           `json:"children"`
+}
+
+// Read is how much of the stream was read.
+type Read struct {
+	Share        float64 `json:"share"` // of the time, over all stream shards
+	Records      int     `json:"records"`
+	Slices       int     `json:"slices"`
+	StreamShards int     `json:"stream_shards"`
+	Calls        int     `json:"calls"`
+	Note         string  `json:"note"`
+}
+
+// Cost is what reading cost.
+type Cost struct {
+	Calls map[string]int `json:"calls"` // by operation
+	USD   float64        `json:"usd"`
+	Note  string         `json:"note"`
+}
+
+// Settings configure a report.
+type Settings struct {
+	Table    string
+	Foreign  bool // a table that hotshard did not shard: its keys are not parsed
+	Index    string
+	From, To time.Time
+	Wanted   time.Duration // the requested length
+	Oldest   bool          // the report begins at the oldest data, later than requested
+	OneShard bool          // the stream has one shard for all partitions, as DynamoDB Local's has
+	Limit    float64       // a partition's limit in WCU/s
+	HotRate  float64       // rate from which a key is hot, in WCU/s
+	Rows     int           // of the matrix, at most
+}
+
+// named returns the table's name in heat items, which is "" for hotshard's own.
+func (s Settings) named() string {
+	if s.Foreign {
+		return s.Table
+	}
+	return ""
+}
+
+func stamp(t time.Time) jsontime.Time { return jsontime.Time{Time: t.UTC()} }
+
+// share returns a rate as a share of a partition's limit, in words.
+func (s Settings) share(rate float64) string {
+	return fmt.Sprintf("%.0f%% of the partition limit", math.Floor(100*rate/s.Limit))
+}
+
+// advice returns what to do about a storm with this mean of units per write. Its figures are those of
+// the interval's low end.
+func (s Settings) advice(storm *Storm, unitsPerWrite float64) string {
+	switch storm.Kind {
+	case APrefix:
+		return fmt.Sprintf("%d keys that begin with %q are hot together on one partition. DynamoDB splits it within minutes; to be ahead of it, raise the table's warm throughput before the next such time, or slow the writers down.", storm.Keys, storm.Key)
+	case Everything:
+		return "No key or prefix stands out: the table as a whole was busy on this partition. Raise its warm throughput before the next such time, or slow the writers down."
+	}
+	status := max(heat.Hot, s.status(storm.Low))
+	row := heat.KeyHeat{
+		Table: s.named(), Index: storm.Index, Key: storm.Key, WriteUnitsPerSecond: storm.Low, Limit: s.Limit,
+		Status: status, Verdicts: heat.Verdicts{Worst: status, Now: status, Current: storm.Low}, UnitsPerWrite: unitsPerWrite,
+	}
+	if _, ok := row.Base(); ok {
+		return "The key has write shards. GET /v1/hot-keys shows their number and what to do."
+	}
+	text := row.Advice(1, shard.Change{}, shardmap.FewPartitions)
+	if storm.Kind == Rising {
+		text = strings.TrimSuffix(text, ".") + ". Its sort keys rise, so a split of its partition does not help: all new items go to the last part."
+	}
+	return text
+}
+
+func (s Settings) status(rate float64) heat.Status { return heat.Verdict(rate, s.Limit, s.HotRate) }
+
+// quoted returns a key for a sentence: cut to a bounded length, without control characters.
+func quoted(key string) string {
+	const most = 60
+	if len(key) > most {
+		key = strings.ToValidUTF8(key[:most], "") + "…"
+	}
+	return fmt.Sprintf("%q", key)
+}

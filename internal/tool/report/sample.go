@@ -1,0 +1,220 @@
+package report
+
+import (
+	"math"
+	"time"
+
+	"github.com/hotshard/hotshard/internal/base/heat"
+)
+
+// Sampled makes a report from a sample of a stream.
+type Sampled struct {
+	settings Settings
+	plan     Plan
+	perCol   int // strata per column
+
+	columns []column
+	hits    []hit
+	before  map[string]*Slice // the last slice of each stream shard
+	lives   lives
+	burning map[[2]string]int // the last stratum in which a key of a stream shard was hot
+	common  string            // the common prefix of all keys
+	any     bool              // whether a key was seen
+	pairs   pairs
+
+	read Read
+}
+
+// FromSample begins a report. Add each stream shard's slices in the order of their strata.
+func FromSample(s Settings, p Plan) *Sampled {
+	r := &Sampled{settings: s, plan: p, perCol: p.columns(maxColumns), before: map[string]*Slice{}, lives: lives{}, burning: map[[2]string]int{}}
+	r.columns = make([]column, (p.Strata+r.perCol-1)/r.perCol)
+	return r
+}
+
+// maxColumns bounds the columns of a matrix.
+const maxColumns = 240
+
+// Add adds a slice, and keeps it.
+func (r *Sampled) Add(s *Slice) {
+	r.read.Records += s.Records
+	r.read.Slices++
+	c := &r.columns[s.Stratum/r.perCol]
+	if c.cells == nil {
+		c.cells = map[string]*cell{}
+	}
+	seconds, stratum := s.seconds(r.plan), r.plan.Stratum.Seconds()
+	weight := stratum / seconds
+	c.any = true
+	r.lives.add(s, r.plan)
+	c.total += weight * float64(s.Units)
+	for key, t := range s.Keys {
+		at := c.cell(key)
+		at.total += weight * float64(t.Units)
+		at.writes += float64(t.Writes)
+		low, _ := (noise{}).interval(float64(t.Units), seconds, float64(t.Units)/float64(t.Writes))
+		if s.Whole { // all of it was read
+			low = float64(t.Units) / seconds
+		}
+		if low > at.peak {
+			at.peak, at.peakAt = low, s.begin(r.plan)
+		}
+	}
+	if !s.Whole {
+		r.vary(s, c, weight)
+	}
+	r.before[s.StreamShard] = s
+	if len(c.cells) > 2*maxCells {
+		c.prune()
+	}
+	r.share(s)
+	hits := r.settings.hits(s, r.plan, r.common)
+	r.hits = append(append(r.hits, hits...), r.between(s, hits)...)
+}
+
+// covered returns the share of each column's time that was read, and of all time.
+func (r *Sampled) covered() (columns []float64, all float64) {
+	return r.lives.covered(r.plan, r.perCol)
+}
+
+// share updates the common prefix of all keys seen.
+func (r *Sampled) share(s *Slice) {
+	for key := range s.Keys {
+		if !r.any {
+			r.common, r.any = key, true
+		}
+		n := 0
+		for n < min(len(key), len(r.common)) && key[n] == r.common[n] {
+			n++
+		}
+		r.common = r.common[:n]
+	}
+}
+
+// between adds a key's counts of a slice between two in which it was hot, or may still become so: a
+// storm's mean is over all its time.
+func (r *Sampled) between(s *Slice, hits []hit) (cooler []hit) {
+	hot := map[string]bool{}
+	for _, h := range hits {
+		hot[h.key] = true
+		r.burning[[2]string{s.StreamShard, h.key}] = s.Stratum
+	}
+	for id, last := range r.burning {
+		switch {
+		case id[0] != s.StreamShard || hot[id[1]]:
+		case last < s.Stratum-stormGap:
+			delete(r.burning, id)
+		default:
+			h := s.hit(r.plan).of(id[1], r.settings.Index, s.Keys[id[1]])
+			h.cool = true
+			cooler = append(cooler, h)
+		}
+	}
+	return cooler
+}
+
+// stormGap is how many consecutive strata of a storm may be cool.
+const stormGap = 2
+
+// vary adds the variance of a second's counts within their stratum: half the square of the
+// difference from the previous second read, and at least the variance of single writes.
+func (r *Sampled) vary(s *Slice, c *column, weight float64) {
+	var before map[string]Tally
+	if last := r.before[s.StreamShard]; last != nil && !last.Whole && last.Stratum == s.Stratum-1 {
+		before = last.Keys
+	}
+	for key, t := range s.Keys {
+		units := float64(t.Units)
+		was, mass := 0.0, units/float64(t.Writes)
+		if b, ok := before[key]; ok {
+			was = float64(b.Units)
+			r.pairs.add(units, was, mass)
+		}
+		c.cell(key).variance += weight * weight * max((units-was)*(units-was)/2, units*mass)
+	}
+	for key, b := range before {
+		if _, again := s.Keys[key]; !again {
+			c.cell(key).variance += weight * weight * float64(b.Units) * float64(b.Units) / 2
+		}
+	}
+}
+
+// Interval returns the 95 % interval of a key's units in a column's time; ok is false if the key was
+// not seen in it.
+func (r *Sampled) Interval(key string, column int) (low, high float64, ok bool) {
+	c := r.columns[column].cells[key]
+	if c == nil {
+		return 0, 0, false
+	}
+	low, high = c.interval()
+	return low, high, true
+}
+
+// Columns returns the number of columns and the length of each.
+func (r *Sampled) Columns() (n int, each time.Duration) {
+	return len(r.columns), time.Duration(r.perCol) * r.plan.Stratum
+}
+
+// Storms returns the storms in the slices, the heaviest first.
+func (r *Sampled) Storms() []Storm {
+	return r.settings.storms(r.hits, stormGap*r.plan.Stratum, r.pairs.noise())
+}
+
+// items returns the columns as heat items for a [heat.Map]: a key's units are the estimate, and its
+// heaviest second is the lower bound of the heaviest slice.
+func (r *Sampled) items() []heat.Item {
+	var items []heat.Item
+	_, each := r.Columns()
+	covered, _ := r.covered()
+	for i := range r.columns {
+		c := &r.columns[i]
+		if !c.any {
+			continue
+		}
+		start := r.plan.Begin(i * r.perCol)
+		it := heat.Item{
+			Table: r.settings.named(), Start: start, Window: each, Base: time.Second, Units: round(c.total), Coverage: covered[i], StreamShard: "sample",
+			Limit: r.settings.Limit, HotRate: r.settings.HotRate,
+		}
+		for _, key := range c.heaviest()[:min(len(c.cells), heat.MaxKeys)] {
+			at := c.cells[key]
+			it.Keys = append(it.Keys, heat.Key{
+				Index: r.settings.Index, Key: key, Units: round(at.total),
+				Writes: uint64(at.writes), Peak: uint64(at.peak), PeakAt: at.peakAt, Top: uint64(at.peak), TopAt: at.peakAt,
+			})
+		}
+		items = append(items, it)
+	}
+	return items
+}
+
+// errors sets the errors of a matrix's rows, up to the upper ends of the intervals, and the rates,
+// which heat items store in whole units only.
+func (r *Sampled) errors(rows []heat.Row) {
+	covered, _ := r.covered()
+	for i := range rows {
+		row := &rows[i]
+		first, last := row.Key, row.Key
+		if row.Keys > 1 {
+			first, last = row.First, row.Last
+		}
+		for c := range min(len(r.columns), len(row.Error)) {
+			var sum cell
+			for key, at := range r.columns[c].cells {
+				if first <= key && key <= last {
+					row.Rate = max(row.Rate, heat.Hundredths(at.peak))
+					sum.total += at.total
+					sum.variance += at.variance
+				}
+			}
+			_, high := sum.interval()
+			if sum.total == 0 && covered[c] < 1 { // it was not seen, and part of the time was not read
+				_, second := noise{}.interval(0, 1, 1)
+				high = second * r.plan.Stratum.Seconds()
+			}
+			row.Error[c] = round(high) - min(round(high), row.Units[c])
+		}
+	}
+}
+
+func round(x float64) uint64 { return uint64(math.Round(max(x, 0))) }

@@ -1,0 +1,70 @@
+package system
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/hotshard/hotshard/internal/tool/console"
+)
+
+// TestConsole checks that the page is at /, that its API calls exist, and that it gets the mode and the progress of the
+// stream's readers.
+func TestConsole(t *testing.T) {
+	s, stop := startWith(t, func(o *Options) { o.Version, o.Start = "1.2", "bin/hotshard local" })
+	defer stop()
+	text := body(t, s.URL()+"/", "text/html")
+	for _, link := range regexp.MustCompile(`(?:href|src)="(/[^"]*)"`).FindAllStringSubmatch(text, -1) {
+		body(t, s.URL()+link[1], "")
+	}
+	document := body(t, s.URL()+"/openapi.json", "json")
+	calls := regexp.MustCompile(`<code>(GET|POST|PUT) (/v1/[a-z/-]+)`).FindAllStringSubmatch(text, -1)
+	if len(calls) < 12 {
+		t.Fatalf("it has only %q", calls)
+	}
+	for _, call := range calls {
+		_, after, ok := strings.Cut(document, `"`+call[2]+`":{`)
+		if path, _, _ := strings.Cut(after, `"/v1/`); !ok || !strings.Contains(path, `"`+strings.ToLower(call[1])+`":{`) {
+			t.Errorf("the API has no %s %s", call[1], call[2])
+		}
+	}
+	want := `{"mode":"local","where":"this machine","command":"bin/hotshard shards set --target ` + s.URL() + `","version":"1.2","start":"bin/hotshard local"}`
+	if about := body(t, s.URL()+"/console/about", "json"); strings.TrimSpace(about) != want {
+		t.Errorf("got %s", about)
+	}
+	eventually(t, func() bool {
+		var pipeline struct{ Readers []console.Reader }
+		if err := json.Unmarshal([]byte(body(t, s.URL()+"/console/pipeline", "json")), &pipeline); err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, r := range pipeline.Readers {
+			if names = append(names, r.Name); r.Lag == nil || *r.Lag >= 30 {
+				return false
+			}
+		}
+		return slices.Equal(names, []string{"aggregator-items", "aggregator-events", "hotkeys-items", "hotkeys-events"})
+	})
+	response, err := http.Post(s.URL()+"/", "application/json", nil)
+	if err != nil || response.StatusCode != http.StatusNotFound && response.StatusCode != http.StatusMethodNotAllowed {
+		t.Errorf("POST /: %v, %v", response, err)
+	}
+}
+
+func body(t *testing.T, url, kind string) string {
+	t.Helper()
+	response, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode != http.StatusOK || !strings.Contains(response.Header.Get("Content-Type"), kind) {
+		t.Fatalf("%s: %v, %v", url, response, err)
+	}
+	return string(text)
+}

@@ -1,0 +1,169 @@
+package system
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/smithy-go"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
+)
+
+// engine is the DynamoDB-compatible engine of the system.
+type engine struct {
+	own      *dynamolocal.Engine // the started engine; nil for the caller's endpoint
+	endpoint string
+	db       *dynamodb.Client // without limiters
+	patience time.Duration    // bound on its response time at the end
+}
+
+// Endpoint returns the engine's URL.
+func (e *engine) Endpoint() string { return e.endpoint }
+
+// connect starts an engine, or checks that the caller's engine responds.
+func (e *engine) connect(ctx context.Context, o Options) error {
+	e.endpoint = o.Endpoint
+	if e.endpoint != "" {
+		if err := CheckEngine(ctx, e.endpoint); err != nil {
+			return err
+		}
+	} else {
+		own, err := dynamolocal.StartEngine(ctx, dynamolocal.Options{DataDir: o.DataDir, SharedDB: true, Notice: o.Notices})
+		if err != nil {
+			return err
+		}
+		e.own, e.endpoint = own, own.Endpoint()
+	}
+	e.db, e.patience = dynamolocal.DynamoDB(e.endpoint, ""), answerTime
+	return nil
+}
+
+// watch returns nil when ctx ends. It returns an error if the engine that it started ends before.
+func (e *engine) watch(ctx context.Context) error {
+	if e.own == nil {
+		return nil
+	}
+	select {
+	case <-e.own.Done():
+		return fmt.Errorf("the engine ended: %w", e.own.Err())
+	case <-ctx.Done():
+		return nil
+	}
+}
+
+// answerTime bounds the engine's response time at the end.
+const answerTime = 5 * time.Second
+
+// whileItAnswers returns a context that is cancelled, with the reason as its cause, when the engine does not respond.
+func (e *engine) whileItAnswers(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, end := context.WithCancelCause(ctx)
+	go func() {
+		tick := time.NewTicker(time.Second)
+		defer tick.Stop()
+		for ctx.Err() == nil {
+			if err := e.ping(ctx); err != nil {
+				end(fmt.Errorf("the engine at %s does not answer: %w", e.endpoint, err))
+			}
+			select {
+			case <-tick.C:
+			case <-ctx.Done():
+			}
+		}
+	}()
+	return ctx, func() { end(nil) }
+}
+
+// Bounds of the probe of a running engine.
+const (
+	probeEvery = 5 * time.Second
+	probeFails = 3 // failed probes in a row before an error is logged
+)
+
+// probe logs when the engine stops responding and when it responds again, until ctx ends. It does not restart the
+// engine, whose data may be in memory.
+func (e *engine) probe(ctx context.Context, log *slog.Logger) {
+	tick := time.NewTicker(probeEvery)
+	defer tick.Stop()
+	failed := 0
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		err := e.ping(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err == nil && failed >= probeFails:
+			log.Warn("the engine answers again", "endpoint", e.endpoint)
+			failed = 0
+		case err == nil:
+			failed = 0
+		default:
+			if failed++; failed == probeFails {
+				log.Error("the engine does not answer, so calls fail with 503: stop hotshard and start it again if this lasts", "endpoint", e.endpoint, "error", reason(err))
+			}
+		}
+	}
+}
+
+func (e *engine) ping(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, e.patience)
+	defer cancel()
+	_, err := e.db.ListTables(ctx, &dynamodb.ListTablesInput{Limit: aws.Int32(1)})
+	if ctx.Err() != nil {
+		return ctx.Err() // clearer than the client's error
+	}
+	return err
+}
+
+// stop ends the engine if the system started it.
+func (e *engine) stop() error {
+	if e.own == nil {
+		return nil
+	}
+	return e.own.Stop()
+}
+
+// checkTime bounds the wait for an engine that the system did not start.
+const checkTime = 10 * time.Second
+
+// CheckEngine checks that a DynamoDB-compatible engine responds at a URL. If not, it returns an error of one line with
+// the URL and the reason.
+func CheckEngine(ctx context.Context, endpoint string) error {
+	ctx, cancel := context.WithTimeout(ctx, checkTime)
+	defer cancel()
+	out, err := dynamolocal.DynamoDB(endpoint, "").ListTables(ctx, &dynamodb.ListTablesInput{Limit: aws.Int32(1)})
+	if err == nil && out.TableNames == nil {
+		err = errors.New("its answer to ListTables has no TableNames")
+	}
+	if err != nil {
+		return fmt.Errorf("no DynamoDB-compatible engine at %s: %w", endpoint, reason(err))
+	}
+	return nil
+}
+
+// reason shortens the SDK's chain of errors to its cause.
+func reason(err error) error {
+	if unsent, ok := errors.AsType[*url.Error](err); ok {
+		return unsent.Err
+	}
+	if api, ok := errors.AsType[smithy.APIError](err); ok && api.ErrorCode() != unknownCode {
+		return fmt.Errorf("%s: %s", api.ErrorCode(), api.ErrorMessage())
+	}
+	if answer, ok := errors.AsType[*smithyhttp.ResponseError](err); ok {
+		return fmt.Errorf("it answers ListTables with HTTP status %d and no more that DynamoDB would", answer.HTTPStatusCode())
+	}
+	return err
+}
+
+// unknownCode is the SDK's code for a response without an error code.
+const unknownCode = "UnknownError"

@@ -1,0 +1,159 @@
+package system
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/caarlos0/env/v11"
+
+	"github.com/hotshard/hotshard/internal/aws/lambda"
+	"github.com/hotshard/hotshard/internal/base/ddbstream"
+	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/base/metrics"
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/hotkeys"
+	"github.com/hotshard/hotshard/internal/httpapi"
+	"github.com/hotshard/hotshard/internal/httpapi/docs"
+	"github.com/hotshard/hotshard/internal/ingest"
+	"github.com/hotshard/hotshard/internal/query"
+)
+
+// functions makes the functions from the settings that a deployment would have.
+type functions struct {
+	options Options
+	names   schema.Names
+	limited *limited
+	db      *dynamodb.Client // client of the functions that serve all callers
+}
+
+// settings parses a function's settings as the function does.
+func settings[T any](f *functions) (T, error) {
+	return env.ParseAsWithOptions[T](env.Options{Environment: f.environment()})
+}
+
+// environment returns the environment variables that the stack sets for the functions.
+func (f *functions) environment() map[string]string {
+	set := map[string]string{
+		"HOTSHARD_ITEMS_TABLE":     f.names.Items,
+		"HOTSHARD_EVENTS_TABLE":    f.names.Events,
+		"HOTSHARD_ROLLUPS_TABLE":   f.names.Rollups,
+		"HOTSHARD_SHARD_MAP_TABLE": f.names.ShardMap,
+		"HOTSHARD_HEAT_TABLE":      f.names.Heat,
+		"HOTSHARD_WINDOW":          f.options.Window.String(),
+		"HOTSHARD_CONTROL":         f.options.Control,
+		"HOTSHARD_PARTITION_WCU":   strconv.Itoa(f.limited.partitionWCU()),
+	}
+	if f.options.Quiet > 0 {
+		set["HOTSHARD_QUIET"] = f.options.Quiet.String()
+	}
+	if f.options.Ahead > 0 {
+		set["HOTSHARD_EVENT_AHEAD"] = f.options.Ahead.String()
+	}
+	return set
+}
+
+// notePartitions stores the limiter's numbers of partitions before the first write. In a deployment the detector counts
+// them with its first records.
+func (f *functions) notePartitions(ctx context.Context) error {
+	limiter := f.limited.limiter
+	if limiter == nil {
+		return nil
+	}
+	o, err := settings[hotkeys.Settings](f)
+	if err != nil {
+		return err
+	}
+	shards := hotkeys.OpenShards(f.db, o)
+	for _, table := range kind.Tables() {
+		if err := shards.NotePartitions(ctx, table, limiter.Partitions(f.names.Table(table)), time.Now()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// serves returns the API's handler: one process for all callers, or a fleet with a pool for each HTTP function.
+func (f *functions) serves(ctx context.Context, pools *fleet) (http.Handler, error) {
+	if !f.options.Lambda.modelled() {
+		return f.api(ctx)
+	}
+	if err := pools.start(f.options.Lambda, f.starts(), f.options.Log); err != nil {
+		return nil, err
+	}
+	return http.HandlerFunc(pools.route), nil
+}
+
+// api returns the handler of one process that serves all callers.
+func (f *functions) api(ctx context.Context) (http.Handler, error) {
+	writeSettings, err := settings[ingest.Settings](f)
+	if err != nil {
+		return nil, err
+	}
+	readSettings, err := settings[query.Settings](f)
+	if err != nil {
+		return nil, err
+	}
+	writer, err := ingest.New(writeSettings, f.db, f.options.Log)
+	if err != nil {
+		return nil, err
+	}
+	reader, err := query.New(readSettings, f.db)
+	if err != nil {
+		return nil, err
+	}
+	httpapi.Early(ctx, f.options.Log, "reading the shard map for writes", writer.Load)
+	httpapi.Early(ctx, f.options.Log, "reading the shard map for reads", reader.Load)
+	routes := []httpapi.Routes{ingest.Routes(writer), query.Routes(reader)}
+	return docs.With(httpapi.New(f.options.Log, routes...), routes...), nil
+}
+
+// starts returns the functions that start a container, by the name of the HTTP function.
+func (f *functions) starts() map[string]lambda.Start {
+	starts := map[string]lambda.Start{ingestName: f.startIngest, queryName: f.startQuery}
+	for name, starter := range f.options.Lambda.Starters {
+		starts[name] = starter(cmp.Or(f.limited.LimitedEndpoint(), f.limited.target), f.names, f.environment())
+	}
+	return starts
+}
+
+// startIngest starts an ingest container in this process, with a client of its own.
+func (f *functions) startIngest(ctx context.Context) (lambda.Container, error) {
+	o, err := settings[ingest.Settings](f)
+	if err != nil {
+		return nil, err
+	}
+	handler, err := ingest.Handler(ctx, o, f.limited.client(), f.options.Log)
+	return lambda.InProcess(handler), err
+}
+
+// startQuery starts a query container in this process.
+func (f *functions) startQuery(ctx context.Context) (lambda.Container, error) {
+	o, err := settings[query.Settings](f)
+	if err != nil {
+		return nil, err
+	}
+	handler, err := query.Handler(ctx, o, f.limited.client(), f.options.Log, ingest.Routes(nil))
+	return lambda.InProcess(handler), err
+}
+
+// maxMetrics bounds the metric values in memory.
+const maxMetrics = 10_000
+
+// detector returns the hotkeys function.
+func (f *functions) detector(o hotkeys.Settings) (*hotkeys.Handler, error) {
+	deps := hotkeys.Deps{
+		Heat:    f.db,
+		Shards:  hotkeys.OpenShards(f.db, o),
+		Metrics: metrics.NewMemory(maxMetrics), Log: f.options.Log, Now: time.Now,
+	}
+	if limiter := f.limited.limiter; limiter != nil { // the engine has one stream shard for any number of partitions
+		deps.Partitions = func(_ context.Context, streamARN string) (int, error) {
+			return limiter.Partitions(ddbstream.TableName(streamARN)), nil
+		}
+	}
+	return hotkeys.New(o, deps)
+}

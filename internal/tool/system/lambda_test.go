@@ -1,0 +1,218 @@
+package system
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
+	"github.com/hotshard/hotshard/internal/aws/lambda"
+	"github.com/hotshard/hotshard/internal/aws/lambda/process"
+	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/internal/test/lane"
+)
+
+// increments makes n concurrent increments of a counter. It returns how many were accepted, and how many found no
+// container.
+func increments(t *testing.T, s *System, n int) (accepted, rejected int64) {
+	t.Helper()
+	var group sync.WaitGroup
+	var ok, none atomic.Int64
+	for range n {
+		group.Go(func() {
+			answer, err := http.Post(s.URL()+"/v1/counters", "application/json", strings.NewReader(`{"increments":[{"counter":"pages","delta":1}]}`))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer answer.Body.Close()
+			switch {
+			case answer.StatusCode == http.StatusOK:
+				ok.Add(1)
+			case answer.StatusCode == http.StatusTooManyRequests && answer.Header.Get(lambda.ErrorHeader) == lambda.TooManyRequests:
+				none.Add(1)
+			default:
+				t.Errorf("%s", answer.Status)
+			}
+		})
+	}
+	group.Wait()
+	return ok.Load(), none.Load()
+}
+
+// TestLambdasModel checks that requests without a container are rejected and not counted. All else is as with one
+// process, also the summaries, whose function needs its reserved quota.
+func TestLambdasModel(t *testing.T) {
+	s, stop := startWith(t, func(o *Options) {
+		o.Lambda = Lambda{Containers: 4, Concurrency: 4, ColdStart: 100 * time.Millisecond}
+	})
+	defer stop()
+	accepted, rejected := increments(t, s, 40)
+	if accepted < 1 || rejected < 1 {
+		t.Errorf("%d were accepted, %d found no container", accepted, rejected)
+	}
+	if got := s.Containers()[ingestName]; got.Containers > 4 || got.ColdStarts != int64(got.Containers) || got.Refused() != rejected || got.Requests != 40 {
+		t.Errorf("%+v", got)
+	}
+	if got := s.Concurrency(); got.Peak < 1 || got.Peak > 4 {
+		t.Errorf("%+v", got)
+	}
+	var answer struct{ Value int64 }
+	eventually(t, func() bool {
+		get(t, s.URL()+"/v1/counters?name=pages", &answer)
+		return answer.Value == accepted
+	})
+	foreign, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL()+"/healthz", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	foreign.Host = "evil.example" // a page of that site may send it
+	if answer, err := http.DefaultClient.Do(foreign); err != nil || answer.StatusCode != http.StatusMisdirectedRequest {
+		t.Errorf("another host's name: %v, %v", answer, err)
+	} else {
+		_ = answer.Body.Close()
+	}
+	for path, want := range map[string]int{"/openapi.json": 200, "/docs/": 200, "/healthz": 200, "/nothing": 404} {
+		if status, text := send(t, http.MethodGet, s.URL()+path, ""); status != want {
+			t.Errorf("%s: %d %.100s", path, status, text)
+		}
+	}
+}
+
+// TestNothingRunsBetweenRequests checks that a container is idle after its response, since one in this process can't be
+// frozen. It makes each kind of call in several containers, cold and warm.
+func TestNothingRunsBetweenRequests(t *testing.T) {
+	endpoint := enginetest.Endpoint(t)
+	f := &functions{options: good(), names: enginetest.Tables(t, dynamolocal.DynamoDB(endpoint, "")), limited: &limited{target: endpoint}}
+	f.options.Lambda, f.options.Log = Lambda{Containers: 3}, slog.New(slog.NewTextHandler(t.Output(), nil))
+	var pools fleet
+	api, err := f.serves(t.Context(), &pools)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := goleak.IgnoreCurrent()
+	for range 2 {
+		var group sync.WaitGroup
+		for n := range 3 {
+			group.Go(func() { everyKind(t, api, n) })
+		}
+		group.Wait()
+	}
+	if got := pools.Containers(); got[ingestName].Containers < 2 || got[queryName].Containers < 1 {
+		t.Errorf("%+v", got)
+	}
+	noLeak(t, before)
+}
+
+// everyKind makes one call of each kind.
+func everyKind(t *testing.T, api http.Handler, n int) {
+	for _, c := range []struct{ method, path, body string }{
+		{"PUT", "/v1/leaderboards", `{"board":"b","mode":"sum","size":10,"periods":["all"]}`},
+		{"POST", "/v1/counters", fmt.Sprintf(`{"increments":[{"counter":"c%d","delta":1},{"counter":"d","delta":1}]}`, n)},
+		{"POST", "/v1/events", fmt.Sprintf(`{"events":[{"entity":"e%d"},{"entity":"f"}]}`, n)},
+		{"POST", "/v1/scores", fmt.Sprintf(`{"board":"b","scores":[{"player":"p%d","score":1}]}`, n)},
+		{"POST", "/v1/limits", fmt.Sprintf(`{"key":"l%d","limit":5,"window":"1h"}`, n)},
+		{"PUT", "/v1/sessions", fmt.Sprintf(`{"group":"g","id":"s%d","ttl":"30m"}`, n)},
+		{"GET", "/v1/counters?consistency=strong&name=d", ""},
+		{"GET", "/v1/events?entity=f", ""},
+		{"GET", "/v1/sessions?group=g", ""},
+		{"GET", "/v1/shards", ""},
+		{"GET", "/v1/hot-keys", ""},
+	} {
+		w := httptest.NewRecorder()
+		r := httptest.NewRequest(c.method, c.path, strings.NewReader(c.body))
+		r.Header.Set("Content-Type", "application/json")
+		api.ServeHTTP(w, r)
+		if w.Code != http.StatusOK {
+			t.Errorf("%s %s: %d %s", c.method, c.path, w.Code, w.Body)
+		}
+	}
+}
+
+// TestBinaries checks that containers that are processes of the built function work on the same tables, behind the
+// limiter.
+func TestBinaries(t *testing.T) {
+	lane.NeedsEngine(t)
+	binary, err := process.Build(t.Context(), "../../..", t.TempDir(), ingestName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, stop := startWith(t, func(o *Options) {
+		o.Limits = Limits{Partitions: 4, PartitionWCU: 1000}
+		o.Lambda = Lambda{Containers: 2, Starters: map[string]Starter{ingestName: process.Starter(binary)}}
+	})
+	defer stop()
+	accepted, _ := increments(t, s, 10)
+	var answer struct{ Value int64 }
+	get(t, s.URL()+"/v1/counters?consistency=strong&name=pages", &answer)
+	if accepted < 1 || answer.Value != accepted || s.Charged().WriteUnits < float64(accepted) {
+		t.Errorf("%d of %d, %.0f write units", answer.Value, accepted, s.Charged().WriteUnits)
+	}
+}
+
+// TestStormLeavesStreamItsConcurrency checks that the stream's functions and their tasks are never rejected while the
+// API's calls use up the shared quota.
+func TestStormLeavesStreamItsConcurrency(t *testing.T) {
+	var f fleet
+	f.reserve(20)
+	for range 16 { // the quota without two tenths
+		if _, err := f.quota.Admit(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if _, err := f.quota.Admit(ended); err == nil {
+		t.Error("the API has more than its share")
+	}
+	var runs atomic.Int64
+	sc := schedule{function: aggregatorName, every: time.Hour, handler: handlerFunc(func(context.Context, []byte) ([]byte, error) {
+		runs.Add(1)
+		return nil, nil
+	})}
+	sc.runOnce(t.Context(), &f, slog.Default())
+	release, err := f.admit(detectorName)(t.Context())
+	if err != nil || runs.Load() != 1 || f.Reserved()[detectorName].Used != 1 {
+		t.Errorf("%d runs, %v: %+v", runs.Load(), err, f.Reserved())
+	}
+	release()
+	for name, stats := range f.Reserved() {
+		if stats.Delayed != 0 || stats.Used != 0 {
+			t.Errorf("%s: %+v", name, stats)
+		}
+	}
+}
+
+// TestScheduleWaitsForConcurrency checks that a task without a reserved quota waits for the shared one.
+func TestScheduleWaitsForConcurrency(t *testing.T) {
+	f := &fleet{quota: lambda.NewQuota(1)}
+	release, err := f.quota.Admit(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var runs atomic.Int64
+	sc := schedule{every: time.Hour, handler: handlerFunc(func(context.Context, []byte) ([]byte, error) {
+		runs.Add(1)
+		return nil, nil
+	})}
+	done := make(chan struct{})
+	go func() { defer close(done); sc.runOnce(t.Context(), f, slog.Default()) }()
+	eventually(t, func() bool { return f.Concurrency().Delayed > 0 })
+	if runs.Load() > 0 {
+		t.Error("it ran beyond the quota")
+	}
+	release()
+	<-done
+	if runs.Load() != 1 || f.Concurrency().Used != 0 {
+		t.Errorf("%d runs, %+v", runs.Load(), f.Concurrency())
+	}
+}

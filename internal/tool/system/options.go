@@ -1,0 +1,118 @@
+package system
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
+	"github.com/hotshard/hotshard/internal/aws/eventsource"
+	"github.com/hotshard/hotshard/internal/base/schema"
+)
+
+// Options configures a system.
+type Options struct {
+	Addr     string        // address to listen on, as host:port
+	Endpoint string        // URL of a DynamoDB-compatible engine; "" starts one
+	DataDir  string        // folder of the started engine's data; "" is memory
+	Prefix   string        // prefix of the tables' names: up to 244 of their characters
+	Window   time.Duration // the detector's windows, 1 s to 15 min in whole seconds
+	Idle     time.Duration // how long a window stays open after its end without records; 0 is Lambda's two minutes
+	Quiet    time.Duration // time without much load after which counters and limits shrink; 0 is the function's default
+	Ahead    time.Duration // how far in the future events may be; 0 is the function's default
+	Control  string        // of shard counts: act, observe or off
+	Limits   Limits        // between the functions and the engine
+	Lambda   Lambda        // Lambda's model for the API
+	Failures string        // file of the records that a function discarded; its folder is made
+	Notices  io.Writer     // progress and the engine's licence line
+	Log      *slog.Logger
+	Version  string // version of this program, which the console shows
+	Start    string // command line of this program, which the console shows when it can't reach the API
+}
+
+// Validate returns an error of one line that names all faults.
+func (o Options) Validate() error {
+	var faults []string
+	check := func(err error) {
+		if err != nil {
+			faults = append(faults, strings.ReplaceAll(err.Error(), "\n", "; "))
+		}
+	}
+	check(checkAddr(o.Addr))
+	if o.Endpoint != "" {
+		check(CheckEndpoint(o.Endpoint))
+	}
+	if o.Endpoint != "" && o.DataDir != "" {
+		check(errors.New("a data folder is for the engine that hotshard starts, not for another endpoint"))
+	}
+	check(checkPrefix(o.Prefix))
+	if o.Window < time.Second || o.Window > 15*time.Minute || o.Window%time.Second != 0 {
+		check(fmt.Errorf("window %v: want whole seconds, 1s to 15m", o.Window))
+	}
+	if o.Idle < 0 || o.Idle > eventsource.MaxIdleWindow {
+		check(fmt.Errorf("idle window %v: want up to %v", o.Idle, eventsource.MaxIdleWindow))
+	}
+	if o.Quiet != 0 && (o.Quiet < time.Minute || o.Quiet > 24*time.Hour) {
+		check(fmt.Errorf("quiet time %v: want 1m to 24h", o.Quiet))
+	}
+	if l := o.Limits; l.Partitions != 0 {
+		check(l.options().Validate())
+		if l.MapWCU != 0 {
+			check(l.mapOptions().Validate())
+		}
+		if l.MapWCU != 0 && len(o.Lambda.Starters) > 0 {
+			check(errors.New("a limit of the shard map needs containers in this process"))
+		}
+	}
+	check(o.Lambda.validate())
+	if faults == nil {
+		return nil
+	}
+	return errors.New(strings.Join(faults, "; "))
+}
+
+func checkAddr(addr string) error {
+	_, port, err := net.SplitHostPort(addr)
+	if err == nil {
+		_, err = strconv.ParseUint(port, 10, 16)
+	}
+	if err != nil {
+		return fmt.Errorf("address %q: want host:port, such as 127.0.0.1:8080", addr)
+	}
+	return nil
+}
+
+// CheckEndpoint validates the URL of an engine. It sends no request.
+func CheckEndpoint(endpoint string) error {
+	u, err := url.Parse(endpoint)
+	if err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return fmt.Errorf("endpoint %q: want a URL such as http://127.0.0.1:8000", endpoint)
+	}
+	return nil
+}
+
+// maxTableName is DynamoDB's limit.
+const maxTableName = 255
+
+var tableNamePart = regexp.MustCompile(`^[a-zA-Z0-9_.-]*$`)
+
+func checkPrefix(prefix string) error {
+	if !tableNamePart.MatchString(prefix) {
+		return fmt.Errorf("prefix %q: a table's name has letters, digits, and any of _.- only", prefix)
+	}
+	most := maxTableName
+	for _, t := range dynamolocal.Tables(schema.NamesFor("")) {
+		most = min(most, maxTableName-len(t.Name))
+	}
+	if len(prefix) > most {
+		return fmt.Errorf("prefix of %d characters: want at most %d", len(prefix), most)
+	}
+	return nil
+}

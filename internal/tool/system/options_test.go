@@ -1,0 +1,147 @@
+package system
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// good are valid options.
+func good() Options {
+	return Options{Addr: "127.0.0.1:0", Prefix: "hotshard-", Window: 10 * time.Second, Control: "act"}
+}
+
+func TestOptionsAreChecked(t *testing.T) {
+	for want, set := range map[string]func(*Options){
+		`address "nonsense"`:               func(o *Options) { o.Addr = "nonsense" },
+		`address ""`:                       func(o *Options) { o.Addr = "" },
+		`address ":http"`:                  func(o *Options) { o.Addr = ":http" },
+		`address "127.0.0.1:65536"`:        func(o *Options) { o.Addr = "127.0.0.1:65536" },
+		`endpoint "nonsense"`:              func(o *Options) { o.Endpoint = "nonsense" },
+		`endpoint "localhost:8000"`:        func(o *Options) { o.Endpoint = "localhost:8000" },
+		`endpoint "ftp://localhost"`:       func(o *Options) { o.Endpoint = "ftp://localhost" },
+		`endpoint "http://:8000"`:          func(o *Options) { o.Endpoint = "http://:8000" },
+		`prefix "a b"`:                     func(o *Options) { o.Prefix = "a b" },
+		`prefix "é"`:                       func(o *Options) { o.Prefix = "é" },
+		"prefix of 245 characters":         func(o *Options) { o.Prefix = strings.Repeat("a", 245) },
+		"window 1.5s":                      func(o *Options) { o.Window = 1500 * time.Millisecond },
+		"window 0s":                        func(o *Options) { o.Window = 0 },
+		"idle window -1s":                  func(o *Options) { o.Idle = -time.Second },
+		"idle window 2m1s":                 func(o *Options) { o.Idle = 2*time.Minute + time.Second },
+		"window 15m1s":                     func(o *Options) { o.Window = 15*time.Minute + time.Second },
+		"the number of partitions is -1":   func(o *Options) { o.Limits = Limits{Partitions: -1, PartitionWCU: 1} },
+		"partition's write units a second": func(o *Options) { o.Limits = Limits{Partitions: 1} },
+		"table's write units a second":     func(o *Options) { o.Limits = Limits{Partitions: 1, PartitionWCU: 1, TableWCU: -1} },
+		"write units a second is -3":       func(o *Options) { o.Limits = Limits{Partitions: 1, PartitionWCU: 1, MapWCU: -3} },
+		"a limit of the shard map": func(o *Options) {
+			o.Limits, o.Lambda.Starters = Limits{Partitions: 1, PartitionWCU: 1, MapWCU: 1}, map[string]Starter{"ingest": nil}
+		},
+		"containers -1":               func(o *Options) { o.Lambda.Containers = -1 },
+		"containers 10001":            func(o *Options) { o.Lambda.Containers = 10_001 },
+		"concurrency -1":              func(o *Options) { o.Lambda.Concurrency = -1 },
+		"cold start 11s":              func(o *Options) { o.Lambda.ColdStart = 11 * time.Second },
+		"the burst is -1ns":           func(o *Options) { o.Limits = Limits{Partitions: 1, PartitionWCU: 1, Burst: -1} },
+		"the time to a split is -1ns": func(o *Options) { o.Limits = Limits{Partitions: 1, PartitionWCU: 1, SplitAfter: -1} },
+		"the hold of a transaction is 2s": func(o *Options) {
+			o.Limits = Limits{Partitions: 1, PartitionWCU: 1, TransactionHold: 2 * time.Second}
+		},
+		"data folder": func(o *Options) { o.Endpoint, o.DataDir = "http://x", "y" },
+	} {
+		o := good()
+		set(&o)
+		if err := o.Validate(); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+}
+
+func TestGoodOptions(t *testing.T) {
+	for name, set := range map[string]func(*Options){
+		"the smallest": func(o *Options) { o.Prefix, o.Window = "", time.Second },
+		"the largest": func(o *Options) {
+			o.Addr, o.Endpoint, o.Prefix = "[::1]:65535", "https://host:1", strings.Repeat("_", 244)
+			o.Window = 15 * time.Minute
+			o.Limits = Limits{Partitions: 64, PartitionWCU: 20, TableWCU: 100, Burst: time.Hour, SplitAfter: 24 * time.Hour, TransactionHold: time.Second}
+		},
+		"all interfaces":          func(o *Options) { o.Addr = ":0" },
+		"a limit without limiter": func(o *Options) { o.Limits = Limits{PartitionWCU: 1000} },
+	} {
+		o := good()
+		set(&o)
+		if err := o.Validate(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestAllFaultsAreOneLine(t *testing.T) {
+	_, err := Start(t.Context(), Options{Endpoint: "x", DataDir: "y", Limits: Limits{Partitions: -1}})
+	for _, want := range []string{"address", "endpoint", "data folder", "window", "partitions", "write units"} {
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+}
+
+func TestNoEngine(t *testing.T) {
+	for _, c := range []struct {
+		status     int
+		body, want string
+	}{
+		{http.StatusOK, "<html>", "HTTP status 200"},
+		{http.StatusOK, "{}", "no TableNames"},
+		{http.StatusNotFound, "<html>", "HTTP status 404"},
+		{http.StatusNotFound, `{"title":"Not Found"}`, "HTTP status 404"},
+		{http.StatusBadRequest, `{"__type":"com.amazon.coral.service#UnrecognizedClientException","message":"who?"}`, "UnrecognizedClientException: who?"},
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(c.status)
+			fmt.Fprint(w, c.body)
+		}))
+		wantNoEngine(t, server.URL, c.want)
+		server.Close()
+	}
+	wantNoEngine(t, "http://127.0.0.1:1", "connection refused")
+}
+
+func wantNoEngine(t *testing.T, endpoint, want string) {
+	t.Helper()
+	o := good()
+	o.Endpoint, o.Failures = endpoint, filepath.Join(t.TempDir(), "failures.jsonl")
+	_, err := Start(t.Context(), o)
+	prefix := "no DynamoDB-compatible engine at " + endpoint + ": "
+	if err == nil || !strings.HasPrefix(err.Error(), prefix) || !strings.Contains(err.Error(), want) ||
+		strings.ContainsAny(err.Error(), "\n") || strings.Contains(err.Error(), "operation error") {
+		t.Errorf("got %v, want %s%s", err, prefix, want)
+	}
+}
+
+func TestFailureFileIsTriedAtStart(t *testing.T) {
+	dir := t.TempDir()
+	o := good()
+	o.Endpoint = "http://127.0.0.1:1" // the failure file is checked first
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, []byte("a line\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, bad := range []string{dir, filepath.Join(file, "failures.jsonl"), ""} {
+		o.Failures = bad
+		if _, err := Start(t.Context(), o); err == nil || !strings.Contains(err.Error(), "failure file for discarded records") {
+			t.Errorf("%q: %v", bad, err)
+		}
+	}
+	if err := openFailures(file); err != nil {
+		t.Error(err)
+	}
+	if text, err := os.ReadFile(file); err != nil || string(text) != "a line\n" {
+		t.Errorf("the file then holds %q, %v", text, err)
+	}
+	if err := openFailures(filepath.Join(dir, "new", "folder", "failures.jsonl")); err != nil {
+		t.Error(err)
+	}
+}

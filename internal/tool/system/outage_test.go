@@ -1,0 +1,87 @@
+package system
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/hotshard/hotshard/internal/aws/eventsource"
+	"github.com/hotshard/hotshard/internal/test/enginetest"
+)
+
+// hanging is a proxy before the engine that stops responding on request.
+func hanging(t *testing.T) (endpoint string, hangs *atomic.Bool) {
+	t.Helper()
+	engine, err := url.Parse(enginetest.Endpoint(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	hangs = new(atomic.Bool)
+	through := httputil.NewSingleHostReverseProxy(engine)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if hangs.Load() {
+			_, _ = io.Copy(io.Discard, r.Body) // else the server does not notice that its client left
+			<-r.Context().Done()
+			return
+		}
+		through.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	return server.URL, hangs
+}
+
+// TestEndsWhileTheEngineHangs checks that the system ends within seconds, and names the work that was not done.
+func TestEndsWhileTheEngineHangs(t *testing.T) {
+	endpoint, hangs := hanging(t)
+	ctx, stop := context.WithCancel(t.Context())
+	s, err := Start(ctx, Options{
+		Addr: "127.0.0.1:0", Endpoint: endpoint, Prefix: "hang" + strings.ReplaceAll(time.Now().Format("150405.000000"), ".", "-") + "-",
+		Window: time.Second, Idle: time.Second, Control: "act", Failures: filepath.Join(t.TempDir(), "failures.jsonl"), Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.patience = 100 * time.Millisecond
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(ctx) }()
+	eventually(t, func() bool {
+		return !slices.ContainsFunc(s.mappings, func(m *eventsource.Mapping) bool { return m.Stats().CaughtUp.IsZero() })
+	})
+	hangs.Store(true)
+	stop()
+	select {
+	case err = <-ended:
+	case <-time.After(20 * time.Second):
+		t.Fatal("it does not end")
+	}
+	if err == nil || !strings.Contains(err.Error(), "the stream is not drained: the engine at "+endpoint+" does not answer") {
+		t.Errorf("it ended with %v", err)
+	}
+}
+
+// TestServersLeaveNothingOpen checks that connections of silent clients are closed.
+func TestServersLeaveNothingOpen(t *testing.T) {
+	s, err := Start(t.Context(), Options{
+		Addr: "127.0.0.1:0", Endpoint: enginetest.Endpoint(t), Prefix: "idle-", Window: time.Second, Idle: time.Second, Control: "act",
+		Limits: Limits{Partitions: 1, PartitionWCU: 1000}, Failures: filepath.Join(t.TempDir(), "f"), Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.close()
+	for _, server := range []*http.Server{s.server, s.proxy} {
+		if server.IdleTimeout <= 0 || server.ReadHeaderTimeout <= 0 {
+			t.Errorf("%+v has no time-out for idle connections or for headers", server)
+		}
+	}
+}

@@ -1,0 +1,72 @@
+package system
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
+)
+
+type transport func(*http.Request) (*http.Response, error)
+
+func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// TestAnEngineThatDoesNotAnswerIsLoggedOnce checks one log line for the outage and one for its end. A single failed
+// probe is not logged.
+func TestAnEngineThatDoesNotAnswerIsLoggedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		begin := time.Now()
+		answers := func(*http.Request) (*http.Response, error) {
+			if at := time.Since(begin); at > 9*time.Second && at < 11*time.Second || at > 29*time.Second && at < 61*time.Second {
+				return nil, errors.New("connection refused")
+			}
+			return &http.Response{StatusCode: 200, Body: io.NopCloser(strings.NewReader(`{"TableNames":[]}`))}, nil
+		}
+		e := &engine{endpoint: "http://127.0.0.1:1", patience: answerTime, db: dynamolocal.DynamoDB("http://127.0.0.1:1", "", func(o *dynamodb.Options) {
+			o.HTTPClient, o.Retryer = &http.Client{Transport: transport(answers)}, aws.NopRetryer{}
+		})}
+		ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute)
+		defer stop()
+		e.probe(ctx, slog.New(slog.NewTextHandler(&log, nil)))
+		lines := strings.Split(strings.TrimSpace(log.String()), "\n")
+		if len(lines) != 2 || !strings.Contains(lines[0], "does not answer, so calls fail with 503") || !strings.Contains(lines[0], "connection refused") || !strings.Contains(lines[1], "answers again") {
+			t.Errorf("it logged\n%s", log.String())
+		}
+	})
+}
+
+// TestTheLimitersPortChecksTheHost checks that pages of web sites whose names point to this machine can't reach the
+// limiter's proxy.
+func TestTheLimitersPortChecksTheHost(t *testing.T) {
+	s, stop := startWith(t, func(o *Options) { o.Limits = Limits{Partitions: 4, PartitionWCU: 10} })
+	defer stop()
+	for _, url := range []string{s.URL(), s.LimitedEndpoint()} {
+		for host, rejected := range map[string]bool{"evil.example": true, "": false} {
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader("{}"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			request.Host = host
+			answer, err := http.DefaultClient.Do(request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			answer.Body.Close()
+			if (answer.StatusCode == http.StatusMisdirectedRequest) != rejected {
+				t.Errorf("%s with the host %q: %s", url, host, answer.Status)
+			}
+		}
+	}
+}

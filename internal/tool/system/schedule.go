@@ -1,0 +1,52 @@
+package system
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/hotshard/hotshard/internal/aws/eventsource"
+)
+
+// schedule invokes a function with its scheduled payload, as EventBridge Scheduler does in a deployment.
+type schedule struct {
+	function string
+	handler  eventsource.Handler
+	payload  string
+	every    time.Duration
+}
+
+// layersEvery is the interval of the layers task, shorter than in a deployment.
+const layersEvery = 10 * time.Second
+
+// run invokes the function until ctx ends. It logs a failed run and goes on.
+func (sc *schedule) run(ctx context.Context, f *fleet, log *slog.Logger) {
+	ticker := time.NewTicker(sc.every)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			if ctx.Err() != nil {
+				return // ctx had ended when the tick came
+			}
+			sc.runOnce(ctx, f, log)
+		}
+	}
+}
+
+func (sc *schedule) runOnce(ctx context.Context, f *fleet, log *slog.Logger) {
+	bounded, cancel := context.WithTimeout(ctx, sc.every)
+	defer cancel()
+	if admit := f.admit(sc.function); admit != nil {
+		release, err := admit(bounded)
+		if err != nil {
+			return // ended, or the next one is due
+		}
+		defer release()
+	}
+	if _, err := sc.handler.Invoke(bounded, []byte(sc.payload)); err != nil && ctx.Err() == nil {
+		log.Warn("scheduled task failed", "payload", sc.payload, "error", err)
+	}
+}

@@ -1,0 +1,69 @@
+package system
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// TestHotKeysReachTheDetector checks that a hot key's writes come through the stream, that the key is saturated, and
+// that it grows to what it needs.
+func TestHotKeysReachTheDetector(t *testing.T) {
+	s, stop := start(t, time.Second)
+	defer stop()
+	large := strings.Repeat("x", 390_000) // 381 units a write
+	type key struct {
+		Key, Status, Advice string
+		Shards              int
+	}
+	var answer struct{ Keys []key }
+	n := 0
+	eventually(t, func() bool {
+		for range 3 { // usually within a window of one second
+			n++
+			_, err := s.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &s.names.Items, Item: map[string]types.AttributeValue{
+				"pk": &types.AttributeValueMemberS{Value: "C#viral#0"}, "sk": &types.AttributeValueMemberS{Value: fmt.Sprint("x", n%4)},
+				"data": &types.AttributeValueMemberS{Value: large}, "n": &types.AttributeValueMemberN{Value: strconv.Itoa(n)},
+			}})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		get(t, s.URL()+"/v1/hot-keys", &answer)
+		return len(answer.Keys) > 0 && answer.Keys[0].Shards > 1 && answer.Keys[0].Status == "saturated"
+	})
+	if got := answer.Keys[0]; got.Key != "C#viral#0" || !strings.Contains(got.Advice, "so writes may be throttled") {
+		t.Errorf("got %+v", got)
+	}
+}
+
+type handlerFunc func(ctx context.Context, payload []byte) ([]byte, error)
+
+func (f handlerFunc) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
+	return f(ctx, payload)
+}
+
+// TestScheduleGoesOn checks that a failed task is followed by another.
+func TestScheduleGoesOn(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	runs := 0
+	sc := schedule{payload: "p", every: time.Millisecond, handler: handlerFunc(func(_ context.Context, payload []byte) ([]byte, error) {
+		if runs++; runs == 3 {
+			cancel()
+		}
+		return nil, errors.New("not today: " + string(payload))
+	})}
+	var logs strings.Builder
+	sc.run(ctx, &fleet{}, slog.New(slog.NewTextHandler(&logs, nil)))
+	if runs != 3 || strings.Count(logs.String(), "not today: p") != 2 {
+		t.Errorf("%d runs, logs:\n%s", runs, &logs)
+	}
+}

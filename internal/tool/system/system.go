@@ -1,0 +1,182 @@
+package system
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
+	"github.com/hotshard/hotshard/internal/aws/eventsource"
+	"github.com/hotshard/hotshard/internal/base/schema"
+)
+
+// System is a running system.
+type System struct {
+	engine  // connection to the tables' engine
+	limited // connection of the functions to the engine
+	fleet   // containers of the HTTP functions, with Lambda's model
+
+	options   Options
+	names     schema.Names
+	listener  net.Listener
+	server    *http.Server // of the API and the console
+	mappings  []*eventsource.Mapping
+	schedules []*schedule
+}
+
+// Start prepares the system: first the port and the failure file, whose errors are fast, then the engine, the tables
+// and the functions. After an error nothing is left running.
+func Start(ctx context.Context, o Options) (_ *System, err error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	s := &System{options: o, names: schema.NamesFor(o.Prefix)}
+	if s.listener, err = net.Listen("tcp", o.Addr); err != nil {
+		return nil, fmt.Errorf("listening on %s: %w", o.Addr, err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.close())
+		}
+	}()
+	if err := openFailures(o.Failures); err != nil {
+		return nil, err
+	}
+	if err := s.engine.connect(ctx, o); err != nil {
+		return nil, err
+	}
+	if o.Notices != nil {
+		fmt.Fprintln(o.Notices, "making the tables")
+	}
+	if err := dynamolocal.CreateTables(ctx, s.db, s.names); err != nil {
+		return nil, fmt.Errorf("tables at %s: %w", s.endpoint, err)
+	}
+	s.limited = limited{limits: o.Limits, target: s.endpoint, shardMap: s.names.ShardMap}
+	if err := s.limited.start(); err != nil {
+		return nil, err
+	}
+	if err := s.wire(ctx); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// openFailures makes the failure file and its folder, so that a wrong path fails now and not with the first discarded
+// record.
+func openFailures(path string) error {
+	err := os.MkdirAll(filepath.Dir(path), 0o755)
+	if err == nil {
+		var file *os.File
+		if file, err = os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600); err == nil {
+			err = file.Close()
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("failure file for discarded records: %w", err)
+	}
+	return nil
+}
+
+// URL returns the URL of the API.
+func (s *System) URL() string { return "http://" + s.listener.Addr().String() }
+
+// Run serves until ctx ends or a component fails. Then it finishes the requests in flight, drains the stream, and stops
+// the engine that it started.
+func (s *System) Run(ctx context.Context) error {
+	group, running := errgroup.WithContext(ctx)
+	group.Go(func() error { return serve(s.server, s.listener) })
+	if s.proxy != nil {
+		group.Go(func() error { return serve(s.proxy, s.proxyListener) })
+	}
+	for _, sc := range s.schedules {
+		group.Go(func() error {
+			sc.run(running, &s.fleet, s.options.Log)
+			return nil
+		})
+	}
+	for _, m := range s.mappings {
+		group.Go(func() error { return m.Run(running) })
+	}
+	group.Go(func() error { return s.engine.watch(running) })
+	group.Go(func() error {
+		s.engine.probe(running, s.options.Log)
+		return nil
+	})
+	group.Go(func() error {
+		<-running.Done()
+		return s.shutDownServer()
+	})
+	err := group.Wait()
+	if err == nil {
+		err = s.drain()
+	}
+	return errors.Join(err, s.close())
+}
+
+func serve(server *http.Server, listener net.Listener) error {
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serving HTTP: %w", err)
+	}
+	return nil
+}
+
+// Bounds of an orderly end.
+const (
+	shutdownTime = 10 * time.Second
+	drainTime    = time.Minute // if the engine responds
+)
+
+func (s *System) shutDownServer() error {
+	ctx, cancel := context.WithTimeout(context.Background(), shutdownTime)
+	defer cancel()
+	err := s.server.Shutdown(ctx)
+	if s.proxy != nil {
+		err = errors.Join(err, s.proxy.Shutdown(ctx))
+	}
+	if err != nil {
+		return fmt.Errorf("finishing the requests in flight: %w", err)
+	}
+	return nil
+}
+
+// drain delivers the rest of the stream while the engine responds.
+func (s *System) drain() error {
+	bounded, cancel := context.WithTimeout(context.Background(), drainTime)
+	defer cancel()
+	watched, release := s.whileItAnswers(bounded)
+	defer release()
+	group, ctx := errgroup.WithContext(watched)
+	for _, m := range s.mappings {
+		group.Go(func() error { return m.Drain(ctx) })
+	}
+	err := group.Wait()
+	if err != nil && watched.Err() != nil {
+		err = context.Cause(watched)
+	}
+	if err != nil {
+		return fmt.Errorf("the stream is not drained: %w", err)
+	}
+	return nil
+}
+
+// close releases the resources of Start.
+func (s *System) close() error {
+	_ = s.listener.Close() // already closed after a served shutdown
+	s.limited.stop()
+	return errors.Join(s.fleet.stop(), s.engine.stop())
+}
+
+// GivenUp returns the number of records that the functions discarded; the failure file has them.
+func (s *System) GivenUp() (records int64) {
+	for _, m := range s.mappings {
+		records += m.Stats().GivenUp
+	}
+	return records
+}

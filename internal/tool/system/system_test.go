@@ -1,0 +1,193 @@
+package system
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"path/filepath"
+	"sort"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"go.uber.org/goleak"
+
+	"github.com/hotshard/hotshard/internal/base/heat"
+	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/internal/test/lane"
+	"github.com/hotshard/hotshard/internal/tool/load"
+	"github.com/hotshard/hotshard/internal/tool/workload"
+)
+
+// start runs a system on tables of its own. stop ends it and waits.
+func start(t *testing.T, window time.Duration) (s *System, stop func()) {
+	t.Helper()
+	return startWith(t, func(o *Options) { o.Window = window })
+}
+
+// startWith is start with other options.
+func startWith(t *testing.T, set func(*Options)) (s *System, stop func()) {
+	t.Helper()
+	prefix := enginetest.Prefix("system")
+	ctx, cancel := context.WithCancel(t.Context())
+	o := Options{
+		Addr: "127.0.0.1:0", Endpoint: enginetest.Endpoint(t), Prefix: prefix, Window: time.Second, Idle: time.Second, Control: "act",
+		Failures: filepath.Join(t.TempDir(), "failures.jsonl"), Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
+	}
+	set(&o)
+	s, err := Start(ctx, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(ctx) }()
+	stop = func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("running: %v", err)
+		}
+		if n := s.GivenUp(); n > 0 {
+			t.Errorf("%d records were given up", n)
+		}
+	}
+	return s, stop
+}
+
+// TestTheLogsHottestKeys replays real requests. The detector's counts must have the log's hottest paths and clients,
+// each within the certified error.
+func TestTheLogsHottestKeys(t *testing.T) {
+	enginetest.Endpoint(t) // has its own goroutines
+	defer noLeak(t, goleak.IgnoreCurrent())
+	count, keys := lane.Runs(200, 2000), lane.Runs(100, 200)
+	source, err := workload.Log("../../../events/access.log.gz", count)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, stop := start(t, time.Second)
+	result, err := load.Run(t.Context(), load.Options{Target: s.URL(), Source: source, Verify: true})
+	if err != nil || result.Accepted != count || result.Verify.Differences != 0 {
+		t.Fatalf("%+v, verification %+v, %v", result, result.Verify, err)
+	}
+	var answer struct {
+		Keys []struct {
+			Key  string  `json:"key"`
+			Rate float64 `json:"write_units_per_second"`
+		}
+	}
+	eventually(t, func() bool {
+		get(t, s.URL()+fmt.Sprint("/v1/hot-keys?limit=", keys), &answer)
+		return len(answer.Keys) == keys
+	})
+	for i := 1; i < len(answer.Keys); i++ {
+		if answer.Keys[i].Rate > answer.Keys[i-1].Rate {
+			t.Errorf("%v comes after %v", answer.Keys[i], answer.Keys[i-1])
+		}
+	}
+	stop()
+	low, high := s.counted(t)
+	for _, want := range hottest(t, source)[:10] {
+		if low[want.key] > want.units || high[want.key] < want.units {
+			t.Errorf("%s: %d write units, counted %d to %d", want.key, want.units, low[want.key], high[want.key])
+		}
+	}
+}
+
+// noLeak checks that no goroutine is left except those of idle connections.
+func noLeak(t *testing.T, before goleak.Option) {
+	t.Helper()
+	find := func() error {
+		return goleak.Find(before,
+			goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"), goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"))
+	}
+	leaked := find()
+	for end := time.Now().Add(10 * time.Second); leaked != nil && time.Now().Before(end); {
+		leaked = find()
+	}
+	if leaked != nil {
+		t.Error(leaked)
+	}
+}
+
+func eventually(t *testing.T, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); !ok(); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("it did not come to that")
+		}
+	}
+}
+
+func get(t *testing.T, url string, into any) {
+	t.Helper()
+	response, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if err := json.NewDecoder(response.Body).Decode(into); err != nil {
+		t.Fatal(err)
+	}
+}
+
+type expected struct {
+	key   string
+	units uint64
+}
+
+// hottest returns the partition keys that the log writes, hottest first.
+func hottest(t *testing.T, source workload.Source) []expected {
+	t.Helper()
+	units := map[string]uint64{}
+	for r, err := range source.Requests() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		units[schema.Key{Base: schema.BaseKey{Type: kind.Counter, Name: r.Counter()}}.String()]++
+		units[schema.Key{
+			Base:   schema.BaseKey{Type: kind.Event, Name: r.Entity()},
+			Bucket: schema.EventBucket.Label(r.Time, 0),
+		}.String()]++
+	}
+	var list []expected
+	for key, n := range units {
+		list = append(list, expected{key, n})
+	}
+	sort.Slice(list, func(i, j int) bool { return list[i].units > list[j].units })
+	return list
+}
+
+// counted sums the certified units of each key over all windows.
+func (s *System) counted(t *testing.T) (low, high map[string]uint64) {
+	t.Helper()
+	low, high = map[string]uint64{}, map[string]uint64{}
+	var rest uint64
+	for pages := dynamodb.NewScanPaginator(s.db, &dynamodb.ScanInput{TableName: &s.names.Heat}); pages.HasMorePages(); {
+		page, err := pages.NextPage(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, attributes := range page.Items {
+			if pk := attributes["pk"].(*types.AttributeValueMemberS).Value; pk < "K#2" || pk > "K#3" {
+				continue // layers, summaries of hours, metric names
+			}
+			item, err := heat.Parse(attributes)
+			if err != nil {
+				t.Fatal(err)
+			}
+			rest += item.Rest
+			for _, k := range item.Keys {
+				low[k.Key] += k.Units
+				high[k.Key] += k.Units + k.Err
+			}
+		}
+	}
+	for key := range high {
+		high[key] += rest
+	}
+	return low, high
+}

@@ -1,0 +1,95 @@
+package system
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
+	"github.com/hotshard/hotshard/internal/aws/eventsource"
+	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/fold"
+	"github.com/hotshard/hotshard/internal/fold/compact"
+	"github.com/hotshard/hotshard/internal/hotkeys"
+	"github.com/hotshard/hotshard/internal/httpapi"
+)
+
+// Bounds of idle and slow connections to the API and to the limiter's proxy.
+const (
+	headerTime = 5 * time.Second // from a request's first byte to the end of its headers
+	idleTime   = time.Minute     // between two requests on a connection
+)
+
+// wire connects the functions: two to the HTTP server, the others to the streams and the schedules.
+func (s *System) wire(ctx context.Context) error {
+	f := &functions{options: s.options, names: s.names, limited: &s.limited, db: s.limited.client()}
+	if err := f.notePartitions(ctx); err != nil {
+		return err
+	}
+	s.server = &http.Server{ReadHeaderTimeout: headerTime, IdleTimeout: idleTime}
+	api, err := f.serves(ctx, &s.fleet)
+	if err != nil {
+		return err
+	}
+	s.server.Handler = httpapi.ForHostsOf(s.options.Addr, s.withConsole(api))
+	if err := s.wireAggregator(ctx, f); err != nil {
+		return err
+	}
+	return s.wireDetector(ctx, f)
+}
+
+// wireAggregator connects the aggregator and its tasks.
+func (s *System) wireAggregator(ctx context.Context, f *functions) error {
+	settings, err := settings[fold.Settings](f)
+	if err != nil {
+		return err
+	}
+	aggregator, err := fold.New(settings, f.db, s.options.Log)
+	if err != nil {
+		return err
+	}
+	s.schedules = append(s.schedules,
+		&schedule{aggregatorName, aggregator, compact.Task, compact.Interval},
+		&schedule{aggregatorName, aggregator, fold.BoardsTask, settings.BoardRecheck},
+	)
+	return s.deliver(ctx, f, aggregatorName, aggregator)
+}
+
+// wireDetector connects the hotkeys function and its tasks.
+func (s *System) wireDetector(ctx context.Context, f *functions) error {
+	settings, err := settings[hotkeys.Settings](f)
+	if err != nil {
+		return err
+	}
+	detector, err := f.detector(settings)
+	if err != nil {
+		return err
+	}
+	s.schedules = append(s.schedules,
+		&schedule{detectorName, detector, hotkeys.LayersTask, layersEvery},
+		&schedule{detectorName, detector, hotkeys.ShrinkTask, settings.TaskInterval()},
+	)
+	return s.deliver(ctx, f, detectorName, detector)
+}
+
+// deliver maps each table's stream to a function.
+func (s *System) deliver(ctx context.Context, f *functions, function string, handler eventsource.Handler) error {
+	for _, table := range kind.Tables() {
+		source, err := eventsource.OpenStream(ctx, f.db, dynamolocal.Streams(s.endpoint, ""), s.names.Table(table))
+		if err != nil {
+			return fmt.Errorf("opening the stream of %s: %w", s.names.Table(table), err)
+		}
+		m, err := eventsource.NewMapping(eventsource.MappingOptions{
+			Name: function + "-" + table, Admit: s.admit(function), Source: source, Handler: handler,
+			Checkpoints: s.db, CheckpointTable: dynamolocal.CheckpointTable(s.names), FailureFile: s.options.Failures,
+			BatchSize: 1000, BatchingWindow: s.batchingWindow(), TumblingWindow: s.options.Window, IdleWindow: s.options.Idle,
+			Attempts: 10, Bisect: true, PartialFailures: true, Logger: s.options.Log,
+		})
+		if err != nil {
+			return fmt.Errorf("event source mapping of %s: %w", function, err)
+		}
+		s.mappings = append(s.mappings, m)
+	}
+	return nil
+}

@@ -1,0 +1,64 @@
+package terminal
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+	"golang.org/x/term"
+)
+
+// Is reports whether a value is a file that is a terminal.
+func Is(file any) bool {
+	f, ok := file.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// Ask prints a question and returns the next line without surrounding spaces, or "" at the input's end. It returns an
+// error when ctx ends; the read can't be stopped and goes on.
+func Ask(ctx context.Context, in io.Reader, out io.Writer, question string) (answer string, err error) {
+	fmt.Fprint(out, question)
+	type line struct {
+		text string
+		err  error
+	}
+	answered := make(chan line, 1)
+	go func() {
+		text, err := bufio.NewReader(in).ReadString('\n')
+		answered <- line{text, err}
+	}()
+	select {
+	case l := <-answered:
+		if l.err != nil && !errors.Is(l.err, io.EOF) {
+			return "", fmt.Errorf("reading the answer: %w", l.err)
+		}
+		return strings.TrimSpace(l.text), nil
+	case <-ctx.Done():
+		fmt.Fprintln(out)
+		return "", ctx.Err()
+	}
+}
+
+// Progress returns a function that advances a progress bar and one that ends it. They do nothing if out is not a
+// terminal. An unknown total is -1.
+func Progress(out io.Writer, total int, what string) (add func(int), finish func()) {
+	if !Is(out) {
+		return func(int) {}, func() {}
+	}
+	bar := progressbar.NewOptions(total,
+		progressbar.OptionSetWriter(out),
+		progressbar.OptionSetDescription(what),
+		progressbar.OptionShowCount(),
+		progressbar.OptionShowIts(),
+		progressbar.OptionThrottle(100*time.Millisecond),
+		progressbar.OptionClearOnFinish(),
+	)
+	// A bar that can't be drawn does not stop the work.
+	return func(n int) { _ = bar.Add(n) }, func() { _ = bar.Finish() }
+}

@@ -1,0 +1,172 @@
+package workload_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/hotshard/hotshard/internal/tool/workload"
+)
+
+func TestParseLine(t *testing.T) {
+	at := time.Date(2015, 5, 17, 8, 5, 3, 0, time.UTC)
+	for name, c := range map[string]struct {
+		line string
+		want workload.Request
+	}{
+		"combined": {goodLine, workload.Request{Time: at, Client: "10.0.0.1", Method: "GET", Path: "/a b?c=1", Status: 200, Bytes: 12}},
+		"common, no bytes": {
+			`::1 - - [17/May/2015:08:05:03 +0000] "HEAD / HTTP/1.0" 304 -`,
+			workload.Request{Time: at, Client: "::1", Method: "HEAD", Path: "/", Status: 304},
+		},
+		"user with a space, cut agent": {
+			`c id John Doe [17/May/2015:08:05:03 +0000] "GET / HTTP/1.1" 200 1 "-" "Mozilla`,
+			workload.Request{Time: at, Client: "c", Method: "GET", Path: "/", Status: 200, Bytes: 1},
+		},
+		"escapes": {
+			`c - - [17/May/2015:08:05:03 +0000] "GET /\"a\"\\\t\x41\xc3\xa9\q\x4 HTTP/1.1" 200 1`,
+			workload.Request{Time: at, Client: "c", Method: "GET", Path: "/\"a\"\\\tAé\\q\\x4", Status: 200, Bytes: 1},
+		},
+		"no request": {
+			`c - - [17/May/2015:08:05:03 +0000] "-" 408 -`,
+			workload.Request{Time: at, Client: "c", Method: "-", Path: "-", Status: 408},
+		},
+		"handshake": {
+			`c - - [17/May/2015:08:05:03 +0000] "\x16\x03\x01" 400 226`,
+			workload.Request{Time: at, Client: "c", Method: "-", Path: "\x16\x03\x01", Status: 400, Bytes: 226},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := workload.ParseLine(c.line)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestParseLineNamesTheField(t *testing.T) {
+	const head = `c - - [17/May/2015:08:05:03 +0000] `
+	for line, want := range map[string]string{
+		"":                             "client: ",
+		" c":                           "client: ",
+		"c":                            "time: want it in brackets",
+		`c - - "GET / HTTP/1.1" 200 1`: "time: want it in brackets",
+		`c - - [17/May/2015:08:05:03`:  "time: want it in brackets",
+		`c - - [2015-05-17] "-" 1 1`:   `time "2015-05-17": want the form`,
+		`c - - [31/Dec/9999:23:59:59 -0100] "-" 100 1`: "in UTC its year",
+		head + `GET`:                "request: want an opening quote",
+		head + `"GET / HTTP/1.1`:    "request: the closing quote is missing",
+		head + `"GET / HTTP/1.1\"`:  "request: the closing quote is missing",
+		head + `"-"`:                "bytes: the line ends before them",
+		head + `"-" 200`:            "bytes: the line ends before them",
+		head + `"-" OK 1`:           `status "OK"`,
+		head + `"-" -20 1`:          `status "-20"`,
+		head + `"-" 2000 1`:         `status "2000"`,
+		head + `"-" 200 many`:       `bytes "many"`,
+		head + `"-" 200 -1`:         `bytes "-1"`,
+		head + `"-" 200 1e9 "" "x"`: `bytes "1e9"`,
+	} {
+		if _, err := workload.ParseLine(line); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("ParseLine(%q) = %v, want %q", line, err, want)
+		}
+	}
+}
+
+// format writes a line as a web server does: the inverse of ParseLine.
+func format(r workload.Request, user, agent string) string {
+	size := "-"
+	if r.Bytes > 0 {
+		size = fmt.Sprint(r.Bytes)
+	}
+	return fmt.Sprintf(`%s - %s [%s] "%s" %03d %s "-" "%s"`, r.Client, user, r.Time.Format(workload.TimeLayout),
+		escape(r.Method+" "+r.Path+" HTTP/1.1"), r.Status, size, escape(agent))
+}
+
+func escape(text string) string {
+	var b strings.Builder
+	for _, c := range []byte(text) {
+		switch {
+		case c == '"' || c == '\\':
+			b.WriteByte('\\')
+			b.WriteByte(c)
+		case c < ' ' || c >= 0x7f:
+			fmt.Fprintf(&b, `\x%02x`, c)
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
+}
+
+func TestParseLineUndoesFormat(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		zone := time.FixedZone("", rapid.IntRange(-12, 14).Draw(t, "zone")*3600)
+		want := workload.Request{
+			Time:   time.Unix(rapid.Int64Range(0, 4e9).Draw(t, "time"), 0).In(zone),
+			Client: rapid.StringMatching(`[0-9a-f.:]{1,40}`).Draw(t, "client"),
+			Method: rapid.StringMatching(`[A-Z]{1,8}`).Draw(t, "method"),
+			Path:   "/" + string(rapid.SliceOf(rapid.Byte()).Draw(t, "path")),
+			Status: rapid.IntRange(100, 599).Draw(t, "status"),
+			Bytes:  rapid.Int64Min(0).Draw(t, "bytes"),
+		}
+		user := rapid.SampledFrom([]string{"-", "frank", "Jean d'Arc"}).Draw(t, "user")
+		line := format(want, user, rapid.String().Draw(t, "agent"))
+		got, err := workload.ParseLine(line)
+		if err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		want.Time = want.Time.UTC()
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s:\n%s", line, diff)
+		}
+	})
+}
+
+func FuzzParseLine(f *testing.F) {
+	f.Add(goodLine)
+	f.Add(`c - - [17/May/2015:08:05:03 +0000] "\x16\x0` + "\xff" + `\"" 400 226`)
+	f.Fuzz(func(t *testing.T, line string) {
+		request, err := workload.ParseLine(line)
+		if err != nil {
+			return
+		}
+		for _, name := range []string{request.Entity(), request.Counter()} {
+			if workload.Name(name) != name {
+				t.Errorf("%q is not a name", name)
+			}
+		}
+		if _, err := request.Time.MarshalText(); err != nil {
+			t.Errorf("time: %v", err)
+		}
+		if request.Status < 0 || request.Status > 999 || request.Bytes < 0 {
+			t.Errorf("status %d, bytes %d", request.Status, request.Bytes)
+		}
+	})
+}
+
+func TestName(t *testing.T) {
+	const digest = "sha256:"
+	for text, hashed := range map[string]bool{
+		"/": false, "/é#1": false, strings.Repeat("x", 512): false,
+		"": true, strings.Repeat("x", 513): true, "a\nb": true, "\x7f": true, "\u0085": true, "\xff": true,
+	} {
+		name := workload.Name(text)
+		if got := strings.HasPrefix(name, digest) && len(name) == len(digest)+64; got != hashed {
+			t.Errorf("Name(%q) = %q, want hashed: %t", text, name, hashed)
+		}
+		if !hashed && name != text {
+			t.Errorf("Name(%q) = %q", text, name)
+		}
+	}
+	if workload.Name("a\n") == workload.Name("a\r") {
+		t.Error("two texts share a name")
+	}
+}

@@ -1,0 +1,124 @@
+package workload_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/hotshard/hotshard/internal/tool/workload"
+)
+
+func synthetic(t *testing.T, kind workload.Kind, seed uint64) []workload.Request {
+	t.Helper()
+	source, err := workload.Synthetic{Kind: kind, Seed: seed, Count: 10_000, Keys: 100}.Source()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return collect(t, source.Requests())
+}
+
+func TestSyntheticIsItsSeed(t *testing.T) {
+	for _, kind := range workload.Kinds {
+		t.Run(string(kind), func(t *testing.T) {
+			first := synthetic(t, kind, 1)
+			if !slices.Equal(first, synthetic(t, kind, 1)) {
+				t.Error("the same seed gives other requests")
+			}
+			if slices.Equal(first, synthetic(t, kind, 2)) {
+				t.Error("another seed gives the same requests")
+			}
+			ids := map[string]bool{}
+			for _, r := range first {
+				ids[r.ID] = true
+			}
+			if len(ids) != 10_000 {
+				t.Errorf("%d IDs, want 10,000", len(ids))
+			}
+		})
+	}
+}
+
+func TestSyntheticShapes(t *testing.T) {
+	count := func(list []workload.Request, name func(workload.Request) string) (hottest, distinct int) {
+		counts := map[string]int{}
+		for _, r := range list {
+			counts[name(r)]++
+			hottest = max(hottest, counts[name(r)])
+		}
+		return hottest, len(counts)
+	}
+	between := func(what string, got, low, high int) {
+		t.Helper()
+		if got < low || got > high {
+			t.Errorf("%s = %d, want %d to %d", what, got, low, high)
+		}
+	}
+	counters, entities := workload.Request.Counter, workload.Request.Entity
+
+	viral := synthetic(t, workload.Viral, 7)
+	_, distinct := count(viral, counters)
+	between("viral counters", distinct, 1, 1)
+	hottest, _ := count(viral, entities)
+	between("viral's hottest entity", hottest, 100, 180)
+
+	hottest, distinct = count(synthetic(t, workload.Uniform, 7), counters)
+	between("uniform's hottest", hottest, 100, 180)
+	between("uniform counters", distinct, 100, 100)
+
+	// The sum of 1/k^1.1 for k from 1 to 100 is 4.278, so the first key has 23.4 %.
+	hottest, _ = count(synthetic(t, workload.Zipf, 7), counters)
+	between("zipf's hottest", hottest, 2_200, 2_480)
+
+	crowd := synthetic(t, workload.FlashCrowd, 7)
+	hottest, _ = count(crowd[:5_000], counters)
+	between("hottest before the crowd", hottest, 50, 100)
+	hottest, _ = count(crowd[5_000:], counters)
+	between("hottest in the crowd", hottest, 4_400, 4_620)
+}
+
+func TestSyntheticRefuses(t *testing.T) {
+	good := workload.Synthetic{Kind: workload.Zipf, Count: 1, Keys: 1}
+	for _, change := range []func(*workload.Synthetic){
+		func(s *workload.Synthetic) { s.Kind = "storm" },
+		func(s *workload.Synthetic) { s.Count = 0 },
+		func(s *workload.Synthetic) { s.Keys = 0 },
+	} {
+		bad := good
+		change(&bad)
+		if _, err := bad.Source(); err == nil {
+			t.Errorf("%+v is accepted", bad)
+		}
+	}
+	source, err := good.Source()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(slices.Collect(keys(source))); n != 1 {
+		t.Errorf("one key, one request: have %d", n)
+	}
+}
+
+func keys(source workload.Source) func(func(workload.Request) bool) {
+	return func(yield func(workload.Request) bool) {
+		for r := range source.Requests() {
+			if !yield(r) {
+				return
+			}
+		}
+	}
+}
+
+func ExampleSynthetic() {
+	source, err := workload.Synthetic{Kind: workload.Zipf, Seed: 1, Count: 3, Keys: 1000}.Source()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for r := range source.Requests() {
+		fmt.Println(r.ID, r.Entity(), r.Counter(), r.Bytes)
+	}
+	// Output:
+	// zipf-1-00000000 zipf/client-713 /zipf/713 7059
+	// zipf-1-00000001 zipf/client-24 /zipf/24 2187
+	// zipf-1-00000002 zipf/client-51 /zipf/51 15033
+}

@@ -1,0 +1,6 @@
+// Package place describes where items of a table are, what distinguishes items with equal sort
+// keys, and the position at which a range continues:
+//
+//	p := place.Place{PK: "acme#7", Sort: sort}
+//	guard := place.Identity{"order": id}.Free("customer") // no other item is there
+package place

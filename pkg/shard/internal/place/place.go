@@ -1,0 +1,103 @@
+package place
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/hotshard/hotshard/internal/base/decimal"
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/pkg/shard"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// Place is where an item is, or may be.
+type Place struct {
+	PK   string
+	Sort types.AttributeValue
+}
+
+// Equal reports whether both are the same place.
+func (p Place) Equal(q Place) bool { return p.PK == q.PK && dynamo.CompareValues(p.Sort, q.Sort) == 0 }
+
+// Position is a place in the order of (sort key, distinguishing attribute, write shard). The
+// attribute does not change with the shard count, so cursors stay valid after a change.
+type Position struct {
+	Sort  types.AttributeValue
+	By    string // what dynamo.Apart returns
+	Shard int
+}
+
+// BehindAll sorts after all results of dynamo.Apart.
+const BehindAll = "~"
+
+// Compare returns a negative number if p comes before q, a positive one if after, 0 if equal.
+func (p Position) Compare(q Position) int {
+	if c := dynamo.CompareValues(p.Sort, q.Sort); c != 0 {
+		return c
+	}
+	return cmp.Or(strings.Compare(p.By, q.By), cmp.Compare(p.Shard, q.Shard))
+}
+
+// spell returns a sort key's type and text.
+func spell(v types.AttributeValue) (kind, text string) {
+	switch v := v.(type) {
+	case *types.AttributeValueMemberS:
+		return "S", v.Value
+	case *types.AttributeValueMemberN:
+		return "N", v.Value
+	case *types.AttributeValueMemberB:
+		return "B", string(v.Value)
+	}
+	return "", ""
+}
+
+// Spelled returns a sort key's text, for errors.
+func Spelled(v types.AttributeValue) string {
+	_, text := spell(v)
+	return text
+}
+
+// String returns the form of Span.After: <shard>:<type>:<sort key>, or with a distinguishing
+// attribute <shard>:<type><its length>:<its text><sort key>.
+func (p Position) String() string {
+	kind, sort := spell(p.Sort)
+	if p.By != "" {
+		kind += strconv.Itoa(len(p.By))
+	}
+	return strconv.Itoa(p.Shard) + ":" + kind + ":" + p.By + sort
+}
+
+// ParsePosition parses the result of String.
+func ParsePosition(s string) (Position, error) {
+	p, ok := Position{}, false
+	if parts, err := shard.Decompose(":", s, 3); err == nil && parts[1] != "" {
+		number, length, rest := parts[0], parts[1][1:], parts[2]
+		n, err1 := strconv.Atoi(number)
+		size, err2 := strconv.Atoi("0" + length)
+		if err1 == nil && err2 == nil && size <= len(rest) {
+			p.Sort, ok = sortValue(parts[1][:1], rest[size:])
+			p.By, p.Shard = rest[:size], n
+		}
+	}
+	if !ok {
+		return Position{}, fmt.Errorf("%w: Span.After %q is not what a page gave", shard.ErrMisused, s)
+	}
+	return p, nil
+}
+
+// sortValue returns a sort key from its type and text.
+func sortValue(kind, text string) (types.AttributeValue, bool) {
+	switch kind {
+	case "S":
+		return &types.AttributeValueMemberS{Value: text}, true
+	case "N":
+		_, ok := decimal.Parse(text)
+		return &types.AttributeValueMemberN{Value: text}, ok
+	case "B":
+		return &types.AttributeValueMemberB{Value: []byte(text)}, true
+	}
+	return nil, false
+}

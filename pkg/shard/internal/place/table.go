@@ -1,0 +1,42 @@
+package place
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+)
+
+// Table is a table.Table during one call, addressed by the places of its items. A migrate.Migration
+// has an item at two places.
+type Table interface {
+	Now() time.Time
+	Finds() bool     // whether a look-up by an item's contents finds the item
+	TellsBy() string // the attribute that distinguishes items with equal sort keys, or ""
+	NameOf(it dynamo.Item) (string, error)
+	Identity(it dynamo.Item) Identity
+	Places(ctx context.Context, name string, it dynamo.Item) ([]Place, error)
+	Find(ctx context.Context, operation string, key dynamo.Item) (name string, places []Place, err error)
+	Locate(ctx context.Context, places []Place, id Identity) (Place, dynamo.Item, error)
+	Target(ctx context.Context, places []Place, id Identity) (Place, error)
+	Key(at Place) dynamo.Item
+	Put(it dynamo.Item, at Place, id Identity) *types.Put
+	Deletion(at Place, id Identity) *types.Delete
+	RemoveAt(ctx context.Context, at Place, id Identity) error
+	ScanAll(ctx context.Context, name string, low, high types.AttributeValue, after string) iter.Seq2[Stored, error]
+	Placed() any // a *table.Table whose ranges leave out items that a look-up does not find
+}
+
+// Open returns a *table.Table by places, for a call that began at now. Package table sets it.
+var Open func(t any, now time.Time) Table
+
+// Stored is an item and where it was read.
+type Stored struct {
+	Item dynamo.Item // as callers see it
+	At   Position
+	PK   string
+	Sort types.AttributeValue // as stored
+}

@@ -1,0 +1,74 @@
+package plan_test
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/hotshard/hotshard/pkg/shard/plan"
+)
+
+func TestStreamShards(t *testing.T) {
+	for _, c := range []struct {
+		units, gb float64
+		want      int
+	}{
+		{0, 0, 4}, {4000, 40, 4}, {4001, 0, 5}, {0, 41, 5}, {50_000, 100, 50}, {1000, 1555, 156},
+	} {
+		if got := plan.StreamShards(c.units, c.gb); got != c.want {
+			t.Errorf("%v write units, %v GB: %d stream shards, want %d", c.units, c.gb, got, c.want)
+		}
+	}
+	for shards, want := range map[int]time.Duration{4: time.Second, 50: time.Second, 51: 5 * time.Second, 8000: 5 * time.Second} {
+		if got := plan.BatchingWindow(shards); got != want {
+			t.Errorf("%d stream shards: batching window %v, want %v", shards, got, want)
+		}
+	}
+}
+
+func TestStreamConcurrency(t *testing.T) {
+	for shards, want := range map[int]int{4: 100, 79: 100, 80: 101, 160: 201} {
+		if got := plan.StreamConcurrency(shards); got != want {
+			t.Errorf("%d stream shards: concurrency %d, want %d", shards, got, want)
+		}
+	}
+}
+
+// TestFoldsAgainstMeasurements compares the reckoned units with the measured ones of docs/performance.md, Folds: one
+// stream shard, Zipf 1.1. Batches there are by count.
+func TestFoldsAgainstMeasurements(t *testing.T) {
+	for _, c := range []struct {
+		batch, targets int
+		want           float64
+	}{{100, 1000, 0.546}, {100, 100_000, 0.689}, {10_000, 1000, 0.084}, {10_000, 100_000, 0.311}} {
+		f := plan.Folds{Rate: 1e6, Targets: c.targets, StreamShards: 1, BatchSize: c.batch, BatchingWindow: time.Second}
+		if got := f.UnitsPerEvent(); math.Abs(got-c.want) > 0.05*c.want {
+			t.Errorf("%d targets, batches of %d: %.3f units an event, measured %.3f", c.targets, c.batch, got, c.want)
+		}
+	}
+}
+
+// TestFoldsByTargets has the range that docs/deploy.md gives, for 1,000 events a second.
+func TestFoldsByTargets(t *testing.T) {
+	for _, c := range []struct {
+		f    plan.Folds
+		want float64
+	}{
+		{plan.Folds{Targets: 1}, 0.001},
+		{plan.Folds{Targets: 1000}, 0.27},
+		{plan.Folds{Targets: 100_000}, 0.48},
+		{plan.Folds{Targets: 1000, Uniform: true}, 0.63},
+		{plan.Folds{Targets: 100_000, Uniform: true}, 1},
+		{plan.Folds{Targets: 10_000, Uniform: true, BatchingWindow: 30 * time.Second, StreamShards: 156}, 0.32},
+	} {
+		f := c.f
+		f.Rate, f.BatchSize = 1000, 1000
+		f.StreamShards, f.BatchingWindow = max(4, f.StreamShards), max(time.Second, f.BatchingWindow)
+		if got := f.UnitsPerEvent(); math.Abs(got-c.want) > 0.02 {
+			t.Errorf("%+v: %.3f units an event, want %.2f", f, got, c.want)
+		}
+	}
+	if got := (plan.Folds{Targets: 5, Rate: 0.001, StreamShards: 4, BatchSize: 1000, BatchingWindow: time.Second}).UnitsPerEvent(); got != 1 {
+		t.Errorf("a rare event takes %v units", got)
+	}
+}
