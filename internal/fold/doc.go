@@ -1,4 +1,4 @@
-// Package fold folds the items table's stream into summaries, exactly once: the write shards
+// Package fold folds the streams of both tables into summaries, exactly once: the write shards
 // of counters into their sums, events into rollups of an hour or a day, and entries of
 // leaderboards into the tops and histograms of their boards.
 //

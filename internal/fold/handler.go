@@ -25,7 +25,7 @@ import (
 // maxFolds bounds the concurrent folds of one batch.
 const maxFolds = 16
 
-// Handler handles the batches of the items table's stream, and the aggregator's scheduled tasks.
+// Handler handles the batches of both tables' streams, and the aggregator's scheduled tasks.
 type Handler struct {
 	folder    *folder
 	events    *eventFolder

@@ -92,7 +92,7 @@ func (r Rules) find(entity string) (found rule, ok bool) {
 	return r.list[at], true
 }
 
-// Target returns the target that an item of the items table folds into. ok is false for items that
+// Target returns the target that an item folds into. ok is false for items that
 // are not folded: those beside an entity's events, for example, and events on another day than
 // their time, which no reader finds.
 func (r Rules) Target(pk, sk string) (t schema.Target, ok bool) {

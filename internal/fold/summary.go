@@ -10,7 +10,7 @@ import (
 
 // summary has the functions that fold one form of summary.
 type summary struct {
-	// targetOf returns the target that an item of the items table folds into; ok is false for other
+	// targetOf returns the target that an item folds into; ok is false for other
 	// items.
 	targetOf func(r Rules, pk, sk string) (t schema.Target, ok bool)
 	// storedTarget returns the target whose summary, or a fragment of it, an item of the rollups

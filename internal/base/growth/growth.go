@@ -17,14 +17,15 @@ import (
 // Steps by which a count is raised. The first step is large where write shards are calculated, since
 // events wait for the lead, and rows of an index for their next write.
 const (
-	step      = 4  // times the count
-	firstStep = 24 // the count that follows 1 if write shards are calculated
+	step            = 4  // times the count; also the first step of random write shards: 1 to 4
+	firstCalculated = 24 // the count that follows 1 if write shards are calculated
 )
 
-// Next returns the count that follows count for keys with a placement. It is at most bound.
+// Next returns the count that follows count for keys with a placement: Random is the one of counters
+// and limits. It is at most bound.
 func Next(p kind.Placement, count, bound int) int {
 	if p != kind.Random && count == 1 {
-		return min(firstStep, bound)
+		return min(firstCalculated, bound)
 	}
 	return min(step*count, bound)
 }

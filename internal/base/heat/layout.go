@@ -4,7 +4,8 @@ import "slices"
 
 // Lay returns the matrix with the rows of an earlier one: of each its index there. It omits rows to which
 // nothing was added, unless they were hot at the end of the earlier matrix. Ok is false if a key that
-// was hot or is to be unfolded has no row of its own there.
+// was hot or is to be unfolded has no row of its own there, and if a key has no row although there
+// is room for one: Rest counts keys without a row only if there are more keys than rows.
 //
 // Rows take over what the earlier matrix says of its time: the worst verdict, the hottest window and
 // the heaviest second.
@@ -22,6 +23,9 @@ func (m *Map) Lay(before []Row) (out Matrix, ok bool) {
 			if g.alone && (!found || before[n].Keys > 1) {
 				return Matrix{}, false
 			}
+		}
+		if !found && len(before) < m.o.Rows {
+			return Matrix{}, false
 		}
 		if found {
 			spans, numbers = append(spans, span{from: from, to: to}), append(numbers, n)

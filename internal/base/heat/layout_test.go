@@ -25,6 +25,27 @@ func TestLayNeedsARowForAnUnfoldedKey(t *testing.T) {
 	}
 }
 
+// TestLayNeedsARowIfThereIsRoom checks that the first keys of a quiet table get rows of their own.
+func TestLayNeedsARowIfThereIsRoom(t *testing.T) {
+	o := heat.MapOptions{From: noon, To: noon.Add(10 * time.Second), Step: 10 * time.Second, Rows: 2, ByBase: true}
+	next := heat.NewMap(o)
+	next.Add([]heat.Item{mapItem(0, key("C#b#0", 1, 0, 1, 0))})
+	row := func(name string) heat.Row { return heat.Row{Key: name, Keys: 1} }
+	for _, c := range []struct {
+		layout []heat.Row
+		fits   bool
+	}{
+		{nil, false},
+		{[]heat.Row{row("C#a")}, false},
+		{[]heat.Row{row("C#b")}, true},
+		{[]heat.Row{row("C#a"), row("C#c")}, true},
+	} {
+		if _, ok := next.Lay(c.layout); ok != c.fits {
+			t.Errorf("%v: it fits %v, want %v", c.layout, ok, c.fits)
+		}
+	}
+}
+
 // TestLayKeepsTheHistoryOfWriteShards checks that a write shard which was hot stays so in what is said of the time,
 // whether something was added to it since or not.
 func TestLayKeepsTheHistoryOfWriteShards(t *testing.T) {

@@ -72,7 +72,8 @@ type Verdict struct {
 //
 // Used is exact with one write shard. With several it is the last total that the process read,
 // and the process's own hits since. For an allowed hit the total is at most 1 s old with up to
-// 16 write shards, and N/16 s with more. Other processes' hits since then are missing.
+// 16 write shards, and N/16 s with more. Other processes' hits since then are missing. The total
+// is at most the highest Max with which this process has hit the window.
 //
 // # Implementation
 //

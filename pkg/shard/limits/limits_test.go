@@ -233,7 +233,7 @@ func (s *limitStorm) hit(t *testing.T, hits int) {
 					case err != nil:
 						t.Error(err)
 						return
-					case v.Used < 1 || v.Used > s.limit.Max+20 || v.Remaining != max(0, s.limit.Max-v.Used) || !v.Allowed && v.Remaining > 0:
+					case v.Used < 1 || v.Used > s.limit.Max || v.Remaining != max(0, s.limit.Max-v.Used) || !v.Allowed && v.Remaining > 0:
 						t.Errorf("%+v", v)
 					case v.Allowed:
 						s.allowed.Add(1)

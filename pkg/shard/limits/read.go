@@ -29,7 +29,7 @@ func (l *Limiter) HitTransact(ctx context.Context, limit Limit, now time.Time) (
 	}
 	h.allowed = true
 	v := h.verdict()
-	v.Used = h.window.sum() + 1
+	v.Used = h.window.sum(h.Max) + 1
 	v.Remaining = max(0, h.Max-v.Used)
 	return h.writes(n), v, nil
 }
@@ -110,7 +110,7 @@ func (h *hit) refresh(ctx context.Context) {
 
 // verdict returns the hit's result.
 func (h *hit) verdict() Verdict {
-	v := Verdict{Allowed: h.allowed, Used: h.window.sum(), Resets: h.end()}
+	v := Verdict{Allowed: h.allowed, Used: h.window.sum(h.Max), Resets: h.end()}
 	switch {
 	case !h.allowed:
 		v.Used = max(v.Used, h.Max)

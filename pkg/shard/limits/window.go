@@ -16,6 +16,8 @@ type limitWindow struct {
 	read  time.Time     // the last reading of all write shards
 	all   int64         // total use at that reading, less this process's hits until then
 	own   atomic.Int64  // hits of this process
+
+	highest int64 // highest Max of this process's calls
 }
 
 func newLimitWindow() *limitWindow {
@@ -44,13 +46,15 @@ func (w *limitWindow) total(shards int, own int64) {
 	}
 }
 
-// sum returns the total use at the last reading, and this process's hits since. It ignores
-// what writes returned for single write shards: a donor's use includes transferred quota, which
-// is no hit.
-func (w *limitWindow) sum() int64 {
+// sum returns the total use at the last reading, and this process's hits since; at most the highest
+// Max of this process, since a hit or a transfer that was in flight at the reading may count twice.
+// It ignores what writes returned for single write shards: a donor's use includes transferred
+// quota, which is no hit.
+func (w *limitWindow) sum(limit int64) int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return max(w.all+w.own.Load(), 0)
+	w.highest = max(w.highest, limit)
+	return min(max(w.all+w.own.Load(), 0), w.highest)
 }
 
 // forget deletes what is cached of a write shard: the next hit reads it.

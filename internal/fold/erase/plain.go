@@ -8,7 +8,8 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 )
 
-// plain are the traces of a limit. Those of other kinds embed it for what they don't have.
+// plain are the traces of a kind that has neither an index nor summaries, as a limit's. Those of other
+// kinds embed it, and replace what they have.
 type plain struct{ *task }
 
 func (plain) partition(int) *dynamodb.QueryInput { return nil }
