@@ -82,12 +82,12 @@ func (c *ConsoleCmd) start(line commandLine, configured aws.Config) string {
 	return line.withFlag("region", configured.Region)
 }
 
-// signals returns a function that reports a table's throttled writes.
-func (c *ConsoleCmd) signals(configured aws.Config, table string) func(context.Context, console.Span) console.Signals {
+// signals returns a function that reports the tables' throttled writes.
+func (c *ConsoleCmd) signals(configured aws.Config, tables ...string) func(context.Context, console.Span) console.Signals {
 	if c.Endpoint != "" {
 		return noMetrics
 	}
-	m := &throttledMetrics{client: cloudwatch.NewFromConfig(configured), table: table, now: time.Now, indexes: map[string]*throttledSeries{}}
+	m := &throttledMetrics{client: cloudwatch.NewFromConfig(configured), tables: tables, now: time.Now, indexes: map[string]*throttledSeries{}}
 	return m.signals
 }
 
@@ -113,7 +113,7 @@ func (c *ConsoleCmd) handler(ctx context.Context, std streams, line commandLine)
 			return nil, nil, (&tables{Prefix: c.TablesPrefix}).explain(err)
 		}
 		about.Command = `hotshard shards set --target "$api"`
-		about.Signals = c.signals(configured, names.Items)
+		about.Signals = c.signals(configured, names.Items, names.Events)
 		wait := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
 		return console.Handler(httpapi.New(log, query.Routes(service)), about), wait, nil
 	}

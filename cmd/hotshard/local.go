@@ -25,7 +25,7 @@ type LocalCmd struct {
 	Quiet    time.Duration `default:"1h" help:"How long a counter or limit must be quiet before its shard count shrinks, 1m to 24h; other keys, a day."`
 	Control  string        `default:"act" enum:"act,observe,off" help:"What happens to hot keys: act raises their shard counts, observe only logs, off does neither."`
 
-	Partitions      int           `help:"Put a partition limiter before the engine: each table and index begins with this many partitions. A new on-demand table has about 4 on AWS. Without it nothing throttles."`
+	Partitions      int           `help:"Put a partition limiter before the engine: each table (items, events, the others) and each index begins with this many partitions. A new on-demand table has about 4 on AWS. Without it nothing throttles."`
 	PartitionWCU    int           `name:"partition-wcu" default:"1000" help:"With --partitions: limit of each, in WCU/s. Its RCU/s are three times that. The detector's threshold scales with it."`
 	TableWCU        int           `name:"table-wcu" help:"With --partitions: limit of each table, in WCU/s; 0 is no limit."`
 	Burst           time.Duration `default:"1s" help:"With --partitions: how much unused throughput a partition saves for a burst, as time at its limit, 1ms to 1h. AWS saves up to 5m, without a guarantee."`

@@ -21,15 +21,15 @@ type metricData interface {
 	GetMetricData(context.Context, *cloudwatch.GetMetricDataInput, ...func(*cloudwatch.Options)) (*cloudwatch.GetMetricDataOutput, error)
 }
 
-// throttledMetrics reads a table's throttled writes from CloudWatch's metric WriteThrottleEvents. It is safe for
-// concurrent use.
+// throttledMetrics reads the throttled writes of tables, added up, from CloudWatch's metric WriteThrottleEvents. It is
+// safe for concurrent use.
 type throttledMetrics struct {
 	client metricData
-	table  string
+	tables []string
 	now    func() time.Time
 
 	mu      sync.Mutex
-	indexes map[string]*throttledSeries // by index; "" is the table
+	indexes map[string]*throttledSeries // by index; "" is the tables themselves
 }
 
 // throttledSeries caches one metric.
@@ -122,17 +122,20 @@ func (e incompleteMetric) Error() string {
 
 // read returns the throttled writes of each minute that has any: DynamoDB sends no zeros.
 func (m *throttledMetrics) read(ctx context.Context, index string, from, to time.Time) (map[int64]int64, error) {
-	dimensions := []types.Dimension{{Name: aws.String("TableName"), Value: &m.table}}
-	if index != "" {
-		dimensions = append(dimensions, types.Dimension{Name: aws.String("GlobalSecondaryIndexName"), Value: &index})
+	var queries []types.MetricDataQuery
+	for i, table := range m.tables {
+		dimensions := []types.Dimension{{Name: aws.String("TableName"), Value: &table}}
+		if index != "" {
+			dimensions = append(dimensions, types.Dimension{Name: aws.String("GlobalSecondaryIndexName"), Value: &index})
+		}
+		queries = append(queries, types.MetricDataQuery{Id: aws.String(fmt.Sprint("throttled", i)), MetricStat: &types.MetricStat{
+			Metric: &types.Metric{Namespace: aws.String("AWS/DynamoDB"), MetricName: aws.String("WriteThrottleEvents"), Dimensions: dimensions},
+			Period: aws.Int32(60), Stat: aws.String("Sum"),
+		}})
 	}
-	query := types.MetricDataQuery{Id: aws.String("throttled"), MetricStat: &types.MetricStat{
-		Metric: &types.Metric{Namespace: aws.String("AWS/DynamoDB"), MetricName: aws.String("WriteThrottleEvents"), Dimensions: dimensions},
-		Period: aws.Int32(60), Stat: aws.String("Sum"),
-	}}
 	points := map[int64]int64{}
 	pages := cloudwatch.NewGetMetricDataPaginator(m.client, &cloudwatch.GetMetricDataInput{
-		StartTime: &from, EndTime: &to, MetricDataQueries: []types.MetricDataQuery{query},
+		StartTime: &from, EndTime: &to, MetricDataQueries: queries,
 	})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
@@ -145,7 +148,7 @@ func (m *throttledMetrics) read(ctx context.Context, index string, from, to time
 				return nil, incompleteMetric(series.StatusCode)
 			}
 			for i, at := range series.Timestamps {
-				points[at.Unix()] = int64(series.Values[i] + 0.5)
+				points[at.Unix()] += int64(series.Values[i] + 0.5)
 			}
 		}
 	}

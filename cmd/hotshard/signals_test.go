@@ -17,7 +17,7 @@ import (
 	"github.com/hotshard/hotshard/internal/tool/console"
 )
 
-// metricsFake responds to each call with 60 throttled writes at 12:00, or fails.
+// metricsFake responds with 60 throttled writes at 12:00 for each metric, or fails.
 type metricsFake struct {
 	inputs []*cloudwatch.GetMetricDataInput
 	err    error
@@ -31,16 +31,20 @@ func (f *metricsFake) GetMetricData(_ context.Context, in *cloudwatch.GetMetricD
 	if f.err != nil {
 		return nil, f.err
 	}
-	return &cloudwatch.GetMetricDataOutput{MetricDataResults: []types.MetricDataResult{{
-		Timestamps: []time.Time{noonOfMay}, Values: []float64{60}, StatusCode: cmp.Or(f.status, types.StatusCodeComplete),
-	}}}, nil
+	out := &cloudwatch.GetMetricDataOutput{}
+	for range in.MetricDataQueries {
+		out.MetricDataResults = append(out.MetricDataResults, types.MetricDataResult{
+			Timestamps: []time.Time{noonOfMay}, Values: []float64{60}, StatusCode: cmp.Or(f.status, types.StatusCodeComplete),
+		})
+	}
+	return out, nil
 }
 
 // TestThrottledWritesOfCloudWatch checks that polls within a minute use the cache, and that later calls read only the
 // last quarter of an hour.
 func TestThrottledWritesOfCloudWatch(t *testing.T) {
 	fake, now := &metricsFake{}, noonOfMay.Add(90*time.Second)
-	m := &throttledMetrics{client: fake, table: "orders", now: func() time.Time { return now }, indexes: map[string]*throttledSeries{}}
+	m := &throttledMetrics{client: fake, tables: []string{"orders"}, now: func() time.Time { return now }, indexes: map[string]*throttledSeries{}}
 	span := console.Span{From: noonOfMay.Add(-time.Minute), To: noonOfMay.Add(2 * time.Minute), Step: 30 * time.Second}
 	for range 30 {
 		got := m.signals(t.Context(), span)
@@ -66,6 +70,22 @@ func TestThrottledWritesOfCloudWatch(t *testing.T) {
 	}
 }
 
+func TestThrottledWritesOfTwoTablesAddUp(t *testing.T) {
+	fake := &metricsFake{}
+	m := &throttledMetrics{client: fake, tables: []string{"items", "events"}, now: func() time.Time { return noonOfMay }, indexes: map[string]*throttledSeries{}}
+	got := m.signals(t.Context(), console.Span{From: noonOfMay, To: noonOfMay.Add(time.Minute), Step: time.Minute})
+	if !slices.Equal(got.Throttled, []int64{120}) {
+		t.Errorf("got %+v", got)
+	}
+	var asked []string
+	for _, q := range fake.inputs[0].MetricDataQueries {
+		asked = append(asked, *q.MetricStat.Metric.Dimensions[0].Value)
+	}
+	if len(fake.inputs) != 1 || !slices.Equal(asked, m.tables) {
+		t.Errorf("%d calls ask for %q", len(fake.inputs), asked)
+	}
+}
+
 func TestNoFiguresOfCloudWatch(t *testing.T) {
 	for want, err := range map[string]error{
 		"grant your credentials cloudwatch:GetMetricData": &smithy.GenericAPIError{Code: "AccessDenied"},
@@ -73,7 +93,7 @@ func TestNoFiguresOfCloudWatch(t *testing.T) {
 		"CloudWatch did not answer":                       errors.New("connection refused"),
 	} {
 		fake := &metricsFake{err: err}
-		m := &throttledMetrics{client: fake, table: "orders", now: func() time.Time { return noonOfMay }, indexes: map[string]*throttledSeries{}}
+		m := &throttledMetrics{client: fake, tables: []string{"orders"}, now: func() time.Time { return noonOfMay }, indexes: map[string]*throttledSeries{}}
 		for range 2 {
 			got := m.signals(t.Context(), console.Span{From: noonOfMay, To: noonOfMay.Add(time.Minute), Step: time.Second})
 			if got.Source != "" || got.Throttled != nil || !strings.Contains(got.Note, want) {
@@ -88,7 +108,7 @@ func TestNoFiguresOfCloudWatch(t *testing.T) {
 
 func TestIncompleteFiguresOfCloudWatchSignals(t *testing.T) {
 	for _, status := range []types.StatusCode{types.StatusCodeInternalError, types.StatusCodePartialData, types.StatusCodeForbidden} {
-		m := &throttledMetrics{client: &metricsFake{status: status}, table: "orders", now: func() time.Time { return noonOfMay }, indexes: map[string]*throttledSeries{}}
+		m := &throttledMetrics{client: &metricsFake{status: status}, tables: []string{"orders"}, now: func() time.Time { return noonOfMay }, indexes: map[string]*throttledSeries{}}
 		got := m.signals(t.Context(), console.Span{From: noonOfMay, To: noonOfMay.Add(time.Minute), Step: time.Second})
 		if got.Throttled != nil || !strings.Contains(got.Note, "status "+string(status)) {
 			t.Errorf("%s: %+v", status, got)

@@ -8,11 +8,12 @@ import (
 
 	"github.com/hotshard/hotshard/internal/aws/limiter"
 	"github.com/hotshard/hotshard/internal/base/heat"
+	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/tool/console"
 )
 
-// signals returns the limiter's throttled writes of the items table, by base key, and its splits. Without a limiter
-// there are none.
+// signals returns the limiter's throttled writes of the items and events tables, by base key, and the tables' splits.
+// Without a limiter there are none.
 func (s *System) signals(_ context.Context, span console.Span) console.Signals {
 	out := console.Signals{Source: "limiter", Throttled: make([]int64, span.Columns())}
 	if s.limiter == nil {
@@ -21,31 +22,40 @@ func (s *System) signals(_ context.Context, span console.Span) console.Signals {
 	}
 	out.KnownFrom = s.limiter.Since()
 	keys := map[string]*console.ThrottledKey{}
-	for _, slot := range s.limiter.ThrottledWrites(s.names.Items, span.From, span.To) {
-		if span.Index == "" {
-			span.Spread(out.Throttled, slot.Start, slot.Length, slot.Writes)
+	for _, table := range kind.Tables() {
+		name := s.names.Table(table)
+		for _, slot := range s.limiter.ThrottledWrites(name, span.From, span.To) {
+			addThrottled(&out, keys, slot, span)
 		}
-		for _, k := range slot.Keys {
-			if span.Index != "" {
-				if k.Index != span.Index {
-					continue
-				}
-				span.Spread(out.Throttled, slot.Start, slot.Length, k.Writes)
+		for _, split := range s.limiter.Splits(name) {
+			if split.Index == span.Index {
+				out.Splits = append(out.Splits, console.SplitSignal{
+					Time: split.Time, What: "partition", Text: fmt.Sprintf("A partition of %s split in two: %d partitions now.", name, split.Partitions),
+				})
 			}
-			span.Spread(columnsOf(keys, k, span.Columns()), slot.Start, slot.Length, k.Writes)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(keys)) {
 		out.Keys = append(out.Keys, *keys[name])
 	}
-	for _, split := range s.limiter.Splits(s.names.Items) {
-		if split.Index == span.Index {
-			out.Splits = append(out.Splits, console.SplitSignal{
-				Time: split.Time, What: "partition", Text: fmt.Sprintf("A partition split in two: %d partitions now.", split.Partitions),
-			})
-		}
-	}
+	slices.SortStableFunc(out.Splits, func(a, b console.SplitSignal) int { return a.Time.Compare(b.Time) })
 	return out
+}
+
+// addThrottled adds the throttled writes of one slot of time.
+func addThrottled(out *console.Signals, keys map[string]*console.ThrottledKey, slot limiter.ThrottledWrites, span console.Span) {
+	if span.Index == "" {
+		span.Spread(out.Throttled, slot.Start, slot.Length, slot.Writes)
+	}
+	for _, k := range slot.Keys {
+		if span.Index != "" {
+			if k.Index != span.Index {
+				continue
+			}
+			span.Spread(out.Throttled, slot.Start, slot.Length, k.Writes)
+		}
+		span.Spread(columnsOf(keys, k, span.Columns()), slot.Start, slot.Length, k.Writes)
+	}
 }
 
 // columnsOf returns the columns of a partition key's base key, or of the partition key if it has no base key.
