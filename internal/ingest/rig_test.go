@@ -49,7 +49,7 @@ func (r *rig) use(client Client, change ...func(*Settings)) {
 	log := slog.New(slog.NewTextHandler(r.log, nil))
 	settings := Settings{
 		ItemsTable: r.names.Items, EventsTable: r.names.Events, ShardMapTable: r.names.ShardMap,
-		EventRetention: 720 * time.Hour, Deadline: 5 * time.Second,
+		EventRetention: 720 * time.Hour, Deadline: 20 * time.Second,
 		Control: growth.Act, MetricNames: keyname.Plain, EventAhead: shardmap.MaxAhead, ViewAge: shardmap.ViewAge,
 	}
 	for _, c := range change {
