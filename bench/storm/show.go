@@ -25,7 +25,7 @@ type measurement struct {
 func (r run) print(w io.Writer, title string) {
 	fmt.Fprintf(w, "\n### %s\n\n", title)
 	t := table.NewWriter()
-	t.AppendHeader(table.Row{"storm at", "offered", "accepted %", "refused by API %", "no container %", "other %", "calm after", "N", "quiet keys that grew", "quiet refused %", "map read units"})
+	t.AppendHeader(table.Row{"storm at", "offered", "accepted %", "throttled by API %", "no container %", "other %", "calm after", "N", "quiet keys that grew", "quiet throttled %", "map read units"})
 	for _, o := range r.Storms {
 		t.AppendRow(table.Row{
 			seconds(o.At), o.Offered, one(o.Accepted), one(o.Refused), one(o.NoContainer), one(o.Other), o.calm(), r.steps(), r.GrownToo, one(o.QuietRefused), one(r.MapReads),
@@ -38,7 +38,7 @@ func (r run) print(w io.Writer, title string) {
 		fmt.Fprintf(w, "%d answers were %s\n\n", o.Times, o.What)
 	}
 	t = table.NewWriter()
-	t.AppendHeader(table.Row{"second", "offered", "accepted", "refused", "no container", "other", "N", "throttled attempts"})
+	t.AppendHeader(table.Row{"second", "offered", "accepted", "throttled", "no container", "other", "N", "throttled attempts"})
 	for i, s := range r.Seconds {
 		changes := i > 0 && s.Storm != r.Seconds[i-1].Storm
 		if s.Second%5 == 0 || changes || s.Storm && s.Second < r.Storms[0].At+6 {
@@ -82,7 +82,7 @@ func (m measurement) write(folder string) error {
 // runs.
 func summarize(folder string) error {
 	t := table.NewWriter()
-	t.AppendHeader(table.Row{"scenario", "runs", "accepted %: median, worst", "refused by API %", "no container %", "calm after: median, worst", "N in the median run", "quiet keys that grew", "map read units", "found = accepted"})
+	t.AppendHeader(table.Row{"scenario", "runs", "accepted %: median, worst", "throttled by API %", "no container %", "calm after: median, worst", "N in the median run", "quiet keys that grew", "map read units", "found = accepted"})
 	results := map[string]measurement{}
 	for _, s := range scenarios() {
 		text, err := os.ReadFile(filepath.Join(folder, s.Name+".json"))

@@ -11,14 +11,12 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// largeWrite is how many units a write takes, on average, from which on an advice
-// says that the items are large.
+// largeWrite is the mean weight of a write, in units, from which advice calls the items large.
 const largeWrite = 4
 
-// Advice says what to do about the key, in sentences with the figures that they rest on: how many
-// write shards it needs, why more of them don't help, or how it cooled. Shards is the base key's
-// newest shard count, grown its newest growth, see [NewestGrowth], and partitions is the number of
-// partitions of the table. None of these matters for keys without write shards.
+// Advice returns what to do about the key, in sentences with figures: how many write shards it needs, why more of them
+// don't help, or how it cooled. Shards is the base key's newest shard count, grown its newest growth ([NewestGrowth]),
+// and partitions the number of the table's partitions. Keys without write shards need none of the three.
 func (r *KeyHeat) Advice(shards int, grown shard.Change, partitions int) string {
 	switch {
 	case r.Crowd.Keys > 0:
@@ -35,7 +33,7 @@ func (r *KeyHeat) Advice(shards int, grown shard.Change, partitions int) string 
 	return r.load() + r.cure(shards, partitions)
 }
 
-// NewestGrowth returns the newest change that raised a shard count; the zero change if none did.
+// NewestGrowth returns the newest change that raised a shard count, or the zero change if no change did.
 func NewestGrowth(history shard.History) (grown shard.Change) {
 	before := 1
 	for _, c := range history {
@@ -47,7 +45,7 @@ func NewestGrowth(history shard.History) (grown shard.Change) {
 	return grown
 }
 
-// burst is for a key that is hot by its heaviest second alone.
+// burst returns the advice for a key that is hot only by its heaviest second.
 func (r *KeyHeat) burst() string {
 	then := "No action needed unless its writes are throttled."
 	if _, ok := r.Base(); ok {
@@ -56,7 +54,7 @@ func (r *KeyHeat) burst() string {
 	return fmt.Sprintf("Its heaviest second took %d WCU, and a partition takes %s WCU/s; its mean stays below. %s", r.Peak, wcu(r.Limit), then)
 }
 
-// load says how much of its partition the key takes in its hottest window.
+// load returns the share of its partition that the key takes in its hottest window, as text.
 func (r *KeyHeat) load() string {
 	if r.Status == Warm {
 		return ""
@@ -68,7 +66,7 @@ func (r *KeyHeat) load() string {
 	return text + ". "
 }
 
-// cooled says how a key that was hot became cool.
+// cooled returns how a key that was hot became cool.
 func (r *KeyHeat) cooled(grown shard.Change) string {
 	now := fmt.Sprintf("now at %.0f%% of the partition limit. No action needed.", r.percent(r.Current))
 	if grown.At.After(r.FirstSeen) && !grown.At.After(r.HotUntil) {
@@ -87,10 +85,10 @@ func (r *KeyHeat) window() time.Duration {
 	return usualWindow
 }
 
-// clock writes a time of day.
+// clock formats a time of day.
 func clock(t time.Time) string { return t.UTC().Format(time.TimeOnly) }
 
-// wcu writes a rate in whole units.
+// wcu formats a rate in whole units.
 func wcu(rate float64) string { return Grouped(math.Round(rate)) }
 
 // Grouped returns the whole part of a number that is not negative, with a comma for thousands.
@@ -107,7 +105,7 @@ func (c Crowd) advice(limit float64) string {
 		c.Keys, math.Floor(100*c.Rate/limit))
 }
 
-// cure is for a key that is hot.
+// cure returns the advice for a hot key.
 func (r *KeyHeat) cure(shards, partitions int) string {
 	base, ok := r.Base()
 	if !ok {
@@ -132,7 +130,7 @@ func (r *KeyHeat) cure(shards, partitions int) string {
 	return text
 }
 
-// split is the cure of a key that has no write shards.
+// split returns the advice for a hot key without write shards.
 func (r *KeyHeat) split() string {
 	of := ""
 	if r.Index != "" {
@@ -146,8 +144,7 @@ func (r *KeyHeat) split() string {
 	return text + "."
 }
 
-// hot is what is known of the row's base key. Write shards without figures are taken to be
-// like this one.
+// hot returns the load of the row's base key. It takes write shards without figures to be like this one.
 func (r *KeyHeat) hot(t kind.Kind, shards int) growth.Hot {
 	hot := growth.Hot{
 		Type: t, Limit: r.Limit, Shards: shards, Past: r.past(),
@@ -162,7 +159,7 @@ func (r *KeyHeat) hot(t kind.Kind, shards int) growth.Hot {
 	return hot
 }
 
-// itemSize returns about how large the key's items are, "" if that is not known or they are small.
+// itemSize returns the approximate size of the key's items, or "" if it is unknown or small.
 func (r *KeyHeat) itemSize() string {
 	if r.UnitsPerWrite < largeWrite {
 		return ""

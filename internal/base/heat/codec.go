@@ -20,7 +20,7 @@ import (
 // version is the version of all stored forms.
 const version = 1
 
-// stored is an item in the table.
+// stored is an item of the heat table.
 type stored struct {
 	record.Key
 	Version    uint64 `dynamodbav:"v"`
@@ -43,16 +43,15 @@ type stored struct {
 	Expires    int64  `dynamodbav:"expires_at"`    // Unix seconds
 }
 
-// maxPackedNumbers is what a key takes beside its texts: their lengths, four numbers and
-// a time, of up to ten bytes each. Of a folded item it takes maxPackedTop more.
+// maxPackedNumbers is the packed size of a key without its texts: their lengths, four numbers and a time, of up to ten
+// bytes each. A folded item's key takes maxPackedTop more.
 const (
 	maxPackedNumbers = 70
 	maxPackedTop     = 30
 )
 
-// Stored returns the item of a window as it is stored, to be deleted by TTL some time
-// after expires. Of the keys it has the heaviest: [MaxKeys], or as many as fit in about 100
-// KB, of indexes [MaxIndexKeys] in 50 KB.
+// Stored returns the attributes of the item; TTL deletes it some time after expires. It keeps the heaviest keys:
+// [MaxKeys], or as many as fit into about 100 KB, and of indexes [MaxIndexKeys] in 50 KB.
 func (it *Item) Stored(expires time.Time) map[string]types.AttributeValue {
 	pk, sk := it.key()
 	kept := it.trimmed(cut{MaxKeys, math.Inf(1), maxBytes}, cut{MaxIndexKeys, math.Inf(1), maxIndexBytes})
@@ -83,12 +82,11 @@ func (it *Item) attributes(pk, sk string, expires time.Time) map[string]types.At
 	})
 }
 
-// pack writes each key as: the index, empty for the table's own; the key; units, err,
-// writes, peak; the peak's second from the window's start; of a folded item's key top, its
-// error, and the milliseconds from the item's start to that of the top's window. All numbers
-// are varints, texts have their length before them.
+// pack encodes each key as: the index, or empty for the table's own; the key; units, err, writes, peak; the peak's
+// second from the window's start. For a folded item the key's top, its error, and the milliseconds from the item's
+// start to the top's window follow. All numbers are varints. Texts follow their length.
 func (it *Item) pack() []byte {
-	b := []byte{} // never nil: DynamoDB refuses that
+	b := []byte{} // never nil: DynamoDB rejects that
 	for _, k := range it.Keys {
 		b = packed.AppendText(packed.AppendText(b, k.Index), k.Key)
 		for _, n := range []uint64{k.Units, k.Err, k.Writes, k.Peak} {
@@ -103,7 +101,7 @@ func (it *Item) pack() []byte {
 	return b
 }
 
-// packUnits writes each index, in order, and its units: nil for none.
+// packUnits encodes the indexes in order, with their units. It returns nil if there are none.
 func packUnits(units map[string]uint64) (b []byte) {
 	for _, index := range slices.Sorted(maps.Keys(units)) {
 		b = binary.AppendUvarint(packed.AppendText(b, index), units[index])
@@ -114,8 +112,8 @@ func packUnits(units map[string]uint64) (b []byte) {
 // ErrVersion means that an item has the form of another release.
 var ErrVersion = errors.New("is not known")
 
-// Parse reads an item as Stored makes it. An item of another version and a damaged one are
-// errors that name its sort key.
+// Parse decodes an item that Stored encoded. An item of another version or a damaged one is an error that names its
+// sort key.
 func Parse(attributes map[string]types.AttributeValue) (Item, error) {
 	it, err := parse(attributes)
 	if err != nil {
@@ -155,7 +153,7 @@ func parse(attributes map[string]types.AttributeValue) (Item, error) {
 	return it, err
 }
 
-// read reads a record of the version that is known. One of another may have other attributes.
+// read decodes a record of the known version. A record of another version may have other attributes.
 func read[R any](attributes map[string]types.AttributeValue, into *R) error {
 	v, ok := attributes[schema.Version].(*types.AttributeValueMemberN)
 	if ok && v.Value != strconv.Itoa(version) {
@@ -164,8 +162,8 @@ func read[R any](attributes map[string]types.AttributeValue, into *R) error {
 	return record.Read(attributes, into)
 }
 
-// Start returns when the window of a stored item starts, by its sort key: also of an item
-// that Parse can't read. It is false where the sort key doesn't tell.
+// Start returns the start of a stored item's window by its sort key, also of an item that Parse rejects. It returns
+// false if the sort key has no time.
 func Start(attributes map[string]types.AttributeValue) (time.Time, bool) {
 	sk := sortKey(attributes)
 	start, err := time.Parse(schema.TimeLayout, sk[:min(len(sk), len(schema.TimeLayout))])

@@ -3,52 +3,49 @@ package heat
 import "time"
 
 const (
-	// OnTime is how long after a window's end its items have been put. An item that is put
-	// later is noted, see [Late].
+	// OnTime is the time after a window's end within which its items are normally put. An item that is put later is
+	// noted: see [Late].
 	OnTime = 5 * time.Second
 
-	// Silence is how long after its end a window waits for items if no stream shard has put
-	// any of it or of a later window: either nothing is written, or the detector stands still.
+	// Silence is how long after its end a window waits for items if no stream shard has put an item of it or of a later
+	// window. Then either nothing is written, or the detector has stopped.
 	Silence = 20 * time.Second
 
-	// Patience is how long a window waits at the most, for a stream shard that lags. Items that
-	// come later change windows that were called complete.
+	// Patience is the longest time that a window waits for a stream shard that lags. Later items change windows that
+	// were reported as complete.
 	Patience = time.Minute
 
-	// lagging is how many times the lag of a stream shard's last item its next one is waited for.
+	// lagging is the multiple of a stream shard's last lag that its next item is waited for.
 	lagging = 3
 )
 
-// Reports are the stream shards' items of some windows: by them a reader knows which windows
-// are complete. The zero value is ready.
+// Reports has the stream shards' items of some windows, and derives which windows are complete. The zero value is ready
+// to use.
 //
-// A stream shard puts its items in order of time, and none for a window without records. So
-// a window lacks nothing of a stream shard that has reported it or a later one. If a stream shard
-// reported the previous window but not this one, its item may be late. Its last item's lag predicts
-// how late.
+// A stream shard puts its items in order of time, and none for a window without records. So a window is complete for a
+// stream shard that has reported it or a later one. If a stream shard reported the previous window but not this one,
+// its item may be late. Its last item's lag predicts how late.
 type Reports struct {
-	// Window is the length of windows: that of the shortest one added, if that is shorter.
-	// 0 is not known.
+	// Window is the length of windows, or that of the shortest window added if that is shorter. 0 is unknown.
 	Window time.Duration
 
-	// Ran is when the detector is known to have run last: a time until then without items had no
-	// writes. Nobody can tell a later one from that of a dead detector.
+	// Ran is when the detector last ran. A time before Ran without items had no writes; a later time without items may
+	// mean that the detector has stopped.
 	Ran time.Time
 
 	shards map[string][]reported
 	last   time.Time // start of the newest
 }
 
-// reported is an item that a stream shard has put. Whole is false for a part of a window, of which
-// more may come.
+// reported is an item that a stream shard has put. Whole is false for a part of a window, which more parts may follow.
 type reported struct {
 	start, end time.Time
 	lag        time.Duration
 	whole      bool
 }
 
-// Add takes in items of windows, in any order. Of folded items it takes the length of their windows
-// alone: they say nothing of stream shards.
+// Add adds items of windows, in any order. Of folded items it uses only the length of their windows: they don't name
+// stream shards.
 func (r *Reports) Add(items []Item) {
 	if r.shards == nil {
 		r.shards = make(map[string][]reported)
@@ -69,8 +66,8 @@ func (r *Reports) Add(items []Item) {
 	}
 }
 
-// Complete returns the end of the newest complete window, at least wait before now. Windows before
-// from count as complete. It returns from if no later window is complete.
+// Complete returns the end of the newest complete window, at least wait before now. Windows before from count as
+// complete. It returns from if no later window is complete.
 func (r *Reports) Complete(from, now time.Time, wait time.Duration) time.Time {
 	if r.Window == 0 {
 		return from
@@ -96,8 +93,8 @@ func (r *Reports) Complete(from, now time.Time, wait time.Duration) time.Time {
 	return upTo
 }
 
-// wait returns how long after its end the window that starts at a time waits for items of stream
-// shards that had some in the window before.
+// wait returns how long after its end the window at start waits for the stream shards that had items in the window
+// before it.
 func (r *Reports) wait(start time.Time) (wait time.Duration) {
 	if start.After(r.last) {
 		wait = Silence
@@ -124,8 +121,7 @@ func minTime(a, b time.Time) time.Time {
 	return b
 }
 
-// alignUp returns the first border of windows at t or later. Borders are counted from the Unix
-// epoch on.
+// alignUp returns the first window border at or after t. Borders are counted from the Unix epoch.
 func alignUp(t time.Time, length time.Duration) time.Time {
 	if left := t.UnixMilli() % length.Milliseconds(); left != 0 {
 		return t.Add(length - time.Duration(left)*time.Millisecond)
@@ -133,7 +129,7 @@ func alignUp(t time.Time, length time.Duration) time.Time {
 	return t
 }
 
-// AlignDown returns the last border of windows of a length at t or before.
+// AlignDown returns the last window border at or before t.
 func AlignDown(t time.Time, length time.Duration) time.Time {
 	return time.UnixMilli(t.UnixMilli() - t.UnixMilli()%length.Milliseconds()).UTC()
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/hotshard/hotshard/internal/base/heat"
 )
 
-// putItem is a stream shard's item of the window that starts so many seconds after noon, and when
-// it was put.
+// putItem is a stream shard's item of the window that starts some seconds after noon, with the time at which it was
+// put.
 type putItem struct {
 	heat.Item
 	at time.Time
@@ -22,8 +22,8 @@ func reportOf(second int, streamShard, part string) heat.Item {
 	return heat.Item{Start: noon.Add(time.Duration(second) * time.Second), Window: 10 * time.Second, StreamShard: streamShard, Part: part}
 }
 
-// TestComplete: a window is complete when each stream shard that had an item in the window before
-// has put this one's or a later one, or is taken for quiet.
+// TestComplete checks that a window is complete when each stream shard with an item in the window before has put an
+// item of this or a later window, or counts as quiet.
 func TestComplete(t *testing.T) {
 	both := []heat.Item{reportOf(0, "a", ""), reportOf(0, "b", "")}
 	slow := reportOf(0, "b", "")
@@ -61,8 +61,8 @@ func TestComplete(t *testing.T) {
 	}
 }
 
-// TestCompleteTakesTheLengthOfFoldedWindows checks that no part of an open window is complete when
-// all windows that have ended are folded.
+// TestCompleteTakesTheLengthOfFoldedWindows checks that no part of an open window is complete if all ended windows are
+// folded.
 func TestCompleteTakesTheLengthOfFoldedWindows(t *testing.T) {
 	const minute = time.Minute
 	folded := heat.Fold([]heat.Item{{Start: noon.Add(-minute), Window: minute, StreamShard: "a", Units: 5}}, noon.Add(-minute), minute)
@@ -75,9 +75,9 @@ func TestCompleteTakesTheLengthOfFoldedWindows(t *testing.T) {
 	}
 }
 
-// TestCompleteLacksNothing: no window that is called complete lacks an item of a stream shard that
-// falls behind, threefold from window to window and up to a minute; and once all have caught up, all
-// windows are complete. A stream shard that was quiet puts its first item in time.
+// TestCompleteLacksNothing checks that no complete window lacks an item of a lagging stream shard, whose lag triples
+// from window to window up to a minute. Once all have caught up, all windows are complete. A stream shard that was
+// quiet puts its first item in time.
 func TestCompleteLacksNothing(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		seed := rapid.Uint64().Draw(rt, "seed")

@@ -8,19 +8,18 @@ import (
 	"time"
 )
 
-// Fold puts the items of a time together as one: those of one table whose windows start in
-// it, of all stream shards, or folded ones of one base. Windows of different lengths don't
-// go together: see [Kinds].
+// Fold merges items into one item for a time: the items of one table whose windows start in it, of all stream shards,
+// or folded items of one base. All windows must have the same length: see [Kinds].
 //
-// The folded item's units are the sums over the windows. An error has what windows that
-// don't list a key may hide of it. The limit and the hot rate are the lowest. [Merge] of
-// folded items gives the same rates, errors and peaks as Merge of the items themselves; the
-// same statuses, if all items have one limit and one hot rate; times of the first and the
-// last window with a key as far as the folded items' starts and ends tell; and neither
-// siblings nor crowds. To fold folded items gives the same item as to fold at once what they
-// are made from. Of folded items that were stored, and so have lost their lightest keys,
-// that holds of no figure but units and records of the whole; units of a key, and its top,
-// are no greater then, and with the errors they are no less than what is true.
+// The folded item's units are the sums over the windows. A key's error includes the units that windows which don't list
+// the key may hide. The limit and the hot rate are the lowest. [Merge] of folded items gives the same rates, errors and
+// peaks as Merge of the items themselves, and the same statuses if all items have one limit and one hot rate. The first
+// and the last window with a key are known as exactly as the folded items' starts and ends. Siblings and crowds are
+// lost.
+//
+// Folding folded items gives the same item as folding all original items at once. Stored folded items lack their
+// lightest keys. Then only units and records of the whole are the same; a key's units and top are lower bounds, and
+// with their errors upper bounds.
 func Fold(items []Item, start time.Time, length time.Duration) Item {
 	f := Item{Start: start, Window: length, Base: length, Coverage: coverage(items)}
 	var a tallier
@@ -45,7 +44,7 @@ func Fold(items []Item, start time.Time, length time.Duration) Item {
 	return f
 }
 
-// sum takes over what an item says of the whole.
+// sum adds an item's totals.
 func (it *Item) sum(other *Item, first bool) {
 	if first {
 		it.Table, it.Base, it.Limit, it.HotRate = other.Table, other.base(), other.Limit, other.HotRate
@@ -62,8 +61,8 @@ func (it *Item) sum(other *Item, first bool) {
 	}
 }
 
-// fold takes over what one window says of the key. Its error is that of the windows before
-// and, of this one and the others, what they may hide of a key that they don't list.
+// fold adds one window's counts of the key. The key's error is that of the windows before, and the units that any
+// window may hide of a key that it doesn't list.
 func (k *Key) fold(t tally) {
 	first := k.TopAt.IsZero()
 	switch writes := t.writes(); {
@@ -84,7 +83,7 @@ func (k *Key) fold(t tally) {
 	}
 }
 
-// writes returns the number of writes to the key, or 0 if that is not known of all its units.
+// writes returns the number of writes to the key, or 0 if it is unknown for some of its units.
 func (t *tally) writes() (n uint64) {
 	for _, e := range t.entries {
 		if e.key.Writes == 0 {
@@ -95,8 +94,8 @@ func (t *tally) writes() (n uint64) {
 	return n
 }
 
-// byWeight orders keys by their certified units, of a folded item by those of the heaviest base
-// window; those of the table come before those of indexes.
+// byWeight orders keys by their certified units, for a folded item by those of the heaviest base window. Keys of the
+// table come before keys of indexes.
 func byWeight(a, b Key) int {
 	if ofIndex := a.Index != ""; ofIndex != (b.Index != "") {
 		if ofIndex {
@@ -118,8 +117,8 @@ func (k *Key) weight() uint64 {
 	return k.Top
 }
 
-// Kinds splits items into those that can be folded together: of one table, and of windows of one
-// length. The order of the kinds does not depend on that of the items.
+// Kinds splits items into groups that can be folded together: of one table, and of windows of one length. The order of
+// the groups does not depend on that of the items.
 func Kinds(items []Item) [][]Item {
 	type kind struct {
 		table string
@@ -139,7 +138,7 @@ func Kinds(items []Item) [][]Item {
 	return list
 }
 
-// coverage returns the share of the items' records that was read, or 0 if all were.
+// coverage returns the share of the items' records that was read, or 0 if all were read.
 func coverage(items []Item) float64 {
 	var read, made, sum float64
 	all := true

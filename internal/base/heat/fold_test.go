@@ -16,7 +16,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/heat"
 )
 
-// world is some windows of writes, and what was counted of them.
+// world has the writes of some windows, and the items that count them.
 type world struct {
 	base    time.Duration
 	windows int
@@ -24,8 +24,8 @@ type world struct {
 	truth   []map[[2]string]uint64 // units of each index and key, by window
 }
 
-// newWorld makes up writes to some keys on three stream shards, and items that tell them with
-// the errors that counts have. A key of the table comes by one stream shard, or by two.
+// newWorld draws writes to some keys on three stream shards, and items that count them with errors. A key of the table
+// is on one stream shard or on two.
 func newWorld(random *rand.Rand, keys []string) *world {
 	w := &world{base: []time.Duration{time.Second, 7 * time.Second, 10 * time.Second, time.Minute}[random.IntN(4)], windows: 1 + random.IntN(40)}
 	limit := float64(1 + random.IntN(200))
@@ -54,7 +54,7 @@ func newWorld(random *rand.Rand, keys []string) *world {
 	return w
 }
 
-// count has a key get some units, and the item list it, or not.
+// count adds units to a key, and lists the key in the item or not.
 func (w *world) count(random *rand.Rand, it *heat.Item, truth map[[2]string]uint64, index, key string) {
 	units := random.Uint64N(400)
 	truth[[2]string{index, key}] += units
@@ -78,7 +78,7 @@ func (w *world) count(random *rand.Rand, it *heat.Item, truth map[[2]string]uint
 	})
 }
 
-// fold folds items that lie in times of some length.
+// fold folds items by times of some length.
 func fold(items []heat.Item, length time.Duration) (folded []heat.Item) {
 	times := make(map[time.Time][]heat.Item)
 	for _, it := range items {
@@ -100,7 +100,7 @@ func someKeys(random *rand.Rand) (keys []string) {
 	return slices.Compact(keys)
 }
 
-// TestFold: what is merged from folded items is what is merged from the items themselves.
+// TestFold checks that folded items merge to the same rows as the items themselves.
 func TestFold(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 1))
@@ -124,12 +124,12 @@ func TestFold(t *testing.T) {
 	})
 }
 
-// TestFoldBounds: through the layers, whose items lose keys when they are stored, the truth
-// stays between the bounds, and nothing of the whole is lost.
+// TestFoldBounds checks that the true units are between the bounds in all layers, whose stored items lose keys, and
+// that the totals stay the same.
 func TestFoldBounds(t *testing.T) {
 	var keys []string
 	for n := range 60 {
-		keys = append(keys, fmt.Sprintf("%s%02d", strings.Repeat("k", 2000), n)) // of which an item has room for some 47, and 23 of an index
+		keys = append(keys, fmt.Sprintf("%s%02d", strings.Repeat("k", 2000), n)) // an item holds some 47 of these, and 23 of an index
 	}
 	rapid.Check(t, func(rt *rapid.T) {
 		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 2))
@@ -178,7 +178,7 @@ func TestFoldBounds(t *testing.T) {
 				}
 				delete(truth, id)
 			}
-			for id, n := range truth { // what is not listed
+			for id, n := range truth { // unlisted keys
 				if rest := map[bool]uint64{false: it.Rest, true: it.IndexRest}[id[0] != ""]; n > rest {
 					rt.Fatalf("a key that is not listed has %d units; at most %d", n, rest)
 				}
@@ -187,7 +187,7 @@ func TestFoldBounds(t *testing.T) {
 	})
 }
 
-// TestFoldedForm: what is stored of a folded item comes back, under keys of its layer.
+// TestFoldedForm checks that a stored folded item decodes to the same item, under keys of its layer.
 func TestFoldedForm(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 3))
 	for layer, pk := range map[heat.Layer]string{heat.ByWindow: "H#w#2026-01-05T12", heat.ByMinute: "H#1m#2026-01-05", heat.ByTenMinutes: "H#10m#2026-01-05"} {
@@ -208,7 +208,7 @@ func TestFoldedForm(t *testing.T) {
 	}
 }
 
-// TestLayerFold: windows of several tables and lengths are items of their own.
+// TestLayerFold checks that windows of different tables or lengths become separate items.
 func TestLayerFold(t *testing.T) {
 	item := func(table string, second int, length time.Duration) heat.Item {
 		return heat.Item{Table: table, Start: noon.Add(time.Duration(second) * time.Second), Window: length, Limit: 1000, HotRate: 700, Units: 1, Keys: []heat.Key{key("a", 1, 0, 1, 0)}}
@@ -231,7 +231,7 @@ func TestLayerFold(t *testing.T) {
 	}
 }
 
-// TestProgressForm and of notes: they come back, and what is damaged is an error.
+// TestProgressForm checks that a stored progress and notes decode to the same values, and that damaged ones are errors.
 func TestProgressForm(t *testing.T) {
 	want := heat.Progress{From: noon, To: noon.Add(time.Hour), Late: noon.Add(time.Minute)}
 	got, err := heat.ParseProgress(want.Attributes())
@@ -251,7 +251,8 @@ func TestProgressForm(t *testing.T) {
 	}
 }
 
-// TestSummaryForm: a summary comes back, and what is damaged is an error that names it.
+// TestSummaryForm checks that a stored summary decodes to the same value, and that a damaged one is an error that names
+// it.
 func TestSummaryForm(t *testing.T) {
 	want := heat.Summary{Hour: noon, Peaks: map[string]float64{"a": 1.25, "b": 0}}
 	if got, err := heat.ParseSummary(want.Attributes()); err != nil || !cmp.Equal(want, got) {
@@ -271,7 +272,7 @@ func TestSummaryForm(t *testing.T) {
 	}
 }
 
-// BenchmarkFold is of a window of 64 stream shards, 200 keys each.
+// BenchmarkFold folds a window of 64 stream shards with 200 keys each.
 func BenchmarkFold(b *testing.B) {
 	var items []heat.Item
 	for shard := range 64 {

@@ -10,8 +10,8 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// Siblings is the load of all write shards of one base key in a window, in write
-// units a second: of an entity those of one day, of a board those of one period.
+// Siblings is the load of all write shards of one base key in a window, in WCU/s: of an entity those of one day, of a
+// board those of one period.
 type Siblings struct {
 	Seen int     // how many of them were listed; 0 for a key without write shards
 	Low  float64 // these took at least so much together
@@ -19,20 +19,20 @@ type Siblings struct {
 	Rest float64 // at most so much more went to any one of all
 }
 
-// groupID names the write shards of one base key in one window.
+// groupID identifies the write shards of one base key in one window.
 type groupID struct {
 	window
 	index, name string
 }
 
-// group is what is listed of them.
+// group has the counts of the listed write shards of a groupID.
 type group struct {
 	units, spread uint64
 	seen          int
 }
 
-// group returns the zero groupID for a key without write shards, and for a folded item's:
-// the heaviest windows of write shards may be different ones.
+// group returns the zero groupID for a key without write shards and for a folded item's key: the heaviest windows of
+// write shards may differ.
 func (e entry) group() groupID {
 	if e.item.Base > 0 {
 		return groupID{}
@@ -44,7 +44,7 @@ func (e entry) group() groupID {
 	return groupID{e.window(), e.key.Index, name}
 }
 
-// groupsOf adds up entries that are in order, in a map that is cleared for it.
+// groupsOf sums sorted entries into groups, which it clears first.
 func groupsOf(entries []entry, groups map[groupID]*group) {
 	clear(groups)
 	groups[groupID{}] = new(group)
@@ -92,24 +92,23 @@ func unitsPerWrite(entries []entry) float64 {
 	return float64(units) / float64(writes)
 }
 
-// Crowd is a stream shard that several warm keys fill and none of them alone. At AWS
-// a stream shard has the records of one partition, as a rule, so that partition is
-// hot as a whole.
+// Crowd is a stream shard that several warm keys fill together. On AWS a stream shard normally has the records of one
+// partition, so that partition is hot as a whole.
 type Crowd struct {
 	Keys int     // how many; 0 for no crowd
-	Rate float64 // write units a second of the stream shard
+	Rate float64 // WCU/s of the stream shard
 }
 
-// Bounds of a crowd. A stream shard with more than a partition's limit has the
-// records of several; windows are cut by whole seconds, so a bit more may be seen.
+// Bounds of a crowd. A stream shard with more than a partition's limit has the records of several partitions. Windows
+// are cut by whole seconds, so a rate may be slightly above the limit.
 const (
-	crowdKey   = 0.1 // of a partition's limit: what each of its keys takes at least
-	crowdShare = 0.5 // of the stream shard's units: what they take together at least
+	crowdKey   = 0.1 // of a partition's limit: the least that each of its keys takes
+	crowdShare = 0.5 // of the stream shard's units: the least that they take together
 	overLimit  = 1.1
 )
 
-// Crowd looks at a window's counts of a stream shard. An item of a layer, which is of all
-// stream shards, tells of none.
+// Crowd returns the crowd of a window's counts of one stream shard. An item of a layer has counts of all stream shards,
+// and no crowd.
 func (it *Item) Crowd() Crowd {
 	if it.Base > 0 {
 		return Crowd{}
@@ -152,13 +151,12 @@ func crowdOf(entries []entry) (most Crowd) {
 	return most
 }
 
-// Base returns the base key that a partition key of hotshard's own table, or of one of
-// its indexes, is a write shard of; ok is false for one that is none.
+// Base returns the base key of a write shard's partition key in one of hotshard's own tables or indexes. It returns
+// false for any other key.
 func (k *Key) Base() (base schema.BaseKey, ok bool) { return baseOf("", k.Index, k.Key) }
 
-// baseOf returns the base key that a partition key is a write shard of. The write shards
-// of boards and of groups of sessions are in indexes: what the table has under their
-// prefixes are players' entries and single sessions, whatever number a name ends in.
+// baseOf returns the base key of a write shard's partition key. Write shards of boards and of groups of sessions are in
+// indexes: in the table, keys with their prefixes are players' entries and single sessions, whatever their last number.
 func baseOf(table, index, key string) (base schema.BaseKey, ok bool) {
 	k, err := schema.ParseKey(key)
 	if err != nil || table != "" || kind.Of(k.Base.Type).Index != index {
@@ -167,19 +165,17 @@ func baseOf(table, index, key string) (base schema.BaseKey, ok bool) {
 	return k.Base, true
 }
 
-// Base returns the base key that the row's partition key, of the table or of one of
-// its indexes, is a write shard of; ok is false for one that is none.
+// Base returns the base key of the row's partition key. It returns false if the key is no write shard.
 func (r *KeyHeat) Base() (base schema.BaseKey, ok bool) { return baseOf(r.Table, r.Index, r.Key) }
 
-// TableName returns the name of the table whose stream has the key's writes. Of hotshard's own tables
-// it is the name without the deployment's prefix.
+// TableName returns the name of the table whose stream has the key's writes. Names of hotshard's own tables lack the
+// deployment's prefix.
 func (r *KeyHeat) TableName() string {
 	k, _, _ := kind.Cut(r.Key)
 	return cmp.Or(r.Table, kind.Of(k).Table, kind.Items)
 }
 
-// MetricName is what the row's metrics and log lines call it: its base key, or the
-// partition key itself if it has none.
+// MetricName returns the name of the row in metrics and log lines: its base key, or else the partition key.
 func (r *KeyHeat) MetricName() string {
 	base, ok := r.Base()
 	if !ok {

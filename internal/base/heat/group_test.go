@@ -11,7 +11,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// counted is a window of ten seconds; rates of its keys are in units a second.
+// counted returns an item of a window of ten seconds. Rates of its keys are in WCU/s.
 func counted(streamShard string, units uint64, keys ...heat.Key) heat.Item {
 	return heat.Item{Start: noon, Window: 10 * time.Second, StreamShard: streamShard, Limit: 100, HotRate: 70, Units: units, Keys: keys}
 }
@@ -28,8 +28,8 @@ func find(t *testing.T, key string, items ...heat.Item) heat.KeyHeat {
 	return heat.KeyHeat{}
 }
 
-// TestCrowd: several warm keys that fill a stream shard are a hot partition, unless
-// one of them is hot, or the stream shard has more than a partition takes.
+// TestCrowd checks that several warm keys that fill a stream shard are a crowd, unless one of them is hot or the stream
+// shard has more units than a partition takes.
 func TestCrowd(t *testing.T) {
 	warm := []heat.Key{key("a", 300, 0, 30, 0), key("b", 250, 0, 30, 0), key("c", 20, 0, 2, 0)}
 	hot := key("b", 710, 0, 80, 0)
@@ -61,8 +61,8 @@ func TestCrowd(t *testing.T) {
 	}
 }
 
-// TestSkew: one write shard that is far hotter than the others is not cured by more
-// of them; if the others may have been as hot, for all that is known, it is.
+// TestSkew checks that more write shards are not advised if one is far hotter than its siblings, but are if the
+// siblings may have been as hot.
 func TestSkew(t *testing.T) {
 	skewed := counted("1", 900, key("C#a#0", 800, 0, 80, 0), key("C#a#1", 40, 0, 4, 0))
 	even := counted("1", 900, key("C#a#0", 800, 0, 80, 0), key("C#a#1", 700, 9, 4, 0), key("C#a#2", 720, 0, 80, 0), key("C#a#3", 680, 0, 80, 0))
@@ -81,7 +81,7 @@ func TestSkew(t *testing.T) {
 	}
 }
 
-// TestOtherCauses: what more write shards don't cure is said.
+// TestOtherCauses checks that advice names the causes that more write shards don't cure.
 func TestOtherCauses(t *testing.T) {
 	large := key("C#a#0", 800, 0, 80, 0)
 	large.Writes = 64
@@ -128,8 +128,8 @@ func TestOtherCauses(t *testing.T) {
 	}
 }
 
-// TestAdviceNamesTheGrowth checks that a shrink or a pin is not named as what cooled a key, and does
-// not hide how to cool it.
+// TestAdviceNamesTheGrowth checks that advice does not name a shrink or a pin as the cause of cooling, and still says
+// how to cool the key.
 func TestAdviceNamesTheGrowth(t *testing.T) {
 	at := func(minute int) time.Time { return noon.Add(time.Duration(minute) * time.Minute) }
 	hot := find(t, "C#a#0", counted("1", 1600, key("C#a#0", 800, 0, 80, 0), key("C#a#1", 780, 0, 78, 0)))
@@ -153,8 +153,8 @@ func TestAdviceNamesTheGrowth(t *testing.T) {
 	}
 }
 
-// TestSkewOnManyStreamShards: a partition key of the table comes by one stream shard, or by two,
-// so what any others may hide is nothing of it; one of an index comes by all.
+// TestSkewOnManyStreamShards checks that only two stream shards can hide units of a key of the table, and all stream
+// shards those of an index key.
 func TestSkewOnManyStreamShards(t *testing.T) {
 	var items []heat.Item
 	for n := range 64 {
@@ -170,7 +170,7 @@ func TestSkewOnManyStreamShards(t *testing.T) {
 	if row := find(t, "L#b#all#0", items...); row.Error != 6.3 || row.Siblings.Rest != 6.4 {
 		t.Errorf("of an index: %+v", row)
 	}
-	for i := range items { // parts, and all that is not named, add up
+	for i := range items { // parts add up, as do items without a stream shard
 		items[i].StreamShard = ""
 	}
 	if row := find(t, "C#a#0", items...); row.Error != 63*3 || row.Siblings.Rest != 64*3 {

@@ -34,19 +34,17 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// Item is what was counted in one window on one stream shard. Units are write
-// units.
+// Item has the counts of one window on one stream shard. Units are write units.
 type Item struct {
-	// Table is the table whose stream was read, or "" for one of hotshard's own, whose keys tell by
-	// their kind which one. Keys of another table are not parsed as write shards.
+	// Table is the table whose stream was read, or "" for hotshard's own tables, whose keys tell by their kind which
+	// one. Keys of another table are not parsed as write shards.
 	Table string
 
 	Start  time.Time     // whole milliseconds, UTC
 	Window time.Duration // length; whole milliseconds, more than 0
 
-	// Base is 0 for a window's own counts. For a folded item it is the length of the windows
-	// that were put together: there is no other item of the table with the same base then
-	// whose time overlaps.
+	// Base is 0 for a window's own counts. For a folded item it is the length of the folded windows. No two folded
+	// items of a table with the same base overlap in time.
 	Base time.Duration
 
 	// StreamShard and Part identify the item among those of its window. StreamShard is unique among
@@ -56,15 +54,14 @@ type Item struct {
 	Part        string
 
 	Records uint64 // all of them, listed keys or not
-	Units   uint64 // likewise, what they cost the table
+	Units   uint64 // write units of all records in the table
 	// IndexUnits has the units of each index, by its name. An index without units is absent.
 	IndexUnits map[string]uint64
-	Limit      float64 // units a second that a partition takes; above 0, kept to hundredths
-	HotRate    float64 // certified units a second from which on a key was hot; kept to hundredths
+	Limit      float64 // WCU/s that a partition takes; above 0, stored to hundredths
+	HotRate    float64 // certified WCU/s at which a key is hot; stored to hundredths
 
-	// Keys are the heaviest, by certified units, each once: the table's partition keys,
-	// then those of its indexes. Rest is the most that a key of the table's that is not
-	// among them can weigh, IndexRest one of an index.
+	// Keys are the heaviest keys by certified units: the table's partition keys, then those of its indexes. Rest is the
+	// most units that an unlisted key of the table can have, IndexRest that of an index.
 	Keys      []Key
 	Rest      uint64
 	IndexRest uint64
@@ -75,42 +72,41 @@ type Item struct {
 	// Lag is how long after the window's end the item was put.
 	Lag time.Duration
 
-	// Coverage is the share of the window's records that was read, if it was not all of
-	// them: above 0, below 1. 0 stands for all. It is not stored: the detector reads all.
+	// Coverage is the share of the window's records that was read: above 0, below 1. 0 means all. It is not stored,
+	// since the detector reads all records.
 	Coverage float64
 }
 
-// Key is what one partition key got in the window.
+// Key has the counts of one partition key in the window.
 type Key struct {
 	Index  string // whose partition key it is; "" for the table itself
 	Key    string
-	Units  uint64    // certain: it got at least these
-	Err    uint64    // and at most so many more
-	Writes uint64    // in how many writes; 0 if that is not known
+	Units  uint64    // a lower bound
+	Err    uint64    // how many more there may be
+	Writes uint64    // the number of writes; 0 if unknown
 	Peak   uint64    // units in the heaviest second, a lower bound
 	PeakAt time.Time // that second
 
-	// Of a folded item: certain units in the key's heaviest base window, how many more it
-	// may have had in it, and that window's start.
+	// Top, TopErr and TopAt are a folded item's: certain units in the key's heaviest base window, how many more there
+	// may be, and that window's start.
 	Top, TopErr uint64
 	TopAt       time.Time
 }
 
-// Window is all that is known of the windows that start at one time: items of their own, of
-// all stream shards, or those of a layer.
+// Window has the items of all windows that start at one time: the items of all stream shards, or those of a layer.
 type Window struct {
 	Start time.Time
 	Items []Item
 
-	// Unreadable are errors of items that can't be read, of another release ([ErrVersion]) or
-	// damaged; they name the sort keys. Where a sort key doesn't tell the start, the item comes
-	// alone, Start is the end of the time that is read, and its error is not ErrVersion.
+	// Unreadable has the errors of items that can't be read, because another release wrote them ([ErrVersion]) or
+	// because they are damaged. They name the sort keys. If a sort key has no time, the item comes in a Window of its
+	// own, whose Start is the end of the time that is read, and the error is not ErrVersion.
 	Unreadable []error
 
-	Length time.Duration // of a layer's windows; 0 if items alone tell
+	Length time.Duration // of a layer's windows; 0 if only the items have it
 }
 
-// Damaged returns the error of an item that is damaged, nil if all others are of another release.
+// Damaged returns the error of a damaged item, or nil if all unreadable items are of another release.
 func (w *Window) Damaged() error {
 	at := slices.IndexFunc(w.Unreadable, func(err error) bool { return !errors.Is(err, ErrVersion) })
 	if at < 0 {
@@ -124,12 +120,10 @@ func (w *Window) Unread() float64 {
 	return float64(len(w.Unreadable)) / float64(max(1, len(w.Unreadable)+len(w.Items)))
 }
 
-// Source is where heat comes from: the heat table of a deployment, or a live reader of a
-// stream.
+// Source is a source of heat: the heat table of a deployment, or a live reader of a stream.
 type Source interface {
-	// Windows goes through the windows that start at from or later and before to, in order
-	// of time. Their length is at most step where the source has such, else the finest that
-	// it has. No two overlap. After an error there is no more.
+	// Windows iterates over the windows that start at from or later and before to, in order of time. Their length is at
+	// most step if the source has such windows, else the shortest that it has. No two overlap. It ends after an error.
 	Windows(ctx context.Context, from, to time.Time, step time.Duration) iter.Seq2[Window, error]
 }
 
@@ -143,12 +137,12 @@ const (
 	Saturated               // its certified rate is at a partition's limit, so more may be wanted
 )
 
-// atLimit is the part of a partition's limit from which on a key is saturated: windows
-// are cut by whole seconds, so a bit less may be seen of a partition that takes no more.
+// atLimit is the share of a partition's limit at which a key is saturated. Windows are cut by whole seconds, so a full
+// partition may show slightly less than its limit.
 const atLimit = 0.95
 
-// Verdict is that on a key with a certified rate, where a partition takes limit and keys are
-// hot from hotRate on, all in write units a second.
+// Verdict returns the status of a key with a certified rate. A partition takes limit, and keys are hot at hotRate, all
+// in WCU/s.
 func Verdict(rate, limit, hotRate float64) Status {
 	switch {
 	case rate >= atLimit*limit && rate >= hotRate:
@@ -193,8 +187,8 @@ func (it *Item) base() time.Duration {
 	return it.Window
 }
 
-// Salts is over how many partitions an hour's items are spread. One stream shard
-// writes to one of them: up to 310 write units each window, a few as a rule.
+// Salts is the number of partition keys of an hour's items. A stream shard writes to one of them: up to 310 write units
+// a window, normally a few.
 const Salts = 8
 
 // prefix begins the partition keys of windows' items.
@@ -202,20 +196,19 @@ const prefix = "K#"
 
 func partition(hour string, salt int) string { return shard.Hash.Join(prefix+hour, salt) }
 
-// key returns the primary key of a window's item. It depends on the table, the window's
-// start, the stream shard and the part alone.
+// key returns the primary key of a window's item. It depends only on the table, the window's start, the stream shard
+// and the part.
 func (it *Item) key() (pk, sk string) {
 	source := it.source()
 	pk = partition(shard.Hour.Label(it.Start, 0), shard.Calculated(source, Salts))
 	return pk, it.Start.UTC().Format(schema.TimeLayout) + "#" + source
 }
 
-// source identifies the item among those of its window.
+// source identifies the item within its window.
 func (it *Item) source() string { return it.StreamShard + "#" + it.Part }
 
-// Partitions returns the partition keys that hold the items of the windows that
-// start at from or later and before to: [Salts] for each hour begun. It is empty when to
-// is not after from. Bounding the range is the caller's part.
+// Partitions returns the partition keys that hold the items of the windows that start at from or later and before to:
+// [Salts] for each hour begun. It is empty if to is not after from. The caller bounds the range.
 func Partitions(from, to time.Time) (list []string) {
 	for _, hour := range shard.Hour.Labels(from, to, 0) {
 		for salt := range Salts {
@@ -225,18 +218,17 @@ func Partitions(from, to time.Time) (list []string) {
 	return list
 }
 
-// SortBounds returns the sort keys between which, in each of these partitions,
-// just those windows lie that start at from or later and before to.
+// SortBounds returns the bounds of the sort keys, in each of these partitions, of the windows that start at from or
+// later and before to.
 func SortBounds(from, to time.Time) (low, high string) {
 	return bound(from), bound(to)
 }
 
-// bound is less than the sort key of every window that starts at t or later, and
-// greater than that of every earlier one: those have more text after the time.
+// bound returns a text that sorts before the sort key of every window that starts at t or later, and after that of
+// every earlier one.
 func bound(t time.Time) string { return schema.CeilMilli(t).Format(schema.TimeLayout) }
 
-// Bounds of a window's item. Keys of indexes have bounds of their own, since they are
-// as many for each of a board's periods.
+// Bounds of a window's item. Keys of indexes have their own bounds, since each of a board's periods has as many.
 const (
 	MaxKeys       = 200
 	MaxIndexKeys  = 400
@@ -244,15 +236,15 @@ const (
 	maxIndexBytes = 50_000
 )
 
-// cut says which of the heaviest keys are kept: so many, and besides all that took so
-// many units a second, as far as they fit.
+// cut bounds which of the heaviest keys are kept: a number of keys, and in addition all keys above a rate, as far as
+// they fit.
 type cut struct {
 	keys  int
 	rate  float64
 	bytes int
 }
 
-// trimmed is the item with the heaviest keys of the table, and of its indexes, alone.
+// trimmed returns the item with only the heaviest keys of the table and of its indexes.
 func (it Item) trimmed(table, indexes cut) Item {
 	keys, rest := it.trim(false, table)
 	ofIndexes, indexRest := it.trim(true, indexes)
@@ -260,7 +252,7 @@ func (it Item) trimmed(table, indexes cut) Item {
 	return it
 }
 
-// rest is the most that a key that is not listed can weigh.
+// rest returns the most units that an unlisted key can have.
 func (it *Item) rest(ofIndex bool) uint64 {
 	if ofIndex {
 		return it.IndexRest
@@ -268,8 +260,7 @@ func (it *Item) rest(ofIndex bool) uint64 {
 	return it.Rest
 }
 
-// trim keeps the heaviest keys, and accounts for the others in rest: those of the
-// table, or those of its indexes.
+// trim returns the heaviest keys of the table or of its indexes, and the new rest, which accounts for the other keys.
 func (it *Item) trim(ofIndex bool, c cut) (keys []Key, rest uint64) {
 	for _, k := range it.Keys {
 		if k.Index != "" == ofIndex {

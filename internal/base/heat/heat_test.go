@@ -44,11 +44,11 @@ func genItem(t *rapid.T) heat.Item {
 	return item
 }
 
-// genKeys draws keys of the table or of an index in the order in which they come back.
+// genKeys draws keys of the table or of an index in the order in which they are decoded.
 func genKeys(t *rapid.T, start time.Time, index string) (keys []heat.Key) {
 	weight := uint64(rapid.Uint32().Draw(t, "weight")) + 1000
 	for _, key := range rapid.SliceOfNDistinct(rapid.StringN(1, 100, 2000), 0, 20, rapid.ID).Draw(t, "keys") {
-		weight -= uint64(rapid.IntRange(1, 50).Draw(t, "less")) // heaviest first, as they come back
+		weight -= uint64(rapid.IntRange(1, 50).Draw(t, "less")) // heaviest first, as they are decoded
 		keys = append(keys, heat.Key{
 			Index: index, Key: key, Units: weight, Err: uint64(rapid.Uint8().Draw(t, "err")), Peak: uint64(rapid.Uint16().Draw(t, "peak")), Writes: uint64(rapid.Uint8().Draw(t, "writes")),
 			PeakAt: start.Truncate(time.Second).Add(time.Duration(rapid.Int64Range(-3, 900).Draw(t, "at")) * time.Second),
@@ -70,7 +70,7 @@ func TestStoredForm(t *testing.T) {
 	})
 }
 
-// TestKeyForm pins the keys, which are a stored form.
+// TestKeyForm pins the stored form of primary keys.
 func TestKeyForm(t *testing.T) {
 	item := heat.Item{Start: noon.Add(10 * time.Second), Window: 10 * time.Second, StreamShard: "shardId-1", Part: "77"}
 	attributes := item.Stored(item.End().Add(time.Hour))
@@ -82,7 +82,7 @@ func TestKeyForm(t *testing.T) {
 	}
 }
 
-// TestFound: a window is found by exactly those queries whose time it starts in.
+// TestFound checks that a window is found by exactly those queries whose time contains its start.
 func TestFound(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		item := genItem(rt)
@@ -109,8 +109,7 @@ func TestPartitions(t *testing.T) {
 	}
 }
 
-// TestTrim: an item is bounded, keeps the heaviest keys and says what the others
-// can weigh.
+// TestTrim checks that an item is bounded, keeps the heaviest keys and bounds the others' units.
 func TestTrim(t *testing.T) {
 	cases := []struct{ keys, keyBytes, want int }{
 		{heat.MaxKeys, 20, heat.MaxKeys}, {heat.MaxKeys + 1, 20, heat.MaxKeys}, {100, 2048, 47},
@@ -234,7 +233,7 @@ func TestMerge(t *testing.T) {
 		}
 		rng.Shuffle(len(items), func(i, j int) { items[i], items[j] = items[j], items[i] })
 	}
-	if rows := heat.Merge([]heat.Item{ // one text of the table and of an index is two keys
+	if rows := heat.Merge([]heat.Item{ // the same text is one key of the table and another of an index
 		{Start: noon, Window: time.Second, Limit: 9, HotRate: 6, Rest: 2, IndexRest: 4, Keys: []heat.Key{{Key: "k", Units: 7, PeakAt: noon}}},
 		{Start: noon, Window: time.Second, Limit: 9, HotRate: 6, Rest: 1, IndexRest: 5, Keys: []heat.Key{{Index: "i", Key: "k", Units: 5, PeakAt: noon}}},
 	}); len(rows) != 2 || rows[0].Index != "" || rows[0].Status != heat.Hot || rows[0].Error != 1 || rows[1].Index != "i" || rows[1].Status != heat.Warm || rows[1].Error != 4 {
@@ -277,8 +276,7 @@ func TestAdvice(t *testing.T) {
 	}
 }
 
-// TestMergerByWindow: windows merged one after the other give the same rows as all at
-// once.
+// TestMergerByWindow checks that merging windows one by one gives the same rows as merging all at once.
 func TestMergerByWindow(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		windows := make(map[int64][]heat.Item)
@@ -300,7 +298,7 @@ func TestMergerByWindow(t *testing.T) {
 	})
 }
 
-// TestMergerIsBounded: it keeps the hottest.
+// TestMergerIsBounded checks that a bounded Merger keeps the hottest rows.
 func TestMergerIsBounded(t *testing.T) {
 	m := heat.Merger{Max: 5}
 	for i := range 100 {

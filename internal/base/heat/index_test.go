@@ -11,7 +11,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/heat"
 )
 
-// TestPackedForm pins what is stored of keys.
+// TestPackedForm pins the stored form of keys.
 func TestPackedForm(t *testing.T) {
 	item := heat.Item{Start: noon, Window: time.Second, Limit: 1000, Rest: 3, IndexRest: 4, Keys: []heat.Key{
 		{Key: "k", Units: 300, Err: 1, Writes: 7, Peak: 2, PeakAt: noon.Add(time.Second)}, {Index: "i", Key: "k", Units: 5, PeakAt: noon},
@@ -25,7 +25,7 @@ func TestPackedForm(t *testing.T) {
 	}
 }
 
-// TestTrimIndexes: keys of indexes are bounded by themselves.
+// TestTrimIndexes checks that keys of indexes have their own bound.
 func TestTrimIndexes(t *testing.T) {
 	for _, c := range []struct{ keys, keyBytes, want int }{{heat.MaxIndexKeys + 1, 20, heat.MaxIndexKeys}, {100, 2000, 24}} {
 		item := heat.Item{Start: noon, Window: time.Second, Limit: 1000, Rest: 7, IndexRest: 2, Keys: []heat.Key{{Key: "k", Units: 1, PeakAt: noon}}}

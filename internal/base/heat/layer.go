@@ -13,9 +13,8 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// Layer is a row of folded items, of all stream shards: of each window by itself, of the
-// windows that start in a minute, or of those that start in ten. A window that is longer
-// than that is in the layer as it is, at its own start.
+// Layer is a series of items that are folded over all stream shards: one for each window, for the windows that start in
+// one minute, or for those that start in ten. A longer window is unchanged in the layer, at its own start.
 type Layer int
 
 // The layers.
@@ -25,7 +24,7 @@ const (
 	ByTenMinutes
 )
 
-// layers has what tells the layers apart.
+// layers has the properties of each layer.
 var layers = [...]struct {
 	prefix string
 	bucket shard.Bucket
@@ -37,7 +36,7 @@ var layers = [...]struct {
 	ByTenMinutes: {"H#10m#", shard.Day, 10 * time.Minute, 512},
 }
 
-// Length is the time that an item is of; 0 of [ByWindow], whose windows have any length.
+// Length returns the time that an item covers; 0 for [ByWindow], whose windows have any length.
 func (l Layer) Length() time.Duration { return layers[l].length }
 
 // Partitions returns the partition keys of the layer's items that start at from or later
@@ -49,14 +48,15 @@ func (l Layer) Partitions(from, to time.Time) (list []string) {
 	return list
 }
 
-// key depends on the item's table, its start and the length of its base windows alone.
+// key returns the primary key of a layer's item. It depends only on the item's table, its start and the length of its
+// base windows.
 func (l Layer) key(it *Item) (pk, sk string) {
 	pk = layers[l].prefix + layers[l].bucket.Label(it.Start, 0)
 	return pk, bound(it.Start) + "#" + it.Table + "#" + strconv.FormatInt(it.Base.Milliseconds(), 10)
 }
 
-// Fold makes the layer's items of what lies in one of its times, which starts at start: one
-// for each of [Kinds]. With ByWindow that is a window.
+// Fold folds items into the layer's items for the time that begins at start: one for each of [Kinds]. With ByWindow
+// that time is a window.
 func (l Layer) Fold(items []Item, start time.Time) (folded []Item) {
 	for _, kind := range Kinds(items) {
 		if base := kind[0].base(); base > l.Length() { // at most one such window starts in the time
@@ -68,25 +68,25 @@ func (l Layer) Fold(items []Item, start time.Time) (folded []Item) {
 	return folded
 }
 
-// Stored returns a folded item as it is stored in the layer, to be deleted by TTL some time
-// after expires. Of the keys it has the 256 heaviest, from a minute on 512, and besides
-// those that were hot, as many as fit in about 100 KB; and as many of indexes, in 50 KB.
+// Stored returns the attributes of a folded item; TTL deletes it some time after expires. It keeps the 256 heaviest
+// keys, or 512 of a minute or more, and in addition all that were hot, as many as fit into about 100 KB; of indexes as
+// many, in 50 KB.
 func (l Layer) Stored(it *Item, expires time.Time) map[string]types.AttributeValue {
 	pk, sk := l.key(it)
 	kept := it.Heaviest(layers[l].keys)
 	return kept.attributes(pk, sk, expires)
 }
 
-// Heaviest returns a folded item with so many of the table's heaviest keys, and as many of
-// its indexes', and besides those that were hot, as many as fit in what is stored of one.
+// Heaviest returns a folded item with that number of the table's heaviest keys, and as many of its indexes, and in
+// addition all that were hot, as many as fit into a stored item.
 func (it Item) Heaviest(keys int) Item {
 	return it.trimmed(cut{keys, it.HotRate, maxBytes}, cut{keys, it.HotRate, maxIndexBytes})
 }
 
-// Progress says which windows are in the layers: all that start at From or later and before
-// To. Late is up to when it was seen to what came late, see [Late]. A time from Read on and before To
-// without an item had no writes: the detector read it, and its items have not expired. Ran is when
-// the task ran last, and Window the length of the detector's windows then; 0 is not known.
+// Progress is the range of windows in the layers: all that start at From or later and before To. Notes of late items
+// ([Late]) were handled up to Late. A time from Read to To without an item had no writes: the detector read it, and its
+// items have not expired. Ran is when the task last ran, and Window the length of the detector's windows then; zero
+// values are unknown.
 type Progress struct {
 	From time.Time `dynamodbav:"from"`
 	To   time.Time `dynamodbav:"to"`
@@ -97,11 +97,10 @@ type Progress struct {
 	Window time.Duration `dynamodbav:"-"`
 }
 
-// ProgressPartition is the partition key of the one item of the progress. Its sort key is
-// [schema.SoleSK].
+// ProgressPartition is the partition key of the progress item. Its sort key is [schema.SoleSK].
 const ProgressPartition = "H#progress"
 
-// storedProgress is kept for ever.
+// storedProgress is the stored form of Progress. It does not expire.
 type storedProgress struct {
 	record.Key
 	Version uint64 `dynamodbav:"v"`
@@ -109,12 +108,12 @@ type storedProgress struct {
 	Progress
 }
 
-// Attributes returns the progress as it is stored.
+// Attributes returns the item of the progress.
 func (p *Progress) Attributes() map[string]types.AttributeValue {
 	return record.Item(storedProgress{record.Key{PK: ProgressPartition, SK: schema.SoleSK}, version, uint64(p.Window.Milliseconds()), *p})
 }
 
-// ParseProgress reads what Attributes makes.
+// ParseProgress decodes an item that Attributes encoded.
 func ParseProgress(attributes map[string]types.AttributeValue) (Progress, error) {
 	var s storedProgress
 	if err := read(attributes, &s); err != nil {
@@ -124,17 +123,17 @@ func ParseProgress(attributes map[string]types.AttributeValue) (Progress, error)
 	return s.Progress, nil
 }
 
-// Late notes that a window's item was put when the window may have been folded without it.
+// Late is a note that a window's item was put after the window may have been folded.
 type Late struct {
 	Start time.Time // of the window
 	Noted time.Time // after the item was put
 }
 
-// LatePartition is the partition key of all such notes. A sort key is when it was noted, as
-// in [SortBounds], the window's start and whose item it was.
+// LatePartition is the partition key of all such notes. The sort key is the time of the note, as in [SortBounds], the
+// window's start and the item's source.
 const LatePartition = "H#late"
 
-// LateNote returns the note of an item as it is stored.
+// LateNote returns the attributes of a note about the item.
 func (it *Item) LateNote(noted, expires time.Time) map[string]types.AttributeValue {
 	return record.Item(struct {
 		record.Key
@@ -143,7 +142,7 @@ func (it *Item) LateNote(noted, expires time.Time) map[string]types.AttributeVal
 	}{record.Key{PK: LatePartition, SK: bound(noted) + "#" + bound(it.Start) + "#" + it.source()}, version, expires.Unix()})
 }
 
-// ParseLate reads a note.
+// ParseLate decodes a note.
 func ParseLate(attributes map[string]types.AttributeValue) (l Late, err error) {
 	noted, rest, _ := strings.Cut(sortKey(attributes), "#")
 	start, _, _ := strings.Cut(rest, "#")

@@ -2,13 +2,13 @@ package heat
 
 import "slices"
 
-// Lay returns the matrix with the rows of an earlier one: of each its index there. It omits rows to which
-// nothing was added, unless they were hot at the end of the earlier matrix. Ok is false if a key that
-// was hot or is to be unfolded has no row of its own there, and if a key has no row although there
-// is room for one: Rest counts keys without a row only if there are more keys than rows.
+// Lay returns the matrix in the rows of an earlier one; each row has its index there. It omits rows to which nothing
+// was added, unless they were hot at the end of the earlier matrix. It returns false if a key that was hot or is to be
+// unfolded has no row of its own there, and
+// if a key has no row although there is room for one: Rest counts keys without a row only if there are more keys than
+// rows.
 //
-// Rows take over what the earlier matrix says of its time: the worst verdict, the hottest window and
-// the heaviest second.
+// Rows keep the earlier matrix's worst verdict, hottest window and heaviest second.
 func (m *Map) Lay(before []Row) (out Matrix, ok bool) {
 	sorted := m.groups()
 	var spans []span
@@ -47,7 +47,7 @@ func (m *Map) Lay(before []Row) (out Matrix, ok bool) {
 	return out, true
 }
 
-// compareRow compares a row with a key: negative if it is before the key, 0 if it has the key.
+// compareRow compares a row with a key: negative if the row is before the key, 0 if the row has the key.
 func compareRow(row Row, key string) int {
 	first, last := row.Key, row.Key
 	if row.Keys > 1 {
@@ -62,8 +62,8 @@ func compareRow(row Row, key string) int {
 	return 0
 }
 
-// follow takes over what a row was before, and what was known of its time. Write shards follow those of
-// the same key. A write shard that was hot is listed even if nothing was added to it.
+// follow merges the earlier row into the row. Write shards are merged by key. A write shard that was hot is listed even
+// if nothing was added to it.
 func (r *Row) follow(before *Row) {
 	r.Key, r.First, r.Last, r.Keys, r.Type, r.Name = before.Key, before.First, before.Last, before.Keys, before.Type, before.Name
 	r.Rate, r.Peak = max(r.Rate, before.Rate), max(r.Peak, before.Peak)
@@ -86,8 +86,8 @@ func (r *Row) follow(before *Row) {
 	slices.SortFunc(r.WriteShards, func(a, b Row) int { return CompareShards(a.Key, b.Key) })
 }
 
-// quiet returns a row of [Bare] as it is after so many columns without writes: warm, and all numbers 0. It
-// lists only the write shards that were hot.
+// quiet returns a row of [Bare] after columns without writes: warm, with all numbers 0. It lists only the write shards
+// that were hot.
 func (r Row) quiet(columns int) Row {
 	r.verdicts.Now, r.verdicts.Current = Warm, 0
 	r.judge(r.verdicts)

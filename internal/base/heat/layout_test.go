@@ -10,7 +10,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/heat"
 )
 
-// TestLayNeedsARowForAnUnfoldedKey checks that a new unfolded key has no place in earlier rows, however cold it is.
+// TestLayNeedsARowForAnUnfoldedKey checks that earlier rows can't be used for a new unfolded key, however cold it is.
 func TestLayNeedsARowForAnUnfoldedKey(t *testing.T) {
 	o := heat.MapOptions{From: noon, To: noon.Add(10 * time.Second), Step: 10 * time.Second, Rows: 2, ByBase: true, Unfold: []string{"C#b"}}
 	first := heat.NewMap(o)
@@ -46,8 +46,8 @@ func TestLayNeedsARowIfThereIsRoom(t *testing.T) {
 	}
 }
 
-// TestLayKeepsTheHistoryOfWriteShards checks that a write shard which was hot stays so in what is said of the time,
-// whether something was added to it since or not.
+// TestLayKeepsTheHistoryOfWriteShards checks that a write shard which was hot keeps its history, whether it was written
+// to since or not.
 func TestLayKeepsTheHistoryOfWriteShards(t *testing.T) {
 	o := heat.MapOptions{From: noon, To: noon.Add(10 * time.Second), Step: 10 * time.Second, Rows: 9, ByBase: true, Unfold: []string{"C#b"}}
 	first := heat.NewMap(o)

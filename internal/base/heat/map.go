@@ -7,35 +7,34 @@ import (
 	"time"
 )
 
-// MapOptions say which heat a map shows.
+// MapOptions select the heat that a map shows.
 type MapOptions struct {
-	// The columns begin at From, and each Step after it; the last one has To or ends there.
-	// To is after From, and Step above 0.
+	// The columns begin at From, one each Step. The last column contains To or ends there. To is after From, and Step
+	// above 0.
 	From, To time.Time
 	Step     time.Duration
 
-	Rows   int    // how many there may be; at least 1
+	Rows   int    // the most rows; at least 1
 	Table  string // whose stream it is, "" for hotshard's own
 	Index  string // whose partition keys are shown, "" for the table's
-	Filter string // keys that don't contain it, whatever the case, are in the rest
+	Filter string // keys that don't contain it, in any case, are in the rest
 	ByBase bool   // a row is a base key, with all its write shards
 
-	Unfold []string // with ByBase: keys of rows that come with their write shards
+	Unfold []string // with ByBase: keys of rows that list their write shards
 
-	// AsOf is the end of the newest complete window; zero for that of the newest window added.
-	// The time from Read up to AsOf was read, so where it has no window nothing was written.
-	// With a zero Read, windows alone say what was read.
+	// AsOf is the end of the newest complete window; zero means the end of the newest window added. The time from Read
+	// to AsOf was read, so times without a window had no writes. With a zero Read, only windows show what was read.
 	AsOf, Read time.Time
 
-	// Windows that start at Since or later, and end by From, count for verdicts, rates and peaks,
-	// and have no column. With the zero time there are none.
+	// Windows that start at Since or later, and end by From, count for verdicts, rates and peaks, and have no column. A
+	// zero Since means no such windows.
 	Since time.Time
 
-	Changes map[string][]Change // by base key; those that writers made have it be hot then
+	Changes map[string][]Change // by base key; a writer's change means that the key was hot
 }
 
-// Map makes the matrix of keys and times, by what is added, in any order. While it
-// holds too many keys, it drops the coldest half of them into the rest.
+// Map builds the matrix of keys and columns from items, in any order. If it holds too many keys, it drops the colder
+// half of them into the rest.
 type Map struct {
 	o       MapOptions
 	filter  string
@@ -51,7 +50,7 @@ type Map struct {
 	indexUnits map[string]uint64
 }
 
-// unreadTime is a window of which a share of the items can't be read.
+// unreadTime is a window with items that can't be read.
 type unreadTime struct {
 	start  time.Time
 	length time.Duration
@@ -64,16 +63,16 @@ const (
 	maxMapCells = 2_000_000
 )
 
-// column is what is known of a time, beside cells.
+// column has the totals of a column.
 type column struct {
 	total   uint64
-	hidden  uint64  // at most so many units went to a key that no window lists
-	dropped uint64  // at most so many more to a key that was dropped, and is not listed since
-	covered float64 // share of the time and its records that windows tell
+	hidden  uint64  // the most units of a key that no window lists
+	dropped uint64  // the most additional units of a key that was dropped
+	covered float64 // share of the time and its records that windows cover
 	read    float64 // share of the time that was read, windows or not
 }
 
-// overlap is the time that a span has in common with another.
+// overlap returns the length of the intersection of two spans.
 func overlap(from, to, otherFrom, otherTo time.Time) time.Duration {
 	if from.Before(otherFrom) {
 		from = otherFrom
@@ -81,7 +80,7 @@ func overlap(from, to, otherFrom, otherTo time.Time) time.Duration {
 	return minTime(to, otherTo).Sub(from)
 }
 
-// line is one key.
+// line has the counts of one key.
 type line struct {
 	Verdicts
 	key   string
@@ -89,11 +88,11 @@ type line struct {
 	units uint64
 	rate  float64
 	peak  uint64 // units in its heaviest second
-	late  bool   // others were dropped before it came; it may be one of them
+	late  bool   // other keys had been dropped before; it may be one of them
 }
 
-// cell is what a key got in a column. More is by how much its error is above what
-// the column hides of any key. Top is the certified rate of its heaviest window.
+// cell has the counts of a key in a column. More is the difference between its error and the units that the column
+// hides of any key. Top is the certified rate of the key's heaviest window.
 type cell struct {
 	column int32
 	top    float64
@@ -101,7 +100,7 @@ type cell struct {
 	more   int64
 }
 
-// NewMap returns an empty map. It has one column at least.
+// NewMap returns an empty map with at least one column.
 func NewMap(o MapOptions) *Map {
 	n := int((o.To.Sub(o.From) + o.Step - 1) / o.Step)
 	m := &Map{o: o, filter: strings.ToLower(o.Filter), columns: make([]column, max(n, 1)), keys: make(map[string]int), indexUnits: make(map[string]uint64)}
@@ -114,9 +113,9 @@ func NewMap(o MapOptions) *Map {
 	return m
 }
 
-// Add takes all items of some windows. No later call may have an item of these. Of a
-// window that is longer than a column, or lies across a border, each column gets a part that
-// accords with their common time: there units are a mean and no lower bound.
+// Add adds all items of some windows; no later call may have an item of these windows. A window that is longer than a
+// column, or crosses a border, is divided among its columns in proportion to the time: there units are a mean and no
+// lower bound.
 func (m *Map) Add(items []Item) {
 	m.addBefore(items)
 	mine := slices.DeleteFunc(slices.Clone(items), func(it Item) bool {
@@ -142,7 +141,7 @@ func (m *Map) Add(items []Item) {
 	}
 }
 
-// addBefore takes in items of windows before the first column.
+// addBefore adds items of windows before the first column.
 func (m *Map) addBefore(items []Item) {
 	if m.o.Since.IsZero() {
 		return
@@ -159,8 +158,7 @@ func (m *Map) addBefore(items []Item) {
 	}
 }
 
-// AddOpen takes in items of windows that are not complete: they say which keys are hot for
-// certain, and nothing else.
+// AddOpen adds items of incomplete windows. They only show which keys are certainly hot.
 func (m *Map) AddOpen(items []Item) {
 	m.tallier.take(slices.DeleteFunc(slices.Clone(items), func(it Item) bool { return it.Table != m.o.Table }))
 	for t := range m.tallier.all() {
@@ -173,8 +171,8 @@ func (m *Map) AddOpen(items []Item) {
 	}
 }
 
-// AddUnread takes in that items of a window can't be read: its columns are covered less. Other items of
-// the window are to be added as well.
+// AddUnread notes that items of a window can't be read, which lowers its columns' coverage. The caller adds the
+// window's other items with Add.
 func (m *Map) AddUnread(w Window) {
 	if len(w.Unreadable) == 0 {
 		return
@@ -186,7 +184,7 @@ func (m *Map) AddUnread(w Window) {
 	m.unread = append(m.unread, lost)
 }
 
-// covered returns the share of each column's time and records that is known.
+// covered returns the share of each column's time and records that was read.
 func (m *Map) covered() []float64 {
 	list := make([]float64, len(m.columns))
 	for i, c := range m.columns {
@@ -202,7 +200,7 @@ func (m *Map) covered() []float64 {
 	return list
 }
 
-// note takes over what windows say beside their keys.
+// note adds the totals of windows: units, coverage and hidden units.
 func (m *Map) note(items []Item) {
 	windows := make(map[window][]Item)
 	for i := range items {
@@ -236,7 +234,7 @@ func (m *Map) note(items []Item) {
 	}
 }
 
-// unlisted is what the keys that an item doesn't list got together.
+// unlisted returns the units of all keys that an item doesn't list.
 func (m *Map) unlisted(it *Item) uint64 {
 	units, listed := it.Units, uint64(0)
 	if m.o.Index != "" {
@@ -250,7 +248,7 @@ func (m *Map) unlisted(it *Item) uint64 {
 	return max(units, listed) - listed
 }
 
-// line returns a key's line, nil if the filter leaves it out.
+// line returns a key's line, or nil if the filter excludes it.
 func (m *Map) line(key string) *line {
 	at, ok := m.keys[key]
 	if !ok {
@@ -264,7 +262,7 @@ func (m *Map) line(key string) *line {
 	return &m.lines[at]
 }
 
-// see takes over what a tally shows of the key, beside its units.
+// see updates a line's verdicts, rates and peaks by a tally.
 func (l *line) see(t *tally, asOf time.Time) {
 	l.rate, l.peak = max(l.rate, t.rate()), max(l.peak, t.peak)
 	l.join(t.verdicts(asOf))
@@ -288,8 +286,8 @@ func (m *Map) enter(l *line, t *tally) {
 	}
 }
 
-// drop puts the coldest keys into the rest. One that comes again is a new one, with an
-// error that has what it got before.
+// drop moves the coldest keys into the rest. A dropped key that is added again is new, and its error includes the units
+// before.
 func (m *Map) drop() {
 	slices.SortFunc(m.lines, func(a, b line) int {
 		return cmp.Or(cmp.Compare(b.Worst, a.Worst), cmp.Compare(b.rate, a.rate), cmp.Compare(b.units, a.units), cmp.Compare(a.key, b.key))
@@ -317,7 +315,7 @@ func (m *Map) drop() {
 	}
 }
 
-// sums are the line's cells by column.
+// sums returns the line's cells by column.
 func (l *line) sums() map[int32]cell {
 	sums := make(map[int32]cell, len(l.cells))
 	for _, c := range l.cells {

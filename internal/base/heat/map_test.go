@@ -13,7 +13,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/heat"
 )
 
-// tells checks what holds of any matrix.
+// tells checks the properties of every matrix.
 func tells(t rapid.TB, m heat.Matrix, o heat.MapOptions) {
 	columns := int((o.To.Sub(o.From) + o.Step - 1) / o.Step)
 	if len(m.Total) != columns || len(m.Rest) != columns || len(m.Covered) != columns || len(m.Rows) > o.Rows {
@@ -48,8 +48,8 @@ func tells(t rapid.TB, m heat.Matrix, o heat.MapOptions) {
 	}
 }
 
-// TestMap: whatever is added, in whatever order, rows and rest add up to the total, the total is
-// that of the items, and the truth is between a row's bounds where columns have whole windows.
+// TestMap checks, for items in any order, that rows and rest add up to the items' total, and that the true units are
+// between a row's bounds if columns have whole windows.
 func TestMap(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 4))
@@ -97,7 +97,7 @@ func (w *world) add(random *rand.Rand, m *heat.Map) {
 	}
 }
 
-// compare holds the matrix against what was written.
+// compare compares the matrix with the writes.
 func (w *world) compare(t *rapid.T, m heat.Matrix, o heat.MapOptions) {
 	for column := range m.Total {
 		truth, total := make(map[string]uint64), uint64(0)
@@ -132,8 +132,8 @@ func (w *world) compare(t *rapid.T, m heat.Matrix, o heat.MapOptions) {
 	}
 }
 
-// TestMapCutsWindows: windows across borders and longer than columns are spread, and none of
-// their units is lost or told twice.
+// TestMapCutsWindows checks that windows across borders, or longer than columns, are divided, and that each unit counts
+// once.
 func TestMapCutsWindows(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 5))
@@ -190,7 +190,7 @@ func rowNames(m heat.Matrix) (names []string) {
 	return names
 }
 
-// TestMapRows: hot keys stand alone, the heaviest of the others longest.
+// TestMapRows checks that hot keys have their own rows, and that among the others the heaviest keep theirs longest.
 func TestMapRows(t *testing.T) {
 	keys := []heat.Key{key("a", 1, 0, 1, 0), key("user#100", 5, 0, 1, 0), key("user#101", 5, 0, 1, 0), key("user#102", 900, 0, 1, 0), key("user#103", 600, 0, 1, 0), key("user#200", 5, 0, 1, 0), key("user#ä", 1, 0, 1, 0), key("user#ö", 1, 0, 1, 0), key("z", 750, 0, 1, 0)}
 	for rows, want := range map[int]string{
@@ -215,7 +215,7 @@ func TestMapRows(t *testing.T) {
 	}
 }
 
-// TestMapCoverage: what was read of a column's time and records.
+// TestMapCoverage checks the share of a column's time and records that was read.
 func TestMapCoverage(t *testing.T) {
 	m := heat.NewMap(heat.MapOptions{From: noon, To: noon.Add(time.Minute), Step: 20 * time.Second, Rows: 5})
 	half, full := mapItem(0), mapItem(10)
@@ -229,8 +229,8 @@ func TestMapCoverage(t *testing.T) {
 	}
 }
 
-// TestMapIsBounded: of more keys than a map holds the coldest are in the rest, and what
-// a key got before it was dropped is in its error when it comes again.
+// TestMapIsBounded checks that a full map drops the coldest keys into the rest, and that a dropped key's units are in
+// its error when it is added again.
 func TestMapIsBounded(t *testing.T) {
 	const windows, keys = 420, 1000
 	o := heat.MapOptions{From: noon, To: noon.Add(windows * 10 * time.Second), Step: windows * 10 * time.Second, Rows: 20}
@@ -273,7 +273,7 @@ func TestMapIsBounded(t *testing.T) {
 	}
 }
 
-// BenchmarkMap is of 300,000 keys in as many columns as there may be.
+// BenchmarkMap maps 300,000 keys into the most columns.
 func BenchmarkMap(b *testing.B) {
 	random := rand.New(rand.NewPCG(1, 1))
 	const columns = 1440
@@ -300,7 +300,7 @@ func BenchmarkMap(b *testing.B) {
 	}
 }
 
-// BenchmarkMapRows is the merging of rows alone, of 300,000 keys.
+// BenchmarkMapRows merges the rows of 300,000 keys.
 func BenchmarkMapRows(b *testing.B) {
 	m := heat.NewMap(heat.MapOptions{From: noon, To: noon.Add(15 * time.Minute), Step: 10 * time.Second, Rows: 256})
 	random := rand.New(rand.NewPCG(1, 1))

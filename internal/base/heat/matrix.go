@@ -7,8 +7,8 @@ import (
 	"github.com/hotshard/hotshard/internal/base/jsontime"
 )
 
-// Matrix is the heat of a time, by keys and columns. Units are write units. In each
-// column Rest and the Units of all rows add up to Total.
+// Matrix is the heat of a time, by keys and columns. Units are write units. In each column Rest and the Units of all
+// rows add up to Total.
 type Matrix struct {
 	From         jsontime.Time     `json:"from" format:"date-time" doc:"Start of the first column"`
 	To           jsontime.Time     `json:"to" format:"date-time" doc:"End of the last column"`
@@ -26,14 +26,14 @@ type Matrix struct {
 	Covered      []float64         `json:"covered" doc:"The share of each column's time and records that was read: 1 where all is known, also if nothing was written; 0 where nothing was read"`
 }
 
-// Matrix returns what was added. Keys that were hot stand alone, the hottest of them if
-// there are more than rows; the others are ranges of neighbours, see ranges.go.
+// Matrix returns the matrix of all that was added. Keys that were hot have their own rows, the hottest of them if there
+// are more than rows. The others are ranges of neighbours: see ranges.go.
 func (m *Map) Matrix() Matrix {
 	sorted := m.groups()
 	return m.matrix(sorted, ranges(sorted, m.o.Rows))
 }
 
-// matrix makes rows of these spans of groups.
+// matrix returns the matrix with a row for each of these spans of groups.
 func (m *Map) matrix(sorted []*rowGroup, spans []span) Matrix {
 	out := m.blank()
 	var more [][]int64
@@ -76,7 +76,7 @@ func (m *Map) blank() Matrix {
 	return out
 }
 
-// asOf returns the end of the newest complete window, zero if none is known.
+// asOf returns the end of the newest complete window, or zero if it is unknown.
 func (m *Map) asOf() time.Time {
 	if m.o.AsOf.IsZero() && m.newest != nil {
 		return m.newest.End()
@@ -92,10 +92,10 @@ func (m *Map) length() time.Duration {
 	return m.newest.base()
 }
 
-// usualWindow is the length of windows where none is known.
+// usualWindow is the default length of windows.
 const usualWindow = 10 * time.Second
 
-// row adds up the groups of a row. More is what its keys' errors are above what the columns hide.
+// row sums the groups of a row. More is the difference between its keys' errors and the units that the columns hide.
 func (m *Map) row(groups []*rowGroup) (row Row, more []int64) {
 	first, last := groups[0].key, groups[len(groups)-1].key
 	n := len(m.columns)
@@ -123,7 +123,7 @@ func (m *Map) row(groups []*rowGroup) (row Row, more []int64) {
 	return row, more
 }
 
-// bound sets the row's errors: what may be hidden of each of its keys, and no more than the rest.
+// bound sets the row's errors: the units that may be hidden of each of its keys, and at most the rest.
 func (m *Map) bound(row *Row, groups []*rowGroup, more []int64, rest []uint64) {
 	keys, late := uint64(0), uint64(0)
 	for _, g := range groups {

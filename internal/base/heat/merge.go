@@ -9,18 +9,17 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// KeyHeat is what the items of a time say about one partition key.
+// KeyHeat is the heat of one partition key over the windows of a time.
 type KeyHeat struct {
-	Table string // whose stream it was, if not hotshard's own
+	Table string // the table of the stream, if it is not hotshard's own
 	Index string // whose partition key it is; "" for the table itself
 	Key   string
 
-	// WriteUnitsPerSecond is the certified mean rate of the key's hottest window,
-	// over the stream shards and parts in which it was counted. Its true rate in
-	// that window is no less, and no more than Error above it.
+	// WriteUnitsPerSecond is the certified mean rate of the key's hottest window, over all stream shards and parts in
+	// which it was counted. The true rate in that window is between it and Error above it.
 	WriteUnitsPerSecond float64
 	Error               float64
-	Limit               float64 // units a second that a partition took then
+	Limit               float64 // WCU/s that a partition took then
 
 	Peak      uint64    // write units in its heaviest second in any window, a lower bound
 	PeakAt    time.Time // that second
@@ -30,11 +29,9 @@ type KeyHeat struct {
 
 	Verdicts // by the Merger's AsOf; see there
 
-	// Of the hottest window too: its start and length; the mean weight of a write, 0 if
-	// that is not known; the load of all write shards of the key's base key; and, if it
-	// is one of several warm keys that fill a stream shard, how they do. Folded says that
-	// folded items alone tell of that window: then the weight is that of all their time,
-	// and the last two are not known.
+	// These fields are of the hottest window: its start and length; the mean weight of a write, or 0 if unknown; the
+	// load of all write shards of the base key; and the crowd that the key belongs to, if any. Folded means that only
+	// folded items have that window: then the weight is that of all their time, and the last two are unknown.
 	Start         time.Time
 	Window        time.Duration
 	Folded        bool
@@ -43,32 +40,31 @@ type KeyHeat struct {
 	Crowd         Crowd
 }
 
-// Merge puts items together, which must have different keys: for each partition
-// key the stream shards and parts of a window are added up, then the windows are
-// compared. The rows come hottest first, by rate and then by key. The order of the
-// items does not matter.
+// Merge returns a row for each partition key of the items, hottest first, by rate and then by key. It sums the stream
+// shards and parts of each window and then compares the windows. The items must have different keys; their order does
+// not matter.
 func Merge(items []Item) []KeyHeat {
 	var m Merger
 	m.Add(items)
 	return m.Rows()
 }
 
-// Merger does what Merge does with more items than fit into memory, window by window.
-// The zero Merger is ready; its Max and AsOf must not be changed later.
+// Merger merges more items than fit into memory, window by window, as Merge does. The zero Merger is ready to use; Max
+// and AsOf must not change later.
 type Merger struct {
-	Max int // rows kept at least, the hottest; 0 for all. What was dropped and comes again is new
+	Max int // the least number of rows kept, the hottest; 0 for all. A dropped key that is added again is new
 
-	// AsOf is the end of the newest complete window. With the zero time all windows are those of now.
+	// AsOf is the end of the newest complete window. With the zero time all windows count as current.
 	AsOf time.Time
 
 	rows map[rowID]*KeyHeat
 
 	tallier tallier
-	groups  map[groupID]*group // is here to be used again
+	groups  map[groupID]*group // reused
 }
 
-// Refine takes over what the full items of a window, of which all are given, say of the
-// rows whose hottest it is: their rates and errors, and how they stand to other keys then.
+// Refine sets the rates, errors, siblings and crowds of the rows whose hottest window this is. It takes all full items
+// of that window.
 func Refine(rows []KeyHeat, items []Item) {
 	var m Merger
 	m.Add(about(rows, items))
@@ -83,8 +79,7 @@ func Refine(rows []KeyHeat, items []Item) {
 	sortRows(rows)
 }
 
-// about leaves out the keys that have nothing to do with the rows: that are neither
-// write shards of the same base keys nor of a [Crowd].
+// about returns the items without keys that are neither write shards of the rows' base keys nor in a [Crowd].
 func about(rows []KeyHeat, items []Item) []Item {
 	names := make(map[string]bool)
 	for _, row := range rows {
@@ -98,7 +93,7 @@ func about(rows []KeyHeat, items []Item) []Item {
 	return items
 }
 
-// unsuffixed is what all write shards of a key have in common.
+// unsuffixed returns the part of a partition key that all its write shards share.
 func unsuffixed(key string) string {
 	name, _, err := shard.Hash.Split(key)
 	if err != nil {
@@ -109,10 +104,10 @@ func unsuffixed(key string) string {
 
 func (r *KeyHeat) id() rowID { return rowID{r.Table, r.Index, r.Key} }
 
-// rowID names a partition key.
+// rowID identifies a partition key.
 type rowID struct{ table, index, key string }
 
-// Add takes all items of some windows. No later call may have an item of these.
+// Add adds all items of some windows. No later call may have an item of these windows.
 func (m *Merger) Add(items []Item) {
 	if m.rows == nil {
 		m.rows, m.groups = make(map[rowID]*KeyHeat), make(map[groupID]*group)
@@ -129,7 +124,7 @@ func (m *Merger) Add(items []Item) {
 	}
 }
 
-// row is the one of an entry's key.
+// row returns the row of an entry's key.
 func (m *Merger) row(e entry) *KeyHeat {
 	id := rowID{e.item.Table, e.key.Index, e.key.Key}
 	if m.rows[id] == nil {
@@ -138,7 +133,7 @@ func (m *Merger) row(e entry) *KeyHeat {
 	return m.rows[id]
 }
 
-// Rows returns the rows as Merge does.
+// Rows returns the rows, as Merge does.
 func (m *Merger) Rows() []KeyHeat {
 	var rows []KeyHeat
 	for _, row := range m.rows {
@@ -154,7 +149,7 @@ func sortRows(rows []KeyHeat) {
 	})
 }
 
-// add takes what one window says into the row.
+// add updates the row by one window's tally.
 func (r *KeyHeat) add(t tally, groups map[groupID]*group, asOf time.Time) {
 	first := t.entries[0]
 	item := first.item

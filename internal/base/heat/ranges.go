@@ -6,18 +6,17 @@ import (
 	"unicode/utf8"
 )
 
-// span is a row's place among the groups in order: from included, to not.
+// span is a range of sorted groups: from is included, to is not.
 type span struct {
 	from, to int
 	units    uint64 // of its groups
 }
 
-// ranges makes at most so many rows of lines in order of their keys: one for each key that
-// was hot, the hottest of them if there are too many, and ranges of the keys between. What
-// finds no row is in the rest.
+// ranges returns at most that many rows of sorted lines: one for each key that was hot, the hottest of them if there
+// are too many, and ranges of the keys between. Keys without a row are in the rest.
 //
-// As long as there is room, the range with the most units is split, where its keys have the
-// fewest bytes in common, and of such places at the one that halves it best.
+// While rows are left, the range with the most units is split, where its keys have the fewest bytes in common, and
+// among such places at the one that halves it best.
 func ranges(lines []*rowGroup, rows int) []span {
 	hot := hottest(lines, rows)
 	between := gaps(lines, hot)
@@ -46,7 +45,7 @@ func ranges(lines []*rowGroup, rows int) []span {
 	return all
 }
 
-// hottest are spans of one group each that stands alone, in order, at most so many.
+// hottest returns a span for each group that stands alone, in order, at most that many.
 func hottest(lines []*rowGroup, most int) (list []span) {
 	for i, l := range lines {
 		if l.alone {
@@ -59,7 +58,7 @@ func hottest(lines []*rowGroup, most int) (list []span) {
 	return list
 }
 
-// gaps are what lies between the spans.
+// gaps returns the spans between the spans.
 func gaps(lines []*rowGroup, spans []span) (list []span) {
 	if len(lines) == 0 {
 		return nil
@@ -106,7 +105,7 @@ func commonBytes(a, b string) int {
 	return n
 }
 
-// commonPrefix is the longest text that both begin with, without a part of a character.
+// commonPrefix returns the longest common prefix of whole characters.
 func commonPrefix(a, b string) string {
 	n := commonBytes(a, b)
 	for n > 0 && n < len(a) && !utf8.RuneStart(a[n]) {

@@ -1,12 +1,12 @@
 package heat
 
-// Rests puts together what items of one window say of the keys that they don't list. The
-// zero Rests is ready.
+// Rests bounds the units that items of one window may hide of a key that they don't list. The zero Rests is ready to
+// use.
 //
-// A partition key of a table comes by one stream shard, and by two in a window in which
-// that is split or replaced. So a key that no item lists took no more than two stream
-// shards may hide. The entries of an index's partition come by all stream shards. Parts
-// of a window add up; items that don't name their stream shard count as one's.
+// A partition key of a table is on one stream shard, or on two in a window in which the stream shard is split or
+// replaced. So an unlisted key has at most the units that two stream shards may hide. The entries of an index's
+// partition are on all stream shards. Parts of a window add up; items without a stream shard count as one stream
+// shard's.
 type Rests struct {
 	shards map[string]uint64 // the table's, by stream shard
 	most   string            // the stream shard that may hide the most
@@ -14,7 +14,7 @@ type Rests struct {
 	index  uint64
 }
 
-// Add takes an item in.
+// Add adds an item.
 func (r *Rests) Add(it *Item) {
 	if r.shards == nil {
 		r.shards = make(map[string]uint64)
@@ -32,9 +32,8 @@ func (r *Rests) Add(it *Item) {
 	}
 }
 
-// Of returns how many units a key of the table, or of an index, took at the most that no
-// item lists. For a key that items list, what these items may hide of others is to be
-// taken off.
+// Of returns the most units that an unlisted key of the table, or of an index, can have. For a listed key, subtract the
+// units that the items which list it may hide of others.
 func (r *Rests) Of(ofIndex bool) uint64 {
 	if ofIndex {
 		return r.index

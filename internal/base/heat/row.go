@@ -10,8 +10,8 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 )
 
-// Row is one key of a [Matrix], or a range of neighbouring keys, none of which was hot. With
-// [MapOptions.ByBase] its keys are base keys. The HTTP API, reports and the console have it as it is.
+// Row is one key of a [Matrix], or a range of neighbouring keys that were not hot. With [MapOptions.ByBase] its keys
+// are base keys. The HTTP API, reports and the console use this form.
 type Row struct {
 	Row      *int          `json:"row,omitempty" doc:"Of a delta: the row's place in the full answer. A row without a key has the numbers of these columns only, and else stays as it was; error and heaviest are absent if they are 0"`
 	Key      string        `json:"key" doc:"The partition key, or with group=base the base key as it is stored, such as C#page/home; of a range the prefix that its keys have in common"`
@@ -48,23 +48,22 @@ type Change struct {
 	Why    string        `json:"why" doc:"The reason, in words"`
 }
 
-// Throttled reports whether a writer made the change, which it does because its writes to some of
-// the key's write shards were throttled.
+// Throttled reports whether a writer made the change, because its writes to the key were throttled.
 func (c *Change) Throttled() bool { return c.By == "ingest" && c.Shards > c.Before }
 
 // Hundredths rounds a rate down to two decimals: a rate is a lower bound.
 func Hundredths(rate float64) float64 { return math.Floor(rate*100) / 100 }
 
-// Base returns the base key that the row is of; the zero value for a range and a key without one.
+// Base returns the row's base key, or the zero value for a range and for a key without one.
 func (r *Row) Base() schema.BaseKey { return schema.BaseKey{Type: r.Type, Name: r.Name} }
 
-// judge sets what the verdicts say.
+// judge sets the row's verdicts.
 func (r *Row) judge(v Verdicts) {
 	r.verdicts = v
 	r.Status, r.Worst, r.Current, r.CooledAt = v.Now, v.Worst, Hundredths(v.Current), jsontime.Time{Time: v.CooledAt()}
 }
 
-// Shorten makes the row's JSON have its index and its numbers only, and no list of zeros but units.
+// Shorten reduces the row's JSON to its index and its numbers; of lists of zeros only units remain.
 func (r *Row) Shorten() {
 	r.brief = true
 	if slices.Max(r.Error) == 0 {

@@ -8,8 +8,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// rowGroup is what cannot be split over rows: a partition key, or a base key with all its
-// partition keys.
+// rowGroup is the smallest part of a row: a partition key, or a base key with all its partition keys.
 type rowGroup struct {
 	Verdicts
 	key   string
@@ -49,7 +48,7 @@ func (m *Map) groups() []*rowGroup {
 	return list
 }
 
-// growth takes in the growths of the base key that a line is a write shard of.
+// growth adds the growths of the base key whose write shard the line is.
 func (m *Map) growth(l *line) {
 	if len(m.o.Changes) == 0 {
 		return
@@ -61,7 +60,7 @@ func (m *Map) growth(l *line) {
 	}
 }
 
-// rowKey returns the key of the group that a partition key is in.
+// rowKey returns the key of the group of a partition key.
 func (m *Map) rowKey(key string) string {
 	if m.o.ByBase {
 		if base, ok := baseOf(m.o.Table, m.o.Index, key); ok {
@@ -93,7 +92,7 @@ func CompareShards(a, b string) int {
 	return cmp.Or(strings.Compare(aName, bName), cmp.Compare(aNumber, bNumber))
 }
 
-// splitShard returns a partition key's name and its write shard's number, the key itself and 0 if it has none.
+// splitShard returns a partition key's name and its write shard's number, or the key itself and 0 if it has no number.
 func splitShard(key string) (name string, number int) {
 	name, number, err := shard.Hash.Split(key)
 	if err != nil {

@@ -2,11 +2,10 @@ package heat
 
 import "math/bits"
 
-// share is the part of a window's time that lies in a column, in milliseconds from its start.
+// share is the intersection of a window and a column, in milliseconds from the window's start.
 type share struct{ from, to, length uint64 }
 
-// of is the share's part of so many units. The parts of all shares of a window add up to all
-// of them.
+// of returns the share's fragment of units. The fragments of all shares of a window add up to units.
 func (s share) of(units uint64) uint64 {
 	if s.from == 0 && s.to == s.length {
 		return units
@@ -19,7 +18,7 @@ func (s share) of(units uint64) uint64 {
 	return upTo(s.to) - upTo(s.from)
 }
 
-// shares are the columns that a window's time has a part in.
+// shares iterates over the columns that intersect a window.
 func (m *Map) shares(it *Item) func(yield func(int, share) bool) {
 	return func(yield func(int, share) bool) {
 		step, length := m.o.Step.Milliseconds(), it.Window.Milliseconds()

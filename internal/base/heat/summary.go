@@ -15,11 +15,10 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 )
 
-// Summary is what the items of an hour, those of windows that start in it, say of the keys
-// whose load was low: for each, by its base key, the write units a second that it took in
-// its heaviest window, at the most. A key that is not in it may have taken any.
+// Summary has the keys of an hour whose load was low in all windows that start in it: for each base key the upper bound
+// of its WCU/s in its heaviest window. A key that is not in it may have had any load.
 type Summary struct {
-	Hour  time.Time // its begin, UTC
+	Hour  time.Time // start, UTC
 	Peaks map[string]float64
 }
 
@@ -30,7 +29,7 @@ const SummaryPartition = prefix + "summary"
 const (
 	summaryKept     = 48 * time.Hour
 	maxSummaryBytes = 300_000
-	peakBytes       = 20 // what a key takes beside its name
+	peakBytes       = 20 // the size of a key without its name
 )
 
 type storedSummary struct {
@@ -40,15 +39,15 @@ type storedSummary struct {
 	Expires int64           `dynamodbav:"expires_at"` // Unix seconds
 }
 
-// peak is stored to hundredths.
+// peak is a rate, stored to hundredths.
 type peak float64
 
-// MarshalDynamoDBAttributeValue makes a number of it.
+// MarshalDynamoDBAttributeValue encodes the rate as a number.
 func (p peak) MarshalDynamoDBAttributeValue() (types.AttributeValue, error) {
 	return &types.AttributeValueMemberN{Value: strconv.FormatFloat(float64(p), 'f', 2, 64)}, nil
 }
 
-// UnmarshalDynamoDBAttributeValue takes a number alone: the decoder takes NULL for 0.
+// UnmarshalDynamoDBAttributeValue accepts only a number: the decoder would take NULL for 0.
 func (p *peak) UnmarshalDynamoDBAttributeValue(v types.AttributeValue) error {
 	n, ok := v.(*types.AttributeValueMemberN)
 	if !ok {
@@ -59,8 +58,7 @@ func (p *peak) UnmarshalDynamoDBAttributeValue(v types.AttributeValue) error {
 	return err
 }
 
-// Attributes returns the summary as it is stored. Of the keys it keeps as many as fit in 300
-// KB.
+// Attributes returns the item of the summary. It keeps as many keys as fit into 300 KB.
 func (s *Summary) Attributes() map[string]types.AttributeValue {
 	peaks := make(map[string]peak)
 	size := 0
@@ -76,7 +74,7 @@ func (s *Summary) Attributes() map[string]types.AttributeValue {
 	})
 }
 
-// ParseSummary reads a summary as Attributes makes it. Errors name its sort key.
+// ParseSummary decodes an item that Attributes encoded. Errors name its sort key.
 func ParseSummary(attributes map[string]types.AttributeValue) (Summary, error) {
 	var s storedSummary
 	err := read(attributes, &s)

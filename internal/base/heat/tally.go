@@ -18,8 +18,7 @@ func (e entry) sameKey(f entry) bool {
 	return e.key.Key == f.key.Key && e.key.Index == f.key.Index && e.item.Table == f.item.Table
 }
 
-// window tells the windows of the table and those of its indexes apart: what is not
-// listed is bounded for each.
+// window identifies a window of the table or of its indexes: the units of unlisted keys have separate bounds.
 type window struct {
 	table        string
 	start        int64 // milliseconds
@@ -37,11 +36,11 @@ func (e entry) window() window {
 	return w
 }
 
-// tally is what all items of one window, or the folded one, say of a key.
+// tally has the counts of a key in one window, from all its items or from the folded one.
 type tally struct {
-	entries    []entry // one at least
-	units, err uint64  // certain units, and how many more at most; err has what items that don't list the key may hide
-	rest       uint64  // what the items may hide of a key that none lists
+	entries    []entry // at least one
+	units, err uint64  // certain units, and how many more there may be, including those that items which don't list the key may hide
+	rest       uint64  // the most units of a key that no item lists
 
 	top, topErr uint64 // units and err in the base window that starts at topAt
 	topAt       time.Time
@@ -50,13 +49,13 @@ type tally struct {
 	peakAt time.Time
 }
 
-// tallier puts the items of windows together, key by key. It has room that is used again.
+// tallier groups the items of windows by key. It reuses its memory.
 type tallier struct {
 	entries []entry
 	rests   map[window]*Rests
 }
 
-// take takes all items of some windows in the place of those before.
+// take replaces the items by all items of other windows.
 func (a *tallier) take(items []Item) {
 	a.entries, a.rests = a.entries[:0], make(map[window]*Rests)
 	for i := range items {
@@ -73,8 +72,7 @@ func (a *tallier) take(items []Item) {
 	slices.SortFunc(a.entries, compareEntries)
 }
 
-// all goes through the keys in order of key, index and table, and of each through its
-// windows in order of time.
+// all iterates over the keys in order of key, index and table, and for each key over its windows in order of time.
 func (a *tallier) all() iter.Seq[tally] {
 	return func(yield func(tally) bool) {
 		for left := a.entries; len(left) > 0; {
@@ -87,7 +85,7 @@ func (a *tallier) all() iter.Seq[tally] {
 	}
 }
 
-// tallyOf puts the entries of one key and window together.
+// tallyOf sums the entries of one key and window.
 func tallyOf(entries []entry, rest uint64) tally {
 	t := tally{entries: entries, rest: rest}
 	var second uint64
@@ -121,12 +119,12 @@ func tallyOf(entries []entry, rest uint64) tally {
 	return t
 }
 
-// rate is the certified one of the base window, in units a second.
+// rate returns the certified rate of the base window, in WCU/s.
 func (t *tally) rate() float64 { return float64(t.top) / t.entries[0].item.base().Seconds() }
 
 // compareEntries orders by key, index, table, window and second of the peak.
 func compareEntries(a, b entry) int {
-	if a.key.Key != b.key.Key { // nearly always: the others are dear
+	if a.key.Key != b.key.Key { // nearly always true; the other comparisons are slow
 		return strings.Compare(a.key.Key, b.key.Key)
 	}
 	return cmp.Or(
@@ -139,7 +137,7 @@ func compareEntries(a, b entry) int {
 	)
 }
 
-// sameWindow returns the entries at the front that have one key, index and window.
+// sameWindow returns the leading entries with one key, index and window.
 func sameWindow(entries []entry) []entry {
 	for i, e := range entries {
 		if !e.sameKey(entries[0]) || e.window() != entries[0].window() {

@@ -2,24 +2,23 @@ package heat
 
 import "time"
 
-// Verdicts are what windows show of a key.
+// Verdicts are the statuses of a key over some windows.
 type Verdicts struct {
-	// Worst is the worst verdict on any window: by its certified rate, or Hot if a second of it
-	// took the partition's limit or more, or if a writer had the key grow in it, see [Change.Throttled].
+	// Worst is the worst status of any window: by its certified rate; or Hot if one second took the partition's limit
+	// or more, or if a writer made the key grow in it: see [Change.Throttled].
 	Worst Status
 
-	// Now is the same, of the two newest complete windows and of what has come of later ones.
+	// Now is the worst status of the two newest complete windows and of later, incomplete ones.
 	Now Status
 
-	// Current is the certified rate of the newest complete window, in units a second.
+	// Current is the certified rate of the newest complete window, in WCU/s.
 	Current float64
 
-	// HotUntil is the end of the last window that was hot, zero without any.
+	// HotUntil is the end of the last hot window, or zero if no window was hot.
 	HotUntil time.Time
 }
 
-// CooledAt returns the end of the last hot window of a key that is warm now and was hot, the
-// zero time of any other.
+// CooledAt returns the end of the last hot window of a key that was hot and is warm now, or zero.
 func (v *Verdicts) CooledAt() time.Time {
 	if v.Now > Warm || v.Worst == Warm {
 		return time.Time{}
@@ -27,7 +26,7 @@ func (v *Verdicts) CooledAt() time.Time {
 	return v.HotUntil
 }
 
-// join takes in what other windows, or other partition keys, show.
+// join merges the verdicts of other windows or partition keys.
 func (v *Verdicts) join(o Verdicts) {
 	v.Worst, v.Now, v.Current = max(v.Worst, o.Worst), max(v.Now, o.Now), max(v.Current, o.Current)
 	if o.HotUntil.After(v.HotUntil) {
@@ -35,7 +34,7 @@ func (v *Verdicts) join(o Verdicts) {
 	}
 }
 
-// hot takes in a verdict on the window that ends at a time.
+// hot adds the status of the window that ends at end.
 func (v *Verdicts) hot(s Status, end time.Time, length time.Duration, asOf time.Time) {
 	o := Verdicts{Worst: s, HotUntil: end}
 	if end.After(asOf.Add(-2 * length)) {
@@ -44,7 +43,7 @@ func (v *Verdicts) hot(s Status, end time.Time, length time.Duration, asOf time.
 	v.join(o)
 }
 
-// verdicts returns what a tally shows, where windows are complete up to asOf.
+// verdicts returns the verdicts of one tally, where windows are complete up to asOf.
 func (t *tally) verdicts(asOf time.Time) (v Verdicts) {
 	item := t.entries[0].item
 	base, rate := item.base(), t.rate()
@@ -62,7 +61,7 @@ func (t *tally) verdicts(asOf time.Time) (v Verdicts) {
 	return v
 }
 
-// Join takes in another row of the same base key: verdicts, peaks and times. The rates stay.
+// Join merges another row of the same base key: verdicts, peaks and times. The rates stay.
 func (r *KeyHeat) Join(o *KeyHeat) {
 	r.Verdicts.join(o.Verdicts)
 	r.Status = max(r.Status, o.Status)
@@ -75,12 +74,11 @@ func (r *KeyHeat) Join(o *KeyHeat) {
 	}
 }
 
-// Grown takes in the growths among the changes of the row's base key, whichever of its write shards
-// were throttled.
+// Grown adds the growths among the changes of the row's base key, whichever of its write shards were throttled.
 func (r *KeyHeat) Grown(changes []Change, asOf time.Time) { r.grown(changes, -1, r.window(), asOf) }
 
-// grown takes in the growths of a base key that writers made, whose windows have a length. Shard is
-// the number of one of its write shards, or -1 for all of them.
+// grown adds the growths that writers made, for windows of a length. Shard is the number of one of the base key's write
+// shards, or -1 for all of them.
 func (v *Verdicts) grown(changes []Change, shard int, length time.Duration, asOf time.Time) {
 	for _, c := range changes {
 		if c.Throttled() && shard < c.Before {

@@ -41,7 +41,7 @@ const (
 
 // About returns one line with the model.
 func (l Local) About() string {
-	return fmt.Sprintf("this machine: %d partitions of %d write units a second at first (%d for keyed calls), which split after %v; %d containers at most, %v to start one; a transaction holds its items for %v",
+	return fmt.Sprintf("this machine: %d partitions of %d WCU/s at first (%d for keyed calls), which split after %v; %d containers at most, %v to start one; a transaction holds its items for %v",
 		localPartitions, l.PartitionWCU, awsPartitionWCU, localSplit, localConcurrency, localColdStart, localHold)
 }
 

@@ -100,11 +100,11 @@ func (r *Report) onset(p *page) {
 	}
 	p.text("## When one partition throttles\n\nUpdates of one item of a fresh table, 1 write unit each, without retries; %v at each rate, and after a pause of %v the last rate for %v.\n",
 		r.Plan.Rung, r.Plan.Rest, r.Plan.Burst)
-	p.head("offered a second", "accepted a second", "refused %", "first refused after", "reasons", "other errors", "write units", "new connections")
+	p.head("offered a second", "accepted a second", "throttled %", "first throttled after", "reasons", "other errors", "write units", "new connections")
 	for _, rung := range r.Onset.Rungs {
 		p.rung(fmt.Sprintf("%g", rung.Rate), rung)
 	}
-	p.rung(fmt.Sprintf("%g, after the rest", r.Onset.Burst.Rate), r.Onset.Burst)
+	p.rung(fmt.Sprintf("%g, after the pause", r.Onset.Burst.Rate), r.Onset.Burst)
 	p.text("")
 }
 
@@ -122,7 +122,7 @@ func (r *Report) storms(p *page) {
 	}
 	p.text("## Storms on one key\n\n%g times what a partition takes, for %v, after %v of half of it. The caller retries no call. N is the shard count, with the seconds after the start of the storm at which it took effect. Found is a strong read afterwards: all accepted calls, and perhaps calls with an unknown outcome.\n",
 		r.Plan.Times, r.Plan.Storm, r.Plan.Warm)
-	p.head("storm", "calls", "not accepted %", "by the API", "before a function", "other", "calm after", "named in /v1/hot-keys after", "N", "p50, p99", "accepted, found", "new connections")
+	p.head("storm", "calls", "not accepted %", "throttled", "no container", "other", "calm after", "named in /v1/hot-keys after", "N", "p50, p99", "accepted, found", "new connections")
 	for _, s := range r.Storms {
 		found := "not counted"
 		if s.Found >= 0 {
@@ -160,7 +160,7 @@ func (r *Report) keyed(p *page) {
 		return
 	}
 	p.text("## Keyed calls on one counter\n\nEach is a transaction. The function retries conflicts within its deadline; %v at each rate, a counter each.\n", r.Plan.KeyedFor)
-	p.head("offered a second", "calls", "not accepted %", "by the API", "before a function", "other", "N", "p50, p99", "accepted, found")
+	p.head("offered a second", "calls", "not accepted %", "throttled", "no container", "other", "N", "p50, p99", "accepted, found")
 	for _, k := range r.Keyed {
 		o := k.Offered
 		p.row(fmt.Sprintf("%g", k.Rate), o.Offered, fmt.Sprintf("%.1f", o.refusedShare()), o.Refused, o.Early, others(o), steps(k.Steps),

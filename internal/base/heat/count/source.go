@@ -18,24 +18,23 @@ type Source struct {
 	PartitionKey string // its attribute; of type S, N or B
 	SortKey      string // "" for none
 
-	// Indexes are the table's. A local one, which takes its writes from the table's
-	// own partitions, has no name.
+	// Indexes are the table's indexes. A local index has no name, since its writes are on the table's own partitions.
 	Indexes []ddbstream.Index
 
 	// Uncounted are the indexes whose writes are not counted: global ones with a key of
 	// several attributes, which DynamoDB allows since November 2025, and vector indexes.
 	Uncounted []string
 
-	// Replicas are the other Regions in which a global table is. What is written there
-	// comes through this stream, too, and a stream shard of it takes one reader.
+	// Replicas are the other Regions of a global table. Their writes are in this stream too, and a stream shard then
+	// takes one reader.
 	Replicas []string
 
-	// Own says which of hotshard's tables it is: its keys are taken apart, and shard
-	// counts follow its load. It is "" for any other table, which only gets a report with advice.
+	// Own is the hotshard table that it is: its keys are parsed, and shard counts follow its load. It is "" for any
+	// other table, which only gets a report with advice.
 	Own kind.Table
 }
 
-// OwnSource is one of hotshard's tables.
+// OwnSource returns the source of one of hotshard's tables.
 func OwnSource(names schema.Names, own kind.Table) Source {
 	source := Source{Table: names.Table(own), PartitionKey: schema.PK, SortKey: schema.SK, Own: own}
 	for _, t := range schema.Tables(names) {
@@ -51,7 +50,7 @@ func OwnSource(names schema.Names, own kind.Table) Source {
 	return source
 }
 
-// Describe returns the source in a table's description, or an error if the table has no stream.
+// Describe returns the source for a table's description, or an error if the table has no stream.
 func Describe(table *types.TableDescription) (s Source, err error) {
 	if table == nil || table.StreamSpecification == nil || !aws.ToBool(table.StreamSpecification.StreamEnabled) {
 		return s, errors.New("it has no stream")
@@ -79,7 +78,7 @@ func Describe(table *types.TableDescription) (s Source, err error) {
 	return s, nil
 }
 
-// Warn logs writes that can't be counted, or only in part.
+// Warn logs which writes are not counted, or only in part.
 func (s Source) Warn(log *slog.Logger) {
 	if len(s.Uncounted) > 0 {
 		log.Warn("writes to vector indexes and to indexes with keys of several attributes are not counted", "table", s.Table, "indexes", s.Uncounted)

@@ -12,9 +12,8 @@ import (
 	"github.com/hotshard/hotshard/internal/base/topk"
 )
 
-// The window's state: its version, in base64 the counts and, where there are any, the
-// counts of indexes and, as JSON, the units of each index; and the last record's sequence
-// number.
+// The keys of the window's state: its version; in base64 the counts and, if there are any, the counts of indexes; as
+// JSON the units of each index; and the last record's sequence number.
 const (
 	stateVersion = "1"
 	versionField = "v"
@@ -24,8 +23,8 @@ const (
 	lastField    = "last"
 )
 
-// State is what the window's next delivery needs. It depends on the window alone,
-// so that a batch delivered again with the same state comes to the same state.
+// State returns the state that the window's next delivery needs. It depends only on the window, so a batch that is
+// redelivered with the same state results in the same state.
 func (w *Window) State() map[string]string {
 	b := binary.AppendUvarint(nil, uint64(w.Start.UnixMilli()))
 	b = binary.AppendUvarint(b, uint64(w.Length.Milliseconds()))
@@ -52,7 +51,7 @@ func flag(set bool) byte {
 	return 0
 }
 
-// Resume reads a state back. It must be of the window with this start and length.
+// Resume decodes a state. It must be of the window with this start and length.
 func Resume(state map[string]string, start time.Time, length time.Duration, topK int) (*Window, error) {
 	if v := state[versionField]; v != stateVersion {
 		return nil, fmt.Errorf("count: window state: version %.20q is not known", v)
@@ -75,7 +74,7 @@ func Resume(state map[string]string, start time.Time, length time.Duration, topK
 	return w, nil
 }
 
-// resumeIndexes reads the counts and the units of indexes. A state has both or neither.
+// resumeIndexes decodes the counts and the units of indexes. A state has both or neither.
 func (w *Window) resumeIndexes(state map[string]string, limits topk.Limits) error {
 	if state[indexesField] == "" && state[unitsField] == "" {
 		return nil
@@ -90,7 +89,7 @@ func (w *Window) resumeIndexes(state map[string]string, limits topk.Limits) erro
 	return json.Unmarshal([]byte(state[unitsField]), &w.indexUnits)
 }
 
-// header reads what comes before the sketch, and returns the rest.
+// header decodes the fields before the sketch, and returns the remaining bytes.
 func (w *Window) header(b []byte) ([]byte, error) {
 	r := packed.Reader{Left: b}
 	start, length := r.Uint(), r.Uint()

@@ -23,34 +23,32 @@ import (
 	"github.com/hotshard/hotshard/internal/base/topk"
 )
 
-// Bounds of the keys in a window's state, as topk counts them: the table's, and
-// those of its indexes. The state may have 1 MB at Lambda, and base64 makes four
-// bytes of three.
+// Bounds of the keys in a window's state, as topk counts them, for the table and for its indexes. Lambda allows a state
+// of 1 MB, and base64 makes four bytes of three.
 const (
 	maxKeyBytes      = 550_000
 	maxIndexKeyBytes = 200_000
 )
 
-// Window counts the writes that were made in a time, of one stream shard.
+// Window counts the writes of a time on one stream shard.
 type Window struct {
 	Start   time.Time // UTC
 	Length  time.Duration
-	Records uint64 // that were counted
+	Records uint64 // counted records
 
-	// Incomplete says that records may be missing from the counts.
+	// Incomplete means that records may be missing from the counts.
 	Incomplete bool
 
-	first   string       // sequence number of the first record that came, counted or not
-	last    string       // of the last one of an earlier delivery
+	first   string       // sequence number of the first record, counted or not
+	last    string       // sequence number of the last record of an earlier delivery
 	table   *topk.Sketch // write units by partition key of the table
 	indexes *topk.Sketch // by index and its partition key, with a NUL between
-	text    []byte       // room for such a text
+	text    []byte       // buffer for such a key
 
 	indexUnits map[string]uint64 // write units by index
 }
 
-// NewWindow returns a window that tells apart so many keys of the table at a time, and as
-// many of its indexes.
+// NewWindow returns a window that counts up to topK keys of the table separately, and as many of its indexes.
 func NewWindow(start time.Time, length time.Duration, topK int) *Window {
 	return &Window{Start: start.UTC(), Length: length, table: topk.New(limits(topK)), indexes: topk.New(indexLimits(topK)), indexUnits: make(map[string]uint64)}
 }
@@ -59,17 +57,17 @@ func limits(topK int) topk.Limits { return topk.Limits{Entries: topK, Bytes: max
 
 func indexLimits(topK int) topk.Limits { return topk.Limits{Entries: topK, Bytes: maxIndexKeyBytes} }
 
-// First is the sequence number of the first record that came, counted or not; "" for none.
+// First returns the sequence number of the first record, counted or not; "" if there was no record.
 func (w *Window) First() string { return w.first }
 
-// Delivered notes the last record of a delivery.
+// Delivered sets the last record of a delivery.
 func (w *Window) Delivered(last string) { w.last = last }
 
-// Units are the write units of the table, and those of its indexes.
+// Units returns the write units of the table, and those of its indexes.
 func (w *Window) Units() (table, indexes uint64) { return w.table.Total(), w.indexes.Total() }
 
-// Follows is false for a record that came in an earlier delivery. Sequence numbers of
-// a stream shard rise, and have no leading zeros, or all the same length.
+// Follows reports whether a record is newer than all earlier deliveries. Sequence numbers of a stream shard rise, and
+// have either no leading zeros or all the same length.
 func (w *Window) Follows(sequence []byte) bool {
 	return len(sequence) > len(w.last) || len(sequence) == len(w.last) && string(sequence) > w.last
 }
@@ -91,7 +89,7 @@ func (w *Window) Add(made *Write) {
 	}
 }
 
-// Miss notes a record that could not be counted.
+// Miss notes a record that can't be counted: the window is incomplete.
 func (w *Window) Miss(sequence string) {
 	w.Incomplete = true
 	if w.first == "" {
@@ -99,8 +97,7 @@ func (w *Window) Miss(sequence string) {
 	}
 }
 
-// Item is the window's counts in the form in which they are stored. Limit is how many write
-// units a second a partition takes, and hotRate how many of them make a key hot.
+// Item returns the stored form of the window's counts. A partition takes limit WCU/s, and a key is hot at hotRate.
 func (w *Window) Item(streamShard, part string, limit, hotRate float64) heat.Item {
 	it := heat.Item{
 		Start: w.Start, Window: w.Length, StreamShard: streamShard, Part: part,
@@ -115,8 +112,7 @@ func (w *Window) Item(streamShard, part string, limit, hotRate float64) heat.Ite
 	return it
 }
 
-// list adds a sketch's heaviest keys to an item. It returns what a key that is not
-// listed can weigh.
+// list adds a sketch's heaviest keys to an item. It returns the most units of an unlisted key.
 func list(it *heat.Item, sketch *topk.Sketch, ofIndex bool, most int) (rest uint64) {
 	rest = sketch.Floor()
 	for i, e := range sketch.Top(sketch.Len()) {

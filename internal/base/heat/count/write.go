@@ -9,20 +9,19 @@ import (
 	"github.com/hotshard/hotshard/internal/base/ddbstream"
 )
 
-// Write is what one record of a stream wrote.
+// Write is the write that one stream record describes.
 type Write struct {
 	Sequence []byte
-	At       time.Time // when; zero if that is not known
+	At       time.Time // zero if unknown
 	Key      []byte    // the table's partition key, as [ddbstream.Image.Key] returns it
 	Units    int       // of the table's partition, local indexes included
 	Indexes  []ddbstream.IndexWrite
-	Err      error // it can't be counted
+	Err      error // set if the write can't be counted
 }
 
 var errNoTime = errors.New("it has no creation time")
 
-// Decode goes through the writes of records, in their order. A write is good until the
-// next one.
+// Decode iterates over the writes of records, in order. A write is valid until the next one.
 func Decode(records []ddbstream.Record, source Source) iter.Seq[Write] {
 	return func(yield func(Write) bool) {
 		var room []ddbstream.IndexWrite

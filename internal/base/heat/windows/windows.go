@@ -24,27 +24,27 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/client"
 )
 
-// Reader reads the heat table. It is a [heat.Source], of what is folded by layers and of the
-// rest by full items. Consistent says whether all that was put before is seen.
+// Reader reads the heat table. It is a [heat.Source]: it reads layers for the time that is folded, and full items for
+// the rest. Consistent selects consistent reads.
 type Reader struct {
 	Client     client.Querier
 	Table      string
 	Consistent bool
 }
 
-// All goes through the full items of the windows that start at from or later and before to,
-// in order of time. Only some pages of an hour are in memory. After an error there is no more.
+// All iterates over the full items of the windows that start at from or later and before to, in order of time. Only
+// some pages of an hour are in memory. It ends after an error.
 func (r Reader) All(ctx context.Context, from, to time.Time) iter.Seq2[heat.Window, error] {
 	return r.read(ctx, heat.Partitions(from, to), heat.Salts, from, to)
 }
 
-// Layer goes through a layer's items, likewise.
+// Layer iterates over a layer's items in the same way.
 func (r Reader) Layer(ctx context.Context, layer heat.Layer, from, to time.Time) iter.Seq2[heat.Window, error] {
 	return r.read(ctx, layer.Partitions(from, to), 1, from, to)
 }
 
-// Windows is [heat.Source]'s. Layers that are as fine as step tell what they have, and full
-// items what is not in them: that is the last minute or two, as a rule.
+// Windows implements [heat.Source]. It reads layers that are as fine as step, and full items for the time that no layer
+// has: normally the last minute or two.
 func (r Reader) Windows(ctx context.Context, from, to time.Time, step time.Duration) iter.Seq2[heat.Window, error] {
 	return func(yield func(heat.Window, error) bool) {
 		progress, err := r.Progress(ctx)
@@ -69,17 +69,17 @@ func (r Reader) Windows(ctx context.Context, from, to time.Time, step time.Durat
 	}
 }
 
-// full stands for the items of windows themselves, below all layers.
+// full means the items of windows themselves, which are finer than all layers.
 const full = heat.ByWindow - 1
 
-// span is a time that is told by a layer.
+// span is a time that is read from one layer.
 type span struct {
 	layer    heat.Layer
 	from, to time.Time
 }
 
-// cover splits a time into spans, in order, of the coarsest layers that are fine enough and
-// have it: this layer in the middle, finer ones at its ends.
+// cover splits a time into spans, in order, of the coarsest layers that are fine enough and have it: this layer in the
+// middle, finer ones at its ends.
 func cover(from, to time.Time, step time.Duration, p heat.Progress, layer heat.Layer) []span {
 	if !from.Before(to) {
 		return nil
@@ -104,8 +104,7 @@ func cover(from, to time.Time, step time.Duration, p heat.Progress, layer heat.L
 	return append(spans, cover(last, to, step, p, layer-1)...)
 }
 
-// Progress returns what is in the layers: the zero value if there are none, or if another release made
-// them, whose form is not known.
+// Progress returns the progress of the layers: the zero value if there are no layers, or if another release made them.
 func (r Reader) Progress(ctx context.Context) (p heat.Progress, err error) {
 	for item, err := range dynamo.Items(ctx, r.Client, r.query(heat.ProgressPartition, schema.SoleSK, schema.SoleSK)) {
 		if err != nil {
@@ -119,7 +118,7 @@ func (r Reader) Progress(ctx context.Context) (p heat.Progress, err error) {
 	return p, nil
 }
 
-// Query is the query for the items of one partition.
+// Query returns the query for the items of one partition.
 func (r Reader) Query(pk string, from, to time.Time) *dynamodb.QueryInput {
 	low, high := heat.SortBounds(from, to)
 	return r.query(pk, low, high)
@@ -136,7 +135,7 @@ func (r Reader) query(pk, low, high string) *dynamodb.QueryInput {
 	}
 }
 
-// read goes through the partitions, so many of one time side by side.
+// read iterates over the partitions, as many in parallel as one time has.
 func (r Reader) read(ctx context.Context, partitions []string, salts int, from, to time.Time) iter.Seq2[heat.Window, error] {
 	return func(yield func(heat.Window, error) bool) {
 		for salts := range slices.Chunk(partitions, salts) {
@@ -147,8 +146,7 @@ func (r Reader) read(ctx context.Context, partitions []string, salts int, from, 
 	}
 }
 
-// time goes through the partitions of one time, a page of each at a time. It is false when
-// there is to be no more.
+// time iterates over the partitions of one time, a page of each at a time. It returns false if the iteration has ended.
 func (r Reader) time(ctx context.Context, partitions []string, from, to time.Time, yield func(heat.Window, error) bool) bool {
 	var feeds []*feed
 	for _, pk := range partitions {
@@ -167,7 +165,7 @@ func (r Reader) time(ctx context.Context, partitions []string, from, to time.Tim
 	}
 }
 
-// nextWindow takes the earliest window from the front of the feeds, the zero one at their end.
+// nextWindow removes the earliest window from the feeds, or returns the zero window if they are empty.
 func nextWindow(feeds []*feed) (w heat.Window, err error) {
 	var group errgroup.Group
 	for _, f := range feeds {
@@ -201,23 +199,23 @@ func nextWindow(feeds []*feed) (w heat.Window, err error) {
 	return w, nil
 }
 
-// feed is what is read of one partition, in order of time.
+// feed reads one partition, in order of time.
 type feed struct {
 	pk   string
 	next func() (*dynamodb.QueryOutput, error, bool)
 	to   time.Time
-	list []read  // of the page at hand
-	lost []error // of items that don't tell their time, not handed on yet
+	list []read  // of the current page
+	lost []error // of items without a time, not returned yet
 }
 
-// read is an item, or why there is none.
+// read is an item, or the error that replaces it.
 type read struct {
 	start time.Time
 	item  heat.Item
 	err   error
 }
 
-// fill reads the next page if none is at hand.
+// fill reads the next page if the current one is used up.
 func (f *feed) fill() error {
 	for len(f.list) == 0 {
 		page, err, more := f.next()
@@ -236,8 +234,8 @@ func (f *feed) fill() error {
 			err = fmt.Errorf("partition %q: %w", f.pk, err)
 			if start, ok := heat.Start(attributes); ok {
 				f.list = append(f.list, read{start: start, err: err})
-			} else { // it must not hold up the windows behind it
-				f.lost = append(f.lost, fmt.Errorf("its sort key tells no time: %v", err)) // no column can tell that it is missing
+			} else { // it must not block the windows behind it
+				f.lost = append(f.lost, fmt.Errorf("its sort key tells no time: %v", err)) // no column can show that it is missing
 			}
 		}
 	}

@@ -19,7 +19,7 @@ import (
 
 var noon = time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
 
-// table answers queries of one partition, in pages of three items.
+// table is a fake client that answers queries of one partition in pages of three items.
 type table struct {
 	items  map[string]map[string]map[string]types.AttributeValue // by pk and sk
 	broken string                                                // the partition that can't be read
@@ -66,7 +66,7 @@ func item(start time.Time, streamShard string) heat.Item {
 	return heat.Item{Start: start, Window: 10 * time.Second, StreamShard: streamShard, Limit: 1000, HotRate: 700, Units: 1, Records: 1}
 }
 
-// fold puts items into all layers, as the task does.
+// fold stores items in all layers, as the task does.
 func (f *table) fold(items []heat.Item, p heat.Progress) {
 	f.put(p.Attributes())
 	for _, l := range []heat.Layer{heat.ByWindow, heat.ByMinute, heat.ByTenMinutes} {
@@ -85,8 +85,8 @@ func (f *table) fold(items []heat.Item, p heat.Progress) {
 	}
 }
 
-// TestWindows: whatever is folded, each window of the time comes once, in order, by the
-// coarsest layer that is fine enough.
+// TestWindows checks that each window of the time is returned once, in order, from the coarsest layer that is fine
+// enough.
 func TestWindows(t *testing.T) {
 	f := newTable()
 	var items []heat.Item
@@ -138,7 +138,7 @@ func TestWindows(t *testing.T) {
 	})
 }
 
-// TestWindowsWithoutLayers are all by their own items.
+// TestWindowsWithoutLayers checks that without layers all windows come from their own items.
 func TestWindowsWithoutLayers(t *testing.T) {
 	f := newTable()
 	for n := range 5 {
@@ -156,7 +156,7 @@ func TestWindowsWithoutLayers(t *testing.T) {
 	}
 }
 
-// TestWindowsFail: an error is the last, and names what was read.
+// TestWindowsFail checks that an error ends the iteration and names the item or partition.
 func TestWindowsFail(t *testing.T) {
 	f := newTable()
 	progress := heat.Progress{From: noon, To: noon.Add(30 * time.Minute), Late: noon}
