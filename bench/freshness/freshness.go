@@ -113,7 +113,7 @@ func (w *watch) measure(ctx context.Context, t *rig.Tables, p pace, window time.
 	}
 	view := shardmap.New(t.DB, t.Names.ShardMap, shardmap.Options{})
 	writer := counters.NewWriter(t.DB, t.Names.Items, view, counters.Options{})
-	summaries := counters.NewSummaries(t.DB, t.Names.Rollups, view)
+	summaries := counters.NewSummaries(t.DB, t.Names.Items, t.Names.Rollups, view)
 	return rig.During(ctx, m, func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, p.lasting+2*window+patience)
 		defer cancel()

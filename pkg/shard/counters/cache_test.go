@@ -40,8 +40,7 @@ func (s *slowTable) BatchGetItem(ctx context.Context, in *dynamodb.BatchGetItemI
 	for table, asked := range in.RequestItems {
 		for _, key := range asked.Keys {
 			s.keys.Add(1)
-			key["x0"] = &types.AttributeValueMemberN{Value: fmt.Sprint(n)}
-			key["as_of"] = &types.AttributeValueMemberN{Value: "1000"}
+			key["value"] = &types.AttributeValueMemberN{Value: fmt.Sprint(n)}
 			out.Responses[table] = append(out.Responses[table], key)
 		}
 	}
@@ -57,7 +56,7 @@ func cached(t *testing.T, age time.Duration) (*counters.CachedSummaries, *slowTa
 		t.Fatal(err)
 	}
 	table := &slowTable{Client: d.Client, let: make(chan error, 100)}
-	return counters.NewCachedSummaries(counters.NewSummaries(table, "t", d.Shards), age), table, now
+	return counters.NewCachedSummaries(counters.NewSummaries(table, "items", "rollups", d.Shards), age), table, now
 }
 
 func (s *slowTable) free(n int) {
@@ -73,7 +72,7 @@ func values(t *testing.T, c *counters.CachedSummaries, now time.Time, names ...s
 		t.Fatal(err)
 	}
 	for _, s := range found {
-		if s.AsOf.UnixMilli() != 1000 || s.ReadAt.After(now) {
+		if !s.AsOf.Equal(s.ReadAt) || s.ReadAt.After(now) {
 			t.Errorf("as of %v, read at %v", s.AsOf, s.ReadAt)
 		}
 		list = append(list, s.Value.Int64())
