@@ -21,6 +21,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold"
+	"github.com/hotshard/hotshard/internal/test/lane"
 	"github.com/hotshard/hotshard/internal/test/mapfake"
 	"github.com/hotshard/hotshard/pkg/shard/counters"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
@@ -198,109 +199,146 @@ func newCounterFolds(t testing.TB, l *ledger) *fold.Handler {
 	return h
 }
 
-// unreadable is a shard map that can't be read once it is down.
-type unreadable struct {
+// shardMap is a process's client of the shard map.
+type shardMap struct {
 	*mapfake.Table
-	down *bool
+	down bool                                // it can't be read
+	late func() bool                         // whether a change commits late; nil for never
+	held []*dynamodb.TransactWriteItemsInput // changes that come late
 }
 
 var errDown = errors.New("the shard map is down")
 
-func (u unreadable) GetItem(ctx context.Context, in *dynamodb.GetItemInput, o ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
-	if *u.down {
+func (m *shardMap) GetItem(ctx context.Context, in *dynamodb.GetItemInput, o ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
+	if m.down {
 		return nil, errDown
 	}
-	return u.Table.GetItem(ctx, in, o...)
+	return m.Table.GetItem(ctx, in, o...)
 }
 
-func (u unreadable) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
-	if *u.down {
+func (m *shardMap) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
+	if m.down {
 		return nil, errDown
 	}
-	return u.Table.Query(ctx, in, o...)
+	return m.Table.Query(ctx, in, o...)
 }
 
-// TestEventualIsStrongAtRest has 10,000 counters, of which some grow, shrink, lose write shard 0 or
-// are written by a process with an old view. Increments commit a minute after their caller gave up.
-// At rest, readers with a new view, with a view from before all growth and without any view see what
-// a strong read sees. Without n, readers whose view can't be renewed miss the other write shards.
+func (m *shardMap) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, o ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
+	if m.late != nil && m.late() {
+		m.held = append(m.held, in) // its caller has no answer
+		return nil, context.DeadlineExceeded
+	}
+	return m.Table.TransactWriteItems(ctx, in, o...)
+}
+
+// commit makes the changes that were held, if their keys have not changed since, and returns their number.
+func (m *shardMap) commit(ctx context.Context) (made int) {
+	for _, in := range m.held {
+		put := in.TransactItems[0].Put
+		if dynamo.Digits(m.Items[mapfake.Slot(put.Item)], "version") == dynamo.Digits(put.ExpressionAttributeValues, ":old") {
+			_, _ = m.Table.TransactWriteItems(ctx, in)
+			made++
+		}
+	}
+	m.held = nil
+	return made
+}
+
+// TestEventualIsStrongAtRest has many counters, of which some grow, shrink, lose write shards, are
+// deleted and created again, or are written by a process with an old view. Increments and changes of
+// shard counts commit a minute or more after their caller gave up. At rest, readers with a new view,
+// with a view that was polled and missed late changes, with a view from before all growth, and without
+// any view see what a strong read sees. Without n, all but those with a new view miss write shards.
 func TestEventualIsStrongAtRest(t *testing.T) {
-	const keys = 10_000
-	for _, withoutN := range []bool{false, true} {
-		wrong := counterWorld(t, keys, withoutN)
-		if wrong["new"] != 0 || !withoutN && wrong["old"]+wrong["none"] != 0 {
-			t.Errorf("without n %t: counters that differ: %v", withoutN, wrong)
+	keys := lane.Runs(10_000, 100_000)
+	for seed := range lane.Runs(1, 3) {
+		if wrong := counterWorld(t, uint64(seed), keys, false); len(wrong) > 0 {
+			t.Errorf("seed %d: counters that differ: %v", seed, wrong)
 		}
-		if withoutN && (wrong["old"] == 0 || wrong["none"] == 0) {
-			t.Errorf("without n no reader differs: %v", wrong)
-		}
+	}
+	if wrong := counterWorld(t, 0, keys, true); wrong["new"] > 0 || wrong["polled"] == 0 || wrong["old"] == 0 || wrong["none"] == 0 {
+		t.Errorf("without n, counters that differ: %v", wrong)
 	}
 }
 
 // counterWorld returns the number of counters whose eventual reads differ from strong ones, by view.
-func counterWorld(t *testing.T, keys int, withoutN bool) map[string]int {
-	ctx, random := t.Context(), rand.New(rand.NewPCG(1, 2))
-	l := newLedger()
+func counterWorld(t *testing.T, seed uint64, keys int, withoutN bool) map[string]int {
+	const hot = 500 // counters that grow
+	ctx, random := t.Context(), rand.New(rand.NewPCG(seed, 2))
+	sometimes := func(n int) func() bool { return func() bool { return random.IntN(n) == 0 } }
+	l, table := newLedger(), mapfake.New(1000, 0, 0)
 	l.withoutN = withoutN
-	table, down, up := mapfake.New(1000, 0, 0), false, false
 	now := time.Date(2126, 1, 5, 12, 0, 0, 0, time.UTC)
-	view := func(down *bool) *shardmap.Map {
-		return shardmap.New(unreadable{table, down}, "map", shardmap.Options{})
-	}
-	changer := shardmap.NewChanger(table, shardmap.New(table, "map", shardmap.Options{}), shardmap.ChangerOptions{})
-	began := now
-	old := view(&down) // loaded before all growth; its renewals fail from then on
+	view := func(client shardmap.Client) *shardmap.Map { return shardmap.New(client, "map", shardmap.Options{}) }
+	changes := &shardMap{Table: table, late: sometimes(10)}
+	changer := shardmap.NewChanger(changes, view(table), shardmap.ChangerOptions{})
+	began, down := now, &shardMap{Table: table}
+	old, polled := view(down), view(table) // old is loaded before all growth; its renewals fail from then on
 	if err := old.Load(ctx, now); err != nil {
 		t.Fatal(err)
 	}
-	down = true
+	down.down = true
 	l.late = func(*dynamodb.UpdateItemInput) bool { return random.IntN(50) == 0 }
-	fresh := view(&up)
-	writers := []*counters.Writer{
-		counters.NewWriter(l, "items", fresh, counters.Options{}), counters.NewWriter(l, "items", old, counters.Options{}),
-	}
-	add := func(w *counters.Writer, name string, at time.Time) {
+	add := func(shards *shardmap.Map, name string, at time.Time) {
+		w := counters.NewWriter(l, "items", shards, counters.Options{})
 		if err := w.Add(ctx, name, random.Int64N(100)-30, at); err != nil && !errors.Is(err, context.DeadlineExceeded) {
 			t.Fatal(err)
 		}
 	}
 	name := func(i int) string { return "c" + strconv.Itoa(i) }
 	for i := range keys {
-		add(writers[0], name(i), now)
+		add(polled, name(i), now)
 	}
-	h := newCounterFolds(t, l)
-	again := func() bool { return random.IntN(10) == 0 }
-	grown := map[string]bool{}
+	h, again := newCounterFolds(t, l), sometimes(10)
+	joined, grown, lateChanges, deleted := polled, map[string]bool{}, 0, 0
 	for range 10 {
 		now = now.Add(20 * time.Second)
 		for range 60 {
-			key := name(random.IntN(500))
-			if _, err := changer.Pin(ctx, counters.Key(key), 1+random.IntN(150), shardmap.Note{By: "test"}, now); err != nil {
+			key := name(random.IntN(hot))
+			if _, err := changer.Pin(ctx, counters.Key(key), 1+random.IntN(150), shardmap.Note{By: "test"}, now); err != nil && !errors.Is(err, context.DeadlineExceeded) {
 				t.Fatal(err)
 			}
 			grown[key] = true
 		}
 		now = now.Add(10 * time.Second)
-		for range 5000 {
-			add(writers[0], name(random.IntN(keys)), now)
-			add(writers[0], name(random.IntN(500)), now)
-			add(writers[1], name(random.IntN(500)), began) // its view is new at this time
+		for range 2000 {
+			add(polled, name(random.IntN(keys)), now)
+			add(polled, name(random.IntN(hot)), now)
+			add(joined, name(random.IntN(hot)), now)
+			add(old, name(random.IntN(hot)), began) // its view is new at this time
 		}
 		for range 10 {
-			l.remove(name(random.IntN(500)), random.IntN(3))
+			l.remove(name(random.IntN(hot)), random.IntN(3))
 		}
 		l.deliver(t, h, again)
 		if random.IntN(3) == 0 {
 			now = now.Add(time.Minute)
 			l.commit()
+			lateChanges += changes.commit(ctx)
+			joined = view(table) // of a process that starts after the late changes
+		}
+		for range 5 {
+			key := name(random.IntN(hot))
+			entry, err := changer.Reset(ctx, counters.Key(key), now)
+			if err != nil {
+				continue // it has one write shard, or the change comes late
+			}
+			now = now.Add(2 * time.Minute)
+			l.commit()
+			for n := range entry.Most() {
+				l.remove(key, n)
+			}
+			deleted++
 		}
 	}
 	now = now.Add(time.Minute)
 	l.commit()
+	lateChanges += changes.commit(ctx)
 	l.late = nil
+	fresh := view(table)
 	for key := range grown { // the promise: a write has reached write shard 0 since the growth
 		for drawn := -1; drawn != 0; {
-			w := writers[0].AddTransact(ctx, key, 1, now)
+			w := counters.NewWriter(l, "items", fresh, counters.Options{}).AddTransact(ctx, key, 1, now)
 			drawn = w.Attempt.Shard
 			if _, err := l.UpdateItem(ctx, dynamo.UpdateInput(w.Action.Update)); err != nil {
 				t.Fatal(err)
@@ -318,9 +356,8 @@ func counterWorld(t *testing.T, keys int, withoutN bool) map[string]int {
 		}
 		names[i], sums[i] = name(i), sum.Value
 	}
-	for which, shards := range map[string]*shardmap.Map{"new": fresh, "old": old, "none": view(&down)} {
-		reader := counters.NewSummaries(l, "items", "rollups", shards)
-		list, err := reader.Read(ctx, names, now)
+	for which, shards := range map[string]*shardmap.Map{"new": fresh, "polled": polled, "old": old, "none": view(down)} {
+		list, err := counters.NewSummaries(l, "items", "rollups", shards).Read(ctx, names, now)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -330,7 +367,8 @@ func counterWorld(t *testing.T, keys int, withoutN bool) map[string]int {
 			}
 		}
 	}
-	t.Logf("without n %t: %d counters, %d grown, %d writes; differ: %v", withoutN, keys, len(grown), l.records, wrong)
+	t.Logf("seed %d, without n %t: %d counters, %d grown, %d changes late, %d deleted, %d writes; differ: %v",
+		seed, withoutN, keys, len(grown), lateChanges, deleted, l.records, wrong)
 	return wrong
 }
 
