@@ -25,6 +25,8 @@ import (
 
 	"github.com/hotshard/hotshard/bench/rig"
 	"github.com/hotshard/hotshard/internal/aws/eventsource"
+	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard/counters"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
@@ -93,6 +95,7 @@ type watch struct {
 
 const (
 	counter     = "a"
+	writeShards = 64 // of which one is read as it is
 	streamPoll  = 20 * time.Millisecond
 	summaryPoll = 5 * time.Millisecond
 	patience    = 30 * time.Second // for the last writes to be folded, beside their windows
@@ -109,6 +112,9 @@ func (w *watch) measure(ctx context.Context, t *rig.Tables, p pace, window time.
 	}
 	m, err := t.Mapping(eventsource.MappingOptions{Name: "aggregator", Source: source, Handler: handler, BatchingWindow: window, PollInterval: streamPoll})
 	if err != nil {
+		return err
+	}
+	if err := t.Pin(ctx, schema.BaseKey{Type: kind.Counter, Name: counter}, writeShards, time.Now()); err != nil {
 		return err
 	}
 	view := shardmap.New(t.DB, t.Names.ShardMap, shardmap.Options{})
