@@ -184,3 +184,17 @@ func TestIncrementOnItsWay(t *testing.T) {
 		return items.Int64() == 10 && summary.Int64() == 10
 	})
 }
+
+// TestACounterThatNeverGrew checks that its delete writes no summary.
+func TestACounterThatNeverGrew(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	stop := r.run(t, false)
+	defer stop()
+	r.add(t, "c", 7)
+	r.erase(t, base(kind.Counter, "c"))
+	items, _ := r.sum(t, "c")
+	if summaries := r.all(t, r.names.Rollups); items.Sign() != 0 || len(summaries) > 0 {
+		t.Errorf("the items have %v, the rollups table %v", items, summaries)
+	}
+}
