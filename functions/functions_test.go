@@ -79,7 +79,7 @@ var steps = []step{
 	{"aggregator", "stream-insert", failed("0003"), ""}, // an event without a stream shard
 	{"aggregator", "stream-modify", folded, ""},
 	{"aggregator", "stream-insert", failed("0003"), ""}, // an event without a stream shard
-	{"query", "api-get-counter-summary", `{"statusCode":200,"body":{"counter":"page/home#1","value":10,"consistency":"eventual"}}`, ""},
+	{"query", "api-get-counter-summary", `{"statusCode":200,"body":{"counter":"page/home#2","value":10,"consistency":"eventual"}}`, ""},
 	{"aggregator", "stream-remove", folded, ""},
 	{"aggregator", "stream-ttl-remove", folded, ""},
 	{"aggregator", "window-first", folded, ""},

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/hotshard/hotshard/infra/grants"
+	"github.com/hotshard/hotshard/internal/base/schema"
 )
 
 // mapping returns the event source mapping of a table's stream, or of the attached table's, to a function.
@@ -71,20 +72,21 @@ func checkReader(t *testing.T, p object, function, bucket string) {
 }
 
 // TestFilter checks that the aggregator gets the records that it folds and audits' stream markers, and no other
-// markers, sessions or deleted events.
+// markers, sessions, deleted events or counters' write shards 0.
 func TestFilter(t *testing.T) {
-	passes := map[string][]func(name, key string) bool{}
+	passes := map[string][]func(name, key, sk string) bool{}
 	tm := deployed(t)
 	for _, from := range streamed {
 		passes[from] = filters(t, mapping(t, tm, grants.Aggregator, from))
 	}
-	for _, c := range []struct{ key, from, names string }{
-		{"C#page/home#1", "items", "INSERT MODIFY REMOVE"}, {"L#game#all#p", "items", "INSERT MODIFY REMOVE"}, {"B#game", "items", "INSERT MODIFY REMOVE"},
-		{"E#door#2026-01-05#0", "events", "INSERT MODIFY"}, {"I#key", "", ""}, {"S#group#0", "", ""}, {"R#a#60#0#0", "", ""},
+	for _, c := range []struct{ key, sk, from, names string }{
+		{"C#page/home#1", "+", "items", "INSERT MODIFY REMOVE"}, {"C#page/home#0", "-", "", ""}, {"C#page/home#1", schema.ProbeSK, "", ""},
+		{"L#game#all#p", "game", "items", "INSERT MODIFY REMOVE"}, {"B#game", "-", "items", "INSERT MODIFY REMOVE"},
+		{"E#door#2026-01-05#0", "x", "events", "INSERT MODIFY"}, {"I#key", "-", "", ""}, {"S#group#0", "x", "", ""}, {"R#a#60#0#0", "-", "", ""},
 	} {
 		for _, from := range streamed {
 			for _, name := range []string{"INSERT", "MODIFY", "REMOVE"} {
-				got := slices.ContainsFunc(passes[from], func(pass func(name, key string) bool) bool { return pass(name, c.key) })
+				got := slices.ContainsFunc(passes[from], func(pass func(name, key, sk string) bool) bool { return pass(name, c.key, c.sk) })
 				if got != (from == c.from && strings.Contains(c.names, name)) {
 					t.Errorf("%s of %s in %s passes: %t", name, c.key, from, got)
 				}
@@ -94,7 +96,7 @@ func TestFilter(t *testing.T) {
 }
 
 // filters returns the filters of an event source mapping.
-func filters(t *testing.T, mapping object) (passes []func(name, key string) bool) {
+func filters(t *testing.T, mapping object) (passes []func(name, key, sk string) bool) {
 	t.Helper()
 	for _, f := range mapping.object("FilterCriteria").objects("Filters") {
 		var pattern struct {
@@ -102,6 +104,7 @@ func filters(t *testing.T, mapping object) (passes []func(name, key string) bool
 			DynamoDB  struct {
 				Keys struct {
 					PK struct{ S []struct{ Prefix string } }
+					SK struct{ S []string }
 				}
 			}
 		}
@@ -109,8 +112,9 @@ func filters(t *testing.T, mapping object) (passes []func(name, key string) bool
 		if err := json.Unmarshal([]byte(text), &pattern); err != nil || len(text) > 4096 {
 			t.Fatalf("%s: %v", text, err)
 		}
-		passes = append(passes, func(name, key string) bool {
+		passes = append(passes, func(name, key, sk string) bool {
 			return (pattern.EventName == nil || slices.Contains(pattern.EventName, name)) &&
+				(pattern.DynamoDB.Keys.SK.S == nil || slices.Contains(pattern.DynamoDB.Keys.SK.S, sk)) &&
 				slices.ContainsFunc(pattern.DynamoDB.Keys.PK.S, func(p struct{ Prefix string }) bool { return strings.HasPrefix(key, p.Prefix) })
 		})
 	}

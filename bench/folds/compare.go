@@ -21,7 +21,7 @@ import (
 // that against the books; then the events; and wants that nothing was given up.
 func (s *system) compare(ctx context.Context) error {
 	strong := counters.NewReader(s.DB, s.Names.Items, s.view())
-	summaries := counters.NewSummaries(s.DB, s.Names.Rollups, s.view())
+	summaries := counters.NewSummaries(s.DB, s.Names.Items, s.Names.Rollups, s.view())
 	for i := range s.o.Counters {
 		name := counterName(i)
 		sum, err := strong.Sum(ctx, name)

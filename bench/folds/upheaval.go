@@ -118,19 +118,15 @@ func (s *system) changeCount(ctx context.Context) error {
 // again with a rev from before, and what was folded of a younger one may be newer.
 const removeAge = 2 * time.Second
 
-func writeShard(counter string, n int) string {
-	return schema.Key{Base: schema.BaseKey{Type: kind.Counter, Name: counter}, Shard: n}.String()
-}
-
 // remove deletes a write shard of a counter, if it is there. What it had is then
 // no part of the counter any more, whatever is written later.
 func (s *system) remove(ctx context.Context) error {
 	counter := s.someCounter()
-	pk := writeShard(counter, s.dice.intN(1+s.dice.intN(fewCount)))
+	pk, sk := schema.CounterKey(counter, s.dice.intN(1+s.dice.intN(fewCount)))
 	before := strconv.FormatInt(time.Now().Add(-removeAge).UnixMicro(), 10)
 	whole := context.WithoutCancel(ctx) // one that is cut off may be gone, uncounted
 	out, err := s.DB.DeleteItem(whole, &dynamodb.DeleteItemInput{
-		TableName: &s.Names.Items, Key: dynamo.Key(pk, schema.SoleSK), ReturnValues: types.ReturnValueAllOld,
+		TableName: &s.Names.Items, Key: dynamo.Key(pk, sk), ReturnValues: types.ReturnValueAllOld,
 		ConditionExpression:       aws.String("rev < :before"),
 		ExpressionAttributeValues: item{":before": &types.AttributeValueMemberN{Value: before}},
 	})
@@ -161,7 +157,7 @@ func (s *system) putPoison(ctx context.Context) error {
 	}
 	n := maxCount + 10 + len(s.poison) // a write shard that no counter comes to, in the second partial
 	name := s.someCounter()
-	p := poison{key: dynamo.Key(writeShard(name, n), schema.SoleSK), target: schema.SummaryKey(name, n)}
+	p := poison{key: dynamo.Key(schema.CounterKey(name, n)), target: schema.SummaryKey(name, n)}
 	attribute, value := "rev", types.AttributeValue(dynamo.Number(1)) // without a value
 	if s.dice.intN(2) == 0 && s.o.Events > 0 {
 		at := s.began.UTC().Add(-time.Duration(s.dice.intN(int(time.Hour)))).Truncate(time.Millisecond)

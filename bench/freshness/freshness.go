@@ -25,6 +25,8 @@ import (
 
 	"github.com/hotshard/hotshard/bench/rig"
 	"github.com/hotshard/hotshard/internal/aws/eventsource"
+	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard/counters"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
@@ -93,6 +95,7 @@ type watch struct {
 
 const (
 	counter     = "a"
+	writeShards = 64 // of which one is read as it is
 	streamPoll  = 20 * time.Millisecond
 	summaryPoll = 5 * time.Millisecond
 	patience    = 30 * time.Second // for the last writes to be folded, beside their windows
@@ -111,9 +114,12 @@ func (w *watch) measure(ctx context.Context, t *rig.Tables, p pace, window time.
 	if err != nil {
 		return err
 	}
+	if err := t.Pin(ctx, schema.BaseKey{Type: kind.Counter, Name: counter}, writeShards, time.Now()); err != nil {
+		return err
+	}
 	view := shardmap.New(t.DB, t.Names.ShardMap, shardmap.Options{})
 	writer := counters.NewWriter(t.DB, t.Names.Items, view, counters.Options{})
-	summaries := counters.NewSummaries(t.DB, t.Names.Rollups, view)
+	summaries := counters.NewSummaries(t.DB, t.Names.Items, t.Names.Rollups, view)
 	return rig.During(ctx, m, func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, p.lasting+2*window+patience)
 		defer cancel()

@@ -18,6 +18,7 @@ import (
 	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
 	"github.com/hotshard/hotshard/internal/aws/runtimeapi"
 	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold"
 	"github.com/hotshard/hotshard/pkg/shard"
@@ -84,20 +85,34 @@ func (t *Tables) Scan(ctx context.Context, table string, each func(dynamo.Item) 
 	return nil
 }
 
-// Folded returns the sum of all summaries of counters and events.
+// Folded returns the sum of all summaries of counters and events, and of the counters' write shards 0, which
+// are read as they are.
 func (t *Tables) Folded(ctx context.Context) (sum int64, err error) {
+	add := func(it dynamo.Item, name string) error {
+		n, err := dynamo.Integer(it, name)
+		sum += n
+		return err
+	}
 	err = t.Scan(ctx, t.Names.Rollups, func(it dynamo.Item) error {
 		for name := range it {
 			if !schema.IsValueAttr(name) && name != schema.RollupEvents {
 				continue
 			}
-			n, err := dynamo.Integer(it, name)
-			if err != nil {
+			if err := add(it, name); err != nil {
 				return err
 			}
-			sum += n
 		}
 		return nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	err = t.Scan(ctx, t.Names.Of(kind.Counter), func(it dynamo.Item) error {
+		key, err := schema.ParseKey(dynamo.Text(it, schema.PK))
+		if err != nil || key.Base.Type != kind.Counter || key.Shard > 0 {
+			return nil // not a write shard 0
+		}
+		return add(it, "value")
 	})
 	return sum, err
 }

@@ -16,6 +16,8 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold/audit"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/internal/test/libtest"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 // TestAuditRebuildReplay runs the commands of an operator's day.
@@ -23,17 +25,29 @@ func TestAuditRebuildReplay(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
 	at := enginetest.Yesterday()
-	d.post("/v1/counters", `{"increments":[{"counter":"a","delta":7},{"counter":"b","delta":3}]}`)
+	for pk, value := range map[string]int{"C#a#1": 7, "C#b#1": 3} { // as writers do that know of two write shards
+		in := &dynamodb.PutItemInput{TableName: &d.names.Items, Item: item{"pk": str(pk), "sk": str("+"), "rev": num(1e15), "value": num(value)}}
+		if _, err := d.db.PutItem(t.Context(), in); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"C#a", "C#b"} {
+		changer := shardmap.NewChanger(d.db, shardmap.New(d.db, d.names.ShardMap, shardmap.Options{}), shardmap.ChangerOptions{})
+		libtest.Insist(t, func() error {
+			_, err := changer.Pin(t.Context(), name, 2, libtest.Note, time.Now())
+			return err
+		})
+	}
 	d.post("/v1/events", fmt.Sprintf(`{"events":[{"entity":"room/1","id":"x","time":%q,"data":{"t":1.5}},{"entity":"room/1","id":"y","time":%[1]q},`+
 		`{"entity":"old","id":"x","time":"2020-01-05T12:00:00Z"}]}`, at.Format(time.RFC3339)))
 	out, _ := d.run(exitOK, "audit")
 	wantText(t, out, "summaries: 4 checked, 3 right, 0 repaired, 0 wrong or unknown, 1 too old to judge")
 
-	d.damage(d.names.Rollups, "C#a#0", "-", "SET x0 = :x", item{":x": num(8)})
-	d.damage(d.names.Items, "C#b#0", "-", "REMOVE rev", nil)
+	d.damage(d.names.Rollups, "C#a#0", "-", "SET x1 = :x", item{":x": num(8)})
+	d.damage(d.names.Items, "C#b#1", "+", "REMOVE rev", nil)
 	d.awaitFailure("C#b#0")
 	out, err := d.run(exitBad, "audit", "--wait", "0s")
-	wantText(t, out+err, "│ counter │ a    │ write shard 0 │ wrong      │ 8 (rev ", "the item C#b#0: it has no rev", "2 of 4 summaries are wrong or unknown")
+	wantText(t, out+err, "│ counter │ a    │ write shard 1 │ wrong      │ 8 (rev ", "the item C#b#1: it has no rev", "2 of 4 summaries are wrong or unknown")
 	out, _ = d.run(exitBad, "audit", "--wait", "0s", "--json", "--type", "counter", "--name", "a")
 	var report audit.Report
 	if err := json.Unmarshal([]byte(out), &report); err != nil || report.Bad() != 1 || report.Findings[0].State != audit.Wrong || report.Findings[0].Summary.Value.Int64() != 8 {
@@ -46,7 +60,7 @@ func TestAuditRebuildReplay(t *testing.T) {
 
 	out, err = d.run(exitBad, "replay")
 	wantText(t, out+err, "C#b#0", "the item lacks rev or value", "failures: 1, 0 forgotten, 1 left", "1 of 1 failures are left")
-	d.damage(d.names.Items, "C#b#0", "-", "SET rev = :r", item{":r": num(9e15)})
+	d.damage(d.names.Items, "C#b#1", "+", "SET rev = :r", item{":r": num(9e15)})
 	pk, sk := schema.FailureKey(schema.UnknownTarget("shardId-1", "17"))
 	d.damage(d.names.Rollups, pk, sk, "SET last_at = :at", item{":at": num(5)})
 	out, err = d.run(exitBad, "replay")
@@ -62,11 +76,11 @@ func TestAuditRebuildReplay(t *testing.T) {
 	}
 
 	given := filepath.Join(t.TempDir(), "given")
-	payload := `{"Records":[{"eventName":"INSERT","dynamodb":{"SequenceNumber":"1","Keys":{"pk":{"S":"C#a#0"},"sk":{"S":"-"}}}},{"eventName":"INSERT","dynamodb":{"SequenceNumber":"1"}}]}`
+	payload := `{"Records":[{"eventName":"INSERT","dynamodb":{"SequenceNumber":"1","Keys":{"pk":{"S":"C#a#1"},"sk":{"S":"+"}}}},{"eventName":"INSERT","dynamodb":{"SequenceNumber":"1"}}]}`
 	if err := os.WriteFile(given, fmt.Appendf(nil, `{"payload":%s}`, payload), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	d.damage(d.names.Rollups, "C#a#0", "-", "SET x0 = :x", item{":x": num(9)})
+	d.damage(d.names.Rollups, "C#a#0", "-", "SET x1 = :x", item{":x": num(9)})
 	code, out, err := hotshard(t, append([]string{"replay", given}, d.flags...)...)
 	if code != exitOK || !strings.Contains(err, "1 of 2 records name no key") || !strings.Contains(out, "wrong, repaired") {
 		t.Errorf("exit %d with %q and %s", code, err, out)

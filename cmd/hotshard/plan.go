@@ -32,9 +32,9 @@ type PlanCmd struct {
 	priceFlags
 
 	Events         *float64      `placeholder:"N" help:"Cost of a day, line by line, of a deployment that takes N events a second all day; 0 for an idle one. Works with or without a key's peak."`
-	Increments     float64       `placeholder:"N" help:"With --events: increments a second beside them, or other writes of items that stay small."`
+	Increments     float64       `placeholder:"N" help:"With --events: increments a second beside them, of counters with one write shard. Folds cost nothing for these."`
 	Days           int           `default:"30" help:"With --events: the day to show beside the first, 1 to 3650. Events pile up until they expire."`
-	Targets        int           `default:"1000" help:"With --events: entities that have events within an hour, and counters. Folds cost by these."`
+	Targets        int           `default:"1000" help:"With --events: entities that have events within an hour. Folds cost by these."`
 	Uniform        bool          `help:"With --events: each entity has as many events, as sensors do. Default: by Zipf's law with the exponent 1.1."`
 	Batch          int           `default:"25" help:"With --events: events per API call."`
 	BatchSize      int           `default:"1000" help:"With --events: assume this setting."`

@@ -150,7 +150,8 @@ func (s *system) write(at time.Time) {
 	}
 	s.call(Ingest, http.MethodPost, "/v1/events", "", object{"events": []object{{"entity": "door", "id": "1", "time": at, "data": object{"n": 1}}, {"entity": "door", "id": "2", "time": at}}})
 	s.call(Ingest, http.MethodPost, "/v1/events", "keyed", object{"events": []object{{"entity": "door", "id": "3", "time": at}}})
-	for _, key := range []string{"", "", "once", "once"} {
+	s.call(Ingest, http.MethodPut, "/v1/shards", "", object{"type": "counter", "name": "viral", "shards": 2})
+	for _, key := range append(make([]string, 30), "once", "once") { // none of 30 draws is write shard 1, which is folded, in 1 of 10^9 runs
 		s.call(Ingest, http.MethodPost, "/v1/counters", key, object{"increments": []object{{"counter": "viral", "delta": 1}}})
 	}
 	for _, key := range []string{"", "session"} {

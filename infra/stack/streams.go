@@ -31,8 +31,8 @@ func summarized(table kind.Table) (list []filter) {
 	for _, k := range kind.Summarized() {
 		switch traits := kind.Of(k); {
 		case traits.Table != table:
-		case traits.StreamEvents != nil:
-			list = append(list, filter{[]string{traits.Prefix}, traits.StreamEvents})
+		case traits.StreamEvents != nil || traits.FoldedSK != "":
+			list = append(list, filter{[]string{traits.Prefix}, traits.FoldedSK, traits.StreamEvents})
 		default:
 			all.prefixes = append(all.prefixes, traits.Prefix)
 		}
@@ -54,8 +54,12 @@ func readers(c *config.Config) []string {
 	})
 }
 
-// filter matches records by the prefix of their partition key and, if names are given, by their event name.
-type filter struct{ prefixes, names []string }
+// filter matches records by the prefix of their partition key and, if given, by their sort key and their event name.
+type filter struct {
+	prefixes []string
+	sk       string
+	names    []string
+}
 
 // streams are the streams that are read.
 type streams struct {
@@ -162,7 +166,11 @@ func (f filter) pattern() string {
 	for _, prefix := range f.prefixes {
 		prefixes = append(prefixes, map[string]string{"prefix": prefix})
 	}
-	pattern := map[string]any{"dynamodb": map[string]any{"Keys": map[string]any{schema.PK: map[string]any{"S": prefixes}}}}
+	keys := map[string]any{schema.PK: map[string]any{"S": prefixes}}
+	if f.sk != "" {
+		keys[schema.SK] = map[string]any{"S": []string{f.sk}}
+	}
+	pattern := map[string]any{"dynamodb": map[string]any{"Keys": keys}}
 	if f.names != nil {
 		pattern["eventName"] = f.names
 	}

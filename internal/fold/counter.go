@@ -74,11 +74,13 @@ func (n *counterNews) jobs(d *delivery) (jobs []job) {
 	return jobs
 }
 
-// counterTarget returns the partial that has the state of a counter's write shard.
+// counterTarget returns the partial that has the state of a counter's write shard. ok is false for
+// write shard 0, which is never folded.
 func counterTarget(_ Rules, pk, sk string) (t schema.Target, ok bool) {
 	key, err := schema.ParseKey(pk)
+	traits := kind.Of(key.Base.Type)
 	t = schema.Target{Base: key.Base, Partial: key.Shard / schema.SourcesPerPartial}
-	return t, err == nil && kind.Of(key.Base.Type).Summary == kind.Partials && sk == schema.SoleSK
+	return t, err == nil && traits.Summary == kind.Partials && sk == traits.FoldedSK && key.Shard > 0
 }
 
 func counterStored(pk, sk string) (schema.Target, bool) {
@@ -147,11 +149,11 @@ func newest(changes []change) []*target {
 }
 
 // FoldRemoval folds the removal of a counter's write shard that had the item was, as the fold of
-// its record will: the write shard is worth 0 from the rev after its last. It ignores an item that
-// no fold can read. The client needs UpdateItem only.
+// its record will: the write shard is worth 0 from the rev after its last. It ignores write shard 0
+// and an item that no fold can read. The client needs UpdateItem only.
 func FoldRemoval(ctx context.Context, client client.Updater, table string, of schema.Key, was dynamo.Item, now func() time.Time) error {
 	rev, whole := new(big.Int).SetString(dynamo.Digits(was, "rev"), 10)
-	if !whole {
+	if !whole || of.Shard == 0 {
 		return nil
 	}
 	removed := state{rev: rev.Add(rev, big.NewInt(1)), value: "0", removed: true}

@@ -34,14 +34,15 @@ type write struct {
 }
 
 func (w write) record() string {
-	image := fmt.Sprintf(`{"pk":{"S":"C#%s#%d"},"sk":{"S":"-"},"rev":{"N":"%d"},"value":{"N":"%d"}}`, w.counter, w.shard, w.rev, w.value)
+	_, sk := schema.CounterKey(w.counter, w.shard)
+	image := fmt.Sprintf(`{"pk":{"S":"C#%s#%d"},"sk":{"S":%q},"rev":{"N":"%d"},"value":{"N":"%d"}}`, w.counter, w.shard, sk, w.rev, w.value)
 	name, kind := "MODIFY", "NewImage"
 	if w.removed {
 		name, kind = "REMOVE", "OldImage"
 	}
 	return fmt.Sprintf(`{"eventID":"%d","eventName":%q,"dynamodb":{"ApproximateCreationDateTime":1.7e9,`+
-		`"Keys":{"sk":{"S":"-"},"pk":{"S":"C#%s#%d"}},"SequenceNumber":"%021d",%q:%s,"StreamViewType":"NEW_AND_OLD_IMAGES"}}`,
-		w.seq, name, w.counter, w.shard, w.seq+1, kind, image)
+		`"Keys":{"sk":{"S":%q},"pk":{"S":"C#%s#%d"}},"SequenceNumber":"%021d",%q:%s,"StreamViewType":"NEW_AND_OLD_IMAGES"}}`,
+		w.seq, name, sk, w.counter, w.shard, w.seq+1, kind, image)
 }
 
 func payload(writes []write) []byte {
@@ -66,7 +67,7 @@ func newBench(t *testing.T, client Client) (*bench, *dynamodb.Client) {
 	}
 	return &bench{
 		handler: newHandler(t, Settings{RollupsTable: names.Rollups}, client),
-		reader:  counters.NewSummaries(db, names.Rollups, shardmap.New(db, names.ShardMap, shardmap.Options{})),
+		reader:  counters.NewSummaries(db, names.Items, names.Rollups, shardmap.New(db, names.ShardMap, shardmap.Options{})),
 	}, db
 }
 
@@ -154,7 +155,7 @@ func history(random *rand.Rand, counter string, n int) ([]write, int64) {
 		default:
 			w.rev, w.value = w.rev+1, w.value+random.Int64N(100)-30
 		}
-		w.counter, w.shard, w.seq = counter, i, seq
+		w.counter, w.shard, w.seq = counter, i+1, seq
 		writes = append(writes, *w)
 	}
 	var sum int64
@@ -174,7 +175,7 @@ func TestOneUpdateForEachCounter(t *testing.T) {
 	settings := Settings{RollupsTable: b.handler.folder.table}
 	var writes []write
 	for i := range 200 {
-		writes = append(writes, write{counter: fmt.Sprint("c", i%5), shard: i % 16, rev: int64(i + 1), value: int64(i), seq: i})
+		writes = append(writes, write{counter: fmt.Sprint("c", i%5), shard: 1 + i%16, rev: int64(i + 1), value: int64(i), seq: i})
 	}
 	first := &bench{handler: newHandler(t, settings, one), reader: b.reader}
 	first.deliver(t, writes)
@@ -233,10 +234,10 @@ func TestFailuresAreReportedBySequenceNumber(t *testing.T) {
 	b, db := newBench(t, nil)
 	b.handler.folder.client = &flaky{db, "C#bad#0"}
 	writes := []write{
-		{counter: "good", rev: 1, value: 1, seq: 0},
-		{counter: "bad", rev: 1, value: 1, seq: 1},
-		{counter: "good", rev: 2, value: 2, seq: 2},
-		{counter: "bad", rev: 2, value: 2, seq: 3},
+		{counter: "good", shard: 1, rev: 1, value: 1, seq: 0},
+		{counter: "bad", shard: 1, rev: 1, value: 1, seq: 1},
+		{counter: "good", shard: 1, rev: 2, value: 2, seq: 2},
+		{counter: "bad", shard: 1, rev: 2, value: 2, seq: 3},
 	}
 	failed := b.deliver(t, writes)
 	if len(failed) != 2 || failed[0] != fmt.Sprintf("%021d", 2) || failed[1] != fmt.Sprintf("%021d", 4) {
@@ -254,11 +255,14 @@ func TestOtherItemsAreLeftAlone(t *testing.T) {
 	out, err := b.handler.Invoke(t.Context(), []byte(`{"Records":[
 		{"eventName":"INSERT","dynamodb":{"SequenceNumber":"1","Keys":{"pk":{"S":"E#e#2026-01-05#0"},"sk":{"S":"x"}}}},
 		{"eventName":"INSERT","dynamodb":{"SequenceNumber":"2","Keys":{"pk":{"S":"I#key"},"sk":{"S":"-"}}}},
-		{"eventName":"INSERT","dynamodb":{"SequenceNumber":"3","Keys":{"pk":{"S":"C#c#0"},"sk":{"S":"-"}},"NewImage":{"pk":{"S":"C#c#0"},"rev":{"N":"1"}}}}]}`))
+		{"eventName":"INSERT","dynamodb":{"SequenceNumber":"3","Keys":{"pk":{"S":"C#c#0"},"sk":{"S":"-"}},"NewImage":{"pk":{"S":"C#c#0"},"rev":{"N":"1"}}}},
+		{"eventName":"INSERT","dynamodb":{"SequenceNumber":"4","Keys":{"pk":{"S":"C#c#0"},"sk":{"S":"+"}},"NewImage":{"pk":{"S":"C#c#0"},"rev":{"N":"1"}}}},
+		{"eventName":"INSERT","dynamodb":{"SequenceNumber":"5","Keys":{"pk":{"S":"C#c#1"},"sk":{"S":"-"}},"NewImage":{"pk":{"S":"C#c#1"},"rev":{"N":"1"}}}},
+		{"eventName":"INSERT","dynamodb":{"SequenceNumber":"6","Keys":{"pk":{"S":"C#c#1"},"sk":{"S":"+"}},"NewImage":{"pk":{"S":"C#c#1"},"rev":{"N":"1"}}}}]}`))
 	if err != nil || strings.Contains(string(out), "itemIdentifier") {
 		t.Fatalf("got %s, %v", out, err)
 	}
-	if got := failures(t, db, b.handler.table); len(got) != 1 || got["C#c#0"].sequence != "3" {
+	if got := failures(t, db, b.handler.table); len(got) != 1 || got["C#c#0"].sequence != "6" {
 		t.Fatalf("failures %+v; want that of the counter without a value", got)
 	}
 	if _, err := b.handler.Invoke(t.Context(), []byte(`{"Records":`)); err == nil {

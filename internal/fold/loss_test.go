@@ -82,7 +82,7 @@ func TestATargetThatCannotTakeMore(t *testing.T) {
 	b, db := newBench(t, nil)
 	put := func(pk, rev string) {
 		key := dynamo.Key(pk, schema.SoleSK)
-		key["r0"] = &types.AttributeValueMemberS{Value: rev}
+		key["r1"] = &types.AttributeValueMemberS{Value: rev}
 		if _, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &b.handler.table, Item: key}); err != nil {
 			t.Fatal(err)
 		}
@@ -90,8 +90,8 @@ func TestATargetThatCannotTakeMore(t *testing.T) {
 	put("C#damaged#0", "one")
 	b.handler.folder.client = refusing{db, "C#full#0"}
 	failed := b.deliver(t, []write{
-		{counter: "damaged", rev: 1, value: 1, seq: 0}, {counter: "full", rev: 1, value: 1, seq: 1},
-		{counter: "full", rev: 2, value: 2, seq: 2}, {counter: "good", rev: 1, value: 7, seq: 3},
+		{counter: "damaged", shard: 1, rev: 1, value: 1, seq: 0}, {counter: "full", shard: 1, rev: 1, value: 1, seq: 1},
+		{counter: "full", shard: 1, rev: 2, value: 2, seq: 2}, {counter: "good", shard: 1, rev: 1, value: 7, seq: 3},
 	})
 	if len(failed) != 0 || b.value(t, "good") != "7" {
 		t.Errorf("failed: %v, good %s", failed, b.value(t, "good"))
@@ -146,7 +146,7 @@ func TestARecordThatNamesNoItem(t *testing.T) {
 	for _, table := range kind.Tables() {
 		must(t, h, []byte(`{"Records":[{"eventName":"INSERT","dynamodb":{"SequenceNumber":"5"}},
 		{"eventName":"LOST","dynamodb":{"SequenceNumber":"6","Keys":{"pk":{"S":"S#group#0"},"sk":{"S":"x"}}}},
-		{"eventName":"LOST","dynamodb":{"SequenceNumber":"7","Keys":{"pk":{"S":"C#c#70"},"sk":{"S":"-"}}}}],
+		{"eventName":"LOST","dynamodb":{"SequenceNumber":"7","Keys":{"pk":{"S":"C#c#70"},"sk":{"S":"+"}}}}],
 		"shardId":"s","eventSourceARN":"arn:aws:dynamodb:eu-west-1:1:table/`+table+`/stream/1","window":{"start":"2026-01-31T22:00:00Z","end":"2026-01-31T22:00:10Z"}}`))
 	}
 	got := failures(t, db, h.table)

@@ -25,9 +25,9 @@ func streamRecord(name, keys, images string) string {
 		`,"SequenceNumber":"442158450` + mark + `","SizeBytes":180,"StreamViewType":"NEW_AND_OLD_IMAGES"},"eventSourceARN":"` + streamARN + `"}`
 }
 
-// counterRecord is an increment of a counter with one write shard.
+// counterRecord is an increment of a counter with two write shards.
 func counterRecord(random *rand.Rand, target uint64) string {
-	keys := fmt.Sprintf(`"sk":{"S":"-"},"pk":{"S":"C#articles/%d/views#0"}`, target)
+	keys := fmt.Sprintf(`"sk":{"S":"+"},"pk":{"S":"C#articles/%d/views#1"}`, target)
 	value := random.IntN(100_000)
 	image := func(value int) string {
 		return fmt.Sprintf(`{"rev":{"N":"%s"},%s,"value":{"N":"%d"}}`, mark, keys, value)

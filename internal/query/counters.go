@@ -3,6 +3,7 @@ package query
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"math/big"
 	"reflect"
 	"time"
@@ -16,21 +17,22 @@ import (
 
 // Consistency selects the items that a counter's value is read from.
 const (
-	eventual = "eventual" // the summary
+	eventual = "eventual" // write shard 0, and the summary of the others
 	strong   = "strong"   // all write shards, consistently
 )
 
 type countersInput struct {
 	Names       []httpapi.Name `query:"name,explode" required:"true" minItems:"1" maxItems:"100" doc:"The counter; repeat it for several" example:"page/home"`
-	Consistency string         `query:"consistency" enum:"eventual,strong" default:"eventual" doc:"eventual reads the summary, for half a read unit; strong reads all write shards consistently"`
+	Consistency string         `query:"consistency" enum:"eventual,strong" default:"eventual" doc:"eventual reads write shard 0 and the summary of the others, for half a read unit each; strong reads all write shards consistently"`
 }
 
 type counterValue struct {
 	Counter     httpapi.Name `json:"counter"`
-	Value       whole        `json:"value"`
-	AsOf        string       `json:"as_of" format:"date-time" doc:"Of the last fold that is in the value; of the reading where that is strong"`
+	Value       whole        `json:"value,omitzero"`
+	AsOf        string       `json:"as_of" format:"date-time" doc:"When the value was read; for an eventual one of several write shards, the last fold of those but the first"`
 	Shards      int          `json:"shards" doc:"The counter's write shards"`
 	Consistency string       `json:"consistency" enum:"eventual,strong" doc:"As asked for"`
+	Detail      string       `json:"detail,omitempty" doc:"Why there is no value; only for one of several counters"`
 }
 
 // whole is an integer of any size, as a JSON number.
@@ -95,12 +97,24 @@ func (r *counterReader) eventual(ctx context.Context, names []string, now time.T
 	}
 	answer := make(countersAnswer, len(names))
 	for i, sum := range summaries {
-		if sum.AsOf.IsZero() {
-			sum.AsOf = sum.ReadAt // nothing was ever folded: the value is 0 as of this read
+		answer[i] = counterValue{httpapi.Name(names[i]), whole{sum.Value}, httpapi.FormatTime(sum.AsOf), sum.Shards, eventual, ""}
+		if sum.Err != nil {
+			if err := answer.fail(i, sum.Err); err != nil {
+				return nil, err
+			}
 		}
-		answer[i] = counterValue{httpapi.Name(names[i]), whole{sum.Value}, httpapi.FormatTime(sum.AsOf), sum.Shards, eventual}
 	}
 	return answer, nil
+}
+
+// fail replaces a value that can't be read by a detail. It returns the error if no other counter was
+// requested.
+func (a countersAnswer) fail(i int, err error) error {
+	if len(a) == 1 {
+		return err
+	}
+	a[i].Value, a[i].Detail = whole{}, "an item of this counter can't be read: hotshard audit names it"
+	return nil
 }
 
 // maxSums bounds the counters summed at a time for one request.
@@ -113,11 +127,11 @@ func (r *counterReader) strong(ctx context.Context, names []string, now time.Tim
 	for i, name := range names {
 		group.Go(func() error {
 			sum, err := r.shards.Sum(ctx, name)
-			if err != nil {
-				return err
+			answer[i] = counterValue{httpapi.Name(name), whole{sum.Value}, httpapi.FormatTime(now), sum.Shards, strong, ""}
+			if errors.Is(err, counters.ErrUnreadable) {
+				return answer.fail(i, err)
 			}
-			answer[i] = counterValue{httpapi.Name(name), whole{sum.Value}, httpapi.FormatTime(now), sum.Shards, strong}
-			return nil
+			return err
 		})
 	}
 	return answer, group.Wait()

@@ -74,14 +74,27 @@ func (r *rig) add(counter string, delta int64) {
 	}
 }
 
-// summarize puts a counter's summary, as a fold would.
+// summarize puts a counter's summary of write shard 1, as a fold would. Write shard 0 is absent.
 func (r *rig) summarize(counter, value string) {
 	r.t.Helper()
 	_, err := r.client.PutItem(r.t.Context(), &dynamodb.PutItemInput{TableName: &r.names.Rollups, Item: map[string]types.AttributeValue{
 		schema.PK:   &types.AttributeValueMemberS{Value: schema.SummaryKey(counter, 0)},
 		schema.SK:   &types.AttributeValueMemberS{Value: schema.SoleSK},
-		"x0":        &types.AttributeValueMemberN{Value: value},
+		"x1":        &types.AttributeValueMemberN{Value: value},
 		schema.AsOf: &types.AttributeValueMemberN{Value: "1000"},
+	}})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// damage puts a write shard 0 that can't be read.
+func (r *rig) damage(counter string) {
+	r.t.Helper()
+	pk, sk := schema.CounterKey(counter, 0)
+	_, err := r.client.PutItem(r.t.Context(), &dynamodb.PutItemInput{TableName: &r.names.Items, Item: map[string]types.AttributeValue{
+		schema.PK: &types.AttributeValueMemberS{Value: pk}, schema.SK: &types.AttributeValueMemberS{Value: sk},
+		"value": &types.AttributeValueMemberS{Value: "7"},
 	}})
 	if err != nil {
 		r.t.Fatal(err)

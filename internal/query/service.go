@@ -91,7 +91,7 @@ func New(settings Settings, client Client) (*Service, error) {
 	}
 	names := settings.names()
 	view := shardmap.New(client, settings.ShardMapTable, shardmap.Options{ViewAge: settings.ViewAge})
-	summaries := counters.NewSummaries(client, settings.RollupsTable, view)
+	summaries := counters.NewSummaries(client, names.Of(kind.Counter), settings.RollupsTable, view)
 	return &Service{
 		settings: settings,
 		view:     view,

@@ -3,6 +3,7 @@ package query
 import (
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"net/url"
 	"strings"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/document"
 	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/pkg/shard/events"
 )
 
@@ -40,6 +42,39 @@ func TestCounters(t *testing.T) {
 	r.get("/v1/counters?name=twice&name=x&name=twice", &many)
 	if len(many.Counters) != 3 || many.Counters[0].Value.String() != "5" || many.Counters[1].Value.String() != "0" || many.Counters[2].Value.String() != "5" {
 		t.Errorf("one name twice: %+v", many)
+	}
+	r.damage("x")
+	var damaged struct {
+		Counters []struct {
+			Value  *json.Number
+			Detail string
+		}
+	}
+	for _, consistency := range []string{"eventual", "strong"} {
+		r.get("/v1/counters?consistency="+consistency+"&name=x&name="+url.QueryEscape(name), &damaged)
+		if list := damaged.Counters; list[0].Value != nil || list[0].Detail == "" || list[1].Value == nil || list[1].Detail != "" {
+			t.Errorf("%s: one of two is damaged: %+v", consistency, damaged)
+		}
+		if got := r.get("/v1/counters?name=x&consistency="+consistency, nil); got != 500 {
+			t.Errorf("%s: a damaged counter alone: %d", consistency, got)
+		}
+	}
+}
+
+// TestCountersWithoutTheMap checks that eventual reads go on when the map can't be read.
+func TestCountersWithoutTheMap(t *testing.T) {
+	r := newRig(t)
+	r.add("x", 7)
+	service, err := New(Settings{
+		ItemsTable: r.names.Items, RollupsTable: r.names.Rollups, ShardMapTable: "nowhere", Deadline: 5 * time.Second, DefaultSpan: time.Hour,
+	}, r.client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.handler = httpapi.New(slog.New(slog.DiscardHandler), Routes(service))
+	var one counterAnswerJSON
+	if got := r.get("/v1/counters?name=x", &one); got != 200 || one.Value.String() != "7" {
+		t.Errorf("%d %+v", got, one)
 	}
 }
 

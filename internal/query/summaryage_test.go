@@ -30,10 +30,9 @@ func TestSummaryAge(t *testing.T) {
 		r := &rig{t: t, client: client, names: names, handler: httpapi.New(slog.New(slog.DiscardHandler), Routes(service))}
 		var first, second counterAnswerJSON
 		r.get("/v1/counters?name=x", &first)
-		_, err = client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &names.Rollups, Item: map[string]types.AttributeValue{
-			"pk": &types.AttributeValueMemberS{Value: schema.SummaryKey("x", 0)}, "sk": &types.AttributeValueMemberS{Value: schema.SoleSK},
-			"x0": &types.AttributeValueMemberN{Value: "7"}, "r0": &types.AttributeValueMemberN{Value: "7"},
-			"as_of": &types.AttributeValueMemberN{Value: "1767571200000"}, "v": &types.AttributeValueMemberN{Value: "1"},
+		_, err = client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &names.Items, Item: map[string]types.AttributeValue{
+			"pk": &types.AttributeValueMemberS{Value: "C#x#0"}, "sk": &types.AttributeValueMemberS{Value: schema.SoleSK},
+			"value": &types.AttributeValueMemberN{Value: "7"}, "rev": &types.AttributeValueMemberN{Value: "7"},
 		}})
 		if err != nil {
 			t.Fatal(err)

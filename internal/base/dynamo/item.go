@@ -43,6 +43,25 @@ func WholeNumber(it Item, name string) (*big.Int, error) {
 	return value, nil
 }
 
+// Largest returns the largest number of a number set of whole numbers, 0 if it is absent.
+func Largest(it Item, name string) (largest int, err error) {
+	if it[name] == nil {
+		return 0, nil
+	}
+	set, ok := it[name].(*types.AttributeValueMemberNS)
+	if !ok {
+		return 0, fmt.Errorf("attribute %s is not a number set", name)
+	}
+	for _, digits := range set.Value {
+		n, err := strconv.Atoi(digits)
+		if err != nil {
+			return 0, fmt.Errorf("attribute %s has a number that is not whole", name)
+		}
+		largest = max(largest, n)
+	}
+	return largest, nil
+}
+
 // Integer returns a number attribute, 0 if it is absent.
 func Integer(it Item, name string) (int64, error) {
 	if it[name] == nil {

@@ -59,6 +59,9 @@ type Traits struct {
 
 	// StreamEvents are the names of the stream events that the aggregator needs. Nil means all.
 	StreamEvents []string
+
+	// FoldedSK is the only sort key of items that fold into summaries. "" means any.
+	FoldedSK string
 }
 
 // Table is a table with a stream that has the items of kinds. The shard map notes the number of its
@@ -102,7 +105,7 @@ type Summary string
 // The forms of summaries.
 const (
 	NoSummary Summary = ""
-	Partials  Summary = "partials" // the newest state of each write shard, 64 to an item
+	Partials  Summary = "partials" // the newest state of each write shard but 0, 64 to an item
 	Rollups   Summary = "rollups"  // measures of an hour or a day, a fragment for each stream shard
 	Ranking   Summary = "ranking"  // the top of a period, and a histogram in fragments
 )
@@ -111,7 +114,8 @@ const (
 var traits = []Traits{
 	{
 		Kind: Counter, Table: Items, Prefix: "C#", Placement: Random, Timeless: true,
-		Summary: Partials,
+		// Write shard 0 has another sort key: a counter that never grew is its own summary.
+		Summary: Partials, FoldedSK: "+",
 	},
 	{
 		Kind: Event, Table: Events, Prefix: "E#", Bucket: Day, Placement: Timed,

@@ -127,6 +127,20 @@ func ExpirySpread(id string) time.Duration {
 	return time.Duration(h.Sum32()%(24*60*60)) * time.Second
 }
 
+// CounterKey returns the key of a counter's write shard in the items table. Write shard 0 has a
+// sort key of its own, so that the stream's filter leaves it out of the folds.
+func CounterKey(counter string, n int) (pk, sk string) {
+	if sk = SoleSK; n > 0 {
+		sk = kind.Of(kind.Counter).FoldedSK
+	}
+	return Key{Base: BaseKey{kind.Counter, counter}, Shard: n}.String(), sk
+}
+
+// Counts names an attribute of a counter's write shard 0: a set of the max_shards that its writers
+// knew. The largest is the most write shards that the counter ever had. It is absent while no
+// writer knew of more than one. Adding to a set never lowers the largest.
+const Counts = "n"
+
 // CallPrefix begins the partition keys of the markers of keyed calls, in the items table.
 const CallPrefix = "I#"
 

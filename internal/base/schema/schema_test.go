@@ -62,13 +62,18 @@ func TestSortKeysAreInOrder(t *testing.T) {
 }
 
 func TestSummaryAttributes(t *testing.T) {
-	for name, want := range map[string]bool{"x0": true, "x63": true, "x": false, "xx": false, "r1": false, "v": false, "as_of": false} {
+	for name, want := range map[string]bool{"x0": false, "x1": true, "x63": true, "x": false, "xx": false, "r1": false, "v": false, "as_of": false} {
 		if IsValueAttr(name) != want {
 			t.Errorf("%q", name)
 		}
 	}
 	if SummaryKey("a#b", 63) != "C#a#b#0" || SummaryKey("a#b", 64) != "C#a#b#1" {
 		t.Error("a partial holds 64 write shards")
+	}
+	for most, want := range map[int]int{0: 0, 1: 0, 2: 1, 64: 1, 65: 2, 128: 2, 129: 3} {
+		if got := Partials(most); got != want {
+			t.Errorf("%d write shards: %d partials, want %d", most, got, want)
+		}
 	}
 }
 

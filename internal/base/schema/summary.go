@@ -10,7 +10,8 @@ import (
 )
 
 // A counter's summary stores, per write shard (its sources), the newest folded revision and its
-// value, as top-level attributes. So a fold changes only its own sources, and folds don't conflict:
+// value, as top-level attributes. So a fold changes only its own sources, and folds don't conflict.
+// Write shard 0 is never folded: readers read its item.
 //
 //	pk     S  C#<counter>#<partial>
 //	sk     S  -
@@ -21,8 +22,8 @@ import (
 //	          absent
 //	v      N  1
 //
-// Sources 0 to 63 are in partial 0, the next 64 in partial 1, and so on, each with a partition key
-// of its own. A reader adds up all x to the counter's value.
+// Sources 1 to 63 are in partial 0, the next 64 in partial 1, and so on, each with a partition key
+// of its own. A reader adds all x to write shard 0's value.
 const SourcesPerPartial = 64
 
 // AsOf is the time of a summary's last fold. Gone is the time of the last fold that left a
@@ -41,6 +42,15 @@ func SummaryKey(counter string, source int) string {
 	return shard.Hash.Join(base, source/SourcesPerPartial)
 }
 
+// Partials returns how many partials have the sources of a counter that had at most so many write
+// shards: 0 for a counter that never had more than one.
+func Partials(most int) int {
+	if most <= 1 {
+		return 0
+	}
+	return (most-1)/SourcesPerPartial + 1
+}
+
 // RevAttr and ValueAttr name the attributes of a write shard in its partial.
 func RevAttr(source int) string   { return "r" + strconv.Itoa(source) }
 func ValueAttr(source int) string { return "x" + strconv.Itoa(source) }
@@ -57,9 +67,9 @@ func SourcesOf[V any](partial map[string]V) (list []int) {
 	return slices.Compact(list)
 }
 
-// IsValueAttr reports whether ValueAttr returns this name for a write shard.
+// IsValueAttr reports whether ValueAttr returns this name for a write shard that is folded.
 func IsValueAttr(name string) bool {
 	digits, ok := strings.CutPrefix(name, "x")
-	_, err := strconv.Atoi(digits)
-	return ok && err == nil
+	n, err := strconv.Atoi(digits)
+	return ok && err == nil && n > 0
 }

@@ -30,11 +30,16 @@ type source struct {
 	fault         error // why one of the states can't be read
 }
 
-// judge returns what is wrong with a source, or "".
+// judge returns what is wrong with a source, or "". Write shard 0 is never folded, so a summary of
+// it is wrong.
 func (s source) judge() State {
 	switch {
 	case s.fault != nil:
 		return Unreadable
+	case s.n == 0 && s.summary != nil:
+		return Wrong
+	case s.n == 0:
+		return ""
 	case s.item == nil:
 		if s.summary == nil || s.summary.value.Sign() == 0 {
 			return ""
@@ -124,7 +129,11 @@ func (s source) finding(state State) Finding {
 	if s.fault != nil {
 		return Finding{WriteShard: &s.n, State: state, Detail: s.fault.Error()}
 	}
-	return Finding{WriteShard: &s.n, State: state, Summary: figuresOf(s.summary), Items: figuresOf(s.item)}
+	f := Finding{WriteShard: &s.n, State: state, Summary: figuresOf(s.summary), Items: figuresOf(s.item)}
+	if s.n == 0 {
+		f.Detail = "write shard 0 is never folded"
+	}
+	return f
 }
 
 // readSources reads the partials of a summary and then the write shards: the first most, and others
@@ -155,16 +164,16 @@ func (c *counters) readSources(ctx context.Context, name string, most int) ([]so
 
 // readPartials returns the partials of these sources by partition key.
 func (c *counters) readPartials(ctx context.Context, name string, sources []source) (map[string]item, error) {
-	return c.read(ctx, c.o.Names.Rollups, sources, func(n int) string { return schema.SummaryKey(name, n) })
+	return c.read(ctx, c.o.Names.Rollups, sources, func(n int) (pk, sk string) { return schema.SummaryKey(name, n), schema.SoleSK })
 }
 
 // read returns the items of these sources by partition key. Its consistent reads run one batch
 // after the other.
-func (c *counters) read(ctx context.Context, table string, sources []source, pkOf func(n int) string) (map[string]item, error) {
+func (c *counters) read(ctx context.Context, table string, sources []source, keyOf func(n int) (pk, sk string)) (map[string]item, error) {
 	keys := map[string]item{}
 	for _, s := range sources {
-		pk := pkOf(s.n)
-		keys[pk] = dynamo.Key(pk, schema.SoleSK)
+		pk, sk := keyOf(s.n)
+		keys[pk] = dynamo.Key(pk, sk)
 	}
 	found := map[string]item{}
 	for chunk := range slices.Chunk(slices.Collect(maps.Values(keys)), dynamo.MaxBatchGet) {
@@ -193,23 +202,27 @@ func (s *source) setSummary(name string, partials map[string]item) {
 
 // readItems sets the states that the write shards have.
 func (c *counters) readItems(ctx context.Context, name string, sources []source) error {
-	items, err := c.read(ctx, c.o.Names.Items, sources, func(n int) string { return sourceKey(name, n) })
+	items, err := c.read(ctx, c.o.Names.Items, sources, func(n int) (pk, sk string) { return schema.CounterKey(name, n) })
 	if err != nil {
 		return err
 	}
 	for i := range sources {
 		s := &sources[i]
 		s.item = nil
-		pk := sourceKey(name, s.n)
+		pk, _ := schema.CounterKey(name, s.n)
 		if it := items[pk]; it != nil {
-			s.item = s.read(it, "rev", "value", "the item "+pk)
+			s.readItem(it, pk)
 		}
 	}
 	return nil
 }
 
-func sourceKey(name string, n int) string {
-	return schema.Key{Base: schema.BaseKey{Type: kind.Counter, Name: name}, Shard: n}.String()
+// readItem sets the state that the write shard has.
+func (s *source) readItem(it item, pk string) {
+	s.item = s.read(it, "rev", "value", "the item "+pk)
+	if _, err := dynamo.Largest(it, schema.Counts); err != nil && s.fault == nil {
+		s.fault = fmt.Errorf("the item %s: %w", pk, err)
+	}
 }
 
 // read returns the rev and value of an item. If it can't, it returns nil and sets the fault.
@@ -238,12 +251,12 @@ func whole(it item, name string) (*big.Int, error) {
 	return value, nil
 }
 
-// change replaces the state that a summary has of a write shard.
+// change replaces the state that a summary has of a write shard. That of write shard 0 is removed.
 type change struct {
 	n    int
 	was  *state // nil if the summary has none
-	now  state
-	gone bool // the write shard's item is gone
+	now  state  // not used for write shard 0
+	gone bool   // the write shard's item is gone
 }
 
 // repair writes the right states of the sources that can be repaired, in one update for each
@@ -284,14 +297,16 @@ var one = big.NewInt(1)
 // is safe. If the item is behind its summary, changeOf first raises the item's rev above it, so
 // that later writes are folded. It reports moved if the item had changed.
 func (c *counters) changeOf(ctx context.Context, name string, s source) (m *change, moved bool, err error) {
-	switch s.judge() {
-	case Stale, Wrong:
+	switch found := s.judge(); {
+	case s.n == 0 && found == Wrong:
+		return &change{n: 0, was: s.summary}, false, nil
+	case found == Stale, found == Wrong:
 		return &change{n: s.n, was: s.summary, now: *s.item}, false, nil
-	case Removed:
+	case found == Removed:
 		return &change{s.n, s.summary, state{new(big.Int).Add(s.summary.rev, one), new(big.Int)}, true}, false, nil
-	case Ahead:
+	case found == Ahead:
 		above := new(big.Int).Add(s.summary.rev, one)
-		if moved, err = c.raise(ctx, sourceKey(name, s.n), s.item.rev, above); moved || err != nil {
+		if moved, err = c.raise(ctx, name, s, above); moved || err != nil {
 			return nil, moved, err
 		}
 		return &change{n: s.n, was: s.summary, now: state{above, s.item.value}}, false, nil
@@ -301,12 +316,13 @@ func (c *counters) changeOf(ctx context.Context, name string, s source) (m *chan
 
 // raise sets the rev of a write shard, if it still has the rev that was read. It reports moved
 // otherwise.
-func (c *counters) raise(ctx context.Context, pk string, from, to *big.Int) (moved bool, err error) {
+func (c *counters) raise(ctx context.Context, name string, s source, to *big.Int) (moved bool, err error) {
+	pk, sk := schema.CounterKey(name, s.n)
 	moved, err = c.update(ctx, &dynamodb.UpdateItemInput{
-		TableName: &c.o.Names.Items, Key: dynamo.Key(pk, schema.SoleSK),
+		TableName: &c.o.Names.Items, Key: dynamo.Key(pk, sk),
 		UpdateExpression:          aws.String("SET rev = :rev"),
 		ConditionExpression:       aws.String("rev = :was"),
-		ExpressionAttributeValues: item{":rev": number(to), ":was": number(from)},
+		ExpressionAttributeValues: item{":rev": number(to), ":was": number(s.item.rev)},
 	})
 	if err != nil {
 		return false, fmt.Errorf("raising the rev of %q: %w", pk, err)
@@ -317,6 +333,7 @@ func (c *counters) raise(ctx context.Context, pk string, from, to *big.Int) (mov
 // repairOf returns the update that gives a partial its new states, if it still has the old ones.
 func (c *counters) repairOf(pk string, list []change) *dynamodb.UpdateItemInput {
 	sets := []string{"v = :v", schema.AsOf + " = :at"}
+	var removes string
 	var conditions []string
 	values := item{
 		":v":  dynamo.Decimal(schema.SummaryVersion),
@@ -327,8 +344,12 @@ func (c *counters) repairOf(pk string, list []change) *dynamodb.UpdateItemInput 
 	}
 	for _, m := range list {
 		rev, value := schema.RevAttr(m.n), schema.ValueAttr(m.n)
-		sets = append(sets, rev+" = :"+rev, value+" = :"+value)
-		values[":"+rev], values[":"+value] = number(m.now.rev), number(m.now.value)
+		if m.n == 0 {
+			removes = " REMOVE " + rev + ", " + value
+		} else {
+			sets = append(sets, rev+" = :"+rev, value+" = :"+value)
+			values[":"+rev], values[":"+value] = number(m.now.rev), number(m.now.value)
+		}
 		if m.was == nil {
 			conditions = append(conditions, "attribute_not_exists("+rev+")")
 			continue
@@ -338,7 +359,7 @@ func (c *counters) repairOf(pk string, list []change) *dynamodb.UpdateItemInput 
 	}
 	return &dynamodb.UpdateItemInput{
 		TableName: &c.o.Names.Rollups, Key: dynamo.Key(pk, schema.SoleSK),
-		UpdateExpression:          aws.String("SET " + strings.Join(sets, ", ")),
+		UpdateExpression:          aws.String("SET " + strings.Join(sets, ", ") + removes),
 		ConditionExpression:       aws.String(strings.Join(conditions, " AND ")),
 		ExpressionAttributeValues: values,
 	}

@@ -30,9 +30,9 @@ func (r *rig) pin(t testing.TB, key string, n int) {
 	t.Fatal(err)
 }
 
-func (r *rig) putItem(t testing.TB, table, pk string, it item) {
+func (r *rig) putItem(t testing.TB, table, pk, sk string, it item) {
 	t.Helper()
-	it["pk"], it["sk"] = str(pk), str("-")
+	it["pk"], it["sk"] = str(pk), str(sk)
 	if _, err := r.db.PutItem(context.Background(), &dynamodb.PutItemInput{TableName: &table, Item: it}); err != nil {
 		t.Fatal(err)
 	}
@@ -41,32 +41,44 @@ func (r *rig) putItem(t testing.TB, table, pk string, it item) {
 // source puts a write shard, and its state into the summary.
 func (r *rig) source(t testing.TB, counter string, n int, rev, value int) {
 	t.Helper()
-	r.putItem(t, r.names.Items, fmt.Sprintf("C#%s#%d", counter, n), item{"rev": num(rev), "value": num(value)})
+	pk, sk := schema.CounterKey(counter, n)
+	r.putItem(t, r.names.Items, pk, sk, item{"rev": num(rev), "value": num(value)})
+	if n == 0 {
+		return
+	}
 	r.update(t, r.names.Rollups, schema.SummaryKey(counter, n), "-",
 		fmt.Sprintf("SET v = :one, as_of = :one, r%d = :r, x%[1]d = :x", n), item{":one": num(1), ":r": num(rev), ":x": num(value)})
 }
 
-// counterFaults are done to write shard 0 of a counter, which has value 7 at rev
-// 100 there and in the summary. Both have this partition key.
+// addTo adds to a write shard, as a writer does that draws it.
+func (r *rig) addTo(t testing.TB, counter string, n, delta int) {
+	t.Helper()
+	pk, sk := schema.CounterKey(counter, n)
+	r.update(t, r.names.Items, pk, sk, "SET rev = if_not_exists(rev, :now) + :one ADD #value :delta",
+		item{":now": num(time.Now().UnixMicro()), ":one": num(1), ":delta": num(delta)})
+}
+
+// counterFaults are done to write shard 1 of a counter, which has value 7 at rev
+// 100 there and in the summary. The name is the counter's.
 var counterFaults = []struct {
 	name           string
 	state          audit.State
-	inject         func(t testing.TB, r *rig, pk string)
+	inject         func(t testing.TB, r *rig, name string)
 	summary, items string
 }{
-	{"an old state", audit.Stale, func(t testing.TB, r *rig, pk string) {
-		r.update(t, r.names.Rollups, pk, "-", "SET r0 = :r, x0 = :x", item{":r": num(90), ":x": num(5)})
+	{"an old state", audit.Stale, func(t testing.TB, r *rig, name string) {
+		r.update(t, r.names.Rollups, "C#"+name+"#0", "-", "SET r1 = :r, x1 = :x", item{":r": num(90), ":x": num(5)})
 	}, "5 (rev 90)", "7 (rev 100)"},
-	{"no state", audit.Stale, func(t testing.TB, r *rig, pk string) {
-		r.update(t, r.names.Rollups, pk, "-", "REMOVE r0, x0", nil)
+	{"no state", audit.Stale, func(t testing.TB, r *rig, name string) {
+		r.update(t, r.names.Rollups, "C#"+name+"#0", "-", "REMOVE r1, x1", nil)
 	}, "nothing", "7 (rev 100)"},
-	{"no summary", audit.Stale, func(t testing.TB, r *rig, pk string) { r.delete(t, r.names.Rollups, pk, "-") }, "nothing", "7 (rev 100)"},
-	{"another value", audit.Wrong, func(t testing.TB, r *rig, pk string) {
-		r.update(t, r.names.Rollups, pk, "-", "SET x0 = :x", item{":x": num(-8)})
+	{"no summary", audit.Stale, func(t testing.TB, r *rig, name string) { r.delete(t, r.names.Rollups, "C#"+name+"#0", "-") }, "nothing", "7 (rev 100)"},
+	{"another value", audit.Wrong, func(t testing.TB, r *rig, name string) {
+		r.update(t, r.names.Rollups, "C#"+name+"#0", "-", "SET x1 = :x", item{":x": num(-8)})
 	}, "-8 (rev 100)", "7 (rev 100)"},
-	{"a removed item", audit.Removed, func(t testing.TB, r *rig, pk string) { r.delete(t, r.names.Items, pk, "-") }, "7 (rev 100)", "nothing"},
-	{"a restored item", audit.Ahead, func(t testing.TB, r *rig, pk string) {
-		r.putItem(t, r.names.Items, pk, item{"rev": num(60), "value": num(3)})
+	{"a removed item", audit.Removed, func(t testing.TB, r *rig, name string) { r.delete(t, r.names.Items, "C#"+name+"#1", "+") }, "7 (rev 100)", "nothing"},
+	{"a restored item", audit.Ahead, func(t testing.TB, r *rig, name string) {
+		r.putItem(t, r.names.Items, "C#"+name+"#1", "+", item{"rev": num(60), "value": num(3)})
 	}, "7 (rev 100)", "3 (rev 60)"},
 }
 
@@ -76,14 +88,15 @@ func TestCounterFaults(t *testing.T) {
 	for i, c := range counterFaults {
 		t.Run(c.name, func(t *testing.T) {
 			name := fmt.Sprintf("c#%d", i)
-			r.source(t, name, 0, 100, 7)
+			r.pin(t, "C#"+name, 2)
+			r.source(t, name, 1, 100, 7)
 			if found := check(t, r.auditor(t, hasty), counterTarget(name)); len(found) != 0 {
 				t.Fatalf("before: %+v", found)
 			}
-			c.inject(t, r, "C#"+name+"#0")
+			c.inject(t, r, name)
 			r.wantFound(t, 50*time.Millisecond, counterTarget(name), c.state, c.summary, c.items)
 			// What happens to the repaired write shard is folded.
-			r.add(t, name, 10)
+			r.addTo(t, name, 1, 10)
 			r.fold(t)
 			if found := check(t, r.auditor(t, hasty), counterTarget(name)); len(found) != 0 {
 				t.Fatalf("after another increment: %+v", found)
@@ -95,11 +108,11 @@ func TestCounterFaults(t *testing.T) {
 // TestARemovalIsNoted: the tombstone is dated, for those who clear tombstones away.
 func TestARemovalIsNoted(t *testing.T) {
 	r := newRig(t)
-	r.source(t, "c", 0, 100, 7)
-	r.delete(t, r.names.Items, "C#c#0", "-")
+	r.source(t, "c", 1, 100, 7)
+	r.delete(t, r.names.Items, "C#c#1", "+")
 	check(t, r.auditor(t, hastyRepair), counterTarget("c"))
 	summary := r.get(t, r.names.Rollups, "C#c#0", "-")
-	if summary[schema.Gone] == nil || summary["r0"].(*types.AttributeValueMemberN).Value != "101" || summary["x0"].(*types.AttributeValueMemberN).Value != "0" {
+	if summary[schema.Gone] == nil || summary["r1"].(*types.AttributeValueMemberN).Value != "101" || summary["x1"].(*types.AttributeValueMemberN).Value != "0" {
 		t.Errorf("got %v", summary)
 	}
 }
@@ -116,9 +129,9 @@ func TestManyWriteShards(t *testing.T) {
 	for _, n := range []int{1, 63} {
 		r.update(t, r.names.Rollups, "C#c#0", "-", fmt.Sprintf("SET x%d = :x", n), item{":x": num(1000)})
 	}
-	r.delete(t, r.names.Items, "C#c#69", "-")
+	r.delete(t, r.names.Items, "C#c#69", "+")
 	r.update(t, r.names.Rollups, "C#c#1", "-", "SET r64 = :r", item{":r": str("x")})
-	r.update(t, r.names.Items, "C#c#2", "-", "REMOVE rev", nil)
+	r.update(t, r.names.Items, "C#c#2", "+", "REMOVE rev", nil)
 	r.update(t, r.names.Rollups, "C#c#1", "-", "SET r90 = :r, x90 = :r", item{":r": num(3)}) // beyond the shard map's
 	want := map[int]audit.State{1: audit.Wrong, 2: audit.Unreadable, 63: audit.Wrong, 64: audit.Unreadable, 69: audit.Removed, 90: audit.Removed}
 	for _, repair := range []bool{false, true} {
@@ -162,10 +175,11 @@ func TestRepairsGiveWay(t *testing.T) {
 	for i, c := range counterFaults {
 		t.Run(c.name, func(t *testing.T) {
 			name := fmt.Sprintf("g%d", i)
-			r.source(t, name, 0, 100, 7)
-			c.inject(t, r, "C#"+name+"#0")
+			r.pin(t, "C#"+name, 2)
+			r.source(t, name, 1, 100, 7)
+			c.inject(t, r, name)
 			for _, table := range []string{r.names.Rollups, r.names.Items} {
-				client := &between{r.db, table, func() { r.add(t, name, 1); r.fold(t) }}
+				client := &between{r.db, table, func() { r.addTo(t, name, 1, 1); r.fold(t) }}
 				a := r.auditorOver(t, client, audit.Options{Names: r.names, Rules: r.rules, Repair: true, Eager: true, Poll: time.Millisecond})
 				for _, f := range check(t, a, counterTarget(name)) {
 					if !f.Repaired {
@@ -183,13 +197,13 @@ func TestRepairsGiveWay(t *testing.T) {
 // TestFoldsOnTheirWay: what comes while the audit waits is no finding.
 func TestFoldsOnTheirWay(t *testing.T) {
 	r := newRig(t)
-	r.add(t, "stale", 1)
-	r.add(t, "removed", 1)
-	r.add(t, "made again", 1)
+	r.addTo(t, "stale", 1, 1)
+	r.addTo(t, "removed", 1, 1)
+	r.addTo(t, "made again", 1, 1)
 	r.fold(t)
-	r.add(t, "stale", 1)
-	r.delete(t, r.names.Items, "C#removed#0", "-")
-	r.delete(t, r.names.Items, "C#made again#0", "-")
+	r.addTo(t, "stale", 1, 1)
+	r.delete(t, r.names.Items, "C#removed#1", "+")
+	r.delete(t, r.names.Items, "C#made again#1", "+")
 	names := []string{"stale", "removed", "made again"}
 	for _, name := range names {
 		if found := check(t, r.auditor(t, hasty), counterTarget(name)); len(found) != 1 {
@@ -205,12 +219,39 @@ func TestFoldsOnTheirWay(t *testing.T) {
 		}()
 	}
 	time.Sleep(100 * time.Millisecond) // they may have begun to wait
-	r.add(t, "made again", 5)
-	r.add(t, "stale", 1)
+	r.addTo(t, "made again", 1, 5)
+	r.addTo(t, "stale", 1, 1)
 	r.fold(t)
 	for range names {
 		if got := <-done; !strings.HasSuffix(got, "[] <nil>") {
 			t.Error(got)
+		}
+	}
+}
+
+// TestWriteShard0 is never folded: an audit finds an item that can't be read, and repairs a summary
+// that has a source 0. Repair and discovery leave out a counter that never grew.
+func TestWriteShard0(t *testing.T) {
+	r := newRig(t)
+	r.pin(t, "C#grown", 2)
+	r.source(t, "grown", 0, 100, 7)
+	r.source(t, "grown", 1, 100, 7)
+	r.update(t, r.names.Rollups, "C#grown#0", "-", "SET r0 = :r, x0 = :x", item{":r": num(90), ":x": num(5)})
+	r.wantFound(t, 0, counterTarget("grown"), audit.Wrong, "5 (rev 90)", "7 (rev 100)")
+	r.source(t, "small", 0, 100, 7)
+	before := r.get(t, r.names.Rollups, "C#small#0", "-")
+	if report := all(t, r.auditor(t, hastyRepair)); report.Targets != 1 || report.Right != 1 {
+		t.Errorf("audited %+v", report)
+	}
+	if found := check(t, r.auditor(t, hastyRepair), counterTarget("small")); len(found) != 0 || before != nil || r.get(t, r.names.Rollups, "C#small#0", "-") != nil {
+		t.Errorf("found %+v, or the repair wrote a summary", found)
+	}
+	for attribute, value := range map[string]types.AttributeValue{"#value": str("x"), "n": num(4), "rev": str("x")} {
+		r.source(t, "small", 0, 100, 7)
+		r.update(t, r.names.Items, "C#small#0", "-", "SET "+attribute+" = :x", item{":x": value})
+		report := all(t, r.auditor(t, hastyRepair))
+		if report.Targets != 2 || report.States[audit.Unreadable] != 1 || !strings.Contains(report.Findings[0].Detail, "the item C#small#0") {
+			t.Errorf("%s: %+v", attribute, report)
 		}
 	}
 }

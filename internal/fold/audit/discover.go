@@ -24,23 +24,39 @@ func (r Range) holds(b parts.Bucket) bool {
 	return !b.Start.Before(r.From) && (r.To.IsZero() || !b.End().After(r.To))
 }
 
-// All returns the source of all counters, all boards' periods, and all buckets in a range that have
-// items or summaries. It scans the tables consistently, and keeps about 60 bytes for each target.
+// All returns the source of all counters that have or had several write shards, all boards' periods,
+// and all buckets in a range that have items or summaries. Of other counters it returns those whose
+// item can't be read. It scans the tables consistently, and keeps about 60 bytes for each target.
 func (a *Auditor) All(r Range) Source {
 	return func(ctx context.Context, emit func(schema.Target) error) error {
 		d := &discovery{r: r, emit: emit, seen: map[[16]byte]struct{}{}}
 		group, ctx := errgroup.WithContext(ctx)
-		finders := map[string]func(pk, sk string) (schema.Target, bool){a.o.Names.Rollups: a.ruled}
-		for _, table := range kind.Tables() {
-			finders[a.o.Names.Table(table)] = a.o.Rules.Target
-		}
-		for table, targetOf := range finders {
+		scan := func(table, attributes string, targetOf func(it item, pk, sk string) (schema.Target, bool)) {
 			group.Go(func() error {
-				return a.scanner.Table(ctx, table, "pk, sk", func(page []item) error { return d.emitPage(page, targetOf) })
+				return a.scanner.Table(ctx, table, attributes, func(page []item) error { return d.emitPage(page, targetOf) })
 			})
 		}
+		for _, table := range kind.Tables() {
+			scan(a.o.Names.Table(table), "pk, sk, rev, value, "+schema.Counts, a.itemTarget)
+		}
+		scan(a.o.Names.Rollups, "pk, sk", func(_ item, pk, sk string) (schema.Target, bool) { return a.ruled(pk, sk) })
 		return group.Wait()
 	}
+}
+
+// itemTarget returns the target that an item folds into, or the counter whose write shard 0 it is if
+// that can't be read.
+func (a *Auditor) itemTarget(it item, pk, sk string) (schema.Target, bool) {
+	if t, ok := a.o.Rules.Target(pk, sk); ok {
+		return t, ok
+	}
+	key, err := schema.ParseKey(pk)
+	if err != nil || kind.Of(key.Base.Type).Summary != kind.Partials || key.Shard > 0 || sk != schema.SoleSK {
+		return schema.Target{}, false
+	}
+	s := source{}
+	s.readItem(it, pk)
+	return schema.Target{Base: key.Base}, s.fault != nil
 }
 
 // ruled returns the target that an item of the rollups table sums up. It skips buckets that the
@@ -60,9 +76,9 @@ type discovery struct {
 }
 
 // emitPage emits the targets that the items of a page belong to.
-func (d *discovery) emitPage(page []item, targetOf func(pk, sk string) (schema.Target, bool)) error {
+func (d *discovery) emitPage(page []item, targetOf func(it item, pk, sk string) (schema.Target, bool)) error {
 	for _, it := range page {
-		t, ok := targetOf(dynamo.Text(it, schema.PK), dynamo.Text(it, schema.SK))
+		t, ok := targetOf(it, dynamo.Text(it, schema.PK), dynamo.Text(it, schema.SK))
 		t.Partial = 0 // the whole counter is audited
 		if !ok || t.Bucket != "" && !d.r.holds(parts.BucketFor(t)) || !d.first(t) {
 			continue

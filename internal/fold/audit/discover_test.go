@@ -34,7 +34,10 @@ func TestAllTargetsAreFoundOnce(t *testing.T) {
 	for n := range 100 {
 		r.source(t, "both", n, 1, 1)
 	}
-	r.add(t, "an item#", 1)
+	r.addTo(t, "an item#", 1, 1)
+	r.add(t, "never grown", 1)
+	r.add(t, "damaged", 1)
+	r.update(t, r.names.Items, "C#damaged#0", "-", "SET #value = :v", item{":v": str("x")})
 	r.update(t, r.names.Rollups, "C#a summary#0", "-", "SET v = :v", item{":v": num(1)})
 	r.put(t, "hourly", at, 10)
 	r.put(t, "hourly", at.Add(time.Hour), 10)
@@ -58,7 +61,7 @@ func TestAllTargetsAreFoundOnce(t *testing.T) {
 		found[nameOf(target)]++
 		return nil
 	}
-	all := []string{"C#both", "C#an item#", "C#a summary"}
+	all := []string{"C#both", "C#an item#", "C#a summary", "C#damaged"}
 	inRange := []string{
 		schema.EventTarget("hourly", shard.Hour, at), schema.EventTarget("hourly", shard.Hour, at.Add(time.Hour)),
 		schema.EventTarget("items only", shard.Hour, at), schema.EventTarget("summary only", shard.Hour, at),
@@ -133,10 +136,11 @@ func TestBucketsOfAnEntity(t *testing.T) {
 func TestReport(t *testing.T) {
 	r := newRig(t)
 	for i := range 20 {
-		r.source(t, fmt.Sprint("c", i), 0, 5, i)
+		r.source(t, fmt.Sprint("c", i), 1, 5, i)
 	}
-	r.update(t, r.names.Rollups, "C#c3#0", "-", "SET x0 = :x", item{":x": num(1000)})
-	r.update(t, r.names.Items, "C#c4#0", "-", "REMOVE rev", nil)
+	r.update(t, r.names.Rollups, "C#c3#0", "-", "SET x1 = :x", item{":x": num(1000)})
+	r.update(t, r.names.Items, "C#c4#1", "+", "REMOVE rev", nil)
+	r.pin(t, "C#c4", 2)
 	for i, want := range []struct{ right, repaired, bad int }{{18, 0, 2}, {18, 1, 1}, {19, 0, 1}} {
 		report := all(t, r.auditor(t, func(o *audit.Options) { o.Wait, o.Repair = 0, i == 1 }))
 		if report.Targets != 20 || report.Right != want.right || report.Repaired != want.repaired || report.Bad() != want.bad || len(report.Findings) != 20-want.right {

@@ -52,7 +52,7 @@ func TestOneErrorIsOneSummarys(t *testing.T) {
 // TestTheLastHourOfAll: an event of it, which others than hotshard have written.
 func TestTheLastHourOfAll(t *testing.T) {
 	r := newRig(t)
-	r.add(t, "counter", 1)
+	r.addTo(t, "counter", 1, 1)
 	r.update(t, r.names.Events, "E#far#9999-12-31#0", "9999-12-31T23:59:59.999Z#x", "SET #d = :d",
 		item{":d": &types.AttributeValueMemberM{Value: item{"x": num(1)}}})
 	r.fold(t)

@@ -26,12 +26,13 @@ func (r *rig) failures(t testing.TB, a *audit.Auditor) []audit.Failure {
 // forgets the failures.
 func TestPoisonIsReplayed(t *testing.T) {
 	r := newRig(t)
+	r.pin(t, "C#c#1", 2)
 	at := hour()
 	stop := r.run(t, nil)
-	r.update(t, r.names.Items, "C#c#1#0", "-", "SET rev = :rev", item{":rev": num(10)}) // no value
+	r.update(t, r.names.Items, "C#c#1#1", "+", "SET rev = :rev", item{":rev": num(10)}) // no value
 	r.update(t, r.names.Events, "E#e#"+at.Format(time.DateOnly)+"#0", schema.EventSortKey(at, "bad"), "SET #d = :d", item{":d": str("x")})
 	r.put(t, "e", at.Add(time.Minute), 3)
-	r.add(t, "good", 1)
+	r.addTo(t, "good", 1, 1)
 	a := r.auditor(t, repairing)
 	r.eventually(t, func() bool { return len(r.failures(t, a)) == 2 })
 	unknownPK, unknownSK := schema.FailureKey(schema.UnknownTarget("shardId-1", "17"))
@@ -47,7 +48,7 @@ func TestPoisonIsReplayed(t *testing.T) {
 	if report, left := replay(); report.Bad() != 2 || len(left) != 3 || report.States[audit.Unreadable] != 2 {
 		t.Fatalf("with poison: %+v, left %+v", report, left)
 	}
-	r.update(t, r.names.Items, "C#c#1#0", "-", "SET rev = :rev, #value = :rev", item{":rev": num(11)})
+	r.update(t, r.names.Items, "C#c#1#1", "+", "SET rev = :rev, #value = :rev", item{":rev": num(11)})
 	r.update(t, r.names.Events, "E#e#"+at.Format(time.DateOnly)+"#0", schema.EventSortKey(at, "bad"), "REMOVE #d", nil)
 	report, left := replay()
 	if report.Bad() != 0 || len(left) != 1 || left[0].Known {
@@ -97,7 +98,7 @@ func TestGivenUpRecordsNameTheirTargets(t *testing.T) {
 		return fmt.Sprintf(`{"eventName":"INSERT","dynamodb":{"SequenceNumber":"1","Keys":{"pk":{"S":%q},"sk":{"S":%q}}}}`, pk, sk)
 	}
 	event := `{"Records":[` + strings.Join([]string{
-		record("C#a#b#3", "-"), record("C#a#b#4", "-"), record("E#e#2026-01-05#0", "2026-01-05T13:20:00.000Z#id"),
+		record("C#a#b#3", "+"), record("C#a#b#4", "+"), record("E#e#2026-01-05#0", "2026-01-05T13:20:00.000Z#id"),
 		record("E#e#2026-01-05#1", "2026-01-05T13:40:00.000Z#id"), record("H#C#a", "x"), `{"eventName":"INSERT","dynamodb":{"SequenceNumber":"1"}}`,
 	}, ",") + `]}`
 	quoted, err := json.Marshal(event)

@@ -30,7 +30,9 @@ import (
 func TestRepairsUnderTraffic(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.pin(t, "C#c0", 5)
+	for c := range 3 {
+		r.pin(t, fmt.Sprint("C#c", c), 2+c)
+	}
 	stop := r.run(t, nil)
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
 	defer cancel()
@@ -95,13 +97,13 @@ func (r *rig) write(random *rand.Rand, writer, i int, at time.Time) error {
 func (r *rig) vandalize(ctx context.Context, t *testing.T, at func() time.Time) {
 	for i := 0; ctx.Err() == nil; i++ {
 		name := fmt.Sprint("c", i%3)
-		expression, set := "SET x0 = :x", item{":x": num(99999)}
+		expression, set := "SET x1 = :x", item{":x": num(99999)}
 		if i%2 == 0 {
-			expression, set = "SET x0 = :x, r0 = :x", item{":x": num(1)}
+			expression, set = "SET x1 = :x, r1 = :x", item{":x": num(1)}
 		}
 		_, err := r.db.UpdateItem(context.Background(), &dynamodb.UpdateItemInput{
 			TableName: &r.names.Rollups, Key: keyOf("C#"+name+"#0", "-"), UpdateExpression: &expression,
-			ConditionExpression: aws.String("attribute_exists(r0)"), ExpressionAttributeValues: set,
+			ConditionExpression: aws.String("attribute_exists(r1)"), ExpressionAttributeValues: set,
 		})
 		if _, early := errors.AsType[*types.ConditionalCheckFailedException](err); err != nil && !early { // nothing is folded yet
 			t.Error(err)
@@ -129,7 +131,7 @@ func (r *rig) wantSum(t *testing.T, counter string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	summary, err := counters.NewSummaries(r.db, r.names.Rollups, r.shards).Read(t.Context(), []string{counter}, time.Now())
+	summary, err := counters.NewSummaries(r.db, r.names.Items, r.names.Rollups, r.shards).Read(t.Context(), []string{counter}, time.Now())
 	if err != nil || sum.Value.Cmp(summary[0].Value) != 0 {
 		t.Errorf("%s: the write shards have %v, the summary %v, %v", counter, sum.Value, summary[0].Value, err)
 	}

@@ -93,14 +93,15 @@ func (r *run) examine(ctx context.Context, pk string, stored item) (*tombstones,
 	return t, nil
 }
 
-// gone reports whether a write shard of value 0 is absent from the items table.
+// gone reports whether a write shard of value 0 is absent from the items table. Source 0 has no
+// tombstone: an audit removes it.
 func (r *run) gone(ctx context.Context, t *tombstones, source int) (bool, error) {
 	rev, value := dynamo.Digits(t.stored, schema.RevAttr(source)), dynamo.Digits(t.stored, schema.ValueAttr(source))
-	if rev == "" || value != "0" || source/schema.SourcesPerPartial != t.Partial {
+	if source == 0 || rev == "" || value != "0" || source/schema.SourcesPerPartial != t.Partial {
 		return false, nil
 	}
-	pk := schema.Key{Base: t.Base, Shard: source}.String()
-	it, err := dynamo.Get(ctx, r.client, r.options.ItemsTable, pk, schema.SoleSK)
+	pk, sk := schema.CounterKey(t.Base.Name, source)
+	it, err := dynamo.Get(ctx, r.client, r.options.ItemsTable, pk, sk)
 	if err != nil {
 		return false, fmt.Errorf("reading write shard %q: %w", pk, err)
 	}

@@ -14,7 +14,7 @@ import (
 // source stores a counter's write shard.
 func (r *rig) source(t *testing.T, pk string) {
 	t.Helper()
-	stored := dynamo.Key(pk, "-")
+	stored := dynamo.Key(pk, "+")
 	stored["rev"], stored["value"] = dynamo.Number(1), dynamo.Number(0)
 	r.put(t, r.names.Items, stored)
 }
@@ -22,18 +22,18 @@ func (r *rig) source(t *testing.T, pk string) {
 func TestRemovesTombstones(t *testing.T) {
 	r := newRig(t, nil)
 	gone := r.ago(rest + time.Second).UnixMilli()
-	r.summary(t, "C#a#1#0", map[string]int64{"r0": 9, "x0": 5, "r1": 8, "x1": 0, "r2": 7, "x2": 0, "r63": 6, "x63": 0, "gone": gone})
+	r.summary(t, "C#a#1#0", map[string]int64{"r5": 9, "x5": 5, "r1": 8, "x1": 0, "r2": 7, "x2": 0, "r63": 6, "x63": 0, "gone": gone})
 	r.source(t, "C#a#1#2") // it is there, with value 0
-	r.summary(t, "C#young#0", map[string]int64{"r0": 9, "x0": 0, "gone": r.ago(rest - time.Second).UnixMilli()})
+	r.summary(t, "C#young#0", map[string]int64{"r1": 9, "x1": 0, "gone": r.ago(rest - time.Second).UnixMilli()})
 	r.summary(t, "C#all#1", map[string]int64{"r64": 9, "x64": 0, "r127": 8, "x127": 0, "gone": gone})
-	r.summary(t, "C#live#0", map[string]int64{"r0": 9, "x0": 0, "gone": gone})
-	r.source(t, "C#live#0")
+	r.summary(t, "C#live#0", map[string]int64{"r1": 9, "x1": 0, "gone": gone})
+	r.source(t, "C#live#1")
 	r.want(t, Answer{Tombstones: 4, Done: true})
 	for pk, want := range map[string]map[string]string{
-		"C#a#1#0":   {"r0": "9", "x0": "5", "r2": "7", "x2": "0"},
-		"C#young#0": {"r0": "9", "x0": "0", "gone": fmt.Sprint(r.ago(rest - time.Second).UnixMilli())},
+		"C#a#1#0":   {"r5": "9", "x5": "5", "r2": "7", "x2": "0"},
+		"C#young#0": {"r1": "9", "x1": "0", "gone": fmt.Sprint(r.ago(rest - time.Second).UnixMilli())},
 		"C#all#1":   nil,
-		"C#live#0":  {"r0": "9", "x0": "0"},
+		"C#live#0":  {"r1": "9", "x1": "0"},
 	} {
 		if got := r.attributes(t, pk); !maps.Equal(got, want) {
 			t.Errorf("%s has %v, want %v", pk, got, want)

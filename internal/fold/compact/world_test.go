@@ -99,8 +99,8 @@ func (w *world) restart(t rapid.TB) {
 
 // write changes a write shard or removes it, or puts an event.
 func (w *world) write(t rapid.TB, stream int) {
-	w.now = w.now.Add(time.Millisecond)              // revs of new write shards are the clock's
-	n := stream + len(w.streams)*30*w.random.IntN(2) // in two partials; a write shard keeps its stream shard
+	w.now = w.now.Add(time.Millisecond)                  // revs of new write shards are the clock's
+	n := 1 + stream + len(w.streams)*30*w.random.IntN(2) // in two partials; a write shard keeps its stream shard
 	switch _, there := w.revs[n]; {
 	case w.random.IntN(3) == 0:
 		w.happen(stream)
@@ -121,18 +121,18 @@ func (w *world) count(t rapid.TB, stream, n int, delta int64) {
 		w.revs[n] = w.now.UnixMicro()
 	}
 	w.revs[n], w.values[n] = w.revs[n]+1, w.values[n]+delta
-	w.append(stream, "MODIFY", "New", w.sourceKey(n), "-", w.source(n))
-	if _, err := w.db.PutItem(context.Background(), &dynamodb.PutItemInput{TableName: &w.names.Items, Item: item{"pk": dynamo.String(w.sourceKey(n)), "sk": dynamo.String("-")}}); err != nil {
+	w.append(stream, "MODIFY", "New", w.sourceKey(n), "+", w.source(n))
+	if _, err := w.db.PutItem(context.Background(), &dynamodb.PutItemInput{TableName: &w.names.Items, Item: item{"pk": dynamo.String(w.sourceKey(n)), "sk": dynamo.String("+")}}); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // drop removes it.
 func (w *world) drop(t rapid.TB, stream, n int) {
-	w.append(stream, "REMOVE", "Old", w.sourceKey(n), "-", w.source(n))
+	w.append(stream, "REMOVE", "Old", w.sourceKey(n), "+", w.source(n))
 	delete(w.revs, n)
 	delete(w.values, n)
-	w.remove(t, w.names.Items, w.sourceKey(n), "-")
+	w.remove(t, w.names.Items, w.sourceKey(n), "+")
 }
 
 func (w *world) source(n int) string {

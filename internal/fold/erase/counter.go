@@ -25,13 +25,14 @@ func (c counter) partition(writeShard int) *dynamodb.QueryInput {
 
 func (c counter) match(k key) (what What, ok bool) {
 	_, ok = c.plain.match(k)
-	if ok && k.sk == schema.SoleSK {
+	parsed, _ := schema.ParseKey(k.pk)
+	if pk, sk := schema.CounterKey(c.base.Name, parsed.Shard); ok && k == (key{pk, sk}) {
 		return WriteShards, true
 	}
 	return Others, ok
 }
 
-// dropped folds the removal of a write shard, as the aggregator will. So the summary agrees at
+// dropped folds the removal of a write shard but 0, as the aggregator will. So the summary agrees at
 // once, even while the aggregator is off. The tombstone stays until the compaction removes it, so
 // that no redelivered record brings the value back.
 func (c counter) dropped(ctx context.Context, what What, k key, old item) error {

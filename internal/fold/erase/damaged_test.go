@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold/board"
@@ -139,6 +140,22 @@ func (s *sweeping) DeleteItem(ctx context.Context, in *dynamodb.DeleteItemInput,
 	return out, err
 }
 
+// addTo adds to a write shard, as a writer does that draws it. Its time is that of the call.
+func (r *rig) addTo(t *testing.T, client counters.WriterClient, name string, n int, delta int64) {
+	pk, sk := schema.CounterKey(name, n)
+	_, err := client.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
+		TableName: &r.names.Items, Key: dynamo.Key(pk, sk),
+		UpdateExpression:         aws.String("SET rev = if_not_exists(rev, :now) + :one ADD #value :delta"),
+		ExpressionAttributeNames: map[string]string{"#value": "value"},
+		ExpressionAttributeValues: item{
+			":now": dynamo.Number(time.Now().UnixMicro()), ":one": num(1), ":delta": dynamo.Number(delta),
+		},
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
 // TestIncrementOnItsWay: an increment that began before the write shard was first made
 // comes when it is deleted. Its rev is older than the tombstone's.
 func TestIncrementOnItsWay(t *testing.T) {
@@ -149,23 +166,35 @@ func TestIncrementOnItsWay(t *testing.T) {
 	late := &held{r.db, make(chan struct{}), make(chan struct{})}
 	var writers sync.WaitGroup
 	writers.Go(func() {
-		if err := counters.NewWriter(late, r.names.Items, r.shards, counters.Options{}).Add(t.Context(), "c", 5, time.Now()); err != nil {
-			t.Error(err)
-		}
+		r.addTo(t, late, "c", 1, 5)
 	})
 	<-late.begun
 	time.Sleep(10 * time.Millisecond) // so that the write shard's first rev is another
-	r.add(t, "c", 1)
+	r.addTo(t, r.db, "c", 1, 1)
 	client := &sweeping{r.db, sync.OnceFunc(func() { close(late.hold); writers.Wait() })}
 	report, err := r.eraser(t, client, r.options()).Key(t.Context(), base(kind.Counter, "c"))
 	if err != nil || len(report.Left) > 0 || len(report.Kept) != 1 {
 		t.Errorf("%+v, %v", report, err)
 	}
 	for range 5 {
-		r.add(t, "c", 1)
+		r.addTo(t, r.db, "c", 1, 1)
 	}
 	r.await(t, func() bool {
 		items, summary := r.sum(t, "c")
 		return items.Int64() == 10 && summary.Int64() == 10
 	})
+}
+
+// TestACounterThatNeverGrew checks that its delete writes no summary.
+func TestACounterThatNeverGrew(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	stop := r.run(t, false)
+	defer stop()
+	r.add(t, "c", 7)
+	r.erase(t, base(kind.Counter, "c"))
+	items, _ := r.sum(t, "c")
+	if summaries := r.all(t, r.names.Rollups); items.Sign() != 0 || len(summaries) > 0 {
+		t.Errorf("the items have %v, the rollups table %v", items, summaries)
+	}
 }

@@ -214,7 +214,7 @@ func (r *rig) get(t *testing.T, table, pk, sk string) item {
 	return out.Item
 }
 
-// sum is a counter by its items, and by its summary.
+// sum is a counter by its items, and by write shard 0 and its summary.
 func (r *rig) sum(t testing.TB, name string) (items, summary *big.Int) {
 	t.Helper()
 	items, summary = new(big.Int), new(big.Int)
@@ -225,8 +225,12 @@ func (r *rig) sum(t testing.TB, name string) (items, summary *big.Int) {
 		}
 	}
 	for _, it := range r.all(t, r.names.Items) {
-		if strings.HasPrefix(it["pk"].(*types.AttributeValueMemberS).Value, "C#"+name+"#") {
+		pk := it["pk"].(*types.AttributeValueMemberS).Value
+		if strings.HasPrefix(pk, "C#"+name+"#") {
 			take(items, it["value"])
+		}
+		if pk == "C#"+name+"#0" {
+			take(summary, it["value"])
 		}
 	}
 	for _, it := range r.all(t, r.names.Rollups) {

@@ -12,6 +12,7 @@ package scan
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -58,8 +59,13 @@ func (s *Scanner) Table(ctx context.Context, table, attributes string, seen func
 }
 
 func (s *Scanner) segment(ctx context.Context, table, attributes string, n int32, seen func([]map[string]types.AttributeValue) error) error {
+	names := map[string]string{} // some are reserved words
+	for name := range strings.SplitSeq(attributes, ", ") {
+		names["#"+name] = name
+	}
 	in := &dynamodb.ScanInput{
-		TableName: &table, ConsistentRead: aws.Bool(true), ProjectionExpression: &attributes,
+		TableName: &table, ConsistentRead: aws.Bool(true),
+		ProjectionExpression: aws.String("#" + strings.ReplaceAll(attributes, ", ", ", #")), ExpressionAttributeNames: names,
 		Segment: &n, TotalSegments: aws.Int32(segments), Limit: aws.Int32(pageItems),
 		ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,
 	}

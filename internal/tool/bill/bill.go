@@ -49,7 +49,7 @@ func Default() Prices {
 // Load is a deployment's load, which is constant all day.
 type Load struct {
 	Events     float64 // per second; they pile up
-	Increments float64 // per second, and other writes of items that stay small
+	Increments float64 // per second, of counters with one write shard: no stream record of theirs is folded
 	ItemBytes  int     // names and values of each item
 	Batch      int     // items in one call
 
@@ -131,7 +131,7 @@ type table struct {
 	writes, units float64 // per second
 	gb            float64
 	shards        int     // open stream shards
-	folds         float64 // write units of rollups, per second
+	readers       int     // functions that get its records
 }
 
 // work is the amount of work of a day's load.
@@ -149,7 +149,7 @@ func (l Load) work(day int) work {
 	w := work{Load: l, day: day, writes: (l.Events + l.Increments) * secondsDay}
 	w.calls = w.writes / float64(l.Batch)
 	kept := l.Events * secondsDay * float64(l.ItemBytes+itemOverhead) / 1e9 * float64(min(day, keptDays))
-	w.tables = []table{{writes: l.Events, gb: kept}, {writes: l.Increments}}
+	w.tables = []table{{writes: l.Events, gb: kept, readers: 2}, {writes: l.Increments, readers: 1}}
 	for i := range w.tables {
 		if t := &w.tables[i]; t.writes > 0 {
 			t.units = t.writes * float64(plan.WriteUnits(l.ItemBytes))
@@ -163,14 +163,11 @@ func (l Load) work(day int) work {
 	if w.BatchingWindow == 0 {
 		w.BatchingWindow = plan.BatchingWindow(w.shards)
 	}
-	for i := range w.tables {
-		if t := &w.tables[i]; t.writes > 0 {
-			t.folds = t.writes * plan.Folds{
-				Rate: t.writes, Targets: l.Targets, Uniform: l.Uniform,
-				StreamShards: t.shards, BatchSize: w.BatchSize, BatchingWindow: w.BatchingWindow,
-			}.UnitsPerEvent()
-			w.folds += t.folds * secondsDay
-		}
+	if l.Events > 0 {
+		w.folds = l.Events * secondsDay * plan.Folds{
+			Rate: l.Events, Targets: l.Targets, Uniform: l.Uniform,
+			StreamShards: w.tables[0].shards, BatchSize: w.BatchSize, BatchingWindow: w.BatchingWindow,
+		}.UnitsPerEvent()
 	}
 	return w
 }
@@ -266,8 +263,8 @@ func (w work) functions(p Prices) []Line {
 	}
 }
 
-// streamRuns returns a day's runs of the two functions, and the records of each: one for each batching window with
-// records and one for each window's end, of each stream shard.
+// streamRuns returns a day's runs of the stream's functions, and the records of each run: one for each batching window
+// with records and one for each window's end, of each stream shard.
 func (w work) streamRuns() (runs, batch float64) {
 	for _, t := range w.tables {
 		if t.writes == 0 {
@@ -275,9 +272,10 @@ func (w work) streamRuns() (runs, batch float64) {
 		}
 		perShard := t.writes / float64(t.shards) // per second
 		deliveries := min(perShard, max(1/w.BatchingWindow.Seconds(), perShard/float64(w.BatchSize)))
-		runs += 2 * float64(t.shards) * (deliveries*secondsDay + windows)
+		runs += float64(t.readers*t.shards) * (deliveries*secondsDay + windows)
+		batch += float64(t.readers) * t.writes * secondsDay
 	}
-	return runs, 2 * w.writes / runs
+	return runs, batch / runs
 }
 
 func ingestMillis(batch int) float64       { return 28.75 + 1.25*float64(batch) }

@@ -6,6 +6,7 @@ import (
 	"math/big"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard/client"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
@@ -34,7 +35,8 @@ type Sum struct {
 }
 
 // Sum returns a counter's value. It reads all write shards that the counter ever had, at one
-// read unit each. A counter that was never written is 0.
+// read unit each. A counter that was never written is 0. An item that can't be read is an
+// ErrUnreadable.
 func (c *Reader) Sum(ctx context.Context, name string) (Sum, error) {
 	entry, err := c.shards.Read(ctx, Key(name))
 	if err != nil {
@@ -52,7 +54,7 @@ func (c *Reader) Sum(ctx context.Context, name string) (Sum, error) {
 	for _, it := range items {
 		value, err := dynamo.WholeNumber(it, "value")
 		if err != nil {
-			return Sum{}, fmt.Errorf("summing counter %q: %w", name, err)
+			return Sum{Shards: sum.Shards}, fmt.Errorf("summing counter %q: %w: item %q: %w", name, ErrUnreadable, dynamo.Text(it, schema.PK), err)
 		}
 		sum.Value.Add(sum.Value, value)
 	}

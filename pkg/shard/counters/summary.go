@@ -2,91 +2,203 @@ package counters
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/big"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// Summaries reads the summaries of counters that the aggregator keeps.
+// ErrUnreadable means that an item of a counter has an invalid form; use errors.Is.
+var ErrUnreadable = errors.New("an item of the counter can't be read")
+
+// Summaries reads counters from write shard 0 and the aggregator's summary of the others.
 type Summaries struct {
-	client ReaderClient
-	table  string
-	shards *shardmap.Map
+	client         ReaderClient
+	items, rollups string
+	shards         *shardmap.Map
 }
 
-// NewSummaries returns a Summaries over the rollups table.
-func NewSummaries(client ReaderClient, table string, shards *shardmap.Map) *Summaries {
-	return &Summaries{client: client, table: table, shards: shards}
+// NewSummaries returns a Summaries over the items table and the rollups table.
+func NewSummaries(client ReaderClient, items, rollups string, shards *shardmap.Map) *Summaries {
+	return &Summaries{client: client, items: items, rollups: rollups, shards: shards}
 }
 
-// Summary is a counter's value as the aggregator last folded it.
+// Summary is a counter's value: write shard 0 when it was read, and the others as the aggregator
+// last folded them.
 type Summary struct {
-	Value  *big.Int
-	AsOf   time.Time // when the newest fold was made; zero if there was none
+	Value *big.Int // 0 if Err is not nil
+	// AsOf is ReadAt for a counter that never had more than one write shard. Else it is the time of
+	// the newest fold, or of the first growth if nothing was folded yet; zero if neither is known.
+	AsOf   time.Time
 	ReadAt time.Time // the time of the call that read it
 	Shards int       // the newest shard count
+	Err    error     // of kind ErrUnreadable; other counters of the call are not affected
 }
 
-// Read returns the summaries of these counters, in their order, by eventually consistent
-// reads: one item per 64 write shards. A counter without a summary has value 0. A repeated
-// name is read once.
+// mapPatience bounds how long a read waits for a newer view of the shard map.
+const mapPatience = time.Second
+
+// Read returns the values of these counters, in their order, by eventually consistent reads: one
+// item of the items table, and one of the rollups table per 64 write shards for a counter that ever
+// had more than one. A counter that was never written is 0. A repeated name is read once.
+//
+// The larger of the shard map's count and the attribute n of write shard 0 says which items to
+// read. So Read goes on without the shard map, and then misses the write shards of a growth after
+// which no write has reached write shard 0.
 func (s *Summaries) Read(ctx context.Context, names []string, now time.Time) ([]Summary, error) {
-	summaries := make([]Summary, len(names))
-	first, owner := map[string]int{}, map[string]int{} // by name, and by partition key
+	counters := map[string]*counter{} // by partition key of write shard 0
+	list := make([]*counter, len(names))
 	var keys []dynamo.Item
 	for i, name := range names {
-		if _, again := first[name]; again {
-			continue
+		key := counterItemKey(name, 0)
+		pk := dynamo.Text(key, schema.PK)
+		if counters[pk] == nil {
+			counters[pk] = &counter{name: name, value: new(big.Int)}
+			keys = append(keys, key)
 		}
-		first[name] = i
-		entry, err := s.shards.Lookup(ctx, Key(name), now)
-		if err != nil {
-			return nil, fmt.Errorf("reading the summary of %q: %w", name, err)
-		}
-		summaries[i] = Summary{Value: new(big.Int), ReadAt: now, Shards: entry.History.Newest()}
-		for source := 0; source < entry.Most(); source += schema.SourcesPerPartial {
-			pk := schema.SummaryKey(name, source)
-			owner[pk] = i
-			keys = append(keys, dynamo.Key(pk, schema.SoleSK))
-		}
+		list[i] = counters[pk]
 	}
-	items, err := dynamo.BatchGet(ctx, s.client, s.table, keys, false)
-	if err != nil {
-		return nil, fmt.Errorf("reading summaries: %w", err)
+	if err := s.read(ctx, counters, keys, now); err != nil {
+		return nil, fmt.Errorf("reading counters: %w", err)
 	}
-	for _, it := range items {
-		if err := summaries[owner[dynamo.Text(it, schema.PK)]].add(it); err != nil {
-			return nil, fmt.Errorf("summary %q: %w", dynamo.Text(it, schema.PK), err)
-		}
-	}
-	for i, name := range names {
-		if of := summaries[first[name]]; first[name] != i {
-			of.Value = new(big.Int).Set(of.Value) // the caller may change one
-			summaries[i] = of
-		}
+	summaries := make([]Summary, len(names))
+	for i, c := range list {
+		summaries[i] = c.summary(now)
 	}
 	return summaries, nil
 }
 
-// add adds one item of the summary.
-func (s *Summary) add(partial dynamo.Item) error {
-	for name := range partial {
-		if !schema.IsValueAttr(name) {
-			continue
-		}
-		value, err := dynamo.WholeNumber(partial, name)
-		if err != nil {
-			return err
-		}
-		s.Value.Add(s.Value, value)
+// read reads write shards 0 and, at the same time, the partials that the shard map asks for. Then it
+// reads the partials that write shard 0 asks for beyond these.
+func (s *Summaries) read(ctx context.Context, counters map[string]*counter, keys []dynamo.Item, now time.Time) error {
+	var zeros []dynamo.Item
+	group, first := errgroup.WithContext(ctx)
+	group.Go(func() (err error) {
+		zeros, err = dynamo.BatchGet(first, s.client, s.items, keys, false)
+		return err
+	})
+	group.Go(func() error {
+		s.lookUp(first, counters, now)
+		return s.readPartials(first, counters)
+	})
+	if err := group.Wait(); err != nil {
+		return err
 	}
-	millis, err := dynamo.Integer(partial, schema.AsOf)
-	if at := time.UnixMilli(millis).UTC(); at.After(s.AsOf) {
-		s.AsOf = at
+	for _, it := range zeros {
+		counters[dynamo.Text(it, schema.PK)].addZero(it)
+	}
+	for _, c := range counters {
+		if !c.written {
+			c.least = 1
+		}
+	}
+	return s.readPartials(ctx, counters)
+}
+
+// lookUp sets what the shard map has of the counters. It waits for a newer view once, and goes on
+// with the old view.
+func (s *Summaries) lookUp(ctx context.Context, counters map[string]*counter, now time.Time) {
+	patience := mapPatience
+	if deadline, ok := ctx.Deadline(); ok {
+		patience = min(patience, time.Until(deadline)/2)
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for _, c := range counters {
+		entry, err := s.shards.Lookup(ctx, Key(c.name), now)
+		if err != nil {
+			cancel()
+		}
+		c.shards, c.most, c.single = entry.History.Newest(), entry.Most(), s.shards.Single(entry)
+	}
+}
+
+// readPartials reads the partials of the counters that were not read yet.
+func (s *Summaries) readPartials(ctx context.Context, counters map[string]*counter) error {
+	owner := map[string]*counter{}
+	var keys []dynamo.Item
+	for _, c := range counters {
+		for ; c.asked < max(c.least, schema.Partials(c.most)); c.asked++ {
+			pk := schema.SummaryKey(c.name, c.asked*schema.SourcesPerPartial)
+			owner[pk] = c
+			keys = append(keys, dynamo.Key(pk, schema.SoleSK))
+		}
+	}
+	items, err := dynamo.BatchGet(ctx, s.client, s.rollups, keys, false)
+	for _, it := range items {
+		owner[dynamo.Text(it, schema.PK)].addPartial(it)
 	}
 	return err
+}
+
+// counter is what a call has read of one counter.
+type counter struct {
+	name    string
+	shards  int       // the newest shard count
+	single  time.Time // a time until which it had one write shard; zero if unknown
+	most    int       // most write shards that it ever had, as far as known
+	asked   int       // partials that were requested
+	least   int       // partials to read whatever most is; 1 if write shard 0 is absent
+	written bool      // write shard 0 exists
+	folded  time.Time // when the newest fold was made; zero if there is no partial
+	value   *big.Int
+	err     error
+}
+
+// addZero adds the item of write shard 0.
+func (c *counter) addZero(it dynamo.Item) {
+	c.written = true
+	c.add(it, "value")
+	most, err := dynamo.Largest(it, schema.Counts)
+	c.fail(it, err)
+	c.most = max(c.most, most)
+}
+
+// addPartial adds an item of the summary.
+func (c *counter) addPartial(it dynamo.Item) {
+	for name := range it {
+		if schema.IsValueAttr(name) {
+			c.add(it, name)
+		}
+	}
+	millis, err := dynamo.Integer(it, schema.AsOf)
+	c.fail(it, err)
+	if at := time.UnixMilli(millis).UTC(); at.After(c.folded) {
+		c.folded = at
+	}
+}
+
+func (c *counter) add(it dynamo.Item, name string) {
+	value, err := dynamo.WholeNumber(it, name)
+	if c.fail(it, err); err == nil {
+		c.value.Add(c.value, value)
+	}
+}
+
+// fail notes why an item can't be read.
+func (c *counter) fail(it dynamo.Item, err error) {
+	if err != nil && c.err == nil {
+		c.err = fmt.Errorf("%w: item %q: %w", ErrUnreadable, dynamo.Text(it, schema.PK), err)
+	}
+}
+
+// summary returns what was read. Its value is the caller's own.
+func (c *counter) summary(now time.Time) Summary {
+	s := Summary{Value: new(big.Int), AsOf: now, ReadAt: now, Shards: c.shards, Err: c.err}
+	if c.err == nil {
+		s.Value.Set(c.value)
+	}
+	if c.most > 1 || !c.folded.IsZero() {
+		s.AsOf = c.folded
+		if c.single.After(c.folded) {
+			s.AsOf = c.single
+		}
+	}
+	return s
 }

@@ -1,6 +1,8 @@
 package counters_test
 
 import (
+	"errors"
+	"fmt"
 	"math/big"
 	"testing"
 	"time"
@@ -8,25 +10,53 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/pkg/shard/counters"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// TestSummariesOfOneNameTwice: each place has the value, and one of its own.
+type item = map[string]types.AttributeValue
+
+func number(n int64) types.AttributeValue { return dynamo.Number(n) }
+
+func maxima(list ...string) types.AttributeValue { return &types.AttributeValueMemberNS{Value: list} }
+
+// put stores an item of a counter.
+func put(t *testing.T, d *deployment, table, pk, sk string, it item) {
+	t.Helper()
+	stored := dynamo.Key(pk, sk)
+	for name, value := range it {
+		stored[name] = value
+	}
+	if _, err := d.Client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &table, Item: stored}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// zero stores write shard 0.
+func zero(t *testing.T, d *deployment, name string, it item) {
+	t.Helper()
+	pk, sk := schema.CounterKey(name, 0)
+	put(t, d, d.Names.Items, pk, sk, it)
+}
+
+// partial stores the partial of a write shard, folded a second after 1970.
+func partial(t *testing.T, d *deployment, name string, source int, value types.AttributeValue) {
+	t.Helper()
+	put(t, d, d.Names.Rollups, schema.SummaryKey(name, source), schema.SoleSK, item{
+		schema.ValueAttr(source): value, schema.AsOf: number(1000),
+	})
+}
+
+// TestSummariesOfOneNameTwice checks that each place has the value, and a value of its own.
 func TestSummariesOfOneNameTwice(t *testing.T) {
 	d := deploy(t)
-	for pk, value := range map[string]string{"C#a#0": "5", "C#b#0": "7"} {
-		_, err := d.Client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &d.Names.Rollups, Item: map[string]types.AttributeValue{
-			"pk": &types.AttributeValueMemberS{Value: pk}, "sk": &types.AttributeValueMemberS{Value: "-"},
-			"x0":    &types.AttributeValueMemberN{Value: value},
-			"as_of": &types.AttributeValueMemberN{Value: "1000"},
-		}})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
+	zero(t, d, "a", item{"value": number(5)})
+	zero(t, d, "b", item{"value": number(7)})
 	now := libtest.Later
-	source := counters.NewSummaries(d.Client, d.Names.Rollups, d.Shards)
+	source := counters.NewSummaries(d.Client, d.Names.Items, d.Names.Rollups, d.Shards)
 	for name, read := range map[string]func(names []string) ([]counters.Summary, error){
 		"summaries": func(names []string) ([]counters.Summary, error) { return source.Read(libtest.Within(t), names, now) },
 		"cached": func(names []string) ([]counters.Summary, error) {
@@ -38,12 +68,133 @@ func TestSummariesOfOneNameTwice(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i, want := range []int64{5, 7, 5, 0, 5, 0} {
-			if s := list[i]; s.Value.Int64() != want || s.Shards != 1 || !s.ReadAt.Equal(now.Round(0)) || s.AsOf.IsZero() != (want == 0) {
+			if s := list[i]; s.Value.Int64() != want || s.Shards != 1 || !s.ReadAt.Equal(now.Round(0)) || !s.AsOf.Equal(s.ReadAt) || s.Err != nil {
 				t.Errorf("%s, place %d: %+v, want %d", name, i, s, want)
 			}
 		}
 		if list[0].Value.Add(list[0].Value, big.NewInt(1)); list[2].Value.Int64() != 5 {
 			t.Errorf("%s: two places share a value", name)
 		}
+	}
+}
+
+// TestReadsWhatTheMapOrWriteShard0AsksFor reads counters with a map that has them, and with one that
+// can't be read. Then n of write shard 0 says which partials there are.
+func TestReadsWhatTheMapOrWriteShard0AsksFor(t *testing.T) {
+	d := deploy(t)
+	began := time.UnixMilli(100_000_000).UTC()
+	d.SetShards(t, "C#grown", "100000:70")
+	d.SetShards(t, "C#young", "100000:4")
+	zero(t, d, "grown", item{"value": number(1), schema.Counts: maxima("4", "70", "16")})
+	zero(t, d, "told", item{"value": number(1), schema.Counts: maxima("70")})
+	zero(t, d, "young", item{"value": number(1)})
+	zero(t, d, "cold", item{"value": number(1)})
+	for _, name := range []string{"grown", "told", "cold", "removed"} {
+		partial(t, d, name, 3, number(10))
+		partial(t, d, name, 69, number(100))
+	}
+	folded := time.UnixMilli(1000).UTC()
+	lost := shardmap.New(d.Client, "nowhere", shardmap.Options{})
+	for _, c := range []struct {
+		name     string
+		shards   *shardmap.Map
+		want     int64
+		asOf     time.Time // zero: of the read
+		requests int       // keys of both tables
+	}{
+		{"grown", d.Shards, 111, began.Add(-5 * time.Second), 3},
+		{"grown", lost, 111, folded, 3},
+		{"told", d.Shards, 111, folded, 3},
+		{"young", d.Shards, 1, began.Add(-5 * time.Second), 2},
+		{"young", lost, 1, libtest.Later, 1},
+		{"cold", d.Shards, 1, libtest.Later, 1},
+		{"cold", lost, 1, libtest.Later, 1},
+		{"removed", lost, 10, folded, 2}, // the first partial
+		{"never", d.Shards, 0, libtest.Later, 2},
+	} {
+		counted := &libtest.Reads{Client: d.Client}
+		list, err := counters.NewSummaries(counted, d.Names.Items, d.Names.Rollups, c.shards).Read(libtest.Within(t), []string{c.name}, libtest.Later)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s := list[0]; s.Value.Int64() != c.want || !s.AsOf.Equal(c.asOf) || int(counted.Keys.Load()) != c.requests {
+			t.Errorf("%s: %+v after %d keys, want %d as of %v after %d", c.name, s, counted.Keys.Load(), c.want, c.asOf, c.requests)
+		}
+	}
+}
+
+// TestADamagedCounterFailsAlone checks that the other 99 counters of a call have their values.
+func TestADamagedCounterFailsAlone(t *testing.T) {
+	d := deploy(t)
+	names := make([]string, 100)
+	for i := range names {
+		names[i] = fmt.Sprint("c", i)
+		zero(t, d, names[i], item{"value": number(int64(i)), schema.Counts: maxima("2")})
+	}
+	zero(t, d, "c1", item{"rev": number(1)})
+	zero(t, d, "c2", item{"value": number(1), schema.Counts: number(3)})
+	partial(t, d, "c3", 1, dynamo.String("x"))
+	reader := counters.NewReader(d.Client, d.Names.Items, d.Shards)
+	list, err := counters.NewSummaries(d.Client, d.Names.Items, d.Names.Rollups, d.Shards).Read(libtest.Within(t), names, libtest.Later)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, s := range list {
+		damaged := i > 0 && i < 4
+		if damaged != errors.Is(s.Err, counters.ErrUnreadable) || !damaged && s.Value.Int64() != int64(i) {
+			t.Errorf("c%d: %+v", i, s)
+		}
+	}
+	if _, err := reader.Sum(libtest.Within(t), "c1"); !errors.Is(err, counters.ErrUnreadable) {
+		t.Errorf("strong: %v", err)
+	}
+}
+
+// TestNIsTheMostThereEverWere checks what writers store on write shard 0, also a writer with an
+// older view and a keyed write.
+func TestNIsTheMostThereEverWere(t *testing.T) {
+	d := deploy(t)
+	old := shardmap.New(d.Client, d.Names.ShardMap, shardmap.Options{})
+	now := libtest.Later
+	add := func(shards *shardmap.Map, now time.Time, times int) {
+		w := counters.NewWriter(d.Client, d.Names.Items, shards, counters.Options{})
+		for range times {
+			if err := w.Add(libtest.Within(t), "c", 1, now); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	most := func() int {
+		n, err := dynamo.Largest(d.Item(t, "C#c#0", "-"), schema.Counts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	add(d.Shards, now, 1)
+	if n := most(); n != 0 {
+		t.Errorf("one write shard: n is %d", n)
+	}
+	d.Pin(t, "C#c", 2, now)
+	add(old, now, 1) // its view has two, and is fresh at this time
+	d.Pin(t, "C#c", 3, now.Add(time.Minute/2))
+	add(shardmap.New(d.Client, d.Names.ShardMap, shardmap.Options{}), now, 200) // none of 200 draws is write shard 0 in 1 of 10^35 runs
+	if n := most(); n != 3 {
+		t.Errorf("n is %d, want 3", n)
+	}
+	add(old, now, 60) // none of 60 draws is write shard 0 in 1 of 10^18 runs
+	w := counters.NewWriter(d.Client, d.Names.Items, old, counters.Options{})
+	for shard := -1; shard != 0; {
+		keyed := w.AddTransact(libtest.Within(t), "c", 1, now)
+		shard = keyed.Attempt.Shard
+		if _, err := d.Client.TransactWriteItems(t.Context(), &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{keyed.Action}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if set := d.Item(t, "C#c#0", "-")[schema.Counts].(*types.AttributeValueMemberNS).Value; len(set) != 2 {
+		t.Errorf("the writers with an older view stored %q", set)
+	}
+	if n := most(); n != 3 {
+		t.Errorf("after writers with an older view n is %d, want 3", n)
 	}
 }

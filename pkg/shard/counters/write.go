@@ -3,6 +3,7 @@ package counters
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -26,10 +27,12 @@ type WriterClient interface {
 //
 // A write shard is one item:
 //
-//	pk    S  C#<counter>#<shard>
-//	sk    S  -
-//	value N  the sum of what was added to this write shard
-//	rev   N  raised by one with every write; starts at the microsecond of the first
+//	pk    S   C#<counter>#<shard>
+//	sk    S   - for write shard 0, + for the others
+//	value N   the sum of what was added to this write shard
+//	rev   N   raised by one with every write; starts at the microsecond of the first
+//	n     NS  of write shard 0: the largest is the most write shards that the counter ever had;
+//	          absent if no writer knew of more than one
 type Writer struct {
 	client   WriterClient
 	table    string
@@ -80,7 +83,7 @@ func (c *Writer) AddTransact(ctx context.Context, name string, delta int64, now 
 func (c *Writer) write(ctx context.Context, name string, delta int64, last int, now time.Time) shardmap.Write {
 	entry, count := c.shards.Newest(ctx, Key(name), now)
 	n := shard.Another(count, last)
-	u := c.update(name, n, delta, now)
+	u := c.update(name, n, entry.Most(), delta, now)
 	return shardmap.Write{
 		Action:  types.TransactWriteItem{Update: u},
 		Attempt: observe.Sent(Key(name), entry, n, now),
@@ -88,8 +91,9 @@ func (c *Writer) write(ctx context.Context, name string, delta int64, last int, 
 	}
 }
 
-func (c *Writer) update(name string, n int, delta int64, now time.Time) *types.Update {
-	return &types.Update{
+// update returns the write of delta to write shard n of a counter that had most write shards.
+func (c *Writer) update(name string, n, most int, delta int64, now time.Time) *types.Update {
+	u := &types.Update{
 		TableName:                &c.table,
 		Key:                      counterItemKey(name, n),
 		UpdateExpression:         aws.String("SET rev = if_not_exists(rev, :now) + :one ADD #value :delta"),
@@ -100,6 +104,11 @@ func (c *Writer) update(name string, n int, delta int64, now time.Time) *types.U
 			":delta": dynamo.Number(delta),
 		},
 	}
+	if n == 0 && most > 1 {
+		*u.UpdateExpression += ", " + schema.Counts + " :most"
+		u.ExpressionAttributeValues[":most"] = &types.AttributeValueMemberNS{Value: []string{strconv.Itoa(most)}}
+	}
+	return u
 }
 
 // Key returns a counter's key in the shard map.
@@ -108,6 +117,5 @@ func Key(name string) string {
 }
 
 func counterItemKey(name string, n int) map[string]types.AttributeValue {
-	pk := schema.Key{Base: schema.BaseKey{Type: kind.Counter, Name: name}, Shard: n}.String()
-	return dynamo.Key(pk, schema.SoleSK)
+	return dynamo.Key(schema.CounterKey(name, n))
 }

@@ -134,6 +134,15 @@ func (m *Map) Since(ctx context.Context, t, now time.Time) ([]Entry, error) {
 	return list, nil
 }
 
+// Single returns a time until which a key's count was 1, zero if the view can't tell: the entry has
+// no change, or the first changes were dropped.
+func (m *Map) Single(e Entry) time.Time {
+	if e.Forgotten || len(e.History) == 0 {
+		return time.Time{}
+	}
+	return e.History[0].At.Add(-m.options.lead())
+}
+
 // usable returns an error if the key can't be a sort key of the map.
 func usable(key string) error {
 	if key == "" {

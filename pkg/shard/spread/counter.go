@@ -59,7 +59,7 @@ func (r *Reader) revs(ctx context.Context, base schema.BaseKey, shards int) ([]*
 	keys := make([]dynamo.Item, shards)
 	index := make(map[string]int, shards)
 	for n := range keys {
-		keys[n] = dynamo.Key(schema.Key{Base: base, Shard: n}.String(), schema.SoleSK)
+		keys[n] = dynamo.Key(schema.CounterKey(base.Name, n))
 		index[dynamo.Text(keys[n], schema.PK)] = n
 	}
 	items, err := dynamo.BatchGet(ctx, r.client, r.table, keys, true)

@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
@@ -141,12 +142,13 @@ func TestSpreadOfACounter(t *testing.T) {
 // raise makes writes to a counter's write shard.
 func (d *deployment) raise(t *testing.T, n, writes int) {
 	t.Helper()
+	pk, sk := schema.CounterKey("hits", n)
 	for range writes {
 		update := "SET rev = if_not_exists(rev, :now) + :one ADD #value :delta"
 		_, err := d.Client.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
 			TableName: &d.Names.Items, UpdateExpression: &update, ExpressionAttributeNames: map[string]string{"#value": "value"},
 			Key: map[string]types.AttributeValue{
-				"pk": &types.AttributeValueMemberS{Value: fmt.Sprintf("C#hits#%d", n)}, "sk": &types.AttributeValueMemberS{Value: "-"},
+				"pk": &types.AttributeValueMemberS{Value: pk}, "sk": &types.AttributeValueMemberS{Value: sk},
 			},
 			ExpressionAttributeValues: map[string]types.AttributeValue{
 				":now": &types.AttributeValueMemberN{Value: fmt.Sprint(libtest.Later.UnixMicro())}, ":one": &types.AttributeValueMemberN{Value: "1"},

@@ -1,0 +1,427 @@
+package fold_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"log/slog"
+	"maps"
+	"math/big"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/fold"
+	"github.com/hotshard/hotshard/internal/test/lane"
+	"github.com/hotshard/hotshard/internal/test/mapfake"
+	"github.com/hotshard/hotshard/pkg/shard/counters"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
+)
+
+// ledger has the items table and the rollups table in memory, for counters only. Updates of the
+// items table append to its stream.
+type ledger struct {
+	fold.Client
+	withoutN bool // the rule taken away: no update stores n
+
+	mu      sync.Mutex
+	tables  map[string]map[string]dynamo.Item // by name and partition key
+	late    func(in *dynamodb.UpdateItemInput) bool
+	held    []*dynamodb.UpdateItemInput // commits that come late
+	streams [4][]string                 // records that were not delivered
+	records int
+	units   int // write units of the rollups table
+}
+
+func newLedger() *ledger {
+	return &ledger{tables: map[string]map[string]dynamo.Item{"items": {}, "rollups": {}}}
+}
+
+func (l *ledger) UpdateItem(_ context.Context, in *dynamodb.UpdateItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if *in.TableName == "rollups" {
+		return l.fold(in)
+	}
+	if l.late != nil && l.late(in) {
+		l.held = append(l.held, in) // its caller has no answer
+		return nil, context.DeadlineExceeded
+	}
+	l.increment(in)
+	return &dynamodb.UpdateItemOutput{}, nil
+}
+
+// increment makes an increment and appends its record.
+func (l *ledger) increment(in *dynamodb.UpdateItemInput) {
+	pk := dynamo.Text(in.Key, schema.PK)
+	it := maps.Clone(l.tables["items"][pk])
+	if it == nil {
+		it = maps.Clone(in.Key)
+		it["rev"] = in.ExpressionAttributeValues[":now"]
+	}
+	rev, _ := dynamo.Integer(it, "rev")
+	value, _ := dynamo.Integer(it, "value")
+	delta, _ := dynamo.Integer(in.ExpressionAttributeValues, ":delta")
+	it["rev"], it["value"] = dynamo.Number(rev+1), dynamo.Number(value+delta)
+	if most, ok := in.ExpressionAttributeValues[":most"].(*types.AttributeValueMemberNS); ok && !l.withoutN {
+		had, _ := it[schema.Counts].(*types.AttributeValueMemberNS)
+		set := map[string]bool{most.Value[0]: true}
+		if had != nil {
+			for _, n := range had.Value {
+				set[n] = true
+			}
+		}
+		all := &types.AttributeValueMemberNS{}
+		for n := range set {
+			all.Value = append(all.Value, n)
+		}
+		it[schema.Counts] = all
+	}
+	l.tables["items"][pk] = it
+	l.append("MODIFY", "New", it)
+}
+
+// append appends a record to the stream shard of a partition key.
+func (l *ledger) append(name, image string, it dynamo.Item) {
+	pk := dynamo.Text(it, schema.PK)
+	hash := fnv.New32a()
+	_, _ = hash.Write([]byte(pk))
+	l.records++
+	keys := fmt.Sprintf(`"pk":{"S":%q},"sk":{"S":%q}`, pk, dynamo.Text(it, schema.SK))
+	at := hash.Sum32() % uint32(len(l.streams))
+	l.streams[at] = append(l.streams[at], fmt.Sprintf(`{"eventName":%q,"dynamodb":{"SequenceNumber":"%d","Keys":{%s},"%sImage":{%[3]s,"rev":{"N":%[5]q},"value":{"N":%[6]q}}}}`,
+		name, l.records, keys, image, dynamo.Digits(it, "rev"), dynamo.Digits(it, "value")))
+}
+
+// fold makes the update of a fold, if all revs of the summary are lower.
+func (l *ledger) fold(in *dynamodb.UpdateItemInput) (*dynamodb.UpdateItemOutput, error) {
+	pk := dynamo.Text(in.Key, schema.PK)
+	old := l.tables["rollups"][pk]
+	it := maps.Clone(old)
+	if it == nil {
+		it = maps.Clone(in.Key)
+	}
+	it[schema.AsOf] = in.ExpressionAttributeValues[":at"]
+	failed := false
+	for name, value := range in.ExpressionAttributeValues {
+		attribute := strings.TrimPrefix(name, ":")
+		if strings.HasPrefix(attribute, "r") {
+			had, _ := dynamo.Integer(old, attribute)
+			now, _ := dynamo.Integer(in.ExpressionAttributeValues, name)
+			failed = failed || had >= now
+		}
+		if strings.HasPrefix(attribute, "r") || strings.HasPrefix(attribute, "x") {
+			it[attribute] = value
+		}
+	}
+	l.units += max(dynamo.Size(it), dynamo.Size(old), 1)/1024 + 1
+	if failed {
+		return nil, &types.ConditionalCheckFailedException{Item: old}
+	}
+	l.tables["rollups"][pk] = it
+	return &dynamodb.UpdateItemOutput{}, nil
+}
+
+func (l *ledger) BatchGetItem(_ context.Context, in *dynamodb.BatchGetItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	out := &dynamodb.BatchGetItemOutput{Responses: map[string][]dynamo.Item{}}
+	for table, asked := range in.RequestItems {
+		for _, key := range asked.Keys {
+			if it := l.tables[table][dynamo.Text(key, schema.PK)]; it != nil && dynamo.Text(it, schema.SK) == dynamo.Text(key, schema.SK) {
+				out.Responses[table] = append(out.Responses[table], it)
+			}
+		}
+	}
+	return out, nil
+}
+
+// remove deletes a write shard of a counter.
+func (l *ledger) remove(name string, n int) {
+	pk, _ := schema.CounterKey(name, n)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if it := l.tables["items"][pk]; it != nil {
+		delete(l.tables["items"], pk)
+		l.append("REMOVE", "Old", it)
+	}
+}
+
+// commit makes the commits that were held.
+func (l *ledger) commit() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, in := range l.held {
+		l.increment(in)
+	}
+	l.held = nil
+}
+
+// deliver hands all records of the stream to a handler, in batches of at most 1,000; some twice.
+func (l *ledger) deliver(t testing.TB, h *fold.Handler, again func() bool) {
+	t.Helper()
+	for i := range l.streams {
+		l.mu.Lock()
+		records := l.streams[i]
+		l.streams[i] = nil
+		l.mu.Unlock()
+		for len(records) > 0 {
+			n := min(1000, len(records))
+			payload := fmt.Sprintf(`{"Records":[%s],"window":{"start":"2026-01-05T12:00:00Z","end":"2026-01-05T12:00:10Z"},"state":{},"shardId":"s%d"}`, strings.Join(records[:n], ","), i)
+			for repeat := true; repeat; repeat = again() {
+				out, err := h.Invoke(t.Context(), []byte(payload))
+				if err != nil || strings.Contains(string(out), "itemIdentifier") {
+					t.Fatalf("%.200s, %v", out, err)
+				}
+			}
+			records = records[n:]
+		}
+	}
+}
+
+func never() bool { return false }
+
+func newCounterFolds(t testing.TB, l *ledger) *fold.Handler {
+	t.Helper()
+	h, err := fold.New(fold.Settings{RollupsTable: "rollups", ItemsTable: "items", ShardMapTable: "map"}, l, slog.New(slog.NewTextHandler(t.Output(), nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// shardMap is a process's client of the shard map.
+type shardMap struct {
+	*mapfake.Table
+	down bool                                // it can't be read
+	late func() bool                         // whether a change commits late; nil for never
+	held []*dynamodb.TransactWriteItemsInput // changes that come late
+}
+
+var errDown = errors.New("the shard map is down")
+
+func (m *shardMap) GetItem(ctx context.Context, in *dynamodb.GetItemInput, o ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
+	if m.down {
+		return nil, errDown
+	}
+	return m.Table.GetItem(ctx, in, o...)
+}
+
+func (m *shardMap) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
+	if m.down {
+		return nil, errDown
+	}
+	return m.Table.Query(ctx, in, o...)
+}
+
+func (m *shardMap) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, o ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
+	if m.late != nil && m.late() {
+		m.held = append(m.held, in) // its caller has no answer
+		return nil, context.DeadlineExceeded
+	}
+	return m.Table.TransactWriteItems(ctx, in, o...)
+}
+
+// commit makes the changes that were held, if their keys have not changed since, and returns their number.
+func (m *shardMap) commit(ctx context.Context) (made int) {
+	for _, in := range m.held {
+		put := in.TransactItems[0].Put
+		if dynamo.Digits(m.Items[mapfake.Slot(put.Item)], "version") == dynamo.Digits(put.ExpressionAttributeValues, ":old") {
+			_, _ = m.Table.TransactWriteItems(ctx, in)
+			made++
+		}
+	}
+	m.held = nil
+	return made
+}
+
+// TestEventualIsStrongAtRest has many counters, of which some grow, shrink, lose write shards, are
+// deleted and created again, or are written by a process with an old view. Increments and changes of
+// shard counts commit a minute or more after their caller gave up. At rest, readers with a new view,
+// with a view that was polled and missed late changes, with a view from before all growth, and without
+// any view see what a strong read sees. Without n, all but those with a new view miss write shards.
+func TestEventualIsStrongAtRest(t *testing.T) {
+	keys := lane.Runs(10_000, 100_000)
+	for seed := range lane.Runs(1, 3) {
+		if wrong := counterWorld(t, uint64(seed), keys, false); len(wrong) > 0 {
+			t.Errorf("seed %d: counters that differ: %v", seed, wrong)
+		}
+	}
+	if wrong := counterWorld(t, 0, keys, true); wrong["new"] > 0 || wrong["polled"] == 0 || wrong["old"] == 0 || wrong["none"] == 0 {
+		t.Errorf("without n, counters that differ: %v", wrong)
+	}
+}
+
+// counterWorld returns the number of counters whose eventual reads differ from strong ones, by view.
+func counterWorld(t *testing.T, seed uint64, keys int, withoutN bool) map[string]int {
+	const hot = 500 // counters that grow
+	ctx, random := t.Context(), rand.New(rand.NewPCG(seed, 2))
+	sometimes := func(n int) func() bool { return func() bool { return random.IntN(n) == 0 } }
+	l, table := newLedger(), mapfake.New(1000, 0, 0)
+	l.withoutN = withoutN
+	now := time.Date(2126, 1, 5, 12, 0, 0, 0, time.UTC)
+	view := func(client shardmap.Client) *shardmap.Map { return shardmap.New(client, "map", shardmap.Options{}) }
+	changes := &shardMap{Table: table, late: sometimes(10)}
+	changer := shardmap.NewChanger(changes, view(table), shardmap.ChangerOptions{})
+	began, down := now, &shardMap{Table: table}
+	old, polled := view(down), view(table) // old is loaded before all growth; its renewals fail from then on
+	if err := old.Load(ctx, now); err != nil {
+		t.Fatal(err)
+	}
+	down.down = true
+	l.late = func(*dynamodb.UpdateItemInput) bool { return random.IntN(50) == 0 }
+	add := func(shards *shardmap.Map, name string, at time.Time) {
+		w := counters.NewWriter(l, "items", shards, counters.Options{})
+		if err := w.Add(ctx, name, random.Int64N(100)-30, at); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatal(err)
+		}
+	}
+	name := func(i int) string { return "c" + strconv.Itoa(i) }
+	for i := range keys {
+		add(polled, name(i), now)
+	}
+	h, again := newCounterFolds(t, l), sometimes(10)
+	joined, grown, lateChanges, deleted := polled, map[string]bool{}, 0, 0
+	for range 10 {
+		now = now.Add(20 * time.Second)
+		for range 60 {
+			key := name(random.IntN(hot))
+			if _, err := changer.Pin(ctx, counters.Key(key), 1+random.IntN(150), shardmap.Note{By: "test"}, now); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+				t.Fatal(err)
+			}
+			grown[key] = true
+		}
+		now = now.Add(10 * time.Second)
+		for range 2000 {
+			add(polled, name(random.IntN(keys)), now)
+			add(polled, name(random.IntN(hot)), now)
+			add(joined, name(random.IntN(hot)), now)
+			add(old, name(random.IntN(hot)), began) // its view is new at this time
+		}
+		for range 10 {
+			l.remove(name(random.IntN(hot)), random.IntN(3))
+		}
+		l.deliver(t, h, again)
+		if random.IntN(3) == 0 {
+			now = now.Add(time.Minute)
+			l.commit()
+			lateChanges += changes.commit(ctx)
+			joined = view(table) // of a process that starts after the late changes
+		}
+		for range 5 {
+			key := name(random.IntN(hot))
+			entry, err := changer.Reset(ctx, counters.Key(key), now)
+			if err != nil {
+				continue // it has one write shard, or the change comes late
+			}
+			now = now.Add(2 * time.Minute)
+			l.commit()
+			for n := range entry.Most() {
+				l.remove(key, n)
+			}
+			deleted++
+		}
+	}
+	now = now.Add(time.Minute)
+	l.commit()
+	lateChanges += changes.commit(ctx)
+	l.late = nil
+	fresh := view(table)
+	for key := range grown { // the promise: a write has reached write shard 0 since the growth
+		for drawn := -1; drawn != 0; {
+			w := counters.NewWriter(l, "items", fresh, counters.Options{}).AddTransact(ctx, key, 1, now)
+			drawn = w.Attempt.Shard
+			if _, err := l.UpdateItem(ctx, dynamo.UpdateInput(w.Action.Update)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	l.deliver(t, h, again)
+	l.deliver(t, newCounterFolds(t, l), again)
+	strong, wrong := counters.NewReader(l, "items", fresh), map[string]int{}
+	names, sums := make([]string, keys), make([]*big.Int, keys)
+	for i := range keys {
+		sum, err := strong.Sum(ctx, name(i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		names[i], sums[i] = name(i), sum.Value
+	}
+	for which, shards := range map[string]*shardmap.Map{"new": fresh, "polled": polled, "old": old, "none": view(down)} {
+		list, err := counters.NewSummaries(l, "items", "rollups", shards).Read(ctx, names, now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, s := range list {
+			if s.Err != nil || s.Value.Cmp(sums[i]) != 0 {
+				wrong[which]++
+			}
+		}
+	}
+	t.Logf("seed %d, without n %t: %d counters, %d grown, %d changes late, %d deleted, %d writes; differ: %v",
+		seed, withoutN, keys, len(grown), lateChanges, deleted, l.records, wrong)
+	return wrong
+}
+
+// TestFoldsCost counts the write units of the rollups table for each write of a counter: with four
+// stream shards, a batching window of 1 s and at most 1,000 records a batch. All records of the
+// stream are delivered, as without the mapping's filter.
+func TestFoldsCost(t *testing.T) {
+	const writes = 40_000
+	zipf := func(targets uint64) func(*rand.Rand) func() uint64 {
+		return func(random *rand.Rand) func() uint64 { return rand.NewZipf(random, 1.1, 1, targets-1).Uint64 }
+	}
+	for _, c := range []struct {
+		name   string
+		draw   func(*rand.Rand) func() uint64
+		rate   int // writes a second
+		grows  []int
+		atMost float64
+	}{
+		{"1,000 counters, Zipf 1.1", zipf(1000), 1000, nil, 0.02},
+		{"100,000 counters, Zipf 1.1", zipf(100_000), 1000, nil, 0.02},
+		{"100,000 counters, uniform", func(random *rand.Rand) func() uint64 { return func() uint64 { return random.Uint64N(100_000) } }, 1000, nil, 0.02},
+		{"one counter, N 1 to 64", func(*rand.Rand) func() uint64 { return func() uint64 { return 0 } }, 1000, []int{4, 16, 64}, 0.1},
+		{"one counter, N 1 to 64", func(*rand.Rand) func() uint64 { return func() uint64 { return 0 } }, 4000, []int{4, 16, 64}, 0.1},
+	} {
+		ctx, draw := t.Context(), c.draw(rand.New(rand.NewPCG(1, 0)))
+		l, table := newLedger(), mapfake.New(1000, 0, 0)
+		shards := shardmap.New(table, "map", shardmap.Options{})
+		changer := shardmap.NewChanger(table, shards, shardmap.ChangerOptions{})
+		w, h := counters.NewWriter(l, "items", shards, counters.Options{}), newCounterFolds(t, l)
+		storm := c.grows != nil
+		now, seconds := time.Date(2126, 1, 5, 12, 0, 0, 0, time.UTC), writes/c.rate
+		for second := range seconds {
+			now = now.Add(time.Second)
+			if len(c.grows) > 0 && second%2 == 1 {
+				if _, err := changer.Pin(ctx, counters.Key("c0"), c.grows[0], shardmap.Note{By: "test"}, now); err != nil {
+					t.Fatal(err)
+				}
+				c.grows = c.grows[1:]
+			}
+			for range c.rate {
+				if err := w.Add(ctx, "c"+strconv.FormatUint(draw(), 10), 1, now); err != nil {
+					t.Fatal(err)
+				}
+			}
+			l.deliver(t, h, never)
+		}
+		cost := float64(l.units) / float64(seconds*c.rate)
+		t.Logf("%s, %d writes/s: %d writes, %d write units of folds: %.4f a write", c.name, c.rate, seconds*c.rate, l.units, cost)
+		if cost > c.atMost {
+			t.Errorf("%s costs %.4f units a write, want at most %.2f", c.name, cost, c.atMost)
+		}
+		if folds := l.units > 0; folds != storm {
+			t.Errorf("%s: folded %t, want %t", c.name, folds, storm)
+		}
+	}
+}
