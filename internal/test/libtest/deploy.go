@@ -99,7 +99,7 @@ func Patient(c *shardmap.Changer) *shardmap.Changer {
 	return c
 }
 
-// Grow raises the shard count of a key from what its entry is now.
+// Grow raises the shard count of a key from its current entry.
 func Grow(ctx context.Context, c *shardmap.Changer, key string, count int, now time.Time) (shardmap.Entry, error) {
 	seen, err := c.Read(ctx, key)
 	if err != nil {
@@ -108,11 +108,11 @@ func Grow(ctx context.Context, c *shardmap.Changer, key string, count int, now t
 	return c.GrowFrom(ctx, seen, count, Note, now)
 }
 
-// Note is what tests note of their changes.
+// Note is the note of the tests' changes.
 var Note = shardmap.Note{By: "test", Why: "to see it"}
 
-// Insist calls until a machine that is busy has done it within a change's second. ErrNoChange
-// is for GrowFrom, Reset and Forget: an attempt that ran out of time may have done it.
+// Insist repeats call until it succeeds within a change's second, which a busy machine may exceed. For GrowFrom, Reset
+// and Forget, ErrNoChange counts as success: an attempt that timed out may have made the change.
 func Insist(t *testing.T, call func() error) {
 	t.Helper()
 	for range 20 {

@@ -1,5 +1,5 @@
-// Package libtest is what the tests of the packages below pkg/shard share: the tables of a
-// test, clients that fail or lose answers, observers that keep what they see.
+// Package libtest has the helpers of the tests below pkg/shard: the tables of a
+// test, clients that fail or return ambiguous results, observers that keep attempts.
 //
 //	d := libtest.Deploy(t)
 //	writer := counters.NewWriter(&libtest.Flaky{Client: d.Client}, d.Names.Items, d.Shards, counters.Options{})

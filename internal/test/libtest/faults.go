@@ -74,8 +74,7 @@ func (LostAnswer) Timeout() bool { return true }
 
 func (LostAnswer) Temporary() bool { return true }
 
-// Sometimes returns a function that fails at random, and always at its third call. So each run
-// has a fault.
+// Sometimes returns a function that fails at random, and always at its third call, so each run has a fault.
 func Sometimes(random *rand.Rand, oneIn int, err error) func() error {
 	n := 0
 	return func() error {

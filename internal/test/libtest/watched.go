@@ -17,7 +17,7 @@ type Observed struct {
 	Attempts []shard.Attempt // conclusive ones
 }
 
-// NewObserved returns one without attempts.
+// NewObserved returns an observer without attempts.
 func NewObserved() *Observed { return &Observed{ByKey: map[string]int{}, calls: map[string]bool{}} }
 
 func (w *Observed) ObserveAttempt(_ context.Context, a shard.Attempt) {

@@ -11,7 +11,7 @@ import (
 	"github.com/hotshard/hotshard/internal/tool/terminal"
 )
 
-// column is a column of the list of keys. The key's has what width the others leave.
+// column is a column of the list of keys. The key's column has the remaining width.
 type column struct {
 	title   string
 	width   int
@@ -42,7 +42,7 @@ func byStatus(a, b viewKey) int {
 
 func share(k *viewKey) float64 { return k.current() / k.row.Limit }
 
-// all are all columns, numbers first: so they stand next to the keys.
+// all has all columns. Numbers come first, beside the keys.
 var all = []column{
 	{"WCU/S", 8, true, func(_ *screen, k *viewKey) string { return rateText(k.current()) }, byRate},
 	{"±", 6, true, func(_ *screen, k *viewKey) string {
@@ -66,7 +66,7 @@ var all = []column{
 	{"KEY", 0, false, func(s *screen, k *viewKey) string { return terminal.Visible(s.named(k.id.key)) }, byName},
 }
 
-// trend is how many windows the trend shows.
+// trend returns the number of windows in the trend.
 func (s *screen) trend() int {
 	switch {
 	case s.width >= 160:
@@ -77,7 +77,7 @@ func (s *screen) trend() int {
 	return 8
 }
 
-// columns are those that are shown for these keys at this width.
+// columns returns the columns that are shown for these keys at this width.
 func (s *screen) columns(keys []viewKey) (shown []column) {
 	left := s.width - 2
 	for _, c := range all {
@@ -139,7 +139,7 @@ func (c *column) fit(text string) string {
 	return left(text, c.width)
 }
 
-// rise is by how much the current rate is above the mean of the windows before.
+// rise returns the difference between the current rate and the mean of the windows before.
 func (k *viewKey) rise() float64 {
 	var sum float64
 	n := max(len(k.rates)-1, 0)

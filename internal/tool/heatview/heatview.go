@@ -23,12 +23,12 @@ import (
 type Watched struct {
 	Source  heat.Source
 	Settled func() time.Time            // windows that end by then are complete
-	Run     func(context.Context) error // reads on; nil where others do
+	Run     func(context.Context) error // reads the stream; nil if another process does
 	Passing func(error) bool            // reports whether Source or Shards may answer soon; nil for never
-	Shards  ShardCounts                 // nil where no key has write shards
+	Shards  ShardCounts                 // nil if no key has write shards
 
-	// Explain returns, in place of an error of Source or Shards that does not pass, one that says
-	// what to do. It may call AWS. nil keeps errors as they are.
+	// Explain replaces an error of Source or Shards that does not pass by one that says what to do. It may call AWS.
+	// nil keeps errors.
 	Explain func(context.Context, error) error
 
 	Notices *Notices // nil for none
@@ -43,17 +43,16 @@ type ShardCounts interface {
 	Partitions(table string) int
 }
 
-// lag is how long after its end a window's heat items have come, as a rule.
+// lag is how long after its end a window's heat items normally arrive.
 const lag = 10 * time.Second
 
-// Counted is heat that a deployment counts, and a source reads from its tables.
+// Counted returns the heat that a deployment counts; source reads it from the deployment's tables.
 func Counted(source heat.Source, shards ShardCounts, name, where string) *Watched {
 	settled := func() time.Time { return time.Now().Add(-lag) }
 	return &Watched{Source: source, Settled: settled, Shards: shards, Name: name, Where: where}
 }
 
-// reading reads on, where nobody else does, while the work is done; the first of the two
-// that fails ends the other.
+// reading runs w.Run, if any, during work. The first of the two that fails ends the other.
 func (w *Watched) reading(ctx context.Context, work func(context.Context) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	if w.Run != nil {
@@ -66,7 +65,7 @@ func (w *Watched) reading(ctx context.Context, work func(context.Context) error)
 // passing reports whether a call to Source or Shards that failed with err may succeed soon.
 func (w *Watched) passing(err error) bool { return w.Passing != nil && w.Passing(err) }
 
-// explain returns an error of Source or Shards as Explain puts it.
+// explain returns an error of Source or Shards after Explain.
 func (w *Watched) explain(ctx context.Context, err error) error {
 	if w.Explain == nil {
 		return err
@@ -74,16 +73,16 @@ func (w *Watched) explain(ctx context.Context, err error) error {
 	return w.Explain(ctx, err)
 }
 
-// Notices are sentences for the operator, which come while something is shown.
+// Notices are sentences for the operator that arrive during the view.
 type Notices struct {
 	mu   sync.Mutex
 	tell func(string)
 }
 
-// NewNotices hands sentences on to tell, until a view takes them.
+// NewNotices returns notices that pass sentences to tell until a view takes them.
 func NewNotices(tell func(string)) *Notices { return &Notices{tell: tell} }
 
-// Take hands a sentence on.
+// Take passes a sentence on.
 func (n *Notices) Take(sentence string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -96,18 +95,18 @@ func (n *Notices) to(tell func(string)) {
 	n.tell = tell
 }
 
-// Options say what is shown.
+// Options select what is shown.
 type Options struct {
-	Since  time.Time     // from when on; zero is now
+	Since  time.Time     // start of the first window; zero is now
 	Span   time.Duration // how far back the view of one key goes; 15 minutes to an hour
 	Table  string        // lines name a key's table if it is another one
 	Index  string        // only partition keys of this index; "" is all
 	Prefix string        // only keys that begin with it
-	JSON   bool          // lines of JSON, in the place of text
-	Hash   bool          // pseudonyms in the place of keys
+	JSON   bool          // lines of JSON instead of text
+	Hash   bool          // pseudonyms instead of keys
 }
 
-// keep leaves out what is not to be shown.
+// keep returns the rows that the options select.
 func (o *Options) keep(rows []heat.KeyHeat) (kept []heat.KeyHeat) {
 	for _, row := range rows {
 		if strings.HasPrefix(row.Key, o.Prefix) && (o.Index == "" || row.Index == o.Index) {

@@ -21,7 +21,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// given are windows as a source.
+// given is a source of fixed windows.
 type given []heat.Window
 
 func (g given) Windows(_ context.Context, from, to time.Time, _ time.Duration) iter.Seq2[heat.Window, error] {
@@ -36,7 +36,7 @@ func (g given) Windows(_ context.Context, from, to time.Time, _ time.Duration) i
 
 const hostile = "esc\x1b[31m\u202e<img onerror>"
 
-// windowOf has keys with these units in 10 s.
+// windowOf returns a window of 10 s whose keys have these units.
 func windowOf(start time.Time, units map[string]uint64) heat.Window {
 	it := heat.Item{Table: "orders", Start: start, Window: 10 * time.Second, Limit: 1000, HotRate: 700}
 	for key, n := range units {
@@ -50,7 +50,7 @@ func windowOf(start time.Time, units map[string]uint64) heat.Window {
 	return heat.Window{Start: start, Items: []heat.Item{it}}
 }
 
-// viewOf is the view of these windows, all of which are complete.
+// viewOf returns a view of these windows, all of which are complete.
 func viewOf(t *testing.T, shards ShardCounts, list ...heat.Window) *view {
 	t.Helper()
 	over := list[len(list)-1].Start.Add(live.Window)
@@ -93,7 +93,7 @@ func busy() []heat.Window {
 		windowOf(start.Add(130*time.Second), map[string]uint64{"user#7": 2500, "user#9": 9990}))
 }
 
-// checkView compares what the view shows with what it is to have and what not.
+// checkView checks that the view contains each text of has and no text of not.
 func checkView(t *testing.T, m *view, what string, has, not []string) {
 	t.Helper()
 	text := m.View()
@@ -178,8 +178,8 @@ func TestFallingRate(t *testing.T) {
 	checkView(t, m, "detail of a key that is not in the newest window", []string{"storm", "hot: 0.0 WCU/s now, 0%"}, nil)
 }
 
-// TestViewShowsItsMessagesOnly checks that a view shows what its last message says, and nothing of a
-// look that is being read. With the race detector it checks that they share no memory.
+// TestViewShowsItsMessagesOnly checks that a view shows its last message, and nothing of a look that is being read.
+// With the race detector it checks that they share no memory.
 func TestViewShowsItsMessagesOnly(t *testing.T) {
 	list := []heat.Window{windowOf(enginetest.Later, nil), windowOf(enginetest.Later.Add(live.Window), map[string]uint64{"user#7": 10})}
 	over := enginetest.Later.Add(live.Window)
@@ -198,7 +198,7 @@ func TestViewShowsItsMessagesOnly(t *testing.T) {
 	checkView(t, m, "after the message", []string{"No key matches --index and --prefix."}, nil)
 }
 
-// TestViewSurvives: the view goes on after errors that pass, says so, and ends at others.
+// TestViewSurvives checks that a view continues after errors that pass, shows them, and ends after other errors.
 func TestViewSurvives(t *testing.T) {
 	m := viewOf(t, nil, busy()...)
 	blip := errors.New("a blip")
@@ -259,7 +259,7 @@ func (n counts) Lookup(context.Context, string, time.Time) (shardmap.Entry, erro
 }
 func (n counts) Partitions(string) int { return 64 }
 
-// TestWriteShards: the write shards of a base key are one row, and come in order of their numbers.
+// TestWriteShards checks that the write shards of a base key are one row, listed in order of their numbers.
 func TestWriteShards(t *testing.T) {
 	units := map[string]uint64{"C#other#0": 50}
 	for n := range 12 {
@@ -289,7 +289,7 @@ func TestWriteShards(t *testing.T) {
 	}
 }
 
-// TestNamesAreToldApart: names that differ at their ends only do so when they are cut, too.
+// TestNamesAreToldApart checks that names which differ only at their ends still differ when they are cut.
 func TestNamesAreToldApart(t *testing.T) {
 	units := map[string]uint64{}
 	for n := range 5 {
@@ -301,7 +301,7 @@ func TestNamesAreToldApart(t *testing.T) {
 	}
 }
 
-// TestViewFits: whatever the terminal's size, no line is wider, and there are no more lines.
+// TestViewFits checks, for every size of the terminal, that no line is wider and that there are no more lines.
 func TestViewFits(t *testing.T) {
 	m := viewOf(t, nil, busy()...)
 	for _, detail := range []bool{false, true} {
@@ -323,7 +323,7 @@ func TestViewFits(t *testing.T) {
 	}
 }
 
-// arriving is a stack's heat, of which some comes seconds after its window's end.
+// arriving is the heat of a stack, some of which arrives seconds after its window's end.
 type arriving struct {
 	windows []heat.Window
 	comes   []time.Duration // after the end
@@ -352,8 +352,8 @@ func (a *arriving) Windows(_ context.Context, from, to time.Time, _ time.Duratio
 	}
 }
 
-// TestStack: a window is printed once all its stream shards' items are there, and DynamoDB
-// is asked every few seconds only. Equal keys of two tables are two.
+// TestStack checks that a window is printed once the items of all its stream shards are there, and that DynamoDB is
+// read only every few seconds. Equal keys of two tables are two keys.
 func TestStack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now().UTC().Truncate(live.Window)

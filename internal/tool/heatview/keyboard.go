@@ -104,7 +104,7 @@ func (m *view) typed(k tea.KeyMsg) {
 	}
 }
 
-// hold keeps the chosen key chosen, wherever it goes.
+// hold keeps the selected key selected when the list changes.
 func (m *view) hold() {
 	if keys := m.keys(); len(keys) > 0 {
 		at := m.at(keys)
@@ -121,7 +121,7 @@ func (m *view) move(by int) {
 	m.chosen, m.moved = keys[at].id, true
 }
 
-// at is which key is chosen: the first, if that one is not there.
+// at returns the index of the selected key, or of the first key if the selected one is not listed.
 func (m *view) at(keys []viewKey) int {
 	if !m.moved {
 		return 0

@@ -32,7 +32,7 @@ func Print(ctx context.Context, out io.Writer, w *Watched, o Options) error {
 	return err
 }
 
-// looker returns a looker that keeps what the options show.
+// looker returns a looker that keeps the windows and keys that the options show.
 func (o *Options) looker(w *Watched) *looker {
 	return &looker{w: w, keep: o.keep, span: min(max(minSpan, o.Span), maxSpan), next: o.Since}
 }
@@ -63,8 +63,8 @@ func (p *printer) run(ctx context.Context) error {
 	}
 }
 
-// print writes the windows that are complete since the last time. After an error of the source or of
-// the shard map that passes, it returns nil, and the next call begins with the window that failed.
+// print writes the windows that are complete since the last call. After an error of the source or of the shard map that
+// passes, it returns nil, and the next call begins with the window that failed.
 func (p *printer) print(ctx context.Context) error {
 	to := p.w.Settled()
 	for window, err := range p.w.Source.Windows(ctx, p.next, to, live.Window) {
@@ -132,7 +132,7 @@ const (
 	textKeys = 10
 )
 
-// line returns a window's line. Seen is the look right after it.
+// line returns a window's line. Seen is the look after the window.
 func (o *Options) line(w heat.Window, seen look) Line {
 	l := Line{Start: httpapi.FormatTime(w.Start), Window: jsontime.Duration(live.Window).String(), Keys: []LineKey{}, Coverage: heat.Hundredths(seen.coverage)}
 	groups := make(map[keyID]viewKey)

@@ -91,7 +91,7 @@ func TestFallingRateHasAdvice(t *testing.T) {
 	}
 }
 
-// TestCooledKeys: a key that was hot is shown as cooled, with its peak, once two windows are cool.
+// TestCooledKeys checks that a key that was hot is shown as cooled, with its peak, after two cool windows.
 func TestCooledKeys(t *testing.T) {
 	var l *looker
 	for i, units := range []uint64{8000, 9000, 100, 0, 0} {
@@ -233,7 +233,7 @@ func TestExplained(t *testing.T) {
 	})
 }
 
-// TestNoMatch: a filter that nothing matched is an error, and nothing written is none.
+// TestNoMatch checks that a filter that no written key matches is an error, and that no writes at all are none.
 func TestNoMatch(t *testing.T) {
 	for _, c := range []struct {
 		windows []heat.Window

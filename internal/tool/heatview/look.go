@@ -13,7 +13,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// look is what top shows at one time.
+// look is the state that top shows at one time.
 type look struct {
 	at       time.Time
 	asOf     time.Time // end of the newest complete window; zero before the first
@@ -35,12 +35,12 @@ type viewKey struct {
 	hotUntil time.Time      // end of the last hot window
 	peak     uint64         // WCU in its heaviest second
 	rates    []float64      // of the hottest partition key, a window each, the newest last
-	shards   int            // write shards of its base key; 0 where it has none
+	shards   int            // write shards of its base key; 0 if it has none
 	parts    []heat.KeyHeat // its write shards in the newest complete window, in order of their numbers
 	advice   string
 }
 
-// statusText is the status as people read it.
+// statusText returns the status as text.
 func (k *viewKey) statusText() string {
 	switch {
 	case !k.cooled.IsZero():
@@ -51,7 +51,7 @@ func (k *viewKey) statusText() string {
 	return k.status.String()
 }
 
-// current is the certified rate of its hottest partition key in the newest complete window.
+// current returns the certified rate of its hottest partition key in the newest complete window.
 func (k *viewKey) current() float64 {
 	if len(k.rates) == 0 {
 		return 0
@@ -82,7 +82,7 @@ func groupOf(row *heat.KeyHeat) keyID {
 	return id
 }
 
-// looker puts looks together. It keeps the windows that are complete. It is not safe for concurrent use.
+// looker builds looks. It keeps the complete windows. It is not safe for concurrent use.
 type looker struct {
 	w       *Watched
 	keep    func([]heat.KeyHeat) []heat.KeyHeat
@@ -106,8 +106,8 @@ type seenWindow struct {
 // maxKeys bounds the keys of a window: the hottest.
 const maxKeys = 500
 
-// look reads the windows that are new and returns what there is to see. After an error of the source or
-// of the shard map it returns the look before, and the next call covers the windows that were read.
+// look reads the new windows and returns the current look. After an error of the source or of the shard map it returns
+// the previous look, and the next call covers the windows that were read.
 func (l *looker) look(ctx context.Context, now time.Time) (look, error) {
 	settled := l.w.Settled()
 	for w, err := range l.w.Source.Windows(ctx, l.next, settled, live.Window) {
@@ -162,7 +162,7 @@ func (l *looker) add(w heat.Window) {
 	}
 }
 
-// sum makes a look of the windows.
+// sum returns the look of the windows.
 func (l *looker) sum(ctx context.Context, now time.Time) (look, error) {
 	newest := &l.windows[len(l.windows)-1]
 	s := look{asOf: newest.start.Add(live.Window), units: newest.units, coverage: newest.coverage, written: l.written, matched: l.matched}
@@ -187,10 +187,10 @@ func (l *looker) sum(ctx context.Context, now time.Time) (look, error) {
 	return s, nil
 }
 
-// hotNow is how many of the newest windows say what is hot now.
+// hotNow is the number of newest windows that decide what is hot now.
 const hotNow = 2
 
-// join takes a window's rows in. Rows of windows come in order of time.
+// join adds a window's rows. Windows are added in order of time.
 func (l *looker) join(keys map[keyID]*viewKey, i int) {
 	w := &l.windows[i]
 	fromEnd := len(l.windows) - i // 1 is the newest
@@ -222,7 +222,7 @@ func (l *looker) join(keys map[keyID]*viewKey, i int) {
 	}
 }
 
-// verdict is that of one window: by the rate, or hot if a second took the partition's limit.
+// verdict returns the status of one window: by the rate, or hot if one second took the partition's limit.
 func verdict(row *heat.KeyHeat) heat.Status {
 	if float64(row.Peak) >= row.Limit {
 		return max(row.Status, heat.Hot)

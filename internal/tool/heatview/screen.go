@@ -22,7 +22,7 @@ type screen struct {
 	width, height int
 }
 
-// Looks of text.
+// Styles of text.
 var (
 	bold   = lipgloss.NewStyle().Bold(true)
 	faint  = lipgloss.NewStyle().Faint(true)
@@ -33,13 +33,12 @@ var (
 	}
 )
 
-// Lines of the screen that keys don't have: the head's three, three of advice with a blank one
-// before them, and the foot.
+// Lines of the screen without keys: the head's three, three of advice with a blank one before them, and the foot.
 const adviceLines = 3
 
 func (s *screen) room() int { return max(1, s.height-3-1-adviceLines-2) }
 
-// list is the table of keys, and what to do about the chosen one, keys[at].
+// list returns the table of keys, and the advice for the selected one, keys[at].
 func (s *screen) list(keys []viewKey, at int, sorted string, reversed bool) []string {
 	columns := s.columns(keys)
 	lines := []string{"  " + faint.Render(s.header(columns, sorted, reversed))}
@@ -59,8 +58,8 @@ func (s *screen) list(keys []viewKey, at int, sorted string, reversed bool) []st
 	return append(append(lines, ""), s.advice(keys[at], adviceLines)...)
 }
 
-// advice is what to do about a key, in few lines. The last line ends with an ellipsis if there is
-// more.
+// advice returns the advice for a key in at most that many lines. The last line ends with an ellipsis if text is
+// missing.
 func (s *screen) advice(k viewKey, most int) []string {
 	text := cutName(terminal.Visible(s.named(k.id.key)), max(20, s.width/2)) + ": " + terminal.Visible(k.advice)
 	width := max(20, s.width-3)
@@ -126,7 +125,7 @@ func spark(rates []float64, limit float64, width int) string {
 	return b.String()
 }
 
-// barOf is how many of so many steps a share has: one at least, if it is not nothing.
+// barOf returns a share in steps: at least one if the share is above 0.
 func barOf(share float64, steps int) int {
 	if share <= 0 {
 		return 0
@@ -134,7 +133,7 @@ func barOf(share float64, steps int) int {
 	return min(steps, max(1, int(math.Round(share*float64(steps)))))
 }
 
-// one shows the last minutes of a key, and its write shards.
+// one returns the lines of a key's page: its last minutes and its write shards.
 func (s *screen) one(k viewKey) []string {
 	lines := []string{styles[k.status].Render(cutName(terminal.Visible(s.named(k.id.key)), max(10, s.width-2)))}
 	lines = append(lines, strings.Split(pretty.WrapSoft(facts(k), max(20, s.width-1)), "\n")...)
@@ -147,7 +146,7 @@ func (s *screen) one(k viewKey) []string {
 	return append(lines, advice...)
 }
 
-// facts are a key's figures.
+// facts returns a key's figures.
 func facts(k viewKey) string {
 	more := ""
 	if most, ok := k.currentError(); ok {
@@ -167,7 +166,7 @@ func facts(k viewKey) string {
 	return text
 }
 
-// parts are lines for the write shards of a key, in order of their numbers.
+// parts returns the lines for the write shards of a key, in order of their numbers.
 func (s *screen) parts(k viewKey, most int) (lines []string) {
 	if k.shards == 0 || most < 3 {
 		return nil

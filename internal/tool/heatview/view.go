@@ -78,7 +78,7 @@ type view struct {
 	title    string
 
 	now       look
-	shown     look // now, or what was there when it was paused
+	shown     look // the current look, or that of the time at which it was paused
 	paused    bool
 	sort      string // title of a column
 	reversed  bool
@@ -92,7 +92,7 @@ type view struct {
 	err       error // that ended it
 }
 
-// Intervals of looking: a live reader is in this process, a stack's heat is read from DynamoDB.
+// Intervals between reads: a live reader is in this process, a stack's heat is read from DynamoDB.
 const (
 	liveInterval  = time.Second
 	stackInterval = 5 * time.Second
@@ -156,7 +156,7 @@ func (m *view) Update(message tea.Msg) (tea.Model, tea.Cmd) {
 	return m, nil
 }
 
-// keys are those that are shown, in order.
+// keys returns the keys that are shown, in order.
 func (m *view) keys() (keys []viewKey) {
 	filter := strings.ToLower(m.filter)
 	for _, k := range m.shown.keys {
@@ -201,7 +201,7 @@ func (m *view) View() string {
 	return strings.Join(lines, "\n")
 }
 
-// nothing says why there is no key.
+// nothing returns the reason why there is no key.
 func (m *view) nothing() string {
 	switch {
 	case m.filter != "" && len(m.shown.keys) > 0:
@@ -214,7 +214,7 @@ func (m *view) nothing() string {
 	return "  No recent writes."
 }
 
-// head tells what is shown, and the whole table's figures.
+// head returns the lines above the list: what is shown, and the whole table's figures.
 func (m *view) head() []string {
 	clock := ""
 	if !m.shown.at.IsZero() {
@@ -236,7 +236,7 @@ func (m *view) head() []string {
 	return []string{first, second, faint.Render(terminal.Visible(m.notice))}
 }
 
-// foot is the help line, or the filter that is typed.
+// foot returns the help line, or the filter that is typed.
 func (m *view) foot() string {
 	if m.filtering {
 		return "filter: " + terminal.Visible(m.filter) + turned.Render(" ") + faint.Render("  Enter keeps it, Esc drops it")
