@@ -18,12 +18,14 @@ import (
 // mapLoad is the progress of reading all keys. A load that fails or times out continues
 // where it stopped.
 //
-// A load is no snapshot: a key may change after its bucket has been read. The log has that
-// change, and is read after all buckets, from before the load's begin.
+// A key may change after its bucket has been read. The log has that change, and is read after
+// all buckets, from before the first of them began to be read. So it doesn't matter whether this
+// process has read a bucket, or another one that stored it in a snapshot.
 type mapLoad struct {
 	begun time.Time
 	view  *view
 	parts []*dynamodb.QueryInput // what is left to read, by bucket; nil for a bucket that is complete
+	since []time.Time            // by bucket, when it began to be read
 }
 
 // maxLoadTime bounds the age of a load: an older one starts over.
@@ -33,7 +35,7 @@ const maxLoadTime = 10 * time.Minute
 const seenOfKeys = "sk, version, shard_history, max_shards, last_updated, pinned, forgotten, deleted"
 
 func (m *Map) newLoad(now time.Time) *mapLoad {
-	l := &mapLoad{begun: now, view: newView(m.maxKeys), parts: m.partQueries()}
+	l := &mapLoad{begun: now, view: newView(m.maxKeys), parts: m.partQueries(), since: slices.Repeat([]time.Time{now}, schema.MapParts)}
 	for _, part := range l.parts {
 		part.ProjectionExpression = aws.String(seenOfKeys)
 	}
@@ -58,10 +60,10 @@ func (m *Map) load(ctx context.Context, now time.Time) error {
 		l = m.newLoad(now)
 		m.loading = l
 	}
-	if err := m.readParts(ctx, l); err != nil {
+	if err := m.readParts(ctx, l, m.times.reload); err != nil {
 		return fmt.Errorf("reading the shard map: %w", err)
 	}
-	if err := m.followLog(ctx, l.view, l.begun.Add(-m.times.loadBack)); err != nil {
+	if err := m.followLog(ctx, l.view, slices.MinFunc(l.since, time.Time.Compare).Add(-m.times.loadBack)); err != nil {
 		return err
 	}
 	l.view.reached(now)
@@ -72,14 +74,28 @@ func (m *Map) load(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// readParts reads what is left of a load, in parallel.
-func (s *stored) readParts(ctx context.Context, l *mapLoad) error {
+// readParts reads what is left of a load, in parallel, from snapshots that are at most maxAge old
+// or else from the keys' items.
+func (s *stored) readParts(ctx context.Context, l *mapLoad, maxAge time.Duration) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for n, input := range l.parts {
 		if input == nil {
 			continue
 		}
 		group.Go(func() error {
+			if input.ExclusiveStartKey == nil {
+				entries, taken, ok, err := s.readSnapshot(ctx, n, l.begun, maxAge)
+				if err != nil {
+					return err
+				}
+				if ok {
+					for _, e := range entries {
+						l.view.mergeEntry(e)
+					}
+					l.parts[n], l.since[n] = nil, taken
+					return nil
+				}
+			}
 			for page, err := range dynamo.Pages(ctx, s.patient(pageTime), input) {
 				if err != nil {
 					return err
