@@ -156,8 +156,8 @@ func (h *Handler) task(ctx context.Context, j *journal, name string) ([]byte, er
 // snapshotTime bounds how long a snapshot of the shard map may delay the layers task.
 const snapshotTime = 20 * time.Second
 
-// storeSnapshot stores a snapshot of the shard map if one is due. Its failures are logged: processes that start then
-// read the map's items.
+// storeSnapshot stores a snapshot of the shard map if one is due. It logs a failure, after which starting processes read
+// the map's keys.
 func (h *Handler) storeSnapshot(ctx context.Context, j *journal) {
 	if j.source.Own == "" {
 		return

@@ -25,8 +25,8 @@ const maxLogged = 30
 // errLong is the fault of a log item without its key's changes.
 var errLong = errors.New("its changes are too many for the log")
 
-// inLogs returns puts of an item into every copy of the log. Each process polls one copy, so that
-// no partition has the polls of all of them. The item's copies may share attributes.
+// inLogs returns puts of an item into every copy of the log. Each process polls one copy: one
+// partition would not bear the polls of all. The copies share attributes.
 func (s *stored) inLogs(put types.Put) (list []types.TransactWriteItem) {
 	put.TableName = &s.table
 	for n := range schema.MapLogs {

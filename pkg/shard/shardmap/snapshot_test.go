@@ -1,14 +1,18 @@
 package shardmap
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"reflect"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
@@ -35,8 +39,8 @@ func started(t *testing.T, f *mapfake.Table) (*Map, int) {
 	return m, f.Pages() - before
 }
 
-// TestASnapshotHasWhatALoadHas of entries of all forms. Each field of Entry is set in one of them,
-// so a new field must be in the snapshot, too.
+// TestASnapshotHasWhatALoadHas checks that a start from a snapshot equals a load, for entries of all forms.
+// Each field of Entry is set in one of them, so a new field must be in the snapshot, too.
 func TestASnapshotHasWhatALoadHas(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := mapfake.New(10, 0, 0)
@@ -65,7 +69,7 @@ func TestASnapshotHasWhatALoadHas(t *testing.T) {
 	})
 }
 
-// TestSnapshotsThatAreNotUsed lead to a load of their bucket's keys alone.
+// TestSnapshotsThatAreNotUsed checks that a start reads the keys of the one bucket whose snapshot is damaged.
 func TestSnapshotsThatAreNotUsed(t *testing.T) {
 	item := func(f *mapfake.Table) dynamo.Item { return f.Items[mapfake.Slot(snapshotKey(2, 5))] }
 	entries := func(f *mapfake.Table) *types.AttributeValueMemberB {
@@ -104,7 +108,8 @@ func TestSnapshotsThatAreNotUsed(t *testing.T) {
 	}
 }
 
-// TestUnreadableEntriesAreInNoSnapshot: their buckets are read, and the others are in the snapshot.
+// TestUnreadableEntriesAreInNoSnapshot checks that a start reads the keys of an unreadable entry's bucket, and
+// has the others from the snapshot.
 func TestUnreadableEntriesAreInNoSnapshot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := manyPages()
@@ -120,29 +125,104 @@ func TestUnreadableEntriesAreInNoSnapshot(t *testing.T) {
 	})
 }
 
-// TestSnapshotsAreStoredEveryTenMinutes, whoever stores them.
+// TestSnapshotsAreStoredEveryTenMinutes checks that calls a minute apart store a snapshot when the last one
+// is older than ten minutes. The fake's calls take no time, which would count.
 func TestSnapshotsAreStoredEveryTenMinutes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := manyPages()
+		f.Answer(0, 0)
 		_, all := started(t, f)
-		stored := 0
-		for range 30 {
+		var stored []int
+		for minute := range 30 {
 			before := f.Pages()
 			storeSnapshot(t, f)
 			if read := f.Pages() - before; read == all {
-				stored++
+				stored = append(stored, minute)
 			} else if read != 0 {
 				t.Fatalf("%d of %d pages", read, all)
 			}
 			time.Sleep(time.Minute)
 		}
-		if stored != 3 {
-			t.Errorf("%d snapshots in 30 minutes", stored)
+		if !slices.Equal(stored, []int{0, 11, 22}) {
+			t.Errorf("stored in minutes %v", stored)
 		}
 	})
 }
 
-// TestAStartFollowsTheLogSinceItsSnapshot: keys that changed, came or went meanwhile.
+// TestASnapshotWithoutALateChange checks that a change which was committed 90 s after its time, and after
+// the snapshot, is in a start.
+func TestASnapshotWithoutALateChange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := manyPages()
+		e := Entry{Key: "C#k3", History: shard.History{{At: dated(time.Now()), Count: 40}}, Max: 40, Version: 2, Updated: dated(time.Now())}
+		time.Sleep(80 * time.Second)
+		storeSnapshot(t, f)
+		f.Put(e.attributes())
+		for _, action := range new(stored).inLogs(types.Put{Item: e.logItem()}) {
+			f.Put(action.Put.Item)
+		}
+		time.Sleep(5 * time.Minute)
+		m, pages := started(t, f)
+		if e, err := m.Lookup(t.Context(), "C#k3", time.Now()); err != nil || e.History.Newest() != 40 || pages != 0 {
+			t.Errorf("%d write shards, %v, %d pages of keys", e.History.Newest(), err, pages)
+		}
+	})
+}
+
+// TestTwoWritersOfSnapshots checks that a writer which was frozen in its work for 20 minutes does no harm: its
+// old items and the new ones of another writer make a start right, with a change that only the new ones have.
+func TestTwoWritersOfSnapshots(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := manyPages()
+		slow := &frozenPuts{Table: f, after: 10, frozen: 20 * time.Minute}
+		var group sync.WaitGroup
+		group.Go(func() {
+			if err := NewChanger(slow, New(slow, "m", Options{}), ChangerOptions{}).StoreSnapshot(t.Context(), time.Now()); err != nil {
+				t.Error(err)
+			}
+		})
+		time.Sleep(15 * time.Minute)
+		for n := range 200 {
+			change(f, 2, fmt.Sprint("C#k", n), 40)
+		}
+		storeSnapshot(t, f)
+		group.Wait()
+		taken := map[string]bool{}
+		for n := range schema.MapParts * schema.MapSlices {
+			it := f.Items[mapfake.Slot(snapshotKey(n/schema.MapSlices, n%schema.MapSlices))]
+			at, err := instant(it, attrTaken)
+			if err != nil {
+				t.Fatal(err)
+			}
+			taken[at.Format("15:04")] = true
+		}
+		m, pages := started(t, f)
+		if len(taken) < 3 || pages != 0 {
+			t.Errorf("items were taken at %v, %d pages of keys", taken, pages)
+		}
+		for n := range 200 {
+			if e, ok, _ := m.current().find(fmt.Sprint("C#k", n)); !ok || e.History.Newest() != 40 {
+				t.Errorf("%s has %d write shards", e.Key, e.History.Newest())
+			}
+		}
+	})
+}
+
+// frozenPuts is a table whose writer is frozen before one of its puts.
+type frozenPuts struct {
+	*mapfake.Table
+	after  int
+	frozen time.Duration
+}
+
+func (f *frozenPuts) PutItem(ctx context.Context, in *dynamodb.PutItemInput, o ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
+	if f.after--; f.after == 0 {
+		time.Sleep(f.frozen)
+	}
+	return f.Table.PutItem(ctx, in, o...)
+}
+
+// TestAStartFollowsTheLogSinceItsSnapshot checks keys that changed, came or went after the snapshot.
 func TestAStartFollowsTheLogSinceItsSnapshot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &strictMap{manyPages()}
@@ -169,7 +249,7 @@ func TestAStartFollowsTheLogSinceItsSnapshot(t *testing.T) {
 	})
 }
 
-// TestEveryLogHasEveryChange, and the note of partitions.
+// TestEveryLogHasEveryChange checks that each copy of the log has a change and the note of partitions.
 func TestEveryLogHasEveryChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := mapfake.New(10, 0, 0)

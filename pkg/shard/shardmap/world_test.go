@@ -141,10 +141,13 @@ func (w *world) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(*d
 	return out, err
 }
 
-// PutItem stores an item of a snapshot.
+// PutItem stores an item of a snapshot. The writer may die, so that the snapshot is torn.
 func (w *world) PutItem(ctx context.Context, in *dynamodb.PutItemInput, o ...func(*dynamodb.Options)) (out *dynamodb.PutItemOutput, err error) {
 	if w.lateTaken {
 		in.Item[attrTaken] = seconds(time.Now())
+	}
+	if w.chance(2) {
+		return nil, errDied
 	}
 	err = w.read(ctx, func() (err error) { out, err = w.Table.PutItem(context.Background(), in, o...); return err })
 	return out, err
@@ -164,7 +167,7 @@ func (w *world) refuses(part string) bool {
 	return part == w.full && time.Now().Before(w.until)
 }
 
-var errDied = errors.New("it died in its transaction")
+var errDied = errors.New("it died in its call")
 
 // TransactWriteItems commits within a second, and not after the caller's deadline, which
 // may be the moment at which it commits.
