@@ -22,6 +22,7 @@ type Shards interface {
 	GrowFrom(ctx context.Context, seen shardmap.Entry, count int, note shardmap.Note, now time.Time) (shardmap.Entry, error)
 	ShrinkFrom(ctx context.Context, seen shardmap.Entry, count int, note shardmap.Note, now time.Time) (shardmap.Entry, error)
 	NotePartitions(ctx context.Context, table string, n int, now time.Time) error
+	StoreSnapshot(ctx context.Context, now time.Time) error
 }
 
 // changer changes shard counts as decided, if [Settings.Control] allows it.

@@ -20,6 +20,7 @@ type fakeShards struct {
 	partitions int // of tables that are not in few; shardmap.FewPartitions if 0
 	few        map[string]int
 	noted      []string
+	snapshots  int
 	fail       error
 
 	failChange error
@@ -41,6 +42,11 @@ func (f *fakeShards) Partitions(table string) int {
 
 func (f *fakeShards) NotePartitions(_ context.Context, table string, n int, _ time.Time) error {
 	f.noted = append(f.noted, fmt.Sprint(table, " ", n))
+	return f.failNote
+}
+
+func (f *fakeShards) StoreSnapshot(context.Context, time.Time) error {
+	f.snapshots++
 	return f.failNote
 }
 

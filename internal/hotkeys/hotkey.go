@@ -144,11 +144,29 @@ func (h *Handler) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 func (h *Handler) task(ctx context.Context, j *journal, name string) ([]byte, error) {
 	switch name {
 	case "layers":
-		return h.folder.task(ctx, j)
+		answer, err := h.folder.task(ctx, j)
+		h.storeSnapshot(ctx, j)
+		return answer, err
 	case "shrink":
 		return h.shrinker.task(ctx, j)
 	}
 	return nil, fmt.Errorf("hotkeys: task %.40q is not known", name)
+}
+
+// snapshotTime bounds how long a snapshot of the shard map may delay the layers task.
+const snapshotTime = 20 * time.Second
+
+// storeSnapshot stores a snapshot of the shard map if one is due. It logs a failure, after which starting processes read
+// the map's keys.
+func (h *Handler) storeSnapshot(ctx context.Context, j *journal) {
+	if j.source.Own == "" {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, snapshotTime)
+	defer cancel()
+	if err := h.deps.Shards.StoreSnapshot(ctx, j.now()); err != nil {
+		j.WarnContext(ctx, "snapshot of the shard map not stored", "error", err)
+	}
 }
 
 // deliver counts a batch, reports its windows that are over, and acts on hot keys. It returns the state for the next

@@ -346,6 +346,18 @@ func TestLayersFail(t *testing.T) {
 	}
 }
 
+// TestLayersTaskStoresASnapshot checks that each run offers to store a snapshot of the shard map, and that
+// a failure to store it fails no run.
+func TestLayersTaskStoresASnapshot(t *testing.T) {
+	f := newFixture(settings())
+	f.layersTask(t)
+	f.shards.failNote = errors.New("no snapshot")
+	f.layersTask(t)
+	if f.shards.snapshots != 2 || !strings.Contains(f.logs.String(), "no snapshot") {
+		t.Errorf("%d snapshots, logged %s", f.shards.snapshots, f.logs)
+	}
+}
+
 // layerItem returns the one item of a layer, and its key.
 func (f *fixture) layerItem(t *testing.T, prefix string) (key string, item map[string]types.AttributeValue) {
 	t.Helper()

@@ -8,13 +8,18 @@ import (
 )
 
 // Partition keys of the shard map. A base key's item is in one of MapParts partitions, by a hash of
-// the key, with the base key's own text as sort key. Changes are in the log, too, and so are the
-// notes of the numbers of the tables' partitions.
+// the key, with the base key's own text as sort key. Each of MapLogs partitions has all changes, and
+// the notes of the numbers of the tables' partitions. A bucket's snapshot has MapSlices items. All
+// processes must agree on these numbers.
 const (
-	MapParts = 4
-	MapLog   = "log"
-	mapNote  = "partitions#"
+	MapParts  = 4
+	MapLogs   = 4
+	MapSlices = 8
+	mapNote   = "partitions#"
 )
+
+// MapLog returns the partition key of one copy of the log, 0 to MapLogs-1.
+func MapLog(n int) string { return "log#" + strconv.Itoa(n) }
 
 // MapNoteSK returns the sort key of the note of a table's partitions, after all times.
 func MapNoteSK(table string) string { return mapNote + table }
@@ -28,6 +33,15 @@ func MapPart(n int) string { return "keys#" + strconv.Itoa(n) }
 // MapKey returns the key of a base key's item in the shard map.
 func MapKey(base string) (pk, sk string) {
 	return MapPart(int(crc32.ChecksumIEEE([]byte(base)) % MapParts)), base
+}
+
+// MapSnapshot returns the partition key of one bucket's snapshot, in the only form that this
+// release reads and writes. A change of the form needs another text.
+func MapSnapshot(n int) string { return "snapshot-1#" + strconv.Itoa(n) }
+
+// MapSlice returns which item of its bucket's snapshot has a base key's entry, 0 to MapSlices-1.
+func MapSlice(base string) int {
+	return int(crc32.ChecksumIEEE([]byte(base)) / MapParts % MapSlices)
 }
 
 // MapLogSK returns the sort key of a log item: the time of a change, and a random text that

@@ -74,11 +74,11 @@ func (f *Table) GetItem(ctx context.Context, in *dynamodb.GetItemInput, _ ...fun
 	return &dynamodb.GetItemOutput{Item: f.Items[Slot(in.Key)]}, nil
 }
 
-// Query reads a bucket's keys, or the log from a time on.
+// Query reads a bucket's keys or snapshot, or a log from a time on.
 func (f *Table) Query(ctx context.Context, in *dynamodb.QueryInput, _ ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
-	part, log := dynamo.Text(in.ExpressionAttributeValues, ":part"), dynamo.Text(in.ExpressionAttributeValues, ":log")
+	part := dynamo.Text(in.ExpressionAttributeValues, ":part")
 	takes, trips := f.durations()
-	if log != "" {
+	if part == "" {
 		takes = trips
 	}
 	if err := f.Wait(ctx, takes); err != nil {
@@ -91,7 +91,7 @@ func (f *Table) Query(ctx context.Context, in *dynamodb.QueryInput, _ ...func(*d
 			return nil, err
 		}
 	}
-	pk, after := cmp.Or(part, log), ""
+	pk, after := cmp.Or(part, dynamo.Text(in.ExpressionAttributeValues, ":log"), dynamo.Text(in.ExpressionAttributeValues, ":snapshot")), ""
 	if in.ExclusiveStartKey != nil {
 		after = Slot(in.ExclusiveStartKey)
 	}
@@ -111,6 +111,18 @@ func (f *Table) Query(ctx context.Context, in *dynamodb.QueryInput, _ ...func(*d
 		out.Items = append(out.Items, it)
 	}
 	return out, nil
+}
+
+// PutItem makes a put and ignores its condition.
+func (f *Table) PutItem(ctx context.Context, in *dynamodb.PutItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
+	_, trips := f.durations()
+	if err := f.Wait(ctx, trips); err != nil {
+		return nil, err
+	}
+	f.Mu.Lock()
+	defer f.Mu.Unlock()
+	f.Put(in.Item)
+	return &dynamodb.PutItemOutput{}, nil
 }
 
 // TransactWriteItems makes all puts and ignores their conditions.

@@ -34,12 +34,13 @@ var (
 // ChangerClient has the DynamoDB calls of a Changer.
 type ChangerClient interface {
 	Client
+	client.Putter
 	client.Transactor
 }
 
 // Changer changes shard counts. A change is one transaction: the key's item,
-// conditional on its version, and an item of the log. For events, a change takes effect
-// after the lead (see [Options]); for counters, at once.
+// conditional on its version, and an item in each of four copies of the log. For events, a
+// change takes effect after the lead (see [Options]); for counters, at once.
 type Changer struct {
 	*Map
 	client ChangerClient
@@ -227,13 +228,12 @@ func (c *Changer) attempt(ctx context.Context, key string, now time.Time, decide
 	return next, nil
 }
 
-// commit puts the key's item, if it still is what was read, and tells of it in the log.
+// commit puts the key's item, if it still is what was read, and the change into every log.
 func (c *Changer) commit(ctx context.Context, old, next Entry) error {
 	entry := &types.Put{TableName: &c.table, Item: next.attributes()}
 	entry.ConditionExpression, entry.ExpressionAttributeValues = unchanged(old)
-	log := &types.Put{TableName: &c.table, Item: next.logItem()}
 	_, err := c.client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{
-		TransactItems: []types.TransactWriteItem{{Put: entry}, {Put: log}},
+		TransactItems: append([]types.TransactWriteItem{{Put: entry}}, c.inLogs(types.Put{Item: next.logItem()})...),
 	}, dynamo.NoRetry)
 	return err
 }

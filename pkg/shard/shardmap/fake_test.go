@@ -54,17 +54,27 @@ func holds(put *types.Put, there dynamo.Item) bool {
 }
 
 // change changes a key from the version before, now. The new count has been in force for long.
-func change(f *mapfake.Table, version int64, key string, n int) (it, log dynamo.Item) {
+func change(f *mapfake.Table, version int64, key string, n int) (it dynamo.Item, logs []dynamo.Item) {
 	e := Entry{
 		Key: key, History: shard.History{{At: time.Unix(1_000_000_000, 0), Count: n}},
 		Max: n, Version: version, Updated: dated(time.Now()),
 	}
-	it, log = e.attributes(), e.logItem()
+	it = e.attributes()
 	f.Mu.Lock()
 	defer f.Mu.Unlock()
 	f.Put(it)
-	f.Put(log)
-	return it, log
+	for _, action := range new(stored).inLogs(types.Put{Item: e.logItem()}) {
+		logs = append(logs, action.Put.Item)
+		f.Put(action.Put.Item)
+	}
+	return it, logs
+}
+
+// drop removes items.
+func drop(f *mapfake.Table, items []dynamo.Item) {
+	for _, it := range items {
+		delete(f.Items, mapfake.Slot(it))
+	}
 }
 
 // manyPages is a map of 200 keys, counters k0 to k199 with 16 write shards, which takes
@@ -72,8 +82,8 @@ func change(f *mapfake.Table, version int64, key string, n int) (it, log dynamo.
 func manyPages() *mapfake.Table {
 	f := mapfake.New(2, 60*time.Millisecond, 5*time.Millisecond)
 	for n := range 200 {
-		_, log := change(f, 1, fmt.Sprint("C#k", n), 16)
-		delete(f.Items, mapfake.Slot(log))
+		_, logs := change(f, 1, fmt.Sprint("C#k", n), 16)
+		drop(f, logs)
 	}
 	return f
 }

@@ -2,6 +2,7 @@ package shardmap
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -18,12 +19,14 @@ import (
 // mapLoad is the progress of reading all keys. A load that fails or times out continues
 // where it stopped.
 //
-// A load is no snapshot: a key may change after its bucket has been read. The log has that
-// change, and is read after all buckets, from before the load's begin.
+// A key may change after its bucket was read. The log has that change, and is read after all
+// buckets, from before the first of them was read. So it makes no difference whether this
+// process reads a bucket's keys, or their snapshot, which another process stored.
 type mapLoad struct {
 	begun time.Time
 	view  *view
 	parts []*dynamodb.QueryInput // what is left to read, by bucket; nil for a bucket that is complete
+	since []time.Time            // by bucket, the time since which the log has its changes
 }
 
 // maxLoadTime bounds the age of a load: an older one starts over.
@@ -33,7 +36,7 @@ const maxLoadTime = 10 * time.Minute
 const seenOfKeys = "sk, version, shard_history, max_shards, last_updated, pinned, forgotten, deleted"
 
 func (m *Map) newLoad(now time.Time) *mapLoad {
-	l := &mapLoad{begun: now, view: newView(m.maxKeys), parts: m.partQueries()}
+	l := &mapLoad{begun: now, view: newView(m.maxKeys), parts: m.partQueries(), since: slices.Repeat([]time.Time{now}, schema.MapParts)}
 	for _, part := range l.parts {
 		part.ProjectionExpression = aws.String(seenOfKeys)
 	}
@@ -51,51 +54,64 @@ func (s *stored) partQueries() (list []*dynamodb.QueryInput) {
 	return list
 }
 
-// load reads all keys, then the log's changes since. Only renewals call it.
-func (m *Map) load(ctx context.Context, now time.Time) error {
+// load reads all keys, then the log's changes since, and returns the view. Only renewals call it.
+func (m *Map) load(ctx context.Context, now time.Time) (*view, error) {
 	l := m.loading
 	if l == nil || now.Sub(l.begun).Abs() > maxLoadTime {
 		l = m.newLoad(now)
 		m.loading = l
 	}
-	if err := m.readParts(ctx, l); err != nil {
-		return fmt.Errorf("reading the shard map: %w", err)
+	if err := m.readParts(ctx, l, m.times.reload); err != nil {
+		return nil, fmt.Errorf("reading the shard map: %w", err)
 	}
-	if err := m.followLog(ctx, l.view, l.begun.Add(-m.times.loadBack)); err != nil {
-		return err
+	if err := m.followLog(ctx, l.view, slices.MinFunc(l.since, time.Time.Compare).Add(-m.times.loadBack)); err != nil {
+		return nil, err
 	}
-	l.view.reached(now)
 	m.loading = nil
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.view = l.view
-	return nil
+	return l.view, nil
 }
 
-// readParts reads what is left of a load, in parallel.
-func (s *stored) readParts(ctx context.Context, l *mapLoad) error {
+// readParts reads the buckets that are left of a load, in parallel. It uses snapshots that are at
+// most maxAge old.
+func (s *stored) readParts(ctx context.Context, l *mapLoad, maxAge time.Duration) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for n, input := range l.parts {
-		if input == nil {
-			continue
+		if input != nil {
+			group.Go(func() error { return s.readPart(ctx, l, n, maxAge) })
 		}
-		group.Go(func() error {
-			for page, err := range dynamo.Pages(ctx, s.patient(pageTime), input) {
-				if err != nil {
-					return err
-				}
-				for _, it := range page.Items {
-					if key, ok := ownKey(n, it); ok {
-						l.view.mergeEntry(readEntry(key, it))
-					}
-				}
-				input.ExclusiveStartKey = page.LastEvaluatedKey
-			}
-			l.parts[n] = nil
-			return nil
-		})
 	}
 	return group.Wait()
+}
+
+// readPart reads one bucket, from its snapshot if possible, and else from its keys' items.
+func (s *stored) readPart(ctx context.Context, l *mapLoad, n int, maxAge time.Duration) error {
+	input := l.parts[n]
+	if input.ExclusiveStartKey == nil {
+		entries, taken, err := s.readSnapshot(ctx, n, l.begun, maxAge)
+		if err == nil {
+			for _, e := range entries {
+				l.view.mergeEntry(e)
+			}
+			l.parts[n], l.since[n] = nil, taken
+			return nil
+		}
+		if !errors.Is(err, errNoSnapshot) {
+			return err
+		}
+	}
+	for page, err := range dynamo.Pages(ctx, s.patient(pageTime), input) {
+		if err != nil {
+			return err
+		}
+		for _, it := range page.Items {
+			if key, ok := ownKey(n, it); ok {
+				l.view.mergeEntry(readEntry(key, it))
+			}
+		}
+		input.ExclusiveStartKey = page.LastEvaluatedKey
+	}
+	l.parts[n] = nil
+	return nil
 }
 
 // ownKey returns the base key of an item of a bucket; ok is false for an item that hotshard

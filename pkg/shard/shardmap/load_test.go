@@ -47,6 +47,7 @@ func TestChangesDuringALoad(t *testing.T) {
 func TestForeignItems(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := mapfake.New(10, 0, 0)
+		m := New(f, "m", Options{})
 		change(f, 1, "C#k", 16)
 		_, elsewhere := schema.MapKey("C#k")
 		for n := range schema.MapParts {
@@ -57,12 +58,11 @@ func TestForeignItems(t *testing.T) {
 			}
 		}
 		for _, sk := range []string{"", "9", "zz", "2026-13-45T00:00:00.000Z#x", schema.MapLogSK(time.Now(), "x"), schema.MapNoteSK("items")} {
-			it := dynamo.Key(schema.MapLog, sk)
+			it := dynamo.Key(m.log, sk)
 			it[attrCount], it[attrNoted] = dynamo.Number(4), &types.AttributeValueMemberS{Value: "many"}
 			f.Put(it)
 		}
 		f.Put(dynamo.Key("junk", "junk"))
-		m := New(f, "m", Options{})
 		entry, err := m.Lookup(t.Context(), "C#k", time.Now())
 		if err != nil || entry.History.Newest() != 16 || m.Partitions("items") != FewPartitions {
 			t.Errorf("%+v, %v, %d partitions", entry, err, m.Partitions("items"))
@@ -88,8 +88,8 @@ func TestAnOldViewIsLoadedAnew(t *testing.T) {
 		if e, err := m.Lookup(t.Context(), "C#k3", time.Now()); err != nil || e.History.Newest() != 40 || f.Pages() != pages {
 			t.Errorf("%d write shards, %v, %d pages of keys", e.History.Newest(), err, f.Pages()-pages)
 		}
-		_, log := change(f, 3, "C#k3", 80)
-		delete(f.Items, mapfake.Slot(log))
+		_, logs := change(f, 3, "C#k3", 80)
+		drop(f, logs)
 		time.Sleep(31 * time.Minute)
 		if e, err := m.Lookup(t.Context(), "C#k3", time.Now()); err != nil || e.History.Newest() != 80 || f.Pages() != 2*pages {
 			t.Errorf("%d write shards, %v, %d pages of keys", e.History.Newest(), err, f.Pages()-pages)

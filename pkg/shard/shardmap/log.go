@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"strconv"
 	"time"
@@ -24,10 +25,23 @@ const maxLogged = 30
 // errLong is the fault of a log item without its key's changes.
 var errLong = errors.New("its changes are too many for the log")
 
+// inLogs returns puts of an item into every copy of the log. Each process polls one copy: one
+// partition would not bear the polls of all. The copies share attributes.
+func (s *stored) inLogs(put types.Put) (list []types.TransactWriteItem) {
+	put.TableName = &s.table
+	for n := range schema.MapLogs {
+		copied := put
+		copied.Item = maps.Clone(put.Item)
+		copied.Item[schema.PK] = dynamo.String(schema.MapLog(n))
+		list = append(list, types.TransactWriteItem{Put: &copied})
+	}
+	return list
+}
+
 // logItem returns the log item that describes the entry: all that a view has of the key. It
 // is small, since many processes read it several times:
 //
-//	pk               S  log
+//	pk               S  log#0 to log#3
 //	sk               S  the time of the change, and a random suffix
 //	key              S  the base key
 //	version          N  this and the following as in the key's item
@@ -36,8 +50,10 @@ var errLong = errors.New("its changes are too many for the log")
 //	pinned, forgotten, deleted  BOOL  absent if false
 //	expires_at       N  two hours after the change
 func (e Entry) logItem() dynamo.Item {
-	it := dynamo.Key(schema.MapLog, schema.MapLogSK(e.Updated, strconv.FormatUint(rand.Uint64(), 36)))
-	it[attrKey], it[attrVersion] = dynamo.String(e.Key), dynamo.Number(e.Version)
+	it := dynamo.Item{
+		schema.SK: dynamo.String(schema.MapLogSK(e.Updated, strconv.FormatUint(rand.Uint64(), 36))),
+		attrKey:   dynamo.String(e.Key), attrVersion: dynamo.Number(e.Version),
+	}
 	it[schema.ExpiresAt] = dynamo.Number(e.Updated.Add(logTime).Unix())
 	if len(e.History) <= maxLogged {
 		it[attrHistory] = e.history()
@@ -77,18 +93,19 @@ func (c *Changer) NotePartitions(ctx context.Context, table string, n int, now t
 	if n < 1 || n > maxPartitions {
 		return fmt.Errorf("%w: %d partitions are not 1 to %d", shard.ErrMisused, n, maxPartitions)
 	}
-	note := dynamo.Key(schema.MapLog, schema.MapNoteSK(table))
-	note[attrNoted], note[attrUpdated] = dynamo.Number(int64(n)), seconds(dated(now))
+	notes := c.inLogs(types.Put{
+		Item: dynamo.Item{
+			schema.SK: dynamo.String(schema.MapNoteSK(table)), attrNoted: dynamo.Number(int64(n)), attrUpdated: seconds(dated(now)),
+		},
+		ConditionExpression:      aws.String("attribute_not_exists(#n) OR #n <= :n OR last_updated < :old"),
+		ExpressionAttributeNames: map[string]string{"#n": attrNoted},
+		ExpressionAttributeValues: dynamo.Item{
+			":n":   dynamo.Number(int64(n)),
+			":old": seconds(dated(now).Add(-24 * time.Hour)),
+		},
+	})
 	err := dynamo.Persist(ctx, func(ctx context.Context) error {
-		_, err := c.client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{{Put: &types.Put{
-			TableName: &c.table, Item: note,
-			ConditionExpression:      aws.String("attribute_not_exists(#n) OR #n <= :n OR last_updated < :old"),
-			ExpressionAttributeNames: map[string]string{"#n": attrNoted},
-			ExpressionAttributeValues: dynamo.Item{
-				":n":   dynamo.Number(int64(n)),
-				":old": seconds(dated(now).Add(-24 * time.Hour)),
-			},
-		}}}}, dynamo.NoRetry)
+		_, err := c.client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: notes}, dynamo.NoRetry)
 		return err
 	})
 	if canceled, ok := errors.AsType[*types.TransactionCanceledException](err); ok && dynamo.HasReason(canceled, "ConditionalCheckFailed") {

@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/memo"
+	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/client"
 )
@@ -85,7 +87,8 @@ func New(db Client, table string, o Options) *Map {
 
 func newMap(db Client, table string, o Options, maxKeys int) *Map {
 	return &Map{
-		stored: stored{db, table}, options: o.withDefaults(), times: soundTimes, maxKeys: maxKeys, view: &view{},
+		stored: stored{db, table, schema.MapLog(rand.N(schema.MapLogs))}, options: o.withDefaults(), times: soundTimes,
+		maxKeys: maxKeys, view: &view{},
 		rest: memo.New[looked](maxKeys),
 	}
 }

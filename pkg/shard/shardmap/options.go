@@ -66,15 +66,16 @@ func (o Options) lead() time.Duration { return o.ViewAge + o.EventAhead + Commit
 // mapTimes keep a view from missing a change. Only tests change them.
 type mapTimes struct {
 	overlap  time.Duration // how long before the last poll a poll begins to read the log
-	loadBack time.Duration // how long before its own begin a load begins to read the log
-	reload   time.Duration // the age beyond which a view is loaded again
+	loadBack time.Duration // how long before its keys were read a load begins to read the log
+	reload   time.Duration // the age beyond which a view is loaded again, and a snapshot is not used
 }
 
 // A log item has the time at which its commit began, appears within CommitTime, and its
 // writer's clock may be off by Clocks. So what a poll missed is less than 2 s older than the
-// poll; the rest of overlap covers transactions whose caller gave up. TTL deletes log items
-// after logTime, long after the view that needs them was renewed.
-var soundTimes = mapTimes{overlap: 5 * time.Second, loadBack: 10 * time.Second, reload: 30 * time.Minute}
+// poll; the rest of overlap covers transactions whose caller gave up. loadBack is longer, since
+// many processes start from one snapshot. A load reads the log of at most reload, maxLoadTime,
+// loadBack and RenewTime. TTL deletes log items after logTime, which is twice as long.
+var soundTimes = mapTimes{overlap: 5 * time.Second, loadBack: 2 * time.Minute, reload: 30 * time.Minute}
 
 const (
 	logTime       = 2 * time.Hour  // how long log items are kept

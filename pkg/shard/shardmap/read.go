@@ -18,6 +18,7 @@ import (
 type stored struct {
 	client Client
 	table  string
+	log    string // the partition key of the copy of the log that it polls
 }
 
 // followLog adds the log's changes since a time to the view, and the notes of partitions, which
@@ -26,7 +27,7 @@ func (s *stored) followLog(ctx context.Context, v *view, from time.Time) error {
 	changes := dynamo.Items(ctx, s.patient(callTime), &dynamodb.QueryInput{
 		TableName: &s.table, ConsistentRead: aws.Bool(true), KeyConditionExpression: aws.String("pk = :log AND sk >= :from"),
 		ExpressionAttributeValues: dynamo.Item{
-			":log": dynamo.String(schema.MapLog), ":from": dynamo.String(from.UTC().Format(schema.TimeLayout)),
+			":log": dynamo.String(s.log), ":from": dynamo.String(from.UTC().Format(schema.TimeLayout)),
 		},
 	})
 	for it, err := range changes {

@@ -37,8 +37,8 @@ func (r *renewal) wait(ctx context.Context) error {
 
 // start returns the renewal in flight, or begins one; mine reports which. A renewal has its
 // own deadline, so a caller that gives up does not end it for the others. That deadline
-// stops while the process is frozen. So a renewal that exceeds it by the wall clock is
-// cancelled and ends with an error.
+// stops while the process is frozen, and the log may meanwhile have lost changes. So a renewal
+// that exceeds it by the wall clock is cancelled and ends with an error.
 func (m *Map) start(ctx context.Context, now time.Time) (r *renewal, mine bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -53,9 +53,16 @@ func (m *Map) start(ctx context.Context, now time.Time) (r *renewal, mine bool) 
 	m.under = r
 	go func() {
 		defer cancel()
-		r.err = m.bringUp(ctx, now)
+		v, err := m.bringUp(ctx, now)
 		m.mu.Lock()
-		m.under = nil
+		if took := dynamo.Since(r.begun); err == nil && took > RenewTime {
+			err = fmt.Errorf("%w: renewing the shard map took %v, of at most %v", shard.ErrUnavailable, took, RenewTime)
+		}
+		if err == nil {
+			v.reached(now)
+			m.view = v
+		}
+		m.under, r.err = nil, err
 		m.mu.Unlock()
 		close(r.done)
 	}()
@@ -78,15 +85,12 @@ func (m *Map) renew(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// bringUp loads or polls the view. Only one call is in flight at a time.
-func (m *Map) bringUp(ctx context.Context, now time.Time) error {
+// bringUp polls the view, or loads another one, and returns it. Only one call is in flight at a
+// time.
+func (m *Map) bringUp(ctx context.Context, now time.Time) (*view, error) {
 	v := m.current()
 	if !v.younger(now, m.times.reload) {
 		return m.load(ctx, now)
 	}
-	if err := m.followLog(ctx, v, v.polled().Add(-m.times.overlap)); err != nil {
-		return err
-	}
-	v.reached(now)
-	return nil
+	return v, m.followLog(ctx, v, v.polled().Add(-m.times.overlap))
 }

@@ -221,6 +221,36 @@ func TestARenewalOfAFrozenProcess(t *testing.T) {
 	})
 }
 
+// TestARenewalThatWasFrozen checks that a load or a poll of a process that was frozen in it for hours fails:
+// the log may have lost changes since. The next one is a load.
+func TestARenewalThatWasFrozen(t *testing.T) {
+	for _, loads := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			f := manyPages()
+			m := New(f, "m", Options{})
+			if !loads {
+				if err := m.Load(t.Context(), time.Now()); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(time.Minute)
+			}
+			f.Answer(60*time.Millisecond, 200*time.Millisecond)
+			go func() { _, _ = soon(t, m, "C#k1", 100*time.Millisecond) }()
+			time.Sleep(150 * time.Millisecond)
+			m.mu.Lock()
+			r := m.under
+			r.begun = r.begun.Add(-3 * time.Hour)
+			m.mu.Unlock()
+			if err := r.wait(t.Context()); !errors.Is(err, shard.ErrUnavailable) || m.current().younger(time.Now(), 30*time.Second) {
+				t.Errorf("load %v: %v", loads, err)
+			}
+			if _, err := m.Lookup(t.Context(), "C#k1", time.Now()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
 // TestAColdProcessGrows checks that a process grows a key without a view of the map.
 func TestAColdProcessGrows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -29,8 +29,8 @@ func TestAChangeThatCannotBeRead(t *testing.T) {
 			}
 			time.Sleep(time.Minute)
 			for _, key := range []string{"E#a", "E#b"} {
-				it, log := change(f, 10, key, 40)
-				for _, it := range []dynamo.Item{it, log} {
+				it, logs := change(f, 10, key, 40)
+				for _, it := range append(logs, it) {
 					it[attrHistory], it[attrVersion] = newForm, version
 				}
 			}
@@ -62,8 +62,10 @@ func TestADamagedChange(t *testing.T) {
 		if _, err := m.Lookup(t.Context(), "E#a", time.Now()); err != nil {
 			t.Fatal(err)
 		}
-		_, log := change(f, 2, "E#a", 40)
-		log[attrHistory] = newForm
+		_, logs := change(f, 2, "E#a", 40)
+		for _, log := range logs {
+			log[attrHistory] = newForm
+		}
 		time.Sleep(ViewAge + time.Second)
 		for view, m := range map[string]*Map{"held": m, "new": New(f, "m", Options{})} {
 			if e, err := m.Lookup(t.Context(), "E#a", time.Now()); err != nil || e.History.Newest() != 40 {

@@ -31,6 +31,10 @@ type world struct {
 	lead  time.Duration
 	bound time.Duration
 
+	lateTaken bool // a snapshot has the time at which it was stored, not at which its keys were read
+	oneLog    bool // a change is in the first log only
+	anew      bool // processes begin anew in each period
+
 	freezing int // of a thousand ways of a call, in which the process is frozen
 
 	mu       sync.Mutex
@@ -137,6 +141,18 @@ func (w *world) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(*d
 	return out, err
 }
 
+// PutItem stores an item of a snapshot. The writer may die, so that the snapshot is torn.
+func (w *world) PutItem(ctx context.Context, in *dynamodb.PutItemInput, o ...func(*dynamodb.Options)) (out *dynamodb.PutItemOutput, err error) {
+	if w.lateTaken {
+		in.Item[attrTaken] = seconds(time.Now())
+	}
+	if w.chance(2) {
+		return nil, errDied
+	}
+	err = w.read(ctx, func() (err error) { out, err = w.Table.PutItem(context.Background(), in, o...); return err })
+	return out, err
+}
+
 // fill throttles reads of some keys for a while, so that loads end late.
 func (w *world) fill() {
 	part, until := schema.MapPart(w.below(schema.MapParts)), time.Now().Add(w.within(0, 20*time.Second))
@@ -151,7 +167,7 @@ func (w *world) refuses(part string) bool {
 	return part == w.full && time.Now().Before(w.until)
 }
 
-var errDied = errors.New("it died in its transaction")
+var errDied = errors.New("it died in its call")
 
 // TransactWriteItems commits within a second, and not after the caller's deadline, which
 // may be the moment at which it commits.
@@ -179,7 +195,11 @@ func (w *world) commit(in *dynamodb.TransactWriteItemsInput) error {
 	if !holds(put, w.Items[mapfake.Slot(put.Item)]) {
 		return &types.TransactionCanceledException{CancellationReasons: []types.CancellationReason{{Code: aws.String("ConditionalCheckFailed")}}}
 	}
-	for _, action := range in.TransactItems {
+	actions := in.TransactItems
+	if w.oneLog {
+		actions = actions[:2]
+	}
+	for _, action := range actions {
 		w.Put(action.Put.Item)
 	}
 	e := readEntry(dynamo.Text(put.Item, schema.SK), put.Item)
@@ -205,7 +225,7 @@ func (w *world) process() *process {
 // begin gives the process an empty view.
 func (p *process) begin() {
 	view := New(p.world, "m", Options{})
-	view.times = p.times
+	view.times, view.log = p.times, schema.MapLog(p.below(schema.MapLogs))
 	p.changer = NewChanger(p.world, view, ChangerOptions{})
 	p.changer.lead, p.changer.bound = p.lead, p.bound
 }
@@ -233,6 +253,8 @@ func (p *process) step() {
 		_ = p.changer.Forget(ctx, deletable, time.Now().Add(p.skew))
 	case 5:
 		_, _ = p.changer.Refresh(ctx, key, now)
+	case 6:
+		_ = p.changer.StoreSnapshot(context.WithoutCancel(ctx), now) // without one, starts read all keys
 	default:
 		p.lookUp(ctx, key, now)
 	}
@@ -281,6 +303,9 @@ func (w *world) run() error {
 		for _, p := range processes {
 			if w.chance(30) {
 				continue
+			}
+			if w.anew {
+				p.begin()
 			}
 			group.Go(func() {
 				for range 25 {
@@ -340,6 +365,9 @@ func TestNoViewMissesAChange(t *testing.T) {
 func TestEachRuleIsNeeded(t *testing.T) {
 	const never = 10_000 * time.Hour
 	for name, without := range map[string]func(*world){
+		"a start uses no snapshot of long ago":            func(w *world) { w.times.reload, w.anew = never, true },
+		"a snapshot is as of before its keys were read":   func(w *world) { w.lateTaken, w.freezing = true, 30 },
+		"each log has each change":                        func(w *world) { w.oneLog = true },
 		"a poll reads the log from before the last one":   func(w *world) { w.times.overlap = 0 },
 		"a load reads the log from before its begin":      func(w *world) { w.times.loadBack = 0 },
 		"a view of long ago is loaded anew":               func(w *world) { w.times.reload = never },

@@ -1,0 +1,195 @@
+package shardmap
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/packed"
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/pkg/shard"
+)
+
+const (
+	snapshotAge  = 10 * time.Minute // the age beyond which StoreSnapshot replaces a snapshot
+	snapshotTime = time.Hour        // how long an item of a snapshot is kept
+	maxSlice     = 390_000          // bytes of entries in one item, of the 400 KB that DynamoDB stores
+)
+
+// Attributes of a snapshot's items:
+//
+//	pk          S  snapshot-1#0 to snapshot-1#3, as the keys' buckets
+//	sk          S  0 to 7, by the base key
+//	taken       N  Unix seconds: a time before the first of its entries was read
+//	entries     B  packed; absent if they can't be stored
+//	expires_at  N  an hour after taken
+//
+// Each item is complete by itself: it has all entries of its keys, as of taken or later, and the
+// log has their changes since. So items of several snapshots may be mixed.
+const (
+	attrTaken   = "taken"
+	attrEntries = "entries"
+)
+
+// errNoSnapshot means that a bucket has no snapshot that may be used.
+var errNoSnapshot = errors.New("no snapshot may be used")
+
+// StoreSnapshot makes the starts of processes cheap if the map has thousands of keys: it reads
+// all keys and stores their entries in 32 items, which a starting process reads instead. It does
+// nothing if the stored snapshot is at most ten minutes old, so call it once a minute. It may run
+// in several processes at once. Starts use a snapshot for half an hour. If an entry can't be read
+// or stored, the others are stored, and the error names it; starts read its bucket's keys.
+func (c *Changer) StoreSnapshot(ctx context.Context, now time.Time) error {
+	clock := dynamo.StartClock(now)
+	if due, err := c.snapshotDue(ctx, clock.Now()); err != nil || !due {
+		return err
+	}
+	var errs []error
+	for n, input := range c.partQueries() {
+		if err := c.storeBucket(ctx, n, input, clock.Now()); err != nil {
+			errs = append(errs, fmt.Errorf("storing bucket %d of the shard map's snapshot: %w", n, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// snapshotDue reports whether the item that is stored last is absent or older than snapshotAge.
+func (c *Changer) snapshotDue(ctx context.Context, now time.Time) (bool, error) {
+	out, err := c.client.GetItem(ctx, &dynamodb.GetItemInput{
+		TableName: &c.table, Key: snapshotKey(schema.MapParts-1, schema.MapSlices-1),
+		ProjectionExpression: aws.String(attrTaken),
+	}, dynamo.NoRetry)
+	if err != nil {
+		return false, fmt.Errorf("reading the snapshot of the shard map: %w", dynamo.Kind(err))
+	}
+	taken, err := instant(out.Item, attrTaken)
+	return err != nil || now.Sub(taken).Abs() > snapshotAge, nil
+}
+
+func snapshotKey(part, slice int) dynamo.Item {
+	return dynamo.Key(schema.MapSnapshot(part), strconv.Itoa(slice))
+}
+
+// storeBucket reads a bucket's keys from taken on, and stores their snapshot. An item with an
+// entry that can't be read, or with too many entries, is stored without them.
+func (c *Changer) storeBucket(ctx context.Context, part int, input *dynamodb.QueryInput, taken time.Time) error {
+	var slices [schema.MapSlices][]byte
+	var faults [schema.MapSlices]error
+	input.ProjectionExpression = aws.String(seenOfKeys)
+	for it, err := range dynamo.Items(ctx, c.patient(pageTime), input) {
+		if err != nil {
+			return err
+		}
+		key, ok := ownKey(part, it)
+		if !ok {
+			continue
+		}
+		e, slice := readEntry(key, it), schema.MapSlice(key)
+		if slices[slice] = appendEntry(slices[slice], e); e.fault != nil {
+			faults[slice] = e.fault
+		}
+	}
+	for slice, entries := range slices {
+		it := snapshotKey(part, slice)
+		it[attrTaken], it[schema.ExpiresAt] = seconds(dated(taken)), dynamo.Number(taken.Add(snapshotTime).Unix())
+		if len(entries) > maxSlice {
+			faults[slice] = fmt.Errorf("%d bytes of entries are more than the %d of an item", len(entries), maxSlice)
+		}
+		if faults[slice] == nil {
+			it[attrEntries] = &types.AttributeValueMemberB{Value: append([]byte{}, entries...)} // not nil without entries
+		}
+		err := dynamo.Persist(ctx, func(ctx context.Context) error {
+			_, err := c.client.PutItem(ctx, &dynamodb.PutItemInput{TableName: &c.table, Item: it}, dynamo.NoRetry)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return errors.Join(faults[:]...)
+}
+
+// readSnapshot reads a bucket's snapshot and returns its entries, and the time since which the log
+// has their changes. It returns errNoSnapshot if an item is missing, unreadable or older than
+// maxAge. The reads are eventually consistent: an older version of an item has an earlier time.
+func (s *stored) readSnapshot(ctx context.Context, part int, now time.Time, maxAge time.Duration) (entries []Entry, taken time.Time, err error) {
+	items := dynamo.Items(ctx, s.patient(pageTime), &dynamodb.QueryInput{
+		TableName: &s.table, KeyConditionExpression: aws.String("pk = :snapshot"),
+		ExpressionAttributeValues: dynamo.Item{":snapshot": dynamo.String(schema.MapSnapshot(part))},
+	})
+	taken, found := now, 0
+	for it, err := range items {
+		if err != nil {
+			return nil, now, err
+		}
+		at, err := instant(it, attrTaken)
+		packed, _ := it[attrEntries].(*types.AttributeValueMemberB)
+		if age := now.Sub(at); err != nil || packed == nil || age > maxAge || age < -Clocks {
+			return nil, now, errNoSnapshot
+		}
+		if entries, err = appendEntries(entries, packed.Value); err != nil {
+			return nil, now, errNoSnapshot
+		}
+		if found++; at.Before(taken) {
+			taken = at
+		}
+	}
+	if found != schema.MapSlices {
+		return nil, now, errNoSnapshot
+	}
+	return entries, taken, nil
+}
+
+// Flags of a packed entry.
+const (
+	flagPinned = 1 << iota
+	flagForgotten
+	flagGone
+)
+
+// appendEntry packs an entry without its notes.
+func appendEntry(b []byte, e Entry) []byte {
+	var flags byte
+	if e.Pinned {
+		flags |= flagPinned
+	}
+	if e.Forgotten {
+		flags |= flagForgotten
+	}
+	if e.gone {
+		flags |= flagGone
+	}
+	b = append(packed.AppendText(b, e.Key), flags)
+	b = binary.AppendVarint(binary.AppendVarint(b, e.Version), e.Updated.UnixMilli())
+	b = binary.AppendUvarint(binary.AppendUvarint(b, uint64(e.Max)), uint64(len(e.History)))
+	for _, change := range e.History {
+		b = binary.AppendUvarint(binary.AppendVarint(b, change.At.UnixMilli()), uint64(change.Count))
+	}
+	return b
+}
+
+// appendEntries appends the entries of a snapshot's item.
+func appendEntries(list []Entry, b []byte) ([]Entry, error) {
+	r := packed.Reader{Left: b}
+	for len(r.Left) > 0 {
+		e := Entry{Key: r.Text()}
+		flags := r.Byte()
+		e.Pinned, e.Forgotten, e.gone = flags&flagPinned != 0, flags&flagForgotten != 0, flags&flagGone != 0
+		e.Version, e.Updated, e.Max = r.Int(), time.UnixMilli(r.Int()).UTC(), int(r.Uint())
+		changes := min(r.Uint(), uint64(len(r.Left))) // of a damaged item, more than are left
+		e.History = make(shard.History, 0, changes)
+		for range changes {
+			e.History = append(e.History, shard.Change{At: time.UnixMilli(r.Int()).UTC(), Count: int(r.Uint())})
+		}
+		list = append(list, e)
+	}
+	return list, r.Err
+}
