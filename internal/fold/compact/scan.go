@@ -70,7 +70,7 @@ func (r *run) compact(ctx context.Context, page []item, last bool) {
 			return
 		}
 		// The first summary and the last may have fragments on other pages.
-		edge := i == 0 || i == len(found)-1 && !last
+		edge := i == 0 || i == len(found)-1 && !last || len(s.of.Key().Partitions) > 1
 		crowded := r.crowded(s.of, s.counting) || edge && s.counting > 0 && s.of.over(r.now)
 		if crowded || s.resting > 0 && (edge || s.resting+s.merged > 1) {
 			r.note(ctx, "merging parts of "+s.of.Key().Target, s.of.merge(ctx, r))
