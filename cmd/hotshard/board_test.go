@@ -5,6 +5,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold/board"
 )
 
@@ -18,7 +19,8 @@ func TestABoardIsRebuilt(t *testing.T) {
 	wantText(t, out, "summaries: 1 checked, 1 right")
 	var off board.Histogram
 	off.Add(5, 3)
-	d.damage(d.names.Rollups, "L#b#all", "h#lost", "SET v = :v, seq = :seq, cells = :cells", item{
+	pk, sk := schema.HistogramKey("b", "all", "lost")
+	d.damage(d.names.Rollups, pk, sk, "SET v = :v, seq = :seq, cells = :cells", item{
 		":v": num(1), ":seq": str("05"), ":cells": &types.AttributeValueMemberB{Value: off.Bytes()},
 	})
 	d.damage(d.names.Rollups, "L#b#all", "top", "REMOVE places", nil)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/hotshard/hotshard/internal/base/ddbstream"
+	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold/board"
 	"github.com/hotshard/hotshard/internal/fold/parts"
@@ -190,8 +191,11 @@ func boardTarget(_ Rules, pk, sk string) (t schema.Target, ok bool) {
 }
 
 func boardStored(pk, sk string) (schema.Target, bool) {
+	if p, _, ok := parts.PeriodOf(pk, sk); ok {
+		return p.Target(), true
+	}
 	t, err := schema.ParseTarget(pk)
-	return t, err == nil && (sk == schema.TopSK || strings.HasPrefix(sk, schema.HistogramPrefix))
+	return t, err == nil && sk == schema.TopSK
 }
 
 // noteMissed notes the top of a target that lacks records, so that the task rechecks it.
@@ -293,5 +297,12 @@ func (f *cellsFolder) fold(ctx context.Context, s *boardNews, streamShard string
 			h.Limit(f.limit)
 		}}
 	}
-	return f.Fold(ctx, s.Key(), streamShard, s.lifetime.end, records)
+	// A fold writes one item, however many records it has. So a fold that waits while its partition
+	// throttles lowers the load, and the batch's other summaries need no redelivery.
+	var last error
+	_ = dynamo.Persist(ctx, func(ctx context.Context) error {
+		last = f.Fold(ctx, s.Key(), streamShard, s.lifetime.end, records)
+		return last
+	})
+	return last
 }

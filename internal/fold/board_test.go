@@ -114,7 +114,11 @@ func TestSummariesOfPeriodsExpire(t *testing.T) {
 		}
 		must(t, a.containers[0], batchOf("s", entryRecord(a.name, period, board.State{}, s, fmt.Sprint(i+1), ttl.more)))
 		for _, sk := range []string{schema.TopSK, schema.HistogramPrefix + "s"} {
-			out, err := a.db.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: &a.names.Rollups, Key: dynamo.Key(schema.BoardRollupKey(a.name, period), sk)})
+			key := dynamo.Key(schema.BoardRollupKey(a.name, period), sk)
+			if sk != schema.TopSK {
+				key = dynamo.Key(schema.HistogramKey(a.name, period, "s"))
+			}
+			out, err := a.db.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: &a.names.Rollups, Key: key})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -69,6 +69,39 @@ func TestABusyTop(t *testing.T) {
 	}
 }
 
+// throttledCells is a client that throttles the first updates of histograms.
+type throttledCells struct {
+	Client
+	left int
+}
+
+func (c *throttledCells) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, o ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+	if strings.HasPrefix(in.Key[schema.SK].(*types.AttributeValueMemberS).Value, schema.HistogramPrefix) && c.left > 0 {
+		c.left--
+		return nil, &types.ProvisionedThroughputExceededException{}
+	}
+	return c.Client.UpdateItem(ctx, in, o...)
+}
+
+// TestThrottledCellsFailNoBatch checks that a throttled fold of a histogram waits within its delivery, and
+// counts each entry once then.
+func TestThrottledCellsFailNoBatch(t *testing.T) {
+	a := calm(t, 8)
+	h := a.containers[0]
+	client := &throttledCells{Client: a.db, left: 4}
+	h.cells = newCellsFolder(client, Settings{RollupsTable: h.table}, h.now)
+	a.score1("p9", 7)
+	i := a.stream("p9")
+	id, _ := a.shard(i, a.done[i])
+	must(t, h, batchOf(id, append(a.streams[i][a.done[i]:], write{counter: "other", rev: 1, value: 5}.record())...))
+	a.done[i] = len(a.streams[i])
+	if client.left > 0 {
+		t.Error("no fold was throttled")
+	}
+	a.rest()
+	a.compare()
+}
+
 // slow is a client that has something happen before the first top is stored.
 type slow struct {
 	Client

@@ -2,12 +2,9 @@ package fold
 
 import (
 	"context"
+	"errors"
+	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
-	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold/board"
 	"github.com/hotshard/hotshard/internal/fold/parts"
 )
@@ -47,22 +44,12 @@ func (a *arena) top() storedTop {
 
 // cells merges the parts of all stream shards.
 func (a *arena) cells() (all board.Histogram) {
-	out, err := a.db.Query(context.Background(), &dynamodb.QueryInput{
-		TableName: &a.names.Rollups, KeyConditionExpression: aws.String("pk = :pk AND begins_with(sk, :part)"), ConsistentRead: aws.Bool(true),
-		ExpressionAttributeValues: map[string]types.AttributeValue{
-			":pk":   &types.AttributeValueMemberS{Value: schema.BoardRollupKey(a.name, "all")},
-			":part": &types.AttributeValueMemberS{Value: schema.HistogramPrefix},
-		},
-	})
-	if err != nil {
+	read, err := parts.NewHistograms(a.db, a.names.Rollups, func() time.Time { return a.clock }).Read(context.Background(), parts.Period{Board: a.name, Label: "all"}.Key())
+	if err = errors.Join(err, parts.Damage(read)); err != nil {
 		a.t.Fatal(err)
 	}
-	for _, item := range out.Items {
-		part, err := board.StoredHistogram(item)
-		if err != nil {
-			a.t.Fatal(err)
-		}
-		all.Merge(part)
+	for _, p := range read {
+		all.Merge(p.Value)
 	}
 	return all
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"strings"
 	"testing"
 	"time"
 
@@ -135,6 +136,9 @@ func TestATopThatCannotBeRead(t *testing.T) {
 func (a *arena) damage(sk string, with map[string]types.AttributeValue) {
 	a.t.Helper()
 	key := dynamo.Key(schema.BoardRollupKey(a.name, "all"), sk)
+	if streamShard, part := strings.CutPrefix(sk, schema.HistogramPrefix); part {
+		key = dynamo.Key(schema.HistogramKey(a.name, "all", streamShard))
+	}
 	out, err := a.db.GetItem(context.Background(), &dynamodb.GetItemInput{TableName: &a.names.Rollups, Key: key})
 	if err != nil {
 		a.t.Fatal(err)

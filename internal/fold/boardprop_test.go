@@ -25,7 +25,7 @@ func TestBoardsAreExactAtRest(t *testing.T) {
 	lane.Checks(t, 6)
 	db := enginetest.Client(t)
 	names := enginetest.Tables(t, db)
-	round, widened, merges := 0, 0, 0
+	round, widened, merges, loads, deliveries := 0, 0, 0, 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		round++
 		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
@@ -58,9 +58,9 @@ func TestBoardsAreExactAtRest(t *testing.T) {
 			a.compare()
 		}
 		widened += a.widened
-		merges += a.merges
+		merges, loads, deliveries = merges+a.merges, loads+a.loads, deliveries+a.deliveries
 	})
-	t.Logf("%d boards, %d readings of the index, %d merges", round, widened, merges)
+	t.Logf("%d boards, %d readings of the index, %d merges, %d reads of tops by %d deliveries", round, widened, merges, loads, deliveries)
 }
 
 // resize changes the size, of which a record tells.

@@ -71,11 +71,17 @@ func (a *arena) catchUp() {
 	}
 }
 
-// races is a client that has something happen just before and after a top is
-// stored.
+// races is a client that counts reads of tops, and has something happen just before and after one is stored.
 type races struct {
 	Client
 	a *arena
+}
+
+func (r *races) GetItem(ctx context.Context, in *dynamodb.GetItemInput, o ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
+	if in.Key[schema.SK].(*types.AttributeValueMemberS).Value == schema.TopSK {
+		r.a.loads++
+	}
+	return r.Client.GetItem(ctx, in, o...)
 }
 
 func (r *races) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, o ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {

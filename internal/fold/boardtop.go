@@ -50,6 +50,16 @@ type Boards interface {
 //     redelivered, and another fold finishes;
 //   - R only grows by reading the index, and for a top that is rebuilt.
 //
+// A fold doesn't read the top if the old and new places of all its records lie beyond the reach
+// that its container cached at most 10 s ago, when all entries of the top were sure. Let c be the
+// time of the cached read. If R has not grown since c, no place of the records is in R, and no held
+// player has one: a fold that read the top would ignore them, too. The old place matters as much as
+// the new one: another container may have let the player in since c, by a read of the entry. If R
+// has grown since c, it was noted at a time g > c. The records were written before c + 10 s, and the
+// note is not cleared by a recheck that began before g plus the recheck age. A fold that died with
+// unsure entries is finished all the same when its records are redelivered: if their places are
+// beyond R now, R shrank after its store, so the read at c came later and found the entries sure.
+//
 // If one of these conditions fails, the board's period is noted, and a scheduled task
 // rechecks the top after the recheck age at the earliest. A recheck reads the entries of all
 // players in the top and of the first in the index. So it repairs everything that was written
@@ -89,7 +99,14 @@ type topFolder struct {
 	lost    int                // stores of one fold that may fail their condition
 	now     func() time.Time
 	log     *slog.Logger
-	sure    memo.Memo[int64] // version of a top whose unsure entries were found unchanged
+	settled memo.Memo[settledTop]
+}
+
+// settledTop is what a container caches of a top whose entries it found all sure.
+type settledTop struct {
+	version int64
+	reach   board.Reach
+	read    time.Time // a time before the read, by the wall clock: a frozen process has no other
 }
 
 // maxTops bounds the tops that a container caches.
@@ -98,7 +115,7 @@ const maxTops = 1000
 func newTopFolder(client Client, settings Settings, boards Boards, now func() time.Time, log *slog.Logger) *topFolder {
 	return &topFolder{
 		client: client, table: settings.RollupsTable, boards: boards, recheck: settings.BoardRecheck, hold: board.Hold, lost: maxTopLost, now: now, log: log,
-		sure: memo.New[int64](maxTops),
+		settled: memo.New[settledTop](maxTops),
 	}
 }
 
@@ -107,11 +124,26 @@ const (
 	maxTopRounds = 25               // attempts to store a top
 	maxTopLost   = 6                // of them with a failed condition; not for rechecks of the task
 	maxTopTime   = 10 * time.Second // for the whole fold
+	maxReachAge  = 10 * time.Second // of a cached reach; a third of the recheck age at most
 )
+
+// beyond reports whether all old and new places of the turns lie beyond the cached reach: then the
+// fold needs no read of the top.
+func (f *topFolder) beyond(s *boardNews) bool {
+	top, ok := f.settled.Get(s.PK())
+	if age := f.now().Round(0).Sub(top.read); !ok || age < 0 || age > min(maxReachAge, f.recheck/3) {
+		return false
+	}
+	within := func(s *boards.Score) bool { return s != nil && top.reach.MayCover(*s) }
+	return !slices.ContainsFunc(s.turns, func(t turn) bool { return within(t.from) || within(t.to) })
+}
 
 // fold folds these turns of the board's entries into its top. It leaves a top that is too busy to
 // the task, because the rest of the batch must not wait.
 func (f *topFolder) fold(ctx context.Context, of *boardNews) error {
+	if f.beyond(of) {
+		return nil
+	}
 	s := of.own()
 	limited, cancel := context.WithTimeout(ctx, maxTopTime)
 	defer cancel()
@@ -136,19 +168,18 @@ func (f *topFolder) settle(ctx context.Context, s *boardNews, first step, mostLo
 	if err != nil {
 		return err
 	}
+	began := f.now().Round(0)
 	top, err := f.load(ctx, s)
 	if err != nil {
 		return err
 	}
 	for range maxTopRounds {
 		stored, err := f.store(ctx, s, &top, func(top storedTop) (*board.Top, error) { return first(ctx, s, top, size) }, mostLost)
-		switch {
-		case err != nil:
+		if err != nil {
 			return err
-		case !stored:
-			f.sure.Set(s.PK(), top.version)
-			return nil
-		case len(top.Unsure()) == 0:
+		}
+		if !stored || len(top.Unsure()) == 0 {
+			f.settled.Set(s.PK(), settledTop{top.version, top.Reach, began})
 			return nil
 		}
 		first = f.turned
@@ -215,7 +246,7 @@ func (f *topFolder) size(ctx context.Context, name string) (int, error) {
 // turned folds the turns of a boardNews.
 func (f *topFolder) turned(ctx context.Context, s *boardNews, top storedTop, size int) (*board.Top, error) {
 	next := top.Clone()
-	if version, ok := f.sure.Get(s.PK()); ok && version == top.version {
+	if known, ok := f.settled.Get(s.PK()); ok && known.version == top.version {
 		next.Sure()
 	}
 	asked := s.offer(next)

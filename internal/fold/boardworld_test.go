@@ -54,6 +54,8 @@ type arena struct {
 	races      int      // interventions left
 	read       []string // players whose entries a fold read last
 	widened    int      // readings of the index by folds
+	loads      int      // reads of the top by folds
+	deliveries int
 	merges     int
 }
 
@@ -230,6 +232,7 @@ func (a *arena) deliver(i, from, to int) {
 	h := a.containers[a.random.IntN(2)]
 	id, end := a.shard(i, from)
 	to = min(to, end)
+	a.deliveries++
 	failed, err := hand(h, batchOf(id, a.streams[i][from:to]...))
 	if err != nil {
 		a.t.Fatal(err)

@@ -22,5 +22,6 @@
 //
 // A fold of a counter, an event rollup or a histogram is one UpdateItem per item and needs no
 // read: the handler caches what it wrote, and a failed condition returns the item. A top is
-// read first, because only its current state shows whether a record changes it.
+// read first, because only its current state shows whether a record changes it; a record far below
+// the top needs no read.
 package fold

@@ -21,8 +21,8 @@ type Settings struct {
 	// Events have a retention of their own, which does not affect rollups.
 	RollupRetention time.Duration `env:"HOTSHARD_ROLLUP_RETENTION" envDefault:"0"`
 	// BoardRecheck is the time after which a board's top that was built from the index is
-	// rechecked. It must exceed the lag of the index, which is eventually consistent. 1s to 1h; 0
-	// is the default, 30s.
+	// rechecked. The index is eventually consistent: two thirds of it must exceed the index's lag.
+	// 1s to 1h; 0 is the default, 30s.
 	BoardRecheck time.Duration `env:"HOTSHARD_BOARD_RECHECK" envDefault:"30s"`
 }
 

@@ -82,7 +82,7 @@ func (r *rig) keep(name string, places []boards.Place, hold int) {
 	item := dynamo.Key(pk, schema.TopSK)
 	item[schema.Version], item[schema.AsOf] = version, &types.AttributeValueMemberN{Value: "1767225600000"}
 	item[schema.TopPlaces], item[schema.TopWhole] = &types.AttributeValueMemberB{Value: top.Bytes()}, &types.AttributeValueMemberBOOL{Value: top.Whole()}
-	part := dynamo.Key(pk, schema.HistogramPrefix+"s")
+	part := dynamo.Key(schema.HistogramKey(name, "all", "s"))
 	part[schema.Version], part[schema.HistogramCells] = version, &types.AttributeValueMemberB{Value: cells.Bytes()}
 	for _, it := range []map[string]types.AttributeValue{item, part} {
 		if _, err := r.client.PutItem(context.Background(), &dynamodb.PutItemInput{TableName: &r.names.Rollups, Item: it}); err != nil {

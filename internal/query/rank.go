@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
@@ -173,24 +175,35 @@ func (r *boardReader) mayFall(ctx context.Context, name string) (bool, error) {
 // readHistogram returns the sum of a board's period's fragments that count, and the time of their
 // last fold.
 func (r *boardReader) readHistogram(ctx context.Context, name, period string, now time.Time) (histogram board.Histogram, at time.Time, err error) {
-	stored := dynamo.Items(ctx, r.client, &dynamodb.QueryInput{
-		TableName: &r.rollups, KeyConditionExpression: aws.String("pk = :pk AND begins_with(sk, :parts)"),
-		ExpressionAttributeValues: dynamo.Item{
-			":pk": dynamo.String(schema.BoardRollupKey(name, period)), ":parts": dynamo.String(schema.HistogramPrefix),
-		},
-	})
-	for item, err := range stored {
-		if err != nil {
-			return histogram, at, err
-		}
+	var mu sync.Mutex
+	add := func(item dynamo.Item) error {
 		part, err := parts.HistogramPart(item, now)
-		if err != nil {
-			return histogram, at, err
-		}
 		if part != nil {
+			mu.Lock()
+			defer mu.Unlock()
 			histogram.Merge(part.Value)
 			at = later(at, part.AsOf)
 		}
+		return err
 	}
-	return histogram, at, nil
+	group, ctx := errgroup.WithContext(ctx)
+	for _, pk := range schema.HistogramPartitions(name, period) {
+		group.Go(func() error {
+			stored := dynamo.Items(ctx, r.client, &dynamodb.QueryInput{
+				TableName: &r.rollups, KeyConditionExpression: aws.String("pk = :pk AND begins_with(sk, :parts)"),
+				ExpressionAttributeValues: dynamo.Item{":pk": dynamo.String(pk), ":parts": dynamo.String(schema.HistogramPrefix)},
+			})
+			for item, err := range stored {
+				if err == nil {
+					err = add(item)
+				}
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	err = group.Wait()
+	return histogram, at, err
 }

@@ -75,7 +75,7 @@ func (r *rig) copyEntries(name string, entry map[string]types.AttributeValue, pl
 // boardPart stores a stream shard's part of a board's histogram.
 func (r *rig) boardPart(name string, cells board.Histogram, at time.Time) {
 	r.t.Helper()
-	part := dynamo.Key(schema.BoardRollupKey(name, "all"), schema.HistogramPrefix+"s")
+	part := dynamo.Key(schema.HistogramKey(name, "all", "s"))
 	part[schema.Version] = &types.AttributeValueMemberN{Value: schema.BoardVersion}
 	part[schema.HistogramCells] = &types.AttributeValueMemberB{Value: cells.Bytes()}
 	part[schema.AsOf] = &types.AttributeValueMemberN{Value: fmt.Sprint(at.UnixMilli())}
@@ -233,7 +233,7 @@ func TestExpiredHistogramsDoNotCount(t *testing.T) {
 	if want.Rank < 3000 {
 		t.Fatalf("rank %d behind 3,000 others", want.Rank)
 	}
-	part := dynamo.Key(schema.BoardRollupKey("g", "all"), schema.HistogramPrefix+"gone")
+	part := dynamo.Key(schema.HistogramKey("g", "all", "gone"))
 	part[schema.Version] = &types.AttributeValueMemberN{Value: schema.BoardVersion}
 	part[schema.HistogramCells] = &types.AttributeValueMemberB{Value: cells.Bytes()}
 	part[schema.ExpiresAt] = &types.AttributeValueMemberN{Value: fmt.Sprint(r.now.Unix())}

@@ -108,7 +108,8 @@ func SettingsKey(board string) (pk, sk string) { return BoardPrefix + board, Sol
 // In the rollups table, a board's period has the top, one item into which all stream shards are
 // folded, and for each stream shard a fragment of the histogram of scores:
 //
-//	pk         S  L#<board>#<period>
+//	pk         S  L#<board>#<period> of the top, L#<board>#<period>#<0 to 3> of a fragment, by its
+//	              stream shard: the folds of a busy board are too many for one partition
 //	sk         S  top, or h#<stream shard>, or h#~merged for merged fragments
 //	v          N  1
 //	expires_at N  Unix seconds; absent for the period of all time
@@ -165,8 +166,33 @@ func NoteKey(board, period string) (pk, sk string) {
 	return NotePrefix + strconv.Itoa(shard.Calculated(sk, noteSalts)), sk
 }
 
-// BoardRollupKey returns the partition key of a board's period in the rollups table, which is also
-// its name as a target of folds.
+// histogramSalts is the number of partition keys of a histogram's fragments.
+const histogramSalts = 4
+
+// HistogramPartitions returns the partition keys of a histogram's fragments.
+func HistogramPartitions(board, period string) []string {
+	return salted(BoardRollupKey(board, period)+"#", histogramSalts)
+}
+
+// HistogramKey returns the keys of a stream shard's fragment of a histogram.
+func HistogramKey(board, period, streamShard string) (pk, sk string) {
+	partitions := HistogramPartitions(board, period)
+	return partitions[shard.Calculated(streamShard, len(partitions))], HistogramPrefix + streamShard
+}
+
+// ParseHistogramKey returns the board's period, as BoardRollupKey does, and the stream shard of a
+// fragment. ok is false for other items.
+func ParseHistogramKey(pk, sk string) (boardPeriod, streamShard string, ok bool) {
+	streamShard, ok = strings.CutPrefix(sk, HistogramPrefix)
+	at := strings.LastIndexByte(pk, '#')
+	if !ok || at < 0 || pk != pk[:at+1]+strconv.Itoa(shard.Calculated(streamShard, histogramSalts)) {
+		return "", "", false
+	}
+	return pk[:at], streamShard, true
+}
+
+// BoardRollupKey returns the partition key of the top of a board's period, which is also the
+// period's name as a target of folds.
 func BoardRollupKey(board, period string) string {
 	return BaseKey{kind.Board, board}.String() + "#" + period
 }

@@ -42,5 +42,13 @@ func TestBoardsAreTargetsAndHaveNotes(t *testing.T) {
 		if !slices.Contains(NotePartitions(), pk) {
 			t.Fatalf("%q is none of %q", pk, NotePartitions())
 		}
+		streamShard := rapid.StringMatching("shardId-[0-9a-f-]{1,30}|~merged").Draw(t, "stream shard")
+		pk, fragment := HistogramKey(board, period, streamShard)
+		if of, id, ok := ParseHistogramKey(pk, fragment); !ok || of != sk || id != streamShard || !slices.Contains(HistogramPartitions(board, period), pk) {
+			t.Fatalf("%q %q becomes %q %q, %t", pk, fragment, of, id, ok)
+		}
+		if _, _, ok := ParseHistogramKey(sk, fragment); ok {
+			t.Fatalf("%q, the partition key of a top, is one of fragments", sk)
+		}
 	})
 }

@@ -68,6 +68,9 @@ func quick(set func(*audit.Options)) func(*audit.Options) {
 func (r *rig) damage(t testing.TB, name, sk string, with item) {
 	t.Helper()
 	pk := schema.BoardRollupKey(name, "all")
+	if streamShard, part := strings.CutPrefix(sk, schema.HistogramPrefix); part {
+		pk, sk = schema.HistogramKey(name, "all", streamShard)
+	}
 	it := r.get(t, r.names.Rollups, pk, sk)
 	if it == nil {
 		it = keyOf(pk, sk)

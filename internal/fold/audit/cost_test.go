@@ -72,7 +72,7 @@ func TestWhatAnAuditOfABoardCosts(t *testing.T) {
 			t.Errorf("%s: %v read units and %v write units, want %v and %v", what, s.ReadUnits, s.WriteUnits, reads, writes)
 		}
 	}
-	const shardMap, parts, top, index, marks = 1, 1, 1, 3, 200 + 32
+	const shardMap, parts, top, index, marks = 1, 4, 1, 3, 200 + 32 // fragments have four partition keys
 	costs("200 entries", counted, shardMap+parts+top+index, 0)
 	r.damage(t, "b", r.aPart(t, "b"), item{"cells": nil})
 	emptied := enginetest.StreamShards + 1 // and that of the stream shard by which the marks came

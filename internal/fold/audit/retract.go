@@ -125,7 +125,7 @@ func (e *happened) in(b parts.Bucket) (n int64) {
 // rollups returns the fragments of the day's rollups, in either width. It adds unreadable rollups
 // to r.Faults.
 func (b *bucket) rollups(ctx context.Context, r *Retracted) (map[parts.Bucket][]parts.Part[measures.Part], error) {
-	pk := b.Key().PK
+	pk := b.Key().Partitions[0]
 	in := &dynamodb.QueryInput{
 		TableName: &b.o.Names.Rollups, ConsistentRead: aws.Bool(true), ProjectionExpression: aws.String("pk, sk"),
 		KeyConditionExpression:    aws.String("pk = :pk AND begins_with(sk, :day)"),

@@ -22,6 +22,11 @@ func (r Reach) Covers(p boards.Place) bool {
 	return r.whole || r.floor != nil && Compare(p, *r.floor) <= 0
 }
 
+// MayCover reports whether an entry with this score would be known, if it was early enough.
+func (r Reach) MayCover(s boards.Score) bool {
+	return r.whole || r.floor != nil && s.Cmp(r.floor.Score) >= 0
+}
+
 // Wider reports whether r covers places that than doesn't.
 func (r Reach) Wider(than Reach) bool {
 	switch {

@@ -27,7 +27,7 @@ func (r *rig) cellsOf(t rapid.TB, name, period, streamShard string, each int64, 
 	}
 	stored := cells.Attributes()
 	stored[schema.RollupSequence] = dynamo.String(fmt.Sprintf("%040d", 7))
-	maps.Copy(stored, dynamo.Key(schema.BoardRollupKey(name, period), schema.HistogramPrefix+streamShard))
+	maps.Copy(stored, dynamo.Key(schema.HistogramKey(name, period, streamShard)))
 	stored[schema.AsOf] = dynamo.Number(asOf.UnixMilli())
 	if !expires.IsZero() {
 		stored[schema.ExpiresAt] = dynamo.Number(expires.Unix())
@@ -118,7 +118,7 @@ func TestManyLargeHistograms(t *testing.T) {
 func TestDamagedHistograms(t *testing.T) {
 	r := newRig(t, nil)
 	damage := func(name, streamShard string) {
-		it := dynamo.Key(schema.BoardRollupKey(name, "all"), schema.HistogramPrefix+streamShard)
+		it := dynamo.Key(schema.HistogramKey(name, "all", streamShard))
 		it[schema.AsOf], it[schema.RollupSequence] = dynamo.Number(r.ago(59*day).UnixMilli()), dynamo.String("1")
 		it[schema.HistogramCells] = &types.AttributeValueMemberB{Value: []byte("x")}
 		r.put(t, r.names.Rollups, it)

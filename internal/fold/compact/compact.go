@@ -3,7 +3,7 @@
 //
 //   - merges the fragments of event rollups and of boards' histograms into which nothing
 //     was folded for 48 hours: a stream's shards come and go, and each leaves a fragment
-//     behind;
+//     behind. An event rollup with more than 16 fragments need only be over for an hour;
 //   - removes, two days later, the tombstones that counters' summaries keep of write shards that
 //     were removed.
 //
@@ -45,7 +45,9 @@ const Interval = time.Hour
 
 const (
 	roundEvery = 24 * time.Hour // least time between the starts of two rounds
-	rest       = 48 * time.Hour // least age of a fragment's, or a tombstone's, last fold
+	// rest is the least age of a fragment's, or a tombstone's, last fold. Tombstones need it (I14). For
+	// fragments it saves writes: one that is folded into again has to be merged again.
+	rest = 48 * time.Hour
 )
 
 // Client has the DynamoDB calls of the task.
@@ -75,6 +77,9 @@ type Options struct {
 	WriteUnits int
 	// PageItems bounds the items in a page of the scan. 0 is 500.
 	PageItems int32
+	// MaxFragments bounds the fragments that an event rollup keeps until they rest: with more, all of
+	// them are merged once it has been over for an hour. 0 is 16.
+	MaxFragments int
 }
 
 // Compactor runs the task. It is safe for concurrent use.
@@ -93,7 +98,7 @@ func New(options Options, client Client, log *slog.Logger, now func() time.Time)
 	if options.RollupsTable == "" {
 		faults = append(faults, errors.New("compact: the rollups table has no name"))
 	}
-	if options.Retention < 0 || options.Budget < 0 || options.ReadUnits < 0 || options.WriteUnits < 0 || options.PageItems < 0 {
+	if options.Retention < 0 || options.Budget < 0 || options.ReadUnits < 0 || options.WriteUnits < 0 || options.PageItems < 0 || options.MaxFragments < 0 {
 		faults = append(faults, fmt.Errorf("compact: %+v: want 0 or more of each", options))
 	}
 	if err := errors.Join(faults...); err != nil {
@@ -101,6 +106,7 @@ func New(options Options, client Client, log *slog.Logger, now func() time.Time)
 	}
 	options.Budget, options.PageItems = cmp.Or(options.Budget, 5*time.Minute), cmp.Or(options.PageItems, 500)
 	options.ReadUnits, options.WriteUnits = cmp.Or(options.ReadUnits, 200), cmp.Or(options.WriteUnits, 100)
+	options.MaxFragments = cmp.Or(options.MaxFragments, 16)
 	return &Compactor{
 		options: options, client: client, log: log, now: now,
 		events: parts.NewEvents(client, options.RollupsTable, now), cells: parts.NewHistograms(client, options.RollupsTable, now),

@@ -17,7 +17,9 @@ import (
 // summary is a summary that has a fragment for each stream shard.
 type summary interface {
 	Key() parts.Key
-	// merge merges its resting fragments into the merged one.
+	// over reports whether its time has been over for an hour: few folds are still to come.
+	over(now time.Time) bool
+	// merge merges its resting fragments into the merged one, or all of them if they are too many.
 	merge(context.Context, *run) error
 }
 
@@ -27,14 +29,17 @@ type (
 	histogram struct{ parts.Period }
 )
 
+func (b rollup) over(now time.Time) bool { return now.Sub(b.End()) >= time.Hour }
+func (histogram) over(time.Time) bool    { return false } // it is folded into for as long as its board is played
+
 func (b rollup) merge(ctx context.Context, r *run) error {
-	return merge(ctx, r, r.events, b.Key(), &r.answer.Buckets, func(chosen []parts.Part[measures.Part]) int64 {
+	return merge(ctx, r, r.events, b, &r.answer.Buckets, func(chosen []parts.Part[measures.Part]) int64 {
 		return b.Expiry(chosen, r.options.Retention, r.now)
 	})
 }
 
 func (p histogram) merge(ctx context.Context, r *run) error {
-	return merge(ctx, r, r.cells, p.Key(), &r.answer.Boards, func(chosen []parts.Part[board.Histogram]) int64 {
+	return merge(ctx, r, r.cells, p, &r.answer.Boards, func(chosen []parts.Part[board.Histogram]) int64 {
 		expires, _ := parts.Last(chosen, r.now)
 		return expires
 	})
@@ -66,12 +71,20 @@ var fragmented = map[kind.Summary]func(pk, sk string) (of summary, streamShard s
 // left to merge. It counts the summary if it merged any. A summary that is folded into meanwhile
 // waits for the next round; one that the run's end cut short waits for the next run. Damaged
 // fragments are not changed.
-func merge[V any](ctx context.Context, r *run, store *parts.Store[V], key parts.Key, count *int, expires func([]parts.Part[V]) int64) error {
+func merge[V any](ctx context.Context, r *run, store *parts.Store[V], of summary, count *int, expires func([]parts.Part[V]) int64) error {
+	key := of.Key()
 	read, err := store.Read(ctx, key)
 	if err != nil {
 		return err
 	}
-	rests := func(p parts.Part[V]) bool { return !p.AsOf.IsZero() && r.rests(p.AsOf) }
+	counting := 0
+	for _, p := range read {
+		if p.Counts(r.now) && !p.Merged() {
+			counting++
+		}
+	}
+	all := r.crowded(of, counting)
+	rests := func(p parts.Part[V]) bool { return all || !p.AsOf.IsZero() && r.rests(p.AsOf) }
 	for first := true; ; first = false {
 		chosen := store.Choose(read, rests)
 		if len(chosen) == 0 {
@@ -101,6 +114,12 @@ func merge[V any](ctx context.Context, r *run, store *parts.Store[V], key parts.
 
 // rests reports whether the last fold was more than rest ago.
 func (r *run) rests(asOf time.Time) bool { return r.now.Sub(asOf) > rest }
+
+// crowded reports whether a summary's fragments are merged before they rest: a query would read so
+// many of them for two days.
+func (r *run) crowded(of summary, fragments int) bool {
+	return fragments > r.options.MaxFragments && of.over(r.now)
+}
 
 // rejected reports whether DynamoDB can never store a summary: the item is too large, or a number
 // has too many digits.

@@ -67,6 +67,37 @@ func TestMoreThanATransactionTakes(t *testing.T) {
 	}
 }
 
+// TestManyFragmentsDoNotWaitForRest checks that an event rollup with more than 16 fragments is merged once it
+// has been over for an hour, however recently its fragments were folded into, and that one with 16 waits.
+func TestManyFragmentsDoNotWaitForRest(t *testing.T) {
+	r := newRig(t, func(o *Options) { o.PageItems = 7 }) // a rollup is on several pages
+	over, few, early := bucketAt("over", r.ago(2*time.Hour)), bucketAt("few", r.ago(2*time.Hour)), bucketAt("early", r.ago(time.Hour))
+	for i := range 17 {
+		r.part(t, over, fmt.Sprintf("s%02d", i), 1, r.ago(time.Minute))
+		r.part(t, early, fmt.Sprintf("s%02d", i), 1, r.ago(time.Minute))
+		if i < 16 {
+			r.part(t, few, fmt.Sprintf("s%02d", i), 1, r.ago(time.Minute))
+		}
+	}
+	r.part(t, few, schema.MergedPart, 5, r.ago(time.Minute))
+	r.want(t, Answer{Buckets: 1, Merged: 17, Done: true})
+	if got := r.holding(t, over); !maps.Equal(got, map[string]int64{schema.MergedPart: 17}) {
+		t.Errorf("%v", got)
+	}
+	if x, y := len(r.holding(t, few)), len(r.holding(t, early)); x != 17 || y != 17 {
+		t.Errorf("%d fragments are left of few, %d of the one that ended less than an hour ago", x, y)
+	}
+	read, err := r.events.Read(t.Context(), over.Key())
+	if err != nil || len(read) != 18 {
+		t.Fatalf("%d fragments, %v", len(read), err)
+	}
+	for _, p := range read[:17] {
+		if p.Sequence != fmt.Sprintf("%040d", 7)+schema.EmptiedSuffix || p.ExpiresAt != r.clock.Add(schema.EmptiedLifetime).Unix() {
+			t.Errorf("%s keeps %q until %d", p.StreamShard, p.Sequence, p.ExpiresAt)
+		}
+	}
+}
+
 // TestRunsGoOn: a run that is out of time stops after a page, and the next goes on
 // there, also inside a bucket.
 func TestRunsGoOn(t *testing.T) {

@@ -83,3 +83,29 @@ func TestATombstoneOutlivesWhatItGuardsAgainst(t *testing.T) {
 	w.deliverAll(t)
 	w.check(t)
 }
+
+// TestALowWatermarkOutlivesWhatItGuardsAgainst has a rollup merged soon after its end. Then its records are
+// redelivered each hour for as long as a stream keeps them, to containers that cache nothing.
+func TestALowWatermarkOutlivesWhatItGuardsAgainst(t *testing.T) {
+	db := enginetest.Client(t)
+	w := newWorld(t, db, enginetest.Tables(t, db), "w", rand.New(rand.NewPCG(1, 2)))
+	for i := range w.streams {
+		for range 3 {
+			w.happen(i)
+		}
+	}
+	w.pass(t, 3*time.Hour) // both hours are over
+	w.deliverAll(t)
+	w.compact(t)
+	w.settled(t)
+	for range 20 {
+		w.pass(t, time.Hour)
+		w.restart(t)
+		for i := range w.streams {
+			w.hand(t, i, 0, 3)
+		}
+		w.check(t)
+		w.compact(t)
+	}
+	w.settled(t)
+}

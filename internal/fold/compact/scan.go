@@ -70,8 +70,9 @@ func (r *run) compact(ctx context.Context, page []item, last bool) {
 			return
 		}
 		// The first summary and the last may have fragments on other pages.
-		edge := i == 0 || i == len(found)-1 && !last
-		if s.resting > 0 && (edge || s.resting+s.merged > 1) {
+		edge := i == 0 || i == len(found)-1 && !last || len(s.of.Key().Partitions) > 1
+		crowded := r.crowded(s.of, s.counting) || edge && s.counting > 0 && s.of.over(r.now)
+		if crowded || s.resting > 0 && (edge || s.resting+s.merged > 1) {
 			r.note(ctx, "merging parts of "+s.of.Key().Target, s.of.merge(ctx, r))
 		}
 	}
@@ -88,8 +89,8 @@ func (r *run) note(ctx context.Context, what string, err error) {
 
 // sighting has the number of a summary's fragments on a page.
 type sighting struct {
-	of              summary
-	resting, merged int // fragments that count something
+	of                        summary
+	counting, resting, merged int // fragments that count something; those counting include those resting
 }
 
 // sightings groups the fragments of a page by summary. Those of one summary are adjacent.
@@ -109,8 +110,11 @@ func (r *run) sightings(page []item) []*sighting {
 		case strings.HasSuffix(dynamo.Text(it, schema.RollupSequence), schema.EmptiedSuffix) || dynamo.Expired(it, r.now):
 		case streamShard == schema.MergedPart:
 			s.merged++
-		case known && r.rests(at):
-			s.resting++
+		default:
+			s.counting++
+			if known && r.rests(at) {
+				s.resting++
+			}
 		}
 	}
 	return list

@@ -23,8 +23,9 @@ import (
 // part adds a part to a board's histogram, as of a stream shard that is closed.
 func (r *rig) part(t *testing.T, name string, n int, cells []byte) {
 	t.Helper()
+	pk, sk := schema.HistogramKey(name, "all", fmt.Sprint("gone", n))
 	_, err := r.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &r.names.Rollups, Item: item{
-		"pk": str(schema.BoardRollupKey(name, "all")), "sk": str(fmt.Sprint(schema.HistogramPrefix, "gone", n)),
+		"pk": str(pk), "sk": str(sk),
 		"v": num(1), "seq": str(strings.Repeat("0", schema.RollupSequenceDigits)), "as_of": num(1), "cells": &types.AttributeValueMemberB{Value: cells},
 	}})
 	if err != nil {

@@ -72,7 +72,8 @@ func (f *Folder[V]) Fold(ctx context.Context, key Key, streamShard string, expir
 		return errNoStreamShard
 	}
 	slices.SortStableFunc(records, func(x, y Record[V]) int { return cmp.Compare(x.Sequence, y.Sequence) })
-	place := key.PK + "\x00" + key.Prefix + streamShard // keys never contain a NUL
+	pk, sk := key.keys(streamShard)
+	place := pk + "\x00" + sk // keys never contain a NUL
 	known, _ := f.known.Get(place)
 	known.StreamShard = streamShard
 	var next Part[V]
@@ -99,7 +100,7 @@ func (f *Folder[V]) Fold(ctx context.Context, key Key, streamShard string, expir
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("folding into %q, %q: %w", key.PK, key.Prefix+streamShard, err)
+		return fmt.Errorf("folding into %q, %q: %w", pk, sk, err)
 	}
 	f.known.Set(place, next)
 	return nil

@@ -1,7 +1,6 @@
 package parts
 
 import (
-	"strings"
 	"time"
 
 	"github.com/hotshard/hotshard/internal/base/kind"
@@ -36,11 +35,13 @@ func HistogramPart(stored item, now time.Time) (*Part[board.Histogram], error) {
 // Period identifies a board's histogram: that of one of its periods.
 type Period struct{ Board, Label string }
 
-// PK returns the partition key of the period's summaries.
+// PK returns the partition key of the period's top.
 func (p Period) PK() string { return schema.BoardRollupKey(p.Board, p.Label) }
 
 // Key returns the key of the histogram's fragments.
-func (p Period) Key() Key { return Key{p.PK(), schema.HistogramPrefix, p.PK()} }
+func (p Period) Key() Key {
+	return Key{schema.HistogramPartitions(p.Board, p.Label), schema.HistogramPrefix, p.PK()}
+}
 
 // Target returns the target that the period's entries fold into.
 func (p Period) Target() schema.Target {
@@ -50,8 +51,8 @@ func (p Period) Target() schema.Target {
 // PeriodOf returns the period whose histogram has a fragment in an item of the rollups table; ok is
 // false for other items.
 func PeriodOf(pk, sk string) (p Period, streamShard string, ok bool) {
-	streamShard, ok = strings.CutPrefix(sk, schema.HistogramPrefix)
-	target, err := schema.ParseTarget(pk)
+	boardPeriod, streamShard, ok := schema.ParseHistogramKey(pk, sk)
+	target, err := schema.ParseTarget(boardPeriod)
 	if !ok || err != nil || kind.Of(target.Base.Type).Summary != kind.Ranking {
 		return p, "", false
 	}

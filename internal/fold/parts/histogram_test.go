@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold/board"
 	"github.com/hotshard/hotshard/internal/fold/parts"
@@ -48,7 +49,7 @@ func (r *cellsRig) put(streamShard, sequence string, n int64, more item) {
 	h.Add(7, n)
 	stored := h.Attributes()
 	stored["seq"] = text(sequence)
-	stored["pk"], stored["sk"] = text(schema.BoardRollupKey("b", "all")), text(schema.HistogramPrefix+streamShard)
+	maps.Copy(stored, dynamo.Key(schema.HistogramKey("b", "all", streamShard)))
 	maps.Copy(stored, more)
 	maps.DeleteFunc(stored, func(_ string, v types.AttributeValue) bool { return v == nil })
 	if _, err := r.db.PutItem(r.Context(), &dynamodb.PutItemInput{TableName: &r.table, Item: stored}); err != nil {
@@ -141,7 +142,7 @@ func TestWhatChangedMeanwhile(t *testing.T) {
 
 func (r *cellsRig) remove(streamShard string) {
 	r.Helper()
-	key := item{"pk": text(schema.BoardRollupKey("b", "all")), "sk": text(schema.HistogramPrefix + streamShard)}
+	key := dynamo.Key(schema.HistogramKey("b", "all", streamShard))
 	if _, err := r.db.DeleteItem(r.Context(), &dynamodb.DeleteItemInput{TableName: &r.table, Key: key}); err != nil {
 		r.Fatal(err)
 	}

@@ -18,6 +18,7 @@
 package parts
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,6 +31,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/client"
 )
 
@@ -43,12 +45,17 @@ type Client interface {
 
 // Key is the location of one summary's fragments.
 type Key struct {
-	PK     string
-	Prefix string // of their sort keys; what follows is the stream shard
-	Target string // the summary's name in failures and errors
+	Partitions []string // partition keys; a fragment's is calculated from its stream shard
+	Prefix     string   // of their sort keys; what follows is the stream shard
+	Target     string   // the summary's name in failures and errors
 }
 
-func (k Key) of(streamShard string) item { return dynamo.Key(k.PK, k.Prefix+streamShard) }
+// keys returns the partition key and the sort key of a fragment.
+func (k Key) keys(streamShard string) (pk, sk string) {
+	return k.Partitions[shard.Calculated(streamShard, len(k.Partitions))], k.Prefix + streamShard
+}
+
+func (k Key) of(streamShard string) item { return dynamo.Key(k.keys(streamShard)) }
 
 // Part is a stream shard's fragment of a summary, or the merged fragment.
 type Part[V any] struct {
@@ -114,22 +121,25 @@ const maxParts = 20_000
 // Read returns all fragments of a summary in the order of their stream shards, the merged one last,
 // by strongly consistent reads. They include fragments that are expired, emptied or damaged.
 func (s *Store[V]) Read(ctx context.Context, key Key) (list []Part[V], err error) {
-	in := &dynamodb.QueryInput{
-		TableName: &s.table, ConsistentRead: aws.Bool(true),
-		KeyConditionExpression:    aws.String("pk = :pk AND begins_with(sk, :sk)"),
-		ExpressionAttributeValues: item{":pk": dynamo.String(key.PK), ":sk": dynamo.String(key.Prefix)},
-	}
-	for it, err := range dynamo.Items(ctx, s.client, in) {
-		if err == nil && len(list) == maxParts {
-			err = fmt.Errorf("it has more than %d parts", maxParts)
+	for _, pk := range key.Partitions {
+		in := &dynamodb.QueryInput{
+			TableName: &s.table, ConsistentRead: aws.Bool(true),
+			KeyConditionExpression:    aws.String("pk = :pk AND begins_with(sk, :sk)"),
+			ExpressionAttributeValues: item{":pk": dynamo.String(pk), ":sk": dynamo.String(key.Prefix)},
 		}
-		if err != nil {
-			return nil, fmt.Errorf("reading the parts of %q: %w", key.Target, err)
+		for it, err := range dynamo.Items(ctx, s.client, in) {
+			if err == nil && len(list) == maxParts {
+				err = fmt.Errorf("it has more than %d parts", maxParts)
+			}
+			if err != nil {
+				return nil, fmt.Errorf("reading the parts of %q: %w", key.Target, err)
+			}
+			part := s.codec.parse(it)
+			part.StreamShard = strings.TrimPrefix(dynamo.Text(it, schema.SK), key.Prefix)
+			list = append(list, part)
 		}
-		part := s.codec.parse(it)
-		part.StreamShard = strings.TrimPrefix(dynamo.Text(it, schema.SK), key.Prefix)
-		list = append(list, part)
 	}
+	slices.SortStableFunc(list, func(p, q Part[V]) int { return cmp.Compare(p.StreamShard, q.StreamShard) })
 	return list, nil
 }
 

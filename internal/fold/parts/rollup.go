@@ -61,7 +61,7 @@ func (b Bucket) Label() string { return b.Width.Label(b.Start, 0) }
 // Key returns the key of the rollup's fragments.
 func (b Bucket) Key() Key {
 	pk, sk := schema.RollupKey(b.Entity, b.Width, b.Start, "")
-	return Key{pk, sk, schema.EventTarget(b.Entity, b.Width, b.Start)}
+	return Key{[]string{pk}, sk, schema.EventTarget(b.Entity, b.Width, b.Start)}
 }
 
 // Expiry returns the expiry of a fragment that replaces those read, or 0 for never. It is not
