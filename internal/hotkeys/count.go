@@ -21,8 +21,7 @@ type counts struct {
 	own      *count.Window // nil without a tumbling window
 	others   map[int64]*count.Window
 
-	oldest, newest time.Time // of the counted records; zero for none
-	dropped        error     // why the batch's state was dropped, if it was
+	dropped error // why the batch's state was dropped, if it was
 
 	// An unreadable record does not fail the batch: retries would delay the detector and not make it readable. Its
 	// windows are marked incomplete, so that they prove nothing.
@@ -60,7 +59,6 @@ func (c *counts) addWrites(writes iter.Seq[count.Write], now time.Time) {
 		last = string(w.Sequence)
 		if w.Err == nil {
 			c.window(w.At).Add(&w)
-			c.noteTime(w.At)
 			continue
 		}
 		if c.unreadable++; c.unread == nil {
@@ -82,15 +80,6 @@ func (c *counts) addWrites(writes iter.Seq[count.Write], now time.Time) {
 	}
 	if last != "" && c.own != nil {
 		c.own.Delivered(last)
-	}
-}
-
-func (c *counts) noteTime(at time.Time) {
-	if c.newest.IsZero() || at.Before(c.oldest) {
-		c.oldest = at
-	}
-	if at.After(c.newest) {
-		c.newest = at
 	}
 }
 

@@ -87,14 +87,18 @@ func (f *fakeTable) PutItem(_ context.Context, in *dynamodb.PutItemInput, _ ...f
 	if strings.HasPrefix(pk, "H#") {
 		items = f.layers
 	}
-	if old := items[key]; in.ConditionExpression != nil && old != nil && records(old) > records(in.Item) {
+	old := items[key]
+	if in.ConditionExpression != nil && old != nil && records(old) > records(in.Item) {
 		return nil, &types.ConditionalCheckFailedException{}
 	}
 	if at, found := slices.BinarySearch(f.byPK[pk], key); !found {
 		f.byPK[pk] = slices.Insert(f.byPK[pk], at, key)
 	}
 	items[key] = in.Item
-	return &dynamodb.PutItemOutput{}, nil
+	if in.ReturnValues != types.ReturnValueAllOld {
+		old = nil
+	}
+	return &dynamodb.PutItemOutput{Attributes: old}, nil
 }
 
 // records returns the number of records that an item is made of.

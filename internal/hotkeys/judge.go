@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/hotshard/hotshard/internal/base/heat"
+	"github.com/hotshard/hotshard/internal/base/heat/count"
 )
 
 // Report is the result of one window, or of one batch's share of it, on one stream shard.
@@ -13,10 +14,12 @@ type Report struct {
 	Hot  []heat.KeyHeat // the rows that are hot or saturated
 }
 
-// judge makes reports of the items of a table, which is "" for hotshard's own.
-func judge(table string, items []heat.Item) (reports []Report) {
+// judge makes reports of the items of a table's stream.
+func judge(source *count.Source, items []heat.Item) (reports []Report) {
 	for _, item := range items {
-		item.Table = table
+		if item.Own = source.Own; item.Own == "" {
+			item.Table = source.Table
+		}
 		r := Report{Item: item, Rows: heat.Merge([]heat.Item{item})}
 		for i := range r.Rows { // a write shard's siblings are usually on other stream shards
 			r.Rows[i].Siblings = heat.Siblings{}

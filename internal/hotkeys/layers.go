@@ -14,6 +14,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/heat"
+	"github.com/hotshard/hotshard/internal/base/metrics"
 )
 
 // LayersTask is the payload with which a schedule invokes [Handler.Invoke] at least every [LayersInterval]. The answer
@@ -245,17 +246,21 @@ func (f *folder) fold(ctx context.Context, j *journal, layer heat.Layer, from, t
 // putLayer merges and stores one time. The result is incomplete if an item is unreadable.
 func (f *folder) putLayer(ctx context.Context, j *journal, layer heat.Layer, window heat.Window) error {
 	f.heat.unreadable(ctx, j, window.Unreadable)
+	folded := layer.Fold(window.Items, window.Start)
+	replaced := make([]*dynamodb.PutItemOutput, len(folded))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(maxPuts)
-	for _, it := range layer.Fold(window.Items, window.Start) {
+	for i := range folded {
+		it := &folded[i]
 		it.Incomplete = it.Incomplete || len(window.Unreadable) > 0
-		group.Go(func() error {
-			stored := layer.Stored(&it, it.End().Add(f.settings.HeatRetention))
-			_, err := f.heat.client.PutItem(ctx, &dynamodb.PutItemInput{
+		group.Go(func() (err error) {
+			stored := layer.Stored(it, it.End().Add(f.settings.HeatRetention))
+			replaced[i], err = f.heat.client.PutItem(ctx, &dynamodb.PutItemInput{
 				TableName: &f.heat.Table, Item: stored,
 				ConditionExpression:       aws.String("attribute_not_exists(pk) OR #records <= :records"),
 				ExpressionAttributeNames:  map[string]string{"#records": "records"},
 				ExpressionAttributeValues: map[string]types.AttributeValue{":records": stored["records"]},
+				ReturnValues:              types.ReturnValueAllOld,
 			})
 			if _, newer := dynamo.ConditionFailed(err); err == nil || newer {
 				return nil // another run has read more records
@@ -263,7 +268,37 @@ func (f *folder) putLayer(ctx context.Context, j *journal, layer heat.Layer, win
 			return fmt.Errorf("hotkeys: putting the layer's item of %s: %w", it.Start.Format(time.RFC3339), err)
 		})
 	}
-	return group.Wait()
+	err := group.Wait()
+	for i, out := range replaced {
+		if out != nil && layer == heat.ByWindow {
+			f.layerMetrics(j, &folded[i], out.Attributes)
+		}
+	}
+	return err
+}
+
+// layerMetrics adds the sums of a window over all stream shards, by table. Of a window that was folded before, it adds
+// what is new, so that each record is in the metrics once.
+func (f *folder) layerMetrics(j *journal, it *heat.Item, replaced dynamo.Item) {
+	table := it.Table
+	if it.Own != "" {
+		table = f.settings.names().Table(it.Own)
+	}
+	var before heat.Item // of another release, or none
+	if replaced != nil {
+		before, _ = heat.Parse(replaced)
+	}
+	if it.Records == before.Records {
+		return
+	}
+	fastest := 0.0
+	for _, row := range heat.Merge([]heat.Item{*it}) {
+		fastest = max(fastest, row.WriteUnitsPerSecond)
+	}
+	j.data = append(j.data,
+		datum(table, "WriteUnits", float64(it.Units)-float64(before.Units), metrics.Count, it.Start),
+		datum(table, "Records", float64(it.Records)-float64(before.Records), metrics.Count, it.Start),
+		datum(table, "MaxKeyWriteUnitsPerSecond", fastest, metrics.CountPerSecond, it.Start))
 }
 
 func (f *folder) note(ctx context.Context, p heat.Progress) error {

@@ -43,7 +43,7 @@ func (r *reporter) report(ctx context.Context, j *journal, reports []Report) err
 	}
 	for i := range reports {
 		r.reportHot(ctx, j, &reports[i])
-		windowMetrics(j, &reports[i])
+		hotMetrics(j, &reports[i])
 		if item := &reports[i].Item; reports[i].mayHideHot() {
 			j.WarnContext(ctx, "hot keys may be hidden", "table", j.source.Table, "streamShard", item.StreamShard,
 				"window", item.Start, "rest", item.Rest, "indexRest", item.IndexRest)
@@ -111,24 +111,22 @@ func (r *reporter) keyMetrics(ctx context.Context, j *journal, report *Report) {
 	}
 }
 
-// windowMetrics adds a window's metrics at its start time, except those of single keys.
-func windowMetrics(j *journal, r *Report) {
-	fastest, saturated, crowded := 0.0, 0.0, 0.0
-	for _, row := range r.Rows {
-		fastest = max(fastest, row.WriteUnitsPerSecond)
+// hotMetrics adds the metrics of a window that is hot, at its start time, except those of single keys. The layers task
+// sends the sums of all windows, see [layerMetrics].
+func hotMetrics(j *journal, r *Report) {
+	crowd := r.Item.Crowd()
+	if len(r.Hot) == 0 && crowd.Keys == 0 {
+		return
+	}
+	saturated := 0.0
+	for _, row := range r.Hot {
 		if row.Status == heat.Saturated {
 			saturated++
 		}
 	}
-	if r.Item.Crowd().Keys > 0 {
-		crowded = 1
-	}
 	j.datum("HotKeys", float64(len(r.Hot)), metrics.Count, r.Item.Start)
 	j.datum("SaturatedKeys", saturated, metrics.Count, r.Item.Start)
-	j.datum("HotPartitions", crowded, metrics.Count, r.Item.Start)
-	j.datum("MaxKeyWriteUnitsPerSecond", fastest, metrics.CountPerSecond, r.Item.Start)
-	j.datum("WriteUnits", float64(r.Item.Units), metrics.Count, r.Item.Start)
-	j.datum("Records", float64(r.Item.Records), metrics.Count, r.Item.Start)
+	j.datum("HotPartitions", float64(min(crowd.Keys, 1)), metrics.Count, r.Item.Start)
 }
 
 // advice returns the advice for a row's base key and its write shards. If the shard map can't be read, it assumes one

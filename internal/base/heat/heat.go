@@ -30,6 +30,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
@@ -40,6 +41,10 @@ type Item struct {
 	// Table is the table whose stream was read, or "" for one of hotshard's own, whose keys tell by
 	// their kind which one. Keys of another table are not parsed as write shards.
 	Table string
+
+	// Own is the table of hotshard's own whose stream was read, "" with a Table. Only folded items of one are told apart
+	// by it.
+	Own kind.Table
 
 	Start  time.Time     // whole milliseconds, UTC
 	Window time.Duration // length; whole milliseconds, more than 0

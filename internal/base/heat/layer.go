@@ -1,6 +1,7 @@
 package heat
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -49,10 +50,10 @@ func (l Layer) Partitions(from, to time.Time) (list []string) {
 	return list
 }
 
-// key depends on the item's table, its start and the length of its base windows alone.
+// key depends on the table whose stream was read, the item's start and the length of its base windows alone.
 func (l Layer) key(it *Item) (pk, sk string) {
 	pk = layers[l].prefix + layers[l].bucket.Label(it.Start, 0)
-	return pk, bound(it.Start) + "#" + it.Table + "#" + strconv.FormatInt(it.Base.Milliseconds(), 10)
+	return pk, bound(it.Start) + "#" + cmp.Or(it.Table, it.Own) + "#" + strconv.FormatInt(it.Base.Milliseconds(), 10)
 }
 
 // Fold makes the layer's items of what lies in one of its times, which starts at start: one
