@@ -166,7 +166,7 @@ func (h *Handler) deliver(ctx context.Context, j *journal, batch *ddbstream.Batc
 	counts.addWrites(count.Decode(batch.Records, j.source), j.now())
 	running, ended := judge(&j.source, counts.running()), judge(&j.source, counts.ended(j.now()))
 	j.logCounts(ctx, counts)
-	if err := h.reporter.report(ctx, j, ended); err != nil {
+	if err := h.reporter.report(ctx, j, ended, counts.release(j.now())); err != nil {
 		return nil, err
 	}
 	for _, report := range newlyHot(running, before) {

@@ -2,6 +2,7 @@ package hotkeys
 
 import (
 	"slices"
+	"time"
 
 	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/base/heat/count"
@@ -17,9 +18,7 @@ type Report struct {
 // judge makes reports of the items of a table's stream.
 func judge(source *count.Source, items []heat.Item) (reports []Report) {
 	for _, item := range items {
-		if item.Own = source.Own; item.Own == "" {
-			item.Table = source.Table
-		}
+		item.Table, item.Own = tableOf(source), source.Own
 		r := Report{Item: item, Rows: heat.Merge([]heat.Item{item})}
 		for i := range r.Rows { // a write shard's siblings are usually on other stream shards
 			r.Rows[i].Siblings = heat.Siblings{}
@@ -28,6 +27,14 @@ func judge(source *count.Source, items []heat.Item) (reports []Report) {
 		reports = append(reports, r)
 	}
 	return reports
+}
+
+// tableOf returns [heat.Item.Table] of a source's items.
+func tableOf(source *count.Source) string {
+	if source.Own != "" {
+		return ""
+	}
+	return source.Table
 }
 
 // mayHideHot reports whether a key may be hot without being certainly hot. Either its error exceeds the window's
@@ -44,14 +51,18 @@ func (r *Report) mayHideHot() bool {
 
 // newlyHot returns the reports of running windows with only those keys that became hot with this batch.
 func newlyHot(running, before []Report) (reports []Report) {
-	known := make(map[[2]string]bool)
+	type key struct {
+		window     time.Time
+		index, key string
+	}
+	known := make(map[key]bool)
 	for _, report := range before {
 		for _, row := range report.Hot {
-			known[[2]string{row.Index, row.Key}] = true
+			known[key{row.Start, row.Index, row.Key}] = true
 		}
 	}
 	for _, report := range running {
-		report.Hot = slices.DeleteFunc(slices.Clone(report.Hot), func(row heat.KeyHeat) bool { return known[[2]string{row.Index, row.Key}] })
+		report.Hot = slices.DeleteFunc(slices.Clone(report.Hot), func(row heat.KeyHeat) bool { return known[key{row.Start, row.Index, row.Key}] })
 		if len(report.Hot) > 0 {
 			reports = append(reports, report)
 		}

@@ -37,7 +37,9 @@ func CountPartitions(client StreamDescriber, pause func(context.Context, time.Du
 		if len(streams.Streams) == 0 {
 			return 0, fmt.Errorf("hotkeys: table %s has no stream", table)
 		}
-		newest := slices.MaxFunc(streams.Streams, func(a, b types.Stream) int { return strings.Compare(aws.ToString(a.StreamLabel), aws.ToString(b.StreamLabel)) })
+		newest := slices.MaxFunc(streams.Streams, func(a, b types.Stream) int {
+			return strings.Compare(aws.ToString(a.StreamLabel), aws.ToString(b.StreamLabel))
+		})
 		in := &dynamodbstreams.DescribeStreamInput{StreamArn: newest.StreamArn}
 		for range maxPages {
 			out, err := client.DescribeStream(ctx, in)

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/base/keyname"
 	"github.com/hotshard/hotshard/internal/base/metrics"
@@ -29,12 +30,26 @@ type reporter struct {
 	budget   *budget
 }
 
-// report stores and reports the windows that have ended. It fails only if a heat item is not written.
-func (r *reporter) report(ctx context.Context, j *journal, reports []Report) error {
+// report stores and reports the windows that have ended, and stores lists of held ones. It fails only if a heat item is
+// not written.
+func (r *reporter) report(ctx context.Context, j *journal, reports []Report, held [][]heat.Item) error {
 	group, puts := errgroup.WithContext(ctx)
 	group.SetLimit(maxPuts)
 	for i := range reports {
-		group.Go(func() error { return r.store(puts, j, &reports[i].Item) })
+		group.Go(func() error {
+			item := &reports[i].Item
+			item.Lag = max(0, j.now().Sub(item.End()))
+			return r.store(puts, j, item, item, item.Stored(item.End().Add(r.settings.HeatRetention)))
+		})
+	}
+	for _, items := range held {
+		group.Go(func() error {
+			for i := range items {
+				items[i].Table, items[i].Own = tableOf(&j.source), j.source.Own
+			}
+			first, last := &items[0], &items[len(items)-1]
+			return r.store(puts, j, first, last, heat.StoredHeld(items, j.now(), last.End().Add(r.settings.HeatRetention)))
+		})
 	}
 	if err := group.Wait(); err != nil {
 		j.events("HeatItemFailures", 1)
@@ -53,16 +68,15 @@ func (r *reporter) report(ctx context.Context, j *journal, reports []Report) err
 	return nil
 }
 
-// store puts a window's heat item. It adds a note if the window may have been folded already.
-func (r *reporter) store(ctx context.Context, j *journal, item *heat.Item) error {
-	item.Lag = max(0, j.now().Sub(item.End()))
-	err := r.heat.put(ctx, item.Stored(item.End().Add(r.settings.HeatRetention)))
-	if now := j.now(); err == nil && now.After(item.Start.Add(r.settings.Window+heat.OnTime)) {
-		err = r.heat.put(ctx, item.LateNote(now, now.Add(r.settings.HeatRetention)))
+// store puts a heat item with some windows. It adds a note if they may have been folded already.
+func (r *reporter) store(ctx context.Context, j *journal, first, last *heat.Item, stored dynamo.Item) error {
+	err := r.heat.put(ctx, stored)
+	if now := j.now(); err == nil && now.After(r.settings.due(first.Start)) {
+		err = r.heat.put(ctx, first.LateNote(last.End(), now, now.Add(r.settings.HeatRetention)))
 	}
 	if err != nil {
 		return fmt.Errorf("hotkeys: putting the heat item of window %s, stream shard %q: %w",
-			item.Start.Format(time.RFC3339), item.StreamShard, err)
+			first.Start.Format(time.RFC3339), first.StreamShard, err)
 	}
 	return nil
 }

@@ -15,6 +15,9 @@ const (
 	// come later change windows that were called complete.
 	Patience = time.Minute
 
+	// heldTime is how long after its end windows that were held have been put, except those of idle stream shards.
+	heldTime = 15 * time.Second
+
 	// lagging is how many times the lag of a stream shard's last item its next one is waited for.
 	lagging = 3
 )
@@ -30,6 +33,9 @@ type Reports struct {
 	// Window is the length of windows: that of the shortest one added, if that is shorter.
 	// 0 is not known.
 	Window time.Duration
+
+	// Hold is [Progress]'s: windows whose quiet stream shards are held are not complete until it ends.
+	Hold time.Duration
 
 	// Ran is when the detector is known to have run last: a time until then without items had no
 	// writes. Nobody can tell a later one from that of a dead detector.
@@ -92,6 +98,11 @@ func (r *Reports) Complete(from, now time.Time, wait time.Duration) time.Time {
 			break
 		}
 		upTo = start.Add(r.Window)
+	}
+	if r.Hold > r.Window {
+		if upTo = AlignDown(minTime(upTo, now.Add(-heldTime)), r.Hold); upTo.Before(from) {
+			return from
+		}
 	}
 	return upTo
 }

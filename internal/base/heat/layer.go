@@ -2,6 +2,7 @@ package heat
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -87,7 +88,8 @@ func (it Item) Heaviest(keys int) Item {
 // Progress says which windows are in the layers: all that start at From or later and before
 // To. Late is up to when it was seen to what came late, see [Late]. A time from Read on and before To
 // without an item had no writes: the detector read it, and its items have not expired. Ran is when
-// the task ran last, and Window the length of the detector's windows then; 0 is not known.
+// the task ran last, and Window the length of the detector's windows then; 0 is not known. Hold is the time whose quiet
+// windows are stored together at its end; 0 if each is stored at its own.
 type Progress struct {
 	From time.Time `dynamodbav:"from"`
 	To   time.Time `dynamodbav:"to"`
@@ -96,6 +98,7 @@ type Progress struct {
 	Ran  time.Time `dynamodbav:"ran"`
 
 	Window time.Duration `dynamodbav:"-"`
+	Hold   time.Duration `dynamodbav:"-"`
 }
 
 // ProgressPartition is the partition key of the one item of the progress. Its sort key is
@@ -107,12 +110,13 @@ type storedProgress struct {
 	record.Key
 	Version uint64 `dynamodbav:"v"`
 	Window  uint64 `dynamodbav:"window,omitempty"` // milliseconds
+	Hold    uint64 `dynamodbav:"hold,omitempty"`   // likewise
 	Progress
 }
 
 // Attributes returns the progress as it is stored.
 func (p *Progress) Attributes() map[string]types.AttributeValue {
-	return record.Item(storedProgress{record.Key{PK: ProgressPartition, SK: schema.SoleSK}, version, uint64(p.Window.Milliseconds()), *p})
+	return record.Item(storedProgress{record.Key{PK: ProgressPartition, SK: schema.SoleSK}, version, uint64(p.Window.Milliseconds()), uint64(p.Hold.Milliseconds()), *p})
 }
 
 // ParseProgress reads what Attributes makes.
@@ -121,38 +125,41 @@ func ParseProgress(attributes map[string]types.AttributeValue) (Progress, error)
 	if err := read(attributes, &s); err != nil {
 		return Progress{}, fmt.Errorf("heat: progress of the layers: %w", err)
 	}
-	s.Progress.Window = time.Duration(s.Window) * time.Millisecond
+	s.Progress.Window, s.Progress.Hold = time.Duration(s.Window)*time.Millisecond, time.Duration(s.Hold)*time.Millisecond
 	return s.Progress, nil
 }
 
-// Late notes that a window's item was put when the window may have been folded without it.
+// Late notes that an item was put when its windows may have been folded without it.
 type Late struct {
-	Start time.Time // of the window
-	Noted time.Time // after the item was put
+	Start, End time.Time // of the windows
+	Noted      time.Time // after the item was put
 }
 
 // LatePartition is the partition key of all such notes. A sort key is when it was noted, as
-// in [SortBounds], the window's start and whose item it was.
+// in [SortBounds], the windows' start and end and whose item it was.
 const LatePartition = "H#late"
 
-// LateNote returns the note of an item as it is stored.
-func (it *Item) LateNote(noted, expires time.Time) map[string]types.AttributeValue {
+// LateNote returns the note of an item as it is stored. Its windows end at a time.
+func (it *Item) LateNote(end, noted, expires time.Time) map[string]types.AttributeValue {
 	return record.Item(struct {
 		record.Key
 		Version uint64 `dynamodbav:"v"`
 		Expires int64  `dynamodbav:"expires_at"` // Unix seconds
-	}{record.Key{PK: LatePartition, SK: bound(noted) + "#" + bound(it.Start) + "#" + it.source()}, version, expires.Unix()})
+	}{record.Key{PK: LatePartition, SK: bound(noted) + "#" + bound(it.Start) + "#" + bound(end) + "#" + it.source()}, version, expires.Unix()})
 }
 
 // ParseLate reads a note.
 func ParseLate(attributes map[string]types.AttributeValue) (l Late, err error) {
-	noted, rest, _ := strings.Cut(sortKey(attributes), "#")
-	start, _, _ := strings.Cut(rest, "#")
-	if l.Noted, err = time.Parse(schema.TimeLayout, noted); err == nil {
-		l.Start, err = time.Parse(schema.TimeLayout, start)
+	parts := strings.SplitN(sortKey(attributes), "#", 4)
+	for i, at := range []*time.Time{&l.Noted, &l.Start, &l.End} {
+		if err == nil && i < len(parts) {
+			*at, err = time.Parse(schema.TimeLayout, parts[i])
+		}
 	}
-	if err != nil {
-		return Late{}, fmt.Errorf("heat: note %q of a late item: %w", sortKey(attributes), err)
+	if err != nil || len(parts) < 4 {
+		return Late{}, fmt.Errorf("heat: note %q of a late item: %w", sortKey(attributes), cmp.Or(err, errNote))
 	}
 	return l, nil
 }
+
+var errNote = errors.New("its sort key has too few parts")

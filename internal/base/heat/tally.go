@@ -89,7 +89,7 @@ func (a *tallier) all() iter.Seq[tally] {
 
 // tallyOf puts the entries of one key and window together.
 func tallyOf(entries []entry, rest uint64) tally {
-	t := tally{entries: entries, rest: rest}
+	t := tally{entries: entries, rest: rest, peakAt: entries[0].key.PeakAt}
 	var second uint64
 	unlisted := rest
 	for i, e := range entries {
