@@ -114,7 +114,7 @@ func Parse(context map[string]any) (*Config, error) {
 	if _, given := c.given["batchingWindow"]; !given {
 		c.BatchingWindow = min(plan.BatchingWindow(c.StreamShards), max(time.Second, c.Hotkeys.Window.Truncate(time.Second)))
 	}
-	if _, given := c.given["hold"]; !given && c.Hotkeys.Window > 0 {
+	if c.Hotkeys.Hold == 0 && c.Hotkeys.Window > 0 {
 		c.Hotkeys.Hold = plan.TumblingWindow(c.StreamShards, c.Hotkeys.Window)
 		c.env["hotkeys"]["HOTSHARD_HOLD"] = c.Hotkeys.Hold.String()
 	}

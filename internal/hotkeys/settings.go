@@ -39,7 +39,7 @@ type Settings struct {
 	Window time.Duration `env:"HOTSHARD_WINDOW" envDefault:"10s"`
 
 	// Hold is the length of Lambda's tumbling window: a multiple of Window, up to 5m. Quiet windows are stored together
-	// when it ends. 0 stores each window when it ends. A deployment's follows from streamShards if it is not set.
+	// when it ends. 0 stores each window when it ends. A deployment's follows from streamShards if it is 0.
 	Hold time.Duration `env:"HOTSHARD_HOLD" envDefault:"0s"`
 
 	// PartitionWCU is the WCU/s that a partition takes: AWS's limit, or that of a partition limiter. At least 1.
