@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/function"
 	"github.com/hotshard/hotshard/internal/base/function/watch"
 	"github.com/hotshard/hotshard/internal/hotkeys"
@@ -36,7 +37,7 @@ func build(ctx context.Context, settings hotkeys.Settings, log *slog.Logger) (an
 		return nil, err
 	}
 	return hotkeys.New(settings, hotkeys.Deps{
-		Source: source, Heat: db, Shards: hotkeys.OpenShards(db, settings), Partitions: hotkeys.CountPartitions(streams),
-		Metrics: sink, Log: log, Now: time.Now,
+		Source: source, Heat: db, Shards: hotkeys.OpenShards(db, settings),
+		Partitions: hotkeys.CountPartitions(streams, dynamo.Pause), Metrics: sink, Log: log, Now: time.Now,
 	})
 }

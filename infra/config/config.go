@@ -114,6 +114,10 @@ func Parse(context map[string]any) (*Config, error) {
 	if _, given := c.given["batchingWindow"]; !given {
 		c.BatchingWindow = min(plan.BatchingWindow(c.StreamShards), max(time.Second, c.Hotkeys.Window.Truncate(time.Second)))
 	}
+	if c.Hotkeys.Hold == 0 && c.Hotkeys.Window > 0 {
+		c.Hotkeys.Hold = plan.TumblingWindow(c.StreamShards, c.Hotkeys.Window)
+		c.env["hotkeys"]["HOTSHARD_HOLD"] = c.Hotkeys.Hold.String()
+	}
 	faults = append(faults, c.check())
 	if err := firstFaults(faults); err != nil {
 		return nil, err

@@ -76,8 +76,8 @@ type Stack struct {
 	WarmRollupsReadUnits  int `env:"warmRollupsReadUnits" envDefault:"0"`
 	WarmRollupsWriteUnits int `env:"warmRollupsWriteUnits" envDefault:"0"`
 
-	// StreamShards is how many open stream shards to expect, as `hotshard plan` reckons them. BatchingWindow follows from
-	// it.
+	// StreamShards is how many open stream shards to expect, as `hotshard plan` reckons them. BatchingWindow and the
+	// detector's Hold follow from it.
 	StreamShards int `env:"streamShards" envDefault:"4" between:"1 to 1000000"`
 	// Reserved concurrency of each function, 1 to 10,000; 0 is none. hotkeys and aggregator need one for each stream
 	// shard, and some for schedules. They have a default, so that a storm on the API can't use up their concurrency.

@@ -73,8 +73,8 @@ func tableRights(c *config.Config, function string, tables map[string]awsdynamod
 // https://docs.aws.amazon.com/lambda/latest/dg/services-dynamodb-eventsourcemapping.html
 // and, for the failed records,
 // https://docs.aws.amazon.com/lambda/latest/dg/kinesis-on-failure-destination.html
-// The hotkeys function also calls DescribeStream to count the stream shards. The SDK calls that service dynamodbstreams, and
-// IAM dynamodb.
+// The hotkeys function also calls ListStreams and DescribeStream to count the stream shards. The SDK calls that service
+// dynamodbstreams, and IAM dynamodb.
 //
 // A stream that is encrypted with a customer managed key is read through DynamoDB only, from
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/encryption.usagenotes.html

@@ -136,7 +136,7 @@ func newMapping(s awscdk.Stack, c *config.Config, from stream, failures awss3.Bu
 		StartingPosition:               &start,
 		BatchSize:                      jsii.Number(c.BatchSize),
 		MaximumBatchingWindowInSeconds: jsii.Number(c.BatchingWindow.Seconds()),
-		TumblingWindowInSeconds:        jsii.Number(c.Hotkeys.Window.Seconds()),
+		TumblingWindowInSeconds:        jsii.Number(max(c.Hotkeys.Window, c.Hotkeys.Hold).Seconds()),
 		ParallelizationFactor:          jsii.Number(1), // Lambda gives no tumbling windows to parallel deliveries
 		BisectBatchOnFunctionError:     true,
 		FunctionResponseTypes:          jsii.Strings("ReportBatchItemFailures"),

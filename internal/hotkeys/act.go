@@ -104,11 +104,11 @@ func (s suspect) spread(entry shardmap.Entry) bool {
 	return kind.Of(s.base.Type).Indexed() || entry.History.Newest() > 1 && kind.Of(s.base.Type).Placement != kind.Random
 }
 
-// recent returns the reports of all stream shards, for windows as long as those that ended here, newest first. It
-// leaves out windows that are too old to act on. It returns nil if they can't be read.
+// recent returns the reports of all stream shards, for windows as long as those that ended here, newest first. What is
+// held of a key is in the rests. It leaves out windows that are too old to act on. It returns nil if they can't be read.
 func (c *controller) recent(ctx context.Context, j *journal, ended []Report) (recent []*loads) {
 	now, length := j.now(), ended[0].Item.Window
-	for window, err := range c.heat.All(ctx, now.Add(-3*length), now.Add(length)) {
+	for window, err := range c.heat.Alone(ctx, now.Add(-3*length), now.Add(length)) {
 		if err != nil {
 			j.WarnContext(ctx, "other stream shards unknown", "error", err)
 			return nil
@@ -117,6 +117,10 @@ func (c *controller) recent(ctx context.Context, j *journal, ended []Report) (re
 		if items := ownItems(window)[length]; len(items) > 0 {
 			l := loadsOf(items)
 			l.lost = len(window.Unreadable) > 0
+			if c.settings.holds() {
+				table, index := c.settings.quietRate()
+				l.rest, l.indexRest = max(l.rest, table), max(l.indexRest, index)
+			}
 			recent = append(recent, l)
 		}
 	}

@@ -32,8 +32,9 @@ type (
 		DescribeTable(context.Context, *dynamodb.DescribeTableInput, ...func(*dynamodb.Options)) (*dynamodb.DescribeTableOutput, error)
 	}
 
-	// StreamDescriber lists the shards of a stream.
+	// StreamDescriber lists the streams of a table, and the shards of a stream.
 	StreamDescriber interface {
+		ListStreams(context.Context, *dynamodbstreams.ListStreamsInput, ...func(*dynamodbstreams.Options)) (*dynamodbstreams.ListStreamsOutput, error)
 		DescribeStream(context.Context, *dynamodbstreams.DescribeStreamInput, ...func(*dynamodbstreams.Options)) (*dynamodbstreams.DescribeStreamOutput, error)
 	}
 )

@@ -2,6 +2,7 @@ package hotkeys
 
 import (
 	"cmp"
+	"encoding/base64"
 	"iter"
 	"maps"
 	"slices"
@@ -15,14 +16,19 @@ import (
 // counts adds the writes of a batch to the windows in which they were made. With a tumbling window that is usually own,
 // which is carried from one delivery to the next. Late records count for the time when they were made, so that catching
 // up makes no key hot. Their windows are reported with the batch; without a tumbling window all are.
+//
+// A tumbling window of several windows has one own after the other. The counts of a quiet one are held, in the state,
+// until the tumbling window ends.
 type counts struct {
 	settings Settings
 	batch    *ddbstream.Batch
-	own      *count.Window // nil without a tumbling window
+	length   time.Duration   // of windows
+	own      *count.Window   // nil without a tumbling window
+	past     []*count.Window // the owns before, of this batch
 	others   map[int64]*count.Window
+	held     []heat.Item // of quiet windows, in order of time
 
-	oldest, newest time.Time // of the counted records; zero for none
-	dropped        error     // why the batch's state was dropped, if it was
+	dropped error // why the batch's state was dropped, if it was
 
 	// An unreadable record does not fail the batch: retries would delay the detector and not make it readable. Its
 	// windows are marked incomplete, so that they prove nothing.
@@ -30,24 +36,54 @@ type counts struct {
 	unread     error // the error of the first unreadable record
 }
 
+// heldField has the held windows in base64, in the tumbling window's state.
+const heldField = "held"
+
 // newCounts resumes the batch's window from its state.
 func newCounts(s Settings, batch *ddbstream.Batch) *counts {
-	c := &counts{settings: s, batch: batch, others: make(map[int64]*count.Window)}
+	c := &counts{settings: s, batch: batch, length: s.Window, others: make(map[int64]*count.Window)}
 	if !batch.Windowed {
 		return c
 	}
-	length := batch.WindowEnd.Sub(batch.WindowStart)
-	c.own = count.NewWindow(batch.WindowStart, length, s.TopK)
+	if tumbling := batch.WindowEnd.Sub(batch.WindowStart); !s.holds() || tumbling != s.Hold {
+		c.length = tumbling
+	}
+	c.own = count.NewWindow(batch.WindowStart, c.length, s.TopK)
 	if len(batch.State) == 0 {
 		return c
 	}
-	own, err := count.Resume(batch.State, batch.WindowStart, length, s.TopK)
+	own, err := count.Resume(batch.State, batch.WindowStart, batch.WindowEnd, c.length, s.TopK)
+	if err == nil {
+		c.held, err = readHeld(batch.State[heldField], heat.Item{StreamShard: batch.StreamShard(), Limit: float64(s.PartitionWCU), HotRate: s.hotRate()})
+	}
 	if err != nil {
-		c.dropped, c.own.Incomplete = err, true
+		if c.dropped, c.own.Incomplete = err, true; c.over() {
+			c.advance(batch.WindowEnd.Add(-c.length))
+		}
 		return c
 	}
 	c.own = own
 	return c
+}
+
+func readHeld(text string, common heat.Item) ([]heat.Item, error) {
+	if text == "" {
+		return nil, nil
+	}
+	b, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		return nil, err
+	}
+	return heat.ReadHeld(b, common)
+}
+
+// advance makes the window that starts at a time own. If the state was dropped, all windows until then are incomplete.
+func (c *counts) advance(start time.Time) {
+	for c.own.Start.Before(start) {
+		c.past = append(c.past, c.own)
+		c.own = count.NewWindow(c.own.Start.Add(c.length), c.length, c.settings.TopK)
+		c.own.Incomplete = c.dropped != nil
+	}
 }
 
 // addWrites counts the writes. It skips records that the state has counted already, since Lambda may redeliver them.
@@ -60,7 +96,6 @@ func (c *counts) addWrites(writes iter.Seq[count.Write], now time.Time) {
 		last = string(w.Sequence)
 		if w.Err == nil {
 			c.window(w.At).Add(&w)
-			c.noteTime(w.At)
 			continue
 		}
 		if c.unreadable++; c.unread == nil {
@@ -85,17 +120,8 @@ func (c *counts) addWrites(writes iter.Seq[count.Write], now time.Time) {
 	}
 }
 
-func (c *counts) noteTime(at time.Time) {
-	if c.newest.IsZero() || at.Before(c.oldest) {
-		c.oldest = at
-	}
-	if at.After(c.newest) {
-		c.newest = at
-	}
-}
-
 func (c *counts) all() []*count.Window {
-	all := slices.Collect(maps.Values(c.others))
+	all := slices.AppendSeq(slices.Clone(c.past), maps.Values(c.others))
 	if c.own != nil {
 		all = append(all, c.own)
 	}
@@ -105,20 +131,22 @@ func (c *counts) all() []*count.Window {
 // window returns the window that contains an instant. Windows are aligned with the tumbling window, or else with the
 // Unix epoch.
 func (c *counts) window(at time.Time) *count.Window {
-	base, length := int64(0), c.settings.Window // milliseconds of the Unix epoch
+	base := int64(0) // milliseconds of the Unix epoch
 	if c.own != nil {
-		base, length = c.own.Start.UnixMilli(), c.own.Length
+		base = c.batch.WindowStart.UnixMilli()
 	}
-	offset, step := at.UnixMilli()-base, length.Milliseconds()
+	offset, step := at.UnixMilli()-base, c.length.Milliseconds()
 	n := offset / step
 	if offset%step < 0 {
 		n-- // an instant before the base
 	}
-	if n == 0 && c.own != nil {
+	start := time.UnixMilli(base + n*step)
+	if c.own != nil && !start.Before(c.own.Start) && start.Before(c.batch.WindowEnd) {
+		c.advance(start)
 		return c.own
 	}
 	if c.others[n] == nil {
-		c.others[n] = count.NewWindow(time.UnixMilli(base+n*step), length, c.settings.TopK)
+		c.others[n] = count.NewWindow(start, c.length, c.settings.TopK)
 	}
 	return c.others[n]
 }
@@ -139,7 +167,7 @@ func (c *counts) running() []heat.Item {
 	return []heat.Item{c.item(c.own, "", "")}
 }
 
-// ended returns the items to report, in order of time.
+// ended returns the items to report, in order of time. It is called once, after addWrites.
 //
 // An item for a whole window has no part. If a window has several items, each is identified by its first record, which
 // redelivery does not change.
@@ -148,18 +176,47 @@ func (c *counts) ended(now time.Time) []heat.Item {
 	for _, w := range c.others {
 		items = append(items, c.item(w, c.batch.StreamShard(), w.First()))
 	}
-	if c.own != nil && c.over() && (c.own.Records > 0 || c.own.Incomplete) {
-		part := ""
-		if c.batch.TerminatedEarly {
-			part = cmp.Or(c.own.First(), "none") // a state was dropped, and the window has no record
+	own, part := c.past, ""
+	if c.own != nil && c.over() {
+		own = append(own, c.own)
+	}
+	for _, w := range own {
+		if w == c.own && c.batch.TerminatedEarly {
+			part = cmp.Or(w.First(), "none") // a state was dropped, and the window has no record
 		}
-		items = append(items, c.item(c.own, c.batch.StreamShard(), part))
+		switch it := c.item(w, c.batch.StreamShard(), part); {
+		case w.Records == 0 && !w.Incomplete:
+		case c.settings.holds() && c.length < c.settings.Hold && c.settings.quiet(w):
+			c.held = append(c.held, it.Heaviest(heat.HeldKeys))
+		default:
+			items = append(items, it)
+		}
 	}
-	for i := range items { // earlier records may have been discarded
-		items[i].Incomplete = items[i].Incomplete || now.Sub(items[i].End()) > RecordAge/2
-	}
+	markOld(items, now)
 	slices.SortFunc(items, func(a, b heat.Item) int { return a.Start.Compare(b.Start) })
 	return items
+}
+
+// markOld marks windows as incomplete that ended so long ago that earlier records may have been discarded.
+func markOld(items []heat.Item, now time.Time) {
+	for i := range items {
+		items[i].Incomplete = items[i].Incomplete || now.Sub(items[i].End()) > RecordAge/2
+	}
+}
+
+// release returns the held windows when the tumbling window is over. Those in each list are stored together.
+func (c *counts) release(now time.Time) (lists [][]heat.Item) {
+	if !c.over() {
+		return nil
+	}
+	markOld(c.held, now)
+	for i, it := range c.held {
+		if i == 0 || !heat.AlignDown(it.Start, heat.MaxHold).Equal(heat.AlignDown(c.held[i-1].Start, heat.MaxHold)) {
+			lists = append(lists, nil)
+		}
+		lists[len(lists)-1] = append(lists[len(lists)-1], it)
+	}
+	return lists
 }
 
 // state returns the window state for the next delivery, or nil if there is none.
@@ -167,7 +224,11 @@ func (c *counts) state() map[string]string {
 	if c.own == nil || c.over() {
 		return nil
 	}
-	return c.own.State()
+	state := c.own.State()
+	if len(c.held) > 0 {
+		state[heldField] = base64.StdEncoding.EncodeToString(heat.AppendHeld(c.held))
+	}
+	return state
 }
 
 func (c *counts) item(w *count.Window, streamShard, part string) heat.Item {

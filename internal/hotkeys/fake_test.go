@@ -87,14 +87,18 @@ func (f *fakeTable) PutItem(_ context.Context, in *dynamodb.PutItemInput, _ ...f
 	if strings.HasPrefix(pk, "H#") {
 		items = f.layers
 	}
-	if old := items[key]; in.ConditionExpression != nil && old != nil && records(old) > records(in.Item) {
+	old := items[key]
+	if in.ConditionExpression != nil && old != nil && records(old) > records(in.Item) {
 		return nil, &types.ConditionalCheckFailedException{}
 	}
 	if at, found := slices.BinarySearch(f.byPK[pk], key); !found {
 		f.byPK[pk] = slices.Insert(f.byPK[pk], at, key)
 	}
 	items[key] = in.Item
-	return &dynamodb.PutItemOutput{}, nil
+	if in.ReturnValues != types.ReturnValueAllOld {
+		old = nil
+	}
+	return &dynamodb.PutItemOutput{Attributes: old}, nil
 }
 
 // records returns the number of records that an item is made of.
@@ -278,7 +282,8 @@ type batch struct {
 	state        map[string]string
 	final, early bool
 	shard        string
-	table        string // items if ""
+	table        string        // items if ""
+	length       time.Duration // of the tumbling window; 10 s if 0
 }
 
 func (b batch) payload() []byte {
@@ -286,7 +291,7 @@ func (b batch) payload() []byte {
 	at := func(d time.Duration) string { return start.Add(b.later + d).Format(time.RFC3339) }
 	return fmt.Appendf(nil, `{"Records":%s,"window":{"start":"%s","end":"%s"},"state":%s,
 		"shardId":"shardId-1%s","eventSourceARN":"arn:aws:dynamodb:eu-west-1:123456789012:table/hotshard-%s/stream/2026-01-05T00:00:00.000",
-		"isFinalInvokeForWindow":%v,"isWindowTerminatedEarly":%v}`, b.json(b.first), at(0), at(10*time.Second), state, b.shard, cmp.Or(b.table, "items"), b.final, b.early)
+		"isFinalInvokeForWindow":%v,"isWindowTerminatedEarly":%v}`, b.json(b.first), at(0), at(cmp.Or(b.length, 10*time.Second)), state, b.shard, cmp.Or(b.table, "items"), b.final, b.early)
 }
 
 type answer struct {

@@ -4,8 +4,8 @@
 //
 //	source, err := hotkeys.FindSource(ctx, client, settings)
 //	handler, err := hotkeys.New(settings, hotkeys.Deps{
-//		Source: source, Heat: client, Shards: hotkeys.OpenShards(client, settings), Partitions: hotkeys.CountPartitions(streams),
-//		Metrics: sink, Log: log, Now: time.Now,
+//		Source: source, Heat: client, Shards: hotkeys.OpenShards(client, settings),
+//		Partitions: hotkeys.CountPartitions(streams, dynamo.Pause), Metrics: sink, Log: log, Now: time.Now,
 //	})
 //	lambda.Start(handler)
 //
@@ -53,8 +53,8 @@ type Deps struct {
 	Log     *slog.Logger
 	Now     func() time.Time
 
-	// Partitions returns the number of partitions of a stream's table. It may be nil. See [CountPartitions].
-	Partitions func(ctx context.Context, streamARN string) (int, error)
+	// Partitions returns the number of a table's partitions. It may be nil. See [CountPartitions].
+	Partitions func(ctx context.Context, table string) (int, error)
 }
 
 // Handler handles the deliveries of a stream. It is safe for concurrent use.
@@ -66,7 +66,6 @@ type Handler struct {
 	controller controller
 	shrinker   shrinker
 	folder     folder
-	ages       ages
 	decoders   sync.Pool // of *ddbstream.Decoder
 }
 
@@ -87,11 +86,10 @@ func New(settings Settings, deps Deps) (*Handler, error) {
 	return &Handler{
 		settings: settings, deps: deps,
 		reporter:   reporter{settings: settings, heat: heat, shards: deps.Shards, budget: newBudget(settings, deps.Heat)},
-		census:     census{settings: settings, shards: deps.Shards, count: deps.Partitions, due: map[string]time.Time{}},
+		census:     census{settings: settings, shards: deps.Shards, count: deps.Partitions, due: map[kind.Table]time.Time{}, failed: map[kind.Table]int{}},
 		controller: controller{changer: changer, heat: heat},
 		shrinker:   shrinker{changer: changer, heat: heat},
 		folder:     folder{settings: settings, heat: heat},
-		ages:       ages{tables: map[string]age{}},
 		decoders:   sync.Pool{New: func() any { return new(ddbstream.Decoder) }},
 	}, nil
 }
@@ -121,7 +119,7 @@ func (d *Deps) check() error {
 func (h *Handler) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	if task, ok := schedule.Parse(payload); ok {
 		j := h.journal(h.deps.Source)
-		defer j.send(ctx, h.deps.Metrics, &h.ages)
+		defer j.send(ctx, h.deps.Metrics)
 		return h.task(ctx, j, task)
 	}
 	decoder := h.decoders.Get().(*ddbstream.Decoder)
@@ -132,7 +130,7 @@ func (h *Handler) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 		return nil, fmt.Errorf("hotkeys: reading the batch: %w", err)
 	}
 	j := h.journal(h.source(batch.TableName()))
-	defer j.send(ctx, h.deps.Metrics, &h.ages)
+	defer j.send(ctx, h.deps.Metrics)
 	state, err := h.deliver(ctx, j, batch)
 	if err != nil {
 		return nil, err
@@ -144,9 +142,7 @@ func (h *Handler) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 func (h *Handler) task(ctx context.Context, j *journal, name string) ([]byte, error) {
 	switch name {
 	case "layers":
-		answer, err := h.folder.task(ctx, j)
-		h.storeSnapshot(ctx, j)
-		return answer, err
+		return h.layers(ctx, j)
 	case "shrink":
 		return h.shrinker.task(ctx, j)
 	}
@@ -169,22 +165,30 @@ func (h *Handler) storeSnapshot(ctx context.Context, j *journal) {
 	}
 }
 
+// layers folds heat items, and counts partitions meanwhile. Then it stores a snapshot of the shard map if one is due.
+func (h *Handler) layers(ctx context.Context, j *journal) ([]byte, error) {
+	counted := make(chan []metrics.Datum, 1)
+	go func() { counted <- h.census.update(ctx, j) }()
+	answer, err := h.folder.task(ctx, j)
+	h.storeSnapshot(ctx, j)
+	j.data = append(j.data, <-counted...)
+	return answer, err
+}
+
 // deliver counts a batch, reports its windows that are over, and acts on hot keys. It returns the state for the next
 // delivery.
 func (h *Handler) deliver(ctx context.Context, j *journal, batch *ddbstream.Batch) (state map[string]string, err error) {
 	counts := newCounts(h.settings, batch)
-	before := judge(j.foreign, counts.running())
+	before := judge(&j.source, counts.running())
 	counts.addWrites(count.Decode(batch.Records, j.source), j.now())
-	running, ended := judge(j.foreign, counts.running()), judge(j.foreign, counts.ended(j.now()))
-	h.ages.observe(j.source.Table, counts, j.now())
+	running, ended := judge(&j.source, counts.running()), judge(&j.source, counts.ended(j.now()))
 	j.logCounts(ctx, counts)
-	if err := h.reporter.report(ctx, j, ended); err != nil {
+	if err := h.reporter.report(ctx, j, ended, counts.release(j.now())); err != nil {
 		return nil, err
 	}
 	for _, report := range newlyHot(running, before) {
 		h.reporter.reportHot(ctx, j, &report)
 	}
-	h.census.update(ctx, j, batch)
 	h.controller.act(ctx, j, ended, running)
 	return counts.state(), nil
 }
@@ -203,9 +207,5 @@ func (h *Handler) source(table string) count.Source {
 }
 
 func (h *Handler) journal(source count.Source) *journal {
-	j := &journal{Logger: h.deps.Log, source: source, now: h.deps.Now}
-	if source.Own == "" {
-		j.foreign = source.Table
-	}
-	return j
+	return &journal{Logger: h.deps.Log, source: source, now: h.deps.Now}
 }

@@ -14,11 +14,10 @@ import (
 // ends.
 type journal struct {
 	*slog.Logger
-	source  count.Source // of the batch
-	foreign string       // the table's name, if its keys are not hotshard's
-	now     func() time.Time
-	data    []metrics.Datum
-	blind   bool // the shard map could not be read
+	source count.Source // of the batch
+	now    func() time.Time
+	data   []metrics.Datum
+	blind  bool // the shard map could not be read
 }
 
 // events counts events of the function itself.
@@ -27,8 +26,13 @@ func (j *journal) events(name string, n int) {
 }
 
 func (j *journal) datum(name string, value float64, unit metrics.Unit, at time.Time, more ...metrics.Dimension) {
-	dimensions := append([]metrics.Dimension{{Name: "TableName", Value: j.source.Table}}, more...)
-	j.data = append(j.data, metrics.Datum{Name: name, Value: value, Unit: unit, Time: at, Dimensions: dimensions})
+	j.data = append(j.data, datum(j.source.Table, name, value, unit, at, more...))
+}
+
+// datum returns a metric of a table.
+func datum(table, name string, value float64, unit metrics.Unit, at time.Time, more ...metrics.Dimension) metrics.Datum {
+	dimensions := append([]metrics.Dimension{{Name: "TableName", Value: table}}, more...)
+	return metrics.Datum{Name: name, Value: value, Unit: unit, Time: at, Dimensions: dimensions}
 }
 
 // logCounts reports records and states that were not counted.
@@ -46,52 +50,11 @@ func (j *journal) logCounts(ctx context.Context, c *counts) {
 	}
 }
 
-// ageEvery is how often ages are sent if nothing else is: CloudWatch bills each call.
-const ageEvery = time.Minute
-
-// ages holds the greatest ages of the batches' oldest and newest records since they were last sent. Ages that are not
-// sent before the process ends are lost.
-type ages struct {
-	mu     sync.Mutex
-	tables map[string]age
-}
-
-// age holds the ages of one table.
-type age struct {
-	sent           time.Time
-	some           bool
-	oldest, newest time.Duration
-}
-
-func (a *ages) observe(table string, c *counts, now time.Time) {
-	if c.newest.IsZero() {
-		return
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	of := a.tables[table]
-	a.tables[table] = age{of.sent, true, max(of.oldest, now.Sub(c.oldest)), max(of.newest, now.Sub(c.newest))}
-}
-
-// addTo adds the ages to a journal that has metrics to send anyway, or if a minute has passed.
-func (a *ages) addTo(j *journal) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	now, of := j.now(), a.tables[j.source.Table]
-	if !of.some || len(j.data) == 0 && now.Sub(of.sent) < ageEvery {
-		return
-	}
-	j.datum("OldestRecordAge", float64(of.oldest.Milliseconds()), metrics.Milliseconds, now)
-	j.datum("NewestRecordAge", float64(of.newest.Milliseconds()), metrics.Milliseconds, now)
-	a.tables[j.source.Table] = age{sent: now}
-}
-
 // sendTimeout bounds how long metrics may delay a batch.
 const sendTimeout = 5 * time.Second
 
 // send sends the metrics. It only logs an error: retrying the batch would count it twice.
-func (j *journal) send(ctx context.Context, sink metrics.Sink, a *ages) {
-	a.addTo(j)
+func (j *journal) send(ctx context.Context, sink metrics.Sink) {
 	if len(j.data) == 0 {
 		return
 	}

@@ -2,8 +2,10 @@ package hotkeys
 
 import (
 	"slices"
+	"time"
 
 	"github.com/hotshard/hotshard/internal/base/heat"
+	"github.com/hotshard/hotshard/internal/base/heat/count"
 )
 
 // Report is the result of one window, or of one batch's share of it, on one stream shard.
@@ -13,10 +15,10 @@ type Report struct {
 	Hot  []heat.KeyHeat // the rows that are hot or saturated
 }
 
-// judge makes reports of the items of a table, which is "" for hotshard's own.
-func judge(table string, items []heat.Item) (reports []Report) {
+// judge makes reports of the items of a table's stream.
+func judge(source *count.Source, items []heat.Item) (reports []Report) {
 	for _, item := range items {
-		item.Table = table
+		item.Table, item.Own = tableOf(source), source.Own
 		r := Report{Item: item, Rows: heat.Merge([]heat.Item{item})}
 		for i := range r.Rows { // a write shard's siblings are usually on other stream shards
 			r.Rows[i].Siblings = heat.Siblings{}
@@ -25,6 +27,14 @@ func judge(table string, items []heat.Item) (reports []Report) {
 		reports = append(reports, r)
 	}
 	return reports
+}
+
+// tableOf returns [heat.Item.Table] of a source's items.
+func tableOf(source *count.Source) string {
+	if source.Own != "" {
+		return ""
+	}
+	return source.Table
 }
 
 // mayHideHot reports whether a key may be hot without being certainly hot. Either its error exceeds the window's
@@ -41,14 +51,18 @@ func (r *Report) mayHideHot() bool {
 
 // newlyHot returns the reports of running windows with only those keys that became hot with this batch.
 func newlyHot(running, before []Report) (reports []Report) {
-	known := make(map[[2]string]bool)
+	type key struct {
+		window     time.Time
+		index, key string
+	}
+	known := make(map[key]bool)
 	for _, report := range before {
 		for _, row := range report.Hot {
-			known[[2]string{row.Index, row.Key}] = true
+			known[key{row.Start, row.Index, row.Key}] = true
 		}
 	}
 	for _, report := range running {
-		report.Hot = slices.DeleteFunc(slices.Clone(report.Hot), func(row heat.KeyHeat) bool { return known[[2]string{row.Index, row.Key}] })
+		report.Hot = slices.DeleteFunc(slices.Clone(report.Hot), func(row heat.KeyHeat) bool { return known[key{row.Start, row.Index, row.Key}] })
 		if len(report.Hot) > 0 {
 			reports = append(reports, report)
 		}

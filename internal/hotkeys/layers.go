@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -14,6 +16,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/heat"
+	"github.com/hotshard/hotshard/internal/base/metrics"
 )
 
 // LayersTask is the payload with which a schedule invokes [Handler.Invoke] at least every [LayersInterval]. The answer
@@ -67,7 +70,7 @@ func (f *folder) task(ctx context.Context, j *journal) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.Read, p.Ran, p.Window = f.readSince(p, now), now, f.settings.Window
+	p.Read, p.Ran, p.Window, p.Hold = f.readSince(p, now), now, f.settings.Window, f.settings.Hold
 	var answer folded
 	if answer.Late, err = f.refoldLate(ctx, j, &p, now.Add(-settleTime)); err != nil {
 		return nil, err
@@ -119,8 +122,8 @@ func (f *folder) refoldLate(ctx context.Context, j *journal, p *heat.Progress, b
 	if err != nil {
 		return 0, err
 	}
-	for start := range starts {
-		if _, err := f.fold(ctx, j, heat.ByWindow, start, start.Add(time.Millisecond)); err != nil {
+	for _, s := range spansOf(starts, f.settings.Window) {
+		if _, err := f.fold(ctx, j, heat.ByWindow, s.from, s.to); err != nil {
 			return 0, err
 		}
 	}
@@ -143,6 +146,21 @@ func (f *folder) refoldLate(ctx context.Context, j *journal, p *heat.Progress, b
 	return len(starts), err
 }
 
+// span is a time.
+type span struct{ from, to time.Time }
+
+// spansOf puts windows that follow each other together, so that items with several of them are read once.
+func spansOf(starts map[time.Time]bool, window time.Duration) (spans []span) {
+	for _, start := range slices.SortedFunc(maps.Keys(starts), time.Time.Compare) {
+		if last := len(spans) - 1; last >= 0 && start.Sub(spans[last].to) < window {
+			spans[last].to = start.Add(time.Millisecond)
+		} else {
+			spans = append(spans, span{start, start.Add(time.Millisecond)})
+		}
+	}
+	return spans
+}
+
 // listLate returns the starts of the folded windows that have late items, and the time up to which they were noted. It
 // stops after maxLate windows.
 func (f *folder) listLate(ctx context.Context, j *journal, p heat.Progress, before time.Time) (starts map[time.Time]bool, upTo time.Time, err error) {
@@ -156,11 +174,13 @@ func (f *folder) listLate(ctx context.Context, j *journal, p heat.Progress, befo
 			f.heat.unreadable(ctx, j, []error{err})
 			continue
 		}
-		if len(starts) == maxLate && !starts[late.Start] {
+		if len(starts) >= maxLate && !starts[late.Start] {
 			return starts, late.Noted, nil
 		}
-		if !late.Start.Before(p.From) && late.Start.Before(p.To) {
-			starts[late.Start] = true
+		for start := late.Start; start.Equal(late.Start) || start.Before(late.End); start = start.Add(f.settings.Window) {
+			if !start.Before(p.From) && start.Before(p.To) {
+				starts[start] = true
+			}
 		}
 	}
 	return starts, before, nil
@@ -169,7 +189,6 @@ func (f *folder) listLate(ctx context.Context, j *journal, p heat.Progress, befo
 // foldNew folds the windows that have ended since the last run, and the minutes that they complete. It returns the
 // number of windows.
 func (f *folder) foldNew(ctx context.Context, j *journal, p *heat.Progress, now time.Time) (n int, err error) {
-	minute := heat.ByMinute.Length()
 	until, err := f.complete(ctx, p.To, now)
 	if err != nil {
 		return 0, err
@@ -177,16 +196,17 @@ func (f *folder) foldNew(ctx context.Context, j *journal, p *heat.Progress, now 
 	if most := p.To.Add(catchUp); until.After(most) {
 		until = most
 	}
+	step := max(heat.ByMinute.Length(), f.settings.Hold)
 	for p.To.Before(until) {
-		end := p.To.Add(minute).Truncate(minute)
+		end := heat.AlignDown(p.To, step).Add(step)
 		if end.After(until) {
 			end = until
 		}
 		windows, err := f.fold(ctx, j, heat.ByWindow, p.To, end)
 		n += windows
 		for _, layer := range []heat.Layer{heat.ByMinute, heat.ByTenMinutes} {
-			if start := end.Add(-layer.Length()); err == nil && end.Equal(end.Truncate(layer.Length())) {
-				_, err = f.fold(ctx, j, layer, start, end)
+			for at := p.To.Truncate(layer.Length()); err == nil && !at.Add(layer.Length()).After(end); at = at.Add(layer.Length()) {
+				_, err = f.fold(ctx, j, layer, at, at.Add(layer.Length()))
 			}
 		}
 		if err != nil {
@@ -202,12 +222,15 @@ func (f *folder) foldNew(ctx context.Context, j *journal, p *heat.Progress, now 
 
 // complete returns the time up to which windows are complete, if those before from are.
 func (f *folder) complete(ctx context.Context, from, now time.Time) (time.Time, error) {
+	if f.settings.holds() { // as due has it
+		return heat.AlignDown(now.Add(-idleTime-settleTime), f.settings.Hold), nil
+	}
 	reports := heat.Reports{Window: f.settings.Window, Ran: now}
 	since := now.Add(-heat.Patience) // what ended earlier waits no longer
 	if from.After(since) {
 		since = from
 	}
-	for window, err := range f.heat.All(ctx, since.Add(-2*f.settings.Window), now) {
+	for window, err := range f.heat.Alone(ctx, since.Add(-2*f.settings.Window), now) {
 		if err != nil {
 			return from, fmt.Errorf("hotkeys: reading which stream shards have reported: %w", err)
 		}
@@ -245,17 +268,21 @@ func (f *folder) fold(ctx context.Context, j *journal, layer heat.Layer, from, t
 // putLayer merges and stores one time. The result is incomplete if an item is unreadable.
 func (f *folder) putLayer(ctx context.Context, j *journal, layer heat.Layer, window heat.Window) error {
 	f.heat.unreadable(ctx, j, window.Unreadable)
+	folded := layer.Fold(window.Items, window.Start)
+	replaced := make([]*dynamodb.PutItemOutput, len(folded))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(maxPuts)
-	for _, it := range layer.Fold(window.Items, window.Start) {
+	for i := range folded {
+		it := &folded[i]
 		it.Incomplete = it.Incomplete || len(window.Unreadable) > 0
-		group.Go(func() error {
-			stored := layer.Stored(&it, it.End().Add(f.settings.HeatRetention))
-			_, err := f.heat.client.PutItem(ctx, &dynamodb.PutItemInput{
+		group.Go(func() (err error) {
+			stored := layer.Stored(it, it.End().Add(f.settings.HeatRetention))
+			replaced[i], err = f.heat.client.PutItem(ctx, &dynamodb.PutItemInput{
 				TableName: &f.heat.Table, Item: stored,
 				ConditionExpression:       aws.String("attribute_not_exists(pk) OR #records <= :records"),
 				ExpressionAttributeNames:  map[string]string{"#records": "records"},
 				ExpressionAttributeValues: map[string]types.AttributeValue{":records": stored["records"]},
+				ReturnValues:              types.ReturnValueAllOld,
 			})
 			if _, newer := dynamo.ConditionFailed(err); err == nil || newer {
 				return nil // another run has read more records
@@ -263,7 +290,37 @@ func (f *folder) putLayer(ctx context.Context, j *journal, layer heat.Layer, win
 			return fmt.Errorf("hotkeys: putting the layer's item of %s: %w", it.Start.Format(time.RFC3339), err)
 		})
 	}
-	return group.Wait()
+	err := group.Wait()
+	for i, out := range replaced {
+		if out != nil && layer == heat.ByWindow {
+			f.layerMetrics(j, &folded[i], out.Attributes)
+		}
+	}
+	return err
+}
+
+// layerMetrics adds the sums of a window over all stream shards, by table. Of a window that was folded before, it adds
+// what is new, so that each record is in the metrics once.
+func (f *folder) layerMetrics(j *journal, it *heat.Item, replaced dynamo.Item) {
+	table := it.Table
+	if it.Own != "" {
+		table = f.settings.names().Table(it.Own)
+	}
+	var before heat.Item // of another release, or none
+	if replaced != nil {
+		before, _ = heat.Parse(replaced)
+	}
+	if it.Records == before.Records {
+		return
+	}
+	fastest := 0.0
+	for _, row := range heat.Merge([]heat.Item{*it}) {
+		fastest = max(fastest, row.WriteUnitsPerSecond)
+	}
+	j.data = append(j.data,
+		datum(table, "WriteUnits", float64(it.Units)-float64(before.Units), metrics.Count, it.Start),
+		datum(table, "Records", float64(it.Records)-float64(before.Records), metrics.Count, it.Start),
+		datum(table, "MaxKeyWriteUnitsPerSecond", fastest, metrics.CountPerSecond, it.Start))
 }
 
 func (f *folder) note(ctx context.Context, p heat.Progress) error {

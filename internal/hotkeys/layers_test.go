@@ -19,6 +19,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/base/heat/windows"
+	"github.com/hotshard/hotshard/internal/base/metrics"
 	"github.com/hotshard/hotshard/internal/hotkeys"
 	"github.com/hotshard/hotshard/internal/test/lane"
 )
@@ -35,6 +36,14 @@ func (f *fixture) layersTask(t tester) (a layersAnswer) {
 		t.Fatalf("%s, %v", raw, err)
 	}
 	return a
+}
+
+// foldSoon runs the task when the present windows have settled. Its first run may have ten minutes to fold before.
+func (f *fixture) foldSoon(t tester) {
+	t.Helper()
+	f.now = f.now.Add(time.Minute)
+	f.layersTask(t)
+	f.layersTask(t)
 }
 
 func (f *fixture) reader() windows.Reader {
@@ -259,6 +268,52 @@ func TestLateItems(t *testing.T) {
 	if got := f.layersTask(t); got.Late != 0 {
 		t.Errorf("again %+v", got)
 	}
+}
+
+// TestMetricsOfLayers checks that the task sends each record once, whenever its item comes, and whichever table it is of.
+// One run makes one call, and a stalled run counts nothing.
+func TestMetricsOfLayers(t *testing.T) {
+	f := newFixture(settings())
+	sink := &countingSink{Memory: f.sink}
+	deps := f.deps()
+	deps.Metrics = sink
+	var err error
+	if f.handler, err = hotkeys.New(settings(), deps); err != nil {
+		t.Fatal(err)
+	}
+	f.layersTask(t)
+	items, events := batch{writes: repeat("C#a#0", 30, 1), first: 1, final: true}, batch{table: "events", writes: repeat("E#a#2026-01-05#0", 20, 1), first: 1, final: true}
+	f.must(t, items.payload())
+	f.must(t, events.payload())
+	f.foldSoon(t)
+	items.shard, items.writes = "late", repeat("C#b#0", 50, 1)
+	f.must(t, items.payload())
+	f.must(t, items.payload()) // redelivered
+	f.foldSoon(t)
+	f.foldSoon(t)
+	for name, want := range map[string]map[string][]float64{
+		"WriteUnits":                {"hotshard-items": {30, 50}, "hotshard-events": {20}},
+		"Records":                   {"hotshard-items": {30, 50}, "hotshard-events": {20}},
+		"MaxKeyWriteUnitsPerSecond": {"hotshard-items": {3, 5}, "hotshard-events": {2}},
+	} {
+		if diff := cmp.Diff(want, f.values(name)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	if sink.calls != 2 {
+		t.Errorf("%d calls, want one for each run with news", sink.calls)
+	}
+}
+
+// countingSink counts calls.
+type countingSink struct {
+	*metrics.Memory
+	calls int
+}
+
+func (c *countingSink) Put(ctx context.Context, data []metrics.Datum) error {
+	c.calls++
+	return c.Memory.Put(ctx, data)
 }
 
 // notes returns the notes of late items.

@@ -16,10 +16,25 @@ import (
 	"github.com/hotshard/hotshard/internal/hotkeys"
 )
 
-// fakeStream returns stream shards, some of them closed, in pages of three.
+// fakeStream is a table's stream. It returns stream shards, some of them closed, in pages of three.
 type fakeStream struct {
 	closed []bool
 	fail   error
+}
+
+func (f fakeStream) ListStreams(_ context.Context, in *dynamodbstreams.ListStreamsInput, _ ...func(*dynamodbstreams.Options)) (*dynamodbstreams.ListStreamsOutput, error) {
+	stream := func(label string) types.Stream {
+		return types.Stream{StreamArn: aws.String("arn:" + *in.TableName + label), StreamLabel: &label}
+	}
+	return &dynamodbstreams.ListStreamsOutput{Streams: []types.Stream{stream("2025"), stream("2026"), stream("2024")}}, nil
+}
+
+// pauses adds up the time between pages.
+type pauses time.Duration
+
+func (p *pauses) pause(_ context.Context, d time.Duration) bool {
+	*p += pauses(d)
+	return true
 }
 
 func (f fakeStream) DescribeStream(_ context.Context, in *dynamodbstreams.DescribeStreamInput, _ ...func(*dynamodbstreams.Options)) (*dynamodbstreams.DescribeStreamOutput, error) {
@@ -47,62 +62,70 @@ func (f fakeStream) DescribeStream(_ context.Context, in *dynamodbstreams.Descri
 	return out, nil
 }
 
-// TestOpenShards checks that open shards are counted over all pages, and that a closed parent and its open child count
-// once.
+// TestOpenShards checks that open shards are counted over all pages, half a second apart, and that a closed parent and
+// its open child count once. A stream with too many pages is an error.
 func TestOpenShards(t *testing.T) {
-	for _, closed := range [][]bool{{}, {false}, {true, false}, {true, false, true, true, false, false, false}} {
+	for _, closed := range [][]bool{{}, {false}, {true, false}, {true, false, true, true, false, false, false}, make([]bool, 300)} {
 		want := 0
 		for _, c := range closed {
 			if !c {
 				want++
 			}
 		}
-		if n, err := hotkeys.CountPartitions(fakeStream{closed: closed})(t.Context(), "arn"); err != nil || n != want {
-			t.Errorf("%v: %d, %v", closed, n, err)
+		stream, paused := fakeStream{closed: closed}, pauses(0)
+		n, err := hotkeys.CountPartitions(stream, paused.pause)(t.Context(), "t")
+		if err != nil || n != want || time.Duration(paused) != time.Duration(max(0, len(closed)-1)/3)*500*time.Millisecond {
+			t.Errorf("%v: %d, %v, paused %v", closed, n, err, time.Duration(paused))
 		}
 	}
-	if _, err := hotkeys.CountPartitions(fakeStream{fail: errPut})(t.Context(), "arn:x"); err == nil || !strings.Contains(err.Error(), "describing stream arn:x") {
-		t.Errorf("got %v", err)
+	var paused pauses
+	for _, c := range []struct {
+		stream fakeStream
+		pause  func(context.Context, time.Duration) bool
+		want   string
+	}{
+		{fakeStream{fail: errPut}, paused.pause, "describing stream arn:x2026"},
+		{fakeStream{closed: make([]bool, 301)}, paused.pause, "has more than"},
+		{fakeStream{closed: make([]bool, 4)}, func(context.Context, time.Duration) bool { return false }, "describing stream arn:x2026"},
+	} {
+		if _, err := hotkeys.CountPartitions(c.stream, c.pause)(t.Context(), "x"); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("got %v, want %s", err, c.want)
+		}
 	}
 }
 
-// TestPartitionsAreNoted checks that each process notes the partitions once a minute, less often with many partitions,
-// and only with control act.
+// counting is a fixture whose layers task counts partitions.
+func counting(t *testing.T, s hotkeys.Settings, count func(table string) (int, error)) *fixture {
+	f := newFixture(s)
+	deps := f.deps()
+	deps.Partitions = func(_ context.Context, table string) (int, error) { return count(table) }
+	var err error
+	if f.handler, err = hotkeys.New(s, deps); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// TestPartitionsAreNoted checks that the layers task notes each table's partitions, with control act only, and that
+// batches count nothing.
 func TestPartitionsAreNoted(t *testing.T) {
-	for control, want := range map[growth.Control][]string{growth.Act: {"items 5", "items 7", "items 90", "items 10"}, growth.Observe: nil, growth.Off: nil} {
+	for control, want := range map[growth.Control][]string{growth.Act: {"items 14", "events 15", "items 14", "events 15"}, growth.Observe: nil, growth.Off: nil} {
 		s := settings()
 		s.Control = control
-		f := newFixture(s)
-		deps := f.deps()
-		n := 0
-		deps.Partitions = func(_ context.Context, stream string) (int, error) {
-			if !strings.HasPrefix(stream, "arn:aws:dynamodb:eu-west-1:123456789012:table/hotshard-items/stream/") {
-				t.Errorf("stream %q", stream)
-			}
-			return n, nil
-		}
-		var err error
-		if f.handler, err = hotkeys.New(s, deps); err != nil {
-			t.Fatal(err)
-		}
-		for _, step := range []struct {
-			partitions  int
-			streamShard string
-			later       time.Duration
-		}{
-			{5, "a", 0}, {6, "b", 59 * time.Second}, {7, "b", 60 * time.Second}, {90, "a", 2 * time.Minute}, {9, "a", 3*time.Minute + 29*time.Second}, {10, "a", 3*time.Minute + 30*time.Second},
-		} {
-			n, f.now = step.partitions, start.Add(step.later)
-			f.must(t, batch{writes: repeat("C#a#0", 1, 1), first: 1, shard: step.streamShard}.payload())
-		}
-		f.must(t, unwindowed(repeat("C#a#0", 1, 1), 1))
+		f := counting(t, s, func(table string) (int, error) { return len(table), nil })
+		f.must(t, batch{writes: repeat("C#a#0", 1, 1), first: 1}.payload())
+		f.layersTask(t)
+		f.now = f.now.Add(time.Second) // the schedule ran twice
+		f.layersTask(t)
+		f.now = f.now.Add(time.Minute)
+		f.layersTask(t)
 		if !slices.Equal(f.shards.noted, want) {
 			t.Errorf("%s: noted %v, want %v", control, f.shards.noted, want)
 		}
 		var sent []string // the metric of an alarm
 		for _, d := range f.sink.Data() {
 			if d.Name == "StreamShards" {
-				sent = append(sent, fmt.Sprintf("items %v", d.Value))
+				sent = append(sent, fmt.Sprintf("%s %v", strings.TrimPrefix(d.Dimensions[0].Value, "hotshard-"), d.Value))
 			}
 		}
 		if !slices.Equal(sent, want) {
@@ -111,18 +134,35 @@ func TestPartitionsAreNoted(t *testing.T) {
 	}
 }
 
-// TestPartitionsUnknown checks that an error is logged and fails no batch.
+// TestPartitionsUnknown checks that an error is logged and does not fail the task, and that counts are less frequent
+// while they fail, for each table by itself.
 func TestPartitionsUnknown(t *testing.T) {
-	f := newFixture(settings())
-	deps := f.deps()
-	deps.Partitions = hotkeys.CountPartitions(fakeStream{fail: errPut})
-	f.handler, _ = hotkeys.New(settings(), deps)
-	f.must(t, batch{writes: repeat("C#a#0", 1, 1), first: 1}.payload())
+	counts, down := map[string]int{}, true
+	f := counting(t, settings(), func(table string) (int, error) {
+		counts[table]++
+		if down && table == "hotshard-items" {
+			return 0, errPut
+		}
+		return 7, nil
+	})
+	for range 60 {
+		f.layersTask(t)
+		f.now = f.now.Add(time.Minute)
+	}
+	if n := counts["hotshard-items"]; n < 6 || n > 8 || counts["hotshard-events"] != 60 || strings.Count(f.logs.String(), "partitions not noted") != n {
+		t.Errorf("counted %v times in an hour\n%s", counts, f.logs)
+	}
+	down = false
+	for range 30 {
+		f.layersTask(t)
+		f.now = f.now.Add(time.Minute)
+	}
+	if counts["hotshard-items"] < 20 {
+		t.Errorf("counted %v times after it recovered", counts)
+	}
 	f.shards.failNote = errPut
-	deps.Partitions = func(context.Context, string) (int, error) { return 7, nil }
-	f.handler, _ = hotkeys.New(settings(), deps)
-	f.must(t, batch{writes: repeat("C#a#0", 1, 1), first: 1}.payload())
-	if strings.Count(f.logs.String(), "partitions not noted") != 2 || len(f.table.items) > 0 {
+	f.layersTask(t)
+	if !strings.Contains(f.logs.String(), "partitions=7") {
 		t.Errorf("%s", f.logs)
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/base/keyname"
 	"github.com/hotshard/hotshard/internal/base/metrics"
@@ -29,12 +30,26 @@ type reporter struct {
 	budget   *budget
 }
 
-// report stores and reports the windows that have ended. It fails only if a heat item is not written.
-func (r *reporter) report(ctx context.Context, j *journal, reports []Report) error {
+// report stores and reports the windows that have ended, and stores lists of held ones. It fails only if a heat item is
+// not written.
+func (r *reporter) report(ctx context.Context, j *journal, reports []Report, held [][]heat.Item) error {
 	group, puts := errgroup.WithContext(ctx)
 	group.SetLimit(maxPuts)
 	for i := range reports {
-		group.Go(func() error { return r.store(puts, j, &reports[i].Item) })
+		group.Go(func() error {
+			item := &reports[i].Item
+			item.Lag = max(0, j.now().Sub(item.End()))
+			return r.store(puts, j, item, item, item.Stored(item.End().Add(r.settings.HeatRetention)))
+		})
+	}
+	for _, items := range held {
+		group.Go(func() error {
+			for i := range items {
+				items[i].Table, items[i].Own = tableOf(&j.source), j.source.Own
+			}
+			first, last := &items[0], &items[len(items)-1]
+			return r.store(puts, j, first, last, heat.StoredHeld(items, j.now(), last.End().Add(r.settings.HeatRetention)))
+		})
 	}
 	if err := group.Wait(); err != nil {
 		j.events("HeatItemFailures", 1)
@@ -43,7 +58,7 @@ func (r *reporter) report(ctx context.Context, j *journal, reports []Report) err
 	}
 	for i := range reports {
 		r.reportHot(ctx, j, &reports[i])
-		windowMetrics(j, &reports[i])
+		hotMetrics(j, &reports[i])
 		if item := &reports[i].Item; reports[i].mayHideHot() {
 			j.WarnContext(ctx, "hot keys may be hidden", "table", j.source.Table, "streamShard", item.StreamShard,
 				"window", item.Start, "rest", item.Rest, "indexRest", item.IndexRest)
@@ -53,16 +68,15 @@ func (r *reporter) report(ctx context.Context, j *journal, reports []Report) err
 	return nil
 }
 
-// store puts a window's heat item. It adds a note if the window may have been folded already.
-func (r *reporter) store(ctx context.Context, j *journal, item *heat.Item) error {
-	item.Lag = max(0, j.now().Sub(item.End()))
-	err := r.heat.put(ctx, item.Stored(item.End().Add(r.settings.HeatRetention)))
-	if now := j.now(); err == nil && now.After(item.Start.Add(r.settings.Window+heat.OnTime)) {
-		err = r.heat.put(ctx, item.LateNote(now, now.Add(r.settings.HeatRetention)))
+// store puts a heat item with some windows. It adds a note if they may have been folded already.
+func (r *reporter) store(ctx context.Context, j *journal, first, last *heat.Item, stored dynamo.Item) error {
+	err := r.heat.put(ctx, stored)
+	if now := j.now(); err == nil && now.After(r.settings.due(first.Start)) {
+		err = r.heat.put(ctx, first.LateNote(last.End(), now, now.Add(r.settings.HeatRetention)))
 	}
 	if err != nil {
 		return fmt.Errorf("hotkeys: putting the heat item of window %s, stream shard %q: %w",
-			item.Start.Format(time.RFC3339), item.StreamShard, err)
+			first.Start.Format(time.RFC3339), first.StreamShard, err)
 	}
 	return nil
 }
@@ -111,24 +125,22 @@ func (r *reporter) keyMetrics(ctx context.Context, j *journal, report *Report) {
 	}
 }
 
-// windowMetrics adds a window's metrics at its start time, except those of single keys.
-func windowMetrics(j *journal, r *Report) {
-	fastest, saturated, crowded := 0.0, 0.0, 0.0
-	for _, row := range r.Rows {
-		fastest = max(fastest, row.WriteUnitsPerSecond)
+// hotMetrics adds the metrics of a window that is hot, at its start time, except those of single keys. The layers task
+// sends the sums of all windows, see [layerMetrics].
+func hotMetrics(j *journal, r *Report) {
+	crowd := r.Item.Crowd()
+	if len(r.Hot) == 0 && crowd.Keys == 0 {
+		return
+	}
+	saturated := 0.0
+	for _, row := range r.Hot {
 		if row.Status == heat.Saturated {
 			saturated++
 		}
 	}
-	if r.Item.Crowd().Keys > 0 {
-		crowded = 1
-	}
 	j.datum("HotKeys", float64(len(r.Hot)), metrics.Count, r.Item.Start)
 	j.datum("SaturatedKeys", saturated, metrics.Count, r.Item.Start)
-	j.datum("HotPartitions", crowded, metrics.Count, r.Item.Start)
-	j.datum("MaxKeyWriteUnitsPerSecond", fastest, metrics.CountPerSecond, r.Item.Start)
-	j.datum("WriteUnits", float64(r.Item.Units), metrics.Count, r.Item.Start)
-	j.datum("Records", float64(r.Item.Records), metrics.Count, r.Item.Start)
+	j.datum("HotPartitions", float64(min(crowd.Keys, 1)), metrics.Count, r.Item.Start)
 }
 
 // advice returns the advice for a row's base key and its write shards. If the shard map can't be read, it assumes one

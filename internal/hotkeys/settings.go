@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/hotshard/hotshard/internal/base/growth"
+	"github.com/hotshard/hotshard/internal/base/heat"
+	"github.com/hotshard/hotshard/internal/base/heat/count"
 	"github.com/hotshard/hotshard/internal/base/keyname"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
@@ -35,6 +37,10 @@ type Settings struct {
 	// Window is the length of the windows over which rates are taken, if Lambda delivers without a tumbling window.
 	// Whole seconds, 1s to 15m.
 	Window time.Duration `env:"HOTSHARD_WINDOW" envDefault:"10s"`
+
+	// Hold is the length of Lambda's tumbling window: a multiple of Window, up to 5m. Quiet windows are stored together
+	// when it ends. 0 stores each window when it ends. A deployment's follows from streamShards if it is 0.
+	Hold time.Duration `env:"HOTSHARD_HOLD" envDefault:"0s"`
 
 	// PartitionWCU is the WCU/s that a partition takes: AWS's limit, or that of a partition limiter. At least 1.
 	PartitionWCU int `env:"HOTSHARD_PARTITION_WCU" envDefault:"1000"`
@@ -129,6 +135,8 @@ func (s Settings) Validate() error {
 	check(!own || s.ShardMapTable != "", "HOTSHARD_SHARD_MAP_TABLE", "empty", "a table's name")
 	check(s.Window >= time.Second && s.Window <= maxWindow && s.Window%time.Second == 0,
 		"HOTSHARD_WINDOW", s.Window, "whole seconds, 1s to 15m")
+	check(s.Hold == 0 || s.Hold == s.Window || s.Window > 0 && s.Hold > s.Window && s.Hold%s.Window == 0 && s.Hold <= heat.MaxHold,
+		"HOTSHARD_HOLD", s.Hold, "0s, or a multiple of HOTSHARD_WINDOW up to "+heat.MaxHold.String())
 	check(s.PartitionWCU >= 1, "HOTSHARD_PARTITION_WCU", s.PartitionWCU, "at least 1")
 	check(s.Threshold > 0 && s.Threshold <= 1, "HOTSHARD_THRESHOLD", s.Threshold, "above 0, up to 1")
 	check(s.TopK >= 10 && s.TopK <= 20_000, "HOTSHARD_TOP_K", s.TopK, "10 to 20000")
@@ -143,6 +151,34 @@ func (s Settings) Validate() error {
 	check(s.EventRetention == 0 || s.EventRetention >= time.Hour, "HOTSHARD_EVENT_RETENTION", s.EventRetention, "0, or 1h or more")
 	return errors.Join(faults...)
 }
+
+// holds reports whether quiet windows are held.
+func (s Settings) holds() bool { return s.Hold > s.Window }
+
+// quiet reports whether a window's counts may be held: no key can be near hot, in the window or in a second of it.
+func (s Settings) quiet(w *count.Window) bool {
+	table, index := s.quietRate()
+	units, ofIndexes := w.Units()
+	return float64(units) < table*w.Length.Seconds() && float64(ofIndexes) < index/maxSpread*w.Length.Seconds()
+}
+
+// quietRate returns the WCU/s of a key below which its counts may be held. A key of an index gets its heat from up to
+// maxSpread stream shards.
+func (s Settings) quietRate() (table, index float64) {
+	return min(s.hotRate()/4, float64(s.PartitionWCU)/s.Window.Seconds()), s.hotRate() / 4
+}
+
+// due returns the time by which a window's counts are stored, unless they are late. Lambda ends the tumbling window of
+// an idle stream shard up to two minutes later.
+func (s Settings) due(start time.Time) time.Time {
+	if !s.holds() {
+		return start.Add(s.Window + heat.OnTime)
+	}
+	return heat.AlignDown(start, s.Hold).Add(s.Hold + idleTime)
+}
+
+// idleTime is how long Lambda may wait for records after a tumbling window's end.
+const idleTime = 2 * time.Minute
 
 // names returns the names of hotshard's tables.
 func (s Settings) names() schema.Names {

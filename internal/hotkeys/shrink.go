@@ -53,7 +53,7 @@ func (r *shrinker) task(ctx context.Context, j *journal) ([]byte, error) {
 // settled returns the start of the hours for which more reports may still come. Earlier writes were counted and
 // reported, or discarded: records are no older than [RecordAge] when they arrive, and their windows end soon after.
 func (s Settings) settled(now time.Time) time.Time {
-	return now.Add(-RecordAge - 2*s.Window).Truncate(time.Hour)
+	return now.Add(-RecordAge - 2*max(s.Window, s.Hold)).Truncate(time.Hour)
 }
 
 // day is the quiet period of keys with calculated write shards: if such a key grows again, it takes no writes for

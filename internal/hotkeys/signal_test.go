@@ -139,31 +139,6 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestAges checks that the greatest age is sent once a minute, or with the next report.
-func TestAges(t *testing.T) {
-	f := newFixture(settings())
-	ages := func() []float64 {
-		return slices.Concat(f.values("OldestRecordAge")["hotshard-items"], f.values("NewestRecordAge")["hotshard-items"])
-	}
-	f.now = start.Add(5 * time.Second)
-	state := f.must(t, batch{writes: writes{{key: "k", at: 1}, {key: "k", at: 3}}, first: 1}.payload())
-	if got := ages(); !slices.Equal(got, []float64{4000, 2000}) {
-		t.Errorf("first: %v", got)
-	}
-	f.now = start.Add(8 * time.Second)
-	state = f.must(t, batch{writes: writes{{key: "k", at: 2}, {key: "k", at: 7}}, first: 3, state: state}.payload())
-	f.now = start.Add(9 * time.Second)
-	state = f.must(t, batch{writes: writes{{key: "k", at: 4}}, first: 5, state: state}.payload())
-	if got := ages(); len(got) != 2 {
-		t.Errorf("too soon: %v", got)
-	}
-	f.now = start.Add(11 * time.Second)
-	f.must(t, batch{state: state, final: true}.payload())
-	if got := ages(); !slices.Equal(got, []float64{4000, 6000, 2000, 5000}) {
-		t.Errorf("with the report: %v", got)
-	}
-}
-
 // TestBudgetOverContainers checks that all containers share the hour's names, and that none asks again when they are
 // spent.
 func TestBudgetOverContainers(t *testing.T) {

@@ -80,7 +80,8 @@ func (f *foreign) attach(t *testing.T) {
 	}
 	f.fixture = newFixture(settings())
 	deps := f.deps()
-	deps.Source, deps.Shards, deps.Heat, deps.Now = source, nil, f.db, time.Now
+	deps.Source, deps.Shards, deps.Heat = source, nil, f.db
+	deps.Now = func() time.Time { return time.Now().Add(f.now.Sub(start)) } // records are of the engine's clock
 	if f.handler, err = hotkeys.New(s, deps); err != nil {
 		t.Fatal(err)
 	}
@@ -187,6 +188,7 @@ func TestExistingTable(t *testing.T) {
 	if len(rows) != 6 || rows[0].Table != "orders" || rows[0].Key != "7" {
 		t.Errorf("rows %+v", rows)
 	}
+	f.foldSoon(t)
 	if len(f.values("WriteUnits")["orders"]) == 0 {
 		t.Errorf("metrics %v", f.sink.Data())
 	}

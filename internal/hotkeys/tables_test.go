@@ -1,11 +1,8 @@
 package hotkeys_test
 
 import (
-	"context"
 	"slices"
 	"testing"
-
-	"github.com/hotshard/hotshard/internal/hotkeys"
 )
 
 // TestStreamShardsOfTwoTables checks that stream shards with one id, in the streams of both tables, have items and
@@ -26,6 +23,7 @@ func TestStreamShardsOfTwoTables(t *testing.T) {
 		if len(rows) != 2 || rows[0].TableName() != "events" || rows[0].WriteUnitsPerSecond != 4 || rows[1].TableName() != "items" || rows[1].WriteUnitsPerSecond != 0.3 {
 			t.Errorf("%s: rows %+v", name, rows)
 		}
+		f.foldSoon(t)
 		units := map[string]float64{}
 		for _, d := range f.sink.Data() {
 			if d.Name == "WriteUnits" {
@@ -41,13 +39,8 @@ func TestStreamShardsOfTwoTables(t *testing.T) {
 // TestGrowthByTheTablesPartitions checks that a key grows by the partitions of its own table, which each table's stream
 // has counted.
 func TestGrowthByTheTablesPartitions(t *testing.T) {
-	f := newFixture(settings())
-	deps := f.deps()
-	deps.Partitions = func(_ context.Context, arn string) (int, error) { return len(arn), nil }
-	var err error
-	if f.handler, err = hotkeys.New(settings(), deps); err != nil {
-		t.Fatal(err)
-	}
+	f := counting(t, settings(), func(table string) (int, error) { return len(table), nil })
+	f.layersTask(t)
 	f.shards.few = map[string]int{"events": 1}
 	f.must(t, batch{writes: repeat("C#a#0", 900, 1), first: 1, final: true}.payload())
 	f.must(t, batch{table: "events", writes: repeat("E#a#2026-01-05#0", 900, 1), first: 1, final: true}.payload())

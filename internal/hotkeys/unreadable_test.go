@@ -26,7 +26,7 @@ func (f *fixture) spoil(pk, sk string) {
 func (f *fixture) spoilWindow(at time.Time) (sk string) {
 	sk, _ = heat.SortBounds(at, at)
 	sk += "#other#"
-	f.spoil(heat.Partitions(at, at.Add(time.Minute))[0], sk)
+	f.spoil(heat.Partitions(at, at.Add(time.Minute), false)[0], sk)
 	return sk
 }
 
@@ -62,7 +62,7 @@ func TestUnreadableHeatItem(t *testing.T) {
 func TestUnreadableSortKey(t *testing.T) {
 	f := newFixture(settings())
 	f.shards.set("C#a", 8, start)
-	f.spoil(heat.Partitions(start, start.Add(time.Minute))[0], "2026-01-05T13:05")
+	f.spoil(heat.Partitions(start, start.Add(time.Minute), false)[0], "2026-01-05T13:05")
 	l := life{fixture: f, every: 10 * time.Minute, load: others}
 	if l.run(t, 2*time.Hour); len(f.shards.changes) > 0 {
 		t.Errorf("changes %v\n%s", f.shards.changes, f.logs)

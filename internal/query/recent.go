@@ -2,6 +2,7 @@ package query
 
 import (
 	"context"
+	"iter"
 	"time"
 
 	"github.com/hotshard/hotshard/internal/base/heat"
@@ -10,6 +11,7 @@ import (
 // counted is a source that a detector writes and a task folds. It returns how far it is complete.
 type counted interface {
 	full
+	Alone(ctx context.Context, from, to time.Time) iter.Seq2[heat.Window, error]
 	Progress(ctx context.Context) (heat.Progress, error)
 }
 
@@ -47,7 +49,7 @@ func (h *Heat) recent(ctx context.Context, from, to, now time.Time) (r recent, e
 	if !isCounted { // it yields folded windows whole, so none may reach beyond r.from
 		r.from = later(from, heat.AlignDown(r.from, longest))
 	}
-	reports := heat.Reports{Ran: p.Ran, Window: p.Window}
+	reports := heat.Reports{Ran: p.Ran, Window: p.Window, Hold: p.Hold}
 	for window, err := range h.source.Windows(ctx, r.from, end, time.Second) {
 		if err := fault(window, err); err != nil {
 			return r, err
@@ -71,14 +73,14 @@ func (h *Heat) recent(ctx context.Context, from, to, now time.Time) (r recent, e
 
 // completeUpTo returns the time up to which windows are complete, from the reports since they were
 // folded.
-func (h *Heat) completeUpTo(ctx context.Context, source full, reports *heat.Reports, p heat.Progress, now time.Time) (time.Time, error) {
+func (h *Heat) completeUpTo(ctx context.Context, source counted, reports *heat.Reports, p heat.Progress, now time.Time) (time.Time, error) {
 	if p.To.IsZero() {
 		return reports.Complete(p.To, now, heat.OnTime), nil
 	}
 	if reports.Window == 0 { // nothing was written, and no task has reported
 		reports.Window = usualWindow
 	}
-	for window, err := range source.All(ctx, p.To.Add(-max(reports.Window, p.Window)), p.To) {
+	for window, err := range source.Alone(ctx, p.To.Add(-max(reports.Window, p.Window)), p.To) {
 		if err != nil {
 			return p.To, fault(window, err)
 		}

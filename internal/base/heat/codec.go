@@ -25,6 +25,7 @@ type stored struct {
 	record.Key
 	Version    uint64 `dynamodbav:"v"`
 	Table      string `dynamodbav:"table,omitempty"`
+	Own        string `dynamodbav:"own,omitempty"`
 	Start      uint64 `dynamodbav:"start"`          // Unix milliseconds
 	Window     uint64 `dynamodbav:"window"`         // milliseconds
 	Base       uint64 `dynamodbav:"base,omitempty"` // milliseconds
@@ -63,6 +64,7 @@ func (it *Item) attributes(pk, sk string, expires time.Time) map[string]types.At
 		Key:        record.Key{PK: pk, SK: sk},
 		Version:    version,
 		Table:      it.Table,
+		Own:        it.Own,
 		Start:      uint64(it.Start.UnixMilli()),
 		Window:     uint64(it.Window.Milliseconds()),
 		Base:       uint64(it.Base.Milliseconds()),
@@ -129,6 +131,7 @@ func parse(attributes map[string]types.AttributeValue) (Item, error) {
 	}
 	it := Item{
 		Table:       s.Table,
+		Own:         s.Own,
 		Start:       time.UnixMilli(int64(s.Start)).UTC(),
 		Window:      time.Duration(s.Window) * time.Millisecond,
 		Base:        time.Duration(s.Base) * time.Millisecond,

@@ -15,6 +15,10 @@ const (
 	// were reported as complete.
 	Patience = time.Minute
 
+	// heldTime is the time after its end within which windows that were held have been put, except those of idle stream
+	// shards.
+	heldTime = 15 * time.Second
+
 	// lagging is the multiple of a stream shard's last lag that its next item is waited for.
 	lagging = 3
 )
@@ -28,6 +32,9 @@ const (
 type Reports struct {
 	// Window is the length of windows, or that of the shortest window added if that is shorter. 0 is unknown.
 	Window time.Duration
+
+	// Hold is [Progress]'s: windows whose quiet stream shards are held are not complete until it ends.
+	Hold time.Duration
 
 	// Ran is when the detector last ran. A time before Ran without items had no writes; a later time without items may
 	// mean that the detector has stopped.
@@ -89,6 +96,11 @@ func (r *Reports) Complete(from, now time.Time, wait time.Duration) time.Time {
 			break
 		}
 		upTo = start.Add(r.Window)
+	}
+	if r.Hold > r.Window {
+		if upTo = AlignDown(minTime(upTo, now.Add(-heldTime)), r.Hold); upTo.Before(from) {
+			return from
+		}
 	}
 	return upTo
 }

@@ -47,7 +47,7 @@ func Fold(items []Item, start time.Time, length time.Duration) Item {
 // sum adds an item's totals.
 func (it *Item) sum(other *Item, first bool) {
 	if first {
-		it.Table, it.Base, it.Limit, it.HotRate = other.Table, other.base(), other.Limit, other.HotRate
+		it.Table, it.Own, it.Base, it.Limit, it.HotRate = other.Table, other.Own, other.base(), other.Limit, other.HotRate
 	}
 	it.Limit, it.HotRate = min(it.Limit, other.Limit), min(it.HotRate, other.HotRate)
 	it.Records += other.Records
@@ -122,16 +122,17 @@ func (k *Key) weight() uint64 {
 func Kinds(items []Item) [][]Item {
 	type kind struct {
 		table string
+		own   string
 		base  time.Duration
 	}
 	kinds := make(map[kind][]Item)
 	for _, it := range items {
-		id := kind{it.Table, it.base()}
+		id := kind{it.Table, it.Own, it.base()}
 		kinds[id] = append(kinds[id], it)
 	}
 	var list [][]Item
 	for _, id := range slices.SortedFunc(maps.Keys(kinds), func(a, b kind) int {
-		return cmp.Or(cmp.Compare(a.table, b.table), cmp.Compare(a.base, b.base))
+		return cmp.Or(cmp.Compare(a.table, b.table), cmp.Compare(a.own, b.own), cmp.Compare(a.base, b.base))
 	}) {
 		list = append(list, kinds[id])
 	}

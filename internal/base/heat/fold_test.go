@@ -242,8 +242,8 @@ func TestProgressForm(t *testing.T) {
 		t.Error("nothing is a progress")
 	}
 	it := heat.Item{Start: noon, StreamShard: "s"}
-	late, err := heat.ParseLate(it.LateNote(noon.Add(time.Minute), noon.Add(time.Hour)))
-	if err != nil || late != (heat.Late{Start: noon, Noted: noon.Add(time.Minute)}) {
+	late, err := heat.ParseLate(it.LateNote(noon.Add(time.Second), noon.Add(time.Minute), noon.Add(time.Hour)))
+	if err != nil || late != (heat.Late{Start: noon, End: noon.Add(time.Second), Noted: noon.Add(time.Minute)}) {
 		t.Errorf("%+v, %v", late, err)
 	}
 	if _, err := heat.ParseLate(nil); err == nil {

@@ -10,13 +10,15 @@
 // queries each of a fixed number of partitions for each hour, and merges:
 //
 //	low, high := heat.SortBounds(from, to)
-//	for _, pk := range heat.Partitions(from, to) {
+//	for _, pk := range heat.Partitions(from, to, false) {
 //		for _, attributes := range query(pk, low, high) { // sk BETWEEN low AND high
 //			item, err := heat.Parse(attributes)
 //			items = append(items, item)
 //		}
 //	}
 //	rows := heat.Merge(items) // one for each partition key, hottest first
+//
+// Quiet windows of a stream shard are stored together: see [StoredHeld].
 //
 // Items are folded over all stream shards, a minute and ten: see [Layer]. Folded items
 // merge to the same, and there are far fewer.
@@ -30,6 +32,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
@@ -39,6 +42,10 @@ type Item struct {
 	// Table is the table whose stream was read, or "" for hotshard's own tables, whose keys tell by their kind which
 	// one. Keys of another table are not parsed as write shards.
 	Table string
+
+	// Own is the table of hotshard's own whose stream was read, "" with a Table. Only folded items of one are told apart
+	// by it.
+	Own kind.Table
 
 	Start  time.Time     // whole milliseconds, UTC
 	Window time.Duration // length; whole milliseconds, more than 0
@@ -194,13 +201,13 @@ const Salts = 8
 // prefix begins the partition keys of windows' items.
 const prefix = "K#"
 
-func partition(hour string, salt int) string { return shard.Hash.Join(prefix+hour, salt) }
+func partition(prefix, hour string, salt int) string { return shard.Hash.Join(prefix+hour, salt) }
 
 // key returns the primary key of a window's item. It depends only on the table, the window's start, the stream shard
 // and the part.
 func (it *Item) key() (pk, sk string) {
 	source := it.source()
-	pk = partition(shard.Hour.Label(it.Start, 0), shard.Calculated(source, Salts))
+	pk = partition(prefix, shard.Hour.Label(it.Start, 0), shard.Calculated(source, Salts))
 	return pk, it.Start.UTC().Format(schema.TimeLayout) + "#" + source
 }
 
@@ -208,11 +215,15 @@ func (it *Item) key() (pk, sk string) {
 func (it *Item) source() string { return it.StreamShard + "#" + it.Part }
 
 // Partitions returns the partition keys that hold the items of the windows that start at from or later and before to:
-// [Salts] for each hour begun. It is empty if to is not after from. The caller bounds the range.
-func Partitions(from, to time.Time) (list []string) {
+// for each hour begun, [Salts] with windows that were stored alone and, if held is set, as many with windows that were
+// stored together. It is empty if to is not after from. The caller bounds the range.
+func Partitions(from, to time.Time, held bool) (list []string) {
 	for _, hour := range shard.Hour.Labels(from, to, 0) {
 		for salt := range Salts {
-			list = append(list, partition(hour, salt))
+			list = append(list, partition(prefix, hour, salt))
+		}
+		for salt := 0; held && salt < Salts; salt++ {
+			list = append(list, partition(heldPrefix, hour, salt))
 		}
 	}
 	return list

@@ -92,7 +92,7 @@ func TestFound(t *testing.T) {
 		attributes := item.Stored(noon)
 		pk, sk := str(t, attributes, "pk"), str(t, attributes, "sk")
 		low, high := heat.SortBounds(from, to)
-		found := slices.Contains(heat.Partitions(from, to), pk) && low <= sk && sk <= high
+		found := slices.Contains(heat.Partitions(from, to, false), pk) && low <= sk && sk <= high
 		if want := !item.Start.Before(from) && item.Start.Before(to); found != want {
 			rt.Fatalf("%s in [%v, %v): found %v", sk, from, to, found)
 		}
@@ -100,11 +100,11 @@ func TestFound(t *testing.T) {
 }
 
 func TestPartitions(t *testing.T) {
-	list := heat.Partitions(noon.Add(-time.Second), noon.Add(time.Second))
-	if len(list) != 2*heat.Salts || list[0] != "K#2026-01-05T11#0" || list[len(list)-1] != "K#2026-01-05T12#7" {
+	list := heat.Partitions(noon.Add(-time.Second), noon.Add(time.Second), true)
+	if len(list) != 4*heat.Salts || list[0] != "K#2026-01-05T11#0" || list[heat.Salts] != "Q#2026-01-05T11#0" || list[len(list)-1] != "Q#2026-01-05T12#7" {
 		t.Errorf("got %v", list)
 	}
-	if list := heat.Partitions(noon, noon); len(list) != 0 {
+	if list := heat.Partitions(noon, noon, true); len(list) != 0 {
 		t.Errorf("an empty time has %v", list)
 	}
 }

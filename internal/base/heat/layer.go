@@ -1,6 +1,8 @@
 package heat
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -48,11 +50,11 @@ func (l Layer) Partitions(from, to time.Time) (list []string) {
 	return list
 }
 
-// key returns the primary key of a layer's item. It depends only on the item's table, its start and the length of its
-// base windows.
+// key returns the primary key of a layer's item. It depends only on the table whose stream was read, the item's start
+// and the length of its base windows.
 func (l Layer) key(it *Item) (pk, sk string) {
 	pk = layers[l].prefix + layers[l].bucket.Label(it.Start, 0)
-	return pk, bound(it.Start) + "#" + it.Table + "#" + strconv.FormatInt(it.Base.Milliseconds(), 10)
+	return pk, bound(it.Start) + "#" + cmp.Or(it.Table, it.Own) + "#" + strconv.FormatInt(it.Base.Milliseconds(), 10)
 }
 
 // Fold folds items into the layer's items for the time that begins at start: one for each of [Kinds]. With ByWindow
@@ -86,7 +88,7 @@ func (it Item) Heaviest(keys int) Item {
 // Progress is the range of windows in the layers: all that start at From or later and before To. Notes of late items
 // ([Late]) were handled up to Late. A time from Read to To without an item had no writes: the detector read it, and its
 // items have not expired. Ran is when the task last ran, and Window the length of the detector's windows then; zero
-// values are unknown.
+// values are unknown. Hold is the time whose quiet windows are stored together at its end; 0 if each is stored at its own.
 type Progress struct {
 	From time.Time `dynamodbav:"from"`
 	To   time.Time `dynamodbav:"to"`
@@ -95,6 +97,7 @@ type Progress struct {
 	Ran  time.Time `dynamodbav:"ran"`
 
 	Window time.Duration `dynamodbav:"-"`
+	Hold   time.Duration `dynamodbav:"-"`
 }
 
 // ProgressPartition is the partition key of the progress item. Its sort key is [schema.SoleSK].
@@ -105,12 +108,13 @@ type storedProgress struct {
 	record.Key
 	Version uint64 `dynamodbav:"v"`
 	Window  uint64 `dynamodbav:"window,omitempty"` // milliseconds
+	Hold    uint64 `dynamodbav:"hold,omitempty"`   // likewise
 	Progress
 }
 
 // Attributes returns the item of the progress.
 func (p *Progress) Attributes() map[string]types.AttributeValue {
-	return record.Item(storedProgress{record.Key{PK: ProgressPartition, SK: schema.SoleSK}, version, uint64(p.Window.Milliseconds()), *p})
+	return record.Item(storedProgress{record.Key{PK: ProgressPartition, SK: schema.SoleSK}, version, uint64(p.Window.Milliseconds()), uint64(p.Hold.Milliseconds()), *p})
 }
 
 // ParseProgress decodes an item that Attributes encoded.
@@ -119,38 +123,41 @@ func ParseProgress(attributes map[string]types.AttributeValue) (Progress, error)
 	if err := read(attributes, &s); err != nil {
 		return Progress{}, fmt.Errorf("heat: progress of the layers: %w", err)
 	}
-	s.Progress.Window = time.Duration(s.Window) * time.Millisecond
+	s.Progress.Window, s.Progress.Hold = time.Duration(s.Window)*time.Millisecond, time.Duration(s.Hold)*time.Millisecond
 	return s.Progress, nil
 }
 
-// Late is a note that a window's item was put after the window may have been folded.
+// Late is a note that an item was put after its windows may have been folded.
 type Late struct {
-	Start time.Time // of the window
-	Noted time.Time // after the item was put
+	Start, End time.Time // of the windows
+	Noted      time.Time // after the item was put
 }
 
 // LatePartition is the partition key of all such notes. The sort key is the time of the note, as in [SortBounds], the
-// window's start and the item's source.
+// windows' start and end, and the item's source.
 const LatePartition = "H#late"
 
-// LateNote returns the attributes of a note about the item.
-func (it *Item) LateNote(noted, expires time.Time) map[string]types.AttributeValue {
+// LateNote returns the attributes of a note about the item, whose windows end at end.
+func (it *Item) LateNote(end, noted, expires time.Time) map[string]types.AttributeValue {
 	return record.Item(struct {
 		record.Key
 		Version uint64 `dynamodbav:"v"`
 		Expires int64  `dynamodbav:"expires_at"` // Unix seconds
-	}{record.Key{PK: LatePartition, SK: bound(noted) + "#" + bound(it.Start) + "#" + it.source()}, version, expires.Unix()})
+	}{record.Key{PK: LatePartition, SK: bound(noted) + "#" + bound(it.Start) + "#" + bound(end) + "#" + it.source()}, version, expires.Unix()})
 }
 
 // ParseLate decodes a note.
 func ParseLate(attributes map[string]types.AttributeValue) (l Late, err error) {
-	noted, rest, _ := strings.Cut(sortKey(attributes), "#")
-	start, _, _ := strings.Cut(rest, "#")
-	if l.Noted, err = time.Parse(schema.TimeLayout, noted); err == nil {
-		l.Start, err = time.Parse(schema.TimeLayout, start)
+	parts := strings.SplitN(sortKey(attributes), "#", 4)
+	for i, at := range []*time.Time{&l.Noted, &l.Start, &l.End} {
+		if err == nil && i < len(parts) {
+			*at, err = time.Parse(schema.TimeLayout, parts[i])
+		}
 	}
-	if err != nil {
-		return Late{}, fmt.Errorf("heat: note %q of a late item: %w", sortKey(attributes), err)
+	if err != nil || len(parts) < 4 {
+		return Late{}, fmt.Errorf("heat: note %q of a late item: %w", sortKey(attributes), cmp.Or(err, errNote))
 	}
 	return l, nil
 }
+
+var errNote = errors.New("its sort key has too few parts")

@@ -87,7 +87,7 @@ func (a *tallier) all() iter.Seq[tally] {
 
 // tallyOf sums the entries of one key and window.
 func tallyOf(entries []entry, rest uint64) tally {
-	t := tally{entries: entries, rest: rest}
+	t := tally{entries: entries, rest: rest, peakAt: entries[0].key.PeakAt}
 	var second uint64
 	unlisted := rest
 	for i, e := range entries {

@@ -105,33 +105,38 @@ const (
 	secondsDay = 86_400
 	million    = 1e6
 
-	keptDays        = 31     // of events, by the default eventRetention
-	itemOverhead    = 100    // bytes that DynamoDB adds to a stored item
-	newTableUnits   = 4000   // warm write units of a new table
-	headroom        = 2      // of warm throughput: keys spread by chance
-	windows         = 8640   // of ten seconds, a day
-	logLine         = 450    // bytes
-	answerBytes     = 430    // of a call, with headers
-	resultBytes     = 90     // of an item in it
-	standingAlarms  = 112    // metrics that alarms watch
-	logMetrics      = 4      // of the tasks' log lines
-	mappingMetrics  = 14     // of the event source mappings
-	scheduleRuns    = 3192   // of tasks, a day
-	taskGBSeconds   = 0.068  // of a run
+	keptDays        = 31   // of events, by the default eventRetention
+	itemOverhead    = 100  // bytes that DynamoDB adds to a stored item
+	newTableUnits   = 4000 // warm write units of a new table
+	headroom        = 2    // of warm throughput: keys spread by chance
+	window          = 10 * time.Second
+	logLine         = 450   // bytes
+	answerBytes     = 430   // of a call, with headers
+	resultBytes     = 90    // of an item in it
+	standingAlarms  = 112   // metrics that alarms watch
+	logMetrics      = 4     // of the tasks' log lines
+	mappingMetrics  = 14    // of the event source mappings
+	scheduleRuns    = 3192  // of tasks, a day
+	taskGBSeconds   = 0.068 // of a run, besides the pauses of the count of stream shards
+	layerRuns       = 1440  // a day, each with a call of PutMetricData
+	closedShards    = 7     // stream shards that a description lists for an open one: they rotate every four hours
+	pageShards      = 100   // of a description's page
+	pageSeconds     = 0.5
+	maxPages        = 100
 	standingUnits   = 44_000 // RCU of tasks and polls a day
 	layerUnits      = 96_000 // WCU a day: an item of 8 KB each window, 17 a minute, 18 each ten minutes
-	detectorMetrics = 7
-	hotKeys         = 100 // names with metrics at any hour: the bound
-	utilization     = 0.7 // of provisioned capacity
-	indexes         = 2   // of the items table
+	detectorMetrics = 4      // of a table, without those of hot keys and faults
+	hotKeys         = 100    // names with metrics at any hour: the bound
+	utilization     = 0.7    // of provisioned capacity
+	indexes         = 2      // of the items table
 )
 
 // table is a table with a stream.
 type table struct {
 	writes, units float64 // per second
 	gb            float64
-	shards        int     // open stream shards
-	readers       int     // functions that get its records
+	shards        int // open stream shards
+	readers       int // functions that get its records
 }
 
 // work is the amount of work of a day's load.
@@ -263,8 +268,11 @@ func (w work) functions(p Prices) []Line {
 	}
 }
 
+// ends returns the ends of tumbling windows of a stream shard a day.
+func (w work) ends() float64 { return secondsDay / plan.TumblingWindow(w.shards, window).Seconds() }
+
 // streamRuns returns a day's runs of the stream's functions, and the records of each run: one for each batching window
-// with records and one for each window's end, of each stream shard.
+// with records and one for each tumbling window's end, of each stream shard.
 func (w work) streamRuns() (runs, batch float64) {
 	for _, t := range w.tables {
 		if t.writes == 0 {
@@ -272,7 +280,7 @@ func (w work) streamRuns() (runs, batch float64) {
 		}
 		perShard := t.writes / float64(t.shards) // per second
 		deliveries := min(perShard, max(1/w.BatchingWindow.Seconds(), perShard/float64(w.BatchSize)))
-		runs += float64(t.readers*t.shards) * (deliveries*secondsDay + windows)
+		runs += float64(t.readers*t.shards) * (deliveries*secondsDay + w.ends())
 		batch += float64(t.readers) * t.writes * secondsDay
 	}
 	return runs, batch / runs
@@ -296,15 +304,19 @@ func (w work) requests(p Prices) (usd float64) {
 
 // watching returns the costs of heat, metrics and logs.
 func (w work) watching(p Prices) []Line {
-	reports := float64(w.shards) * windows
-	layerReads := (reports*10 + layerUnits) / 4 // consistent reads
+	reports, size := float64(w.shards)*w.ends(), 1.0 // KB of held windows
+	if plan.TumblingWindow(w.shards, window) == window {
+		size = 10
+	}
+	layerReads := (reports*size*2 + layerUnits) / 4 // consistent reads, of most items two
+	pauses := layerRuns * pageSeconds * min(maxPages, math.Floor(float64(closedShards*w.shards)/pageShards))
 	lines := []Line{
-		{"heat items", fmt.Sprintf("%.0f of assumed 10 KB", reports), reports * 10 * p.Tables.OnDemandWrite / million},
+		{"heat items", fmt.Sprintf("%.0f of %.0f KB", reports, size), reports * size * p.Tables.OnDemandWrite / million},
 		{
-			"layers of heat", fmt.Sprintf("%d write units, %.2f million read units", layerUnits, layerReads/million),
-			(layerUnits*p.Tables.OnDemandWrite + layerReads*p.Tables.OnDemandRead) / million,
+			"layers of heat", fmt.Sprintf("%d write units, %.2f million read units; %.0f s of pauses", layerUnits, layerReads/million, pauses),
+			(layerUnits*p.Tables.OnDemandWrite+layerReads*p.Tables.OnDemandRead)/million + pauses*p.GBSecond,
 		},
-		{"metrics", fmt.Sprintf("%.0f PutMetricData, %d metrics", reports, detectorMetrics), reports/1000*p.PutMetrics + detectorMetrics*p.Metric/daysAMonth},
+		{"metrics", fmt.Sprintf("%d PutMetricData, %d metrics of each table", layerRuns, detectorMetrics), layerRuns/1000.0*p.PutMetrics + 2*detectorMetrics*p.Metric/daysAMonth},
 		{"metrics of hot keys", fmt.Sprintf("%d names, with their alarm", hotKeys), hotKeys * (p.Metric + p.Alarm) / daysAMonth},
 	}
 	if !w.AccessLogOff {

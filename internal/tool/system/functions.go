@@ -11,7 +11,6 @@ import (
 	"github.com/caarlos0/env/v11"
 
 	"github.com/hotshard/hotshard/internal/aws/lambda"
-	"github.com/hotshard/hotshard/internal/base/ddbstream"
 	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/metrics"
 	"github.com/hotshard/hotshard/internal/base/schema"
@@ -151,8 +150,8 @@ func (f *functions) detector(o hotkeys.Settings) (*hotkeys.Handler, error) {
 		Metrics: metrics.NewMemory(maxMetrics), Log: f.options.Log, Now: time.Now,
 	}
 	if limiter := f.limited.limiter; limiter != nil { // the engine has one stream shard for any number of partitions
-		deps.Partitions = func(_ context.Context, streamARN string) (int, error) {
-			return limiter.Partitions(ddbstream.TableName(streamARN)), nil
+		deps.Partitions = func(_ context.Context, table string) (int, error) {
+			return limiter.Partitions(table), nil
 		}
 	}
 	return hotkeys.New(o, deps)

@@ -27,6 +27,20 @@ func BatchingWindow(streamShards int) time.Duration {
 	return time.Second
 }
 
+// TumblingWindow returns the length of Lambda's tumbling window, by the number of open stream shards and the length of
+// the detector's windows: that length, or with more than 8 stream shards a minute and with more than 250 five minutes,
+// in whole windows. The detector stores quiet windows when it ends.
+func TumblingWindow(streamShards int, window time.Duration) time.Duration {
+	tumbling := window
+	switch {
+	case streamShards > 250:
+		tumbling = 5 * time.Minute
+	case streamShards > 8:
+		tumbling = time.Minute
+	}
+	return max(window, tumbling.Truncate(window))
+}
+
 // FullShare is the share of a function's concurrency that open stream shards may take.
 const FullShare = 0.8
 

@@ -51,8 +51,8 @@ func flag(set bool) byte {
 	return 0
 }
 
-// Resume decodes a state. It must be of the window with this start and length.
-func Resume(state map[string]string, start time.Time, length time.Duration, topK int) (*Window, error) {
+// Resume decodes a state. It must be of a window of this length that starts at from or later and ends at to or before.
+func Resume(state map[string]string, from, to time.Time, length time.Duration, topK int) (*Window, error) {
 	if v := state[versionField]; v != stateVersion {
 		return nil, fmt.Errorf("count: window state: version %.20q is not known", v)
 	}
@@ -60,9 +60,12 @@ func Resume(state map[string]string, start time.Time, length time.Duration, topK
 	if err != nil {
 		return nil, fmt.Errorf("count: window state: %w", err)
 	}
-	w := NewWindow(start, length, topK)
+	w := NewWindow(from, length, topK)
 	if b, err = w.header(b); err != nil {
 		return nil, fmt.Errorf("count: window state: %w", err)
+	}
+	if w.Start.Before(from) || w.Start.Add(length).After(to) {
+		return nil, errors.New("count: window state: it is another window's")
 	}
 	if w.table, err = topk.Decode(b, limits(topK)); err != nil {
 		return nil, fmt.Errorf("count: window state: %w", err)
@@ -97,8 +100,9 @@ func (w *Window) header(b []byte) ([]byte, error) {
 	switch {
 	case r.Err != nil:
 		return nil, r.Err
-	case start != uint64(w.Start.UnixMilli()) || length != uint64(w.Length.Milliseconds()):
+	case length != uint64(w.Length.Milliseconds()):
 		return nil, errors.New("it is another window's")
 	}
+	w.Start = time.UnixMilli(int64(start)).UTC()
 	return r.Left, nil
 }

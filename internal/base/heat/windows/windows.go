@@ -35,7 +35,12 @@ type Reader struct {
 // All iterates over the full items of the windows that start at from or later and before to, in order of time. Only
 // some pages of an hour are in memory. It ends after an error.
 func (r Reader) All(ctx context.Context, from, to time.Time) iter.Seq2[heat.Window, error] {
-	return r.read(ctx, heat.Partitions(from, to), heat.Salts, from, to)
+	return r.read(ctx, heat.Partitions(from, to, true), 2*heat.Salts, from, to)
+}
+
+// Alone goes through the full items that were stored alone, likewise: not those of windows that were held.
+func (r Reader) Alone(ctx context.Context, from, to time.Time) iter.Seq2[heat.Window, error] {
+	return r.read(ctx, heat.Partitions(from, to, false), heat.Salts, from, to)
 }
 
 // Layer iterates over a layer's items in the same way.
@@ -150,9 +155,13 @@ func (r Reader) read(ctx context.Context, partitions []string, salts int, from, 
 func (r Reader) time(ctx context.Context, partitions []string, from, to time.Time, yield func(heat.Window, error) bool) bool {
 	var feeds []*feed
 	for _, pk := range partitions {
-		next, stop := iter.Pull2(dynamo.Pages(ctx, r.Client, r.Query(pk, from, to)))
+		first := from
+		if heat.HeldPartition(pk) { // the first of windows that were stored together may be earlier
+			first = heat.AlignDown(from, heat.MaxHold)
+		}
+		next, stop := iter.Pull2(dynamo.Pages(ctx, r.Client, r.Query(pk, first, to)))
 		defer stop()
-		feeds = append(feeds, &feed{pk: pk, next: next, to: to})
+		feeds = append(feeds, &feed{pk: pk, next: next, from: from, to: to})
 	}
 	for {
 		window, err := nextWindow(feeds)
@@ -190,7 +199,7 @@ func nextWindow(feeds []*feed) (w heat.Window, err error) {
 			} else {
 				w.Items = append(w.Items, f.list[0].item)
 			}
-			f.list = f.list[1:]
+			f.pop()
 			if err := f.fill(); err != nil { // a page may end within the window
 				return w, err
 			}
@@ -201,11 +210,13 @@ func nextWindow(feeds []*feed) (w heat.Window, err error) {
 
 // feed reads one partition, in order of time.
 type feed struct {
-	pk   string
-	next func() (*dynamodb.QueryOutput, error, bool)
-	to   time.Time
-	list []read  // of the current page
-	lost []error // of items without a time, not returned yet
+	pk       string
+	next     func() (*dynamodb.QueryOutput, error, bool)
+	from, to time.Time
+	list     []*read   // of the pages that were read
+	reached  time.Time // no later page has an earlier window
+	done     bool      // there is no later page
+	lost     []error   // of items without a time, not returned yet
 }
 
 // read is an item, or the error that replaces it.
@@ -213,31 +224,95 @@ type read struct {
 	start time.Time
 	item  heat.Item
 	err   error
+	held  *heat.Held // the later windows that are stored in the same item
 }
 
-// fill reads the next page if the current one is used up.
+// fill reads pages until no later page has a window as early as the first one.
 func (f *feed) fill() error {
-	for len(f.list) == 0 {
+	for !f.done && (len(f.list) == 0 || !f.list[0].start.Before(f.reached)) {
 		page, err, more := f.next()
 		if !more {
+			f.done = true
 			return nil
 		}
 		if err != nil {
 			return fmt.Errorf("heat: reading items of %q: %w", f.pk, err)
 		}
 		for _, attributes := range page.Items {
-			item, err := heat.Parse(attributes)
-			if err == nil {
-				f.list = append(f.list, read{start: item.Start, item: item})
-				continue
-			}
-			err = fmt.Errorf("partition %q: %w", f.pk, err)
-			if start, ok := heat.Start(attributes); ok {
-				f.list = append(f.list, read{start: start, err: err})
-			} else { // it must not block the windows behind it
-				f.lost = append(f.lost, fmt.Errorf("its sort key tells no time: %v", err)) // no column can show that it is missing
-			}
+			f.add(attributes)
 		}
 	}
 	return nil
+}
+
+func (f *feed) add(attributes dynamo.Item) {
+	start, ok := heat.Start(attributes)
+	r := new(read)
+	if heat.HeldPartition(f.pk) {
+		r.held, r.err = heat.ParseHeld(attributes)
+	} else {
+		r.item, r.err = heat.Parse(attributes)
+	}
+	if r.err != nil {
+		r.err = fmt.Errorf("partition %q: %w", f.pk, r.err)
+	}
+	switch {
+	case ok:
+		f.reached = start
+	case r.err != nil: // it must not hold up the windows behind it
+		f.lost = append(f.lost, fmt.Errorf("its sort key tells no time: %v", r.err)) // no column can tell that it is missing
+		return
+	}
+	if r.held != nil {
+		f.insertNext(r.held)
+		return
+	}
+	if r.start = later(start, f.from); r.err == nil {
+		r.start = r.item.Start
+	}
+	f.insert(r)
+}
+
+// pop removes the first window, and puts the next one of the same item where it belongs.
+func (f *feed) pop() {
+	held := f.list[0].held
+	f.list = f.list[1:]
+	if held != nil {
+		f.insertNext(held)
+	}
+}
+
+// insertNext inserts the next window of the time that is read.
+func (f *feed) insertNext(held *heat.Held) {
+	for held.More() {
+		item, err := held.Next()
+		if err != nil {
+			f.insert(&read{start: later(item.Start, f.from), err: fmt.Errorf("partition %q: %w", f.pk, err)})
+			return
+		}
+		if !item.Start.Before(f.to) {
+			return
+		}
+		if !item.Start.Before(f.from) {
+			f.insert(&read{start: item.Start, item: item, held: held})
+			return
+		}
+	}
+}
+
+func later(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
+}
+
+func (f *feed) insert(r *read) {
+	at, _ := slices.BinarySearchFunc(f.list, r.start, func(r *read, start time.Time) int {
+		if r.start.After(start) {
+			return 1
+		}
+		return -1
+	})
+	f.list = slices.Insert(f.list, at, r)
 }

@@ -1,0 +1,97 @@
+package heat_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/heat"
+)
+
+// heldItems returns windows of one stream shard with so many keys each.
+func heldItems(windows, keys int) (items []heat.Item) {
+	for n := range windows {
+		it := heat.Item{
+			Own: "events", Start: noon.Add(time.Duration(n) * 10 * time.Second), Window: 10 * time.Second, StreamShard: "hotshard-events/shardId-00000001767589200000-abcdef01",
+			Limit: 1000, HotRate: 700, Rest: 1, Incomplete: n == 1, IndexUnits: map[string]uint64{"by_rank": 3},
+		}
+		for k := range keys {
+			units := uint64(1 + k)
+			it.Keys = append(it.Keys, heat.Key{Key: fmt.Sprintf("E#sensor-%d#2026-01-05#0", (n+k)%(2*keys)), Units: units, Err: 1, Writes: units, PeakAt: it.Start})
+			it.Records, it.Units = it.Records+units, it.Units+units
+		}
+		items = append(items, it)
+	}
+	return items
+}
+
+func heldWindows(t *testing.T, stored map[string]types.AttributeValue) (items []heat.Item) {
+	t.Helper()
+	held, err := heat.ParseHeld(stored)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for held.More() {
+		it, err := held.Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		items = append(items, it)
+	}
+	return items
+}
+
+// TestHeldForm checks that windows that are stored together come back, and fit in one write unit. Keys that don't fit
+// are bounded by the rest.
+func TestHeldForm(t *testing.T) {
+	want := heldItems(6, 2)
+	put := want[5].End().Add(time.Second)
+	got := heldWindows(t, heat.StoredHeld(want, put, noon.Add(time.Hour)))
+	for i := range want {
+		want[i].Lag = put.Sub(want[i].End())
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("windows (-want +got):\n%s", diff)
+	}
+	many := heldItems(30, heat.HeldKeys)
+	stored := heat.StoredHeld(many, put, noon.Add(time.Hour))
+	if size := dynamo.Size(stored); size > 1024 {
+		t.Errorf("%d bytes", size)
+	}
+	for i, it := range heldWindows(t, stored) {
+		listed := map[string]uint64{}
+		for _, k := range it.Keys {
+			listed[k.Key] = k.Units
+		}
+		if it.Units != many[i].Units || it.Records != many[i].Records {
+			t.Errorf("window %d: %+v", i, it)
+		}
+		for _, k := range many[i].Keys {
+			if n, ok := listed[k.Key]; ok && n != k.Units || !ok && it.Rest < k.Units+k.Err {
+				t.Errorf("window %d: %s has %d units of %d, rest %d", i, k.Key, n, k.Units, it.Rest)
+			}
+		}
+	}
+	state, err := heat.ReadHeld(heat.AppendHeld(many), heat.Item{StreamShard: "s"})
+	if err != nil || len(state) != 30 || state[7].Units != many[7].Units || len(state[7].Keys) != heat.HeldKeys {
+		t.Errorf("%v, %d windows in a state", err, len(state))
+	}
+}
+
+// TestDamagedHeld checks that a cut item is an error and nothing worse.
+func TestDamagedHeld(t *testing.T) {
+	b := heat.AppendHeld(heldItems(3, 4))
+	for n := range b {
+		items, err := heat.ReadHeld(b[:n], heat.Item{})
+		if err == nil && len(items) == 3 {
+			t.Errorf("%d of %d bytes are whole", n, len(b))
+		}
+	}
+	if _, err := heat.ParseHeld(map[string]types.AttributeValue{"sk": &types.AttributeValueMemberS{Value: "x"}}); err == nil {
+		t.Error("nothing is windows")
+	}
+}

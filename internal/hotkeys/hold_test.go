@@ -1,0 +1,240 @@
+package hotkeys_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/hotshard/hotshard/internal/base/heat"
+	"github.com/hotshard/hotshard/internal/hotkeys"
+)
+
+// holding returns settings in which windows with less than 100 units are held for a minute.
+func holding() hotkeys.Settings {
+	s := settings()
+	s.Hold = time.Minute
+	return s
+}
+
+// counted is what the heat items of a window sum up to.
+type counted struct {
+	Records, Units uint64
+	Keys           map[string]uint64
+	Incomplete     bool
+}
+
+// windows returns what all heat items say of each window.
+func (f *fixture) windows(t testing.TB, from, to time.Time) map[time.Time]counted {
+	t.Helper()
+	all := make(map[time.Time]counted)
+	for w, err := range f.reader().All(t.Context(), from, to) {
+		if err != nil || len(w.Unreadable) > 0 {
+			t.Fatal(err, w.Unreadable)
+		}
+		for _, it := range w.Items {
+			c := all[it.Start]
+			if c.Keys == nil {
+				c.Keys = make(map[string]uint64)
+			}
+			c.Records, c.Units, c.Incomplete = c.Records+it.Records, c.Units+it.Units, c.Incomplete || it.Incomplete
+			for _, k := range it.Keys {
+				c.Keys[k.Index+" "+k.Key] += k.Units
+			}
+			all[it.Start] = c
+		}
+	}
+	return all
+}
+
+// held returns the number of items with held windows.
+func (f *fixture) held() (n int) {
+	for key := range f.table.items {
+		if pk, _, _ := strings.Cut(key, " "); heat.HeldPartition(pk) {
+			n++
+		}
+	}
+	return n
+}
+
+// TestHeldWindowsLoseNothing checks that windows count the same whether they are held or not: in batches of any size,
+// that fail and are bisected, that are redelivered after a lost answer, and in tumbling windows that end early.
+func TestHeldWindowsLoseNothing(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		var all writes
+		for second := 0; second < 120; second += rapid.IntRange(1, 9).Draw(rt, "pause") {
+			n := rapid.SampledFrom([]int{1, 2, 7, 60}).Draw(rt, "writes")
+			all = append(all, repeat(fmt.Sprintf("C#%d#0", rapid.IntRange(0, 9).Draw(rt, "key")), n, float64(second))...)
+		}
+		alone, held := newFixture(settings()), newFixture(holding())
+		alone.must(t, unwindowed(all, 1))
+
+		failing := rapid.SliceOfN(rapid.IntRange(1, 12), 0, 4).Draw(rt, "failing puts")
+		held.table.fail = func(put int) error {
+			if slices.Contains(failing, put) {
+				return errPut
+			}
+			return nil
+		}
+		for minute := range 2 {
+			later := time.Duration(minute) * time.Minute
+			first := slices.IndexFunc(all, func(w write) bool { return w.at >= later.Seconds() })
+			if first < 0 {
+				break
+			}
+			of := all[first:]
+			if end := slices.IndexFunc(of, func(w write) bool { return w.at >= (later + time.Minute).Seconds() }); end >= 0 {
+				of = of[:end]
+			}
+			b := batch{later: later, length: time.Minute}
+			var deliver func(w writes, first int)
+			deliver = func(w writes, first int) {
+				b.writes, b.first = w, first
+				a, err := held.invoke(t, b.payload())
+				switch half := len(w) / 2; {
+				case err == nil:
+					b.state = a.State
+				case half > 0:
+					deliver(w[:half], first)
+					deliver(w[half:], first+half)
+				default:
+					deliver(w, first)
+				}
+			}
+			for at := 0; at < len(of); {
+				n := rapid.IntRange(1, len(of)-at).Draw(rt, "batch")
+				if before := b.state; rapid.IntRange(0, 3).Draw(rt, "answer lost") == 0 {
+					deliver(of[at:at+n], 1+first+at)
+					b.state = before
+				}
+				deliver(of[at:at+n], 1+first+at)
+				if at += n; rapid.IntRange(0, 5).Draw(rt, "early") == 0 {
+					b.early = true
+					deliver(nil, 0)
+					b.early, b.state = false, nil
+				}
+			}
+			b.final = true
+			before := b.state
+			deliver(nil, 0)
+			b.state = before // its answer is lost
+			deliver(nil, 0)
+		}
+		end := start.Add(3 * time.Minute)
+		if diff := cmp.Diff(alone.windows(t, start, end), held.windows(t, start, end)); diff != "" {
+			rt.Fatalf("windows (-alone +held):\n%s", diff)
+		}
+		mid := start.Add(30 * time.Second)
+		if diff := cmp.Diff(alone.windows(t, mid, end), held.windows(t, mid, end)); diff != "" {
+			rt.Fatalf("windows of a part (-alone +held):\n%s", diff)
+		}
+	})
+}
+
+// TestHotWindowsAreNotHeld checks that a hot key among held windows is named, stored and answered as soon as its window
+// is over, and before.
+func TestHotWindowsAreNotHeld(t *testing.T) {
+	f := newFixture(holding())
+	b := batch{length: time.Minute, writes: repeat("C#a#0", 30, 1), first: 1}
+	b.state = f.must(t, b.payload())
+	b.writes, b.first = repeat("C#hot#0", 750, 12), 31
+	b.state = f.must(t, b.payload())
+	if len(f.table.items) != 0 || len(f.values("KeyWriteUnitsPerSecond")["hotshard-items C#hot"]) != 1 || !slices.Equal(f.shards.changes, []string{"C#hot 1>30"}) {
+		t.Errorf("in its window: %d items, %v, %v", len(f.table.items), f.sink.Data(), f.shards.changes)
+	}
+	b.writes, b.first = repeat("C#a#0", 30, 21), 781
+	b.state = f.must(t, b.payload())
+	if len(f.table.items) != 1 || f.held() != 0 || !slices.Equal(f.values("HotKeys")["hotshard-items"], []float64{1}) {
+		t.Errorf("after its window: %d items, %v", len(f.table.items), f.sink.Data())
+	}
+	b.writes, b.final = nil, true
+	f.must(t, b.payload())
+	if len(f.table.items) != 2 || f.held() != 1 || len(f.windows(t, start, start.Add(time.Minute))) != 3 {
+		t.Errorf("at the end: %d items", len(f.table.items))
+	}
+}
+
+// TestHeldIndexHeat checks that a window is not held in which an index's key may be hot by the sum of all stream shards.
+func TestHeldIndexHeat(t *testing.T) {
+	for n, want := range map[int]int{2: 1, 3: 0} { // a quarter of 700 units, over 64 stream shards
+		f := newFixture(holding())
+		var w writes
+		for i := range n {
+			w = append(w, scored("b", "all", fmt.Sprint(i), 1, -1, 0))
+		}
+		f.must(t, batch{length: time.Minute, writes: w, first: 1, final: true}.payload())
+		if f.held() != want || len(f.table.items) != 1 {
+			t.Errorf("%d scores: %d items are held of %d", n, f.held(), len(f.table.items))
+		}
+	}
+}
+
+// TestHeldStateDropped checks that all windows of which the counts are lost are incomplete.
+func TestHeldStateDropped(t *testing.T) {
+	for _, final := range []bool{false, true} {
+		f := newFixture(holding())
+		b := batch{length: time.Minute, writes: repeat("C#a#0", 5, 35), first: 1, state: map[string]string{"v": "other"}, final: final}
+		b.state = f.must(t, b.payload())
+		b.writes, b.final = repeat("C#a#0", 5, 55), true
+		if !final {
+			f.must(t, b.payload())
+		}
+		incomplete := 0
+		for _, w := range f.windows(t, start, start.Add(time.Minute)) {
+			if w.Incomplete {
+				incomplete++
+			}
+		}
+		if want := map[bool]int{false: 4, true: 6}[final]; incomplete != want {
+			t.Errorf("final %v: %d windows are incomplete, want %d", final, incomplete, want)
+		}
+	}
+}
+
+// TestLayersOfHeldWindows checks that layers wait for held windows, that late ones are noted once and folded again, and
+// that the metrics have each record once.
+func TestLayersOfHeldWindows(t *testing.T) {
+	f := newFixture(holding())
+	f.layersTask(t)
+	send := func(shard string) {
+		f.must(t, batch{length: time.Minute, shard: shard, writes: slices.Concat(repeat("C#a#0", 20, 1), repeat("C#b#0", 30, 31), repeat("C#a#0", 40, 51)), first: 1, final: true}.payload())
+	}
+	f.now = start.Add(time.Minute + 10*time.Second)
+	send("a")
+	f.now = start.Add(3 * time.Minute)
+	f.layersTask(t)
+	f.layersTask(t)
+	if p := f.progress(t); p.To.After(start) || p.Hold != time.Minute || len(f.notes()) != 0 {
+		t.Fatalf("too early: %+v, %v", p, f.notes())
+	}
+	f.now = start.Add(3*time.Minute + 10*time.Second)
+	f.layersTask(t)
+	if p := f.progress(t); !p.To.Equal(start.Add(time.Minute)) {
+		t.Fatalf("folded up to %v", p.To)
+	}
+	send("late")
+	if len(f.notes()) != 1 {
+		t.Fatalf("notes %v", f.notes())
+	}
+	f.now = start.Add(20 * time.Minute)
+	for range 3 {
+		f.layersTask(t)
+	}
+	for _, step := range []time.Duration{time.Second, time.Minute, 10 * time.Minute} {
+		rows := f.merged(t, start, start.Add(10*time.Minute), step)
+		if len(rows) != 2 || rows[0].Key != "C#a#0" || rows[0].WriteUnitsPerSecond != 8 || rows[0].Error != 0 || rows[1].WriteUnitsPerSecond != 6 {
+			t.Errorf("step %v: %+v", step, rows)
+		}
+	}
+	sum := 0.0
+	for _, v := range f.values("WriteUnits")["hotshard-items"] {
+		sum += v
+	}
+	if sum != 180 {
+		t.Errorf("write units %v", f.values("WriteUnits"))
+	}
+}
