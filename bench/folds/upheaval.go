@@ -25,7 +25,7 @@ const (
 	calmTime   = 150 * time.Millisecond // between two upheavals, at most
 	maxStreams = 9                      // open stream shards: each costs a read of the whole stream
 	maxPoison  = 8
-	rare     = 10 // one in so many
+	rare       = 10 // one in so many
 	fewCount   = 8  // write shards
 	maxCount   = 90 // write shards: two partials
 )
