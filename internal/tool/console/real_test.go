@@ -20,7 +20,7 @@ func init() { console.StartViral = startViral }
 func startViral(t *testing.T) (url, counter string) {
 	s := systemtest.Run(t, system.Options{
 		Prefix: enginetest.Prefix("console"), Window: time.Second, Idle: time.Second, Control: "act",
-		Limits: system.Limits{Partitions: 8, PartitionWCU: 5, MapWCU: 100, Burst: time.Second}, // hot on a busy machine too
+		Limits: system.Limits{Partitions: 8, PartitionWCU: 20, Burst: time.Second},
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
