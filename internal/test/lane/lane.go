@@ -2,10 +2,10 @@
 //
 //	go test -short ./...    without an engine, within half a minute
 //	make test               every kind of promise, against DynamoDB Local
-//	make test-storms        demos, one at a time: they need the whole machine
+//	make test-storms        storms, one at a time: they need the whole machine
 //	make test-long          all with the race detector, more seeds, longer faults
 //
-// A test of the long run alone is in a file with the build tag long; a demo's tag is storm. A
+// A test of the long run alone is in a file with the build tag long; a storm's tag is storm. A
 // test that repeats itself calls [Runs] for the number of repetitions:
 //
 //	for seed := range lane.Runs(3, 50) {

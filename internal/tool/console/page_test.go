@@ -9,8 +9,6 @@ import (
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
-
-	"github.com/hotshard/hotshard/internal/test/lane"
 )
 
 const (
@@ -107,31 +105,6 @@ func TestViralRow(t *testing.T) {
 	}
 	p.do(chromedp.Navigate(f.URL + "/#/key?type=counter&name=checkout"))
 	p.until("document.getElementById('pin')?.value == '8'") // as its advice says
-	p.healthy()
-}
-
-// StartViral runs the whole system with a viral counter on it. It is set from outside this
-// package, which the system imports.
-var StartViral func(*testing.T) (url, counter string)
-
-// TestViralRowOfTheSystem does the same with the whole system: from the map to the key's page,
-// on which the shard count grows.
-func TestViralRowOfTheSystem(t *testing.T) {
-	lane.NeedsEngine(t)
-	t.Parallel()
-	url, counter := StartViral(t)
-	p := openTab(t, 1360, 1000, "")
-	p.do(chromedp.Navigate(url))
-	key := "C#" + counter
-	p.until(fmt.Sprintf("[...document.querySelectorAll('#rows tr.row')].some((row) => row.innerText.includes(%q))", key))
-	p.do(chromedp.Click("#pause", chromedp.ByQuery)) // the row keeps its place
-	x, y := p.rowAt(key)
-	p.do(chromedp.MouseClickXY(x, y))
-	p.until("location.hash.startsWith('#/key?type=counter')")
-	p.do(chromedp.Click("#pause", chromedp.ByQuery))
-	p.until("Number(document.querySelector('[data-stat=\"Write shards\"]')?.textContent.split(' ').at(-1)) > 1")
-	p.until("document.querySelectorAll('.spread tbody tr').length > 1")
-	t.Logf("it has %s write shards", value[string](p, "document.querySelector('[data-stat=\"Write shards\"]').textContent"))
 	p.healthy()
 }
 

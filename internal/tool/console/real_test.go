@@ -1,3 +1,5 @@
+//go:build storm
+
 package console_test
 
 import (

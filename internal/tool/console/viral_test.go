@@ -1,0 +1,33 @@
+//go:build storm
+
+package console
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+)
+
+// StartViral runs the whole system with a viral counter on it. It is set from outside this
+// package, which the system imports.
+var StartViral func(*testing.T) (url, counter string)
+
+// TestStormInTheConsole follows a viral counter of the whole system from the map to its page, on which the shard count
+// grows.
+func TestStormInTheConsole(t *testing.T) {
+	url, counter := StartViral(t)
+	p := openTab(t, 1360, 1000, "")
+	p.do(chromedp.Navigate(url))
+	key := "C#" + counter
+	p.until(fmt.Sprintf("[...document.querySelectorAll('#rows tr.row')].some((row) => row.innerText.includes(%q))", key))
+	p.do(chromedp.Click("#pause", chromedp.ByQuery)) // the row keeps its place
+	x, y := p.rowAt(key)
+	p.do(chromedp.MouseClickXY(x, y))
+	p.until("location.hash.startsWith('#/key?type=counter')")
+	p.do(chromedp.Click("#pause", chromedp.ByQuery))
+	p.until("Number(document.querySelector('[data-stat=\"Write shards\"]')?.textContent.split(' ').at(-1)) > 1")
+	p.until("document.querySelectorAll('.spread tbody tr').length > 1")
+	t.Logf("it has %s write shards", value[string](p, "document.querySelector('[data-stat=\"Write shards\"]').textContent"))
+	p.healthy()
+}
