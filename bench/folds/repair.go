@@ -95,7 +95,7 @@ const (
 )
 
 // outage makes a gap in the stream, and rebuilds what lost something by it, while the
-// load and the faults go on. Stream shards and parts change seldom then: each change may
+// load and the faults go on. Stream shards and parts rarely change then: each change may
 // cost an audit another round.
 func (s *system) outage(ctx context.Context) error {
 	rig.Sleep(ctx, s.o.part(gapBegins))

@@ -25,7 +25,7 @@ const (
 	calmTime   = 150 * time.Millisecond // between two upheavals, at most
 	maxStreams = 9                      // open stream shards: each costs a read of the whole stream
 	maxPoison  = 8
-	seldom     = 10 // one in so many
+	rare       = 10 // one in so many
 	fewCount   = 8  // write shards
 	maxCount   = 90 // write shards: two partials
 )
@@ -44,10 +44,10 @@ func (s *system) upheave(ctx context.Context, kill chan<- struct{}) error {
 }
 
 // change makes the change of a number below 100. Once the load is over, only the stream
-// and its readers change, and they seldom do while an audit waits for the stream.
+// and its readers change, and they rarely do while an audit waits for the stream.
 func (s *system) change(ctx context.Context, n int, kill chan<- struct{}) error {
 	switch {
-	case n < 35 && s.auditing.Load() && s.dice.intN(seldom) > 0:
+	case n < 35 && s.auditing.Load() && s.dice.intN(rare) > 0:
 		return nil
 	case n < 10:
 		return s.endStreamShard(split)
@@ -212,7 +212,7 @@ func (s *system) compacting(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return nil
 		}
-		if s.auditing.Load() && s.dice.intN(seldom) > 0 {
+		if s.auditing.Load() && s.dice.intN(rare) > 0 {
 			continue
 		}
 		p, client := s.newProcess(ofCompaction)

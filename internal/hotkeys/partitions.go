@@ -2,7 +2,6 @@ package hotkeys
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,54 +18,79 @@ import (
 )
 
 const (
-	// maxPages bounds the pages of a stream's description, each with up to 100 stream shards.
+	// maxPages bounds the pages that one call describes, each with up to 100 stream shards.
 	maxPages = 100
 
 	// pagePause is the time between two pages. An account may call DescribeStream ten times a second.
 	pagePause = 500 * time.Millisecond
 )
 
+// partialCount is a count of a stream's open stream shards up to one of them.
+type partialCount struct {
+	stream string
+	after  *string // the last stream shard that was counted; nil for none
+	open   int
+}
+
 // CountPartitions returns a function that counts the open stream shards of a table's stream. It equals the number of
 // the table's partitions: each closed stream shard has an open child or was merged. It waits with pause between pages.
+//
+// A call reads at most 100 pages, and stops early if its context ends. It then returns 0, and the next call goes on
+// after the last page. An error begins the count again. The function is not safe for concurrent use.
 func CountPartitions(client StreamDescriber, pause func(context.Context, time.Duration) bool) func(ctx context.Context, table string) (int, error) {
-	return func(ctx context.Context, table string) (open int, err error) {
-		streams, err := client.ListStreams(ctx, &dynamodbstreams.ListStreamsInput{TableName: &table})
+	partial := map[string]partialCount{} // by table
+	return func(ctx context.Context, table string) (int, error) {
+		stream, err := newestStream(ctx, client, table)
 		if err != nil {
-			return 0, fmt.Errorf("hotkeys: listing the streams of table %s: %w", table, err)
+			return 0, err
 		}
-		if len(streams.Streams) == 0 {
-			return 0, fmt.Errorf("hotkeys: table %s has no stream", table)
+		c := partial[table]
+		delete(partial, table)
+		if c.stream != stream {
+			c = partialCount{stream: stream}
 		}
-		newest := slices.MaxFunc(streams.Streams, func(a, b types.Stream) int {
-			return strings.Compare(aws.ToString(a.StreamLabel), aws.ToString(b.StreamLabel))
-		})
-		in := &dynamodbstreams.DescribeStreamInput{StreamArn: newest.StreamArn}
 		for range maxPages {
-			out, err := client.DescribeStream(ctx, in)
+			out, err := client.DescribeStream(ctx, &dynamodbstreams.DescribeStreamInput{StreamArn: &stream, ExclusiveStartShardId: c.after})
 			if err != nil {
-				return 0, fmt.Errorf("hotkeys: describing stream %s: %w", *in.StreamArn, err)
+				return 0, fmt.Errorf("hotkeys: describing stream %s: %w", stream, err)
 			}
 			if out.StreamDescription == nil {
-				return 0, errors.New("hotkeys: the stream's description is empty")
+				return 0, fmt.Errorf("hotkeys: the description of stream %s is empty", stream)
 			}
 			for _, s := range out.StreamDescription.Shards {
 				if s.SequenceNumberRange == nil || s.SequenceNumberRange.EndingSequenceNumber == nil {
-					open++
+					c.open++
 				}
 			}
-			if in.ExclusiveStartShardId = out.StreamDescription.LastEvaluatedShardId; in.ExclusiveStartShardId == nil {
-				return open, nil
+			if c.after = out.StreamDescription.LastEvaluatedShardId; c.after == nil {
+				return c.open, nil
 			}
 			if !pause(ctx, pagePause) {
-				return 0, fmt.Errorf("hotkeys: describing stream %s: %w", *in.StreamArn, ctx.Err())
+				break
 			}
 		}
-		return 0, fmt.Errorf("hotkeys: stream %s has more than %d stream shards, open and closed", *in.StreamArn, 100*maxPages)
+		partial[table] = c
+		return 0, nil
 	}
 }
 
+// newestStream returns the ARN of a table's newest stream.
+func newestStream(ctx context.Context, client StreamDescriber, table string) (string, error) {
+	out, err := client.ListStreams(ctx, &dynamodbstreams.ListStreamsInput{TableName: &table})
+	if err != nil {
+		return "", fmt.Errorf("hotkeys: listing the streams of table %s: %w", table, err)
+	}
+	if len(out.Streams) == 0 {
+		return "", fmt.Errorf("hotkeys: table %s has no stream", table)
+	}
+	newest := slices.MaxFunc(out.Streams, func(a, b types.Stream) int {
+		return strings.Compare(aws.ToString(a.StreamLabel), aws.ToString(b.StreamLabel))
+	})
+	return aws.ToString(newest.StreamArn), nil
+}
+
 const (
-	countTime = 50 * time.Second // bounds a count, within the function's timeout
+	countTime = 50 * time.Second // bounds a run's counts, within the function's timeout
 	countWait = 50 * time.Second // at least, between two counts of one process; schedules are a bit early at times
 	maxMissed = 4                // doublings of countWait after failures
 )
@@ -76,7 +100,7 @@ const (
 type census struct {
 	settings Settings
 	shards   Shards
-	count    func(ctx context.Context, table string) (int, error) // may be nil
+	count    func(ctx context.Context, table string) (int, error) // returns 0 if the count goes on with the next call; may be nil
 
 	mu     sync.Mutex // held while it counts
 	due    map[kind.Table]time.Time

@@ -218,7 +218,7 @@ func TestExpiry(t *testing.T) {
 	}
 }
 
-// put stores a part. It has no expiry there, lest the engine deletes it.
+// put stores a part. It has no expiry, so that the engine does not delete it.
 func (r *rig) put(t *testing.T, entity string, p parts.Part[measures.Part]) {
 	t.Helper()
 	item := p.Value.Attributes()
