@@ -60,11 +60,12 @@ export function counter(): Panel {
   return named("Counter", "Name of a counter", async (name, signal) => {
     const ask = (consistency: string) => get<CounterValue>("/v1/counters", { name, consistency }, signal);
     const [eventual, strong] = await Promise.all([ask("eventual"), ask("strong")]);
-    const number = (v: number | string) => v.toLocaleString("en-US");
-    const behind = Number(strong.value) - Number(eventual.value);
+    const number = (v: number) => v.toLocaleString("en-US");
+    const [summary, sum] = [Number(eventual.value), Number(strong.value)]; // the call fails if a single counter has no value
+    const behind = sum - summary;
     return h("table", { class: "facts" }, h("tbody", {},
-      h("tr", {}, h("th", { scope: "row" }, "Eventual"), h("td", {}, number(eventual.value)), h("td", { class: "quiet" }, `summary, as of ${ago(eventual.as_of)}`)),
-      h("tr", {}, h("th", { scope: "row" }, "Strong"), h("td", {}, number(strong.value)), h("td", { class: "quiet" }, `sum of ${count(strong.shards, "write shard")}`)),
+      h("tr", {}, h("th", { scope: "row" }, "Eventual"), h("td", {}, number(summary)), h("td", { class: "quiet" }, `summary, as of ${ago(eventual.as_of)}`)),
+      h("tr", {}, h("th", { scope: "row" }, "Strong"), h("td", {}, number(sum)), h("td", { class: "quiet" }, `sum of ${count(strong.shards, "write shard")}`)),
       h("tr", {}, h("th", { scope: "row" }, "Lag"), h("td", {}, number(behind)), h("td", { class: "quiet" }, behind === 0 ? "fully aggregated" : "not yet aggregated"))));
   });
 }

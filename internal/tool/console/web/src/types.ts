@@ -57,7 +57,7 @@ export interface PlaceAnswer {
 }
 export interface CounterValue {
   /**
-   * Of the last fold that is in the value; of the reading where that is strong
+   * When the value was read; for an eventual one of several write shards, the last fold of those but the first
    */
   as_of: string;
   /**
@@ -69,13 +69,17 @@ export interface CounterValue {
    */
   counter: string;
   /**
+   * Why there is no value; only for one of several counters
+   */
+  detail?: string;
+  /**
    * The counter's write shards
    */
   shards: number;
   /**
    * The sum of all increments: a whole number, which may have more than 64 bits
    */
-  value: number;
+  value?: number;
 }
 export interface Data {
   cost: Cost;
@@ -348,9 +352,9 @@ export interface HotKey {
    */
   status: "hot" | "saturated" | "warm";
   /**
-   * Whose key it is, if not hotshard's own
+   * Whose key it is: items or events of hotshard's own tables, else the table's name
    */
-  table?: string;
+  table: string;
   /**
    * When a writer had it grow last in the time, which a writer does when its writes are throttled
    */
