@@ -27,14 +27,14 @@ CONSOLE     := internal/tool/console
 CDK         := node_modules/.bin/cdk
 APPROVAL    := any-change
 FUZZTIME    := 30s
-CLOCKS      := $(foreach day,2027-01-01 2028-02-29 2033-06-15,$(foreach hour,00:00:30 10:30:00 23:58:00,$(day)T$(hour)Z))
+CLOCKS      := 2027-01-01T00:00:30Z 2028-02-29T23:58:00Z 2033-06-15T10:30:00Z
+LONG_CLOCKS := $(foreach day,2027-01-01 2028-02-29 2033-06-15,$(foreach hour,00:00:30 10:30:00 23:58:00,$(day)T$(hour)Z))
 ROUNDS      := 9
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
 
 # The same source and Go version give the same bytes, wherever it is built. lambda.norpc leaves
 # out a protocol that Lambda no longer speaks, and its share of a cold start.
-FUNCTION_BUILD := CGO_ENABLED=0 GOOS=linux GOAMD64=v1 GOARM64=v8.0 go build -tags lambda.norpc \
-	-trimpath -buildvcs=false -ldflags '-s -w -buildid='
+FUNCTION_BUILD := GOOS=linux GOAMD64=v1 GOARM64=v8.0 go build -tags lambda.norpc -ldflags '-s -w -buildid='
 
 .DEFAULT_GOAL := help
 SHELL := /bin/sh
@@ -46,9 +46,11 @@ export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 20
 # git refuses to say which commit a checkout of another user is of, which would fail every
 # build. Only the command line tells it, where git does.
 COMMIT := git describe --always --dirty --abbrev=40 --exclude='*' 2>/dev/null
-export GOFLAGS := $(filter-out -buildvcs=false,$(GOFLAGS)) -buildvcs=false
+# Tests and binaries share what is built, because they are built alike.
+export GOFLAGS := $(filter-out -buildvcs=false -trimpath,$(GOFLAGS)) -buildvcs=false -trimpath
+export CGO_ENABLED := 0
 
-.PHONY: help run test test-all test-storms test-long test-infra test-clock build functions cli release image lint bench fuzz invoke bootstrap synth preflight deploy destroy check-extra console check-console pictures clean need-cdk need-npm need-staticcheck need-engine need-browser
+.PHONY: help run test test-all test-race test-storms test-long test-infra test-clock build functions cli release image lint bench fuzz invoke bootstrap synth preflight deploy destroy check-extra console check-console pictures clean need-cdk need-npm need-staticcheck need-engine need-browser
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -61,10 +63,11 @@ run: need.go.java.node cli ## run the whole system on this machine: make run ARG
 	@bin/hotshard local --idle-window 1s $(ARGS)
 
 # One engine serves all test processes. More tests run at a time than there are processors,
-# since they wait for the engine and for folds; with more of them calls time out on two processors. If no browser works, the tests that need one are
-# left out; the first and the last line say so.
+# since they wait for the engine and for folds; with more of them calls time out on two
+# processors. If no browser works, the tests that need one are left out; the first and the last
+# line say so. make lint runs go vet.
 WITH_ENGINE := .cache/withengine
-PARALLEL    := -p 2 -parallel 4
+PARALLEL    := -p 2 -parallel 4 -vet=off
 
 test: need.go.java.node.git.curl.browser $(WITH_ENGINE) ## run the tests: every kind of promise, against DynamoDB Local
 	@$(WITH_ENGINE) -browser $(MAKE) --no-print-directory test-all
@@ -73,6 +76,11 @@ test-all:
 	go test $(PARALLEL) -timeout 15m $(TESTFLAGS) ./...
 	go -C $(BENCH) test $(PARALLEL) -timeout 15m $(TESTFLAGS) ./...
 
+# The race detector has something to find in packages that start goroutines or lock.
+test-race: need.go.cc ## run the concurrent code's tests that need no engine with the race detector
+	@CGO_ENABLED=1 go test -race -short -vet=off $(TESTFLAGS) $$(grep -rlE --include='*.go' --exclude='*_test.go' '"sync|/errgroup"|\bgo func|\.Go\(' $(SOURCES) | \
+		xargs -n 1 dirname | sort -u | sed 's,^,./,')
+
 # A storm's figures depend on the whole machine, so these run one at a time.
 test-storms: need.go.java.node.git need-engine need-browser ## run the demo's tests and other storms, one at a time
 	$(WITH_ENGINE) go test -p 1 -parallel 1 -count=1 -timeout 15m -tags storm -run 'Demo|Storm' $(TESTFLAGS) ./cmd/hotshard ./internal/tool/console
@@ -80,9 +88,9 @@ test-storms: need.go.java.node.git need-engine need-browser ## run the demo's te
 # What takes longer: all tests with the race detector, more seeds and the tests with the build
 # tag long; the CDK app's, whose runtime for Go has races of its own, in closing.
 test-long: need.go.java.node.git.curl.cc need-engine need-browser ## run all tests with the race detector and many seeds, the CDK app's too
-	$(WITH_ENGINE) go test -race -tags long -p 2 -timeout 40m $(TESTFLAGS) ./...
-	$(WITH_ENGINE) go -C $(BENCH) test -race -tags long -p 2 -timeout 40m $(TESTFLAGS) ./...
-	$(MAKE) --no-print-directory test-storms test-infra test-clock
+	CGO_ENABLED=1 $(WITH_ENGINE) go test -race -tags long -p 2 -timeout 40m $(TESTFLAGS) ./...
+	CGO_ENABLED=1 $(WITH_ENGINE) go -C $(BENCH) test -race -tags long -p 2 -timeout 40m $(TESTFLAGS) ./...
+	$(MAKE) --no-print-directory test-storms test-infra test-clock CLOCKS="$(LONG_CLOCKS)"
 
 test-infra: need.go.node ## run the CDK app's tests, which are part of test-long
 	go -C $(INFRA) test -timeout 30m $(TESTFLAGS) ./...
@@ -103,8 +111,7 @@ functions: need.go
 
 # The command line is one static file. Its page, the console, is in it, as built from
 # internal/tool/console/web and committed.
-CLI_BUILD = CGO_ENABLED=0 GOAMD64=v1 GOARM64=v8.0 go build -trimpath -buildvcs=false \
-	-ldflags "-s -w -buildid= -X main.commit=$$($(COMMIT)) -X main.release=$(VERSION)"
+CLI_BUILD = GOAMD64=v1 GOARM64=v8.0 go build -ldflags "-s -w -buildid= -X main.commit=$$($(COMMIT)) -X main.release=$(VERSION)"
 
 cli: need.go
 	@echo "building bin/hotshard, which takes a minute or two the first time" >&2

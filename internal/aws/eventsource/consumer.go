@@ -13,10 +13,10 @@ const (
 	// stream shard counts as empty: the engine shows a write some milliseconds
 	// late, on a busy machine up to a second.
 	drainReads = 8
-	// idleReads is how many reads must find nothing before polling slows down,
-	// by idleFactor.
-	idleReads  = 50
-	idleFactor = 5
+	// idleReads is how many reads must find nothing before polling slows down
+	// to idlePoll, which is Lambda's rate: four reads a second.
+	idleReads = 50
+	idlePoll  = 250 * time.Millisecond
 )
 
 // consumer reads one stream shard, and has its records delivered. It is one goroutine.
@@ -127,7 +127,7 @@ func (c *consumer) idle(ctx context.Context, at time.Time, drained bool) error {
 
 func (c *consumer) pause(empty int) time.Duration {
 	if empty >= idleReads {
-		return idleFactor * c.m.o.PollInterval
+		return max(idlePoll, c.m.o.PollInterval)
 	}
 	return c.m.o.PollInterval
 }

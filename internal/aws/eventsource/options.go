@@ -58,7 +58,7 @@ type MappingOptions struct {
 
 	Timeout      time.Duration // of one invocation; default 60 s, at most 900 s
 	BackOff      time.Duration // before the second attempt, then doubled up to 50 times that; default 100 ms
-	PollInterval time.Duration // between reads of an empty stream; default 20 ms, then grows to 5 times that
+	PollInterval time.Duration // between reads of an empty stream; default 20 ms, and 250 ms once it is idle
 
 	Now    func() time.Time // default time.Now
 	Logger *slog.Logger     // default slog.Default; gets no payloads
