@@ -65,7 +65,10 @@ func (d *delivery) lose(target string, reason error, sequences ...string) {
 // redelivered.
 func (d *delivery) park(ctx context.Context, target string) {
 	l := d.lost[target]
-	_, err := d.client.UpdateItem(ctx, d.failure(target, l))
+	err := dynamo.PersistSum(ctx, func(ctx context.Context) error {
+		_, err := d.client.UpdateItem(ctx, d.failure(target, l), dynamo.NoRetry)
+		return err
+	})
 	if t, no := schema.ParseTarget(target); no == nil {
 		if s, _ := summaryOf(t.Base.Type); s.missed != nil {
 			err = errors.Join(err, s.missed(ctx, d, t))

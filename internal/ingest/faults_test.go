@@ -132,7 +132,7 @@ func TestExhaustedCapacityIs429(t *testing.T) {
 	} {
 		for _, key := range [][]string{nil, {"Idempotency-Key", "k"}} {
 			got := r.post(c.path, c.body, key...)
-			if got.status != 429 || got.header.Get("Retry-After") == "" || !strings.Contains(string(got.body), "no write capacity") {
+			if got.status != 429 || got.header.Get("Retry-After") == "" || !strings.Contains(string(got.body), "no capacity") {
 				t.Errorf("%s %v: %d %v %s", c.path, key, got.status, got.header, got.body)
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -16,10 +17,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
+	"github.com/hotshard/hotshard/internal/aws/limiter"
 	"github.com/hotshard/hotshard/internal/base/growth"
 	"github.com/hotshard/hotshard/internal/base/keyname"
 	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/internal/test/lane"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
@@ -349,6 +353,39 @@ func TestARequestGoesOnByTheNewCount(t *testing.T) {
 		if !slices.Equal(statuses, []int{429, 429, http.StatusOK}) || !strings.Contains(r.log.String(), "msg=grown key=C#hot shards=4") || r.sum("hot") != "1" {
 			t.Errorf("%s: %v, the sum is %s; log:\n%s", name, statuses, r.sum("hot"), r.log)
 		}
+	}
+}
+
+// TestRepeatsUnderOneKeyGrowNothing sends 10 keyed increments, 40 in the long run, each 30 times at once,
+// while a transaction holds its items for 5 ms. They are one request after the other, and no load.
+func TestRepeatsUnderOneKeyGrowNothing(t *testing.T) {
+	r := newRig(t)
+	limits, err := limiter.New(limiter.Options{Partitions: 4, PartitionWCU: 100_000, TransactionHold: 5 * time.Millisecond, Base: dynamolocal.Transport()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.use(dynamodb.New(r.client.Options(), func(o *dynamodb.Options) { o.HTTPClient = &http.Client{Transport: limits} }))
+	increments := lane.Runs(10, 40)
+	for i := range increments {
+		var senders sync.WaitGroup
+		for range 30 {
+			senders.Go(func() {
+				if got := r.post("/v1/counters", `{"increments":[{"counter":"a","delta":1}]}`, "Idempotency-Key", fmt.Sprint(i)); got.status != http.StatusOK {
+					t.Errorf("%d %s", got.status, got.body)
+				}
+			})
+		}
+		senders.Wait()
+	}
+	if entry, err := r.shardMap().Refresh(t.Context(), "C#a", enginetest.Later); err != nil || entry.Version != 0 || r.sum("a") != fmt.Sprint(increments) {
+		t.Errorf("%+v, %v; the sum is %s", entry, err, r.sum("a"))
+	}
+	var met int64
+	for _, o := range limits.Stats().Operations {
+		met += o.Conflicts
+	}
+	if met == 0 {
+		t.Error("no transaction met another")
 	}
 }
 

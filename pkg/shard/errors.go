@@ -41,7 +41,7 @@ var (
 	ErrStale = errors.New("the shard map could not be read")
 	// ErrThrottled means that a call found no capacity within its deadline or its attempts. A write
 	// was not made.
-	ErrThrottled = errors.New("no write capacity")
+	ErrThrottled = errors.New("no capacity")
 	// ErrContended means that other writers kept changing the same items until the deadline,
 	// and nothing was written. It is also an ErrThrottled: an item has one writer at a time.
 	ErrContended error = contention{}

@@ -1,6 +1,7 @@
 package dynamo
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -62,7 +63,7 @@ func batchGetPart(ctx context.Context, db client.BatchGetter, table string, left
 			return found, err
 		}
 		if bounded && time.Now().After(startBy) || !Pause(ctx, jittered().NextBackOff()) {
-			return found, notRead()
+			return found, fmt.Errorf("%w: %w", notRead(), cmp.Or(ctx.Err(), context.DeadlineExceeded))
 		}
 	}
 }

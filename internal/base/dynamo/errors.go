@@ -150,6 +150,11 @@ func isUnsent(err error) bool {
 	return ok && failed.Op == "dial"
 }
 
+// isDisconnected reports whether the connection was lost before the response was read.
+func isDisconnected(err error) bool {
+	return !isTimeout(err) && retry.RetryableConnectionError{}.IsErrorRetryable(err).Bool()
+}
+
 func isFault(err error) bool {
 	api, ok := errors.AsType[smithy.APIError](err)
 	return ok && api.ErrorFault() == smithy.FaultServer

@@ -1,6 +1,7 @@
 package dynamo
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,7 +23,8 @@ func NoRetry(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} }
 
 // Persist calls attempt until it succeeds, fails for good, or the deadline or MaxAttempts is
 // reached; then it returns the last error with its kind. If any attempt may have been applied,
-// the kind is ErrUnavailable, since a later throttle does not prove that it was not.
+// the kind is ErrUnavailable, since a later throttle does not prove that it was not. If the context
+// left no time for another attempt, the error is its error, too.
 //
 // It is for reads and for idempotent writes: after an attempt that timed out before the context
 // ended, it makes another.
@@ -30,33 +32,62 @@ func Persist(ctx context.Context, attempt func(ctx context.Context) error) error
 	return repeat(ctx, WorthRetrying, attempt)
 }
 
-// PersistSum is Persist for a write that is not idempotent, such as an ADD. It makes no further
-// attempt after a timeout. A slow server is slow for many calls, and would count many twice.
+// PersistSum is Persist for a write that is not idempotent, such as an ADD, which would count again.
+// It repeats only what is listed here:
+//   - a throttle and a conflict, after which nothing was written;
+//   - a request that was not sent for lack of a connection;
+//   - once, a request whose connection was lost.
+//
+// So it makes no further attempt after a timeout or a 5xx, which DynamoDB may answer to a write that
+// it has made.
 func PersistSum(ctx context.Context, attempt func(ctx context.Context) error) error {
-	return repeat(ctx, func(ctx context.Context, err error) bool {
-		return (!isTimeout(err) || isUnsent(err)) && WorthRetrying(ctx, err)
+	lost := false
+	return repeat(ctx, func(_ context.Context, err error) bool {
+		if errors.Is(Kind(err), shard.ErrThrottled) || isUnsent(err) {
+			return true
+		}
+		again := isDisconnected(err) && !lost
+		lost = lost || again
+		return again
 	}, attempt)
 }
 
 func repeat(ctx context.Context, worth func(context.Context, error) bool, attempt func(ctx context.Context) error) error {
 	var last error
-	unsure := false
+	tries, unsure, again := 0, false, true
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {
-		last = attempt(ctx)
+		last, tries = attempt(ctx), tries+1
 		unsure = unsure || last != nil && !IsThrottle(last) && !IsConflict(last) && !errors.Is(last, shard.ErrThrottled)
-		if last != nil && !worth(ctx, last) {
+		if again = last != nil && !isSpent(last) && worth(ctx, last); last != nil && !again {
 			return struct{}{}, backoff.Permanent(last)
 		}
 		return struct{}{}, last
 	}, backoff.WithBackOff(jittered()), backoff.WithMaxTries(MaxAttempts), backoff.WithMaxElapsedTime(retryTime(ctx)))
-	if err != nil && last == nil {
-		last = err // the context ended before the first attempt
+	if err == nil {
+		return nil
 	}
 	kind := Kind(last)
 	if unsure && errors.Is(kind, shard.ErrThrottled) {
-		return &lostError{last}
+		kind = &lostError{last}
 	}
-	return kind
+	switch {
+	case !again:
+		return kind
+	case tries < MaxAttempts || ctx.Err() != nil:
+		return fmt.Errorf("%w: %w", kind, cmp.Or(ctx.Err(), context.DeadlineExceeded))
+	}
+	return spentError{kind}
+}
+
+// spentError is the error of a call after MaxAttempts. A call around it makes no further attempt.
+type spentError struct{ error }
+
+// Unwrap returns the last attempt's error.
+func (e spentError) Unwrap() error { return e.error }
+
+func isSpent(err error) bool {
+	_, spent := errors.AsType[spentError](err)
+	return spent
 }
 
 // lostError is a throttle after an attempt with an unknown outcome. It is of kind ErrUnavailable

@@ -28,8 +28,8 @@ const maxEntryWrites = 32
 //
 // [errors.Join] makes one error of all, nil if all are durable.
 //
-// Repeating a call is harmless with Best and Latest. With Total, a score may count once more for
-// each attempt with an unknown outcome, within a call or across repeated calls. SubmitTransact
+// Repeating a call is harmless with Best and Latest. With Total, a score may count once more
+// after a lost connection, and with each repeated call. SubmitTransact
 // with package once avoids that.
 //
 // Without conflicts and throttles, a call makes two round trips: it reads the entries, 100 per

@@ -54,9 +54,9 @@ func NewWriter(client WriterClient, table string, shards *shardmap.Map, o Option
 // that is throttled, on another. It returns nil once the write is durable, or an error of kind
 // ErrThrottled or ErrUnavailable.
 //
-// Add repeats an attempt with an unknown outcome, so each such attempt may count the delta once
-// more. It does not repeat an attempt that timed out: that is an ErrUnavailable, and the delta
-// may count. AddTransact with package once avoids both.
+// After a timeout or a 5xx of DynamoDB, Add returns ErrUnavailable, and the delta may count. After a
+// lost connection it makes one more attempt, so the delta may count twice. AddTransact with package
+// once avoids both.
 func (c *Writer) Add(ctx context.Context, name string, delta int64, now time.Time) error {
 	call, n, clock := observe.Begin(c.observer), -1, dynamo.StartClock(now)
 	err := dynamo.PersistSum(ctx, func(ctx context.Context) error {

@@ -24,7 +24,6 @@ func TestEveryWriteOfAKeyedCallIsObserved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := &libtest.Scripted{Transactions: []error{
 			libtest.CanceledFor("TransactionConflict", "None", "None"),
-			libtest.CanceledFor("None", "None", "TransactionConflict"), // the marker's own
 			libtest.CanceledFor("TransactionConflict", "TransactionConflict", "None"),
 		}}
 		shards, w := libtest.EmptyMap(), &libtest.Listener{}
@@ -32,7 +31,7 @@ func TestEveryWriteOfAKeyedCallIsObserved(t *testing.T) {
 		_, err := once.New(client, "t", once.Options{Observer: w}).Do(t.Context(), once.Call{Key: "k", Digest: []byte("d")}, now, func(ctx context.Context) ([]shardmap.Write, error) {
 			return []shardmap.Write{c.AddTransact(ctx, "a", 1, now), c.AddTransact(ctx, "b", 1, now)}, nil
 		})
-		if err != nil || w.All != 4*2 {
+		if err != nil || w.All != 3*2 {
 			t.Fatalf("%v, %d attempts", err, w.All)
 		}
 		for key, want := range map[string][]shard.Outcome{"C#a": {shard.Conflicted, shard.Conflicted, shard.Accepted}, "C#b": {shard.Conflicted, shard.Accepted}} {
@@ -46,6 +45,35 @@ func TestEveryWriteOfAKeyedCallIsObserved(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestAttemptsUnderOneKeyAreOneRequest checks that conflicts are no evidence if the same attempt or the
+// next one meets the call's marker: the other transaction was the same request's.
+func TestAttemptsUnderOneKeyAreOneRequest(t *testing.T) {
+	found := libtest.CanceledFor("None", "ConditionalCheckFailed").(*types.TransactionCanceledException)
+	found.CancellationReasons[1].Item = dynamo.Item{"digest": &types.AttributeValueMemberB{Value: []byte("d")}, "answer": &types.AttributeValueMemberB{Value: []byte("a")}}
+	for name, c := range map[string]struct {
+		ends []error
+		want []shard.Outcome
+	}{
+		"wins":         {[]error{libtest.CanceledFor("TransactionConflict", "TransactionConflict"), libtest.CanceledFor("TransactionConflict", "None")}, []shard.Outcome{shard.Accepted}},
+		"loses":        {[]error{libtest.CanceledFor("TransactionConflict", "None"), found}, nil},
+		"meets others": {[]error{libtest.CanceledFor("TransactionConflict", "None")}, []shard.Outcome{shard.Conflicted, shard.Accepted}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			shards, w, sent := libtest.EmptyMap(), &libtest.Listener{}, len(c.ends)
+			counter, now := counters.NewWriter(nil, "t", shards, counters.Options{}), time.Now()
+			_, err := once.New(&libtest.Scripted{Transactions: c.ends}, "t", once.Options{Observer: w}).Do(t.Context(), once.Call{Key: "k", Digest: []byte("d")}, now, func(ctx context.Context) ([]shardmap.Write, error) {
+				return []shardmap.Write{counter.AddTransact(ctx, "a", 1, now)}, nil
+			})
+			if name != "loses" {
+				sent++
+			}
+			if got := w.Outcomes("C#a"); err != nil || !slices.Equal(got, c.want) || w.All != sent {
+				t.Errorf("%s: %v, %d of %d attempts observed; %v", name, got, w.All, sent, err)
+			}
+		})
+	}
 }
 
 // TestARepeatedCallIsNoEvidence checks that the writes of a call that was applied before are

@@ -19,21 +19,53 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// observe reports an attempt of each write of a transaction that ended with err.
+// observe reports an attempt of each write of a transaction that ended with err. Conflicts wait for
+// the next attempt.
 func (t *onceTry) observe(ctx context.Context, writes []shardmap.Write, err error) {
 	if t.observer == nil {
 		return
 	}
+	t.met = t.met || metMarker(err, len(writes))
+	t.observeConflicts(ctx)
 	attempts := make([]shard.Attempt, len(writes))
 	for i, w := range writes {
 		attempts[i] = w.Attempt
 	}
 	observe.SumItems(attempts)
 	for i, a := range attempts {
-		if a.Key != "" {
-			t.observed.ObserveAs(ctx, a, t.probes.outcome(ctx, writes[i], i, err))
+		if a.Key == "" {
+			continue
 		}
+		outcome := t.probes.outcome(ctx, writes[i], i, err)
+		if outcome == shard.Conflicted {
+			t.conflicts = append(t.conflicts, a)
+			continue
+		}
+		t.observed.ObserveAs(ctx, a, outcome)
 	}
+}
+
+// observeConflicts reports the conflicts of the attempt before. If an attempt has met the marker
+// since, they are inconclusive: the other transaction was the same request's, sent twice.
+func (t *onceTry) observeConflicts(ctx context.Context) {
+	outcome := shard.Conflicted
+	if t.met {
+		outcome = shard.Inconclusive
+	}
+	for _, a := range t.conflicts {
+		t.observed.ObserveAs(ctx, a, outcome)
+	}
+	t.conflicts = nil
+}
+
+// metMarker reports whether a transaction conflicted with another under the same key, or came after it.
+func metMarker(err error, at int) bool {
+	canceled, ok := errors.AsType[*types.TransactionCanceledException](err)
+	if !ok || at >= len(canceled.CancellationReasons) {
+		return false
+	}
+	code := aws.ToString(canceled.CancellationReasons[at].Code)
+	return code == "TransactionConflict" || code == "ConditionalCheckFailed"
 }
 
 // throttleCodes are the cancellation reasons of throttled actions.

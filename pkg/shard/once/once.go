@@ -96,6 +96,11 @@ var ErrOtherCall = errors.New("the key was used for another call")
 // depend on what build read. If build returns an error that can't be retried, Do first checks
 // whether the call was applied before: its effects may have caused the error. The marker alone
 // prevents a second application; each attempt is a transaction of its own.
+//
+// If a write's condition fails, Do calls build again, which may read what has changed. If build then
+// returns a write with the same condition on the same item, and that fails too, Do returns the
+// *types.TransactionCanceledException, whose reasons are in the order of the writes. A condition of
+// the library's own writes does not end Do so: they read their items again.
 func (o *Applier) Do(ctx context.Context, call Call, now time.Time,
 	build func(context.Context) ([]shardmap.Write, error),
 ) (before []byte, err error) {
@@ -126,6 +131,8 @@ func (o *Applier) Decide(ctx context.Context, call Call, now time.Time,
 		}
 		return err
 	})
+	try.met = try.met || before != nil
+	try.observeConflicts(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("applying the call with key %q: %w", call.Key, err)
 	}
@@ -147,6 +154,10 @@ type onceTry struct {
 	observed observe.Call
 	now      time.Time
 	decide   func(context.Context) ([]shardmap.Write, []byte, error)
+
+	failed    []condition     // of the caller's own writes
+	conflicts []shard.Attempt // not yet observed
+	met       bool            // another attempt under the same key
 }
 
 // do makes one attempt. It returns the answer of a call that was applied before.
@@ -167,7 +178,7 @@ func (t *onceTry) do(ctx context.Context) (before []byte, err error) {
 	marker, refused := dynamo.ActionFailed(err, len(writes))
 	if refused && marker != nil {
 		before, err = answerOf(marker, t.call)
-	} else if dynamo.Outrun(err, len(writes)) {
+	} else if dynamo.Outrun(err, len(writes)) && !t.failsAgain(writes, err) {
 		err = fmt.Errorf("%w: %w", dynamo.ErrOutrun, err)
 	}
 	return before, err

@@ -60,8 +60,8 @@ func (c *Tally) fault() error {
 }
 
 // Add adds delta, which may be negative, on a random write shard; if that is throttled, on
-// another. It repeats an attempt with an unknown outcome unless it timed out, so each such
-// attempt may count the delta once more.
+// another. After a timeout or a 5xx of DynamoDB it returns ErrUnavailable, and the delta may count.
+// After a lost connection it makes one more attempt, so the delta may count twice.
 func (c *Tally) Add(ctx context.Context, name string, delta int64, now time.Time) error {
 	if err := c.fault(); err != nil {
 		return err

@@ -64,8 +64,9 @@ func (r raw) putAt(ctx context.Context, it Item, at place.Place) error {
 // condition such as attribute_exists of the partition key prevents it. A created item gets the
 // attribute from which its write shard is calculated; no update may change it.
 //
-// Update repeats an attempt with an unknown outcome unless it timed out, so the update may
-// apply twice: an ADD that must not needs a condition.
+// After a timeout or a 5xx of DynamoDB, Update returns ErrUnavailable, and the update may be applied.
+// After a lost connection it makes one more attempt, so the update may apply twice: an ADD that must
+// not needs a condition.
 func (t *Table) Update(ctx context.Context, key Item, in *dynamodb.UpdateItemInput, now time.Time) (*dynamodb.UpdateItemOutput, error) {
 	const operation = "updating an item of"
 	r := t.raw(now)

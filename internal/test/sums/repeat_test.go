@@ -1,0 +1,273 @@
+package sums
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
+	"github.com/hotshard/hotshard/internal/base/growth"
+	"github.com/hotshard/hotshard/internal/base/keyname"
+	"github.com/hotshard/hotshard/internal/fold"
+	"github.com/hotshard/hotshard/internal/httpapi"
+	"github.com/hotshard/hotshard/internal/ingest"
+	"github.com/hotshard/hotshard/internal/test/libtest"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/boards"
+	"github.com/hotshard/hotshard/pkg/shard/counters"
+	"github.com/hotshard/hotshard/pkg/shard/limits"
+	"github.com/hotshard/hotshard/pkg/shard/migrate"
+	"github.com/hotshard/hotshard/pkg/shard/once"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
+	"github.com/hotshard/hotshard/pkg/shard/table"
+)
+
+// applied makes each write on the engine, and replaces the responses of the next ones by spoil's.
+type applied struct {
+	spoil  func() (*http.Response, error)
+	next   int64
+	writes atomic.Int64 // that were made, and whose responses were replaced
+}
+
+func (a *applied) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := dynamolocal.Transport().RoundTrip(r)
+	_, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
+	write := operation == "UpdateItem" || operation == "PutItem" || operation == "TransactWriteItems"
+	if !write || err != nil || response.StatusCode != http.StatusOK || a.writes.Load() == a.next {
+		return response, err
+	}
+	_ = response.Body.Close()
+	a.writes.Add(1)
+	return a.spoil()
+}
+
+func serverError() (*http.Response, error) {
+	return &http.Response{
+		StatusCode: http.StatusInternalServerError, Header: http.Header{"Content-Type": {"application/x-amz-json-1.0"}},
+		Body: io.NopCloser(strings.NewReader(`{"__type":"com.amazonaws.dynamodb.v20120810#InternalServerError","message":"try again"}`)),
+	}, nil
+}
+
+func reset() (*http.Response, error) { return nil, syscall.ECONNRESET }
+
+// rig is the tables of a case, and a client whose writes are made, but whose responses may be lost.
+type rig struct {
+	*libtest.Deployment
+	broken *applied
+	client *dynamodb.Client
+}
+
+func newRig(t *testing.T) *rig {
+	r := &rig{Deployment: libtest.Deploy(t), broken: &applied{}}
+	r.client = dynamodb.New(r.Client.Options(), func(o *dynamodb.Options) {
+		o.HTTPClient, o.Retryer = &http.Client{Transport: r.broken}, retry.NewStandard() // the SDK's default: three attempts
+	})
+	return r
+}
+
+func (r *rig) theirs(t *testing.T) table.Table {
+	return table.Table{Client: r.client, Name: libtest.Theirs(t, r.Client, "S"), PartitionKey: "customer", SortKey: "placed", Shards: table.Fixed(1), Layout: table.CalculatedSuffix{}}
+}
+
+// sumCase prepares a sum, and returns the call that sends it.
+type sumCase struct {
+	name    string
+	of      []string // the functions that make it, as TestEverySumIsTested finds them
+	keyed   bool     // applied once, however often it is sent: its first two responses are lost
+	prepare func(t *testing.T, r *rig) func(context.Context) error
+}
+
+var add = []string{"pkg/shard/counters.Writer.Add", "pkg/shard/counters.Writer.update"}
+var hit = []string{"pkg/shard/limits.Limiter.Hit", "pkg/shard/limits.division.addUsed"}
+var total = []string{"pkg/shard/boards.entryWrite.do"}
+
+var cases = []sumCase{
+	{"an increment", add, false, func(_ *testing.T, r *rig) func(context.Context) error {
+		w := counters.NewWriter(r.client, r.Names.Items, r.Shards, counters.Options{})
+		return func(ctx context.Context) error { return w.Add(ctx, "a", 1, libtest.Later) }
+	}},
+	{"a keyed increment", add, true, func(_ *testing.T, r *rig) func(context.Context) error {
+		w, applier := counters.NewWriter(r.client, r.Names.Items, r.Shards, counters.Options{}), once.New(r.client, r.Names.Items, once.Options{})
+		return func(ctx context.Context) error {
+			_, err := applier.Do(ctx, once.Call{Key: "k", Answer: []byte("a")}, libtest.Later, func(ctx context.Context) ([]shardmap.Write, error) {
+				return []shardmap.Write{w.AddTransact(ctx, "a", 1, libtest.Later)}, nil
+			})
+			return err
+		}
+	}},
+	{"a hit", hit, false, func(_ *testing.T, r *rig) func(context.Context) error {
+		l := limits.New(r.client, r.Names.Items, r.Shards, limits.Options{})
+		return func(ctx context.Context) error {
+			_, err := l.Hit(ctx, limits.Limit{Key: "k", Max: 10, Window: time.Hour}, libtest.Later)
+			return err
+		}
+	}},
+	{"a hit that transfers quota", hit, false, func(t *testing.T, r *rig) func(context.Context) error {
+		r.SetShards(t, "R#k", fmt.Sprintf("%d:64", libtest.Later.Add(time.Second).Unix()))
+		l := limits.New(r.client, r.Names.Items, r.Shards, limits.Options{})
+		return func(ctx context.Context) error {
+			_, err := l.Hit(ctx, limits.Limit{Key: "k", Max: 1000, Window: time.Hour}, libtest.Later.Add(2*time.Second))
+			return err
+		}
+	}},
+	{"a score of a board of sums", total, false, func(t *testing.T, r *rig) func(context.Context) error {
+		b := boards.New(r.client, r.Names.Items, r.Shards, boards.Options{})
+		if err := b.Configure(libtest.Within(t), "b", boards.Settings{Mode: boards.Total}); err != nil {
+			t.Fatal(err)
+		}
+		score, err := boards.ParseScore("1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		submit := func(ctx context.Context) error {
+			return errors.Join(b.Submit(ctx, "b", []boards.PlayerScore{{Player: "ann", Score: score}}, libtest.Later)...)
+		}
+		if err := submit(libtest.Within(t)); err != nil { // settles the mode
+			t.Fatal(err)
+		}
+		return submit
+	}},
+	{"a Tally's", []string{"pkg/shard/table.Tally.Add"}, false, func(t *testing.T, r *rig) func(context.Context) error {
+		tally := &table.Tally{
+			Client: r.client, Table: libtest.Theirs(t, r.Client, "S"), PartitionKey: "customer", SortKey: "placed", Sort: libtest.Str("-"), Value: "n", Shards: table.Fixed(4),
+		}
+		return func(ctx context.Context) error { return tally.Add(ctx, "acme", 1, libtest.Later) }
+	}},
+	{"a Table's update", []string{"pkg/shard/table.Table.Update", "pkg/shard/table.raw.update"}, false, func(t *testing.T, r *rig) func(context.Context) error {
+		orders := r.theirs(t)
+		return func(ctx context.Context) error {
+			_, err := orders.Update(ctx, libtest.Order(1), addOne(), libtest.Later)
+			return err
+		}
+	}},
+	{"a Migration's update", []string{"pkg/shard/migrate.Migration.Update"}, false, func(t *testing.T, r *rig) func(context.Context) error {
+		from, to := r.theirs(t), r.theirs(t)
+		m := &migrate.Migration{Client: r.client, From: &from, To: &to}
+		return func(ctx context.Context) error { return m.Update(ctx, libtest.Order(1), addOne(), libtest.Later) }
+	}},
+	{"a Migration's update of both", []string{"pkg/shard/migrate.Migration.Update"}, true, func(t *testing.T, r *rig) func(context.Context) error {
+		from, to := r.theirs(t), r.theirs(t)
+		m := &migrate.Migration{Client: r.client, From: &from, To: &to, Phase: migrate.WriteBoth}
+		return func(ctx context.Context) error {
+			if err := m.Update(ctx, libtest.Order(1), addOne(), libtest.Later); err != nil {
+				return err
+			}
+			it, err := to.Get(ctx, libtest.Order(1), libtest.Later)
+			if n := libtest.Text(it["n"]); err == nil && n != "1" {
+				err = fmt.Errorf("counted %s times", n)
+			}
+			return err
+		}
+	}},
+	{"records that are given up", []string{"internal/fold.delivery.park", "internal/fold.delivery.failure"}, false, func(t *testing.T, r *rig) func(context.Context) error {
+		h, err := fold.New(fold.Settings{RollupsTable: r.Names.Rollups, ItemsTable: r.Names.Items, ShardMapTable: r.Names.ShardMap}, r.client, slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return func(ctx context.Context) error {
+			answer, err := h.Invoke(ctx, []byte(`{"Records":[{"eventID":"1","eventName":"MODIFY","dynamodb":{"ApproximateCreationDateTime":1.7e9,`+
+				`"Keys":{"pk":{"S":"C#a#1"},"sk":{"S":"+"}},"SequenceNumber":"1","NewImage":{"pk":{"S":"C#a#1"},"sk":{"S":"+"},"rev":{"S":"x"}},"StreamViewType":"NEW_AND_OLD_IMAGES"}}]}`))
+			if err == nil && bytes.Contains(answer, []byte("itemIdentifier")) {
+				err = shard.ErrUnavailable // the record is redelivered
+			}
+			return err
+		}
+	}},
+	{"POST /v1/counters", add, false, posted("/v1/counters", `{"increments":[{"counter":"a","delta":1}]}`)},
+	{"POST /v1/counters, keyed", add, true, posted("/v1/counters", `{"increments":[{"counter":"a","delta":1}]}`, "Idempotency-Key", "k")},
+	{"POST /v1/limits", hit, false, posted("/v1/limits", `{"key":"k","limit":10,"window":"720h"}`)},
+	{"POST /v1/limits, keyed", hit, true, posted("/v1/limits", `{"key":"k","limit":10,"window":"720h"}`, "Idempotency-Key", "k")},
+	{"POST /v1/scores", total, false, posted("/v1/scores", `{"board":"b","scores":[{"player":"ann","score":1}]}`)},
+	{"POST /v1/scores, keyed", total, true, posted("/v1/scores", `{"board":"b","scores":[{"player":"ann","score":1}]}`, "Idempotency-Key", "k")},
+}
+
+func addOne() *dynamodb.UpdateItemInput {
+	return &dynamodb.UpdateItemInput{
+		UpdateExpression: aws.String("ADD n :one"), ExpressionAttributeValues: table.Item{":one": libtest.Num(1)},
+	}
+}
+
+// posted returns the preparation of a call of ingest's.
+func posted(path, body string, header ...string) func(*testing.T, *rig) func(context.Context) error {
+	return func(t *testing.T, r *rig) func(context.Context) error {
+		log := slog.New(slog.DiscardHandler)
+		service, err := ingest.New(ingest.Settings{
+			ItemsTable: r.Names.Items, EventsTable: r.Names.Events, ShardMapTable: r.Names.ShardMap, EventRetention: 720 * time.Hour,
+			Deadline: 20 * time.Second, Control: growth.Act, MetricNames: keyname.Plain, EventAhead: shardmap.MaxAhead, ViewAge: shardmap.ViewAge,
+		}, r.client, log)
+		if err != nil {
+			t.Fatal(err)
+		}
+		handler := httpapi.New(log, ingest.Routes(service))
+		send := func(ctx context.Context, method, path, body string, header ...string) error {
+			request := httptest.NewRequestWithContext(ctx, method, path, strings.NewReader(body))
+			request.Header.Set("Content-Type", "application/json")
+			for i := 0; i < len(header); i += 2 {
+				request.Header.Set(header[i], header[i+1])
+			}
+			recorder := httptest.NewRecorder()
+			handler.ServeHTTP(recorder, request)
+			switch text := recorder.Body.String(); {
+			case recorder.Code == http.StatusServiceUnavailable && strings.Contains(text, "may have been"):
+				return fmt.Errorf("%w: %s", shard.ErrUnavailable, text)
+			case recorder.Code != http.StatusOK:
+				return fmt.Errorf("status %d: %s", recorder.Code, text)
+			}
+			return nil
+		}
+		for _, before := range [][2]string{
+			{http.MethodPut + " /v1/leaderboards", `{"board":"b","mode":"sum"}`},
+			{http.MethodPost + " /v1/scores", `{"board":"b","scores":[{"player":"ann","score":1}]}`}, // settles the mode
+		} {
+			method, path, _ := strings.Cut(before[0], " ")
+			if err := send(t.Context(), method, path, before[1]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return func(ctx context.Context) error { return send(ctx, http.MethodPost, path, body, header...) }
+	}
+}
+
+// TestASumIsRepeatedOnceAtMost makes each write and answers it by a 500, or loses the connection: the
+// sum counts once, or once more after a lost connection. Neither hotshard nor the SDK repeats it, and
+// the error says that it may have been counted.
+func TestASumIsRepeatedOnceAtMost(t *testing.T) {
+	for _, c := range cases {
+		for _, fault := range []struct {
+			name  string
+			spoil func() (*http.Response, error)
+			most  int64
+		}{{"500", serverError, 1}, {"lost connection", reset, 2}} {
+			t.Run(c.name+"/"+fault.name, func(t *testing.T) {
+				t.Parallel()
+				r := newRig(t)
+				call := c.prepare(t, r)
+				if r.broken.spoil, r.broken.next = fault.spoil, 100; c.keyed {
+					r.broken.next = 2
+				}
+				err := call(libtest.Within(t))
+				made := r.broken.writes.Load()
+				switch {
+				case c.keyed && (err != nil || made == 0):
+					t.Errorf("%d writes were made; %v", made, err)
+				case !c.keyed && (made != fault.most || !errors.Is(err, shard.ErrUnavailable)):
+					t.Errorf("%d writes were made, want %d; %v", made, fault.most, err)
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,62 @@
+package once
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
+)
+
+// condition is the condition of a write, with the item that it is about.
+type condition struct {
+	table, text string
+	at          dynamo.Item // the key; of a put the item, since its key is not known
+	names       map[string]string
+	values      dynamo.Item // those in the text
+}
+
+func conditionOf(w types.TransactWriteItem) condition {
+	switch {
+	case w.Put != nil:
+		return newCondition(w.Put.TableName, w.Put.ConditionExpression, w.Put.Item, w.Put.ExpressionAttributeNames, w.Put.ExpressionAttributeValues)
+	case w.Update != nil:
+		return newCondition(w.Update.TableName, w.Update.ConditionExpression, w.Update.Key, w.Update.ExpressionAttributeNames, w.Update.ExpressionAttributeValues)
+	case w.Delete != nil:
+		return newCondition(w.Delete.TableName, w.Delete.ConditionExpression, w.Delete.Key, w.Delete.ExpressionAttributeNames, w.Delete.ExpressionAttributeValues)
+	case w.ConditionCheck != nil:
+		c := w.ConditionCheck
+		return newCondition(c.TableName, c.ConditionExpression, c.Key, c.ExpressionAttributeNames, c.ExpressionAttributeValues)
+	}
+	return condition{}
+}
+
+func newCondition(table, text *string, at dynamo.Item, names map[string]string, values dynamo.Item) condition {
+	c := condition{table: aws.ToString(table), text: aws.ToString(text), at: at, names: names, values: dynamo.Item{}}
+	for name, value := range values {
+		if strings.Contains(c.text, name) {
+			c.values[name] = value
+		}
+	}
+	return c
+}
+
+// failsAgain reports whether a condition failed that has failed before in this call. Only the caller's own
+// writes count, which have no attempt to observe.
+func (t *onceTry) failsAgain(writes []shardmap.Write, err error) bool {
+	for _, i := range dynamo.FailedConditions(err) {
+		if i >= len(writes) || writes[i].Attempt.Key != "" {
+			continue
+		}
+		c := conditionOf(writes[i].Action)
+		if slices.ContainsFunc(t.failed, func(before condition) bool { return reflect.DeepEqual(before, c) }) {
+			return true
+		}
+		t.failed = append(t.failed, c)
+	}
+	return false
+}

@@ -1,0 +1,109 @@
+package once_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/test/libtest"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/once"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
+)
+
+// counted counts the transactions.
+type counted struct {
+	*dynamodb.Client
+	sent atomic.Int64
+}
+
+func (c *counted) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, o ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
+	c.sent.Add(1)
+	return c.Client.TransactWriteItems(ctx, in, o...)
+}
+
+// sale is a caller's own write: one of the stock is sold if there is any. at is new with each attempt.
+func sale(table string, at int64) shardmap.Write {
+	return shardmap.Write{Action: types.TransactWriteItem{Update: &types.Update{
+		TableName: &table, Key: dynamo.Key("stock", "-"),
+		UpdateExpression: aws.String("SET stock = stock - :one, sold_at = :at"), ConditionExpression: aws.String("stock > :zero"),
+		ExpressionAttributeValues: dynamo.Item{":one": libtest.Num(1), ":zero": libtest.Num(0), ":at": libtest.Num(at)},
+	}}}
+}
+
+// TestAConditionOfOnesOwnIsTheAnswer sells a stock of 5 to 20 concurrent buyers. Who finds it sold out
+// hears that after two transactions, and not that other calls were faster.
+func TestAConditionOfOnesOwnIsTheAnswer(t *testing.T) {
+	t.Parallel()
+	d := libtest.Deploy(t)
+	stock := dynamo.Key("stock", "-")
+	stock["stock"] = libtest.Num(5)
+	if _, err := d.Client.PutItem(libtest.Within(t), &dynamodb.PutItemInput{TableName: &d.Names.Items, Item: stock}); err != nil {
+		t.Fatal(err)
+	}
+	client := &counted{Client: d.Client}
+	calls := once.New(client, d.Names.Items, once.Options{})
+	var sold, soldOut, at atomic.Int64
+	var buyers sync.WaitGroup
+	for i := range 20 {
+		buyers.Go(func() {
+			_, err := calls.Do(libtest.Within(t), once.Call{Key: fmt.Sprint("buyer", i)}, libtest.Later, func(context.Context) ([]shardmap.Write, error) {
+				return []shardmap.Write{sale(d.Names.Items, at.Add(1))}, nil
+			})
+			_, failed := errors.AsType[*types.TransactionCanceledException](err)
+			switch {
+			case err == nil:
+				sold.Add(1)
+			case failed && !errors.Is(err, shard.ErrThrottled):
+				soldOut.Add(1)
+			default:
+				t.Error(err)
+			}
+		})
+	}
+	buyers.Wait()
+	if sold.Load() != 5 || soldOut.Load() != 15 || client.sent.Load() > 5+15*2 {
+		t.Errorf("%d sold, %d sold out, %d transactions", sold.Load(), soldOut.Load(), client.sent.Load())
+	}
+}
+
+// TestAConditionOnWhatWasReadIsTriedAgain increments an item on condition that it is as it was read, by 8
+// concurrent callers: each goes on until it succeeds.
+func TestAConditionOnWhatWasReadIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	d := libtest.Deploy(t)
+	calls := once.New(d.Client, d.Names.Items, once.Options{})
+	key := dynamo.Key("n", "-")
+	read := func(ctx context.Context) (int64, error) {
+		it, err := dynamo.Get(ctx, d.Client, d.Names.Items, "n", "-")
+		n, _ := dynamo.Whole(it, "n")
+		return n, err
+	}
+	var callers sync.WaitGroup
+	for i := range 8 {
+		callers.Go(func() {
+			_, err := calls.Do(libtest.Within(t), once.Call{Key: fmt.Sprint(i)}, libtest.Later, func(ctx context.Context) ([]shardmap.Write, error) {
+				n, err := read(ctx)
+				return []shardmap.Write{{Action: types.TransactWriteItem{Update: &types.Update{
+					TableName: &d.Names.Items, Key: key, UpdateExpression: aws.String("SET n = :next"), ConditionExpression: aws.String("attribute_not_exists(n) OR n = :n"),
+					ExpressionAttributeValues: dynamo.Item{":n": libtest.Num(n), ":next": libtest.Num(n + 1)},
+				}}}}, err
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	callers.Wait()
+	if n, err := read(t.Context()); n != 8 || err != nil {
+		t.Errorf("%d of 8 increments; %v", n, err)
+	}
+}

@@ -1,0 +1,105 @@
+package table_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/hotshard/hotshard/internal/test/libtest"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
+	"github.com/hotshard/hotshard/pkg/shard/table"
+)
+
+// full is a client whose calls are all throttled.
+type full struct {
+	*dynamodb.Client
+	sent atomic.Int64
+}
+
+func (f *full) throttle() error { f.sent.Add(1); return libtest.Hot(libtest.TableHot) }
+
+func (f *full) GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
+	return nil, f.throttle()
+}
+
+func (f *full) PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
+	return nil, f.throttle()
+}
+
+func (f *full) Query(context.Context, *dynamodb.QueryInput, ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
+	return nil, f.throttle()
+}
+
+func (f *full) BatchGetItem(context.Context, *dynamodb.BatchGetItemInput, ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error) {
+	return nil, f.throttle()
+}
+
+func (f *full) Scan(context.Context, *dynamodb.ScanInput, ...func(*dynamodb.Options)) (*dynamodb.ScanOutput, error) {
+	return nil, f.throttle()
+}
+
+// TestAThrottledTableOverAMapGivesUpOnce checks that a put and a read over a shard map, without a deadline,
+// end once the read of the map has made its attempts.
+func TestAThrottledTableOverAMapGivesUpOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(time.Until(libtest.Epoch)) // the order is not ahead
+		for name, call := range map[string]func(*table.Table) error{
+			"put": func(s *table.Table) error { return s.Put(t.Context(), libtest.Order(1), time.Now()) },
+			"get": func(s *table.Table) error { _, err := s.Get(t.Context(), libtest.Order(1), time.Now()); return err },
+		} {
+			db, begun := &full{}, time.Now()
+			orders := &table.Table{
+				Client: db, Name: "t", PartitionKey: "customer", SortKey: "placed", Layout: table.CalculatedSuffix{Time: table.SortTime("placed", "")},
+				Shards: shardmap.New(db, "m", shardmap.Options{}),
+			}
+			err := call(orders)
+			if took := time.Since(begun); took > 10*time.Second || db.sent.Load() > 100 || err == nil || errors.Is(err, shard.ErrMisused) || strings.Contains(err.Error(), "write capacity") {
+				t.Errorf("%s: %d calls in %v: %v", name, db.sent.Load(), took, err)
+			}
+		}
+	})
+}
+
+// TestAReadSaysThatItsContextEnded checks that each read that its caller ends has the context's error beside
+// ErrThrottled, with and without a shard map.
+func TestAReadSaysThatItsContextEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(time.Until(libtest.Epoch))
+		db := &full{}
+		for what, counts := range map[string]table.Counts{"fixed": table.Fixed(3), "map": shardmap.New(db, "m", shardmap.Options{})} {
+			s := &table.Table{Client: db, Name: "t", PartitionKey: "customer", SortKey: "placed", Layout: table.CalculatedSuffix{Time: table.SortTime("placed", "")}, Shards: counts}
+			tally := &table.Tally{Client: db, Table: "t", PartitionKey: "customer", Value: "n", Shards: counts}
+			for name, read := range map[string]func(context.Context) error{
+				"get":   func(ctx context.Context) error { _, err := s.Get(ctx, libtest.Order(1), time.Now()); return err },
+				"page":  func(ctx context.Context) error { _, err := s.Page(ctx, "acme", table.Span{}, time.Now()); return err },
+				"count": func(ctx context.Context) error { _, err := s.Count(ctx, "acme", table.Span{}, time.Now()); return err },
+				"sum":   func(ctx context.Context) error { _, err := tally.Sum(ctx, []string{"acme"}, time.Now()); return err },
+				"query": func(ctx context.Context) (last error) {
+					for _, err := range s.Query(ctx, "acme", table.Span{}, time.Now()) {
+						last = err
+					}
+					return last
+				},
+			} {
+				canceled, cancel := context.WithCancel(t.Context())
+				time.AfterFunc(200*time.Millisecond, cancel)
+				if err := read(canceled); !errors.Is(err, context.Canceled) || !errors.Is(err, shard.ErrThrottled) && !errors.Is(err, shard.ErrUnavailable) {
+					t.Errorf("%s, %s, canceled: %v", what, name, err)
+				}
+				late, end := context.WithTimeout(t.Context(), 200*time.Millisecond)
+				if err := read(late); !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, shard.ErrThrottled) && !errors.Is(err, shard.ErrUnavailable) {
+					t.Errorf("%s, %s, at its deadline: %v", what, name, err)
+				}
+				end()
+			}
+		}
+		time.Sleep(shardmap.RenewTime) // a renewal goes on without its caller
+	})
+}
