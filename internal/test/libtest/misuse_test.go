@@ -1,5 +1,4 @@
-// Package misuse checks that the library refuses arguments that can't be meant.
-package misuse
+package libtest_test
 
 import (
 	"context"
