@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestBodiesInFlightAreBounded checks that 40 calls of 2.8 MB at once are served 8 at a time at most, the others get 429
+// TestBodiesInFlightAreBounded checks that 40 calls of 2.8 MB at once are served as many at a time as fit, the others get 429
 // with Retry-After, and the bytes are free again after the calls.
 func TestBodiesInFlightAreBounded(t *testing.T) {
 	const most, calls = 8 * 3 << 20, 40

@@ -76,8 +76,8 @@ func (f *functions) notePartitions(ctx context.Context) error {
 }
 
 // maxBodies bounds the bytes of the request bodies in flight without Lambda's model. A call takes about 14 times its
-// body, so calls take up to about 340 MB.
-const maxBodies = 8 * httpapi.MaxBody
+// body, so calls take up to about 170 MB.
+const maxBodies = 4 * httpapi.MaxBody
 
 // serves returns the API's handler: one process for all callers, or a fleet with a pool for each HTTP function.
 func (f *functions) serves(ctx context.Context, pools *fleet) (http.Handler, error) {
