@@ -16,10 +16,19 @@ import (
 func FormatTime(t time.Time) string { return jsontime.Time{Time: t}.String() }
 
 // Time is a time that a caller sends in a body or a parameter. It must be RFC 3339, with T and Z in upper or lower
-// case.
-type Time struct{ time.Time }
+// case. A leap second is read as the first second of the next month, as in POSIX time.
+type Time struct {
+	time.Time
+	sent bool
+}
 
-const errNotTime fault = "it must be a time as RFC 3339 has it, such as 2026-01-05T12:00:00Z"
+// IsZero reports whether no time was sent. Go's zero time may be sent.
+func (t Time) IsZero() bool { return !t.sent && t.Time.IsZero() }
+
+const (
+	errNotTime fault = "it must be a time as RFC 3339 has it, such as 2026-01-05T12:00:00Z"
+	errYear    fault = "its year in UTC must be 0000 to 9999"
+)
 
 // timeForm is stricter than the standard library.
 var timeForm = regexp.MustCompile(`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$`)
@@ -27,9 +36,28 @@ var timeForm = regexp.MustCompile(`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}
 // UnmarshalText parses a time.
 func (t *Time) UnmarshalText(text []byte) error {
 	text = bytes.ToUpper(text)
-	if !timeForm.Match(text) || t.Time.UnmarshalText(text) != nil {
+	if !timeForm.Match(text) {
 		return errNotTime
 	}
+	const second = len("2026-01-05T12:00:")
+	leap := string(text[second:second+2]) == "60"
+	if leap {
+		copy(text[second:], "59")
+	}
+	if t.Time.UnmarshalText(text) != nil {
+		return errNotTime
+	}
+	utc := t.UTC()
+	if leap {
+		t.Time = t.Add(time.Second)
+		if utc = t.UTC(); utc.Truncate(time.Second) != time.Date(utc.Year(), utc.Month(), 1, 0, 0, 0, 0, time.UTC) {
+			return errNotTime
+		}
+	}
+	if utc.Year() < 0 || utc.Year() > 9999 {
+		return errYear
+	}
+	t.sent = true
 	return nil
 }
 
@@ -41,8 +69,11 @@ func (t *Time) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	}
 	value = value.Clone()
 	var text string
-	if json.Unmarshal(value, &text) != nil || t.UnmarshalText([]byte(text)) != nil {
+	if json.Unmarshal(value, &text) != nil {
 		return &json.SemanticError{JSONValue: value, Err: errNotTime}
+	}
+	if err := t.UnmarshalText([]byte(text)); err != nil {
+		return &json.SemanticError{JSONValue: value, Err: err}
 	}
 	return nil
 }

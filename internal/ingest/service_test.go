@@ -62,6 +62,8 @@ func TestMalformedWritesChangeNothing(t *testing.T) {
 		{"1e200", "/v1/events", event(`"data":{"a":1e200}`), 422, "body.events[0].data.a"},
 		{"deep data", "/v1/events", event(`"data":` + deep), 422, "body.events[0].data.a.a"},
 		{"empty name in data", "/v1/events", event(`"data":{"":1}`), 422, "body.events[0].data"},
+		{"a long name in data", "/v1/events", event(`"data":{"a":{"` + strings.Repeat("x", 50_001) + `":1}}`), 422, "body.events[0].data.a"},
+		{"one long name of two", "/v1/events", `{"events":[{"entity":"e"},{"entity":"e","data":{"` + strings.Repeat("x", 1<<16) + `":1}}]}`, 422, "body.events[1].data"},
 		{"large data", "/v1/events", event(`"data":{"a":"` + strings.Repeat("x", 400<<10) + `"}`), 422, "body.events[0].data"},
 		{"one bad of two", "/v1/events", `{"events":[{"entity":"e"},{"entity":"e","time":"x"}]}`, 422, "body.events[1].time"},
 		{"large body", "/v1/events", `{"events":[{"entity":"` + strings.Repeat("x", httpapi.MaxBody) + `"}]}`, 413, ""},

@@ -98,6 +98,7 @@ func TestMalformedSessionsAndLimits(t *testing.T) {
 		{"PUT", "/v1/sessions", session(`"ttl":"1m","data":[1]`), 422, "body.data"},
 		{"PUT", "/v1/sessions", session(`"ttl":"1m","data":{"a":1e200}`), 422, "body.data.a"},
 		{"PUT", "/v1/sessions", session(`"ttl":"1m","data":{"a":"` + strings.Repeat("x", 400<<10) + `"}`), 422, "body.data"},
+		{"PUT", "/v1/sessions", session(`"ttl":"1m","data":{"` + strings.Repeat("x", 1<<16) + `":1}`), 422, "body.data"},
 		{"PUT", "/v1/sessions", session(`"ttl":"1m","TTL":"1m"`), 422, "body.TTL"},
 		{"DELETE", "/v1/sessions?group=g", ``, 422, "query.id"},
 		{"DELETE", "/v1/sessions?id=i", ``, 422, "query.group"},

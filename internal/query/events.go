@@ -95,16 +95,16 @@ func (e event) weight() int {
 
 func (e *eventReader) rangeOf(in *eventsInput, now time.Time) (events.Range, error) {
 	r := events.Range{Entity: string(in.Entity), From: in.From.Time, To: in.To.Time, Limit: in.Limit, Bytes: httpapi.MaxAnswer, Desc: in.Order == "desc"}
-	if r.To.IsZero() {
+	if in.To.IsZero() {
 		r.To = now.Add(ahead)
 	}
-	if r.From.IsZero() {
-		r.From = defaultFrom(in.To.Time, now, e.span)
+	if in.From.IsZero() {
+		r.From = defaultFrom(in.To, now, e.span)
 	}
 	if !in.From.IsZero() && !in.To.IsZero() && in.To.Before(in.From.Time) {
 		return r, httpapi.InvalidAt("query.to", "it is before from", httpapi.FormatTime(in.To.Time))
 	}
-	r.From, r.To = later(r.From, epoch), earlier(r.To, now.Add(ahead)) // no event is outside
+	r.From, r.To = within(r.From, now), within(r.To, now)
 	if in.Cursor != "" {
 		after, err := decodeCursor(r, in.Cursor)
 		if err != nil {
@@ -117,12 +117,15 @@ func (e *eventReader) rangeOf(in *eventsInput, now time.Time) (events.Range, err
 
 // defaultFrom returns the start of a range without one: span before its end or before now,
 // whichever is earlier.
-func defaultFrom(to, now time.Time, span time.Duration) time.Time {
+func defaultFrom(to httpapi.Time, now time.Time, span time.Duration) time.Time {
 	if to.IsZero() {
-		to = now
+		to.Time = now
 	}
-	return earlier(to, now).Add(-span)
+	return earlier(to.Time, now).Add(-span)
 }
+
+// within returns the time, or the nearest one that an event may have.
+func within(t, now time.Time) time.Time { return later(earlier(t, now.Add(ahead)), epoch) }
 
 var epoch = time.Unix(0, 0).UTC()
 

@@ -140,6 +140,9 @@ func (in *heatInput) options(now time.Time) (o heat.MapOptions, err error) {
 		return o, err
 	}
 	o.From, o.To = o.From.Truncate(o.Step), o.To.Add(o.Step-1).Truncate(o.Step)
+	if o.From.Year() < 0 || o.To.Year() > 9999 {
+		return o, httpapi.InvalidAt("query.to", "a column lies outside the years 0000 to 9999", httpapi.FormatTime(in.To.Time))
+	}
 	return o, nil
 }
 

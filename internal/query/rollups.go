@@ -111,13 +111,13 @@ func (r *rollupReader) spanOf(in *rollupsInput, now time.Time) (*span, error) {
 	if !in.From.IsZero() && !in.To.IsZero() && in.To.Before(in.From.Time) {
 		return nil, httpapi.InvalidAt("query.to", "it is before from", httpapi.FormatTime(in.To.Time))
 	}
-	from, to := in.From.Time, in.To.Time
-	if to.IsZero() || to.After(now.Add(ahead)) {
-		to = now.Add(ahead) // no event is later
+	from, to := in.From.Time, within(in.To.Time, now)
+	if in.To.IsZero() {
+		to = now.Add(ahead)
 	}
-	to = ceil(later(to, epoch), every)
-	if from.IsZero() {
-		from = later(defaultFrom(in.To.Time, now, r.span), to.Add(-maxBuckets*every))
+	to = ceil(to, every)
+	if in.From.IsZero() {
+		from = later(defaultFrom(in.To, now, r.span), to.Add(-maxBuckets*every))
 	}
 	from = later(from, epoch).UTC().Truncate(every)
 	if to.Sub(from) > maxBuckets*every {

@@ -120,6 +120,9 @@ func TestBadParameters(t *testing.T) {
 		"/v1/shards?cursor=eyJ2IjoxLCJrIjoibm9uZSJ9":                                        "query.cursor",
 		"/v1/shards?type=counter&name=a&cursor=eyJ2IjoxLCJrIjoiQyN4In0":                     "query.cursor",
 		"/v1/events?entity=e&from=2026-01-05T1:00:00Z":                                      "query.from",
+		"/v1/events?entity=e&from=9999-12-31T23:59:59-01:00":                                "query.from",
+		"/v1/events?entity=e&to=0000-01-01T00:00:00%2B01:00":                                "query.to",
+		"/v1/rollups?entity=e&to=9999-12-31T23:59:59-01:00":                                 "query.to",
 		"/v1/hot-keys?limit=201":                                                            "query.limit",
 	} {
 		var problem struct {
@@ -152,7 +155,7 @@ func TestMalformedQueryStrings(t *testing.T) {
 func TestWideRangesAreNarrowed(t *testing.T) {
 	r := newRig(t)
 	r.put(events.Event{Entity: "e", ID: "x", Time: r.now})
-	for _, span := range []string{"&to=9999-12-31T23:59:59.9999Z", "&order=desc&to=9999-12-31T00:00:00Z", "&from=9999-01-01T00:00:00Z", "&from=9998-01-01T00:00:00Z&to=9999-01-01T00:00:00Z"} {
+	for _, span := range []string{"&to=9999-12-31T23:59:59.9999Z", "&order=desc&to=9999-12-31T00:00:00Z", "&from=9999-01-01T00:00:00Z", "&from=9998-01-01T00:00:00Z&to=9999-01-01T00:00:00Z", "&from=9999-12-31T23:59:59.9991Z", "&from=0000-01-01T00:00:00Z&to=0000-01-01T00:00:00Z"} {
 		var page eventsJSON
 		want := 1
 		if strings.Contains(span, "from") {

@@ -46,3 +46,33 @@ func TestDefaultRangeOfManyBuckets(t *testing.T) {
 		t.Errorf("%+v, %v", span, err)
 	}
 }
+
+// TestTheZeroTimeIsATime checks that Go's zero time as from or to is no absent parameter.
+func TestTheZeroTimeIsATime(t *testing.T) {
+	now := time.Date(2028, 3, 1, 0, 0, 0, 0, time.UTC)
+	for _, text := range []string{"0001-01-01T00:00:00Z", "0001-01-01T01:00:00+01:00"} {
+		var zero httpapi.Time
+		if err := zero.UnmarshalText([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		reader := &eventReader{span: 720 * time.Hour}
+		from, err1 := reader.rangeOf(&eventsInput{From: zero}, now)
+		to, err2 := reader.rangeOf(&eventsInput{To: zero}, now)
+		if err1 != nil || err2 != nil || !from.From.Equal(epoch) || !from.To.Equal(now.Add(ahead)) || !to.To.Equal(epoch) {
+			t.Errorf("%s: events from it %+v, %v; to it %+v, %v", text, from, err1, to, err2)
+		}
+		rollups := &rollupReader{span: 720 * time.Hour}
+		if span, err := rollups.spanOf(&rollupsInput{From: zero, Every: "1h"}, now); err == nil {
+			t.Errorf("%s: rollups from it from %s", text, span.from)
+		}
+		if span, err := rollups.spanOf(&rollupsInput{To: zero, Every: "1h"}, now); err != nil || !span.to.Equal(epoch) {
+			t.Errorf("%s: rollups to it: %+v, %v", text, span, err)
+		}
+		if _, err := (&heatInput{From: zero}).options(now); err == nil {
+			t.Errorf("%s: heat from it", text)
+		}
+		if o, err := (&heatInput{To: zero}).options(now); err != nil || !o.To.IsZero() {
+			t.Errorf("%s: heat to it: %+v, %v", text, o, err)
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"errors"
+	"math"
 	"math/big"
 	"os"
 	"slices"
@@ -123,21 +124,21 @@ func TestRandomReachesEveryShard(t *testing.T) {
 	}
 }
 
-func TestCountsMustBePositive(t *testing.T) {
-	for name, call := range map[string]func(){
-		"Random":     func() { shard.Random(0) },
-		"Calculated": func() { shard.Calculated("a", -1) },
-		"Join":       func() { shard.Hash.Join("a", -1) },
-	} {
-		func() {
-			defer func() {
-				if recover() == nil {
-					t.Errorf("%s did not panic", name)
-				}
-			}()
-			call()
-		}()
+func TestCountsBelowOneAreOne(t *testing.T) {
+	for _, n := range []int{1, 0, -1, math.MinInt} {
+		if a, b, c, d := shard.Random(n), shard.Calculated("a", n), shard.Summed("a", n), shard.Another(n, 0); a != 0 || b != 0 || c != 0 || d != 0 {
+			t.Errorf("of %d write shards: %d, %d, %d, %d", n, a, b, c, d)
+		}
 	}
+}
+
+func TestNegativeShardsPanic(t *testing.T) {
+	defer func() {
+		if recover() == nil {
+			t.Error("Join did not panic")
+		}
+	}()
+	shard.Hash.Join("a", -1)
 }
 
 func TestBuckets(t *testing.T) {

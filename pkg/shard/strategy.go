@@ -3,7 +3,6 @@ package shard
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"fmt"
 	"math/bits"
 	"math/rand/v2"
 	"time"
@@ -13,25 +12,21 @@ import (
 const MaxShards = 1000
 
 // Random returns a write shard from 0 to n-1, all with equal probability. It is for writes that
-// are never read one by one, since a reader has to query all n. It is safe for concurrent use
-// and panics if n is not positive.
-func Random(n int) int {
-	mustCount(n)
-	return rand.IntN(n)
-}
+// are never read one by one, since a reader has to query all n. It is safe for concurrent use.
+// An n below 1 counts as 1.
+func Random(n int) int { return rand.IntN(max(1, n)) }
 
 // Calculated returns the write shard of attr among n, 0 to n-1. It is always the same: a retry
 // writes the same item, and a reader that knows attr needs one GetItem.
 //
 // The write shard is the SHA-256 of attr's bytes, as one big-endian integer, modulo n. This is
 // a stored format. It equals Python's int(hashlib.sha256(attr.encode()).hexdigest(), 16) % n.
-// It panics if n is not positive.
+// An n below 1 counts as 1.
 func Calculated(attr string, n int) int {
-	mustCount(n)
 	digest := sha256.Sum256([]byte(attr))
 	var rest uint64
 	for i := 0; i < len(digest); i += 8 {
-		rest = bits.Rem64(rest, binary.BigEndian.Uint64(digest[i:]), uint64(n))
+		rest = bits.Rem64(rest, binary.BigEndian.Uint64(digest[i:]), uint64(max(1, n)))
 	}
 	return int(rest)
 }
@@ -39,21 +34,14 @@ func Calculated(attr string, n int) int {
 // Summed returns the write shard of attr among n, 0 to n-1, by the sum of its code points. It
 // is the calculation of DynamoDB's Developer Guide without the 1 that it adds (Using write
 // sharding to distribute workloads evenly). Texts with the same characters have the same write
-// shard, and short texts have few different ones. Use [Calculated] for new tables. It panics if
-// n is not positive.
+// shard, and short texts have few different ones. Use [Calculated] for new tables. An n below
+// 1 counts as 1.
 func Summed(attr string, n int) int {
-	mustCount(n)
 	sum := 0
 	for _, r := range attr {
 		sum += int(r)
 	}
-	return sum % n
-}
-
-func mustCount(n int) {
-	if n < 1 {
-		panic(fmt.Sprintf("shard: shard count %d is not positive", n))
-	}
+	return sum % max(1, n)
 }
 
 // Jitter returns a random delay in [0, limit), or 0 if limit is not positive. It is for clients

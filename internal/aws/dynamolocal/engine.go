@@ -31,7 +31,7 @@ type Options struct {
 	// digits) and Region has its own.
 	SharedDB bool
 	// HeapMB bounds the engine's heap; default 128. That is too little for several concurrent
-	// queries that read far more than a page.
+	// queries that read far more than a page. An engine without memory left ends.
 	HeapMB int
 }
 
@@ -140,7 +140,7 @@ func startOn(ctx context.Context, java string, o Options, port int) (*Engine, er
 
 func engineArgs(o Options, port int) []string {
 	args := []string{
-		fmt.Sprintf("-Xmx%dm", cmp.Or(o.HeapMB, 128)), "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
+		fmt.Sprintf("-Xmx%dm", cmp.Or(o.HeapMB, 128)), "-XX:+ExitOnOutOfMemoryError", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
 		"-Djava.library.path=" + filepath.Join(o.Dir, "DynamoDBLocal_lib"),
 		"-jar", filepath.Join(o.Dir, engineJar),
 		"-disableTelemetry", "-port", strconv.Itoa(port),

@@ -82,6 +82,10 @@ var (
 		Title: "Too Many Requests", Status: http.StatusTooManyRequests, Detail: "no container is free: the function has used up its own",
 		Kind: "User", Reason: "ReservedFunctionConcurrentInvocationLimitExceeded", Message: "Rate Exceeded.", name: TooManyRequests,
 	}
+	overBodies = rejection{
+		Title: "Too Many Requests", Status: http.StatusTooManyRequests, Detail: "the bodies of the calls in flight are too large together: send fewer at once",
+		Kind: "User", Reason: "ConcurrentInvocationLimitExceeded", Message: "Rate Exceeded.", name: TooManyRequests,
+	}
 	failed   = rejection{Title: "Internal Server Error", Status: http.StatusInternalServerError, Detail: "the function failed", name: "ServiceException"}
 	tooLarge = rejection{Title: "Request Entity Too Large", Status: http.StatusRequestEntityTooLarge, Detail: "the request has more than 6 MB, or was cut off", name: "RequestTooLargeException"}
 )

@@ -5,7 +5,7 @@
 //	text, err := document.Append(nil, data)
 //
 // A value that DynamoDB can't store is an error that names its path: numbers of more than 38
-// digits or outside 1e-130 to 1e126, empty names, more than 32 levels.
+// digits or outside 1e-130 to 1e126, names that are empty or of more than 50,000 bytes, more than 32 levels.
 package document
 
 import (
@@ -41,6 +41,9 @@ func (e *Error) Error() string {
 	}
 	return e.Path + ": " + e.Reason
 }
+
+// maxName bounds a field's name, in bytes. DynamoDB Local responds with 500 to longer ones, DynamoDB from 64 KB on.
+const maxName = 50_000
 
 // maxDepth bounds the nesting of lists and maps, including the document itself. Its attribute is
 // the 32nd level, DynamoDB's last.
@@ -108,6 +111,9 @@ func convertObject(object map[string]any, path string, depth int) (*types.Attrib
 	for _, name := range slices.Sorted(maps.Keys(object)) {
 		if name == "" {
 			return nil, &Error{Path: path, Reason: "a field's name is empty"}
+		}
+		if len(name) > maxName {
+			return nil, &Error{Path: path, Reason: fmt.Sprintf("a field's name is longer than %d bytes", maxName)}
 		}
 		av, err := convert(object[name], strings.TrimPrefix(path+"."+name, "."), depth)
 		if err != nil {

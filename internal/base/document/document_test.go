@@ -25,6 +25,7 @@ func TestRefusals(t *testing.T) {
 		`{"a":1e99999999999999999999}`:          "a",
 		`{"a":` + strings.Repeat("9", 39) + `}`: "a",
 		`{"a":{"":1}}`:                          "a",
+		`{"a":[{"` + strings.Repeat("é", maxName/2+1) + `":1}]}`: "a[0]",
 	} {
 		_, err := Parse([]byte(text))
 		fault, ok := errors.AsType[*Error](err)
@@ -44,6 +45,7 @@ func TestTheEngineTakesWhatParseTakes(t *testing.T) {
 		`{}`, `{"a":null,"b":[true,false,"",[],{}]}`, `{"n":[0,-0,1e125,-9.99e125,1e-130,0.000,12345678901234567890123456789012345678,1.5e3]}`,
 		`{"a":` + strings.Repeat("9", 38) + strings.Repeat("0", 80) + `}`, `{"a":0.` + strings.Repeat("0", 120) + `1}`,
 		`{"d":` + deep + `}`, `{"é\u0001😀":"\u0000\"\\"}`,
+		`{"` + strings.Repeat("x", maxName) + `":{"` + strings.Repeat("é", maxName/2) + `":1}}`, `{"` + strings.Repeat("😀", maxName/4) + `":1}`,
 	} {
 		object, err := Parse([]byte(text))
 		if err != nil {

@@ -20,6 +20,7 @@ import (
 type engine struct {
 	own      *dynamolocal.Engine // the started engine; nil for the caller's endpoint
 	endpoint string
+	folder   string           // of the started engine's data; "" is memory
 	db       *dynamodb.Client // without limiters
 	patience time.Duration    // bound on its response time at the end
 }
@@ -35,14 +36,25 @@ func (e *engine) connect(ctx context.Context, o Options) error {
 			return err
 		}
 	} else {
-		own, err := dynamolocal.StartEngine(ctx, dynamolocal.Options{DataDir: o.DataDir, SharedDB: true, Notice: o.Notices})
+		own, err := dynamolocal.StartEngine(ctx, dynamolocal.Options{DataDir: o.DataDir, SharedDB: true, HeapMB: heapMB, Notice: o.Notices})
 		if err != nil {
 			return err
 		}
-		e.own, e.endpoint = own, own.Endpoint()
+		e.own, e.endpoint, e.folder = own, own.Endpoint(), o.DataDir
 	}
 	e.db, e.patience = dynamolocal.DynamoDB(e.endpoint, ""), answerTime
 	return nil
+}
+
+// heapMB bounds the engine's memory for several calls of megabytes at once.
+const heapMB = 512
+
+// dataLoss describes what the end of an engine with this data folder loses.
+func dataLoss(folder string) string {
+	if folder == "" {
+		return "its data was in memory and is lost: start hotshard again, with --data to keep it"
+	}
+	return "its data is in " + folder + ": start hotshard again"
 }
 
 // watch returns nil when ctx ends. It returns an error if the engine that it started ends before.
@@ -52,7 +64,7 @@ func (e *engine) watch(ctx context.Context) error {
 	}
 	select {
 	case <-e.own.Done():
-		return fmt.Errorf("the engine ended: %w", e.own.Err())
+		return fmt.Errorf("the engine ended; %s: %w", dataLoss(e.folder), e.own.Err())
 	case <-ctx.Done():
 		return nil
 	}

@@ -75,10 +75,15 @@ func (f *functions) notePartitions(ctx context.Context) error {
 	return nil
 }
 
+// maxBodies bounds the bytes of the request bodies in flight without Lambda's model. A call takes about 14 times its
+// body, so calls take up to about 170 MB.
+const maxBodies = 4 * httpapi.MaxBody
+
 // serves returns the API's handler: one process for all callers, or a fleet with a pool for each HTTP function.
 func (f *functions) serves(ctx context.Context, pools *fleet) (http.Handler, error) {
 	if !f.options.Lambda.modelled() {
-		return f.api(ctx)
+		api, err := f.api(ctx)
+		return lambda.BoundBodies(maxBodies, api), err
 	}
 	if err := pools.start(f.options.Lambda, f.starts(), f.options.Log); err != nil {
 		return nil, err

@@ -47,6 +47,22 @@ func TestAnEngineThatDoesNotAnswerIsLoggedOnce(t *testing.T) {
 	})
 }
 
+// TestTheEndOfTheEngineSaysWhatIsLost checks that the error of an engine that ends tells whether its data is lost.
+func TestTheEndOfTheEngineSaysWhatIsLost(t *testing.T) {
+	for folder, want := range map[string]string{"": "its data was in memory and is lost", t.TempDir(): "its data is in "} {
+		own, err := dynamolocal.StartEngine(t.Context(), dynamolocal.Options{DataDir: folder})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := own.Stop(); err != nil {
+			t.Fatal(err)
+		}
+		if err := (&engine{own: own, folder: folder}).watch(t.Context()); err == nil || !strings.Contains(err.Error(), want+folder) {
+			t.Errorf("with the folder %q: %v", folder, err)
+		}
+	}
+}
+
 // TestTheLimitersPortChecksTheHost checks that pages of web sites whose names point to this machine can't reach the
 // limiter's proxy.
 func TestTheLimitersPortChecksTheHost(t *testing.T) {

@@ -56,6 +56,9 @@ func (l *Reader) Entry(ctx context.Context, board, label, player string, now tim
 // too, and the error is a DamagedEntries that lists them; found is valid then. Each player costs
 // one read unit.
 func (l *Reader) Entries(ctx context.Context, board, label string, players []string, now time.Time) (found map[string]Entry, err error) {
+	if err := dynamo.CheckNow(now); err != nil {
+		return nil, err
+	}
 	keys := make([]dynamo.Item, len(players))
 	for i, player := range players {
 		keys[i] = dynamo.Key(schema.EntryKey(board, label, player))

@@ -19,6 +19,9 @@ import (
 // entry. A later score creates a new entry. The new rev, the microsecond, is higher than the old
 // one unless the new writer's clock is behind the old entry's first write.
 func (l *Boards) Remove(ctx context.Context, board, player string, now time.Time) error {
+	if err := dynamo.CheckNow(now); err != nil {
+		return err
+	}
 	var group errgroup.Group
 	for _, s := range l.spans(board, kinds, now) {
 		group.Go(func() error { return l.remove(ctx, s, player, now) })

@@ -37,6 +37,9 @@ type sighted struct {
 }
 
 func (l *Reader) scan(ctx context.Context, board, label string, now time.Time) (*boardScan, error) {
+	if err := dynamo.CheckNow(now); err != nil {
+		return nil, err
+	}
 	entry, err := l.shards.Read(ctx, Key(board))
 	if err != nil {
 		return nil, fmt.Errorf("reading board %q: %w", board, err)

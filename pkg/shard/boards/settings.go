@@ -52,6 +52,9 @@ func (l *Boards) Settings(ctx context.Context, board string, now time.Time) (Set
 }
 
 func (l *Boards) settingsOf(ctx context.Context, board string, now time.Time) (knownBoard, error) {
+	if err := dynamo.CheckNow(now); err != nil {
+		return knownBoard{}, err
+	}
 	now = now.Round(0)
 	if hit, ok := l.known.Get(board); ok && now.Sub(hit.at).Abs() <= settingsAge {
 		return hit, nil

@@ -52,6 +52,9 @@ const mapPatience = time.Second
 // read. So Read goes on without the shard map, and then misses the write shards of a growth after
 // which no write has reached write shard 0.
 func (s *Summaries) Read(ctx context.Context, names []string, now time.Time) ([]Summary, error) {
+	if err := dynamo.CheckNow(now); err != nil {
+		return nil, err
+	}
 	counters := map[string]*counter{} // by partition key of write shard 0
 	list := make([]*counter, len(names))
 	var keys []dynamo.Item

@@ -58,6 +58,9 @@ func NewWriter(client WriterClient, table string, shards *shardmap.Map, o Option
 // lost connection it makes one more attempt, so the delta may count twice. AddTransact with package
 // once avoids both.
 func (c *Writer) Add(ctx context.Context, name string, delta int64, now time.Time) error {
+	if err := dynamo.CheckNow(now); err != nil {
+		return err
+	}
 	call, n, clock := observe.Begin(c.observer), -1, dynamo.StartClock(now)
 	err := dynamo.PersistSum(ctx, func(ctx context.Context) error {
 		w := c.write(ctx, name, delta, n, clock.Now()) // a late attempt must not start a rev below a tombstone's

@@ -36,6 +36,9 @@ func NewReader(db ReaderClient, table string, shards *shardmap.Map) *Reader {
 // looks on the write shard by the count in force at the event's time, with one GetItem, and
 // then by the other counts in force near that time.
 func (e *Reader) Get(ctx context.Context, entity, id string, t, now time.Time) (Event, error) {
+	if err := dynamo.CheckNow(now); err != nil {
+		return Event{}, err
+	}
 	entry, stale := e.shards.Lookup(ctx, Key(entity), now)
 	keys := candidates(entry, entity, id, t)
 	for _, part := range [][]dynamo.Item{keys[:1], keys[1:]} {

@@ -162,6 +162,9 @@ func (l *Limiter) Hit(ctx context.Context, limit Limit, now time.Time) (Verdict,
 
 // hit returns a hit's state, with the shard map's entry of its key.
 func (l *Limiter) hit(ctx context.Context, limit Limit, now time.Time) (*hit, error) {
+	if err := dynamo.CheckNow(now); err != nil {
+		return nil, err
+	}
 	if err := limit.check(); err != nil {
 		return nil, fmt.Errorf("%w: %w", shard.ErrMisused, err)
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/client"
 	"github.com/hotshard/hotshard/pkg/shard/internal/place"
@@ -85,6 +86,9 @@ type call struct {
 
 // begin checks the migration and returns a call at the time now.
 func (m *Migration) begin(now time.Time) (*call, error) {
+	if err := dynamo.CheckNow(now); err != nil {
+		return nil, err
+	}
 	if m.Client == nil || m.From == nil || m.To == nil {
 		return nil, fmt.Errorf("%w: a Migration needs Client, From and To", shard.ErrMisused)
 	}

@@ -67,10 +67,12 @@ type Call struct {
 // of the marker's prefix.
 const maxKey = 2046
 
-// check returns ErrMisused if the key is not usable. DynamoDB's client replaces invalid UTF-8, so
+// check returns ErrMisused if the key is not usable or now is the zero time, since an expired marker counts as absent. DynamoDB's client replaces invalid UTF-8, so
 // two invalid keys could share one marker.
-func (c Call) check() error {
+func (c Call) check(now time.Time) error {
 	switch {
+	case now.IsZero():
+		return dynamo.CheckNow(now)
 	case c.Key == "":
 		return fmt.Errorf("%w: the call's key is empty; give each call a key of its own", shard.ErrMisused)
 	case !utf8.ValidString(c.Key):
@@ -115,7 +117,7 @@ func (o *Applier) Do(ctx context.Context, call Call, now time.Time,
 func (o *Applier) Decide(ctx context.Context, call Call, now time.Time,
 	decide func(context.Context) ([]shardmap.Write, []byte, error),
 ) (before []byte, err error) {
-	if err := call.check(); err != nil {
+	if err := call.check(now); err != nil {
 		return nil, err
 	}
 	start, try := dynamo.StartBy(ctx), &onceTry{Applier: o, call: call, observed: observe.Begin(o.observer), now: now, decide: decide}
@@ -201,7 +203,7 @@ func (o *Applier) impossible(ctx context.Context, call Call, now time.Time, why 
 // with its key is ErrOtherCall, and a key that Do rejects is [shard.ErrMisused]. It costs one
 // read unit.
 func (o *Applier) Before(ctx context.Context, call Call, now time.Time) (answer []byte, err error) {
-	if err := call.check(); err != nil {
+	if err := call.check(now); err != nil {
 		return nil, err
 	}
 	items, err := dynamo.BatchGet(ctx, o.client, o.table, []dynamo.Item{markerKey(call)}, true)

@@ -32,7 +32,7 @@ func WriteUnits(itemBytes int) int { return max(1, (itemBytes+1023)/1024) }
 
 // Needed returns how many write shards a key needs for rate write units a second. A partition
 // takes limit units a second, of which a write shard may use share. The result is at least 1
-// and at most [shard.MaxShards].
+// and at most [shard.MaxShards]; it is 1 if an argument is NaN.
 func Needed(rate, limit, share float64) int {
 	n := roundUp(rate / (share * limit))
 	switch {
@@ -41,7 +41,7 @@ func Needed(rate, limit, share float64) int {
 	case n > 1:
 		return int(n)
 	}
-	return 1 // also if rate is NaN
+	return 1
 }
 
 // roundUp returns x rounded up, without the rounding error of products such as 10,000 * 1.1.
@@ -161,11 +161,11 @@ type FanOut struct {
 const readUnitBytes = 4096
 
 // Gather returns the cost of reading items that are spread evenly over n write shards: a query
-// for each. Each query is rounded up to 4 KB, even if it finds nothing. Gather panics if n is
-// not positive.
+// for each. Each query is rounded up to 4 KB, even if it finds nothing. Reading from
+// no write shards costs nothing: n below 1.
 func Gather(n, items, itemBytes int) FanOut {
 	if n < 1 {
-		panic(fmt.Sprintf("plan: can't read from %d write shards", n))
+		return FanOut{}
 	}
 	more := items % n // write shards that have one item more than the others
 	units := func(items int) float64 {

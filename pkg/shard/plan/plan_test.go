@@ -159,3 +159,17 @@ func TestShardsAreSufficientAndMinimal(t *testing.T) {
 		}
 	})
 }
+
+func TestValuesThatAreNone(t *testing.T) {
+	nan := math.NaN()
+	for _, n := range []int{plan.Needed(nan, 1000, 1), plan.Needed(10_000, nan, 1), plan.Needed(10_000, 1000, nan)} {
+		if n != 1 {
+			t.Errorf("%d write shards for NaN", n)
+		}
+	}
+	for _, n := range []int{0, -1} {
+		if cost := plan.Gather(n, 10, 1000); cost != (plan.FanOut{}) {
+			t.Errorf("reading from %d write shards: %+v", n, cost)
+		}
+	}
+}

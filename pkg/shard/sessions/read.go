@@ -39,6 +39,9 @@ func NewReader(db ReaderClient, table string, shards *shardmap.Map) *Reader {
 // Get returns a session that is active at now, read strongly consistent, or an error of kind
 // ErrNotFound.
 func (r *Reader) Get(ctx context.Context, group, id string, now time.Time) (Session, error) {
+	if err := dynamo.CheckNow(now); err != nil {
+		return Session{}, err
+	}
 	one, err := r.read(ctx, group, id)
 	if err == nil && !one.active(now) {
 		err = shard.ErrNotFound
@@ -70,6 +73,10 @@ func (r *Reader) Active(ctx context.Context, group string, now time.Time) (n int
 func (r *Reader) IDs(ctx context.Context, group string, now time.Time) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		fail := func(err error) { yield("", fmt.Errorf("reading sessions of group %q: %w", group, err)) }
+		if err := dynamo.CheckNow(now); err != nil {
+			fail(err)
+			return
+		}
 		entry, err := r.shards.Read(ctx, Key(group))
 		if err != nil {
 			fail(err)

@@ -97,9 +97,11 @@ func (l Lease) after(held Session, at time.Time) Session {
 	return one
 }
 
-// check returns an error if the lease is out of bounds.
-func (l Lease) check() error {
+// check returns an error if the lease is out of bounds, or now is the zero time.
+func (l Lease) check(now time.Time) error {
 	switch {
+	case now.IsZero():
+		return dynamo.CheckNow(now)
 	case l.Group == "" || l.ID == "":
 		return fmt.Errorf("%w: session %q of group %q: a name is empty", shard.ErrMisused, l.ID, l.Group)
 	case l.TTL < MinTTL || l.TTL > MaxTTL:
@@ -129,7 +131,7 @@ func New(db Client, table string, shards *shardmap.Map, o Options) *Store {
 // ErrThrottled or ErrUnavailable, or ErrMisused for a lease out of bounds. Repeating a call is
 // harmless: it renews.
 func (s *Store) Put(ctx context.Context, l Lease, now time.Time) (put Session, err error) {
-	if err := l.check(); err != nil {
+	if err := l.check(now); err != nil {
 		return Session{}, err
 	}
 	call := s.call(l.Group, l.ID, now)
@@ -147,7 +149,7 @@ func (s *Store) Put(ctx context.Context, l Lease, now time.Time) (put Session, e
 // The write is conditional on the session's state as read. If that has changed, package once
 // calls PutTransact again. now is the attempt's own time.
 func (s *Store) PutTransact(ctx context.Context, l Lease, now time.Time) (shardmap.Write, Session, error) {
-	if err := l.check(); err != nil {
+	if err := l.check(now); err != nil {
 		return shardmap.Write{}, Session{}, err
 	}
 	held, err := s.read(ctx, l.Group, l.ID)
@@ -166,6 +168,9 @@ func (s *Store) PutTransact(ctx context.Context, l Lease, now time.Time) (shardm
 // End ends a session. Ending a session that does not exist or has ended is no error, so
 // repeating a call is harmless.
 func (s *Store) End(ctx context.Context, group, id string, now time.Time) error {
+	if err := dynamo.CheckNow(now); err != nil {
+		return err
+	}
 	if err := dynamo.Persist(ctx, s.call(group, id, now).end); err != nil {
 		return fmt.Errorf("ending session %q of group %q: %w", id, group, err)
 	}

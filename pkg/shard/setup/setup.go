@@ -45,6 +45,13 @@ func Create(ctx context.Context, db Client, names Names) error {
 	if names.Items == "" && names.Events == "" || names.ShardMap == "" {
 		return fmt.Errorf("%w: setup needs names for ShardMap, and for Items or Events", shard.ErrMisused)
 	}
+	used := map[string]bool{}
+	for _, t := range names.tables() {
+		if used[t.Name] {
+			return fmt.Errorf("%w: setup needs another name for each table: %s is used twice", shard.ErrMisused, t.Name)
+		}
+		used[t.Name] = true
+	}
 	for _, t := range names.tables() {
 		if err := tableinput.Make(ctx, db, t); err != nil {
 			return err

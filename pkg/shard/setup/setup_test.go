@@ -11,10 +11,12 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/setup"
 )
 
-// TestRequiredNames checks that no table is created if a required name is missing.
+// TestRequiredNames checks that no table is created if a required name is missing or a name is used twice.
 func TestRequiredNames(t *testing.T) {
 	client := enginetest.Client(t)
-	for _, names := range []setup.Names{{}, {Items: "items"}, {Events: "events"}, {ShardMap: "shard-map"}, {Rollups: "rollups", Heat: "heat"}} {
+	for _, names := range []setup.Names{{}, {Items: "items"}, {Events: "events"}, {ShardMap: "shard-map"},
+		{Rollups: "rollups", Heat: "heat"},
+		{Items: "one", ShardMap: "one"}, {Items: "one", Events: "one", ShardMap: "map"}, {Events: "e", Rollups: "r", Heat: "r", ShardMap: "map"}} {
 		if err := setup.Create(t.Context(), client, names); !errors.Is(err, shard.ErrMisused) {
 			t.Errorf("%+v: %v", names, err)
 		}

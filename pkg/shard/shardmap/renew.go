@@ -72,6 +72,9 @@ func (m *Map) start(ctx context.Context, now time.Time) (r *renewal, mine bool) 
 // renew renews the view if it is older than ViewAge. Concurrent callers share one renewal.
 // If a renewal that began before the call fails, the caller waits for one more.
 func (m *Map) renew(ctx context.Context, now time.Time) error {
+	if err := dynamo.CheckNow(now); err != nil {
+		return err
+	}
 	for met := false; !m.current().fresh(now, m.options.ViewAge); met = true {
 		r, mine := m.start(ctx, now)
 		err := r.wait(ctx)

@@ -69,6 +69,9 @@ const maxSpreadDays = 366
 // It makes a query for each day, write shard and change of the count on that day. The range is
 // at most 366 days.
 func (r *Reader) Events(ctx context.Context, entity string, from, to, now time.Time) ([]Result, error) {
+	if err := dynamo.CheckNow(now); err != nil {
+		return nil, err
+	}
 	fault := func(err error) error { return fmt.Errorf("counting events of %q: %w", entity, err) }
 	from, to = schema.CeilMilli(from), schema.CeilMilli(to)
 	if !from.Before(to) {
@@ -184,6 +187,9 @@ func (r *Reader) Board(ctx context.Context, board, label string, now time.Time) 
 
 // whole counts a key's items on each of its write shards.
 func (r *Reader) whole(ctx context.Context, base schema.BaseKey, now time.Time, query func(n int) *dynamodb.QueryInput) (Result, error) {
+	if err := dynamo.CheckNow(now); err != nil {
+		return Result{}, err
+	}
 	entry, err := r.shards.Read(ctx, base.String())
 	if err != nil {
 		return Result{}, err

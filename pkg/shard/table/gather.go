@@ -27,7 +27,7 @@ type gather struct {
 }
 
 func (r raw) gather(name string, s Span) (*gather, error) {
-	if err := r.t.Check(); err != nil {
+	if err := r.check(); err != nil {
 		return nil, err
 	}
 	g := &gather{raw: r, name: name, span: s}

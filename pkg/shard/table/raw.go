@@ -21,6 +21,7 @@ import (
 // Table's own calls use it.
 type raw struct {
 	t     *Table
+	now   time.Time
 	clock dynamo.Clock
 }
 
@@ -28,8 +29,16 @@ func init() {
 	place.Open = func(t any, now time.Time) place.Table { return t.(*Table).raw(now) }
 }
 
+// check returns an error if the table's fields are wrong or the call's time is zero.
+func (r raw) check() error {
+	if r.now.IsZero() {
+		return dynamo.CheckNow(r.now)
+	}
+	return r.t.Check()
+}
+
 // raw returns the table by places, for a call that began at now.
-func (t *Table) raw(now time.Time) raw { return raw{t, dynamo.StartClock(now)} }
+func (t *Table) raw(now time.Time) raw { return raw{t, now, dynamo.StartClock(now)} }
 
 // Now returns the call's start plus the time since.
 func (r raw) Now() time.Time { return r.clock.Now() }
@@ -83,7 +92,7 @@ func (r raw) Places(ctx context.Context, name string, it Item) ([]place.Place, e
 
 // Find returns the name and the places of a key's item; operation is for its errors.
 func (r raw) Find(ctx context.Context, operation string, key Item) (name string, places []place.Place, err error) {
-	if err := r.t.Check(); err != nil {
+	if err := r.check(); err != nil {
 		return "", nil, err
 	}
 	if name, err = r.NameOf(key); err != nil {

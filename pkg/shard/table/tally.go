@@ -44,8 +44,10 @@ type Tally struct {
 	Shards       Counts
 }
 
-func (c *Tally) fault() error {
+func (c *Tally) fault(now time.Time) error {
 	switch {
+	case now.IsZero():
+		return dynamo.CheckNow(now)
 	case c.Client == nil, c.Table == "", c.PartitionKey == "", c.Value == "", c.Shards == nil:
 		return fmt.Errorf("%w: a Tally needs Client, Table, PartitionKey, Value and Shards", shard.ErrMisused)
 	case c.First < 0:
@@ -63,7 +65,7 @@ func (c *Tally) fault() error {
 // another. After a timeout or a 5xx of DynamoDB it returns ErrUnavailable, and the delta may count.
 // After a lost connection it makes one more attempt, so the delta may count twice.
 func (c *Tally) Add(ctx context.Context, name string, delta int64, now time.Time) error {
-	if err := c.fault(); err != nil {
+	if err := c.fault(now); err != nil {
 		return err
 	}
 	n, clock := -1, dynamo.StartClock(now)
@@ -101,7 +103,7 @@ func (c *Tally) EventualSum(ctx context.Context, names []string, now time.Time) 
 }
 
 func (c *Tally) sum(ctx context.Context, names []string, now time.Time, consistent bool) (*big.Int, error) {
-	if err := c.fault(); err != nil {
+	if err := c.fault(now); err != nil {
 		return nil, err
 	}
 	var keys []dynamo.Item

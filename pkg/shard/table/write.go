@@ -20,10 +20,10 @@ import (
 // Under a RandomSuffix, a throttled put tries another write shard, unless an earlier attempt
 // may have been applied.
 func (t *Table) Put(ctx context.Context, it Item, now time.Time) error {
-	if err := t.Check(); err != nil {
+	r := t.raw(now)
+	if err := r.check(); err != nil {
 		return err
 	}
-	r := t.raw(now)
 	name, err := r.NameOf(it)
 	if err != nil {
 		return err
@@ -119,10 +119,10 @@ func (r raw) update(ctx context.Context, key Item, places []place.Place, in *dyn
 // random, it reads the sort key from all of them and deletes what it finds.
 func (t *Table) Delete(ctx context.Context, key Item, now time.Time) error {
 	const operation = "deleting an item of"
-	if err := t.Check(); err != nil {
+	r := t.raw(now)
+	if err := r.check(); err != nil {
 		return err
 	}
-	r := t.raw(now)
 	if !r.Finds() {
 		return r.deleteAll(ctx, operation, key)
 	}

@@ -1,0 +1,135 @@
+package libtest_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/test/libtest"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/boards"
+	"github.com/hotshard/hotshard/pkg/shard/counters"
+	"github.com/hotshard/hotshard/pkg/shard/events"
+	"github.com/hotshard/hotshard/pkg/shard/limits"
+	"github.com/hotshard/hotshard/pkg/shard/migrate"
+	"github.com/hotshard/hotshard/pkg/shard/once"
+	"github.com/hotshard/hotshard/pkg/shard/sessions"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
+	"github.com/hotshard/hotshard/pkg/shard/spread"
+	"github.com/hotshard/hotshard/pkg/shard/table"
+)
+
+// unreachable is a client whose calls all fail: a refused call makes none.
+func unreachable() *dynamodb.Client {
+	return dynamodb.New(dynamodb.Options{Region: "eu-west-1", BaseEndpoint: aws.String("http://127.0.0.1:1"), Credentials: aws.AnonymousCredentials{}, RetryMaxAttempts: 1})
+}
+
+// calls returns the library's calls that take a time, with valid arguments but the time.
+func calls(now time.Time) map[string]func(context.Context) error {
+	db, shards := unreachable(), libtest.EmptyMap()
+	counter, summaries := counters.NewWriter(db, "t", shards, counters.Options{}), counters.NewSummaries(db, "t", "r", shards)
+	board := boards.New(db, "t", shards, boards.Options{})
+	session := sessions.New(db, "t", shards, sessions.Options{})
+	limiter, limit := limits.New(db, "t", shards, limits.Options{}), limits.Limit{Key: "k", Max: 1, Window: time.Second}
+	writer, reader := events.NewWriter(db, "t", shards, events.Options{}), events.NewReader(db, "t", shards)
+	applier, spreads := once.New(db, "t", once.Options{}), spread.NewReader(db, "t", shards)
+	lease, scores := sessions.Lease{Group: "g", ID: "i", TTL: time.Minute}, []boards.PlayerScore{{Player: "p"}}
+	event := events.Event{Entity: "e", ID: "i", Time: now}
+	build := func(context.Context) ([]shardmap.Write, error) { return nil, nil }
+	own := table.Table{Client: db, Name: "t", PartitionKey: "p", SortKey: "s", Shards: table.Fixed(2), Layout: table.RandomSuffix{}}
+	other := own
+	other.Layout, other.Name = table.CalculatedSuffix{}, "o"
+	from := other
+	from.Name = "f"
+	tally := table.Tally{Client: db, Table: "t", PartitionKey: "p", Value: "v", Shards: table.Fixed(2)}
+	moves := migrate.Migration{Client: db, From: &from, To: &other}
+	text := func(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
+	item := table.Item{"p": text("a"), "s": text("1")}
+	calls := map[string]func(context.Context) error{
+		"Map.Lookup":              func(ctx context.Context) error { _, err := shards.Lookup(ctx, "C#c", now); return err },
+		"Map.Since":               func(ctx context.Context) error { _, err := shards.Since(ctx, now, now); return err },
+		"Map.Load":                func(ctx context.Context) error { return shards.Load(ctx, now) },
+		"counters.Writer.Add":     func(ctx context.Context) error { return counter.Add(ctx, "c", 1, now) },
+		"counters.Summaries.Read": func(ctx context.Context) error { _, err := summaries.Read(ctx, []string{"c"}, now); return err },
+		"events.Writer.Put":       func(ctx context.Context) error { return errors.Join(writer.Put(ctx, []events.Event{event}, now)...) },
+		"events.Reader.Get":       func(ctx context.Context) error { _, err := reader.Get(ctx, "e", "i", now, now); return err },
+		"events.Reader.Query": func(ctx context.Context) error {
+			_, err := reader.Query(ctx, events.Range{Entity: "e"}, now)
+			return err
+		},
+		"boards.Boards.Submit": func(ctx context.Context) error { return errors.Join(board.Submit(ctx, "b", scores, now)...) },
+		"boards.Boards.SubmitTransact": func(ctx context.Context) error {
+			_, err := board.SubmitTransact(ctx, "b", scores, now, now)
+			return err
+		},
+		"boards.Boards.Remove":       func(ctx context.Context) error { return board.Remove(ctx, "b", "p", now) },
+		"boards.Boards.Settings":     func(ctx context.Context) error { _, err := board.Settings(ctx, "b", now); return err },
+		"boards.Reader.Entry":        func(ctx context.Context) error { _, err := board.Entry(ctx, "b", "all", "p", now); return err },
+		"boards.Reader.Top":          func(ctx context.Context) error { _, err := board.Top(ctx, "b", "all", 3, now); return err },
+		"sessions.Store.Put":         func(ctx context.Context) error { _, err := session.Put(ctx, lease, now); return err },
+		"sessions.Store.PutTransact": func(ctx context.Context) error { _, _, err := session.PutTransact(ctx, lease, now); return err },
+		"sessions.Store.End":         func(ctx context.Context) error { return session.End(ctx, "g", "i", now) },
+		"sessions.Reader.Get":        func(ctx context.Context) error { _, err := session.Get(ctx, "g", "i", now); return err },
+		"sessions.Reader.Active":     func(ctx context.Context) error { _, err := session.Active(ctx, "g", now); return err },
+		"limits.Limiter.Hit":         func(ctx context.Context) error { _, err := limiter.Hit(ctx, limit, now); return err },
+		"limits.Limiter.HitTransact": func(ctx context.Context) error { _, _, err := limiter.HitTransact(ctx, limit, now); return err },
+		"once.Applier.Do": func(ctx context.Context) error {
+			_, err := applier.Do(ctx, once.Call{Key: "k"}, now, build)
+			return err
+		},
+		"once.Applier.Before": func(ctx context.Context) error { _, err := applier.Before(ctx, once.Call{Key: "k"}, now); return err },
+		"spread.Reader.Events": func(ctx context.Context) error {
+			_, err := spreads.Events(ctx, "e", now, now.Add(time.Hour), now)
+			return err
+		},
+		"spread.Reader.Board": func(ctx context.Context) error { _, err := spreads.Board(ctx, "b", "all", now); return err },
+		"table.Tally.Add":     func(ctx context.Context) error { return tally.Add(ctx, "a", 1, now) },
+		"table.Tally.Sum":     func(ctx context.Context) error { _, err := tally.Sum(ctx, []string{"a"}, now); return err },
+	}
+	for name, t := range map[string]interface {
+		Put(context.Context, table.Item, time.Time) error
+		Delete(context.Context, table.Item, time.Time) error
+		Get(context.Context, table.Item, time.Time) (table.Item, error)
+		Page(context.Context, string, table.Span, time.Time) (table.Page, error)
+		Count(context.Context, string, table.Span, time.Time) (int, error)
+	}{"table.Table": &other, "table.Table at random": &own, "migrate.Migration": &moves} {
+		calls[name+".Put"] = func(ctx context.Context) error { return t.Put(ctx, item, now) }
+		calls[name+".Delete"] = func(ctx context.Context) error { return t.Delete(ctx, item, now) }
+		calls[name+".Get"] = func(ctx context.Context) error { _, err := t.Get(ctx, item, now); return err }
+		calls[name+".Page"] = func(ctx context.Context) error { _, err := t.Page(ctx, "a", table.Span{}, now); return err }
+		calls[name+".Count"] = func(ctx context.Context) error { _, err := t.Count(ctx, "a", table.Span{}, now); return err }
+	}
+	return calls
+}
+
+// TestZeroTimes checks that each call refuses the zero time, and takes another one.
+func TestZeroTimes(t *testing.T) {
+	for name, call := range calls(time.Time{}) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			if err := call(ctx); !errors.Is(err, shard.ErrMisused) {
+				t.Error(err)
+			}
+			if err := calls(libtest.Later)[name](ctx); errors.Is(err, shard.ErrMisused) && name != "table.Table at random.Get" {
+				t.Errorf("at %v: %v", libtest.Later, err)
+			}
+		})
+	}
+}
+
+// TestTimesWithoutAForm checks that an event is refused whose time sort keys can't hold.
+func TestTimesWithoutAForm(t *testing.T) {
+	writer := events.NewWriter(unreachable(), "t", libtest.EmptyMap(), events.Options{})
+	for _, at := range []time.Time{time.Date(-1, 12, 31, 0, 0, 0, 0, time.UTC), time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC)} {
+		if _, err := writer.PutTransact(t.Context(), events.Event{Entity: "e", ID: "i", Time: at}, time.Date(10_001, 1, 1, 0, 0, 0, 0, time.UTC)); !errors.Is(err, shard.ErrMisused) {
+			t.Errorf("%v: %v", at, err)
+		}
+	}
+}
