@@ -47,9 +47,9 @@ func TestThrottledCallBacksOff(t *testing.T) {
 		hurried bool
 		kind    error
 	}{
-		"throttled":                {[]string{"ThrottlingError", "None", "None"}, false, shard.ErrThrottled},
+		"throttled":                 {[]string{"ThrottlingError", "None", "None"}, false, shard.ErrThrottled},
 		"throttled and in conflict": {[]string{"ThrottlingError", "TransactionConflict", "None"}, false, shard.ErrThrottled},
-		"in conflict":              {[]string{"None", "TransactionConflict", "None"}, true, shard.ErrContended},
+		"in conflict":               {[]string{"None", "TransactionConflict", "None"}, true, shard.ErrContended},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			client := &canceledOnce{codes: c.codes}
