@@ -17,19 +17,19 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/client"
 )
 
-// row is an item of the checkpoint table: a checkpoint, or a part of a window's state.
-// A state that is too large for its checkpoint is cut over items of their own, in
-// one of two sets that take turns: the checkpoint is written last and names its
-// set, so it never points to a state that is half written.
+// row is an item of the checkpoint table: a checkpoint, or a fragment of a window's state.
+// A state that is too large for its checkpoint is split into items of its own. Two sets of
+// such items alternate. The checkpoint names its set and is written last, so it never
+// points to a state that is half written.
 type row struct {
 	Mapping     string `dynamodbav:"mapping"`      // the partition key
 	StreamShard string `dynamodbav:"stream_shard"` // the sort key
 	Stream      string `dynamodbav:"stream"`
-	Version     int    `dynamodbav:"v,omitempty"`        // absent of a part, as are
-	Sequence    string `dynamodbav:"sequence,omitempty"` // all but the state
+	Version     int    `dynamodbav:"v,omitempty"`        // absent in a fragment, as are
+	Sequence    string `dynamodbav:"sequence,omitempty"` // all fields but State
 	Finished    bool   `dynamodbav:"finished,omitempty"`
 	WindowStart int64  `dynamodbav:"window_start,omitempty"` // Unix seconds
-	WindowEnd   int64  `dynamodbav:"window_end,omitempty"`   // likewise
+	WindowEnd   int64  `dynamodbav:"window_end,omitempty"`   // Unix seconds
 	State       []byte `dynamodbav:"state,omitempty"`
 	StateSet    int    `dynamodbav:"state_set,omitempty"`
 	StateParts  int    `dynamodbav:"state_parts,omitempty"`
@@ -41,22 +41,22 @@ const (
 	partSeparator     = "#state#"
 )
 
-// CheckpointAPI are the calls that checkpoints need.
+// CheckpointAPI has the DynamoDB calls that read and write checkpoints.
 type CheckpointAPI interface {
 	client.Querier
 	client.Putter
 	client.Deleter
 }
 
-// checkpoint is how far a mapping has come in a stream shard.
+// checkpoint is a mapping's progress in a stream shard.
 type checkpoint struct {
-	after    string  // sequence number of the last record that is done; "" for none
-	finished bool    // the stream shard is closed, and all of it is done
-	window   *window // the open one; nil for none
-	set      int     // which set of parts the state was last written to
+	after    string  // sequence number of the last record that was processed; "" if none was
+	finished bool    // the stream shard is closed, and all its records are processed
+	window   *window // the open window; nil if none is open
+	set      int     // the set of fragments, 0 or 1, that the state was last written to
 }
 
-// checkpoints are a mapping's, in a table.
+// checkpoints reads and writes the checkpoints of one mapping in a table.
 type checkpoints struct {
 	client  CheckpointAPI
 	table   string
@@ -72,7 +72,7 @@ func (c *checkpoints) save(ctx context.Context, shard string, cp *checkpoint) er
 		if len(w.state) <= maxInlineState {
 			stored.State = w.state
 		} else {
-			set = 1 - set // not the one that the stored checkpoint may name
+			set = 1 - set // the stored checkpoint may name the current set
 			parts, err := c.saveParts(ctx, shard, set, w.state)
 			if err != nil {
 				return err
@@ -104,14 +104,14 @@ func partKey(shard string, set, part int) string {
 func (c *checkpoints) put(ctx context.Context, shard string, stored row) error {
 	stored.Mapping, stored.Stream = c.mapping, c.arn
 	if _, err := c.client.PutItem(ctx, &dynamodb.PutItemInput{TableName: &c.table, Item: record.Item(stored)}); err != nil {
-		return fmt.Errorf("write the checkpoint of mapping %s for stream shard %s: %w", c.mapping, shard, err)
+		return fmt.Errorf("writing the checkpoint of mapping %s for stream shard %s: %w", c.mapping, shard, err)
 	}
 	return nil
 }
 
-// sort returns the checkpoints that rows hold by stream shard, and the sort keys of
-// those that are of streams and stream shards that no longer exist.
-func (c *checkpoints) sort(rows map[string]dynamo.Item, shards []streamshard.Shard) (found map[string]checkpoint, old []string, err error) {
+// parseRows returns the checkpoints in rows by stream shard. It also returns the sort keys of
+// rows whose stream or stream shard no longer exists.
+func (c *checkpoints) parseRows(rows map[string]dynamo.Item, shards []streamshard.Shard) (found map[string]checkpoint, old []string, err error) {
 	found = make(map[string]checkpoint)
 	for key, item := range rows {
 		shard, _, isPart := strings.Cut(key, partSeparator)
@@ -124,15 +124,15 @@ func (c *checkpoints) sort(rows map[string]dynamo.Item, shards []streamshard.Sha
 			continue
 		}
 		if found[shard], err = parseCheckpoint(shard, item, rows); err != nil {
-			return nil, nil, fmt.Errorf("read the checkpoint of mapping %s for stream shard %s: %w", c.mapping, shard, err)
+			return nil, nil, fmt.Errorf("reading the checkpoint of mapping %s for stream shard %s: %w", c.mapping, shard, err)
 		}
 	}
 	return found, old, nil
 }
 
-// rows returns the mapping's items by sort key, as they are: its errors are those of the
-// query, which may pass.
-func (c *checkpoints) rows(ctx context.Context) (map[string]dynamo.Item, error) {
+// queryRows returns the mapping's items by sort key. It parses none of them, so its errors are
+// the query's and may be transient.
+func (c *checkpoints) queryRows(ctx context.Context) (map[string]dynamo.Item, error) {
 	rows := make(map[string]dynamo.Item)
 	condition, consistent := "mapping = :m", true
 	in := &dynamodb.QueryInput{
@@ -141,7 +141,7 @@ func (c *checkpoints) rows(ctx context.Context) (map[string]dynamo.Item, error) 
 	}
 	for item, err := range dynamo.Items(ctx, c.client, in) {
 		if err != nil {
-			return nil, fmt.Errorf("read the checkpoints of mapping %s: %w", c.mapping, err)
+			return nil, fmt.Errorf("reading the checkpoints of mapping %s: %w", c.mapping, err)
 		}
 		rows[dynamo.Text(item, dynamolocal.CheckpointSortKey)] = item
 	}
@@ -153,7 +153,7 @@ func (c *checkpoints) delete(ctx context.Context, key string) error {
 		TableName: &c.table, Key: dynamo.Item{dynamolocal.CheckpointPartitionKey: dynamo.String(c.mapping), dynamolocal.CheckpointSortKey: dynamo.String(key)},
 	})
 	if err != nil {
-		return fmt.Errorf("delete the old checkpoint %s of mapping %s: %w", key, c.mapping, err)
+		return fmt.Errorf("deleting the old checkpoint %s of mapping %s: %w", key, c.mapping, err)
 	}
 	return nil
 }
@@ -164,7 +164,7 @@ func parseCheckpoint(shard string, item dynamo.Item, rows map[string]dynamo.Item
 		return cp, err
 	}
 	if stored.Version != checkpointVersion {
-		return cp, fmt.Errorf("its version is %d instead of %d", stored.Version, checkpointVersion)
+		return cp, fmt.Errorf("version %d is not supported, only %d", stored.Version, checkpointVersion)
 	}
 	cp = checkpoint{after: stored.Sequence, finished: stored.Finished, set: stored.StateSet}
 	if stored.WindowEnd == 0 {
@@ -178,7 +178,7 @@ func parseCheckpoint(shard string, item dynamo.Item, rows map[string]dynamo.Item
 	for i := range stored.StateParts {
 		part, _ := rows[partKey(shard, cp.set, i)]["state"].(*types.AttributeValueMemberB)
 		if part == nil || len(part.Value) == 0 {
-			return cp, fmt.Errorf("part %d of its window's state is missing", i)
+			return cp, fmt.Errorf("fragment %d of the window's state is missing", i)
 		}
 		cp.window.state = append(slices.Clip(cp.window.state), part.Value...)
 	}

@@ -9,25 +9,25 @@ import (
 )
 
 const (
-	// drainReads is how many reads in a row must find nothing before a drained
-	// stream shard counts as empty: the engine shows a write some milliseconds
-	// late, on a busy machine up to a second.
+	// drainReads is the number of consecutive empty reads after which a drained stream
+	// shard counts as empty. The engine shows a write after some milliseconds, on a busy
+	// machine after up to a second.
 	drainReads = 8
-	// idleReads is how many reads must find nothing before polling slows down
-	// to idlePoll, which is Lambda's rate: four reads a second.
+	// idleReads is the number of consecutive empty reads after which the poll interval is
+	// idlePoll: Lambda reads four times a second.
 	idleReads = 50
 	idlePoll  = 250 * time.Millisecond
 )
 
-// consumer reads one stream shard, and has its records delivered. It is one goroutine.
+// consumer reads one stream shard and delivers its records. It runs in one goroutine.
 type consumer struct {
 	m        *Mapping
 	reader   Reader
 	queue    queue
 	delivery delivery
 
-	caughtUp atomic.Int64 // Unix nanoseconds; 0 for never
-	reached  atomic.Int64 // likewise: of the newest record delivered, or of the stream shard's being empty
+	caughtUp atomic.Int64 // when the stream shard was last empty, in Unix nanoseconds; 0 for never
+	reached  atomic.Int64 // time of the newest record delivered, or caughtUp if that is later
 }
 
 func (c *consumer) caughtUpAt() time.Time { return timeOf(&c.caughtUp) }
@@ -41,8 +41,8 @@ func timeOf(nanoseconds *atomic.Int64) time.Time {
 	return time.Time{}
 }
 
-// run delivers until ctx ends, the stream shard is closed and done (finished),
-// or, when draining, nothing is left.
+// run delivers records until ctx ends. It also returns when the stream shard is closed and all
+// its records are delivered (finished), and with drain when no record is left.
 func (c *consumer) run(ctx context.Context, drain bool) (finished bool, err error) {
 	own, end := outlasting(ctx)
 	defer end()
@@ -95,7 +95,7 @@ func (c *consumer) read(ctx context.Context) (n int, closed bool, err error) {
 	return len(records), closed, nil
 }
 
-// flush delivers the whole queue, in as many batches as it takes.
+// flush delivers the whole queue in one or more batches.
 func (c *consumer) flush(ctx context.Context) error {
 	for len(c.queue.entries) > 0 {
 		if err := c.delivery.openWindow(ctx, c.queue.entries[0].Created); err != nil {
@@ -112,7 +112,7 @@ func (c *consumer) flush(ctx context.Context) error {
 	return nil
 }
 
-// idle notes that the stream shard was empty, and ends a window that has been over for IdleWindow.
+// idle records that the stream shard was empty, and ends a window that was over IdleWindow ago.
 func (c *consumer) idle(ctx context.Context, at time.Time, drained bool) error {
 	w := c.delivery.cp.window
 	if w != nil && (drained || !at.Before(w.end.Add(c.m.o.IdleWindow))) {

@@ -14,10 +14,10 @@ type delivery struct {
 	cp      checkpoint
 }
 
-// part is a batch, or what is left of one, to be delivered.
+// part is a batch, or the rest of one, that is still to be delivered.
 type part struct {
 	records  []Record
-	attempts int // that have failed
+	attempts int // failed deliveries
 }
 
 // deliver delivers a batch to the handler until each record is done or given up.
@@ -87,7 +87,7 @@ func (d *delivery) tooOld(records []Record) int {
 	return len(records)
 }
 
-// advance notes that records are done, with the window's state after them. A state that is too large
+// advance saves a checkpoint after these records, with the window's state. A state that is too large
 // ends the window early, and the following records start a new window of the same time.
 func (d *delivery) advance(ctx context.Context, records []Record, state []byte) error {
 	d.cp.after = records[len(records)-1].Sequence

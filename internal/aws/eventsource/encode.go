@@ -9,8 +9,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// lambdaRecord is a record as Lambda's event holds it. What GetRecords writes in the same way is
-// in the Rest.
+// lambdaRecord is a record in Lambda's event. Rest has the fields that GetRecords writes in the
+// same form.
 type lambdaRecord struct {
 	UserIdentity *identity `json:"userIdentity,omitzero"`
 	Change       change    `json:"dynamodb"`
@@ -25,14 +25,14 @@ type change struct {
 	Rest jsontext.Value `json:",embed"`
 }
 
-// identity is of the caller that changed the item. GetRecords capitalizes its members.
+// identity is the caller that changed the item. GetRecords capitalizes its field names.
 type identity struct {
 	Type      string `json:"type,case:ignore"`
 	Principal string `json:"principalId,case:ignore"`
 }
 
-// encodeRecord returns a record of GetRecords as Lambda's event holds it, with this time. One that
-// is not as GetRecords writes it stays as it is, for the handler to report.
+// encodeRecord converts a record of GetRecords to the form of Lambda's event, with this creation
+// time. It returns a malformed record unchanged, so that the handler reports it.
 func encodeRecord(raw []byte, created time.Time, streamARN string) []byte {
 	var r lambdaRecord
 	anyText := jsontext.AllowInvalidUTF8(true)

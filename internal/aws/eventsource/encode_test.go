@@ -49,8 +49,8 @@ func TestRecordDecodesAsLambdaEvent(t *testing.T) {
 	}
 }
 
-// TestImageBytes checks that images stay as GetRecords writes them, with unknown members.
-func TestImageBytes(t *testing.T) {
+// TestImagesKeepTheirBytes checks that images keep the bytes that GetRecords wrote, and that unknown fields are kept.
+func TestImagesKeepTheirBytes(t *testing.T) {
 	const raw = `{"eventName":"INSERT","more":[1],"dynamodb":{"ApproximateCreationDateTime":1,"NewImage":` + images + `,"less":{}}}`
 	const want = `{"dynamodb":{"ApproximateCreationDateTime":7,"NewImage":` + images + `,"less":{}},"eventSourceARN":"arn:1","eventName":"INSERT","more":[1]}`
 	if got := string(encodeRecord([]byte(raw), time.Unix(7, 0), "arn:1")); got != want {
@@ -58,8 +58,8 @@ func TestImageBytes(t *testing.T) {
 	}
 }
 
-// TestOddRecords checks that malformed records are delivered unchanged.
-func TestOddRecords(t *testing.T) {
+// TestMalformedRecordsAreDeliveredUnchanged checks that malformed records are delivered unchanged.
+func TestMalformedRecordsAreDeliveredUnchanged(t *testing.T) {
 	for _, odd := range []string{`{"userIdentity":"x","dynamodb":{"SequenceNumber":"1"}}`, `{"dynamodb":[]}`, `7`} {
 		if got := string(encodeRecord([]byte(odd), time.Unix(7, 0), "arn:1")); got != odd {
 			t.Errorf("%s became %s", odd, got)
@@ -67,7 +67,7 @@ func TestOddRecords(t *testing.T) {
 	}
 }
 
-func TestStringsSurvive(t *testing.T) {
+func TestStringsRoundTripThroughJSON(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := rapid.String().Draw(t, "s")
 		var got string

@@ -16,8 +16,8 @@ const (
 )
 
 // Failure is one line of a failure file: records that a mapping has given up,
-// or a window whose final invocation failed. It has the shape of what Lambda
-// writes to an S3 destination.
+// or a window whose final invocation failed. It has the form of the objects that
+// Lambda writes to an S3 destination.
 type Failure struct {
 	Version        string         `json:"version"` // "1.0"
 	Timestamp      time.Time      `json:"timestamp"`
@@ -27,12 +27,12 @@ type Failure struct {
 	Payload json.RawMessage `json:"payload"`
 }
 
-// FailureRequest has the request to the handler, and why it was given up.
+// FailureRequest names the invocation that failed and the reason for giving up.
 type FailureRequest struct {
 	Mapping   string `json:"mapping"`
 	Condition string `json:"condition"` // RetriesExhausted or RecordTooOld
 	Attempts  int    `json:"approximateInvokeCount"`
-	Error     string `json:"error,omitempty"` // the handler's last
+	Error     string `json:"error,omitempty"` // the handler's last error
 }
 
 // FailureBatch identifies the records that failed. The sequence numbers are those of the
@@ -45,15 +45,15 @@ type FailureBatch struct {
 	Last      string `json:"endSequenceNumber,omitempty"`
 }
 
-// appendFailure adds a line to the file and syncs it: once the checkpoint has
-// moved on, this is the only place that has the records.
+// appendFailure adds a line to the file and syncs it. After the next checkpoint, only this file
+// has the records.
 func appendFailure(path string, f Failure) error {
 	line, err := json.Marshal(f)
 	if err == nil {
 		err = appendLine(path, append(line, '\n'))
 	}
 	if err != nil {
-		return fmt.Errorf("write %d failed records of stream shard %s to %s: %w", f.BatchInfo.Size, f.BatchInfo.ShardID, path, err)
+		return fmt.Errorf("writing %d failed records of stream shard %s to %s: %w", f.BatchInfo.Size, f.BatchInfo.ShardID, path, err)
 	}
 	return nil
 }

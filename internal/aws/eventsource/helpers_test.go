@@ -27,19 +27,19 @@ import (
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 )
 
-// patience is long: tests wait for facts, never for times.
+// patience bounds the wait for a condition. It is long, since no test depends on timing.
 const patience = 30 * time.Second
 
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	for end := time.Now().Add(patience); !holds(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("waited in vain for %s", what)
+			t.Fatalf("timed out waiting for %s", what)
 		}
 	}
 }
 
-// recorder is a handler that keeps what it was invoked with. reply may be nil.
+// recorder is a handler that keeps its events. reply may be nil.
 type recorder struct {
 	reply func(e events.DynamoDBTimeWindowEvent) (string, error)
 
@@ -50,7 +50,7 @@ type recorder struct {
 func (r *recorder) Invoke(_ context.Context, payload []byte) ([]byte, error) {
 	var e events.DynamoDBTimeWindowEvent
 	if err := json.Unmarshal(payload, &e); err != nil {
-		return nil, fmt.Errorf("decode the event: %w", err)
+		return nil, fmt.Errorf("decoding the event: %w", err)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -126,7 +126,7 @@ func (b *bench) drain(t *testing.T) {
 	}
 }
 
-// put writes items with the sort keys from..to-1, and returns these.
+// put writes items with the sort keys from..to-1, and returns the sort keys.
 func (b *bench) put(t *testing.T, from, to int) []string {
 	t.Helper()
 	var keys []string

@@ -10,15 +10,15 @@ import (
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 )
 
-// endTime is the time left to an invocation in flight and its checkpoint when the mapping is
-// stopped.
-const endTime = 5 * time.Second
+// shutdownGrace is how long an in-flight invocation and its checkpoint may still take after the
+// mapping is stopped.
+const shutdownGrace = 5 * time.Second
 
-// outlasting returns a context that ends endTime after ctx. So an invocation in flight can end, as
-// in Lambda; otherwise its records would be redelivered.
+// outlasting returns a context that ends shutdownGrace after ctx. So an in-flight invocation can
+// finish, as in Lambda; otherwise its records would be redelivered.
 func outlasting(ctx context.Context) (context.Context, context.CancelFunc) {
 	own, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	stop := context.AfterFunc(ctx, func() { time.AfterFunc(endTime, cancel) })
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(shutdownGrace, cancel) })
 	return own, func() { stop(); cancel() }
 }
 
@@ -26,8 +26,8 @@ func outlasting(ctx context.Context) (context.Context, context.CancelFunc) {
 type invoker struct {
 	m       *Mapping
 	shard   string
-	own     context.Context // of invocations and checkpoints, which outlasts that of a run
-	payload []byte          // reused: a handler may not keep it
+	own     context.Context // of invocations and checkpoints; outlasts the context of Run
+	payload []byte          // reused: a handler must not keep it
 }
 
 var errReported = errors.New("the handler reported the first record as failed")
@@ -41,21 +41,21 @@ func (i *invoker) records(ctx context.Context, records []Record, w *window) (don
 	if err != nil {
 		return 0, nil, err
 	}
-	done, state, err = parseAnswer(out, records, w != nil, i.m.o.PartialFailures)
+	done, state, err = parseResponse(out, records, w != nil, i.m.o.PartialFailures)
 	if err == nil && done == 0 {
 		err = errReported
 	}
 	return done, state, err
 }
 
-// final ends a window with an invocation that has its state and no records. One that fails
-// too often is given up.
+// final ends a window with an invocation that has its state and no records. After the last
+// failed attempt it gives the window up.
 func (i *invoker) final(ctx context.Context, w *window, early bool) error {
 	for attempts := 1; ; attempts++ {
 		i.encode(nil, w, true, early)
 		out, err := i.invoke(ctx)
 		if err == nil {
-			_, _, err = parseAnswer(out, nil, true, false)
+			_, _, err = parseResponse(out, nil, true, false)
 		}
 		if err == nil {
 			return nil
@@ -73,7 +73,7 @@ func (i *invoker) final(ctx context.Context, w *window, early bool) error {
 	}
 }
 
-// encode makes the payload.
+// encode sets the payload.
 func (i *invoker) encode(records []Record, w *window, final, early bool) {
 	var fields *windowFields
 	if w != nil {
@@ -82,7 +82,7 @@ func (i *invoker) encode(records []Record, w *window, final, early bool) {
 	i.payload = appendPayload(i.payload[:0], records, fields)
 }
 
-// invoke hands the payload to the handler. As in Lambda, a panic is a failure.
+// invoke invokes the handler with the payload. As in Lambda, a panic is a failure.
 func (i *invoker) invoke(ctx context.Context) (out []byte, err error) {
 	release, err := i.m.o.Admit(ctx)
 	if err != nil {

@@ -26,7 +26,7 @@ type Mapping struct {
 	consumers map[string]*consumer // running consumers, by stream shard
 }
 
-// NewMapping returns a mapping, which Run starts, or an error that lists all faults of the options.
+// NewMapping returns a mapping, which Run starts, or an error that lists every invalid option.
 func NewMapping(o MappingOptions) (*Mapping, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -66,15 +66,16 @@ func (m *Mapping) Name() string { return m.o.Name }
 
 // Stats are a mapping's counts and progress.
 type Stats struct {
-	Delivered int64 // records that the handler has done
+	Delivered int64 // records that the handler has processed
 	GivenUp   int64 // records that went to the failure file
 	// CaughtUp is the time up to which all changes that could be read have been
-	// delivered or given up; zero when the mapping does not run, or has not yet
-	// come so far. An engine shows a change some milliseconds after its write.
+	// delivered or given up. It is zero if the mapping does not run or has not
+	// caught up yet. An engine shows a change some milliseconds after its write.
 	CaughtUp time.Time
-	// Reached is when the newest change was made that has been delivered or given up, to
-	// the second, or when nothing was left: under a steady load it advances, and
-	// CaughtUp does not. Of the stream shard that is furthest behind; zero likewise.
+	// Reached is the time, to the second, of the newest change that was delivered or
+	// given up, or CaughtUp if that is later. It is the time of the stream shard that is
+	// furthest behind. Under a steady load Reached advances and CaughtUp does not. It is
+	// zero if the mapping does not run, or has neither delivered a record nor caught up.
 	Reached time.Time
 }
 

@@ -19,7 +19,7 @@ import (
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 )
 
-func TestDeliversOnceInOrder(t *testing.T) {
+func TestRecordsAreDeliveredOnceInOrder(t *testing.T) {
 	h := &recorder{}
 	b := newBench(t, h)
 	leak := goleak.IgnoreCurrent()
@@ -51,14 +51,14 @@ func TestDeliversOnceInOrder(t *testing.T) {
 	closeConnections()
 	leaked := goleak.Find(leak)
 	for end := time.Now().Add(10 * time.Second); leaked != nil && time.Now().Before(end); leaked = goleak.Find(leak) {
-		closeConnections() // those that were in use
+		closeConnections() // closes connections that were in use before
 	}
 	if leaked != nil {
 		t.Error(leaked)
 	}
 }
 
-func TestPoisonIsIsolatedByBisection(t *testing.T) {
+func TestBisectionIsolatesPoisonRecord(t *testing.T) {
 	h := &recorder{reply: func(e events.DynamoDBTimeWindowEvent) (string, error) {
 		if slices.Contains(sortKeys(e), "0005") {
 			return "", errors.New("poison")
@@ -91,7 +91,7 @@ func TestPoisonIsIsolatedByBisection(t *testing.T) {
 	}
 }
 
-func TestFailedBatchIsTriedAgainThenGivenUp(t *testing.T) {
+func TestFailedBatchIsRetriedUntilAttemptsRunOut(t *testing.T) {
 	failing := 2
 	h := &recorder{}
 	h.reply = func(events.DynamoDBTimeWindowEvent) (string, error) {
@@ -118,7 +118,7 @@ func TestFailedBatchIsTriedAgainThenGivenUp(t *testing.T) {
 	}
 }
 
-func TestPartialFailureIsTheCheckpoint(t *testing.T) {
+func TestBatchItemFailureSetsCheckpoint(t *testing.T) {
 	again := true
 	h := &recorder{}
 	h.reply = func(e events.DynamoDBTimeWindowEvent) (string, error) {
@@ -140,7 +140,7 @@ func TestPartialFailureIsTheCheckpoint(t *testing.T) {
 	}
 }
 
-func TestAnUnknownItemFailsTheBatch(t *testing.T) {
+func TestUnknownItemIdentifierFailsBatch(t *testing.T) {
 	h := &recorder{reply: func(events.DynamoDBTimeWindowEvent) (string, error) {
 		return `{"batchItemFailures":[{"itemIdentifier":"event-id"}]}`, nil
 	}}
@@ -153,7 +153,7 @@ func TestAnUnknownItemFailsTheBatch(t *testing.T) {
 	}
 }
 
-// patient is a recorder that wants the time that an invocation is given.
+// patient is a recorder that counts invocations with less time than they are due.
 type patient struct {
 	*recorder
 	timeout time.Duration
@@ -167,9 +167,9 @@ func (p *patient) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	return p.recorder.Invoke(ctx, payload)
 }
 
-// TestDeliveriesWaitToBeAdmitted: the wait is no attempt that failed, and takes none of
-// an invocation's time.
-func TestDeliveriesWaitToBeAdmitted(t *testing.T) {
+// TestInvocationsWaitForAdmit checks that the wait is no failed attempt and takes none of the
+// invocation's timeout.
+func TestInvocationsWaitForAdmit(t *testing.T) {
 	const timeout = time.Second
 	h := &patient{recorder: &recorder{}, timeout: timeout}
 	b := newBench(t, h)
@@ -218,7 +218,7 @@ func TestResumesAfterAbruptStop(t *testing.T) {
 	b.options.BatchSize, b.options.TumblingWindow = 5, 900*time.Second
 	now := time.Now()
 	if end := now.Truncate(b.options.TumblingWindow).Add(b.options.TumblingWindow); end.Sub(now) < 10*time.Second {
-		time.Sleep(end.Sub(now)) // all has to be written in one window
+		time.Sleep(end.Sub(now)) // all writes must be in one window
 	}
 	keys := b.put(t, 0, 12)
 	if err := b.mapping(t).Run(ctx); err != nil {
@@ -242,7 +242,7 @@ func TestResumesAfterAbruptStop(t *testing.T) {
 	}
 }
 
-// stopped is a handler that stops its mapping, and then needs its context.
+// stopped is a handler that stops its mapping, and then checks that its own context still runs.
 type stopped struct {
 	stop  func()
 	after error
@@ -258,8 +258,9 @@ func (s *stopped) Invoke(ctx context.Context, _ []byte) ([]byte, error) {
 	return []byte(`{"batchItemFailures":[]}`), s.after
 }
 
-// TestAnInvocationUnderWayEnds: its records are done, and don't come again.
-func TestAnInvocationUnderWayEnds(t *testing.T) {
+// TestInFlightInvocationsFinishOnShutdown checks that the records of an in-flight invocation are
+// not redelivered.
+func TestInFlightInvocationsFinishOnShutdown(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	h := &stopped{stop: stop}
 	b := newBench(t, h)
@@ -271,11 +272,11 @@ func TestAnInvocationUnderWayEnds(t *testing.T) {
 	b.options.Handler = next
 	b.drain(t)
 	if got := next.items(); len(got) != 0 {
-		t.Errorf("%v came again", got)
+		t.Errorf("%v were redelivered", got)
 	}
 }
 
-func TestThirdMappingIsRefused(t *testing.T) {
+func TestThirdMappingOfStreamIsRejected(t *testing.T) {
 	b := newBench(t, &recorder{})
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 2)
@@ -299,7 +300,7 @@ func TestThirdMappingIsRefused(t *testing.T) {
 	b.drain(t)
 }
 
-func TestOptionsAreChecked(t *testing.T) {
+func TestMappingOptionsAreValidated(t *testing.T) {
 	_, err := eventsource.NewMapping(eventsource.MappingOptions{
 		Name: "x", BatchSize: 10_001, TumblingWindow: 1500 * time.Millisecond, Attempts: -1, BatchingWindow: time.Hour, IdleWindow: time.Hour,
 	})
@@ -310,7 +311,7 @@ func TestOptionsAreChecked(t *testing.T) {
 	}
 }
 
-func TestATableWithoutAStream(t *testing.T) {
+func TestOpenStreamNeedsStream(t *testing.T) {
 	b := newBench(t, &recorder{})
 	_, err := eventsource.OpenStream(t.Context(), b.db, enginetest.Streams(t, b.db), b.names.Rollups)
 	if err == nil || !strings.Contains(err.Error(), b.names.Rollups+" has no stream") {
@@ -318,7 +319,7 @@ func TestATableWithoutAStream(t *testing.T) {
 	}
 }
 
-// endless is a stream shard that always has one more record, made at this time.
+// endless is a stream shard that always has one more record, created at this time.
 type endless struct {
 	*script
 	created time.Time
@@ -332,8 +333,9 @@ func (e *endless) Next(context.Context, int) ([]eventsource.Record, bool, error)
 	return []eventsource.Record{record(e.n, e.created)}, false, nil
 }
 
-// TestReachedUnderASteadyLoad: a mapping that never finds the stream empty tells how far it is.
-func TestReachedUnderASteadyLoad(t *testing.T) {
+// TestReachedAdvancesUnderSteadyLoad checks that a mapping which never finds the stream empty
+// reports its progress.
+func TestReachedAdvancesUnderSteadyLoad(t *testing.T) {
 	b := newBench(t, &recorder{})
 	created := time.Date(2026, time.November, 23, 12, 0, 0, 0, time.UTC)
 	b.options.Source = &endless{script: &script{arn: "arn:endless", shards: []scriptShard{{Shard: streamshard.Shard{ID: "s"}}}}, created: created}

@@ -9,51 +9,50 @@ import (
 	"time"
 )
 
-// Handler is a function as Lambda invokes it: an event's JSON in, an answer's
-// JSON out. lambda.NewHandler makes one. The payload is the Mapping's again when
-// Invoke returns.
+// Handler is a Lambda function: it receives an event's JSON and returns a response's JSON.
+// lambda.NewHandler returns one. The Mapping reuses the payload after Invoke returns.
 type Handler interface {
 	Invoke(ctx context.Context, payload []byte) ([]byte, error)
 }
 
-// MappingOptions say what a Mapping reads and how it invokes its handler. The
-// limits are those of Lambda's event source mappings for DynamoDB. Fields
-// without a default must be set.
+// MappingOptions set which stream a Mapping reads and how it invokes its handler. The limits
+// are those of Lambda's event source mappings for DynamoDB. Fields without a default are
+// required.
 type MappingOptions struct {
-	Name    string  // of the mapping; its checkpoints are kept under it
+	Name    string  // of the mapping; the partition key of its checkpoints
 	Source  Source  // the stream
-	Handler Handler // is invoked by one goroutine for each stream shard
+	Handler Handler // invoked by one goroutine for each stream shard
 
-	Checkpoints     CheckpointAPI // where checkpoints are kept
+	Checkpoints     CheckpointAPI // client of the checkpoint table
 	CheckpointTable string        // see CheckpointTable and CreateTables
 
-	// FailureFile takes the records that are given up: a Failure in each line.
-	// Mappings may share one.
+	// FailureFile is the path of the file for records that are given up, with a Failure in
+	// each line. Mappings may share a file.
 	FailureFile string
 
-	BatchSize      int           // records an invocation, 1 to 10,000; default 100
-	BatchingWindow time.Duration // waited for more records, up to 300 s; default 0
-	// TumblingWindow makes events windowed: whole seconds, up to 900 s; 0 for
+	BatchSize      int           // most records of an invocation, 1 to 10,000; default 100
+	BatchingWindow time.Duration // how long to wait for more records, up to 300 s; default 0
+	// TumblingWindow is the length of tumbling windows: whole seconds, up to 900 s; 0 for
 	// none. A window ends with the first record that was created after it, or
-	// IdleWindow after its end if no record comes.
+	// IdleWindow after its end if no record arrives.
 	TumblingWindow time.Duration
 	// IdleWindow is how long a window stays open after its end while its stream shard
 	// is empty: more than 0, up to 2 min. Default 2 min, which Lambda waits at most.
 	IdleWindow time.Duration
 
-	// Attempts is how often a batch is delivered before it is given up, splits
-	// not counted; default 10, at most 10,001. Lambda tries endlessly if not told.
+	// Attempts is how often a batch is delivered before it is given up; splits don't
+	// count. Default 10, at most 10,001. Lambda's default is without a limit.
 	Attempts     int
 	MaxRecordAge time.Duration // after which records are given up; default and maximum 24 h
-	Bisect       bool          // split a batch that failed, and try its halves
-	// PartialFailures has the handler report the items that failed
+	Bisect       bool          // split a failed batch, and deliver its halves
+	// PartialFailures accepts the handler's report of the items that failed
 	// (ReportBatchItemFailures). Otherwise a batch fails as a whole.
 	PartialFailures bool
 
-	// Admit is called before each invocation, which begins when it returns and is
-	// released at its end: a delivery waits there for concurrency that it shares with
-	// other functions. It counts neither as an attempt nor towards Timeout, as with
-	// Lambda. An error is that of ctx. Default: nothing is waited for.
+	// Admit blocks until an invocation may begin, such as for concurrency that functions
+	// share. release is called when the invocation ends. As in Lambda, the wait is no
+	// attempt and does not count towards Timeout. The error is the error of ctx. Default:
+	// no wait.
 	Admit func(ctx context.Context) (release func(), err error)
 
 	Timeout      time.Duration // of one invocation; default 60 s, at most 900 s
@@ -61,14 +60,14 @@ type MappingOptions struct {
 	PollInterval time.Duration // between reads of an empty stream; default 20 ms, and 250 ms once it is idle
 
 	Now    func() time.Time // default time.Now
-	Logger *slog.Logger     // default slog.Default; gets no payloads
+	Logger *slog.Logger     // default slog.Default; payloads are not logged
 }
 
-// MaxIdleWindow is how long Lambda keeps the window of an empty stream shard open at most.
+// MaxIdleWindow is the longest time for which Lambda keeps the window of an empty stream shard open.
 const MaxIdleWindow = 2 * time.Minute
 
-// withDefaults returns the options with their defaults, or all that is wrong
-// with them.
+// withDefaults returns the options with their defaults, or an error that lists every invalid
+// option.
 func (o MappingOptions) withDefaults() (MappingOptions, error) {
 	o.BatchSize = cmp.Or(o.BatchSize, 100)
 	o.Attempts = cmp.Or(o.Attempts, 10)
@@ -102,16 +101,16 @@ func (o MappingOptions) validate() error {
 	check(o.Handler != nil, "Handler is not set")
 	check(o.Checkpoints != nil && o.CheckpointTable != "", "Checkpoints and CheckpointTable are not both set")
 	check(o.FailureFile != "", "FailureFile is not set")
-	check(o.BatchSize >= 1 && o.BatchSize <= 10_000, "BatchSize is %d, not from 1 to 10,000", o.BatchSize)
-	check(within(o.BatchingWindow, 0, 300*time.Second), "BatchingWindow is %v, not from 0 to 300 s", o.BatchingWindow)
+	check(o.BatchSize >= 1 && o.BatchSize <= 10_000, "BatchSize is %d: want 1 to 10,000", o.BatchSize)
+	check(within(o.BatchingWindow, 0, 300*time.Second), "BatchingWindow is %v: want 0 to 300 s", o.BatchingWindow)
 	check(within(o.TumblingWindow, 0, 900*time.Second) && o.TumblingWindow%time.Second == 0,
-		"TumblingWindow is %v, not whole seconds from 0 to 900 s", o.TumblingWindow)
-	check(within(o.IdleWindow, 1, MaxIdleWindow), "IdleWindow is %v, not above 0 and up to %v", o.IdleWindow, MaxIdleWindow)
-	check(o.Attempts >= 1 && o.Attempts <= 10_001, "Attempts is %d, not from 1 to 10,001", o.Attempts)
-	check(within(o.MaxRecordAge, time.Second, 24*time.Hour), "MaxRecordAge is %v, not from 1 s to 24 h", o.MaxRecordAge)
-	check(within(o.Timeout, 1, 900*time.Second), "Timeout is %v, not above 0 and up to 900 s", o.Timeout)
-	check(within(o.BackOff, 1, time.Minute), "BackOff is %v, not above 0 and up to 1 min", o.BackOff)
-	check(within(o.PollInterval, time.Millisecond, time.Minute), "PollInterval is %v, not from 1 ms to 1 min", o.PollInterval)
+		"TumblingWindow is %v: want whole seconds from 0 to 900 s", o.TumblingWindow)
+	check(within(o.IdleWindow, 1, MaxIdleWindow), "IdleWindow is %v: want more than 0 and at most %v", o.IdleWindow, MaxIdleWindow)
+	check(o.Attempts >= 1 && o.Attempts <= 10_001, "Attempts is %d: want 1 to 10,001", o.Attempts)
+	check(within(o.MaxRecordAge, time.Second, 24*time.Hour), "MaxRecordAge is %v: want 1 s to 24 h", o.MaxRecordAge)
+	check(within(o.Timeout, 1, 900*time.Second), "Timeout is %v: want more than 0 and at most 900 s", o.Timeout)
+	check(within(o.BackOff, 1, time.Minute), "BackOff is %v: want more than 0 and at most 1 min", o.BackOff)
+	check(within(o.PollInterval, time.Millisecond, time.Minute), "PollInterval is %v: want 1 ms to 1 min", o.PollInterval)
 	return errors.Join(faults...)
 }
 

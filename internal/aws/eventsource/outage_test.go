@@ -21,8 +21,8 @@ import (
 	"github.com/hotshard/hotshard/internal/aws/streamshard"
 )
 
-// outage is a checkpoint table in memory, and a gate before it and a stream: until the
-// engine is back, calls hang for as long as a client waits, and fail then.
+// outage is a checkpoint table and a stream in memory. During the outage each call hangs until
+// the client's timeout and then fails.
 type outage struct {
 	eventsource.Source
 
@@ -31,7 +31,7 @@ type outage struct {
 	rows map[string]map[string]types.AttributeValue
 }
 
-// clientTime is what a call of a local client takes at most.
+// clientTime is the timeout of a call of a local client.
 const clientTime = time.Minute
 
 func (o *outage) begin(length time.Duration) {
@@ -116,8 +116,8 @@ func (o *outage) DeleteItem(ctx context.Context, in *dynamodb.DeleteItemInput, _
 	return &dynamodb.DeleteItemOutput{}, nil
 }
 
-// during runs a mapping in a bubble of its own clock, in which the engine stops answering
-// when a record is being handled.
+// during runs a mapping in a synctest bubble. The engine stops answering while a record is
+// processed.
 func during(t *testing.T, length time.Duration, then func(o *outage, stop func(), ended <-chan error)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -133,7 +133,7 @@ func during(t *testing.T, length time.Duration, then func(o *outage, stop func()
 	})
 }
 
-// mapping is one whose stream and checkpoints are behind the gate.
+// mapping returns a mapping whose stream and checkpoints are those of the outage.
 func (o *outage) mapping(t *testing.T, h handle) *eventsource.Mapping {
 	t.Helper()
 	m, err := eventsource.NewMapping(eventsource.MappingOptions{
@@ -146,7 +146,7 @@ func (o *outage) mapping(t *testing.T, h handle) *eventsource.Mapping {
 	return m
 }
 
-// handle is a handler that does something with its first record, and takes all.
+// handle is a handler that calls a function at its first record and succeeds for all.
 type handle func()
 
 func (h handle) Invoke(_ context.Context, payload []byte) ([]byte, error) {
@@ -156,9 +156,9 @@ func (h handle) Invoke(_ context.Context, payload []byte) ([]byte, error) {
 	return nil, nil
 }
 
-// TestAnOutageEndsNoMapping: the engine does not answer for half an hour, from between a
-// batch and its checkpoint on. It goes on where it was then.
-func TestAnOutageEndsNoMapping(t *testing.T) {
+// TestMappingContinuesAfterEngineOutage checks that a mapping resumes where it was after the engine
+// did not answer for half an hour. The outage begins between a batch and its checkpoint.
+func TestMappingContinuesAfterEngineOutage(t *testing.T) {
 	during(t, 30*time.Minute, func(o *outage, stop func(), ended <-chan error) {
 		time.Sleep(32 * time.Minute)
 		synctest.Wait()
@@ -177,8 +177,8 @@ func TestAnOutageEndsNoMapping(t *testing.T) {
 	})
 }
 
-// TestAMappingStopsInAnOutage, within some seconds and without an error.
-func TestAMappingStopsInAnOutage(t *testing.T) {
+// TestMappingStopsDuringEngineOutage checks that Run returns nil within some seconds.
+func TestMappingStopsDuringEngineOutage(t *testing.T) {
 	during(t, 24*time.Hour, func(_ *outage, stop func(), ended <-chan error) {
 		time.Sleep(10 * time.Second)
 		stop()
@@ -192,16 +192,16 @@ func TestAMappingStopsInAnOutage(t *testing.T) {
 	})
 }
 
-// TestCheckpointsThatCantBeRead end Run and Drain at once, with an error that names the
-// stream shard. What is of another stream, or of none, is deleted instead, and a part that no
-// checkpoint names is of no consequence: also if they are damaged.
-func TestCheckpointsThatCantBeRead(t *testing.T) {
+// TestUnreadableCheckpointsFailMapping checks that Run and Drain return at once with an error that
+// names the stream shard. Checkpoints of other streams are deleted, and fragments that no
+// checkpoint names are ignored, even if they are damaged.
+func TestUnreadableCheckpointsFailMapping(t *testing.T) {
 	type item = map[string]types.AttributeValue
 	text := func(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
 	number := func(n string) types.AttributeValue { return &types.AttributeValueMemberN{Value: n} }
 	arn := text(t.Name())
 	begin := func(t *testing.T, rows ...item) (*outage, *eventsource.Mapping) {
-		o := &outage{rows: map[string]item{}, Source: &script{arn: "TestCheckpointsThatCantBeRead", shards: []scriptShard{{
+		o := &outage{rows: map[string]item{}, Source: &script{arn: "TestUnreadableCheckpointsFailMapping", shards: []scriptShard{{
 			Shard: streamshard.Shard{ID: "s"}, records: []eventsource.Record{record(1, time.Now()), record(2, time.Now())}, closed: true,
 		}}}}
 		for _, row := range rows {
@@ -234,7 +234,7 @@ func TestCheckpointsThatCantBeRead(t *testing.T) {
 			})
 		}
 	}
-	t.Run("what is deleted", func(t *testing.T) {
+	t.Run("other streams are deleted", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			o, m := begin(t,
 				item{"stream_shard": text("s"), "v": text("x")},

@@ -9,7 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Limits of Lambda's, in bytes.
+// Lambda's limits, in bytes.
 const (
 	maxPayload = 6 << 20
 	maxState   = 1 << 20
@@ -21,7 +21,7 @@ const emptyState = "{}"
 // window is an open tumbling window.
 type window struct {
 	start, end time.Time
-	state      []byte // JSON object, as the handler gave it
+	state      []byte // JSON object, as the handler returned it
 }
 
 // windowAt returns the window of the given width that t falls into. Windows
@@ -32,15 +32,15 @@ func windowAt(t time.Time, width time.Duration) *window {
 	return &window{start: start, end: start.Add(width), state: []byte(emptyState)}
 }
 
-// windowFields are what a windowed event has besides its records.
+// windowFields are the fields of a windowed event besides its records.
 type windowFields struct {
 	*window
 	shard, arn   string
 	final, early bool
 }
 
-// appendPayload appends the event that Lambda would deliver; w is nil without a
-// tumbling window.
+// appendPayload appends the event that Lambda would deliver. Without a tumbling window, w is
+// nil.
 func appendPayload(b []byte, records []Record, w *windowFields) []byte {
 	b = append(b, `{"Records":[`...)
 	for i, e := range records {
@@ -65,29 +65,29 @@ func (w *windowFields) append(b []byte) []byte {
 	return fmt.Appendf(b, `,"isFinalInvokeForWindow":%t,"isWindowTerminatedEarly":%t`, w.final, w.early)
 }
 
-// answer is what a handler returned.
-type answer struct {
+// response is the handler's response.
+type response struct {
 	State             json.RawMessage `json:"state"`
 	BatchItemFailures []struct {
 		ItemIdentifier *string `json:"itemIdentifier"`
 	} `json:"batchItemFailures"`
 }
 
-// parseAnswer reads what a handler returned for records. done is how many of
-// them, from the first, are done. An error means that the whole batch failed.
-func parseAnswer(out []byte, records []Record, windowed, partial bool) (done int, state []byte, err error) {
+// parseResponse parses the handler's response to records. done is how many of the first records
+// are done. An error means that the whole batch failed.
+func parseResponse(out []byte, records []Record, windowed, partial bool) (done int, state []byte, err error) {
 	if !windowed && !partial {
-		return len(records), nil, nil // Lambda does not look at the answer
+		return len(records), nil, nil // Lambda ignores the response
 	}
-	var a answer
+	var a response
 	if len(out) > 0 {
 		if err := json.Unmarshal(out, &a); err != nil {
-			return 0, nil, fmt.Errorf("the answer could not be read: %w", err)
+			return 0, nil, fmt.Errorf("the handler's response is not valid JSON: %w", err)
 		}
 	}
 	if windowed {
 		if len(a.State) == 0 || a.State[0] != '{' {
-			return 0, nil, errors.New("the answer has no state, which a tumbling window needs")
+			return 0, nil, errors.New("the handler's response has no state, which a tumbling window needs")
 		}
 		state = a.State
 	}
@@ -97,11 +97,11 @@ func parseAnswer(out []byte, records []Record, windowed, partial bool) (done int
 	}
 	for _, f := range a.BatchItemFailures {
 		if f.ItemIdentifier == nil || *f.ItemIdentifier == "" {
-			return 0, nil, errors.New("the answer reports a failed item without naming it")
+			return 0, nil, errors.New("the handler's response has a batch item failure without an itemIdentifier")
 		}
 		at := indexOf(records, *f.ItemIdentifier)
 		if at < 0 {
-			return 0, nil, errors.New("the answer reports a failed item that is not in the batch")
+			return 0, nil, errors.New("the handler's response names an itemIdentifier that is not in the batch")
 		}
 		done = min(done, at)
 	}
@@ -117,8 +117,8 @@ func indexOf(records []Record, sequence string) int {
 	return -1
 }
 
-// appendString ignores AppendQuote's error: it has then put U+FFFD for what is
-// not UTF-8, as Lambda does.
+// appendString appends s as a JSON string, with U+FFFD for bytes that are not UTF-8, as in
+// Lambda. Only such bytes make AppendQuote return an error.
 func appendString(b []byte, s string) []byte {
 	b, _ = jsontext.AppendQuote(b, s)
 	return b

@@ -8,7 +8,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 )
 
-func TestParseAnswer(t *testing.T) {
+func TestParseResponse(t *testing.T) {
 	records := []Record{{Sequence: "11"}, {Sequence: "12"}, {Sequence: "13"}}
 	tests := []struct {
 		name              string
@@ -42,7 +42,7 @@ func TestParseAnswer(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			done, state, err := parseAnswer([]byte(tt.out), records, tt.windowed, tt.partial)
+			done, state, err := parseResponse([]byte(tt.out), records, tt.windowed, tt.partial)
 			if (err != nil) != tt.fails || done != tt.done || string(state) != tt.state {
 				t.Errorf("got %d, %s, %v; want %d, %s, failure %t", done, state, err, tt.done, tt.state, tt.fails)
 			}

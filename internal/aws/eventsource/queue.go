@@ -2,18 +2,18 @@ package eventsource
 
 import "time"
 
-// payloadRoom is left in a payload for what is not records, in bytes.
-const payloadRoom = 4 << 10
+// payloadReserve is the part of a payload, in bytes, that is reserved for other fields than
+// records.
+const payloadReserve = 4 << 10
 
-// queue are the records of a stream shard that were read and wait to be delivered, until they
-// make a batch.
+// queue has the records of a stream shard that were read and wait until they make a batch.
 type queue struct {
 	entries []Record
-	bytes   int       // their JSON
+	bytes   int       // of their JSON
 	since   time.Time // when the first of them was read
 }
 
-// add puts records at the end that were read now.
+// add appends records that were read at now.
 func (q *queue) add(records []Record, now time.Time) {
 	if len(q.entries) == 0 {
 		q.since = now
@@ -24,24 +24,24 @@ func (q *queue) add(records []Record, now time.Time) {
 	}
 }
 
-// due says that the queue makes a batch: it is long enough, or its first record has waited long
-// enough.
+// due reports whether the queue makes a batch: it has BatchSize records or a full payload, or its
+// first record has waited for BatchingWindow.
 func (q *queue) due(o *MappingOptions) bool {
 	return len(q.entries) >= o.BatchSize || q.bytes >= maxPayload ||
 		len(q.entries) > 0 && o.Now().Sub(q.since) >= o.BatchingWindow
 }
 
-// batch are the records at the head that go into one payload: at least one, and as many as are
-// of the window that is open, nil for none, and fit beside its state.
+// batch returns the first records, at least one, that go into one payload. With an open window w,
+// which may be nil, they belong to it and fit beside its state.
 func (q *queue) batch(w *window) []Record {
-	room := maxPayload - payloadRoom
+	left := maxPayload - payloadReserve
 	if w != nil {
-		room -= len(w.state)
+		left -= len(w.state)
 	}
 	for i, e := range q.entries {
-		room -= len(e.JSON) + 1
+		left -= len(e.JSON) + 1
 		past := w != nil && !e.Created.Before(w.end)
-		if i > 0 && (past || room < 0) {
+		if i > 0 && (past || left < 0) {
 			return q.entries[:i]
 		}
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 )
 
-// cancelTransaction has a transaction's second write fail: the first has taken
-// a sequence number of the stream by then, and leaves no record there.
+// cancelTransaction makes a transaction whose second write fails. Its first write has a sequence
+// number of the stream and leaves no record.
 func (b *bench) cancelTransaction(t *testing.T) {
 	t.Helper()
 	write := func(sk, condition string) types.TransactWriteItem {
@@ -62,9 +62,8 @@ func TestReaderOpenedBeforeTheFirstRecord(t *testing.T) {
 	}
 }
 
-// TestDeletesAtATime: of many deletes of one item at the same time, one removes it, and
-// that one is read.
-func TestDeletesAtATime(t *testing.T) {
+// TestConcurrentDeletesMakeOneRecord checks that concurrent deletes of one item make one record.
+func TestConcurrentDeletesMakeOneRecord(t *testing.T) {
 	b := newBench(t, nil)
 	const items = 20
 	for _, sk := range b.put(t, 0, items) {
@@ -105,7 +104,7 @@ func TestDeletesAtATime(t *testing.T) {
 	}
 }
 
-// change decodes a record as a function does.
+// change decodes a record as a Lambda function does.
 func change(t *testing.T, r eventsource.Record) (e events.DynamoDBEventRecord) {
 	t.Helper()
 	if err := json.Unmarshal(r.JSON, &e); err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/hotshard/hotshard/internal/aws/streamshard"
 )
 
-// answers are what a stream answers, in turn: an operation, or a part of its request, and a body;
-// one that does not begin with { is the code of an error.
+// answers are the responses of a stream, in order. Each has a text of its request, such as the
+// operation, and a body. A body that does not begin with { is an error code.
 type answers [][2]string
 
 // Do implements the SDK's HTTPClient.
@@ -35,7 +35,7 @@ func (a *answers) Do(request *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(text)), ContentLength: int64(len(text))}, nil
 }
 
-// reader returns a reader of a stream that answers so.
+// reader returns a reader of a stream with these responses.
 func (a *answers) reader(after string) Reader {
 	client := dynamodbstreams.New(dynamodbstreams.Options{
 		Region: "eu-west-1", BaseEndpoint: aws.String("http://fake"), HTTPClient: a,
@@ -47,7 +47,7 @@ func (a *answers) reader(after string) Reader {
 
 const someRecord = `{"Records":[{"dynamodb":{"SequenceNumber":"7","ApproximateCreationDateTime":1700000001}}],"NextShardIterator":"i"}`
 
-func TestReaderReplacesAnExpiredIterator(t *testing.T) {
+func TestReaderReplacesExpiredIterator(t *testing.T) {
 	a := &answers{
 		{`"AFTER_SEQUENCE_NUMBER"`, `{"ShardIterator":"i"}`}, {"GetRecords", "ExpiredIteratorException"},
 		{`"AFTER_SEQUENCE_NUMBER"`, `{"ShardIterator":"i"}`}, {"GetRecords", someRecord},
@@ -58,7 +58,7 @@ func TestReaderReplacesAnExpiredIterator(t *testing.T) {
 	}
 }
 
-func TestReaderStartsOverWhenTrimmed(t *testing.T) {
+func TestReaderRestartsAtTrimHorizon(t *testing.T) {
 	a := &answers{
 		{`"AFTER_SEQUENCE_NUMBER"`, "TrimmedDataAccessException"},
 		{`"TRIM_HORIZON"`, `{"ShardIterator":"i"}`}, {"GetRecords", someRecord},
@@ -72,12 +72,13 @@ func TestReaderStartsOverWhenTrimmed(t *testing.T) {
 	}
 }
 
-// TestGarbageIsNoEnd: an answer without records and iterator ends no stream shard.
-func TestGarbageIsNoEnd(t *testing.T) {
+// TestEmptyGetRecordsResponseClosesNoShard checks that a response with neither records nor an
+// iterator does not close the stream shard.
+func TestEmptyGetRecordsResponseClosesNoShard(t *testing.T) {
 	a := &answers{{`"TRIM_HORIZON"`, `{"ShardIterator":"i"}`}, {"GetRecords", `{}`}, {"GetRecords", someRecord}}
 	r := a.reader("")
 	if _, closed, err := r.Next(t.Context(), 10); err == nil || closed {
-		t.Fatalf("garbage is read as closed %v, %v", closed, err)
+		t.Fatalf("an empty response is read as closed %v, %v", closed, err)
 	}
 	if records, closed, err := r.Next(t.Context(), 10); len(records) != 1 || closed || err != nil {
 		t.Errorf("read %v, %v, %v", records, closed, err)

@@ -9,8 +9,8 @@ import (
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 )
 
-// relistInterval is how often new stream shards are looked for. Those that
-// follow a stream shard which ended are looked for at once.
+// relistInterval is the time between two listings of the stream shards. When a stream shard
+// ends, its children are listed at once.
 const relistInterval = 10 * time.Second
 
 // consume runs a consumer for each stream shard, parents before children. When draining, it
@@ -52,14 +52,14 @@ func (m *Mapping) consume(ctx context.Context, drain bool) error {
 	return l.Run(ctx)
 }
 
-// loadCheckpoints returns the checkpoints by stream shard, and deletes those of streams
-// and stream shards that no longer exist.
+// loadCheckpoints returns the checkpoints by stream shard. It deletes checkpoints whose stream
+// or stream shard no longer exists.
 func (m *Mapping) loadCheckpoints(ctx context.Context, shards []streamshard.Shard) (map[string]checkpoint, error) {
 	var rows map[string]dynamo.Item
-	if err := m.retry(ctx, func() (err error) { rows, err = m.checkpoints.rows(ctx); return err }); err != nil {
+	if err := m.retry(ctx, func() (err error) { rows, err = m.checkpoints.queryRows(ctx); return err }); err != nil {
 		return nil, err
 	}
-	saved, old, err := m.checkpoints.sort(rows, shards)
+	saved, old, err := m.checkpoints.parseRows(rows, shards)
 	if err != nil {
 		return nil, err
 	}

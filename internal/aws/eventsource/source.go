@@ -12,19 +12,19 @@ import (
 type Source interface {
 	// ARN names the stream. Mappings with one ARN read one stream.
 	ARN() string
-	// Shards lists the stream shards, those that are closed too for as long as
-	// their records can be read. A bounded number, in any order.
+	// Shards lists the stream shards in any order, including closed ones whose records
+	// can still be read. Their number is bounded.
 	Shards(ctx context.Context) ([]streamshard.Shard, error)
-	// Open returns a reader of a stream shard's records after a sequence number,
-	// which the stream shard must have given; "" starts at the oldest record.
+	// Open returns a reader of a stream shard's records after a sequence number of that
+	// stream shard. "" starts at the oldest record.
 	Open(shard, after string) Reader
 }
 
 // Reader is a position in a stream shard. It is used by one goroutine.
 type Reader interface {
-	// Next returns the next records, limit at most, and moves behind them. None
-	// means that there are none now. closed says that there will be no more.
-	// After an error the position is as before.
+	// Next returns at most limit records and advances the position past them. It returns
+	// no records if there are none yet. closed reports that no more will follow. An error
+	// leaves the position unchanged.
 	Next(ctx context.Context, limit int) (records []Record, closed bool, err error)
 }
 

@@ -22,14 +22,14 @@ type Stream struct {
 	now func() time.Time
 }
 
-// OpenStream returns the stream of a table; a table without one is an error.
+// OpenStream returns the stream of a table. It returns an error if the table has no stream.
 func OpenStream(ctx context.Context, tables TablesAPI, client streamshard.Client, table string) (*Stream, error) {
 	out, err := tables.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &table})
 	if err != nil {
-		return nil, fmt.Errorf("describe table %s: %w", table, err)
+		return nil, fmt.Errorf("describing table %s: %w", table, err)
 	}
 	if out.Table == nil || out.Table.LatestStreamArn == nil || out.Table.StreamSpecification == nil {
-		return nil, fmt.Errorf("table %s has no stream", table)
+		return nil, fmt.Errorf("table %s has no stream: enable DynamoDB Streams", table)
 	}
 	return &Stream{streamshard.New(client, *out.Table.LatestStreamArn, out.Table.StreamSpecification.StreamViewType), time.Now}, nil
 }
@@ -50,7 +50,7 @@ type reader struct {
 	buffer streamshard.Buffer
 }
 
-// Next implements Reader. If records behind the position are gone, it goes on at the oldest.
+// Next implements Reader. If the records after the position were trimmed, the next call continues at the oldest record.
 func (r *reader) Next(ctx context.Context, limit int) (records []Record, closed bool, err error) {
 	limit = min(limit, streamshard.MaxRecords)
 	page, err := r.cursor.Next(ctx, &r.buffer, limit)

@@ -36,9 +36,9 @@ func throughJSON(t *testing.T, p virtualstream.Plan) (again virtualstream.Plan) 
 	return again
 }
 
-// TestMappingOverAVirtualStream has a mapping deliver the engine's records over
-// stream shards that split and rotate as it runs, and restart.
-func TestMappingOverAVirtualStream(t *testing.T) {
+// TestMappingReadsVirtualStream checks that a mapping delivers the engine's records from stream
+// shards that split and rotate while it runs and restarts.
+func TestMappingReadsVirtualStream(t *testing.T) {
 	h := &recorder{reply: func(events.DynamoDBTimeWindowEvent) (string, error) { return `{}`, nil }}
 	b := newBench(t, h)
 	o := virtualstream.Options{Shards: 2, Seed: 7, Spread: virtualstream.ByItem}

@@ -17,7 +17,7 @@ var epoch = time.Unix(1700000000, 0).UTC()
 
 func at(seconds int) time.Time { return epoch.Add(time.Duration(seconds) * time.Second) }
 
-// counting answers with the number of records that the window has had.
+// counting returns a handler whose state is the number of records in the window.
 func counting() *recorder {
 	return &recorder{reply: func(e events.DynamoDBTimeWindowEvent) (string, error) {
 		n := len(e.Records)
@@ -32,7 +32,7 @@ func counting() *recorder {
 	}}
 }
 
-// trace gives each invocation's text: stream shard, window, state, records.
+// trace returns a line for each invocation: stream shard, window, state, records.
 func (r *recorder) trace() []string {
 	var lines []string
 	for _, e := range r.events() {
@@ -56,7 +56,7 @@ func (b *bench) play(s *script, now int) {
 	b.options.Now = func() time.Time { return at(now) }
 }
 
-func TestWindowsHandStateOn(t *testing.T) {
+func TestTumblingWindowPassesStateOn(t *testing.T) {
 	h := counting()
 	b := newBench(t, h)
 	b.options.BatchSize = 2
@@ -75,7 +75,7 @@ func TestWindowsHandStateOn(t *testing.T) {
 	}
 }
 
-func TestChildrenFollowTheirParents(t *testing.T) {
+func TestChildShardsFollowTheirParents(t *testing.T) {
 	h := counting()
 	b := newBench(t, h)
 	s := &script{shards: []scriptShard{
@@ -88,8 +88,8 @@ func TestChildrenFollowTheirParents(t *testing.T) {
 	if diff := cmp.Diff(want, h.trace()); diff != "" {
 		t.Errorf("invocations (-want +got):\n%s", diff)
 	}
-	// A finished stream shard stays finished, and a mapping of a new stream
-	// forgets the old one's checkpoints.
+	// A finished stream shard stays finished. A mapping of a new stream deletes the old
+	// stream's checkpoints.
 	b.drain(t)
 	if got := h.trace(); len(got) != len(want) {
 		t.Errorf("drained again: %v", got[len(want):])
@@ -103,9 +103,9 @@ func TestChildrenFollowTheirParents(t *testing.T) {
 	}
 }
 
-// TestWindowEndsWhenNothingComes checks that the window of an empty stream shard ends IdleWindow after its end: by
+// TestIdleWindowEnds checks that the window of an empty stream shard ends IdleWindow after its end: by
 // default two minutes, as on Lambda.
-func TestWindowEndsWhenNothingComes(t *testing.T) {
+func TestIdleWindowEnds(t *testing.T) {
 	for _, c := range []struct {
 		idle time.Duration
 		now  int // seconds; the window ends at 10
@@ -127,7 +127,7 @@ func TestWindowEndsWhenNothingComes(t *testing.T) {
 	}
 }
 
-func TestLargeStates(t *testing.T) {
+func TestLargeStateEndsWindowEarly(t *testing.T) {
 	big := func(n int) string { return `{"state":{"n":"` + strings.Repeat("x", n) + `"}}` }
 	sizes := map[string]int{"1": 900_000, "2": 950_000, "3": 2 << 20, "4": 10}
 	h := &recorder{}
@@ -155,7 +155,7 @@ func TestLargeStates(t *testing.T) {
 	}
 }
 
-func TestWindowedAnswerWithoutState(t *testing.T) {
+func TestWindowedResponseNeedsState(t *testing.T) {
 	h := &recorder{reply: func(e events.DynamoDBTimeWindowEvent) (string, error) {
 		if len(e.Records) > 0 && sortKeys(e)[0] == "1" {
 			return `{"state":{"n":"5"}}`, nil
@@ -173,7 +173,7 @@ func TestWindowedAnswerWithoutState(t *testing.T) {
 	}
 }
 
-func TestOldRecordsAreGivenUp(t *testing.T) {
+func TestRecordsOverMaxAgeAreGivenUp(t *testing.T) {
 	h := counting()
 	b := newBench(t, h)
 	b.options.MaxRecordAge = time.Minute

@@ -10,11 +10,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// Flaky is a client that fails on purpose: before a write, which is then not made, or after it.
+// Flaky is a client whose writes fail before or after they are applied.
 type Flaky struct {
 	*dynamodb.Client
-	Before func() error
-	After  func() error
+	Before func() error // its error fails a write that is then not applied; may be nil
+	After  func() error // its error hides the result of an applied write; may be nil
 
 	mu   sync.Mutex
 	Lost int // writes with an unknown outcome
@@ -57,6 +57,7 @@ func (f *Flaky) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWri
 	return out, err
 }
 
+// Hot returns a throttle with these reasons.
 func Hot(reasons ...string) error {
 	e := &types.ProvisionedThroughputExceededException{Message: aws.String("over")}
 	for _, r := range reasons {
@@ -85,12 +86,13 @@ func Sometimes(random *rand.Rand, oneIn int, err error) func() error {
 	}
 }
 
+// Throttling reasons of a full partition of an index and of a table.
 const (
 	IndexHot = "IndexWriteKeyRangeThroughputExceeded"
 	TableHot = "TableWriteKeyRangeThroughputExceeded"
 )
 
-// Faulty is a Flaky whose UpdateItem fails, too.
+// Faulty is a Flaky whose UpdateItem may fail, too.
 type Faulty struct{ *Flaky }
 
 func (f Faulty) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, o ...func(*dynamodb.Options)) (out *dynamodb.UpdateItemOutput, err error) {

@@ -13,10 +13,10 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// Listener keeps the conclusive attempts that it observes, and calls Act at each that was not
-// accepted.
+// Listener is a shard.Observer that keeps conclusive attempts. It calls Act after each attempt that
+// was not accepted.
 type Listener struct {
-	All      int // attempts, with those that are inconclusive
+	All      int // number of attempts, including inconclusive ones
 	Attempts []shard.Attempt
 	Act      func()
 }
@@ -79,6 +79,7 @@ func (s *Scripted) PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dyn
 	return nil, s.Probe
 }
 
+// CanceledFor returns a canceled transaction with these reason codes.
 func CanceledFor(codes ...string) error {
 	e := &types.TransactionCanceledException{}
 	for _, code := range codes {
@@ -87,10 +88,12 @@ func CanceledFor(codes ...string) error {
 	return e
 }
 
+// ThrottledFor returns a throttle with this reason.
 func ThrottledFor(reason string) error {
 	return &types.ProvisionedThroughputExceededException{ThrottlingReasons: []types.ThrottlingReason{{Reason: &reason}}}
 }
 
+// PartitionFull is the throttling reason of a full partition of a table.
 const PartitionFull = "TableWriteKeyRangeThroughputExceeded"
 
 // EmptyMap is a view of a shard map without entries.

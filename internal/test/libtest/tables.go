@@ -21,8 +21,8 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/table"
 )
 
-// Theirs creates a user's table, with key names and a sort key type that hotshard's tables do
-// not have.
+// Theirs creates a user's table and returns its name. The table has the key names customer and
+// placed, and this sort key type.
 func Theirs(t testing.TB, client *dynamodb.Client, sort types.ScalarAttributeType) string {
 	t.Helper()
 	name := "theirs-" + rand.Text()
@@ -68,6 +68,7 @@ func (s Steps) Lookup(context.Context, string, time.Time) (shardmap.Entry, error
 
 var Epoch = time.Date(2026, 1, 5, 22, 0, 0, 0, time.UTC)
 
+// Orders returns a sharded table of orders on a new table of DynamoDB.
 func Orders(t *testing.T, client table.Client, db *dynamodb.Client, layout table.Layout, n table.Fixed) *table.Table {
 	t.Helper()
 	return &table.Table{
@@ -75,7 +76,7 @@ func Orders(t *testing.T, client table.Client, db *dynamodb.Client, layout table
 	}
 }
 
-// Order returns an order; all have the same sort key, that of a day.
+// Order returns the order with number n. All orders have the same sort key, a day.
 func Order(n int) table.Item {
 	return table.Item{"customer": Str("acme"), "placed": Str("2026-01-05T00:00:00.000Z"), "id": Str(fmt.Sprint("order-", n))}
 }
@@ -101,6 +102,7 @@ func PutDay(t *testing.T, sharded *table.Table, shards int) []string {
 	return slices.Sorted(maps.Values(kept))
 }
 
+// IDs returns the ids of the items of customer acme in a span, in order.
 func IDs(t *testing.T, sharded *table.Table, s table.Span) []string {
 	t.Helper()
 	var list []string

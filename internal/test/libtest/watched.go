@@ -32,8 +32,8 @@ func (w *Observed) ObserveAttempt(_ context.Context, a shard.Attempt) {
 	}
 }
 
-// Shown lists the outcomes of conclusive attempts by write shard and version, each once. An
-// attempt without a call stands out.
+// Shown lists the outcomes of conclusive attempts by write shard and version, each once. It also
+// lists attempts without a call number.
 func (w *Observed) Shown() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -42,7 +42,7 @@ func (w *Observed) Shown() []string {
 		outcome := map[shard.Outcome]string{shard.Accepted: "accepted", shard.Throttled: "throttled", shard.Conflicted: "in conflict"}[a.Outcome]
 		list = append(list, fmt.Sprintf("%s %d %s by %d", a.Key, a.Shard, outcome, a.Version))
 		if a.Call == 0 {
-			list = append(list, "an attempt of no call")
+			list = append(list, "an attempt without a call number")
 		}
 	}
 	slices.Sort(list)

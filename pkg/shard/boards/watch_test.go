@@ -58,7 +58,7 @@ func TestObserversSeeTheIndexThrottle(t *testing.T) {
 		if w.ByKey["L#b#2"] != 1 || len(w.ByKey) != 1 || len(w.Attempts) != c.attempts {
 			t.Errorf("%v: requests %v, %d attempts, want %d", c.scores, w.ByKey, len(w.Attempts), c.attempts)
 		}
-		if got := w.Refused(); !slices.Equal(got, c.refused) || slices.Contains(w.Shown(), "an attempt of no call") {
+		if got := w.Refused(); !slices.Equal(got, c.refused) || slices.Contains(w.Shown(), "an attempt without a call number") {
 			t.Errorf("%v: observed %v, want %v refused", c.reasons, w.Shown(), c.refused)
 		}
 	}

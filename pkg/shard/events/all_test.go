@@ -16,7 +16,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-func TestStreamOfEvents(t *testing.T) {
+func TestAllStreamsEventsInOrder(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
 	start := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
@@ -36,13 +36,13 @@ func TestStreamOfEvents(t *testing.T) {
 	}
 	for _, err := range reader.All(libtest.Within(t), events.Range{Entity: "e", From: start, To: start, Limit: 1, After: "x"}, start) {
 		if err == nil {
-			t.Fatal("a position that is none was taken")
+			t.Fatal("an invalid position was accepted")
 		}
 	}
 }
 
-// TestAPageWithoutALimit: 0 and less stand for 100, also on later pages.
-func TestAPageWithoutALimit(t *testing.T) {
+// TestPageDefaultLimit checks that a limit of 0 or less means 100, also on later pages.
+func TestPageDefaultLimit(t *testing.T) {
 	d := deploy(t)
 	start := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
 	now := start.Add(time.Hour)
@@ -60,8 +60,9 @@ func TestAPageWithoutALimit(t *testing.T) {
 	}
 }
 
-// TestEventsAheadOfTime: a change of the count could come into force before them.
-func TestEventsAheadOfTime(t *testing.T) {
+// TestEventsTooFarAheadAreRejected checks the limit on events' times: a change of the shard count could
+// take effect before later events.
+func TestEventsTooFarAheadAreRejected(t *testing.T) {
 	d := deploy(t)
 	now := libtest.Later.Truncate(time.Second)
 	writer := events.NewWriter(d.Client, d.Names.Events, d.Shards, events.Options{})
@@ -78,11 +79,11 @@ func TestEventsAheadOfTime(t *testing.T) {
 	}
 	page, err := events.NewReader(d.Client, d.Names.Events, d.Shards).Query(libtest.Within(t), events.Range{Entity: "e", From: now, To: now.Add(time.Hour)}, now)
 	if err != nil || len(page.Events) != 1 || page.Events[0].ID != "on time" {
-		t.Errorf("what is there: %+v, %v", page, err)
+		t.Errorf("stored: %+v, %v", page, err)
 	}
 }
 
-// slowly is empty tables whose queries take a while, and are counted.
+// slowly is a client of empty tables whose queries take some time and are counted.
 type slowly struct {
 	events.ReaderClient
 	shardmap.Client
@@ -96,8 +97,9 @@ func (s *slowly) Query(context.Context, *dynamodb.QueryInput, ...func(*dynamodb.
 	return &dynamodb.QueryOutput{}, nil
 }
 
-// TestALongStreamGoesByItsOwnTime: what it asks the shard map at its last page is of that time.
-func TestALongStreamGoesByItsOwnTime(t *testing.T) {
+// TestLongStreamRefreshesShardMap checks that the last page of a long stream reads the shard map
+// at its own time.
+func TestLongStreamRefreshesShardMap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		counts := &slowly{}
 		shards := shardmap.New(counts, "shard-map", shardmap.Options{})

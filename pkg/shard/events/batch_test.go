@@ -16,7 +16,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// partly takes a third of a batch, and no single item.
+// partly writes a third of each batch and throttles all other writes.
 type partly struct{ libtest.Scripted }
 
 func (*partly) BatchWriteItem(_ context.Context, in *dynamodb.BatchWriteItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.BatchWriteItemOutput, error) {
@@ -28,9 +28,9 @@ func writeOf(pk, sk string) shardmap.Write {
 	return shardmap.Write{Action: types.TransactWriteItem{Put: &types.Put{Item: dynamo.Key(pk, sk)}}, Attempt: shard.Attempt{Key: "E#e"}}
 }
 
-// TestEveryItemOfABatchIsObserved once: the items that were not written as throttled if their
-// partition is known to have throttled, else as inconclusive.
-func TestEveryItemOfABatchIsObserved(t *testing.T) {
+// TestEveryItemOfBatchIsObserved checks that each item is observed once. Unprocessed items are
+// throttled if their partition is known to have throttled, else inconclusive.
+func TestEveryItemOfBatchIsObserved(t *testing.T) {
 	full := &types.ProvisionedThroughputExceededException{ThrottlingReasons: []types.ThrottlingReason{{Reason: aws.String("TableWriteKeyRangeThroughputExceeded")}}}
 	account := &types.ProvisionedThroughputExceededException{ThrottlingReasons: []types.ThrottlingReason{{Reason: aws.String("TableWriteAccountLimitExceeded")}}}
 	for name, c := range map[string]struct {
@@ -53,8 +53,8 @@ func TestEveryItemOfABatchIsObserved(t *testing.T) {
 	}
 }
 
-// lossy takes nothing of a batch. Of items that come singly it applies the first and loses
-// the answer; the others meet a transaction.
+// lossy processes no item of a batch. Of single puts, the first is applied with an ambiguous
+// result, and the others conflict with a transaction.
 type lossy struct {
 	partly
 	puts int
@@ -71,9 +71,9 @@ func (l *lossy) PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamo
 	return nil, &types.TransactionConflictException{}
 }
 
-// TestALostAnswerBesideAConflict: an item that may have been written is not told to be
-// refused, whatever others of its batch met after it.
-func TestALostAnswerBesideAConflict(t *testing.T) {
+// TestAmbiguousResultIsNotObservedAsConflict checks that an item which may have been written is
+// observed as inconclusive, even if later items of its batch conflict.
+func TestAmbiguousResultIsNotObservedAsConflict(t *testing.T) {
 	w := &libtest.Listener{}
 	b := newWriteBatch(&lossy{}, "items", w)
 	for i := range 3 {

@@ -11,7 +11,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// Events of hotshard's form, as a stream.
+// Puts two events and streams them in order of time.
 func ExampleReader_All() {
 	ctx, noon := context.Background(), time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
 	client := libtest.ExampleTables()

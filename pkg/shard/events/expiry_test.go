@@ -8,9 +8,9 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 )
 
-// TestExpiryOfEvents: a day's events expire all over the day that the retention ends with, and
-// one that is written again that day expires at the same second.
-func TestExpiryOfEvents(t *testing.T) {
+// TestEventsExpireSpreadOverLastDay checks that a day's events expire evenly over the last day of
+// their retention. An event that is written again expires at the same second.
+func TestEventsExpireSpreadOverLastDay(t *testing.T) {
 	midnight := time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)
 	first := midnight.Add(24*time.Hour + 90*time.Minute)
 	hours := map[int]int{}

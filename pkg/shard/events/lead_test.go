@@ -11,8 +11,9 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// TestEventsLieAsFarAheadAsTheMapSays, and no further.
-func TestEventsLieAsFarAheadAsTheMapSays(t *testing.T) {
+// TestMaxAheadIsThatOfShardMap checks that events may be as far ahead as the shard map allows, and no
+// further.
+func TestMaxAheadIsThatOfShardMap(t *testing.T) {
 	now := time.UnixMilli(1_763_808_123_251)
 	for ahead, want := range map[time.Duration]time.Duration{0: shardmap.MaxAhead, 4 * time.Second: 4 * time.Second, time.Hour: shardmap.MaxEventAhead} {
 		view := shardmap.New(mapfake.New(10, 0, 0), "m", shardmap.Options{EventAhead: ahead})

@@ -143,7 +143,7 @@ func TestPagesOfManyShardsAreBounded(t *testing.T) {
 	}
 }
 
-func TestLastOfOneIdentityCounts(t *testing.T) {
+func TestLastPutOfEventWins(t *testing.T) {
 	d := deploy(t)
 	now := libtest.Later.Truncate(time.Millisecond)
 	list := spread("e", 2, now, 0)
@@ -155,7 +155,7 @@ func TestLastOfOneIdentityCounts(t *testing.T) {
 	}
 }
 
-func TestNoSuchEvent(t *testing.T) {
+func TestGetReturnsErrNotFound(t *testing.T) {
 	d := deploy(t)
 	_, err := events.NewReader(d.Client, d.Names.Events, d.Shards).Get(libtest.Within(t), "e", "x", libtest.Later, libtest.Later)
 	if !errors.Is(err, shard.ErrNotFound) {
@@ -163,9 +163,9 @@ func TestNoSuchEvent(t *testing.T) {
 	}
 }
 
-// TestReadsAfterAShrinkCostLess counts the queries of a range of the storm, and of
-// one after it, on the same day.
-func TestReadsAfterAShrinkCostLess(t *testing.T) {
+// TestReadsAfterShrinkCostLess counts the queries of ranges before, in and after a storm of the
+// same day.
+func TestReadsAfterShrinkCostLess(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
 	noon := libtest.Later.Add(-24 * time.Hour)
@@ -184,9 +184,9 @@ func TestReadsAfterAShrinkCostLess(t *testing.T) {
 	}
 }
 
-// TestEventsOlderThanTheHistory: what was written under counts that the history
-// has forgotten is found all the same.
-func TestEventsOlderThanTheHistory(t *testing.T) {
+// TestEventsOlderThanHistoryAreFound checks that events written under shard counts which the
+// history no longer has are found.
+func TestEventsOlderThanHistoryAreFound(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
 	now := libtest.Later
@@ -209,7 +209,7 @@ func TestEventsOlderThanTheHistory(t *testing.T) {
 	}
 }
 
-// spread makes n events of an entity over some days, several at each instant.
+// spread returns n events of an entity over some days, several at each instant.
 func spread(entity string, n int, start time.Time, step time.Duration) []events.Event {
 	list := make([]events.Event, n)
 	for i := range list {

@@ -17,8 +17,8 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// schedule plays processes that share a table and a shard map, with views of
-// their own and clocks up to a second apart, against each other.
+// schedule runs processes that share a table and a shard map. Each has its own view, and their
+// clocks differ by up to a second.
 type schedule struct {
 	*deployment
 	t         testing.TB
@@ -38,7 +38,7 @@ type proc struct {
 	changer *shardmap.Changer
 }
 
-// frozenWrite is a write that a process has decided on, and makes later.
+// frozenWrite is a write that a process has prepared and makes later.
 type frozenWrite struct {
 	event  events.Event
 	action *types.Put
@@ -71,7 +71,7 @@ func (s *schedule) within(low, high time.Duration) time.Duration {
 
 func (s *schedule) process() *proc { return s.processes[s.random.IntN(len(s.processes))] }
 
-// run takes random steps, then reads everything. It returns what went wrong.
+// run takes random steps and then reads everything. It returns the first failure.
 func (s *schedule) run(steps int) error {
 	for range steps {
 		var err error
@@ -99,8 +99,8 @@ func (s *schedule) run(steps int) error {
 	return errors.Join(s.check(s.process()), s.countItems())
 }
 
-// event makes an event with a time from a minute ago to some seconds ahead by some
-// process's clock; write refuses it as ingest would.
+// event returns an event with a time from a minute ago to some seconds ahead by some process's
+// clock. write rejects events as ingest does.
 func (s *schedule) event() events.Event {
 	return events.Event{
 		Entity: s.entity, ID: fmt.Sprint(len(s.accepted), s.random.Uint32()),
@@ -108,8 +108,7 @@ func (s *schedule) event() events.Event {
 	}
 }
 
-// write has a process write an event, at once or after up to 5 s of standing
-// still between the decision and the write.
+// write has a process write an event, at once or up to 5 s after it was prepared.
 func (s *schedule) write(p *proc, ev events.Event) error {
 	now := s.now.Add(p.skew)
 	if ev.Time.After(now.Add(shardmap.MaxAhead)) {
@@ -127,7 +126,7 @@ func (s *schedule) write(p *proc, ev events.Event) error {
 	return s.thaw(false)
 }
 
-// thaw makes the writes whose time has come.
+// thaw makes the frozen writes that are due.
 func (s *schedule) thaw(all bool) error {
 	var left []frozenWrite
 	for _, w := range s.frozen {
@@ -144,15 +143,15 @@ func (s *schedule) thaw(all bool) error {
 	return nil
 }
 
-// change has a process grow, shrink or pin the entity, and commit up to a second
-// after it looked at its clock.
+// change has a process grow, shrink or pin the entity, and commit up to a second after it read
+// its clock.
 func (s *schedule) change(p *proc) {
 	now := s.now.Add(p.skew - s.within(0, time.Second))
 	key, n, ctx := "E#"+s.entity, 1+s.random.IntN(12), s.t.Context()
 	switch s.random.IntN(4) {
 	case 0:
 		if seen, err := p.changer.Read(ctx, key); err == nil {
-			_, _ = p.changer.ShrinkFrom(ctx, seen, n, libtest.Note, now) // refusals are right here
+			_, _ = p.changer.ShrinkFrom(ctx, seen, n, libtest.Note, now) // may be rejected
 		}
 	case 1:
 		_, _ = p.changer.Pin(ctx, key, n, libtest.Note, now)
@@ -162,7 +161,7 @@ func (s *schedule) change(p *proc) {
 	}
 }
 
-// check has a process read all events by range and some by look-up.
+// check has a process read all events by range and some by Get.
 func (s *schedule) check(p *proc) error {
 	now := s.now.Add(p.skew)
 	found := map[string]int{}
@@ -187,13 +186,13 @@ func (s *schedule) check(p *proc) error {
 	for range min(5, len(s.accepted)) {
 		ev := s.accepted[s.random.IntN(len(s.accepted))]
 		if _, err := p.reader.Get(s.t.Context(), ev.Entity, ev.ID, ev.Time, now); err != nil {
-			return fmt.Errorf("looking up the event at %s: %w", ev.Time, err)
+			return fmt.Errorf("getting the event at %s: %w", ev.Time, err)
 		}
 	}
 	return nil
 }
 
-// countItems finds out whether an event that was written twice is one item.
+// countItems checks that an event which was written twice is one item.
 func (s *schedule) countItems() error {
 	distinct := map[string]bool{}
 	for _, ev := range s.accepted {
@@ -217,9 +216,9 @@ func (s *schedule) countItems() error {
 	return nil
 }
 
-// TestEveryEventIsFoundWhateverChanges plays random schedules of writes, retries,
-// changes, frozen processes and clocks that differ.
-func TestEveryEventIsFoundWhateverChanges(t *testing.T) {
+// TestEveryEventIsFoundAfterAnyChange runs random schedules of writes, retries, changes, frozen
+// processes and clocks that differ.
+func TestEveryEventIsFoundAfterAnyChange(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
 	first := uint64(time.Now().UnixNano())
@@ -232,9 +231,9 @@ func TestEveryEventIsFoundWhateverChanges(t *testing.T) {
 	}
 }
 
-// TestABrokenLeadTimeIsFound shows that the schedules find what they look for: a
-// change that comes into force before everyone knows of it. Seed 17 is the first that does.
-func TestABrokenLeadTimeIsFound(t *testing.T) {
+// TestSchedulesFindTooShortLeadTime checks that the schedules find a change which takes effect
+// before all processes know of it. Seed 17 is the first that does.
+func TestSchedulesFindTooShortLeadTime(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
 	const from, most = 17, 100

@@ -19,12 +19,12 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/events"
 )
 
-var update = flag.Bool("update", false, "write golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
-// TestStoredEvents: the form of events' items never changes, since old ones stay where they
-// are. The golden file has them as they are stored under three shard counts, of entities and
-// ids with separators in them, with and without data, by Put and as an action.
-func TestStoredEvents(t *testing.T) {
+// TestStoredFormOfEvents pins the stored form of events, since old items are never rewritten. The
+// golden file has three shard counts, entities and ids with separators in them, events with and
+// without data, by Put and by PutTransact.
+func TestStoredFormOfEvents(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
 	start := time.Date(2126, 1, 5, 23, 59, 59, 998_600_000, time.UTC)

@@ -18,9 +18,9 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// TestEveryWriteOfAKeyedCallIsObserved once for each transaction: as a conflict if that write met
-// another transaction, as accepted once the call succeeds, else as inconclusive.
-func TestEveryWriteOfAKeyedCallIsObserved(t *testing.T) {
+// TestEveryWriteOfKeyedCallIsObserved checks that each transaction's writes are observed once: as a
+// conflict if that write conflicted, as accepted if the call succeeded, else as inconclusive.
+func TestEveryWriteOfKeyedCallIsObserved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := &libtest.Scripted{Transactions: []error{
 			libtest.CanceledFor("TransactionConflict", "None", "None"),
@@ -41,7 +41,7 @@ func TestEveryWriteOfAKeyedCallIsObserved(t *testing.T) {
 		}
 		for _, a := range w.Attempts {
 			if a.Call == 0 || a.Call != w.Attempts[0].Call {
-				t.Errorf("an attempt of another call: %+v", a)
+				t.Errorf("an attempt with another call number: %+v", a)
 			}
 		}
 	})
@@ -76,9 +76,9 @@ func TestAttemptsUnderOneKeyAreOneRequest(t *testing.T) {
 	}
 }
 
-// TestARepeatedCallIsNoEvidence checks that the writes of a call that was applied before are
+// TestRepeatedCallIsObservedAsInconclusive checks that the writes of a call that was applied before are
 // inconclusive.
-func TestARepeatedCallIsNoEvidence(t *testing.T) {
+func TestRepeatedCallIsObservedAsInconclusive(t *testing.T) {
 	found := libtest.CanceledFor("None", "ConditionalCheckFailed").(*types.TransactionCanceledException)
 	found.CancellationReasons[1].Item = dynamo.Item{"digest": &types.AttributeValueMemberB{Value: []byte("d")}, "answer": &types.AttributeValueMemberB{Value: []byte("a")}}
 	shards, w := libtest.EmptyMap(), &libtest.Listener{}
@@ -91,9 +91,9 @@ func TestARepeatedCallIsNoEvidence(t *testing.T) {
 	}
 }
 
-// TestACallNeedsNoAnswer: one without an answer or a digest applies once, too, and tells
-// whether it was applied before.
-func TestACallNeedsNoAnswer(t *testing.T) {
+// TestCallWithoutAnswerAppliesOnce checks that a call without an answer or a digest applies once,
+// and reports whether it was applied before.
+func TestCallWithoutAnswerAppliesOnce(t *testing.T) {
 	d := libtest.Deploy(t)
 	calls := once.New(d.Client, d.Names.Items, once.Options{})
 	none := func(context.Context) ([]shardmap.Write, error) { return nil, nil }

@@ -14,9 +14,9 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// TestUnusableKeysAreRefused checks that a call whose key would be shared with other calls
+// TestInvalidKeysAreRejected checks that a call whose key would be shared with other calls
 // fails with ErrMisused, and writes nothing.
-func TestUnusableKeysAreRefused(t *testing.T) {
+func TestInvalidKeysAreRejected(t *testing.T) {
 	calls := once.New(&libtest.Scripted{}, "t", once.Options{})
 	for name, key := range map[string]string{
 		"empty": "", "invalid UTF-8": "\xff", "truncated rune": "order-\xc3", "too long": strings.Repeat("k", 2047),

@@ -14,9 +14,9 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// TestProbesAreRare checks that a key is probed at most once a second, and that the result holds for all
+// TestKeyIsProbedOncePerSecond checks that a key is probed at most once a second, and that the result holds for all
 // throttles of the second.
-func TestProbesAreRare(t *testing.T) {
+func TestKeyIsProbedOncePerSecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for probe, want := range map[error]bool{libtest.ThrottledFor(libtest.PartitionFull): true, libtest.ThrottledFor("TableWriteAccountLimitExceeded"): false, nil: false} {
 			client, w, shards := &libtest.Scripted{Probe: probe}, &libtest.Listener{}, libtest.EmptyMap()
@@ -37,8 +37,8 @@ func TestProbesAreRare(t *testing.T) {
 	})
 }
 
-// TestProbesAreFew checks that no more than maxProbed keys are probed in a second.
-func TestProbesAreFew(t *testing.T) {
+// TestProbesPerSecondAreBounded checks that no more than maxProbed keys are probed in a second.
+func TestProbesPerSecondAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := &libtest.Scripted{Probe: libtest.ThrottledFor(libtest.PartitionFull)}
 		p := &probes{client: client, table: "t"}

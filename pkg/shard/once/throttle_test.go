@@ -18,7 +18,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// canceledOnce cancels all transactions, for the reasons of these codes.
+// canceledOnce is a client that cancels all transactions with these reason codes.
 type canceledOnce struct {
 	once.Client
 	codes []string
@@ -34,22 +34,22 @@ func (c *canceledOnce) TransactWriteItems(context.Context, *dynamodb.TransactWri
 	return nil, canceled
 }
 
-// PutItem is the probe that is to tell why.
+// PutItem is the probe for the reason of the throttle.
 func (c *canceledOnce) PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
 	return nil, &types.ProvisionedThroughputExceededException{}
 }
 
-// TestAThrottledCallIsNotHurried: calls that meet are tried again at once, but not
-// while there is no capacity.
-func TestAThrottledCallIsNotHurried(t *testing.T) {
+// TestThrottledCallBacksOff checks that a call is retried at once after a conflict, and with back-off
+// after a throttle.
+func TestThrottledCallBacksOff(t *testing.T) {
 	for name, c := range map[string]struct {
 		codes   []string
 		hurried bool
 		kind    error
 	}{
-		"throttled":                {[]string{"ThrottlingError", "None", "None"}, false, shard.ErrThrottled},
-		"throttled and in the way": {[]string{"ThrottlingError", "TransactionConflict", "None"}, false, shard.ErrThrottled},
-		"in the way":               {[]string{"None", "TransactionConflict", "None"}, true, shard.ErrContended},
+		"throttled":                 {[]string{"ThrottlingError", "None", "None"}, false, shard.ErrThrottled},
+		"throttled and in conflict": {[]string{"ThrottlingError", "TransactionConflict", "None"}, false, shard.ErrThrottled},
+		"in conflict":               {[]string{"None", "TransactionConflict", "None"}, true, shard.ErrContended},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			client := &canceledOnce{codes: c.codes}

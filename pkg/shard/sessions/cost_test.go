@@ -15,8 +15,8 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// TestWhatSessionsCost by the limiter's count, which leaves out the shard map.
-func TestWhatSessionsCost(t *testing.T) {
+// TestCostOfSessions checks the units that the limiter counts, without those of the shard map.
+func TestCostOfSessions(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
 	client, limits := d.limited(t, limiter.Options{Partitions: 64, PartitionWCU: 100_000})
@@ -60,7 +60,7 @@ func TestWhatSessionsCost(t *testing.T) {
 	costs("new", price{0, 1, 1}, func() { put(t, s, lease, now) })
 	now = now.Add(time.Second)
 	costs("renewed", price{0, 1, 1}, func() { put(t, s, lease, now) })
-	costs("looked up", price{1, 0, 0}, func() { _, _ = s.Get(within(t), "g", "z", now) })
+	costs("read", price{1, 0, 0}, func() { _, _ = s.Get(within(t), "g", "z", now) })
 	costs("counted", price{0.5, 0, 0}, active(now, 1))
 	costs("ended", price{0, 1, 1}, ended("z"))
 	costs("ended again", price{0, 1, 0}, ended("z"))
@@ -68,7 +68,7 @@ func TestWhatSessionsCost(t *testing.T) {
 	put(t, s, lease, now)
 	now = now.Add(time.Minute)
 	lease.TTL = 10 * time.Hour
-	costs("begun anew, before TTL removed it", price{0, 2, 1}, func() { put(t, s, lease, now) })
+	costs("started again, before TTL deleted it", price{0, 2, 1}, func() { put(t, s, lease, now) })
 	d.pin(t, "g", 5, now.Add(10*time.Second), shardmap.ChangerOptions{})
 	now = now.Add(time.Minute)
 	_, _ = s.Put(within(t), sessions.Lease{Group: "g", ID: "other", TTL: time.Second}, now) // renews the view
@@ -80,14 +80,14 @@ func TestWhatSessionsCost(t *testing.T) {
 	costs("counted long after the change", price{5 * 0.5, 0, 0}, active(now, 0))
 }
 
-// TestEveryWriteOfASessionIsObserved, as attempts of one call: the accepted ones, and those that a
-// partition of the index throttles, with and without keys.
-func TestEveryWriteOfASessionIsObserved(t *testing.T) {
+// TestEveryWriteOfSessionIsObserved checks that the attempts of a call are observed as attempts of
+// one call: the accepted ones and those that a partition of the index throttles.
+func TestEveryWriteOfSessionIsObserved(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
 	d.pin(t, "g", 5, later.Add(-time.Hour), shardmap.ChangerOptions{})
 	lease := sessions.Lease{Group: "g", ID: "z", TTL: time.Hour}
-	view := d.view() // which a write waits a quarter of a second for, and then goes by less
+	view := d.view() // a write waits for it a quarter of a second
 	if err := view.Load(within(t), later); err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +101,7 @@ func TestEveryWriteOfASessionIsObserved(t *testing.T) {
 	}{
 		"taken":             {"", []string{taken}},
 		"a full partition":  {indexHot, []string{taken, refused}},
-		"the session's own": {tableHot, []string{taken}}, // which more write shards don't cure
+		"the session's own": {tableHot, []string{taken}}, // more write shards don't help
 		"a full index":      {"IndexWriteMaxOnDemandThroughputExceeded", []string{taken}},
 	} {
 		for what, do := range map[string]func(*faulty, *observed) error{
@@ -139,9 +139,9 @@ func TestEveryWriteOfASessionIsObserved(t *testing.T) {
 	}
 }
 
-// TestAHotIndexIsObservedWithAndWithoutKeys: behind a limiter whose clock stands still, a
-// group's only index partition is full. No session takes a probe for itself.
-func TestAHotIndexIsObservedWithAndWithoutKeys(t *testing.T) {
+// TestHotIndexIsObservedWithAndWithoutKeys checks that a full index partition of a group is observed
+// as throttled. The limiter's clock stands still. No probe is counted as a session.
+func TestHotIndexIsObservedWithAndWithoutKeys(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
 	client, _ := d.limited(t, limiter.Options{Partitions: 64, PartitionWCU: 5, PartitionRCU: 1000, Now: func() time.Time { return later }})
@@ -173,7 +173,7 @@ func TestAHotIndexIsObservedWithAndWithoutKeys(t *testing.T) {
 		},
 	} {
 		ctx, cancel := context.WithCancel(within(t))
-		w := &observed{throttle: cancel} // nothing will be free again
+		w := &observed{throttle: cancel} // no capacity is ever free again
 		err := send(ctx, w)
 		cancel()
 		if !errors.Is(err, shard.ErrThrottled) || !slices.Contains(w.shown(), "S#g 0 throttled by version 0") {

@@ -10,8 +10,8 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// A session that is put again is renewed. One that has ended is not counted, however
-// late TTL removes its item.
+// A session that is put again is renewed. An ended session is not counted, even before TTL
+// deletes its item.
 func Example() {
 	ctx, now := context.Background(), time.Now()
 	client := libtest.ExampleTables()

@@ -45,14 +45,14 @@ func (d *deployment) view() *shardmap.Map {
 	return shardmap.New(d.client, d.names.ShardMap, shardmap.Options{})
 }
 
-// process returns a process of its own that keeps sessions.
+// process returns a store with its own view of the shard map.
 func (d *deployment) process(client sessions.Client, o shard.Observer) *sessions.Store {
 	return sessions.New(client, d.names.Items, d.view(), sessions.Options{Observer: o})
 }
 
 func (d *deployment) store() *sessions.Store { return d.process(d.client, nil) }
 
-// reader returns a process of its own that reads them.
+// reader returns a reader with its own view of the shard map.
 func (d *deployment) reader(client sessions.ReaderClient) *sessions.Reader {
 	return sessions.NewReader(client, d.names.Items, d.view())
 }
@@ -63,7 +63,7 @@ func within(t testing.TB) context.Context {
 	return ctx
 }
 
-// pin sets a group's shard count, whatever the machine takes for it.
+// pin pins a group's shard count, and retries on a slow machine.
 func (d *deployment) pin(t *testing.T, group string, n int, now time.Time, o shardmap.ChangerOptions) {
 	t.Helper()
 	changer := shardmap.NewChanger(d.client, d.view(), o)
@@ -76,10 +76,10 @@ func (d *deployment) pin(t *testing.T, group string, n int, now time.Time, o sha
 			t.Fatal(err)
 		}
 	}
-	t.Fatal("it was not done in 20 attempts")
+	t.Fatal("20 attempts failed")
 }
 
-// items are those of the items table, by sort key.
+// items returns the items of the items table by sort key.
 func (d *deployment) items(t *testing.T) map[string][]item {
 	t.Helper()
 	out, err := d.client.Scan(within(t), &dynamodb.ScanInput{TableName: &d.names.Items})
@@ -116,7 +116,7 @@ func data(s string) item { return item{"text": str(s)} }
 // slowest is how long a call may take on a machine that is busy.
 const slowest = 20 * time.Second
 
-// put puts a session, which is renewed then or as much later as the call took.
+// put puts a session and checks its renewal time, which may be later by the duration of the call.
 func put(t *testing.T, s *sessions.Store, l sessions.Lease, now time.Time) sessions.Session {
 	t.Helper()
 	one, err := s.Put(within(t), l, now)
@@ -153,13 +153,13 @@ func check(t testing.TB, r *sessions.Reader, group string, now time.Time, want i
 	return all
 }
 
-// faulty is a client whose writes may fail, before they are made or after.
+// faulty is a client whose writes may fail before or after they are applied.
 type faulty struct {
 	*dynamodb.Client
 	before, after func() error
 
 	mu   sync.Mutex
-	lost int // writes whose answer was lost
+	lost int // writes with an unknown outcome
 }
 
 func (f *faulty) wrap(write func() error) error {
@@ -220,7 +220,7 @@ func (lostAnswer) Error() string   { return "the connection broke" }
 func (lostAnswer) Timeout() bool   { return true }
 func (lostAnswer) Temporary() bool { return true }
 
-// sometimes fails by chance, and the third time for sure.
+// sometimes returns a function that fails at random, and always at its third call.
 func sometimes(random *rand.Rand, oneIn int, err error) func() error {
 	n := 0
 	return func() error {

@@ -17,9 +17,8 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// schedule plays processes whose clocks differ by up to a second against each other, while
-// the shard count changes, writes are refused and answers are lost, and knows what must come
-// out.
+// schedule runs processes whose clocks differ by up to a second, while the shard count changes and
+// writes are throttled or have unknown outcomes. It knows the expected sessions.
 type schedule struct {
 	*deployment
 	t         testing.TB
@@ -57,7 +56,7 @@ func newSchedule(t testing.TB, d *deployment, seed uint64) *schedule {
 	return s
 }
 
-// step does one of what comes to a group.
+// step takes one random step on the group.
 func (s *schedule) step(i int) error {
 	p := s.processes[s.random.IntN(len(s.processes))]
 	now := s.now.Add(p.skew)
@@ -121,7 +120,7 @@ func (s *schedule) lease(p *process, l sessions.Lease, now time.Time, i int) (go
 
 func (s *schedule) end(p *process, id string, now time.Time, i int) (err error) {
 	delete(s.model, id)
-	if s.random.IntN(2) == 0 { // and its answer is lost
+	if s.random.IntN(2) == 0 { // with an unknown outcome
 		lost := false
 		p.client.after = func() error {
 			if lost {
@@ -142,7 +141,7 @@ func (s *schedule) end(p *process, id string, now time.Time, i int) (err error) 
 	return err
 }
 
-// check compares all ways of reading with what must be there.
+// check compares every way of reading with the expected sessions.
 func (s *schedule) check(p *process, now time.Time) error {
 	want, got := map[string]string{}, map[string]string{}
 	for id, one := range s.model {
@@ -174,17 +173,17 @@ func (s *schedule) check(p *process, now time.Time) error {
 	return nil
 }
 
-// show is what two sessions are compared by.
+// show returns the text by which two sessions are compared.
 func show(s sessions.Session) string {
 	return fmt.Sprintf("%s/%s from %s, renewed %s, to %s: %q", s.Group, s.ID,
 		s.Started.Format(time.StampMilli), s.Renewed.Format(time.StampMilli), s.Ends.Format(time.StampMilli), text(s.Data, "text"))
 }
 
-// slowStep is how much a step's own time may add to what the clocks differ by.
+// slowStep is how much the duration of a step may add to the difference of the clocks.
 const slowStep = 500 * time.Millisecond
 
-// play takes steps and compares. A step that took the machine long moves the clocks of
-// all processes: a put in it was made by as much later.
+// play takes steps and checks the sessions after each. A slow step advances the clocks of all
+// processes, since a put in it may be later by the step's duration.
 func (s *schedule) play(steps int) error {
 	for i := range steps {
 		begin := time.Now()
@@ -198,8 +197,8 @@ func (s *schedule) play(steps int) error {
 	return s.check(s.processes[0], s.now.Add(s.processes[0].skew))
 }
 
-// TestSessionsAreRightWhateverChanges plays random schedules.
-func TestSessionsAreRightWhateverChanges(t *testing.T) {
+// TestSessionsAreRightAfterAnyChange runs random schedules of puts, ends and shard count changes.
+func TestSessionsAreRightAfterAnyChange(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
 	first := uint64(time.Now().UnixNano())

@@ -20,13 +20,13 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-func TestASessionsLife(t *testing.T) {
+func TestSessionPutRenewExpireEnd(t *testing.T) {
 	t.Parallel()
 	s := deploy(t).store()
 	lease := sessions.Lease{Group: "a#b/é", ID: "~beat#7", TTL: time.Minute, Data: data("one")}
 	first := put(t, s, lease, later.Add(123*time.Millisecond))
 	if !first.Started.Equal(first.Renewed) || first.ID != "~beat#7" || first.Group != "a#b/é" {
-		t.Fatalf("begun: %+v", first)
+		t.Fatalf("started: %+v", first)
 	}
 	lease.Data = nil
 	one := put(t, s, lease, first.Ends.Add(-2*slowest))
@@ -36,16 +36,16 @@ func TestASessionsLife(t *testing.T) {
 	check(t, s.Reader, "a#b/é", one.Ends.Add(-time.Millisecond), 1)
 	check(t, s.Reader, "a#b/é", one.Ends, 0)
 	if _, err := s.Get(within(t), "a#b/é", "~beat#7", one.Ends); !errors.Is(err, shard.ErrNotFound) {
-		t.Errorf("looked up after its end: %v", err)
+		t.Errorf("read after its end: %v", err)
 	}
 	again := put(t, s, lease, one.Ends) // its item is still there
 	if !again.Started.Equal(again.Renewed) || again.Data != nil {
-		t.Fatalf("begun anew: %+v", again)
+		t.Fatalf("started again: %+v", again)
 	}
 	lease.Data = data("two")
 	now := put(t, s, lease, again.Renewed.Add(100*time.Millisecond)).Renewed
 	if got, err := s.Get(within(t), "a#b/é", "~beat#7", now); err != nil || text(got.Data, "text") != "two" || !got.Started.Equal(again.Started) {
-		t.Fatalf("looked up: %+v, %v", got, err)
+		t.Fatalf("read: %+v, %v", got, err)
 	}
 	for range 2 {
 		if err := s.End(within(t), "a#b/é", "~beat#7", now); err != nil {
@@ -54,12 +54,12 @@ func TestASessionsLife(t *testing.T) {
 		check(t, s.Reader, "a#b/é", now, 0)
 	}
 	if one = put(t, s, sessions.Lease{Group: "a#b/é", ID: "~beat#7", TTL: time.Hour}, now); one.Data != nil || !one.Started.Equal(one.Renewed) {
-		t.Fatalf("begun after its end: %+v", one)
+		t.Fatalf("started after its end: %+v", one)
 	}
 }
 
-// TestGroupsAreApart, also those whose names and ids look alike when they are put together.
-func TestGroupsAreApart(t *testing.T) {
+// TestGroupsAreSeparate checks groups whose names joined with ids are equal.
+func TestGroupsAreSeparate(t *testing.T) {
 	t.Parallel()
 	s := deploy(t).store()
 	for _, l := range []sessions.Lease{{Group: "a", ID: "b#c"}, {Group: "a#b", ID: "c"}, {Group: "a", ID: "0"}, {Group: "a#0", ID: "0"}, {Group: "a", ID: "0#0"}} {
@@ -71,8 +71,8 @@ func TestGroupsAreApart(t *testing.T) {
 	}
 }
 
-// TestWhatIsNoSession in the partitions of a group is not counted.
-func TestWhatIsNoSession(t *testing.T) {
+// TestForeignIndexItemsAreNotCounted checks that only sessions in a group's partitions are counted.
+func TestForeignIndexItemsAreNotCounted(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
 	place := schema.SessionShardKey("g", 0)
@@ -85,9 +85,9 @@ func TestWhatIsNoSession(t *testing.T) {
 	check(t, d.reader(d.client), "g", later, 0)
 }
 
-// TestForeignItemsAreTakenOver: what somebody else put where a session belongs, and that
-// says nothing, is in nobody's way.
-func TestForeignItemsAreTakenOver(t *testing.T) {
+// TestSessionReplacesForeignItem checks that an item with only a session's key is overwritten by
+// puts and deleted by End.
+func TestSessionReplacesForeignItem(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
 	for _, id := range []string{"put", "keyed", "kept"} {
@@ -112,7 +112,7 @@ func TestForeignItemsAreTakenOver(t *testing.T) {
 	check(t, s.Reader, "g", later, 0)
 }
 
-func TestLeasesAreChecked(t *testing.T) {
+func TestLeasesAreValidated(t *testing.T) {
 	t.Parallel()
 	s := deploy(t).store()
 	for _, l := range []sessions.Lease{
@@ -128,10 +128,10 @@ func TestLeasesAreChecked(t *testing.T) {
 	}
 }
 
-// TestAChangeMovesNobody: sessions are counted once, keep what they have and have one item
-// each; their rows in the index go where they belong with their next write. Changes that are
-// long forgotten make no difference.
-func TestAChangeMovesNobody(t *testing.T) {
+// TestShardCountChangeKeepsSessions checks that sessions are counted once, keep their data and have
+// one item each. Their rows in the index move with their next write, also after changes that the
+// history no longer has.
+func TestShardCountChangeKeepsSessions(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
 	s, now := d.store(), later
@@ -174,9 +174,9 @@ func TestAChangeMovesNobody(t *testing.T) {
 	}
 }
 
-// TestCountsWhileRowsMove: each count of sessions that are active all the time is right,
-// while the rows of all of them move to other write shards.
-func TestCountsWhileRowsMove(t *testing.T) {
+// TestCountWhileIndexRowsMove checks that counts of active sessions are right while their rows move
+// to other write shards.
+func TestCountWhileIndexRowsMove(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
 	count, now, writer := lane.Runs(60, 120), later, d.store()
@@ -216,8 +216,7 @@ func TestCountsWhileRowsMove(t *testing.T) {
 	}
 }
 
-// overtaken is a client that does something between the query of one write shard and that of
-// another.
+// overtaken is a client that calls a function between the queries of two write shards.
 type overtaken struct {
 	*dynamodb.Client
 	first, second string
@@ -238,9 +237,9 @@ func (b *overtaken) Query(ctx context.Context, in *dynamodb.QueryInput, o ...fun
 	return out, err
 }
 
-// TestARowThatMovesBehindTheReading from a write shard that is yet to be read to one that
-// has been is counted all the same, unless its session ended then.
-func TestARowThatMovesBehindTheReading(t *testing.T) {
+// TestRowMovedToReadShardIsCounted checks that a row is counted if it moves, during a read, to a
+// write shard that was already read. It is not counted if its session ended then.
+func TestRowMovedToReadShardIsCounted(t *testing.T) {
 	t.Parallel()
 	for ended, want := range map[bool]int{false: 1, true: 0} {
 		d := deploy(t)
@@ -264,7 +263,7 @@ func TestARowThatMovesBehindTheReading(t *testing.T) {
 	}
 }
 
-// few is a client whose pages have few rows.
+// few is a client whose query pages have few rows.
 type few struct {
 	*dynamodb.Client
 	queries atomic.Int64
@@ -280,7 +279,8 @@ func (f *few) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(*dyn
 	return f.Client.Query(ctx, in, o...)
 }
 
-// TestPages: a group is read in chunks of ids, wherever the pages of its write shards end.
+// TestPages checks that a group is read in order of ids, wherever the query pages of its write shards
+// end.
 func TestPages(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
@@ -301,9 +301,9 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestWritersOfOneSession renew and end it at a time, while the count changes, with
-// throttles and lost answers. There never is more than one.
-func TestWritersOfOneSession(t *testing.T) {
+// TestConcurrentWritersOfOneSession checks that a session never has more than one item while writers
+// renew and end it, the shard count changes, and writes are throttled or have unknown outcomes.
+func TestConcurrentWritersOfOneSession(t *testing.T) {
 	t.Parallel()
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
@@ -345,13 +345,13 @@ func TestWritersOfOneSession(t *testing.T) {
 		check(t, d.reader(d.client), "g", now.Add(slowest), 1)
 	}
 	if client.lost == 0 {
-		t.Error("no answer was lost")
+		t.Error("no write had an unknown outcome")
 	}
 }
 
-// TestAKeyedPutIsAsItAnswered: a session that another call changes between the reading and
-// the write of a keyed put is read anew.
-func TestAKeyedPutIsAsItAnswered(t *testing.T) {
+// TestKeyedPutRetriesAfterConcurrentChange checks that a keyed put reads the session again if another
+// call changed it between the put's read and write.
+func TestKeyedPutRetriesAfterConcurrentChange(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
 	s, tries := d.store(), 0
@@ -369,6 +369,6 @@ func TestAKeyedPutIsAsItAnswered(t *testing.T) {
 	})
 	got := check(t, s.Reader, "g", later.Add(time.Minute), 1)["z"]
 	if err != nil || tries < 2 || !told.Started.Equal(told.Renewed) || show(got) != show(told) {
-		t.Errorf("%d tries, %v: told %s, and it is %s", tries, err, show(told), show(got))
+		t.Errorf("%d tries, %v: returned %s, stored %s", tries, err, show(told), show(got))
 	}
 }
