@@ -43,8 +43,8 @@ func (s *system) compare(ctx context.Context) error {
 	if err := s.compareEvents(ctx); err != nil {
 		return err
 	}
-	for i := range mappings {
-		text, err := os.ReadFile(s.FailureFile(mappingName(i)))
+	for _, d := range s.aggregator {
+		text, err := os.ReadFile(s.FailureFile(d.name))
 		if err == nil {
 			s.differ("a mapping gave up records: %.2000s", text) // what can't be folded is the aggregator's to deal with
 		} else if !errors.Is(err, fs.ErrNotExist) {
@@ -106,7 +106,7 @@ func (s *system) eventsFound(ctx context.Context) (want rollups, err error) {
 	for _, p := range s.poison {
 		bad[p.event] = true
 	}
-	err = s.Scan(ctx, s.Names.Items, func(it item) error {
+	err = s.Scan(ctx, s.Names.Events, func(it item) error {
 		id, ok := identityOf(dynamo.Text(it, schema.PK), dynamo.Text(it, schema.SK))
 		if !ok || bad[id] {
 			return nil

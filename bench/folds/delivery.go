@@ -85,6 +85,8 @@ const (
 // container, or does what Lambda may do with it.
 type delivery struct {
 	*system
+	name       string // of the mapping
+	of         *stream
 	containers pool
 
 	mu  sync.Mutex
@@ -101,7 +103,7 @@ func (d *delivery) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 		return d.hand(ctx, payload)
 	}
 	d.count(batches, 1)
-	d.count(recordsLost, d.gap.lose(d.system, b))
+	d.count(recordsLost, d.gap.lose(d, b))
 	if d.o.deliver != nil {
 		d.o.deliver(b)
 	}

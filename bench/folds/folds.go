@@ -113,6 +113,8 @@ func torment(ctx context.Context, o options) (rep *report, err error) {
 			return nil, fmt.Errorf("seed %d: %w", o.Seed, err)
 		}
 	}
-	s.count("stream shards", len(s.virtual.Load().Plan().Shards))
+	for _, of := range s.streams {
+		s.count("stream shards", len(of.virtual.Load().Plan().Shards))
+	}
 	return &s.report, nil
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -23,17 +24,21 @@ import (
 // away for longer than a stream keeps its records. The zero gap is none.
 type gap struct {
 	mu       sync.Mutex
-	from, to string          // sequence numbers: what lies beyond from, up to to; "" for none
-	lost     map[string]bool // targets
+	from, to map[*stream]string // sequence numbers: what lies beyond from, up to to; nil for none
+	lost     map[string]bool    // targets
 }
 
-// furthest is where readers have come to in the engine's stream, which has one
+// furthest is where readers have come to in the engine's streams, each of which has one
 // stream shard. A gap begins and ends there, so that it is the same for readers that lag.
-func (s *system) furthest() string {
-	for _, read := range s.virtual.Load().Plan().Read {
-		return read
+func (s *system) furthest() map[*stream]string {
+	found := map[*stream]string{}
+	for _, of := range s.streams {
+		found[of] = "0"
+		for _, read := range of.virtual.Load().Plan().Read {
+			found[of] = read
+		}
 	}
-	return "0"
+	return found
 }
 
 // set changes the gap.
@@ -46,23 +51,24 @@ func (g *gap) set(change func()) {
 // lose takes the records in the gap out of a batch, and counts them. It notes the targets
 // that are wrong for good then: the rollups of new events. A counter is right again when
 // more of the same write shard comes.
-func (g *gap) lose(s *system, b *batch) (records int) {
+func (g *gap) lose(d *delivery, b *batch) (records int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.from == "" {
+	if g.from == nil {
 		return 0
 	}
+	from, to := g.from[d.of], g.to[d.of]
 	var left []json.RawMessage
 	for i, text := range b.records {
 		r := b.record(i)
-		if !after(r.Dynamodb.SequenceNumber, g.from) || g.to != "" && after(r.Dynamodb.SequenceNumber, g.to) {
+		if !after(r.Dynamodb.SequenceNumber, from) || to != "" && after(r.Dynamodb.SequenceNumber, to) {
 			left = append(left, text)
 			continue
 		}
 		records++
 		id, ok := identityOf(r.Dynamodb.Keys[schema.PK].S, r.Dynamodb.Keys[schema.SK].S)
 		if ok && r.EventName == "INSERT" {
-			g.lost[s.target(id)] = true
+			g.lost[d.target(id)] = true
 		}
 	}
 	b.records = left
@@ -218,10 +224,10 @@ func (s *system) mendPoison(ctx context.Context) error {
 	for _, p := range s.poison {
 		var err error
 		if mended := item(p.key); p.event == (identity{}) {
-			_, err = s.DB.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: &s.Names.Items, Key: p.key})
+			_, err = s.DB.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: aws.String(s.tableOf(p)), Key: p.key})
 		} else {
 			mended["data"] = &types.AttributeValueMemberM{Value: item{"t": &types.AttributeValueMemberN{Value: "7.25"}}}
-			_, err = s.DB.PutItem(ctx, &dynamodb.PutItemInput{TableName: &s.Names.Items, Item: mended})
+			_, err = s.DB.PutItem(ctx, &dynamodb.PutItemInput{TableName: aws.String(s.tableOf(p)), Item: mended})
 			s.books.put(ctx, mended)
 		}
 		if err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/hotshard/hotshard/bench/rig"
 	"github.com/hotshard/hotshard/internal/aws/eventsource"
+	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/fold"
 	"github.com/hotshard/hotshard/internal/test/virtualstream"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
@@ -38,6 +39,7 @@ const (
 	callers      = 8
 	eventCallers = 6
 	mappings     = 2 // consumers of every stream shard
+	openAtFirst  = 3 // stream shards of each table
 )
 
 // rules have some entities rolled up by the day and some of their fields, all others by
@@ -53,8 +55,7 @@ type system struct {
 	report
 	o       options
 	rules   fold.Rules
-	source  *eventsource.Stream
-	virtual atomic.Pointer[virtualstream.Stream]
+	streams []*stream
 	changer *shardmap.Changer
 	poison  []poison
 	mended  []poison
@@ -67,7 +68,14 @@ type system struct {
 	dice       *dice
 	books      books
 	ingest     pool
-	aggregator [mappings]*delivery
+	aggregator []*delivery // by stream and mapping
+}
+
+// stream is the stream of one table.
+type stream struct {
+	table   kind.Table
+	source  *eventsource.Stream
+	virtual atomic.Pointer[virtualstream.Stream]
 }
 
 // newSystem makes the tables. Close deletes them.
@@ -78,21 +86,30 @@ func newSystem(ctx context.Context, o options) (s *system, err error) {
 	if s.rules, err = fold.ParseRules(rules); err != nil {
 		return nil, err
 	}
-	for i := range s.aggregator {
-		s.aggregator[i] = &delivery{system: s, containers: pool{start: s.startAggregator}}
-	}
 	if s.Tables, err = rig.NewTables(ctx, o.Endpoint); err != nil {
 		return nil, err
 	}
-	s.Names.Events = s.Names.Items // one stream, so that faults meet both kinds
 	s.changer = shardmap.NewChanger(s.DB, s.view(), shardmap.ChangerOptions{})
-	if s.source, err = s.Stream(ctx, s.Names.Items); err == nil {
-		err = s.planOn(virtualstream.Plan{})
-	}
-	if err != nil {
-		return nil, errors.Join(err, s.Close())
+	for _, table := range kind.Tables() {
+		if err := s.open(ctx, table); err != nil {
+			return nil, errors.Join(err, s.Close())
+		}
 	}
 	return s, nil
+}
+
+// open opens a table's stream and makes its mappings' handlers.
+func (s *system) open(ctx context.Context, table kind.Table) error {
+	source, err := s.Stream(ctx, s.Names.Table(table))
+	if err != nil {
+		return err
+	}
+	of := &stream{table: table, source: source}
+	s.streams = append(s.streams, of)
+	for i := range mappings {
+		s.aggregator = append(s.aggregator, &delivery{system: s, name: fmt.Sprintf("%s-%d", table, i), of: of, containers: pool{start: s.startAggregator}})
+	}
+	return s.planOn(of, virtualstream.Plan{})
 }
 
 func (s *system) view() *shardmap.Map {
@@ -100,23 +117,29 @@ func (s *system) view() *shardmap.Map {
 }
 
 // planOn makes the virtual stream that goes on with a plan.
-func (s *system) planOn(plan virtualstream.Plan) error {
-	virtual, err := virtualstream.New(s.source, virtualstream.Options{Shards: 3, Seed: s.o.Seed, Spread: s.o.Spread, Plan: plan})
-	s.virtual.Store(virtual)
+func (s *system) planOn(of *stream, plan virtualstream.Plan) error {
+	virtual, err := virtualstream.New(of.source, virtualstream.Options{Shards: openAtFirst, Seed: s.o.Seed, Spread: s.o.Spread, Plan: plan})
+	of.virtual.Store(virtual)
 	return err
 }
 
-func mappingName(i int) string { return fmt.Sprintf("aggregator-%d", i) }
+// planAllOn makes the virtual streams that go on with the present plans.
+func (s *system) planAllOn() (err error) {
+	for _, of := range s.streams {
+		err = errors.Join(err, s.planOn(of, of.virtual.Load().Plan()))
+	}
+	return err
+}
 
 // attempts are enough for a good record to get through all faults.
 const attempts = 15
 
-// each does something with both mappings at a time.
+// each does something with all mappings at a time.
 func (s *system) each(ctx context.Context, do func(context.Context, *eventsource.Mapping) error) error {
 	group, ctx := errgroup.WithContext(ctx)
-	for i, handler := range s.aggregator {
+	for _, handler := range s.aggregator {
 		m, err := s.Mapping(eventsource.MappingOptions{
-			Name: mappingName(i), Source: s.virtual.Load(), Handler: handler,
+			Name: handler.name, Source: handler.of.virtual.Load(), Handler: handler,
 			BatchSize: 100, BatchingWindow: 20 * time.Millisecond, TumblingWindow: 2 * time.Second,
 			Attempts: attempts, BackOff: time.Millisecond,
 		})
@@ -129,7 +152,7 @@ func (s *system) each(ctx context.Context, do func(context.Context, *eventsource
 }
 
 // consume runs the mappings until ctx ends, killing them now and then. They start
-// again from their checkpoints and the virtual stream's plan.
+// again from their checkpoints and the virtual streams' plans.
 func (s *system) consume(ctx context.Context, kill <-chan struct{}) error {
 	for ctx.Err() == nil {
 		running, stop := context.WithCancel(ctx)
@@ -146,7 +169,7 @@ func (s *system) consume(ctx context.Context, kill <-chan struct{}) error {
 			stop()
 			err = <-ended
 			s.inject(restart)
-			err = errors.Join(err, s.planOn(s.virtual.Load().Plan()))
+			err = errors.Join(err, s.planAllOn())
 		}
 		stop()
 		if err != nil {
@@ -214,7 +237,7 @@ func (s *system) settle(ctx context.Context) error {
 // quiesce delivers what is left, still with faults, and in the end all batches that
 // were kept, once more and without any.
 func (s *system) quiesce(ctx context.Context) error {
-	if err := s.planOn(s.virtual.Load().Plan()); err != nil {
+	if err := s.planAllOn(); err != nil {
 		return err
 	}
 	if err := s.each(ctx, func(ctx context.Context, m *eventsource.Mapping) error { return m.Drain(ctx) }); err != nil {

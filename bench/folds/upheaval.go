@@ -23,7 +23,7 @@ import (
 // Bounds of what happens to the system as a whole in one run.
 const (
 	calmTime   = 150 * time.Millisecond // between two upheavals, at most
-	maxStreams = 9                      // open stream shards: each costs a read of the whole stream
+	maxStreams = 9                      // open stream shards of a table: each costs a read of the whole stream
 	maxPoison  = 8
 	rare       = 10 // one in so many
 	fewCount   = 8  // write shards
@@ -71,7 +71,7 @@ func (s *system) change(ctx context.Context, n int, kill chan<- struct{}) error 
 
 // endStreamShard splits or rotates an open stream shard.
 func (s *system) endStreamShard(how fault) error {
-	virtual := s.virtual.Load()
+	virtual := s.streams[s.dice.intN(len(s.streams))].virtual.Load()
 	live := virtual.Live()
 	if len(live) == 0 || len(virtual.Plan().Shards) > 500 {
 		return nil
@@ -149,6 +149,14 @@ type poison struct {
 	event  identity // zero for a counter's
 }
 
+// tableOf returns the name of the table with a poison item.
+func (s *system) tableOf(p poison) string {
+	if p.event == (identity{}) {
+		return s.Names.Items
+	}
+	return s.Names.Events
+}
+
 // putPoison puts an item that looks like a counter's or an event's and can't be
 // folded, among those of the same target that can.
 func (s *system) putPoison(ctx context.Context) error {
@@ -168,7 +176,7 @@ func (s *system) putPoison(ctx context.Context) error {
 	}
 	it := item{attribute: value, schema.PK: p.key[schema.PK], schema.SK: p.key[schema.SK]}
 	whole := context.WithoutCancel(ctx) // one that is cut off may be there, uncounted
-	if _, err := s.DB.PutItem(whole, &dynamodb.PutItemInput{TableName: &s.Names.Items, Item: it}); err != nil {
+	if _, err := s.DB.PutItem(whole, &dynamodb.PutItemInput{TableName: aws.String(s.tableOf(p)), Item: it}); err != nil {
 		return fmt.Errorf("putting a poison record: %w", err)
 	}
 	s.poison = append(s.poison, p)

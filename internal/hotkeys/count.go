@@ -188,6 +188,8 @@ func (c *counts) ended(now time.Time) []heat.Item {
 		case w.Records == 0 && !w.Incomplete:
 		case c.settings.holds() && c.length < c.settings.Hold && c.settings.quiet(w):
 			c.held = append(c.held, it.Heaviest(heat.HeldKeys))
+		case c.settings.holds():
+			items = append(items, it.Heaviest(heat.BusyKeys))
 		default:
 			items = append(items, it)
 		}

@@ -249,13 +249,19 @@ func renewals(group string, shard, n int, at float64) (w writes) {
 type writes []write
 
 func (w writes) json(first int) string {
-	var list []string
+	out := []byte{'['}
 	for i, r := range w {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		if r.raw != "" {
+			out = append(out, r.raw...)
+			continue
+		}
 		name, identity := "INSERT", "null"
 		if r.ttl {
 			name, identity = "REMOVE", `{"type":"Service","principalId":"dynamodb.amazonaws.com"}`
 		}
-		key, _ := json.Marshal(r.key)
 		if r.image == "" {
 			r.sk, r.image = "x", "null"
 		}
@@ -264,14 +270,11 @@ func (w writes) json(first int) string {
 		} else {
 			name = "MODIFY"
 		}
-		record := fmt.Sprintf(`{"eventName":"%s","userIdentity":%s,"dynamodb":{"ApproximateCreationDateTime":%.1f,"SequenceNumber":"%d","Keys":{"sk":{"S":"%s"},"pk":{"S":%s}},"NewImage":%s,"OldImage":%s}}`,
+		key, _ := json.Marshal(r.key)
+		out = fmt.Appendf(out, `{"eventName":"%s","userIdentity":%s,"dynamodb":{"ApproximateCreationDateTime":%.1f,"SequenceNumber":"%d","Keys":{"sk":{"S":"%s"},"pk":{"S":%s}},"NewImage":%s,"OldImage":%s}}`,
 			name, identity, float64(start.Unix())+r.at, first+i, r.sk, key, r.image, r.old)
-		if r.raw != "" {
-			record = r.raw
-		}
-		list = append(list, record)
 	}
-	return "[" + strings.Join(list, ",") + "]"
+	return string(append(out, ']'))
 }
 
 // batch is one delivery in a 10 s window, from start or later.
@@ -325,5 +328,5 @@ func (f *fixture) must(t tester, payload []byte) map[string]string {
 }
 
 func unwindowed(w writes, first int) []byte {
-	return []byte(`{"Records":` + w.json(first) + `}`)
+	return fmt.Appendf(nil, `{"Records":%s}`, w.json(first))
 }

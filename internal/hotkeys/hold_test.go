@@ -158,6 +158,33 @@ func TestHotWindowsAreNotHeld(t *testing.T) {
 	}
 }
 
+// TestBusyWindowsKeepFewKeys checks the keys of a window that is not quiet: few where quiet windows are held, with the
+// heaviest other key as the rest, and all keys elsewhere. Its sums are the same.
+func TestBusyWindowsKeepFewKeys(t *testing.T) {
+	var w writes
+	for i := range 40 {
+		w = append(w, repeat(fmt.Sprintf("C#%d#0", i), 3+i, 1)...)
+	}
+	for _, c := range []struct {
+		settings   hotkeys.Settings
+		keys, rest int
+	}{{holding(), heat.BusyKeys, 3 + 40 - heat.BusyKeys - 1}, {settings(), 40, 0}} {
+		f := newFixture(c.settings)
+		f.must(t, batch{length: max(c.settings.Hold, c.settings.Window), writes: w, first: 1, final: true}.payload())
+		for w, err := range f.reader().All(t.Context(), start, start.Add(time.Minute)) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if it := w.Items[0]; len(it.Keys) != c.keys || it.Rest != uint64(c.rest) || it.Units != 900 || it.Records != 900 || f.held() != 0 {
+				t.Errorf("hold %v: %d keys, rest %d, %d units, %d records", c.settings.Hold, len(it.Keys), it.Rest, it.Units, it.Records)
+			}
+		}
+		if len(f.table.items) != 1 {
+			t.Errorf("hold %v: %d items", c.settings.Hold, len(f.table.items))
+		}
+	}
+}
+
 // TestHeldIndexHeat checks that a window is not held in which an index's key may be hot by the sum of all stream shards.
 func TestHeldIndexHeat(t *testing.T) {
 	for n, want := range map[int]int{2: 1, 3: 0} { // a quarter of 700 units, over 64 stream shards

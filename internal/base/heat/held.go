@@ -25,6 +25,11 @@ const (
 	// fit in the bytes that make an item of one write unit.
 	HeldKeys  = 16
 	heldBytes = 700
+
+	// BusyKeys is the number of the table's and of indexes' heaviest keys that a window keeps besides hot ones if it is
+	// stored alone while quiet ones are held. There are so many stream shards then that layers, and readers of the last
+	// windows, have more keys than they show.
+	BusyKeys = 32
 )
 
 // storedHeld has the windows of one stream shard that were stored together.

@@ -34,7 +34,7 @@ func NewSummaries(client ReaderClient, items, rollups string, shards *shardmap.M
 type Summary struct {
 	Value *big.Int // 0 if Err is not nil
 	// AsOf is ReadAt for a counter that never had more than one write shard. Else it is the time of
-	// the newest fold, or of the first growth if nothing was folded yet; zero if neither is known.
+	// the newest fold, or of the first growth if nothing was folded yet, or ReadAt if neither is known.
 	AsOf   time.Time
 	ReadAt time.Time // the time of the call that read it
 	Shards int       // the newest shard count
@@ -197,11 +197,12 @@ func (c *counter) summary(now time.Time) Summary {
 	if c.err == nil {
 		s.Value.Set(c.value)
 	}
-	if c.most > 1 || !c.folded.IsZero() {
-		s.AsOf = c.folded
-		if c.single.After(c.folded) {
-			s.AsOf = c.single
-		}
+	others := c.folded
+	if c.most > 1 && c.single.After(others) {
+		others = c.single
+	}
+	if !others.IsZero() {
+		s.AsOf = others
 	}
 	return s
 }

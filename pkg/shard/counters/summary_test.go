@@ -89,6 +89,7 @@ func TestReadsWhatTheMapOrWriteShard0AsksFor(t *testing.T) {
 	zero(t, d, "told", item{"value": number(1), schema.Counts: maxima("70")})
 	zero(t, d, "young", item{"value": number(1)})
 	zero(t, d, "cold", item{"value": number(1)})
+	zero(t, d, "unfolded", item{"value": number(1), schema.Counts: maxima("70")})
 	for _, name := range []string{"grown", "told", "cold", "removed"} {
 		partial(t, d, name, 3, number(10))
 		partial(t, d, name, 69, number(100))
@@ -107,6 +108,8 @@ func TestReadsWhatTheMapOrWriteShard0AsksFor(t *testing.T) {
 		{"told", d.Shards, 111, folded, 3},
 		{"young", d.Shards, 1, began.Add(-5 * time.Second), 2},
 		{"young", lost, 1, libtest.Later, 1},
+		{"unfolded", d.Shards, 1, libtest.Later, 3},
+		{"unfolded", lost, 1, libtest.Later, 3},
 		{"cold", d.Shards, 1, libtest.Later, 1},
 		{"cold", lost, 1, libtest.Later, 1},
 		{"removed", lost, 10, folded, 2}, // the first partial
