@@ -94,6 +94,7 @@ type topFolder struct {
 	now     func() time.Time
 	log     *slog.Logger
 	settled memo.Memo[settledTop]
+	noted   memo.Memo[time.Time] // by period: until when its folds are noted, see noteFolded
 }
 
 // maxTops bounds the tops that a container caches.
@@ -102,7 +103,7 @@ const maxTops = 1000
 func newTopFolder(client Client, settings Settings, boards Boards, now func() time.Time, log *slog.Logger) *topFolder {
 	return &topFolder{
 		client: client, table: settings.RollupsTable, boards: boards, recheck: settings.BoardRecheck, hold: board.Hold, lost: maxTopLost, now: now, log: log,
-		settled: memo.New[settledTop](maxTops),
+		settled: memo.New[settledTop](maxTops), noted: memo.New[time.Time](maxTops),
 	}
 }
 
@@ -238,4 +239,3 @@ func (f *topFolder) damaged(ctx context.Context, err error) error {
 	}
 	return fmt.Errorf("%w: %w", parts.ErrUnreadable, err)
 }
-
