@@ -46,7 +46,7 @@ type looker struct {
 }
 
 func newLooker(tops *topFolder) *looker {
-	return &looker{tops, maxLooks, fewFragments, memo.New[bool](maxTops)}
+	return &looker{tops, maxLooks, parts.FewFragments, memo.New[bool](maxTops)}
 }
 
 // Bounds of one run: the tops that it rechecks, and the sums that it refreshes.

@@ -12,10 +12,6 @@ import (
 	"github.com/hotshard/hotshard/internal/fold/parts"
 )
 
-// fewFragments is the number of a histogram's fragments that a rank reads one by one. With more
-// there is a stored sum.
-const fewFragments = 8
-
 // noteFolded notes, after a fold into a fragment, that the stored sum lacks the fold. added reports
 // that the fragment counted nothing before.
 //

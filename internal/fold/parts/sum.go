@@ -10,6 +10,10 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/client"
 )
 
+// FewFragments is the number of a histogram's fragments that a rank reads one by one. With more there
+// is a stored sum.
+const FewFragments = 8
+
 // Refresh stores the sum of a summary's fragments at another key. While few fragments or fewer
 // count, it stores a sum that counts nothing: readers take the fragments. It reports begun if the
 // stored sum counts now and did not before.
