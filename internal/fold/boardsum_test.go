@@ -172,7 +172,7 @@ func TestTwoRefreshers(t *testing.T) {
 func TestFragmentsMergedDuringARefresh(t *testing.T) {
 	a := summed(t)
 	one := a.containers[0]
-	store := parts.NewHistograms(a.db, a.names.Rollups, time.Now)
+	store := parts.NewHistograms(a.db, a.names.Rollups, func() time.Time { return a.clock })
 	key := parts.Period{Board: a.name, Label: "all"}.Key()
 	one.tops.client = &meanwhile{Client: a.db, read: func() {
 		read, err := store.Read(t.Context(), key)

@@ -54,6 +54,15 @@ func (m *meter) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(*d
 	return out, err
 }
 
+func (m *meter) BatchGetItem(ctx context.Context, in *dynamodb.BatchGetItemInput, o ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error) {
+	in.ReturnConsumedCapacity = types.ReturnConsumedCapacityTotal
+	out, err := m.Client.BatchGetItem(ctx, in, o...)
+	if err == nil {
+		m.count(&out.ConsumedCapacity[0])
+	}
+	return out, err
+}
+
 // foldAll folds players' scores into the fragments of some stream shards, as the aggregator does, and returns the
 // histogram's store.
 func (r *rig) foldAll(of parts.Period, scores []boards.Score, streamShards int) *parts.Store[board.Histogram] {
@@ -127,6 +136,11 @@ func TestARankCostsTheSameOnAnyNumberOfStreamShards(t *testing.T) {
 		if _, err := store.Refresh(t.Context(), r.client, of.Key(), of.SumKey(), parts.FewFragments); err != nil {
 			t.Fatal(err)
 		}
+		sum, err := store.Read(t.Context(), of.SumKey())
+		if err != nil || len(sum) != 1 {
+			t.Fatalf("%d sums, %v", len(sum), err)
+		}
+		t.Logf("a sum of %d cells in %d bytes", sum[0].Value.Cells(), len(sum[0].Value.Bytes()))
 		summed := streamShards > parts.FewFragments
 		after := r.rankAll(client, of, list, descending, summed)
 		if summed != (after.calls == 2) || summed == (before == after) {
