@@ -174,7 +174,13 @@ func (s boardsNews) jobs(d *delivery) (jobs []job) {
 		if len(s.turns) > 0 {
 			jobs = append(jobs,
 				job{pk, func(ctx context.Context) error { return d.tops.fold(ctx, s) }, s.sequences},
-				job{pk, func(ctx context.Context) error { return d.cells.fold(ctx, s, d.batch.ShardID) }, s.sequences})
+				job{pk, func(ctx context.Context) error {
+					added, err := d.cells.fold(ctx, s, d.batch.ShardID)
+					if err != nil {
+						return err
+					}
+					return d.tops.noteFolded(ctx, s, added)
+				}, s.sequences})
 		}
 		if len(s.raised) > 0 {
 			raised := func() []string { return s.raised }
@@ -195,7 +201,7 @@ func boardStored(pk, sk string) (schema.Target, bool) {
 		return p.Target(), true
 	}
 	t, err := schema.ParseTarget(pk)
-	return t, err == nil && sk == schema.TopSK
+	return t, err == nil && (sk == schema.TopSK || sk == schema.SumSK)
 }
 
 // noteMissed notes the top of a target that lacks records, so that the task rechecks it.
@@ -284,7 +290,7 @@ func newCellsFolder(client Client, settings Settings, now func() time.Time) *cel
 	return &cellsFolder{parts.NewHistograms(client, settings.RollupsTable, now).Folder(client), board.MaxCells}
 }
 
-func (f *cellsFolder) fold(ctx context.Context, s *boardNews, streamShard string) error {
+func (f *cellsFolder) fold(ctx context.Context, s *boardNews, streamShard string) (added bool, err error) {
 	records := make([]parts.Record[board.Histogram], len(s.turns))
 	for i, t := range s.turns {
 		records[i] = parts.Record[board.Histogram]{Sequence: t.place, Apply: func(h *board.Histogram) {
@@ -299,10 +305,9 @@ func (f *cellsFolder) fold(ctx context.Context, s *boardNews, streamShard string
 	}
 	// A fold writes one item, however many records it has. So a fold that waits while its partition
 	// throttles lowers the load, and the batch's other summaries need no redelivery.
-	var last error
 	_ = dynamo.Persist(ctx, func(ctx context.Context) error {
-		last = f.Fold(ctx, s.Key(), streamShard, s.lifetime.end, records)
-		return last
+		added, err = f.Fold(ctx, s.Key(), streamShard, s.lifetime.end, records)
+		return err
 	})
-	return last
+	return added, err
 }

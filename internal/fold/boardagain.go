@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -23,7 +24,7 @@ import (
 )
 
 // BoardsTask is the payload with which a schedule invokes the aggregator to recheck the tops that
-// were built from the index. The schedule's interval should be Settings.BoardRecheck or longer.
+// were built from the index, and to refresh the sums of histograms. The schedule's interval should be Settings.BoardRecheck or longer.
 const (
 	BoardsTask = `{"task":"` + boardsTask + `"}`
 	boardsTask = "boards"
@@ -31,24 +32,28 @@ const (
 
 // looked is the task's answer.
 type looked struct {
-	Looked int `json:"looked"` // tops that were rechecked
-	Failed int `json:"failed"` // tops whose recheck failed; they are due again after the recheck age
-	Later  int `json:"later"`  // notes that are too recent, or beyond maxLooks
+	Looked int `json:"looked"` // tops that were rechecked, and sums that were refreshed
+	Failed int `json:"failed"` // of them those that failed; they are due again after the recheck age
+	Later  int `json:"later"`  // notes that are too recent, or beyond maxLooks and maxSums
 }
 
 // looker runs the task.
 type looker struct {
 	*topFolder
 	looks  int             // most tops that one run rechecks
+	few    int             // most fragments without a sum
 	logged memo.Memo[bool] // sort keys of unreadable notes that were logged
 }
 
 func newLooker(tops *topFolder) *looker {
-	return &looker{tops, maxLooks, memo.New[bool](maxTops)}
+	return &looker{tops, maxLooks, parts.FewFragments, memo.New[bool](maxTops)}
 }
 
-// maxLooks bounds the tops that one run rechecks.
-const maxLooks = 500
+// Bounds of one run: the tops that it rechecks, and the sums that it refreshes.
+const (
+	maxLooks = 500
+	maxSums  = 100
+)
 
 // note stores that a top is to be rechecked. A recheck also makes a top longer after its board's
 // size was raised, because folds use the old size for some seconds. Until then the top is short,
@@ -57,24 +62,37 @@ func (f *topFolder) note(ctx context.Context, s *boardNews) error {
 	return NoteBoard(ctx, f.client, f.table, s.Board, s.Label, f.now())
 }
 
+// NoteSum stores in the rollups table that the sum of the histogram of a board's period is to be
+// refreshed: the task does it. The client needs UpdateItem only.
+func NoteSum(ctx context.Context, client client.Updater, table, name, period string, now time.Time) error {
+	return note(ctx, client, table, dynamo.Key(schema.SumNoteKey(name, period)), now)
+}
+
 // NoteBoard stores in the rollups table that the top of a board's period is to be rechecked: the
 // task repairs it. The client needs UpdateItem only.
 func NoteBoard(ctx context.Context, client client.Updater, table, name, period string, now time.Time) error {
+	return note(ctx, client, table, dynamo.Key(schema.NoteKey(name, period)), now)
+}
+
+// note stores a note, unless there is one as new: others may count on its time.
+func note(ctx context.Context, client client.Updater, table string, key dynamo.Item, now time.Time) error {
 	_, err := client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
-		TableName: &table, Key: dynamo.Key(schema.NoteKey(name, period)),
+		TableName: &table, Key: key, ConditionExpression: aws.String("attribute_not_exists(#last) OR #last < :now"),
 		UpdateExpression:          aws.String("SET #v = :v, #last = :now, #since = if_not_exists(#since, :now)"),
 		ExpressionAttributeNames:  map[string]string{"#v": schema.Version, "#last": schema.NoteLast, "#since": schema.NoteSince},
 		ExpressionAttributeValues: map[string]types.AttributeValue{":v": dynamo.Number(1), ":now": dynamo.Number(now.UnixMilli())},
 	})
-	if err != nil {
-		return fmt.Errorf("noting a recheck of board %q, period %s: %w", name, period, err)
+	if _, newer := dynamo.ConditionFailed(err); err != nil && !newer {
+		return fmt.Errorf("noting %q: %w", dynamo.Text(key, schema.SK), err)
 	}
 	return nil
 }
 
-// due is a stored note that a top is to be rechecked.
+// due is a stored note that a top is to be rechecked, or a sum to be refreshed.
 type due struct {
 	boardNews
+	key         dynamo.Item
+	sum         bool
 	since, last int64 // Unix milliseconds
 }
 
@@ -92,8 +110,10 @@ func (f *looker) lookAgain(ctx context.Context) (answer looked, err error) {
 	before := began - f.recheck.Milliseconds()
 	var ripe []due
 	slices.SortStableFunc(notes, func(m, n due) int { return cmp.Compare(m.since, n.since) })
+	left := map[bool]int{false: f.looks, true: maxSums}
 	for _, n := range notes {
-		if n.since <= before && len(ripe) < f.looks {
+		if n.since <= before && left[n.sum] > 0 {
+			left[n.sum]--
 			ripe = append(ripe, n)
 		}
 	}
@@ -102,7 +122,7 @@ func (f *looker) lookAgain(ctx context.Context) (answer looked, err error) {
 	var mu sync.Mutex
 	each(ripe, func(n due) {
 		if err := f.look(ctx, &n, began); err != nil {
-			err = errors.Join(err, f.postpone(ctx, &n.boardNews, began)) // go on with the others
+			err = errors.Join(err, f.postpone(ctx, &n, began)) // go on with the others
 			f.log.Error("not looked at again", "board", n.Board, "period", n.Label, "error", err)
 			mu.Lock()
 			defer mu.Unlock()
@@ -116,9 +136,15 @@ func (f *looker) lookAgain(ctx context.Context) (answer looked, err error) {
 	return answer, nil
 }
 
-// look rechecks one top, and deletes its note if the recheck was late enough for everything noted.
-func (f *looker) look(ctx context.Context, n *due, began int64) error {
-	if err := f.settle(ctx, &n.boardNews, f.again, maxTopRounds); err != nil {
+// look rechecks one top, or refreshes one sum, and deletes its note if that was late enough for
+// everything noted.
+func (f *looker) look(ctx context.Context, n *due, began int64) (err error) {
+	if n.sum {
+		err = f.refresh(ctx, n)
+	} else {
+		err = f.settle(ctx, &n.boardNews, f.again, maxTopRounds)
+	}
+	if err != nil {
 		return err
 	}
 	if len(n.damaged) > 0 {
@@ -126,7 +152,7 @@ func (f *looker) look(ctx context.Context, n *due, began int64) error {
 	}
 	if n.last <= began-f.recheck.Milliseconds() {
 		_, err := f.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{
-			TableName: &f.table, Key: dynamo.Key(schema.NoteKey(n.Board, n.Label)), ConditionExpression: aws.String("#last = :last"),
+			TableName: &f.table, Key: n.key, ConditionExpression: aws.String("#last = :last"),
 			ExpressionAttributeNames:  map[string]string{"#last": schema.NoteLast},
 			ExpressionAttributeValues: map[string]types.AttributeValue{":last": dynamo.Number(n.last)},
 		})
@@ -134,13 +160,13 @@ func (f *looker) look(ctx context.Context, n *due, began int64) error {
 			return err
 		}
 	}
-	return f.postpone(ctx, &n.boardNews, began)
+	return f.postpone(ctx, n, began)
 }
 
 // postpone makes a note due again after the recheck age.
-func (f *looker) postpone(ctx context.Context, s *boardNews, began int64) error {
+func (f *looker) postpone(ctx context.Context, n *due, began int64) error {
 	_, err := f.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
-		TableName: &f.table, Key: dynamo.Key(schema.NoteKey(s.Board, s.Label)),
+		TableName: &f.table, Key: n.key,
 		UpdateExpression: aws.String("SET #since = :began"), ConditionExpression: aws.String("attribute_exists(#last)"),
 		ExpressionAttributeNames:  map[string]string{"#last": schema.NoteLast, "#since": schema.NoteSince},
 		ExpressionAttributeValues: map[string]types.AttributeValue{":began": dynamo.Number(began)},
@@ -233,11 +259,13 @@ const maxNotes = 20_000
 
 func parseNote(item dynamo.Item) (n due, err error) {
 	sk := dynamo.Text(item, schema.SK)
-	target, err := schema.ParseTarget(sk)
+	top, sum := strings.CutPrefix(sk, schema.HistogramPrefix)
+	target, err := schema.ParseTarget(top)
 	if err != nil || kind.Of(target.Base.Type).Summary != kind.Ranking {
 		return n, fmt.Errorf("its sort key is %.80q, not a board's period", sk)
 	}
 	n.Period = parts.Period{Board: target.Base.Name, Label: target.Period}
+	n.key, n.sum = dynamo.Key(dynamo.Text(item, schema.PK), sk), sum
 	var since, last bool
 	n.since, since = dynamo.Whole(item, schema.NoteSince)
 	n.last, last = dynamo.Whole(item, schema.NoteLast)

@@ -22,6 +22,12 @@ func (a *arena) compare() {
 		}
 	}
 	cells := a.cells()
+	if sum, ok := a.sum(); ok {
+		a.sums++
+		if !sum.Same(cells) {
+			a.t.Fatalf("the stored sum has %d entries, the fragments %d", sum.Total(), cells.Total())
+		}
+	}
 	if cells.Total() != int64(len(all)) {
 		a.t.Fatalf("%d entries counted, want %d", cells.Total(), len(all))
 	}

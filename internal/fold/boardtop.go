@@ -5,14 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
-	"math/rand/v2"
 	"slices"
 	"time"
-
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/memo"
@@ -100,13 +94,7 @@ type topFolder struct {
 	now     func() time.Time
 	log     *slog.Logger
 	settled memo.Memo[settledTop]
-}
-
-// settledTop is what a container caches of a top whose entries it found all sure.
-type settledTop struct {
-	version int64
-	reach   board.Reach
-	read    time.Time // a time before the read, by the wall clock: a frozen process has no other
+	noted   memo.Memo[time.Time] // by period: until when its folds are noted, see noteFolded
 }
 
 // maxTops bounds the tops that a container caches.
@@ -115,7 +103,7 @@ const maxTops = 1000
 func newTopFolder(client Client, settings Settings, boards Boards, now func() time.Time, log *slog.Logger) *topFolder {
 	return &topFolder{
 		client: client, table: settings.RollupsTable, boards: boards, recheck: settings.BoardRecheck, hold: board.Hold, lost: maxTopLost, now: now, log: log,
-		settled: memo.New[settledTop](maxTops),
+		settled: memo.New[settledTop](maxTops), noted: memo.New[time.Time](maxTops),
 	}
 }
 
@@ -124,19 +112,7 @@ const (
 	maxTopRounds = 25               // attempts to store a top
 	maxTopLost   = 6                // of them with a failed condition; not for rechecks of the task
 	maxTopTime   = 10 * time.Second // for the whole fold
-	maxReachAge  = 10 * time.Second // of a cached reach; a third of the recheck age at most
 )
-
-// beyond reports whether all old and new places of the turns lie beyond the cached reach: then the
-// fold needs no read of the top.
-func (f *topFolder) beyond(s *boardNews) bool {
-	top, ok := f.settled.Get(s.PK())
-	if age := f.now().Round(0).Sub(top.read); !ok || age < 0 || age > min(maxReachAge, f.recheck/3) {
-		return false
-	}
-	within := func(s *boards.Score) bool { return s != nil && top.reach.MayCover(*s) }
-	return !slices.ContainsFunc(s.turns, func(t turn) bool { return within(t.from) || within(t.to) })
-}
 
 // fold folds these turns of the board's entries into its top. It leaves a top that is too busy to
 // the task, because the rest of the batch must not wait.
@@ -185,52 +161,6 @@ func (f *topFolder) settle(ctx context.Context, s *boardNews, first step, mostLo
 		first = f.turned
 	}
 	return fmt.Errorf("after %d rounds: %w", maxTopRounds, dynamo.ErrOutrun)
-}
-
-// store replaces a top by the result of change, and stores nothing if they are equal. It notes a
-// top that covers more than before twice: before the store, because the process may die in between,
-// and after it, because a recheck may have deleted the note.
-func (f *topFolder) store(ctx context.Context, s *boardNews, top *storedTop, change func(storedTop) (*board.Top, error), mostLost int) (stored bool, err error) {
-	var next storedTop
-	wider, lost := false, 0
-	err = dynamo.Guarded(ctx, f.client, mostLost+1, func() (*dynamodb.UpdateItemInput, error) {
-		to, err := change(*top)
-		stored = err == nil && !to.Same(top.Top)
-		if !stored {
-			return nil, err
-		}
-		next = top.next(to, s.lifetime, f.now())
-		wider = top.version == 0 || to.Wider(top.Reach)
-		if wider {
-			err = f.note(ctx, s)
-		}
-		return f.update(s, *top, next), err
-	}, func(found dynamo.Item) (err error) {
-		lost++
-		*top, err = f.wait(ctx, s, f.found(s, found), lost)
-		return err
-	})
-	if stored && wider { // after an error the outcome may be unknown
-		err = errors.Join(err, f.note(ctx, s))
-	}
-	if stored && err == nil {
-		*top = next
-	}
-	return stored, err
-}
-
-// wait lets other folds store theirs. After the first failed condition it returns at once, with the
-// top that the failure returned.
-func (f *topFolder) wait(ctx context.Context, s *boardNews, top storedTop, lost int) (storedTop, error) {
-	if lost == 1 {
-		return top, nil
-	}
-	const first, most = 10 * time.Millisecond, 500 * time.Millisecond
-	pause := min(first<<min(lost, 10), most)
-	if !dynamo.Pause(ctx, rand.N(pause)) {
-		return top, ctx.Err()
-	}
-	return f.load(ctx, s)
 }
 
 // size returns how many entries readers want.
@@ -308,141 +238,4 @@ func (f *topFolder) damaged(ctx context.Context, err error) error {
 		return err
 	}
 	return fmt.Errorf("%w: %w", parts.ErrUnreadable, err)
-}
-
-// deeper multiplies the number of places to read if the index still shows players who left.
-const deeper = 8
-
-// widen reads the first places of the index into a top that is short. It notes a top that is still
-// short then.
-func (f *topFolder) widen(ctx context.Context, s *boardNews, top *board.Top, size int) error {
-	for n := f.hold(size); ; n *= 2 {
-		places, reach, err := f.index(ctx, s, n)
-		if err != nil {
-			return err
-		}
-		top.Widen(reach)
-		asked := s.offer(top)
-		for _, p := range places {
-			if !top.Holds(p.Player) {
-				asked = append(asked, p.Player)
-			}
-		}
-		if err := f.take(ctx, s, top, asked); err != nil {
-			return err
-		}
-		top.Trim(f.hold(size))
-		if reach.Whole() || !top.Short(size) {
-			return nil
-		}
-		if n >= deeper*f.hold(size) {
-			return f.note(ctx, s)
-		}
-	}
-}
-
-// index returns the first n places, and how far down they reach.
-func (f *topFolder) index(ctx context.Context, s *boardNews, n int) (places []boards.Place, reach board.Reach, err error) {
-	places, err = f.boards.Top(ctx, s.Board, s.Label, n, f.now())
-	if err != nil {
-		return nil, reach, f.damaged(ctx, err)
-	}
-	if len(places) < n {
-		return places, board.Everything(), nil
-	}
-	return places, board.DownTo(places[n-1]), nil
-}
-
-// storedTop is a top as it was read or written.
-type storedTop struct {
-	*board.Top
-	version  int64 // 0 if there is no top, or its version can't be read
-	lifetime lifetime
-	damaged  dynamo.Item // the item, if it can't be read
-}
-
-// parseTop returns the top of an item. Without an item the period counts as new, because every
-// entry's record arrives. That may be wrong, so a top built on it is rechecked.
-func parseTop(item dynamo.Item) (s storedTop, err error) {
-	if len(item) == 0 {
-		return storedTop{Top: board.NewTop()}, nil
-	}
-	version, known := dynamo.Whole(item, schema.TopVersion)
-	s.version = version
-	if !known || version < 1 {
-		return s, fmt.Errorf("its %s is not a whole number from 1 on", schema.TopVersion)
-	}
-	expires := dynamo.Digits(item, schema.ExpiresAt)
-	if s.lifetime, err = lifetimeOf(expires, expires != ""); err != nil {
-		return s, err
-	}
-	s.Top, err = board.StoredTop(item)
-	return s, err
-}
-
-// load reads a top consistently: only the top as it is after the record was written shows whether
-// the record changes it. A read costs a twentieth of a write.
-func (f *topFolder) load(ctx context.Context, s *boardNews) (storedTop, error) {
-	item, err := dynamo.Get(ctx, f.client, f.table, s.PK(), schema.TopSK)
-	if err != nil {
-		return storedTop{}, fmt.Errorf("reading the item: %w", err)
-	}
-	return f.found(s, item), nil
-}
-
-// found returns the top of an item. A damaged top counts as empty: it is rebuilt from the index,
-// and replaced.
-func (f *topFolder) found(s *boardNews, item dynamo.Item) storedTop {
-	top, err := parseTop(item)
-	if err == nil {
-		return top
-	}
-	f.log.Error("a top can't be read: it is made anew", "board", s.Board, "period", s.Label, "error", err)
-	return storedTop{Top: board.UnknownTop(), version: max(0, top.version), lifetime: top.lifetime, damaged: item}
-}
-
-// next returns the top that replaces s. Its first version is the clock's microsecond, so no
-// container caches the version of a top that was deleted and created again.
-func (s storedTop) next(top *board.Top, longer lifetime, now time.Time) storedTop {
-	next := storedTop{Top: top, version: s.version + 1, lifetime: s.lifetime.with(longer)}
-	if s.version == 0 {
-		next.version = now.UnixMicro()
-	}
-	return next
-}
-
-// update returns the update that stores a top, if it is still as it was read. A damaged top is
-// compared as a whole, because its version may be anything.
-func (f *topFolder) update(s *boardNews, was, next storedTop) *dynamodb.UpdateItemInput {
-	attributes := []string{schema.Version, schema.TopVersion, schema.TopPlaces, schema.TopWhole, schema.AsOf}
-	update := "SET #v = :next_v, #version = :next_version, #places = :next_places, #whole = :next_whole, #as_of = :next_as_of"
-	condition, names, values := dynamo.Unchanged(was.damaged, attributes...)
-	switch {
-	case was.damaged != nil:
-	case was.version == 0:
-		condition, values = aws.String("attribute_not_exists(#version)"), nil
-	default:
-		condition, values = aws.String("#version = :was"), dynamo.Item{":was": dynamo.Number(was.version)}
-	}
-	if values == nil {
-		values = dynamo.Item{}
-	}
-	maps.Copy(values, dynamo.Item{
-		":next_v":       dynamo.Decimal(schema.BoardVersion),
-		":next_version": dynamo.Number(next.version),
-		":next_places":  &types.AttributeValueMemberB{Value: next.Bytes()},
-		":next_whole":   &types.AttributeValueMemberBOOL{Value: next.Whole()},
-		":next_as_of":   dynamo.Number(f.now().UnixMilli()),
-	})
-	if next.lifetime.end.IsZero() {
-		update += " REMOVE expires_at"
-	} else {
-		update += ", expires_at = :expires"
-		values[":expires"] = dynamo.Number(next.lifetime.end.Unix())
-	}
-	return &dynamodb.UpdateItemInput{
-		TableName: &f.table, Key: dynamo.Key(s.PK(), schema.TopSK),
-		UpdateExpression: &update, ConditionExpression: condition,
-		ExpressionAttributeNames: names, ExpressionAttributeValues: values,
-	}
 }

@@ -57,6 +57,7 @@ type arena struct {
 	loads      int      // reads of the top by folds
 	deliveries int
 	merges     int
+	sums       int // found at rest
 }
 
 // seen is a player as the index shows him, and since when that is no more so.

@@ -145,7 +145,8 @@ func newEventFolder(client Client, settings Settings, now func() time.Time) *eve
 
 // fold adds the records of a bucket that its fragment does not have yet.
 func (f *eventFolder) fold(ctx context.Context, b *bucket) error {
-	return f.Fold(ctx, b.Key(), b.streamShard, f.expiry(b.End()), b.records)
+	_, err := f.Fold(ctx, b.Key(), b.streamShard, f.expiry(b.End()), b.records)
+	return err
 }
 
 // expiry returns the retention after the bucket's end or this fold, or zero for never. A record may

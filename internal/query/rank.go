@@ -49,11 +49,11 @@ func (r *boardReader) getRank(ctx context.Context, in *rankInput, now time.Time)
 	} else if err != nil {
 		return nil, err
 	}
-	top, at, err := r.readTop(ctx, name, period)
+	v, err := r.view(ctx, name, period, now)
 	if err != nil {
-		return nil, fmt.Errorf("reading the top of board %q: %w", name, dynamo.Kind(err))
+		return nil, fmt.Errorf("reading the top of board %q, and the sum of its histogram: %w", name, dynamo.Kind(err))
 	}
-	st, above, below, err := r.rankAmong(ctx, view{name, period, top, at, now}, held.Place, in.Around)
+	st, above, below, err := r.rankAmong(ctx, v, held.Place, in.Around)
 	if errors.Is(err, errNotFolded) {
 		return nil, httpapi.ProblemWith(ctx, err, "the board's scores are not folded yet: too many are before the player to be counted")
 	} else if err != nil {
@@ -75,9 +75,33 @@ type standing struct {
 // view is the state of a board's period for one request.
 type view struct {
 	board, period string
-	top           *board.Top // nil if there is none
-	at            time.Time  // of the top
+	top           *board.Top                   // nil if there is none
+	at            time.Time                    // of the top
+	sum           *parts.Part[board.Histogram] // nil if none counts
 	now           time.Time
+}
+
+// view reads the top of a board's period, and the sum of its histogram.
+func (r *boardReader) view(ctx context.Context, name, period string, now time.Time) (v view, err error) {
+	v = view{board: name, period: period, now: now}
+	stored := dynamo.Items(ctx, r.client, &dynamodb.QueryInput{
+		TableName: &r.rollups, KeyConditionExpression: aws.String("pk = :pk"),
+		ExpressionAttributeValues: dynamo.Item{":pk": dynamo.String(schema.BoardRollupKey(name, period))},
+	})
+	for item, err := range stored {
+		switch {
+		case err != nil:
+		case dynamo.Text(item, schema.SK) == schema.SumSK:
+			v.sum, err = parts.HistogramPart(item, now)
+		case dynamo.Text(item, schema.SK) == schema.TopSK:
+			v.top, err = board.StoredTop(item)
+			v.at = asOf(item)
+		}
+		if err != nil {
+			return v, err
+		}
+	}
+	return v, nil
 }
 
 // rankAmong ranks a player. If the stored top has the newest score, the rank is exact. It also
@@ -125,14 +149,27 @@ const (
 // errNotFolded means that the histogram lacks too many scores for a rank.
 var errNotFolded = fmt.Errorf("%w: scores are not folded yet", shard.ErrUnavailable)
 
-// rank adds the entries in higher cells, from the histogram, to those ahead of the player in the
-// player's own cell, from the index. If few entries are ahead in all, it counts them in the index,
-// which needs no fold.
+// rank ranks a player by the sum of the histogram, or by its fragments, if there is no sum that
+// counts, or it lacks too many scores.
 func (r *boardReader) rank(ctx context.Context, v view, place boards.Place) (st standing, err error) {
+	if v.sum != nil {
+		if st, err = r.rankBy(ctx, v, place, v.sum.Value, v.sum.AsOf); !errors.Is(err, errNotFolded) {
+			return st, err
+		}
+		v.sum = nil
+	}
 	histogram, at, err := r.readHistogram(ctx, v.board, v.period, v.now)
 	if err != nil {
 		return st, err
 	}
+	return r.rankBy(ctx, v, place, histogram, at)
+}
+
+// rankBy adds the entries in higher cells, from a histogram, to those ahead of the player in the
+// player's own cell, from the index. If few entries are ahead in all, it counts them in the index,
+// which needs no fold. By the sum, which is minutes old while scores come, a rank is the cell's
+// middle: index and sum would be of different times.
+func (r *boardReader) rankBy(ctx context.Context, v view, place boards.Place, histogram board.Histogram, at time.Time) (st standing, err error) {
 	cell := histogram.Locate(place.Score)
 	if cell.Above+cell.Own <= maxCounted { // count all entries ahead of the player
 		n, more, err := r.entries.Count(ctx, v.board, v.period, "", place.RankKey(), maxFound, v.now)
@@ -143,7 +180,7 @@ func (r *boardReader) rank(ctx context.Context, v view, place boards.Place) (st 
 	}
 	st.at = at
 	st.rank, st.margin = cell.Rank()
-	if cell.Own > maxCounted {
+	if cell.Own > maxCounted || v.sum != nil {
 		st.margin++ // the player may not be in the cell yet
 		return st, nil
 	}

@@ -98,7 +98,7 @@ func (p *period) same(first, second *reading) bool {
 }
 
 // repair returns the differences of a period at rest, and repairs them if Options.Repair is set.
-// The aggregator repairs a noted top at its next recheck.
+// The aggregator repairs a noted top at its next recheck, and a noted sum.
 func (p *period) repair(ctx context.Context, s *reading, floors map[string]string) (result Result, err error) {
 	result.Findings = s.kept.compare(s.entries)
 	if !p.o.Repair {
@@ -106,6 +106,9 @@ func (p *period) repair(ctx context.Context, s *reading, floors map[string]strin
 	}
 	if s.kept.cellsDiffer(s.entries) {
 		err = replace(ctx, p.cells, p.Key(), s.kept.parts, s.entries.cells, s.entries.expires, floors)
+	}
+	if err == nil && len(s.kept.summed) > 0 && (s.kept.sumFault != "" || s.kept.cellsDiffer(s.entries)) {
+		err = fold.NoteSum(ctx, p.client, p.o.Names.Rollups, p.Board, p.Label, p.o.Now())
 	}
 	if err == nil && s.kept.whyTop(s.entries) != "" {
 		err = p.noteTop(ctx)

@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold"
@@ -160,6 +161,37 @@ func TestBoards(t *testing.T) {
 			r.eventually(t, func() bool { return len(check(t, a, boardTarget("b"))) == 0 })
 			r.wantNoMarks(t)
 		})
+	}
+}
+
+// TestTheSumOfABoard checks that a stored sum which differs from the fragments is found and refreshed, unless a note
+// says that it lags.
+func TestTheSumOfABoard(t *testing.T) {
+	r := newRig(t)
+	r.run(t, nil)
+	r.score(t, "b", players(3)...)
+	r.eventually(t, func() bool { return len(check(t, r.auditor(t, quick(nil)), boardTarget("b"))) == 0 })
+	r.looked(t)
+	var off board.Histogram
+	off.Add(5, 3)
+	for _, cells := range [][]byte{off.Bytes(), []byte("x")} {
+		r.damage(t, "b", schema.SumSK, item{"v": num(1), "seq": str("1"), "as_of": num(1), "cells": bin(cells)})
+		for _, repaired := range []bool{false, true} {
+			o := quick(nil)
+			if repaired {
+				o = quick(repairing)
+			}
+			if found := check(t, r.auditor(t, o), boardTarget("b")); len(found) != 1 || found[0].State != audit.Wrong || found[0].Repaired != repaired {
+				t.Fatalf("repaired: %t: %+v", repaired, found)
+			}
+		}
+		if found := check(t, r.auditor(t, quick(nil)), boardTarget("b")); len(found) != 0 {
+			t.Errorf("while it is to be refreshed: %+v", found)
+		}
+		r.looked(t)
+		if sum := r.get(t, r.names.Rollups, schema.BoardRollupKey("b", "all"), schema.SumSK); !strings.HasSuffix(dynamo.Text(sum, "seq"), schema.EmptiedSuffix) {
+			t.Errorf("few fragments have the sum %+v", sum)
+		}
 	}
 }
 

@@ -271,7 +271,7 @@ func TestMorePartsThanATransaction(t *testing.T) {
 	folder := parts.NewEvents(r.db, r.names.Rollups, time.Now).Folder(r.db)
 	const wrong = 120
 	for n := range wrong {
-		if err := folder.Fold(t.Context(), key, fmt.Sprint("gone", n), time.Time{}, one); err != nil {
+		if _, err := folder.Fold(t.Context(), key, fmt.Sprint("gone", n), time.Time{}, one); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -283,7 +283,7 @@ func TestMorePartsThanATransaction(t *testing.T) {
 	r.folded(t, "e", at, 7)
 	for n := range wrong { // delivered again
 		again := parts.NewEvents(r.db, r.names.Rollups, time.Now).Folder(r.db)
-		if err := again.Fold(t.Context(), key, fmt.Sprint("gone", n), time.Time{}, one); err != nil {
+		if _, err := again.Fold(t.Context(), key, fmt.Sprint("gone", n), time.Time{}, one); err != nil {
 			t.Fatal(err)
 		}
 	}

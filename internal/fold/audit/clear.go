@@ -136,7 +136,8 @@ func (p *clearing) strangers(ctx context.Context, k *kept) (int, error) {
 }
 
 // tidy deletes the summaries of a period without entries, except its histogram's sequence numbers.
-// If it reports not done, something was folded meanwhile.
+// If it reports not done, something was folded meanwhile. A refresh of the sum that read the
+// fragments before stores nothing, or is noted again.
 func (p *clearing) tidy(ctx context.Context, k *kept) (done bool, err error) {
 	if slices.ContainsFunc(k.parts, func(part parts.Part[board.Histogram]) bool { return !part.Emptied() }) {
 		err := replace(ctx, p.cells, p.Key(), k.parts, board.Histogram{}, 0, nil) // at once: parts may be negative
@@ -145,6 +146,14 @@ func (p *clearing) tidy(ctx context.Context, k *kept) (done bool, err error) {
 			return false, nil
 		case err != nil:
 			return false, err
+		}
+		p.Summaries++
+	}
+	if len(k.summed) > 0 {
+		if _, err := p.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{
+			TableName: &p.o.Names.Rollups, Key: dynamo.Key(p.PK(), schema.SumSK),
+		}); err != nil {
+			return false, fmt.Errorf("deleting the sum of %q: %w", p.PK(), err)
 		}
 		p.Summaries++
 	}

@@ -72,11 +72,11 @@ func TestWhatAnAuditOfABoardCosts(t *testing.T) {
 			t.Errorf("%s: %v read units and %v write units, want %v and %v", what, s.ReadUnits, s.WriteUnits, reads, writes)
 		}
 	}
-	const shardMap, parts, top, index, marks = 1, 4, 1, 3, 200 + 32 // fragments have four partition keys
-	costs("200 entries", counted, shardMap+parts+top+index, 0)
+	const shardMap, parts, top, sum, index, marks = 1, 4, 1, 2, 3, 200 + 32 // sum: and its note; fragments have four partition keys
+	costs("200 entries", counted, shardMap+parts+top+sum+index, 0)
 	r.damage(t, "b", r.aPart(t, "b"), item{"cells": nil})
 	emptied := enginetest.StreamShards + 1 // and that of the stream shard by which the marks came
-	costs("its repair", acknowledging{counted, r.names, 1000}, 3*(shardMap+parts+top+index)+9, float64(marks*3+2*(emptied+1)))
+	costs("its repair", acknowledging{counted, r.names, 1000}, 3*(shardMap+parts+top+sum+index)+9, float64(marks*3+2*(emptied+1)))
 }
 
 // auditor1 repairs at once.

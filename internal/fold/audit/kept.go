@@ -16,19 +16,40 @@ import (
 type kept struct {
 	parts    []parts.Part[board.Histogram]
 	sum      board.Histogram
-	damage   error      // why a fragment can't be read
-	stored   item       // the top's item; empty if there is none
-	top      *board.Top // nil if there is none, or it can't be read
+	damage   error                         // why a fragment can't be read
+	summed   []parts.Part[board.Histogram] // the stored sum of the fragments, if there is one
+	sumFault string                        // what is wrong with it; "" while the task is to refresh it
+	stored   item                          // the top's item; empty if there is none
+	top      *board.Top                    // nil if there is none, or it can't be read
 	topFault error
 	expires  int64 // earliest expiry of the above, Unix seconds; 0 if none expires
 }
 
 func (p *period) readKept(ctx context.Context) (k *kept, err error) {
 	k = &kept{}
+	// A fold is noted after it, and the note deleted after the sum has it: so they are read in the
+	// opposite order.
+	pk, sk := schema.SumNoteKey(p.Board, p.Label)
+	note, err := dynamo.Get(ctx, p.client, p.o.Names.Rollups, pk, sk)
+	if err != nil {
+		return nil, fmt.Errorf("reading the note %q: %w", sk, err)
+	}
+	if k.summed, err = p.cells.Read(ctx, p.SumKey()); err != nil {
+		return nil, err
+	}
 	if k.parts, err = p.cells.Read(ctx, p.Key()); err != nil {
 		return nil, err
 	}
 	k.sum, k.damage = p.cells.Sum(k.parts), parts.Damage(k.parts)
+	for _, sum := range k.summed {
+		switch {
+		case len(note) > 0:
+		case sum.Damage != nil:
+			k.sumFault = sum.Damage.Error()
+		case sum.Counts(p.o.Now()) && !sum.Value.Same(k.sum):
+			k.sumFault = fmt.Sprintf("it has %d entries", sum.Value.Total())
+		}
+	}
 	for _, part := range k.parts {
 		if !part.Emptied() {
 			k.expires = sooner(k.expires, part.ExpiresAt)
@@ -77,6 +98,9 @@ func (k *kept) compare(entries *ranking) (list []Finding) {
 			f.State, f.Detail = Unreadable, "the histogram: "+k.damage.Error()
 		}
 		list = append(list, f)
+	}
+	if k.sumFault != "" {
+		list = append(list, Finding{State: Wrong, Detail: "the stored sum of the histogram: " + k.sumFault})
 	}
 	if why := k.whyTop(entries); why != "" {
 		f := Finding{State: Wrong, Detail: "the top: " + why}

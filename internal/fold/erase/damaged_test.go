@@ -60,6 +60,15 @@ func TestDamagedBoards(t *testing.T) {
 				t.Fatal(err)
 			}
 		},
+		"sum": func(name string) {
+			_, err := r.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &r.names.Rollups, Item: item{
+				"pk": str(schema.BoardRollupKey(name, "all")), "sk": str(schema.SumSK),
+				"v": num(1), "seq": str("1"), "as_of": num(1), "cells": &types.AttributeValueMemberB{Value: cells(t, 1)},
+			}})
+			if err != nil {
+				t.Fatal(err)
+			}
+		},
 		"lacking":    func(name string) { r.part(t, name, 0, cells(t, 1)) },
 		"unreadable": func(name string) { r.part(t, name, 0, []byte{9, 9}) },
 		"parts": func(name string) {

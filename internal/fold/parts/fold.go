@@ -66,10 +66,11 @@ func (s *Store[V]) Folder(client client.Updater) *Folder[V] {
 // Fold adds the records that the stream shard's fragment does not have yet, in one update. The
 // fragment then expires at expires; the zero time is never. The update requires that the fragment
 // is as the Folder has cached it. A failed condition returns the current fragment, and Fold adds
-// the records beyond its sequence number to that.
-func (f *Folder[V]) Fold(ctx context.Context, key Key, streamShard string, expires time.Time, records []Record[V]) error {
+// the records beyond its sequence number to that. It reports added if the fragment counted nothing
+// before.
+func (f *Folder[V]) Fold(ctx context.Context, key Key, streamShard string, expires time.Time, records []Record[V]) (added bool, err error) {
 	if streamShard == "" {
-		return errNoStreamShard
+		return false, errNoStreamShard
 	}
 	slices.SortStableFunc(records, func(x, y Record[V]) int { return cmp.Compare(x.Sequence, y.Sequence) })
 	pk, sk := key.keys(streamShard)
@@ -77,9 +78,10 @@ func (f *Folder[V]) Fold(ctx context.Context, key Key, streamShard string, expir
 	known, _ := f.known.Get(place)
 	known.StreamShard = streamShard
 	var next Part[V]
-	err := dynamo.Guarded(ctx, f.client, maxRounds, func() (*dynamodb.UpdateItemInput, error) {
+	err = dynamo.Guarded(ctx, f.client, maxRounds, func() (*dynamodb.UpdateItemInput, error) {
 		var news bool
 		next, news = f.advance(known, records)
+		added = news && (known.Sequence == "" || known.Emptied())
 		if !news {
 			return nil, nil
 		}
@@ -87,7 +89,7 @@ func (f *Folder[V]) Fold(ctx context.Context, key Key, streamShard string, expir
 		if !expires.IsZero() {
 			next.ExpiresAt = expires.Unix()
 		}
-		return f.update(key, known.Sequence, next), nil
+		return f.store.update(key, known.Sequence, next), nil
 	}, func(found item) error {
 		known = Part[V]{}
 		if len(found) > 0 {
@@ -100,10 +102,10 @@ func (f *Folder[V]) Fold(ctx context.Context, key Key, streamShard string, expir
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("folding into %q, %q: %w", pk, sk, err)
+		return false, fmt.Errorf("folding into %q, %q: %w", pk, sk, err)
 	}
 	f.known.Set(place, next)
-	return nil
+	return added, nil
 }
 
 // advance returns a fragment with these ordered records added; news is false if it has them all
@@ -122,8 +124,8 @@ func (f *Folder[V]) advance(known Part[V], records []Record[V]) (next Part[V], n
 
 // update returns the update that replaces a fragment. Its old sequence number identifies its old
 // state.
-func (f *Folder[V]) update(key Key, was string, next Part[V]) *dynamodb.UpdateItemInput {
-	attributes, remove := f.store.codec.attributes(next), ""
+func (s *Store[V]) update(key Key, was string, next Part[V]) *dynamodb.UpdateItemInput {
+	attributes, remove := s.codec.attributes(next), ""
 	if next.ExpiresAt == 0 {
 		remove = " REMOVE " + schema.ExpiresAt
 	}
@@ -139,7 +141,7 @@ func (f *Folder[V]) update(key Key, was string, next Part[V]) *dynamodb.UpdateIt
 		values[":was"] = dynamo.String(was)
 	}
 	return &dynamodb.UpdateItemInput{
-		TableName: &f.store.table, Key: key.of(next.StreamShard),
+		TableName: &s.table, Key: key.of(next.StreamShard),
 		UpdateExpression:    aws.String("SET " + strings.Join(sets, ", ") + remove),
 		ConditionExpression: &condition, ExpressionAttributeValues: values,
 	}

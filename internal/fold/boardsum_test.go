@@ -1,0 +1,259 @@
+package fold
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/fold/board"
+	"github.com/hotshard/hotshard/internal/fold/parts"
+)
+
+// sum returns the stored sum of the histogram; ok is false if none counts.
+func (a *arena) sum() (sum board.Histogram, ok bool) {
+	a.t.Helper()
+	read, err := parts.NewHistograms(a.db, a.names.Rollups, func() time.Time { return a.clock }).Read(context.Background(), parts.Period{Board: a.name, Label: "all"}.SumKey())
+	if err = errors.Join(err, parts.Damage(read)); err != nil {
+		a.t.Fatal(err)
+	}
+	if len(read) == 0 || !read[0].Counts(a.clock) {
+		return sum, false
+	}
+	return read[0].Value, true
+}
+
+// summed returns an arena of 20 players, more than the top holds, that has a sum at rest.
+func summed(t *testing.T) *arena {
+	t.Helper()
+	a := calm(t, 20)
+	for _, h := range a.containers {
+		h.looker.few = 1
+	}
+	a.rest()
+	a.score1("p0", 1) // the top is known not to be whole
+	a.fold()
+	a.rest()
+	a.holdsSum(true)
+	return a
+}
+
+// holdsSum checks whether the stored sum has all that was folded.
+func (a *arena) holdsSum(want bool) {
+	a.t.Helper()
+	if sum, ok := a.sum(); !ok || sum.Same(a.cells()) != want {
+		a.t.Fatalf("a sum: %t; it has all: %t, want %t", ok, sum.Same(a.cells()), want)
+	}
+}
+
+// runs has one container run the task after the recheck age.
+func (a *arena) runs(h *Handler) string {
+	a.pass(recheck + time.Second)
+	out, err := h.Invoke(context.Background(), []byte(BoardsTask))
+	return fmt.Sprint(string(out), err)
+}
+
+// TestASumFollowsItsFragments checks that folds which note nothing, because another note covers them, are in the
+// sum at rest.
+func TestASumFollowsItsFragments(t *testing.T) {
+	a := summed(t)
+	one, other := a.containers[0], a.containers[1]
+	for round, h := range []*Handler{one, other, other, one, one} {
+		a.score1(fmt.Sprint("p", 10+round), -1000-round)
+		a.by(h)
+		a.pass(4 * time.Second)
+	}
+	a.holdsSum(false)
+	if n := a.noted(); n != 1 {
+		t.Errorf("%d notes, want one", n)
+	}
+	a.rest()
+	a.holdsSum(true)
+	a.compare()
+}
+
+// TestFewFragmentsHaveNoSum checks that a sum begins with the fragment that is one too many, and that a fold by a
+// container which takes it for absent is in it at rest.
+func TestFewFragmentsHaveNoSum(t *testing.T) {
+	a := calm(t, 20)
+	a.score1("p0", 1)
+	a.fold()
+	a.rest()
+	if _, ok := a.sum(); ok {
+		t.Fatal("a sum of few fragments")
+	}
+	for _, h := range a.containers {
+		h.looker.few = 3
+	}
+	a.cuts[0] = append(a.cuts[0], len(a.streams[0])) // a fourth fragment
+	for i := 20; len(a.streams[0]) == a.done[0]; i++ {
+		a.score1(fmt.Sprint("p", i), -1000)
+	}
+	a.by(a.containers[0])
+	i := a.stream("p1") // by a container that takes the sum for absent from now on
+	a.score1("p1", -1001)
+	a.by(a.containers[1])
+	a.pass(recheck - 2*time.Second)
+	a.score1("p1", -1002)
+	a.by(a.containers[1])
+	a.pass(3 * time.Second)
+	a.task()
+	a.holdsSum(true)
+	a.score1("p1", -1003)
+	a.by(a.containers[1])
+	if a.done[i] != len(a.streams[i]) {
+		t.Fatal("not all is folded")
+	}
+	a.rest()
+	a.holdsSum(true)
+}
+
+// meanwhile is a client in which something happens once, before a sum is stored or the histogram's second
+// partition read.
+type meanwhile struct {
+	Client
+	store, read func()
+}
+
+func (m *meanwhile) once(f *func()) {
+	if do := *f; do != nil {
+		*f = nil
+		do()
+	}
+}
+
+func (m *meanwhile) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, o ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+	if in.Key[schema.SK].(*types.AttributeValueMemberS).Value == schema.SumSK {
+		m.once(&m.store)
+	}
+	return m.Client.UpdateItem(ctx, in, o...)
+}
+
+func (m *meanwhile) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
+	if pk, _ := in.ExpressionAttributeValues[":pk"].(*types.AttributeValueMemberS); pk != nil && strings.HasPrefix(pk.Value, "L#") && strings.HasSuffix(pk.Value, "#1") {
+		m.once(&m.read)
+	}
+	return m.Client.Query(ctx, in, o...)
+}
+
+// TestTwoRefreshers checks that a slow refresher stores no older sum over a newer one, whose note is gone.
+func TestTwoRefreshers(t *testing.T) {
+	a := summed(t)
+	one, other := a.containers[0], a.containers[1]
+	a.score1("p11", -1100)
+	a.by(one)
+	one.tops.client = &meanwhile{Client: a.db, store: func() {
+		a.score1("p12", -1200)
+		a.by(other)
+		a.pass(recheck)
+		if got := a.runs(other); !strings.HasPrefix(got, `{"looked":1,"failed":0`) {
+			t.Errorf("the other: %s", got)
+		}
+		a.holdsSum(true)
+	}}
+	if got := a.runs(one); !strings.Contains(got, parts.ErrMoved.Error()) {
+		t.Errorf("the slow one: %s", got)
+	}
+	a.holdsSum(true)
+	a.rest()
+	a.compare()
+}
+
+// TestFragmentsMergedDuringARefresh checks that a record which a refresh would read in the merged fragment, too, or
+// in none, is in the sum once.
+func TestFragmentsMergedDuringARefresh(t *testing.T) {
+	a := summed(t)
+	one := a.containers[0]
+	store := parts.NewHistograms(a.db, a.names.Rollups, func() time.Time { return a.clock })
+	key := parts.Period{Board: a.name, Label: "all"}.Key()
+	one.tops.client = &meanwhile{Client: a.db, read: func() {
+		read, err := store.Read(t.Context(), key)
+		chosen := store.Choose(read, func(parts.Part[board.Histogram]) bool { return true })
+		if err == nil {
+			_, _, err = store.Merge(t.Context(), key, read, chosen, 0)
+		}
+		if err != nil || len(chosen) < 2 {
+			t.Errorf("%d fragments merged, %v", len(chosen), err)
+		}
+	}}
+	a.score1("p11", -1100)
+	a.by(a.containers[1])
+	for _, h := range a.containers {
+		h.looker.few = 0 // the merged one
+	}
+	if got := a.runs(one); !strings.Contains(got, parts.ErrMoved.Error()) {
+		t.Errorf("the refresh: %s", got)
+	}
+	a.rest()
+	a.holdsSum(true)
+}
+
+// ledger is a client that has a counting sum and keeps notes, and counts calls.
+type ledger struct {
+	Client
+	sum, note            dynamo.Item
+	glances, reads, puts int
+}
+
+func (l *ledger) GetItem(_ context.Context, in *dynamodb.GetItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
+	if in.Key[schema.SK].(*types.AttributeValueMemberS).Value == schema.SumSK {
+		l.reads++
+		return &dynamodb.GetItemOutput{Item: l.sum}, nil
+	}
+	l.glances++
+	return &dynamodb.GetItemOutput{Item: l.note}, nil
+}
+
+func (l *ledger) UpdateItem(_ context.Context, in *dynamodb.UpdateItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+	l.puts++
+	l.note = dynamo.Item{schema.NoteLast: in.ExpressionAttributeValues[":now"]}
+	return &dynamodb.UpdateItemOutput{}, nil
+}
+
+// TestWhatNotesOfSumsCost counts what the folds of an hour read and write for the sum of a board, into each of whose
+// fragments a container of its own folds once a second.
+func TestWhatNotesOfSumsCost(t *testing.T) {
+	for _, c := range []struct{ shards, notes, glances int }{{4, 240, 960}, {160, 240, 38_400}} {
+		now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+		client := &ledger{sum: dynamo.Item{schema.RollupSequence: dynamo.String("0"), schema.Version: dynamo.Decimal(schema.BoardVersion), schema.HistogramCells: board.Histogram{}.Attributes()[schema.HistogramCells]}}
+		var tops []*topFolder
+		for range c.shards {
+			tops = append(tops, newTopFolder(client, Settings{RollupsTable: "r", BoardRecheck: recheck}, nil, func() time.Time { return now }, slog.New(slog.DiscardHandler)))
+		}
+		s := &boardNews{Period: parts.Period{Board: "b", Label: "all"}}
+		for range 3600 {
+			for _, f := range tops {
+				if err := f.noteFolded(t.Context(), s, false); err != nil {
+					t.Fatal(err)
+				}
+			}
+			now = now.Add(time.Second)
+		}
+		t.Logf("%d stream shards: %d notes of one write unit, %d reads of half a unit, and %d of the sum", c.shards, client.puts, client.glances, client.reads)
+		if client.puts != c.notes || client.reads != c.notes || client.glances > c.glances {
+			t.Errorf("want %d notes and at most %d reads", c.notes, c.glances)
+		}
+	}
+}
+
+// TestANoteOfASumGoesBackInTimeForNobody checks that a late note leaves a newer one, whose time others count on.
+func TestANoteOfASumGoesBackInTimeForNobody(t *testing.T) {
+	a := calm(t, 0)
+	for _, late := range []time.Duration{0, -20 * time.Second} {
+		if err := NoteSum(t.Context(), a.db, a.names.Rollups, a.name, "all", a.clock.Add(late)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	notes, err := a.containers[0].looker.notes(t.Context())
+	if err != nil || len(notes) != 1 || notes[0].last != a.clock.UnixMilli() || !notes[0].sum {
+		t.Errorf("%+v, %v", notes, err)
+	}
+}

@@ -1,0 +1,81 @@
+package parts
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/pkg/shard/client"
+)
+
+// FewFragments is the number of a histogram's fragments that a rank reads one by one. With more there
+// is a stored sum.
+const FewFragments = 8
+
+// Refresh stores the sum of a summary's fragments at another key. While few fragments or fewer
+// count, it stores a sum that counts nothing: readers take the fragments. It reports begun if the
+// stored sum counts now and did not before.
+//
+// Refresh returns ErrMoved, and stores nothing, if fragments were replaced while it read them, or
+// if another sum was stored: its sum may have counted a record twice, or lack newer ones.
+func (s *Store[V]) Refresh(ctx context.Context, db client.Updater, key, at Key, few int) (begun bool, err error) {
+	pk, sk := key.keys(schema.MergedPart)
+	merged := Key{[]string{pk}, sk, key.Target}
+	var looks [4][]Part[V]
+	for i, k := range []Key{at, merged, key, merged} { // in this order
+		if looks[i], err = s.Read(ctx, k); err != nil {
+			return false, err
+		}
+	}
+	read := looks[2]
+	if err := Damage(read); err != nil {
+		return false, fmt.Errorf("adding up the parts of %q: %w", key.Target, err)
+	}
+	if !Same(looks[1], looks[3]) {
+		return false, fmt.Errorf("adding up the parts of %q: %w", key.Target, ErrMoved)
+	}
+	next, err := s.sum(read, few)
+	if err != nil {
+		return false, err
+	}
+	var was Part[V]
+	if len(looks[0]) > 0 {
+		was = looks[0][0]
+	}
+	_, err = db.UpdateItem(ctx, s.update(at, was.Sequence, next))
+	if _, moved := dynamo.ConditionFailed(err); moved {
+		err = ErrMoved
+	}
+	if err != nil {
+		return false, fmt.Errorf("storing the sum of %q: %w", key.Target, err)
+	}
+	return next.Counts(s.now()) && !was.Counts(s.now()), nil
+}
+
+// sum returns the sum of the fragments that count, or a sum that counts nothing of few or fewer.
+func (s *Store[V]) sum(read []Part[V], few int) (next Part[V], err error) {
+	now := s.now()
+	counting := 0
+	for _, p := range read {
+		if !p.Counts(now) {
+			continue
+		}
+		counting++
+		if p.AsOf.After(next.AsOf) {
+			next.AsOf = p.AsOf
+		}
+	}
+	asOf, total := next.AsOf, next.Value
+	if counting > few {
+		total = s.Sum(read)
+	}
+	expires, _ := Last(read, now)
+	next, err = s.merged(total, expires, now)
+	if counting > few {
+		next.Sequence, next.ExpiresAt = strings.TrimSuffix(next.Sequence, schema.EmptiedSuffix), expires
+	}
+	next.StreamShard, next.AsOf = "", asOf
+	return next, err
+}

@@ -1,0 +1,217 @@
+package query
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/fold/board"
+	"github.com/hotshard/hotshard/internal/fold/parts"
+	"github.com/hotshard/hotshard/pkg/shard/boards"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
+)
+
+// meter is a client that counts reads and their units.
+type meter struct {
+	*dynamodb.Client
+	mu    sync.Mutex
+	calls int
+	units float64
+}
+
+func (m *meter) count(used *types.ConsumedCapacity) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.calls++
+	m.units += aws.ToFloat64(used.CapacityUnits)
+}
+
+func (m *meter) GetItem(ctx context.Context, in *dynamodb.GetItemInput, o ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
+	in.ReturnConsumedCapacity = types.ReturnConsumedCapacityTotal
+	out, err := m.Client.GetItem(ctx, in, o...)
+	if err == nil {
+		m.count(out.ConsumedCapacity)
+	}
+	return out, err
+}
+
+func (m *meter) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
+	in.ReturnConsumedCapacity = types.ReturnConsumedCapacityTotal
+	out, err := m.Client.Query(ctx, in, o...)
+	if err == nil {
+		m.count(out.ConsumedCapacity)
+	}
+	return out, err
+}
+
+func (m *meter) BatchGetItem(ctx context.Context, in *dynamodb.BatchGetItemInput, o ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error) {
+	in.ReturnConsumedCapacity = types.ReturnConsumedCapacityTotal
+	out, err := m.Client.BatchGetItem(ctx, in, o...)
+	if err == nil {
+		m.count(&out.ConsumedCapacity[0])
+	}
+	return out, err
+}
+
+// foldAll folds players' scores into the fragments of some stream shards, as the aggregator does, and returns the
+// histogram's store.
+func (r *rig) foldAll(of parts.Period, scores []boards.Score, streamShards int) *parts.Store[board.Histogram] {
+	r.t.Helper()
+	store := parts.NewHistograms(r.client, r.names.Rollups, func() time.Time { return r.now })
+	folder := store.Folder(r.client)
+	for n := range streamShards {
+		one := parts.Record[board.Histogram]{Sequence: fmt.Sprintf("%0*d", schema.RollupSequenceDigits, 1), Apply: func(h *board.Histogram) {
+			for i := n; i < len(scores); i += streamShards {
+				h.AddScore(scores[i], 1)
+				h.Limit(board.MaxCells)
+			}
+		}}
+		if _, err := folder.Fold(r.t.Context(), of.Key(), fmt.Sprintf("shardId-%d", n), time.Time{}, []parts.Record[board.Histogram]{one}); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+	return store
+}
+
+// putTop stores the top of the first places.
+func (r *rig) putTop(of parts.Period, places []boards.Place) {
+	r.t.Helper()
+	top := board.NewTop()
+	for _, p := range places {
+		top.Take(board.State{Place: p, Rev: 1, Present: true})
+	}
+	top.Trim(len(places) - 1)
+	item := dynamo.Key(of.PK(), schema.TopSK)
+	item[schema.Version], item[schema.AsOf] = dynamo.Decimal(schema.BoardVersion), dynamo.Number(r.now.UnixMilli())
+	item[schema.TopPlaces], item[schema.TopWhole] = &types.AttributeValueMemberB{Value: top.Bytes()}, &types.AttributeValueMemberBOOL{Value: false}
+	if _, err := r.client.PutItem(r.t.Context(), &dynamodb.PutItemInput{TableName: &r.names.Rollups, Item: item}); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// TestARankCostsTheSameOnAnyNumberOfStreamShards ranks some of 1,000,000 players, whose scores were folded by 4, 9 and
+// 160 stream shards, and compares calls, read units, ranks and their errors.
+func TestARankCostsTheSameOnAnyNumberOfStreamShards(t *testing.T) {
+	const players, asked, seed = 1_000_000, 40, 5
+	random := rand.New(rand.NewPCG(seed, 0))
+	scores := make([]boards.Score, players)
+	for i := range scores {
+		scores[i] = score(t, fmt.Sprintf("%.3f", 1000*random.ExpFloat64()))
+	}
+	descending := slices.SortedFunc(slices.Values(scores), func(x, y boards.Score) int { return y.Cmp(x) })
+	r := newRig(t)
+	rankings := boards.New(r.client, r.names.Items, shardmap.New(r.client, r.names.ShardMap, shardmap.Options{}), boards.Options{})
+	client := &meter{Client: r.client}
+	r.serve(client)
+	most := map[int]float64{} // units by stream shards
+	for _, streamShards := range []int{4, 9, 160} {
+		of := parts.Period{Board: fmt.Sprint("g", streamShards), Label: "all"}
+		store := r.foldAll(of, scores, streamShards)
+		var first []boards.Place
+		for i := range 121 {
+			first = append(first, boards.Place{Player: fmt.Sprintf("first%03d", i), Score: descending[i], At: r.now})
+		}
+		r.putTop(of, first)
+		var list []boards.PlayerScore
+		for i := range asked {
+			at := 5000 + i*(players-5000)/asked
+			list = append(list, boards.PlayerScore{Player: fmt.Sprint("p", at), Score: descending[at]})
+		}
+		for _, err := range rankings.Submit(t.Context(), of.Board, list, r.now) {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		before := r.rankAll(client, of, list, descending, false)
+		if _, err := store.Refresh(t.Context(), r.client, of.Key(), of.SumKey(), parts.FewFragments); err != nil {
+			t.Fatal(err)
+		}
+		sum, err := store.Read(t.Context(), of.SumKey())
+		if err != nil || len(sum) != 1 {
+			t.Fatalf("%d sums, %v", len(sum), err)
+		}
+		t.Logf("a sum of %d cells in %d bytes", sum[0].Value.Cells(), len(sum[0].Value.Bytes()))
+		summed := streamShards > parts.FewFragments
+		after := r.rankAll(client, of, list, descending, summed)
+		if summed != (after.calls == 2) || summed == (before == after) {
+			t.Errorf("%d stream shards: %+v, then %+v", streamShards, before, after)
+		}
+		most[streamShards] = after.units
+	}
+	if most[160] != most[9] || most[160] > most[4] {
+		t.Errorf("read units of a rank by stream shards: %v", most)
+	}
+}
+
+// cost is what one rank costs at most.
+type cost struct {
+	calls int
+	units float64
+}
+
+// rankAll ranks players by the API, and compares the ranks by a sum with the sorted scores. Those by fragments take
+// a part from the index, which has only the asked players.
+func (r *rig) rankAll(client *meter, of parts.Period, list []boards.PlayerScore, descending []boards.Score, summed bool) (most cost) {
+	r.t.Helper()
+	var errs, margins []int
+	for _, p := range list {
+		client.calls, client.units = 0, 0
+		var page rankPage
+		if status := r.get(fmt.Sprintf("/v1/leaderboards/rank?board=%s&player=%s&around=0", of.Board, p.Player), &page); status != 200 {
+			r.t.Fatalf("status %d", status)
+		}
+		most = cost{max(most.calls, client.calls), max(most.units, client.units)}
+		compare := func(s, by boards.Score) int { return by.Cmp(s) }
+		above, _ := slices.BinarySearchFunc(descending, p.Score, compare)
+		to, _ := slices.BinarySearchFunc(descending, p.Score, func(s, by boards.Score) int {
+			if s.Cmp(by) >= 0 {
+				return -1
+			}
+			return 1
+		})
+		if !summed {
+			continue
+		}
+		if page.Rank-page.RankError > above+1 || page.Rank+page.RankError < to || page.RankError == 0 {
+			r.t.Errorf("%s, %s: rank %d within %d; want one of %d to %d", of.Board, p.Player, page.Rank, page.RankError, above+1, to)
+		}
+		errs, margins = append(errs, max(page.Rank-above-1, to-page.Rank)), append(margins, page.RankError)
+	}
+	r.t.Logf("%s, by a sum: %t: at most %d calls and %.1f read units", of.Board, summed, most.calls, most.units)
+	if summed {
+		slices.Sort(errs)
+		slices.Sort(margins)
+		r.t.Logf("off by %d at p50 and %d at most; rank_error %d and %d", errs[len(errs)/2], errs[len(errs)-1], margins[len(margins)/2], margins[len(margins)-1])
+	}
+	return most
+}
+
+// TestARankBeforeTheSumIsRefreshed takes the fragments, if the sum lacks too many scores to count the rest.
+func TestARankBeforeTheSumIsRefreshed(t *testing.T) {
+	r := newRig(t)
+	of := parts.Period{Board: "g", Label: "all"}
+	player := r.playEqual("g", 1)[0]
+	store := r.foldAll(of, []boards.Score{player.Score, score(t, "7")}, 2)
+	if _, err := store.Refresh(t.Context(), r.client, of.Key(), of.SumKey(), 1); err != nil {
+		t.Fatal(err)
+	}
+	better := player
+	better.Score = score(t, "9")
+	var cells board.Histogram
+	cells.AddScore(better.Score, 50_000)
+	r.boardPart("g", cells, r.now)
+	r.serve(&queries{Client: r.client, items: before(maxFound+1, better)})
+	if page := r.rank(player.Player, 0); page.Rank != 50_002 {
+		t.Errorf("%+v", page)
+	}
+}
