@@ -45,6 +45,6 @@ var (
 	// ErrContended means that other writers kept changing the same items until the deadline,
 	// and nothing was written. It is also an ErrThrottled: an item has one writer at a time.
 	ErrContended error = contention{}
-	// ErrUnavailable means that DynamoDB could not be reached or failed.
+	// ErrUnavailable means that DynamoDB could not be reached or failed. A write may have been made.
 	ErrUnavailable = errors.New("DynamoDB is unavailable")
 )
