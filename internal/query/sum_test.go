@@ -104,11 +104,15 @@ func (r *rig) putTop(of parts.Period, places []boards.Place) {
 func TestARankCostsTheSameOnAnyNumberOfStreamShards(t *testing.T) {
 	const players, asked, seed = 1_000_000, 40, 5
 	random := rand.New(rand.NewPCG(seed, 0))
-	scores := make([]boards.Score, players)
-	for i := range scores {
-		scores[i] = score(t, fmt.Sprintf("%.3f", 1000*random.ExpFloat64()))
+	points := make([]float64, players)
+	for i := range points {
+		points[i] = 1000 * random.ExpFloat64()
 	}
-	descending := slices.SortedFunc(slices.Values(scores), func(x, y boards.Score) int { return y.Cmp(x) })
+	slices.Sort(points)
+	descending := make([]boards.Score, players)
+	for i := range descending {
+		descending[i] = score(t, fmt.Sprintf("%.3f", points[players-1-i]))
+	}
 	r := newRig(t)
 	rankings := boards.New(r.client, r.names.Items, shardmap.New(r.client, r.names.ShardMap, shardmap.Options{}), boards.Options{})
 	client := &meter{Client: r.client}
@@ -116,7 +120,7 @@ func TestARankCostsTheSameOnAnyNumberOfStreamShards(t *testing.T) {
 	most := map[int]float64{} // units by stream shards
 	for _, streamShards := range []int{4, 9, 160} {
 		of := parts.Period{Board: fmt.Sprint("g", streamShards), Label: "all"}
-		store := r.foldAll(of, scores, streamShards)
+		store := r.foldAll(of, descending, streamShards)
 		var first []boards.Place
 		for i := range 121 {
 			first = append(first, boards.Place{Player: fmt.Sprintf("first%03d", i), Score: descending[i], At: r.now})
