@@ -61,14 +61,22 @@ func TestBoardsThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// noted is how many notes there are.
-func (a *arena) noted() int {
+// noted returns the number of notes of tops.
+func (a *arena) noted() int { return a.notes(false) }
+
+// notes returns the number of notes of tops, or of sums.
+func (a *arena) notes(sums bool) (n int) {
 	a.t.Helper()
 	notes, err := a.containers[0].looker.notes(context.Background())
 	if err != nil {
 		a.t.Fatal(err)
 	}
-	return len(notes)
+	for _, note := range notes {
+		if note.sum == sums {
+			n++
+		}
+	}
+	return n
 }
 
 // TestADamagedEntry is missing in the top, whose other players are folded. Only its

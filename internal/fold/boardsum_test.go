@@ -72,8 +72,8 @@ func TestASumFollowsItsFragments(t *testing.T) {
 		a.pass(4 * time.Second)
 	}
 	a.holdsSum(false)
-	if n := a.noted(); n != 1 {
-		t.Errorf("%d notes, want one", n)
+	if n := a.notes(true); n != 1 {
+		t.Errorf("%d notes of sums, want one", n)
 	}
 	a.rest()
 	a.holdsSum(true)

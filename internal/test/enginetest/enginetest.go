@@ -12,7 +12,6 @@ package enginetest
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"os"
 	"sync"
@@ -80,58 +79,10 @@ func Endpoint(t testing.TB) string {
 	return endpoint
 }
 
-// Client returns a client with a database that has no tables and that no other test uses.
+// Client returns a client with a new database.
 func Client(t testing.TB, optFns ...func(*dynamodb.Options)) *dynamodb.Client {
 	t.Helper()
-	endpoint := Endpoint(t)
-	database := claim(t, endpoint)
-	t.Cleanup(func() { deleteAll(t, dynamolocal.DynamoDB(endpoint, database)) })
-	return dynamolocal.DynamoDB(endpoint, database, optFns...)
-}
-
-// claim returns the name of a database that no test uses, for the time of the test. The engine
-// never closes a database, and each takes 3 ms of CPU a second, so tests use them again. A
-// table in the database "claims" is the lock, since test processes share the engine.
-func claim(t testing.TB, endpoint string) string {
-	t.Helper()
-	claims := dynamolocal.DynamoDB(endpoint, "claims")
-	for n := 0; ; n++ {
-		database := fmt.Sprintf("test%d", n)
-		_, err := claims.CreateTable(t.Context(), &dynamodb.CreateTableInput{
-			TableName: &database, BillingMode: types.BillingModePayPerRequest,
-			AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String("pk"), AttributeType: types.ScalarAttributeTypeS}},
-			KeySchema:            []types.KeySchemaElement{{AttributeName: aws.String("pk"), KeyType: types.KeyTypeHash}},
-		})
-		if used := (*types.ResourceInUseException)(nil); errors.As(err, &used) {
-			continue
-		}
-		if err != nil {
-			t.Fatalf("claim a database: %v", err)
-		}
-		t.Cleanup(func() { deleteTable(t, claims, database) })
-		return database
-	}
-}
-
-func deleteAll(t testing.TB, db *dynamodb.Client) {
-	for pages := dynamodb.NewListTablesPaginator(db, &dynamodb.ListTablesInput{}); pages.HasMorePages(); {
-		page, err := pages.NextPage(context.Background())
-		if err != nil {
-			t.Errorf("list a test's tables: %v", err)
-			return
-		}
-		for _, table := range page.TableNames {
-			deleteTable(t, db, table)
-		}
-	}
-}
-
-func deleteTable(t testing.TB, db *dynamodb.Client, table string) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	if _, err := db.DeleteTable(ctx, &dynamodb.DeleteTableInput{TableName: &table}); err != nil {
-		t.Errorf("delete table %s: %v", table, err)
-	}
+	return dynamolocal.DynamoDB(Endpoint(t), "t"+rand.Text(), optFns...)
 }
 
 // ForExamples is Client for Example functions, which have no testing.TB. It panics if there is
@@ -163,11 +114,7 @@ func Tables(t testing.TB, db *dynamodb.Client) schema.Names {
 	if err := dynamolocal.CreateTables(t.Context(), db, names); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		for _, table := range dynamolocal.Tables(names) {
-			deleteTable(t, db, table.Name)
-		}
-	})
+	t.Cleanup(func() { deleteTables(t, db, names) })
 	keep(t, db, names.ShardMap)
 	return names
 }
@@ -182,5 +129,15 @@ func keep(t testing.TB, db *dynamodb.Client, table string) {
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+func deleteTables(t testing.TB, db *dynamodb.Client, names schema.Names) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	for _, table := range dynamolocal.Tables(names) {
+		if _, err := db.DeleteTable(ctx, &dynamodb.DeleteTableInput{TableName: &table.Name}); err != nil {
+			t.Errorf("delete table %s: %v", table.Name, err)
+		}
 	}
 }
