@@ -218,18 +218,20 @@ func (f *looker) again(ctx context.Context, s *boardNews, top storedTop, size in
 	return next, err
 }
 
-// notes returns the stored notes, maxNotes at most.
+// notes returns the stored notes, maxNotes of each partition key at most. Those of tops come first.
 func (f *looker) notes(ctx context.Context) (list []due, err error) {
 	for _, pk := range schema.NotePartitions() {
 		in := &dynamodb.QueryInput{
 			TableName: &f.table, KeyConditionExpression: aws.String("pk = :pk"), ConsistentRead: aws.Bool(true),
 			ExpressionAttributeValues: dynamo.Item{":pk": dynamo.String(pk)},
 		}
+		read := 0
 		for item, err := range dynamo.Items(ctx, f.client, in) {
 			if err != nil {
 				return nil, err
 			}
-			if len(list) == maxNotes {
+			if read++; read > maxNotes {
+				f.log.Warn("too many notes of boards, the rest is left out", "partition", pk, "read", maxNotes)
 				break
 			}
 			n, err := parseNote(item)
@@ -254,8 +256,8 @@ func (f *looker) logOnce(pk string, item dynamo.Item, err error) {
 	f.log.Error("a note of boards can't be read, and is left out", "partition", pk, "sort_key", key, "error", err)
 }
 
-// maxNotes bounds the notes that one run reads.
-const maxNotes = 20_000
+// maxNotes bounds the notes of a partition key that one run reads.
+const maxNotes = 2500
 
 func parseNote(item dynamo.Item) (n due, err error) {
 	sk := dynamo.Text(item, schema.SK)

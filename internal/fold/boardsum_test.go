@@ -196,6 +196,22 @@ func TestFragmentsMergedDuringARefresh(t *testing.T) {
 	a.holdsSum(true)
 }
 
+// TestDamagedFragmentEmptiesTheSum checks that no rank comes from a sum which can't be refreshed.
+func TestDamagedFragmentEmptiesTheSum(t *testing.T) {
+	a := summed(t)
+	streamShard, _ := a.shard(a.stream("p9"), 0)
+	a.damage(schema.HistogramPrefix+streamShard, map[string]types.AttributeValue{schema.HistogramCells: &types.AttributeValueMemberB{Value: []byte("x")}})
+	if err := NoteSum(t.Context(), a.db, a.names.Rollups, a.name, "all", a.clock); err != nil {
+		t.Fatal(err)
+	}
+	if got := a.runs(a.containers[0]); !strings.Contains(got, "adding up the parts") && !strings.Contains(got, `"failed":1`) {
+		t.Errorf("the refresh: %s", got)
+	}
+	if _, ok := a.sum(); ok {
+		t.Error("the sum counts, though a fragment is damaged")
+	}
+}
+
 // ledger is a client that has a counting sum and keeps notes, and counts calls.
 type ledger struct {
 	Client

@@ -92,7 +92,9 @@ func (r *boardReader) view(ctx context.Context, name, period string, now time.Ti
 		switch {
 		case err != nil:
 		case dynamo.Text(item, schema.SK) == schema.SumSK:
-			v.sum, err = parts.HistogramPart(item, now)
+			if sum, err := parts.HistogramPart(item, now); err == nil { // else the fragments count; an audit reports it
+				v.sum = sum
+			}
 		case dynamo.Text(item, schema.SK) == schema.TopSK:
 			v.top, err = board.StoredTop(item)
 			v.at = asOf(item)

@@ -14,11 +14,17 @@ func BoundBodies(most int64, next http.Handler) http.Handler {
 		if n < 0 || n > maxRequest {
 			n = maxRequest
 		}
-		defer used.Add(-n)
-		if used.Add(n) > most && n > 0 {
-			reject(w, overBodies)
-			return
+		for {
+			now := used.Load()
+			if n > 0 && now+n > most {
+				reject(w, overBodies)
+				return
+			}
+			if used.CompareAndSwap(now, now+n) {
+				break
+			}
 		}
+		defer used.Add(-n)
 		next.ServeHTTP(w, r)
 	})
 }

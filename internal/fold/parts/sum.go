@@ -3,6 +3,7 @@ package parts
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
@@ -19,7 +20,8 @@ const FewFragments = 8
 // stored sum counts now and did not before.
 //
 // Refresh returns ErrMoved, and stores nothing, if fragments were replaced while it read them, or
-// if another sum was stored: its sum may have counted a record twice, or lack newer ones.
+// if another sum was stored: its sum may have counted a record twice, or lack newer ones. If a
+// fragment is damaged, Refresh returns an error, and a stored sum counts nothing from then on.
 func (s *Store[V]) Refresh(ctx context.Context, db client.Updater, key, at Key, few int) (begun bool, err error) {
 	pk, sk := key.keys(schema.MergedPart)
 	merged := Key{[]string{pk}, sk, key.Target}
@@ -30,8 +32,12 @@ func (s *Store[V]) Refresh(ctx context.Context, db client.Updater, key, at Key, 
 		}
 	}
 	read := looks[2]
-	if err := Damage(read); err != nil {
-		return false, fmt.Errorf("adding up the parts of %q: %w", key.Target, err)
+	damage := Damage(read)
+	if damage != nil {
+		few = len(read)
+	}
+	if none := !slices.ContainsFunc(read, func(p Part[V]) bool { return p.Counts(s.now()) }); len(looks[0]) == 0 && (none || damage != nil) {
+		return false, damaged(key, damage)
 	}
 	if !Same(looks[1], looks[3]) {
 		return false, fmt.Errorf("adding up the parts of %q: %w", key.Target, ErrMoved)
@@ -51,7 +57,14 @@ func (s *Store[V]) Refresh(ctx context.Context, db client.Updater, key, at Key, 
 	if err != nil {
 		return false, fmt.Errorf("storing the sum of %q: %w", key.Target, err)
 	}
-	return next.Counts(s.now()) && !was.Counts(s.now()), nil
+	return next.Counts(s.now()) && !was.Counts(s.now()), damaged(key, damage)
+}
+
+func damaged(key Key, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("adding up the parts of %q: %w", key.Target, err)
 }
 
 // sum returns the sum of the fragments that count, or a sum that counts nothing of few or fewer.

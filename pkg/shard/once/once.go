@@ -99,10 +99,11 @@ var ErrOtherCall = errors.New("the key was used for another call")
 // whether the call was applied before: its effects may have caused the error. The marker alone
 // prevents a second application; each attempt is a transaction of its own.
 //
-// If a write's condition fails, Do calls build again, which may read what has changed. If build then
-// returns a write with the same condition on the same item, and that fails too, Do returns the
-// *types.TransactionCanceledException, whose reasons are in the order of the writes. A condition of
-// the library's own writes does not end Do so: they read their items again.
+// If a write's condition fails, Do calls build again, which may read what has changed; it must read
+// consistently. If build then returns a write with the same condition on the same item (the whole
+// item of a put), and that fails too, Do returns the *types.TransactionCanceledException, whose
+// reasons are in the order of the writes. A condition of the library's own writes does not end Do
+// so: they read their items again.
 func (o *Applier) Do(ctx context.Context, call Call, now time.Time,
 	build func(context.Context) ([]shardmap.Write, error),
 ) (before []byte, err error) {
