@@ -122,9 +122,9 @@ export function value(p: Picture, line: Line, column: number): number {
   return p.look.metric === "max" ? line.row.heaviest?.[column] ?? mean : mean;
 }
 
-/** brightness is a cell's, as a share of the brightest. */
+/** brightness is a cell's, as a share of the brightest. An answer without a window has no limit to compare with. */
 export function brightness(p: Picture, line: Line, column: number): number {
-  return (value(p, line, column) / p.brightest) * p.look.gain;
+  return p.brightest > 0 ? (value(p, line, column) / p.brightest) * p.look.gain : 0;
 }
 
 const most = 16; // names, unless more keys were hot
