@@ -6,13 +6,11 @@
 //
 // The engine keeps the machine's clock, by which it deletes expired items and stamps stream
 // records. So suites have no test that depends on either. A moment in the past is moved to the
-// next year that has the day, so that the engine deletes nothing. HOTSHARD_ENDPOINT names the
-// engine. Run it in the module's folder.
+// next year that has the day, so that the engine deletes nothing. Run it in the module's folder.
 package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -40,16 +38,12 @@ func run(ctx context.Context, texts []string) error {
 	if err != nil {
 		return err
 	}
-	endpoint := os.Getenv("HOTSHARD_ENDPOINT")
-	if endpoint == "" {
-		return errors.New("want the URL of an engine in HOTSHARD_ENDPOINT: make test-clock starts one")
-	}
 	begun := time.Now()
 	if err := build(ctx, dir); err != nil {
 		return err
 	}
 	fmt.Printf("%d suites built in %.1f s\n", len(suites), time.Since(begun).Seconds())
-	return runAll(ctx, filepath.Join(dir, "bin"), endpoint, moments)
+	return runAll(ctx, filepath.Join(dir, "bin"), moments)
 }
 
 // parseMoments parses RFC 3339 times and moves past ones to a later year.

@@ -50,11 +50,11 @@ var suites = []suite{
 const patience = 5 * time.Minute
 
 // runAll runs all suites at each moment and prints a line for each moment.
-func runAll(ctx context.Context, bin, endpoint string, moments []time.Time) error {
+func runAll(ctx context.Context, bin string, moments []time.Time) error {
 	bad := 0
 	for _, moment := range moments {
 		begun := time.Now()
-		failed := runAt(ctx, moment, bin, endpoint)
+		failed := runAt(ctx, moment, bin)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -68,13 +68,13 @@ func runAll(ctx context.Context, bin, endpoint string, moments []time.Time) erro
 }
 
 // runAt runs all suites at a moment, two at a time, and returns the number of failed ones.
-func runAt(ctx context.Context, moment time.Time, bin, endpoint string) (failed int) {
+func runAt(ctx context.Context, moment time.Time, bin string) (failed int) {
 	var mu sync.Mutex
 	var group errgroup.Group
 	group.SetLimit(2)
 	for _, s := range suites {
 		group.Go(func() error {
-			out, err := s.at(ctx, moment, bin, endpoint)
+			out, err := s.at(ctx, moment, bin)
 			if err != nil {
 				mu.Lock()
 				defer mu.Unlock()
@@ -89,13 +89,13 @@ func runAt(ctx context.Context, moment time.Time, bin, endpoint string) (failed 
 }
 
 // at runs a suite at a moment. It fails if the suite has no tests.
-func (s suite) at(ctx context.Context, moment time.Time, bin, endpoint string) (out []byte, err error) {
+func (s suite) at(ctx context.Context, moment time.Time, bin string) (out []byte, err error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, filepath.Join(bin, path.Base(s.folder)+".test"), "-test.run", s.run)
 	cmd.Dir = filepath.FromSlash(s.folder)
 	ahead := int64(time.Until(moment.Round(0)).Round(time.Second).Seconds())
-	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d", offsetVariable, ahead), "HOTSHARD_ENDPOINT="+endpoint)
+	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d", offsetVariable, ahead))
 	out, err = cmd.CombinedOutput()
 	if err == nil && bytes.Contains(out, []byte("no tests to run")) {
 		err = errors.New("no test has this name")

@@ -1,6 +1,7 @@
-// Package enginetest gives each test its own database on one DynamoDB Local. The engine starts
-// when it is first needed and ends with the test process. If HOTSHARD_ENDPOINT is set, as in
-// `make test`, tests use that engine. With -short, tests that need an engine are skipped.
+// Package enginetest gives each test its own database on a DynamoDB Local. The engine starts
+// when it is first needed and ends with the test process. In `make test` the process borrows one
+// from a pool; if HOTSHARD_ENDPOINT is set, tests use that engine. With -short, tests that need
+// an engine are skipped.
 //
 //	func TestX(t *testing.T) {
 //		db := enginetest.Client(t)
@@ -25,6 +26,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
 	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/test/enginepool"
 	"github.com/hotshard/hotshard/internal/test/lane"
 )
 
@@ -58,6 +60,9 @@ const hint = "tests need Amazon's DynamoDB Local: install Java 17 and npm, or se
 var start = sync.OnceValues(func() (string, error) {
 	if endpoint := os.Getenv("HOTSHARD_ENDPOINT"); endpoint != "" {
 		return endpoint, nil
+	}
+	if endpoint, err := enginepool.Borrow(); endpoint != "" || err != nil {
+		return endpoint, err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()

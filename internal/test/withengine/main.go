@@ -1,9 +1,9 @@
-// Command withengine starts a DynamoDB Local and runs a command with its URL in
-// HOTSHARD_ENDPOINT:
+// Command withengine starts DynamoDB Locals for the test processes of a command:
 //
 //	withengine go test ./...
 //
-// So all test processes share one warm engine, and a missing prerequisite is reported once.
+// So test processes share a warm engine, and a missing prerequisite is reported once. They
+// borrow it from a pool, whose address is in HOTSHARD_ENGINES.
 // Without a command it checks for Java, fetches the engine if needed, and starts it once. If
 // HOTSHARD_ENDPOINT is set it starts no engine.
 //
@@ -28,6 +28,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
 	"github.com/hotshard/hotshard/internal/test/browser"
+	"github.com/hotshard/hotshard/internal/test/enginepool"
 )
 
 // heapMB is enough for the concurrent tests of many packages.
@@ -83,12 +84,12 @@ func withEngine(ctx context.Context, command []string) (err error) {
 	if os.Getenv("HOTSHARD_ENDPOINT") != "" {
 		return follow(ctx, command)
 	}
-	engine, err := dynamolocal.StartEngine(ctx, dynamolocal.Options{Notice: os.Stderr, HeapMB: heapMB})
+	pool, err := enginepool.Start(ctx, dynamolocal.Options{Notice: os.Stderr, HeapMB: heapMB})
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, engine.Stop()) }()
-	if err := os.Setenv("HOTSHARD_ENDPOINT", engine.Endpoint()); err != nil {
+	defer func() { err = errors.Join(err, pool.Stop()) }()
+	if err := os.Setenv(enginepool.Variable, pool.Addr()); err != nil {
 		return err
 	}
 	return follow(ctx, command)

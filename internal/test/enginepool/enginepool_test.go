@@ -1,0 +1,82 @@
+package enginepool
+
+import (
+	"io"
+	"net"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
+	"github.com/hotshard/hotshard/internal/test/lane"
+)
+
+func TestEnginesEndWithTheirLastUser(t *testing.T) {
+	lane.NeedsEngine(t)
+	pool, err := Start(t.Context(), dynamolocal.Options{Notice: os.Stderr})
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := pool.current.Engine
+	borrow := func() (endpoint string) {
+		t.Setenv(Variable, pool.Addr())
+		if endpoint, err = Borrow(); err != nil {
+			t.Fatal(err)
+		}
+		return endpoint
+	}
+	giveBack := func() {
+		last := len(kept) - 1
+		if err := kept[last].Close(); err != nil {
+			t.Fatal(err)
+		}
+		kept = kept[:last]
+	}
+
+	if a, b := borrow(), borrow(); a != first.Endpoint() || b != a {
+		t.Errorf("the first two users have %s and %s, of one engine at %s", a, b, first.Endpoint())
+	}
+	pool.maxAge = 0
+	if c := borrow(); c == first.Endpoint() {
+		t.Error("a user got an engine that is too old")
+	}
+	second := pool.current.Engine
+	giveBack()
+	giveBack()
+	select {
+	case <-first.Done():
+		t.Error("an engine ended that has a user")
+	default:
+	}
+	giveBack()
+	<-first.Done()
+	if err := pool.Stop(); err != nil {
+		t.Error(err)
+	}
+	<-second.Done()
+}
+
+func TestReasonWhyNoEngineStarts(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := &Pool{
+		options: dynamolocal.Options{Dir: t.TempDir()}, listener: listener,
+		current: &lent{since: time.Now().Add(-time.Hour), users: 1}, maxAge: time.Minute,
+	}
+	go pool.serve(t.Context())
+	defer listener.Close()
+	t.Setenv(Variable, pool.Addr())
+	if _, err := Borrow(); err == nil || !strings.Contains(err.Error(), "start DynamoDB Local") {
+		t.Errorf("an engine without its files: %v", err)
+	}
+	for _, conn := range kept {
+		if _, err := io.Copy(io.Discard, conn); err != nil {
+			t.Error(err)
+		}
+		conn.Close()
+	}
+	kept = nil
+}
