@@ -32,8 +32,8 @@ func TestStates(t *testing.T) {
 	p.do(chromedp.Reload())
 	p.shows("bin/hotshard demo --addr 127.0.0.1:") // nothing throttles here
 	for status, says := range map[int]string{
-		http.StatusForbidden: "Access denied.", http.StatusUnauthorized: "Access denied.", http.StatusServiceUnavailable: "DynamoDB doesn't answer",
-		http.StatusNotFound: "no such call", http.StatusInternalServerError: "Internal Server Error (status 500)",
+		http.StatusForbidden: "Access denied.", http.StatusUnauthorized: "Access denied.", http.StatusServiceUnavailable: "DynamoDB does not answer",
+		http.StatusNotFound: "doesn't know this call", http.StatusInternalServerError: "Internal Server Error (status 500)",
 	} {
 		f.with(func() { f.status = status })
 		p.do(chromedp.Reload())
@@ -79,7 +79,7 @@ func TestFilter(t *testing.T) {
 	p.do(chromedp.SendKeys("#filter-text", "ideo"+kb.Enter, chromedp.ByQuery))
 	p.until(rowsShown + " == 1")
 	p.do(chromedp.Evaluate("document.getElementById('filter-text').value = ''", nil), chromedp.SendKeys("#filter-text", "nobody"+kb.Enter, chromedp.ByQuery))
-	p.shows("No key matches. No key that was written in this time contains nobody.")
+	p.shows("No key matches. No key with writes in this time range contains nobody.")
 	if value[bool](p, "!document.getElementById('drawn').hidden || !document.getElementById('rows-panel').hidden") {
 		t.Error("a blank map is shown")
 	}
