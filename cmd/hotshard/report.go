@@ -42,7 +42,7 @@ const (
 	reportRows     = 256
 )
 
-// Validate returns an error for a wrong command line.
+// Validate returns an error if the flags are invalid.
 func (c *ReportCmd) Validate() error {
 	most := maxTableReport
 	if c.Stack {

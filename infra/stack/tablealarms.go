@@ -26,7 +26,7 @@ func watchedOf(c *config.Config) (list []watched) {
 	return list
 }
 
-// throttles returns the metrics of reads and writes that were throttled for some reasons.
+// throttles returns the metrics of reads and writes that were throttled for these reasons.
 func (w watched) throttles(reasons ...string) (list []awscloudwatch.Metric) {
 	for _, reason := range reasons {
 		list = append(list, ofTable(w.table, w.index, "Write"+reason+"ThrottleEvents"), ofTable(w.table, w.index, "Read"+reason+"ThrottleEvents"))
