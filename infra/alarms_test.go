@@ -107,8 +107,8 @@ func TestBillCountsAlarms(t *testing.T) {
 		watched += n
 	}
 	want := fmt.Sprintf("on %d metrics", watched)
-	if line := bill.Reckon(bill.Load{}, 1, bill.Default()).Lines[0]; line.Item != "alarms" || line.Reckoned != want {
-		t.Errorf("the bill has alarms %s, the template has them %s", line.Reckoned, want)
+	if line := bill.Estimate(bill.Load{}, 1, bill.Default()).Lines[0]; line.Item != "alarms" || line.Basis != want {
+		t.Errorf("the bill has alarms %s, the template %s", line.Basis, want)
 	}
 }
 

@@ -36,7 +36,7 @@ func assembly(t *testing.T, context map[string]any) (properties object, everythi
 
 // TestTheStackItself checks the stack's tags, its termination protection, and the warning that nobody gets the alarms.
 func TestTheStackItself(t *testing.T) {
-	const nobody = "nobody gets the alarms"
+	const nobody = "alarms' topic has no subscription"
 	properties, everything := assembly(t, nil)
 	if properties["terminationProtection"] != true || properties["tags"] != nil || !strings.Contains(everything, nobody) {
 		t.Errorf("by default: %v; a warning: %t", properties, strings.Contains(everything, nobody))

@@ -12,14 +12,14 @@ import (
 	"github.com/hotshard/hotshard/bench/rig"
 )
 
-// turn is how long one turn of a method takes at least, in CPU time.
+// turn is the shortest CPU time of a method's turn.
 const turn = 40 * time.Millisecond
 
-// result is what was measured of a method.
+// result has a method's measurements.
 type result struct {
 	method
-	perBatch []time.Duration // CPU, one a round
-	bytes    uint64          // allocated for a batch
+	perBatch []time.Duration // CPU time, one for each round
+	bytes    uint64          // bytes allocated for a batch
 	allocs   uint64
 }
 

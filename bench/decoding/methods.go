@@ -32,14 +32,14 @@ func methods() []method {
 		{"hotshard", newHotshard()},
 		{"crc32, the floor", func(payload []byte) (map[string]int, error) {
 			if crc32.ChecksumIEEE(payload) == 0 {
-				return nil, errors.New("an unlikely sum")
+				return nil, errors.New("the sum of all bytes is 0")
 			}
 			return nil, nil
 		}},
 	}
 }
 
-// newStock is the handler that most functions have.
+// newStock returns the usual handler, which decodes with the AWS events library.
 func newStock() func([]byte) (map[string]int, error) {
 	var counts map[string]int
 	handler := lambda.NewHandler(func(_ context.Context, event events.DynamoDBEvent) error {
@@ -57,7 +57,7 @@ func newStock() func([]byte) (map[string]int, error) {
 	}
 }
 
-// batch has no more than it takes to count keys.
+// batch has only the fields of an event that counting keys needs.
 type batch struct {
 	Records []struct {
 		UserIdentity *struct{ PrincipalID string }
@@ -83,13 +83,12 @@ func minimal(unmarshal func([]byte, any) error) func([]byte) (map[string]int, er
 	}
 }
 
-// newHotshard counts write units of keys and of an index, as the detector does for
-// each batch.
+// newHotshard returns a handler that counts write units of keys and of an index, as the detector does.
 func newHotshard() func([]byte) (map[string]int, error) {
 	indexes := []ddbstream.Index{{Name: "by_rank", PartitionKey: "board_shard", SortKey: "rank_key", All: true}}
 	var decoder ddbstream.Decoder
 	var writes []ddbstream.IndexWrite
-	var counts map[string]int // of a payload, made once: the sketch is what is measured
+	var counts map[string]int // of the first payload only, so that the sketch is measured alone
 	return func(payload []byte) (map[string]int, error) {
 		batch, err := decoder.Decode(payload)
 		if err != nil {

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// shape is how a payload differs from Lambda's usual one.
+// shape has a payload's differences from Lambda's usual one.
 type shape struct {
 	name     string
 	records  int
@@ -46,7 +46,7 @@ type member struct {
 
 type object []member
 
-// payload makes a payload, and how often each key is in it without removals by TTL.
+// payload returns a payload, and the number of each key's records without removals by TTL.
 func (s shape) payload() ([]byte, map[string]int) {
 	rng := rand.New(rand.NewPCG(7, 7))
 	zipf := rand.NewZipf(rng, 1.1, 1, 999)
@@ -73,7 +73,7 @@ func (s shape) payload() ([]byte, map[string]int) {
 	}
 	var indented bytes.Buffer
 	if err := json.Indent(&indented, w.Bytes(), "", "  "); err != nil {
-		panic(err) // the writer is wrong
+		panic(err) // the writer has a bug
 	}
 	return indented.Bytes(), keys
 }
@@ -104,7 +104,7 @@ func (s shape) record(rng *rand.Rand, i int, key string, expired bool) object {
 	return r
 }
 
-// item has about 500 B.
+// item returns an item of about 500 bytes, in one of its two images.
 func (s shape) item(rng *rand.Rand, ids object, n int) object {
 	number := func(top int) object { return object{{"N", fmt.Sprint(rng.IntN(top))}} }
 	text := func(t string) object { return object{{"S", t}} }
@@ -150,7 +150,7 @@ func (w *writer) value(v any) {
 	default:
 		text, err := json.Marshal(v)
 		if err != nil {
-			panic(err) // the payload is wrong
+			panic(err) // the payload is invalid
 		}
 		w.Write(text)
 	}

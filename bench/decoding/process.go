@@ -18,8 +18,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 )
 
-// inLambda are the functions that are compared as whole processes, with the modules
-// and packages to build.
+// inLambda are the functions that are compared as whole processes, with their modules and packages.
 var inLambda = []struct{ name, module, pkg string }{
 	{"stock", ".", "./decoding/stock"}, {"hotkeys", rig.Root, "./functions/hotkeys"}, {"empty", ".", "./decoding/empty"},
 }
@@ -31,14 +30,13 @@ type process struct {
 	peak              int             // kB
 }
 
-// warmCalls is how many calls come after a first one, before which calls too many more
-// are made that don't count.
+// warmCalls is the number of measured calls after the first one, heatingCalls that of unmeasured calls before them.
 const (
 	warmCalls    = 20
 	heatingCalls = 5
 )
 
-// processes runs each function in processes of its own, in turns.
+// processes runs each function in new processes, in turns.
 func processes(ctx context.Context, w io.Writer, rounds int) error {
 	dir, err := os.MkdirTemp("", "decoding")
 	if err != nil {
@@ -69,7 +67,7 @@ func processes(ctx context.Context, w io.Writer, rounds int) error {
 	return nil
 }
 
-// windowed is the payload with both images as a delivery in the middle of a window.
+// windowed returns the payload with both images as a delivery in the middle of a window.
 func windowed() []byte {
 	i := slices.IndexFunc(cases(), func(s shape) bool { return s.name == "both images" })
 	payload, _ := cases()[i].payload()
@@ -78,7 +76,7 @@ func windowed() []byte {
 	return bytes.Replace(payload, []byte(`{"Records":`), []byte(window), 1)
 }
 
-// build builds a function as it is built to be deployed.
+// build builds a function as make functions does.
 func build(ctx context.Context, binary, module, pkg string) error {
 	cmd := exec.CommandContext(ctx, "go", "build", "-tags", "lambda.norpc", "-trimpath", "-ldflags", "-s -w", "-o", binary, pkg)
 	cmd.Dir = module
@@ -124,8 +122,8 @@ func (p *process) round(ctx context.Context, binary string, payload []byte) (err
 	return err
 }
 
-// settled is the CPU time of a process when it has come to rest after a call: what is
-// collected then belongs to the call.
+// settled returns the CPU time of a process once it is idle after a call, so that it includes the call's garbage
+// collection.
 func settled(pid int) (time.Duration, error) {
 	last := time.Duration(-1)
 	for {
@@ -138,7 +136,7 @@ func settled(pid int) (time.Duration, error) {
 	}
 }
 
-// processTime adds up the CPU time of a process's threads, none of which has ended.
+// processTime returns the CPU time of all of a process's threads. It needs that no thread has ended.
 func processTime(pid int) (sum time.Duration, err error) {
 	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
 	if err != nil {

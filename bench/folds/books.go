@@ -171,7 +171,7 @@ func dataOf(it item) item {
 	return data
 }
 
-// identityOf returns whose item it is; ok is false for all but events.
+// identityOf returns the identity of an event by its key; ok is false for other items.
 func identityOf(pk, sk string) (id identity, ok bool) {
 	key, err := schema.ParseKey(pk)
 	if err != nil || key.Base.Type != kind.Event {

@@ -135,13 +135,13 @@ func (w *watch) measure(ctx context.Context, t *rig.Tables, p pace, window time.
 				return err
 			})
 		})
-		group.Go(func() error { return w.look(ctx, summaries, written) })
+		group.Go(func() error { return w.pollSummary(ctx, summaries, written) })
 		return group.Wait()
 	})
 }
 
-// look reads the summary until all that was written is visible.
-func (w *watch) look(ctx context.Context, summaries *counters.Summaries, written <-chan struct{}) error {
+// pollSummary reads the summary until it has all written increments.
+func (w *watch) pollSummary(ctx context.Context, summaries *counters.Summaries, written <-chan struct{}) error {
 	for done, over := false, false; !over; {
 		select {
 		case <-written:

@@ -83,7 +83,7 @@ func TestAFailedReadIsReported(t *testing.T) {
 	})
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	err := w.look(ctx, counters.NewSummaries(nowhere, "items", "rollups", view), nil)
+	err := w.pollSummary(ctx, counters.NewSummaries(nowhere, "items", "rollups", view), nil)
 	close(over)
 	if failed := answers.Wait(); failed != nil || err == nil || !strings.Contains(err.Error(), "increments are visible") {
 		t.Error(err)

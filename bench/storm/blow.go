@@ -15,7 +15,7 @@ import (
 	"github.com/hotshard/hotshard/internal/tool/system"
 )
 
-// storm is a scenario under way.
+// storm is a running scenario.
 type storm struct {
 	scenario
 	client
@@ -26,20 +26,20 @@ type storm struct {
 
 	mu      sync.Mutex
 	seconds []second
-	others  map[string]int  // refusals of another kind, by status and error
-	ids     map[string]bool // of accepted events
+	others  map[string]int  // number of other answers, by status and error
+	ids     map[string]bool // ids of accepted events
 	misread int
 }
 
 const (
-	prefix    = "storm-" // of the tables
+	prefix    = "storm-" // of the tables' names
 	quietKeys = 50
 	coldStart = 250 * time.Millisecond
-	quietLog  = slog.LevelError + 1 // refusals are what the storm is about
+	quietLog  = slog.LevelError + 1 // rejections are expected in a storm
 )
 
-// run starts a system, lets the storm loose on it, and stops it. The n-th run has a placement of
-// keys on partitions of its own: on some of them two write shards meet, on others none do.
+// run starts a system, runs the scenario on it, and stops it. n selects the placement of keys on partitions: in some
+// placements two write shards share a partition, in others none do.
 func (s scenario) run(ctx context.Context, n int) (_ run, err error) {
 	dir, err := os.MkdirTemp("", "storm")
 	if err != nil {
@@ -78,7 +78,7 @@ func (s scenario) run(ctx context.Context, n int) (_ run, err error) {
 	return r, err
 }
 
-// model is who serves the API; binaries are built below dir.
+// model returns Lambda's model for the API; binaries are built below dir.
 func (s served) model(ctx context.Context, dir string) (system.Lambda, error) {
 	if s.Processes == 0 {
 		return s.inProcess(), nil
@@ -87,8 +87,8 @@ func (s served) model(ctx context.Context, dir string) (system.Lambda, error) {
 	return system.Lambda{Containers: s.Processes, ColdStart: coldStart, Starters: map[string]system.Starter{"ingest": process.Starter(binary)}}, err
 }
 
-// inProcess has the containers in this process. They are what a quota leaves of which each of
-// the stream's two functions has its tenth.
+// inProcess returns the model with all containers in this process. The quota is so high that it leaves this many
+// containers after the stream's two functions have reserved a tenth each.
 func (s served) inProcess() system.Lambda {
 	if s.Containers == 0 {
 		return system.Lambda{}
@@ -96,7 +96,7 @@ func (s served) inProcess() system.Lambda {
 	return system.Lambda{Concurrency: s.Containers * 10 / 8, ColdStart: coldStart}
 }
 
-// blow offers what the scenario says, and sums up.
+// blow sends the scenario's writes, and returns the measurements.
 func (s scenario) blow(ctx context.Context, running *system.System) (run, error) {
 	st := &storm{
 		scenario: s, client: newClient(running.URL()), system: running, keys: []string{"hot"}, others: map[string]int{}, ids: map[string]bool{},
@@ -129,7 +129,7 @@ func (s scenario) blow(ctx context.Context, running *system.System) (run, error)
 	return st.sumUp(ctx)
 }
 
-// offer makes a phase's writes, each key's in its turn.
+// offer sends a phase's writes to the keys in turn.
 func (st *storm) offer(ctx context.Context, p phase, calls *sync.WaitGroup) {
 	n := 0
 	rig.Pace(ctx, p.Lasting, func(since time.Duration) float64 { return float64(len(st.keys)) * p.rate(since) }, func(now time.Time) {
@@ -139,7 +139,7 @@ func (st *storm) offer(ctx context.Context, p phase, calls *sync.WaitGroup) {
 	})
 }
 
-// offerQuiet makes the writes of quiet keys, through all phases.
+// offerQuiet sends the writes to quiet keys in all phases.
 func (st *storm) offerQuiet(ctx context.Context, calls *sync.WaitGroup) {
 	n := 0
 	rig.Pace(ctx, time.Duration(len(st.seconds))*time.Second, rig.Steady(quietKeys*st.Quiet), func(now time.Time) {
@@ -149,7 +149,7 @@ func (st *storm) offerQuiet(ctx context.Context, calls *sync.WaitGroup) {
 	})
 }
 
-// second is the one that a time is in.
+// second returns the second that contains a time.
 func (st *storm) second(at time.Time) *second {
 	return &st.seconds[max(0, min(int(at.Sub(st.began).Seconds()), len(st.seconds)-1))]
 }

@@ -10,11 +10,11 @@ import (
 	"github.com/wcharczuk/go-chart/v2/drawing"
 )
 
-// drawn are the scenarios of the chart.
+// drawn are the scenarios in the chart.
 var drawn = []string{"counter10x-40", "counter10x-one", "counter10x-byone", "counter10x-fixed", "event10x-40", "event10x-one", "board10x-40", "board10x-one"}
 
-// draw makes a chart of the writes that were not accepted in each second of a storm,
-// for what is drawn and has a result; no file without any.
+// draw makes a chart of the share of writes that were not accepted in each second of a storm. It writes no file if no
+// scenario in drawn has a result.
 func draw(file string, results map[string]measurement) error {
 	graph := chart.Chart{
 		Width: 1000, Height: 420,
@@ -47,7 +47,7 @@ func draw(file string, results map[string]measurement) error {
 	return errors.Join(graph.Render(chart.SVG, out), out.Close())
 }
 
-// ticks are those of an axis from 0 on.
+// ticks returns the ticks of an axis that begins at 0.
 func ticks(last, every float64) (list []chart.Tick) {
 	for at := 0.0; at <= last; at += every {
 		list = append(list, chart.Tick{Value: at, Label: fmt.Sprint(at)})
@@ -55,8 +55,7 @@ func ticks(last, every float64) (list []chart.Tick) {
 	return list
 }
 
-// style has a colour for who serves and what is done about the storm, and a dash for
-// what is stormed.
+// style returns a line's style: its colour shows the serving system and the remedy, its dash the kind of key.
 func style(name string) chart.Style {
 	what, how, _ := strings.Cut(name, "10x-")
 	colours := map[string]drawing.Color{"40": chart.ColorGreen, "one": chart.ColorBlue, "byone": chart.ColorOrange, "fixed": chart.ColorRed}

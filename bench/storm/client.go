@@ -22,7 +22,7 @@ func newClient(api string) client {
 	return client{api, &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 2000}, Timeout: 30 * time.Second}}
 }
 
-// noContainer is what send gives for a call that found no container, instead of 429.
+// noContainer is the status that send returns instead of 429 for a call that found no container.
 const noContainer = -http.StatusTooManyRequests
 
 func (c client) send(ctx context.Context, method, path, body string, into any, headers ...string) (status int, err error) {
@@ -49,8 +49,8 @@ func (c client) send(ctx context.Context, method, path, body string, into any, h
 	return status, json.NewDecoder(response.Body).Decode(into)
 }
 
-// mustSend is send for calls after and beside the storm: it tries again while
-// capacity is exhausted, and wants success.
+// mustSend is send for calls that are not part of the storm. It retries while capacity is exhausted, and returns an error
+// for any other status than 200.
 func (c client) mustSend(ctx context.Context, method, path, body string, into any) error {
 	var status int
 	var err error
@@ -67,7 +67,7 @@ func (c client) mustSend(ctx context.Context, method, path, body string, into an
 	return fmt.Errorf("%s %s: status %d, %w", method, path, status, err)
 }
 
-// write makes one write, and notes under its beginning what became of it.
+// write sends a write, and counts its result in the second in which it began.
 func (st *storm) write(ctx context.Context, key string, began time.Time) {
 	n := st.writes.Add(1)
 	var headers []string
@@ -78,7 +78,7 @@ func (st *storm) write(ctx context.Context, key string, began time.Time) {
 	body := st.Kind.body(key, n, st.began, began.Sub(st.began))
 	status, err := st.send(ctx, http.MethodPost, st.Kind.path, body, &answer, headers...)
 	if ctx.Err() != nil {
-		return // the run is given up
+		return // the run was cancelled
 	}
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -100,9 +100,9 @@ func (st *storm) write(ctx context.Context, key string, began time.Time) {
 	}
 }
 
-// writeQuiet makes a write of a quiet key.
+// writeQuiet sends a write to a quiet key.
 func (st *storm) writeQuiet(ctx context.Context, key string, began time.Time) {
-	status, _ := st.send(ctx, http.MethodPost, counter.path, increment(key, 0, began, 0), nil) // an error is no 200
+	status, _ := st.send(ctx, http.MethodPost, counter.path, increment(key, 0, began, 0), nil) // with an error the status is not 200
 	if ctx.Err() != nil {
 		return
 	}

@@ -7,30 +7,30 @@ import (
 	"github.com/hotshard/hotshard/internal/tool/system"
 )
 
-// scenario is what is offered, to whom.
+// scenario is a load, and the system that gets it.
 type scenario struct {
 	Name   string
 	Kind   writes
-	Keys   int // that are stormed, each by itself; 0 is one
+	Keys   int // number of keys with a storm each; 0 is one
 	Phases []phase
-	Quiet  float64 // writes a second of each of quietKeys counters beside them, all the time
+	Quiet  float64 // writes a second on each of quietKeys other counters, all the time
 	Served served
 	Limits system.Limits
-	Ahead  time.Duration // of now, that events may be; 0 is the default
-	Fixed  bool          // shard counts stay as they are
-	ByOne  bool          // the caller adds one write shard a second while it is refused
+	Ahead  time.Duration // how far in the future events may be; 0 is the default
+	Fixed  bool          // shard counts don't change
+	ByOne  bool          // the caller adds one write shard a second while its writes are throttled
 	order  int
 }
 
-// phase is a time in which each key is offered writes at a rate.
+// phase is a time with a rate of writes to each key.
 type phase struct {
 	Lasting time.Duration
-	From    float64 // writes a second at first
-	To      float64 // and at the end; 0 is From
-	Storm   bool    // is what is looked at
+	From    float64 // writes a second at the start
+	To      float64 // writes a second at the end; 0 is From
+	Storm   bool    // part of the measured storm
 }
 
-// rate is a key's at a time after the phase's start.
+// rate returns a key's writes a second at a time after the phase's start.
 func (p phase) rate(after time.Duration) float64 {
 	if p.To == 0 {
 		return p.From
@@ -38,10 +38,10 @@ func (p phase) rate(after time.Duration) float64 {
 	return p.From + min(1, after.Seconds()/p.Lasting.Seconds())*(p.To-p.From)
 }
 
-// served says who answers the API.
+// served configures the processes or containers that serve the API.
 type served struct {
-	Containers int // of the HTTP functions at a time; 0 is one process for all
-	Processes  int // containers of ingest that are processes of the built function; 0 is none
+	Containers int // concurrent containers of the HTTP functions; 0 is one process for all callers
+	Processes  int // ingest containers that run the built binary; 0 is none
 }
 
 func (s served) String() string {
@@ -61,38 +61,37 @@ var (
 	oneOnly = served{}
 )
 
-// A partition takes this much in most scenarios, a fiftieth of AWS's.
+// The partitions of most scenarios: with a fiftieth of AWS's limit.
 const (
 	partitions   = 64
 	partitionWCU = 20
 )
 
-// hold is for how long a transaction has its items.
+// hold is the time for which a transaction locks its items.
 const hold = 5 * time.Millisecond
 
-// lasting is a storm's length, and before it comes half of what a partition takes, for
-// a while: the storm is on top of that.
+// lasting is the length of a storm. The time before has half of a partition's limit, and the storm comes on top of that.
 const (
 	lasting = 40 * time.Second
 	before  = 10 * time.Second
 	half    = 0.5
 )
 
-// scaled are limits of partitions that take so many write units. What the map's
-// partitions take is scaled, too, which suits containers and keys that are.
+// scaled returns limits with this number of partitions and their WCU/s. The shard map's partitions have the same WCU/s,
+// which fits a scaled-down number of containers and keys.
 func scaled(partitions, wcu int) system.Limits {
 	return system.Limits{Partitions: partitions, PartitionWCU: wcu, TransactionHold: hold}
 }
 
-// apart are the same, with the shard map's as on AWS: for as many containers or hot
-// keys as a deployment has.
+// apart returns the same with AWS's limit for the shard map's partitions, for a deployment's number of containers or keys.
 func apart(partitions, wcu int) system.Limits {
 	limits := scaled(partitions, wcu)
 	limits.MapWCU = 1000
 	return limits
 }
 
-// onTop is a storm of so many times a partition's limit on top of base times.
+// onTop returns the phases of a storm. base and times are multiples of a partition's limit: base is the rate before the
+// storm, which adds times.
 func onTop(times, base float64, warm time.Duration) []phase {
 	return []phase{
 		{Lasting: warm, From: base * partitionWCU},
@@ -100,7 +99,7 @@ func onTop(times, base float64, warm time.Duration) []phase {
 	}
 }
 
-// scenarios are all, by name.
+// scenarios returns all scenarios.
 func scenarios() []scenario {
 	list := tenfold()
 	for _, k := range []writes{counter, event} {
@@ -120,7 +119,7 @@ func scenarios() []scenario {
 	return list
 }
 
-// tenfold are storms of ten times a partition's limit on each kind of key.
+// tenfold returns storms of ten times a partition's limit, on each kind of key.
 func tenfold() (list []scenario) {
 	add := func(name string, s scenario) {
 		s.Name, s.Phases = name, onTop(10, half, before)
@@ -142,7 +141,7 @@ func twice() []phase {
 	return append(onTop(10, half, before), onTop(10, half, time.Minute)...)
 }
 
-// ramp goes from the detector's threshold to the limit, which nothing need refuse.
+// ramp returns phases from the detector's threshold to the limit, in which no write need be throttled.
 func ramp() []phase {
 	return []phase{
 		{Lasting: 30 * time.Second, From: 0.7 * partitionWCU, To: partitionWCU, Storm: true},
@@ -150,26 +149,26 @@ func ramp() []phase {
 	}
 }
 
-// splits are the same limits with partitions that split. AWS takes minutes for it.
+// splits returns the limits with partitions that split after a time. On AWS it takes minutes.
 func splits(limits system.Limits, after time.Duration) system.Limits {
 	limits.SplitAfter = after
 	return limits
 }
 
-// held are the same limits with transactions that have their items for another time.
+// held returns the limits with another time for which transactions lock their items.
 func held(limits system.Limits, hold time.Duration) system.Limits {
 	limits.TransactionHold = hold
 	return limits
 }
 
-// splitting is a storm that is long enough for several splits.
+// splitting returns a storm that is long enough for several splits.
 func splitting() []phase {
 	phases := onTop(10, half, before)
 	phases[1].Lasting = 2 * time.Minute
 	return phases
 }
 
-// special are those of a kind of their own.
+// special returns the scenarios that exist for one question each.
 func special() []scenario {
 	list := []scenario{
 		{
@@ -178,13 +177,13 @@ func special() []scenario {
 			Phases: []phase{{Lasting: before, From: half / 2}, {Lasting: 25 * time.Second, From: 1.5, Storm: true}},
 		},
 		{
-			// 800 write units a second are below a partition's limit, but twice as many calls as can
-			// have the counter's item one after another.
+			// 800 WCU/s are below a partition's limit, but these are twice as many calls as can lock the counter's item in
+			// turn.
 			Name: "keyed400", Kind: keyed, Served: many, Limits: scaled(partitions, 1000),
 			Phases: []phase{{Lasting: before, From: 20}, {Lasting: lasting, From: 400, Storm: true}},
 		},
 		{
-			// The same, for two cores, which make some 200 such calls a second in all.
+			// The same for two cores, which make about 200 such calls a second.
 			Name: "keyed100", Kind: keyed, Served: many, Limits: held(scaled(partitions, 1000), 4*hold),
 			Phases: []phase{{Lasting: before, From: 5}, {Lasting: lasting, From: 100, Storm: true}},
 		},
@@ -207,7 +206,7 @@ func special() []scenario {
 	return list
 }
 
-// about says what a scenario is, in a line.
+// about describes a scenario in a line.
 func (s scenario) about() string {
 	text := fmt.Sprintf("%s, %s, %d partitions of %d", s.Kind.what, s.Served, s.Limits.Partitions, s.Limits.PartitionWCU)
 	if s.Keys > 1 {

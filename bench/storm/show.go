@@ -14,14 +14,14 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 )
 
-// measurement is all runs of a scenario.
+// measurement has all runs of a scenario.
 type measurement struct {
 	Scenario string `json:"scenario"`
 	About    string `json:"about"`
 	Runs     []run  `json:"runs"`
 }
 
-// print writes tables in Markdown: a line for each storm, then every few seconds.
+// print writes tables in Markdown: a line for each storm, then a line for every few seconds.
 func (r run) print(w io.Writer, title string) {
 	fmt.Fprintf(w, "\n### %s\n\n", title)
 	t := table.NewWriter()
@@ -54,7 +54,7 @@ func (o outcome) calm() string {
 	return map[bool]string{true: "never", false: seconds(o.Calm)}[o.Calm < 0]
 }
 
-// steps are the first key's counts and when they came, after the first storm's begin.
+// steps returns the first key's shard counts with their times after the first storm's start.
 func (r run) steps() string {
 	var list []string
 	for _, s := range r.Steps {
@@ -63,7 +63,7 @@ func (r run) steps() string {
 	return cmp.Or(strings.Join(list, ", "), "1")
 }
 
-// write writes the raw results, and the summary of all that are in the folder.
+// write writes the raw results, and the summary of all results in the folder.
 func (m measurement) write(folder string) error {
 	text, err := json.MarshalIndent(m, "", " ")
 	if err == nil {
@@ -78,8 +78,7 @@ func (m measurement) write(folder string) error {
 	return summarize(folder)
 }
 
-// summarize writes a line for each scenario of the folder: median and worst of its
-// runs.
+// summarize writes a line for each scenario in the folder, with the median and worst of its runs.
 func summarize(folder string) error {
 	t := table.NewWriter()
 	t.AppendHeader(table.Row{"scenario", "runs", "accepted %: median, worst", "throttled by API %", "no container %", "calm after: median, worst", "N in the median run", "quiet keys that grew", "map read units", "found = accepted"})
@@ -105,7 +104,7 @@ func summarize(folder string) error {
 	return draw(filepath.Join(folder, "storm.svg"), results)
 }
 
-// runs are those of a scenario, by what its first storm accepted, the most first.
+// runs returns the scenario's runs, sorted by the share that the first storm accepted, highest first.
 func (m measurement) runs() []run {
 	return slices.SortedFunc(slices.Values(m.Runs), func(a, b run) int { return cmp.Compare(b.Storms[0].Accepted, a.Storms[0].Accepted) })
 }
@@ -137,7 +136,7 @@ func (m measurement) rows(t table.Writer) {
 	}
 }
 
-// slowness orders by calm; never is last.
+// slowness returns a number to sort by Calm; never is last.
 func (o outcome) slowness() int {
 	if o.Calm < 0 {
 		return 1 << 30

@@ -1,14 +1,12 @@
-// Package storm measures how callers fare when keys are offered more than a partition
-// takes. The API is served as Lambda serves it: containers with one request at a time,
-// cold starts, and one quota for all functions. Each scenario runs three times, on a
-// system of its own each time:
+// Package storm measures what callers see when keys get more writes than a partition takes. The API runs as on Lambda:
+// containers with one request at a time, cold starts, and one quota for all functions. Each scenario runs three times, on
+// a new system each time:
 //
 //	go -C bench run . storm -list
 //	go -C bench run . storm -only counter10x-40,event10x-40 -out ../docs/performance/storm
 //
-// It prints a table for each run. With -out it also writes them all, raw, to
-// FOLDER/SCENARIO.json, and a summary and a chart of all files of that folder to
-// FOLDER/summary.md and FOLDER/storm.svg. An interrupted run leaves nothing behind.
+// It prints a table for each run. With -out it also writes the raw results to FOLDER/SCENARIO.json, and a summary and a
+// chart of all results in the folder to FOLDER/summary.md and FOLDER/storm.svg. An interrupted run writes nothing.
 package storm
 
 import (
@@ -25,7 +23,7 @@ import (
 )
 
 // Program is the experiment.
-var Program = rig.Program{Name: "storm", About: "how callers fare when a key gets hot", Flags: func(f *flag.FlagSet) func(context.Context, *rig.Run) error {
+var Program = rig.Program{Name: "storm", About: "what callers see when a key gets hot", Flags: func(f *flag.FlagSet) func(context.Context, *rig.Run) error {
 	var o options
 	f.BoolVar(&o.list, "list", false, "list the scenarios")
 	f.StringVar(&o.only, "only", "", "`names` of scenarios, with commas between them; * at the end stands for anything (default: all)")
@@ -61,7 +59,7 @@ func (o options) run(ctx context.Context, w io.Writer) error {
 	return nil
 }
 
-// measure runs one scenario as often as it is asked for.
+// measure runs a scenario as often as -runs says.
 func (o options) measure(ctx context.Context, w io.Writer, s scenario) error {
 	measured := measurement{Scenario: s.Name, About: s.about()}
 	for n := range o.runs {
@@ -78,7 +76,7 @@ func (o options) measure(ctx context.Context, w io.Writer, s scenario) error {
 	return measured.write(o.out)
 }
 
-// choose returns the scenarios of these names, in their order.
+// choose returns the scenarios with these names, in this order.
 func choose(all []scenario, names string) ([]scenario, error) {
 	if names == "" {
 		return all, nil

@@ -12,49 +12,49 @@ import (
 	"github.com/hotshard/hotshard/internal/httpapi"
 )
 
-// second is what became of the writes that began in one second.
+// second has the results of the writes that began in one second.
 type second struct {
 	Second       int   `json:"second"`
 	Storm        bool  `json:"storm"`
 	Offered      int   `json:"offered"`
 	Accepted     int   `json:"accepted"`
-	Refused      int   `json:"refused"`      // by the API, with 429
-	NoContainer  int   `json:"no_container"` // refused for want of one
-	Other        int   `json:"other"`        // answered otherwise, or not at all
+	Refused      int   `json:"refused"`      // 429 by the API
+	NoContainer  int   `json:"no_container"` // 429 because no container was free
+	Other        int   `json:"other"`        // other answers, or none
 	QuietOffered int   `json:"quiet_offered,omitempty"`
 	QuietRefused int   `json:"quiet_refused,omitempty"`
-	Shards       int   `json:"shards"`    // the first key's newest count at its end; 0 is unknown
-	Throttled    int64 `json:"throttled"` // attempts that the limiter refused in it
+	Shards       int   `json:"shards"`    // the first key's shard count at the end; 0 is unknown
+	Throttled    int64 `json:"throttled"` // attempts that the limiter throttled
 }
 
-// run is what one run of a scenario measured.
+// run has the measurements of one run of a scenario.
 type run struct {
 	Began   time.Time `json:"began"`
 	Seconds []second  `json:"seconds"`
 	Storms  []outcome `json:"storms"`
 
 	Accepted int `json:"accepted"` // in all phases
-	Found    int `json:"found"`    // by strong reads afterwards; -1 where writes of one thing make one
-	Misread  int `json:"misread"`  // reads of all events that missed or repeated one
+	Found    int `json:"found"`    // by strong reads afterwards; -1 if all writes are of one item
+	Misread  int `json:"misread"`  // reads of all events that missed or repeated an event
 
 	Steps    []step  `json:"steps"`          // of the first key
 	Grown    int     `json:"grown"`          // stormed keys that grew
-	GrownAt  float64 `json:"last_grown_s"`   // when the last of them did first, after the storm's begin; -1 for none
+	GrownAt  float64 `json:"last_grown_s"`   // seconds until each of them had grown once; -1 for none
 	GrownToo int     `json:"grown_too"`      // quiet keys that grew
-	Others   []other `json:"others"`         // answers of neither kind
-	MapReads float64 `json:"map_read_units"` // of the shard map, ours each second included
+	Others   []other `json:"others"`         // other answers
+	MapReads float64 `json:"map_read_units"` // of the shard map, with the measurement's own each second
 
 	MapWrites  float64                 `json:"map_write_units"`
 	WriteUnits float64                 `json:"write_units"`
 	Throttled  int64                   `json:"throttled"`
 	Containers map[string]lambda.Stats `json:"containers"` // none with one process
-	Quota      lambda.QuotaStats       `json:"quota"`      // that the HTTP functions share
+	Quota      lambda.QuotaStats       `json:"quota"`      // shared by the HTTP functions
 
 	Reserved map[string]lambda.QuotaStats `json:"reserved"` // of the stream's functions
 }
 
-// right says whether strong reads tell what was accepted. What was answered by neither
-// may have been done.
+// right reports whether strong reads find all accepted writes, and none that certainly failed. Writes with other answers may
+// have been applied.
 func (r run) right() bool {
 	others := 0
 	for _, s := range r.Seconds {
@@ -63,7 +63,7 @@ func (r run) right() bool {
 	return r.Found < 0 || r.Found >= r.Accepted && r.Found <= r.Accepted+others
 }
 
-// outcome is one storm's.
+// outcome has the results of one storm.
 type outcome struct {
 	At           int     `json:"at_s"`
 	Seconds      int     `json:"seconds"`
@@ -73,10 +73,10 @@ type outcome struct {
 	NoContainer  float64 `json:"no_container_percent"`
 	Other        float64 `json:"other_percent"`
 	QuietRefused float64 `json:"quiet_refused_percent"`
-	Calm         int     `json:"calm_s"` // from when on at most 1 % were not accepted; -1 for never
+	Calm         int     `json:"calm_s"` // seconds until all later seconds accepted 99 % or more; -1 for never
 }
 
-// step is a change of a count: when it comes into force, after the first storm's begin.
+// step is a change of a shard count. At is when it takes effect, in seconds after the first storm's start.
 type step struct {
 	At     float64 `json:"at_s"`
 	Shards int     `json:"shards"`
@@ -88,7 +88,7 @@ type other struct {
 	Times int    `json:"times"`
 }
 
-// storms are the outcomes of stretches of seconds that are one storm each.
+// storms returns the outcome of each storm: of each run of seconds with Storm.
 func storms(seconds []second) (list []outcome) {
 	for begin := 0; begin < len(seconds); begin++ {
 		if !seconds[begin].Storm {
@@ -104,7 +104,7 @@ func storms(seconds []second) (list []outcome) {
 	return list
 }
 
-// outcomeOf sums up the seconds of one storm.
+// outcomeOf returns the outcome of one storm's seconds.
 func outcomeOf(seconds []second) outcome {
 	o := outcome{At: seconds[0].Second, Seconds: len(seconds)}
 	var sum second
@@ -132,7 +132,7 @@ func outcomeOf(seconds []second) outcome {
 
 func percent(part, of int) float64 { return 100 * float64(part) / float64(max(1, of)) }
 
-// sumUp waits until reads are not throttled any more, and looks at what there is.
+// sumUp waits until reads are no longer throttled, and returns the run's measurements.
 func (st *storm) sumUp(ctx context.Context) (run, error) {
 	r := run{
 		Began: st.began.UTC(), Seconds: st.seconds, Storms: storms(st.seconds), Misread: st.misread,
@@ -170,7 +170,7 @@ func (r *run) charge(charged limiter.Stats) {
 	}
 }
 
-// growth sorts out which keys grew, and when.
+// growth sets which keys grew, and when.
 func (r *run) growth(grown []httpapi.ShardCount, storm time.Time) error {
 	r.GrownAt = -1
 	for _, k := range grown {

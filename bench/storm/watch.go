@@ -16,8 +16,8 @@ import (
 // readEvery is the pause between reads of all events while the storm lasts.
 const readEvery = 3 * time.Second
 
-// watch notes each second what the limiter refused in it, and the shard count of the
-// first key at its end, and has it grow by one where the scenario says so.
+// watch records each second's throttles and, at its end, the first key's shard count. If the scenario says so, it adds a
+// write shard.
 func (st *storm) watch(ctx context.Context, over <-chan struct{}) {
 	before := throttled(st.system)
 	for n := range st.seconds {
@@ -32,19 +32,19 @@ func (st *storm) watch(ctx context.Context, over <-chan struct{}) {
 		shards, err := st.shardsOf(ctx, st.keys[0])
 		st.mu.Lock()
 		st.seconds[n].Throttled = after - before
-		if err == nil { // one that found no container shows as 0
+		if err == nil { // a call that found no container counts as 0
 			st.seconds[n].Shards = shards.Shards
 		}
 		st.mu.Unlock()
 		if st.ByOne && after > before && err == nil {
 			body := fmt.Sprintf(`{"type":%q,"name":%q,"shards":%d}`, st.Kind.typ, st.keys[0], shards.Shards+1)
-			_, _ = st.send(ctx, http.MethodPut, "/v1/shards", body, nil) // one that fails comes again
+			_, _ = st.send(ctx, http.MethodPut, "/v1/shards", body, nil) // a failed call is repeated in the next second
 		}
 		before = after
 	}
 }
 
-// throttled are the attempts that the limiter refused so far.
+// throttled returns the number of attempts that the limiter has throttled.
 func throttled(running *system.System) (n int64) {
 	for _, o := range running.Charged().Operations {
 		n += o.ThrottledRequests + o.ThrottledItems
@@ -60,7 +60,7 @@ func (st *storm) shardsOf(ctx context.Context, key string) (answer httpapi.Shard
 	return answer, err
 }
 
-// grownKeys are all keys that the shard map holds with more than one write shard.
+// grownKeys returns all keys with more than one write shard.
 func (st *storm) grownKeys(ctx context.Context) (list []httpapi.ShardCount, err error) {
 	for cursor := ""; ; {
 		var page struct {
@@ -81,9 +81,8 @@ func (st *storm) grownKeys(ctx context.Context) (list []httpapi.ShardCount, err 
 	}
 }
 
-// read reads all events again and again while the storm lasts, and counts the
-// reads that missed an event accepted before they began, or gave one twice. One that
-// finds no capacity counts as neither.
+// read reads all events repeatedly during the storm, and counts reads that repeated an event or missed one that was accepted
+// before. It ignores reads that found no capacity.
 func (st *storm) read(ctx context.Context, over <-chan struct{}) {
 	for st.Kind.typ == kind.Event {
 		select {

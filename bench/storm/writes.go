@@ -16,15 +16,15 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// writes are what is written.
+// writes is a kind of write.
 type writes struct {
 	name string
 	what string
-	typ  kind.Kind // of the key, as the shard map has it
+	typ  kind.Kind // the key's kind in the shard map
 	path string
-	// body is that of the n-th write of a key, made after a time since the run began.
+	// body returns the body of a key's n-th write, at a time after the start of the run.
 	body func(key string, n int64, began time.Time, after time.Duration) string
-	// call says that each write has an Idempotency-Key of its own.
+	// call means that each write has an Idempotency-Key.
 	call bool
 }
 
@@ -52,10 +52,9 @@ var (
 )
 
 const (
-	// mostAhead leaves room for the way: the API takes events of 2 s ahead.
+	// mostAhead is below the API's 2 s by the time of a request.
 	mostAhead = 1900 * time.Millisecond
-	// players are many, since each one's entry is on one partition of the table, which is
-	// to take its part easily: the storm is about the partitions of the index.
+	// players is so high that the entries are no load for the table's partitions: the storm is about the index's partitions.
 	players = 1000
 )
 
@@ -70,7 +69,7 @@ func eventAt(key, id string, at time.Time) string {
 	return fmt.Sprintf(`{"events":[{"entity":%q,%s"time":%q}]}`, key, id, at.UTC().Format("2006-01-02T15:04:05.000Z"))
 }
 
-// prepare has a board add scores up, so that every score changes its entry.
+// prepare sets a board's mode to sum, so that every score changes its entry.
 func (st *storm) prepare(ctx context.Context) error {
 	if st.Kind.typ != kind.Board {
 		return nil
@@ -88,7 +87,7 @@ func (st *storm) prepare(ctx context.Context) error {
 	return nil
 }
 
-// found is what strong reads tell of all that was written, once each.
+// found returns the number of writes that strong reads find.
 func (st *storm) found(ctx context.Context) (sum int, err error) {
 	for _, key := range st.keys {
 		n, err := st.foundOf(ctx, key)
@@ -110,15 +109,15 @@ func (st *storm) foundOf(ctx context.Context, key string) (int, error) {
 	case kind.Limit:
 		var answer struct{ Used int }
 		err := st.mustSend(ctx, http.MethodPost, st.Kind.path, st.Kind.body(key, 0, st.began, 0), &answer)
-		return answer.Used - 1, err // without this one
+		return answer.Used - 1, err // without the hit of this read
 	}
 	var answer struct{ Value int }
 	err := st.mustSend(ctx, http.MethodGet, "/v1/counters?consistency=strong&name="+url.QueryEscape(key), "", &answer)
 	return answer.Value, err
 }
 
-// scores is the sum of all players' scores, each of which counts one, as the index
-// has them: read past the limiter, and not from the top, which has the first only.
+// scores returns the sum of all players' scores, each of which is 1. It reads the index without the limiter, since the top
+// has only the first players.
 func (st *storm) scores(ctx context.Context, key string) (int, error) {
 	client, names := dynamolocal.DynamoDB(st.system.Endpoint(), ""), schema.NamesFor(prefix)
 	rankings := boards.New(client, names.Items, shardmap.New(client, names.ShardMap, shardmap.Options{}), boards.Options{})
@@ -135,7 +134,7 @@ func (st *storm) scores(ctx context.Context, key string) (int, error) {
 	return sum, err
 }
 
-// events reads an entity's events, by id, past the day before the run.
+// events returns the ids of an entity's events from the day before the run on. twice means that a read repeated one.
 func (st *storm) events(ctx context.Context, key string) (found map[string]bool, twice bool, err error) {
 	found = map[string]bool{}
 	query := url.Values{"entity": {key}, "limit": {"1000"}, "from": {st.began.Add(-25 * time.Hour).UTC().Format(time.RFC3339)}}

@@ -26,7 +26,7 @@ type api struct {
 	auth
 }
 
-// Validate returns an error for a wrong command line.
+// Validate returns an error if the flags are invalid.
 func (a *api) Validate() error { return load.Options{Target: a.Target}.Validate() }
 
 // callTime bounds one call of the API.

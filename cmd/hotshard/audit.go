@@ -23,7 +23,7 @@ type AuditCmd struct {
 	Repair bool `help:"Repair the summaries that differ. Writes and folds may go on meanwhile."`
 }
 
-// Validate returns an error for a wrong command line.
+// Validate returns an error if the flags are invalid.
 func (c *AuditCmd) Validate() error {
 	if c.Fewer && !c.Repair {
 		return errors.New("--fewer is for --repair")
@@ -58,7 +58,7 @@ type deployment struct {
 	JSON            bool          `name:"json" help:"Print the result as JSON."`
 }
 
-// Validate returns an error for a wrong command line.
+// Validate returns an error if the flags are invalid.
 func (d *deployment) Validate() error {
 	switch {
 	case d.EventRetention != 0 && d.EventRetention < time.Hour:
@@ -99,7 +99,7 @@ type targets struct {
 	scanning
 }
 
-// Validate returns an error for a wrong command line.
+// Validate returns an error if the flags are invalid.
 func (t *targets) Validate() error {
 	switch {
 	case (t.Type == "") != (t.Name == ""):

@@ -31,7 +31,7 @@ type ShardsCheckCmd struct {
 // defaultWatch is long enough for a counter with one write a second on each of a few write shards.
 const defaultWatch = 10 * time.Second
 
-// Validate returns an error for a wrong command line.
+// Validate returns an error if the flags are invalid.
 func (c *ShardsCheckCmd) Validate() error {
 	check := checks[kind.Kind(c.Type)]
 	switch {

@@ -27,7 +27,7 @@ type ConsoleCmd struct {
 	Addr string `default:"127.0.0.1:8081" help:"Where the console is served, as host:port on this machine; port 0 picks a free one."`
 }
 
-// Validate returns an error for a wrong command line. The console reads with the operator's credentials, so it must
+// Validate returns an error if the flags are invalid. The console reads with the operator's credentials, so it must
 // only listen on loopback addresses.
 func (c *ConsoleCmd) Validate() error {
 	host, _, err := net.SplitHostPort(c.Addr)

@@ -34,7 +34,7 @@ type DeleteCmd struct {
 	JSON     bool          `name:"json" help:"Print the result as JSON."`
 }
 
-// Validate returns an error for a wrong command line.
+// Validate returns an error if the flags are invalid.
 func (c *DeleteCmd) Validate() error {
 	switch {
 	case c.Name == "":

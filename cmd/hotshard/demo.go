@@ -25,7 +25,7 @@ type DemoCmd struct {
 	JSON     bool          `name:"json" help:"Print the story as one JSON object: times in seconds since the ramp began (hot_after_seconds, cool_after_seconds, ...), rates in WCU/s (hottest_write_shard_wcu_per_second, ...), write_shard_changes with the shard map's times, throttled_share_of_attempts of write_attempts."`
 }
 
-// Validate returns an error for a wrong command line.
+// Validate returns an error if the flags are invalid.
 func (c *DemoCmd) Validate() error {
 	if c.For < demo.MinFor || c.For > demo.MaxFor {
 		return fmt.Errorf("--for %v: want %v to %v", c.For, demo.MinFor, demo.MaxFor)

@@ -38,7 +38,7 @@ type heatFrom struct {
 	Force        bool   `help:"With --table: read its stream although it has as many readers as it takes (two, of a global table one), until the first throttle."`
 }
 
-// Validate returns an error for a wrong command line.
+// Validate returns an error if the flags are invalid.
 func (h *heatFrom) Validate() error {
 	switch {
 	case (h.Table == "") != h.Stack:

@@ -43,7 +43,7 @@ const (
 	maxCount     = 10_000_000
 )
 
-// Validate returns an error for a wrong command line.
+// Validate returns an error if the flags are invalid.
 func (c *LoadCmd) Validate() error {
 	switch {
 	case (c.AccessLog == "") == (c.Workload == ""):

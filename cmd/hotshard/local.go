@@ -47,7 +47,7 @@ const (
 	coldStart       = 250 * time.Millisecond
 )
 
-// Validate returns an error for a wrong command line.
+// Validate returns an error if the flags are invalid.
 func (c *LocalCmd) Validate() error {
 	switch {
 	case c.Duration < 0:

@@ -1,17 +1,13 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"math"
-	"slices"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/tool/bill"
-	"github.com/hotshard/hotshard/internal/tool/load"
 	"github.com/hotshard/hotshard/internal/tool/terminal"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/plan"
@@ -45,7 +41,7 @@ type PlanCmd struct {
 	WarmWrite      float64       `placeholder:"USD" help:"With --events: price of a write unit of warm throughput, paid once."`
 }
 
-// priceFlags are the flags of prices. Other prices are assumptions.
+// priceFlags are flags for prices. Prices without a flag are assumptions.
 type priceFlags struct {
 	OnDemandWrite    *float64 `placeholder:"USD" help:"Price of a million write request units."`
 	OnDemandRead     *float64 `placeholder:"USD" help:"Price of a million read request units."`
@@ -54,7 +50,7 @@ type priceFlags struct {
 	Storage          *float64 `placeholder:"USD" help:"Price of a GB for a month."`
 }
 
-// Validate returns an error for a wrong command line.
+// Validate returns an error if the flags are invalid.
 func (c *PlanCmd) Validate() error {
 	if c.PeakWCU != 0 && c.Rate != 0 || !c.hasKey() && c.Events == nil {
 		return errors.New("want one of --peak-wcu and --rate, more than 0, or --events")
@@ -62,7 +58,7 @@ func (c *PlanCmd) Validate() error {
 	if err := c.checkDay(); err != nil {
 		return err
 	}
-	// A flag that is 0 would count as not given.
+	// plan.New would take 0 for the default.
 	if c.ItemBytes == 0 || c.Safety == 0 || c.LoadFactor == 0 || c.ReadItems == 0 {
 		return errors.New("--item-bytes, --safety, --load-factor and --read-items must be more than 0")
 	}
@@ -73,34 +69,9 @@ func (c *PlanCmd) Validate() error {
 	return err
 }
 
-// checkDay validates the flags of a day's cost.
-func (c *PlanCmd) checkDay() error {
-	switch {
-	case c.Events != nil && !(*c.Events >= 0 && *c.Events <= bill.MaxWrites):
-		return fmt.Errorf("--events %v: want 0 to %.0f", *c.Events, bill.MaxWrites)
-	case c.Events == nil && c.Increments != 0:
-		return errors.New("--increments needs --events, which may be 0")
-	case !(c.Increments >= 0 && c.Increments <= bill.MaxWrites):
-		return fmt.Errorf("--increments %v: want 0 to %.0f", c.Increments, bill.MaxWrites)
-	case c.Days < 1 || c.Days > 3650:
-		return fmt.Errorf("--days %d: want 1 to 3650", c.Days)
-	case c.Targets < 1 || c.Targets > bill.MaxTargets:
-		return fmt.Errorf("--targets %d: want 1 to %.0f", c.Targets, bill.MaxTargets)
-	case c.Batch < 1 || c.Batch > load.MaxBatch:
-		return fmt.Errorf("--batch %d: want 1 to %d", c.Batch, load.MaxBatch)
-	case c.BatchSize < 1 || c.BatchSize > 10_000:
-		return fmt.Errorf("--batch-size %d: want 1 to 10000", c.BatchSize)
-	case c.BatchingWindow < 0 || c.BatchingWindow > 5*time.Minute:
-		return fmt.Errorf("--batching-window %v: want up to 5m", c.BatchingWindow)
-	case !(c.WarmWrite >= 0 && c.WarmWrite <= bill.MaxWrites):
-		return fmt.Errorf("--warm-write %v: want 0 or more", c.WarmWrite)
-	}
-	return nil
-}
-
 func (c *PlanCmd) hasKey() bool { return c.PeakWCU != 0 || c.Rate != 0 }
 
-// checkItemAndPrices validates the flags for a day's cost with the plan of some key.
+// checkItemAndPrices validates --item-bytes and the prices, with the plan of an arbitrary key.
 func (c *PlanCmd) checkItemAndPrices() error {
 	some := *c
 	some.Rate = 1
@@ -119,7 +90,7 @@ func (c *PlanCmd) plan() (plan.Plan, error) {
 	return p, err
 }
 
-// demandFlags maps fields to flags.
+// demandFlags maps fields of plan.Demand and plan.Prices to flags.
 var demandFlags = map[string]string{
 	"WriteUnits": "--peak-wcu", "Rate": "--rate", "ItemBytes": "--item-bytes", "Safety": "--safety",
 	"TableWriteUnits": "--wcu", "TableReadUnits": "--rcu", "TableGB": "--gb", "LoadFactor": "--load-factor", "ReadItems": "--read-items",
@@ -152,7 +123,7 @@ func (f *priceFlags) prices() plan.Prices {
 	return p
 }
 
-// planned is a plan in the form that is printed.
+// planned is a plan as printed in JSON.
 type planned struct {
 	PeakWriteUnits   float64         `json:"peak_write_units"`
 	Safety           float64         `json:"safety"`
@@ -195,45 +166,10 @@ func (c *PlanCmd) Run(_ context.Context, std streams) error {
 	return shown.print(std.out)
 }
 
-// shownPlan is the output: a key's plan, a deployment's cost, or both.
+// shownPlan is the command's output: a key's plan, a deployment's cost, or both.
 type shownPlan struct {
 	*planned
 	Cost *dailyCost `json:"daily_cost,omitempty"`
-}
-
-// dailyCost is the cost of a deployment's first day and of a later one.
-type dailyCost struct {
-	Events     float64     `json:"events_per_second"`
-	Increments float64     `json:"increments_per_second"`
-	Days       []dayOfCost `json:"days"`
-}
-
-type dayOfCost struct {
-	bill.Day
-	Total float64 `json:"total"`
-}
-
-// cost returns the cost of the first day and of the day of --days. An idle deployment has one day.
-func (c *PlanCmd) cost() *dailyCost {
-	p := bill.Default()
-	p.Tables, p.WarmWrite = c.prices(), c.WarmWrite
-	cost := &dailyCost{Events: *c.Events, Increments: c.Increments}
-	for _, day := range slices.Compact([]int{1, c.Days}) {
-		d := bill.Reckon(bill.Load{
-			Events: *c.Events, Increments: c.Increments, ItemBytes: c.ItemBytes, Batch: c.Batch,
-			Targets: c.Targets, Uniform: c.Uniform, BatchSize: c.BatchSize, BatchingWindow: c.BatchingWindow,
-			Provisioned: c.Provisioned, Traced: c.Tracing, AccessLogOff: !c.AccessLog,
-		}, day, p)
-		total := round(d.Total(), 100)
-		for i := range d.Lines {
-			d.Lines[i].USD = round(d.Lines[i].USD, 1000)
-		}
-		cost.Days = append(cost.Days, dayOfCost{d, total})
-		if c.Increments+*c.Events == 0 {
-			break
-		}
-	}
-	return cost
 }
 
 func (s shownPlan) print(out io.Writer) error {
@@ -254,53 +190,6 @@ func (s shownPlan) print(out io.Writer) error {
 	return err
 }
 
-// rows returns the cost as a table: the lines of all days in order, the sums, and the settings that suit each day.
-func (c *dailyCost) rows() [][]any {
-	last := c.Days[len(c.Days)-1]
-	rows := [][]any{{"a day's", fmt.Sprintf("reckoned for day %d", last.Day.Day)}}
-	for _, d := range c.Days {
-		rows[0] = append(rows[0], fmt.Sprintf("USD on day %d", d.Day.Day))
-	}
-	add := func(item, reckoned string, of func(d dayOfCost) any) {
-		row := []any{item, reckoned}
-		for _, d := range c.Days {
-			row = append(row, of(d))
-		}
-		rows = append(rows, row)
-	}
-	for _, first := range c.Days[0].Lines {
-		add(first.Item, cmp.Or(lineOf(last, first.Item).Reckoned, first.Reckoned), func(d dayOfCost) any {
-			return fmt.Sprintf("%.2f", lineOf(d, first.Item).USD)
-		})
-	}
-	add("sum", "without the callers' reads", func(d dayOfCost) any { return fmt.Sprintf("%.2f", d.Total) })
-	if last.Settings.StreamShards == 0 {
-		return rows
-	}
-	for _, setting := range []struct {
-		key string
-		of  func(s bill.Settings) any
-	}{
-		{"streamShards", func(s bill.Settings) any { return s.StreamShards }},
-		{"batchingWindow", func(s bill.Settings) any { return s.BatchingWindow }},
-		{"hotkeysConcurrency, aggregatorConcurrency", func(s bill.Settings) any { return s.StreamConcurrency }},
-		{"warmEventsWriteUnits", func(s bill.Settings) any { return s.WarmEventsWriteUnits }},
-		{"warmWriteUnits", func(s bill.Settings) any { return s.WarmWriteUnits }},
-		{"warmRollupsWriteUnits", func(s bill.Settings) any { return s.WarmRollupsWriteUnits }},
-	} {
-		add(setting.key, "", func(d dayOfCost) any { return setting.of(d.Settings) })
-	}
-	return rows
-}
-
-// lineOf returns a day's line, or an empty one.
-func lineOf(d dayOfCost, item string) (line bill.Line) {
-	if at := slices.IndexFunc(d.Lines, func(l bill.Line) bool { return l.Item == item }); at >= 0 {
-		line = d.Lines[at]
-	}
-	return line
-}
-
 func (c *PlanCmd) planned(p plan.Plan) *planned {
 	return &planned{
 		PeakWriteUnits: p.WriteUnits, Safety: c.Safety,
@@ -310,7 +199,7 @@ func (c *PlanCmd) planned(p plan.Plan) *planned {
 	}
 }
 
-// round rounds to a fraction of a dollar: 100 for cents.
+// round rounds to a fraction of a dollar; part is 100 for cents.
 func round(usd, part float64) float64 { return math.Round(usd*part) / part }
 
 // cents rounds amounts to cents.

@@ -66,7 +66,7 @@ func TestPlansNamesAsJSON(t *testing.T) {
 	}
 	want := strings.Fields(`
 		capped
-		daily_cost.days.day daily_cost.days.lines.item daily_cost.days.lines.reckoned daily_cost.days.lines.usd
+		daily_cost.days.day daily_cost.days.lines.basis daily_cost.days.lines.item daily_cost.days.lines.usd
 		daily_cost.days.settings.batchingWindow daily_cost.days.settings.streamConcurrency daily_cost.days.settings.streamShards
 		daily_cost.days.settings.warmEventsWriteUnits daily_cost.days.settings.warmRollupsWriteUnits daily_cost.days.settings.warmWriteUnits
 		daily_cost.days.stored_gb daily_cost.days.total

@@ -35,7 +35,7 @@ type ProveCmd struct {
 	Yes      bool     `help:"Don't ask for confirmation."`
 }
 
-// Validate returns an error for a wrong command line.
+// Validate returns an error if the flags are invalid.
 func (c *ProveCmd) Validate() error {
 	switch {
 	case c.Ceiling <= 0 || c.Ceiling > 1000:

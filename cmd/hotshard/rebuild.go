@@ -13,7 +13,7 @@ type RebuildCmd struct {
 	All bool `help:"Instead of --type and --name: rebuild all counters and boards, and all events that are rolled up."`
 }
 
-// Validate returns an error for a wrong command line.
+// Validate returns an error if the flags are invalid.
 func (c *RebuildCmd) Validate() error {
 	if c.All == (c.Name != "") {
 		return errors.New("want one of --all and --type with --name")

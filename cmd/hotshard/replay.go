@@ -20,7 +20,7 @@ type ReplayCmd struct {
 	Forget time.Time `placeholder:"TIME" help:"RFC 3339: also delete failures noted before then that can't be replayed, because they name no summary or are older than a retention. Give the start time of a hotshard audit --repair of everything."`
 }
 
-// Validate returns an error for a wrong command line.
+// Validate returns an error if the flags are invalid.
 func (c *ReplayCmd) Validate() error {
 	if c.Forget.After(time.Now()) {
 		return errors.New("--forget must not be in the future: give the start time of an audit")

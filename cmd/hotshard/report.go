@@ -42,7 +42,7 @@ const (
 	reportRows     = 256
 )
 
-// Validate returns an error for a wrong command line.
+// Validate returns an error if the flags are invalid.
 func (c *ReportCmd) Validate() error {
 	most := maxTableReport
 	if c.Stack {
@@ -213,8 +213,8 @@ func (c *ReportCmd) render(w io.Writer, data report.Data) error {
 	return err
 }
 
-// countCalls counts the attempts of calls of all clients with this configuration, by operation. counts must be called
-// after the last call.
+// countCalls makes all clients with this configuration count their calls' attempts by operation. counts returns the
+// numbers; call it after the last call.
 func countCalls(config *aws.Config) (counts func() map[string]int) {
 	var mu sync.Mutex
 	made := map[string]int{}

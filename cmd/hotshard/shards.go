@@ -78,7 +78,7 @@ type ShardsSetCmd struct {
 	Unpin  bool `help:"Instead of --shards: return control to autoscaling."`
 }
 
-// Validate returns an error for a wrong command line.
+// Validate returns an error if the flags are invalid.
 func (c *ShardsSetCmd) Validate() error {
 	if (c.Shards == nil) != c.Unpin {
 		return errors.New("want one of --shards and --unpin")

@@ -20,7 +20,7 @@ type tables struct {
 	Prefix   string `default:"hotshard-" help:"Prefix of the tables' names."`
 }
 
-// Validate returns an error for a wrong command line.
+// Validate returns an error if the flags are invalid.
 func (d *tables) Validate() error {
 	if d.Endpoint == "" {
 		return nil
@@ -33,7 +33,7 @@ type scanning struct {
 	ReadUnits int `default:"1000" help:"Upper bound on the scans' RCU/s, up to 1000000. A partition has 3,000."`
 }
 
-// Validate returns an error for a wrong command line.
+// Validate returns an error if the flags are invalid.
 func (s *scanning) Validate() error {
 	if s.ReadUnits < 1 || s.ReadUnits > 1_000_000 {
 		return fmt.Errorf("--read-units %d: want 1 to 1000000", s.ReadUnits)

@@ -32,7 +32,7 @@ const (
 	defaultSince = 15 * time.Minute // with --stack
 )
 
-// Validate returns an error for a wrong command line.
+// Validate returns an error if the flags are invalid.
 func (c *TopCmd) Validate() error {
 	switch {
 	case c.Since != 0 && (c.Since < minTopSince || c.Since > maxTopSince):

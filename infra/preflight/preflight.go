@@ -1,11 +1,11 @@
-// Package preflight checks an AWS account before a deployment, for faults that would fail it or limit it:
+// Package preflight checks an AWS account before a deployment, for problems that would make it fail or limit it:
 //
 //	for _, f := range preflight.Look(ctx, settings, preflight.Account{Calls: client, Bootstrap: "hnb659fds"}) {
 //		fmt.Println(f)
 //	}
 //
-// It changes nothing. A call that it is not allowed to make is a warning, since CloudFormation deploys with a role of
-// its own. docs/deploy.md lists the permissions that it needs.
+// It changes nothing. A missing permission is a warning, since CloudFormation deploys with a separate role. docs/deploy.md
+// lists the permissions that the checks need.
 package preflight
 
 import (
@@ -53,8 +53,8 @@ type look struct {
 	stack    string // status of the deployment's stack; "" for none, unknown if it can't be read
 }
 
-// Look returns its findings in the order in which an operator can act on them. If the credentials are not accepted, it
-// returns only that.
+// Look returns the findings, in the order in which an operator should act on them. If AWS does not accept the credentials,
+// that is the only finding.
 func Look(ctx context.Context, c *config.Config, a Account) []Finding {
 	l := &look{Config: c, Account: a}
 	if !l.identity(ctx) {
@@ -75,7 +75,7 @@ func (l *look) addFinding(level Level, format string, args ...any) {
 	l.findings = append(l.findings, Finding{level, fmt.Sprintf(format, args...)})
 }
 
-// unsure adds a warning that something could not be checked.
+// unsure adds a warning that a check was not possible.
 func (l *look) unsure(what string, err error) {
 	if awscall.Denied(err) {
 		l.addFinding(Warn, "%s: not checked, because these credentials may not read it (%s)", what, err)
@@ -101,10 +101,10 @@ func (l *look) identity(ctx context.Context) bool {
 
 func (l *look) email() {
 	if l.Email == "" {
-		l.addFinding(Warn, `alarms: email is not set, so nobody gets them: put {"email": "ops@example.com"} into infra/cdk.context.json, or subscribe to the alarms' topic yourself`)
+		l.addFinding(Warn, `alarms: no recipient is set: put {"email": "ops@example.com"} into infra/cdk.context.json, or subscribe to the alarms' topic yourself`)
 		return
 	}
-	l.addFinding(OK, "alarms: they go to %s, who must confirm it once", l.Email)
+	l.addFinding(OK, "alarms: sent to %s; the recipient must confirm the subscription", l.Email)
 }
 
 // Failed reports whether a deployment would fail.

@@ -16,22 +16,22 @@ import (
 	"github.com/hotshard/hotshard/infra/grants"
 )
 
-// alarm is an alarm, and what to do when it goes off. Its period is the metric's.
+// alarm is a CloudWatch alarm with instructions. Its period is the metric's.
 type alarm struct {
 	name    string // the alarm's name after the deployment's prefix
-	section string // of the runbook; "" for the name
+	section string // section of the runbook; "" for the name
 	metric  awscloudwatch.IMetric
-	from    float64 // goes off at this value or above
+	from    float64 // threshold: goes off at this value or above
 	periods int     // number of evaluated periods
 	of      int     // periods at or above from; 0 is all
 	text    string  // what happened, and what to do first
-	absent  bool    // goes off below from instead, and without data
-	series  bool    // has many series, each of which would notify when it is over
+	absent  bool    // goes off below from, or without data
+	series  bool    // has many series; it does not notify when one of them is OK again
 
-	made awscloudwatch.Alarm // by newAlarms
+	made awscloudwatch.Alarm // set by newAlarms
 }
 
-// newAlarms makes all alarms, with the topic as their action. Tables are watched by their names.
+// newAlarms makes all alarms, with the topic as their action.
 func newAlarms(s awscdk.Stack, c *config.Config, functions map[string]function, mappings map[string][]mapping, web *api, topic awssns.Topic) []alarm {
 	hotkeys, aggregator := functions[grants.Hotkeys], functions[grants.Aggregator]
 	list := slices.Concat(

@@ -57,14 +57,14 @@ func cors(origins []string) *awsapigatewayv2.CorsPreflightOptions {
 	}
 }
 
-// guard is the authorization of a call: a signature, or a token with one of some scopes, if there are any.
+// guard is the authorization of a call: a signature, or a token that has one of the scopes, if any are set.
 type guard struct {
 	authorizer awsapigatewayv2.IHttpRouteAuthorizer
 	scopes     *[]*string
 }
 
-// newGuards returns the guards of callers and operators. Without scopes of their own operators' calls are signed even
-// if other calls use tokens.
+// newGuards returns the guards of callers and operators. Operators without scopes sign their calls, even if callers use
+// tokens.
 func newGuards(c *config.Stack) map[httpapi.Audience]guard {
 	signed := guard{authorizer: awsapigatewayv2authorizers.NewHttpIamAuthorizer()}
 	if c.Auth != "jwt" {
@@ -84,8 +84,8 @@ func newGuards(c *config.Stack) map[httpapi.Audience]guard {
 	return map[httpapi.Audience]guard{httpapi.ForCallers: bearing(c.JWTScopes), httpapi.ForOperators: signed}
 }
 
-// vended is the prefix of log groups that AWS services write to. Without it each delivery grows a policy of the
-// account, which is limited to 5,120 characters, from
+// vended is the prefix of log groups that AWS services write to. Without it, each log group adds to an account policy that
+// is limited to 5,120 characters:
 // https://docs.aws.amazon.com/AmazonCloudWatch/latest/logs/AWS-logs-and-resource-policy.html
 const vended = "/aws/vendedlogs/apigateway/"
 
@@ -106,9 +106,9 @@ func newStage(s awscdk.Stack, c *config.Config, http awsapigatewayv2.HttpApi) aw
 	return stage
 }
 
-// accessLog returns the format of an access log's line: the caller, the call and its result. Query strings are omitted,
-// since they hold callers' names. The functions' log lines have request as api_request_id, and functionRequest as
-// request_id.
+// accessLog returns the format of an access log's line: the caller, the call and its result. It omits query strings, which
+// contain callers' names. A function's log lines have the same ids: api_request_id is request here, and request_id is
+// functionRequest.
 func accessLog(tokens bool) string {
 	variables := map[string]string{
 		"time": "requestTime", "request": "requestId", "ip": "identity.sourceIp", "caller": "identity.userArn",
@@ -116,16 +116,16 @@ func accessLog(tokens bool) string {
 		"functionRequest": "integration.requestId", "functionLatency": "integrationLatency", "functionStatus": "integration.integrationStatus",
 		"error": "error.message", "errorType": "error.responseType", "authorizerError": "authorizer.error", "integrationError": "integrationErrorMessage",
 	}
-	if tokens { // operators sign, and are in caller
+	if tokens { // operators' signed calls have caller instead
 		variables["subject"] = "authorizer.claims.sub"
 	}
 	fields := map[string]string{}
 	for name, variable := range variables {
 		fields[name] = "$context." + variable
 	}
-	line, err := json.Marshal(fields) // in the order of names
+	line, err := json.Marshal(fields) // sorted by name
 	if err != nil {
-		panic(err) // the fields are texts
+		panic(err) // strings can always be marshaled
 	}
 	return string(line)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/hotshard/hotshard/infra/grants"
 )
 
-// newDashboard makes the dashboard. Its first row shows whether a key is hot, which one, and what was done.
+// newDashboard makes the dashboard. Its first row shows hot keys and changes of shard counts.
 func newDashboard(s awscdk.Stack, c *config.Config, functions map[string]function, web *api, alarms []alarm) {
 	each := func(of []string, name, statistic string) (list []awscloudwatch.IMetric) {
 		for _, f := range of {
@@ -98,7 +98,7 @@ func logTable(title string, functions []function, lines ...string) awscloudwatch
 	})
 }
 
-// throttles shows writes that a partition throttled or a transaction conflict rejected.
+// throttles shows throttled writes, and writes that failed because of a transaction conflict.
 func throttles(c *config.Config) awscloudwatch.IWidget {
 	var list []awscloudwatch.IMetric
 	for _, w := range watchedOf(c) {

@@ -52,7 +52,7 @@ func detected(c *config.Config, statistic string, names ...string) awscloudwatch
 	return total(names[0], 1, detectorMetrics(c, statistic, names...)...)
 }
 
-// lines returns metrics as a graph has them.
+// lines returns metrics as a graph needs them.
 func lines(list []awscloudwatch.Metric) (graphed []awscloudwatch.IMetric) {
 	for _, m := range list {
 		graphed = append(graphed, m)
@@ -75,7 +75,7 @@ func ofFunction(f function, name, statistic string) awscloudwatch.Metric {
 	return metric("AWS/Lambda", name, statistic, map[string]*string{"FunctionName": f.lambda.FunctionName()})
 }
 
-// ofMapping returns a Lambda metric of an event source mapping, which must be enabled for it.
+// ofMapping returns a Lambda metric of an event source mapping. The mapping must enable it.
 func ofMapping(m awslambda.CfnEventSourceMapping, name, statistic string) awscloudwatch.Metric {
 	return metric("AWS/Lambda", name, statistic, map[string]*string{"EventSourceMappingUUID": m.AttrId()})
 }
@@ -93,16 +93,15 @@ func ofAPI(a *api, name, statistic string) awscloudwatch.IMetric {
 	return metric("AWS/ApiGateway", name, statistic, map[string]*string{"ApiId": a.http.ApiId(), "Stage": a.stage.StageName()})
 }
 
-// total returns the sum of metrics, some of which may have no data. Metric math takes missing data as 0, from
+// total returns the sum of metrics. Missing data count as 0:
 // https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/using-metric-math.html
 // If all are missing, so is the sum.
 func total(label string, minutes int, list ...awscloudwatch.Metric) awscloudwatch.IMetric {
 	return sumOf(label, "%s", minutes, list)
 }
 
-// filled returns a total that is 0 if all are missing. It is for DynamoDB's metrics, which have no zeros, so that an
-// alarm would keep its state. The newest minute is filled before its late data arrive, so an alarm must not need all of
-// its minutes.
+// filled returns a total that is 0 if all metrics are missing. DynamoDB's metrics have no zeros, so that an alarm on total
+// would keep its state. The newest minute is 0 until its data arrive, so an alarm must not require all of its minutes.
 func filled(label string, list ...awscloudwatch.Metric) awscloudwatch.IMetric {
 	return sumOf(label, "FILL(%s, 0)", 1, list)
 }
@@ -120,7 +119,7 @@ func sumOf(label, form string, minutes int, list []awscloudwatch.Metric) awsclou
 	})
 }
 
-// byKey returns the rate of each hot key of a table, one series for each, the hottest first. A query has no OR.
+// byKey returns a series with the rate of each hot key of a table, the hottest first.
 func byKey(table string) awscloudwatch.IMetric {
 	query := fmt.Sprintf(`SELECT MAX(KeyWriteUnitsPerSecond) FROM SCHEMA(%s, "Key", TableName) WHERE TableName = '%s' GROUP BY "Key" ORDER BY MAX() DESC`,
 		metrics.Namespace, table)

@@ -25,7 +25,7 @@ func functionAlarms(c *config.Config, functions map[string]function) (list []ala
 	return list
 }
 
-// usedUp is the share of the account's concurrency from which it is nearly used up.
+// usedUp is the alarm's threshold, as a share of the account's concurrency.
 const usedUp = 0.8
 
 // accountAlarms returns the alarm on the concurrency that all functions of the account share. Reserved concurrency
@@ -55,11 +55,10 @@ func apiAlarms(c *config.Config, web *api) []alarm {
 	}}
 }
 
-// Tasks are not retried, since the next run does the work. maxTasksDropped is the number of failures in an hour that is
-// worth a look.
+// maxTasksDropped is the alarm's threshold for failed tasks in an hour. Tasks are not retried: the next run does the work.
 const maxTasksDropped = 3
 
-// taskAlarms returns the alarms on scheduled tasks, whose absence no caller would notice.
+// taskAlarms returns the alarms on missing runs of scheduled tasks, which callers would not notice.
 func taskAlarms(s awscdk.Stack, c *config.Config, functions map[string]function) (list []alarm) {
 	for _, t := range tasks(c) {
 		done := logged(s, c, functions[t.function], *id(t.name)+"TasksDone", t.done, "1")
@@ -79,7 +78,7 @@ func taskAlarms(s awscdk.Stack, c *config.Config, functions map[string]function)
 	return list
 }
 
-// patience returns how long a task with this interval may be missing: half an hour, or three runs.
+// patience returns the longest time without a run of a task: half an hour, or three intervals.
 func patience(every time.Duration) (minutes, periods int) {
 	minutes = max(5, wholeMinutes(every))
 	return minutes, max(3, 30/minutes)

@@ -19,7 +19,7 @@ import (
 type function struct {
 	name   string // without the deployment's prefix
 	lambda awslambda.Function
-	live   awslambda.Alias // alias that callers use
+	live   awslambda.Alias // the alias that callers invoke
 	logs   awslogs.LogGroup
 }
 
@@ -87,17 +87,17 @@ func newLambda(s awscdk.Stack, c *config.Config, f function, code string, role a
 		Role:                         role.WithoutPolicyUpdates(nil),
 		Tracing:                      tracing,
 		LoggingFormat:                awslambda.LoggingFormat_JSON,
-		SystemLogLevelV2:             awslambda.SystemLogLevel_WARN, // Lambda's log lines for each call cost more than they are worth
+		SystemLogLevelV2:             awslambda.SystemLogLevel_WARN, // omits Lambda's three lines for each call, to save cost
 		LogGroup:                     f.logs,
 		ReservedConcurrentExecutions: unlessZero(c.Reserved()[f.name]),
 	})
 }
 
-// newAlias makes the function's alias, which the API, the stream and schedules invoke. It is the newest version, or
-// during a rollout the newest two.
+// newAlias makes the alias that the API, the stream and schedules invoke. It routes to the newest version, during a
+// rollout to the newest two.
 func newAlias(s awscdk.Stack, f function) awslambda.Alias {
 	props := &awslambda.AliasProps{AliasName: jsii.String("live"), Version: f.lambda.CurrentVersion()}
-	if _, reads := mapped[f.name]; reads { // and has schedules, whose next run does the work of a failed one
+	if _, reads := mapped[f.name]; reads { // a schedule's next run does the work of a failed one
 		props.RetryAttempts, props.MaxEventAge = jsii.Number(0), seconds(time.Minute)
 	}
 	return awslambda.NewAlias(s, id(f.name, "live"), props)

@@ -11,7 +11,7 @@ import (
 	"github.com/hotshard/hotshard/infra/grants"
 )
 
-// newOutputs adds the outputs that an operator needs next.
+// newOutputs adds the stack's outputs for operators.
 func newOutputs(s awscdk.Stack, c *config.Config, tables map[string]awsdynamodb.TableV2, failures awss3.Bucket, web *api, topic awssns.Topic) {
 	output := func(name, description string, value *string) {
 		awscdk.NewCfnOutput(s, jsii.String(name), &awscdk.CfnOutputProps{Description: jsii.String(description), Value: value})
@@ -32,7 +32,7 @@ func newOutputs(s awscdk.Stack, c *config.Config, tables map[string]awsdynamodb.
 		"https://"+*s.Region()+".console.aws.amazon.com/cloudwatch/home?region="+*s.Region()+"#dashboards/dashboard/"+Name(c)))
 }
 
-// contents describes the tables.
+// contents has the descriptions of the tables.
 var contents = map[string]string{
 	grants.Items:    "Sharded items but events. Its stream has its two readers: no other trigger or pipe may read it",
 	grants.Events:   "Events. Its stream has its two readers, too",

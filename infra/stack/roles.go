@@ -42,8 +42,8 @@ func rights(c *config.Config, f function, tables map[string]awsdynamodb.TableV2,
 	return list
 }
 
-// tableRights returns a function's grants. An attached deployment has fewer tables, and the table that it watches. Its
-// settings keep it from using others.
+// tableRights returns a function's grants on tables. An attached deployment has fewer tables, and the watched one. Its
+// settings disable what needs others.
 func tableRights(c *config.Config, function string, tables map[string]awsdynamodb.TableV2, from streams) (list []awsiam.PolicyStatement) {
 	arns := map[string]*string{}
 	for variable, t := range tables {
@@ -82,7 +82,7 @@ func streamRights(c *config.Config, from streams) (list []awsiam.PolicyStatement
 	for _, stream := range from.list {
 		list = append(list,
 			allow([]string{"dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator"}, stream.arn),
-			// The action is for a table's streams, not for one.
+			// The action has no single stream as its resource.
 			allow([]string{"dynamodb:ListStreams"}, jsii.String(*stream.table+"/stream/*")))
 	}
 	list = append(list,

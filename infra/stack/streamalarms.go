@@ -12,9 +12,8 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/plan"
 )
 
-// keyAlarms returns the alarms on keys. The one on hot keys has a series for each key, so that it lists them as
-// contributors, and mails for each, but not when it is over. Without metrics by key it counts them. For a table that is
-// only watched, one alarm is enough.
+// keyAlarms returns the alarms on keys. The alarm on hot keys has a series for each key: it notifies for each one and lists
+// them as contributors. Without metrics by key it counts hot keys. A table that is only watched needs no second alarm.
 func keyAlarms(c *config.Config) []alarm {
 	next := "See on the dashboard whether its shard count grew; ask GET /v1/hot-keys for advice."
 	where := "at GET /v1/hot-keys"
@@ -26,7 +25,7 @@ func keyAlarms(c *config.Config) []alarm {
 	for _, table := range c.Sources() {
 		hot = append(hot, alarm{
 			name: "hot-keys", periods: 1, series: true,
-			metric: byKey(table), from: c.Hotkeys.Threshold * float64(c.Hotkeys.PartitionWCU), // the WCU/s from which a key is hot
+			metric: byKey(table), from: c.Hotkeys.Threshold * float64(c.Hotkeys.PartitionWCU), // lowest WCU/s of a hot key
 			text: "A partition key of the table " + table + " takes more writes than its share of a partition. The alarm's contributors are the keys. " + next,
 		})
 		if table == c.Names().Events {
@@ -50,7 +49,7 @@ func keyAlarms(c *config.Config) []alarm {
 	})
 }
 
-// detectorAlarms returns the alarms on what the detector could not count or report.
+// detectorAlarms returns the alarms on records that the detector could not count, and windows that it could not report.
 func detectorAlarms(s awscdk.Stack, c *config.Config, hotkeys function) []alarm {
 	return []alarm{{
 		name: "detector-state", metric: detected(c, sum, "WindowStatesDropped"), from: 1, periods: 1,
@@ -70,7 +69,7 @@ func detectorAlarms(s awscdk.Stack, c *config.Config, hotkeys function) []alarm 
 	}}
 }
 
-// streamAlarms returns the alarms on a function's reading of the streams.
+// streamAlarms returns the alarms on a function's event source mappings.
 func streamAlarms(c *config.Config, f function, mappings []mapping) []alarm {
 	lost := "Counts of those windows are missing, and there is nothing to replay."
 	if f.name == grants.Aggregator {
@@ -92,8 +91,7 @@ func streamAlarms(c *config.Config, f function, mappings []mapping) []alarm {
 			"Find the cause in its log, and mend it. " + lost,
 	}}
 	for _, m := range mappings {
-		// A mapping that polls reports a zero when there are no records. One that is disabled, or may not read, reports
-		// nothing:
+		// A polling mapping reports 0 without records. A mapping that is disabled or lacks permissions reports nothing:
 		// https://docs.aws.amazon.com/lambda/latest/dg/monitoring-metrics-types.html
 		list = append(list, alarm{
 			name: m.name + "-not-polling", section: "not-polling", metric: over(5, ofMapping(m.made, "PolledEventCount", samples)),
@@ -115,7 +113,7 @@ func fullAlarms(c *config.Config) []alarm {
 	}}
 }
 
-// summaryAlarms returns the alarms on records that the aggregator put aside.
+// summaryAlarms returns the alarms on records that the aggregator gave up on.
 func summaryAlarms(s awscdk.Stack, c *config.Config, aggregator function) []alarm {
 	return []alarm{{
 		name: "summaries-to-replay", from: 1, periods: 1,

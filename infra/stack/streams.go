@@ -54,20 +54,20 @@ func readers(c *config.Config) []string {
 	})
 }
 
-// filter matches records by the prefix of their partition key and, if given, by their sort key and their event name.
+// filter matches records by the prefix of their partition key, and optionally by their sort key and event name.
 type filter struct {
 	prefixes []string
 	sk       string
 	names    []string
 }
 
-// streams are the streams that are read.
+// streams are the streams that the functions read.
 type streams struct {
 	list     []stream
 	failures awss3.Bucket // for records that a function discarded
 }
 
-// stream is one of them.
+// stream is a table's stream.
 type stream struct {
 	of         kind.Table // "" for the attached table
 	arn, table *string    // ARNs of the stream and its table
@@ -88,7 +88,7 @@ func newStreams(s awscdk.Stack, c *config.Config, tables map[string]awsdynamodb.
 	return made
 }
 
-// newFailures makes a bucket. S3 is the only destination that keeps the records.
+// newFailures makes the bucket for failed records. Other destinations get no records, only their sequence numbers.
 func newFailures(s awscdk.Stack, c *config.Config) awss3.Bucket {
 	bucket := awss3.NewBucket(s, jsii.String("Failures"), &awss3.BucketProps{
 		Encryption:        awss3.BucketEncryption_S3_MANAGED,
@@ -107,7 +107,7 @@ func newFailures(s awscdk.Stack, c *config.Config) awss3.Bucket {
 
 // mapping is an event source mapping of one stream to one function.
 type mapping struct {
-	name string // the function's, and the table's for another than the items table
+	name string // the function's name, with the table's unless it is the items table
 	made awslambda.CfnEventSourceMapping
 }
 
@@ -137,7 +137,7 @@ func newMapping(s awscdk.Stack, c *config.Config, from stream, failures awss3.Bu
 		BatchSize:                      jsii.Number(c.BatchSize),
 		MaximumBatchingWindowInSeconds: jsii.Number(c.BatchingWindow.Seconds()),
 		TumblingWindowInSeconds:        jsii.Number(max(c.Hotkeys.Window, c.Hotkeys.Hold).Seconds()),
-		ParallelizationFactor:          jsii.Number(1), // Lambda gives no tumbling windows to parallel deliveries
+		ParallelizationFactor:          jsii.Number(1), // tumbling windows require 1
 		BisectBatchOnFunctionError:     true,
 		FunctionResponseTypes:          jsii.Strings("ReportBatchItemFailures"),
 		MaximumRetryAttempts:           jsii.Number(c.Retries),
@@ -176,7 +176,7 @@ func (f filter) pattern() string {
 	}
 	content, err := json.Marshal(pattern)
 	if err != nil {
-		panic(err) // the patterns are texts
+		panic(err) // strings can always be marshaled
 	}
 	return string(content)
 }

@@ -26,7 +26,7 @@ func watchedOf(c *config.Config) (list []watched) {
 	return list
 }
 
-// throttles returns the metrics of reads and writes that were throttled for some reasons.
+// throttles returns the metrics of reads and writes that were throttled for these reasons.
 func (w watched) throttles(reasons ...string) (list []awscloudwatch.Metric) {
 	for _, reason := range reasons {
 		list = append(list, ofTable(w.table, w.index, "Write"+reason+"ThrottleEvents"), ofTable(w.table, w.index, "Read"+reason+"ThrottleEvents"))
@@ -34,13 +34,13 @@ func (w watched) throttles(reasons ...string) (list []awscloudwatch.Metric) {
 	return list
 }
 
-// hotPartition is the name in DynamoDB's metrics for a partition's limit.
+// hotPartition is the part of DynamoDB's metric names that stands for a partition's limit.
 const hotPartition = "KeyRangeThroughput"
 
 // source names the table that a deployment is attached to.
 const source = "source"
 
-// relief returns what is done, or must be done, about a hot partition.
+// relief returns the alarm's instructions for a hot partition.
 func (w watched) relief() string {
 	switch {
 	case w.name == source:
@@ -51,7 +51,7 @@ func (w watched) relief() string {
 	return "The runbook says which settings spread or lower the load."
 }
 
-// raise returns the limits that can be raised.
+// raise returns the alarm's instructions for a limit of the table or the account.
 func (w watched) raise(attached bool) string {
 	switch {
 	case w.name == source:
@@ -65,8 +65,8 @@ func (w watched) raise(attached bool) string {
 	return "the table has no limit of its own, so raise the account's quota."
 }
 
-// tableAlarms distinguishes two kinds of throttles: a hot partition, which more write shards relieve, and a limit of
-// the table or the account, which they don't.
+// tableAlarms returns the alarms on throttles. More write shards help against hot partitions, but not against limits of the
+// table or the account, so these have separate alarms.
 func tableAlarms(c *config.Config) (list []alarm) {
 	for _, w := range watchedOf(c) {
 		of := "the table " + w.table

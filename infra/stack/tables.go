@@ -21,8 +21,8 @@ func newTables(s awscdk.Stack, c *config.Config) map[string]awsdynamodb.TableV2 
 	return made
 }
 
-// tablesOf returns the deployment's tables of internal/base/schema. An attached deployment has those that hotkeys is
-// granted, without the shard map: it changes no counts.
+// tablesOf returns the deployment's tables. An attached deployment has only those that hotkeys needs, without the shard
+// map, since it changes no shard counts.
 func tablesOf(c *config.Config) []schema.Table {
 	all := schema.Tables(c.Names())
 	if !c.Attached() {
@@ -100,7 +100,7 @@ func billing(reads, writes config.Units) awsdynamodb.Billing {
 	})
 }
 
-// provisioned reports whether a table's billing is provisioned, by its least capacity.
+// provisioned reports whether a table's billing is provisioned: then it has a minimum capacity.
 func provisioned(u config.Units) bool { return u.Min > 0 }
 
 // utilization is the target utilization of provisioned capacity, in percent.

@@ -5,7 +5,7 @@ import "github.com/hotshard/hotshard/pkg/shard/client"
 // A Handler's calls of DynamoDB by table: its role is granted exactly these (infra/grants).
 // Transactions need the grants on their tables.
 type (
-	// Client has all calls of a Handler.
+	// Client has the DynamoDB calls of a Handler.
 	Client interface {
 		ItemsClient
 		RanksClient

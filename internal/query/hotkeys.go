@@ -21,37 +21,37 @@ const (
 
 type hotKeysInput struct {
 	Since httpapi.DurationText `query:"since" default:"15m" doc:"How far back to look, 1s to 24h"`
-	Limit int                  `query:"limit" minimum:"1" maximum:"200" default:"20" doc:"Keys of the answer, at most"`
+	Limit int                  `query:"limit" minimum:"1" maximum:"200" default:"20" doc:"Maximum number of keys"`
 }
 
-// HotKey is one of the hottest keys of a time, as a response has it.
+// HotKey is the JSON of one of the hottest keys.
 type HotKey struct {
-	Key          string        `json:"key" doc:"The partition key: of a base key that of its hottest write shard"`
-	Table        string        `json:"table" doc:"Whose key it is: items or events of hotshard's own tables, else the table's name"`
-	Index        string        `json:"index,omitempty" doc:"The index whose partition key it is; none for the table's own. A board's write shards are in by_rank, for each of its periods, and those of a group of sessions in by_group"`
-	Type         string        `json:"type" enum:"entity,counter,board,sessions,limit,other" doc:"The base key's; other for a key that is none"`
-	Name         string        `json:"name" doc:"The base key's; for type other, as a player's entry on a board or a single session, the partition key"`
-	Status       heat.Status   `json:"status" enum:"hot,saturated,warm" doc:"The verdict now, by the two newest complete windows and what is known of later ones. saturated: at its partition's limit; hot: near it, or a second reached it, or a writer was throttled; warm: below that"`
-	Worst        heat.Status   `json:"worst" enum:"hot,saturated,warm" doc:"The worst verdict of the time"`
+	Key          string        `json:"key" doc:"The partition key; for a base key its hottest write shard's"`
+	Table        string        `json:"table" doc:"The table of the key: items or events for hotshard's own tables, else the table's name"`
+	Index        string        `json:"index,omitempty" doc:"The index of the partition key; absent for the table's own keys. A board's write shards are in by_rank, those of a group of sessions in by_group"`
+	Type         string        `json:"type" enum:"entity,counter,board,sessions,limit,other" doc:"The base key's type; other for a key without a base key"`
+	Name         string        `json:"name" doc:"The base key's name; for type other the partition key, such as a player's entry on a board"`
+	Status       heat.Status   `json:"status" enum:"hot,saturated,warm" doc:"The current status, from the two newest complete windows and the known part of later ones. saturated: at the partition's limit; hot: near it, or one second reached it, or a writer was throttled; warm: below that"`
+	Worst        heat.Status   `json:"worst" enum:"hot,saturated,warm" doc:"The worst status in any window"`
 	Rate         float64       `json:"write_units_per_second" doc:"WCU/s of the key's hottest window: a measured mean, and a lower bound"`
-	Current      float64       `json:"current" doc:"WCU/s of its hottest write shard in the newest complete window"`
+	Current      float64       `json:"current" doc:"WCU/s of the key's hottest write shard in the newest complete window"`
 	Error        float64       `json:"error" doc:"The true rate of recorded writes is at most this much higher"`
-	Peak         float64       `json:"peak" doc:"Write units in its heaviest second"`
-	PeakAt       jsontime.Time `json:"peak_at" format:"date-time" doc:"That second"`
-	CooledAt     jsontime.Time `json:"cooled_at,omitzero" format:"date-time" doc:"End of its last hot window, if it was hot and is not now"`
-	ThrottledAt  jsontime.Time `json:"throttled_at,omitzero" format:"date-time" doc:"When a writer had it grow last in the time, which a writer does when its writes are throttled"`
+	Peak         float64       `json:"peak" doc:"Write units in the key's heaviest second"`
+	PeakAt       jsontime.Time `json:"peak_at" format:"date-time" doc:"The heaviest second"`
+	CooledAt     jsontime.Time `json:"cooled_at,omitzero" format:"date-time" doc:"End of the last hot window; absent if the key is hot or never was"`
+	ThrottledAt  jsontime.Time `json:"throttled_at,omitzero" format:"date-time" doc:"When a throttled writer last raised the shard count; absent if none did"`
 	Shards       int           `json:"shards" doc:"The base key's newest shard count"`
-	ShardsBefore int           `json:"shards_before" doc:"Its shard count before the first change in the time; the same as shards without a change"`
-	First        jsontime.Time `json:"first_seen" format:"date-time" doc:"The start of the first window that has it"`
-	Last         jsontime.Time `json:"last_seen" format:"date-time" doc:"The end of the last one"`
-	Advice       string        `json:"advice" doc:"How many write shards it needs, or why more of them don't help"`
-	Hash         string        `json:"metric_hash" doc:"What metrics and logs call it where names are hashed"`
+	ShardsBefore int           `json:"shards_before" doc:"The base key's shard count before the first change in this time; equal to shards if it did not change"`
+	First        jsontime.Time `json:"first_seen" format:"date-time" doc:"Start of the first window with the key"`
+	Last         jsontime.Time `json:"last_seen" format:"date-time" doc:"End of the last window with the key"`
+	Advice       string        `json:"advice" doc:"How many write shards the key needs, or why more don't help"`
+	Hash         string        `json:"metric_hash" doc:"The key's hash, which metrics and logs show if names are hashed"`
 }
 
 type hotKeysOutput struct {
 	Body struct {
-		Keys   []HotKey `json:"keys" doc:"The hottest first"`
-		Unread int      `json:"unread,omitempty" doc:"Heat items of the time that another release stored in a form that this one does not know: what these counted is in no key"`
+		Keys   []HotKey `json:"keys" doc:"Hottest first"`
+		Unread int      `json:"unread,omitempty" doc:"Number of heat items that another release stored in an unknown form. No key has their counts"`
 	}
 }
 

@@ -8,15 +8,15 @@ import (
 	"github.com/aws/smithy-go/middleware"
 )
 
-// Clock estimates the service's time, with which records are stamped: this machine's clock may
-// be wrong. Each answer has the service's time to the second, so it bounds the difference.
+// Clock estimates the service's time, with which records are stamped, since this machine's clock may be wrong. Each answer
+// has the service's time to the second, which bounds the difference.
 type Clock struct {
 	mu          sync.Mutex
 	known       bool
-	least, most time.Duration // that the service's clock is ahead of this machine's
+	least, most time.Duration // bounds of the service's time minus this machine's
 }
 
-// observe learns from an answer to a call that was sent at a time.
+// observe narrows the bounds by an answer to a call that was sent at a time.
 func (c *Clock) observe(answer middleware.Metadata, sent time.Time) {
 	date, ok := awsmiddleware.GetServerTime(answer)
 	if !ok {
@@ -27,12 +27,11 @@ func (c *Clock) observe(answer middleware.Metadata, sent time.Time) {
 	defer c.mu.Unlock()
 	if c.known && least <= c.most && most >= c.least {
 		least, most = max(least, c.least), min(most, c.most)
-	} // else one of the clocks was set meanwhile
+	} // else one of the clocks was set in between
 	c.known, c.least, c.most = true, least, most
 }
 
-// Ahead returns how far the service's clock is ahead at least and at most; 0 if the clocks may
-// agree.
+// Ahead returns the bounds of the service's time minus this machine's; 0 if the clocks may agree.
 func (c *Clock) Ahead() (least, most time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

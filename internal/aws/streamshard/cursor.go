@@ -10,8 +10,8 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
-// DynamoDB Local bounds a page by its records only, and large records could fill its heap. A
-// page of its streams therefore has as many records as fit pageBytes, by those of the last page.
+// DynamoDB Local bounds only the number of a page's records, and large records could fill its heap. So the cursor requests
+// as many as fit pageBytes, by the size of the last page's records.
 const (
 	firstPage = 100
 	pageBytes = 4 << 20
@@ -23,9 +23,9 @@ type Cursor struct {
 	shard    string
 	from     Position
 	after    string // sequence number of the last record that was read; "" for none
-	iterator string // "" if the next call needs another
-	ended    bool   // there is no iterator, since no record follows
-	limit    int    // records of the next page of DynamoDB Local's
+	iterator string // "" if the next call needs a new one
+	ended    bool   // no record follows
+	limit    int    // number of records to request from DynamoDB Local
 }
 
 // Cursor returns a cursor at a position. It makes no call.
@@ -36,8 +36,7 @@ func (s *Stream) Cursor(shard string, from Position) *Cursor {
 // Seek moves to a position.
 func (c *Cursor) Seek(to Position) { c.from, c.after, c.iterator, c.ended = to, "", "", false }
 
-// Position returns where the next iterator begins: behind the last record that was read, or
-// where the cursor was put if there is none.
+// Position returns the position of the next iterator: after the last record that was read, or else the last position set.
 func (c *Cursor) Position() Position {
 	if c.after != "" {
 		return AfterSequence(c.after)
@@ -45,15 +44,15 @@ func (c *Cursor) Position() Position {
 	return c.from
 }
 
-// HasRead reports whether a record was returned since the cursor was put where it began.
+// HasRead reports whether Next has returned a record since the position was set.
 func (c *Cursor) HasRead() bool { return c.after != "" }
 
 // Located reports whether the cursor has an iterator.
 func (c *Cursor) Located() bool { return c.iterator != "" }
 
-// Locate requests an iterator if the cursor has none. It reports true if the stream shard is
-// closed and has no more records. An answer without an iterator alone does not prove that: it
-// may be garbage, so it must come three times, and the listing must confirm it.
+// Locate requests an iterator if the cursor has none. ended means that the stream shard is closed and has no more records.
+// Since an answer without an iterator may be garbage, Locate returns ended only after three such answers, if the list of
+// shards confirms it.
 func (c *Cursor) Locate(ctx context.Context) (ended bool, err error) {
 	for range sureTries {
 		if c.iterator != "" || c.ended {
@@ -75,12 +74,11 @@ func (c *Cursor) Locate(ctx context.Context) (ended bool, err error) {
 	return true, nil
 }
 
-// Next returns the next page of up to limit records, and moves behind them. The page refers to
-// the buffer. A page without records that is not closed means that there are none now.
+// Next returns the next page of up to limit records, and advances the cursor. The page refers to the buffer. If the page is
+// empty and not closed, the stream shard has no new records yet.
 //
-// After an error the cursor is where it was, and Next may be called again if [Passing]. It
-// replaces an iterator that has expired. If [IsTrimmed], records behind the cursor are gone, and
-// the caller must [Cursor.Seek].
+// After an error the cursor has not moved. If the error is [Passing], the caller may call Next again, which replaces an
+// expired iterator. If it [IsTrimmed], the next records have expired, and the caller must [Cursor.Seek].
 func (c *Cursor) Next(ctx context.Context, b *Buffer, limit int) (page Page, err error) {
 	if page.Closed, err = c.Locate(ctx); page.Closed || err != nil {
 		return page, err
@@ -101,7 +99,7 @@ func (c *Cursor) Next(ctx context.Context, b *Buffer, limit int) (page Page, err
 	return Page{Records: batch.Records, Closed: batch.Next == "", Full: n == limit, Made: made}, nil
 }
 
-// fail prepares the next call, and says which stream shard could not be read.
+// fail prepares the cursor for the next call, and returns the error with the stream shard's name.
 func (c *Cursor) fail(err error) error {
 	_, expired := errors.AsType[*streamtypes.ExpiredIteratorException](err)
 	trimmed := IsTrimmed(err)
@@ -113,8 +111,8 @@ func (c *Cursor) fail(err error) error {
 	if answer, ok := errors.AsType[*smithyhttp.ResponseError](err); ok && answer.HTTPStatusCode() >= http.StatusInternalServerError {
 		c.limit = max(1, c.limit/8) // the engine may lack the memory for a page
 	}
-	// A cancelled transaction takes a sequence number and leaves no record. DynamoDB Local lets
-	// the iterator of an empty stream shard begin there, and refuses it once a record follows.
+	// A cancelled transaction takes a sequence number and leaves no record. In DynamoDB Local the iterator of an empty
+	// stream shard may begin there, and becomes invalid once a record follows.
 	unread := !c.HasRead() && (c.from == TrimHorizon || c.from == Latest)
 	if expired || trimmed && unread {
 		err = stale{err}
@@ -127,14 +125,14 @@ type stale struct{ error }
 
 func (s stale) Unwrap() error { return s.error }
 
-// IsStale reports that the service refused an iterator, as expired or as an effect of DynamoDB
-// Local's: the next call replaces it.
+// IsStale reports whether the service rejected an iterator, because it expired or because of a fault of DynamoDB Local. The
+// next call replaces it.
 func IsStale(err error) bool {
 	_, ok := errors.AsType[stale](err)
 	return ok
 }
 
-// IsTrimmed reports that records behind the cursor are gone: they are older than a day.
+// IsTrimmed reports whether the records after the cursor have expired: they are older than a day.
 func IsTrimmed(err error) bool {
 	_, ok := errors.AsType[*streamtypes.TrimmedDataAccessException](err)
 	return ok && !IsStale(err)

@@ -21,10 +21,10 @@ import (
 // repeated.
 var ErrNoCredentials = errors.New("AWS credentials can't be retrieved")
 
-// errGarbage is an answer with status 200 that DynamoDB would not give.
+// errGarbage means that an answer with status 200 is not DynamoDB's.
 var errGarbage = errors.New("the answer is not DynamoDB's")
 
-// final is an error that waiting does not change.
+// final is an error that retries can't fix.
 type final struct{ error }
 
 // Final returns an error that is not [Passing], with the same text.

@@ -11,27 +11,27 @@ import (
 // Lineage reads the shards of a stream side by side, each after its parent has been read to its
 // end. Its methods and functions are called by one goroutine, except for what Start returns.
 type Lineage struct {
-	// List lists all shards; Children those of a parent, and maybe others. Children may be nil.
-	// Their errors end the lineage: they repeat what may pass.
+	// List lists all shards. Children lists at least a parent's children, and may be nil. Both must retry by themselves:
+	// their errors end the lineage.
 	List     func(ctx context.Context) ([]Shard, error)
 	Children func(ctx context.Context, parent string) ([]Shard, error)
 
-	// Start is called before a shard is read. It returns the function that reads the shard, and
-	// that returns when it ended: the zero time means that it was left before its end.
+	// Start is called before a shard is read, and returns the function that reads it. That function returns the time of
+	// the shard's end, or the zero time if it stopped before the end.
 	Start func(shard string) func(context.Context) (ended time.Time, err error)
 
-	// Done is called once a shard is no longer read and its children, if the next listing has
-	// any, were started. So there is no moment at which neither seems to be read.
+	// Done is called after a shard was read and its children in the next listing were started. So a shard or its children
+	// are always in progress.
 	Done func(shard string)
 
 	// Split is called when several children follow a shard that was read to its end. It is
 	// called again if more children are listed later. It may be nil.
 	Split func(Split)
 
-	Relist   time.Duration // between two listings of all shards
-	AskAgain time.Duration // between two requests for the children of shards that ended
-	MaxAsks  int           // requests for the children of a shard; then only all are listed
-	Endless  bool          // Run goes on when all shards were read and no children are expected
+	Relist   time.Duration // time between two listings of all shards
+	AskAgain time.Duration // time between two requests for the children of ended shards
+	MaxAsks  int           // maximum number of requests for a shard's children; after that, only listings of all shards
+	Endless  bool          // Run continues after all shards were read and no children are expected
 
 	known  map[string]*branch
 	active int
@@ -41,22 +41,21 @@ type Lineage struct {
 	asked  time.Time // when any shards were listed
 }
 
-// Split is a stream shard that was followed by several. DynamoDB splits a partition that is hot
-// or full.
+// Split is a stream shard with several children. DynamoDB splits a partition that is hot or full.
 type Split struct {
 	Time     time.Time // when the parent ended, to about a second; for the past, its last record's
 	Parent   string    // ID of the stream shard
 	Children int       // at least 2
 }
 
-// fewAsks is how many shards are asked for their children one by one: for more, all are listed.
+// fewAsks is the largest number of shards whose children are requested one by one. For more, all shards are listed.
 const fewAsks = 3
 
 // branch is a shard of a lineage.
 type branch struct {
 	Shard
 	state state
-	asks  int       // requests for its children that were answered, since it ended
+	asks  int       // number of answered requests for its children since it ended
 	ended time.Time // zero if it was not read to its end by this lineage
 	gone  bool      // the stream no longer lists it
 }
@@ -67,7 +66,7 @@ const (
 	waits    state = iota
 	read           // by a goroutine; or it was left
 	done           // to its end
-	released       // and Done was called
+	released       // done, and Done was called
 )
 
 type end struct {
@@ -75,7 +74,7 @@ type end struct {
 	at    time.Time
 }
 
-// Reset begins with these shards, of which some were read to their end before.
+// Reset sets the known shards. wasRead reports the shards that were read to their end before.
 func (l *Lineage) Reset(list []Shard, wasRead func(Shard) bool) {
 	l.known = make(map[string]*branch)
 	for _, s := range list {
@@ -87,8 +86,7 @@ func (l *Lineage) Reset(list []Shard, wasRead func(Shard) bool) {
 	l.listed, l.asked = time.Now(), time.Now()
 }
 
-// Ready returns the shards that may be read now: their parent was read to its end, or the stream
-// no longer lists it.
+// Ready returns the shards that may be read now, because their parent was read to its end or is no longer listed.
 func (l *Lineage) Ready() (ready []string) {
 	for _, b := range l.known {
 		parent := l.known[b.Parent]
@@ -99,8 +97,8 @@ func (l *Lineage) Ready() (ready []string) {
 	return ready
 }
 
-// Run starts with what [Lineage.Reset] was given, and reads until ctx ends, until reading or
-// listing fails for good, or until nothing is left to read. It returns nil in the last case.
+// Run reads the shards of [Lineage.Reset] and their descendants. It returns nil when nothing is left to read, and an error
+// when ctx ends, or when reading or listing fails.
 func (l *Lineage) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	l.group, l.ends = group, make(chan end)
@@ -127,7 +125,7 @@ func (l *Lineage) supervise(ctx context.Context) error {
 	return nil
 }
 
-// nextListing returns when shards are to be listed.
+// nextListing returns the time of the next listing.
 func (l *Lineage) nextListing() time.Time {
 	all, some := l.listed.Add(l.Relist), l.asked.Add(l.AskAgain)
 	if some.Before(all) && (len(l.known) == 0 || len(l.childless()) > 0) {
@@ -174,7 +172,7 @@ func (l *Lineage) list(ctx context.Context, parents []*branch, all bool) (list [
 	return list, nil
 }
 
-// note adds the shards that are new, and marks those that a list of all lacks.
+// note adds new shards, and marks known ones that a list of all shards lacks.
 func (l *Lineage) note(list []Shard, all bool) {
 	if all {
 		l.listed = l.asked

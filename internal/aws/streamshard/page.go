@@ -18,19 +18,18 @@ import (
 	"github.com/hotshard/hotshard/internal/base/ddbstream"
 )
 
-// MaxRecords is what one call of GetRecords returns at most.
+// MaxRecords is the maximum number of records of one call of GetRecords.
 const MaxRecords = 1000
 
-// maxBody bounds an answer: DynamoDB's have 1 MB of records, DynamoDB Local's 1,000 records of
-// any size.
+// maxBody is the maximum size of an answer. DynamoDB's have 1 MB of records, DynamoDB Local's 1,000 records of any size.
 const maxBody = 512 << 20
 
-// Page is what one call of GetRecords returned.
+// Page has the records of one call of GetRecords.
 type Page struct {
 	Records []ddbstream.Record // refer to the buffer
 	Closed  bool               // no record follows: the stream shard was read to its end
 	Full    bool               // has as many records as were requested
-	Made    time.Time          // about when the service made the answer; zero if it was not asked
+	Made    time.Time          // about the service's time of the answer; zero if no call was made
 }
 
 // Buffer holds the answer that a page refers to. The zero value is ready to use, for one page
@@ -43,7 +42,7 @@ type Buffer struct {
 // Bytes returns the answer of the last call of GetRecords.
 func (b *Buffer) Bytes() []byte { return b.body.Bytes() }
 
-// Decode returns the records of an answer that was kept. They replace those of the last page.
+// Decode returns the records of a saved answer. They replace those of the last page.
 func (b *Buffer) Decode(answer []byte) ([]ddbstream.Record, error) {
 	batch, err := b.decoder.Decode(answer)
 	if err != nil {
@@ -52,10 +51,10 @@ func (b *Buffer) Decode(answer []byte) ([]ddbstream.Record, error) {
 	return batch.Records, nil
 }
 
-// keepBody is the largest capacity of a body that is used again.
+// keepBody is the largest capacity of a body that is reused.
 const keepBody = 4 << 20
 
-// Release lets go of the page, and of memory beyond that of a usual page.
+// Release drops the page, and memory beyond a usual page's.
 func (b *Buffer) Release() {
 	b.decoder.Release()
 	if b.body.Cap() > keepBody {
@@ -63,7 +62,7 @@ func (b *Buffer) Release() {
 	}
 }
 
-// getRecords calls GetRecords. It returns about when the service made the answer.
+// getRecords calls GetRecords. The returned time is about the service's time of the answer.
 func (s *Stream) getRecords(ctx context.Context, iterator string, limit int, b *Buffer) (*ddbstream.Batch, time.Time, error) {
 	b.body.Reset()
 	sent, most := time.Now(), int32(limit)
@@ -79,8 +78,7 @@ func (s *Stream) getRecords(ctx context.Context, iterator string, limit int, b *
 	return batch, madeAt(out.ResultMetadata, sent), nil
 }
 
-// madeAt returns the time that an answer bears if it lies between the call and now, and the
-// time of the call otherwise.
+// madeAt returns the answer's time if it is between the call's and now, and otherwise the call's.
 func madeAt(answer middleware.Metadata, sent time.Time) time.Time {
 	if date, ok := awsmiddleware.GetServerTime(answer); ok && date.After(sent) && date.Before(time.Now()) {
 		return date

@@ -27,8 +27,8 @@ import (
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 )
 
-// Client makes the calls of DynamoDB Streams. GetRecords must heed Options.APIOptions, as the
-// SDK's client does: its answer is read past the SDK.
+// Client has the calls of DynamoDB Streams. GetRecords must apply Options.APIOptions, as the SDK's client does: they read
+// the answer instead of the SDK.
 type Client interface {
 	DescribeStream(context.Context, *dynamodbstreams.DescribeStreamInput, ...func(*dynamodbstreams.Options)) (*dynamodbstreams.DescribeStreamOutput, error)
 	GetShardIterator(context.Context, *dynamodbstreams.GetShardIteratorInput, ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetShardIteratorOutput, error)
@@ -43,7 +43,7 @@ const describePause = 200 * time.Millisecond
 
 // Stream is a table's stream.
 type Stream struct {
-	Clock *Clock // observes each answer; New makes one
+	Clock *Clock // observes each answer; set by New
 
 	client Client
 	arn    string
@@ -82,7 +82,7 @@ func once(o *dynamodbstreams.Options) { o.Retryer = aws.NopRetryer{} }
 // Shards lists all shards of the stream, in any order.
 func (s *Stream) Shards(ctx context.Context) ([]Shard, error) { return s.list(ctx, nil) }
 
-// Children lists the children of a shard, or all shards if the service knows no filter.
+// Children lists the children of a shard, or all shards if the service has no filter.
 func (s *Stream) Children(ctx context.Context, parent string) ([]Shard, error) {
 	list, err := s.list(ctx, &streamtypes.ShardFilter{Type: streamtypes.ShardFilterTypeChildShards, ShardId: &parent})
 	if rejected(err) {
@@ -140,7 +140,7 @@ func (s *Stream) ended(ctx context.Context, id string) (bool, error) {
 	return true, nil
 }
 
-// Position is where reading a stream shard begins.
+// Position is a position in a stream shard.
 type Position struct {
 	kind  streamtypes.ShardIteratorType
 	time  time.Time // of AT_TIMESTAMP
@@ -154,12 +154,12 @@ var (
 	TrimHorizon = Position{kind: streamtypes.ShardIteratorTypeTrimHorizon}
 )
 
-// AfterSequence is behind the record with this sequence number.
+// AfterSequence returns the position after the record with this sequence number.
 func AfterSequence(number string) Position {
 	return Position{kind: streamtypes.ShardIteratorTypeAfterSequenceNumber, after: number}
 }
 
-// AtTimestamp is at the first record that is not older: see [Stream.FindsTimes].
+// AtTimestamp returns the position of the first record at t or later: see [Stream.FindsTimes].
 func AtTimestamp(t time.Time) Position {
 	return Position{kind: streamtypes.ShardIteratorTypeAtTimestamp, time: t}
 }
@@ -180,11 +180,11 @@ func (s *Stream) iterator(ctx context.Context, shard string, p Position) (string
 	return aws.ToString(out.ShardIterator), nil
 }
 
-// sureTries is how many answers in a row without an iterator mean that there is none.
+// sureTries is the number of answers in a row without an iterator that prove that there is none.
 const sureTries = 3
 
-// FindsTimes reports whether the service knows [AtTimestamp], by requesting such an iterator of
-// one of these shards. DynamoDB Local is not asked: it answers 500.
+// FindsTimes reports whether the service supports [AtTimestamp], by requesting such an iterator for one of these shards.
+// For DynamoDB Local it returns false without a call, which would answer 500.
 func (s *Stream) FindsTimes(ctx context.Context, list []Shard, at time.Time) (bool, error) {
 	if s.IsEngine() {
 		return false, nil

@@ -12,7 +12,7 @@ import (
 
 // ConditionFailed returns the item that failed a single write's condition, if the write requested
 // it.
-func ConditionFailed(err error) (there Item, ok bool) {
+func ConditionFailed(err error) (stored Item, ok bool) {
 	failed, ok := errors.AsType[*types.ConditionalCheckFailedException](err)
 	if !ok {
 		return nil, false
@@ -20,9 +20,9 @@ func ConditionFailed(err error) (there Item, ok bool) {
 	return failed.Item, true
 }
 
-// ActionFailed returns the item that failed the condition of a transaction's action; failed
-// reports whether the condition failed.
-func ActionFailed(err error, at int) (there Item, failed bool) {
+// ActionFailed reports whether the condition of a transaction's action number at failed, and returns the stored item if the
+// action requested it.
+func ActionFailed(err error, at int) (stored Item, failed bool) {
 	canceled, ok := errors.AsType[*types.TransactionCanceledException](err)
 	if !ok || len(canceled.CancellationReasons) <= at {
 		return nil, false

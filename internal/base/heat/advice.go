@@ -11,12 +11,12 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// largeWrite is the mean weight of a write, in units, from which advice calls the items large.
+// largeWrite is the lowest mean weight of writes, in units, for which advice suggests smaller items.
 const largeWrite = 4
 
-// Advice returns what to do about the key, in sentences with figures: how many write shards it needs, why more of them
-// don't help, or how it cooled. Shards is the base key's newest shard count, grown its newest growth ([NewestGrowth]),
-// and partitions the number of the table's partitions. Keys without write shards need none of the three.
+// Advice returns sentences with figures: how many write shards the key needs, why more don't help, or how it cooled.
+// shards is the base key's newest shard count, grown its [NewestGrowth], and partitions the number of the table's
+// partitions. The three are ignored for keys without write shards.
 func (r *KeyHeat) Advice(shards int, grown shard.Change, partitions int) string {
 	switch {
 	case r.Crowd.Keys > 0:
@@ -45,7 +45,7 @@ func NewestGrowth(history shard.History) (grown shard.Change) {
 	return grown
 }
 
-// burst returns the advice for a key that is hot only by its heaviest second.
+// burst returns the advice for a key that is hot only in its heaviest second.
 func (r *KeyHeat) burst() string {
 	then := "No action needed unless its writes are throttled."
 	if _, ok := r.Base(); ok {
@@ -54,7 +54,7 @@ func (r *KeyHeat) burst() string {
 	return fmt.Sprintf("Its heaviest second took %d WCU, and a partition takes %s WCU/s; its mean stays below. %s", r.Peak, wcu(r.Limit), then)
 }
 
-// load returns the share of its partition that the key takes in its hottest window, as text.
+// load returns, as text, the share of the partition limit that the key uses in its hottest window.
 func (r *KeyHeat) load() string {
 	if r.Status == Warm {
 		return ""
@@ -66,7 +66,7 @@ func (r *KeyHeat) load() string {
 	return text + ". "
 }
 
-// cooled returns how a key that was hot became cool.
+// cooled returns the text on how a hot key cooled.
 func (r *KeyHeat) cooled(grown shard.Change) string {
 	now := fmt.Sprintf("now at %.0f%% of the partition limit. No action needed.", r.percent(r.Current))
 	if grown.At.After(r.FirstSeen) && !grown.At.After(r.HotUntil) {
@@ -144,7 +144,7 @@ func (r *KeyHeat) split() string {
 	return text + "."
 }
 
-// hot returns the load of the row's base key. It takes write shards without figures to be like this one.
+// hot returns the load of the row's base key. It assumes this write shard's load for unlisted ones.
 func (r *KeyHeat) hot(t kind.Kind, shards int) growth.Hot {
 	hot := growth.Hot{
 		Type: t, Limit: r.Limit, Shards: shards, Past: r.past(),

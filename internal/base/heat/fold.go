@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Fold merges items into one item for a time: the items of one table whose windows start in it, of all stream shards,
-// or folded items of one base. All windows must have the same length: see [Kinds].
+// Fold merges one table's items, of all stream shards, into one item. Their windows start from start to start+length, and
+// have one length; folded items have one base. [Kinds] groups items so.
 //
 // The folded item's units are the sums over the windows. A key's error includes the units that windows which don't list
 // the key may hide. The limit and the hot rate are the lowest. [Merge] of folded items gives the same rates, errors and
@@ -23,7 +23,7 @@ import (
 func Fold(items []Item, start time.Time, length time.Duration) Item {
 	f := Item{Start: start, Window: length, Base: length, Coverage: coverage(items)}
 	var a tallier
-	a.take(items)
+	a.reset(items)
 	for i := range items {
 		f.sum(&items[i], i == 0)
 	}
@@ -44,7 +44,7 @@ func Fold(items []Item, start time.Time, length time.Duration) Item {
 	return f
 }
 
-// sum adds an item's totals.
+// sum adds another item's totals.
 func (it *Item) sum(other *Item, first bool) {
 	if first {
 		it.Table, it.Own, it.Base, it.Limit, it.HotRate = other.Table, other.Own, other.base(), other.Limit, other.HotRate
@@ -61,8 +61,8 @@ func (it *Item) sum(other *Item, first bool) {
 	}
 }
 
-// fold adds one window's counts of the key. The key's error is that of the windows before, and the units that any
-// window may hide of a key that it doesn't list.
+// fold adds one window's counts of the key. Err begins as the sum of all windows' rests; fold replaces this window's rest
+// by its error.
 func (k *Key) fold(t tally) {
 	first := k.TopAt.IsZero()
 	switch writes := t.writes(); {
@@ -94,8 +94,7 @@ func (t *tally) writes() (n uint64) {
 	return n
 }
 
-// byWeight orders keys by their certified units, for a folded item by those of the heaviest base window. Keys of the
-// table come before keys of indexes.
+// byWeight compares keys by weight, heaviest first. Keys of the table are before keys of indexes.
 func byWeight(a, b Key) int {
 	if ofIndex := a.Index != ""; ofIndex != (b.Index != "") {
 		if ofIndex {
@@ -109,7 +108,7 @@ func byWeight(a, b Key) int {
 	return cmp.Or(strings.Compare(a.Key, b.Key), strings.Compare(a.Index, b.Index))
 }
 
-// weight returns 0 for a key with no certain units.
+// weight returns the key's certified units; in a folded item those of its heaviest base window.
 func (k *Key) weight() uint64 {
 	if k.TopAt.IsZero() {
 		return k.Units
@@ -117,8 +116,8 @@ func (k *Key) weight() uint64 {
 	return k.Top
 }
 
-// Kinds splits items into groups that can be folded together: of one table, and of windows of one length. The order of
-// the groups does not depend on that of the items.
+// Kinds groups items that can be folded together: of one table, with windows of one length. The groups' order does not
+// depend on the items' order.
 func Kinds(items []Item) [][]Item {
 	type kind struct {
 		table string

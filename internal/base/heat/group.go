@@ -10,13 +10,13 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// Siblings is the load of all write shards of one base key in a window, in WCU/s: of an entity those of one day, of a
-// board those of one period.
+// Siblings is the load of a base key's write shards in a window, in WCU/s: of one day for an entity, of one period for a
+// board.
 type Siblings struct {
-	Seen int     // how many of them were listed; 0 for a key without write shards
-	Low  float64 // these took at least so much together
-	High float64 // and at most so much
-	Rest float64 // at most so much more went to any one of all
+	Seen int     // number of listed write shards; 0 for a key without write shards
+	Low  float64 // lower bound of the listed write shards' sum
+	High float64 // upper bound of the listed write shards' sum
+	Rest float64 // most additional load of any single write shard
 }
 
 // groupID identifies the write shards of one base key in one window.
@@ -31,8 +31,8 @@ type group struct {
 	seen          int
 }
 
-// group returns the zero groupID for a key without write shards and for a folded item's key: the heaviest windows of
-// write shards may differ.
+// group returns the entry's groupID. It is zero for a key without write shards, and for a folded item's key, because the
+// heaviest windows of write shards may differ.
 func (e entry) group() groupID {
 	if e.item.Base > 0 {
 		return groupID{}
@@ -77,7 +77,7 @@ func (g *group) siblings(length time.Duration, rest uint64) Siblings {
 	}
 }
 
-// unitsPerWrite is the mean weight of a key's writes in a window.
+// unitsPerWrite returns the mean weight of a key's writes in a window, or 0 if it is unknown.
 func unitsPerWrite(entries []entry) float64 {
 	var units, writes uint64
 	for _, e := range entries {
@@ -92,18 +92,18 @@ func unitsPerWrite(entries []entry) float64 {
 	return float64(units) / float64(writes)
 }
 
-// Crowd is a stream shard that several warm keys fill together. On AWS a stream shard normally has the records of one
-// partition, so that partition is hot as a whole.
+// Crowd is a stream shard that is hot because of several warm keys. On AWS a stream shard normally has the records of one
+// partition, so that this partition is hot.
 type Crowd struct {
-	Keys int     // how many; 0 for no crowd
+	Keys int     // number of warm keys; 0 for no crowd
 	Rate float64 // WCU/s of the stream shard
 }
 
 // Bounds of a crowd. A stream shard with more than a partition's limit has the records of several partitions. Windows
 // are cut by whole seconds, so a rate may be slightly above the limit.
 const (
-	crowdKey   = 0.1 // of a partition's limit: the least that each of its keys takes
-	crowdShare = 0.5 // of the stream shard's units: the least that they take together
+	crowdKey   = 0.1 // lowest load of each key, as a share of the partition limit
+	crowdShare = 0.5 // lowest load of all keys, as a share of the stream shard's units
 	overLimit  = 1.1
 )
 
@@ -138,7 +138,7 @@ func (it *Item) Crowd() Crowd {
 	return Crowd{keys, rate}
 }
 
-// crowdOf returns the fullest crowd that a key belongs to, by its entries of a window.
+// crowdOf returns the crowd with the highest rate to which a key belongs, from its entries of a window.
 func crowdOf(entries []entry) (most Crowd) {
 	for _, e := range entries {
 		if e.item.Base > 0 || e.key.Index != "" || float64(e.key.Units)/e.item.Window.Seconds() < crowdKey*e.item.Limit {
@@ -156,7 +156,7 @@ func crowdOf(entries []entry) (most Crowd) {
 func (k *Key) Base() (base schema.BaseKey, ok bool) { return baseOf("", k.Index, k.Key) }
 
 // baseOf returns the base key of a write shard's partition key. Write shards of boards and of groups of sessions are in
-// indexes: in the table, keys with their prefixes are players' entries and single sessions, whatever their last number.
+// indexes. In the table, keys with their prefixes are players' entries and single sessions, not write shards.
 func baseOf(table, index, key string) (base schema.BaseKey, ok bool) {
 	k, err := schema.ParseKey(key)
 	if err != nil || table != "" || kind.Of(k.Base.Type).Index != index {
@@ -184,7 +184,7 @@ func (r *KeyHeat) MetricName() string {
 	return base.String()
 }
 
-// past reports whether the row is of an entity's day that was over when the row was first seen.
+// past reports whether the row has an entity's events of a day before FirstSeen.
 func (r *KeyHeat) past() bool {
 	k, err := schema.ParseKey(r.Key)
 	if _, ok := r.Base(); !ok || err != nil || kind.Of(k.Base.Type).Bucket != kind.Day {

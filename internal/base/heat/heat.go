@@ -1,13 +1,12 @@
-// Package heat is the memory of the hot-key detector: how one window of one
-// stream shard is stored in the heat table, where that is found, and what
-// many windows say together. It does no input or output.
+// Package heat defines the items of the heat table, where they are stored, and how they are merged: into rows, layers
+// and maps. It does no input or output.
 //
-// The detector puts an item a window and stream shard:
+// The detector puts an item for each window and stream shard:
 //
 //	put(item.Stored(item.End().Add(retention)))
 //
-// A reader of the time from..to (starts of windows; from included, to not)
-// queries each of a fixed number of partitions for each hour, and merges:
+// A reader queries a fixed number of partitions for each hour, and merges the windows that start at from or later and
+// before to:
 //
 //	low, high := heat.SortBounds(from, to)
 //	for _, pk := range heat.Partitions(from, to, false) {
@@ -20,8 +19,8 @@
 //
 // Quiet windows of a stream shard are stored together: see [StoredHeld].
 //
-// Items are folded over all stream shards, a minute and ten: see [Layer]. Folded items
-// merge to the same, and there are far fewer.
+// Items are folded over all stream shards, by window, minute and ten minutes: see [Layer]. Merging the far fewer folded
+// items has the same result.
 package heat
 
 import (
@@ -39,12 +38,11 @@ import (
 
 // Item has the counts of one window on one stream shard. Units are write units.
 type Item struct {
-	// Table is the table whose stream was read, or "" for hotshard's own tables, whose keys tell by their kind which
-	// one. Keys of another table are not parsed as write shards.
+	// Table is the table whose stream was read, or "" for hotshard's own tables. Only keys of own tables are parsed as
+	// write shards.
 	Table string
 
-	// Own is the table of hotshard's own whose stream was read, "" with a Table. Only folded items of one are told apart
-	// by it.
+	// Own is the hotshard table whose stream was read; "" with a Table. It distinguishes only folded items.
 	Own kind.Table
 
 	Start  time.Time     // whole milliseconds, UTC
@@ -60,11 +58,11 @@ type Item struct {
 	StreamShard string
 	Part        string
 
-	Records uint64 // all of them, listed keys or not
+	Records uint64 // all records, of listed and unlisted keys
 	Units   uint64 // write units of all records in the table
 	// IndexUnits has the units of each index, by its name. An index without units is absent.
 	IndexUnits map[string]uint64
-	Limit      float64 // WCU/s that a partition takes; above 0, stored to hundredths
+	Limit      float64 // a partition's limit in WCU/s; above 0, stored to hundredths
 	HotRate    float64 // certified WCU/s at which a key is hot; stored to hundredths
 
 	// Keys are the heaviest keys by certified units: the table's partition keys, then those of its indexes. Rest is the
@@ -73,7 +71,7 @@ type Item struct {
 	Rest      uint64
 	IndexRest uint64
 
-	// Incomplete says that records of the window may not have been counted.
+	// Incomplete means that counts may lack records.
 	Incomplete bool
 
 	// Lag is how long after the window's end the item was put.
@@ -86,16 +84,16 @@ type Item struct {
 
 // Key has the counts of one partition key in the window.
 type Key struct {
-	Index  string // whose partition key it is; "" for the table itself
+	Index  string // the index of the partition key; "" for the table itself
 	Key    string
 	Units  uint64    // a lower bound
-	Err    uint64    // how many more there may be
+	Err    uint64    // most additional units
 	Writes uint64    // the number of writes; 0 if unknown
 	Peak   uint64    // units in the heaviest second, a lower bound
 	PeakAt time.Time // that second
 
-	// Top, TopErr and TopAt are a folded item's: certain units in the key's heaviest base window, how many more there
-	// may be, and that window's start.
+	// Top, TopErr and TopAt are set in a folded item: the certain units in the key's heaviest base window, the most
+	// additional ones, and that window's start.
 	Top, TopErr uint64
 	TopAt       time.Time
 }
@@ -110,7 +108,7 @@ type Window struct {
 	// own, whose Start is the end of the time that is read, and the error is not ErrVersion.
 	Unreadable []error
 
-	Length time.Duration // of a layer's windows; 0 if only the items have it
+	Length time.Duration // length of a layer's items; 0 if this is no layer
 }
 
 // Damaged returns the error of a damaged item, or nil if all unreadable items are of another release.
@@ -139,17 +137,16 @@ type Status uint8
 
 // The verdicts.
 const (
-	Warm      Status = iota // among the heaviest, and not hot
+	Warm      Status = iota // below the threshold
 	Hot                     // its certified rate has reached the threshold
-	Saturated               // its certified rate is at a partition's limit, so more may be wanted
+	Saturated               // its certified rate is at a partition's limit, so demand may be higher
 )
 
 // atLimit is the share of a partition's limit at which a key is saturated. Windows are cut by whole seconds, so a full
 // partition may show slightly less than its limit.
 const atLimit = 0.95
 
-// Verdict returns the status of a key with a certified rate. A partition takes limit, and keys are hot at hotRate, all
-// in WCU/s.
+// Verdict returns the status of a key with a certified rate. limit is a partition's, and hotRate the threshold, in WCU/s.
 func Verdict(rate, limit, hotRate float64) Status {
 	switch {
 	case rate >= atLimit*limit && rate >= hotRate:
@@ -162,7 +159,7 @@ func Verdict(rate, limit, hotRate float64) Status {
 
 var statuses = []string{"warm", "hot", "saturated"}
 
-// String returns the status as callers see it.
+// String returns the status's name in the API.
 func (s Status) String() string {
 	if int(s) < len(statuses) {
 		return statuses[s]
@@ -239,7 +236,7 @@ func SortBounds(from, to time.Time) (low, high string) {
 // every earlier one.
 func bound(t time.Time) string { return schema.CeilMilli(t).Format(schema.TimeLayout) }
 
-// Bounds of a window's item. Keys of indexes have their own bounds, since each of a board's periods has as many.
+// Bounds of a window's item. Keys of indexes have their own bounds: each of a board's periods has as many as the table.
 const (
 	MaxKeys       = 200
 	MaxIndexKeys  = 400
@@ -247,8 +244,7 @@ const (
 	maxIndexBytes = 50_000
 )
 
-// cut bounds which of the heaviest keys are kept: a number of keys, and in addition all keys above a rate, as far as
-// they fit.
+// cut bounds the keys that are kept: a number of the heaviest, and all keys above a rate, as far as they fit into bytes.
 type cut struct {
 	keys  int
 	rate  float64
@@ -271,7 +267,7 @@ func (it *Item) rest(ofIndex bool) uint64 {
 	return it.Rest
 }
 
-// trim returns the heaviest keys of the table or of its indexes, and the new rest, which accounts for the other keys.
+// trim returns the heaviest keys of the table or of its indexes, and the new rest, which bounds the other keys.
 func (it *Item) trim(ofIndex bool, c cut) (keys []Key, rest uint64) {
 	for _, k := range it.Keys {
 		if k.Index != "" == ofIndex {

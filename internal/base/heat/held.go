@@ -18,17 +18,16 @@ import (
 
 // Bounds of windows that are stored together.
 const (
-	// MaxHold is the longest time whose windows are stored together, between two of its multiples.
+	// MaxHold is the longest time whose windows are stored together. Such times lie between two of its multiples.
 	MaxHold = 5 * time.Minute
 
-	// HeldKeys is the number of the table's and of indexes' keys that each window keeps. Together they keep as many as
-	// fit in the bytes that make an item of one write unit.
+	// HeldKeys is the number of keys that each window keeps, of the table and of indexes each. Windows that are stored
+	// together keep only keys that fit into one write unit.
 	HeldKeys  = 16
 	heldBytes = 700
 
-	// BusyKeys is the number of the table's and of indexes' heaviest keys that a window keeps besides hot ones if it is
-	// stored alone while quiet ones are held. There are so many stream shards then that layers, and readers of the last
-	// windows, have more keys than they show.
+	// BusyKeys is the number of heaviest keys, of the table and of indexes each, that a window stored alone keeps while
+	// quiet windows are held. There are so many stream shards then that layers have more keys than they show.
 	BusyKeys = 32
 )
 
@@ -46,9 +45,9 @@ type storedHeld struct {
 	Expires int64  `dynamodbav:"expires_at"` // Unix seconds
 }
 
-// StoredHeld returns windows of one stream shard as one item, put at a time, to be deleted by TTL some time after
-// expires. There is at least one, they lie between two multiples of [MaxHold], and they are in order. Of the keys the
-// item has the heaviest that fit in one write unit; the others are in the windows' rests.
+// StoredHeld returns the attributes of one item with several windows of a stream shard; TTL deletes it some time after
+// expires. The windows are one or more, in order, between two multiples of [MaxHold]. The item keeps the heaviest keys
+// that fit into one write unit; the others are in the windows' rests.
 func StoredHeld(items []Item, put, expires time.Time) map[string]types.AttributeValue {
 	first := &items[0]
 	pk, sk := first.key()
@@ -67,7 +66,7 @@ func StoredHeld(items []Item, put, expires time.Time) map[string]types.Attribute
 // name identifies a key of the table or of an index.
 type name struct{ index, key string }
 
-// keepNames returns the items with the keys alone that are heaviest over all of them.
+// keepNames returns the items with only the keys that are the heaviest over all items, at most that many.
 func keepNames(items []Item, most int) []Item {
 	weights := make(map[name]uint64)
 	for i := range items {
@@ -104,10 +103,10 @@ func keepNames(items []Item, most int) []Item {
 	return items
 }
 
-// packWindows writes the length of the windows and the first one's start, in milliseconds; then of each window: its
-// start from the first, the part, records, units, both rests, 1 for incomplete, the number of indexes with the name and
-// units of each, the number of keys, and of each key its name, units, err and writes. A name that has come before is
-// its number from 1, a new one 0, the index and the key. All numbers are varints.
+// packWindows encodes the windows' length and the first start, in milliseconds. Each window follows: its start after the
+// first, part, records, units, both rests, 1 if incomplete, the length and content of [packUnits], the number of keys,
+// and for each key its name, units, err and writes. A new name is 0, the index and the key; a repeated one is its number,
+// from 1. All numbers are varints.
 func packWindows(items []Item) (b []byte) {
 	names := make(map[name]uint64)
 	b = binary.AppendUvarint(b, uint64(items[0].Window.Milliseconds()))
@@ -140,15 +139,15 @@ func packWindows(items []Item) (b []byte) {
 	return b
 }
 
-// Held are windows of one stream shard that were stored together. Next returns one after the other.
+// Held decodes the windows of an item that [StoredHeld] encoded. Next returns one after the other.
 type Held struct {
-	common Item // what all windows have in common, and the first one's start
+	common Item // fields that all windows share, and the first window's start
 	put    time.Time
 	left   packed.Reader
 	names  []name
 }
 
-// ParseHeld reads what [StoredHeld] makes. Errors name the sort key.
+// ParseHeld decodes an item that [StoredHeld] encoded. Errors name its sort key.
 func ParseHeld(attributes map[string]types.AttributeValue) (*Held, error) {
 	var s storedHeld
 	err := read(attributes, &s)
@@ -177,7 +176,7 @@ func (h *Held) More() bool { return len(h.left.Left) > 0 }
 
 var errHeld = errors.New("heat: windows that were stored together are damaged")
 
-// Next returns the next window. The second of a key's peak is not known: the peak is its mean.
+// Next returns the next window. Peaks are not stored: a key's Peak is its mean rate.
 func (h *Held) Next() (Item, error) {
 	it, r := h.common, &h.left
 	it.Start = it.Start.Add(time.Duration(r.Uint()) * time.Millisecond)
@@ -224,10 +223,10 @@ func (h *Held) key(it *Item) (k Key, ok bool) {
 	return k, r.Err == nil
 }
 
-// AppendHeld and ReadHeld carry windows in a tumbling window's state. They lack what the stream shard has in common.
+// AppendHeld encodes windows for a tumbling window's state, without the fields that all windows of a stream shard share.
 func AppendHeld(items []Item) []byte { return packWindows(items) }
 
-// ReadHeld reads what [AppendHeld] makes, with these values in common.
+// ReadHeld decodes windows that [AppendHeld] encoded. common has the shared fields.
 func ReadHeld(b []byte, common Item) (items []Item, err error) {
 	h := openHeld(b)
 	common.Start, common.Window = h.common.Start, h.common.Window
@@ -246,5 +245,5 @@ func ReadHeld(b []byte, common Item) (items []Item, err error) {
 // heldPrefix begins the partition keys of windows that are stored together.
 const heldPrefix = "Q#"
 
-// HeldPartition reports whether windows that are stored together are under a partition key.
+// HeldPartition reports whether a partition key has windows that were stored together.
 func HeldPartition(pk string) bool { return strings.HasPrefix(pk, heldPrefix) }

@@ -15,8 +15,8 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// Layer is a series of items that are folded over all stream shards: one for each window, for the windows that start in
-// one minute, or for those that start in ten. A longer window is unchanged in the layer, at its own start.
+// Layer is a series of items that are folded over all stream shards: an item has one window, or the windows that start in
+// one minute, or in ten. A window that is longer than the layer's items is an item of its own, with its own start.
 type Layer int
 
 // The layers.
@@ -31,7 +31,7 @@ var layers = [...]struct {
 	prefix string
 	bucket shard.Bucket
 	length time.Duration
-	keys   int // that an item keeps, and as many of indexes
+	keys   int // number of the table's heaviest keys that an item keeps, and of indexes' keys
 }{
 	ByWindow:     {"H#w#", shard.Hour, 0, 256},
 	ByMinute:     {"H#1m#", shard.Day, time.Minute, 512},
@@ -57,8 +57,7 @@ func (l Layer) key(it *Item) (pk, sk string) {
 	return pk, bound(it.Start) + "#" + cmp.Or(it.Table, it.Own) + "#" + strconv.FormatInt(it.Base.Milliseconds(), 10)
 }
 
-// Fold folds items into the layer's items for the time that begins at start: one for each of [Kinds]. With ByWindow
-// that time is a window.
+// Fold folds items into the layer's items for the time that begins at start, one for each group of [Kinds].
 func (l Layer) Fold(items []Item, start time.Time) (folded []Item) {
 	for _, kind := range Kinds(items) {
 		if base := kind[0].base(); base > l.Length() { // at most one such window starts in the time
@@ -70,25 +69,25 @@ func (l Layer) Fold(items []Item, start time.Time) (folded []Item) {
 	return folded
 }
 
-// Stored returns the attributes of a folded item; TTL deletes it some time after expires. It keeps the 256 heaviest
-// keys, or 512 of a minute or more, and in addition all that were hot, as many as fit into about 100 KB; of indexes as
-// many, in 50 KB.
+// Stored returns the attributes of a folded item; TTL deletes it some time after expires. The item keeps the 256 heaviest
+// keys, 512 in [ByMinute] and [ByTenMinutes], and all hot keys, as far as they fit into about 100 KB. It keeps as many
+// keys of indexes, in 50 KB.
 func (l Layer) Stored(it *Item, expires time.Time) map[string]types.AttributeValue {
 	pk, sk := l.key(it)
 	kept := it.Heaviest(layers[l].keys)
 	return kept.attributes(pk, sk, expires)
 }
 
-// Heaviest returns a folded item with that number of the table's heaviest keys, and as many of its indexes, and in
-// addition all that were hot, as many as fit into a stored item.
+// Heaviest returns a folded item with that number of the table's heaviest keys and all its hot keys, as far as they fit
+// into a stored item. It keeps as many keys of indexes.
 func (it Item) Heaviest(keys int) Item {
 	return it.trimmed(cut{keys, it.HotRate, maxBytes}, cut{keys, it.HotRate, maxIndexBytes})
 }
 
-// Progress is the range of windows in the layers: all that start at From or later and before To. Notes of late items
+// Progress is the range of windows in the layers: those that start at From or later and before To. Notes of late items
 // ([Late]) were handled up to Late. A time from Read to To without an item had no writes: the detector read it, and its
 // items have not expired. Ran is when the task last ran, and Window the length of the detector's windows then; zero
-// values are unknown. Hold is the time whose quiet windows are stored together at its end; 0 if each is stored at its own.
+// values are unknown. Quiet windows are stored together at the end of each Hold; if it is 0, each is stored at its end.
 type Progress struct {
 	From time.Time `dynamodbav:"from"`
 	To   time.Time `dynamodbav:"to"`

@@ -2,13 +2,12 @@ package heat
 
 import "slices"
 
-// Lay returns the matrix in the rows of an earlier one; each row has its index there. It omits rows to which nothing
-// was added, unless they were hot at the end of the earlier matrix. It returns false if a key that was hot or is to be
-// unfolded has no row of its own there, and
-// if a key has no row although there is room for one: Rest counts keys without a row only if there are more keys than
-// rows.
+// Lay returns the matrix in the rows of an earlier one, with their indexes there. It omits rows without new counts, unless
+// they were hot at the end of the earlier matrix. Rows keep the earlier matrix's worst verdict, hottest window and
+// heaviest second.
 //
-// Rows keep the earlier matrix's worst verdict, hottest window and heaviest second.
+// It returns false if the earlier rows don't fit: if a key that was hot or is to be unfolded has no row of its own, or if
+// a key has no row although MapOptions.Rows allows one more.
 func (m *Map) Lay(before []Row) (out Matrix, ok bool) {
 	sorted := m.groups()
 	var spans []span

@@ -14,11 +14,11 @@ type MapOptions struct {
 	From, To time.Time
 	Step     time.Duration
 
-	Rows   int    // the most rows; at least 1
-	Table  string // whose stream it is, "" for hotshard's own
-	Index  string // whose partition keys are shown, "" for the table's
-	Filter string // keys that don't contain it, in any case, are in the rest
-	ByBase bool   // a row is a base key, with all its write shards
+	Rows   int    // maximum number of rows; at least 1
+	Table  string // the table of the stream; "" for hotshard's own tables
+	Index  string // the index whose partition keys are shown; "" for the table's own
+	Filter string // keys that don't contain it are in the rest; case is ignored
+	ByBase bool   // rows are base keys with all their write shards
 
 	Unfold []string // with ByBase: keys of rows that list their write shards
 
@@ -26,8 +26,8 @@ type MapOptions struct {
 	// to AsOf was read, so times without a window had no writes. With a zero Read, only windows show what was read.
 	AsOf, Read time.Time
 
-	// Windows that start at Since or later, and end by From, count for verdicts, rates and peaks, and have no column. A
-	// zero Since means no such windows.
+	// Since is the start of earlier windows, up to From, that count for verdicts, rates and peaks but have no columns. The
+	// zero time means none.
 	Since time.Time
 
 	Changes map[string][]Change // by base key; a writer's change means that the key was hot
@@ -39,25 +39,18 @@ type Map struct {
 	o       MapOptions
 	filter  string
 	columns []column
-	keys    map[string]int // their places in lines
+	keys    map[string]int // indexes in lines
 	lines   []line
 	cells   int
 	dropped bool
 	unread  []unreadTime
 
 	tallier    tallier
-	newest     *Item // the item of the newest window, its keys aside
+	newest     *Item // an item of the newest window, without its keys
 	indexUnits map[string]uint64
 }
 
-// unreadTime is a window with items that can't be read.
-type unreadTime struct {
-	start  time.Time
-	length time.Duration
-	share  float64
-}
-
-// Bounds of what a map holds: some 100 MB.
+// Bounds of a map's memory, about 100 MB.
 const (
 	maxMapKeys  = 400_000
 	maxMapCells = 2_000_000
@@ -67,7 +60,7 @@ const (
 type column struct {
 	total   uint64
 	hidden  uint64  // the most units of a key that no window lists
-	dropped uint64  // the most additional units of a key that was dropped
+	dropped uint64  // the most units that any dropped key had
 	covered float64 // share of the time and its records that windows cover
 	read    float64 // share of the time that was read, windows or not
 }
@@ -88,11 +81,11 @@ type line struct {
 	units uint64
 	rate  float64
 	peak  uint64 // units in its heaviest second
-	late  bool   // other keys had been dropped before; it may be one of them
+	late  bool   // the key may be a dropped one that was added again
 }
 
-// cell has the counts of a key in a column. More is the difference between its error and the units that the column
-// hides of any key. Top is the certified rate of the key's heaviest window.
+// cell has the counts of a key in a column. more is its error minus the column's hidden units. top is the certified rate
+// of its heaviest window.
 type cell struct {
 	column int32
 	top    float64
@@ -121,8 +114,8 @@ func (m *Map) Add(items []Item) {
 	mine := slices.DeleteFunc(slices.Clone(items), func(it Item) bool {
 		return it.Table != m.o.Table || !it.End().After(m.o.From) || !it.Start.Before(m.o.To)
 	})
-	m.tallier.take(mine)
-	m.note(mine)
+	m.tallier.reset(mine)
+	m.addTotals(mine)
 	for t := range m.tallier.all() {
 		key := t.entries[0].key
 		if key.Index != m.o.Index {
@@ -130,7 +123,7 @@ func (m *Map) Add(items []Item) {
 		}
 		item := t.entries[0].item
 		if l := m.line(key.Key); l != nil {
-			m.enter(l, &t)
+			m.addTally(l, &t)
 		}
 		for column, share := range m.shares(item) {
 			m.columns[column].total += share.of(t.units)
@@ -146,13 +139,13 @@ func (m *Map) addBefore(items []Item) {
 	if m.o.Since.IsZero() {
 		return
 	}
-	m.tallier.take(slices.DeleteFunc(slices.Clone(items), func(it Item) bool {
+	m.tallier.reset(slices.DeleteFunc(slices.Clone(items), func(it Item) bool {
 		return it.Table != m.o.Table || it.End().After(m.o.From) || it.Start.Before(m.o.Since)
 	}))
 	for t := range m.tallier.all() {
 		if key := t.entries[0].key; key.Index == m.o.Index {
 			if l := m.line(key.Key); l != nil {
-				l.see(&t, m.o.AsOf)
+				l.observe(&t, m.o.AsOf)
 			}
 		}
 	}
@@ -160,7 +153,7 @@ func (m *Map) addBefore(items []Item) {
 
 // AddOpen adds items of incomplete windows. They only show which keys are certainly hot.
 func (m *Map) AddOpen(items []Item) {
-	m.tallier.take(slices.DeleteFunc(slices.Clone(items), func(it Item) bool { return it.Table != m.o.Table }))
+	m.tallier.reset(slices.DeleteFunc(slices.Clone(items), func(it Item) bool { return it.Table != m.o.Table }))
 	for t := range m.tallier.all() {
 		key := t.entries[0].key
 		if v := t.verdicts(m.o.AsOf); key.Index == m.o.Index && v.Worst >= Hot {
@@ -169,83 +162,6 @@ func (m *Map) AddOpen(items []Item) {
 			}
 		}
 	}
-}
-
-// AddUnread notes that items of a window can't be read, which lowers its columns' coverage. The caller adds the
-// window's other items with Add.
-func (m *Map) AddUnread(w Window) {
-	if len(w.Unreadable) == 0 {
-		return
-	}
-	lost := unreadTime{w.Start, w.Length, w.Unread()}
-	if len(w.Items) > 0 {
-		lost.length = w.Items[0].Window
-	}
-	m.unread = append(m.unread, lost)
-}
-
-// covered returns the share of each column's time and records that was read.
-func (m *Map) covered() []float64 {
-	list := make([]float64, len(m.columns))
-	for i, c := range m.columns {
-		list[i] = max(c.covered, c.read)
-	}
-	for _, u := range m.unread {
-		one := Item{Start: u.start, Window: cmp.Or(u.length, m.length())}
-		for column, share := range m.shares(&one) {
-			lost := u.share * float64(share.to-share.from) / float64(m.o.Step.Milliseconds())
-			list[column] = max(0, list[column]-lost)
-		}
-	}
-	return list
-}
-
-// note adds the totals of windows: units, coverage and hidden units.
-func (m *Map) note(items []Item) {
-	windows := make(map[window][]Item)
-	for i := range items {
-		it := &items[i]
-		windows[it.window()] = append(windows[it.window()], Item{Coverage: it.Coverage, Records: it.Records})
-		if m.newest == nil || it.End().After(m.newest.End()) {
-			newest := *it
-			newest.Keys = nil
-			m.newest = &newest
-		}
-		for index, units := range it.IndexUnits {
-			m.indexUnits[index] += units
-		}
-		unlisted := m.unlisted(it)
-		for column, share := range m.shares(it) {
-			m.columns[column].total += share.of(unlisted)
-		}
-	}
-	for id, list := range windows {
-		one := Item{Start: time.UnixMilli(id.start), Window: id.length}
-		known := coverage(list)
-		if known == 0 {
-			known = 1
-		}
-		hidden := m.tallier.rests[id].Of(m.o.Index != "")
-		for column, share := range m.shares(&one) {
-			c := &m.columns[column]
-			c.hidden += share.of(hidden)
-			c.covered = min(1, c.covered+known*float64(share.to-share.from)/float64(m.o.Step.Milliseconds()))
-		}
-	}
-}
-
-// unlisted returns the units of all keys that an item doesn't list.
-func (m *Map) unlisted(it *Item) uint64 {
-	units, listed := it.Units, uint64(0)
-	if m.o.Index != "" {
-		units = it.IndexUnits[m.o.Index]
-	}
-	for _, k := range it.Keys {
-		if k.Index == m.o.Index {
-			listed += k.Units
-		}
-	}
-	return max(units, listed) - listed
 }
 
 // line returns a key's line, or nil if the filter excludes it.
@@ -262,16 +178,16 @@ func (m *Map) line(key string) *line {
 	return &m.lines[at]
 }
 
-// see updates a line's verdicts, rates and peaks by a tally.
-func (l *line) see(t *tally, asOf time.Time) {
+// observe adds a tally to the line's verdicts, rate and peak.
+func (l *line) observe(t *tally, asOf time.Time) {
 	l.rate, l.peak = max(l.rate, t.rate()), max(l.peak, t.peak)
 	l.join(t.verdicts(asOf))
 }
 
-// enter adds a tally to its key's line.
-func (m *Map) enter(l *line, t *tally) {
+// addTally adds a tally to its key's line.
+func (m *Map) addTally(l *line, t *tally) {
 	item, rate := t.entries[0].item, t.rate()
-	l.see(t, m.o.AsOf)
+	l.observe(t, m.o.AsOf)
 	for column, share := range m.shares(item) {
 		units, more := share.of(t.units), int64(share.of(t.err))-int64(share.of(t.rest))
 		l.units += units
@@ -286,8 +202,7 @@ func (m *Map) enter(l *line, t *tally) {
 	}
 }
 
-// drop moves the coldest keys into the rest. A dropped key that is added again is new, and its error includes the units
-// before.
+// drop moves the coldest keys into the rest. If a dropped key is added again, its error includes its dropped units.
 func (m *Map) drop() {
 	slices.SortFunc(m.lines, func(a, b line) int {
 		return cmp.Or(cmp.Compare(b.Worst, a.Worst), cmp.Compare(b.rate, a.rate), cmp.Compare(b.units, a.units), cmp.Compare(a.key, b.key))
@@ -300,11 +215,11 @@ func (m *Map) drop() {
 	for i := range m.lines[kept:] {
 		l := &m.lines[kept+i]
 		for column, c := range l.sums() {
-			got := int64(c.units) + c.more
+			units := int64(c.units) + c.more
 			if l.late {
-				got += int64(m.columns[column].dropped)
+				units += int64(m.columns[column].dropped)
 			}
-			m.columns[column].dropped = max(m.columns[column].dropped, uint64(max(0, got)))
+			m.columns[column].dropped = max(m.columns[column].dropped, uint64(max(0, units)))
 		}
 	}
 	clear(m.lines[kept:])

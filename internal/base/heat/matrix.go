@@ -7,27 +7,27 @@ import (
 	"github.com/hotshard/hotshard/internal/base/jsontime"
 )
 
-// Matrix is the heat of a time, by keys and columns. Units are write units. In each column Rest and the Units of all
+// Matrix has the heat by keys and columns. Units are write units. In each column Rest and the Units of all
 // rows add up to Total.
 type Matrix struct {
 	From         jsontime.Time     `json:"from" format:"date-time" doc:"Start of the first column"`
 	To           jsontime.Time     `json:"to" format:"date-time" doc:"End of the last column"`
 	Step         jsontime.Duration `json:"step" pattern:"^([0-9]+(\\.[0-9]+)?(ms|s|m|h))+$" example:"30m" doc:"A column's length, such as 10s or 1m"`
-	PartitionWCU float64           `json:"partition_wcu" doc:"Write units a second that a partition takes, as of the newest window; 0 without any"`
-	HotWCU       float64           `json:"hot_wcu" doc:"Write units a second from which on a key is hot, likewise"`
-	AsOf         jsontime.Time     `json:"as_of,omitzero" format:"date-time" doc:"End of the newest complete window; absent without any. Columns after it are empty and not covered"`
-	Table        string            `json:"table,omitempty" doc:"Whose keys these are, if not those of hotshard's own table"`
-	Indexes      []string          `json:"indexes" doc:"The table's indexes that took writes in this time"`
-	Rows         []Row             `json:"rows" doc:"In the order of keys"`
-	Rest         []uint64          `json:"rest" doc:"What no row has, one number a column: rest and the units of all rows add up to total"`
-	Layout       string            `json:"layout,omitempty" doc:"Names the rows, for a poll with layout and after"`
-	Delta        bool              `json:"delta,omitempty" doc:"The answer has the newest columns only, from from on, and of the layout's rows those of which something is new"`
-	Total        []uint64          `json:"total" doc:"Write units of the table, or of the index, one number a column"`
-	Covered      []float64         `json:"covered" doc:"The share of each column's time and records that was read: 1 where all is known, also if nothing was written; 0 where nothing was read"`
+	PartitionWCU float64           `json:"partition_wcu" doc:"A partition's limit in WCU/s, from the newest window; 0 without windows"`
+	HotWCU       float64           `json:"hot_wcu" doc:"Lowest WCU/s of a hot key, from the newest window; 0 without windows"`
+	AsOf         jsontime.Time     `json:"as_of,omitzero" format:"date-time" doc:"End of the newest complete window; absent without windows. Later columns are empty and not covered"`
+	Table        string            `json:"table,omitempty" doc:"The table of the keys; absent for hotshard's own tables"`
+	Indexes      []string          `json:"indexes" doc:"The table's indexes with writes in this time"`
+	Rows         []Row             `json:"rows" doc:"In key order"`
+	Rest         []uint64          `json:"rest" doc:"Write units in no row, in each column. rest and the units of all rows add up to total"`
+	Layout       string            `json:"layout,omitempty" doc:"Identifies the rows; send it with after to poll for a delta"`
+	Delta        bool              `json:"delta,omitempty" doc:"The answer has only the newest columns, which begin at from, and only the rows that changed"`
+	Total        []uint64          `json:"total" doc:"Write units of the table or index, in each column"`
+	Covered      []float64         `json:"covered" doc:"The share of each column's time and records that was read: 1 if all was read, even without writes; 0 if nothing was"`
 }
 
-// Matrix returns the matrix of all that was added. Keys that were hot have their own rows, the hottest of them if there
-// are more than rows. The others are ranges of neighbours: see ranges.go.
+// Matrix returns the matrix of all items added. Keys that were hot have their own rows, the hottest of them if there
+// are more than rows. The others are in ranges of neighbours: see ranges.go.
 func (m *Map) Matrix() Matrix {
 	sorted := m.groups()
 	return m.matrix(sorted, ranges(sorted, m.o.Rows))
@@ -95,7 +95,7 @@ func (m *Map) length() time.Duration {
 // usualWindow is the default length of windows.
 const usualWindow = 10 * time.Second
 
-// row sums the groups of a row. More is the difference between its keys' errors and the units that the columns hide.
+// row returns the sum of a row's groups. more is the keys' errors minus the units that each column hides.
 func (m *Map) row(groups []*rowGroup) (row Row, more []int64) {
 	first, last := groups[0].key, groups[len(groups)-1].key
 	n := len(m.columns)
@@ -123,7 +123,7 @@ func (m *Map) row(groups []*rowGroup) (row Row, more []int64) {
 	return row, more
 }
 
-// bound sets the row's errors: the units that may be hidden of each of its keys, and at most the rest.
+// bound sets the row's errors: the units that columns may hide of its keys, at most the rest.
 func (m *Map) bound(row *Row, groups []*rowGroup, more []int64, rest []uint64) {
 	keys, late := uint64(0), uint64(0)
 	for _, g := range groups {

@@ -12,7 +12,7 @@ import (
 // KeyHeat is the heat of one partition key over the windows of a time.
 type KeyHeat struct {
 	Table string // the table of the stream, if it is not hotshard's own
-	Index string // whose partition key it is; "" for the table itself
+	Index string // the index of the partition key; "" for the table itself
 	Key   string
 
 	// WriteUnitsPerSecond is the certified mean rate of the key's hottest window, over all stream shards and parts in
@@ -27,7 +27,7 @@ type KeyHeat struct {
 	LastSeen  time.Time // end of the last one
 	Status    Status    // the worst in any window, by the certified rate alone
 
-	Verdicts // by the Merger's AsOf; see there
+	Verdicts // Now and Current depend on Merger.AsOf
 
 	// These fields are of the hottest window: its start and length; the mean weight of a write, or 0 if unknown; the
 	// load of all write shards of the base key; and the crowd that the key belongs to, if any. Folded means that only
@@ -49,10 +49,10 @@ func Merge(items []Item) []KeyHeat {
 	return m.Rows()
 }
 
-// Merger merges more items than fit into memory, window by window, as Merge does. The zero Merger is ready to use; Max
-// and AsOf must not change later.
+// Merger merges items window by window, as [Merge] does, so that they need not fit into memory. The zero value is ready to
+// use. Max and AsOf must not change later.
 type Merger struct {
-	Max int // the least number of rows kept, the hottest; 0 for all. A dropped key that is added again is new
+	Max int // at least so many of the hottest rows are kept; 0 for all. A dropped key that is added again is new
 
 	// AsOf is the end of the newest complete window. With the zero time all windows count as current.
 	AsOf time.Time
@@ -79,7 +79,7 @@ func Refine(rows []KeyHeat, items []Item) {
 	sortRows(rows)
 }
 
-// about returns the items without keys that are neither write shards of the rows' base keys nor in a [Crowd].
+// about returns the items with only the keys that are write shards of the rows' base keys, or that are in a [Crowd].
 func about(rows []KeyHeat, items []Item) []Item {
 	names := make(map[string]bool)
 	for _, row := range rows {
@@ -112,7 +112,7 @@ func (m *Merger) Add(items []Item) {
 	if m.rows == nil {
 		m.rows, m.groups = make(map[rowID]*KeyHeat), make(map[groupID]*group)
 	}
-	m.tallier.take(items)
+	m.tallier.reset(items)
 	groupsOf(m.tallier.entries, m.groups)
 	for t := range m.tallier.all() {
 		m.row(t.entries[0]).add(t, m.groups, m.AsOf)
@@ -149,7 +149,7 @@ func sortRows(rows []KeyHeat) {
 	})
 }
 
-// add updates the row by one window's tally.
+// add adds one window's tally to the row.
 func (r *KeyHeat) add(t tally, groups map[groupID]*group, asOf time.Time) {
 	first := t.entries[0]
 	item := first.item

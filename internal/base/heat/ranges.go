@@ -9,20 +9,20 @@ import (
 // span is a range of sorted groups: from is included, to is not.
 type span struct {
 	from, to int
-	units    uint64 // of its groups
+	units    uint64 // sum over its groups
 }
 
-// ranges returns at most that many rows of sorted lines: one for each key that was hot, the hottest of them if there
-// are too many, and ranges of the keys between. Keys without a row are in the rest.
+// ranges divides sorted groups into at most that many rows: one for each key that was hot (the hottest, if there are too
+// many), and ranges of the keys between them. Keys without a row are in the rest.
 //
-// While rows are left, the range with the most units is split, where its keys have the fewest bytes in common, and
-// among such places at the one that halves it best.
+// While rows are left, it splits the range with the most units, between the neighbours with the shortest common prefix.
+// Among several such places, it takes the one that halves the units best.
 func ranges(lines []*rowGroup, rows int) []span {
 	hot := hottest(lines, rows)
 	between := gaps(lines, hot)
 	slices.SortFunc(between, func(a, b span) int { return cmp.Or(cmp.Compare(b.units, a.units), cmp.Compare(a.from, b.from)) })
 	between = between[:min(len(between), rows-len(hot))]
-	common := make([]int, len(lines)) // bytes that a line has in common with the one before
+	common := make([]int, len(lines)) // length of the common prefix with the line before
 	for i := 1; i < len(lines); i++ {
 		common[i] = commonBytes(lines[i-1].key, lines[i].key)
 	}
@@ -45,7 +45,7 @@ func ranges(lines []*rowGroup, rows int) []span {
 	return all
 }
 
-// hottest returns a span for each group that stands alone, in order, at most that many.
+// hottest returns the spans of the hottest groups that have their own rows, at most that many, in order.
 func hottest(lines []*rowGroup, most int) (list []span) {
 	for i, l := range lines {
 		if l.alone {
@@ -58,7 +58,7 @@ func hottest(lines []*rowGroup, most int) (list []span) {
 	return list
 }
 
-// gaps returns the spans between the spans.
+// gaps returns the spans between these spans.
 func gaps(lines []*rowGroup, spans []span) (list []span) {
 	if len(lines) == 0 {
 		return nil
@@ -77,7 +77,7 @@ func gaps(lines []*rowGroup, spans []span) (list []span) {
 	return list
 }
 
-// split halves a span of two lines or more.
+// split divides a span of two or more groups in two.
 func (s span) split(lines []*rowGroup, common []int) (left, right span) {
 	fewest := slices.Min(common[s.from+1 : s.to])
 	left, right = s, s

@@ -8,10 +8,10 @@ package heat
 // partition are on all stream shards. Parts of a window add up; items without a stream shard count as one stream
 // shard's.
 type Rests struct {
-	shards map[string]uint64 // the table's, by stream shard
+	shards map[string]uint64 // rests of the table by stream shard
 	most   string            // the stream shard that may hide the most
-	second uint64            // the most that any other may hide
-	index  uint64
+	second uint64            // the most that any other stream shard may hide
+	index  uint64            // rests of indexes
 }
 
 // Add adds an item.
@@ -33,7 +33,7 @@ func (r *Rests) Add(it *Item) {
 }
 
 // Of returns the most units that an unlisted key of the table, or of an index, can have. For a listed key, subtract the
-// units that the items which list it may hide of others.
+// rests of the items that list it.
 func (r *Rests) Of(ofIndex bool) uint64 {
 	if ofIndex {
 		return r.index

@@ -13,27 +13,27 @@ import (
 // Row is one key of a [Matrix], or a range of neighbouring keys that were not hot. With [MapOptions.ByBase] its keys
 // are base keys. The HTTP API, reports and the console use this form.
 type Row struct {
-	Row      *int          `json:"row,omitempty" doc:"Of a delta: the row's place in the full answer. A row without a key has the numbers of these columns only, and else stays as it was; error and heaviest are absent if they are 0"`
-	Key      string        `json:"key" doc:"The partition key, or with group=base the base key as it is stored, such as C#page/home; of a range the prefix that its keys have in common"`
-	Keys     int           `json:"keys" doc:"1, or how many keys the range has of which something is known"`
+	Row      *int          `json:"row,omitempty" doc:"In a delta: the row's index in the full answer. A row without a key has only the numbers of these columns; its other fields are unchanged. error and heaviest are absent if all are 0"`
+	Key      string        `json:"key" doc:"The partition key; with group=base the stored base key, such as C#page/home; for a range the common prefix of its keys"`
+	Keys     int           `json:"keys" doc:"1, or the number of known keys in the range"`
 	First    string        `json:"first,omitempty" doc:"The first key of a range"`
-	Last     string        `json:"last,omitempty" doc:"Its last one"`
-	Index    string        `json:"index,omitempty" doc:"The index whose partition key it is; none for the table's own"`
-	Type     kind.Kind     `json:"type,omitempty" enum:"entity,counter,board,sessions,limit" doc:"The base key's, if it is one key and has one"`
-	Name     string        `json:"name,omitempty" doc:"The base key's, likewise"`
-	Shards   int           `json:"shards,omitempty" doc:"The base key's newest shard count, likewise"`
-	Status   Status        `json:"status" enum:"hot,saturated,warm" doc:"The verdict now, by the two newest complete windows and what is known of later ones: saturated at the partition's limit, hot near it or if a second reached it or if a writer was throttled, else warm"`
-	Worst    Status        `json:"worst" enum:"hot,saturated,warm" doc:"The worst verdict on any window of the time. A range has no key that was hot"`
-	Rate     float64       `json:"write_units_per_second" doc:"WCU/s of its hottest partition key in its hottest window: a measured lower bound"`
-	Current  float64       `json:"current" doc:"The same in the newest complete window"`
-	Peak     uint64        `json:"peak" doc:"WCU in the heaviest second of a partition key"`
-	CooledAt jsontime.Time `json:"cooled_at,omitzero" format:"date-time" doc:"End of the last hot window, if it was hot and is not now"`
-	Units    []uint64      `json:"units" doc:"Write units, one number a column: it got at least so many"`
-	Error    []uint64      `json:"error" doc:"It got at most so many more, one number a column"`
-	Heaviest []float64     `json:"heaviest,omitempty" required:"true" doc:"WCU/s of its hottest partition key in the heaviest window of the column, one number a column"`
-	Changes  []Change      `json:"changes,omitempty" doc:"Changes of the base key's shard count in the time, oldest first"`
+	Last     string        `json:"last,omitempty" doc:"The last key of a range"`
+	Index    string        `json:"index,omitempty" doc:"The index of the partition key; absent for the table's own keys"`
+	Type     kind.Kind     `json:"type,omitempty" enum:"entity,counter,board,sessions,limit" doc:"The base key's type; absent for a range and for a key without a base key"`
+	Name     string        `json:"name,omitempty" doc:"The base key's name, if it has a type"`
+	Shards   int           `json:"shards,omitempty" doc:"The base key's newest shard count, if it has a type"`
+	Status   Status        `json:"status" enum:"hot,saturated,warm" doc:"The current status, from the two newest complete windows and the known part of later ones. saturated: at the partition's limit; hot: near it, or one second reached it, or a writer was throttled; warm: below that"`
+	Worst    Status        `json:"worst" enum:"hot,saturated,warm" doc:"The worst status in any window. No key of a range was hot"`
+	Rate     float64       `json:"write_units_per_second" doc:"WCU/s of the row's hottest partition key in its hottest window: a measured lower bound"`
+	Current  float64       `json:"current" doc:"WCU/s of the row's hottest partition key in the newest complete window"`
+	Peak     uint64        `json:"peak" doc:"WCU in a partition key's heaviest second"`
+	CooledAt jsontime.Time `json:"cooled_at,omitzero" format:"date-time" doc:"End of the last hot window; absent if the key is hot or never was"`
+	Units    []uint64      `json:"units" doc:"Write units in each column, a lower bound"`
+	Error    []uint64      `json:"error" doc:"Most additional write units in each column"`
+	Heaviest []float64     `json:"heaviest,omitempty" required:"true" doc:"WCU/s of the row's hottest partition key in each column's heaviest window"`
+	Changes  []Change      `json:"changes,omitempty" doc:"Changes of the base key's shard count in this time, oldest first"`
 
-	WriteShards []Row `json:"write_shards,omitempty" doc:"Of a row that is unfolded: its partition keys, by time bucket and period and then by number"`
+	WriteShards []Row `json:"write_shards,omitempty" doc:"An unfolded row's partition keys, by time bucket, period and number"`
 
 	verdicts Verdicts
 	brief    bool // the numbers only
@@ -43,9 +43,9 @@ type Row struct {
 type Change struct {
 	Time   jsontime.Time `json:"time" format:"date-time" doc:"When the count takes effect: for an entity a few seconds after the change was made, for other types at once"`
 	Shards int           `json:"shards" doc:"The shard count from then on"`
-	Before int           `json:"before" doc:"The shard count until then"`
-	By     string        `json:"by" doc:"Who changed it: api, ingest (a writer, whose writes were throttled), hotkeys (the controller)"`
-	Why    string        `json:"why" doc:"The reason, in words"`
+	Before int           `json:"before" doc:"The shard count before"`
+	By     string        `json:"by" doc:"What made the change: api, ingest (a writer whose writes were throttled) or hotkeys (the controller)"`
+	Why    string        `json:"why" doc:"The reason, as text"`
 }
 
 // Throttled reports whether a writer made the change, because its writes to the key were throttled.
@@ -63,7 +63,7 @@ func (r *Row) judge(v Verdicts) {
 	r.Status, r.Worst, r.Current, r.CooledAt = v.Now, v.Worst, Hundredths(v.Current), jsontime.Time{Time: v.CooledAt()}
 }
 
-// Shorten reduces the row's JSON to its index and its numbers; of lists of zeros only units remain.
+// Shorten reduces the row's JSON to its index and its numbers; it drops errors and heaviest windows that are all 0.
 func (r *Row) Shorten() {
 	r.brief = true
 	if slices.Max(r.Error) == 0 {

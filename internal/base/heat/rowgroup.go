@@ -16,7 +16,7 @@ type rowGroup struct {
 	units uint64
 	rate  float64
 	peak  uint64
-	alone bool // it was hot, or is to be unfolded
+	alone bool // has its own row: was hot, or is to be unfolded
 }
 
 // groups returns the groups of all lines, in order of their keys.
@@ -48,7 +48,7 @@ func (m *Map) groups() []*rowGroup {
 	return list
 }
 
-// growth adds the growths of the base key whose write shard the line is.
+// growth adds the growths of the line's base key to its verdicts.
 func (m *Map) growth(l *line) {
 	if len(m.o.Changes) == 0 {
 		return
@@ -60,7 +60,7 @@ func (m *Map) growth(l *line) {
 	}
 }
 
-// rowKey returns the key of the group of a partition key.
+// rowKey returns the key of a partition key's group.
 func (m *Map) rowKey(key string) string {
 	if m.o.ByBase {
 		if base, ok := baseOf(m.o.Table, m.o.Index, key); ok {

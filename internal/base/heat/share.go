@@ -5,17 +5,17 @@ import "math/bits"
 // share is the intersection of a window and a column, in milliseconds from the window's start.
 type share struct{ from, to, length uint64 }
 
-// of returns the share's fragment of units. The fragments of all shares of a window add up to units.
+// of returns the share's part of units. The parts of all shares of a window add up to units.
 func (s share) of(units uint64) uint64 {
 	if s.from == 0 && s.to == s.length {
 		return units
 	}
-	upTo := func(part uint64) uint64 {
-		high, low := bits.Mul64(units, part)
-		n, _ := bits.Div64(high, low, s.length) // part is at most length
+	before := func(t uint64) uint64 { // the units before t
+		high, low := bits.Mul64(units, t)
+		n, _ := bits.Div64(high, low, s.length) // t is at most length
 		return n
 	}
-	return upTo(s.to) - upTo(s.from)
+	return before(s.to) - before(s.from)
 }
 
 // shares iterates over the columns that intersect a window.

@@ -15,8 +15,8 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 )
 
-// Summary has the keys of an hour whose load was low in all windows that start in it: for each base key the upper bound
-// of its WCU/s in its heaviest window. A key that is not in it may have had any load.
+// Summary has the base keys whose load was low in all windows of an hour, each with the upper bound of its WCU/s in its
+// heaviest window. A key that is not in the summary may have had any load.
 type Summary struct {
 	Hour  time.Time // start, UTC
 	Peaks map[string]float64

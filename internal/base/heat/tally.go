@@ -39,8 +39,8 @@ func (e entry) window() window {
 // tally has the counts of a key in one window, from all its items or from the folded one.
 type tally struct {
 	entries    []entry // at least one
-	units, err uint64  // certain units, and how many more there may be, including those that items which don't list the key may hide
-	rest       uint64  // the most units of a key that no item lists
+	units, err uint64  // certain units, and the most additional ones, including the rests of items that don't list the key
+	rest       uint64  // the most units of an unlisted key
 
 	top, topErr uint64 // units and err in the base window that starts at topAt
 	topAt       time.Time
@@ -55,8 +55,8 @@ type tallier struct {
 	rests   map[window]*Rests
 }
 
-// take replaces the items by all items of other windows.
-func (a *tallier) take(items []Item) {
+// reset replaces the items.
+func (a *tallier) reset(items []Item) {
 	a.entries, a.rests = a.entries[:0], make(map[window]*Rests)
 	for i := range items {
 		item := &items[i]

@@ -4,8 +4,8 @@ import "time"
 
 // Verdicts are the statuses of a key over some windows.
 type Verdicts struct {
-	// Worst is the worst status of any window: by its certified rate; or Hot if one second took the partition's limit
-	// or more, or if a writer made the key grow in it: see [Change.Throttled].
+	// Worst is the worst status of any window. A window is also Hot if one second had the partition's limit or more, or if
+	// a throttled writer made the key grow: see [Change.Throttled].
 	Worst Status
 
 	// Now is the worst status of the two newest complete windows and of later, incomplete ones.
@@ -61,7 +61,7 @@ func (t *tally) verdicts(asOf time.Time) (v Verdicts) {
 	return v
 }
 
-// Join merges another row of the same base key: verdicts, peaks and times. The rates stay.
+// Join merges the verdicts, peaks and times of another row of the same base key. It keeps the rates.
 func (r *KeyHeat) Join(o *KeyHeat) {
 	r.Verdicts.join(o.Verdicts)
 	r.Status = max(r.Status, o.Status)
@@ -74,11 +74,11 @@ func (r *KeyHeat) Join(o *KeyHeat) {
 	}
 }
 
-// Grown adds the growths among the changes of the row's base key, whichever of its write shards were throttled.
+// Grown adds the growths that writers made to the row's base key, for all of its write shards.
 func (r *KeyHeat) Grown(changes []Change, asOf time.Time) { r.grown(changes, -1, r.window(), asOf) }
 
-// grown adds the growths that writers made, for windows of a length. Shard is the number of one of the base key's write
-// shards, or -1 for all of them.
+// grown adds the growths that writers made, for windows of a length. shard is the number of a write shard, or -1 for the
+// whole base key.
 func (v *Verdicts) grown(changes []Change, shard int, length time.Duration, asOf time.Time) {
 	for _, c := range changes {
 		if c.Throttled() && shard < c.Before {

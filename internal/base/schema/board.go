@@ -30,8 +30,7 @@ const (
 	EntryRev   = "rev"
 )
 
-// Rank keys begin with a digit, so all of them lie between these two. Probes,
-// which are in the index as well, lie beyond.
+// All rank keys lie between these bounds, since they begin with a digit. Probes in the index lie outside.
 const (
 	FirstRankKey = "0"
 	LastRankKey  = "~"

@@ -15,8 +15,7 @@ type BaseKey struct {
 	Name string
 }
 
-// String returns the base key's own text, which is also its sort key in the
-// shard map: the type's prefix and the name.
+// String returns the type's prefix and the name. It is also the base key's sort key in the shard map.
 func (k BaseKey) String() string { return kind.Of(k.Type).Prefix + k.Name }
 
 // ParseBaseKey is the inverse of String.
@@ -119,8 +118,8 @@ func ParseEventSortKey(sk string) (t time.Time, id string, err error) {
 	return t, sk[n+1:], nil
 }
 
-// ExpirySpread returns how much later an event expires than the earliest of its day: whole seconds
-// below a day, by its id, so that a day's events are not all deleted at once.
+// ExpirySpread returns an event's delay of expiry, which spreads the deletes of a day's events over the next day. It
+// depends on the id, and is whole seconds, below a day.
 func ExpirySpread(id string) time.Duration {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(id)) // a hash never returns an error

@@ -36,7 +36,7 @@ func cutLimitBucket(name string) (key, bucket string, ok bool) {
 	return name[:at2], name[at2+1:], true
 }
 
-// isWhole reports whether a text is a whole number as LimitBucket writes it.
+// isWhole reports whether a text is a whole number in LimitBucket's form.
 func isWhole(digits string) bool {
 	n, err := strconv.ParseInt(digits, 10, 64)
 	return err == nil && n >= 0 && strconv.FormatInt(n, 10) == digits

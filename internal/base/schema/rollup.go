@@ -26,7 +26,7 @@ import (
 // Folds are conditional on the seq that they read, and replace the item. So any other change of a
 // fragment must change its seq too; text appended to a seq keeps its order among sequence numbers,
 // which are compared as text. Fragments that have not changed for long, and those that an audit
-// found wrong, are merged into the fragment MergedPart. They stay, empty, for their seq.
+// found wrong, are merged into the fragment MergedPart. The emptied fragments keep their seq.
 const (
 	RollupSequence = "seq"
 	RollupEvents   = "events"
@@ -34,8 +34,8 @@ const (
 	RollupSkipped  = "skipped"
 )
 
-// MergedPart replaces the stream shard in the sort key of the fragment that merges others. No
-// stream shard folds into it; each change replaces its seq, a ULID.
+// MergedPart stands for the stream shard in the sort key of the merged fragment. Folds don't write that fragment. Its seq
+// is a ULID, which each merge replaces.
 const MergedPart = "~merged"
 
 // RollupSequenceDigits is the length of a sequence number in a fragment: padded with zeros, so
@@ -91,8 +91,8 @@ func RollupPartitions(entity string, from, to time.Time) []string {
 	return list
 }
 
-// RollupSortBounds returns the sort keys between which those buckets lie. Other buckets of the
-// first and last day may lie there, too.
+// RollupSortBounds returns the bounds of the sort keys of the buckets in a time range. Between them may be other buckets of
+// the first and last day.
 func RollupSortBounds(from, to time.Time) (low, high string) {
 	return shard.Day.Label(from, 0), shard.Day.Label(to, 0) + "U" // after the T of its hours
 }

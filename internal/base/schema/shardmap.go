@@ -35,11 +35,10 @@ func MapKey(base string) (pk, sk string) {
 	return MapPart(int(crc32.ChecksumIEEE([]byte(base)) % MapParts)), base
 }
 
-// MapSnapshot returns the partition key of one bucket's snapshot, in the only form that this
-// release reads and writes. A change of the form needs another text.
+// MapSnapshot returns the partition key of one bucket's snapshot. A change of the snapshots' form must change the prefix.
 func MapSnapshot(n int) string { return "snapshot-1#" + strconv.Itoa(n) }
 
-// MapSlice returns which item of its bucket's snapshot has a base key's entry, 0 to MapSlices-1.
+// MapSlice returns the number, 0 to MapSlices-1, of the snapshot item with a base key's entry.
 func MapSlice(base string) int {
 	return int(crc32.ChecksumIEEE([]byte(base)) / MapParts % MapSlices)
 }

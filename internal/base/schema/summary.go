@@ -42,8 +42,7 @@ func SummaryKey(counter string, source int) string {
 	return shard.Hash.Join(base, source/SourcesPerPartial)
 }
 
-// Partials returns how many partials have the sources of a counter that had at most so many write
-// shards: 0 for a counter that never had more than one.
+// Partials returns the number of partials of a counter whose highest shard count was most. It is 0 for most 1.
 func Partials(most int) int {
 	if most <= 1 {
 		return 0
@@ -55,7 +54,7 @@ func Partials(most int) int {
 func RevAttr(source int) string   { return "r" + strconv.Itoa(source) }
 func ValueAttr(source int) string { return "x" + strconv.Itoa(source) }
 
-// SourcesOf returns the write shards of which a partial has a rev or a value, in order.
+// SourcesOf returns the write shards with a rev or a value in a partial, in order.
 func SourcesOf[V any](partial map[string]V) (list []int) {
 	for name := range partial {
 		n, err := strconv.Atoi(strings.TrimLeft(name, "rx"))

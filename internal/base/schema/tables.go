@@ -33,12 +33,12 @@ type Index struct {
 	Name         string
 	PartitionKey string   // attributes that it projects beside the keys of table and index; nil for all
 	SortKey      string   // of type S
-	Include      []string // what it projects beside the keys of table and index; nil for all attributes
+	Include      []string // projected attributes besides the keys of table and index; nil for all
 }
 
 // Names are the names of the five tables in one deployment.
 type Names struct {
-	Items    string // sharded items but events, with a stream
+	Items    string // sharded items other than events, with a stream
 	Events   string // events, with a stream
 	Rollups  string // summaries
 	ShardMap string // shard counts and their change log
@@ -70,7 +70,7 @@ func (n Names) Table(t kind.Table) string {
 	return n.Items
 }
 
-// Streamed returns which table with a stream has a name; ok is false for any other table.
+// Streamed returns the table with a stream that has this name; ok is false for any other table.
 func (n Names) Streamed(table string) (t kind.Table, ok bool) {
 	for _, t := range kind.Tables() {
 		if n.Table(t) == table {

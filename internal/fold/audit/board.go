@@ -29,17 +29,16 @@ var periodKinds = []boards.Period{boards.AllTime, boards.Daily, boards.Weekly}
 
 // period is a board's period that is audited. Its items are read from the index, which lags.
 //
-// The proof at proveOnce holds for a lagging index, too. A write before the markers was folded
-// before the first look. The second look comes after IndexLag, so the index has that write by then.
-// A write after the markers came after the first reading of the index, so the second reading may
-// differ. If the second reading lacks the write, its figures exclude it. It is folded later,
-// because the markers have lower sequence numbers.
+// The proof at proveOnce also holds for a lagging index. A write before the markers was folded before the first reading.
+// The second reading is after IndexLag, so the index has that write by then. A write after the markers came after the first
+// reading of the index. If the second reading lacks it, so do its figures. It is folded later, because the markers have
+// lower sequence numbers.
 type period struct {
 	*rankings
 	parts.Period
 }
 
-// reading is one look at a period: its stored summaries, then its entries in the index.
+// reading is one reading of a period: of its stored summaries, then of its entries in the index.
 type reading struct {
 	begun   time.Time
 	kept    *kept
@@ -79,8 +78,7 @@ func (p *period) judge(s *reading) (r Result, done bool) {
 	return Result{}, len(s.kept.compare(s.entries)) == 0
 }
 
-// tooOld reports whether an expiry is past, or closer than safety: other items may have been
-// deleted then. 0 means no expiry.
+// tooOld reports whether an expiry is past or closer than safety, so that items may be deleted. 0 means no expiry.
 func tooOld(expires int64, now time.Time) bool {
 	return expires != 0 && expires <= now.Add(safety).Unix()
 }
@@ -97,8 +95,8 @@ func (p *period) same(first, second *reading) bool {
 	return first.kept.same(second.kept) && first.entries.same(second.entries)
 }
 
-// repair returns the differences of a period at rest, and repairs them if Options.Repair is set.
-// The aggregator repairs a noted top at its next recheck, and a noted sum.
+// repair returns the differences of a period at rest, and repairs them if Options.Repair is set. It repairs a top or a sum
+// by a note to the aggregator.
 func (p *period) repair(ctx context.Context, s *reading, floors map[string]string) (result Result, err error) {
 	result.Findings = s.kept.compare(s.entries)
 	if !p.o.Repair {
@@ -127,8 +125,8 @@ func (p *period) noteTop(ctx context.Context) error {
 // maxPeriods bounds the days of one board that one audit covers.
 const maxPeriods = 10_000
 
-// boardSpan is how far back the days and weeks of a board are audited by default. It is the default
-// retention of past periods, and some days.
+// boardSpan is the age up to which days and weeks of a board are audited by default: the default retention of past
+// periods, and some days.
 const boardSpan = 38 * oneDay
 
 // targets returns a board's periods: all time, and the days and weeks that overlap a range. Without

@@ -36,7 +36,7 @@ func (e *events) check(ctx context.Context, t schema.Target) (Result, error) {
 	return proved(ctx, e.tools, b)
 }
 
-// safety is the time before their expiry at which events no longer count as complete.
+// safety is the time before its expiry from which an event counts as deleted.
 const safety = 10 * time.Minute
 
 const oneDay = 24 * time.Hour
@@ -81,7 +81,7 @@ func (e *events) targets(entity string, r Range) ([]schema.Target, error) {
 		return nil, fmt.Errorf("no rule rolls up the events of %q", entity)
 	}
 	if r.From.IsZero() && e.o.EventRetention == 0 {
-		return nil, fmt.Errorf("events are kept for ever: say from when on those of %q are audited", entity)
+		return nil, fmt.Errorf("events are kept forever: set a start of the audit of %q", entity)
 	}
 	if r.From.IsZero() {
 		r.From = e.oldest().Truncate(oneDay)
@@ -113,8 +113,7 @@ type bucket struct {
 	deleted int
 }
 
-// comparison is one look: a rollup, then its events. The rollup is read first, so it counts no
-// event that was not read.
+// comparison is one reading of a rollup and then of its events. In this order, the rollup counts no unread event.
 type comparison struct {
 	read   []parts.Part[measures.Part]
 	rollup measures.Part
@@ -143,8 +142,8 @@ func (c *comparison) finding() Result {
 	return Result{[]Finding{f}}
 }
 
-// maxRounds bounds how often the audit of one target starts over after changes. Folds into a bucket
-// are expected for lately after its end.
+// maxRounds bounds the restarts of one target's audit after changes. Folds into a bucket are expected until lately after
+// its end.
 const (
 	maxRounds = 6
 	lately    = time.Hour
@@ -218,8 +217,8 @@ func (b *bucket) repair(ctx context.Context, c *comparison, floors map[string]st
 	return result, err
 }
 
-// inOtherWidth returns the label of a rollup of the other width that overlaps the bucket, or "".
-// After a change of the rules it may count some of the events.
+// inOtherWidth returns the label of a rollup that overlaps the bucket and has the other width, hour or day; "" if there is
+// none. After a change of the rules, that rollup may count some of the bucket's events.
 func (b *bucket) inOtherWidth(ctx context.Context) (string, error) {
 	others := []parts.Bucket{{Entity: b.Entity, Width: shard.Day, Start: b.Start.Truncate(oneDay)}}
 	if b.Width == shard.Day {

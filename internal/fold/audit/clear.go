@@ -68,15 +68,14 @@ type clearing struct {
 	*Cleared
 }
 
-// agreed clears a period whose summaries agree with the index. If it reports not done, the caller
-// rechecks.
+// agreed clears a period whose summaries agree with the index. If done is false, the caller reads again.
 func (p *clearing) agreed(ctx context.Context, settled time.Time) (done bool, err error) {
 	now := p.o.Now()
 	s, err := p.look(ctx)
 	if err != nil {
 		return false, err
 	}
-	p.Kept = s.entries.n // may be fewer than at the previous look
+	p.Kept = s.entries.n // may be fewer than at the previous reading
 	switch {
 	case s.entries.fault != nil || len(s.kept.compare(s.entries)) > 0:
 		return false, nil
@@ -135,9 +134,8 @@ func (p *clearing) strangers(ctx context.Context, k *kept) (int, error) {
 	return len(keys) - len(found), err
 }
 
-// tidy deletes the summaries of a period without entries, except its histogram's sequence numbers.
-// If it reports not done, something was folded meanwhile. A refresh of the sum that read the
-// fragments before stores nothing, or is noted again.
+// tidy deletes the summaries of a period without entries, except its histogram's sequence numbers. done is false if a fold
+// came meanwhile. A concurrent refresh of the sum stores nothing, or the sum gets a note again.
 func (p *clearing) tidy(ctx context.Context, k *kept) (done bool, err error) {
 	if slices.ContainsFunc(k.parts, func(part parts.Part[board.Histogram]) bool { return !part.Emptied() }) {
 		err := replace(ctx, p.cells, p.Key(), k.parts, board.Histogram{}, 0, nil) // at once: parts may be negative

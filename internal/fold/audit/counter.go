@@ -36,8 +36,7 @@ func (a *Auditor) Counter(ctx context.Context, name string) (r Result, there int
 	return r, there, err
 }
 
-// on audits a counter on most write shards. It starts over, with what is left, if a concurrent
-// change prevented a repair.
+// on audits a counter on its first most write shards. If a concurrent change prevents a repair, it audits the rest again.
 func (c *counters) on(ctx context.Context, name string, most int) (all Result, there int, err error) {
 	for round := range maxRounds {
 		if round > 0 {

@@ -15,11 +15,11 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 )
 
-// change replaces the state that a summary has of a write shard. That of write shard 0 is removed.
+// change replaces a write shard's state in a summary. It removes that of write shard 0.
 type change struct {
 	n    int
-	was  *state // nil if the summary has none
-	now  state  // not used for write shard 0
+	was  *state // the summary's state; nil if there is none
+	now  state  // the item's state; unused for write shard 0
 	gone bool   // the write shard's item is gone
 }
 
@@ -57,9 +57,9 @@ func (c *counters) repair(ctx context.Context, name string, sources []source, fi
 
 var one = big.NewInt(1)
 
-// changeOf returns the change that the summary needs for a source, or nil if it needs none or none
-// is safe. If the item is behind its summary, changeOf first raises the item's rev above it, so
-// that later writes are folded. It reports moved if the item had changed.
+// changeOf returns the change that repairs the summary for a source, or nil if none is needed or safe. If the item is
+// behind its summary, changeOf first raises the item's rev above it, so that later writes are folded. moved means that the
+// item has changed.
 func (c *counters) changeOf(ctx context.Context, name string, s source) (m *change, moved bool, err error) {
 	switch found := s.judge(); {
 	case s.n == 0 && found == Wrong:
@@ -78,8 +78,7 @@ func (c *counters) changeOf(ctx context.Context, name string, s source) (m *chan
 	return nil, false, nil
 }
 
-// raise sets the rev of a write shard, if it still has the rev that was read. It reports moved
-// otherwise.
+// raise sets the rev of a write shard. moved means that the item no longer has the rev that was read.
 func (c *counters) raise(ctx context.Context, name string, s source, to *big.Int) (moved bool, err error) {
 	pk, sk := schema.CounterKey(name, s.n)
 	moved, err = c.update(ctx, &dynamodb.UpdateItemInput{

@@ -83,8 +83,7 @@ func (b *bucket) readPlace(ctx context.Context, pk string) (found *happened, err
 	return found, nil
 }
 
-// highOf returns the bound that is above every sort key of a bucket's events. The year after 9999
-// has five digits, and would sort before all others.
+// highOf returns the upper bound of the sort keys of a bucket's events. Year 10000 would sort before all others.
 func highOf(b parts.Bucket) string {
 	if b.End().Year() > 9999 {
 		return "9999-12-31T24"

@@ -27,8 +27,8 @@ type kept struct {
 
 func (p *period) readKept(ctx context.Context) (k *kept, err error) {
 	k = &kept{}
-	// A fold is noted after it, and the note deleted after the sum has it: so they are read in the
-	// opposite order.
+	// A fold's note is put after the fold, and deleted after the sum has it. So the note is read before the sum, and the
+	// sum before the fragments.
 	pk, sk := schema.SumNoteKey(p.Board, p.Label)
 	note, err := dynamo.Get(ctx, p.client, p.o.Names.Rollups, pk, sk)
 	if err != nil {

@@ -9,12 +9,11 @@ import (
 	"github.com/hotshard/hotshard/internal/fold/parts"
 )
 
-// subject is a summary that records only how far each stream shard was folded, so that it can be
-// compared only at rest. A look L is one reading of the summary and then of the items that it sums
-// up.
+// subject is a summary that stores only each stream shard's last folded sequence number. So it can be compared only at
+// rest. L is one reading of the summary and then of its items.
 type subject[L any] interface {
 	look(context.Context) (L, error)
-	// judge reports whether a look needs no proof, and returns its result then.
+	// judge returns the result of a reading that needs no proof; done is false for others.
 	judge(L) (r Result, done bool)
 	// prove waits until all earlier writes are folded, or returns what is missing.
 	prove(context.Context, L) (marks.Proof, error)
@@ -27,8 +26,8 @@ type subject[L any] interface {
 	restless() (rounds int, state State)
 }
 
-// proved audits a subject. The first look needs no proof if Options.Wait is set, since folds may be
-// in flight. It starts over if something has changed.
+// proved audits a subject, and starts over if it has changed. With Options.Wait it first reads without a proof, since folds
+// may be in flight.
 func proved[L any](ctx context.Context, t *tools, s subject[L]) (Result, error) {
 	rounds, state := s.restless()
 	for round := range 1 + rounds {
@@ -46,11 +45,10 @@ func proved[L any](ctx context.Context, t *tools, s subject[L]) (Result, error) 
 }
 
 // proveOnce compares a summary with its items, and repairs it. It returns parts.ErrMoved if the
-// summary has changed, or differs and prove is false: then the caller looks again.
+// summary has changed, or differs and prove is false: then the caller starts again.
 //
-// Two equal looks, with markers written and acknowledged in between, prove the comparison. A write
-// before the markers was folded when they were acknowledged. No fragment has changed, so the write
-// was folded before the first look.
+// Two equal readings, with markers written and acknowledged in between, prove the comparison. A write before the markers
+// was folded when they were acknowledged. No fragment has changed, so the write was folded before the first reading.
 func proveOnce[L any](ctx context.Context, s subject[L], prove bool) (Result, error) {
 	first, err := s.look(ctx)
 	if err != nil {

@@ -34,8 +34,8 @@ const (
 const (
 	Mixed      State = "mixed"      // the rollup is in hours and in days
 	NoRule     State = "no rule"    // the rules don't make such a rollup
-	Busy       State = "busy"       // it changed during each reading
-	Open       State = "open"       // likewise, and the bucket or period is current, or has just ended
+	Busy       State = "busy"       // the summary changed during each reading
+	Open       State = "open"       // busy, and the bucket or period is current or has just ended
 	Unsettled  State = "unsettled"  // the stream was not folded as far as the events that were read
 	Unreadable State = "unreadable" // an item or a summary has an invalid form; repaired for a board's summaries
 	Failed     State = "failed"     // a call to DynamoDB failed
@@ -52,7 +52,7 @@ type Finding struct {
 	State      State     `json:"state"`
 	Repaired   bool      `json:"repaired"`
 	Summary    *Figures  `json:"summary,omitempty"` // as found; absent if there is none
-	Items      *Figures  `json:"items,omitempty"`   // likewise
+	Items      *Figures  `json:"items,omitempty"`   // as found; absent if there are none
 	Detail     string    `json:"detail,omitempty"`
 }
 
@@ -112,8 +112,7 @@ type Report struct {
 // MaxFindings bounds the findings that a Report describes; all are counted.
 const MaxFindings = 1000
 
-// Bad returns how many targets are not right, as far as that is known. It excludes targets that are
-// too old or open.
+// Bad returns the number of targets that are wrong or could not be audited, except targets that are too old or open.
 func (r *Report) Bad() int { return r.Targets - r.Right - r.Repaired - r.TooOld - r.Open }
 
 func (r *Report) add(result Result) {
@@ -200,8 +199,7 @@ func (a *Auditor) try(ctx context.Context, t schema.Target) (Result, error) {
 	return result, nil
 }
 
-// ofOne reports whether an error of a call concerns this target or moment: the key is invalid for
-// the call, or capacity was short.
+// ofOne reports whether a call's error may not affect other targets: the key is invalid, or capacity was exhausted.
 func ofOne(err error) bool {
 	kind := dynamo.Kind(err)
 	api, ok := errors.AsType[smithy.APIError](err)

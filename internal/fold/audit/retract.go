@@ -32,7 +32,7 @@ type Retracted struct {
 }
 
 // Retract empties all rollups, by the hour and by the day, of an entity's day whose events were
-// deleted. They were deleted on writeShards write shards, or on as many as the shard map has. If a
+// deleted. They were deleted on writeShards write shards, or on the shard map's number. If a
 // rollup's time has events again, Retract audits the rollup instead. Retract may be called again,
 // and does nothing if nothing is left.
 //
@@ -59,7 +59,7 @@ func (a *Auditor) Retract(ctx context.Context, entity string, day time.Time, wri
 	return r, nil
 }
 
-// retract makes one attempt. It reports moved if something was folded meanwhile.
+// retract makes one attempt. moved means that a fold came meanwhile.
 func (b *bucket) retract(ctx context.Context, r *Retracted) (moved bool, err error) {
 	*r = Retracted{Emptied: r.Emptied}
 	most, err := b.mostShards(ctx, schema.BaseKey{Type: kind.Event, Name: b.Entity})

@@ -7,10 +7,8 @@
 //   - removes, two days later, the tombstones that counters' summaries keep of write shards that
 //     were removed.
 //
-// A run does a part of that, and stores a cursor in the table. By default 24
-// runs of five minutes read up to 11 GB. In a larger table, or if merging
-// needs more than 100 WCU/s, a round takes longer than a
-// day.
+// A run does a part of a round, and stores a cursor in the table. By default 24 runs of five minutes read up to 11 GB. In a
+// larger table, or if merging needs more than 100 WCU/s, a round takes longer than a day.
 //
 //	compactor, err := compact.New(options, client, log, time.Now)
 //	answer, err := compactor.Run(ctx) // {"buckets":12,"merged":70,"tombstones":3,"done":false}
@@ -45,8 +43,8 @@ const Interval = time.Hour
 
 const (
 	roundEvery = 24 * time.Hour // least time between the starts of two rounds
-	// rest is the least age of a fragment's, or a tombstone's, last fold. Tombstones need it (I14). For
-	// fragments it saves writes: one that is folded into again has to be merged again.
+	// rest is the age of the last fold from which a fragment or a tombstone rests. Tombstones need it (I14). For fragments
+	// it saves writes, since a fragment with a new fold must be merged again.
 	rest = 48 * time.Hour
 )
 
@@ -99,7 +97,7 @@ func New(options Options, client Client, log *slog.Logger, now func() time.Time)
 		faults = append(faults, errors.New("compact: the rollups table has no name"))
 	}
 	if options.Retention < 0 || options.Budget < 0 || options.ReadUnits < 0 || options.WriteUnits < 0 || options.PageItems < 0 || options.MaxFragments < 0 {
-		faults = append(faults, fmt.Errorf("compact: %+v: want 0 or more of each", options))
+		faults = append(faults, fmt.Errorf("compact: %+v: want no negative numbers", options))
 	}
 	if err := errors.Join(faults...); err != nil {
 		return nil, err
@@ -116,7 +114,7 @@ func New(options Options, client Client, log *slog.Logger, now func() time.Time)
 // Answer is the result of a run.
 type Answer struct {
 	Buckets    int  `json:"buckets"`          // event rollups whose fragments were merged
-	Boards     int  `json:"boards,omitempty"` // histograms, likewise: one for each board's period
+	Boards     int  `json:"boards,omitempty"` // histograms of boards' periods whose fragments were merged
 	Merged     int  `json:"merged"`           // merged fragments
 	Tombstones int  `json:"tombstones"`       // write shards removed from counters' summaries
 	Failed     int  `json:"failed,omitempty"` // summaries left unchanged because of an error, which is logged
@@ -127,7 +125,7 @@ type Answer struct {
 // can't be compacted, and leaves it for the next round. It returns an error if the scan failed: the
 // next run continues from there.
 func (c *Compactor) Run(ctx context.Context) (answer Answer, err error) {
-	begun := time.Now() // the budget is by this machine's clock
+	begun := time.Now() // the budget is real time
 	at, err := c.load(ctx)
 	if err != nil {
 		return answer, err

@@ -17,7 +17,7 @@ import (
 // summary is a summary that has a fragment for each stream shard.
 type summary interface {
 	Key() parts.Key
-	// over reports whether its time has been over for an hour: few folds are still to come.
+	// over reports whether its time ended more than an hour ago, so that few folds are still expected.
 	over(now time.Time) bool
 	// merge merges its resting fragments into the merged one, or all of them if they are too many.
 	merge(context.Context, *run) error
@@ -45,7 +45,7 @@ func (p histogram) merge(ctx context.Context, r *run) error {
 	})
 }
 
-// summaryOf returns the summary that an item is a fragment of; ok is false for other items.
+// summaryOf returns a fragment's summary and stream shard; ok is false for other items.
 func summaryOf(pk, sk string) (of summary, streamShard string, ok bool) {
 	k, _, _ := kind.Cut(pk)
 	if find := fragmented[kind.Of(k).Summary]; find != nil {
@@ -67,10 +67,8 @@ var fragmented = map[kind.Summary]func(pk, sk string) (of summary, streamShard s
 	},
 }
 
-// merge merges a summary's fragments, from one reading, in successive transactions until nothing is
-// left to merge. It counts the summary if it merged any. A summary that is folded into meanwhile
-// waits for the next round; one that the run's end cut short waits for the next run. Damaged
-// fragments are not changed.
+// merge merges a summary's fragments in successive transactions. It counts the summary if it merged any. A concurrent fold
+// defers the rest to the next round, the end of the run to the next run. Damaged fragments stay as they are.
 func merge[V any](ctx context.Context, r *run, store *parts.Store[V], of summary, count *int, expires func([]parts.Part[V]) int64) error {
 	key := of.Key()
 	read, err := store.Read(ctx, key)
@@ -95,7 +93,7 @@ func merge[V any](ctx context.Context, r *run, store *parts.Store[V], of summary
 		case errors.Is(err, parts.ErrMoved):
 			return nil
 		case rejected(err):
-			r.log.WarnContext(ctx, "its parts stay: what they come to can't be stored as one", "summary", key.Target, "error", err)
+			r.log.WarnContext(ctx, "fragments not merged: DynamoDB can't store their sum as one item", "summary", key.Target, "error", err)
 			return nil
 		case err != nil:
 			return err
@@ -115,8 +113,7 @@ func merge[V any](ctx context.Context, r *run, store *parts.Store[V], of summary
 // rests reports whether the last fold was more than rest ago.
 func (r *run) rests(asOf time.Time) bool { return r.now.Sub(asOf) > rest }
 
-// crowded reports whether a summary's fragments are merged before they rest: a query would read so
-// many of them for two days.
+// crowded reports whether a summary has too many fragments for queries, so that they are merged before they rest.
 func (r *run) crowded(of summary, fragments int) bool {
 	return fragments > r.options.MaxFragments && of.over(r.now)
 }

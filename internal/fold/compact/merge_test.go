@@ -184,7 +184,7 @@ func TestFaults(t *testing.T) {
 		return nil
 	}}
 	r.want(t, Answer{Buckets: 1, Merged: 2, Failed: 1, Done: true})
-	if !strings.Contains(r.logs.String(), "merging parts of E#") || !strings.Contains(r.logs.String(), errBroken.Error()) {
+	if !strings.Contains(r.logs.String(), "merging fragments of E#") || !strings.Contains(r.logs.String(), errBroken.Error()) {
 		t.Errorf("logs: %s", &r.logs)
 	}
 	r.clock, r.on = r.clock.Add(roundEvery), hooks{}

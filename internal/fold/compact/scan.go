@@ -25,8 +25,7 @@ type run struct {
 	answer Answer
 }
 
-// pages scans the table page by page until its end or the run's, and merges at least once if there
-// is anything to merge. The next run repeats an unfinished page.
+// pages scans the table page by page until the end of the table or of the run. The next run repeats an unfinished page.
 func (r *run) pages(ctx context.Context) error {
 	in := &dynamodb.ScanInput{
 		TableName: &r.options.RollupsTable, Limit: &r.options.PageItems, ExclusiveStartKey: r.cursor.startKey(),
@@ -41,7 +40,7 @@ func (r *run) pages(ctx context.Context) error {
 		last := len(page.LastEvaluatedKey) == 0
 		r.compact(ctx, page.Items, last)
 		if err := ctx.Err(); err != nil {
-			return fmt.Errorf("compact: it ended in the middle of a page: %w", context.Cause(ctx))
+			return fmt.Errorf("compact: the run ended in the middle of a page: %w", context.Cause(ctx))
 		}
 		if r.late {
 			return nil
@@ -57,7 +56,7 @@ func (r *run) pages(ctx context.Context) error {
 	return nil
 }
 
-// compact merges the summaries of a page, and removes tombstones.
+// compact merges the fragments of a page's summaries, and removes tombstones.
 func (r *run) compact(ctx context.Context, page []item, last bool) {
 	for _, it := range page {
 		if pk := dynamo.Text(it, schema.PK); r.buries(pk, it) {
@@ -69,16 +68,16 @@ func (r *run) compact(ctx context.Context, page []item, last bool) {
 		if r.late {
 			return
 		}
-		// The first summary and the last may have fragments on other pages.
+		// A summary may have fragments on other pages if it is the first or last, or has several partitions.
 		edge := i == 0 || i == len(found)-1 && !last || len(s.of.Key().Partitions) > 1
 		crowded := r.crowded(s.of, s.counting) || edge && s.counting > 0 && s.of.over(r.now)
 		if crowded || s.resting > 0 && (edge || s.resting+s.merged > 1) {
-			r.note(ctx, "merging parts of "+s.of.Key().Target, s.of.merge(ctx, r))
+			r.note(ctx, "merging fragments of "+s.of.Key().Target, s.of.merge(ctx, r))
 		}
 	}
 }
 
-// note counts and logs a failure. It ignores the end of the run, which is reported elsewhere.
+// note logs and counts a failure. It ignores the end of the run, which pages reports.
 func (r *run) note(ctx context.Context, what string, err error) {
 	if err == nil || ctx.Err() != nil {
 		return
@@ -87,10 +86,10 @@ func (r *run) note(ctx context.Context, what string, err error) {
 	r.log.WarnContext(ctx, "not compacted: "+what, "error", err)
 }
 
-// sighting has the number of a summary's fragments on a page.
+// sighting has the numbers of a summary's fragments on a page.
 type sighting struct {
 	of                        summary
-	counting, resting, merged int // fragments that count something; those counting include those resting
+	counting, resting, merged int // fragments with a content; of these, resting ones; merged fragments
 }
 
 // sightings groups the fragments of a page by summary. Those of one summary are adjacent.

@@ -33,11 +33,11 @@ import (
 type tombstones struct {
 	schema.Target
 	stored item
-	dead   []int // write shards whose tombstone may go
-	alive  int   // other write shards in it
+	dead   []int // write shards whose tombstones can be removed
+	alive  int   // number of other write shards in the partial
 }
 
-// buries reports whether a summary has tombstones that may go.
+// buries reports whether an item is a partial whose tombstones can be removed.
 func (r *run) buries(pk string, it item) bool {
 	k, _, _ := kind.Cut(pk)
 	gone, ok := dynamo.Millis(it, schema.Gone)
@@ -45,15 +45,15 @@ func (r *run) buries(pk string, it item) bool {
 		kind.Of(k).Summary == kind.Partials && dynamo.Text(it, schema.SK) == schema.SoleSK
 }
 
-// bury removes the tombstones of a partial, and the partial if nothing else is in it. A partial
-// that is folded into meanwhile waits for the next round.
+// bury removes a partial's tombstones, and the partial if it has nothing else. A concurrent fold defers this to the next
+// round.
 func (r *run) bury(ctx context.Context, pk string) error {
 	stored, err := dynamo.Get(ctx, r.client, r.options.RollupsTable, pk, schema.SoleSK)
 	if err != nil {
-		return fmt.Errorf("reading it: %w", err)
+		return fmt.Errorf("reading the partial %q: %w", pk, err)
 	}
 	if !r.buries(pk, stored) {
-		return nil // a fold came before
+		return nil // a concurrent fold has changed the partial
 	}
 	t, err := r.examine(ctx, pk, stored)
 	if err != nil {
@@ -76,7 +76,7 @@ func (r *run) examine(ctx context.Context, pk string, stored item) (*tombstones,
 		return nil, err
 	}
 	if v := dynamo.Digits(stored, schema.Version); v != schema.SummaryVersion {
-		return nil, fmt.Errorf("it has version %.20q, and %s can be read", v, schema.SummaryVersion)
+		return nil, fmt.Errorf("the partial has version %.20q, want %s", v, schema.SummaryVersion)
 	}
 	t := &tombstones{Target: target, stored: stored}
 	for _, source := range schema.SourcesOf(stored) {

@@ -26,11 +26,11 @@ func TestAgainstAnotherReckoning(t *testing.T) {
 		{bill.Load{Events: 50_000, Batch: 1, Targets: 200_000}, 10_600 - 1084},
 	} {
 		c.load.ItemBytes = 500
-		day := bill.Reckon(c.load, 1, bill.Default())
+		day := bill.Estimate(c.load, 1, bill.Default())
 		got := day.Total()
 		t.Logf("%+v: %.2f", c.load, got)
 		for _, l := range day.Lines {
-			t.Logf("   %-30s %-70s %10.2f", l.Item, l.Reckoned, l.USD)
+			t.Logf("   %-30s %-70s %10.2f", l.Item, l.Basis, l.USD)
 		}
 		if math.Abs(got-c.want) > 0.2*c.want {
 			t.Errorf("%+v: %.2f USD a day, another reckoning has %.2f", c.load, got, c.want)
@@ -43,7 +43,7 @@ func TestSettingsTurnTheBill(t *testing.T) {
 	sum := func(change func(*bill.Load)) float64 {
 		l := busy
 		change(&l)
-		return bill.Reckon(l, 1, bill.Default()).Total()
+		return bill.Estimate(l, 1, bill.Default()).Total()
 	}
 	base := sum(func(*bill.Load) {})
 	for name, c := range map[string]struct {
@@ -85,7 +85,7 @@ func TestDays(t *testing.T) {
 		{bill.Load{Events: 1000, Increments: 9000, ItemBytes: 500, Batch: 25, Targets: 1}, 30, 156 + 9, 1555, "5s"},
 		{bill.Load{Events: 50_000, ItemBytes: 500, Batch: 25, Targets: 1}, 30, 7776, 77_760, "5s"},
 	} {
-		got := bill.Reckon(c.load, c.day, bill.Default())
+		got := bill.Estimate(c.load, c.day, bill.Default())
 		if got.Settings.StreamShards != c.shards || math.Abs(got.StoredGB-c.gb) > 1 || got.Settings.BatchingWindow != c.window {
 			t.Errorf("%+v, day %d: %d stream shards, %.1f GB, %+v; want %+v", c.load, c.day, got.Settings.StreamShards, got.StoredGB, got.Settings, c)
 		}
@@ -94,13 +94,13 @@ func TestDays(t *testing.T) {
 
 func TestSettings(t *testing.T) {
 	load := bill.Load{Events: 10_000, ItemBytes: 500, Batch: 25, Targets: 100_000, Uniform: true}
-	got := bill.Reckon(load, 1, bill.Default())
+	got := bill.Estimate(load, 1, bill.Default())
 	want := bill.Settings{StreamShards: 52, BatchingWindow: "5s", StreamConcurrency: 100, WarmEventsWriteUnits: 20_000, WarmRollupsWriteUnits: 15_739}
 	if got.Settings != want {
 		t.Errorf("got %+v, want %+v", got.Settings, want)
 	}
 	line := func(p bill.Prices) (found bill.Line) {
-		for _, l := range bill.Reckon(load, 1, p).Lines {
+		for _, l := range bill.Estimate(load, 1, p).Lines {
 			if l.Item == "pre-warming, once" {
 				found = l
 			}
@@ -109,7 +109,7 @@ func TestSettings(t *testing.T) {
 	}
 	priced := bill.Default()
 	priced.WarmWrite = 0.5
-	if unknown := line(bill.Default()); unknown.USD != 0 || !strings.Contains(unknown.Reckoned, "27739 write units above new tables'; no price is known") {
+	if unknown := line(bill.Default()); unknown.USD != 0 || !strings.Contains(unknown.Basis, "27739 write units above new tables'; price unknown") {
 		t.Errorf("without a price: %+v", unknown)
 	}
 	if known := line(priced); known.USD != 27_739*0.5 {
@@ -121,7 +121,7 @@ func TestSettings(t *testing.T) {
 func TestMoreIsDearer(t *testing.T) {
 	before := 0.0
 	for _, writes := range []float64{0, 0.001, 1, 999, 1000, 1001, 50_000, 1e6, bill.MaxWrites} {
-		day := bill.Reckon(bill.Load{Events: writes, Increments: writes, ItemBytes: 1024, Batch: 25, Targets: 1000, BatchingWindow: time.Second}, 1, bill.Default())
+		day := bill.Estimate(bill.Load{Events: writes, Increments: writes, ItemBytes: 1024, Batch: 25, Targets: 1000, BatchingWindow: time.Second}, 1, bill.Default())
 		for _, l := range day.Lines {
 			if !(l.USD >= 0) || math.IsInf(l.USD, 0) || strings.TrimSpace(l.Item) == "" {
 				t.Errorf("%v writes a second: %+v", writes, l)
@@ -138,7 +138,7 @@ func TestMoreIsDearer(t *testing.T) {
 // TestIncrementsCostNoFolds checks that increments of counters with one write shard add nothing to the cost of folds.
 func TestIncrementsCostNoFolds(t *testing.T) {
 	folds := func(l bill.Load) float64 {
-		for _, line := range bill.Reckon(l, 1, bill.Default()).Lines {
+		for _, line := range bill.Estimate(l, 1, bill.Default()).Lines {
 			if line.Item == "folds" {
 				return line.USD
 			}

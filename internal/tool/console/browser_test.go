@@ -19,7 +19,7 @@ import (
 	"github.com/hotshard/hotshard/internal/test/lane"
 )
 
-// TestMain ends the browser that tests share.
+// TestMain closes the browser that all tests share.
 func TestMain(m *testing.M) {
 	code := m.Run()
 	if shared.stop != nil {
@@ -41,28 +41,28 @@ func startShared() {
 		chromedp.Flag("force-color-profile", "srgb"), chromedp.Flag("font-render-hinting", "none"))
 }
 
-// tab is one of the browser's, and what went wrong in it.
+// tab is a browser tab, with the errors in it.
 type tab struct {
 	t   *testing.T
 	ctx context.Context
 
 	mu     sync.Mutex
-	faults []string // exceptions, and what the console of the browser calls an error
+	faults []string // exceptions and errors in the browser's log
 }
 
-// patience bounds each wait for the page, also on a machine that is busy with other tests.
+// patience bounds each wait for the page, even on a busy machine.
 const patience = 45 * time.Second
 
-// timeZone is the browser's: 5:30 h ahead of UTC.
+// timeZone is the browser's time zone, UTC+05:30.
 const timeZone = "Asia/Kolkata"
 
-// open starts a tab of this size, for which it is noon. Without a browser the test fails.
+// open opens a tab of this size, in which it is noon. It fails the test if there is no browser.
 func open(t *testing.T, width, height int64) *tab {
 	t.Helper()
 	return openTab(t, width, height, fmt.Sprintf("Date.now = () => %d + performance.now()", noon.UnixMilli()))
 }
 
-// openTab is the same with a script that runs before those of its pages.
+// openTab opens a tab of this size. The script first runs before those of each page.
 func openTab(t *testing.T, width, height int64, first string) *tab {
 	t.Helper()
 	lane.NeedsBrowser(t)
@@ -70,7 +70,7 @@ func openTab(t *testing.T, width, height int64, first string) *tab {
 	if shared.err != nil {
 		t.Fatal(shared.err)
 	}
-	ctx, stop := chromedp.NewContext(shared.ctx, chromedp.WithNewBrowserContext()) // a window of its own: a tab behind another is hidden, and does not poll
+	ctx, stop := chromedp.NewContext(shared.ctx, chromedp.WithNewBrowserContext()) // a new window: a hidden tab does not poll
 	t.Cleanup(stop)
 	p := &tab{t: t, ctx: ctx}
 	chromedp.ListenTarget(ctx, func(event any) {
@@ -96,7 +96,7 @@ func (p *tab) fault(text string) {
 	p.faults = append(p.faults, text)
 }
 
-// healthy fails the test if anything went wrong in the page but what is expected.
+// healthy fails the test if the page had an error that contains none of the expected texts.
 func (p *tab) healthy(expected ...string) {
 	p.t.Helper()
 	p.mu.Lock()
@@ -107,7 +107,7 @@ func (p *tab) healthy(expected ...string) {
 			known = known || strings.Contains(fault, e)
 		}
 		if !known {
-			p.t.Errorf("in the page: %s", fault)
+			p.t.Errorf("the page logged: %s", fault)
 		}
 	}
 }
@@ -121,29 +121,29 @@ func (p *tab) do(actions ...chromedp.Action) {
 	ctx, stop := context.WithTimeout(p.ctx, patience)
 	defer stop()
 	if p.ctx.Err() == nil && chromedp.FromContext(p.ctx).Target == nil {
-		ctx = p.ctx // the first run makes the tab, which ends with its context
+		ctx = p.ctx // the first run opens the tab, which this context closes
 	}
 	if err := chromedp.Run(ctx, actions...); err != nil {
-		p.t.Fatalf("%v; in the page: %q; it shows: %.900s", err, p.faults, p.text())
+		p.t.Fatalf("%v; the page logged %q and shows %.900s", err, p.faults, p.text())
 	}
 }
 
-// text is what a person reads.
+// text returns the page's visible text, or "" if it can't be read.
 func (p *tab) text() (text string) {
 	ctx, stop := context.WithTimeout(p.ctx, time.Second)
 	defer stop()
-	_ = chromedp.Run(ctx, chromedp.Evaluate("document.visibilityState + \" \" + document.body.innerText", &text)) // "" will do for an error's text
+	_ = chromedp.Run(ctx, chromedp.Evaluate("document.visibilityState + \" \" + document.body.innerText", &text))
 	return text
 }
 
-// value is an expression's in the page.
+// value evaluates an expression in the page.
 func value[T any](p *tab, expression string) (out T) {
 	p.t.Helper()
 	p.do(chromedp.Evaluate(expression, &out))
 	return out
 }
 
-// until waits for an expression to hold.
+// until waits until an expression is true.
 func (p *tab) until(expression string) {
 	p.t.Helper()
 	var held bool

@@ -46,15 +46,15 @@ func TestHandler(t *testing.T) {
 			t.Errorf("%s %s: %d %s\n%.300s", c.method, c.path, w.Code, w.Header().Get("Content-Type"), w.Body)
 		}
 		if policy := w.Header().Get("Content-Security-Policy"); c.kind == "text/html" && (!strings.Contains(policy, "default-src 'none'") || strings.Contains(policy, "unsafe")) {
-			t.Errorf("%s: its policy is %q", c.path, policy)
+			t.Errorf("%s: the Content-Security-Policy is %q", c.path, policy)
 		}
 	}
 }
 
-// maxBundle bounds what a browser fetches for the console, in bytes after compression.
+// maxBundle is the maximum size of the console's files in bytes, compressed with gzip.
 const maxBundle = 300 << 10
 
-// TestBundleIsSmall: all of it, as gzip makes it.
+// TestBundleIsSmall checks the size of all the console's files, compressed with gzip.
 func TestBundleIsSmall(t *testing.T) {
 	var size counted
 	for _, name := range []string{"web/src/index.html", "dist/console.js", "dist/console.css"} {
@@ -86,7 +86,7 @@ func (c *counted) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestReportKeepsItsData checks that a report's data can't end its element and is unchanged.
+// TestReportKeepsItsData checks that a report has its data unchanged, and that no data can end the script element.
 func TestReportKeepsItsData(t *testing.T) {
 	page, err := Report(object{"table": strings.Join(hostile, "|") + "</script><!--"})
 	if err != nil {
@@ -94,13 +94,13 @@ func TestReportKeepsItsData(t *testing.T) {
 	}
 	text := string(page)
 	if n := strings.Count(text, "<script"); n != 2 {
-		t.Errorf("it has %d scripts", n)
+		t.Errorf("the report opens %d script elements, want 2", n)
 	}
 	if n := strings.Count(text, "</script"); n != 2 {
-		t.Errorf("it ends %d scripts", n)
+		t.Errorf("the report closes %d script elements, want 2", n)
 	}
 	if strings.Contains(text, "<!--") || strings.Contains(text, "\u2028") || strings.Count(text, "</style") != 1 {
-		t.Error("it has a comment, a separator of lines, or more than one style")
+		t.Error("the report has an HTML comment, a line separator, or several style elements")
 	}
 	_, data, _ := strings.Cut(text, `id="data">`)
 	data, _, _ = strings.Cut(data, "</script>")
@@ -109,6 +109,6 @@ func TestReportKeepsItsData(t *testing.T) {
 		t.Errorf("%v, %q", err, back.Table)
 	}
 	if _, err := Report(func() {}); err == nil {
-		t.Error("a function was written")
+		t.Error("Report encoded a function")
 	}
 }

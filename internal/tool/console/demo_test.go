@@ -10,33 +10,33 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// RunningDemo is a demo on a system that goes on after it.
+// RunningDemo is a demo whose system keeps running after its end.
 type RunningDemo struct {
 	URL   string
 	Key   string         // the base key, as stored
-	Begin time.Time      // of the ramp
-	Story chan DemoStory // has the story once the ramp's windows are counted
+	Begin time.Time      // start of the ramp
+	Story chan DemoStory // receives the story after the ramp's windows are counted
 }
 
-// DemoStory is what the demo measured: what the page has to show.
+// DemoStory has the demo's measurements, which the page must show.
 type DemoStory struct {
-	Err     error     // why it is not of a key that was hot and has cooled
+	Err     error     // set if the key did not get hot and cool
 	Hottest time.Time // start of the hottest window
-	Last    time.Time // start of the last one
+	Last    time.Time // start of the last window
 	Changes []ShownChange
 }
 
-// ShownChange is a change of the shard count, as the shard map has it.
+// ShownChange is a shard-count change in the shard map.
 type ShownChange struct {
 	Time   time.Time
 	Shards int
 }
 
-// StartDemo runs the shortest demo. It is set from outside this package, which the demo imports.
+// StartDemo runs the shortest demo. A test package outside sets it, because the demo imports this package.
 var StartDemo func(*testing.T) RunningDemo
 
-// TestDemoInTheConsole watches a demo: the counter is called hot, its row is bright and cools, it unfolds into
-// its write shards, and changes of the shard count are marked where the shard map has them.
+// TestDemoInTheConsole checks the console during a demo. The counter is hot, then its row cools. It unfolds into its write
+// shards, and each shard-count change has a marker at its time.
 func TestDemoInTheConsole(t *testing.T) {
 	d := StartDemo(t)
 	p := openTab(t, 1360, 1000, "")
@@ -45,7 +45,7 @@ func TestDemoInTheConsole(t *testing.T) {
 	row := fmt.Sprintf("([...document.querySelectorAll('#rows tr.row')].find((row) => row.innerText.includes(%q))?.innerText ?? '')", d.Key)
 	for end := d.Begin.Add(2 * time.Minute); !value[bool](p, row+".includes('hot')"); time.Sleep(settle) {
 		if time.Now().After(end) {
-			t.Fatalf("two minutes after the ramp began its row is %q", value[string](p, row))
+			t.Fatalf("two minutes after the ramp began, the row is %q", value[string](p, row))
 		}
 	}
 	story := <-d.Story
@@ -62,7 +62,7 @@ func TestDemoInTheConsole(t *testing.T) {
 		return p.cell(x, y, 0)[0].light()
 	}
 	if hot, cool := light(story.Hottest), light(story.Last); hot < cool+cool/4 { // brightness follows the root of the rate
-		t.Errorf("the hottest cell has the brightness %d, the last one %d", hot, cool)
+		t.Errorf("the brightness of the hottest cell is %d, of the last cell %d", hot, cool)
 	}
 	p.do(chromedp.Click("#layer-events", chromedp.ByQuery), chromedp.Sleep(settle))
 	for _, c := range story.Changes {
@@ -73,7 +73,7 @@ func TestDemoInTheConsole(t *testing.T) {
 	p.healthy()
 }
 
-// marked wants a bar in the key's row at the time of a change, and none 2 s later.
+// marked checks that the key's row has a bar at the time of a change, and none 2 s later.
 func (p *tab) marked(key string, c ShownChange) {
 	p.t.Helper()
 	column := c.Time.UTC().Truncate(10 * time.Second)

@@ -21,7 +21,7 @@ import (
 
 var update = flag.Bool("update", false, "make the pictures of docs/pictures from a run of bin/hotshard demo, and kinds.ts from the table of kinds")
 
-// pictures are those that the docs show.
+// pictures are the docs' pictures.
 var pictures = []struct {
 	name          string
 	width, height int64
@@ -37,8 +37,8 @@ var pictures = []struct {
 
 var pictureFolder = filepath.Join("..", "..", "..", "docs", "pictures")
 
-// TestPictures checks that the pictures are there and small, and that their page says when and how they were
-// made. With -update it makes them.
+// TestPictures checks that the docs' pictures exist and are small, and that their page has the date and the command. With
+// -update it takes the pictures.
 func TestPictures(t *testing.T) {
 	if *update {
 		makePictures(t)
@@ -46,7 +46,7 @@ func TestPictures(t *testing.T) {
 	for _, shot := range pictures {
 		info, err := os.Stat(filepath.Join(pictureFolder, shot.name))
 		if err != nil {
-			t.Errorf("%v: make it with make pictures", err)
+			t.Errorf("%v: run make pictures", err)
 			continue
 		}
 		if info.Size() > 200<<10 {
@@ -59,12 +59,12 @@ func TestPictures(t *testing.T) {
 	}
 }
 
-// cooledAfter is when, after the demo's begin, its counter has cooled and the pictures are taken.
+// cooledAfter is the time from the demo's start until its counter has cooled and pictures are taken.
 const cooledAfter = 100 * time.Second
 
-// makePictures runs the demo, takes the console's pictures while it runs, and the report's afterwards.
+// makePictures takes the console's pictures while the demo runs, and the report's picture afterwards.
 func makePictures(t *testing.T) {
-	endpoint, prefix := enginetest.Endpoint(t), "hotshard-demo-" // of an engine that make pictures has started
+	endpoint, prefix := enginetest.Endpoint(t), "hotshard-demo-" // make pictures has started this engine
 	demo := exec.CommandContext(t.Context(), filepath.Join("..", "..", "..", "bin", "hotshard"),
 		"demo", "--addr", "127.0.0.1:0", "--for", "2m", "--endpoint", endpoint, "--prefix", prefix)
 	var out lockedBuffer
@@ -113,7 +113,7 @@ func takePicture(t *testing.T, name string, width, height int64, theme, url, rea
 	p.healthy()
 }
 
-// writeCaption writes when and how the pictures were made, with the demo's own lines.
+// writeCaption writes the pictures' date and command, with the demo's output.
 func writeCaption(t *testing.T, from time.Time, said string) {
 	t.Helper()
 	lines := strings.Split(strings.TrimSpace(said), "\n")

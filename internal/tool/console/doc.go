@@ -1,5 +1,4 @@
-// Package console is the page that shows the heat: served at / beside the API, and as the
-// one file that hotshard report writes. Its script is TypeScript in web; dist is what that is
-// bundled into, and is committed, so that go build needs no Node. make console makes
-// it again, and web/src/types.ts from the Go types that the page reads.
+// Package console serves the heat map's page at /, beside the API, and writes it as the one file of hotshard report. Its
+// script is TypeScript in web. The bundle in dist is committed, so that go build needs no Node. make console writes dist,
+// and web/src/types.ts from the Go types that the page reads.
 package console

@@ -15,17 +15,17 @@ import (
 
 type object = map[string]any
 
-// noon is the time at which the tests' pages are opened, by the clock that they are given.
+// noon is the time at which tests open the page.
 var noon = time.Date(2026, time.November, 23, 12, 0, 0, 0, time.UTC)
 
-// question is what a page asks of GET /v1/heat.
+// question has the parameters of GET /v1/heat.
 type question struct {
 	from, to      time.Time
 	filter, index string
 	unfold        []string
 }
 
-// fake is an API with answers made by hand, in the form of the real one's.
+// fake is an API with made-up answers in the real API's form.
 type fake struct {
 	*httptest.Server
 	mu     sync.Mutex
@@ -34,14 +34,14 @@ type fake struct {
 	heat   func(question) object
 	hot    []object
 	shards object
-	status int // other than 0: of every call's problem
+	status int // if set, each call fails with it
 	asked  map[string]int
-	deltas int                 // answers that were one
-	bytes  int                 // of the newest answer to GET /v1/heat
-	seen   func(*http.Request) // may be nil
+	deltas int                 // number of deltas answered
+	bytes  int                 // size of the newest answer to GET /v1/heat
+	seen   func(*http.Request) // receives each request; may be nil
 }
 
-// serve starts a fake that tells the story.
+// serve starts a fake with the answers of story_test.go.
 func serve(t *testing.T) *fake {
 	t.Helper()
 	f := &fake{
@@ -71,7 +71,7 @@ func serve(t *testing.T) *fake {
 	return f
 }
 
-// with changes the fake between two of its answers.
+// with changes the fake between two answers.
 func (f *fake) with(change func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -84,7 +84,7 @@ func (f *fake) calls(path string) int {
 	return f.asked[path]
 }
 
-// setN gives the key's page a history of shard counts.
+// setN sets the answer of GET /v1/shards to a history of shard counts.
 func (f *fake) setN(name string, counts ...int) {
 	history := []object{}
 	for i, n := range counts[1:] {
@@ -104,7 +104,7 @@ func (f *fake) question(r *http.Request) question {
 	return q
 }
 
-// heatAnswer is a full answer, or its newest columns for a page that knows the others.
+// heatAnswer returns the full answer, or a delta if the request has the layout of the last answer.
 func (f *fake) heatAnswer(r *http.Request) object {
 	q := f.question(r)
 	full := f.heat(q)
@@ -176,7 +176,7 @@ func hotKey(key, name, status string, rate float64, n int) object {
 	}
 }
 
-// hostile are keys that would act on a page, or break its look.
+// hostile are keys that would run scripts in a page, or break its layout.
 var hostile = []string{
 	`<img src=x onerror="window.pwned=1">`,
 	`</script><script>window.pwned=1</script>`,
@@ -187,8 +187,8 @@ var hostile = []string{
 	"a'b\"c`d$(e)\\f & g\u2028h",
 }
 
-// newest makes the delta of a full answer from a column on: rows without anything in it are left out, and ranges
-// have no other fields than numbers.
+// newest returns the delta of a full answer from a column on. It omits rows without new writes, and all fields of ranges
+// but the numbers.
 func newest(full object, first int) object {
 	tail := func(r object) object {
 		out := object{}

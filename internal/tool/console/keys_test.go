@@ -11,8 +11,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// TestHostileKeys checks that keys are shown as text, that no script in them runs, that they can be opened,
-// and that commands quote them.
+// TestHostileKeys checks that hostile keys appear as text and run no script, that their pages open, and that commands
+// quote them.
 func TestHostileKeys(t *testing.T) {
 	t.Parallel()
 	f := serve(t)
@@ -60,7 +60,7 @@ func TestHostileKeys(t *testing.T) {
 		p.until(fmt.Sprintf("document.getElementById('set-command')?.textContent.includes(%q)", []string{`--name='<img`, `--name='</script>`, `--name=$'line one\x0aline two\x1b[31mred\x00' `, `\U0000202e`, `'שלום`, `--name=long/`, `a\'b"c`}[i]))
 	}
 	if value[bool](p, "'pwned' in window || document.querySelector('main img, main script') !== null") {
-		t.Error("a key was markup")
+		t.Error("the page parsed a key as markup")
 	}
 	p.healthy()
 }
@@ -74,8 +74,7 @@ func quote(t *testing.T, text string) string {
 	return string(out)
 }
 
-// TestManyKeys shows a day of 10,000 keys, in as many rows as the API answers, and as many hot keys. It logs the
-// time that takes and doesn't judge it.
+// TestManyKeys shows the largest answers: a day of 10,000 keys, and the most hot keys. It logs the time without a limit.
 func TestManyKeys(t *testing.T) { // alone, since it measures time
 	f := serve(t)
 	f.with(func() {
@@ -96,8 +95,8 @@ func TestManyKeys(t *testing.T) { // alone, since it measures time
 	p.healthy()
 }
 
-// TestIndexAndEarlierTimes checks that the keys of an index are asked for by its name, and that time before anything
-// was read takes no space.
+// TestIndexAndEarlierTimes checks that the page asks for an index's keys by its name, and that the map omits unread time
+// at the start.
 func TestIndexAndEarlierTimes(t *testing.T) {
 	t.Parallel()
 	f := serve(t)
@@ -119,7 +118,7 @@ func TestIndexAndEarlierTimes(t *testing.T) {
 	})
 	p := openMap(t, f)
 	if columns := value[string](p, "document.getElementById('map').dataset.columns"); columns != "31" {
-		t.Errorf("%s columns are shown, of 30 that are known", columns)
+		t.Errorf("the map has %s columns, and 30 were read", columns)
 	}
 	p.do(chromedp.Evaluate("{ const s = document.getElementById('index'); s.value = 'by_rank'; s.dispatchEvent(new Event('change')) }", nil))
 	p.until("location.hash == '#/?index=by_rank'")
@@ -132,14 +131,14 @@ func TestIndexAndEarlierTimes(t *testing.T) {
 	p.until("!!document.querySelector('[data-stat]')")
 	f.with(func() {
 		if asked != "by_rank" {
-			t.Errorf("a board's heat was asked for in the index %q", asked)
+			t.Errorf("the page asked for a board's heat in the index %q", asked)
 		}
 	})
 	p.healthy()
 }
 
-// TestPauseAndTheme checks that no call is made while the page is paused, and that the theme follows the system
-// until a person chooses.
+// TestPauseAndTheme checks that a paused page makes no calls, and that the theme follows the system until the user
+// chooses one.
 func TestPauseAndTheme(t *testing.T) {
 	t.Parallel()
 	f := serve(t)
@@ -159,17 +158,17 @@ func TestPauseAndTheme(t *testing.T) {
 	p.until(theme + " == 'light'")
 	p.do(chromedp.Sleep(3500 * time.Millisecond)) // a poll is due after 3 s
 	if got := f.calls("/v1/heat"); got != paused {
-		t.Errorf("%d calls were made while it was paused", got-paused)
+		t.Errorf("the paused page made %d calls", got-paused)
 	}
 	p.do(chromedp.Click("#pause", chromedp.ByQuery))
 	waitFor(t, func() bool { return f.calls("/v1/heat") > paused })
 	p.do(chromedp.Reload())
-	p.until(theme + " == 'light'") // it is kept
+	p.until(theme + " == 'light'") // the choice survives the reload
 	p.healthy()
 }
 
-// TestZoom checks that a frame drawn with the mouse zooms to its times and rows, that the zoom stays over a poll, and
-// that a double click ends it.
+// TestZoom checks that dragging zooms to a rectangle's times and rows, that polls keep the zoom, and that a double-click
+// resets it.
 func TestZoom(t *testing.T) {
 	t.Parallel()
 	f := serve(t)
@@ -206,7 +205,7 @@ func TestZoom(t *testing.T) {
 	p.healthy()
 }
 
-// TestLongRange checks that a longer range is asked for as such, and that a storm of minutes stays bright in a day.
+// TestLongRange checks that the page asks for the chosen range, and that a storm of minutes stays bright in a day.
 func TestLongRange(t *testing.T) {
 	t.Parallel()
 	f := serve(t)
@@ -228,7 +227,7 @@ func TestLongRange(t *testing.T) {
 	p.do(chromedp.Click("#layer-events", chromedp.ByQuery), chromedp.Click("#layer-throttled", chromedp.ByQuery), chromedp.Sleep(settle))
 	_, x, y := p.cellAt("C#video/7", "11:50:00")
 	if storm := p.cell(x, y, 0)[0]; storm.light() < 500 {
-		t.Errorf("the storm's cell of ten minutes is %v", storm)
+		t.Errorf("the ten-minute cell of the storm has the colours %v", storm)
 	}
 	p.healthy()
 }

@@ -11,8 +11,8 @@ import (
 
 const kindsFile = "web/src/kinds.ts"
 
-// TestPageKnowsAllKinds compares kinds.ts, from which the page is built, with the table of kinds.
-// go test ./internal/tool/console -run TestPageKnowsAllKinds -update writes it; then run make console.
+// TestPageKnowsAllKinds compares the page's kinds.ts with the table of kinds. To write it, run
+// go test ./internal/tool/console -run TestPageKnowsAllKinds -update, then make console.
 func TestPageKnowsAllKinds(t *testing.T) {
 	var want strings.Builder
 	want.WriteString("// Written by TestPageKnowsAllKinds from internal/base/kind. Don't edit.\n\n")
@@ -28,6 +28,6 @@ func TestPageKnowsAllKinds(t *testing.T) {
 		}
 	}
 	if got, err := os.ReadFile(kindsFile); err != nil || string(got) != want.String() {
-		t.Errorf("%s is not what the table of kinds gives (%v): run this test with -update, then make console", kindsFile, err)
+		t.Errorf("%s differs from the table of kinds (%v): run this test with -update, then make console", kindsFile, err)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// Times of the story, as a tip says them in UTC.
+// Times of the story in UTC, as in tips.
 const (
 	beforeStorm = "11:49:30"
 	unread      = "11:48:30"
@@ -30,7 +30,7 @@ var (
 
 func (c pixel) light() int { return c[0] + c[1] + c[2] }
 
-// cell returns the pixels at a point of the map's picture and around it.
+// cell returns the pixels at a point of the map and around it.
 func (p *tab) cell(x, y float64, around int) []pixel {
 	p.t.Helper()
 	return value[[]pixel](p, fmt.Sprintf(`(() => {
@@ -40,7 +40,7 @@ func (p *tab) cell(x, y float64, around int) []pixel {
 	})()`, around, x, y))
 }
 
-// cellAt finds the middle of a key's cell by the time that its tip says, in UTC, and the cell's left edge.
+// cellAt returns the middle and the left edge of a key's cell, which it finds by the UTC time in the tip.
 func (p *tab) cellAt(key, utc string) (left, x, y float64) {
 	p.t.Helper()
 	_, y = p.rowAt(key)
@@ -53,7 +53,7 @@ func (p *tab) cellAt(key, utc string) (left, x, y float64) {
 		return found;
 	})()`, y, utc))
 	if len(xs) == 0 {
-		p.t.Fatalf("no cell of %s is of %s", key, utc)
+		p.t.Fatalf("%s has no cell at %s", key, utc)
 	}
 	return xs[0], (xs[0] + xs[len(xs)-1]) / 2, y + 3
 }
@@ -71,8 +71,8 @@ func has(pixels []pixel, wanted pixel) bool {
 	return false
 }
 
-// TestRowCools checks the pixels of the viral key's row: dark while idle, bright while hot, cool once its
-// write shards have grown, hatched where nothing was read.
+// TestRowCools checks the pixels of the viral key's row: dark while idle, bright while hot, darker after resharding,
+// hatched where unread.
 func TestRowCools(t *testing.T) {
 	t.Parallel()
 	f := serve(t)
@@ -92,7 +92,7 @@ func TestRowCools(t *testing.T) {
 	_, x, y := p.cellAt("C#video/7", unread)
 	hatched := p.cell(x, y, 3)
 	if has(hatched, dark) || !has(hatched, pixel{0x56, 0x5b, 0x66}) || !has(hatched, pixel{0x9c, 0xa2, 0xad}) {
-		t.Errorf("the unread cell has the pixels %v", hatched)
+		t.Errorf("the unread cell is not hatched: %v", hatched)
 	}
 	if tip := value[string](p, theTip+".innerText"); !strings.Contains(tip, "No data") && strings.Contains(tip, unread) {
 		t.Errorf("the tip of an unread cell: %s", tip)
@@ -106,7 +106,7 @@ func TestRowCools(t *testing.T) {
 	p.healthy()
 }
 
-// TestMarkers checks that changes of the shard count and throttled writes are marked at their times.
+// TestMarkers checks that shard-count changes and throttled writes have marks at their times.
 func TestMarkers(t *testing.T) {
 	t.Parallel()
 	f := serve(t)
@@ -129,14 +129,13 @@ func TestMarkers(t *testing.T) {
 	}
 	p.do(chromedp.Click("#layer-events", chromedp.ByQuery), chromedp.Click("#layer-throttled", chromedp.ByQuery), chromedp.Sleep(settle))
 	if has(p.cell(left, y-6, 3), white) || has(p.cell(throttled+5, y+4, 7), cyan) {
-		t.Error("marks stay when their layers are hidden")
+		t.Error("hidden layers still have marks")
 	}
 	p.until("location.hash.includes('hide=throttled&hide=events')")
 	p.healthy()
 }
 
-// TestOpenColumn checks that columns after the newest window are hatched, and that a column that was read
-// in part keeps its rate.
+// TestOpenColumn checks that columns after the newest window are hatched, and that a partly read column has its rate.
 func TestOpenColumn(t *testing.T) {
 	t.Parallel()
 	f := serve(t)
@@ -147,7 +146,7 @@ func TestOpenColumn(t *testing.T) {
 			for i := range units {
 				units[i] = 8000
 			}
-			units[89] = 1600 // of 2 s
+			units[89] = 1600 // of the 2 s read
 			steady := row("steady", 1, "hot", 800, units)
 			covered := make([]float64, 91)
 			for i := range 90 {
@@ -167,10 +166,10 @@ func TestOpenColumn(t *testing.T) {
 	p.do(chromedp.MouseEvent("mouseMoved", part, y))
 	tip := value[string](p, theTip+".innerText")
 	if first, last := p.cell(full, y, 0)[0], p.cell(part, y, 4); !has(last, first) {
-		t.Errorf("the last column has %v, the one before %v", last, first)
+		t.Errorf("the last column is %v, the column before %v", last, first)
 	}
 	if !strings.Contains(tip, "800 WCU/s") || !strings.Contains(tip, "Data for 20% of this column") {
-		t.Errorf("the tip of a column that was read in part: %s", tip)
+		t.Errorf("the tip of a partly read column: %s", tip)
 	}
 	_, x, _ := p.cellAt("steady", "12:00:00")
 	if open := p.cell(x, y, 3); !has(open, pixel{0x56, 0x5b, 0x66}) {
@@ -179,8 +178,8 @@ func TestOpenColumn(t *testing.T) {
 	p.healthy()
 }
 
-// TestUnfold checks that a row unfolds into its write shards in numeric order, in the map and in the list,
-// and that the address keeps it.
+// TestUnfold checks that a row unfolds into its write shards in numeric order, on the map and in the list, and that the
+// address has it.
 func TestUnfold(t *testing.T) {
 	t.Parallel()
 	f := serve(t)

@@ -16,10 +16,10 @@ const (
 	theTip    = "document.querySelector('.tip')"
 )
 
-// settle lets the charts come to rest before their pixels are read.
+// settle is the time that charts need before a test reads their pixels.
 const settle = 300 * time.Millisecond
 
-// rowAt finds, by the tip that it gives, where a row of the map is, and puts the pointer there.
+// rowAt moves the pointer to a row of the map, which it finds by its tip.
 func (p *tab) rowAt(key string) (x, y float64) {
 	p.t.Helper()
 	p.do(chromedp.Evaluate("document.getElementById('map').scrollIntoView({block: 'nearest'})", nil))
@@ -32,16 +32,16 @@ func (p *tab) rowAt(key string) (x, y float64) {
 		return [];
 	})()`, key))
 	if len(at) == 0 {
-		p.t.Fatalf("no place of the map is %s", key)
+		p.t.Fatalf("the map has no row %s", key)
 	}
 	p.do(input.DispatchMouseEvent(input.MouseMoved, at[0]+1, at[1]+1))
 	if tip := value[string](p, theTip+".innerText"); !strings.Contains(tip, key) {
-		p.t.Fatalf("beneath the pointer is %s", tip)
+		p.t.Fatalf("the tip is %s, want %s", tip, key)
 	}
 	return at[0] + 1, at[1] + 1
 }
 
-// openMap opens the first page of a console that has 50 rows and more to show.
+// openMap opens the overview, and waits until it has more than 50 rows.
 func openMap(t *testing.T, f *fake) *tab {
 	t.Helper()
 	p := open(t, 1360, 1000)
@@ -50,16 +50,16 @@ func openMap(t *testing.T, f *fake) *tab {
 	return p
 }
 
-func waitFor(t *testing.T, held func() bool) {
+func waitFor(t *testing.T, condition func() bool) {
 	t.Helper()
-	for end := time.Now().Add(patience); !held(); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(patience); !condition(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatal("it did not come to be")
+			t.Fatalf("the condition was false for %v", patience)
 		}
 	}
 }
 
-// nextPoll waits until the page has shown an answer that it asked for after this call.
+// nextPoll waits until the page shows the answer of a later poll.
 func (p *tab) nextPoll(f *fake) {
 	p.t.Helper()
 	before := f.calls("/v1/heat")
@@ -68,21 +68,20 @@ func (p *tab) nextPoll(f *fake) {
 	p.do(chromedp.Sleep(settle))
 }
 
-// TestViralRow checks a cooled row from the list over its tip to its page, and that the page shows
-// when its shard count changes again.
+// TestViralRow checks a cooled row's list entry, tip and page, and that the page shows the next shard-count change.
 func TestViralRow(t *testing.T) {
 	t.Parallel()
 	f := serve(t)
 	p := openMap(t, f)
 	first := value[string](p, "document.querySelector('#rows tr.row').innerText")
 	if !strings.Contains(first, "C#checkout") || !strings.Contains(first, "hot") || !strings.Contains(first, "1 → 2") {
-		t.Errorf("the first of the rows is %q", first)
+		t.Errorf("the first row is %q", first)
 	}
 	x, y := p.rowAt("C#video/7")
 	tip := value[string](p, theTip+".innerText")
 	for _, said := range []string{"saturated → cooled · 1 → 64 write shards", "Maximum", "on one partition key", "% of its limit", "Mean", "UTC"} {
 		if !strings.Contains(tip, said) {
-			t.Errorf("its tip lacks %q: %s", said, tip)
+			t.Errorf("the tip lacks %q: %s", said, tip)
 		}
 	}
 	p.do(chromedp.MouseClickXY(x, y))
@@ -95,7 +94,7 @@ func TestViralRow(t *testing.T) {
 		t.Errorf("the write shards are %q", names)
 	}
 	if pinned := value[string](p, "document.getElementById('pin').value"); pinned != "" || value[bool](p, "!!document.getElementById('set-command')") {
-		t.Errorf("it proposes to pin a cooled key to %q write shards", pinned)
+		t.Errorf("the page proposes %q write shards for a cooled key", pinned)
 	}
 	f.with(func() { f.setN("video/7", 1, 4, 16, 64, 128) })
 	p.until("document.querySelector('[data-stat=\"Write shards\"]')?.textContent == '1 → 128'")
@@ -104,11 +103,11 @@ func TestViralRow(t *testing.T) {
 		t.Errorf("the command is %q", command)
 	}
 	p.do(chromedp.Navigate(f.URL + "/#/key?type=counter&name=checkout"))
-	p.until("document.getElementById('pin')?.value == '8'") // as its advice says
+	p.until("document.getElementById('pin')?.value == '8'") // the advice's shard count
 	p.healthy()
 }
 
-// TestKeyboard checks that all rows are reached, unfolded and opened without a pointer.
+// TestKeyboard checks that the keyboard reaches, unfolds and opens all rows.
 func TestKeyboard(t *testing.T) {
 	t.Parallel()
 	f := serve(t)
@@ -119,7 +118,7 @@ func TestKeyboard(t *testing.T) {
 		t.Errorf("after the arrow key: %q", at)
 	}
 	if value[bool](p, "document.querySelector('.rowbox').hidden") {
-		t.Error("the row is not framed on the map")
+		t.Error("the map has no frame around the row")
 	}
 	p.do(chromedp.KeyEvent(kb.ArrowRight))
 	p.until("document.querySelectorAll('#rows tr.shard').length == 64")
@@ -135,7 +134,7 @@ func TestKeyboard(t *testing.T) {
 	p.until(rowsShown + " > 50")
 	p.do(chromedp.Focus("#map", chromedp.ByQuery), chromedp.KeyEvent(kb.ArrowDown), chromedp.KeyEvent(kb.ArrowDown), chromedp.KeyEvent(kb.ArrowRight))
 	if said := value[string](p, "document.querySelector('#map [aria-live]').textContent"); !strings.Contains(said, "WCU/s") || !strings.Contains(said, "C#page/00") {
-		t.Errorf("the map says %q", said)
+		t.Errorf("screen readers read %q", said)
 	}
 	p.do(chromedp.KeyEvent(kb.Escape))
 	p.until(theTip + ".hidden")

@@ -8,15 +8,14 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// later moves the fake's clock and waits for the page to show it.
+// later moves the fake's clock, and waits until the page shows the answer.
 func (p *tab) later(f *fake, by time.Duration) {
 	p.t.Helper()
 	f.with(func() { f.now = f.now.Add(by) })
 	p.nextPoll(f)
 }
 
-// TestPollsKeepThePage checks that polls patch the page: scroll positions, the selected text, the focus, the
-// open tip, unfolded rows and the zoom stay.
+// TestPollsKeepThePage checks that polls keep scroll positions, selected text, focus, open tip, unfolded rows and zoom.
 func TestPollsKeepThePage(t *testing.T) {
 	t.Parallel()
 	f := serve(t)
@@ -41,17 +40,17 @@ func TestPollsKeepThePage(t *testing.T) {
 	}
 	f.with(func() {
 		if f.deltas < deltas+3 {
-			t.Errorf("of three polls %d were answered by what is new", f.deltas-deltas)
+			t.Errorf("%d of three polls got a delta", f.deltas-deltas)
 		}
 		t.Logf("the newest answer has %d bytes", f.bytes)
 	})
 	if selected := value[string](p, "getSelection().toString()"); selected != "Using at least 87% of its partition's 1,000 WCU/s: increase from 2 to 8 write shards." {
-		t.Errorf("selected is %q", selected)
+		t.Errorf("the selected text is %q", selected)
 	}
 	p.healthy()
 }
 
-// TestDeltas checks that a page that was brought up to date by deltas shows the same as one that got the full answer.
+// TestDeltas checks that deltas result in the same pixels as the full answer.
 func TestDeltas(t *testing.T) {
 	t.Parallel()
 	f := serve(t)
@@ -77,16 +76,16 @@ func TestDeltas(t *testing.T) {
 		t.Errorf("by deltas the rows are\n%.3000s\nand by a full answer\n%.3000s", byDeltas, whole)
 	}
 	if value[string](p, cells) != value[string](fresh, cells) {
-		t.Error("by deltas the map looks otherwise than by a full answer")
+		t.Error("after deltas the map differs from that of a full answer")
 	}
 	f.with(func() {
 		if f.deltas < 4 {
-			t.Errorf("%d deltas were answered", f.deltas)
+			t.Errorf("the page got %d deltas", f.deltas)
 		}
 	})
 }
 
-// TestDeltaThatDoesNotFit checks that the page asks for the full answer if a delta begins after what it knows.
+// TestDeltaThatDoesNotFit checks that the page asks for the full answer if a delta begins after its columns.
 func TestDeltaThatDoesNotFit(t *testing.T) {
 	t.Parallel()
 	f := serve(t)
@@ -97,8 +96,8 @@ func TestDeltaThatDoesNotFit(t *testing.T) {
 	p.healthy()
 }
 
-// TestAddress checks that range, filter, index, metric, brightness, zoom, order and unfolded rows are in the address,
-// and survive a reload.
+// TestAddress checks that the address has range, filter, index, metric, brightness, zoom, order and unfolded rows, and that
+// they survive a reload.
 func TestAddress(t *testing.T) {
 	t.Parallel()
 	f := serve(t)
@@ -135,7 +134,7 @@ func TestAddress(t *testing.T) {
 	p.until("document.getElementById('map').dataset.columns == '30'")
 	f.with(func() {
 		if got := fmt.Sprint(asked.from.Sub(noon), asked.to.Sub(noon)); got != "-10m0s -5m0s" {
-			t.Errorf("asked for %s", got)
+			t.Errorf("the page asked for %s", got)
 		}
 	})
 	p.healthy()

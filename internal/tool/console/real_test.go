@@ -17,8 +17,8 @@ import (
 
 func init() { console.StartViral = startViral }
 
-// startViral runs the whole system, with partitions that take little, and a counter that
-// goes viral on it. It returns the address and the counter's name.
+// startViral runs the whole system with a low partition limit, and a counter that goes viral. It returns the system's URL
+// and the counter's name.
 func startViral(t *testing.T) (url, counter string) {
 	s := systemtest.Run(t, system.Options{
 		Prefix: enginetest.Prefix("console"), Window: time.Second, Idle: time.Second, Control: "act",

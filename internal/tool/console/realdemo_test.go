@@ -16,7 +16,7 @@ import (
 
 func init() { console.StartDemo = startDemo }
 
-// startDemo runs the shortest demo on a system that ends with the test.
+// startDemo runs the shortest demo. The test's end stops the system.
 func startDemo(t *testing.T) console.RunningDemo {
 	s := systemtest.Run(t, system.Options{
 		Prefix: enginetest.Prefix("demo"), Window: demo.Window, Idle: demo.IdleWindow, Control: "act",
@@ -40,7 +40,7 @@ func startDemo(t *testing.T) console.RunningDemo {
 	return console.RunningDemo{URL: s.URL(), Key: "C#" + demo.Counter, Begin: <-began, Story: told}
 }
 
-// shown is what the page has to show of a story.
+// shown returns the measurements that the page must show.
 func shown(story demo.Story, err error) console.DemoStory {
 	out := console.DemoStory{Err: err, Hottest: story.HottestAt, Last: story.Began.Add(time.Duration(story.Seconds)*time.Second - demo.Window)}
 	for _, c := range story.Changes {

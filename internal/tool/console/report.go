@@ -7,27 +7,24 @@ import (
 	"encoding/json"
 	"fmt"
 	"html"
-	"io/fs"
 )
 
-// Report makes the one-file page of hotshard report: its data, its script and its style are in
-// it, and it asks for nothing. Data is a report.Data. The error is of data that has no JSON.
+// Report returns the HTML file of hotshard report. It contains data (a report.Data), script and style, so that the page
+// makes no request. The error means that data can't be marshaled.
 func Report(data any) ([]byte, error) {
-	// With <, >, & and the separators of lines as escapes, whatever a key has: nothing in the
-	// data can end its element.
+	// Marshal escapes <, >, & and line separators, so that no key can end the script element.
 	text, err := json.Marshal(data)
 	if err != nil {
-		return nil, fmt.Errorf("a report's data: %w", err)
+		return nil, fmt.Errorf("encoding the report: %w", err)
 	}
-	script, style := must(fs.ReadFile(bundle, "dist/console.js")), must(fs.ReadFile(bundle, "dist/report.css"))
-	licences := must(fs.ReadFile(bundle, "dist/LICENSES.txt"))
+	script, style := asset("dist/console.js"), asset("dist/report.css")
 	var page bytes.Buffer
 	fmt.Fprintf(&page, reportHead, hash(script), hash(style), style)
-	fmt.Fprintf(&page, reportBody, html.EscapeString(string(licences)), text, script)
+	fmt.Fprintf(&page, reportBody, html.EscapeString(string(asset("dist/LICENSES.txt"))), text, script)
 	return page.Bytes(), nil
 }
 
-// hash is how a Content-Security-Policy names what it lets run.
+// hash returns the Content-Security-Policy source of a script or style.
 func hash(text []byte) string {
 	sum := sha256.Sum256(text)
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
@@ -52,8 +49,8 @@ const reportBody = `<body>
 <p id="where" class="quiet"></p>
 <div class="tools"><button type="button" id="theme">Dark</button></div>
 </header>
-<main id="main"><noscript><p class="notice">The report is drawn by the script in this file, which the browser does not run.</p></noscript></main>
-<details><summary>Licences of what the script is made of</summary><pre tabindex="0">%s</pre></details>
+<main id="main"><noscript><p class="notice">The script in this file draws the report, and the browser does not run it. Allow scripts and reload.</p></noscript></main>
+<details><summary>Licences of the packages in the script</summary><pre tabindex="0">%s</pre></details>
 <script type="application/json" id="data">%s</script>
 <script>%s</script>
 </body>

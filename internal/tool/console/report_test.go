@@ -13,7 +13,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// sampleReport is a day with a storm.
+// sampleReport returns the report of a day with a storm.
 func sampleReport() object {
 	to := noon
 	from := to.Add(-24 * time.Hour)
@@ -21,7 +21,7 @@ func sampleReport() object {
 	for i, covered := range heat["covered"].([]float64) {
 		heat["covered"].([]float64)[i] = 0.02 * math.Ceil(covered)
 	}
-	for _, r := range heat["rows"].([]object) { // a report tells neither what is hot now nor of single columns' windows
+	for _, r := range heat["rows"].([]object) { // a report has no current status and no heaviest windows
 		maps.DeleteFunc(r, func(field string, _ any) bool {
 			return !slices.Contains([]string{"key", "keys", "first", "last", "status", "worst", "write_units_per_second", "current", "peak", "units", "error"}, field)
 		})
@@ -45,7 +45,7 @@ func sampleReport() object {
 	}
 }
 
-// reportFile writes a report's page, and returns where.
+// reportFile writes a report, and returns its path.
 func reportFile(t *testing.T, data any) string {
 	t.Helper()
 	page, err := Report(data)
@@ -59,7 +59,7 @@ func reportFile(t *testing.T, data any) string {
 	return path
 }
 
-// TestReportPage checks that a report shows all of its data without a network, hostile text as text, and makes no request.
+// TestReportPage checks that a report shows all of its data without a network, and hostile text as text.
 func TestReportPage(t *testing.T) {
 	t.Parallel()
 	data := sampleReport()
@@ -74,13 +74,13 @@ func TestReportPage(t *testing.T) {
 		p.shows(seen)
 	}
 	if value[bool](p, "'pwned' in window || performance.getEntriesByType('resource').length > 0") {
-		t.Error("a text was markup, or something was asked for")
+		t.Error("the report parsed a text as markup, or made a request")
 	}
 	p.rowAt("C#video/7")
 	p.healthy()
 }
 
-// TestReportIsSmall checks that a report with the most rows and columns, with large units, has at most 2 MB.
+// TestReportIsSmall checks that the largest report has at most 2 MB.
 func TestReportIsSmall(t *testing.T) {
 	heat := day(240)
 	for _, r := range heat["rows"].([]object) {
@@ -99,8 +99,7 @@ func TestReportIsSmall(t *testing.T) {
 	t.Logf("%d bytes", len(page))
 }
 
-// TestReportShowsTheTimeFound checks that the map of a report of a day has only the time in which writes were found, and
-// no row without any.
+// TestReportShowsTheTimeFound checks that a report's map has only the time and the rows with writes.
 func TestReportShowsTheTimeFound(t *testing.T) {
 	t.Parallel()
 	data := sampleReport()
@@ -118,10 +117,10 @@ func TestReportShowsTheTimeFound(t *testing.T) {
 	p.do(chromedp.Navigate("file://" + reportFile(t, data)))
 	p.until("document.documentElement.dataset.ready == 'yes'")
 	if columns := value[string](p, "document.getElementById('map').dataset.columns"); columns != "14" {
-		t.Errorf("%s columns are shown: want the 4 with writes, with a margin of 5", columns)
+		t.Errorf("the map has %s columns, want 4 with writes and margins of 5", columns)
 	}
 	if value[bool](p, "document.getElementById('rows').innerText.includes('nothing')") {
-		t.Error("a row without writes is shown")
+		t.Error("the list has a row without writes")
 	}
 	p.healthy()
 }

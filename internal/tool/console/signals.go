@@ -11,22 +11,21 @@ import (
 	"github.com/hotshard/hotshard/internal/base/jsontime"
 )
 
-// Signals reports what the heat does not show: throttled writes, which are in no stream, and
-// splits.
+// Signals has throttled writes and splits, which streams don't contain.
 type Signals struct {
-	Source string // who counted the throttled writes: "limiter" or "cloudwatch"; "" if nobody
-	Note   string // why nothing is known, or why nothing is throttled, in one sentence; may be ""
+	Source string // what counted the throttled writes: "limiter" or "cloudwatch"; empty if nothing did
+	Note   string // one sentence on why throttled writes are unknown or none; may be empty
 
-	Throttled []int64        // throttled writes in each column, of all keys; nil if unknown
-	Keys      []ThrottledKey // the same of some base keys, or of partition keys that have none
+	Throttled []int64        // throttled writes of all keys in each column; nil if unknown
+	Keys      []ThrottledKey // throttled writes by base key, or by partition key for keys without one
 	Splits    []SplitSignal  // oldest first
 
-	// Throttled writes are known from KnownFrom to KnownTo; a zero time is no bound. A column that
-	// lies partly outside is unknown if it has none.
+	// Throttled writes are known from KnownFrom to KnownTo; a zero time is no bound. A column that lies partly outside is
+	// unknown if it has no throttled writes.
 	KnownFrom, KnownTo time.Time
 }
 
-// known returns the throttled writes of each column, nil for those that are unknown.
+// known returns the throttled writes in each column, nil for columns in which they are unknown.
 func (s *Signals) known(span Span, columns []int64) []*int64 {
 	if columns == nil {
 		return nil
@@ -41,7 +40,7 @@ func (s *Signals) known(span Span, columns []int64) []*int64 {
 	return list
 }
 
-// ThrottledKey counts the throttled writes of one key.
+// ThrottledKey has the throttled writes of one key.
 type ThrottledKey struct {
 	Key       string  `json:"key"`
 	Type      string  `json:"type,omitempty"`
@@ -56,19 +55,18 @@ type SplitSignal struct {
 	Text string    `json:"text"` // one sentence
 }
 
-// Span is a time that is cut into columns. From, To and Step are whole seconds, and To is
-// after From.
+// Span is a time range in columns. From, To and Step are whole seconds, and To is after From.
 type Span struct {
 	From, To time.Time
 	Step     time.Duration
-	Index    string // the global index that is asked for; "" is the table
+	Index    string // a global index; empty for the table
 }
 
 // Columns returns the number of columns.
 func (s Span) Columns() int { return int((s.To.Sub(s.From) + s.Step - 1) / s.Step) }
 
-// Spread adds a count, of a time that begins at start and lasts length, to the columns, evenly
-// by the second. What lies outside the span is left out.
+// Spread distributes a count of the time from start to start+length evenly over its seconds, and adds them to the
+// columns. It ignores seconds outside the span.
 func (s Span) Spread(columns []int64, start time.Time, length time.Duration, count int64) {
 	upTo := func(t time.Time) int64 { // the part of the count before t
 		return int64(min(max(t.Sub(start), 0), length)) / int64(time.Second) * count / int64(length/time.Second)
@@ -89,8 +87,8 @@ const (
 	maxIndex    = 255 // DynamoDB's limit
 )
 
-// spanOf reads a request's span. Without from, to and step it is the last 15 minutes by 10 s.
-func spanOf(query url.Values, now time.Time) (Span, error) {
+// parseSpan parses from, to, step and index. The default is the last 15 minutes in columns of 10 s.
+func parseSpan(query url.Values, now time.Time) (Span, error) {
 	s := Span{To: now.UTC(), Step: defaultStep, Index: query.Get("index")}
 	if len(s.Index) > maxIndex {
 		return s, fmt.Errorf("index: want at most %d characters", maxIndex)
@@ -101,23 +99,23 @@ func spanOf(query url.Values, now time.Time) (Span, error) {
 			return s, fmt.Errorf("step %.40q: want whole seconds, such as 10s", text)
 		}
 	}
-	if s.To, err = timeOf(query, "to", s.To); err != nil {
+	if s.To, err = parseTime(query, "to", s.To); err != nil {
 		return s, err
 	}
-	if s.From, err = timeOf(query, "from", s.To.Add(-defaultSpan)); err != nil {
+	if s.From, err = parseTime(query, "from", s.To.Add(-defaultSpan)); err != nil {
 		return s, err
 	}
 	s.From, s.To = s.From.Truncate(s.Step), s.To.Add(s.Step-1).Truncate(s.Step)
 	switch {
 	case !s.To.After(s.From):
-		return s, fmt.Errorf("to: it must be after from")
+		return s, fmt.Errorf("to: must be after from")
 	case s.To.Sub(s.From) > maxColumns*s.Step:
-		return s, fmt.Errorf("step %v: it makes more than %d columns of this time", s.Step, maxColumns)
+		return s, fmt.Errorf("step %v: want at most %d columns; use a longer step or a shorter range", s.Step, maxColumns)
 	}
 	return s, nil
 }
 
-func timeOf(query url.Values, name string, missing time.Time) (time.Time, error) {
+func parseTime(query url.Values, name string, missing time.Time) (time.Time, error) {
 	text := query.Get(name)
 	if text == "" {
 		return missing, nil
@@ -136,7 +134,7 @@ type SignalsAnswer struct {
 	From      time.Time         `json:"from"`
 	To        time.Time         `json:"to"`
 	Step      jsontime.Duration `json:"step"`
-	Throttled []*int64          `json:"throttled" nullable:"true" doc:"Throttled writes in each column; null where that is unknown"`
+	Throttled []*int64          `json:"throttled" nullable:"true" doc:"Throttled writes in each column; null if unknown"`
 	Keys      []throttledKey    `json:"keys"`
 	Splits    []SplitSignal     `json:"splits"`
 }
@@ -144,15 +142,15 @@ type SignalsAnswer struct {
 // throttledKey is the JSON of a ThrottledKey.
 type throttledKey struct {
 	ThrottledKey
-	Throttled []*int64 `json:"throttled" doc:"Throttled writes in each column; null where that is unknown"`
+	Throttled []*int64 `json:"throttled" doc:"Throttled writes in each column; null if unknown"`
 }
 
 // serveSignals answers GET /console/signals.
 func serveSignals(signals func(context.Context, Span) Signals) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		span, err := spanOf(r.URL.Query(), time.Now())
+		span, err := parseSpan(r.URL.Query(), time.Now())
 		if err != nil {
-			refuse(w, err)
+			writeProblem(w, err)
 			return
 		}
 		var s Signals
@@ -170,12 +168,12 @@ func serveSignals(signals func(context.Context, Span) Signals) http.HandlerFunc 
 				out.Splits = append(out.Splits, split)
 			}
 		}
-		answer(w, out)
+		writeJSON(w, out)
 	}
 }
 
-// refuse answers a query that can't be read.
-func refuse(w http.ResponseWriter, err error) {
+// writeProblem answers a request whose parameters are invalid.
+func writeProblem(w http.ResponseWriter, err error) {
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.WriteHeader(http.StatusUnprocessableEntity)
 	_ = json.NewEncoder(w).Encode(map[string]any{ // fails if the client has left

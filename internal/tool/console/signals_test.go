@@ -11,12 +11,12 @@ import (
 	"time"
 )
 
-func TestSignalsAreCutIntoColumns(t *testing.T) {
+func TestSignalsAreDividedIntoColumns(t *testing.T) {
 	from := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	signals := func(_ context.Context, s Span) Signals {
 		out := Signals{Source: "limiter", Throttled: make([]int64, s.Columns())}
-		s.Spread(out.Throttled, from.Add(-30*time.Second), time.Minute, 6)  // half of it is before the span
-		s.Spread(out.Throttled, from.Add(12*time.Second), time.Second, 100) // inside the second column
+		s.Spread(out.Throttled, from.Add(-30*time.Second), time.Minute, 6)  // half before the span
+		s.Spread(out.Throttled, from.Add(12*time.Second), time.Second, 100) // in the second column
 		s.Spread(out.Throttled, from.Add(59*time.Second), 10*time.Second, 10)
 		out.Splits = []SplitSignal{{Time: from.Add(-time.Second)}, {from.Add(time.Second), "partition", "It split."}, {Time: from.Add(time.Minute)}}
 		return out
@@ -45,8 +45,7 @@ func TestSignalsAreCutIntoColumns(t *testing.T) {
 	}
 }
 
-// TestUnknownThrottledWritesAreNull checks that no column reads 0 of which the source does not know
-// the whole.
+// TestUnknownThrottledWritesAreNull checks that a column is null instead of 0 if the source knows only a part of it.
 func TestUnknownThrottledWritesAreNull(t *testing.T) {
 	from := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	signals := func(context.Context, Span) Signals {
@@ -74,7 +73,7 @@ func TestSignalsWithoutASourceAreNull(t *testing.T) {
 	}
 }
 
-func TestBadSpansAreRefused(t *testing.T) {
+func TestInvalidSpansAreRejected(t *testing.T) {
 	for _, query := range []string{"step=1.5s", "step=0s", "step=x", "from=yesterday", "to=9", "from=2026-05-01T12:00:00Z&to=2026-05-01T11:00:00Z",
 		"from=2026-05-01T12:00:00Z&to=2026-05-02T12:00:00Z&step=1s", "from=0001-01-01T00:00:00Z&to=9999-12-31T23:59:59Z"} {
 		w := httptest.NewRecorder()

@@ -13,7 +13,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// TestStates checks what the page says when there is nothing to show, and when calls fail.
+// TestStates checks the page's notices if there is no heat and if calls fail.
 func TestStates(t *testing.T) {
 	t.Parallel()
 	f := serve(t)
@@ -30,10 +30,10 @@ func TestStates(t *testing.T) {
 	p.shows("None in the last 15 minutes.")
 	f.with(func() { f.about.Start = "bin/hotshard local" })
 	p.do(chromedp.Reload())
-	p.shows("bin/hotshard demo --addr 127.0.0.1:") // nothing throttles here
+	p.shows("bin/hotshard demo --addr 127.0.0.1:") // this server has no limiter
 	for status, says := range map[int]string{
-		http.StatusForbidden: "Access denied.", http.StatusUnauthorized: "Access denied.", http.StatusServiceUnavailable: "DynamoDB doesn't answer",
-		http.StatusNotFound: "no such call", http.StatusInternalServerError: "Internal Server Error (status 500)",
+		http.StatusForbidden: "Access denied.", http.StatusUnauthorized: "Access denied.", http.StatusServiceUnavailable: "DynamoDB does not answer",
+		http.StatusNotFound: "doesn't know this call", http.StatusInternalServerError: "Internal Server Error (status 500)",
 	} {
 		f.with(func() { f.status = status })
 		p.do(chromedp.Reload())
@@ -42,11 +42,11 @@ func TestStates(t *testing.T) {
 		p.shows("Disconnected")
 	}
 	f.with(func() { f.status, f.heat = 0, storm })
-	p.until(rowsShown + " > 50") // it recovers by itself
+	p.until(rowsShown + " > 50") // the page recovers by itself
 	p.healthy("Failed to load resource")
 }
 
-// TestCommandOfErrorPages checks that a page whose server is gone, or denies access, names the command that started it.
+// TestCommandOfErrorPages checks that the page shows the server's start command if the server is gone or denies access.
 func TestCommandOfErrorPages(t *testing.T) {
 	t.Parallel()
 	f := serve(t)
@@ -66,12 +66,12 @@ func TestCommandOfErrorPages(t *testing.T) {
 		t.Errorf("without a server the command is %q", got)
 	}
 	if value[int](p, rowsShown) < 50 {
-		t.Error("what was known is gone")
+		t.Error("the known rows are gone")
 	}
 	p.healthy("Failed to load resource", "ERR_CONNECTION")
 }
 
-// TestFilter checks that a part of a name filters, and that a filter without a match says so and can be cleared.
+// TestFilter checks that a part of a name filters the keys, and that the notice of a filter without a match clears it.
 func TestFilter(t *testing.T) {
 	t.Parallel()
 	f := serve(t)
@@ -79,9 +79,9 @@ func TestFilter(t *testing.T) {
 	p.do(chromedp.SendKeys("#filter-text", "ideo"+kb.Enter, chromedp.ByQuery))
 	p.until(rowsShown + " == 1")
 	p.do(chromedp.Evaluate("document.getElementById('filter-text').value = ''", nil), chromedp.SendKeys("#filter-text", "nobody"+kb.Enter, chromedp.ByQuery))
-	p.shows("No key matches. No key that was written in this time contains nobody.")
+	p.shows("No key matches. No key with writes in this time range contains nobody.")
 	if value[bool](p, "!document.getElementById('drawn').hidden || !document.getElementById('rows-panel').hidden") {
-		t.Error("a blank map is shown")
+		t.Error("the page shows an empty map")
 	}
 	p.do(chromedp.Click("#notice button", chromedp.ByQuery))
 	p.until(rowsShown + " > 50")
@@ -91,7 +91,7 @@ func TestFilter(t *testing.T) {
 	p.healthy()
 }
 
-// TestTableMode checks that a table without write shards has a map and hot keys, and that no more is asked for.
+// TestTableMode checks that the page of a table without write shards has a map and hot keys, and makes no other calls.
 func TestTableMode(t *testing.T) {
 	t.Parallel()
 	f := serve(t)
@@ -112,7 +112,7 @@ func TestTableMode(t *testing.T) {
 	p.shows("table orders")
 	for _, title := range []string{"Counter", "Leaderboard", "Pipeline", "First steps"} {
 		if strings.Contains(p.text(), title) {
-			t.Errorf("it shows %s", title)
+			t.Errorf("the page shows %s", title)
 		}
 	}
 	p.do(chromedp.Click("#side ol a", chromedp.ByQuery))
@@ -121,14 +121,14 @@ func TestTableMode(t *testing.T) {
 	f.with(func() {
 		for path := range f.asked {
 			if path != "/v1/heat" && path != "/v1/hot-keys" {
-				t.Errorf("it asked for %s", path)
+				t.Errorf("the page called %s", path)
 			}
 		}
 	})
 	p.healthy()
 }
 
-// TestCounterAndBoard checks that the counter and the board that a person names are shown beside the map.
+// TestCounterAndBoard checks the panels of a counter and a leaderboard.
 func TestCounterAndBoard(t *testing.T) {
 	t.Parallel()
 	f := serve(t)
@@ -145,7 +145,7 @@ func TestCounterAndBoard(t *testing.T) {
 	p.healthy()
 }
 
-// TestAccessible checks that axe finds no serious fault, light and dark, wide and narrow, on each page.
+// TestAccessible checks that axe finds no serious violation on any page, in both themes, wide and narrow.
 func TestAccessible(t *testing.T) {
 	t.Parallel()
 	f := serve(t)
@@ -181,7 +181,7 @@ func TestAccessible(t *testing.T) {
 	}
 }
 
-// awaited waits for the promise that an expression returns.
+// awaited makes an evaluation wait for the expression's promise.
 func awaited(p *runtime.EvaluateParams) *runtime.EvaluateParams {
 	return p.WithAwaitPromise(true)
 }

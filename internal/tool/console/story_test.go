@@ -9,19 +9,18 @@ import (
 	"time"
 )
 
-// A story is a table whose writes are given by the time alone, so that answers of different
-// times agree. Its counter video/7 is saturated, grows from 1 to 64 write shards and cools;
-// the counter checkout is hot to the end.
+// The story is a table whose writes depend only on the time, so that answers at different times agree. Its counter video/7
+// is saturated, grows from 1 to 64 write shards and cools. Its counter checkout is hot to the end.
 var (
 	unreadFrom = noon.Add(-12 * time.Minute)
 	unreadTo   = noon.Add(-11 * time.Minute)
-	halfRead   = unreadTo // the column of 10 s that begins here was read in part
+	halfRead   = unreadTo // the 10 s column that begins here was partly read
 )
 
 // protagonist is a key of the story that has write shards.
 type protagonist struct {
 	name    string
-	demand  func(t time.Time) float64 // WCU/s that are asked for
+	demand  func(t time.Time) float64 // WCU/s that writers ask for
 	changes []change
 }
 
@@ -57,7 +56,7 @@ func (p protagonist) shards(t time.Time) int {
 	return n
 }
 
-// taken is what a write shard takes at a time. The first one of checkout takes most of it.
+// taken returns a write shard's WCU/s at a time. The first write shard of checkout takes most of its load.
 func (p protagonist) taken(t time.Time, shard int) float64 {
 	n := p.shards(t)
 	if shard >= n {
@@ -77,21 +76,21 @@ func (p protagonist) all(t time.Time) (sum float64) {
 	return sum
 }
 
-// noise is between 0 and 1, and the same for the same arguments.
+// noise returns a number between 0 and 1 that depends only on its arguments.
 func noise(of ...any) float64 {
 	h := fnv.New64a()
 	fmt.Fprint(h, of...)
 	return float64(h.Sum64()%10_000) / 10_000
 }
 
-// axis is the columns of an answer.
+// axis has the columns of an answer.
 type axis struct {
 	from, asOf time.Time
 	step       time.Duration
 	columns    int
 }
 
-// columnsOf are those of a time, as the API chooses them.
+// columnsOf returns the columns that the API chooses for a time.
 func columnsOf(from, to time.Time) axis {
 	step := 10 * time.Minute
 	for _, s := range []time.Duration{10 * time.Second, 20 * time.Second, 30 * time.Second, time.Minute, 2 * time.Minute, 5 * time.Minute} {
@@ -104,7 +103,7 @@ func columnsOf(from, to time.Time) axis {
 	return axis{from: first, step: step, asOf: to.Truncate(10 * time.Second), columns: int(to.Add(step-1).Truncate(step).Sub(first) / step)}
 }
 
-// covered is the share of a column that was read.
+// covered returns the share of a column that was read.
 func (a axis) covered(i int) float64 {
 	start := a.from.Add(time.Duration(i) * a.step)
 	switch {
@@ -116,7 +115,7 @@ func (a axis) covered(i int) float64 {
 	return min(1, float64(a.asOf.Sub(start))/float64(a.step))
 }
 
-// sums are a rate's units of each column, and the greatest mean of 10 s in each.
+// sums returns the units of a rate in each column, and the highest 10 s mean in each.
 func (a axis) sums(rate func(t time.Time) float64) (units []int, heaviest []float64) {
 	units, heaviest = make([]int, a.columns), make([]float64, a.columns)
 	every := max(10*time.Second, a.step/20)
@@ -132,7 +131,7 @@ func (a axis) sums(rate func(t time.Time) float64) (units []int, heaviest []floa
 	return units, heaviest
 }
 
-// row is a row of a matrix whose numbers are the mean rate's.
+// row returns a matrix row with a mean rate.
 func row(key string, keys int, status string, rate float64, units []int) object {
 	made := object{"key": key, "keys": keys, "status": status, "worst": status, "write_units_per_second": rate, "peak": rate * 1.2, "current": 0, "units": units, "error": make([]int, len(units))}
 	if keys > 1 {
@@ -141,7 +140,7 @@ func row(key string, keys int, status string, rate float64, units []int) object 
 	return made
 }
 
-// rated gives a row its rates from its heaviest windows.
+// rated sets a row's rates and statuses by its heaviest windows.
 func (a axis) rated(r object, heaviest []float64) object {
 	top, newest := slices.Max(heaviest), 0.0
 	for i, h := range heaviest {
@@ -163,13 +162,13 @@ func (a axis) rated(r object, heaviest []float64) object {
 	return r
 }
 
-// shardRow is the row of a write shard.
+// shardRow returns the row of a write shard.
 func (p protagonist) shardRow(a axis, shard int) object {
 	units, heaviest := a.sums(func(t time.Time) float64 { return p.taken(t, shard) })
 	return a.rated(row(fmt.Sprintf("C#%s#%d", p.name, shard), 1, "warm", 0, units), heaviest)
 }
 
-// row is the row of the base key, with its write shards if it is unfolded.
+// row returns the base key's row, with its write shards if it is unfolded.
 func (p protagonist) row(a axis, unfold []string) object {
 	end := a.asOf.Add(-time.Second)
 	units, _ := a.sums(p.all)
@@ -196,7 +195,7 @@ func (p protagonist) row(a axis, unfold []string) object {
 	return r
 }
 
-// storm is the story's answer to GET /v1/heat.
+// storm returns the story's answer to GET /v1/heat.
 func storm(q question) object {
 	a := columnsOf(q.from, q.to)
 	var rows []object
@@ -223,7 +222,7 @@ func storm(q question) object {
 	return only(heat, q.filter)
 }
 
-// signals are what the story's limiter counted.
+// signals returns the throttled writes and splits of the story.
 func signals(span Span) Signals {
 	a := axis{from: span.From, step: span.Step, asOf: noon.Add(time.Hour), columns: span.Columns()}
 	out := Signals{Source: "limiter", Throttled: make([]int64, a.columns)}
@@ -240,7 +239,7 @@ func signals(span Span) Signals {
 	return out
 }
 
-// matrix puts rows together; some units are in none of them.
+// matrix returns an answer with these rows, and with units in no row.
 func matrix(from time.Time, step time.Duration, rows []object, covered []float64) object {
 	columns := len(covered)
 	rest, total := make([]int, columns), make([]int, columns)
@@ -257,7 +256,7 @@ func matrix(from time.Time, step time.Duration, rows []object, covered []float64
 	}
 }
 
-// only leaves the rows whose keys contain a text; the units of the others go to rest.
+// only keeps the rows whose keys contain a text, and adds the other rows' units to rest.
 func only(heat object, filter string) object {
 	rows, rest := []object{}, heat["rest"].([]int)
 	for _, r := range heat["rows"].([]object) {
@@ -273,7 +272,7 @@ func only(heat object, filter string) object {
 	return heat
 }
 
-// day is 24 hours of 10,000 keys in 256 rows, ten of them hot: the most that the API answers.
+// day returns the largest answer of the API: 24 hours of 10,000 keys in 256 rows, ten of them hot.
 func day(columns int) object {
 	step := 24 * time.Hour / time.Duration(columns)
 	covered := make([]float64, columns)

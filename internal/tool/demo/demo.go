@@ -52,8 +52,8 @@ const (
 	IdleWindow = time.Second
 )
 
-// Run drives the system until the ramp is over and its windows are counted. The ramp begins at the start of a window,
-// within 12 s.
+// Run sends the ramp, and returns the story after the ramp's windows are counted. The ramp begins within 12 s, at the start
+// of a window.
 func Run(ctx context.Context, o Options) (Story, error) {
 	api := client{o.URL}
 	m := measured{begin: time.Now().Add(2 * time.Second).Truncate(Window).Add(Window)}
@@ -96,7 +96,7 @@ func ramp(ctx context.Context, o Options, m *measured) (err error) {
 // rampConcurrency is enough for the highest rate while some calls wait for a retry.
 const rampConcurrency = 64
 
-// ended returns nil if the context ended, which is after the ramp, or else err.
+// ended returns nil if the context ended, which happens after the ramp, or else err.
 func ended(ctx context.Context, err error) error {
 	if ctx.Err() != nil && (err == nil || errors.Is(err, context.Canceled)) {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"github.com/hotshard/hotshard/internal/tool/load"
 )
 
-// measured is what the API reported of one ramp.
+// measured has the API's figures of one ramp.
 type measured struct {
 	begin, end time.Time
 
@@ -30,7 +30,7 @@ type heatOf struct {
 	covered float64 // share of the window that was counted
 }
 
-// mapChange is a change of the counter's shard count, as the shard map has it.
+// mapChange is a change of the counter's shard count in the shard map.
 type mapChange struct {
 	Time   time.Time `json:"time"`
 	Shards int       `json:"shards"`
@@ -176,7 +176,7 @@ func (c client) readThrottled(ctx context.Context, m *measured) error {
 		return err
 	}
 	if signals.Source != "limiter" {
-		return fmt.Errorf("no limiter counts throttled writes there")
+		return fmt.Errorf("the system has no limiter, so throttled writes are unknown: start it with hotshard demo")
 	}
 	for _, k := range signals.Keys {
 		if k.Type == "counter" && k.Name == Counter {

@@ -15,9 +15,9 @@ type stage struct {
 	length time.Duration
 }
 
-// stagesOf returns the ramp for a partition that takes partitionWCU. The first rate is below the threshold of a hot
-// key. The second is hot but below the limit, so that the detector sees a whole window before a write is throttled. The
-// others exceed one partition, and end after total.
+// stagesOf returns a ramp of length total, for a partition limit of partitionWCU. The first rate is below the threshold of
+// a hot key. The second is above it and below the limit, so that the detector has a whole window before a write is
+// throttled. The others are above the limit. A short ramp lacks the first rate.
 func stagesOf(total time.Duration, partitionWCU float64) []stage {
 	stages := []stage{
 		{0.6 * partitionWCU, 10 * time.Second},

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Story is what the demo measured. Times are seconds since the ramp began; a time is null if it never came.
+// Story has the demo's measurements. Times are seconds since the ramp began; a time is null if it never came.
 type Story struct {
 	Counter      string    `json:"counter"`
 	Began        time.Time `json:"began"`

@@ -15,7 +15,7 @@ import (
 type column struct {
 	title   string
 	width   int
-	right   bool // it holds numbers
+	right   bool // aligned right, for numbers
 	cell    func(s *screen, k *viewKey) string
 	compare func(a, b viewKey) int // the order of keys by this column
 }
@@ -42,7 +42,7 @@ func byStatus(a, b viewKey) int {
 
 func share(k *viewKey) float64 { return k.current() / k.row.Limit }
 
-// all has all columns. Numbers come first, beside the keys.
+// all has all columns.
 var all = []column{
 	{"WCU/S", 8, true, func(_ *screen, k *viewKey) string { return rateText(k.current()) }, byRate},
 	{"±", 6, true, func(_ *screen, k *viewKey) string {
@@ -77,7 +77,7 @@ func (s *screen) trend() int {
 	return 8
 }
 
-// columns returns the columns that are shown for these keys at this width.
+// columns returns the columns that fit the width and have a value for any of these keys.
 func (s *screen) columns(keys []viewKey) (shown []column) {
 	left := s.width - 2
 	for _, c := range all {
@@ -109,7 +109,7 @@ func (s *screen) columns(keys []viewKey) (shown []column) {
 	return shown
 }
 
-// line joins the cells of a key.
+// line returns a key's line.
 func (s *screen) line(columns []column, k *viewKey) string {
 	cells := make([]string, len(columns))
 	for i, c := range columns {
@@ -118,7 +118,7 @@ func (s *screen) line(columns []column, k *viewKey) string {
 	return strings.Join(cells, " ")
 }
 
-// header joins the titles. The one that keys are sorted by has an arrow.
+// header returns the line of titles. The sorted column's title has an arrow.
 func (s *screen) header(columns []column, sorted string, reversed bool) string {
 	cells := make([]string, len(columns))
 	for i, c := range columns {
@@ -131,7 +131,7 @@ func (s *screen) header(columns []column, sorted string, reversed bool) string {
 	return strings.Join(cells, " ")
 }
 
-// fit cuts or fills a text to the column's width.
+// fit cuts or pads a text to the column's width.
 func (c *column) fit(text string) string {
 	if c.right {
 		return right(text, c.width)

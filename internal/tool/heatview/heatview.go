@@ -1,5 +1,4 @@
-// Package heatview shows an operator a table's hot keys live: line by line, or as a view of the
-// terminal. It reads any [heat.Source].
+// Package heatview shows a table's hot keys live: as lines, or as a terminal view. It reads any [heat.Source].
 //
 //	watched := &heatview.Watched{Source: reader, Settled: reader.Settled, Run: reader.Run, Name: "orders"}
 //	err := heatview.Print(ctx, os.Stdout, watched, heatview.Options{JSON: true})
@@ -19,22 +18,21 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// Watched is the heat that is shown.
+// Watched is a table whose heat is shown.
 type Watched struct {
 	Source  heat.Source
-	Settled func() time.Time            // windows that end by then are complete
-	Run     func(context.Context) error // reads the stream; nil if another process does
-	Passing func(error) bool            // reports whether Source or Shards may answer soon; nil for never
+	Settled func() time.Time            // returns the time by which windows are complete
+	Run     func(context.Context) error // reads the stream; nil if another process reads it
+	Passing func(error) bool            // reports whether an error of Source or Shards is transient; nil if none is
 	Shards  ShardCounts                 // nil if no key has write shards
 
-	// Explain replaces an error of Source or Shards that does not pass by one that says what to do. It may call AWS.
-	// nil keeps errors.
+	// Explain replaces an error of Source or Shards by one that says what to do. It may call AWS. nil keeps errors.
 	Explain func(context.Context, error) error
 
 	Notices *Notices // nil for none
 	Name    string
 	Where   string
-	Indexes []string // of a table
+	Indexes []string // the table's indexes
 }
 
 // ShardCounts reads the number of write shards of base keys. A [*shardmap.Map] has it.
@@ -46,13 +44,13 @@ type ShardCounts interface {
 // lag is how long after its end a window's heat items normally arrive.
 const lag = 10 * time.Second
 
-// Counted returns the heat that a deployment counts; source reads it from the deployment's tables.
+// Counted returns a deployment's heat; source reads it from the deployment's tables.
 func Counted(source heat.Source, shards ShardCounts, name, where string) *Watched {
 	settled := func() time.Time { return time.Now().Add(-lag) }
 	return &Watched{Source: source, Settled: settled, Shards: shards, Name: name, Where: where}
 }
 
-// reading runs w.Run, if any, during work. The first of the two that fails ends the other.
+// reading runs work, and w.Run in parallel. If one fails, the other is cancelled.
 func (w *Watched) reading(ctx context.Context, work func(context.Context) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	if w.Run != nil {
@@ -62,10 +60,10 @@ func (w *Watched) reading(ctx context.Context, work func(context.Context) error)
 	return group.Wait()
 }
 
-// passing reports whether a call to Source or Shards that failed with err may succeed soon.
+// passing reports whether an error of Source or Shards is transient.
 func (w *Watched) passing(err error) bool { return w.Passing != nil && w.Passing(err) }
 
-// explain returns an error of Source or Shards after Explain.
+// explain applies Explain to an error of Source or Shards.
 func (w *Watched) explain(ctx context.Context, err error) error {
 	if w.Explain == nil {
 		return err
@@ -73,16 +71,16 @@ func (w *Watched) explain(ctx context.Context, err error) error {
 	return w.Explain(ctx, err)
 }
 
-// Notices are sentences for the operator that arrive during the view.
+// Notices passes sentences to the operator while a view runs.
 type Notices struct {
 	mu   sync.Mutex
 	tell func(string)
 }
 
-// NewNotices returns notices that pass sentences to tell until a view takes them.
+// NewNotices returns Notices that call tell with each sentence while no view shows them.
 func NewNotices(tell func(string)) *Notices { return &Notices{tell: tell} }
 
-// Take passes a sentence on.
+// Take passes a sentence to the operator.
 func (n *Notices) Take(sentence string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -95,13 +93,13 @@ func (n *Notices) to(tell func(string)) {
 	n.tell = tell
 }
 
-// Options select what is shown.
+// Options select the time and the keys to show, and the form.
 type Options struct {
 	Since  time.Time     // start of the first window; zero is now
-	Span   time.Duration // how far back the view of one key goes; 15 minutes to an hour
-	Table  string        // lines name a key's table if it is another one
-	Index  string        // only partition keys of this index; "" is all
-	Prefix string        // only keys that begin with it
+	Span   time.Duration // time for which windows are kept; 15 minutes to an hour
+	Table  string        // lines name a key's table only if it differs
+	Index  string        // only partition keys of this index; "" for all
+	Prefix string        // only keys that begin with this text
 	JSON   bool          // lines of JSON instead of text
 	Hash   bool          // pseudonyms instead of keys
 }
@@ -116,7 +114,7 @@ func (o *Options) keep(rows []heat.KeyHeat) (kept []heat.KeyHeat) {
 	return kept
 }
 
-// named returns how a key is shown.
+// named returns the key as shown: itself or its pseudonym.
 func (o *Options) named(key string) string {
 	if o.Hash {
 		return keyname.Pseudonym(key)
@@ -124,8 +122,7 @@ func (o *Options) named(key string) string {
 	return key
 }
 
-// noMatch returns a [NoMatch] if keys were written and the options' index or prefix matched none of
-// them; else nil.
+// noMatch returns a [NoMatch] if keys were written and the index or prefix matched none of them; else nil.
 func (o *Options) noMatch(written, matched bool) error {
 	if !written || matched || (o.Index == "" && o.Prefix == "") {
 		return nil
@@ -133,7 +130,7 @@ func (o *Options) noMatch(written, matched bool) error {
 	return &NoMatch{o.Index, o.Prefix}
 }
 
-// NoMatch is the error of a filter that no key matched while it was watched.
+// NoMatch is the error of an index or prefix that no written key matched.
 type NoMatch struct{ Index, Prefix string }
 
 func (e *NoMatch) Error() string {

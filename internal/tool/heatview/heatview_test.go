@@ -56,10 +56,10 @@ func viewOf(t *testing.T, shards ShardCounts, list ...heat.Window) *view {
 	over := list[len(list)-1].Start.Add(live.Window)
 	w := &Watched{Source: given(list), Settled: func() time.Time { return over }, Name: "orders", Where: "eu-west-1", Shards: shards, Run: func(context.Context) error { return nil }}
 	m := newView(t.Context(), w, Options{})
-	m.look.span = time.Hour
+	m.collector.span = time.Hour
 	m.read = func() tea.Msg {
-		now, err := m.look.look(t.Context(), over.Add(3*time.Second))
-		return looked{now, err}
+		now, err := m.collector.refresh(t.Context(), over.Add(3*time.Second))
+		return refreshed{now, err}
 	}
 	m.Update(m.Init()())
 	return m
@@ -146,8 +146,8 @@ func TestView(t *testing.T) {
 	check("copied", []string{"Advice copied."}, nil)
 	press(m, "p")
 	check("paused", []string{" paused ", "user#7"}, nil)
-	if _, next := m.Update(looked{look: look{}}); next == nil {
-		t.Error("it does not look again while it is paused")
+	if _, next := m.Update(refreshed{snapshot: snapshot{}}); next == nil {
+		t.Error("a paused view stops its refreshes")
 	}
 	check("paused, with news", []string{"user#7"}, nil)
 	press(m, "p")
@@ -178,7 +178,7 @@ func TestFallingRate(t *testing.T) {
 	checkView(t, m, "detail of a key that is not in the newest window", []string{"storm", "hot: 0.0 WCU/s now, 0%"}, nil)
 }
 
-// TestViewShowsItsMessagesOnly checks that a view shows its last message, and nothing of a look that is being read.
+// TestViewShowsItsMessagesOnly checks that a view shows its last snapshot, and nothing of a refresh in flight.
 // With the race detector it checks that they share no memory.
 func TestViewShowsItsMessagesOnly(t *testing.T) {
 	list := []heat.Window{windowOf(enginetest.Later, nil), windowOf(enginetest.Later.Add(live.Window), map[string]uint64{"user#7": 10})}
@@ -203,15 +203,15 @@ func TestViewSurvives(t *testing.T) {
 	m := viewOf(t, nil, busy()...)
 	blip := errors.New("a blip")
 	m.passing = func(err error) bool { return errors.Is(err, blip) }
-	if _, next := m.Update(looked{m.now, blip}); next == nil || m.err != nil {
+	if _, next := m.Update(refreshed{m.now, blip}); next == nil || m.err != nil {
 		t.Error("a blip ends it")
 	}
 	checkView(t, m, "a blip", []string{"Disconnected", "user#9"}, nil)
-	m.Update(looked{m.now, nil})
+	m.Update(refreshed{m.now, nil})
 	checkView(t, m, "after it", []string{"user#9"}, []string{"Disconnected"})
 	denied := errors.New("denied")
 	m.explain = func(err error) error { return fmt.Errorf("explained: %w", err) }
-	_, next := m.Update(looked{m.now, denied})
+	_, next := m.Update(refreshed{m.now, denied})
 	if next == nil {
 		t.Fatal("it ends without a reason")
 	}
@@ -383,8 +383,8 @@ func TestStack(t *testing.T) {
 		if len(lines) != 5 || a.reads > 61/2 {
 			t.Errorf("%d lines, %d reads in a minute", len(lines), a.reads)
 		}
-		l := o.looker(w)
-		seen, err := l.look(t.Context(), time.Now())
+		l := o.collector(w)
+		seen, err := l.refresh(t.Context(), time.Now())
 		if err != nil || len(seen.keys) != 2 {
 			t.Errorf("the view has %d keys: %v", len(seen.keys), err)
 		}

@@ -73,7 +73,7 @@ func (m *view) key(k tea.KeyMsg) tea.Cmd {
 	return nil
 }
 
-// copied copies a text of the chosen key.
+// copied copies a text about the chosen key.
 func (m *view) copied(text func(viewKey) string, what string) {
 	if keys := m.keys(); len(keys) > 0 {
 		m.copy(text(keys[m.at(keys)]))
@@ -81,14 +81,14 @@ func (m *view) copied(text func(viewKey) string, what string) {
 	}
 }
 
-// sortNext sorts by the next column that is shown.
+// sortNext sorts by the next visible column.
 func (m *view) sortNext() {
 	columns := m.columns(m.shown.keys)
 	at := slices.IndexFunc(columns, func(c column) bool { return c.title == m.sort })
 	m.sort, m.reversed = columns[(at+1)%len(columns)].title, false
 }
 
-// typed takes a key while a filter is typed.
+// typed handles a key press while the operator types a filter.
 func (m *view) typed(k tea.KeyMsg) {
 	switch k.Type {
 	case tea.KeyEnter:
@@ -104,7 +104,7 @@ func (m *view) typed(k tea.KeyMsg) {
 	}
 }
 
-// hold keeps the selected key selected when the list changes.
+// hold keeps the selection when the list changes.
 func (m *view) hold() {
 	if keys := m.keys(); len(keys) > 0 {
 		at := m.at(keys)

@@ -18,13 +18,13 @@ import (
 	"github.com/hotshard/hotshard/internal/tool/terminal"
 )
 
-// pollInterval is how often a live reader is asked for complete windows.
+// pollInterval is the time between two reads of complete windows from a live reader.
 const pollInterval = 200 * time.Millisecond
 
-// Print writes each window once it is complete, until ctx ends. Then it returns a [NoMatch] if keys
-// were written and the index or prefix matched none of them, else the error of ctx.
+// Print writes each complete window until ctx ends. It returns a [NoMatch] if keys were written and the index or prefix
+// matched none of them, or else the error of ctx.
 func Print(ctx context.Context, out io.Writer, w *Watched, o Options) error {
-	p := &printer{o: o, out: out, looker: o.looker(w)}
+	p := &printer{o: o, out: out, collector: o.collector(w)}
 	err := w.reading(ctx, p.run)
 	if ctx.Err() != nil {
 		return cmp.Or(o.noMatch(p.written, p.matched), err)
@@ -32,13 +32,13 @@ func Print(ctx context.Context, out io.Writer, w *Watched, o Options) error {
 	return err
 }
 
-// looker returns a looker that keeps the windows and keys that the options show.
-func (o *Options) looker(w *Watched) *looker {
-	return &looker{w: w, keep: o.keep, span: min(max(minSpan, o.Span), maxSpan), next: o.Since}
+// collector returns a collector that keeps the windows and keys that the options show.
+func (o *Options) collector(w *Watched) *collector {
+	return &collector{w: w, keep: o.keep, span: min(max(minSpan, o.Span), maxSpan), next: o.Since}
 }
 
 type printer struct {
-	*looker
+	*collector
 	o   Options
 	out io.Writer
 }
@@ -63,8 +63,8 @@ func (p *printer) run(ctx context.Context) error {
 	}
 }
 
-// print writes the windows that are complete since the last call. After an error of the source or of the shard map that
-// passes, it returns nil, and the next call begins with the window that failed.
+// print writes the windows that were completed since the last call. After a transient error of the source or of the shard
+// map it returns nil, and the next call begins with the failed window.
 func (p *printer) print(ctx context.Context) error {
 	to := p.w.Settled()
 	for window, err := range p.w.Source.Windows(ctx, p.next, to, live.Window) {
@@ -72,7 +72,7 @@ func (p *printer) print(ctx context.Context) error {
 			return p.lasting(ctx, err)
 		}
 		if window.Start.Add(live.Window).After(to) {
-			return nil // more of it may come
+			return nil // the window is incomplete
 		}
 		p.add(window)
 		seen, err := p.sum(ctx, time.Now())
@@ -87,7 +87,7 @@ func (p *printer) print(ctx context.Context) error {
 	return nil
 }
 
-// lasting explains an error of the source or of the shard map. It returns nil if the error passes.
+// lasting explains an error of the source or of the shard map. It returns nil for a transient error.
 func (p *printer) lasting(ctx context.Context, err error) error {
 	if p.w.passing(err) {
 		return nil
@@ -95,7 +95,7 @@ func (p *printer) lasting(ctx context.Context, err error) error {
 	return p.w.explain(ctx, err)
 }
 
-func (p *printer) write(w heat.Window, seen look) error {
+func (p *printer) write(w heat.Window, seen snapshot) error {
 	if p.o.JSON {
 		return json.NewEncoder(p.out).Encode(p.o.line(w, seen))
 	}
@@ -113,27 +113,27 @@ type Line struct {
 
 // LineKey is a key of a window.
 type LineKey struct {
-	Table    string  `json:"table,omitempty"` // of a key of a stack, if it is not hotshard's own
+	Table    string  `json:"table,omitempty"` // the key's table, if it is not Options.Table
 	Key      string  `json:"key"`
 	Index    string  `json:"index,omitempty"`
 	Status   string  `json:"status"`
 	Rate     float64 `json:"write_units_per_second"`
 	Error    float64 `json:"error"`
 	Share    float64 `json:"share"`
-	Peak     uint64  `json:"peak"`                // WCU in its heaviest second of the window
-	Worst    string  `json:"worst"`               // the worst status of its base key in the time that is kept
-	CooledAt string  `json:"cooled_at,omitempty"` // end of the base key's last hot window, if it is not hot now
+	Peak     uint64  `json:"peak"`                // WCU in the key's heaviest second of the window
+	Worst    string  `json:"worst"`               // the worst status of the base key in all kept windows
+	CooledAt string  `json:"cooled_at,omitempty"` // end of the base key's last hot window; absent if it is hot or never was
 	Advice   string  `json:"advice"`
 }
 
-// lineKeys bounds the keys of a line of JSON; textKeys those of text.
+// lineKeys bounds the keys in a line of JSON, textKeys those in text.
 const (
 	lineKeys = 20
 	textKeys = 10
 )
 
-// line returns a window's line. Seen is the look after the window.
-func (o *Options) line(w heat.Window, seen look) Line {
+// line returns a window's line. seen is the snapshot after the window.
+func (o *Options) line(w heat.Window, seen snapshot) Line {
 	l := Line{Start: httpapi.FormatTime(w.Start), Window: jsontime.Duration(live.Window).String(), Keys: []LineKey{}, Coverage: heat.Hundredths(seen.coverage)}
 	groups := make(map[keyID]viewKey)
 	for _, k := range seen.keys {
@@ -160,8 +160,8 @@ func (o *Options) line(w heat.Window, seen look) Line {
 	return l
 }
 
-// text returns a window's lines for people: a line for the table, and two for each key.
-func (o *Options) text(w heat.Window, seen look) string {
+// text returns a window as text: a line for the table, and two for each key.
+func (o *Options) text(w heat.Window, seen snapshot) string {
 	var b strings.Builder
 	read := ""
 	if seen.coverage < 1 {

@@ -27,7 +27,7 @@ func TestLines(t *testing.T) {
 	w.Items[0].Coverage = 0.937
 	line := func(o Options, w heat.Window) string {
 		var out bytes.Buffer
-		p := &printer{o: o, out: &out, looker: o.looker(&Watched{})}
+		p := &printer{o: o, out: &out, collector: o.collector(&Watched{})}
 		p.add(w)
 		seen, err := p.sum(t.Context(), w.Start)
 		if err == nil {
@@ -77,7 +77,7 @@ func TestLines(t *testing.T) {
 // TestFallingRateHasAdvice checks that a line of JSON has advice for a normal key whose rate fell.
 func TestFallingRateHasAdvice(t *testing.T) {
 	o := Options{JSON: true}
-	l := o.looker(&Watched{})
+	l := o.collector(&Watched{})
 	for i, units := range []uint64{500, 400} {
 		w := windowOf(enginetest.Later.Add(time.Duration(i)*live.Window), map[string]uint64{"falling": units})
 		l.add(w)
@@ -93,11 +93,11 @@ func TestFallingRateHasAdvice(t *testing.T) {
 
 // TestCooledKeys checks that a key that was hot is shown as cooled, with its peak, after two cool windows.
 func TestCooledKeys(t *testing.T) {
-	var l *looker
+	var l *collector
 	for i, units := range []uint64{8000, 9000, 100, 0, 0} {
 		if l == nil {
 			o := Options{}
-			l = o.looker(&Watched{})
+			l = o.collector(&Watched{})
 		}
 		rates := map[string]uint64{"busy": 10}
 		if units > 0 {
@@ -189,16 +189,16 @@ func TestFailedLookupLosesNoLine(t *testing.T) {
 	})
 }
 
-// TestFailedLookupKeepsTheLook checks that a failed lookup leaves the look as it was, and that the
+// TestFailedLookupKeepsTheSnapshot checks that a failed lookup leaves the snapshot unchanged, and that the
 // next one covers the windows that were read then.
-func TestFailedLookupKeepsTheLook(t *testing.T) {
+func TestFailedLookupKeepsTheSnapshot(t *testing.T) {
 	list, over := sharded(2), enginetest.Later.Add(live.Window)
 	shards := &flaky{counts: 1}
 	o := Options{}
-	l := o.looker(&Watched{Source: given(list), Settled: func() time.Time { return over }, Shards: shards})
+	l := o.collector(&Watched{Source: given(list), Settled: func() time.Time { return over }, Shards: shards})
 	check := func(what string, rate float64, fails bool) {
 		t.Helper()
-		seen, err := l.look(t.Context(), over)
+		seen, err := l.refresh(t.Context(), over)
 		if (err != nil) != fails || len(seen.keys) != 1 || seen.keys[0].current() != rate || seen.units != rate {
 			t.Errorf("%s: %v, %+v", what, err, seen)
 		}

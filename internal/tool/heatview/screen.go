@@ -18,7 +18,7 @@ import (
 
 // screen draws keys for a terminal's size.
 type screen struct {
-	named         func(key string) string // how a key is shown
+	named         func(key string) string // returns the key as shown
 	width, height int
 }
 
@@ -33,7 +33,7 @@ var (
 	}
 )
 
-// Lines of the screen without keys: the head's three, three of advice with a blank one before them, and the foot.
+// Lines of the screen other than keys: three in the head, three of advice after a blank one, and the foot.
 const adviceLines = 3
 
 func (s *screen) room() int { return max(1, s.height-3-1-adviceLines-2) }
@@ -58,8 +58,7 @@ func (s *screen) list(keys []viewKey, at int, sorted string, reversed bool) []st
 	return append(append(lines, ""), s.advice(keys[at], adviceLines)...)
 }
 
-// advice returns the advice for a key in at most that many lines. The last line ends with an ellipsis if text is
-// missing.
+// advice returns the advice for a key in at most that many lines. If it is longer, the last line ends with an ellipsis.
 func (s *screen) advice(k viewKey, most int) []string {
 	text := cutName(terminal.Visible(s.named(k.id.key)), max(20, s.width/2)) + ": " + terminal.Visible(k.advice)
 	width := max(20, s.width-3)
@@ -83,7 +82,7 @@ func cutEnd(text string, width int) string {
 	return string(runes)
 }
 
-// cutName shortens a name to a width. It keeps more of the end, where names of one kind differ.
+// cutName shortens a name to a width. It keeps more of the end, where similar names differ.
 func cutName(name string, width int) string {
 	if pretty.StringWidth(name) <= width {
 		return name
@@ -133,7 +132,7 @@ func barOf(share float64, steps int) int {
 	return min(steps, max(1, int(math.Round(share*float64(steps)))))
 }
 
-// one returns the lines of a key's page: its last minutes and its write shards.
+// one returns the lines of a key's page: its recent rates and its write shards.
 func (s *screen) one(k viewKey) []string {
 	lines := []string{styles[k.status].Render(cutName(terminal.Visible(s.named(k.id.key)), max(10, s.width-2)))}
 	lines = append(lines, strings.Split(pretty.WrapSoft(facts(k), max(20, s.width-1)), "\n")...)
@@ -166,7 +165,7 @@ func facts(k viewKey) string {
 	return text
 }
 
-// parts returns the lines for the write shards of a key, in order of their numbers.
+// parts returns the lines for the write shards of a key, in numeric order.
 func (s *screen) parts(k viewKey, most int) (lines []string) {
 	if k.shards == 0 || most < 3 {
 		return nil

@@ -19,8 +19,8 @@ import (
 	"github.com/hotshard/hotshard/internal/tool/terminal"
 )
 
-// Show runs the terminal's view until it is quit or ctx ends. It returns a [NoMatch] if keys were
-// written and the index or prefix matched none of them, also at the end of ctx; else the error of ctx.
+// Show runs the terminal view until the operator quits or ctx ends. It returns a [NoMatch] if keys were written and the
+// index or prefix matched none of them, or else the error of ctx.
 func Show(ctx context.Context, out *os.File, w *Watched, o Options) error {
 	m := newView(ctx, w, o)
 	m.copy = func(text string) { termenv.NewOutput(out).Copy(text) }
@@ -57,28 +57,28 @@ var ErrInterrupted = errors.New("interrupted")
 
 // Messages of the view.
 type (
-	notice string
-	ended  struct{ err error } // reading ended
-	looked struct {
-		look
+	notice    string
+	ended     struct{ err error } // reading ended
+	refreshed struct {
+		snapshot
 		err error
 	}
-	lookNow struct{}
+	refreshNow struct{}
 )
 
 // view is the state of the view. It takes all times from messages.
 type view struct {
 	screen
-	look     *looker        // of read, which bubbletea runs in a goroutine of its own
-	read     func() tea.Msg // makes a looked
-	passing  func(error) bool
-	explain  func(error) error // of a looked; may call AWS
-	copy     func(text string)
-	interval time.Duration // between two
-	title    string
+	collector *collector     // used only by read, which bubbletea runs in its own goroutine
+	read      func() tea.Msg // returns a refreshed message
+	passing   func(error) bool
+	explain   func(error) error // explains the error of a refreshed message; may call AWS
+	copy      func(text string)
+	interval  time.Duration // between two reads
+	title     string
 
-	now       look
-	shown     look // the current look, or that of the time at which it was paused
+	now       snapshot
+	shown     snapshot // now, or the snapshot at the time of the pause
 	paused    bool
 	sort      string // title of a column
 	reversed  bool
@@ -86,10 +86,10 @@ type view struct {
 	filtering bool
 	help      bool
 	chosen    keyID
-	moved     bool // the operator chose a key; else the hottest is
+	moved     bool // the operator chose a key; else the hottest is chosen
 	detail    bool
 	notice    string
-	err       error // that ended it
+	err       error // error that ended the view
 }
 
 // Intervals between reads: a live reader is in this process, a stack's heat is read from DynamoDB.
@@ -98,7 +98,7 @@ const (
 	stackInterval = 5 * time.Second
 )
 
-// Bounds of how far back keys are shown.
+// Bounds of the time that the view covers.
 const (
 	minSpan = 15 * time.Minute
 	maxSpan = time.Hour
@@ -106,14 +106,14 @@ const (
 
 func newView(ctx context.Context, w *Watched, o Options) *view {
 	m := &view{
-		screen: screen{named: o.named, width: 80, height: 24},
-		look:   o.looker(w), passing: w.passing, copy: func(string) {},
+		screen:    screen{named: o.named, width: 80, height: 24},
+		collector: o.collector(w), passing: w.passing, copy: func(string) {},
 		explain:  func(err error) error { return w.explain(ctx, err) },
 		interval: liveInterval, title: w.Name + ", " + w.Where, sort: all[0].title,
 	}
 	m.read = func() tea.Msg {
-		now, err := m.look.look(ctx, time.Now().UTC())
-		return looked{now, err}
+		now, err := m.collector.refresh(ctx, time.Now().UTC())
+		return refreshed{now, err}
 	}
 	if w.Run == nil {
 		m.interval = stackInterval
@@ -136,9 +136,9 @@ func (m *view) Update(message tea.Msg) (tea.Model, tea.Cmd) {
 	case ended:
 		m.err = message.err
 		return m, tea.Quit
-	case lookNow:
+	case refreshNow:
 		return m, m.read
-	case looked:
+	case refreshed:
 		switch {
 		case message.err == nil && m.notice == cannotRead:
 			m.notice = ""
@@ -147,11 +147,11 @@ func (m *view) Update(message tea.Msg) (tea.Model, tea.Cmd) {
 		case message.err != nil:
 			return m, func() tea.Msg { return ended{m.explain(message.err)} }
 		}
-		m.now = message.look
+		m.now = message.snapshot
 		if !m.paused {
 			m.shown = m.now
 		}
-		return m, tea.Tick(m.interval, func(time.Time) tea.Msg { return lookNow{} })
+		return m, tea.Tick(m.interval, func(time.Time) tea.Msg { return refreshNow{} })
 	}
 	return m, nil
 }
@@ -177,7 +177,7 @@ func (m *view) keys() (keys []viewKey) {
 	return keys
 }
 
-// View implements tea.Model. No line is wider than the terminal, and there are no more.
+// View implements tea.Model. The lines fit the terminal's width and height.
 func (m *view) View() string {
 	lines := m.head()
 	keys := m.keys()
@@ -201,7 +201,7 @@ func (m *view) View() string {
 	return strings.Join(lines, "\n")
 }
 
-// nothing returns the reason why there is no key.
+// nothing returns the reason why the list is empty.
 func (m *view) nothing() string {
 	switch {
 	case m.filter != "" && len(m.shown.keys) > 0:
@@ -214,7 +214,7 @@ func (m *view) nothing() string {
 	return "  No recent writes."
 }
 
-// head returns the lines above the list: what is shown, and the whole table's figures.
+// head returns the lines above the list: the source and the filter, and the whole table's figures.
 func (m *view) head() []string {
 	clock := ""
 	if !m.shown.at.IsZero() {
@@ -236,7 +236,7 @@ func (m *view) head() []string {
 	return []string{first, second, faint.Render(terminal.Visible(m.notice))}
 }
 
-// foot returns the help line, or the filter that is typed.
+// foot returns the help line, or the filter while the operator types it.
 func (m *view) foot() string {
 	if m.filtering {
 		return "filter: " + terminal.Visible(m.filter) + turned.Render(" ") + faint.Render("  Enter keeps it, Esc drops it")

@@ -27,7 +27,7 @@ type AWS struct {
 	Calls   *awscall.Client // with the same Region and credentials
 	Metrics metricsAPI      // CloudWatch
 	Sign    apicall.Sign    // signs the API's calls
-	// Checkout is the folder of hotshard's Makefile. A run needs it; a removal does not.
+	// Checkout is the folder of hotshard's Makefile. Only a run needs it.
 	Checkout string
 	// Settings are additional deployment settings, each key=value.
 	Settings []string
@@ -63,12 +63,12 @@ func (a AWS) About() string {
 // settingForm matches settings without characters that the shell interprets.
 var settingForm = regexp.MustCompile(`^([a-zA-Z]+)=[a-zA-Z0-9.:/_,@-]*$`)
 
-// fixedSettings returns the settings of every run, with which everything it makes can be removed.
+// fixedSettings returns the settings of every run. They make all of its resources removable.
 func fixedSettings(prefix string) []string {
 	return []string{"prefix=" + prefix, "removal=destroy", "deletionProtection=false", "terminationProtection=false", "pitr=false"}
 }
 
-// DeploySettings returns the settings of a run's deployment, each key=value, with the given ones added.
+// DeploySettings returns the settings of a run's deployment, each key=value: the fixed ones and the given ones.
 func DeploySettings(prefix string, given []string) ([]string, error) {
 	fixed := fixedSettings(prefix)
 	for _, setting := range given {
@@ -97,10 +97,10 @@ func (a AWS) note(ctx context.Context, r *Record) (func() error, error) {
 	return func() error { return nil }, err
 }
 
-// checkCheckout rejects a folder with saved settings of another deployment, which would apply to this one, too.
+// checkCheckout rejects a folder with saved settings of another deployment, which would apply to this one as well.
 func (a AWS) checkCheckout() error {
 	if _, err := os.Stat(filepath.Join(a.Checkout, "infra", "cdk.json")); err != nil {
-		return fmt.Errorf("the system is deployed from a checkout of hotshard, and %q is none: %w", a.Checkout, err)
+		return fmt.Errorf("prove deploys from a checkout of hotshard, and %q is none: run it in a checkout: %w", a.Checkout, err)
 	}
 	saved := filepath.Join(a.Checkout, "infra", "cdk.context.json")
 	if _, err := os.Stat(saved); err == nil {

@@ -16,8 +16,8 @@ import (
 
 // kind is a kind of API call, with its cost.
 type kind struct {
-	Units         // of DynamoDB, for an accepted call with its fold
-	most    Units // of DynamoDB, with repeated conflicts
+	Units         // DynamoDB units of an accepted call, with its fold
+	most    Units // DynamoDB units with the most retries after conflicts
 	seconds float64
 }
 
@@ -34,8 +34,7 @@ var (
 // functionGB is the maximum memory of an HTTP function, which is billed.
 const functionGB = 1.0
 
-// units returns the units of an accepted call whose caller waited so many seconds, an upper bound of the function's
-// time.
+// units returns the units of an accepted call. seconds is the caller's wait, an upper bound of the function's time.
 func (k kind) units(seconds float64) Units {
 	return k.plus(Units{Requests: 1, Invocations: 1, GBSeconds: functionGB * seconds})
 }
@@ -64,13 +63,13 @@ func newCaller(on *running, m *meter) *caller {
 // answer is the result of a call.
 type answer struct {
 	status int
-	// early means that Lambda or API Gateway rejected the call before a function had it.
+	// early means that Lambda or API Gateway rejected the call before a function ran.
 	early bool
 	took  time.Duration
 }
 
-// call makes a call and decodes a 200 response into into, which may be nil. It returns an error of the connection or of
-// the ceiling; an error response is an answer.
+// call makes a call and decodes a 200 response into into, which may be nil. Error responses are answers; err is set if the
+// connection fails or the ceiling is reached.
 func (c *caller) call(ctx context.Context, k kind, method, path, key string, body, into any) (answer, error) {
 	request, err := c.client.Request(counting(ctx, &c.opened), method, path, key, body)
 	if err != nil {
@@ -85,7 +84,7 @@ func (c *caller) call(ctx context.Context, k kind, method, path, key string, bod
 	a.took = time.Since(begun)
 	switch {
 	case err != nil:
-		done(k.bound()) // unknown
+		done(k.bound()) // the outcome is unknown
 	case a.early:
 		done(Units{Requests: 1})
 	default:
@@ -113,7 +112,7 @@ func (c *caller) send(request *http.Request, into any) (answer, error) {
 	return a, err
 }
 
-// isEarly reports whether Lambda or API Gateway rejected the call. Errors of the functions are problems.
+// isEarly reports whether Lambda or API Gateway rejected the call: only functions answer with problem JSON.
 func isEarly(a apicall.Answer) bool {
 	return retryable(a.Code) && !strings.HasPrefix(a.Header.Get("Content-Type"), "application/problem+json")
 }

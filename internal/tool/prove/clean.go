@@ -38,7 +38,7 @@ type cleaner struct {
 	asked  bool // the stack's removal was requested
 }
 
-// LeftError names what a run has left.
+// LeftError means that resources of a run are left.
 type LeftError struct {
 	Record Record
 	What   []string
@@ -55,8 +55,8 @@ func (e *LeftError) Error() string {
 
 func (e *LeftError) Unwrap() error { return e.Why }
 
-// clean removes everything. It returns after two checks in a row found nothing, since a killed process's last request
-// may take effect after the first.
+// clean removes everything. It returns after two checks in a row that find nothing, since a killed process's last request
+// may take effect after the first check.
 func (c *cleaner) clean(ctx context.Context) error {
 	if err := c.record.check(); err != nil {
 		return err
@@ -82,7 +82,7 @@ func (c *cleaner) clean(ctx context.Context) error {
 	return &LeftError{c.record, c.unsure(left), fault}
 }
 
-// unsure names what may be left if nothing could be listed.
+// unsure returns the names of what may be left, if listing failed.
 func (c *cleaner) unsure(left []string) []string {
 	if left == nil {
 		return []string{"perhaps tables or a stack that begin with " + c.record.Prefix()}
@@ -115,7 +115,7 @@ func (c *cleaner) removeFound(ctx context.Context) (left []string, err error) {
 	return left, err
 }
 
-// passes reports whether a table can't be deleted yet, or is deleted already.
+// passes reports whether the delete of a table failed because it can't be deleted yet, or is deleted already.
 func passes(err error) bool {
 	if _, ok := errors.AsType[*types.ResourceInUseException](err); ok {
 		return true // it is being created or deleted

@@ -13,7 +13,7 @@ import (
 // warmCalls is the number of calls in a row before the burst.
 const warmCalls = 20
 
-// Cold is what callers see of cold starts.
+// Cold has the response times of cold starts.
 type Cold struct {
 	First float64 `json:"first_ms"` // the first call
 	Warm  float64 `json:"warm_p50_ms"`

@@ -10,7 +10,7 @@ import (
 
 // Units are the amounts that AWS bills.
 type Units struct {
-	WriteUnits  float64 `json:"write_units"` // of on-demand tables, with those of folds
+	WriteUnits  float64 `json:"write_units"` // of on-demand tables, with folds
 	ReadUnits   float64 `json:"read_units"`
 	Requests    float64 `json:"api_requests"`
 	Invocations float64 `json:"invocations"` // of all functions
@@ -62,7 +62,7 @@ func (e *ceilingError) Error() string {
 	return fmt.Sprintf("the run was ended: going on could have cost more than the ceiling of $%.2f", e.Ceiling)
 }
 
-// meter counts the used units. Calls in flight count with the most that they may use.
+// meter counts used units. A call in flight counts as the most units that it may use.
 type meter struct {
 	prices  Prices
 	ceiling float64
@@ -70,13 +70,13 @@ type meter struct {
 
 	mu    sync.Mutex
 	used  Units
-	under Units // the most that calls in flight may use
+	under Units // the most units that calls in flight may use
 }
 
 func newMeter(ceiling float64, prices Prices) *meter { return &meter{prices: prices, ceiling: ceiling} }
 
-// begin reserves the most that an action may use. The caller calls done with what it used. begin returns an error if
-// the action could exceed the ceiling, and the run ends.
+// begin reserves the most units that an action may use; done replaces them by the used units. If the action could exceed
+// the ceiling, begin returns an error and ends the run.
 func (m *meter) begin(most Units) (done func(Units), err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -125,7 +125,7 @@ const (
 	localTries = 40
 )
 
-// gone is an engine without tables.
+// gone is the client of an engine without tables.
 type gone struct{}
 
 func (gone) ListTables(context.Context, *dynamodb.ListTablesInput, ...func(*dynamodb.Options)) (*dynamodb.ListTablesOutput, error) {
@@ -133,5 +133,5 @@ func (gone) ListTables(context.Context, *dynamodb.ListTablesInput, ...func(*dyna
 }
 
 func (gone) DeleteTable(_ context.Context, in *dynamodb.DeleteTableInput, _ ...func(*dynamodb.Options)) (*dynamodb.DeleteTableOutput, error) {
-	return nil, fmt.Errorf("table %s is not there", aws.ToString(in.TableName))
+	return nil, fmt.Errorf("table %s does not exist", aws.ToString(in.TableName))
 }

@@ -14,14 +14,14 @@ import (
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 )
 
-// Offered has the results of calls that were made at a constant rate, whether earlier calls had ended or not.
+// Offered has the results of calls that start at a constant rate, independent of earlier calls' responses.
 type Offered struct {
 	Offered  int     `json:"offered"`
 	Accepted int     `json:"accepted"`
 	Refused  int     `json:"refused"`       // throttled, by the API or DynamoDB
-	Early    int     `json:"refused_early"` // before a function had it: by Lambda's concurrency or API Gateway
+	Early    int     `json:"refused_early"` // rejected before a function ran, by Lambda's concurrency or API Gateway
 	Other    int     `json:"other"`         // other errors; some calls may have been applied
-	Calm     float64 `json:"calm_s"`        // seconds until at most 1 % were not accepted any more; -1 for never
+	Calm     float64 `json:"calm_s"`        // seconds until all later seconds accepted 99 % or more; -1 for never
 	P50      float64 `json:"p50_ms"`        // of all response times
 	P99      float64 `json:"p99_ms"`
 	Longest  float64 `json:"longest_ms"`
@@ -48,7 +48,7 @@ func newOutcomes(lasting time.Duration) *outcomes {
 	return &outcomes{seconds: make([]second, max(1, int(math.Ceil(lasting.Seconds()))))}
 }
 
-// addAnswer adds the result of a call that began so long after the first.
+// addAnswer adds the result of a call. after is its start, measured from the first call's.
 func (o *outcomes) addAnswer(after time.Duration, a answer, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -79,7 +79,7 @@ func (o *outcomes) other(what string) {
 	o.sum.Others[what]++
 }
 
-// kindOf returns the class of an error, so that errors can be counted.
+// kindOf returns the class under which an error is counted.
 func kindOf(err error) string {
 	if _, ok := errors.AsType[*ceilingError](err); ok {
 		return "not sent, because of the ceiling"

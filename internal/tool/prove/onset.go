@@ -16,11 +16,11 @@ import (
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 )
 
-// Onset has the rate at which one partition of a new table throttles writes of one key, and for how long it takes more
-// than its limit after a pause.
+// Onset has the rate at which one partition of a new table throttles writes of one key, and the duration for which it
+// accepts more than its limit after a pause.
 type Onset struct {
 	Rungs []Rung `json:"rungs"`
-	// Burst is the last rate again, after a pause.
+	// Burst repeats the last rate after a pause.
 	Burst Rung `json:"burst"`
 }
 
@@ -32,8 +32,7 @@ type Rung struct {
 	Refused  float64 `json:"refused_percent"`
 	Other    int     `json:"other"`           // other errors
 	First    float64 `json:"first_refused_s"` // since the start of the rung; -1 for none
-	// Reasons counts DynamoDB's reasons, such as TableWriteKeyRangeThroughputExceeded, or the error's code if it has
-	// none.
+	// Reasons counts DynamoDB's throttling reasons, such as TableWriteKeyRangeThroughputExceeded, or else error codes.
 	Reasons map[string]int `json:"reasons,omitempty"`
 	Units   float64        `json:"write_units"` // consumed, as DynamoDB reports
 	// Opened is the number of new connections to DynamoDB.
@@ -47,12 +46,12 @@ type plainAPI interface {
 	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error)
 }
 
-// onset makes a table and writes its only key at one rate after the other.
+// onset creates a table and writes its only key at several rates in turn.
 func (r *run) onset(ctx context.Context, on *running, _ *caller) error {
 	table := r.record.Prefix() + "plain"
 	r.say("one partition: %d rates of %v", len(r.Plan.Onset), r.Plan.Rung)
 	if err := makePlain(ctx, on.db, table); err != nil {
-		return fmt.Errorf("making table %s: %w", table, err)
+		return fmt.Errorf("creating table %s: %w", table, err)
 	}
 	one := &plain{db: on.db, table: table, meter: r.meter}
 	result := &Onset{}
@@ -165,7 +164,7 @@ func throttled(err error) (reasons []string) {
 	return reasons
 }
 
-// addUpdate adds an update that began so long after the first.
+// addUpdate adds an update's result. after is its start, measured from the first update's.
 func (t *tally) addUpdate(u updated, after time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

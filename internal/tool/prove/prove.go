@@ -4,10 +4,10 @@
 //	report, err := prove.Run(ctx, prove.Options{Site: prove.Local{}, Plan: prove.LocalPlan(), Ceiling: 5, Folder: folder})
 //	os.WriteFile("prove.md", []byte(report.Markdown()), 0o644)
 //
-// All names that a run makes have a prefix of its own. A note with the prefix is written to Folder first, and removed
-// when nothing with that prefix is left. So [Clean] can remove the rest of an interrupted run.
+// A run's resources have a unique prefix. The run first writes a note with the prefix to Folder, and removes it when no
+// resource is left. So [Clean] can remove the resources of an interrupted run.
 //
-// A run counts what it uses in the units of AWS's bill, and ends before the cost exceeds the ceiling.
+// A run counts its use in AWS's billing units, and ends before the cost exceeds the ceiling.
 package prove
 
 import (
@@ -37,10 +37,10 @@ type Site interface {
 	About() string
 	// note completes a run's record before anything is made. close ends what note started.
 	note(ctx context.Context, r *Record) (close func() error, err error)
-	// start makes the system for a stage of the run, or returns that of an earlier stage. Child processes inherit held,
-	// the note's lock.
+	// start makes the system for a stage of the run, or returns an earlier stage's system. Child processes inherit the
+	// lock of held.
 	start(ctx context.Context, r Record, s stage, held *note) (*running, error)
-	// cleaner returns a cleaner of what a record names.
+	// cleaner returns a cleaner of a record's resources.
 	cleaner(ctx context.Context, r Record) (*cleaner, error)
 }
 
@@ -67,8 +67,8 @@ const (
 	cleanTime = 30 * time.Minute // bound on the removal
 )
 
-// Run makes a system, runs the experiments, and removes it. With an error it returns the report so far, which is nil
-// only if nothing was begun.
+// Run makes a system, runs the experiments, and removes the system. With an error it returns the report so far, or nil if
+// it began nothing.
 func Run(ctx context.Context, o Options) (*Report, error) {
 	if o.Notices == nil {
 		o.Notices = io.Discard
@@ -107,7 +107,7 @@ type run struct {
 
 func (r *run) say(format string, args ...any) { fmt.Fprintf(r.Notices, format+"\n", args...) }
 
-// experiment runs everything that can cost something.
+// experiment runs everything that costs money.
 func (r *run) experiment(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, runTime, fmt.Errorf("the experiments took longer than %v", runTime))
 	defer cancel()
@@ -158,10 +158,10 @@ func (r *run) stage(ctx context.Context, s stage, steps []func(context.Context, 
 	return nil
 }
 
-// clean removes what the run made, even if the run was interrupted, and then its note.
+// clean removes the run's resources, even if the run was interrupted, and then its note.
 func (r *run) clean(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanTime)
 	defer cancel()
-	r.say("removing what was made")
+	r.say("removing the run's resources")
 	return cleanNote(ctx, r.Site, r.held, r.record)
 }

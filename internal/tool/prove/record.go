@@ -41,10 +41,10 @@ func newRecord(now time.Time) (Record, error) {
 
 var idForm = regexp.MustCompile(`^[a-z0-9]{8}$`)
 
-// check rejects a record by which more could be removed than a run has made.
+// check rejects a record that could remove resources of other runs.
 func (r Record) check() error {
 	if !idForm.MatchString(r.ID) {
-		return fmt.Errorf("id %q: want 8 small letters and digits", r.ID)
+		return fmt.Errorf("id %q: want 8 lowercase letters and digits", r.ID)
 	}
 	return nil
 }
@@ -63,7 +63,7 @@ const (
 // writeNote stores a record in a folder. It is on the disk when writeNote returns.
 func writeNote(folder string, r Record) (*note, error) {
 	fail := func(err error) (*note, error) {
-		return nil, fmt.Errorf("writing down what is going to be made, in %s: %w", folder, err)
+		return nil, fmt.Errorf("writing the run's note in %s: %w", folder, err)
 	}
 	content, err := json.MarshalIndent(r, "", "  ")
 	if err == nil {
@@ -108,8 +108,8 @@ func (n *note) remove() error { return errors.Join(os.Remove(n.path), n.file.Clo
 // errBusy is the error for a note that another process holds.
 var errBusy = errors.New("the run, or a process that it started, is still running")
 
-// lockTries and lockPause bound the wait for a lock. A process that is just starting briefly has its parent's open
-// files, also those of a closed note.
+// lockTries and lockPause bound the wait for a lock. A process that is just starting briefly has its parent's open files,
+// and so a closed note's lock.
 const (
 	lockTries = 100
 	lockPause = 20 * time.Millisecond
@@ -141,7 +141,7 @@ func openNote(path string) (*note, Record, error) {
 		err = r.check()
 	}
 	if err == nil && filepath.Base(path) != r.ID+noteEnding {
-		err = fmt.Errorf("it is of run %s", r.ID)
+		err = fmt.Errorf("the note is of run %s", r.ID)
 	}
 	if err != nil {
 		return nil, r, errors.Join(err, file.Close())
@@ -156,7 +156,7 @@ func notes(folder string) ([]string, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("looking for what earlier runs made: %w", err)
+		return nil, fmt.Errorf("listing the notes of earlier runs: %w", err)
 	}
 	var paths []string
 	for _, e := range entries {

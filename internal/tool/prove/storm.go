@@ -68,7 +68,7 @@ func valueOf(ctx context.Context, c *caller, counter string) (int, error) {
 	return answer.Value, err
 }
 
-// notCounted is for events, which are too many to read at a reasonable price.
+// notCounted returns -1. It stands in for valueOf for events, because reading all of them would cost too much.
 func notCounted(context.Context, *caller, string) (int, error) { return -1, nil }
 
 // storm loads a key with half of a partition's limit, and then with more than the limit.

@@ -1,8 +1,7 @@
-// Package report describes the heat of a table over hours: its storms, the kind of each, what to do
-// about it, and how certain that is. It does no input or output.
+// Package report describes the heat of a table over hours: its storms, with their kinds, advice and certainty. It does no
+// input or output.
 //
-// There are two ways to a report. For a deployment every record was counted, and the report has all
-// windows of its heat:
+// There are two sources. A deployment counts every record, and its report has all windows:
 //
 //	r := report.FromWindows(settings)
 //	for window, err := range source.Windows(ctx, from, to, step) {
@@ -10,9 +9,8 @@
 //	}
 //	data := r.Data()
 //
-// For any other table's stream a sample is read. A stratum is a span of time of one stream shard. One
-// random second of it is read, or all of it if that costs no more calls. Figures are then estimates
-// with a 95 % interval:
+// Of another table's stream a sample is read. A stratum is a span of time of one stream shard. One random second of it is
+// read, or all of it if that costs no more calls. Figures are then estimates with a 95 % interval:
 //
 //	r := report.FromSample(settings, plan)
 //	r.Add(slice)
@@ -38,8 +36,8 @@ type Data struct {
 	From    jsontime.Time `json:"from"`
 	To      jsontime.Time `json:"to"`
 	Made    jsontime.Time `json:"made"`
-	Version string        `json:"version"` // of the program that made it
-	Heat    heat.Matrix   `json:"heat"`    // as GET /v1/heat answers it; figures of a column that was partly read are estimates for all of it
+	Version string        `json:"version"` // hotshard's version
+	Heat    heat.Matrix   `json:"heat"`    // as in GET /v1/heat; figures of a partly read column are estimates for the whole column
 	Summary []string      `json:"summary"` // sentences to read first
 	Storms  []Storm       `json:"storms"`  // the heaviest first
 	Splits  []Split       `json:"splits"`
@@ -48,13 +46,13 @@ type Data struct {
 	Cost    Cost          `json:"cost"`
 }
 
-// Kind is the kind of a storm: what is hot.
+// Kind is the kind of a storm, by what was hot.
 type Kind string
 
 // The kinds.
 const (
 	OneKey     Kind = "one key"
-	APrefix    Kind = "a prefix"         // keys that begin alike, each of them cool
+	APrefix    Kind = "a prefix"         // keys with a common prefix, none of them hot
 	Rising     Kind = "rising sort keys" // one key, whose newest items have increasing sort keys
 	Everything Kind = "everything"       // a whole stream shard, without a key or a prefix that explains it
 )
@@ -67,24 +65,23 @@ type Storm struct {
 	Kind   Kind          `json:"kind"`
 	From   jsontime.Time `json:"from"`
 	To     jsontime.Time `json:"to"`
-	Key    string        `json:"key"` // or the prefix; of everything the stream shard
+	Key    string        `json:"key"` // the key, the prefix, or the stream shard for Everything
 	Index  string        `json:"index,omitempty"`
-	Keys   int           `json:"keys"` // keys that took part, as far as is known
+	Keys   int           `json:"keys"` // number of known keys in the storm
 	Rate   float64       `json:"write_units_per_second"`
 	Low    float64       `json:"low"`
 	High   float64       `json:"high"`
 	Advice string        `json:"advice"`
 }
 
-// Split is a stream shard that was followed by several, which is what DynamoDB does to a
-// partition that is hot or full.
+// Split is a stream shard with several children. DynamoDB splits a partition that is hot or full.
 type Split struct {
 	Time     jsontime.Time `json:"time,omitzero"` // approximate; unknown without records of the children
 	Parent   string        `json:"parent"`
 	Children int           `json:"children"`
 }
 
-// Read is how much of the stream was read.
+// Read has the amounts that were read of the stream.
 type Read struct {
 	Share        float64 `json:"share"` // of the time, over all stream shards
 	Records      int     `json:"records"`
@@ -94,7 +91,7 @@ type Read struct {
 	Note         string  `json:"note"`
 }
 
-// Cost is what reading cost.
+// Cost has the calls that the report made, and their price.
 type Cost struct {
 	Calls map[string]int `json:"calls"` // by operation
 	USD   float64        `json:"usd"`
@@ -111,8 +108,8 @@ type Settings struct {
 	Oldest   bool          // the report begins at the oldest data, later than requested
 	OneShard bool          // the stream has one shard for all partitions, as DynamoDB Local's has
 	Limit    float64       // a partition's limit in WCU/s
-	HotRate  float64       // rate from which a key is hot, in WCU/s
-	Rows     int           // of the matrix, at most
+	HotRate  float64       // lowest rate of a hot key, in WCU/s
+	Rows     int           // maximum number of rows of the matrix
 }
 
 // named returns the table's name in heat items, which is "" for hotshard's own.
@@ -130,8 +127,7 @@ func (s Settings) share(rate float64) string {
 	return fmt.Sprintf("%.0f%% of the partition limit", math.Floor(100*rate/s.Limit))
 }
 
-// advice returns what to do about a storm with this mean of units per write. Its figures are those of
-// the interval's low end.
+// advice returns the advice for a storm with this mean of units per write. Its figures are the interval's lower bounds.
 func (s Settings) advice(storm *Storm, unitsPerWrite float64) string {
 	switch storm.Kind {
 	case APrefix:

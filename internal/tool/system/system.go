@@ -56,7 +56,7 @@ func Start(ctx context.Context, o Options) (_ *System, err error) {
 		fmt.Fprintln(o.Notices, "making the tables")
 	}
 	if err := dynamolocal.CreateTables(ctx, s.db, s.names); err != nil {
-		return nil, fmt.Errorf("tables at %s: %w", s.endpoint, err)
+		return nil, fmt.Errorf("creating the tables at %s: %w", s.endpoint, err)
 	}
 	s.limited = limited{limits: o.Limits, target: s.endpoint, shardMap: s.names.ShardMap}
 	if err := s.limited.start(); err != nil {

@@ -10,8 +10,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/table"
 )
 
-// TestCostOfMigrations checks the units of operations on an item of nearly 4 KB, by the
-// limiter.
+// TestCostOfMigrations bounds the read and write units of Copy and Verify for each item of nearly 4 KB.
 func TestCostOfMigrations(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
@@ -43,8 +42,8 @@ func TestCostOfMigrations(t *testing.T) {
 			}
 		}
 		copying := func() error { _, err := m.Copy(t.Context(), "acme", table.Span{}, libtest.Epoch, nil); return err }
-		cost("a copy of what is missing", 3.3, 16.1, copying)
-		cost("a copy of what is there", 4.3, 0, copying)
+		cost("a copy of missing items", 3.3, 16.1, copying)
+		cost("a copy of equal items", 4.3, 0, copying)
 		cost("a comparison", 4.3, 0, func() error { _, err := m.Verify(t.Context(), "acme", table.Span{}, libtest.Epoch); return err })
 	}
 }

@@ -10,8 +10,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/table"
 )
 
-// A table grows from four write shards to sixteen while programs run. Each phase is a
-// deployment.
+// A table grows from four write shards to sixteen while programs run. Each phase is a deployment.
 func ExampleMigration() {
 	ctx, now := context.Background(), time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
 	client := libtest.ExampleTable("orders", "customer", "placed")

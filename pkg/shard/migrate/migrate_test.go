@@ -17,7 +17,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/table"
 )
 
-func TestMigrationRejects(t *testing.T) {
+func TestInvalidMigrationsAreMisused(t *testing.T) {
 	client := enginetest.Client(t)
 	old := table.Table{Client: client, Name: "a", PartitionKey: "p", SortKey: "s", Shards: table.Fixed(2), Layout: table.RandomSuffix{}}
 	to := old
@@ -41,14 +41,14 @@ func TestMigrationRejects(t *testing.T) {
 	_, err3 := sound.Drop(t.Context(), "x", table.Span{}, libtest.Epoch, nil)
 	for _, err := range []error{err1, err2, err3} {
 		if !errors.Is(err, shard.ErrMisused) {
-			t.Errorf("in the first phase: %v", err)
+			t.Errorf("phase WriteOld: %v", err)
 		}
 	}
 }
 
-// TestMigrationFindsDifferences checks that items written only by the old are found and copied
-// again. Extra new items are found and deleted.
-func TestMigrationFindsDifferences(t *testing.T) {
+// TestVerifyFindsDifferences checks that Verify finds missing, different and extra new items. Copy repairs the first two
+// and Prune deletes the last.
+func TestVerifyFindsDifferences(t *testing.T) {
 	t.Parallel()
 	client := enginetest.Client(t)
 	a, b := libtest.Theirs(t, client, "S"), libtest.Theirs(t, client, "S")
@@ -95,8 +95,8 @@ func TestMigrationFindsDifferences(t *testing.T) {
 	}
 }
 
-// TestMigrationUpdates checks conditions, and updates of items that are not copied yet.
-func TestMigrationUpdates(t *testing.T) {
+// TestUpdateInEachPhase checks conditions, and updates of items that are not copied yet.
+func TestUpdateInEachPhase(t *testing.T) {
 	client := enginetest.Client(t)
 	a := libtest.Theirs(t, client, "S")
 	old := table.Table{Client: client, Name: a, PartitionKey: "customer", SortKey: "placed", Shards: table.Fixed(3), Layout: table.CalculatedSuffix{}}
@@ -131,7 +131,7 @@ func TestMigrationUpdates(t *testing.T) {
 	}
 }
 
-// TestCopyRejectsMergingItems checks that two old items with one sort key do not become one.
+// TestCopyRejectsMergingItems checks that Copy does not merge old items with equal sort keys.
 func TestCopyRejectsMergingItems(t *testing.T) {
 	t.Parallel()
 	client := enginetest.Client(t)
@@ -146,16 +146,16 @@ func TestCopyRejectsMergingItems(t *testing.T) {
 		}
 	}
 	if _, err := m.Copy(t.Context(), "acme", table.Span{}, libtest.Epoch, nil); err == nil {
-		t.Fatal("the copy made several items one")
+		t.Fatal("Copy merged several items")
 	}
 	if n, err := to.Count(t.Context(), "acme", table.Span{}, libtest.Epoch); err != nil || n > 1 {
 		t.Fatal(n, err)
 	}
-	// A copy resumes at a sort key, so that it reads all items that have it.
+	// Copy resumes at a sort key, so that it reads all items with it.
 	if _, err := m.Copy(t.Context(), "acme", table.Span{After: "-1:S:x"}, libtest.Epoch, nil); !errors.Is(err, shard.ErrMisused) {
-		t.Fatal("a copy that goes on made several items one:", err)
+		t.Fatal("a resumed Copy merged several items:", err)
 	}
-	// This is the advice of the error.
+	// Do as the error advises.
 	one := table.Item{"customer": libtest.Str("acme"), "placed": libtest.Str("x"), "n": libtest.Num(1)}
 	if err := errors.Join(old.Delete(t.Context(), one, libtest.Epoch), m.Put(t.Context(), one, libtest.Epoch)); err != nil {
 		t.Fatal(err)
@@ -165,16 +165,16 @@ func TestCopyRejectsMergingItems(t *testing.T) {
 	}
 }
 
-// TestItemPutTwice checks that a migration ends although a random suffix has an item twice.
-func TestItemPutTwice(t *testing.T) {
+// TestDuplicatesOfRandomSuffix checks a migration of items that are stored on two write shards.
+func TestDuplicatesOfRandomSuffix(t *testing.T) {
 	t.Parallel()
 	client := enginetest.Client(t)
 	old := libtest.Orders(t, client, client, table.RandomSuffix{}, 10)
 	m := migrate.Migration{Client: client, From: old, To: libtest.Orders(t, client, client, table.CalculatedSuffix{}, 10), Phase: migrate.WriteBoth}
 	for i := range 5 {
-		for _, at := range []string{"acme#2", "acme#7"} {
+		for _, key := range []string{"acme#2", "acme#7"} {
 			it := placed("acme", i)
-			it["customer"] = libtest.Str(at)
+			it["customer"] = libtest.Str(key)
 			if _, err := client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &old.Name, Item: it}); err != nil {
 				t.Fatal(err)
 			}
@@ -201,8 +201,8 @@ func TestItemPutTwice(t *testing.T) {
 	}
 }
 
-// TestDropsOfOldItemsThatDiffer checks that a drop deletes any old item that has a new one.
-func TestDropsOfOldItemsThatDiffer(t *testing.T) {
+// TestDropDeletesItemsThatDiffer checks that Drop deletes old items whose new item has other attributes.
+func TestDropDeletesItemsThatDiffer(t *testing.T) {
 	client := enginetest.Client(t)
 	old := libtest.Orders(t, client, client, table.RandomSuffix{}, 10)
 	m := migrate.Migration{Client: client, From: old, To: libtest.Orders(t, client, client, table.CalculatedSuffix{}, 10), Phase: migrate.ReadNew}

@@ -17,13 +17,13 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/table"
 )
 
-// losing applies the transactions of updates and loses their responses.
-type losing struct {
+// lossyClient applies the transactions of updates and loses their responses.
+type lossyClient struct {
 	*dynamodb.Client
 	lost int
 }
 
-func (l *losing) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, o ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
+func (l *lossyClient) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, o ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
 	out, err := l.Client.TransactWriteItems(ctx, in, o...)
 	if err == nil && in.TransactItems[0].Update != nil {
 		l.lost++
@@ -32,12 +32,12 @@ func (l *losing) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWr
 	return out, err
 }
 
-// TestUpdateOfBothAppliesOnce checks that an ADD counts once, however many responses are lost.
-func TestUpdateOfBothAppliesOnce(t *testing.T) {
+// TestUpdateAppliesOnce checks that both tables count an ADD once, however many responses are lost.
+func TestUpdateAppliesOnce(t *testing.T) {
 	t.Parallel()
 	db := enginetest.Client(t)
 	from, to := libtest.Orders(t, db, db, table.CalculatedSuffix{}, 2), libtest.Orders(t, db, db, table.CalculatedSuffix{}, 5)
-	client := &losing{Client: db}
+	client := &lossyClient{Client: db}
 	m := migrate.Migration{Client: client, From: from, To: to, Phase: migrate.WriteBoth}
 	key := table.Item{"customer": libtest.Str("acme"), "placed": libtest.Str("x")}
 	err := m.Update(t.Context(), key, &dynamodb.UpdateItemInput{
@@ -51,9 +51,8 @@ func TestUpdateOfBothAppliesOnce(t *testing.T) {
 	}
 }
 
-// TestTextIsNoTimeToTTL checks that an item whose time is text is copied: TTL deletes only by
-// numbers.
-func TestTextIsNoTimeToTTL(t *testing.T) {
+// TestCopyOfItemWithTextAsTTL checks that Copy copies an item whose TTL attribute is text: TTL deletes only by numbers.
+func TestCopyOfItemWithTextAsTTL(t *testing.T) {
 	db := enginetest.Client(t)
 	from, to := libtest.Orders(t, db, db, table.CalculatedSuffix{}, 4), libtest.Orders(t, db, db, table.CalculatedSuffix{}, 10)
 	it := placed("acme", 1)
@@ -73,8 +72,8 @@ func TestTextIsNoTimeToTTL(t *testing.T) {
 	}
 }
 
-// TestExpiredItemsAreNoDifference checks that expired items are ignored: TTL deletes the old
-// and the new at different times.
+// TestExpiredItemsAreNoDifference checks that Verify, Copy and Drop ignore expired items: TTL deletes the old and the new
+// item at different times.
 func TestExpiredItemsAreNoDifference(t *testing.T) {
 	db := enginetest.Client(t)
 	from, to := libtest.Orders(t, db, db, table.CalculatedSuffix{}, 2), libtest.Orders(t, db, db, table.CalculatedSuffix{}, 5)

@@ -19,8 +19,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/table"
 )
 
-// process is a program that takes part in a migration. Its phase changes between its calls, as
-// in a deployment.
+// process is a program that uses a Migration. Its phase changes between calls, as in a deployment.
 type process struct {
 	mu sync.RWMutex
 	m  migrate.Migration
@@ -38,29 +37,28 @@ func (p *process) enter(phase migrate.Phase) {
 	p.m.Phase = phase
 }
 
-// pause is the pause of each program between two calls. In the short run it leaves capacity to
-// the phases.
+// pause is each program's pause between two calls. In the short run it leaves capacity for the copies.
 var pause = time.Duration(lane.Runs(20, 0)) * time.Millisecond
 
-// traffic is programs that read and write while a migration goes through its phases.
+// traffic has the programs that read and write while a migration goes through its phases.
 type traffic struct {
 	ctx       context.Context
 	processes []*process
 	name      string
 	span      table.Span
-	find      bool // items can be looked up one by one
-	old       []string
+	lookup    bool     // the layouts can look up single items
+	old       []string // sort keys of the items before the migration
 
-	mu   sync.Mutex
-	want map[string]int // accepted values by sort key
-	ops  int
-	seen int // complete reads
+	mu    sync.Mutex
+	want  map[string]int // accepted values by sort key
+	ops   int
+	reads int // complete reads
 }
 
 func (w *traffic) process() *process { return w.processes[rand.IntN(len(w.processes))] }
 
-// work sends each change of an item to one program, and the next read of it to another.
-func (w *traffic) work(worker int, stop <-chan struct{}) error {
+// writeItems changes random items until stop is closed. One program writes, and another one reads the item back.
+func (w *traffic) writeItems(worker int, stop <-chan struct{}) error {
 	for i := 0; ; i++ {
 		select {
 		case <-stop:
@@ -69,7 +67,7 @@ func (w *traffic) work(worker int, stop <-chan struct{}) error {
 		}
 		at := libtest.Epoch.Add(time.Duration(rand.IntN(lane.Runs(4, 8))) * time.Hour)
 		sort := shard.Millis.Key(at, "#", fmt.Sprintf("w%d-%d", worker, i%lane.Runs(3, 7)))
-		if !w.find {
+		if !w.lookup {
 			sort = fmt.Sprintf("%s-%d", sort, i)
 		}
 		if err := w.step(sort); err != nil {
@@ -80,23 +78,23 @@ func (w *traffic) work(worker int, stop <-chan struct{}) error {
 
 func (w *traffic) step(sort string) error {
 	w.mu.Lock()
-	n, there := w.want[sort]
+	n, exists := w.want[sort]
 	w.mu.Unlock()
 	key := table.Item{"customer": libtest.Str(w.name), "placed": libtest.Str(sort)}
 	next, gone := n+1, false
 	err := w.process().do(func(m *migrate.Migration) error {
 		switch k := rand.IntN(6); {
-		case k == 0 && w.find:
+		case k == 0 && w.lookup:
 			next, gone = 0, true
-			return m.Delete(w.ctx, key, afterAll)
-		case k < 3 && w.find:
+			return m.Delete(w.ctx, key, callTime)
+		case k < 3 && w.lookup:
 			return m.Update(w.ctx, key, &dynamodb.UpdateItemInput{
 				UpdateExpression: aws.String("ADD n :one"), ExpressionAttributeValues: table.Item{":one": libtest.Num(1)},
-			}, afterAll)
-		case !there || w.find:
+			}, callTime)
+		case !exists || w.lookup:
 			it := maps.Clone(key)
 			it["n"], it["word"] = libtest.Num(int64(next)), libtest.Str("x")
-			return m.Put(w.ctx, it, afterAll)
+			return m.Put(w.ctx, it, callTime)
 		}
 		return nil
 	})
@@ -109,11 +107,11 @@ func (w *traffic) step(sort string) error {
 		delete(w.want, sort)
 	}
 	w.mu.Unlock()
-	if !w.find {
+	if !w.lookup {
 		return nil
 	}
 	return w.process().do(func(m *migrate.Migration) error {
-		it, err := m.Get(w.ctx, key, afterAll)
+		it, err := m.Get(w.ctx, key, callTime)
 		if gone && errors.Is(err, shard.ErrNotFound) {
 			return nil
 		}
@@ -124,9 +122,8 @@ func (w *traffic) step(sort string) error {
 	})
 }
 
-// watch reads all items repeatedly. It checks the order, that each occurs once, and that the
-// initial ones are there.
-func (w *traffic) watch(stop <-chan struct{}) error {
+// checkReads reads all items repeatedly. It checks their order, that each occurs once, and that no old item is missing.
+func (w *traffic) checkReads(stop <-chan struct{}) error {
 	for {
 		select {
 		case <-stop:
@@ -144,7 +141,7 @@ func (w *traffic) watch(stop <-chan struct{}) error {
 				}
 			}
 			w.mu.Lock()
-			w.seen++
+			w.reads++
 			w.mu.Unlock()
 			return nil
 		})
@@ -159,7 +156,7 @@ func (w *traffic) read(m *migrate.Migration) (map[string]int, error) {
 	last := ""
 	s := w.span
 	s.Consistent = true
-	for it, err := range m.Query(w.ctx, w.name, s, afterAll) {
+	for it, err := range m.Query(w.ctx, w.name, s, callTime) {
 		if err != nil {
 			return nil, err
 		}
@@ -169,7 +166,7 @@ func (w *traffic) read(m *migrate.Migration) (map[string]int, error) {
 		}
 		last = sort
 		if _, err := fmt.Sscan(libtest.Text(it["n"]), new(int)); err != nil {
-			return nil, fmt.Errorf("%s is half an item: %v", sort, it)
+			return nil, fmt.Errorf("%s lacks attributes: %v", sort, it)
 		}
 		n := 0
 		fmt.Sscan(libtest.Text(it["n"]), &n)
@@ -181,21 +178,21 @@ func (w *traffic) read(m *migrate.Migration) (map[string]int, error) {
 // enter changes the programs' phase one after another, while they work.
 func (w *traffic) enter(phase migrate.Phase) {
 	for _, p := range w.processes {
-		w.goOn() // both phases do some work
+		w.waitForCalls() // programs of both phases work
 		p.enter(phase)
 	}
-	w.goOn()
+	w.waitForCalls()
 }
 
-// goOn waits for more writes and a complete read, unless the traffic has ended with an error.
-func (w *traffic) goOn() {
-	done := func() (writes, reads int) {
+// waitForCalls waits for more writes and a complete read. It returns early if the traffic failed.
+func (w *traffic) waitForCalls() {
+	counts := func() (writes, reads int) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		return w.ops, w.seen
+		return w.ops, w.reads
 	}
-	from, read := done()
-	for writes, reads := from, read; (writes < from+lane.Runs(4, 20) || reads == read) && w.ctx.Err() == nil; writes, reads = done() {
+	firstWrites, firstReads := counts()
+	for writes, reads := firstWrites, firstReads; (writes < firstWrites+lane.Runs(4, 20) || reads == firstReads) && w.ctx.Err() == nil; writes, reads = counts() {
 		time.Sleep(time.Millisecond)
 	}
 }

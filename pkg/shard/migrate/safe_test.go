@@ -21,16 +21,16 @@ func placed(name string, n int) table.Item {
 	return table.Item{"customer": libtest.Str(name), "placed": libtest.Str(fmt.Sprintf("%03d", n)), "n": libtest.Num(int64(n))}
 }
 
-// TestAnotherNamesItemsStay checks that a name which looks like a write shard of the migrated
-// name loses nothing. It is reported before anything is copied.
-func TestAnotherNamesItemsStay(t *testing.T) {
+// TestItemsOfAnotherNameStay migrates acme beside a name that looks like one of its write shards. The other name keeps
+// its items, and Copy returns an error before it copies anything.
+func TestItemsOfAnotherNameStay(t *testing.T) {
 	t.Parallel()
 	for _, other := range []string{"acme#0", "acme#2"} {
-		t.Run(other, func(t *testing.T) { checkAnotherName(t, other) })
+		t.Run(other, func(t *testing.T) { checkOtherName(t, other) })
 	}
 }
 
-func checkAnotherName(t *testing.T, other string) {
+func checkOtherName(t *testing.T, other string) {
 	db := enginetest.Client(t)
 	plain := libtest.Orders(t, db, db, table.Unsharded{}, 1)
 	sharded := *plain
@@ -49,7 +49,7 @@ func checkAnotherName(t *testing.T, other string) {
 		t.Fatalf("%+v, %v", c, err)
 	}
 	m.Phase = migrate.WriteBoth
-	if c, err := m.Verify(t.Context(), "acme", table.Span{}, libtest.Epoch); err != nil || c.Extra+c.Different != 56 { // some sort keys fit
+	if c, err := m.Verify(t.Context(), "acme", table.Span{}, libtest.Epoch); err != nil || c.Extra+c.Different != 56 { // some of the other name's items are where acme's would be
 		t.Fatalf("%+v, %v", c, err)
 	}
 	done, err := m.Copy(t.Context(), "acme", table.Span{}, libtest.Epoch, nil)
@@ -61,14 +61,14 @@ func checkAnotherName(t *testing.T, other string) {
 			t.Fatal(it, err)
 		}
 	}
-	m.To.Format = shard.HashShard // as documented
+	m.To.Format = shard.HashShard // as Migration's documentation says
 	if done, err = m.Copy(t.Context(), "acme", table.Span{}, libtest.Epoch, nil); err != nil || done.Changed != 56 {
 		t.Fatalf("%+v, %v", done, err)
 	}
 }
 
-// TestEqualSortKeysMigrate checks that all items which the new write shards can hold are
-// copied. A copy and writes reject the others.
+// TestEqualSortKeysMigrate checks that Copy copies items with equal sort keys if the new write shards can hold them.
+// Otherwise Copy and Put return ErrMisused.
 func TestEqualSortKeysMigrate(t *testing.T) {
 	t.Parallel()
 	db := enginetest.Client(t)
@@ -78,7 +78,7 @@ func TestEqualSortKeysMigrate(t *testing.T) {
 		layout  table.Layout
 		fits    bool
 	}{
-		// 46 write shards hold all items of libtest.PutDay, as 10 do.
+		// 46 write shards hold all items of libtest.PutDay, like 10.
 		"more": {false, 46, table.CalculatedSuffix{By: "id"}, true}, "more, in place": {true, 46, table.CalculatedSuffix{By: "id"}, true},
 		"fewer": {false, 3, table.CalculatedSuffix{By: "id"}, false}, "fewer, in place": {true, 3, table.CalculatedSuffix{By: "id"}, false},
 		"unsharded":       {false, 1, table.Unsharded{}, false},
@@ -118,7 +118,7 @@ func TestEqualSortKeysMigrate(t *testing.T) {
 	}
 }
 
-// checkMigrated updates and deletes items in both, and drops the old.
+// checkMigrated updates and deletes items in phase ReadNew, and drops the old items.
 func checkMigrated(t *testing.T, m *migrate.Migration, want []string) {
 	t.Helper()
 	key := func(id string) table.Item {
@@ -145,9 +145,8 @@ func checkMigrated(t *testing.T, m *migrate.Migration, want []string) {
 	}
 }
 
-// TestPagesOutliveAPhase checks that pages continue over a change of phase in both directions,
-// even between equal sort keys.
-func TestPagesOutliveAPhase(t *testing.T) {
+// TestPagesContinueInAnotherPhase checks that a page's Next continues in another phase, even between equal sort keys.
+func TestPagesContinueInAnotherPhase(t *testing.T) {
 	t.Parallel()
 	db := enginetest.Client(t)
 	by := table.CalculatedSuffix{By: "id"}
@@ -164,9 +163,10 @@ func TestPagesOutliveAPhase(t *testing.T) {
 		for i := range 6 {
 			it := placed("acme", i)
 			it["id"] = libtest.Str(fmt.Sprint(i))
-			if want = append(want, libtest.Text(it["id"])); from.Put(t.Context(), it, libtest.Epoch) != nil {
-				t.Fatal("not put")
+			if err := from.Put(t.Context(), it, libtest.Epoch); err != nil {
+				t.Fatal(err)
 			}
+			want = append(want, libtest.Text(it["id"]))
 		}
 		m := migrate.Migration{Client: db, From: from, To: to, Phase: migrate.WriteBoth}
 		if _, err := m.Copy(t.Context(), "acme", table.Span{}, libtest.Epoch, nil); err != nil {
@@ -182,7 +182,7 @@ func TestPagesOutliveAPhase(t *testing.T) {
 	}
 }
 
-// pagesOverPhases reads pages of one item, each in another phase than the one before.
+// pagesOverPhases reads pages of one item, and changes the phase after each.
 func pagesOverPhases(t *testing.T, m migrate.Migration, desc bool) (got []string) {
 	t.Helper()
 	last := ""
@@ -204,9 +204,8 @@ func pagesOverPhases(t *testing.T, m migrate.Migration, desc bool) (got []string
 	return got
 }
 
-// TestDropSeesWhoseTheNewItemIs checks that an old item stays if another item is at its new
-// place.
-func TestDropSeesWhoseTheNewItemIs(t *testing.T) {
+// TestDropKeepsItemWithoutCopy checks that Drop keeps an old item if another item is at its new place.
+func TestDropKeepsItemWithoutCopy(t *testing.T) {
 	db := enginetest.Client(t)
 	from, to := libtest.Orders(t, db, db, table.CalculatedSuffix{By: "id"}, 10), libtest.Orders(t, db, db, table.CalculatedSuffix{By: "id"}, 1)
 	want := libtest.PutDay(t, from, 10)
@@ -222,9 +221,9 @@ func TestDropSeesWhoseTheNewItemIs(t *testing.T) {
 	}
 }
 
-// TestStraysAreNotHidden checks that an item at a place of no layout, which would be lost
-// within one table, is reported.
-func TestStraysAreNotHidden(t *testing.T) {
+// TestStraysAreReported checks that Verify and Copy report an item at a place of neither layout. Within one table it would
+// be lost.
+func TestStraysAreReported(t *testing.T) {
 	db := enginetest.Client(t)
 	four := libtest.Orders(t, db, db, table.CalculatedSuffix{}, 4)
 	nine, six := *four, *four
@@ -252,7 +251,7 @@ func TestStraysAreNotHidden(t *testing.T) {
 	if c, err := m.Verify(t.Context(), "acme", table.Span{}, libtest.Epoch); err != nil || !c.Equal() {
 		t.Fatalf("%+v, %v", c, err)
 	}
-	m.From, m.To = &nine, four // a stray that is only in the old partitions
+	m.From, m.To = &nine, four // the stray is only in the old partitions
 	if err := six.Put(t.Context(), strayOf(t), libtest.Epoch); err != nil {
 		t.Fatal(err)
 	}
@@ -261,8 +260,7 @@ func TestStraysAreNotHidden(t *testing.T) {
 	}
 }
 
-// TestStraysOnTheFirstWriteShard checks that an item on #0 is a stray if no layout places it
-// there.
+// TestStraysOnTheFirstWriteShard checks that an item on #0 is a stray if neither layout places it there.
 func TestStraysOnTheFirstWriteShard(t *testing.T) {
 	db := enginetest.Client(t)
 	for _, at := range []int{0, 2} {
@@ -292,8 +290,7 @@ func TestStraysOnTheFirstWriteShard(t *testing.T) {
 	}
 }
 
-// strayOf returns an item that is on write shard 4 or 5 of six, and on other ones of four and
-// of nine.
+// strayOf returns an item on write shard 4 or 5 of six. Layouts of four or nine write shards place it elsewhere.
 func strayOf(t *testing.T) table.Item {
 	t.Helper()
 	for i := 40; ; i++ {

@@ -20,8 +20,8 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/table"
 )
 
-// afterAll is the time of all calls of the traffic, after all items' times.
-var afterAll = libtest.Epoch.Add(24 * time.Hour)
+// callTime is the time of all calls, after all items' times.
+var callTime = libtest.Epoch.Add(24 * time.Hour)
 
 func TestMigrationsUnderTraffic(t *testing.T) {
 	t.Parallel()
@@ -30,15 +30,15 @@ func TestMigrationsUnderTraffic(t *testing.T) {
 	sharded := func(name string, format shard.Format, n table.Fixed, layout table.Layout) *table.Table {
 		return &table.Table{Client: client, Name: name, PartitionKey: "customer", SortKey: "placed", Format: format, Shards: n, Layout: layout}
 	}
-	changed := func(name string, format shard.Format) *table.Table { // items of one o'clock have two places
+	changed := func(name string, format shard.Format) *table.Table { // items after the change have two places
 		t := sharded(name, format, 0, table.CalculatedSuffix{Time: table.SortTime("placed", "")})
 		t.Shards = &libtest.Steps{History: shard.History{{Count: 2}, {At: libtest.Epoch.Add(time.Hour), Count: 9}}}
 		return t
 	}
 	for name, c := range map[string]struct {
 		from, to *table.Table
-		find     bool
-		cut      bool // the copy is interrupted, even in the short run
+		lookup   bool
+		cut      bool // even the short run interrupts the copy
 	}{
 		"grown in place":       {sharded(a, "", 4, table.CalculatedSuffix{}), sharded(a, "", 9, table.CalculatedSuffix{}), true, true},
 		"shrunk in place":      {sharded(a, "_", 9, table.CalculatedSuffix{}), sharded(a, "_", 2, table.CalculatedSuffix{}), true, false},
@@ -56,17 +56,17 @@ func TestMigrationsUnderTraffic(t *testing.T) {
 			if c.cut {
 				old = 110
 			}
-			migrateAll(t, client, c.from, c.to, c.find, old)
+			migrateAll(t, client, c.from, c.to, c.lookup, old)
 		})
 	}
 }
 
-// migrateAll goes through all phases under traffic and compares the results.
-func migrateAll(t *testing.T, client *dynamodb.Client, from, to *table.Table, find bool, old int) {
+// migrateAll runs all phases under traffic, and compares the items at the end with the accepted writes.
+func migrateAll(t *testing.T, client *dynamodb.Client, from, to *table.Table, lookup bool, old int) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	w := &traffic{
-		name: fmt.Sprintf("acme-%d", rand.Uint64()), find: find, want: map[string]int{},
+		name: fmt.Sprintf("acme-%d", rand.Uint64()), lookup: lookup, want: map[string]int{},
 		span: table.During(shard.Millis, libtest.Epoch, libtest.Epoch.Add(9*time.Hour)),
 	}
 	for range 3 {
@@ -75,7 +75,7 @@ func migrateAll(t *testing.T, client *dynamodb.Client, from, to *table.Table, fi
 	for i := range old {
 		sort := shard.Millis.Key(libtest.Epoch.Add(time.Duration(i)*110*time.Minute/time.Duration(old)), "#", "old")
 		w.old, w.want[sort] = append(w.old, sort), i
-		if err := from.Put(ctx, table.Item{"customer": libtest.Str(w.name), "placed": libtest.Str(sort), "n": libtest.Num(int64(i))}, afterAll); err != nil {
+		if err := from.Put(ctx, table.Item{"customer": libtest.Str(w.name), "placed": libtest.Str(sort), "n": libtest.Num(int64(i))}, callTime); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -83,9 +83,9 @@ func migrateAll(t *testing.T, client *dynamodb.Client, from, to *table.Table, fi
 	group, working := errgroup.WithContext(ctx)
 	w.ctx = working
 	for worker := range 3 {
-		group.Go(func() error { return w.work(worker, stop) })
+		group.Go(func() error { return w.writeItems(worker, stop) })
 	}
-	group.Go(func() error { return w.watch(stop) })
+	group.Go(func() error { return w.checkReads(stop) })
 	err := w.phases(t)
 	close(stop)
 	if err := errors.Join(err, group.Wait()); err != nil {
@@ -98,17 +98,17 @@ func migrateAll(t *testing.T, client *dynamodb.Client, from, to *table.Table, fi
 
 func (w *traffic) phases(t *testing.T) error {
 	first := w.processes[0].m
-	if c, err := first.Verify(w.ctx, w.name, w.span, afterAll); err != nil || !c.Equal() {
+	if c, err := first.Verify(w.ctx, w.name, w.span, callTime); err != nil || !c.Equal() {
 		return fmt.Errorf("before the first phase: %+v, %w", c, err)
 	}
 	w.enter(migrate.WriteBoth)
 	copying := w.processes[0].m
-	if w.find {
-		pruned, err := copying.Prune(w.ctx, w.name, w.span, afterAll, nil)
+	if w.lookup {
+		pruned, err := copying.Prune(w.ctx, w.name, w.span, callTime, nil)
 		if err != nil {
 			return err
 		}
-		t.Logf("%d new items had been deleted from the old alone", pruned.Changed)
+		t.Logf("Prune deleted %d new items whose old ones were gone", pruned.Changed)
 	}
 	if err := w.copy(&copying); err != nil {
 		return err
@@ -116,59 +116,58 @@ func (w *traffic) phases(t *testing.T) error {
 	for _, phase := range []migrate.Phase{migrate.WriteBoth, migrate.ReadNew} {
 		w.enter(phase)
 		m := w.processes[0].m
-		c, err := m.Verify(w.ctx, w.name, w.span, afterAll)
+		c, err := m.Verify(w.ctx, w.name, w.span, callTime)
 		if err != nil || !c.Equal() || c.Compared < len(w.old) {
 			return fmt.Errorf("phase %d: %+v, %w", phase, c, err)
 		}
 	}
 	w.enter(migrate.WriteNew)
 	dropping := w.processes[0].m
-	if _, err := dropping.DropAll(w.ctx, w.name, w.span, afterAll, nil); err != nil {
+	if _, err := dropping.DropAll(w.ctx, w.name, w.span, callTime, nil); err != nil {
 		return err
 	}
-	w.goOn()
+	w.waitForCalls()
 	return nil
 }
 
-// copy copies all items. It is interrupted after the first chunk if there are more.
+// copy copies all items. If there are more than a chunk, it interrupts the copy after the first chunk and resumes it.
 func (w *traffic) copy(m *migrate.Migration) error {
 	const chunk = 100
 	s := w.span
 	if len(w.old) > chunk {
 		var reports []migrate.Progress
-		failed := errors.New("the copy is cut off")
+		interrupted := errors.New("interrupted")
 		ctx, cut := context.WithCancelCause(w.ctx)
-		_, err := m.Copy(ctx, w.name, s, afterAll, func(p migrate.Progress) {
+		_, err := m.Copy(ctx, w.name, s, callTime, func(p migrate.Progress) {
 			reports = append(reports, p)
-			cut(failed)
+			cut(interrupted)
 		})
-
 		if err == nil {
-			return fmt.Errorf("a copy ended although it was cut off: %v", reports)
+			return fmt.Errorf("an interrupted copy returned no error: %v", reports)
 		}
 		s.After = reports[0].After
 	}
-	done, err := m.Copy(w.ctx, w.name, s, afterAll, nil)
+	done, err := m.Copy(w.ctx, w.name, s, callTime, nil)
 	if err != nil || done.Seen == 0 {
-		return fmt.Errorf("the copy's last part saw %d, %w", done.Seen, err)
+		return fmt.Errorf("the resumed copy read %d items: %w", done.Seen, err)
 	}
 	return nil
 }
 
-// checkEnd reads the new table without the migration, and the old one.
+// checkEnd checks that the new table has all items, and the old one none.
 func (w *traffic) checkEnd(t *testing.T, from, to *table.Table) {
 	t.Helper()
 	plain := migrate.Migration{Client: to.Client.(*dynamodb.Client), From: from, To: to, Phase: migrate.WriteNew}
 	if got, err := w.read(&plain); err != nil || !maps.Equal(got, w.want) {
 		t.Fatalf("%v; got %d items, want %d", err, len(got), len(w.want))
 	}
-	n, err := to.Count(t.Context(), w.name, w.span, afterAll)
+	n, err := to.Count(t.Context(), w.name, w.span, callTime)
 	if err != nil || n != len(w.want) {
-		t.Fatalf("the table has %d items beside the migration, want %d, %v", n, len(w.want), err)
+		t.Fatalf("the new table has %d items, want %d: %v", n, len(w.want), err)
 	}
 	old := *from
 	left := 0
-	for it, err := range old.Query(t.Context(), w.name, w.span, afterAll) {
+	for it, err := range old.Query(t.Context(), w.name, w.span, callTime) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,12 +12,12 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// condition is the condition of a write, with the item that it is about.
+// condition is the condition of a write, with its item.
 type condition struct {
 	table, text string
-	at          dynamo.Item // the key; of a put the item, since its key is not known
+	at          dynamo.Item // the key; for a put the whole item, since its key is unknown
 	names       map[string]string
-	values      dynamo.Item // those in the text
+	values      dynamo.Item // the values that the text uses
 }
 
 func conditionOf(w types.TransactWriteItem) condition {

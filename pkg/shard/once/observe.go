@@ -19,8 +19,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// observe reports an attempt of each write of a transaction that ended with err. Conflicts wait for
-// the next attempt.
+// observe reports an attempt of each write of a transaction that ended with err. It reports conflicts with the next attempt.
 func (t *onceTry) observe(ctx context.Context, writes []shardmap.Write, err error) {
 	if t.observer == nil {
 		return
@@ -45,8 +44,8 @@ func (t *onceTry) observe(ctx context.Context, writes []shardmap.Write, err erro
 	}
 }
 
-// observeConflicts reports the conflicts of the attempt before. If an attempt has met the marker
-// since, they are inconclusive: the other transaction was the same request's, sent twice.
+// observeConflicts reports the conflicts of the attempt before. If a later attempt found the key's marker, they are
+// inconclusive: the other transaction was the same request, sent twice.
 func (t *onceTry) observeConflicts(ctx context.Context) {
 	outcome := shard.Conflicted
 	if t.met {
@@ -58,7 +57,7 @@ func (t *onceTry) observeConflicts(ctx context.Context) {
 	t.conflicts = nil
 }
 
-// metMarker reports whether a transaction conflicted with another under the same key, or came after it.
+// metMarker reports whether a transaction failed because of another transaction with the same key.
 func metMarker(err error, at int) bool {
 	canceled, ok := errors.AsType[*types.TransactionCanceledException](err)
 	if !ok || at >= len(canceled.CancellationReasons) {
@@ -92,7 +91,7 @@ func (p *probes) outcome(ctx context.Context, w shardmap.Write, i int, err error
 	return shard.Inconclusive
 }
 
-// probes finds out why transactions are throttled, since their errors do not say it.
+// probes determines why transactions are throttled, since their errors do not say so.
 type probes struct {
 	client client.Putter
 	table  string
@@ -107,8 +106,7 @@ type probed struct {
 	full bool
 }
 
-// A probe's result holds for the key's throttles of a second. At most maxProbed keys are probed
-// per second.
+// A probe's result is reused for one second for the same key. At most maxProbed keys are probed per second.
 const (
 	probeAge  = time.Second
 	maxProbed = 1000
@@ -117,8 +115,8 @@ const (
 // probeLifetime is how long a probe stays before TTL removes it.
 const probeLifetime = time.Hour
 
-// full reports whether the partition of a write shard throttles. It writes a probe at most once
-// per second and key. While a probe is in flight, it returns false to other callers.
+// full reports whether a write shard's partition throttles. It puts at most one probe per second and key. While a probe is
+// in flight, other callers get false.
 func (p *probes) full(ctx context.Context, w shardmap.Write) bool {
 	now, key := time.Now().Round(0), w.Attempt.Key
 	last, due := p.claim(key, now)

@@ -67,8 +67,8 @@ type Call struct {
 // of the marker's prefix.
 const maxKey = 2046
 
-// check returns ErrMisused if the key is not usable or now is the zero time, since an expired marker counts as absent. DynamoDB's client replaces invalid UTF-8, so
-// two invalid keys could share one marker.
+// check returns ErrMisused if the key is invalid or now is zero. Two keys of invalid UTF-8 could share one marker, since
+// DynamoDB's client replaces invalid bytes.
 func (c Call) check(now time.Time) error {
 	switch {
 	case now.IsZero():
@@ -113,8 +113,8 @@ func (o *Applier) Do(ctx context.Context, call Call, now time.Time,
 	})
 }
 
-// Decide is Do for a call whose answer depends on what is read for its writes. decide returns
-// both, and the answer replaces the call's.
+// Decide is like Do for a call whose answer depends on the items read for its writes. decide returns the writes and the
+// answer, which replaces the call's.
 func (o *Applier) Decide(ctx context.Context, call Call, now time.Time,
 	decide func(context.Context) ([]shardmap.Write, []byte, error),
 ) (before []byte, err error) {
@@ -142,9 +142,8 @@ func (o *Applier) Decide(ctx context.Context, call Call, now time.Time,
 	return before, nil
 }
 
-// An attempt retries a conflict with another call this often, with pauses up to this long: one
-// of the calls in conflict succeeds, and the next may. If the call was also throttled, it waits
-// longer, as throttled writes do.
+// Bounds of an attempt's retries after conflicts with other calls, and of the pauses between them. If the call was also
+// throttled, it waits longer, as throttled writes do.
 const (
 	maxMet       = 8
 	maxMeetPause = 20 * time.Millisecond
@@ -160,7 +159,7 @@ type onceTry struct {
 
 	failed    []condition     // of the caller's own writes
 	conflicts []shard.Attempt // not yet observed
-	met       bool            // another attempt under the same key
+	met       bool            // another attempt with the same key was found
 }
 
 // do makes one attempt. It returns the answer of a call that was applied before.
@@ -187,8 +186,7 @@ func (t *onceTry) do(ctx context.Context) (before []byte, err error) {
 	return before, err
 }
 
-// impossible returns the answer of a call that was applied before, or else the error why the
-// call can't be applied now.
+// impossible returns the answer if the call was applied before, or else why, the error of the failed attempt.
 func (o *Applier) impossible(ctx context.Context, call Call, now time.Time, why error) ([]byte, error) {
 	if dynamo.WorthRetrying(ctx, why) {
 		return nil, why
@@ -209,7 +207,7 @@ func (o *Applier) Before(ctx context.Context, call Call, now time.Time) (answer 
 	}
 	items, err := dynamo.BatchGet(ctx, o.client, o.table, []dynamo.Item{markerKey(call)}, true)
 	if err != nil {
-		return nil, fmt.Errorf("looking whether the call with key %q was applied before: %w", call.Key, err)
+		return nil, fmt.Errorf("reading the marker of the call with key %q: %w", call.Key, err)
 	}
 	if len(items) == 0 || dynamo.Expired(items[0], now) {
 		return nil, nil

@@ -1,4 +1,4 @@
-// Package windows reads what the heat table has of a time, window by window.
+// Package windows reads the heat table, window by window.
 //
 //	reader := windows.Reader{Client: client, Table: settings.HeatTable}
 //	for window, err := range reader.Windows(ctx, from, to, 10*time.Second) {
@@ -16,7 +16,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/heat"
@@ -38,7 +37,7 @@ func (r Reader) All(ctx context.Context, from, to time.Time) iter.Seq2[heat.Wind
 	return r.read(ctx, heat.Partitions(from, to, true), 2*heat.Salts, from, to)
 }
 
-// Alone goes through the full items that were stored alone, likewise: not those of windows that were held.
+// Alone iterates in the same way over the full items that were stored alone, not together with others.
 func (r Reader) Alone(ctx context.Context, from, to time.Time) iter.Seq2[heat.Window, error] {
 	return r.read(ctx, heat.Partitions(from, to, false), heat.Salts, from, to)
 }
@@ -48,8 +47,8 @@ func (r Reader) Layer(ctx context.Context, layer heat.Layer, from, to time.Time)
 	return r.read(ctx, layer.Partitions(from, to), 1, from, to)
 }
 
-// Windows implements [heat.Source]. It reads layers that are as fine as step, and full items for the time that no layer
-// has: normally the last minute or two.
+// Windows implements [heat.Source]. It reads the coarsest layers that are fine enough for step, and full items of the
+// time that no layer has: normally the last minute or two.
 func (r Reader) Windows(ctx context.Context, from, to time.Time, step time.Duration) iter.Seq2[heat.Window, error] {
 	return func(yield func(heat.Window, error) bool) {
 		progress, err := r.Progress(ctx)
@@ -74,17 +73,17 @@ func (r Reader) Windows(ctx context.Context, from, to time.Time, step time.Durat
 	}
 }
 
-// full means the items of windows themselves, which are finer than all layers.
+// full stands for full items, which are finer than all layers.
 const full = heat.ByWindow - 1
 
-// span is a time that is read from one layer.
+// span is a time to read from one layer.
 type span struct {
 	layer    heat.Layer
 	from, to time.Time
 }
 
-// cover splits a time into spans, in order, of the coarsest layers that are fine enough and have it: this layer in the
-// middle, finer ones at its ends.
+// cover divides a time into spans, in order. It reads as much as it can from this layer, if that is fine enough for step,
+// and the ends from finer layers.
 func cover(from, to time.Time, step time.Duration, p heat.Progress, layer heat.Layer) []span {
 	if !from.Before(to) {
 		return nil
@@ -109,7 +108,7 @@ func cover(from, to time.Time, step time.Duration, p heat.Progress, layer heat.L
 	return append(spans, cover(last, to, step, p, layer-1)...)
 }
 
-// Progress returns the progress of the layers: the zero value if there are no layers, or if another release made them.
+// Progress returns the progress of the layers. It is zero if there are no layers, or if another release wrote them.
 func (r Reader) Progress(ctx context.Context) (p heat.Progress, err error) {
 	for item, err := range dynamo.Items(ctx, r.Client, r.query(heat.ProgressPartition, schema.SoleSK, schema.SoleSK)) {
 		if err != nil {
@@ -140,23 +139,24 @@ func (r Reader) query(pk, low, high string) *dynamodb.QueryInput {
 	}
 }
 
-// read iterates over the partitions, as many in parallel as one time has.
+// read iterates over partitions in order of time. Each hour or day has salts partitions, which it reads in parallel.
 func (r Reader) read(ctx context.Context, partitions []string, salts int, from, to time.Time) iter.Seq2[heat.Window, error] {
 	return func(yield func(heat.Window, error) bool) {
 		for salts := range slices.Chunk(partitions, salts) {
-			if !r.time(ctx, salts, from, to, yield) {
+			if !r.readTogether(ctx, salts, from, to, yield) {
 				return
 			}
 		}
 	}
 }
 
-// time iterates over the partitions of one time, a page of each at a time. It returns false if the iteration has ended.
-func (r Reader) time(ctx context.Context, partitions []string, from, to time.Time, yield func(heat.Window, error) bool) bool {
+// readTogether merges the windows of several partitions by time. It holds about a page of each. It returns false if the
+// iteration is over.
+func (r Reader) readTogether(ctx context.Context, partitions []string, from, to time.Time, yield func(heat.Window, error) bool) bool {
 	var feeds []*feed
 	for _, pk := range partitions {
 		first := from
-		if heat.HeldPartition(pk) { // the first of windows that were stored together may be earlier
+		if heat.HeldPartition(pk) { // an item with several windows has the first one's sort key
 			first = heat.AlignDown(from, heat.MaxHold)
 		}
 		next, stop := iter.Pull2(dynamo.Pages(ctx, r.Client, r.Query(pk, first, to)))
@@ -172,147 +172,4 @@ func (r Reader) time(ctx context.Context, partitions []string, from, to time.Tim
 			return false
 		}
 	}
-}
-
-// nextWindow removes the earliest window from the feeds, or returns the zero window if they are empty.
-func nextWindow(feeds []*feed) (w heat.Window, err error) {
-	var group errgroup.Group
-	for _, f := range feeds {
-		group.Go(f.fill)
-	}
-	if err := group.Wait(); err != nil {
-		return w, err
-	}
-	for _, f := range feeds {
-		if len(f.lost) > 0 {
-			w, f.lost = heat.Window{Start: f.to, Unreadable: f.lost}, nil
-			return w, nil
-		}
-		if len(f.list) > 0 && (w.Start.IsZero() || f.list[0].start.Before(w.Start)) {
-			w.Start = f.list[0].start
-		}
-	}
-	for _, f := range feeds {
-		for len(f.list) > 0 && f.list[0].start.Equal(w.Start) {
-			if f.list[0].err != nil {
-				w.Unreadable = append(w.Unreadable, f.list[0].err)
-			} else {
-				w.Items = append(w.Items, f.list[0].item)
-			}
-			f.pop()
-			if err := f.fill(); err != nil { // a page may end within the window
-				return w, err
-			}
-		}
-	}
-	return w, nil
-}
-
-// feed reads one partition, in order of time.
-type feed struct {
-	pk       string
-	next     func() (*dynamodb.QueryOutput, error, bool)
-	from, to time.Time
-	list     []*read   // of the pages that were read
-	reached  time.Time // no later page has an earlier window
-	done     bool      // there is no later page
-	lost     []error   // of items without a time, not returned yet
-}
-
-// read is an item, or the error that replaces it.
-type read struct {
-	start time.Time
-	item  heat.Item
-	err   error
-	held  *heat.Held // the later windows that are stored in the same item
-}
-
-// fill reads pages until no later page has a window as early as the first one.
-func (f *feed) fill() error {
-	for !f.done && (len(f.list) == 0 || !f.list[0].start.Before(f.reached)) {
-		page, err, more := f.next()
-		if !more {
-			f.done = true
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("heat: reading items of %q: %w", f.pk, err)
-		}
-		for _, attributes := range page.Items {
-			f.add(attributes)
-		}
-	}
-	return nil
-}
-
-func (f *feed) add(attributes dynamo.Item) {
-	start, ok := heat.Start(attributes)
-	r := new(read)
-	if heat.HeldPartition(f.pk) {
-		r.held, r.err = heat.ParseHeld(attributes)
-	} else {
-		r.item, r.err = heat.Parse(attributes)
-	}
-	if r.err != nil {
-		r.err = fmt.Errorf("partition %q: %w", f.pk, r.err)
-	}
-	switch {
-	case ok:
-		f.reached = start
-	case r.err != nil: // it must not hold up the windows behind it
-		f.lost = append(f.lost, fmt.Errorf("its sort key tells no time: %v", r.err)) // no column can tell that it is missing
-		return
-	}
-	if r.held != nil {
-		f.insertNext(r.held)
-		return
-	}
-	if r.start = later(start, f.from); r.err == nil {
-		r.start = r.item.Start
-	}
-	f.insert(r)
-}
-
-// pop removes the first window, and puts the next one of the same item where it belongs.
-func (f *feed) pop() {
-	held := f.list[0].held
-	f.list = f.list[1:]
-	if held != nil {
-		f.insertNext(held)
-	}
-}
-
-// insertNext inserts the next window of the time that is read.
-func (f *feed) insertNext(held *heat.Held) {
-	for held.More() {
-		item, err := held.Next()
-		if err != nil {
-			f.insert(&read{start: later(item.Start, f.from), err: fmt.Errorf("partition %q: %w", f.pk, err)})
-			return
-		}
-		if !item.Start.Before(f.to) {
-			return
-		}
-		if !item.Start.Before(f.from) {
-			f.insert(&read{start: item.Start, item: item, held: held})
-			return
-		}
-	}
-}
-
-func later(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return b
-	}
-	return a
-}
-
-func (f *feed) insert(r *read) {
-	at, _ := slices.BinarySearchFunc(f.list, r.start, func(r *read, start time.Time) int {
-		if r.start.After(start) {
-			return 1
-		}
-		return -1
-	})
-	f.list = slices.Insert(f.list, at, r)
 }

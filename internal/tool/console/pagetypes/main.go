@@ -1,5 +1,5 @@
-// Command pagetypes writes the JSON Schema of what the console's page and the page of a report read.
-// make console makes web/src/types.ts from it.
+// Command pagetypes writes the JSON Schema of the types that the console and reports read. make console generates
+// web/src/types.ts from it.
 package main
 
 import (
@@ -36,12 +36,12 @@ func write() error {
 	properties := map[string]*huma.Schema{}
 	for _, name := range []string{"Matrix", "HotKey", "HotKeysOutputBody", "ShardCount", "CounterValue", "BoardOutputBody", "About", "Reader", "SignalsAnswer", "Data"} {
 		if schemas.Map()[name] == nil {
-			return fmt.Errorf("no schema has the name %s", name)
+			return fmt.Errorf("no schema is named %s: use the name of a Go type in this list", name)
 		}
 		properties[name] = &huma.Schema{Ref: "#/definitions/" + name}
 	}
 	text, err := json.Marshal(map[string]any{
-		"title": "Page", "description": "All that the pages read.", "type": "object", "additionalProperties": false,
+		"title": "Page", "description": "The types that the console and reports read.", "type": "object", "additionalProperties": false,
 		"properties": properties, "definitions": schemas.Map(),
 	})
 	if err != nil {

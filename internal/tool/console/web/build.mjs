@@ -1,5 +1,5 @@
-// Bundles what the console's page and the report's need into the folder that is named, ../dist
-// by default: a script for both, two style sheets, and the licences of what is bundled.
+// Bundles one script for the console and the report, a style sheet for each, and the licences of the bundled packages.
+// The argument is the output folder; the default is ../dist.
 import { build } from "esbuild";
 import { mkdir, readFile, readdir, rm, writeFile } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
@@ -19,15 +19,15 @@ const { metafile } = await build({
   format: "iife",
   target: ["es2022"],
   charset: "ascii",
-  legalComments: "none", // LICENSES.txt has them whole
+  legalComments: "none", // LICENSES.txt has the full texts
   metafile: true,
 });
 await writeFile(join(out, "LICENSES.txt"), await licences(Object.keys(metafile.inputs)));
 
-// licences puts together the licence files of the packages that inputs come from.
+// licences returns the licence texts of all packages among the inputs.
 async function licences(inputs) {
   const packages = new Set(inputs.map((path) => /^node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(path)?.[1]).filter(Boolean));
-  const parts = ["What the console's scripts are made of, beside hotshard's own source, and its licences.\n"];
+  const parts = ["The packages in the console's scripts, and their licences.\n"];
   for (const name of [...packages].sort()) {
     const folder = join(here, "node_modules", name);
     const { version, license } = JSON.parse(await readFile(join(folder, "package.json"), "utf8"));

@@ -1,6 +1,6 @@
-// The part of the URL after # holds all that a person chose: #/?range=1h&filter=viral or #/key?type=counter&name=a.
+// The URL fragment has the user's settings: #/?range=1h&filter=viral or #/key?type=counter&name=a.
 
-/** address takes the part after # apart. */
+/** address parses the URL fragment. */
 export function address(): { path: string; query: URLSearchParams } {
   const [path = "", query = ""] = (location.hash.slice(1) || "/").split(/\?(.*)/s);
   return { path, query: new URLSearchParams(query) };
@@ -18,12 +18,12 @@ function changed(changes: Changes): string {
   return "#" + path + (query.size ? "?" + query : "");
 }
 
-/** go changes parameters of the address, as a step that the browser's Back undoes. "" removes a parameter. */
+/** go changes parameters of the address and adds an entry to the browser's history. "" removes a parameter. */
 export function go(changes: Changes): void {
   location.hash = changed(changes);
 }
 
-/** note changes parameters of the address without a step, and without an event. */
+/** note changes parameters of the address without a history entry and without a hashchange event. */
 export function note(changes: Changes): void {
   history.replaceState(null, "", changed(changes));
 }
@@ -42,7 +42,7 @@ export const ranges: Record<string, Range> = {
   "24h": { text: "24 h", seconds: 24 * 3600, every: 30 },
 };
 
-/** Time is the time range shown: a relative one, or from and to as RFC 3339, where an empty to is now. */
+/** Time is the time range shown: either a relative range, or from and to in RFC 3339. An empty to means now. */
 export interface Time {
   range: string; // "" if from is set
   from: string;
@@ -59,21 +59,21 @@ export function chosenTime(): Time {
   return { range: ranges[range] ? range : "15m", from: "", to: "" };
 }
 
-/** asked are the parameters of a call for a time range. The server's clock counts for the default range. */
+/** asked returns a time range's parameters for a call. The default range has none: the server's clock decides. */
 export function asked(time: Time): Record<string, string> {
   if (time.from) return { from: time.from, ...(time.to ? { to: time.to } : {}) };
   return time.range === "15m" ? {} : { from: new Date(Date.now() - ranges[time.range]!.seconds * 1000).toISOString() };
 }
 
-/** interval is the time between two polls, in ms; undefined if the range has ended and nothing can change. */
+/** interval returns the time between two polls in ms; undefined if the range has ended, so that its data can't change. */
 export function interval(time: Time): number | undefined {
   if (time.range) return ranges[time.range]!.every * 1000;
   return time.to && Date.parse(time.to) < Date.now() - 120_000 ? undefined : 5000;
 }
 
-const kept = ["range", "from", "to"]; // on the way from one page to another
+const kept = ["range", "from", "to"]; // parameters that links keep
 
-/** link is the address of a row's page: a key's own page, or the map filtered by a range's prefix. */
+/** link returns the address that a row opens: the key's page, or the map filtered by a range's prefix. */
 export function link(row: { key: string; keys?: number; index?: string; type?: string; name?: string }): string {
   const { query } = address();
   const base = row.type && row.type !== "other" && row.name !== undefined;

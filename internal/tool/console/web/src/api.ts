@@ -1,13 +1,13 @@
-/** Problem is a call that failed. Its status is 0 if there was no answer. */
+/** Problem is the error of a failed call. Its status is the HTTP status, or 0 without an answer. */
 export class Problem extends Error {
   constructor(readonly status: number, readonly title: string, readonly detail: string) {
     super(detail || title);
   }
 }
 
-const patience = 15_000; // ms for one call
+const patience = 15_000; // timeout of one call, in ms
 
-/** get asks the server and reads its JSON. */
+/** get calls the server and returns the parsed JSON. It throws a Problem if the call fails. */
 export async function get<T>(path: string, parameters: Record<string, string> | URLSearchParams = {}, signal?: AbortSignal): Promise<T> {
   const query = new URLSearchParams(parameters).toString();
   const timeout = AbortSignal.timeout(patience);
@@ -26,7 +26,7 @@ export async function get<T>(path: string, parameters: Record<string, string> | 
   try {
     said = await answer.json();
   } catch {
-    // It is not one of the API's own problems. The status has to do.
+    // The body is no problem JSON; the status says enough.
   }
   const faults = (said.errors ?? []).map((e) => `${e.location ?? ""} ${e.message ?? ""}`.trim());
   throw new Problem(answer.status, said.title ?? answer.statusText, [said.detail, ...faults].filter(Boolean).join("; "));

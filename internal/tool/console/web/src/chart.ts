@@ -10,18 +10,18 @@ echarts.use([CanvasRenderer, CustomChart, LineChart, GridComponent, TooltipCompo
 
 export type Option = Parameters<echarts.ECharts["setOption"]>[0];
 
-/** Chart is a chart of the library that follows the size of its place and the theme. */
+/** Chart is an ECharts chart that follows the theme and the size of its element. */
 export class Chart {
   readonly chart: echarts.ECharts;
   private readonly sizes: ResizeObserver;
-  private readonly deaf: () => void;
+  private readonly unlisten: () => void;
 
-  /** options are made again after each change of the theme or of the size. */
+  /** The chart calls options for each drawing. */
   constructor(place: HTMLElement, private readonly options: () => Option | undefined) {
     this.chart = echarts.init(place, undefined, { renderer: "canvas" });
     this.sizes = new ResizeObserver(() => this.draw());
     this.sizes.observe(place);
-    this.deaf = onTheme(() => this.draw());
+    this.unlisten = onTheme(() => this.draw());
   }
 
   draw(): void {
@@ -33,12 +33,12 @@ export class Chart {
 
   end(): void {
     this.sizes.disconnect();
-    this.deaf();
+    this.unlisten();
     this.chart.dispose();
   }
 }
 
-/** timeAxis is an axis of local time. */
+/** timeAxis returns an axis of local time. */
 export function timeAxis(from: number, to: number): Record<string, unknown> {
   return {
     type: "time", min: from, max: to, axisLine: { lineStyle: { color: colour("--line") } }, axisTick: { lineStyle: { color: colour("--line") } },
@@ -47,7 +47,7 @@ export function timeAxis(from: number, to: number): Record<string, unknown> {
   };
 }
 
-/** rateAxis is an axis of rates, or of a count. */
+/** rateAxis returns an axis of rates or counts. */
 export function rateAxis(name: string): Record<string, unknown> {
   return {
     type: "value", min: 0, name, nameLocation: "end", nameGap: 8, nameTextStyle: { color: colour("--quiet"), fontSize: 11, align: "left" }, splitNumber: 3,
@@ -55,7 +55,7 @@ export function rateAxis(name: string): Record<string, unknown> {
   };
 }
 
-/** area is a line with a filled area below. */
+/** area returns a line series with a filled area below. */
 export function area(name: string, data: unknown, c: string, more: Record<string, unknown> = {}): Record<string, unknown> {
   return {
     name, type: "line", data, showSymbol: false, lineStyle: { width: 1.3, color: colour(c) }, itemStyle: { color: colour(c) },
@@ -63,7 +63,7 @@ export function area(name: string, data: unknown, c: string, more: Record<string
   };
 }
 
-/** dotted is a thin dotted line. */
+/** dotted returns a series with a thin dotted line. */
 export function dotted(name: string, data: unknown, more: Record<string, unknown> = {}): Record<string, unknown> {
   return area(name, data, "--quiet", { lineStyle: { width: 1, type: "dotted", color: colour("--quiet") }, areaStyle: undefined, ...more });
 }
@@ -74,7 +74,7 @@ interface Hovered {
   value: [number, number | null, number?];
 }
 
-/** tip shows the values of all lines at the time under the pointer. Its content is made of text nodes. */
+/** tip returns a tooltip with the values of all lines at the pointer's time. */
 export function tip(span: number, unit: Record<string, string> = {}): Record<string, unknown> {
   return {
     trigger: "axis", confine: true, backgroundColor: colour("--panel"), borderColor: colour("--line"), textStyle: { color: colour("--text"), fontSize: 12 },

@@ -1,4 +1,4 @@
-// The console: a header, and below it the overview or the page of a key.
+// The console: a header, and below it the overview or a key's page.
 import { address, chosenTime, interval } from "./address";
 import { get } from "./api";
 import { at, fill, h } from "./dom";
@@ -10,10 +10,10 @@ import { visible } from "./text";
 import { themed } from "./theme";
 import type { About } from "./types";
 
-/** View is a page within the page. */
+/** View is the overview or a key's page. */
 interface View {
   poll(signal: AbortSignal): Promise<void>;
-  /** changed follows a change of the address; false if another view has to. */
+  /** changed applies a change of the address. It returns false if the address names another view. */
   changed(): boolean;
   end(): void;
 }
@@ -29,7 +29,7 @@ function connected(state: string): void {
   at("state").dataset["state"] = state.toLowerCase();
 }
 
-/** once polls the view now, and plans the next poll. */
+/** once polls the view now and schedules the next poll. */
 async function once(): Promise<void> {
   clearTimeout(timer);
   running?.abort();
@@ -43,10 +43,10 @@ async function once(): Promise<void> {
     const place = document.getElementById("notice");
     if (place) fill(place, faultNotice(fault, about));
   }
-  if (!mine.signal.aborted) plan();
+  if (!mine.signal.aborted) schedule();
 }
 
-function plan(): void {
+function schedule(): void {
   clearTimeout(timer);
   const wait = interval(chosenTime());
   if (!paused && !document.hidden && wait !== undefined) timer = setTimeout(() => void once(), wait);
@@ -73,7 +73,7 @@ function pause(): void {
   running?.abort();
 }
 
-/** help opens the keyboard help by its button, and by ? outside of text fields. */
+/** help makes its button, and ? outside text fields, open the keyboard help. */
 function help(): void {
   const dialog = at<HTMLDialogElement>("help");
   at("help-open").addEventListener("click", () => dialog.showModal());
@@ -89,7 +89,7 @@ async function start(): Promise<void> {
   themed(at("theme"));
   help();
   document.querySelector(".skip")!.addEventListener("click", (e) => {
-    e.preventDefault(); // the part after # is the page's address
+    e.preventDefault(); // the fragment is the console's address
     at("main").focus();
   });
   at("pause").addEventListener("click", pause);
@@ -107,6 +107,6 @@ async function start(): Promise<void> {
   show();
 }
 
-// One script serves both pages: most of it is the chart library. Only a report has data in the page.
+// One script serves both pages, because most of it is the chart library. Only a report has an element with data.
 if (document.getElementById("data")) report();
 else void start();

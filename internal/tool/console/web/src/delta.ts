@@ -1,12 +1,12 @@
 import { duration } from "./text";
 import type { HeatRow, Matrix } from "./types";
 
-/** Fresh is a row of a delta: a whole one, which replaces the known row, or the numbers of a cold key or range. */
+/** Fresh is a row of a delta: either a full row that replaces the known one, or new numbers of a cold key or range. */
 type Fresh = HeatRow | { row: number; key?: undefined; units: number[]; error?: number[]; heaviest?: number[] };
 
 /**
- * applied returns the full answer that results from a known one and a delta of the newest columns. With slide the
- * number of columns stays, and the oldest are dropped. It returns undefined if the delta doesn't fit the known answer.
+ * applied appends a delta to a known answer, and returns the full answer; undefined if the delta does not fit.
+ * With slide, the oldest columns are dropped so that their number stays.
  */
 export function applied(known: Matrix, delta: Matrix, slide: boolean): Matrix | undefined {
   const first = (Date.parse(delta.from) - Date.parse(known.from)) / duration(known.step);
@@ -25,20 +25,20 @@ export function applied(known: Matrix, delta: Matrix, slide: boolean): Matrix | 
   };
 }
 
-/** Columns joins the columns that are known with those of a delta. */
+/** Columns joins known columns with those of a delta. */
 class Columns {
   readonly dropped: number;
   constructor(private readonly first: number, private readonly count: number, most: number) {
     this.dropped = Math.max(0, first + count - most);
   }
-  /** join puts fresh numbers in the place of the known ones from the first fresh column on; none are zeros. */
+  /** join replaces known numbers by fresh ones from the delta's first column on. Missing numbers are zeros. */
   join(known: number[] | undefined, fresh?: number[]): number[] {
     const before = known?.slice(0, this.first) ?? new Array<number>(this.first).fill(0);
     return [...before, ...(fresh ?? new Array<number>(this.count).fill(0))].slice(this.dropped);
   }
 }
 
-/** joined is a known row with what a delta has of it; the delta has nothing of a row without writes. */
+/** joined returns a known row with its delta applied. A row without new writes has no delta. */
 function joined(known: HeatRow | undefined, fresh: Fresh | undefined, columns: Columns, covered: number[]): HeatRow {
   const whole = fresh?.key === undefined ? undefined : fresh;
   const { row: _, ...now } = whole ?? known!;
@@ -55,9 +55,9 @@ function joined(known: HeatRow | undefined, fresh: Fresh | undefined, columns: C
   return out;
 }
 
-const numeric = new Intl.Collator("en", { numeric: true }); // #2 before #10
+const numeric = new Intl.Collator("en", { numeric: true }); // sorts #2 before #10
 
-/** shards joins write shards by their key. Those that the delta adds are put in numeric order. */
+/** shards joins write shards by key, in numeric order. */
 function shards(known: HeatRow[], fresh: HeatRow[], columns: Columns, covered: number[]): HeatRow[] {
   const byKey = new Map(fresh.map((row) => [row.key, row]));
   const stay = known.map((row) => joined(row, byKey.get(row.key), columns, covered));

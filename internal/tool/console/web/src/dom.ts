@@ -1,7 +1,7 @@
 type Child = Node | string | null | undefined | false;
 type Attributes = Record<string, string | boolean | EventListener | undefined>;
 
-// One dispatcher per element and event type is registered; the handlers are data that patch can replace.
+// Each element has one DOM listener per event type. The listener calls the handler in this map, which patch replaces.
 const handlers = new WeakMap<Element, Map<string, EventListener>>();
 
 function listen(element: Element, type: string, handler: EventListener): void {
@@ -11,7 +11,7 @@ function listen(element: Element, type: string, handler: EventListener): void {
   own.set(type, handler);
 }
 
-/** h makes an element. Strings become text nodes: nothing is ever parsed as markup. */
+/** h creates an element. Strings become text nodes and are never parsed as markup. */
 export function h<K extends keyof HTMLElementTagNameMap>(tag: K, attributes: Attributes = {}, ...children: Child[]): HTMLElementTagNameMap[K] {
   const made = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
@@ -28,8 +28,8 @@ function nodes(children: Child[]): (Node | string)[] {
 }
 
 /**
- * fill gives an element these children. Elements that stay are patched in place, so that scroll positions, the
- * selection and the focus survive. An element with data-at is recognized by it, others by their position.
+ * fill replaces an element's children. It patches elements that stay, so that scroll positions, the selection and
+ * the focus survive. It matches elements by data-at, and those without it by position.
  */
 export function fill(parent: Element, ...children: Child[]): void {
   const active = document.activeElement;
@@ -68,7 +68,7 @@ function patchChildren(parent: Element, fresh: Node[]): void {
   }
 }
 
-/** patch makes an element that stays equal to a fresh one. A person's own state, such as an open details, stays. */
+/** patch makes an old element equal to a fresh one. It keeps the user's state, such as an open details element. */
 function patch(old: Node, fresh: Node): void {
   if (old === fresh) return;
   if (old instanceof Text && fresh instanceof Text) {
@@ -78,21 +78,21 @@ function patch(old: Node, fresh: Node): void {
   if (!(old instanceof HTMLElement) || !(fresh instanceof HTMLElement)) return;
   for (const { name } of [...old.attributes]) if (!fresh.hasAttribute(name) && name !== "open") old.removeAttribute(name);
   for (const { name, value } of fresh.attributes) {
-    if (name === "style") old.style.cssText = fresh.style.cssText; // the page's policy forbids the attribute
+    if (name === "style") old.style.cssText = fresh.style.cssText; // the Content-Security-Policy forbids style attributes
     else if (old.getAttribute(name) !== value) old.setAttribute(name, value);
   }
   handlers.get(fresh)?.forEach((handler, type) => listen(old, type, handler));
   patchChildren(old, [...fresh.childNodes]);
 }
 
-/** at finds an element of the page. */
+/** at returns the element with an id. */
 export function at<T extends HTMLElement = HTMLElement>(id: string): T {
   const found = document.getElementById(id);
-  if (!found) throw new Error(`the page has no #${id}`);
+  if (!found) throw new Error(`the page has no element #${id}`);
   return found as T;
 }
 
-/** copier is a button that copies a text; what names the text for those who hear the page. */
+/** copier returns a button that copies a text. what names the text in the button's label. */
 export function copier(text: () => string, what: string): HTMLButtonElement {
   const copy = async (e: Event) => {
     const button = e.currentTarget as HTMLElement;
@@ -107,7 +107,7 @@ export function copier(text: () => string, what: string): HTMLButtonElement {
   return h("button", { type: "button", class: "copy", "aria-label": `Copy ${what}`, title: `Copy ${what}`, onclick: ((e: Event) => void copy(e)) as EventListener });
 }
 
-/** command is a line for the shell, with a button that copies it. */
+/** command returns a shell command with a copy button. */
 export function command(text: string): HTMLElement {
   return h("div", { class: "command" }, h("code", {}, text), copier(() => text, "the command"));
 }

@@ -3,7 +3,7 @@ import { command, h } from "./dom";
 import { visible } from "./text";
 import type { About } from "./types";
 
-/** Remedy tells what failed, and what a person can do about it. */
+/** Remedy says what failed, and what the user can do. */
 interface Remedy {
   what: string;
   then: string;
@@ -11,30 +11,30 @@ interface Remedy {
 }
 
 function remedy(fault: unknown, about: About): Remedy {
-  if (!(fault instanceof Problem)) return { what: "This page failed.", then: String(fault) };
+  if (!(fault instanceof Problem)) return { what: "The page's script failed.", then: `${fault}. Reload the page.` };
   const detail = fault.detail ? fault.detail.replace(/[.]?$/, ". ") : "";
   switch (fault.status) {
     case 0:
-      return { what: `Disconnected from ${location.origin}.`, then: `${detail}The page retries by itself. If the server has ended, start it again:`, line: about.start };
+      return { what: `Disconnected from ${location.origin}.`, then: `${detail}The page retries by itself. If the server has stopped, restart it:`, line: about.start };
     case 401:
     case 403:
       return {
         what: "Access denied.",
         then: detail + (about.mode === "table"
-          ? "The credentials need four read-only calls: DescribeTable, and DescribeStream, GetShardIterator and GetRecords on its stream. Then start again:"
+          ? "The credentials need four read-only calls: DescribeTable, and DescribeStream, GetShardIterator and GetRecords on its stream. Grant them, then restart:"
           : "Operators' calls need a grant (docs/deploy.md, “Who may call what”). Check the credentials of the command that started this console:"),
         line: about.start,
       };
     case 404:
-      return { what: "The server has no such call.", then: `${detail}It may be of another version than this page. Reload the page, or start the server again:`, line: about.start };
+      return { what: "The server doesn't know this call.", then: `${detail}The server may have another version than this page. Reload the page, or restart the server:`, line: about.start };
     case 429:
     case 503:
-      return { what: "DynamoDB doesn't answer, or is out of capacity.", then: `${detail}The page retries by itself.` };
+      return { what: "DynamoDB does not answer or throttles.", then: `${detail}The page retries by itself.` };
   }
   return { what: `${fault.title || "The call failed"} (status ${fault.status}).`, then: fault.detail };
 }
 
-/** faultNotice is a notice about a failure. */
+/** faultNotice returns a notice about a failure, with the command that helps. */
 export function faultNotice(fault: unknown, about: About): HTMLElement {
   const { what, then, line } = remedy(fault, about);
   return h("div", { class: "notice fault", role: "alert" }, h("p", {}, h("strong", {}, visible(what)), " ", visible(then)), line ? command(line) : null);

@@ -1,8 +1,8 @@
-// Pointer and keyboard on the map: hovering shows the tip, a click opens, a drag with the mouse zooms.
+// Pointer and keyboard events of the map.
 import type { HeatMap, Point } from "./map";
 import { above, type Place } from "./tip";
 
-/** gestures listens to the map's place. */
+/** gestures adds the map's event handlers: hovering shows the tip, a click opens a key, dragging zooms. */
 export function gestures(map: HeatMap): void {
   map.place.addEventListener("keydown", (e) => key(map, e));
   map.place.addEventListener("blur", () => map.leave());
@@ -14,7 +14,7 @@ function key(map: HeatMap, e: KeyboardEvent): void {
   if (!p || e.ctrlKey || e.metaKey || e.altKey) return;
   const next = moved(map, e.key);
   const line = p.lines[map.cursor.line];
-  if (next) map.tell(next, true);
+  if (next) map.showTip(next, true);
   else if (e.key === "+" || e.key === "=") map.narrow(0.5);
   else if (e.key === "-") map.narrow(2);
   else if (e.key === "0") map.zoomTo(undefined);
@@ -25,7 +25,7 @@ function key(map: HeatMap, e: KeyboardEvent): void {
   e.preventDefault();
 }
 
-/** moved is the place that a key leads to. */
+/** moved returns the place to which a keyboard key moves the cursor; undefined if the key moves nothing. */
 function moved(map: HeatMap, key: string): Place | undefined {
   const [last, end] = [map.picture!.lines.length - 1, map.picture!.scale.columns - 1];
   const { line, column } = map.cursor;
@@ -66,9 +66,9 @@ function pointer(map: HeatMap): void {
     if (!map.brush.hidden && pressed) frameTo(map, pressed, where(e));
     pressed = undefined;
   });
-  let framed = false; // the click that ends a frame opens nothing
+  let framed = false; // the click that ends a drag opens nothing
   place.addEventListener("pointerup", () => (framed = !map.brush.hidden), { capture: true });
-  let opening: ReturnType<typeof setTimeout> | undefined; // in a zoomed map a click waits for a second one, which resets the zoom
+  let opening: ReturnType<typeof setTimeout> | undefined; // on a zoomed map a click waits for a possible double-click
   place.addEventListener("click", (e) => {
     if (framed) return void (framed = false);
     clearTimeout(opening);
@@ -84,7 +84,7 @@ function hover(map: HeatMap, to: Point): void {
   const at = map.at(to);
   map.place.classList.toggle("opens", at !== undefined && at.line !== above && (at.column < 0 || map.disclosure(to) !== undefined));
   if (!at) return map.leave();
-  if (!map.tip.open || at.line !== map.cursor.line || at.column !== map.cursor.column) map.tell(at, false);
+  if (!map.tip.open || at.line !== map.cursor.line || at.column !== map.cursor.column) map.showTip(at, false);
 }
 
 function click(map: HeatMap, to: Point, type: string): void {
@@ -94,7 +94,7 @@ function click(map: HeatMap, to: Point, type: string): void {
   const line = at && map.picture!.lines[at.line];
   if (!at || !line) return;
   const known = map.tip.open && at.line === map.cursor.line;
-  if (type === "touch" && !known) return map.tell(at, false);
+  if (type === "touch" && !known) return map.showTip(at, false);
   map.on.open?.(line);
 }
 
@@ -106,7 +106,7 @@ function brush(map: HeatMap, from: Point, to: Point): void {
   });
 }
 
-/** frameTo zooms to a rectangle, along an axis only if it is more than a line along it. */
+/** frameTo zooms to a rectangle. It ignores an axis along which the rectangle has at most 8 pixels. */
 function frameTo(map: HeatMap, a: Point, b: Point): void {
   const [first, last] = [map.value({ x: Math.min(a.x, b.x), y: Math.min(a.y, b.y) }), map.value({ x: Math.max(a.x, b.x), y: Math.max(a.y, b.y) })];
   const time = Math.abs(a.x - b.x) > 8 ? { from: first.x, to: last.x, follows: last.x >= map.picture!.scale.to } : {};

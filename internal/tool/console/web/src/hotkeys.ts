@@ -6,10 +6,10 @@ import { ago, cut, figure, visible } from "./text";
 import type { About, HotKey, HotKeysOutputBody } from "./types";
 import { cooled, growth, hot, sign, verdict } from "./words";
 
-const shown = 50; // hot keys, at most: more would be a list that nobody reads
-const normal = 5; // lines, if fewer keys are hot or cooled
+const shown = 50; // maximum number of hot keys in the list
+const normal = 5; // lines to fill with the heaviest other keys
 
-/** hotKeys lists the keys that GET /v1/hot-keys names, with what to do about each. */
+/** hotKeys lists the keys of GET /v1/hot-keys with their rates and advice. */
 export function hotKeys(about: About): Panel {
   const list = h("div", {}, h("p", { class: "quiet" }, "…"));
   return {

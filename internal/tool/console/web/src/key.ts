@@ -27,7 +27,7 @@ function askedKey(query: URLSearchParams, about: About): Asked {
   return { base, key: query.get("key") ?? name ?? "", index: query.get("index") ?? "" };
 }
 
-/** KeyPage is the page of one key: its rate, its shard count and why, how its write shards share the load, what to do. */
+/** KeyPage is the page of one key: its rate, shard count history, load per write shard, and advice. */
 export class KeyPage {
   private readonly asked: Asked;
   private readonly source = new Source();

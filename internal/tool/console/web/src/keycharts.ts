@@ -5,10 +5,10 @@ import { colour } from "./theme";
 import { figure, zone } from "./text";
 import type { ShardCount } from "./types";
 
-/** KeyData is what a key's page shows. */
+/** KeyData is the data of a key's page. */
 export interface KeyData {
   picture: Picture;
-  line: Line | undefined; // undefined if it had no writes
+  line: Line | undefined; // undefined without writes in the time shown
   shards: ShardCount | undefined;
 }
 
@@ -19,12 +19,12 @@ function frame(scale: Scale): Record<string, unknown> {
   };
 }
 
-/** changes are vertical lines at the changes of the shard count. */
+/** changes returns vertical lines at the shard-count changes. */
 function changes({ line }: KeyData): Record<string, unknown>[] {
   return (line?.row.changes ?? []).map((c) => ({ xAxis: Date.parse(c.time), lineStyle: { color: colour("--count"), width: 1, type: "solid" }, label: { formatter: String(c.shards), color: colour("--count"), fontSize: 10 } }));
 }
 
-/** hottest is the rate of the hottest partition key, with threshold, limit and changes of the shard count. */
+/** hottest charts the rate of the hottest partition key, with threshold, limit and shard-count changes. */
 export function hottest(data: KeyData): Option {
   const { picture: { heat, scale }, line } = data;
   const level = (name: string, y: number, c: string) => ({ yAxis: y, lineStyle: { color: colour(c), type: "dashed", width: 1 }, label: { formatter: name, position: "insideStartTop", color: colour(c), fontSize: 11 } });
@@ -36,7 +36,7 @@ export function hottest(data: KeyData): Option {
   } as unknown as Option;
 }
 
-/** together is the rate of all write shards, their number, and throttled writes. */
+/** together charts the rate of all write shards, the shard count, and throttled writes. */
 export function together({ picture: { scale }, line, shards }: KeyData): Option | undefined {
   if (!shards) return undefined;
   const within = shards.history.filter((c) => Date.parse(c.time) > scale.from && Date.parse(c.time) < scale.to);

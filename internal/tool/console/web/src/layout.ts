@@ -2,27 +2,27 @@ import { type Line, type Picture, prominent } from "./picture";
 import { lineLabel } from "./words";
 
 const strip = 74; // height of the strip above the map, in pixels
-const lane = 16; // of the markers below the strip
-const tall = 20; // of a line with a name, if there is room
-const tallest = 24; // of any line
-const shardHeight = 14; // of a write shard's line, if there are few
-const shardsHeight = 900; // of all write shards of an unfolded row together, at most
+const lane = 16; // height of the markers' lane below the strip
+const tall = 20; // height of a line with a name, if it fits
+const tallest = 24; // maximum height of a line
+const shardHeight = 14; // height of a write shard's line, if there are few
+const shardsHeight = 900; // maximum height of all write shards of a row
 
-/** under is the room below the map, for the axis and the slider. */
+/** under is the height of the axis and the slider below the map. */
 export const under = 58;
 
-/** Layout is where the lines are, in pixels. */
+/** Layout has the positions of the map's lines, in pixels. */
 export interface Layout {
   strip: number; // height of the strip
-  lane: number; // where the markers begin
-  top: number; // where the cells begin
-  height: number; // of all cells
-  edges: number[]; // upper edges of the lines from the cells' top, and the last one's lower edge
+  lane: number; // top of the markers
+  top: number; // top of the cells
+  height: number; // height of all cells
+  edges: number[]; // upper edges of the lines below the cells' top, then the last line's lower edge
   gutter: number; // width of the names
   right: number; // margin
 }
 
-/** layout gives each line its height. Unfolded rows add to the map's height. */
+/** layout computes the height of each line. Unfolded rows make the map higher. */
 export function layout(p: Picture, width: number, window: number): Layout {
   const narrow = width < 600;
   const named = prominent(p);
@@ -45,14 +45,14 @@ function lineHeights(p: Picture, named: Set<Line>, room: number): number[] {
   });
 }
 
-/** gutter is the room that the names need, within bounds. */
+/** gutter returns the width of the names, within bounds. */
 function gutter(named: Set<Line>, narrow: boolean): number {
   if (narrow) return 104;
   const longest = Math.max(0, ...[...named].map((line) => lineLabel(line, 40).length + (line.parent ? 1 : 0)));
   return Math.min(260, Math.max(120, 40 + 6.7 * longest));
 }
 
-/** lineAt finds the line at a height below the cells' top; -1 if there is none. */
+/** lineAt returns the index of the line at y below the cells' top; -1 if there is none. */
 export function lineAt(edges: number[], y: number): number {
   const next = edges.findIndex((edge) => y < edge);
   return next - 1;

@@ -3,11 +3,11 @@ import { metrics, type Picture } from "./picture";
 import { paint, place } from "./scale";
 import { figure, percent } from "./text";
 
-/** legend explains brightness, signs, layers and hatching of a picture, in a place. */
+/** legend fills an element with the explanation of a picture's brightness, signs, layers and hatching. */
 export function legend(at: HTMLElement, p: Picture, report = false): void {
   const { gain, metric } = p.look;
   const counts = metric === "throttled";
-  const top = p.brightest / gain; // where brightness ends
+  const top = p.brightest / gain; // the value of the brightest colour
   const ticks = counts ? [0.1, 0.4, 1].map((s) => ({ share: s, text: figure(top * s) })) : shares(p).map((s) => ({ share: s * gain, text: percent(s) }));
   fill(at, h("div", { class: "legend" },
     h("div", { class: "ramp", "data-at": "ramp" }, ramp(), h("div", { class: "ticks" }, ...ticks.map(tick))),
@@ -22,7 +22,7 @@ export function legend(at: HTMLElement, p: Picture, report = false): void {
     h("span", {}, h("i", { class: "hatch" }), " No data")));
 }
 
-/** shares are the shares of the limit that have a tick. */
+/** shares returns the shares of the limit at which the ramp has ticks. */
 function shares(p: Picture): number[] {
   const hot = p.heat.hot_wcu / p.heat.partition_wcu;
   const most = 1 / p.look.gain;
@@ -35,7 +35,7 @@ function tick({ share, text }: { share: number; text: string }): HTMLElement {
   return made;
 }
 
-/** ramp is the scale from dark to bright. */
+/** ramp draws the colour scale from dark to bright. */
 function ramp(): HTMLElement {
   const [width, height] = [220, 10];
   const strip = h("canvas", { width: String(width), height: String(height), class: "scale", "aria-hidden": "true" });

@@ -14,7 +14,7 @@ export interface Point {
   y: number;
 }
 
-/** Events are what the map reports to its page. */
+/** Events are the page's handlers for the user's actions on the map. */
 export interface Events {
   open?(line: Line): void;
   unfold?(line: Line): void;
@@ -25,7 +25,7 @@ interface Coordinates {
   coord(at: number[]): number[];
 }
 
-/** HeatMap draws a picture: time across, keys down, brightness for the chosen metric. */
+/** HeatMap draws a picture: time from left to right, keys from top to bottom, the chosen metric as brightness. */
 export class HeatMap {
   readonly tip = new Tip();
   readonly rowBox = h("div", { class: "rowbox", hidden: true });
@@ -36,7 +36,7 @@ export class HeatMap {
   private layout: Layout | undefined;
   private cells: HTMLCanvasElement | undefined;
 
-  /** With estimates, a column that was read in part is drawn like one that was read whole. */
+  /** With estimates, a partly read column is drawn like a fully read one. */
   constructor(readonly place: HTMLElement, readonly on: Events, private zoom?: Zoom, private readonly estimates = false) {
     const canvas = h("div", { class: "canvas" });
     place.append(canvas, this.rowBox, this.brush, this.tip.box, this.tip.spoken);
@@ -52,7 +52,7 @@ export class HeatMap {
     this.chart.end();
   }
 
-  /** show draws a picture. Zoom and open tip stay. */
+  /** show draws a picture. It keeps the zoom and an open tip. */
   show(p: Picture): void {
     this.picture = p;
     this.cells = cells(p);
@@ -61,7 +61,7 @@ export class HeatMap {
     this.place.dataset["columns"] = String(p.scale.columns);
     if (!this.tip.open) return;
     const at = this.tip.moved(p);
-    if (at) this.tell(at, false);
+    if (at) this.showTip(at, false);
     else this.leave();
   }
 
@@ -72,18 +72,18 @@ export class HeatMap {
     this.chart.draw();
   }
 
-  /** point frames a line, such as the one that the list's focus is on; undefined ends that. */
+  /** point frames a line, such as the list's focused one. Undefined removes the frame. */
   point(line: number | undefined): void {
     if (line === undefined || this.tip.open) this.rowBox.hidden = !this.tip.open;
     else this.frame({ line, column: -1 });
   }
 
-  /** narrow shows less of the time, or more: 0.5 is half. */
+  /** narrow multiplies the visible time by a factor. */
   narrow(factor: number): void {
     if (this.picture) this.zoomTo(narrowed(this.shown(), this.picture.scale, factor));
   }
 
-  /** zoomTo shows a part; undefined the whole. */
+  /** zoomTo shows a part of the map, or all of it if zoom is undefined. */
   zoomTo(zoom: Zoom | undefined): void {
     if (!this.picture) return;
     this.zoom = fitted(zoom, this.picture.scale);
@@ -96,12 +96,12 @@ export class HeatMap {
     return this.zoom !== undefined;
   }
 
-  /** shown is the part that is shown. */
+  /** shown returns the visible part of the map. */
   shown(): Zoom {
     return this.zoom ?? whole(this.picture!.scale);
   }
 
-  /** dragged takes over what the sliders or the wheel did. */
+  /** dragged applies the zoom that the user set with a slider or the wheel. */
   private dragged(): void {
     const zooms = (this.chart.chart.getOption() as { dataZoom?: { start: number; end: number }[] }).dataZoom;
     const [time, rows] = [zooms?.[0], zooms?.[2]];
@@ -155,7 +155,7 @@ export class HeatMap {
     ];
   }
 
-  /** render is the picture of the part that is shown, with the markers above. */
+  /** render returns the chart's elements: the visible cells, the markers above them and the time zone. */
   private render(api: Coordinates): unknown {
     const [p, l] = [this.picture!, this.layout!];
     const width = this.place.clientWidth - l.gutter - l.right;
@@ -171,7 +171,7 @@ export class HeatMap {
     ] };
   }
 
-  /** at finds the cell at a point of the place. */
+  /** at returns the cell at a point; undefined if there is none. */
   at(point: Point): Place | undefined {
     const { picture: p, layout: l } = this;
     if (!p || !l || point.x > this.place.clientWidth - l.right || point.y < 0) return undefined;
@@ -183,20 +183,20 @@ export class HeatMap {
     return line < 0 || line >= p.lines.length ? undefined : { line, column };
   }
 
-  /** disclosure finds the line whose disclosure is at a point. */
+  /** disclosure returns the line whose unfold arrow is at a point. */
   disclosure(point: Point): Line | undefined {
     const at = point.x < 28 ? this.at(point) : undefined;
     const line = at && this.picture!.lines[at.line];
     return line?.unfolds ? line : undefined;
   }
 
-  /** value is the time, in ms, and the height, in pixels of the whole map, at a point. */
+  /** value converts a point to a time in ms and a y coordinate on the full map. */
   value(point: Point): Point {
     const [x, y] = this.chart.chart.convertFromPixel({ gridIndex: 1 }, [point.x, point.y]) as unknown as [number, number];
     return { x, y };
   }
 
-  /** share is a height as a share of the map's. */
+  /** share converts a y coordinate on the full map to a share of its height. */
   share(y: number): number {
     return Math.min(1, Math.max(0, y / this.layout!.height));
   }
@@ -206,7 +206,7 @@ export class HeatMap {
     return { x: px, y: py };
   }
 
-  /** frame frames a place's line, and returns where it is. */
+  /** frame draws a frame around a place's line, and returns its position. */
   private frame(at: Place): { x: number; top: number; bottom: number } | undefined {
     const { picture: p, layout: l } = this;
     if (!p || !l || at.line >= p.lines.length) return undefined;
@@ -220,8 +220,8 @@ export class HeatMap {
     return { x, top, bottom };
   }
 
-  /** tell shows the tip of a place. With aloud, screen readers read it. */
-  tell(at: Place, aloud: boolean): void {
+  /** showTip shows the tip of a place. With aloud, screen readers read it. */
+  showTip(at: Place, aloud: boolean): void {
     const box = this.frame(at);
     if (!box) return;
     this.cursor = at;
@@ -230,14 +230,14 @@ export class HeatMap {
     this.tip.put(box.x, box.top, box.bottom);
   }
 
-  /** leave closes tip and frames. */
+  /** leave hides the tip and the frames. */
   leave(): void {
     this.tip.close();
     this.rowBox.hidden = this.brush.hidden = true;
   }
 }
 
-/** marker is the sign of an event above the map: a diamond for a change of write shards, a fork for a split. */
+/** marker returns an event's marker above the map: a diamond for a shard-count change, a fork for a split. */
 function marker(e: Event, x: number, y: number): unknown {
   const [points, fill] = e.kind === "shards"
     ? [[[x, y], [x + 5, y + 5], [x, y + 10], [x - 5, y + 5]], colour("--count")]

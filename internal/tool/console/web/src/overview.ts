@@ -1,4 +1,4 @@
-// The first page: the heat map with its list of keys, and panels beside it.
+// The overview: the heat map, its list of keys, and panels beside them.
 import { address, chosenTime, go, link, note, ranges, type Time } from "./address";
 import { at, fill, h } from "./dom";
 import { freshness, noHeat, noMatch, steps } from "./empty";
@@ -13,9 +13,9 @@ import { clock, moment, visible } from "./text";
 import type { About, Matrix, SignalsAnswer } from "./types";
 import { read, written } from "./zoom";
 
-const mostUnfolded = 8; // that the API takes
+const mostUnfolded = 8; // maximum number of unfold parameters that the API takes
 
-/** Overview is the first page. */
+/** Overview is the console's first page. */
 export class Overview {
   private readonly element = h("div", {});
   private readonly source = new Source();
@@ -26,7 +26,7 @@ export class Overview {
 
   constructor(private readonly about: About) {
     this.element.append(at<HTMLTemplateElement>("overview").content.cloneNode(true));
-    at("main").replaceChildren(this.element); // the charts need their place
+    at("main").replaceChildren(this.element); // before the charts, which measure their elements
     this.panels = [hotKeys(about), ...(about.mode === "table" ? [] : [counter(), board(), pipeline()])];
     at("side").append(...this.panels.map((p) => p.element));
     if (about.mode === "local") at("side").append(steps(about));
@@ -42,7 +42,7 @@ export class Overview {
     this.map.end();
   }
 
-  /** controls connects the controls of the page's head. */
+  /** controls adds the event handlers of the page's controls. */
   private controls(): void {
     at("filter").addEventListener("submit", (e) => {
       e.preventDefault();
@@ -64,7 +64,7 @@ export class Overview {
     });
   }
 
-  /** settings shows in the controls what the address says. */
+  /** settings sets the controls to the address's values. */
   private settings(): void {
     const { query } = address();
     const look = chosenLook();
@@ -75,7 +75,7 @@ export class Overview {
     for (const layer of ["throttled", "events"] as const) at<HTMLInputElement>(`layer-${layer}`).checked = look.layers[layer];
   }
 
-  /** changed follows a change of the address, and reports whether the page still fits it. */
+  /** changed applies a change of the address. It returns false if the address names another page. */
   changed(): boolean {
     if (address().path === "/key") return false;
     this.settings();
@@ -135,7 +135,7 @@ function question(): Question {
   return { time: chosenTime(), filter: query.get("filter") ?? "", index: query.get("index") ?? "", unfold: query.getAll("unfold").slice(0, mostUnfolded) };
 }
 
-/** chosenLook reads from the address what a person chose to see. */
+/** chosenLook reads the look from the address. */
 function chosenLook(): Look {
   const { query } = address();
   const metric = query.get("metric") ?? "max";
@@ -146,15 +146,15 @@ function chosenLook(): Look {
   };
 }
 
-/** unknownThrottles says why the map can't show throttled writes, if it is asked to. */
+/** unknownThrottles is the notice why the map shows no throttled writes; null if it shows them or another metric. */
 function unknownThrottles(p: Picture, signals: SignalsAnswer | undefined): HTMLElement | null {
   const unknown = p.look.metric === "throttled" && !signals?.keys?.length;
   if (!unknown) return null;
-  const why = signals?.throttled ? (signals.throttled.some((n) => (n ?? 0) > 0) ? signals.note || "Only the sum over all keys is known." : signals.throttled.every((n) => n !== null) ? "No writes were throttled." : signals.note || "Throttled writes of some columns are not known.") : signals?.note || "Throttled writes are not known here.";
+  const why = signals?.throttled ? (signals.throttled.some((n) => (n ?? 0) > 0) ? signals.note || "Only the sum over all keys is known." : signals.throttled.every((n) => n !== null) ? "No writes were throttled." : signals.note || "Throttled writes are unknown for some columns.") : signals?.note || "Throttled writes are unknown here.";
   return h("p", { class: "quiet fresh" }, visible(why));
 }
 
-/** rangeControls are the buttons of the relative ranges, and a form for others. */
+/** rangeControls returns the buttons of the relative time ranges, and a form for absolute ones. */
 export function rangeControls(time: Time): HTMLElement[] {
   const buttons = Object.entries(ranges).map(([id, r]) => h("button", { type: "button", "data-range": id, "aria-pressed": String(id === time.range), onclick: (() => go({ range: id === "15m" ? "" : id, from: "", to: "", zoom: "" })) as EventListener }, r.text));
   const local = (text: string, ago: number) => {
@@ -172,5 +172,5 @@ export function rangeControls(time: Time): HTMLElement[] {
   const shown = time.from ? `${clock(Date.parse(time.from), 86400e3)} – ${time.to ? clock(Date.parse(time.to), 86400e3) : "now"}` : "Custom";
   return [...buttons, h("details", { class: "custom" },
     h("summary", { "data-chosen": time.from ? "yes" : undefined, title: time.from ? `${moment(time.from)} – ${time.to ? moment(time.to) : "now"}` : "A range with a start and an end" }, shown),
-    h("form", { onsubmit: show as EventListener }, input("From", local(time.from, 3600e3)), input("To", time.to ? local(time.to, 0) : ""), h("p", { class: "quiet" }, "Local time. Leave the end empty for now."), h("button", { type: "submit" }, "Show")))];
+    h("form", { onsubmit: show as EventListener }, input("From", local(time.from, 3600e3)), input("To", time.to ? local(time.to, 0) : ""), h("p", { class: "quiet" }, "Local time. An empty end means now."), h("button", { type: "submit" }, "Show")))];
 }

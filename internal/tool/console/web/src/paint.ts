@@ -1,23 +1,23 @@
-// Draws the map's cells, layers and names on a canvas. Nothing here knows of events or of the chart library.
+// Draws the map's cells, layers and names on a canvas, independent of the chart library.
 import { brightness, type Line, type Picture } from "./picture";
 import { ground, paint } from "./scale";
 import { colour } from "./theme";
 import { lineLabel, sign } from "./words";
 
-/** Area is where the map is, in CSS pixels of the canvas. */
+/** Area is the map's position on the canvas, in CSS pixels. */
 export interface Area {
-  left: number; // of the cells; names are left of it
+  left: number; // left edge of the cells; names are left of it
   width: number;
   height: number;
   ratio: number; // device pixels in a CSS pixel
   x(ms: number): number;
-  top(line: number): number; // upper edge of a line; the last one's lower edge is the next one's upper edge
+  top(line: number): number; // upper edge of a line, which is the lower edge of the one above
 }
 
-/** legible is the height from which on a line has its name. */
+/** legible is the lowest height of a line with a name, in pixels. */
 export const legible = 11;
 
-/** cells is a picture with a pixel for each cell. */
+/** cells draws a canvas with one pixel for each cell. */
 export function cells(p: Picture): HTMLCanvasElement {
   const canvas = document.createElement("canvas");
   canvas.width = Math.max(1, p.scale.columns);
@@ -31,7 +31,7 @@ export function cells(p: Picture): HTMLCanvasElement {
   return canvas;
 }
 
-/** draw draws the part of the picture that is in the area. */
+/** draw draws the part of the picture in the area. */
 export function draw(p: Picture, source: HTMLCanvasElement, area: Area, estimates: boolean): HTMLCanvasElement {
   const canvas = document.createElement("canvas");
   canvas.width = Math.max(1, Math.round((area.left + area.width) * area.ratio));
@@ -59,7 +59,7 @@ export function draw(p: Picture, source: HTMLCanvasElement, area: Area, estimate
   return canvas;
 }
 
-/** names writes the lines' names left of the cells, with their signs and disclosures. */
+/** names draws the lines' names, signs and unfold arrows left of the cells. */
 function names(c: CanvasRenderingContext2D, p: Picture, area: Area): void {
   c.textBaseline = "middle";
   p.lines.forEach((line, i) => {
@@ -81,11 +81,11 @@ function names(c: CanvasRenderingContext2D, p: Picture, area: Area): void {
   });
 }
 
-/** unread hatches the columns of which not all was read. Idle columns stay dark. */
+/** unread hatches columns that were not fully read. Idle columns stay dark. */
 function unread(c: CanvasRenderingContext2D, p: Picture, area: Area, estimates: boolean): void {
   const kind = (i: number) => (i >= p.scale.columns || p.scale.covered(i) >= 1 || (estimates && p.scale.covered(i) > 0) ? "read" : p.scale.covered(i) > 0 ? "part" : "none");
   for (let first = 0, i = 0; i < p.scale.columns; i++) {
-    if (kind(i + 1) === kind(i)) continue; // neighbours are hatched as one
+    if (kind(i + 1) === kind(i)) continue; // neighbours are hatched together
     if (kind(i) !== "read") hatch(c, area, Math.max(area.left, area.x(p.scale.start(first))), Math.min(area.left + area.width, area.x(p.scale.start(i + 1))), kind(i) === "none");
     first = i + 1;
   }
@@ -110,7 +110,7 @@ function hatch(c: CanvasRenderingContext2D, area: Area, left: number, right: num
   c.restore();
 }
 
-/** throttled underlines the cells of a line in which writes were throttled. */
+/** throttled underlines a line's cells with throttled writes. */
 function throttled(c: CanvasRenderingContext2D, p: Picture, line: Line, area: Area, top: number, bottom: number): void {
   if (!line.throttled) return;
   const high = Math.max(1, Math.min(4, (bottom - top) / 3));
@@ -125,7 +125,7 @@ function throttled(c: CanvasRenderingContext2D, p: Picture, line: Line, area: Ar
   c.globalAlpha = 1;
 }
 
-/** changes marks a line's changes of its shard count. Changes too near for a label each have one together. */
+/** changes marks a line's shard-count changes. Changes that are close together share a label. */
 function changes(c: CanvasRenderingContext2D, line: Line, area: Area, top: number, bottom: number): void {
   const list = line.row.changes ?? [];
   const high = Math.max(7, bottom - top - 1);
@@ -152,7 +152,7 @@ function bar(c: CanvasRenderingContext2D, x: number, y: number, height: number):
   c.fillRect(x - 1, y, 2, height);
 }
 
-/** flag is a bar's label, with an outline instead of a ground, so that the cells stay visible. */
+/** flag draws a bar's label with an outline and no background, so that the cells stay visible. */
 function flag(c: CanvasRenderingContext2D, text: string, x: number, y: number): void {
   c.lineWidth = 3;
   c.strokeStyle = "rgb(10 10 18 / .85)";

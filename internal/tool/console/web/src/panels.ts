@@ -3,7 +3,7 @@ import { fill, h } from "./dom";
 import { ago, count, cut, figure, visible } from "./text";
 import type { BoardOutputBody, CounterValue, Reader } from "./types";
 
-/** Panel is a part of the page that each poll refreshes. */
+/** Panel is a section of the page that each poll refreshes. */
 export interface Panel {
   element: HTMLElement;
   poll(signal: AbortSignal): Promise<void>;
@@ -14,13 +14,13 @@ export function panel(title: string, ...body: HTMLElement[]): HTMLElement {
   return h("section", { class: "panel", "aria-labelledby": id }, h("div", { class: "head" }, h("h2", { id }, title)), ...body);
 }
 
-/** failed tells in a panel why it has nothing to show. */
+/** failed shows an error in a panel. */
 export function failed(place: HTMLElement, fault: unknown): void {
   const text = fault instanceof Problem ? (fault.status === 0 ? "Disconnected" : `${fault.title}${fault.detail ? ": " + fault.detail : ""}`) : String(fault);
   fill(place, h("p", { class: "quiet" }, text));
 }
 
-/** named is a panel about a thing that a person names. The name is kept for this tab. */
+/** named returns a panel with a form for a name, and the data that read returns for it. The tab keeps the name. */
 function named(title: string, what: string, read: (name: string, signal: AbortSignal) => Promise<HTMLElement>): Panel {
   const id = what.replace(/\W+/g, "-");
   const input = h("input", { type: "text", id, autocomplete: "off", spellcheck: "false", maxlength: "512" });
@@ -28,7 +28,7 @@ function named(title: string, what: string, read: (name: string, signal: AbortSi
   try {
     input.value = sessionStorage.getItem(id) ?? "";
   } catch {
-    // The tab keeps nothing.
+    // Storage is blocked: the name is lost on reload.
   }
   const made: Panel = {
     element: panel(title, h("form", { class: "ask" }, h("label", { for: id }, what), input, h("button", { type: "submit" }, "Show")), answer),
@@ -48,14 +48,14 @@ function named(title: string, what: string, read: (name: string, signal: AbortSi
     try {
       sessionStorage.setItem(id, input.value);
     } catch {
-      // The tab keeps nothing.
+      // Storage is blocked: the name is lost on reload.
     }
     void made.poll(new AbortController().signal);
   });
   return made;
 }
 
-/** counter shows a counter's summary beside the sum of its write shards. */
+/** counter returns the panel with a counter's eventual and strong value. */
 export function counter(): Panel {
   return named("Counter", "Name of a counter", async (name, signal) => {
     const ask = (consistency: string) => get<CounterValue>("/v1/counters", { name, consistency }, signal);
@@ -70,7 +70,7 @@ export function counter(): Panel {
   });
 }
 
-/** board shows the first places of a leaderboard. */
+/** board returns the panel with the first ten places of a leaderboard. */
 export function board(): Panel {
   return named("Leaderboard", "Name of a board", async (name, signal) => {
     const answer = await get<BoardOutputBody>("/v1/leaderboards", { board: name, limit: "10" }, signal);
@@ -83,9 +83,9 @@ export function board(): Panel {
   });
 }
 
-const late = 30; // seconds behind the stream from which on a reader is marked
+const late = 30; // seconds: a reader with more lag is marked as behind
 
-/** pipeline shows whether the API answers, and the lag of the stream's readers. */
+/** pipeline returns the panel with the API's health and the lag of the stream's readers. */
 export function pipeline(): Panel {
   const body = h("div", {}, h("p", { class: "quiet" }, "…"));
   const row = (name: string, fault: string, says: string) => h("tr", {}, h("th", { scope: "row" }, visible(name)), h("td", { class: fault ? "bad" : "good" }, fault ? `✗ ${fault}` : "✓ OK"), h("td", { class: "quiet" }, says));
@@ -101,7 +101,7 @@ export function pipeline(): Panel {
         ...readers.map((r) => row(r.name, r.given_up > 0 ? "gave up" : (r.lag_seconds ?? 0) > late ? "behind" : "", [
           r.lag_seconds === undefined ? "catching up" : `${figure(r.lag_seconds)} s behind the stream`, r.given_up > 0 && `${figure(r.given_up)} records given up`,
         ].filter(Boolean).join(" · "))))),
-      readers.length === 0 && h("p", { class: "quiet" }, "The lag of the stream's readers is not known here. See the functions' alarms and logs."));
+      readers.length === 0 && h("p", { class: "quiet" }, "The lag of the stream's readers is unknown here. See the functions' alarms and logs."));
     },
   };
 }

@@ -5,24 +5,24 @@ import { cooled, hot } from "./words";
 
 export type Metric = "max" | "mean" | "throttled";
 
-/** metrics are the choices of what brightness shows. */
+/** metrics are the metrics that brightness can show. */
 export const metrics: Record<Metric, { text: string; means: string }> = {
   max: { text: "Maximum", means: "the hottest partition key of a row, in each column's heaviest window" },
   mean: { text: "Mean", means: "all keys of a row together, over the whole column" },
   throttled: { text: "Throttled", means: "writes that were throttled" },
 };
 
-/** Look is what a person chose to see. */
+/** Look has the user's settings of the map. */
 export interface Look {
   metric: Metric;
-  gain: number; // brightness: a share of the limit is multiplied by it
+  gain: number; // factor on brightness
   layers: { throttled: boolean; events: boolean };
-  unfolded: Set<string>; // keys
+  unfolded: Set<string>; // keys that show their write shards
 }
 
 export const plain: Look = { metric: "max", gain: 1, layers: { throttled: true, events: true }, unfolded: new Set() };
 
-/** Line is a row of the picture: a row of the matrix, or a write shard of an unfolded one. */
+/** Line is a line of the picture: a row of the matrix, or a write shard of an unfolded row. */
 export interface Line {
   id: string;
   row: HeatRow;
@@ -32,25 +32,25 @@ export interface Line {
   throttled: (number | null)[] | undefined; // writes throttled in each column; null where unknown
 }
 
-/** Event is something that happened at a time, with a marker above the map. */
+/** Event is a shard-count change or a split. It has a marker above the map. */
 export interface Event {
   time: number;
   kind: "shards" | "split";
   text: string;
 }
 
-/** Picture is all that the map and its list show. */
+/** Picture is the data that the map and its list show. */
 export interface Picture {
   heat: Matrix;
   scale: Scale;
   look: Look;
   lines: Line[];
   events: Event[];
-  throttled: (number | null)[] | undefined; // of all keys, in each column
-  brightest: number; // value at which brightness ends
+  throttled: (number | null)[] | undefined; // throttled writes of all keys in each column
+  brightest: number; // value of the brightest colour
 }
 
-/** picture prepares an answer for drawing. A whole range is shown as it was asked for, without leaving out time. */
+/** picture prepares an answer for drawing. With whole, it keeps unread columns at the start. */
 export function picture(whole: Matrix, look: Look, signals?: SignalsAnswer, options: { whole?: boolean; report?: boolean } = {}): Picture {
   const heat = options.report ? found(whole) : options.whole ? whole : crop(whole);
   const scale = new Scale(heat, options.report);
@@ -69,7 +69,7 @@ function within(scale: Scale, c: { time: string }): boolean {
   return t >= scale.from && t < scale.to;
 }
 
-/** unfolded is a row's line, and those of its write shards if it is open. */
+/** unfolded returns a row's line, with the lines of its write shards if it is open. */
 function unfolded(row: HeatRow, look: Look, throttled: (row: HeatRow) => (number | null)[] | undefined): Line[] {
   const unfolds = row.keys === 1 && row.type !== undefined && row.shards !== undefined;
   const open = unfolds && look.unfolded.has(row.key);
@@ -79,7 +79,7 @@ function unfolded(row: HeatRow, look: Look, throttled: (row: HeatRow) => (number
   return [line, ...(row.write_shards ?? []).map((shard): Line => ({ id: `${id}/${shard.key}`, row: shard, parent: row, unfolds: false, open: false, throttled: undefined }))];
 }
 
-/** throttledOf is what is known of a row's throttled writes; of a range the sum over its keys. */
+/** throttledOf returns a row's throttled writes in each column, summed over a range's keys; undefined if unknown. */
 function throttledOf(row: HeatRow, scale: Scale, signals?: SignalsAnswer): (number | null)[] | undefined {
   if (!signals?.keys) return undefined;
   const mine = signals.keys.filter((k) => (row.keys > 1 ? k.key >= (row.first ?? "") && k.key <= (row.last ?? "") : row.name !== undefined && k.type ? k.type === row.type && k.name === row.name : k.key === row.key));
@@ -88,7 +88,7 @@ function throttledOf(row: HeatRow, scale: Scale, signals?: SignalsAnswer): (numb
   return each[0]!.map((_, i) => each.reduce<number | null>((sum, list) => ((list[i] ?? null) === null ? sum : (sum ?? 0) + list[i]!), null));
 }
 
-/** columns puts a signal's numbers into the columns of a scale. */
+/** columns adds a signal's numbers to the columns of a scale. */
 function columns(list: (number | null)[], signals: SignalsAnswer, scale: Scale): (number | null)[] {
   const out = new Array<number | null>(scale.columns).fill(null);
   const [from, step] = [Date.parse(signals.from), duration(signals.step)];
@@ -99,12 +99,12 @@ function columns(list: (number | null)[], signals: SignalsAnswer, scale: Scale):
   return out;
 }
 
-/** perSecond is a column's count as a rate; null if it is unknown. */
+/** perSecond converts a column's count to a rate; null if it is unknown. */
 export function perSecond(count: number | null | undefined, scale: Scale): number | null {
   return count === null || count === undefined ? null : count / (scale.step / 1000);
 }
 
-/** events are all changes of shard counts and all splits in the time shown, oldest first. */
+/** events returns all shard-count changes and splits in the time shown, oldest first. */
 function events(lines: Line[], scale: Scale, signals?: SignalsAnswer): Event[] {
   const changes = lines.flatMap(({ row, parent }) => (parent ? [] : row.changes ?? []).map((c): Event => ({ time: Date.parse(c.time), kind: "shards", text: changeText(row, c) })));
   const splits = (signals?.splits ?? []).filter((s) => within(scale, s)).map((s): Event => ({ time: Date.parse(s.time), kind: "split", text: s.text }));
@@ -115,21 +115,21 @@ function changeText(row: HeatRow, c: Change): string {
   return `${row.key}: ${c.before} → ${c.shards} write shards, by ${c.by}`;
 }
 
-/** value is what a cell shows: WCU/s, or throttled writes a second. */
+/** value returns a cell's value in the chosen metric: WCU/s, or throttled writes/s. */
 export function value(p: Picture, line: Line, column: number): number {
   const mean = p.scale.rate(line.row.units[column] ?? 0, column);
   if (p.look.metric === "throttled") return (line.throttled?.[column] ?? 0) / (p.scale.step / 1000);
   return p.look.metric === "max" ? line.row.heaviest?.[column] ?? mean : mean;
 }
 
-/** brightness is a cell's, as a share of the brightest. An answer without a window has no limit to compare with. */
+/** brightness returns a cell's brightness as a share of the brightest. It is 0 in an answer without windows, which has no limit. */
 export function brightness(p: Picture, line: Line, column: number): number {
   return p.brightest > 0 ? (value(p, line, column) / p.brightest) * p.look.gain : 0;
 }
 
-const most = 16; // names, unless more keys were hot
+const most = 16; // maximum number of names, if no more keys were hot
 
-/** prominent are the lines with a name beside the map: keys that are or were hot, write shards, and the heaviest other keys. */
+/** prominent returns the lines with a name beside the map: hot and cooled keys, write shards, and the heaviest other keys. */
 export function prominent(p: Picture): Set<Line> {
   const named = p.lines.filter((l) => hot(l.row) || cooled(l.row) || l.open || l.parent);
   const others = p.lines.filter((l) => !named.includes(l) && (p.lines.length <= most || (l.row.keys === 1 && l.row.write_units_per_second >= 0.05 * p.heat.partition_wcu)));

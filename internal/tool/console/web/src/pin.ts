@@ -1,7 +1,7 @@
 import { copier, fill, h } from "./dom";
 import { quoted } from "./text";
 
-/** Pin is the form that writes the command which pins a shard count. The console itself changes nothing. */
+/** Pin is a form that composes the command that pins a shard count. The console itself changes nothing. */
 export class Pin {
   readonly element = h("div", {});
   private readonly input = h("input", { type: "number", id: "pin", min: "1", max: "1000" });
@@ -14,10 +14,10 @@ export class Pin {
       this.write();
     });
     fill(this.element, h("p", { class: "ask" }, h("label", { for: "pin" }, "Write shards"), this.input), this.line,
-      h("p", { class: "quiet" }, "Run it in a shell: the console changes nothing. Use --unpin to return control to autoscaling."));
+      h("p", { class: "quiet" }, "Run the command in a shell; the console changes nothing. Use --unpin to return control to autoscaling."));
   }
 
-  /** propose takes over the shard count that an advice names, until a person chooses one. */
+  /** propose sets the shard count that the advice names, until the user enters one. */
   propose(advice: string | undefined): void {
     if (this.touched) return;
     this.input.value = /to (\d+) write shards|write shards to (\d+)/.exec(advice ?? "")?.slice(1).find(Boolean) ?? "";

@@ -1,4 +1,4 @@
-// The page of hotshard report: all of its data is in it, and it makes no request.
+// The page of hotshard report. Its HTML file has all data, so that it makes no request.
 import { at, fill, h } from "./dom";
 import { legend } from "./legend";
 import { HeatMap } from "./map";
@@ -8,7 +8,7 @@ import { count, cut, figure, hovered, moment, percent, visible } from "./text";
 import { themed } from "./theme";
 import type { Data, Storm } from "./types";
 
-const most = 500; // lines of one table, at most
+const most = 500; // maximum number of rows in a table
 
 function section(title: string, ...body: (HTMLElement | null | false)[]): HTMLElement {
   return h("section", { class: "panel wide", "aria-label": title }, h("h2", {}, title), ...body);
@@ -39,7 +39,7 @@ function storm(s: Storm): (HTMLElement | string)[] {
 function storms(data: Data): HTMLElement {
   const range = data.read.share < 1 ? "Range (95% interval)" : "Range";
   const head = ["Type", "Key", "Start", "Duration", "WCU/s", range, "Advice"];
-  return section("Hot-key events", (data.storms ?? []).length > 0 ? table(head, data.storms!.map(storm), "Hot-key events") : h("p", { class: "quiet" }, "None was found in the records that were read."));
+  return section("Hot-key events", (data.storms ?? []).length > 0 ? table(head, data.storms!.map(storm), "Hot-key events") : h("p", { class: "quiet" }, "No hot-key events in the records that were read."));
 }
 
 function splits(data: Data): HTMLElement {
@@ -57,13 +57,13 @@ function cost(data: Data): HTMLElement {
     h("p", { class: "quiet" }, `Made ${moment(data.made)} by hotshard ${visible(data.version)}.`));
 }
 
-/** heat draws the map of a report and the list of its keys. */
+/** heat returns a report's map and its list of keys; undefined if nothing was written. */
 function heat(data: Data): { map: HTMLElement; list: HTMLElement; draw(): void } | undefined {
   if (data.heat.total.every((u) => u === 0)) return undefined;
   const [drawn, rows, explained] = [h("div", { class: "map", id: "map" }), h("div", { id: "rows", class: "scroll" }), h("div", {})];
   const zooms = h("div", { class: "picks", role: "group", "aria-label": "Zoom" });
   const partly = (data.heat.covered ?? []).some((c) => c > 0 && c < 1);
-  const estimates = partly ? h("p", { class: "quiet hint" }, "Of a column that was read in part, the units are estimates for the whole column; their error is the upper half of the 95% interval.") : null;
+  const estimates = partly ? h("p", { class: "quiet hint" }, "In a partly read column, the units are estimates for the whole column. Their error is the upper half of the 95% interval.") : null;
   return {
     map: h("section", { class: "panel wide", "aria-label": "Heat" }, h("div", { class: "head" }, h("h2", {}, "Heat"), zooms), drawn, explained, estimates),
     list: section("Keys", rows),
@@ -80,7 +80,7 @@ function heat(data: Data): { map: HTMLElement; list: HTMLElement; draw(): void }
   };
 }
 
-/** report draws the page from the data that is in it. */
+/** report draws the page from the data in its HTML file. */
 export function report(): void {
   const data = JSON.parse(at("data").textContent ?? "") as Data;
   themed(at("theme"));
@@ -90,7 +90,7 @@ export function report(): void {
   fill(at("main"),
     section("Summary", ...(data.summary ?? []).map((s) => h("p", { class: "summary" }, visible(s)))),
     (data.todo ?? []).length > 0 && section("What to do", h("ol", {}, ...data.todo!.slice(0, most).map((t) => h("li", {}, visible(t))))),
-    shown?.map ?? section("Heat", h("p", { class: "notice" }, "No heat: nothing was written in the time that was read.")),
+    shown?.map ?? section("Heat", h("p", { class: "notice" }, "No heat: nothing was written in the time range that was read.")),
     storms(data), splits(data), shown?.list, cost(data));
   shown?.draw();
   document.documentElement.dataset["ready"] = "yes";

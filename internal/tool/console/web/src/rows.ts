@@ -15,13 +15,13 @@ interface Column {
 const throttledSum = (line: Line) => (line.throttled ?? []).reduce<number>((a, b) => a + (b ?? 0), 0);
 const rank = (line: Line) => (hot(line.row) ? 1e12 : 0) + line.row.write_units_per_second;
 
-const state: Column = { id: "status", text: "Status", why: "Now, by the newest complete windows", value: rank, cell: (l) => (verdict(l.row) === "normal" && l.row.keys > 1 ? "" : verdict(l.row)) };
+const state: Column = { id: "status", text: "Status", why: "Current status, from the newest complete windows", value: rank, cell: (l) => (verdict(l.row) === "normal" && l.row.keys > 1 ? "" : verdict(l.row)) };
 const now: Column = { id: "now", text: "Now", why: "WCU/s of the hottest partition key in the newest complete window", value: (l) => l.row.current, cell: (l) => figure(l.row.current) };
 const peak: Column = { id: "peak", text: "Peak window", why: "WCU/s of the hottest partition key in its hottest window", value: (l) => l.row.write_units_per_second, cell: (l) => figure(l.row.write_units_per_second) };
-const shards: Column = { id: "shards", text: "Write shards", why: "Their number, and the number before if it changed", value: (l) => l.row.shards ?? 0, cell: (l) => (l.parent ? "" : growth(l.row.shards, before(l.row))) };
+const shards: Column = { id: "shards", text: "Write shards", why: "Shard count, with the previous count if it changed in the time shown", value: (l) => l.row.shards ?? 0, cell: (l) => (l.parent ? "" : growth(l.row.shards, before(l.row))) };
 const throttled: Column = { id: "throttled", text: "Throttled", why: "Writes that were throttled in the time shown", value: throttledSum, cell: (l) => (l.throttled ? figure(throttledSum(l)) : "") };
 
-/** List is what a list of rows can do beside showing them. */
+/** List has the page's handlers for the user's actions on the list of keys. */
 export interface List {
   point(line: number | undefined): void;
   unfold?(line: Line): void;
@@ -29,12 +29,12 @@ export interface List {
   links: boolean;
 }
 
-/** RowList is the map's rows as a table: arrow keys move between rows, Right and Left unfold and fold. */
+/** RowList shows the map's rows as a table. Up and Down move between rows, Right and Left unfold and fold. */
 export class RowList {
   private picture: Picture | undefined;
-  private current = ""; // id of the row that has the tab stop
+  private current = ""; // id of the row in the tab order
 
-  /** sort is a column's id, with - before it for descending order; "key" is the map's order. */
+  /** sort is a column's id, with a - before it for descending order. "key" is the map's order. */
   constructor(private readonly place: HTMLElement, private readonly on: List, private sort = "-status") {
     place.addEventListener("keydown", (e) => this.key(e));
     place.addEventListener("focusin", (e) => this.over(e));
@@ -63,7 +63,7 @@ export class RowList {
     return [state, ...(some((l) => l.row.heaviest !== undefined) ? [now] : []), peak, ...(some((l) => l.row.shards !== undefined) ? [shards] : []), ...(some((l) => l.throttled !== undefined) ? [throttled] : [])];
   }
 
-  /** sorted are the lines in the chosen order; write shards stay in numeric order below their key. */
+  /** sorted returns the lines in the chosen order. Write shards stay in numeric order below their key. */
   private sorted(p: Picture, columns: Column[]): Line[] {
     const by = columns.find((c) => c.id === this.sort.replace("-", ""));
     const groups: Line[][] = [];
@@ -126,7 +126,7 @@ export class RowList {
     e.preventDefault();
   }
 
-  /** toggle unfolds or folds a line; Left on a write shard leads to its key. */
+  /** toggle unfolds or folds a line, or moves from a write shard to its key. It returns false for other keyboard keys. */
   private toggle(key: string, line: Line, all: HTMLElement[]): boolean {
     if (key === "ArrowLeft" && line.parent) {
       this.focus(all.find((row) => line.id.startsWith(row.dataset["at"] + "/"))!, all);

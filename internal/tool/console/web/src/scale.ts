@@ -3,14 +3,14 @@ import type { Matrix } from "./types";
 
 type Point = [number, number | null, number];
 
-/** Scale is the time axis of a matrix, and turns write units into rates. */
+/** Scale is the time axis of a matrix. It converts write units to rates. */
 export class Scale {
   readonly from: number;
   readonly to: number;
   readonly step: number; // ms
   readonly columns: number;
 
-  /** With estimates, units of a column that was read in part stand for the whole column, as in reports. */
+  /** With estimates, a partly read column's units are estimates for the whole column, as in reports. */
   constructor(readonly heat: Matrix, private readonly estimates = false) {
     this.from = Date.parse(heat.from);
     this.step = duration(heat.step);
@@ -30,18 +30,18 @@ export class Scale {
     return this.start(column) + this.step / 2;
   }
 
-  /** covered is the share of a column that was read. */
+  /** covered returns the share of a column that was read. */
   covered(column: number): number {
     return this.heat.covered?.[column] ?? 1;
   }
 
-  /** rate is a number per second of the time that was read; 0 if nothing was. */
+  /** rate converts a column's units to units per second of the time that was read; 0 if nothing was read. */
   rate(units: number, column: number): number {
     const covered = this.estimates ? Math.ceil(this.covered(column)) : this.covered(column);
     return covered > 0 ? units / covered / (this.step / 1000) : 0;
   }
 
-  /** series are the points of a line with a step for each column: time, value, and the column's start. Columns that were not read are gaps, as are nulls. */
+  /** series returns a step line's points: time, value, and the column's start. Nulls and unread columns are gaps. */
   series(value: (column: number) => number | null): Point[] {
     return Array.from({ length: this.columns }, (_, i): Point[] => {
       const [start, v] = [this.start(i), this.covered(i) > 0 ? value(i) : null];
@@ -49,7 +49,7 @@ export class Scale {
     }).flat();
   }
 
-  /** known is the share of the time that was read. */
+  /** known returns the share of the whole time that was read. */
   known(): number {
     let sum = 0;
     for (let i = 0; i < this.columns; i++) sum += this.covered(i);
@@ -57,19 +57,18 @@ export class Scale {
   }
 }
 
-// Inferno, from dark to bright at an even pace: brightness alone carries the meaning. The lowest stop is
-// brighter than the ground, which stands for nothing written.
+// The Inferno colour map, in which lightness rises evenly. Its lowest stop is lighter than the colour of an idle cell.
 const stops = [[20, 17, 42], [40, 11, 84], [82, 13, 108], [124, 29, 109], [165, 44, 96], [204, 66, 72], [237, 105, 37], [251, 155, 6], [247, 209, 61], [252, 255, 164]] as const;
 
 /** ground is the colour of an idle cell. */
 export const ground = [10, 10, 18] as const;
 
-/** place is the position of a share of the limit on the scale, 0 to 1: its root, so that one percent differs from nothing. */
+/** place returns the position of a share of the limit on the ramp, 0 to 1. It is the root, so that 1% is visible. */
 export function place(share: number): number {
   return Math.sqrt(Math.min(1, Math.max(0, share)));
 }
 
-/** paint is the colour of a share of the limit. */
+/** paint returns the colour of a share of the limit. */
 export function paint(share: number): readonly [number, number, number] {
   if (share <= 0) return ground;
   const x = place(share) * (stops.length - 1);
@@ -79,7 +78,7 @@ export function paint(share: number): readonly [number, number, number] {
   return [mix(0), mix(1), mix(2)];
 }
 
-/** part leaves the columns from first to last (exclusive) of a matrix. */
+/** part returns the columns from first to last (exclusive) of a matrix. */
 function part(heat: Matrix, first: number, last: number): Matrix {
   const cut = <T>(list: T[]) => list.slice(first, last);
   const rows = (list: Matrix["rows"]): Matrix["rows"] => list.map((row) => ({
@@ -95,13 +94,13 @@ function part(heat: Matrix, first: number, last: number): Matrix {
 
 const shortest = 12; // columns
 
-/** crop leaves out the time before anything was read, except for the shortest span that makes a picture. */
+/** crop removes the unread columns at the start. It keeps at least the 12 newest columns. */
 export function crop(heat: Matrix): Matrix {
   const first = Math.min((heat.covered?.findIndex((c) => c > 0) ?? 0) - 1, heat.total.length - shortest);
   return first > 0 ? part(heat, first, heat.total.length) : heat;
 }
 
-/** found leaves the time in which a report found writes, with a margin, and the rows that have any. */
+/** found returns the part of a report's matrix that has writes: its columns with a margin, and its rows. */
 export function found(heat: Matrix): Matrix {
   const first = heat.total.findIndex((u) => u > 0);
   const last = heat.total.findLastIndex((u) => u > 0);

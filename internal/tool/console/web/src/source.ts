@@ -3,7 +3,7 @@ import { get, Problem } from "./api";
 import { applied } from "./delta";
 import type { Matrix, SignalsAnswer } from "./types";
 
-/** Question is what a view wants to know: a time, and further parameters of GET /v1/heat. */
+/** Question has the parameters of GET /v1/heat. */
 export interface Question {
   time: Time;
   filter: string;
@@ -11,13 +11,13 @@ export interface Question {
   unfold: string[];
 }
 
-/** Source asks for heat: the first time for the whole of it, then for what is new. */
+/** Source reads heat: the full answer first, then deltas. */
 export class Source {
   private question = "";
   private known: Matrix | undefined;
   private signals: { at: number; answer: SignalsAnswer | undefined } = { at: 0, answer: undefined };
 
-  /** heat returns the whole answer of now. */
+  /** heat returns the current full answer. */
   async heat(q: Question, signal: AbortSignal): Promise<Matrix> {
     const id = JSON.stringify(q);
     const known = id === this.question ? this.known : undefined;
@@ -35,7 +35,7 @@ export class Source {
     return get<Matrix>("/v1/heat", query, signal);
   }
 
-  /** beside returns what the server knows beside the stream, of the same time; CloudWatch is asked rarely. */
+  /** beside returns throttled writes and splits of the heat's time range. CloudWatch is called at most every 30 s. */
   async beside(heat: Matrix, index: string, signal: AbortSignal): Promise<SignalsAnswer | undefined> {
     const { at, answer } = this.signals;
     const rarely = answer && answer.source !== "limiter" && answer.step === heat.step && Date.now() - at < 30_000;
@@ -45,7 +45,7 @@ export class Source {
       this.signals = { at: Date.now(), answer: fresh };
     } catch (fault) {
       if (signal.aborted || !(fault instanceof Problem)) throw fault;
-      this.signals = { at: Date.now(), answer: undefined }; // the map does without
+      this.signals = { at: Date.now(), answer: undefined }; // the map is drawn without them
     }
     return this.signals.answer;
   }

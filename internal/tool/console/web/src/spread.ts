@@ -4,14 +4,14 @@ import { clock, count, cut, figure, visible } from "./text";
 import type { HeatRow } from "./types";
 import { sign } from "./words";
 
-/** Basis is the time over which write shards are compared: all of them were there. */
+/** Basis is the time over which write shards are compared. All of them existed then. */
 interface Basis {
   first: number; // column
-  seconds: number; // that were read
-  since: number | undefined; // the change of the shard count that began it, in ms
+  seconds: number; // number of seconds that were read
+  since: number | undefined; // time of the shard-count change that began it, in ms
 }
 
-/** basis is the time since the newest change of the shard count after which a whole column was read. */
+/** basis returns the time since the newest shard-count change that was followed by a fully read column. */
 export function basis(scale: Scale, row: HeatRow): Basis {
   const times = (row.changes ?? []).map((c) => Date.parse(c.time)).reverse();
   for (const since of [...times, undefined]) {
@@ -23,7 +23,7 @@ export function basis(scale: Scale, row: HeatRow): Basis {
   throw new Error("unreachable");
 }
 
-/** spread compares the mean rates of a key's write shards, in numeric order. */
+/** spread shows the mean rates of a key's write shards, in numeric order. */
 export function spread(place: HTMLElement, scale: Scale, row: HeatRow | undefined): void {
   const shards = row?.write_shards ?? [];
   if (!row || shards.length === 0) return fill(place, h("p", { class: "quiet" }, "No recent writes"));

@@ -1,15 +1,15 @@
-// Keys and names are written by others. They are shown as text, and can't change the text around them.
+// Users write keys and names. The page shows them as plain text: they can't add markup or reorder other text.
 
 // unseen matches characters without a glyph, and those that change the direction of text: control and
 // format characters (bidi marks among them), line separators, lone surrogates, unassigned code points.
 const unseen = /[\p{C}\p{Zl}\p{Zp}]/gu;
 
-/** visible writes characters that can't be seen as escapes, such as \u{202e}. */
+/** visible replaces invisible characters by escapes, such as \u{202e}. */
 export function visible(text: string): string {
   return text.replace(unseen, (c) => `\\u{${c.codePointAt(0)!.toString(16).padStart(2, "0")}}`);
 }
 
-/** cut shortens a text of more than n characters by leaving out its middle. */
+/** cut replaces the middle of a text that has more than n characters by an ellipsis. */
 export function cut(text: string, n: number): string {
   const all = [...text];
   if (all.length <= n) return text;
@@ -17,7 +17,7 @@ export function cut(text: string, n: number): string {
   return all.slice(0, head).join("") + "…" + all.slice(all.length - (n - 1 - head)).join("");
 }
 
-/** quoted is a text as one word of a POSIX shell, or of bash and zsh if it has characters that can't be seen. */
+/** quoted quotes a text as one POSIX shell word. A text with invisible characters needs bash or zsh. */
 export function quoted(text: string): string {
   if (/^[\w/.,:=@%+#-]+$/.test(text) && !text.startsWith("#")) return text;
   if (text.search(unseen) < 0) return `'${text.replaceAll("'", `'\\''`)}'`;
@@ -28,23 +28,23 @@ export function quoted(text: string): string {
   return `$'${escaped}'`;
 }
 
-/** figure writes a number with at most three significant digits below 100. */
+/** figure formats a number, with at most three significant digits below 100. */
 export function figure(n: number): string {
   const digits = Math.abs(n) >= 100 || Number.isInteger(n) ? 0 : Math.abs(n) >= 10 ? 1 : 2;
   return n.toLocaleString("en-US", { maximumFractionDigits: digits });
 }
 
-/** wcu writes a rate of writing. */
+/** wcu formats a write rate in WCU/s. */
 export function wcu(n: number): string {
   return `${figure(n)} WCU/s`;
 }
 
-/** count writes a number of things: 1 write shard, 4 write shards. */
+/** count formats a number with its noun: 1 write shard, 4 write shards. */
 export function count(n: number, thing: string): string {
   return `${n.toLocaleString("en-US")} ${thing}${n === 1 ? "" : "s"}`;
 }
 
-/** percent writes a share; only nothing is written as 0%. */
+/** percent formats a share. Only exactly 0 is formatted as 0%. */
 export function percent(share: number): string {
   const p = share * 100;
   if (p > 0 && p < 0.1) return "< 0.1%";
@@ -53,7 +53,7 @@ export function percent(share: number): string {
 
 const two = (n: number) => String(n).padStart(2, "0");
 
-/** clock is a time of day in the browser's time zone, with the day if the span is long. */
+/** clock formats a time in the browser's time zone: with seconds in spans up to an hour, with the day above 12 hours. */
 export function clock(ms: number, span = 0): string {
   const t = new Date(ms);
   const minutes = `${two(t.getHours())}:${two(t.getMinutes())}`;
@@ -61,25 +61,25 @@ export function clock(ms: number, span = 0): string {
   return span > 3600e3 ? minutes : `${minutes}:${two(t.getSeconds())}`;
 }
 
-/** zone names the browser's time zone at a time, such as UTC+05:30. */
+/** zone returns the browser's UTC offset at a time, such as UTC+05:30. */
 export function zone(ms: number): string {
   const east = -new Date(ms).getTimezoneOffset();
   const away = Math.abs(east);
   return east === 0 ? "UTC" : `UTC${east < 0 ? "−" : "+"}${two(Math.floor(away / 60))}:${two(away % 60)}`;
 }
 
-/** moment is a time with its day, in UTC. */
+/** moment formats a time with its date, in UTC. */
 export function moment(text: string): string {
   const at = new Date(text);
   return Number.isNaN(at.getTime()) ? text : at.toISOString().slice(0, 19).replace("T", " ") + " UTC";
 }
 
-/** hovered is a time in the browser's time zone, and in UTC. */
+/** hovered formats a time in the browser's time zone and in UTC. */
 export function hovered(ms: number, span = 0): string {
   return `${clock(ms, span)} · ${moment(new Date(ms).toISOString())}`;
 }
 
-/** ago is how long ago a time was, roughly. */
+/** ago formats the age of a time, such as 5 min ago. */
 export function ago(text: string, now = Date.now()): string {
   const s = (now - Date.parse(text)) / 1000;
   if (!Number.isFinite(s)) return "at an unknown time";
@@ -91,7 +91,7 @@ export function ago(text: string, now = Date.now()): string {
 
 const unit: Record<string, number> = { h: 3600e3, m: 60e3, s: 1e3, ms: 1 };
 
-/** duration reads a duration in Go's form, such as 1m30s, into milliseconds. */
+/** duration parses a Go duration, such as 1m30s, and returns milliseconds. */
 export function duration(text: string): number {
   let ms = 0;
   for (const [, n, u] of text.matchAll(/(\d+(?:\.\d+)?)(ms|h|m|s)/g)) ms += Number(n) * unit[u!]!;

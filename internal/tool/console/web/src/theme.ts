@@ -1,4 +1,4 @@
-// Light and dark follow the system until a person chooses. The choice is kept if the browser allows it.
+// The theme follows the system until the user chooses one. The choice is kept in the browser's local storage.
 
 const stored = "hotshard-theme";
 const system = matchMedia("(prefers-color-scheme: dark)");
@@ -25,7 +25,7 @@ function choose(): void {
   apply(own() ?? (system.matches ? "dark" : "light"));
 }
 
-/** themed makes a button switch the theme. */
+/** themed makes a button switch between the themes. */
 export function themed(button: HTMLElement): void {
   const name = () => {
     button.textContent = dark() ? "Light" : "Dark";
@@ -38,20 +38,20 @@ export function themed(button: HTMLElement): void {
     try {
       localStorage.setItem(stored, next);
     } catch {
-      // The choice holds for this page only.
+      // Storage is blocked: the choice is lost on reload.
     }
     apply(next);
   });
   choose();
 }
 
-/** onTheme is called after each change. */
+/** onTheme calls the listener after each change of the theme, and returns a function that removes it. */
 export function onTheme(listener: () => void): () => void {
   listeners.push(listener);
   return () => void listeners.splice(listeners.indexOf(listener), 1);
 }
 
-/** colour is the value of a custom property of the style sheet. */
+/** colour returns the value of a CSS custom property. */
 export function colour(name: string): string {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 }

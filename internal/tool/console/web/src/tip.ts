@@ -3,23 +3,23 @@ import type { Line, Picture } from "./picture";
 import { clock, figure, hovered, visible, wcu } from "./text";
 import { cellLines, state, title } from "./words";
 
-/** above is the line number of the strip and the markers above the map. */
+/** above is the line number that stands for the strip and the markers above the map. */
 export const above = -1;
 
 /** Place is a cell of the map. */
 export interface Place {
   line: number; // or above
-  column: number; // -1: beside the map, on the line's name
+  column: number; // -1 for the line's name beside the map
 }
 
-/** Said is what a tip says of a place. */
+/** Said is the text of a tip. */
 interface Said {
   title: string;
   under: string[];
   lines: string[];
 }
 
-/** said describes a place. near are the events close to it. */
+/** said returns the tip's text for a place. near are lines about the events close to it. */
 function said(p: Picture, at: Place, near: string[]): Said {
   const time = at.column < 0 ? [] : [hovered(p.scale.start(at.column), p.scale.span)];
   if (at.line === above) return { title: "All keys", under: time, lines: [...allLines(p, at.column), ...near] };
@@ -28,7 +28,7 @@ function said(p: Picture, at: Place, near: string[]): Said {
   return { title: title(row), under: [...range, state(row), ...time], lines: at.column < 0 ? peakLines(p, p.lines[at.line]!) : cellLines(p, p.lines[at.line]!, at.column) };
 }
 
-/** allLines are the sums over all keys in a column. */
+/** allLines returns the lines with the sums over all keys in a column. */
 function allLines(p: Picture, column: number): string[] {
   const { heat, scale } = p;
   if (column < 0) return [];
@@ -40,7 +40,7 @@ function allLines(p: Picture, column: number): string[] {
   ];
 }
 
-/** peakLines describe the brightest column of a line. */
+/** peakLines returns the lines about the brightest cell of a line. */
 function peakLines(p: Picture, line: Line): string[] {
   const list = line.row.heaviest ?? line.row.units;
   const best = list.reduce((top, n, i) => (n > list[top]! ? i : top), 0);
@@ -62,7 +62,7 @@ export class Tip {
     this.held = undefined;
   }
 
-  /** show describes a place beside a point of the map. With aloud, screen readers read it. */
+  /** show opens the tip of a place. With aloud, screen readers read it. */
   show(p: Picture, at: Place, near: string[], aloud: boolean): void {
     const text = said(p, at, near);
     this.box.replaceChildren(h("div", { class: "key" }, text.title), ...text.under.map((l) => h("div", { class: "quiet" }, l)), ...text.lines.map((l) => h("div", {}, l)));
@@ -71,7 +71,7 @@ export class Tip {
     if (aloud) this.spoken.textContent = [text.title, ...text.under, ...text.lines].join(", ");
   }
 
-  /** put places the box beside a point, within the map. */
+  /** put moves the box below or above a line's edges, within the map. */
   put(x: number, top: number, bottom: number): void {
     const place = this.box.parentElement!;
     const [w, high] = [this.box.offsetWidth, this.box.offsetHeight];
@@ -80,7 +80,7 @@ export class Tip {
     Object.assign(this.box.style, { left: `${left}px`, top: `${fits ? bottom + 8 : top - high - 8}px` });
   }
 
-  /** moved finds the place of an open tip in another picture: the same key at the same time. */
+  /** moved returns the place of the open tip's key and time in another picture; undefined if that has neither. */
   moved(p: Picture): Place | undefined {
     if (!this.held) return undefined;
     const line = this.held.id === "" ? above : p.lines.findIndex((l) => l.id === this.held!.id);

@@ -1,7 +1,7 @@
 // Made by make console from the Go types. Change those.
 
 /**
- * All that the pages read.
+ * The types that the console and reports read.
  */
 export interface Page {
   About?: About;
@@ -105,15 +105,15 @@ export interface Cost {
 }
 export interface Matrix {
   /**
-   * End of the newest complete window; absent without any. Columns after it are empty and not covered
+   * End of the newest complete window; absent without windows. Later columns are empty and not covered
    */
   as_of?: string;
   /**
-   * The share of each column's time and records that was read: 1 where all is known, also if nothing was written; 0 where nothing was read
+   * The share of each column's time and records that was read: 1 if all was read, even without writes; 0 if nothing was
    */
   covered: number[];
   /**
-   * The answer has the newest columns only, from from on, and of the layout's rows those of which something is new
+   * The answer has only the newest columns, which begin at from, and only the rows that changed
    */
   delta?: boolean;
   /**
@@ -121,27 +121,27 @@ export interface Matrix {
    */
   from: string;
   /**
-   * Write units a second from which on a key is hot, likewise
+   * Lowest WCU/s of a hot key, from the newest window; 0 without windows
    */
   hot_wcu: number;
   /**
-   * The table's indexes that took writes in this time
+   * The table's indexes with writes in this time
    */
   indexes: string[];
   /**
-   * Names the rows, for a poll with layout and after
+   * Identifies the rows; send it with after to poll for a delta
    */
   layout?: string;
   /**
-   * Write units a second that a partition takes, as of the newest window; 0 without any
+   * A partition's limit in WCU/s, from the newest window; 0 without windows
    */
   partition_wcu: number;
   /**
-   * What no row has, one number a column: rest and the units of all rows add up to total
+   * Write units in no row, in each column. rest and the units of all rows add up to total
    */
   rest: number[];
   /**
-   * In the order of keys
+   * In key order
    */
   rows: HeatRow[];
   /**
@@ -149,7 +149,7 @@ export interface Matrix {
    */
   step: string;
   /**
-   * Whose keys these are, if not those of hotshard's own table
+   * The table of the keys; absent for hotshard's own tables
    */
   table?: string;
   /**
@@ -157,25 +157,25 @@ export interface Matrix {
    */
   to: string;
   /**
-   * Write units of the table, or of the index, one number a column
+   * Write units of the table or index, in each column
    */
   total: number[];
 }
 export interface HeatRow {
   /**
-   * Changes of the base key's shard count in the time, oldest first
+   * Changes of the base key's shard count in this time, oldest first
    */
   changes?: Change[];
   /**
-   * End of the last hot window, if it was hot and is not now
+   * End of the last hot window; absent if the key is hot or never was
    */
   cooled_at?: string;
   /**
-   * The same in the newest complete window
+   * WCU/s of the row's hottest partition key in the newest complete window
    */
   current: number;
   /**
-   * It got at most so many more, one number a column
+   * Most additional write units in each column
    */
   error: number[];
   /**
@@ -183,73 +183,73 @@ export interface HeatRow {
    */
   first?: string;
   /**
-   * WCU/s of its hottest partition key in the heaviest window of the column, one number a column
+   * WCU/s of the row's hottest partition key in each column's heaviest window
    */
   heaviest: number[];
   /**
-   * The index whose partition key it is; none for the table's own
+   * The index of the partition key; absent for the table's own keys
    */
   index?: string;
   /**
-   * The partition key, or with group=base the base key as it is stored, such as C#page/home; of a range the prefix that its keys have in common
+   * The partition key; with group=base the stored base key, such as C#page/home; for a range the common prefix of its keys
    */
   key: string;
   /**
-   * 1, or how many keys the range has of which something is known
+   * 1, or the number of known keys in the range
    */
   keys: number;
   /**
-   * Its last one
+   * The last key of a range
    */
   last?: string;
   /**
-   * The base key's, likewise
+   * The base key's name, if it has a type
    */
   name?: string;
   /**
-   * WCU in the heaviest second of a partition key
+   * WCU in a partition key's heaviest second
    */
   peak: number;
   /**
-   * Of a delta: the row's place in the full answer. A row without a key has the numbers of these columns only, and else stays as it was; error and heaviest are absent if they are 0
+   * In a delta: the row's index in the full answer. A row without a key has only the numbers of these columns; its other fields are unchanged. error and heaviest are absent if all are 0
    */
   row?: number;
   /**
-   * The base key's newest shard count, likewise
+   * The base key's newest shard count, if it has a type
    */
   shards?: number;
   /**
-   * The verdict now, by the two newest complete windows and what is known of later ones: saturated at the partition's limit, hot near it or if a second reached it or if a writer was throttled, else warm
+   * The current status, from the two newest complete windows and the known part of later ones. saturated: at the partition's limit; hot: near it, or one second reached it, or a writer was throttled; warm: below that
    */
   status: "hot" | "saturated" | "warm";
   /**
-   * The base key's, if it is one key and has one
+   * The base key's type; absent for a range and for a key without a base key
    */
   type?: "entity" | "counter" | "board" | "sessions" | "limit";
   /**
-   * Write units, one number a column: it got at least so many
+   * Write units in each column, a lower bound
    */
   units: number[];
   /**
-   * The worst verdict on any window of the time. A range has no key that was hot
+   * The worst status in any window. No key of a range was hot
    */
   worst: "hot" | "saturated" | "warm";
   /**
-   * Of a row that is unfolded: its partition keys, by time bucket and period and then by number
+   * An unfolded row's partition keys, by time bucket, period and number
    */
   write_shards?: HeatRow[];
   /**
-   * WCU/s of its hottest partition key in its hottest window: a measured lower bound
+   * WCU/s of the row's hottest partition key in its hottest window: a measured lower bound
    */
   write_units_per_second: number;
 }
 export interface Change {
   /**
-   * The shard count until then
+   * The shard count before
    */
   before: number;
   /**
-   * Who changed it: api, ingest (a writer, whose writes were throttled), hotkeys (the controller)
+   * What made the change: api, ingest (a writer whose writes were throttled) or hotkeys (the controller)
    */
   by: string;
   /**
@@ -261,7 +261,7 @@ export interface Change {
    */
   time: string;
   /**
-   * The reason, in words
+   * The reason, as text
    */
   why: string;
 }
@@ -292,15 +292,15 @@ export interface Storm {
 }
 export interface HotKey {
   /**
-   * How many write shards it needs, or why more of them don't help
+   * How many write shards the key needs, or why more don't help
    */
   advice: string;
   /**
-   * End of its last hot window, if it was hot and is not now
+   * End of the last hot window; absent if the key is hot or never was
    */
   cooled_at?: string;
   /**
-   * WCU/s of its hottest write shard in the newest complete window
+   * WCU/s of the key's hottest write shard in the newest complete window
    */
   current: number;
   /**
@@ -308,35 +308,35 @@ export interface HotKey {
    */
   error: number;
   /**
-   * The start of the first window that has it
+   * Start of the first window with the key
    */
   first_seen: string;
   /**
-   * The index whose partition key it is; none for the table's own. A board's write shards are in by_rank, for each of its periods, and those of a group of sessions in by_group
+   * The index of the partition key; absent for the table's own keys. A board's write shards are in by_rank, those of a group of sessions in by_group
    */
   index?: string;
   /**
-   * The partition key: of a base key that of its hottest write shard
+   * The partition key; for a base key its hottest write shard's
    */
   key: string;
   /**
-   * The end of the last one
+   * End of the last window with the key
    */
   last_seen: string;
   /**
-   * What metrics and logs call it where names are hashed
+   * The key's hash, which metrics and logs show if names are hashed
    */
   metric_hash: string;
   /**
-   * The base key's; for type other, as a player's entry on a board or a single session, the partition key
+   * The base key's name; for type other the partition key, such as a player's entry on a board
    */
   name: string;
   /**
-   * Write units in its heaviest second
+   * Write units in the key's heaviest second
    */
   peak: number;
   /**
-   * That second
+   * The heaviest second
    */
   peak_at: string;
   /**
@@ -344,27 +344,27 @@ export interface HotKey {
    */
   shards: number;
   /**
-   * Its shard count before the first change in the time; the same as shards without a change
+   * The base key's shard count before the first change in this time; equal to shards if it did not change
    */
   shards_before: number;
   /**
-   * The verdict now, by the two newest complete windows and what is known of later ones. saturated: at its partition's limit; hot: near it, or a second reached it, or a writer was throttled; warm: below that
+   * The current status, from the two newest complete windows and the known part of later ones. saturated: at the partition's limit; hot: near it, or one second reached it, or a writer was throttled; warm: below that
    */
   status: "hot" | "saturated" | "warm";
   /**
-   * Whose key it is: items or events of hotshard's own tables, else the table's name
+   * The table of the key: items or events for hotshard's own tables, else the table's name
    */
   table: string;
   /**
-   * When a writer had it grow last in the time, which a writer does when its writes are throttled
+   * When a throttled writer last raised the shard count; absent if none did
    */
   throttled_at?: string;
   /**
-   * The base key's; other for a key that is none
+   * The base key's type; other for a key without a base key
    */
   type: "entity" | "counter" | "board" | "sessions" | "limit" | "other";
   /**
-   * The worst verdict of the time
+   * The worst status in any window
    */
   worst: "hot" | "saturated" | "warm";
   /**
@@ -374,11 +374,11 @@ export interface HotKey {
 }
 export interface HotKeysOutputBody {
   /**
-   * The hottest first
+   * Hottest first
    */
   keys: HotKey[];
   /**
-   * Heat items of the time that another release stored in a form that this one does not know: what these counted is in no key
+   * Number of heat items that another release stored in an unknown form. No key has their counts
    */
   unread?: number;
 }
@@ -439,7 +439,7 @@ export interface SignalsAnswer {
   splits: SplitSignal[];
   step: string;
   /**
-   * Throttled writes in each column; null where that is unknown
+   * Throttled writes in each column; null if unknown
    */
   throttled: (number | null)[] | null;
   to: string;
@@ -448,7 +448,7 @@ export interface ThrottledKey {
   key: string;
   name?: string;
   /**
-   * Throttled writes in each column; null where that is unknown
+   * Throttled writes in each column; null if unknown
    */
   throttled: (number | null)[];
   type?: string;

@@ -14,31 +14,31 @@ export function cooled(row: Judged): boolean {
   return !hot(row) && row.worst !== "warm";
 }
 
-/** sign is the character beside a key that tells its state without colour. */
+/** sign returns the character that shows a key's status without colour, and its CSS class. */
 export function sign(row: Judged): { text: string; class: string } {
   if (row.status === "saturated") return { text: "◆", class: "sign saturated" };
   if (row.status === "hot") return { text: "▲", class: "sign hot" };
   return cooled(row) ? { text: "▽", class: "sign cooled" } : { text: "", class: "sign" };
 }
 
-/** verdict is a key's state in words. */
+/** verdict returns a key's status in words. */
 export function verdict(row: Judged): string {
   if (hot(row)) return row.status;
   return cooled(row) ? `${row.worst} → cooled` : "normal";
 }
 
-/** growth is a key's shard count, with the count before the time shown if it changed. */
+/** growth returns a key's shard count, such as 4, or 1 → 4 if it changed in the time shown. */
 export function growth(shards: number | undefined, before: number | undefined): string {
   if (shards === undefined) return "";
   return before === undefined || before === shards ? String(shards) : `${before} → ${shards}`;
 }
 
-/** before is a row's shard count before its first change in the time shown. */
+/** before returns a row's shard count before its first change in the time shown; undefined if it did not change. */
 export function before(row: HeatRow): number | undefined {
   return row.changes?.[0]?.before;
 }
 
-/** label is a row's name in at most n characters. */
+/** label returns a row's name in at most n characters. */
 export function label(row: HeatRow, n: number): string {
   const tail = row.index ? ` · ${cut(visible(row.index), 24)}` : "";
   if (row.keys <= 1) return cut(visible(row.key), n - tail.length) + tail;
@@ -46,24 +46,24 @@ export function label(row: HeatRow, n: number): string {
   return cut(visible(row.key) + "*", n - many.length) + many;
 }
 
-/** lineLabel is the name of a line of the map: of a write shard only what its base key lacks. */
+/** lineLabel returns a line's name in at most n characters. A write shard's name leaves out its base key. */
 export function lineLabel(line: Line, n: number): string {
   const base = line.parent?.key;
   return base !== undefined && line.row.key.startsWith(base) ? cut(visible(line.row.key.slice(base.length)), n) : label(line.row, n);
 }
 
-/** title is a line's whole name. */
+/** title returns a row's full name. */
 export function title(row: HeatRow): string {
   return row.keys > 1 ? `${visible(row.key)}* — ${row.keys.toLocaleString("en-US")} keys together` : visible(row.key);
 }
 
-/** state is a row's verdict and shard count: hot → cooled · 1 → 64 write shards. */
+/** state returns a row's verdict and shard count, such as hot → cooled · 1 → 64 write shards. */
 export function state(row: HeatRow): string {
   const shards = row.shards === undefined ? "" : before(row) === undefined ? count(row.shards, "write shard") : `${growth(row.shards, before(row))} write shards`;
   return [verdict(row), shards, row.index && `index ${visible(row.index)}`].filter(Boolean).join(" · ");
 }
 
-/** cellLines describe a cell. */
+/** cellLines returns a tip's lines about a cell: its rates, throttled writes, and how much of it was read. */
 export function cellLines(p: Picture, line: Line, column: number): string[] {
   const { scale } = p;
   const covered = scale.covered(column);

@@ -1,6 +1,6 @@
 import type { Scale } from "./scale";
 
-/** Zoom is the part of the map that is shown. Times are in ms; a zoom that follows keeps its length and ends now. */
+/** Zoom is the visible part of the map. Times are in ms. A zoom that follows keeps its length and ends now. */
 export interface Zoom {
   from: number;
   to: number;
@@ -8,12 +8,12 @@ export interface Zoom {
   rows: [number, number]; // of the height, 0 to 1
 }
 
-/** whole shows the whole of a time. */
+/** whole returns the zoom that shows everything. */
 export function whole(scale: Scale): Zoom {
   return { from: scale.from, to: scale.to, follows: true, rows: [0, 1] };
 }
 
-/** fitted is a zoom within the time that there is now; undefined if that is the whole, or nothing of it is left. */
+/** fitted limits a zoom to the scale's time; undefined if the result is everything or nothing. */
 export function fitted(zoom: Zoom | undefined, scale: Scale): Zoom | undefined {
   if (!zoom) return undefined;
   const length = Math.min(zoom.to - zoom.from, scale.span);
@@ -25,7 +25,7 @@ export function fitted(zoom: Zoom | undefined, scale: Scale): Zoom | undefined {
   return all ? undefined : { ...zoom, from, to };
 }
 
-/** narrowed shows a part of the time around a zoom's middle: with 0.5 half as much. */
+/** narrowed multiplies a zoom's time by a factor, around its middle. */
 export function narrowed(zoom: Zoom, scale: Scale, factor: number): Zoom {
   const length = Math.max(2 * scale.step, Math.min(scale.span, (zoom.to - zoom.from) * factor));
   const middle = (zoom.from + zoom.to) / 2;
@@ -33,7 +33,7 @@ export function narrowed(zoom: Zoom, scale: Scale, factor: number): Zoom {
   return { ...zoom, from, to: from + length, follows: from + length >= scale.to };
 }
 
-/** written is a zoom as text for the address: last-120 or 1763899800-1763899920, then rows in per mille. */
+/** written formats a zoom for the address: last-120 or 1763899800-1763899920, then rows in per mille, such as ~0-500. */
 export function written(zoom: Zoom | undefined): string {
   if (!zoom) return "";
   const time = zoom.follows ? `last-${Math.round((zoom.to - zoom.from) / 1000)}` : `${Math.round(zoom.from / 1000)}-${Math.round(zoom.to / 1000)}`;
@@ -41,7 +41,7 @@ export function written(zoom: Zoom | undefined): string {
   return top === 0 && bottom === 1000 ? time : `${time}~${top}-${bottom}`;
 }
 
-/** read is the reverse of written; undefined if the text is no zoom. */
+/** read parses a zoom that written formatted; undefined if the text is invalid. */
 export function read(text: string): Zoom | undefined {
   const found = /^(last|\d+)-(\d+)(?:~(\d+)-(\d+))?$/.exec(text);
   if (!found) return undefined;

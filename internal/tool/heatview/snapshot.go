@@ -13,30 +13,30 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// look is the state that top shows at one time.
-type look struct {
+// snapshot is the state that top shows at one time.
+type snapshot struct {
 	at       time.Time
 	asOf     time.Time // end of the newest complete window; zero before the first
-	keys     []viewKey // of the newest complete window, and those that were hot before
+	keys     []viewKey // keys in the newest complete window, and earlier hot keys
 	units    float64   // WCU/s of the table in that window
-	coverage float64   // of that window
-	hot      int       // keys that are hot now, saturated ones included
-	written  bool      // a key was written, kept or not
-	matched  bool      // a key was kept
+	coverage float64   // share of that window that was read
+	hot      int       // number of hot and saturated keys
+	written  bool      // any key was written
+	matched  bool      // any written key matched the options
 }
 
 // viewKey is a partition key, or a base key with all its write shards.
 type viewKey struct {
 	id       keyID
-	row      heat.KeyHeat // of the hottest partition key in the hotNow newest complete windows; without a rate if none lists it
+	row      heat.KeyHeat // row of the hottest partition key in the hotNow newest complete windows; no rate if they don't list it
 	status   heat.Status
-	worst    heat.Status    // of any window
-	cooled   time.Time      // end of the last hot window, of a key that was hot and is not now; else zero
+	worst    heat.Status    // worst status in any window
+	cooled   time.Time      // hotUntil if the key has cooled; else zero
 	hotUntil time.Time      // end of the last hot window
-	peak     uint64         // WCU in its heaviest second
-	rates    []float64      // of the hottest partition key, a window each, the newest last
-	shards   int            // write shards of its base key; 0 if it has none
-	parts    []heat.KeyHeat // its write shards in the newest complete window, in order of their numbers
+	peak     uint64         // WCU in the heaviest second
+	rates    []float64      // rates of the hottest partition key in each window, newest last
+	shards   int            // shard count of the base key; 0 if there is none
+	parts    []heat.KeyHeat // write shards in the newest complete window, in numeric order
 	advice   string
 }
 
@@ -51,7 +51,7 @@ func (k *viewKey) statusText() string {
 	return k.status.String()
 }
 
-// current returns the certified rate of its hottest partition key in the newest complete window.
+// current returns the certified rate of the hottest partition key in the newest complete window.
 func (k *viewKey) current() float64 {
 	if len(k.rates) == 0 {
 		return 0
@@ -59,8 +59,8 @@ func (k *viewKey) current() float64 {
 	return k.rates[len(k.rates)-1]
 }
 
-// currentError returns the most that the key's true rate exceeds current, in WCU/s. It returns
-// false for a key that the newest complete window does not list.
+// currentError returns the most by which the key's true rate exceeds current, in WCU/s. It returns false if the newest
+// complete window does not list the key.
 func (k *viewKey) currentError() (float64, bool) {
 	if len(k.parts) == 0 {
 		return 0, false
@@ -73,7 +73,7 @@ type keyID struct{ table, index, key string }
 
 func idOf(row *heat.KeyHeat) keyID { return keyID{row.Table, row.Index, row.Key} }
 
-// groupOf returns the ID of the base key that a row is a write shard of, or of the row itself.
+// groupOf returns the ID of a row's base key, or of the row itself if it has none.
 func groupOf(row *heat.KeyHeat) keyID {
 	id := idOf(row)
 	if base, ok := row.Base(); ok {
@@ -82,17 +82,17 @@ func groupOf(row *heat.KeyHeat) keyID {
 	return id
 }
 
-// looker builds looks. It keeps the complete windows. It is not safe for concurrent use.
-type looker struct {
+// collector keeps complete windows and makes snapshots of them. It is not safe for concurrent use.
+type collector struct {
 	w       *Watched
 	keep    func([]heat.KeyHeat) []heat.KeyHeat
-	span    time.Duration // that is kept
+	span    time.Duration // time for which windows are kept
 	next    time.Time     // start of the next read from the source
-	fresh   bool          // windows were added that last does not cover
+	fresh   bool          // windows were added after last
 	windows []seenWindow
-	last    look
-	matched bool // a key was kept
-	written bool // a key was written, kept or not
+	last    snapshot
+	matched bool // as in snapshot
+	written bool // as in snapshot
 }
 
 // seenWindow is a complete window.
@@ -103,40 +103,40 @@ type seenWindow struct {
 	rows     map[keyID]heat.KeyHeat
 }
 
-// maxKeys bounds the keys of a window: the hottest.
+// maxKeys is the maximum number of a window's keys that are kept, the hottest.
 const maxKeys = 500
 
-// look reads the new windows and returns the current look. After an error of the source or of the shard map it returns
-// the previous look, and the next call covers the windows that were read.
-func (l *looker) look(ctx context.Context, now time.Time) (look, error) {
-	settled := l.w.Settled()
-	for w, err := range l.w.Source.Windows(ctx, l.next, settled, live.Window) {
+// refresh reads new windows and returns a new snapshot. After an error of the source or of the shard map it returns the
+// previous snapshot; the next call includes the windows that were read.
+func (c *collector) refresh(ctx context.Context, now time.Time) (snapshot, error) {
+	settled := c.w.Settled()
+	for w, err := range c.w.Source.Windows(ctx, c.next, settled, live.Window) {
 		if err != nil {
-			return l.last, err
+			return c.last, err
 		}
 		if w.Start.Add(live.Window).After(settled) {
 			break
 		}
-		l.add(w)
-		l.advance(w)
-		l.fresh = true
+		c.add(w)
+		c.advance(w)
+		c.fresh = true
 	}
-	if l.fresh {
-		seen, err := l.sum(ctx, now)
+	if c.fresh {
+		seen, err := c.sum(ctx, now)
 		if err != nil {
-			return l.last, err
+			return c.last, err
 		}
-		l.last, l.fresh = seen, false
+		c.last, c.fresh = seen, false
 	}
-	l.last.at = now
-	return l.last, nil
+	c.last.at = now
+	return c.last, nil
 }
 
 // advance makes the next read start after a window.
-func (l *looker) advance(w heat.Window) { l.next = w.Start.Add(time.Millisecond) }
+func (c *collector) advance(w heat.Window) { c.next = w.Start.Add(time.Millisecond) }
 
-// add keeps a complete window, and drops old ones. A window that is added again replaces itself.
-func (l *looker) add(w heat.Window) {
+// add adds a complete window, and drops old ones. A window that is added again replaces itself.
+func (c *collector) add(w heat.Window) {
 	at := seenWindow{start: w.Start, coverage: 1 - w.Unread(), rows: make(map[keyID]heat.KeyHeat)}
 	for _, it := range w.Items {
 		at.units += float64(it.Units) / it.Window.Seconds()
@@ -145,30 +145,30 @@ func (l *looker) add(w heat.Window) {
 		}
 	}
 	rows := heat.Merge(w.Items)
-	l.written = l.written || len(rows) > 0
-	for _, row := range l.keep(rows) {
+	c.written = c.written || len(rows) > 0
+	for _, row := range c.keep(rows) {
 		if len(at.rows) == maxKeys {
 			break
 		}
 		at.rows[idOf(&row)] = row
-		l.matched = true
+		c.matched = true
 	}
-	if n := len(l.windows); n > 0 && l.windows[n-1].start.Equal(at.start) {
-		l.windows = l.windows[:n-1]
+	if n := len(c.windows); n > 0 && c.windows[n-1].start.Equal(at.start) {
+		c.windows = c.windows[:n-1]
 	}
-	l.windows = append(l.windows, at)
-	for at.start.Sub(l.windows[0].start) > l.span {
-		l.windows = l.windows[1:]
+	c.windows = append(c.windows, at)
+	for at.start.Sub(c.windows[0].start) > c.span {
+		c.windows = c.windows[1:]
 	}
 }
 
-// sum returns the look of the windows.
-func (l *looker) sum(ctx context.Context, now time.Time) (look, error) {
-	newest := &l.windows[len(l.windows)-1]
-	s := look{asOf: newest.start.Add(live.Window), units: newest.units, coverage: newest.coverage, written: l.written, matched: l.matched}
+// sum returns the snapshot of the kept windows.
+func (c *collector) sum(ctx context.Context, now time.Time) (snapshot, error) {
+	newest := &c.windows[len(c.windows)-1]
+	s := snapshot{asOf: newest.start.Add(live.Window), units: newest.units, coverage: newest.coverage, written: c.written, matched: c.matched}
 	keys := make(map[keyID]*viewKey)
-	for i := range l.windows {
-		l.join(keys, i)
+	for i := range c.windows {
+		c.join(keys, i)
 	}
 	for _, k := range keys {
 		if len(k.parts) == 0 && k.worst < heat.Hot {
@@ -179,7 +179,7 @@ func (l *looker) sum(ctx context.Context, now time.Time) (look, error) {
 		} else {
 			k.cooled = k.hotUntil
 		}
-		if err := l.advise(ctx, k, now); err != nil {
+		if err := c.advise(ctx, k, now); err != nil {
 			return s, err
 		}
 		s.keys = append(s.keys, *k)
@@ -190,15 +190,15 @@ func (l *looker) sum(ctx context.Context, now time.Time) (look, error) {
 // hotNow is the number of newest windows that decide what is hot now.
 const hotNow = 2
 
-// join adds a window's rows. Windows are added in order of time.
-func (l *looker) join(keys map[keyID]*viewKey, i int) {
-	w := &l.windows[i]
-	fromEnd := len(l.windows) - i // 1 is the newest
+// join adds a window's rows to keys. Windows are added in order of time.
+func (c *collector) join(keys map[keyID]*viewKey, i int) {
+	w := &c.windows[i]
+	fromEnd := len(c.windows) - i // 1 is the newest
 	for _, row := range w.rows {
 		id := groupOf(&row)
 		k := keys[id]
 		if k == nil {
-			k = &viewKey{id: id, rates: make([]float64, len(l.windows)), row: row}
+			k = &viewKey{id: id, rates: make([]float64, len(c.windows)), row: row}
 			k.row.WriteUnitsPerSecond, k.row.Status = 0, heat.Warm
 			keys[id] = k
 		}
@@ -231,7 +231,7 @@ func verdict(row *heat.KeyHeat) heat.Status {
 }
 
 // advise sets the key's write shards and its advice.
-func (l *looker) advise(ctx context.Context, k *viewKey, now time.Time) error {
+func (c *collector) advise(ctx context.Context, k *viewKey, now time.Time) error {
 	slices.SortFunc(k.parts, func(a, b heat.KeyHeat) int { return heat.CompareShards(a.Key, b.Key) })
 	row := k.row
 	row.Verdicts = heat.Verdicts{Worst: k.worst, Now: k.status, Current: k.current(), HotUntil: k.hotUntil}
@@ -240,15 +240,15 @@ func (l *looker) advise(ctx context.Context, k *viewKey, now time.Time) error {
 		row.WriteUnitsPerSecond = k.current()
 	}
 	base, ok := row.Base()
-	if !ok || l.w.Shards == nil {
+	if !ok || c.w.Shards == nil {
 		k.advice = row.Advice(1, shard.Change{}, shardmap.FewPartitions)
 		return nil
 	}
-	entry, err := l.w.Shards.Lookup(ctx, base.String(), now)
+	entry, err := c.w.Shards.Lookup(ctx, base.String(), now)
 	if err != nil {
 		return err
 	}
 	k.shards = entry.History.Newest()
-	k.advice = row.Advice(k.shards, heat.NewestGrowth(entry.History), l.w.Shards.Partitions(kind.Of(base.Type).Table))
+	k.advice = row.Advice(k.shards, heat.NewestGrowth(entry.History), c.w.Shards.Partitions(kind.Of(base.Type).Table))
 	return nil
 }

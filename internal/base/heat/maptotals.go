@@ -1,0 +1,90 @@
+package heat
+
+import (
+	"cmp"
+	"time"
+)
+
+// unreadTime is a window with items that can't be read.
+type unreadTime struct {
+	start  time.Time
+	length time.Duration
+	share  float64
+}
+
+// AddUnread lowers the coverage of a window's columns by its unreadable items. The caller adds the window's other items
+// with Add.
+func (m *Map) AddUnread(w Window) {
+	if len(w.Unreadable) == 0 {
+		return
+	}
+	lost := unreadTime{w.Start, w.Length, w.Unread()}
+	if len(w.Items) > 0 {
+		lost.length = w.Items[0].Window
+	}
+	m.unread = append(m.unread, lost)
+}
+
+// covered returns the share of each column's time and records that was read.
+func (m *Map) covered() []float64 {
+	list := make([]float64, len(m.columns))
+	for i, c := range m.columns {
+		list[i] = max(c.covered, c.read)
+	}
+	for _, u := range m.unread {
+		one := Item{Start: u.start, Window: cmp.Or(u.length, m.length())}
+		for column, share := range m.shares(&one) {
+			lost := u.share * float64(share.to-share.from) / float64(m.o.Step.Milliseconds())
+			list[column] = max(0, list[column]-lost)
+		}
+	}
+	return list
+}
+
+// addTotals adds the units, the coverage and the hidden units of windows.
+func (m *Map) addTotals(items []Item) {
+	windows := make(map[window][]Item)
+	for i := range items {
+		it := &items[i]
+		windows[it.window()] = append(windows[it.window()], Item{Coverage: it.Coverage, Records: it.Records})
+		if m.newest == nil || it.End().After(m.newest.End()) {
+			newest := *it
+			newest.Keys = nil
+			m.newest = &newest
+		}
+		for index, units := range it.IndexUnits {
+			m.indexUnits[index] += units
+		}
+		unlisted := m.unlisted(it)
+		for column, share := range m.shares(it) {
+			m.columns[column].total += share.of(unlisted)
+		}
+	}
+	for id, list := range windows {
+		one := Item{Start: time.UnixMilli(id.start), Window: id.length}
+		known := coverage(list)
+		if known == 0 {
+			known = 1
+		}
+		hidden := m.tallier.rests[id].Of(m.o.Index != "")
+		for column, share := range m.shares(&one) {
+			c := &m.columns[column]
+			c.hidden += share.of(hidden)
+			c.covered = min(1, c.covered+known*float64(share.to-share.from)/float64(m.o.Step.Milliseconds()))
+		}
+	}
+}
+
+// unlisted returns the units of all keys that an item doesn't list.
+func (m *Map) unlisted(it *Item) uint64 {
+	units, listed := it.Units, uint64(0)
+	if m.o.Index != "" {
+		units = it.IndexUnits[m.o.Index]
+	}
+	for _, k := range it.Keys {
+		if k.Index == m.o.Index {
+			listed += k.Units
+		}
+	}
+	return max(units, listed) - listed
+}

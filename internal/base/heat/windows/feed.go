@@ -1,0 +1,156 @@
+package windows
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/heat"
+)
+
+// feed has the next windows of one partition, in order of time.
+type feed struct {
+	pk       string
+	next     func() (*dynamodb.QueryOutput, error, bool)
+	from, to time.Time
+	list     []*read   // windows of the pages that were read
+	reached  time.Time // no later page has an earlier window
+	done     bool      // there is no later page
+	lost     []error   // errors of items without a time
+}
+
+// read is a window's item, or the error of an unreadable one.
+type read struct {
+	start time.Time
+	item  heat.Item
+	err   error
+	held  *heat.Held // decoder of the stored item's later windows
+}
+
+// fill reads pages until the first window is certainly the partition's next one.
+func (f *feed) fill() error {
+	for !f.done && (len(f.list) == 0 || !f.list[0].start.Before(f.reached)) {
+		page, err, more := f.next()
+		if !more {
+			f.done = true
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("heat: reading items of %q: %w", f.pk, err)
+		}
+		for _, attributes := range page.Items {
+			f.add(attributes)
+		}
+	}
+	return nil
+}
+
+func (f *feed) add(attributes dynamo.Item) {
+	start, ok := heat.Start(attributes)
+	r := new(read)
+	if heat.HeldPartition(f.pk) {
+		r.held, r.err = heat.ParseHeld(attributes)
+	} else {
+		r.item, r.err = heat.Parse(attributes)
+	}
+	if r.err != nil {
+		r.err = fmt.Errorf("partition %q: %w", f.pk, r.err)
+	}
+	switch {
+	case ok:
+		f.reached = start
+	case r.err != nil:
+		f.lost = append(f.lost, fmt.Errorf("no time in the sort key: %v", r.err)) // not ErrVersion: no column would show the gap
+		return
+	}
+	if r.held != nil {
+		f.insertNext(r.held)
+		return
+	}
+	if r.start = later(start, f.from); r.err == nil {
+		r.start = r.item.Start
+	}
+	f.insert(r)
+}
+
+// pop removes the first window, and inserts the next window of the same stored item.
+func (f *feed) pop() {
+	held := f.list[0].held
+	f.list = f.list[1:]
+	if held != nil {
+		f.insertNext(held)
+	}
+}
+
+// insertNext inserts the stored item's next window in the time of the feed.
+func (f *feed) insertNext(held *heat.Held) {
+	for held.More() {
+		item, err := held.Next()
+		if err != nil {
+			f.insert(&read{start: later(item.Start, f.from), err: fmt.Errorf("partition %q: %w", f.pk, err)})
+			return
+		}
+		if !item.Start.Before(f.to) {
+			return
+		}
+		if !item.Start.Before(f.from) {
+			f.insert(&read{start: item.Start, item: item, held: held})
+			return
+		}
+	}
+}
+
+func (f *feed) insert(r *read) {
+	at, _ := slices.BinarySearchFunc(f.list, r.start, func(r *read, start time.Time) int {
+		if r.start.After(start) {
+			return 1
+		}
+		return -1
+	})
+	f.list = slices.Insert(f.list, at, r)
+}
+
+func later(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
+}
+
+// nextWindow removes the earliest window from the feeds. It returns the zero window if they are empty.
+func nextWindow(feeds []*feed) (w heat.Window, err error) {
+	var group errgroup.Group
+	for _, f := range feeds {
+		group.Go(f.fill)
+	}
+	if err := group.Wait(); err != nil {
+		return w, err
+	}
+	for _, f := range feeds {
+		if len(f.lost) > 0 {
+			w, f.lost = heat.Window{Start: f.to, Unreadable: f.lost}, nil
+			return w, nil
+		}
+		if len(f.list) > 0 && (w.Start.IsZero() || f.list[0].start.Before(w.Start)) {
+			w.Start = f.list[0].start
+		}
+	}
+	for _, f := range feeds {
+		for len(f.list) > 0 && f.list[0].start.Equal(w.Start) {
+			if f.list[0].err != nil {
+				w.Unreadable = append(w.Unreadable, f.list[0].err)
+			} else {
+				w.Items = append(w.Items, f.list[0].item)
+			}
+			f.pop()
+			if err := f.fill(); err != nil { // a page may end within the window
+				return w, err
+			}
+		}
+	}
+	return w, nil
+}

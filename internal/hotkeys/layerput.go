@@ -1,0 +1,100 @@
+package hotkeys
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/heat"
+	"github.com/hotshard/hotshard/internal/base/metrics"
+)
+
+// fold folds the items of a time from the layer below, and puts them into a layer: one item of each kind, or of each
+// window. It returns the number of windows that it read.
+func (f *folder) fold(ctx context.Context, j *journal, layer heat.Layer, from, to time.Time) (n int, err error) {
+	below := f.heat.All(ctx, from, to)
+	if layer > heat.ByWindow {
+		below = f.heat.Layer(ctx, layer-1, from, to)
+	}
+	var group heat.Window
+	for window, err := range below {
+		if err != nil {
+			return n, fmt.Errorf("hotkeys: reading items to fold: %w", err)
+		}
+		n++
+		if layer == heat.ByWindow {
+			if err := f.putLayer(ctx, j, layer, window); err != nil {
+				return n, err
+			}
+			continue
+		}
+		group.Items = append(group.Items, window.Items...)
+		group.Unreadable = append(group.Unreadable, window.Unreadable...)
+	}
+	group.Start = from
+	return n, f.putLayer(ctx, j, layer, group)
+}
+
+// putLayer folds and puts the items of one time. They are incomplete if an item is unreadable.
+func (f *folder) putLayer(ctx context.Context, j *journal, layer heat.Layer, window heat.Window) error {
+	f.heat.unreadable(ctx, j, window.Unreadable)
+	folded := layer.Fold(window.Items, window.Start)
+	replaced := make([]*dynamodb.PutItemOutput, len(folded))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(maxPuts)
+	for i := range folded {
+		it := &folded[i]
+		it.Incomplete = it.Incomplete || len(window.Unreadable) > 0
+		group.Go(func() (err error) {
+			stored := layer.Stored(it, it.End().Add(f.settings.HeatRetention))
+			replaced[i], err = f.heat.client.PutItem(ctx, &dynamodb.PutItemInput{
+				TableName: &f.heat.Table, Item: stored,
+				ConditionExpression:       aws.String("attribute_not_exists(pk) OR #records <= :records"),
+				ExpressionAttributeNames:  map[string]string{"#records": "records"},
+				ExpressionAttributeValues: map[string]types.AttributeValue{":records": stored["records"]},
+				ReturnValues:              types.ReturnValueAllOld,
+			})
+			if _, newer := dynamo.ConditionFailed(err); err == nil || newer {
+				return nil // another run has read more records
+			}
+			return fmt.Errorf("hotkeys: putting a layer's item of %s: %w", it.Start.Format(time.RFC3339), err)
+		})
+	}
+	err := group.Wait()
+	for i, out := range replaced {
+		if out != nil && layer == heat.ByWindow {
+			f.layerMetrics(j, &folded[i], out.Attributes)
+		}
+	}
+	return err
+}
+
+// layerMetrics adds a window's metrics of all stream shards, by table. If the window was folded before, it adds only the
+// difference, so that each record is in the metrics once.
+func (f *folder) layerMetrics(j *journal, it *heat.Item, replaced dynamo.Item) {
+	table := it.Table
+	if it.Own != "" {
+		table = f.settings.names().Table(it.Own)
+	}
+	var before heat.Item // zero if there was none, or if another release wrote it
+	if replaced != nil {
+		before, _ = heat.Parse(replaced)
+	}
+	if it.Records == before.Records {
+		return
+	}
+	fastest := 0.0
+	for _, row := range heat.Merge([]heat.Item{*it}) {
+		fastest = max(fastest, row.WriteUnitsPerSecond)
+	}
+	j.data = append(j.data,
+		datum(table, "WriteUnits", float64(it.Units)-float64(before.Units), metrics.Count, it.Start),
+		datum(table, "Records", float64(it.Records)-float64(before.Records), metrics.Count, it.Start),
+		datum(table, "MaxKeyWriteUnitsPerSecond", fastest, metrics.CountPerSecond, it.Start))
+}
