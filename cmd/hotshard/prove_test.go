@@ -92,14 +92,21 @@ func TestProveKilled(t *testing.T) {
 	}
 }
 
-func (p *proving) kill(t *testing.T, after time.Duration) {
+// start starts a run, and returns after a time since its note was written.
+func (p *proving) start(t *testing.T, after time.Duration) (run *exec.Cmd, ids []string, out *bytes.Buffer) {
 	t.Helper()
-	run, out := p.command("--quick", "--yes", "--out", filepath.Join(t.TempDir(), "x"))
+	run, out = p.command("--quick", "--yes", "--out", filepath.Join(t.TempDir(), "x"))
 	if err := run.Start(); err != nil {
 		t.Fatal(err)
 	}
-	ids := p.awaitNote(t)
+	ids = p.awaitNote(t)
 	time.Sleep(after)
+	return run, ids, out
+}
+
+func (p *proving) kill(t *testing.T, after time.Duration) {
+	t.Helper()
+	run, ids, out := p.start(t, after)
 	busy, said := p.command("--cleanup")
 	if err := busy.Run(); err != nil || !strings.Contains(said.String(), "still running") {
 		t.Errorf("a cleanup beside it: %v:\n%s", err, said)
@@ -120,12 +127,7 @@ func (p *proving) kill(t *testing.T, after time.Duration) {
 
 func (p *proving) interrupt(t *testing.T, after time.Duration) {
 	t.Helper()
-	run, out := p.command("--quick", "--yes", "--out", filepath.Join(t.TempDir(), "x"))
-	if err := run.Start(); err != nil {
-		t.Fatal(err)
-	}
-	ids := p.awaitNote(t)
-	time.Sleep(after)
+	run, ids, out := p.start(t, after)
 	_ = run.Process.Signal(syscall.SIGINT)
 	err := run.Wait()
 	if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != exitSignal+int(syscall.SIGINT) {

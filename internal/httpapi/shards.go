@@ -8,7 +8,7 @@ import (
 
 // BaseKey names a base key in a request.
 type BaseKey struct {
-	Type Kind `json:"type" doc:"What the key is a name of" example:"counter"`
+	Type Kind `json:"type" doc:"The key's type" example:"counter"`
 	Name Name `json:"name" example:"page/home"`
 }
 
@@ -19,11 +19,11 @@ func (k BaseKey) Base() schema.BaseKey {
 
 // ShardCount is a base key's entry in the shard map as callers see it.
 type ShardCount struct {
-	Type    Kind          `json:"type" doc:"What the key is a name of"`
+	Type    Kind          `json:"type" doc:"The key's type"`
 	Name    Name          `json:"name" example:"page/home"`
 	Shards  int           `json:"shards" doc:"The newest shard count"`
-	Max     int           `json:"max_shards" doc:"The largest it ever was"`
-	Pinned  bool          `json:"pinned" doc:"Set by a person: the controller leaves it alone"`
+	Max     int           `json:"max_shards" doc:"The largest shard count so far"`
+	Pinned  bool          `json:"pinned" doc:"True if an operator pinned the count: the controller does not change it"`
 	History []ShardChange `json:"history" doc:"Oldest first; before the first change the count is 1"`
 }
 
@@ -31,8 +31,8 @@ type ShardCount struct {
 type ShardChange struct {
 	Time   string `json:"time" format:"date-time" doc:"When the count takes effect: for an entity a few seconds after the change was made, for other types at once"`
 	Shards int    `json:"shards" doc:"The shard count from then on"`
-	By     string `json:"by" doc:"Who changed it: api, ingest, hotkeys or a person"`
-	Why    string `json:"why" doc:"The reason, in words"`
+	By     string `json:"by" doc:"What made the change: api, ingest, hotkeys or an operator"`
+	Why    string `json:"why" doc:"The reason, as text"`
 }
 
 // ShowShards returns an entry as callers see it.

@@ -21,7 +21,7 @@ const maxUpdates = 32
 
 type increment struct {
 	Counter httpapi.Name `json:"counter" example:"page/home"`
-	Delta   int64        `json:"delta" doc:"A whole number but 0" example:"1"`
+	Delta   int64        `json:"delta" doc:"A whole number other than 0" example:"1"`
 }
 
 type countersInput = bodyInput[countersInputBody]

@@ -17,7 +17,7 @@ type newEvent struct {
 	Entity httpapi.Name   `json:"entity" example:"sensor-1"`
 	ID     httpapi.Name   `json:"id,omitempty" example:"r-1" doc:"Default: a ULID with the event's time"`
 	Time   *httpapi.Time  `json:"time,omitempty" doc:"RFC 3339, kept to the millisecond, at most 2 s ahead, or what the deployment sets. Default: the time in the id, which must be a ULID then; without an id now"`
-	Data   httpapi.Object `json:"data,omitempty" example:"{\"temperature\":21.5}" doc:"Numbers keep all their digits, 38 at most"`
+	Data   httpapi.Object `json:"data,omitempty" example:"{\"temperature\":21.5}" doc:"Numbers keep all digits, up to 38"`
 }
 
 type eventsInput = bodyInput[eventsInputBody]
@@ -27,8 +27,8 @@ type eventsInputBody struct {
 }
 
 type eventResult struct {
-	ID     string `json:"id" doc:"The given one, or the one that was made"`
-	Time   string `json:"time" format:"date-time" doc:"As it is stored: in UTC, to the millisecond"`
+	ID     string `json:"id" doc:"The given id, or the generated one"`
+	Time   string `json:"time" format:"date-time" doc:"As stored: in UTC, to the millisecond"`
 	Status Status `json:"status"`
 	Detail string `json:"detail,omitempty" doc:"Why it was rejected"`
 }

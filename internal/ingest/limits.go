@@ -13,15 +13,15 @@ type limitInput = bodyInput[limitInputBody]
 
 type limitInputBody struct {
 	Key    httpapi.Name     `json:"key" example:"login/ann"`
-	Limit  int64            `json:"limit" minimum:"1" maximum:"1000000000" example:"100" doc:"Hits that are allowed in a window"`
+	Limit  int64            `json:"limit" minimum:"1" maximum:"1000000000" example:"100" doc:"Allowed hits in a window"`
 	Window httpapi.Duration `json:"window" doc:"Whole seconds, 1s to 720h. Windows are multiples of it since the Unix epoch"`
 }
 
 type limitAnswer struct {
-	Allowed   bool   `json:"allowed" doc:"Whether the hit may pass"`
-	Used      int64  `json:"used" doc:"Hits allowed in the window, this one included. With several write shards others' hits of the last second, or of N/16 seconds with more than 16, may be missing"`
-	Remaining int64  `json:"remaining" doc:"What used leaves of the limit"`
-	ResetsAt  string `json:"resets_at" format:"date-time" doc:"The window's end"`
+	Allowed   bool   `json:"allowed" doc:"True if the hit is allowed"`
+	Used      int64  `json:"used" doc:"Allowed hits in the window, with this one. With several write shards, recent hits may be missing: of the last second, or of the last N/16 seconds with more than 16"`
+	Remaining int64  `json:"remaining" doc:"The limit minus used"`
+	ResetsAt  string `json:"resets_at" format:"date-time" doc:"End of the window"`
 }
 
 type limitOutput struct{ Body limitAnswer }

@@ -69,8 +69,8 @@ func (Status) Schema(huma.Registry) *huma.Schema {
 // Counts holds the numbers of accepted and rejected items. It is exported because the OpenAPI document omits unexported
 // embedded types.
 type Counts struct {
-	Accepted int `json:"accepted" doc:"Items that were taken"`
-	Rejected int `json:"rejected" doc:"Items that were not; each says why"`
+	Accepted int `json:"accepted" doc:"Number of accepted items"`
+	Rejected int `json:"rejected" doc:"Number of rejected items; each has a detail"`
 }
 
 // count counts an item by its error, and returns its status and detail.

@@ -16,15 +16,15 @@ type sessionInput = bodyInput[sessionInputBody]
 type sessionInputBody struct {
 	Group httpapi.Name     `json:"group" example:"shop"`
 	ID    httpapi.Name     `json:"id" example:"u-17"`
-	TTL   httpapi.Duration `json:"ttl" doc:"For how long from now it is active: 1s to 720h"`
-	Data  httpapi.Object   `json:"data,omitempty" example:"{\"cart\":[\"book\"]}" doc:"Numbers keep all their digits, 38 at most. Left out, a renewed session keeps what it has"`
+	TTL   httpapi.Duration `json:"ttl" doc:"Time from now for which the session is active: 1s to 720h"`
+	Data  httpapi.Object   `json:"data,omitempty" example:"{\"cart\":[\"book\"]}" doc:"Numbers keep all digits, up to 38. If absent, a renewed session keeps its data"`
 }
 
 type sessionAnswer struct {
 	Group     httpapi.Name `json:"group"`
 	ID        httpapi.Name `json:"id"`
-	StartedAt string       `json:"started_at" format:"date-time" doc:"Stays, when an active session is renewed"`
-	ExpiresAt string       `json:"expires_at" format:"date-time" doc:"From then on it is not active"`
+	StartedAt string       `json:"started_at" format:"date-time" doc:"Start of the session, which renewals keep"`
+	ExpiresAt string       `json:"expires_at" format:"date-time" doc:"End of the session, if it is not renewed"`
 }
 
 type sessionOutput struct{ Body sessionAnswer }

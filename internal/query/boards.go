@@ -21,22 +21,22 @@ import (
 
 type boardInput struct {
 	Board  httpapi.Name  `query:"board" required:"true" example:"game/1"`
-	Period boards.Period `query:"period" enum:"all,day,week" default:"all" doc:"All time, the UTC day or the ISO week that it is now. One that the board neither keeps nor has entries of is a 422"`
-	Limit  int           `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"Entries of the answer, at most"`
+	Period boards.Period `query:"period" enum:"all,day,week" default:"all" doc:"All time, the current UTC day or the current ISO week. A period that the board does not keep, and has no entries of, is a 422"`
+	Limit  int           `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"Maximum number of entries"`
 }
 
 type placeAnswer struct {
-	Rank   int64         `json:"rank" doc:"1 for the first"`
+	Rank   int64         `json:"rank" doc:"1 is the best"`
 	Player httpapi.Name  `json:"player"`
 	Score  httpapi.Score `json:"score"`
-	Time   string        `json:"time" format:"date-time" doc:"Of the score that made it what it is"`
+	Time   string        `json:"time" format:"date-time" doc:"Time of the score that set the current value"`
 }
 
 type boardOutput struct {
 	Body struct {
 		Board   httpapi.Name  `json:"board"`
-		Entries []placeAnswer `json:"entries" doc:"The first in rank. Of equal scores the earlier is first, then by player"`
-		AsOf    string        `json:"as_of" format:"date-time" doc:"Of the last fold that is in the entries; of the reading where they were read from the index"`
+		Entries []placeAnswer `json:"entries" doc:"The best entries. Equal scores are sorted by time, earlier first, then by player"`
+		AsOf    string        `json:"as_of" format:"date-time" doc:"Time of the last fold in the entries, or of the read if they come from the index"`
 	}
 }
 

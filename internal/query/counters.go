@@ -22,16 +22,16 @@ const (
 )
 
 type countersInput struct {
-	Names       []httpapi.Name `query:"name,explode" required:"true" minItems:"1" maxItems:"100" doc:"The counter; repeat it for several" example:"page/home"`
+	Names       []httpapi.Name `query:"name,explode" required:"true" minItems:"1" maxItems:"100" doc:"Name of a counter; may be repeated" example:"page/home"`
 	Consistency string         `query:"consistency" enum:"eventual,strong" default:"eventual" doc:"eventual reads write shard 0 and the summary of the others, for half a read unit each; strong reads all write shards consistently"`
 }
 
 type counterValue struct {
 	Counter     httpapi.Name `json:"counter"`
 	Value       whole        `json:"value,omitzero"`
-	AsOf        string       `json:"as_of" format:"date-time" doc:"When the value was read; for an eventual one of several write shards, the last fold of those but the first"`
-	Shards      int          `json:"shards" doc:"The counter's write shards"`
-	Consistency string       `json:"consistency" enum:"eventual,strong" doc:"As asked for"`
+	AsOf        string       `json:"as_of" format:"date-time" doc:"Time of the read; for an eventual value of several write shards, of the last fold"`
+	Shards      int          `json:"shards" doc:"The counter's shard count"`
+	Consistency string       `json:"consistency" enum:"eventual,strong" doc:"As requested"`
 	Detail      string       `json:"detail,omitempty" doc:"Why there is no value; only for one of several counters"`
 }
 

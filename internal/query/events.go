@@ -17,22 +17,22 @@ import (
 type eventsInput struct {
 	Entity httpapi.Name `query:"entity" required:"true" example:"sensor-1"`
 	From   httpapi.Time `query:"from" doc:"RFC 3339; included. Default: as long before now, or before an earlier to, as events are kept; 30 days unless set otherwise"`
-	To     httpapi.Time `query:"to" doc:"RFC 3339; not included. Default: everything from from on"`
-	Limit  int          `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"Events a page. A page may hold fewer and still have a cursor: it ends at about 5 MB"`
-	Order  string       `query:"order" enum:"asc,desc" default:"asc" doc:"By time, then id"`
-	Cursor string       `query:"cursor" doc:"From the page before, with the same entity, range and order"`
+	To     httpapi.Time `query:"to" doc:"RFC 3339; excluded. Default: no end"`
+	Limit  int          `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"Maximum number of events in a page. A page with a cursor may have fewer, since it ends at about 5 MB"`
+	Order  string       `query:"order" enum:"asc,desc" default:"asc" doc:"Sorted by time, then by id"`
+	Cursor string       `query:"cursor" doc:"Cursor of the previous page, with the same entity, range and order"`
 }
 
 type event struct {
-	ID   string         `json:"id" doc:"One event's among those of its entity and time"`
+	ID   string         `json:"id" doc:"Identifies the event among those of its entity and time"`
 	Time string         `json:"time" format:"date-time" doc:"In UTC, to the millisecond"`
-	Data httpapi.Object `json:"data" doc:"As it was written; {} if it had none"`
+	Data httpapi.Object `json:"data" doc:"As written; {} if there was none"`
 }
 
 type eventsOutput struct {
 	Body struct {
-		Events []event `json:"events" doc:"In the order asked for"`
-		Cursor string  `json:"cursor,omitempty" doc:"Asks for the next page; absent on the last"`
+		Events []event `json:"events" doc:"In the requested order"`
+		Cursor string  `json:"cursor,omitempty" doc:"Requests the next page; absent on the last"`
 	}
 }
 

@@ -28,17 +28,17 @@ var steps = []time.Duration{
 }
 
 type heatInput struct {
-	From   httpapi.Time         `query:"from" doc:"RFC 3339; the column that holds it is the first. Default: 15 minutes before to"`
+	From   httpapi.Time         `query:"from" doc:"RFC 3339; the first column contains it. Default: 15 minutes before to"`
 	To     httpapi.Time         `query:"to" doc:"RFC 3339; the last column starts before it. Default: now. At most 7 days after from"`
-	Step   httpapi.DurationText `query:"step" doc:"A column's length, 1s to 10m in whole seconds, at most 1,440 columns. Default: 10s or more, so that there are at most 240. Windows that are longer are spread evenly"`
-	Rows   int                  `query:"rows" minimum:"1" maximum:"256" default:"256" doc:"Rows of the answer, at most"`
-	Table  string               `query:"table" maxLength:"255" doc:"Whose keys; hotshard's own table, or the one that is watched, unless named"`
+	Step   httpapi.DurationText `query:"step" doc:"Length of a column, 1s to 10m in whole seconds; at most 1,440 columns. Default: 10s, or more for at most 240 columns. A longer window is distributed evenly over its columns"`
+	Rows   int                  `query:"rows" minimum:"1" maximum:"256" default:"256" doc:"Maximum number of rows"`
+	Table  string               `query:"table" maxLength:"255" doc:"The table of the keys. Default: hotshard's own tables, or the watched table"`
 	Index  string               `query:"index" maxLength:"255" doc:"The index whose partition keys are shown. Default: the table's own"`
-	Filter string               `query:"filter" maxLength:"2048" doc:"Only keys that contain this text, in any case, have rows; the others are in rest"`
+	Filter string               `query:"filter" maxLength:"2048" doc:"Only keys that contain this text have rows; the others are in rest. Case is ignored"`
 	Group  string               `query:"group" enum:"key,base" default:"key" doc:"base: a row is a base key with all its write shards, time buckets and periods. A table without write shards has no base keys, so a row is a partition key there"`
 	Layout string               `query:"layout" maxLength:"64" doc:"Of a full answer, with after: asks for the newest columns only, in its rows. An answer is full where the layout is no longer known, which is after a minute, or where other keys have become hot. All other parameters stay as they were, but from and to may advance"`
-	After  httpapi.Time         `query:"after" doc:"With layout: as_of of the last answer. Columns from there on are sent"`
-	Unfold []string             `query:"unfold,explode" maxItems:"8" maxLength:"2048" doc:"With group=base: keys of rows that come with a row for each of their write shards. May repeat"`
+	After  httpapi.Time         `query:"after" doc:"With layout: as_of of the last answer. The delta has the columns from there on"`
+	Unfold []string             `query:"unfold,explode" maxItems:"8" maxLength:"2048" doc:"With group=base: keys whose rows list their write shards; may be repeated"`
 }
 
 type heatOutput struct{ Body struct{ heat.Matrix } }

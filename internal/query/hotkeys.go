@@ -35,7 +35,7 @@ type HotKey struct {
 	Worst        heat.Status   `json:"worst" enum:"hot,saturated,warm" doc:"The worst status in any window"`
 	Rate         float64       `json:"write_units_per_second" doc:"WCU/s of the key's hottest window: a measured mean, and a lower bound"`
 	Current      float64       `json:"current" doc:"WCU/s of the key's hottest write shard in the newest complete window"`
-	Error        float64       `json:"error" doc:"The true rate of recorded writes is at most this much higher"`
+	Error        float64       `json:"error" doc:"Upper bound of the error, in WCU/s: the true rate of recorded writes is at most this much higher"`
 	Peak         float64       `json:"peak" doc:"Write units in the key's heaviest second"`
 	PeakAt       jsontime.Time `json:"peak_at" format:"date-time" doc:"The heaviest second"`
 	CooledAt     jsontime.Time `json:"cooled_at,omitzero" format:"date-time" doc:"End of the last hot window; absent if the key is hot or never was"`

@@ -25,18 +25,18 @@ import (
 type rankInput struct {
 	Board  httpapi.Name  `query:"board" required:"true" example:"game/1"`
 	Player httpapi.Name  `query:"player" required:"true" example:"ann"`
-	Period boards.Period `query:"period" enum:"all,day,week" default:"all" doc:"All time, the UTC day or the ISO week that it is now. One that the board neither keeps nor has entries of is a 422"`
-	Around int           `query:"around" minimum:"0" maximum:"100" default:"2" doc:"Neighbours on each side"`
+	Period boards.Period `query:"period" enum:"all,day,week" default:"all" doc:"All time, the current UTC day or the current ISO week. A period that the board does not keep, and has no entries of, is a 422"`
+	Around int           `query:"around" minimum:"0" maximum:"100" default:"2" doc:"Number of neighbours on each side"`
 }
 
 type rankOutput struct {
 	Body struct {
 		Player    httpapi.Name  `json:"player"`
 		Score     httpapi.Score `json:"score"`
-		Rank      int64         `json:"rank" doc:"1 for the first. While so many scores are not folded yet that it can't be told, the answer is a 503"`
-		RankError int64         `json:"rank_error" doc:"How far the rank may be off, up or down; 0 where it is exact, as among the first. It holds for the scores that are in the rank: see as_of"`
+		Rank      int64         `json:"rank" doc:"1 is the best. If too many scores are not folded yet to determine the rank, the answer is a 503"`
+		RankError int64         `json:"rank_error" doc:"Maximum error of the rank, up or down; 0 if the rank is exact. It holds for the scores in the rank: see as_of"`
 		AsOf      string        `json:"as_of" format:"date-time" doc:"The last fold that is in the rank: scores accepted later may be missing in it, and so may some accepted shortly before, since each stream shard is folded by itself and others may be behind the one of that fold. Now, where the whole rank was counted in the index, which has a score mostly within a second"`
-		Neighbors []placeAnswer `json:"neighbors" doc:"Those before and after the player, in the order of rank. They are exact; their ranks are as the player's"`
+		Neighbors []placeAnswer `json:"neighbors" doc:"Entries before and after the player, sorted by rank. Their order is exact; their ranks have the player's rank_error"`
 	}
 }
 

@@ -32,25 +32,25 @@ const oneDay = 24 * time.Hour
 
 type rollupsInput struct {
 	Entity httpapi.Name `query:"entity" required:"true" example:"sensor-1"`
-	From   httpapi.Time `query:"from" doc:"RFC 3339; the bucket that holds it is the first. Default: as for events, but at most 1,000 buckets"`
+	From   httpapi.Time `query:"from" doc:"RFC 3339; the first bucket contains it. Default: as for events, but at most 1,000 buckets"`
 	To     httpapi.Time `query:"to" doc:"RFC 3339; the last bucket starts before it. Default: now"`
-	Every  string       `query:"every" enum:"1h,2h,3h,4h,6h,8h,12h,1d" default:"1h" doc:"A bucket's length. What is rolled up by day needs 1d"`
+	Every  string       `query:"every" enum:"1h,2h,3h,4h,6h,8h,12h,1d" default:"1h" doc:"Length of a bucket. Entities with daily rollups need 1d"`
 }
 
 type rollupAnswer struct {
-	Start    string                   `json:"start" format:"date-time" doc:"Of the bucket"`
-	Count    int64                    `json:"count" doc:"Events"`
-	Measures map[string]measureAnswer `json:"measures" doc:"By top-level field of the events' data"`
-	Skipped  int64                    `json:"skipped,omitempty" doc:"Numbers that are in events and not in measures: of more than 15 digits, above 1e15, or of too many fields"`
-	Restated bool                     `json:"restated,omitempty" doc:"An event was put again with other data, which is not in here"`
+	Start    string                   `json:"start" format:"date-time" doc:"Start of the bucket"`
+	Count    int64                    `json:"count" doc:"Number of events"`
+	Measures map[string]measureAnswer `json:"measures" doc:"Keyed by top-level field of the events' data"`
+	Skipped  int64                    `json:"skipped,omitempty" doc:"Number of the events' numbers that measures lack: with more than 15 digits, above 1e15, or of too many fields"`
+	Restated bool                     `json:"restated,omitempty" doc:"True if an event was put again with other data, which the rollup lacks"`
 }
 
 type measureAnswer struct {
-	Count int64 `json:"count" doc:"Events that have the number"`
-	Sum   exact `json:"sum" doc:"Of the numbers"`
-	Min   exact `json:"min" doc:"The least of them"`
-	Max   exact `json:"max" doc:"The largest of them"`
-	Avg   exact `json:"avg" doc:"To 15 decimal places"`
+	Count int64 `json:"count" doc:"Number of events with this field"`
+	Sum   exact `json:"sum" doc:"Sum of the numbers"`
+	Min   exact `json:"min" doc:"The smallest number"`
+	Max   exact `json:"max" doc:"The largest number"`
+	Avg   exact `json:"avg" doc:"Average, to 15 decimal places"`
 }
 
 // exact is a number with all its digits.
@@ -61,7 +61,7 @@ func (exact) Schema(huma.Registry) *huma.Schema { return httpapi.NumberSchema("W
 
 type rollupsOutput struct {
 	Body struct {
-		Rollups []rollupAnswer `json:"rollups" doc:"Those that have events, in the order of time"`
+		Rollups []rollupAnswer `json:"rollups" doc:"Buckets with events, sorted by time"`
 	}
 }
 

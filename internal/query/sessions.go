@@ -14,7 +14,7 @@ type sessionsInput struct {
 
 type sessionsOutput struct {
 	Body struct {
-		Active int `json:"active" doc:"Sessions that have not ended"`
+		Active int `json:"active" doc:"Number of active sessions"`
 	}
 }
 

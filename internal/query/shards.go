@@ -18,9 +18,9 @@ import (
 )
 
 type shardsInput struct {
-	Type   httpapi.Kind `query:"type" doc:"With a name. Without both: all keys that the shard map holds"`
+	Type   httpapi.Kind `query:"type" doc:"Needs name. Without both, the answer lists all keys in the shard map"`
 	Name   httpapi.Name `query:"name" example:"page/home"`
-	Cursor string       `query:"cursor" doc:"Of a list, from the page before"`
+	Cursor string       `query:"cursor" doc:"Cursor of the previous page of a list"`
 }
 
 type shardsOutput struct{ Body shardsAnswer }
@@ -32,8 +32,8 @@ type shardsAnswer struct {
 }
 
 type shardsList struct {
-	Keys   []httpapi.ShardCount `json:"keys" doc:"In the order of the stored keys"`
-	Cursor string               `json:"cursor,omitempty" doc:"Asks for the next page, where there are more than about 5 MB of them"`
+	Keys   []httpapi.ShardCount `json:"keys" doc:"Sorted by stored key"`
+	Cursor string               `json:"cursor,omitempty" doc:"Requests the next page; absent on the last. A page has about 5 MB"`
 }
 
 // MarshalJSON returns an object for one base key, or a list.

@@ -14,16 +14,21 @@ import (
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 )
 
-// TestWhatAnAuditCosts counts capacity units as AWS would charge them, for what
-// docs/audit.md says.
-func TestWhatAnAuditCosts(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
+// metered returns a client whose capacity units the limiter counts as AWS would charge them.
+func (r *rig) metered(t *testing.T) (*dynamodb.Client, *limiter.Limiter) {
+	t.Helper()
 	limits, err := limiter.New(limiter.Options{Partitions: 1, PartitionWCU: 100_000, PartitionRCU: 100_000, Base: dynamolocal.Transport()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	counted := dynamodb.New(r.db.Options(), func(o *dynamodb.Options) { o.HTTPClient = &http.Client{Transport: limits} })
+	return dynamodb.New(r.db.Options(), func(o *dynamodb.Options) { o.HTTPClient = &http.Client{Transport: limits} }), limits
+}
+
+// TestWhatAnAuditCosts checks the costs of docs/audit.md.
+func TestWhatAnAuditCosts(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	counted, limits := r.metered(t)
 	at := hour()
 	r.pin(t, "C#wide", 200)
 	for n := range 200 {
@@ -53,15 +58,11 @@ func TestWhatAnAuditCosts(t *testing.T) {
 	costs("the repair of an hour", hourTarget("e", at), acknowledging{counted, r.names, 1000}, 3*(1+1+5)+1+1, float64(24*3+2*(emptied+1)))
 }
 
-// TestWhatAnAuditOfABoardCosts likewise.
+// TestWhatAnAuditOfABoardCosts checks the costs of a board in docs/audit.md.
 func TestWhatAnAuditOfABoardCosts(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	limits, err := limiter.New(limiter.Options{Partitions: 1, PartitionWCU: 100_000, PartitionRCU: 100_000, Base: dynamolocal.Transport()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	counted := dynamodb.New(r.db.Options(), func(o *dynamodb.Options) { o.HTTPClient = &http.Client{Transport: limits} })
+	counted, limits := r.metered(t)
 	r.score(t, "b", players(200)...)
 	r.fold(t)
 	costs := func(what string, client audit.Client, reads, writes float64) {

@@ -86,11 +86,11 @@ func match(pattern, importPath string, standard map[string]bool) bool {
 	return prefix == "" || importPath == strings.TrimSuffix(prefix, "/") || strings.HasPrefix(importPath, prefix)
 }
 
-// list returns this module's packages and the standard library's import paths.
-func list(t *testing.T) (own []source, standard map[string]bool) {
+// goList returns the output of go list in the module's folder.
+func goList(t *testing.T, args ...string) []byte {
 	t.Helper()
 	dependOnSources(t)
-	cmd := exec.CommandContext(t.Context(), "go", "list", "-deps", "-json=ImportPath,Name,Standard,Imports,Deps,GoFiles,TestImports,XTestImports", "./...")
+	cmd := exec.CommandContext(t.Context(), "go", append([]string{"list"}, args...)...)
 	cmd.Dir = root
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
@@ -98,6 +98,13 @@ func list(t *testing.T) (own []source, standard map[string]bool) {
 	if err != nil {
 		t.Fatalf("go list: %v: %s", err, &stderr)
 	}
+	return out
+}
+
+// list returns this module's packages and the standard library's import paths.
+func list(t *testing.T) (own []source, standard map[string]bool) {
+	t.Helper()
+	out := goList(t, "-deps", "-json=ImportPath,Name,Standard,Imports,Deps,GoFiles,TestImports,XTestImports", "./...")
 	standard = map[string]bool{}
 	for d := json.NewDecoder(bytes.NewReader(out)); ; {
 		var p source

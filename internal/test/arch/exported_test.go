@@ -1,7 +1,6 @@
 package arch
 
 import (
-	"bytes"
 	"fmt"
 	"go/ast"
 	"go/importer"
@@ -10,7 +9,6 @@ import (
 	"go/types"
 	"io"
 	"os"
-	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -116,15 +114,7 @@ func named(t types.Type) (list []*types.TypeName) {
 // exports returns an importer of the packages that the library is built from.
 func exports(t *testing.T) (imports types.Importer, library []string) {
 	t.Helper()
-	dependOnSources(t)
-	cmd := exec.CommandContext(t.Context(), "go", "list", "-export", "-deps", "-f", "{{.ImportPath}}\t{{.Export}}", "./pkg/...")
-	cmd.Dir = root
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("go list: %v: %s", err, &stderr)
-	}
+	out := goList(t, "-export", "-deps", "-f", "{{.ImportPath}}\t{{.Export}}", "./pkg/...")
 	files := map[string]string{}
 	for line := range strings.Lines(string(out)) {
 		path, file, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")

@@ -83,8 +83,8 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// day makes a report over a day in which write says what comes in a stratum's second.
-func day(t *testing.T, write func(stratum int, s *Slice)) *Sampled {
+// sampleOfDay begins a report over a sample of a day.
+func sampleOfDay(t *testing.T) (*Sampled, Plan) {
 	t.Helper()
 	p, err := NewPlan(begin.Add(24*time.Hour), 24*time.Hour, 0.02, 7)
 	if err != nil {
@@ -92,7 +92,13 @@ func day(t *testing.T, write func(stratum int, s *Slice)) *Sampled {
 	}
 	s := settings
 	s.From, s.To = p.From, p.To()
-	r := FromSample(s, p)
+	return FromSample(s, p), p
+}
+
+// day returns a report over a sample of a day. write sets the records of a stratum's second.
+func day(t *testing.T, write func(stratum int, s *Slice)) *Sampled {
+	t.Helper()
+	r, p := sampleOfDay(t)
 	for i := range p.Strata {
 		slice := &Slice{StreamShard: "shard-1", Stratum: i, Keys: map[string]Tally{}}
 		write(i, slice)
@@ -226,13 +232,7 @@ func TestAStormsMeanHasItsCoolSeconds(t *testing.T) {
 // TestSharesAreOfLives: a stream shard counts as read or not while it has records: what was
 // before and after is known to be nothing, and is no share of the stream.
 func TestSharesAreOfLives(t *testing.T) {
-	p, err := NewPlan(begin.Add(24*time.Hour), 24*time.Hour, 0.02, 7)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := settings
-	s.From, s.To = p.From, p.To()
-	r := FromSample(s, p)
+	r, p := sampleOfDay(t)
 	for shard := range 6 {
 		for i := range p.Strata {
 			alive := i/288 == shard

@@ -25,7 +25,7 @@ export interface About {
 }
 export interface BoardOutputBody {
   /**
-   * Of the last fold that is in the entries; of the reading where they were read from the index
+   * Time of the last fold in the entries, or of the read if they come from the index
    */
   as_of: string;
   /**
@@ -33,7 +33,7 @@ export interface BoardOutputBody {
    */
   board: string;
   /**
-   * The first in rank. Of equal scores the earlier is first, then by player
+   * The best entries. Equal scores are sorted by time, earlier first, then by player
    */
   entries: PlaceAnswer[];
 }
@@ -43,7 +43,7 @@ export interface PlaceAnswer {
    */
   player: string;
   /**
-   * 1 for the first
+   * 1 is the best
    */
   rank: number;
   /**
@@ -51,17 +51,17 @@ export interface PlaceAnswer {
    */
   score: number;
   /**
-   * Of the score that made it what it is
+   * Time of the score that set the current value
    */
   time: string;
 }
 export interface CounterValue {
   /**
-   * When the value was read; for an eventual one of several write shards, the last fold of those but the first
+   * Time of the read; for an eventual value of several write shards, of the last fold
    */
   as_of: string;
   /**
-   * As asked for
+   * As requested
    */
   consistency: "eventual" | "strong";
   /**
@@ -73,7 +73,7 @@ export interface CounterValue {
    */
   detail?: string;
   /**
-   * The counter's write shards
+   * The counter's shard count
    */
   shards: number;
   /**
@@ -304,7 +304,7 @@ export interface HotKey {
    */
   current: number;
   /**
-   * The true rate of recorded writes is at most this much higher
+   * Upper bound of the error, in WCU/s: the true rate of recorded writes is at most this much higher
    */
   error: number;
   /**
@@ -393,7 +393,7 @@ export interface ShardCount {
    */
   history: ShardChange[];
   /**
-   * The largest it ever was
+   * The largest shard count so far
    */
   max_shards: number;
   /**
@@ -401,7 +401,7 @@ export interface ShardCount {
    */
   name: string;
   /**
-   * Set by a person: the controller leaves it alone
+   * True if an operator pinned the count: the controller does not change it
    */
   pinned: boolean;
   /**
@@ -409,13 +409,13 @@ export interface ShardCount {
    */
   shards: number;
   /**
-   * What the key is a name of
+   * The key's type
    */
   type: "counter" | "entity" | "board" | "sessions" | "limit";
 }
 export interface ShardChange {
   /**
-   * Who changed it: api, ingest, hotkeys or a person
+   * What made the change: api, ingest, hotkeys or an operator
    */
   by: string;
   /**
@@ -427,7 +427,7 @@ export interface ShardChange {
    */
   time: string;
   /**
-   * The reason, in words
+   * The reason, as text
    */
   why: string;
 }
