@@ -23,8 +23,8 @@ func TestNextAndBound(t *testing.T) {
 		of                 kind.Kind
 		count, bound, want int
 	}{
-		{kind.Counter, 1, 256, 4}, {kind.Limit, 4, 256, 16}, {kind.Counter, 256, 1000, 1000}, {kind.Counter, 64, 100, 100},
-		{kind.Event, 1, 256, 24}, {kind.Board, 1, 256, 24}, {kind.Session, 1, 256, 24}, {kind.Event, 1, 4, 4}, {kind.Event, 24, 256, 96},
+		{kind.Counter, 1, 256, 4}, {kind.Limit, 4, 256, 16}, {kind.Counter, 256, 1000, 1000}, {kind.Counter, 64, 100, 100}, {kind.Counter, 600, 1000, 1000},
+		{kind.Event, 1, 256, 24}, {kind.Board, 1, 256, 24}, {kind.Session, 1, 256, 24}, {kind.Event, 1, 4, 4}, {kind.Event, 24, 256, 64}, {kind.Event, 7, 256, 24}, {kind.Event, 28, 256, 64}, {kind.Counter, 20, 256, 64},
 	} {
 		if got := Next(kind.Of(c.of).Placement, c.count, c.bound); got != c.want {
 			t.Errorf("%s of %d, at most %d: %d, want %d", c.of, c.count, c.bound, got, c.want)
@@ -98,7 +98,7 @@ func (w *writer) writeItem(id uint64, attempts int, accepted bool) (answer Answe
 // begin begins a call that writes an item.
 func (w *writer) begin(item uint64, at time.Time) {
 	w.Call++
-	w.At, w.Items = at, item
+	w.At, w.Items, w.Shard = at, item, int(item)%w.Shards
 }
 
 func TestWhatEntitles(t *testing.T) {
