@@ -16,7 +16,7 @@ const (
 	leastTries     = 3
 	keptCalls      = 10 // calls of a key that are kept
 	callAge        = 5 * time.Second
-	leastCalls     = 3 // fewer may be throttled because of a neighbour in the partition
+	leastCalls     = 3  // fewer may be throttled because of a neighbour in the partition
 	leastThrottled = 2  // of these calls, each on another write shard if there are several: see busy
 	manyAdded      = 32 // write shards: if the newest change added more, one more call must be throttled
 	tightCalls     = 10 // instead of leastCalls, for a key with one write shard if the partitions are the limit
