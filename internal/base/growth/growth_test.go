@@ -293,6 +293,9 @@ func TestAnswersAreEarned(t *testing.T) {
 			for range rapid.IntRange(1, 4).Draw(t, "attempts") {
 				throttled := rapid.Bool().Draw(t, "throttled")
 				w.Outcome, w.Shard = outcome(throttled), rapid.IntRange(0, w.Shards-1).Draw(t, "shard")
+				if placement != kind.Random {
+					w.Shard = int(id) % w.Shards
+				}
 				if older := w.Shard < w.Before && w.Before < w.Shards; !older && (placement != kind.Timed || !w.At.Before(w.Effective)) {
 					all = append(all, seen{w.now, w.Version, throttled, w.Shard, id})
 				}
