@@ -54,6 +54,8 @@ var (
 const (
 	// mostAhead is below the API's 2 s by the time of a request.
 	mostAhead = 1900 * time.Millisecond
+	// usedAge is longer than a limit's used is old with 64 write shards.
+	usedAge = 5 * time.Second
 	// players is so high that the entries are no load for the table's partitions: the storm is about the index's partitions.
 	players = 1000
 )
@@ -107,6 +109,7 @@ func (st *storm) foundOf(ctx context.Context, key string) (int, error) {
 	case kind.Board:
 		return st.scores(ctx, key)
 	case kind.Limit:
+		time.Sleep(usedAge)
 		var answer struct{ Used int }
 		err := st.mustSend(ctx, http.MethodPost, st.Kind.path, st.Kind.body(key, 0, st.began, 0), &answer)
 		return answer.Used - 1, err // without the hit of this read

@@ -17,7 +17,8 @@ const (
 	keptCalls      = 10 // calls of a key that are kept
 	callAge        = 5 * time.Second
 	leastCalls     = 3  // fewer may be throttled because of a neighbour in the partition
-	leastThrottled = 2  // of these calls; of different items, if write shards are calculated
+	leastThrottled = 2  // of these calls, each on another write shard if there are several: see busy
+	manyAdded      = 32 // write shards: if the newest change added more, one more call must be throttled
 	tightCalls     = 10 // instead of leastCalls, for a key with one write shard if the partitions are the limit
 	tightTime      = 10 * time.Second
 
@@ -56,12 +57,16 @@ type writeCall struct {
 	number    uint64
 	at        time.Time // of its first attempt
 	items     uint64    // see [shard.Attempt]
-	throttled bool      // once at least
+	throttled bool      // once at least, on a write shard that is evidence
+	shard     int       // that one
 }
 
 // begin drops the attempts of another version.
 func (e *evidence) begin(version int64, now time.Time) {
 	e.version, e.since = version, now
+	for i := range e.calls {
+		e.calls[i].throttled = false
+	}
 	e.attempts, e.pause, e.wait = e.attempts[:0], minPause, minPause
 }
 
@@ -82,7 +87,7 @@ func (e *evidence) observe(a shard.Attempt, p kind.Placement, now time.Time) boo
 	if a.Version != e.version {
 		e.begin(a.Version, now)
 	}
-	if p == kind.Timed && a.At.Before(a.Effective) {
+	if p == kind.Timed && a.At.Before(a.Effective) || !added(a) {
 		return false
 	}
 	throttled := a.Outcome != shard.Accepted
@@ -91,10 +96,14 @@ func (e *evidence) observe(a shard.Attempt, p kind.Placement, now time.Time) boo
 	}
 	e.attempts = append(e.attempts, attempt{now, throttled})
 	if kept && throttled {
-		e.calls[i].throttled = true
+		e.calls[i].throttled, e.calls[i].shard = true, a.Shard
 	}
 	return true
 }
+
+// added reports whether the newest change added the attempt's write shard. The older write shards are also
+// written to by processes that don't know the change, so their throttles say nothing about the new count.
+func added(a shard.Attempt) bool { return a.Shard >= a.Before || a.Before >= a.Shards }
 
 // keepCall keeps an attempt's call and returns its index. Calls are ordered by their begin: a call with a
 // lower number than all kept ones was dropped before and is not kept again.
@@ -121,7 +130,7 @@ func (e *evidence) entitled(a shard.Attempt, p kind.Placement, tight bool, now t
 	if tight && a.Shards == 1 {
 		least = tightCalls
 	}
-	return tries >= leastTries && 2*throttled >= tries && e.busy(p, least, now)
+	return tries >= leastTries && 2*throttled >= tries && e.busy(a, p, least, now)
 }
 
 // tries counts the recent attempts, and those of them that were throttled.
@@ -138,12 +147,13 @@ func (e *evidence) tries(now time.Time) (all, throttled int) {
 	return all, throttled
 }
 
-// busy reports whether enough recent calls were made and throttled. If write shards are calculated,
-// the calls must be of different items, none of which is half of all: one item has one write shard,
-// whatever the count.
-func (e *evidence) busy(p kind.Placement, least int, now time.Time) bool {
-	calls, throttled, most := 0, 0, 0
-	items, throttledItems := map[uint64]int{}, map[uint64]bool{}
+// busy reports whether enough recent calls were made and throttled. The throttled ones must be on different
+// write shards: one that shares its partition with another hot one is not relieved by a larger count. With
+// one write shard, they must be of different items if write shards are calculated. No item may be half of
+// all calls then: it has one write shard, whatever the count.
+func (e *evidence) busy(a shard.Attempt, p kind.Placement, least int, now time.Time) bool {
+	calls, most := 0, 0
+	items, throttled := map[uint64]int{}, map[uint64]bool{}
 	for _, c := range e.calls {
 		if now.Sub(c.at) > callAge {
 			continue
@@ -151,15 +161,21 @@ func (e *evidence) busy(p kind.Placement, least int, now time.Time) bool {
 		calls++
 		items[c.items]++
 		most = max(most, items[c.items])
-		if c.throttled {
-			throttled++
-			throttledItems[c.items] = true
+		switch {
+		case !c.throttled:
+		case a.Shards > 1:
+			throttled[uint64(c.shard)] = true
+		case p == kind.Random:
+			throttled[c.number] = true
+		default:
+			throttled[c.items] = true
 		}
 	}
-	if p == kind.Random {
-		return calls >= least && throttled >= leastThrottled
+	want := leastThrottled
+	if a.Shards-a.Before > manyAdded { // of many write shards, two are likely to be unlucky
+		want++
 	}
-	return calls >= least && len(throttledItems) >= leastThrottled && 2*most < calls
+	return calls >= least && len(throttled) >= want && (p == kind.Random || 2*most < calls)
 }
 
 // mayAsk reports whether the entry may be read now; then it counts as read.

@@ -14,20 +14,26 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// Steps by which a count is raised. The first step is large where write shards are calculated, since
-// events wait for the lead, and rows of an index for their next write.
-const (
-	step            = 4  // times the count; also the first step of random write shards: 1 to 4
-	firstCalculated = 24 // the count that follows 1 if write shards are calculated
+// The counts by which keys grow. The first step is large where write shards are calculated, since events
+// wait for the lead, and rows of an index for their next write.
+var (
+	randomSteps     = []int{4, 16, 64, 256, shard.MaxShards}
+	calculatedSteps = []int{24, 64, 256, shard.MaxShards}
 )
 
 // Next returns the count that follows count for keys with a placement: Random is the one of counters
-// and limits. It is at most bound.
+// and limits. It is the first step that is at least twice the count, and at most bound.
 func Next(p kind.Placement, count, bound int) int {
-	if p != kind.Random && count == 1 {
-		return min(firstCalculated, bound)
+	steps := calculatedSteps
+	if p == kind.Random {
+		steps = randomSteps
 	}
-	return min(step*count, bound)
+	for _, step := range steps {
+		if step >= 2*count {
+			return min(step, bound)
+		}
+	}
+	return bound
 }
 
 // Bound returns the largest useful count on a table with that many partitions: four write shards for

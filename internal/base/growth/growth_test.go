@@ -23,8 +23,8 @@ func TestNextAndBound(t *testing.T) {
 		of                 kind.Kind
 		count, bound, want int
 	}{
-		{kind.Counter, 1, 256, 4}, {kind.Limit, 4, 256, 16}, {kind.Counter, 256, 1000, 1000}, {kind.Counter, 64, 100, 100},
-		{kind.Event, 1, 256, 24}, {kind.Board, 1, 256, 24}, {kind.Session, 1, 256, 24}, {kind.Event, 1, 4, 4}, {kind.Event, 24, 256, 96},
+		{kind.Counter, 1, 256, 4}, {kind.Limit, 4, 256, 16}, {kind.Counter, 256, 1000, 1000}, {kind.Counter, 64, 100, 100}, {kind.Counter, 600, 1000, 1000},
+		{kind.Event, 1, 256, 24}, {kind.Board, 1, 256, 24}, {kind.Session, 1, 256, 24}, {kind.Event, 1, 4, 4}, {kind.Event, 24, 256, 64}, {kind.Event, 7, 256, 24}, {kind.Event, 28, 256, 64}, {kind.Counter, 20, 256, 64},
 	} {
 		if got := Next(kind.Of(c.of).Placement, c.count, c.bound); got != c.want {
 			t.Errorf("%s of %d, at most %d: %d, want %d", c.of, c.count, c.bound, got, c.want)
@@ -98,7 +98,7 @@ func (w *writer) writeItem(id uint64, attempts int, accepted bool) (answer Answe
 // begin begins a call that writes an item.
 func (w *writer) begin(item uint64, at time.Time) {
 	w.Call++
-	w.At, w.Items = at, item
+	w.At, w.Items, w.Shard = at, item, int(item)%w.Shards
 }
 
 func TestWhatEntitles(t *testing.T) {
@@ -144,14 +144,44 @@ func TestWhatEntitles(t *testing.T) {
 		"a board changed lately":        {kind.Indexed, func(w *writer) Answer { w.Changed = w.now.Add(-59 * time.Second); return w.writes(9, false) }, Nothing},
 		"a board changed a minute ago":  {kind.Indexed, func(w *writer) Answer { w.Changed = w.now.Add(-time.Minute); return w.writes(9, false) }, Ask},
 		"a counter changed just now":    {kind.Random, func(w *writer) Answer { w.Changed = w.now; return w.writes(9, false) }, Ask},
-		"at the bound":                  {kind.Random, func(w *writer) Answer { w.Shards = w.bound; return w.writes(9, false) }, Bounded},
-		"beyond it":                     {kind.Timed, func(w *writer) Answer { w.Shards = w.bound + 1; return w.writes(9, false) }, Bounded},
+		"older write shards":            {kind.Random, func(w *writer) Answer { w.grown(4, 16); return w.on(0, 1, 2, 3, 0, 1) }, Nothing},
+		"older ones beside added ones":  {kind.Random, func(w *writer) Answer { w.grown(4, 16); return w.on(0, 1, 2, 3, 9) }, Nothing},
+		"added write shards":            {kind.Random, func(w *writer) Answer { w.grown(4, 16); return w.on(4, 15, 9) }, Ask},
+		"one of the added":              {kind.Random, func(w *writer) Answer { w.grown(4, 16); return w.on(4, 4, 4, 4) }, Refresh},
+		"one of the added, for events":  {kind.Timed, func(w *writer) Answer { w.grown(1, 24); return w.on(4, 4, 4, 4) }, Nothing},
+		"two of the added, for events":  {kind.Timed, func(w *writer) Answer { w.grown(1, 24); return w.on(4, 4, 5) }, Ask},
+		"two of many added":             {kind.Random, func(w *writer) Answer { w.grown(16, 64); return w.on(20, 21, 20, 21) }, Refresh},
+		"three of many added":           {kind.Random, func(w *writer) Answer { w.grown(16, 64); return w.on(20, 21, 22) }, Ask},
+		"a count that shrank":           {kind.Random, func(w *writer) Answer { w.grown(64, 4); return w.on(0, 1, 2) }, Ask},
+		"throttles before the change": {kind.Random, func(w *writer) Answer {
+			w.grown(1, 4)
+			w.on(1, 2)
+			w.grown(4, 16)
+			w.pass(time.Second)
+			return w.on(4, 4, 4)
+		}, Refresh},
+		"at the bound": {kind.Random, func(w *writer) Answer { w.Shards = w.bound; return w.writes(9, false) }, Bounded},
+		"beyond it":    {kind.Timed, func(w *writer) Answer { w.Shards = w.bound + 1; return w.writes(9, false) }, Bounded},
 	} {
 		w := newWriter(c.placement)
 		if got := c.do(w); got != c.want {
 			t.Errorf("%s: %d, want %d", name, got, c.want)
 		}
 	}
+}
+
+// grown lets the view have a change.
+func (w *writer) grown(from, to int) { w.Version, w.Before, w.Shards = w.Version+1, from, to }
+
+// on makes a call of one throttled attempt on each of these write shards. It returns the strongest answer.
+func (w *writer) on(shards ...int) (answer Answer) {
+	for _, n := range shards {
+		w.next++
+		w.begin(w.next, w.now)
+		w.Shard, w.Outcome = n, shard.Throttled
+		answer = max(answer, w.Observe(w.Attempt, w.bound, w.now))
+	}
+	return answer
 }
 
 func (w *writer) pass(d time.Duration) { w.now = w.now.Add(d) }
@@ -251,7 +281,7 @@ func TestAnswersAreEarned(t *testing.T) {
 		for i := range rapid.IntRange(1, 80).Draw(t, "writes") {
 			w.pass(time.Duration(rapid.IntRange(0, 700).Draw(t, "pause ms")) * time.Millisecond)
 			if rapid.IntRange(0, 20).Draw(t, "change") == 0 {
-				w.Version++
+				w.grown(w.Shards, rapid.SampledFrom([]int{1, 4, 16, 64}).Draw(t, "count"))
 				w.Effective = w.now.Add(time.Duration(rapid.IntRange(0, 3000).Draw(t, "lead ms")) * time.Millisecond)
 			}
 			id := uint64(i)
@@ -262,9 +292,12 @@ func TestAnswersAreEarned(t *testing.T) {
 			w.begin(id, w.now)
 			for range rapid.IntRange(1, 4).Draw(t, "attempts") {
 				throttled := rapid.Bool().Draw(t, "throttled")
-				w.Outcome = outcome(throttled)
-				if placement != kind.Timed || !w.At.Before(w.Effective) {
-					all = append(all, seen{w.now, w.Version, throttled, id})
+				w.Outcome, w.Shard = outcome(throttled), rapid.IntRange(0, w.Shards-1).Draw(t, "shard")
+				if placement != kind.Random {
+					w.Shard = int(id) % w.Shards
+				}
+				if older := w.Shard < w.Before && w.Before < w.Shards; !older && (placement != kind.Timed || !w.At.Before(w.Effective)) {
+					all = append(all, seen{w.now, w.Version, throttled, w.Shard, id})
 				}
 				got := w.Observe(w.Attempt, w.bound, w.now)
 				if got == Bounded {
@@ -287,12 +320,13 @@ type seen struct {
 	at      time.Time
 	version int64
 	refused bool
+	shard   int
 	item    uint64
 }
 
 // checkEarned counts the attempts that are evidence for the last one.
 func checkEarned(t *rapid.T, all []seen, a shard.Attempt, now time.Time) {
-	tries, refused, requests := 0, 0, map[uint64]bool{}
+	tries, refused, requests, shards := 0, 0, map[uint64]bool{}, map[int]bool{}
 	for i := len(all) - 1; i >= 0; i-- {
 		if one := all[i]; one.version == a.Version && now.Sub(one.at) <= attemptAge && tries < keptTries {
 			tries++
@@ -300,9 +334,16 @@ func checkEarned(t *rapid.T, all []seen, a shard.Attempt, now time.Time) {
 				refused++
 			}
 		}
-		if all[i].refused && now.Sub(all[i].at) <= callAge {
-			requests[all[i].item] = true
+		if one := all[i]; one.version == a.Version && one.refused {
+			requests[one.item], shards[one.shard] = true, true
 		}
+	}
+	want := min(a.Shards, 2)
+	if a.Shards-a.Before > 32 {
+		want = 3
+	}
+	if len(shards) < want {
+		t.Fatalf("throttled on %d write shards, want %d of %d", len(shards), want, a.Shards)
 	}
 	if tries < leastTries || 2*refused < tries || len(requests) < leastThrottled || a.Outcome != shard.Throttled {
 		t.Fatalf("%d of %d attempts were refused, of %d requests", refused, tries, len(requests))

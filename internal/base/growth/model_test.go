@@ -14,6 +14,7 @@ import (
 // partition's load of other keys. Partitions take 50 WCU/s.
 type storm struct {
 	placement  kind.Placement
+	limit      bool          // the key is a limit's with a window that lasts longer: see [world.hit]
 	partitions int           // of the table; default 64
 	rate       float64       // of the storm's requests a second
 	quota      int           // containers
@@ -71,6 +72,8 @@ type world struct {
 
 	buckets []bucket
 	places  map[place]int
+	used    map[int]float64         // of a limit's write shards
+	held    map[place]time.Duration // by a transaction, until then
 	entries map[string]*entry
 	idle    []*container
 	started int
@@ -82,11 +85,10 @@ type bucket struct {
 	at     time.Duration
 }
 
-// place is a write shard of a key by a count.
+// place is a write shard of a key.
 type place struct {
-	key          string
-	day          int
-	count, shard int
+	key        string
+	day, shard int
 }
 
 // entry is a key's entry in the shard map.
@@ -107,6 +109,8 @@ type container struct {
 type view struct {
 	entry
 	polled time.Duration
+	used   map[int]float64 // of a limit's write shards, as last seen
+	read   time.Duration   // when all of them were
 }
 
 // call is one request.
@@ -161,7 +165,7 @@ func (s storm) run(seed uint64) result {
 	setDefault(&s.warm, partitionLimit/2)
 	setDefault(&s.quiet, 20_000)
 	setDefault(&s.quietRate, 50)
-	w := &world{storm: s, rng: rand.New(rand.NewPCG(seed, 1)), places: map[place]int{}, entries: map[string]*entry{}}
+	w := &world{storm: s, rng: rand.New(rand.NewPCG(seed, 1)), places: map[place]int{}, used: map[int]float64{}, held: map[place]time.Duration{}, entries: map[string]*entry{}}
 	w.refusedBySecond = map[int]int{}
 	w.buckets = make([]bucket, s.partitions)
 	for i := range w.buckets {
@@ -303,7 +307,7 @@ func (w *world) serve(box *container, c *call) {
 	c.dead = w.now + deadline
 	v := box.views[c.key]
 	if v == nil {
-		v = &view{entry: entry{count: 1, before: 1, effective: never, changed: never}, polled: never}
+		v = &view{entry: entry{count: 1, effective: never, changed: never}, polled: never, used: map[int]float64{}, read: never}
 		box.views[c.key] = v
 	}
 	w.calls++
@@ -318,7 +322,7 @@ func (w *world) serve(box *container, c *call) {
 func (w *world) entry(key string) *entry {
 	e := w.entries[key]
 	if e == nil {
-		e = &entry{count: 1, before: 1, effective: never, changed: never}
+		e = &entry{count: 1, effective: never, changed: never}
 		w.entries[key] = e
 	}
 	return e
@@ -326,53 +330,67 @@ func (w *world) entry(key string) *entry {
 
 // attempt sends a write to a partition.
 func (w *world) attempt(box *container, c *call) {
-	v := box.views[c.key]
-	sent := v.entry
+	if w.limit && c.hot {
+		w.hit(box, c)
+		return
+	}
+	sent := box.views[c.key].entry
 	to := place{key: c.key, shard: w.rng.IntN(sent.count)}
 	if w.placement != kind.Random {
 		n := sent.count
 		if w.placement == kind.Timed && c.at < sent.effective {
 			n = sent.before
 		}
-		to = place{c.key, int(c.at / (24 * time.Hour)), n, int(c.item * float64(n))}
+		to = place{c.key, int(c.at / (24 * time.Hour)), int(c.item * float64(n))}
 	}
-	ok := w.take(to)
-	w.in(callTime, func() { w.answer(box, c, sent, ok) })
+	ok := w.take(1, to)
+	w.in(callTime, func() {
+		w.observe(box, c, sent, to.shard, outcome(!ok), func() { w.goOn(box, c, ok) })
+	})
 }
 
-func (w *world) take(to place) bool {
-	n, met := w.places[to]
-	if !met {
-		n = w.rng.IntN(w.partitions)
-		w.places[to] = n
+// take takes write units of each place's partition, if all have one.
+func (w *world) take(units float64, places ...place) bool {
+	var partitions []*bucket
+	for _, to := range places {
+		n, met := w.places[to]
+		if !met {
+			n = w.rng.IntN(w.partitions)
+			w.places[to] = n
+		}
+		b := &w.buckets[n]
+		b.tokens = min(partitionLimit, b.tokens+partitionLimit*(w.now-b.at).Seconds())
+		b.at = w.now
+		if b.tokens < 1 {
+			return false
+		}
+		partitions = append(partitions, b)
 	}
-	b := &w.buckets[n]
-	b.tokens = min(partitionLimit, b.tokens+partitionLimit*(w.now-b.at).Seconds())
-	b.at = w.now
-	if b.tokens < 1 {
-		return false
+	for _, b := range partitions {
+		b.tokens -= units
 	}
-	b.tokens--
 	return true
 }
 
-func (w *world) answer(box *container, c *call, sent entry, ok bool) {
+// observe reports an attempt, does what the answer demands, and then goes on.
+func (w *world) observe(box *container, c *call, sent entry, n int, o shard.Outcome, then func()) {
 	a := shard.Attempt{
-		Key: keyOf(w.placement, c.key), Version: sent.version, Shards: sent.count,
-		Effective: clockAt(sent.effective), Changed: clockAt(sent.changed), At: clockAt(c.at), Call: c.number, Items: c.id(), Outcome: outcome(!ok),
+		Key: keyOf(w.placement, c.key), Shard: n, Version: sent.version, Shards: sent.count, Before: sent.before,
+		Effective: clockAt(sent.effective), Changed: clockAt(sent.changed), At: clockAt(c.at), Call: c.number, Items: c.id(), Outcome: o,
 	}
 	switch box.keys.Observe(a, Bound(w.partitions), clockAt(w.now)) {
 	case Bounded:
 		w.bounded++
 	case Refresh:
-		w.in(callTime, func() { w.refresh(box, c.key); w.goOn(box, c, ok) })
-		return
+		if !w.limit {
+			w.in(callTime, func() { w.refresh(box, c.key); then() })
+			return
+		}
 	case Ask:
-		wait := w.random(MaxWait) + callTime
-		w.in(wait, func() { w.consider(box, c.key, a); w.goOn(box, c, ok) })
+		w.in(w.random(MaxWait)+callTime, func() { w.consider(box, c.key, a); then() })
 		return
 	}
-	w.goOn(box, c, ok)
+	then()
 }
 
 // goOn ends the request or retries it.

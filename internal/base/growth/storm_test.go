@@ -1,6 +1,7 @@
 package growth
 
 import (
+	"flag"
 	"testing"
 	"time"
 
@@ -15,6 +16,8 @@ type want struct {
 	most     int           // write shards, at most
 	quiet    int           // other keys that grew, at most
 }
+
+var seeds = flag.Int("seeds", 3, "seeds of each storm of TestStorms, unless -short")
 
 // TestStorms simulates storms: see [storm]. It logs the results; the bounds have some margin.
 func TestStorms(t *testing.T) {
@@ -33,25 +36,28 @@ func TestStorms(t *testing.T) {
 		"counter at 0.9x":                     {storm{rate: 20, quota: 50, lasting: 2 * time.Minute}, want{100, 0, 1, 0}},
 		"events at 0.9x":                      {storm{placement: kind.Timed, rate: 20, quota: 50, lead: 5 * s, lasting: 2 * time.Minute}, want{100, 0, 1, 0}},
 		"counter 10x on 4 partitions":         {storm{rate: 500, quota: 500, partitions: 4, lasting: 15 * s}, want{35, 17 * s, 16, 0}},
-		"events 10x, lead 10 s":               {storm{placement: kind.Timed, rate: 500, quota: 500, lead: 10 * s, lasting: 43 * s}, want{73, 28 * s, 256, 0}},
-		"events 10x, lead 5 s":                {storm{placement: kind.Timed, rate: 500, quota: 500, lead: 5 * s, lasting: 43 * s}, want{86, 18 * s, 256, 0}},
-		"events 10x, lead 5 s, after 0.8x":    {storm{placement: kind.Timed, rate: 500, quota: 500, lead: 5 * s, warm: 40, begin: 60 * s, lasting: 100 * s}, want{87, 18 * s, 256, 0}},
-		"events 10x, lead 5 s, any of 1,000":  {storm{placement: kind.Timed, rate: 500, quota: 1000, lead: 5 * s, lasting: 43 * s, spread: true}, want{86, 18 * s, 256, 0}},
-		"events 10x, lead 5 s, 50 containers": {storm{placement: kind.Timed, rate: 500, quota: 50, lead: 5 * s, lasting: 43 * s}, want{84, 18 * s, 256, 0}},
-		"events 3x, lead 5 s, 50 containers":  {storm{placement: kind.Timed, rate: 150, quota: 50, lead: 5 * s, lasting: 43 * s}, want{88, 14 * s, 96, 0}}, // 24 in most
-		"one event again and again, 2x":       {storm{placement: kind.Timed, rate: 100, quota: 50, lead: 5 * s, one: true}, want{0, time.Minute, 96, 0}},   // for the others, which it takes with it
+		"events 10x, lead 10 s":               {storm{placement: kind.Timed, rate: 500, quota: 500, lead: 10 * s, lasting: 43 * s}, want{73, 28 * s, 64, 0}},
+		"events 10x, lead 5 s":                {storm{placement: kind.Timed, rate: 500, quota: 500, lead: 5 * s, lasting: 43 * s}, want{86, 18 * s, 64, 0}},
+		"events 10x, lead 5 s, after 0.8x":    {storm{placement: kind.Timed, rate: 500, quota: 500, lead: 5 * s, warm: 40, begin: 60 * s, lasting: 100 * s}, want{87, 20 * s, 64, 0}},
+		"events 10x, lead 5 s, any of 1,000":  {storm{placement: kind.Timed, rate: 500, quota: 1000, lead: 5 * s, lasting: 43 * s, spread: true}, want{86, 18 * s, 64, 0}},
+		"events 10x, lead 5 s, 50 containers": {storm{placement: kind.Timed, rate: 500, quota: 50, lead: 5 * s, lasting: 43 * s}, want{84, 18 * s, 64, 0}},
+		"events 3x, lead 5 s, 50 containers":  {storm{placement: kind.Timed, rate: 150, quota: 50, lead: 5 * s, lasting: 43 * s}, want{88, 14 * s, 24, 0}},
+		"one event again and again, 2x":       {storm{placement: kind.Timed, rate: 100, quota: 50, lead: 5 * s, one: true}, want{0, time.Minute, 64, 0}}, // for the others, which it takes with it
 		"a backfill, 10x":                     {storm{placement: kind.Timed, rate: 500, quota: 50, lead: 5 * s, past: true}, want{0, time.Minute, 1, 0}},
+		"limit 10x, 50 containers":            {storm{rate: 500, quota: 50, limit: true, lasting: 43 * s}, want{98, 4 * s, 64, 0}},
+		"limit 10x, 500 containers":           {storm{rate: 500, quota: 500, limit: true, lasting: 43 * s}, want{98, 4 * s, 64, 0}},
+		"limit 3x, 50 containers":             {storm{rate: 150, quota: 50, limit: true, lasting: 43 * s}, want{98, 4 * s, 64, 0}},
 		"counter 10x, an hour after another":  {storm{rate: 500, quota: 50, warm: 1, quietRate: 1, again: time.Hour}, want{99.9, 0, 1, 0}},
 		"counter 10x, shrunk for an hour":     {storm{rate: 500, quota: 50, warm: 1, quietRate: 1, again: time.Hour, shrunk: true}, want{97.5, 3 * s, 64, 0}},
 		"events 10x, an hour after another":   {storm{placement: kind.Timed, rate: 500, quota: 50, lead: 5 * s, lasting: 43 * s, warm: 1, quietRate: 1, again: time.Hour}, want{99, 2 * s, 1, 0}},
-		"events 10x, shrunk for an hour":      {storm{placement: kind.Timed, rate: 500, quota: 50, lead: 5 * s, lasting: 43 * s, warm: 1, quietRate: 1, again: time.Hour, shrunk: true}, want{84, 18 * s, 256, 0}},
+		"events 10x, shrunk for an hour":      {storm{placement: kind.Timed, rate: 500, quota: 50, lead: 5 * s, lasting: 43 * s, warm: 1, quietRate: 1, again: time.Hour, shrunk: true}, want{84, 18 * s, 64, 0}},
 		"50 quiet keys on 4 partitions":       {storm{rate: 500, quota: 200, partitions: 4, quiet: 50, quietRate: 150}, want{25, time.Minute, 16, 4}},
 		"50 quiet keys on 16 partitions":      {storm{rate: 500, quota: 200, partitions: 16, quiet: 50, quietRate: 150}, want{98, 4 * s, 64, 12}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			for seed := range uint64(lane.UnlessShort(3, 1)) { // always the same: a seed is a storm's name
-				got := c.run(seed)
+			for seed := range lane.UnlessShort(*seeds, 1) { // a seed is a storm's name
+				got := c.run(uint64(seed))
 				t.Logf("seed %d: %v", seed, got)
 				if got.percent(got.accepted) < c.accepted || got.calm > c.calm || got.count() > c.most || got.quietGrown > c.want.quiet {
 					t.Errorf("seed %d: %v; want %+v", seed, got, c.want)

@@ -71,14 +71,12 @@ func (h *hit) countHit(ctx context.Context) error {
 	return fmt.Errorf("limit %q: %w: other hits used the remaining quota first; retry the call", h.Key, dynamo.ErrOutrun)
 }
 
-// write returns the write of an update of write shard n. If the key has grown within the window,
-// the write shards with which the window began give quota to the new ones.
+// write returns the write of an update of write shard n.
 func (h *hit) write(n int, u *types.Update) shardmap.Write {
 	return shardmap.Write{
-		Action:   types.TransactWriteItem{Update: u},
-		Attempt:  observe.Sent(h.base, h.entry, n, h.now),
-		Probe:    observe.TableProbe(u.Key),
-		Transfer: n < h.first && h.first < h.newest,
+		Action:  types.TransactWriteItem{Update: u},
+		Attempt: observe.Sent(h.base, h.entry, n, h.now),
+		Probe:   observe.TableProbe(u.Key),
 	}
 }
 
@@ -107,11 +105,7 @@ func (h *hit) tryShard(ctx context.Context, n int) (bool, error) {
 	in := dynamo.UpdateInput(w.Action.Update)
 	in.ReturnValues, in.ReturnValuesOnConditionCheckFailure = types.ReturnValueUpdatedNew, types.ReturnValuesOnConditionCheckFailureAllOld
 	out, err := h.client.UpdateItem(ctx, in, dynamo.NoRetry)
-	if w.Transfer {
-		h.call.ObserveAs(ctx, w.Attempt, shard.Inconclusive)
-	} else {
-		h.call.Observe(ctx, w.Attempt, err)
-	}
+	h.call.Observe(ctx, w.Attempt, err)
 	if there, failed := dynamo.ConditionFailed(err); failed {
 		if err := h.cacheItem(n, there); err != nil {
 			return false, err

@@ -33,9 +33,13 @@ func Begin(o shard.Observer) Call { return Call{o, calls.Add(1)} }
 
 // Sent returns the attempt to write an item of a key to write shard n, with the key's entry.
 func Sent(key string, e shardmap.Entry, n int, at time.Time) shard.Attempt {
+	before := 0
+	if last := len(e.History) - 1; last >= 0 {
+		before = e.History[:last].Newest()
+	}
 	return shard.Attempt{
 		Key: key, Shard: n, At: at,
-		Version: e.Version, Shards: e.History.Newest(), Effective: e.Effective(), Changed: e.Updated, Pinned: e.Pinned,
+		Version: e.Version, Shards: e.History.Newest(), Before: before, Effective: e.Effective(), Changed: e.Updated, Pinned: e.Pinned,
 	}
 }
 
