@@ -85,7 +85,7 @@ func newSystem(ctx context.Context, o options) (s *system, err error) {
 		return nil, err
 	}
 	s.Names.Events = s.Names.Items // one stream, so that faults meet both kinds
-	s.changer = shardmap.NewChanger(s.DB, s.view(), shardmap.ChangerOptions{})
+	s.changer = shardmap.NewChanger(s.DB, s.view(), shardmap.ChangerOptions{Timeless: shardmap.TimelessKey})
 	if s.source, err = s.Stream(ctx, s.Names.Items); err == nil {
 		err = s.planOn(virtualstream.Plan{})
 	}

@@ -156,7 +156,7 @@ func TestTheLeadFollowsFromTheOptions(t *testing.T) {
 	} {
 		f := mapfake.New(10, 0, 0)
 		view := New(f, "m", c.o)
-		changer := NewChanger(f, view, ChangerOptions{})
+		changer := NewChanger(f, view, ChangerOptions{Clock: func() time.Time { return now }})
 		e, err := changer.GrowFrom(t.Context(), Entry{Key: "E#e"}, 4, Note{}, now)
 		if late := e.Effective().Sub(now); err != nil || late < c.lead || late > c.lead+CommitTime {
 			t.Errorf("%+v: in force after %v, %v; want %v", c.o, late, err, c.lead)

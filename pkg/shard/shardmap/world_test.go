@@ -226,7 +226,7 @@ func (w *world) process() *process {
 func (p *process) begin() {
 	view := New(p.world, "m", Options{})
 	view.times, view.log = p.times, schema.MapLog(p.below(schema.MapLogs))
-	p.changer = NewChanger(p.world, view, ChangerOptions{})
+	p.changer = NewChanger(p.world, view, ChangerOptions{Clock: func() time.Time { return time.Now().Add(p.skew) }})
 	p.changer.lead, p.changer.bound = p.lead, p.bound
 }
 
