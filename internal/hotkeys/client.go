@@ -24,6 +24,7 @@ type (
 	ShardMapTable interface {
 		client.Getter
 		client.Putter
+		client.Updater
 		client.Querier
 	}
 

@@ -35,6 +35,7 @@ var (
 type ChangerClient interface {
 	Client
 	client.Putter
+	client.Updater
 	client.Transactor
 }
 
@@ -281,7 +282,11 @@ func (c *Changer) attempt(ctx context.Context, key string, now time.Time, decide
 	if late() {
 		return old, fmt.Errorf("%w: the change came too late to be made", shard.ErrUnavailable)
 	}
-	if err := c.commit(ctx, old, next); err != nil {
+	err = promptly(ctx, c.bound/2, func(ctx context.Context) error { return c.commit(ctx, old, next) })
+	if err != nil && dynamo.MayApply(err) {
+		next, err = c.settle(ctx, old, next, late, err)
+	}
+	if err != nil {
 		return old, err
 	}
 	c.adopt(next, true, now)

@@ -152,7 +152,7 @@ func TestTheLeadFollowsFromTheOptions(t *testing.T) {
 		{Options{}, LeadTime, MaxAhead},
 		{Options{ViewAge: 3 * time.Second}, 7 * time.Second, MaxAhead},
 		{Options{ViewAge: 500 * time.Millisecond, EventAhead: 4 * time.Second}, 6500 * time.Millisecond, 4 * time.Second},
-		{Options{ViewAge: time.Hour, EventAhead: time.Hour}, Margin, MaxEventAhead},
+		{Options{ViewAge: time.Hour, EventAhead: time.Hour}, MaxViewAge + MaxEventAhead + CommitTime + Clocks, MaxEventAhead},
 	} {
 		f := mapfake.New(10, 0, 0)
 		view := New(f, "m", c.o)
