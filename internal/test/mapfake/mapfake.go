@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
@@ -123,6 +124,27 @@ func (f *Table) PutItem(ctx context.Context, in *dynamodb.PutItemInput, _ ...fun
 	defer f.Mu.Unlock()
 	f.Put(in.Item)
 	return &dynamodb.PutItemOutput{}, nil
+}
+
+// UpdateItem sets an item's version if the item has the version that the condition names.
+func (f *Table) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+	_, trips := f.durations()
+	if err := f.Wait(ctx, trips); err != nil {
+		return nil, err
+	}
+	f.Mu.Lock()
+	defer f.Mu.Unlock()
+	it := f.Items[Slot(in.Key)]
+	if dynamo.Digits(it, "version") != dynamo.Digits(in.ExpressionAttributeValues, ":old") {
+		return nil, &types.ConditionalCheckFailedException{Item: it}
+	}
+	it = maps.Clone(it)
+	if it == nil {
+		it = maps.Clone(in.Key)
+	}
+	it["version"] = in.ExpressionAttributeValues[":next"]
+	f.Put(it)
+	return &dynamodb.UpdateItemOutput{}, nil
 }
 
 // TransactWriteItems makes all puts and ignores their conditions.

@@ -30,8 +30,8 @@ const (
 )
 
 // Margin is how far around an instant readers consider other shard counts than the one in
-// force. It is the longest possible lead, since readers don't know the writers' options.
-const Margin = MaxViewAge + MaxEventAhead + CommitTime + Clocks
+// force. For so long may processes go by different counts after a change whose commit was late.
+const Margin = 2 * LateTime
 
 // Options are the times of a shard map. All processes that share a map must have the same.
 // The zero value is ready to use.
@@ -66,16 +66,17 @@ func (o Options) lead() time.Duration { return o.ViewAge + o.EventAhead + Commit
 // mapTimes keep a view from missing a change. Only tests change them.
 type mapTimes struct {
 	overlap  time.Duration // how long before the last poll a poll begins to read the log
-	loadBack time.Duration // how long before its keys were read a load begins to read the log
+	lookBack time.Duration // how often a poll begins earlier, for late commits
+	loadBack time.Duration // how long before its keys were read a load begins to read the log, and before the last one such a poll
 	reload   time.Duration // the age beyond which a view is loaded again, and a snapshot is not used
 }
 
 // A log item has the time at which its commit began, appears within CommitTime, and its
 // writer's clock may be off by Clocks. So what a poll missed is less than 2 s older than the
-// poll; the rest of overlap covers transactions whose caller gave up. loadBack is longer, since
-// many processes start from one snapshot. A load reads the log of at most reload, maxLoadTime,
+// poll; the rest of overlap covers slow polls. Once in lookBack, a poll reads the changes that were
+// committed up to LateTime late, since their changer died. A load reads the log of at most reload, maxLoadTime,
 // loadBack and RenewTime. TTL deletes log items after logTime, which is twice as long.
-var soundTimes = mapTimes{overlap: 5 * time.Second, loadBack: 2 * time.Minute, reload: 30 * time.Minute}
+var soundTimes = mapTimes{overlap: 5 * time.Second, lookBack: LateTime, loadBack: 2 * time.Minute, reload: 30 * time.Minute}
 
 const (
 	logTime       = 2 * time.Hour  // how long log items are kept
