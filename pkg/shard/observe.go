@@ -25,7 +25,7 @@ type Attempt struct {
 
 	// What the shard map said of the key when the attempt was sent.
 	Version   int64
-	Shards    int       // the newest shard count
+	Shards    int       // the newest shard count; for an event the one in force at At if that is larger
 	Effective time.Time // when that count comes into force for events; zero if there was no change
 	Changed   time.Time // when the key's entry changed last; zero if it never did
 	Pinned    bool

@@ -47,6 +47,7 @@ type Changer struct {
 	client ChangerClient
 	o      ChangerOptions // the Clock is nil in tests that pass any time
 	lead   time.Duration  // the map's, but in tests
+	longer time.Duration  // shrinkLead, but in tests
 	bound  time.Duration  // CommitTime, but in tests
 }
 
@@ -84,7 +85,7 @@ func NewChanger(db ChangerClient, view *Map, o ChangerOptions) *Changer {
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}
-	return &Changer{Map: view, client: db, o: o, lead: view.options.lead(), bound: CommitTime}
+	return &Changer{Map: view, client: db, o: o, lead: view.options.lead(), longer: shrinkLead, bound: CommitTime}
 }
 
 // GrowFrom raises a key's shard count to count and returns the new entry. seen must still be
@@ -152,29 +153,43 @@ func (c *Changer) automatic(e Entry, count int, note Note, now time.Time) (Entry
 	return c.step(e, count, note, now)
 }
 
-// step returns the entry after a change at now.
+// step returns the entry after a change at now. A growth takes effect after the lead, and lowers
+// no count. It hides pending decreases: they take effect for a millisecond before it, so that
+// look-ups know the counts that other processes may use. A decrease takes effect after all
+// processes have read it, even if it is committed late and its changer died.
 func (c *Changer) step(e Entry, count int, note Note, now time.Time) (Entry, error) {
 	if count < 1 || count > shard.MaxShards {
 		return e, fmt.Errorf("%w: shard count %d: want 1 to %d", shard.ErrMisused, count, shard.MaxShards)
 	}
 	at := now.Add(c.lead + time.Millisecond - 1).Round(0).Truncate(time.Millisecond).UTC()
-	for last := len(e.History) - 1; last >= 0 && e.History[last].Count <= count && !e.History[last].At.Before(at); last-- {
-		e.History = e.History[:last] // a growth does not wait for a pending shrink
+	if count < e.History.Newest() && !c.timeless(e.Key) {
+		at = at.Add(c.longer)
 	}
-	if last := e.Effective(); !at.After(last) {
-		at = last.Add(time.Millisecond)
+	h := c.pruned(e, now)
+	next := Entry{Key: e.Key, Version: e.Version + 1, Updated: dated(now), Max: max(e.Most(), count), Pinned: e.Pinned, Notes: map[int64]Note{}}
+	next.Forgotten = e.Forgotten || len(h) < len(e.History)
+	hidden := len(h)
+	for hidden > 0 && h[hidden-1].Count < count && !h[hidden-1].At.Before(at) {
+		hidden--
 	}
-	next := Entry{Key: e.Key, Version: e.Version + 1, Updated: dated(now), Max: max(e.Most(), count), Pinned: e.Pinned}
-	kept := c.pruned(e, now)
-	next.Forgotten = e.Forgotten || len(kept) < len(e.History)
-	next.History = append(kept, shard.Change{At: at, Count: count})
-	note.Made = next.Updated
-	next.Notes = map[int64]Note{at.UnixMilli(): note}
-	for _, change := range next.History[max(0, len(next.History)-maxNotes):] {
-		if n, ok := e.Notes[change.At.UnixMilli()]; ok {
-			next.Notes[change.At.UnixMilli()] = n
+	if hidden < len(h) && h[:hidden].Newest() > count {
+		at = h[hidden].At // the count in force is larger
+	}
+	for i := range h {
+		noted, ok := e.Notes[h[i].At.UnixMilli()]
+		if i >= hidden {
+			h[i].At, at = at, at.Add(time.Millisecond)
+		}
+		if ok && i > len(h)-maxNotes {
+			next.Notes[h[i].At.UnixMilli()] = noted
 		}
 	}
+	if last := len(h) - 1; last >= 0 && !at.After(h[last].At) {
+		at = h[last].At.Add(time.Millisecond)
+	}
+	next.History = append(h, shard.Change{At: at, Count: count})
+	note.Made = next.Updated
+	next.Notes[at.UnixMilli()] = note
 	return next, nil
 }
 
@@ -189,11 +204,13 @@ func (c *Changer) pruned(e Entry, now time.Time) shard.History {
 	for c.o.Keep > 0 && first+1 < len(h) && h[first+1].At.Before(now.Add(-c.o.Keep)) {
 		first++
 	}
-	if c.o.Timeless != nil && c.o.Timeless(e.Key) {
+	if c.timeless(e.Key) {
 		first = max(first, len(h)-maxLogged+1)
 	}
 	return append(shard.History(nil), h[first:]...)
 }
+
+func (c *Changer) timeless(key string) bool { return c.o.Timeless != nil && c.o.Timeless(key) }
 
 // clockError bounds how far a caller's time may be from the Changer's clock, and the clock behind
 // the key's newest change.
@@ -227,9 +244,12 @@ func follows(e Entry, now time.Time) error {
 	return nil
 }
 
+// decision returns the entry that replaces another one at a time.
+type decision func(old Entry, now time.Time) (Entry, error)
+
 // change replaces a key's entry by the result of decide and updates the view. After a
 // conflict it waits for a random time and decides again on the current entry.
-func (c *Changer) change(ctx context.Context, key string, now time.Time, decide func(Entry, time.Time) (Entry, error)) (Entry, error) {
+func (c *Changer) change(ctx context.Context, key string, now time.Time, decide decision) (Entry, error) {
 	if len(key) > maxSortKey {
 		return Entry{Key: key}, describe(key, fmt.Errorf("%w: it has %d bytes, of at most %d", shard.ErrMisused, len(key), maxSortKey))
 	}
@@ -266,7 +286,7 @@ func contended(err error) bool {
 }
 
 // attempt makes one try of a change, unless it is late by the time of the commit.
-func (c *Changer) attempt(ctx context.Context, key string, now time.Time, decide func(Entry, time.Time) (Entry, error), late func() bool) (Entry, error) {
+func (c *Changer) attempt(ctx context.Context, key string, now time.Time, decide decision, late func() bool) (Entry, error) {
 	old, err := c.Read(ctx, key)
 	if err != nil {
 		return Entry{}, err
@@ -284,7 +304,7 @@ func (c *Changer) attempt(ctx context.Context, key string, now time.Time, decide
 	}
 	err = promptly(ctx, c.bound/2, func(ctx context.Context) error { return c.commit(ctx, old, next) })
 	if err != nil && dynamo.MayApply(err) {
-		next, err = c.settle(ctx, old, next, late, err)
+		next, err = c.settle(ctx, old, next, decide, late, err)
 	}
 	if err != nil {
 		return old, err

@@ -2,6 +2,7 @@ package shardmap
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -57,6 +58,19 @@ func (e Entry) Effective() time.Time {
 		return time.Time{}
 	}
 	return e.History[len(e.History)-1].At
+}
+
+// Active returns the newest count and when it takes effect. If that count is lower than the one in
+// force at t, Active returns the one in force.
+func (e Entry) Active(t time.Time) (count int, since time.Time) {
+	h := e.History
+	if h.At(t) > h.Newest() {
+		h = h[:slices.IndexFunc(h, func(c shard.Change) bool { return c.At.After(t) })]
+	}
+	if len(h) > 0 {
+		since = h[len(h)-1].At
+	}
+	return h.Newest(), since
 }
 
 // Most returns the largest shard count that the key ever had, at least 1.

@@ -30,8 +30,12 @@ const (
 )
 
 // Margin is how far around an instant readers consider other shard counts than the one in
-// force. For so long may processes go by different counts after a change whose commit was late.
-const Margin = 2 * LateTime
+// force. It is the longest possible lead, since readers don't know the writers' options.
+const Margin = MaxViewAge + MaxEventAhead + CommitTime + Clocks
+
+// LateMargin is the margin for changes that were committed late: LateTime after their date, and
+// all views have them LateTime later. A look-up uses it for an item that is not at its place.
+const LateMargin = 2*LateTime + Margin
 
 // Options are the times of a shard map. All processes that share a map must have the same.
 // The zero value is ready to use.

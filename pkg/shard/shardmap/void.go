@@ -20,10 +20,14 @@ import (
 // its own, so that only one that died can leave such a transaction behind.
 const LateTime = time.Minute
 
+// shrinkLead is how much longer the lead of a decrease is: it may be committed LateTime late, and
+// views look back every LateTime. The third is reserve.
+const shrinkLead = 3 * LateTime
+
 // settle finds out whether a change was made whose transaction had no answer, and voids the
 // transaction if it was not. It returns the entry that was made. The work goes on after the
 // caller's deadline.
-func (c *Changer) settle(ctx context.Context, old, next Entry, late func() bool, lost error) (Entry, error) {
+func (c *Changer) settle(ctx context.Context, old, next Entry, decide decision, late func() bool, lost error) (Entry, error) {
 	background, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*LateTime)
 	begun, done := time.Now().Round(0), make(chan struct{})
 	var made Entry
@@ -31,7 +35,7 @@ func (c *Changer) settle(ctx context.Context, old, next Entry, late func() bool,
 	go func() {
 		defer cancel()
 		defer close(done)
-		made, err = c.void(background, old, next, begun, late)
+		made, err = c.void(background, old, next, decide, begun, late)
 	}()
 	select {
 	case <-done:
@@ -47,8 +51,9 @@ var errVoided = fmt.Errorf("%w: the change had no answer, and was voided", shard
 // void raises the version of the key's item, on the transaction's own condition, until it is raised
 // or the condition fails. In the first case the transaction can't be committed any more. In the
 // second case it may have been: it returns nil if the item has its change. If a read showed after
-// the bound that it was not committed yet, polls may have missed it, and it is dated again.
-func (c *Changer) void(ctx context.Context, old, next Entry, begun time.Time, late func() bool) (Entry, error) {
+// the bound that it was not committed yet, polls may have missed it, and it is dated again. A
+// decrease need not be: all processes read it before it takes effect.
+func (c *Changer) void(ctx context.Context, old, next Entry, decide decision, begun time.Time, late func() bool) (Entry, error) {
 	missed := false
 	for {
 		there, err := c.raiseVersion(ctx, old)
@@ -62,8 +67,8 @@ func (c *Changer) void(ctx context.Context, old, next Entry, begun time.Time, la
 			if !next.madeIn(e) {
 				return e, errVoided // its own version was raised before, or another change was made
 			}
-			if missed {
-				return c.dateAgain(ctx, next, begun)
+			if missed && (len(next.History) == 0 || next.History.Newest() > old.History.Newest()) {
+				return c.dateAgain(ctx, old, next, decide, begun)
 			}
 			return next, nil
 		}
@@ -108,24 +113,19 @@ func (e Entry) madeIn(there Entry) bool {
 		there.gone == e.gone && there.Pinned == e.Pinned && slices.Equal(there.History.Strings(), e.History.Strings())
 }
 
-// dateAgain dates a change that was committed late as of now: it takes effect a lead from now, and
-// polls read it. A change that is no longer the newest stays as it is.
-func (c *Changer) dateAgain(ctx context.Context, made Entry, begun time.Time) (Entry, error) {
+// dateAgain decides a change again that was committed late, on the entry before it and as of now:
+// it takes effect a lead from now, and polls read it. A change that is no longer the newest stays
+// as it is.
+func (c *Changer) dateAgain(ctx context.Context, old, made Entry, decide decision, begun time.Time) (Entry, error) {
 	for {
 		now := made.Updated.Add(dynamo.Since(begun))
 		again, err := c.change(ctx, made.Key, now, func(e Entry, now time.Time) (Entry, error) {
-			last := len(e.History) - 1
-			switch {
-			case !made.madeIn(e):
+			if !made.madeIn(e) {
 				return e, ErrNoChange
-			case last < 0:
-				e.Version, e.Updated = e.Version+1, dated(now)
-				return e, nil
 			}
-			change := e.History[last]
-			note := e.Notes[change.At.UnixMilli()]
-			e.History = e.History[:last]
-			return c.step(e, change.Count, note, now)
+			next, err := decide(old, now)
+			next.Version = e.Version + 1
+			return next, err
 		})
 		if errors.Is(err, ErrNoChange) {
 			return made, nil

@@ -33,10 +33,14 @@ func Begin(o shard.Observer) Call { return Call{o, calls.Add(1)} }
 
 // Sent returns the attempt to write an item of a key to write shard n, with the key's entry.
 func Sent(k kind.Kind, key string, e shardmap.Entry, n int, at time.Time) shard.Attempt {
-	return shard.Attempt{
+	a := shard.Attempt{
 		Key: key, Kind: string(k), Shard: n, At: at,
 		Version: e.Version, Shards: e.History.Newest(), Effective: e.Effective(), Changed: e.Updated, Pinned: e.Pinned,
 	}
+	if kind.Of(k).Placement == kind.Timed {
+		a.Shards, a.Effective = e.Active(at)
+	}
+	return a
 }
 
 // SumItems sets Items of each attempt to the sum over the call's attempts of the same key.
