@@ -10,6 +10,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -100,11 +101,15 @@ func (f *Table) Query(ctx context.Context, in *dynamodb.QueryInput, _ ...func(*d
 		f.Asked = append(f.Asked, pk+" "+after)
 	}
 	out := &dynamodb.QueryOutput{}
-	for _, at := range slices.Sorted(maps.Keys(f.Items)) {
-		it := f.Items[at]
-		if dynamo.Text(it, schema.PK) != pk || at <= after || dynamo.Text(it, schema.SK) < dynamo.Text(in.ExpressionAttributeValues, ":from") {
-			continue
+	var slots []string
+	for at := range f.Items {
+		if from := pk + "\x00" + dynamo.Text(in.ExpressionAttributeValues, ":from"); strings.HasPrefix(at, pk+"\x00") && at > after && at >= from {
+			slots = append(slots, at)
 		}
+	}
+	slices.Sort(slots)
+	for _, at := range slots {
+		it := f.Items[at]
 		if len(out.Items) == f.Page {
 			out.LastEvaluatedKey = dynamo.Key(pk, dynamo.Text(out.Items[f.Page-1], schema.SK))
 			break

@@ -169,7 +169,7 @@ func (c *Changer) step(e Entry, count int, note Note, now time.Time) (Entry, err
 	next := Entry{Key: e.Key, Version: e.Version + 1, Updated: dated(now), Max: max(e.Most(), count), Pinned: e.Pinned, Notes: map[int64]Note{}}
 	next.Forgotten = e.Forgotten || len(h) < len(e.History)
 	hidden := len(h)
-	for hidden > 0 && h[hidden-1].Count < count && !h[hidden-1].At.Before(at) {
+	for hidden > 0 && h[hidden-1].Count <= count && !h[hidden-1].At.Before(at) {
 		hidden--
 	}
 	if hidden < len(h) && h[:hidden].Newest() > count {
