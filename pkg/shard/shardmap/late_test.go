@@ -530,7 +530,7 @@ func TestEachRuleOfLateCommitsIsNeeded(t *testing.T) {
 	}{
 		"a changer without an answer voids its change":    {func(w *lateWorld) { w.noVoid = true }, "a rollup"},
 		"a change that was committed late is dated again": {func(w *lateWorld) { w.noNewDate = true }, "a rollup"},
-		"once a minute a poll looks back":                 {func(w *lateWorld) { w.lookBack = 10_000 * time.Hour }, "a range"},
+		"once a minute a poll looks back":                 {func(w *lateWorld) { w.lookBack = 10_000 * time.Hour }, "a look-up"},
 		"a look-up asks the places by other counts":       {func(w *lateWorld) { w.getMargin = Margin }, "a look-up"},
 		"a range knows growths that were dated again":     {func(w *lateWorld) { w.rangeAhead = Margin }, "a range"},
 		"a range drops an event that is at another place": {func(w *lateWorld) { w.repeats = true }, "a range"},

@@ -75,7 +75,7 @@ func (c *Changer) void(ctx context.Context, old, next Entry, decide decision, be
 		after := late()
 		e, err := c.Read(ctx, next.Key)
 		missed = missed || after && err == nil && e.Version == old.Version
-		if !dynamo.Pause(ctx, rand.N(100*time.Millisecond)) {
+		if !dynamo.Pause(ctx, rand.N(100*time.Millisecond+dynamo.Since(begun)/50)) {
 			return old, errors.Join(shard.ErrUnavailable, ctx.Err())
 		}
 	}
