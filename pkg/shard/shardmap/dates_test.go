@@ -3,6 +3,7 @@ package shardmap
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -55,36 +56,59 @@ func TestTimesThatTheClockContradicts(t *testing.T) {
 	})
 }
 
-// TestAGrowthDoesNotWaitForAShrink checks that a growth takes effect after its own lead, also if a shrink
-// is pending until later, and that it changes no count before that time.
-func TestAGrowthDoesNotWaitForAShrink(t *testing.T) {
+// TestGrowthHidesPendingDecreases checks that a growth takes effect after its lead, also if decreases are pending,
+// that it lowers no count, and that the history keeps the counts it hides.
+func TestGrowthHidesPendingDecreases(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		at := func(d time.Duration) time.Time { return start.Add(LeadTime + d) }
+		c := NewChanger(nil, New(nil, "m", Options{}), ChangerOptions{})
+		old := Entry{Key: "E#a", Version: 7, History: shard.History{{At: start.Add(-time.Hour), Count: 24}, {At: at(time.Minute), Count: 4}, {At: at(2 * time.Minute), Count: 2}}}
+		old.Notes = map[int64]Note{at(time.Minute).UnixMilli(): {Why: "quiet"}}
+		const ms = time.Millisecond
+		for count, want := range map[int]shard.History{
+			96: {{At: at(0), Count: 4}, {At: at(ms), Count: 2}, {At: at(2 * ms), Count: 96}},
+			24: {{At: at(0), Count: 4}, {At: at(ms), Count: 2}, {At: at(2 * ms), Count: 24}},
+			10: {{At: at(time.Minute), Count: 4}, {At: at(time.Minute + ms), Count: 2}, {At: at(time.Minute + 2*ms), Count: 10}},
+			3:  {{At: at(time.Minute), Count: 4}, {At: at(2 * time.Minute), Count: 2}, {At: at(2*time.Minute + ms), Count: 3}},
+			2:  {{At: at(time.Minute), Count: 4}, {At: at(2 * time.Minute), Count: 2}, {At: at(2*time.Minute + ms), Count: 2}},
+			1:  {{At: at(time.Minute), Count: 4}, {At: at(2 * time.Minute), Count: 2}, {At: at(shrinkLead), Count: 1}},
+		} {
+			e, err := c.step(old, count, Note{Why: "busy"}, start)
+			if err != nil || !slices.EqualFunc(e.History[1:], want, func(a, b shard.Change) bool { return a.At.Equal(b.At) && a.Count == b.Count }) {
+				t.Errorf("%d write shards: %v, %v: want %v", count, e.History[1:], err, want)
+			}
+			if e.Notes[want[0].At.UnixMilli()].Why != "quiet" || e.Notes[e.Effective().UnixMilli()].Why != "busy" {
+				t.Errorf("%d write shards: notes %v", count, e.Notes)
+			}
+		}
+	})
+}
+
+// TestDecreasesTakeEffectLate checks the lead of every change to a lower count, and that counts without a time have none.
+func TestDecreasesTakeEffectLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &strictMap{mapfake.New(10, 0, 0)}
-		c := NewChanger(f, New(f, "m", Options{}), ChangerOptions{})
-		grown, err := c.GrowFrom(t.Context(), Entry{Key: "E#a"}, 24, Note{}, time.Now())
-		if err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(time.Minute)
-		c.lead = time.Hour
-		shrunk, err := c.ShrinkFrom(t.Context(), grown, 4, Note{}, time.Now())
-		if err != nil {
-			t.Fatal(err)
-		}
-		c.lead = LeadTime
-		at := time.Now().Add(LeadTime)
-		again, err := c.GrowFrom(t.Context(), shrunk, 96, Note{}, time.Now())
-		if err != nil || again.Effective().Sub(at) > CommitTime || again.History.At(at.Add(-1)) != 24 || again.History.At(shrunk.Effective()) != 96 || len(again.Notes) != 2 {
-			t.Errorf("%+v, %v: want 96 write shards at %v", again, err, at)
-		}
-		c.lead = time.Hour
-		later, err := c.GrowFrom(t.Context(), again, 200, Note{}, time.Now())
-		if err != nil {
-			t.Fatal(err)
-		}
-		c.lead = LeadTime
-		if e, err := c.ShrinkFrom(t.Context(), later, 2, Note{}, time.Now()); err != nil || e.History.At(later.Effective()) != 200 {
-			t.Errorf("a shrink removed a growth: %+v, %v", e, err)
+		c := NewChanger(f, New(f, "m", Options{}), ChangerOptions{Timeless: TimelessKey})
+		for key, longer := range map[string]time.Duration{"E#a": shrinkLead, "R#a": shrinkLead, "C#a": 0, "L#a": 0, "S#a": 0} {
+			e, err := c.Pin(t.Context(), key, 24, Note{}, time.Now())
+			if err != nil || !e.Effective().Equal(time.Now().Add(LeadTime)) {
+				t.Fatalf("%s: %+v, %v", key, e, err)
+			}
+			time.Sleep(time.Hour)
+			if e, err = c.Pin(t.Context(), key, 12, Note{}, time.Now()); err != nil || !e.Effective().Equal(time.Now().Add(LeadTime+longer)) {
+				t.Errorf("pinning %s: %+v, %v", key, e, err)
+			}
+			if e, err = c.Unpin(t.Context(), key, Note{}, time.Now()); err != nil || e.History.At(time.Now().Add(longer)) != 24 {
+				t.Errorf("unpinning %s: %+v, %v", key, e, err)
+			}
+			time.Sleep(time.Hour)
+			if e, err = c.ShrinkFrom(t.Context(), e, 6, Note{}, time.Now()); err != nil || !e.Effective().Equal(time.Now().Add(LeadTime+longer)) {
+				t.Errorf("shrinking %s: %+v, %v", key, e, err)
+			}
+			if n, since := e.Active(time.Now()); n != 12 || since.After(time.Now()) {
+				t.Errorf("%s has %d active write shards since %v", key, n, since)
+			}
 		}
 	})
 }
