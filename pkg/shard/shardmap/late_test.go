@@ -264,7 +264,7 @@ func (p *lateProcess) committed(old, e Entry) {
 			l.next, l.redated = now, again && i == len(p.late)-1
 		}
 	}
-	if e.History.At(e.Updated.Add(LeadTime+20*time.Millisecond)) < e.History.Newest() && e.History.Newest() > old.History.Newest() {
+	if e.History.At(e.Updated.Add(LeadTime+Clocks+20*time.Millisecond)) < e.History.Newest() && e.History.Newest() > old.History.Newest() {
 		p.fail("a growth waits: at %v from %v to %v", now, old.History, e.History)
 	}
 	if late && (again || e.History.Newest() > old.History.Newest()) {
