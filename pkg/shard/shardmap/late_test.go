@@ -556,8 +556,8 @@ func TestEachRuleOfLateCommitsIsNeeded(t *testing.T) {
 			func(w *lateWorld) { w.growthsLate, w.deaths = true, 0 },
 			func(w *lateWorld) { w.noNewDate = true }, "a rollup",
 		},
-		"once a minute a poll looks back":                 {die, func(w *lateWorld) { w.lookBack = 10_000 * time.Hour }, "a look-up"},
-		"a look-up asks the places by other counts":       {die, func(w *lateWorld) { w.getMargin = Margin }, "a look-up"},
+		"once a minute a poll looks back":           {die, func(w *lateWorld) { w.lookBack = 10_000 * time.Hour }, "a look-up"},
+		"a look-up asks the places by other counts": {die, func(w *lateWorld) { w.getMargin = Margin }, "a look-up"},
 		againRule: {
 			func(w *lateWorld) { w.growthsLate, w.restarts, w.deaths = true, true, 0 },
 			func(w *lateWorld) { w.rangeAhead = Margin }, "a range",
