@@ -41,7 +41,8 @@ type ChangerClient interface {
 
 // Changer changes shard counts. A change is one transaction: the key's item,
 // conditional on its version, and an item in each of four copies of the log. For events, a
-// change takes effect after the lead (see [Options]); for counters, at once.
+// change takes effect after the lead (see [Options]), and a decrease three minutes later; for
+// counters, at once.
 type Changer struct {
 	*Map
 	client ChangerClient
