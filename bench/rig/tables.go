@@ -120,7 +120,9 @@ func (t *Tables) Folded(ctx context.Context) (sum int64, err error) {
 // Pin pins a key's number of write shards from a time on. It retries changes that time out, as on a busy
 // machine.
 func (t *Tables) Pin(ctx context.Context, key schema.BaseKey, shards int, from time.Time) (err error) {
-	changer := shardmap.NewChanger(t.DB, shardmap.New(t.DB, t.Names.ShardMap, shardmap.Options{}), shardmap.ChangerOptions{})
+	changer := shardmap.NewChanger(t.DB, shardmap.New(t.DB, t.Names.ShardMap, shardmap.Options{}), shardmap.ChangerOptions{
+		Timeless: shardmap.TimelessKey, Clock: func() time.Time { return from },
+	})
 	for range 20 {
 		_, err = changer.Pin(ctx, key.String(), shards, shardmap.Note{By: "bench", Why: "measured"}, from)
 		if !errors.Is(err, shard.ErrUnavailable) {

@@ -271,7 +271,7 @@ func counterWorld(t *testing.T, seed uint64, keys int, withoutN bool) map[string
 	now := time.Date(2126, 1, 5, 12, 0, 0, 0, time.UTC)
 	view := func(client shardmap.Client) *shardmap.Map { return shardmap.New(client, "map", shardmap.Options{}) }
 	changes := &shardMap{Table: table, late: sometimes(10)}
-	changer := shardmap.NewChanger(changes, view(table), shardmap.ChangerOptions{})
+	changer := shardmap.NewChanger(changes, view(table), shardmap.ChangerOptions{Clock: func() time.Time { return now }})
 	began, down := now, &shardMap{Table: table}
 	old, polled := view(down), view(table) // old is loaded before all growth; its renewals fail from then on
 	if err := old.Load(ctx, now); err != nil {
@@ -396,10 +396,11 @@ func TestFoldsCost(t *testing.T) {
 		ctx, draw := t.Context(), c.draw(rand.New(rand.NewPCG(1, 0)))
 		l, table := newLedger(), mapfake.New(1000, 0, 0)
 		shards := shardmap.New(table, "map", shardmap.Options{})
-		changer := shardmap.NewChanger(table, shards, shardmap.ChangerOptions{})
+		now := time.Date(2126, 1, 5, 12, 0, 0, 0, time.UTC)
+		changer := shardmap.NewChanger(table, shards, shardmap.ChangerOptions{Clock: func() time.Time { return now }})
 		w, h := counters.NewWriter(l, "items", shards, counters.Options{}), newCounterFolds(t, l)
 		storm := c.grows != nil
-		now, seconds := time.Date(2126, 1, 5, 12, 0, 0, 0, time.UTC), writes/c.rate
+		seconds := writes / c.rate
 		for second := range seconds {
 			now = now.Add(time.Second)
 			if len(c.grows) > 0 && second%2 == 1 {

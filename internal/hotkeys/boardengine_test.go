@@ -67,7 +67,7 @@ func TestBoardUnitsOnTheEngine(t *testing.T) {
 func playBoards(t *testing.T, db *dynamodb.Client, names schema.Names) {
 	t.Helper()
 	view := shardmap.New(db, names.ShardMap, shardmap.Options{})
-	changer := shardmap.NewChanger(db, view, shardmap.ChangerOptions{})
+	changer := shardmap.NewChanger(db, view, shardmap.ChangerOptions{Clock: func() time.Time { return enginetest.Later }})
 	rankings := boards.New(db, names.Items, view, boards.Options{Retention: time.Hour})
 	rng := rand.New(rand.NewPCG(1, 2))
 	for i, mode := range []boards.Mode{boards.Best, boards.Latest, boards.Total} {

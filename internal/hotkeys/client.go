@@ -24,6 +24,7 @@ type (
 	ShardMapTable interface {
 		client.Getter
 		client.Putter
+		client.Updater
 		client.Querier
 	}
 
@@ -45,5 +46,5 @@ func OpenShards(client interface {
 	client.Transactor
 }, s Settings) Shards {
 	view := shardmap.New(client, s.ShardMapTable, shardmap.Options{ViewAge: s.ViewAge, EventAhead: s.EventAhead})
-	return shardmap.NewChanger(client, view, shardmap.ChangerOptions{Keep: shardmap.HistoryKept(s.EventRetention)})
+	return shardmap.NewChanger(client, view, shardmap.ChangerOptions{Keep: shardmap.HistoryKept(s.EventRetention), Timeless: shardmap.TimelessKey})
 }

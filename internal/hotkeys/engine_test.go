@@ -37,7 +37,7 @@ func deploy(t *testing.T, change func(*hotkeys.Settings)) *deployed {
 	change(&s)
 	d.fixture = newFixture(settings())
 	deps := d.deps()
-	deps.Heat, deps.Shards = d.db, insistent{shardmap.NewChanger(d.db, d.view, shardmap.ChangerOptions{})}
+	deps.Heat, deps.Shards = d.db, insistent{shardmap.NewChanger(d.db, d.view, shardmap.ChangerOptions{Clock: deps.Now})}
 	var err error
 	if d.handler, err = hotkeys.New(s, deps); err != nil {
 		t.Fatal(err)

@@ -66,7 +66,11 @@ func (l *Load) addLoad(m Load) {
 // windows is ignored too. If a few write shards are hot among much cooler ones, more write shards don't help, and
 // Answer only advises.
 func (p Policy) Answer(e Evidence, entry shardmap.Entry, now time.Time) Decision {
-	n := entry.History.Newest()
+	n, since := entry.History.Newest(), answered(entry)
+	if kind.Of(e.Base.Type).Placement == kind.Timed && n < entry.History.At(now) {
+		active := entry.Active(now) // a growth does not wait for a decrease
+		n, since = active.History.Newest(), active.Effective()
+	}
 	hottest, unseen := e.hottest(n), e.unseen(n)
 	hot := growth.Hot{
 		Type: e.Base.Type, Limit: p.Limit, Shards: n, Past: e.Past,
@@ -84,8 +88,8 @@ func (p Policy) Answer(e Evidence, entry shardmap.Entry, now time.Time) Decision
 		return d.none("not hot: " + figures)
 	case entry.Pinned:
 		return d.none("its shard count is pinned: " + figures)
-	case e.Start.Before(answered(entry)):
-		return d.none("answered by the change of " + answered(entry).Format(time.TimeOnly) + ": " + figures)
+	case e.Start.Before(since):
+		return d.none("answered by the change of " + since.Format(time.TimeOnly) + ": " + figures)
 	case e.End.Before(now.Add(-2 * e.End.Sub(e.Start))):
 		return d.none("too long ago: " + figures)
 	case remedy == growth.Pace:

@@ -91,6 +91,17 @@ func TestAnswer(t *testing.T) {
 	}
 }
 
+// TestAnswerDoesNotWaitForDecrease checks that evidence about the count in force leads to a growth while a decrease is
+// pending.
+func TestAnswerDoesNotWaitForDecrease(t *testing.T) {
+	e := with(evidence(90, 90, 90, 90), func(e *hotkeys.Evidence) { e.Base.Type = kind.Event })
+	pending := entry(4, start.Add(-time.Hour))
+	pending.History = append(pending.History, shard.Change{At: e.End.Add(time.Minute), Count: 2})
+	if d := policy.Answer(e, pending, e.End); d.Action != hotkeys.Grow || d.From != 4 || d.To < 8 {
+		t.Errorf("%+v", d)
+	}
+}
+
 // TestAnswerIsBounded checks the bound of four write shards for each partition of the table.
 func TestAnswerIsBounded(t *testing.T) {
 	p := policy

@@ -1,8 +1,11 @@
 package httpapi
 
 import (
+	"time"
+
 	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
@@ -43,7 +46,18 @@ func ShowShards(key schema.BaseKey, e shardmap.Entry) ShardCount {
 	}
 	for i, c := range e.History {
 		note := e.Notes[c.At.UnixMilli()]
-		shown.History[i] = ShardChange{Time: FormatTime(e.InForce(c)), Shards: c.Count, By: note.By, Why: note.Why}
+		shown.History[i] = ShardChange{Time: FormatTime(InForce(key.Type, e, c)), Shards: c.Count, By: note.By, Why: note.Why}
 	}
 	return shown
+}
+
+// InForce returns when a change of an entry's history takes effect. For entities it is the change's
+// own time, which is a lead after it was made. For other types it is when the change was
+// made, or the change's own time if the note is missing.
+func InForce(of kind.Kind, e shardmap.Entry, c shard.Change) time.Time {
+	made := e.Notes[c.At.UnixMilli()].Made
+	if kind.Of(of).Placement == kind.Timed || made.IsZero() {
+		return c.At
+	}
+	return made
 }

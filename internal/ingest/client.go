@@ -33,6 +33,7 @@ type (
 	ShardMapClient interface {
 		client.Getter
 		client.Putter
+		client.Updater
 		client.Querier
 	}
 )

@@ -12,7 +12,6 @@ import (
 	"github.com/hotshard/hotshard/internal/base/growth"
 	"github.com/hotshard/hotshard/internal/base/keyname"
 	"github.com/hotshard/hotshard/internal/base/kind"
-	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
@@ -55,8 +54,8 @@ func (g *grower) ObserveAttempt(ctx context.Context, a shard.Attempt) {
 	if g.control == growth.Off {
 		return
 	}
-	base, _ := schema.ParseBaseKey(a.Key)
-	partitions := g.shards.Partitions(kind.Of(base.Type).Table)
+	traits := kind.Of(kind.Kind(a.Kind))
+	partitions := g.shards.Partitions(traits.Table)
 	bound := growth.Bound(partitions)
 	switch answer := g.keys.Observe(a, bound, g.now()); {
 	case answer == growth.Bounded:
@@ -64,7 +63,10 @@ func (g *grower) ObserveAttempt(ctx context.Context, a shard.Attempt) {
 			"key", g.names.Shown(a.Key), "shards", a.Shards, "partitions", partitions)
 	case a.Pinned:
 	case answer == growth.Refresh:
-		g.adopt(ctx, a.Key)
+		// If hits that wait went by newer counts, more of them would transfer quota at the same time.
+		if !traits.Divides && g.wait(ctx) {
+			g.refresh(ctx, a.Key)
+		}
 	case answer == growth.Ask:
 		g.keys.Asked(a.Key, g.ask(ctx, a, bound), g.now())
 	}
@@ -83,16 +85,7 @@ func (g *grower) ask(ctx context.Context, a shard.Attempt, bound int) (version i
 	case entry.Version != a.Version || entry.Pinned || !g.keys.Entitled(a, g.now()):
 		return entry.Version
 	}
-	base, _ := schema.ParseBaseKey(a.Key)
-	return g.grow(ctx, entry, growth.Next(kind.Of(base.Type).Placement, a.Shards, bound))
-}
-
-// adopt lets the request go on by what others changed, except for a limit: if hits that wait went by
-// newer counts, more of them would transfer quota at the same time.
-func (g *grower) adopt(ctx context.Context, key string) {
-	if base, err := schema.ParseBaseKey(key); err == nil && !kind.Of(base.Type).Divides && g.wait(ctx) {
-		g.refresh(ctx, key)
-	}
+	return g.grow(ctx, entry, growth.Next(kind.Of(kind.Kind(a.Kind)).Placement, a.Shards, bound))
 }
 
 // refresh reads the key's entry into the view. If it can't be read, the view stays as it is.

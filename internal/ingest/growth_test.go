@@ -19,9 +19,11 @@ import (
 
 	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
 	"github.com/hotshard/hotshard/internal/aws/limiter"
+	"github.com/hotshard/hotshard/internal/base/busy"
 	"github.com/hotshard/hotshard/internal/base/growth"
 	"github.com/hotshard/hotshard/internal/base/keyname"
 	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/lane"
 	"github.com/hotshard/hotshard/pkg/shard"
@@ -104,8 +106,9 @@ func newProcess(t *testing.T, shards *fakeShards, control growth.Control) *proce
 func (p *process) write(key string, outcome shard.Outcome) {
 	p.next++
 	e := p.view[key]
+	base, _ := schema.ParseBaseKey(key)
 	p.ObserveAttempt(p.t.Context(), shard.Attempt{
-		Key: key, Shard: int(p.next) % e.History.Newest(), Call: p.next, Items: p.next, At: p.clock, Outcome: outcome,
+		Key: key, Kind: string(base.Type), Shard: int(p.next) % e.History.Newest(), Call: p.next, Items: p.next, At: p.clock, Outcome: outcome,
 		Version: e.Version, Shards: e.History.Newest(), Effective: e.Effective(), Changed: e.Updated, Pinned: e.Pinned,
 	})
 }
@@ -430,5 +433,7 @@ func TestTheShardMapAsAGrowerNeedsIt(t *testing.T) {
 }
 
 func (r *rig) shardMap() shardMap {
-	return shardmap.NewChanger(r.client, shardmap.New(r.client, r.names.ShardMap, shardmap.Options{}), shardmap.ChangerOptions{})
+	changer := shardmap.NewChanger(r.client, shardmap.New(r.client, r.names.ShardMap, shardmap.Options{}), shardmap.ChangerOptions{})
+	busy.AnyTime(changer)
+	return changer
 }

@@ -36,7 +36,7 @@ func New(settings Settings, client Client, log *slog.Logger) (*Service, error) {
 		return nil, err
 	}
 	view := shardmap.New(client, settings.ShardMapTable, settings.mapOptions())
-	changer := shardmap.NewChanger(client, view, shardmap.ChangerOptions{Keep: shardmap.HistoryKept(settings.EventRetention)})
+	changer := shardmap.NewChanger(client, view, shardmap.ChangerOptions{Keep: shardmap.HistoryKept(settings.EventRetention), Timeless: shardmap.TimelessKey})
 	observer, names := newGrower(settings, changer, log), settings.names()
 	return &Service{
 		settings: settings,

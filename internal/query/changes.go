@@ -10,6 +10,8 @@ import (
 	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/base/jsontime"
 	"github.com/hotshard/hotshard/internal/base/memo"
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
@@ -56,9 +58,13 @@ func (h *Heat) changed(ctx context.Context, from, to, now time.Time) (changes, e
 		if err != nil {
 			return nil, err
 		}
+		base, err := schema.ParseBaseKey(entry.Key)
+		if err != nil {
+			continue // not of hotshard's own keys
+		}
 		before := 1
 		for _, c := range entry.History {
-			note, at := entry.Notes[c.At.UnixMilli()], entry.InForce(c)
+			note, at := entry.Notes[c.At.UnixMilli()], httpapi.InForce(base.Type, entry, c)
 			if !at.Before(from) && at.Before(to) && c.Count != before {
 				found[entry.Key] = append(found[entry.Key], heat.Change{Time: jsontime.Time{Time: at}, Shards: c.Count, Before: before, By: note.By, Why: note.Why})
 			}

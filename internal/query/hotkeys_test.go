@@ -66,7 +66,7 @@ func (r *rig) putHeat(item map[string]types.AttributeValue) {
 // pin sets a shard count, again while a busy machine can't do so within a change's second.
 func (r *rig) pin(key string, n int, now time.Time) {
 	r.t.Helper()
-	changer := shardmap.NewChanger(r.client, shardmap.New(r.client, r.names.ShardMap, shardmap.Options{}), shardmap.ChangerOptions{})
+	changer := shardmap.NewChanger(r.client, shardmap.New(r.client, r.names.ShardMap, shardmap.Options{}), shardmap.ChangerOptions{Clock: func() time.Time { return now }})
 	err := shard.ErrUnavailable
 	for tries := 0; errors.Is(err, shard.ErrUnavailable) && tries < 20; tries++ {
 		_, err = changer.Pin(r.t.Context(), key, n, shardmap.Note{By: "test", Why: "peak"}, now)

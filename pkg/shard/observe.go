@@ -16,6 +16,7 @@ type Observer interface {
 // Attempt is one attempt to write an item of a base key.
 type Attempt struct {
 	Key     string    // the base key, as the shard map has it
+	Kind    string    // counter, entity, board, sessions or limit; empty for a key of the caller's own
 	Shard   int       // the write shard
 	Call    uint64    // numbers the process's calls as they begin; a call may write many items, many times
 	Items   uint64    // a hash of the call's items of the key if write shards are calculated from items, else 0
@@ -24,8 +25,8 @@ type Attempt struct {
 
 	// What the shard map said of the key when the attempt was sent.
 	Version   int64
-	Shards    int       // the newest shard count
-	Before    int       // the count before the newest change; 0 if there was none
+	Shards    int       // the newest shard count; for an event the one in force at At if that is larger
+	Before    int       // the count before that one; 0 if there was none
 	Effective time.Time // when that count comes into force for events; zero if there was no change
 	Changed   time.Time // when the key's entry changed last; zero if it never did
 	Pinned    bool

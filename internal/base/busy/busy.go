@@ -10,5 +10,8 @@ import "time"
 // shardmap puts it here, since nobody but tests may call it.
 var SetCommit func(changer any, bound time.Duration)
 
+// AnyTime lets a changer date its changes by the times that its callers pass, however wrong.
+var AnyTime func(changer any)
+
 // SetLead sets how long after a change the count comes into force, to break that on purpose.
 var SetLead func(changer any, lead time.Duration)

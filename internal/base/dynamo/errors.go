@@ -140,6 +140,12 @@ func Kind(err error) error {
 	return fmt.Errorf("%w: %w", kind, err)
 }
 
+// MayApply reports whether a write that failed may have been applied, or may still be.
+func MayApply(err error) bool {
+	kind := Kind(err)
+	return errors.Is(kind, shard.ErrUnavailable) && !isUnsent(err) || isTimeout(err)
+}
+
 func isTimeout(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 }

@@ -375,7 +375,7 @@ func (w *world) take(units float64, places ...place) bool {
 // observe reports an attempt, does what the answer demands, and then goes on.
 func (w *world) observe(box *container, c *call, sent entry, n int, o shard.Outcome, then func()) {
 	a := shard.Attempt{
-		Key: keyOf(w.placement, c.key), Shard: n, Version: sent.version, Shards: sent.count, Before: sent.before,
+		Key: c.key, Kind: kindOf(w.placement), Shard: n, Version: sent.version, Shards: sent.count, Before: sent.before,
 		Effective: clockAt(sent.effective), Changed: clockAt(sent.changed), At: clockAt(c.at), Call: c.number, Items: c.id(), Outcome: o,
 	}
 	switch box.keys.Observe(a, Bound(w.partitions), clockAt(w.now)) {

@@ -122,7 +122,7 @@ func New(o Options, client Client) (*Eraser, error) {
 	return &Eraser{
 		o: o, client: client, scanner: scan.New(client, o.ReadUnits), writes: scan.NewPace(o.WriteUnits), auditor: auditor,
 		marker:  marks.New(marks.Options{Names: o.Names, Now: o.Now}, client),
-		changer: shardmap.NewChanger(client, view, shardmap.ChangerOptions{}),
+		changer: shardmap.NewChanger(client, view, shardmap.ChangerOptions{Clock: o.Now}),
 	}, nil
 }
 

@@ -115,7 +115,7 @@ func (r *rig) eraser(t *testing.T, client erase.Client, o erase.Options) *erase.
 // pin gives a key write shards, at once also for events: the change lies back.
 func (r *rig) pin(t *testing.T, base schema.BaseKey, n int, at time.Time) {
 	t.Helper()
-	changer := shardmap.NewChanger(r.db, shardmap.New(r.db, r.names.ShardMap, shardmap.Options{}), shardmap.ChangerOptions{})
+	changer := shardmap.NewChanger(r.db, shardmap.New(r.db, r.names.ShardMap, shardmap.Options{}), shardmap.ChangerOptions{Clock: func() time.Time { return at }})
 	for range 20 {
 		_, err := changer.Pin(t.Context(), base.String(), n, shardmap.Note{By: "test", Why: "to see it"}, at)
 		if err == nil {

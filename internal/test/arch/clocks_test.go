@@ -24,6 +24,7 @@ var ownClocks = map[string]string{
 	"pkg/shard/shardmap/renew_test.go":     "called in a synctest bubble",
 	"pkg/shard/shardmap/snapshot_test.go":  "called in a synctest bubble",
 	"pkg/shard/shardmap/world_test.go":     "called in a synctest bubble",
+	"pkg/shard/shardmap/late_test.go":      "called in a synctest bubble",
 	"pkg/shard/sessions/example_test.go":   "a program's time is the machine's",
 }
 

@@ -10,10 +10,12 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
@@ -99,11 +101,15 @@ func (f *Table) Query(ctx context.Context, in *dynamodb.QueryInput, _ ...func(*d
 		f.Asked = append(f.Asked, pk+" "+after)
 	}
 	out := &dynamodb.QueryOutput{}
-	for _, at := range slices.Sorted(maps.Keys(f.Items)) {
-		it := f.Items[at]
-		if dynamo.Text(it, schema.PK) != pk || at <= after || dynamo.Text(it, schema.SK) < dynamo.Text(in.ExpressionAttributeValues, ":from") {
-			continue
+	var slots []string
+	for at := range f.Items {
+		if from := pk + "\x00" + dynamo.Text(in.ExpressionAttributeValues, ":from"); strings.HasPrefix(at, pk+"\x00") && at > after && at >= from {
+			slots = append(slots, at)
 		}
+	}
+	slices.Sort(slots)
+	for _, at := range slots {
+		it := f.Items[at]
 		if len(out.Items) == f.Page {
 			out.LastEvaluatedKey = dynamo.Key(pk, dynamo.Text(out.Items[f.Page-1], schema.SK))
 			break
@@ -123,6 +129,27 @@ func (f *Table) PutItem(ctx context.Context, in *dynamodb.PutItemInput, _ ...fun
 	defer f.Mu.Unlock()
 	f.Put(in.Item)
 	return &dynamodb.PutItemOutput{}, nil
+}
+
+// UpdateItem sets an item's version if the item has the version that the condition names.
+func (f *Table) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+	_, trips := f.durations()
+	if err := f.Wait(ctx, trips); err != nil {
+		return nil, err
+	}
+	f.Mu.Lock()
+	defer f.Mu.Unlock()
+	it := f.Items[Slot(in.Key)]
+	if dynamo.Digits(it, "version") != dynamo.Digits(in.ExpressionAttributeValues, ":old") {
+		return nil, &types.ConditionalCheckFailedException{Item: it}
+	}
+	it = maps.Clone(it)
+	if it == nil {
+		it = maps.Clone(in.Key)
+	}
+	it["version"] = in.ExpressionAttributeValues[":next"]
+	f.Put(it)
+	return &dynamodb.UpdateItemOutput{}, nil
 }
 
 // TransactWriteItems makes all puts and ignores their conditions.

@@ -156,7 +156,7 @@ func (s *rangeScan) count(d time.Time) int {
 	if s.to.Before(to) {
 		to = s.to
 	}
-	return s.entry.Shards(from.Add(-shardmap.Margin), to.Add(shardmap.Margin))
+	return s.entry.RangeShards(from, to)
 }
 
 // boundary returns the position between the days read and the days left.

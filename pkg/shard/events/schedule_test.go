@@ -85,7 +85,8 @@ func (s *schedule) run(steps int) error {
 		case n < 14:
 			err = s.check(s.process())
 		default:
-			s.now = s.now.Add(s.within(0, 2*time.Second))
+			longest := []time.Duration{2 * time.Second, 4 * time.Minute}[s.random.IntN(20)/19] // decreases take effect after minutes
+			s.now = s.now.Add(s.within(0, longest))
 			err = s.thaw(false)
 		}
 		if err != nil {

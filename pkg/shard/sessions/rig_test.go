@@ -66,6 +66,7 @@ func within(t testing.TB) context.Context {
 // pin pins a group's shard count, and retries on a slow machine.
 func (d *deployment) pin(t *testing.T, group string, n int, now time.Time, o shardmap.ChangerOptions) {
 	t.Helper()
+	o.Clock = func() time.Time { return now }
 	changer := shardmap.NewChanger(d.client, d.view(), o)
 	for range 20 {
 		_, err := changer.Pin(within(t), "S#"+group, n, shardmap.Note{By: "test", Why: "to see it"}, now)

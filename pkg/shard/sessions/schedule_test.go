@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/hotshard/hotshard/internal/base/busy"
 	"github.com/hotshard/hotshard/internal/test/lane"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/once"
@@ -45,11 +46,13 @@ func newSchedule(t testing.TB, d *deployment, seed uint64) *schedule {
 	for range 3 {
 		view := d.view()
 		client := &faulty{Client: d.client, before: sometimes(s.random, 20, hot(indexHot))}
+		changer := shardmap.NewChanger(d.client, view, shardmap.ChangerOptions{})
+		busy.AnyTime(changer)
 		s.processes = append(s.processes, &process{
 			skew:    time.Duration(s.random.IntN(1000)-500) * time.Millisecond,
 			client:  client,
 			store:   sessions.New(client, d.names.Items, view, sessions.Options{}),
-			changer: shardmap.NewChanger(d.client, view, shardmap.ChangerOptions{}),
+			changer: changer,
 			once:    once.New(client, d.names.Items, once.Options{}),
 		})
 	}

@@ -83,7 +83,7 @@ func BenchmarkShardMap(b *testing.B) {
 				b.ReportMetric(float64((cpu()-used).Microseconds())/1000, "load-cpu-ms")
 				b.ReportMetric((float64(heap())-float64(before))/1e6, "view-MB")
 				report(b, m, "load")
-				if err := shardmap.NewChanger(client, view, shardmap.ChangerOptions{}).StoreSnapshot(b.Context(), now); err != nil {
+				if err := shardmap.NewChanger(client, view, shardmap.ChangerOptions{Clock: func() time.Time { return now }}).StoreSnapshot(b.Context(), now); err != nil {
 					b.Fatal(err)
 				}
 				m.takeCounts() // not what the store reads

@@ -35,18 +35,21 @@ var (
 type ChangerClient interface {
 	Client
 	client.Putter
+	client.Updater
 	client.Transactor
 }
 
 // Changer changes shard counts. A change is one transaction: the key's item,
 // conditional on its version, and an item in each of four copies of the log. For events, a
-// change takes effect after the lead (see [Options]); for counters, at once.
+// change takes effect after the lead (see [Options]), and a decrease three minutes later; for
+// counters, at once.
 type Changer struct {
 	*Map
 	client ChangerClient
-	keep   time.Duration
-	lead   time.Duration // the map's, but in tests
-	bound  time.Duration // CommitTime, but in tests
+	o      ChangerOptions // the Clock is nil in tests that pass any time
+	lead   time.Duration  // the map's, but in tests
+	longer time.Duration  // shrinkLead, but in tests
+	bound  time.Duration  // CommitTime, but in tests
 }
 
 // ChangerOptions configure a Changer. The zero value is ready to use.
@@ -56,16 +59,34 @@ type ChangerOptions struct {
 	// count at the begin of a limit's window may be forgotten and taken for 1. The limit is
 	// then divided differently, and may allow more hits.
 	Keep time.Duration
+	// Timeless reports whether no item's write shard depends on a past count of the key. The
+	// history of such a key keeps only the newest changes. Nil is for maps without such keys.
+	// For a map with no keys but hotshard's own, it is [TimelessKey].
+	Timeless func(key string) bool
+	// Clock returns the current time, by which changes are dated; nil is time.Now. It must be at
+	// most a second from the clocks of all other processes.
+	Clock func() time.Time
+}
+
+// TimelessKey reports, by a key's prefix, whether it is the base key of a counter, a board or a
+// group of sessions.
+func TimelessKey(key string) bool {
+	base, err := schema.ParseBaseKey(key)
+	return err == nil && kind.Of(base.Type).Timeless
 }
 
 func init() {
 	busy.SetCommit = func(changer any, bound time.Duration) { changer.(*Changer).bound = bound }
+	busy.AnyTime = func(changer any) { changer.(*Changer).o.Clock = nil }
 	busy.SetLead = func(changer any, lead time.Duration) { changer.(*Changer).lead = lead }
 }
 
 // NewChanger returns a Changer that reads and updates the view of a Map.
 func NewChanger(db ChangerClient, view *Map, o ChangerOptions) *Changer {
-	return &Changer{Map: view, client: db, keep: o.Keep, lead: view.options.lead(), bound: CommitTime}
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	return &Changer{Map: view, client: db, o: o, lead: view.options.lead(), longer: shrinkLead, bound: CommitTime}
 }
 
 // GrowFrom raises a key's shard count to count and returns the new entry. seen must still be
@@ -133,26 +154,43 @@ func (c *Changer) automatic(e Entry, count int, note Note, now time.Time) (Entry
 	return c.step(e, count, note, now)
 }
 
-// step returns the entry after a change at now.
+// step returns the entry after a change at now. A growth takes effect after the lead, and lowers
+// no count. It hides pending decreases: they take effect for a millisecond before it, so that
+// look-ups know the counts that other processes may use. A decrease takes effect after all
+// processes have read it, even if it is committed late and its changer died.
 func (c *Changer) step(e Entry, count int, note Note, now time.Time) (Entry, error) {
 	if count < 1 || count > shard.MaxShards {
 		return e, fmt.Errorf("%w: shard count %d: want 1 to %d", shard.ErrMisused, count, shard.MaxShards)
 	}
 	at := now.Add(c.lead + time.Millisecond - 1).Round(0).Truncate(time.Millisecond).UTC()
-	if last := e.Effective(); !at.After(last) {
-		at = last.Add(time.Millisecond)
+	if count < e.History.Newest() && !c.timeless(e.Key) {
+		at = at.Add(c.longer)
 	}
-	next := Entry{Key: e.Key, Version: e.Version + 1, Updated: dated(now), Max: max(e.Most(), count), Pinned: e.Pinned}
-	kept := c.pruned(e, now)
-	next.Forgotten = e.Forgotten || len(kept) < len(e.History)
-	next.History = append(kept, shard.Change{At: at, Count: count})
-	note.Made = next.Updated
-	next.Notes = map[int64]Note{at.UnixMilli(): note}
-	for _, change := range next.History[max(0, len(next.History)-maxNotes):] {
-		if n, ok := e.Notes[change.At.UnixMilli()]; ok {
-			next.Notes[change.At.UnixMilli()] = n
+	h := c.pruned(e, now)
+	next := Entry{Key: e.Key, Version: e.Version + 1, Updated: dated(now), Max: max(e.Most(), count), Pinned: e.Pinned, Notes: map[int64]Note{}}
+	next.Forgotten = e.Forgotten || len(h) < len(e.History)
+	hidden := len(h)
+	for hidden > 0 && h[hidden-1].Count <= count && !h[hidden-1].At.Before(at) {
+		hidden--
+	}
+	if hidden < len(h) && h[:hidden].Newest() > count {
+		at = h[hidden].At // the count in force is larger
+	}
+	for i := range h {
+		noted, ok := e.Notes[h[i].At.UnixMilli()]
+		if i >= hidden {
+			h[i].At, at = at, at.Add(time.Millisecond)
+		}
+		if ok && i > len(h)-maxNotes {
+			next.Notes[h[i].At.UnixMilli()] = noted
 		}
 	}
+	if last := len(h) - 1; last >= 0 && !at.After(h[last].At) {
+		at = h[last].At.Add(time.Millisecond)
+	}
+	next.History = append(h, shard.Change{At: at, Count: count})
+	note.Made = next.Updated
+	next.Notes[at.UnixMilli()] = note
 	return next, nil
 }
 
@@ -164,20 +202,61 @@ func dated(t time.Time) time.Time { return t.Round(0).Truncate(time.Millisecond)
 // together with the next change.
 func (c *Changer) pruned(e Entry, now time.Time) shard.History {
 	h, first := e.History, 0
-	for c.keep > 0 && first+1 < len(h) && h[first+1].At.Before(now.Add(-c.keep)) {
+	for c.o.Keep > 0 && first+1 < len(h) && h[first+1].At.Before(now.Add(-c.o.Keep)) {
 		first++
 	}
-	if base, err := schema.ParseBaseKey(e.Key); err == nil && kind.Of(base.Type).Timeless {
+	if c.timeless(e.Key) {
 		first = max(first, len(h)-maxLogged+1)
 	}
 	return append(shard.History(nil), h[first:]...)
 }
 
+func (c *Changer) timeless(key string) bool { return c.o.Timeless != nil && c.o.Timeless(key) }
+
+// clockError bounds how far a caller's time may be from the Changer's clock, and the clock behind
+// the key's newest change.
+const clockError = 5 * time.Second
+
+// timely returns the clock's time, by which changes are dated. It rejects a caller's time that the
+// clock contradicts: processes that poll the log would miss a change that is dated before their
+// last poll, and a change that is dated far ahead would take effect then.
+func (c *Changer) timely(now time.Time) (time.Time, error) {
+	if now.IsZero() {
+		return now, fmt.Errorf("%w: the time of a change is zero: pass the current time", shard.ErrMisused)
+	}
+	if c.o.Clock == nil {
+		return now, nil
+	}
+	clock := c.o.Clock()
+	switch off := now.Sub(clock); {
+	case off < -clockError:
+		return now, fmt.Errorf("%w: the time of a change is %v behind the clock: pass the current time", shard.ErrMisused, -off)
+	case off > clockError:
+		return now, fmt.Errorf("%w: the time of a change is %v ahead of the clock: pass the current time", shard.ErrMisused, off)
+	}
+	return clock, nil
+}
+
+// follows returns an error if the key's newest change is from after now.
+func follows(e Entry, now time.Time) error {
+	if ahead := e.Updated.Sub(now); ahead > clockError {
+		return fmt.Errorf("%w: the newest change is dated %v after now: check this clock and that of %q", shard.ErrMisused, ahead, e.Notes[e.Effective().UnixMilli()].By)
+	}
+	return nil
+}
+
+// decision returns the entry that replaces another one at a time.
+type decision func(old Entry, now time.Time) (Entry, error)
+
 // change replaces a key's entry by the result of decide and updates the view. After a
 // conflict it waits for a random time and decides again on the current entry.
-func (c *Changer) change(ctx context.Context, key string, now time.Time, decide func(Entry, time.Time) (Entry, error)) (Entry, error) {
+func (c *Changer) change(ctx context.Context, key string, now time.Time, decide decision) (Entry, error) {
 	if len(key) > maxSortKey {
 		return Entry{Key: key}, describe(key, fmt.Errorf("%w: it has %d bytes, of at most %d", shard.ErrMisused, len(key), maxSortKey))
+	}
+	now, err := c.timely(now)
+	if err != nil {
+		return Entry{Key: key}, describe(key, err)
 	}
 	begin := time.Now().Round(0)
 	ctx, cancel := context.WithTimeout(ctx, c.bound)
@@ -208,10 +287,13 @@ func contended(err error) bool {
 }
 
 // attempt makes one try of a change, unless it is late by the time of the commit.
-func (c *Changer) attempt(ctx context.Context, key string, now time.Time, decide func(Entry, time.Time) (Entry, error), late func() bool) (Entry, error) {
+func (c *Changer) attempt(ctx context.Context, key string, now time.Time, decide decision, late func() bool) (Entry, error) {
 	old, err := c.Read(ctx, key)
 	if err != nil {
 		return Entry{}, err
+	}
+	if err := follows(old, now); err != nil {
+		return old, err
 	}
 	next, err := decide(old, now)
 	if err != nil {
@@ -221,7 +303,11 @@ func (c *Changer) attempt(ctx context.Context, key string, now time.Time, decide
 	if late() {
 		return old, fmt.Errorf("%w: the change came too late to be made", shard.ErrUnavailable)
 	}
-	if err := c.commit(ctx, old, next); err != nil {
+	err = promptly(ctx, c.bound/2, func(ctx context.Context) error { return c.commit(ctx, old, next) })
+	if err != nil && dynamo.MayApply(err) {
+		next, err = c.settle(ctx, old, next, decide, late, err)
+	}
+	if err != nil {
 		return old, err
 	}
 	c.adopt(next, true, now)

@@ -118,7 +118,7 @@ func TestAShrinkUndoesNoGrowth(t *testing.T) {
 // read the key's item at once.
 func TestDailyStormsFitIntoTheLog(t *testing.T) {
 	d := deploy(t)
-	c := d.Changer(shardmap.ChangerOptions{Keep: shardmap.HistoryKept(720 * time.Hour)})
+	c := d.Changer(shardmap.ChangerOptions{Keep: shardmap.HistoryKept(720 * time.Hour), Timeless: shardmap.TimelessKey})
 	for key, most := range map[string]int{"C#daily": 30, "L#daily": 30, "E#daily": 40} {
 		at, entry := libtest.Later, shardmap.Entry{Key: key}
 		for i := range 40 {

@@ -2,12 +2,12 @@ package shardmap
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
-	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
@@ -17,7 +17,6 @@ import (
 //
 // Its item has the attributes of the write-sharding article on the AWS database blog, and
 // hotshard's own. Times are Unix seconds, with milliseconds as a fraction:
-// have a fraction:
 //
 //	pk               S  keys#0 to keys#3, by the base key
 //	sk               S  the base key, with its type's prefix: C#page/home
@@ -53,24 +52,21 @@ type Note struct {
 	Made    time.Time
 }
 
-// InForce returns when a change of the history takes effect. For entities it is the change's
-// own time, which is a lead after it was made. For other types it is when the change was
-// made, or the change's own time if the note is missing.
-func (e Entry) InForce(c shard.Change) time.Time {
-	base, err := schema.ParseBaseKey(e.Key)
-	made := e.Notes[c.At.UnixMilli()].Made
-	if err != nil || kind.Of(base.Type).Placement == kind.Timed || made.IsZero() {
-		return c.At
-	}
-	return made
-}
-
 // Effective returns when the newest change takes effect; zero without a change.
 func (e Entry) Effective() time.Time {
 	if len(e.History) == 0 {
 		return time.Time{}
 	}
 	return e.History[len(e.History)-1].At
+}
+
+// Active returns the entry without a decrease that is pending at t: its newest count is the one in
+// force at t if that is larger.
+func (e Entry) Active(t time.Time) Entry {
+	if h := e.History; h.At(t) > h.Newest() {
+		e.History = h[:slices.IndexFunc(h, func(c shard.Change) bool { return c.At.After(t) })]
+	}
+	return e
 }
 
 // Most returns the largest shard count that the key ever had, at least 1.

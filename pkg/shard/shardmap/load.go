@@ -67,7 +67,7 @@ func (m *Map) load(ctx context.Context, now time.Time) (*view, error) {
 	if err := m.followLog(ctx, l.view, slices.MinFunc(l.since, time.Time.Compare).Add(-m.times.loadBack)); err != nil {
 		return nil, err
 	}
-	m.loading = nil
+	m.loading, l.view.lookedBack = nil, now
 	return l.view, nil
 }
 

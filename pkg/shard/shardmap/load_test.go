@@ -152,11 +152,11 @@ func TestTheLeadFollowsFromTheOptions(t *testing.T) {
 		{Options{}, LeadTime, MaxAhead},
 		{Options{ViewAge: 3 * time.Second}, 7 * time.Second, MaxAhead},
 		{Options{ViewAge: 500 * time.Millisecond, EventAhead: 4 * time.Second}, 6500 * time.Millisecond, 4 * time.Second},
-		{Options{ViewAge: time.Hour, EventAhead: time.Hour}, Margin, MaxEventAhead},
+		{Options{ViewAge: time.Hour, EventAhead: time.Hour}, MaxViewAge + MaxEventAhead + CommitTime + Clocks, MaxEventAhead},
 	} {
 		f := mapfake.New(10, 0, 0)
 		view := New(f, "m", c.o)
-		changer := NewChanger(f, view, ChangerOptions{})
+		changer := NewChanger(f, view, ChangerOptions{Clock: func() time.Time { return now }})
 		e, err := changer.GrowFrom(t.Context(), Entry{Key: "E#e"}, 4, Note{}, now)
 		if late := e.Effective().Sub(now); err != nil || late < c.lead || late > c.lead+CommitTime {
 			t.Errorf("%+v: in force after %v, %v; want %v", c.o, late, err, c.lead)

@@ -93,6 +93,10 @@ func (c *Changer) NotePartitions(ctx context.Context, table string, n int, now t
 	if n < 1 || n > maxPartitions {
 		return fmt.Errorf("%w: %d partitions are not 1 to %d", shard.ErrMisused, n, maxPartitions)
 	}
+	now, err := c.timely(now)
+	if err != nil {
+		return err
+	}
 	notes := c.inLogs(types.Put{
 		Item: dynamo.Item{
 			schema.SK: dynamo.String(schema.MapNoteSK(table)), attrNoted: dynamo.Number(int64(n)), attrUpdated: seconds(dated(now)),
@@ -104,7 +108,7 @@ func (c *Changer) NotePartitions(ctx context.Context, table string, n int, now t
 			":old": seconds(dated(now).Add(-24 * time.Hour)),
 		},
 	})
-	err := dynamo.Persist(ctx, func(ctx context.Context) error {
+	err = dynamo.Persist(ctx, func(ctx context.Context) error {
 		_, err := c.client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: notes}, dynamo.NoRetry)
 		return err
 	})

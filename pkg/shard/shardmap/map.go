@@ -119,7 +119,7 @@ func (m *Map) Lookup(ctx context.Context, key string, now time.Time) (Entry, err
 	if entry.fault != nil {
 		return entry, fmt.Errorf("%w: %w", shard.ErrStale, entry.fault)
 	}
-	if ok || !partial || stale != nil {
+	if entry.Key = key; ok || !partial || stale != nil {
 		return entry, stale
 	}
 	return m.lookupRest(ctx, key, now.Round(0))

@@ -33,6 +33,10 @@ const (
 // force. It is the longest possible lead, since readers don't know the writers' options.
 const Margin = MaxViewAge + MaxEventAhead + CommitTime + Clocks
 
+// LateMargin is the margin for changes that were committed late: LateTime after their date, and
+// all views have them LateTime later. A look-up uses it for an item that is not at its place.
+const LateMargin = 2*LateTime + Margin
+
 // Options are the times of a shard map. All processes that share a map must have the same.
 // The zero value is ready to use.
 //
@@ -66,16 +70,17 @@ func (o Options) lead() time.Duration { return o.ViewAge + o.EventAhead + Commit
 // mapTimes keep a view from missing a change. Only tests change them.
 type mapTimes struct {
 	overlap  time.Duration // how long before the last poll a poll begins to read the log
-	loadBack time.Duration // how long before its keys were read a load begins to read the log
+	lookBack time.Duration // how often a poll begins earlier, for late commits
+	loadBack time.Duration // how long before its keys were read a load begins to read the log, and before the last one such a poll
 	reload   time.Duration // the age beyond which a view is loaded again, and a snapshot is not used
 }
 
 // A log item has the time at which its commit began, appears within CommitTime, and its
 // writer's clock may be off by Clocks. So what a poll missed is less than 2 s older than the
-// poll; the rest of overlap covers transactions whose caller gave up. loadBack is longer, since
-// many processes start from one snapshot. A load reads the log of at most reload, maxLoadTime,
+// poll; the rest of overlap covers slow polls. Once in lookBack, a poll reads the changes that were
+// committed up to LateTime late, since their changer died. A load reads the log of at most reload, maxLoadTime,
 // loadBack and RenewTime. TTL deletes log items after logTime, which is twice as long.
-var soundTimes = mapTimes{overlap: 5 * time.Second, loadBack: 2 * time.Minute, reload: 30 * time.Minute}
+var soundTimes = mapTimes{overlap: 5 * time.Second, lookBack: LateTime, loadBack: 2 * time.Minute, reload: 30 * time.Minute}
 
 const (
 	logTime       = 2 * time.Hour  // how long log items are kept

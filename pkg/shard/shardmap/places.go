@@ -6,17 +6,18 @@ import (
 )
 
 // PlacesAt returns the write shards that may have an item of time t: first the calculated
-// one, then those by other counts near t. calculate returns the write shard, 0 to n-1, of the
+// one, then those by other counts within LateMargin. calculate returns the write shard, 0 to n-1, of the
 // attribute value attr, as [shard.Calculated] does.
 func (e Entry) PlacesAt(calculate func(attr string, n int) int, attr string, t time.Time) []int {
 	first := calculate(attr, e.History.At(t))
-	rest := e.PlacesDuring(calculate, attr, t.Add(-Margin), t.Add(Margin))
+	rest := e.PlacesDuring(calculate, attr, t, t)
 	return append([]int{first}, slices.DeleteFunc(rest, func(n int) bool { return n == first })...)
 }
 
 // PlacesDuring returns the write shards, sorted, that may have items with the attribute value
 // attr and times between from and to, both included.
 func (e Entry) PlacesDuring(calculate func(attr string, n int) int, attr string, from, to time.Time) []int {
+	from, to = from.Add(-LateMargin), to.Add(LateMargin)
 	var list []int
 	if e.Forgot(from) {
 		for n := range e.Most() {
@@ -35,6 +36,12 @@ func (e Entry) PlacesDuring(calculate func(attr string, n int) int, attr string,
 // t is unknown.
 func (e Entry) Forgot(t time.Time) bool {
 	return e.Forgotten && len(e.History) > 0 && t.Before(e.History[0].At)
+}
+
+// RangeShards returns how many write shards a range of times from from to to reads. Later counts
+// within LateMargin matter, since a growth may be dated again; earlier ones within Margin.
+func (e Entry) RangeShards(from, to time.Time) int {
+	return e.Shards(from.Add(-Margin), to.Add(LateMargin))
 }
 
 // Shards returns how many write shards may have items of times between from and to. If the

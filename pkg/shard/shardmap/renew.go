@@ -95,5 +95,12 @@ func (m *Map) bringUp(ctx context.Context, now time.Time) (*view, error) {
 	if !v.younger(now, m.times.reload) {
 		return m.load(ctx, now)
 	}
-	return v, m.followLog(ctx, v, v.polled().Add(-m.times.overlap))
+	if v.lookedBack.IsZero() || now.Sub(v.lookedBack).Abs() < m.times.lookBack {
+		return v, m.followLog(ctx, v, v.polled().Add(-m.times.overlap))
+	}
+	if err := m.followLog(ctx, v, v.lookedBack.Add(-m.times.loadBack)); err != nil {
+		return v, err
+	}
+	v.lookedBack = now
+	return v, nil
 }

@@ -48,6 +48,10 @@ var errNoSnapshot = errors.New("no snapshot may be used")
 // in several processes at once. Starts use a snapshot for half an hour. If an entry can't be read
 // or stored, the others are stored, and the error names it; starts read its bucket's keys.
 func (c *Changer) StoreSnapshot(ctx context.Context, now time.Time) error {
+	now, err := c.timely(now)
+	if err != nil {
+		return err
+	}
 	clock := dynamo.StartClock(now)
 	if due, err := c.snapshotDue(ctx, clock.Now()); err != nil || !due {
 		return err

@@ -177,7 +177,7 @@ func TestWhatAStartReads(t *testing.T) {
 			t.Errorf("%s: %+v, %v", start, e, err)
 		}
 		_, units[start] = m.takeCounts()
-		if err := shardmap.NewChanger(client, view, shardmap.ChangerOptions{}).StoreSnapshot(libtest.Within(t), now); err != nil {
+		if err := shardmap.NewChanger(client, view, shardmap.ChangerOptions{Clock: func() time.Time { return now }}).StoreSnapshot(libtest.Within(t), now); err != nil {
 			t.Fatal(err)
 		}
 		now = now.Add(9 * time.Minute)

@@ -10,6 +10,7 @@ type view struct {
 	mu         sync.RWMutex
 	at         time.Time        // start of the newest poll, by the wall clock
 	keys       map[string]Entry // by base key; nil before the first load
+	lookedBack time.Time        // start of the newest poll for late commits; only renewals use it
 	maxKeys    int
 	partial    bool           // keys is full, so a missing key may still be in the map
 	partitions map[string]int // by table

@@ -53,6 +53,12 @@ type state struct {
 	newest  int
 	gone    bool
 	history shard.History
+	voided  int64 // how often its version was raised
+}
+
+// voids reports whether the state differs from that of a version by voids only, which no log has.
+func (s state) voids(version int64) bool {
+	return s.version-s.voided <= version && version <= s.version
 }
 
 // observed is a count that a process used for a time.
@@ -187,6 +193,28 @@ func (w *world) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWri
 	return &dynamodb.TransactWriteItemsOutput{}, ctx.Err()
 }
 
+// UpdateItem voids a change.
+func (w *world) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, o ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+	if err := w.linger(ctx); err != nil {
+		return nil, err
+	}
+	out, err := w.Table.UpdateItem(context.Background(), in, o...)
+	if err == nil {
+		w.mu.Lock()
+		key := dynamo.Text(in.Key, schema.SK)
+		voided := state{at: time.Now()}
+		if states := w.truth[key]; len(states) > 0 {
+			voided = states[len(states)-1]
+		} else {
+			voided.newest = 1
+		}
+		voided.version, voided.voided, voided.at = voided.version+1, voided.voided+1, time.Now()
+		w.truth[key] = append(w.truth[key], voided)
+		w.mu.Unlock()
+	}
+	return out, err
+}
+
 func (w *world) commit(in *dynamodb.TransactWriteItemsInput) error {
 	w.Table.Mu.Lock()
 	defer w.Table.Mu.Unlock()
@@ -205,7 +233,7 @@ func (w *world) commit(in *dynamodb.TransactWriteItemsInput) error {
 	e := readEntry(dynamo.Text(put.Item, schema.SK), put.Item)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.truth[e.Key] = append(w.truth[e.Key], state{time.Now(), e.Version, e.History.Newest(), e.gone, e.History})
+	w.truth[e.Key] = append(w.truth[e.Key], state{time.Now(), e.Version, e.History.Newest(), e.gone, e.History, 0})
 	return nil
 }
 
@@ -226,7 +254,7 @@ func (w *world) process() *process {
 func (p *process) begin() {
 	view := New(p.world, "m", Options{})
 	view.times, view.log = p.times, schema.MapLog(p.below(schema.MapLogs))
-	p.changer = NewChanger(p.world, view, ChangerOptions{})
+	p.changer = NewChanger(p.world, view, ChangerOptions{Clock: func() time.Time { return time.Now().Add(p.skew) }})
 	p.changer.lead, p.changer.bound = p.lead, p.bound
 }
 
@@ -276,7 +304,7 @@ func (p *process) lookUp(ctx context.Context, key string, now time.Time) {
 		must++
 	}
 	known := must == 0 && len(e.History) == 0 || slices.ContainsFunc(states[max(0, must-1):], func(s state) bool {
-		return s.newest == e.History.Newest() && (s.version == e.Version || s.gone && e.Max <= 1)
+		return s.newest == e.History.Newest() && (s.version == e.Version || s.voids(e.Version) || s.gone && e.Max <= 1)
 	})
 	if !known {
 		p.fail(fmt.Errorf("at %v %s has version %d and %d write shards in a view: states %+v, of which %d are old", begun, key, e.Version, e.History.Newest(), states, must))

@@ -12,7 +12,6 @@ import (
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/internal/place"
-	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 // TimeBuckets divides a name's items into time buckets, name#2026-01-05#0 to
@@ -79,7 +78,7 @@ func (b TimeBuckets) partitions(ctx context.Context, r raw, name string, s Span)
 	return func(yield func([]partition) bool) {
 		for w := range cut.windows(s.Desc) {
 			base := name + r.t.keyFormat().Separator() + w.label
-			list := r.t.numbered(base, entry.Shards(w.from.Add(-shardmap.Margin), w.to.Add(shardmap.Margin)))
+			list := r.t.numbered(base, entry.RangeShards(w.from, w.to))
 			for i := range list {
 				list[i].edge = w.edge(b.Stamp, s.Desc)
 			}
@@ -174,7 +173,7 @@ func (h HybridBuckets) partitions(ctx context.Context, r raw, name string, s Spa
 	return func(yield func([]partition) bool) {
 		for w := range cut.windows(s.Desc) {
 			var list []partition
-			for _, n := range entry.PlacesDuring(t.calculate, name, w.from.Add(-shardmap.Margin), w.to.Add(shardmap.Margin)) {
+			for _, n := range entry.PlacesDuring(t.calculate, name, w.from, w.to) {
 				list = append(list, partition{pk: h.key(t, n, w.label), shard: n, prefix: prefix, edge: w.edge(h.Stamp, s.Desc)})
 			}
 			if !yield(list) {

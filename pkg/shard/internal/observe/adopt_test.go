@@ -5,9 +5,12 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/internal/test/mapfake"
+	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/counters"
+	"github.com/hotshard/hotshard/pkg/shard/internal/observe"
 	"github.com/hotshard/hotshard/pkg/shard/limits"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
@@ -45,4 +48,24 @@ func TestAWriteGoesOnByWhatItsObserverAdopted(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestEventsAttemptsHaveTheCountInForce checks that an event's throttles count for the write shards in force while a
+// decrease is pending, so that a growth does not wait for it, but not while a growth is pending.
+func TestEventsAttemptsHaveTheCountInForce(t *testing.T) {
+	now := time.Unix(1_700_000_000, 0)
+	first, next := now.Add(-time.Hour), now.Add(time.Minute)
+	for _, c := range []struct {
+		kind        kind.Kind
+		count, then int
+		want        int
+		since       time.Time
+	}{
+		{kind.Event, 24, 4, 24, first}, {kind.Event, 4, 24, 24, next}, {kind.Counter, 24, 4, 4, next},
+	} {
+		e := shardmap.Entry{History: shard.History{{At: first, Count: c.count}, {At: next, Count: c.then}}}
+		if a := observe.Sent(c.kind, "k", e, 0, now); a.Shards != c.want || !a.Effective.Equal(c.since) {
+			t.Errorf("%+v: %+v", c, a)
+		}
+	}
 }

@@ -1,7 +1,7 @@
 // Package observe reports the attempts of writers to a [shard.Observer]:
 //
 //	call := observe.Begin(observer)
-//	attempt := observe.Sent(key, entry, writeShard, now)
+//	attempt := observe.Sent(kind.Counter, key, entry, writeShard, now)
 //	_, err := client.UpdateItem(ctx, input)
 //	call.Observe(ctx, attempt, err)
 package observe
@@ -32,13 +32,16 @@ type Call struct {
 func Begin(o shard.Observer) Call { return Call{o, calls.Add(1)} }
 
 // Sent returns the attempt to write an item of a key to write shard n, with the key's entry.
-func Sent(key string, e shardmap.Entry, n int, at time.Time) shard.Attempt {
+func Sent(k kind.Kind, key string, e shardmap.Entry, n int, at time.Time) shard.Attempt {
+	if kind.Of(k).Placement == kind.Timed {
+		e = e.Active(at)
+	}
 	before := 0
 	if last := len(e.History) - 1; last >= 0 {
 		before = e.History[:last].Newest()
 	}
 	return shard.Attempt{
-		Key: key, Shard: n, At: at,
+		Key: key, Kind: string(k), Shard: n, At: at,
 		Version: e.Version, Shards: e.History.Newest(), Before: before, Effective: e.Effective(), Changed: e.Updated, Pinned: e.Pinned,
 	}
 }
@@ -56,7 +59,7 @@ func SumItems(attempts []shard.Attempt) {
 
 // Observe reports an attempt to write a single item, which ended with err.
 func (c Call) Observe(ctx context.Context, a shard.Attempt, err error) {
-	c.ObserveAs(ctx, a, outcome(a.Key, err))
+	c.ObserveAs(ctx, a, outcome(a.Kind, err))
 }
 
 // ObserveAs reports an attempt with its outcome.
@@ -68,12 +71,12 @@ func (c Call) ObserveAs(ctx context.Context, a shard.Attempt, o shard.Outcome) {
 	c.observer.ObserveAttempt(ctx, a)
 }
 
-func outcome(key string, err error) shard.Outcome {
+func outcome(of string, err error) shard.Outcome {
 	_, failed := dynamo.ConditionFailed(err)
 	switch {
 	case err == nil, failed:
 		return shard.Accepted
-	case PartitionFull(key, err):
+	case PartitionFull(of, err):
 		return shard.Throttled
 	case dynamo.IsConflict(err):
 		return shard.Conflicted
@@ -82,11 +85,10 @@ func outcome(key string, err error) shard.Outcome {
 }
 
 // PartitionFull reports whether the partition of the write shard throttled the write. For some
-// types of keys that partition is in an index.
-func PartitionFull(key string, err error) bool {
-	base, _ := schema.ParseBaseKey(key)
+// kinds that partition is in an index.
+func PartitionFull(of string, err error) bool {
 	limit := dynamo.KeyRange
-	if kind.Of(base.Type).Indexed() {
+	if kind.Of(kind.Kind(of)).Indexed() {
 		limit = dynamo.IndexKeyRange
 	}
 	return dynamo.ThrottleScope(err) == limit

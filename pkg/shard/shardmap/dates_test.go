@@ -1,0 +1,135 @@
+package shardmap
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/hotshard/hotshard/internal/test/mapfake"
+	"github.com/hotshard/hotshard/pkg/shard"
+)
+
+// TestTimesThatTheClockContradicts checks that every change rejects a zero time and a time far from the clock,
+// and a clock behind the key's newest change, and writes nothing then.
+func TestTimesThatTheClockContradicts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &strictMap{mapfake.New(10, 0, 0)}
+		ahead := time.Duration(0)
+		c := NewChanger(f, New(f, "m", Options{}), ChangerOptions{Clock: func() time.Time { return time.Now().Add(ahead) }})
+		seen, err := c.Pin(t.Context(), "C#a", 8, Note{By: "ops"}, time.Now().Add(-4*time.Second))
+		if err != nil || seen.Updated.Before(time.Now()) {
+			t.Fatalf("a request of four seconds ago: %+v, %v", seen, err)
+		}
+		calls := map[string]func(time.Time) error{
+			"grow":      func(at time.Time) error { _, err := c.GrowFrom(t.Context(), seen, 9, Note{}, at); return err },
+			"shrink":    func(at time.Time) error { _, err := c.ShrinkFrom(t.Context(), seen, 2, Note{}, at); return err },
+			"pin":       func(at time.Time) error { _, err := c.Pin(t.Context(), "C#a", 3, Note{}, at); return err },
+			"unpin":     func(at time.Time) error { _, err := c.Unpin(t.Context(), "C#a", Note{}, at); return err },
+			"reset":     func(at time.Time) error { _, err := c.Reset(t.Context(), "C#a", at); return err },
+			"forget":    func(at time.Time) error { return c.Forget(t.Context(), "C#a", at) },
+			"note":      func(at time.Time) error { return c.NotePartitions(t.Context(), "items", 7, at) },
+			"snapshot":  func(at time.Time) error { return c.StoreSnapshot(t.Context(), at) },
+			"unchanged": func(at time.Time) error { _, err := c.Pin(t.Context(), "C#a", 8, Note{}, at); return err },
+		}
+		items := len(f.Items)
+		for name, call := range calls {
+			for at, want := range map[time.Time]string{{}: "is zero", time.Now().Add(-time.Minute): "behind the clock", time.Now().Add(time.Hour): "ahead of the clock"} {
+				if err := call(at); !errors.Is(err, shard.ErrMisused) || !strings.Contains(err.Error(), want) {
+					t.Errorf("%s at %v: %v", name, at, err)
+				}
+			}
+			ahead = -time.Minute
+			if err := call(time.Now().Add(ahead)); name != "note" && name != "snapshot" && (!errors.Is(err, shard.ErrMisused) || !strings.Contains(err.Error(), `clock and that of "ops"`)) {
+				t.Errorf("%s by a clock behind the newest change: %v", name, err)
+			} else if err == nil {
+				items = len(f.Items)
+			}
+			ahead = 0
+		}
+		if len(f.Items) != items {
+			t.Errorf("%d items, want %d", len(f.Items), items)
+		}
+	})
+}
+
+// TestGrowthHidesPendingDecreases checks that a growth takes effect after its lead, also if decreases are pending,
+// that it lowers no count, and that the history keeps the counts it hides.
+func TestGrowthHidesPendingDecreases(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		at := func(d time.Duration) time.Time { return start.Add(LeadTime + d) }
+		c := NewChanger(nil, New(nil, "m", Options{}), ChangerOptions{})
+		old := Entry{Key: "E#a", Version: 7, History: shard.History{{At: start.Add(-time.Hour), Count: 24}, {At: at(time.Minute), Count: 4}, {At: at(2 * time.Minute), Count: 2}}}
+		old.Notes = map[int64]Note{at(time.Minute).UnixMilli(): {Why: "quiet"}}
+		const ms = time.Millisecond
+		for count, want := range map[int]shard.History{
+			96: {{At: at(0), Count: 4}, {At: at(ms), Count: 2}, {At: at(2 * ms), Count: 96}},
+			24: {{At: at(0), Count: 4}, {At: at(ms), Count: 2}, {At: at(2 * ms), Count: 24}},
+			10: {{At: at(time.Minute), Count: 4}, {At: at(time.Minute + ms), Count: 2}, {At: at(time.Minute + 2*ms), Count: 10}},
+			3:  {{At: at(time.Minute), Count: 4}, {At: at(2 * time.Minute), Count: 2}, {At: at(2*time.Minute + ms), Count: 3}},
+			2:  {{At: at(time.Minute), Count: 4}, {At: at(2 * time.Minute), Count: 2}, {At: at(2*time.Minute + ms), Count: 2}},
+			1:  {{At: at(time.Minute), Count: 4}, {At: at(2 * time.Minute), Count: 2}, {At: at(shrinkLead), Count: 1}},
+		} {
+			e, err := c.step(old, count, Note{Why: "busy"}, start)
+			if err != nil || !slices.EqualFunc(e.History[1:], want, func(a, b shard.Change) bool { return a.At.Equal(b.At) && a.Count == b.Count }) {
+				t.Errorf("%d write shards: %v, %v: want %v", count, e.History[1:], err, want)
+			}
+			if e.Notes[want[0].At.UnixMilli()].Why != "quiet" || e.Notes[e.Effective().UnixMilli()].Why != "busy" {
+				t.Errorf("%d write shards: notes %v", count, e.Notes)
+			}
+		}
+	})
+}
+
+// TestDecreasesTakeEffectLate checks the lead of every change to a lower count, and that counts without a time have none.
+func TestDecreasesTakeEffectLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &strictMap{mapfake.New(10, 0, 0)}
+		c := NewChanger(f, New(f, "m", Options{}), ChangerOptions{Timeless: TimelessKey})
+		for key, longer := range map[string]time.Duration{"E#a": shrinkLead, "R#a": shrinkLead, "C#a": 0, "L#a": 0, "S#a": 0} {
+			e, err := c.Pin(t.Context(), key, 24, Note{}, time.Now())
+			if err != nil || !e.Effective().Equal(time.Now().Add(LeadTime)) {
+				t.Fatalf("%s: %+v, %v", key, e, err)
+			}
+			time.Sleep(time.Hour)
+			if e, err = c.Pin(t.Context(), key, 12, Note{}, time.Now()); err != nil || !e.Effective().Equal(time.Now().Add(LeadTime+longer)) {
+				t.Errorf("pinning %s: %+v, %v", key, e, err)
+			}
+			if e, err = c.Unpin(t.Context(), key, Note{}, time.Now()); err != nil || e.History.At(time.Now().Add(longer)) != 24 {
+				t.Errorf("unpinning %s: %+v, %v", key, e, err)
+			}
+			time.Sleep(time.Hour)
+			if e, err = c.ShrinkFrom(t.Context(), e, 6, Note{}, time.Now()); err != nil || !e.Effective().Equal(time.Now().Add(LeadTime+longer)) {
+				t.Errorf("shrinking %s: %+v, %v", key, e, err)
+			}
+			if active := e.Active(time.Now()); active.History.Newest() != 12 || active.Effective().After(time.Now()) {
+				t.Errorf("%s has the active changes %v", key, active.History)
+			}
+		}
+	})
+}
+
+// TestNamesKeepTheirHistory checks that a caller's own name keeps all changes, whatever its text, unless the Changer
+// was told that the keys are hotshard's.
+func TestNamesKeepTheirHistory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for want, timeless := range map[int]func(string) bool{40: nil, maxLogged: TimelessKey} {
+			f := &strictMap{mapfake.New(10, 0, 0)}
+			c := NewChanger(f, New(f, "m", Options{}), ChangerOptions{Timeless: timeless})
+			e, err := c.Lookup(t.Context(), "C#42", time.Now())
+			for n := range 40 {
+				time.Sleep(time.Second)
+				if err == nil {
+					e, err = c.GrowFrom(t.Context(), e, n+2, Note{Why: fmt.Sprint(n)}, time.Now())
+				}
+			}
+			if err != nil || len(e.History) != want {
+				t.Errorf("%d changes, want %d: %v", len(e.History), want, err)
+			}
+		}
+	})
+}

@@ -1,0 +1,132 @@
+package shardmap_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/base/busy"
+	"github.com/hotshard/hotshard/internal/test/libtest"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
+)
+
+// lateClient is a client whose first transaction has no answer.
+type lateClient struct {
+	*dynamodb.Client
+	lost  bool          // the transaction is made, and else it is held
+	stuck time.Duration // until a read so long after it, the transaction is held and makes updates conflict; then it is made
+
+	mu    sync.Mutex
+	begun time.Time
+	held  *dynamodb.TransactWriteItemsInput
+	sent  bool
+}
+
+func (c *lateClient) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, o ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
+	c.mu.Lock()
+	first := c.held == nil
+	if first {
+		c.held, c.begun = in, time.Now()
+	}
+	c.mu.Unlock()
+	switch {
+	case !first:
+		return c.Client.TransactWriteItems(ctx, in, o...)
+	case c.lost:
+		if _, err := c.Client.TransactWriteItems(ctx, in, o...); err != nil {
+			return nil, err
+		}
+		return nil, libtest.LostAnswer{}
+	}
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+func (c *lateClient) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, o ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.stuck > 0 && !c.sent {
+		return nil, &types.TransactionConflictException{}
+	}
+	return c.Client.UpdateItem(ctx, in, o...)
+}
+
+func (c *lateClient) GetItem(ctx context.Context, in *dynamodb.GetItemInput, o ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
+	out, err := c.Client.GetItem(ctx, in, o...)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.stuck > 0 && c.held != nil && !c.sent && err == nil && time.Since(c.begun) > c.stuck {
+		_, err = c.Client.TransactWriteItems(ctx, c.held)
+		c.sent = err == nil
+	}
+	return out, err
+}
+
+// TestTransactionsWithoutAnswerOnTheEngine checks that a change without an answer is voided if its transaction was not
+// made, keeps its date if only the answer was lost, and is dated again if it was committed late.
+func TestTransactionsWithoutAnswerOnTheEngine(t *testing.T) {
+	t.Parallel()
+	d := deploy(t)
+	const bound = 4 * time.Second // for a busy machine
+	other := shardmap.New(d.Client, d.Names.ShardMap, shardmap.Options{})
+	if err := other.Load(libtest.Within(t), time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	grow := func(key string, client *lateClient) (*shardmap.Changer, shardmap.Entry, error) {
+		client.Client = d.Client
+		c := shardmap.NewChanger(client, shardmap.New(client, d.Names.ShardMap, shardmap.Options{}), shardmap.ChangerOptions{})
+		busy.SetCommit(c, bound)
+		e, err := libtest.Grow(libtest.Within(t), c, key, 8, time.Now())
+		return c, e, err
+	}
+	t.Run("voided", func(t *testing.T) {
+		client := &lateClient{}
+		c, _, err := grow("E#voided", client)
+		if !errors.Is(err, shard.ErrUnavailable) {
+			t.Fatal(err)
+		}
+		_, err = d.Client.TransactWriteItems(libtest.Within(t), client.held)
+		if canceled := (*types.TransactionCanceledException)(nil); !errors.As(err, &canceled) {
+			t.Errorf("a voided transaction was made later: %v", err)
+		}
+		e, err := libtest.Grow(libtest.Within(t), c, "E#voided", 8, time.Now())
+		if err != nil || e.Version != 2 || len(e.History) != 1 {
+			t.Errorf("the next change: %+v, %v", e, err)
+		}
+	})
+	t.Run("lost", func(t *testing.T) {
+		c, e, err := grow("E#lost", &lateClient{lost: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if stored, err := c.Read(libtest.Within(t), "E#lost"); err != nil || stored.Version != 1 || !stored.Effective().Equal(e.Effective()) {
+			t.Errorf("stored %+v, %v: want %+v", stored, err, e)
+		}
+	})
+	t.Run("late", func(t *testing.T) {
+		client := &lateClient{stuck: bound + time.Second}
+		c, _, _ := grow("E#late", client) // it goes on after the deadline
+		first := client.begun.Add(shardmap.LeadTime)
+		for ctx := libtest.Within(t); ; {
+			e, err := c.Read(ctx, "E#late")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if e.Version == 2 {
+				if len(e.History) != 1 || e.Effective().Sub(first) < bound {
+					t.Errorf("%+v: want it dated again, after %v", e, first)
+				}
+				if seen, err := other.Lookup(ctx, "E#late", time.Now()); err != nil || seen.Version != 2 || !seen.Effective().Equal(e.Effective()) {
+					t.Errorf("another process has %+v, %v: want %+v", seen, err, e)
+				}
+				return
+			}
+		}
+	})
+}
