@@ -61,10 +61,10 @@ func TestNotes(t *testing.T) {
 func TestDamagedNotes(t *testing.T) {
 	folder := t.TempDir()
 	for content, want := range map[string]string{
-		`{"id":""}`:                "want 8 small letters",
-		`{"id":"ABCDEFGH"}`:        "want 8 small letters",
-		`{"id":"abcdefg-"}`:        "want 8 small letters",
-		`{"id":"abcdefgh"}`:        "it is of run abcdefgh",
+		`{"id":""}`:                "want 8 lowercase letters",
+		`{"id":"ABCDEFGH"}`:        "want 8 lowercase letters",
+		`{"id":"abcdefg-"}`:        "want 8 lowercase letters",
+		`{"id":"abcdefgh"}`:        "the note is of run abcdefgh",
 		`{"id":`:                   "unexpected EOF",
 		``:                         "EOF",
 		`{"id":"12345678","x":[]}`: "", // the file's own name
