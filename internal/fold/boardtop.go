@@ -25,6 +25,8 @@ type Boards interface {
 	Entries(ctx context.Context, board, period string, players []string, now time.Time) (map[string]boards.Entry, error)
 	// Top returns the first n places of the index, which is eventually consistent.
 	Top(ctx context.Context, board, period string, n int, now time.Time) ([]boards.Place, error)
+	// MoveRows moves players' outdated rows in the index, and returns how many.
+	MoveRows(ctx context.Context, board, period string, players []string, now time.Time) (int, error)
 }
 
 // topFolder keeps the tops of boards. All stream shards fold into one item, and each change is
