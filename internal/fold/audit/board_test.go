@@ -107,7 +107,7 @@ func (r *rig) looked(t testing.TB) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return string(out) == `{"looked":0,"failed":0,"later":0}`
+		return string(out) == `{"looked":0,"failed":0,"later":0,"moved":0}`
 	})
 }
 
