@@ -154,8 +154,8 @@ func before(n int, first boards.Place) (list []map[string]types.AttributeValue) 
 	for i := range n {
 		first.Player = fmt.Sprintf("before%d", i)
 		list = append(list, map[string]types.AttributeValue{
-			schema.RankKey:  &types.AttributeValueMemberS{Value: first.RankKey()},
-			schema.EntryRev: &types.AttributeValueMemberN{Value: fmt.Sprint(i + 1)},
+			schema.RankKey:     &types.AttributeValueMemberS{Value: first.RankKey()},
+			schema.EntryRowRev: &types.AttributeValueMemberN{Value: fmt.Sprint(i + 1)},
 		})
 	}
 	return list
