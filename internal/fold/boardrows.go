@@ -31,31 +31,29 @@ func (s *boardNews) deferred() (list []turn) {
 // maxRowPlayers bounds the players of a note of rows: one read has all their entries.
 const maxRowPlayers = 100
 
-// noteDeferred notes outdated rows, so that the task moves them. A note has its record's place in
-// the stream as key: a redelivered record replaces it, or notes rows again that were moved.
+// noteDeferred notes outdated rows, so that the task moves them. A note has its first record's place
+// in the stream as key: a redelivered record replaces it, or notes rows again that were moved.
 func (f *topFolder) noteDeferred(ctx context.Context, s *boardNews, list []turn, streamShard string) error {
-	for some := range slices.Chunk(list, maxRowPlayers) {
-		players := make([]string, len(some))
-		for i, t := range some {
-			players[i] = t.state.Player
-		}
-		if err := NoteRows(ctx, f.client, f.table, s.Period, streamShard, some[0].place, players, f.now()); err != nil {
-			return err
-		}
+	players := make([]string, len(list))
+	for i, t := range list {
+		players[i] = t.state.Player
 	}
-	return nil
+	return NoteRows(ctx, f.client, f.table, s.Period, streamShard, list[0].place, players, f.now())
 }
 
-// NoteRows stores in the rollups table that the rows of at most maxRowPlayers players in the index
-// are outdated: the task moves them. The stream shard and sequence number identify the note.
+// NoteRows stores in the rollups table that the rows of players in the index are outdated: the task
+// moves them. The stream shard and sequence number identify the notes.
 func NoteRows(ctx context.Context, client client.Putter, table string, p parts.Period, streamShard, sequence string, players []string, now time.Time) error {
 	slices.Sort(players)
-	it := dynamo.Key(schema.RowsNoteKey(p.Board, p.Label, streamShard, sequence))
-	it[schema.NotePlayers] = &types.AttributeValueMemberSS{Value: slices.Compact(players)}
-	it[schema.NoteSince], it[schema.NoteLast] = dynamo.Number(now.UnixMilli()), dynamo.Number(now.UnixMilli())
-	it[schema.Version] = dynamo.Number(1)
-	if _, err := client.PutItem(ctx, &dynamodb.PutItemInput{TableName: &table, Item: it}); err != nil {
-		return fmt.Errorf("noting %q: %w", dynamo.Text(it, schema.SK), err)
+	for some := range slices.Chunk(slices.Compact(players), maxRowPlayers) {
+		it := dynamo.Key(schema.RowsNoteKey(p.Board, p.Label, streamShard, sequence))
+		it[schema.NotePlayers] = &types.AttributeValueMemberSS{Value: some}
+		it[schema.NoteSince], it[schema.NoteLast] = dynamo.Number(now.UnixMilli()), dynamo.Number(now.UnixMilli())
+		it[schema.Version] = dynamo.Number(1)
+		if _, err := client.PutItem(ctx, &dynamodb.PutItemInput{TableName: &table, Item: it}); err != nil {
+			return fmt.Errorf("noting %q: %w", dynamo.Text(it, schema.SK), err)
+		}
+		sequence += "+" // of the next note
 	}
 	return nil
 }

@@ -79,7 +79,8 @@ func (p *period) readRanking(ctx context.Context, first int) (*ranking, error) {
 	})
 }
 
-// readEntries reads the entries of rows in the index, a read unit each. It ignores probes.
+// readEntries reads the entries of rows in the index, half a read unit each. It ignores probes. Like
+// the index, the entries may lag.
 func (p *period) readEntries(ctx context.Context, rows []item) (entries []item, err error) {
 	keys := map[string]item{} // a moving row may be there twice
 	for _, it := range rows {
@@ -88,7 +89,7 @@ func (p *period) readEntries(ctx context.Context, rows []item) (entries []item, 
 			keys[pk] = dynamo.Key(pk, sk)
 		}
 	}
-	if entries, err = dynamo.BatchGet(ctx, p.client, p.o.Names.Items, slices.Collect(maps.Values(keys)), true); err != nil {
+	if entries, err = dynamo.BatchGet(ctx, p.client, p.o.Names.Items, slices.Collect(maps.Values(keys)), false); err != nil {
 		return nil, fmt.Errorf("reading entries of board %q, period %s: %w", p.Board, p.Label, err)
 	}
 	return entries, nil
