@@ -119,18 +119,22 @@ func (st *storm) foundOf(ctx context.Context, key string) (int, error) {
 	return answer.Value, err
 }
 
-// scores returns the sum of all players' scores, each of which is 1. It reads the index without the limiter, since the top
-// has only the first players.
+// scores returns the sum of all players' scores, each of which is 1. It reads the entries without the limiter, since rows
+// of the index may be outdated.
 func (st *storm) scores(ctx context.Context, key string) (int, error) {
 	client, names := dynamolocal.DynamoDB(st.system.Endpoint(), ""), schema.NamesFor(prefix)
 	rankings := boards.New(client, names.Items, shardmap.New(client, names.ShardMap, shardmap.Options{}), boards.Options{})
+	list := make([]string, players)
+	for i := range list {
+		list[i] = fmt.Sprint("player-", i)
+	}
 	now := time.Now()
-	places, err := rankings.Top(ctx, key, boards.AllTime.Label(now), 2*players, now)
+	entries, err := rankings.Entries(ctx, key, boards.AllTime.Label(now), list, now)
 	sum := 0
-	for _, p := range places {
-		n, err := strconv.Atoi(p.Score.String())
+	for _, e := range entries {
+		n, err := strconv.Atoi(e.Score.String())
 		if err != nil {
-			return 0, fmt.Errorf("score of %s: %w", p.Player, err)
+			return 0, fmt.Errorf("score of %s: %w", e.Player, err)
 		}
 		sum += n
 	}

@@ -72,7 +72,7 @@ var Of = map[string][]Grant{
 		{ShardMap, "", operations[hotkeys.ShardMapTable]()},
 	},
 	Aggregator: {
-		{Items, "", operations[fold.ItemsClient]()},            // boards' settings and entries, and removed write shards
+		{Items, "", operations[fold.ItemsClient]()},            // boards' settings, entries and their rows, and removed write shards
 		{Items, schema.ByRank, operations[fold.RanksClient]()}, // for tops that have lost entries
 		{Rollups, "", operations[fold.RollupsClient]()},        // folds, failures and the compaction
 		{ShardMap, "", operations[fold.ShardMapClient]()},      // the maximum number of a board's write shards

@@ -264,6 +264,7 @@ var rarelyUsed = map[string]map[string]string{
 	},
 	Aggregator: {
 		"GetItem " + Items:                     "for the compaction, to see that a removed write shard is gone",
+		"UpdateItem " + Items:                  "for rows of entries that the index throttled",
 		"Query " + Items + " " + schema.ByRank: "for a top that has lost entries",
 		"DeleteItem " + Rollups:                "for tombstones that are buried, and notes of boards that were looked at again",
 		"GetItem " + ShardMap:                  "for the write shards of such a board",

@@ -48,6 +48,7 @@ func lifetimeOf(digits string, has bool) (lifetime, error) {
 type turn struct {
 	state    board.State
 	from, to *boards.Score // the entry's score before and after; nil if there was no entry
+	was, is  bool          // whether the entry's row in the index was outdated before, and is after
 	lifetime lifetime
 	sequence string // the record's sequence number
 	place    string // the sequence number with leading zeros: text order is number order
@@ -182,6 +183,9 @@ func (s boardsNews) jobs(d *delivery) (jobs []job) {
 					return d.tops.noteFolded(ctx, s, added)
 				}, s.sequences})
 		}
+		if deferred := s.deferred(); len(deferred) > 0 {
+			jobs = append(jobs, job{pk, func(ctx context.Context) error { return d.tops.noteDeferred(ctx, s, deferred, d.batch.ShardID) }, s.sequences})
+		}
 		if len(s.raised) > 0 {
 			raised := func() []string { return s.raised }
 			jobs = append(jobs, job{pk, func(ctx context.Context) error { return d.tops.note(ctx, s) }, raised})
@@ -233,49 +237,53 @@ func turnOf(r *ddbstream.Record, player string) (t turn, err error) {
 	if r.Name == ddbstream.Remove {
 		newest = r.Old
 	}
-	if t.state, t.lifetime, err = stateOfEntry(newest.Number, player); err != nil {
+	var late bool
+	if t.state, t.lifetime, late, err = stateOfEntry(newest.Number, player); err != nil {
 		return t, err
 	}
 	score := t.state.Score
 	switch r.Name {
 	case ddbstream.Insert:
-		t.to = &score
+		t.to, t.is = &score, late
 	case ddbstream.Modify:
-		old, _, err := stateOfEntry(r.Old.Number, player)
-		if err != nil {
+		var old board.State
+		if old, _, t.was, err = stateOfEntry(r.Old.Number, player); err != nil {
 			return t, fmt.Errorf("before: %w", err)
 		}
-		t.from, t.to = &old.Score, &score
+		t.from, t.to, t.is = &old.Score, &score, late
 	default:
-		t.from = &score
+		t.from, t.was = &score, late
 		t.state = board.State{Place: boards.Place{Player: player}, Rev: t.state.Rev}
 	}
 	return t, nil
 }
 
-// stateOfEntry reads an entry's attributes, all of which are numbers.
-func stateOfEntry(attr func(name string) (string, bool), player string) (s board.State, l lifetime, err error) {
+// stateOfEntry reads an entry's attributes, all of which are numbers. late reports whether the entry's
+// row in the index is outdated.
+func stateOfEntry(attr func(name string) (string, bool), player string) (s board.State, l lifetime, late bool, err error) {
 	score, hasScore := attr(schema.EntryScore)
 	at, hasAt := attr(schema.EntryAt)
 	rev, hasRev := attr(schema.EntryRev)
-	if !hasScore || !hasAt || !hasRev {
-		return s, l, errors.New("the entry lacks its score, at or rev")
+	rowRev, hasRowRev := attr(schema.EntryRowRev)
+	if !hasScore || !hasAt || !hasRev || !hasRowRev {
+		return s, l, false, errors.New("the entry lacks its score, at, rev or row_rev")
 	}
+	late = rev != rowRev
 	s = board.State{Place: boards.Place{Player: player}, Present: true}
 	if s.Score, err = boards.ParseScore(score); err != nil {
-		return s, l, err
+		return s, l, late, err
 	}
 	millis, err := strconv.ParseInt(at, 10, 64)
 	if err != nil || millis < 0 {
-		return s, l, fmt.Errorf("its at is %.40q, not a time in milliseconds", at)
+		return s, l, late, fmt.Errorf("its at is %.40q, not a time in milliseconds", at)
 	}
 	if s.Rev, err = strconv.ParseInt(rev, 10, 64); err != nil || s.Rev < 0 || s.Rev > board.MaxRev {
-		return s, l, fmt.Errorf("its rev is %.40q, not a whole number up to %d", rev, int64(board.MaxRev))
+		return s, l, late, fmt.Errorf("its rev is %.40q, not a whole number up to %d", rev, int64(board.MaxRev))
 	}
 	s.At = time.UnixMilli(millis).UTC()
 	digits, has := attr(schema.ExpiresAt)
 	l, err = lifetimeOf(digits, has)
-	return s, l, err
+	return s, l, late, err
 }
 
 // cellsFolder folds entries' scores into the fragments of their boards' histograms. Each change of
@@ -299,6 +307,9 @@ func (f *cellsFolder) fold(ctx context.Context, s *boardNews, streamShard string
 			}
 			if t.to != nil {
 				h.AddScore(*t.to, 1)
+			}
+			if t.was != t.is {
+				h.AddLate(map[bool]int64{false: -1, true: 1}[t.is])
 			}
 			h.Limit(f.limit)
 		}}

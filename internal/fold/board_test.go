@@ -138,7 +138,7 @@ func TestTasks(t *testing.T) {
 	for _, h := range a.containers {
 		h.log = slog.New(slog.NewTextHandler(&logs, nil))
 	}
-	if got := a.task(); got != `{"looked":0,"failed":0,"later":0}` || !strings.Contains(logs.String(), `msg="boards task done"`) {
+	if got := a.task(); got != `{"looked":0,"failed":0,"later":0,"moved":0}` || !strings.Contains(logs.String(), `msg="boards task done"`) {
 		t.Errorf("nothing to do: %s, %s", got, &logs)
 	}
 	logs.Reset()

@@ -32,9 +32,10 @@ const (
 
 // looked is the task's answer.
 type looked struct {
-	Looked int `json:"looked"` // tops that were rechecked, and sums that were refreshed
+	Looked int `json:"looked"` // tops that were rechecked, sums that were refreshed, and notes of rows
 	Failed int `json:"failed"` // of them those that failed; they are due again after the recheck age
-	Later  int `json:"later"`  // notes that are too recent, or beyond maxLooks and maxSums
+	Later  int `json:"later"`  // notes that are too recent, beyond the bounds of a run, or of a throttled index
+	Moved  int `json:"moved"`  // rows of the index
 }
 
 // looker runs the task.
@@ -88,13 +89,23 @@ func note(ctx context.Context, client client.Updater, table string, key dynamo.I
 	return nil
 }
 
-// due is a stored note that a top is to be rechecked, or a sum to be refreshed.
+// due is a stored note that a top is to be rechecked, a sum to be refreshed, or rows to be moved.
 type due struct {
 	boardNews
 	key         dynamo.Item
-	sum         bool
-	since, last int64 // Unix milliseconds
+	what        noted
+	players     []string // whose rows are to be moved
+	since, last int64    // Unix milliseconds
 }
+
+// noted is what a note is of.
+type noted int
+
+const (
+	aTop noted = iota
+	aSum
+	rows
+)
 
 // errAllFailed is the error of a run of the task that rechecked no top.
 var errAllFailed = errors.New("all rechecks failed")
@@ -108,45 +119,52 @@ func (f *looker) lookAgain(ctx context.Context) (answer looked, err error) {
 	}
 	began := f.now().UnixMilli()
 	before := began - f.recheck.Milliseconds()
-	var ripe []due
+	ripe := map[noted][]due{}
 	slices.SortStableFunc(notes, func(m, n due) int { return cmp.Compare(m.since, n.since) })
-	left := map[bool]int{false: f.looks, true: maxSums}
+	most := map[noted]int{aTop: f.looks, aSum: maxSums, rows: len(notes)}
 	for _, n := range notes {
-		if n.since <= before && left[n.sum] > 0 {
-			left[n.sum]--
-			ripe = append(ripe, n)
+		if n.since <= before && len(ripe[n.what]) < most[n.what] {
+			ripe[n.what] = append(ripe[n.what], n)
+		} else {
+			answer.Later++
 		}
 	}
-	answer = looked{Looked: len(ripe), Later: len(notes) - len(ripe)}
 	var one error
 	var mu sync.Mutex
-	each(ripe, func(n due) {
-		if err := f.look(ctx, &n, began); err != nil {
-			err = errors.Join(err, f.postpone(ctx, &n, began)) // go on with the others
+	end := func(n *due, err error) {
+		if err == nil {
+			err = f.finish(ctx, n, began)
+		}
+		if err != nil {
+			err = errors.Join(err, f.postpone(ctx, n, began)) // go on with the others
 			f.log.Error("not looked at again", "board", n.Board, "period", n.Label, "error", err)
-			mu.Lock()
-			defer mu.Unlock()
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if answer.Looked++; err != nil {
 			answer.Failed++
 			one = err
 		}
-	})
+	}
+	each(append(ripe[aTop], ripe[aSum]...), func(n due) { end(&n, f.look(ctx, &n)) })
+	moved, later := f.moveRows(ctx, ripe[rows], end)
+	answer.Moved, answer.Later = moved, answer.Later+later
 	if answer.Looked > 0 && answer.Failed == answer.Looked {
 		return answer, fmt.Errorf("rechecking %d boards: %w; one error: %w", answer.Failed, errAllFailed, one)
 	}
 	return answer, nil
 }
 
-// look rechecks one top, or refreshes one sum, and deletes its note if that was late enough for
-// everything noted.
-func (f *looker) look(ctx context.Context, n *due, began int64) (err error) {
-	if n.sum {
-		err = f.refresh(ctx, n)
-	} else {
-		err = f.settle(ctx, &n.boardNews, f.again, maxTopRounds)
+// look rechecks one top, or refreshes one sum.
+func (f *looker) look(ctx context.Context, n *due) error {
+	if n.what == aSum {
+		return f.refresh(ctx, n)
 	}
-	if err != nil {
-		return err
-	}
+	return f.settle(ctx, &n.boardNews, f.again, maxTopRounds)
+}
+
+// finish deletes a note if its look was late enough for everything noted.
+func (f *looker) finish(ctx context.Context, n *due, began int64) error {
 	if len(n.damaged) > 0 {
 		f.log.Error("entries can't be read: they are not in the top", "board", n.Board, "period", n.Label, "entries", len(n.damaged))
 	}
@@ -262,12 +280,22 @@ const maxNotes = 2500
 func parseNote(item dynamo.Item) (n due, err error) {
 	sk := dynamo.Text(item, schema.SK)
 	top, sum := strings.CutPrefix(sk, schema.HistogramPrefix)
+	if sum {
+		n.what = aSum
+	}
+	if of, ok := schema.ParseRowsNote(sk); ok {
+		players, _ := item[schema.NotePlayers].(*types.AttributeValueMemberSS)
+		if players == nil {
+			return n, fmt.Errorf("%q: its %s are not a set of strings", sk, schema.NotePlayers)
+		}
+		top, n.what, n.players = of, rows, players.Value
+	}
 	target, err := schema.ParseTarget(top)
 	if err != nil || kind.Of(target.Base.Type).Summary != kind.Ranking {
 		return n, fmt.Errorf("its sort key is %.80q, not a board's period", sk)
 	}
 	n.Period = parts.Period{Board: target.Base.Name, Label: target.Period}
-	n.key, n.sum = dynamo.Key(dynamo.Text(item, schema.PK), sk), sum
+	n.key = dynamo.Key(dynamo.Text(item, schema.PK), sk)
 	var since, last bool
 	n.since, since = dynamo.Whole(item, schema.NoteSince)
 	n.last, last = dynamo.Whole(item, schema.NoteLast)

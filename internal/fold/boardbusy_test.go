@@ -125,7 +125,7 @@ func TestANoteThatWasClearedTooSoon(t *testing.T) {
 	a.containers[0].tops.client = &slow{a.db, func() {
 		a.size = 5 // and lowered
 		a.pass(recheck + time.Second)
-		if got := a.task(); got != `{"looked":2,"failed":0,"later":0}` || a.noted() != 0 {
+		if got := a.task(); got != `{"looked":2,"failed":0,"later":0,"moved":0}` || a.noted() != 0 {
 			t.Errorf("%s, %d notes; the test wants none", got, a.noted())
 		}
 		a.size = 15
@@ -151,7 +151,7 @@ func TestLooksThatFail(t *testing.T) {
 		if out, err := a.containers[0].Invoke(t.Context(), []byte(BoardsTask)); !errors.Is(err, errAllFailed) {
 			t.Errorf("a run all of whose looks fail: %s, %v", out, err)
 		}
-		if got := a.task(); got != `{"looked":0,"failed":0,"later":1}` {
+		if got := a.task(); got != `{"looked":0,"failed":0,"later":1,"moved":0}` {
 			t.Errorf("at once after it: %s", got)
 		}
 	}
@@ -192,7 +192,7 @@ func TestSomeLooksFail(t *testing.T) {
 	h.tops.boards = brokenFor{h.tops.boards, a.name}
 	a.clock = a.clock.Add(recheck + time.Second)
 	out, err := h.Invoke(t.Context(), []byte(BoardsTask))
-	if err != nil || string(out) != `{"looked":2,"failed":1,"later":0}` {
+	if err != nil || string(out) != `{"looked":2,"failed":1,"later":0,"moved":0}` {
 		t.Errorf("%s, %v", out, err)
 	}
 	if want := `msg="boards task done" looked=2 failed=1 later=0`; !strings.Contains(logs.String(), want) {
@@ -213,7 +213,7 @@ func TestTheOldestNotesComeFirst(t *testing.T) {
 	}
 	newest := a.clock
 	a.clock = a.clock.Add(recheck)
-	if got := a.task(); got != fmt.Sprintf(`{"looked":%d,"failed":0,"later":20}`, f.looks) {
+	if got := a.task(); got != fmt.Sprintf(`{"looked":%d,"failed":0,"later":20,"moved":0}`, f.looks) {
 		t.Errorf("looked: %s", got)
 	}
 	notes, err := f.notes(t.Context())

@@ -3,13 +3,14 @@ package fold
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/hotshard/hotshard/internal/fold/board"
 	"github.com/hotshard/hotshard/internal/fold/parts"
 )
 
-// compare holds the summaries against the entries.
+// compare holds the summaries, and the rows of the index, against the entries.
 func (a *arena) compare() {
 	top, all := a.top(), a.ranked()
 	held := top.Entries()
@@ -22,6 +23,10 @@ func (a *arena) compare() {
 		}
 	}
 	cells := a.cells()
+	rows, err := a.containers[0].tops.boards.(*lagging).Boards.Top(context.Background(), a.name, "all", len(all)+1, a.clock)
+	if err != nil || !slices.Equal(rows, all) || cells.Late() != 0 {
+		a.t.Fatalf("the index has %+v, %v; want %+v, and none late of %d", rows, err, all, cells.Late())
+	}
 	if sum, ok := a.sum(); ok {
 		a.sums++
 		if !sum.Same(cells) {

@@ -62,17 +62,17 @@ func TestBoardsThatCannotBeRead(t *testing.T) {
 }
 
 // noted returns the number of notes of tops.
-func (a *arena) noted() int { return a.notes(false) }
+func (a *arena) noted() int { return a.notes(aTop) }
 
-// notes returns the number of notes of tops, or of sums.
-func (a *arena) notes(sums bool) (n int) {
+// notes returns the number of notes of tops, of sums, or of rows.
+func (a *arena) notes(what noted) (n int) {
 	a.t.Helper()
 	notes, err := a.containers[0].looker.notes(context.Background())
 	if err != nil {
 		a.t.Fatal(err)
 	}
 	for _, note := range notes {
-		if note.sum == sums {
+		if note.what == what {
 			n++
 		}
 	}

@@ -86,12 +86,12 @@ func TestAStaleIndex(t *testing.T) {
 		t.Fatalf("the first is %q, want p4 as long as the index lags", got)
 	}
 	a.clock = a.clock.Add(recheck / 2)
-	if got := a.task(); got != `{"looked":0,"failed":0,"later":2}` {
+	if got := a.task(); got != `{"looked":0,"failed":0,"later":2,"moved":0}` {
 		t.Errorf("too soon: %s", got)
 	}
 	a.frozen = false
 	a.clock = a.clock.Add(recheck)
-	if got := a.task(); got != `{"looked":2,"failed":0,"later":0}` || a.first() != "p19" {
+	if got := a.task(); got != `{"looked":2,"failed":0,"later":0,"moved":0}` || a.first() != "p19" {
 		t.Errorf("%s, and the first is %q; want p19", got, a.first())
 	}
 	a.rest()
@@ -113,7 +113,7 @@ func TestALookThatCameTooSoonForSome(t *testing.T) {
 	a.leave("p3", "p4", "p5")
 	a.fold() // p6 and p7 by the index, which still has p79 last
 	a.clock = a.clock.Add(6 * time.Second)
-	if got := a.task(); got != `{"looked":2,"failed":0,"later":0}` {
+	if got := a.task(); got != `{"looked":2,"failed":0,"later":0,"moved":0}` {
 		t.Errorf("the first look: %s", got)
 	}
 	a.frozen = false
@@ -142,7 +142,7 @@ func TestAnIndexFullOfGhosts(t *testing.T) {
 	for i := range 3 {
 		a.clock = a.clock.Add(recheck + time.Second)
 		notes := []int{2, 1, 1}[i] // the sum's note is gone after its refresh
-		if got := a.task(); got != fmt.Sprintf(`{"looked":%d,"failed":0,"later":0}`, notes) {
+		if got := a.task(); got != fmt.Sprintf(`{"looked":%d,"failed":0,"later":0,"moved":0}`, notes) {
 			t.Errorf("looked: %s", got)
 		}
 	}

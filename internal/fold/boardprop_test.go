@@ -18,14 +18,14 @@ import (
 // TestBoardsAreExactAtRest plays random scores, falls and removals with many ties
 // over three stream shards, which two containers fold in random batches, again and
 // again and while others write and fold; updates fail, answers are lost, sizes and
-// shard counts change, the index lags, stream shards are closed, and parts of the
-// histogram merged. Whenever it comes to rest, the top must be
+// shard counts change, the index lags and throttles, so that rows are moved later, stream
+// shards are closed, and parts of the histogram merged. Whenever it comes to rest, the top must be
 // the first in rank, and the histogram's ranks must be within their margins.
 func TestBoardsAreExactAtRest(t *testing.T) {
 	lane.Checks(t, 6)
 	db := enginetest.Client(t)
 	names := enginetest.Tables(t, db)
-	round, widened, merges, loads, deliveries, sums := 0, 0, 0, 0, 0, 0
+	round, widened, merges, loads, deliveries, sums, deferred, moved := 0, 0, 0, 0, 0, 0, 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		round++
 		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
@@ -52,6 +52,7 @@ func TestBoardsAreExactAtRest(t *testing.T) {
 		for range 2 {
 			a.lags = rapid.Bool().Draw(t, "lags")
 			a.races = rapid.IntRange(0, 10).Draw(t, "races")
+			a.defers, a.faulty = rapid.Bool().Draw(t, "defers"), rapid.IntRange(0, 3).Draw(t, "failing moves")
 			for range rapid.IntRange(1, 60).Draw(t, "steps") {
 				a.step()
 			}
@@ -60,8 +61,10 @@ func TestBoardsAreExactAtRest(t *testing.T) {
 		}
 		widened += a.widened
 		merges, loads, deliveries, sums = merges+a.merges, loads+a.loads, deliveries+a.deliveries, sums+a.sums
+		deferred, moved = deferred+a.deferred, moved+a.moved
 	})
 	t.Logf("%d boards, %d readings of the index, %d merges, %d reads of tops by %d deliveries, %d sums", round, widened, merges, loads, deliveries, sums)
+	t.Logf("%d deferred rows, %d of them moved by the task", deferred, moved)
 }
 
 // resize changes the size, of which a record tells.

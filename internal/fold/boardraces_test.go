@@ -2,6 +2,7 @@ package fold
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold/board"
+	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
@@ -57,13 +59,37 @@ func (l *lagging) Top(ctx context.Context, name, period string, n int, now time.
 	return places[:min(n, len(places))], nil
 }
 
+// MoveRows also makes the records. At times the index throttles it in between, or the process dies
+// after it.
+func (l *lagging) MoveRows(ctx context.Context, name, period string, players []string, now time.Time) (int, error) {
+	if name != l.a.name || period != "all" {
+		return l.Boards.MoveRows(ctx, name, period, players, now)
+	}
+	l.a.intervene()
+	some, why := players, error(nil)
+	if l.a.faulty > 0 && l.a.random.IntN(2) == 0 {
+		l.a.faulty--
+		some = some[:l.a.random.IntN(len(some)+1)]
+		why = []error{shard.ErrThrottled, shard.ErrUnavailable}[l.a.random.IntN(2)]
+	}
+	moved, err := l.Boards.MoveRows(ctx, name, period, some, now)
+	for _, player := range some {
+		if s := l.a.entries[player]; s.Present && l.a.rows[player] != s && err == nil {
+			l.a.moved++
+			l.a.written(s, s)
+		}
+	}
+	l.a.intervene()
+	return moved, errors.Join(err, why)
+}
+
 // catchUp brings a part of the index up to date, and all of it that lags too long.
 func (a *arena) catchUp() {
 	for player, s := range a.index {
 		switch late := a.clock.Sub(s.stale) >= maxLag; {
 		case s.stale.IsZero():
 		case late || a.random.IntN(10) == 0:
-			now := a.entries[player]
+			now := a.rows[player]
 			*s = seen{place: now.Place, shown: now.Present}
 		case a.random.IntN(4) == 0:
 			s.shown = false // it left its old place, and is not at the new one yet

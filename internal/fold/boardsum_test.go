@@ -72,7 +72,7 @@ func TestASumFollowsItsFragments(t *testing.T) {
 		a.pass(4 * time.Second)
 	}
 	a.holdsSum(false)
-	if n := a.notes(true); n != 1 {
+	if n := a.notes(aSum); n != 1 {
 		t.Errorf("%d notes of sums, want one", n)
 	}
 	a.rest()
@@ -269,7 +269,7 @@ func TestANoteOfASumGoesBackInTimeForNobody(t *testing.T) {
 		}
 	}
 	notes, err := a.containers[0].looker.notes(t.Context())
-	if err != nil || len(notes) != 1 || notes[0].last != a.clock.UnixMilli() || !notes[0].sum {
+	if err != nil || len(notes) != 1 || notes[0].last != a.clock.UnixMilli() || notes[0].what != aSum {
 		t.Errorf("%+v, %v", notes, err)
 	}
 }

@@ -25,6 +25,8 @@ type Boards interface {
 	Entries(ctx context.Context, board, period string, players []string, now time.Time) (map[string]boards.Entry, error)
 	// Top returns the first n places of the index, which is eventually consistent.
 	Top(ctx context.Context, board, period string, n int, now time.Time) ([]boards.Place, error)
+	// MoveRows moves players' outdated rows in the index, and returns how many.
+	MoveRows(ctx context.Context, board, period string, players []string, now time.Time) (int, error)
 }
 
 // topFolder keeps the tops of boards. All stream shards fold into one item, and each change is
@@ -42,7 +44,8 @@ type Boards interface {
 //     the entry was read again with the top stored. A fold is done only when all unsure
 //     entries of the top were found unchanged. If its process dies before, its records are
 //     redelivered, and another fold finishes;
-//   - R only grows by reading the index, and for a top that is rebuilt.
+//   - R only grows by reading the index, and for a top that is rebuilt. An entry with an outdated row
+//     may be missed then; the record of the row's move offers it to the top.
 //
 // A fold doesn't read the top if the old and new places of all its records lie beyond the reach
 // that its container cached at most 10 s ago, when all entries of the top were sure. Let c be the

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"pgregory.net/rapid"
@@ -38,6 +39,8 @@ type arena struct {
 	clock   time.Time
 
 	entries map[string]board.State
+	rows    map[string]board.State        // in the index: of entries that are there
+	defers  bool                          // the index throttles some writes, so that rows become outdated
 	streams [3][]string                   // records
 	numbers [3][]string                   // their sequence numbers
 	cuts    [3][]int                      // where the stream shard was closed, and its child begins
@@ -58,6 +61,9 @@ type arena struct {
 	deliveries int
 	merges     int
 	sums       int // found at rest
+	faulty     int // moves of rows that fail
+	deferred   int // writes that left an outdated row
+	moved      int
 }
 
 // seen is a player as the index shows him, and since when that is no more so.
@@ -75,7 +81,7 @@ const (
 func newArena(t rapid.TB, db *dynamodb.Client, names schema.Names, random *rand.Rand, round int) *arena {
 	a := &arena{
 		t: t, db: db, names: names, random: random, name: fmt.Sprintf("b#%d", round), shards: 1,
-		clock: enginetest.Later, entries: map[string]board.State{}, index: map[string]*seen{},
+		clock: enginetest.Later, entries: map[string]board.State{}, rows: map[string]board.State{}, index: map[string]*seen{},
 	}
 	for i := range a.containers {
 		h := newHandler(t, Settings{RollupsTable: names.Rollups, BoardRecheck: recheck}, db)
@@ -137,23 +143,43 @@ func (a *arena) score() boards.Score {
 func (a *arena) put(next board.State) {
 	old := a.entries[next.Player]
 	a.pass(time.Duration(a.random.IntN(1000)) * time.Millisecond)
-	pk, sk := schema.EntryKey(a.name, "all", next.Player)
+	row, pk := next, dynamo.Key(schema.EntryKey(a.name, "all", next.Player))
+	keep := a.defers && old.Present && next.Present && a.random.IntN(2) == 0
+	if keep {
+		a.deferred++
+		row = a.rows[next.Player]
+	}
 	var err error
-	if next.Present {
+	switch {
+	case keep:
+		_, err = a.db.UpdateItem(context.Background(), &dynamodb.UpdateItemInput{
+			TableName: &a.names.Items, Key: pk, UpdateExpression: aws.String("SET score = :score, #at = :at, rev = :rev"),
+			ExpressionAttributeNames: map[string]string{"#at": schema.EntryAt},
+			ExpressionAttributeValues: dynamo.Item{
+				":score": dynamo.Decimal(next.Score.String()), ":at": dynamo.Number(next.At.UnixMilli()), ":rev": dynamo.Number(next.Rev),
+			},
+		})
+	case next.Present:
 		_, err = a.db.PutItem(context.Background(), &dynamodb.PutItemInput{TableName: &a.names.Items, Item: a.item(next)})
-	} else {
-		_, err = a.db.DeleteItem(context.Background(), &dynamodb.DeleteItemInput{TableName: &a.names.Items, Key: dynamo.Key(pk, sk)})
+	default:
+		_, err = a.db.DeleteItem(context.Background(), &dynamodb.DeleteItemInput{TableName: &a.names.Items, Key: pk})
 	}
 	if err != nil {
 		a.t.Fatal(err)
 	}
+	a.written(next, row)
+}
+
+// written makes the record of a write, after which an entry is this and has this row.
+func (a *arena) written(next, row board.State) {
+	old, was := a.entries[next.Player], a.rows[next.Player]
 	a.record(a.stream(next.Player), func(sequence string) string {
-		return entryRecord(a.name, "all", old, next, sequence, "")
+		return rowRecord(a.name, "all", old, next, was.Rev, row.Rev, sequence, "")
 	})
-	a.entries[next.Player] = next
+	a.entries[next.Player], a.rows[next.Player] = next, row
 	if s := a.index[next.Player]; s == nil {
 		a.index[next.Player] = &seen{stale: a.clock}
-	} else if s.stale.IsZero() {
+	} else if s.stale.IsZero() && row != was {
 		s.stale = a.clock
 	}
 }
@@ -180,22 +206,28 @@ func (a *arena) item(s board.State) map[string]types.AttributeValue {
 	it[schema.EntryAt], it[schema.EntryRev] = dynamo.Number(s.At.UnixMilli()), dynamo.Number(s.Rev)
 	it[schema.BoardShard] = &types.AttributeValueMemberS{Value: schema.BoardShardKey(a.name, "all", shard.Calculated(s.Player, a.shards))}
 	it[schema.RankKey] = &types.AttributeValueMemberS{Value: s.RankKey()}
+	it[schema.EntryRowRev] = it[schema.EntryRev]
 	return it
 }
 
-// entryRecord is the stream's record of a write of an entry.
+// entryRecord is the stream's record of a write of an entry with its row.
 func entryRecord(name, period string, old, next board.State, sequence, more string) string {
+	return rowRecord(name, period, old, next, old.Rev, next.Rev, sequence, more)
+}
+
+// rowRecord is the same for an entry whose row has been of rev was and is of rev is.
+func rowRecord(name, period string, old, next board.State, was, is int64, sequence, more string) string {
 	pk, sk := schema.EntryKey(name, period, next.Player)
 	keys := fmt.Sprintf(`"pk":{"S":%q},"sk":{"S":%q}`, pk, sk)
-	image := func(s board.State) string {
-		return fmt.Sprintf(`{%s,"score":{"N":%q},"at":{"N":"%d"},"rev":{"N":"%d"}%s}`, keys, s.Score, s.At.UnixMilli(), s.Rev, more)
+	image := func(s board.State, row int64) string {
+		return fmt.Sprintf(`{%s,"score":{"N":%q},"at":{"N":"%d"},"rev":{"N":"%d"},"row_rev":{"N":"%d"}%s}`, keys, s.Score, s.At.UnixMilli(), s.Rev, row, more)
 	}
 	kind, images := "INSERT", ""
 	if old.Present {
-		kind, images = "MODIFY", `,"OldImage":`+image(old)
+		kind, images = "MODIFY", `,"OldImage":`+image(old, was)
 	}
 	if next.Present {
-		images += `,"NewImage":` + image(next)
+		images += `,"NewImage":` + image(next, is)
 	} else {
 		kind = "REMOVE"
 	}
@@ -250,6 +282,18 @@ func (a *arena) deliver(i, from, to int) {
 // rest delivers what is left, and runs the task until no note is left.
 func (a *arena) rest() {
 	a.races = 0
+	for range 20 { // faults may be left
+		a.drain()
+		a.clock = a.clock.Add(recheck + time.Second)
+		if a.task() == `{"looked":0,"failed":0,"later":0,"moved":0}` {
+			return
+		}
+	}
+	a.t.Fatal("there are always notes")
+}
+
+// drain delivers what is left.
+func (a *arena) drain() {
 	for i := range a.streams {
 		for tries := 0; a.done[i] < len(a.streams[i]); tries++ {
 			if tries > 100 {
@@ -258,13 +302,6 @@ func (a *arena) rest() {
 			a.deliver(i, a.done[i], min(len(a.streams[i]), a.done[i]+9))
 		}
 	}
-	for range 20 { // faults may be left
-		a.clock = a.clock.Add(recheck + time.Second)
-		if a.task() == `{"looked":0,"failed":0,"later":0}` {
-			return
-		}
-	}
-	a.t.Fatal("there are always notes")
 }
 
 func (a *arena) task() string {

@@ -14,10 +14,11 @@ type (
 		client.Transactor
 	}
 
-	// ItemsClient reads boards' settings and entries, and whether a removed write shard is gone.
+	// ItemsClient reads boards' settings and entries, and whether a removed write shard is gone. It moves entries' rows.
 	ItemsClient interface {
 		client.BatchGetter
 		client.Getter
+		client.Updater
 	}
 
 	// RanksClient reads the items table's index, to build a top.

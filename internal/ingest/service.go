@@ -42,7 +42,7 @@ func New(settings Settings, client Client, log *slog.Logger) (*Service, error) {
 		settings: settings,
 		events:   events.NewWriter(client, names.Of(kind.Event), view, events.Options{Retention: settings.EventRetention, Observer: observer}),
 		counter:  counters.NewWriter(client, names.Of(kind.Counter), view, counters.Options{Observer: observer}),
-		boards:   boards.New(client, names.Of(kind.Board), view, boards.Options{Observer: observer, Retention: settings.BoardRetention}),
+		boards:   boards.New(client, names.Of(kind.Board), view, boards.Options{Observer: observer, Retention: settings.BoardRetention, DeferRows: true}),
 		sessions: sessions.New(client, names.Of(kind.Session), view, sessions.Options{Observer: observer}),
 		limiter:  limits.New(client, names.Of(kind.Limit), view, limits.Options{Observer: observer}),
 		once:     once.New(client, names.Items, once.Options{Observer: observer}),

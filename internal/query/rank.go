@@ -66,10 +66,11 @@ func (r *boardReader) getRank(ctx context.Context, in *rankInput, now time.Time)
 	return out, nil
 }
 
-// standing is a player's rank, its largest error, and the time that it is of.
+// standing is a player's rank, its largest error, and the time that it is of. late is how many rows of
+// the index are outdated, each of which shifts a count there by one at most.
 type standing struct {
-	rank, margin int64
-	at           time.Time
+	rank, margin, late int64
+	at                 time.Time
 }
 
 // view is the state of a board's period for one request.
@@ -125,9 +126,11 @@ func (r *boardReader) rankAmong(ctx context.Context, v view, place boards.Place,
 	}
 	least := int64(len(above)) + 1
 	if !held && len(above) < around {
-		st = standing{rank: least, at: v.now} // these are all entries
+		st = standing{rank: least, margin: st.late, late: st.late, at: v.now} // these are all entries
 	}
-	st.rank = max(st.rank, least)
+	if st.rank < least {
+		st.rank, st.margin = least, max(st.margin, st.late)
+	}
 	return st, above, below, nil
 }
 
@@ -170,19 +173,20 @@ func (r *boardReader) rank(ctx context.Context, v view, place boards.Place) (st 
 // rankBy adds the entries in higher cells, from a histogram, to those ahead of the player in the
 // player's own cell, from the index. If few entries are ahead in all, it counts them in the index,
 // which needs no fold. By the sum, which is minutes old while scores come, a rank is the cell's
-// middle: index and sum would be of different times.
+// middle: index and sum would be of different times. So it is while rows of the index are outdated.
 func (r *boardReader) rankBy(ctx context.Context, v view, place boards.Place, histogram board.Histogram, at time.Time) (st standing, err error) {
+	st.late = max(0, histogram.Late())
 	cell := histogram.Locate(place.Score)
 	if cell.Above+cell.Own <= maxCounted { // count all entries ahead of the player
 		n, more, err := r.entries.Count(ctx, v.board, v.period, "", place.RankKey(), maxFound, v.now)
 		if more {
 			err = fmt.Errorf("%w: more than %d are before the player, and %d in the histogram", errNotFolded, maxFound, cell.Above+cell.Own)
 		}
-		return standing{rank: int64(n) + 1, at: v.now}, err
+		return standing{rank: int64(n) + 1, margin: st.late, late: st.late, at: v.now}, err
 	}
 	st.at = at
 	st.rank, st.margin = cell.Rank()
-	if cell.Own > maxCounted || v.sum != nil {
+	if cell.Own > maxCounted || v.sum != nil || st.late > 0 {
 		st.margin++ // the player may not be in the cell yet
 		return st, nil
 	}

@@ -154,8 +154,8 @@ func before(n int, first boards.Place) (list []map[string]types.AttributeValue) 
 	for i := range n {
 		first.Player = fmt.Sprintf("before%d", i)
 		list = append(list, map[string]types.AttributeValue{
-			schema.RankKey:  &types.AttributeValueMemberS{Value: first.RankKey()},
-			schema.EntryRev: &types.AttributeValueMemberN{Value: fmt.Sprint(i + 1)},
+			schema.RankKey:     &types.AttributeValueMemberS{Value: first.RankKey()},
+			schema.EntryRowRev: &types.AttributeValueMemberN{Value: fmt.Sprint(i + 1)},
 		})
 	}
 	return list
@@ -261,6 +261,26 @@ func TestRankWithoutNeighboursCostsNoQueries(t *testing.T) {
 		r.rank(player.Player, around)
 		if got := client.n.Load() - before; got != want {
 			t.Errorf("around %d: %d queries of the index, want %d", around, got, want)
+		}
+	}
+}
+
+// TestRanksWhileRowsAreOutdated checks that a count of the index may be off by the outdated rows, and that no cell
+// is counted there.
+func TestRanksWhileRowsAreOutdated(t *testing.T) {
+	for _, c := range []struct{ late, before, rank, off int64 }{{0, 0, 8, 0}, {2, 0, 8, 2}, {0, 3000, 3008, 0}, {2, 3000, 3008, 1}} {
+		r := newRig(t)
+		var cells board.Histogram
+		for _, p := range r.play("g", 20) {
+			cells.AddScore(p.Score, 1)
+		}
+		cells.AddScore(score(t, "1000000"), c.before)
+		cells.AddLate(c.late)
+		r.boardPart("g", cells, r.now.Add(time.Second))
+		for _, around := range []int{0, 2, 50} {
+			if page := r.rank("p7", around); around < 50 && (page.Rank != c.rank || page.RankError != c.off) || around == 50 && (page.Rank != 8 || page.RankError != c.late) {
+				t.Errorf("%+v, around %d: %d within %d", c, around, page.Rank, page.RankError)
+			}
 		}
 	}
 }

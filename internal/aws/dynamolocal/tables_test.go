@@ -28,7 +28,7 @@ func TestCreateTables(t *testing.T) {
 	for _, index := range out.Table.GlobalSecondaryIndexes {
 		projections[aws.ToString(index.IndexName)] = index.Projection.ProjectionType
 	}
-	if want := map[string]types.ProjectionType{schema.ByRank: types.ProjectionTypeAll, schema.ByGroup: types.ProjectionTypeInclude}; !maps.Equal(projections, want) {
+	if want := map[string]types.ProjectionType{schema.ByRank: types.ProjectionTypeInclude, schema.ByGroup: types.ProjectionTypeInclude}; !maps.Equal(projections, want) {
 		t.Errorf("the indexes are %v", projections)
 	}
 	ttl, err := db.DescribeTimeToLive(t.Context(), &dynamodb.DescribeTimeToLiveInput{TableName: &names.Items})

@@ -21,13 +21,17 @@ import (
 //	board_shard S  L#<board>#<period>#<shard>; the index's partition key
 //	rank_key    S  <score><time>#<player>; the index's sort key, the best first:
 //	               28 digits of the score, inverted, 15 of the time in milliseconds
+//	row_rev     N  the rev whose score and time are in rank_key; if it is not rev, the row in
+//	               the index is outdated until it is moved
 //	expires_at  N  Unix seconds; absent for the period of all time
 //
-// Equal scores rank by time, the earlier first, then by player.
+// Equal scores rank by time, the earlier first, then by player. The index has no score, at or rev:
+// a write of these alone costs nothing there.
 const (
-	EntryScore = "score"
-	EntryAt    = "at"
-	EntryRev   = "rev"
+	EntryScore  = "score"
+	EntryAt     = "at"
+	EntryRev    = "rev"
+	EntryRowRev = "row_rev"
 )
 
 // All rank keys lie between these bounds, since they begin with a digit. Probes in the index lie outside.
@@ -126,8 +130,8 @@ func SettingsKey(board string) (pk, sk string) { return BoardPrefix + board, Sol
 //
 //	seq      S  sequence number of the last folded record, as in an event rollup's
 //	            fragment; followed by EmptiedSuffix after the fragment was merged
-//	cells    B  number of entries whose scores lie in each cell, packed; a stream
-//	            shard's number may be below 0
+//	cells    B  number of entries whose scores lie in each cell, and of outdated rows, packed; a
+//	            stream shard's number may be below 0
 //	as_of    N  Unix milliseconds of the last fold
 //
 // The sum has the attributes of a fragment. Its seq is a ULID, which each refresh replaces. While
@@ -145,17 +149,22 @@ const (
 
 // A top that may be incomplete has a note in the rollups table, to be checked again. Such a top
 // was computed from the index, which may have lagged, or for the first time, or a fold gave up on
-// it. The note stays until a check that was late enough. A sum to be refreshed has a note, too:
+// it. The note stays until a check that was late enough. A sum to be refreshed has a note, too, and
+// so have players whose rows in the index are outdated:
 //
-//	pk    S  N#<0 to 7>, by the board and period
-//	sk    S  L#<board>#<period> of the top, h#L#<board>#<period> of the sum
-//	since N  Unix milliseconds of the first cause not checked yet
-//	last  N  Unix milliseconds of the newest cause
-//	v     N  1
+//	pk      S   N#<0 to 7>, by the board and period
+//	sk      S   L#<board>#<period> of the top, h#L#<board>#<period> of the sum,
+//	            m#L#<board>#<period>#<stream shard>#<sequence number> of rows
+//	since   N   Unix milliseconds of the first cause not checked yet
+//	last    N   Unix milliseconds of the newest cause
+//	players SS  of a note of rows
+//	v       N   1
 const (
-	NotePrefix = "N#"
-	NoteSince  = "since"
-	NoteLast   = "last"
+	NotePrefix  = "N#"
+	NoteSince   = "since"
+	NoteLast    = "last"
+	NotePlayers = "players"
+	RowsPrefix  = "m#"
 )
 
 // noteSalts is the number of partition keys of notes.
@@ -174,6 +183,27 @@ func NoteKey(board, period string) (pk, sk string) {
 func SumNoteKey(board, period string) (pk, sk string) {
 	pk, sk = NoteKey(board, period)
 	return pk, HistogramPrefix + sk
+}
+
+// RowsNoteKey returns the keys of a note of outdated rows; stream shard and sequence number are those
+// of a record.
+func RowsNoteKey(board, period, streamShard, sequence string) (pk, sk string) {
+	pk, sk = NoteKey(board, period)
+	return pk, RowsPrefix + sk + "#" + streamShard + "#" + sequence
+}
+
+// ParseRowsNote returns the board's period, as BoardRollupKey does, of the sort key of a note of
+// outdated rows; ok is false for other notes.
+func ParseRowsNote(sk string) (boardPeriod string, ok bool) {
+	rest, ok := strings.CutPrefix(sk, RowsPrefix)
+	for range 2 {
+		at := strings.LastIndexByte(rest, '#')
+		if !ok || at < 0 {
+			return "", false
+		}
+		rest = rest[:at]
+	}
+	return rest, true
 }
 
 // histogramSalts is the number of partition keys of a histogram's fragments.

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/oklog/ulid/v2"
+
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold"
 	"github.com/hotshard/hotshard/internal/fold/board"
@@ -27,7 +29,8 @@ func (b *rankings) check(ctx context.Context, t schema.Target) (Result, error) {
 // periodKinds lists the kinds of periods that a board has.
 var periodKinds = []boards.Period{boards.AllTime, boards.Daily, boards.Weekly}
 
-// period is a board's period that is audited. Its items are read from the index, which lags.
+// period is a board's period that is audited. Its players are read from the index, which lags, and
+// so may their entries, which are read from the table: rows in the index may be outdated.
 //
 // The proof at proveOnce also holds for a lagging index. A write before the markers was folded before the first reading.
 // The second reading is after IndexLag, so the index has that write by then. A write after the markers came after the first
@@ -95,8 +98,8 @@ func (p *period) same(first, second *reading) bool {
 	return first.kept.same(second.kept) && first.entries.same(second.entries)
 }
 
-// repair returns the differences of a period at rest, and repairs them if Options.Repair is set. It repairs a top or a sum
-// by a note to the aggregator.
+// repair returns the differences of a period at rest, and repairs them if Options.Repair is set. It repairs a top, a sum
+// or outdated rows by a note to the aggregator.
 func (p *period) repair(ctx context.Context, s *reading, floors map[string]string) (result Result, err error) {
 	result.Findings = s.kept.compare(s.entries)
 	if !p.o.Repair {
@@ -107,6 +110,9 @@ func (p *period) repair(ctx context.Context, s *reading, floors map[string]strin
 	}
 	if err == nil && len(s.kept.summed) > 0 && (s.kept.sumFault != "" || s.kept.cellsDiffer(s.entries)) {
 		err = fold.NoteSum(ctx, p.client, p.o.Names.Rollups, p.Board, p.Label, p.o.Now())
+	}
+	if err == nil && len(s.entries.late) > 0 && !s.kept.rows {
+		err = fold.NoteRows(ctx, p.client, p.o.Names.Rollups, p.Period, "audit", ulid.Make().String(), s.entries.late, p.o.Now())
 	}
 	if err == nil && s.kept.whyTop(s.entries) != "" {
 		err = p.noteTop(ctx)

@@ -5,6 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
@@ -19,6 +23,7 @@ type kept struct {
 	damage   error                         // why a fragment can't be read
 	summed   []parts.Part[board.Histogram] // the stored sum of the fragments, if there is one
 	sumFault string                        // what is wrong with it; "" while the task is to refresh it
+	rows     bool                          // rows of the index are noted to be moved
 	stored   item                          // the top's item; empty if there is none
 	top      *board.Top                    // nil if there is none, or it can't be read
 	topFault error
@@ -28,11 +33,14 @@ type kept struct {
 func (p *period) readKept(ctx context.Context) (k *kept, err error) {
 	k = &kept{}
 	// A fold's note is put after the fold, and deleted after the sum has it. So the note is read before the sum, and the
-	// sum before the fragments.
+	// sum before the fragments. Notes of rows are deleted after the rows are moved.
 	pk, sk := schema.SumNoteKey(p.Board, p.Label)
 	note, err := dynamo.Get(ctx, p.client, p.o.Names.Rollups, pk, sk)
 	if err != nil {
 		return nil, fmt.Errorf("reading the note %q: %w", sk, err)
+	}
+	if k.rows, err = p.rowsNoted(ctx); err != nil {
+		return nil, err
 	}
 	if k.summed, err = p.cells.Read(ctx, p.SumKey()); err != nil {
 		return nil, err
@@ -69,6 +77,25 @@ func (p *period) readKept(ctx context.Context) (k *kept, err error) {
 	return k, nil
 }
 
+// rowsNoted reports whether rows of the period are noted to be moved.
+func (p *period) rowsNoted(ctx context.Context) (bool, error) {
+	pk, prefix := schema.RowsNoteKey(p.Board, p.Label, "", "")
+	in := &dynamodb.QueryInput{
+		TableName: &p.o.Names.Rollups, ConsistentRead: aws.Bool(true),
+		KeyConditionExpression:    aws.String("pk = :pk AND begins_with(sk, :sk)"),
+		ExpressionAttributeValues: item{":pk": dynamo.String(pk), ":sk": dynamo.String(strings.TrimRight(prefix, "#") + "#")},
+	}
+	for it, err := range dynamo.Items(ctx, p.client, in) {
+		if err != nil {
+			return false, fmt.Errorf("reading the notes of rows of %q: %w", p.PK(), err)
+		}
+		if of, _ := schema.ParseRowsNote(dynamo.Text(it, schema.SK)); of == p.PK() {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
 // sooner returns the earlier of two expiry times in Unix seconds; 0 means no expiry.
 func sooner(x, y int64) int64 {
 	if x == 0 || y == 0 {
@@ -101,6 +128,9 @@ func (k *kept) compare(entries *ranking) (list []Finding) {
 	}
 	if k.sumFault != "" {
 		list = append(list, Finding{State: Wrong, Detail: "the stored sum of the histogram: " + k.sumFault})
+	}
+	if len(entries.late) > 0 && !k.rows {
+		list = append(list, Finding{State: Wrong, Detail: fmt.Sprintf("%d entries have outdated rows in the index, and no task moves them", len(entries.late))})
 	}
 	if why := k.whyTop(entries); why != "" {
 		f := Finding{State: Wrong, Detail: "the top: " + why}

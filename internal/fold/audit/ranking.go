@@ -5,10 +5,9 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
-	"errors"
 	"fmt"
+	"maps"
 	"slices"
-	"strconv"
 	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -22,7 +21,8 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
-// ranking is what the index has of a board's period.
+// ranking is a board's period: the entries of the players in the index. An entry has one row there,
+// which may be outdated.
 type ranking struct {
 	n       int64
 	cells   board.Histogram
@@ -31,6 +31,7 @@ type ranking struct {
 	digest  uint64         // of all places, independent of their order
 	expires int64          // latest expiry, Unix seconds; 0 if any entry never expires, or there is none
 	soonest int64          // earliest expiry; 0 if none expires
+	late    []string       // players with outdated rows
 	fault   error          // why one of the entries can't be read
 }
 
@@ -39,7 +40,7 @@ func (r *ranking) same(other *ranking) bool {
 	return r.fault == nil && other.fault == nil && r.n == other.n && r.digest == other.digest && r.cells.Same(other.cells)
 }
 
-// readRanking reads all places of a board's period from the index, and keeps the first ones.
+// readRanking reads all entries of a board's period, and keeps the first places.
 func (p *period) readRanking(ctx context.Context, first int) (*ranking, error) {
 	most, err := p.mostShards(ctx, schema.BaseKey{Type: kind.Board, Name: p.Board})
 	if err != nil {
@@ -57,8 +58,12 @@ func (p *period) readRanking(ctx context.Context, first int) (*ranking, error) {
 			if err != nil {
 				return fmt.Errorf("reading the entries of board %q, period %s: %w", p.Board, p.Label, err)
 			}
+			entries, err := p.readEntries(ctx, page.Items)
+			if err != nil {
+				return err
+			}
 			mu.Lock()
-			for _, it := range page.Items {
+			for _, it := range entries {
 				player, ok := all.addItem(it)
 				if ok && own <= marks.MaxOwn/most {
 					all.players = append(all.players, player)
@@ -74,26 +79,43 @@ func (p *period) readRanking(ctx context.Context, first int) (*ranking, error) {
 	})
 }
 
-// addItem adds an item of the index, and returns its player. It ignores probes.
-func (r *ranking) addItem(it item) (player string, ok bool) {
-	_, _, player, entry := schema.ParseEntryKey(dynamo.Text(it, schema.PK), dynamo.Text(it, schema.SK))
-	if !entry {
-		return "", false
+// readEntries reads the entries of rows in the index, half a read unit each. It ignores probes. Like
+// the index, the entries may lag.
+func (p *period) readEntries(ctx context.Context, rows []item) (entries []item, err error) {
+	keys := map[string]item{} // a moving row may be there twice
+	for _, it := range rows {
+		pk, sk := dynamo.Text(it, schema.PK), dynamo.Text(it, schema.SK)
+		if _, _, _, entry := schema.ParseEntryKey(pk, sk); entry {
+			keys[pk] = dynamo.Key(pk, sk)
+		}
 	}
-	place, expires, err := placeIn(it, player)
+	if entries, err = dynamo.BatchGet(ctx, p.client, p.o.Names.Items, slices.Collect(maps.Values(keys)), false); err != nil {
+		return nil, fmt.Errorf("reading entries of board %q, period %s: %w", p.Board, p.Label, err)
+	}
+	return entries, nil
+}
+
+// addItem adds an entry, and returns its player.
+func (r *ranking) addItem(it item) (player string, ok bool) {
+	e, err := boards.ParseEntry(it)
 	if err != nil {
 		r.fault = cmp.Or(r.fault, fmt.Errorf("the entry %q: %w", dynamo.Text(it, schema.PK), err))
 		return "", false
 	}
 	r.n++
-	r.first = append(r.first, place)
-	r.cells.AddScore(place.Score, 1)
-	r.digest += digestOf(place.RankKey())
+	r.first = append(r.first, e.Place)
+	r.cells.AddScore(e.Score, 1)
+	if e.Late() {
+		r.cells.AddLate(1)
+		r.late = append(r.late, e.Player)
+	}
+	r.digest += digestOf(e.RankKey())
+	expires, _ := dynamo.Integer(it, schema.ExpiresAt) // 0 for never
 	if r.n == 1 || r.expires != 0 && (expires == 0 || expires > r.expires) {
 		r.expires = expires
 	}
 	r.soonest = sooner(r.soonest, expires)
-	return player, true
+	return e.Player, true
 }
 
 // digestOf returns a number that is practically unique to a text. The sum of digests identifies a
@@ -101,25 +123,4 @@ func (r *ranking) addItem(it item) (player string, ok bool) {
 func digestOf(text string) uint64 {
 	sum := sha256.Sum256([]byte(text))
 	return binary.BigEndian.Uint64(sum[:])
-}
-
-// placeIn returns the place of an entry. Folds use its score, and readers of the index its rank
-// key, so both must agree.
-func placeIn(it item, player string) (p boards.Place, expires int64, err error) {
-	if p, err = boards.ParseRankKey(dynamo.Text(it, schema.RankKey)); err != nil {
-		return p, 0, err
-	}
-	score, err := boards.ParseScore(dynamo.Digits(it, schema.EntryScore))
-	switch {
-	case err != nil:
-		return p, 0, fmt.Errorf("its score: %w", err)
-	case p.Player != player || score != p.Score || dynamo.Digits(it, schema.EntryAt) != strconv.FormatInt(p.At.UnixMilli(), 10):
-		return p, 0, errors.New("its rank key is not that of its player, score and time")
-	case dynamo.Digits(it, schema.EntryRev) == "":
-		return p, 0, errors.New("it has no rev")
-	}
-	if it[schema.ExpiresAt] != nil {
-		expires, err = strconv.ParseInt(dynamo.Digits(it, schema.ExpiresAt), 10, 64)
-	}
-	return p, expires, err
 }

@@ -17,6 +17,7 @@ import (
 //	level    1 byte
 //	zeros    1 byte: how many low bits all cells have that are 0; they are left out.
 //	         Those of whole numbers are many.
+//	late     varint: how many entries have an outdated row in the index
 //	count    uvarint
 //	cells    the lowest first: the distance from the one before as uvarint, and how
 //	         many entries, signed, as varint
@@ -33,7 +34,8 @@ func (h Histogram) Bytes() []byte {
 		all |= cell
 	}
 	zeros := bits.TrailingZeros64(all)
-	b := binary.AppendUvarint([]byte{cellsVersion, byte(h.level), byte(zeros)}, uint64(len(h.cells)))
+	b := binary.AppendVarint([]byte{cellsVersion, byte(h.level), byte(zeros)}, h.late)
+	b = binary.AppendUvarint(b, uint64(len(h.cells)))
 	last := uint64(0)
 	for _, cell := range slices.Sorted(maps.Keys(h.cells)) {
 		b = binary.AppendUvarint(b, (cell-last)>>zeros)
@@ -54,6 +56,7 @@ func parseHistogram(data []byte) (Histogram, error) {
 	if h.level > maxLevel || zeros >= maxLevel {
 		r.Fail("its level is none")
 	}
+	h.late = r.Int()
 	r.cells(&h, zeros)
 	if len(r.Left) > 0 {
 		r.Fail("there is more behind its end")

@@ -37,10 +37,17 @@ func unorder(n uint64) float64 {
 type Histogram struct {
 	level uint
 	cells map[uint64]int64 // no zeros
+	late  int64
 }
 
 // Clone returns a copy that may be changed.
-func (h Histogram) Clone() Histogram { return Histogram{h.level, maps.Clone(h.cells)} }
+func (h Histogram) Clone() Histogram { return Histogram{h.level, maps.Clone(h.cells), h.late} }
+
+// Late returns how many entries have an outdated row in the index.
+func (h Histogram) Late() int64 { return h.late }
+
+// AddLate counts n more entries with an outdated row, or fewer.
+func (h *Histogram) AddLate(n int64) { h.late += n }
 
 // Cells returns how many cells have a count.
 func (h Histogram) Cells() int { return len(h.cells) }
@@ -78,7 +85,7 @@ func (h *Histogram) Limit(cells int) {
 
 // raise joins cells into those of a higher level.
 func (h *Histogram) raise(level uint) {
-	joined := Histogram{level: level}
+	joined := Histogram{level: level, late: h.late}
 	for cell, n := range h.cells {
 		joined.count(cell>>(level-h.level), n)
 	}
@@ -93,6 +100,7 @@ func (h *Histogram) Merge(other Histogram) {
 	for cell, n := range other.cells {
 		h.count(cell>>(h.level-other.level), n)
 	}
+	h.late += other.late
 }
 
 // Same reports whether two histograms count the same, at the level of the coarser one.
@@ -100,5 +108,5 @@ func (h Histogram) Same(other Histogram) bool {
 	level := max(h.level, other.level)
 	h.raise(level)
 	other.raise(level)
-	return maps.Equal(h.cells, other.cells)
+	return h.late == other.late && maps.Equal(h.cells, other.cells)
 }

@@ -60,19 +60,22 @@ type Client interface {
 // A write that the index throttles can't go to another write shard. It waits, and reads the
 // newest shard count at each attempt. After growth an entry leaves its old index partition with
 // its next write, which costs 1 WCU there. So a board with many entries is relieved gradually:
-// a partition loses at most as many entries per second as it takes WCU/s. Pin a board's shard
-// count ahead of a known peak, before its entries are written.
+// a partition loses at most as many entries per second as it takes WCU/s. With
+// Options.DeferRows a write doesn't wait for that. Pin a board's shard count ahead of a known
+// peak, before its entries are written.
 //
 // # Reads
 //
 // Rankings are read from the index, by one query per write shard that the board ever had, in
 // parallel. The index is eventually consistent: an entry that is being changed may briefly be
-// at both of its places, or at neither. Of two, only the one with the higher rev counts.
+// at both of its places, or at neither. Of two, only the one with the higher rev counts. An
+// entry whose row is outdated is where it was before. Entry and Entries read entries themselves.
 type Boards struct {
 	*Reader
 	client    Client
 	observer  shard.Observer
 	retention time.Duration
+	deferRows bool
 	known     memo.Memo[knownBoard]
 }
 
@@ -82,13 +85,17 @@ type Options struct {
 	// Entries of all time never expire.
 	Retention time.Duration
 	Observer  shard.Observer // receives every write attempt; may be nil
+	// DeferRows writes an entry without its row in the index if the index throttles the write and
+	// the entry exists. The row is outdated then until the entry's next write, or [Boards.MoveRows].
+	// The aggregator calls that; without it, leave this off.
+	DeferRows bool
 }
 
 // New returns Boards over the items table.
 func New(db Client, table string, shards *shardmap.Map, o Options) *Boards {
 	return &Boards{
 		Reader: NewReader(db, table, shards),
-		client: db, observer: o.Observer, retention: o.Retention,
+		client: db, observer: o.Observer, retention: o.Retention, deferRows: o.DeferRows,
 		known: memo.New[knownBoard](maxKnownBoards),
 	}
 }

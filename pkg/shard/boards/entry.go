@@ -1,8 +1,13 @@
 package boards
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
+	"maps"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
@@ -15,21 +20,41 @@ type Entry struct {
 	Rev     int64
 	Expires time.Time // to the second; zero for never
 
-	shard int // the entry's write shard in the index
+	shard int  // the write shard of the entry's row in the index
+	late  bool // the row is outdated
 }
 
-// parseEntry reads an item of the table, without its expiry. The rank key has all of a place.
-func parseEntry(it dynamo.Item) (Entry, error) {
-	place, err := ParseRankKey(dynamo.Text(it, schema.RankKey))
-	if err != nil {
-		return Entry{}, err
+// Late reports whether the entry's row in the index is outdated: see Options.DeferRows.
+func (e Entry) Late() bool { return e.late }
+
+// ParseEntry returns the entry of an item of the table, or an error that says what is damaged. Folds
+// use the score, and readers of the index the rank key, so both must agree unless the row is
+// outdated.
+func ParseEntry(it map[string]types.AttributeValue) (e Entry, err error) {
+	_, _, e.Player, _ = schema.ParseEntryKey(dynamo.Text(it, schema.PK), dynamo.Text(it, schema.SK))
+	if e.Score, err = ParseScore(dynamo.Digits(it, schema.EntryScore)); err != nil {
+		return e, fmt.Errorf("its score: %w", err)
 	}
-	_, _, n, err := schema.ParseBoardShardKey(dynamo.Text(it, schema.BoardShard))
-	if err != nil {
-		return Entry{}, err
+	millis, err := dynamo.Integer(it, schema.EntryAt)
+	e.At = time.UnixMilli(millis).UTC()
+	rev, err2 := dynamo.Integer(it, schema.EntryRev)
+	rowRev, err3 := dynamo.Integer(it, schema.EntryRowRev)
+	e.Rev, e.late = rev, rev != rowRev
+	row, err4 := ParseRankKey(dynamo.Text(it, schema.RankKey))
+	_, _, n, err5 := schema.ParseBoardShardKey(dynamo.Text(it, schema.BoardShard))
+	e.shard = n
+	if err := cmp.Or(err, err2, err3, err4, err5); err != nil {
+		return e, err
 	}
-	rev, err := dynamo.Integer(it, schema.EntryRev)
-	return Entry{Place: place, Rev: rev, shard: n}, err
+	if row.Player != e.Player || !e.late && row != e.Place {
+		return e, errors.New("its rank key is not that of its player, score and time")
+	}
+	if it[schema.ExpiresAt] != nil {
+		var seconds int64
+		seconds, err = dynamo.Integer(it, schema.ExpiresAt)
+		e.Expires = time.Unix(seconds, 0)
+	}
+	return e, err
 }
 
 // span is one period of a board.
@@ -57,12 +82,20 @@ func (s span) item(p Place, rev int64, n int) dynamo.Item {
 	it[schema.EntryScore] = dynamo.Decimal(p.Score.String())
 	it[schema.EntryAt] = dynamo.Number(p.At.UnixMilli())
 	it[schema.EntryRev] = dynamo.Number(rev)
-	it[schema.BoardShard] = dynamo.String(schema.BoardShardKey(s.board, s.label, n))
-	it[schema.RankKey] = dynamo.String(p.RankKey())
+	maps.Copy(it, s.row(p, rev, n))
 	if !s.expires.IsZero() {
 		it[schema.ExpiresAt] = dynamo.Number(s.expires.Unix())
 	}
 	return it
+}
+
+// row returns the attributes of an entry's row in the index.
+func (s span) row(p Place, rev int64, n int) dynamo.Item {
+	return dynamo.Item{
+		schema.BoardShard:  dynamo.String(schema.BoardShardKey(s.board, s.label, n)),
+		schema.RankKey:     dynamo.String(p.RankKey()),
+		schema.EntryRowRev: dynamo.Number(rev),
+	}
 }
 
 // turn returns the place to which a score takes a player, and whether it differs from the place

@@ -70,7 +70,7 @@ func (b *behind) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(*
 		}
 	}
 	out.Items = slices.DeleteFunc(out.Items, func(it map[string]types.AttributeValue) bool {
-		rev := it["rev"].(*types.AttributeValueMemberN).Value
+		rev := it["row_rev"].(*types.AttributeValueMemberN).Value
 		return b.missing != "" && strings.HasSuffix(str(it["rank_key"]), "#"+b.missing) && rev >= fmt.Sprint(b.newest)
 	})
 	slices.SortFunc(out.Items, func(x, y map[string]types.AttributeValue) int {

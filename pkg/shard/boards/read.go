@@ -74,7 +74,7 @@ func (l *Reader) Entries(ctx context.Context, board, label string, players []str
 			continue
 		}
 		_, _, player, _ := schema.ParseEntryKey(dynamo.Text(it, schema.PK), dynamo.Text(it, schema.SK))
-		if found[player], err = readEntry(it, player); err != nil {
+		if found[player], err = ParseEntry(it); err != nil {
 			delete(found, player)
 			damaged[player] = err
 		}
@@ -83,20 +83,6 @@ func (l *Reader) Entries(ctx context.Context, board, label string, players []str
 		return found, fmt.Errorf("reading entries of board %q, period %s: %w", board, label, damaged)
 	}
 	return found, nil
-}
-
-// readEntry returns the entry of a player's item.
-func readEntry(it dynamo.Item, player string) (Entry, error) {
-	e, err := parseEntry(it)
-	if err == nil && e.Player != player {
-		err = fmt.Errorf("its rank key is of player %q", e.Player)
-	}
-	if err != nil || it[schema.ExpiresAt] == nil {
-		return e, err
-	}
-	seconds, err := dynamo.Integer(it, schema.ExpiresAt)
-	e.Expires = time.Unix(seconds, 0)
-	return e, err
 }
 
 // Top returns the first n places of a period from the index, in rank order. It costs half a

@@ -22,7 +22,7 @@ func TestDamagedEntries(t *testing.T) {
 	text := func(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
 	for player, damage := range map[string]map[string]types.AttributeValue{
 		"bob": {schema.RankKey: text("5")},
-		"dan": {schema.EntryRev: text("x")},
+		"dan": {schema.EntryRowRev: text("x")},
 		"eve": {schema.RankKey: text(boards.Place{Player: "ann", At: now}.RankKey())},
 	} {
 		it := d.Item(t, "L#b#all#"+player, "b")

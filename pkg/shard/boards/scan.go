@@ -62,7 +62,7 @@ func (s *boardScan) streams(low, high string, n int, desc bool) []*dynamo.Stream
 		list[i] = &dynamo.Stream{Client: s.l.client, Sort: schema.RankKey, Drop: s.expired, Input: &dynamodb.QueryInput{
 			TableName: &s.l.table, IndexName: aws.String(schema.ByRank),
 			KeyConditionExpression: aws.String("board_shard = :shard AND rank_key BETWEEN :low AND :high"),
-			ProjectionExpression:   aws.String("rank_key, rev, expires_at"),
+			ProjectionExpression:   aws.String("rank_key, row_rev, expires_at"),
 			ExpressionAttributeValues: dynamo.Item{
 				":shard": dynamo.String(schema.BoardShardKey(s.board, s.label, i)),
 				":low":   dynamo.String(low),
@@ -149,7 +149,7 @@ func (s *boardScan) addItem(it dynamo.Item, to *side) {
 	if err != nil {
 		return
 	}
-	rev, err := dynamo.Integer(it, schema.EntryRev)
+	rev, err := dynamo.Integer(it, schema.EntryRowRev)
 	if err != nil {
 		return
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
@@ -46,7 +47,7 @@ func (w *entryWrite) setHeld(it dynamo.Item) error {
 	if it == nil {
 		return nil
 	}
-	held, err := parseEntry(it)
+	held, err := ParseEntry(it)
 	if err != nil {
 		return fmt.Errorf("entry in period %s: %w", w.label, err)
 	}
@@ -122,6 +123,9 @@ func (w *entryWrite) attempt(ctx context.Context) error {
 		}
 		_, err = w.l.client.PutItem(ctx, dynamo.PutInput(write.Action.Put), dynamo.NoRetry)
 		w.observe(ctx, write.Attempt, err)
+		if w.l.deferRows && w.held != nil && observe.PartitionFull(write.Attempt.Key, err) {
+			_, err = w.l.client.UpdateItem(ctx, w.keepRow(write.Action.Put), dynamo.NoRetry)
+		}
 		there, outrun := dynamo.ConditionFailed(err)
 		if !outrun {
 			w.wrote = err == nil
@@ -132,6 +136,21 @@ func (w *entryWrite) attempt(ctx context.Context) error {
 		}
 	}
 	return dynamo.ErrOutrun
+}
+
+// keepRow returns the update that writes what put does, except the entry's row in the index.
+func (w *entryWrite) keepRow(put *types.Put) *dynamodb.UpdateItemInput {
+	return &dynamodb.UpdateItemInput{
+		TableName: put.TableName, Key: dynamo.Key(schema.EntryKey(w.board, w.label, w.score.Player)),
+		UpdateExpression:         aws.String("SET #score = :score, #at = :at, #rev = :next"),
+		ConditionExpression:      aws.String("#rev = :rev"),
+		ExpressionAttributeNames: map[string]string{"#score": schema.EntryScore, "#at": schema.EntryAt, "#rev": schema.EntryRev},
+		ExpressionAttributeValues: dynamo.Item{
+			":score": put.Item[schema.EntryScore], ":at": put.Item[schema.EntryAt], ":next": put.Item[schema.EntryRev],
+			":rev": dynamo.Number(w.held.Rev),
+		},
+		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+	}
 }
 
 // observe reports an attempt. If an entry moves between partitions of the index and is

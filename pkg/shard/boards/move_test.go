@@ -1,0 +1,182 @@
+package boards_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/hotshard/hotshard/internal/aws/limiter"
+	"github.com/hotshard/hotshard/internal/test/lane"
+	"github.com/hotshard/hotshard/internal/test/libtest"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/boards"
+)
+
+// TestAThrottledWriteKeepsItsRow checks that a write of an existing entry that the index throttles is
+// made without the index, that its row is moved later, and what both cost.
+func TestAThrottledWriteKeepsItsRow(t *testing.T) {
+	t.Parallel()
+	d := deploy(t)
+	client, limits := d.Limited(t, limiter.Options{Partitions: 64, PartitionWCU: 100_000})
+	w := libtest.NewObserved()
+	kept, now := d.deferring(&crowded{client, "L#b#all#0"}, w), libtest.Later
+	submit(t, d.boards(d.Client, nil), "b", now, "ann 5", "bob 4")
+	limits.Reset()
+	submit(t, kept, "b", now.Add(time.Second), "bob 9")
+	if diff := cmp.Diff(price{Read: 2, Table: 1}, priceOf(limits.Stats(), 1)); diff != "" { // and the settings
+		t.Errorf("a deferred write: %s", diff)
+	}
+	if got := w.Refused(); !slices.Equal(got, []string{"L#b 0"}) {
+		t.Errorf("observed %v", w.Shown())
+	}
+	if got := d.entry(t, "b", "all", "bob", now).Score.String(); got != "9" {
+		t.Errorf("bob has %s", got)
+	}
+	top := func() string {
+		places, err := kept.Top(libtest.Within(t), "b", "all", 9, now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return players(places)
+	}
+	if got := top(); got != "ann 5, bob 4" {
+		t.Errorf("before the move: %s", got)
+	}
+	if err := kept.Submit(libtest.Within(t), "b", scoresOf(t, "cat 7"), now)[0]; !errors.Is(err, shard.ErrThrottled) {
+		t.Errorf("a new entry: %v", err)
+	}
+	d.SetShards(t, "L#b", "1:9")
+	limits.Reset()
+	moved, err := d.boards(client, nil).MoveRows(libtest.Within(t), "b", "all", []string{"ann", "bob", "cat"}, now)
+	if diff := cmp.Diff(price{Read: 3, Table: 1, Index: 2}, priceOf(limits.Stats(), 1)); moved != 1 || err != nil || diff != "" {
+		t.Errorf("%d moved, %v: %s", moved, err, diff)
+	}
+	bob := d.Item(t, "L#b#all#bob", "b")
+	if got := top(); got != "bob 9, ann 5" || fmt.Sprint(bob["row_rev"]) != fmt.Sprint(bob["rev"]) {
+		t.Errorf("after it: %s, %v", got, bob)
+	}
+	if moved, err = kept.MoveRows(libtest.Within(t), "b", "all", []string{"ann", "bob"}, now); moved != 0 || err != nil {
+		t.Errorf("again: %d moved, %v", moved, err)
+	}
+	submit(t, kept, "b", now.Add(time.Minute), "bob 10")
+	submit(t, d.boards(d.Client, nil), "b", now.Add(time.Hour), "bob 11")
+	if got := top(); got != "bob 11, ann 5" {
+		t.Errorf("with its next write: %s", got)
+	}
+}
+
+// meanwhile is a client that does something before its first update.
+type meanwhile struct {
+	*dynamodb.Client
+	do func()
+}
+
+func (m *meanwhile) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, o ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+	if do := m.do; do != nil {
+		m.do = nil
+		do()
+	}
+	return m.Client.UpdateItem(ctx, in, o...)
+}
+
+// TestAMoveOfAChangedEntry checks that a move neither brings back a deleted entry nor undoes a write that
+// came after its read.
+func TestAMoveOfAChangedEntry(t *testing.T) {
+	t.Parallel()
+	d := deploy(t)
+	now := libtest.Later
+	full := d.deferring(&crowded{d.Client, "L#b#all#0"}, nil)
+	submit(t, d.boards(d.Client, nil), "b", now, "ann 1")
+	for _, c := range []struct {
+		what, entry, row string
+		do               func()
+	}{
+		{"deferred again", "ann 3", "ann 1", func() { submit(t, full, "b", now, "ann 3") }},
+		{"written", "ann 5", "ann 5", func() { submit(t, d.boards(d.Client, nil), "b", now, "ann 5") }},
+		{"deleted", "", "", func() { _ = d.boards(d.Client, nil).Remove(libtest.Within(t), "b", "ann", now) }},
+	} {
+		submit(t, full, "b", now, map[string]string{"deferred again": "ann 2", "written": "ann 4", "deleted": "ann 6"}[c.what])
+		if _, err := d.boards(&meanwhile{d.Client, c.do}, nil).MoveRows(libtest.Within(t), "b", "all", []string{"ann"}, now); err != nil {
+			t.Errorf("%s: %v", c.what, err)
+		}
+		found, err := full.Entries(libtest.Within(t), "b", "all", []string{"ann"}, now)
+		var entry string
+		for _, e := range found {
+			entry = players([]boards.Place{e.Place})
+		}
+		rows, err2 := full.Top(libtest.Within(t), "b", "all", 9, now)
+		if entry != c.entry || players(rows) != c.row || err != nil || err2 != nil {
+			t.Errorf("%s meanwhile: entry %q, row %q, %v, %v; want %q, %q", c.what, entry, players(rows), err, err2, c.entry, c.row)
+		}
+	}
+}
+
+// TestRowsFollowAllWriters has writers that keep rows or not, and movers, at the same time, with throttles and
+// lost answers. No score gets lost, and once all rows are moved, the index has the entries.
+func TestRowsFollowAllWriters(t *testing.T) {
+	t.Parallel()
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	d := deploy(t)
+	all := []string{"p0", "p1", "p2", "p3"}
+	for _, mode := range []boards.Mode{boards.Best, boards.Latest, boards.Total} {
+		random := rand.New(rand.NewPCG(seed, 1))
+		board, now := string(mode), libtest.Later.Truncate(time.Millisecond)
+		d.configure(t, board, boards.Settings{Mode: mode})
+		d.SetShards(t, boards.Key(board), "1:3")
+		flaky := &libtest.Flaky{Client: d.Client, Before: libtest.Sometimes(random, 2, libtest.Hot(libtest.IndexHot)), After: libtest.Sometimes(random, 8, libtest.LostAnswer{})}
+		client := libtest.Faulty{Flaky: flaky}
+		writers := []*boards.Boards{d.deferring(client, nil), d.deferring(client, nil), d.deferring(client, nil), d.boards(d.Client, nil)}
+		done, moved, late := make(chan struct{}), 0, 0
+		var movers sync.WaitGroup
+		movers.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+					n, _ := writers[0].MoveRows(libtest.Within(t), board, "all", all, now)
+					moved += n
+				}
+			}
+		})
+		s := newStorm(t, mode, now, lane.Runs(24, 60), rand.New(rand.NewPCG(seed, 2)))
+		s.send(t, writers, board)
+		close(done)
+		movers.Wait()
+		entries, err := writers[3].Entries(libtest.Within(t), board, "all", all, now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			if e.Late() {
+				late++
+			}
+		}
+		if n, err := writers[3].MoveRows(libtest.Within(t), board, "all", all, now); n != late || err != nil {
+			t.Errorf("%s: %d moved at the end, %v; want %d", mode, n, err, late)
+		}
+		t.Logf("%s: %d rows moved, and %d at the end", mode, moved, late)
+		want := s.model.ranking("all", now)
+		got, err := writers[0].Top(libtest.Within(t), board, "all", 10, now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if mode != boards.Total {
+			samePlaces(t, board, got, want)
+		}
+		for _, p := range got {
+			if entries[p.Player].Place != p {
+				t.Errorf("%s: the row of %s is %v, the entry %v", mode, p.Player, p, entries[p.Player].Place)
+			}
+		}
+	}
+}
