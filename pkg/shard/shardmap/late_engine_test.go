@@ -19,6 +19,7 @@ import (
 // lateClient is a client whose first transaction has no answer.
 type lateClient struct {
 	*dynamodb.Client
+	now   func() time.Time
 	lost  bool          // the transaction is made, and else it is held
 	stuck time.Duration // until a read so long after it, the transaction is held and makes updates conflict; then it is made
 
@@ -32,7 +33,7 @@ func (c *lateClient) TransactWriteItems(ctx context.Context, in *dynamodb.Transa
 	c.mu.Lock()
 	first := c.held == nil
 	if first {
-		c.held, c.begun = in, time.Now()
+		c.held, c.begun = in, c.now()
 	}
 	c.mu.Unlock()
 	switch {
@@ -61,7 +62,7 @@ func (c *lateClient) GetItem(ctx context.Context, in *dynamodb.GetItemInput, o .
 	out, err := c.Client.GetItem(ctx, in, o...)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.stuck > 0 && c.held != nil && !c.sent && err == nil && time.Since(c.begun) > c.stuck {
+	if c.stuck > 0 && c.held != nil && !c.sent && err == nil && c.now().Sub(c.begun) > c.stuck {
 		_, err = c.Client.TransactWriteItems(ctx, c.held)
 		c.sent = err == nil
 	}
@@ -74,15 +75,17 @@ func TestTransactionsWithoutAnswerOnTheEngine(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
 	const bound = 4 * time.Second // for a busy machine
+	begin := time.Now()
+	now := func() time.Time { return libtest.Later.Add(time.Since(begin)) }
 	other := shardmap.New(d.Client, d.Names.ShardMap, shardmap.Options{})
-	if err := other.Load(libtest.Within(t), time.Now()); err != nil {
+	if err := other.Load(libtest.Within(t), now()); err != nil {
 		t.Fatal(err)
 	}
 	grow := func(key string, client *lateClient) (*shardmap.Changer, shardmap.Entry, error) {
-		client.Client = d.Client
-		c := shardmap.NewChanger(client, shardmap.New(client, d.Names.ShardMap, shardmap.Options{}), shardmap.ChangerOptions{})
+		client.Client, client.now = d.Client, now
+		c := shardmap.NewChanger(client, shardmap.New(client, d.Names.ShardMap, shardmap.Options{}), shardmap.ChangerOptions{Clock: now})
 		busy.SetCommit(c, bound)
-		e, err := libtest.Grow(libtest.Within(t), c, key, 8, time.Now())
+		e, err := libtest.Grow(libtest.Within(t), c, key, 8, now())
 		return c, e, err
 	}
 	t.Run("voided", func(t *testing.T) {
@@ -95,7 +98,7 @@ func TestTransactionsWithoutAnswerOnTheEngine(t *testing.T) {
 		if canceled := (*types.TransactionCanceledException)(nil); !errors.As(err, &canceled) {
 			t.Errorf("a voided transaction was made later: %v", err)
 		}
-		e, err := libtest.Grow(libtest.Within(t), c, "E#voided", 8, time.Now())
+		e, err := libtest.Grow(libtest.Within(t), c, "E#voided", 8, now())
 		if err != nil || e.Version != 2 || len(e.History) != 1 {
 			t.Errorf("the next change: %+v, %v", e, err)
 		}
@@ -122,7 +125,7 @@ func TestTransactionsWithoutAnswerOnTheEngine(t *testing.T) {
 				if len(e.History) != 1 || e.Effective().Sub(first) < bound {
 					t.Errorf("%+v: want it dated again, after %v", e, first)
 				}
-				if seen, err := other.Lookup(ctx, "E#late", time.Now()); err != nil || seen.Version != 2 || !seen.Effective().Equal(e.Effective()) {
+				if seen, err := other.Lookup(ctx, "E#late", now()); err != nil || seen.Version != 2 || !seen.Effective().Equal(e.Effective()) {
 					t.Errorf("another process has %+v, %v: want %+v", seen, err, e)
 				}
 				return
