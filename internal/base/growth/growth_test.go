@@ -37,9 +37,9 @@ func TestKeysAreFew(t *testing.T) {
 	const most = 100
 	k, now := NewKeys(most), modelEpoch
 	for i := range 3 * most {
-		k.Observe(shard.Attempt{Key: fmt.Sprint("C#", i), Call: uint64(i)}, 4, now)
+		k.Observe(shard.Attempt{Key: fmt.Sprint("C#", i), Kind: string(kind.Counter), Call: uint64(i)}, 4, now)
 		if i%(most/4) == 0 {
-			k.Observe(shard.Attempt{Key: "C#hot", Call: uint64(i)}, 4, now)
+			k.Observe(shard.Attempt{Key: "C#hot", Kind: string(kind.Counter), Call: uint64(i)}, 4, now)
 		}
 		if n := len(k.young) + len(k.old); n > most {
 			t.Fatalf("%d keys", n)
@@ -63,12 +63,12 @@ type writer struct {
 }
 
 func newWriter(p kind.Placement) *writer {
-	return &writer{Keys: NewKeys(MaxKeys), Attempt: shard.Attempt{Key: keyOf(p, "k"), Shards: 1}, now: modelEpoch, bound: 256}
+	return &writer{Keys: NewKeys(MaxKeys), Attempt: shard.Attempt{Key: "k", Kind: kindOf(p), Shards: 1}, now: modelEpoch, bound: 256}
 }
 
-// keyOf returns a base key with a placement.
-func keyOf(p kind.Placement, name string) string {
-	return map[kind.Placement]string{kind.Random: "C#", kind.Timed: "E#", kind.Indexed: "L#"}[p] + name
+// kindOf returns a kind with a placement.
+func kindOf(p kind.Placement) string {
+	return string(map[kind.Placement]kind.Kind{kind.Random: kind.Counter, kind.Timed: kind.Event, kind.Indexed: kind.Board}[p])
 }
 
 // outcome returns the outcome of an attempt.
@@ -365,7 +365,7 @@ func TestInconclusiveAttempts(t *testing.T) {
 		}
 	}
 	w := newWriter(kind.Random)
-	if w.Key = "nobody's"; w.write(9, false) != Nothing || len(w.young) > 0 {
-		t.Error("a key without a type is kept")
+	if w.Key, w.Kind = "C#nobody's", ""; w.write(9, false) != Nothing || len(w.young) > 0 {
+		t.Error("a key without a kind is kept")
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/hotshard/hotshard/internal/base/kind"
-	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
@@ -42,12 +41,12 @@ func NewKeys(most int) *Keys {
 // Observe keeps an attempt and returns what to do. Bound is the largest useful count. After Refresh, the
 // caller reads the entry into its view. After Ask, it changes the count if the entry is unchanged and the
 // key is still [Keys.Entitled], and then calls [Keys.Asked]. Before both it waits a random time of at
-// most [MaxWait]. The answer for a key without a type is Nothing.
+// most [MaxWait]. The answer for a key without a kind is Nothing.
 func (k *Keys) Observe(a shard.Attempt, bound int, now time.Time) Answer {
-	p, ok := placementOf(a.Key)
-	if !ok {
+	if a.Kind == "" {
 		return Nothing
 	}
+	p := placementOf(a)
 	now = now.Round(0)
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -75,15 +74,11 @@ func (k *Keys) Observe(a shard.Attempt, bound int, now time.Time) Answer {
 	return Ask
 }
 
-// placementOf returns a base key's placement; ok is false for a key without a type.
-func placementOf(key string) (p kind.Placement, ok bool) {
-	base, err := schema.ParseBaseKey(key)
-	return kind.Of(base.Type).Placement, err == nil
-}
+func placementOf(a shard.Attempt) kind.Placement { return kind.Of(kind.Kind(a.Kind)).Placement }
 
 // Entitled reports whether the evidence for a larger count than this attempt's still holds.
 func (k *Keys) Entitled(a shard.Attempt, now time.Time) bool {
-	p, _ := placementOf(a.Key)
+	p := placementOf(a)
 	now = now.Round(0)
 	k.mu.Lock()
 	defer k.mu.Unlock()

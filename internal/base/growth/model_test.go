@@ -358,7 +358,7 @@ func (w *world) take(to place) bool {
 
 func (w *world) answer(box *container, c *call, sent entry, ok bool) {
 	a := shard.Attempt{
-		Key: keyOf(w.placement, c.key), Version: sent.version, Shards: sent.count,
+		Key: c.key, Kind: kindOf(w.placement), Version: sent.version, Shards: sent.count,
 		Effective: clockAt(sent.effective), Changed: clockAt(sent.changed), At: clockAt(c.at), Call: c.number, Items: c.id(), Outcome: outcome(!ok),
 	}
 	switch box.keys.Observe(a, Bound(w.partitions), clockAt(w.now)) {

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/internal/observe"
@@ -41,7 +42,7 @@ func (l *Boards) remove(ctx context.Context, s span, player string, now time.Tim
 		}, dynamo.NoRetry)
 		at := clock.Now()
 		entry, count := l.shards.Newest(ctx, Key(s.board), at)
-		attempt := observe.Sent(Key(s.board), entry, shard.Calculated(player, count), at)
+		attempt := observe.Sent(kind.Board, Key(s.board), entry, shard.Calculated(player, count), at)
 		attempt.Items = observe.Hash(player)
 		call.Observe(ctx, attempt, err)
 		return err

@@ -89,7 +89,7 @@ func (c *Writer) write(ctx context.Context, name string, delta int64, last int, 
 	u := c.update(name, n, entry.Most(), delta, now)
 	return shardmap.Write{
 		Action:  types.TransactWriteItem{Update: u},
-		Attempt: observe.Sent(Key(name), entry, n, now),
+		Attempt: observe.Sent(kind.Counter, Key(name), entry, n, now),
 		Probe:   observe.TableProbe(u.Key),
 	}
 }

@@ -106,7 +106,7 @@ func (e *Writer) PutTransact(ctx context.Context, ev Event, now time.Time) (shar
 	if e.retention > 0 {
 		it[schema.ExpiresAt] = dynamo.Number(expiry(ev, now, e.retention).Unix())
 	}
-	attempt := observe.Sent(Key(ev.Entity), entry, n, ev.Time)
+	attempt := observe.Sent(kind.Event, Key(ev.Entity), entry, n, ev.Time)
 	attempt.Items = observe.Hash(dynamo.Text(it, schema.SK))
 	return shardmap.Write{
 		Action:  types.TransactWriteItem{Put: &types.Put{TableName: &e.table, Item: it}},

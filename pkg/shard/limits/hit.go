@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/internal/observe"
@@ -76,7 +77,7 @@ func (h *hit) countHit(ctx context.Context) error {
 func (h *hit) write(n int, u *types.Update) shardmap.Write {
 	return shardmap.Write{
 		Action:   types.TransactWriteItem{Update: u},
-		Attempt:  observe.Sent(h.base, h.entry, n, h.now),
+		Attempt:  observe.Sent(kind.Limit, h.base, h.entry, n, h.now),
 		Probe:    observe.TableProbe(u.Key),
 		Transfer: n < h.first && h.first < h.newest,
 	}

@@ -128,7 +128,7 @@ func (p *probes) full(ctx context.Context, w shardmap.Write) bool {
 	probe := maps.Clone(w.Probe) // the caller may use the write again
 	probe[schema.ExpiresAt] = dynamo.Number(now.Add(probeLifetime).Unix())
 	_, err := p.client.PutItem(ctx, &dynamodb.PutItemInput{TableName: &p.table, Item: probe}, dynamo.NoRetry)
-	full := observe.PartitionFull(key, err)
+	full := observe.PartitionFull(w.Attempt.Kind, err)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.probed[key] = probed{now, full}

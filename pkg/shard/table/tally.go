@@ -13,8 +13,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/client"
+	"github.com/hotshard/hotshard/pkg/shard/internal/observe"
 )
 
 // TallyClient has the DynamoDB calls of a Tally.
@@ -42,6 +44,7 @@ type Tally struct {
 	Format       shard.Format         // default [shard.Hash]
 	First        int                  // the number of the first write shard, as in a Table
 	Shards       Counts
+	Observer     shard.Observer // receives every attempt to add, as in a Table; may be nil
 }
 
 func (c *Tally) fault(now time.Time) error {
@@ -68,7 +71,7 @@ func (c *Tally) Add(ctx context.Context, name string, delta int64, now time.Time
 	if err := c.fault(now); err != nil {
 		return err
 	}
-	n, clock := -1, dynamo.StartClock(now)
+	call, n, clock := observe.Begin(c.Observer), -1, dynamo.StartClock(now)
 	err := dynamo.PersistSum(ctx, func(ctx context.Context) error {
 		at := clock.Now()
 		entry, err := c.Shards.Lookup(ctx, name, at)
@@ -82,6 +85,7 @@ func (c *Tally) Add(ctx context.Context, name string, delta int64, now time.Time
 			ExpressionAttributeNames:  map[string]string{"#value": c.Value},
 			ExpressionAttributeValues: dynamo.Item{":delta": dynamo.Number(delta)},
 		}, dynamo.NoRetry)
+		call.Observe(ctx, sent(kind.OwnRandom, c.Table, c.Shards, name, entry, n, at), err)
 		return err
 	})
 	if err != nil {

@@ -1,7 +1,7 @@
 // Package observe reports the attempts of writers to a [shard.Observer]:
 //
 //	call := observe.Begin(observer)
-//	attempt := observe.Sent(key, entry, writeShard, now)
+//	attempt := observe.Sent(kind.Counter, key, entry, writeShard, now)
 //	_, err := client.UpdateItem(ctx, input)
 //	call.Observe(ctx, attempt, err)
 package observe
@@ -32,9 +32,9 @@ type Call struct {
 func Begin(o shard.Observer) Call { return Call{o, calls.Add(1)} }
 
 // Sent returns the attempt to write an item of a key to write shard n, with the key's entry.
-func Sent(key string, e shardmap.Entry, n int, at time.Time) shard.Attempt {
+func Sent(k kind.Kind, key string, e shardmap.Entry, n int, at time.Time) shard.Attempt {
 	return shard.Attempt{
-		Key: key, Shard: n, At: at,
+		Key: key, Kind: string(k), Shard: n, At: at,
 		Version: e.Version, Shards: e.History.Newest(), Effective: e.Effective(), Changed: e.Updated, Pinned: e.Pinned,
 	}
 }
@@ -50,9 +50,13 @@ func SumItems(attempts []shard.Attempt) {
 	}
 }
 
-// Observe reports an attempt to write a single item, which ended with err.
+// Observe reports an attempt to write a single item, which ended with err. It ignores an attempt
+// without a key.
 func (c Call) Observe(ctx context.Context, a shard.Attempt, err error) {
-	c.ObserveAs(ctx, a, outcome(a.Key, err))
+	if a.Key == "" {
+		return
+	}
+	c.ObserveAs(ctx, a, outcome(a.Kind, err))
 }
 
 // ObserveAs reports an attempt with its outcome.
@@ -64,12 +68,12 @@ func (c Call) ObserveAs(ctx context.Context, a shard.Attempt, o shard.Outcome) {
 	c.observer.ObserveAttempt(ctx, a)
 }
 
-func outcome(key string, err error) shard.Outcome {
+func outcome(of string, err error) shard.Outcome {
 	_, failed := dynamo.ConditionFailed(err)
 	switch {
 	case err == nil, failed:
 		return shard.Accepted
-	case PartitionFull(key, err):
+	case PartitionFull(of, err):
 		return shard.Throttled
 	case dynamo.IsConflict(err):
 		return shard.Conflicted
@@ -78,11 +82,10 @@ func outcome(key string, err error) shard.Outcome {
 }
 
 // PartitionFull reports whether the partition of the write shard throttled the write. For some
-// types of keys that partition is in an index.
-func PartitionFull(key string, err error) bool {
-	base, _ := schema.ParseBaseKey(key)
+// kinds that partition is in an index.
+func PartitionFull(of string, err error) bool {
 	limit := dynamo.KeyRange
-	if kind.Of(base.Type).Indexed() {
+	if kind.Of(kind.Kind(of)).Indexed() {
 		limit = dynamo.IndexKeyRange
 	}
 	return dynamo.ThrottleScope(err) == limit
