@@ -72,6 +72,12 @@ func NewWriter(db WriterClient, table string, shards *shardmap.Map, o Options) *
 // written: the entity's shard count may still change before that time.
 func (e *Writer) Put(ctx context.Context, events []Event, now time.Time) []error {
 	outcomes := make([]error, len(events))
+	if err := dynamo.CheckClient(e.client); err != nil {
+		for i := range outcomes {
+			outcomes[i] = err
+		}
+		return outcomes
+	}
 	batch := newWriteBatch(e.client, e.table, e.observer)
 	for i, ev := range events {
 		w, err := e.PutTransact(ctx, ev, now)
@@ -89,7 +95,7 @@ func (e *Writer) Put(ctx context.Context, events []Event, now time.Time) []error
 // follows from the event's id and the shard count in force at its time. It rejects the events
 // that Put rejects.
 func (e *Writer) PutTransact(ctx context.Context, ev Event, now time.Time) (shardmap.Write, error) {
-	if err := given.Check(e.client, e.shards, ev.Entity, ev.ID); err != nil {
+	if err := given.Map(e.shards, ev.Entity, ev.ID); err != nil {
 		return shardmap.Write{}, fmt.Errorf("writing event %q of entity %q: %w", ev.ID, ev.Entity, err)
 	}
 	if year := ev.Time.UTC().Year(); year < 0 || year > 9999 {

@@ -17,6 +17,11 @@ func Check(client any, shards *shardmap.Map, names ...string) error {
 	if err := dynamo.CheckClient(client); err != nil {
 		return err
 	}
+	return Map(shards, names...)
+}
+
+// Map returns ErrMisused if the map is nil, or a name is empty.
+func Map(shards *shardmap.Map, names ...string) error {
 	if shards == nil {
 		return fmt.Errorf("%w: the shard map is nil", shard.ErrMisused)
 	}
