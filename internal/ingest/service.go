@@ -6,11 +6,14 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/hotshard/hotshard/internal/base/growth"
 	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/httpapi"
+	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 	"github.com/hotshard/hotshard/pkg/shard/counters"
 	"github.com/hotshard/hotshard/pkg/shard/events"
+	"github.com/hotshard/hotshard/pkg/shard/grow"
 	"github.com/hotshard/hotshard/pkg/shard/limits"
 	"github.com/hotshard/hotshard/pkg/shard/once"
 	"github.com/hotshard/hotshard/pkg/shard/sessions"
@@ -37,7 +40,11 @@ func New(settings Settings, client Client, log *slog.Logger) (*Service, error) {
 	}
 	view := shardmap.New(client, settings.ShardMapTable, settings.mapOptions())
 	changer := shardmap.NewChanger(client, view, shardmap.ChangerOptions{Keep: shardmap.HistoryKept(settings.EventRetention), Timeless: shardmap.TimelessKey})
-	observer, names := newGrower(settings, changer, log), settings.names()
+	observer, err := settings.observer(changer, log)
+	if err != nil {
+		return nil, err
+	}
+	names := settings.names()
 	return &Service{
 		settings: settings,
 		events:   events.NewWriter(client, names.Of(kind.Event), view, events.Options{Retention: settings.EventRetention, Observer: observer}),
@@ -49,6 +56,14 @@ func New(settings Settings, client Client, log *slog.Logger) (*Service, error) {
 		changer:  changer,
 		now:      time.Now,
 	}, nil
+}
+
+// observer returns what raises the count of a key whose writes are throttled; nil if the control is off.
+func (s Settings) observer(changer grow.Changer, log *slog.Logger) (shard.Observer, error) {
+	if s.Control == growth.Off {
+		return nil, nil
+	}
+	return grow.New(changer, grow.Options{Observe: s.Control == growth.Observe, Logger: log, By: "ingest", Shown: s.MetricNames.Shown})
 }
 
 // Handler returns the handler of all calls. A container makes it once, in its init phase.

@@ -16,7 +16,8 @@ type Observer interface {
 // Attempt is one attempt to write an item of a base key.
 type Attempt struct {
 	Key     string    // the base key, as the shard map has it
-	Kind    string    // counter, entity, board, sessions or limit; empty for a key of the caller's own
+	Kind    string    // counter, entity, board, sessions or limit; of a caller's own table: random items or timed items
+	Table   string    // a caller's own table; empty for hotshard's tables
 	Shard   int       // the write shard
 	Call    uint64    // numbers the process's calls as they begin; a call may write many items, many times
 	Items   uint64    // a hash of the call's items of the key if write shards are calculated from items, else 0

@@ -46,6 +46,10 @@ type Traits struct {
 	// Placement is how a write finds its write shard.
 	Placement Placement
 
+	// Leads means that a larger count takes effect after the lead, although any write shard will do.
+	// A consistent read by an old view then finds all items.
+	Leads bool
+
 	// Timeless means that no item's write shard depends on a past shard count. The shard map then
 	// keeps only the newest changes.
 	Timeless bool
@@ -156,9 +160,11 @@ func Cut(key string) (k Kind, rest string, ok bool) {
 
 // Of returns the traits of a kind, and the zero Traits for text that names no kind.
 func Of(k Kind) Traits {
-	for i := range traits {
-		if traits[i].Kind == k {
-			return traits[i]
+	for _, rows := range [][]Traits{traits, own} {
+		for i := range rows {
+			if rows[i].Kind == k {
+				return rows[i]
+			}
 		}
 	}
 	return Traits{}

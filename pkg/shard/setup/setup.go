@@ -52,12 +52,25 @@ func Create(ctx context.Context, db Client, names Names) error {
 		}
 		used[t.Name] = true
 	}
-	for _, t := range names.tables() {
+	return names.create(ctx, db)
+}
+
+func (n Names) create(ctx context.Context, db Client) error {
+	for _, t := range n.tables() {
 		if err := tableinput.Make(ctx, db, t); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// CreateShardMap creates the table of a shardmap.Map alone, for tables of the caller's own. It checks
+// a table that is there, as Create does.
+func CreateShardMap(ctx context.Context, db Client, name string) error {
+	if name == "" {
+		return fmt.Errorf("%w: setup needs a name for the shard map", shard.ErrMisused)
+	}
+	return Names{ShardMap: name}.create(ctx, db)
 }
 
 // Tables returns the inputs of CreateTable for hotshard's tables, on demand. All have the keys

@@ -81,8 +81,12 @@ func init() {
 	busy.SetLead = func(changer any, lead time.Duration) { changer.(*Changer).lead = lead }
 }
 
-// NewChanger returns a Changer that reads and updates the view of a Map.
+// NewChanger returns a Changer that reads and updates the view of a Map. With a nil client or Map
+// its calls return ErrMisused.
 func NewChanger(db ChangerClient, view *Map, o ChangerOptions) *Changer {
+	if view == nil || dynamo.CheckClient(db) != nil {
+		view = New(nil, "", Options{})
+	}
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}

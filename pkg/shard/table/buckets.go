@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/internal/place"
 )
@@ -55,13 +56,14 @@ func (b TimeBuckets) places(ctx context.Context, r raw, name string, it Item) ([
 	}
 	base := name + t.keyFormat().Separator() + b.Bucket.Label(at, b.offset(name))
 	if b.By == "" {
-		return []place.Place{{PK: t.join(base, shard.Random(entry.History.At(at))), Sort: it[t.SortKey]}}, nil
+		n := shard.Random(entry.History.At(at))
+		return []place.Place{{PK: t.join(base, n), Sort: it[t.SortKey], Sent: r.sent(kind.OwnTimed, name, entry, n, at, place.Spelled(it[t.SortKey]))}}, nil
 	}
 	by, err := t.by(it, b.By)
 	if err != nil {
 		return nil, err
 	}
-	return t.calculated(base, it[t.SortKey], entry, by, at), nil
+	return r.calculated(name, base, it[t.SortKey], entry, by, at), nil
 }
 
 func (b TimeBuckets) offset(name string) time.Duration { return bucketOffset(b.Bucket, b.Offset, name) }
@@ -138,7 +140,7 @@ func (h HybridBuckets) places(ctx context.Context, r raw, name string, it Item) 
 	sort := dynamo.String(prefix + dynamo.Text(it, t.SortKey))
 	var list []place.Place
 	for _, n := range entry.PlacesAt(t.calculate, name, at) {
-		list = append(list, place.Place{PK: h.key(t, n, label), Sort: sort})
+		list = append(list, place.Place{PK: h.key(t, n, label), Sort: sort, Sent: r.sent(kind.OwnTimed, h.Group, entry, n, at, name)})
 	}
 	return list, nil
 }

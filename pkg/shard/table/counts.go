@@ -1,6 +1,7 @@
 package table
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -15,7 +16,7 @@ import (
 // Options() shardmap.Options sets how far ahead the times of items may lie.
 type Counts interface {
 	// Lookup returns a key's counts as a function of time. For a Table the key is the name
-	// in the partition key; see [Namespace].
+	// in the partition key; see [Namespace]. The entry's Key is the shard map's; observers receive it.
 	Lookup(ctx context.Context, key string, now time.Time) (shardmap.Entry, error)
 }
 
@@ -28,11 +29,11 @@ type Fixed int
 var always = time.Time{}.Add(-time.Hour)
 
 // Lookup returns the fixed count.
-func (n Fixed) Lookup(context.Context, string, time.Time) (shardmap.Entry, error) {
-	if n < 1 || n > shard.MaxShards {
-		return shardmap.Entry{}, fmt.Errorf("%w: a shard count of %d is not 1 to %d", shard.ErrMisused, n, shard.MaxShards)
+func (n Fixed) Lookup(_ context.Context, key string, _ time.Time) (shardmap.Entry, error) {
+	if err := countsFault(n); err != nil {
+		return shardmap.Entry{}, err
 	}
-	return shardmap.Entry{History: shard.History{{At: always, Count: int(n)}}, Max: int(n)}, nil
+	return shardmap.Entry{Key: key, History: shard.History{{At: always, Count: int(n)}}, Max: int(n)}, nil
 }
 
 // Namespace prefixes names to make their keys in a shard map, so that several tables can
@@ -43,15 +44,14 @@ type Namespace struct {
 	Counts Counts
 }
 
-// errNoCounts is the error of a wrapper whose Counts is nil.
-var errNoCounts = fmt.Errorf("%w: Counts is nil", shard.ErrMisused)
-
 // Lookup returns the counts of the key with the prefix.
 func (n Namespace) Lookup(ctx context.Context, key string, now time.Time) (shardmap.Entry, error) {
-	if n.Counts == nil {
-		return shardmap.Entry{}, errNoCounts
+	if err := countsFault(n); err != nil {
+		return shardmap.Entry{}, err
 	}
-	return n.Counts.Lookup(ctx, n.Prefix+key, now)
+	entry, err := n.Counts.Lookup(ctx, n.Prefix+key, now)
+	entry.Key = cmp.Or(entry.Key, n.Prefix+key)
+	return entry, err
 }
 
 // AtLeast migrates a table from a Fixed count to a shard map: every name has N write shards
@@ -77,10 +77,10 @@ type AtLeast struct {
 
 // Lookup returns the map's counts, each raised to at least N.
 func (a AtLeast) Lookup(ctx context.Context, key string, now time.Time) (shardmap.Entry, error) {
-	floor, err := a.N.Lookup(ctx, key, now)
-	if err == nil && a.Counts == nil {
-		err = errNoCounts
+	if err := countsFault(a); err != nil {
+		return shardmap.Entry{}, err
 	}
+	floor, err := a.N.Lookup(ctx, key, now)
 	if err != nil {
 		return shardmap.Entry{}, err
 	}
@@ -98,6 +98,31 @@ func (a AtLeast) Lookup(ctx context.Context, key string, now time.Time) (shardma
 	}
 	entry.History, entry.Max = raised, max(entry.Most(), int(a.N))
 	return entry, nil
+}
+
+// countsFault returns an error of kind ErrMisused if no name can have these counts, or nil.
+func countsFault(c Counts) error {
+	switch c := c.(type) {
+	case nil:
+		return fmt.Errorf("%w: Counts is nil", shard.ErrMisused)
+	case Fixed:
+		if c < 1 || c > shard.MaxShards {
+			return fmt.Errorf("%w: a shard count of %d is not 1 to %d", shard.ErrMisused, c, shard.MaxShards)
+		}
+	case Namespace:
+		return countsFault(c.Counts)
+	case AtLeast:
+		return cmp.Or(countsFault(c.N), countsFault(c.Counts))
+	case *shardmap.Map:
+		if c == nil {
+			return fmt.Errorf("%w: the shard map is nil", shard.ErrMisused)
+		}
+	case *shardmap.Changer:
+		if c == nil {
+			return fmt.Errorf("%w: the Changer is nil", shard.ErrMisused)
+		}
+	}
+	return nil
 }
 
 // constant returns the count if it never changes.

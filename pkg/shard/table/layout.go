@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/internal/place"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
@@ -85,8 +86,9 @@ func (RandomSuffix) places(ctx context.Context, r raw, name string, it Item) ([]
 	if err != nil {
 		return nil, err
 	}
-	n := shard.Random(entry.History.At(r.Now()))
-	return []place.Place{{PK: r.t.join(name, n), Sort: it[r.t.SortKey]}}, nil
+	now := r.Now()
+	n := shard.Random(entry.History.At(now))
+	return []place.Place{{PK: r.t.join(name, n), Sort: it[r.t.SortKey], Sent: r.sent(kind.OwnRandom, name, entry, n, now, "")}}, nil
 }
 
 // partitions returns one group: all write shards that the name ever had.
@@ -159,7 +161,7 @@ func (c CalculatedSuffix) places(ctx context.Context, r raw, name string, it Ite
 	if err != nil {
 		return nil, err
 	}
-	return r.t.calculated(name, it[r.t.SortKey], entry, by, at), nil
+	return r.calculated(name, name, it[r.t.SortKey], entry, by, at), nil
 }
 
 // time returns the item's own time, or the zero time. It is checked before the counts are
@@ -185,13 +187,13 @@ func (t *Table) by(it Item, attr string) (string, error) {
 	return value, nil
 }
 
-// calculated returns the places that an item may have by its calculated write shard: first
+// calculated returns the places that an item of a name may have by its calculated write shard: first
 // the one where it belongs.
-func (t *Table) calculated(base string, sort types.AttributeValue, entry shardmap.Entry, by string, at time.Time) []place.Place {
-	numbers := entry.PlacesAt(t.calculate, by, at)
+func (r raw) calculated(name, base string, sort types.AttributeValue, entry shardmap.Entry, by string, at time.Time) []place.Place {
+	numbers := entry.PlacesAt(r.t.calculate, by, at)
 	list := make([]place.Place, len(numbers))
 	for i, n := range numbers {
-		list[i] = place.Place{PK: t.join(base, n), Sort: sort}
+		list[i] = place.Place{PK: r.t.join(base, n), Sort: sort, Sent: r.sent(kind.OwnTimed, name, entry, n, at, by)}
 	}
 	return list
 }

@@ -1,6 +1,7 @@
 package table
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -12,7 +13,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/internal/given"
+	"github.com/hotshard/hotshard/pkg/shard/internal/observe"
 	"github.com/hotshard/hotshard/pkg/shard/internal/place"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
@@ -23,6 +27,7 @@ type raw struct {
 	t     *Table
 	now   time.Time
 	clock dynamo.Clock
+	call  observe.Call
 }
 
 func init() {
@@ -38,7 +43,9 @@ func (r raw) check() error {
 }
 
 // raw returns the table by places, for a call that began at now.
-func (t *Table) raw(now time.Time) raw { return raw{t, now, dynamo.StartClock(now)} }
+func (t *Table) raw(now time.Time) raw {
+	return raw{t, now, dynamo.StartClock(now), observe.Begin(t.Observer)}
+}
 
 // Now returns the call's start plus the time since.
 func (r raw) Now() time.Time { return r.clock.Now() }
@@ -54,6 +61,9 @@ func (r raw) NameOf(it Item) (string, error) {
 	name, ok := it[r.t.PartitionKey].(*types.AttributeValueMemberS)
 	if !ok {
 		return "", fmt.Errorf("%w: table %s: the item's %s is no text: it must hold the name, without a write shard", shard.ErrMisused, r.t.Name, r.t.PartitionKey)
+	}
+	if err := given.Names(name.Value); err != nil {
+		return "", fmt.Errorf("table %s: %w", r.t.Name, err)
 	}
 	if it[r.t.SortKey] == nil {
 		return "", fmt.Errorf("%w: table %s: an item of %q has no %s", shard.ErrMisused, r.t.Name, name.Value, r.t.SortKey)
@@ -75,6 +85,25 @@ func (r raw) lookup(ctx context.Context, key string) (shardmap.Entry, error) {
 		return shardmap.Entry{}, fmt.Errorf("looking up the shard count of %q: %w", key, err)
 	}
 	return entry, nil
+}
+
+// sent returns what observers receive of a write to write shard n. The key is the shard map's, and
+// identity distinguishes the items if write shards are calculated.
+func (r raw) sent(k kind.Kind, key string, e shardmap.Entry, n int, at time.Time, identity string) shard.Attempt {
+	a := sent(k, r.t.Name, r.t.Shards, key, e, n, at)
+	if identity != "" {
+		a.Items = observe.Hash(identity)
+	}
+	return a
+}
+
+// sent returns what observers receive of a write to write shard n of a table. A count that never
+// changes is a pinned one.
+func sent(k kind.Kind, table string, counts Counts, key string, e shardmap.Entry, n int, at time.Time) shard.Attempt {
+	a := observe.Sent(k, cmp.Or(e.Key, key), e, n, at)
+	_, fixed := constant(counts)
+	a.Table, a.Pinned = table, a.Pinned || fixed
+	return a
 }
 
 // notAhead returns an error for an item's time at which the shard count may still change.
@@ -178,6 +207,7 @@ func (r raw) RemoveAt(ctx context.Context, at place.Place, id place.Identity) er
 	in := dynamo.DeleteInput(r.Deletion(at, id))
 	err := dynamo.Persist(ctx, func(ctx context.Context) error {
 		_, err := r.t.Client.DeleteItem(ctx, in, dynamo.NoRetry)
+		r.call.Observe(ctx, at.Sent, err)
 		return err
 	})
 	if _, another := dynamo.ConditionFailed(err); another {
@@ -190,6 +220,9 @@ func (r raw) RemoveAt(ctx context.Context, at place.Place, id place.Identity) er
 // that are stored twice and items that no look-up finds.
 func (r raw) ScanAll(ctx context.Context, name string, low, high types.AttributeValue, after string) iter.Seq2[place.Stored, error] {
 	r.t = r.t.reading(allThere)
+	if after != "" {
+		after = cursorOf(name, false) + after
+	}
 	g, err := r.gather(name, Span{Low: low, High: high, After: after, Consistent: true})
 	if err != nil {
 		return func(yield func(place.Stored, error) bool) { yield(place.Stored{}, err) }

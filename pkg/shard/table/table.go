@@ -24,7 +24,7 @@ type Client interface {
 }
 
 // Table is a caller's own table whose items are spread over write shards. All fields except
-// Format, First and Calculate are required.
+// Observer, Format, First and Calculate are required.
 //
 // Items keep the shape that they have without sharding: the partition key attribute holds the
 // plain name, say "acme". Put adds the write shard, so that DynamoDB stores "acme#7", and
@@ -45,6 +45,11 @@ type Table struct {
 	Format       shard.Format // default [shard.Hash]
 	Shards       Counts       // how many write shards a name has
 	Layout       Layout       // which write shard an item goes to
+
+	// Observer receives every attempt to write an item; may be nil. A grow.Grower raises the count of
+	// a name whose writes are throttled. Deletes under a RandomSuffix are not observed: more write
+	// shards don't help them.
+	Observer shard.Observer
 
 	// First is the number of the first write shard, default 0: with 1 and Fixed(10) they are
 	// acme#1 to acme#10. If First is wrong, reads miss the items of a whole write shard, without
@@ -70,7 +75,7 @@ const (
 // call checks them; a program may call Check at its start.
 func (t *Table) Check() error {
 	switch {
-	case t.Client == nil:
+	case dynamo.CheckClient(t.Client) != nil:
 		return fmt.Errorf("%w: Table.Client is nil", shard.ErrMisused)
 	case t.Name == "":
 		return fmt.Errorf("%w: Table.Name is empty", shard.ErrMisused)
@@ -83,7 +88,7 @@ func (t *Table) Check() error {
 	case t.Layout == nil:
 		return fmt.Errorf("%w: table %s: Layout is nil: say RandomSuffix{}, for one", shard.ErrMisused, t.Name)
 	}
-	if err := cmp.Or(t.keyFormat().Valid(), t.Layout.fault(t)); err != nil {
+	if err := cmp.Or(t.keyFormat().Valid(), countsFault(t.Shards), t.Layout.fault(t)); err != nil {
 		return fmt.Errorf("%w: table %s: %w", shard.ErrMisused, t.Name, err)
 	}
 	return nil

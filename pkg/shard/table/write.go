@@ -53,6 +53,7 @@ func (t *Table) Put(ctx context.Context, it Item, now time.Time) error {
 func (r raw) putAt(ctx context.Context, it Item, at place.Place) error {
 	id := r.Identity(it)
 	_, err := r.t.Client.PutItem(ctx, dynamo.PutInput(r.Put(it, at, id)), dynamo.NoRetry)
+	r.call.Observe(ctx, at.Sent, err)
 	if _, failed := dynamo.ConditionFailed(err); failed {
 		return id.Taken()
 	}
@@ -102,6 +103,7 @@ func (r raw) update(ctx context.Context, key Item, places []place.Place, in *dyn
 	var out *dynamodb.UpdateItemOutput
 	err = dynamo.PersistSum(ctx, func(ctx context.Context) (err error) {
 		out, err = r.t.Client.UpdateItem(ctx, &filled, dynamo.NoRetry)
+		r.call.Observe(ctx, at.Sent, err)
 		return err
 	})
 	if failed, ok := errors.AsType[*types.ConditionalCheckFailedException](err); ok && len(id) > 0 {

@@ -57,8 +57,12 @@ func SumItems(attempts []shard.Attempt) {
 	}
 }
 
-// Observe reports an attempt to write a single item, which ended with err.
+// Observe reports an attempt to write a single item, which ended with err. It ignores an attempt
+// without a key.
 func (c Call) Observe(ctx context.Context, a shard.Attempt, err error) {
+	if a.Key == "" {
+		return
+	}
 	c.ObserveAs(ctx, a, outcome(a.Kind, err))
 }
 

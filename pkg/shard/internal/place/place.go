@@ -17,6 +17,7 @@ import (
 type Place struct {
 	PK   string
 	Sort types.AttributeValue
+	Sent shard.Attempt // what observers receive of a write there; an empty Key means that it is not observed
 }
 
 // Equal reports whether both are the same place.

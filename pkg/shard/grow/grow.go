@@ -1,0 +1,155 @@
+package grow
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/growth"
+	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
+)
+
+// Changer changes shard counts. It is a *shardmap.Changer, whose methods these are.
+type Changer interface {
+	Refresh(ctx context.Context, key string, now time.Time) (shardmap.Entry, error)
+	GrowFrom(ctx context.Context, seen shardmap.Entry, count int, note shardmap.Note, now time.Time) (shardmap.Entry, error)
+	Partitions(table string) int
+}
+
+// Options are a Grower's settings. The zero value is ready to use.
+type Options struct {
+	Observe bool // logs each growth that is due, and changes nothing
+	// Max is the most write shards of a key; 0 is [shard.MaxShards]. Every read of a name pays for the
+	// most that the name ever had.
+	Max int
+	// Partitions returns how many partitions a table has: a key gets at most four write shards for each.
+	// Nil is the number in the shard map, which [shardmap.Changer.NotePartitions] sets. Without one
+	// it is [shardmap.FewPartitions], those of a new on-demand table.
+	Partitions func(table string) int
+	Logger     *slog.Logger            // nil is slog.Default
+	By         string                  // who made a change, in the shard map's notes; default "grow"
+	Shown      func(key string) string // how log lines name a key; nil shows it as it is
+	Clock      func() time.Time        // nil is time.Now
+}
+
+// Grower is a [shard.Observer] that raises the shard count of a key soon after half of the key's writes
+// were throttled by their partition. It is safe for concurrent use.
+type Grower struct {
+	keys    *growth.Keys
+	changer Changer
+	o       Options
+	wait    func(context.Context) bool // for a random while; false when the context has ended
+}
+
+// New returns a Grower that changes counts by a Changer of the map that the writers use. It returns
+// ErrMisused if the changer is nil, or Max is not 0 to [shard.MaxShards].
+func New(changer Changer, o Options) (*Grower, error) {
+	if c, is := changer.(*shardmap.Changer); changer == nil || is && c == nil {
+		return nil, fmt.Errorf("%w: a Grower's Changer is nil", shard.ErrMisused)
+	}
+	if o.Max < 0 || o.Max > shard.MaxShards {
+		return nil, fmt.Errorf("%w: a Grower's Max is %d: want 0 to %d", shard.ErrMisused, o.Max, shard.MaxShards)
+	}
+	o.Max, o.By = cmp.Or(o.Max, shard.MaxShards), cmp.Or(o.By, "grow")
+	if o.Partitions == nil {
+		o.Partitions = changer.Partitions
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	if o.Shown == nil {
+		o.Shown = func(key string) string { return key }
+	}
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	return &Grower{keys: growth.NewKeys(growth.MaxKeys), changer: changer, o: o, wait: waitAWhile}, nil
+}
+
+func waitAWhile(ctx context.Context) bool { return dynamo.Pause(ctx, rand.N(growth.MaxWait)) }
+
+// ObserveAttempt raises the key's count if the attempt is the last evidence that was missing.
+func (g *Grower) ObserveAttempt(ctx context.Context, a shard.Attempt) {
+	traits := kind.Of(kind.Kind(a.Kind))
+	if traits.Leads && a.At.Before(a.Effective) {
+		a.Outcome = shard.Inconclusive // it went by the count before
+	}
+	partitions := g.o.Partitions(cmp.Or(a.Table, traits.Table))
+	useful := growth.Bound(partitions)
+	bound := min(useful, g.o.Max)
+	switch answer := g.keys.Observe(a, bound, g.o.Clock()); {
+	case answer == growth.Bounded && bound < useful:
+		g.o.Logger.Warn("no more write shards are allowed: the key has the most that Max allows", "key", g.o.Shown(a.Key), "shards", a.Shards)
+	case answer == growth.Bounded:
+		g.o.Logger.Warn("more write shards do not help: the table's partitions are the limit",
+			"key", g.o.Shown(a.Key), "shards", a.Shards, "partitions", partitions)
+	case a.Pinned:
+	case answer == growth.Refresh:
+		// After a lead all views have the change. If hits that wait went by newer counts, more of them
+		// would transfer quota at the same time.
+		if !traits.Leads && !traits.Divides && g.wait(ctx) {
+			g.refresh(ctx, a.Key)
+		}
+	case answer == growth.Ask:
+		g.keys.Asked(a.Key, g.ask(ctx, a, bound), g.o.Clock())
+	}
+}
+
+// ask reads the key's entry, and raises its count if that is no newer than the attempt. It
+// returns the version that is known then.
+func (g *Grower) ask(ctx context.Context, a shard.Attempt, bound int) (version int64) {
+	if !g.wait(ctx) {
+		return a.Version
+	}
+	entry, ok := g.refresh(ctx, a.Key)
+	switch {
+	case !ok:
+		return a.Version
+	case entry.Version != a.Version || entry.Pinned || !g.keys.Entitled(a, g.o.Clock()):
+		return entry.Version
+	}
+	return g.grow(ctx, entry, growth.Next(kind.Of(kind.Kind(a.Kind)).Placement, a.Shards, bound), throttledOn(a.Shards))
+}
+
+// refresh reads the key's entry into the view. If it can't be read, the view stays as it is.
+func (g *Grower) refresh(ctx context.Context, key string) (entry shardmap.Entry, ok bool) {
+	entry, err := g.changer.Refresh(ctx, key, g.o.Clock())
+	if err != nil {
+		g.o.Logger.Warn("shard count not read", "key", g.o.Shown(key), "error", err)
+	}
+	return entry, err == nil
+}
+
+// grow changes the count of an entry, and returns its version then.
+func (g *Grower) grow(ctx context.Context, seen shardmap.Entry, count int, why string) (version int64) {
+	key := g.o.Shown(seen.Key)
+	if g.o.Observe {
+		g.o.Logger.Warn("would grow", "key", key, "shards", count, "why", why)
+		return seen.Version
+	}
+	entry, err := g.changer.GrowFrom(ctx, seen, count, shardmap.Note{By: g.o.By, Why: why}, g.o.Clock())
+	switch {
+	case err == nil:
+		g.o.Logger.Warn("grown", "key", key, "shards", count, "effective_at", entry.Effective(), "why", why)
+	case errors.Is(err, shardmap.ErrNoChange), errors.Is(err, shardmap.ErrPinned): // somebody was faster
+	default:
+		g.o.Logger.Error("not grown", "key", key, "shards", count, "error", err)
+		return seen.Version
+	}
+	return entry.Version
+}
+
+// throttledOn returns the reason of a growth, for logs and the shard map's history.
+func throttledOn(shards int) string {
+	if shards == 1 {
+		return "At least half its writes were throttled (1 shard)"
+	}
+	return fmt.Sprintf("At least half its writes were throttled (%d shards)", shards)
+}
