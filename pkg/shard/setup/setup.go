@@ -19,7 +19,8 @@ type Client interface {
 }
 
 // Names are the names of hotshard's five tables. A table without a name is not created: Items and
-// Events are needed by the kinds that they have, Rollups and Heat by hotshard's functions only.
+// Events are needed by the kinds that they have, Rollups and Heat by hotshard's functions only, and a
+// caller's own tables (package table) need only ShardMap.
 type Names struct {
 	Items    string // counters, boards, sessions, limits and the markers of once
 	Events   string // events
@@ -42,8 +43,8 @@ func (n Names) tables() []schema.Table {
 // differ. So programs may call Create at each start, also concurrently. While TTL is being
 // disabled, AWS rejects enabling it; a later call enables it.
 func Create(ctx context.Context, db Client, names Names) error {
-	if names.Items == "" && names.Events == "" || names.ShardMap == "" {
-		return fmt.Errorf("%w: setup needs names for ShardMap, and for Items or Events", shard.ErrMisused)
+	if names.ShardMap == "" {
+		return fmt.Errorf("%w: setup needs a name for ShardMap", shard.ErrMisused)
 	}
 	used := map[string]bool{}
 	for _, t := range names.tables() {
