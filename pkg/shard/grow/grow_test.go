@@ -360,8 +360,8 @@ func TestAnotherGrowersItemsAreNotInTheWay(t *testing.T) {
 	}
 }
 
-// TestMisuse checks the errors of New.
-func TestMisuse(t *testing.T) {
+// TestNewIsMisused checks the errors of New.
+func TestNewIsMisused(t *testing.T) {
 	var none *shardmap.Changer
 	for i, make := range []func() (*Grower, error){
 		func() (*Grower, error) { return New(nil, Options{}) },

@@ -12,8 +12,8 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// Entry is the shard map's entry for one base key. The zero value is the entry of a key whose
-// count was always 1.
+// Entry is the shard map's entry for one base key. With the key alone it is the entry of a key whose
+// count was always 1, and GrowFrom accepts it.
 //
 // Its item has the attributes of the write-sharding article on the AWS database blog, and
 // hotshard's own. Times are Unix seconds, with milliseconds as a fraction:

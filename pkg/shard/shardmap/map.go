@@ -178,7 +178,7 @@ func (m *Map) Newest(ctx context.Context, key string, now time.Time) (entry Entr
 	entry, err := m.lookupRest(ctx, key, now)
 	switch {
 	case err != nil:
-		return Entry{}, 1
+		return Entry{Key: key}, 1
 	case young:
 		return entry, entry.History.Newest()
 	}

@@ -24,7 +24,9 @@ func newView(maxKeys int) *view {
 func (v *view) find(key string) (entry Entry, ok, partial bool) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	entry, ok = v.keys[key]
+	if entry, ok = v.keys[key]; !ok {
+		entry.Key = key
+	}
 	return entry, ok, v.partial
 }
 

@@ -1,6 +1,7 @@
 package table
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -15,7 +16,7 @@ import (
 // Options() shardmap.Options sets how far ahead the times of items may lie.
 type Counts interface {
 	// Lookup returns a key's counts as a function of time. For a Table the key is the name
-	// in the partition key; see [Namespace].
+	// in the partition key; see [Namespace]. The entry's Key is the shard map's; observers receive it.
 	Lookup(ctx context.Context, key string, now time.Time) (shardmap.Entry, error)
 }
 
@@ -28,11 +29,11 @@ type Fixed int
 var always = time.Time{}.Add(-time.Hour)
 
 // Lookup returns the fixed count.
-func (n Fixed) Lookup(context.Context, string, time.Time) (shardmap.Entry, error) {
+func (n Fixed) Lookup(_ context.Context, key string, _ time.Time) (shardmap.Entry, error) {
 	if n < 1 || n > shard.MaxShards {
 		return shardmap.Entry{}, fmt.Errorf("%w: a shard count of %d is not 1 to %d", shard.ErrMisused, n, shard.MaxShards)
 	}
-	return shardmap.Entry{History: shard.History{{At: always, Count: int(n)}}, Max: int(n)}, nil
+	return shardmap.Entry{Key: key, History: shard.History{{At: always, Count: int(n)}}, Max: int(n)}, nil
 }
 
 // Namespace prefixes names to make their keys in a shard map, so that several tables can
@@ -51,7 +52,9 @@ func (n Namespace) Lookup(ctx context.Context, key string, now time.Time) (shard
 	if n.Counts == nil {
 		return shardmap.Entry{}, errNoCounts
 	}
-	return n.Counts.Lookup(ctx, n.Prefix+key, now)
+	entry, err := n.Counts.Lookup(ctx, n.Prefix+key, now)
+	entry.Key = cmp.Or(entry.Key, n.Prefix+key)
+	return entry, err
 }
 
 // AtLeast migrates a table from a Fixed count to a shard map: every name has N write shards

@@ -1,0 +1,263 @@
+package grow_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"math/big"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/aws/partitions"
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/test/libtest"
+	"github.com/hotshard/hotshard/internal/test/mapfake"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/grow"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
+	"github.com/hotshard/hotshard/pkg/shard/table"
+)
+
+// stored is a table in memory whose partitions throttle by the test's clock. A call takes 5 ms.
+type stored struct {
+	gate  *partitions.Gate
+	space *partitions.Space
+
+	mu        sync.Mutex
+	items     map[string]map[string]table.Item // by partition key and sort key
+	attempts  []time.Time                      // of writes
+	throttled []time.Time                      // of these writes
+}
+
+func newStored(seed uint64) *stored {
+	s := &stored{items: map[string]map[string]table.Item{}}
+	s.gate = partitions.New(partitions.Limits{Partitions: 64, PartitionWCU: 20, PartitionRCU: 1e6, Burst: time.Second, Seed: seed, Now: time.Now})
+	s.space = s.gate.NewSpace(partitions.Resource{Table: "orders"})
+	return s
+}
+
+// write changes an item, or returns its partition's throttle.
+func (s *stored) write(pk, sk string, change func(table.Item) table.Item) error {
+	time.Sleep(5 * time.Millisecond)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.attempts = append(s.attempts, time.Now())
+	if s.gate.Admit([]partitions.Charge{s.space.Place(pk).Writes(partitions.Unit)}) != nil {
+		s.throttled = append(s.throttled, time.Now())
+		return libtest.Hot(libtest.TableHot)
+	}
+	if s.items[pk] == nil {
+		s.items[pk] = map[string]table.Item{}
+	}
+	s.items[pk][sk] = change(s.items[pk][sk])
+	return nil
+}
+
+func (s *stored) PutItem(_ context.Context, in *dynamodb.PutItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
+	return &dynamodb.PutItemOutput{}, s.write(dynamo.Text(in.Item, "customer"), dynamo.Text(in.Item, "placed"), func(table.Item) table.Item { return in.Item })
+}
+
+// UpdateItem adds to a number.
+func (s *stored) UpdateItem(_ context.Context, in *dynamodb.UpdateItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+	err := s.write(dynamo.Text(in.Key, "customer"), "", func(old table.Item) table.Item {
+		before, _ := dynamo.Integer(old, "n")
+		delta, _ := dynamo.Integer(in.ExpressionAttributeValues, ":delta")
+		return table.Item{"customer": in.Key["customer"], "n": dynamo.Number(before + delta)}
+	})
+	return &dynamodb.UpdateItemOutput{}, err
+}
+
+// Query returns all items of a partition key.
+func (s *stored) Query(_ context.Context, in *dynamodb.QueryInput, _ ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := &dynamodb.QueryOutput{}
+	of := s.items[dynamo.Text(in.ExpressionAttributeValues, ":pk")]
+	for _, sk := range slices.Sorted(maps.Keys(of)) {
+		out.Items = append(out.Items, maps.Clone(of[sk]))
+	}
+	return out, nil
+}
+
+func (s *stored) BatchGetItem(_ context.Context, in *dynamodb.BatchGetItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := &dynamodb.BatchGetItemOutput{Responses: map[string][]map[string]types.AttributeValue{}}
+	for name, keys := range in.RequestItems {
+		for _, key := range keys.Keys {
+			if it := s.items[dynamo.Text(key, "customer")][""]; it != nil {
+				out.Responses[name] = append(out.Responses[name], it)
+			}
+		}
+	}
+	return out, nil
+}
+
+func (s *stored) GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
+	panic("nobody gets a single item")
+}
+
+func (s *stored) DeleteItem(context.Context, *dynamodb.DeleteItemInput, ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error) {
+	panic("nobody deletes")
+}
+
+// share returns the throttled share of the attempts from from on.
+func (s *stored) share(from time.Time) float64 {
+	since := func(list []time.Time) (n int) {
+		for _, at := range list {
+			if !at.Before(from) {
+				n++
+			}
+		}
+		return n
+	}
+	return float64(since(s.throttled)) / float64(max(1, since(s.attempts)))
+}
+
+// program is one process with a view and a grower of its own. Without a layout only its clicks are used.
+type program struct {
+	orders table.Table
+	clicks table.Tally
+}
+
+func newProgram(t *testing.T, s *stored, shardMap *mapfake.Table, layout table.Layout) *program {
+	t.Helper()
+	shards := shardmap.New(shardMap, "map", shardmap.Options{})
+	grower, err := grow.New(shardmap.NewChanger(shardMap, shards, shardmap.ChangerOptions{}), grow.Options{
+		Logger: slog.New(slog.DiscardHandler), Partitions: func(string) int { return 64 },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &program{
+		orders: table.Table{
+			Client: s, Name: "orders", PartitionKey: "customer", SortKey: "placed", Layout: layout,
+			Shards: table.Namespace{Prefix: "orders/", Counts: shards}, Observer: grower,
+		},
+		clicks: table.Tally{
+			Client: s, Table: "clicks", PartitionKey: "customer", Value: "n",
+			Shards: table.Namespace{Prefix: "clicks/", Counts: shards}, Observer: grower,
+		},
+	}
+}
+
+// TestStorms writes 200 times a second for a minute to one name of a table with 64 partitions of 20 WCU/s: from one
+// busy process, and from 40 that make one request at a time. N grows until all requests are accepted, and a reader
+// finds each accepted item once.
+func TestStorms(t *testing.T) {
+	calculated := table.CalculatedSuffix{By: "order", Time: table.SortTime("placed", shard.Millis)}
+	for _, programs := range []int{1, 40} {
+		for _, c := range []struct {
+			name   string
+			layout table.Layout // nil is a Tally
+			counts []int        // the first
+		}{
+			{"a random suffix", table.RandomSuffix{}, []int{4, 16}},
+			{"a calculated suffix", calculated, []int{24}},
+			{"hour buckets", table.TimeBuckets{Bucket: shard.Hour, By: "order"}, []int{24}},
+			{"a tally", nil, []int{4, 16}},
+		} {
+			t.Run(fmt.Sprintf("%d, %s", programs, c.name), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) { storm(t, programs, c.layout, c.counts) })
+			})
+		}
+	}
+}
+
+func storm(t *testing.T, programs int, layout table.Layout, counts []int) {
+	const seconds, perSecond = 60, 200
+	const last = (seconds - 20) * perSecond
+	s, shardMap := newStored(1), mapfake.New(100, 0, 5*time.Millisecond)
+	free := make(chan *program, 2*perSecond*seconds) // programs that may take a request
+	for range programs {
+		p := newProgram(t, s, shardMap, layout)
+		for range perSecond * seconds / programs {
+			if free <- p; programs > 1 {
+				break // one request at a time
+			}
+		}
+	}
+	begin := time.Now()
+	var accepted sync.Map
+	var rejected atomic.Int64 // of the last 20 s
+	var requests sync.WaitGroup
+	for i := range seconds * perSecond {
+		time.Sleep(time.Second / perSecond)
+		select {
+		case p := <-free:
+			requests.Go(func() {
+				defer func() { free <- p }()
+				ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+				defer cancel()
+				id := fmt.Sprint("order-", i)
+				now := time.Now()
+				err := error(nil)
+				if layout == nil {
+					err = p.clicks.Add(ctx, "acme", 1, now)
+				} else {
+					err = p.orders.Put(ctx, table.Item{
+						"customer": dynamo.String("acme"), "placed": dynamo.String(shard.Millis.Key(now, "#", id)), "order": dynamo.String(id),
+					}, now)
+				}
+				if err == nil {
+					accepted.Store(id, true)
+				} else if i >= last {
+					rejected.Add(1)
+				}
+			})
+		default: // no program is free
+			if i >= last {
+				rejected.Add(1)
+			}
+		}
+	}
+	requests.Wait()
+
+	reader := newProgram(t, s, shardMap, layout)
+	want := 0
+	accepted.Range(func(any, any) bool { want++; return true })
+	if layout == nil {
+		if sum, err := reader.clicks.Sum(t.Context(), []string{"acme"}, time.Now()); err != nil || sum.Cmp(big.NewInt(int64(want))) != 0 {
+			t.Errorf("the sum of %d additions is %v, %v", want, sum, err)
+		}
+	} else {
+		for it, err := range reader.orders.Query(t.Context(), "acme", table.During(shard.Millis, begin, time.Now()), time.Now()) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, there := accepted.LoadAndDelete(dynamo.Text(it, "order")); !there {
+				t.Errorf("item %v was not accepted, or is there twice", it)
+			}
+		}
+		accepted.Range(func(id, _ any) bool { t.Errorf("item %v is lost", id); return true })
+	}
+	history, end, all := changes(t, shardMap), s.share(time.Now().Add(-20*time.Second)), s.share(begin)
+	t.Logf("%d of %d accepted; N %v; throttled %.1f %% of all attempts, %.2f %% of those of the last 20 s", want, seconds*perSecond, history, 100*all, 100*end)
+	if len(history) < len(counts) || !slices.Equal(history[:len(counts)], counts) {
+		t.Errorf("N grew %v, want %v first", history, counts)
+	}
+	if late := rejected.Load(); late > 0 || end > 0.15 { // two write shards may share a partition; a random suffix then goes to another
+		t.Errorf("of the last 20 s %d requests were rejected, and %.0f %% of the attempts throttled", late, 100*end)
+	}
+}
+
+// changes returns the counts of the only key that changed.
+func changes(t *testing.T, shardMap *mapfake.Table) (counts []int) {
+	t.Helper()
+	list, err := shardmap.New(shardMap, "map", shardmap.Options{}).Since(t.Context(), time.Time{}, time.Now())
+	if err != nil || len(list) != 1 {
+		t.Fatalf("%+v, %v", list, err)
+	}
+	for _, c := range list[0].History {
+		counts = append(counts, c.Count)
+	}
+	return counts
+}
