@@ -29,7 +29,7 @@ type AdoptCmd struct {
 // Validate returns an error for a wrong command line.
 func (c *AdoptCmd) Validate() error {
 	if c.Format == "" {
-		return errors.New("--format is empty: with no text before the number, a write shard's key would be a name")
+		return errors.New("--format is missing: with no text before the number, a write shard's key would be a name")
 	}
 	if c.Endpoint != "" {
 		if err := system.CheckEndpoint(c.Endpoint); err != nil {

@@ -195,7 +195,7 @@ func main() {}
 	n := 0
 	for what, text := range texts {
 		n++
-		fmt.Fprintf(&b, "\n// %s\nfunc f%d(ctx context.Context, client *dynamodb.Client, item table.Item, name string, now time.Time) error {\n%s\t_ = item\n}\nreturn err\n}\n", what, n, text)
+		fmt.Fprintf(&b, "\n// %s\nfunc f%d(ctx context.Context, client *dynamodb.Client, item table.Item, name string, now time.Time) error {\n%s\t_, _ = item, err\n}\nreturn err\n}\n", what, n, text)
 	}
 	file := filepath.Join(t.TempDir(), "main.go")
 	if err := os.WriteFile(file, []byte(b.String()), 0o600); err != nil {

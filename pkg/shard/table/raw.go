@@ -64,7 +64,7 @@ func (r raw) NameOf(it Item) (string, error) {
 	if it[r.t.SortKey] == nil {
 		return "", fmt.Errorf("%w: table %s: an item of %q has no %s", shard.ErrMisused, r.t.Name, name.Value, r.t.SortKey)
 	}
-	return name.Value, r.t.nameFault(name.Value)
+	return name.Value, nil
 }
 
 // Identity returns what distinguishes an item from others with its name and sort key.
@@ -115,6 +115,9 @@ func (r raw) notAhead(at time.Time) error {
 
 // Places returns where an item goes, and then where else it may be.
 func (r raw) Places(ctx context.Context, name string, it Item) ([]place.Place, error) {
+	if err := r.t.nameFault(name); err != nil {
+		return nil, err
+	}
 	return r.t.Layout.places(ctx, r, name, it)
 }
 
