@@ -28,7 +28,7 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	if err := play(ctx, dynamodb.NewFromConfig(cfg), time.Now()); err != nil {
+	if err := play(ctx, dynamodb.NewFromConfig(cfg, quiet), time.Now()); err != nil {
 		log.Fatal(err)
 	}
 }
@@ -97,3 +97,6 @@ func await(ctx context.Context, rankings *boards.Boards, label string, players i
 		time.Sleep(50 * time.Millisecond)
 	}
 }
+
+// quiet prevents a warning for each error of DynamoDB Local, which sends no checksum with errors.
+func quiet(o *dynamodb.Options) { o.DisableValidateResponseChecksum = true }

@@ -28,7 +28,7 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	if err := keep(ctx, dynamodb.NewFromConfig(cfg)); err != nil {
+	if err := keep(ctx, dynamodb.NewFromConfig(cfg, quiet)); err != nil {
 		log.Fatal(err)
 	}
 }
@@ -83,3 +83,6 @@ func celsius(e events.Event) string {
 	}
 	return number.Value
 }
+
+// quiet prevents a warning for each error of DynamoDB Local, which sends no checksum with errors.
+func quiet(o *dynamodb.Options) { o.DisableValidateResponseChecksum = true }

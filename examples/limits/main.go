@@ -26,7 +26,7 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	if err := logIn(ctx, dynamodb.NewFromConfig(cfg), time.Now()); err != nil {
+	if err := logIn(ctx, dynamodb.NewFromConfig(cfg, quiet), time.Now()); err != nil {
 		log.Fatal(err)
 	}
 }
@@ -71,3 +71,6 @@ func newLimiter(client *dynamodb.Client) *limits.Limiter {
 	shards := shardmap.New(client, names.ShardMap, shardmap.Options{})
 	return limits.New(client, names.Items, shards, limits.Options{})
 }
+
+// quiet prevents a warning for each error of DynamoDB Local, which sends no checksum with errors.
+func quiet(o *dynamodb.Options) { o.DisableValidateResponseChecksum = true }

@@ -31,7 +31,7 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	client := dynamodb.NewFromConfig(cfg)
+	client := dynamodb.NewFromConfig(cfg, quiet)
 	if err := create(ctx, client); err != nil {
 		log.Fatal(err)
 	}
@@ -130,3 +130,6 @@ func create(ctx context.Context, client *dynamodb.Client) error {
 	})
 	return err
 }
+
+// quiet prevents a warning for each error of DynamoDB Local, which sends no checksum with errors.
+func quiet(o *dynamodb.Options) { o.DisableValidateResponseChecksum = true }

@@ -31,7 +31,7 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	if err := takeOrders(ctx, dynamodb.NewFromConfig(cfg)); err != nil {
+	if err := takeOrders(ctx, dynamodb.NewFromConfig(cfg, quiet)); err != nil {
 		log.Fatal(err)
 	}
 }
@@ -70,3 +70,6 @@ func takeOrders(ctx context.Context, client *dynamodb.Client) error {
 	fmt.Println("orders of today:", sum.Value)
 	return nil
 }
+
+// quiet prevents a warning for each error of DynamoDB Local, which sends no checksum with errors.
+func quiet(o *dynamodb.Options) { o.DisableValidateResponseChecksum = true }

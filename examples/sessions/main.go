@@ -28,7 +28,7 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	if err := visit(ctx, dynamodb.NewFromConfig(cfg), time.Now()); err != nil {
+	if err := visit(ctx, dynamodb.NewFromConfig(cfg, quiet), time.Now()); err != nil {
 		log.Fatal(err)
 	}
 }
@@ -101,3 +101,6 @@ func active(ctx context.Context, visitors *sessions.Store, at time.Time) (ids []
 	}
 	return ids, nil
 }
+
+// quiet prevents a warning for each error of DynamoDB Local, which sends no checksum with errors.
+func quiet(o *dynamodb.Options) { o.DisableValidateResponseChecksum = true }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
@@ -11,6 +13,14 @@ import (
 func CheckNow(now time.Time) error {
 	if now.IsZero() {
 		return fmt.Errorf("%w: now is the zero time; pass time.Now()", shard.ErrMisused)
+	}
+	return nil
+}
+
+// CheckClient returns [shard.ErrMisused] for a client that is nil.
+func CheckClient(client any) error {
+	if c, is := client.(*dynamodb.Client); client == nil || is && c == nil {
+		return fmt.Errorf("%w: the DynamoDB client is nil", shard.ErrMisused)
 	}
 	return nil
 }

@@ -133,3 +133,82 @@ func TestTimesWithoutAForm(t *testing.T) {
 		}
 	}
 }
+
+// named returns calls of all packages with a client, a map and a name.
+func named(db *dynamodb.Client, shards *shardmap.Map, name string) map[string]func(context.Context) error {
+	now := libtest.Later
+	board, session := boards.New(db, "t", shards, boards.Options{}), sessions.New(db, "t", shards, sessions.Options{})
+	reader, spreads := events.NewReader(db, "t", shards), spread.NewReader(db, "t", shards)
+	changer := shardmap.NewChanger(db, shards, shardmap.ChangerOptions{})
+	own := table.Table{Client: db, Name: "t", PartitionKey: "p", SortKey: "s", Shards: table.Fixed(2), Layout: table.CalculatedSuffix{}}
+	if shards == nil {
+		own.Shards = shards
+	}
+	tally := table.Tally{Client: db, Table: "t", PartitionKey: "p", Value: "v", Shards: own.Shards}
+	item := table.Item{"p": &types.AttributeValueMemberS{Value: name}, "s": &types.AttributeValueMemberS{Value: "1"}}
+	return map[string]func(context.Context) error{
+		"Map.Lookup":  func(ctx context.Context) error { _, err := shards.Lookup(ctx, name, now); return err },
+		"Map.Refresh": func(ctx context.Context) error { _, err := shards.Refresh(ctx, name, now); return err },
+		"Changer.Pin": func(ctx context.Context) error { _, err := changer.Pin(ctx, name, 2, libtest.Note, now); return err },
+		"counters.Add": func(ctx context.Context) error {
+			return counters.NewWriter(db, "t", shards, counters.Options{}).Add(ctx, name, 1, now)
+		},
+		"counters.Sum": func(ctx context.Context) error {
+			_, err := counters.NewReader(db, "t", shards).Sum(ctx, name)
+			return err
+		},
+		"counters.Summaries": func(ctx context.Context) error {
+			_, err := counters.NewSummaries(db, "t", "r", shards).Read(ctx, []string{"a", name}, now)
+			return err
+		},
+		"events.Put": func(ctx context.Context) error {
+			return errors.Join(events.NewWriter(db, "t", shards, events.Options{}).Put(ctx, []events.Event{{Entity: name, ID: "i", Time: now}}, now)...)
+		},
+		"events.Put without an id": func(ctx context.Context) error {
+			return errors.Join(events.NewWriter(db, "t", shards, events.Options{}).Put(ctx, []events.Event{{Entity: "e", ID: name, Time: now}}, now)...)
+		},
+		"events.Get": func(ctx context.Context) error { _, err := reader.Get(ctx, name, "i", now, now); return err },
+		"events.Query": func(ctx context.Context) error {
+			_, err := reader.Query(ctx, events.Range{Entity: name}, now)
+			return err
+		},
+		"boards.Submit": func(ctx context.Context) error {
+			return errors.Join(board.Submit(ctx, name, []boards.PlayerScore{{Player: "p"}}, now)...)
+		},
+		"boards.Submit, p": func(ctx context.Context) error {
+			return errors.Join(board.Submit(ctx, "b", []boards.PlayerScore{{Player: name}}, now)...)
+		},
+		"boards.Remove": func(ctx context.Context) error { return board.Remove(ctx, "b", name, now) },
+		"boards.Top":    func(ctx context.Context) error { _, err := board.Top(ctx, name, "all", 3, now); return err },
+		"boards.Entry":  func(ctx context.Context) error { _, err := board.Entry(ctx, "b", "all", name, now); return err },
+		"sessions.Get":  func(ctx context.Context) error { _, err := session.Get(ctx, name, "i", now); return err },
+		"sessions.End":  func(ctx context.Context) error { return session.End(ctx, "g", name, now) },
+		"limits.Hit": func(ctx context.Context) error {
+			_, err := limits.New(db, "t", shards, limits.Options{}).Hit(ctx, limits.Limit{Key: name, Max: 1, Window: time.Second}, now)
+			return err
+		},
+		"spread.Board": func(ctx context.Context) error { _, err := spreads.Board(ctx, name, "all", now); return err },
+		"Table.Put":    func(ctx context.Context) error { return own.Put(ctx, item, now) },
+		"Table.Page":   func(ctx context.Context) error { _, err := own.Page(ctx, name, table.Span{}, now); return err },
+		"Table.Count":  func(ctx context.Context) error { _, err := own.Count(ctx, name, table.Span{}, now); return err },
+		"Tally.Add":    func(ctx context.Context) error { return tally.Add(ctx, name, 1, now) },
+		"Tally.Sum":    func(ctx context.Context) error { _, err := tally.Sum(ctx, []string{name}, now); return err },
+	}
+}
+
+// TestNothingIsGiven checks that each call refuses an empty name, a nil client and a nil map. No call panics, in no goroutine.
+func TestNothingIsGiven(t *testing.T) {
+	for what, list := range map[string]map[string]func(context.Context) error{
+		"an empty name": named(unreachable(), libtest.EmptyMap(), ""),
+		"a nil client":  named(nil, shardmap.New(nil, "m", shardmap.Options{}), "a"),
+		"a nil map":     named(unreachable(), nil, "a"),
+	} {
+		for name, call := range list {
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+			if err := call(ctx); !errors.Is(err, shard.ErrMisused) {
+				t.Errorf("%s: %s: %v", what, name, err)
+			}
+			cancel()
+		}
+	}
+}

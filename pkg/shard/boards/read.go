@@ -1,6 +1,7 @@
 package boards
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -10,6 +11,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/internal/given"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
@@ -56,7 +58,7 @@ func (l *Reader) Entry(ctx context.Context, board, label, player string, now tim
 // too, and the error is a DamagedEntries that lists them; found is valid then. Each player costs
 // one read unit.
 func (l *Reader) Entries(ctx context.Context, board, label string, players []string, now time.Time) (found map[string]Entry, err error) {
-	if err := dynamo.CheckNow(now); err != nil {
+	if err := cmp.Or(dynamo.CheckNow(now), given.Check(l.client, l.shards, append([]string{board, label}, players...)...)); err != nil {
 		return nil, err
 	}
 	keys := make([]dynamo.Item, len(players))

@@ -1,6 +1,7 @@
 package boards
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/internal/given"
 	"github.com/hotshard/hotshard/pkg/shard/internal/observe"
 )
 
@@ -20,7 +22,7 @@ import (
 // entry. A later score creates a new entry. The new rev, the microsecond, is higher than the old
 // one unless the new writer's clock is behind the old entry's first write.
 func (l *Boards) Remove(ctx context.Context, board, player string, now time.Time) error {
-	if err := dynamo.CheckNow(now); err != nil {
+	if err := cmp.Or(dynamo.CheckNow(now), given.Check(l.client, l.shards, board, player)); err != nil {
 		return err
 	}
 	var group errgroup.Group

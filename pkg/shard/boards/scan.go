@@ -1,6 +1,7 @@
 package boards
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/pkg/shard/internal/given"
 )
 
 // newestRev is above every rev.
@@ -37,7 +39,7 @@ type sighted struct {
 }
 
 func (l *Reader) scan(ctx context.Context, board, label string, now time.Time) (*boardScan, error) {
-	if err := dynamo.CheckNow(now); err != nil {
+	if err := cmp.Or(dynamo.CheckNow(now), given.Check(l.client, l.shards, board, label)); err != nil {
 		return nil, err
 	}
 	entry, err := l.shards.Read(ctx, Key(board))

@@ -1,6 +1,7 @@
 package boards
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/internal/given"
 )
 
 // Settings are a board's settings. Zero fields stand for the defaults, which also hold for a
@@ -52,7 +54,7 @@ func (l *Boards) Settings(ctx context.Context, board string, now time.Time) (Set
 }
 
 func (l *Boards) settingsOf(ctx context.Context, board string, now time.Time) (knownBoard, error) {
-	if err := dynamo.CheckNow(now); err != nil {
+	if err := cmp.Or(dynamo.CheckNow(now), given.Check(l.client, l.shards, board)); err != nil {
 		return knownBoard{}, err
 	}
 	now = now.Round(0)

@@ -11,6 +11,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/internal/given"
 	"github.com/hotshard/hotshard/pkg/shard/internal/observe"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
@@ -96,6 +97,11 @@ func (l *Boards) SubmitTransact(ctx context.Context, board string, scores []Play
 // prepare reads the entries that scores may change, and returns each player's writes. If one of
 // them is impossible, the player has an error and writes nothing.
 func (l *Boards) prepare(ctx context.Context, board string, scores []PlayerScore, now, attempt time.Time) ([]*play, error) {
+	for _, s := range scores {
+		if err := given.Names(s.Player); err != nil {
+			return nil, fmt.Errorf("a player of board %q: %w", board, err)
+		}
+	}
 	known, err := l.settled(ctx, board, now)
 	if err != nil {
 		return nil, err

@@ -8,6 +8,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard/client"
+	"github.com/hotshard/hotshard/pkg/shard/internal/given"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
@@ -38,6 +39,9 @@ type Sum struct {
 // read unit each. A counter that was never written is 0. An item that can't be read is an
 // ErrUnreadable.
 func (c *Reader) Sum(ctx context.Context, name string) (Sum, error) {
+	if err := given.Check(c.client, c.shards, name); err != nil {
+		return Sum{}, fmt.Errorf("summing a counter: %w", err)
+	}
 	entry, err := c.shards.Read(ctx, Key(name))
 	if err != nil {
 		return Sum{}, fmt.Errorf("summing counter %q: %w", name, err)

@@ -1,6 +1,7 @@
 package counters
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/pkg/shard/internal/given"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
@@ -52,7 +54,7 @@ const mapPatience = time.Second
 // read. So Read goes on without the shard map, and then misses the write shards of a growth after
 // which no write has reached write shard 0.
 func (s *Summaries) Read(ctx context.Context, names []string, now time.Time) ([]Summary, error) {
-	if err := dynamo.CheckNow(now); err != nil {
+	if err := cmp.Or(dynamo.CheckNow(now), given.Check(s.client, s.shards, names...)); err != nil {
 		return nil, err
 	}
 	counters := map[string]*counter{} // by partition key of write shard 0

@@ -1,6 +1,7 @@
 package counters
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -14,6 +15,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/client"
+	"github.com/hotshard/hotshard/pkg/shard/internal/given"
 	"github.com/hotshard/hotshard/pkg/shard/internal/observe"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
@@ -58,7 +60,7 @@ func NewWriter(client WriterClient, table string, shards *shardmap.Map, o Option
 // lost connection it makes one more attempt, so the delta may count twice. AddTransact with package
 // once avoids both.
 func (c *Writer) Add(ctx context.Context, name string, delta int64, now time.Time) error {
-	if err := dynamo.CheckNow(now); err != nil {
+	if err := cmp.Or(dynamo.CheckNow(now), given.Check(c.client, c.shards, name)); err != nil {
 		return err
 	}
 	call, n, clock := observe.Begin(c.observer), -1, dynamo.StartClock(now)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/pkg/shard/internal/given"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
@@ -41,6 +42,9 @@ const MaxQueries = 1000
 // Query returns a page of a range by eventually consistent reads. It reads all write shards
 // that the entity had in the range, in parallel, and returns each event once.
 func (e *Reader) Query(ctx context.Context, r Range, now time.Time) (Page, error) {
+	if err := given.Check(e.client, e.shards, r.Entity); err != nil {
+		return Page{}, fmt.Errorf("reading events: %w", err)
+	}
 	entry, err := e.shards.Lookup(ctx, Key(r.Entity), now)
 	if err != nil {
 		return Page{}, fmt.Errorf("reading events of %q: %w", r.Entity, err)

@@ -1,6 +1,7 @@
 package events
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/client"
+	"github.com/hotshard/hotshard/pkg/shard/internal/given"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
@@ -36,7 +38,7 @@ func NewReader(db ReaderClient, table string, shards *shardmap.Map) *Reader {
 // looks on the write shard by the count in force at the event's time, with one GetItem, and
 // then by the other counts in force near that time.
 func (e *Reader) Get(ctx context.Context, entity, id string, t, now time.Time) (Event, error) {
-	if err := dynamo.CheckNow(now); err != nil {
+	if err := cmp.Or(dynamo.CheckNow(now), given.Check(e.client, e.shards, entity, id)); err != nil {
 		return Event{}, err
 	}
 	entry, stale := e.shards.Lookup(ctx, Key(entity), now)

@@ -12,6 +12,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/client"
+	"github.com/hotshard/hotshard/pkg/shard/internal/given"
 	"github.com/hotshard/hotshard/pkg/shard/internal/observe"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
@@ -67,10 +68,16 @@ func NewWriter(db WriterClient, table string, shards *shardmap.Map, o Options) *
 // written. [errors.Join] makes one error of all; it is nil if all are durable.
 //
 // Of two events with one identity the later in the list is written, and both share its outcome.
-// An event whose year in UTC is not 0 to 9999 is ErrMisused. An event whose time is over [shardmap.Options].EventAhead ahead of now is ErrMisused, and not
+// An event without an Entity or an ID, or whose year in UTC is not 0 to 9999, is ErrMisused. An event whose time is over [shardmap.Options].EventAhead ahead of now is ErrMisused, and not
 // written: the entity's shard count may still change before that time.
 func (e *Writer) Put(ctx context.Context, events []Event, now time.Time) []error {
 	outcomes := make([]error, len(events))
+	if err := dynamo.CheckClient(e.client); err != nil {
+		for i := range outcomes {
+			outcomes[i] = err
+		}
+		return outcomes
+	}
 	batch := newWriteBatch(e.client, e.table, e.observer)
 	for i, ev := range events {
 		w, err := e.PutTransact(ctx, ev, now)
@@ -88,6 +95,9 @@ func (e *Writer) Put(ctx context.Context, events []Event, now time.Time) []error
 // follows from the event's id and the shard count in force at its time. It rejects the events
 // that Put rejects.
 func (e *Writer) PutTransact(ctx context.Context, ev Event, now time.Time) (shardmap.Write, error) {
+	if err := given.Map(e.shards, ev.Entity, ev.ID); err != nil {
+		return shardmap.Write{}, fmt.Errorf("writing event %q of entity %q: %w", ev.ID, ev.Entity, err)
+	}
 	if year := ev.Time.UTC().Year(); year < 0 || year > 9999 {
 		return shardmap.Write{}, fmt.Errorf("%w: writing an event of %q: the year of its time is %d, not 0 to 9999", shard.ErrMisused, ev.Entity, year)
 	}

@@ -1,6 +1,7 @@
 package limits
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/client"
+	"github.com/hotshard/hotshard/pkg/shard/internal/given"
 	"github.com/hotshard/hotshard/pkg/shard/internal/observe"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
@@ -147,6 +149,9 @@ func (l *Limiter) Start(limit Limit, now time.Time) time.Time {
 // bounds. Only after ErrUnavailable may the hit have been counted.
 func (l *Limiter) Hit(ctx context.Context, limit Limit, now time.Time) (Verdict, error) {
 	h, err := l.hit(ctx, limit, now)
+	if err == nil {
+		err = dynamo.CheckClient(l.client)
+	}
 	if err == nil && !h.full() {
 		err = dynamo.PersistSum(ctx, h.countHit)
 	}
@@ -162,7 +167,7 @@ func (l *Limiter) Hit(ctx context.Context, limit Limit, now time.Time) (Verdict,
 
 // hit returns a hit's state, with the shard map's entry of its key.
 func (l *Limiter) hit(ctx context.Context, limit Limit, now time.Time) (*hit, error) {
-	if err := dynamo.CheckNow(now); err != nil {
+	if err := cmp.Or(dynamo.CheckNow(now), given.Map(l.shards)); err != nil {
 		return nil, err
 	}
 	if err := limit.check(); err != nil {

@@ -2,6 +2,7 @@ package once
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -118,7 +119,7 @@ func (o *Applier) Do(ctx context.Context, call Call, now time.Time,
 func (o *Applier) Decide(ctx context.Context, call Call, now time.Time,
 	decide func(context.Context) ([]shardmap.Write, []byte, error),
 ) (before []byte, err error) {
-	if err := call.check(now); err != nil {
+	if err := cmp.Or(dynamo.CheckClient(o.client), call.check(now)); err != nil {
 		return nil, err
 	}
 	start, try := dynamo.StartBy(ctx), &onceTry{Applier: o, call: call, observed: observe.Begin(o.observer), now: now, decide: decide}
@@ -204,7 +205,7 @@ func (o *Applier) impossible(ctx context.Context, call Call, now time.Time, why 
 // with its key is ErrOtherCall, and a key that Do rejects is [shard.ErrMisused]. It costs one
 // read unit.
 func (o *Applier) Before(ctx context.Context, call Call, now time.Time) (answer []byte, err error) {
-	if err := call.check(now); err != nil {
+	if err := cmp.Or(dynamo.CheckClient(o.client), call.check(now)); err != nil {
 		return nil, err
 	}
 	items, err := dynamo.BatchGet(ctx, o.client, o.table, []dynamo.Item{markerKey(call)}, true)

@@ -1,6 +1,7 @@
 package sessions
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -15,6 +16,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/client"
+	"github.com/hotshard/hotshard/pkg/shard/internal/given"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
@@ -39,7 +41,7 @@ func NewReader(db ReaderClient, table string, shards *shardmap.Map) *Reader {
 // Get returns a session that is active at now, read strongly consistent, or an error of kind
 // ErrNotFound.
 func (r *Reader) Get(ctx context.Context, group, id string, now time.Time) (Session, error) {
-	if err := dynamo.CheckNow(now); err != nil {
+	if err := cmp.Or(dynamo.CheckNow(now), given.Check(r.client, r.shards, group, id)); err != nil {
 		return Session{}, err
 	}
 	one, err := r.read(ctx, group, id)
@@ -73,7 +75,7 @@ func (r *Reader) Active(ctx context.Context, group string, now time.Time) (n int
 func (r *Reader) IDs(ctx context.Context, group string, now time.Time) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		fail := func(err error) { yield("", fmt.Errorf("reading sessions of group %q: %w", group, err)) }
-		if err := dynamo.CheckNow(now); err != nil {
+		if err := cmp.Or(dynamo.CheckNow(now), given.Check(r.client, r.shards, group)); err != nil {
 			fail(err)
 			return
 		}

@@ -45,6 +45,7 @@
 package sessions
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -56,6 +57,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/client"
+	"github.com/hotshard/hotshard/pkg/shard/internal/given"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
@@ -168,7 +170,7 @@ func (s *Store) PutTransact(ctx context.Context, l Lease, now time.Time) (shardm
 // End ends a session. Ending a session that does not exist or has ended is no error, so
 // repeating a call is harmless.
 func (s *Store) End(ctx context.Context, group, id string, now time.Time) error {
-	if err := dynamo.CheckNow(now); err != nil {
+	if err := cmp.Or(dynamo.CheckNow(now), given.Check(s.client, s.shards, group, id)); err != nil {
 		return err
 	}
 	if err := dynamo.Persist(ctx, s.call(group, id, now).end); err != nil {

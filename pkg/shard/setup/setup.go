@@ -19,8 +19,7 @@ type Client interface {
 }
 
 // Names are the names of hotshard's five tables. A table without a name is not created: Items and
-// Events are needed by the kinds that they have, Rollups and Heat by hotshard's functions only, and a
-// caller's own tables (package table) need only ShardMap.
+// Events are needed by the kinds that they have, Rollups and Heat by hotshard's functions only.
 type Names struct {
 	Items    string // counters, boards, sessions, limits and the markers of once
 	Events   string // events
@@ -43,8 +42,8 @@ func (n Names) tables() []schema.Table {
 // differ. So programs may call Create at each start, also concurrently. While TTL is being
 // disabled, AWS rejects enabling it; a later call enables it.
 func Create(ctx context.Context, db Client, names Names) error {
-	if names.ShardMap == "" {
-		return fmt.Errorf("%w: setup needs a name for ShardMap", shard.ErrMisused)
+	if names.Items == "" && names.Events == "" || names.ShardMap == "" {
+		return fmt.Errorf("%w: setup needs names for ShardMap, and for Items or Events", shard.ErrMisused)
 	}
 	used := map[string]bool{}
 	for _, t := range names.tables() {
@@ -53,12 +52,25 @@ func Create(ctx context.Context, db Client, names Names) error {
 		}
 		used[t.Name] = true
 	}
-	for _, t := range names.tables() {
+	return names.create(ctx, db)
+}
+
+func (n Names) create(ctx context.Context, db Client) error {
+	for _, t := range n.tables() {
 		if err := tableinput.Make(ctx, db, t); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// CreateShardMap creates the table of a shardmap.Map alone, for tables of the caller's own. It checks
+// a table that is there, as Create does.
+func CreateShardMap(ctx context.Context, db Client, name string) error {
+	if name == "" {
+		return fmt.Errorf("%w: setup needs a name for the shard map", shard.ErrMisused)
+	}
+	return Names{ShardMap: name}.create(ctx, db)
 }
 
 // Tables returns the inputs of CreateTable for hotshard's tables, on demand. All have the keys

@@ -2,24 +2,30 @@ package setup_test
 
 import (
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/setup"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 // TestRequiredNames checks that no table is created if a required name is missing or a name is used twice.
 func TestRequiredNames(t *testing.T) {
 	client := enginetest.Client(t)
-	for _, names := range []setup.Names{{}, {Items: "items"}, {Events: "events"},
+	for _, names := range []setup.Names{{}, {Items: "items"}, {Events: "events"}, {ShardMap: "shard-map"},
 		{Rollups: "rollups", Heat: "heat"},
 		{Items: "one", ShardMap: "one"}, {Items: "one", Events: "one", ShardMap: "map"}, {Events: "e", Rollups: "r", Heat: "r", ShardMap: "map"}} {
 		if err := setup.Create(t.Context(), client, names); !errors.Is(err, shard.ErrMisused) {
 			t.Errorf("%+v: %v", names, err)
 		}
+	}
+	if err := setup.CreateShardMap(t.Context(), client, ""); !errors.Is(err, shard.ErrMisused) {
+		t.Errorf("a shard map without a name: %v", err)
 	}
 	list, err := client.ListTables(t.Context(), &dynamodb.ListTablesInput{})
 	if err != nil || len(list.TableNames) > 0 {
@@ -27,14 +33,25 @@ func TestRequiredNames(t *testing.T) {
 	}
 }
 
-// TestOnlyAShardMap checks that a caller's own tables need no other table of hotshard's.
-func TestOnlyAShardMap(t *testing.T) {
+// TestAShardMapAlone checks that one call, or two, make the shard map's table and no other, and that a map works on it.
+func TestAShardMapAlone(t *testing.T) {
 	client := enginetest.Client(t)
-	if err := setup.Create(t.Context(), client, setup.Names{ShardMap: "orders-shard-map"}); err != nil {
-		t.Fatal(err)
+	for range 2 {
+		if err := setup.CreateShardMap(t.Context(), client, "orders-shard-map"); err != nil {
+			t.Fatal(err)
+		}
 	}
 	list, err := client.ListTables(t.Context(), &dynamodb.ListTablesInput{})
-	if err != nil || len(list.TableNames) != 1 || list.TableNames[0] != "orders-shard-map" {
+	if err != nil || !slices.Equal(list.TableNames, []string{"orders-shard-map"}) {
 		t.Errorf("%v, %v", list.TableNames, err)
+	}
+	shards := shardmap.New(client, "orders-shard-map", shardmap.Options{})
+	seen, err := shards.Lookup(t.Context(), "orders/acme", enginetest.Later)
+	if err != nil || seen.Key != "orders/acme" {
+		t.Fatalf("%+v, %v", seen, err)
+	}
+	changer := libtest.Patient(shardmap.NewChanger(client, shards, shardmap.ChangerOptions{}))
+	if grown, err := changer.GrowFrom(t.Context(), seen, 4, libtest.Note, enginetest.Later); err != nil || grown.Key != "orders/acme" || grown.Most() != 4 {
+		t.Errorf("%+v, %v", grown, err)
 	}
 }

@@ -63,8 +63,12 @@ func init() {
 	busy.SetLead = func(changer any, lead time.Duration) { changer.(*Changer).lead = lead }
 }
 
-// NewChanger returns a Changer that reads and updates the view of a Map.
+// NewChanger returns a Changer that reads and updates the view of a Map. With a nil client or Map
+// its calls return ErrMisused.
 func NewChanger(db ChangerClient, view *Map, o ChangerOptions) *Changer {
+	if view == nil || dynamo.CheckClient(db) != nil {
+		view = New(nil, "", Options{})
+	}
 	return &Changer{Map: view, client: db, keep: o.Keep, lead: view.options.lead(), bound: CommitTime}
 }
 

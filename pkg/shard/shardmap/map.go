@@ -111,7 +111,7 @@ func (m *Map) Load(ctx context.Context, now time.Time) error { return m.renew(ct
 // renews an older view first. If that fails, it returns the old view's entry and an error of
 // kind ErrStale.
 func (m *Map) Lookup(ctx context.Context, key string, now time.Time) (Entry, error) {
-	if err := usable(key); err != nil {
+	if err := cmp.Or(m.given(), usable(key)); err != nil {
 		return Entry{}, err
 	}
 	stale := m.renew(ctx, now.Round(0))
@@ -144,6 +144,14 @@ func (m *Map) Single(e Entry) time.Time {
 		return time.Time{}
 	}
 	return e.History[0].At.Add(-m.options.lead())
+}
+
+// given returns ErrMisused if the map or its client is nil.
+func (m *Map) given() error {
+	if m == nil {
+		return fmt.Errorf("%w: the shard map is nil", shard.ErrMisused)
+	}
+	return dynamo.CheckClient(m.client)
 }
 
 // usable returns an error if the key can't be a sort key of the map.
@@ -213,7 +221,7 @@ func (m *Map) lookupRest(ctx context.Context, key string, now time.Time) (Entry,
 // a newer entry. Refresh makes one attempt, at one read unit per 4 KB; if it fails, the view
 // stays as it is.
 func (m *Map) Refresh(ctx context.Context, key string, now time.Time) (Entry, error) {
-	if err := usable(key); err != nil {
+	if err := cmp.Or(m.given(), usable(key)); err != nil {
 		return Entry{}, err
 	}
 	it, err := m.getOnce(ctx, key)

@@ -1,6 +1,7 @@
 package shardmap
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -77,7 +78,7 @@ func (s *stored) rereadEntry(ctx context.Context, v *view, change Entry) error {
 // Read reads one key's item, strongly consistent, and returns its entry. A key that is not
 // in the map has an entry without history. It costs one read unit per 4 KB.
 func (s *stored) Read(ctx context.Context, key string) (Entry, error) {
-	if err := usable(key); err != nil {
+	if err := cmp.Or(dynamo.CheckClient(s.client), usable(key)); err != nil {
 		return Entry{}, err
 	}
 	it, err := s.get(ctx, key)

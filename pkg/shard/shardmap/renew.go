@@ -1,6 +1,7 @@
 package shardmap
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -72,7 +73,7 @@ func (m *Map) start(ctx context.Context, now time.Time) (r *renewal, mine bool) 
 // renew renews the view if it is older than ViewAge. Concurrent callers share one renewal.
 // If a renewal that began before the call fails, the caller waits for one more.
 func (m *Map) renew(ctx context.Context, now time.Time) error {
-	if err := dynamo.CheckNow(now); err != nil {
+	if err := cmp.Or(m.given(), dynamo.CheckNow(now)); err != nil {
 		return err
 	}
 	for met := false; !m.current().fresh(now, m.options.ViewAge); met = true {

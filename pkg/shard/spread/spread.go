@@ -1,6 +1,7 @@
 package spread
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/client"
+	"github.com/hotshard/hotshard/pkg/shard/internal/given"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
@@ -69,7 +71,7 @@ const maxSpreadDays = 366
 // It makes a query for each day, write shard and change of the count on that day. The range is
 // at most 366 days.
 func (r *Reader) Events(ctx context.Context, entity string, from, to, now time.Time) ([]Result, error) {
-	if err := dynamo.CheckNow(now); err != nil {
+	if err := cmp.Or(dynamo.CheckNow(now), given.Check(r.client, r.shards, entity)); err != nil {
 		return nil, err
 	}
 	fault := func(err error) error { return fmt.Errorf("counting events of %q: %w", entity, err) }
@@ -187,7 +189,7 @@ func (r *Reader) Board(ctx context.Context, board, label string, now time.Time) 
 
 // whole counts a key's items on each of its write shards.
 func (r *Reader) whole(ctx context.Context, base schema.BaseKey, now time.Time, query func(n int) *dynamodb.QueryInput) (Result, error) {
-	if err := dynamo.CheckNow(now); err != nil {
+	if err := cmp.Or(dynamo.CheckNow(now), given.Check(r.client, r.shards, base.Name)); err != nil {
 		return Result{}, err
 	}
 	entry, err := r.shards.Read(ctx, base.String())

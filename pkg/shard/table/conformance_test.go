@@ -249,6 +249,13 @@ func (w *world) pages(r *rapid.T, s table.Span) []table.Item {
 		if s.After = page.Next; s.After == "" {
 			return got
 		}
+		turned := s
+		turned.Desc = !s.Desc
+		_, other := w.table.Page(w.ctx, w.name+"2", s, w.clock)
+		_, back := w.table.Page(w.ctx, w.name, turned, w.clock)
+		if !errors.Is(other, shard.ErrMisused) || !errors.Is(back, shard.ErrMisused) {
+			r.Fatalf("a cursor of %q, of another name: %v; of another direction: %v", w.name, other, back)
+		}
 	}
 }
 

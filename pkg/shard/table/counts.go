@@ -30,8 +30,8 @@ var always = time.Time{}.Add(-time.Hour)
 
 // Lookup returns the fixed count.
 func (n Fixed) Lookup(_ context.Context, key string, _ time.Time) (shardmap.Entry, error) {
-	if n < 1 || n > shard.MaxShards {
-		return shardmap.Entry{}, fmt.Errorf("%w: a shard count of %d is not 1 to %d", shard.ErrMisused, n, shard.MaxShards)
+	if err := countsFault(n); err != nil {
+		return shardmap.Entry{}, err
 	}
 	return shardmap.Entry{Key: key, History: shard.History{{At: always, Count: int(n)}}, Max: int(n)}, nil
 }
@@ -44,13 +44,10 @@ type Namespace struct {
 	Counts Counts
 }
 
-// errNoCounts is the error of a wrapper whose Counts is nil.
-var errNoCounts = fmt.Errorf("%w: Counts is nil", shard.ErrMisused)
-
 // Lookup returns the counts of the key with the prefix.
 func (n Namespace) Lookup(ctx context.Context, key string, now time.Time) (shardmap.Entry, error) {
-	if n.Counts == nil {
-		return shardmap.Entry{}, errNoCounts
+	if err := countsFault(n); err != nil {
+		return shardmap.Entry{}, err
 	}
 	entry, err := n.Counts.Lookup(ctx, n.Prefix+key, now)
 	entry.Key = cmp.Or(entry.Key, n.Prefix+key)
@@ -80,10 +77,10 @@ type AtLeast struct {
 
 // Lookup returns the map's counts, each raised to at least N.
 func (a AtLeast) Lookup(ctx context.Context, key string, now time.Time) (shardmap.Entry, error) {
-	floor, err := a.N.Lookup(ctx, key, now)
-	if err == nil && a.Counts == nil {
-		err = errNoCounts
+	if err := countsFault(a); err != nil {
+		return shardmap.Entry{}, err
 	}
+	floor, err := a.N.Lookup(ctx, key, now)
 	if err != nil {
 		return shardmap.Entry{}, err
 	}
@@ -101,6 +98,31 @@ func (a AtLeast) Lookup(ctx context.Context, key string, now time.Time) (shardma
 	}
 	entry.History, entry.Max = raised, max(entry.Most(), int(a.N))
 	return entry, nil
+}
+
+// countsFault returns an error of kind ErrMisused if no name can have these counts, or nil.
+func countsFault(c Counts) error {
+	switch c := c.(type) {
+	case nil:
+		return fmt.Errorf("%w: Counts is nil", shard.ErrMisused)
+	case Fixed:
+		if c < 1 || c > shard.MaxShards {
+			return fmt.Errorf("%w: a shard count of %d is not 1 to %d", shard.ErrMisused, c, shard.MaxShards)
+		}
+	case Namespace:
+		return countsFault(c.Counts)
+	case AtLeast:
+		return cmp.Or(countsFault(c.N), countsFault(c.Counts))
+	case *shardmap.Map:
+		if c == nil {
+			return fmt.Errorf("%w: the shard map is nil", shard.ErrMisused)
+		}
+	case *shardmap.Changer:
+		if c == nil {
+			return fmt.Errorf("%w: the Changer is nil", shard.ErrMisused)
+		}
+	}
+	return nil
 }
 
 // constant returns the count if it never changes.

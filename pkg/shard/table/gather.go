@@ -3,9 +3,13 @@ package table
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
 	"iter"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -13,6 +17,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/internal/given"
 	"github.com/hotshard/hotshard/pkg/shard/internal/place"
 )
 
@@ -29,20 +35,33 @@ type gather struct {
 }
 
 func (r raw) gather(name string, s Span) (*gather, error) {
-	if err := cmp.Or(r.check(), r.t.nameFault(name)); err != nil {
+	if err := cmp.Or(r.check(), given.Names(name)); err != nil {
+		return nil, err
+	}
+	if err := r.t.nameFault(name); err != nil {
 		return nil, err
 	}
 	g := &gather{raw: r, name: name, span: s}
 	if s.After == "" {
 		return g, nil
 	}
-	after, err := place.ParsePosition(s.After)
+	position, ours := strings.CutPrefix(s.After, cursorOf(name, s.Desc))
+	after, err := place.ParsePosition(position)
 	if err != nil {
 		return nil, err
+	}
+	if !ours {
+		return nil, fmt.Errorf("%w: Span.After is of another name or direction", shard.ErrMisused)
 	}
 	g.after = &after
 	g.narrow()
 	return g, nil
+}
+
+// cursorOf begins the cursors of a name's pages in one direction.
+func cursorOf(name string, desc bool) string {
+	sum := sha256.Sum256(strconv.AppendBool([]byte(name+"\x00"), desc))
+	return hex.EncodeToString(sum[:4]) + "."
 }
 
 // narrow removes from the span what lies before the position.
@@ -276,10 +295,10 @@ func (g *gather) found(ctx context.Context, s place.Stored) (bool, error) {
 	return it != nil && read.Equal(at), err
 }
 
-// cursor returns the cursor behind an item.
-func (g *gather) cursor(at place.Position) string {
+// cursor returns the position behind an item.
+func (g *gather) cursor(at place.Position) place.Position {
 	if !g.Finds() {
-		return at.String()
+		return at
 	}
 	at.Shard = math.MaxInt // the same item on another write shard is passed too
 	if g.span.Desc {
@@ -287,5 +306,5 @@ func (g *gather) cursor(at place.Position) string {
 	} else if g.TellsBy() == "" {
 		at.By = place.BehindAll // and so is another item with the sort key
 	}
-	return at.String()
+	return at
 }

@@ -63,9 +63,6 @@ func (t *Table) nameFault(name string) error {
 	if !t.PlainFirst {
 		return nil
 	}
-	if name == "" {
-		return fmt.Errorf("%w: table %s: an empty name is no partition key", shard.ErrMisused, t.Name)
-	}
 	if of, n := t.Format.SplitPlain(name); n > 0 {
 		return fmt.Errorf("%w: table %s: the name %q is also write shard %d of %q: rename it, or choose another Format", shard.ErrMisused, t.Name, name, n, of)
 	}

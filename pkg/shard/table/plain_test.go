@@ -96,6 +96,7 @@ func TestPlainFirstIsChecked(t *testing.T) {
 	for what, spoil := range map[string]func(*table.Table){
 		"no format":     func(s *table.Table) { s.Format = "" },
 		"first 1":       func(s *table.Table) { s.First = 1 },
+		"no bucket":     func(s *table.Table) { s.Layout = table.TimeBuckets{} },
 		"hybrid":        func(s *table.Table) { s.Layout = table.HybridBuckets{Bucket: shard.Day} },
 		"label 22":      func(s *table.Table) { s.Format, s.Layout = "-", table.TimeBuckets{Bucket: shard.Day} },
 		"label with 15": func(s *table.Table) { s.Format, s.Layout = "#2026-01-", table.TimeBuckets{Bucket: shard.Day} },
@@ -105,8 +106,9 @@ func TestPlainFirstIsChecked(t *testing.T) {
 			t.Fatal(err)
 		}
 		spoil(s)
-		if err := s.Check(); !errors.Is(err, shard.ErrMisused) {
-			t.Errorf("%s: %v", what, err)
+		_, err := s.Page(t.Context(), "acme", day, libtest.Epoch)
+		if checked := s.Check(); !errors.Is(checked, shard.ErrMisused) || !errors.Is(err, shard.ErrMisused) {
+			t.Errorf("%s: %v, %v", what, checked, err)
 		}
 	}
 	db := enginetest.Client(t)

@@ -15,6 +15,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/internal/given"
 	"github.com/hotshard/hotshard/pkg/shard/internal/observe"
 	"github.com/hotshard/hotshard/pkg/shard/internal/place"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
@@ -60,6 +61,9 @@ func (r raw) NameOf(it Item) (string, error) {
 	name, ok := it[r.t.PartitionKey].(*types.AttributeValueMemberS)
 	if !ok {
 		return "", fmt.Errorf("%w: table %s: the item's %s is no text: it must hold the name, without a write shard", shard.ErrMisused, r.t.Name, r.t.PartitionKey)
+	}
+	if err := given.Names(name.Value); err != nil {
+		return "", fmt.Errorf("table %s: %w", r.t.Name, err)
 	}
 	if it[r.t.SortKey] == nil {
 		return "", fmt.Errorf("%w: table %s: an item of %q has no %s", shard.ErrMisused, r.t.Name, name.Value, r.t.SortKey)
@@ -222,6 +226,9 @@ func (r raw) RemoveAt(ctx context.Context, at place.Place, id place.Identity) er
 // that are stored twice and items that no look-up finds.
 func (r raw) ScanAll(ctx context.Context, name string, low, high types.AttributeValue, after string) iter.Seq2[place.Stored, error] {
 	r.t = r.t.reading(allThere)
+	if after != "" {
+		after = cursorOf(name, false) + after
+	}
 	g, err := r.gather(name, Span{Low: low, High: high, After: after, Consistent: true})
 	if err != nil {
 		return func(yield func(place.Stored, error) bool) { yield(place.Stored{}, err) }

@@ -17,7 +17,8 @@ const MaxQueries = 1000
 // Query streams the items of a name in the order of their sort keys, read from all its write
 // shards in parallel. Items with equal sort keys are in the order of the attribute from which
 // their write shards are calculated, or else of the write shards. Memory holds about a page
-// (1 MB) per write shard. The stream ends with the first error, whose item is nil. The call's
+// (1 MB) per write shard. So a loop that stops early has paid for that: 20 items of 64 write shards
+// cost 407 read units, and 32.5 with a Span.Limit of 20. The stream ends with the first error, whose item is nil. The call's
 // time runs on from now since Query was called, even if the loop starts later.
 func (t *Table) Query(ctx context.Context, name string, s Span, now time.Time) iter.Seq2[Item, error] {
 	r := t.raw(now)
@@ -52,7 +53,8 @@ type Page struct {
 }
 
 // Page returns a page of a range: Span.Limit items, or 100. Successive pages neither miss nor
-// repeat an item, even if the shard count changes between them.
+// repeat an item, even if the shard count changes between them. A Span.After of another name or
+// direction is ErrMisused.
 func (t *Table) Page(ctx context.Context, name string, s Span, now time.Time) (Page, error) {
 	if s.Limit <= 0 {
 		s.Limit = 100
@@ -69,13 +71,13 @@ func (t *Table) Page(ctx context.Context, name string, s Span, now time.Time) (P
 			return Page{}, t.describe("reading a page of", name, err)
 		}
 		if len(page.Items) == s.Limit {
-			page.Next = g.cursor(last)
+			page.Next = cursorOf(name, s.Desc) + g.cursor(last).String()
 			return page, nil
 		}
 		page.Items, last = append(page.Items, found.Item), found.At
 	}
 	if g.rest != nil {
-		page.Next = g.rest.String()
+		page.Next = cursorOf(name, s.Desc) + g.rest.String()
 	}
 	return page, nil
 }

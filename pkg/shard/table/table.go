@@ -84,7 +84,7 @@ const (
 // call checks them; a program may call Check at its start.
 func (t *Table) Check() error {
 	switch {
-	case t.Client == nil:
+	case dynamo.CheckClient(t.Client) != nil:
 		return fmt.Errorf("%w: Table.Client is nil", shard.ErrMisused)
 	case t.Name == "":
 		return fmt.Errorf("%w: Table.Name is empty", shard.ErrMisused)
@@ -97,7 +97,11 @@ func (t *Table) Check() error {
 	case t.Layout == nil:
 		return fmt.Errorf("%w: table %s: Layout is nil: say RandomSuffix{}, for one", shard.ErrMisused, t.Name)
 	}
-	if err := cmp.Or(t.keyFormat().Valid(), t.Layout.fault(t), t.plainFault()); err != nil {
+	err := cmp.Or(t.keyFormat().Valid(), countsFault(t.Shards), t.Layout.fault(t))
+	if err == nil {
+		err = t.plainFault()
+	}
+	if err != nil {
 		return fmt.Errorf("%w: table %s: %w", shard.ErrMisused, t.Name, err)
 	}
 	return nil

@@ -29,13 +29,20 @@ func TestTablesAreRefused(t *testing.T) {
 		Client: &shaky{}, Name: "orders", PartitionKey: "customer", SortKey: "placed", Shards: table.Fixed(3), Layout: table.RandomSuffix{},
 	}
 	for name, spoil := range map[string]func(t *table.Table){
-		"zero":          func(t *table.Table) { *t = table.Table{} },
-		"no client":     func(t *table.Table) { t.Client = nil },
-		"no sort key":   func(t *table.Table) { t.SortKey = "" },
-		"one key":       func(t *table.Table) { t.SortKey = "customer" },
-		"no shards":     func(t *table.Table) { t.Shards = nil },
-		"no layout":     func(t *table.Table) { t.Layout = nil },
-		"count 0":       func(t *table.Table) { t.Shards = table.Fixed(0) },
+		"zero":         func(t *table.Table) { *t = table.Table{} },
+		"no client":    func(t *table.Table) { t.Client = nil },
+		"no sort key":  func(t *table.Table) { t.SortKey = "" },
+		"one key":      func(t *table.Table) { t.SortKey = "customer" },
+		"no shards":    func(t *table.Table) { t.Shards = nil },
+		"no layout":    func(t *table.Table) { t.Layout = nil },
+		"count 0":      func(t *table.Table) { t.Shards = table.Fixed(0) },
+		"count -3":     func(t *table.Table) { t.Shards = table.Fixed(-3) },
+		"no namespace": func(t *table.Table) { t.Shards = table.Namespace{} },
+		"no floor":     func(t *table.Table) { t.Shards = table.AtLeast{} },
+		"no map":       func(t *table.Table) { t.Shards = (*shardmap.Map)(nil) },
+		"no map there": func(t *table.Table) {
+			t.Shards = table.AtLeast{N: 2, Counts: table.Namespace{Counts: (*shardmap.Changer)(nil)}}
+		},
 		"count 1001":    func(t *table.Table) { t.Shards = table.Fixed(shard.MaxShards + 1) },
 		"no bucket":     func(t *table.Table) { t.Layout = table.TimeBuckets{} },
 		"odd stamp":     func(t *table.Table) { t.Layout = table.TimeBuckets{Bucket: shard.Day, Stamp: "15:04"} },
@@ -56,6 +63,11 @@ func TestTablesAreRefused(t *testing.T) {
 		err := sharded.Put(t.Context(), table.Item{"customer": libtest.Str("a#b"), "placed": libtest.Str("2026-01-05T12:00:00.000Z")}, libtest.Epoch)
 		if !errors.Is(err, shard.ErrMisused) {
 			t.Errorf("%s: %v", name, err)
+		}
+		if strings.HasPrefix(name, "no ") && strings.Contains("no namespace, no floor, no map there", name) || strings.HasPrefix(name, "count ") {
+			if err := sharded.Check(); !errors.Is(err, shard.ErrMisused) {
+				t.Errorf("Check of %s: %v", name, err)
+			}
 		}
 	}
 	for name, it := range map[string]table.Item{

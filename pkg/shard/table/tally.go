@@ -16,6 +16,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/client"
+	"github.com/hotshard/hotshard/pkg/shard/internal/given"
 	"github.com/hotshard/hotshard/pkg/shard/internal/observe"
 )
 
@@ -47,18 +48,18 @@ type Tally struct {
 	Observer     shard.Observer // receives every attempt to add, as in a Table; may be nil
 }
 
-func (c *Tally) fault(now time.Time) error {
+func (c *Tally) fault(now time.Time, names ...string) error {
 	switch {
 	case now.IsZero():
 		return dynamo.CheckNow(now)
-	case c.Client == nil, c.Table == "", c.PartitionKey == "", c.Value == "", c.Shards == nil:
+	case dynamo.CheckClient(c.Client) != nil, c.Table == "", c.PartitionKey == "", c.Value == "", c.Shards == nil:
 		return fmt.Errorf("%w: a Tally needs Client, Table, PartitionKey, Value and Shards", shard.ErrMisused)
 	case c.First < 0:
 		return fmt.Errorf("%w: a Tally's First is %d: write shards have no negative numbers", shard.ErrMisused, c.First)
 	case (c.SortKey == "") != (c.Sort == nil):
 		return fmt.Errorf("%w: a Tally needs both SortKey and Sort, or neither", shard.ErrMisused)
 	}
-	if err := cmp.Or(c.Format, shard.Hash).Valid(); err != nil {
+	if err := cmp.Or(cmp.Or(c.Format, shard.Hash).Valid(), countsFault(c.Shards), given.Names(names...)); err != nil {
 		return fmt.Errorf("%w: a Tally of table %s: %w", shard.ErrMisused, c.Table, err)
 	}
 	return nil
@@ -68,7 +69,7 @@ func (c *Tally) fault(now time.Time) error {
 // another. After a timeout or a 5xx of DynamoDB it returns ErrUnavailable, and the delta may count.
 // After a lost connection it makes one more attempt, so the delta may count twice.
 func (c *Tally) Add(ctx context.Context, name string, delta int64, now time.Time) error {
-	if err := c.fault(now); err != nil {
+	if err := c.fault(now, name); err != nil {
 		return err
 	}
 	call, n, clock := observe.Begin(c.Observer), -1, dynamo.StartClock(now)
@@ -107,7 +108,7 @@ func (c *Tally) EventualSum(ctx context.Context, names []string, now time.Time) 
 }
 
 func (c *Tally) sum(ctx context.Context, names []string, now time.Time, consistent bool) (*big.Int, error) {
-	if err := c.fault(now); err != nil {
+	if err := c.fault(now, names...); err != nil {
 		return nil, err
 	}
 	var keys []dynamo.Item
