@@ -68,7 +68,7 @@ func (r raw) NameOf(it Item) (string, error) {
 	if it[r.t.SortKey] == nil {
 		return "", fmt.Errorf("%w: table %s: an item of %q has no %s", shard.ErrMisused, r.t.Name, name.Value, r.t.SortKey)
 	}
-	return name.Value, nil
+	return name.Value, r.t.nameFault(name.Value)
 }
 
 // Identity returns what distinguishes an item from others with its name and sort key.
