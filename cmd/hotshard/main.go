@@ -45,6 +45,7 @@ type cli struct {
 	Plan    PlanCmd    `cmd:"" help:"Estimate write shards, partitions, read cost and monthly cost for a peak."`
 	Prove   ProveCmd   `cmd:"" help:"Measure a temporary deployment on your AWS account, or here, and remove it."`
 	Top     TopCmd     `cmd:"" help:"Show the hot keys of any table, or of a deployment, live."`
+	Adopt   AdoptCmd   `cmd:"" help:"Examine a table of yours before the library shards it under plain names. It only reads."`
 	Console ConsoleCmd `cmd:"" help:"Serve the heat map of any table, or of a deployment, on this machine."`
 	Report  ReportCmd  `cmd:"" help:"Write the heat of the last hours to one HTML file: storms, advice, the map."`
 	Version VersionCmd `cmd:"" help:"Print the version, the commit and Go's version."`

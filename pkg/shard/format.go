@@ -48,6 +48,25 @@ func (f Format) Split(key string) (name string, shard int, err error) {
 	return key[:at], shard, nil
 }
 
+// JoinPlain is Join for a table whose write shard 0 is the plain name: acme, acme#SHARD_1. Join(name, 0)
+// is never a key of such a table.
+func (f Format) JoinPlain(name string, shard int) string {
+	if shard == 0 {
+		return name
+	}
+	return f.Join(name, shard)
+}
+
+// SplitPlain is the inverse of JoinPlain for names that it returns with write shard 0 themselves. Other
+// names must not be used: acme#SHARD_1 as a name is also a write shard of acme.
+func (f Format) SplitPlain(key string) (name string, shard int) {
+	name, shard, err := f.Split(key)
+	if err != nil || shard == 0 {
+		return key, 0
+	}
+	return name, shard
+}
+
 // Valid returns an error if keys of the format are ambiguous. That is so for an empty format
 // and one of digits: write shard 11 of a and 1 of a1 would have the same key.
 func (f Format) Valid() error {

@@ -31,6 +31,11 @@ type Attempt struct {
 	Effective time.Time // when that count comes into force for events; zero if there was no change
 	Changed   time.Time // when the key's entry changed last; zero if it never did
 	Pinned    bool
+
+	// Clear returns nil if nothing is stored under the partition keys of write shards from, included,
+	// to to, excluded. It returns a [*KeyError] for a key with items, or the error of reading it. It is
+	// called before a growth to a count that the key never had; nil means that there is nothing to check.
+	Clear func(ctx context.Context, from, to int) error
 }
 
 // Outcome says what an attempt shows of its write shard's partition.

@@ -38,6 +38,13 @@ func FuzzJoinAndSplitAreInverse(f *testing.F) {
 			if back, m, err := format.Split(name); err == nil && format.Join(back, m) != name {
 				t.Fatalf("%q: %q was read as %q, %d, which is another key", format, name, back, m)
 			}
+			if _, taken := format.SplitPlain(name); taken > 0 {
+				continue
+			}
+			plain := format.JoinPlain(name, n)
+			if got, shard := format.SplitPlain(plain); got != name || shard != n || plain != name && plain != key {
+				t.Fatalf("%q, plain first: split to %q, %d", plain, got, shard)
+			}
 		}
 	})
 }

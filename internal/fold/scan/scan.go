@@ -12,6 +12,7 @@ package scan
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -60,12 +61,14 @@ func (s *Scanner) Table(ctx context.Context, table, attributes string, seen func
 
 func (s *Scanner) segment(ctx context.Context, table, attributes string, n int32, seen func([]map[string]types.AttributeValue) error) error {
 	names := map[string]string{} // some are reserved words
-	for name := range strings.SplitSeq(attributes, ", ") {
-		names["#"+name] = name
+	var projection []string
+	for i, name := range strings.Split(attributes, ", ") {
+		placeholder := "#a" + strconv.Itoa(i)
+		names[placeholder], projection = name, append(projection, placeholder)
 	}
 	in := &dynamodb.ScanInput{
 		TableName: &table, ConsistentRead: aws.Bool(true),
-		ProjectionExpression: aws.String("#" + strings.ReplaceAll(attributes, ", ", ", #")), ExpressionAttributeNames: names,
+		ProjectionExpression: aws.String(strings.Join(projection, ", ")), ExpressionAttributeNames: names,
 		Segment: &n, TotalSegments: aws.Int32(segments), Limit: aws.Int32(pageItems),
 		ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,
 	}

@@ -73,6 +73,9 @@ func New(changer Changer, o Options) (*Grower, error) {
 	return &Grower{keys: growth.NewKeys(growth.MaxKeys), changer: changer, o: o, wait: waitAWhile}, nil
 }
 
+// clearTime bounds the reads of the partition keys of new write shards: the throttled write waits for them.
+const clearTime = time.Second
+
 func waitAWhile(ctx context.Context) bool { return dynamo.Pause(ctx, rand.N(growth.MaxWait)) }
 
 // ObserveAttempt raises the key's count if the attempt is the last evidence that was missing.
@@ -115,7 +118,35 @@ func (g *Grower) ask(ctx context.Context, a shard.Attempt, bound int) (version i
 	case entry.Version != a.Version || entry.Pinned || !g.keys.Entitled(a, g.o.Clock()):
 		return entry.Version
 	}
-	return g.grow(ctx, entry, growth.Next(kind.Of(kind.Kind(a.Kind)).Placement, a.Shards, bound), throttledOn(a.Shards))
+	count := growth.Next(kind.Of(kind.Kind(a.Kind)).Placement, a.Shards, bound)
+	if version, ok := g.clear(ctx, a, entry, count); !ok {
+		return version
+	}
+	return g.grow(ctx, entry, count, throttledOn(a.Shards))
+}
+
+// clear reports whether the partition keys of new write shards are free, and the version that is known
+// then. If another process grew the key meanwhile, the items there are its own.
+func (g *Grower) clear(ctx context.Context, a shard.Attempt, seen shardmap.Entry, count int) (version int64, ok bool) {
+	if a.Clear == nil || count <= seen.Most() {
+		return seen.Version, true
+	}
+	limited, cancel := context.WithTimeout(ctx, clearTime)
+	defer cancel()
+	err := a.Clear(limited, seen.Most(), count)
+	if err == nil {
+		return seen.Version, true
+	}
+	if entry, read := g.refresh(ctx, seen.Key); read && entry.Version != seen.Version {
+		return entry.Version, false
+	}
+	if taken, is := errors.AsType[*shard.KeyError](err); is {
+		g.o.Logger.Error("growth refused: items that the shard map does not know have the partition key of a new write shard",
+			"key", g.o.Shown(seen.Key), "shards", count, "in_the_way", g.o.Shown(taken.Key))
+	} else {
+		g.o.Logger.Error("not grown: the partition keys of new write shards were not read", "key", g.o.Shown(seen.Key), "shards", count, "error", err)
+	}
+	return seen.Version, false
 }
 
 // refresh reads the key's entry into the view. If it can't be read, the view stays as it is.

@@ -72,6 +72,7 @@ type process struct {
 	waits  int
 	said   *bytes.Buffer
 	table  string
+	clear  func(ctx context.Context, from, to int) error
 	next   uint64
 }
 
@@ -102,7 +103,7 @@ func (p *process) write(key string, outcome shard.Outcome) {
 		k = kind.OwnTimed
 	}
 	p.ObserveAttempt(p.t.Context(), shard.Attempt{
-		Key: key, Kind: string(k), Shard: int(p.next) % e.History.Newest(), Table: p.table, Call: p.next, Items: p.next, At: p.clock, Outcome: outcome,
+		Key: key, Kind: string(k), Shard: int(p.next) % e.History.Newest(), Table: p.table, Clear: p.clear, Call: p.next, Items: p.next, At: p.clock, Outcome: outcome,
 		Version: e.Version, Shards: e.History.Newest(), Effective: e.Effective(), Changed: e.Updated, Pinned: e.Pinned,
 	})
 }
@@ -296,6 +297,66 @@ func TestMaxAndPartitions(t *testing.T) {
 		if got := p.said.String(); !slices.Equal(shards.changes, c.want) || !strings.Contains(got, c.said) {
 			t.Errorf("%v, want %v and %q; log:\n%s", shards.changes, c.want, c.said, got)
 		}
+	}
+}
+
+// TestTakenKeysRefuseAGrowth checks that a growth to write shards whose keys have items is refused and logged, also
+// if it would only be logged, and that the check begins above the most that the key ever had.
+func TestTakenKeysRefuseAGrowth(t *testing.T) {
+	for _, o := range []Options{{}, {Observe: true}} {
+		shards := newShards()
+		p := newProcess(t, shards, o)
+		var asked [][2]int
+		err := error(&shard.KeyError{Key: "k#SHARD_2"})
+		p.clear = func(_ context.Context, from, to int) error { asked = append(asked, [2]int{from, to}); return err }
+		p.storm("orders/k", 2*time.Second, shard.Throttled)
+		if got := p.said.String(); len(shards.changes) > 0 || !strings.Contains(got, "growth refused") || !strings.Contains(got, "key=orders/k shards=24 in_the_way=k#SHARD_2") || strings.Contains(got, "would grow") {
+			t.Fatalf("%v; log:\n%s", shards.changes, got)
+		}
+		err = errors.New("no answer")
+		p.storm("orders/k", 5*time.Second, shard.Throttled)
+		if got := p.said.String(); len(shards.changes) > 0 || !strings.Contains(got, "were not read") {
+			t.Fatalf("%v; log:\n%s", shards.changes, got)
+		}
+		for _, a := range asked {
+			if a != [2]int{1, 24} {
+				t.Errorf("asked about %v", a)
+			}
+		}
+		err = nil
+		p.storm("orders/k", 10*time.Second, shard.Throttled)
+		if grown := len(shards.changes) > 0; grown == o.Observe {
+			t.Errorf("once they are free: %v", shards.changes)
+		}
+	}
+	shards := newShards()
+	e := shards.entry("orders/k")
+	e.Max = 30
+	shards.entries["orders/k"] = e
+	p := newProcess(t, shards, Options{})
+	var asked [][2]int
+	p.clear = func(_ context.Context, from, to int) error { asked = append(asked, [2]int{from, to}); return nil }
+	p.storm("orders/k", 5*time.Second, shard.Throttled)
+	if !slices.Equal(shards.changes, []int{24, 96, 256}) || !slices.Equal(asked, [][2]int{{30, 96}, {30, 256}}) {
+		t.Errorf("of 30 write shards: %v, asked about %v", shards.changes, asked)
+	}
+}
+
+// TestAnotherGrowersItemsAreNotInTheWay checks two growers: the items that one finds on the write shards that the
+// other has just added refuse nothing.
+func TestAnotherGrowersItemsAreNotInTheWay(t *testing.T) {
+	shards := newShards()
+	p := newProcess(t, shards, Options{})
+	p.clear = func(context.Context, int, int) error {
+		if len(shards.changes) == 0 {
+			shards.changes = append(shards.changes, 24)
+			shards.set("orders/k", 24, p.clock)
+		}
+		return &shard.KeyError{Key: "k#SHARD_2"}
+	}
+	p.storm("orders/k", 500*time.Millisecond, shard.Throttled)
+	if got := p.said.String(); !slices.Equal(shards.changes, []int{24}) || got != "" {
+		t.Errorf("%v; log:\n%s", shards.changes, got)
 	}
 }
 

@@ -54,7 +54,7 @@ func (b TimeBuckets) places(ctx context.Context, r raw, name string, it Item) ([
 	if err != nil {
 		return nil, err
 	}
-	base := name + t.keyFormat().Separator() + b.Bucket.Label(at, b.offset(name))
+	base := t.bucketed(name, b.Bucket.Label(at, b.offset(name)))
 	if b.By == "" {
 		n := shard.Random(entry.History.At(at))
 		return []place.Place{{PK: t.join(base, n), Sort: it[t.SortKey], Sent: r.sent(kind.OwnTimed, name, entry, n, at, place.Spelled(it[t.SortKey]))}}, nil
@@ -79,8 +79,7 @@ func (b TimeBuckets) partitions(ctx context.Context, r raw, name string, s Span)
 	}
 	return func(yield func([]partition) bool) {
 		for w := range cut.windows(s.Desc) {
-			base := name + r.t.keyFormat().Separator() + w.label
-			list := r.t.numbered(base, entry.RangeShards(w.from, w.to))
+			list := r.t.numbered(r.t.bucketed(name, w.label), entry.RangeShards(w.from, w.to))
 			for i := range list {
 				list[i].edge = w.edge(b.Stamp, s.Desc)
 			}

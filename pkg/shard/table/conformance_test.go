@@ -71,7 +71,7 @@ func newWorld(t *testing.T, r *rapid.T, client *dynamodb.Client, sharded string,
 		counts: &libtest.Steps{History: shard.History{{Count: someShards.Draw(r, "shards")}}},
 	}
 	if rapid.Bool().Draw(r, "odd name") && !w.hybrid() {
-		w.name += "#7_3"
+		w.name += "#7_3#SHARD_01" // no format reads it as a write shard
 	}
 	w.another = w.name + "x"
 	bucket := rapid.SampledFrom([]shard.Bucket{shard.Minute, shard.Hour, shard.Day}).Draw(r, "bucket")
@@ -81,6 +81,10 @@ func newWorld(t *testing.T, r *rapid.T, client *dynamodb.Client, sharded string,
 		Format: rapid.SampledFrom(s.formats).Draw(r, "format"), Shards: w.counts,
 		Layout: s.layout(bucket, w.name, rapid.Bool().Draw(r, "offset")),
 		First:  rapid.IntRange(0, 1).Draw(r, "first"),
+	}
+	if !w.hybrid() && rapid.Bool().Draw(r, "plain first") {
+		w.table.PlainFirst, w.table.First, w.table.Format = true, 0, cmp.Or(w.table.Format, shard.Hash)
+		w.counts.History[0].Count = rapid.SampledFrom([]int{1, w.counts.History[0].Count}).Draw(r, "plain shards")
 	}
 	if s.fixed {
 		w.table.Shards = table.Fixed(w.counts.History[0].Count)

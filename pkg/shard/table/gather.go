@@ -29,12 +29,16 @@ type gather struct {
 	span  Span
 	after *place.Position // exclusive
 	most  int             // partitions to read at most; 0 is no bound
+	keys  bool            // reads only what distinguishes items
 
 	rest *place.Position // where the read stopped at most partitions
 }
 
 func (r raw) gather(name string, s Span) (*gather, error) {
 	if err := cmp.Or(r.check(), given.Names(name)); err != nil {
+		return nil, err
+	}
+	if err := r.t.nameFault(name); err != nil {
 		return nil, err
 	}
 	g := &gather{raw: r, name: name, span: s}
@@ -177,6 +181,9 @@ func (g *gather) stream(p partition, n, order int) *dynamo.Stream {
 		input.Limit = aws.Int32(dynamo.PageSize(g.span.Limit, n))
 	}
 	g.condition(input, p)
+	if g.keys {
+		g.project(input)
+	}
 	s := &dynamo.Stream{Client: g.t.Client, Input: input, Sort: g.t.SortKey, By: g.TellsBy(), Order: order}
 	if g.after != nil {
 		s.Drop = func(it dynamo.Item) bool { return g.passed(g.place(p, it)) }
@@ -206,6 +213,17 @@ func (g *gather) condition(in *dynamodb.QueryInput, p partition) {
 		in.ExpressionAttributeValues[":high"] = high
 	}
 	in.KeyConditionExpression = &condition
+}
+
+// project reads only what distinguishes items.
+func (g *gather) project(in *dynamodb.QueryInput) {
+	projection := "#sk"
+	in.ExpressionAttributeNames["#sk"] = g.t.SortKey
+	if by := g.TellsBy(); by != "" {
+		projection += ", #by"
+		in.ExpressionAttributeNames["#by"] = by
+	}
+	in.ProjectionExpression = &projection
 }
 
 func prefixed(prefix string, bound types.AttributeValue) types.AttributeValue {

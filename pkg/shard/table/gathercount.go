@@ -2,18 +2,21 @@ package table
 
 import (
 	"context"
+	"iter"
 	"sync/atomic"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/pkg/shard/internal/place"
 )
 
-// count returns the number of items in the range, without keeping their contents in memory.
-func (g *gather) count(ctx context.Context) (int, error) {
+// count returns the number of items in the range, without keeping their contents in memory. An item
+// that a look-up finds counts once, even if it is on two write shards.
+func (g *gather) count(ctx context.Context) (n int, err error) {
 	if g.t.reads == placed {
-		return g.countRead(ctx)
+		return g.countAll(g.all(ctx))
 	}
 	if g.span.empty() {
 		return 0, nil
@@ -22,29 +25,47 @@ func (g *gather) count(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	var total atomic.Int64
 	for batch := range batches(groups) {
-		group, ctx := errgroup.WithContext(ctx)
-		group.SetLimit(dynamo.MaxParallel)
-		for i, p := range batch {
-			s := g.stream(p, len(batch), i)
-			s.Input.Select = types.SelectCount
-			group.Go(func() error {
-				n, err := s.Count(ctx)
-				total.Add(int64(n))
-				return err
-			})
+		count := g.countEach
+		if g.Finds() && len(batch) > 1 {
+			count = g.countOnce
 		}
-		if err := group.Wait(); err != nil {
+		more, err := count(ctx, batch)
+		if err != nil {
 			return 0, err
 		}
+		n += more
 	}
-	return int(total.Load()), nil
+	return n, nil
 }
 
-func (g *gather) countRead(ctx context.Context) (int, error) {
-	n := 0
-	for _, err := range g.all(ctx) {
+// countEach returns the number of items on some partitions.
+func (g *gather) countEach(ctx context.Context, batch []partition) (int, error) {
+	var total atomic.Int64
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(dynamo.MaxParallel)
+	for i, p := range batch {
+		s := g.stream(p, len(batch), i)
+		s.Input.Select = types.SelectCount
+		group.Go(func() error {
+			n, err := s.Count(ctx)
+			total.Add(int64(n))
+			return err
+		})
+	}
+	err := group.Wait()
+	return int(total.Load()), err
+}
+
+// countOnce returns the number of different items on some partitions.
+func (g *gather) countOnce(ctx context.Context, batch []partition) (int, error) {
+	keys := *g
+	keys.keys = true
+	return g.countAll(func(yield func(place.Stored, error) bool) { keys.merge(ctx, batch, yield) })
+}
+
+func (g *gather) countAll(items iter.Seq2[place.Stored, error]) (n int, err error) {
+	for _, err := range items {
 		if err != nil {
 			return 0, err
 		}

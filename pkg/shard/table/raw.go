@@ -68,7 +68,7 @@ func (r raw) NameOf(it Item) (string, error) {
 	if it[r.t.SortKey] == nil {
 		return "", fmt.Errorf("%w: table %s: an item of %q has no %s", shard.ErrMisused, r.t.Name, name.Value, r.t.SortKey)
 	}
-	return name.Value, nil
+	return name.Value, r.t.nameFault(name.Value)
 }
 
 // Identity returns what distinguishes an item from others with its name and sort key.
@@ -87,12 +87,15 @@ func (r raw) lookup(ctx context.Context, key string) (shardmap.Entry, error) {
 	return entry, nil
 }
 
-// sent returns what observers receive of a write to write shard n. The key is the shard map's, and
-// identity distinguishes the items if write shards are calculated.
+// sent returns what observers receive of a write to write shard n. The key is a name, and identity
+// distinguishes the items if write shards are calculated.
 func (r raw) sent(k kind.Kind, key string, e shardmap.Entry, n int, at time.Time, identity string) shard.Attempt {
 	a := sent(k, r.t.Name, r.t.Shards, key, e, n, at)
 	if identity != "" {
 		a.Items = observe.Hash(identity)
+	}
+	if r.t.PlainFirst {
+		a.Clear = func(ctx context.Context, from, to int) error { return r.t.clear(ctx, key, from, to, r.Now()) }
 	}
 	return a
 }
@@ -116,6 +119,9 @@ func (r raw) notAhead(at time.Time) error {
 
 // Places returns where an item goes, and then where else it may be.
 func (r raw) Places(ctx context.Context, name string, it Item) ([]place.Place, error) {
+	if err := r.t.nameFault(name); err != nil {
+		return nil, err
+	}
 	return r.t.Layout.places(ctx, r, name, it)
 }
 

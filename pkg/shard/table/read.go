@@ -82,8 +82,9 @@ func (t *Table) Page(ctx context.Context, name string, s Span, now time.Time) (P
 	return page, nil
 }
 
-// Count returns the number of items in a range, by one COUNT query per partition. It costs the
-// RCUs of reading the range. The span must have no Limit and no After.
+// Count returns the number of items in a range, at the RCUs of reading it. The span must have no Limit and
+// no After. If look-ups find single items, an item on two write shards counts once, as Query returns it
+// once: their keys are read and merged. Otherwise, and on one partition, COUNT queries return numbers only.
 func (t *Table) Count(ctx context.Context, name string, s Span, now time.Time) (n int, err error) {
 	if s.Limit != 0 || s.After != "" {
 		return 0, t.describe("counting", name, fmt.Errorf("%w: a count has no Limit and no After", shard.ErrMisused))

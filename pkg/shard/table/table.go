@@ -23,8 +23,8 @@ type Client interface {
 	client.Querier
 }
 
-// Table is a caller's own table whose items are spread over write shards. All fields except
-// Observer, Format, First and Calculate are required.
+// Table is a caller's own table whose items are spread over write shards. Client, Name, PartitionKey,
+// SortKey, Shards and Layout are required.
 //
 // Items keep the shape that they have without sharding: the partition key attribute holds the
 // plain name, say "acme". Put adds the write shard, so that DynamoDB stores "acme#7", and
@@ -36,7 +36,6 @@ type Client interface {
 // All items under a name's write shards belong to the name. So no plain name in the same table
 // may look like one of them: beside "acme" over ten write shards there can't be a plain
 // "acme#3".
-// shards there can't be a plain "acme#3".
 type Table struct {
 	Client       Client
 	Name         string
@@ -50,6 +49,16 @@ type Table struct {
 	// a name whose writes are throttled. Deletes under a RandomSuffix are not observed: more write
 	// shards don't help them.
 	Observer shard.Observer
+
+	// PlainFirst makes write shard 0 the plain name itself: acme, acme#SHARD_1, acme#SHARD_2. So an
+	// existing table is adopted as it is: a name's items stay where they are, and a read of the name is
+	// one query, until its count is raised. It needs an explicit Format and a First of 0, and does not go
+	// with HybridBuckets. Calls return ErrMisused for a name that the Format reads as a write shard above
+	// 0, say acme#SHARD_1, and for a name whose write shards' keys would exceed 2,048 bytes.
+	//
+	// Programs that only know the plain name miss the items on the other write shards. docs/adopt.md
+	// says what must be true before the first growth.
+	PlainFirst bool
 
 	// First is the number of the first write shard, default 0: with 1 and Fixed(10) they are
 	// acme#1 to acme#10. If First is wrong, reads miss the items of a whole write shard, without
@@ -88,18 +97,15 @@ func (t *Table) Check() error {
 	case t.Layout == nil:
 		return fmt.Errorf("%w: table %s: Layout is nil: say RandomSuffix{}, for one", shard.ErrMisused, t.Name)
 	}
-	if err := cmp.Or(t.keyFormat().Valid(), countsFault(t.Shards), t.Layout.fault(t)); err != nil {
+	err := cmp.Or(t.keyFormat().Valid(), countsFault(t.Shards), t.Layout.fault(t))
+	if err == nil {
+		err = t.plainFault()
+	}
+	if err != nil {
 		return fmt.Errorf("%w: table %s: %w", shard.ErrMisused, t.Name, err)
 	}
 	return nil
 }
-
-func (t *Table) keyFormat() shard.Format {
-	return cmp.Or(t.Format, shard.Hash)
-}
-
-// join returns the partition key of a write shard, counted from 0.
-func (t *Table) join(base string, n int) string { return t.keyFormat().Join(base, t.First+n) }
 
 // calculate panics if Table.Calculate returns a number out of range, which is a bug of the
 // caller.

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/tool/adopt"
+	"github.com/hotshard/hotshard/internal/tool/system"
+	"github.com/hotshard/hotshard/internal/tool/terminal"
+	"github.com/hotshard/hotshard/pkg/shard"
+)
+
+// AdoptCmd is hotshard adopt.
+type AdoptCmd struct {
+	Table    string `required:"" placeholder:"NAME" help:"A table of yours. It is only read."`
+	Format   string `required:"" placeholder:"TEXT" help:"What will stand between a name and a write shard's number, such as #SHARD_."`
+	Layout   string `enum:",calculated,buckets,random" default:"" placeholder:"NAME" help:"calculated, buckets or random. Default: calculated, or buckets, by what fits the items."`
+	Endpoint string `env:"HOTSHARD_ENDPOINT" placeholder:"URL" help:"URL of a DynamoDB-compatible engine. Default: DynamoDB, with the AWS Region and credentials of the environment."`
+	JSON     bool   `name:"json" help:"Print the result as JSON."`
+	scanning
+}
+
+// Validate returns an error for a wrong command line.
+func (c *AdoptCmd) Validate() error {
+	if c.Format == "" {
+		return errors.New("--format is missing: with no text before the number, a write shard's key would be a name")
+	}
+	if c.Endpoint != "" {
+		if err := system.CheckEndpoint(c.Endpoint); err != nil {
+			return err
+		}
+	}
+	return c.scanning.Validate()
+}
+
+// Run examines the table, and prints what it found. A table that can't be adopted is an error.
+func (c *AdoptCmd) Run(ctx context.Context, std streams) error {
+	client, err := (&tables{Endpoint: c.Endpoint}).client(ctx)
+	if err != nil {
+		return err
+	}
+	progress, finish := terminal.Progress(std.err, -1, "items")
+	r, err := adopt.Examine(ctx, client, adopt.Options{
+		Table: c.Table, Format: shard.Format(c.Format), Layout: c.Layout, ReadUnits: c.ReadUnits, Progress: progress, Now: time.Now(),
+	})
+	finish()
+	if _, absent := errors.AsType[*types.ResourceNotFoundException](err); absent {
+		return sentence("There is no table %q. Check --table, the Region and --endpoint.", c.Table)
+	}
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		err = printJSON(std.out, r)
+	} else {
+		err = printAdoption(std.out, r)
+	}
+	if n := len(r.Refusals); err == nil && n > 0 {
+		err = fmt.Errorf("table %s can't be adopted: %d of its properties are in the way", c.Table, n)
+	}
+	return err
+}
+
+// printAdoption prints a report as text.
+func printAdoption(out io.Writer, r *adopt.Report) error {
+	var text strings.Builder
+	fmt.Fprintf(&text, "%d items scanned, %d read whole. Partition key %s, sort key %s (%s).\n", r.Items, r.Sampled, r.PartitionKey, r.SortKey, r.SortType)
+	fmt.Fprintf(&text, "Stored partition keys that read as write shards above 0 by %q: %d\n", r.Format, r.InTheWay.Keys)
+	for _, key := range r.InTheWay.First {
+		fmt.Fprintf(&text, "  %s\n", key)
+	}
+	if len(r.Layouts) > 0 {
+		t := terminal.NewTable("layout", "fits", "why")
+		for _, l := range r.Layouts {
+			t.Row(l.Layout, l.Fits, l.Why)
+		}
+		fmt.Fprintf(&text, "%s\n", t.Render())
+	}
+	for _, note := range r.Notes {
+		fmt.Fprintf(&text, "Note: %s\n", note)
+	}
+	for _, why := range r.Refusals {
+		fmt.Fprintf(&text, "Refused: %s\n", why)
+	}
+	if r.Lines != "" {
+		fmt.Fprintf(&text, "\n%s\nKeep Observe until all readers and deleters use the library: docs/adopt.md.\n", r.Lines)
+	}
+	_, err := io.WriteString(out, terminal.Lines(text.String()))
+	return err
+}

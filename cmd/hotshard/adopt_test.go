@@ -1,0 +1,51 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
+	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/internal/test/libtest"
+	"github.com/hotshard/hotshard/internal/tool/adopt"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/table"
+)
+
+// TestAdopt checks the outputs and the exit codes: 0 for a table that fits, 1 for one that does not.
+func TestAdopt(t *testing.T) {
+	endpoint := enginetest.Endpoint(t)
+	client := dynamolocal.DynamoDB(endpoint, "")
+	name := libtest.Theirs(t, client, "S")
+	t.Cleanup(func() { _, _ = client.DeleteTable(t.Context(), &dynamodb.DeleteTableInput{TableName: &name}) })
+	put := func(customer string) {
+		it := table.Item{"customer": libtest.Str(customer), "placed": libtest.Str(shard.Millis.Key(libtest.Epoch, "#", "order-1"))}
+		if _, err := client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &name, Item: it}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("acme")
+	args := []string{"adopt", "--table", name, "--format", "#SHARD_", "--endpoint", endpoint}
+	code, out, errText := hotshard(t, args...)
+	for _, want := range []string{"1 items scanned", "calculated", "Format: shard.HashShard, PlainFirst: true,", "docs/adopt.md"} {
+		if code != exitOK || errText != "" || !strings.Contains(out, want) {
+			t.Errorf("exit %d with %q, want %q in\n%s", code, errText, want, out)
+		}
+	}
+	put("acme#SHARD_2")
+	code, out, errText = hotshard(t, args...)
+	if code != exitBad || !strings.Contains(errText, "can't be adopted") || !strings.Contains(out, `"acme#SHARD_2"`) || strings.Contains(out, "PlainFirst") {
+		t.Errorf("exit %d with %q and\n%s", code, errText, out)
+	}
+	code, out, _ = hotshard(t, append(args, "--json")...)
+	var r adopt.Report
+	if err := json.Unmarshal([]byte(out), &r); err != nil || code != exitBad || r.InTheWay.Keys != 1 || len(r.Refusals) != 1 {
+		t.Errorf("exit %d, %v with\n%s", code, err, out)
+	}
+	if code, out, errText = hotshard(t, "adopt", "--table", "nowhere", "--format", "#", "--endpoint", endpoint); code != exitBad || out != "" || !strings.Contains(errText, `There is no table "nowhere".`) {
+		t.Errorf("exit %d with %q and %q", code, errText, out)
+	}
+}

@@ -1,0 +1,244 @@
+// Command adopt shards a table that a program without hotshard has filled, and moves no item. The storm goes through a
+// limiter of 20 WCU/s for each of 64 partitions, as AWS has one of 1,000:
+//
+//	2000 orders of acme and 500 of 50 other customers, written by the SDK alone
+//	read by pages: the same orders in the same order
+//	a storm on acme: throttled under the plain name, then on several write shards, and no more
+//	all orders are read in order; other customers' are under their plain names
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"net/http"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/aws/limiter"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/grow"
+	"github.com/hotshard/hotshard/pkg/shard/setup"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
+	"github.com/hotshard/hotshard/pkg/shard/table"
+)
+
+const (
+	name      = "examples-adopt"
+	mapName   = "examples-adopt-shard-map"
+	ofAcme    = 2000
+	customers = 50 // others, with 10 orders each
+)
+
+func main() {
+	ctx := context.Background()
+	cfg, err := config.LoadDefaultConfig(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	client := dynamodb.NewFromConfig(cfg)
+	err = adopt(ctx, client)
+	for _, made := range []string{name, mapName} {
+		_, removed := client.DeleteTable(ctx, &dynamodb.DeleteTableInput{TableName: &made})
+		err = errors.Join(err, removed)
+	}
+	if err != nil {
+		log.Fatal(err)
+	}
+}
+
+func adopt(ctx context.Context, client *dynamodb.Client) error {
+	if err := fill(ctx, client); err != nil {
+		return err
+	}
+	fmt.Printf("%d orders of acme and %d of %d other customers, written by the SDK alone\n", ofAcme, 10*customers, customers)
+
+	if err := setup.CreateShardMap(ctx, client, mapName); err != nil {
+		return err
+	}
+	limits, err := limiter.New(limiter.Options{Partitions: 64, PartitionWCU: 20, Base: http.DefaultTransport})
+	if err != nil {
+		return err
+	}
+	limited := dynamodb.New(client.Options(), func(o *dynamodb.Options) { o.HTTPClient = &http.Client{Transport: limits} })
+
+	// The ten lines.
+	shards := shardmap.New(client, mapName, shardmap.Options{})
+	grower, err := grow.New(shardmap.NewChanger(client, shards, shardmap.ChangerOptions{}), grow.Options{Partitions: limits.Partitions})
+	if err != nil {
+		return err
+	}
+	storm := &counted{Observer: grower}
+	orders := &table.Table{
+		Client: limited, Name: name, PartitionKey: "customer", SortKey: "placed",
+		Shards: shards, Observer: storm,
+		Layout: table.CalculatedSuffix{Time: table.SortTime("placed", shard.Millis)},
+		Format: shard.HashShard, PlainFirst: true,
+	}
+
+	before, err := plainOrders(ctx, client, "acme")
+	if err != nil {
+		return err
+	}
+	if got, err := pages(ctx, orders); err != nil || !slices.Equal(got, before) {
+		return fmt.Errorf("read by pages: %d orders, want %d; %v", len(got), len(before), err)
+	}
+	fmt.Println("read by pages: the same orders in the same order")
+
+	sold, err := storm.on(ctx, orders)
+	if err != nil {
+		return err
+	}
+	fmt.Println("a storm on acme: throttled under the plain name, then on several write shards, and no more")
+
+	all := slices.Sorted(slices.Values(slices.Concat(before, sold)))
+	if got, err := pages(ctx, orders); err != nil || !slices.Equal(got, all) {
+		return fmt.Errorf("after the storm: %d orders, want %d; %v", len(got), len(all), err)
+	}
+	for i := range customers {
+		if list, err := plainOrders(ctx, client, customer(i)); err != nil || len(list) != 10 {
+			return fmt.Errorf("customer %d: %d orders, %v", i, len(list), err)
+		}
+	}
+	fmt.Println("all orders are read in order; other customers' are under their plain names")
+	return nil
+}
+
+// counted counts the attempts of a storm, and passes them on.
+type counted struct {
+	shard.Observer
+	throttled atomic.Int64
+	spread    atomic.Int64 // accepted on write shards above 0
+}
+
+func (c *counted) ObserveAttempt(ctx context.Context, a shard.Attempt) {
+	switch {
+	case a.Outcome == shard.Throttled:
+		c.throttled.Add(1)
+	case a.Outcome == shard.Accepted && a.Shard > 0:
+		c.spread.Add(1)
+	}
+	c.Observer.ObserveAttempt(ctx, a)
+}
+
+// on sells about 100 orders a second to acme until none was throttled for two seconds on several write shards. It
+// returns the sort keys of the orders that were accepted.
+func (c *counted) on(ctx context.Context, orders *table.Table) (sold []string, err error) {
+	var mu sync.Mutex
+	var done atomic.Bool
+	var group sync.WaitGroup
+	for seller := range 10 {
+		group.Go(func() {
+			for n := 0; !done.Load(); n++ {
+				now := time.Now()
+				key := shard.Millis.Key(now, "#", fmt.Sprintf("%d-%d", seller, n))
+				failed := orders.Put(ctx, table.Item{"customer": text("acme"), "placed": text(key)}, now)
+				mu.Lock()
+				switch {
+				case failed == nil:
+					sold = append(sold, key)
+				case !errors.Is(failed, shard.ErrThrottled):
+					err = failed
+				}
+				mu.Unlock()
+				time.Sleep(100 * time.Millisecond)
+			}
+		})
+	}
+	quiet := 0
+	for second := 0; second < 60 && quiet < 2; second++ {
+		before := c.throttled.Load()
+		time.Sleep(time.Second)
+		if quiet++; c.spread.Load() == 0 || c.throttled.Load() > before {
+			quiet = 0
+		}
+	}
+	done.Store(true)
+	group.Wait()
+	if err == nil && (quiet < 2 || c.throttled.Load() == 0) {
+		err = fmt.Errorf("the storm did not end: %d attempts throttled, %d accepted on other write shards", c.throttled.Load(), c.spread.Load())
+	}
+	return sold, err
+}
+
+// pages returns the sort keys of acme's orders, read by pages.
+func pages(ctx context.Context, orders *table.Table) (list []string, err error) {
+	span := table.Span{Limit: 300, Consistent: true}
+	for {
+		page, err := orders.Page(ctx, "acme", span, time.Now())
+		if err != nil {
+			return nil, err
+		}
+		for _, it := range page.Items {
+			list = append(list, it["placed"].(*types.AttributeValueMemberS).Value)
+		}
+		if span.After = page.Next; span.After == "" {
+			return list, nil
+		}
+	}
+}
+
+// plainOrders returns the sort keys of a customer's orders, as a program without hotshard reads them.
+func plainOrders(ctx context.Context, client *dynamodb.Client, customer string) (list []string, err error) {
+	pages := dynamodb.NewQueryPaginator(client, &dynamodb.QueryInput{
+		TableName: aws.String(name), ConsistentRead: aws.Bool(true), KeyConditionExpression: aws.String("customer = :customer"),
+		ExpressionAttributeValues: table.Item{":customer": text(customer)},
+	})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, it := range page.Items {
+			list = append(list, it["placed"].(*types.AttributeValueMemberS).Value)
+		}
+	}
+	return list, nil
+}
+
+// fill creates the table and writes orders as a program without hotshard does.
+func fill(ctx context.Context, client *dynamodb.Client) error {
+	_, err := client.CreateTable(ctx, &dynamodb.CreateTableInput{
+		TableName: aws.String(name), BillingMode: types.BillingModePayPerRequest,
+		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String("customer"), AttributeType: "S"}, {AttributeName: aws.String("placed"), AttributeType: "S"}},
+		KeySchema:            []types.KeySchemaElement{{AttributeName: aws.String("customer"), KeyType: "HASH"}, {AttributeName: aws.String("placed"), KeyType: "RANGE"}},
+	})
+	if err != nil {
+		return err
+	}
+	if err := dynamodb.NewTableExistsWaiter(client).Wait(ctx, &dynamodb.DescribeTableInput{TableName: aws.String(name)}, time.Minute); err != nil {
+		return err
+	}
+	var puts []types.WriteRequest
+	begin := time.Now().Add(-24 * time.Hour)
+	for i := range ofAcme + 10*customers {
+		of := "acme"
+		if i >= ofAcme {
+			of = customer(i % customers)
+		}
+		it := table.Item{"customer": text(of), "placed": text(shard.Millis.Key(begin.Add(time.Duration(i)*time.Second), "#", fmt.Sprint("order-", i)))}
+		puts = append(puts, types.WriteRequest{PutRequest: &types.PutRequest{Item: it}})
+	}
+	for batch := range slices.Chunk(puts, 25) {
+		for left := map[string][]types.WriteRequest{name: batch}; len(left) > 0; {
+			out, err := client.BatchWriteItem(ctx, &dynamodb.BatchWriteItemInput{RequestItems: left})
+			if err != nil {
+				return err
+			}
+			left = out.UnprocessedItems
+		}
+	}
+	return nil
+}
+
+func customer(i int) string { return fmt.Sprint("customer-", i) }
+
+func text(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }

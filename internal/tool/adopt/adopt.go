@@ -1,0 +1,225 @@
+// Package adopt examines a table that hotshard is to shard with plain names (table.Table.PlainFirst). It
+// only reads:
+//
+//	report, err := adopt.Examine(ctx, client, adopt.Options{Table: "orders", Format: shard.HashShard, ReadUnits: scan.ReadUnits})
+//	fmt.Println(report.Refusals, report.Lines)
+package adopt
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/fold/scan"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/client"
+)
+
+// Client has the calls of Examine. All of them read.
+type Client interface {
+	dynamodb.DescribeTableAPIClient
+	client.Scanner
+	DescribeTimeToLive(context.Context, *dynamodb.DescribeTimeToLiveInput, ...func(*dynamodb.Options)) (*dynamodb.DescribeTimeToLiveOutput, error)
+}
+
+// Options say what is examined.
+type Options struct {
+	Table     string
+	Format    shard.Format // what stands between a name and a write shard's number; required
+	Layout    string       // Calculated, Buckets or Random; "" is the first that fits
+	ReadUnits int          // RCU/s of the scan
+	Progress  func(items int)
+	Now       time.Time
+}
+
+// Report is what Examine found.
+type Report struct {
+	Table        string   `json:"table"`
+	PartitionKey string   `json:"partition_key"`
+	SortKey      string   `json:"sort_key"`
+	SortType     string   `json:"sort_type"` // S, N or B
+	Format       string   `json:"format"`
+	Items        int64    `json:"items"`             // scanned
+	Refusals     []string `json:"refusals"`          // why the table can't be adopted; empty if it can
+	Notes        []string `json:"notes"`             // what changes for programs, indexes and streams
+	InTheWay     Found    `json:"in_the_way"`        // stored partition keys that the format reads as a write shard above 0
+	TooLong      Found    `json:"too_long"`          // stored partition keys that are too long for a suffix
+	Layouts      []Fit    `json:"layouts"`           // which layouts fit, best first
+	Lines        string   `json:"go,omitempty"`      // the Go lines for this table
+	Sampled      int      `json:"sampled,omitempty"` // items that were read whole
+	layout       string   // the Go expression of the chosen layout
+}
+
+// Found is partition keys that were found.
+type Found struct {
+	Keys  int      `json:"keys"` // at most MaxKeys: then there may be more
+	First []string `json:"first,omitempty"`
+
+	all map[string]bool
+}
+
+// Bounds of what is kept.
+const (
+	MaxKeys    = 10_000 // different keys that a Found counts
+	shownKeys  = 5
+	sampleSize = 100 // items that are read whole
+)
+
+func (f *Found) add(key string) {
+	if f.all[key] || f.Keys == MaxKeys {
+		return
+	}
+	if f.all == nil {
+		f.all = map[string]bool{}
+	}
+	f.all[key] = true
+	if f.Keys++; f.Keys <= shownKeys {
+		f.First = append(f.First, key)
+	}
+}
+
+// Examine reads a table's description, some items whole, and the keys of all items. The error is that of a
+// failed call; a table that can't be adopted has Refusals.
+func Examine(ctx context.Context, db Client, o Options) (*Report, error) {
+	out, err := db.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &o.Table})
+	if err != nil {
+		return nil, err
+	}
+	r := &Report{Table: o.Table, Format: string(o.Format), Refusals: []string{}, Notes: []string{}, Layouts: []Fit{}}
+	r.describe(out.Table)
+	if err := o.Format.Valid(); err != nil {
+		r.refuse("The format %q has nothing but digits, so a write shard's key may be another name's: choose one such as #SHARD_.", r.Format)
+	}
+	if len(r.Refusals) > 0 { // a scan would tell no more
+		return r, nil
+	}
+	ttl, err := db.DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: &o.Table})
+	if err != nil {
+		return nil, err
+	}
+	if d := ttl.TimeToLiveDescription; d != nil && d.TimeToLiveStatus == types.TimeToLiveStatusEnabled {
+		r.note("TTL by %s goes on for the items of all write shards.", aws.ToString(d.AttributeName))
+	}
+	some, err := db.Scan(ctx, &dynamodb.ScanInput{TableName: &o.Table, Limit: aws.Int32(sampleSize)})
+	if err != nil {
+		return nil, err
+	}
+	if err := r.scan(ctx, db, o); err != nil {
+		return nil, err
+	}
+	r.fit(some.Items, o)
+	if len(r.Refusals) == 0 {
+		r.Lines = r.lines()
+	}
+	return r, nil
+}
+
+func (r *Report) refuse(format string, values ...any) {
+	r.Refusals = append(r.Refusals, fmt.Sprintf(format, values...))
+}
+
+func (r *Report) note(format string, values ...any) {
+	r.Notes = append(r.Notes, fmt.Sprintf(format, values...))
+}
+
+// describe enters what a table's description says.
+func (r *Report) describe(d *types.TableDescription) {
+	kinds := map[string]string{}
+	for _, a := range d.AttributeDefinitions {
+		kinds[aws.ToString(a.AttributeName)] = string(a.AttributeType)
+	}
+	r.PartitionKey, r.SortKey = keysOf(d.KeySchema)
+	r.SortType = kinds[r.SortKey]
+	if d.TableStatus != types.TableStatusActive {
+		r.refuse("The table is %s: wait until it is ACTIVE.", d.TableStatus)
+	}
+	if kind := kinds[r.PartitionKey]; kind != "S" {
+		r.refuse("The partition key %s has type %s: only text (S) can have the suffix of a write shard.", r.PartitionKey, kind)
+	}
+	if r.SortKey == "" {
+		r.refuse("The table has no sort key: each name is one item, and one item can't be spread.")
+	}
+	if len(d.Replicas) > 0 {
+		r.refuse("The table is a global table: two Regions' shard maps would differ, and tables in several Regions are out of scope.")
+	}
+	if r.PartitionKey == schema.PK && r.SortKey == schema.SK && hotshards(d) {
+		r.refuse("The table is one of hotshard's own, whose keys are sharded already.")
+	}
+	for _, index := range d.GlobalSecondaryIndexes {
+		partition, sort := keysOf(index.KeySchema)
+		name := aws.ToString(index.IndexName)
+		if r.PartitionKey == partition {
+			r.note("Index %s has the partition key %s: a query of a grown name there misses the items of its write shards above 0, so query each, or give the index an attribute of its own with the plain name.", name, partition)
+		} else {
+			r.note("Index %s (by %s) returns stored partition keys such as %s: shard.Format.SplitPlain returns the name.", name, strings.TrimSuffix(partition+", "+sort, ", "), shard.Format(r.Format).JoinPlain("acme", 3))
+		}
+	}
+	for _, index := range d.LocalSecondaryIndexes {
+		r.note("Local index %s: a query of a grown name there misses the items of its write shards above 0, so query each.", aws.ToString(index.IndexName))
+	}
+	if s := d.StreamSpecification; s != nil && aws.ToBool(s.StreamEnabled) {
+		r.note("The stream's records have stored partition keys: shard.Format.SplitPlain returns the name.")
+	}
+	if p := d.ProvisionedThroughput; p != nil && aws.ToInt64(p.WriteCapacityUnits) > 0 {
+		r.note("The table's provisioned %d WCU/s bound all write shards together.", *p.WriteCapacityUnits)
+	}
+}
+
+func keysOf(elements []types.KeySchemaElement) (partition, sort string) {
+	for _, e := range elements {
+		if e.KeyType == types.KeyTypeHash {
+			partition = aws.ToString(e.AttributeName)
+		} else {
+			sort = aws.ToString(e.AttributeName)
+		}
+	}
+	return partition, sort
+}
+
+// hotshards reports whether a table with hotshard's keys also has the name or an index of one of its tables.
+func hotshards(d *types.TableDescription) bool {
+	return slices.ContainsFunc(schema.Tables(schema.NamesFor("hotshard-")), func(t schema.Table) bool {
+		return t.Name == aws.ToString(d.TableName) || slices.ContainsFunc(t.Indexes, func(own schema.Index) bool {
+			return slices.ContainsFunc(d.GlobalSecondaryIndexes, func(i types.GlobalSecondaryIndexDescription) bool { return aws.ToString(i.IndexName) == own.Name })
+		})
+	})
+}
+
+// scan reads the keys of all items.
+func (r *Report) scan(ctx context.Context, db Client, o Options) error {
+	var mu sync.Mutex
+	return scan.New(db, cmp.Or(o.ReadUnits, scan.ReadUnits)).Table(ctx, o.Table, r.PartitionKey, func(page []map[string]types.AttributeValue) error {
+		mu.Lock()
+		defer mu.Unlock()
+		r.Items += int64(len(page))
+		for _, it := range page {
+			r.keep(dynamo.Text(it, r.PartitionKey), o.Format)
+		}
+		if o.Progress != nil {
+			o.Progress(len(page))
+		}
+		return nil
+	})
+}
+
+func (r *Report) keep(key string, f shard.Format) {
+	if _, n := f.SplitPlain(key); n > 0 {
+		r.InTheWay.add(key)
+	}
+	if len(f.JoinPlain(key, shard.MaxShards-1)) > maxKeyBytes {
+		r.TooLong.add(key)
+	}
+}
+
+// maxKeyBytes is the size of DynamoDB's longest partition key.
+const maxKeyBytes = 2048

@@ -1,0 +1,255 @@
+package adopt_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/internal/test/libtest"
+	"github.com/hotshard/hotshard/internal/tool/adopt"
+	"github.com/hotshard/hotshard/pkg/shard"
+)
+
+func TestMain(m *testing.M) { libtest.Main(m) }
+
+var now = time.Date(2026, 1, 5, 22, 0, 0, 0, time.UTC)
+
+type item = map[string]types.AttributeValue
+
+// fill creates a user's table with items.
+func fill(t *testing.T, client *dynamodb.Client, sort types.ScalarAttributeType, items ...item) string {
+	t.Helper()
+	name := libtest.Theirs(t, client, sort)
+	for _, it := range items {
+		if _, err := client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &name, Item: it}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return name
+}
+
+// orders returns orders of a customer, one a minute, with a number as a sort key if sort is N.
+func orders(customer string, n int, sort func(at time.Time, id string) types.AttributeValue) (list []item) {
+	for i := range n {
+		id := fmt.Sprint("order-", i)
+		list = append(list, item{"customer": libtest.Str(customer), "placed": sort(now.Add(time.Duration(i-n)*time.Minute), id), "order": libtest.Str(id)})
+	}
+	return list
+}
+
+func millis(at time.Time, id string) types.AttributeValue {
+	return libtest.Str(shard.Millis.Key(at, "#", id))
+}
+
+func bare(at time.Time, _ string) types.AttributeValue { return libtest.Str(shard.Seconds.Format(at)) }
+
+func unix(at time.Time, _ string) types.AttributeValue { return libtest.Num(at.Unix()) }
+
+func onlyID(_ time.Time, id string) types.AttributeValue { return libtest.Str(id) }
+
+// described is a client whose table has another description.
+type described struct {
+	*dynamodb.Client
+	spoil func(*types.TableDescription)
+}
+
+func (d described) DescribeTable(ctx context.Context, in *dynamodb.DescribeTableInput, o ...func(*dynamodb.Options)) (*dynamodb.DescribeTableOutput, error) {
+	out, err := d.Client.DescribeTable(ctx, in, o...)
+	if err == nil {
+		d.spoil(out.Table)
+	}
+	return out, err
+}
+
+// readOnly is a client's calls that Examine may make.
+type readOnly struct{ adopt.Client }
+
+// TestTablesThatCanNotBeAdopted checks that each is refused for one reason, in one sentence.
+func TestTablesThatCanNotBeAdopted(t *testing.T) {
+	client := enginetest.Client(t)
+	long := strings.Repeat("x", 2048-len("#SHARD_999")+1)
+	created := orders("acme", 5, onlyID)
+	plain := fill(t, client, "S", orders("acme", 5, millis)...)
+	for what, c := range map[string]struct {
+		table  string
+		spoil  func(*types.TableDescription)
+		format shard.Format
+		layout string
+		want   string
+	}{
+		"none":              {plain, nil, "#SHARD_", "", ""},
+		"no sort key":       {plain, func(d *types.TableDescription) { d.KeySchema = d.KeySchema[:1] }, "#SHARD_", "", "no sort key"},
+		"a number":          {plain, func(d *types.TableDescription) { retype(d, "customer", "N") }, "#SHARD_", "", "has type N"},
+		"binary":            {plain, func(d *types.TableDescription) { retype(d, "customer", "B") }, "#SHARD_", "", "has type B"},
+		"being created":     {plain, func(d *types.TableDescription) { d.TableStatus = types.TableStatusCreating }, "#SHARD_", "", "is CREATING"},
+		"a global table":    {plain, func(d *types.TableDescription) { d.Replicas = make([]types.ReplicaDescription, 1) }, "#SHARD_", "", "a global table"},
+		"hotshard's own":    {plain, func(d *types.TableDescription) { own(d) }, "#SHARD_", "", "one of hotshard's own"},
+		"only digits":       {plain, nil, "7", "", "nothing but digits"},
+		"names in the way":  {fill(t, client, "S", append(orders("acme", 3, millis), orders("acme#SHARD_2", 3, millis)...)...), nil, "#SHARD_", "", `1 stored partition keys, such as "acme#SHARD_2"`},
+		"long names":        {fill(t, client, "S", orders(long, 2, millis)...), nil, "#SHARD_", "", "are too long"},
+		"without a time":    {fill(t, client, "S", created...), nil, "#SHARD_", "", "The items have no time"},
+		"calculated anyway": {fill(t, client, "S", created...), nil, "#SHARD_", "calculated", "The layout calculated does not fit"},
+		"no buckets":        {plain, nil, "#SHARD_", "buckets", "The layout buckets does not fit"},
+	} {
+		var db adopt.Client = client
+		if c.spoil != nil {
+			db = described{client, c.spoil}
+		}
+		r, err := adopt.Examine(t.Context(), readOnly{db}, adopt.Options{Table: c.table, Format: c.format, Layout: c.layout, ReadUnits: 1000, Now: now})
+		if err != nil {
+			t.Fatal(what, err)
+		}
+		if c.want == "" {
+			if len(r.Refusals) > 0 || r.Lines == "" {
+				t.Errorf("%s: %v", what, r.Refusals)
+			}
+			continue
+		}
+		if len(r.Refusals) != 1 || !strings.Contains(r.Refusals[0], c.want) || strings.Count(r.Refusals[0], ".") < 1 || r.Lines != "" {
+			t.Errorf("%s: %q, want %q", what, r.Refusals, c.want)
+		}
+	}
+}
+
+func retype(d *types.TableDescription, attr string, kind types.ScalarAttributeType) {
+	for i, a := range d.AttributeDefinitions {
+		if *a.AttributeName == attr {
+			d.AttributeDefinitions[i].AttributeType = kind
+		}
+	}
+}
+
+// own gives a description the keys and the name of one of hotshard's tables.
+func own(d *types.TableDescription) {
+	d.TableName = aws.String("hotshard-shard-map")
+	d.KeySchema = []types.KeySchemaElement{{AttributeName: aws.String("pk"), KeyType: "HASH"}, {AttributeName: aws.String("sk"), KeyType: "RANGE"}}
+	d.AttributeDefinitions = []types.AttributeDefinition{{AttributeName: aws.String("pk"), AttributeType: "S"}, {AttributeName: aws.String("sk"), AttributeType: "S"}}
+}
+
+// TestTheLinesCompile checks the layout that is chosen for each kind of item, and that Go's compiler takes the lines.
+func TestTheLinesCompile(t *testing.T) {
+	client := enginetest.Client(t)
+	created := orders("acme", 5, onlyID)
+	for i := range created {
+		created[i]["made"] = libtest.Num(now.Unix() - int64(i))
+	}
+	bucketed := append(orders("acme#2026-01-05", 5, millis), orders("beta#2026-01-05", 5, millis)...)
+	programs := map[string]string{}
+	for what, c := range map[string]struct {
+		sort   types.ScalarAttributeType
+		items  []item
+		layout string
+		want   string
+	}{
+		"time and id":  {"S", orders("acme", 5, millis), "", `Layout: table.CalculatedSuffix{Time: table.SortTime("placed", shard.Millis)},`},
+		"time alone":   {"S", orders("acme", 5, bare), "", `Layout: table.CalculatedSuffix{By: "order", Time: table.SortTime("placed", shard.Seconds)},`},
+		"unix":         {"N", orders("acme", 5, unix), "", `Layout: table.CalculatedSuffix{By: "order", Time: table.SortTime("placed", shard.UnixSeconds)},`},
+		"an attribute": {"S", created, "", `Layout: table.CalculatedSuffix{Time: table.AttributeTime("made")},`},
+		"random":       {"S", orders("acme", 5, onlyID), "random", `Layout: table.RandomSuffix{},`},
+		"buckets":      {"S", bucketed, "buckets", `Layout: table.TimeBuckets{Bucket: shard.Day, Stamp: shard.Millis, By: "placed"},`},
+	} {
+		r, err := adopt.Examine(t.Context(), client, adopt.Options{Table: fill(t, client, c.sort, c.items...), Format: shard.HashShard, Layout: c.layout, ReadUnits: 1000, Now: now})
+		if err != nil || len(r.Refusals) > 0 || r.Items != int64(len(c.items)) {
+			t.Fatal(what, err, r)
+		}
+		if !strings.Contains(r.Lines, c.want) {
+			t.Errorf("%s:\n%s", what, r.Lines)
+		}
+		programs[what] = r.Lines
+	}
+	compile(t, programs)
+}
+
+// compile builds a program with each of the texts in a function.
+func compile(t *testing.T, texts map[string]string) {
+	t.Helper()
+	var b strings.Builder
+	b.WriteString(`package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/grow"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
+	"github.com/hotshard/hotshard/pkg/shard/table"
+)
+
+var _, _ = time.Hour, shard.Millis
+
+func main() {}
+`)
+	n := 0
+	for what, text := range texts {
+		n++
+		fmt.Fprintf(&b, "\n// %s\nfunc f%d(ctx context.Context, client *dynamodb.Client, item table.Item, name string, now time.Time) error {\n%s\t_, _ = item, err\n}\nreturn err\n}\n", what, n, text)
+	}
+	file := filepath.Join(t.TempDir(), "main.go")
+	if err := os.WriteFile(file, []byte(b.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.CommandContext(t.Context(), "go", "vet", file).CombinedOutput(); err != nil {
+		t.Errorf("%v: %s\n%s", err, out, b.String())
+	}
+}
+
+// TestNotes checks what the report says of indexes, a stream and TTL.
+func TestNotes(t *testing.T) {
+	client := enginetest.Client(t)
+	name := fill(t, client, "S", orders("acme", 3, millis)...)
+	if _, err := client.UpdateTimeToLive(t.Context(), &dynamodb.UpdateTimeToLiveInput{TableName: &name, TimeToLiveSpecification: &types.TimeToLiveSpecification{
+		AttributeName: aws.String("gone"), Enabled: aws.Bool(true),
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	keys := func(partition, sort string) []types.KeySchemaElement {
+		return []types.KeySchemaElement{{AttributeName: &partition, KeyType: "HASH"}, {AttributeName: &sort, KeyType: "RANGE"}}
+	}
+	db := described{client, func(d *types.TableDescription) {
+		d.GlobalSecondaryIndexes = []types.GlobalSecondaryIndexDescription{
+			{IndexName: aws.String("by_state"), KeySchema: keys("state", "placed")}, {IndexName: aws.String("by_total"), KeySchema: keys("customer", "total")},
+		}
+		d.LocalSecondaryIndexes = []types.LocalSecondaryIndexDescription{{IndexName: aws.String("local"), KeySchema: keys("customer", "total")}}
+		d.StreamSpecification = &types.StreamSpecification{StreamEnabled: aws.Bool(true)}
+		d.ProvisionedThroughput = &types.ProvisionedThroughputDescription{WriteCapacityUnits: aws.Int64(4000)}
+	}}
+	r, err := adopt.Examine(t.Context(), db, adopt.Options{Table: name, Format: shard.HashShard, ReadUnits: 1000, Now: now.AddDate(0, 0, -1)})
+	if err != nil || len(r.Refusals) > 0 {
+		t.Fatal(err, r)
+	}
+	all := strings.Join(r.Notes, "\n")
+	for _, want := range []string{
+		"Index by_state (by state, placed) returns stored partition keys such as acme#SHARD_3", "Index by_total has the partition key customer", "Local index local", "The stream's records",
+		"4000 WCU/s", "TTL by gone", "Some items are dated ahead",
+	} {
+		if strings.Count(all, want) != 1 {
+			t.Errorf("%q is not in\n%s", want, all)
+		}
+	}
+}
+
+// TestManyKeysInTheWay checks that the count of keys and the examples are bounded, and that a key counts once.
+func TestManyKeysInTheWay(t *testing.T) {
+	client := enginetest.Client(t)
+	var items []item
+	for i := range 9 {
+		items = append(items, orders(fmt.Sprint("acme#SHARD_", i), 3, millis)...)
+	}
+	r, err := adopt.Examine(t.Context(), client, adopt.Options{Table: fill(t, client, "S", items...), Format: shard.HashShard, ReadUnits: 1000, Now: now})
+	if err != nil || r.InTheWay.Keys != 8 || len(r.InTheWay.First) != 5 {
+		t.Errorf("%+v, %v", r, err)
+	}
+}

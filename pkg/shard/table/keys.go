@@ -1,0 +1,113 @@
+package table
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
+)
+
+// maxKeyBytes is the size of DynamoDB's longest partition key.
+const maxKeyBytes = 2048
+
+func (t *Table) keyFormat() shard.Format { return cmp.Or(t.Format, shard.Hash) }
+
+// join returns the partition key of a write shard, counted from 0. The base is a name, or what
+// bucketed returns.
+func (t *Table) join(base string, n int) string {
+	if t.PlainFirst {
+		return t.Format.JoinPlain(base, n)
+	}
+	return t.keyFormat().Join(base, t.First+n)
+}
+
+// bucketed returns the base of the write shards of a name in a time bucket.
+func (t *Table) bucketed(name, label string) string {
+	return name + t.keyFormat().Separator() + label
+}
+
+// plainFault returns why the table can't have PlainFirst, or nil.
+func (t *Table) plainFault() error {
+	if !t.PlainFirst {
+		return nil
+	}
+	switch {
+	case t.Format == "":
+		return fmt.Errorf("PlainFirst needs an explicit Format, say shard.HashShard: no name may end as a write shard does")
+	case t.First != 0:
+		return fmt.Errorf("First is %d, but with PlainFirst write shard 0 is the plain name", t.First)
+	}
+	switch b := t.Layout.(type) {
+	case HybridBuckets:
+		return fmt.Errorf("PlainFirst does not go with HybridBuckets, whose partition keys have no names")
+	case TimeBuckets:
+		label := b.Bucket.Label(time.Date(2026, 12, 22, 13, 14, 0, 0, time.UTC), 0)
+		if _, n := t.Format.SplitPlain(t.bucketed("", label)); n > 0 || strings.ContainsAny(string(t.Format), "0123456789") {
+			return fmt.Errorf("format %q may read the plain key of a time bucket, say %q, as a write shard: use shard.HashShard", string(t.Format), t.bucketed("acme", label))
+		}
+	}
+	return nil
+}
+
+// nameFault returns an error of kind ErrMisused if PlainFirst does not allow the name, or nil.
+func (t *Table) nameFault(name string) error {
+	if !t.PlainFirst {
+		return nil
+	}
+	if of, n := t.Format.SplitPlain(name); n > 0 {
+		return fmt.Errorf("%w: table %s: the name %q is also write shard %d of %q: rename it, or choose another Format", shard.ErrMisused, t.Name, name, n, of)
+	}
+	base := name
+	if b, is := t.Layout.(TimeBuckets); is {
+		base = t.bucketed(name, b.Bucket.Label(time.Time{}, 0))
+	}
+	if size := len(t.join(base, shard.MaxShards-1)); size > maxKeyBytes {
+		return fmt.Errorf("%w: table %s: the name %.40q... is too long: its write shards' keys would have up to %d bytes, and DynamoDB's limit is %d", shard.ErrMisused, t.Name, name, size, maxKeyBytes)
+	}
+	return nil
+}
+
+// clear implements shard.Attempt.Clear for a name. Of time buckets it reads the current one, and those
+// that begin within the lead.
+func (t *Table) clear(ctx context.Context, name string, from, to int, now time.Time) error {
+	bases := []string{name}
+	if b, is := t.Layout.(TimeBuckets); is {
+		bases = nil
+		for _, label := range b.Bucket.Labels(now, now.Add(2*shardmap.LeadTime), b.offset(name)) {
+			bases = append(bases, t.bucketed(name, label))
+		}
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(dynamo.MaxParallel)
+	for _, base := range bases {
+		for n := from; n < to; n++ {
+			group.Go(func() error { return t.clearKey(ctx, t.join(base, n)) })
+		}
+	}
+	return group.Wait()
+}
+
+// clearKey returns an error if a partition key has items.
+func (t *Table) clearKey(ctx context.Context, pk string) error {
+	out, err := dynamo.Persistent(t.Client).Query(ctx, &dynamodb.QueryInput{
+		TableName: &t.Name, Limit: aws.Int32(1), ConsistentRead: aws.Bool(true),
+		KeyConditionExpression: aws.String("#pk = :pk"), ProjectionExpression: aws.String("#pk"),
+		ExpressionAttributeNames: map[string]string{"#pk": t.PartitionKey}, ExpressionAttributeValues: Item{":pk": dynamo.String(pk)},
+	})
+	if err != nil {
+		return fmt.Errorf("querying %q of table %s: %w", pk, t.Name, err)
+	}
+	if len(out.Items) > 0 {
+		return &shard.KeyError{Key: pk, Reason: fmt.Sprintf("table %s has items there, and no write shard of that number was ever in use", t.Name)}
+	}
+	return nil
+}

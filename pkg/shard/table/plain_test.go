@@ -1,0 +1,207 @@
+package table_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/internal/test/libtest"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
+	"github.com/hotshard/hotshard/pkg/shard/table"
+)
+
+// plainLayouts are the layouts that go with PlainFirst.
+var plainLayouts = map[string]table.Layout{
+	"random": table.RandomSuffix{}, "calculated": table.CalculatedSuffix{Time: table.SortTime("placed", "")},
+	"by id": table.CalculatedSuffix{By: "id", Time: table.SortTime("placed", "")}, "fixed": table.CalculatedSuffix{By: "id"},
+	"buckets": table.TimeBuckets{Bucket: shard.Day}, "buckets by id": table.TimeBuckets{Bucket: shard.Day, By: "id"},
+}
+
+// day is the span of the day of libtest.Epoch.
+var day = table.During(shard.Millis, libtest.Epoch.Truncate(24*time.Hour), libtest.Epoch.Truncate(24*time.Hour).AddDate(0, 0, 1))
+
+// plain returns a table whose write shard 0 is the plain name.
+func plain(client table.Client, name string, layout table.Layout, counts table.Counts) *table.Table {
+	return &table.Table{
+		Client: client, Name: name, PartitionKey: "customer", SortKey: "placed", Shards: counts, Layout: layout,
+		Format: shard.HashShard, PlainFirst: true,
+	}
+}
+
+// asked notes the partition keys of all calls.
+type asked struct {
+	table.Client
+	keys []string
+}
+
+func (a *asked) PutItem(ctx context.Context, in *dynamodb.PutItemInput, o ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
+	a.keys = append(a.keys, "put "+libtest.Text(in.Item["customer"]))
+	return a.Client.PutItem(ctx, in, o...)
+}
+
+func (a *asked) GetItem(ctx context.Context, in *dynamodb.GetItemInput, o ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
+	a.keys = append(a.keys, "get "+libtest.Text(in.Key["customer"]))
+	return a.Client.GetItem(ctx, in, o...)
+}
+
+func (a *asked) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
+	a.keys = append(a.keys, "query "+libtest.Text(in.ExpressionAttributeValues[":pk"]))
+	return a.Client.Query(ctx, in, o...)
+}
+
+// TestAColdNameCostsWhatItDid checks that a name with one write shard is written by one PutItem and read by one Query
+// of the plain key, over a shard map that does not have it.
+func TestAColdNameCostsWhatItDid(t *testing.T) {
+	t.Parallel()
+	d := deploy(t)
+	for what, layout := range plainLayouts {
+		client := &asked{Client: d.Client}
+		var counts table.Counts = shardmap.New(d.Client, d.Names.ShardMap, shardmap.Options{})
+		if what == "fixed" {
+			counts = table.Fixed(1)
+		}
+		orders := plain(client, libtest.Theirs(t, d.Client, "S"), layout, counts)
+		key := "acme"
+		if strings.HasPrefix(what, "buckets") {
+			key += "#2026-01-05"
+		}
+		old := table.Item{"customer": libtest.Str(key), "placed": libtest.Str("2026-01-05T10:00:00.000Z#order-0"), "id": libtest.Str("order-0")}
+		if _, err := d.Client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &orders.Name, Item: old}); err != nil {
+			t.Fatal(err)
+		}
+		err := orders.Put(t.Context(), table.Item{"customer": libtest.Str("acme"), "placed": libtest.Str("2026-01-05T20:00:00.000Z#order-1"), "id": libtest.Str("order-1")}, libtest.Epoch)
+		if got := libtest.IDs(t, orders, day); err != nil || !slices.Equal(got, []string{"order-0", "order-1"}) {
+			t.Errorf("%s: %v, %v", what, got, err)
+		}
+		if n, err := orders.Count(t.Context(), "acme", day, libtest.Epoch); n != 2 || err != nil {
+			t.Errorf("%s: counted %d, %v", what, n, err)
+		}
+		if want := []string{"put " + key, "query " + key, "query " + key}; !slices.Equal(client.keys, want) {
+			t.Errorf("%s: %q, want %q", what, client.keys, want)
+		}
+	}
+}
+
+// TestPlainFirstIsChecked checks the settings and the names that PlainFirst does not allow.
+func TestPlainFirstIsChecked(t *testing.T) {
+	for what, spoil := range map[string]func(*table.Table){
+		"no format":     func(s *table.Table) { s.Format = "" },
+		"first 1":       func(s *table.Table) { s.First = 1 },
+		"no bucket":     func(s *table.Table) { s.Layout = table.TimeBuckets{} },
+		"hybrid":        func(s *table.Table) { s.Layout = table.HybridBuckets{Bucket: shard.Day} },
+		"label 22":      func(s *table.Table) { s.Format, s.Layout = "-", table.TimeBuckets{Bucket: shard.Day} },
+		"label with 15": func(s *table.Table) { s.Format, s.Layout = "#2026-01-", table.TimeBuckets{Bucket: shard.Day} },
+	} {
+		s := plain(&shaky{}, "orders", table.RandomSuffix{}, table.Fixed(3))
+		if err := s.Check(); err != nil {
+			t.Fatal(err)
+		}
+		spoil(s)
+		_, err := s.Page(t.Context(), "acme", day, libtest.Epoch)
+		if checked := s.Check(); !errors.Is(checked, shard.ErrMisused) || !errors.Is(err, shard.ErrMisused) {
+			t.Errorf("%s: %v, %v", what, checked, err)
+		}
+	}
+	db := enginetest.Client(t)
+	name := libtest.Theirs(t, db, "S")
+	for what, layout := range plainLayouts {
+		s := plain(db, name, layout, table.Fixed(3))
+		longest := 2048 - len("#SHARD_999")
+		if strings.HasPrefix(what, "buckets") {
+			longest -= len("#2026-01-05")
+		}
+		for name, good := range map[string]bool{
+			"acme": true, "acme#SHARD_0": true, "acme#SHARD_01": true, "#SHARD_1x": true, strings.Repeat("x", longest): true,
+			"": false, "acme#SHARD_1": false, "acme#SHARD_999999": false, "#SHARD_2": false, strings.Repeat("x", longest+1): false,
+		} {
+			item := table.Item{"customer": libtest.Str(name), "placed": libtest.Str("2026-01-05T10:00:00.000Z#order-0"), "id": libtest.Str("order-0")}
+			_, getErr := s.Get(t.Context(), item, libtest.Epoch)
+			_, updateErr := s.Update(t.Context(), item, &dynamodb.UpdateItemInput{UpdateExpression: aws.String("REMOVE x")}, libtest.Epoch)
+			_, pageErr := s.Page(t.Context(), name, day, libtest.Epoch)
+			_, countErr := s.Count(t.Context(), name, day, libtest.Epoch)
+			var queryErr error
+			for _, err := range s.Query(t.Context(), name, day, libtest.Epoch) {
+				queryErr = err
+			}
+			for call, err := range map[string]error{
+				"put": s.Put(t.Context(), item, libtest.Epoch), "delete": s.Delete(t.Context(), item, libtest.Epoch),
+				"get": getErr, "update": updateErr, "page": pageErr, "count": countErr, "query": queryErr,
+			} {
+				if refused := errors.Is(err, shard.ErrMisused) && strings.Contains(err.Error(), " name"); refused == good {
+					t.Errorf("%s, %s of %.20q: %v", what, call, name, err)
+				}
+			}
+		}
+	}
+}
+
+// TestDuplicatesCountOnce checks that an item that a program put under the plain key, and that is on its write shard,
+// too, counts once where look-ups find single items. Under a RandomSuffix both are read and counted.
+func TestDuplicatesCountOnce(t *testing.T) {
+	db := enginetest.Client(t)
+	for what, layout := range plainLayouts {
+		orders := plain(db, libtest.Theirs(t, db, "S"), layout, table.Fixed(4))
+		want := 0
+		for i := range 12 {
+			item := table.Item{"customer": libtest.Str("acme"), "placed": libtest.Str(fmt.Sprintf("2026-01-05T10:00:%02d.000Z", i)), "id": libtest.Str(fmt.Sprint(i))}
+			if err := orders.Put(t.Context(), item, libtest.Epoch); err != nil {
+				t.Fatal(err)
+			}
+			pk := "acme"
+			if strings.HasPrefix(what, "buckets") {
+				pk += "#2026-01-05"
+			}
+			item["customer"] = libtest.Str(pk)
+			if _, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &orders.Name, Item: item}); err != nil {
+				t.Fatal(err)
+			}
+			want++
+		}
+		read := len(libtest.IDs(t, orders, day))
+		n, err := orders.Count(t.Context(), "acme", day, libtest.Epoch)
+		if err != nil || n != read || what != "random" && what != "buckets" && n != want {
+			t.Errorf("%s: counted %d, read %d of %d, %v", what, n, read, want, err)
+		}
+	}
+}
+
+// TestClearNamesTheKeyInTheWay checks what a growth asks before: the keys of new write shards, and no others.
+func TestClearNamesTheKeyInTheWay(t *testing.T) {
+	db := enginetest.Client(t)
+	for what, layout := range plainLayouts {
+		listener := &libtest.Listener{}
+		orders := plain(db, libtest.Theirs(t, db, "S"), layout, table.Fixed(1))
+		orders.Observer = listener
+		item := table.Item{"customer": libtest.Str("acme"), "placed": libtest.Str(shard.Millis.Key(libtest.Epoch, "#", "x")), "id": libtest.Str("x")}
+		if err := orders.Put(t.Context(), item, libtest.Epoch); err != nil {
+			t.Fatal(err)
+		}
+		clear := listener.Attempts[0].Clear
+		base := "acme"
+		if strings.HasPrefix(what, "buckets") {
+			base += "#2026-01-05"
+		}
+		item["customer"] = libtest.Str(base + "#SHARD_3")
+		if _, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &orders.Name, Item: item}); err != nil {
+			t.Fatal(err)
+		}
+		for _, free := range [][2]int{{1, 3}, {4, 30}} {
+			if err := clear(t.Context(), free[0], free[1]); err != nil {
+				t.Errorf("%s: %v: %v", what, free, err)
+			}
+		}
+		taken, is := errors.AsType[*shard.KeyError](clear(t.Context(), 1, 30))
+		if !is || taken.Key != base+"#SHARD_3" {
+			t.Errorf("%s: in the way: %v", what, taken)
+		}
+	}
+}
