@@ -107,11 +107,8 @@ func TestWrongUsageIsOneLine(t *testing.T) {
 		"local --containers 4 --cold-start=-1s":           "cold start -1s: want 0s to 10s",
 		"local --containers=-1":                           "containers -1: want 0 to 10000",
 		"local --concurrency=-1":                          "concurrency -1: want 0 to 10000",
-		"local --burst 5m":                                "--burst needs --partitions",
 		"local --split-after 60s":                         "--split-after needs --partitions",
 		"local --transaction-hold 0s":                     "--transaction-hold needs --partitions",
-		"local --partitions 4 --burst 0s":                 "--burst 0s: want 1ms to 1h0m0s",
-		"local --partitions 4 --burst 61m":                "--burst 1h1m0s: want 1ms to 1h0m0s",
 		"local --partitions 4 --split-after 10ms":         "--split-after 10ms: want 0, or 1s to 24h0m0s",
 		"local --partitions 4 --split-after 25h":          "--split-after 25h0m0s: want 0, or 1s to 24h0m0s",
 		"local --partitions 4 --split-after=-1s":          "--split-after -1s: want 0, or 1s to 24h0m0s",
@@ -206,10 +203,10 @@ func TestEveryFlagOfLocalArrives(t *testing.T) {
 	c := LocalCmd{
 		Addr: "127.0.0.1:1", Endpoint: "http://127.0.0.1:2", Prefix: "p-", Window: 7 * time.Second, Idle: 4 * time.Second, Quiet: 3 * time.Minute,
 		Control: "observe", Partitions: 5, PartitionWCU: 6, TableWCU: 8, Failures: "f", Data: "d",
-		Burst: time.Minute, SplitAfter: time.Hour, TransactionHold: time.Millisecond,
+		SplitAfter: time.Hour, TransactionHold: time.Millisecond,
 	}
 	got := c.options()
-	limits := system.Limits{Partitions: 5, PartitionWCU: 6, TableWCU: 8, Burst: time.Minute, SplitAfter: time.Hour, TransactionHold: time.Millisecond}
+	limits := system.Limits{Partitions: 5, PartitionWCU: 6, TableWCU: 8, SplitAfter: time.Hour, TransactionHold: time.Millisecond}
 	if got.Addr != c.Addr || got.Endpoint != c.Endpoint || got.Prefix != c.Prefix || got.Window != c.Window || got.Idle != c.Idle || got.Quiet != c.Quiet ||
 		got.Control != c.Control || got.Limits != limits || got.Failures != "f" || got.DataDir != "d" {
 		t.Errorf("%+v became %+v", c, got)
