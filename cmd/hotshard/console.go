@@ -52,17 +52,7 @@ func (c *ConsoleCmd) Run(ctx context.Context, std streams, line commandLine) err
 	}
 	fmt.Fprintf(std.out, "the console is at http://%s/\n", listener.Addr())
 	group, serving := errgroup.WithContext(ctx)
-	server := &http.Server{Handler: httpapi.ForHostsOf(c.Addr, handler), ReadHeaderTimeout: 10 * time.Second}
-	group.Go(func() error {
-		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			return err
-		}
-		return nil
-	})
-	group.Go(func() error {
-		<-serving.Done()
-		return server.Close()
-	})
+	group.Go(func() error { return serve(serving, listener, httpapi.ForHostsOf(c.Addr, handler)) })
 	group.Go(func() error { return run(serving) })
 	err = group.Wait()
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {

@@ -37,7 +37,7 @@ func (c *DemoCmd) Validate() error {
 func (c *DemoCmd) options(start string) system.Options {
 	return system.Options{
 		Addr: c.Addr, Endpoint: c.Endpoint, Prefix: c.Prefix, Window: demo.Window, Idle: demo.IdleWindow, Quiet: time.Hour, Control: "act",
-		Limits:  system.Limits{Partitions: demo.Partitions, PartitionWCU: demo.PartitionWCU, Burst: burst, TransactionHold: transactionHold},
+		Limits:  system.Limits{Partitions: demo.Partitions, PartitionWCU: demo.PartitionWCU, TransactionHold: transactionHold},
 		Version: thisVersion().Version, Start: start,
 	}
 }

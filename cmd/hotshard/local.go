@@ -28,7 +28,6 @@ type LocalCmd struct {
 	Partitions      int           `help:"Put a partition limiter before the engine: each table (items, events, the others) and each index begins with this many partitions. A new on-demand table has about 4 on AWS. Without it nothing throttles."`
 	PartitionWCU    int           `name:"partition-wcu" default:"1000" help:"With --partitions: limit of each, in WCU/s. Its RCU/s are three times that. The detector's threshold scales with it."`
 	TableWCU        int           `name:"table-wcu" help:"With --partitions: limit of each table, in WCU/s; 0 is no limit."`
-	Burst           time.Duration `default:"1s" help:"With --partitions: how much unused throughput a partition saves for a burst, as time at its limit, 1ms to 1h. AWS saves up to 5m, without a guarantee."`
 	SplitAfter      time.Duration `help:"With --partitions: how long a partition is at its limit before it splits in two, 1s to 24h; 0 is never. AWS takes minutes."`
 	TransactionHold time.Duration `default:"5ms" help:"With --partitions: how long a transaction locks its items, up to 1s; other calls for them get a conflict meanwhile. 0 is no time, and no conflicts."`
 
@@ -42,7 +41,6 @@ type LocalCmd struct {
 // Defaults. A partition's WCU/s are AWS's.
 const (
 	awsPartitionWCU = 1000
-	burst           = time.Second
 	transactionHold = 5 * time.Millisecond
 	coldStart       = 250 * time.Millisecond
 )
@@ -56,19 +54,24 @@ func (c *LocalCmd) Validate() error {
 		return fmt.Errorf("--idle-window %v: want more than 0", c.Idle)
 	case c.PartitionWCU < 1:
 		return fmt.Errorf("--partition-wcu %d: want at least 1", c.PartitionWCU)
-	case c.Burst < time.Millisecond || c.Burst > limiter.MaxBurst:
-		return fmt.Errorf("--burst %v: want 1ms to %v", c.Burst, limiter.MaxBurst)
-	case c.SplitAfter != 0 && c.SplitAfter < time.Second || c.SplitAfter > limiter.MaxSplitAfter:
-		return fmt.Errorf("--split-after %v: want 0, or 1s to %v", c.SplitAfter, limiter.MaxSplitAfter)
-	case c.TransactionHold < 0 || c.TransactionHold > limiter.MaxTransactionHold:
-		return fmt.Errorf("--transaction-hold %v: want 0 to %v", c.TransactionHold, limiter.MaxTransactionHold)
 	case c.Containers == 0 && c.Concurrency == 0 && c.ColdStart != coldStart:
 		return errors.New("--cold-start needs --containers or --concurrency")
 	}
-	if err := c.needsPartitions(); err != nil {
+	if err := errors.Join(c.needsPartitions(), checkTimes(c.SplitAfter, c.TransactionHold)); err != nil {
 		return err
 	}
 	return c.options().Validate()
+}
+
+// checkTimes returns an error for the limiter's times of a command line.
+func checkTimes(splitAfter, transactionHold time.Duration) error {
+	switch {
+	case splitAfter != 0 && splitAfter < time.Second || splitAfter > limiter.MaxSplitAfter:
+		return fmt.Errorf("--split-after %v: want 0, or 1s to %v", splitAfter, limiter.MaxSplitAfter)
+	case transactionHold < 0 || transactionHold > limiter.MaxTransactionHold:
+		return fmt.Errorf("--transaction-hold %v: want 0 to %v", transactionHold, limiter.MaxTransactionHold)
+	}
+	return nil
 }
 
 // needsPartitions returns an error if a setting of the limiter is given without --partitions.
@@ -80,8 +83,6 @@ func (c *LocalCmd) needsPartitions() error {
 		flag = "--partition-wcu"
 	case c.TableWCU != 0:
 		flag = "--table-wcu"
-	case c.Burst != burst:
-		flag = "--burst"
 	case c.SplitAfter != 0:
 		flag = "--split-after"
 	case c.TransactionHold != transactionHold:
@@ -99,7 +100,7 @@ func (c *LocalCmd) options() system.Options {
 		Addr: c.Addr, Endpoint: c.Endpoint, DataDir: c.Data, Prefix: c.Prefix, Window: c.Window, Idle: c.Idle, Quiet: c.Quiet, Control: c.Control,
 		Limits: system.Limits{
 			Partitions: c.Partitions, PartitionWCU: c.PartitionWCU, TableWCU: c.TableWCU,
-			Burst: c.Burst, SplitAfter: c.SplitAfter, TransactionHold: c.TransactionHold,
+			SplitAfter: c.SplitAfter, TransactionHold: c.TransactionHold,
 		},
 		Lambda:   system.Lambda{Containers: c.Containers, Concurrency: c.Concurrency, ColdStart: c.ColdStart},
 		Failures: c.Failures, Version: thisVersion().Version,

@@ -34,21 +34,22 @@ const (
 // cli is the command line. Each command has a Run method, which may take a context.Context (done on SIGINT and
 // SIGTERM), streams and a commandLine.
 type cli struct {
-	Local   LocalCmd   `cmd:"" help:"Run the whole system on this machine."`
-	Demo    DemoCmd    `cmd:"" help:"Make one counter hot on this machine and show how it cools, in the console, within two minutes."`
-	Load    LoadCmd    `cmd:"" help:"Send an access log or generated traffic to the API, and verify the outcome."`
-	Shards  ShardsCmd  `cmd:"" help:"Read and set the number of write shards."`
-	Audit   AuditCmd   `cmd:"" help:"Compare summaries with the items they sum up; repair them with --repair."`
-	Rebuild RebuildCmd `cmd:"" help:"Recompute summaries after a gap in the stream or a restore."`
-	Replay  ReplayCmd  `cmd:"" help:"Recompute summaries that lack records, and clear the failure destination."`
-	Delete  DeleteCmd  `cmd:"" help:"Delete every trace of a key, or of one player of a board."`
-	Plan    PlanCmd    `cmd:"" help:"Estimate write shards, partitions, read cost and monthly cost for a peak."`
-	Prove   ProveCmd   `cmd:"" help:"Measure a temporary deployment on your AWS account, or here, and remove it."`
-	Top     TopCmd     `cmd:"" help:"Show the hot keys of any table, or of a deployment, live."`
-	Adopt   AdoptCmd   `cmd:"" help:"Examine a table of yours before the library shards it under plain names. It only reads."`
-	Console ConsoleCmd `cmd:"" help:"Serve the heat map of any table, or of a deployment, on this machine."`
-	Report  ReportCmd  `cmd:"" help:"Write the heat of the last hours to one HTML file: storms, advice, the map."`
-	Version VersionCmd `cmd:"" help:"Print the version, the commit and Go's version."`
+	Local    LocalCmd    `cmd:"" help:"Run the whole system on this machine."`
+	Demo     DemoCmd     `cmd:"" help:"Make one counter hot on this machine and show how it cools, in the console, within two minutes."`
+	Load     LoadCmd     `cmd:"" help:"Send an access log or generated traffic to the API, and verify the outcome."`
+	Shards   ShardsCmd   `cmd:"" help:"Read and set the number of write shards."`
+	Audit    AuditCmd    `cmd:"" help:"Compare summaries with the items they sum up; repair them with --repair."`
+	Rebuild  RebuildCmd  `cmd:"" help:"Recompute summaries after a gap in the stream or a restore."`
+	Replay   ReplayCmd   `cmd:"" help:"Recompute summaries that lack records, and clear the failure destination."`
+	Delete   DeleteCmd   `cmd:"" help:"Delete every trace of a key, or of one player of a board."`
+	Plan     PlanCmd     `cmd:"" help:"Estimate write shards, partitions, read cost and monthly cost for a peak."`
+	Prove    ProveCmd    `cmd:"" help:"Measure a temporary deployment on your AWS account, or here, and remove it."`
+	Top      TopCmd      `cmd:"" help:"Show the hot keys of any table, or of a deployment, live."`
+	Adopt    AdoptCmd    `cmd:"" help:"Examine a table of yours before the library shards it under plain names. It only reads."`
+	Console  ConsoleCmd  `cmd:"" help:"Serve the heat map of any table, or of a deployment, on this machine."`
+	Report   ReportCmd   `cmd:"" help:"Write the heat of the last hours to one HTML file: storms, advice, the map."`
+	Throttle ThrottleCmd `cmd:"" help:"Proxy a DynamoDB-compatible engine, and throttle as AWS does."`
+	Version  VersionCmd  `cmd:"" help:"Print the version, the commit and Go's version."`
 
 	PrintVersion kong.VersionFlag `name:"version" help:"Print the version, the commit and Go's version."`
 }

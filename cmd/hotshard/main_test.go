@@ -107,16 +107,25 @@ func TestWrongUsageIsOneLine(t *testing.T) {
 		"local --containers 4 --cold-start=-1s":           "cold start -1s: want 0s to 10s",
 		"local --containers=-1":                           "containers -1: want 0 to 10000",
 		"local --concurrency=-1":                          "concurrency -1: want 0 to 10000",
-		"local --burst 5m":                                "--burst needs --partitions",
 		"local --split-after 60s":                         "--split-after needs --partitions",
 		"local --transaction-hold 0s":                     "--transaction-hold needs --partitions",
-		"local --partitions 4 --burst 0s":                 "--burst 0s: want 1ms to 1h0m0s",
-		"local --partitions 4 --burst 61m":                "--burst 1h1m0s: want 1ms to 1h0m0s",
 		"local --partitions 4 --split-after 10ms":         "--split-after 10ms: want 0, or 1s to 24h0m0s",
 		"local --partitions 4 --split-after 25h":          "--split-after 25h0m0s: want 0, or 1s to 24h0m0s",
 		"local --partitions 4 --split-after=-1s":          "--split-after -1s: want 0, or 1s to 24h0m0s",
 		"local --partitions 4 --transaction-hold=-1ms":    "--transaction-hold -1ms: want 0 to 1s",
 		"local --partitions 4 --transaction-hold 2s":      "--transaction-hold 2s: want 0 to 1s",
+		"throttle":                   "missing flags: --before=URL",
+		"throttle --before nonsense": `--before "nonsense": want a URL`,
+		"throttle --before https://dynamodb.eu-west-1.amazonaws.com": "AWS checks signatures",
+		"throttle --before http://x --addr nonsense":                 `--addr "nonsense": want host:port`,
+		"throttle --before http://x --partitions 0":                  "the number of partitions is 0: want 1 to 10000",
+		"throttle --before http://x --partition-wcu 0":               "a partition's write units a second is 0",
+		"throttle --before http://x --partition-rcu 0":               "--partition-rcu 0: want at least 1",
+		"throttle --before http://x --burst 0s":                      "--burst 0s: want 1s to 1h0m0s",
+		"throttle --before http://x --burst 61m":                     "--burst 1h1m0s: want 1s to 1h0m0s",
+		"throttle --before http://x --split-after 10ms":              "--split-after 10ms: want 0, or 1s to 24h0m0s",
+		"throttle --before http://x --transaction-hold 2s":           "--transaction-hold 2s: want 0 to 1s",
+		"throttle --before http://x --table-wcu=-1":                  "a table's write units a second is -1",
 		"top":                                                         "want one of --table and --stack",
 		"top --table x --stack":                                       "want one of --table and --stack",
 		"top --stack --force":                                         "--force is for --table",
@@ -212,10 +221,10 @@ func TestEveryFlagOfLocalArrives(t *testing.T) {
 	c := LocalCmd{
 		Addr: "127.0.0.1:1", Endpoint: "http://127.0.0.1:2", Prefix: "p-", Window: 7 * time.Second, Idle: 4 * time.Second, Quiet: 3 * time.Minute,
 		Control: "observe", Partitions: 5, PartitionWCU: 6, TableWCU: 8, Failures: "f", Data: "d",
-		Burst: time.Minute, SplitAfter: time.Hour, TransactionHold: time.Millisecond,
+		SplitAfter: time.Hour, TransactionHold: time.Millisecond,
 	}
 	got := c.options()
-	limits := system.Limits{Partitions: 5, PartitionWCU: 6, TableWCU: 8, Burst: time.Minute, SplitAfter: time.Hour, TransactionHold: time.Millisecond}
+	limits := system.Limits{Partitions: 5, PartitionWCU: 6, TableWCU: 8, SplitAfter: time.Hour, TransactionHold: time.Millisecond}
 	if got.Addr != c.Addr || got.Endpoint != c.Endpoint || got.Prefix != c.Prefix || got.Window != c.Window || got.Idle != c.Idle || got.Quiet != c.Quiet ||
 		got.Control != c.Control || got.Limits != limits || got.Failures != "f" || got.DataDir != "d" {
 		t.Errorf("%+v became %+v", c, got)

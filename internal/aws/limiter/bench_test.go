@@ -1,6 +1,9 @@
 package limiter_test
 
 import (
+	"net/http/httptest"
+	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -11,16 +14,26 @@ import (
 
 	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
 	"github.com/hotshard/hotshard/internal/aws/limiter"
+	"github.com/hotshard/hotshard/internal/test/enginetest"
 )
 
-// BenchmarkAgainstDirect alternates between a client with the limiter and one without, on one
-// engine. It reports the limited client's speed as a share of the other's.
+// BenchmarkAgainstDirect alternates between clients with the limiter, with its proxy and with
+// neither, on one engine.
 //
 //	go test -run '^$' -bench Direct -benchtime 2000x ./internal/aws/limiter
 func BenchmarkAgainstDirect(b *testing.B) {
 	l := newBench(b, limiter.Options{Partitions: 64, PartitionWCU: 100_000})
-	limited := client(b, l.key, l.Limiter)
-	direct := client(b, l.key, dynamolocal.Transport())
+	target, err := url.Parse(enginetest.Endpoint(b))
+	if err != nil {
+		b.Fatal(err)
+	}
+	proxy := httptest.NewServer(l.Proxy(target))
+	defer proxy.Close()
+	clients := map[string]*dynamodb.Client{
+		"direct":  client(b, l.key, dynamolocal.Transport()),
+		"limited": client(b, l.key, l.Limiter),
+		"proxied": dynamolocal.DynamoDB(proxy.URL, l.key, func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} }),
+	}
 	i := 0
 	calls := map[string]func(db *dynamodb.Client) error{
 		"UpdateItem": func(db *dynamodb.Client) error {
@@ -47,20 +60,25 @@ func BenchmarkAgainstDirect(b *testing.B) {
 		},
 	}
 	for name, call := range calls {
-		b.Run(strings.ReplaceAll(name, " ", "_"), func(b *testing.B) { compare(b, call, direct, limited) })
+		b.Run(strings.ReplaceAll(name, " ", "_"), func(b *testing.B) { compare(b, call, clients) })
 	}
 }
 
-func compare(b *testing.B, call func(*dynamodb.Client) error, direct, limited *dynamodb.Client) {
-	var times [2]time.Duration
+// compare alternates between the clients, and reports each one's median and 99th percentile.
+func compare(b *testing.B, call func(*dynamodb.Client) error, clients map[string]*dynamodb.Client) {
+	times := map[string][]time.Duration{}
 	for b.Loop() {
-		for i, db := range []*dynamodb.Client{direct, limited} {
+		for name, db := range clients { // in random order
 			start := time.Now()
 			if err := call(db); err != nil {
 				b.Fatal(err)
 			}
-			times[i] += time.Since(start)
+			times[name] = append(times[name], time.Since(start))
 		}
 	}
-	b.ReportMetric(times[0].Seconds()/times[1].Seconds(), "of-direct")
+	for name, all := range times {
+		slices.Sort(all)
+		b.ReportMetric(float64(all[len(all)/2].Microseconds()), name+"-p50-us")
+		b.ReportMetric(float64(all[len(all)*99/100].Microseconds()), name+"-p99-us")
+	}
 }

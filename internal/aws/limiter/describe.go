@@ -27,7 +27,7 @@ func (c *call) describe(name string) (*table, error) {
 	if !r.ok() || !decode(r.body, &d) || len(d.Table.KeySchema) == 0 {
 		return nil, errInvalid
 	}
-	return c.l.cacheTable(id, newTable(c.l.gate, d)), nil
+	return c.l.cacheTable(id, newTable(c.l.gate, c.l.options, d)), nil
 }
 
 // cacheTable caches a table, unless another call was faster.

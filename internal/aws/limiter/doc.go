@@ -20,6 +20,10 @@
 // become negative until it is refilled. A scan needs a positive mean of all partitions, which
 // share its cost evenly.
 //
+// A partition's bucket holds one second's tokens. A table or global index as a whole has a limit,
+// too: its provisioned throughput, its on-demand maximum, or else the account's quota. Only
+// provisioned throughput is saved for longer, for Burst.
+//
 // A partition is a range of hashes of partition keys. It splits into two equal ranges after it
 // has throttled several keys for SplitAfter, without five seconds of calm. Each half gets the
 // whole throughput, and half of the tokens saved or owed. All items of a partition key stay

@@ -37,12 +37,12 @@ func New(options Options) (*Limiter, error) {
 	return &Limiter{
 		options: o,
 		gate: partitions.New(partitions.Limits{
-			Partitions: o.Partitions, PartitionWCU: o.PartitionWCU, PartitionRCU: o.PartitionRCU, TableWCU: o.TableWCU,
-			Burst: o.Burst, SplitAfter: o.SplitAfter, Seed: o.Seed, Now: o.Now,
+			Partitions: o.Partitions, PartitionWCU: o.PartitionWCU, PartitionRCU: o.PartitionRCU,
+			SplitAfter: o.SplitAfter, Seed: o.Seed, Now: o.Now,
 		}),
 		holds:  partitions.NewHolds(o.TransactionHold, o.Now),
 		tables: map[string]*table{},
-		stats:  newCounts(),
+		stats:  newCounts(o.Now()),
 
 		history: newHistory(o.Now()),
 	}, nil

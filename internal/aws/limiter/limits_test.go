@@ -50,23 +50,23 @@ func TestHotPartition(t *testing.T) {
 }
 
 func TestBucketIsExact(t *testing.T) {
-	b := newBench(t, limiter.Options{Partitions: 1, PartitionWCU: 4, Burst: 2 * time.Second})
+	b := newBench(t, limiter.Options{Partitions: 1, PartitionWCU: 4})
 	write := func() error { return b.put(t, keyOf("a", "1")) }
 	steps := []struct {
 		wait time.Duration
 		size float64 // KB of the first write
 		want int
 	}{
-		{0, 0, 8},                 // burst of 2 s
+		{0, 0, 4},                 // one second's
 		{0, 0, 0},                 // tokens: 0
 		{1, 0, 1},                 // a nanosecond's tokens are positive; then almost -1
 		{time.Second / 4, 0, 1},   // 4e-9 again
 		{time.Second / 4, 0, 1},   // still 4e-9: admitted, and almost -1
 		{time.Second/4 - 1, 0, 0}, // exactly 0
 		{1, 0, 1},
-		{2*time.Second + time.Second/4 - 2, 0, 8}, // full less 4e-9
-		{time.Hour, 9.9, 1},                       // 10 units from 8: -2
-		{time.Second / 2, 0, 0},                   // 0
+		{time.Second + time.Second/4 - 2, 0, 4}, // full less 4e-9
+		{time.Hour, 5.9, 1},                     // 6 units from 4: -2
+		{time.Second / 2, 0, 0},                 // 0
 		{time.Second / 2, 0, 2},
 	}
 	for i, step := range steps {

@@ -17,6 +17,9 @@ const (
 	maxTableWCU     = 1_000_000 // so that MaxBurst fits in 63 bits, in billionths
 	maxTopKeys      = 10_000
 
+	// defaultTableQuota is AWS's quota of a table or index, in RCU/s and in WCU/s.
+	defaultTableQuota = 40_000
+
 	MaxBurst           = time.Hour
 	MaxSplitAfter      = 24 * time.Hour
 	MaxTransactionHold = time.Second
@@ -33,10 +36,14 @@ type Options struct {
 	// PartitionWCU, as on AWS.
 	PartitionRCU int
 	// TableWCU limits a whole table's write units a second, in addition to its partitions'
-	// limits, up to 1,000,000. Global indexes do not count. 0 is no limit.
+	// limits, up to 1,000,000. Global indexes do not count. 0 is the table's own limit: its
+	// provisioned throughput, its maximum on-demand throughput, or the account's quota.
 	TableWCU int
-	// Burst is the time for which a full bucket lasts without refills, at most an hour. 0 is a
-	// second. Buckets start full. AWS saves up to 300 s of unused throughput, best effort.
+	// TableQuota is the account's quota of an on-demand table or index without a maximum, in
+	// RCU/s and WCU/s, up to 1,000,000. 0 is AWS's default of 40,000.
+	TableQuota int
+	// Burst is the time for which a provisioned table or index saves unused throughput, 1 s to
+	// an hour. 0 is a second. AWS saves up to 300 s, best effort. Partitions save one second.
 	Burst time.Duration
 	// SplitAfter is how long a partition must throttle before it splits in two, at most a day.
 	// 0 is never. AWS takes minutes.
@@ -61,6 +68,7 @@ type Options struct {
 
 func (o Options) withDefaults() Options {
 	o.PartitionRCU = cmp.Or(o.PartitionRCU, 3*o.PartitionWCU)
+	o.TableQuota = cmp.Or(o.TableQuota, defaultTableQuota)
 	o.Burst = cmp.Or(o.Burst, time.Second)
 	o.TopKeys = cmp.Or(o.TopKeys, 100)
 	if o.Now == nil {
@@ -88,6 +96,7 @@ func (o Options) Validate() error {
 	within("a partition's write units a second", o.PartitionWCU, 1, maxPartitionWCU)
 	within("a partition's read units a second", o.PartitionRCU, 1, 3*maxPartitionWCU)
 	within("a table's write units a second", o.TableWCU, 0, maxTableWCU)
+	within("the quota of a table", o.TableQuota, 1, maxTableWCU)
 	within("the number of keys in statistics", o.TopKeys, 1, maxTopKeys)
 	upTo := func(name string, value, high time.Duration) {
 		if value < 0 || value > high {

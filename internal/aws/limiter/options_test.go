@@ -11,7 +11,7 @@ import (
 func TestOptions(t *testing.T) {
 	good := []limiter.Options{
 		{Partitions: 1, PartitionWCU: 1},
-		{Partitions: 10_000, PartitionWCU: 100_000, PartitionRCU: 300_000, TableWCU: 1_000_000, Burst: time.Hour, TopKeys: 10_000,
+		{Partitions: 10_000, PartitionWCU: 100_000, PartitionRCU: 300_000, TableWCU: 1_000_000, TableQuota: 1_000_000, Burst: time.Hour, TopKeys: 10_000,
 			SplitAfter: 24 * time.Hour, TransactionHold: time.Second},
 	}
 	for _, o := range good {
@@ -19,7 +19,7 @@ func TestOptions(t *testing.T) {
 			t.Errorf("%+v: %v", o, err)
 		}
 	}
-	bad := limiter.Options{Partitions: 10_001, PartitionWCU: -1, PartitionRCU: 300_001, TableWCU: -1, Burst: -time.Second, TopKeys: -1,
+	bad := limiter.Options{Partitions: 10_001, PartitionWCU: -1, PartitionRCU: 300_001, TableWCU: -1, TableQuota: -1, Burst: -time.Second, TopKeys: -1,
 		SplitAfter: 25 * time.Hour, TransactionHold: -1}
 	_, err := limiter.New(bad)
 	if err == nil {
@@ -27,7 +27,7 @@ func TestOptions(t *testing.T) {
 	}
 	for _, part := range []string{
 		"the number of partitions is 10001", "a partition's write units a second is -1", "a partition's read units a second is 300001",
-		"a table's write units a second is -1", "the burst is -1s", "the number of keys in statistics is -1",
+		"a table's write units a second is -1", "the burst is -1s", "the quota of a table is -1", "the number of keys in statistics is -1",
 		"the time to a split is 25h0m0s: want up to 24h0m0s", "the hold of a transaction is -1ns: want up to 1s",
 	} {
 		if !strings.Contains(err.Error(), part) {

@@ -20,6 +20,8 @@ const (
 		"DynamoDB is automatically scaling your table or index so please try again shortly. " +
 		"If exceptions persist, check if you have a hot key: " +
 		"https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/bp-partition-key-design.html"
+	accountMessage = "Throughput exceeds the current throughput quota for your account. " +
+		"Contact AWS Support to request a quota increase."
 	conflictMessage  = "Transaction is ongoing for the item"
 	cancelledMessage = "Transaction cancelled, please refer cancellation reasons for specific reasons [%s]"
 )
@@ -41,42 +43,32 @@ func reasonOf(d partitions.Denial) throttlingReason {
 	} else {
 		name += "Read"
 	}
-	switch {
-	case !d.OfTable:
-		name += "KeyRangeThroughputExceeded"
-	case d.OnDemand:
-		name += "MaxOnDemandThroughputExceeded"
-	default:
-		name += "ProvisionedThroughputExceeded"
-	}
-	return throttlingReason{name, d.ARN}
+	return throttlingReason{name + string(d.Cause), d.ARN}
 }
 
 // throttle answers a throttled request and counts it. A partition's limit or a provisioned
-// table's is a ProvisionedThroughputExceededException. An on-demand table's limit alone is a
-// ThrottlingException, which spells its reasons in lower case.
+// table's is a ProvisionedThroughputExceededException. Otherwise an account's quota is a
+// RequestLimitExceeded, and an on-demand table's maximum a ThrottlingException, which spells its
+// reasons in lower case.
 func (c *call) throttle(denied []partitions.Denial) (*http.Response, error) {
 	c.l.countThrottled(c.operation, denied)
 	var reasons []throttlingReason
-	provisioned := false
+	var causes []partitions.Cause
 	for _, d := range denied {
-		provisioned = provisioned || !d.OfTable || !d.OnDemand
+		causes = append(causes, d.Cause)
 		if reason := reasonOf(d); !slices.Contains(reasons, reason) {
 			reasons = append(reasons, reason)
 		}
 	}
-	if !provisioned {
-		return c.errorResponse(map[string]any{
-			"__type":            exceptionPrefix + "ThrottlingException",
-			"message":           onDemandMessage,
-			"throttlingReasons": reasons,
-		})
+	exception, message, member := "ProvisionedThroughputExceededException", provisionedMessage, "ThrottlingReasons"
+	switch {
+	case slices.Contains(causes, partitions.KeyRange) || slices.Contains(causes, partitions.Provisioned):
+	case slices.Contains(causes, partitions.Account):
+		exception, message = "RequestLimitExceeded", accountMessage
+	default:
+		exception, message, member = "ThrottlingException", onDemandMessage, "throttlingReasons"
 	}
-	return c.errorResponse(map[string]any{
-		"__type":            exceptionPrefix + "ProvisionedThroughputExceededException",
-		"message":           provisionedMessage,
-		"ThrottlingReasons": reasons,
-	})
+	return c.errorResponse(map[string]any{"__type": exceptionPrefix + exception, "message": message, member: reasons})
 }
 
 type cancellationReason struct {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/hotshard/hotshard/internal/aws/partitions"
 	"github.com/hotshard/hotshard/internal/base/topk"
@@ -44,17 +45,19 @@ type SpaceStats struct {
 type KeyStats struct {
 	Writes    []KeyUnits `json:"writes"`
 	Reads     []KeyUnits `json:"reads"`
-	Throttled []KeyUnits `json:"throttled"` // Units is the number of denials
+	Throttled []KeyUnits `json:"throttled"` // Units is the number of denials for one reason
 }
 
-// KeyUnits are those of one partition key. Scans are not included. Key has the form that
-// [Limiter.Partition] takes, Table and Index are as in [SpaceStats].
+// KeyUnits are those of one partition key. Scans are not included, except in throttles, with an
+// empty Key. Key has the form that [Limiter.Partition] takes, Table and Index are as in
+// [SpaceStats].
 type KeyUnits struct {
-	Table string  `json:"table"`
-	Index string  `json:"index,omitempty"`
-	Key   string  `json:"key"`
-	Units float64 `json:"units"`           // lower bound
-	Error float64 `json:"error,omitempty"` // the most by which Units may be too low; 0 until thousands of keys were seen
+	Table  string  `json:"table"`
+	Index  string  `json:"index,omitempty"`
+	Reason string  `json:"reason,omitempty"` // of throttles
+	Key    string  `json:"key"`
+	Units  float64 `json:"units"`           // lower bound
+	Error  float64 `json:"error,omitempty"` // the most by which Units may be too low; 0 until thousands of keys were seen
 }
 
 // Bounds of the statistics.
@@ -66,6 +69,7 @@ const (
 
 // counts are the counters behind [Stats].
 type counts struct {
+	since      time.Time
 	operations map[string]*OperationStats
 	spaces     map[spaceName]*SpaceStats
 	writes     *topk.Sketch // weights in half units
@@ -77,10 +81,10 @@ type spaceName struct{ table, index string }
 
 func nameOf(s *partitions.Space) spaceName { return spaceName{s.Table, s.Index} }
 
-func newCounts() *counts {
+func newCounts(since time.Time) *counts {
 	limits := topk.Limits{Entries: maxKeys, Bytes: maxKeyBytes}
 	return &counts{
-		map[string]*OperationStats{}, map[spaceName]*SpaceStats{},
+		since, map[string]*OperationStats{}, map[spaceName]*SpaceStats{},
 		topk.New(limits), topk.New(limits), topk.New(limits),
 	}
 }
@@ -118,7 +122,7 @@ func (c *counts) charged(operation string, paid partitions.Charge) {
 		s.ReadUnits += paid.Units.Float()
 	}
 	if !paid.Everywhere {
-		sketch.Add(keyOf(paid.Place), uint64(paid.Units/(partitions.Unit/2)), 0)
+		sketch.Add(keyOf(paid.Place, ""), uint64(paid.Units/(partitions.Unit/2)), 0)
 	}
 }
 
@@ -148,14 +152,14 @@ func (l *Limiter) countConflicts(operation string, items int) {
 func (c *counts) denied(denied []partitions.Denial) {
 	for _, d := range denied {
 		c.space(d.Space).Throttled++
-		if !d.Everywhere {
-			c.throttled.Add(keyOf(d.Place), 2, 0)
-		}
+		c.throttled.Add(keyOf(d.Place, reasonOf(d).Reason), 2, 0)
 	}
 }
 
-// keyOf identifies a place. Names of tables and indexes have no control characters.
-func keyOf(p partitions.Place) string { return p.Table + "\x00" + p.Index + "\x00" + p.Key }
+// keyOf identifies a place and a reason. Names of tables and indexes have no control characters.
+func keyOf(p partitions.Place, reason string) string {
+	return p.Table + "\x00" + p.Index + "\x00" + reason + "\x00" + p.Key
+}
 
 // Stats returns the statistics.
 func (l *Limiter) Stats() Stats {
@@ -185,9 +189,8 @@ func (l *Limiter) top(sketch *topk.Sketch) []KeyUnits {
 	entries := sketch.Top(l.options.TopKeys)
 	keys := make([]KeyUnits, len(entries))
 	for i, e := range entries {
-		table, rest, _ := strings.Cut(e.Key, "\x00")
-		index, key, _ := strings.Cut(rest, "\x00")
-		keys[i] = KeyUnits{table, index, key, float64(e.Low()) / 2, float64(e.Err) / 2}
+		name := strings.SplitN(e.Key, "\x00", 4)
+		keys[i] = KeyUnits{name[0], name[1], name[2], name[3], float64(e.Low()) / 2, float64(e.Err) / 2}
 	}
 	return keys
 }
@@ -196,5 +199,5 @@ func (l *Limiter) top(sketch *topk.Sketch) []KeyUnits {
 func (l *Limiter) Reset() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.stats = newCounts()
+	l.stats = newCounts(l.options.Now())
 }

@@ -52,7 +52,7 @@ func TestStats(t *testing.T) {
 				{Table: tableName, Key: keys[1], Units: 2},
 			},
 			Reads:     []limiter.KeyUnits{{Table: tableName, Key: keys[1], Units: 0.5}},
-			Throttled: []limiter.KeyUnits{{Table: tableName, Key: keys[0], Units: 1}},
+			Throttled: []limiter.KeyUnits{{Table: tableName, Reason: "TableWriteKeyRangeThroughputExceeded", Key: keys[0], Units: 1}},
 		},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

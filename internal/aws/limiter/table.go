@@ -117,10 +117,11 @@ func (x *index) local() bool { return x.Index == "" }
 // description has the members of DescribeTable's response that the limiter reads.
 type description struct {
 	Table struct {
-		TableName              string
-		TableArn               string
-		KeySchema              []keyElement
-		BillingModeSummary     struct{ BillingMode string }
+		TableName          string
+		TableArn           string
+		KeySchema          []keyElement
+		BillingModeSummary struct{ BillingMode string }
+		throughput
 		GlobalSecondaryIndexes []indexDescription
 		LocalSecondaryIndexes  []indexDescription
 	}
@@ -134,21 +135,50 @@ type indexDescription struct {
 		ProjectionType   string
 		NonKeyAttributes []string
 	}
+	throughput
+}
+
+// throughput is that of a table or of a global index.
+type throughput struct {
+	ProvisionedThroughput struct{ ReadCapacityUnits, WriteCapacityUnits int }
+	OnDemandThroughput    struct{ MaxReadRequestUnits, MaxWriteRequestUnits int } // 0 or less is no maximum
+}
+
+// limits returns the limits of a whole table or index. The account's quotas are for on-demand
+// tables and indexes without a maximum.
+func (t throughput) limits(o Options, onDemand bool) partitions.Throughput {
+	limit := func(provisioned, maximum int) partitions.Limit {
+		switch {
+		case !onDemand:
+			return partitions.Limit{Cause: partitions.Provisioned, PerSecond: min(provisioned, maxTableWCU), Burst: o.Burst}
+		case maximum > 0:
+			return partitions.Limit{Cause: partitions.MaxOnDemand, PerSecond: min(maximum, maxTableWCU)}
+		}
+		return partitions.Limit{Cause: partitions.Account, PerSecond: o.TableQuota}
+	}
+	return partitions.Throughput{
+		Reads:  limit(t.ProvisionedThroughput.ReadCapacityUnits, t.OnDemandThroughput.MaxReadRequestUnits),
+		Writes: limit(t.ProvisionedThroughput.WriteCapacityUnits, t.OnDemandThroughput.MaxWriteRequestUnits),
+	}
 }
 
 type keyElement struct{ AttributeName, KeyType string }
 
-func newTable(gate *partitions.Gate, d description) *table {
+func newTable(gate *partitions.Gate, o Options, d description) *table {
 	onDemand := d.Table.BillingModeSummary.BillingMode == "PAY_PER_REQUEST"
+	if o.TableWCU > 0 {
+		d.Table.ProvisionedThroughput.WriteCapacityUnits = o.TableWCU
+		d.Table.OnDemandThroughput.MaxWriteRequestUnits = o.TableWCU
+	}
 	t := &table{
-		Space: gate.NewSpace(partitions.Resource{Table: d.Table.TableName, ARN: d.Table.TableArn, OnDemand: onDemand}),
+		Space: gate.NewSpace(partitions.Resource{Table: d.Table.TableName, ARN: d.Table.TableArn}, d.Table.limits(o, onDemand)),
 		key:   newKeys(d.Table.KeySchema),
 	}
 	for _, x := range d.Table.LocalSecondaryIndexes {
 		t.indexes = append(t.indexes, newIndex(t.Space, t.key, x))
 	}
 	for _, x := range d.Table.GlobalSecondaryIndexes {
-		own := gate.NewSpace(partitions.Resource{Table: d.Table.TableName, Index: x.IndexName, ARN: x.IndexArn, OnDemand: onDemand})
+		own := gate.NewSpace(partitions.Resource{Table: d.Table.TableName, Index: x.IndexName, ARN: x.IndexArn}, x.limits(o, onDemand))
 		t.global = append(t.global, own)
 		t.indexes = append(t.indexes, newIndex(own, t.key, x))
 	}

@@ -3,8 +3,8 @@
 // The package also tracks items held by transactions. It knows no requests or prices, and does
 // no I/O.
 //
-//	gate := partitions.New(partitions.Limits{Partitions: 4, PartitionWCU: 1000, PartitionRCU: 3000, Burst: time.Second, Now: time.Now})
-//	orders := gate.NewSpace(partitions.Resource{Table: "orders"})
+//	gate := partitions.New(partitions.Limits{Partitions: 4, PartitionWCU: 1000, PartitionRCU: 3000, Now: time.Now})
+//	orders := gate.NewSpace(partitions.Resource{Table: "orders"}, partitions.Throughput{})
 //	least := []partitions.Charge{orders.Place("customer-7").Writes(partitions.Unit)}
 //	if denied := gate.Admit(least); denied == nil {
 //		...
@@ -21,13 +21,12 @@ import (
 // MaxPartitions is the most partitions of a space.
 const MaxPartitions = 10_000
 
-// Limits are the partitions' limits. All except SplitAfter, TableWCU and Seed must be above 0.
+// Limits are the partitions' limits. All except SplitAfter and Seed must be above 0. A partition
+// saves one second of unused throughput.
 type Limits struct {
 	Partitions   int           // initial number of a space, up to MaxPartitions
 	PartitionWCU int           // write units a second of a partition
 	PartitionRCU int           // read units a second of a partition
-	TableWCU     int           // write units a second of a whole table; 0 is no limit
-	Burst        time.Duration // time for which a full bucket lasts without refills
 	SplitAfter   time.Duration // time at its limit before a partition splits; 0 is never
 	Seed         uint64        // selects one of many placements of keys
 	Now          func() time.Time
@@ -38,7 +37,6 @@ type Gate struct {
 	limits Limits
 	writes rate // of a partition
 	reads  rate
-	table  rate
 
 	mu     sync.Mutex // guards all spaces and the fields below
 	splits []Split    // newest last
@@ -48,9 +46,8 @@ type Gate struct {
 func New(l Limits) *Gate {
 	return &Gate{
 		limits: l,
-		writes: newRate(l.PartitionWCU, l.Burst),
-		reads:  newRate(l.PartitionRCU, l.Burst),
-		table:  newRate(l.TableWCU, l.Burst),
+		writes: newRate(l.PartitionWCU, time.Second),
+		reads:  newRate(l.PartitionRCU, time.Second),
 	}
 }
 
@@ -134,15 +131,15 @@ func (g *Gate) check(c Charge, now int64) []Denial {
 	}
 	var denied []Denial
 	if mean <= 0 {
-		denied = append(denied, Denial{c, false})
+		denied = append(denied, Denial{c, KeyRange})
 	}
 	if !c.Everywhere && over[0].lane(c.Write).observe(c.hash, mean <= 0, now, g.limits.SplitAfter) {
 		c.split(c.hash, now)
 	}
-	if c.Write && c.limit != nil {
-		c.limit.refill(g.table, now)
-		if c.limit.tokens <= 0 {
-			denied = append(denied, Denial{c, true})
+	if whole := c.whole(c.Write); whole != nil {
+		whole.refill(whole.rate, now)
+		if whole.tokens <= 0 {
+			denied = append(denied, Denial{c, whole.cause})
 		}
 	}
 	return denied
@@ -156,13 +153,17 @@ func (g *Gate) debit(c Charge, u Units, now int64) {
 		b := over[i].lane(c.Write)
 		b.refill(r, now)
 		b.debit(r, u/each)
+		b.used.add(u/each, now)
 		if c.Write {
 			c.dryUntil = max(c.dryUntil, b.positiveAt(r))
 		}
 	}
-	if c.Write && c.limit != nil {
-		c.limit.refill(g.table, now)
-		c.limit.debit(g.table, u)
+	if whole := c.whole(c.Write); whole != nil {
+		whole.refill(whole.rate, now)
+		whole.debit(whole.rate, u)
+		if c.Write {
+			c.dryUntil = max(c.dryUntil, whole.positiveAt(whole.rate))
+		}
 	}
 }
 
@@ -174,7 +175,7 @@ func (g *Gate) rate(c Charge) rate {
 	return g.reads
 }
 
-// Dry reports whether a partition of one of the spaces may have no write capacity left.
+// Dry reports whether one of the spaces or of their partitions may have no write capacity left.
 func (g *Gate) Dry(spaces []*Space) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -28,6 +28,7 @@ const calm = 5 * time.Second
 // limit.
 type lane struct {
 	bucket
+	used  meter
 	hot   bool
 	since int64  // nanoseconds; the first throttle
 	last  int64  // the latest throttle
@@ -62,15 +63,20 @@ func (s *Space) index(hash uint64) int {
 	return i - 1
 }
 
+// last returns the highest hash of a partition.
+func (s *Space) last(i int) uint64 {
+	if i+1 < len(s.partitions) {
+		return s.partitions[i+1].low - 1
+	}
+	return math.MaxUint64
+}
+
 // split cuts the partition of a hash into two equal ranges. Each gets half of the tokens saved
 // or owed, and is not at its limit. It does nothing if the space has MaxPartitions or the range
 // is a single hash.
 func (s *Space) split(hash uint64, now int64) {
 	i := s.index(hash)
-	lower, last := &s.partitions[i], uint64(math.MaxUint64)
-	if i+1 < len(s.partitions) {
-		last = s.partitions[i+1].low - 1
-	}
+	lower, last := &s.partitions[i], s.last(i)
 	if last == lower.low || len(s.partitions) == MaxPartitions {
 		return
 	}

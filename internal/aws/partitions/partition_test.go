@@ -95,7 +95,7 @@ func (p *plainSpace) cut(r *plainRange, now int64) {
 // limitsOf returns limits in AWS's proportions, by the clock now.
 func limitsOf(partitions, wcu int, now *time.Time) Limits {
 	return Limits{
-		Partitions: partitions, PartitionWCU: wcu, PartitionRCU: 3 * wcu, Burst: time.Second,
+		Partitions: partitions, PartitionWCU: wcu, PartitionRCU: 3 * wcu,
 		Now: func() time.Time { return *now },
 	}
 }
@@ -107,10 +107,9 @@ func TestSplitsAgainstPlainModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		now := time.Unix(1_800_000_000, 0)
 		limits := limitsOf(rapid.IntRange(1, 2).Draw(t, "partitions"), rapid.IntRange(1, 2).Draw(t, "WCU"), &now)
-		limits.Burst = rapid.SampledFrom([]time.Duration{time.Second / 3, time.Second, 5 * time.Second}).Draw(t, "burst")
 		limits.SplitAfter = time.Second
 		g := New(limits)
-		s := g.NewSpace(Resource{})
+		s := g.NewSpace(Resource{}, Throughput{})
 		model := &plainSpace{rates: [2]rate{g.reads, g.writes}, split: int64(limits.SplitAfter)}
 		for i, part := range s.partitions {
 			last := uint64(math.MaxUint64)
@@ -167,7 +166,7 @@ func TestFirstPartitions(t *testing.T) {
 		limits := limitsOf(rapid.IntRange(1, MaxPartitions).Draw(t, "partitions"), 1, &now)
 		limits.Seed = rapid.Uint64().Draw(t, "seed")
 		g := New(limits)
-		s := g.NewSpace(Resource{})
+		s := g.NewSpace(Resource{}, Throughput{})
 		if n := len(s.partitions); n != limits.Partitions || s.partitions[0].low != 0 {
 			t.Fatalf("%d partitions, the first from %d", n, s.partitions[0].low)
 		}
@@ -188,7 +187,7 @@ func TestFirstPartitions(t *testing.T) {
 func TestSplitsEnd(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	g := New(limitsOf(1, 1, &now))
-	s := g.NewSpace(Resource{})
+	s := g.NewSpace(Resource{}, Throughput{})
 	for range 100 {
 		s.split(0, g.now())
 	}

@@ -4,14 +4,54 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"math/bits"
+	"time"
 )
 
 // Resource is a table, or one of its global indexes.
 type Resource struct {
-	Table    string
-	Index    string // "" for the table itself
-	ARN      string
-	OnDemand bool
+	Table string
+	Index string // "" for the table itself
+	ARN   string
+}
+
+// Cause is a kind of limit, as the names of AWS's throttling reasons end.
+type Cause string
+
+// The causes. Only a partition's limit is KeyRange.
+const (
+	KeyRange    Cause = "KeyRangeThroughputExceeded"
+	Provisioned Cause = "ProvisionedThroughputExceeded"
+	MaxOnDemand Cause = "MaxOnDemandThroughputExceeded"
+	Account     Cause = "AccountLimitExceeded"
+)
+
+// Throughput limits a whole table or index, in addition to its partitions' limits.
+type Throughput struct {
+	Reads, Writes Limit
+}
+
+// Limit is a number of units a second, with the cause of its throttles. The zero value is no
+// limit.
+type Limit struct {
+	Cause     Cause
+	PerSecond int
+	Burst     time.Duration // time for which unused throughput is saved, at least a second
+}
+
+// limit is the bucket of a Limit.
+type limit struct {
+	bucket
+	rate
+	cause Cause
+}
+
+// newLimit returns nil for no limit. The bucket has one second's tokens: a new table has no
+// unused throughput.
+func newLimit(l Limit, now int64) *limit {
+	if l.PerSecond == 0 {
+		return nil
+	}
+	return &limit{bucket{newRate(l.PerSecond, time.Second).capacity, now}, newRate(l.PerSecond, max(l.Burst, time.Second)), l.Cause}
 }
 
 // Space is a set of partitions: those of a table or of a global index.
@@ -19,20 +59,26 @@ type Space struct {
 	Resource
 	gate       *Gate
 	partitions []partition // in the order of their ranges, which cover all hashes
-	limit      *bucket     // of a table's writes; nil if there is none
+	reads      *limit      // of the whole space; nil if there is none
+	writes     *limit
 
 	// dryUntil is when the last write bucket becomes positive, in nanoseconds. Before that,
-	// some partition may have no capacity left.
+	// some partition, or the space, may have no capacity left.
 	dryUntil int64
 }
 
-// NewSpace returns the partitions of a new resource, with full buckets.
-func (g *Gate) NewSpace(r Resource) *Space {
-	now, n := g.now(), uint64(g.limits.Partitions)
-	s := &Space{Resource: r, gate: g}
-	if r.Index == "" && g.limits.TableWCU > 0 {
-		s.limit = &bucket{g.table.capacity, now}
+// whole returns the limit of the whole space's reads or writes, or nil if there is none.
+func (s *Space) whole(write bool) *limit {
+	if write {
+		return s.writes
 	}
+	return s.reads
+}
+
+// NewSpace returns the partitions of a new resource. Each bucket has one second's tokens.
+func (g *Gate) NewSpace(r Resource, whole Throughput) *Space {
+	now, n := g.now(), uint64(g.limits.Partitions)
+	s := &Space{Resource: r, gate: g, reads: newLimit(whole.Reads, now), writes: newLimit(whole.Writes, now)}
 	for i := range n {
 		low, rest := bits.Div64(i, 0, n)
 		if rest > 0 {
@@ -108,5 +154,5 @@ func (p Place) Reads(u Units) Charge { return Charge{p, false, u} }
 // Denial is a limit that throttled a request.
 type Denial struct {
 	Charge
-	OfTable bool // the table's limit, not a partition's
+	Cause Cause
 }

@@ -22,7 +22,7 @@ func init() { console.StartViral = startViral }
 func startViral(t *testing.T) (url, counter string) {
 	s := systemtest.Run(t, system.Options{
 		Prefix: enginetest.Prefix("console"), Window: time.Second, Idle: time.Second, Control: "act",
-		Limits: system.Limits{Partitions: 8, PartitionWCU: 20, Burst: time.Second},
+		Limits: system.Limits{Partitions: 8, PartitionWCU: 20},
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})

@@ -20,7 +20,7 @@ func init() { console.StartDemo = startDemo }
 func startDemo(t *testing.T) console.RunningDemo {
 	s := systemtest.Run(t, system.Options{
 		Prefix: enginetest.Prefix("demo"), Window: demo.Window, Idle: demo.IdleWindow, Control: "act",
-		Limits: system.Limits{Partitions: demo.Partitions, PartitionWCU: demo.PartitionWCU, Burst: time.Second, TransactionHold: 5 * time.Millisecond},
+		Limits: system.Limits{Partitions: demo.Partitions, PartitionWCU: demo.PartitionWCU, TransactionHold: 5 * time.Millisecond},
 	})
 	ctx, stop := context.WithCancel(t.Context())
 	began, told := make(chan time.Time, 1), make(chan console.DemoStory, 1)

@@ -22,7 +22,6 @@ type Limits struct {
 	Partitions      int           // of each table and index at the start; 0 for no limiter
 	PartitionWCU    int           // WCU/s of each partition; the detector's threshold scales with it
 	TableWCU        int           // WCU/s of each table; 0 for no limit
-	Burst           time.Duration // how much unused throughput is saved; 0 is a second
 	SplitAfter      time.Duration // how long a partition is at its limit until it splits; 0 is never
 	TransactionHold time.Duration // how long a transaction locks its items; 0 is no time
 	// MapWCU is the WCU/s of the shard map's partitions; 0 is PartitionWCU. Scaled-down limits suit fewer containers
@@ -36,7 +35,7 @@ type Limits struct {
 func (l Limits) options() limiter.Options {
 	return limiter.Options{
 		Partitions: l.Partitions, PartitionWCU: l.PartitionWCU, TableWCU: l.TableWCU,
-		Burst: l.Burst, SplitAfter: l.SplitAfter, TransactionHold: l.TransactionHold,
+		SplitAfter: l.SplitAfter, TransactionHold: l.TransactionHold,
 		Seed: l.Seed,
 	}
 }

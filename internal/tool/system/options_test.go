@@ -45,7 +45,6 @@ func TestOptionsAreChecked(t *testing.T) {
 		"containers 10001":            func(o *Options) { o.Lambda.Containers = 10_001 },
 		"concurrency -1":              func(o *Options) { o.Lambda.Concurrency = -1 },
 		"cold start 11s":              func(o *Options) { o.Lambda.ColdStart = 11 * time.Second },
-		"the burst is -1ns":           func(o *Options) { o.Limits = Limits{Partitions: 1, PartitionWCU: 1, Burst: -1} },
 		"the time to a split is -1ns": func(o *Options) { o.Limits = Limits{Partitions: 1, PartitionWCU: 1, SplitAfter: -1} },
 		"the hold of a transaction is 2s": func(o *Options) {
 			o.Limits = Limits{Partitions: 1, PartitionWCU: 1, TransactionHold: 2 * time.Second}
@@ -66,7 +65,7 @@ func TestGoodOptions(t *testing.T) {
 		"the largest": func(o *Options) {
 			o.Addr, o.Endpoint, o.Prefix = "[::1]:65535", "https://host:1", strings.Repeat("_", 244)
 			o.Window = 15 * time.Minute
-			o.Limits = Limits{Partitions: 64, PartitionWCU: 20, TableWCU: 100, Burst: time.Hour, SplitAfter: 24 * time.Hour, TransactionHold: time.Second}
+			o.Limits = Limits{Partitions: 64, PartitionWCU: 20, TableWCU: 100, SplitAfter: 24 * time.Hour, TransactionHold: time.Second}
 		},
 		"all interfaces":          func(o *Options) { o.Addr = ":0" },
 		"a limit without limiter": func(o *Options) { o.Limits = Limits{PartitionWCU: 1000} },

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
+	"github.com/hotshard/hotshard/internal/aws/limiter"
+	"github.com/hotshard/hotshard/internal/httpapi"
+)
+
+// ThrottleCmd is hotshard throttle.
+type ThrottleCmd struct {
+	Before string `required:"" placeholder:"URL" help:"DynamoDB-compatible engine that does not check signatures, such as DynamoDB Local."`
+	Addr   string `default:"127.0.0.1:8000" help:"Address of the proxy, as host:port; port 0 picks a free one. Programs use it as their DynamoDB endpoint."`
+
+	Partitions      int           `default:"4" help:"Partitions of each table and each global index at the start. A new on-demand table has about 4 on AWS."`
+	PartitionWCU    int           `name:"partition-wcu" default:"1000" help:"Limit of each partition, in WCU/s."`
+	PartitionRCU    int           `name:"partition-rcu" default:"3000" help:"Limit of each partition, in RCU/s."`
+	Burst           time.Duration `default:"300s" help:"How much unused throughput a provisioned table or index saves, as time at its limit, 1s to 1h. A partition's limit stays."`
+	SplitAfter      time.Duration `default:"10m" help:"How long a partition is at its limit before it splits in two, 1s to 24h; 0 is never."`
+	TransactionHold time.Duration `default:"5ms" help:"How long a transaction locks its items, up to 1s; other calls for them get a conflict meanwhile. 0 is no time, and no conflicts."`
+	TableWCU        int           `name:"table-wcu" help:"Limit of each table's writes, in WCU/s. Default: the table's own provisioned throughput, on-demand maximum, or AWS's quota of 40000."`
+}
+
+// Validate returns an error for a wrong command line.
+func (c *ThrottleCmd) Validate() error {
+	engine, err := url.Parse(c.Before)
+	switch {
+	case err != nil || engine.Host == "" || engine.Scheme != "http" && engine.Scheme != "https":
+		return fmt.Errorf("--before %q: want a URL such as http://127.0.0.1:8001", c.Before)
+	case strings.Contains(engine.Hostname()+".", ".amazonaws.com.") || strings.HasSuffix(engine.Hostname(), ".api.aws"):
+		return fmt.Errorf("--before %s: AWS checks signatures, and throttles by itself: want an engine such as DynamoDB Local", c.Before)
+	case c.Burst < time.Second || c.Burst > limiter.MaxBurst:
+		return fmt.Errorf("--burst %v: want 1s to %v", c.Burst, limiter.MaxBurst)
+	case c.PartitionRCU < 1:
+		return fmt.Errorf("--partition-rcu %d: want at least 1", c.PartitionRCU)
+	}
+	if _, _, err := net.SplitHostPort(c.Addr); err != nil {
+		return fmt.Errorf("--addr %q: want host:port", c.Addr)
+	}
+	if err := checkTimes(c.SplitAfter, c.TransactionHold); err != nil {
+		return err
+	}
+	return c.options().Validate()
+}
+
+func (c *ThrottleCmd) options() limiter.Options {
+	return limiter.Options{
+		Partitions: c.Partitions, PartitionWCU: c.PartitionWCU, PartitionRCU: c.PartitionRCU, TableWCU: c.TableWCU,
+		Burst: c.Burst, SplitAfter: c.SplitAfter, TransactionHold: c.TransactionHold, Base: dynamolocal.Transport(),
+	}
+}
+
+// handler returns the proxy, for requests to this address.
+func (c *ThrottleCmd) handler() (http.Handler, error) {
+	l, err := limiter.New(c.options())
+	if err != nil {
+		return nil, err
+	}
+	engine, err := url.Parse(c.Before)
+	if err != nil {
+		return nil, fmt.Errorf("--before %q: %w", c.Before, err)
+	}
+	return httpapi.ForHostsOf(c.Addr, l.Proxy(engine)), nil
+}
+
+// Run serves the proxy until it is interrupted, which is no error.
+func (c *ThrottleCmd) Run(ctx context.Context, std streams) error {
+	handler, err := c.handler()
+	if err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", c.Addr)
+	if err != nil {
+		return fmt.Errorf("--addr %s: %w", c.Addr, err)
+	}
+	fmt.Fprintf(std.out, "the proxy is at http://%s/\n  before     %s\n  throttles  http://%[1]s/_throttle\n", listener.Addr(), c.Before)
+	if host, _, _ := net.SplitHostPort(c.Addr); !httpapi.IsLoopback(host) {
+		fmt.Fprintln(std.err, "hotshard: other machines can reach the proxy, which checks no credentials")
+	}
+	return serve(ctx, listener, handler)
+}
+
+// drainTime is how long a stopped server waits for requests in flight.
+const drainTime = 5 * time.Second
+
+// serve serves a handler until the context ends, which is no error, and waits for
+// the requests in flight.
+func serve(ctx context.Context, listener net.Listener, handler http.Handler) error {
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
+	failed := make(chan error, 1)
+	go func() { failed <- server.Serve(listener) }()
+	select {
+	case err := <-failed:
+		return err
+	case <-ctx.Done():
+	}
+	draining, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
+	defer cancel()
+	if server.Shutdown(draining) != nil {
+		return server.Close()
+	}
+	return nil
+}

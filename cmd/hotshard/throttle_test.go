@@ -1,0 +1,158 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+
+	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
+	"github.com/hotshard/hotshard/internal/aws/limiter"
+	"github.com/hotshard/hotshard/internal/test/enginetest"
+)
+
+// TestThrottle runs the command before the engine: the SDK sees the reason, /_throttle names the hot key, streams and
+// unreadable bodies pass, and a page of another host is rejected.
+func TestThrottle(t *testing.T) {
+	t.Parallel()
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	var out, errOut syncBuffer
+	code := make(chan int, 1)
+	go func() {
+		code <- run(ctx, []string{"throttle", "--before", enginetest.Endpoint(t), "--addr", "127.0.0.1:0", "--partitions", "1", "--partition-wcu", "1"},
+			streams{out: &out, err: &errOut})
+	}()
+	endpoint := ""
+	for deadline := time.Now().Add(time.Minute); endpoint == "" && time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		if _, rest, ok := strings.Cut(out.String(), "the proxy is at "); ok {
+			endpoint, _, _ = strings.Cut(rest, "/\n")
+		}
+	}
+	table := enginetest.Prefix("throttled")
+	db := dynamolocal.DynamoDB(endpoint, "", func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} })
+	if _, err := db.CreateTable(t.Context(), &dynamodb.CreateTableInput{
+		TableName: &table, BillingMode: types.BillingModePayPerRequest,
+		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String("id"), AttributeType: types.ScalarAttributeTypeS}},
+		KeySchema:            []types.KeySchemaElement{{AttributeName: aws.String("id"), KeyType: types.KeyTypeHash}},
+		StreamSpecification:  &types.StreamSpecification{StreamEnabled: aws.Bool(true), StreamViewType: types.StreamViewTypeKeysOnly},
+	}); err != nil {
+		t.Fatalf("%v; %s%s", err, out.String(), errOut.String())
+	}
+	put := func() error {
+		large := &types.AttributeValueMemberS{Value: strings.Repeat("x", 300_000)} // the debt lasts for minutes
+		_, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &table, Item: map[string]types.AttributeValue{
+			"id": &types.AttributeValueMemberS{Value: "hot"}, "text": large,
+		}})
+		return err
+	}
+	if err := put(); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		e, ok := errors.AsType[*types.ProvisionedThroughputExceededException](put())
+		if !ok || len(e.ThrottlingReasons) != 1 || *e.ThrottlingReasons[0].Reason != "TableWriteKeyRangeThroughputExceeded" ||
+			!strings.HasSuffix(*e.ThrottlingReasons[0].Resource, ":table/"+table) {
+			t.Fatalf("got %v", e)
+		}
+	}
+	streams := dynamolocal.Streams(endpoint, "")
+	listed, err := streams.ListStreams(t.Context(), &dynamodbstreams.ListStreamsInput{TableName: &table})
+	if err != nil || len(listed.Streams) != 1 {
+		t.Errorf("streams: %+v, %v", listed, err)
+	}
+	if _, err := db.ListTables(t.Context(), &dynamodb.ListTablesInput{}); err != nil {
+		t.Error(err)
+	}
+
+	request := func(method, path, host, body string) (int, string) {
+		t.Helper()
+		req, err := http.NewRequestWithContext(t.Context(), method, endpoint+path, io.MultiReader(strings.NewReader(body))) // chunked
+		if err != nil {
+			t.Fatal(err)
+		}
+		if req.Host = host; path == "/" {
+			req.Header.Set("X-Amz-Target", "DynamoDB_20120810.PutItem")
+		}
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		text, err := io.ReadAll(resp.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return resp.StatusCode, string(text)
+	}
+	_, text := request("GET", "/_throttle", "localhost", "")
+	var report limiter.Report
+	if err := json.Unmarshal([]byte(text), &report); err != nil {
+		t.Fatalf("%v in %s", err, text)
+	}
+	if len(report.Throttled) != 1 || report.Throttled[0].Key != "hot" || report.Throttled[0].Count != 3 || report.Tables[0].Partitions[0].RCU != 3000 {
+		t.Errorf("the report is %s", text)
+	}
+	for _, path := range []string{"/_throttle", "/"} {
+		if status, text := request("POST", path, "rebound.example.com", "{}"); status != http.StatusMisdirectedRequest {
+			t.Errorf("%s for another host: %d %s", path, status, text)
+		}
+	}
+	if status, text := request("POST", "/", "localhost", "{nonsense"); status != http.StatusBadRequest || !strings.Contains(text, "__type") {
+		t.Errorf("an unreadable body: %d %s", status, text)
+	}
+	stop()
+	select {
+	case got := <-code:
+		if got != exitOK {
+			t.Errorf("exit %d: %s", got, errOut.String())
+		}
+	case <-time.After(time.Minute):
+		t.Error("the command did not end")
+	}
+}
+
+// TestThrottleWithoutEngine checks that the SDK gets an error that names the engine.
+func TestThrottleWithoutEngine(t *testing.T) {
+	c := ThrottleCmd{Before: "http://127.0.0.1:1", Addr: "127.0.0.1:0", Partitions: 4, PartitionWCU: 1000, PartitionRCU: 3000, Burst: time.Second}
+	handler, err := c.handler()
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(handler)
+	defer server.Close()
+	db := dynamolocal.DynamoDB(server.URL, "", func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} })
+	for _, call := range []func() error{
+		func() error { _, err := db.ListTables(t.Context(), &dynamodb.ListTablesInput{}); return err },
+		func() error {
+			_, err := db.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: aws.String("orders"), Key: map[string]types.AttributeValue{
+				"id": &types.AttributeValueMemberS{Value: "1"},
+			}})
+			return err
+		},
+	} {
+		e, ok := errors.AsType[*types.InternalServerError](call())
+		if !ok || !strings.Contains(e.ErrorMessage(), "http://127.0.0.1:1 did not answer") {
+			t.Errorf("got %v, want an InternalServerError", e)
+		}
+	}
+}
+
+func TestEveryFlagOfThrottleArrives(t *testing.T) {
+	c := ThrottleCmd{Partitions: 2, PartitionWCU: 3, PartitionRCU: 4, Burst: 5 * time.Second, SplitAfter: 6 * time.Second, TransactionHold: 7, TableWCU: 8}
+	o := c.options()
+	if o.Partitions != 2 || o.PartitionWCU != 3 || o.PartitionRCU != 4 || o.Burst != 5*time.Second || o.SplitAfter != 6*time.Second ||
+		o.TransactionHold != 7 || o.TableWCU != 8 || o.Base == nil {
+		t.Errorf("%+v became %+v", c, o)
+	}
+}

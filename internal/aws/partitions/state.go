@@ -1,0 +1,74 @@
+package partitions
+
+// State is a snapshot of a space.
+type State struct {
+	Resource
+	Reads, Writes Level // of the whole space, if there is such a limit
+	Partitions    []PartitionState
+}
+
+// PartitionState is a snapshot of a partition, with its first and last hash.
+type PartitionState struct {
+	First, Last   uint64
+	Reads, Writes Level
+}
+
+// Level is a limit and its bucket. Tokens is negative for a debt.
+type Level struct {
+	Limit  int64   // units a second; 0 is none
+	Cause  Cause   // of throttles by this limit
+	Tokens float64 // units
+	Used   float64 // units a second, over about the last 10 s
+}
+
+// State returns a snapshot of the space.
+func (s *Space) State() State {
+	s.gate.mu.Lock()
+	defer s.gate.mu.Unlock()
+	now := s.gate.now()
+	state := State{Resource: s.Resource, Reads: s.reads.level(now), Writes: s.writes.level(now)}
+	for i := range s.partitions {
+		p := &s.partitions[i]
+		one := PartitionState{p.low, s.last(i), p.reads.level(s.gate.reads, now), p.writes.level(s.gate.writes, now)}
+		state.Reads.Used += one.Reads.Used
+		state.Writes.Used += one.Writes.Used
+		state.Partitions = append(state.Partitions, one)
+	}
+	return state
+}
+
+func (n *lane) level(r rate, now int64) Level {
+	n.refill(r, now)
+	return Level{r.perSecond, KeyRange, n.tokens.Float(), n.used.perSecond(now)}
+}
+
+// level returns the zero value for no limit.
+func (l *limit) level(now int64) Level {
+	if l == nil {
+		return Level{}
+	}
+	l.refill(l.rate, now)
+	return Level{Limit: l.perSecond, Cause: l.cause, Tokens: l.tokens.Float()}
+}
+
+// Split splits one partition, given by its number in the order of hashes, or all partitions if
+// the number is negative. It returns the number of partitions that were split: a partition of a
+// single hash is not, nor one beyond MaxPartitions.
+func (s *Space) Split(number int) int {
+	s.gate.mu.Lock()
+	defer s.gate.mu.Unlock()
+	before := len(s.partitions)
+	for i := before - 1; i >= 0; i-- {
+		if number < 0 || number == i {
+			s.split(s.partitions[i].low, s.gate.now())
+		}
+	}
+	return len(s.partitions) - before
+}
+
+// Number returns the number of a place's partition, in the order of hashes.
+func (p Place) Number() int {
+	p.gate.mu.Lock()
+	defer p.gate.mu.Unlock()
+	return p.index(p.hash)
+}
