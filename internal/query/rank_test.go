@@ -268,7 +268,10 @@ func TestRankWithoutNeighboursCostsNoQueries(t *testing.T) {
 // TestRanksWhileRowsAreOutdated checks that a count of the index may be off by the outdated rows, and that no cell
 // is counted there.
 func TestRanksWhileRowsAreOutdated(t *testing.T) {
-	for _, c := range []struct{ late, before, rank, off int64 }{{0, 0, 8, 0}, {2, 0, 8, 2}, {0, 3000, 3008, 0}, {2, 3000, 3008, 1}} {
+	for _, c := range []struct {
+		late, before int64
+		rank, off    int
+	}{{0, 0, 8, 0}, {2, 0, 8, 2}, {0, 3000, 3008, 0}, {2, 3000, 3008, 1}} {
 		r := newRig(t)
 		var cells board.Histogram
 		for _, p := range r.play("g", 20) {
@@ -278,7 +281,7 @@ func TestRanksWhileRowsAreOutdated(t *testing.T) {
 		cells.AddLate(c.late)
 		r.boardPart("g", cells, r.now.Add(time.Second))
 		for _, around := range []int{0, 2, 50} {
-			if page := r.rank("p7", around); around < 50 && (page.Rank != c.rank || page.RankError != c.off) || around == 50 && (page.Rank != 8 || page.RankError != c.late) {
+			if page := r.rank("p7", around); around < 50 && (page.Rank != c.rank || page.RankError != c.off) || around == 50 && (page.Rank != 8 || page.RankError != int(c.late)) {
 				t.Errorf("%+v, around %d: %d within %d", c, around, page.Rank, page.RankError)
 			}
 		}
