@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
@@ -18,6 +17,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/client"
 	"github.com/hotshard/hotshard/pkg/shard/internal/given"
 	"github.com/hotshard/hotshard/pkg/shard/internal/observe"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 // TallyClient has the DynamoDB calls of a Tally.
@@ -74,25 +74,37 @@ func (c *Tally) Add(ctx context.Context, name string, delta int64, now time.Time
 	}
 	call, n, clock := observe.Begin(c.Observer), -1, dynamo.StartClock(now)
 	err := dynamo.PersistSum(ctx, func(ctx context.Context) error {
-		at := clock.Now()
-		entry, err := c.Shards.Lookup(ctx, name, at)
+		w, err := c.write(ctx, name, delta, n, clock.Now())
 		if err != nil {
 			return err
 		}
-		n = shard.Another(entry.History.At(at), n)
-		_, err = c.Client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
-			TableName: &c.Table, Key: c.key(name, n),
-			UpdateExpression:          aws.String("ADD #value :delta"),
-			ExpressionAttributeNames:  map[string]string{"#value": c.Value},
-			ExpressionAttributeValues: dynamo.Item{":delta": dynamo.Number(delta)},
-		}, dynamo.NoRetry)
-		call.Observe(ctx, sent(kind.OwnRandom, c.Table, c.Shards, name, entry, n, at), err)
+		n = w.Attempt.Shard
+		_, err = c.Client.UpdateItem(ctx, dynamo.UpdateInput(w.Action.Update), dynamo.NoRetry)
+		call.Observe(ctx, w.Attempt, err)
 		return err
 	})
 	if err != nil {
 		return fmt.Errorf("adding to %q of table %s: %w", name, c.Table, err)
 	}
 	return nil
+}
+
+// write returns the write of delta to a random write shard other than last.
+func (c *Tally) write(ctx context.Context, name string, delta int64, last int, now time.Time) (shardmap.Write, error) {
+	entry, err := c.Shards.Lookup(ctx, name, now)
+	if err != nil {
+		return shardmap.Write{}, err
+	}
+	n := shard.Another(entry.History.At(now), last)
+	return shardmap.Write{
+		Action: types.TransactWriteItem{Update: &types.Update{
+			TableName: &c.Table, Key: c.key(name, n),
+			UpdateExpression:          aws.String("ADD #value :delta"),
+			ExpressionAttributeNames:  map[string]string{"#value": c.Value},
+			ExpressionAttributeValues: dynamo.Item{":delta": dynamo.Number(delta)},
+		}},
+		Attempt: sent(kind.OwnRandom, c.Table, c.Shards, name, entry, n, now),
+	}, nil
 }
 
 // Sum returns the total of all write shards of the names, strongly consistent, at one read

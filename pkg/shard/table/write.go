@@ -10,7 +10,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
-	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/internal/place"
 )
 
@@ -89,20 +88,18 @@ func (t *Table) Update(ctx context.Context, key Item, in *dynamodb.UpdateItemInp
 }
 
 func (r raw) update(ctx context.Context, key Item, places []place.Place, in *dynamodb.UpdateItemInput) (*dynamodb.UpdateItemOutput, error) {
-	if in.TableName != nil || in.Key != nil {
-		return nil, fmt.Errorf("%w: the input has a TableName or a Key", shard.ErrMisused)
-	}
 	id := r.Identity(key)
 	at, err := r.Target(ctx, places, id)
 	if err != nil {
 		return nil, err
 	}
-	filled := *in
-	filled.TableName, filled.Key = &r.t.Name, r.Key(at)
-	id.Claim(&filled, r.t.PartitionKey)
+	filled, err := r.filled(in, key, at)
+	if err != nil {
+		return nil, err
+	}
 	var out *dynamodb.UpdateItemOutput
 	err = dynamo.PersistSum(ctx, func(ctx context.Context) (err error) {
-		out, err = r.t.Client.UpdateItem(ctx, &filled, dynamo.NoRetry)
+		out, err = r.t.Client.UpdateItem(ctx, filled, dynamo.NoRetry)
 		r.call.Observe(ctx, at.Sent, err)
 		return err
 	})

@@ -1,0 +1,155 @@
+package table
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/internal/place"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
+)
+
+// Condition is a condition expression on the item that a write replaces or deletes, with its names
+// and values. #hotshard and :hotshard begin names of the library's own.
+type Condition struct {
+	Expression string
+	Names      map[string]string
+	Values     Item
+}
+
+// PutIf is Put on a condition, for example attribute_not_exists of the partition key. If it does not
+// hold, the error wraps a *types.ConditionalCheckFailedException. After an ambiguous result it returns
+// ErrUnavailable: the item may be written. Its layout must find single items.
+func (t *Table) PutIf(ctx context.Context, it Item, c Condition, now time.Time) error {
+	return t.writeIf(ctx, "putting an item of", it, now, func(r raw, at place.Place, id place.Identity) error {
+		p := r.Put(it, at, id)
+		g := id.Free(t.PartitionKey).And(&c.Expression, c.Names, c.Values)
+		p.ConditionExpression, p.ExpressionAttributeNames, p.ExpressionAttributeValues = g.Condition, g.Names, g.Values
+		_, err := t.Client.PutItem(ctx, dynamo.PutInput(p), dynamo.NoRetry)
+		return err
+	})
+}
+
+// DeleteIf deletes the item of a key as for Get on a condition, with PutIf's errors.
+func (t *Table) DeleteIf(ctx context.Context, key Item, c Condition, now time.Time) error {
+	return t.writeIf(ctx, "deleting an item of", key, now, func(r raw, at place.Place, id place.Identity) error {
+		d := r.Deletion(at, id)
+		g := id.Free(t.PartitionKey).And(&c.Expression, c.Names, c.Values)
+		d.ConditionExpression, d.ExpressionAttributeNames, d.ExpressionAttributeValues = g.Condition, g.Names, g.Values
+		_, err := t.Client.DeleteItem(ctx, dynamo.DeleteInput(d), dynamo.NoRetry)
+		return err
+	})
+}
+
+// writeIf makes a conditional write where the item is, or where it belongs.
+func (t *Table) writeIf(ctx context.Context, operation string, key Item, now time.Time, write func(raw, place.Place, place.Identity) error) error {
+	r := t.raw(now)
+	name, places, err := r.Find(ctx, operation, key)
+	if err != nil {
+		return err
+	}
+	at, err := r.Target(ctx, places, r.Identity(key))
+	if err == nil {
+		err = dynamo.PersistSum(ctx, func(context.Context) error {
+			err := write(r, at, r.Identity(key))
+			r.call.Observe(ctx, at.Sent, err)
+			return err
+		})
+	}
+	if err != nil {
+		return t.describe(operation, name, err)
+	}
+	return nil
+}
+
+// PutTransact returns Put's write for a transaction of package once.
+func (t *Table) PutTransact(ctx context.Context, it Item, now time.Time) (shardmap.Write, error) {
+	const operation = "putting an item of"
+	r := t.raw(now)
+	if err := r.check(); err != nil {
+		return shardmap.Write{}, err
+	}
+	name, err := r.NameOf(it)
+	if err != nil {
+		return shardmap.Write{}, err
+	}
+	places, err := r.Places(ctx, name, it)
+	if err != nil {
+		return shardmap.Write{}, t.describe(operation, name, err)
+	}
+	return shardmap.Write{
+		Action:  types.TransactWriteItem{Put: r.Put(it, places[0], r.Identity(it))},
+		Attempt: places[0].Sent,
+	}, nil
+}
+
+// UpdateTransact returns Update's write for a transaction of package once. The transaction returns no
+// attributes.
+func (t *Table) UpdateTransact(ctx context.Context, key Item, in *dynamodb.UpdateItemInput, now time.Time) (shardmap.Write, error) {
+	return t.transact(ctx, "updating an item of", key, now, func(r raw, at place.Place) (types.TransactWriteItem, error) {
+		filled, err := r.filled(in, key, at)
+		if err != nil {
+			return types.TransactWriteItem{}, err
+		}
+		return types.TransactWriteItem{Update: &types.Update{
+			TableName: filled.TableName, Key: filled.Key,
+			UpdateExpression: filled.UpdateExpression, ConditionExpression: filled.ConditionExpression,
+			ExpressionAttributeNames: filled.ExpressionAttributeNames, ExpressionAttributeValues: filled.ExpressionAttributeValues,
+		}}, nil
+	})
+}
+
+// DeleteTransact returns the write that deletes the item of a key as for Get, for a transaction of
+// package once.
+func (t *Table) DeleteTransact(ctx context.Context, key Item, now time.Time) (shardmap.Write, error) {
+	return t.transact(ctx, "deleting an item of", key, now, func(r raw, at place.Place) (types.TransactWriteItem, error) {
+		return types.TransactWriteItem{Delete: r.Deletion(at, r.Identity(key))}, nil
+	})
+}
+
+// transact returns a write of an item where it is, or where it belongs.
+func (t *Table) transact(ctx context.Context, operation string, key Item, now time.Time, action func(raw, place.Place) (types.TransactWriteItem, error)) (shardmap.Write, error) {
+	r := t.raw(now)
+	name, places, err := r.Find(ctx, operation, key)
+	if err != nil {
+		return shardmap.Write{}, err
+	}
+	at, err := r.Target(ctx, places, r.Identity(key))
+	w := shardmap.Write{Attempt: at.Sent}
+	if err == nil {
+		w.Action, err = action(r, at)
+	}
+	if err != nil {
+		return shardmap.Write{}, t.describe(operation, name, err)
+	}
+	return w, nil
+}
+
+// filled returns the caller's update of the item at a place.
+func (r raw) filled(in *dynamodb.UpdateItemInput, key Item, at place.Place) (*dynamodb.UpdateItemInput, error) {
+	if in.TableName != nil || in.Key != nil {
+		return nil, fmt.Errorf("%w: the input has a TableName or a Key", shard.ErrMisused)
+	}
+	filled := *in
+	filled.TableName, filled.Key = &r.t.Name, r.Key(at)
+	r.Identity(key).Claim(&filled, r.t.PartitionKey)
+	return &filled, nil
+}
+
+// AddTransact returns Add's write for a transaction of package once. Each call chooses a random write
+// shard.
+func (c *Tally) AddTransact(ctx context.Context, name string, delta int64, now time.Time) (shardmap.Write, error) {
+	if err := c.fault(now, name); err != nil {
+		return shardmap.Write{}, err
+	}
+	w, err := c.write(ctx, name, delta, -1, now)
+	if err != nil {
+		return shardmap.Write{}, fmt.Errorf("adding to %q of table %s: %w", name, c.Table, err)
+	}
+	return w, nil
+}
