@@ -39,8 +39,8 @@ type stored struct {
 
 func newStored(seed uint64) *stored {
 	s := &stored{items: map[string]map[string]table.Item{}}
-	s.gate = partitions.New(partitions.Limits{Partitions: 64, PartitionWCU: 20, PartitionRCU: 1e6, Burst: time.Second, Seed: seed, Now: time.Now})
-	s.space = s.gate.NewSpace(partitions.Resource{Table: "orders"})
+	s.gate = partitions.New(partitions.Limits{Partitions: 64, PartitionWCU: 20, PartitionRCU: 1e6, Seed: seed, Now: time.Now})
+	s.space = s.gate.NewSpace(partitions.Resource{Table: "orders"}, partitions.Throughput{})
 	return s
 }
 
