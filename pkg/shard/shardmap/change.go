@@ -84,8 +84,11 @@ func init() {
 // NewChanger returns a Changer that reads and updates the view of a Map. With a nil client or Map
 // its calls return ErrMisused.
 func NewChanger(db ChangerClient, view *Map, o ChangerOptions) *Changer {
-	if view == nil || dynamo.CheckClient(db) != nil {
+	switch {
+	case view == nil:
 		view = New(nil, "", Options{})
+	case dynamo.CheckClient(db) != nil:
+		view = New(nil, view.table, view.options)
 	}
 	if o.Clock == nil {
 		o.Clock = time.Now
