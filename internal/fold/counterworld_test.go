@@ -204,6 +204,7 @@ type shardMap struct {
 	*mapfake.Table
 	down bool                                // it can't be read
 	late func() bool                         // whether a change commits late; nil for never
+	died context.CancelFunc                  // ends the call of the changer that dies then
 	held []*dynamodb.TransactWriteItemsInput // changes that come late
 }
 
@@ -225,10 +226,17 @@ func (m *shardMap) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func
 
 func (m *shardMap) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, o ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
 	if m.late != nil && m.late() {
-		m.held = append(m.held, in) // its caller has no answer
-		return nil, context.DeadlineExceeded
+		m.held = append(m.held, in)
+		m.died()
+		return nil, context.Canceled
 	}
 	return m.Table.TransactWriteItems(ctx, in, o...)
+}
+
+// UpdateItem would void a change, but its changer died.
+func (m *shardMap) UpdateItem(ctx context.Context, _ *dynamodb.UpdateItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
 }
 
 // commit makes the changes that were held, if their keys have not changed since, and returns their number.
@@ -295,9 +303,12 @@ func counterWorld(t *testing.T, seed uint64, keys int, withoutN bool) map[string
 		now = now.Add(20 * time.Second)
 		for range 60 {
 			key := name(random.IntN(hot))
-			if _, err := changer.Pin(ctx, counters.Key(key), 1+random.IntN(150), shardmap.Note{By: "test"}, now); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+			ctx, cancel := context.WithCancel(ctx)
+			changes.died = cancel
+			if _, err := changer.Pin(ctx, counters.Key(key), 1+random.IntN(150), shardmap.Note{By: "test"}, now); err != nil && ctx.Err() == nil {
 				t.Fatal(err)
 			}
+			cancel()
 			grown[key] = true
 		}
 		now = now.Add(10 * time.Second)
