@@ -114,7 +114,7 @@ func TestWrongUsageIsOneLine(t *testing.T) {
 		"local --partitions 4 --split-after=-1s":          "--split-after -1s: want 0, or 1s to 24h0m0s",
 		"local --partitions 4 --transaction-hold=-1ms":    "--transaction-hold -1ms: want 0 to 1s",
 		"local --partitions 4 --transaction-hold 2s":      "--transaction-hold 2s: want 0 to 1s",
-		"throttle":                   "missing flags: --before=URL",
+		"throttle":                   `--before "": want a URL such as`,
 		"throttle --before nonsense": `--before "nonsense": want a URL`,
 		"throttle --before https://dynamodb.eu-west-1.amazonaws.com": "AWS checks signatures",
 		"throttle --before http://x --addr nonsense":                 `--addr "nonsense": want host:port`,

@@ -109,7 +109,7 @@ case "$1" in
 load|shards) case " $* " in *--endpoint*|*" check "*) ;; *) set -- "$@" --target %[2]s ;; esac ;;
 top) case " $* " in *--duration*) set -- "${@/60s/15s}" ;; *) set -- "$@" --duration 15s ;; esac ;;
 delete) case " $* " in *--settle*|*--dry-run*) ;; *) set -- "$@" --settle 10s ;; esac ;;
-console) timeout --signal=INT 3 %[1]s "$@" --addr 127.0.0.1:0; code=$?; [ $code = 124 ] && exit 0; exit $code ;;
+console|throttle) timeout --signal=INT 3 %[1]s "$@" --addr 127.0.0.1:0; code=$?; [ $code = 124 ] && exit 0; exit $code ;;
 esac
 exec %[1]s "$@"
 `

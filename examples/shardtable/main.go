@@ -20,7 +20,7 @@ func main() {
 	if err != nil || len(args) != 5 || args[0] != "copy" && args[0] != "drop" {
 		log.Fatal("say copy|drop TABLE PARTITION_KEY SORT_KEY NAME, and have AWS set up: ", err)
 	}
-	client, name, done := dynamodb.NewFromConfig(cfg, quiet), args[4], migrate.Progress{}
+	client, name, done := dynamodb.NewFromConfig(cfg, func(o *dynamodb.Options) { o.DisableValidateResponseChecksum = true }), args[4], migrate.Progress{}
 	plain := table.Table{Client: client, Name: args[1], PartitionKey: args[2], SortKey: args[3], Shards: table.Fixed(1), Layout: table.Unsharded{}}
 	sharded := table.Table{Client: client, Name: args[1], PartitionKey: args[2], SortKey: args[3], Shards: table.Fixed(10), Layout: table.CalculatedSuffix{}}
 	move := migrate.Migration{Client: client, From: &plain, To: &sharded, Phase: migrate.WriteBoth}
@@ -37,6 +37,3 @@ func main() {
 		log.Fatal("not all is done: ", err)
 	}
 }
-
-// quiet prevents a warning for each error of DynamoDB Local, which sends no checksum with errors.
-func quiet(o *dynamodb.Options) { o.DisableValidateResponseChecksum = true }

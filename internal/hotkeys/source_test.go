@@ -233,7 +233,7 @@ func TestFindSource(t *testing.T) {
 		t.Errorf("no stream: %v", err)
 	}
 	got, err := hotkeys.FindSource(t.Context(), nil, settings())
-	if err != nil || got.Own != kind.Items || got.Table != "hotshard-items" || got.PartitionKey != "pk" || len(got.Indexes) != 2 || got.Indexes[0].Name != "by_rank" || !got.Indexes[0].All ||
+	if err != nil || got.Own != kind.Items || got.Table != "hotshard-items" || got.PartitionKey != "pk" || len(got.Indexes) != 2 || got.Indexes[0].Name != "by_rank" || got.Indexes[0].All || !slices.Equal(got.Indexes[0].Include, []string{"row_rev", "expires_at"}) ||
 		got.Indexes[1].Name != "by_group" || got.Indexes[1].All || !slices.Equal(got.Indexes[1].Include, []string{"ends_at"}) {
 		t.Errorf("hotshard's own: %v, %+v", err, got)
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
 	"github.com/hotshard/hotshard/internal/aws/limiter"
+	"github.com/hotshard/hotshard/internal/base/busy"
 	"github.com/hotshard/hotshard/internal/base/growth"
 	"github.com/hotshard/hotshard/internal/base/keyname"
 	"github.com/hotshard/hotshard/internal/base/kind"
@@ -160,7 +161,9 @@ func TestTheShardMapAsAGrowerNeedsIt(t *testing.T) {
 }
 
 func (r *rig) shardMap() *shardmap.Changer {
-	return shardmap.NewChanger(r.client, shardmap.New(r.client, r.names.ShardMap, shardmap.Options{}), shardmap.ChangerOptions{})
+	changer := shardmap.NewChanger(r.client, shardmap.New(r.client, r.names.ShardMap, shardmap.Options{}), shardmap.ChangerOptions{})
+	busy.AnyTime(changer)
+	return changer
 }
 
 // TestControl checks that a throttled counter grows under the control act, would grow under observe, and does not

@@ -73,7 +73,7 @@ func TestWhatAnAuditOfABoardCosts(t *testing.T) {
 			t.Errorf("%s: %v read units and %v write units, want %v and %v", what, s.ReadUnits, s.WriteUnits, reads, writes)
 		}
 	}
-	const shardMap, parts, top, sum, index, marks = 1, 4, 1, 3, 2 + 200/2, 200 + 32 // sum: and notes; fragments have four partition keys
+	const shardMap, parts, top, sum, index, marks = 1, 4, 1, 3, 3 + 200/2, 200 + 32 // sum: and notes; fragments have four partition keys
 	costs("200 entries", counted, shardMap+parts+top+sum+index, 0)
 	r.damage(t, "b", r.aPart(t, "b"), item{"cells": nil})
 	emptied := enginetest.StreamShards + 1 // and that of the stream shard by which the marks came

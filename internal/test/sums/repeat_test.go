@@ -141,7 +141,7 @@ var cases = []sumCase{
 		}
 		return submit
 	}},
-	{"a Tally's", []string{"pkg/shard/table.Tally.Add"}, false, func(t *testing.T, r *rig) func(context.Context) error {
+	{"a Tally's", []string{"pkg/shard/table.Tally.Add", "pkg/shard/table.Tally.write"}, false, func(t *testing.T, r *rig) func(context.Context) error {
 		tally := &table.Tally{
 			Client: r.client, Table: libtest.Theirs(t, r.Client, "S"), PartitionKey: "customer", SortKey: "placed", Sort: libtest.Str("-"), Value: "n", Shards: table.Fixed(4),
 		}
@@ -152,6 +152,22 @@ var cases = []sumCase{
 		return func(ctx context.Context) error {
 			_, err := orders.Update(ctx, libtest.Order(1), addOne(), libtest.Later)
 			return err
+		}
+	}},
+	{"a Table's update in a keyed call", []string{"pkg/shard/table.Table.UpdateTransact"}, true, func(t *testing.T, r *rig) func(context.Context) error {
+		orders, applier := r.theirs(t), once.New(r.client, r.Names.Items, once.Options{})
+		return func(ctx context.Context) error {
+			_, err := applier.Do(ctx, once.Call{Key: "k", Answer: []byte("a")}, libtest.Later, func(ctx context.Context) ([]shardmap.Write, error) {
+				w, err := orders.UpdateTransact(ctx, libtest.Order(1), addOne(), libtest.Later)
+				return []shardmap.Write{w}, err
+			})
+			return err
+		}
+	}},
+	{"a Table's put on a condition", []string{"pkg/shard/table.Table.writeIf"}, false, func(t *testing.T, r *rig) func(context.Context) error {
+		orders := r.theirs(t)
+		return func(ctx context.Context) error {
+			return orders.PutIf(ctx, libtest.Order(1), table.Condition{Expression: "attribute_not_exists(sold)"}, libtest.Later)
 		}
 	}},
 	{"a Migration's update", []string{"pkg/shard/migrate.Migration.Update"}, false, func(t *testing.T, r *rig) func(context.Context) error {

@@ -26,7 +26,7 @@ type Condition struct {
 // hold, the error wraps a *types.ConditionalCheckFailedException. After an ambiguous result it returns
 // ErrUnavailable: the item may be written. Its layout must find single items.
 func (t *Table) PutIf(ctx context.Context, it Item, c Condition, now time.Time) error {
-	return t.writeIf(ctx, "putting an item of", it, now, func(r raw, at place.Place, id place.Identity) error {
+	return t.writeIf(ctx, "putting an item of", it, now, func(ctx context.Context, r raw, at place.Place, id place.Identity) error {
 		p := r.Put(it, at, id)
 		g := id.Free(t.PartitionKey).And(&c.Expression, c.Names, c.Values)
 		p.ConditionExpression, p.ExpressionAttributeNames, p.ExpressionAttributeValues = g.Condition, g.Names, g.Values
@@ -37,7 +37,7 @@ func (t *Table) PutIf(ctx context.Context, it Item, c Condition, now time.Time) 
 
 // DeleteIf deletes the item of a key as for Get on a condition, with PutIf's errors.
 func (t *Table) DeleteIf(ctx context.Context, key Item, c Condition, now time.Time) error {
-	return t.writeIf(ctx, "deleting an item of", key, now, func(r raw, at place.Place, id place.Identity) error {
+	return t.writeIf(ctx, "deleting an item of", key, now, func(ctx context.Context, r raw, at place.Place, id place.Identity) error {
 		d := r.Deletion(at, id)
 		g := id.Free(t.PartitionKey).And(&c.Expression, c.Names, c.Values)
 		d.ConditionExpression, d.ExpressionAttributeNames, d.ExpressionAttributeValues = g.Condition, g.Names, g.Values
@@ -47,7 +47,7 @@ func (t *Table) DeleteIf(ctx context.Context, key Item, c Condition, now time.Ti
 }
 
 // writeIf makes a conditional write where the item is, or where it belongs.
-func (t *Table) writeIf(ctx context.Context, operation string, key Item, now time.Time, write func(raw, place.Place, place.Identity) error) error {
+func (t *Table) writeIf(ctx context.Context, operation string, key Item, now time.Time, write func(context.Context, raw, place.Place, place.Identity) error) error {
 	r := t.raw(now)
 	name, places, err := r.Find(ctx, operation, key)
 	if err != nil {
@@ -55,8 +55,8 @@ func (t *Table) writeIf(ctx context.Context, operation string, key Item, now tim
 	}
 	at, err := r.Target(ctx, places, r.Identity(key))
 	if err == nil {
-		err = dynamo.PersistSum(ctx, func(context.Context) error {
-			err := write(r, at, r.Identity(key))
+		err = dynamo.PersistSum(ctx, func(ctx context.Context) error {
+			err := write(ctx, r, at, r.Identity(key))
 			r.call.Observe(ctx, at.Sent, err)
 			return err
 		})
