@@ -123,7 +123,7 @@ func (w *entryWrite) attempt(ctx context.Context) error {
 		}
 		_, err = w.l.client.PutItem(ctx, dynamo.PutInput(write.Action.Put), dynamo.NoRetry)
 		w.observe(ctx, write.Attempt, err)
-		if w.l.deferRows && w.held != nil && observe.PartitionFull(write.Attempt.Key, err) {
+		if w.l.deferRows && w.held != nil && observe.PartitionFull(write.Attempt.Kind, err) {
 			_, err = w.l.client.UpdateItem(ctx, w.keepRow(write.Action.Put), dynamo.NoRetry)
 		}
 		there, outrun := dynamo.ConditionFailed(err)
