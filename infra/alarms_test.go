@@ -135,14 +135,14 @@ func TestHotKeysAreNamed(t *testing.T) {
 // watched or shown.
 func TestOwnMetricsAreSent(t *testing.T) {
 	tm := deployed(t)
-	sent := sources(t, "hotkeys")
+	sent := sources(t, "internal/hotkeys")
 	filters := map[string]bool{}
 	for _, r := range tm.of(t, "AWS::Logs::MetricFilter") {
 		p := r.Properties
 		transformation := p.objects("MetricTransformations")[0]
 		filters[transformation.text("MetricNamespace")+" "+transformation.text("MetricName")] = true
 		message := regexp.MustCompile(`^\{ \$\.msg = ("[^"]+") \}$`).FindStringSubmatch(p.text("FilterPattern"))
-		if message == nil || !strings.Contains(sent+sources(t, "ingest")+sources(t, "fold"), message[1]) {
+		if message == nil || !strings.Contains(sent+sources(t, "internal/ingest")+sources(t, "pkg/shard/grow")+sources(t, "internal/fold"), message[1]) {
 			t.Errorf("no code logs %s", p.text("FilterPattern"))
 		}
 	}
@@ -183,11 +183,11 @@ func anyOf(v any) any {
 }
 
 // sources returns the code of a package, without its tests.
-func sources(t *testing.T, name string) string {
+func sources(t *testing.T, folder string) string {
 	t.Helper()
-	files, err := filepath.Glob("../internal/" + name + "/*.go")
+	files, err := filepath.Glob("../" + folder + "/*.go")
 	if err != nil || len(files) == 0 {
-		t.Fatalf("%s: %q, %v", name, files, err)
+		t.Fatalf("%s: %q, %v", folder, files, err)
 	}
 	var b strings.Builder
 	for _, file := range files {
@@ -277,7 +277,7 @@ func TestDashboard(t *testing.T) {
 		t.Errorf("the first row has %q", first)
 	}
 	for _, message := range []string{"hot key", "shard count changed", "grown", "shard count would change", "would grow"} {
-		if !strings.Contains(sources(t, "hotkeys")+sources(t, "ingest"), `"`+message+`"`) {
+		if !strings.Contains(sources(t, "internal/hotkeys")+sources(t, "pkg/shard/grow"), `"`+message+`"`) {
 			t.Errorf("no code logs %q", message)
 		}
 	}

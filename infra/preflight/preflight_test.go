@@ -156,7 +156,7 @@ func TestFindings(t *testing.T) {
 		"ready": {settings: reserved, account: good(), want: "ok|this is its first deployment"},
 		"credentials that are not accepted": {settings: none, fails: true, want: "FAIL|credentials|InvalidClientTokenId",
 			account: answers{"GetCallerIdentity": `403 <ErrorResponse><Error><Code>InvalidClientTokenId</Code><Message>no</Message></Error></ErrorResponse>`}},
-		"no email":      {settings: map[string]any{"hotkeysConcurrency": "0", "aggregatorConcurrency": "0"}, account: good(), want: "warn|email is not set"},
+		"no email":      {settings: map[string]any{"hotkeysConcurrency": "0", "aggregatorConcurrency": "0"}, account: good(), want: "warn|no recipient is set"},
 		"not prepared":  {settings: none, fails: true, want: "FAIL|make bootstrap", account: good().with(answers{"GetParameter /cdk-bootstrap/hnb659fds/version": `400 {"__type":"ParameterNotFound"}`})},
 		"old bootstrap": {settings: none, fails: true, want: `FAIL|version "5"|make bootstrap`, account: good().with(answers{"GetParameter /cdk-bootstrap/hnb659fds/version": `200 {"Parameter":{"Value":"5"}}`})},
 		"may not ask for the bootstrap": {settings: none, want: "warn|bootstrap: not checked|may not read it",
