@@ -44,7 +44,7 @@ func (t *Table) plainFault() error {
 	case t.Format == "":
 		return fmt.Errorf("PlainFirst needs an explicit Format, say shard.HashShard: no name may end as a write shard does")
 	case t.First != 0:
-		return fmt.Errorf("First is %d, but with PlainFirst write shard 0 is the plain name", t.First)
+		return fmt.Errorf("PlainFirst needs First 0, not %d: write shard 0 is the plain name", t.First)
 	}
 	switch b := t.Layout.(type) {
 	case HybridBuckets:
