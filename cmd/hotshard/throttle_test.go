@@ -25,12 +25,13 @@ import (
 // unreadable bodies pass, and a page of another host is rejected.
 func TestThrottle(t *testing.T) {
 	t.Parallel()
+	engine := enginetest.Endpoint(t)
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	var out, errOut syncBuffer
 	code := make(chan int, 1)
 	go func() {
-		code <- run(ctx, []string{"throttle", "--before", enginetest.Endpoint(t), "--addr", "127.0.0.1:0", "--partitions", "1", "--partition-wcu", "1"},
+		code <- run(ctx, []string{"throttle", "--before", engine, "--addr", "127.0.0.1:0", "--partitions", "1", "--partition-wcu", "1"},
 			streams{out: &out, err: &errOut})
 	}()
 	endpoint := ""
