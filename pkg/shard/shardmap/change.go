@@ -177,11 +177,12 @@ func (c *Changer) step(e Entry, count int, note Note, now time.Time) (Entry, err
 	next := Entry{Key: e.Key, Version: e.Version + 1, Updated: dated(now), Max: max(e.Most(), count), Pinned: e.Pinned, Notes: map[int64]Note{}}
 	next.Forgotten = e.Forgotten || len(h) < len(e.History)
 	hidden := len(h)
-	for hidden > 0 && h[hidden-1].Count <= count && !h[hidden-1].At.Before(at) {
+	pending := func(i int) bool { return i >= 0 && !h[i].At.Before(at) }
+	for pending(hidden-1) && (h[hidden-1].Count < count || h[hidden-1].Count == count && h[:hidden-1].Newest() > count) {
 		hidden--
 	}
-	if hidden < len(h) && h[:hidden].Newest() > count {
-		at = h[hidden].At // the count in force is larger
+	if hidden < len(h) && (pending(hidden-1) || h[:hidden].Newest() > count) {
+		at = h[hidden].At // the count until then is at least as large
 	}
 	for i := range h {
 		noted, ok := e.Notes[h[i].At.UnixMilli()]

@@ -85,6 +85,20 @@ func TestGrowthHidesPendingDecreases(t *testing.T) {
 	})
 }
 
+// TestPendingGrowthIsNotMoved checks that a change which raises nothing leaves a pending growth as it is, by a clock that
+// is behind, too: if the change came late, processes would have used the growth's first date.
+func TestPendingGrowthIsNotMoved(t *testing.T) {
+	at := time.Unix(1_700_000_000, 0).UTC()
+	c := NewChanger(nil, New(nil, "m", Options{}), ChangerOptions{})
+	old := Entry{Key: "E#a", Pinned: true, History: shard.History{{At: at.Add(-time.Hour), Count: 2}, {At: at, Count: 24}}}
+	for count, next := range map[int]time.Time{24: at.Add(time.Millisecond), 5: at.Add(shrinkLead - time.Second)} {
+		e, err := c.step(old, count, Note{}, at.Add(-LeadTime-time.Second))
+		if want := append(slices.Clone(old.History), shard.Change{At: next, Count: count}); err != nil || !slices.Equal(e.History, want) {
+			t.Errorf("%v, %v: want %v", e.History, err, want)
+		}
+	}
+}
+
 // TestDecreasesTakeEffectLate checks the lead of every change to a lower count, and that counts without a time have none.
 func TestDecreasesTakeEffectLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

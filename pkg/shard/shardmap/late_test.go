@@ -77,7 +77,7 @@ type lateMiss struct {
 type lateCommit struct {
 	at, from time.Time // it was committed at a time, and changed counts from a time on
 	changer  *lateProcess
-	tried    bool      // its changer tried to date it again
+	tried    bool      // its changer tried to date it again, or was kept from it by another transaction without an answer
 	redated  bool      // and did
 	next     time.Time // when it was dated again, or another change was made in time
 }
@@ -201,6 +201,9 @@ func (p *lateProcess) TransactWriteItems(ctx context.Context, in *dynamodb.Trans
 		p.dead = p.dead || dies
 		held := !p.held && !p.free && (p.growthsLate || p.random.IntN(2) == 0)
 		p.held = p.held || held
+		for _, l := range p.late {
+			l.tried = l.tried || held && l.next.IsZero() && time.Since(l.at) < 2*time.Second
+		}
 		p.mu.Unlock()
 		go func() {
 			<-ctx.Done()
