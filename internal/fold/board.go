@@ -2,10 +2,7 @@ package fold
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/hotshard/hotshard/internal/base/ddbstream"
@@ -15,44 +12,6 @@ import (
 	"github.com/hotshard/hotshard/internal/fold/parts"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
-
-// lifetime is the time until which the items of a board's period are kept. The zero value is an
-// unknown lifetime.
-type lifetime struct {
-	known bool
-	end   time.Time // zero for ever
-}
-
-// with returns the longer of two lifetimes.
-func (l lifetime) with(other lifetime) lifetime {
-	if !l.known || other.known && !l.end.IsZero() && (other.end.IsZero() || other.end.After(l.end)) {
-		return other
-	}
-	return l
-}
-
-// lifetimeOf returns the lifetime that the digits of a TTL attribute give. Without the attribute an
-// item is kept for ever.
-func lifetimeOf(digits string, has bool) (lifetime, error) {
-	if !has {
-		return lifetime{known: true}, nil
-	}
-	seconds, err := strconv.ParseInt(digits, 10, 64)
-	if err != nil {
-		return lifetime{}, fmt.Errorf("its %s is %.40q, not a whole number", schema.ExpiresAt, digits)
-	}
-	return lifetime{true, time.Unix(seconds, 0)}, nil
-}
-
-// turn is the change that a record makes to a player's entry.
-type turn struct {
-	state    board.State
-	from, to *boards.Score // the entry's score before and after; nil if there was no entry
-	was, is  bool          // whether the entry's row in the index was outdated before, and is after
-	lifetime lifetime
-	sequence string // the record's sequence number
-	place    string // the sequence number with leading zeros: text order is number order
-}
 
 // boardNews has the changes that a batch makes to the summaries of a board's period.
 type boardNews struct {
@@ -211,79 +170,6 @@ func boardStored(pk, sk string) (schema.Target, bool) {
 // noteMissed notes the top of a target that lacks records, so that the task rechecks it.
 func noteMissed(ctx context.Context, d *delivery, t schema.Target) error {
 	return d.tops.note(ctx, &boardNews{Period: parts.Period{Board: t.Base.Name, Label: t.Period}})
-}
-
-// raised returns the board whose size a record raises.
-func raised(r *ddbstream.Record) (name string, ok bool) {
-	pk, _ := r.Keys.String(schema.PK)
-	name, ok = strings.CutPrefix(pk, schema.BoardPrefix)
-	if !ok || r.Name != ddbstream.Modify {
-		return "", false
-	}
-	size := func(image ddbstream.Image) int {
-		digits, _ := image.Number(schema.BoardSize)
-		n, _ := strconv.Atoi(digits) // 0 without one
-		return n
-	}
-	return name, size(r.New) > size(r.Old)
-}
-
-func turnOf(r *ddbstream.Record, player string) (t turn, err error) {
-	t.sequence = string(r.Sequence)
-	if t.place, err = parts.Sequence(t.sequence); err != nil {
-		return t, err
-	}
-	newest := r.New
-	if r.Name == ddbstream.Remove {
-		newest = r.Old
-	}
-	var late bool
-	if t.state, t.lifetime, late, err = stateOfEntry(newest.Number, player); err != nil {
-		return t, err
-	}
-	score := t.state.Score
-	switch r.Name {
-	case ddbstream.Insert:
-		t.to, t.is = &score, late
-	case ddbstream.Modify:
-		var old board.State
-		if old, _, t.was, err = stateOfEntry(r.Old.Number, player); err != nil {
-			return t, fmt.Errorf("before: %w", err)
-		}
-		t.from, t.to, t.is = &old.Score, &score, late
-	default:
-		t.from, t.was = &score, late
-		t.state = board.State{Place: boards.Place{Player: player}, Rev: t.state.Rev}
-	}
-	return t, nil
-}
-
-// stateOfEntry reads an entry's attributes, all of which are numbers. late reports whether the entry's
-// row in the index is outdated.
-func stateOfEntry(attr func(name string) (string, bool), player string) (s board.State, l lifetime, late bool, err error) {
-	score, hasScore := attr(schema.EntryScore)
-	at, hasAt := attr(schema.EntryAt)
-	rev, hasRev := attr(schema.EntryRev)
-	rowRev, hasRowRev := attr(schema.EntryRowRev)
-	if !hasScore || !hasAt || !hasRev || !hasRowRev {
-		return s, l, false, errors.New("the entry lacks its score, at, rev or row_rev")
-	}
-	late = rev != rowRev
-	s = board.State{Place: boards.Place{Player: player}, Present: true}
-	if s.Score, err = boards.ParseScore(score); err != nil {
-		return s, l, late, err
-	}
-	millis, err := strconv.ParseInt(at, 10, 64)
-	if err != nil || millis < 0 {
-		return s, l, late, fmt.Errorf("its at is %.40q, not a time in milliseconds", at)
-	}
-	if s.Rev, err = strconv.ParseInt(rev, 10, 64); err != nil || s.Rev < 0 || s.Rev > board.MaxRev {
-		return s, l, late, fmt.Errorf("its rev is %.40q, not a whole number up to %d", rev, int64(board.MaxRev))
-	}
-	s.At = time.UnixMilli(millis).UTC()
-	digits, has := attr(schema.ExpiresAt)
-	l, err = lifetimeOf(digits, has)
-	return s, l, late, err
 }
 
 // cellsFolder folds entries' scores into the fragments of their boards' histograms. Each change of

@@ -6,21 +6,17 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
-	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/memo"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold/board"
 	"github.com/hotshard/hotshard/internal/fold/parts"
-	"github.com/hotshard/hotshard/pkg/shard/client"
 )
 
 // BoardsTask is the payload with which a schedule invokes the aggregator to recheck the tops that
@@ -55,51 +51,6 @@ const (
 	maxLooks = 500
 	maxSums  = 100
 )
-
-// note stores that a top is to be rechecked. A recheck also makes a top longer after its board's
-// size was raised, because folds use the old size for some seconds. Until then the top is short,
-// which readers can detect.
-func (f *topFolder) note(ctx context.Context, s *boardNews) error {
-	return NoteBoard(ctx, f.client, f.table, s.Board, s.Label, f.now())
-}
-
-// NoteSum stores in the rollups table that the sum of the histogram of a board's period is to be
-// refreshed: the task does it. The client needs UpdateItem only.
-func NoteSum(ctx context.Context, client client.Updater, table, name, period string, now time.Time) error {
-	return note(ctx, client, table, dynamo.Key(schema.SumNoteKey(name, period)), now)
-}
-
-// NoteBoard stores in the rollups table that the top of a board's period is to be rechecked: the
-// task repairs it. The client needs UpdateItem only.
-func NoteBoard(ctx context.Context, client client.Updater, table, name, period string, now time.Time) error {
-	return note(ctx, client, table, dynamo.Key(schema.NoteKey(name, period)), now)
-}
-
-// note stores a note, unless there is one as new: others may count on its time.
-func note(ctx context.Context, client client.Updater, table string, key dynamo.Item, now time.Time) error {
-	_, err := client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
-		TableName: &table, Key: key, ConditionExpression: aws.String("attribute_not_exists(#last) OR #last < :now"),
-		UpdateExpression:          aws.String("SET #v = :v, #last = :now, #since = if_not_exists(#since, :now)"),
-		ExpressionAttributeNames:  map[string]string{"#v": schema.Version, "#last": schema.NoteLast, "#since": schema.NoteSince},
-		ExpressionAttributeValues: map[string]types.AttributeValue{":v": dynamo.Number(1), ":now": dynamo.Number(now.UnixMilli())},
-	})
-	if _, newer := dynamo.ConditionFailed(err); err != nil && !newer {
-		return fmt.Errorf("noting %q: %w", dynamo.Text(key, schema.SK), err)
-	}
-	return nil
-}
-
-// due is a stored note that a top is to be rechecked, a sum to be refreshed, or rows to be moved.
-type due struct {
-	boardNews
-	key         dynamo.Item
-	what        noted
-	players     []string // whose rows are to be moved
-	since, last int64    // Unix milliseconds
-}
-
-// noted is what a note is of.
-type noted int
 
 const (
 	aTop noted = iota
@@ -236,71 +187,5 @@ func (f *looker) again(ctx context.Context, s *boardNews, top storedTop, size in
 	return next, err
 }
 
-// notes returns the stored notes, maxNotes of each partition key at most. Those of tops come first.
-func (f *looker) notes(ctx context.Context) (list []due, err error) {
-	for _, pk := range schema.NotePartitions() {
-		in := &dynamodb.QueryInput{
-			TableName: &f.table, KeyConditionExpression: aws.String("pk = :pk"), ConsistentRead: aws.Bool(true),
-			ExpressionAttributeValues: dynamo.Item{":pk": dynamo.String(pk)},
-		}
-		read := 0
-		for item, err := range dynamo.Items(ctx, f.client, in) {
-			if err != nil {
-				return nil, err
-			}
-			if read++; read > maxNotes {
-				f.log.Warn("too many notes of boards, the rest is left out", "partition", pk, "read", maxNotes)
-				break
-			}
-			n, err := parseNote(item)
-			if err != nil {
-				f.logOnce(pk, item, err)
-				continue
-			}
-			list = append(list, n)
-		}
-	}
-	return list, nil
-}
-
-// logOnce logs, once in a container, that a note can't be read. No version of hotshard wrote it,
-// and nothing waits for it. It stays until an operator deletes it.
-func (f *looker) logOnce(pk string, item dynamo.Item, err error) {
-	key := dynamo.Text(item, schema.SK)
-	if _, told := f.logged.Get(key); told {
-		return
-	}
-	f.logged.Set(key, true)
-	f.log.Error("a note of boards can't be read, and is left out", "partition", pk, "sort_key", key, "error", err)
-}
-
 // maxNotes bounds the notes of a partition key that one run reads.
 const maxNotes = 2500
-
-func parseNote(item dynamo.Item) (n due, err error) {
-	sk := dynamo.Text(item, schema.SK)
-	top, sum := strings.CutPrefix(sk, schema.HistogramPrefix)
-	if sum {
-		n.what = aSum
-	}
-	if of, ok := schema.ParseRowsNote(sk); ok {
-		players, _ := item[schema.NotePlayers].(*types.AttributeValueMemberSS)
-		if players == nil {
-			return n, fmt.Errorf("%q: its %s are not a set of strings", sk, schema.NotePlayers)
-		}
-		top, n.what, n.players = of, rows, players.Value
-	}
-	target, err := schema.ParseTarget(top)
-	if err != nil || kind.Of(target.Base.Type).Summary != kind.Ranking {
-		return n, fmt.Errorf("its sort key is %.80q, not a board's period", sk)
-	}
-	n.Period = parts.Period{Board: target.Base.Name, Label: target.Period}
-	n.key = dynamo.Key(dynamo.Text(item, schema.PK), sk)
-	var since, last bool
-	n.since, since = dynamo.Whole(item, schema.NoteSince)
-	n.last, last = dynamo.Whole(item, schema.NoteLast)
-	if !since || !last {
-		return n, fmt.Errorf("%q: its %s or its %s is not a time", sk, schema.NoteSince, schema.NoteLast)
-	}
-	return n, nil
-}

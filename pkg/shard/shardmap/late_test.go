@@ -542,58 +542,56 @@ func (c *lateCount) all() []*int {
 	return []*int{&c.commits, &c.late, &c.voided, &c.redated, &c.hidden, &c.events, &c.retried, &c.excused}
 }
 
-// TestEachRuleOfLateCommitsIsNeeded removes each rule, and wants a difference. Some rules need worlds that make
-// their differences frequent: with the rule, these go well.
-func TestEachRuleOfLateCommitsIsNeeded(t *testing.T) {
-	const againRule = "a range knows growths that were dated again"
-	die := func(w *lateWorld) { w.growthsLate, w.deaths = true, 100 }
-	for name, rule := range map[string]struct {
-		world  func(*lateWorld)
-		remove func(*lateWorld)
-		want   string
-	}{
-		"a changer without an answer voids its change": {
-			func(w *lateWorld) { w.growthsLate, w.free, w.deaths = true, true, 0 },
-			func(w *lateWorld) { w.noVoid = true }, "a rollup",
-		},
-		"a growth that was committed late is dated again": {
-			func(w *lateWorld) { w.growthsLate, w.deaths = true, 0 },
-			func(w *lateWorld) { w.noNewDate = true }, "a rollup",
-		},
-		"once a minute a poll looks back":           {die, func(w *lateWorld) { w.lookBack = 10_000 * time.Hour }, "a look-up"},
-		"a look-up asks the places by other counts": {die, func(w *lateWorld) { w.getMargin = Margin }, "a look-up"},
-		againRule: {
-			func(w *lateWorld) { w.growthsLate, w.restarts, w.deaths = true, true, 0 },
-			func(w *lateWorld) { w.rangeAhead = Margin }, "a range",
-		},
-		"a range drops an event that is at another place": {die, func(w *lateWorld) { w.repeats = true }, "a range"},
-		"all know a decrease before it takes effect":      {remove: func(w *lateWorld) { w.longer = 0 }, want: "a range"},
-		"a growth does not wait for a decrease": {remove: func(w *lateWorld) {
-			w.rewrite = func(old, e Entry) Entry {
-				if n := e.History.Newest(); n > old.History.Newest() && !e.Effective().After(old.Effective()) {
-					e.History = append(old.History, shard.Change{At: old.Effective().Add(time.Millisecond), Count: n})
+// lateRule is a rule of late commits that a world can do without.
+type lateRule struct {
+	world  func(*lateWorld)
+	remove func(*lateWorld)
+	want   string
+}
+
+// lateRules has each rule by its name. Some need worlds that make their differences frequent: with the rule, these go well.
+var lateRules = map[string]lateRule{
+	"a changer without an answer voids its change": {
+		func(w *lateWorld) { w.growthsLate, w.free, w.deaths = true, true, 0 },
+		func(w *lateWorld) { w.noVoid = true }, "a rollup",
+	},
+	"a growth that was committed late is dated again": {
+		func(w *lateWorld) { w.growthsLate, w.deaths = true, 0 },
+		func(w *lateWorld) { w.noNewDate = true }, "a rollup",
+	},
+	"once a minute a poll looks back":                 {dieLate, func(w *lateWorld) { w.lookBack = 10_000 * time.Hour }, "a look-up"},
+	"a look-up asks the places by other counts":       {dieLate, func(w *lateWorld) { w.getMargin = Margin }, "a look-up"},
+	"a range drops an event that is at another place": {dieLate, func(w *lateWorld) { w.repeats = true }, "a range"},
+	"all know a decrease before it takes effect":      {remove: func(w *lateWorld) { w.longer = 0 }, want: "a range"},
+	"a growth does not wait for a decrease": {remove: func(w *lateWorld) {
+		w.rewrite = func(old, e Entry) Entry {
+			if n := e.History.Newest(); n > old.History.Newest() && !e.Effective().After(old.Effective()) {
+				e.History = append(old.History, shard.Change{At: old.Effective().Add(time.Millisecond), Count: n})
+			}
+			return e
+		}
+	}, want: "a growth waits"},
+	"a hidden decrease stays in the history": {
+		func(w *lateWorld) { w.growthsLate, w.deaths, w.longer = true, 100, 30*time.Second },
+		func(w *lateWorld) {
+			w.rewrite = func(_, e Entry) Entry {
+				for i := len(e.History) - 2; i >= 0; i-- {
+					if e.History[i+1].At.Sub(e.History[i].At) == time.Millisecond {
+						e.History = slices.Delete(e.History, i, i+1)
+					}
 				}
 				return e
 			}
-		}, want: "a growth waits"},
-		"a hidden decrease stays in the history": {
-			func(w *lateWorld) { w.growthsLate, w.deaths, w.longer = true, 100, 30*time.Second },
-			func(w *lateWorld) {
-				w.rewrite = func(_, e Entry) Entry {
-					for i := len(e.History) - 2; i >= 0; i-- {
-						if e.History[i+1].At.Sub(e.History[i].At) == time.Millisecond {
-							e.History = slices.Delete(e.History, i, i+1)
-						}
-					}
-					return e
-				}
-			}, "a look-up",
-		},
-	} {
+		}, "a look-up",
+	},
+}
+
+func dieLate(w *lateWorld) { w.growthsLate, w.deaths = true, 100 }
+
+// TestEachRuleOfLateCommitsIsNeeded removes each rule, and wants a difference.
+func TestEachRuleOfLateCommitsIsNeeded(t *testing.T) {
+	for name, rule := range lateRules {
 		t.Run(name, func(t *testing.T) {
-			if name == againRule && !lane.Long {
-				t.Skip("takes a thousand worlds: make test-long")
-			}
 			const most = 5000
 			for seed := range uint64(20) {
 				if rule.world == nil {

@@ -7,8 +7,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"iter"
-	"math"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -238,73 +236,6 @@ func (g *gather) place(p partition, it dynamo.Item) place.Position {
 	at := place.Position{Sort: it[g.t.SortKey], By: dynamo.Apart(it, g.TellsBy()), Shard: p.shard}
 	if p.prefix != "" {
 		at.Sort = dynamo.String(strings.TrimPrefix(dynamo.Text(it, g.t.SortKey), p.prefix))
-	}
-	return at
-}
-
-func (g *gather) passed(at place.Position) bool {
-	if g.passedByAnother(at) {
-		return true
-	}
-	c := at.Compare(*g.after)
-	if g.span.Desc {
-		return c >= 0
-	}
-	return c <= 0
-}
-
-// passedByAnother reports whether the cursor stands behind this item, if the cursor's table
-// distinguishes items with equal sort keys and this table does not.
-func (g *gather) passedByAnother(at place.Position) bool {
-	by := g.after.By
-	return by != "" && by != place.BehindAll && g.TellsBy() == "" && dynamo.CompareValues(at.Sort, g.after.Sort) == 0
-}
-
-// sighting returns a stored item with the caller's keys and its place.
-func (g *gather) sighting(p partition, it dynamo.Item) place.Stored {
-	s := place.Stored{Item: it, At: g.place(p, it), PK: p.pk, Sort: it[g.t.SortKey]}
-	it[g.t.PartitionKey], it[g.t.SortKey] = dynamo.String(g.name), s.At.Sort
-	return s
-}
-
-// leaves reports whether the read leaves an item out. That is an item that a look-up by the
-// layout does not find, or the last item read, seen on a second write shard. The latter
-// happens only if writers did not agree on a change of the shard count.
-func (g *gather) leaves(ctx context.Context, last *place.Position, s place.Stored) (bool, error) {
-	switch g.t.reads {
-	case allThere:
-		return false, nil
-	case placed:
-		if found, err := g.found(ctx, s); err != nil || !found {
-			return true, err
-		}
-	}
-	return g.Finds() && last != nil && last.By == s.At.By && dynamo.CompareValues(last.Sort, s.At.Sort) == 0, nil
-}
-
-// found reports whether a look-up by the layout finds an item where it was read. It costs
-// reads only near a change of the shard count: the item may then be at a later place, and
-// counts if no earlier place has it.
-func (g *gather) found(ctx context.Context, s place.Stored) (bool, error) {
-	places, err := g.Places(ctx, g.name, s.Item)
-	read := place.Place{PK: s.PK, Sort: s.Sort}
-	if err != nil || read.Equal(places[0]) || !slices.ContainsFunc(places, read.Equal) {
-		return err == nil && read.Equal(places[0]), err
-	}
-	at, it, err := g.Locate(ctx, places, g.Identity(s.Item))
-	return it != nil && read.Equal(at), err
-}
-
-// cursor returns the position behind an item.
-func (g *gather) cursor(at place.Position) place.Position {
-	if !g.Finds() {
-		return at
-	}
-	at.Shard = math.MaxInt // the same item on another write shard is passed too
-	if g.span.Desc {
-		at.Shard = -1
-	} else if g.TellsBy() == "" {
-		at.By = place.BehindAll // and so is another item with the sort key
 	}
 	return at
 }

@@ -1,0 +1,108 @@
+package shardmap
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/hotshard/hotshard/pkg/shard"
+)
+
+// automatic returns the entry after a change that no operator requested.
+func (c *Changer) automatic(e Entry, count int, note Note, now time.Time) (Entry, error) {
+	if e.Pinned {
+		return e, ErrPinned
+	}
+	return c.step(e, count, note, now)
+}
+
+// step returns the entry after a change at now. A growth takes effect after the lead, and lowers
+// no count. It hides pending decreases: they take effect for a millisecond before it, so that
+// look-ups know the counts that other processes may use. A decrease takes effect after all
+// processes have read it, even if it is committed late and its changer died.
+func (c *Changer) step(e Entry, count int, note Note, now time.Time) (Entry, error) {
+	if count < 1 || count > shard.MaxShards {
+		return e, fmt.Errorf("%w: shard count %d: want 1 to %d", shard.ErrMisused, count, shard.MaxShards)
+	}
+	at := now.Add(c.lead + time.Millisecond - 1).Round(0).Truncate(time.Millisecond).UTC()
+	if count < e.History.Newest() && !c.timeless(e.Key) {
+		at = at.Add(c.longer)
+	}
+	h := c.pruned(e, now)
+	next := Entry{Key: e.Key, Version: e.Version + 1, Updated: dated(now), Max: max(e.Most(), count), Pinned: e.Pinned, Notes: map[int64]Note{}}
+	next.Forgotten = e.Forgotten || len(h) < len(e.History)
+	hidden := len(h)
+	pending := func(i int) bool { return i >= 0 && !h[i].At.Before(at) }
+	for pending(hidden-1) && (h[hidden-1].Count < count || h[hidden-1].Count == count && h[:hidden-1].Newest() > count) {
+		hidden--
+	}
+	if hidden < len(h) && (pending(hidden-1) || h[:hidden].Newest() > count) {
+		at = h[hidden].At // the count until then is at least as large
+	}
+	for i := range h {
+		noted, ok := e.Notes[h[i].At.UnixMilli()]
+		if i >= hidden {
+			h[i].At, at = at, at.Add(time.Millisecond)
+		}
+		if ok && i > len(h)-maxNotes {
+			next.Notes[h[i].At.UnixMilli()] = noted
+		}
+	}
+	if last := len(h) - 1; last >= 0 && !at.After(h[last].At) {
+		at = h[last].At.Add(time.Millisecond)
+	}
+	next.History = append(h, shard.Change{At: at, Count: count})
+	note.Made = next.Updated
+	next.Notes[at.UnixMilli()] = note
+	return next, nil
+}
+
+// pruned returns the history without the changes on which no retained event can depend: they
+// ended before the retention's begin. A timeless kind keeps at most what fits into a log item
+// together with the next change.
+func (c *Changer) pruned(e Entry, now time.Time) shard.History {
+	h, first := e.History, 0
+	for c.o.Keep > 0 && first+1 < len(h) && h[first+1].At.Before(now.Add(-c.o.Keep)) {
+		first++
+	}
+	if c.timeless(e.Key) {
+		first = max(first, len(h)-maxLogged+1)
+	}
+	return append(shard.History(nil), h[first:]...)
+}
+
+func (c *Changer) timeless(key string) bool { return c.o.Timeless != nil && c.o.Timeless(key) }
+
+// clockError bounds how far a caller's time may be from the Changer's clock, and the clock behind
+// the key's newest change.
+const clockError = 5 * time.Second
+
+// timely returns the clock's time, by which changes are dated. It rejects a caller's time that the
+// clock contradicts: processes that poll the log would miss a change that is dated before their
+// last poll, and a change that is dated far ahead would take effect then.
+func (c *Changer) timely(now time.Time) (time.Time, error) {
+	if now.IsZero() {
+		return now, fmt.Errorf("%w: the time of a change is zero: pass the current time", shard.ErrMisused)
+	}
+	if c.o.Clock == nil {
+		return now, nil
+	}
+	clock := c.o.Clock()
+	switch off := now.Sub(clock); {
+	case off < -clockError:
+		return now, fmt.Errorf("%w: the time of a change is %v behind the clock: pass the current time", shard.ErrMisused, -off)
+	case off > clockError:
+		return now, fmt.Errorf("%w: the time of a change is %v ahead of the clock: pass the current time", shard.ErrMisused, off)
+	}
+	return clock, nil
+}
+
+// follows returns an error if the key's newest change is from after now.
+func follows(e Entry, now time.Time) error {
+	if ahead := e.Updated.Sub(now); ahead > clockError {
+		return fmt.Errorf("%w: the newest change is dated %v after now: check this clock and that of %q", shard.ErrMisused, ahead, e.Notes[e.Effective().UnixMilli()].By)
+	}
+	return nil
+}
+
+// dated returns a time with the precision of entries: milliseconds, in UTC.
+func dated(t time.Time) time.Time { return t.Round(0).Truncate(time.Millisecond).UTC() }
