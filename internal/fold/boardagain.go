@@ -171,7 +171,7 @@ func (f *looker) again(ctx context.Context, s *boardNews, top storedTop, size in
 	for _, p := range places {
 		players = append(players, p.Player)
 	}
-	if err := f.take(ctx, s, next, players); err != nil {
+	if err := f.readPlayers(ctx, s, next, players); err != nil {
 		return nil, err
 	}
 	next.Trim(f.hold(size))

@@ -48,7 +48,7 @@ func (f *topFolder) widen(ctx context.Context, s *boardNews, top *board.Top, siz
 				asked = append(asked, p.Player)
 			}
 		}
-		if err := f.take(ctx, s, top, asked); err != nil {
+		if err := f.readPlayers(ctx, s, top, asked); err != nil {
 			return err
 		}
 		top.Trim(f.hold(size))

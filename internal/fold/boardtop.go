@@ -183,7 +183,7 @@ func (f *topFolder) turned(ctx context.Context, s *boardNews, top storedTop, siz
 		next.Sure()
 	}
 	asked := s.offer(next)
-	if err := f.take(ctx, s, next, append(asked, next.Unsure()...)); err != nil {
+	if err := f.readPlayers(ctx, s, next, append(asked, next.Unsure()...)); err != nil {
 		return nil, err
 	}
 	next.Trim(f.hold(size))
@@ -206,8 +206,8 @@ func (s *boardNews) offer(top *board.Top) (asked []string) {
 	return asked
 }
 
-// take reads players' entries into a top. A damaged entry gets no place.
-func (f *topFolder) take(ctx context.Context, s *boardNews, top *board.Top, players []string) error {
+// readPlayers reads players' entries into a top. A damaged entry gets no place.
+func (f *topFolder) readPlayers(ctx context.Context, s *boardNews, top *board.Top, players []string) error {
 	slices.Sort(players)
 	players = slices.Compact(players)
 	if len(players) == 0 {

@@ -33,7 +33,7 @@ func ProblemWith(ctx context.Context, err error, detail string) error {
 	switch {
 	case errors.Is(err, shard.ErrNotFound):
 		return newProblem(http.StatusNotFound, detail)
-	case errors.Is(err, boards.ErrModeSettled):
+	case errors.Is(err, boards.ErrModeFixed):
 		return newProblem(http.StatusConflict, detail)
 	case errors.Is(err, boards.ErrScoreRange):
 		return newProblem(http.StatusUnprocessableEntity, detail)
@@ -75,7 +75,7 @@ func unreadable(ctx context.Context, e *shard.ItemError) huma.StatusError {
 
 // Detail returns the kind of an error in a caller's words.
 func Detail(err error) string {
-	for _, kind := range []error{shard.ErrNotFound, boards.ErrModeSettled, boards.ErrScoreRange, shard.ErrContended, shard.ErrThrottled, shard.ErrStale, shard.ErrUnavailable} {
+	for _, kind := range []error{shard.ErrNotFound, boards.ErrModeFixed, boards.ErrScoreRange, shard.ErrContended, shard.ErrThrottled, shard.ErrStale, shard.ErrUnavailable} {
 		if errors.Is(err, kind) {
 			return kind.Error()
 		}

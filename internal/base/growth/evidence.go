@@ -191,9 +191,9 @@ func (e *evidence) mayAsk(now time.Time) bool {
 	return true
 }
 
-// mayRefresh reports whether the entry may be read to adopt other processes' changes; then it counts as
-// read. One throttle is not enough: a partition may be full for a moment.
-func (e *evidence) mayRefresh(now time.Time) bool {
+// startRefresh reports whether it is time to read the entry for the changes of other processes, and notes
+// the read. One throttle is not enough: a partition may be full for a moment.
+func (e *evidence) startRefresh(now time.Time) bool {
 	passed := now.Sub(e.refreshed).Abs()
 	if passed > 2*maxPause { // another storm
 		e.wait = minPause

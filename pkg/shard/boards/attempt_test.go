@@ -20,7 +20,7 @@ import (
 func TestWhatWasNotSentIsRefused(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
-	submit(t, d.boards(d.Client, nil), "b", libtest.Later, "first 1") // settles the mode
+	submit(t, d.boards(d.Client, nil), "b", libtest.Later, "first 1") // fixes the mode
 	client := &libtest.Flaky{Client: d.Client, Before: func() error { return libtest.Hot("IndexWriteKeyRangeThroughputExceeded") }}
 	ctx, cancel := context.WithTimeout(t.Context(), 6*time.Second)
 	defer cancel()

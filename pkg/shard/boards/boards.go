@@ -108,8 +108,8 @@ type PlayerScore struct {
 
 // Errors of boards, beside those of package shard; use errors.Is.
 var (
-	// ErrModeSettled means that the board has had a score, so its mode can't change.
-	ErrModeSettled = errors.New("the board's mode is settled by its scores")
+	// ErrModeFixed means that the board has had a score, so its mode can't change.
+	ErrModeFixed = errors.New("the board has scores, so its mode can't change")
 	// ErrTooMany means that a call's writes exceed a transaction's limit.
 	ErrTooMany = errors.New("too many writes for one transaction")
 	// ErrScoreRange means that a sum would not lie between -10^18 and 10^18.

@@ -170,7 +170,7 @@ func TestSettings(t *testing.T) {
 		t.Fatalf("got %+v, %v", s, err)
 	}
 	submit(t, rankings, "b", now, "ann 1")
-	if err := rankings.Configure(libtest.Within(t), "b", boards.Settings{Mode: boards.Best}); !errors.Is(err, boards.ErrModeSettled) {
+	if err := rankings.Configure(libtest.Within(t), "b", boards.Settings{Mode: boards.Best}); !errors.Is(err, boards.ErrModeFixed) {
 		t.Errorf("another mode after a score: %v", err)
 	}
 	if err := rankings.Configure(libtest.Within(t), "b", boards.Settings{Mode: boards.Total, Size: 7}); err != nil {
@@ -183,7 +183,7 @@ func TestSettings(t *testing.T) {
 func TestNoProcessWritesUnderAnOldMode(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
-	now, settled := libtest.Later, 0
+	now, fixed := libtest.Later, 0
 	rounds := lane.Runs(8, 20)
 	for round := range rounds {
 		board := fmt.Sprint("b", round)
@@ -208,9 +208,9 @@ func TestNoProcessWritesUnderAnOldMode(t *testing.T) {
 		}
 		wg.Wait()
 		want := fmt.Sprint(writers)
-		if errors.Is(set, boards.ErrModeSettled) {
+		if errors.Is(set, boards.ErrModeFixed) {
 			want = "1"
-			settled++
+			fixed++
 		} else if set != nil {
 			t.Fatal(set)
 		}
@@ -218,7 +218,7 @@ func TestNoProcessWritesUnderAnOldMode(t *testing.T) {
 			t.Fatalf("round %d, configured: %v: score %s, want %s", round, set, got, want)
 		}
 	}
-	t.Logf("the mode was settled by scores first in %d of %d rounds", settled, rounds)
+	t.Logf("the mode was fixed by scores first in %d of %d rounds", fixed, rounds)
 }
 
 func TestSumsOutOfRangeAreRefusedAlone(t *testing.T) {

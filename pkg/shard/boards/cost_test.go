@@ -42,7 +42,7 @@ func TestWhatScoresCost(t *testing.T) {
 			board, each := fmt.Sprint(mode, n), float64(n)
 			d.configure(t, board, boards.Settings{Mode: mode, Periods: periods[:n]})
 			rankings := d.boards(client, nil)
-			submit(t, rankings, board, now, "first 1") // settles the mode
+			submit(t, rankings, board, now, "first 1") // fixes the mode
 			got, want := map[string]price{}, map[string]price{
 				"new": {each, each, each}, "changed": {each, each, 2 * each}, "unchanged": {Read: each},
 			}

@@ -130,9 +130,9 @@ type play struct {
 	writes []*entryWrite // one per period
 }
 
-// plays combines the scores of each player, in order of first appearance: to the highest, the
+// combineByPlayer combines the scores of each player, in order of first appearance: to the highest, the
 // last or the sum.
-func plays(mode Mode, scores []PlayerScore) []*play {
+func combineByPlayer(mode Mode, scores []PlayerScore) []*play {
 	var list []*play
 	index := make(map[string]*play, len(scores))
 	for i, s := range scores {

@@ -32,14 +32,14 @@ const (
 	maxKnownBoards = 10_000
 )
 
-// maxSettlings bounds the attempts to settle a board's mode. Another process may win each of
+// maxModeFixes bounds the attempts to fix a board's mode. Another process may win each of
 // them.
-const maxSettlings = 10
+const maxModeFixes = 10
 
 // knownBoard is a board in a process's cache.
 type knownBoard struct {
 	Settings
-	used bool // its mode is settled
+	used bool // its mode is fixed
 	at   time.Time
 }
 
@@ -130,7 +130,7 @@ func (s Settings) complete() (Settings, error) {
 }
 
 // Configure sets a board's settings. Invalid settings are ErrMisused. A change of mode is
-// ErrModeSettled after the board's first score, even if its entries are gone. Other processes
+// ErrModeFixed after the board's first score, even if its entries are gone. Other processes
 // use the new size and periods within 3 s. A period that is left out keeps its entries, and a
 // new one starts empty.
 func (l *Boards) Configure(ctx context.Context, board string, s Settings) error {
@@ -142,7 +142,7 @@ func (l *Boards) Configure(ctx context.Context, board string, s Settings) error 
 		"SET #mode = :mode, #size = :size, #periods = :periods, #v = :v, #used = if_not_exists(#used, :false)",
 		"attribute_not_exists(#used) OR #used = :false OR #mode = :mode", dynamo.Item{":false": &types.AttributeValueMemberBOOL{}})
 	if _, refused := dynamo.ConditionFailed(err); refused {
-		err = ErrModeSettled
+		err = ErrModeFixed
 	}
 	if err != nil {
 		return fmt.Errorf("configuring board %q: %w", board, err)
@@ -151,22 +151,22 @@ func (l *Boards) Configure(ctx context.Context, board string, s Settings) error 
 	return nil
 }
 
-// settled returns a board's settings with a mode that can't change any more. A process's first
+// withFixedMode returns a board's settings with a mode that can't change any more. A process's first
 // score on a new board costs one write. It is conditional on the mode, as a change of mode is on
 // the absence of scores.
-func (l *Boards) settled(ctx context.Context, board string, now time.Time) (knownBoard, error) {
+func (l *Boards) withFixedMode(ctx context.Context, board string, now time.Time) (knownBoard, error) {
 	known, err := l.settingsOf(ctx, board, now)
 	for round := 0; err == nil && !known.used; round++ {
-		if round == maxSettlings {
-			return known, fmt.Errorf("settling the mode of board %q: %w", board, shard.ErrUnavailable)
+		if round == maxModeFixes {
+			return known, fmt.Errorf("fixing the mode of board %q: %w", board, shard.ErrUnavailable)
 		}
-		known, err = l.settle(ctx, board, known, now)
+		known, err = l.fixMode(ctx, board, known, now)
 	}
 	return known, err
 }
 
-// settle makes one attempt, and returns the board's state after it.
-func (l *Boards) settle(ctx context.Context, board string, known knownBoard, now time.Time) (knownBoard, error) {
+// fixMode makes one attempt, and returns the board's state after it.
+func (l *Boards) fixMode(ctx context.Context, board string, known knownBoard, now time.Time) (knownBoard, error) {
 	it, err := l.updateSettings(ctx, board, known.Settings,
 		"SET #used = :true, #mode = :mode, #size = if_not_exists(#size, :size), #periods = if_not_exists(#periods, :periods), #v = :v",
 		"attribute_not_exists(#mode) OR #mode = :mode", dynamo.Item{":true": &types.AttributeValueMemberBOOL{Value: true}})
@@ -175,7 +175,7 @@ func (l *Boards) settle(ctx context.Context, board string, known knownBoard, now
 		it, err = there, nil
 	}
 	if err != nil {
-		return known, fmt.Errorf("settling the mode of board %q: %w", board, err)
+		return known, fmt.Errorf("fixing the mode of board %q: %w", board, err)
 	}
 	return l.remember(board, it, now.Round(0))
 }

@@ -102,11 +102,11 @@ func (l *Boards) prepare(ctx context.Context, board string, scores []PlayerScore
 			return nil, fmt.Errorf("a player of board %q: %w", board, err)
 		}
 	}
-	known, err := l.settled(ctx, board, now)
+	known, err := l.withFixedMode(ctx, board, now)
 	if err != nil {
 		return nil, err
 	}
-	list := plays(known.Mode, scores)
+	list := combineByPlayer(known.Mode, scores)
 	job := job{l: l, mode: known.Mode, now: now, clock: dynamo.StartClock(attempt), start: dynamo.StartBy(ctx)}
 	job.call = observe.Begin(l.observer)
 	for _, p := range list {

@@ -174,7 +174,7 @@ const patience = 250 * time.Millisecond
 // the count is 1.
 func (m *Map) Newest(ctx context.Context, key string, now time.Time) (entry Entry, count int) {
 	now = now.Round(0)
-	m.renewBriefly(ctx, now)
+	m.refreshBriefly(ctx, now)
 	v := m.current()
 	young := v.younger(now, CountAge)
 	entry, ok, partial := v.find(key)
@@ -193,8 +193,8 @@ func (m *Map) Newest(ctx context.Context, key string, now time.Time) (entry Entr
 	return entry, entry.Most()
 }
 
-// renewBriefly renews an old view, and waits briefly if no other call has begun the renewal.
-func (m *Map) renewBriefly(ctx context.Context, now time.Time) {
+// refreshBriefly refreshes an old view. It waits up to 250 ms, or not at all if another call refreshes it already.
+func (m *Map) refreshBriefly(ctx context.Context, now time.Time) {
 	if m.current().fresh(now, m.options.ViewAge) {
 		return
 	}

@@ -151,7 +151,7 @@ func (g *gather) merge(ctx context.Context, parts []partition, yield func(place.
 			return true
 		}
 		s := g.sighting(parts[from], it)
-		leave, err := g.leaves(ctx, last, s)
+		leave, err := g.omits(ctx, last, s)
 		if err != nil {
 			yield(place.Stored{}, err)
 			return false

@@ -34,10 +34,10 @@ func (g *gather) sighting(p partition, it dynamo.Item) place.Stored {
 	return s
 }
 
-// leaves reports whether the read leaves an item out. That is an item that a look-up by the
+// omits reports whether the read omits an item. That is an item that a look-up by the
 // layout does not find, or the last item read, seen on a second write shard. The latter
 // happens only if writers did not agree on a change of the shard count.
-func (g *gather) leaves(ctx context.Context, last *place.Position, s place.Stored) (bool, error) {
+func (g *gather) omits(ctx context.Context, last *place.Position, s place.Stored) (bool, error) {
 	switch g.t.reads {
 	case allThere:
 		return false, nil

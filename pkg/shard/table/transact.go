@@ -133,7 +133,7 @@ func (t *Table) transact(ctx context.Context, operation string, key Item, now ti
 // filled returns the caller's update of the item at a place.
 func (r raw) filled(in *dynamodb.UpdateItemInput, key Item, at place.Place) (*dynamodb.UpdateItemInput, error) {
 	if in.TableName != nil || in.Key != nil {
-		return nil, fmt.Errorf("%w: the input has a TableName or a Key", shard.ErrMisused)
+		return nil, fmt.Errorf("%w: the input must have no TableName and no Key: they follow from the name and the item", shard.ErrMisused)
 	}
 	filled := *in
 	filled.TableName, filled.Key = &r.t.Name, r.Key(at)

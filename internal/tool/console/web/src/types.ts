@@ -257,7 +257,7 @@ export interface Change {
    */
   shards: number;
   /**
-   * When the count takes effect: for an entity a few seconds after the change was made, for other types at once
+   * When the count takes effect: for an entity 5 s after an increase and 3 minutes after a decrease, for other types at once
    */
   time: string;
   /**
@@ -423,7 +423,7 @@ export interface ShardChange {
    */
   shards: number;
   /**
-   * When the count takes effect: for an entity a few seconds after the change was made, for other types at once
+   * When the count takes effect: for an entity 5 s after an increase and 3 minutes after a decrease, for other types at once
    */
   time: string;
   /**
