@@ -56,6 +56,9 @@ func timeFolder(ctx context.Context) (string, error) {
 
 // overlay writes the files for `go test -overlay` into dir and returns the name of the list.
 func overlay(ctx context.Context, dir string) (string, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", err
+	}
 	folder, err := timeFolder(ctx)
 	if err != nil {
 		return "", err
@@ -83,17 +86,13 @@ func overlay(ctx context.Context, dir string) (string, error) {
 	return name, os.WriteFile(name, list, 0o600)
 }
 
-// build builds the suites' test programs with the shifted clock in the folder bin of dir.
-func build(ctx context.Context, dir string) error {
+// build builds the suites' test programs with the overlay and the race detector in the folder bin of dir.
+func build(ctx context.Context, dir, overlay string) error {
 	bin := filepath.Join(dir, "bin") + string(filepath.Separator)
 	if err := os.MkdirAll(bin, 0o700); err != nil {
 		return err
 	}
-	list, err := overlay(ctx, dir)
-	if err != nil {
-		return err
-	}
-	args := []string{"test", "-c", "-vet=off", "-ldflags=-s -w", "-overlay", list, "-o", bin}
+	args := []string{"test", "-c", "-race", "-vet=off", "-ldflags=-s -w", "-overlay", overlay, "-o", bin}
 	for _, s := range suites {
 		args = append(args, "./"+s.folder)
 	}

@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 )
@@ -30,16 +31,24 @@ func main() {
 }
 
 func run(ctx context.Context, texts []string) error {
-	moments, err := parseMoments(texts, time.Now())
-	if err != nil {
-		return err
-	}
 	dir, err := filepath.Abs(filepath.Join(".cache", "clocktest")) // a fixed folder, so that go's build cache works
 	if err != nil {
 		return err
 	}
+	list, err := overlay(ctx, dir)
+	if err != nil {
+		return err
+	}
+	if slices.Equal(texts, []string{"overlay"}) {
+		fmt.Println(list)
+		return nil
+	}
+	moments, err := parseMoments(texts, time.Now())
+	if err != nil {
+		return err
+	}
 	begun := time.Now()
-	if err := build(ctx, dir); err != nil {
+	if err := build(ctx, dir, list); err != nil {
 		return err
 	}
 	fmt.Printf("%d suites built in %.1f s\n", len(suites), time.Since(begun).Seconds())
