@@ -67,7 +67,7 @@ run: need.go.java.node cli ## run the whole system on this machine: make run ARG
 # processors. If no browser works, the tests that need one are left out; the first and the last
 # line say so. make lint runs go vet.
 WITH_ENGINE := .cache/withengine
-PARALLEL    := -p 2 -parallel 4 -vet=off
+PARALLEL    := -p 3 -parallel 4 -vet=off
 
 test: need.go.java.node.git.curl.browser $(WITH_ENGINE) ## run the tests: every kind of promise, against DynamoDB Local
 	@$(WITH_ENGINE) -browser $(MAKE) --no-print-directory test-all
