@@ -184,7 +184,7 @@ func TestStormInAnIndex(t *testing.T) {
 		t.Fatalf("%d storms: %+v", len(storms), storms)
 	}
 	s := storms[0]
-	if s.Index != "by_place" || s.Key != "de|bonn|open" || s.Low > 900 || s.High < 900 || s.High-s.Low > 60 || s.From != stamp(p.Begin(100)) || s.To != stamp(p.Begin(110)) {
+	if s.Index != "by_place" || s.Key != "de|bonn|open" || s.Low > 900 || s.High < 900 || s.High-s.Low > 150 || s.From != stamp(p.Begin(100)) || s.To != stamp(p.Begin(110)) {
 		t.Errorf("%+v", s)
 	}
 	d := r.Data(Streams{}, nil)
