@@ -278,14 +278,15 @@ func placed() described {
 // TestHotIndexKeyOfThreeAttributes checks that a key which is hot only in an index with three partition attributes is
 // reported after its first window, by its whole key. The key that shares two of the attributes is cool.
 func TestHotIndexKeyOfThreeAttributes(t *testing.T) {
-	source, err := hotkeys.FindSource(t.Context(), placed(), existing("heat", "orders"))
+	attached := existing("heat", "hotshard-orders")
+	source, err := hotkeys.FindSource(t.Context(), placed(), attached)
 	if err != nil {
 		t.Fatal(err)
 	}
 	f := newFixture(settings())
 	deps := f.deps()
 	deps.Source, deps.Shards = source, nil
-	if f.handler, err = hotkeys.New(existing("heat", "orders"), deps); err != nil {
+	if f.handler, err = hotkeys.New(attached, deps); err != nil {
 		t.Fatal(err)
 	}
 	if logs := f.logs.String(); !strings.Contains(logs, "[alike]") {
@@ -308,7 +309,7 @@ func TestHotIndexKeyOfThreeAttributes(t *testing.T) {
 			hot = append(hot, fmt.Sprint(row.Index, " ", row.Key, " ", row.WriteUnitsPerSecond, " ", row.Start.Sub(start), " ", row.Advice(1, shard.Change{}, 4)))
 		}
 	}
-	want := []string{`by_place de|a\|b|open 8 0s Not sharded. Split it across 2 partition keys of the index by_place.`}
+	want := []string{`by_place de|a\|b|open 8 0s Using at least 80% of a partition's 10 WCU/s. Not sharded. Split it across 7 partition keys of the index by_place.`}
 	if diff := cmp.Diff(want, hot); diff != "" {
 		t.Errorf("hot rows (-want +got):\n%s", diff)
 	}
