@@ -3,10 +3,12 @@ package count
 import (
 	"errors"
 	"log/slog"
+	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/internal/base/ddbstream"
 	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/base/secondary"
@@ -21,9 +23,10 @@ type Source struct {
 	// Indexes are the table's indexes. A local index has no name, since its writes are on the table's own partitions.
 	Indexes []secondary.Index
 
-	// Vectors are the table's vector indexes. Their writes are not counted: DynamoDB meters them in bytes, apart from
-	// write units, and documents no limit of their partitions.
-	Vectors []string
+	// VectorIndexes are the names of the table's vector indexes. Their writes are not counted: DynamoDB meters them in
+	// bytes, apart from write units, and documents no limit of their partitions. Vectors are the attributes that they read.
+	VectorIndexes []string
+	Vectors       []ddbstream.Vector
 
 	// Replicas are the other Regions of a global table. Their writes are in this stream too, and a stream shard then
 	// takes one reader.
@@ -73,7 +76,10 @@ func Describe(table *types.TableDescription) (s Source, err error) {
 		s.Indexes = append(s.Indexes, secondary.Describe("", table.KeySchema, x.KeySchema, x.Projection))
 	}
 	for _, x := range table.VectorIndexes {
-		s.Vectors = append(s.Vectors, aws.ToString(x.IndexName))
+		s.VectorIndexes = append(s.VectorIndexes, aws.ToString(x.IndexName))
+		if a := x.VectorAttribute; a != nil {
+			s.addVector(aws.ToString(a.AttributeName), int(aws.ToInt64(x.Dimensions)))
+		}
 	}
 	for _, r := range table.Replicas {
 		s.Replicas = append(s.Replicas, aws.ToString(r.RegionName))
@@ -81,10 +87,17 @@ func Describe(table *types.TableDescription) (s Source, err error) {
 	return s, nil
 }
 
+// addVector adds an attribute once, even if several vector indexes read it.
+func (s *Source) addVector(attribute string, dimensions int) {
+	if !slices.ContainsFunc(s.Vectors, func(v ddbstream.Vector) bool { return v.Attribute == attribute }) {
+		s.Vectors = append(s.Vectors, ddbstream.Vector{Attribute: attribute, Dimensions: dimensions})
+	}
+}
+
 // Warn logs which writes are not counted, or only in part.
 func (s Source) Warn(log *slog.Logger) {
-	if len(s.Vectors) > 0 {
-		log.Warn("writes to vector indexes are not counted: DynamoDB meters them in bytes, apart from write units", "table", s.Table, "indexes", s.Vectors)
+	if len(s.VectorIndexes) > 0 {
+		log.Warn("writes to vector indexes are not counted: DynamoDB meters them in bytes, apart from write units", "table", s.Table, "indexes", s.VectorIndexes)
 	}
 	if len(s.Replicas) > 0 {
 		log.Warn("this is a global table: writes of other Regions are counted here as well, and nothing else may read its stream", "table", s.Table, "replicas", s.Replicas)

@@ -48,7 +48,7 @@ func (w *Write) read(rec *ddbstream.Record, source Source, writes *secondary.Wri
 	if rec.Created.IsZero() {
 		return fmt.Errorf("count: record %.60s: %w", rec.Sequence, errNoTime)
 	}
-	if w.Units, err = rec.WriteUnits(); err != nil {
+	if w.Units, err = rec.WriteUnits(source.Vectors...); err != nil {
 		return err
 	}
 	if err = rec.IndexWrites(writes, source.Indexes); err != nil {
