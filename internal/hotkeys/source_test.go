@@ -17,6 +17,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
 	"github.com/hotshard/hotshard/internal/aws/eventsource"
+	"github.com/hotshard/hotshard/internal/base/ddbstream"
 	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
@@ -271,7 +272,9 @@ func placed() described {
 				element("sk", types.KeyTypeRange), element("pk", types.KeyTypeRange),
 			},
 		}},
-		VectorIndexes: []types.VectorIndexDescription{{IndexName: aws.String("alike")}},
+		VectorIndexes: []types.VectorIndexDescription{{
+			IndexName: aws.String("alike"), VectorAttribute: &types.VectorAttributeDefinition{AttributeName: aws.String("embedding")}, Dimensions: aws.Int64(3),
+		}},
 	}
 }
 
@@ -282,6 +285,9 @@ func TestHotIndexKeyOfThreeAttributes(t *testing.T) {
 	source, err := hotkeys.FindSource(t.Context(), placed(), attached)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]ddbstream.Vector{{Attribute: "embedding", Dimensions: 3}}, source.Vectors); diff != "" {
+		t.Errorf("vectors (-want +got):\n%s", diff)
 	}
 	f := newFixture(settings())
 	deps := f.deps()
