@@ -17,6 +17,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
 	"github.com/hotshard/hotshard/internal/aws/eventsource"
+	"github.com/hotshard/hotshard/internal/base/ddbstream"
 	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
@@ -233,8 +234,8 @@ func TestFindSource(t *testing.T) {
 		t.Errorf("no stream: %v", err)
 	}
 	got, err := hotkeys.FindSource(t.Context(), nil, settings())
-	if err != nil || got.Own != kind.Items || got.Table != "hotshard-items" || got.PartitionKey != "pk" || len(got.Indexes) != 2 || got.Indexes[0].Name != "by_rank" || got.Indexes[0].All || !slices.Equal(got.Indexes[0].Include, []string{"row_rev", "expires_at"}) ||
-		got.Indexes[1].Name != "by_group" || got.Indexes[1].All || !slices.Equal(got.Indexes[1].Include, []string{"ends_at"}) {
+	if err != nil || got.Own != kind.Items || got.Table != "hotshard-items" || got.PartitionKey != "pk" || len(got.Indexes) != 2 || got.Indexes[0].Name != "by_rank" || !slices.Equal(got.Indexes[0].Projected, []string{"board_shard", "expires_at", "pk", "rank_key", "row_rev", "sk"}) ||
+		got.Indexes[1].Name != "by_group" || !slices.Equal(got.Indexes[1].Projected, []string{"ends_at", "pk", "session_shard", "sk"}) {
 		t.Errorf("hotshard's own: %v, %+v", err, got)
 	}
 	deps := newFixture(settings()).deps()
@@ -256,36 +257,70 @@ func (d described) DescribeTable(context.Context, *dynamodb.DescribeTableInput, 
 	return &dynamodb.DescribeTableOutput{Table: &table}, nil
 }
 
-// TestIndexKeysOfSeveralAttributes checks that such indexes are not counted, and are named in a warning: one attribute
-// alone would be a false hot key.
-func TestIndexKeysOfSeveralAttributes(t *testing.T) {
-	keys := func(hash, ranges int) (list []types.KeySchemaElement) {
-		for n := range hash + ranges {
-			kind := types.KeyTypeHash
-			if n >= hash {
-				kind = types.KeyTypeRange
-			}
-			list = append(list, types.KeySchemaElement{AttributeName: aws.String(fmt.Sprint("a", n)), KeyType: kind})
-		}
-		return list
+// placed is the description of a table with an index of three partition attributes, and a vector index.
+func placed() described {
+	element := func(name string, kind types.KeyType) types.KeySchemaElement {
+		return types.KeySchemaElement{AttributeName: &name, KeyType: kind}
 	}
-	table := described{
-		KeySchema: keys(1, 1), StreamSpecification: &types.StreamSpecification{StreamEnabled: aws.Bool(true)},
-		GlobalSecondaryIndexes: []types.GlobalSecondaryIndexDescription{
-			{IndexName: aws.String("plain"), KeySchema: keys(1, 1)}, {IndexName: aws.String("hash"), KeySchema: keys(1, 0)},
-			{IndexName: aws.String("two"), KeySchema: keys(2, 0)}, {IndexName: aws.String("four"), KeySchema: keys(2, 2)},
-		},
-		VectorIndexes: []types.VectorIndexDescription{{IndexName: aws.String("alike")}},
+	return described{
+		KeySchema:           []types.KeySchemaElement{element("pk", types.KeyTypeHash), element("sk", types.KeyTypeRange)},
+		StreamSpecification: &types.StreamSpecification{StreamEnabled: aws.Bool(true)},
+		GlobalSecondaryIndexes: []types.GlobalSecondaryIndexDescription{{
+			IndexName: aws.String("by_place"), Projection: &types.Projection{ProjectionType: types.ProjectionTypeKeysOnly},
+			KeySchema: []types.KeySchemaElement{
+				element("country", types.KeyTypeHash), element("city", types.KeyTypeHash), element("status", types.KeyTypeHash),
+				element("sk", types.KeyTypeRange), element("pk", types.KeyTypeRange),
+			},
+		}},
+		VectorIndexes: []types.VectorIndexDescription{{
+			IndexName: aws.String("alike"), VectorAttribute: &types.VectorAttributeDefinition{AttributeName: aws.String("embedding")}, Dimensions: aws.Int64(3),
+		}},
 	}
-	source, err := hotkeys.FindSource(t.Context(), table, existing("heat", "orders"))
-	if err != nil || len(source.Indexes) != 2 || !slices.Equal(source.Uncounted, []string{"two", "four", "alike"}) {
-		t.Fatalf("%+v, %v", source, err)
+}
+
+// TestHotIndexKeyOfThreeAttributes checks that a key which is hot only in an index with three partition attributes is
+// reported after its first window, by its whole key. The key that shares two of the attributes is cool.
+func TestHotIndexKeyOfThreeAttributes(t *testing.T) {
+	attached := existing("heat", "hotshard-orders")
+	source, err := hotkeys.FindSource(t.Context(), placed(), attached)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]ddbstream.Vector{{Attribute: "embedding", Dimensions: 3}}, source.Vectors); diff != "" {
+		t.Errorf("vectors (-want +got):\n%s", diff)
 	}
 	f := newFixture(settings())
 	deps := f.deps()
-	deps.Source = source
-	if _, err := hotkeys.New(existing("heat", "orders"), deps); err != nil || !strings.Contains(f.logs.String(), "[two four alike]") {
-		t.Errorf("%v, logs %q", err, f.logs)
+	deps.Source, deps.Shards = source, nil
+	if f.handler, err = hotkeys.New(attached, deps); err != nil {
+		t.Fatal(err)
+	}
+	if logs := f.logs.String(); !strings.Contains(logs, "[alike]") {
+		t.Errorf("no warning about the vector index: %s", logs)
+	}
+	var all writes
+	for i := range 100 {
+		status := "open"
+		if i%5 == 0 {
+			status = "closed"
+		}
+		key := fmt.Sprint("order-", i)
+		all = append(all, write{key: key, sk: "x", at: float64(i % 10), image: fmt.Sprintf(
+			`{"pk":{"S":"%s"},"sk":{"S":"x"},"country":{"S":"de"},"city":{"S":"a|b"},"status":{"S":"%s"}}`, key, status)})
+	}
+	f.must(t, batch{writes: all, first: 1, final: true, table: "orders"}.payload())
+	var hot []string
+	for _, row := range f.rows(t) {
+		if row.Status > heat.Warm {
+			hot = append(hot, fmt.Sprint(row.Index, " ", row.Key, " ", row.WriteUnitsPerSecond, " ", row.Start.Sub(start), " ", row.Advice(1, shard.Change{}, 4)))
+		}
+	}
+	want := []string{`by_place de|a\|b|open 8 0s Using at least 80% of a partition's 10 WCU/s. Not sharded. Split it across 7 partition keys of the index by_place.`}
+	if diff := cmp.Diff(want, hot); diff != "" {
+		t.Errorf("hot rows (-want +got):\n%s", diff)
+	}
+	if logs := f.logs.String(); !strings.Contains(logs, "index=by_place") {
+		t.Errorf("logs: %s", logs)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/hotshard/hotshard/internal/aws/jsonitem"
 	"github.com/hotshard/hotshard/internal/aws/partitions"
 	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/secondary"
 )
 
 // readRequest has the members of a GetItem, Query or Scan that the limiter reads.
@@ -86,30 +87,33 @@ func (c *call) readPlace(in *readRequest) (partitions.Place, error) {
 	if err != nil {
 		return partitions.Place{}, err
 	}
-	s, hash := t.Space, t.key.hash
+	s, attributes := t.Space, []string{t.key.hash}
 	if in.IndexName != "" {
 		i := slices.IndexFunc(t.indexes, func(x *index) bool { return x.name == in.IndexName })
 		if i < 0 {
 			return partitions.Place{}, errInvalid
 		}
-		s, hash = t.indexes[i].Space, t.indexes[i].key.hash
+		s, attributes = t.indexes[i].Space, t.indexes[i].rule.Partition
 	}
 	if c.operation == "Query" {
-		if key, ok := in.partitionKey(hash); ok {
-			return s.Place(key), nil
+		if key, ok := secondary.Key(&secondary.Index{Partition: attributes}, in.equals(attributes)); ok {
+			return s.Place(string(key)), nil
 		}
 	}
 	return s.Everywhere(), nil
 }
 
-// partitionKey returns the partition key of a query.
-func (in *readRequest) partitionKey(hash string) (string, bool) {
-	v, ok := jsonitem.Equals(in.KeyConditionExpression, hash, in.ExpressionAttributeNames, in.ExpressionAttributeValues)
-	if old := in.KeyConditions[hash]; !ok && old.ComparisonOperator == "EQ" && len(old.AttributeValueList) == 1 {
-		v, ok = old.AttributeValueList[0], true
+// equals returns the attributes for which a query requires a value by "=".
+func (in *readRequest) equals(attributes []string) image {
+	values := image{}
+	for _, name := range attributes {
+		v, ok := jsonitem.Equals(in.KeyConditionExpression, name, in.ExpressionAttributeNames, in.ExpressionAttributeValues)
+		if old := in.KeyConditions[name]; !ok && old.ComparisonOperator == "EQ" && len(old.AttributeValueList) == 1 {
+			v, ok = old.AttributeValueList[0], true
+		}
+		if ok {
+			values[name] = v
+		}
 	}
-	if !ok {
-		return "", false
-	}
-	return jsonitem.Text(v)
+	return values
 }

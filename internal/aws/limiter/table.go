@@ -3,9 +3,13 @@ package limiter
 import (
 	"slices"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
 	"github.com/hotshard/hotshard/internal/aws/jsonitem"
 	"github.com/hotshard/hotshard/internal/aws/partitions"
 	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/secondary"
 )
 
 // table is a table's keys, indexes and partitions.
@@ -19,16 +23,14 @@ type table struct {
 type index struct {
 	*partitions.Space        // the table's, for a local index
 	name              string // of a local index, too
-	key               keys
-	all               bool            // projects all attributes
-	projects          map[string]bool // otherwise the projected attributes, keys included
+	rule              secondary.Index
 }
 
 // keys are the names of key attributes; sort is "" if there is none.
 type keys struct{ hash, sort string }
 
 // text returns the texts of an item's partition key and whole key. ok is false if the item
-// lacks a key attribute, and so is not in the index.
+// lacks a key attribute.
 func (k keys) text(it dynamo.Item) (hash, whole string, ok bool) {
 	hash, ok = jsonitem.Text(it[k.hash])
 	if !ok || k.sort == "" {
@@ -37,8 +39,6 @@ func (k keys) text(it dynamo.Item) (hash, whole string, ok bool) {
 	sort, ok := jsonitem.Text(it[k.sort])
 	return hash, hash + "\x00" + sort, ok
 }
-
-func (k keys) has(name string) bool { return name == k.hash || name == k.sort && name != "" }
 
 // cost returns the cost of a write in the table and its indexes. A nil item does not exist.
 func (t *table) cost(at partitions.Place, before, after dynamo.Item) []partitions.Charge {
@@ -50,66 +50,24 @@ func (t *table) cost(at partitions.Place, before, after dynamo.Item) []partition
 	return charges
 }
 
-// cost returns the cost in the index: one write if an entry is added, removed or changed, and
-// two if its key changes.
-func (x *index) cost(before, after dynamo.Item) []partitions.Charge {
-	b, a := x.entry(before), x.entry(after)
-	switch {
-	case b == nil || a == nil || b.key != a.key:
-		return x.entryCosts(before, after)
-	case jsonitem.Equal(b.item, a.item):
-		return nil
+// cost returns the cost in the index.
+func (x *index) cost(before, after dynamo.Item) (charges []partitions.Charge) {
+	var writes secondary.Writes
+	_ = secondary.Add(&writes, &x.rule, image(before), image(after)) // each item has a size
+	for _, w := range writes.List {
+		charges = append(charges, x.Place(string(w.Key)).Writes(partitions.Units(w.Units)*partitions.Unit))
 	}
-	return []partitions.Charge{x.Place(a.hash).Writes(max(b.cost(), a.cost()))}
+	return charges
 }
-
-// entryCosts returns the writes that remove one entry and add another.
-func (x *index) entryCosts(before, after dynamo.Item) []partitions.Charge {
-	var costs []partitions.Charge
-	b, a := x.entry(before), x.entry(after)
-	if b != nil && (a == nil || a.key != b.key) {
-		costs = append(costs, x.Place(b.hash).Writes(b.cost()))
-	}
-	if a != nil {
-		costs = append(costs, x.Place(a.hash).Writes(a.cost()))
-	}
-	return costs
-}
-
-// entry is an item in an index.
-type entry struct {
-	item      dynamo.Item
-	hash, key string
-}
-
-// entry returns the item's entry in the index, or nil if the item is not in it.
-func (x *index) entry(it dynamo.Item) *entry {
-	hash, whole, ok := x.key.text(it)
-	if !ok {
-		return nil
-	}
-	if x.all {
-		return &entry{it, hash, whole}
-	}
-	projected := dynamo.Item{}
-	for name := range x.projects {
-		if v, ok := it[name]; ok {
-			projected[name] = v
-		}
-	}
-	return &entry{projected, hash, whole}
-}
-
-func (e *entry) cost() partitions.Units { return blocks(dynamo.Size(e.item), writeBlock) }
 
 // indexKey reports whether an attribute is in the key of a global index.
 func (t *table) indexKey(name string) bool {
-	return slices.ContainsFunc(t.indexes, func(x *index) bool { return !x.local() && x.key.has(name) })
+	return slices.ContainsFunc(t.indexes, func(x *index) bool { return !x.local() && slices.Contains(x.rule.Sort, name) }) || t.globalHash(name)
 }
 
-// globalHash reports whether an attribute is the partition key of a global index.
+// globalHash reports whether an attribute is in the partition key of a global index.
 func (t *table) globalHash(name string) bool {
-	return slices.ContainsFunc(t.indexes, func(x *index) bool { return !x.local() && x.key.hash == name })
+	return slices.ContainsFunc(t.indexes, func(x *index) bool { return !x.local() && slices.Contains(x.rule.Partition, name) })
 }
 
 func (x *index) local() bool { return x.Index == "" }
@@ -119,7 +77,7 @@ type description struct {
 	Table struct {
 		TableName          string
 		TableArn           string
-		KeySchema          []keyElement
+		KeySchema          []types.KeySchemaElement
 		BillingModeSummary struct{ BillingMode string }
 		throughput
 		GlobalSecondaryIndexes []indexDescription
@@ -130,11 +88,8 @@ type description struct {
 type indexDescription struct {
 	IndexName  string
 	IndexArn   string
-	KeySchema  []keyElement
-	Projection struct {
-		ProjectionType   string
-		NonKeyAttributes []string
-	}
+	KeySchema  []types.KeySchemaElement
+	Projection *types.Projection
 	throughput
 }
 
@@ -162,8 +117,6 @@ func (t throughput) limits(o Options, onDemand bool) partitions.Throughput {
 	}
 }
 
-type keyElement struct{ AttributeName, KeyType string }
-
 func newTable(gate *partitions.Gate, o Options, d description) *table {
 	onDemand := d.Table.BillingModeSummary.BillingMode == "PAY_PER_REQUEST"
 	if o.TableWCU > 0 {
@@ -175,33 +128,27 @@ func newTable(gate *partitions.Gate, o Options, d description) *table {
 		key:   newKeys(d.Table.KeySchema),
 	}
 	for _, x := range d.Table.LocalSecondaryIndexes {
-		t.indexes = append(t.indexes, newIndex(t.Space, t.key, x))
+		t.indexes = append(t.indexes, newIndex(t.Space, d.Table.KeySchema, x))
 	}
 	for _, x := range d.Table.GlobalSecondaryIndexes {
 		own := gate.NewSpace(partitions.Resource{Table: d.Table.TableName, Index: x.IndexName, ARN: x.IndexArn}, x.limits(o, onDemand))
 		t.global = append(t.global, own)
-		t.indexes = append(t.indexes, newIndex(own, t.key, x))
+		t.indexes = append(t.indexes, newIndex(own, d.Table.KeySchema, x))
 	}
 	return t
 }
 
-func newKeys(elements []keyElement) keys {
-	var k keys
-	for _, e := range elements {
-		if e.KeyType == "HASH" {
-			k.hash = e.AttributeName
+func newKeys(schema []types.KeySchemaElement) (k keys) {
+	for _, e := range schema {
+		if e.KeyType == types.KeyTypeHash {
+			k.hash = aws.ToString(e.AttributeName)
 		} else {
-			k.sort = e.AttributeName
+			k.sort = aws.ToString(e.AttributeName)
 		}
 	}
 	return k
 }
 
-func newIndex(s *partitions.Space, table keys, d indexDescription) *index {
-	x := &index{Space: s, name: d.IndexName, key: newKeys(d.KeySchema), all: d.Projection.ProjectionType == "ALL"}
-	x.projects = map[string]bool{}
-	for _, name := range append([]string{table.hash, table.sort, x.key.hash, x.key.sort}, d.Projection.NonKeyAttributes...) {
-		x.projects[name] = name != ""
-	}
-	return x
+func newIndex(s *partitions.Space, table []types.KeySchemaElement, d indexDescription) *index {
+	return &index{Space: s, name: d.IndexName, rule: secondary.Describe(d.IndexName, table, d.KeySchema, d.Projection)}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/aws/partitions"
 	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/secondary"
 )
 
 // single is a PutItem, UpdateItem or DeleteItem.
@@ -160,7 +161,10 @@ func (s *single) indexCharges(r *reply, consumed map[string]used) []partitions.C
 			s.learnImages(r)
 			known = true
 		}
-		costs := x.entryCosts(s.before, s.after)
+		costs := x.cost(s.before, s.after)
+		if key, ok := secondary.Key(&x.rule, image(s.after)); ok && len(costs) == 0 {
+			costs = []partitions.Charge{x.Place(string(key)).Writes(total)} // the change is unknown
+		}
 		if len(costs) > 0 || !s.looked {
 			charges = append(charges, spread(costs, total, x.Space)...)
 		}

@@ -241,8 +241,8 @@ func (s *scanner) document(kind byte, at, depth int) int {
 	return o.at
 }
 
-// partSize returns the size of an item with only these attributes; nil stands for all.
-func (i Image) partSize(attributes []string) (int, error) {
+// SizeIn returns the size of an item with only these attributes; nil stands for all.
+func (i Image) SizeIn(attributes []string) (int, error) {
 	if attributes == nil {
 		return i.Size()
 	}

@@ -59,14 +59,6 @@ func (i Image) Key(attr string) ([]byte, bool) {
 	return nil, false
 }
 
-// attributes returns the names of all attributes.
-func (i Image) attributes() (names []string) {
-	for w := walk(i.raw); w.next(); {
-		names = append(names, string(unquote(w.name)))
-	}
-	return names
-}
-
 // find returns the offset of an attribute's value, or 0 if there is none.
 func (i Image) find(attr string) int {
 	if !i.names.has(hashName(attr)) {

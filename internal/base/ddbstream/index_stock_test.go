@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/hotshard/hotshard/internal/base/ddbstream"
+	"github.com/hotshard/hotshard/internal/base/secondary"
 )
 
 // FuzzIndexWrites compares index writes with those derived from the stock decoder's images.
@@ -38,11 +40,11 @@ func indexWrites(payload string) error {
 	if err := json.Unmarshal([]byte(payload), &stock); err != nil {
 		return fmt.Errorf("stock: %w: %s", err, payload)
 	}
-	got, err := batch.Records[0].AppendIndexWrites(nil, indexes)
+	got, err := indexWritesOf(&batch.Records[0], indexes)
 	if err != nil {
 		return fmt.Errorf("%w: %s", err, payload)
 	}
-	var want []ddbstream.IndexWrite
+	var want []secondary.Write
 	for _, x := range indexes {
 		want = append(want, stockIndexWrites(x, stock.Records[0].Change)...)
 	}
@@ -55,10 +57,10 @@ func indexWrites(payload string) error {
 // genIndexed generates an item that may be in the test's indexes.
 func genIndexed(t *rapid.T) string {
 	item := map[string]string{"pk": `{"S":"p"}`}
-	for _, attr := range []string{"g", "r"} {
-		if value := rapid.SampledFrom([]string{"", "1", "2", "3"}).Draw(t, attr); value != "" {
+	for _, attr := range []string{"g", "r", "k", "m", "n"} {
+		if value := rapid.SampledFrom([]string{"", "1", "2", `1|\`}).Draw(t, attr); value != "" {
 			kind := rapid.SampledFrom([]string{"S", "S", "S", "N", "M", "B"}).Draw(t, "type")
-			item[attr] = map[string]string{"S": `{"S":` + genText(t, value) + `}`, "N": `{"N":"` + value + `"}`, "M": `{"M":{}}`, "B": `{"B":"AAE="}`}[kind]
+			item[attr] = map[string]string{"S": `{"S":` + genText(t, value) + `}`, "N": `{"N":"` + value[:1] + `"}`, "M": `{"M":{}}`, "B": `{"B":"AAE="}`}[kind]
 		}
 	}
 	for _, attr := range []string{"a", "b"} {
@@ -72,18 +74,21 @@ func genIndexed(t *rapid.T) string {
 type stockItem = map[string]events.DynamoDBAttributeValue
 
 // stockIndexWrites applies DynamoDB's rules to one index.
-func stockIndexWrites(x ddbstream.Index, change events.DynamoDBStreamRecord) (writes []ddbstream.IndexWrite) {
+func stockIndexWrites(x secondary.Index, change events.DynamoDBStreamRecord) (writes []secondary.Write) {
 	before, after := stockEntry(x, change.OldImage), stockEntry(x, change.NewImage)
 	write := func(entries ...stockItem) {
 		units := 1
 		for _, e := range entries {
 			units = max(units, (stockSize(e)+1023)/1024)
 		}
-		writes = append(writes, ddbstream.IndexWrite{Index: x.Name, Key: []byte(stockKey(entries[0], x.PartitionKey)), Units: units})
+		writes = append(writes, secondary.Write{Index: x.Name, Key: []byte(stockJoined(entries[0], x.Partition)), Units: units})
+	}
+	same := func(attributes []string) bool {
+		return !slices.ContainsFunc(attributes, func(a string) bool { return stockKey(before, a) != stockKey(after, a) })
 	}
 	switch {
-	case before != nil && after != nil && cmp.Equal(stockKeys(x, before), stockKeys(x, after)):
-		if x.All || !cmp.Equal(before, after, cmp.Comparer(stockEqual)) {
+	case before != nil && after != nil && same(x.Partition) && same(x.Sort):
+		if x.Projected == nil || !cmp.Equal(before, after, cmp.Comparer(stockEqual)) {
 			write(before, after)
 		}
 	default:
@@ -97,21 +102,32 @@ func stockIndexWrites(x ddbstream.Index, change events.DynamoDBStreamRecord) (wr
 }
 
 // stockEntry returns an item's entry in an index, or nil if it has none.
-func stockEntry(x ddbstream.Index, item stockItem) stockItem {
-	entry := stockItem{}
-	for name, value := range item {
-		if x.All || name == "pk" || name == x.PartitionKey || name == x.SortKey || strings.Contains(strings.Join(x.Include, ","), name) {
-			entry[name] = value
+func stockEntry(x secondary.Index, item stockItem) stockItem {
+	for _, attribute := range slices.Concat(x.Partition, x.Sort) {
+		if stockKey(item, attribute) == "" {
+			return nil
 		}
 	}
-	if keys := stockKeys(x, item); keys[0] == "" || keys[1] == "" {
-		return nil
+	entry := stockItem{}
+	for name, value := range item {
+		if x.Projected == nil || slices.Contains(x.Projected, name) {
+			entry[name] = value
+		}
 	}
 	return entry
 }
 
-func stockKeys(x ddbstream.Index, item stockItem) [2]string {
-	return [2]string{stockKey(item, x.PartitionKey), stockKey(item, x.SortKey)}
+// stockJoined returns the text of a partition key.
+func stockJoined(item stockItem, attributes []string) string {
+	var texts []string
+	for _, attribute := range attributes {
+		text := stockKey(item, attribute)
+		if len(attributes) > 1 {
+			text = strings.NewReplacer(`\`, `\\`, `|`, `\|`).Replace(text)
+		}
+		texts = append(texts, text)
+	}
+	return strings.Join(texts, "|")
 }
 
 func stockKey(item stockItem, attr string) string {

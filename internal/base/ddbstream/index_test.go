@@ -7,48 +7,50 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hotshard/hotshard/internal/base/ddbstream"
+	"github.com/hotshard/hotshard/internal/base/secondary"
 )
 
 func TestIndexWrites(t *testing.T) {
-	all := []ddbstream.Index{{Name: "all", PartitionKey: "g", SortKey: "r", All: true}}
-	keys := []ddbstream.Index{{Name: "keys", PartitionKey: "g"}}
-	some := []ddbstream.Index{{Name: "some", PartitionKey: "g", SortKey: "r", Include: []string{"a"}}}
+	table, g, r := []string{"pk"}, []string{"g"}, []string{"r"}
+	all := []secondary.Index{secondary.New("all", g, r, table, nil)}
+	keys := []secondary.Index{secondary.New("keys", g, nil, table, []string{})}
+	some := []secondary.Index{secondary.New("some", g, r, table, []string{"a"})}
 	item := func(more string) string { return `{"pk":{"S":"p"}` + more + `}` }
 	entry := func(g, r, more string) string { return item(`,"g":{"S":"` + g + `"},"r":{"N":"` + r + `"}` + more) }
 	large := `,"a":{"S":"` + strings.Repeat("x", 2000) + `"}`
 	large3 := `,"a":{"S":"` + strings.Repeat("x", 3000) + `"}`
-	w := func(key string, units int) ddbstream.IndexWrite {
-		return ddbstream.IndexWrite{Key: []byte(key), Units: units}
+	w := func(key string, units int) secondary.Write {
+		return secondary.Write{Key: []byte(key), Units: units}
 	}
 	for name, c := range map[string]struct {
-		indexes  []ddbstream.Index
+		indexes  []secondary.Index
 		old, new string // images; "" if absent
-		want     []ddbstream.IndexWrite
+		want     []secondary.Write
 	}{
-		"put":                    {all, "", entry("x", "1", ""), []ddbstream.IndexWrite{w("x", 1)}},
-		"delete":                 {all, entry("x", "1", ""), "", []ddbstream.IndexWrite{w("x", 1)}},
+		"put":                    {all, "", entry("x", "1", ""), []secondary.Write{w("x", 1)}},
+		"delete":                 {all, entry("x", "1", ""), "", []secondary.Write{w("x", 1)}},
 		"outside":                {all, item(""), item(`,"a":{"S":"g"}`), nil},
 		"half a key":             {all, "", item(`,"g":{"S":"x"}`), nil},
 		"the other half":         {all, item(`,"g":{"S":"x"}`), item(`,"r":{"N":"1"}`), nil},
-		"moves in":               {all, item(""), entry("x", "1", ""), []ddbstream.IndexWrite{w("x", 1)}},
-		"leaves":                 {all, entry("x", "1", ""), item(""), []ddbstream.IndexWrite{w("x", 1)}},
-		"another rank":           {all, entry("x", "1", ""), entry("x", "2", ""), []ddbstream.IndexWrite{w("x", 1), w("x", 1)}},
-		"another partition":      {all, entry("x", "1", ""), entry("y", "1", ""), []ddbstream.IndexWrite{w("x", 1), w("y", 1)}},
-		"large, moves":           {all, entry("x", "1", large), entry("x", "2", large3), []ddbstream.IndexWrite{w("x", 2), w("x", 3)}},
-		"stays, grows":           {all, entry("x", "1", ""), entry("x", "1", large3), []ddbstream.IndexWrite{w("x", 3)}},
-		"stays, shrinks":         {all, entry("x", "1", large), entry("x", "1", ""), []ddbstream.IndexWrite{w("x", 2)}},
-		"projected, changes":     {some, entry("x", "1", large), entry("x", "1", `,"a":{"S":"y"}`), []ddbstream.IndexWrite{w("x", 2)}},
+		"moves in":               {all, item(""), entry("x", "1", ""), []secondary.Write{w("x", 1)}},
+		"leaves":                 {all, entry("x", "1", ""), item(""), []secondary.Write{w("x", 1)}},
+		"another rank":           {all, entry("x", "1", ""), entry("x", "2", ""), []secondary.Write{w("x", 1), w("x", 1)}},
+		"another partition":      {all, entry("x", "1", ""), entry("y", "1", ""), []secondary.Write{w("x", 1), w("y", 1)}},
+		"large, moves":           {all, entry("x", "1", large), entry("x", "2", large3), []secondary.Write{w("x", 2), w("x", 3)}},
+		"stays, grows":           {all, entry("x", "1", ""), entry("x", "1", large3), []secondary.Write{w("x", 3)}},
+		"stays, shrinks":         {all, entry("x", "1", large), entry("x", "1", ""), []secondary.Write{w("x", 2)}},
+		"projected, changes":     {some, entry("x", "1", large), entry("x", "1", `,"a":{"S":"y"}`), []secondary.Write{w("x", 2)}},
 		"projected, the same":    {some, entry("x", "1", large), entry("x", "1", large+`,"b":{"N":"1"}`), nil},
 		"not projected":          {keys, entry("x", "1", ""), entry("x", "2", large), nil},
-		"not projected, not big": {keys, entry("x", "1", large), entry("y", "1", large), []ddbstream.IndexWrite{w("x", 1), w("y", 1)}},
-		"escaped":                {all, "", item(`,"\u0067":{"S":"x"},"r":{"N":"1"}`), []ddbstream.IndexWrite{w("x", 1)}},
+		"not projected, not big": {keys, entry("x", "1", large), entry("y", "1", large), []secondary.Write{w("x", 1), w("y", 1)}},
+		"escaped":                {all, "", item(`,"\u0067":{"S":"x"},"r":{"N":"1"}`), []secondary.Write{w("x", 1)}},
 		"an empty key":           {all, "", entry("", "1", ""), nil},
 		"another type":           {all, "", item(`,"g":{"M":{}},"r":{"N":"1"}`), nil},
 		"two indexes": {append(keys, all[0]), entry("x", "1", ""), entry("x", "2", ""),
-			[]ddbstream.IndexWrite{w("x", 1), w("x", 1)}},
+			[]secondary.Write{w("x", 1), w("x", 1)}},
 	} {
 		rec := change(t, c.old, c.new, "")
-		got, err := rec.AppendIndexWrites(nil, c.indexes)
+		got, err := indexWritesOf(&rec, c.indexes)
 		for i := range got {
 			got[i].Index = ""
 		}
@@ -56,6 +58,12 @@ func TestIndexWrites(t *testing.T) {
 			t.Errorf("%s: %v (-want +got):\n%s", name, err, diff)
 		}
 	}
+}
+
+func indexWritesOf(rec *ddbstream.Record, indexes []secondary.Index) ([]secondary.Write, error) {
+	var writes secondary.Writes
+	err := rec.IndexWrites(&writes, indexes)
+	return writes.List, err
 }
 
 // change returns the record of a change from one image to another; "" is an absent image.
@@ -82,7 +90,7 @@ func change(t *testing.T, before, after, more string) ddbstream.Record {
 
 // TestIndexWritesUnknown checks that a removal by TTL and a missing image add no writes.
 func TestIndexWritesUnknown(t *testing.T) {
-	indexes := []ddbstream.Index{{Name: "i", PartitionKey: "g", All: true}}
+	indexes := []secondary.Index{secondary.New("i", []string{"g"}, nil, []string{"pk"}, nil)}
 	item := `{"pk":{"S":"p"},"g":{"S":"x"}}`
 	expired := change(t, item, "", `"userIdentity":{"type":"Service","principalId":"dynamodb.amazonaws.com"},`)
 	half := change(t, item, item, "")
@@ -90,12 +98,12 @@ func TestIndexWritesUnknown(t *testing.T) {
 	inserted, removed := change(t, "", item, ""), change(t, item, "", "")
 	inserted.New, removed.Old = ddbstream.Image{}, ddbstream.Image{}
 	for name, rec := range map[string]ddbstream.Record{"expired": expired, "new image only": half, "keys only": inserted, "removed, keys only": removed} {
-		if got, err := rec.AppendIndexWrites(nil, indexes); len(got) > 0 || err != nil {
+		if got, err := indexWritesOf(&rec, indexes); len(got) > 0 || err != nil {
 			t.Errorf("%s: %v, %v", name, got, err)
 		}
 	}
 	broken := change(t, "", `{"g":{"S":"x"},"a":{"Q":1}}`, "")
-	if _, err := broken.AppendIndexWrites(nil, indexes); err == nil || !strings.Contains(err.Error(), "record 7") {
+	if _, err := indexWritesOf(&broken, indexes); err == nil || !strings.Contains(err.Error(), "record 7") {
 		t.Errorf("a malformed image: %v", err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/hotshard/hotshard/internal/base/ddbstream"
+	"github.com/hotshard/hotshard/internal/base/secondary"
 	"github.com/hotshard/hotshard/internal/base/topk"
 )
 
@@ -116,7 +117,8 @@ func TestDecoderForgets(t *testing.T) {
 func TestAllocations(t *testing.T) {
 	payload := hotPayload(1000)
 	var decoder ddbstream.Decoder
-	var writes []ddbstream.IndexWrite
+	indexes := []secondary.Index{indexes[0], secondary.New("two", []string{"g", "pk"}, []string{"r"}, []string{"pk", "sk"}, nil)}
+	var writes secondary.Writes
 	n := testing.AllocsPerRun(10, func() {
 		batch, err := decoder.Decode(payload)
 		if err != nil {
@@ -130,8 +132,9 @@ func TestAllocations(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if writes, err = r.AppendIndexWrites(writes[:0], indexes[:1]); err != nil || len(writes) != 2 {
-				t.Fatal(len(writes), err)
+			writes.Reset()
+			if err := r.IndexWrites(&writes, indexes); err != nil || len(writes.List) != 4 {
+				t.Fatal(len(writes.List), err)
 			}
 			sketch.AddBytes(key, uint64(units), r.Created.Unix())
 		}

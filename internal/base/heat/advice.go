@@ -134,7 +134,7 @@ func (r *KeyHeat) cure(shards, partitions int) string {
 func (r *KeyHeat) split() string {
 	of := ""
 	if r.Index != "" {
-		of = " of the index"
+		of = " of the index " + r.Index
 	}
 	_, keys := growth.Hot{Type: kind.Event, Limit: r.Limit, Shards: 1, Total: r.WriteUnitsPerSecond}.Remedy(shard.MaxShards)
 	text := fmt.Sprintf("Not sharded. Split it across %d partition keys%s", keys, of)

@@ -20,6 +20,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 
 	"github.com/hotshard/hotshard/internal/base/heat/count"
+	"github.com/hotshard/hotshard/internal/base/secondary"
 )
 
 const fakeARN = "arn:aws:dynamodb:eu-west-1:123456789012:table/orders/stream/2026-01-05T13:00:00.000"
@@ -42,6 +43,9 @@ type fake struct {
 	emptyPages int           // of a stream shard, every so many pages one is empty though there are records; 0 is never
 	fail       func(operation, shard string) *fault
 	gotRecords int // polls that were answered
+
+	attributes string            // of each item besides its keys, in JSON with a leading comma
+	indexes    []secondary.Index // of the table
 }
 
 type fault struct {
@@ -106,9 +110,9 @@ func (f *fake) writeOpen(s *fakeShard, key string, units int) bool {
 	}
 	now := f.now()
 	sequence := fmt.Sprintf("%d%020d", 1000+len(f.shards), len(s.records)+1)
-	data := ""
+	data := f.attributes
 	if units > 1 {
-		data = fmt.Sprintf(`,"data":{"S":"%s"}`, strings.Repeat("x", 1024*(units-1)))
+		data += fmt.Sprintf(`,"data":{"S":"%s"}`, strings.Repeat("x", 1024*(units-1)))
 	}
 	keys := fmt.Sprintf(`"pk":{"S":%s},"sk":{"S":"%s"}`, quoted(key), sequence)
 	s.records = append(s.records, fakeRecord{now, sequence, key, units, fmt.Sprintf(
@@ -296,6 +300,7 @@ func found() Found {
 func (f *fake) reading(t *testing.T, o Options) (*Reader, func() error) {
 	t.Helper()
 	o.Streams, o.Found = f.client(), found()
+	o.Found.Source.Indexes = f.indexes
 	r := New(o)
 	ctx, cancel := context.WithCancel(t.Context())
 	result := make(chan error, 1)

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hotshard/hotshard/internal/base/heat"
+	"github.com/hotshard/hotshard/internal/base/secondary"
 	"github.com/hotshard/hotshard/internal/test/lane"
 )
 
@@ -215,4 +216,41 @@ func TestTheFirstWindowIsWhole(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestHotInAnIndexOnly checks that a key is named in the first window if it is hot only in an index with three partition
+// attributes, whose writes are of many partition keys of the table.
+func TestHotInAnIndexOnly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fake{
+			attributes: `,"country":{"S":"de"},"city":{"S":"berlin"},"status":{"N":"1"}`,
+			indexes:    []secondary.Index{secondary.New("by_place", []string{"country", "city", "status"}, []string{"sk"}, []string{"pk", "sk"}, nil)},
+		}
+		s, n := f.open(""), 0
+		r, stop := f.reading(t, Options{PartitionWCU: 200, AtOnce: true})
+		seconds(16, func(int) {
+			for range 147 {
+				n++
+				f.write(s, fmt.Sprint("order-", n), 1)
+			}
+		})
+		var hot []string
+		for w, err := range r.Windows(t.Context(), time.Time{}, r.Settled(), Window) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, row := range heat.Merge(w.Items) {
+				if row.Status > heat.Warm {
+					hot = append(hot, fmt.Sprintf("%s %s %.0f", row.Index, row.Key, row.WriteUnitsPerSecond))
+				}
+			}
+			break // the first
+		}
+		if diff := cmp.Diff([]string{"by_place de|berlin|1 147"}, hot); diff != "" {
+			t.Errorf("hot keys (-want +got):\n%s", diff)
+		}
+		if err := stop(); !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	})
 }

@@ -149,8 +149,8 @@ func (f Found) Notes() (notes []string) {
 	if f.View != types.StreamViewTypeNewAndOldImages {
 		notes = append(notes, fmt.Sprintf("The stream's view type is %s, so write units are lower bounds; with %s they are exact.", f.View, types.StreamViewTypeNewAndOldImages))
 	}
-	if len(f.Source.Uncounted) > 0 {
-		notes = append(notes, "Not counted: vector indexes and indexes with several key attributes: "+strings.Join(f.Source.Uncounted, ", ")+".")
+	if len(f.Source.VectorIndexes) > 0 {
+		notes = append(notes, "Not counted: the vector indexes "+strings.Join(f.Source.VectorIndexes, ", ")+". DynamoDB meters them in bytes, apart from write units.")
 	}
 	return notes
 }

@@ -95,6 +95,11 @@ func TestNotes(t *testing.T) {
 	if found, err := Look(t.Context(), table, nil, "orders"); err != nil || len(found.Notes()) != 0 {
 		t.Errorf("%v, %v", found.Notes(), err)
 	}
+	table.VectorIndexes = []types.VectorIndexDescription{{IndexName: aws.String("alike")}}
+	if found, err := Look(t.Context(), table, nil, "orders"); err != nil || len(found.Notes()) != 1 || !strings.Contains(found.Notes()[0], "vector indexes alike") {
+		t.Errorf("%v, %v", found.Notes(), err)
+	}
+	table.VectorIndexes = nil
 	table.StreamSpecification.StreamViewType = types.StreamViewTypeKeysOnly
 	found, err := Look(t.Context(), table, nil, "orders")
 	if notes := found.Notes(); err != nil || len(notes) != 1 || !strings.Contains(notes[0], "KEYS_ONLY, so write units are lower bounds") {

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/hotshard/hotshard/internal/base/secondary"
 	"github.com/hotshard/hotshard/internal/tool/report"
 )
 
@@ -17,7 +18,9 @@ func (f *fake) sampled(t *testing.T, p report.Plan) (map[string][]*report.Slice,
 	t.Helper()
 	got := make(map[string][]*report.Slice)
 	last := 0
-	s := Sampler{Streams: f.client(), Found: found(), Plan: p, Progress: func(done, of int) {
+	source := found()
+	source.Source.Indexes = f.indexes
+	s := Sampler{Streams: f.client(), Found: source, Plan: p, Progress: func(done, of int) {
 		if done != last+1 || of != p.Strata*len(f.shards) {
 			t.Errorf("%d of %d slices are done after %d", done, of, last)
 		}
@@ -54,7 +57,11 @@ func TestSlicesAreTrue(t *testing.T) {
 	for round := range uint64(8) {
 		synctest.Test(t, func(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, round))
-			f := &fake{pageLimit: 20 + random.IntN(400), emptyPages: []int{0, 7}[round%2]}
+			f := &fake{
+				pageLimit: 20 + random.IntN(400), emptyPages: []int{0, 7}[round%2],
+				attributes: `,"country":{"S":"de"},"city":{"S":"bonn"}`,
+				indexes:    []secondary.Index{secondary.New("by_place", []string{"country", "city"}, nil, []string{"pk", "sk"}, nil)},
+			}
 			f.open("")
 			f.open("")
 			begin := time.Now()
@@ -94,6 +101,9 @@ func TestSlicesAreTrue(t *testing.T) {
 					units, keys := truth(shard, from, to)
 					if s.Stratum != i || s.Units != units || len(s.Keys) != len(keys) {
 						t.Fatalf("round %d, %s, stratum %d, whole %v: %+v, want %d units %v", round, shard.id, i, s.Whole, s, units, keys)
+					}
+					if got := s.Indexes[report.IndexKey{Index: "by_place", Key: "de|bonn"}].Units; got != units {
+						t.Fatalf("round %d, %s, stratum %d: %d units of the index, want %d", round, shard.id, i, got, units)
 					}
 					for key, n := range keys {
 						if s.Keys[key].Units != n {

@@ -30,6 +30,7 @@ type tallies struct {
 	records int
 	units   uint64
 	keys    map[string]*tally
+	indexes map[report.IndexKey]report.Tally
 }
 
 type tally struct {
@@ -70,7 +71,7 @@ func (s *strata) add(w *count.Write, record *ddbstream.Record) {
 
 func (t *tallies) add(w *count.Write, fresh bool, sortKey []byte) {
 	if t.keys == nil {
-		t.keys = make(map[string]*tally)
+		t.keys, t.indexes = make(map[string]*tally), make(map[report.IndexKey]report.Tally)
 	}
 	k := t.keys[string(w.Key)]
 	if k == nil {
@@ -81,6 +82,15 @@ func (t *tallies) add(w *count.Write, fresh bool, sortKey []byte) {
 	t.units += uint64(w.Units)
 	k.Units += uint64(w.Units)
 	k.Writes++
+	for _, x := range w.Indexes {
+		if x.Index != "" {
+			id := report.IndexKey{Index: x.Index, Key: string(x.Key)}
+			of := t.indexes[id]
+			of.Units += uint64(x.Units)
+			of.Writes++
+			t.indexes[id] = of
+		}
+	}
 	if !fresh {
 		return
 	}
@@ -139,7 +149,7 @@ func (s *strata) give(whole bool) {
 	if whole {
 		t = &at.all
 	}
-	slice := &report.Slice{StreamShard: s.shard, Stratum: s.next, Whole: whole, Records: t.records, Units: t.units, Keys: make(map[string]report.Tally, len(t.keys))}
+	slice := &report.Slice{StreamShard: s.shard, Stratum: s.next, Whole: whole, Records: t.records, Units: t.units, Keys: make(map[string]report.Tally, len(t.keys)), Indexes: t.indexes}
 	for key, tally := range t.keys {
 		tally.Tau = tally.order.Tau()
 		slice.Keys[key] = tally.Tally

@@ -73,7 +73,11 @@ type Slice struct {
 	Records     int
 	Units       uint64
 	Keys        map[string]Tally // by partition key
+	Indexes     map[IndexKey]Tally
 }
+
+// IndexKey is a partition key of a global index.
+type IndexKey struct{ Index, Key string }
 
 // Tally has the counts of a partition key.
 type Tally struct {

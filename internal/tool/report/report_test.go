@@ -156,6 +156,43 @@ func TestKindsOfStorms(t *testing.T) {
 	}
 }
 
+// TestStormInAnIndex checks that a key of an index is a storm by the sum of all stream shards, each of which has a cool
+// share of it, and that it is named with its index. A key at 90 % of the threshold is no storm.
+func TestStormInAnIndex(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	t.Log("seed", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	r, p := sampleOfDay(t)
+	for shard := range 8 {
+		for i := range p.Strata {
+			tally := func(sum float64) Tally {
+				mean := sum / 8
+				n := int(mean + math.Sqrt(mean)*random.NormFloat64())
+				return Tally{Units: uint64(n), Writes: n}
+			}
+			slice := &Slice{StreamShard: fmt.Sprint("shard-", shard), Stratum: i, Indexes: map[IndexKey]Tally{
+				{"by_place", "de|berlin|open"}: tally(0.9 * settings.HotRate),
+			}}
+			if i >= 100 && i < 110 {
+				slice.Indexes[IndexKey{"by_place", "de|bonn|open"}] = tally(900)
+			}
+			r.Add(slice)
+		}
+	}
+	storms := r.Storms()
+	if len(storms) != 1 {
+		t.Fatalf("%d storms: %+v", len(storms), storms)
+	}
+	s := storms[0]
+	if s.Index != "by_place" || s.Key != "de|bonn|open" || s.Low > 900 || s.High < 900 || s.High-s.Low > 150 || s.From != stamp(p.Begin(100)) || s.To != stamp(p.Begin(110)) {
+		t.Errorf("%+v", s)
+	}
+	d := r.Data(Streams{}, nil)
+	if want := `"de|bonn|open" of the index by_place`; !strings.Contains(d.Summary[1], want) || !strings.HasPrefix(d.Todo[0], want+": ") || !strings.Contains(s.Advice, "of the index by_place") {
+		t.Errorf("%q, %q, %q", d.Summary, d.Todo, s.Advice)
+	}
+}
+
 // TestNoStormInNoise: a key at 90 % of the threshold is no storm, whatever second of it is read.
 func TestNoStormInNoise(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())

@@ -2,6 +2,7 @@ package report
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/hotshard/hotshard/internal/base/heat"
@@ -21,13 +22,14 @@ type Sampled struct {
 	common  string            // the common prefix of all keys
 	any     bool              // whether a key was seen
 	pairs   pairs
+	indexes indexRates
 
 	read Read
 }
 
 // FromSample begins a report. Add each stream shard's slices in the order of their strata.
 func FromSample(s Settings, p Plan) *Sampled {
-	r := &Sampled{settings: s, plan: p, perCol: p.columns(maxColumns), before: map[string]*Slice{}, lives: lives{}, burning: map[[2]string]int{}}
+	r := &Sampled{settings: s, plan: p, perCol: p.columns(maxColumns), before: map[string]*Slice{}, lives: lives{}, burning: map[[2]string]int{}, indexes: indexRates{}}
 	r.columns = make([]column, (p.Strata+r.perCol-1)/r.perCol)
 	return r
 }
@@ -47,6 +49,7 @@ func (r *Sampled) Add(s *Slice) {
 	weight := stratum / seconds
 	c.any = true
 	r.lives.add(s, r.plan)
+	r.indexes.add(s, r.plan)
 	c.total += weight * float64(s.Units)
 	for key, t := range s.Keys {
 		at := c.cell(key)
@@ -157,7 +160,7 @@ func (r *Sampled) Columns() (n int, each time.Duration) {
 
 // Storms returns the storms in the slices, the heaviest first.
 func (r *Sampled) Storms() []Storm {
-	return r.settings.storms(r.hits, stormGap*r.plan.Stratum, r.pairs.noise())
+	return r.settings.storms(slices.Concat(r.hits, r.indexes.hits(r.settings, r.plan)), stormGap*r.plan.Stratum, r.pairs.noise())
 }
 
 // items returns the columns as heat items for a [heat.Map]: a key's units are the estimate, and its

@@ -214,7 +214,7 @@ func trimmed(hits []hit, n noise) []hit {
 // windowHits returns what was hot in a window in which all was counted.
 func (s Settings) windowHits(w []heat.Item) (hits []hit) {
 	for _, row := range heat.Merge(w) {
-		if row.Status < heat.Hot || row.Index != s.Index {
+		if row.Status < heat.Hot || s.Index != "" && row.Index != s.Index {
 			continue
 		}
 		hits = append(hits, hit{

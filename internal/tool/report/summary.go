@@ -35,8 +35,16 @@ func (s Settings) summary(storms []Storm, scanned string) []string {
 	top := storms[0]
 	return []string{
 		fmt.Sprintf("%s found%s. %s", counted(len(storms), "hot-key event"), of, scanned),
-		fmt.Sprintf("The heaviest, on %s from %s UTC, took %.0f WCU/s: %s.", quoted(top.Key), top.From.Format(time.DateTime), top.Rate, s.share(top.Rate)),
+		fmt.Sprintf("The heaviest, on %s from %s UTC, took %.0f WCU/s: %s.", top.named(), top.From.Format(time.DateTime), top.Rate, s.share(top.Rate)),
 	}
+}
+
+// named returns the storm's key for a sentence, with the index that it is a key of.
+func (s *Storm) named() string {
+	if s.Index == "" {
+		return quoted(s.Key)
+	}
+	return fmt.Sprintf("%s of the index %s", quoted(s.Key), s.Index)
 }
 
 // counted returns a number with a noun.
@@ -77,13 +85,13 @@ const allRead = 1 - 1e-9
 func todo(storms []Storm) []string {
 	list, seen := []string{}, map[string]bool{}
 	for _, storm := range storms {
-		id := string(storm.Kind) + storm.Key
+		id := string(storm.Kind) + storm.Index + "/" + storm.Key
 		if storm.Kind == Everything {
 			id = string(storm.Kind)
 		}
 		if !seen[id] && len(list) < 20 {
 			seen[id] = true
-			list = append(list, quoted(storm.Key)+": "+storm.Advice)
+			list = append(list, storm.named()+": "+storm.Advice)
 		}
 	}
 	return list

@@ -3,6 +3,7 @@ package count
 import (
 	"errors"
 	"log/slog"
+	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -10,6 +11,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/ddbstream"
 	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/base/secondary"
 )
 
 // Source is the table whose stream is counted.
@@ -19,11 +21,12 @@ type Source struct {
 	SortKey      string // "" for none
 
 	// Indexes are the table's indexes. A local index has no name, since its writes are on the table's own partitions.
-	Indexes []ddbstream.Index
+	Indexes []secondary.Index
 
-	// Uncounted are the indexes whose writes are not counted: global ones with a key of
-	// several attributes, which DynamoDB allows since November 2025, and vector indexes.
-	Uncounted []string
+	// VectorIndexes are the names of the table's vector indexes. Their writes are not counted: DynamoDB meters them in
+	// bytes, apart from write units, and documents no limit of their partitions. Vectors are the attributes that they read.
+	VectorIndexes []string
+	Vectors       []ddbstream.Vector
 
 	// Replicas are the other Regions of a global table. Their writes are in this stream too, and a stream shard then
 	// takes one reader.
@@ -42,9 +45,9 @@ func OwnSource(names schema.Names, own kind.Table) Source {
 			continue
 		}
 		for _, x := range t.Indexes {
-			source.Indexes = append(source.Indexes, ddbstream.Index{
-				Name: x.Name, PartitionKey: x.PartitionKey, SortKey: x.SortKey, All: x.Include == nil, Include: x.Include,
-			})
+			source.Indexes = append(source.Indexes, secondary.New(
+				x.Name, []string{x.PartitionKey}, []string{x.SortKey}, []string{schema.PK, schema.SK}, x.Include,
+			))
 		}
 	}
 	return source
@@ -56,55 +59,47 @@ func Describe(table *types.TableDescription) (s Source, err error) {
 		return s, errors.New("it has no stream")
 	}
 	s.Table = aws.ToString(table.TableName)
-	if s.PartitionKey, s.SortKey = keyNames(table.KeySchema); s.PartitionKey == "" {
+	for _, k := range table.KeySchema {
+		if k.KeyType == types.KeyTypeHash {
+			s.PartitionKey = aws.ToString(k.AttributeName)
+		} else {
+			s.SortKey = aws.ToString(k.AttributeName)
+		}
+	}
+	if s.PartitionKey == "" {
 		return s, errors.New("its description has no partition key")
 	}
 	for _, x := range table.GlobalSecondaryIndexes {
-		if len(x.KeySchema) > 2 || len(x.KeySchema) == 2 && x.KeySchema[0].KeyType == x.KeySchema[1].KeyType {
-			s.Uncounted = append(s.Uncounted, aws.ToString(x.IndexName))
-			continue
-		}
-		s.Indexes = append(s.Indexes, indexOf(aws.ToString(x.IndexName), x.KeySchema, x.Projection))
+		s.Indexes = append(s.Indexes, secondary.Describe(aws.ToString(x.IndexName), table.KeySchema, x.KeySchema, x.Projection))
+	}
+	for _, x := range table.LocalSecondaryIndexes {
+		s.Indexes = append(s.Indexes, secondary.Describe("", table.KeySchema, x.KeySchema, x.Projection))
 	}
 	for _, x := range table.VectorIndexes {
-		s.Uncounted = append(s.Uncounted, aws.ToString(x.IndexName))
+		s.VectorIndexes = append(s.VectorIndexes, aws.ToString(x.IndexName))
+		if a := x.VectorAttribute; a != nil {
+			s.addVector(aws.ToString(a.AttributeName), int(aws.ToInt64(x.Dimensions)))
+		}
 	}
 	for _, r := range table.Replicas {
 		s.Replicas = append(s.Replicas, aws.ToString(r.RegionName))
 	}
-	for _, x := range table.LocalSecondaryIndexes {
-		s.Indexes = append(s.Indexes, indexOf("", x.KeySchema, x.Projection))
-	}
 	return s, nil
+}
+
+// addVector adds an attribute once, even if several vector indexes read it.
+func (s *Source) addVector(attribute string, dimensions int) {
+	if !slices.ContainsFunc(s.Vectors, func(v ddbstream.Vector) bool { return v.Attribute == attribute }) {
+		s.Vectors = append(s.Vectors, ddbstream.Vector{Attribute: attribute, Dimensions: dimensions})
+	}
 }
 
 // Warn logs which writes are not counted, or only in part.
 func (s Source) Warn(log *slog.Logger) {
-	if len(s.Uncounted) > 0 {
-		log.Warn("writes to vector indexes and to indexes with keys of several attributes are not counted", "table", s.Table, "indexes", s.Uncounted)
+	if len(s.VectorIndexes) > 0 {
+		log.Warn("writes to vector indexes are not counted: DynamoDB meters them in bytes, apart from write units", "table", s.Table, "indexes", s.VectorIndexes)
 	}
 	if len(s.Replicas) > 0 {
 		log.Warn("this is a global table: writes of other Regions are counted here as well, and nothing else may read its stream", "table", s.Table, "replicas", s.Replicas)
 	}
-}
-
-func keyNames(keys []types.KeySchemaElement) (partition, sort string) {
-	for _, k := range keys {
-		if k.KeyType == types.KeyTypeHash {
-			partition = aws.ToString(k.AttributeName)
-		} else {
-			sort = aws.ToString(k.AttributeName)
-		}
-	}
-	return partition, sort
-}
-
-func indexOf(name string, keys []types.KeySchemaElement, projection *types.Projection) ddbstream.Index {
-	x := ddbstream.Index{Name: name}
-	x.PartitionKey, x.SortKey = keyNames(keys)
-	if projection != nil {
-		x.All = projection.ProjectionType == types.ProjectionTypeAll
-		x.Include = projection.NonKeyAttributes
-	}
-	return x
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/hotshard/hotshard/internal/base/ddbstream"
+	"github.com/hotshard/hotshard/internal/base/secondary"
 )
 
 // Write is the write that one stream record describes.
@@ -15,7 +16,7 @@ type Write struct {
 	At       time.Time // zero if unknown
 	Key      []byte    // the table's partition key, as [ddbstream.Image.Key] returns it
 	Units    int       // of the table's partition, local indexes included
-	Indexes  []ddbstream.IndexWrite
+	Indexes  []secondary.Write
 	Err      error // set if the write can't be counted
 }
 
@@ -24,11 +25,11 @@ var errNoTime = errors.New("it has no creation time")
 // Decode iterates over the writes of records, in order. A write is valid until the next one.
 func Decode(records []ddbstream.Record, source Source) iter.Seq[Write] {
 	return func(yield func(Write) bool) {
-		var room []ddbstream.IndexWrite
+		var writes secondary.Writes
 		for i := range records {
-			w := Write{Sequence: records[i].Sequence, At: records[i].Created, Indexes: room[:0]}
-			w.Err = w.read(&records[i], source)
-			room = w.Indexes
+			w := Write{Sequence: records[i].Sequence, At: records[i].Created}
+			writes.Reset()
+			w.Err = w.read(&records[i], source, &writes)
 			if !yield(w) {
 				return
 			}
@@ -36,7 +37,7 @@ func Decode(records []ddbstream.Record, source Source) iter.Seq[Write] {
 	}
 }
 
-func (w *Write) read(rec *ddbstream.Record, source Source) (err error) {
+func (w *Write) read(rec *ddbstream.Record, source Source, writes *secondary.Writes) (err error) {
 	if rec.Err != nil {
 		return rec.Err
 	}
@@ -47,18 +48,17 @@ func (w *Write) read(rec *ddbstream.Record, source Source) (err error) {
 	if rec.Created.IsZero() {
 		return fmt.Errorf("count: record %.60s: %w", rec.Sequence, errNoTime)
 	}
-	if w.Units, err = rec.WriteUnits(); err != nil {
+	if w.Units, err = rec.WriteUnits(source.Vectors...); err != nil {
 		return err
 	}
-	writes, err := rec.AppendIndexWrites(w.Indexes, source.Indexes)
-	if err != nil {
+	if err = rec.IndexWrites(writes, source.Indexes); err != nil {
 		return err
 	}
-	for _, x := range writes {
+	w.Indexes = writes.List
+	for _, x := range w.Indexes {
 		if x.Index == "" { // a local index, in the table's own partition
 			w.Units += x.Units
 		}
 	}
-	w.Indexes = writes
 	return nil
 }

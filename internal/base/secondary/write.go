@@ -1,0 +1,132 @@
+package secondary
+
+import (
+	"bytes"
+
+	"github.com/hotshard/hotshard/pkg/shard/plan"
+)
+
+// Image is an item before or after a write.
+type Image[I any] interface {
+	// Present reports whether the item exists.
+	Present() bool
+
+	// Key returns the text of an attribute of a type that a key may have; ok is false for any other.
+	Key(attribute string) (text []byte, ok bool)
+
+	// SameIn reports whether all these attributes are the same in both images; nil stands for the whole item.
+	SameIn(other I, attributes []string) bool
+
+	// SizeIn returns the size of the item with only these attributes, in bytes; nil stands for all.
+	SizeIn(attributes []string) (int, error)
+}
+
+// Write is one write to an index, caused by a write to the table.
+type Write struct {
+	Index string // the index's name
+	Key   []byte // the partition key in the index, as [Key] returns it
+	Units int    // write units, at least 1
+}
+
+// Writes are the index writes of one write to the table. The zero value is ready to use.
+type Writes struct {
+	List []Write
+	text []byte // of joined keys
+}
+
+// Reset removes all writes and keeps the memory.
+func (w *Writes) Reset() { w.List, w.text = w.List[:0], w.text[:0] }
+
+// Add appends the writes to an index that replace the image before by the image after. The rules are those of
+// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/GSI.html#GSI.ThroughputConsiderations
+//
+//   - An item without a key attribute of the index is not in the index. Entering or leaving the index is one write.
+//   - A change of the item's key in the index is two writes: a delete and a put, each by its own size.
+//   - A change of a projected attribute is one write, by the larger of the old and the new entry.
+//   - A write that changes no projected attribute costs nothing.
+//   - A write costs a unit for each started 1,024 B of the projected attributes.
+//
+// The error names the image that has no size.
+func Add[I Image[I]](w *Writes, x *Index, before, after I) error {
+	old, wasIn := entryOf(w, x, before)
+	current, isIn := entryOf(w, x, after)
+	stays := wasIn && isIn && bytes.Equal(old.partition, current.partition) && bytes.Equal(old.sort, current.sort)
+	if !wasIn && !isIn || stays && before.SameIn(after, x.Projected) {
+		return nil
+	}
+	first := len(w.List)
+	if wasIn {
+		if err := put(w, x, old, before); err != nil {
+			return err
+		}
+	}
+	if isIn {
+		if err := put(w, x, current, after); err != nil {
+			return err
+		}
+	}
+	if stays {
+		w.List[first].Units = max(w.List[first].Units, w.List[first+1].Units)
+		w.List = w.List[:first+1]
+	}
+	return nil
+}
+
+func put[I Image[I]](w *Writes, x *Index, e entry, item I) error {
+	size, err := item.SizeIn(x.Projected)
+	if err != nil {
+		return err
+	}
+	w.List = append(w.List, Write{x.Name, e.partition, plan.WriteUnits(size)})
+	return nil
+}
+
+// entry is an item's key in an index.
+type entry struct{ partition, sort []byte }
+
+// entryOf returns the item's entry in the index; ok is false if the item is not in it.
+func entryOf[I Image[I]](w *Writes, x *Index, item I) (e entry, ok bool) {
+	if !item.Present() {
+		return e, false
+	}
+	if e.partition, ok = joined(w, x.Partition, item); !ok {
+		return e, false
+	}
+	e.sort, ok = joined(w, x.Sort, item)
+	return e, ok
+}
+
+// Key returns the item's partition key in the index; ok is false if the item is not in it. A key of one attribute is the
+// attribute's text. The texts of several are joined by [Separator]; a backslash in a text and a separator in a text have
+// a backslash before them.
+func Key[I Image[I]](x *Index, item I) (key []byte, ok bool) {
+	e, ok := entryOf(new(Writes), x, item)
+	return e.partition, ok
+}
+
+// Separator is between the attributes of a key.
+const Separator = '|'
+
+// joined returns the text of a key of these attributes; ok is false if the item lacks one of them.
+func joined[I Image[I]](w *Writes, attributes []string, item I) (key []byte, ok bool) {
+	start := len(w.text)
+	for i, attribute := range attributes {
+		text, ok := item.Key(attribute)
+		if !ok || len(text) == 0 {
+			return nil, false
+		}
+		if len(attributes) == 1 {
+			return text, true
+		}
+		if i > 0 {
+			w.text = append(w.text, Separator)
+		}
+		for _, c := range text {
+			if c == Separator || c == '\\' {
+				w.text = append(w.text, '\\')
+			}
+			w.text = append(w.text, c)
+		}
+	}
+	return w.text[start:len(w.text):len(w.text)], true
+}
