@@ -211,9 +211,9 @@ func TestFindings(t *testing.T) {
 		"an attached one": {settings: attached, want: "ok|of which the settings reserve 100",
 			account: answers{"GetCallerIdentity": good()["GetCallerIdentity"], "GetParameter": `200 {"Parameter":{"Value":"21"}}`, "DescribeStacks orders": noStack, "DescribeTable": noTable, "GetAccountSettings": limits(1000, 1000),
 				"DescribeStream arn:aws:dynamodb:eu-west-1:123456789012:table/orders/stream/2026-01-01T00:00:00.000": streamOf(4, 1, "")}},
-		"an adopted table":               {settings: adopted, want: "ok|orders-map is there", account: good().with(answers{"DescribeStacks orders": noStack, "DescribeTable orders-map": `200 {}`})},
-		"an adopted table without a map": {settings: adopted, fails: true, want: "FAIL|there is no table orders-map|shardmap.New", account: good().with(answers{"DescribeStacks orders": noStack})},
-		"may not ask of its map":         {settings: adopted, want: "warn|shard map of the adopted table: not checked", account: good().with(answers{"DescribeStacks orders": noStack, "DescribeTable orders-map": denied})},
+		"an adopted table":               {settings: adopted, want: "ok|orders-map is there", account: good().with(answers{"DescribeStacks orders": noStack, "DescribeTable orders-map": `200 {}`, "DescribeStream": streamOf(4, 1, "")})},
+		"an adopted table without a map": {settings: adopted, fails: true, want: "FAIL|there is no table orders-map|shardmap.New", account: good().with(answers{"DescribeStacks orders": noStack, "DescribeStream": streamOf(4, 1, "")})},
+		"may not ask of its map":         {settings: adopted, want: "warn|shard map of the adopted table: not checked", account: good().with(answers{"DescribeStacks orders": noStack, "DescribeTable orders-map": denied, "DescribeStream": streamOf(4, 1, "")})},
 	} {
 		t.Run(name, func(t *testing.T) {
 			settings, err := config.Parse(c.settings)
