@@ -191,9 +191,13 @@ func (t *Table) by(it Item, attr string) (string, error) {
 // the one where it belongs.
 func (r raw) calculated(name, base string, sort types.AttributeValue, entry shardmap.Entry, by string, at time.Time) []place.Place {
 	numbers := entry.PlacesAt(r.t.calculate, by, at)
+	leaving := r.t.PlainFirst && entry.Flat()
+	if leaving && len(numbers) > 1 {
+		numbers = append(numbers, numbers[0]) // where an item is that moved between two reads
+	}
 	list := make([]place.Place, len(numbers))
 	for i, n := range numbers {
-		list[i] = place.Place{PK: r.t.join(base, n), Sort: sort, Sent: r.sent(kind.OwnTimed, name, entry, n, at, by)}
+		list[i] = place.Place{PK: r.t.join(base, n), Sort: sort, Sent: r.sent(kind.OwnTimed, name, entry, n, at, by), Leaving: leaving && n != numbers[0]}
 	}
 	return list
 }
