@@ -7,7 +7,6 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -282,46 +281,5 @@ func TestUndo(t *testing.T) {
 				t.Errorf("%d items are read, want %d, %v", n, len(u.items), err)
 			}
 		})
-	}
-}
-
-// TestUndoKeepsOtherItems checks that an item stays on its write shard if another one has the plain key and its sort key,
-// and that the error names it.
-func TestUndoKeepsOtherItems(t *testing.T) {
-	u := newUndoing(t, 7, table.RandomSuffix{})
-	u.orders.Client = u.db
-	u.grow(4)
-	var sort string
-	for pk, items := range u.stored() {
-		if pk != "acme" {
-			sort = slices.Min(slices.Collect(maps.Keys(items)))
-		}
-	}
-	other := u.order(sort, 1_000_000)
-	if _, err := u.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &u.orders.Name, Item: other}); err != nil {
-		t.Fatal(err)
-	}
-	undo := migrate.Undo{Client: u.db, Table: u.orders, Changer: u.changer}
-	for {
-		done, err := undo.Step(t.Context(), "acme", u.at())
-		if err != nil {
-			if !errors.Is(err, shard.ErrMisused) || !strings.Contains(err.Error(), sort+" under acme#SHARD_") {
-				t.Error(err)
-			}
-			break
-		}
-		if done.Wait.IsZero() {
-			t.Fatal("done")
-		}
-		u.set(done.Wait)
-	}
-	stored := u.stored()
-	if len(stored) != 2 || len(stored["acme"]) != 100 || stored["acme"][sort] != 1_000_000 {
-		t.Errorf("keys %v, %d items under the plain key", slices.Sorted(maps.Keys(stored)), len(stored["acme"]))
-	}
-	buckets := *u.orders
-	buckets.Layout = table.TimeBuckets{Bucket: shard.Day}
-	if _, err := (&migrate.Undo{Client: u.db, Table: &buckets, Changer: u.changer}).Step(t.Context(), "acme", u.at()); !errors.Is(err, shard.ErrMisused) {
-		t.Errorf("time buckets: %v", err)
 	}
 }

@@ -2,6 +2,7 @@ package table
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"strconv"
@@ -72,7 +73,8 @@ func (Unsharded) partitions(_ context.Context, _ raw, name string, _ Span) (iter
 // item that is put again may be on two write shards, and is then read twice.
 //
 // With the count from a [shardmap.Map], N may grow and shrink at any time: reads query the
-// largest N that the name ever had. Lowering a Fixed count hides items.
+// largest N that the name ever had. Lowering a Fixed count hides items. With PlainFirst, puts go to
+// the plain key while the map can't be read; reads fail.
 type RandomSuffix struct{}
 
 func (RandomSuffix) fault(*Table) error { return nil }
@@ -83,6 +85,9 @@ func (RandomSuffix) tells(*Table) string { return "" }
 
 func (RandomSuffix) places(ctx context.Context, r raw, name string, it Item) ([]place.Place, error) {
 	entry, err := r.lookup(ctx, name)
+	if errors.Is(err, shard.ErrStale) && r.t.PlainFirst { // write shard 0 is there whatever the count
+		return []place.Place{{PK: r.t.join(name, 0), Sort: it[r.t.SortKey]}}, nil
+	}
 	if err != nil {
 		return nil, err
 	}
