@@ -219,8 +219,8 @@ func TestRolesAreTheGrants(t *testing.T) {
 		}
 		add("${"+logs+".Arn}", "logs:CreateLogStream", "logs:PutLogEvents")
 		for _, g := range grants.Of[name] {
-			if g.Table == grants.Source {
-				continue // only in an attached deployment: see TestAttached
+			if tables[g.Table] == "" {
+				continue // only in an attached deployment: see TestAttached and TestAdopted
 			}
 			for _, a := range g.Actions {
 				add(strings.TrimSuffix("${"+tables[g.Table]+".Arn}/index/"+g.Index, "/index/"), "dynamodb:"+a)

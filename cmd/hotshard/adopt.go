@@ -18,16 +18,20 @@ import (
 
 // AdoptCmd is hotshard adopt.
 type AdoptCmd struct {
-	Table    string `required:"" placeholder:"NAME" help:"A table of yours. It is only read."`
+	Table    string `required:"" placeholder:"NAME" help:"A table of yours. Without --undo it is only read."`
 	Format   string `required:"" placeholder:"TEXT" help:"What will stand between a name and a write shard's number, such as #SHARD_."`
 	Layout   string `enum:",calculated,buckets,random" default:"" placeholder:"NAME" help:"calculated, buckets or random. Default: calculated, or buckets, by what fits the items."`
 	Endpoint string `env:"HOTSHARD_ENDPOINT" placeholder:"URL" help:"URL of a DynamoDB-compatible engine. Default: DynamoDB, with the AWS Region and credentials of the environment."`
 	JSON     bool   `name:"json" help:"Print the result as JSON."`
 	scanning
+	undoing
 }
 
 // Validate returns an error for a wrong command line.
 func (c *AdoptCmd) Validate() error {
+	if err := c.checkUndo(); err != nil {
+		return err
+	}
 	if c.Format == "" {
 		return errors.New("--format is missing: with no text before the number, a write shard's key would be a name")
 	}
@@ -44,6 +48,9 @@ func (c *AdoptCmd) Run(ctx context.Context, std streams) error {
 	client, err := (&tables{Endpoint: c.Endpoint}).client(ctx)
 	if err != nil {
 		return err
+	}
+	if c.Undo != "" {
+		return c.undo(ctx, std, client)
 	}
 	progress, finish := terminal.Progress(std.err, -1, "items")
 	r, err := adopt.Examine(ctx, client, adopt.Options{

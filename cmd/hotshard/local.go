@@ -11,6 +11,7 @@ import (
 	"github.com/hotshard/hotshard/internal/aws/limiter"
 	"github.com/hotshard/hotshard/internal/aws/npm"
 	"github.com/hotshard/hotshard/internal/tool/system"
+	"github.com/hotshard/hotshard/pkg/shard"
 )
 
 // LocalCmd runs the whole system on this machine.
@@ -35,6 +36,13 @@ type LocalCmd struct {
 	Concurrency int           `help:"Lambda's model: concurrent invocations of all functions together; 429 beyond. From 10 on, a tenth is reserved for each of the two functions of the stream. With --containers alone it is 1000."`
 	ColdStart   time.Duration `default:"250ms" help:"With --containers or --concurrency: how long a new container takes to start."`
 
+	Attach       string `placeholder:"TABLE" help:"Run the detector on the stream of another table of the engine too, as an attached deployment does: docs/adopt.md."`
+	AttachMap    string `placeholder:"TABLE" help:"With --attach: the shard map of the table's programs. With --control act the detector adds write shards then; otherwise it only gives advice."`
+	AttachLayout string `enum:",calculated,buckets,random" default:"" placeholder:"NAME" help:"With --attach-map: the layout of the table's programs: calculated, buckets or random."`
+	AttachFormat string `default:"#SHARD_" placeholder:"TEXT" help:"With --attach-map: what the programs have between a name and a write shard's number."`
+	AttachBucket string `enum:",day,hour,minute" default:"" placeholder:"NAME" help:"With --attach-layout buckets: day, hour or minute."`
+	AttachMax    int    `placeholder:"N" help:"With --attach-map: the most write shards of a name, up to 1,000."`
+
 	Failures string `placeholder:"FILE" type:"path" help:"File for records that a function discarded. Default: failures.jsonl in the data or cache folder."`
 }
 
@@ -57,7 +65,7 @@ func (c *LocalCmd) Validate() error {
 	case c.Containers == 0 && c.Concurrency == 0 && c.ColdStart != coldStart:
 		return errors.New("--cold-start needs --containers or --concurrency")
 	}
-	if err := errors.Join(c.needsPartitions(), checkTimes(c.SplitAfter, c.TransactionHold)); err != nil {
+	if err := errors.Join(c.needsPartitions(), c.checkAttach(), checkTimes(c.SplitAfter, c.TransactionHold)); err != nil {
 		return err
 	}
 	return c.options().Validate()
@@ -70,6 +78,25 @@ func checkTimes(splitAfter, transactionHold time.Duration) error {
 		return fmt.Errorf("--split-after %v: want 0, or 1s to %v", splitAfter, limiter.MaxSplitAfter)
 	case transactionHold < 0 || transactionHold > limiter.MaxTransactionHold:
 		return fmt.Errorf("--transaction-hold %v: want 0 to %v", transactionHold, limiter.MaxTransactionHold)
+	}
+	return nil
+}
+
+// checkAttach returns an error if the flags of an attached table contradict each other.
+func (c *LocalCmd) checkAttach() error {
+	switch {
+	case c.Attach == "" && (c.AttachMap != "" || c.AttachLayout != "" || c.AttachBucket != "" || c.AttachMax != 0):
+		return errors.New("--attach-map and the other --attach flags need --attach")
+	case c.Attach != "" && c.Endpoint == "" && c.Data == "":
+		return errors.New("--attach needs --endpoint or --data: a new engine in memory has no table")
+	case c.AttachMap == "" && (c.AttachLayout != "" || c.AttachBucket != "" || c.AttachMax != 0):
+		return errors.New("--attach-layout, --attach-bucket and --attach-max need --attach-map")
+	case c.AttachMap != "" && c.AttachLayout == "":
+		return errors.New("--attach-map needs --attach-layout")
+	case (c.AttachLayout == "buckets") != (c.AttachBucket != ""):
+		return errors.New("--attach-bucket is for --attach-layout buckets, which needs it")
+	case c.AttachMax < 0 || c.AttachMax > shard.MaxShards:
+		return fmt.Errorf("--attach-max %d: want up to %d", c.AttachMax, shard.MaxShards)
 	}
 	return nil
 }
@@ -102,6 +129,7 @@ func (c *LocalCmd) options() system.Options {
 			Partitions: c.Partitions, PartitionWCU: c.PartitionWCU, TableWCU: c.TableWCU,
 			SplitAfter: c.SplitAfter, TransactionHold: c.TransactionHold,
 		},
+		Attach:   system.Attach{Table: c.Attach, Map: c.AttachMap, Layout: c.AttachLayout, Format: c.AttachFormat, Bucket: c.AttachBucket, Max: c.AttachMax},
 		Lambda:   system.Lambda{Containers: c.Containers, Concurrency: c.Concurrency, ColdStart: c.ColdStart},
 		Failures: c.Failures, Version: thisVersion().Version,
 	}

@@ -1,6 +1,6 @@
 // Command hotkeys is the Lambda function that counts write units by partition key in the items table's stream. It
 // reports hot keys and adjusts shard counts, also on a schedule. For a table that hotshard did not shard it only
-// reports.
+// reports, or raises the shard counts of its names if they have a shard map.
 package main
 
 import (
@@ -37,7 +37,7 @@ func build(ctx context.Context, settings hotkeys.Settings, log *slog.Logger) (an
 		return nil, err
 	}
 	return hotkeys.New(settings, hotkeys.Deps{
-		Source: source, Heat: db, Shards: hotkeys.OpenShards(db, settings),
+		Source: source, Heat: db, Shards: hotkeys.OpenShards(db, settings), Adopted: db,
 		Partitions: hotkeys.CountPartitions(streams, dynamo.Pause), Metrics: sink, Log: log, Now: time.Now,
 	})
 }

@@ -185,6 +185,7 @@ func checkAlarms(c *Config, f *faults) {
 
 var (
 	streamARN = regexp.MustCompile(`^arn:aws[a-z-]*:dynamodb:([a-z0-9-]+):\d{12}:table/([a-zA-Z0-9_.-]{3,255})/stream/[0-9T:.-]+$`)
+	tableName = regexp.MustCompile(`^[a-zA-Z0-9_.-]{3,255}$`)
 	keyARN    = regexp.MustCompile(`^arn:aws[a-z-]*:kms:([a-z0-9-]+):\d{12}:key/[a-zA-Z0-9-]+$`)
 )
 
@@ -232,7 +233,11 @@ func checkSource(c *Config, f *faults) {
 			f.add("%s is set, and a deployment that is attached to a table has no use for it", key)
 		}
 	}
-	if control, given := c.given["control"]; given && control != "off" {
-		f.add("control is %q: a table that is only watched has off", control)
+	switch control, given := c.given["control"]; {
+	case !c.Adopted():
+		f.check(!given || control == "off", "control", fmt.Sprintf("%q", control), "off for a table that is only watched, or a sourceMap")
+	default:
+		f.check(given && control != "off", "control", fmt.Sprintf("%q", control), "observe, as there is a sourceMap, or act once all programs of the table do what docs/adopt.md says")
+		f.check(tableName.MatchString(c.Hotkeys.SourceMap), "sourceMap", fmt.Sprintf("%q", c.Hotkeys.SourceMap), "the name of a table in the sourceTable's account and Region")
 	}
 }

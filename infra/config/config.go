@@ -52,6 +52,9 @@ func (c *Config) Names() schema.Names { return schema.NamesFor(c.Prefix) }
 // Attached reports whether the deployment only watches an existing table.
 func (c *Config) Attached() bool { return c.SourceTable != "" }
 
+// Adopted reports whether the existing table's names have write shards, which the detector may raise.
+func (c *Config) Adopted() bool { return c.Attached() && c.Hotkeys.SourceMap != "" }
+
 // Sources returns the names of the tables whose streams are read.
 func (c *Config) Sources() (list []string) {
 	if c.Attached() {

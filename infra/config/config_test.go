@@ -54,6 +54,19 @@ func TestAttached(t *testing.T) {
 	}
 }
 
+// adopted are the settings of a deployment that is attached to an adopted table.
+var adopted = with(with(with(good, "sourceMap", "orders-shard-map"), "sourceLayout", "calculated"), "control", "act")
+
+func TestAdopted(t *testing.T) {
+	c, err := Parse(adopted)
+	if err != nil || !c.Adopted() || c.Hotkeys.SourceMap != "orders-shard-map" || c.Hotkeys.Control != growth.Act || c.Hotkeys.SourceFormat != "#SHARD_" {
+		t.Errorf("%+v, %v", c, err)
+	}
+	if c, err := Parse(with(with(adopted, "sourceLayout", "buckets"), "sourceBucket", "day")); err != nil || c.Hotkeys.SourceBucket != "day" {
+		t.Errorf("with buckets: %v", err)
+	}
+}
+
 func TestFaults(t *testing.T) {
 	for want, context := range map[string]map[string]any{
 		`windw: there is no such setting`:                                      {"windw": "10s"},
@@ -141,9 +154,19 @@ func TestFaults(t *testing.T) {
 		`maxShardChanges is 0`:  {"maxShardChanges": "0"},
 		`runbook is "page"`:     {"runbook": "page"},
 		`sourceStreamArn is ""`: {"sourceTable": "orders"},
+		`control is "": want observe, as there is a sourceMap`:                 with(with(good, "sourceMap", "orders-shard-map"), "sourceLayout", "random"),
+		`control is "off": want observe, as there is a sourceMa`:               with(adopted, "control", "off"),
+		`sourceMap is "a b": want the name of a table`:                         with(adopted, "sourceMap", "a b"),
+		`sourceMap is orders-shard-map: want nothing`:                          {"sourceMap": "orders-shard-map", "sourceLayout": "random"},
+		`sourceLayout is : want calculated, buckets or random`:                 with(adopted, "sourceLayout", ""),
+		`sourceLayout is random: want nothing`:                                 with(good, "sourceLayout", "random"),
+		`sourceBucket is : want day, hour or minute`:                           with(adopted, "sourceLayout", "buckets"),
+		`sourceBucket is day: want nothing`:                                    with(adopted, "sourceBucket", "day"),
+		`sourceFormat is 7: want text`:                                         with(adopted, "sourceFormat", "7"),
+		`sourceMax is 1025: want 1 to 1000`:                                    with(adopted, "sourceMax", "1025"),
 		`sourceTable is "" and sourceStreamArn is of the table "orders"`:       {"sourceStreamArn": good["sourceStreamArn"]},
 		`sourceTable is "other" and sourceStreamArn is of the table "orders"`:  {"sourceTable": "other", "sourceStreamArn": good["sourceStreamArn"]},
-		`control is "act": a table that is only watched has off`:               {"sourceTable": "orders", "sourceStreamArn": good["sourceStreamArn"], "control": "act"},
+		`control is "act": want off for a table that is only watched`:          {"sourceTable": "orders", "sourceStreamArn": good["sourceStreamArn"], "control": "act"},
 		`auth is set, and a deployment that is attached to a table has no use`: {"sourceTable": "orders", "sourceStreamArn": good["sourceStreamArn"], "auth": "iam"},
 	} {
 		if c, err := Parse(context); err == nil || !strings.Contains(err.Error(), want) || c != nil {

@@ -64,6 +64,7 @@ func Look(ctx context.Context, c *config.Config, a Account) []Finding {
 	l.bootstrap(ctx)
 	l.deployed(ctx)
 	l.tables(ctx)
+	l.sourceMap(ctx)
 	l.concurrency(ctx)
 	l.streamShards(ctx)
 	l.throughput(ctx)

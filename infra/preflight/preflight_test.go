@@ -143,6 +143,12 @@ var attached = map[string]any{
 	"sourceStreamArn": "arn:aws:dynamodb:eu-west-1:123456789012:table/orders/stream/2026-01-01T00:00:00.000",
 }
 
+// adopted are the settings of one whose table is adopted.
+var adopted = map[string]any{
+	"prefix": "orders-", "sourceTable": "orders", "email": "a@example.com", "hotkeysConcurrency": "0", "control": "act", "sourceMap": "orders-map", "sourceLayout": "random",
+	"sourceStreamArn": attached["sourceStreamArn"],
+}
+
 func TestFindings(t *testing.T) {
 	reserved := map[string]any{"email": "a@example.com", "hotkeysConcurrency": "100", "aggregatorConcurrency": "100", "ingestConcurrency": "0", "queryConcurrency": "0"}
 	none := map[string]any{"email": "a@example.com", "hotkeysConcurrency": "0", "aggregatorConcurrency": "0"}
@@ -205,6 +211,9 @@ func TestFindings(t *testing.T) {
 		"an attached one": {settings: attached, want: "ok|of which the settings reserve 100",
 			account: answers{"GetCallerIdentity": good()["GetCallerIdentity"], "GetParameter": `200 {"Parameter":{"Value":"21"}}`, "DescribeStacks orders": noStack, "DescribeTable": noTable, "GetAccountSettings": limits(1000, 1000),
 				"DescribeStream arn:aws:dynamodb:eu-west-1:123456789012:table/orders/stream/2026-01-01T00:00:00.000": streamOf(4, 1, "")}},
+		"an adopted table":               {settings: adopted, want: "ok|orders-map is there", account: good().with(answers{"DescribeStacks orders": noStack, "DescribeTable orders-map": `200 {}`, "DescribeStream": streamOf(4, 1, "")})},
+		"an adopted table without a map": {settings: adopted, fails: true, want: "FAIL|there is no table orders-map|shardmap.New", account: good().with(answers{"DescribeStacks orders": noStack, "DescribeStream": streamOf(4, 1, "")})},
+		"may not ask of its map":         {settings: adopted, want: "warn|shard map of the adopted table: not checked", account: good().with(answers{"DescribeStacks orders": noStack, "DescribeTable orders-map": denied, "DescribeStream": streamOf(4, 1, "")})},
 	} {
 		t.Run(name, func(t *testing.T) {
 			settings, err := config.Parse(c.settings)

@@ -51,6 +51,24 @@ func (l *look) openStreamShards(ctx context.Context) (open int, err error) {
 	return open, nil
 }
 
+// sourceMap checks that the shard map of an adopted table exists: the detector does not make it.
+func (l *look) sourceMap(ctx context.Context) {
+	if !l.Adopted() {
+		return
+	}
+	const what = "shard map of the adopted table"
+	var answer struct{}
+	err := l.Calls.JSON(ctx, "dynamodb:DescribeTable", "DynamoDB_20120810", map[string]string{"TableName": l.Hotkeys.SourceMap}, &answer)
+	switch {
+	case awscall.Code(err) == "ResourceNotFoundException":
+		l.addFinding(Fail, "%s: there is no table %s in this account and Region: set sourceMap to the table that the programs give to shardmap.New", what, l.Hotkeys.SourceMap)
+	case err != nil:
+		l.unsure(what, err)
+	default:
+		l.addFinding(OK, "%s: %s is there", what, l.Hotkeys.SourceMap)
+	}
+}
+
 // streams returns the ARNs of the deployed tables' streams.
 func (l *look) streams(ctx context.Context) (arns []string, err error) {
 	for _, t := range schema.Tables(l.Names()) {

@@ -133,6 +133,14 @@ func conflicts(c *config.Config) (list []awscloudwatch.Metric) {
 	return list
 }
 
+// changeFailures returns the alarm on the detector's changes that failed.
+func changeFailures(c *config.Config) alarm {
+	return alarm{
+		name: "shard-change-failures", section: "shard-changes", metric: detected(c, sum, "ShardCountChangeFailures"), from: 1, periods: 5, of: 3,
+		text: "Changes of shard counts fail. The log of hotkeys has the reason; hot keys stay hot until they succeed.",
+	}
+}
+
 // shardAlarms returns the alarms on changes of shard counts.
 func shardAlarms(s awscdk.Stack, c *config.Config, ingest function) []alarm {
 	grown := logged(s, c, ingest, "ShardCountsGrownByIngest", "grown", "1")
@@ -142,10 +150,7 @@ func shardAlarms(s awscdk.Stack, c *config.Config, ingest function) []alarm {
 		name: "shard-changes", metric: changes, from: float64(c.MaxShardChanges), periods: 1,
 		text: fmt.Sprintf("Shard counts changed %d times in five minutes, or more. See which keys on the dashboard; "+
 			"control=observe stops changes.", c.MaxShardChanges),
-	}, {
-		name: "shard-change-failures", section: "shard-changes", metric: detected(c, sum, "ShardCountChangeFailures"), from: 1, periods: 5, of: 3,
-		text: "Changes of shard counts fail. The log of hotkeys has the reason; hot keys stay hot until they succeed.",
-	}, {
+	}, changeFailures(c), {
 		name: "partitions-are-the-limit", metric: limited, from: 1, periods: 5, of: 3,
 		text: "A key with as many write shards as can help is refused: the table has too few partitions. " +
 			"DynamoDB splits them within minutes; warmWriteUnits, and warmEventsWriteUnits of entities, prepare for it.",

@@ -1,6 +1,7 @@
 package hotkeys
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -8,8 +9,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hotshard/hotshard/internal/base/ddbstream"
 	"github.com/hotshard/hotshard/internal/base/growth"
 	"github.com/hotshard/hotshard/internal/base/heat"
+	"github.com/hotshard/hotshard/internal/base/heat/count"
 	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
@@ -28,7 +31,7 @@ type Shards interface {
 // changer changes shard counts as decided, if [Settings.Control] allows it.
 type changer struct {
 	settings Settings
-	shards   Shards    // nil for a table that is not hotshard's own
+	shards   Shards    // nil for a table without write shards
 	logged   lastTexts // logged decisions by key
 }
 
@@ -44,20 +47,33 @@ const (
 // controller raises the shard counts of hot keys.
 type controller struct {
 	*changer
-	heat *table
+	heat     *table
+	adoption *adoption // nil for none
+}
+
+// shardParser returns the parser of a table's keys, or nil for a table without write shards.
+func (c *controller) shardParser(source *count.Source) shardParser {
+	switch {
+	case source.Own != "":
+		return ownShard
+	case c.adoption != nil && source.Table == c.settings.SourceTable:
+		return c.adoption.shardOf
+	}
+	return nil
 }
 
 // act decides on the keys that are hot in the windows, and raises their shard counts. Its failures are logged and
 // counted, and never fail the batch.
-func (c *controller) act(ctx context.Context, j *journal, ended, running []Report) {
-	if c.settings.Control == growth.Off || j.source.Own == "" {
+func (c *controller) act(ctx context.Context, j *journal, records []ddbstream.Record, ended, running []Report) {
+	parse := c.shardParser(&j.source)
+	if c.settings.Control == growth.Off || parse == nil {
 		return // a table without write shards only gets advice
 	}
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
-	recent := sync.OnceValue(func() []*loads { return c.recent(ctx, j, ended) })
+	recent := sync.OnceValue(func() []*loads { return c.recent(ctx, j, ended, parse) })
 	for i, report := range slices.Concat(ended, running) {
-		own := loadsOf([]heat.Item{report.Item})
+		own := loadsOf([]heat.Item{report.Item}, parse)
 		own.running = i >= len(ended)
 		for _, s := range own.suspects(c.settings.hotRate()) {
 			if ctx.Err() != nil {
@@ -65,14 +81,14 @@ func (c *controller) act(ctx context.Context, j *journal, ended, running []Repor
 				j.events("ShardCountChangeFailures", 1)
 				return
 			}
-			c.answer(ctx, j, s, own, recent)
+			c.answer(ctx, j, s, records, own, recent)
 		}
 	}
 }
 
 // answer decides on one key by this stream shard's counts. If they call for no action and the window has ended, it
 // decides by the recent reports of all stream shards. It executes the first decision that has an action.
-func (c *controller) answer(ctx context.Context, j *journal, s suspect, own *loads, recent func() []*loads) {
+func (c *controller) answer(ctx context.Context, j *journal, s suspect, records []ddbstream.Record, own *loads, recent func() []*loads) {
 	now, key := j.now(), s.base.String()
 	entry, err := c.shards.Lookup(ctx, key, now)
 	if err != nil {
@@ -82,13 +98,20 @@ func (c *controller) answer(ctx context.Context, j *journal, s suspect, own *loa
 	}
 	entry.Key = key
 	policy := c.settings.policy()
-	policy.Partitions = c.shards.Partitions(j.source.Own)
-	window, d := own, policy.Answer(own.evidence(s, true), entry, now)
+	policy.Partitions = c.shards.Partitions(cmp.Or(j.source.Own, j.source.Table))
+	window, d := own, policy.Answer(c.evidence(own, s, true, entry), entry, now)
 	if d.Action == None && !own.running && s.spread(entry) {
 		for _, window = range recent() {
-			if d = policy.Answer(window.evidence(s, !window.allReported(now)), entry, now); d.Action != None {
+			if d = policy.Answer(c.evidence(window, s, !window.allReported(now), entry), entry, now); d.Action != None {
 				break
 			}
+		}
+	}
+	if d.Action == Grow && c.adoption != nil {
+		if d, err = c.adoption.confirm(ctx, s, window, entry, d, c.adoption.writtenTo(s, records, &j.source)); err != nil {
+			j.WarnContext(ctx, "partition keys of new write shards not read", "key", c.settings.displayName(key), "error", err)
+			j.events("ShardCountChangeFailures", 1)
+			return
 		}
 	}
 	onlyLogged := d.Action == Advise || c.settings.Control != growth.Act
@@ -96,6 +119,15 @@ func (c *controller) answer(ctx context.Context, j *journal, s suspect, own *loa
 		return
 	}
 	c.execute(ctx, j, entry, d)
+}
+
+// evidence returns what a window shows of a suspect.
+func (c *controller) evidence(l *loads, s suspect, partial bool, entry shardmap.Entry) Evidence {
+	e := l.evidence(s, partial)
+	if c.adoption != nil {
+		e.Shards = known(e.Shards, entry)
+	}
+	return e
 }
 
 // spread reports whether the key's heat may be spread over several stream shards. With random placement each write
@@ -106,7 +138,7 @@ func (s suspect) spread(entry shardmap.Entry) bool {
 
 // recent returns the reports of all stream shards, for windows as long as those that ended here, newest first. What is
 // held of a key is in the rests. It leaves out windows that are too old to act on. It returns nil if they can't be read.
-func (c *controller) recent(ctx context.Context, j *journal, ended []Report) (recent []*loads) {
+func (c *controller) recent(ctx context.Context, j *journal, ended []Report, parse shardParser) (recent []*loads) {
 	now, length := j.now(), ended[0].Item.Window
 	for window, err := range c.heat.Alone(ctx, now.Add(-3*length), now.Add(length)) {
 		if err != nil {
@@ -114,8 +146,8 @@ func (c *controller) recent(ctx context.Context, j *journal, ended []Report) (re
 			return nil
 		}
 		c.heat.unreadable(ctx, j, window.Unreadable)
-		if items := ownItems(window)[length]; len(items) > 0 {
-			l := loadsOf(items)
+		if items := itemsOf(tableOf(&j.source), window)[length]; len(items) > 0 {
+			l := loadsOf(items, parse)
 			l.lost = len(window.Unreadable) > 0
 			if c.settings.holds() {
 				table, index := c.settings.quietRate()

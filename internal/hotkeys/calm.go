@@ -45,7 +45,7 @@ func (c calms) read(ctx context.Context, j *journal, heat *table, from, to, now 
 		if err != nil {
 			return err
 		}
-		for _, items := range ownItems(w) {
+		for _, items := range itemsOf("", w) {
 			c.addWindow(items, now)
 		}
 		if len(w.Unreadable) > 0 {

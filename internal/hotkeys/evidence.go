@@ -13,7 +13,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// loads holds the rates of all write shards of hotshard's own tables in one window.
+// loads holds the rates of all write shards of hotshard's own tables, or of an adopted one, in one window.
 type loads struct {
 	start, end      time.Time
 	running         bool
@@ -27,12 +27,38 @@ type loads struct {
 type group struct {
 	base   schema.BaseKey
 	bucket string
+	past   bool // no write of the window's time belongs to the bucket
 	shards map[int]Load
 	sum    Load
 }
 
+// writeShard is what a partition key says.
+type writeShard struct {
+	base   schema.BaseKey
+	bucket string
+	past   bool
+	n      int
+	name   string // the partition key without the write shard's number
+}
+
+// shardParser parses the partition key of a row, of a window that starts at a time. It returns false for a key that is no
+// write shard.
+type shardParser func(row *heat.KeyHeat, start time.Time) (writeShard, bool)
+
+// ownShard is the shardParser of hotshard's own tables.
+func ownShard(row *heat.KeyHeat, start time.Time) (w writeShard, ok bool) {
+	w.base, ok = row.Base()
+	var err error
+	if w.name, w.n, err = shard.Hash.Split(row.Key); !ok || err != nil {
+		return w, false
+	}
+	key, _ := schema.ParseKey(row.Key)
+	w.bucket, w.past = key.Bucket, past(w.base, key.Bucket, start, start.Add(row.Window))
+	return w, true
+}
+
 // loadsOf merges the items of one window, at least one.
-func loadsOf(items []heat.Item) *loads {
+func loadsOf(items []heat.Item, parse shardParser) *loads {
 	l := &loads{start: items[0].Start, end: items[0].End(), groups: make(map[string]*group)}
 	var rests heat.Rests
 	for i := range items {
@@ -41,18 +67,16 @@ func loadsOf(items []heat.Item) *loads {
 	l.rest = float64(rests.Of(false)) / items[0].Window.Seconds()
 	l.indexRest = float64(rests.Of(true)) / items[0].Window.Seconds()
 	for _, row := range heat.Merge(items) {
-		base, ok := row.Base()
-		name, n, err := shard.Hash.Split(row.Key)
-		if !ok || err != nil {
+		w, ok := parse(&row, l.start)
+		if !ok {
 			continue
 		}
-		if l.groups[name] == nil {
-			key, _ := schema.ParseKey(row.Key)
-			l.groups[name] = &group{base: base, bucket: key.Bucket, shards: make(map[int]Load)}
+		if l.groups[w.name] == nil {
+			l.groups[w.name] = &group{base: w.base, bucket: w.bucket, past: w.past, shards: make(map[int]Load)}
 		}
 		load := Load{Low: row.WriteUnitsPerSecond, High: row.WriteUnitsPerSecond + row.Error, Peak: float64(row.Peak)}
-		l.groups[name].shards[n] = load
-		l.groups[name].sum.addLoad(load)
+		l.groups[w.name].shards[w.n] = load
+		l.groups[w.name].sum.addLoad(load)
 	}
 	return l
 }
@@ -108,7 +132,7 @@ func (l *loads) evidence(s suspect, partial bool) Evidence {
 	}
 	e.Rest, e.Partial = l.rest, partial
 	if g := l.groups[s.name]; g != nil {
-		e.Shards, e.Past = g.shards, past(g.base, g.bucket, l.start, l.end)
+		e.Shards, e.Past = g.shards, g.past
 	}
 	return e
 }

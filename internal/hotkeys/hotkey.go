@@ -43,12 +43,13 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schedule"
 )
 
-// Deps holds what a Handler works with. All fields are required except Partitions, and except Shards for a table that
-// is not hotshard's own.
+// Deps holds what a Handler works with. All fields are required except Partitions, and except Shards for a table without
+// write shards.
 type Deps struct {
 	Source  count.Source // see [FindSource]; hotshard's own tables need none
 	Heat    HeatTable
 	Shards  Shards
+	Adopted AdoptedTable // required with a [Settings.SourceMap] only
 	Metrics metrics.Sink
 	Log     *slog.Logger
 	Now     func() time.Time
@@ -77,27 +78,30 @@ func New(settings Settings, deps Deps) (*Handler, error) {
 	if settings.Source == Hotshard && deps.Source.Table == "" {
 		deps.Source = count.OwnSource(settings.names(), kind.Items)
 	}
-	if err := deps.check(); err != nil {
+	if err := deps.check(settings); err != nil {
 		return nil, fmt.Errorf("hotkeys: %w", err)
 	}
 	deps.Source.Warn(deps.Log)
 	heat := openTable(deps.Heat, settings)
-	changer := &changer{settings: settings, shards: deps.Shards}
+	changer, adoption := &changer{settings: settings, shards: deps.Shards}, newAdoption(settings, deps.Adopted)
 	return &Handler{
 		settings: settings, deps: deps,
-		reporter:   reporter{settings: settings, heat: heat, shards: deps.Shards, budget: newBudget(settings, deps.Heat)},
-		census:     census{settings: settings, shards: deps.Shards, count: deps.Partitions, due: map[kind.Table]time.Time{}, failed: map[kind.Table]int{}},
-		controller: controller{changer: changer, heat: heat},
+		reporter:   reporter{settings: settings, heat: heat, shards: deps.Shards, adoption: adoption, budget: newBudget(settings, deps.Heat)},
+		census:     census{settings: settings, shards: deps.Shards, count: deps.Partitions, due: map[string]time.Time{}, failed: map[string]int{}},
+		controller: controller{changer: changer, heat: heat, adoption: adoption},
 		shrinker:   shrinker{changer: changer, heat: heat},
 		folder:     folder{settings: settings, heat: heat},
 		decoders:   sync.Pool{New: func() any { return new(ddbstream.Decoder) }},
 	}, nil
 }
 
-func (d *Deps) check() error {
+func (d *Deps) check(s Settings) error {
 	needed := []any{d.Heat, d.Metrics}
-	if d.Source.Own != "" {
+	if d.Source.Own != "" || s.SourceMap != "" {
 		needed = append(needed, d.Shards)
+	}
+	if s.SourceMap != "" {
+		needed = append(needed, d.Adopted)
 	}
 	if d.Source.PartitionKey == "" || slices.Contains(needed, nil) || d.Log == nil || d.Now == nil {
 		return errors.New("a dependency is missing")
@@ -189,7 +193,7 @@ func (h *Handler) deliver(ctx context.Context, j *journal, batch *ddbstream.Batc
 	for _, report := range newlyHot(running, before) {
 		h.reporter.reportHot(ctx, j, &report)
 	}
-	h.controller.act(ctx, j, ended, running)
+	h.controller.act(ctx, j, batch.Records, ended, running)
 	return counts.state(), nil
 }
 

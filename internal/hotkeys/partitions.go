@@ -102,22 +102,36 @@ type census struct {
 	shards   Shards
 	count    func(ctx context.Context, table string) (int, error) // returns 0 if the count goes on with the next call; may be nil
 
-	mu     sync.Mutex // held while it counts
-	due    map[kind.Table]time.Time
-	failed map[kind.Table]int // counts in a row
+	mu     sync.Mutex           // held while it counts
+	due    map[string]time.Time // by the name in the shard map
+	failed map[string]int       // counts in a row
 }
 
-// update counts the partitions of each of hotshard's own tables, of which a count is due. After failures it waits up to
-// 16 times as long. It returns the metrics for the journal, which other parts of the task use meanwhile.
+// tables returns the names of the counted tables, by the names under which the shard map notes their partitions.
+func (c *census) tables(j *journal) map[string]string {
+	if c.settings.SourceMap != "" {
+		return map[string]string{c.settings.SourceTable: c.settings.SourceTable}
+	}
+	all := map[string]string{}
+	for _, table := range kind.Tables() {
+		if j.source.Own != "" {
+			all[table] = c.settings.names().Table(table)
+		}
+	}
+	return all
+}
+
+// update counts the partitions of hotshard's own tables, or of an adopted one, if a count is due. After failures it waits
+// up to 16 times as long. It returns the metrics for the journal, which other parts of the task use meanwhile.
 func (c *census) update(ctx context.Context, j *journal) (found []metrics.Datum) {
-	if c.count == nil || j.source.Own == "" || c.settings.Control != growth.Act || !c.mu.TryLock() {
+	if c.count == nil || c.settings.Control != growth.Act || !c.mu.TryLock() {
 		return nil
 	}
 	defer c.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, countTime)
 	defer cancel()
-	for _, table := range kind.Tables() {
-		now, name := j.now(), c.settings.names().Table(table)
+	for table, name := range c.tables(j) {
+		now := j.now()
 		if now.Before(c.due[table]) {
 			continue
 		}

@@ -1,6 +1,7 @@
 package hotkeys
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -26,7 +27,8 @@ const (
 type reporter struct {
 	settings Settings
 	heat     *table
-	shards   Shards // nil for a table that is not hotshard's own
+	shards   Shards    // nil for a table without write shards
+	adoption *adoption // nil for none
 	budget   *budget
 }
 
@@ -147,6 +149,12 @@ func hotMetrics(j *journal, r *Report) {
 // write shard for the rest of the invocation.
 func (r *reporter) advice(ctx context.Context, j *journal, row *heat.KeyHeat) string {
 	base, ok := row.Base()
+	n := 0
+	if r.adoption != nil {
+		var w writeShard
+		w, ok = r.adoption.shardOf(row, row.Start)
+		base, n = w.base, w.n
+	}
 	if !ok || j.blind {
 		return row.Advice(1, shard.Change{}, shardmap.FewPartitions)
 	}
@@ -157,5 +165,8 @@ func (r *reporter) advice(ctx context.Context, j *journal, row *heat.KeyHeat) st
 		j.blind = true
 		j.WarnContext(ctx, "shard counts unknown", "error", err)
 	}
-	return row.Advice(entry.History.Newest(), heat.NewestGrowth(entry.History), r.shards.Partitions(j.source.Own))
+	if n >= entry.Most() && r.adoption != nil { // a name that only looks like a write shard
+		base.Type = ""
+	}
+	return row.AdviceAs(base.Type, entry.History.Newest(), heat.NewestGrowth(entry.History), r.shards.Partitions(cmp.Or(j.source.Own, j.source.Table)))
 }

@@ -43,12 +43,11 @@ func (t *table) unreadable(ctx context.Context, j *journal, faults []error) {
 	}
 }
 
-// ownItems returns a window's items of hotshard's own tables, by window length. Keys of other tables only look like
-// hotshard's.
-func ownItems(w heat.Window) map[time.Duration][]heat.Item {
+// itemsOf returns a window's items of a [heat.Item.Table], by window length. Keys of other tables only look like its own.
+func itemsOf(table string, w heat.Window) map[time.Duration][]heat.Item {
 	lengths := make(map[time.Duration][]heat.Item)
 	for _, item := range w.Items {
-		if item.Table == "" {
+		if item.Table == table {
 			lengths[item.Window] = append(lengths[item.Window], item)
 		}
 	}

@@ -18,6 +18,13 @@ const largeWrite = 4
 // shards is the base key's newest shard count, grown its [NewestGrowth], and partitions the number of the table's
 // partitions. The three are ignored for keys without write shards.
 func (r *KeyHeat) Advice(shards int, grown shard.Change, partitions int) string {
+	base, _ := r.Base()
+	return r.AdviceAs(base.Type, shards, grown, partitions)
+}
+
+// AdviceAs returns the same for a key of a kind, which an adopted table's keys don't tell. The zero kind has no write
+// shards.
+func (r *KeyHeat) AdviceAs(t kind.Kind, shards int, grown shard.Change, partitions int) string {
 	switch {
 	case r.Crowd.Keys > 0:
 		return r.load() + r.Crowd.advice(r.Limit)
@@ -28,9 +35,9 @@ func (r *KeyHeat) Advice(shards int, grown shard.Change, partitions int) string 
 	case grown.Count > 1 && shards >= grown.Count && r.HotUntil.Add(-r.window()).Before(grown.At):
 		return r.load() + fmt.Sprintf("Resharded to %d at %s; watching whether it cools.", grown.Count, clock(grown.At))
 	case r.Status == Warm:
-		return r.burst()
+		return r.burst(t)
 	}
-	return r.load() + r.cure(shards, partitions)
+	return r.load() + r.cure(t, shards, partitions)
 }
 
 // NewestGrowth returns the newest change that raised a shard count, or the zero change if no change did.
@@ -46,9 +53,9 @@ func NewestGrowth(history shard.History) (grown shard.Change) {
 }
 
 // burst returns the advice for a key that is hot only in its heaviest second.
-func (r *KeyHeat) burst() string {
+func (r *KeyHeat) burst(t kind.Kind) string {
 	then := "No action needed unless its writes are throttled."
-	if _, ok := r.Base(); ok {
+	if t != "" {
 		then = "It grows by itself when writes are throttled."
 	}
 	return fmt.Sprintf("Its heaviest second took %d WCU, and a partition takes %s WCU/s; its mean stays below. %s", r.Peak, wcu(r.Limit), then)
@@ -106,12 +113,11 @@ func (c Crowd) advice(limit float64) string {
 }
 
 // cure returns the advice for a hot key.
-func (r *KeyHeat) cure(shards, partitions int) string {
-	base, ok := r.Base()
-	if !ok {
+func (r *KeyHeat) cure(t kind.Kind, shards, partitions int) string {
+	if t == "" {
 		return r.split()
 	}
-	remedy, count := r.hot(base.Type, shards).Remedy(partitions)
+	remedy, count := r.hot(t, shards).Remedy(partitions)
 	text := fmt.Sprintf("Increase from %d to %d write shards.", shards, count)
 	switch {
 	case remedy == growth.Pace:
@@ -141,7 +147,10 @@ func (r *KeyHeat) split() string {
 	if size := r.itemSize(); size != "" {
 		text += ", or shrink its " + size + " items"
 	}
-	return text + "."
+	if text += "."; r.Index == "" && r.Table != "" {
+		text += " `hotshard adopt --table " + r.Table + "` prints the lines to change."
+	}
+	return text
 }
 
 // hot returns the load of the row's base key. It assumes this write shard's load for unlisted ones.

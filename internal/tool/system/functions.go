@@ -11,6 +11,7 @@ import (
 	"github.com/caarlos0/env/v11"
 
 	"github.com/hotshard/hotshard/internal/aws/lambda"
+	"github.com/hotshard/hotshard/internal/base/heat/count"
 	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/metrics"
 	"github.com/hotshard/hotshard/internal/base/schema"
@@ -147,10 +148,11 @@ func (f *functions) startQuery(ctx context.Context) (lambda.Container, error) {
 // maxMetrics bounds the metric values in memory.
 const maxMetrics = 10_000
 
-// detector returns the hotkeys function.
-func (f *functions) detector(o hotkeys.Settings) (*hotkeys.Handler, error) {
+// detector returns the hotkeys function. A source is of a table that is not hotshard's own.
+func (f *functions) detector(o hotkeys.Settings, source count.Source) (*hotkeys.Handler, error) {
 	deps := hotkeys.Deps{
-		Heat:    f.db,
+		Source: source,
+		Heat:   f.db, Adopted: f.db,
 		Shards:  hotkeys.OpenShards(f.db, o),
 		Metrics: metrics.NewMemory(maxMetrics), Log: f.options.Log, Now: time.Now,
 	}

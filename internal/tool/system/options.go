@@ -30,6 +30,7 @@ type Options struct {
 	Control  string        // of shard counts: act, observe or off
 	Limits   Limits        // between the functions and the engine
 	Lambda   Lambda        // Lambda's model for the API
+	Attach   Attach        // another table of the engine to watch
 	Failures string        // file of the records that a function discarded; its folder is made
 	Notices  io.Writer     // progress and the engine's licence line
 	Log      *slog.Logger

@@ -8,6 +8,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
 	"github.com/hotshard/hotshard/internal/aws/eventsource"
+	"github.com/hotshard/hotshard/internal/base/heat/count"
 	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/fold"
 	"github.com/hotshard/hotshard/internal/fold/compact"
@@ -36,7 +37,10 @@ func (s *System) wire(ctx context.Context) error {
 	if err := s.wireAggregator(ctx, f); err != nil {
 		return err
 	}
-	return s.wireDetector(ctx, f)
+	if err := s.wireDetector(ctx, f); err != nil || s.options.Attach.Table == "" {
+		return err
+	}
+	return s.wireAttached(ctx, f)
 }
 
 // wireAggregator connects the aggregator and its tasks.
@@ -62,7 +66,7 @@ func (s *System) wireDetector(ctx context.Context, f *functions) error {
 	if err != nil {
 		return err
 	}
-	detector, err := f.detector(settings)
+	detector, err := f.detector(settings, count.Source{})
 	if err != nil {
 		return err
 	}
@@ -76,20 +80,28 @@ func (s *System) wireDetector(ctx context.Context, f *functions) error {
 // deliver maps each table's stream to a function.
 func (s *System) deliver(ctx context.Context, f *functions, function string, handler eventsource.Handler) error {
 	for _, table := range kind.Tables() {
-		source, err := eventsource.OpenStream(ctx, f.db, dynamolocal.Streams(s.endpoint, ""), s.names.Table(table))
-		if err != nil {
-			return fmt.Errorf("opening the stream of %s: %w", s.names.Table(table), err)
+		if err := s.deliverFrom(ctx, f, function, function+"-"+table, s.names.Table(table), handler); err != nil {
+			return err
 		}
-		m, err := eventsource.NewMapping(eventsource.MappingOptions{
-			Name: function + "-" + table, Admit: s.admit(function), Source: source, Handler: handler,
-			Checkpoints: s.db, CheckpointTable: dynamolocal.CheckpointTable(s.names), FailureFile: s.options.Failures,
-			BatchSize: 1000, BatchingWindow: s.batchingWindow(), TumblingWindow: s.options.Window, IdleWindow: s.options.Idle,
-			Attempts: 10, Bisect: true, PartialFailures: true, Logger: s.options.Log,
-		})
-		if err != nil {
-			return fmt.Errorf("event source mapping of %s: %w", function, err)
-		}
-		s.mappings = append(s.mappings, m)
 	}
+	return nil
+}
+
+// deliverFrom maps a table's stream to a function, with a name for the mapping.
+func (s *System) deliverFrom(ctx context.Context, f *functions, function, name, table string, handler eventsource.Handler) error {
+	source, err := eventsource.OpenStream(ctx, f.db, dynamolocal.Streams(s.endpoint, ""), table)
+	if err != nil {
+		return fmt.Errorf("opening the stream of %s: %w", table, err)
+	}
+	m, err := eventsource.NewMapping(eventsource.MappingOptions{
+		Name: name, Admit: s.admit(function), Source: source, Handler: handler,
+		Checkpoints: s.db, CheckpointTable: dynamolocal.CheckpointTable(s.names), FailureFile: s.options.Failures,
+		BatchSize: 1000, BatchingWindow: s.batchingWindow(), TumblingWindow: s.options.Window, IdleWindow: s.options.Idle,
+		Attempts: 10, Bisect: true, PartialFailures: true, Logger: s.options.Log,
+	})
+	if err != nil {
+		return fmt.Errorf("event source mapping of %s: %w", function, err)
+	}
+	s.mappings = append(s.mappings, m)
 	return nil
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/hotshard/hotshard/pkg/shard"
 )
 
 // ErrInUse means that a key's shard count was set after its reset; use errors.Is.
@@ -25,6 +27,24 @@ func (c *Changer) Reset(ctx context.Context, key string, now time.Time) (Entry, 
 			return e, ErrNoChange
 		}
 		return Entry{Key: key, Max: e.Most(), Version: e.Version + 1, Updated: dated(now), Forgotten: true}, nil
+	})
+}
+
+// Flatten makes the one write shard of a pinned key the place of all its items, whatever their times. It is a step of
+// moving the items there: look-ups and ranges ask all write shards up to the entry's Most. It returns ErrInUse if another
+// count may still be in force, and ErrNoChange if the entry is [Entry.Flat].
+func (c *Changer) Flatten(ctx context.Context, key string, now time.Time) (Entry, error) {
+	return c.change(ctx, key, now, func(e Entry, now time.Time) (Entry, error) {
+		switch {
+		case e.Flat():
+			return e, ErrNoChange
+		case !e.Pinned || e.History.Newest() != 1 || e.Effective().Add(Margin).After(now):
+			return e, ErrInUse
+		}
+		return Entry{
+			Key: key, History: shard.History{{At: dated(now), Count: 1}}, Max: e.Most(), Version: e.Version + 1,
+			Pinned: true, Updated: dated(now), Forgotten: true,
+		}, nil
 	})
 }
 

@@ -7,11 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"golang.org/x/sync/errgroup"
-
-	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/ownkeys"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
@@ -86,28 +82,11 @@ func (t *Table) clear(ctx context.Context, name string, from, to int, now time.T
 			bases = append(bases, t.bucketed(name, label))
 		}
 	}
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(dynamo.MaxParallel)
+	var keys []string
 	for _, base := range bases {
 		for n := from; n < to; n++ {
-			group.Go(func() error { return t.clearKey(ctx, t.join(base, n)) })
+			keys = append(keys, t.join(base, n))
 		}
 	}
-	return group.Wait()
-}
-
-// clearKey returns an error if a partition key has items.
-func (t *Table) clearKey(ctx context.Context, pk string) error {
-	out, err := dynamo.Persistent(t.Client).Query(ctx, &dynamodb.QueryInput{
-		TableName: &t.Name, Limit: aws.Int32(1), ConsistentRead: aws.Bool(true),
-		KeyConditionExpression: aws.String("#pk = :pk"), ProjectionExpression: aws.String("#pk"),
-		ExpressionAttributeNames: map[string]string{"#pk": t.PartitionKey}, ExpressionAttributeValues: Item{":pk": dynamo.String(pk)},
-	})
-	if err != nil {
-		return fmt.Errorf("querying %q of table %s: %w", pk, t.Name, err)
-	}
-	if len(out.Items) > 0 {
-		return &shard.KeyError{Key: pk, Reason: fmt.Sprintf("table %s has items there, and no write shard of that number was ever in use", t.Name)}
-	}
-	return nil
+	return ownkeys.Clear(ctx, t.Client, t.Name, t.PartitionKey, keys...)
 }

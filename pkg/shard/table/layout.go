@@ -2,6 +2,7 @@ package table
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"strconv"
@@ -72,7 +73,8 @@ func (Unsharded) partitions(_ context.Context, _ raw, name string, _ Span) (iter
 // item that is put again may be on two write shards, and is then read twice.
 //
 // With the count from a [shardmap.Map], N may grow and shrink at any time: reads query the
-// largest N that the name ever had. Lowering a Fixed count hides items.
+// largest N that the name ever had. Lowering a Fixed count hides items. With PlainFirst, puts go to
+// the plain key while the map can't be read; reads fail.
 type RandomSuffix struct{}
 
 func (RandomSuffix) fault(*Table) error { return nil }
@@ -83,6 +85,9 @@ func (RandomSuffix) tells(*Table) string { return "" }
 
 func (RandomSuffix) places(ctx context.Context, r raw, name string, it Item) ([]place.Place, error) {
 	entry, err := r.lookup(ctx, name)
+	if errors.Is(err, shard.ErrStale) && r.t.PlainFirst { // write shard 0 is there whatever the count
+		return []place.Place{{PK: r.t.join(name, 0), Sort: it[r.t.SortKey]}}, nil
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -191,9 +196,13 @@ func (t *Table) by(it Item, attr string) (string, error) {
 // the one where it belongs.
 func (r raw) calculated(name, base string, sort types.AttributeValue, entry shardmap.Entry, by string, at time.Time) []place.Place {
 	numbers := entry.PlacesAt(r.t.calculate, by, at)
+	leaving := r.t.PlainFirst && entry.Flat()
+	if leaving && len(numbers) > 1 {
+		numbers = append(numbers, numbers[0]) // where an item is that moved between two reads
+	}
 	list := make([]place.Place, len(numbers))
 	for i, n := range numbers {
-		list[i] = place.Place{PK: r.t.join(base, n), Sort: sort, Sent: r.sent(kind.OwnTimed, name, entry, n, at, by)}
+		list[i] = place.Place{PK: r.t.join(base, n), Sort: sort, Sent: r.sent(kind.OwnTimed, name, entry, n, at, by), Leaving: leaving && n != numbers[0]}
 	}
 	return list
 }

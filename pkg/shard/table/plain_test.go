@@ -205,3 +205,38 @@ func TestClearNamesTheKeyInTheWay(t *testing.T) {
 		}
 	}
 }
+
+// unreadable is a shard map that can't be read.
+type unreadable struct{}
+
+func (unreadable) Lookup(context.Context, string, time.Time) (shardmap.Entry, error) {
+	return shardmap.Entry{}, shard.ErrStale
+}
+
+// TestMapUnreadable checks that puts of a RandomSuffix go to the plain key while the map can't be read, and that reads
+// and the other layouts fail.
+func TestMapUnreadable(t *testing.T) {
+	db := enginetest.Client(t)
+	orders := libtest.Orders(t, db, db, table.RandomSuffix{}, 1)
+	orders.Shards, orders.Format, orders.PlainFirst = unreadable{}, shard.HashShard, true
+	it := table.Item{"customer": libtest.Str("acme"), "placed": libtest.Str(shard.Millis.Key(libtest.Epoch, "#", "1"))}
+	if err := orders.Put(t.Context(), it, libtest.Epoch); err != nil {
+		t.Error(err)
+	}
+	if _, err := orders.Count(t.Context(), "acme", table.Span{}, libtest.Epoch); !errors.Is(err, shard.ErrStale) {
+		t.Errorf("a read: %v", err)
+	}
+	plain := *orders
+	plain.Shards, plain.Layout, plain.PlainFirst = table.Fixed(1), table.Unsharded{}, false
+	if n, err := plain.Count(t.Context(), "acme", table.Span{}, libtest.Epoch); err != nil || n != 1 {
+		t.Errorf("%d items under the plain key, %v", n, err)
+	}
+	orders.Layout = table.CalculatedSuffix{Time: table.SortTime("placed", shard.Millis)}
+	if err := orders.Put(t.Context(), it, libtest.Epoch); !errors.Is(err, shard.ErrStale) {
+		t.Errorf("a calculated put: %v", err)
+	}
+	orders.Layout, orders.PlainFirst = table.RandomSuffix{}, false
+	if err := orders.Put(t.Context(), it, libtest.Epoch); !errors.Is(err, shard.ErrStale) {
+		t.Errorf("without PlainFirst: %v", err)
+	}
+}

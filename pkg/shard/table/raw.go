@@ -182,6 +182,28 @@ func (r raw) Target(ctx context.Context, places []place.Place, id place.Identity
 	return places[0], nil
 }
 
+// write makes a conditional write at the place that has the item, or else where it belongs. If the item has left the
+// place, its condition failed for that, and write repeats it at the new place.
+func (r raw) write(ctx context.Context, places []place.Place, id place.Identity, send func(context.Context, place.Place) error) error {
+	at, err := r.Target(ctx, places, id)
+	for err == nil {
+		err = dynamo.PersistSum(ctx, func(ctx context.Context) error {
+			err := send(ctx, at)
+			r.call.Observe(ctx, at.Sent, err)
+			return err
+		})
+		if _, failed := dynamo.ConditionFailed(err); !failed || !at.Leaving {
+			return err
+		}
+		again, lookup := r.Target(ctx, places, id)
+		if lookup != nil || again.Equal(at) {
+			return cmp.Or(lookup, err)
+		}
+		at, err = again, nil
+	}
+	return err
+}
+
 // Key returns the primary key under which the item is stored.
 func (r raw) Key(at place.Place) Item {
 	return Item{r.t.PartitionKey: dynamo.String(at.PK), r.t.SortKey: at.Sort}
@@ -192,7 +214,7 @@ func (r raw) Key(at place.Place) Item {
 func (r raw) Put(it Item, at place.Place, id place.Identity) *types.Put {
 	stored := maps.Clone(it)
 	maps.Copy(stored, r.Key(at))
-	g := id.Free(r.t.PartitionKey)
+	g := id.Guard(at, r.t.PartitionKey)
 	return &types.Put{
 		TableName: &r.t.Name, Item: stored,
 		ConditionExpression: g.Condition, ExpressionAttributeNames: g.Names, ExpressionAttributeValues: g.Values,
@@ -201,7 +223,7 @@ func (r raw) Put(it Item, at place.Place, id place.Identity) *types.Put {
 
 // Deletion returns the write that deletes an item from a place, and no other item there.
 func (r raw) Deletion(at place.Place, id place.Identity) *types.Delete {
-	g := id.Free(r.t.PartitionKey)
+	g := id.Guard(at, r.t.PartitionKey)
 	return &types.Delete{
 		TableName: &r.t.Name, Key: r.Key(at),
 		ConditionExpression: g.Condition, ExpressionAttributeNames: g.Names, ExpressionAttributeValues: g.Values,

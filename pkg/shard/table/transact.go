@@ -28,7 +28,7 @@ type Condition struct {
 func (t *Table) PutIf(ctx context.Context, it Item, c Condition, now time.Time) error {
 	return t.writeIf(ctx, "putting an item of", it, now, func(ctx context.Context, r raw, at place.Place, id place.Identity) error {
 		p := r.Put(it, at, id)
-		g := id.Free(t.PartitionKey).And(&c.Expression, c.Names, c.Values)
+		g := id.Guard(at, t.PartitionKey).And(&c.Expression, c.Names, c.Values)
 		p.ConditionExpression, p.ExpressionAttributeNames, p.ExpressionAttributeValues = g.Condition, g.Names, g.Values
 		_, err := t.Client.PutItem(ctx, dynamo.PutInput(p), dynamo.NoRetry)
 		return err
@@ -39,7 +39,7 @@ func (t *Table) PutIf(ctx context.Context, it Item, c Condition, now time.Time) 
 func (t *Table) DeleteIf(ctx context.Context, key Item, c Condition, now time.Time) error {
 	return t.writeIf(ctx, "deleting an item of", key, now, func(ctx context.Context, r raw, at place.Place, id place.Identity) error {
 		d := r.Deletion(at, id)
-		g := id.Free(t.PartitionKey).And(&c.Expression, c.Names, c.Values)
+		g := id.Guard(at, t.PartitionKey).And(&c.Expression, c.Names, c.Values)
 		d.ConditionExpression, d.ExpressionAttributeNames, d.ExpressionAttributeValues = g.Condition, g.Names, g.Values
 		_, err := t.Client.DeleteItem(ctx, dynamo.DeleteInput(d), dynamo.NoRetry)
 		return err
@@ -53,14 +53,8 @@ func (t *Table) writeIf(ctx context.Context, operation string, key Item, now tim
 	if err != nil {
 		return err
 	}
-	at, err := r.Target(ctx, places, r.Identity(key))
-	if err == nil {
-		err = dynamo.PersistSum(ctx, func(ctx context.Context) error {
-			err := write(ctx, r, at, r.Identity(key))
-			r.call.Observe(ctx, at.Sent, err)
-			return err
-		})
-	}
+	id := r.Identity(key)
+	err = r.write(ctx, places, id, func(ctx context.Context, at place.Place) error { return write(ctx, r, at, id) })
 	if err != nil {
 		return t.describe(operation, name, err)
 	}
@@ -137,7 +131,7 @@ func (r raw) filled(in *dynamodb.UpdateItemInput, key Item, at place.Place) (*dy
 	}
 	filled := *in
 	filled.TableName, filled.Key = &r.t.Name, r.Key(at)
-	r.Identity(key).Claim(&filled, r.t.PartitionKey)
+	r.Identity(key).Claim(&filled, at, r.t.PartitionKey)
 	return &filled, nil
 }
 

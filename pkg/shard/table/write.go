@@ -89,18 +89,12 @@ func (t *Table) Update(ctx context.Context, key Item, in *dynamodb.UpdateItemInp
 
 func (r raw) update(ctx context.Context, key Item, places []place.Place, in *dynamodb.UpdateItemInput) (*dynamodb.UpdateItemOutput, error) {
 	id := r.Identity(key)
-	at, err := r.Target(ctx, places, id)
-	if err != nil {
-		return nil, err
-	}
-	filled, err := r.filled(in, key, at)
-	if err != nil {
-		return nil, err
-	}
 	var out *dynamodb.UpdateItemOutput
-	err = dynamo.PersistSum(ctx, func(ctx context.Context) (err error) {
-		out, err = r.t.Client.UpdateItem(ctx, filled, dynamo.NoRetry)
-		r.call.Observe(ctx, at.Sent, err)
+	err := r.write(ctx, places, id, func(ctx context.Context, at place.Place) error {
+		filled, err := r.filled(in, key, at)
+		if err == nil {
+			out, err = r.t.Client.UpdateItem(ctx, filled, dynamo.NoRetry)
+		}
 		return err
 	})
 	if failed, ok := errors.AsType[*types.ConditionalCheckFailedException](err); ok && len(id) > 0 {

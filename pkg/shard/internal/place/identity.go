@@ -78,6 +78,14 @@ func (id Identity) Free(partitionKey string) guard {
 	return g
 }
 
+// Guard returns the condition of a write at a place: no other item is there, and this one is if items leave the place.
+func (id Identity) Guard(at Place, partitionKey string) guard {
+	if at.Leaving {
+		return id.There(partitionKey)
+	}
+	return id.Free(partitionKey)
+}
+
 // And returns the guard combined with a caller's condition, names and values.
 func (g guard) And(condition *string, names map[string]string, values dynamo.Item) guard {
 	both := guard{g.Condition, Merged(g.Names, names), Merged(g.Values, values)}
@@ -147,12 +155,12 @@ func (id Identity) Named(in *dynamodb.UpdateItemInput) string {
 
 // Claim prevents an update from changing another item, and from creating an item without the
 // identity's attributes.
-func (id Identity) Claim(in *dynamodb.UpdateItemInput, partitionKey string) {
-	if len(id) == 0 {
+func (id Identity) Claim(in *dynamodb.UpdateItemInput, at Place, partitionKey string) {
+	if len(id) == 0 && !at.Leaving {
 		return
 	}
 	expression := id.Named(in)
-	g := id.Free(partitionKey).And(in.ConditionExpression, in.ExpressionAttributeNames, in.ExpressionAttributeValues)
+	g := id.Guard(at, partitionKey).And(in.ConditionExpression, in.ExpressionAttributeNames, in.ExpressionAttributeValues)
 	in.UpdateExpression, in.ConditionExpression = &expression, g.Condition
 	in.ExpressionAttributeNames, in.ExpressionAttributeValues = g.Names, g.Values
 	in.ReturnValuesOnConditionCheckFailure = types.ReturnValuesOnConditionCheckFailureAllOld

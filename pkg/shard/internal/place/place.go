@@ -18,6 +18,9 @@ type Place struct {
 	PK   string
 	Sort types.AttributeValue
 	Sent shard.Attempt // what observers receive of a write there; an empty Key means that it is not observed
+
+	// Leaving means that items are being moved from here to the first place. So no write may create an item here.
+	Leaving bool
 }
 
 // Equal reports whether both are the same place.

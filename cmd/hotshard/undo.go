@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/fold/scan"
+	"github.com/hotshard/hotshard/internal/tool/terminal"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/migrate"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
+	"github.com/hotshard/hotshard/pkg/shard/table"
+)
+
+// undoing has the flags of hotshard adopt --undo.
+type undoing struct {
+	Undo       string `placeholder:"NAME" help:"Move a name's items back to its plain key, while programs read and write. It takes six minutes and the moves; begin it again after an interruption."`
+	Map        string `placeholder:"TABLE" help:"With --undo: the shard map of the table's programs."`
+	Namespace  string `placeholder:"TEXT" help:"With --undo: the prefix of the programs' table.Namespace."`
+	By         string `placeholder:"NAME" help:"With --undo: the attribute By of the programs' CalculatedSuffix. Default: the sort key."`
+	WriteUnits int    `default:"100" placeholder:"N" help:"With --undo: WCU/s. A moved item costs four for each KB."`
+}
+
+func (c *AdoptCmd) checkUndo() error {
+	switch {
+	case c.Undo == "" && (c.Map != "" || c.Namespace != "" || c.By != ""):
+		return errors.New("--map, --namespace and --by need --undo")
+	case c.Undo == "":
+		return nil
+	case c.Map == "":
+		return errors.New("--undo needs --map")
+	case c.Layout != "calculated" && c.Layout != "random":
+		return errors.New("--undo needs --layout calculated or random; items in time buckets are not moved, and with a count of 1 later buckets have their plain keys")
+	case c.WriteUnits < 1:
+		return fmt.Errorf("--write-units %d: want at least 1", c.WriteUnits)
+	}
+	return nil
+}
+
+// undoTable returns the adopted table. Its items are moved whatever their times.
+func (c *AdoptCmd) undoTable(ctx context.Context, client *dynamodb.Client, shards *shardmap.Map) (*table.Table, error) {
+	out, err := client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &c.Table})
+	if err != nil {
+		return nil, err
+	}
+	t := &table.Table{
+		Client: client, Name: c.Table, Format: shard.Format(c.Format), PlainFirst: true,
+		Shards: table.Namespace{Prefix: c.Namespace, Counts: shards}, Layout: table.RandomSuffix{},
+	}
+	for _, k := range out.Table.KeySchema {
+		if k.KeyType == types.KeyTypeHash {
+			t.PartitionKey = aws.ToString(k.AttributeName)
+		} else {
+			t.SortKey = aws.ToString(k.AttributeName)
+		}
+	}
+	if c.Layout == "calculated" {
+		t.Layout = table.CalculatedSuffix{By: c.By, Time: func(table.Item) (time.Time, error) { return time.Time{}, nil }}
+	}
+	return t, t.Check()
+}
+
+// undo moves the items of a name, and prints what it waits for.
+func (c *AdoptCmd) undo(ctx context.Context, std streams, client *dynamodb.Client) error {
+	shards := shardmap.New(client, c.Map, shardmap.Options{})
+	orders, err := c.undoTable(ctx, client, shards)
+	if err != nil {
+		return err
+	}
+	progress, finish := terminal.Progress(std.err, -1, "items moved")
+	defer finish()
+	pace, total := scan.NewPace(c.WriteUnits), 0
+	undo := migrate.Undo{
+		Client: client, Table: orders, Changer: shardmap.NewChanger(client, shards, shardmap.ChangerOptions{}), By: "adopt --undo",
+		Pace: func(ctx context.Context, units int) error {
+			return pace.Spend(ctx, &types.ConsumedCapacity{CapacityUnits: aws.Float64(float64(units))})
+		},
+		Report: func(moved int) { progress(total + moved) },
+	}
+	for {
+		done, err := undo.Step(ctx, c.Undo, time.Now())
+		if total += done.Moved; err != nil {
+			return err
+		}
+		if done.Wait.IsZero() {
+			_, err := fmt.Fprintf(std.out, "%d items moved. All items of %q have the plain key, and the shard map does not have it.\n", total, c.Undo)
+			return err
+		}
+		if err := c.wait(ctx, std.err, done); err != nil {
+			return err
+		}
+	}
+}
+
+// wait waits until a step's time, or until ctx ends.
+func (c *AdoptCmd) wait(ctx context.Context, out io.Writer, done migrate.Undone) error {
+	left := time.Until(done.Wait)
+	fmt.Fprintf(out, "waiting %v until %s\n", left.Round(time.Second), done.Why)
+	if !dynamo.Pause(ctx, left) {
+		return context.Cause(ctx)
+	}
+	return nil
+}

@@ -1,0 +1,192 @@
+package hotkeys_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/base/growth"
+	"github.com/hotshard/hotshard/internal/base/heat/count"
+	"github.com/hotshard/hotshard/internal/hotkeys"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
+)
+
+// orders is an adopted table. Its keys in taken have items.
+type orders struct {
+	asked []string
+	taken map[string]bool
+	fail  error
+}
+
+func (o *orders) Query(_ context.Context, in *dynamodb.QueryInput, _ ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
+	pk := in.ExpressionAttributeValues[":pk"].(*types.AttributeValueMemberS).Value
+	o.asked = append(o.asked, pk)
+	if in.ConsistentRead == nil || !*in.ConsistentRead || *in.Limit != 1 || *in.TableName != "hotshard-orders" || in.ExpressionAttributeNames["#pk"] != "pk" {
+		return nil, errors.New("it is another query")
+	}
+	out := &dynamodb.QueryOutput{}
+	if o.taken[pk] {
+		out.Items = []map[string]types.AttributeValue{{"pk": str(pk)}}
+	}
+	return out, o.fail
+}
+
+func adopted(layout string) hotkeys.Settings {
+	s := existing("heat", "hotshard-orders")
+	s.PartitionWCU = 100
+	s.SourceMap, s.SourceLayout, s.SourceFormat, s.SourceMax, s.SourceNamespace = "orders-shard-map", layout, "#SHARD_", 1000, "orders/"
+	if layout == "buckets" {
+		s.SourceBucket = "day"
+	}
+	return s
+}
+
+// newAdopted returns a detector of an adopted table.
+func newAdopted(t *testing.T, s hotkeys.Settings, table *orders) *fixture {
+	t.Helper()
+	f := newFixture(settings())
+	deps := f.deps()
+	deps.Source, deps.Adopted = count.Source{Table: "hotshard-orders", PartitionKey: "pk", SortKey: "sk"}, table
+	var err error
+	if f.handler, err = hotkeys.New(s, deps); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// sold returns n orders under a partition key, written in the second at.
+func sold(pk string, n int, at float64) (all writes) {
+	for i := range n {
+		all = append(all, write{key: pk, at: at, sk: fmt.Sprintf("%.0f-%d", at, i), image: `{"total":{"N":"1"}}`})
+	}
+	return all
+}
+
+// TestAdoptedTableGrows checks that a hot name of an adopted table grows to what its rate needs, after a look at the new
+// keys, and that its write shards count together.
+func TestAdoptedTableGrows(t *testing.T) {
+	for _, c := range []struct {
+		layout string
+		writes writes
+		shards int // before
+		want   string
+		asked  []string // first and last
+	}{
+		{"random", sold("acme", 800, 1), 1, "orders/acme 1>4", []string{"acme#SHARD_1", "acme#SHARD_3"}},
+		{"calculated", sold("acme", 800, 1), 1, "orders/acme 1>7", []string{"acme#SHARD_1", "acme#SHARD_6"}},
+		{"buckets", sold("acme#2026-01-05", 800, 1), 1, "orders/acme 1>7", []string{"acme#2026-01-05#SHARD_1", "acme#2026-01-06#SHARD_6"}},
+		{"calculated", slices.Concat(sold("acme", 750, 1), sold("acme#SHARD_1", 740, 2)), 2, "orders/acme 2>12", []string{"acme#SHARD_10", "acme#SHARD_9"}},
+	} {
+		table := &orders{}
+		f := newAdopted(t, adopted(c.layout), table)
+		if c.shards > 1 {
+			f.shards.grown("orders/acme", c.shards)
+		}
+		f.must(t, batch{writes: c.writes, first: 1, final: true, table: "orders"}.payload())
+		if len(f.shards.changes) != 1 || !strings.HasPrefix(f.shards.changes[0], c.want) {
+			t.Errorf("%s: changes %v, want %s\n%s", c.layout, f.shards.changes, c.want, f.logs)
+			continue
+		}
+		slices.Sort(table.asked)
+		if n := len(table.asked); table.asked[0] != c.asked[0] || table.asked[n-1] != c.asked[1] {
+			t.Errorf("%s: asked %v", c.layout, table.asked)
+		}
+		if logs := f.logs.String(); !strings.Contains(logs, "Increase from") && !strings.Contains(logs, "Resharded") {
+			t.Errorf("%s: no advice on write shards:\n%s", c.layout, logs)
+		}
+	}
+}
+
+// TestAdoptedTableStays lists conditions under which a hot name of an adopted table does not grow.
+func TestAdoptedTableStays(t *testing.T) {
+	one := func(pk, sk string) (all writes) {
+		for range 800 {
+			all = append(all, write{key: pk, at: 1, sk: sk, image: `{"n":{"N":"2"}}`, old: `{"n":{"N":"1"}}`})
+		}
+		return all
+	}
+	updates := sold("acme", 800, 1)
+	for i := range updates {
+		updates[i].old = `{"total":{"N":"0"}}`
+	}
+	for name, c := range map[string]struct {
+		layout string
+		writes writes
+		set    func(*hotkeys.Settings, *orders, *fakeShards)
+		log    string
+	}{
+		"one item":      {"calculated", one("acme", "a"), nil, "one item takes 800 of 800 writes"},
+		"half one item": {"calculated", slices.Concat(one("acme", "a"), sold("acme", 800, 1)), nil, "one item takes 800 of 1600 writes"},
+		"updates":       {"calculated", updates, nil, "change items that stay where they are"},
+		"in the way":    {"calculated", sold("acme", 800, 1), func(_ *hotkeys.Settings, o *orders, _ *fakeShards) { o.taken = map[string]bool{"acme#SHARD_2": true} }, "the partition key acme#SHARD_2 of a new write shard"},
+		"keys not read": {"calculated", sold("acme", 800, 1), func(_ *hotkeys.Settings, o *orders, _ *fakeShards) { o.fail = errPut }, "partition keys of new write shards not read"},
+		"a look-alike":  {"calculated", sold("acme#SHARD_3", 800, 1), nil, "Not sharded"},
+		"no bucket":     {"buckets", sold("acme", 800, 1), nil, "Not sharded"},
+		"an old bucket": {"buckets", sold("acme#2026-01-02", 800, 1), nil, "past days keep their write shards"},
+		"enough":        {"calculated", sold("acme", 800, 1), func(s *hotkeys.Settings, _ *orders, _ *fakeShards) { s.SourceMax = 1 }, "1 write shards are the most that are allowed"},
+		"observed":      {"calculated", sold("acme", 800, 1), func(s *hotkeys.Settings, _ *orders, _ *fakeShards) { s.Control = growth.Observe }, "shard count would change"},
+		"off":           {"calculated", sold("acme", 800, 1), func(s *hotkeys.Settings, _ *orders, _ *fakeShards) { s.Control = growth.Off }, "Increase from 1 to 7"},
+		"pinned": {"calculated", sold("acme", 800, 1), func(_ *hotkeys.Settings, _ *orders, f *fakeShards) {
+			f.entries["orders/acme"] = shardmap.Entry{Pinned: true}
+		}, ""},
+		"few partitions": {"calculated", sold("acme", 800, 1), func(_ *hotkeys.Settings, _ *orders, f *fakeShards) { f.partitions = 4; f.grown("orders/acme", 16) }, "the table's 4 partitions"},
+	} {
+		s, table := adopted(c.layout), &orders{}
+		shards := newFixture(settings()).shards
+		if c.set != nil {
+			c.set(&s, table, shards)
+		}
+		f := newAdopted(t, s, table)
+		f.shards.entries, f.shards.partitions = shards.entries, shards.partitions
+		f.must(t, batch{writes: c.writes, first: 1, final: true, table: "orders"}.payload())
+		if len(f.shards.changes) > 0 || !strings.Contains(f.logs.String(), c.log) {
+			t.Errorf("%s: changes %v\n%s", name, f.shards.changes, f.logs)
+		}
+	}
+}
+
+// grown sets a key's count, in force for an hour.
+func (f *fakeShards) grown(key string, n int) {
+	f.set(key, n, start.Add(-time.Hour))
+	e := f.entries[key]
+	e.Max = n
+	f.entries[key] = e
+}
+
+// TestAdoptedKeysAreReadOncePerWindow checks that a name whose growth is refused does not cost reads with each delivery.
+func TestAdoptedKeysAreReadOncePerWindow(t *testing.T) {
+	table := &orders{taken: map[string]bool{"acme#SHARD_1": true}}
+	f := newAdopted(t, adopted("random"), table)
+	var state map[string]string
+	for i := range 9 {
+		state = f.must(t, batch{writes: sold("acme", 200, float64(i)), first: 1 + 1000*i, state: state, table: "orders"}.payload())
+	}
+	if len(table.asked) == 0 || len(table.asked) > 16 || len(f.shards.changes) > 0 || strings.Count(f.logs.String(), "hot key not grown") != 1 {
+		t.Errorf("asked %v, changes %v\n%s", table.asked, f.shards.changes, f.logs)
+	}
+}
+
+// TestAdoptedCensus checks that the partitions of an adopted table are noted under its name, as a grower asks for them.
+func TestAdoptedCensus(t *testing.T) {
+	f := newAdopted(t, adopted("random"), &orders{})
+	deps := f.deps()
+	deps.Source, deps.Adopted = count.Source{Table: "hotshard-orders", PartitionKey: "pk", SortKey: "sk"}, &orders{}
+	deps.Partitions = func(_ context.Context, table string) (int, error) { return len(table), nil }
+	var err error
+	if f.handler, err = hotkeys.New(adopted("random"), deps); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.handler.Invoke(t.Context(), []byte(hotkeys.LayersTask)); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"hotshard-orders 15"}; !slices.Equal(f.shards.noted, want) || f.shards.snapshots > 0 {
+		t.Errorf("noted %v, %d snapshots", f.shards.noted, f.shards.snapshots)
+	}
+}

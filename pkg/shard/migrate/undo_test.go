@@ -1,0 +1,285 @@
+package migrate_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/base/busy"
+	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/internal/test/libtest"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/migrate"
+	"github.com/hotshard/hotshard/pkg/shard/setup"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
+	"github.com/hotshard/hotshard/pkg/shard/table"
+)
+
+// unsure is a client whose writes fail at times, half of them after they were applied.
+type unsure struct {
+	*dynamodb.Client
+	mu   sync.Mutex
+	draw *rand.Rand
+}
+
+func (u *unsure) fails() (before, after error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	switch u.draw.IntN(30) {
+	case 0:
+		return &types.InternalServerError{Message: aws.String("not applied")}, nil
+	case 1:
+		return nil, &types.InternalServerError{Message: aws.String("applied")}
+	}
+	return nil, nil
+}
+
+// sent makes a call that may fail.
+func sent[Out any](u *unsure, call func() (*Out, error)) (*Out, error) {
+	before, after := u.fails()
+	if before != nil {
+		return nil, before
+	}
+	out, err := call()
+	if err == nil && after != nil {
+		return nil, after
+	}
+	return out, err
+}
+
+func (u *unsure) PutItem(ctx context.Context, in *dynamodb.PutItemInput, o ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
+	return sent(u, func() (*dynamodb.PutItemOutput, error) { return u.Client.PutItem(ctx, in, o...) })
+}
+
+func (u *unsure) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, o ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+	return sent(u, func() (*dynamodb.UpdateItemOutput, error) { return u.Client.UpdateItem(ctx, in, o...) })
+}
+
+func (u *unsure) DeleteItem(ctx context.Context, in *dynamodb.DeleteItemInput, o ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error) {
+	return sent(u, func() (*dynamodb.DeleteItemOutput, error) { return u.Client.DeleteItem(ctx, in, o...) })
+}
+
+func (u *unsure) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, o ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
+	return sent(u, func() (*dynamodb.TransactWriteItemsOutput, error) { return u.Client.TransactWriteItems(ctx, in, o...) })
+}
+
+// undoing is an adopted table with a grown name, a writer, and the items that it has.
+type undoing struct {
+	t       *testing.T
+	db      *dynamodb.Client
+	draw    *rand.Rand
+	orders  *table.Table // the writer's
+	changer *shardmap.Changer
+	items   map[string]int // what the writer stored last
+	n       int
+	now     atomic.Int64 // Unix milliseconds
+}
+
+var errKilled = errors.New("killed")
+
+func newUndoing(t *testing.T, seed uint64, layout table.Layout) *undoing {
+	db := enginetest.Client(t)
+	u := &undoing{t: t, db: db, draw: rand.New(rand.NewPCG(seed, 1)), items: map[string]int{}}
+	u.set(libtest.Epoch)
+	u.orders = libtest.Orders(t, db, db, table.Unsharded{}, 1)
+	mapName := u.orders.Name + "-map"
+	if err := setup.CreateShardMap(t.Context(), db, mapName); err != nil {
+		t.Fatal(err)
+	}
+	u.orders.Client = &unsure{Client: db, draw: rand.New(rand.NewPCG(seed, 2))}
+	u.orders.Shards = shardmap.New(db, mapName, shardmap.Options{})
+	u.orders.Layout, u.orders.Format, u.orders.PlainFirst = layout, shard.HashShard, true
+	u.changer = shardmap.NewChanger(db, shardmap.New(db, mapName, shardmap.Options{}), shardmap.ChangerOptions{})
+	busy.AnyTime(u.changer)
+	return u
+}
+
+func (u *undoing) at() time.Time     { return time.UnixMilli(u.now.Load()).UTC() }
+func (u *undoing) set(now time.Time) { u.now.Store(now.UnixMilli()) }
+
+// insistently repeats a write until it succeeds.
+func (u *undoing) insistently(write func() error) {
+	u.t.Helper()
+	for range 100 {
+		err := write()
+		if err == nil {
+			return
+		}
+		if !errors.Is(err, shard.ErrUnavailable) {
+			u.t.Error(err)
+			return
+		}
+	}
+	u.t.Error("a write failed a hundred times")
+}
+
+func (u *undoing) order(sort string, n int) table.Item {
+	return table.Item{"customer": libtest.Str("acme"), "placed": libtest.Str(sort), "n": libtest.Num(int64(n))}
+}
+
+// sell puts an order that is as old as it says.
+func (u *undoing) sell(age time.Duration) {
+	u.n++
+	sort, n := shard.Millis.Key(u.at().Add(-age), "#", fmt.Sprint("order-", u.n)), u.n
+	u.insistently(func() error { return u.orders.Put(u.t.Context(), u.order(sort, n), u.at()) })
+	u.items[sort] = n
+}
+
+// change puts, updates or deletes an order that is there, and reads it.
+func (u *undoing) change() {
+	u.t.Helper()
+	list := slices.Sorted(maps.Keys(u.items))
+	sort := list[u.draw.IntN(len(list))]
+	u.n++
+	n, key := u.n, u.order(sort, 0)
+	delete(key, "n")
+	switch u.draw.IntN(4) {
+	case 0:
+		u.insistently(func() error { return u.orders.Put(u.t.Context(), u.order(sort, n), u.at()) })
+		u.items[sort] = n
+	case 1, 2:
+		in := &dynamodb.UpdateItemInput{UpdateExpression: aws.String("SET n = :n"), ExpressionAttributeValues: table.Item{":n": libtest.Num(int64(n))}}
+		u.insistently(func() error {
+			_, err := u.orders.Update(u.t.Context(), key, in, u.at())
+			return err
+		})
+		u.items[sort] = n
+	case 3:
+		u.insistently(func() error { return u.orders.Delete(u.t.Context(), key, u.at()) })
+		delete(u.items, sort)
+	}
+	it, err := u.orders.Get(u.t.Context(), key, u.at())
+	if want, there := u.items[sort]; there != (err == nil) || there && libtest.Text(it["n"]) != fmt.Sprint(want) || err != nil && !errors.Is(err, shard.ErrNotFound) {
+		u.t.Errorf("order %s: read %v, %v, want %d (there: %v)", sort, it, err, want, there)
+	}
+}
+
+// stored returns the table's items, by partition key.
+func (u *undoing) stored() map[string]map[string]int {
+	all := map[string]map[string]int{}
+	pages := dynamodb.NewScanPaginator(u.db, &dynamodb.ScanInput{TableName: &u.orders.Name, ConsistentRead: aws.Bool(true)})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(u.t.Context())
+		if err != nil {
+			u.t.Fatal(err)
+		}
+		for _, it := range page.Items {
+			pk := libtest.Text(it["customer"])
+			if all[pk] == nil {
+				all[pk] = map[string]int{}
+			}
+			var n int
+			_, _ = fmt.Sscan(libtest.Text(it["n"]), &n)
+			all[pk][libtest.Text(it["placed"])] = n
+		}
+	}
+	return all
+}
+
+// grow grows acme, and sells orders before and after.
+func (u *undoing) grow(count int) {
+	for range 20 {
+		u.sell(0)
+	}
+	entry, err := u.changer.Read(u.t.Context(), "acme")
+	if err == nil {
+		_, err = u.changer.GrowFrom(u.t.Context(), entry, count, shardmap.Note{By: "test"}, u.at())
+	}
+	if err != nil {
+		u.t.Fatal(err)
+	}
+	u.set(u.at().Add(shardmap.LeadTime + time.Second))
+	for range 80 {
+		u.sell(0)
+	}
+}
+
+// undo takes steps until acme is done. Each run ends after some moves, and then a new one begins; two go at once.
+func (u *undoing) undo(client migrate.Client, business func()) {
+	u.t.Helper()
+	for step := 0; ; step++ {
+		business() // by a view as old as it gets
+		var runs sync.WaitGroup
+		var results [2]migrate.Undone
+		var errs [2]error
+		for i := range results {
+			left := 1 + u.draw.IntN(30)
+			undo := migrate.Undo{Client: client, Table: u.orders, Changer: u.changer, Pace: func(_ context.Context, units int) error {
+				if left--; units < 4 || left == 0 {
+					return errKilled
+				}
+				return nil
+			}}
+			runs.Go(func() { results[i], errs[i] = undo.Step(u.t.Context(), "acme", u.at()) })
+		}
+		business()
+		runs.Wait()
+		done := true
+		for i, err := range errs {
+			if err != nil && !errors.Is(err, errKilled) && !errors.Is(err, shard.ErrUnavailable) && !errors.Is(err, shardmap.ErrNoChange) && !errors.Is(err, shardmap.ErrInUse) && !errors.Is(err, shard.ErrContended) {
+				u.t.Fatal(err)
+			}
+			if done = done && err == nil && results[i].Wait.IsZero(); results[i].Wait.After(u.at()) {
+				u.set(results[i].Wait)
+			}
+		}
+		if done {
+			return
+		}
+		if step > 200 {
+			u.t.Fatalf("it does not end: %+v, %v", results, errs)
+		}
+	}
+}
+
+// TestUndo grows a name, and moves its items back while a program writes, reads and deletes. Writes fail at times or have
+// unknown results, and the undo is killed and begun again, twice at once. In the end the plain key has all items, each
+// once and as it was written last; no other key has one; and the map does not know the name.
+func TestUndo(t *testing.T) {
+	for name, layout := range map[string]table.Layout{
+		"calculated": table.CalculatedSuffix{Time: table.SortTime("placed", shard.Millis)}, "random": table.RandomSuffix{},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			seed := uint64(time.Now().UnixNano())
+			t.Logf("seed %d", seed)
+			u := newUndoing(t, seed, layout)
+			u.grow(2 + u.draw.IntN(6))
+			if before := u.stored(); len(before) < 2 {
+				t.Fatalf("%d partition keys", len(before))
+			}
+			u.undo(&unsure{Client: u.db, draw: rand.New(rand.NewPCG(seed, 3))}, func() {
+				for range 5 {
+					u.sell(0)
+					if name == "calculated" {
+						u.sell(time.Duration(u.draw.IntN(60)) * time.Minute)
+						u.change()
+					}
+					u.now.Add(100)
+				}
+			})
+			stored := u.stored()
+			if len(stored) != 1 || !maps.Equal(stored["acme"], u.items) {
+				t.Errorf("keys %v; %d items under the plain key, want %d", slices.Sorted(maps.Keys(stored)), len(stored["acme"]), len(u.items))
+			}
+			u.set(u.at().Add(time.Minute))
+			if e, err := u.orders.Shards.Lookup(t.Context(), "acme", u.at()); err != nil || e.Most() != 1 {
+				t.Errorf("the map has %+v, %v", e, err)
+			}
+			if n, err := u.orders.Count(t.Context(), "acme", table.Span{}, u.at()); err != nil || n != len(u.items) {
+				t.Errorf("%d items are read, want %d, %v", n, len(u.items), err)
+			}
+		})
+	}
+}
