@@ -33,7 +33,7 @@ func (e *Evidence) cure(g *group, t *tally, keys []Key) string {
 	case MaxOnDemand:
 		return g.raiseMaximum(t)
 	case Account:
-		return fmt.Sprintf("Request a higher quota %q of DynamoDB in Service Quotas, and pace the sender until it is granted: AWS takes this limit for each %s.",
+		return fmt.Sprintf("Request a higher quota %q of DynamoDB in Service Quotas, and pace the sender of the %s until it is granted.",
 			"Table-level "+string(g.op)+" throughput limit", g.what())
 	}
 	switch {

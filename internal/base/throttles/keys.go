@@ -89,4 +89,4 @@ func (e *Evidence) rates(keys []Key) []KeyRate {
 }
 
 // hundredths rounds up to two decimals.
-func hundredths(x float64) float64 { return math.Ceil(100*x-1e-9) / 100 }
+func hundredths(x float64) float64 { return max(0, math.Ceil(100*x-1e-9)/100) }

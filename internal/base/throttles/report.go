@@ -76,7 +76,7 @@ func Explain(e Evidence) Report {
 			r.Findings = append(r.Findings, e.finding(g, t, t.events/r.Throttles))
 		}
 	}
-	r.Unknown = rounded(max(0, 1-known/r.Throttles))
+	r.Unknown = rounded(1 - known/r.Throttles)
 	slices.SortStableFunc(r.Findings, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(b.Share, a.Share), cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Reason, b.Reason))
 	})
@@ -84,7 +84,7 @@ func Explain(e Evidence) Report {
 }
 
 // rounded keeps four decimals, and never makes a share 0.
-func rounded(share float64) float64 { return math.Ceil(share*1e4-1e-6) / 1e4 }
+func rounded(share float64) float64 { return max(0, math.Ceil(share*1e4-1e-6)/1e4) }
 
 // group has the throttles of one operation on one table or index.
 type group struct {

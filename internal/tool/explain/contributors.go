@@ -72,7 +72,7 @@ func (c *collection) readContributors(ctx context.Context) {
 func (c *collection) readRule(ctx context.Context, id throttles.ID, rule string) error {
 	from := c.From.Truncate(time.Minute)
 	out, err := c.CloudWatch.GetInsightRuleReport(ctx, &cloudwatch.GetInsightRuleReportInput{
-		RuleName: &rule, StartTime: &from, EndTime: &c.Options.To, Period: aws.Int32(60), MaxContributorCount: aws.Int32(maxContributors), OrderBy: aws.String("Sum"),
+		RuleName: &rule, StartTime: &from, EndTime: &c.To, Period: aws.Int32(60), MaxContributorCount: aws.Int32(maxContributors), OrderBy: aws.String("Sum"),
 	})
 	if err != nil {
 		return err

@@ -56,15 +56,15 @@ type Options struct {
 // collection is the evidence while it is collected.
 type collection struct {
 	Sources
-	Options
 	throttles.Evidence
-	notes []string
+	options Options
+	notes   []string
 }
 
 // Run returns the report, and a note for each source that could not be read. The error is that of a table or index that
 // does not exist, or of the log.
 func Run(ctx context.Context, s Sources, o Options) (throttles.Report, []string, error) {
-	c := &collection{Sources: s, Options: o, Evidence: throttles.Evidence{Name: o.Name, From: o.From, To: o.To, PartitionWCU: o.PartitionWCU}}
+	c := &collection{Sources: s, options: o, Evidence: throttles.Evidence{Name: o.Name, From: o.From, To: o.To, PartitionWCU: o.PartitionWCU}}
 	for _, table := range o.Tables {
 		if err := c.describe(ctx, table); err != nil {
 			return throttles.Report{}, nil, err
@@ -133,5 +133,5 @@ func (c *collection) readHeat(ctx context.Context) {
 
 // wanted reports whether a table or index is to be explained.
 func (c *collection) wanted(id throttles.ID) bool {
-	return slices.Contains(c.Tables, id.Table) && (c.Index == "" || id.Index == c.Index)
+	return slices.Contains(c.options.Tables, id.Table) && (c.options.Index == "" || id.Index == c.options.Index)
 }

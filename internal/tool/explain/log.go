@@ -80,7 +80,7 @@ func (c *collection) readLog() error {
 // line reads one line. An indented line continues an error, and so does one whose reasons the error still lacks.
 func (l *logReader) line(text string, n int) {
 	if at, err := time.Parse(time.RFC3339, timestamp.FindString(text)); err == nil {
-		l.outside = at.Before(l.c.Options.From) || at.After(l.c.Options.To)
+		l.outside = at.Before(l.c.From) || at.After(l.c.To)
 	}
 	if l.current != nil && (n-l.current.last > oneError || strings.HasPrefix(text, "{")) {
 		l.finish()

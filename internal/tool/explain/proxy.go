@@ -74,7 +74,7 @@ func (c *collection) askProxy(ctx context.Context) {
 		text := fmt.Sprintf("%.0f times %s since %s", n, reason, report.Since.UTC().Format(time.RFC3339))
 		c.Counts = append(c.Counts, throttles.Count{Reason: reason, Events: n, Source: throttles.Source{Name: proxySource, Text: text}})
 	}
-	if report.Since.Before(c.Options.From) {
+	if report.Since.Before(c.From) {
 		c.note("The proxy's counts begin at %s; POST /_throttle/reset starts them again.", report.Since.UTC().Format(time.RFC3339))
 	}
 }

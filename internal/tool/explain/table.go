@@ -20,7 +20,7 @@ func (c *collection) describe(ctx context.Context, table string) error {
 			return fmt.Errorf("describing table %s: %w", table, err)
 		}
 		c.failed(err, "Indexes, capacities and limits of "+table+" are unknown", "dynamodb:DescribeTable")
-		c.add(throttles.Resource{ID: throttles.ID{Table: table, Index: c.Index}})
+		c.add(throttles.Resource{ID: throttles.ID{Table: table, Index: c.options.Index}})
 		return nil
 	}
 	t := out.Table
