@@ -6,12 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
 
+	"github.com/hotshard/hotshard/internal/base/growth"
 	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
@@ -20,6 +22,7 @@ import (
 	"github.com/hotshard/hotshard/internal/tool/heatview"
 	"github.com/hotshard/hotshard/internal/tool/live"
 	"github.com/hotshard/hotshard/internal/tool/terminal"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
 // ExplainCmd is hotshard explain.
@@ -65,6 +68,10 @@ func (c *ExplainCmd) Run(ctx context.Context, std streams) error {
 		o.Name, o.Tables = c.TablesPrefix+"*", []string{names.Items, names.Events, names.Rollups, names.ShardMap, names.Heat}
 	}
 	sources.Heat = func(ctx context.Context) ([]throttles.Key, error) { return c.hotKeys(ctx, o) }
+	if c.Stack {
+		shards := shardmap.New(c.dynamoDB(configured), schema.NamesFor(c.TablesPrefix).ShardMap, shardmap.Options{})
+		sources.Advise = func(ctx context.Context, k throttles.Key) string { return adviceFor(ctx, shards, k) }
+	}
 	report, notes, err := explain.Run(ctx, sources, o)
 	if err != nil {
 		return c.explain(ctx, configured, err)
@@ -129,11 +136,7 @@ func (c *ExplainCmd) hotKeys(ctx context.Context, o explain.Options) ([]throttle
 		if len(keys) == maxHeat || row.WriteUnitsPerSecond < warmShare*row.Limit {
 			continue
 		}
-		k, err := c.hotKey(ctx, w, &row)
-		if err != nil {
-			return keys, err
-		}
-		keys = append(keys, k)
+		keys = append(keys, c.hotKey(&row))
 	}
 	return keys, nil
 }
@@ -161,8 +164,8 @@ func readPast(ctx context.Context, w *heatview.Watched, to time.Time) error {
 	return nil
 }
 
-// hotKey returns what a row tells. A deployment's key has the advice for it.
-func (c *ExplainCmd) hotKey(ctx context.Context, w *heatview.Watched, row *heat.KeyHeat) (throttles.Key, error) {
+// hotKey returns what a row tells.
+func (c *ExplainCmd) hotKey(row *heat.KeyHeat) throttles.Key {
 	k := throttles.Key{
 		Reason: throttles.Reason{ID: throttles.ID{Table: cmp.Or(row.Table, c.Table), Index: row.Index}, Operation: throttles.Write, Cause: throttles.KeyRange},
 		Key:    row.Key, UnitsPerSecond: row.WriteUnitsPerSecond, Hot: row.Status >= heat.Hot, UnitsPerWrite: row.UnitsPerWrite, Source: "heat of the stream",
@@ -170,13 +173,25 @@ func (c *ExplainCmd) hotKey(ctx context.Context, w *heatview.Watched, row *heat.
 	if k.Table == "" {
 		k.Table = schema.NamesFor(c.TablesPrefix).OfKey(row.Key)
 	}
+	return k
+}
+
+// adviceFor returns the cure for a throttled or hot write shard of a deployment; "" for another key, or if its shard count
+// can't be read.
+func adviceFor(ctx context.Context, shards heatview.ShardCounts, k throttles.Key) string {
+	row := heat.KeyHeat{Key: k.Key, Index: k.Index}
 	base, ok := row.Base()
-	if !ok || w.Shards == nil {
-		return k, nil
+	if !ok || k.Operation == throttles.Read {
+		return ""
 	}
-	entry, err := w.Shards.Lookup(ctx, base.String(), time.Now())
-	if err == nil {
-		k.Advice = row.Advice(entry.History.Newest(), heat.NewestGrowth(entry.History), w.Shards.Partitions(kind.Of(base.Type).Table))
+	entry, err := shards.Lookup(ctx, base.String(), time.Now())
+	if err != nil {
+		return ""
 	}
-	return k, err
+	n, partitions := entry.History.Newest(), shards.Partitions(kind.Of(base.Type).Table)
+	hot := growth.Hot{Type: base.Type, Limit: 1, Shards: n, Hottest: 1, Others: math.Inf(1), Total: float64(n)} // each write shard at its limit
+	if remedy, count := hot.Remedy(partitions); remedy == growth.Raise {
+		return fmt.Sprintf("Wait until hotshard raises the %d write shards of %s %s by itself, or set them ahead of a peak: hotshard shards set --type %[2]s --name %[3]s --shards %[4]d", n, base.Type, quoteWord(base.Name), count)
+	}
+	return fmt.Sprintf("Pace the sender of %s %s, or raise the table's warm throughput: more than its %d write shards don't help, because the table has %d partitions until DynamoDB splits them.", base.Type, base.Name, n, partitions)
 }

@@ -39,6 +39,8 @@ func (e *Evidence) cure(g *group, t *tally, keys []Key) string {
 	switch {
 	case len(keys) == 0:
 		return g.findKeys()
+	case keys[0].Advice != "":
+		return keys[0].Advice
 	case spread(keys):
 		return g.warm(t, keys)
 	case g.op == Read:
@@ -57,14 +59,17 @@ func (g *group) retry(t *tally, keys []Key) string {
 		percent(t.events/(requests+t.events)), g.op, t.minutes)
 }
 
-// demand returns the units a second that were wanted in the busiest minute, at least.
-func (g *group) demand(t *tally) float64 {
-	return g.Of(g.op).Peak + t.events/(60*float64(max(1, t.minutes)))
-}
-
-// raised returns the value for a limit that was too low.
+// raised returns the value for a limit that was too low: for the demand in the busiest minutes, or twice the limit if the
+// demand is unknown. It is N if both are unknown.
 func (g *group) raised(t *tally, limit float64) string {
-	return fmt.Sprintf("%.0f", math.Ceil(headroom*max(limit, g.demand(t))))
+	to := 2 * limit
+	if t.minutes > 0 {
+		to = headroom * max(limit, g.Of(g.op).Peak+t.events/(60*float64(t.minutes)))
+	}
+	if to == 0 {
+		return "N"
+	}
+	return fmt.Sprintf("%.0f", math.Ceil(to))
 }
 
 func (g *group) provision(t *tally) string {
@@ -130,8 +135,6 @@ func (e *Evidence) relieve(g *group, k Key) string {
 	limit := e.partition(Write)
 	n := max(2, plan.Needed(max(k.UnitsPerSecond, limit), limit, plan.CalculatedShare))
 	switch {
-	case k.Advice != "":
-		return k.Advice
 	case g.Index != "" && g.ProjectsAll && k.UnitsPerWrite >= largeWrite:
 		return fmt.Sprintf("Project fewer attributes into index %s, whose writes take %.0f WCU each: a hot key of the index throttles writes of its table.", g.Index, k.UnitsPerWrite)
 	case g.Index != "":

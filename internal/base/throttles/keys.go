@@ -3,6 +3,7 @@ package throttles
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -15,7 +16,7 @@ const maxKeys = 10
 // limit on writes it adds the hot keys. Keys whose source tells no reason count only if one reason throttled the
 // resource, or if their writes are hot too.
 func (e *Evidence) keysOf(reason Reason) (keys []Key, sources []Source) {
-	alone := e.alone(reason)
+	alone, found := e.alone(reason), map[string][]Key{}
 	var unsure []string
 	for _, k := range e.Keys {
 		switch {
@@ -23,18 +24,24 @@ func (e *Evidence) keysOf(reason Reason) (keys []Key, sources []Source) {
 		case k.Throttles > 0 && k.Cause == "" && !alone && !(reason.Operation == Write && reason.Cause == KeyRange && e.hot(k)):
 			unsure = append(unsure, k.Key)
 		case k.Throttles > 0, k.Hot && reason.Operation == Write && reason.Cause == KeyRange:
+			found[k.Source] = append(found[k.Source], k)
 			keys = merge(keys, k)
-			sources = append(sources, Source{k.Source, e.describe(k)})
 		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(found)) {
+		sources = append(sources, Source{name, e.describe(found[name])})
 	}
 	if len(unsure) > 0 {
 		text := fmt.Sprintf("It was throttled for several reasons, and the source does not tell which of them throttled %s", strings.Join(unsure[:min(len(unsure), maxKeys)], ", "))
 		sources = append(sources, Source{contributors, text})
 	}
-	slices.SortStableFunc(keys, func(a, b Key) int {
-		return cmp.Or(cmp.Compare(b.Throttles, a.Throttles), cmp.Compare(b.UnitsPerSecond, a.UnitsPerSecond), strings.Compare(a.Key, b.Key))
-	})
-	return keys, sources[:min(len(sources), maxKeys)]
+	slices.SortStableFunc(keys, worst)
+	return keys, sources
+}
+
+// worst orders keys by their throttles, then by their writes.
+func worst(a, b Key) int {
+	return cmp.Or(cmp.Compare(b.Throttles, a.Throttles), cmp.Compare(b.UnitsPerSecond, a.UnitsPerSecond), strings.Compare(a.Key, b.Key))
 }
 
 // contributors is the name of the source whose keys have no reasons.
@@ -68,12 +75,17 @@ func merge(keys []Key, k Key) []Key {
 	return keys
 }
 
-// describe returns what a source says about a key.
-func (e *Evidence) describe(k Key) string {
+// describe returns what a source says about keys.
+func (e *Evidence) describe(keys []Key) string {
+	k := slices.MinFunc(keys, worst)
+	text := fmt.Sprintf("%s took %s WCU/s in its hottest window, and a partition takes %s", k.Key, number(k.UnitsPerSecond), number(e.partition(Write)))
 	if k.Throttles > 0 {
-		return fmt.Sprintf("%s was throttled %s times", k.Key, number(k.Throttles))
+		text = fmt.Sprintf("%s was throttled %s times", k.Key, number(k.Throttles))
 	}
-	return fmt.Sprintf("%s took %s WCU/s in its hottest window, and a partition takes %s", k.Key, number(k.UnitsPerSecond), number(e.partition(Write)))
+	if len(keys) > 1 {
+		text += fmt.Sprintf("; %d other keys less", len(keys)-1)
+	}
+	return text
 }
 
 // rates returns the keys of a finding.

@@ -40,6 +40,7 @@ type Sources struct {
 	CloudWatch CloudWatch
 	Proxy      func(context.Context) (limiter.Report, error)  // what hotshard throttle counted
 	Heat       func(context.Context) ([]throttles.Key, error) // the hot keys of the time
+	Advise     func(context.Context, throttles.Key) string    // the cure for a throttled key, "" for the usual one
 	Log        io.Reader                                      // error lines of SDKs
 	LogName    string
 }
@@ -86,6 +87,10 @@ func Run(ctx context.Context, s Sources, o Options) (throttles.Report, []string,
 		c.readLimits(ctx)
 		c.readContributors(ctx)
 		c.readHeat(ctx)
+		c.advise(ctx)
+	}
+	if !c.Counted && s.CloudWatch == nil {
+		c.note("The engine has no CloudWatch: give --endpoint of hotshard throttle, or of hotshard local's limiter, or give --log.")
 	}
 	return throttles.Explain(c.Evidence), c.notes, ctx.Err()
 }
@@ -127,6 +132,18 @@ func (c *collection) readHeat(ctx context.Context) {
 	for _, k := range keys {
 		if c.wanted(k.ID) {
 			c.Keys = append(c.Keys, k)
+		}
+	}
+}
+
+// maxAdvised bounds the keys that get advice.
+const maxAdvised = 50
+
+// advise adds the advice for throttled keys.
+func (c *collection) advise(ctx context.Context) {
+	for i := range c.Keys[:min(len(c.Keys), maxAdvised)] {
+		if k := &c.Keys[i]; c.Advise != nil && k.Advice == "" {
+			k.Advice = c.Advise(ctx, *k)
 		}
 	}
 }

@@ -10,6 +10,9 @@ import (
 	"github.com/hotshard/hotshard/internal/tool/terminal"
 )
 
+// shownKeys bounds the keys of a finding that are printed as text.
+const shownKeys = 5
+
 // Print writes a report as text: a line that sums it up, some lines for each finding, and the notes.
 func Print(out io.Writer, r throttles.Report, notes []string) error {
 	var text strings.Builder
@@ -25,8 +28,11 @@ func Print(out io.Writer, r throttles.Report, notes []string) error {
 	for i, f := range r.Findings {
 		fmt.Fprintf(&text, "\n%d. %s of the throttles: %s, %s\n", i+1, share(f.Share), f.Reason, f.Confidence)
 		fmt.Fprintf(&text, "   on    %s\n", f.Resource)
-		for n, k := range f.Keys {
+		for n, k := range f.Keys[:min(len(f.Keys), shownKeys)] {
 			fmt.Fprintf(&text, "   %-5s %s\n", map[bool]string{true: "keys", false: ""}[n == 0], line(k))
+		}
+		if more := len(f.Keys) - shownKeys; more > 0 {
+			fmt.Fprintf(&text, "         %d more with --json\n", more)
 		}
 		for n, s := range f.Evidence {
 			fmt.Fprintf(&text, "   %-5s %s: %s\n", map[bool]string{true: "seen", false: ""}[n == 0], s.Name, s.Text)
