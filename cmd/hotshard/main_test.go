@@ -127,6 +127,8 @@ func TestWrongUsageIsOneLine(t *testing.T) {
 		"throttle --before http://x --transaction-hold 2s":           "--transaction-hold 2s: want 0 to 1s",
 		"throttle --before http://x --table-wcu=-1":                  "a table's write units a second is -1",
 		"top":                                                         "want one of --table and --stack",
+		"explain":                                                     "want one of --table and --stack",
+		"explain --table x --since 5s":                                "--since 5s: want 1m to 24h",
 		"top --table x --stack":                                       "want one of --table and --stack",
 		"top --stack --force":                                         "--force is for --table",
 		"top --table x --since 5s":                                    "--since 5s: want 10s to 24h",
