@@ -133,10 +133,9 @@ func (c *ExplainCmd) hotKeys(ctx context.Context, o explain.Options) ([]throttle
 	}
 	var keys []throttles.Key
 	for _, row := range merger.Rows() {
-		if len(keys) == maxHeat || row.WriteUnitsPerSecond < warmShare*row.Limit {
-			continue
+		if k := c.hotKey(&row); len(keys) < maxHeat && k.UnitsPerSecond >= warmShare*row.Limit {
+			keys = append(keys, k)
 		}
-		keys = append(keys, c.hotKey(&row))
 	}
 	return keys, nil
 }
@@ -164,11 +163,15 @@ func readPast(ctx context.Context, w *heatview.Watched, to time.Time) error {
 	return nil
 }
 
-// hotKey returns what a row tells.
+// hotKey returns what a row tells. An engine stamps a minute's records with its begin, so that one window has them all.
 func (c *ExplainCmd) hotKey(row *heat.KeyHeat) throttles.Key {
 	k := throttles.Key{
 		Reason: throttles.Reason{ID: throttles.ID{Table: cmp.Or(row.Table, c.Table), Index: row.Index}, Operation: throttles.Write, Cause: throttles.KeyRange},
 		Key:    row.Key, UnitsPerSecond: row.WriteUnitsPerSecond, Hot: row.Status >= heat.Hot, UnitsPerWrite: row.UnitsPerWrite, Source: "heat of the stream",
+	}
+	if c.Endpoint != "" && c.Table != "" {
+		k.UnitsPerSecond *= live.Window.Seconds() / time.Minute.Seconds()
+		k.Hot = k.UnitsPerSecond >= live.Threshold*row.Limit
 	}
 	if k.Table == "" {
 		k.Table = schema.NamesFor(c.TablesPrefix).OfKey(row.Key)

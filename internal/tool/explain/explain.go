@@ -83,7 +83,11 @@ func Run(ctx context.Context, s Sources, o Options) (throttles.Report, []string,
 	if s.CloudWatch != nil {
 		c.readMetrics(ctx)
 	}
-	if quiet := c.Counted && len(c.Counts) == 0 && c.Logged == 0; !quiet {
+	if c.Counted && len(c.Counts) == 0 && c.Logged == 0 {
+		if s.CloudWatch != nil {
+			c.note("CloudWatch's metrics arrive up to 3 minutes late: run this again for the newest throttles.")
+		}
+	} else {
 		c.readLimits(ctx)
 		c.readContributors(ctx)
 		c.readHeat(ctx)

@@ -23,9 +23,6 @@ const (
 	coarse     = 5 * time.Minute
 )
 
-// metricLag is how long DynamoDB's metrics may take to arrive.
-const metricLag = 3 * time.Minute
-
 // metric is one series of CloudWatch, by the Unix time of its periods.
 type metric struct {
 	name, stat string
@@ -84,9 +81,6 @@ func (c *collection) readMetrics(ctx context.Context) {
 	c.Counted = true
 	for _, s := range list {
 		s.enter(c)
-	}
-	if time.Since(c.To) < metricLag {
-		c.note("CloudWatch's metrics arrive up to 3 minutes late: run this again for the newest throttles.")
 	}
 }
 

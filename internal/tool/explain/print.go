@@ -64,7 +64,7 @@ func line(k throttles.KeyRate) string {
 	if k.Throttles > 0 {
 		parts = append(parts, fmt.Sprintf("%.2g throttles a second", k.Throttles))
 	}
-	return strings.Join(parts, ": ")
+	return strings.Join(parts, ", ")
 }
 
 func share(x float64) string { return fmt.Sprintf("%.3g%%", 100*x) }

@@ -50,7 +50,7 @@ type capacity struct {
 
 func newStorm(t *testing.T, c capacity) *storm {
 	t.Helper()
-	s := &storm{cloud: newCloud(), now: time.Now().Add(-10 * time.Minute), logs: map[string]*strings.Builder{"boto3": {}, "js": {}, "go": {}}}
+	s := &storm{cloud: newCloud(), now: enginetest.Later, logs: map[string]*strings.Builder{"boto3": {}, "js": {}, "go": {}}}
 	c.o.Now = func() time.Time { return s.now }
 	c.o.Base = dynamolocal.Transport()
 	var err error
