@@ -47,6 +47,7 @@ type cli struct {
 	Top      TopCmd      `cmd:"" help:"Show the hot keys of any table, or of a deployment, live."`
 	Adopt    AdoptCmd    `cmd:"" help:"Examine a table of yours before the library shards it under plain names. It only reads."`
 	Console  ConsoleCmd  `cmd:"" help:"Serve the heat map of any table, or of a deployment, on this machine."`
+	Explain  ExplainCmd  `cmd:"" help:"Tell why requests of a table were throttled, on which keys, and what cures it. It only reads."`
 	Report   ReportCmd   `cmd:"" help:"Write the heat of the last hours to one HTML file: storms, advice, the map."`
 	Throttle ThrottleCmd `cmd:"" help:"Proxy a DynamoDB-compatible engine, and throttle as AWS does."`
 	Version  VersionCmd  `cmd:"" help:"Print the version, the commit and Go's version."`

@@ -143,6 +143,8 @@ func TestWrongUsageIsOneLine(t *testing.T) {
 		"local --attach x --data d --attach-map m":                                          "--attach-map needs --attach-layout",
 		"local --attach x --data d --attach-map m --attach-layout buckets":                  "--attach-bucket is for --attach-layout buckets",
 		"local --attach x --data d --attach-map m --attach-layout random --attach-max 1001": "--attach-max 1001: want up to 1000",
+		"explain":                                                     "want one of --table and --stack",
+		"explain --table x --since 5s":                                "--since 5s: want 1m to 24h",
 		"adopt --format #":                                            "missing flags: --table=NAME",
 		"adopt --table x --format=":                                   "--format is missing",
 		"adopt --table x --format # --layout hybrid":                  "--layout must be one of",

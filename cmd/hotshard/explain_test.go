@@ -1,0 +1,96 @@
+package main
+
+import (
+	"encoding/json"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
+	"github.com/hotshard/hotshard/internal/aws/limiter"
+	"github.com/hotshard/hotshard/internal/test/enginetest"
+)
+
+// TestExplain explains the throttles of a table behind a throttling proxy, and those of a log.
+func TestExplain(t *testing.T) {
+	t.Setenv("AWS_ENDPOINT_URL_CLOUDWATCH", "")
+	engine, err := url.Parse(enginetest.Endpoint(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := limiter.New(limiter.Options{Partitions: 1, PartitionWCU: 1, Base: dynamolocal.Transport()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := httptest.NewServer(l.Proxy(engine))
+	t.Cleanup(proxy.Close)
+	name := enginetest.Prefix("explained")
+	db := dynamolocal.DynamoDB(proxy.URL, "", func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} })
+	if _, err := db.CreateTable(t.Context(), &dynamodb.CreateTableInput{
+		TableName: &name, BillingMode: types.BillingModePayPerRequest,
+		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String("id"), AttributeType: types.ScalarAttributeTypeS}},
+		KeySchema:            []types.KeySchemaElement{{AttributeName: aws.String("id"), KeyType: types.KeyTypeHash}},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"explain", "--table", name, "--endpoint", proxy.URL}
+	if code, out, _ := hotshard(t, args...); code != exitOK || !strings.Contains(out, name+" was not throttled from") {
+		t.Errorf("before: exit %d with\n%s", code, out)
+	}
+	put := func() error {
+		large := &types.AttributeValueMemberS{Value: strings.Repeat("x", 300_000)} // the debt lasts for minutes
+		_, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &name, Item: map[string]types.AttributeValue{"id": &types.AttributeValueMemberS{Value: "hot"}, "text": large}})
+		return err
+	}
+	if err := put(); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if put() == nil {
+			t.Fatal("nothing was throttled")
+		}
+	}
+	const reason = "TableWriteKeyRangeThroughputExceeded"
+	log := filepath.Join(t.TempDir(), "app.log")
+	if err := os.WriteFile(log, []byte("{'reason': '"+reason+"', 'resource': 'arn:aws:dynamodb:eu-west-1:1:table/"+name+"'}\nDynamoDB: ThrottlingException\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for what, c := range map[string]struct {
+		more    []string
+		finding string
+		share   float64
+		unknown float64
+		notes   string
+	}{
+		"the proxy":            {nil, "hot", 1, 0, "has no stream"},
+		"a log and the engine": {[]string{"--endpoint", engine.String(), "--log", log}, "", 0.5, 0.5, "The engine has no CloudWatch"},
+	} {
+		code, out, errText := hotshard(t, append(args, append(c.more, "--json")...)...)
+		var r struct {
+			Table    string
+			Findings []struct {
+				Reason, Scope, Operation, Confidence string
+				Keys                                 []struct{ Key string }
+				Share                                float64
+			}
+			Unknown float64
+		}
+		if err := json.Unmarshal([]byte(out), &r); err != nil || code != exitOK || r.Table != name || len(r.Findings) != 1 || r.Unknown != c.unknown || !strings.Contains(errText, c.notes) {
+			t.Fatalf("%s: exit %d, %v, %q with\n%s", what, code, err, errText, out)
+		}
+		f := r.Findings[0]
+		if f.Reason != reason || f.Scope != "table" || f.Operation != "write" || f.Confidence != "measured" || f.Share != c.share || c.finding != "" && f.Keys[0].Key != c.finding {
+			t.Errorf("%s: %+v", what, f)
+		}
+	}
+	if code, _, errText := hotshard(t, "explain", "--table", "nowhere", "--endpoint", proxy.URL); code != exitBad || !strings.Contains(errText, `Table "nowhere" not found`) {
+		t.Errorf("exit %d with %q", code, errText)
+	}
+}

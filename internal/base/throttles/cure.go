@@ -1,0 +1,196 @@
+package throttles
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/hotshard/hotshard/pkg/shard/plan"
+)
+
+// Limits and bounds of cures.
+const (
+	awsPartitionWCU = plan.PartitionWriteUnits
+
+	fewShare   = 0.01 // of the requests: retries suffice
+	fewMinutes = 2    // with such throttles
+	crowd      = 5    // throttled keys from which a partition's limit is no single key's fault
+	leading    = 0.5  // share of the keys' throttles from which the first is to blame
+	largeWrite = 4    // WCU of a mean write from which smaller items help
+	headroom   = 1.25 // of a raised limit over the demand
+)
+
+// cure returns one sentence with what helps first: retries, limits, warm throughput, the index, smaller items, sort keys,
+// write shards.
+func (e *Evidence) cure(g *group, t *tally, keys []Key) string {
+	if text := g.retry(t, keys); text != "" {
+		return text
+	}
+	switch t.cause {
+	case Provisioned:
+		return g.provision(t)
+	case MaxOnDemand:
+		return g.raiseMaximum(t)
+	case Account:
+		return fmt.Sprintf("Request a higher quota %q of DynamoDB in Service Quotas, and pace the sender of the %s until it is granted.",
+			"Table-level "+string(g.op)+" throughput limit", g.what())
+	}
+	switch {
+	case len(keys) == 0:
+		return g.findKeys()
+	case keys[0].Advice != "":
+		return keys[0].Advice
+	case spread(keys):
+		return g.warm(t, keys)
+	case g.op == Read:
+		return fmt.Sprintf("Cache the reads of %s (DAX, or in the caller), or read it eventually consistently at half the cost: a partition reads %s RCU/s whatever the table's capacity is.", keys[0].Key, number(e.partition(Read)))
+	}
+	return e.relieve(g, keys[0])
+}
+
+// retry returns the cure for a few throttles, or "".
+func (g *group) retry(t *tally, keys []Key) string {
+	requests := g.Of(g.op).Requests
+	if requests == 0 || t.minutes == 0 || t.minutes > fewMinutes || t.events > fewShare*(requests+t.events) || len(keys) > 0 && keys[0].Hot {
+		return ""
+	}
+	return fmt.Sprintf("Retry with backoff, and pace the burst: only %s%% of the %ss were throttled, in %d minutes; the SDKs do it with AWS_RETRY_MODE=adaptive and AWS_MAX_ATTEMPTS=10.",
+		percent(t.events/(requests+t.events)), g.op, t.minutes)
+}
+
+// raised returns the value for a limit that was too low: for the demand in the busiest minutes, or twice the limit if the
+// demand is unknown. It is N if both are unknown.
+func (g *group) raised(t *tally, limit float64) string {
+	to := 2 * limit
+	if t.minutes > 0 {
+		to = headroom * max(limit, g.Of(g.op).Peak+t.events/(60*float64(t.minutes)))
+	}
+	if to == 0 {
+		return "N"
+	}
+	return fmt.Sprintf("%.0f", math.Ceil(to))
+}
+
+func (g *group) provision(t *tally) string {
+	limit := g.Of(g.op).Provisioned
+	to := g.raised(t, limit)
+	reads, writes := fmt.Sprintf("%.0f", g.Reads.Provisioned), fmt.Sprintf("%.0f", g.Writes.Provisioned)
+	if g.op == Read {
+		reads = to
+	} else {
+		writes = to
+	}
+	values := "ReadCapacityUnits=" + reads + ",WriteCapacityUnits=" + writes
+	return fmt.Sprintf("Raise the %s capacity of the %s from %s to %s %s (or auto scaling's minimum, or switch to on-demand)%s: %s", g.op, g.what(), number(limit), to, units(g.op),
+		g.pressure(), g.update("--provisioned-throughput "+values, `"ProvisionedThroughput":`+object(values)))
+}
+
+func (g *group) raiseMaximum(t *tally) string {
+	limit := g.Of(g.op).MaxOnDemand
+	values := fmt.Sprintf("Max%sRequestUnits=%s", title(g.op), g.raised(t, limit))
+	return fmt.Sprintf("Raise the on-demand maximum of the %s, which is %s %s, or remove it with -1%s: %s", g.what(), number(limit), units(g.op), g.pressure(),
+		g.update("--on-demand-throughput "+values, `"OnDemandThroughput":`+object(values)))
+}
+
+// pressure returns the note that an index throttles its table's writes.
+func (g *group) pressure() string {
+	if g.Index == "" || g.op == Read {
+		return ""
+	}
+	return "; until then the index throttles writes of its table"
+}
+
+// findKeys returns how to learn which key is throttled. It names no cure that depends on the key.
+func (g *group) findKeys() string {
+	index := ""
+	if g.Index != "" {
+		index = " --index-name " + g.Index
+	}
+	return fmt.Sprintf("Retry with backoff, and find the key with Contributor Insights (billed by the throttled requests): aws dynamodb update-contributor-insights --table-name %s%s --contributor-insights-action ENABLE --contributor-insights-mode THROTTLED_KEYS",
+		g.Table, index)
+}
+
+// spread reports whether many keys are throttled alike and none is hot.
+func spread(keys []Key) bool {
+	sum := 0.0
+	for _, k := range keys {
+		if k.Hot {
+			return false
+		}
+		sum += k.Throttles
+	}
+	return len(keys) >= crowd && keys[0].Throttles < leading*sum
+}
+
+func (g *group) warm(t *tally, keys []Key) string {
+	c := g.Of(g.op)
+	values := fmt.Sprintf("%sUnitsPerSecond=%s", title(g.op), g.raised(t, c.Warm))
+	return fmt.Sprintf("Raise the warm throughput, so that DynamoDB splits the partitions: at least %d keys are throttled and none leads; or pace the sender while it splits them by itself: %s",
+		len(keys), g.update("--warm-throughput "+values, `"WarmThroughput":`+object(values)))
+}
+
+// relieve returns the cure for one hot key's writes.
+func (e *Evidence) relieve(g *group, k Key) string {
+	limit := e.partition(Write)
+	n := max(2, plan.Needed(max(k.UnitsPerSecond, limit), limit, plan.CalculatedShare))
+	switch {
+	case g.Index != "" && g.ProjectsAll && k.UnitsPerWrite >= largeWrite:
+		return fmt.Sprintf("Project fewer attributes into index %s, whose writes take %.0f WCU each: a hot key of the index throttles writes of its table.", g.Index, k.UnitsPerWrite)
+	case g.Index != "":
+		return fmt.Sprintf("Split %s of the index's partition key %s over %d values, or let fewer items into the index: a hot key of the index throttles writes of its table.", k.Key, cmp.Or(g.PartitionKey, "attribute"), n)
+	case k.UnitsPerWrite >= largeWrite:
+		return fmt.Sprintf("Shrink the items of %s, whose writes take %.0f WCU each (move large attributes to S3 or items of their own), or shard it over %d partition keys.", k.Key, k.UnitsPerWrite, n)
+	case k.Rising:
+		return fmt.Sprintf("Put a hash or a device before the rising sort keys of %s, which keep DynamoDB from splitting its items, or shard it over %d partition keys: hotshard plan --peak-wcu %.0f.", k.Key, n, max(limit, k.UnitsPerSecond))
+	}
+	return fmt.Sprintf("Shard %s over %d partition keys (docs/patterns.md; hotshard plan --peak-wcu with its true peak), since one takes %s WCU/s whatever the table's capacity is.", k.Key, n, number(limit))
+}
+
+// update returns the command that sets a table's throughput, or an index's.
+func (g *group) update(table, index string) string {
+	if g.Index == "" {
+		return fmt.Sprintf("aws dynamodb update-table --table-name %s %s", g.Table, table)
+	}
+	return fmt.Sprintf(`aws dynamodb update-table --table-name %s --global-secondary-index-updates '[{"Update":{"IndexName":"%s",%s}}]'`, g.Table, g.Index, index)
+}
+
+// object returns values such as A=1,B=2 as JSON.
+func object(values string) string {
+	return `{"` + strings.NewReplacer("=", `":`, ",", `,"`).Replace(values) + "}"
+}
+
+func (g *group) what() string {
+	if g.Index != "" {
+		return "index " + g.Index
+	}
+	return "table"
+}
+
+func title(op Operation) string {
+	if op == Read {
+		return "Read"
+	}
+	return "Write"
+}
+
+func units(op Operation) string {
+	if op == Read {
+		return "RCU/s"
+	}
+	return "WCU/s"
+}
+
+// number formats a rate or count, rounded, with a comma for thousands.
+func number(x float64) string {
+	text := fmt.Sprintf("%.0f", x)
+	if x > 0 && x < 10 && x != math.Trunc(x) {
+		text = fmt.Sprintf("%.1f", x)
+	}
+	for at := strings.IndexByte(text+".", '.') - 3; at > 0; at -= 3 {
+		text = text[:at] + "," + text[at:]
+	}
+	return text
+}
+
+func percent(share float64) string { return fmt.Sprintf("%.2g", 100*share) }

@@ -1,0 +1,147 @@
+// Package throttles explains throttled requests: which of DynamoDB's reasons throttled them, on which keys, and what
+// cures it. It does no input or output; its callers collect the evidence:
+//
+//	report := throttles.Explain(throttles.Evidence{Name: "orders", From: from, To: to, Counted: true, Counts: counts})
+//	for _, f := range report.Findings {
+//		fmt.Println(f.Reason, f.Keys, f.Cure)
+//	}
+package throttles
+
+import (
+	"strings"
+	"time"
+)
+
+// Operation is the kind of requests that a limit throttles.
+type Operation string
+
+// The operations.
+const (
+	Read  Operation = "read"
+	Write Operation = "write"
+)
+
+// Cause is the limit that throttled a request, as the end of DynamoDB's reasons names it.
+type Cause string
+
+// The causes.
+const (
+	KeyRange    Cause = "KeyRangeThroughputExceeded"
+	Provisioned Cause = "ProvisionedThroughputExceeded"
+	MaxOnDemand Cause = "MaxOnDemandThroughputExceeded"
+	Account     Cause = "AccountLimitExceeded"
+)
+
+// Causes has all causes.
+var Causes = []Cause{KeyRange, Provisioned, MaxOnDemand, Account}
+
+// ID names a table, or one of its global indexes. Index is "" for the table.
+type ID struct{ Table, Index string }
+
+// Reason is one of DynamoDB's 16 reasons, on a table or index.
+type Reason struct {
+	ID
+	Operation Operation
+	Cause     Cause
+}
+
+// String returns the reason as DynamoDB writes it, such as TableWriteKeyRangeThroughputExceeded.
+func (r Reason) String() string {
+	of := "Table"
+	if r.Index != "" {
+		of = "Index"
+	}
+	if r.Operation == Read {
+		return of + "Read" + string(r.Cause)
+	}
+	return of + "Write" + string(r.Cause)
+}
+
+// Parse returns the reason that DynamoDB writes as text on the resource of this ARN. ok is false if the two don't belong
+// together, or are unknown.
+func Parse(text, arn string) (r Reason, ok bool) {
+	_, path, ok := strings.Cut(arn, ":table/")
+	if !ok {
+		return r, false
+	}
+	r.Table, r.Index, _ = strings.Cut(path, "/index/")
+	for _, r.Operation = range []Operation{Read, Write} {
+		for _, r.Cause = range Causes {
+			if r.String() == text {
+				return r, true
+			}
+		}
+	}
+	return Reason{}, false
+}
+
+// Evidence is what the sources say about the throttles of a time.
+type Evidence struct {
+	Name      string // the table's, or the pattern of several tables' names
+	From, To  time.Time
+	Counted   bool // some source counts all throttles of the time
+	Resources []Resource
+	Counts    []Count
+	Keys      []Key
+	Logged    float64 // throttles in a log, those without a reason included
+
+	// PartitionWCU and PartitionRCU are a partition's limits; 0 is AWS's.
+	PartitionWCU, PartitionRCU float64
+}
+
+// Resource is a table or a global index.
+type Resource struct {
+	ID
+	ARN          string
+	PartitionKey string // the attribute; of several, the first
+	OnDemand     bool
+	ProjectsAll  bool // an index has all attributes
+	Reads        Capacity
+	Writes       Capacity
+}
+
+// Capacity has the limits of reads or writes in units a second, and what was used. 0 is unknown, or no limit.
+type Capacity struct {
+	Provisioned, MaxOnDemand, Warm, Quota float64
+
+	Peak      float64 // units a second in the busiest minute
+	Throttled float64 // units a second in the least busy minute in which requests were throttled
+	Requests  float64 // successful requests
+}
+
+// Of returns the capacity for an operation.
+func (r *Resource) Of(op Operation) Capacity {
+	if op == Read {
+		return r.Reads
+	}
+	return r.Writes
+}
+
+// Count is how many requests a source saw throttled. Without a cause it is the total, those with a cause included.
+type Count struct {
+	Reason
+	Events  float64
+	Minutes int // with such throttles; 0 is unknown
+	Source  Source
+}
+
+// Source is a piece of evidence.
+type Source struct {
+	Name string `json:"source"` // such as CloudWatch
+	Text string `json:"text"`
+}
+
+// Key is what a source says about a partition key. Fields that are "" or 0 are unknown.
+type Key struct {
+	Reason  // Operation and Cause are those of its throttles
+	Key     string
+	SortKey string
+
+	Throttles      float64 // requests that were throttled
+	UnitsPerSecond float64 // its writes in the hottest window, a lower bound
+	Hot            bool    // by its writes it is near a partition's limit, or beyond
+	UnitsPerWrite  float64
+	Rising         bool   // its throttled sort keys rose with time
+	Advice         string // of a deployment that shards the key
+	Source         string
+}

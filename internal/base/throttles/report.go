@@ -1,0 +1,230 @@
+package throttles
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/hotshard/hotshard/internal/base/jsontime"
+)
+
+// Report is the result of [Explain], and its JSON.
+type Report struct {
+	Table    string        `json:"table"`
+	From     jsontime.Time `json:"from" format:"date-time"`
+	To       jsontime.Time `json:"to" format:"date-time"`
+	Findings []Finding     `json:"findings" doc:"Largest share first"`
+	Unknown  float64       `json:"unknown" doc:"Share of the throttles that no finding explains; 1 if no source counts throttles"`
+
+	Throttles float64 `json:"-"` // counted
+	Counted   bool    `json:"-"` // some source counts all throttles
+}
+
+// Confidence says how a finding's reason is known.
+type Confidence string
+
+// Measured reasons were named by a source. Likely ones follow from what was used and the limits.
+const (
+	Measured Confidence = "measured"
+	Likely   Confidence = "likely"
+)
+
+// Finding is one reason on one table or index.
+type Finding struct {
+	Reason     string     `json:"reason" doc:"One of DynamoDB's 16 reasons"`
+	Scope      string     `json:"scope" enum:"table,index,account"`
+	Resource   string     `json:"resource" doc:"ARN of the table or index"`
+	Keys       []KeyRate  `json:"keys" doc:"Throttled or hot partition keys, the worst first"`
+	Operation  Operation  `json:"operation" enum:"read,write"`
+	Share      float64    `json:"share" doc:"Share of all throttles of the time"`
+	Evidence   []Source   `json:"evidence"`
+	Cure       string     `json:"cure"`
+	Confidence Confidence `json:"confidence" enum:"measured,likely"`
+
+	ID ID `json:"-"`
+}
+
+// KeyRate is a partition key of a finding. Rates that are 0 are unknown.
+type KeyRate struct {
+	Key       string  `json:"key"`
+	SortKey   string  `json:"sort_key,omitempty"`
+	Units     float64 `json:"write_units_per_second,omitempty" doc:"WCU/s of its successful writes in the hottest window"`
+	Throttles float64 `json:"throttles_per_second,omitempty" doc:"Mean over the time"`
+	Source    string  `json:"source"`
+}
+
+// Explain returns a finding for each reason that the evidence names or implies. It counts as unknown what nothing names,
+// and what two reasons could explain.
+func Explain(e Evidence) Report {
+	r := Report{Table: e.Name, From: jsontime.Time{Time: e.From}, To: jsontime.Time{Time: e.To}, Findings: []Finding{}, Counted: e.Counted}
+	groups := e.groups()
+	for _, g := range groups {
+		r.Throttles += g.all()
+	}
+	r.Throttles = max(r.Throttles, e.Logged)
+	if r.Throttles == 0 {
+		if !e.Counted {
+			r.Unknown = 1
+		}
+		return r
+	}
+	known := 0.0
+	for _, g := range groups {
+		for _, t := range g.tallies {
+			known += t.events
+			r.Findings = append(r.Findings, e.finding(g, t, t.events/r.Throttles))
+		}
+	}
+	r.Unknown = rounded(1 - known/r.Throttles)
+	slices.SortStableFunc(r.Findings, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(b.Share, a.Share), cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Reason, b.Reason))
+	})
+	return r
+}
+
+// rounded keeps four decimals, and never makes a share 0.
+func rounded(share float64) float64 { return max(0, math.Ceil(share*1e4-1e-6)/1e4) }
+
+// group has the throttles of one operation on one table or index.
+type group struct {
+	*Resource
+	op      Operation
+	total   float64 // of sources that count all
+	tallies []*tally
+}
+
+// tally has the throttles of one cause.
+type tally struct {
+	cause      Cause
+	events     float64
+	minutes    int
+	sources    []Source
+	confidence Confidence
+}
+
+// all returns the number of throttles. A request that two limits throttled counts for both.
+func (g *group) all() float64 {
+	sum := 0.0
+	for _, t := range g.tallies {
+		sum += t.events
+	}
+	return max(g.total, sum)
+}
+
+// groups sorts the counts. Of several sources for the same throttles the largest count holds.
+func (e *Evidence) groups() (groups []*group) {
+	for _, c := range e.Counts {
+		if c.Events <= 0 {
+			continue
+		}
+		at := slices.IndexFunc(groups, func(g *group) bool { return g.ID == c.ID && g.op == c.Operation })
+		if at < 0 {
+			at = len(groups)
+			groups = append(groups, &group{Resource: e.resource(c.ID), op: c.Operation})
+		}
+		groups[at].add(c)
+	}
+	for _, g := range groups {
+		if t := e.infer(g); t != nil {
+			g.tallies = append(g.tallies, t)
+		}
+	}
+	return groups
+}
+
+func (g *group) add(c Count) {
+	if c.Cause == "" {
+		g.total = max(g.total, c.Events)
+		return
+	}
+	at := slices.IndexFunc(g.tallies, func(t *tally) bool { return t.cause == c.Cause })
+	if at < 0 {
+		at = len(g.tallies)
+		g.tallies = append(g.tallies, &tally{cause: c.Cause, confidence: Measured})
+	}
+	t := g.tallies[at]
+	t.events, t.minutes, t.sources = max(t.events, c.Events), max(t.minutes, c.Minutes), append(t.sources, c.Source)
+}
+
+// resource returns the description of a table or index; one without limits if there is none.
+func (e *Evidence) resource(id ID) *Resource {
+	for i := range e.Resources {
+		if e.Resources[i].ID == id {
+			return &e.Resources[i]
+		}
+	}
+	return &Resource{ID: id}
+}
+
+// near is the share of a limit from which it counts as reached.
+const near = 0.95
+
+// infer returns the cause of the throttles that no source names, if exactly one limit was reached whenever requests were
+// throttled. Otherwise it returns nil.
+func (e *Evidence) infer(g *group) *tally {
+	left := g.all()
+	for _, t := range g.tallies {
+		left -= t.events
+	}
+	if left < 1 {
+		return nil
+	}
+	var found []*tally
+	holds := func(cause Cause, format string, values ...any) {
+		found = append(found, &tally{cause: cause, events: left, confidence: Likely, sources: []Source{{"inference", fmt.Sprintf(format, values...)}}})
+	}
+	c, unit := g.Of(g.op), units(g.op)
+	for cause, limit := range map[Cause]float64{Provisioned: c.Provisioned, MaxOnDemand: c.MaxOnDemand, Account: g.quota(g.op)} {
+		if limit > 0 && c.Throttled >= near*limit {
+			holds(cause, "at least %s %s were used in each minute with throttles, and the limit is %s", number(c.Throttled), unit, number(limit))
+		}
+	}
+	if g.op == Write {
+		for _, k := range e.Keys {
+			if k.ID == g.ID && k.UnitsPerSecond >= near*e.partition(Write) {
+				holds(KeyRange, "%s took %s WCU/s, and a partition takes %s", k.Key, number(k.UnitsPerSecond), number(e.partition(Write)))
+				break
+			}
+		}
+	}
+	if len(found) != 1 {
+		return nil
+	}
+	return found[0]
+}
+
+// quota returns the account's quota of an on-demand table or index without a maximum; else 0.
+func (r *Resource) quota(op Operation) float64 {
+	if c := r.Of(op); r.OnDemand && c.MaxOnDemand == 0 {
+		return c.Quota
+	}
+	return 0
+}
+
+// partition returns a partition's limit.
+func (e *Evidence) partition(op Operation) float64 {
+	if op == Read {
+		return cmp.Or(e.PartitionRCU, 3*cmp.Or(e.PartitionWCU, awsPartitionWCU))
+	}
+	return cmp.Or(e.PartitionWCU, awsPartitionWCU)
+}
+
+func (e *Evidence) finding(g *group, t *tally, share float64) Finding {
+	reason := Reason{g.ID, g.op, t.cause}
+	f := Finding{
+		Reason: reason.String(), Scope: "table", Resource: cmp.Or(g.ARN, g.Table), Operation: g.op, Share: rounded(share),
+		Evidence: t.sources, Confidence: t.confidence, ID: g.ID,
+	}
+	switch {
+	case t.cause == Account:
+		f.Scope = "account"
+	case g.Index != "":
+		f.Scope = "index"
+	}
+	keys, more := e.keysOf(reason)
+	f.Evidence = append(slices.Clone(f.Evidence), more...)
+	f.Keys = e.rates(keys)
+	f.Cure = e.cure(g, t, keys)
+	return f
+}

@@ -1,0 +1,158 @@
+// Package explain collects what AWS, an engine, a stream and a log tell of a table's throttled requests, and prints what
+// [throttles.Explain] makes of it. It only reads:
+//
+//	report, notes, err := explain.Run(ctx, explain.Sources{DynamoDB: db, CloudWatch: metrics}, explain.Options{Tables: []string{"orders"}, From: from, To: to})
+//	explain.Print(os.Stdout, report, notes)
+package explain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/smithy-go"
+
+	"github.com/hotshard/hotshard/internal/aws/limiter"
+	"github.com/hotshard/hotshard/internal/base/throttles"
+)
+
+// DynamoDB has the calls for tables. All of them read.
+type DynamoDB interface {
+	DescribeTable(context.Context, *dynamodb.DescribeTableInput, ...func(*dynamodb.Options)) (*dynamodb.DescribeTableOutput, error)
+	DescribeLimits(context.Context, *dynamodb.DescribeLimitsInput, ...func(*dynamodb.Options)) (*dynamodb.DescribeLimitsOutput, error)
+	DescribeContributorInsights(context.Context, *dynamodb.DescribeContributorInsightsInput, ...func(*dynamodb.Options)) (*dynamodb.DescribeContributorInsightsOutput, error)
+}
+
+// CloudWatch has the calls for metrics and contributors. Both read.
+type CloudWatch interface {
+	GetMetricData(context.Context, *cloudwatch.GetMetricDataInput, ...func(*cloudwatch.Options)) (*cloudwatch.GetMetricDataOutput, error)
+	GetInsightRuleReport(context.Context, *cloudwatch.GetInsightRuleReportInput, ...func(*cloudwatch.Options)) (*cloudwatch.GetInsightRuleReportOutput, error)
+}
+
+// Sources are where evidence comes from. All but DynamoDB may be nil.
+type Sources struct {
+	DynamoDB   DynamoDB
+	CloudWatch CloudWatch
+	Proxy      func(context.Context) (limiter.Report, error)  // what hotshard throttle counted
+	Heat       func(context.Context) ([]throttles.Key, error) // the hot keys of the time
+	Advise     func(context.Context, throttles.Key) string    // the cure for a throttled key, "" for the usual one
+	Log        io.Reader                                      // error lines of SDKs
+	LogName    string
+}
+
+// Options say what to explain.
+type Options struct {
+	Name         string   // for the report
+	Tables       []string // their names
+	Index        string   // only this index; "" for tables and all indexes
+	From, To     time.Time
+	PartitionWCU float64
+}
+
+// collection is the evidence while it is collected.
+type collection struct {
+	Sources
+	throttles.Evidence
+	options Options
+	notes   []string
+}
+
+// Run returns the report, and a note for each source that could not be read. The error is that of a table or index that
+// does not exist, or of the log.
+func Run(ctx context.Context, s Sources, o Options) (throttles.Report, []string, error) {
+	c := &collection{Sources: s, options: o, Evidence: throttles.Evidence{Name: o.Name, From: o.From, To: o.To, PartitionWCU: o.PartitionWCU}}
+	for _, table := range o.Tables {
+		if err := c.describe(ctx, table); err != nil {
+			return throttles.Report{}, nil, err
+		}
+	}
+	if o.Index != "" && len(c.Resources) == 0 {
+		return throttles.Report{}, nil, fmt.Errorf("no table has an index %q: check --index", o.Index)
+	}
+	if err := c.readLog(); err != nil {
+		return throttles.Report{}, nil, err
+	}
+	if s.Proxy != nil {
+		c.askProxy(ctx)
+	}
+	if s.CloudWatch != nil {
+		c.readMetrics(ctx)
+	}
+	if c.Counted && len(c.Counts) == 0 && c.Logged == 0 {
+		if s.CloudWatch != nil {
+			c.note("CloudWatch's metrics arrive up to 3 minutes late: run this again for the newest throttles.")
+		}
+	} else {
+		c.readLimits(ctx)
+		c.readContributors(ctx)
+		c.readHeat(ctx)
+		c.advise(ctx)
+	}
+	if !c.Counted && s.CloudWatch == nil {
+		c.note("The engine has no CloudWatch: give --endpoint of hotshard throttle, or of hotshard local's limiter, or give --log.")
+	}
+	return throttles.Explain(c.Evidence), c.notes, ctx.Err()
+}
+
+func (c *collection) note(format string, values ...any) {
+	if text := fmt.Sprintf(format, values...); !slices.Contains(c.notes, text) {
+		c.notes = append(c.notes, text)
+	}
+}
+
+// failed notes what can't be known because of an error, and which action to allow if that is the reason.
+func (c *collection) failed(err error, unknown, action string) {
+	fault, ok := errors.AsType[smithy.APIError](err)
+	switch {
+	case denied(err):
+		c.note("%s: allow %s to know.", unknown, action)
+	case ok:
+		c.note("%s: %s answered %s (%.200s).", unknown, action, fault.ErrorCode(), fault.ErrorMessage())
+	default:
+		c.note("%s: %s failed: %.300v.", unknown, action, err)
+	}
+}
+
+// denied reports whether the caller lacks the permission for a call.
+func denied(err error) bool {
+	fault, ok := errors.AsType[smithy.APIError](err)
+	return ok && slices.Contains([]string{"AccessDenied", "AccessDeniedException", "UnauthorizedOperation", "NotAuthorized"}, fault.ErrorCode())
+}
+
+// readHeat adds the hot keys of the time.
+func (c *collection) readHeat(ctx context.Context) {
+	if c.Heat == nil {
+		return
+	}
+	keys, err := c.Heat(ctx)
+	if err != nil {
+		c.failed(err, "Hot keys of the stream are unknown", "dynamodb:DescribeStream, GetShardIterator and GetRecords")
+	}
+	for _, k := range keys {
+		if c.wanted(k.ID) {
+			c.Keys = append(c.Keys, k)
+		}
+	}
+}
+
+// maxAdvised bounds the keys that get advice.
+const maxAdvised = 50
+
+// advise adds the advice for throttled keys.
+func (c *collection) advise(ctx context.Context) {
+	for i := range c.Keys[:min(len(c.Keys), maxAdvised)] {
+		if k := &c.Keys[i]; c.Advise != nil && k.Advice == "" {
+			k.Advice = c.Advise(ctx, *k)
+		}
+	}
+}
+
+// wanted reports whether a table or index is to be explained.
+func (c *collection) wanted(id throttles.ID) bool {
+	return slices.Contains(c.options.Tables, id.Table) && (c.options.Index == "" || id.Index == c.options.Index)
+}

@@ -1,0 +1,229 @@
+package explain_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hotshard/hotshard/internal/aws/limiter"
+	"github.com/hotshard/hotshard/internal/base/throttles"
+	"github.com/hotshard/hotshard/internal/tool/explain"
+)
+
+func keysOf(f throttles.Finding) (names []string) {
+	for _, k := range f.Keys {
+		names = append(names, k.Key)
+	}
+	return names
+}
+
+// times returns n times from a time on, each some seconds later.
+func times(from time.Time, n int, step time.Duration) (list []time.Time) {
+	for i := range n {
+		list = append(list, from.Add(time.Duration(i)*step))
+	}
+	return list
+}
+
+// TestContributors checks that Contributor Insights' keys are named when it is on, and that the report tells how to turn
+// it on when it is off.
+func TestContributors(t *testing.T) {
+	label := throttles.Reason{ID: throttles.ID{Table: orders}, Operation: throttles.Write, Cause: throttles.KeyRange}
+	s := stormOf(t, label)
+	r, notes := s.explain(t, explain.Sources{CloudWatch: s.client(t)})
+	if f := r.Findings[0]; len(f.Keys) != 0 || !strings.Contains(f.Cure, "update-contributor-insights --table-name orders --contributor-insights-action ENABLE") || !strings.Contains(strings.Join(notes, "\n"), "Contributor Insights is off for table orders") {
+		t.Errorf("off: %+v, %q", f, notes)
+	}
+	var rising, falling []contributor
+	for i := range 5 {
+		rising = append(rising, contributor{[]string{hot, fmt.Sprintf("2026-%02d", i)}, times(s.now.Add(time.Duration(i)*time.Minute), 30, time.Second)})
+		falling = append(falling, contributor{[]string{hot, fmt.Sprintf("2026-%02d", 9-i)}, times(s.now.Add(time.Duration(i)*time.Minute), 30, time.Second)})
+	}
+	var even []contributor
+	for i := range 8 {
+		even = append(even, contributor{[]string{fmt.Sprint("key", i)}, times(s.now, 30, time.Second)})
+	}
+	for what, c := range map[string]struct {
+		found []contributor
+		keys  string
+		cure  string
+	}{
+		"one key":           {[]contributor{{[]string{hot, "1"}, times(s.now, 100, time.Second)}, {[]string{"other", "1"}, times(s.now, 3, time.Second)}}, hot + " other", "Shard acme over 8 partition keys"},
+		"rising sort keys":  {rising, hot, "before the rising sort keys of acme"},
+		"falling sort keys": {falling, hot, "Shard acme"},
+		"many keys":         {even, "key0 key1 key2 key3 key4 key5 key6 key7", "update-table --table-name orders --warm-throughput WriteUnitsPerSecond="},
+	} {
+		s.cloud.enabled, s.cloud.rules = map[throttles.ID][]string{}, map[string][]contributor{}
+		s.enable(label.ID, c.found...)
+		r, notes := s.explain(t, explain.Sources{CloudWatch: s.client(t)})
+		f := r.Findings[0]
+		if strings.Join(keysOf(f), " ") != c.keys || !strings.Contains(f.Cure, c.cure) || strings.Contains(strings.Join(notes, " "), "Insights") || f.Keys[0].Throttles == 0 {
+			t.Errorf("%s: %+v, %q", what, f, notes)
+		}
+	}
+}
+
+// TestKeysOfSeveralReasons checks that keys are not blamed on one of two reasons unless their own writes are hot.
+func TestKeysOfSeveralReasons(t *testing.T) {
+	s := newStorm(t, capacity{o: limiter.Options{Partitions: 256, PartitionWCU: 20, PartitionRCU: 1000}, table: 24, index: 1000, provisioned: true})
+	for i := range 40 { // the partition's limit, then the table's
+		s.put(t, hot, fmt.Sprint(i), "")
+	}
+	for i := range 60 {
+		s.put(t, s.spread[i%30], "1", "")
+	}
+	s.enable(throttles.ID{Table: orders}, contributor{[]string{hot}, times(s.now, 20, time.Second)}, contributor{[]string{"victim"}, times(s.now, 20, time.Second)})
+	sources := explain.Sources{CloudWatch: s.client(t)}
+	r, _ := s.explain(t, sources)
+	if len(r.Findings) != 2 {
+		t.Fatalf("%+v", r.Findings)
+	}
+	for _, f := range r.Findings {
+		if len(f.Keys) != 0 || !strings.Contains(fmt.Sprint(f.Evidence), "does not tell which of them throttled acme, victim") {
+			t.Errorf("%+v", f)
+		}
+	}
+	sources.Heat = func(context.Context) ([]throttles.Key, error) {
+		return []throttles.Key{{Reason: throttles.Reason{ID: throttles.ID{Table: orders}, Operation: throttles.Write, Cause: throttles.KeyRange}, Key: hot, UnitsPerSecond: 20, Hot: true, Source: "heat"}}, nil
+	}
+	r, _ = s.explain(t, sources)
+	for _, f := range r.Findings {
+		want := map[bool]string{true: hot}[strings.Contains(f.Reason, "KeyRange")]
+		if strings.Join(keysOf(f), " ") != want {
+			t.Errorf("with heat: %+v", f)
+		}
+	}
+}
+
+// TestQuietTable checks a table that is not throttled, and one about which nothing is known.
+func TestQuietTable(t *testing.T) {
+	s := newStorm(t, capacity{o: limiter.Options{Partitions: 64, PartitionWCU: 1000}})
+	s.put(t, hot, "1", "Rome")
+	for want, sources := range map[string]explain.Sources{
+		"orders was not throttled from":       {CloudWatch: s.client(t), Log: strings.NewReader("all is well\n")},
+		"Whether orders was throttled from":   {},
+		"nothing that was read counts thrott": {Log: strings.NewReader("all is well\n")},
+	} {
+		r, notes := s.explain(t, sources)
+		var out strings.Builder
+		if err := explain.Print(&out, r, notes); err != nil || !strings.Contains(out.String(), want) || len(r.Findings) != 0 {
+			t.Errorf("%v: %s", err, &out)
+		}
+		if known := sources.CloudWatch != nil; known != (r.Unknown == 0) {
+			t.Errorf("unknown is %v", r.Unknown)
+		}
+	}
+}
+
+// TestFewThrottles checks that a burst of a few throttles is cured by retries.
+func TestFewThrottles(t *testing.T) {
+	s := stormOf(t, throttles.Reason{ID: throttles.ID{Table: orders}, Operation: throttles.Write, Cause: throttles.Provisioned})
+	s.count(s.now, series{"ConsumedWriteCapacityUnits", orders, "", "SampleCount"}, 100_000)
+	r, _ := s.explain(t, explain.Sources{CloudWatch: s.client(t)})
+	if f := r.Findings[0]; !strings.HasPrefix(f.Cure, "Retry with backoff") {
+		t.Errorf("%+v", f)
+	}
+}
+
+// TestOnlyDocumentedCalls checks that all calls are in the policy of docs/explain.md and the other way round, and that
+// each missing permission is one note while the rest goes on.
+func TestOnlyDocumentedCalls(t *testing.T) {
+	page, err := os.ReadFile("../../../docs/explain.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	policy := regexp.MustCompile("(?s)```json\n(\\{\\s*\"Version\".*?)```").FindSubmatch(page)
+	if policy == nil {
+		t.Fatal("docs/explain.md has no policy")
+	}
+	var document struct {
+		Statement []struct{ Action []string }
+	}
+	if err := json.Unmarshal(policy[1], &document); err != nil {
+		t.Fatal(err)
+	}
+	var allowed []string
+	for _, s := range document.Statement {
+		allowed = append(allowed, s.Action...)
+	}
+	label := throttles.Reason{ID: throttles.ID{Table: orders}, Operation: throttles.Write, Cause: throttles.KeyRange}
+	s := stormOf(t, label)
+	s.enable(label.ID, contributor{[]string{hot, "1"}, times(s.now, 9, time.Second)})
+	s.enable(throttles.ID{Table: orders, Index: byCity})
+	_, notes := s.explain(t, explain.Sources{CloudWatch: s.client(t)})
+	if len(notes) != 0 {
+		t.Errorf("notes %q", notes)
+	}
+	// The live reader's calls are tested where it is.
+	made := append(s.made(), "dynamodb:DescribeStream", "dynamodb:GetShardIterator", "dynamodb:GetRecords", "lambda:ListEventSourceMappings")
+	slices.Sort(made)
+	slices.Sort(allowed)
+	if !slices.Equal(made, allowed) {
+		t.Errorf("calls\n%q, and the policy allows\n%q", made, allowed)
+	}
+	for _, call := range s.made() {
+		s.denied = map[string]bool{call: true}
+		r, notes := s.explain(t, explain.Sources{CloudWatch: s.client(t), Log: strings.NewReader(s.logs["boto3"].String()), LogName: "app.log"})
+		about := slices.IndexFunc(notes, func(n string) bool { return strings.Contains(n, "allow "+call) })
+		if about < 0 || len(notes) != 1 || len(r.Findings) != 1 || r.Findings[0].Reason != label.String() {
+			t.Errorf("without %s: notes %q, %+v", call, notes, r.Findings)
+		}
+	}
+}
+
+// TestLogs checks lines that are not to be counted, or have no reason.
+func TestLogs(t *testing.T) {
+	s := newStorm(t, capacity{o: limiter.Options{Partitions: 64, PartitionWCU: 1000}})
+	const reason = "TableWriteKeyRangeThroughputExceeded"
+	stamp := func(d time.Duration) string { return s.now.Add(d).UTC().Format(time.RFC3339) }
+	pair := func(reason, arn string) string { return fmt.Sprintf(`{"reason":%q,"resource":%q}`, reason, arn) }
+	for what, c := range map[string]struct {
+		log     string
+		all     float64
+		unknown float64
+		note    string
+	}{
+		"no reason":       {"operation error DynamoDB: PutItem, ProvisionedThroughputExceededException: The level of configured\n", 1, 1, ""},
+		"another service": {"operation error Lambda: Invoke, ThrottlingException: Rate exceeded\n", 0, 1, ""},
+		"half":            {"An error occurred (ThrottlingException) when calling the PutItem operation\nx " + pair(reason, arn) + "\nAn error occurred (ThrottlingException) when calling the PutItem operation\nProvisionedThroughputExceededException in DynamoDB\n", 3, 0.6667, ""},
+		"another table":   {pair(reason, arn+"2") + "\n", 0, 1, "1 throttles are of other tables"},
+		"old":             {stamp(-time.Hour) + " " + pair(reason, arn) + "\n" + stamp(0) + " " + pair(reason, arn) + "\n", 1, 0, "1 throttles are not of this time"},
+		"unlike resource": {pair("IndexWriteKeyRangeThroughputExceeded", arn) + "\n", 1, 1, ""},
+		"two of one call": {`{"ThrottlingReasons":[` + pair(reason, arn) + "," + pair("TableWriteMaxOnDemandThroughputExceeded", arn) + "]}\n", 2, 0, ""},
+		"a long line":     {strings.Repeat("x", 3<<20) + "\n" + pair(reason, arn) + "\n", 1, 0, ""},
+		"no line end":     {pair(reason, arn), 1, 0, ""},
+		"cut":             {`{"reason":"` + reason, 1, 1, ""},
+	} {
+		r, notes := s.explain(t, explain.Sources{Log: strings.NewReader(c.log), LogName: "app.log"})
+		if r.Throttles != c.all || r.Unknown != c.unknown || c.note != "" && !strings.Contains(strings.Join(notes, " "), c.note) {
+			t.Errorf("%s: %v throttles, unknown %v, notes %q, %+v", what, r.Throttles, r.Unknown, notes, r.Findings)
+		}
+	}
+}
+
+// TestIndexOnly checks --index.
+func TestIndexOnly(t *testing.T) {
+	label := throttles.Reason{ID: throttles.ID{Table: orders, Index: byCity}, Operation: throttles.Write, Cause: throttles.Provisioned}
+	s := stormOf(t, label)
+	requests["TableRead"](t, s)
+	o := s.options()
+	o.Index = byCity
+	r, _, err := explain.Run(t.Context(), explain.Sources{DynamoDB: s.reader, CloudWatch: s.client(t)}, o)
+	if err != nil || len(r.Findings) != 1 || r.Findings[0].Share != 1 || !strings.Contains(r.Findings[0].Cure, `--global-secondary-index-updates '[{"Update":{"IndexName":"by_city","ProvisionedThroughput":{"ReadCapacityUnits":6,"WriteCapacityUnits":`) {
+		t.Errorf("%v %+v", err, r.Findings)
+	}
+	o.Index = "none"
+	if _, _, err := explain.Run(t.Context(), explain.Sources{DynamoDB: s.reader}, o); err == nil || !strings.Contains(err.Error(), `no table has an index "none"`) {
+		t.Error(err)
+	}
+	o.Index, o.Tables = "", []string{"nowhere"}
+	if _, _, err := explain.Run(t.Context(), explain.Sources{DynamoDB: s.reader}, o); err == nil {
+		t.Error("no error for a table that does not exist")
+	}
+}

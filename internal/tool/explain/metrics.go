@@ -1,0 +1,161 @@
+package explain
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
+	"github.com/aws/aws-sdk-go-v2/service/cloudwatch/types"
+
+	"github.com/hotshard/hotshard/internal/base/throttles"
+)
+
+const (
+	cloudWatch = "CloudWatch"
+	// maxQueries is GetMetricData's bound.
+	maxQueries = 500
+	// minuteSpan is the longest time that is read by the minute.
+	minuteSpan = 3 * time.Hour
+	coarse     = 5 * time.Minute
+)
+
+// metric is one series of CloudWatch, by the Unix time of its periods.
+type metric struct {
+	name, stat string
+	resource   *throttles.Resource
+	reason     throttles.Reason // without a cause for totals
+	points     map[int64]float64
+}
+
+// metricName returns the metric of a cause, or of all causes.
+func metricName(op throttles.Operation, cause throttles.Cause) string {
+	return title(op) + strings.TrimSuffix(string(cause), "Exceeded") + "ThrottleEvents"
+}
+
+func title(op throttles.Operation) string {
+	if op == throttles.Read {
+		return "Read"
+	}
+	return "Write"
+}
+
+// series has the metrics of reads or writes of one table or index.
+type series struct {
+	resource  *throttles.Resource
+	op        throttles.Operation
+	throttled []*metric // the total first, then by cause
+	consumed  *metric
+	requests  *metric
+}
+
+// readMetrics adds the throttles and the consumed capacity of all resources.
+func (c *collection) readMetrics(ctx context.Context) {
+	var all []*metric
+	var list []*series
+	add := func(s *series, name, stat string, cause throttles.Cause) *metric {
+		m := &metric{name: name, stat: stat, resource: s.resource, reason: throttles.Reason{ID: s.resource.ID, Operation: s.op, Cause: cause}, points: map[int64]float64{}}
+		all = append(all, m)
+		return m
+	}
+	for i := range c.Resources {
+		for _, op := range []throttles.Operation{throttles.Read, throttles.Write} {
+			s := &series{resource: &c.Resources[i], op: op}
+			for _, cause := range append([]throttles.Cause{""}, throttles.Causes...) {
+				s.throttled = append(s.throttled, add(s, metricName(op, cause), "Sum", cause))
+			}
+			consumed := "Consumed" + title(op) + "CapacityUnits"
+			s.consumed, s.requests = add(s, consumed, "Sum", ""), add(s, consumed, "SampleCount", "")
+			list = append(list, s)
+		}
+	}
+	for first := 0; first < len(all); first += maxQueries {
+		if err := c.query(ctx, all[first:min(first+maxQueries, len(all))]); err != nil {
+			c.failed(err, "Throttles by reason are unknown", "cloudwatch:GetMetricData")
+			return
+		}
+	}
+	c.Counted = true
+	for _, s := range list {
+		s.enter(c)
+	}
+}
+
+func (c *collection) period() time.Duration {
+	if c.To.Sub(c.From) <= minuteSpan {
+		return time.Minute
+	}
+	return coarse
+}
+
+// query reads metrics, at most maxQueries.
+func (c *collection) query(ctx context.Context, metrics []*metric) error {
+	byID := map[string]*metric{}
+	from, to := c.From.Truncate(c.period()), c.To
+	in := &cloudwatch.GetMetricDataInput{StartTime: &from, EndTime: &to}
+	for i, m := range metrics {
+		id := fmt.Sprint("m", i)
+		byID[id] = m
+		dimensions := []types.Dimension{{Name: aws.String("TableName"), Value: &m.resource.Table}}
+		if m.resource.Index != "" {
+			dimensions = append(dimensions, types.Dimension{Name: aws.String("GlobalSecondaryIndexName"), Value: &m.resource.Index})
+		}
+		in.MetricDataQueries = append(in.MetricDataQueries, types.MetricDataQuery{Id: &id, MetricStat: &types.MetricStat{
+			Metric: &types.Metric{Namespace: aws.String("AWS/DynamoDB"), MetricName: &m.name, Dimensions: dimensions},
+			Period: aws.Int32(int32(c.period().Seconds())), Stat: &m.stat,
+		}})
+	}
+	for pages := cloudwatch.NewGetMetricDataPaginator(c.CloudWatch, in); pages.HasMorePages(); {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return err
+		}
+		for _, r := range page.MetricDataResults {
+			if r.StatusCode == types.StatusCodeInternalError || r.StatusCode == types.StatusCodeForbidden {
+				return fmt.Errorf("a metric's status is %s", r.StatusCode)
+			}
+			for i, at := range r.Timestamps {
+				if m := byID[aws.ToString(r.Id)]; m != nil && i < len(r.Values) {
+					m.points[at.Unix()] = r.Values[i]
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// enter adds the counts of one operation on one resource, and sets its use.
+func (s *series) enter(c *collection) {
+	seconds := c.period().Seconds()
+	use := &s.resource.Writes
+	if s.op == throttles.Read {
+		use = &s.resource.Reads
+	}
+	for _, units := range s.consumed.points {
+		use.Peak = max(use.Peak, units/seconds)
+	}
+	for _, n := range s.requests.points {
+		use.Requests += n
+	}
+	use.Throttled = math.Inf(1)
+	for _, m := range s.throttled {
+		sum, periods := 0.0, 0
+		for at, n := range m.points {
+			if n > 0 {
+				sum, periods = sum+n, periods+1
+				use.Throttled = min(use.Throttled, s.consumed.points[at]/seconds)
+			}
+		}
+		if sum > 0 {
+			minutes := periods * int(c.period()/time.Minute)
+			text := fmt.Sprintf("%s: %.0f within %d minutes", m.name, sum, minutes)
+			c.Counts = append(c.Counts, throttles.Count{Reason: m.reason, Events: sum, Minutes: minutes, Source: throttles.Source{Name: cloudWatch, Text: text}})
+		}
+	}
+	if math.IsInf(use.Throttled, 1) {
+		use.Throttled = 0
+	}
+}

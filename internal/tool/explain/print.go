@@ -1,0 +1,70 @@
+package explain
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/hotshard/hotshard/internal/base/throttles"
+	"github.com/hotshard/hotshard/internal/tool/terminal"
+)
+
+// shownKeys bounds the keys of a finding that are printed as text.
+const shownKeys = 5
+
+// Print writes a report as text: a line that sums it up, some lines for each finding, and the notes.
+func Print(out io.Writer, r throttles.Report, notes []string) error {
+	var text strings.Builder
+	span := r.From.UTC().Format(time.TimeOnly) + " to " + r.To.UTC().Format(time.TimeOnly) + " UTC"
+	switch {
+	case r.Throttles > 0:
+		fmt.Fprintf(&text, "%s, %s: %.0f throttles.\n", r.Table, span, r.Throttles)
+	case r.Counted:
+		fmt.Fprintf(&text, "%s was not throttled from %s.\n", r.Table, span)
+	default:
+		fmt.Fprintf(&text, "Whether %s was throttled from %s is unknown: nothing that was read counts throttles.\n", r.Table, span)
+	}
+	for i, f := range r.Findings {
+		fmt.Fprintf(&text, "\n%d. %s of the throttles: %s, %s\n", i+1, share(f.Share), f.Reason, f.Confidence)
+		fmt.Fprintf(&text, "   on    %s\n", f.Resource)
+		for n, k := range f.Keys[:min(len(f.Keys), shownKeys)] {
+			fmt.Fprintf(&text, "   %-5s %s\n", map[bool]string{true: "keys", false: ""}[n == 0], line(k))
+		}
+		if more := len(f.Keys) - shownKeys; more > 0 {
+			fmt.Fprintf(&text, "         %d more with --json\n", more)
+		}
+		for n, s := range f.Evidence {
+			fmt.Fprintf(&text, "   %-5s %s: %s\n", map[bool]string{true: "seen", false: ""}[n == 0], s.Name, s.Text)
+		}
+		fmt.Fprintf(&text, "   cure  %s\n", f.Cure)
+	}
+	if r.Throttles > 0 && r.Unknown > 0 {
+		fmt.Fprintf(&text, "\n%s of the throttles have no known reason.\n", share(r.Unknown))
+	}
+	if len(notes) > 0 {
+		text.WriteString("\n")
+	}
+	for _, n := range notes {
+		fmt.Fprintf(&text, "Note: %s\n", n)
+	}
+	_, err := io.WriteString(out, terminal.Lines(text.String()))
+	return err
+}
+
+// line returns a key with its rates.
+func line(k throttles.KeyRate) string {
+	parts := []string{k.Key}
+	if k.SortKey != "" {
+		parts[0] += ", sort key " + k.SortKey
+	}
+	if k.Units > 0 {
+		parts = append(parts, fmt.Sprintf("%.4g WCU/s in its hottest window", k.Units))
+	}
+	if k.Throttles > 0 {
+		parts = append(parts, fmt.Sprintf("%.2g throttles a second", k.Throttles))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func share(x float64) string { return fmt.Sprintf("%.3g%%", 100*x) }

@@ -1,0 +1,317 @@
+package explain_test
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
+	"github.com/hotshard/hotshard/internal/aws/limiter"
+	"github.com/hotshard/hotshard/internal/base/throttles"
+	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/internal/test/libtest"
+	"github.com/hotshard/hotshard/internal/tool/explain"
+)
+
+func TestMain(m *testing.M) { libtest.Main(m) }
+
+const (
+	orders = "orders"
+	byCity = "by_city"
+	arn    = "arn:aws:dynamodb:ddblocal:000000000000:table/" + orders
+)
+
+// storm is a table behind the limiter, and its callers.
+type storm struct {
+	*cloud
+	limiter *limiter.Limiter
+	now     time.Time
+	db      *dynamodb.Client // throttled and counted
+	reader  *dynamodb.Client // explain's own
+	logs    map[string]*strings.Builder
+	spread  []string // partition keys on different partitions
+}
+
+// capacity is what a table and its index take.
+type capacity struct {
+	o            limiter.Options
+	table, index int64 // provisioned units, or the on-demand maximum; 0 is none
+	provisioned  bool
+}
+
+func newStorm(t *testing.T, c capacity) *storm {
+	t.Helper()
+	s := &storm{cloud: newCloud(), now: enginetest.Later, logs: map[string]*strings.Builder{"boto3": {}, "js": {}, "go": {}}}
+	c.o.Now = func() time.Time { return s.now }
+	c.o.Base = dynamolocal.Transport()
+	var err error
+	if s.limiter, err = limiter.New(c.o); err != nil {
+		t.Fatal(err)
+	}
+	key, endpoint := "t"+rand.Text(), enginetest.Endpoint(t)
+	client := func(transport http.RoundTripper) *dynamodb.Client {
+		return dynamolocal.DynamoDB(endpoint, key, func(o *dynamodb.Options) {
+			o.HTTPClient, o.Retryer = &http.Client{Transport: transport}, aws.NopRetryer{}
+		})
+	}
+	s.db = client(meter{s.cloud, s.limiter, c.o.Now, s.logs})
+	s.reader = client(dynamoDB{s.cloud, dynamolocal.Transport()})
+	if _, err := s.db.CreateTable(t.Context(), c.input()); err != nil {
+		t.Fatal(err)
+	}
+	seen := map[int]bool{}
+	for i := 0; len(s.spread) < 32; i++ {
+		key := fmt.Sprint("key", i)
+		if p := s.limiter.Partition(key); !seen[p] {
+			seen[p] = true
+			s.spread = append(s.spread, key)
+		}
+	}
+	return s
+}
+
+func (c capacity) input() *dynamodb.CreateTableInput {
+	define := func(name string) types.AttributeDefinition {
+		return types.AttributeDefinition{AttributeName: &name, AttributeType: types.ScalarAttributeTypeS}
+	}
+	key := func(hash, sort string) []types.KeySchemaElement {
+		return []types.KeySchemaElement{{AttributeName: &hash, KeyType: types.KeyTypeHash}, {AttributeName: &sort, KeyType: types.KeyTypeRange}}
+	}
+	in := &dynamodb.CreateTableInput{
+		TableName: aws.String(orders), BillingMode: types.BillingModePayPerRequest, KeySchema: key("customer", "order"),
+		AttributeDefinitions: []types.AttributeDefinition{define("customer"), define("order"), define("city")},
+		GlobalSecondaryIndexes: []types.GlobalSecondaryIndex{{
+			IndexName: aws.String(byCity), KeySchema: key("city", "order"), Projection: &types.Projection{ProjectionType: types.ProjectionTypeAll},
+		}},
+	}
+	x := &in.GlobalSecondaryIndexes[0]
+	throughput := func(n int64) *types.ProvisionedThroughput {
+		return &types.ProvisionedThroughput{ReadCapacityUnits: &n, WriteCapacityUnits: &n}
+	}
+	maximum := func(n int64) *types.OnDemandThroughput {
+		return &types.OnDemandThroughput{MaxReadRequestUnits: &n, MaxWriteRequestUnits: &n}
+	}
+	switch {
+	case c.provisioned:
+		in.BillingMode, in.ProvisionedThroughput, x.ProvisionedThroughput = types.BillingModeProvisioned, throughput(c.table), throughput(c.index)
+	case c.table > 0:
+		in.OnDemandThroughput, x.OnDemandThroughput = maximum(c.table), maximum(c.index)
+	}
+	return in
+}
+
+func text(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
+
+// The requests. Their errors are throttles, which the meter counts.
+
+func (s *storm) put(t *testing.T, customer, order, city string) {
+	item := map[string]types.AttributeValue{"customer": text(customer), "order": text(order)}
+	if city != "" {
+		item["city"] = text(city)
+	}
+	_, _ = s.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(orders), Item: item})
+}
+
+func (s *storm) get(t *testing.T, customer string) {
+	_, _ = s.db.GetItem(t.Context(), &dynamodb.GetItemInput{
+		TableName: aws.String(orders), Key: map[string]types.AttributeValue{"customer": text(customer), "order": text("1")}, ConsistentRead: aws.Bool(true),
+	})
+}
+
+func (s *storm) query(t *testing.T, city string) {
+	_, _ = s.db.Query(t.Context(), &dynamodb.QueryInput{
+		TableName: aws.String(orders), IndexName: aws.String(byCity), KeyConditionExpression: aws.String("city = :c"),
+		ExpressionAttributeValues: map[string]types.AttributeValue{":c": text(city)},
+	})
+}
+
+const hot = "acme"
+
+// requests are 40 requests that only one limit throttles, by the reason or its begin.
+var requests = map[string]func(*testing.T, *storm){
+	"TableWrite": func(t *testing.T, s *storm) {
+		for i := range 40 {
+			s.put(t, hot, fmt.Sprint(i), "")
+		}
+	},
+	"TableRead": func(t *testing.T, s *storm) {
+		for range 40 {
+			s.get(t, hot)
+		}
+	},
+	"IndexWrite": func(t *testing.T, s *storm) {
+		for i := range 40 {
+			s.put(t, s.spread[i%30], fmt.Sprint(i), hot)
+		}
+	},
+	// Each write but the first ones costs the index two units and the table one.
+	"IndexWriteAccountLimitExceeded": func(t *testing.T, s *storm) {
+		for i := range 40 {
+			s.put(t, s.spread[i%4], "1", fmt.Sprint("city", i))
+		}
+	},
+	"IndexRead": func(t *testing.T, s *storm) {
+		for range 40 {
+			s.query(t, hot)
+		}
+	},
+}
+
+// stormOf returns the storm that a reason labels.
+func stormOf(t *testing.T, reason throttles.Reason) *storm {
+	c := capacity{o: limiter.Options{Partitions: 256, PartitionWCU: 1000}}
+	table, index := int64(1000), int64(1000)
+	if reason.Index == "" {
+		table = 6
+	} else {
+		index = 6
+	}
+	switch reason.Cause {
+	case throttles.KeyRange:
+		c.o.PartitionWCU, c.o.PartitionRCU = 6, 6
+	case throttles.Provisioned:
+		c.table, c.index, c.provisioned = table, index, true
+	case throttles.MaxOnDemand:
+		c.table, c.index = table, index
+	case throttles.Account:
+		c.o.TableQuota = 8
+	}
+	s := newStorm(t, c)
+	call := requests[reason.String()]
+	if call == nil {
+		call = requests[strings.TrimSuffix(reason.String(), string(reason.Cause))]
+	}
+	call(t, s)
+	return s
+}
+
+func (s *storm) options() explain.Options {
+	return explain.Options{Name: orders, Tables: []string{orders}, From: s.now.Add(-10 * time.Minute), To: s.now.Add(5 * time.Minute)}
+}
+
+func (s *storm) explain(t *testing.T, sources explain.Sources) (throttles.Report, []string) {
+	t.Helper()
+	sources.DynamoDB = s.reader
+	r, notes, err := explain.Run(t.Context(), sources, s.options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r, notes
+}
+
+// all has the 16 reasons.
+func all() (list []throttles.Reason) {
+	for _, index := range []string{"", byCity} {
+		for _, op := range []throttles.Operation{throttles.Read, throttles.Write} {
+			for _, cause := range throttles.Causes {
+				list = append(list, throttles.Reason{ID: throttles.ID{Table: orders, Index: index}, Operation: op, Cause: cause})
+			}
+		}
+	}
+	return list
+}
+
+func resource(id throttles.ID) string {
+	if id.Index == "" {
+		return arn
+	}
+	return arn + "/index/" + id.Index
+}
+
+// TestStorms checks that a storm of each of the 16 reasons is explained by each source alone, and that the
+// explanation is never a wrong one.
+func TestStorms(t *testing.T) {
+	right, total := 0, 0
+	for _, label := range all() {
+		s := stormOf(t, label)
+		report := s.limiter.Report()
+		proxy := func(context.Context) (limiter.Report, error) { return report, nil }
+		cases := map[string]explain.Sources{
+			"CloudWatch": {CloudWatch: s.client(t)},
+			"the proxy":  {Proxy: proxy},
+			"both":       {CloudWatch: s.client(t), Proxy: proxy, Log: strings.NewReader(s.logs["go"].String()), LogName: "app.log"},
+		}
+		for sdk, text := range s.logs {
+			cases["a log of "+sdk] = explain.Sources{Log: strings.NewReader(text.String()), LogName: "app.log"}
+		}
+		for what, sources := range cases {
+			total++
+			r, _ := s.explain(t, sources)
+			ok := len(r.Findings) == 1 && r.Unknown == 0
+			for _, f := range r.Findings {
+				scope := map[bool]string{true: "table", false: "index"}[label.Index == ""]
+				if label.Cause == throttles.Account {
+					scope = "account"
+				}
+				good := f.Reason == label.String() && f.Resource == resource(label.ID) && f.Operation == label.Operation && f.Scope == scope && f.Confidence == throttles.Measured
+				if ok = ok && good; !good {
+					t.Errorf("%v by %s: wrong finding %+v", label, what, f)
+				}
+				if f.Cure == "" || len(f.Evidence) == 0 {
+					t.Errorf("%v by %s: no cure or no evidence in %+v", label, what, f)
+				}
+			}
+			if ok {
+				right++
+			} else {
+				t.Logf("%v by %s: %d throttles, %+v, unknown %v", label, what, int(r.Throttles), r.Findings, r.Unknown)
+			}
+		}
+	}
+	t.Logf("%d of %d storms were explained", right, total)
+	if right*100 < 95*total {
+		t.Errorf("%d of %d storms were explained, want 95 %%", right, total)
+	}
+}
+
+// TestCoarseMetrics checks that without metrics by cause a reason is found only if one limit was reached, and that it is
+// then the right one.
+func TestCoarseMetrics(t *testing.T) {
+	for _, label := range all() {
+		s := stormOf(t, label)
+		s.coarse = true
+		r, _ := s.explain(t, explain.Sources{CloudWatch: s.client(t)})
+		if len(r.Findings) != 0 || r.Unknown != 1 || r.Throttles == 0 {
+			t.Errorf("%v: %+v, unknown %v, though nothing tells", label, r.Findings, r.Unknown)
+		}
+		op := map[throttles.Operation]string{throttles.Read: "Read", throttles.Write: "Write"}[label.Operation]
+		s.count(s.now, series{"Consumed" + op + "CapacityUnits", orders, label.Index, "Sum"}, 6*60)
+		r, _ = s.explain(t, explain.Sources{CloudWatch: s.client(t)})
+		limited := label.Cause == throttles.Provisioned || label.Cause == throttles.MaxOnDemand
+		switch {
+		case !limited && len(r.Findings) != 0:
+			t.Errorf("%v: %+v, though no limit was reached", label, r.Findings)
+		case limited && (len(r.Findings) != 1 || r.Findings[0].Reason != label.String() || r.Findings[0].Confidence != throttles.Likely):
+			t.Errorf("%v: %+v, want it as likely", label, r.Findings)
+		}
+	}
+}
+
+// TestTwoThrottles checks two storms at once, on the table and on its index.
+func TestTwoThrottles(t *testing.T) {
+	s := newStorm(t, capacity{o: limiter.Options{Partitions: 256, PartitionWCU: 1000, PartitionRCU: 6}, table: 1000, index: 6, provisioned: true})
+	requests["IndexWrite"](t, s)
+	requests["TableRead"](t, s)
+	for _, sources := range []explain.Sources{{CloudWatch: s.client(t)}, {Log: strings.NewReader(s.logs["js"].String())}} {
+		r, _ := s.explain(t, sources)
+		var found []string
+		sum := r.Unknown
+		for _, f := range r.Findings {
+			found = append(found, f.Reason)
+			sum += f.Share
+		}
+		slices.Sort(found)
+		if want := "IndexWriteProvisionedThroughputExceeded TableReadKeyRangeThroughputExceeded"; strings.Join(found, " ") != want || sum < 0.999 || sum > 1.001 {
+			t.Errorf("found %v with a sum of shares of %v, want %s", found, sum, want)
+		}
+	}
+}

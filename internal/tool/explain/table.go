@@ -1,0 +1,89 @@
+package explain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/base/throttles"
+)
+
+// describe adds a table and its global indexes. Without the permission it adds the table's name only.
+func (c *collection) describe(ctx context.Context, table string) error {
+	out, err := c.DynamoDB.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &table})
+	if err != nil {
+		if _, absent := errors.AsType[*types.ResourceNotFoundException](err); absent || !denied(err) {
+			return fmt.Errorf("describing table %s: %w", table, err)
+		}
+		c.failed(err, "Indexes, capacities and limits of "+table+" are unknown", "dynamodb:DescribeTable")
+		c.add(throttles.Resource{ID: throttles.ID{Table: table, Index: c.options.Index}})
+		return nil
+	}
+	t := out.Table
+	onDemand := t.BillingModeSummary != nil && t.BillingModeSummary.BillingMode == types.BillingModePayPerRequest
+	r := throttles.Resource{ID: throttles.ID{Table: table}, ARN: aws.ToString(t.TableArn), PartitionKey: partitionKey(t.KeySchema), OnDemand: onDemand}
+	provisioned(&r, t.ProvisionedThroughput)
+	maximum(&r, t.OnDemandThroughput)
+	if w := t.WarmThroughput; w != nil {
+		r.Reads.Warm, r.Writes.Warm = units(w.ReadUnitsPerSecond), units(w.WriteUnitsPerSecond)
+	}
+	c.add(r)
+	for _, x := range t.GlobalSecondaryIndexes {
+		r := throttles.Resource{ID: throttles.ID{Table: table, Index: aws.ToString(x.IndexName)}, ARN: aws.ToString(x.IndexArn), PartitionKey: partitionKey(x.KeySchema), OnDemand: onDemand}
+		r.ProjectsAll = x.Projection != nil && x.Projection.ProjectionType == types.ProjectionTypeAll
+		provisioned(&r, x.ProvisionedThroughput)
+		maximum(&r, x.OnDemandThroughput)
+		if w := x.WarmThroughput; w != nil {
+			r.Reads.Warm, r.Writes.Warm = units(w.ReadUnitsPerSecond), units(w.WriteUnitsPerSecond)
+		}
+		c.add(r)
+	}
+	return nil
+}
+
+func (c *collection) add(r throttles.Resource) {
+	if c.wanted(r.ID) {
+		c.Resources = append(c.Resources, r)
+	}
+}
+
+func provisioned(r *throttles.Resource, p *types.ProvisionedThroughputDescription) {
+	if p != nil && !r.OnDemand {
+		r.Reads.Provisioned, r.Writes.Provisioned = units(p.ReadCapacityUnits), units(p.WriteCapacityUnits)
+	}
+}
+
+func maximum(r *throttles.Resource, m *types.OnDemandThroughput) {
+	if m != nil && r.OnDemand {
+		r.Reads.MaxOnDemand, r.Writes.MaxOnDemand = units(m.MaxReadRequestUnits), units(m.MaxWriteRequestUnits)
+	}
+}
+
+// units returns a limit, or 0 for none, which DynamoDB also writes as -1.
+func units(n *int64) float64 { return max(0, float64(aws.ToInt64(n))) }
+
+func partitionKey(elements []types.KeySchemaElement) string {
+	for _, e := range elements {
+		if e.KeyType == types.KeyTypeHash {
+			return aws.ToString(e.AttributeName)
+		}
+	}
+	return ""
+}
+
+// readLimits adds the account's quotas.
+func (c *collection) readLimits(ctx context.Context) {
+	out, err := c.DynamoDB.DescribeLimits(ctx, &dynamodb.DescribeLimitsInput{})
+	if err != nil {
+		c.failed(err, "The account's quotas are unknown", "dynamodb:DescribeLimits")
+		return
+	}
+	for i := range c.Resources {
+		r := &c.Resources[i]
+		r.Reads.Quota, r.Writes.Quota = units(out.TableMaxReadCapacityUnits), units(out.TableMaxWriteCapacityUnits)
+	}
+}
