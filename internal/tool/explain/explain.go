@@ -74,11 +74,11 @@ func Run(ctx context.Context, s Sources, o Options) (throttles.Report, []string,
 	if o.Index != "" && len(c.Resources) == 0 {
 		return throttles.Report{}, nil, fmt.Errorf("no table has an index %q: check --index", o.Index)
 	}
-	if err := c.readLog(); err != nil {
-		return throttles.Report{}, nil, err
-	}
 	if s.Proxy != nil {
 		c.askProxy(ctx)
+	}
+	if err := c.readLog(); err != nil {
+		return throttles.Report{}, nil, err
 	}
 	if s.CloudWatch != nil {
 		c.readMetrics(ctx)

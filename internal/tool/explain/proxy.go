@@ -58,7 +58,7 @@ func (c *collection) askProxy(ctx context.Context) {
 		c.note("Throttles of the proxy are unknown: %v.", err)
 		return
 	}
-	c.Counted = true
+	c.Counted, c.From = true, report.Since // its counts have no times
 	sums := map[throttles.Reason]float64{}
 	for _, k := range report.Throttled {
 		reason, ok := parse(k)
@@ -71,11 +71,8 @@ func (c *collection) askProxy(ctx context.Context) {
 		}
 	}
 	for reason, n := range sums {
-		text := fmt.Sprintf("%.0f times %s since %s", n, reason, report.Since.UTC().Format(time.RFC3339))
+		text := fmt.Sprintf("%.0f times %s since it started or was reset", n, reason)
 		c.Counts = append(c.Counts, throttles.Count{Reason: reason, Events: n, Source: throttles.Source{Name: proxySource, Text: text}})
-	}
-	if report.Since.Before(c.From) {
-		c.note("The proxy's counts begin at %s; POST /_throttle/reset starts them again.", report.Since.UTC().Format(time.RFC3339))
 	}
 }
 
