@@ -73,15 +73,11 @@ func (b *batchWrites) read(requests map[string][]jsontext.Value) error {
 	if len(writes) == 0 || len(writes) > maxBatch {
 		return errInvalid
 	}
-	found, err := b.fetch(writes...)
-	if err != nil {
-		return err
-	}
+	err := b.look(writes...)
 	for _, w := range b.writes {
-		w.setBefore(found[w.id()])
 		w.cost = w.write.cost()
 	}
-	return nil
+	return err
 }
 
 func (b *batchWrites) write(table string, text jsontext.Value) (*write, error) {

@@ -134,12 +134,13 @@ func (r *reply) ok() bool { return r.resp.StatusCode == http.StatusOK }
 
 // exception returns the short name of an error, or "" for a success.
 func (r *reply) exception() string {
-	var e struct {
-		Type string `json:"__type"`
-	}
-	if r.ok() || !decode(r.body, &e) {
+	if r.ok() {
 		return ""
 	}
+	e := struct {
+		Type string `json:"__type"`
+	}{"unknown"}
+	decode(r.body, &e)
 	return e.Type[strings.LastIndexByte(e.Type, '#')+1:]
 }
 

@@ -2,7 +2,6 @@ package limiter
 
 import (
 	"net/http"
-	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -86,13 +85,9 @@ func (c *call) readPlace(in *readRequest) (partitions.Place, error) {
 	if err != nil {
 		return partitions.Place{}, err
 	}
-	s, hash := t.Space, t.key.hash
-	if in.IndexName != "" {
-		i := slices.IndexFunc(t.indexes, func(x *index) bool { return x.name == in.IndexName })
-		if i < 0 {
-			return partitions.Place{}, errInvalid
-		}
-		s, hash = t.indexes[i].Space, t.indexes[i].key.hash
+	s, hash, err := t.read(in.IndexName)
+	if err != nil {
+		return partitions.Place{}, err
 	}
 	if c.operation == "Query" {
 		if key, ok := in.partitionKey(hash); ok {
@@ -100,6 +95,20 @@ func (c *call) readPlace(in *readRequest) (partitions.Place, error) {
 		}
 	}
 	return s.Everywhere(), nil
+}
+
+// read returns the partitions that a read of the table or an index reads, and the name of the partition key.
+// It returns errInvalid for an unknown index.
+func (t *table) read(index string) (*partitions.Space, string, error) {
+	if index == "" {
+		return t.Space, t.key.hash, nil
+	}
+	for _, x := range t.indexes {
+		if x.name == index {
+			return x.Space, x.key.hash, nil
+		}
+	}
+	return nil, "", errInvalid
 }
 
 // partitionKey returns the partition key of a query.

@@ -14,6 +14,8 @@ var ignoreMetadata = cmp.FilterPath(func(p cmp.Path) bool {
 	return p.Last().String() == ".ResultMetadata"
 }, cmp.Ignore())
 
+const selectX = `SELECT * FROM "limited" WHERE pk = 'x' AND sk = '1'`
+
 type sender = func(db *dynamodb.Client) (any, error)
 
 // requests returns one request of each operation; most change the index.
@@ -63,6 +65,17 @@ func requests(t *testing.T, capacity types.ReturnConsumedCapacity) map[string]se
 		"TransactGetItems": func(db *dynamodb.Client) (any, error) {
 			return db.TransactGetItems(ctx, &dynamodb.TransactGetItemsInput{ReturnConsumedCapacity: capacity,
 				TransactItems: []types.TransactGetItem{{Get: &types.Get{TableName: name, Key: keyOf("x", "1")}}}})
+		},
+		"ExecuteStatement": func(db *dynamodb.Client) (any, error) {
+			return db.ExecuteStatement(ctx, &dynamodb.ExecuteStatementInput{Statement: aws.String(selectX), ReturnConsumedCapacity: capacity})
+		},
+		"BatchExecuteStatement": func(db *dynamodb.Client) (any, error) {
+			return db.BatchExecuteStatement(ctx, &dynamodb.BatchExecuteStatementInput{ReturnConsumedCapacity: capacity,
+				Statements: []types.BatchStatementRequest{{Statement: aws.String(selectX)}}})
+		},
+		"ExecuteTransaction": func(db *dynamodb.Client) (any, error) {
+			return db.ExecuteTransaction(ctx, &dynamodb.ExecuteTransactionInput{ReturnConsumedCapacity: capacity,
+				TransactStatements: []types.ParameterizedStatement{{Statement: aws.String(selectX)}}})
 		},
 	}
 }

@@ -46,29 +46,37 @@ func reasonOf(d partitions.Denial) throttlingReason {
 	return throttlingReason{name + string(d.Cause), d.ARN}
 }
 
-// throttle answers a throttled request and counts it. A partition's limit or a provisioned
-// table's is a ProvisionedThroughputExceededException. Otherwise an account's quota is a
-// RequestLimitExceeded, and an on-demand table's maximum a ThrottlingException, which spells its
-// reasons in lower case.
+// throttle answers a throttled request and counts it.
 func (c *call) throttle(denied []partitions.Denial) (*http.Response, error) {
 	c.l.countThrottled(c.operation, denied)
 	var reasons []throttlingReason
-	var causes []partitions.Cause
 	for _, d := range denied {
-		causes = append(causes, d.Cause)
 		if reason := reasonOf(d); !slices.Contains(reasons, reason) {
 			reasons = append(reasons, reason)
 		}
 	}
-	exception, message, member := "ProvisionedThroughputExceededException", provisionedMessage, "ThrottlingReasons"
-	switch {
-	case slices.Contains(causes, partitions.KeyRange) || slices.Contains(causes, partitions.Provisioned):
-	case slices.Contains(causes, partitions.Account):
-		exception, message = "RequestLimitExceeded", accountMessage
-	default:
-		exception, message, member = "ThrottlingException", onDemandMessage, "throttlingReasons"
+	x := exceptionOf(denied)
+	return c.errorResponse(map[string]any{"__type": exceptionPrefix + x.name, "message": x.message, x.reasons: reasons})
+}
+
+// exception is an exception that throttles: its name, its code in a batch of statements, its message, and the
+// name of the member with its reasons.
+type exception struct{ name, code, message, reasons string }
+
+// exceptionOf returns the exception of a partition's limit or a provisioned table's. Otherwise an
+// account's quota has a RequestLimitExceeded, and an on-demand table's maximum a
+// ThrottlingException, which spells its reasons in lower case.
+func exceptionOf(denied []partitions.Denial) exception {
+	has := func(causes ...partitions.Cause) bool {
+		return slices.ContainsFunc(denied, func(d partitions.Denial) bool { return slices.Contains(causes, d.Cause) })
 	}
-	return c.errorResponse(map[string]any{"__type": exceptionPrefix + exception, "message": message, member: reasons})
+	switch {
+	case has(partitions.KeyRange, partitions.Provisioned):
+		return exception{"ProvisionedThroughputExceededException", "ProvisionedThroughputExceeded", provisionedMessage, "ThrottlingReasons"}
+	case has(partitions.Account):
+		return exception{"RequestLimitExceeded", "RequestLimitExceeded", accountMessage, "ThrottlingReasons"}
+	}
+	return exception{"ThrottlingException", "ThrottlingError", onDemandMessage, "throttlingReasons"}
 }
 
 type cancellationReason struct {

@@ -10,27 +10,47 @@ import (
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 )
 
-// transactRead is one read of a transaction.
-type transactRead struct {
-	Get struct {
-		TableName            string
-		Key                  dynamo.Item
-		ProjectionExpression jsontext.Value
-	}
-}
-
 // transactGet charges twice the cost of strongly consistent reads.
 func transactGet(c *call) (*http.Response, error) {
 	var body struct {
-		TransactItems          []transactRead
+		TransactItems []struct {
+			Get struct {
+				TableName            string
+				Key                  dynamo.Item
+				ProjectionExpression jsontext.Value
+			}
+		}
 		ReturnConsumedCapacity string
 	}
 	if !decode(c.body, &body) {
 		return c.pass()
 	}
-	least, items, err := transactReads(c, body.TransactItems)
-	if err != nil {
-		return c.passOrFail(err)
+	var reads []keyedRead
+	for _, read := range body.TransactItems {
+		found, err := c.locate(read.Get.TableName, read.Get.Key)
+		if err != nil {
+			return c.passOrFail(err)
+		}
+		reads = append(reads, keyedRead{found, found.at.Reads(transaction * partitions.Unit), read.Get.ProjectionExpression == nil})
+	}
+	return c.readTransaction(reads, body.ReturnConsumedCapacity)
+}
+
+// keyedRead is a read of one item in a transaction or a batch of statements.
+type keyedRead struct {
+	item
+	least partitions.Charge
+	whole bool // the response has the whole item
+}
+
+// readTransaction sends a transaction of reads. It passes one that the engine will reject.
+func (c *call) readTransaction(reads []keyedRead, asked string) (*http.Response, error) {
+	if len(reads) == 0 || len(reads) > maxTransaction {
+		return c.pass()
+	}
+	least, items := make([]partitions.Charge, len(reads)), make([]partitions.ItemID, len(reads))
+	for i, read := range reads {
+		least[i], items[i] = read.least, read.held()
 	}
 	if denied := c.l.gate.AdmitAll(slices.Collect(slices.Chunk(least, 1))); anyDenied(denied) {
 		return c.cancel(denied)
@@ -39,35 +59,18 @@ func transactGet(c *call) (*http.Response, error) {
 		c.l.settle(c.operation, least, least)
 		return c.cancelForConflicts(blocked)
 	}
-	report := capacity{body.ReturnConsumedCapacity, totalCapacity}
+	report := capacity{asked, totalCapacity}
 	r, err := c.forward(object{}, report, least)
 	if err != nil {
 		return nil, err
 	}
-	c.l.settle(c.operation, least, transactReadCharges(r, body.TransactItems, least))
+	c.l.settle(c.operation, least, keyedReadCharges(r, reads))
 	return r.response(report)
 }
 
-// transactReads returns the least costs and the items of a transaction. It returns errInvalid
-// for a transaction that the engine will reject.
-func transactReads(c *call, reads []transactRead) ([]partitions.Charge, []partitions.ItemID, error) {
-	if len(reads) == 0 || len(reads) > maxTransaction {
-		return nil, nil, errInvalid
-	}
-	least, items := make([]partitions.Charge, len(reads)), make([]partitions.ItemID, len(reads))
-	for i, read := range reads {
-		found, err := c.locate(read.Get.TableName, read.Get.Key)
-		if err != nil {
-			return nil, nil, err
-		}
-		least[i], items[i] = found.at.Reads(transaction*partitions.Unit), found.held()
-	}
-	return least, items, nil
-}
-
-// transactReadCharges returns charges by the items' sizes. The rest of the capacity that the
+// keyedReadCharges returns charges by the items' sizes. The rest of the capacity that the
 // engine reported is spread over items whose size a projection hides.
-func transactReadCharges(r *reply, reads []transactRead, least []partitions.Charge) []partitions.Charge {
+func keyedReadCharges(r *reply, reads []keyedRead) []partitions.Charge {
 	var got struct {
 		Responses []struct{ Item dynamo.Item }
 	}
@@ -80,8 +83,8 @@ func transactReadCharges(r *reply, reads []transactRead, least []partitions.Char
 	}
 	var charges, hidden []partitions.Charge
 	for i, read := range reads {
-		c := least[i]
-		if read.Get.ProjectionExpression != nil {
+		c := read.least
+		if !read.whole {
 			hidden = append(hidden, c)
 		} else {
 			c.Units *= blocks(dynamo.Size(got.Responses[i].Item), readBlock) / partitions.Unit

@@ -11,25 +11,46 @@ import (
 // transactWrite charges by the item sizes before and after. The capacity that DynamoDB Local
 // reports has no condition checks, and counts each write once instead of twice.
 func transactWrite(c *call) (*http.Response, error) {
-	t := &writeTransaction{call: c}
-	if !decode(c.body, &t.in) {
+	var in transactBody
+	if !decode(c.body, &in) {
 		return c.pass()
 	}
-	if err := t.read(); err != nil {
-		return c.passOrFail(err)
+	t := &writeTransaction{call: c, clientToken: in.ClientRequestToken}
+	for _, action := range in.TransactItems {
+		if len(action) != 1 {
+			return c.pass()
+		}
+		for kind, body := range action {
+			w, err := t.newWrite(kind, &body)
+			if err != nil {
+				return c.passOrFail(err)
+			}
+			t.writes = append(t.writes, w)
+		}
+	}
+	return t.run()
+}
+
+// run admits and sends a transaction. It passes one that the engine will reject.
+func (t *writeTransaction) run() (*http.Response, error) {
+	if len(t.writes) == 0 || len(t.writes) > maxTransaction {
+		return t.pass()
+	}
+	if err := t.look(t.writes...); err != nil {
+		return t.passOrFail(err)
 	}
 	costs := t.costs()
-	if denied := c.l.gate.AdmitAll(costs); anyDenied(denied) {
-		return c.cancel(denied)
+	if denied := t.l.gate.AdmitAll(costs); anyDenied(denied) {
+		return t.cancel(denied)
 	}
 	token := t.token()
-	until, blocked := c.l.holds.Begin(token, t.items())
+	until, blocked := t.l.holds.Begin(token, t.items())
 	reserved := slices.Concat(costs...)
 	if blocked != nil {
-		c.l.settle(c.operation, reserved, t.cancelledCosts())
-		return c.cancelForConflicts(blocked)
+		t.l.settle(t.operation, reserved, t.cancelledCosts())
+		return t.cancelForConflicts(blocked)
 	}
-	defer c.l.wait(c.req.Context(), until)
+	defer t.l.wait(t.req.Context(), until)
 	return t.do(reserved, token)
 }
 
@@ -37,11 +58,11 @@ func anyDenied(groups [][]partitions.Denial) bool {
 	return slices.ContainsFunc(groups, func(d []partitions.Denial) bool { return d != nil })
 }
 
-// writeTransaction is a TransactWriteItems.
+// writeTransaction is a TransactWriteItems, or an ExecuteTransaction that writes.
 type writeTransaction struct {
 	*call
-	in     transactBody
-	writes []*write
+	clientToken string
+	writes      []*write
 }
 
 // transactBody has the members of a TransactWriteItems that the limiter reads.
@@ -52,10 +73,10 @@ type transactBody struct {
 
 // token identifies the client token in its database; it is "" if there is none.
 func (t *writeTransaction) token() string {
-	if t.in.ClientRequestToken == "" {
+	if t.clientToken == "" {
 		return ""
 	}
-	return t.database() + "\x00" + t.in.ClientRequestToken
+	return t.database() + "\x00" + t.clientToken
 }
 
 func (t *writeTransaction) items() []partitions.ItemID {
@@ -83,37 +104,6 @@ func (t *writeTransaction) do(reserved []partitions.Charge, token string) (*http
 // maxTransaction is the engine's limit of actions.
 const maxTransaction = 100
 
-// read prepares the actions and fetches their items. It returns errInvalid for a transaction
-// that the engine will reject.
-func (t *writeTransaction) read() error {
-	if len(t.in.TransactItems) == 0 || len(t.in.TransactItems) > maxTransaction {
-		return errInvalid
-	}
-	for _, action := range t.in.TransactItems {
-		if len(action) != 1 {
-			return errInvalid
-		}
-		for kind, body := range action {
-			w, err := t.newWrite(kind, &body)
-			if err != nil {
-				return err
-			}
-			t.writes = append(t.writes, w)
-		}
-	}
-	found, err := t.fetch(t.writes...)
-	if err != nil {
-		return err
-	}
-	for _, w := range t.writes {
-		w.setBefore(found[w.id()])
-		if w.kind == condition {
-			w.after = w.before
-		}
-	}
-	return nil
-}
-
 // costs returns each action's costs. Index writes are not doubled: they happen after the
 // transaction.
 func (t *writeTransaction) costs() [][]partitions.Charge {
@@ -133,20 +123,8 @@ func (t *writeTransaction) charges(r *reply, again bool) []partitions.Charge {
 	case again:
 		return t.repeatedCharges()
 	}
-	t.refetchUpdated()
+	t.refetch(t.writes...)
 	return slices.Concat(t.costs()...)
-}
-
-// refetchUpdated reads the items of updates after the transaction.
-func (t *writeTransaction) refetchUpdated() {
-	updates := slices.DeleteFunc(slices.Clone(t.writes), func(w *write) bool { return w.kind != update })
-	found, err := t.fetch(updates...)
-	if err != nil {
-		return // keep the calculated items
-	}
-	for _, w := range updates {
-		w.after = found[w.id()]
-	}
 }
 
 // cancelledCharges returns the charges of a transaction that the engine cancelled. Only a
@@ -156,17 +134,18 @@ func (t *writeTransaction) cancelledCharges(r *reply) []partitions.Charge {
 	if r.exception() != "TransactionCanceledException" || !decode(r.body, &e) {
 		return nil
 	}
-	if !slices.Contains(e.CancellationReasons, struct{ Code string }{"ConditionalCheckFailed"}) {
-		return nil
+	if slices.ContainsFunc(e.CancellationReasons, func(r struct{ Code string }) bool { return failedCondition(r.Code) }) {
+		return t.cancelledCosts()
 	}
-	return t.cancelledCosts()
+	return nil
 }
 
 // cancelledCosts returns the costs of a failed condition, by the existing items' sizes.
 func (t *writeTransaction) cancelledCosts() []partitions.Charge {
 	charges := make([]partitions.Charge, len(t.writes))
 	for i, w := range t.writes {
-		charges[i] = w.at.Writes(transaction * blocks(dynamo.Size(w.before), writeBlock))
+		charges[i] = w.failedCost()
+		charges[i].Units *= transaction
 	}
 	return charges
 }

@@ -134,12 +134,6 @@ func TestOtherOperationsPass(t *testing.T) {
 	if _, err := b.db.ListTables(t.Context(), &dynamodb.ListTablesInput{}); err != nil {
 		t.Error(err)
 	}
-	statement := "SELECT * FROM " + tableName
-	for range 5 {
-		if _, err := b.db.ExecuteStatement(t.Context(), &dynamodb.ExecuteStatementInput{Statement: &statement}); err != nil {
-			t.Error(err)
-		}
-	}
 	streams := dynamolocal.Streams(enginetest.Endpoint(t), b.key, func(o *dynamodbstreams.Options) {
 		o.HTTPClient = &http.Client{Transport: b.Limiter}
 	})

@@ -2,6 +2,8 @@ package limiter
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/hotshard/hotshard/internal/aws/jsonitem"
 	"github.com/hotshard/hotshard/internal/aws/partitions"
@@ -73,16 +75,25 @@ func (b *writeBody) changes() map[string]jsonitem.Change {
 	return changes
 }
 
-// setBefore sets the item before the write and calculates the item after an update.
+// setBefore sets the item before the write and calculates the item after it, as far as that depends on the
+// one before.
 func (w *write) setBefore(before dynamo.Item) {
 	w.looked, w.before = true, before
-	if w.kind == update {
+	switch w.kind {
+	case update:
 		w.after = jsonitem.Apply(before, w.key, w.changes, w.globalHash)
+	case condition:
+		w.after = before
 	}
 }
 
 // cost returns the cost in the table, which is first, and in its indexes.
 func (w *write) cost() []partitions.Charge { return w.table.cost(w.at, w.before, w.after) }
+
+// failedCost returns the cost of a failed condition.
+func (w *write) failedCost() partitions.Charge {
+	return w.at.Writes(blocks(dynamo.Size(w.before), writeBlock))
+}
 
 // maxFetch is BatchGetItem's limit of keys, and exceeds that of writing requests.
 const maxFetch = 100
@@ -119,6 +130,34 @@ func (c *call) fetch(writes ...*write) (map[string]dynamo.Item, error) {
 		}
 	}
 	return found, nil
+}
+
+// look fetches the items before writes.
+func (c *call) look(writes ...*write) error {
+	found, err := c.fetch(writes...)
+	for _, w := range writes {
+		w.setBefore(found[w.id()])
+	}
+	return err
+}
+
+// refetch fetches the items after updates. If that fails, the calculated items stay.
+func (c *call) refetch(writes ...*write) {
+	updates := slices.DeleteFunc(slices.Clone(writes), func(w *write) bool { return w.kind != update })
+	found, err := c.fetch(updates...)
+	if err != nil {
+		return
+	}
+	for _, w := range updates {
+		w.after = found[w.id()]
+	}
+}
+
+// failedCondition reports whether a write with this code or exception failed by its condition, which costs
+// the existing item's units. An INSERT's is that there is none.
+func failedCondition(code string) bool {
+	code = strings.TrimSuffix(code, "Exception")
+	return code == "ConditionalCheckFailed" || code == "DuplicateItem"
 }
 
 // fetchOnce sends one BatchGetItem and returns its unprocessed keys.

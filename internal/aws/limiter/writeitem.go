@@ -41,11 +41,9 @@ func writeItem(c *call) (*http.Response, error) {
 
 func (s *single) do() (*http.Response, error) {
 	if s.mustFetch() {
-		found, err := s.fetch(s.write)
-		if err != nil {
+		if err := s.look(s.write); err != nil {
 			return s.passOrFail(err)
 		}
-		s.setBefore(found[s.id()])
 	}
 	reserved := s.least()
 	if denied := s.l.gate.Admit(reserved); denied != nil {

@@ -77,7 +77,7 @@ var rules = []rule{
 	},
 	{
 		name: "the items of requests know JSON and the item model only",
-		of:   []string{"internal/aws/jsonitem"}, deny: []string{everything},
+		of:   []string{"internal/aws/jsonitem", "internal/aws/partiql"}, deny: []string{everything},
 		allow:  []string{"std", "internal/base/decimal", "internal/base/dynamo", sdk + "service/dynamodb/types", "github.com/go-json-experiment/json/..."},
 		breach: edge{"internal/aws/jsonitem", "internal/aws/limiter"},
 	},
