@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
-	"github.com/hotshard/hotshard/internal/aws/limiter"
 	"github.com/hotshard/hotshard/internal/httpapi"
+	"github.com/hotshard/hotshard/pkg/throttle"
 )
 
 // ThrottleCmd is hotshard throttle.
@@ -36,8 +36,8 @@ func (c *ThrottleCmd) Validate() error {
 		return fmt.Errorf("--before %q: want a URL such as http://127.0.0.1:8001", c.Before)
 	case strings.Contains(engine.Hostname()+".", ".amazonaws.com.") || strings.HasSuffix(engine.Hostname(), ".api.aws"):
 		return fmt.Errorf("--before %s: AWS checks signatures, and throttles by itself: want an engine such as DynamoDB Local", c.Before)
-	case c.Burst < time.Second || c.Burst > limiter.MaxBurst:
-		return fmt.Errorf("--burst %v: want 1s to %v", c.Burst, limiter.MaxBurst)
+	case c.Burst < time.Second || c.Burst > throttle.MaxBurst:
+		return fmt.Errorf("--burst %v: want 1s to %v", c.Burst, throttle.MaxBurst)
 	case c.PartitionRCU < 1:
 		return fmt.Errorf("--partition-rcu %d: want at least 1", c.PartitionRCU)
 	}
@@ -50,8 +50,8 @@ func (c *ThrottleCmd) Validate() error {
 	return c.options().Validate()
 }
 
-func (c *ThrottleCmd) options() limiter.Options {
-	return limiter.Options{
+func (c *ThrottleCmd) options() throttle.Options {
+	return throttle.Options{
 		Partitions: c.Partitions, PartitionWCU: c.PartitionWCU, PartitionRCU: c.PartitionRCU, TableWCU: c.TableWCU,
 		Burst: c.Burst, SplitAfter: c.SplitAfter, TransactionHold: c.TransactionHold, Base: dynamolocal.Transport(),
 	}
@@ -59,7 +59,7 @@ func (c *ThrottleCmd) options() limiter.Options {
 
 // handler returns the proxy, for requests to this address.
 func (c *ThrottleCmd) handler() (http.Handler, error) {
-	l, err := limiter.New(c.options())
+	l, err := throttle.New(c.options())
 	if err != nil {
 		return nil, err
 	}
