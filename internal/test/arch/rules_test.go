@@ -71,9 +71,9 @@ var rules = []rule{
 		of:   []string{"internal/aws/dynamolocal"}, deny: []string{"internal/aws/..."}, allow: []string{"internal/aws/npm"}, deep: true, breach: edge{"internal/aws/dynamolocal", "internal/aws/eventsource"},
 	},
 	{
-		name: "tests that throttle need the SDK's types, JSON and nothing else",
+		name: "tests that throttle need the SDK, JSON, retries and nothing else",
 		of:   []string{"pkg/throttle"}, deny: []string{"github.com/...", "golang.org/...", "go.uber.org/..."}, deep: true,
-		allow:  []string{module + "/pkg/throttle", module + "/pkg/shard/...", module + "/pkg/shard", module + "/internal/...", "github.com/aws/...", "github.com/go-json-experiment/json/..."},
+		allow:  []string{module + "/pkg/throttle", module + "/pkg/shard/...", module + "/pkg/shard", module + "/internal/...", "github.com/aws/...", "github.com/go-json-experiment/json/...", "github.com/cenkalti/backoff/v5", "golang.org/x/sync/errgroup"},
 		breach: edge{"pkg/throttle", "github.com/charmbracelet/lipgloss"},
 	},
 	{
