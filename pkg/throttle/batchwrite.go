@@ -184,6 +184,7 @@ func (b *batchWrites) charges(left map[string][]jsontext.Value) []partitions.Cha
 	for _, w := range b.writes {
 		if w.sent && !skip[w.id()] {
 			charges = append(charges, w.cost...)
+			b.resize(w.write)
 		}
 	}
 	return charges

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -41,6 +42,11 @@ type Partition struct {
 	Number int    `json:"partition"` // in the order of hashes; a split renumbers those that follow
 	From   string `json:"from"`
 	To     string `json:"to"`
+
+	// FromSortKey is the sort key, quoted, from which a partition has items of the partition key From. It is empty
+	// for all of them.
+	FromSortKey string `json:"from_sort_key,omitempty"`
+	Bytes       int64  `json:"bytes,omitempty"` // written through the limiter
 	Levels
 }
 
@@ -181,7 +187,11 @@ func (s databaseSpace) resource() Resource {
 		r.WriteReason = reasonOf(partitions.Denial{Charge: s.Everywhere().Writes(0), Cause: state.Writes.Cause}).Reason
 	}
 	for i, p := range state.Partitions {
-		r.Partitions = append(r.Partitions, Partition{i, fmt.Sprintf("%016x", p.First), fmt.Sprintf("%016x", p.Last), levels(p.Reads, p.Writes)})
+		one := Partition{Number: i, From: fmt.Sprintf("%016x", p.First), To: fmt.Sprintf("%016x", p.Last), Bytes: p.Bytes, Levels: levels(p.Reads, p.Writes)}
+		if p.FromSort != "" {
+			one.FromSortKey = strconv.Quote(p.FromSort)
+		}
+		r.Partitions = append(r.Partitions, one)
 	}
 	return r
 }

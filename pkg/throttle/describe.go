@@ -27,6 +27,11 @@ func (c *call) describe(name string) (*table, error) {
 	if !r.ok() || !decode(r.body, &d) || len(d.Table.KeySchema) == 0 {
 		return nil, errInvalid
 	}
+	c.l.mu.Lock()
+	for index, warm := range c.l.warm[id] {
+		d.setWarm(index, warm)
+	}
+	c.l.mu.Unlock()
 	return c.l.cacheTable(id, newTable(c.l.gate, c.l.options, d)), nil
 }
 
@@ -64,11 +69,45 @@ func (e *exchange) database() string {
 }
 
 // changeTable passes a call that creates, changes or deletes a table, and drops the cached
-// table.
+// table. It notes the warm throughput, which DynamoDB Local does not describe.
 func changeTable(c *call) (*http.Response, error) {
-	var body struct{ TableName string }
-	if decode(c.body, &body) {
-		defer c.forget(body.TableName)
+	var body struct {
+		TableName                   string
+		WarmThroughput              warmThroughput
+		GlobalSecondaryIndexes      []warmIndex
+		GlobalSecondaryIndexUpdates []struct{ Create, Update warmIndex }
 	}
-	return c.pass()
+	if !decode(c.body, &body) {
+		return c.pass()
+	}
+	defer c.forget(body.TableName)
+	resp, err := c.pass()
+	if err != nil || resp.StatusCode != http.StatusOK {
+		return resp, err
+	}
+	id, indexes := c.tableID(body.TableName), append(body.GlobalSecondaryIndexes, warmIndex{"", body.WarmThroughput})
+	for _, u := range body.GlobalSecondaryIndexUpdates {
+		indexes = append(indexes, u.Create, u.Update)
+	}
+	c.l.mu.Lock()
+	defer c.l.mu.Unlock()
+	if c.operation != "UpdateTable" {
+		delete(c.l.warm, id)
+	}
+	for _, x := range indexes {
+		if x.WarmThroughput == (warmThroughput{}) || c.l.warm[id] == nil && len(c.l.warm) >= maxTables {
+			continue
+		}
+		if c.l.warm[id] == nil {
+			c.l.warm[id] = map[string]warmThroughput{}
+		}
+		c.l.warm[id][x.IndexName] = x.WarmThroughput
+	}
+	return resp, nil
+}
+
+// warmIndex has a global index's warm throughput, or, without a name, the table's.
+type warmIndex struct {
+	IndexName      string
+	WarmThroughput warmThroughput
 }

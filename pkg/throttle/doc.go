@@ -24,10 +24,11 @@
 // too: its provisioned throughput, its on-demand maximum, or else the account's quota. Only
 // provisioned throughput is saved for longer, for Burst.
 //
-// A partition is a range of hashes of partition keys. It splits into two equal ranges after it
-// has throttled several keys for SplitAfter, without five seconds of calm. Each half gets the
-// whole throughput, and half of the tokens saved or owed. All items of a partition key stay
-// together here. DynamoDB may also split by sort key, at the point that halves the load.
+// A partition is a range of hashes of partition keys. It splits at the point that halves its load after it
+// has throttled several items for SplitAfter, without five seconds of calm. The point may be within a partition key,
+// unless its sort key rises or the table has a local index. Each half gets the whole throughput, and half of the
+// tokens saved or owed. Partitions larger than PartitionBytes split into equal ranges, and so do an on-demand table's
+// until they take twice its peak.
 //
 // # Transactions
 //

@@ -45,11 +45,12 @@ func TestImporter(t *testing.T) {
 		modules[module] = true
 	}
 	for module := range modules {
-		switch {
-		case module == "example.com/tests", module == "github.com/hotshard/hotshard", module == "github.com/go-json-experiment/json", "github.com/cenkalti/backoff/v5", "golang.org/x/sync",
-			strings.HasPrefix(module, "github.com/aws/"):
+		switch module {
+		case "example.com/tests", "github.com/hotshard/hotshard", "github.com/go-json-experiment/json", "github.com/cenkalti/backoff/v5", "golang.org/x/sync":
 		default:
-			t.Errorf("an importer builds %s", module)
+			if !strings.HasPrefix(module, "github.com/aws/") {
+				t.Errorf("an importer builds %s", module)
+			}
 		}
 	}
 	if !modules["github.com/hotshard/hotshard"] || !modules["github.com/aws/smithy-go"] {

@@ -34,11 +34,11 @@ func (c *call) locate(name string, key dynamo.Item) (item, error) {
 	if err != nil {
 		return item{}, err
 	}
-	hash, whole, ok := t.key.text(key)
+	_, whole, ok := t.key.text(key)
 	if !ok {
 		return item{}, errInvalid
 	}
-	return item{t, name, t.Place(hash), whole}, nil
+	return item{t, name, t.key.place(t.Space, key), whole}, nil
 }
 
 // id identifies the item among all tables, by the names in the request.

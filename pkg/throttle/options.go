@@ -45,9 +45,15 @@ type Options struct {
 	// Burst is the time for which a provisioned table or index saves unused throughput, 1 s to
 	// an hour. 0 is a second. AWS saves up to 300 s, best effort. Partitions save one second.
 	Burst time.Duration
-	// SplitAfter is how long a partition must throttle before it splits in two, at most a day.
+	// SplitAfter is how long a partition must throttle before it splits in two by its load, at most a day.
 	// 0 is never. AWS takes minutes.
 	SplitAfter time.Duration
+	// GrowAfter is the interval at whose end an on-demand table or index has partitions for twice its peak, at
+	// most a day. 0 is never. AWS may throttle traffic that more than doubles within 30 minutes.
+	GrowAfter time.Duration
+	// PartitionBytes is the size above which a partition splits. 0 is any size. AWS has 10 GB. Only bytes that
+	// were written through the limiter count.
+	PartitionBytes int64
 	// TransactionHold is how long a TransactWriteItems holds its items, at most a second; its
 	// response waits for the end. With 0 nothing conflicts. AWS does not document its time; 5
 	// ms is a fair guess.
@@ -105,6 +111,10 @@ func (o Options) Validate() error {
 	}
 	upTo("the burst", o.Burst, MaxBurst)
 	upTo("the time to a split", o.SplitAfter, MaxSplitAfter)
+	upTo("the interval of growth", o.GrowAfter, MaxSplitAfter)
+	if o.PartitionBytes < 0 {
+		faults = append(faults, fmt.Errorf("the size of a partition is %d: want 0 or more", o.PartitionBytes))
+	}
 	upTo("the hold of a transaction", o.TransactionHold, MaxTransactionHold)
 	return errors.Join(faults...)
 }

@@ -119,6 +119,7 @@ func (c *call) writtenCharges(w *write, failure string) []partitions.Charge {
 	switch {
 	case failure == "":
 		c.refetch(w)
+		c.resize(w)
 		return w.cost()
 	case failedCondition(failure):
 		return []partitions.Charge{w.failedCost()}

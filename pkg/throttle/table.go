@@ -38,6 +38,12 @@ func (k keys) text(it dynamo.Item) (hash, whole string, ok bool) {
 	return hash, hash + "\x00" + sort, ok
 }
 
+// place returns the place of an item in a table or index with these keys.
+func (k keys) place(s *partitions.Space, it dynamo.Item) partitions.Place {
+	hash, _ := jsonitem.Text(it[k.hash])
+	return s.Item(hash, jsonitem.Order(it[k.sort]))
+}
+
 func (k keys) has(name string) bool { return name == k.hash || name == k.sort && name != "" }
 
 // cost returns the cost of a write in the table and its indexes. A nil item does not exist.
@@ -60,7 +66,7 @@ func (x *index) cost(before, after dynamo.Item) []partitions.Charge {
 	case jsonitem.Equal(b.item, a.item):
 		return nil
 	}
-	return []partitions.Charge{x.Place(a.hash).Writes(max(b.cost(), a.cost()))}
+	return []partitions.Charge{a.at.Writes(max(b.cost(), a.cost()))}
 }
 
 // entryCosts returns the writes that remove one entry and add another.
@@ -68,28 +74,30 @@ func (x *index) entryCosts(before, after dynamo.Item) []partitions.Charge {
 	var costs []partitions.Charge
 	b, a := x.entry(before), x.entry(after)
 	if b != nil && (a == nil || a.key != b.key) {
-		costs = append(costs, x.Place(b.hash).Writes(b.cost()))
+		costs = append(costs, b.at.Writes(b.cost()))
 	}
 	if a != nil {
-		costs = append(costs, x.Place(a.hash).Writes(a.cost()))
+		costs = append(costs, a.at.Writes(a.cost()))
 	}
 	return costs
 }
 
 // entry is an item in an index.
 type entry struct {
-	item      dynamo.Item
-	hash, key string
+	item dynamo.Item
+	at   partitions.Place
+	key  string
 }
 
 // entry returns the item's entry in the index, or nil if the item is not in it.
 func (x *index) entry(it dynamo.Item) *entry {
-	hash, whole, ok := x.key.text(it)
+	_, whole, ok := x.key.text(it)
 	if !ok {
 		return nil
 	}
+	at := x.key.place(x.Space, it)
 	if x.all {
-		return &entry{it, hash, whole}
+		return &entry{it, at, whole}
 	}
 	projected := dynamo.Item{}
 	for name := range x.projects {
@@ -97,7 +105,7 @@ func (x *index) entry(it dynamo.Item) *entry {
 			projected[name] = v
 		}
 	}
-	return &entry{projected, hash, whole}
+	return &entry{projected, at, whole}
 }
 
 func (e *entry) cost() partitions.Units { return blocks(dynamo.Size(e.item), writeBlock) }
@@ -142,10 +150,25 @@ type indexDescription struct {
 type throughput struct {
 	ProvisionedThroughput struct{ ReadCapacityUnits, WriteCapacityUnits int }
 	OnDemandThroughput    struct{ MaxReadRequestUnits, MaxWriteRequestUnits int } // 0 or less is no maximum
+	WarmThroughput        warmThroughput
 }
 
-// limits returns the limits of a whole table or index. The account's quotas are for on-demand
-// tables and indexes without a maximum.
+type warmThroughput struct{ ReadUnitsPerSecond, WriteUnitsPerSecond int }
+
+// setWarm sets the warm throughput of the table or of a global index.
+func (d *description) setWarm(index string, warm warmThroughput) {
+	if index == "" {
+		d.Table.WarmThroughput = warm
+	}
+	for i := range d.Table.GlobalSecondaryIndexes {
+		if x := &d.Table.GlobalSecondaryIndexes[i]; x.IndexName == index {
+			x.WarmThroughput = warm
+		}
+	}
+}
+
+// limits describes a table or index, with the limits of the whole. The account's quotas are for on-demand
+// tables and indexes without a maximum. There are partitions for provisioned and for warm throughput.
 func (t throughput) limits(o Options, onDemand bool) partitions.Throughput {
 	limit := func(provisioned, maximum int) partitions.Limit {
 		switch {
@@ -159,6 +182,10 @@ func (t throughput) limits(o Options, onDemand bool) partitions.Throughput {
 	return partitions.Throughput{
 		Reads:  limit(t.ProvisionedThroughput.ReadCapacityUnits, t.OnDemandThroughput.MaxReadRequestUnits),
 		Writes: limit(t.ProvisionedThroughput.WriteCapacityUnits, t.OnDemandThroughput.MaxWriteRequestUnits),
+
+		WarmReads:  max(t.ProvisionedThroughput.ReadCapacityUnits, t.WarmThroughput.ReadUnitsPerSecond),
+		WarmWrites: max(t.ProvisionedThroughput.WriteCapacityUnits, t.WarmThroughput.WriteUnitsPerSecond),
+		OnDemand:   onDemand,
 	}
 }
 
@@ -170,8 +197,10 @@ func newTable(gate *partitions.Gate, o Options, d description) *table {
 		d.Table.ProvisionedThroughput.WriteCapacityUnits = o.TableWCU
 		d.Table.OnDemandThroughput.MaxWriteRequestUnits = o.TableWCU
 	}
+	limits := d.Table.limits(o, onDemand)
+	limits.Together = len(d.Table.LocalSecondaryIndexes) > 0
 	t := &table{
-		Space: gate.NewSpace(partitions.Resource{Table: d.Table.TableName, ARN: d.Table.TableArn}, d.Table.limits(o, onDemand)),
+		Space: gate.NewSpace(partitions.Resource{Table: d.Table.TableName, ARN: d.Table.TableArn}, limits),
 		key:   newKeys(d.Table.KeySchema),
 	}
 	for _, x := range d.Table.LocalSecondaryIndexes {

@@ -124,6 +124,9 @@ func (t *writeTransaction) charges(r *reply, again bool) []partitions.Charge {
 		return t.repeatedCharges()
 	}
 	t.refetch(t.writes...)
+	for _, w := range t.writes {
+		t.resize(w)
+	}
 	return slices.Concat(t.costs()...)
 }
 

@@ -153,6 +153,22 @@ func (c *call) refetch(writes ...*write) {
 	}
 }
 
+// resize notes what a write has made of the sizes of partitions, if both items are known.
+func (c *call) resize(w *write) {
+	if c.l.options.PartitionBytes == 0 || !w.looked {
+		return
+	}
+	c.l.gate.Resize(w.at, int64(dynamo.Size(w.after)-dynamo.Size(w.before)))
+	for _, x := range w.indexes {
+		if b := x.entry(w.before); b != nil {
+			c.l.gate.Resize(b.at, -int64(dynamo.Size(b.item)))
+		}
+		if a := x.entry(w.after); a != nil {
+			c.l.gate.Resize(a.at, int64(dynamo.Size(a.item)))
+		}
+	}
+}
+
 // failedCondition reports whether a write with this code or exception failed by its condition, which costs
 // the existing item's units. An INSERT's is that there is none.
 func failedCondition(code string) bool {

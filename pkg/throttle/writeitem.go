@@ -100,7 +100,7 @@ func (s *single) withReturnValues() object {
 		changed["ReturnValuesOnConditionCheckFailure"] = quoted(oldValues)
 	}
 	s.returns = s.in.ReturnValues
-	if len(s.global) > 0 && (s.returns == "" || s.returns == noValues) {
+	if (len(s.global) > 0 || s.l.options.PartitionBytes > 0) && (s.returns == "" || s.returns == noValues) {
 		s.returns, s.borrowed = oldValues, true
 		if s.kind == update && s.looked {
 			s.returns = newValues
@@ -140,6 +140,10 @@ func (s *single) charges(r *reply, reserved []partitions.Charge) []partitions.Ch
 	for _, local := range consumed[0].LocalSecondaryIndexes {
 		base.Units += partitions.ToUnits(local.CapacityUnits)
 	}
+	if s.l.options.PartitionBytes > 0 {
+		s.learnImages(r)
+		s.resize(s.write)
+	}
 	return append([]partitions.Charge{base}, s.indexCharges(r, consumed[0].GlobalSecondaryIndexes)...)
 }
 
@@ -148,7 +152,7 @@ func (s *single) charges(r *reply, reserved []partitions.Charge) []partitions.Ch
 // index's key for the other. They were never in the index and cost nothing.
 func (s *single) indexCharges(r *reply, consumed map[string]used) []partitions.Charge {
 	var charges []partitions.Charge
-	known := false
+	known := s.l.options.PartitionBytes > 0
 	for _, x := range s.indexes {
 		total := partitions.ToUnits(consumed[x.name].CapacityUnits)
 		if x.local() || total == 0 {
