@@ -124,8 +124,8 @@ func readReply(resp *http.Response) (*reply, error) {
 		return nil, fmt.Errorf("reading the engine's response: %w", err)
 	}
 	r := &reply{resp: resp, body: body}
-	if !decode(body, &r.members) {
-		r.members = nil
+	if !decode(body, &r.members) || r.members == nil {
+		r.members = object{}
 	}
 	return r, nil
 }

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/hotshard/hotshard/internal/aws/partitions"
 )
 
@@ -140,5 +142,9 @@ func (l *Limiter) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the body of %s: %w", operation, err)
 	}
-	return handle(&call{exchange{l.options.Base, req, operation, body}, l})
+	c := &call{exchange{l.options.Base, req, operation, body}, l}
+	if jsontext.Value(body).Kind() != '{' {
+		return c.pass() // the engine will reject it
+	}
+	return handle(c)
 }
