@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/hotshard/hotshard/internal/aws/lambda"
-	"github.com/hotshard/hotshard/internal/aws/limiter"
 	"github.com/hotshard/hotshard/internal/httpapi"
+	"github.com/hotshard/hotshard/pkg/throttle"
 )
 
 // second has the results of the writes that began in one second.
@@ -160,7 +160,7 @@ func (st *storm) sumUp(ctx context.Context) (run, error) {
 	return r, err
 }
 
-func (r *run) charge(charged limiter.Stats) {
+func (r *run) charge(charged throttle.Stats) {
 	r.WriteUnits = charged.WriteUnits
 	for _, s := range charged.Spaces {
 		if strings.HasSuffix(s.Table, "shard-map") {

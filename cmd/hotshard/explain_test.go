@@ -14,8 +14,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
-	"github.com/hotshard/hotshard/internal/aws/limiter"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/pkg/throttle"
 )
 
 // TestExplain explains the throttles of a table behind a throttling proxy, and those of a log.
@@ -25,7 +25,7 @@ func TestExplain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := limiter.New(limiter.Options{Partitions: 1, PartitionWCU: 1, Base: dynamolocal.Transport()})
+	l, err := throttle.New(throttle.Options{Partitions: 1, PartitionWCU: 1, Base: dynamolocal.Transport()})
 	if err != nil {
 		t.Fatal(err)
 	}

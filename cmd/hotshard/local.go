@@ -8,10 +8,10 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/aws/limiter"
 	"github.com/hotshard/hotshard/internal/aws/npm"
 	"github.com/hotshard/hotshard/internal/tool/system"
 	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/throttle"
 )
 
 // LocalCmd runs the whole system on this machine.
@@ -74,10 +74,10 @@ func (c *LocalCmd) Validate() error {
 // checkTimes returns an error for the limiter's times of a command line.
 func checkTimes(splitAfter, transactionHold time.Duration) error {
 	switch {
-	case splitAfter != 0 && splitAfter < time.Second || splitAfter > limiter.MaxSplitAfter:
-		return fmt.Errorf("--split-after %v: want 0, or 1s to %v", splitAfter, limiter.MaxSplitAfter)
-	case transactionHold < 0 || transactionHold > limiter.MaxTransactionHold:
-		return fmt.Errorf("--transaction-hold %v: want 0 to %v", transactionHold, limiter.MaxTransactionHold)
+	case splitAfter != 0 && splitAfter < time.Second || splitAfter > throttle.MaxSplitAfter:
+		return fmt.Errorf("--split-after %v: want 0, or 1s to %v", splitAfter, throttle.MaxSplitAfter)
+	case transactionHold < 0 || transactionHold > throttle.MaxTransactionHold:
+		return fmt.Errorf("--transaction-hold %v: want 0 to %v", transactionHold, throttle.MaxTransactionHold)
 	}
 	return nil
 }

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
-	"github.com/hotshard/hotshard/internal/aws/limiter"
 	"github.com/hotshard/hotshard/internal/httpapi"
+	"github.com/hotshard/hotshard/pkg/throttle"
 )
 
 // ThrottleCmd is hotshard throttle.
@@ -24,6 +24,8 @@ type ThrottleCmd struct {
 	PartitionRCU    int           `name:"partition-rcu" default:"3000" help:"Limit of each partition, in RCU/s."`
 	Burst           time.Duration `default:"300s" help:"How much unused throughput a provisioned table or index saves, as time at its limit, 1s to 1h. A partition's limit stays."`
 	SplitAfter      time.Duration `default:"10m" help:"How long a partition is at its limit before it splits in two, 1s to 24h; 0 is never."`
+	GrowAfter       time.Duration `default:"30m" help:"Interval after which an on-demand table has partitions for twice its peak, 1s to 24h; 0 is never."`
+	PartitionBytes  int64         `default:"10000000000" help:"Size above which a partition splits; 0 is any. Only bytes written through the proxy count."`
 	TransactionHold time.Duration `default:"5ms" help:"How long a transaction locks its items, up to 1s; other calls for them get a conflict meanwhile. 0 is no time, and no conflicts."`
 	TableWCU        int           `name:"table-wcu" help:"Limit of each table's writes, in WCU/s. Default: the table's own provisioned throughput, on-demand maximum, or AWS's quota of 40000."`
 }
@@ -36,8 +38,8 @@ func (c *ThrottleCmd) Validate() error {
 		return fmt.Errorf("--before %q: want a URL such as http://127.0.0.1:8001", c.Before)
 	case strings.Contains(engine.Hostname()+".", ".amazonaws.com.") || strings.HasSuffix(engine.Hostname(), ".api.aws"):
 		return fmt.Errorf("--before %s: AWS checks signatures, and throttles by itself: want an engine such as DynamoDB Local", c.Before)
-	case c.Burst < time.Second || c.Burst > limiter.MaxBurst:
-		return fmt.Errorf("--burst %v: want 1s to %v", c.Burst, limiter.MaxBurst)
+	case c.Burst < time.Second || c.Burst > throttle.MaxBurst:
+		return fmt.Errorf("--burst %v: want 1s to %v", c.Burst, throttle.MaxBurst)
 	case c.PartitionRCU < 1:
 		return fmt.Errorf("--partition-rcu %d: want at least 1", c.PartitionRCU)
 	}
@@ -50,16 +52,16 @@ func (c *ThrottleCmd) Validate() error {
 	return c.options().Validate()
 }
 
-func (c *ThrottleCmd) options() limiter.Options {
-	return limiter.Options{
+func (c *ThrottleCmd) options() throttle.Options {
+	return throttle.Options{
 		Partitions: c.Partitions, PartitionWCU: c.PartitionWCU, PartitionRCU: c.PartitionRCU, TableWCU: c.TableWCU,
-		Burst: c.Burst, SplitAfter: c.SplitAfter, TransactionHold: c.TransactionHold, Base: dynamolocal.Transport(),
+		Burst: c.Burst, SplitAfter: c.SplitAfter, GrowAfter: c.GrowAfter, PartitionBytes: c.PartitionBytes, TransactionHold: c.TransactionHold, Base: dynamolocal.Transport(),
 	}
 }
 
 // handler returns the proxy, for requests to this address.
 func (c *ThrottleCmd) handler() (http.Handler, error) {
-	l, err := limiter.New(c.options())
+	l, err := throttle.New(c.options())
 	if err != nil {
 		return nil, err
 	}

@@ -17,8 +17,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 
 	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
-	"github.com/hotshard/hotshard/internal/aws/limiter"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/pkg/throttle"
 )
 
 // TestThrottle runs the command before the engine: the SDK sees the reason, /_throttle names the hot key, streams and
@@ -97,7 +97,7 @@ func TestThrottle(t *testing.T) {
 		return resp.StatusCode, string(text)
 	}
 	_, text := request("GET", "/_throttle", "localhost", "")
-	var report limiter.Report
+	var report throttle.Report
 	if err := json.Unmarshal([]byte(text), &report); err != nil {
 		t.Fatalf("%v in %s", err, text)
 	}

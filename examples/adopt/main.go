@@ -23,12 +23,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/aws/limiter"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/grow"
 	"github.com/hotshard/hotshard/pkg/shard/setup"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 	"github.com/hotshard/hotshard/pkg/shard/table"
+	"github.com/hotshard/hotshard/pkg/throttle"
 )
 
 const (
@@ -64,7 +64,7 @@ func adopt(ctx context.Context, client *dynamodb.Client) error {
 	if err := setup.CreateShardMap(ctx, client, mapName); err != nil {
 		return err
 	}
-	limits, err := limiter.New(limiter.Options{Partitions: 64, PartitionWCU: 20, Base: http.DefaultTransport})
+	limits, err := throttle.New(throttle.Options{Partitions: 64, PartitionWCU: 20, Base: http.DefaultTransport})
 	if err != nil {
 		return err
 	}

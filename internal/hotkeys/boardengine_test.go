@@ -13,19 +13,19 @@ import (
 
 	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
 	"github.com/hotshard/hotshard/internal/aws/eventsource"
-	"github.com/hotshard/hotshard/internal/aws/limiter"
 	"github.com/hotshard/hotshard/internal/base/growth"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
+	"github.com/hotshard/hotshard/pkg/throttle"
 )
 
 // TestBoardUnitsOnTheEngine submits scores to boards of every mode, removes players and raises a shard count. The
 // counted units must equal the charged ones for each partition of the index. For the table they may be fewer, since
 // removals of nothing and failed conditions are not in the stream.
 func TestBoardUnitsOnTheEngine(t *testing.T) {
-	limits, err := limiter.New(limiter.Options{Partitions: 4, PartitionWCU: 100_000, TopKeys: 10_000, Base: dynamolocal.Transport()})
+	limits, err := throttle.New(throttle.Options{Partitions: 4, PartitionWCU: 100_000, TopKeys: 10_000, Base: dynamolocal.Transport()})
 	if err != nil {
 		t.Fatal(err)
 	}

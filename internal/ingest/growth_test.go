@@ -16,7 +16,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
-	"github.com/hotshard/hotshard/internal/aws/limiter"
 	"github.com/hotshard/hotshard/internal/base/busy"
 	"github.com/hotshard/hotshard/internal/base/growth"
 	"github.com/hotshard/hotshard/internal/base/keyname"
@@ -24,6 +23,7 @@ import (
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/lane"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
+	"github.com/hotshard/hotshard/pkg/throttle"
 )
 
 // crowded is a client that rejects writes to a counter's first write shard: as throttled, or as in conflict with other
@@ -91,7 +91,7 @@ func TestARequestGoesOnByTheNewCount(t *testing.T) {
 // while a transaction holds its items for 5 ms. They are one request after the other, and no load.
 func TestRepeatsUnderOneKeyGrowNothing(t *testing.T) {
 	r := newRig(t)
-	limits, err := limiter.New(limiter.Options{Partitions: 4, PartitionWCU: 100_000, TransactionHold: 5 * time.Millisecond, Base: dynamolocal.Transport()})
+	limits, err := throttle.New(throttle.Options{Partitions: 4, PartitionWCU: 100_000, TransactionHold: 5 * time.Millisecond, Base: dynamolocal.Transport()})
 	if err != nil {
 		t.Fatal(err)
 	}

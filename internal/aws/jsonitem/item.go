@@ -6,9 +6,12 @@ package jsonitem
 import (
 	"bytes"
 	"encoding/base64"
+	"encoding/binary"
 	"maps"
+	"math"
 	"reflect"
 	"slices"
+	"strconv"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/go-json-experiment/json"
@@ -113,6 +116,26 @@ func Text(v types.AttributeValue) (string, bool) {
 		return base64.StdEncoding.EncodeToString(v.Value), true
 	}
 	return "", v == computed
+}
+
+// Order returns a sort key as text in the order of sort keys of its type. Numbers that equal as float64 have one text.
+func Order(v types.AttributeValue) string {
+	switch v := v.(type) {
+	case *types.AttributeValueMemberS:
+		return v.Value
+	case *types.AttributeValueMemberB:
+		return string(v.Value)
+	case *types.AttributeValueMemberN:
+		f, _ := strconv.ParseFloat(v.Value, 64) // 0 for no number, which the engine rejects
+		bits := math.Float64bits(f)
+		if f < 0 {
+			bits = ^bits
+		} else {
+			bits |= 1 << 63
+		}
+		return string(binary.BigEndian.AppendUint64(nil, bits))
+	}
+	return ""
 }
 
 // Equal reports whether two items have equal values under the same names. It compares as DynamoDB does:

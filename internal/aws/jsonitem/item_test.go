@@ -1,6 +1,7 @@
 package jsonitem
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -60,6 +61,26 @@ func TestItemsAreEqual(t *testing.T) {
 }
 
 // TestKeyTexts wants one text for every way to write a key.
+func TestSortKeysAreInOrder(t *testing.T) {
+	number := func(digits string) types.AttributeValue { return dynamo.Decimal(digits) }
+	binary := func(b ...byte) types.AttributeValue { return &types.AttributeValueMemberB{Value: b} }
+	for _, list := range [][]types.AttributeValue{
+		{number("-1e20"), number("-10"), number("-9"), number("-0.5"), number("0"), number("1e-5"), number("9"), number("10"), number("1e20")},
+		{dynamo.String(""), dynamo.String("2026-01"), dynamo.String("2026-02"), dynamo.String("é")},
+		{binary(0), binary(0, 1), binary(1), binary(255)},
+	} {
+		if !slices.IsSortedFunc(list, func(a, b types.AttributeValue) int { return strings.Compare(Order(a), Order(b)) }) {
+			t.Errorf("not in order: %v", list)
+		}
+		if Order(list[0]) == Order(list[1]) {
+			t.Errorf("%v and %v are equal", list[0], list[1])
+		}
+	}
+	if Order(number("-0")) != Order(number("0.0")) {
+		t.Error("zeros differ")
+	}
+}
+
 func TestKeyTexts(t *testing.T) {
 	tests := []struct {
 		value, want string

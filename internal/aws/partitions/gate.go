@@ -21,15 +21,18 @@ import (
 // MaxPartitions is the most partitions of a space.
 const MaxPartitions = 10_000
 
-// Limits are the partitions' limits. All except SplitAfter and Seed must be above 0. A partition
+// Limits are the partitions' limits. All without a meaning of 0, and except Seed, must be above 0. A partition
 // saves one second of unused throughput.
 type Limits struct {
 	Partitions   int           // initial number of a space, up to MaxPartitions
 	PartitionWCU int           // write units a second of a partition
 	PartitionRCU int           // read units a second of a partition
 	SplitAfter   time.Duration // time at its limit before a partition splits; 0 is never
-	Seed         uint64        // selects one of many placements of keys
-	Now          func() time.Time
+	GrowAfter    time.Duration // interval of an on-demand table's growth; 0 is never
+
+	PartitionBytes int64  // size above which a partition splits; 0 is any
+	Seed           uint64 // selects one of many placements of keys
+	Now            func() time.Time
 }
 
 // Gate admits charges while partitions have capacity. It is safe for concurrent use.
@@ -133,8 +136,8 @@ func (g *Gate) check(c Charge, now int64) []Denial {
 	if mean <= 0 {
 		denied = append(denied, Denial{c, KeyRange})
 	}
-	if !c.Everywhere && over[0].lane(c.Write).observe(c.hash, mean <= 0, now, g.limits.SplitAfter) {
-		c.split(c.hash, now)
+	if n := over[0].lane(c.Write); !c.Everywhere && len(over) == 1 && n.observe(c.point, mean <= 0, now, g.limits.SplitAfter) {
+		c.splitByLoad(c.point, n, now)
 	}
 	if whole := c.whole(c.Write); whole != nil {
 		whole.refill(whole.rate, now)
@@ -158,6 +161,7 @@ func (g *Gate) debit(c Charge, u Units, now int64) {
 			c.dryUntil = max(c.dryUntil, b.positiveAt(r))
 		}
 	}
+	c.observe(u, c.Write, now)
 	if whole := c.whole(c.Write); whole != nil {
 		whole.refill(whole.rate, now)
 		whole.debit(whole.rate, u)

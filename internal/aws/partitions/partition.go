@@ -1,17 +1,17 @@
 package partitions
 
 import (
-	"cmp"
 	"math"
 	"slices"
 	"time"
 )
 
-// partition is a range of hashes, from low up to the next partition.
+// partition is a range of points, from low up to the next partition.
 type partition struct {
-	low    uint64
+	low    point
 	writes lane
 	reads  lane
+	bytes  int64 // of its items, as far as they are known
 }
 
 func (p *partition) lane(write bool) *lane {
@@ -32,61 +32,83 @@ type lane struct {
 	hot   bool
 	since int64  // nanoseconds; the first throttle
 	last  int64  // the latest throttle
-	key   uint64 // hash of the key that was throttled first
-	mixed bool   // other keys were requested since
+	seen  sample // requests since the first throttle
+	mixed bool   // they are not all for one item
 }
 
 // observe records a request. A lane is at its limit from a throttle until calm has passed
 // without one. observe reports whether the partition must split: it was at its limit for split,
-// with requests for several keys. A split of 0 never splits.
-func (n *lane) observe(key uint64, throttled bool, now int64, split time.Duration) bool {
+// with requests for several items. A split of 0 never splits.
+func (n *lane) observe(p point, throttled bool, now int64, split time.Duration) bool {
 	if split == 0 {
 		return false
 	}
 	n.hot = n.hot && now-n.last <= int64(calm)
 	if throttled {
 		if !n.hot {
-			n.hot, n.since, n.key, n.mixed = true, now, key, false
+			n.hot, n.since, n.seen, n.mixed = true, now, n.seen[:0], false
 		}
 		n.last = now
 	}
-	n.mixed = n.mixed || n.hot && n.key != key
+	if n.hot {
+		n.mixed = n.mixed || len(n.seen) > 0 && n.seen[0] != p
+		n.seen.add(p)
+	}
 	return throttled && n.mixed && now-n.since >= int64(split)
 }
 
-// index returns the index of the partition of a hash.
-func (s *Space) index(hash uint64) int {
-	i, found := slices.BinarySearchFunc(s.partitions, hash, func(p partition, h uint64) int { return cmp.Compare(p.low, h) })
+// index returns the index of the partition of a point.
+func (s *Space) index(p point) int {
+	i, found := slices.BinarySearchFunc(s.partitions, p, func(part partition, p point) int { return part.low.compare(p) })
 	if found {
 		return i
 	}
 	return i - 1
 }
 
-// last returns the highest hash of a partition.
+// last returns the highest hash of a partition. The next partition begins with the same hash if items of one
+// partition key are in both.
 func (s *Space) last(i int) uint64 {
-	if i+1 < len(s.partitions) {
-		return s.partitions[i+1].low - 1
+	if i+1 == len(s.partitions) {
+		return math.MaxUint64
 	}
-	return math.MaxUint64
+	next := s.partitions[i+1].low
+	if next.sort != "" {
+		return next.hash
+	}
+	return next.hash - 1
 }
 
-// split cuts the partition of a hash into two equal ranges. Each gets half of the tokens saved
-// or owed, and is not at its limit. It does nothing if the space has MaxPartitions or the range
-// is a single hash.
-func (s *Space) split(hash uint64, now int64) {
-	i := s.index(hash)
-	lower, last := &s.partitions[i], s.last(i)
-	if last == lower.low || len(s.partitions) == MaxPartitions {
-		return
+// halve splits a partition into two equal ranges of hashes. It returns false for a single hash.
+func (s *Space) halve(i int, now int64) bool {
+	low, last := s.partitions[i].low.hash, s.last(i)
+	return last > low && s.split(i, point{hash: low + (last-low)/2 + 1}, now)
+}
+
+// split splits a partition at a point. Each half gets half of the bytes and of the tokens saved or owed, and is
+// not at its limit. It returns false, and does nothing, if the space has MaxPartitions.
+func (s *Space) split(i int, at point, now int64) bool {
+	if len(s.partitions) == MaxPartitions {
+		return false
 	}
+	lower := &s.partitions[i]
 	upper := partition{
-		low:    lower.low + (last-lower.low)/2 + 1,
+		low:    at,
 		writes: lower.writes.halve(s.gate.writes, now),
 		reads:  lower.reads.halve(s.gate.reads, now),
+		bytes:  lower.bytes / 2,
 	}
+	lower.bytes -= upper.bytes
 	s.partitions = slices.Insert(s.partitions, i+1, upper)
 	s.gate.noteSplit(Split{s.Resource, time.Unix(0, now).UTC(), len(s.partitions)})
+	return true
+}
+
+// splitByLoad splits the partition of a point where its lane's requests divide, if they do.
+func (s *Space) splitByLoad(p point, n *lane, now int64) {
+	if at, ok := n.seen.cut(!s.together); ok {
+		s.split(s.index(p), at, now)
+	}
 }
 
 // halve moves half of a lane's tokens to a new lane.

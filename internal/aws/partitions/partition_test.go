@@ -42,12 +42,12 @@ func (r *plainRange) refill(lane int, by rate, now int64) {
 	r.at[lane] = now
 }
 
-// longAtLimit finds the first throttle after the last calm in the log. It reports whether that
-// was long ago and other keys followed.
-func (r *plainRange) longAtLimit(lane int, split, now int64) bool {
+// longAtLimit finds the first throttle after the last calm in the log. If that was long ago, it returns the keys
+// that followed.
+func (r *plainRange) longAtLimit(lane int, split, now int64) (keys []uint64) {
 	log := r.log[lane]
 	if !log[len(log)-1].throttled {
-		return false
+		return nil
 	}
 	first := len(log) - 1
 	for i := first; i >= 0; i-- {
@@ -55,8 +55,30 @@ func (r *plainRange) longAtLimit(lane int, split, now int64) bool {
 			first = i
 		}
 	}
-	return now-log[first].at >= split &&
-		slices.ContainsFunc(log[first:], func(v visit) bool { return v.key != log[first].key })
+	if now-log[first].at < split {
+		return nil
+	}
+	for _, v := range log[max(first, len(log)-sampleSize):] {
+		keys = append(keys, v.key)
+	}
+	return keys
+}
+
+// median returns the key that is least, of those that divide the keys most evenly; ok is false if there are no two.
+func median(keys []uint64) (best uint64, ok bool) {
+	uneven := math.MaxInt
+	for _, key := range slices.Sorted(slices.Values(keys)) {
+		below := 0
+		for _, other := range keys {
+			if other < key {
+				below++
+			}
+		}
+		if off := max(below-len(keys)/2, len(keys)/2-below); below > 0 && off < uneven {
+			best, ok, uneven = key, true, off
+		}
+	}
+	return best, ok
 }
 
 func (p *plainSpace) find(hash uint64) *plainRange {
@@ -70,8 +92,8 @@ func (p *plainSpace) request(lane int, hash uint64, cost Units, now int64) bool 
 	r.refill(lane, p.rates[lane], now)
 	throttled := r.tokens[lane].Sign() <= 0
 	r.log[lane] = append(r.log[lane], visit{now, hash, throttled})
-	if r.longAtLimit(lane, p.split, now) {
-		p.cut(r, now)
+	if at, ok := median(r.longAtLimit(lane, p.split, now)); ok {
+		p.cut(r, at, now)
 	}
 	if !throttled {
 		r.tokens[lane] = new(big.Rat).Sub(r.tokens[lane], unitsAsRat(cost))
@@ -79,8 +101,8 @@ func (p *plainSpace) request(lane int, hash uint64, cost Units, now int64) bool 
 	return !throttled
 }
 
-func (p *plainSpace) cut(r *plainRange, now int64) {
-	upper := &plainRange{low: r.low + (r.last-r.low)/2 + 1, last: r.last, at: [2]int64{now, now}}
+func (p *plainSpace) cut(r *plainRange, at uint64, now int64) {
+	upper := &plainRange{low: at, last: r.last, at: [2]int64{now, now}}
 	r.last = upper.low - 1
 	r.log = [2][]visit{}
 	for lane := range 2 {
@@ -114,9 +136,9 @@ func TestSplitsAgainstPlainModel(t *testing.T) {
 		for i, part := range s.partitions {
 			last := uint64(math.MaxUint64)
 			if i+1 < len(s.partitions) {
-				last = s.partitions[i+1].low - 1
+				last = s.partitions[i+1].low.hash - 1
 			}
-			model.ranges = append(model.ranges, &plainRange{low: part.low, last: last, at: [2]int64{g.now(), g.now()},
+			model.ranges = append(model.ranges, &plainRange{low: part.low.hash, last: last, at: [2]int64{g.now(), g.now()},
 				tokens: [2]*big.Rat{unitsAsRat(g.reads.capacity), unitsAsRat(g.writes.capacity)}})
 		}
 		hashes := rapid.SliceOfN(rapid.Uint64(), 1, 5).Draw(t, "keys")
@@ -127,7 +149,7 @@ func TestSplitsAgainstPlainModel(t *testing.T) {
 			lane := min(1, rapid.IntRange(0, 3).Draw(t, "lane")) // mostly writes
 			hash := rapid.SampledFrom(hashes).Draw(t, "key")
 			cost := rapid.SampledFrom([]Units{Unit / 2, Unit, 2 * Unit}).Draw(t, "cost")
-			c := Charge{Place{Space: s, hash: hash}, lane == 1, cost}
+			c := Charge{Place{Space: s, point: point{hash: hash}, one: true}, lane == 1, cost}
 			if got, want := g.Admit([]Charge{c}) == nil, model.request(lane, hash, cost, g.now()); got != want {
 				t.Fatalf("admitted: %v, want %v", got, want)
 			}
@@ -147,9 +169,9 @@ func compare(t *rapid.T, s *Space, model *plainSpace) {
 		t.Fatalf("%d partitions, want %d", len(s.partitions), len(model.ranges))
 	}
 	for _, p := range s.partitions {
-		want := model.find(p.low)
-		if want.low != p.low {
-			t.Fatalf("a partition begins at %x, want %x", p.low, want.low)
+		want := model.find(p.low.hash)
+		if want.low != p.low.hash {
+			t.Fatalf("a partition begins at %v, want %x", p.low, want.low)
 		}
 		for lane, got := range []bucket{p.reads.bucket, p.writes.bucket} {
 			if unitsAsRat(got.tokens).Cmp(want.tokens[lane]) != 0 {
@@ -167,17 +189,17 @@ func TestFirstPartitions(t *testing.T) {
 		limits.Seed = rapid.Uint64().Draw(t, "seed")
 		g := New(limits)
 		s := g.NewSpace(Resource{}, Throughput{})
-		if n := len(s.partitions); n != limits.Partitions || s.partitions[0].low != 0 {
-			t.Fatalf("%d partitions, the first from %d", n, s.partitions[0].low)
+		if n := len(s.partitions); n != limits.Partitions || s.partitions[0].low != (point{}) {
+			t.Fatalf("%d partitions, the first from %v", n, s.partitions[0].low)
 		}
 		for _, key := range rapid.SliceOfN(rapid.String(), 1, 20).Draw(t, "keys") {
-			if got, want := s.index(g.hash(key)), g.Partition(key); got != want {
+			if got, want := s.index(point{hash: g.hash(key)}), g.Partition(key); got != want {
 				t.Fatalf("%q is on %d, want %d", key, got, want)
 			}
 		}
 		for _, p := range s.partitions[1:] {
-			if i := s.index(p.low); s.index(p.low-1) != i-1 {
-				t.Fatalf("no range ends before %x", p.low)
+			if i := s.index(p.low); s.index(point{p.low.hash - 1, "\xff"}) != i-1 {
+				t.Fatalf("no range ends before %v", p.low)
 			}
 		}
 	})
@@ -189,15 +211,15 @@ func TestSplitsEnd(t *testing.T) {
 	g := New(limitsOf(1, 1, &now))
 	s := g.NewSpace(Resource{}, Throughput{})
 	for range 100 {
-		s.split(0, g.now())
+		s.halve(0, g.now())
 	}
 	if len(s.partitions) != 65 {
 		t.Errorf("%d partitions, want 65: 64 halvings leave one hash", len(s.partitions))
 	}
 	for i := 0; len(s.partitions) < MaxPartitions && i < 2*MaxPartitions; i++ {
-		s.split(g.hash(time.Duration(i).String()), g.now())
+		s.halve(s.index(point{hash: g.hash(time.Duration(i).String())}), g.now())
 	}
-	s.split(math.MaxUint64/3, g.now())
+	s.halve(s.index(point{hash: math.MaxUint64 / 3}), g.now())
 	if len(s.partitions) != MaxPartitions {
 		t.Errorf("%d partitions, want %d", len(s.partitions), MaxPartitions)
 	}

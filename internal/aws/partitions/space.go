@@ -25,9 +25,16 @@ const (
 	Account     Cause = "AccountLimitExceeded"
 )
 
-// Throughput limits a whole table or index, in addition to its partitions' limits.
+// Throughput describes a table or index.
 type Throughput struct {
-	Reads, Writes Limit
+	Reads, Writes Limit // of the whole table or index, in addition to its partitions' limits
+
+	// WarmReads and WarmWrites are units a second for which it has partitions from the start, even if
+	// Limits.Partitions is lower.
+	WarmReads, WarmWrites int
+
+	OnDemand bool // its partitions grow with its traffic
+	Together bool // no split divides the items of a partition key: there is a local index
 }
 
 // Limit is a number of units a second, with the cause of its throttles. The zero value is no
@@ -62,6 +69,10 @@ type Space struct {
 	reads      *limit      // of the whole space; nil if there is none
 	writes     *limit
 
+	together bool
+	grows    bool
+	growth   growth
+
 	// dryUntil is when the last write bucket becomes positive, in nanoseconds. Before that,
 	// some partition, or the space, may have no capacity left.
 	dryUntil int64
@@ -76,16 +87,23 @@ func (s *Space) whole(write bool) *limit {
 }
 
 // NewSpace returns the partitions of a new resource. Each bucket has one second's tokens.
-func (g *Gate) NewSpace(r Resource, whole Throughput) *Space {
-	now, n := g.now(), uint64(g.limits.Partitions)
-	s := &Space{Resource: r, gate: g, reads: newLimit(whole.Reads, now), writes: newLimit(whole.Writes, now)}
+//
+// AWS has enough partitions for provisioned and warm throughput:
+// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/warm-throughput.html
+func (g *Gate) NewSpace(r Resource, t Throughput) *Space {
+	now := g.now()
+	n := uint64(max(g.limits.Partitions, count(float64(t.WarmReads), g.reads, float64(t.WarmWrites), g.writes)))
+	s := &Space{
+		Resource: r, gate: g, reads: newLimit(t.Reads, now), writes: newLimit(t.Writes, now),
+		together: t.Together, grows: t.OnDemand, growth: growth{since: now},
+	}
 	for i := range n {
 		low, rest := bits.Div64(i, 0, n)
 		if rest > 0 {
 			low++ // the first hash that Partition maps to i
 		}
 		s.partitions = append(s.partitions, partition{
-			low:    low,
+			low:    point{hash: low},
 			writes: lane{bucket: bucket{g.writes.capacity, now}},
 			reads:  lane{bucket: bucket{g.reads.capacity, now}},
 		})
@@ -100,16 +118,24 @@ func (s *Space) Partitions() int {
 	return len(s.partitions)
 }
 
-// Place is the place of a partition key.
+// Place is the place of an item, or of all items of a partition key.
 type Place struct {
 	*Space
-	Key        string
-	Everywhere bool // all partitions, evenly; Key is empty
-	hash       uint64
+	Key        string // the partition key
+	Everywhere bool   // all partitions, evenly; Key is empty
+	one        bool   // a single item
+	point             // the first item's
 }
 
-// Place returns the place of a key, given as text.
-func (s *Space) Place(key string) Place { return Place{Space: s, Key: key, hash: s.gate.hash(key)} }
+// Place returns the place of all items of a partition key, given as text.
+func (s *Space) Place(key string) Place {
+	return Place{Space: s, Key: key, point: point{hash: s.gate.hash(key)}}
+}
+
+// Item returns the place of an item. Sort keys are given as texts in their order; "" is none.
+func (s *Space) Item(key, sort string) Place {
+	return Place{Space: s, Key: key, point: point{s.gate.hash(key), sort}, one: true}
+}
 
 // Everywhere returns the place that covers all partitions.
 func (s *Space) Everywhere() Place { return Place{Space: s, Everywhere: true} }
@@ -119,8 +145,12 @@ func (p Place) ranges() []partition {
 	if p.Everywhere {
 		return p.partitions
 	}
-	i := p.index(p.hash)
-	return p.partitions[i : i+1]
+	i := p.index(p.point)
+	end := i + 1
+	for !p.one && end < len(p.partitions) && p.partitions[end].low.hash == p.hash {
+		end++
+	}
+	return p.partitions[i:end]
 }
 
 // hash returns the first 64 bits of the SHA-256 of the seed, in 8 bytes, and the key.

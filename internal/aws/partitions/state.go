@@ -7,9 +7,12 @@ type State struct {
 	Partitions    []PartitionState
 }
 
-// PartitionState is a snapshot of a partition, with its first and last hash.
+// PartitionState is a snapshot of a partition, with its first and last hash. FromSort is the sort key at which
+// it begins within the first hash, or "".
 type PartitionState struct {
 	First, Last   uint64
+	FromSort      string
+	Bytes         int64
 	Reads, Writes Level
 }
 
@@ -29,7 +32,7 @@ func (s *Space) State() State {
 	state := State{Resource: s.Resource, Reads: s.reads.level(now), Writes: s.writes.level(now)}
 	for i := range s.partitions {
 		p := &s.partitions[i]
-		one := PartitionState{p.low, s.last(i), p.reads.level(s.gate.reads, now), p.writes.level(s.gate.writes, now)}
+		one := PartitionState{p.low.hash, s.last(i), p.low.sort, p.bytes, p.reads.level(s.gate.reads, now), p.writes.level(s.gate.writes, now)}
 		state.Reads.Used += one.Reads.Used
 		state.Writes.Used += one.Writes.Used
 		state.Partitions = append(state.Partitions, one)
@@ -60,7 +63,7 @@ func (s *Space) Split(number int) int {
 	before := len(s.partitions)
 	for i := before - 1; i >= 0; i-- {
 		if number < 0 || number == i {
-			s.split(s.partitions[i].low, s.gate.now())
+			s.halve(i, s.gate.now())
 		}
 	}
 	return len(s.partitions) - before
@@ -70,5 +73,5 @@ func (s *Space) Split(number int) int {
 func (p Place) Number() int {
 	p.gate.mu.Lock()
 	defer p.gate.mu.Unlock()
-	return p.index(p.hash)
+	return p.index(p.point)
 }

@@ -17,11 +17,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
-	"github.com/hotshard/hotshard/internal/aws/limiter"
 	"github.com/hotshard/hotshard/internal/base/ddbstream"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/base/secondary"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/pkg/throttle"
 )
 
 // indexes of the test's table, with all projections, and with keys of one to four attributes.
@@ -45,7 +45,7 @@ func TestIndexWritesOnTheEngine(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	rng := mathrand.New(mathrand.NewPCG(seed, 0))
-	limits, err := limiter.New(limiter.Options{Partitions: 8, PartitionWCU: 100_000, TopKeys: 10_000, Base: dynamolocal.Transport()})
+	limits, err := throttle.New(throttle.Options{Partitions: 8, PartitionWCU: 100_000, TopKeys: 10_000, Base: dynamolocal.Transport()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,6 +26,7 @@ type Write struct {
 	Index string // the index's name
 	Key   []byte // the partition key in the index, as [Key] returns it
 	Units int    // write units, at least 1
+	Old   bool   // the write deletes the entry of the image before
 }
 
 // Writes are the index writes of one write to the table. The zero value is ready to use.
@@ -56,28 +57,28 @@ func Add[I Image[I]](w *Writes, x *Index, before, after I) error {
 	}
 	first := len(w.List)
 	if wasIn {
-		if err := put(w, x, old, before); err != nil {
+		if err := put(w, x, old, before, true); err != nil {
 			return err
 		}
 	}
 	if isIn {
-		if err := put(w, x, current, after); err != nil {
+		if err := put(w, x, current, after, false); err != nil {
 			return err
 		}
 	}
 	if stays {
-		w.List[first].Units = max(w.List[first].Units, w.List[first+1].Units)
-		w.List = w.List[:first+1]
+		w.List[first+1].Units = max(w.List[first].Units, w.List[first+1].Units)
+		w.List = append(w.List[:first], w.List[first+1])
 	}
 	return nil
 }
 
-func put[I Image[I]](w *Writes, x *Index, e entry, item I) error {
+func put[I Image[I]](w *Writes, x *Index, e entry, item I, old bool) error {
 	size, err := item.SizeIn(x.Projected)
 	if err != nil {
 		return err
 	}
-	w.List = append(w.List, Write{x.Name, e.partition, plan.WriteUnits(size)})
+	w.List = append(w.List, Write{x.Name, e.partition, plan.WriteUnits(size), old})
 	return nil
 }
 

@@ -8,16 +8,16 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
-	"github.com/hotshard/hotshard/internal/aws/limiter"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold/audit"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/pkg/throttle"
 )
 
 // metered returns a client whose capacity units the limiter counts as AWS would charge them.
-func (r *rig) metered(t *testing.T) (*dynamodb.Client, *limiter.Limiter) {
+func (r *rig) metered(t *testing.T) (*dynamodb.Client, *throttle.Limiter) {
 	t.Helper()
-	limits, err := limiter.New(limiter.Options{Partitions: 1, PartitionWCU: 100_000, PartitionRCU: 100_000, Base: dynamolocal.Transport()})
+	limits, err := throttle.New(throttle.Options{Partitions: 1, PartitionWCU: 100_000, PartitionRCU: 100_000, Base: dynamolocal.Transport()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,13 +16,13 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
-	"github.com/hotshard/hotshard/internal/aws/limiter"
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold/compact"
 	"github.com/hotshard/hotshard/internal/fold/measures"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/throttle"
 )
 
 // storeDay stores an entity's day by the hour, each hour in 20 parts with three
@@ -82,7 +82,7 @@ func readDay(t rapid.TB, db *dynamodb.Client, table string, day time.Time) (item
 func TestWhatAMergeCosts(t *testing.T) {
 	db := enginetest.Client(t)
 	names := enginetest.Tables(t, db)
-	limits, err := limiter.New(limiter.Options{Partitions: 1, PartitionWCU: 100_000, PartitionRCU: 100_000, Base: dynamolocal.Transport()})
+	limits, err := throttle.New(throttle.Options{Partitions: 1, PartitionWCU: 100_000, PartitionRCU: 100_000, Base: dynamolocal.Transport()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,7 @@ package arch
 // those below it. Each package belongs to the first layer that has it.
 var layers = [][]string{
 	{"pkg/shard", "pkg/shard/plan", "pkg/shard/client"},
-	{"internal/base/..."},
+	{"internal/base/...", "internal/aws/partitions", "internal/aws/jsonitem", "internal/aws/partiql"},
 	{"pkg/..."},
 	{"internal/httpapi/..."},
 	{"internal/ingest", "internal/hotkeys", "internal/fold/...", "internal/query"},
@@ -71,15 +71,21 @@ var rules = []rule{
 		of:   []string{"internal/aws/dynamolocal"}, deny: []string{"internal/aws/..."}, allow: []string{"internal/aws/npm"}, deep: true, breach: edge{"internal/aws/dynamolocal", "internal/aws/eventsource"},
 	},
 	{
+		name: "tests that throttle need the SDK, JSON, retries and nothing else",
+		of:   []string{"pkg/throttle"}, deny: []string{"github.com/...", "golang.org/...", "go.uber.org/..."}, deep: true,
+		allow:  []string{module + "/pkg/throttle", module + "/pkg/shard/...", module + "/pkg/shard", module + "/internal/...", "github.com/aws/...", "github.com/go-json-experiment/json/...", "github.com/cenkalti/backoff/v5", "golang.org/x/sync/errgroup"},
+		breach: edge{"pkg/throttle", "github.com/charmbracelet/lipgloss"},
+	},
+	{
 		name: "the model of partitions is pure",
 		of:   []string{"internal/aws/partitions"}, deny: []string{everything}, allow: []string{"std", "internal/base/decimal"}, deep: true,
-		breach: edge{"internal/aws/partitions", "internal/aws/limiter"},
+		breach: edge{"internal/aws/partitions", "pkg/throttle"},
 	},
 	{
 		name: "the items of requests know JSON and the item model only",
-		of:   []string{"internal/aws/jsonitem"}, deny: []string{everything},
+		of:   []string{"internal/aws/jsonitem", "internal/aws/partiql"}, deny: []string{everything},
 		allow:  []string{"std", "internal/base/decimal", "internal/base/dynamo", sdk + "service/dynamodb/types", "github.com/go-json-experiment/json/..."},
-		breach: edge{"internal/aws/jsonitem", "internal/aws/limiter"},
+		breach: edge{"internal/aws/jsonitem", "pkg/throttle"},
 	},
 	{
 		name: "kinds need the standard library only",

@@ -12,13 +12,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
-	"github.com/hotshard/hotshard/internal/aws/limiter"
 	"github.com/hotshard/hotshard/internal/base/busy"
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
+	"github.com/hotshard/hotshard/pkg/throttle"
 )
 
 // Deployment is the tables of a test with a client and a shard map.
@@ -78,10 +78,10 @@ func (d *Deployment) Item(t *testing.T, pk, sk string) map[string]types.Attribut
 }
 
 // Limited returns a client behind a partition limiter, and the limiter.
-func (d *Deployment) Limited(t *testing.T, o limiter.Options) (*dynamodb.Client, *limiter.Limiter) {
+func (d *Deployment) Limited(t *testing.T, o throttle.Options) (*dynamodb.Client, *throttle.Limiter) {
 	t.Helper()
 	o.Base = dynamolocal.Transport()
-	limits, err := limiter.New(o)
+	limits, err := throttle.New(o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,8 +17,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/smithy-go"
 
-	"github.com/hotshard/hotshard/internal/aws/limiter"
 	"github.com/hotshard/hotshard/internal/base/throttles"
+	"github.com/hotshard/hotshard/pkg/throttle"
 )
 
 // DynamoDB has the calls for tables. All of them read.
@@ -38,7 +38,7 @@ type CloudWatch interface {
 type Sources struct {
 	DynamoDB   DynamoDB
 	CloudWatch CloudWatch
-	Proxy      func(context.Context) (limiter.Report, error)  // what hotshard throttle counted
+	Proxy      func(context.Context) (throttle.Report, error) // what hotshard throttle counted
 	Heat       func(context.Context) ([]throttles.Key, error) // the hot keys of the time
 	Advise     func(context.Context, throttles.Key) string    // the cure for a throttled key, "" for the usual one
 	Log        io.Reader                                      // error lines of SDKs

@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/aws/limiter"
 	"github.com/hotshard/hotshard/internal/base/throttles"
 	"github.com/hotshard/hotshard/internal/tool/explain"
+	"github.com/hotshard/hotshard/pkg/throttle"
 )
 
 func keysOf(f throttles.Finding) (names []string) {
@@ -71,7 +71,7 @@ func TestContributors(t *testing.T) {
 
 // TestKeysOfSeveralReasons checks that keys are not blamed on one of two reasons unless their own writes are hot.
 func TestKeysOfSeveralReasons(t *testing.T) {
-	s := newStorm(t, capacity{o: limiter.Options{Partitions: 256, PartitionWCU: 20, PartitionRCU: 1000}, table: 24, index: 1000, provisioned: true})
+	s := newStorm(t, capacity{o: throttle.Options{Partitions: 256, PartitionWCU: 20, PartitionRCU: 1000}, table: 24, index: 1000, provisioned: true})
 	for i := range 40 { // the partition's limit, then the table's
 		s.put(t, hot, fmt.Sprint(i), "")
 	}
@@ -103,7 +103,7 @@ func TestKeysOfSeveralReasons(t *testing.T) {
 
 // TestQuietTable checks a table that is not throttled, and one about which nothing is known.
 func TestQuietTable(t *testing.T) {
-	s := newStorm(t, capacity{o: limiter.Options{Partitions: 64, PartitionWCU: 1000}})
+	s := newStorm(t, capacity{o: throttle.Options{Partitions: 64, PartitionWCU: 1000}})
 	s.put(t, hot, "1", "Rome")
 	for want, sources := range map[string]explain.Sources{
 		"orders was not throttled from":       {CloudWatch: s.client(t), Log: strings.NewReader("all is well\n")},
@@ -179,7 +179,7 @@ func TestOnlyDocumentedCalls(t *testing.T) {
 
 // TestLogs checks lines that are not to be counted, or have no reason.
 func TestLogs(t *testing.T) {
-	s := newStorm(t, capacity{o: limiter.Options{Partitions: 64, PartitionWCU: 1000}})
+	s := newStorm(t, capacity{o: throttle.Options{Partitions: 64, PartitionWCU: 1000}})
 	const reason = "TableWriteKeyRangeThroughputExceeded"
 	stamp := func(d time.Duration) string { return s.now.Add(d).UTC().Format(time.RFC3339) }
 	pair := func(reason, arn string) string { return fmt.Sprintf(`{"reason":%q,"resource":%q}`, reason, arn) }

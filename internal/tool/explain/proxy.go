@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/aws/limiter"
 	"github.com/hotshard/hotshard/internal/base/throttles"
+	"github.com/hotshard/hotshard/pkg/throttle"
 )
 
 const (
@@ -21,8 +21,8 @@ const (
 
 // Proxy returns a function that reads what the throttling proxy at an endpoint counted. It is nil if something else is
 // there.
-func Proxy(ctx context.Context, endpoint string) func(context.Context) (limiter.Report, error) {
-	read := func(ctx context.Context) (r limiter.Report, err error) {
+func Proxy(ctx context.Context, endpoint string) func(context.Context) (throttle.Report, error) {
+	read := func(ctx context.Context) (r throttle.Report, err error) {
 		ctx, cancel := context.WithTimeout(ctx, proxyTime)
 		defer cancel()
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(endpoint, "/")+"/_throttle", nil)
@@ -77,7 +77,7 @@ func (c *collection) askProxy(ctx context.Context) {
 }
 
 // parse returns the reason and resource of a line of the proxy's report.
-func parse(k limiter.Throttled) (throttles.Reason, bool) {
+func parse(k throttle.Throttled) (throttles.Reason, bool) {
 	arn := "arn:aws:dynamodb:::table/" + k.Table
 	if k.Index != "" {
 		arn += "/index/" + k.Index

@@ -15,11 +15,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
-	"github.com/hotshard/hotshard/internal/aws/limiter"
 	"github.com/hotshard/hotshard/internal/base/throttles"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/internal/tool/explain"
+	"github.com/hotshard/hotshard/pkg/throttle"
 )
 
 func TestMain(m *testing.M) { libtest.Main(m) }
@@ -33,7 +33,7 @@ const (
 // storm is a table behind the limiter, and its callers.
 type storm struct {
 	*cloud
-	limiter *limiter.Limiter
+	limiter *throttle.Limiter
 	now     time.Time
 	db      *dynamodb.Client // throttled and counted
 	reader  *dynamodb.Client // explain's own
@@ -43,7 +43,7 @@ type storm struct {
 
 // capacity is what a table and its index take.
 type capacity struct {
-	o            limiter.Options
+	o            throttle.Options
 	table, index int64 // provisioned units, or the on-demand maximum; 0 is none
 	provisioned  bool
 }
@@ -54,7 +54,7 @@ func newStorm(t *testing.T, c capacity) *storm {
 	c.o.Now = func() time.Time { return s.now }
 	c.o.Base = dynamolocal.Transport()
 	var err error
-	if s.limiter, err = limiter.New(c.o); err != nil {
+	if s.limiter, err = throttle.New(c.o); err != nil {
 		t.Fatal(err)
 	}
 	key, endpoint := "t"+rand.Text(), enginetest.Endpoint(t)
@@ -168,7 +168,7 @@ var requests = map[string]func(*testing.T, *storm){
 
 // stormOf returns the storm that a reason labels.
 func stormOf(t *testing.T, reason throttles.Reason) *storm {
-	c := capacity{o: limiter.Options{Partitions: 256, PartitionWCU: 1000}}
+	c := capacity{o: throttle.Options{Partitions: 256, PartitionWCU: 1000}}
 	table, index := int64(1000), int64(1000)
 	if reason.Index == "" {
 		table = 6
@@ -234,7 +234,7 @@ func TestStorms(t *testing.T) {
 	for _, label := range all() {
 		s := stormOf(t, label)
 		report := s.limiter.Report()
-		proxy := func(context.Context) (limiter.Report, error) { return report, nil }
+		proxy := func(context.Context) (throttle.Report, error) { return report, nil }
 		cases := map[string]explain.Sources{
 			"CloudWatch": {CloudWatch: s.client(t)},
 			"the proxy":  {Proxy: proxy},
@@ -298,7 +298,7 @@ func TestCoarseMetrics(t *testing.T) {
 
 // TestTwoThrottles checks two storms at once, on the table and on its index.
 func TestTwoThrottles(t *testing.T) {
-	s := newStorm(t, capacity{o: limiter.Options{Partitions: 256, PartitionWCU: 1000, PartitionRCU: 6}, table: 1000, index: 6, provisioned: true})
+	s := newStorm(t, capacity{o: throttle.Options{Partitions: 256, PartitionWCU: 1000, PartitionRCU: 6}, table: 1000, index: 6, provisioned: true})
 	requests["IndexWrite"](t, s)
 	requests["TableRead"](t, s)
 	for _, sources := range []explain.Sources{{CloudWatch: s.client(t)}, {Log: strings.NewReader(s.logs["js"].String())}} {

@@ -12,12 +12,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
-	"github.com/hotshard/hotshard/internal/aws/limiter"
 	"github.com/hotshard/hotshard/internal/httpapi"
+	"github.com/hotshard/hotshard/pkg/throttle"
 )
 
 // Limits configures a partition limiter between the functions and the engine. The zero value is no limiter.
-// [limiter.Options] documents the fields.
+// [throttle.Options] documents the fields.
 type Limits struct {
 	Partitions      int           // of each table and index at the start; 0 for no limiter
 	PartitionWCU    int           // WCU/s of each partition; the detector's threshold scales with it
@@ -32,8 +32,8 @@ type Limits struct {
 }
 
 // options returns the limiter's options.
-func (l Limits) options() limiter.Options {
-	return limiter.Options{
+func (l Limits) options() throttle.Options {
+	return throttle.Options{
 		Partitions: l.Partitions, PartitionWCU: l.PartitionWCU, TableWCU: l.TableWCU,
 		SplitAfter: l.SplitAfter, TransactionHold: l.TransactionHold,
 		Seed: l.Seed,
@@ -41,7 +41,7 @@ func (l Limits) options() limiter.Options {
 }
 
 // mapOptions returns the options of the shard map's limiter.
-func (l Limits) mapOptions() limiter.Options {
+func (l Limits) mapOptions() throttle.Options {
 	o := l.options()
 	o.PartitionWCU, o.TableWCU = l.MapWCU, 0
 	return o
@@ -57,10 +57,10 @@ const (
 // limited is the connection to an engine, direct or through a limiter.
 type limited struct {
 	limits     Limits
-	target     string           // the engine's URL
-	shardMap   string           // the table's name
-	limiter    *limiter.Limiter // nil for none, as are the next three
-	mapLimiter *limiter.Limiter // of the shard map, if it has its own
+	target     string            // the engine's URL
+	shardMap   string            // the table's name
+	limiter    *throttle.Limiter // nil for none, as are the next three
+	mapLimiter *throttle.Limiter // of the shard map, if it has its own
 
 	proxy         *http.Server // for other programs
 	proxyListener net.Listener
@@ -77,11 +77,11 @@ func (l *limited) start() error {
 	o, ofMap := l.limits.options(), l.limits.mapOptions()
 	o.Base, ofMap.Base = dynamolocal.Transport(), dynamolocal.Transport()
 	var err error
-	if l.limiter, err = limiter.New(o); err != nil {
+	if l.limiter, err = throttle.New(o); err != nil {
 		return err
 	}
 	if ofMap.PartitionWCU > 0 {
-		if l.mapLimiter, err = limiter.New(ofMap); err != nil {
+		if l.mapLimiter, err = throttle.New(ofMap); err != nil {
 			return err
 		}
 	}
@@ -150,9 +150,9 @@ func (l *limited) LimitedEndpoint() string {
 
 // Charged returns what the limiter has charged and throttled. The operations and the table of the shard map's own
 // limiter are appended; keys are those of the main limiter only.
-func (l *limited) Charged() limiter.Stats {
+func (l *limited) Charged() throttle.Stats {
 	if l.limiter == nil {
-		return limiter.Stats{}
+		return throttle.Stats{}
 	}
 	all := l.limiter.Stats()
 	if l.mapLimiter == nil {

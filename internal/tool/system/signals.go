@@ -6,10 +6,10 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/hotshard/hotshard/internal/aws/limiter"
 	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/tool/console"
+	"github.com/hotshard/hotshard/pkg/throttle"
 )
 
 // signals returns the limiter's throttled writes of the items and events tables, by base key, and the tables' splits.
@@ -43,7 +43,7 @@ func (s *System) signals(_ context.Context, span console.Span) console.Signals {
 }
 
 // addThrottled adds the throttled writes of one slot of time.
-func addThrottled(out *console.Signals, keys map[string]*console.ThrottledKey, slot limiter.ThrottledWrites, span console.Span) {
+func addThrottled(out *console.Signals, keys map[string]*console.ThrottledKey, slot throttle.ThrottledWrites, span console.Span) {
 	if span.Index == "" {
 		span.Spread(out.Throttled, slot.Start, slot.Length, slot.Writes)
 	}
@@ -59,7 +59,7 @@ func addThrottled(out *console.Signals, keys map[string]*console.ThrottledKey, s
 }
 
 // columnsOf returns the columns of a partition key's base key, or of the partition key if it has no base key.
-func columnsOf(keys map[string]*console.ThrottledKey, k limiter.ThrottledKey, columns int) []int64 {
+func columnsOf(keys map[string]*console.ThrottledKey, k throttle.ThrottledKey, columns int) []int64 {
 	name, of := k.Key, console.ThrottledKey{Key: k.Key}
 	row := heat.KeyHeat{Index: k.Index, Key: k.Key}
 	if base, ok := row.Base(); ok {

@@ -9,16 +9,16 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/hotshard/hotshard/internal/aws/limiter"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
+	"github.com/hotshard/hotshard/pkg/throttle"
 )
 
 // price has the units of one score.
 type price struct{ Read, Table, Index float64 }
 
-func priceOf(s limiter.Stats, scores float64) price {
+func priceOf(s throttle.Stats, scores float64) price {
 	p := price{Read: s.ReadUnits / scores}
 	for _, space := range s.Spaces {
 		if space.Index == schema.ByRank {
@@ -34,7 +34,7 @@ func priceOf(s limiter.Stats, scores float64) price {
 func TestWhatScoresCost(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
-	client, limits := d.Limited(t, limiter.Options{Partitions: 64, PartitionWCU: 100_000})
+	client, limits := d.Limited(t, throttle.Options{Partitions: 64, PartitionWCU: 100_000})
 	periods := []boards.Period{boards.AllTime, boards.Daily, boards.Weekly}
 	now := libtest.Later
 	for _, mode := range []boards.Mode{boards.Best, boards.Latest, boards.Total} {
@@ -78,7 +78,7 @@ func TestCallsOfABatch(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
 	d.configure(t, "b", boards.Settings{Periods: []boards.Period{boards.AllTime, boards.Daily, boards.Weekly}})
-	client, limits := d.Limited(t, limiter.Options{Partitions: 64, PartitionWCU: 100_000})
+	client, limits := d.Limited(t, throttle.Options{Partitions: 64, PartitionWCU: 100_000})
 	rankings, now := d.boards(client, nil), libtest.Later
 	var texts []string
 	for p := range 150 {
@@ -87,7 +87,7 @@ func TestCallsOfABatch(t *testing.T) {
 	submit(t, rankings, "b", now, texts...)
 	limits.Reset()
 	submit(t, rankings, "b", now.Add(time.Second), texts...)
-	want := []limiter.OperationStats{{Operation: "BatchGetItem", ReadUnits: 450}}
+	want := []throttle.OperationStats{{Operation: "BatchGetItem", ReadUnits: 450}}
 	if diff := cmp.Diff(want, limits.Stats().Operations); diff != "" {
 		t.Errorf("best, not beaten: %s", diff)
 	}

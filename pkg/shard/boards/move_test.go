@@ -13,11 +13,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/hotshard/hotshard/internal/aws/limiter"
 	"github.com/hotshard/hotshard/internal/test/lane"
 	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
+	"github.com/hotshard/hotshard/pkg/throttle"
 )
 
 // TestAThrottledWriteKeepsItsRow checks that a write of an existing entry that the index throttles is
@@ -25,7 +25,7 @@ import (
 func TestAThrottledWriteKeepsItsRow(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
-	client, limits := d.Limited(t, limiter.Options{Partitions: 64, PartitionWCU: 100_000})
+	client, limits := d.Limited(t, throttle.Options{Partitions: 64, PartitionWCU: 100_000})
 	w := libtest.NewObserved()
 	kept, now := d.deferring(&crowded{client, "L#b#all#0"}, w), libtest.Later
 	submit(t, d.boards(d.Client, nil), "b", now, "ann 5", "bob 4")

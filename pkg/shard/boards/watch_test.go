@@ -12,13 +12,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/aws/limiter"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 	"github.com/hotshard/hotshard/pkg/shard/once"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
+	"github.com/hotshard/hotshard/pkg/throttle"
 )
 
 // TestObserversSeeTheIndexThrottle checks that throttles of the index are observed, and no others.
@@ -156,7 +156,7 @@ func TestAHotIndexIsObservedByScoresWithAndWithoutKeys(t *testing.T) {
 	d := deploy(t)
 	now := libtest.Later
 	for _, board := range []string{"b", schema.ProbeSK} {
-		client, _ := d.Limited(t, limiter.Options{
+		client, _ := d.Limited(t, throttle.Options{
 			Partitions: 64, PartitionWCU: 5, PartitionRCU: 1000, Now: func() time.Time { return now },
 		})
 		submit(t, d.boards(d.Client, nil), board, now, "3 1", "7 1")

@@ -7,13 +7,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/aws/limiter"
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/grow"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 	"github.com/hotshard/hotshard/pkg/shard/table"
+	"github.com/hotshard/hotshard/pkg/throttle"
 )
 
 // oneAttempt ends a call's context after its first attempt.
@@ -38,7 +38,7 @@ func TestGrowthOnTheEngine(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d, now := libtest.Deploy(t), libtest.Later
 			clock := func() time.Time { return now }
-			client, _ := d.Limited(t, limiter.Options{Partitions: 64, PartitionWCU: 10, Burst: time.Second, Now: clock})
+			client, _ := d.Limited(t, throttle.Options{Partitions: 64, PartitionWCU: 10, Burst: time.Second, Now: clock})
 			changer := d.Changer(shardmap.ChangerOptions{})
 			grower, err := grow.New(changer, grow.Options{Logger: slog.New(slog.DiscardHandler), Clock: clock, Partitions: func(string) int { return 64 }})
 			if err != nil {

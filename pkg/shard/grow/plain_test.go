@@ -11,12 +11,12 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"github.com/hotshard/hotshard/internal/aws/limiter"
 	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/grow"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 	"github.com/hotshard/hotshard/pkg/shard/table"
+	"github.com/hotshard/hotshard/pkg/throttle"
 )
 
 // TestAPlainNameGrowsOnceItsKeysAreFree storms a name of a PlainFirst table on DynamoDB Local, by the test's clock. The
@@ -24,7 +24,7 @@ import (
 func TestAPlainNameGrowsOnceItsKeysAreFree(t *testing.T) {
 	d, now := libtest.Deploy(t), libtest.Later
 	clock := func() time.Time { return now }
-	client, _ := d.Limited(t, limiter.Options{Partitions: 64, PartitionWCU: 10, Burst: time.Second, Now: clock})
+	client, _ := d.Limited(t, throttle.Options{Partitions: 64, PartitionWCU: 10, Burst: time.Second, Now: clock})
 	changer, said := d.Changer(shardmap.ChangerOptions{}), &bytes.Buffer{}
 	grower, err := grow.New(changer, grow.Options{Logger: slog.New(slog.NewTextHandler(said, nil)), Clock: clock, Partitions: func(string) int { return 64 }})
 	if err != nil {

@@ -10,12 +10,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/aws/limiter"
 	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/limits"
 	"github.com/hotshard/hotshard/pkg/shard/once"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
+	"github.com/hotshard/hotshard/pkg/throttle"
 )
 
 // touched counts what is written to each partition.
@@ -128,7 +128,7 @@ func TestWhatHitsCost(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
 	d.SetShards(t, "R#wide", "1:8")
-	client, limiter2 := d.Limited(t, limiter.Options{Partitions: 64, PartitionWCU: 100_000})
+	client, limiter2 := d.Limited(t, throttle.Options{Partitions: 64, PartitionWCU: 100_000})
 	type price struct{ Read, Write float64 }
 	cost := func(do func()) price {
 		limiter2.Reset()

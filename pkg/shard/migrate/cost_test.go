@@ -4,17 +4,17 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hotshard/hotshard/internal/aws/limiter"
 	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/pkg/shard/migrate"
 	"github.com/hotshard/hotshard/pkg/shard/table"
+	"github.com/hotshard/hotshard/pkg/throttle"
 )
 
 // TestCostOfMigrations bounds the read and write units of Copy and Verify for each item of nearly 4 KB.
 func TestCostOfMigrations(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
-	client, limits := d.Limited(t, limiter.Options{Partitions: 64, PartitionWCU: 100_000})
+	client, limits := d.Limited(t, throttle.Options{Partitions: 64, PartitionWCU: 100_000})
 	const items = 60
 	for name, inPlace := range map[string]bool{"two tables": false, "one table": true} {
 		from, to := libtest.Orders(t, client, d.Client, table.CalculatedSuffix{}, 4), libtest.Orders(t, client, d.Client, table.CalculatedSuffix{}, 4)

@@ -8,18 +8,18 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/aws/limiter"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/sessions"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
+	"github.com/hotshard/hotshard/pkg/throttle"
 )
 
 // TestCostOfSessions checks the units that the limiter counts, without those of the shard map.
 func TestCostOfSessions(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
-	client, limits := d.limited(t, limiter.Options{Partitions: 64, PartitionWCU: 100_000})
+	client, limits := d.limited(t, throttle.Options{Partitions: 64, PartitionWCU: 100_000})
 	s := d.process(client, nil)
 	lease := sessions.Lease{Group: "g", ID: "z", TTL: 10 * time.Hour, Data: data("d")}
 	type price struct{ Read, Table, Index float64 }
@@ -144,7 +144,7 @@ func TestEveryWriteOfSessionIsObserved(t *testing.T) {
 func TestHotIndexIsObservedWithAndWithoutKeys(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
-	client, _ := d.limited(t, limiter.Options{Partitions: 64, PartitionWCU: 5, PartitionRCU: 1000, Now: func() time.Time { return later }})
+	client, _ := d.limited(t, throttle.Options{Partitions: 64, PartitionWCU: 5, PartitionRCU: 1000, Now: func() time.Time { return later }})
 	lease := func(i int) sessions.Lease {
 		return sessions.Lease{Group: "g", ID: fmt.Sprint("id", i), TTL: time.Hour}
 	}

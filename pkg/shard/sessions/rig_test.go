@@ -16,13 +16,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
-	"github.com/hotshard/hotshard/internal/aws/limiter"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/once"
 	"github.com/hotshard/hotshard/pkg/shard/sessions"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
+	"github.com/hotshard/hotshard/pkg/throttle"
 )
 
 var later = enginetest.Later
@@ -276,10 +276,10 @@ func (w *observed) shown() (list []string) {
 }
 
 // limited returns a client whose calls a limiter counts and limits.
-func (d *deployment) limited(t *testing.T, o limiter.Options) (*dynamodb.Client, *limiter.Limiter) {
+func (d *deployment) limited(t *testing.T, o throttle.Options) (*dynamodb.Client, *throttle.Limiter) {
 	t.Helper()
 	o.Base = dynamolocal.Transport()
-	limits, err := limiter.New(o)
+	limits, err := throttle.New(o)
 	if err != nil {
 		t.Fatal(err)
 	}

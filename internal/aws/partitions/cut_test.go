@@ -1,0 +1,161 @@
+package partitions
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+// heat sends writes to a table of one partition for a while, four times its limit, and returns the table.
+func heat(t *testing.T, throughput Throughput, next func(i int) (key, sort string)) *Space {
+	t.Helper()
+	now := time.Unix(1_800_000_000, 0)
+	limits := limitsOf(1, 10, &now)
+	limits.SplitAfter = 10 * time.Second
+	s := New(limits).NewSpace(Resource{Table: "t"}, throughput)
+	for i := range 40 * 60 {
+		now = now.Add(25 * time.Millisecond)
+		s.gate.Admit([]Charge{s.Item(next(i)).Writes(Unit)})
+	}
+	return s
+}
+
+// TestSplitsByLoad checks which tables split for heat, and how far. The rules are AWS's, of "Burst and adaptive
+// capacity": a hot item is isolated; items of a key are divided, but not under a rising sort key, and not
+// with a local index.
+func TestSplitsByLoad(t *testing.T) {
+	const seed = 7
+	random := rand.New(rand.NewPCG(seed, seed))
+	anySort := func(int) (string, string) { return "hot", fmt.Sprint(random.IntN(1e6)) }
+	tests := []struct {
+		name       string
+		throughput Throughput
+		next       func(int) (string, string)
+		low, high  int // partitions after a minute
+	}{
+		{"many keys", Throughput{}, func(i int) (string, string) { return fmt.Sprint("k", i%100), "" }, 4, 6},
+		{"a single item", Throughput{}, func(int) (string, string) { return "hot", "1" }, 1, 1},
+		{"one key with many items", Throughput{}, anySort, 4, 6},
+		{"one key with many items and a local index", Throughput{Together: true}, anySort, 1, 1},
+		{"a rising sort key", Throughput{}, func(i int) (string, string) { return "hot", fmt.Sprintf("%08d", i) }, 1, 1},
+		{"a falling sort key", Throughput{}, func(i int) (string, string) { return "hot", fmt.Sprintf("%08d", 1e6-i) }, 1, 1},
+		{"a rising sort key in many keys", Throughput{}, func(i int) (string, string) { return fmt.Sprint("k", i%100), fmt.Sprintf("%08d", i) }, 4, 6},
+	}
+	for _, test := range tests {
+		s := heat(t, test.throughput, test.next)
+		if n := s.Partitions(); n < test.low || n > test.high {
+			t.Errorf("%s: %d partitions, want %d to %d (seed %d): %+v", test.name, n, test.low, test.high, seed, s.State().Partitions)
+		}
+	}
+}
+
+// TestIsolatedItem checks that an item with most of the traffic gets a partition of its own, and takes its whole
+// throughput there.
+func TestIsolatedItem(t *testing.T) {
+	s := heat(t, Throughput{}, func(i int) (string, string) {
+		if i%10 == 0 {
+			return fmt.Sprint("quiet", i%7), ""
+		}
+		return "hot", ""
+	})
+	hot := s.Place("hot")
+	if of := s.State().Partitions[hot.Number()]; of.First != hot.hash {
+		t.Errorf("the hot item is at %x, in %+v", hot.hash, of)
+	}
+	for i := range 7 {
+		if quiet := s.Place(fmt.Sprint("quiet", i)); quiet.Number() == hot.Number() && quiet.hash < hot.hash {
+			t.Errorf("quiet%d is still with the hot item", i)
+		}
+	}
+}
+
+// TestCollectionInParts checks that a query of a divided item collection is charged to all its partitions.
+func TestCollectionInParts(t *testing.T) {
+	now := time.Unix(1_800_000_000, 0)
+	s := New(limitsOf(1, 10, &now)).NewSpace(Resource{Table: "t"}, Throughput{})
+	key := s.Place("k")
+	s.split(0, point{key.hash, "m"}, s.gate.now())
+	now = now.Add(time.Minute)
+	s.gate.Admit([]Charge{s.Place("k").Reads(8 * Unit)})
+	s.gate.Admit([]Charge{s.Item("k", "z").Reads(2 * Unit)})
+	for i, want := range []float64{30 - 4, 30 - 4 - 2} {
+		if got := s.State().Partitions[i].Reads.Tokens; got != want {
+			t.Errorf("partition %d has %v tokens, want %v", i, got, want)
+		}
+	}
+	if parts := s.State().Partitions; parts[0].Last != key.hash || parts[1].First != key.hash || parts[1].FromSort != "m" {
+		t.Errorf("%+v", parts)
+	}
+}
+
+// TestGrowth checks AWS's example of an on-demand table: traffic up to twice the previous peak is taken at once; after
+// 30 minutes at a peak, twice that.
+func TestGrowth(t *testing.T) {
+	now := time.Unix(1_800_000_000, 0)
+	limits := limitsOf(4, 1000, &now)
+	limits.GrowAfter = 30 * time.Minute
+	g := New(limits)
+	table, provisioned := g.NewSpace(Resource{Table: "t"}, Throughput{OnDemand: true}), g.NewSpace(Resource{Table: "p"}, Throughput{})
+	offer := func(wcu int, lasting time.Duration) {
+		for range int(lasting.Seconds()) {
+			now = now.Add(time.Second)
+			for _, s := range []*Space{table, provisioned} {
+				if g.Admit([]Charge{s.Everywhere().Writes(Units(wcu) * Unit)}) != nil {
+					t.Fatalf("throttled %d WCU/s", wcu)
+				}
+			}
+		}
+	}
+	offer(4000, 29*time.Minute)
+	if n := table.Partitions(); n != 4 {
+		t.Errorf("%d partitions within 30 minutes, want 4", n)
+	}
+	offer(4000, 2*time.Minute)
+	if n := table.Partitions(); n != 8 {
+		t.Errorf("%d partitions after 30 minutes at 4,000 WCU/s, want 8", n)
+	}
+	offer(1000, time.Hour)
+	if n, fixed := table.Partitions(), provisioned.Partitions(); n != 8 || fixed != 4 {
+		t.Errorf("%d partitions after a quiet hour, want 8; %d of the provisioned table, want 4", n, fixed)
+	}
+}
+
+// TestWarmThroughput checks AWS's example: 30,000 RCU/s and 10,000 WCU/s are there at once.
+func TestWarmThroughput(t *testing.T) {
+	now := time.Unix(1_800_000_000, 0)
+	g := New(limitsOf(4, 1000, &now))
+	for want, throughput := range map[int]Throughput{4: {WarmReads: 12_000, WarmWrites: 4000}, 10: {WarmReads: 30_000, WarmWrites: 10_000}, 5: {WarmReads: 12_001}} {
+		if n := g.NewSpace(Resource{}, throughput).Partitions(); n != want {
+			t.Errorf("%+v: %d partitions, want %d", throughput, n, want)
+		}
+	}
+}
+
+// TestSplitsBySize checks that a partition splits above its size, and that removed bytes count.
+func TestSplitsBySize(t *testing.T) {
+	now := time.Unix(1_800_000_000, 0)
+	limits := limitsOf(1, 10, &now)
+	limits.PartitionBytes = 1000
+	s := New(limits).NewSpace(Resource{}, Throughput{})
+	for i := range 100 {
+		s.gate.Resize(s.Item(fmt.Sprint(i%10), fmt.Sprint(i)), 100)
+		s.gate.Resize(s.Item(fmt.Sprint(i%10), fmt.Sprint(i)), -91)
+	}
+	if n := s.Partitions(); n != 1 {
+		t.Errorf("%d partitions with 900 bytes, want 1", n)
+	}
+	for i := range 100 {
+		s.gate.Resize(s.Item(fmt.Sprint(i), ""), 100)
+	}
+	var sum int64
+	for _, p := range s.State().Partitions {
+		sum += p.Bytes
+		if p.Bytes > 1000 {
+			t.Errorf("a partition has %d bytes", p.Bytes)
+		}
+	}
+	if n := s.Partitions(); n < 11 || n > 40 || sum != 10_900 {
+		t.Errorf("%d partitions with %d bytes, want 11 to 40 with 10,900", n, sum)
+	}
+}

@@ -1,0 +1,191 @@
+package throttle
+
+import (
+	"maps"
+	"net/http"
+	"slices"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/hotshard/hotshard/internal/aws/partitions"
+)
+
+// batchWrites is a BatchWriteItem, of which some items may be throttled.
+type batchWrites struct {
+	*call
+	writes    []*batchedWrite
+	held      map[string][]jsontext.Value
+	reserved  []partitions.Charge
+	denied    []partitions.Denial
+	throttled int // items
+	conflicts int // items
+}
+
+// batchedWrite is a request in a batch of writes.
+type batchedWrite struct {
+	*write
+	text jsontext.Value // as in the request
+	cost []partitions.Charge
+	sent bool
+}
+
+// maxBatch is more than the engine's limit of 25.
+const maxBatch = 100
+
+func batchWrite(c *call) (*http.Response, error) {
+	var body struct {
+		RequestItems map[string][]jsontext.Value
+	}
+	if !decode(c.body, &body) {
+		return c.pass()
+	}
+	b := &batchWrites{call: c, held: map[string][]jsontext.Value{}}
+	if err := b.read(body.RequestItems); err != nil {
+		return c.passOrFail(err)
+	}
+	b.admit()
+	if b.reserved == nil && b.conflicts == 0 {
+		return c.throttle(b.denied)
+	}
+	c.l.countUnprocessed(c.operation, b.throttled, b.denied)
+	c.l.countConflicts(c.operation, b.conflicts)
+	if b.reserved == nil {
+		return c.respond(http.StatusOK, map[string]any{"UnprocessedItems": b.held})
+	}
+	defer b.end()
+	return b.do()
+}
+
+// read prepares a batch's writes and fetches their items, in the order of the tables' names. It
+// returns errInvalid for a batch that the engine will reject.
+func (b *batchWrites) read(requests map[string][]jsontext.Value) error {
+	var writes []*write
+	for _, name := range slices.Sorted(maps.Keys(requests)) {
+		for _, text := range requests[name] {
+			w, err := b.write(name, text)
+			if err != nil {
+				return err
+			}
+			b.writes = append(b.writes, &batchedWrite{write: w, text: text})
+			writes = append(writes, w)
+		}
+	}
+	if len(writes) == 0 || len(writes) > maxBatch {
+		return errInvalid
+	}
+	err := b.look(writes...)
+	for _, w := range b.writes {
+		w.cost = w.write.cost()
+	}
+	return err
+}
+
+func (b *batchWrites) write(table string, text jsontext.Value) (*write, error) {
+	var request struct{ PutRequest, DeleteRequest *writeBody }
+	if !decode(text, &request) {
+		return nil, errInvalid
+	}
+	kind, body := put, request.PutRequest
+	if body == nil {
+		kind, body = remove, request.DeleteRequest
+	}
+	if body == nil {
+		return nil, errInvalid
+	}
+	body.TableName = table
+	return b.newWrite(kind, body)
+}
+
+// admit withholds writes that are throttled or conflict with a transaction. BatchWriteItem has
+// no exception for a conflict, so such items are left unprocessed, too.
+func (b *batchWrites) admit() {
+	for _, w := range b.writes {
+		denied := b.l.gate.Admit(w.cost)
+		switch {
+		case denied != nil:
+			b.l.throttledWrites(denied)
+			b.denied = append(b.denied, denied...)
+			b.throttled++
+		case !b.l.holds.BeginWrite(w.held()):
+			b.l.settle(b.operation, w.cost, w.cost[:1])
+			b.conflicts++
+		default:
+			w.sent = true
+			b.reserved = append(b.reserved, w.cost...)
+			continue
+		}
+		b.held[w.name] = append(b.held[w.name], w.text)
+	}
+}
+
+func (b *batchWrites) end() {
+	for _, w := range b.writes {
+		if w.sent {
+			b.l.holds.EndWrite(w.held())
+		}
+	}
+}
+
+// do sends the admitted writes and adds the others to the response's UnprocessedItems.
+func (b *batchWrites) do() (*http.Response, error) {
+	changed := object{}
+	if len(b.held) > 0 {
+		text, err := encode(b.sent())
+		if err != nil {
+			return nil, err
+		}
+		changed["RequestItems"] = text
+	}
+	r, err := b.forward(changed, capacity{}, b.reserved)
+	if err != nil {
+		return nil, err
+	}
+	var left struct {
+		UnprocessedItems map[string][]jsontext.Value
+	}
+	if !r.ok() || !decode(r.body, &left) {
+		b.l.settle(b.operation, b.reserved, nil)
+		return r.response(capacity{})
+	}
+	b.l.settle(b.operation, b.reserved, b.charges(left.UnprocessedItems))
+	if len(b.held) > 0 {
+		for name, texts := range left.UnprocessedItems {
+			b.held[name] = append(b.held[name], texts...)
+		}
+		if err := r.set("UnprocessedItems", b.held); err != nil {
+			return nil, err
+		}
+	}
+	return r.response(capacity{})
+}
+
+// sent returns the texts of the admitted writes by table.
+func (b *batchWrites) sent() map[string][]jsontext.Value {
+	texts := map[string][]jsontext.Value{}
+	for _, w := range b.writes {
+		if w.sent {
+			texts[w.name] = append(texts[w.name], w.text)
+		}
+	}
+	return texts
+}
+
+// charges returns the charges of the items that were sent and processed.
+func (b *batchWrites) charges(left map[string][]jsontext.Value) []partitions.Charge {
+	skip := map[string]bool{}
+	for name, texts := range left {
+		for _, text := range texts {
+			if w, err := b.write(name, text); err == nil {
+				skip[w.id()] = true
+			}
+		}
+	}
+	var charges []partitions.Charge
+	for _, w := range b.writes {
+		if w.sent && !skip[w.id()] {
+			charges = append(charges, w.cost...)
+			b.resize(w.write)
+		}
+	}
+	return charges
+}

@@ -1,0 +1,192 @@
+package throttle
+
+import (
+	"bytes"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"maps"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/hotshard/hotshard/internal/aws/jsonitem"
+	"github.com/hotshard/hotshard/internal/aws/partitions"
+)
+
+// object is a JSON object whose members keep their text.
+type object map[string]jsontext.Value
+
+// lenient accepts what the engine accepts; only the engine rejects requests.
+var lenient = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true), jsonitem.Codec)
+
+// decode decodes JSON and reports whether that succeeded.
+func decode(text []byte, into any) bool { return json.Unmarshal(text, into, lenient) == nil }
+
+func encode(v any) ([]byte, error) { return json.Marshal(v, lenient) }
+
+// quoted returns a JSON string of plain letters.
+func quoted(word string) jsontext.Value { return jsontext.Value(`"` + word + `"`) }
+
+// call is one request on its way through the limiter.
+type call struct {
+	exchange
+	l *Limiter
+}
+
+// forward sends an admitted request with some members changed. If there is no response, the
+// request may have been applied, so its reserved charges stay.
+func (c *call) forward(changed object, report capacity, reserved []partitions.Charge) (*reply, error) {
+	report.ask(changed)
+	r, err := c.send(changed)
+	if err != nil {
+		c.l.settle(c.operation, reserved, reserved)
+	}
+	return r, err
+}
+
+// exchange is a caller's request. It can send requests to the engine and respond in its place.
+type exchange struct {
+	base      http.RoundTripper // to the engine
+	req       *http.Request
+	operation string
+	body      []byte
+}
+
+// pass forwards the request unchanged.
+func (e *exchange) pass() (*http.Response, error) {
+	return e.base.RoundTrip(e.request(e.operation, e.body))
+}
+
+// request returns the caller's request with another operation and body. It keeps the
+// credentials, which may select a database.
+func (e *exchange) request(operation string, body []byte) *http.Request {
+	req := e.req.Clone(e.req.Context())
+	req.Header.Set("X-Amz-Target", targetPrefix+operation)
+	req.Header.Del("Content-Length")
+	req.ContentLength = int64(len(body))
+	req.TransferEncoding = nil
+	if len(body) == 0 {
+		req.Body, req.GetBody = http.NoBody, nil
+		return req
+	}
+	req.Body = io.NopCloser(bytes.NewReader(body))
+	req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+	return req
+}
+
+// send sends the request with some members changed and returns the response.
+func (e *exchange) send(changed object) (*reply, error) {
+	var members object
+	if err := json.Unmarshal(e.body, &members, lenient); err != nil {
+		return nil, fmt.Errorf("reading %s: %w", e.operation, err)
+	}
+	maps.Copy(members, changed)
+	return e.ask(e.operation, members)
+}
+
+// ask sends a request of the limiter's own and returns the response.
+func (e *exchange) ask(operation string, members any) (*reply, error) {
+	body, err := encode(members)
+	if err != nil {
+		return nil, fmt.Errorf("writing %s: %w", operation, err)
+	}
+	req := e.request(operation, body)
+	req.Header.Set("Accept-Encoding", "identity") // the response must not be compressed
+	resp, err := e.base.RoundTrip(req)
+	if err != nil {
+		return nil, err
+	}
+	return readReply(resp)
+}
+
+// maxReply exceeds the largest response, BatchGetItem's 16 MB, with JSON's overhead.
+const maxReply = 128 << 20
+
+// reply is a response of the engine.
+type reply struct {
+	resp    *http.Response
+	body    []byte
+	members object
+	changed bool
+}
+
+func readReply(resp *http.Response) (*reply, error) {
+	defer resp.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxReply+1))
+	if err == nil && len(body) > maxReply {
+		err = fmt.Errorf("it is longer than %d bytes", maxReply)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the engine's response: %w", err)
+	}
+	r := &reply{resp: resp, body: body}
+	if !decode(body, &r.members) || r.members == nil {
+		r.members = object{}
+	}
+	return r, nil
+}
+
+func (r *reply) ok() bool { return r.resp.StatusCode == http.StatusOK }
+
+// exception returns the short name of an error, or "" for a success.
+func (r *reply) exception() string {
+	if r.ok() {
+		return ""
+	}
+	e := struct {
+		Type string `json:"__type"`
+	}{"unknown"}
+	decode(r.body, &e)
+	return e.Type[strings.LastIndexByte(e.Type, '#')+1:]
+}
+
+// remove removes a member of the response.
+func (r *reply) remove(name string) {
+	if _, ok := r.members[name]; ok {
+		delete(r.members, name)
+		r.changed = true
+	}
+}
+
+// set replaces a member of the response.
+func (r *reply) set(name string, value any) error {
+	text, err := encode(value)
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", name, err)
+	}
+	r.members[name], r.changed = text, true
+	return nil
+}
+
+// response returns the response for the caller, with a new checksum if it was changed.
+func (r *reply) response(report capacity) (*http.Response, error) {
+	if err := report.hide(r); err != nil {
+		return nil, err
+	}
+	if r.changed {
+		body, err := encode(r.members)
+		if err != nil {
+			return nil, fmt.Errorf("encoding the response: %w", err)
+		}
+		r.body = body
+		r.resp.Header.Set("X-Amz-Crc32", checksum(body))
+	}
+	setBody(r.resp, r.body)
+	return r.resp, nil
+}
+
+func setBody(resp *http.Response, body []byte) {
+	resp.Body = io.NopCloser(bytes.NewReader(body))
+	resp.ContentLength = int64(len(body))
+	resp.Header.Set("Content-Length", strconv.Itoa(len(body)))
+	resp.TransferEncoding = nil
+	resp.Uncompressed = false
+}
+
+func checksum(body []byte) string {
+	return strconv.FormatUint(uint64(crc32.ChecksumIEEE(body)), 10)
+}

@@ -1,0 +1,220 @@
+package throttle
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/hotshard/hotshard/internal/aws/partitions"
+)
+
+// controlPath begins the paths of the proxy's own calls. No DynamoDB operation has a path.
+const controlPath = "/_throttle"
+
+// Report is the response of GET /_throttle.
+type Report struct {
+	Since     time.Time   `json:"since"`  // start or last reset; throttles are counted since then
+	Tables    []Resource  `json:"tables"` // each table before its global indexes, by name
+	Throttled []Throttled `json:"throttled"`
+}
+
+// Resource is a table or a global index that a request has named. A local index shares its
+// table's partitions. Levels without a reason have no limit.
+type Resource struct {
+	Table       string `json:"table"`
+	Index       string `json:"index,omitempty"`
+	ARN         string `json:"arn"`
+	AccessKey   string `json:"access_key"` // engines may have a database for each access key and Region
+	Region      string `json:"region"`
+	ReadReason  string `json:"read_reason,omitempty"` // for throttles by the limit of the whole table or index
+	WriteReason string `json:"write_reason,omitempty"`
+	Levels
+	Partitions []Partition `json:"partitions"`
+}
+
+// Partition is a range of hashes of partition keys: 16 hexadecimal digits, both included.
+type Partition struct {
+	Number int    `json:"partition"` // in the order of hashes; a split renumbers those that follow
+	From   string `json:"from"`
+	To     string `json:"to"`
+
+	// FromSortKey is the sort key, quoted, from which a partition has items of the partition key From. It is empty
+	// for all of them.
+	FromSortKey string `json:"from_sort_key,omitempty"`
+	Bytes       int64  `json:"bytes,omitempty"` // written through the limiter
+	Levels
+}
+
+// Levels are limits in WCU/s and RCU/s, the rates used over about the last 10 s, and the units
+// left, which are negative for a debt.
+type Levels struct {
+	WCU         int64   `json:"wcu"`
+	WriteRate   float64 `json:"write_units_per_second"`
+	WriteTokens float64 `json:"write_tokens"`
+	RCU         int64   `json:"rcu"`
+	ReadRate    float64 `json:"read_units_per_second"`
+	ReadTokens  float64 `json:"read_tokens"`
+}
+
+// Throttled counts the denials of one partition key for one reason, most first. Key is empty
+// for scans, which need all partitions.
+type Throttled struct {
+	Reason    string  `json:"reason"`
+	Table     string  `json:"table"`
+	Index     string  `json:"index,omitempty"`
+	Key       string  `json:"key"`
+	Partition *int    `json:"partition,omitempty"` // the key's current one
+	Count     float64 `json:"count"`               // lower bound
+	Error     float64 `json:"error,omitempty"`     // the most by which Count may be too low
+}
+
+// control returns the handler of the proxy's own calls. Other sites' pages may not make them.
+func (l *Limiter) control() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET "+controlPath, func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, l.Report()) })
+	mux.HandleFunc("POST "+controlPath+"/reset", func(w http.ResponseWriter, _ *http.Request) {
+		l.Restart()
+		writeJSON(w, l.Report())
+	})
+	mux.HandleFunc("POST "+controlPath+"/split", l.splitOnRequest)
+	return http.NewCrossOriginProtection().Handler(mux)
+}
+
+// Restart makes all partitions new: initial ranges, one second's tokens, no statistics. Holds of
+// transactions stay. A request in flight is counted, but does not debit the new buckets.
+func (l *Limiter) Restart() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.stats = newCounts(l.options.Now())
+	l.tables = map[string]*table{}
+}
+
+// splitOnRequest splits partitions of a table or index, in each database that has it.
+func (l *Limiter) splitOnRequest(w http.ResponseWriter, r *http.Request) {
+	var body struct {
+		Table     string `json:"table"`
+		Index     string `json:"index"`
+		Partition *int   `json:"partition"`
+	}
+	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 1<<16))
+	if err != nil || !decode(text, &body) || body.Table == "" || body.Partition != nil && *body.Partition < 0 {
+		writeError(w, http.StatusBadRequest, "ValidationException", `want {"table":NAME,"index":NAME,"partition":NUMBER}; index and partition may be missing`)
+		return
+	}
+	number := -1
+	if body.Partition != nil {
+		number = *body.Partition
+	}
+	found, split := false, 0
+	for _, s := range l.spaces() {
+		if s.Table == body.Table && s.Index == body.Index {
+			found = true
+			split += s.Split(number)
+		}
+	}
+	switch {
+	case !found:
+		writeError(w, http.StatusNotFound, "ResourceNotFoundException",
+			"no request has named this table or global index since the last reset: send one first")
+	case split == 0:
+		writeError(w, http.StatusBadRequest, "ValidationException", fmt.Sprintf(
+			"no partition was split: GET %s lists the partitions; one of a single hash can't be split, nor can there be more than %d", controlPath, partitions.MaxPartitions))
+	default:
+		writeJSON(w, l.Report())
+	}
+}
+
+// databaseSpace is a table or global index in one of the engine's databases.
+type databaseSpace struct {
+	*partitions.Space
+	id string // the table's
+}
+
+// spaces returns the known tables and global indexes.
+func (l *Limiter) spaces() []databaseSpace {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var spaces []databaseSpace
+	for id, t := range l.tables {
+		for _, s := range append(slices.Clone(t.global), t.Space) {
+			spaces = append(spaces, databaseSpace{s, id})
+		}
+	}
+	slices.SortFunc(spaces, func(a, b databaseSpace) int {
+		return cmp.Or(strings.Compare(a.Table, b.Table), strings.Compare(a.id, b.id), strings.Compare(a.Index, b.Index))
+	})
+	return spaces
+}
+
+// Report returns the state of all known tables and what was throttled.
+func (l *Limiter) Report() Report {
+	spaces := l.spaces()
+	l.mu.Lock()
+	report := Report{Since: l.stats.since.UTC(), Tables: []Resource{}, Throttled: []Throttled{}}
+	denied := l.top(l.stats.throttled)
+	l.mu.Unlock()
+	for _, s := range spaces {
+		report.Tables = append(report.Tables, s.resource())
+	}
+	for _, k := range denied {
+		one := Throttled{Reason: k.Reason, Table: k.Table, Index: k.Index, Key: k.Key, Count: k.Units, Error: k.Error}
+		at := slices.IndexFunc(spaces, func(s databaseSpace) bool { return nameOf(s.Space) == spaceName{k.Table, k.Index} })
+		if at >= 0 && k.Key != "" {
+			number := spaces[at].Place(k.Key).Number()
+			one.Partition = &number
+		}
+		report.Throttled = append(report.Throttled, one)
+	}
+	return report
+}
+
+func (s databaseSpace) resource() Resource {
+	state := s.State()
+	database := strings.Split(s.id, "\x00") // host, access key, Region, table
+	r := Resource{
+		Table: s.Table, Index: s.Index, ARN: s.ARN, AccessKey: database[1], Region: database[2],
+		Levels: levels(state.Reads, state.Writes),
+	}
+	if state.Reads.Limit > 0 {
+		r.ReadReason = reasonOf(partitions.Denial{Charge: s.Everywhere().Reads(0), Cause: state.Reads.Cause}).Reason
+	}
+	if state.Writes.Limit > 0 {
+		r.WriteReason = reasonOf(partitions.Denial{Charge: s.Everywhere().Writes(0), Cause: state.Writes.Cause}).Reason
+	}
+	for i, p := range state.Partitions {
+		one := Partition{Number: i, From: fmt.Sprintf("%016x", p.First), To: fmt.Sprintf("%016x", p.Last), Bytes: p.Bytes, Levels: levels(p.Reads, p.Writes)}
+		if p.FromSort != "" {
+			one.FromSortKey = strconv.Quote(p.FromSort)
+		}
+		r.Partitions = append(r.Partitions, one)
+	}
+	return r
+}
+
+func levels(reads, writes partitions.Level) Levels {
+	return Levels{writes.Limit, writes.Used, writes.Tokens, reads.Limit, reads.Used, reads.Tokens}
+}
+
+func writeJSON(w http.ResponseWriter, v any) {
+	text, err := encode(v)
+	if err != nil {
+		writeError(w, http.StatusInternalServerError, "InternalServerError", err.Error())
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	_, _ = w.Write(append(text, '\n')) // the client may be gone
+}
+
+// writeError writes an error in DynamoDB's form.
+func writeError(w http.ResponseWriter, status int, exception, message string) {
+	text, _ := encode(map[string]string{"__type": exceptionPrefix + exception, "message": message}) // strings can't fail
+	w.Header().Set("Content-Type", "application/x-amz-json-1.0")
+	w.WriteHeader(status)
+	_, _ = w.Write(text) // the client may be gone
+}

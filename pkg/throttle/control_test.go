@@ -1,0 +1,235 @@
+package throttle_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/pkg/throttle"
+)
+
+// control is the proxy of a bench, called as by a browser or curl.
+type control struct{ http.Handler }
+
+func (b *bench) control(t *testing.T) control {
+	target, err := url.Parse(enginetest.Endpoint(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return control{b.Proxy(target)}
+}
+
+// call returns the status, the response's text, and the report if it is one.
+func (c control) call(t *testing.T, method, path, body string, header ...string) (int, string, throttle.Report) {
+	t.Helper()
+	req := httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader(body))
+	for i := 0; i < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	w := httptest.NewRecorder()
+	c.ServeHTTP(w, req)
+	text, err := io.ReadAll(w.Result().Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var report throttle.Report
+	if w.Code == http.StatusOK {
+		if err := json.Unmarshal(text, &report); err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+	}
+	return w.Code, string(text), report
+}
+
+// TestReasons checks all limits of whole tables and indexes, and the exceptions that name them.
+// A partition's reasons are in other tests.
+func TestReasons(t *testing.T) {
+	provisioned := provisionedTable()
+	provisioned.ProvisionedThroughput = &types.ProvisionedThroughput{ReadCapacityUnits: aws.Int64(9), WriteCapacityUnits: aws.Int64(9)}
+	provisioned.GlobalSecondaryIndexes[0].ProvisionedThroughput = &types.ProvisionedThroughput{ReadCapacityUnits: aws.Int64(2), WriteCapacityUnits: aws.Int64(2)}
+	maximum := onDemandTable()
+	maximum.OnDemandThroughput = &types.OnDemandThroughput{MaxReadRequestUnits: aws.Int64(9), MaxWriteRequestUnits: aws.Int64(9)}
+	maximum.GlobalSecondaryIndexes[0].OnDemandThroughput = &types.OnDemandThroughput{MaxReadRequestUnits: aws.Int64(2), MaxWriteRequestUnits: aws.Int64(2)}
+	tests := []struct {
+		name    string
+		table   *dynamodb.CreateTableInput
+		quota   int
+		reasons func(error) []string
+		cause   string
+	}{
+		{"provisioned", provisioned, 0, func(err error) []string { return throttled(t, err) }, "ProvisionedThroughputExceeded"},
+		{"maximum", maximum, 0, func(err error) []string {
+			e, ok := errors.AsType[*types.ThrottlingException](err)
+			if !ok {
+				t.Fatalf("got %v, want a ThrottlingException", err)
+			}
+			return reasonsOf(e.ThrottlingReasons)
+		}, "MaxOnDemandThroughputExceeded"},
+		{"account", onDemandTable(), 2, func(err error) []string {
+			e, ok := errors.AsType[*types.RequestLimitExceeded](err)
+			if !ok || e.ErrorMessage() == "" {
+				t.Fatalf("got %v, want a RequestLimitExceeded", err)
+			}
+			return reasonsOf(e.ThrottlingReasons)
+		}, "AccountLimitExceeded"},
+	}
+	for _, test := range tests {
+		b := newBench(t, throttle.Options{Partitions: 64, PartitionWCU: 1000, TableQuota: test.quota}, test.table)
+		check := func(what, arn string, call func() error) {
+			t.Helper()
+			b.advance(time.Minute)
+			_, err := admitted(t, call)
+			if diff := cmp.Diff([]string{what + test.cause + " " + arn}, test.reasons(err)); diff != "" {
+				t.Errorf("%s: %s", test.name, diff)
+			}
+		}
+		check("TableWrite", tableARN, func() error { return b.put(t, keyOf("a", "1")) })
+		check("TableRead", tableARN, func() error { return b.get(t, "a", "1", true) })
+		check("IndexRead", indexARN, func() error {
+			_, err := b.db.Scan(t.Context(), &dynamodb.ScanInput{TableName: aws.String(tableName), IndexName: aws.String(byGroup)})
+			return err
+		})
+		if test.quota > 0 {
+			continue // a write to the index costs at least as much in the table, which has the same quota
+		}
+		b.advance(time.Minute)
+		if err := b.put(t, itemOf("b", "1", values{"group": s("g"), "rank": n("1"), "tag": s(strings.Repeat("x", 2500))})); err != nil {
+			t.Fatal(err)
+		}
+		if err := b.put(t, keyOf("c", "1")); err != nil {
+			t.Errorf("%s: a write that is not in the index: %v", test.name, err)
+		}
+		err := b.put(t, itemOf("d", "1", grouped("g", "2")))
+		if diff := cmp.Diff([]string{"IndexWrite" + test.cause + " " + indexARN}, test.reasons(err)); diff != "" {
+			t.Errorf("%s: %s", test.name, diff)
+		}
+	}
+}
+
+// TestBurst checks that a provisioned table saves unused throughput for --burst, which does not
+// lift a partition's limit.
+func TestBurst(t *testing.T) {
+	b := newBench(t, throttle.Options{Partitions: 64, PartitionWCU: 20, Burst: 10 * time.Second}, provisionedTable()) // 5 WCU/s
+	keys := b.apart(t, 3)
+	burst := func(keys ...string) (int, error) {
+		i := 0
+		return admitted(t, func() error {
+			i++
+			return b.put(t, keyOf(keys[i%len(keys)], "1"))
+		})
+	}
+	if count, _ := burst(keys...); count != 5 {
+		t.Errorf("a new table admitted %d writes, want 5", count)
+	}
+	b.advance(4 * time.Second)
+	if count, _ := burst(keys...); count != 20 {
+		t.Errorf("%d writes admitted after 4 s, want 20", count)
+	}
+	b.advance(time.Minute)
+	if count, err := burst(keys...); count != 50 || throttled(t, err)[0] != "TableWriteProvisionedThroughputExceeded "+tableARN {
+		t.Errorf("%d writes admitted after a minute, then %v, want 50", count, err)
+	}
+	b.advance(time.Minute)
+	if count, err := burst(keys[0]); count != 20 || throttled(t, err)[0] != "TableWriteKeyRangeThroughputExceeded "+tableARN {
+		t.Errorf("%d writes of one key admitted, then %v, want 20", count, err)
+	}
+}
+
+// TestReport checks that the report names the hot key, its partition and what is left, that
+// a split moves the key, and that a reset forgets all.
+func TestReport(t *testing.T) {
+	b := newBench(t, throttle.Options{Partitions: 2, PartitionWCU: 10, PartitionRCU: 7})
+	c := b.control(t)
+	low, high := b.halves(t)
+	for range 5 {
+		if err := b.put(t, keyOf(low, "1")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 10 + 90 { // 10 are admitted
+		_ = b.put(t, keyOf(high, "1"))
+	}
+	code, text, got := c.call(t, "GET", "/_throttle", "")
+	if code != http.StatusOK || len(got.Tables) != 2 || got.Since.IsZero() {
+		t.Fatalf("%d %s", code, text)
+	}
+	number := 1
+	if diff := cmp.Diff([]throttle.Throttled{{Reason: "TableWriteKeyRangeThroughputExceeded", Table: tableName, Key: high, Partition: &number, Count: 90}}, got.Throttled); diff != "" {
+		t.Error(diff)
+	}
+	table, index := got.Tables[0], got.Tables[1]
+	if table.Index != "" || table.ARN != tableARN || table.AccessKey != b.key || table.WCU != 40_000 || table.RCU != 40_000 ||
+		table.WriteReason != "TableWriteAccountLimitExceeded" || table.ReadReason != "TableReadAccountLimitExceeded" || table.WriteRate != 1.5 ||
+		index.Index != byGroup || index.ARN != indexARN || len(index.Partitions) != 2 {
+		t.Errorf("got %+v", got.Tables)
+	}
+	want := []throttle.Partition{
+		{Number: 0, From: "0000000000000000", To: "7fffffffffffffff", Levels: throttle.Levels{WCU: 10, WriteRate: 0.5, WriteTokens: 5, RCU: 7, ReadTokens: 7}},
+		{Number: 1, From: "8000000000000000", To: "ffffffffffffffff", Levels: throttle.Levels{WCU: 10, WriteRate: 1, WriteTokens: 0, RCU: 7, ReadTokens: 7}},
+	}
+	if diff := cmp.Diff(want, table.Partitions); diff != "" {
+		t.Error(diff)
+	}
+
+	code, text, got = c.call(t, "POST", "/_throttle/split", `{"table":"limited","partition":0}`)
+	if code != http.StatusOK || len(got.Tables[0].Partitions) != 3 || *got.Throttled[0].Partition != 2 || got.Tables[0].Partitions[0].To != "3fffffffffffffff" {
+		t.Errorf("after a split: %d %s", code, text)
+	}
+	code, text, got = c.call(t, "POST", "/_throttle/split", `{"table":"limited","index":"by_group"}`)
+	if code != http.StatusOK || len(got.Tables[0].Partitions) != 3 || len(got.Tables[1].Partitions) != 4 {
+		t.Errorf("after a split of the index: %d %s", code, text)
+	}
+	for body, want := range map[string]string{
+		`{"table":"none"}`:                       "ResourceNotFoundException",
+		`{"table":"limited","index":"by_rank"}`:  "ResourceNotFoundException", // a local index
+		`{"table":"limited","partition":3}`:      "no partition was split",
+		`{"table":"limited","partition":-1}`:     "ValidationException",
+		`{"table":"limited","partition":"last"}`: "ValidationException",
+		`{}`:                                     "ValidationException",
+		`split`:                                  "ValidationException",
+	} {
+		if code, text, _ := c.call(t, "POST", "/_throttle/split", body); code/100 != 4 || !strings.Contains(text, want) {
+			t.Errorf("%s: %d %s, want %s", body, code, text, want)
+		}
+	}
+
+	code, text, got = c.call(t, "POST", "/_throttle/reset", "")
+	if code != http.StatusOK || len(got.Tables)+len(got.Throttled) != 0 {
+		t.Errorf("after a reset: %d %s", code, text)
+	}
+	if count, _ := admitted(t, func() error { return b.put(t, keyOf(high, "1")) }); count != 10 {
+		t.Errorf("%d writes admitted after a reset, want 10", count)
+	}
+	if _, _, got = c.call(t, "GET", "/_throttle", ""); len(got.Tables[0].Partitions) != 2 || got.Throttled[0].Count != 1 {
+		t.Errorf("after a reset and 11 writes: %+v", got)
+	}
+}
+
+// TestControlIsNotForPages checks that no other site's page can reset the limits, and that the
+// engine gets no call of the limiter's.
+func TestControlIsNotForPages(t *testing.T) {
+	c := newBench(t, roomy).control(t)
+	for _, header := range [][]string{{"Sec-Fetch-Site", "cross-site"}, {"Origin", "http://elsewhere.example"}} {
+		if code, text, _ := c.call(t, "POST", "/_throttle/reset", "", header...); code != http.StatusForbidden {
+			t.Errorf("%v: %d %s", header, code, text)
+		}
+	}
+	if code, _, _ := c.call(t, "GET", "/_throttle/reset", ""); code != http.StatusMethodNotAllowed {
+		t.Errorf("GET of the reset: %d", code)
+	}
+	if code, _, _ := c.call(t, "GET", "/_throttle/none", ""); code != http.StatusNotFound {
+		t.Errorf("an unknown path: %d", code)
+	}
+}

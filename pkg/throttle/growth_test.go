@@ -1,0 +1,127 @@
+package throttle_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/pkg/throttle"
+)
+
+// TestSplitBySize checks that all writes count bytes: an item that is written again does not, nor one that is
+// deleted.
+func TestSplitBySize(t *testing.T) {
+	b := newBench(t, throttle.Options{Partitions: 1, PartitionWCU: 1000, PartitionBytes: 50_000})
+	bytes := func() (sum int64) {
+		for _, p := range b.Report().Tables[0].Partitions {
+			sum += p.Bytes
+		}
+		return sum
+	}
+	name := aws.String(tableName)
+	large := func(pk string) values { return itemOf(pk, "1", sized(10)) }
+	for range 9 {
+		if err := b.put(t, large("again")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if sum := bytes(); sum < 10_000 || sum > 10_100 {
+		t.Errorf("one item of 10 kB is %d bytes", sum)
+	}
+	if _, err := b.db.BatchWriteItem(t.Context(), &dynamodb.BatchWriteItemInput{RequestItems: putRequests(large("batch"), large("again"))}); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.transact(t, "", large("transaction")); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.execute(t, `INSERT INTO limited VALUE {'pk':'statement','sk':'1','data':?}`, sized(10)["data"]); err != nil {
+		t.Fatal(err)
+	}
+	update := updateOf("update", "SET #x = :x", values{":x": sized(10)["data"]})
+	if _, err := b.db.UpdateItem(t.Context(), update); err != nil {
+		t.Fatal(err)
+	}
+	if sum := bytes(); sum < 50_000 || sum > 50_500 || b.Partitions(tableName) != 2 {
+		t.Errorf("five items of 10 kB are %d bytes on %d partitions, want 2", sum, b.Partitions(tableName))
+	}
+	for _, pk := range []string{"batch", "update"} {
+		if _, err := b.db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: name, Key: keyOf(pk, "1")}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if sum := bytes(); sum < 30_000 || sum > 30_300 {
+		t.Errorf("three items of 10 kB are %d bytes", sum)
+	}
+}
+
+// sortedTable has a sort key, and no index.
+func sortedTable() *dynamodb.CreateTableInput {
+	table := onDemandTable()
+	table.AttributeDefinitions, table.LocalSecondaryIndexes, table.GlobalSecondaryIndexes = table.AttributeDefinitions[:2], nil, nil
+	return table
+}
+
+// TestSplitWithinKey checks that the items of one hot partition key are divided by their sort keys; a table with a
+// local index stays whole.
+func TestSplitWithinKey(t *testing.T) {
+	for want, table := range map[int]*dynamodb.CreateTableInput{1: onDemandTable(), 2: sortedTable()} {
+		b := newBench(t, throttle.Options{Partitions: 1, PartitionWCU: 2, SplitAfter: 3 * time.Second}, table)
+		for range 5 {
+			for i := range 7 {
+				_ = b.put(t, keyOf("hot", fmt.Sprint(i*3%7))) // some are throttled
+			}
+			b.advance(time.Second)
+		}
+		if got := b.Partitions(tableName); got != want {
+			t.Errorf("%d partitions, want %d", got, want)
+		}
+		if parts := b.Report().Tables[0].Partitions; want == 2 && (parts[0].To != parts[1].From || parts[1].FromSortKey == "") {
+			t.Errorf("the parts are %+v", parts)
+		}
+	}
+}
+
+// TestOnDemandGrowth checks that an on-demand table takes twice its peak after GrowAfter.
+func TestOnDemandGrowth(t *testing.T) {
+	b := newBench(t, throttle.Options{Partitions: 2, PartitionWCU: 4, GrowAfter: time.Minute}, sortedTable())
+	for range 80 {
+		for i := range 8 {
+			_ = b.put(t, keyOf(fmt.Sprint("k", i), "1"))
+		}
+		b.advance(time.Second)
+	}
+	if got := b.Partitions(tableName); got < 3 || got > 4 {
+		t.Errorf("%d partitions after a minute at up to 8 WCU/s, want 3 or 4", got)
+	}
+}
+
+// TestWarmTables checks that provisioned and warm throughput have partitions from the start.
+func TestWarmTables(t *testing.T) {
+	provisioned := sortedTable()
+	provisioned.BillingMode = types.BillingModeProvisioned
+	provisioned.ProvisionedThroughput = &types.ProvisionedThroughput{ReadCapacityUnits: aws.Int64(10), WriteCapacityUnits: aws.Int64(70)}
+	warm := sortedTable()
+	warm.WarmThroughput = &types.WarmThroughput{ReadUnitsPerSecond: aws.Int64(30_000), WriteUnitsPerSecond: aws.Int64(10_000)}
+	warm.GlobalSecondaryIndexes = onDemandTable().GlobalSecondaryIndexes
+	warm.AttributeDefinitions = onDemandTable().AttributeDefinitions[:4]
+	warm.GlobalSecondaryIndexes[0].WarmThroughput = &types.WarmThroughput{WriteUnitsPerSecond: aws.Int64(6000)}
+	for want, test := range map[int]struct {
+		table *dynamodb.CreateTableInput
+		wcu   int
+	}{7: {provisioned, 10}, 10: {warm, 1000}} {
+		b := newBench(t, throttle.Options{Partitions: 4, PartitionWCU: test.wcu}, test.table)
+		if err := b.put(t, keyOf("a", "1")); err != nil {
+			t.Fatal(err)
+		}
+		if got := b.Partitions(tableName); got != want {
+			t.Errorf("%s: %d partitions, want %d", test.table.BillingMode, got, want)
+		}
+		if r := b.Report().Tables; want == 10 && len(r[1].Partitions) != 6 {
+			t.Errorf("the warm index has %d partitions, want 6", len(r[1].Partitions))
+		}
+	}
+}

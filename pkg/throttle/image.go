@@ -1,0 +1,43 @@
+package throttle
+
+import (
+	"github.com/hotshard/hotshard/internal/aws/jsonitem"
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+)
+
+// image is an item as [secondary.Add] reads it.
+type image dynamo.Item
+
+// Present reports whether the item exists.
+func (i image) Present() bool { return i != nil }
+
+// Key returns the text of a key attribute, or NUL for a computed value.
+func (i image) Key(attribute string) ([]byte, bool) {
+	text, ok := jsonitem.Text(i[attribute])
+	if ok && text == "" {
+		text = "\x00"
+	}
+	return []byte(text), ok
+}
+
+// SameIn reports whether all these attributes are the same; nil stands for the whole item.
+func (i image) SameIn(other image, attributes []string) bool {
+	return jsonitem.Equal(i.only(attributes), other.only(attributes))
+}
+
+// SizeIn returns the size of the item with only these attributes; nil stands for all.
+func (i image) SizeIn(attributes []string) (int, error) { return dynamo.Size(i.only(attributes)), nil }
+
+// only returns the item with only these attributes; nil stands for all.
+func (i image) only(attributes []string) dynamo.Item {
+	if attributes == nil {
+		return dynamo.Item(i)
+	}
+	part := dynamo.Item{}
+	for _, name := range attributes {
+		if v, ok := i[name]; ok {
+			part[name] = v
+		}
+	}
+	return part
+}

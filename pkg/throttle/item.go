@@ -1,0 +1,48 @@
+package throttle
+
+import (
+	"errors"
+	"net/http"
+
+	"github.com/hotshard/hotshard/internal/aws/partitions"
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+)
+
+// item is an item that a request names.
+type item struct {
+	*table
+	name  string           // the table's, as in the request
+	at    partitions.Place // of its partition key
+	whole string           // the whole key, as text
+}
+
+// errInvalid reports that the engine will reject a request; its response is passed on.
+var errInvalid = errors.New("the engine will reject the request")
+
+// passOrFail passes the request to the engine if err is errInvalid, and otherwise returns err.
+func (c *call) passOrFail(err error) (*http.Response, error) {
+	if errors.Is(err, errInvalid) {
+		return c.pass()
+	}
+	return nil, err
+}
+
+// locate returns the item with a key; key may have other attributes. It returns errInvalid if
+// there is no such table or it has other key attributes.
+func (c *call) locate(name string, key dynamo.Item) (item, error) {
+	t, err := c.describe(name)
+	if err != nil {
+		return item{}, err
+	}
+	_, whole, ok := t.key.text(key)
+	if !ok {
+		return item{}, errInvalid
+	}
+	return item{t, name, t.key.place(t.Space, key), whole}, nil
+}
+
+// id identifies the item among all tables, by the names in the request.
+func (i item) id() string { return i.name + "\x00" + i.whole }
+
+// held returns the identity by which transactions hold the item.
+func (i item) held() partitions.ItemID { return partitions.ItemID{Space: i.Space, Key: i.whole} }

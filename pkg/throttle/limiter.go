@@ -1,0 +1,150 @@
+package throttle
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/hotshard/hotshard/internal/aws/partitions"
+)
+
+// Limiter is an http.RoundTripper for clients of DynamoDB. It is safe for concurrent use.
+type Limiter struct {
+	options Options
+	gate    *partitions.Gate
+	holds   *partitions.Holds
+
+	mu     sync.Mutex // guards the fields below
+	tables map[string]*table
+	warm   map[string]map[string]warmThroughput // of tables by index; "" is the table's
+	stats  *counts
+
+	history *history
+}
+
+// New returns a limiter with full buckets. The error is [Options.Validate]'s.
+func New(options Options) (*Limiter, error) {
+	if err := options.Validate(); err != nil {
+		return nil, fmt.Errorf("throttle: %w", err)
+	}
+	o := options.withDefaults()
+	return &Limiter{
+		options: o,
+		gate: partitions.New(partitions.Limits{
+			Partitions: o.Partitions, PartitionWCU: o.PartitionWCU, PartitionRCU: o.PartitionRCU,
+			SplitAfter: o.SplitAfter, GrowAfter: o.GrowAfter, PartitionBytes: o.PartitionBytes, Seed: o.Seed, Now: o.Now,
+		}),
+		holds:  partitions.NewHolds(o.TransactionHold, o.Now),
+		tables: map[string]*table{},
+		warm:   map[string]map[string]warmThroughput{},
+		stats:  newCounts(o.Now()),
+
+		history: newHistory(o.Now()),
+	}, nil
+}
+
+// Partition returns the initial partition, counted from 0, of a partition key in every table
+// and index. The key is a string's text, a number's digits (42, -1, 15e-1), or a binary value
+// in base64. Partitions begin as equal ranges of the keys' hashes. Splits are ignored.
+func (l *Limiter) Partition(key string) int { return l.gate.Partition(key) }
+
+// Partitions returns the current number of a table's partitions, without those of its indexes.
+// A table that no request has named has the initial number. If several databases have a table
+// of this name, the largest number is returned.
+func (l *Limiter) Partitions(table string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.partitions(spaceName{table: table})
+}
+
+func (l *Limiter) partitions(name spaceName) int {
+	most := l.options.Partitions
+	for _, t := range l.tables {
+		for _, s := range append(slices.Clone(t.global), t.Space) {
+			if nameOf(s) == name {
+				most = max(most, s.Partitions())
+			}
+		}
+	}
+	return most
+}
+
+// settle replaces the charges reserved at admission by the true ones, and counts those.
+func (l *Limiter) settle(operation string, reserved, charges []partitions.Charge) {
+	l.gate.Settle(reserved, charges)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, c := range charges {
+		l.stats.charged(operation, c)
+	}
+}
+
+// wait waits until a hold ends.
+func (l *Limiter) wait(ctx context.Context, until int64) {
+	if d := until - l.options.Now().UnixNano(); until != 0 && d > 0 {
+		l.options.Sleep(ctx, time.Duration(d))
+	}
+}
+
+// handlers handle the operations that the limiter charges.
+var handlers = map[string]func(*call) (*http.Response, error){
+	"PutItem":            writeItem,
+	"UpdateItem":         writeItem,
+	"DeleteItem":         writeItem,
+	"BatchWriteItem":     batchWrite,
+	"TransactWriteItems": transactWrite,
+	"GetItem":            readItems,
+	"Query":              readItems,
+	"Scan":               readItems,
+	"BatchGetItem":       batchGet,
+	"TransactGetItems":   transactGet,
+	"CreateTable":        changeTable,
+	"UpdateTable":        changeTable,
+	"DeleteTable":        changeTable,
+
+	"ExecuteStatement":      executeStatement,
+	"BatchExecuteStatement": batchExecuteStatement,
+	"ExecuteTransaction":    executeTransaction,
+}
+
+const targetPrefix = "DynamoDB_20120810."
+
+// maxRequest exceeds DynamoDB's limit of 16 MB.
+const maxRequest = 17 << 20
+
+// RoundTrip sends a request to the engine, or throttles it as AWS would. It does not change
+// req. An error is the base transport's, or that of reading the body.
+func (l *Limiter) RoundTrip(req *http.Request) (*http.Response, error) {
+	operation, _ := strings.CutPrefix(req.Header.Get("X-Amz-Target"), targetPrefix)
+	handle, ok := handlers[operation]
+	if !ok || req.Body == nil || req.ContentLength > maxRequest {
+		return l.options.Base.RoundTrip(req)
+	}
+	body, err := io.ReadAll(io.LimitReader(req.Body, maxRequest+1))
+	if err == nil && len(body) > maxRequest {
+		longer := req.Clone(req.Context())
+		longer.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.MultiReader(bytes.NewReader(body), req.Body), req.Body}
+		return l.options.Base.RoundTrip(longer)
+	}
+	err = errors.Join(err, req.Body.Close())
+	if err != nil {
+		return nil, fmt.Errorf("reading the body of %s: %w", operation, err)
+	}
+	c := &call{exchange{l.options.Base, req, operation, body}, l}
+	if jsontext.Value(body).Kind() != '{' {
+		return c.pass() // the engine will reject it
+	}
+	return handle(c)
+}

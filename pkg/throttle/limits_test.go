@@ -1,0 +1,196 @@
+package throttle_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/hotshard/hotshard/pkg/throttle"
+)
+
+// admitted returns the number of successful calls before the first throttled one, and its
+// error.
+func admitted(t *testing.T, call func() error) (int, error) {
+	t.Helper()
+	for count := range 1000 {
+		if err := call(); err != nil {
+			return count, err
+		}
+	}
+	t.Fatal("nothing was throttled")
+	return 0, nil
+}
+
+func TestHotPartition(t *testing.T) {
+	b := newBench(t, throttle.Options{Partitions: 8, PartitionWCU: 4})
+	keys := b.apart(t, 2)
+	hot, cold := keys[0], keys[1]
+	count, err := admitted(t, func() error { return b.put(t, keyOf(hot, "1")) })
+	if count != 4 {
+		t.Errorf("a full bucket admitted %d writes, want 4", count)
+	}
+	want := []string{"TableWriteKeyRangeThroughputExceeded " + tableARN}
+	if diff := cmp.Diff(want, throttled(t, err)); diff != "" {
+		t.Error(diff)
+	}
+	if e := new(types.ProvisionedThroughputExceededException); !errors.As(err, &e) || e.ErrorMessage() == "" {
+		t.Errorf("no message in %v", err)
+	}
+	if err := b.put(t, keyOf(cold, "1")); err != nil {
+		t.Errorf("another partition: %v", err)
+	}
+	if err := b.get(t, hot, "1", true); err != nil {
+		t.Errorf("a read of the hot partition: %v", err)
+	}
+}
+
+func TestBucketIsExact(t *testing.T) {
+	b := newBench(t, throttle.Options{Partitions: 1, PartitionWCU: 4})
+	write := func() error { return b.put(t, keyOf("a", "1")) }
+	steps := []struct {
+		wait time.Duration
+		size float64 // KB of the first write
+		want int
+	}{
+		{0, 0, 4},                 // one second's
+		{0, 0, 0},                 // tokens: 0
+		{1, 0, 1},                 // a nanosecond's tokens are positive; then almost -1
+		{time.Second / 4, 0, 1},   // 4e-9 again
+		{time.Second / 4, 0, 1},   // still 4e-9: admitted, and almost -1
+		{time.Second/4 - 1, 0, 0}, // exactly 0
+		{1, 0, 1},
+		{time.Second + time.Second/4 - 2, 0, 4}, // full less 4e-9
+		{time.Hour, 5.9, 1},                     // 6 units from 4: -2
+		{time.Second / 2, 0, 0},                 // 0
+		{time.Second / 2, 0, 2},
+	}
+	for i, step := range steps {
+		b.advance(step.wait)
+		first := step.size > 0
+		count, _ := admitted(t, func() error {
+			if first {
+				first = false
+				return b.put(t, itemOf("big", "1", sized(step.size)))
+			}
+			return write()
+		})
+		if count != step.want {
+			t.Errorf("step %d, after %v: %d writes admitted, want %d", i, step.wait, count, step.want)
+		}
+	}
+}
+
+func TestHotReads(t *testing.T) {
+	b := newBench(t, throttle.Options{Partitions: 1, PartitionWCU: 10, PartitionRCU: 2})
+	if err := b.put(t, itemOf("a", "1", sized(7))); err != nil {
+		t.Fatal(err)
+	}
+	query := func() error {
+		_, err := b.db.Query(t.Context(), &dynamodb.QueryInput{
+			TableName: aws.String(tableName), IndexName: aws.String(byGroup),
+			KeyConditionExpression:    aws.String("#g = :g and #r > :r"),
+			ExpressionAttributeNames:  map[string]string{"#g": "group", "#r": "rank"},
+			ExpressionAttributeValues: values{":g": s("none"), ":r": n("0")},
+		})
+		return err
+	}
+	scan := func() error {
+		_, err := b.db.Scan(t.Context(), &dynamodb.ScanInput{TableName: aws.String(tableName)})
+		return err
+	}
+	tests := []struct {
+		name   string
+		call   func() error
+		want   int
+		reason string
+	}{
+		{"strong reads of 2 units", func() error { return b.get(t, "a", "1", true) }, 1, "TableRead"},
+		{"eventual reads of 1 unit", func() error { return b.get(t, "a", "1", false) }, 2, "TableRead"},
+		{"eventual reads of nothing", func() error { return b.get(t, "none", "1", false) }, 4, "TableRead"},
+		{"scans of 1 unit", scan, 2, "TableRead"},
+		{"queries of an index that find nothing", query, 4, "IndexRead"},
+	}
+	for _, test := range tests {
+		b.advance(time.Minute)
+		count, err := admitted(t, test.call)
+		if count != test.want {
+			t.Errorf("%s: %d admitted, want %d", test.name, count, test.want)
+		}
+		arn := tableARN
+		if test.reason == "IndexRead" {
+			arn = indexARN
+		}
+		if diff := cmp.Diff([]string{test.reason + "KeyRangeThroughputExceeded " + arn}, throttled(t, err)); diff != "" {
+			t.Errorf("%s: %s", test.name, diff)
+		}
+	}
+}
+
+func TestScanNeedsTheMean(t *testing.T) {
+	b := newBench(t, throttle.Options{Partitions: 4, PartitionWCU: 10, PartitionRCU: 1})
+	hot := b.apart(t, 1)[0]
+	if err := b.get(t, hot, "1", true); err != nil {
+		t.Fatal(err)
+	}
+	// 3 units are left in 4 partitions; a scan of nothing costs 0.5.
+	count, _ := admitted(t, func() error {
+		_, err := b.db.Scan(t.Context(), &dynamodb.ScanInput{TableName: aws.String(tableName)})
+		return err
+	})
+	if count != 6 {
+		t.Errorf("%d scans admitted, want 6", count)
+	}
+}
+
+func TestTableLimit(t *testing.T) {
+	const limit = 3
+	tests := []struct {
+		name  string
+		table *dynamodb.CreateTableInput
+		check func(err error) []string
+		want  string
+	}{
+		{"on demand", onDemandTable(), func(err error) []string {
+			e, ok := errors.AsType[*types.ThrottlingException](err)
+			if !ok || e.ErrorMessage() == "" {
+				t.Fatalf("got %v, want a ThrottlingException", err)
+			}
+			return reasonsOf(e.ThrottlingReasons)
+		}, "TableWriteMaxOnDemandThroughputExceeded"},
+		{"provisioned", provisionedTable(), func(err error) []string { return throttled(t, err) },
+			"TableWriteProvisionedThroughputExceeded"},
+	}
+	for _, test := range tests {
+		b := newBench(t, throttle.Options{Partitions: 64, PartitionWCU: 10, TableWCU: limit}, test.table)
+		keys := b.apart(t, limit+1)
+		count, err := admitted(t, func() error {
+			key := keys[0]
+			keys = keys[1:]
+			return b.put(t, itemOf(key, "1", grouped(key, "1"))) // the global index does not count, the local one does
+		})
+		if count != (limit+1)/2 {
+			t.Errorf("%s: %d writes admitted, want %d", test.name, count, (limit+1)/2)
+		}
+		if diff := cmp.Diff([]string{test.want + " " + tableARN}, test.check(err)); diff != "" {
+			t.Errorf("%s: %s", test.name, diff)
+		}
+	}
+}
+
+// TestBothLimits checks that the partition's exception has both reasons.
+func TestBothLimits(t *testing.T) {
+	b := newBench(t, throttle.Options{Partitions: 1, PartitionWCU: 1, TableWCU: 1})
+	_, err := admitted(t, func() error { return b.put(t, keyOf("a", "1")) })
+	want := []string{
+		"TableWriteKeyRangeThroughputExceeded " + tableARN,
+		"TableWriteMaxOnDemandThroughputExceeded " + tableARN,
+	}
+	if diff := cmp.Diff(want, throttled(t, err)); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -1,0 +1,276 @@
+package throttle_test
+
+import (
+	"context"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// workload makes operations on a few items.
+type workload struct{ *rand.Rand }
+
+func pick[T any](w *workload, from ...T) T { return from[w.IntN(len(from))] }
+
+func (w *workload) key() values {
+	return keyOf("pk"+strconv.Itoa(w.IntN(6)), strconv.Itoa(w.IntN(2)))
+}
+
+// keys returns different keys.
+func (w *workload) keys() []values {
+	all := map[string]values{}
+	for range 1 + w.IntN(4) {
+		key := w.key()
+		all[pkOf(key)+key["sk"].(*types.AttributeValueMemberS).Value] = key
+	}
+	var keys []values
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		keys = append(keys, all[name])
+	}
+	return keys
+}
+
+func (w *workload) item(key values) values {
+	item := maps.Clone(key)
+	if w.IntN(2) == 0 {
+		maps.Copy(item, sized(float64(w.IntN(90))/10))
+	}
+	if w.IntN(3) > 0 {
+		item["group"] = s(pick(w, "g1", "g2", "g3"))
+	}
+	if w.IntN(3) > 0 {
+		item["rank"] = n(pick(w, "1", "2", "-0.5", "10e2"))
+	}
+	if w.IntN(2) == 0 {
+		item["tag"] = s(pick(w, "x", "y"))
+	}
+	if w.IntN(4) == 0 {
+		item["doc"] = &types.AttributeValueMemberM{Value: values{"list": &types.AttributeValueMemberL{Value: []types.AttributeValue{
+			n("12.5"), &types.AttributeValueMemberSS{Value: []string{"a", "bc"}}, &types.AttributeValueMemberBOOL{Value: true},
+			&types.AttributeValueMemberB{Value: make([]byte, w.IntN(2000))}, &types.AttributeValueMemberNULL{Value: true},
+		}}}}
+	}
+	return item
+}
+
+// writing is a put, an update or a delete, perhaps with a condition. Only one field is set.
+type writing struct {
+	put       values
+	update    *dynamodb.UpdateItemInput
+	remove    values
+	condition *string
+}
+
+func (w *workload) writing(key values) writing {
+	var condition *string
+	if w.IntN(4) == 0 {
+		condition = aws.String(pick(w, "attribute_exists(pk)", "attribute_not_exists(pk)", "attribute_exists(tag)"))
+	}
+	switch w.IntN(5) {
+	case 0, 1:
+		return writing{put: w.item(key), condition: condition}
+	case 2:
+		return writing{remove: key, condition: condition}
+	}
+	update := updateOf(pkOf(key), pick(w,
+		"ADD #x :n", "SET #t = :t", "SET #t = if_not_exists(#t, :t) ADD #x :n", "SET #g = :g, #r = :n", "SET #g = :g",
+		"REMOVE #g", "REMOVE #r, #t SET #x = :n", "ADD #r :n", "SET #g = if_not_exists(#g, :g), #r = :n", "SET #r = if_not_exists(#r, :n)", "SET #g = if_not_exists(#t, :g)",
+	), nil)
+	update.Key = key
+	all := values{":n": n("3"), ":t": s(pick(w, "x", "z")), ":g": s(pick(w, "g1", "g4"))}
+	maps.DeleteFunc(all, func(name string, _ types.AttributeValue) bool {
+		return !strings.Contains(*update.UpdateExpression, name)
+	})
+	if len(all) > 0 {
+		update.ExpressionAttributeValues = all
+	}
+	update.ConditionExpression = condition
+	return writing{update: update, condition: condition}
+}
+
+func (w writing) key() values {
+	switch {
+	case w.put != nil:
+		return values{"pk": w.put["pk"], "sk": w.put["sk"]}
+	case w.update != nil:
+		return w.update.Key
+	}
+	return w.remove
+}
+
+// alone sends the write as a single operation and returns its consumed capacity.
+func (w writing) alone(ctx context.Context, db *dynamodb.Client) (*types.ConsumedCapacity, error) {
+	capacity := types.ReturnConsumedCapacityIndexes
+	switch {
+	case w.put != nil:
+		out, err := db.PutItem(ctx, &dynamodb.PutItemInput{TableName: aws.String(tableName), Item: w.put,
+			ConditionExpression: w.condition, ReturnConsumedCapacity: capacity})
+		if err != nil {
+			return nil, err
+		}
+		return out.ConsumedCapacity, nil
+	case w.update != nil:
+		in := *w.update
+		in.ReturnConsumedCapacity, in.ReturnValues = capacity, ""
+		out, err := db.UpdateItem(ctx, &in)
+		if err != nil {
+			return nil, err
+		}
+		return out.ConsumedCapacity, nil
+	}
+	out, err := db.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: aws.String(tableName), Key: w.remove,
+		ConditionExpression: w.condition, ReturnConsumedCapacity: capacity})
+	if err != nil {
+		return nil, err
+	}
+	return out.ConsumedCapacity, nil
+}
+
+func (w *workload) next() operation {
+	switch w.IntN(10) {
+	case 0:
+		return w.batchWrite()
+	case 1:
+		return w.transactWrite()
+	case 2:
+		return w.batchGet()
+	case 3:
+		return w.transactGet()
+	case 4:
+		return w.query()
+	case 5:
+		key, consistent := w.key(), w.IntN(2) == 0
+		in := &dynamodb.GetItemInput{TableName: aws.String(tableName), Key: key, ConsistentRead: &consistent}
+		return operation{"GetItem", func(ctx context.Context, db *dynamodb.Client) (any, error) { return db.GetItem(ctx, in) },
+			func(a *auditor) { a.read(key, consistent, 1) }}
+	}
+	return w.single()
+}
+
+func (w *workload) single() operation {
+	one := w.writing(w.key())
+	failure := pick(w, types.ReturnValuesOnConditionCheckFailure(""), types.ReturnValuesOnConditionCheckFailureAllOld)
+	old := pick(w, types.ReturnValueNone, types.ReturnValueAllOld, "")
+	audit := func(a *auditor) { a.write(one, 1) }
+	switch {
+	case one.put != nil:
+		in := &dynamodb.PutItemInput{TableName: aws.String(tableName), Item: one.put, ReturnValues: old,
+			ConditionExpression: one.condition, ReturnValuesOnConditionCheckFailure: failure}
+		return operation{"PutItem", func(ctx context.Context, db *dynamodb.Client) (any, error) { return db.PutItem(ctx, in) }, audit}
+	case one.update != nil:
+		one.update.ReturnValues = pick(w, append(types.ReturnValue("").Values(), "")...)
+		one.update.ReturnValuesOnConditionCheckFailure = failure
+		return operation{"UpdateItem", func(ctx context.Context, db *dynamodb.Client) (any, error) { return db.UpdateItem(ctx, one.update) }, audit}
+	}
+	in := &dynamodb.DeleteItemInput{TableName: aws.String(tableName), Key: one.remove, ReturnValues: types.ReturnValueAllOld,
+		ConditionExpression: one.condition, ReturnValuesOnConditionCheckFailure: failure}
+	return operation{"DeleteItem", func(ctx context.Context, db *dynamodb.Client) (any, error) {
+		out, err := db.DeleteItem(ctx, in)
+		if out != nil {
+			out.ConsumedCapacity = nil // for no item, the engine returns it unasked
+		}
+		return out, err
+	}, audit}
+}
+
+func (w *workload) batchWrite() operation {
+	var all []writing
+	var requests []types.WriteRequest
+	for _, key := range w.keys() {
+		one := writing{put: w.item(key)}
+		request := types.WriteRequest{PutRequest: &types.PutRequest{Item: one.put}}
+		if w.IntN(3) == 0 {
+			one = writing{remove: key}
+			request = types.WriteRequest{DeleteRequest: &types.DeleteRequest{Key: key}}
+		}
+		all, requests = append(all, one), append(requests, request)
+	}
+	in := &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{tableName: requests}}
+	return operation{"BatchWriteItem",
+		func(ctx context.Context, db *dynamodb.Client) (any, error) { return db.BatchWriteItem(ctx, in) },
+		func(a *auditor) {
+			for _, one := range all {
+				a.write(one, 1)
+			}
+		}}
+}
+
+// transactWrite has no conditions: the auditor could not undo the other writes.
+func (w *workload) transactWrite() operation {
+	var all []writing
+	var actions []types.TransactWriteItem
+	name := aws.String(tableName)
+	for _, key := range w.keys() {
+		one := w.writing(key)
+		one.condition = nil
+		var action types.TransactWriteItem
+		switch {
+		case one.put != nil:
+			action.Put = &types.Put{TableName: name, Item: one.put}
+		case one.update != nil:
+			one.update.ConditionExpression = nil
+			action.Update = &types.Update{TableName: name, Key: key, UpdateExpression: one.update.UpdateExpression,
+				ExpressionAttributeNames:  one.update.ExpressionAttributeNames,
+				ExpressionAttributeValues: one.update.ExpressionAttributeValues}
+		default:
+			action.Delete = &types.Delete{TableName: name, Key: key}
+		}
+		all, actions = append(all, one), append(actions, action)
+	}
+	return operation{"TransactWriteItems",
+		func(ctx context.Context, db *dynamodb.Client) (any, error) {
+			return db.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: actions})
+		},
+		func(a *auditor) {
+			for _, one := range all {
+				a.write(one, 2)
+			}
+		}}
+}
+
+func (w *workload) batchGet() operation {
+	keys, consistent := w.keys(), w.IntN(2) == 0
+	in := &dynamodb.BatchGetItemInput{RequestItems: map[string]types.KeysAndAttributes{tableName: {Keys: keys, ConsistentRead: &consistent}}}
+	return operation{"BatchGetItem",
+		func(ctx context.Context, db *dynamodb.Client) (any, error) { return db.BatchGetItem(ctx, in) },
+		func(a *auditor) {
+			for _, key := range keys {
+				a.read(key, consistent, 1)
+			}
+		}}
+}
+
+func (w *workload) transactGet() operation {
+	keys := w.keys()
+	in := &dynamodb.TransactGetItemsInput{}
+	for _, key := range keys {
+		in.TransactItems = append(in.TransactItems, types.TransactGetItem{Get: &types.Get{TableName: aws.String(tableName), Key: key}})
+	}
+	return operation{"TransactGetItems",
+		func(ctx context.Context, db *dynamodb.Client) (any, error) { return db.TransactGetItems(ctx, in) },
+		func(a *auditor) {
+			for _, key := range keys {
+				a.read(key, true, 2)
+			}
+		}}
+}
+
+func (w *workload) query() operation {
+	pk := pkOf(w.key())
+	in := dynamodb.QueryInput{TableName: aws.String(tableName), KeyConditionExpression: aws.String("(pk = :key) AND sk >= :zero"),
+		ExpressionAttributeValues: values{":key": s(pk), ":zero": s("0")}, ConsistentRead: aws.Bool(w.IntN(2) == 0)}
+	if w.IntN(2) == 0 {
+		pk = pick(w, "g1", "g2", "none")
+		in = dynamodb.QueryInput{TableName: aws.String(tableName), IndexName: aws.String(byGroup),
+			KeyConditions: map[string]types.Condition{"group": {ComparisonOperator: "EQ", AttributeValueList: []types.AttributeValue{s(pk)}}}}
+	}
+	return operation{"Query",
+		func(ctx context.Context, db *dynamodb.Client) (any, error) { return db.Query(ctx, &in) },
+		func(a *auditor) { a.query(in, pk) }}
+}

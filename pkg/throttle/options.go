@@ -1,0 +1,129 @@
+package throttle
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/hotshard/hotshard/internal/aws/partitions"
+)
+
+// Bounds of the options.
+const (
+	maxPartitionWCU = 100_000
+	maxTableWCU     = 1_000_000 // so that MaxBurst fits in 63 bits, in billionths
+	maxTopKeys      = 10_000
+
+	// defaultTableQuota is AWS's quota of a table or index, in RCU/s and in WCU/s.
+	defaultTableQuota = 40_000
+
+	MaxBurst           = time.Hour
+	MaxSplitAfter      = 24 * time.Hour
+	MaxTransactionHold = time.Second
+)
+
+// Options configure the limits.
+type Options struct {
+	// Partitions is the initial number of partitions of each table and each global index, 1 to
+	// 10,000. A new on-demand table has about four on AWS: it takes 4,000 WCU/s.
+	Partitions int
+	// PartitionWCU is one partition's write units a second, 1 to 100,000. AWS has 1,000.
+	PartitionWCU int
+	// PartitionRCU is one partition's read units a second, up to 300,000. 0 is three times
+	// PartitionWCU, as on AWS.
+	PartitionRCU int
+	// TableWCU limits a whole table's write units a second, in addition to its partitions'
+	// limits, up to 1,000,000. Global indexes do not count. 0 is the table's own limit: its
+	// provisioned throughput, its maximum on-demand throughput, or the account's quota.
+	TableWCU int
+	// TableQuota is the account's quota of an on-demand table or index without a maximum, in
+	// RCU/s and WCU/s, up to 1,000,000. 0 is AWS's default of 40,000.
+	TableQuota int
+	// Burst is the time for which a provisioned table or index saves unused throughput, 1 s to
+	// an hour. 0 is a second. AWS saves up to 300 s, best effort. Partitions save one second.
+	Burst time.Duration
+	// SplitAfter is how long a partition must throttle before it splits in two by its load, at most a day.
+	// 0 is never. AWS takes minutes.
+	SplitAfter time.Duration
+	// GrowAfter is the interval at whose end an on-demand table or index has partitions for twice its peak, at
+	// most a day. 0 is never. AWS may throttle traffic that more than doubles within 30 minutes.
+	GrowAfter time.Duration
+	// PartitionBytes is the size above which a partition splits. 0 is any size. AWS has 10 GB. Only bytes that
+	// were written through the limiter count.
+	PartitionBytes int64
+	// TransactionHold is how long a TransactWriteItems holds its items, at most a second; its
+	// response waits for the end. With 0 nothing conflicts. AWS does not document its time; 5
+	// ms is a fair guess.
+	TransactionHold time.Duration
+	// Seed selects one of many placements of keys on partitions. Equal seeds have equal
+	// placements; see [Limiter.Partition].
+	Seed uint64
+	// TopKeys is the number of partition keys that [Stats] lists of each kind, at most 10,000.
+	// 0 is 100.
+	TopKeys int
+	// Now is the clock; nil is time.Now.
+	Now func() time.Time
+	// Sleep waits for a time by that clock, or until the context ends; nil is a timer.
+	Sleep func(context.Context, time.Duration)
+	// Base sends the requests to the engine; nil is http.DefaultTransport.
+	Base http.RoundTripper
+}
+
+func (o Options) withDefaults() Options {
+	o.PartitionRCU = cmp.Or(o.PartitionRCU, 3*o.PartitionWCU)
+	o.TableQuota = cmp.Or(o.TableQuota, defaultTableQuota)
+	o.Burst = cmp.Or(o.Burst, time.Second)
+	o.TopKeys = cmp.Or(o.TopKeys, 100)
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Sleep == nil {
+		o.Sleep = sleep
+	}
+	if o.Base == nil {
+		o.Base = http.DefaultTransport
+	}
+	return o
+}
+
+// Validate returns all invalid options in one error.
+func (o Options) Validate() error {
+	o = o.withDefaults()
+	var faults []error
+	within := func(name string, value, low, high int) {
+		if value < low || value > high {
+			faults = append(faults, fmt.Errorf("%s is %d: want %d to %d", name, value, low, high))
+		}
+	}
+	within("the number of partitions", o.Partitions, 1, partitions.MaxPartitions)
+	within("a partition's write units a second", o.PartitionWCU, 1, maxPartitionWCU)
+	within("a partition's read units a second", o.PartitionRCU, 1, 3*maxPartitionWCU)
+	within("a table's write units a second", o.TableWCU, 0, maxTableWCU)
+	within("the quota of a table", o.TableQuota, 1, maxTableWCU)
+	within("the number of keys in statistics", o.TopKeys, 1, maxTopKeys)
+	upTo := func(name string, value, high time.Duration) {
+		if value < 0 || value > high {
+			faults = append(faults, fmt.Errorf("%s is %v: want up to %v", name, value, high))
+		}
+	}
+	upTo("the burst", o.Burst, MaxBurst)
+	upTo("the time to a split", o.SplitAfter, MaxSplitAfter)
+	upTo("the interval of growth", o.GrowAfter, MaxSplitAfter)
+	if o.PartitionBytes < 0 {
+		faults = append(faults, fmt.Errorf("the size of a partition is %d: want 0 or more", o.PartitionBytes))
+	}
+	upTo("the hold of a transaction", o.TransactionHold, MaxTransactionHold)
+	return errors.Join(faults...)
+}
+
+func sleep(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}

@@ -1,0 +1,128 @@
+package throttle
+
+import (
+	"net/http"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/aws/jsonitem"
+	"github.com/hotshard/hotshard/internal/aws/partitions"
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/secondary"
+)
+
+// readRequest has the members of a GetItem, Query or Scan that the limiter reads.
+type readRequest struct {
+	TableName                 string
+	IndexName                 string
+	Key                       dynamo.Item
+	ConsistentRead            bool
+	KeyConditionExpression    string
+	KeyConditions             map[string]keyCondition
+	ExpressionAttributeNames  map[string]string
+	ExpressionAttributeValues dynamo.Item
+	ReturnConsumedCapacity    string
+}
+
+// keyCondition is a condition of the legacy parameter KeyConditions.
+type keyCondition struct {
+	ComparisonOperator string
+	AttributeValueList []types.AttributeValue
+}
+
+// readItems handles GetItem, Query and Scan.
+func readItems(c *call) (*http.Response, error) {
+	var in readRequest
+	if !decode(c.body, &in) {
+		return c.pass()
+	}
+	at, err := c.readPlace(&in)
+	if err != nil {
+		return c.passOrFail(err)
+	}
+	reserved := []partitions.Charge{at.Reads(leastRead(in.ConsistentRead))}
+	if denied := c.l.gate.Admit(reserved); denied != nil {
+		return c.throttle(denied)
+	}
+	report := capacity{in.ReturnConsumedCapacity, totalCapacity}
+	r, err := c.forward(object{}, report, reserved)
+	if err != nil {
+		return nil, err
+	}
+	c.l.settle(c.operation, reserved, readCharges(r, reserved[0]))
+	return r.response(report)
+}
+
+// leastRead returns the least cost of a read.
+func leastRead(consistent bool) partitions.Units {
+	if consistent {
+		return partitions.Unit
+	}
+	return eventual
+}
+
+// readCharges returns the cost that the engine reported, but not less than least. The engine
+// charges nothing for a query that finds nothing; AWS does.
+func readCharges(r *reply, least partitions.Charge) []partitions.Charge {
+	if !r.ok() {
+		return nil
+	}
+	var total partitions.Units
+	for _, consumed := range r.consumed() {
+		total += partitions.ToUnits(consumed.CapacityUnits)
+	}
+	least.Units = max(least.Units, total)
+	return []partitions.Charge{least}
+}
+
+// readPlace returns where a read goes: one partition or all. It returns errInvalid for a read
+// that the engine will reject.
+func (c *call) readPlace(in *readRequest) (partitions.Place, error) {
+	if c.operation == "GetItem" {
+		found, err := c.locate(in.TableName, in.Key)
+		return found.at, err
+	}
+	t, err := c.describe(in.TableName)
+	if err != nil {
+		return partitions.Place{}, err
+	}
+	s, attributes, err := t.read(in.IndexName)
+	if err != nil {
+		return partitions.Place{}, err
+	}
+	if c.operation == "Query" {
+		if key, ok := secondary.Key(&secondary.Index{Partition: attributes}, in.equals(attributes)); ok {
+			return s.Place(string(key)), nil
+		}
+	}
+	return s.Everywhere(), nil
+}
+
+// read returns the partitions that a read of the table or an index reads, and the attributes of the partition key.
+// It returns errInvalid for an unknown index.
+func (t *table) read(index string) (*partitions.Space, []string, error) {
+	if index == "" {
+		return t.Space, []string{t.key.hash}, nil
+	}
+	for _, x := range t.indexes {
+		if x.name == index {
+			return x.Space, x.rule.Partition, nil
+		}
+	}
+	return nil, nil, errInvalid
+}
+
+// equals returns the attributes for which a query requires a value by "=".
+func (in *readRequest) equals(attributes []string) image {
+	values := image{}
+	for _, name := range attributes {
+		v, ok := jsonitem.Equals(in.KeyConditionExpression, name, in.ExpressionAttributeNames, in.ExpressionAttributeValues)
+		if old := in.KeyConditions[name]; !ok && old.ComparisonOperator == "EQ" && len(old.AttributeValueList) == 1 {
+			v, ok = old.AttributeValueList[0], true
+		}
+		if ok {
+			values[name] = v
+		}
+	}
+	return values
+}

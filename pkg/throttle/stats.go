@@ -1,0 +1,203 @@
+package throttle
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hotshard/hotshard/internal/aws/partitions"
+	"github.com/hotshard/hotshard/internal/base/topk"
+)
+
+// Stats are the charges and throttles since the limiter was made or since the last
+// [Limiter.Reset]. Units are capacity units.
+type Stats struct {
+	WriteUnits float64          `json:"write_units"`
+	ReadUnits  float64          `json:"read_units"`
+	Operations []OperationStats `json:"operations"` // by name
+	Spaces     []SpaceStats     `json:"spaces"`     // tables, each before its indexes, by name
+	Keys       KeyStats         `json:"keys"`
+}
+
+// OperationStats are those of one operation, such as PutItem.
+type OperationStats struct {
+	Operation         string  `json:"operation"`
+	WriteUnits        float64 `json:"write_units"`
+	ReadUnits         float64 `json:"read_units"`
+	ThrottledRequests int64   `json:"throttled_requests"` // throttled as a whole
+	ThrottledItems    int64   `json:"throttled_items"`    // left unprocessed in other batches
+	Conflicts         int64   `json:"conflicts"`          // items in conflict with a transaction; CloudWatch's TransactionConflict
+}
+
+// SpaceStats are those of a table or one of its global indexes. A local index counts with its
+// table.
+type SpaceStats struct {
+	Table      string  `json:"table"`
+	Index      string  `json:"index,omitempty"`
+	WriteUnits float64 `json:"write_units"`
+	ReadUnits  float64 `json:"read_units"`
+	Throttled  int64   `json:"throttled"`  // denials; one request may have several
+	Partitions int     `json:"partitions"` // currently
+}
+
+// KeyStats list the heaviest partition keys of each kind, heaviest first.
+type KeyStats struct {
+	Writes    []KeyUnits `json:"writes"`
+	Reads     []KeyUnits `json:"reads"`
+	Throttled []KeyUnits `json:"throttled"` // Units is the number of denials for one reason
+}
+
+// KeyUnits are those of one partition key. Scans are not included, except in throttles, with an
+// empty Key. Key has the form that [Limiter.Partition] takes, Table and Index are as in
+// [SpaceStats].
+type KeyUnits struct {
+	Table  string  `json:"table"`
+	Index  string  `json:"index,omitempty"`
+	Reason string  `json:"reason,omitempty"` // of throttles
+	Key    string  `json:"key"`
+	Units  float64 `json:"units"`           // lower bound
+	Error  float64 `json:"error,omitempty"` // the most by which Units may be too low; 0 until thousands of keys were seen
+}
+
+// Bounds of the statistics.
+const (
+	maxKeys     = 20_000
+	maxKeyBytes = 4 << 20
+	maxSpaces   = 4 * maxTables
+)
+
+// counts are the counters behind [Stats].
+type counts struct {
+	since      time.Time
+	operations map[string]*OperationStats
+	spaces     map[spaceName]*SpaceStats
+	writes     *topk.Sketch // weights in half units
+	reads      *topk.Sketch
+	throttled  *topk.Sketch // weights in halves of a denial
+}
+
+type spaceName struct{ table, index string }
+
+func nameOf(s *partitions.Space) spaceName { return spaceName{s.Table, s.Index} }
+
+func newCounts(since time.Time) *counts {
+	limits := topk.Limits{Entries: maxKeys, Bytes: maxKeyBytes}
+	return &counts{
+		since, map[string]*OperationStats{}, map[spaceName]*SpaceStats{},
+		topk.New(limits), topk.New(limits), topk.New(limits),
+	}
+}
+
+// operation returns an operation's counters. The handlers' names bound their number.
+func (c *counts) operation(name string) *OperationStats {
+	o := c.operations[name]
+	if o == nil {
+		o = &OperationStats{Operation: name}
+		c.operations[name] = o
+	}
+	return o
+}
+
+// space returns a space's counters. Spaces beyond maxSpaces share counters without a name.
+func (c *counts) space(s *partitions.Space) *SpaceStats {
+	name := nameOf(s)
+	if c.spaces[name] == nil && len(c.spaces) >= maxSpaces {
+		name = spaceName{}
+	}
+	if c.spaces[name] == nil {
+		c.spaces[name] = &SpaceStats{Table: name.table, Index: name.index}
+	}
+	return c.spaces[name]
+}
+
+func (c *counts) charged(operation string, paid partitions.Charge) {
+	o, s, sketch := c.operation(operation), c.space(paid.Space), c.reads
+	if paid.Write {
+		sketch = c.writes
+		o.WriteUnits += paid.Units.Float()
+		s.WriteUnits += paid.Units.Float()
+	} else {
+		o.ReadUnits += paid.Units.Float()
+		s.ReadUnits += paid.Units.Float()
+	}
+	if !paid.Everywhere {
+		sketch.Add(keyOf(paid.Place, ""), uint64(paid.Units/(partitions.Unit/2)), 0)
+	}
+}
+
+// countThrottled counts a request that was throttled as a whole.
+func (l *Limiter) countThrottled(operation string, denied []partitions.Denial) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.stats.operation(operation).ThrottledRequests++
+	l.stats.denied(denied)
+}
+
+// countUnprocessed counts the items of a batch that were left unprocessed.
+func (l *Limiter) countUnprocessed(operation string, items int, denied []partitions.Denial) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.stats.operation(operation).ThrottledItems += int64(items)
+	l.stats.denied(denied)
+}
+
+// countConflicts counts items in conflict with a transaction.
+func (l *Limiter) countConflicts(operation string, items int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.stats.operation(operation).Conflicts += int64(items)
+}
+
+func (c *counts) denied(denied []partitions.Denial) {
+	for _, d := range denied {
+		c.space(d.Space).Throttled++
+		c.throttled.Add(keyOf(d.Place, reasonOf(d).Reason), 2, 0)
+	}
+}
+
+// keyOf identifies a place and a reason. Names of tables and indexes have no control characters.
+func keyOf(p partitions.Place, reason string) string {
+	return p.Table + "\x00" + p.Index + "\x00" + reason + "\x00" + p.Key
+}
+
+// Stats returns the statistics.
+func (l *Limiter) Stats() Stats {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var s Stats
+	for _, o := range l.stats.operations {
+		s.Operations = append(s.Operations, *o)
+		s.WriteUnits += o.WriteUnits
+		s.ReadUnits += o.ReadUnits
+	}
+	slices.SortFunc(s.Operations, func(a, b OperationStats) int { return strings.Compare(a.Operation, b.Operation) })
+	for name, space := range l.stats.spaces {
+		one := *space
+		one.Partitions = l.partitions(name)
+		s.Spaces = append(s.Spaces, one)
+	}
+	slices.SortFunc(s.Spaces, func(a, b SpaceStats) int {
+		return cmp.Or(strings.Compare(a.Table, b.Table), strings.Compare(a.Index, b.Index))
+	})
+	s.Keys = KeyStats{l.top(l.stats.writes), l.top(l.stats.reads), l.top(l.stats.throttled)}
+	return s
+}
+
+// top returns the heaviest keys of a sketch.
+func (l *Limiter) top(sketch *topk.Sketch) []KeyUnits {
+	entries := sketch.Top(l.options.TopKeys)
+	keys := make([]KeyUnits, len(entries))
+	for i, e := range entries {
+		name := strings.SplitN(e.Key, "\x00", 4)
+		keys[i] = KeyUnits{name[0], name[1], name[2], name[3], float64(e.Low()) / 2, float64(e.Err) / 2}
+	}
+	return keys
+}
+
+// Reset sets all statistics to zero. Buckets keep their tokens.
+func (l *Limiter) Reset() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.stats = newCounts(l.options.Now())
+}

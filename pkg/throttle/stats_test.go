@@ -1,0 +1,185 @@
+package throttle_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/hotshard/hotshard/pkg/throttle"
+)
+
+func TestStats(t *testing.T) {
+	b := newBench(t, throttle.Options{Partitions: 1000, PartitionWCU: 6, TopKeys: 2})
+	keys := b.apart(t, 3)
+	for i, key := range keys {
+		for range 3 - i {
+			if err := b.put(t, itemOf(key, "1", map[bool]values{true: grouped("g", "1"), false: nil}[i == 2])); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := b.get(t, keys[1], "1", false); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := admitted(t, func() error { return b.put(t, keyOf(keys[0], "1")) }); err == nil {
+		t.Fatal("nothing was throttled")
+	}
+	got := b.Stats()
+	want := throttle.Stats{
+		WriteUnits: 6 + 2 + 2 + 1, ReadUnits: 0.5,
+		Operations: []throttle.OperationStats{
+			{Operation: "GetItem", ReadUnits: 0.5},
+			{Operation: "PutItem", WriteUnits: 11, ThrottledRequests: 1},
+		},
+		Spaces: []throttle.SpaceStats{
+			{Table: tableName, WriteUnits: 10, ReadUnits: 0.5, Throttled: 1, Partitions: 1000},
+			{Table: tableName, Index: byGroup, WriteUnits: 1, Partitions: 1000},
+		},
+		Keys: throttle.KeyStats{
+			Writes: []throttle.KeyUnits{
+				{Table: tableName, Key: keys[0], Units: 6},
+				{Table: tableName, Key: keys[1], Units: 2},
+			},
+			Reads:     []throttle.KeyUnits{{Table: tableName, Key: keys[1], Units: 0.5}},
+			Throttled: []throttle.KeyUnits{{Table: tableName, Reason: "TableWriteKeyRangeThroughputExceeded", Key: keys[0], Units: 1}},
+		},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	text, err := json.Marshal(got)
+	if err != nil || !strings.Contains(string(text), `"throttled_requests":1`) {
+		t.Errorf("as JSON: %s, %v", text, err)
+	}
+	b.Reset()
+	if got := b.Stats(); got.WriteUnits != 0 || len(got.Operations)+len(got.Spaces)+len(got.Keys.Writes) != 0 {
+		t.Errorf("after a reset: %+v", got)
+	}
+	if err := b.put(t, keyOf(keys[0], "1")); err == nil {
+		t.Error("a reset filled the bucket")
+	}
+}
+
+// TestTablesChange checks that a new table of a known name has its own keys.
+func TestTablesChange(t *testing.T) {
+	b := newBench(t, throttle.Options{Partitions: 1, PartitionWCU: 1})
+	fill := func() {
+		t.Helper()
+		if count, _ := admitted(t, func() error { return b.put(t, keyOf("a", "1")) }); count != 1 {
+			t.Errorf("%d writes admitted, want 1", count)
+		}
+	}
+	fill()
+	if _, err := b.db.DeleteTable(t.Context(), &dynamodb.DeleteTableInput{TableName: aws.String(tableName)}); err != nil {
+		t.Fatal(err)
+	}
+	_, missing := errors.AsType[*types.ResourceNotFoundException](b.put(t, keyOf("a", "1")))
+	if !missing {
+		t.Error("a table that is gone takes writes")
+	}
+	table := onDemandTable()
+	table.KeySchema[0], table.KeySchema[1] = types.KeySchemaElement{AttributeName: aws.String("sk"), KeyType: types.KeyTypeHash},
+		types.KeySchemaElement{AttributeName: aws.String("pk"), KeyType: types.KeyTypeRange}
+	table.LocalSecondaryIndexes = nil
+	if _, err := b.db.CreateTable(t.Context(), table); err != nil {
+		t.Fatal(err)
+	}
+	b.Reset()
+	fill()
+	if got := b.Stats().Keys.Writes; len(got) != 1 || got[0].Key != "1" {
+		t.Errorf("charged %+v, want the new partition key", got)
+	}
+}
+
+// TestDatabasesAreApart checks that tables of one name in two databases have separate limits.
+func TestDatabasesAreApart(t *testing.T) {
+	b := newBench(t, throttle.Options{Partitions: 1, PartitionWCU: 1})
+	other := client(t, b.key+"other", b.wire)
+	if _, err := other.CreateTable(t.Context(), onDemandTable()); err != nil {
+		t.Fatal(err)
+	}
+	for _, db := range []*dynamodb.Client{b.db, other} {
+		if _, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(tableName), Item: keyOf("a", "1")}); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestConcurrentUse checks under the race detector that no unit is lost.
+func TestConcurrentUse(t *testing.T) {
+	b := newBench(t, throttle.Options{Partitions: 4, PartitionWCU: 10})
+	const writers, each = 8, 25
+	counts := make([]int, writers)
+	var wg sync.WaitGroup
+	for w := range writers {
+		wg.Go(func() {
+			for i := range each {
+				_, err := b.db.UpdateItem(t.Context(), updateOf(fmt.Sprint("key", i), "ADD #x :n", values{":n": n("1")}))
+				if err == nil {
+					counts[w]++
+				} else if _, ok := errors.AsType[*types.ProvisionedThroughputExceededException](err); !ok {
+					t.Error(err)
+				}
+				b.advance(time.Millisecond)
+				b.Stats()
+			}
+		})
+	}
+	wg.Wait()
+	accepted := 0
+	for _, c := range counts {
+		accepted += c
+	}
+	stats := b.Stats().Operations[0]
+	if stats.WriteUnits != float64(accepted) || stats.ThrottledRequests != int64(writers*each-accepted) {
+		t.Errorf("%d accepted of %d, but %+v", accepted, writers*each, stats)
+	}
+	if limit := 4 * (10 + 2); accepted > limit { // 200 ms refill 2 units
+		t.Errorf("%d writes accepted, want at most %d", accepted, limit)
+	}
+}
+
+// TestRequestIsLeftAlone checks the contract of http.RoundTripper.
+func TestRequestIsLeftAlone(t *testing.T) {
+	b := newBench(t, roomy)
+	body := &closed{Reader: strings.NewReader(`{"TableName":"limited","Item":{"pk":{"S":"a"},"sk":{"S":"1"}}}`)}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, *b.db.Options().BaseEndpoint, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("X-Amz-Target", "DynamoDB_20120810.PutItem")
+	req.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential="+b.key+"/20260101/us-east-1/dynamodb/aws4_request, SignedHeaders=host, Signature=0")
+	header := req.Header.Clone()
+	resp, err := b.RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if resp.StatusCode != http.StatusOK || !body.is {
+		t.Errorf("status %s, body closed %v", resp.Status, body.is)
+	}
+	if diff := cmp.Diff(header, req.Header); diff != "" {
+		t.Error(diff)
+	}
+}
+
+type closed struct {
+	io.Reader
+	is bool
+}
+
+func (c *closed) Close() error {
+	c.is = true
+	return nil
+}

@@ -1,0 +1,162 @@
+package throttle
+
+import (
+	"net/http"
+	"slices"
+
+	"github.com/hotshard/hotshard/internal/aws/partitions"
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+)
+
+// transactWrite charges by the item sizes before and after. The capacity that DynamoDB Local
+// reports has no condition checks, and counts each write once instead of twice.
+func transactWrite(c *call) (*http.Response, error) {
+	var in transactBody
+	if !decode(c.body, &in) {
+		return c.pass()
+	}
+	t := &writeTransaction{call: c, clientToken: in.ClientRequestToken}
+	for _, action := range in.TransactItems {
+		if len(action) != 1 {
+			return c.pass()
+		}
+		for kind, body := range action {
+			w, err := t.newWrite(kind, &body)
+			if err != nil {
+				return c.passOrFail(err)
+			}
+			t.writes = append(t.writes, w)
+		}
+	}
+	return t.run()
+}
+
+// run admits and sends a transaction. It passes one that the engine will reject.
+func (t *writeTransaction) run() (*http.Response, error) {
+	if len(t.writes) == 0 || len(t.writes) > maxTransaction {
+		return t.pass()
+	}
+	if err := t.look(t.writes...); err != nil {
+		return t.passOrFail(err)
+	}
+	costs := t.costs()
+	if denied := t.l.gate.AdmitAll(costs); anyDenied(denied) {
+		return t.cancel(denied)
+	}
+	token := t.token()
+	until, blocked := t.l.holds.Begin(token, t.items())
+	reserved := slices.Concat(costs...)
+	if blocked != nil {
+		t.l.settle(t.operation, reserved, t.cancelledCosts())
+		return t.cancelForConflicts(blocked)
+	}
+	defer t.l.wait(t.req.Context(), until)
+	return t.do(reserved, token)
+}
+
+func anyDenied(groups [][]partitions.Denial) bool {
+	return slices.ContainsFunc(groups, func(d []partitions.Denial) bool { return d != nil })
+}
+
+// writeTransaction is a TransactWriteItems, or an ExecuteTransaction that writes.
+type writeTransaction struct {
+	*call
+	clientToken string
+	writes      []*write
+}
+
+// transactBody has the members of a TransactWriteItems that the limiter reads.
+type transactBody struct {
+	TransactItems      []map[string]writeBody
+	ClientRequestToken string
+}
+
+// token identifies the client token in its database; it is "" if there is none.
+func (t *writeTransaction) token() string {
+	if t.clientToken == "" {
+		return ""
+	}
+	return t.database() + "\x00" + t.clientToken
+}
+
+func (t *writeTransaction) items() []partitions.ItemID {
+	ids := make([]partitions.ItemID, len(t.writes))
+	for i, w := range t.writes {
+		ids[i] = w.held()
+	}
+	return ids
+}
+
+// do sends an admitted transaction.
+func (t *writeTransaction) do(reserved []partitions.Charge, token string) (*http.Response, error) {
+	r, err := t.forward(object{}, capacity{}, reserved)
+	again := false
+	if err != nil || r.ok() { // it was or may have been applied
+		again = t.l.holds.Done(token)
+	}
+	if err != nil {
+		return nil, err
+	}
+	t.l.settle(t.operation, reserved, t.charges(r, again))
+	return r.response(capacity{})
+}
+
+// maxTransaction is the engine's limit of actions.
+const maxTransaction = 100
+
+// costs returns each action's costs. Index writes are not doubled: they happen after the
+// transaction.
+func (t *writeTransaction) costs() [][]partitions.Charge {
+	costs := make([][]partitions.Charge, len(t.writes))
+	for i, w := range t.writes {
+		costs[i] = w.cost()
+		costs[i][0].Units *= transaction
+	}
+	return costs
+}
+
+// charges returns a transaction's final cost. A reused client token only reads the items.
+func (t *writeTransaction) charges(r *reply, again bool) []partitions.Charge {
+	switch {
+	case !r.ok():
+		return t.cancelledCharges(r)
+	case again:
+		return t.repeatedCharges()
+	}
+	t.refetch(t.writes...)
+	for _, w := range t.writes {
+		t.resize(w)
+	}
+	return slices.Concat(t.costs()...)
+}
+
+// cancelledCharges returns the charges of a transaction that the engine cancelled. Only a
+// failed condition costs anything.
+func (t *writeTransaction) cancelledCharges(r *reply) []partitions.Charge {
+	var e struct{ CancellationReasons []struct{ Code string } }
+	if r.exception() != "TransactionCanceledException" || !decode(r.body, &e) {
+		return nil
+	}
+	if slices.ContainsFunc(e.CancellationReasons, func(r struct{ Code string }) bool { return failedCondition(r.Code) }) {
+		return t.cancelledCosts()
+	}
+	return nil
+}
+
+// cancelledCosts returns the costs of a failed condition, by the existing items' sizes.
+func (t *writeTransaction) cancelledCosts() []partitions.Charge {
+	charges := make([]partitions.Charge, len(t.writes))
+	for i, w := range t.writes {
+		charges[i] = w.failedCost()
+		charges[i].Units *= transaction
+	}
+	return charges
+}
+
+func (t *writeTransaction) repeatedCharges() []partitions.Charge {
+	var charges []partitions.Charge
+	for _, w := range t.writes {
+		charges = append(charges, w.at.Reads(transaction*blocks(dynamo.Size(w.before), readBlock)))
+	}
+	return charges
+}

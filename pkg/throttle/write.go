@@ -1,0 +1,196 @@
+package throttle
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hotshard/hotshard/internal/aws/jsonitem"
+	"github.com/hotshard/hotshard/internal/aws/partitions"
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+)
+
+// write is one write of a single operation, a batch or a transaction.
+type write struct {
+	item
+	kind    string
+	key     dynamo.Item
+	changes map[string]jsonitem.Change
+
+	// looked is set when before is known. before and after are nil for no item; after an
+	// update, after is calculated from the request.
+	looked        bool
+	before, after dynamo.Item
+}
+
+// Kinds of writes, as transactions name them.
+const (
+	put       = "Put"
+	update    = "Update"
+	remove    = "Delete"
+	condition = "ConditionCheck"
+)
+
+// writeBody has the members of a write's request that the limiter reads. Batches and
+// transactions have some of them.
+type writeBody struct {
+	TableName                           string
+	Item                                dynamo.Item
+	Key                                 dynamo.Item
+	UpdateExpression                    string
+	ExpressionAttributeNames            map[string]string
+	ExpressionAttributeValues           dynamo.Item
+	AttributeUpdates                    map[string]jsonitem.AttributeUpdate
+	ReturnValues                        string
+	ReturnConsumedCapacity              string
+	ReturnValuesOnConditionCheckFailure string
+}
+
+// newWrite prepares a write. It returns errInvalid if the engine will reject the table or the
+// key.
+func (c *call) newWrite(kind string, body *writeBody) (*write, error) {
+	source, after := body.Key, dynamo.Item(nil)
+	if kind == put {
+		source, after = body.Item, body.Item
+	}
+	found, err := c.locate(body.TableName, source)
+	if err != nil {
+		return nil, err
+	}
+	w := &write{item: found, kind: kind, after: after, key: dynamo.Item{found.key.hash: source[found.key.hash]}}
+	if sort := found.key.sort; sort != "" {
+		w.key[sort] = source[sort]
+	}
+	if kind == update {
+		w.changes = body.changes()
+	}
+	return w, nil
+}
+
+func (b *writeBody) changes() map[string]jsonitem.Change {
+	changes := jsonitem.Updates(b.UpdateExpression, b.ExpressionAttributeNames, b.ExpressionAttributeValues)
+	for name, u := range b.AttributeUpdates {
+		changes[name] = u.Change()
+	}
+	return changes
+}
+
+// setBefore sets the item before the write and calculates the item after it, as far as that depends on the
+// one before.
+func (w *write) setBefore(before dynamo.Item) {
+	w.looked, w.before = true, before
+	switch w.kind {
+	case update:
+		w.after = jsonitem.Apply(before, w.key, w.changes, w.globalHash)
+	case condition:
+		w.after = before
+	}
+}
+
+// cost returns the cost in the table, which is first, and in its indexes.
+func (w *write) cost() []partitions.Charge { return w.table.cost(w.at, w.before, w.after) }
+
+// failedCost returns the cost of a failed condition.
+func (w *write) failedCost() partitions.Charge {
+	return w.at.Writes(blocks(dynamo.Size(w.before), writeBlock))
+}
+
+// maxFetch is BatchGetItem's limit of keys, and exceeds that of writing requests.
+const maxFetch = 100
+
+type fetchKeys struct {
+	ConsistentRead bool
+	Keys           []dynamo.Item
+}
+
+// fetch reads the current items of writes from the engine, by the writes' ids. It returns
+// errInvalid if the engine rejects the read.
+func (c *call) fetch(writes ...*write) (map[string]dynamo.Item, error) {
+	found := map[string]dynamo.Item{}
+	tables := map[string]*table{}
+	wanted := map[string]*fetchKeys{}
+	seen := map[string]bool{}
+	for _, w := range writes {
+		if seen[w.id()] {
+			continue
+		}
+		seen[w.id()] = true
+		if wanted[w.name] == nil {
+			tables[w.name], wanted[w.name] = w.table, &fetchKeys{ConsistentRead: true}
+		}
+		wanted[w.name].Keys = append(wanted[w.name].Keys, w.key)
+	}
+	for round := 0; len(wanted) > 0; round++ {
+		if round == maxFetch { // each round reads at least one item
+			return nil, fmt.Errorf("reading %d items: the engine leaves keys unprocessed", len(writes))
+		}
+		var err error
+		if wanted, err = c.fetchOnce(wanted, tables, found); err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
+// look fetches the items before writes.
+func (c *call) look(writes ...*write) error {
+	found, err := c.fetch(writes...)
+	for _, w := range writes {
+		w.setBefore(found[w.id()])
+	}
+	return err
+}
+
+// refetch fetches the items after updates. If that fails, the calculated items stay.
+func (c *call) refetch(writes ...*write) {
+	updates := slices.DeleteFunc(slices.Clone(writes), func(w *write) bool { return w.kind != update })
+	found, err := c.fetch(updates...)
+	if err != nil {
+		return
+	}
+	for _, w := range updates {
+		w.after = found[w.id()]
+	}
+}
+
+// resize notes what a write has made of the sizes of partitions, if both items are known.
+func (c *call) resize(w *write) {
+	if c.l.options.PartitionBytes == 0 || !w.looked {
+		return
+	}
+	c.l.gate.Resize(w.at, int64(dynamo.Size(w.after)-dynamo.Size(w.before)))
+	for _, x := range w.indexes {
+		c.l.gate.Resize(x.entry(w.before, -1))
+		c.l.gate.Resize(x.entry(w.after, 1))
+	}
+}
+
+// failedCondition reports whether a write with this code or exception failed by its condition, which costs
+// the existing item's units. An INSERT's is that there is none.
+func failedCondition(code string) bool {
+	code = strings.TrimSuffix(code, "Exception")
+	return code == "ConditionalCheckFailed" || code == "DuplicateItem"
+}
+
+// fetchOnce sends one BatchGetItem and returns its unprocessed keys.
+func (c *call) fetchOnce(wanted map[string]*fetchKeys, tables map[string]*table, found map[string]dynamo.Item) (map[string]*fetchKeys, error) {
+	r, err := c.ask("BatchGetItem", map[string]any{"RequestItems": wanted})
+	if err != nil {
+		return nil, fmt.Errorf("reading items before or after a write: %w", err)
+	}
+	var got struct {
+		Responses       map[string][]dynamo.Item
+		UnprocessedKeys map[string]*fetchKeys
+	}
+	if !r.ok() || !decode(r.body, &got) {
+		return nil, errInvalid
+	}
+	for name, items := range got.Responses {
+		for _, it := range items {
+			if _, whole, ok := tables[name].key.text(it); ok {
+				found[item{name: name, whole: whole}.id()] = it
+			}
+		}
+	}
+	return got.UnprocessedKeys, nil
+}
