@@ -147,7 +147,7 @@ var cases = []sumCase{
 		}
 		return func(ctx context.Context) error { return tally.Add(ctx, "acme", 1, libtest.Later) }
 	}},
-	{"a Table's update", []string{"pkg/shard/table.Table.Update", "pkg/shard/table.raw.update"}, false, func(t *testing.T, r *rig) func(context.Context) error {
+	{"a Table's update", []string{"pkg/shard/table.Table.Update", "pkg/shard/table.raw.write"}, false, func(t *testing.T, r *rig) func(context.Context) error {
 		orders := r.theirs(t)
 		return func(ctx context.Context) error {
 			_, err := orders.Update(ctx, libtest.Order(1), addOne(), libtest.Later)
@@ -164,7 +164,7 @@ var cases = []sumCase{
 			return err
 		}
 	}},
-	{"a Table's put on a condition", []string{"pkg/shard/table.Table.writeIf"}, false, func(t *testing.T, r *rig) func(context.Context) error {
+	{"a Table's put on a condition", []string{"pkg/shard/table.raw.write"}, false, func(t *testing.T, r *rig) func(context.Context) error {
 		orders := r.theirs(t)
 		return func(ctx context.Context) error {
 			return orders.PutIf(ctx, libtest.Order(1), table.Condition{Expression: "attribute_not_exists(sold)"}, libtest.Later)
