@@ -13,6 +13,7 @@ import (
 	"github.com/bytedance/sonic"
 
 	"github.com/hotshard/hotshard/internal/base/ddbstream"
+	"github.com/hotshard/hotshard/internal/base/secondary"
 	"github.com/hotshard/hotshard/internal/base/topk"
 )
 
@@ -85,9 +86,9 @@ func minimal(unmarshal func([]byte, any) error) func([]byte) (map[string]int, er
 
 // newHotshard returns a handler that counts write units of keys and of an index, as the detector does.
 func newHotshard() func([]byte) (map[string]int, error) {
-	indexes := []ddbstream.Index{{Name: "by_rank", PartitionKey: "board_shard", SortKey: "rank_key", All: true}}
+	indexes := []secondary.Index{secondary.New("by_rank", []string{"board_shard"}, []string{"rank_key"}, nil, nil)}
 	var decoder ddbstream.Decoder
-	var writes []ddbstream.IndexWrite
+	var writes secondary.Writes
 	var counts map[string]int // of the first payload only, so that the sketch is measured alone
 	return func(payload []byte) (map[string]int, error) {
 		batch, err := decoder.Decode(payload)
@@ -105,8 +106,9 @@ func newHotshard() func([]byte) (map[string]int, error) {
 			if err != nil {
 				return nil, err
 			}
-			if writes, err = r.AppendIndexWrites(writes[:0], indexes); err != nil || len(writes) > 0 {
-				return nil, fmt.Errorf("record %d: %d index writes, %w", i, len(writes), cmpErr(err))
+			writes.Reset()
+			if err = r.IndexWrites(&writes, indexes); err != nil || len(writes.List) > 0 {
+				return nil, fmt.Errorf("record %d: %d index writes, %w", i, len(writes.List), cmpErr(err))
 			}
 			sketch.AddBytes(key, uint64(units), r.Created.Unix())
 		}
