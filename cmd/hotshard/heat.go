@@ -29,7 +29,7 @@ import (
 
 // heatFrom has the flags for the source of heat: a table's stream, or the counts of a deployment of hotshard.
 type heatFrom struct {
-	Table        string `placeholder:"NAME" help:"Any table with a stream. Nothing is deployed, and the table is not changed."`
+	Table        string `placeholder:"NAME" help:"A table with a stream (explain needs none). Nothing is deployed, and the table is not changed."`
 	Stack        bool   `help:"Instead of --table: the counts of a deployment of hotshard, or of hotshard local."`
 	Region       string `placeholder:"NAME" help:"AWS Region. Default: the environment's."`
 	Endpoint     string `env:"HOTSHARD_ENDPOINT" placeholder:"URL" help:"DynamoDB-compatible engine instead of AWS."`

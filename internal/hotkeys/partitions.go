@@ -107,16 +107,19 @@ type census struct {
 	failed map[string]int       // counts in a row
 }
 
-// tables returns the names of the counted tables, by the names under which the shard map notes their partitions.
-func (c *census) tables(j *journal) map[string]string {
-	if c.settings.SourceMap != "" {
-		return map[string]string{c.settings.SourceTable: c.settings.SourceTable}
+// counted is a table whose partitions are counted, and the name under which the shard map notes them.
+type counted struct{ table, noted string }
+
+// tables returns the counted tables.
+func (c *census) tables(j *journal) (all []counted) {
+	switch {
+	case c.settings.SourceMap != "":
+		return []counted{{c.settings.SourceTable, c.settings.SourceTable}}
+	case j.source.Own == "":
+		return nil
 	}
-	all := map[string]string{}
 	for _, table := range kind.Tables() {
-		if j.source.Own != "" {
-			all[table] = c.settings.names().Table(table)
-		}
+		all = append(all, counted{c.settings.names().Table(table), table})
 	}
 	return all
 }
@@ -130,22 +133,22 @@ func (c *census) update(ctx context.Context, j *journal) (found []metrics.Datum)
 	defer c.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, countTime)
 	defer cancel()
-	for table, name := range c.tables(j) {
+	for _, t := range c.tables(j) {
 		now := j.now()
-		if now.Before(c.due[table]) {
+		if now.Before(c.due[t.noted]) {
 			continue
 		}
-		n, err := c.count(ctx, name)
+		n, err := c.count(ctx, t.table)
 		if err == nil && n > 0 {
-			found = append(found, datum(name, "StreamShards", float64(n), metrics.Count, now))
-			err = c.shards.NotePartitions(ctx, table, n, now)
+			found = append(found, datum(t.table, "StreamShards", float64(n), metrics.Count, now))
+			err = c.shards.NotePartitions(ctx, t.noted, n, now)
 		}
 		if err != nil {
-			c.due[table], c.failed[table] = now.Add(countWait<<c.failed[table]), min(c.failed[table]+1, maxMissed)
-			j.WarnContext(ctx, "partitions not noted", "table", name, "partitions", n, "error", err)
+			c.due[t.noted], c.failed[t.noted] = now.Add(countWait<<c.failed[t.noted]), min(c.failed[t.noted]+1, maxMissed)
+			j.WarnContext(ctx, "partitions not noted", "table", t.table, "partitions", n, "error", err)
 			continue
 		}
-		c.due[table], c.failed[table] = now.Add(countWait), 0
+		c.due[t.noted], c.failed[t.noted] = now.Add(countWait), 0
 	}
 	return found
 }

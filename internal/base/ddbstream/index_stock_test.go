@@ -76,12 +76,12 @@ type stockItem = map[string]events.DynamoDBAttributeValue
 // stockIndexWrites applies DynamoDB's rules to one index.
 func stockIndexWrites(x secondary.Index, change events.DynamoDBStreamRecord) (writes []secondary.Write) {
 	before, after := stockEntry(x, change.OldImage), stockEntry(x, change.NewImage)
-	write := func(entries ...stockItem) {
+	write := func(old bool, entries ...stockItem) {
 		units := 1
 		for _, e := range entries {
 			units = max(units, (stockSize(e)+1023)/1024)
 		}
-		writes = append(writes, secondary.Write{Index: x.Name, Key: []byte(stockJoined(entries[0], x.Partition)), Units: units})
+		writes = append(writes, secondary.Write{Index: x.Name, Key: []byte(stockJoined(entries[0], x.Partition)), Units: units, Old: old})
 	}
 	same := func(attributes []string) bool {
 		return !slices.ContainsFunc(attributes, func(a string) bool { return stockKey(before, a) != stockKey(after, a) })
@@ -89,12 +89,12 @@ func stockIndexWrites(x secondary.Index, change events.DynamoDBStreamRecord) (wr
 	switch {
 	case before != nil && after != nil && same(x.Partition) && same(x.Sort):
 		if x.Projected == nil || !cmp.Equal(before, after, cmp.Comparer(stockEqual)) {
-			write(before, after)
+			write(false, before, after)
 		}
 	default:
-		for _, e := range []stockItem{before, after} {
+		for i, e := range []stockItem{before, after} {
 			if e != nil {
-				write(e)
+				write(i == 0, e)
 			}
 		}
 	}
