@@ -119,7 +119,7 @@ const (
 // Batches come each batching window; one in fifty fails once and is redelivered after a lost answer, and one in fifty is
 // bisected. One stream shard closes and has two children.
 func TestDetectorCost(t *testing.T) {
-	shards := []int{4, 160, 9, 1000}[:lane.Runs(2, 4)]
+	shards := []int{4, 160, 9, 1000}[:lane.Runs(lane.UnlessShort(2, 1), 4)]
 	for _, n := range shards {
 		t.Run(fmt.Sprint(n), func(t *testing.T) { newScale(t, n, 1000).run(t, 10*time.Minute) })
 	}
