@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 
 // orders is an adopted table. Its keys in taken have items.
 type orders struct {
+	mu    sync.Mutex
 	asked []string
 	taken map[string]bool
 	fail  error
@@ -27,7 +29,9 @@ type orders struct {
 
 func (o *orders) Query(_ context.Context, in *dynamodb.QueryInput, _ ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
 	pk := in.ExpressionAttributeValues[":pk"].(*types.AttributeValueMemberS).Value
+	o.mu.Lock()
 	o.asked = append(o.asked, pk)
+	o.mu.Unlock()
 	if in.ConsistentRead == nil || !*in.ConsistentRead || *in.Limit != 1 || *in.TableName != "hotshard-orders" || in.ExpressionAttributeNames["#pk"] != "pk" {
 		return nil, errors.New("it is another query")
 	}
