@@ -19,26 +19,31 @@ const (
 // settle is the time that charts need before a test reads their pixels.
 const settle = 300 * time.Millisecond
 
-// rowAt moves the pointer to a row of the map, which it finds by its tip.
+// rowAt moves the pointer to a row of the map, which it finds by its tip. It finds the row again if a poll moves it.
 func (p *tab) rowAt(key string) (x, y float64) {
 	p.t.Helper()
 	p.do(chromedp.Evaluate("document.getElementById('map').scrollIntoView({block: 'nearest'})", nil))
-	at := value[[]float64](p, fmt.Sprintf(`(() => {
-		const map = document.getElementById('map'), box = map.getBoundingClientRect(), x = box.x + 0.8 * box.width;
-		for (let y = box.y + 90; y < box.bottom; y += 3) {
-			map.dispatchEvent(new PointerEvent('pointermove', {clientX: x, clientY: y}));
-			if (!map.querySelector('.tip').hidden && map.querySelector('.tip').innerText.includes(%q)) return [x, y];
+	tip := ""
+	for end := time.Now().Add(patience); time.Now().Before(end); {
+		at := value[[]float64](p, fmt.Sprintf(`(() => {
+			const map = document.getElementById('map'), box = map.getBoundingClientRect(), x = box.x + 0.8 * box.width;
+			for (let y = box.y + 90; y < box.bottom; y += 3) {
+				map.dispatchEvent(new PointerEvent('pointermove', {clientX: x, clientY: y}));
+				if (!map.querySelector('.tip').hidden && map.querySelector('.tip').innerText.includes(%q)) return [x, y];
+			}
+			return [];
+		})()`, key))
+		if len(at) == 0 {
+			tip = "missing: the map has no such row"
+			continue
 		}
-		return [];
-	})()`, key))
-	if len(at) == 0 {
-		p.t.Fatalf("the map has no row %s", key)
+		p.do(input.DispatchMouseEvent(input.MouseMoved, at[0]+1, at[1]+1))
+		if tip = value[string](p, theTip+".innerText"); strings.Contains(tip, key) {
+			return at[0] + 1, at[1] + 1
+		}
 	}
-	p.do(input.DispatchMouseEvent(input.MouseMoved, at[0]+1, at[1]+1))
-	if tip := value[string](p, theTip+".innerText"); !strings.Contains(tip, key) {
-		p.t.Fatalf("the tip is %s, want %s", tip, key)
-	}
-	return at[0] + 1, at[1] + 1
+	p.t.Fatalf("for %v the tip of row %s is %s", patience, key, tip)
+	return 0, 0
 }
 
 // openMap opens the overview, and waits until it has more than 50 rows.
