@@ -75,6 +75,7 @@ test: need.go.java.node.git.curl.browser $(WITH_ENGINE) ## run the tests: every 
 test-all:
 	go test $(PARALLEL) -timeout 15m $(TESTFLAGS) ./...
 	go -C $(BENCH) test $(PARALLEL) -timeout 15m $(TESTFLAGS) ./...
+	@sh examples/throttled/missing.sh
 
 # The race detector has something to find in packages that start goroutines or lock. test-clock has
 # the detector and the overlay, too, so that both need only one more build of everything.
