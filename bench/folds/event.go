@@ -77,8 +77,11 @@ func (c *caller) sendEvents(ctx context.Context, list []sent, body []byte) error
 // answered takes in the answer of a call that did what t has; all tells that all was accepted.
 func (c *caller) answered(list []sent, answer []byte, t *tally) (all bool, err error) {
 	results, err := resultsOf(answer)
-	if err != nil || len(results) != len(list) {
-		return false, fmt.Errorf("%d events were answered with %d results: %w", len(list), len(results), err)
+	if err == nil && len(results) != len(list) {
+		err = fmt.Errorf("POST /v1/events: %d results for %d events; want one for each", len(results), len(list))
+	}
+	if err != nil {
+		return false, err
 	}
 	all = true
 	for i, r := range results {
@@ -140,7 +143,7 @@ func (c *caller) ulid(at time.Time) string {
 // dayEvery of the entities is rolled up by the day, the others by the hour.
 const dayEvery = 3
 
-// entityName names one; names may hold the separator.
+// entityName returns the name of entity i. It contains #, the separator of keys.
 func entityName(i int) string {
 	if i%dayEvery == 0 {
 		return fmt.Sprintf("%se#%d", dayPrefix, i)

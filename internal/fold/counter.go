@@ -148,9 +148,9 @@ func newest(changes []change) []*target {
 	return targets
 }
 
-// FoldRemoval folds the removal of a counter's write shard that had the item was, as the fold of
-// its record will: the write shard is worth 0 from the rev after its last. It ignores write shard 0
-// and an item that no fold can read. The client needs UpdateItem only.
+// FoldRemoval folds the deletion of a counter's write shard into its summary item, as its stream
+// record will: value 0 at the next rev. was is the deleted item. FoldRemoval does nothing for
+// write shard 0, or if rev is not a whole number. The client needs UpdateItem only.
 func FoldRemoval(ctx context.Context, client client.Updater, table string, of schema.Key, was dynamo.Item, now func() time.Time) error {
 	rev, whole := new(big.Int).SetString(dynamo.Digits(was, "rev"), 10)
 	if !whole || of.Shard == 0 {

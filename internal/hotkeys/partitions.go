@@ -110,7 +110,8 @@ type census struct {
 // counted is a table whose partitions are counted, and the name under which the shard map notes them.
 type counted struct{ table, noted string }
 
-// tables returns the counted tables.
+// tables returns the tables whose partitions are counted: the adopted table, or all of hotshard's
+// own. It returns none for another table without a shard map.
 func (c *census) tables(j *journal) (all []counted) {
 	switch {
 	case c.settings.SourceMap != "":

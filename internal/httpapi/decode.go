@@ -114,7 +114,7 @@ func whole(text string) (int64, bool) {
 	return r.Num().Int64(), true
 }
 
-// misfit returns in a caller's words why a value doesn't fit.
+// misfit returns why a JSON value can't be decoded, in the API's terms instead of Go's.
 func misfit(e *json.SemanticError) string {
 	if own, ok := errors.AsType[fault](e); ok {
 		return own.Error()

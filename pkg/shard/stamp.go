@@ -89,8 +89,8 @@ func (s Stamp) Parse(key string) (t time.Time, rest string, err error) {
 	return t, key[len(layout):], nil
 }
 
-// stampError returns the error of a text key without such a stamp. It mentions the text of an
-// encoded time.Time, which looks right and has the right width in nine of ten cases.
+// stampError returns the error for a text key that does not begin with the stamp. If the key is an
+// encoded time.Time, it recommends Format: one in ten of these texts lacks its trailing zeros.
 func (s Stamp) stampError(key string) error {
 	reason := "it does not begin with a time like " + s.layout()
 	for _, other := range []Stamp{Seconds, Millis, Micros, Nanos} {

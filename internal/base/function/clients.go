@@ -41,7 +41,7 @@ func Configure(service string) (c aws.Config, e Endpoints, err error) {
 	need := func(name string) string {
 		value := os.Getenv(name)
 		if value == "" {
-			missing = append(missing, fmt.Errorf("%s is empty; Lambda sets it", name))
+			missing = append(missing, fmt.Errorf("%s is empty: set it outside Lambda", name))
 		}
 		return value
 	}

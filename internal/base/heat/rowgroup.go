@@ -60,7 +60,8 @@ func (m *Map) growth(l *line) {
 	}
 }
 
-// rowKey returns the key of a partition key's group.
+// rowKey returns the key of the rowGroup of a partition key: with ByBase its base key, if it has
+// one, otherwise the partition key.
 func (m *Map) rowKey(key string) string {
 	if m.o.ByBase {
 		if base, ok := baseOf(m.o.Table, m.o.Index, key); ok {

@@ -220,8 +220,8 @@ func HistogramKey(board, period, streamShard string) (pk, sk string) {
 	return partitions[shard.Calculated(streamShard, len(partitions))], HistogramPrefix + streamShard
 }
 
-// ParseHistogramKey returns the board's period, as BoardRollupKey does, and the stream shard of a
-// fragment. ok is false for other items.
+// ParseHistogramKey returns the BoardRollupKey and the stream shard of a histogram's fragment. ok
+// is false for other items.
 func ParseHistogramKey(pk, sk string) (boardPeriod, streamShard string, ok bool) {
 	streamShard, ok = strings.CutPrefix(sk, HistogramPrefix)
 	at := strings.LastIndexByte(pk, '#')

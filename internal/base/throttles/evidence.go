@@ -21,7 +21,7 @@ const (
 	Write Operation = "write"
 )
 
-// Cause is the limit that throttled a request, as the end of DynamoDB's reasons names it.
+// Cause is the limit that throttled a request: the suffix of DynamoDB's throttling reason.
 type Cause string
 
 // The causes.

@@ -56,8 +56,8 @@ func (e *entity) dropping(ctx context.Context, _ What, k key) (spare bool, err e
 // maxDays bounds the days whose rollups are emptied at a time.
 const maxDays = 4
 
-// summaries empties the rollups of all days that have some, and of those on which events
-// were deleted. Then the marks that were left on those days go.
+// summaries empties the rollups of each day that has rollups or deleted events. Once a day is
+// done, it deletes the day's stream markers.
 func (e *entity) summaries(ctx context.Context, writeShards int) error {
 	days := map[string][]key{}
 	for k := range e.notes {

@@ -86,7 +86,7 @@ func overlay(ctx context.Context, dir string) (string, error) {
 	return name, os.WriteFile(name, list, 0o600)
 }
 
-// build builds the suites' test programs with the overlay and the race detector in the folder bin of dir.
+// build compiles the suites' test binaries, with the overlay and the race detector, into dir/bin.
 func build(ctx context.Context, dir, overlay string) error {
 	bin := filepath.Join(dir, "bin") + string(filepath.Separator)
 	if err := os.MkdirAll(bin, 0o700); err != nil {

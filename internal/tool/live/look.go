@@ -177,7 +177,7 @@ func EventSourceMappings(c *awscall.Client) Mappings {
 			}
 			query.Set("Marker", page.NextMarker)
 		}
-		return nil, errors.New("there is no end of event source mappings")
+		return nil, fmt.Errorf("lambda:ListEventSourceMappings: stream %s has more than %d pages", streamARN, streamshard.MaxPages)
 	}
 }
 

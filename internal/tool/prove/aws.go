@@ -206,7 +206,7 @@ func (a AWS) cleaner(ctx context.Context, r Record) (*cleaner, error) {
 		return nil, err
 	}
 	if account != r.Account || a.Config.Region != r.Region {
-		return nil, fmt.Errorf("run %s is in account %s, Region %s; these credentials are of account %s, Region %s", r.ID, r.Account, r.Region, account, a.Config.Region)
+		return nil, fmt.Errorf("cleaning run %s needs account %s, Region %s; the credentials are of account %s, the Region is %s", r.ID, r.Account, r.Region, account, a.Config.Region)
 	}
 	_ = os.Remove(outputsFile(r)) // it rarely exists
 	pause := a.Waiting.withDefaults().Pause

@@ -166,7 +166,7 @@ func TestOrphans(t *testing.T) {
 	c.mu.Lock()
 	c.account = "999999999999"
 	c.mu.Unlock()
-	if err := Clean(t.Context(), folder, where, io.Discard); err == nil || !strings.Contains(err.Error(), "is in account 123456789012, Region us-east-1; these credentials are of account 999999999999") {
+	if err := Clean(t.Context(), folder, where, io.Discard); err == nil || !strings.Contains(err.Error(), "needs account 123456789012, Region us-east-1; the credentials are of account 999999999999") {
 		t.Errorf("by another account: %v", err)
 	}
 	c.mu.Lock()

@@ -52,7 +52,7 @@ func (c *column) heaviest() []string {
 	return keys
 }
 
-// interval returns the 95 % interval of the key's units in the whole column.
+// interval returns the 95 % confidence interval of the key's units in the column.
 func (c *cell) interval() (low, high float64) {
 	if c.variance <= 0 || c.total <= 0 {
 		return c.total, c.total

@@ -7,8 +7,8 @@ import "bytes"
 // hardly matters. The zero value is ready to use.
 type Order struct {
 	kept   [][]byte
-	every  int // one of this many items is kept
-	passed int
+	every  int // items skipped between two kept ones
+	passed int // items since the last kept one
 }
 
 // maxOrder bounds the sort keys that are kept.

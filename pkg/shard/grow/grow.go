@@ -78,7 +78,7 @@ const clearTime = time.Second
 
 func waitAWhile(ctx context.Context) bool { return dynamo.Pause(ctx, rand.N(growth.MaxWait)) }
 
-// ObserveAttempt raises the key's count if the attempt is the last evidence that was missing.
+// ObserveAttempt records an attempt, and grows the key if that completes the evidence for it.
 func (g *Grower) ObserveAttempt(ctx context.Context, a shard.Attempt) {
 	traits := kind.Of(kind.Kind(a.Kind))
 	if traits.Leads && a.At.Before(a.Effective) {

@@ -166,7 +166,7 @@ func (w *walk) flush(ctx context.Context) error {
 		return err
 	}
 	if n := w.extra.Load(); n > 0 {
-		return fmt.Errorf("%w: %d of the first %d", ErrExtra, n, w.done.Seen)
+		return fmt.Errorf("%w: %d of the first %d: check them with Verify, then delete them with Prune", ErrExtra, n, w.done.Seen)
 	}
 	w.done.After = place.Position{Sort: w.batch[len(w.batch)-1].at.Sort, Shard: -1}.String()
 	if w.new {

@@ -38,7 +38,7 @@ func (m *Migration) Put(ctx context.Context, it table.Item, now time.Time) error
 		err = c.pair(from, to, c.identity(it)).putBoth(ctx, it)
 	}
 	if err != nil {
-		return describe(m.To, "putting an item, old and new, of", name, err)
+		return describe(m.To, "putting the old and new item of", name, err)
 	}
 	return nil
 }
@@ -78,7 +78,7 @@ func (m *Migration) Delete(ctx context.Context, key table.Item, now time.Time) e
 	if !c.Phase.dual() {
 		return c.truth().Delete(ctx, key, now)
 	}
-	const operation = "deleting an item, old and new, of"
+	const operation = "deleting the old and new item of"
 	name, olds, news, err := c.findBoth(ctx, operation, key)
 	if err != nil {
 		return err
@@ -208,7 +208,7 @@ func (m *Migration) Update(ctx context.Context, key table.Item, in *dynamodb.Upd
 		_, err := c.truth().Update(ctx, key, in, now)
 		return err
 	}
-	const operation = "updating an item, old and new, of"
+	const operation = "updating the old and new item of"
 	name, olds, news, err := c.findBoth(ctx, operation, key)
 	if err != nil {
 		return err

@@ -23,7 +23,7 @@ const (
 	lastField    = "last"
 )
 
-// State returns the state that the window's next delivery needs. It depends only on the window, so a batch that is
+// State returns the window's state for the next delivery. It is deterministic: a batch that is
 // redelivered with the same state results in the same state.
 func (w *Window) State() map[string]string {
 	b := binary.AppendUvarint(nil, uint64(w.Start.UnixMilli()))
