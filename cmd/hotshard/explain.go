@@ -29,6 +29,7 @@ type ExplainCmd struct {
 	Since time.Duration `default:"15m" help:"How far back to look, 1m to 24h."`
 	Index string        `placeholder:"NAME" help:"Only this global index."`
 	Log   string        `placeholder:"FILE" type:"path" help:"Errors of SDKs, as text or JSON, with their ThrottlingReasons; - is the standard input."`
+	MCP   bool          `name:"mcp" help:"Answer an agent by the Model Context Protocol on the standard input and output. Its questions name the table, unless the flags do."`
 	JSON  bool          `name:"json" help:"Print the report as JSON, and notes to the standard error, too."`
 }
 
@@ -43,11 +44,22 @@ func (c *ExplainCmd) Validate() error {
 	if c.Since < minExplain || c.Since > maxTopSince {
 		return fmt.Errorf("--since %v: want 1m to 24h", c.Since)
 	}
+	switch {
+	case c.MCP && c.JSON:
+		return errors.New("--json is for one report: --mcp answers with text and JSON")
+	case c.MCP && c.Log == "-":
+		return errors.New("--log -: with --mcp the standard input is the agent's")
+	case c.MCP && c.Table == "" && !c.Stack:
+		return nil // questions name the table
+	}
 	return c.heatFrom.Validate()
 }
 
-// Run prints why requests were throttled.
+// Run prints why requests were throttled, or answers an agent.
 func (c *ExplainCmd) Run(ctx context.Context, std streams) error {
+	if c.MCP {
+		return c.serve(ctx, stdio(os.Stdin, std.out))
+	}
 	report, err := c.report(ctx)
 	if err != nil {
 		return err
