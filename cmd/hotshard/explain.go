@@ -122,7 +122,7 @@ func (h *heatFrom) evidence(ctx context.Context, configured aws.Config) collect.
 	if h.Stack {
 		names := schema.NamesFor(h.TablesPrefix)
 		s.HeatCalls = "dynamodb:Query on table " + names.Heat
-		s.Advise = query.Advice(shardmap.New(client, names.ShardMap, shardmap.Options{}), time.Now)
+		s.Advise = query.Advice(names, shardmap.New(client, names.ShardMap, shardmap.Options{}), time.Now)
 	}
 	return s
 }

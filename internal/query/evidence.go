@@ -11,6 +11,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/base/keyname"
 	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/base/throttles"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
@@ -61,14 +62,19 @@ func (h HotKeys) key(row *heat.KeyHeat) throttles.Key {
 	return k
 }
 
-// Advice returns a function that returns the cure for a throttled or hot write shard of a deployment. It returns "" for
-// another key, or if the shard count can't be read.
-func Advice(shards interface {
+// WriteShards reads the write shards of base keys; [*shardmap.Map] implements it.
+type WriteShards interface {
 	Lookup(ctx context.Context, key string, now time.Time) (shardmap.Entry, error)
 	Partitions(table string) int
-}, now func() time.Time,
-) func(context.Context, throttles.Key) string {
+}
+
+// Advice returns a function that returns the cure for a throttled or hot write shard of a deployment, and for tables that
+// hotshard writes for itself. It returns "" for another key, or if the shard count can't be read.
+func Advice(names schema.Names, shards WriteShards, now func() time.Time) func(context.Context, throttles.Key) string {
 	return func(ctx context.Context, k throttles.Key) string {
+		if _, callers := names.Streamed(k.Table); !callers {
+			return "Nothing, if it is brief: hotshard writes this table for itself, and retries. If it lasts, raise the table's warm throughput."
+		}
 		row := heat.KeyHeat{Key: k.Key, Index: k.Index}
 		base, ok := row.Base()
 		if !ok || k.Operation == throttles.Read {

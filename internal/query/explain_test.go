@@ -19,6 +19,7 @@ import (
 	"github.com/aws/smithy-go"
 
 	"github.com/hotshard/hotshard/internal/base/heat"
+	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/base/throttles"
 	"github.com/hotshard/hotshard/internal/base/throttles/collect"
 	"github.com/hotshard/hotshard/internal/httpapi"
@@ -213,5 +214,16 @@ func TestExplainIsBounded(t *testing.T) {
 	e.slow = false
 	if status, _, text := ask(""); status != 200 {
 		t.Errorf("then %d %s", status, text)
+	}
+}
+
+// TestAdviceForOwnTables checks that no cure tells to shard keys that hotshard writes for itself.
+func TestAdviceForOwnTables(t *testing.T) {
+	advise := Advice(schema.NamesFor("t-"), nil, time.Now)
+	for table, want := range map[string]string{"t-shard-map": "Nothing, if it is brief", "t-rollups": "Nothing, if it is brief", "t-heat": "Nothing, if it is brief", "t-items": ""} {
+		k := throttles.Key{Reason: throttles.Reason{ID: throttles.ID{Table: table}, Operation: throttles.Read}, Key: "C#page#0"}
+		if got := advise(t.Context(), k); !strings.HasPrefix(got, want) || want == "" && got != "" {
+			t.Errorf("%s: %q", table, got)
+		}
 	}
 }

@@ -102,7 +102,7 @@ func New(settings Settings, client Client, evidence collect.Sources) (*Service, 
 	summaries := counters.NewSummaries(client, names.Of(kind.Counter), settings.RollupsTable, view)
 	source := windows.Reader{Client: client, Table: settings.HeatTable}
 	evidence.Heat, evidence.HeatCalls = HotKeys{Source: source, Table: names.OfKey}.Read, "dynamodb:Query on table "+settings.HeatTable
-	evidence.Advise = Advice(view, time.Now)
+	evidence.Advise = Advice(names, view, time.Now)
 	return &Service{
 		settings: settings,
 		view:     view,
