@@ -9,7 +9,7 @@ require (
 	github.com/google/go-cmp v0.7.0
 	github.com/hotshard/hotshard v0.0.0
 	github.com/jedib0t/go-pretty/v6 v6.6.5
-	golang.org/x/sync v0.17.0
+	golang.org/x/sync v0.20.0
 )
 
 require (
@@ -21,10 +21,13 @@ require (
 	github.com/golang/freetype v0.0.0-20170609003504-e2365dfdc4a0 // indirect
 	github.com/klauspost/cpuid/v2 v2.2.10 // indirect
 	github.com/mattn/go-runewidth v0.0.16 // indirect
+	github.com/mitchellh/colorstring v0.0.0-20190213212951-d06e56a500db // indirect
 	github.com/rivo/uniseg v0.4.7 // indirect
+	github.com/schollz/progressbar/v3 v3.18.0 // indirect
 	github.com/twitchyliquid64/golang-asm v0.15.1 // indirect
 	golang.org/x/arch v0.17.0 // indirect
 	golang.org/x/image v0.18.0 // indirect
+	golang.org/x/term v0.32.0 // indirect
 )
 
 require (
@@ -47,7 +50,7 @@ require (
 	github.com/vearutop/statigz v1.4.0 // indirect
 	github.com/wcharczuk/go-chart/v2 v2.1.2
 	golang.org/x/net v0.40.0 // indirect
-	golang.org/x/sys v0.34.0 // indirect
+	golang.org/x/sys v0.41.0 // indirect
 	golang.org/x/text v0.25.0 // indirect
 )
 

@@ -15,7 +15,7 @@ import (
 var answering = map[string]string{
 	"POST /v1/events": "ingest", "POST /v1/counters": "ingest", "PUT /v1/leaderboards": "ingest", "POST /v1/scores": "ingest", "PUT /v1/shards": "ingest",
 	"GET /v1/counters": "query", "GET /v1/events": "query", "GET /v1/events/{id+}": "query", "GET /v1/rollups": "query", "GET /v1/leaderboards": "query",
-	"GET /v1/leaderboards/rank": "query", "GET /v1/shards": "query", "GET /v1/hot-keys": "query", "GET /healthz": "query",
+	"GET /v1/leaderboards/rank": "query", "GET /v1/shards": "query", "GET /v1/hot-keys": "query", "GET /v1/explain": "query", "GET /healthz": "query",
 	"GET /openapi.json": "query", "GET /docs": "query", "GET /docs/{file+}": "query",
 }
 
@@ -112,7 +112,7 @@ func TestNoAccessLog(t *testing.T) {
 }
 
 // operators are the calls that change settings for all callers, or read all callers' keys.
-var operators = []string{"PUT /v1/shards", "PUT /v1/leaderboards", "GET /v1/shards", "GET /v1/hot-keys", "GET /v1/heat"}
+var operators = []string{"PUT /v1/shards", "PUT /v1/leaderboards", "GET /v1/shards", "GET /v1/hot-keys", "GET /v1/heat", "GET /v1/explain"}
 
 // TestTokens checks that no token for data is accepted for an operator's call.
 func TestTokens(t *testing.T) {

@@ -2,9 +2,10 @@ package main
 
 import (
 	"os"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/hotshard/hotshard/internal/base/keyname"
 )
 
 // commandLine is the program's name and arguments, as a user may run them again.
@@ -16,7 +17,7 @@ func programName() string {
 	if strings.Contains(os.Args[0], "/go-build") {
 		return "go run ./cmd/hotshard"
 	}
-	return quoteWord(os.Args[0])
+	return keyname.ShellWord(os.Args[0])
 }
 
 // withFlag returns the command line, quoted for a shell. It adds a flag whose value came from the environment, unless the
@@ -24,22 +25,11 @@ func programName() string {
 func (l commandLine) withFlag(flag, value string) string {
 	words := []string{l[0]}
 	for _, arg := range l[1:] {
-		words = append(words, quoteWord(arg))
+		words = append(words, keyname.ShellWord(arg))
 	}
 	given := slices.ContainsFunc(l, func(arg string) bool { return arg == "--"+flag || strings.HasPrefix(arg, "--"+flag+"=") })
 	if value != "" && !given {
-		words = append(words, "--"+flag, quoteWord(value))
+		words = append(words, "--"+flag, keyname.ShellWord(value))
 	}
 	return strings.Join(words, " ")
-}
-
-// plainWord needs no quotes in any shell.
-var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:=,@%+-]+$`)
-
-// quoteWord quotes a word for a POSIX shell if it must be quoted.
-func quoteWord(word string) string {
-	if plainWord.MatchString(word) {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }

@@ -93,9 +93,9 @@ func (c *ConsoleCmd) handler(ctx context.Context, std streams, line commandLine)
 		client := c.dynamoDB(configured)
 		names := schema.NamesFor(c.TablesPrefix)
 		service, err := query.New(query.Settings{
-			ItemsTable: names.Items, RollupsTable: names.Rollups, ShardMapTable: names.ShardMap, HeatTable: names.Heat,
+			ItemsTable: names.Items, EventsTable: names.Events, RollupsTable: names.Rollups, ShardMapTable: names.ShardMap, HeatTable: names.Heat,
 			Deadline: consoleDeadline, DefaultSpan: 30 * 24 * time.Hour, ViewAge: shardmap.MaxViewAge,
-		}, client)
+		}, client, c.evidence(ctx, configured))
 		if err != nil {
 			return nil, nil, err
 		}
@@ -116,5 +116,10 @@ func (c *ConsoleCmd) handler(ctx context.Context, std streams, line commandLine)
 		about.Signals = withSplits(about.Signals, reader.Splits)
 	}
 	heat := query.NewHeat(w.Source, query.HeatOptions{Table: c.Table, Deadline: consoleDeadline, Now: time.Now})
-	return console.Handler(httpapi.New(log, query.HeatRoutes(heat)), about), w.Run, nil
+	evidence := c.evidence(ctx, configured)
+	evidence.Heat = c.hotKeys(w.Source).Read
+	explainer := query.NewExplainer(query.ExplainOptions{
+		Sources: evidence, Tables: []string{c.Table}, PartitionWCU: float64(c.PartitionWCU), Deadline: consoleDeadline, Now: time.Now,
+	})
+	return console.Handler(httpapi.New(log, query.HeatRoutes(heat), query.ExplainRoutes(explainer)), about), w.Run, nil
 }

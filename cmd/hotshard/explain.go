@@ -1,23 +1,21 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
 
-	"github.com/hotshard/hotshard/internal/base/growth"
 	"github.com/hotshard/hotshard/internal/base/heat"
-	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/base/throttles"
+	"github.com/hotshard/hotshard/internal/base/throttles/collect"
+	"github.com/hotshard/hotshard/internal/query"
 	"github.com/hotshard/hotshard/internal/tool/explain"
 	"github.com/hotshard/hotshard/internal/tool/heatview"
 	"github.com/hotshard/hotshard/internal/tool/live"
@@ -31,15 +29,14 @@ type ExplainCmd struct {
 	Since time.Duration `default:"15m" help:"How far back to look, 1m to 24h."`
 	Index string        `placeholder:"NAME" help:"Only this global index."`
 	Log   string        `placeholder:"FILE" type:"path" help:"Errors of SDKs, as text or JSON, with their ThrottlingReasons; - is the standard input."`
-	JSON  bool          `name:"json" help:"Print the report as JSON, and notes to the standard error."`
+	MCP   bool          `name:"mcp" help:"Answer an agent by the Model Context Protocol on the standard input and output. Its questions name the table, unless the flags do."`
+	JSON  bool          `name:"json" help:"Print the report as JSON, and notes to the standard error, too."`
 }
 
 // Bounds of explain.
 const (
 	minExplain = time.Minute
 	heatTime   = 30 * time.Second // for reading the past of a stream
-	warmShare  = 0.5              // of a partition's limit from which a key is listed
-	maxHeat    = 50               // keys
 )
 
 // Validate returns an error if the flags are invalid.
@@ -47,97 +44,114 @@ func (c *ExplainCmd) Validate() error {
 	if c.Since < minExplain || c.Since > maxTopSince {
 		return fmt.Errorf("--since %v: want 1m to 24h", c.Since)
 	}
+	switch {
+	case c.MCP && c.JSON:
+		return errors.New("--json is for one report: --mcp answers with text and JSON")
+	case c.MCP && c.Log == "-":
+		return errors.New("--log -: with --mcp the standard input is the agent's")
+	case c.MCP && c.Table == "" && !c.Stack:
+		return nil // questions name the table
+	}
 	return c.heatFrom.Validate()
 }
 
-// Run prints why requests were throttled.
+// Run prints why requests were throttled, or answers an agent.
 func (c *ExplainCmd) Run(ctx context.Context, std streams) error {
-	configured, err := c.config(ctx)
+	if c.MCP {
+		return c.serve(ctx, stdio(os.Stdin, std.out))
+	}
+	report, err := c.report(ctx)
 	if err != nil {
 		return err
-	}
-	sources, done, err := c.sources(ctx, configured)
-	if err != nil {
-		return err
-	}
-	defer done()
-	to := time.Now().UTC()
-	o := explain.Options{Name: c.Table, Tables: []string{c.Table}, Index: c.Index, From: to.Add(-c.Since), To: to, PartitionWCU: float64(c.PartitionWCU)}
-	if c.Stack {
-		names := schema.NamesFor(c.TablesPrefix)
-		o.Name, o.Tables = c.TablesPrefix+"*", []string{names.Items, names.Events, names.Rollups, names.ShardMap, names.Heat}
-	}
-	sources.Heat = func(ctx context.Context) ([]throttles.Key, error) { return c.hotKeys(ctx, o) }
-	if c.Stack {
-		shards := shardmap.New(c.dynamoDB(configured), schema.NamesFor(c.TablesPrefix).ShardMap, shardmap.Options{})
-		sources.Advise = func(ctx context.Context, k throttles.Key) string { return adviceFor(ctx, shards, k) }
-	}
-	report, notes, err := explain.Run(ctx, sources, o)
-	if err != nil {
-		return c.explain(ctx, configured, err)
 	}
 	if !c.JSON {
-		return explain.Print(std.out, report, notes)
+		return explain.Print(std.out, report)
 	}
-	for _, n := range notes {
+	for _, n := range report.Notes {
 		fmt.Fprintln(std.err, terminal.Visible(n))
 	}
 	return printJSON(std.out, report)
 }
 
-// sources returns all sources but the heat. An engine has CloudWatch only if the environment names a stand-in.
-func (c *ExplainCmd) sources(ctx context.Context, configured aws.Config) (s explain.Sources, done func(), err error) {
-	s.DynamoDB, done = c.dynamoDB(configured), func() {}
-	if c.Endpoint == "" || os.Getenv("AWS_ENDPOINT_URL_CLOUDWATCH") != "" {
-		s.CloudWatch = cloudwatch.NewFromConfig(configured)
+// report returns why requests were throttled.
+func (c *ExplainCmd) report(ctx context.Context) (throttles.Report, error) {
+	configured, err := c.config(ctx)
+	if err != nil {
+		return throttles.Report{}, err
 	}
-	if c.Endpoint != "" {
-		s.Proxy = explain.Proxy(ctx, c.Endpoint)
-	}
+	sources := c.evidence(ctx, configured)
+	sources.Heat = c.pastHeat
 	switch c.Log {
 	case "":
 	case "-":
-		s.Log, s.LogName = os.Stdin, "standard input"
+		sources.Log, sources.LogName = os.Stdin, "standard input"
 	default:
 		file, err := os.Open(c.Log)
 		if err != nil {
-			return s, done, fmt.Errorf("--log: %w", err)
+			return throttles.Report{}, fmt.Errorf("--log: %w", err)
 		}
-		s.Log, s.LogName, done = file, c.Log, func() { file.Close() }
+		defer file.Close()
+		sources.Log, sources.LogName = file, c.Log
 	}
-	return s, done, nil
+	to := time.Now().UTC()
+	report, err := collect.Run(ctx, sources, c.throttled(to.Add(-c.Since), to, c.Index))
+	return report, c.explain(ctx, configured, err)
 }
 
-// hotKeys returns the keys that took much of a partition's limit. Reading the past of a stream takes up to heatTime.
-func (c *ExplainCmd) hotKeys(ctx context.Context, o explain.Options) ([]throttles.Key, error) {
+// throttled returns the options to explain the throttles of a time.
+func (h *heatFrom) throttled(from, to time.Time, index string) collect.Options {
+	o := collect.Options{Name: h.Table, Tables: []string{h.Table}, Index: index, From: from, To: to, PartitionWCU: float64(h.PartitionWCU)}
+	if h.Stack {
+		names := schema.NamesFor(h.TablesPrefix)
+		o.Name, o.Tables = h.TablesPrefix+"*", []string{names.Items, names.Events, names.Rollups, names.ShardMap, names.Heat}
+	}
+	return o
+}
+
+// evidence returns the sources of explanations, without the heat. An engine has CloudWatch only if the environment names
+// a stand-in.
+func (h *heatFrom) evidence(ctx context.Context, configured aws.Config) collect.Sources {
+	client := h.dynamoDB(configured)
+	s := collect.Sources{DynamoDB: client, HeatCalls: "dynamodb:DescribeStream, GetShardIterator and GetRecords"}
+	if h.Endpoint == "" || os.Getenv("AWS_ENDPOINT_URL_CLOUDWATCH") != "" {
+		s.CloudWatch = cloudwatch.NewFromConfig(configured)
+	}
+	if h.Endpoint != "" {
+		s.Limiter = explain.Proxy(ctx, h.Endpoint)
+	}
+	if h.Stack {
+		names := schema.NamesFor(h.TablesPrefix)
+		s.HeatCalls = "dynamodb:Query on table " + names.Heat
+		s.Advise = query.Advice(names, shardmap.New(client, names.ShardMap, shardmap.Options{}), time.Now)
+	}
+	return s
+}
+
+// hotKeys reads hot keys from a source of heat.
+func (h *heatFrom) hotKeys(source heat.Source) query.HotKeys {
+	keys := query.HotKeys{Source: source, Table: func(string) string { return h.Table }}
+	switch {
+	case h.Stack:
+		keys.Table = schema.NamesFor(h.TablesPrefix).OfKey
+	case h.Endpoint != "":
+		keys.Scale = live.Window.Seconds() / time.Minute.Seconds()
+	}
+	return keys
+}
+
+// pastHeat returns the keys that took much of a partition's limit. Reading the past of a stream takes up to heatTime.
+func (h *heatFrom) pastHeat(ctx context.Context, from, to time.Time) ([]throttles.Key, error) {
 	quiet := streams{out: io.Discard, err: io.Discard}
-	w, err := c.open(ctx, quiet, o.From)
+	w, err := h.open(ctx, quiet, from)
 	if err != nil {
 		return nil, err
 	}
 	if w.Run != nil {
-		if err := readPast(ctx, w, o.To); err != nil {
+		if err := readPast(ctx, w, to); err != nil {
 			return nil, err
 		}
 	}
-	step := live.Window
-	if c.Since > time.Hour {
-		step = time.Minute
-	}
-	merger := heat.Merger{}
-	for window, err := range w.Source.Windows(ctx, o.From, time.Now(), step) {
-		if err != nil {
-			return nil, err
-		}
-		merger.Add(window.Items)
-	}
-	var keys []throttles.Key
-	for _, row := range merger.Rows() {
-		if k := c.hotKey(&row); len(keys) < maxHeat && k.UnitsPerSecond >= warmShare*row.Limit {
-			keys = append(keys, k)
-		}
-	}
-	return keys, nil
+	return h.hotKeys(w.Source).Read(ctx, from, time.Now())
 }
 
 // readPast reads a stream until it has the windows up to a time, or for heatTime.
@@ -161,40 +175,4 @@ func readPast(ctx context.Context, w *heatview.Watched, to time.Time) error {
 	cancel()
 	<-failed
 	return nil
-}
-
-// hotKey returns what a row tells. An engine stamps a minute's records with its begin, so that one window has them all.
-func (c *ExplainCmd) hotKey(row *heat.KeyHeat) throttles.Key {
-	k := throttles.Key{
-		Reason: throttles.Reason{ID: throttles.ID{Table: cmp.Or(row.Table, c.Table), Index: row.Index}, Operation: throttles.Write, Cause: throttles.KeyRange},
-		Key:    row.Key, UnitsPerSecond: row.WriteUnitsPerSecond, Hot: row.Status >= heat.Hot, UnitsPerWrite: row.UnitsPerWrite, Source: "heat of the stream",
-	}
-	if c.Endpoint != "" && c.Table != "" {
-		k.UnitsPerSecond *= live.Window.Seconds() / time.Minute.Seconds()
-		k.Hot = k.UnitsPerSecond >= live.Threshold*row.Limit
-	}
-	if k.Table == "" {
-		k.Table = schema.NamesFor(c.TablesPrefix).OfKey(row.Key)
-	}
-	return k
-}
-
-// adviceFor returns the cure for a throttled or hot write shard of a deployment; "" for another key, or if its shard count
-// can't be read.
-func adviceFor(ctx context.Context, shards heatview.ShardCounts, k throttles.Key) string {
-	row := heat.KeyHeat{Key: k.Key, Index: k.Index}
-	base, ok := row.Base()
-	if !ok || k.Operation == throttles.Read {
-		return ""
-	}
-	entry, err := shards.Lookup(ctx, base.String(), time.Now())
-	if err != nil {
-		return ""
-	}
-	n, partitions := entry.History.Newest(), shards.Partitions(kind.Of(base.Type).Table)
-	hot := growth.Hot{Type: base.Type, Limit: 1, Shards: n, Hottest: 1, Others: math.Inf(1), Total: float64(n)} // each write shard at its limit
-	if remedy, count := hot.Remedy(partitions); remedy == growth.Raise {
-		return fmt.Sprintf("Wait until hotshard raises the %d write shards of %s %s by itself, or set them ahead of a peak: hotshard shards set --type %[2]s --name %[3]s --shards %[4]d", n, base.Type, quoteWord(base.Name), count)
-	}
-	return fmt.Sprintf("Pace the sender of %s %s, or raise the table's warm throughput: more than its %d write shards don't help, because the table has %d partitions until DynamoDB splits them.", base.Type, base.Name, n, partitions)
 }

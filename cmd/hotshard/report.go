@@ -17,6 +17,8 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/awscall"
 	"github.com/hotshard/hotshard/internal/base/jsontime"
+	"github.com/hotshard/hotshard/internal/base/throttles"
+	"github.com/hotshard/hotshard/internal/base/throttles/collect"
 	"github.com/hotshard/hotshard/internal/tool/console"
 	"github.com/hotshard/hotshard/internal/tool/live"
 	"github.com/hotshard/hotshard/internal/tool/report"
@@ -90,6 +92,9 @@ func (c *ReportCmd) Run(ctx context.Context, std streams) (err error) {
 		data, err = c.ofTable(ctx, std, config, calls, settings)
 	}
 	if err != nil {
+		return err
+	}
+	if err := c.addThrottles(ctx, &data); err != nil {
 		return err
 	}
 	data.Where, data.Made, data.Version = c.where(config), jsontime.Time{Time: time.Now()}, thisVersion().Version
@@ -175,6 +180,49 @@ func (c *ReportCmd) ofTable(ctx context.Context, std streams, config aws.Config,
 		return report.Data{}, c.explain(ctx, config, err)
 	}
 	return r.Data(shards, calls()), nil
+}
+
+// addThrottles adds why requests were throttled. Its calls are not among the counted ones. If it fails, the report says
+// why, and is complete without it.
+func (c *ReportCmd) addThrottles(ctx context.Context, data *report.Data) error {
+	configured, err := c.config(ctx)
+	if err != nil {
+		return err
+	}
+	sources := c.evidence(ctx, configured)
+	sources.Heat = func(context.Context, time.Time, time.Time) ([]throttles.Key, error) {
+		return c.hotStorms(data.Storms), nil
+	}
+	why, err := collect.Run(ctx, sources, c.throttled(data.From.UTC(), data.To.UTC(), c.Index))
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		why = throttles.Report{Table: data.Table, From: data.From, To: data.To, Findings: []throttles.Finding{}, Unknown: 1}
+		why.Notes = []string{fmt.Sprintf("Throttles are unknown: %v.", c.explain(ctx, configured, err))}
+	}
+	data.Throttles = &why
+	switch {
+	case len(why.Findings) > 0:
+		data.Summary = append(data.Summary, fmt.Sprintf("%.0f requests were throttled, most for %s.", why.Throttles, why.Findings[0].Reason))
+	case why.Throttles > 0:
+		data.Summary = append(data.Summary, fmt.Sprintf("%.0f requests were throttled, for unknown reasons.", why.Throttles))
+	}
+	return nil
+}
+
+// hotStorms returns the keys of storms, as evidence of throttles.
+func (c *ReportCmd) hotStorms(storms []report.Storm) (keys []throttles.Key) {
+	of := c.hotKeys(nil)
+	for _, s := range storms {
+		if s.Kind == report.OneKey || s.Kind == report.Rising {
+			keys = append(keys, throttles.Key{
+				Reason: throttles.Reason{ID: throttles.ID{Table: of.Table(s.Key), Index: s.Index}, Operation: throttles.Write, Cause: throttles.KeyRange},
+				Key:    s.Key, UnitsPerSecond: s.Rate, Hot: true, Rising: s.Kind == report.Rising, Source: "hot-key events of the stream",
+			})
+		}
+	}
+	return keys
 }
 
 // plan returns the seconds to read. shortened reports whether they begin with the oldest record, which is newer than

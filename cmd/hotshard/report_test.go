@@ -3,6 +3,8 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,9 +16,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
 	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/tool/report"
+	"github.com/hotshard/hotshard/pkg/throttle"
 )
 
 // asOwner makes commands use the credentials of a test's client.
@@ -98,6 +102,9 @@ func TestReportOfATable(t *testing.T) {
 	if ofIndex < 0 || data.Storms[ofIndex].Key != "de|berlin|open" || !strings.Contains(strings.Join(data.Todo, ";"), `"de|berlin|open" of the index by_place: `) {
 		t.Errorf("no storm in the index: %+v, %q", data.Storms, data.Todo)
 	}
+	if why := data.Throttles; why == nil || why.Counted || why.Unknown != 1 || !strings.Contains(strings.Join(why.Notes, " "), "The engine has no CloudWatch.") {
+		t.Errorf("an engine that counts no throttles: %+v", data.Throttles)
+	}
 	for op := range data.Cost.Calls {
 		if op != "DescribeTable" && op != "DescribeStream" && op != "GetShardIterator" && op != "GetRecords" {
 			t.Errorf("%s was called", op)
@@ -136,8 +143,9 @@ func TestReportOfAStack(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	limited := throttledItem(t, db, names.Items, "C#page#0")
 	file := filepath.Join(t.TempDir(), "heat.json")
-	code, out, errs := hotshard(t, "report", "--stack", "--tables-prefix", strings.TrimSuffix(names.Heat, "heat"), "--endpoint", aws.ToString(db.Options().BaseEndpoint), "--since", "30m", "-o", file, "--json")
+	code, out, errs := hotshard(t, "report", "--stack", "--tables-prefix", strings.TrimSuffix(names.Heat, "heat"), "--endpoint", limited, "--since", "30m", "-o", file, "--json")
 	if code != exitOK {
 		t.Fatalf("exit %d, %s, %s", code, out, errs)
 	}
@@ -149,6 +157,39 @@ func TestReportOfAStack(t *testing.T) {
 	if err != nil || len(data.Storms) != 1 || data.Storms[0].Low != 750 || data.Storms[0].Key != "C#page#0" || data.Read.Records != 48_000 {
 		t.Errorf("%v, %s", err, text)
 	}
+	why := data.Throttles
+	if why == nil || !why.Counted || why.Throttles != 3 || len(why.Findings) != 1 || len(why.Notes) != 0 || !strings.Contains(out, "3 requests were throttled, most for TableWriteKeyRangeThroughputExceeded.") {
+		t.Fatalf("%s, throttles of %s", out, text)
+	}
+	if f := why.Findings[0]; f.Keys[0].Key != "C#page#0" || f.Keys[0].Units < 750 || !strings.HasPrefix(f.Cure, "Wait until hotshard adds write shards to counter page, which has 1,") {
+		t.Errorf("%+v", f)
+	}
+}
+
+// throttledItem returns the endpoint of a throttling proxy, behind which three writes of a key of the table were throttled.
+func throttledItem(t *testing.T, db *dynamodb.Client, table, key string) (endpoint string) {
+	t.Helper()
+	engine, err := url.Parse(aws.ToString(db.Options().BaseEndpoint))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := throttle.New(throttle.Options{Partitions: 1, PartitionWCU: 1, PartitionRCU: 10_000, Base: dynamolocal.Transport()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := httptest.NewServer(l.Proxy(engine))
+	t.Cleanup(proxy.Close)
+	limited := dynamodb.New(db.Options(), func(o *dynamodb.Options) { o.BaseEndpoint, o.Retryer = &proxy.URL, aws.NopRetryer{} })
+	large := strings.Repeat("x", 300_000) // its debt lasts for minutes
+	for n := range 4 {
+		_, err := limited.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &table, Item: map[string]types.AttributeValue{
+			"pk": &types.AttributeValueMemberS{Value: key}, "sk": &types.AttributeValueMemberS{Value: "-"}, "text": &types.AttributeValueMemberS{Value: large},
+		}})
+		if (err == nil) != (n == 0) {
+			t.Fatalf("write %d: %v", n, err)
+		}
+	}
+	return proxy.URL
 }
 
 // TestReportPlan checks that only the oldest record shortens the range, not whole strata.

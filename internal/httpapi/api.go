@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"maps"
@@ -100,13 +101,13 @@ func config() huma.Config {
 	return c
 }
 
-// schemaName names a schema after its type. heat.Row is HeatRow: a row alone says nothing there.
+// longer has schemas' names for types whose own says nothing without its package.
+var longer = map[string]string{"Row": "HeatRow", "Report": "ThrottleReport", "Finding": "ThrottleFinding", "Source": "ThrottleEvidence"}
+
+// schemaName names a schema after its type.
 func schemaName(t reflect.Type, hint string) string {
 	name := huma.DefaultSchemaNamer(t, hint)
-	if name == "Row" {
-		return "HeatRow"
-	}
-	return name
+	return cmp.Or(longer[name], name)
 }
 
 // Audience is who a call is for. A deployment may let different people make different

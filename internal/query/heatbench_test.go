@@ -22,6 +22,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/base/heat"
+	"github.com/hotshard/hotshard/internal/base/throttles/collect"
 	"github.com/hotshard/hotshard/internal/httpapi"
 )
 
@@ -196,7 +197,7 @@ func BenchmarkHeat(b *testing.B) {
 		for _, since := range []time.Duration{15 * time.Minute, 24 * time.Hour} {
 			s := &shelf{}
 			s.storm(shards, since, now)
-			service, err := New(Settings{ItemsTable: "i", RollupsTable: "r", HeatTable: "h", ShardMapTable: "m", Deadline: 25 * time.Second, DefaultSpan: time.Hour}, s.client())
+			service, err := New(Settings{ItemsTable: "i", RollupsTable: "r", HeatTable: "h", ShardMapTable: "m", Deadline: 25 * time.Second, DefaultSpan: time.Hour}, s.client(), collect.Sources{})
 			if err != nil {
 				b.Fatal(err)
 			}

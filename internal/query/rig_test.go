@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/base/throttles/collect"
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/pkg/shard/counters"
@@ -42,7 +43,7 @@ func (r *rig) serve(client Client) {
 	service, err := New(Settings{
 		ItemsTable: r.names.Items, EventsTable: r.names.Events, RollupsTable: r.names.Rollups, HeatTable: r.names.Heat, ShardMapTable: r.names.ShardMap,
 		Deadline: 25 * time.Second, DefaultSpan: 720 * time.Hour,
-	}, client)
+	}, client, collect.Sources{DynamoDB: r.client})
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -51,7 +52,9 @@ func (r *rig) serve(client Client) {
 }
 
 // setClock has the service go by another clock.
-func (s *Service) setClock(now func() time.Time) { s.now, s.heat.o.Now = now, now }
+func (s *Service) setClock(now func() time.Time) {
+	s.now, s.heat.o.Now, s.explains.o.Now = now, now, now
+}
 
 // get reads a path into an answer, and returns the status.
 func (r *rig) get(path string, into any) int {

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/base/throttles/collect"
 	"github.com/hotshard/hotshard/internal/fold/measures"
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/pkg/shard"
@@ -105,7 +106,7 @@ func TestRollupsEndWhole(t *testing.T) {
 	service, err := New(Settings{
 		ItemsTable: r.names.Items, EventsTable: r.names.Events, RollupsTable: r.names.Rollups, ShardMapTable: r.names.ShardMap,
 		Deadline: 25 * time.Second, DefaultSpan: 720 * time.Hour, RollupRetention: 24 * time.Hour,
-	}, r.client)
+	}, r.client, collect.Sources{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/heat/windows"
 	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/base/throttles/collect"
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/internal/httpapi/docs"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
@@ -42,6 +43,8 @@ type Settings struct {
 	// SummaryAge is how long a counter's summary is cached; 0 to 1h, and 0 disables the cache. It
 	// adds to the lag of a value behind its write shards; as_of includes it.
 	SummaryAge time.Duration `env:"HOTSHARD_SUMMARY_AGE" envDefault:"0"`
+	// PartitionWCU is a partition's limit, in WCU/s, as set for hotkeys; 0 is AWS's.
+	PartitionWCU int `env:"HOTSHARD_PARTITION_WCU" envDefault:"1000"`
 }
 
 // names returns the names of the tables.
@@ -64,6 +67,9 @@ func (s Settings) Validate() error {
 	if s.ViewAge < 0 || s.ViewAge > shardmap.MaxViewAge {
 		faults = append(faults, fmt.Errorf("HOTSHARD_VIEW_AGE is %v: want up to %v", s.ViewAge, shardmap.MaxViewAge))
 	}
+	if s.PartitionWCU < 0 {
+		faults = append(faults, fmt.Errorf("HOTSHARD_PARTITION_WCU is %d: want 0 or more", s.PartitionWCU))
+	}
 	if s.SummaryAge < 0 || s.SummaryAge > time.Hour {
 		faults = append(faults, fmt.Errorf("HOTSHARD_SUMMARY_AGE is %v: want 0 to 1h", s.SummaryAge))
 	}
@@ -81,17 +87,22 @@ type Service struct {
 	sessions sessionReader
 	shards   shardReader
 	heat     *Heat
+	explains *Explainer
 	now      func() time.Time
 }
 
-// New returns a Service, or an error that lists all invalid settings.
-func New(settings Settings, client Client) (*Service, error) {
+// New returns a Service, or an error that lists all invalid settings. GET /v1/explain reads the evidence's sources, and
+// the heat.
+func New(settings Settings, client Client, evidence collect.Sources) (*Service, error) {
 	if err := settings.Validate(); err != nil {
 		return nil, err
 	}
 	names := settings.names()
 	view := shardmap.New(client, settings.ShardMapTable, shardmap.Options{ViewAge: settings.ViewAge})
 	summaries := counters.NewSummaries(client, names.Of(kind.Counter), settings.RollupsTable, view)
+	source := windows.Reader{Client: client, Table: settings.HeatTable}
+	evidence.Heat, evidence.HeatCalls = HotKeys{Source: source, Table: names.OfKey}.Read, "dynamodb:Query on table "+settings.HeatTable
+	evidence.Advise = Advice(names, view, time.Now)
 	return &Service{
 		settings: settings,
 		view:     view,
@@ -104,8 +115,12 @@ func New(settings Settings, client Client) (*Service, error) {
 		boards:   boardReader{client: client, items: names.Of(kind.Board), rollups: settings.RollupsTable, entries: boards.NewReader(client, names.Of(kind.Board), view)},
 		sessions: sessionReader{sessions.NewReader(client, names.Of(kind.Session), view)},
 		shards:   shardReader{view: view},
-		heat: NewHeat(windows.Reader{Client: client, Table: settings.HeatTable}, HeatOptions{
+		heat: NewHeat(source, HeatOptions{
 			Shards: view, Deadline: settings.Deadline, Now: time.Now,
+		}),
+		explains: NewExplainer(ExplainOptions{
+			Sources: evidence, Tables: []string{names.Items, names.Events, names.Rollups, names.ShardMap, names.Heat},
+			PartitionWCU: float64(settings.PartitionWCU), Deadline: settings.Deadline, Now: time.Now,
 		}),
 		now: time.Now,
 	}, nil
@@ -113,8 +128,8 @@ func New(settings Settings, client Client) (*Service, error) {
 
 // Handler returns the function's HTTP handler, made once in the init phase of a container. It
 // serves the document of the whole API; others are the calls of other functions.
-func Handler(ctx context.Context, settings Settings, client Client, log *slog.Logger, others ...httpapi.Routes) (http.Handler, error) {
-	service, err := New(settings, client)
+func Handler(ctx context.Context, settings Settings, client Client, evidence collect.Sources, log *slog.Logger, others ...httpapi.Routes) (http.Handler, error) {
+	service, err := New(settings, client, evidence)
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +144,7 @@ func (s *Service) Load(ctx context.Context) error { return s.view.Load(ctx, s.no
 // Routes registers the service's calls. A nil service only documents them.
 func Routes(s *Service) httpapi.Routes {
 	if s == nil {
-		s = &Service{heat: new(Heat)} // documented calls are never made
+		s = &Service{heat: new(Heat), explains: new(Explainer)} // documented calls are never made
 	}
 	return func(api *httpapi.API) {
 		c := calls{api, s.settings.Deadline, s.now}
@@ -150,6 +165,7 @@ func Routes(s *Service) httpapi.Routes {
 		get(c, httpapi.ForOperators, "/v1/shards", "get-shards", "Read shard counts",
 			"The shard count of one key, with its history; or without type and name a list of all keys that ever had more than one.", s.shards.get)
 		HeatRoutes(s.heat)(api)
+		ExplainRoutes(s.explains)(api)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/document"
 	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/base/throttles/collect"
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/pkg/shard/events"
 )
@@ -67,7 +68,7 @@ func TestCountersWithoutTheMap(t *testing.T) {
 	r.add("x", 7)
 	service, err := New(Settings{
 		ItemsTable: r.names.Items, RollupsTable: r.names.Rollups, ShardMapTable: "nowhere", Deadline: 5 * time.Second, DefaultSpan: time.Hour,
-	}, r.client)
+	}, r.client, collect.Sources{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/base/throttles/collect"
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 )
@@ -23,7 +24,7 @@ func TestSummaryAge(t *testing.T) {
 		service, err := New(Settings{
 			ItemsTable: names.Items, EventsTable: names.Events, RollupsTable: names.Rollups, ShardMapTable: names.ShardMap,
 			Deadline: 5 * time.Second, DefaultSpan: 720 * time.Hour, SummaryAge: age,
-		}, client)
+		}, client, collect.Sources{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -47,7 +48,7 @@ func TestSummaryAge(t *testing.T) {
 
 func TestSummaryAgeIsBounded(t *testing.T) {
 	for _, age := range []time.Duration{-1, time.Hour + 1} {
-		_, err := New(Settings{Deadline: time.Second, DefaultSpan: time.Hour, SummaryAge: age}, nil)
+		_, err := New(Settings{Deadline: time.Second, DefaultSpan: time.Hour, SummaryAge: age}, nil, collect.Sources{})
 		if err == nil || !strings.Contains(err.Error(), "HOTSHARD_SUMMARY_AGE") {
 			t.Errorf("%v: %v", age, err)
 		}

@@ -7,6 +7,8 @@ package keyname
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"regexp"
+	"strings"
 )
 
 // Style is a way of naming keys.
@@ -38,4 +40,15 @@ func (s Style) Shown(name string) string {
 func Pseudonym(name string) string {
 	digest := sha256.Sum256([]byte(name))
 	return hex.EncodeToString(digest[:8])
+}
+
+// plainWord needs no quotes in any shell.
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:=,@%+-]+$`)
+
+// ShellWord quotes a word for a POSIX shell if it must be quoted.
+func ShellWord(word string) string {
+	if plainWord.MatchString(word) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }

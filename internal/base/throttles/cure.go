@@ -75,22 +75,38 @@ func (g *group) raised(t *tally, limit float64) string {
 func (g *group) provision(t *tally) string {
 	limit := g.Of(g.op).Provisioned
 	to := g.raised(t, limit)
-	reads, writes := fmt.Sprintf("%.0f", g.Reads.Provisioned), fmt.Sprintf("%.0f", g.Writes.Provisioned)
+	reads, writes := known(g.Reads.Provisioned), known(g.Writes.Provisioned)
 	if g.op == Read {
 		reads = to
 	} else {
 		writes = to
 	}
 	values := "ReadCapacityUnits=" + reads + ",WriteCapacityUnits=" + writes
-	return fmt.Sprintf("Raise the %s capacity of the %s from %s to %s %s (or auto scaling's minimum, or switch to on-demand)%s: %s", g.op, g.what(), number(limit), to, units(g.op),
+	return fmt.Sprintf("Raise the %s capacity of the %s%s to %s %s (or auto scaling's minimum, or switch to on-demand)%s: %s", g.op, g.what(), from(" from %s", limit), to, units(g.op),
 		g.pressure(), g.update("--provisioned-throughput "+values, `"ProvisionedThroughput":`+object(values)))
 }
 
 func (g *group) raiseMaximum(t *tally) string {
 	limit := g.Of(g.op).MaxOnDemand
 	values := fmt.Sprintf("Max%sRequestUnits=%s", title(g.op), g.raised(t, limit))
-	return fmt.Sprintf("Raise the on-demand maximum of the %s, which is %s %s, or remove it with -1%s: %s", g.what(), number(limit), units(g.op), g.pressure(),
+	return fmt.Sprintf("Raise the on-demand maximum of the %s%s, or remove it with -1%s: %s", g.what(), from(", which is %s "+units(g.op), limit), g.pressure(),
 		g.update("--on-demand-throughput "+values, `"OnDemandThroughput":`+object(values)))
+}
+
+// known returns a limit, or N if it is unknown.
+func known(limit float64) string {
+	if limit == 0 {
+		return "N"
+	}
+	return fmt.Sprintf("%.0f", limit)
+}
+
+// from returns a phrase with a limit, or "" if the limit is unknown.
+func from(phrase string, limit float64) string {
+	if limit == 0 {
+		return ""
+	}
+	return fmt.Sprintf(phrase, number(limit))
 }
 
 // pressure returns the note that an index throttles its table's writes.

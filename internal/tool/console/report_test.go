@@ -35,13 +35,14 @@ func sampleReport() object {
 	}
 	return object{
 		"table": "orders", "where": "eu-central-1", "from": stamp(from), "to": stamp(to), "made": stamp(to), "version": "0.9.0",
-		"heat":    heat,
-		"summary": []string{"Two keys of orders were over the threshold of 700 write units a second, C#video/7#1 for 9 hours.", "The table as a whole took 3,100 a second at most; no index was hot."},
-		"storms":  []object{storm("one key", "C#video/7#1", 13*time.Hour, 1480.2), storm("a prefix", "C#page/", 3*time.Hour, 1210), storm("rising sort keys", "E#sensor-03", 7*time.Hour, 980)},
-		"splits":  []object{{"time": stamp(from.Add(14 * time.Hour)), "parent": "shardId-00000001763850000000-7d1c2f30", "children": 2}},
-		"todo":    []string{"C#video/7#1: spread its writes over 3 partition keys.", "C#page/: write in another order than that of its keys."},
-		"read":    object{"share": 0.02, "records": 123456, "slices": 1800, "stream_shards": 12, "calls": 5400, "note": "Slices of 2 s, at random times of each minute."},
-		"cost":    object{"calls": object{"GetRecords": 5400, "DescribeStream": 3}, "usd": 0.011, "note": "At the price of eu-central-1."},
+		"heat":      heat,
+		"summary":   []string{"Two keys of orders were over the threshold of 700 write units a second, C#video/7#1 for 9 hours.", "The table as a whole took 3,100 a second at most; no index was hot."},
+		"storms":    []object{storm("one key", "C#video/7#1", 13*time.Hour, 1480.2), storm("a prefix", "C#page/", 3*time.Hour, 1210), storm("rising sort keys", "E#sensor-03", 7*time.Hour, 980)},
+		"splits":    []object{{"time": stamp(from.Add(14 * time.Hour)), "parent": "shardId-00000001763850000000-7d1c2f30", "children": 2}},
+		"todo":      []string{"C#video/7#1: spread its writes over 3 partition keys.", "C#page/: write in another order than that of its keys."},
+		"read":      object{"share": 0.02, "records": 123456, "slices": 1800, "stream_shards": 12, "calls": 5400, "note": "Slices of 2 s, at random times of each minute."},
+		"throttles": throttleReport(),
+		"cost":      object{"calls": object{"GetRecords": 5400, "DescribeStream": 3}, "usd": 0.011, "note": "At the price of eu-central-1."},
 	}
 }
 
@@ -70,7 +71,7 @@ func TestReportPage(t *testing.T) {
 	p.do(network.Enable(), network.EmulateNetworkConditions(true, 0, 0, 0))
 	p.do(chromedp.Navigate("file://" + reportFile(t, data)))
 	p.until("document.documentElement.dataset.ready == 'yes'")
-	for _, seen := range []string{`table <img src=x onerror=`, "Two keys of orders", "rising sort keys", "1,480", "1,391 – 1,584", "shardId-00000001763850000000-7d1c2f30", "5,400 GetRecords", "$0.011", "abc\\u{202e}gnp", "2% of the stream", "Summary", "Duration", "Hot-key events"} {
+	for _, seen := range []string{`table <img src=x onerror=`, "Two keys of orders", "rising sort keys", "1,480", "1,391 – 1,584", "shardId-00000001763850000000-7d1c2f30", "5,400 GetRecords", "$0.011", "abc\\u{202e}gnp", "2% of the stream", "Summary", "Duration", "Throttled: why?", "1,158 throttles in 15 minutes.", "adds write shards to counter video/7", "Hot-key events"} {
 		p.shows(seen)
 	}
 	if value[bool](p, "'pwned' in window || performance.getEntriesByType('resource').length > 0") {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/hotshard/hotshard/internal/base/throttles"
+	"github.com/hotshard/hotshard/internal/base/throttles/collect"
 	"github.com/hotshard/hotshard/internal/tool/explain"
 	"github.com/hotshard/hotshard/pkg/throttle"
 )
@@ -36,7 +37,7 @@ func times(from time.Time, n int, step time.Duration) (list []time.Time) {
 func TestContributors(t *testing.T) {
 	label := throttles.Reason{ID: throttles.ID{Table: orders}, Operation: throttles.Write, Cause: throttles.KeyRange}
 	s := stormOf(t, label)
-	r, notes := s.explain(t, explain.Sources{CloudWatch: s.client(t)})
+	r, notes := s.explain(t, collect.Sources{CloudWatch: s.client(t)})
 	if f := r.Findings[0]; len(f.Keys) != 0 || !strings.Contains(f.Cure, "update-contributor-insights --table-name orders --contributor-insights-action ENABLE") || !strings.Contains(strings.Join(notes, "\n"), "Contributor Insights is off for table orders") {
 		t.Errorf("off: %+v, %q", f, notes)
 	}
@@ -61,7 +62,7 @@ func TestContributors(t *testing.T) {
 	} {
 		s.cloud.enabled, s.cloud.rules = map[throttles.ID][]string{}, map[string][]contributor{}
 		s.enable(label.ID, c.found...)
-		r, notes := s.explain(t, explain.Sources{CloudWatch: s.client(t)})
+		r, notes := s.explain(t, collect.Sources{CloudWatch: s.client(t)})
 		f := r.Findings[0]
 		if strings.Join(keysOf(f), " ") != c.keys || !strings.Contains(f.Cure, c.cure) || strings.Contains(strings.Join(notes, " "), "Insights") || f.Keys[0].Throttles == 0 {
 			t.Errorf("%s: %+v, %q", what, f, notes)
@@ -79,7 +80,7 @@ func TestKeysOfSeveralReasons(t *testing.T) {
 		s.put(t, s.spread[i%30], "1", "")
 	}
 	s.enable(throttles.ID{Table: orders}, contributor{[]string{hot}, times(s.now, 20, time.Second)}, contributor{[]string{"victim"}, times(s.now, 20, time.Second)})
-	sources := explain.Sources{CloudWatch: s.client(t)}
+	sources := collect.Sources{CloudWatch: s.client(t)}
 	r, _ := s.explain(t, sources)
 	if len(r.Findings) != 2 {
 		t.Fatalf("%+v", r.Findings)
@@ -89,7 +90,7 @@ func TestKeysOfSeveralReasons(t *testing.T) {
 			t.Errorf("%+v", f)
 		}
 	}
-	sources.Heat = func(context.Context) ([]throttles.Key, error) {
+	sources.Heat = func(context.Context, time.Time, time.Time) ([]throttles.Key, error) {
 		return []throttles.Key{{Reason: throttles.Reason{ID: throttles.ID{Table: orders}, Operation: throttles.Write, Cause: throttles.KeyRange}, Key: hot, UnitsPerSecond: 20, Hot: true, Source: "heat"}}, nil
 	}
 	r, _ = s.explain(t, sources)
@@ -105,14 +106,14 @@ func TestKeysOfSeveralReasons(t *testing.T) {
 func TestQuietTable(t *testing.T) {
 	s := newStorm(t, capacity{o: throttle.Options{Partitions: 64, PartitionWCU: 1000}})
 	s.put(t, hot, "1", "Rome")
-	for want, sources := range map[string]explain.Sources{
+	for want, sources := range map[string]collect.Sources{
 		"orders was not throttled from":       {CloudWatch: s.client(t), Log: strings.NewReader("all is well\n")},
 		"Whether orders was throttled from":   {},
 		"nothing that was read counts thrott": {Log: strings.NewReader("all is well\n")},
 	} {
-		r, notes := s.explain(t, sources)
+		r, _ := s.explain(t, sources)
 		var out strings.Builder
-		if err := explain.Print(&out, r, notes); err != nil || !strings.Contains(out.String(), want) || len(r.Findings) != 0 {
+		if err := explain.Print(&out, r); err != nil || !strings.Contains(out.String(), want) || len(r.Findings) != 0 {
 			t.Errorf("%v: %s", err, &out)
 		}
 		if known := sources.CloudWatch != nil; known != (r.Unknown == 0) {
@@ -125,7 +126,7 @@ func TestQuietTable(t *testing.T) {
 func TestFewThrottles(t *testing.T) {
 	s := stormOf(t, throttles.Reason{ID: throttles.ID{Table: orders}, Operation: throttles.Write, Cause: throttles.Provisioned})
 	s.count(s.now, series{"ConsumedWriteCapacityUnits", orders, "", "SampleCount"}, 100_000)
-	r, _ := s.explain(t, explain.Sources{CloudWatch: s.client(t)})
+	r, _ := s.explain(t, collect.Sources{CloudWatch: s.client(t)})
 	if f := r.Findings[0]; !strings.HasPrefix(f.Cure, "Retry with backoff") {
 		t.Errorf("%+v", f)
 	}
@@ -156,7 +157,7 @@ func TestOnlyDocumentedCalls(t *testing.T) {
 	s := stormOf(t, label)
 	s.enable(label.ID, contributor{[]string{hot, "1"}, times(s.now, 9, time.Second)})
 	s.enable(throttles.ID{Table: orders, Index: byCity})
-	_, notes := s.explain(t, explain.Sources{CloudWatch: s.client(t)})
+	_, notes := s.explain(t, collect.Sources{CloudWatch: s.client(t)})
 	if len(notes) != 0 {
 		t.Errorf("notes %q", notes)
 	}
@@ -169,7 +170,7 @@ func TestOnlyDocumentedCalls(t *testing.T) {
 	}
 	for _, call := range s.made() {
 		s.denied = map[string]bool{call: true}
-		r, notes := s.explain(t, explain.Sources{CloudWatch: s.client(t), Log: strings.NewReader(s.logs["boto3"].String()), LogName: "app.log"})
+		r, notes := s.explain(t, collect.Sources{CloudWatch: s.client(t), Log: strings.NewReader(s.logs["boto3"].String()), LogName: "app.log"})
 		about := slices.IndexFunc(notes, func(n string) bool { return strings.Contains(n, "allow "+call) })
 		if about < 0 || len(notes) != 1 || len(r.Findings) != 1 || r.Findings[0].Reason != label.String() {
 			t.Errorf("without %s: notes %q, %+v", call, notes, r.Findings)
@@ -200,7 +201,7 @@ func TestLogs(t *testing.T) {
 		"no line end":     {pair(reason, arn), 1, 0, ""},
 		"cut":             {`{"reason":"` + reason, 1, 1, ""},
 	} {
-		r, notes := s.explain(t, explain.Sources{Log: strings.NewReader(c.log), LogName: "app.log"})
+		r, notes := s.explain(t, collect.Sources{Log: strings.NewReader(c.log), LogName: "app.log"})
 		if r.Throttles != c.all || r.Unknown != c.unknown || c.note != "" && !strings.Contains(strings.Join(notes, " "), c.note) {
 			t.Errorf("%s: %v throttles, unknown %v, notes %q, %+v", what, r.Throttles, r.Unknown, notes, r.Findings)
 		}
@@ -214,16 +215,16 @@ func TestIndexOnly(t *testing.T) {
 	requests["TableRead"](t, s)
 	o := s.options()
 	o.Index = byCity
-	r, _, err := explain.Run(t.Context(), explain.Sources{DynamoDB: s.reader, CloudWatch: s.client(t)}, o)
+	r, err := collect.Run(t.Context(), collect.Sources{DynamoDB: s.reader, CloudWatch: s.client(t)}, o)
 	if err != nil || len(r.Findings) != 1 || r.Findings[0].Share != 1 || !strings.Contains(r.Findings[0].Cure, `--global-secondary-index-updates '[{"Update":{"IndexName":"by_city","ProvisionedThroughput":{"ReadCapacityUnits":6,"WriteCapacityUnits":`) {
 		t.Errorf("%v %+v", err, r.Findings)
 	}
 	o.Index = "none"
-	if _, _, err := explain.Run(t.Context(), explain.Sources{DynamoDB: s.reader}, o); err == nil || !strings.Contains(err.Error(), `no table has an index "none"`) {
+	if _, err := collect.Run(t.Context(), collect.Sources{DynamoDB: s.reader}, o); err == nil || !strings.Contains(err.Error(), `no table has an index "none"`) {
 		t.Error(err)
 	}
 	o.Index, o.Tables = "", []string{"nowhere"}
-	if _, _, err := explain.Run(t.Context(), explain.Sources{DynamoDB: s.reader}, o); err == nil {
+	if _, err := collect.Run(t.Context(), collect.Sources{DynamoDB: s.reader}, o); err == nil {
 		t.Error("no error for a table that does not exist")
 	}
 }

@@ -1,3 +1,7 @@
+// Package explain prints why requests were throttled, and reads what a limiter throttled:
+//
+//	report, err := collect.Run(ctx, collect.Sources{DynamoDB: db, Limiter: explain.Proxy(ctx, endpoint)}, options)
+//	explain.Print(os.Stdout, report)
 package explain
 
 import (
@@ -14,7 +18,7 @@ import (
 const shownKeys = 5
 
 // Print writes a report as text: a line that sums it up, some lines for each finding, and the notes.
-func Print(out io.Writer, r throttles.Report, notes []string) error {
+func Print(out io.Writer, r throttles.Report) error {
 	var text strings.Builder
 	span := r.From.UTC().Format(time.TimeOnly) + " to " + r.To.UTC().Format(time.TimeOnly) + " UTC"
 	switch {
@@ -42,10 +46,10 @@ func Print(out io.Writer, r throttles.Report, notes []string) error {
 	if r.Throttles > 0 && r.Unknown > 0 {
 		fmt.Fprintf(&text, "\n%s of the throttles have no known reason.\n", share(r.Unknown))
 	}
-	if len(notes) > 0 {
+	if len(r.Notes) > 0 {
 		text.WriteString("\n")
 	}
-	for _, n := range notes {
+	for _, n := range r.Notes {
 		fmt.Fprintf(&text, "Note: %s\n", n)
 	}
 	_, err := io.WriteString(out, terminal.Lines(text.String()))

@@ -16,6 +16,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
 	"github.com/hotshard/hotshard/internal/base/throttles"
+	"github.com/hotshard/hotshard/internal/base/throttles/collect"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/internal/tool/explain"
@@ -194,18 +195,18 @@ func stormOf(t *testing.T, reason throttles.Reason) *storm {
 	return s
 }
 
-func (s *storm) options() explain.Options {
-	return explain.Options{Name: orders, Tables: []string{orders}, From: s.now.Add(-10 * time.Minute), To: s.now.Add(5 * time.Minute)}
+func (s *storm) options() collect.Options {
+	return collect.Options{Name: orders, Tables: []string{orders}, From: s.now.Add(-10 * time.Minute), To: s.now.Add(5 * time.Minute)}
 }
 
-func (s *storm) explain(t *testing.T, sources explain.Sources) (throttles.Report, []string) {
+func (s *storm) explain(t *testing.T, sources collect.Sources) (throttles.Report, []string) {
 	t.Helper()
 	sources.DynamoDB = s.reader
-	r, notes, err := explain.Run(t.Context(), sources, s.options())
+	r, err := collect.Run(t.Context(), sources, s.options())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return r, notes
+	return r, r.Notes
 }
 
 // all has the 16 reasons.
@@ -234,14 +235,14 @@ func TestStorms(t *testing.T) {
 	for _, label := range all() {
 		s := stormOf(t, label)
 		report := s.limiter.Report()
-		proxy := func(context.Context) (throttle.Report, error) { return report, nil }
-		cases := map[string]explain.Sources{
+		proxy := func(context.Context) (collect.Limited, error) { return explain.Limited(report, "the proxy"), nil }
+		cases := map[string]collect.Sources{
 			"CloudWatch": {CloudWatch: s.client(t)},
-			"the proxy":  {Proxy: proxy},
-			"both":       {CloudWatch: s.client(t), Proxy: proxy, Log: strings.NewReader(s.logs["go"].String()), LogName: "app.log"},
+			"the proxy":  {Limiter: proxy},
+			"both":       {CloudWatch: s.client(t), Limiter: proxy, Log: strings.NewReader(s.logs["go"].String()), LogName: "app.log"},
 		}
 		for sdk, text := range s.logs {
-			cases["a log of "+sdk] = explain.Sources{Log: strings.NewReader(text.String()), LogName: "app.log"}
+			cases["a log of "+sdk] = collect.Sources{Log: strings.NewReader(text.String()), LogName: "app.log"}
 		}
 		for what, sources := range cases {
 			total++
@@ -279,13 +280,13 @@ func TestCoarseMetrics(t *testing.T) {
 	for _, label := range all() {
 		s := stormOf(t, label)
 		s.coarse = true
-		r, _ := s.explain(t, explain.Sources{CloudWatch: s.client(t)})
+		r, _ := s.explain(t, collect.Sources{CloudWatch: s.client(t)})
 		if len(r.Findings) != 0 || r.Unknown != 1 || r.Throttles == 0 {
 			t.Errorf("%v: %+v, unknown %v, though nothing tells", label, r.Findings, r.Unknown)
 		}
 		op := map[throttles.Operation]string{throttles.Read: "Read", throttles.Write: "Write"}[label.Operation]
 		s.count(s.now, series{"Consumed" + op + "CapacityUnits", orders, label.Index, "Sum"}, 6*60)
-		r, _ = s.explain(t, explain.Sources{CloudWatch: s.client(t)})
+		r, _ = s.explain(t, collect.Sources{CloudWatch: s.client(t)})
 		limited := label.Cause == throttles.Provisioned || label.Cause == throttles.MaxOnDemand
 		switch {
 		case !limited && len(r.Findings) != 0:
@@ -301,7 +302,7 @@ func TestTwoThrottles(t *testing.T) {
 	s := newStorm(t, capacity{o: throttle.Options{Partitions: 256, PartitionWCU: 1000, PartitionRCU: 6}, table: 1000, index: 6, provisioned: true})
 	requests["IndexWrite"](t, s)
 	requests["TableRead"](t, s)
-	for _, sources := range []explain.Sources{{CloudWatch: s.client(t)}, {Log: strings.NewReader(s.logs["js"].String())}} {
+	for _, sources := range []collect.Sources{{CloudWatch: s.client(t)}, {Log: strings.NewReader(s.logs["js"].String())}} {
 		r, _ := s.explain(t, sources)
 		var found []string
 		sum := r.Unknown

@@ -25,6 +25,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/base/jsontime"
+	"github.com/hotshard/hotshard/internal/base/throttles"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
@@ -44,6 +45,8 @@ type Data struct {
 	Todo    []string      `json:"todo"`
 	Read    Read          `json:"read"`
 	Cost    Cost          `json:"cost"`
+
+	Throttles *throttles.Report `json:"throttles,omitempty"` // why requests were throttled
 }
 
 // Kind is the kind of a storm, by what was hot.

@@ -15,11 +15,13 @@ import (
 	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/metrics"
 	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/base/throttles/collect"
 	"github.com/hotshard/hotshard/internal/hotkeys"
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/internal/httpapi/docs"
 	"github.com/hotshard/hotshard/internal/ingest"
 	"github.com/hotshard/hotshard/internal/query"
+	"github.com/hotshard/hotshard/internal/tool/explain"
 )
 
 // functions makes the functions from the settings that a deployment would have.
@@ -106,7 +108,7 @@ func (f *functions) api(ctx context.Context) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	reader, err := query.New(readSettings, f.db)
+	reader, err := query.New(readSettings, f.db, f.evidence(f.db))
 	if err != nil {
 		return nil, err
 	}
@@ -141,8 +143,19 @@ func (f *functions) startQuery(ctx context.Context) (lambda.Container, error) {
 	if err != nil {
 		return nil, err
 	}
-	handler, err := query.Handler(ctx, o, f.limited.client(), f.options.Log, ingest.Routes(nil))
+	client := f.limited.client()
+	handler, err := query.Handler(ctx, o, client, f.evidence(client), f.options.Log, ingest.Routes(nil))
 	return lambda.InProcess(handler), err
+}
+
+// evidence returns where throttles are known from: the limiter. Without one nothing is throttled.
+func (f *functions) evidence(client *dynamodb.Client) collect.Sources {
+	return collect.Sources{DynamoDB: client, Limiter: func(context.Context) (collect.Limited, error) {
+		if f.limited.limiter == nil {
+			return collect.Limited{}, nil
+		}
+		return explain.Limited(f.limited.limiter.Report(), "limiter"), nil
+	}}
 }
 
 // maxMetrics bounds the metric values in memory.

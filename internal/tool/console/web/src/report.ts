@@ -1,5 +1,6 @@
 // The page of hotshard report. Its HTML file has all data, so that it makes no request.
 import { at, fill, h } from "./dom";
+import { findings } from "./findings";
 import { legend } from "./legend";
 import { HeatMap } from "./map";
 import { picture, plain } from "./picture";
@@ -91,7 +92,7 @@ export function report(): void {
     section("Summary", ...(data.summary ?? []).map((s) => h("p", { class: "summary" }, visible(s)))),
     (data.todo ?? []).length > 0 && section("What to do", h("ol", {}, ...data.todo!.slice(0, most).map((t) => h("li", {}, visible(t))))),
     shown?.map ?? section("Heat", h("p", { class: "notice" }, "No heat: nothing was written in the time range that was read.")),
-    storms(data), splits(data), shown?.list, cost(data));
+    storms(data), data.throttles && section("Throttled: why?", ...findings(data.throttles, false)), splits(data), shown?.list, cost(data));
   shown?.draw();
   document.documentElement.dataset["ready"] = "yes";
 }

@@ -1,9 +1,8 @@
-// Package explain collects what AWS, an engine, a stream and a log tell of a table's throttled requests, and prints what
+// Package collect collects what AWS, an engine, a stream and a log tell of a table's throttled requests, and returns what
 // [throttles.Explain] makes of it. It only reads:
 //
-//	report, notes, err := explain.Run(ctx, explain.Sources{DynamoDB: db, CloudWatch: metrics}, explain.Options{Tables: []string{"orders"}, From: from, To: to})
-//	explain.Print(os.Stdout, report, notes)
-package explain
+//	report, err := collect.Run(ctx, collect.Sources{DynamoDB: db, CloudWatch: metrics}, collect.Options{Tables: []string{"orders"}, From: from, To: to})
+package collect
 
 import (
 	"context"
@@ -18,15 +17,32 @@ import (
 	"github.com/aws/smithy-go"
 
 	"github.com/hotshard/hotshard/internal/base/throttles"
-	"github.com/hotshard/hotshard/pkg/throttle"
 )
 
-// DynamoDB has the calls for tables. All of them read.
-type DynamoDB interface {
-	DescribeTable(context.Context, *dynamodb.DescribeTableInput, ...func(*dynamodb.Options)) (*dynamodb.DescribeTableOutput, error)
-	DescribeLimits(context.Context, *dynamodb.DescribeLimitsInput, ...func(*dynamodb.Options)) (*dynamodb.DescribeLimitsOutput, error)
-	DescribeContributorInsights(context.Context, *dynamodb.DescribeContributorInsightsInput, ...func(*dynamodb.Options)) (*dynamodb.DescribeContributorInsightsOutput, error)
-}
+// The calls of DynamoDB by resource. All of them read.
+type (
+	// DynamoDB has all calls.
+	DynamoDB interface {
+		TableCalls
+		AccountCalls
+	}
+
+	// TableCalls describe a table and its indexes.
+	TableCalls interface {
+		DescribeTable(context.Context, *dynamodb.DescribeTableInput, ...func(*dynamodb.Options)) (*dynamodb.DescribeTableOutput, error)
+		IndexCalls
+	}
+
+	// IndexCalls describe an index.
+	IndexCalls interface {
+		DescribeContributorInsights(context.Context, *dynamodb.DescribeContributorInsightsInput, ...func(*dynamodb.Options)) (*dynamodb.DescribeContributorInsightsOutput, error)
+	}
+
+	// AccountCalls describe the account.
+	AccountCalls interface {
+		DescribeLimits(context.Context, *dynamodb.DescribeLimitsInput, ...func(*dynamodb.Options)) (*dynamodb.DescribeLimitsOutput, error)
+	}
+)
 
 // CloudWatch has the calls for metrics and contributors. Both read.
 type CloudWatch interface {
@@ -38,11 +54,19 @@ type CloudWatch interface {
 type Sources struct {
 	DynamoDB   DynamoDB
 	CloudWatch CloudWatch
-	Proxy      func(context.Context) (throttle.Report, error) // what hotshard throttle counted
-	Heat       func(context.Context) ([]throttles.Key, error) // the hot keys of the time
-	Advise     func(context.Context, throttles.Key) string    // the cure for a throttled key, "" for the usual one
-	Log        io.Reader                                      // error lines of SDKs
+	Limiter    func(context.Context) (Limited, error)                                 // what a limiter before an engine throttled
+	Heat       func(ctx context.Context, from, to time.Time) ([]throttles.Key, error) // the hot keys of the time
+	HeatCalls  string                                                                 // that Heat makes, for who may not make them
+	Advise     func(context.Context, throttles.Key) string                            // the cure for a throttled key, "" for the usual one
+	Log        io.Reader                                                              // error lines of SDKs
 	LogName    string
+}
+
+// Limited has all throttles of a limiter since a time.
+type Limited struct {
+	Since  time.Time // zero for always
+	Counts []throttles.Count
+	Keys   []throttles.Key
 }
 
 // Options say what to explain.
@@ -62,30 +86,37 @@ type collection struct {
 	notes   []string
 }
 
-// Run returns the report, and a note for each source that could not be read. The error is that of a table or index that
-// does not exist, or of the log.
-func Run(ctx context.Context, s Sources, o Options) (throttles.Report, []string, error) {
+// NoIndex is the error of an index that no table has.
+type NoIndex string
+
+func (e NoIndex) Error() string {
+	return fmt.Sprintf("no table has an index %q: check --index", string(e))
+}
+
+// Run returns the report, with a note for each source that could not be read. The error is that of a table or index that
+// does not exist, of the log, or of ctx.
+func Run(ctx context.Context, s Sources, o Options) (throttles.Report, error) {
 	c := &collection{Sources: s, options: o, Evidence: throttles.Evidence{Name: o.Name, From: o.From, To: o.To, PartitionWCU: o.PartitionWCU}}
 	for _, table := range o.Tables {
 		if err := c.describe(ctx, table); err != nil {
-			return throttles.Report{}, nil, err
+			return throttles.Report{}, err
 		}
 	}
 	if o.Index != "" && len(c.Resources) == 0 {
-		return throttles.Report{}, nil, fmt.Errorf("no table has an index %q: check --index", o.Index)
+		return throttles.Report{}, NoIndex(o.Index)
 	}
-	if s.Proxy != nil {
-		c.askProxy(ctx)
+	if s.Limiter != nil {
+		c.askLimiter(ctx)
 	}
 	if err := c.readLog(); err != nil {
-		return throttles.Report{}, nil, err
+		return throttles.Report{}, err
 	}
 	if s.CloudWatch != nil {
 		c.readMetrics(ctx)
 	}
 	if c.Counted && len(c.Counts) == 0 && c.Logged == 0 {
 		if s.CloudWatch != nil {
-			c.note("CloudWatch's metrics arrive up to 3 minutes late: run this again for the newest throttles.")
+			c.note("CloudWatch's metrics arrive up to 3 minutes late: ask again for the newest throttles.")
 		}
 	} else {
 		c.readLimits(ctx)
@@ -94,9 +125,11 @@ func Run(ctx context.Context, s Sources, o Options) (throttles.Report, []string,
 		c.advise(ctx)
 	}
 	if !c.Counted && s.CloudWatch == nil {
-		c.note("The engine has no CloudWatch: give --endpoint of hotshard throttle, or of hotshard local's limiter, or give --log.")
+		c.note("The engine has no CloudWatch. An --endpoint of hotshard throttle or of hotshard local's limiter counts throttles, and so does explain --log.")
 	}
-	return throttles.Explain(c.Evidence), c.notes, ctx.Err()
+	r := throttles.Explain(c.Evidence)
+	r.Notes = append(r.Notes, c.notes...)
+	return r, ctx.Err()
 }
 
 func (c *collection) note(format string, values ...any) {
@@ -124,14 +157,37 @@ func denied(err error) bool {
 	return ok && slices.Contains([]string{"AccessDenied", "AccessDeniedException", "UnauthorizedOperation", "NotAuthorized"}, fault.ErrorCode())
 }
 
+// askLimiter adds what a limiter throttled, by reason and key. Its counts have no times.
+func (c *collection) askLimiter(ctx context.Context) {
+	limited, err := c.Limiter(ctx)
+	if err != nil {
+		c.note("Throttles of the limiter are unknown: %v.", err)
+		return
+	}
+	c.Counted = true
+	if !limited.Since.IsZero() {
+		c.From = limited.Since
+	}
+	for _, n := range limited.Counts {
+		if c.wanted(n.ID) {
+			c.Counts = append(c.Counts, n)
+		}
+	}
+	for _, k := range limited.Keys {
+		if c.wanted(k.ID) {
+			c.Keys = append(c.Keys, k)
+		}
+	}
+}
+
 // readHeat adds the hot keys of the time.
 func (c *collection) readHeat(ctx context.Context) {
 	if c.Heat == nil {
 		return
 	}
-	keys, err := c.Heat(ctx)
+	keys, err := c.Heat(ctx, c.options.From, c.options.To)
 	if err != nil {
-		c.failed(err, "Hot keys of the stream are unknown", "dynamodb:DescribeStream, GetShardIterator and GetRecords")
+		c.failed(err, "Hot keys are unknown", c.HeatCalls)
 	}
 	for _, k := range keys {
 		if c.wanted(k.ID) {
