@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -37,13 +38,18 @@ type call struct {
 	l *Limiter
 }
 
-// forward sends an admitted request with some members changed. If there is no response, the
-// request may have been applied, so its reserved charges stay.
+// forward sends an admitted request with some members changed. Without a response, a request that was sent may have
+// been applied, so its reserved charges stay. A request that was not sent costs nothing, as one that AWS never got.
 func (c *call) forward(changed object, report capacity, reserved []partitions.Charge) (*reply, error) {
 	report.ask(changed)
+	c.sent = nil
 	r, err := c.send(changed)
 	if err != nil {
-		c.l.settle(c.operation, reserved, reserved)
+		charges := reserved
+		if !c.wasSent() {
+			charges = nil
+		}
+		c.l.settle(c.operation, reserved, charges)
 	}
 	return r, err
 }
@@ -54,7 +60,24 @@ type exchange struct {
 	req       *http.Request
 	operation string
 	body      []byte
+	sent      *atomic.Bool // of the last request to the engine; nil for none
 }
+
+// wasSent reports whether the engine may have received any of the last request.
+func (e *exchange) wasSent() bool { return e.sent != nil && e.sent.Load() }
+
+// sending is a body that counts as sent when the transport reads it.
+type sending struct {
+	body *bytes.Reader
+	sent *atomic.Bool
+}
+
+func (s sending) Read(p []byte) (int, error) {
+	s.sent.Store(true)
+	return s.body.Read(p)
+}
+
+func (s sending) Close() error { return nil }
 
 // pass forwards the request unchanged.
 func (e *exchange) pass() (*http.Response, error) {
@@ -73,8 +96,10 @@ func (e *exchange) request(operation string, body []byte) *http.Request {
 		req.Body, req.GetBody = http.NoBody, nil
 		return req
 	}
-	req.Body = io.NopCloser(bytes.NewReader(body))
-	req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+	sent := &atomic.Bool{}
+	e.sent = sent
+	req.GetBody = func() (io.ReadCloser, error) { return sending{bytes.NewReader(body), sent}, nil }
+	req.Body, _ = req.GetBody() // it has no error
 	return req
 }
 

@@ -72,6 +72,9 @@
 // Keys and indexes come from DescribeTable. They are read again after a table was created,
 // changed or deleted through the limiter; other changes are not seen.
 //
+// A request without a response, for instance because its caller has left, costs what was debited at admission if the
+// engine may have received it, and nothing otherwise.
+//
 // The limiter removes from the response what it asked for and the caller did not. It changes
 // requests, so their signatures become invalid: it is for engines that do not check them. All
 // other operations pass unchanged and uncharged: control plane, streams, and requests

@@ -91,7 +91,7 @@ func (t *writeTransaction) items() []partitions.ItemID {
 func (t *writeTransaction) do(reserved []partitions.Charge, token string) (*http.Response, error) {
 	r, err := t.forward(object{}, capacity{}, reserved)
 	again := false
-	if err != nil || r.ok() { // it was or may have been applied
+	if err != nil && t.wasSent() || err == nil && r.ok() { // it was or may have been applied
 		again = t.l.holds.Done(token)
 	}
 	if err != nil {
