@@ -49,9 +49,24 @@ func (c *call) forward(changed object, report capacity, reserved []partitions.Ch
 		if !c.wasSent() {
 			charges = nil
 		}
-		c.l.settle(c.operation, reserved, charges)
+		c.settle(reserved, charges)
 	}
 	return r, err
+}
+
+// settle replaces the charges reserved at admission by the true ones, and counts those.
+func (c *call) settle(reserved, charges []partitions.Charge) {
+	c.l.gate.Settle(reserved, charges)
+	c.l.mu.Lock()
+	for _, charge := range charges {
+		c.l.stats.charged(c.operation, charge)
+	}
+	c.l.mu.Unlock()
+	for _, charge := range charges {
+		if charge.Write && charge.Outgrown() {
+			c.resize(charge.Space)
+		}
+	}
 }
 
 // exchange is a caller's request. It can send requests to the engine and respond in its place.

@@ -78,16 +78,6 @@ func (l *Limiter) partitions(name spaceName) int {
 	return most
 }
 
-// settle replaces the charges reserved at admission by the true ones, and counts those.
-func (l *Limiter) settle(operation string, reserved, charges []partitions.Charge) {
-	l.gate.Settle(reserved, charges)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, c := range charges {
-		l.stats.charged(operation, c)
-	}
-}
-
 // wait waits until a hold ends.
 func (l *Limiter) wait(ctx context.Context, until int64) {
 	if d := until - l.options.Now().UnixNano(); until != 0 && d > 0 {

@@ -47,7 +47,7 @@ func (t *writeTransaction) run() (*http.Response, error) {
 	until, blocked := t.l.holds.Begin(token, t.items())
 	reserved := slices.Concat(costs...)
 	if blocked != nil {
-		t.l.settle(t.operation, reserved, t.cancelledCosts())
+		t.settle(reserved, t.cancelledCosts())
 		return t.cancelForConflicts(blocked)
 	}
 	defer t.l.wait(t.req.Context(), until)
@@ -97,7 +97,7 @@ func (t *writeTransaction) do(reserved []partitions.Charge, token string) (*http
 	if err != nil {
 		return nil, err
 	}
-	t.l.settle(t.operation, reserved, t.charges(r, again))
+	t.settle(reserved, t.charges(r, again))
 	return r.response(capacity{})
 }
 
@@ -124,9 +124,6 @@ func (t *writeTransaction) charges(r *reply, again bool) []partitions.Charge {
 		return t.repeatedCharges()
 	}
 	t.refetch(t.writes...)
-	for _, w := range t.writes {
-		t.resize(w)
-	}
 	return slices.Concat(t.costs()...)
 }
 
