@@ -2,6 +2,7 @@ package throttle
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
@@ -38,16 +39,20 @@ type call struct {
 	l *Limiter
 }
 
+// errUnsent reports that the engine received nothing of a request.
+var errUnsent = errors.New("the request was not sent")
+
 // forward sends an admitted request with some members changed. Without a response, a request that was sent may have
-// been applied, so its reserved charges stay. A request that was not sent costs nothing, as one that AWS never got.
+// been applied, so its reserved charges stay. A request that was not sent costs nothing, as one that AWS never got; the
+// error is errUnsent.
 func (c *call) forward(changed object, report capacity, reserved []partitions.Charge) (*reply, error) {
 	report.ask(changed)
 	c.sent = nil
 	r, err := c.send(changed)
 	if err != nil {
 		charges := reserved
-		if !c.wasSent() {
-			charges = nil
+		if c.sent == nil || !c.sent.Load() {
+			charges, err = nil, fmt.Errorf("%w: %w", errUnsent, err)
 		}
 		c.settle(reserved, charges)
 	}
@@ -75,11 +80,8 @@ type exchange struct {
 	req       *http.Request
 	operation string
 	body      []byte
-	sent      *atomic.Bool // of the last request to the engine; nil for none
+	sent      *atomic.Bool // whether the engine may have received any of the last request; nil for none
 }
-
-// wasSent reports whether the engine may have received any of the last request.
-func (e *exchange) wasSent() bool { return e.sent != nil && e.sent.Load() }
 
 // sending is a body that counts as sent when the transport reads it.
 type sending struct {

@@ -1,6 +1,7 @@
 package throttle
 
 import (
+	"errors"
 	"net/http"
 	"slices"
 
@@ -8,8 +9,8 @@ import (
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 )
 
-// transactWrite charges by the item sizes before and after. The capacity that DynamoDB Local
-// reports has no condition checks, and counts each write once instead of twice.
+// transactWrite charges by the item sizes before and after. The capacity that DynamoDB Local reports has no condition
+// checks.
 func transactWrite(c *call) (*http.Response, error) {
 	var in transactBody
 	if !decode(c.body, &in) {
@@ -91,7 +92,7 @@ func (t *writeTransaction) items() []partitions.ItemID {
 func (t *writeTransaction) do(reserved []partitions.Charge, token string) (*http.Response, error) {
 	r, err := t.forward(object{}, capacity{}, reserved)
 	again := false
-	if err != nil && t.wasSent() || err == nil && r.ok() { // it was or may have been applied
+	if err != nil && !errors.Is(err, errUnsent) || err == nil && r.ok() { // it was or may have been applied
 		again = t.l.holds.Done(token)
 	}
 	if err != nil {
