@@ -8,6 +8,7 @@ import (
 	"github.com/hotshard/hotshard/bench/rig"
 	"github.com/hotshard/hotshard/bench/start"
 	"github.com/hotshard/hotshard/bench/storm"
+	"github.com/hotshard/hotshard/bench/throttle"
 )
 
 // programs are the experiments.
@@ -18,4 +19,5 @@ var programs = []rig.Program{
 	live.Program,
 	start.Program,
 	storm.Program,
+	throttle.Program,
 }

@@ -25,7 +25,7 @@ type ThrottleCmd struct {
 	Burst           time.Duration `default:"300s" help:"How much unused throughput a provisioned table or index saves, as time at its limit, 1s to 1h. A partition's limit stays."`
 	SplitAfter      time.Duration `default:"10m" help:"How long a partition is at its limit before it splits in two, 1s to 24h; 0 is never."`
 	GrowAfter       time.Duration `default:"30m" help:"Interval after which an on-demand table has partitions for twice its peak, 1s to 24h; 0 is never."`
-	PartitionBytes  int64         `default:"10000000000" help:"Size above which a partition splits; 0 is any. Only bytes written through the proxy count."`
+	PartitionBytes  int64         `default:"10000000000" help:"Most bytes of a partition; 0 is any. Sizes are those that the engine describes."`
 	TransactionHold time.Duration `default:"5ms" help:"How long a transaction locks its items, up to 1s; other calls for them get a conflict meanwhile. 0 is no time, and no conflicts."`
 	TableWCU        int           `name:"table-wcu" help:"Limit of each table's writes, in WCU/s. Default: the table's own provisioned throughput, on-demand maximum, or AWS's quota of 40000."`
 }

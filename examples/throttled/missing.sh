@@ -8,3 +8,5 @@ exit("ThrottlingReasons" not in m.shape_for("ProvisionedThroughputExceededExcept
 	echo "python3 has no boto3 that knows ThrottlingReasons: TestPython of examples/throttled does not check them"
 aws --version >/dev/null 2>&1 ||
 	echo "the AWS CLI was not found: TestCLI of examples/throttled is left out. To install it: pip install awscli"
+javac -version >/dev/null 2>&1 ||
+	echo "javac was not found: TestJava of examples/throttled is left out. To install it: a JDK of Java 17"

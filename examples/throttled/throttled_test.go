@@ -77,14 +77,15 @@ func (p *proxied) check(t *testing.T, reasons bool, name string, args ...string)
 	cmd.Stderr = &errOut
 	out, err := cmd.Output()
 	var got struct {
-		Code     string
-		Attempts int
-		Reasons  []string
+		Code       string
+		Attempts   int
+		Throttling *bool // by the SDK's own detection; nil if the program does not print it
+		Reasons    []string
 	}
 	if err != nil || json.Unmarshal(out, &got) != nil {
 		t.Fatalf("%v: %s%s", err, out, errOut.String())
 	}
-	if got.Code != exception || got.Attempts != attempts || reasons && !slices.Equal(got.Reasons, []string{reason}) {
+	if got.Code != exception || got.Attempts != attempts || got.Throttling != nil && !*got.Throttling || reasons && !slices.Equal(got.Reasons, []string{reason}) {
 		t.Errorf("the SDK reports %+v, want %s after %d attempts for %s", got, exception, attempts, reason)
 	}
 	if n := p.puts.Load(); n != 1+attempts { // the first is written
@@ -125,6 +126,19 @@ func TestJavaScript(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.check(t, true, "node", copied)
+}
+
+// TestJava uses the SDK that is part of DynamoDB Local.
+func TestJava(t *testing.T) {
+	p := newProxied(t)
+	if out, err := exec.CommandContext(t.Context(), "javac", "-version").CombinedOutput(); err != nil {
+		t.Skipf("javac -version, which missing.sh reports: %v %s", err, out)
+	}
+	engine, err := dynamolocal.FetchEngine(t.Context(), os.Stderr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.check(t, true, "java", "-cp", filepath.Join(engine, "DynamoDBLocal_lib", "*"), "Sdk.java")
 }
 
 func TestCLI(t *testing.T) {

@@ -119,10 +119,10 @@ func (b *batchReads) do(report capacity) (*http.Response, error) {
 	}
 	var got batchGetAnswer
 	if !r.ok() || !decode(r.body, &got) {
-		b.l.settle(b.operation, b.reserved, nil)
+		b.settle(b.reserved, nil)
 		return r.response(report)
 	}
-	b.l.settle(b.operation, b.reserved, b.charges(r, got))
+	b.settle(b.reserved, b.charges(r, got))
 	if len(b.held) > 0 {
 		for name, left := range got.UnprocessedKeys {
 			b.held[name] = append(b.held[name], left.Keys...)

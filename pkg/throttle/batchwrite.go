@@ -107,7 +107,7 @@ func (b *batchWrites) admit() {
 			b.denied = append(b.denied, denied...)
 			b.throttled++
 		case !b.l.holds.BeginWrite(w.held()):
-			b.l.settle(b.operation, w.cost, w.cost[:1])
+			b.settle(w.cost, w.cost[:1])
 			b.conflicts++
 		default:
 			w.sent = true
@@ -144,10 +144,10 @@ func (b *batchWrites) do() (*http.Response, error) {
 		UnprocessedItems map[string][]jsontext.Value
 	}
 	if !r.ok() || !decode(r.body, &left) {
-		b.l.settle(b.operation, b.reserved, nil)
+		b.settle(b.reserved, nil)
 		return r.response(capacity{})
 	}
-	b.l.settle(b.operation, b.reserved, b.charges(left.UnprocessedItems))
+	b.settle(b.reserved, b.charges(left.UnprocessedItems))
 	if len(b.held) > 0 {
 		for name, texts := range left.UnprocessedItems {
 			b.held[name] = append(b.held[name], texts...)
@@ -184,7 +184,6 @@ func (b *batchWrites) charges(left map[string][]jsontext.Value) []partitions.Cha
 	for _, w := range b.writes {
 		if w.sent && !skip[w.id()] {
 			charges = append(charges, w.cost...)
-			b.resize(w.write)
 		}
 	}
 	return charges

@@ -2,6 +2,7 @@ package throttle
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
@@ -9,6 +10,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -37,15 +39,39 @@ type call struct {
 	l *Limiter
 }
 
-// forward sends an admitted request with some members changed. If there is no response, the
-// request may have been applied, so its reserved charges stay.
+// errUnsent reports that the engine received nothing of a request.
+var errUnsent = errors.New("the request was not sent")
+
+// forward sends an admitted request with some members changed. Without a response, a request that was sent may have
+// been applied, so its reserved charges stay. A request that was not sent costs nothing, as one that AWS never got; the
+// error is errUnsent.
 func (c *call) forward(changed object, report capacity, reserved []partitions.Charge) (*reply, error) {
 	report.ask(changed)
+	c.sent = nil
 	r, err := c.send(changed)
 	if err != nil {
-		c.l.settle(c.operation, reserved, reserved)
+		charges := reserved
+		if c.sent == nil || !c.sent.Load() {
+			charges, err = nil, fmt.Errorf("%w: %w", errUnsent, err)
+		}
+		c.settle(reserved, charges)
 	}
 	return r, err
+}
+
+// settle replaces the charges reserved at admission by the true ones, and counts those.
+func (c *call) settle(reserved, charges []partitions.Charge) {
+	c.l.gate.Settle(reserved, charges)
+	c.l.mu.Lock()
+	for _, charge := range charges {
+		c.l.stats.charged(c.operation, charge)
+	}
+	c.l.mu.Unlock()
+	for _, charge := range charges {
+		if charge.Write && charge.Outgrown() {
+			c.resize(charge.Space)
+		}
+	}
 }
 
 // exchange is a caller's request. It can send requests to the engine and respond in its place.
@@ -54,7 +80,21 @@ type exchange struct {
 	req       *http.Request
 	operation string
 	body      []byte
+	sent      *atomic.Bool // whether the engine may have received any of the last request; nil for none
 }
+
+// sending is a body that counts as sent when the transport reads it.
+type sending struct {
+	body *bytes.Reader
+	sent *atomic.Bool
+}
+
+func (s sending) Read(p []byte) (int, error) {
+	s.sent.Store(true)
+	return s.body.Read(p)
+}
+
+func (s sending) Close() error { return nil }
 
 // pass forwards the request unchanged.
 func (e *exchange) pass() (*http.Response, error) {
@@ -73,8 +113,10 @@ func (e *exchange) request(operation string, body []byte) *http.Request {
 		req.Body, req.GetBody = http.NoBody, nil
 		return req
 	}
-	req.Body = io.NopCloser(bytes.NewReader(body))
-	req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+	sent := &atomic.Bool{}
+	e.sent = sent
+	req.GetBody = func() (io.ReadCloser, error) { return sending{bytes.NewReader(body), sent}, nil }
+	req.Body, _ = req.GetBody() // it has no error
 	return req
 }
 

@@ -33,6 +33,7 @@ type Resource struct {
 	Region      string `json:"region"`
 	ReadReason  string `json:"read_reason,omitempty"` // for throttles by the limit of the whole table or index
 	WriteReason string `json:"write_reason,omitempty"`
+	Bytes       int64  `json:"bytes,omitempty"` // of its items, when the limiter last asked the engine
 	Levels
 	Partitions []Partition `json:"partitions"`
 }
@@ -46,7 +47,6 @@ type Partition struct {
 	// FromSortKey is the sort key, quoted, from which a partition has items of the partition key From. It is empty
 	// for all of them.
 	FromSortKey string `json:"from_sort_key,omitempty"`
-	Bytes       int64  `json:"bytes,omitempty"` // written through the limiter
 	Levels
 }
 
@@ -177,7 +177,7 @@ func (s databaseSpace) resource() Resource {
 	state := s.State()
 	database := strings.Split(s.id, "\x00") // host, access key, Region, table
 	r := Resource{
-		Table: s.Table, Index: s.Index, ARN: s.ARN, AccessKey: database[1], Region: database[2],
+		Table: s.Table, Index: s.Index, ARN: s.ARN, AccessKey: database[1], Region: database[2], Bytes: state.Bytes,
 		Levels: levels(state.Reads, state.Writes),
 	}
 	if state.Reads.Limit > 0 {
@@ -187,7 +187,7 @@ func (s databaseSpace) resource() Resource {
 		r.WriteReason = reasonOf(partitions.Denial{Charge: s.Everywhere().Writes(0), Cause: state.Writes.Cause}).Reason
 	}
 	for i, p := range state.Partitions {
-		one := Partition{Number: i, From: fmt.Sprintf("%016x", p.First), To: fmt.Sprintf("%016x", p.Last), Bytes: p.Bytes, Levels: levels(p.Reads, p.Writes)}
+		one := Partition{Number: i, From: fmt.Sprintf("%016x", p.First), To: fmt.Sprintf("%016x", p.Last), Levels: levels(p.Reads, p.Writes)}
 		if p.FromSort != "" {
 			one.FromSortKey = strconv.Quote(p.FromSort)
 		}

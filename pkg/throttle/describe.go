@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+
+	"github.com/hotshard/hotshard/internal/aws/partitions"
 )
 
 // maxTables bounds the cached tables. A further table evicts another one and its buckets.
@@ -19,13 +21,9 @@ func (c *call) describe(name string) (*table, error) {
 	if t != nil {
 		return t, nil
 	}
-	r, err := c.ask("DescribeTable", map[string]string{"TableName": name})
+	d, err := c.description(name)
 	if err != nil {
-		return nil, fmt.Errorf("describing table %s: %w", name, err)
-	}
-	var d description
-	if !r.ok() || !decode(r.body, &d) || len(d.Table.KeySchema) == 0 {
-		return nil, errInvalid
+		return nil, err
 	}
 	c.l.mu.Lock()
 	for index, warm := range c.l.warm[id] {
@@ -33,6 +31,32 @@ func (c *call) describe(name string) (*table, error) {
 	}
 	c.l.mu.Unlock()
 	return c.l.cacheTable(id, newTable(c.l.gate, c.l.options, d)), nil
+}
+
+func (c *call) description(name string) (d description, err error) {
+	r, err := c.ask("DescribeTable", map[string]string{"TableName": name})
+	if err != nil {
+		return d, fmt.Errorf("describing table %s: %w", name, err)
+	}
+	if !r.ok() || !decode(r.body, &d) || len(d.Table.KeySchema) == 0 {
+		return d, errInvalid
+	}
+	return d, nil
+}
+
+// resize reads the size of a table or global index from the engine. Without a response the old size stays.
+func (c *call) resize(s *partitions.Space) {
+	d, err := c.description(s.Table)
+	if err != nil {
+		return
+	}
+	bytes := d.Table.TableSizeBytes
+	for _, x := range d.Table.GlobalSecondaryIndexes {
+		if x.IndexName == s.Index {
+			bytes = x.IndexSizeBytes
+		}
+	}
+	s.SetSize(bytes)
 }
 
 // cacheTable caches a table, unless another call was faster.

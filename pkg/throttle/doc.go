@@ -27,8 +27,7 @@
 // A partition is a range of hashes of partition keys. It splits at the point that halves its load after it
 // has throttled several items for SplitAfter, without five seconds of calm. The point may be within a partition key,
 // unless its sort key rises or the table has a local index. Each half gets the whole throughput, and half of the
-// tokens saved or owed. Partitions larger than PartitionBytes split into equal ranges, and so do an on-demand table's
-// until they take twice its peak.
+// tokens saved or owed. A table gets equal ranges for its size, by PartitionBytes, and an on-demand table for twice its peak.
 //
 // # Transactions
 //
@@ -71,6 +70,9 @@
 //
 // Keys and indexes come from DescribeTable. They are read again after a table was created,
 // changed or deleted through the limiter; other changes are not seen.
+//
+// A request without a response, for instance because its caller has left, costs what was debited at admission if the
+// engine may have received it, and nothing otherwise.
 //
 // The limiter removes from the response what it asked for and the caller did not. It changes
 // requests, so their signatures become invalid: it is for engines that do not check them. All

@@ -12,25 +12,26 @@ import (
 	"github.com/hotshard/hotshard/pkg/throttle"
 )
 
-// TestSplitBySize checks that all writes count bytes: an item that is written again does not, nor one that is
-// deleted.
+// TestSplitBySize checks that all kinds of writes lead to partitions for the table's size: what is written again does not
+// count, and what was there before does.
 func TestSplitBySize(t *testing.T) {
-	b := newBench(t, throttle.Options{Partitions: 1, PartitionWCU: 1000, PartitionBytes: 50_000})
-	bytes := func() (sum int64) {
-		for _, p := range b.Report().Tables[0].Partitions {
-			sum += p.Bytes
-		}
-		return sum
-	}
-	name := aws.String(tableName)
+	options := throttle.Options{Partitions: 1, PartitionWCU: 1000, PartitionBytes: 50_000}
+	b := newBench(t, options, sortedTable())
 	large := func(pk string) values { return itemOf(pk, "1", sized(10)) }
-	for range 9 {
-		if err := b.put(t, large("again")); err != nil {
+	want := func(partitions int, what string) {
+		t.Helper()
+		if got := b.Partitions(tableName); got != partitions {
+			t.Errorf("%s: %d partitions, want %d", what, got, partitions)
+		}
+	}
+	put := func(item values) {
+		t.Helper()
+		if err := b.put(t, item); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if sum := bytes(); sum < 10_000 || sum > 10_100 {
-		t.Errorf("one item of 10 kB is %d bytes", sum)
+	for range 9 {
+		put(large("again"))
 	}
 	if _, err := b.db.BatchWriteItem(t.Context(), &dynamodb.BatchWriteItemInput{RequestItems: putRequests(large("batch"), large("again"))}); err != nil {
 		t.Fatal(err)
@@ -41,20 +42,28 @@ func TestSplitBySize(t *testing.T) {
 	if err := b.execute(t, `INSERT INTO limited VALUE {'pk':'statement','sk':'1','data':?}`, sized(10)["data"]); err != nil {
 		t.Fatal(err)
 	}
+	want(1, "four items of 10 kB")
 	update := updateOf("update", "SET #x = :x", values{":x": sized(10)["data"]})
 	if _, err := b.db.UpdateItem(t.Context(), update); err != nil {
 		t.Fatal(err)
 	}
-	if sum := bytes(); sum < 50_000 || sum > 50_500 || b.Partitions(tableName) != 2 {
-		t.Errorf("five items of 10 kB are %d bytes on %d partitions, want 2", sum, b.Partitions(tableName))
+	want(2, "five items")
+	if bytes := b.Report().Tables[0].Bytes; bytes < 50_000 || bytes > 51_000 {
+		t.Errorf("five items have %d bytes", bytes)
 	}
-	for _, pk := range []string{"batch", "update"} {
-		if _, err := b.db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: name, Key: keyOf(pk, "1")}); err != nil {
+
+	b = newBench(t, options)
+	for i := range 6 {
+		item := itemOf(fmt.Sprint(i), "1", grouped("g", "1"))
+		item["tag"] = sized(10)["data"]
+		if _, err := b.direct.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(tableName), Item: item}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if sum := bytes(); sum < 30_000 || sum > 30_300 {
-		t.Errorf("three items of 10 kB are %d bytes", sum)
+	put(keyOf("first", "1"))
+	want(2, "six items from before")
+	if index := b.Report().Tables[1]; len(index.Partitions) != 2 {
+		t.Errorf("the index of %d bytes has %d partitions, want 2", index.Bytes, len(index.Partitions))
 	}
 }
 

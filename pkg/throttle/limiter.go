@@ -78,16 +78,6 @@ func (l *Limiter) partitions(name spaceName) int {
 	return most
 }
 
-// settle replaces the charges reserved at admission by the true ones, and counts those.
-func (l *Limiter) settle(operation string, reserved, charges []partitions.Charge) {
-	l.gate.Settle(reserved, charges)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, c := range charges {
-		l.stats.charged(operation, c)
-	}
-}
-
 // wait waits until a hold ends.
 func (l *Limiter) wait(ctx context.Context, until int64) {
 	if d := until - l.options.Now().UnixNano(); until != 0 && d > 0 {
@@ -121,6 +111,9 @@ const targetPrefix = "DynamoDB_20120810."
 // maxRequest exceeds DynamoDB's limit of 16 MB.
 const maxRequest = 17 << 20
 
+// errBody reports that the caller's body broke off or is malformed.
+var errBody = errors.New("the request's body can't be read")
+
 // RoundTrip sends a request to the engine, or throttles it as AWS would. It does not change
 // req. An error is the base transport's, or that of reading the body.
 func (l *Limiter) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -140,9 +133,9 @@ func (l *Limiter) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	err = errors.Join(err, req.Body.Close())
 	if err != nil {
-		return nil, fmt.Errorf("reading the body of %s: %w", operation, err)
+		return nil, fmt.Errorf("%s: %w: %w", operation, errBody, err)
 	}
-	c := &call{exchange{l.options.Base, req, operation, body}, l}
+	c := &call{exchange{base: l.options.Base, req: req, operation: operation, body: body}, l}
 	if jsontext.Value(body).Kind() != '{' {
 		return c.pass() // the engine will reject it
 	}

@@ -51,8 +51,8 @@ type Options struct {
 	// GrowAfter is the interval at whose end an on-demand table or index has partitions for twice its peak, at
 	// most a day. 0 is never. AWS may throttle traffic that more than doubles within 30 minutes.
 	GrowAfter time.Duration
-	// PartitionBytes is the size above which a partition splits. 0 is any size. AWS has 10 GB. Only bytes that
-	// were written through the limiter count.
+	// PartitionBytes is the most bytes of a partition; 0 is any size. AWS has 10 GB. A table or index gets partitions
+	// for the size that the engine describes, in time for what is written through the limiter.
 	PartitionBytes int64
 	// TransactionHold is how long a TransactWriteItems holds its items, at most a second; its
 	// response waits for the end. With 0 nothing conflicts. AWS does not document its time; 5

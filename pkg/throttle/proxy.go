@@ -1,6 +1,7 @@
 package throttle
 
 import (
+	"errors"
 	"log/slog"
 	"net/http"
 	"net/http/httputil"
@@ -9,7 +10,8 @@ import (
 )
 
 // Proxy returns a handler that forwards requests to the engine at target through the limiter.
-// If the engine can't be reached, the response is a 502 with DynamoDB's InternalServerError.
+// If the engine can't be reached, the response is a 502 with DynamoDB's InternalServerError. If the body breaks off or
+// is malformed, as chunks may be, it is a 400 with the SerializationException.
 // GET /_throttle responds with a [Report]. POST /_throttle/reset does [Limiter.Restart], and POST
 // /_throttle/split splits partitions; both respond with a Report, too.
 func (l *Limiter) Proxy(target *url.URL) http.Handler {
@@ -18,6 +20,10 @@ func (l *Limiter) Proxy(target *url.URL) http.Handler {
 		Rewrite:   func(r *httputil.ProxyRequest) { r.SetURL(target) },
 		Transport: l,
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
+			if errors.Is(err, errBody) {
+				writeError(w, http.StatusBadRequest, "SerializationException", err.Error())
+				return
+			}
 			if r.Context().Err() == nil {
 				slog.Error("forwarding to the engine failed", "operation", r.Header.Get("X-Amz-Target"), "error", err)
 			}

@@ -49,7 +49,7 @@ func readItems(c *call) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.l.settle(c.operation, reserved, readCharges(r, reserved[0]))
+	c.settle(reserved, readCharges(r, reserved[0]))
 	return r.response(report)
 }
 

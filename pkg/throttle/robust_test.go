@@ -4,59 +4,74 @@ import (
 	"bytes"
 	"compress/gzip"
 	"io"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/pkg/throttle"
 )
 
-// FuzzRequest sends any body of any operation. The limiter answers each, never panics, and sends no request to the
-// engine that the caller did not send, except its own reads.
+const describedTable = `{"Table":{"TableName":"t","TableArn":"arn","KeySchema":[{"AttributeName":"id","KeyType":"HASH"}],"BillingModeSummary":{"BillingMode":"PAY_PER_REQUEST"}}}`
+
+// FuzzRequest sends any body of any operation. The limiter answers each and never panics. It sends no request to the
+// engine that the caller did not send, except its own reads. The buckets agree with the charges.
 func FuzzRequest(f *testing.F) {
 	bodies := []string{
 		``, `{`, `[]`, `null`, `{"TableName":"t","Item":{"id":{"S":"a"}}}`, `{"TableName":"t","Key":{"id":{"N":"1e999"}}}`,
 		`{"RequestItems":{"t":[{"PutRequest":{"Item":{"id":{"S":"a"}}}},{}]}}`, `{"RequestItems":{"t":{"Keys":[{"id":{"S":"a"}},null]}}}`,
-		`{"TransactItems":[{"Put":{"TableName":"t","Item":{"id":{"S":"a"}}}},{"Get":null}]}`,
+		`{"TransactItems":[{"Put":{"TableName":"t","Item":{"id":{"S":"a"},"g":{"B":"AA=="}}}},{"Get":null}]}`,
 		`{"Statement":"SELECT * FROM t WHERE id = ?","Parameters":[{"S":"a"}]}`, `{"Statements":[{"Statement":"DELETE FROM t WHERE id = 'a'"},{}]}`,
 		`{"TransactStatements":[{"Statement":"INSERT INTO t VALUE {'id':'a'}"}],"ClientRequestToken":"x"}`,
+		`{"TableName":"t","Key":{"id":{"S":"a"}},"UpdateExpression":"SET g = if_not_exists(g, :g) ADD n :n","ExpressionAttributeValues":{":g":{"S":"x"},":n":{"N":"1"}}}`,
 		`{"TableName":"t","WarmThroughput":{"ReadUnitsPerSecond":-1},"GlobalSecondaryIndexUpdates":[{"Create":null}]}`,
 	}
 	operations := []string{"PutItem", "UpdateItem", "DeleteItem", "GetItem", "Query", "Scan", "BatchWriteItem", "BatchGetItem", "TransactWriteItems", "TransactGetItems",
 		"CreateTable", "UpdateTable", "ExecuteStatement", "BatchExecuteStatement", "ExecuteTransaction", "None"}
 	for _, operation := range operations {
 		for _, body := range bodies {
-			f.Add(operation, []byte(body))
+			f.Add(operation, []byte(body), "AWS4-HMAC-SHA256 Credential=key/20260101/us-east-1/dynamodb/aws4_request, Signature=0")
 		}
 	}
-	const described = `{"Table":{"TableName":"t","TableArn":"arn","KeySchema":[{"AttributeName":"id","KeyType":"HASH"}],"BillingModeSummary":{"BillingMode":"PAY_PER_REQUEST"},` +
-		`"GlobalSecondaryIndexes":[{"IndexName":"x","IndexArn":"arn/x","KeySchema":[{"AttributeName":"g","KeyType":"HASH"}],"Projection":{"ProjectionType":"ALL"}}]}}`
-	f.Fuzz(func(t *testing.T, operation string, body []byte) {
-		engine := httptest.NewRecorder
+	described := strings.TrimSuffix(describedTable, "}}") +
+		`,"GlobalSecondaryIndexes":[{"IndexName":"x","IndexArn":"arn/x","KeySchema":[{"AttributeName":"g","KeyType":"HASH"}],"Projection":{"ProjectionType":"ALL"}}]}}`
+	printable := func(text string) string {
+		return strings.Map(func(r rune) rune {
+			if r < ' ' || r > '~' {
+				return -1
+			}
+			return r
+		}, text)
+	}
+	f.Fuzz(func(t *testing.T, operation string, body []byte, authorization string) {
+		target := "DynamoDB_20120810." + printable(operation)
 		base := roundTrip(func(r *http.Request) (*http.Response, error) {
-			w := engine()
-			if strings.HasSuffix(r.Header.Get("X-Amz-Target"), ".DescribeTable") {
+			w := httptest.NewRecorder()
+			switch got := r.Header.Get("X-Amz-Target"); got {
+			case "DynamoDB_20120810.DescribeTable":
 				_, _ = io.WriteString(w, described)
-			} else {
+			default:
+				if got != target && got != "DynamoDB_20120810.BatchGetItem" {
+					t.Errorf("%s became %s", target, got)
+				}
 				_, _ = io.WriteString(w, `{"Responses":{"t":[{"id":{"S":"a"}}]},"ConsumedCapacity":{"TableName":"t","CapacityUnits":1,"Table":{"CapacityUnits":1}}}`)
 			}
 			return w.Result(), nil
 		})
-		l, err := throttle.New(throttle.Options{Partitions: 1, PartitionWCU: 1, PartitionBytes: 100, Base: base})
+		l, err := throttle.New(throttle.Options{
+			Partitions: 1, PartitionWCU: 1, PartitionBytes: 100, Base: base, Now: func() time.Time { return time.Unix(1_800_000_000, 0) },
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for range 3 {
 			req := httptest.NewRequestWithContext(t.Context(), "POST", "http://engine/", bytes.NewReader(body))
-			req.Header.Set("X-Amz-Target", "DynamoDB_20120810."+strings.Map(func(r rune) rune {
-				if r < ' ' || r > '~' {
-					return -1
-				}
-				return r
-			}, operation))
+			req.Header.Set("X-Amz-Target", target)
+			req.Header.Set("Authorization", printable(authorization))
 			resp, err := l.RoundTrip(req)
 			if err != nil {
 				continue
@@ -65,6 +80,19 @@ func FuzzRequest(f *testing.F) {
 				t.Fatal(err)
 			}
 			resp.Body.Close()
+		}
+		if strings.HasSuffix(target, "Table") {
+			return // the table's partitions are new
+		}
+		paid, report := 0.0, l.Report()
+		for _, table := range report.Tables {
+			for _, p := range table.Partitions {
+				paid -= p.WriteTokens + p.ReadTokens
+			}
+			paid += 1 + 3 // what the first partition had
+		}
+		if s := l.Stats(); math.Abs(paid-s.WriteUnits-s.ReadUnits) > 1e-6*(1+paid) || s.WriteUnits < 0 || s.ReadUnits < 0 {
+			t.Errorf("the buckets paid %v units, charged were %v and %v", paid, s.WriteUnits, s.ReadUnits)
 		}
 	})
 }

@@ -95,7 +95,7 @@ func executeStatement(c *call) (*http.Response, error) {
 	}
 	if w := s.write; w != nil {
 		if !c.l.holds.BeginWrite(w.held()) {
-			c.l.settle(c.operation, reserved, reserved[:1])
+			c.settle(reserved, reserved[:1])
 			return c.conflict()
 		}
 		defer c.l.holds.EndWrite(w.held())
@@ -109,7 +109,7 @@ func executeStatement(c *call) (*http.Response, error) {
 	if s.write != nil {
 		charges = c.writtenCharges(s.write, r.exception())
 	}
-	c.l.settle(c.operation, reserved, charges)
+	c.settle(reserved, charges)
 	return r.response(report)
 }
 
@@ -119,7 +119,6 @@ func (c *call) writtenCharges(w *write, failure string) []partitions.Charge {
 	switch {
 	case failure == "":
 		c.refetch(w)
-		c.resize(w)
 		return w.cost()
 	case failedCondition(failure):
 		return []partitions.Charge{w.failedCost()}

@@ -94,7 +94,7 @@ func (b *batchStatements) admit() {
 			x := exceptionOf(denied)
 			s.withhold(x.code, x.message)
 		case s.write != nil && !b.l.holds.BeginWrite(s.write.held()):
-			b.l.settle(b.operation, least, least[:1])
+			b.settle(least, least[:1])
 			b.conflicts++
 			s.withhold("TransactionConflict", conflictMessage)
 		default:
@@ -143,10 +143,10 @@ func (b *batchStatements) do(report capacity) (*http.Response, error) {
 	}
 	var got struct{ Responses []jsontext.Value }
 	if !r.ok() || !decode(r.body, &got) || len(got.Responses) != len(sent) {
-		b.l.settle(b.operation, b.reserved, nil)
+		b.settle(b.reserved, nil)
 		return r.response(report)
 	}
-	b.l.settle(b.operation, b.reserved, b.charges(r, got.Responses))
+	b.settle(b.reserved, b.charges(r, got.Responses))
 	if len(sent) < len(b.statements) {
 		for i, s := range b.statements {
 			if s.response == nil {

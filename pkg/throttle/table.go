@@ -80,16 +80,6 @@ func (x *index) at(key []byte, it dynamo.Item) partitions.Place {
 	return x.Item(string(key), sort)
 }
 
-// entry returns the place of an item's entry, and its size in bytes times sign. The size is 0 if the item is not in the
-// index.
-func (x *index) entry(it dynamo.Item, sign int64) (partitions.Place, int64) {
-	key, ok := secondary.Key(&x.rule, image(it))
-	if !ok {
-		return x.Everywhere(), 0
-	}
-	return x.at(key, it), sign * int64(dynamo.Size(image(it).only(x.rule.Projected)))
-}
-
 // indexKey reports whether an attribute is in the key of a global index.
 func (t *table) indexKey(name string) bool {
 	return slices.ContainsFunc(t.indexes, func(x *index) bool { return !x.local() && slices.Contains(x.rule.Sort, name) }) || t.globalHash(name)
@@ -108,6 +98,7 @@ type description struct {
 		TableName          string
 		TableArn           string
 		KeySchema          []types.KeySchemaElement
+		TableSizeBytes     int64
 		BillingModeSummary struct{ BillingMode string }
 		throughput
 		GlobalSecondaryIndexes []indexDescription
@@ -116,10 +107,11 @@ type description struct {
 }
 
 type indexDescription struct {
-	IndexName  string
-	IndexArn   string
-	KeySchema  []types.KeySchemaElement
-	Projection *types.Projection
+	IndexName      string
+	IndexArn       string
+	KeySchema      []types.KeySchemaElement
+	Projection     *types.Projection
+	IndexSizeBytes int64
 	throughput
 }
 
@@ -146,7 +138,7 @@ func (d *description) setWarm(index string, warm warmThroughput) {
 
 // limits describes a table or index, with the limits of the whole. The account's quotas are for on-demand
 // tables and indexes without a maximum. There are partitions for provisioned and for warm throughput.
-func (t throughput) limits(o Options, onDemand bool) partitions.Throughput {
+func (t throughput) limits(o Options, onDemand bool, bytes int64) partitions.Throughput {
 	limit := func(provisioned, maximum int) partitions.Limit {
 		switch {
 		case !onDemand:
@@ -162,6 +154,7 @@ func (t throughput) limits(o Options, onDemand bool) partitions.Throughput {
 
 		WarmReads:  max(t.ProvisionedThroughput.ReadCapacityUnits, t.WarmThroughput.ReadUnitsPerSecond),
 		WarmWrites: max(t.ProvisionedThroughput.WriteCapacityUnits, t.WarmThroughput.WriteUnitsPerSecond),
+		Bytes:      bytes,
 		OnDemand:   onDemand,
 	}
 }
@@ -172,7 +165,7 @@ func newTable(gate *partitions.Gate, o Options, d description) *table {
 		d.Table.ProvisionedThroughput.WriteCapacityUnits = o.TableWCU
 		d.Table.OnDemandThroughput.MaxWriteRequestUnits = o.TableWCU
 	}
-	limits := d.Table.limits(o, onDemand)
+	limits := d.Table.limits(o, onDemand, d.Table.TableSizeBytes)
 	limits.Together = len(d.Table.LocalSecondaryIndexes) > 0
 	t := &table{
 		Space: gate.NewSpace(partitions.Resource{Table: d.Table.TableName, ARN: d.Table.TableArn}, limits),
@@ -182,7 +175,7 @@ func newTable(gate *partitions.Gate, o Options, d description) *table {
 		t.indexes = append(t.indexes, newIndex(t.Space, d.Table.KeySchema, x))
 	}
 	for _, x := range d.Table.GlobalSecondaryIndexes {
-		own := gate.NewSpace(partitions.Resource{Table: d.Table.TableName, Index: x.IndexName, ARN: x.IndexArn}, x.limits(o, onDemand))
+		own := gate.NewSpace(partitions.Resource{Table: d.Table.TableName, Index: x.IndexName, ARN: x.IndexArn}, x.limits(o, onDemand, x.IndexSizeBytes))
 		t.global = append(t.global, own)
 		t.indexes = append(t.indexes, newIndex(own, d.Table.KeySchema, x))
 	}

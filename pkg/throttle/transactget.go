@@ -56,7 +56,7 @@ func (c *call) readTransaction(reads []keyedRead, asked string) (*http.Response,
 		return c.cancel(denied)
 	}
 	if blocked := c.l.holds.Busy(items); blocked != nil {
-		c.l.settle(c.operation, least, least)
+		c.settle(least, least)
 		return c.cancelForConflicts(blocked)
 	}
 	report := capacity{asked, totalCapacity}
@@ -64,7 +64,7 @@ func (c *call) readTransaction(reads []keyedRead, asked string) (*http.Response,
 	if err != nil {
 		return nil, err
 	}
-	c.l.settle(c.operation, least, keyedReadCharges(r, reads))
+	c.settle(least, keyedReadCharges(r, reads))
 	return r.response(report)
 }
 

@@ -1,6 +1,7 @@
 package throttle
 
 import (
+	"errors"
 	"net/http"
 	"slices"
 
@@ -8,8 +9,8 @@ import (
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 )
 
-// transactWrite charges by the item sizes before and after. The capacity that DynamoDB Local
-// reports has no condition checks, and counts each write once instead of twice.
+// transactWrite charges by the item sizes before and after. The capacity that DynamoDB Local reports has no condition
+// checks.
 func transactWrite(c *call) (*http.Response, error) {
 	var in transactBody
 	if !decode(c.body, &in) {
@@ -47,7 +48,7 @@ func (t *writeTransaction) run() (*http.Response, error) {
 	until, blocked := t.l.holds.Begin(token, t.items())
 	reserved := slices.Concat(costs...)
 	if blocked != nil {
-		t.l.settle(t.operation, reserved, t.cancelledCosts())
+		t.settle(reserved, t.cancelledCosts())
 		return t.cancelForConflicts(blocked)
 	}
 	defer t.l.wait(t.req.Context(), until)
@@ -91,13 +92,13 @@ func (t *writeTransaction) items() []partitions.ItemID {
 func (t *writeTransaction) do(reserved []partitions.Charge, token string) (*http.Response, error) {
 	r, err := t.forward(object{}, capacity{}, reserved)
 	again := false
-	if err != nil || r.ok() { // it was or may have been applied
+	if err != nil && !errors.Is(err, errUnsent) || err == nil && r.ok() { // it was or may have been applied
 		again = t.l.holds.Done(token)
 	}
 	if err != nil {
 		return nil, err
 	}
-	t.l.settle(t.operation, reserved, t.charges(r, again))
+	t.settle(reserved, t.charges(r, again))
 	return r.response(capacity{})
 }
 
@@ -124,9 +125,6 @@ func (t *writeTransaction) charges(r *reply, again bool) []partitions.Charge {
 		return t.repeatedCharges()
 	}
 	t.refetch(t.writes...)
-	for _, w := range t.writes {
-		t.resize(w)
-	}
 	return slices.Concat(t.costs()...)
 }
 

@@ -21,16 +21,23 @@ import (
 
 var seed = flag.Uint64("seed", 1, "seed of the random operations; 0 takes the clock")
 
-// TestMixedWorkload sends the same random operations through the limiter and directly to an
-// engine, and compares the responses. An auditor measures the cost of each single write on the
-// engine. Charges must equal it for every partition key. Another -seed tries other operations;
-// some of those may hit further mistakes of the engine.
-func TestMixedWorkload(t *testing.T) {
+// seedOf returns the seed, and logs it.
+func seedOf(t *testing.T) uint64 {
+	t.Helper()
 	seed := *seed
 	if seed == 0 {
 		seed = uint64(time.Now().UnixNano())
 	}
 	t.Logf("seed %d", seed)
+	return seed
+}
+
+// TestMixedWorkload sends the same random operations through the limiter and directly to an
+// engine, and compares the responses. An auditor measures the cost of each single write on the
+// engine. Charges must equal it for every partition key. Another -seed tries other operations;
+// some of those may hit further mistakes of the engine.
+func TestMixedWorkload(t *testing.T) {
+	seed := seedOf(t)
 	b := newBench(t, throttle.Options{Partitions: 64, PartitionWCU: 100_000, TopKeys: 1000})
 	plain := newBench(t, roomy)
 	a := &auditor{t: t, db: newBench(t, roomy).direct, writes: map[place]float64{}, reads: map[place]float64{}}

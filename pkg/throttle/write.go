@@ -153,18 +153,6 @@ func (c *call) refetch(writes ...*write) {
 	}
 }
 
-// resize notes what a write has made of the sizes of partitions, if both items are known.
-func (c *call) resize(w *write) {
-	if c.l.options.PartitionBytes == 0 || !w.looked {
-		return
-	}
-	c.l.gate.Resize(w.at, int64(dynamo.Size(w.after)-dynamo.Size(w.before)))
-	for _, x := range w.indexes {
-		c.l.gate.Resize(x.entry(w.before, -1))
-		c.l.gate.Resize(x.entry(w.after, 1))
-	}
-}
-
 // failedCondition reports whether a write with this code or exception failed by its condition, which costs
 // the existing item's units. An INSERT's is that there is none.
 func failedCondition(code string) bool {

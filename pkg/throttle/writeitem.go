@@ -52,7 +52,7 @@ func (s *single) do() (*http.Response, error) {
 		return s.throttle(denied)
 	}
 	if !s.l.holds.BeginWrite(s.held()) {
-		s.l.settle(s.operation, reserved, reserved[:1])
+		s.settle(reserved, reserved[:1])
 		return s.conflict()
 	}
 	defer s.l.holds.EndWrite(s.held())
@@ -61,7 +61,7 @@ func (s *single) do() (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.l.settle(s.operation, reserved, s.charges(r, reserved))
+	s.settle(reserved, s.charges(r, reserved))
 	s.removeUnasked(r)
 	return r.response(report)
 }
@@ -101,7 +101,7 @@ func (s *single) withReturnValues() object {
 		changed["ReturnValuesOnConditionCheckFailure"] = quoted(oldValues)
 	}
 	s.returns = s.in.ReturnValues
-	if (len(s.global) > 0 || s.l.options.PartitionBytes > 0) && (s.returns == "" || s.returns == noValues) {
+	if len(s.global) > 0 && (s.returns == "" || s.returns == noValues) {
 		s.returns, s.borrowed = oldValues, true
 		if s.kind == update && s.looked {
 			s.returns = newValues
@@ -141,10 +141,6 @@ func (s *single) charges(r *reply, reserved []partitions.Charge) []partitions.Ch
 	for _, local := range consumed[0].LocalSecondaryIndexes {
 		base.Units += partitions.ToUnits(local.CapacityUnits)
 	}
-	if s.l.options.PartitionBytes > 0 {
-		s.learnImages(r)
-		s.resize(s.write)
-	}
 	return append([]partitions.Charge{base}, s.indexCharges(r, consumed[0].GlobalSecondaryIndexes)...)
 }
 
@@ -153,7 +149,7 @@ func (s *single) charges(r *reply, reserved []partitions.Charge) []partitions.Ch
 // index's key for the other. They were never in the index and cost nothing.
 func (s *single) indexCharges(r *reply, consumed map[string]used) []partitions.Charge {
 	var charges []partitions.Charge
-	known := s.l.options.PartitionBytes > 0
+	known := false
 	for _, x := range s.indexes {
 		total := partitions.ToUnits(consumed[x.name].CapacityUnits)
 		if x.local() || total == 0 {

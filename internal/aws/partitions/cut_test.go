@@ -132,30 +132,36 @@ func TestWarmThroughput(t *testing.T) {
 	}
 }
 
-// TestSplitsBySize checks that a partition splits above its size, and that removed bytes count.
+// TestSplitsBySize checks when a size is asked for, and that a space has partitions for it.
 func TestSplitsBySize(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
-	limits := limitsOf(1, 10, &now)
-	limits.PartitionBytes = 1000
+	limits := limitsOf(1, 1000, &now)
+	limits.PartitionBytes = 100_000
 	s := New(limits).NewSpace(Resource{}, Throughput{})
-	for i := range 100 {
-		s.gate.Resize(s.Item(fmt.Sprint(i%10), fmt.Sprint(i)), 100)
-		s.gate.Resize(s.Item(fmt.Sprint(i%10), fmt.Sprint(i)), -91)
-	}
-	if n := s.Partitions(); n != 1 {
-		t.Errorf("%d partitions with 900 bytes, want 1", n)
-	}
-	for i := range 100 {
-		s.gate.Resize(s.Item(fmt.Sprint(i), ""), 100)
-	}
-	var sum int64
-	for _, p := range s.State().Partitions {
-		sum += p.Bytes
-		if p.Bytes > 1000 {
-			t.Errorf("a partition has %d bytes", p.Bytes)
+	for i, step := range []struct{ units, bytes, partitions int }{
+		{98, 90_000, 1},   // 98 KB exceed 100,000 bytes
+		{10, 250_000, 3},  // after 10,000 bytes
+		{49, 299_999, 3},  // after 50,000
+		{7, 300_001, 4},   // after a sixteenth of 100,000
+		{98, 10_000, 4},   // after 99,999; partitions never merge
+		{381, 390_000, 4}, // after 390,000
+	} {
+		for range step.units - 1 {
+			s.gate.Settle(nil, []Charge{s.Place("a").Writes(Unit)})
+			if s.Outgrown() {
+				t.Fatalf("step %d: the size is asked for too early", i)
+			}
+		}
+		s.gate.Settle(nil, []Charge{s.Place("a").Writes(Unit)})
+		if !s.Outgrown() || s.Outgrown() {
+			t.Errorf("step %d: after %d units the size is not asked for once", i, step.units)
+		}
+		s.SetSize(int64(step.bytes))
+		if n := s.Partitions(); n != step.partitions || s.State().Bytes != int64(step.bytes) {
+			t.Errorf("step %d: %d partitions for %d bytes, want %d", i, n, s.State().Bytes, step.partitions)
 		}
 	}
-	if n := s.Partitions(); n < 11 || n > 40 || sum != 10_900 {
-		t.Errorf("%d partitions with %d bytes, want 11 to 40 with 10,900", n, sum)
+	if n := s.gate.NewSpace(Resource{}, Throughput{Bytes: 200_001}).Partitions(); n != 3 {
+		t.Errorf("a table of 200,001 bytes begins with %d partitions", n)
 	}
 }

@@ -30,7 +30,7 @@ type Limits struct {
 	SplitAfter   time.Duration // time at its limit before a partition splits; 0 is never
 	GrowAfter    time.Duration // interval of an on-demand table's growth; 0 is never
 
-	PartitionBytes int64  // size above which a partition splits; 0 is any
+	PartitionBytes int64  // most bytes of a partition; 0 is any
 	Seed           uint64 // selects one of many placements of keys
 	Now            func() time.Time
 }
@@ -162,6 +162,9 @@ func (g *Gate) debit(c Charge, u Units, now int64) {
 		}
 	}
 	c.observe(u, c.Write, now)
+	if c.Write {
+		c.written += u
+	}
 	if whole := c.whole(c.Write); whole != nil {
 		whole.refill(whole.rate, now)
 		whole.debit(whole.rate, u)

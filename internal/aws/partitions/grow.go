@@ -1,5 +1,7 @@
 package partitions
 
+import "github.com/hotshard/hotshard/pkg/shard/plan"
+
 // growth has the peaks of a space's traffic in the current interval, over spans of a meter.
 type growth struct {
 	reads, writes         meter
@@ -18,7 +20,7 @@ func (s *Space) observe(u Units, write bool, now int64) {
 	}
 	f := &s.growth
 	if now-f.since >= after {
-		s.widen(count(2*f.peakReads, s.gate.reads, 2*f.peakWrites, s.gate.writes), now)
+		s.widen(s.gate.count(2*f.peakReads, 2*f.peakWrites, 0), now)
 		f.since, f.peakReads, f.peakWrites = now, 0, 0
 	}
 	used, peak := &f.reads, &f.peakReads
@@ -29,14 +31,13 @@ func (s *Space) observe(u Units, write bool, now int64) {
 	*peak = max(*peak, used.last.Float()/meterSpan.Seconds())
 }
 
-// count returns the number of partitions for these units a second.
-func count(reads float64, perRead rate, writes float64, perWrite rate) int {
-	needed := max(reads/float64(perRead.perSecond), writes/float64(perWrite.perSecond))
-	n := int(min(needed, MaxPartitions))
-	if float64(n) < needed && n < MaxPartitions {
-		n++
-	}
-	return n
+// count returns the number of partitions for reads or writes a second, or for a size. A partition takes its limits of
+// reads and of writes at once.
+func (g *Gate) count(reads, writes float64, bytes int64) int {
+	l := g.limits
+	one := plan.PartitionLimits{ReadUnits: float64(l.PartitionRCU), WriteUnits: float64(l.PartitionWCU), Bytes: float64(l.PartitionBytes)}
+	n := max(one.Partitions(reads, 0, float64(bytes)).Expected, one.Partitions(0, writes, 0).Expected)
+	return min(n, MaxPartitions)
 }
 
 // widen splits the widest partitions until there are n.
@@ -57,20 +58,31 @@ func (s *Space) widen(n int, now int64) {
 // width returns how many hashes a partition covers beyond one.
 func (s *Space) width(i int) uint64 { return s.last(i) - s.partitions[i].low.hash }
 
-// Resize adds bytes to the partition of a place, or removes them. A partition that is larger than
-// Limits.PartitionBytes splits.
+// sizeStep is the part of Limits.PartitionBytes that is written at least between two readings of a size.
+const sizeStep = 16
+
+// Outgrown reports whether a space may have become larger than its partitions hold: a write unit adds at most 1 KB. Then
+// the caller reads the space's size and calls SetSize. It returns true once until that much may have been written again.
+func (s *Space) Outgrown() bool {
+	limit := s.gate.limits.PartitionBytes
+	if limit == 0 {
+		return false
+	}
+	s.gate.mu.Lock()
+	defer s.gate.mu.Unlock()
+	if int64(s.written/Unit)*1024 <= max(limit*int64(len(s.partitions))-s.bytes, limit/sizeStep) {
+		return false
+	}
+	s.written = 0
+	return true
+}
+
+// SetSize sets the size of a space's items. The space gets partitions of at most Limits.PartitionBytes.
 //
 // A partition has about 10 GB: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/HowItWorks.Partitions.html
-func (g *Gate) Resize(p Place, bytes int64) {
-	if bytes == 0 {
-		return
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	i := p.index(p.point)
-	part := &p.partitions[i]
-	part.bytes = max(0, part.bytes+bytes)
-	if limit := g.limits.PartitionBytes; limit > 0 && part.bytes > limit {
-		p.halve(i, g.now())
-	}
+func (s *Space) SetSize(bytes int64) {
+	s.gate.mu.Lock()
+	defer s.gate.mu.Unlock()
+	s.bytes = bytes
+	s.widen(s.gate.count(0, 0, bytes), s.gate.now())
 }

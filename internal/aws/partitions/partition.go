@@ -11,7 +11,6 @@ type partition struct {
 	low    point
 	writes lane
 	reads  lane
-	bytes  int64 // of its items, as far as they are known
 }
 
 func (p *partition) lane(write bool) *lane {
@@ -85,8 +84,7 @@ func (s *Space) halve(i int, now int64) bool {
 	return last > low && s.split(i, point{hash: low + (last-low)/2 + 1}, now)
 }
 
-// split splits a partition at a point. Each half gets half of the bytes and of the tokens saved or owed, and is
-// not at its limit. It returns false, and does nothing, if the space has MaxPartitions.
+// split splits a partition at a point. Each half gets half of the tokens saved or owed, and is not at its limit. It returns false, and does nothing, if the space has MaxPartitions.
 func (s *Space) split(i int, at point, now int64) bool {
 	if len(s.partitions) == MaxPartitions {
 		return false
@@ -96,9 +94,7 @@ func (s *Space) split(i int, at point, now int64) bool {
 		low:    at,
 		writes: lower.writes.halve(s.gate.writes, now),
 		reads:  lower.reads.halve(s.gate.reads, now),
-		bytes:  lower.bytes / 2,
 	}
-	lower.bytes -= upper.bytes
 	s.partitions = slices.Insert(s.partitions, i+1, upper)
 	s.gate.noteSplit(Split{s.Resource, time.Unix(0, now).UTC(), len(s.partitions)})
 	return true

@@ -33,8 +33,9 @@ type Throughput struct {
 	// Limits.Partitions is lower.
 	WarmReads, WarmWrites int
 
-	OnDemand bool // its partitions grow with its traffic
-	Together bool // no split divides the items of a partition key: there is a local index
+	Bytes    int64 // size of its items at the start
+	OnDemand bool  // its partitions grow with its traffic
+	Together bool  // no split divides the items of a partition key: there is a local index
 }
 
 // Limit is a number of units a second, with the cause of its throttles. The zero value is no
@@ -73,6 +74,9 @@ type Space struct {
 	grows    bool
 	growth   growth
 
+	bytes   int64 // of its items, when last set
+	written Units // since a size was last asked for
+
 	// dryUntil is when the last write bucket becomes positive, in nanoseconds. Before that,
 	// some partition, or the space, may have no capacity left.
 	dryUntil int64
@@ -92,10 +96,10 @@ func (s *Space) whole(write bool) *limit {
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/warm-throughput.html
 func (g *Gate) NewSpace(r Resource, t Throughput) *Space {
 	now := g.now()
-	n := uint64(max(g.limits.Partitions, count(float64(t.WarmReads), g.reads, float64(t.WarmWrites), g.writes)))
+	n := uint64(max(g.limits.Partitions, g.count(float64(t.WarmReads), float64(t.WarmWrites), t.Bytes)))
 	s := &Space{
 		Resource: r, gate: g, reads: newLimit(t.Reads, now), writes: newLimit(t.Writes, now),
-		together: t.Together, grows: t.OnDemand, growth: growth{since: now},
+		together: t.Together, grows: t.OnDemand, growth: growth{since: now}, bytes: t.Bytes,
 	}
 	for i := range n {
 		low, rest := bits.Div64(i, 0, n)

@@ -3,6 +3,7 @@ package partitions
 // State is a snapshot of a space.
 type State struct {
 	Resource
+	Bytes         int64 // of its items, when last set
 	Reads, Writes Level // of the whole space, if there is such a limit
 	Partitions    []PartitionState
 }
@@ -12,7 +13,6 @@ type State struct {
 type PartitionState struct {
 	First, Last   uint64
 	FromSort      string
-	Bytes         int64
 	Reads, Writes Level
 }
 
@@ -29,10 +29,10 @@ func (s *Space) State() State {
 	s.gate.mu.Lock()
 	defer s.gate.mu.Unlock()
 	now := s.gate.now()
-	state := State{Resource: s.Resource, Reads: s.reads.level(now), Writes: s.writes.level(now)}
+	state := State{Resource: s.Resource, Bytes: s.bytes, Reads: s.reads.level(now), Writes: s.writes.level(now)}
 	for i := range s.partitions {
 		p := &s.partitions[i]
-		one := PartitionState{p.low.hash, s.last(i), p.low.sort, p.bytes, p.reads.level(s.gate.reads, now), p.writes.level(s.gate.writes, now)}
+		one := PartitionState{p.low.hash, s.last(i), p.low.sort, p.reads.level(s.gate.reads, now), p.writes.level(s.gate.writes, now)}
 		state.Reads.Used += one.Reads.Used
 		state.Writes.Used += one.Writes.Used
 		state.Partitions = append(state.Partitions, one)

@@ -22,6 +22,7 @@ func Main(m *testing.M) {
 		}
 	}
 	code := m.Run()
+	http.DefaultClient.CloseIdleConnections()
 	if transport, ok := dynamolocal.Transport().(*http.Transport); ok {
 		transport.CloseIdleConnections()
 	}

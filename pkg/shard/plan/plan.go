@@ -26,6 +26,9 @@ const (
 	PartitionGB         = 10
 )
 
+// PartitionLimits are the throughput a second and the bytes of one partition. Bytes of 0 are no limit.
+type PartitionLimits struct{ ReadUnits, WriteUnits, Bytes float64 }
+
 // WriteUnits returns the write units of one write of an item of this size, names and values:
 // one for each started 1,024 bytes, at least one.
 func WriteUnits(itemBytes int) int { return max(1, (itemBytes+1023)/1024) }
@@ -141,9 +144,14 @@ func New(d Demand, prices Prices) (Plan, error) {
 }
 
 func partitions(d Demand) Partitions {
-	p := Partitions{
-		Throughput: int(roundUp(d.TableReadUnits/PartitionReadUnits + d.TableWriteUnits/PartitionWriteUnits)),
-		Size:       int(roundUp(d.TableGB / PartitionGB)),
+	return PartitionLimits{PartitionReadUnits, PartitionWriteUnits, PartitionGB * 1e9}.Partitions(d.TableReadUnits, d.TableWriteUnits, d.TableGB*1e9)
+}
+
+// Partitions returns the partitions of a table with this throughput a second and size.
+func (l PartitionLimits) Partitions(readUnits, writeUnits, bytes float64) Partitions {
+	p := Partitions{Throughput: int(roundUp(readUnits/l.ReadUnits + writeUnits/l.WriteUnits))}
+	if l.Bytes > 0 {
+		p.Size = int(roundUp(bytes / l.Bytes))
 	}
 	p.Expected = max(1, p.Throughput, p.Size)
 	return p

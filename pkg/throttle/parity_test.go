@@ -1,0 +1,155 @@
+package throttle_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/google/go-cmp/cmp"
+)
+
+// engineDiffers are the cases whose ConsumedCapacity DynamoDB Local reports otherwise than AWS: it leaves out condition
+// checks and reports nothing for statements. The limiter charges as AWS, and passes the engine's figure on.
+var engineDiffers = map[string]bool{"transaction with a check": true, "statement that inserts": true, "statement of the global index": true}
+
+// parityCases restate what Parity Suite (github.com/paritysuite/dynamodb-conformance) measured on AWS, in files below
+// tests: tier1/getItem, putItem, query and scan/consumedCapacity, tier1/putItem and query/indexConsumedCapacity,
+// tier2/transactions/transactWrite and transactGet, tier2/partiql/executeTransaction and executeStatementIndex.
+func parityCases() map[string]parityCase {
+	small := values{"other": s("o")}
+	both := values{"group": s("g"), "rank": n("1"), "tag": s("t"), "other": s("o")}
+	x := values{":x": s("new")}
+	var page []values // six items of 2 KB
+	for range 6 {
+		page = append(page, sized(2))
+	}
+	none, exists := aws.String("attribute_not_exists(pk)"), aws.String("attribute_exists(pk)")
+	filter, projection := aws.String("tag = :x"), aws.String("sk")
+	return map[string]parityCase{
+		"consistent get":                   parityGet("1", true).costs(1, 0, small),
+		"eventually consistent get":        parityGet("1", false).costs(0.5, 0, small),
+		"eventually consistent get, none":  parityGet("none", false).costs(0.5, 0),
+		"put":                              parityPut(small, nil).costs(1, 0),
+		"put into the global index":        parityPut(values{"group": s("g"), "tag": s("t")}, nil).costs(1, 1),
+		"put into the local index":         parityPut(values{"rank": n("1")}, nil).costs(2, 0),
+		"put into both":                    parityPut(both, nil).costs(2, 1),
+		"identical put":                    parityPut(both, nil).costs(1, 0, both),
+		"put whose condition holds":        parityPut(small, none).costs(1, 0),
+		"update":                           parityUpdate("SET #x = :x", x).costs(1, 0, small),
+		"update of what is not projected":  parityUpdate("SET #x = :x", x).costs(2, 0, both),
+		"update of what is projected":      parityUpdate("SET #t = :x", x).costs(2, 1, both),
+		"update of the global key":         parityUpdate("SET #g = :x", x).costs(2, 2, both),
+		"update that removes it":           parityUpdate("REMOVE #g", nil).costs(2, 1, both),
+		"update of the local key":          parityUpdate("SET #r = :x", values{":x": n("2")}).costs(3, 0, both),
+		"delete":                           parityDelete().costs(1, 0, small),
+		"delete from both":                 parityDelete().costs(2, 1, both),
+		"consistent query":                 parityQuery(dynamodb.QueryInput{ConsistentRead: aws.Bool(true)}).costs(1, 0, both),
+		"query of six":                     parityQuery(dynamodb.QueryInput{}).costs(1.5, 0, page...),
+		"query that finds nothing of six":  parityQuery(dynamodb.QueryInput{FilterExpression: filter}).costs(1.5, 0, page...),
+		"query of six sort keys":           parityQuery(dynamodb.QueryInput{ProjectionExpression: projection}).costs(1.5, 0, page...),
+		"query of the global index":        parityQuery(dynamodb.QueryInput{IndexName: aws.String(byGroup)}).costs(0, 0.5, both),
+		"scan of six":                      parityScan(dynamodb.ScanInput{}).costs(1.5, 0, page...),
+		"scan that finds nothing of six":   parityScan(dynamodb.ScanInput{FilterExpression: filter}).costs(1.5, 0, page...),
+		"scan of six sort keys":            parityScan(dynamodb.ScanInput{ProjectionExpression: projection}).costs(1.5, 0, page...),
+		"batch of puts":                    parityBatch(small, small).costs(2, 0),
+		"batch, half of it in the index":   parityBatch(values{"group": s("g"), "tag": s("t")}, small).costs(2, 1),
+		"transaction":                      parityTransact(false, parityActions(small, nil, false)).costs(2, 0),
+		"transaction with a condition":     parityTransact(false, parityActions(small, none, false)).costs(2, 0),
+		"transaction with a check":         parityTransact(false, parityActions(small, nil, true)).costs(4, 0, small),
+		"transaction of 1.5 KB":            parityTransact(false, parityActions(sized(1.5), nil, false)).costs(4, 0),
+		"transaction whose token is known": parityTransact(true, parityActions(sized(1.5), nil, false)).costs(2, 0),
+		"cancelled transaction":            parityTransact(false, parityActions(small, exists, false)).costs(2, 0),
+		"transaction of reads":             parityTransactGet("1", "none").costs(4, 0, small),
+		"statement that inserts":           parityStatement(false, `INSERT INTO limited VALUE {'pk':'$','sk':'1'}`).costs(1, 0),
+		"statement of the global index":    parityStatement(true, `SELECT * FROM "limited"."by_group" WHERE "group" = 'g'`).costs(0, 0.5, both),
+	}
+}
+
+// TestParity compares the charges of each case with AWS's, and so the ConsumedCapacity of the response if it is asked
+// for.
+func TestParity(t *testing.T) {
+	for name, c := range parityCases() {
+		b := newBench(t, roomy, parityTable())
+		for _, a := range []asked{"", types.ReturnConsumedCapacityTotal, types.ReturnConsumedCapacityIndexes} {
+			pk := strings.ReplaceAll(name, " ", "-")[:min(20, len(name))]
+			if !c.reads || strings.HasSuffix(name, "known") {
+				pk += string(a)
+			}
+			for i, more := range c.before {
+				sk := fmt.Sprint(i)
+				if len(c.before) == 1 {
+					sk = "1"
+				}
+				if _, err := b.direct.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(tableName), Item: itemOf(pk, sk, more)}); err != nil {
+					t.Fatal(name, err)
+				}
+			}
+			if strings.HasSuffix(name, "known") {
+				if _, err := c.call(t.Context(), b.db, pk, a); err != nil {
+					t.Fatal(name, err)
+				}
+			}
+			b.Reset()
+			consumed, err := c.call(t.Context(), b.db, pk, a)
+			cancelled := errors.As(err, new(*types.TransactionCanceledException))
+			if err != nil && !cancelled {
+				t.Errorf("%s: %v", name, err)
+				continue
+			}
+			if got, want := parityCharged(b, c.reads), [2]float64{c.table, c.index}; got != want {
+				t.Errorf("%s: charged %v in the table and the index, AWS charges %v", name, got, want)
+			}
+			if cancelled || a == "" {
+				if consumed != nil {
+					t.Errorf("%s, asked %q: the response has %+v", name, a, consumed)
+				}
+				continue
+			}
+			diff := c.compare(consumed, a)
+			if (diff != "") != engineDiffers[name] {
+				t.Errorf("%s, asked %s (-AWS +the engine): %q", name, a, diff)
+			}
+		}
+	}
+}
+
+func parityCharged(b *bench, reads bool) (units [2]float64) {
+	for _, space := range b.Stats().Spaces {
+		at := 0
+		if space.Index != "" {
+			at = 1
+		}
+		if reads {
+			units[at] += space.ReadUnits
+		} else {
+			units[at] += space.WriteUnits
+		}
+	}
+	return units
+}
+
+// compare compares a ConsumedCapacity with AWS's: the sum, and if they were asked for the table's and the index's part.
+func (c parityCase) compare(consumed []types.ConsumedCapacity, a asked) string {
+	type capacity struct{ Total, Table, Index float64 }
+	want, got := capacity{Total: c.table + c.index}, capacity{}
+	if a == types.ReturnConsumedCapacityIndexes {
+		want.Table, want.Index = c.table, c.index
+	}
+	if len(consumed) == 1 {
+		got.Total = aws.ToFloat64(consumed[0].CapacityUnits)
+		if consumed[0].Table != nil {
+			got.Table = aws.ToFloat64(consumed[0].Table.CapacityUnits)
+		}
+		for _, x := range consumed[0].LocalSecondaryIndexes {
+			got.Table += aws.ToFloat64(x.CapacityUnits)
+		}
+		for _, x := range consumed[0].GlobalSecondaryIndexes {
+			got.Index += aws.ToFloat64(x.CapacityUnits)
+		}
+	}
+	return cmp.Diff(want, got)
+}
