@@ -25,20 +25,23 @@ type undoing struct {
 	Undo       string `placeholder:"NAME" help:"Move a name's items back to its plain key, while programs read and write. It takes six minutes and the moves; begin it again after an interruption."`
 	Map        string `placeholder:"TABLE" help:"With --undo: the shard map of the table's programs."`
 	Namespace  string `placeholder:"TEXT" help:"With --undo: the prefix of the programs' table.Namespace."`
-	By         string `placeholder:"NAME" help:"With --undo: the attribute By of the programs' CalculatedSuffix. Default: the sort key."`
+	By         string `placeholder:"NAME" help:"With --undo: the attribute By of the programs' layout. Default: the sort key, and none with --layout buckets."`
+	Bucket     string `placeholder:"day" help:"With --undo and --layout buckets: day, hour or minute. The table is scanned twice, at --read-units."`
 	WriteUnits int    `default:"100" placeholder:"N" help:"With --undo: WCU/s. A moved item costs four for each KB."`
 }
 
 func (c *AdoptCmd) checkUndo() error {
 	switch {
-	case c.Undo == "" && (c.Map != "" || c.Namespace != "" || c.By != ""):
-		return errors.New("--map, --namespace and --by need --undo")
+	case c.Undo == "" && (c.Map != "" || c.Namespace != "" || c.By != "" || c.Bucket != ""):
+		return errors.New("--map, --namespace, --by and --bucket need --undo")
 	case c.Undo == "":
 		return nil
 	case c.Map == "":
 		return errors.New("--undo needs --map")
-	case c.Layout != "calculated" && c.Layout != "random":
-		return errors.New("--undo needs --layout calculated or random; items in time buckets are not moved, and with a count of 1 later buckets have their plain keys")
+	case c.Layout == "":
+		return errors.New("--undo needs --layout calculated, buckets or random")
+	case (c.Layout == "buckets") != (c.Bucket != ""):
+		return errors.New("--layout buckets needs --bucket day, hour or minute, and no other layout has it")
 	case c.WriteUnits < 1:
 		return fmt.Errorf("--write-units %d: want at least 1", c.WriteUnits)
 	}
@@ -62,7 +65,10 @@ func (c *AdoptCmd) undoTable(ctx context.Context, client *dynamodb.Client, shard
 			t.SortKey = aws.ToString(k.AttributeName)
 		}
 	}
-	if c.Layout == "calculated" {
+	switch c.Layout {
+	case "buckets":
+		t.Layout = table.TimeBuckets{Bucket: shard.Bucket(c.Bucket), By: c.By}
+	case "calculated":
 		t.Layout = table.CalculatedSuffix{By: c.By, Time: func(table.Item) (time.Time, error) { return time.Time{}, nil }}
 	}
 	return t, t.Check()
@@ -77,9 +83,9 @@ func (c *AdoptCmd) undo(ctx context.Context, std streams, client *dynamodb.Clien
 	}
 	progress, finish := terminal.Progress(std.err, -1, "items moved")
 	defer finish()
-	pace, total := scan.NewPace(c.WriteUnits), 0
+	pace, scans, total := scan.NewPace(c.WriteUnits), scan.NewPace(c.ReadUnits), 0
 	undo := migrate.Undo{
-		Client: client, Table: orders, Changer: shardmap.NewChanger(client, shards, shardmap.ChangerOptions{}), By: "adopt --undo",
+		Client: client, Scanner: client, PaceScan: scans.Spend, Table: orders, Changer: shardmap.NewChanger(client, shards, shardmap.ChangerOptions{}), By: "adopt --undo",
 		Pace: func(ctx context.Context, units int) error {
 			return pace.Spend(ctx, &types.ConsumedCapacity{CapacityUnits: aws.Float64(float64(units))})
 		},

@@ -108,7 +108,7 @@ func (c *controller) answer(ctx context.Context, j *journal, s suspect, records 
 		}
 	}
 	if d.Action == Grow && c.adoption != nil {
-		if d, err = c.adoption.confirm(ctx, s, window, entry, d, c.adoption.writtenTo(s, records, &j.source)); err != nil {
+		if d, err = c.adoption.confirm(ctx, s, window, entry, d, c.adoption.writtenTo(s, records, &j.source, now)); err != nil {
 			j.WarnContext(ctx, "partition keys of new write shards not read", "key", c.settings.displayName(key), "error", err)
 			j.events("ShardCountChangeFailures", 1)
 			return

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"sync"
 	"time"
 
 	"github.com/hotshard/hotshard/internal/base/ddbstream"
@@ -45,6 +46,9 @@ type adoption struct {
 	kind     kind.Kind
 	client   AdoptedTable
 	asked    lastTexts // windows in which a name's new keys were read
+
+	mu  sync.Mutex
+	few map[string]*written // of hot names, until they are enough writes
 }
 
 // newAdoption returns nil if the table is not adopted.
@@ -79,7 +83,7 @@ func known(shards map[int]Load, entry shardmap.Entry) map[int]Load {
 // confirm returns the decision to grow, or another one if more write shards would not help or are not free.
 func (a *adoption) confirm(ctx context.Context, s suspect, w *loads, entry shardmap.Entry, d Decision, written *written) (Decision, error) {
 	if why, enough := written.sameItem(); !enough {
-		return d.none("too few of its writes are in this delivery"), nil
+		return d.none("too few of its writes were seen since it is hot"), nil
 	} else if why != "" {
 		return d.advise(why + ", so more write shards do not help: " + d.Why), nil
 	}
@@ -113,20 +117,31 @@ func (a *adoption) newKeys(s suspect, from, to int) (list []string) {
 	return list
 }
 
-// leastWrites is the number of writes of a name in a delivery from which they show whether one item takes them.
-const leastWrites = 5
+// leastWrites is the number of writes of a name from which they show whether one item takes them. Deliveries with fewer add
+// up if each comes within fewFor of the one before: some 7 items of 100 KB a second make a name hot.
+const (
+	leastWrites = 5
+	fewFor      = time.Minute
+)
 
-// written has the writes of a name in one delivery, by item.
+// written has the writes of a name, by item.
 type written struct {
 	source   *count.Source
+	last     time.Time // of its last delivery
 	all      int
 	items    map[string]int
 	inserted map[string]bool
 }
 
-// writtenTo counts the writes of a suspect's write shards.
-func (a *adoption) writtenTo(s suspect, records []ddbstream.Record, source *count.Source) *written {
-	w := &written{source: source, items: make(map[string]int), inserted: make(map[string]bool)}
+// writtenTo counts the writes of a suspect's write shards in a delivery, and those before if they were too few.
+func (a *adoption) writtenTo(s suspect, records []ddbstream.Record, source *count.Source, now time.Time) *written {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	w := a.few[s.name]
+	if w == nil || now.Sub(w.last) > fewFor {
+		w = &written{source: source, items: make(map[string]int), inserted: make(map[string]bool)}
+	}
+	w.last = now
 	for i := range records {
 		rec := &records[i]
 		if rec.Err != nil || rec.Expired {
@@ -142,6 +157,14 @@ func (a *adoption) writtenTo(s suspect, records []ddbstream.Record, source *coun
 		if rec.Name == ddbstream.Insert {
 			w.inserted[string(sk)] = true
 		}
+	}
+	switch {
+	case w.all >= leastWrites:
+		delete(a.few, s.name)
+	case a.few == nil || len(a.few) >= maxTexts:
+		a.few = map[string]*written{s.name: w}
+	default:
+		a.few[s.name] = w
 	}
 	return w
 }

@@ -177,6 +177,33 @@ func TestAdoptedKeysAreReadOncePerWindow(t *testing.T) {
 	}
 }
 
+// TestAdoptedTableOfLargeItems delivers one item of 100 KB a second, as stream shards with few records do. They add up to
+// evidence: new items make the name grow, and one item that is updated does not.
+func TestAdoptedTableOfLargeItems(t *testing.T) {
+	large := fmt.Sprintf(`{"total":{"S":%q}}`, strings.Repeat("x", 100<<10))
+	for _, c := range []struct {
+		sk, old string
+		changes int
+		log     string
+	}{{"%d", "", 1, ""}, {"always", large, 0, "one item takes"}} {
+		f := newAdopted(t, adopted("random"), &orders{})
+		for window := range 3 {
+			var state map[string]string
+			for i := range 10 {
+				sk := c.sk
+				if c.old == "" {
+					sk = fmt.Sprintf(c.sk, 10*window+i)
+				}
+				w := write{key: "acme", at: float64(10*window + i), sk: sk, image: large, old: c.old}
+				state = f.must(t, batch{writes: writes{w}, first: 1 + 10*window + i, later: time.Duration(window) * 10 * time.Second, state: state, final: i == 9, table: "orders"}.payload())
+			}
+		}
+		if len(f.shards.changes) < c.changes || len(f.shards.changes) > 2*c.changes || !strings.Contains(f.logs.String(), c.log) {
+			t.Errorf("item %s: changes %v\n%s", c.sk, f.shards.changes, f.logs)
+		}
+	}
+}
+
 // TestAdoptedCensus checks that the partitions of an adopted table are noted under its name, as a grower asks for them.
 func TestAdoptedCensus(t *testing.T) {
 	f := newAdopted(t, adopted("random"), &orders{})

@@ -99,6 +99,13 @@ func IsThrottle(err error) bool {
 	return throttles.IsErrorThrottle(err).Bool()
 }
 
+// IsInvalid reports whether a request's input was wrong, so that DynamoDB did not try to write.
+func IsInvalid(err error) bool {
+	_, unsent := errors.AsType[*smithy.InvalidParamsError](err)
+	failed, answered := errors.AsType[smithy.APIError](err)
+	return errors.Is(err, shard.ErrMisused) || unsent || answered && failed.ErrorCode() == "ValidationException"
+}
+
 // ErrOutrun means that another writer changed an item between its read and its write. Nothing
 // was written.
 var ErrOutrun = errors.New("an item changed since it was read")

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"golang.org/x/sync/errgroup"
 
@@ -93,6 +94,7 @@ type Merge struct {
 	streams []*Stream
 	desc    bool
 	Ahead   bool // all will be read: streams short of items read in parallel
+	Want    int  // at most so many items will be read; 0 is all. Pages after the first are no larger than that needs
 }
 
 func NewMerge(ctx context.Context, streams []*Stream, desc bool) (*Merge, error) {
@@ -127,6 +129,9 @@ func (m *Merge) Next(ctx context.Context) (Item, error) {
 	s := m.streams[0]
 	first := s.Buf[0]
 	s.Buf = s.Buf[1:]
+	if m.Want > 1 {
+		m.Want--
+	}
 	if err := m.refill(ctx, s); err != nil {
 		return nil, err
 	}
@@ -142,6 +147,9 @@ func (m *Merge) Next(ctx context.Context) (Item, error) {
 func (m *Merge) refill(ctx context.Context, s *Stream) error {
 	if len(s.Buf) > 0 || s.Done {
 		return nil
+	}
+	if m.Want > 0 {
+		s.Input.Limit = aws.Int32(PageSize(m.Want, len(m.streams)))
 	}
 	if !m.Ahead {
 		return s.fill(ctx)
@@ -190,9 +198,12 @@ func (m *Merge) First() int {
 	return m.streams[0].Order
 }
 
-// PageSize returns the page size at which one page per write shard usually holds n places in all.
-// A hash spreads players over the write shards.
+// PageSize returns the page size at which one page per write shard usually holds n items in all, the item before them
+// and the two after. A hash spreads items over the write shards.
 func PageSize(n, shards int) int32 {
+	if shards == 1 {
+		return int32(min(max(0, n), math.MaxInt32-3) + 3)
+	}
 	mean := float64(max(0, n)) / float64(shards)
 	return int32(min(mean+3*math.Sqrt(mean)+2, math.MaxInt32))
 }

@@ -66,6 +66,11 @@ func Clear(ctx context.Context, db client.Querier, table, partitionKey string, k
 	return group.Wait()
 }
 
+// Taken returns the error of a new write shard's partition key that has items.
+func Taken(table, pk string) error {
+	return &shard.KeyError{Key: pk, Reason: fmt.Sprintf("table %s has items there, and no write shard of that number was ever in use", table)}
+}
+
 func clearKey(ctx context.Context, db client.Querier, table, partitionKey, pk string) error {
 	out, err := dynamo.Persistent(db).Query(ctx, &dynamodb.QueryInput{
 		TableName: &table, Limit: aws.Int32(1), ConsistentRead: aws.Bool(true),
@@ -76,7 +81,7 @@ func clearKey(ctx context.Context, db client.Querier, table, partitionKey, pk st
 		return fmt.Errorf("querying %q of table %s: %w", pk, table, err)
 	}
 	if len(out.Items) > 0 {
-		return &shard.KeyError{Key: pk, Reason: fmt.Sprintf("table %s has items there, and no write shard of that number was ever in use", table)}
+		return Taken(table, pk)
 	}
 	return nil
 }

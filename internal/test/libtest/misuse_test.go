@@ -77,6 +77,8 @@ func calls(now time.Time) map[string]func(context.Context) error {
 		"sessions.Reader.Get":        func(ctx context.Context) error { _, err := session.Get(ctx, "g", "i", now); return err },
 		"sessions.Reader.Active":     func(ctx context.Context) error { _, err := session.Active(ctx, "g", now); return err },
 		"limits.Limiter.Hit":         func(ctx context.Context) error { _, err := limiter.Hit(ctx, limit, now); return err },
+		"limits.Limiter.HitN":        func(ctx context.Context) error { _, err := limiter.HitN(ctx, limit, 1, now); return err },
+		"limits.Limiter.Peek":        func(ctx context.Context) error { _, err := limiter.Peek(ctx, limit, now); return err },
 		"limits.Limiter.HitTransact": func(ctx context.Context) error { _, _, err := limiter.HitTransact(ctx, limit, now); return err },
 		"once.Applier.Do": func(ctx context.Context) error {
 			_, err := applier.Do(ctx, once.Call{Key: "k"}, now, build)
@@ -94,6 +96,7 @@ func calls(now time.Time) map[string]func(context.Context) error {
 	for name, t := range map[string]interface {
 		Put(context.Context, table.Item, time.Time) error
 		Delete(context.Context, table.Item, time.Time) error
+		Update(context.Context, table.Item, *dynamodb.UpdateItemInput, time.Time) (*dynamodb.UpdateItemOutput, error)
 		Get(context.Context, table.Item, time.Time) (table.Item, error)
 		Page(context.Context, string, table.Span, time.Time) (table.Page, error)
 		Count(context.Context, string, table.Span, time.Time) (int, error)

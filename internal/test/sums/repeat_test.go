@@ -92,7 +92,7 @@ type sumCase struct {
 }
 
 var add = []string{"pkg/shard/counters.Writer.Add", "pkg/shard/counters.Writer.update"}
-var hit = []string{"pkg/shard/limits.Limiter.Hit", "pkg/shard/limits.division.addUsed"}
+var hit = []string{"pkg/shard/limits.Limiter.count", "pkg/shard/limits.division.addUsed"}
 var total = []string{"pkg/shard/boards.entryWrite.do"}
 
 var cases = []sumCase{
@@ -113,6 +113,13 @@ var cases = []sumCase{
 		l := limits.New(r.client, r.Names.Items, r.Shards, limits.Options{})
 		return func(ctx context.Context) error {
 			_, err := l.Hit(ctx, limits.Limit{Key: "k", Max: 10, Window: time.Hour}, libtest.Later)
+			return err
+		}
+	}},
+	{"hits at once", hit, false, func(_ *testing.T, r *rig) func(context.Context) error {
+		l := limits.New(r.client, r.Names.Items, r.Shards, limits.Options{})
+		return func(ctx context.Context) error {
+			_, err := l.HitN(ctx, limits.Limit{Key: "k", Max: 10, Window: time.Hour}, 3, libtest.Later)
 			return err
 		}
 	}},
@@ -173,13 +180,16 @@ var cases = []sumCase{
 	{"a Migration's update", []string{"pkg/shard/migrate.Migration.Update"}, false, func(t *testing.T, r *rig) func(context.Context) error {
 		from, to := r.theirs(t), r.theirs(t)
 		m := &migrate.Migration{Client: r.client, From: &from, To: &to}
-		return func(ctx context.Context) error { return m.Update(ctx, libtest.Order(1), addOne(), libtest.Later) }
+		return func(ctx context.Context) error {
+			_, err := m.Update(ctx, libtest.Order(1), addOne(), libtest.Later)
+			return err
+		}
 	}},
 	{"a Migration's update of both", []string{"pkg/shard/migrate.Migration.Update"}, true, func(t *testing.T, r *rig) func(context.Context) error {
 		from, to := r.theirs(t), r.theirs(t)
 		m := &migrate.Migration{Client: r.client, From: &from, To: &to, Phase: migrate.WriteBoth}
 		return func(ctx context.Context) error {
-			if err := m.Update(ctx, libtest.Order(1), addOne(), libtest.Later); err != nil {
+			if _, err := m.Update(ctx, libtest.Order(1), addOne(), libtest.Later); err != nil {
 				return err
 			}
 			it, err := to.Get(ctx, libtest.Order(1), libtest.Later)

@@ -35,14 +35,17 @@ func (d *division) share(n int) int64 {
 	}
 }
 
-// update returns the update that counts the hit on a write shard with remaining quota.
-func (d *division) update(n int) *types.Update {
-	u := d.addUsed(n, 1)
-	u.ConditionExpression = aws.String("#used < :share")
-	if d.share(n) > 0 {
-		u.ConditionExpression = aws.String("attribute_not_exists(#used) OR #used < :share")
+// take returns the update that takes quota from a write shard, on condition that so much remains there. It is
+// used up by hits, or the same transaction gives it to another write shard. So the total use always is the
+// number of hits.
+func (d *division) take(n int, quota int64) *types.Update {
+	u, most := d.addUsed(n, quota), d.share(n)-quota
+	u.ConditionExpression = aws.String("#used <= :most")
+	if most >= 0 {
+		u.ConditionExpression = aws.String("attribute_not_exists(#used) OR #used <= :most")
 	}
-	u.ExpressionAttributeValues[":share"] = dynamo.Number(d.share(n))
+	u.ExpressionAttributeValues[":most"] = dynamo.Number(most)
+	u.ReturnValuesOnConditionCheckFailure = types.ReturnValuesOnConditionCheckFailureAllOld
 	return u
 }
 
@@ -62,14 +65,4 @@ func (d *division) end() time.Time { return d.start.Add(d.Window) }
 func (d *division) itemKey(n int) dynamo.Item {
 	base := schema.BaseKey{Type: kind.Limit, Name: d.Key}
 	return dynamo.Key(schema.Key{Base: base, Bucket: d.bucket, Shard: n}.String(), schema.SoleSK)
-}
-
-// donate returns the update that takes a share of the donor's remaining quota. The same
-// transaction gives it to another write shard, so the total use always is the number of hits.
-func (d *division) donate(donor int, share int64) *types.Update {
-	u := d.addUsed(donor, share)
-	u.ConditionExpression = aws.String("attribute_not_exists(#used) OR #used <= :most")
-	u.ExpressionAttributeValues[":most"] = dynamo.Number(d.share(donor) - share)
-	u.ReturnValuesOnConditionCheckFailure = types.ReturnValuesOnConditionCheckFailureAllOld
-	return u
 }

@@ -26,3 +26,23 @@ func ExampleLimiter() {
 	// true 2 1m0s <nil>
 	// false 2 1m0s <nil>
 }
+
+// A caller counts the rows of an export against 100 a minute: all of a page, or none.
+func ExampleLimiter_HitN() {
+	ctx := context.Background()
+	client := libtest.ExampleTables()
+	limiter := limits.New(client, "hotshard-items", shardmap.New(client, "hotshard-shard-map", shardmap.Options{}), limits.Options{})
+	rows := limits.Limit{Key: "export/ann", Max: 100, Window: time.Minute}
+	now := limiter.Start(rows, time.Now())
+	for _, page := range []int64{60, 60, 40} {
+		v, err := limiter.HitN(ctx, rows, page, now)
+		fmt.Println(v.Allowed, v.Used, v.Remaining, err)
+	}
+	v, err := limiter.Peek(ctx, rows, now)
+	fmt.Println(v.Allowed, v.Used, v.Remaining, err)
+	// Output:
+	// true 60 40 <nil>
+	// false 60 40 <nil>
+	// true 100 0 <nil>
+	// false 100 0 <nil>
+}

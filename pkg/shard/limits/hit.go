@@ -16,10 +16,11 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// hit is the state of one call of Hit.
+// hit is the state of one call of a Limiter.
 type hit struct {
 	*Limiter
 	division
+	hits   int64  // of the call
 	base   string // the base key in the shard map
 	call   observe.Call
 	entry  shardmap.Entry // the base key's entry of the shard map
@@ -28,7 +29,7 @@ type hit struct {
 
 	last    int   // write shard of the last attempt, -1 before the first
 	misses  int   // attempts that found no remaining quota
-	used    int64 // what the write shard had used after this hit
+	used    int64 // what the write shard had used after the hits
 	allowed bool
 }
 
@@ -49,9 +50,7 @@ func (h *hit) useEntry(entry shardmap.Entry) {
 // more of them transferred quota at once, and fewer hits of a storm were answered in time
 // (docs/performance/storm-limits.txt).
 func (h *hit) countHit(ctx context.Context) error {
-	if entry, err := h.shards.Lookup(ctx, h.base, h.now); err == nil {
-		h.useEntry(entry)
-	}
+	h.lookUp(ctx)
 	for range h.all + 4*maxMisses {
 		n, ok := h.window.choose(&h.division, h.last)
 		if !ok {
@@ -69,6 +68,17 @@ func (h *hit) countHit(ctx context.Context) error {
 			}
 		}
 	}
+	return h.outrun()
+}
+
+// lookUp sets the newest entry that this process knows.
+func (h *hit) lookUp(ctx context.Context) {
+	if entry, err := h.shards.Lookup(ctx, h.base, h.now); err == nil {
+		h.useEntry(entry)
+	}
+}
+
+func (h *hit) outrun() error {
 	return fmt.Errorf("limit %q: %w: other hits used the remaining quota first; retry the call", h.Key, dynamo.ErrOutrun)
 }
 
@@ -81,12 +91,30 @@ func (h *hit) write(n int, u *types.Update) shardmap.Write {
 	}
 }
 
-// exchange returns the two writes of one transaction that transfer a share of the donor's quota to
-// write shard n, and the hit out of that.
-func (h *hit) exchange(n, donor int, share int64) (give, take shardmap.Write) {
-	give, take = h.write(donor, h.donate(donor, share)), h.write(n, h.addUsed(n, 1-share))
-	give.Transfer, take.Transfer = true, true
-	return give, take
+// change adds to what a write shard has used. If that is less than 0, it gives quota to the write shard.
+type change struct {
+	n    int
+	used int64
+}
+
+// exchange returns the two changes that transfer a share of the donor's quota to write shard n, and
+// take the hits out of that.
+func (h *hit) exchange(n, donor int, share int64) []change {
+	return []change{{donor, share}, {n, h.hits - share}}
+}
+
+// writes returns the writes of changes. Several are one transaction.
+func (h *hit) writes(changes []change) []shardmap.Write {
+	list := make([]shardmap.Write, len(changes))
+	for i, c := range changes {
+		update := h.addUsed
+		if c.used > 0 {
+			update = h.take
+		}
+		list[i] = h.write(c.n, update(c.n, c.used))
+		list[i].Transfer = len(changes) > 1
+	}
+	return list
 }
 
 // sharesFull reports whether all write shards with a share are known to be full: they transfer
@@ -102,23 +130,26 @@ func (h *hit) tryShard(ctx context.Context, n int) (bool, error) {
 	if used, known := h.window.known(n); n >= h.first && known && used >= 0 && !last {
 		return h.transferQuota(ctx, n)
 	}
-	w := h.write(n, h.update(n))
+	took, err := h.update(ctx, n)
+	switch {
+	case took, err != nil, n < h.first:
+		return took, err
+	case !last:
+		return h.transferQuota(ctx, n)
+	}
+	h.window.spend(n, h.Max)
+	return false, nil
+}
+
+// update counts the hits on write shard n, and reports whether it had quota for them.
+func (h *hit) update(ctx context.Context, n int) (bool, error) {
+	w := h.write(n, h.take(n, h.hits))
 	in := dynamo.UpdateInput(w.Action.Update)
-	in.ReturnValues, in.ReturnValuesOnConditionCheckFailure = types.ReturnValueUpdatedNew, types.ReturnValuesOnConditionCheckFailureAllOld
+	in.ReturnValues = types.ReturnValueUpdatedNew
 	out, err := h.client.UpdateItem(ctx, in, dynamo.NoRetry)
 	h.call.Observe(ctx, w.Attempt, err)
 	if there, failed := dynamo.ConditionFailed(err); failed {
-		if err := h.cacheItem(n, there); err != nil {
-			return false, err
-		}
-		if n < h.first {
-			return false, nil
-		}
-		if !last {
-			return h.transferQuota(ctx, n)
-		}
-		h.window.spend(n, h.Max)
-		return false, nil
+		return false, h.cacheItem(n, there)
 	}
 	if err != nil {
 		return false, err
@@ -147,23 +178,37 @@ func (h *hit) transferQuota(ctx context.Context, n int) (bool, error) {
 		h.last = donor
 		return h.tryShard(ctx, donor)
 	}
+	return h.transact(ctx, h.exchange(n, donor, share))
+}
+
+// transact makes several changes at once, and reports whether all write shards had the quota.
+func (h *hit) transact(ctx context.Context, changes []change) (bool, error) {
 	// Read before the transaction: after it, another hit of this process may have seen
-	// the share in the item already, and it would be counted twice.
-	given, _ := h.window.known(donor)
-	taken, _ := h.window.known(n)
-	give, take := h.exchange(n, donor, share)
-	_, err := h.client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{
-		TransactItems: []types.TransactWriteItem{give.Action, take.Action},
-	}, dynamo.NoRetry)
-	h.call.ObserveAs(ctx, take.Attempt, shard.Inconclusive)
-	if there, failed := dynamo.ActionFailed(err, 0); failed {
-		return false, h.cacheItem(donor, there)
+	// a change in the item already, and it would be counted twice.
+	known := make([]int64, len(changes))
+	in, writes := &dynamodb.TransactWriteItemsInput{}, h.writes(changes)
+	for i, c := range changes {
+		known[i], _ = h.window.known(c.n)
+		in.TransactItems = append(in.TransactItems, writes[i].Action)
 	}
-	if err != nil {
-		h.window.forget(n) // another process may have transferred quota to it meanwhile
-		return false, err
+	_, err := h.client.TransactWriteItems(ctx, in, dynamo.NoRetry)
+	h.call.ObserveAs(ctx, writes[len(writes)-1].Attempt, shard.Inconclusive)
+	if failed := dynamo.FailedConditions(err); len(failed) > 0 {
+		for _, i := range failed {
+			there, _ := dynamo.ActionFailed(err, i)
+			if err := h.cacheItem(changes[i].n, there); err != nil {
+				return false, err
+			}
+		}
+		return false, nil
 	}
-	h.window.cacheUsed(donor, given+share, true)
-	h.window.cacheUsed(n, taken+1-share, false)
-	return true, nil
+	for i, c := range changes {
+		switch shared := c.n < h.first; {
+		case err == nil:
+			h.window.cacheUsed(c.n, known[i]+c.used, shared)
+		case !shared: // another process may have transferred quota to it meanwhile
+			h.window.forget(c.n)
+		}
+	}
+	return err == nil, err
 }

@@ -42,10 +42,10 @@ type Limit struct {
 	Window time.Duration // whole seconds, MinWindow to MaxWindow
 }
 
-// Verdict is the result of a hit.
+// Verdict is the result of a call.
 type Verdict struct {
 	Allowed   bool
-	Used      int64     // hits allowed in the window, including this one: see [Limiter]
+	Used      int64     // hits allowed in the window, with those of this call: see [Limiter]
 	Remaining int64     // hits that remain, 0 or more
 	Resets    time.Time // the window's end
 }
@@ -60,7 +60,7 @@ type Verdict struct {
 // At most Max hits of a window are allowed, by any number of concurrent processes, whatever is
 // throttled, lost or repeated, and however the shard count changes. A hit that is not allowed
 // uses nothing. A hit is rejected only after Max hits have been used up, so if enough arrive,
-// exactly Max are allowed. An ambiguous result of DynamoDB may use up one more hit that no
+// exactly Max are allowed. An ambiguous result of DynamoDB may use up the hits of one more call, which no
 // caller sees as allowed; fewer hits are allowed then. HitTransact with package once avoids
 // that.
 //
@@ -148,29 +148,51 @@ func (l *Limiter) Start(limit Limit, now time.Time) time.Time {
 // an error of kind ErrThrottled, ErrUnavailable or ErrStale; ErrMisused for a limit out of
 // bounds. Only after ErrUnavailable may the hit have been counted.
 func (l *Limiter) Hit(ctx context.Context, limit Limit, now time.Time) (Verdict, error) {
-	h, err := l.hit(ctx, limit, now)
-	if err == nil {
-		err = dynamo.CheckClient(l.client)
-	}
+	return l.count(ctx, limit, 1, now)
+}
+
+// HitN counts n hits if the limit allows all of them, and none if it does not. So a verdict that is not allowed
+// may have hits that remain, fewer than n. It returns what Hit does, and ErrMisused if n is not 1 to the
+// limit's Max. Only after ErrUnavailable may the n hits have been counted.
+//
+// It costs what Hit costs if one write shard has quota for all n hits; otherwise a transaction takes
+// the quota of several, at 2 WCU each. If it finds less quota than the process knew of, it reads
+// all write shards, at 1 RCU each. One transaction takes from at most 99 write shards. So with more, HitN
+// may reject n hits that remain as single ones.
+func (l *Limiter) HitN(ctx context.Context, limit Limit, n int64, now time.Time) (Verdict, error) {
+	return l.count(ctx, limit, n, now)
+}
+
+// count counts n hits, or none.
+func (l *Limiter) count(ctx context.Context, limit Limit, n int64, now time.Time) (Verdict, error) {
+	h, err := l.hit(ctx, limit, n, now)
 	if err == nil && !h.full() {
-		err = dynamo.PersistSum(ctx, h.countHit)
+		attempt := h.countHit
+		if n > 1 {
+			attempt = h.countAll
+		}
+		err = dynamo.PersistSum(ctx, attempt)
 	}
 	if err != nil {
 		return Verdict{}, fmt.Errorf("hit of limit %q: %w", limit.Key, err)
 	}
 	if h.allowed {
-		h.window.own.Add(1)
+		h.window.own.Add(n)
 	}
 	h.refresh(ctx)
 	return h.verdict(), nil
 }
 
-// hit returns a hit's state, with the shard map's entry of its key.
-func (l *Limiter) hit(ctx context.Context, limit Limit, now time.Time) (*hit, error) {
-	if err := cmp.Or(dynamo.CheckNow(now), given.Map(l.shards)); err != nil {
+// hit returns the state of a call of n hits, with the shard map's entry of its key.
+func (l *Limiter) hit(ctx context.Context, limit Limit, n int64, now time.Time) (*hit, error) {
+	if err := cmp.Or(dynamo.CheckNow(now), given.Check(l.client, l.shards)); err != nil {
 		return nil, err
 	}
-	if err := limit.check(); err != nil {
+	err := limit.check()
+	if err == nil && (n < 1 || n > limit.Max) {
+		err = fmt.Errorf("%d hits at once of limit %q: want 1 to its %d", n, limit.Key, limit.Max)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("%w: %w", shard.ErrMisused, err)
 	}
 	base := schema.BaseKey{Type: kind.Limit, Name: limit.Key}
@@ -180,7 +202,7 @@ func (l *Limiter) hit(ctx context.Context, limit Limit, now time.Time) (*hit, er
 	}
 	start := l.Start(limit, now)
 	h := &hit{
-		Limiter: l, base: Key(limit.Key), call: observe.Begin(l.observer), now: now, last: -1,
+		Limiter: l, base: Key(limit.Key), hits: n, call: observe.Begin(l.observer), now: now, last: -1,
 		division: division{Limit: limit, items: l.table, bucket: schema.LimitBucket(start, limit.Window), start: start},
 	}
 	h.useEntry(entry)

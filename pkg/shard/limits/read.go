@@ -16,45 +16,49 @@ import (
 // shards strongly consistent, at 1 RCU each. If the quota is used up meanwhile, package once
 // calls it again, and the verdict may change.
 func (l *Limiter) HitTransact(ctx context.Context, limit Limit, now time.Time) ([]shardmap.Write, Verdict, error) {
-	h, err := l.hit(ctx, limit, now)
-	if err == nil && !h.full() {
-		err = h.readAll(ctx, true)
-	}
+	h, err := l.read(ctx, limit, now)
 	if err != nil {
 		return nil, Verdict{}, fmt.Errorf("hit of limit %q: %w", limit.Key, err)
 	}
-	n, ok := h.window.choose(&h.division, h.last)
-	if !ok {
+	changes := h.plan()
+	if changes == nil {
 		return nil, h.verdict(), nil
 	}
 	h.allowed = true
 	v := h.verdict()
 	v.Used = h.window.sum(h.Max) + 1
 	v.Remaining = max(0, h.Max-v.Used)
-	return h.writes(n), v, nil
+	return h.writes(changes), v, nil
 }
 
-// writes returns the hit's writes, by what was just read. A write shard without quota gets a
-// transfer; if too little remains for that, the hit goes to the write shard that has it.
-func (h *hit) writes(n int) []shardmap.Write {
-	if used, _ := h.window.known(n); n >= h.first && used >= 0 {
-		donor, share := h.window.donor(&h.division)
-		if share > 1 {
-			give, take := h.exchange(n, donor, share)
-			return []shardmap.Write{give, take}
-		}
-		n = donor
+// Peek returns what a hit would find, and counts none: Allowed reports whether a hit remains. It reads
+// all write shards strongly consistent, at 1 RCU each, or none if the process knows that the limit is
+// used up. Hits in flight may or may not be in Used. Errors are those of Hit.
+func (l *Limiter) Peek(ctx context.Context, limit Limit, now time.Time) (Verdict, error) {
+	h, err := l.read(ctx, limit, now)
+	if err != nil {
+		return Verdict{}, fmt.Errorf("reading limit %q: %w", limit.Key, err)
 	}
-	return []shardmap.Write{h.write(n, h.update(n))}
+	left := h.left()
+	return Verdict{Allowed: left > 0, Used: h.Max - left, Remaining: left, Resets: h.end()}, nil
+}
+
+// read returns the state of a call that has read all write shards, unless they are known to be full.
+func (l *Limiter) read(ctx context.Context, limit Limit, now time.Time) (*hit, error) {
+	h, err := l.hit(ctx, limit, 1, now)
+	if err == nil && !h.full() {
+		err = h.readAll(ctx, true)
+	}
+	return h, err
 }
 
 // readAll reads the use of all write shards. Those with a share come first: if a consistent
 // read finds them full, the others get no more quota, and their use is final.
 func (h *hit) readAll(ctx context.Context, consistent bool) error {
 	begin := h.window.own.Load()
-	err := h.read(ctx, 0, h.first, consistent, false)
+	err := h.readFrom(ctx, 0, h.first, consistent, false)
 	if err == nil && h.all > h.first {
-		err = h.read(ctx, h.first, h.all, consistent, consistent && h.sharesFull())
+		err = h.readFrom(ctx, h.first, h.all, consistent, consistent && h.sharesFull())
 	}
 	if err == nil {
 		h.window.total(h.all, begin)
@@ -62,9 +66,9 @@ func (h *hit) readAll(ctx context.Context, consistent bool) error {
 	return err
 }
 
-// read reads the write shards of from to below to. last means that a write shard without
+// readFrom reads the write shards of from to below to. last means that a write shard without
 // quota stays so.
-func (h *hit) read(ctx context.Context, from, to int, consistent, last bool) error {
+func (h *hit) readFrom(ctx context.Context, from, to int, consistent, last bool) error {
 	var keys []dynamo.Item
 	for n := from; n < to; n++ {
 		keys = append(keys, h.itemKey(n))
@@ -108,16 +112,24 @@ func (h *hit) refresh(ctx context.Context) {
 	_ = h.readAll(ctx, false)
 }
 
-// verdict returns the hit's result.
+// left returns the quota that all write shards have left, at most.
+func (h *hit) left() (all int64) {
+	for _, quota := range h.window.remaining(&h.division) {
+		all += quota
+	}
+	return all
+}
+
+// verdict returns the result of the hits.
 func (h *hit) verdict() Verdict {
 	v := Verdict{Allowed: h.allowed, Used: h.window.sum(h.Max), Resets: h.end()}
 	switch {
 	case !h.allowed:
-		v.Used = max(v.Used, h.Max)
+		v.Used = max(v.Used, h.Max-h.left())
 	case h.all == 1:
 		v.Used = h.used
 	default:
-		v.Used = max(v.Used, 1)
+		v.Used = max(v.Used, h.hits)
 	}
 	v.Remaining = max(0, h.Max-v.Used)
 	return v

@@ -4,24 +4,24 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
 	"github.com/hotshard/hotshard/internal/test/libtest"
 )
 
 // TestTransfersAreNoEvidence checks which writes of a limit transfer quota. More write shards would
 // cause more of those.
 func TestTransfersAreNoEvidence(t *testing.T) {
-	l := New(nil, "t", libtest.EmptyMap(), Options{})
-	h, err := l.hit(t.Context(), Limit{Key: "k", Max: 100, Window: time.Minute}, time.Unix(1_800_000_000, 0))
+	l := New(&dynamodb.Client{}, "t", libtest.EmptyMap(), Options{})
+	h, err := l.hit(t.Context(), Limit{Key: "k", Max: 100, Window: time.Minute}, 1, time.Unix(1_800_000_000, 0))
 	if err != nil {
 		t.Fatal(err)
 	}
-	give, take := h.exchange(3, 0, 5)
-	if hit := h.write(0, h.update(0)); !give.Transfer || !take.Transfer || hit.Transfer {
-		t.Errorf("transfers: %t and %t of an exchange, %t of a hit", give.Transfer, take.Transfer, hit.Transfer)
+	both := h.writes(h.exchange(3, 0, 5))
+	if hit := h.writes([]change{{0, 1}})[0]; !both[0].Transfer || !both[1].Transfer || hit.Transfer {
+		t.Errorf("transfers: %t and %t of an exchange, %t of a hit", both[0].Transfer, both[1].Transfer, hit.Transfer)
 	}
-	for _, w := range []int{give.Attempt.Shard, take.Attempt.Shard} {
-		if w != 0 && w != 3 {
-			t.Errorf("a write to write shard %d", w)
-		}
+	if from, to := both[0].Attempt.Shard, both[1].Attempt.Shard; from != 0 || to != 3 {
+		t.Errorf("a transfer from write shard %d to %d", from, to)
 	}
 }

@@ -132,6 +132,19 @@ func (w *limitWindow) isFull(d *division, n int) bool {
 	return d.share(n) == 0 || known && used >= d.share(n)
 }
 
+// remaining returns the quota that each write shard has left, at most: other processes may have used some.
+func (w *limitWindow) remaining(d *division) []int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	left := make([]int64, d.all)
+	for n := range left {
+		if !w.isFull(d, n) {
+			left[n] = max(0, d.share(n)-w.used[n])
+		}
+	}
+	return left
+}
+
 // full reports whether the first count write shards are known to be full.
 func (w *limitWindow) full(d *division, count int) bool {
 	w.mu.Lock()

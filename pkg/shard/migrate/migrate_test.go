@@ -113,10 +113,11 @@ func TestUpdateInEachPhase(t *testing.T) {
 			t.Fatal(err)
 		}
 		update := func(least int64) error {
-			return m.Update(t.Context(), key, &dynamodb.UpdateItemInput{
+			_, err := m.Update(t.Context(), key, &dynamodb.UpdateItemInput{
 				UpdateExpression: aws.String("ADD n :one"), ConditionExpression: aws.String("n >= :least"),
 				ExpressionAttributeValues: table.Item{":one": libtest.Num(1), ":least": libtest.Num(least)},
 			}, libtest.Epoch)
+			return err
 		}
 		if err := update(5); err != nil {
 			t.Fatalf("phase %d: %v", phase, err)

@@ -40,7 +40,7 @@ func TestUpdateAppliesOnce(t *testing.T) {
 	client := &lossyClient{Client: db}
 	m := migrate.Migration{Client: client, From: from, To: to, Phase: migrate.WriteBoth}
 	key := table.Item{"customer": libtest.Str("acme"), "placed": libtest.Str("x")}
-	err := m.Update(t.Context(), key, &dynamodb.UpdateItemInput{
+	_, err := m.Update(t.Context(), key, &dynamodb.UpdateItemInput{
 		UpdateExpression: aws.String("ADD n :one"), ExpressionAttributeValues: table.Item{":one": libtest.Num(1)},
 	}, libtest.Epoch)
 	if !errors.Is(err, shard.ErrUnavailable) || client.lost < 2 {

@@ -117,7 +117,7 @@ func TestWritesToAnotherPlace(t *testing.T) {
 	inEachPlace(t, func(t *testing.T, m *migrate.Migration) {
 		for _, m.Phase = range []migrate.Phase{migrate.WriteBoth, migrate.ReadNew} {
 			for i := range lateItems {
-				err := m.Update(t.Context(), lateItem(i, 0), &dynamodb.UpdateItemInput{
+				_, err := m.Update(t.Context(), lateItem(i, 0), &dynamodb.UpdateItemInput{
 					UpdateExpression: aws.String("ADD n :one"), ExpressionAttributeValues: table.Item{":one": libtest.Num(1)},
 				}, callTime)
 				if err != nil {

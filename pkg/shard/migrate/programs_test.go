@@ -88,9 +88,10 @@ func (w *traffic) step(sort string) error {
 			next, gone = 0, true
 			return m.Delete(w.ctx, key, callTime)
 		case k < 3 && w.lookup:
-			return m.Update(w.ctx, key, &dynamodb.UpdateItemInput{
+			_, err := m.Update(w.ctx, key, &dynamodb.UpdateItemInput{
 				UpdateExpression: aws.String("ADD n :one"), ExpressionAttributeValues: table.Item{":one": libtest.Num(1)},
 			}, callTime)
+			return err
 		case !exists || w.lookup:
 			it := maps.Clone(key)
 			it["n"], it["word"] = libtest.Num(int64(next)), libtest.Str("x")

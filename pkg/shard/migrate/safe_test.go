@@ -128,7 +128,7 @@ func checkMigrated(t *testing.T, m *migrate.Migration, want []string) {
 	}
 	m.Phase = migrate.ReadNew
 	for _, id := range want {
-		err := m.Update(t.Context(), key(id), &dynamodb.UpdateItemInput{
+		_, err := m.Update(t.Context(), key(id), &dynamodb.UpdateItemInput{
 			UpdateExpression: aws.String("SET word = :w"), ExpressionAttributeValues: table.Item{":w": libtest.Str(id)},
 		}, libtest.Epoch)
 		if it, err2 := m.Get(t.Context(), key(id), libtest.Epoch); errors.Join(err, err2) != nil || libtest.Text(it["word"]) != id {

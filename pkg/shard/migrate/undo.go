@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -12,14 +13,16 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/ownkeys"
 	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/client"
 	"github.com/hotshard/hotshard/pkg/shard/internal/place"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 	"github.com/hotshard/hotshard/pkg/shard/table"
 )
 
-// Undo moves the items of a PlainFirst table's names back to their plain keys, while programs read and write. Names in
-// time buckets are not moved: if the count is 1, later buckets have their plain keys.
+// Undo moves the items of a PlainFirst table's names back to their plain keys, while programs read and write. With time
+// buckets it scans the table twice to find the name's buckets.
 //
 //	for {
 //		done, err := undo.Step(ctx, "acme", time.Now())
@@ -33,9 +36,12 @@ type Undo struct {
 	Table   *table.Table      // with PlainFirst, and a map in Shards
 	Changer *shardmap.Changer // of that map
 	By      string            // who changed the count, in the shard map's notes; default "undo"
+	Scanner client.Scanner    // scans the table; required with TimeBuckets
 
 	// Pace is called before each item is moved, with the write units that this costs; may be nil.
 	Pace func(ctx context.Context, writeUnits int) error
+	// PaceScan is called after each page of a scan, with the read units that it cost; may be nil.
+	PaceScan func(ctx context.Context, read *types.ConsumedCapacity) error
 	// Report is called after each hundred moved items; may be nil.
 	Report func(moved int)
 }
@@ -73,8 +79,12 @@ func (u *Undo) fault(now time.Time) error {
 	if err := cmp.Or(dynamo.CheckNow(now), u.Table.Check()); err != nil {
 		return err
 	}
-	if _, buckets := u.Table.Layout.(table.TimeBuckets); buckets || !u.Table.PlainFirst {
-		return fmt.Errorf("%w: an Undo is for a Table with PlainFirst and without time buckets", shard.ErrMisused)
+	_, buckets := u.Table.Layout.(table.TimeBuckets)
+	switch {
+	case !u.Table.PlainFirst:
+		return fmt.Errorf("%w: an Undo is for a Table with PlainFirst", shard.ErrMisused)
+	case buckets && dynamo.CheckClient(u.Scanner) != nil:
+		return fmt.Errorf("%w: an Undo of time buckets needs Scanner", shard.ErrMisused)
 	}
 	return nil
 }
@@ -136,24 +146,21 @@ func (u *Undo) moveAll(ctx context.Context, name string, e shardmap.Entry, now t
 	t := u.Table
 	m := mover{u, side{t, place.Open(t, now)}, name}
 	taken, first := 0, ""
-	for n := 1; n < e.Most(); n++ {
-		pk := t.Format.JoinPlain(name, n)
-		for it, err := range dynamo.Items(ctx, dynamo.Persistent(t.Client), m.query(pk)) {
-			if err != nil {
-				return done, err
+	for it, err := range m.misplaced(ctx, e) {
+		if err != nil {
+			return done, err
+		}
+		at := place.Place{PK: dynamo.Text(it, t.PartitionKey), Sort: it[t.SortKey]}
+		switch err := m.move(ctx, at, it); {
+		case errors.Is(err, errTaken):
+			if taken++; taken == 1 {
+				first = fmt.Sprintf("%s under %s", place.Spelled(at.Sort), at.PK)
 			}
-			at := place.Place{PK: pk, Sort: it[t.SortKey]}
-			switch err := m.move(ctx, at, it); {
-			case errors.Is(err, errTaken):
-				if taken++; taken == 1 {
-					first = fmt.Sprintf("%s under %s", place.Spelled(at.Sort), pk)
-				}
-			case err != nil:
-				return done, err
-			default:
-				if done.Moved++; u.Report != nil && done.Moved%100 == 0 {
-					u.Report(done.Moved)
-				}
+		case err != nil:
+			return done, err
+		default:
+			if done.Moved++; u.Report != nil && done.Moved%100 == 0 {
+				u.Report(done.Moved)
 			}
 		}
 	}
@@ -170,6 +177,48 @@ type mover struct {
 	name string
 }
 
+// misplaced yields the name's items that don't have a plain key.
+func (m mover) misplaced(ctx context.Context, e shardmap.Entry) iter.Seq2[table.Item, error] {
+	if b, is := m.Layout.(table.TimeBuckets); is {
+		return m.scan(ctx, e, ownkeys.Keys{Format: m.Format, Bucket: b.Bucket})
+	}
+	return func(yield func(table.Item, error) bool) {
+		for n := 1; n < e.Most(); n++ {
+			for it, err := range dynamo.Items(ctx, dynamo.Persistent(m.side.Client), m.query(m.Format.JoinPlain(m.name, n))) {
+				if !yield(it, err) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// scan yields the items of the name's write shards above 0 in all time buckets.
+func (m mover) scan(ctx context.Context, e shardmap.Entry, keys ownkeys.Keys) iter.Seq2[table.Item, error] {
+	in := &dynamodb.ScanInput{
+		TableName: &m.side.Name, ConsistentRead: aws.Bool(true), ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,
+		FilterExpression: aws.String("begins_with(#pk, :name)"), ExpressionAttributeNames: map[string]string{"#pk": m.PartitionKey},
+		ExpressionAttributeValues: table.Item{":name": dynamo.String(m.name + m.Format.Separator())},
+	}
+	return func(yield func(table.Item, error) bool) {
+		for page, err := range dynamo.ScanPages(ctx, m.Scanner, in) {
+			if err == nil && m.PaceScan != nil {
+				err = m.PaceScan(ctx, page.ConsumedCapacity)
+			}
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			for _, it := range page.Items {
+				name, _, n, ok := keys.Split(dynamo.Text(it, m.PartitionKey))
+				if ok && name == m.name && n > 0 && n < e.Most() && !yield(it, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
 func (m mover) query(pk string) *dynamodb.QueryInput {
 	return &dynamodb.QueryInput{
 		TableName: &m.side.Name, ConsistentRead: aws.Bool(true), KeyConditionExpression: aws.String("#pk = :pk"),
@@ -182,7 +231,8 @@ const maxMoves = 20
 
 // move moves an item from a write shard to the plain key. It returns errTaken if another item is there.
 func (m mover) move(ctx context.Context, from place.Place, it table.Item) error {
-	plain := place.Place{PK: m.name, Sort: from.Sort}
+	key, _ := m.Format.SplitPlain(from.PK)
+	plain := place.Place{PK: key, Sort: from.Sort}
 	p := pair{c: &call{Migration: &Migration{Client: m.Client}}, truth: m.side, other: m.side, at: from, otherAt: plain}
 	for range maxMoves {
 		if m.Pace != nil {

@@ -191,40 +191,38 @@ func (c *call) target(ctx context.Context, olds, news []place.Place, id place.Id
 	return c.pair(from, to, id), err
 }
 
-// Update updates an item as [table.Table.Update] does, but returns no values: the input must
+// Update updates an item as [table.Table.Update] does, but its output has no values: the input must
 // not ask for any, even for a failed condition. If both tables are written it is applied once,
 // whatever is retried. In the first and the last phase, and for an item that stays at its
 // place, it is the Table's Update. The error of a failed condition is a
 // *types.ConditionalCheckFailedException.
-func (m *Migration) Update(ctx context.Context, key table.Item, in *dynamodb.UpdateItemInput, now time.Time) error {
+func (m *Migration) Update(ctx context.Context, key table.Item, in *dynamodb.UpdateItemInput, now time.Time) (*dynamodb.UpdateItemOutput, error) {
 	c, err := m.begin(now)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if in.ReturnValues != "" || in.ReturnValuesOnConditionCheckFailure != "" || in.TableName != nil || in.Key != nil {
-		return fmt.Errorf("%w: an Update of a Migration sets TableName and Key, and returns no values", shard.ErrMisused)
+		return nil, fmt.Errorf("%w: an Update of a Migration sets TableName and Key, and returns no values", shard.ErrMisused)
 	}
 	if !c.Phase.dual() {
-		_, err := c.truth().Update(ctx, key, in, now)
-		return err
+		return c.truth().Update(ctx, key, in, now)
 	}
 	const operation = "updating the old and new item of"
 	name, olds, news, err := c.findBoth(ctx, operation, key)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	p, err := c.target(ctx, olds, news, c.identity(key))
 	if err != nil {
-		return describe(m.To, operation, name, err)
+		return nil, describe(m.To, operation, name, err)
 	}
 	if c.same(p.at, p.otherAt) {
-		_, err := m.From.Update(ctx, key, in, c.from.raw.Now())
-		return err
+		return m.From.Update(ctx, key, in, c.from.raw.Now())
 	}
 	if err := retryOutrun(ctx, func(ctx context.Context) error { return p.updateBoth(ctx, in) }); err != nil {
-		return describe(m.To, operation, name, err)
+		return nil, describe(m.To, operation, name, err)
 	}
-	return nil
+	return &dynamodb.UpdateItemOutput{}, nil
 }
 
 // updateBoth updates both places under the condition that the item still exists, or is still

@@ -26,6 +26,9 @@ func (t *onceTry) observe(ctx context.Context, writes []shardmap.Write, err erro
 	}
 	t.met = t.met || metMarker(err, len(writes))
 	t.observeConflicts(ctx)
+	if dynamo.IsInvalid(err) {
+		return
+	}
 	attempts := make([]shard.Attempt, len(writes))
 	for i, w := range writes {
 		attempts[i] = w.Attempt

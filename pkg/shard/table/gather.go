@@ -135,7 +135,9 @@ func (g *gather) merge(ctx context.Context, parts []partition, yield func(place.
 		yield(place.Stored{}, err)
 		return false
 	}
-	merged.Ahead = g.span.Limit == 0
+	if merged.Ahead = g.span.Limit == 0; !merged.Ahead {
+		merged.Want = g.span.Limit + 2 // with the last item of the page before, and the first of the next
+	}
 	var last *place.Position
 	for {
 		from := merged.First()

@@ -18,7 +18,7 @@ const MaxQueries = 1000
 // shards in parallel. Items with equal sort keys are in the order of the attribute from which
 // their write shards are calculated, or else of the write shards. Memory holds about a page
 // (1 MB) per write shard. So a loop that stops early has paid for that: 20 items of 64 write shards
-// cost 407 read units, and 32.5 with a Span.Limit of 20. The stream ends with the first error, whose item is nil. The call's
+// cost 407 read units, and 32 with a Span.Limit of 20. The stream ends with the first error, whose item is nil. The call's
 // time runs on from now since Query was called, even if the loop starts later.
 func (t *Table) Query(ctx context.Context, name string, s Span, now time.Time) iter.Seq2[Item, error] {
 	r := t.raw(now)
@@ -52,7 +52,8 @@ type Page struct {
 	Next  string
 }
 
-// Page returns a page of a range: Span.Limit items, or 100. Successive pages neither miss nor
+// Page returns a page of a range: Span.Limit items, or 100. It costs a query for each write shard, of more than
+// Limit items in all: docs/patterns.md has figures. Successive pages neither miss nor
 // repeat an item, even if the shard count changes between them. A Span.After of another name or
 // direction is ErrMisused.
 func (t *Table) Page(ctx context.Context, name string, s Span, now time.Time) (Page, error) {

@@ -220,7 +220,7 @@ func TestFailedConditionsGiveItems(t *testing.T) {
 				t.Errorf("%T, %q: %v, %v", layout, give, failed, err)
 			}
 			m := migrate.Migration{Client: db, From: sharded, To: libtest.Orders(t, db, db, table.CalculatedSuffix{}, 3), Phase: migrate.WriteBoth}
-			if err := m.Update(t.Context(), libtest.Order(1), in, libtest.Epoch); errors.Is(err, shard.ErrMisused) != (give != "") {
+			if _, err := m.Update(t.Context(), libtest.Order(1), in, libtest.Epoch); errors.Is(err, shard.ErrMisused) != (give != "") {
 				t.Errorf("%T, %q: %v", layout, give, err)
 			}
 		}

@@ -3,6 +3,7 @@ package table
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math/big"
 	"slices"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/base/ownkeys"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/client"
 	"github.com/hotshard/hotshard/pkg/shard/internal/given"
@@ -46,6 +48,14 @@ type Tally struct {
 	First        int                  // the number of the first write shard, as in a Table
 	Shards       Counts
 	Observer     shard.Observer // receives every attempt to add, as in a Table; may be nil
+	// PlainFirst makes write shard 0 the plain name's item, as in a Table. So a counter that exists is
+	// adopted as it is. While the shard map can't be read, Add adds to the plain name; sums fail.
+	PlainFirst bool
+}
+
+// keys returns a Table with the Tally's partition keys.
+func (c *Tally) keys() *Table {
+	return &Table{Name: c.Table, Format: c.Format, First: c.First, Layout: RandomSuffix{}, PlainFirst: c.PlainFirst}
 }
 
 func (c *Tally) fault(now time.Time, names ...string) error {
@@ -59,8 +69,14 @@ func (c *Tally) fault(now time.Time, names ...string) error {
 	case (c.SortKey == "") != (c.Sort == nil):
 		return fmt.Errorf("%w: a Tally needs both SortKey and Sort, or neither", shard.ErrMisused)
 	}
-	if err := cmp.Or(cmp.Or(c.Format, shard.Hash).Valid(), countsFault(c.Shards), given.Names(names...)); err != nil {
+	keys := c.keys()
+	if err := cmp.Or(keys.keyFormat().Valid(), countsFault(c.Shards), keys.plainFault(), given.Names(names...)); err != nil {
 		return fmt.Errorf("%w: a Tally of table %s: %w", shard.ErrMisused, c.Table, err)
+	}
+	for _, name := range names {
+		if err := keys.nameFault(name); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -91,11 +107,19 @@ func (c *Tally) Add(ctx context.Context, name string, delta int64, now time.Time
 
 // write returns the write of delta to a random write shard other than last.
 func (c *Tally) write(ctx context.Context, name string, delta int64, last int, now time.Time) (shardmap.Write, error) {
+	var n int
+	var attempt shard.Attempt
 	entry, err := c.Shards.Lookup(ctx, name, now)
-	if err != nil {
+	switch {
+	case err == nil:
+		n = shard.Another(entry.History.At(now), last)
+		attempt = sent(kind.OwnRandom, c.Table, c.Shards, name, entry, n, now)
+	case !c.PlainFirst || !errors.Is(err, shard.ErrStale): // else write shard 0 is there whatever the count
 		return shardmap.Write{}, err
 	}
-	n := shard.Another(entry.History.At(now), last)
+	if c.PlainFirst {
+		attempt.Clear = func(ctx context.Context, from, to int) error { return c.clear(ctx, name, from, to) }
+	}
 	return shardmap.Write{
 		Action: types.TransactWriteItem{Update: &types.Update{
 			TableName: &c.Table, Key: c.key(name, n),
@@ -103,8 +127,21 @@ func (c *Tally) write(ctx context.Context, name string, delta int64, last int, n
 			ExpressionAttributeNames:  map[string]string{"#value": c.Value},
 			ExpressionAttributeValues: dynamo.Item{":delta": dynamo.Number(delta)},
 		}},
-		Attempt: sent(kind.OwnRandom, c.Table, c.Shards, name, entry, n, now),
+		Attempt: attempt,
 	}, nil
+}
+
+// clear implements shard.Attempt.Clear for a name.
+func (c *Tally) clear(ctx context.Context, name string, from, to int) error {
+	var keys []dynamo.Item
+	for n := from; n < to; n++ {
+		keys = append(keys, c.key(name, n))
+	}
+	items, err := dynamo.BatchGet(ctx, c.Client, c.Table, keys, true)
+	if err != nil || len(items) == 0 {
+		return err
+	}
+	return ownkeys.Taken(c.Table, dynamo.Text(items[0], c.PartitionKey))
 }
 
 // Sum returns the total of all write shards of the names, strongly consistent, at one read
@@ -150,7 +187,7 @@ func (c *Tally) sum(ctx context.Context, names []string, now time.Time, consiste
 }
 
 func (c *Tally) key(name string, n int) dynamo.Item {
-	key := dynamo.Item{c.PartitionKey: dynamo.String(cmp.Or(c.Format, shard.Hash).Join(name, c.First+n))}
+	key := dynamo.Item{c.PartitionKey: dynamo.String(c.keys().join(name, n))}
 	if c.SortKey != "" {
 		key[c.SortKey] = c.Sort
 	}

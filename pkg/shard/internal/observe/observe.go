@@ -58,9 +58,9 @@ func SumItems(attempts []shard.Attempt) {
 }
 
 // Observe reports an attempt to write a single item, which ended with err. It ignores an attempt
-// without a key.
+// without a key, and one whose input was wrong: DynamoDB did not try to write it.
 func (c Call) Observe(ctx context.Context, a shard.Attempt, err error) {
-	if a.Key == "" {
+	if a.Key == "" || dynamo.IsInvalid(err) {
 		return
 	}
 	c.ObserveAs(ctx, a, outcome(a.Kind, err))
