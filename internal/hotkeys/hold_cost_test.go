@@ -114,14 +114,24 @@ const (
 )
 
 // TestDetectorCost checks that heat items, layers and metrics cost at most 1 % of the writes, at any number of stream
-// shards, and that hot keys are named exactly. Events are of 1,000 entities by Zipf's law with the exponent 1.1, of 1
+// shards, that a reader's answers cost about the same, and that hot keys are named exactly. Events are of 1,000 entities by Zipf's law with the exponent 1.1, of 1
 // unit, for ten minutes in a given clock. In one window three keys are at 1.05 times the threshold, and three at 0.95.
 // Batches come each batching window; one in fifty fails once and is redelivered after a lost answer, and one in fifty is
 // bisected. One stream shard closes and has two children.
 func TestDetectorCost(t *testing.T) {
 	shards := []int{4, 160, 9, 1000}[:lane.Runs(lane.UnlessShort(2, 1), 4)]
+	answers := make(map[int]map[string]answerCost)
 	for _, n := range shards {
-		t.Run(fmt.Sprint(n), func(t *testing.T) { newScale(t, n, 1000).run(t, 10*time.Minute) })
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			s := newScale(t, n, 1000)
+			s.run(t, 10*time.Minute)
+			answers[n] = s.answers
+		})
+	}
+	for path, few := range answers[4] {
+		if many := answers[160][path]; many.readUnits > 1.25*few.readUnits {
+			t.Errorf("GET %s costs %.0f RCU at 160 stream shards, and %.0f at 4", path, many.readUnits, few.readUnits)
+		}
 	}
 }
 
@@ -294,7 +304,7 @@ func (s *scale) writeAll(at, length time.Duration) {
 		for i := range s.rate {
 			key := s.zipf.Uint64()
 			on := int((key*2654435761 + s.sent) % uint64(s.of)) // events of an entity of many write shards
-			s.write(fmt.Sprintf("E#sensor-%d#2026-01-05#%d", key, i%s.of), on, second.Seconds())
+			s.write("E#sensor-"+strconv.FormatUint(key, 10)+"#2026-01-05#"+strconv.Itoa(i%s.of), on, second.Seconds())
 		}
 		for i := range 3 {
 			if second >= hotAt && second < hotAt+10*time.Second {
