@@ -275,6 +275,30 @@ func TestHalfAMergeIsNoSum(t *testing.T) {
 	}
 }
 
+// TestOldestSumsFirst checks that a run refreshes a bounded number of sums, and that the others' turn comes.
+func TestOldestSumsFirst(t *testing.T) {
+	a := calm(t, 1)
+	a.rest()
+	const more = 5
+	for i := range maxSums + more {
+		if err := NoteSum(t.Context(), a.db, a.names.Rollups, fmt.Sprint("b", i), "all", a.clock.Add(-time.Duration(i)*time.Millisecond)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, want := range []string{fmt.Sprintf(`{"looked":%d,"failed":0,"later":%d,`, maxSums, more), fmt.Sprintf(`{"looked":%d,"failed":0,"later":0,`, more)} {
+		if got := a.runs(a.containers[0]); !strings.HasPrefix(got, want) {
+			t.Errorf("got %s, want %s", got, want)
+		}
+		for i := range more {
+			pk, sk := schema.SumNoteKey(fmt.Sprint("b", i), "all")
+			it, err := dynamo.Get(t.Context(), a.db, a.names.Rollups, pk, sk)
+			if err != nil || (len(it) > 0) != strings.Contains(want, `"later":5`) {
+				t.Errorf("the newest note %d after %s: %v, %v", i, want, it, err)
+			}
+		}
+	}
+}
+
 // TestDamagedFragmentEmptiesTheSum checks that no rank comes from a sum which can't be refreshed.
 func TestDamagedFragmentEmptiesTheSum(t *testing.T) {
 	a := summed(t)
