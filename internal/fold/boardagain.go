@@ -30,7 +30,7 @@ const (
 type looked struct {
 	Looked int `json:"looked"` // tops that were rechecked, sums that were refreshed, and notes of rows
 	Failed int `json:"failed"` // of them those that failed; they are due again after the recheck age
-	Later  int `json:"later"`  // notes that are too recent, beyond the bounds of a run, or of a throttled index
+	Later  int `json:"later"`  // notes that are too recent, beyond the bounds of a run, of a throttled index, or of merged fragments
 	Moved  int `json:"moved"`  // rows of the index
 }
 
@@ -83,7 +83,10 @@ func (f *looker) lookAgain(ctx context.Context) (answer looked, err error) {
 	var one error
 	var mu sync.Mutex
 	end := func(n *due, err error) {
-		if err == nil {
+		moved := errors.Is(err, parts.ErrMoved)
+		if moved {
+			err = f.postpone(ctx, n, began)
+		} else if err == nil {
 			err = f.finish(ctx, n, began)
 		}
 		if err != nil {
@@ -92,6 +95,10 @@ func (f *looker) lookAgain(ctx context.Context) (answer looked, err error) {
 		}
 		mu.Lock()
 		defer mu.Unlock()
+		if moved && err == nil {
+			answer.Later++
+			return
+		}
 		if answer.Looked++; err != nil {
 			answer.Failed++
 			one = err

@@ -249,7 +249,7 @@ func renewals(group string, shard, n int, at float64) (w writes) {
 type writes []write
 
 func (w writes) json(first int) string {
-	out := []byte{'['}
+	out := append(make([]byte, 0, 256*len(w)), '[')
 	for i, r := range w {
 		if i > 0 {
 			out = append(out, ',')
@@ -271,8 +271,15 @@ func (w writes) json(first int) string {
 			name = "MODIFY"
 		}
 		key, _ := json.Marshal(r.key)
-		out = fmt.Appendf(out, `{"eventName":"%s","userIdentity":%s,"dynamodb":{"ApproximateCreationDateTime":%.1f,"SequenceNumber":"%d","Keys":{"sk":{"S":"%s"},"pk":{"S":%s}},"NewImage":%s,"OldImage":%s}}`,
-			name, identity, float64(start.Unix())+r.at, first+i, r.sk, key, r.image, r.old)
+		out = append(append(out, `{"eventName":"`...), name...)
+		out = append(append(out, `","userIdentity":`...), identity...)
+		out = append(out, `,"dynamodb":{"ApproximateCreationDateTime":`...)
+		out = strconv.AppendFloat(out, float64(start.Unix())+r.at, 'f', 1, 64)
+		out = strconv.AppendInt(append(out, `,"SequenceNumber":"`...), int64(first+i), 10)
+		out = append(append(out, `","Keys":{"sk":{"S":"`...), r.sk...)
+		out = append(append(out, `"},"pk":{"S":`...), key...)
+		out = append(append(out, `}},"NewImage":`...), r.image...)
+		out = append(append(append(out, `,"OldImage":`...), r.old...), "}}"...)
 	}
 	return string(append(out, ']'))
 }

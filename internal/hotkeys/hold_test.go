@@ -1,15 +1,18 @@
 package hotkeys_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/hotkeys"
 )
@@ -263,5 +266,58 @@ func TestLayersOfHeldWindows(t *testing.T) {
 	}
 	if sum != 180 {
 		t.Errorf("write units %v", f.values("WriteUnits"))
+	}
+}
+
+// lowest is a heat table that notes the earliest held item asked for.
+type lowest struct {
+	*fakeTable
+	low string
+}
+
+func (l *lowest) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
+	if values := in.ExpressionAttributeValues; heat.HeldPartition(dynamo.Text(values, ":pk")) {
+		l.low = dynamo.Text(values, ":low")
+	}
+	return l.fakeTable.Query(ctx, in, o...)
+}
+
+// TestReadsGoBackOneHold checks from when on held items are read: from the start of the Hold, or of five minutes if the
+// Hold is unknown or has changed. A time that begins within a held item has its later windows.
+func TestReadsGoBackOneHold(t *testing.T) {
+	f, from := newFixture(holding()), start.Add(7*time.Minute+30*time.Second)
+	client, reader := &lowest{fakeTable: f.table}, f.reader()
+	reader.Client = client
+	check := func(want time.Time, count int) {
+		t.Helper()
+		got := 0
+		for w, err := range reader.All(t.Context(), from, start.Add(time.Hour)) {
+			if got++; err != nil || w.Start.Before(from) {
+				t.Fatal(w.Start, err)
+			}
+		}
+		if low, _ := heat.SortBounds(want, want); client.low != low || got != count {
+			t.Errorf("%d windows of %d, from %s of %s", got, count, client.low, low)
+		}
+	}
+	put := func(later, length time.Duration) {
+		f.must(t, batch{later: later, length: length, writes: slices.Concat(repeat("C#a#0", 5, later.Seconds()), repeat("C#a#0", 5, 451)), first: 1, final: true}.payload())
+	}
+	f.now = start.Add(8 * time.Minute)
+	put(7*time.Minute, time.Minute)
+	check(start.Add(5*time.Minute), 1)
+	f.layersTask(t)
+	check(start.Add(7*time.Minute), 1)
+	longer := holding()
+	longer.Hold = 5 * time.Minute
+	var err error
+	if f.handler, err = hotkeys.New(longer, f.deps()); err != nil {
+		t.Fatal(err)
+	}
+	f.layersTask(t)
+	put(5*time.Minute, longer.Hold)
+	check(start.Add(5*time.Minute), 1)
+	if p := f.progress(t); p.Hold != longer.Hold || p.Held != heat.MaxHold || len(f.table.items) != 2 {
+		t.Errorf("%+v, %d items", p, len(f.table.items))
 	}
 }

@@ -58,6 +58,9 @@ func (f *folder) task(ctx context.Context, j *journal) ([]byte, error) {
 		return nil, err
 	}
 	p.Read, p.Ran, p.Window, p.Hold = f.readSince(p, now), now, f.settings.Window, f.settings.Hold
+	if err := f.noteHold(ctx, &p); err != nil {
+		return nil, err
+	}
 	var answer folded
 	if answer.Late, err = f.refoldLate(ctx, j, &p, now.Add(-settleTime)); err != nil {
 		return nil, err
@@ -73,6 +76,19 @@ func (f *folder) task(ctx context.Context, j *journal) ([]byte, error) {
 	// An alarm waits for this line.
 	j.InfoContext(ctx, "layers task done", "windows", answer.Windows, "late", answer.Late, "upTo", p.To)
 	return json.Marshal(answer)
+}
+
+// noteHold stores a new length of held time before anything is read by it.
+func (f *folder) noteHold(ctx context.Context, p *heat.Progress) error {
+	switch {
+	case !f.settings.holds() || p.Held == f.settings.Hold || p.Held == heat.MaxHold:
+		return nil
+	case p.Held == 0:
+		p.Held = f.settings.Hold
+	default:
+		p.Held = heat.MaxHold
+	}
+	return f.putProgress(ctx, *p)
 }
 
 // begin returns the progress. If there is none, or its items have expired, the layers begin ten minutes ago.

@@ -88,6 +88,7 @@ func (it Item) Heaviest(keys int) Item {
 // ([Late]) were handled up to Late. A time from Read to To without an item had no writes: the detector read it, and its
 // items have not expired. Ran is when the task last ran, and Window the length of the detector's windows then; zero
 // values are unknown. Quiet windows are stored together at the end of each Hold; if it is 0, each is stored at its end.
+// Held is the only Hold that there ever was, or [MaxHold] after a change; 0 is unknown.
 type Progress struct {
 	From time.Time `dynamodbav:"from"`
 	To   time.Time `dynamodbav:"to"`
@@ -97,7 +98,11 @@ type Progress struct {
 
 	Window time.Duration `dynamodbav:"-"`
 	Hold   time.Duration `dynamodbav:"-"`
+	Held   time.Duration `dynamodbav:"-"`
 }
+
+// HeldSince returns the earliest start of an item with several windows, one of which contains t.
+func (p *Progress) HeldSince(t time.Time) time.Time { return AlignDown(t, cmp.Or(p.Held, MaxHold)) }
 
 // ProgressPartition is the partition key of the progress item. Its sort key is [schema.SoleSK].
 const ProgressPartition = "H#progress"
@@ -108,12 +113,16 @@ type storedProgress struct {
 	Version uint64 `dynamodbav:"v"`
 	Window  uint64 `dynamodbav:"window,omitempty"` // milliseconds
 	Hold    uint64 `dynamodbav:"hold,omitempty"`   // likewise
+	Held    uint64 `dynamodbav:"held,omitempty"`   // likewise
 	Progress
 }
 
 // Attributes returns the item of the progress.
 func (p *Progress) Attributes() map[string]types.AttributeValue {
-	return record.Item(storedProgress{record.Key{PK: ProgressPartition, SK: schema.SoleSK}, version, uint64(p.Window.Milliseconds()), uint64(p.Hold.Milliseconds()), *p})
+	return record.Item(storedProgress{
+		Key: record.Key{PK: ProgressPartition, SK: schema.SoleSK}, Version: version, Progress: *p,
+		Window: uint64(p.Window.Milliseconds()), Hold: uint64(p.Hold.Milliseconds()), Held: uint64(p.Held.Milliseconds()),
+	})
 }
 
 // ParseProgress decodes an item that Attributes encoded.
@@ -123,6 +132,7 @@ func ParseProgress(attributes map[string]types.AttributeValue) (Progress, error)
 		return Progress{}, fmt.Errorf("heat: progress of the layers: %w", err)
 	}
 	s.Progress.Window, s.Progress.Hold = time.Duration(s.Window)*time.Millisecond, time.Duration(s.Hold)*time.Millisecond
+	s.Progress.Held = time.Duration(s.Held) * time.Millisecond
 	return s.Progress, nil
 }
 

@@ -33,8 +33,7 @@ type Retracted struct {
 
 // Retract empties all rollups, by the hour and by the day, of an entity's day whose events were
 // deleted. They were deleted on writeShards write shards, or on the shard map's number. If a
-// rollup's time has events again, Retract audits the rollup instead. Retract may be called again,
-// and does nothing if nothing is left.
+// rollup's time has events again, Retract audits the rollup instead. Retract may be called again.
 //
 // Stream markers prove that all earlier writes are folded. Then the rollups are read, and then the
 // events. If there are no events, all that the rollups count is gone: a counted event was written
@@ -88,9 +87,9 @@ func (b *bucket) retract(ctx context.Context, r *Retracted) (moved bool, err err
 		switch {
 		case there.in(of) > 0:
 			err = b.auditMixed(ctx, of, r)
-		case slices.ContainsFunc(read, func(p parts.Part[measures.Part]) bool { return !p.Emptied() }):
+		default:
 			err = b.store.Empty(ctx, of.Key(), read, proof.Floors)
-			if err == nil {
+			if err == nil && slices.ContainsFunc(read, func(p parts.Part[measures.Part]) bool { return !p.Emptied() }) {
 				r.Emptied++
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/hotshard/hotshard/internal/fold/measures"
 	"github.com/hotshard/hotshard/internal/fold/parts"
 )
 
@@ -57,4 +58,33 @@ func TestEmptyMeetsAFold(t *testing.T) {
 	r.check(t, "e")
 	r.fold(t, 0, "e", "b", 0, 4)
 	r.check(t, "e")
+}
+
+// TestEmptyMeetsAMerge checks that nothing is forgotten if a query saw half of a merge: the emptied fragments, and not
+// yet their sum. Such a merged fragment may be the first, or follow an empty one.
+func TestEmptyMeetsAMerge(t *testing.T) {
+	r := newRig(t)
+	for round := range 2 {
+		r.fold(t, 0, "e", "a", 2*round, 2*round+2)
+		r.fold(t, 0, "e", "b", 2*round, 2*round+2)
+		var half []parts.Part[measures.Part]
+		for _, p := range r.read(t, "e") {
+			if p.Merged() {
+				half = append(half, p)
+			}
+		}
+		r.merge(t, "e")
+		for _, p := range r.read(t, "e") {
+			if !p.Merged() {
+				half = append(half, p)
+			}
+		}
+		if err := r.store.Empty(t.Context(), bucketOf("e").Key(), half, nil); !errors.Is(err, parts.ErrMoved) {
+			t.Fatalf("over half of a merge: %v", err)
+		}
+		if err := r.store.Empty(t.Context(), bucketOf("e").Key(), r.read(t, "e"), nil); err != nil {
+			t.Fatal(err)
+		}
+		r.check(t, "e")
+	}
 }

@@ -84,13 +84,18 @@ func (s *Store[V]) Replace(ctx context.Context, key Key, read []Part[V], total V
 // of fragments that are never negative, as an event rollup's: their figures move nowhere, so they
 // need not be emptied at once. On ErrMoved some were not emptied, and the others stay empty: read
 // again, and check that all they count is still gone.
+//
+// The merged fragment is written even if it was absent or empty. A query may show that a merge has
+// emptied others, and not yet their sum: then this write fails.
 func (s *Store[V]) Empty(ctx context.Context, key Key, read []Part[V], floors map[string]string) error {
 	now := s.now()
-	actions, _, err := s.empty(key, read, floors, now)
-	was := mergedIn(read)
-	if err == nil && was.Merged() && !was.Emptied() {
-		actions = append(actions, s.emptied(key, was, "", now))
+	var nothing V
+	merged, err := s.merged(nothing, 0, now)
+	if err != nil {
+		return fmt.Errorf("emptying the parts of %q: %w", key.Target, err)
 	}
+	actions, _, err := s.empty(key, read, floors, now)
+	actions = append(actions, s.put(key, merged, mergedIn(read)))
 	for chunk := range slices.Chunk(actions, MaxReplaced) {
 		if err == nil {
 			_, err = s.transact(ctx, chunk)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
@@ -19,27 +20,26 @@ const FewFragments = 8
 // count, it stores a sum that counts nothing: readers take the fragments. It reports begun if the
 // stored sum counts now and did not before.
 //
-// Refresh returns ErrMoved, and stores nothing, if fragments were replaced while it read them, or
-// if another sum was stored: its sum may have counted a record twice, or lack newer ones. If a
-// fragment is damaged, Refresh returns an error, and a stored sum counts nothing from then on.
+// Refresh returns ErrMoved, and stores nothing, if fragments were replaced in the last 30 s, or if
+// another sum was stored: its sum may have counted a record twice, or lack some. If a fragment is
+// damaged, Refresh returns an error, and a stored sum counts nothing from then on.
 func (s *Store[V]) Refresh(ctx context.Context, db client.Updater, key, at Key, few int) (begun bool, err error) {
-	pk, sk := key.keys(schema.MergedPart)
-	merged := Key{[]string{pk}, sk, key.Target}
-	var looks [4][]Part[V]
-	for i, k := range []Key{at, merged, key, merged} { // in this order
-		if looks[i], err = s.Read(ctx, k); err != nil {
-			return false, err
-		}
+	stored, err := s.Read(ctx, at) // before the fragments
+	if err != nil {
+		return false, err
 	}
-	read := looks[2]
+	read, err := s.Read(ctx, key)
+	if err != nil {
+		return false, err
+	}
 	damage := Damage(read)
 	if damage != nil {
 		few = len(read)
 	}
-	if none := !slices.ContainsFunc(read, func(p Part[V]) bool { return p.Counts(s.now()) }); len(looks[0]) == 0 && (none || damage != nil) {
+	if none := !slices.ContainsFunc(read, func(p Part[V]) bool { return p.Counts(s.now()) }); len(stored) == 0 && (none || damage != nil) {
 		return false, damaged(key, damage)
 	}
-	if !Same(looks[1], looks[3]) {
+	if slices.ContainsFunc(read, s.replacedRecently) {
 		return false, fmt.Errorf("adding up the parts of %q: %w", key.Target, ErrMoved)
 	}
 	next, err := s.sum(read, few)
@@ -47,8 +47,8 @@ func (s *Store[V]) Refresh(ctx context.Context, db client.Updater, key, at Key, 
 		return false, err
 	}
 	var was Part[V]
-	if len(looks[0]) > 0 {
-		was = looks[0][0]
+	if len(stored) > 0 {
+		was = stored[0]
 	}
 	_, err = db.UpdateItem(ctx, s.update(at, was.Sequence, next))
 	if _, moved := dynamo.ConditionFailed(err); moved {
@@ -58,6 +58,25 @@ func (s *Store[V]) Refresh(ctx context.Context, db client.Updater, key, at Key, 
 		return false, fmt.Errorf("storing the sum of %q: %w", key.Target, err)
 	}
 	return next.Counts(s.now()) && !was.Counts(s.now()), damaged(key, damage)
+}
+
+// mergeTime is the time in which all changes of a transaction are visible. Queries may see some of
+// them before: AWS completes a stalled transaction after 5 s.
+const mergeTime = 30 * time.Second
+
+// replacedRecently reports whether a transaction wrote the fragment in the last mergeTime. If a query
+// saw half of the transaction, it returned such a fragment, or one into which records were folded
+// since.
+func (s *Store[V]) replacedRecently(p Part[V]) bool {
+	at := p.AsOf
+	switch {
+	case p.Merged():
+	case p.Emptied():
+		at = time.Unix(p.ExpiresAt, 0).Add(-schema.EmptiedLifetime)
+	default:
+		return false
+	}
+	return s.now().Sub(at) < mergeTime
 }
 
 func damaged(key Key, err error) error {

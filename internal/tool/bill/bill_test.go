@@ -152,3 +152,30 @@ func TestIncrementsCostNoFolds(t *testing.T) {
 		t.Errorf("%.2f USD a day for events, %.2f for both, %.2f for increments", got, folds(both), folds(increments))
 	}
 }
+
+// TestAGrownTableCostsTheSame checks that the day's bill on day 30 is at most 1.1 times that of day 1, without storage.
+func TestAGrownTableCostsTheSame(t *testing.T) {
+	for name, load := range map[string]bill.Load{
+		"1,000/s, 1,000 entities":           busy,
+		"1,000/s, 100,000 entities":         {Events: 1000, ItemBytes: 500, Batch: 25, Targets: 100_000},
+		"1,000/s, 100,000 uniform entities": {Events: 1000, ItemBytes: 500, Batch: 25, Targets: 100_000, Uniform: true},
+		"1,000/s, one a call":               {Events: 1000, ItemBytes: 500, Batch: 1, Targets: 1000},
+		"100/s":                             {Events: 100, ItemBytes: 500, Batch: 25, Targets: 1000},
+		"50,000/s":                          {Events: 50_000, ItemBytes: 500, Batch: 25, Targets: 200_000},
+	} {
+		var sums []float64
+		for _, day := range []int{1, 30} {
+			sum := 0.0
+			for _, l := range bill.Estimate(load, day, bill.Default()).Lines {
+				if l.Item != "storage" && l.Item != "pre-warming, once" {
+					sum += l.USD
+				}
+			}
+			sums = append(sums, sum)
+		}
+		t.Logf("%s: %.2f USD on day 1, %.2f on day 30", name, sums[0], sums[1])
+		if sums[1] > 1.1*sums[0] {
+			t.Errorf("%s: %.2f USD on day 1, and %.2f on day 30", name, sums[0], sums[1])
+		}
+	}
+}

@@ -34,17 +34,29 @@ type Reader struct {
 // All iterates over the full items of the windows that start at from or later and before to, in order of time. Only
 // some pages of an hour are in memory. It ends after an error.
 func (r Reader) All(ctx context.Context, from, to time.Time) iter.Seq2[heat.Window, error] {
-	return r.read(ctx, heat.Partitions(from, to, true), 2*heat.Salts, from, to)
+	return func(yield func(heat.Window, error) bool) {
+		p, err := r.Progress(ctx)
+		if err != nil {
+			yield(heat.Window{}, err)
+			return
+		}
+		r.all(ctx, p, from, to)(yield)
+	}
+}
+
+// all iterates over full items, given the progress.
+func (r Reader) all(ctx context.Context, p heat.Progress, from, to time.Time) iter.Seq2[heat.Window, error] {
+	return r.read(ctx, heat.Partitions(from, to, true), 2*heat.Salts, from, p.HeldSince(from), to)
 }
 
 // Alone iterates in the same way over the full items that were stored alone, not together with others.
 func (r Reader) Alone(ctx context.Context, from, to time.Time) iter.Seq2[heat.Window, error] {
-	return r.read(ctx, heat.Partitions(from, to, false), heat.Salts, from, to)
+	return r.read(ctx, heat.Partitions(from, to, false), heat.Salts, from, from, to)
 }
 
 // Layer iterates over a layer's items in the same way.
 func (r Reader) Layer(ctx context.Context, layer heat.Layer, from, to time.Time) iter.Seq2[heat.Window, error] {
-	return r.read(ctx, layer.Partitions(from, to), 1, from, to)
+	return r.read(ctx, layer.Partitions(from, to), 1, from, from, to)
 }
 
 // Windows implements [heat.Source]. It reads the coarsest layers that are fine enough for step, and full items of the
@@ -57,7 +69,7 @@ func (r Reader) Windows(ctx context.Context, from, to time.Time, step time.Durat
 			return
 		}
 		for _, s := range cover(from, to, step, progress, heat.ByTenMinutes) {
-			windows := r.All(ctx, s.from, s.to)
+			windows := r.all(ctx, progress, s.from, s.to)
 			if s.layer != full {
 				windows = r.Layer(ctx, s.layer, s.from, s.to)
 			}
@@ -139,11 +151,12 @@ func (r Reader) query(pk, low, high string) *dynamodb.QueryInput {
 	}
 }
 
-// read iterates over partitions in order of time. Each hour or day has salts partitions, which it reads in parallel.
-func (r Reader) read(ctx context.Context, partitions []string, salts int, from, to time.Time) iter.Seq2[heat.Window, error] {
+// read iterates over partitions in order of time. Each hour or day has salts partitions, which it reads in parallel. Items
+// with several windows are read from the start held.
+func (r Reader) read(ctx context.Context, partitions []string, salts int, from, held, to time.Time) iter.Seq2[heat.Window, error] {
 	return func(yield func(heat.Window, error) bool) {
 		for salts := range slices.Chunk(partitions, salts) {
-			if !r.readTogether(ctx, salts, from, to, yield) {
+			if !r.readTogether(ctx, salts, from, held, to, yield) {
 				return
 			}
 		}
@@ -152,12 +165,12 @@ func (r Reader) read(ctx context.Context, partitions []string, salts int, from, 
 
 // readTogether merges the windows of several partitions by time. It holds about a page of each. It returns false if the
 // iteration is over.
-func (r Reader) readTogether(ctx context.Context, partitions []string, from, to time.Time, yield func(heat.Window, error) bool) bool {
+func (r Reader) readTogether(ctx context.Context, partitions []string, from, held, to time.Time, yield func(heat.Window, error) bool) bool {
 	var feeds []*feed
 	for _, pk := range partitions {
 		first := from
 		if heat.HeldPartition(pk) { // an item with several windows has the first one's sort key
-			first = heat.AlignDown(from, heat.MaxHold)
+			first = held
 		}
 		next, stop := iter.Pull2(dynamo.Pages(ctx, r.Client, r.Query(pk, first, to)))
 		defer stop()
