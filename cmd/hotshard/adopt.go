@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/tool/adopt"
@@ -22,6 +24,7 @@ type AdoptCmd struct {
 	Format   string `required:"" placeholder:"TEXT" help:"What will stand between a name and a write shard's number, such as #SHARD_."`
 	Layout   string `enum:",calculated,buckets,random" default:"" placeholder:"NAME" help:"calculated, buckets or random. Default: calculated, or buckets, by what fits the items."`
 	Endpoint string `env:"HOTSHARD_ENDPOINT" placeholder:"URL" help:"URL of a DynamoDB-compatible engine. Default: DynamoDB, with the AWS Region and credentials of the environment."`
+	Region   string `placeholder:"REGION" help:"The table's AWS Region. Default: the environment's."`
 	JSON     bool   `name:"json" help:"Print the result as JSON."`
 	scanning
 	undoing
@@ -45,7 +48,7 @@ func (c *AdoptCmd) Validate() error {
 
 // Run examines the table, and prints what it found. A table that can't be adopted is an error.
 func (c *AdoptCmd) Run(ctx context.Context, std streams) error {
-	client, err := (&tables{Endpoint: c.Endpoint}).client(ctx)
+	client, err := c.client(ctx)
 	if err != nil {
 		return err
 	}
@@ -57,11 +60,8 @@ func (c *AdoptCmd) Run(ctx context.Context, std streams) error {
 		Table: c.Table, Format: shard.Format(c.Format), Layout: c.Layout, ReadUnits: c.ReadUnits, Progress: progress, Now: time.Now(),
 	})
 	finish()
-	if _, absent := errors.AsType[*types.ResourceNotFoundException](err); absent {
-		return sentence("There is no table %q. Check --table, the Region and --endpoint.", c.Table)
-	}
 	if err != nil {
-		return err
+		return c.explain(err)
 	}
 	if c.JSON {
 		err = printJSON(std.out, r)
@@ -70,6 +70,30 @@ func (c *AdoptCmd) Run(ctx context.Context, std streams) error {
 	}
 	if n := len(r.Refusals); err == nil && n > 0 {
 		err = fmt.Errorf("table %s can't be adopted: %d of its properties are in the way", c.Table, n)
+	}
+	return err
+}
+
+// client returns a client with the environment's credentials, also for an engine: it may have a database for each.
+func (c *AdoptCmd) client(ctx context.Context) (*dynamodb.Client, error) {
+	if c.Endpoint != "" {
+		if err := system.CheckEngine(ctx, c.Endpoint); err != nil {
+			return nil, err
+		}
+	}
+	from := heatFrom{Endpoint: c.Endpoint, Region: c.Region}
+	settings, err := from.config(ctx)
+	if err != nil {
+		return nil, err
+	}
+	settings.RetryMode, settings.RetryMaxAttempts = aws.RetryModeAdaptive, callAttempts
+	return from.dynamoDB(settings), nil
+}
+
+// explain replaces the error for a missing table.
+func (c *AdoptCmd) explain(err error) error {
+	if _, absent := errors.AsType[*types.ResourceNotFoundException](err); absent {
+		return sentence("There is no table %q. Check --table, the Region, the credentials and --endpoint.", c.Table)
 	}
 	return err
 }
@@ -96,7 +120,8 @@ func printAdoption(out io.Writer, r *adopt.Report) error {
 		fmt.Fprintf(&text, "Refused: %s\n", why)
 	}
 	if r.Lines != "" {
-		fmt.Fprintf(&text, "\n%s\nKeep Observe until all readers and deleters use the library: docs/adopt.md.\n", r.Lines)
+		lines := strings.ReplaceAll(r.Lines, "\t", "    ") // terminal.Lines escapes tabs
+		fmt.Fprintf(&text, "\n%s\nKeep Observe until all readers and deleters use the library: docs/adopt.md.\n", lines)
 	}
 	_, err := io.WriteString(out, terminal.Lines(text.String()))
 	return err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -30,7 +31,7 @@ func TestAdopt(t *testing.T) {
 	put("acme")
 	args := []string{"adopt", "--table", name, "--format", "#SHARD_", "--endpoint", endpoint}
 	code, out, errText := hotshard(t, args...)
-	for _, want := range []string{"1 items scanned", "calculated", "Format: shard.HashShard, PlainFirst: true,", "docs/adopt.md"} {
+	for _, want := range []string{"1 items scanned", "calculated", "\n    Format: shard.HashShard, PlainFirst: true,", "docs/adopt.md"} {
 		if code != exitOK || errText != "" || !strings.Contains(out, want) {
 			t.Errorf("exit %d with %q, want %q in\n%s", code, errText, want, out)
 		}
@@ -45,7 +46,21 @@ func TestAdopt(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &r); err != nil || code != exitBad || r.InTheWay.Keys != 1 || len(r.Refusals) != 1 {
 		t.Errorf("exit %d, %v with\n%s", code, err, out)
 	}
-	if code, out, errText = hotshard(t, "adopt", "--table", "nowhere", "--format", "#", "--endpoint", endpoint); code != exitBad || out != "" || !strings.Contains(errText, `There is no table "nowhere".`) {
-		t.Errorf("exit %d with %q and %q", code, errText, out)
+	for _, args := range [][]string{nil, {"--undo", "acme", "--map", "m", "--layout", "random"}} {
+		args = append([]string{"adopt", "--table", "nowhere", "--format", "#", "--endpoint", endpoint}, args...)
+		if code, out, errText = hotshard(t, args...); code != exitBad || out != "" || !strings.Contains(errText, `There is no table "nowhere".`) {
+			t.Errorf("exit %d with %q and %q", code, errText, out)
+		}
+	}
+	theirs := dynamolocal.DynamoDB(endpoint, "theirs") // a database of its own in the engine
+	foreign := libtest.Theirs(t, theirs, "S")
+	t.Cleanup(func() {
+		_, _ = theirs.DeleteTable(context.Background(), &dynamodb.DeleteTableInput{TableName: &foreign})
+	})
+	t.Setenv("AWS_ACCESS_KEY_ID", "theirs")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")
+	t.Setenv("AWS_REGION", dynamolocal.Region)
+	if _, out, errText = hotshard(t, "adopt", "--table", foreign, "--format", "#SHARD_", "--endpoint", endpoint); !strings.Contains(out, "0 items scanned") {
+		t.Errorf("with the environment's credentials: %q and %q", errText, out)
 	}
 }

@@ -52,7 +52,7 @@ func (c *AdoptCmd) checkUndo() error {
 func (c *AdoptCmd) undoTable(ctx context.Context, client *dynamodb.Client, shards *shardmap.Map) (*table.Table, error) {
 	out, err := client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &c.Table})
 	if err != nil {
-		return nil, err
+		return nil, c.explain(err)
 	}
 	t := &table.Table{
 		Client: client, Name: c.Table, Format: shard.Format(c.Format), PlainFirst: true,

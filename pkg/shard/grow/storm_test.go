@@ -128,7 +128,7 @@ type program struct {
 	clicks table.Tally
 }
 
-func newProgram(t *testing.T, s *stored, shardMap *mapfake.Table, layout table.Layout) *program {
+func newProgram(t *testing.T, s *stored, shardMap *mapfake.Table, layout table.Layout, plain bool) *program {
 	t.Helper()
 	shards := shardmap.New(shardMap, "map", shardmap.Options{})
 	grower, err := grow.New(shardmap.NewChanger(shardMap, shards, shardmap.ChangerOptions{}), grow.Options{
@@ -137,21 +137,25 @@ func newProgram(t *testing.T, s *stored, shardMap *mapfake.Table, layout table.L
 	if err != nil {
 		t.Fatal(err)
 	}
+	format := shard.Hash
+	if plain {
+		format = shard.HashShard
+	}
 	return &program{
 		orders: table.Table{
 			Client: s, Name: "orders", PartitionKey: "customer", SortKey: "placed", Layout: layout,
-			Shards: table.Namespace{Prefix: "orders/", Counts: shards}, Observer: grower,
+			Shards: table.Namespace{Prefix: "orders/", Counts: shards}, Observer: grower, Format: format, PlainFirst: plain,
 		},
 		clicks: table.Tally{
 			Client: s, Table: "clicks", PartitionKey: "customer", Value: "n",
-			Shards: table.Namespace{Prefix: "clicks/", Counts: shards}, Observer: grower,
+			Shards: table.Namespace{Prefix: "clicks/", Counts: shards}, Observer: grower, Format: format, PlainFirst: plain,
 		},
 	}
 }
 
 // TestStorms writes 200 times a second for a minute to one name of a table with 64 partitions of 20 WCU/s: from one
 // busy process, and from 40 that make one request at a time. N grows until all requests are accepted, and a reader
-// finds each accepted item once.
+// finds each accepted item once. The plain ones are of an adopted table: write shard 0 is the plain name.
 func TestStorms(t *testing.T) {
 	calculated := table.CalculatedSuffix{By: "order", Time: table.SortTime("placed", shard.Millis)}
 	for _, programs := range []int{1, 40} {
@@ -159,26 +163,30 @@ func TestStorms(t *testing.T) {
 			name   string
 			layout table.Layout // nil is a Tally
 			counts []int        // the first
+			plain  bool
 		}{
-			{"a random suffix", table.RandomSuffix{}, []int{4, 16}},
-			{"a calculated suffix", calculated, []int{24}},
-			{"hour buckets", table.TimeBuckets{Bucket: shard.Hour, By: "order"}, []int{24}},
-			{"a tally", nil, []int{4, 16}},
+			{"a random suffix", table.RandomSuffix{}, []int{4, 16}, false},
+			{"a calculated suffix", calculated, []int{24}, false},
+			{"hour buckets", table.TimeBuckets{Bucket: shard.Hour, By: "order"}, []int{24}, false},
+			{"a tally", nil, []int{4, 16}, false},
+			{"a random suffix, plain", table.RandomSuffix{}, []int{4, 16}, true},
+			{"a calculated suffix, plain", calculated, []int{24}, true},
+			{"a tally, plain", nil, []int{4, 16}, true},
 		} {
 			t.Run(fmt.Sprintf("%d, %s", programs, c.name), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) { storm(t, programs, c.layout, c.counts) })
+				synctest.Test(t, func(t *testing.T) { storm(t, programs, c.layout, c.counts, c.plain) })
 			})
 		}
 	}
 }
 
-func storm(t *testing.T, programs int, layout table.Layout, counts []int) {
+func storm(t *testing.T, programs int, layout table.Layout, counts []int, plain bool) {
 	const seconds, perSecond = 60, 200
 	const last = (seconds - 20) * perSecond
 	s, shardMap := newStored(1), mapfake.New(100, 0, 5*time.Millisecond)
 	free := make(chan *program, 2*perSecond*seconds) // programs that may take a request
 	for range programs {
-		p := newProgram(t, s, shardMap, layout)
+		p := newProgram(t, s, shardMap, layout, plain)
 		for range perSecond * seconds / programs {
 			if free <- p; programs > 1 {
 				break // one request at a time
@@ -221,7 +229,7 @@ func storm(t *testing.T, programs int, layout table.Layout, counts []int) {
 	}
 	requests.Wait()
 
-	reader := newProgram(t, s, shardMap, layout)
+	reader := newProgram(t, s, shardMap, layout, plain)
 	want := 0
 	accepted.Range(func(any, any) bool { want++; return true })
 	if layout == nil {

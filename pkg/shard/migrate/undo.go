@@ -90,6 +90,7 @@ func (u *Undo) fault(now time.Time) error {
 }
 
 func (u *Undo) step(ctx context.Context, name string, now time.Time) (Undone, error) {
+	clock := dynamo.StartClock(now) // the moves take long
 	view, err := u.Table.Shards.Lookup(ctx, name, now)
 	if err != nil {
 		return Undone{}, err
@@ -121,21 +122,22 @@ func (u *Undo) step(ctx context.Context, name string, now time.Time) (Undone, er
 	if err != nil {
 		return done, err
 	}
-	if e, err = u.Changer.Reset(ctx, key, now); err != nil {
+	if e, err = u.Changer.Reset(ctx, key, clock.Now()); err != nil {
 		return done, err
 	}
-	last, err := u.forget(ctx, name, key, e, now)
+	last, err := u.forget(ctx, name, key, e, clock.Now())
 	last.Moved += done.Moved
 	return last, err
 }
 
 // forget removes a name from the map that was reset, after a last look at its write shards.
 func (u *Undo) forget(ctx context.Context, name, key string, e shardmap.Entry, now time.Time) (Undone, error) {
+	clock := dynamo.StartClock(now)
 	done, err := u.moveAll(ctx, name, e, now)
 	if err != nil {
 		return done, err
 	}
-	return done, u.Changer.Forget(ctx, key, now)
+	return done, u.Changer.Forget(ctx, key, clock.Now())
 }
 
 // errTaken means that another item has the plain key and the sort key.

@@ -293,3 +293,31 @@ func TestUndo(t *testing.T) {
 		})
 	}
 }
+
+// TestSlowUndo checks that the changes of the shard map after long moves have the time after them: a Changer refuses an
+// older one.
+func TestSlowUndo(t *testing.T) {
+	t.Parallel()
+	u := newUndoing(t, 1, table.RandomSuffix{})
+	u.orders.Client = u.db
+	u.grow(3)
+	var slept time.Duration
+	undo := migrate.Undo{Client: u.db, Table: u.orders, Changer: u.changer, Pace: func(context.Context, int) error {
+		time.Sleep(10 * time.Millisecond)
+		slept += 10 * time.Millisecond
+		return nil
+	}}
+	for {
+		done, err := undo.Step(t.Context(), "acme", u.at())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if done.Wait.IsZero() {
+			break
+		}
+		u.set(done.Wait)
+	}
+	if e, err := u.changer.Read(t.Context(), "acme"); err != nil || slept == 0 || e.Updated.Before(u.at().Add(slept)) {
+		t.Errorf("after moves of %v that began at %v: %+v, %v", slept, u.at(), e, err)
+	}
+}

@@ -1,0 +1,70 @@
+package table_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/internal/test/libtest"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/table"
+)
+
+// TestProgramsThatKnowThePlainName checks what docs/adopt.md says of programs without the library, beside a name with four
+// write shards: their reads miss items, and ranges return what they write. Get finds that only on write shard 0.
+func TestProgramsThatKnowThePlainName(t *testing.T) {
+	db := enginetest.Client(t)
+	for what, layout := range plainLayouts {
+		orders := plain(db, libtest.Theirs(t, db, "S"), layout, table.Fixed(4))
+		key := "acme"
+		if strings.HasPrefix(what, "buckets") {
+			key += "#2026-01-05"
+		}
+		theirs := *orders // what a program without the library reads and writes
+		theirs.Layout, theirs.Shards, theirs.PlainFirst = table.Unsharded{}, table.Fixed(1), false
+		order := func(pk string, i int) table.Item {
+			return table.Item{"customer": libtest.Str(pk), "placed": libtest.Str(fmt.Sprintf("2026-01-05T10:00:%02d.000Z", i)), "id": libtest.Str(fmt.Sprint("order-", i))}
+		}
+		var want []string
+		for i := range 40 {
+			put := func() error { return orders.Put(t.Context(), order("acme", i), libtest.Epoch) }
+			if i >= 20 {
+				put = func() error {
+					_, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &orders.Name, Item: order(key, i)})
+					return err
+				}
+			}
+			if err := put(); err != nil {
+				t.Fatal(err)
+			}
+			want = append(want, fmt.Sprint("order-", i))
+		}
+		if got := libtest.IDs(t, orders, day); !slices.Equal(got, want) {
+			t.Errorf("%s: the range has %v", what, got)
+		}
+		n, err := theirs.Count(t.Context(), key, table.Span{}, libtest.Epoch)
+		if err != nil || n <= 20 || n >= 40 {
+			t.Errorf("%s: a plain reader finds %d of 40, %v", what, n, err)
+		}
+		if what == "random" || what == "buckets" {
+			continue
+		}
+		found := 0
+		for i := 20; i < 40; i++ {
+			_, err := orders.Get(t.Context(), order("acme", i), libtest.Epoch)
+			if err == nil {
+				found++
+			} else if !errors.Is(err, shard.ErrNotFound) {
+				t.Error(err)
+			}
+		}
+		if found == 0 || found == 20 {
+			t.Errorf("%s: Get finds %d of 20 items of the plain writer", what, found)
+		}
+	}
+}
