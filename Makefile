@@ -122,7 +122,7 @@ cli: need.go
 
 RELEASE  := $(DIST)/release
 SYSTEMS  := linux-amd64 linux-arm64 darwin-amd64 darwin-arm64
-MAX_SIZE := 30000000
+MAX_SIZE := 35000000
 
 release: need.go ## build the command line for linux and macOS, amd64 and arm64: dist/release, with checksums
 	@mkdir -p $(RELEASE) && rm -f $(RELEASE)/*
