@@ -14,19 +14,19 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// The counts by which keys grow. The first step is large where write shards are calculated, since events
-// wait for the lead, and rows of an index for their next write.
+// The counts by which keys grow. The first step is large where a larger count relieves the key later:
+// after the lead, or, for rows of an index, with their next write.
 var (
-	randomSteps     = []int{4, 16, 64, 256, shard.MaxShards}
-	calculatedSteps = []int{24, 64, 256, shard.MaxShards}
+	promptSteps = []int{4, 16, 64, 256, shard.MaxShards}
+	slowSteps   = []int{24, 64, 256, shard.MaxShards}
 )
 
-// Next returns the count that follows count for keys with a placement: Random is the one of counters
-// and limits. It is the first step that is at least twice the count, and at most bound.
-func Next(p kind.Placement, count, bound int) int {
-	steps := calculatedSteps
-	if p == kind.Random {
-		steps = randomSteps
+// Next returns the count that follows count for keys with these traits. It is the first step that is
+// at least twice the count, and at most bound.
+func Next(t kind.Traits, count, bound int) int {
+	steps := slowSteps
+	if t.Placement == kind.Random && !t.Leads {
+		steps = promptSteps
 	}
 	for _, step := range steps {
 		if step >= 2*count {

@@ -24,9 +24,9 @@ func TestNextAndBound(t *testing.T) {
 		count, bound, want int
 	}{
 		{kind.Counter, 1, 256, 4}, {kind.Limit, 4, 256, 16}, {kind.Counter, 256, 1000, 1000}, {kind.Counter, 64, 100, 100}, {kind.Counter, 600, 1000, 1000},
-		{kind.Event, 1, 256, 24}, {kind.Board, 1, 256, 24}, {kind.Session, 1, 256, 24}, {kind.Event, 1, 4, 4}, {kind.Event, 24, 256, 64}, {kind.Event, 7, 256, 24}, {kind.Event, 28, 256, 64}, {kind.Counter, 20, 256, 64},
+		{kind.Event, 1, 256, 24}, {kind.Board, 1, 256, 24}, {kind.Session, 1, 256, 24}, {kind.OwnRandom, 1, 256, 24}, {kind.Event, 1, 4, 4}, {kind.Event, 24, 256, 64}, {kind.Event, 7, 256, 24}, {kind.Event, 28, 256, 64}, {kind.Counter, 20, 256, 64},
 	} {
-		if got := Next(kind.Of(c.of).Placement, c.count, c.bound); got != c.want {
+		if got := Next(kind.Of(c.of), c.count, c.bound); got != c.want {
 			t.Errorf("%s of %d, at most %d: %d, want %d", c.of, c.count, c.bound, got, c.want)
 		}
 	}

@@ -426,7 +426,7 @@ func (w *world) consider(box *container, key string, a shard.Attempt) {
 	v.polled = w.now
 	if e.version == v.version && !w.frozen && box.keys.Entitled(a, now) {
 		*e = entry{
-			version: e.version + 1, count: Next(w.placement, e.count, Bound(w.partitions)), before: e.count,
+			version: e.version + 1, count: Next(kind.Traits{Placement: w.placement}, e.count, Bound(w.partitions)), before: e.count,
 			effective: w.now + w.lead, changed: w.now,
 		}
 		if key == "hot" {

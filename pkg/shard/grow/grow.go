@@ -118,7 +118,7 @@ func (g *Grower) ask(ctx context.Context, a shard.Attempt, bound int) (version i
 	case entry.Version != a.Version || entry.Pinned || !g.keys.Entitled(a, g.o.Clock()):
 		return entry.Version
 	}
-	count := growth.Next(kind.Of(kind.Kind(a.Kind)).Placement, a.Shards, bound)
+	count := growth.Next(kind.Of(kind.Kind(a.Kind)), a.Shards, bound)
 	if version, ok := g.clear(ctx, a, entry, count); !ok {
 		return version
 	}

@@ -124,7 +124,7 @@ func TestRefusalsGrowAKey(t *testing.T) {
 	for key, want := range map[string][]int{
 		"C#hot": {4, 16, 64, 256}, "R#hot": {4, 16, 64, 256}, // up to four times the partitions
 		"E#hot": {24, 64, 256}, "S#hot": {24}, "L#hot": {24}, "nobody's": nil,
-		"clicks/hot": {4, 16, 64, 256}, "orders/hot": {24, 64, 256},
+		"clicks/hot": {24, 64, 256}, "orders/hot": {24, 64, 256},
 	} {
 		shards := newShards()
 		p := newProcess(t, shards, Options{})
@@ -142,7 +142,7 @@ func TestRefusalsGrowAKey(t *testing.T) {
 // TestACountIsNotAnsweredBeforeItIsInForce checks that a key whose changes take effect after the lead
 // does not grow again before.
 func TestACountIsNotAnsweredBeforeItIsInForce(t *testing.T) {
-	for key, want := range map[string][]int{"E#hot": {24, 64}, "orders/hot": {24, 64}, "clicks/hot": {4, 16}} {
+	for key, want := range map[string][]int{"E#hot": {24, 64}, "orders/hot": {24, 64}, "clicks/hot": {24, 64}} {
 		shards := newShards()
 		shards.lead = 5 * time.Second
 		p := newProcess(t, shards, Options{})
@@ -287,8 +287,8 @@ func TestMaxAndPartitions(t *testing.T) {
 		want []int
 		said string
 	}{
-		{Options{Max: 10}, []int{4, 10}, "the most that Max allows"},
-		{Options{Partitions: func(table string) int { return map[string]int{"orders": 8}[table] }}, []int{4, 16, 32}, "partitions are the limit"},
+		{Options{Max: 10}, []int{10}, "the most that Max allows"},
+		{Options{Partitions: func(table string) int { return map[string]int{"orders": 8}[table] }}, []int{24, 32}, "partitions are the limit"},
 	} {
 		shards := newShards()
 		p := newProcess(t, shards, c.o)

@@ -165,13 +165,13 @@ func TestStorms(t *testing.T) {
 			counts []int        // the first
 			plain  bool
 		}{
-			{"a random suffix", table.RandomSuffix{}, []int{4, 16}, false},
+			{"a random suffix", table.RandomSuffix{}, []int{24}, false},
 			{"a calculated suffix", calculated, []int{24}, false},
 			{"hour buckets", table.TimeBuckets{Bucket: shard.Hour, By: "order"}, []int{24}, false},
-			{"a tally", nil, []int{4, 16}, false},
-			{"a random suffix, plain", table.RandomSuffix{}, []int{4, 16}, true},
+			{"a tally", nil, []int{24}, false},
+			{"a random suffix, plain", table.RandomSuffix{}, []int{24}, true},
 			{"a calculated suffix, plain", calculated, []int{24}, true},
-			{"a tally, plain", nil, []int{4, 16}, true},
+			{"a tally, plain", nil, []int{24}, true},
 		} {
 			t.Run(fmt.Sprintf("%d, %s", programs, c.name), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) { storm(t, programs, c.layout, c.counts, c.plain) })
@@ -182,7 +182,6 @@ func TestStorms(t *testing.T) {
 
 func storm(t *testing.T, programs int, layout table.Layout, counts []int, plain bool) {
 	const seconds, perSecond = 60, 200
-	const last = (seconds - 20) * perSecond
 	s, shardMap := newStored(1), mapfake.New(100, 0, 5*time.Millisecond)
 	free := make(chan *program, 2*perSecond*seconds) // programs that may take a request
 	for range programs {
@@ -195,7 +194,7 @@ func storm(t *testing.T, programs int, layout table.Layout, counts []int, plain 
 	}
 	begin := time.Now()
 	var accepted sync.Map
-	var rejected atomic.Int64 // of the last 20 s
+	var rejected, busy [seconds]atomic.Int64 // requests of each second: throttled until their deadline, and without a free program
 	var requests sync.WaitGroup
 	for i := range seconds * perSecond {
 		time.Sleep(time.Second / perSecond)
@@ -217,14 +216,12 @@ func storm(t *testing.T, programs int, layout table.Layout, counts []int, plain 
 				}
 				if err == nil {
 					accepted.Store(id, true)
-				} else if i >= last {
-					rejected.Add(1)
+				} else {
+					rejected[i/perSecond].Add(1)
 				}
 			})
 		default: // no program is free
-			if i >= last {
-				rejected.Add(1)
-			}
+			busy[i/perSecond].Add(1)
 		}
 	}
 	requests.Wait()
@@ -247,12 +244,29 @@ func storm(t *testing.T, programs int, layout table.Layout, counts []int, plain 
 		}
 		accepted.Range(func(id, _ any) bool { t.Errorf("item %v is lost", id); return true })
 	}
+	var throttled, lacked, late int64
+	calm := 0 // from this second on 99 % are accepted
+	for i := range seconds {
+		failed := rejected[i].Load() + busy[i].Load()
+		throttled, lacked = throttled+rejected[i].Load(), lacked+busy[i].Load()
+		if failed > perSecond/100 {
+			calm = i + 1
+		}
+		if i >= seconds-20 {
+			late += failed
+		}
+	}
+	const percent = 100.0 / (seconds * perSecond)
 	history, end, all := changes(t, shardMap), s.share(time.Now().Add(-20*time.Second)), s.share(begin)
-	t.Logf("%d of %d accepted; N %v; throttled %.1f %% of all attempts, %.2f %% of those of the last 20 s", want, seconds*perSecond, history, 100*all, 100*end)
+	t.Logf("%d of %d accepted; throttled %.1f %%, no free program %.1f %%, calm after %d s; N %v; throttled %.1f %% of all attempts, %.2f %% of those of the last 20 s",
+		want, seconds*perSecond, percent*float64(throttled), percent*float64(lacked), calm, history, 100*all, 100*end)
 	if len(history) < len(counts) || !slices.Equal(history[:len(counts)], counts) {
 		t.Errorf("N grew %v, want %v first", history, counts)
 	}
-	if late := rejected.Load(); late > 0 || end > 0.15 { // two write shards may share a partition; a random suffix then goes to another
+	if failed := throttled + lacked; failed > seconds*perSecond/10 || calm > 20 {
+		t.Errorf("%.1f %% of the requests failed, and the storm was calm after %d s", percent*float64(failed), calm)
+	}
+	if late > 0 || end > 0.15 { // two write shards may share a partition; a random suffix then goes to another
 		t.Errorf("of the last 20 s %d requests were rejected, and %.0f %% of the attempts throttled", late, 100*end)
 	}
 }
