@@ -1,7 +1,6 @@
 package query
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -121,7 +120,7 @@ func (e *Explainer) name() string {
 	if len(e.o.Tables) == 1 {
 		return e.o.Tables[0]
 	}
-	return cmp.Or(e.prefix(), "") + "*"
+	return e.prefix() + "*"
 }
 
 // prefix returns what the tables' names begin with.

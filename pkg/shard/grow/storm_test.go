@@ -266,8 +266,8 @@ func storm(t *testing.T, programs int, layout table.Layout, counts []int, plain 
 	if failed := throttled + lacked; failed > seconds*perSecond/8 {
 		t.Errorf("%.1f %% of the requests failed", percent*float64(failed))
 	}
-	// Two of 24 write shards may share a partition. A random suffix then goes to another; of calculated ones
-	// three may need more than the partition has, which is seldom half of the attempts: 64 follow late.
+	// Two of 24 write shards may share a partition: a random suffix then goes to another. Three calculated
+	// ones may need more than their partition has. That rarely throttles half of the attempts, so N grows late.
 	most, mostEnd := int64(0), 0.15
 	if _, random := layout.(table.RandomSuffix); layout != nil && !random {
 		most, mostEnd = 20*perSecond/25, 0.3
