@@ -1,6 +1,9 @@
 package lambda
 
 import (
+	"bufio"
+	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -49,5 +52,31 @@ func TestBodiesInFlightAreBounded(t *testing.T) {
 	}
 	if len(begun) != 3 {
 		t.Errorf("%d calls were served at once, want %d", served+len(begun)-3, served)
+	}
+}
+
+// TestLargeBodiesGetAnAnswer checks that a client that sends 20 MB before it reads gets the rejection.
+func TestLargeBodiesGetAnAnswer(t *testing.T) {
+	server := httptest.NewServer(DrainBodies(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 1000))
+		r.Body.Close()
+		http.Error(w, err.Error(), http.StatusRequestEntityTooLarge)
+	})))
+	defer server.Close()
+	conn, err := net.Dial("tcp", server.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := io.WriteString(conn, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 20000000\r\n\r\n"+strings.Repeat("x", 20_000_000)); err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusRequestEntityTooLarge {
+		t.Error(resp.Status)
 	}
 }

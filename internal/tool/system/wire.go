@@ -8,6 +8,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
 	"github.com/hotshard/hotshard/internal/aws/eventsource"
+	"github.com/hotshard/hotshard/internal/aws/lambda"
 	"github.com/hotshard/hotshard/internal/base/heat/count"
 	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/fold"
@@ -33,7 +34,7 @@ func (s *System) wire(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.server.Handler = httpapi.ForHostsOf(s.options.Addr, s.withConsole(api))
+	s.server.Handler = httpapi.ForHostsOf(s.options.Addr, lambda.DrainBodies(s.withConsole(api)))
 	if err := s.wireAggregator(ctx, f); err != nil {
 		return err
 	}
