@@ -122,7 +122,7 @@ func (g *Grower) ask(ctx context.Context, a shard.Attempt, bound int) (version i
 	if version, ok := g.clear(ctx, a, entry, count); !ok {
 		return version
 	}
-	return g.grow(ctx, entry, count, throttledOn(a.Shards))
+	return g.grow(ctx, entry, count, a)
 }
 
 // clear reports whether the partition keys of new write shards are free, and the version that is known
@@ -158,14 +158,14 @@ func (g *Grower) refresh(ctx context.Context, key string) (entry shardmap.Entry,
 	return entry, err == nil
 }
 
-// grow changes the count of an entry, and returns its version then.
-func (g *Grower) grow(ctx context.Context, seen shardmap.Entry, count int, why string) (version int64) {
-	key := g.o.Shown(seen.Key)
+// grow changes the count of an entry because of an attempt, and returns the entry's version then.
+func (g *Grower) grow(ctx context.Context, seen shardmap.Entry, count int, a shard.Attempt) (version int64) {
+	key, why := g.o.Shown(seen.Key), throttledOn(a.Shards)
 	if g.o.Observe {
 		g.o.Logger.Warn("would grow", "key", key, "shards", count, "why", why)
 		return seen.Version
 	}
-	entry, err := g.changer.GrowFrom(ctx, seen, count, shardmap.Note{By: g.o.By, Why: why}, g.o.Clock())
+	entry, err := g.changer.GrowFrom(ctx, seen, count, shardmap.Note{By: g.o.By, Why: why, Kind: a.Kind}, g.o.Clock())
 	switch {
 	case err == nil:
 		g.o.Logger.Warn("grown", "key", key, "shards", count, "effective_at", entry.Effective(), "why", why)

@@ -50,6 +50,9 @@ type Entry struct {
 type Note struct {
 	By, Why string
 	Made    time.Time
+	// Kind is the key's kind, as [shard.Attempt] has it, or "" if it is unknown. It is not stored. It shortens the lead
+	// of keys whose items go by the count in force at their write: see [Options].
+	Kind string
 }
 
 // Effective returns when the newest change takes effect; zero without a change.

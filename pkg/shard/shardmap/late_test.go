@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/test/lane"
 	"github.com/hotshard/hotshard/internal/test/mapfake"
@@ -38,6 +39,8 @@ type lateWorld struct {
 	free        bool // late transactions don't block others
 	restarts    bool // processes start again and again
 	deaths      int  // percent of changers that die in a late transaction
+
+	kind kind.Kind // of the events; times of OwnRandom are not ahead
 
 	mu      sync.Mutex
 	held    bool // by a transaction in flight
@@ -95,9 +98,19 @@ const (
 func newLateWorld(seed uint64) *lateWorld {
 	return &lateWorld{
 		Table: mapfake.New(100, 0, 0), random: rand.New(rand.NewPCG(seed, 11)), lookBack: soundTimes.lookBack, longer: shrinkLead, deaths: 33,
-		used: map[lateWindow]int{}, allowed: map[time.Time][]time.Time{},
+		used: map[lateWindow]int{}, allowed: map[time.Time][]time.Time{}, kind: []kind.Kind{kind.OwnTimed, kind.OwnRandom}[seed%2],
 	}
 }
+
+// ahead returns how far ahead of now events' times may lie.
+func (w *lateWorld) ahead() time.Duration {
+	if w.kind == kind.OwnRandom {
+		return 0
+	}
+	return MaxAhead
+}
+
+func (w *lateWorld) note() Note { return Note{Kind: string(w.kind)} }
 
 func (w *lateWorld) below(n int) int {
 	w.mu.Lock()
@@ -268,7 +281,7 @@ func (p *lateProcess) committed(old, e Entry) {
 			l.next, l.redated = now, again && i == len(p.late)-1
 		}
 	}
-	at := e.Updated.Add(LeadTime + Clocks)
+	at := e.Updated.Add(p.changer.leadOf(string(p.kind)) + Clocks)
 	if n := e.History.Newest(); n > old.History.Newest() && e.History.Max(at, at.Add(20*time.Millisecond)) < n {
 		p.fail("a growth waits: at %v from %v to %v", now, old.History, e.History)
 	}
@@ -323,7 +336,7 @@ func (l *lateCommit) known() time.Time {
 func (w *lateWorld) excuses(t time.Time, times ...time.Time) bool {
 	return slices.ContainsFunc(w.late, func(l *lateCommit) bool {
 		known := l.known()
-		if t.Before(l.from) || t.After(known.Add(MaxAhead)) {
+		if t.Before(l.from) || t.After(known.Add(w.ahead())) {
 			return false
 		}
 		if !l.redated {
@@ -364,13 +377,13 @@ func (p *lateProcess) change(ctx context.Context) {
 	count := []int{1, 2, 5, 24}[p.below(4)]
 	switch n := p.below(8); {
 	case seen.Pinned:
-		_, _ = p.changer.Unpin(ctx, lateKey, Note{}, p.now())
+		_, _ = p.changer.Unpin(ctx, lateKey, p.note(), p.now())
 	case n == 0:
-		_, _ = p.changer.Pin(ctx, lateKey, count, Note{}, p.now())
+		_, _ = p.changer.Pin(ctx, lateKey, count, p.note(), p.now())
 	case count > seen.History.Newest():
-		_, _ = p.changer.GrowFrom(ctx, seen, count, Note{}, p.now())
+		_, _ = p.changer.GrowFrom(ctx, seen, count, p.note(), p.now())
 	default:
-		_, _ = p.changer.ShrinkFrom(ctx, seen, count, Note{}, p.now())
+		_, _ = p.changer.ShrinkFrom(ctx, seen, count, p.note(), p.now())
 	}
 }
 
@@ -384,9 +397,9 @@ func (p *lateProcess) write(ctx context.Context) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	past := []time.Duration{time.Second, 10 * time.Second, 150 * time.Second}[p.random.IntN(3)]
-	ev := &lateEvent{id: fmt.Sprint(len(p.events)), t: now.Add(MaxAhead - time.Duration(p.random.Int64N(int64(past)))).Truncate(time.Millisecond)}
+	ev := &lateEvent{id: fmt.Sprint(len(p.events)), t: now.Add(p.ahead() - time.Duration(p.random.Int64N(int64(past)))).Truncate(time.Millisecond)}
 	if n := len(p.events); n > 0 && p.random.IntN(2) == 0 {
-		if old := p.events[max(0, n-1-p.random.IntN(20))]; !old.t.After(now.Add(MaxAhead)) {
+		if old := p.events[max(0, n-1-p.random.IntN(20))]; !old.t.After(now.Add(p.ahead())) {
 			ev = old
 			p.count.retried++
 		}

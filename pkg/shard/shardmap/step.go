@@ -4,8 +4,17 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
+
+// leadOf returns the lead of a kind's changes.
+func (c *Changer) leadOf(k string) time.Duration {
+	if kind.Of(kind.Kind(k)).Leads {
+		return max(0, c.lead-c.options.EventAhead)
+	}
+	return c.lead
+}
 
 // automatic returns the entry after a change that no operator requested.
 func (c *Changer) automatic(e Entry, count int, note Note, now time.Time) (Entry, error) {
@@ -23,7 +32,7 @@ func (c *Changer) step(e Entry, count int, note Note, now time.Time) (Entry, err
 	if count < 1 || count > shard.MaxShards {
 		return e, fmt.Errorf("%w: shard count %d: want 1 to %d", shard.ErrMisused, count, shard.MaxShards)
 	}
-	at := now.Add(c.lead + time.Millisecond - 1).Round(0).Truncate(time.Millisecond).UTC()
+	at := now.Add(c.leadOf(note.Kind) + time.Millisecond - 1).Round(0).Truncate(time.Millisecond).UTC()
 	if count < e.History.Newest() && !c.timeless(e.Key) {
 		at = at.Add(c.longer)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/test/lane"
 	"github.com/hotshard/hotshard/internal/test/mapfake"
@@ -34,6 +35,7 @@ type world struct {
 	lateTaken bool // a snapshot has the time at which it was stored, not at which its keys were read
 	oneLog    bool // a change is in the first log only
 	anew      bool // processes begin anew in each period
+	ownOnly   bool // no other key is changed or read
 
 	freezing int // of a thousand ways of a call, in which the process is frozen
 
@@ -258,23 +260,37 @@ func (p *process) begin() {
 	p.changer.lead, p.changer.bound = p.lead, p.bound
 }
 
-// kept are keys that are never deleted, whose counts are agreed on for all times.
-var kept = []string{"E#a", "E#b"}
+// kept are keys that are never deleted, whose counts are agreed on for all times. Times of the own name are not ahead.
+var kept = []string{"E#a", "E#b", ownName}
 
-const deletable = "C#d"
+const (
+	deletable = "C#d"
+	ownName   = "orders/acme"
+)
+
+// noteOf returns the note of a key's changes.
+func noteOf(key string) Note {
+	if key == ownName {
+		return Note{Kind: string(kind.OwnRandom)}
+	}
+	return Note{}
+}
 
 func (p *process) step() {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
-	key := append(kept, deletable)[p.below(3)]
+	key := append(kept, deletable)[p.below(4)]
+	if p.ownOnly {
+		key = ownName
+	}
 	switch now := time.Now().Add(p.skew); p.below(20) {
 	case 0:
 		p.begin()
 	case 1, 2:
-		_, _ = p.changer.Pin(ctx, key, 1+p.below(60), Note{}, now) // refusals and losses are right here
+		_, _ = p.changer.Pin(ctx, key, 1+p.below(60), noteOf(key), now) // refusals and losses are right here
 	case 3:
 		if seen, err := p.changer.Lookup(ctx, key, now); err == nil {
-			_, _ = p.changer.GrowFrom(ctx, seen, 1+p.below(60), Note{}, time.Now().Add(p.skew))
+			_, _ = p.changer.GrowFrom(ctx, seen, 1+p.below(60), noteOf(key), time.Now().Add(p.skew))
 		}
 	case 4:
 		_, _ = p.changer.Reset(ctx, deletable, now)
@@ -309,7 +325,11 @@ func (p *process) lookUp(ctx context.Context, key string, now time.Time) {
 	if !known {
 		p.fail(fmt.Errorf("at %v %s has version %d and %d write shards in a view: states %+v, of which %d are old", begun, key, e.Version, e.History.Newest(), states, must))
 	}
-	for _, t := range []time.Time{now, now.Add(MaxAhead), now.Add(-p.within(0, time.Minute))} {
+	ahead := MaxAhead
+	if key == ownName {
+		ahead = 0
+	}
+	for _, t := range []time.Time{now, now.Add(ahead), now.Add(-p.within(0, time.Minute))} {
 		p.mu.Lock()
 		p.observed = append(p.observed, observed{key, t, e.History.At(t), begun})
 		p.mu.Unlock()
@@ -401,6 +421,7 @@ func TestEachRuleIsNeeded(t *testing.T) {
 		"a view of long ago is loaded anew":               func(w *world) { w.times.reload = never },
 		"a change that is not committed soon is given up": func(w *world) { w.bound, w.freezing = never, 50 },
 		"a change comes into force after all know of it":  func(w *world) { w.lead = 2 * time.Second },
+		"so does a random suffix's, MaxAhead earlier":     func(w *world) { w.lead, w.ownOnly = 2*time.Second+MaxAhead, true },
 	} {
 		t.Run(name, func(t *testing.T) {
 			const most = 2000 // one in a hundred fails without the rule of snapshots
