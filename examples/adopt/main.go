@@ -1,5 +1,6 @@
-// Command adopt shards a table that a program without hotshard has filled, and moves no item. The storm goes through a
-// limiter of 20 WCU/s for each of 64 partitions, as AWS has one of 1,000:
+// Command adopt shards a table that a program without hotshard has filled, and moves no item. Packages before and after
+// are that program; they differ by ten lines and imports. The storm goes through a limiter of 20 WCU/s for each of 64
+// partitions, as AWS has one of 1,000:
 //
 //	2000 orders of acme and 500 of 50 other customers, written by the SDK alone
 //	read by pages: the same orders in the same order
@@ -23,10 +24,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	after "github.com/hotshard/hotshard/examples/adopt/after"
+	before "github.com/hotshard/hotshard/examples/adopt/before"
 	"github.com/hotshard/hotshard/pkg/shard"
-	"github.com/hotshard/hotshard/pkg/shard/grow"
 	"github.com/hotshard/hotshard/pkg/shard/setup"
-	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 	"github.com/hotshard/hotshard/pkg/shard/table"
 	"github.com/hotshard/hotshard/pkg/throttle"
 )
@@ -56,7 +57,11 @@ func main() {
 }
 
 func adopt(ctx context.Context, client *dynamodb.Client) error {
-	if err := fill(ctx, client); err != nil {
+	plain, err := before.Open(client)
+	if err == nil {
+		err = fill(ctx, client, plain)
+	}
+	if err != nil {
 		return err
 	}
 	fmt.Printf("%d orders of acme and %d of %d other customers, written by the SDK alone\n", ofAcme, 10*customers, customers)
@@ -70,41 +75,35 @@ func adopt(ctx context.Context, client *dynamodb.Client) error {
 	}
 	limited := dynamodb.New(client.Options(), func(o *dynamodb.Options) { o.HTTPClient = &http.Client{Transport: limits} })
 
-	// The ten lines.
-	shards := shardmap.New(client, mapName, shardmap.Options{})
-	grower, err := grow.New(shardmap.NewChanger(client, shards, shardmap.ChangerOptions{}), grow.Options{Partitions: limits.Partitions})
+	sharded, err := after.Open(limited)
 	if err != nil {
 		return err
 	}
-	storm := &counted{Observer: grower}
-	orders := &table.Table{
-		Client: limited, Name: name, PartitionKey: "customer", SortKey: "placed",
-		Shards: shards, Observer: storm,
-		Layout: table.CalculatedSuffix{Time: table.SortTime("placed", shard.Millis)},
-		Format: shard.HashShard, PlainFirst: true,
-	}
+	orders := &sharded.Table
+	storm := &counted{Observer: orders.Observer}
+	orders.Observer = storm
 
-	before, err := plainOrders(ctx, client, "acme")
+	old, err := plainOrders(ctx, plain, "acme")
 	if err != nil {
 		return err
 	}
-	if got, err := pages(ctx, orders); err != nil || !slices.Equal(got, before) {
-		return fmt.Errorf("read by pages: %d orders, want %d; %v", len(got), len(before), err)
+	if got, err := pages(ctx, orders); err != nil || !slices.Equal(got, old) {
+		return fmt.Errorf("read by pages: %d orders, want %d; %v", len(got), len(old), err)
 	}
 	fmt.Println("read by pages: the same orders in the same order")
 
-	sold, err := storm.on(ctx, orders)
+	sold, err := storm.on(ctx, sharded)
 	if err != nil {
 		return err
 	}
 	fmt.Println("a storm on acme: throttled under the plain name, then on several write shards, and no more")
 
-	all := slices.Sorted(slices.Values(slices.Concat(before, sold)))
+	all := slices.Sorted(slices.Values(slices.Concat(old, sold)))
 	if got, err := pages(ctx, orders); err != nil || !slices.Equal(got, all) {
 		return fmt.Errorf("after the storm: %d orders, want %d; %v", len(got), len(all), err)
 	}
 	for i := range customers {
-		if list, err := plainOrders(ctx, client, customer(i)); err != nil || len(list) != 10 {
+		if list, err := plainOrders(ctx, plain, customer(i)); err != nil || len(list) != 10 {
 			return fmt.Errorf("customer %d: %d orders, %v", i, len(list), err)
 		}
 	}
@@ -131,16 +130,15 @@ func (c *counted) ObserveAttempt(ctx context.Context, a shard.Attempt) {
 
 // on sells about 100 orders a second to acme until none was throttled for two seconds on several write shards. It
 // returns the sort keys of the orders that were accepted.
-func (c *counted) on(ctx context.Context, orders *table.Table) (sold []string, err error) {
+func (c *counted) on(ctx context.Context, orders *after.Orders) (sold []string, err error) {
 	var mu sync.Mutex
 	var done atomic.Bool
 	var group sync.WaitGroup
 	for seller := range 10 {
 		group.Go(func() {
 			for n := 0; !done.Load(); n++ {
-				now := time.Now()
-				key := shard.Millis.Key(now, "#", fmt.Sprintf("%d-%d", seller, n))
-				failed := orders.Put(ctx, table.Item{"customer": text("acme"), "placed": text(key)}, now)
+				key := shard.Millis.Key(time.Now(), "#", fmt.Sprintf("%d-%d", seller, n))
+				failed := orders.Add(ctx, table.Item{"customer": text("acme"), "placed": text(key)})
 				mu.Lock()
 				switch {
 				case failed == nil:
@@ -186,26 +184,17 @@ func pages(ctx context.Context, orders *table.Table) (list []string, err error) 
 	}
 }
 
-// plainOrders returns the sort keys of a customer's orders, as a program without hotshard reads them.
-func plainOrders(ctx context.Context, client *dynamodb.Client, customer string) (list []string, err error) {
-	pages := dynamodb.NewQueryPaginator(client, &dynamodb.QueryInput{
-		TableName: aws.String(name), ConsistentRead: aws.Bool(true), KeyConditionExpression: aws.String("customer = :customer"),
-		ExpressionAttributeValues: table.Item{":customer": text(customer)},
-	})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
-		if err != nil {
-			return nil, err
-		}
-		for _, it := range page.Items {
-			list = append(list, it["placed"].(*types.AttributeValueMemberS).Value)
-		}
+// plainOrders returns the sort keys of a customer's orders, as the program before reads them.
+func plainOrders(ctx context.Context, plain *before.Orders, customer string) (list []string, err error) {
+	orders, err := plain.Of(ctx, customer)
+	for _, it := range orders {
+		list = append(list, it["placed"].(*types.AttributeValueMemberS).Value)
 	}
-	return list, nil
+	return list, err
 }
 
-// fill creates the table and writes orders as a program without hotshard does.
-func fill(ctx context.Context, client *dynamodb.Client) error {
+// fill creates the table and writes its orders as the program before does.
+func fill(ctx context.Context, client *dynamodb.Client, plain *before.Orders) error {
 	_, err := client.CreateTable(ctx, &dynamodb.CreateTableInput{
 		TableName: aws.String(name), BillingMode: types.BillingModePayPerRequest,
 		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String("customer"), AttributeType: "S"}, {AttributeName: aws.String("placed"), AttributeType: "S"}},
@@ -217,23 +206,15 @@ func fill(ctx context.Context, client *dynamodb.Client) error {
 	if err := dynamodb.NewTableExistsWaiter(client).Wait(ctx, &dynamodb.DescribeTableInput{TableName: aws.String(name)}, time.Minute); err != nil {
 		return err
 	}
-	var puts []types.WriteRequest
 	begin := time.Now().Add(-24 * time.Hour)
 	for i := range ofAcme + 10*customers {
 		of := "acme"
 		if i >= ofAcme {
 			of = customer(i % customers)
 		}
-		it := table.Item{"customer": text(of), "placed": text(shard.Millis.Key(begin.Add(time.Duration(i)*time.Second), "#", fmt.Sprint("order-", i)))}
-		puts = append(puts, types.WriteRequest{PutRequest: &types.PutRequest{Item: it}})
-	}
-	for batch := range slices.Chunk(puts, 25) {
-		for left := map[string][]types.WriteRequest{name: batch}; len(left) > 0; {
-			out, err := client.BatchWriteItem(ctx, &dynamodb.BatchWriteItemInput{RequestItems: left})
-			if err != nil {
-				return err
-			}
-			left = out.UnprocessedItems
+		key := shard.Millis.Key(begin.Add(time.Duration(i)*time.Second), "#", fmt.Sprint("order-", i))
+		if err := plain.Add(ctx, before.Item{"customer": text(of), "placed": text(key)}); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -1,0 +1,52 @@
+package examples_test
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestAdoptingChangesTenLines compares the program before and after its table was adopted, without comments and imports.
+func TestAdoptingChangesTenLines(t *testing.T) {
+	before, after := code(t, "adopt/before/orders.go"), code(t, "adopt/after/orders.go")
+	kept := common(before, after)
+	if changed := len(after) - kept; changed != 10 || kept < 15 {
+		t.Errorf("%d lines are new or changed and %d are kept", changed, kept)
+	}
+}
+
+// code returns the lines of a file without comments, imports and empty lines.
+func code(t *testing.T, file string) (lines []string) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, body, imports := strings.Cut(string(text), "\n)\n")
+	if !imports {
+		t.Fatalf("%s has no imports", file)
+	}
+	for line := range strings.Lines(body) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "//") {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// common returns the length of the longest common subsequence.
+func common(a, b []string) int {
+	longest := make([]int, len(b)+1)
+	for _, line := range a {
+		row := slices.Clone(longest)
+		for i := range b {
+			row[i+1] = max(row[i], longest[i+1])
+			if line == b[i] {
+				row[i+1] = longest[i] + 1
+			}
+		}
+		longest = row
+	}
+	return longest[len(b)]
+}
