@@ -7,6 +7,7 @@ import (
 	"net"
 	"strings"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go"
@@ -136,7 +137,7 @@ func Kind(err error) error {
 	case errors.Is(err, shard.ErrThrottled), errors.Is(err, shard.ErrUnavailable), errors.Is(err, shard.ErrStale):
 		return err
 	case IsThrottle(err):
-		kind = shard.ErrThrottled
+		return fmt.Errorf("%w%s: %w", shard.ErrThrottled, limits(err), err)
 	case IsConflict(err):
 		kind = shard.ErrContended
 	case retryables.IsErrorRetryable(err).Bool(), isTimeout(err), isFault(err):
@@ -145,6 +146,19 @@ func Kind(err error) error {
 		return err
 	}
 	return fmt.Errorf("%w: %w", kind, err)
+}
+
+// limits returns the limits that throttled a request, for an error's text. AWS's message doesn't name an index.
+func limits(err error) string {
+	var list []string
+	for _, r := range ThrottlingReasons(err) {
+		resource := aws.ToString(r.Resource)
+		list = append(list, aws.ToString(r.Reason)+" on "+resource[strings.LastIndexByte(resource, ':')+1:])
+	}
+	if len(list) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(list, ", ") + ")"
 }
 
 // MayApply reports whether a write that failed may have been applied, or may still be.

@@ -1,0 +1,77 @@
+package grow_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/test/libtest"
+	"github.com/hotshard/hotshard/pkg/shard"
+	"github.com/hotshard/hotshard/pkg/shard/grow"
+	"github.com/hotshard/hotshard/pkg/shard/shardmap"
+	"github.com/hotshard/hotshard/pkg/shard/table"
+	"github.com/hotshard/hotshard/pkg/throttle"
+)
+
+// TestAThrottledIndexGrowsNoName writes 30 orders a second, by the test's clock, for five customers of an adopted table.
+// All have one status, the key of a global index. The index's partition of 10 WCU/s throttles the writes, and no
+// customer's partition is full. No name grows, and the error names the index.
+func TestAThrottledIndexGrowsNoName(t *testing.T) {
+	d, now := libtest.Deploy(t), libtest.Later
+	clock := func() time.Time { return now }
+	client, _ := d.Limited(t, throttle.Options{Partitions: 64, PartitionWCU: 10, Burst: time.Second, Now: clock})
+	name := libtest.Theirs(t, d.Client, "S")
+	_, err := d.Client.UpdateTable(t.Context(), &dynamodb.UpdateTableInput{
+		TableName:            &name,
+		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String("status"), AttributeType: types.ScalarAttributeTypeS}},
+		GlobalSecondaryIndexUpdates: []types.GlobalSecondaryIndexUpdate{{Create: &types.CreateGlobalSecondaryIndexAction{
+			IndexName: aws.String("by_status"), Projection: &types.Projection{ProjectionType: types.ProjectionTypeKeysOnly},
+			KeySchema: []types.KeySchemaElement{{AttributeName: aws.String("status"), KeyType: types.KeyTypeHash}},
+		}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	changer := d.Changer(shardmap.ChangerOptions{})
+	grower, err := grow.New(changer, grow.Options{Clock: clock, Partitions: func(string) int { return 64 }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	observer := &oneAttempt{Grower: grower}
+	orders := table.Table{
+		Client: client, Name: name, PartitionKey: "customer", SortKey: "placed", Shards: changer, Observer: observer,
+		Layout: table.CalculatedSuffix{Time: table.SortTime("placed", shard.Millis)}, Format: shard.HashShard, PlainFirst: true,
+	}
+	throttled := 0
+	for i := range 300 {
+		now = now.Add(time.Second / 30)
+		var ctx context.Context
+		ctx, observer.end = context.WithCancel(libtest.Within(t))
+		err := orders.Put(ctx, table.Item{
+			"customer": dynamo.String(fmt.Sprint("customer-", i%5)), "status": dynamo.String("open"),
+			"placed": dynamo.String(shard.Millis.Key(now, "#", fmt.Sprint(i))),
+		}, now)
+		if !errors.Is(err, shard.ErrThrottled) {
+			continue
+		}
+		if throttled++; !strings.Contains(err.Error(), "by_status") {
+			t.Fatalf("the error doesn't name the index: %v", err)
+		}
+	}
+	if throttled < 100 {
+		t.Fatalf("%d of 300 puts were throttled", throttled)
+	}
+	for i := range 5 {
+		if entry, err := changer.Read(t.Context(), fmt.Sprint("customer-", i)); err != nil || entry.Most() != 1 {
+			t.Errorf("customer %d: %v, %v", i, entry.History, err)
+		}
+	}
+}
