@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/smithy-go"
 
+	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/base/throttles"
 )
 
@@ -84,6 +85,8 @@ type collection struct {
 	throttles.Evidence
 	options Options
 	notes   []string
+	vectors []throttles.Resource // vector indexes
+	written []heat.VectorRate
 }
 
 // NoIndex is the error of an index that no table has.
@@ -102,7 +105,7 @@ func Run(ctx context.Context, s Sources, o Options) (throttles.Report, error) {
 			return throttles.Report{}, err
 		}
 	}
-	if o.Index != "" && len(c.Resources) == 0 {
+	if o.Index != "" && len(c.Resources)+len(c.vectors) == 0 {
 		return throttles.Report{}, NoIndex(o.Index)
 	}
 	if s.Limiter != nil {
@@ -128,7 +131,7 @@ func Run(ctx context.Context, s Sources, o Options) (throttles.Report, error) {
 		c.note("The engine has no CloudWatch. An --endpoint of hotshard throttle or of hotshard local's limiter counts throttles, and so does explain --log.")
 	}
 	r := throttles.Explain(c.Evidence)
-	r.Notes = append(r.Notes, c.notes...)
+	r.Notes, r.Vectors = append(r.Notes, c.notes...), c.written
 	return r, ctx.Err()
 }
 
