@@ -26,14 +26,14 @@ func (i Image) charged(vectors []Vector) (int, error) {
 		return 0, err
 	}
 	for _, v := range vectors {
-		size += v.less(i)
+		size += v.chargeDifference(i)
 	}
 	return size, nil
 }
 
-// less returns by how much the charged size of the item's vector differs from its size as a list. It is 0 without a vector.
-func (v Vector) less(i Image) int {
-	raw, ok := v.in(i)
+// chargeDifference returns the charged size of the item's vector, less its size as a list. It is 0 without a vector.
+func (v Vector) chargeDifference(i Image) int {
+	raw, ok := v.listOf(i)
 	if !ok {
 		return 0
 	}
@@ -43,8 +43,8 @@ func (v Vector) less(i Image) int {
 	return dimensionSize*v.Dimensions - s.size
 }
 
-// in returns the item's vector; ok is false if the attribute is absent or no list.
-func (v Vector) in(i Image) (raw []byte, ok bool) {
+// listOf returns the item's vector; ok is false if the attribute is absent or no list.
+func (v Vector) listOf(i Image) (raw []byte, ok bool) {
 	raw = i.value(v.Attribute)
 	kind, _ := soleMember(raw)
 	return raw, kind != nil && equalsQuoted(kind, "L")
@@ -88,7 +88,7 @@ type vectorEntry struct {
 }
 
 func (e vectorEntry) Present() bool {
-	_, ok := e.vector.in(e.Image)
+	_, ok := e.vector.listOf(e.Image)
 	return ok
 }
 
@@ -98,5 +98,5 @@ func (e vectorEntry) SameIn(other vectorEntry, attributes []string) bool {
 
 func (e vectorEntry) SizeIn(attributes []string) (int, error) {
 	size, err := e.Image.SizeIn(attributes)
-	return size + e.vector.less(e.Image), err
+	return size + e.vector.chargeDifference(e.Image), err
 }

@@ -262,7 +262,7 @@ func (it Item) trimmed(table, indexes cut) Item {
 	ofIndexes, indexRest := it.trim(true, indexes)
 	it.Keys, it.Rest, it.IndexRest = append(keys, ofIndexes...), rest, indexRest
 	if it.Vectors != nil {
-		vectors := it.Vectors.trimmed(cut{}, cut{MaxVectorKeys, math.Inf(1), maxIndexBytes})
+		vectors := it.Vectors.trimmed(cut{}, cut{keptVectorKeys, math.Inf(1), maxIndexBytes})
 		it.Vectors = &vectors
 	}
 	return it

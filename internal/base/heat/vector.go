@@ -5,8 +5,11 @@ import (
 	"slices"
 )
 
-// MaxVectorKeys bounds the keys of vector indexes in an item.
-const MaxVectorKeys = 100
+// MaxVectorKeys bounds the keys of vector indexes that a window counts singly. A folded item keeps fewer, for memory.
+const (
+	MaxVectorKeys  = 100
+	keptVectorKeys = 20
+)
 
 // VectorRate is what writes replicated into a vector index. AWS meters it in bytes, apart from write units, and documents
 // no limit of a partition.
@@ -49,6 +52,9 @@ func VectorRates(items []Item) (rates []VectorRate) {
 	}
 	for _, row := range Merge(vectors) {
 		at(row.Index).Add(row.Key, row.WriteUnitsPerSecond)
+	}
+	for i := range rates {
+		rates[i].Bytes = Hundredths(rates[i].Bytes)
 	}
 	slices.SortFunc(rates, func(a, b VectorRate) int { return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Index, b.Index)) })
 	return rates

@@ -92,7 +92,7 @@ type collection struct {
 	options Options
 	notes   []string
 	vectors []throttles.Resource // vector indexes
-	written []heat.VectorRate
+	written []heat.VectorRate    // to them
 }
 
 // NoIndex is the error of an index that no table has.
