@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
 
 	"github.com/hotshard/hotshard/internal/base/heat"
+	"github.com/hotshard/hotshard/internal/base/heat/windows"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/base/throttles"
 	"github.com/hotshard/hotshard/internal/base/throttles/collect"
@@ -103,7 +104,7 @@ func (h *heatFrom) throttled(from, to time.Time, index string) collect.Options {
 	o := collect.Options{Name: h.Table, Tables: []string{h.Table}, Index: index, From: from, To: to, PartitionWCU: float64(h.PartitionWCU)}
 	if h.Stack {
 		names := schema.NamesFor(h.TablesPrefix)
-		o.Name, o.Tables = h.TablesPrefix+"*", []string{names.Items, names.Events, names.Rollups, names.ShardMap, names.Heat}
+		o.Name, o.Deployment, o.Tables = h.TablesPrefix+"*", true, []string{names.Items, names.Events, names.Rollups, names.ShardMap, names.Heat}
 	}
 	return o
 }
@@ -122,6 +123,7 @@ func (h *heatFrom) evidence(ctx context.Context, configured aws.Config) collect.
 	if h.Stack {
 		names := schema.NamesFor(h.TablesPrefix)
 		s.HeatCalls = "dynamodb:Query on table " + names.Heat
+		s.Watched = h.hotKeys(windows.Reader{Client: client, Table: names.Heat}).Watched
 		s.Advise = query.Advice(names, shardmap.New(client, names.ShardMap, shardmap.Options{}), time.Now)
 	}
 	return s

@@ -202,13 +202,22 @@ func (c *ReportCmd) addThrottles(ctx context.Context, data *report.Data) error {
 		why.Notes = []string{fmt.Sprintf("Throttles are unknown: %v.", c.explain(ctx, configured, err))}
 	}
 	data.Throttles = &why
-	switch {
-	case len(why.Findings) > 0:
-		data.Summary = append(data.Summary, fmt.Sprintf("%.0f requests were throttled, most for %s.", why.Throttles, why.Findings[0].Reason))
-	case why.Throttles > 0:
-		data.Summary = append(data.Summary, fmt.Sprintf("%.0f requests were throttled, for unknown reasons.", why.Throttles))
+	if why.Throttles > 0 {
+		data.Summary = append(data.Summary, throttled(why, data.From.UTC()))
 	}
 	return nil
+}
+
+// throttled returns a sentence on the throttles. It says since when they count, if that is not the report's begin.
+func throttled(why throttles.Report, from time.Time) string {
+	since, reason := "", "for unknown reasons"
+	if !why.From.Equal(from) { // a limiter's counts have no times
+		since = fmt.Sprintf(" since %s UTC", why.From.UTC().Format(time.DateTime))
+	}
+	if len(why.Findings) > 0 {
+		reason = "most for " + why.Findings[0].Reason
+	}
+	return fmt.Sprintf("%.0f requests were throttled%s, %s.", why.Throttles, since, reason)
 }
 
 // hotStorms returns the keys of storms, as evidence of throttles.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/hotshard/hotshard/internal/base/growth"
@@ -49,6 +50,21 @@ func (h HotKeys) Read(ctx context.Context, from, to time.Time) (keys []throttles
 	return keys, nil
 }
 
+// Watched returns the tables, other than hotshard's own, whose streams were counted in a time.
+func (h HotKeys) Watched(ctx context.Context, from, to time.Time) (tables []string, err error) {
+	for window, err := range h.Source.Windows(ctx, from, to, resolution(to.Sub(from))) {
+		if err := fault(window, err); err != nil {
+			return nil, err
+		}
+		for _, it := range window.Items {
+			if it.Table != "" && !slices.Contains(tables, it.Table) {
+				tables = append(tables, it.Table)
+			}
+		}
+	}
+	return tables, nil
+}
+
 // key returns what a row tells.
 func (h HotKeys) key(row *heat.KeyHeat) throttles.Key {
 	k := throttles.Key{
@@ -72,12 +88,12 @@ type WriteShards interface {
 // hotshard writes for itself. It returns "" for another key, or if the shard count can't be read.
 func Advice(names schema.Names, shards WriteShards, now func() time.Time) func(context.Context, throttles.Key) string {
 	return func(ctx context.Context, k throttles.Key) string {
-		if _, callers := names.Streamed(k.Table); !callers {
+		if slices.Contains([]string{names.Rollups, names.ShardMap, names.Heat}, k.Table) {
 			return "Nothing, if it is brief: hotshard writes this table for itself, and retries. If it lasts, raise the table's warm throughput."
 		}
 		row := heat.KeyHeat{Key: k.Key, Index: k.Index}
 		base, ok := row.Base()
-		if !ok || k.Operation == throttles.Read {
+		if _, callers := names.Streamed(k.Table); !callers || !ok || k.Operation == throttles.Read {
 			return ""
 		}
 		entry, err := shards.Lookup(ctx, base.String(), now())

@@ -3,6 +3,7 @@ package query
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -68,9 +69,9 @@ func (e *Explainer) explain(ctx context.Context, in *explainInput, now time.Time
 	if fault != "" {
 		return nil, httpapi.InvalidAt("query.since", fault, in.Since)
 	}
-	o := collect.Options{Name: e.name(), Tables: e.o.Tables, Index: in.Index, From: now.Add(-since).UTC(), To: now.UTC(), PartitionWCU: e.o.PartitionWCU}
+	o := collect.Options{Name: e.name(), Tables: e.o.Tables, Index: in.Index, From: now.Add(-since).UTC(), To: now.UTC(), PartitionWCU: e.o.PartitionWCU, Deployment: in.Table == ""}
 	if in.Table != "" {
-		if o.Name = e.table(in.Table); o.Name == "" {
+		if o.Name = e.table(ctx, in.Table, o); o.Name == "" {
 			return nil, httpapi.InvalidAt("query.table", "it must be one of "+strings.Join(e.o.Tables, ", "), in.Table)
 		}
 		o.Tables = []string{o.Name}
@@ -106,11 +107,17 @@ func (e *Explainer) cached(ctx context.Context, o collect.Options, now time.Time
 }
 
 // table returns the table of this name or end of a name; "" if there is none.
-func (e *Explainer) table(name string) string {
+func (e *Explainer) table(ctx context.Context, name string, o collect.Options) string {
 	for _, t := range e.o.Tables {
 		if t == name || t == e.prefix()+name {
 			return t
 		}
+	}
+	if e.o.Watched == nil {
+		return ""
+	}
+	if watched, err := e.o.Watched(ctx, o.From, o.To); err == nil && slices.Contains(watched, name) {
+		return name
 	}
 	return ""
 }

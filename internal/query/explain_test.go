@@ -32,6 +32,8 @@ type account struct {
 	calls  []string
 	denied []string
 	slow   bool // DescribeTable takes until the deadline
+
+	attachedTo string // a table; then hotshard's own tables are absent, and its heat names this one
 }
 
 func (a *account) call(name string) error {
@@ -51,6 +53,9 @@ func (a *account) DescribeTable(ctx context.Context, in *dynamodb.DescribeTableI
 	if a.slow {
 		<-ctx.Done()
 		return nil, ctx.Err()
+	}
+	if a.attachedTo != "" && *in.TableName != a.attachedTo {
+		return nil, &types.ResourceNotFoundException{}
 	}
 	arn := "arn:aws:dynamodb:eu-west-1:1:table/" + *in.TableName
 	return &dynamodb.DescribeTableOutput{Table: &types.TableDescription{
@@ -79,6 +84,9 @@ func (a *account) Windows(context.Context, time.Time, time.Time, time.Duration) 
 	return func(yield func(heat.Window, error) bool) {
 		if err := a.call("heat"); err != nil {
 			yield(heat.Window{}, err)
+		} else if a.attachedTo != "" {
+			item := heat.Item{Table: a.attachedTo, Start: enginetest.Later, Window: 10 * time.Second, Limit: 20, HotRate: 14, Keys: []heat.Key{{Key: "C#page#0", Units: 199, Writes: 199}}}
+			yield(heat.Window{Start: item.Start, Items: []heat.Item{item}}, nil)
 		}
 	}
 }
@@ -105,7 +113,7 @@ func newExplaining(t *testing.T) *explaining {
 	e := &explaining{account: &account{}, t: t, now: enginetest.Later}
 	keys := HotKeys{Source: e.account, Table: func(string) string { return "t-items" }}
 	e.o = ExplainOptions{
-		Sources: collect.Sources{DynamoDB: e.account, Limiter: throttled, Heat: keys.Read, HeatCalls: "dynamodb:Query on table t-heat"},
+		Sources: collect.Sources{DynamoDB: e.account, Limiter: throttled, Heat: keys.Read, Watched: keys.Watched, HeatCalls: "dynamodb:Query on table t-heat"},
 		Tables:  []string{"t-items", "t-events"}, PartitionWCU: 20, Deadline: 5 * time.Second, Now: func() time.Time { return e.now },
 	}
 	return e
@@ -145,7 +153,7 @@ func TestExplain(t *testing.T) {
 		})
 	}
 	group.Wait()
-	want := []string{"DescribeTable", "DescribeTable", "DescribeLimits", "heat"}
+	want := []string{"heat", "DescribeTable", "DescribeTable", "DescribeLimits", "heat"}
 	if !slices.Equal(e.calls, want) {
 		t.Errorf("8 polls made the calls %q, want %q", e.calls, want)
 	}
@@ -158,6 +166,30 @@ func TestExplain(t *testing.T) {
 	}
 	if _, r, _ := ask("?table=t-items&index=by_rank&since=24h"); r.Table != "t-items" || r.Throttles != 0 {
 		t.Errorf("an index: %+v", r)
+	}
+}
+
+// TestExplainAttached checks that the table that a deployment is attached to is explained, as its heat names it, although
+// hotshard's own tables are absent.
+func TestExplainAttached(t *testing.T) {
+	e := newExplaining(t)
+	e.attachedTo = "orders"
+	reason := throttles.Reason{ID: throttles.ID{Table: "orders"}, Operation: throttles.Write, Cause: throttles.KeyRange}
+	e.o.Limiter = func(context.Context) (collect.Limited, error) {
+		return collect.Limited{Since: e.now.Add(-time.Hour), Counts: []throttles.Count{{Reason: reason, Events: 60, Source: throttles.Source{Name: "limiter", Text: "60 times"}}}}, nil
+	}
+	e.o.Advise = Advice(schema.NamesFor("t-"), nil, e.o.Now)
+	for query, name := range map[string]string{"": "t-*, orders", "?table=orders": "orders"} {
+		_, r, text := e.serve()(query)
+		if r.Table != name || len(r.Findings) != 1 || len(r.Findings[0].Keys) != 1 || r.Findings[0].Keys[0].Key != "C#page#0" || r.Findings[0].Cure == "" || strings.Contains(r.Findings[0].Cure, "hotshard writes") {
+			t.Errorf("%q: %s", query, text)
+		}
+		if len(r.Notes) != 1 || r.Notes[0] != "The limiter's counts have no times: they are all since 2126-01-15 11:00:00 UTC, when it started or was last reset." {
+			t.Errorf("notes %q", r.Notes)
+		}
+	}
+	if status, _, text := e.serve()("?table=others"); status != 422 {
+		t.Errorf("%d %s", status, text)
 	}
 }
 
@@ -179,7 +211,7 @@ func TestExplainParameters(t *testing.T) {
 		}
 	}
 	for _, call := range e.calls {
-		if call != "DescribeTable" { // to know the indexes
+		if call != "DescribeTable" && call != "heat" { // to know the indexes, and the watched tables
 			t.Errorf("it called %s", call)
 		}
 	}

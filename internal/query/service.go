@@ -101,7 +101,8 @@ func New(settings Settings, client Client, evidence collect.Sources) (*Service, 
 	view := shardmap.New(client, settings.ShardMapTable, shardmap.Options{ViewAge: settings.ViewAge})
 	summaries := counters.NewSummaries(client, names.Of(kind.Counter), settings.RollupsTable, view)
 	source := windows.Reader{Client: client, Table: settings.HeatTable}
-	evidence.Heat, evidence.HeatCalls = HotKeys{Source: source, Table: names.OfKey}.Read, "dynamodb:Query on table "+settings.HeatTable
+	keys := HotKeys{Source: source, Table: names.OfKey}
+	evidence.Heat, evidence.Watched, evidence.HeatCalls = keys.Read, keys.Watched, "dynamodb:Query on table "+settings.HeatTable
 	evidence.Advise = Advice(names, view, time.Now)
 	return &Service{
 		settings: settings,

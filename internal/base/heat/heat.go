@@ -28,6 +28,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 	"slices"
 	"time"
 
@@ -70,6 +71,10 @@ type Item struct {
 	Keys      []Key
 	Rest      uint64
 	IndexRest uint64
+
+	// Vectors has the counts of the vector indexes: all its units are bytes, and no key is hot. It is nil if they had no
+	// writes. It is not stored, since the detector does not count it.
+	Vectors *Item
 
 	// Incomplete means that counts may lack records.
 	Incomplete bool
@@ -256,6 +261,10 @@ func (it Item) trimmed(table, indexes cut) Item {
 	keys, rest := it.trim(false, table)
 	ofIndexes, indexRest := it.trim(true, indexes)
 	it.Keys, it.Rest, it.IndexRest = append(keys, ofIndexes...), rest, indexRest
+	if it.Vectors != nil {
+		vectors := it.Vectors.trimmed(cut{}, cut{keptVectorKeys, math.Inf(1), maxIndexBytes})
+		it.Vectors = &vectors
+	}
 	return it
 }
 

@@ -11,6 +11,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/base/throttles"
 	"github.com/hotshard/hotshard/internal/base/throttles/collect"
 	"github.com/hotshard/hotshard/internal/tool/explain"
@@ -118,6 +124,38 @@ func TestQuietTable(t *testing.T) {
 		}
 		if known := sources.CloudWatch != nil; known != (r.Unknown == 0) {
 			t.Errorf("unknown is %v", r.Unknown)
+		}
+	}
+}
+
+// described adds a vector index to descriptions of tables. DynamoDB Local has none.
+type described struct{ collect.DynamoDB }
+
+func (d described) DescribeTable(ctx context.Context, in *dynamodb.DescribeTableInput, options ...func(*dynamodb.Options)) (*dynamodb.DescribeTableOutput, error) {
+	out, err := d.DynamoDB.DescribeTable(ctx, in, options...)
+	if err == nil {
+		out.Table.VectorIndexes = []types.VectorIndexDescription{{IndexName: aws.String("alike")}}
+	}
+	return out, err
+}
+
+// TestVectorIndex checks that the bytes of a vector index are CloudWatch's, beside the throttles.
+func TestVectorIndex(t *testing.T) {
+	s := stormOf(t, throttles.Reason{ID: throttles.ID{Table: orders}, Operation: throttles.Write, Cause: throttles.Provisioned})
+	s.count(s.now, series{"VectorWriteRequestBytes", orders, "alike", "Sum"}, 4125*900)
+	for _, index := range []string{"", "alike"} {
+		o := s.options() // of 15 minutes
+		o.Index = index
+		r, err := collect.Run(t.Context(), collect.Sources{DynamoDB: described{s.reader}, CloudWatch: s.client(t)}, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]heat.VectorRate{{Index: "alike", Bytes: 4125}}, r.Vectors); diff != "" || (len(r.Findings) == 1) != (index == "") {
+			t.Errorf("--index %q: %+v (-want +got):\n%s", index, r.Findings, diff)
+		}
+		var out strings.Builder
+		if err := explain.Print(&out, r); err != nil || !strings.Contains(out.String(), "\nVector index alike took 4,125 bytes a second") {
+			t.Errorf("%v: %s", err, &out)
 		}
 	}
 }

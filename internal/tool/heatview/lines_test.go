@@ -66,6 +66,20 @@ func TestLines(t *testing.T) {
 			t.Errorf("%+v (-want +got):\n%s", c.options, diff)
 		}
 	}
+	w.Items[0].Vectors = &heat.Item{
+		Window: 10 * time.Second, Limit: 1, HotRate: 1, IndexUnits: map[string]uint64{"alike": 30_720_000, "far": 10_240},
+		Keys: []heat.Key{{Index: "alike", Key: "de", Units: 20_480_000}, {Index: "alike", Key: "fr", Units: 10_240_000}, {Index: "far", Units: 10_240}},
+	}
+	if text := line(Options{}, w); !strings.HasSuffix(text, "\n  vector index alike: 3,072,000 B/s, 2,048,000 of them for de\n  vector index far: 1,024 B/s\n") {
+		t.Error(text)
+	}
+	var got Line
+	if err := json.Unmarshal([]byte(line(Options{JSON: true, Index: "alike", Prefix: "f", Hash: true}, w)), &got); err != nil || len(got.Keys) > 0 {
+		t.Errorf("%v, keys %v", err, got.Keys)
+	}
+	if diff := cmp.Diff([]heat.VectorRate{{Index: "alike", Bytes: 3_072_000, Keys: []heat.VectorKey{{Key: keyname.Pseudonym("fr"), Bytes: 1_024_000}}}}, got.Vectors); diff != "" {
+		t.Errorf("vector indexes (-want +got):\n%s", diff)
+	}
 	text := line(Options{}, windowOf(enginetest.Later, map[string]uint64{hostile: 10, "user#7": 8000}))
 	for _, want := range []string{`esc\x1b[31m\u202e<img`, "801 WCU/s, 1 hot of 2 keys", "hot", "800.0 WCU/s", "80%"} {
 		if !strings.Contains(text, want) || strings.Contains(text, "\x1b") || strings.Count(text, "\n") != 5 {

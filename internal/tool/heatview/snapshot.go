@@ -16,13 +16,14 @@ import (
 // snapshot is the state that top shows at one time.
 type snapshot struct {
 	at       time.Time
-	asOf     time.Time // end of the newest complete window; zero before the first
-	keys     []viewKey // keys in the newest complete window, and earlier hot keys
-	units    float64   // WCU/s of the table in that window
-	coverage float64   // share of that window that was read
-	hot      int       // number of hot and saturated keys
-	written  bool      // any key was written
-	matched  bool      // any written key matched the options
+	asOf     time.Time         // end of the newest complete window; zero before the first
+	keys     []viewKey         // keys in the newest complete window, and earlier hot keys
+	units    float64           // WCU/s of the table in that window
+	coverage float64           // share of that window that was read
+	hot      int               // number of hot and saturated keys
+	vectors  []heat.VectorRate // of that window
+	written  bool              // any key was written
+	matched  bool              // any written key matched the options
 }
 
 // viewKey is a partition key, or a base key with all its write shards.
@@ -86,6 +87,7 @@ func groupOf(row *heat.KeyHeat) keyID {
 type collector struct {
 	w       *Watched
 	keep    func([]heat.KeyHeat) []heat.KeyHeat
+	vectors func([]heat.VectorRate) []heat.VectorRate
 	span    time.Duration // time for which windows are kept
 	next    time.Time     // start of the next read from the source
 	fresh   bool          // windows were added after last
@@ -101,6 +103,7 @@ type seenWindow struct {
 	units    float64
 	coverage float64
 	rows     map[keyID]heat.KeyHeat
+	vectors  []heat.VectorRate
 }
 
 // maxKeys is the maximum number of a window's keys that are kept, the hottest.
@@ -137,7 +140,7 @@ func (c *collector) advance(w heat.Window) { c.next = w.Start.Add(time.Milliseco
 
 // add adds a complete window, and drops old ones. A window that is added again replaces itself.
 func (c *collector) add(w heat.Window) {
-	at := seenWindow{start: w.Start, coverage: 1 - w.Unread(), rows: make(map[keyID]heat.KeyHeat)}
+	at := seenWindow{start: w.Start, coverage: 1 - w.Unread(), rows: make(map[keyID]heat.KeyHeat), vectors: c.vectors(heat.VectorRates(w.Items))}
 	for _, it := range w.Items {
 		at.units += float64(it.Units) / it.Window.Seconds()
 		if it.Coverage > 0 {
@@ -165,7 +168,7 @@ func (c *collector) add(w heat.Window) {
 // sum returns the snapshot of the kept windows.
 func (c *collector) sum(ctx context.Context, now time.Time) (snapshot, error) {
 	newest := &c.windows[len(c.windows)-1]
-	s := snapshot{asOf: newest.start.Add(live.Window), units: newest.units, coverage: newest.coverage, written: c.written, matched: c.matched}
+	s := snapshot{asOf: newest.start.Add(live.Window), units: newest.units, coverage: newest.coverage, vectors: newest.vectors, written: c.written, matched: c.matched}
 	keys := make(map[keyID]*viewKey)
 	for i := range c.windows {
 		c.join(keys, i)

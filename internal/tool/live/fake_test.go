@@ -19,6 +19,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 
+	"github.com/hotshard/hotshard/internal/base/ddbstream"
 	"github.com/hotshard/hotshard/internal/base/heat/count"
 	"github.com/hotshard/hotshard/internal/base/secondary"
 )
@@ -46,6 +47,7 @@ type fake struct {
 
 	attributes string            // of each item besides its keys, in JSON with a leading comma
 	indexes    []secondary.Index // of the table
+	vectors    []ddbstream.VectorIndex
 }
 
 type fault struct {
@@ -300,7 +302,7 @@ func found() Found {
 func (f *fake) reading(t *testing.T, o Options) (*Reader, func() error) {
 	t.Helper()
 	o.Streams, o.Found = f.client(), found()
-	o.Found.Source.Indexes = f.indexes
+	o.Found.Source.Indexes, o.Found.Source.VectorIndexes = f.indexes, f.vectors
 	r := New(o)
 	ctx, cancel := context.WithCancel(t.Context())
 	result := make(chan error, 1)

@@ -150,7 +150,7 @@ func (f Found) Notes() (notes []string) {
 		notes = append(notes, fmt.Sprintf("The stream's view type is %s, so write units are lower bounds; with %s they are exact.", f.View, types.StreamViewTypeNewAndOldImages))
 	}
 	if len(f.Source.VectorIndexes) > 0 {
-		notes = append(notes, "Not counted: the vector indexes "+strings.Join(f.Source.VectorIndexes, ", ")+". DynamoDB meters them in bytes, apart from write units.")
+		notes = append(notes, "Counted in bytes, as DynamoDB meters them, and not in the heat map: the vector indexes "+strings.Join(f.Source.VectorNames(), ", ")+".")
 	}
 	return notes
 }

@@ -96,7 +96,7 @@ func TestNotes(t *testing.T) {
 		t.Errorf("%v, %v", found.Notes(), err)
 	}
 	table.VectorIndexes = []types.VectorIndexDescription{{IndexName: aws.String("alike")}}
-	if found, err := Look(t.Context(), table, nil, "orders"); err != nil || len(found.Notes()) != 1 || !strings.Contains(found.Notes()[0], "vector indexes alike") {
+	if found, err := Look(t.Context(), table, nil, "orders"); err != nil || len(found.Notes()) != 1 || !strings.Contains(found.Notes()[0], "in bytes") {
 		t.Errorf("%v, %v", found.Notes(), err)
 	}
 	table.VectorIndexes = nil

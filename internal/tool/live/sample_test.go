@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/hotshard/hotshard/internal/base/ddbstream"
 	"github.com/hotshard/hotshard/internal/base/secondary"
 	"github.com/hotshard/hotshard/internal/tool/report"
 )
@@ -19,7 +20,7 @@ func (f *fake) sampled(t *testing.T, p report.Plan) (map[string][]*report.Slice,
 	got := make(map[string][]*report.Slice)
 	last := 0
 	source := found()
-	source.Source.Indexes = f.indexes
+	source.Source.Indexes, source.Source.VectorIndexes = f.indexes, f.vectors
 	s := Sampler{Streams: f.client(), Found: source, Plan: p, Progress: func(done, of int) {
 		if done != last+1 || of != p.Strata*len(f.shards) {
 			t.Errorf("%d of %d slices are done after %d", done, of, last)
@@ -59,7 +60,8 @@ func TestSlicesAreTrue(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, round))
 			f := &fake{
 				pageLimit: 20 + random.IntN(400), emptyPages: []int{0, 7}[round%2],
-				attributes: `,"country":{"S":"de"},"city":{"S":"bonn"}`,
+				attributes: `,"country":{"S":"de"},"city":{"S":"bonn"},"embedding":{"L":[{"N":"1"}]}`,
+				vectors:    []ddbstream.VectorIndex{alike(1, "country")},
 				indexes:    []secondary.Index{secondary.New("by_place", []string{"country", "city"}, nil, []string{"pk", "sk"}, nil)},
 			}
 			f.open("")
@@ -104,6 +106,9 @@ func TestSlicesAreTrue(t *testing.T) {
 					}
 					if got := s.Indexes[report.IndexKey{Index: "by_place", Key: "de|bonn"}].Units; got != units {
 						t.Fatalf("round %d, %s, stratum %d: %d units of the index, want %d", round, shard.id, i, got, units)
+					}
+					if got := s.Vectors[report.IndexKey{Index: "alike", Key: "de"}].Units; got != 1024*uint64(s.Records) {
+						t.Fatalf("round %d, %s, stratum %d: %d bytes of %d writes to the vector index", round, shard.id, i, got, s.Records)
 					}
 					for key, n := range keys {
 						if s.Keys[key].Units != n {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/ddbstream"
 	"github.com/hotshard/hotshard/internal/base/heat/count"
+	"github.com/hotshard/hotshard/internal/base/secondary"
 	"github.com/hotshard/hotshard/internal/tool/report"
 )
 
@@ -30,8 +31,11 @@ type tallies struct {
 	records int
 	units   uint64
 	keys    map[string]*tally
-	indexes map[report.IndexKey]report.Tally
+	indexes indexTallies
+	vectors indexTallies // in bytes
 }
+
+type indexTallies map[report.IndexKey]report.Tally
 
 type tally struct {
 	report.Tally
@@ -71,7 +75,7 @@ func (s *strata) add(w *count.Write, record *ddbstream.Record) {
 
 func (t *tallies) add(w *count.Write, fresh bool, sortKey []byte) {
 	if t.keys == nil {
-		t.keys, t.indexes = make(map[string]*tally), make(map[report.IndexKey]report.Tally)
+		t.keys, t.indexes, t.vectors = make(map[string]*tally), indexTallies{}, indexTallies{}
 	}
 	k := t.keys[string(w.Key)]
 	if k == nil {
@@ -82,20 +86,26 @@ func (t *tallies) add(w *count.Write, fresh bool, sortKey []byte) {
 	t.units += uint64(w.Units)
 	k.Units += uint64(w.Units)
 	k.Writes++
-	for _, x := range w.Indexes {
-		if x.Index != "" {
-			id := report.IndexKey{Index: x.Index, Key: string(x.Key)}
-			of := t.indexes[id]
-			of.Units += uint64(x.Units)
-			of.Writes++
-			t.indexes[id] = of
-		}
-	}
+	t.indexes.add(w.Indexes)
+	t.vectors.add(w.Vectors)
 	if !fresh {
 		return
 	}
 	k.Fresh++
 	k.order.Add(sortKey)
+}
+
+// add counts writes by index and key: units, or bytes in a vector index.
+func (t indexTallies) add(writes []secondary.Write) {
+	for _, x := range writes {
+		if x.Index != "" {
+			id := report.IndexKey{Index: x.Index, Key: string(x.Key)}
+			of := t[id]
+			of.Units += uint64(x.Units + x.Bytes)
+			of.Writes++
+			t[id] = of
+		}
+	}
 }
 
 // handOn hands on the strata that are final: those known as a whole, and those whose begin was
@@ -149,7 +159,7 @@ func (s *strata) give(whole bool) {
 	if whole {
 		t = &at.all
 	}
-	slice := &report.Slice{StreamShard: s.shard, Stratum: s.next, Whole: whole, Records: t.records, Units: t.units, Keys: make(map[string]report.Tally, len(t.keys)), Indexes: t.indexes}
+	slice := &report.Slice{StreamShard: s.shard, Stratum: s.next, Whole: whole, Records: t.records, Units: t.units, Keys: make(map[string]report.Tally, len(t.keys)), Indexes: t.indexes, Vectors: t.vectors}
 	for key, tally := range t.keys {
 		tally.Tau = tally.order.Tau()
 		slice.Keys[key] = tally.Tally

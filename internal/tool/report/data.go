@@ -29,7 +29,8 @@ func (r *Sampled) Data(streams Streams, calls map[string]int) Data {
 	}
 	d.Read = r.read
 	d.Splits = streams.splits(r.plan.Begin(2))
-	d.Summary = append(r.settings.summary(d.Storms, r.settings.scanned(d.Read)), r.settings.spans()...)
+	d.Vectors = r.vectors.rates(r.settings.To.Sub(r.settings.From))
+	d.Summary = append(append(r.settings.summary(d.Storms, r.settings.scanned(d.Read)), r.settings.spans()...), sentences(d.Vectors)...)
 	foldCold(&d.Heat, r.settings.Limit)
 	d.Todo = todo(d.Storms)
 	d.Cost = cost(calls)

@@ -74,9 +74,10 @@ type Slice struct {
 	Units       uint64
 	Keys        map[string]Tally // by partition key
 	Indexes     map[IndexKey]Tally
+	Vectors     map[IndexKey]Tally // of vector indexes: units are bytes
 }
 
-// IndexKey is a partition key of a global index.
+// IndexKey is a partition key of a global or vector index.
 type IndexKey struct{ Index, Key string }
 
 // Tally has the counts of a partition key.

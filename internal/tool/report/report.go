@@ -46,7 +46,8 @@ type Data struct {
 	Read    Read          `json:"read"`
 	Cost    Cost          `json:"cost"`
 
-	Throttles *throttles.Report `json:"throttles,omitempty"` // why requests were throttled
+	Throttles *throttles.Report `json:"throttles,omitempty"`      // why requests were throttled
+	Vectors   []heat.VectorRate `json:"vector_indexes,omitempty"` // means over the time, estimated from a sample
 }
 
 // Kind is the kind of a storm, by what was hot.

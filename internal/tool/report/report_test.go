@@ -7,6 +7,10 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/hotshard/hotshard/internal/base/heat"
 )
 
 var (
@@ -190,6 +194,27 @@ func TestStormInAnIndex(t *testing.T) {
 	d := r.Data(Streams{}, nil)
 	if want := `"de|bonn|open" of the index by_place`; !strings.Contains(d.Summary[1], want) || !strings.HasPrefix(d.Todo[0], want+": ") || !strings.Contains(s.Advice, "of the index by_place") {
 		t.Errorf("%q, %q, %q", d.Summary, d.Todo, s.Advice)
+	}
+}
+
+// TestVectorIndexes checks that rates of vector indexes are means over the report's time, of seconds and of whole strata,
+// and that they are no write units.
+func TestVectorIndexes(t *testing.T) {
+	r := day(t, func(stratum int, s *Slice) {
+		seconds := uint64(1)
+		if s.Whole = stratum%2 == 0; s.Whole {
+			seconds = 50 // of a share of 0.02
+		}
+		s.Keys["a"] = Tally{Units: 1, Writes: 1}
+		s.Vectors = map[IndexKey]Tally{{"alike", "de"}: {Units: 2048 * seconds}, {"alike", "fr"}: {Units: 1024 * seconds}, {"far", ""}: {Units: 1024 * seconds}}
+	})
+	d := r.Data(Streams{}, nil)
+	want := []heat.VectorRate{{Index: "alike", Bytes: 3072, Keys: []heat.VectorKey{{Key: "de", Bytes: 2048}, {Key: "fr", Bytes: 1024}}}, {Index: "far", Bytes: 1024}}
+	if diff := cmp.Diff(want, d.Vectors); diff != "" || len(d.Storms) > 0 {
+		t.Errorf("%+v (-want +got):\n%s", d.Storms, diff)
+	}
+	if text := strings.Join(d.Summary, "\n"); !strings.Contains(text, `vector index alike took 3,072 bytes a second, 2,048 of them for "de". `) || !strings.Contains(text, "far took 1,024 bytes a second. ") {
+		t.Error(text)
 	}
 }
 

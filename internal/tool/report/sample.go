@@ -23,6 +23,7 @@ type Sampled struct {
 	any     bool              // whether a key was seen
 	pairs   pairs
 	indexes indexRates
+	vectors vectorBytes
 
 	read Read
 }
@@ -50,6 +51,7 @@ func (r *Sampled) Add(s *Slice) {
 	c.any = true
 	r.lives.add(s, r.plan)
 	r.indexes.add(s, r.plan)
+	r.vectors.add(s, weight)
 	c.total += weight * float64(s.Units)
 	for key, t := range s.Keys {
 		at := c.cell(key)

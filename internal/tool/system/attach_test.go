@@ -2,7 +2,9 @@ package system
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"net/http"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -144,6 +146,15 @@ func TestAttachedDetectorGrowsAheadOfThrottles(t *testing.T) {
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("%d orders are read, want %d", len(got), len(want))
+	}
+	response, err := http.Get(s.URL() + "/v1/explain?table=" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	var why struct{ Table string }
+	if err := json.NewDecoder(response.Body).Decode(&why); err != nil || why.Table != name {
+		t.Errorf("%s explains %q, %v", response.Status, why.Table, err)
 	}
 	if other, err := shards.Lookup(t.Context(), "customer-0", time.Now()); err != nil || other.Most() > 1 {
 		t.Errorf("a cold customer: %+v, %v", other, err)

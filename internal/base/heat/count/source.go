@@ -23,9 +23,9 @@ type Source struct {
 	// Indexes are the table's indexes. A local index has no name, since its writes are on the table's own partitions.
 	Indexes []secondary.Index
 
-	// VectorIndexes are the names of the table's vector indexes. Their writes are not counted: DynamoDB meters them in
-	// bytes, apart from write units, and documents no limit of their partitions. Vectors are the attributes that they read.
-	VectorIndexes []string
+	// VectorIndexes are the table's vector indexes. DynamoDB meters their writes in bytes, apart from write units, and
+	// documents no limit of their partitions. Vectors are the attributes that they read.
+	VectorIndexes []ddbstream.VectorIndex
 	Vectors       []ddbstream.Vector
 
 	// Replicas are the other Regions of a global table. Their writes are in this stream too, and a stream shard then
@@ -76,9 +76,10 @@ func Describe(table *types.TableDescription) (s Source, err error) {
 		s.Indexes = append(s.Indexes, secondary.Describe("", table.KeySchema, x.KeySchema, x.Projection))
 	}
 	for _, x := range table.VectorIndexes {
-		s.VectorIndexes = append(s.VectorIndexes, aws.ToString(x.IndexName))
-		if a := x.VectorAttribute; a != nil {
-			s.addVector(aws.ToString(a.AttributeName), int(aws.ToInt64(x.Dimensions)))
+		index := ddbstream.DescribeVectorIndex(table.KeySchema, x)
+		s.VectorIndexes = append(s.VectorIndexes, index)
+		if !slices.Contains(s.Vectors, index.Vector) { // several indexes may read one attribute
+			s.Vectors = append(s.Vectors, index.Vector)
 		}
 	}
 	for _, r := range table.Replicas {
@@ -87,17 +88,18 @@ func Describe(table *types.TableDescription) (s Source, err error) {
 	return s, nil
 }
 
-// addVector adds an attribute once, even if several vector indexes read it.
-func (s *Source) addVector(attribute string, dimensions int) {
-	if !slices.ContainsFunc(s.Vectors, func(v ddbstream.Vector) bool { return v.Attribute == attribute }) {
-		s.Vectors = append(s.Vectors, ddbstream.Vector{Attribute: attribute, Dimensions: dimensions})
+// VectorNames returns the names of the vector indexes.
+func (s Source) VectorNames() (names []string) {
+	for _, x := range s.VectorIndexes {
+		names = append(names, x.Name)
 	}
+	return names
 }
 
 // Warn logs which writes are not counted, or only in part.
 func (s Source) Warn(log *slog.Logger) {
 	if len(s.VectorIndexes) > 0 {
-		log.Warn("writes to vector indexes are not counted: DynamoDB meters them in bytes, apart from write units", "table", s.Table, "indexes", s.VectorIndexes)
+		log.Warn("the detector does not count vector indexes, which DynamoDB meters in bytes; CloudWatch has their VectorWriteRequestBytes", "table", s.Table, "indexes", s.VectorNames())
 	}
 	if len(s.Replicas) > 0 {
 		log.Warn("this is a global table: writes of other Regions are counted here as well, and nothing else may read its stream", "table", s.Table, "replicas", s.Replicas)

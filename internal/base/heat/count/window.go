@@ -16,10 +16,12 @@ package count
 
 import (
 	"maps"
+	"math"
 	"strings"
 	"time"
 
 	"github.com/hotshard/hotshard/internal/base/heat"
+	"github.com/hotshard/hotshard/internal/base/secondary"
 	"github.com/hotshard/hotshard/internal/base/topk"
 )
 
@@ -46,6 +48,8 @@ type Window struct {
 	text    []byte       // buffer for such a key
 
 	indexUnits map[string]uint64 // write units by index
+
+	vectors *Window // of vector indexes, in bytes; nil if they had no writes. It is not in the state
 }
 
 // NewWindow returns a window that counts up to topK keys of the table separately, and as many of its indexes.
@@ -80,11 +84,23 @@ func (w *Window) Add(made *Write) {
 	w.Records++
 	second := made.At.Unix()
 	w.table.AddBytes(made.Key, uint64(made.Units), second)
-	for _, x := range made.Indexes {
+	w.addIndexes(made.Indexes, second)
+	if len(made.Vectors) > 0 {
+		if w.vectors == nil {
+			w.vectors = NewWindow(w.Start, w.Length, heat.MaxVectorKeys)
+		}
+		w.vectors.addIndexes(made.Vectors, second)
+	}
+}
+
+// addIndexes counts writes by index and key: units, or bytes in a vector index.
+func (w *Window) addIndexes(writes []secondary.Write, second int64) {
+	for _, x := range writes {
 		if x.Index != "" {
+			cost := uint64(x.Units + x.Bytes)
 			w.text = append(append(append(w.text[:0], x.Index...), 0), x.Key...) // no index has a NUL in its name
-			w.indexes.AddBytes(w.text, uint64(x.Units), second)
-			w.indexUnits[x.Index] += uint64(x.Units)
+			w.indexes.AddBytes(w.text, cost, second)
+			w.indexUnits[x.Index] += cost
 		}
 	}
 }
@@ -109,6 +125,10 @@ func (w *Window) Item(streamShard, part string, limit, hotRate float64) heat.Ite
 	}
 	it.Rest = list(&it, w.table, false, heat.MaxKeys)
 	it.IndexRest = list(&it, w.indexes, true, heat.MaxIndexKeys)
+	if w.vectors != nil {
+		vectors := w.vectors.Item(streamShard, part, math.Inf(1), math.Inf(1)) // bytes make no key hot
+		it.Vectors = &vectors
+	}
 	return it
 }
 

@@ -17,7 +17,8 @@ type Write struct {
 	Key      []byte    // the table's partition key, as [ddbstream.Image.Key] returns it
 	Units    int       // of the table's partition, local indexes included
 	Indexes  []secondary.Write
-	Err      error // set if the write can't be counted
+	Vectors  []secondary.Write // of vector indexes, in bytes
+	Err      error             // set if the write can't be counted
 }
 
 var errNoTime = errors.New("it has no creation time")
@@ -55,6 +56,10 @@ func (w *Write) read(rec *ddbstream.Record, source Source, writes *secondary.Wri
 		return err
 	}
 	w.Indexes = writes.List
+	if err = rec.VectorWrites(writes, source.VectorIndexes); err != nil {
+		return err
+	}
+	w.Vectors = writes.List[len(w.Indexes):]
 	for _, x := range w.Indexes {
 		if x.Index == "" { // a local index, in the table's own partition
 			w.Units += x.Units

@@ -10,12 +10,15 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go"
 
+	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/base/throttles"
 )
 
@@ -60,6 +63,9 @@ type Sources struct {
 	Advise     func(context.Context, throttles.Key) string                            // the cure for a throttled key, "" for the usual one
 	Log        io.Reader                                                              // error lines of SDKs
 	LogName    string
+
+	// Watched returns the tables whose streams an attached detector counted. It makes HeatCalls.
+	Watched func(ctx context.Context, from, to time.Time) ([]string, error)
 }
 
 // Limited has all throttles of a limiter since a time.
@@ -73,6 +79,7 @@ type Limited struct {
 type Options struct {
 	Name         string   // for the report
 	Tables       []string // their names
+	Deployment   bool     // Tables are a deployment's; Watched are added, and an attached deployment may lack Tables
 	Index        string   // only this index; "" for tables and all indexes
 	From, To     time.Time
 	PartitionWCU float64
@@ -84,6 +91,8 @@ type collection struct {
 	throttles.Evidence
 	options Options
 	notes   []string
+	vectors []throttles.Resource // vector indexes
+	written []heat.VectorRate    // to them
 }
 
 // NoIndex is the error of an index that no table has.
@@ -97,12 +106,10 @@ func (e NoIndex) Error() string {
 // does not exist, of the log, or of ctx.
 func Run(ctx context.Context, s Sources, o Options) (throttles.Report, error) {
 	c := &collection{Sources: s, options: o, Evidence: throttles.Evidence{Name: o.Name, From: o.From, To: o.To, PartitionWCU: o.PartitionWCU}}
-	for _, table := range o.Tables {
-		if err := c.describe(ctx, table); err != nil {
-			return throttles.Report{}, err
-		}
+	if err := c.describeAll(ctx); err != nil {
+		return throttles.Report{}, err
 	}
-	if o.Index != "" && len(c.Resources) == 0 {
+	if o.Index != "" && len(c.Resources)+len(c.vectors) == 0 {
 		return throttles.Report{}, NoIndex(o.Index)
 	}
 	if s.Limiter != nil {
@@ -128,8 +135,28 @@ func Run(ctx context.Context, s Sources, o Options) (throttles.Report, error) {
 		c.note("The engine has no CloudWatch. An --endpoint of hotshard throttle or of hotshard local's limiter counts throttles, and so does explain --log.")
 	}
 	r := throttles.Explain(c.Evidence)
-	r.Notes = append(r.Notes, c.notes...)
+	r.Notes, r.Vectors = append(r.Notes, c.notes...), c.written
 	return r, ctx.Err()
+}
+
+// describeAll adds all tables. An attached deployment has few tables of its own.
+func (c *collection) describeAll(ctx context.Context) error {
+	var watched []string
+	if c.options.Deployment && c.Watched != nil {
+		var err error
+		if watched, err = c.Watched(ctx, c.From, c.To); err != nil {
+			c.failed(err, "Whether the deployment is attached to a table is unknown", c.HeatCalls)
+		}
+		c.options.Tables = slices.Concat(c.options.Tables, watched)
+		c.Name = strings.Join(append([]string{c.Name}, watched...), ", ")
+	}
+	for _, table := range c.options.Tables {
+		err := c.describe(ctx, table)
+		if _, absent := errors.AsType[*types.ResourceNotFoundException](err); err != nil && !(absent && len(watched) > 0) {
+			return err
+		}
+	}
+	return nil
 }
 
 func (c *collection) note(format string, values ...any) {
@@ -172,6 +199,9 @@ func (c *collection) askLimiter(ctx context.Context) {
 		if c.wanted(n.ID) {
 			c.Counts = append(c.Counts, n)
 		}
+	}
+	if len(c.Counts) > 0 && c.From.Before(c.options.From) {
+		c.note("The limiter's counts have no times: they are all since %s UTC, when it started or was last reset.", c.From.UTC().Format(time.DateTime))
 	}
 	for _, k := range limited.Keys {
 		if c.wanted(k.ID) {

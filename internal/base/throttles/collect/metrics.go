@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatch/types"
 
+	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/base/throttles"
 )
 
@@ -26,6 +27,7 @@ const (
 // metric is one series of CloudWatch, by the Unix time of its periods.
 type metric struct {
 	name, stat string
+	dimension  string // that names an index
 	resource   *throttles.Resource
 	reason     throttles.Reason // without a cause for totals
 	points     map[int64]float64
@@ -57,7 +59,7 @@ func (c *collection) readMetrics(ctx context.Context) {
 	var all []*metric
 	var list []*series
 	add := func(s *series, name, stat string, cause throttles.Cause) *metric {
-		m := &metric{name: name, stat: stat, resource: s.resource, reason: throttles.Reason{ID: s.resource.ID, Operation: s.op, Cause: cause}, points: map[int64]float64{}}
+		m := &metric{name: name, stat: stat, dimension: "GlobalSecondaryIndexName", resource: s.resource, reason: throttles.Reason{ID: s.resource.ID, Operation: s.op, Cause: cause}, points: map[int64]float64{}}
 		all = append(all, m)
 		return m
 	}
@@ -72,6 +74,11 @@ func (c *collection) readMetrics(ctx context.Context) {
 			list = append(list, s)
 		}
 	}
+	var vectors []*metric
+	for i := range c.vectors {
+		vectors = append(vectors, &metric{name: "VectorWriteRequestBytes", stat: "Sum", dimension: "VectorIndexName", resource: &c.vectors[i], points: map[int64]float64{}})
+	}
+	all = append(all, vectors...)
 	for first := 0; first < len(all); first += maxQueries {
 		if err := c.query(ctx, all[first:min(first+maxQueries, len(all))]); err != nil {
 			c.failed(err, "Throttles by reason are unknown", "cloudwatch:GetMetricData")
@@ -82,6 +89,16 @@ func (c *collection) readMetrics(ctx context.Context) {
 	for _, s := range list {
 		s.enter(c)
 	}
+	for _, m := range vectors {
+		c.written = append(c.written, heat.VectorRate{Index: m.resource.Index, Bytes: heat.Hundredths(m.sum() / c.To.Sub(c.From).Seconds())})
+	}
+}
+
+func (m *metric) sum() (sum float64) {
+	for _, n := range m.points {
+		sum += n
+	}
+	return sum
 }
 
 func (c *collection) period() time.Duration {
@@ -101,7 +118,7 @@ func (c *collection) query(ctx context.Context, metrics []*metric) error {
 		byID[id] = m
 		dimensions := []types.Dimension{{Name: aws.String("TableName"), Value: &m.resource.Table}}
 		if m.resource.Index != "" {
-			dimensions = append(dimensions, types.Dimension{Name: aws.String("GlobalSecondaryIndexName"), Value: &m.resource.Index})
+			dimensions = append(dimensions, types.Dimension{Name: &m.dimension, Value: &m.resource.Index})
 		}
 		in.MetricDataQueries = append(in.MetricDataQueries, types.MetricDataQuery{Id: &id, MetricStat: &types.MetricStat{
 			Metric: &types.Metric{Namespace: aws.String("AWS/DynamoDB"), MetricName: &m.name, Dimensions: dimensions},
@@ -137,9 +154,7 @@ func (s *series) enter(c *collection) {
 	for _, units := range s.consumed.points {
 		use.Peak = max(use.Peak, units/seconds)
 	}
-	for _, n := range s.requests.points {
-		use.Requests += n
-	}
+	use.Requests = s.requests.sum()
 	use.Throttled = math.Inf(1)
 	for _, m := range s.throttled {
 		sum, periods := 0.0, 0

@@ -1,0 +1,71 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hotshard/hotshard/internal/base/heat"
+)
+
+// vectorBytes estimates the bytes that were replicated into vector indexes: all, and by key.
+type vectorBytes struct {
+	all  map[string]float64
+	keys map[IndexKey]float64
+}
+
+// maxVectorKeys bounds the keys that are counted singly.
+const maxVectorKeys = 10_000
+
+// add adds a slice, which stands for weight times its length.
+func (v *vectorBytes) add(s *Slice, weight float64) {
+	if v.all == nil {
+		v.all, v.keys = map[string]float64{}, map[IndexKey]float64{}
+	}
+	for key, t := range s.Vectors {
+		v.all[key.Index] += weight * float64(t.Units)
+		v.keys[key] += weight * float64(t.Units)
+	}
+	if len(v.keys) > 2*maxVectorKeys {
+		for _, key := range v.heaviest()[maxVectorKeys:] {
+			delete(v.keys, key)
+		}
+	}
+}
+
+// heaviest returns the keys, those with the most bytes first.
+func (v *vectorBytes) heaviest() []IndexKey {
+	return slices.SortedFunc(maps.Keys(v.keys), func(a, b IndexKey) int {
+		return cmp.Or(cmp.Compare(v.keys[b], v.keys[a]), strings.Compare(a.Index, b.Index), strings.Compare(a.Key, b.Key))
+	})
+}
+
+// rates returns the mean rates over a time of this length, in order of the indexes' names.
+func (v *vectorBytes) rates(of time.Duration) (rates []heat.VectorRate) {
+	keys := v.heaviest()
+	for _, index := range slices.Sorted(maps.Keys(v.all)) {
+		r := heat.VectorRate{Index: index, Bytes: heat.Hundredths(v.all[index] / of.Seconds())}
+		for _, key := range keys {
+			if key.Index == index {
+				r.Add(key.Key, v.keys[key]/of.Seconds())
+			}
+		}
+		rates = append(rates, r)
+	}
+	return rates
+}
+
+// sentences returns a sentence for each vector index.
+func sentences(vectors []heat.VectorRate) (list []string) {
+	for _, v := range vectors {
+		text := fmt.Sprintf("The vector index %s took %s bytes a second", v.Index, heat.Grouped(v.Bytes))
+		if len(v.Keys) > 0 {
+			text += fmt.Sprintf(", %s of them for %s", heat.Grouped(v.Keys[0].Bytes), quoted(v.Keys[0].Key))
+		}
+		list = append(list, text+". DynamoDB meters them apart from write units.")
+	}
+	return list
+}
