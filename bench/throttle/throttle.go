@@ -58,6 +58,8 @@ const (
 	heapMB  = 512 // of the engine
 )
 
+var names = []string{"the engine", "through the proxy"}
+
 // compare measures the engine and the proxy before it in turns.
 func (o options) compare(ctx context.Context, w io.Writer) (err error) {
 	engine, err := dynamolocal.StartEngine(ctx, dynamolocal.Options{HeapMB: heapMB, Notice: os.Stderr})
@@ -84,23 +86,58 @@ func (o options) compare(ctx context.Context, w io.Writer) (err error) {
 	}
 	fmt.Fprintf(w, "| %d calls a second: puts, updates and reads of 300 B | p50 | p99 |\n| --- | ---: | ---: |\n", o.rate)
 	var at [2][2]float64
-	for i, name := range []string{"the engine", "through the proxy"} {
+	for i, name := range names {
 		at[i] = sides[i].quantiles()
 		fmt.Fprintf(w, "| %s, %d calls | %.3f ms | %.3f ms |\n", name, len(sides[i].took), at[i][0], at[i][1])
 	}
 	fmt.Fprintf(w, "| added | %.3f ms | %.3f ms |\n\n", at[1][0]-at[0][0], at[1][1]-at[0][1])
-	var full [2]float64
+	return o.saturate(ctx, w, sides, r, [3]int{os.Getpid(), engine.PID(), proxy.pid})
+}
+
+// saturate has workers make calls without a pause, and prints their number and the CPU time of the processes: the
+// callers, the engine and the proxy.
+func (o options) saturate(ctx context.Context, w io.Writer, sides [2]*side, r *rand.Rand, processes [3]int) error {
+	var calls [2]float64
+	var used [2][3]time.Duration
 	for range 2 {
 		for _, i := range r.Perm(2) {
-			calls, err := sides[i].saturate(ctx, o.full/2)
+			before, err := cpuOf(processes)
 			if err != nil {
 				return err
 			}
-			full[i] += calls / o.full.Seconds()
+			n, err := sides[i].saturate(ctx, o.full/2)
+			after, failed := cpuOf(processes)
+			if err := errors.Join(err, failed); err != nil {
+				return err
+			}
+			calls[i] += n
+			for j := range after {
+				used[i][j] += after[j] - before[j]
+			}
 		}
 	}
-	fmt.Fprintf(w, "%d workers without a pause: %.0f calls a second to the engine, %.0f through the proxy (%.0f %%)\n\n", workers, full[0], full[1], 100*full[1]/full[0])
+	s := o.full.Seconds()
+	fmt.Fprintf(w, "%d workers without a pause: %.0f calls a second to the engine, %.0f through the proxy (%.0f %%)\n\n", workers, calls[0]/s, calls[1]/s, 100*calls[1]/calls[0])
+	fmt.Fprintln(w, "| CPU time of a call | callers | engine | proxy |\n| --- | ---: | ---: | ---: |")
+	for i, name := range names {
+		fmt.Fprintf(w, "| %s |", name)
+		for _, d := range used[i] {
+			fmt.Fprintf(w, " %.3f ms |", rig.Millis(d)/calls[i])
+		}
+		fmt.Fprintln(w)
+	}
+	fmt.Fprintln(w)
 	return nil
+}
+
+// cpuOf returns the CPU time of each process.
+func cpuOf(processes [3]int) (used [3]time.Duration, err error) {
+	for i, pid := range processes {
+		if used[i], err = rig.CPUOf(pid); err != nil {
+			return used, err
+		}
+	}
+	return used, nil
 }
 
 // createTable creates the table in the database that all calls use.
