@@ -28,7 +28,7 @@ func serve(ctx context.Context, w io.Writer, before string) error {
 	}
 	l, err := throttle.New(throttle.Options{
 		Partitions: 4, PartitionWCU: 100_000, TableQuota: 1_000_000, Burst: 5 * time.Minute, SplitAfter: 10 * time.Minute,
-		GrowAfter: 30 * time.Minute, PartitionBytes: 10_000_000_000, TransactionHold: 5 * time.Millisecond, Base: dynamolocal.Transport(),
+		GrowAfter: 30 * time.Minute, PartitionBytes: 10_000_000_000, TransactionHold: 5 * time.Millisecond, Base: dynamolocal.Direct(),
 	})
 	if err != nil {
 		return err

@@ -55,7 +55,7 @@ func (c *ThrottleCmd) Validate() error {
 func (c *ThrottleCmd) options() throttle.Options {
 	return throttle.Options{
 		Partitions: c.Partitions, PartitionWCU: c.PartitionWCU, PartitionRCU: c.PartitionRCU, TableWCU: c.TableWCU,
-		Burst: c.Burst, SplitAfter: c.SplitAfter, GrowAfter: c.GrowAfter, PartitionBytes: c.PartitionBytes, TransactionHold: c.TransactionHold, Base: dynamolocal.Transport(),
+		Burst: c.Burst, SplitAfter: c.SplitAfter, GrowAfter: c.GrowAfter, PartitionBytes: c.PartitionBytes, TransactionHold: c.TransactionHold, Base: dynamolocal.Direct(),
 	}
 }
 

@@ -97,7 +97,7 @@ func (s *single) least() []partitions.Charge {
 // item before or after the write.
 func (s *single) withReturnValues() object {
 	changed := object{}
-	if f := s.in.ReturnValuesOnConditionCheckFailure; f == "" || f == noValues {
+	if f := s.in.ReturnValuesOnConditionCheckFailure; s.in.conditional() && (f == "" || f == noValues) {
 		changed["ReturnValuesOnConditionCheckFailure"] = quoted(oldValues)
 	}
 	s.returns = s.in.ReturnValues
@@ -127,7 +127,7 @@ func (s *single) charges(r *reply, reserved []partitions.Charge) []partitions.Ch
 	switch {
 	case r.exception() == "ConditionalCheckFailedException":
 		var failed struct{ Item dynamo.Item }
-		decode(r.body, &failed)
+		decode(r.text, &failed)
 		base.Units = blocks(dynamo.Size(failed.Item), writeBlock)
 		return []partitions.Charge{base}
 	case !r.ok():
@@ -188,7 +188,7 @@ func spread(costs []partitions.Charge, total partitions.Units, s *partitions.Spa
 // learnImages finds the item before and after a finished write.
 func (s *single) learnImages(r *reply) {
 	var got struct{ Attributes dynamo.Item }
-	decode(r.body, &got)
+	decode(r.text, &got)
 	switch {
 	case s.returns == newValues:
 		s.setAfter(got.Attributes)

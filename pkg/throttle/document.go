@@ -1,0 +1,84 @@
+package throttle
+
+import (
+	"bytes"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// object has members of a JSON object by name, each as its text. nil stands for no member.
+type object map[string]jsontext.Value
+
+// document is the text of a JSON object, whose members are parts of it.
+type document struct {
+	text    []byte
+	members []member
+}
+
+type member struct {
+	name  []byte // without escapes
+	whole []byte // from the name to the end of the value
+	value jsontext.Value
+}
+
+// newDocument reports whether a text is a JSON object.
+func newDocument(text []byte) (document, bool) {
+	d := document{text, make([]member, 0, 8)}
+	from := jsontext.NewDecoder(bytes.NewBuffer(text), lenient)
+	if t, err := from.ReadToken(); err != nil || t.Kind() != '{' {
+		return document{}, false
+	}
+	for from.PeekKind() == '"' {
+		name, err := from.ReadValue()
+		end := from.InputOffset()
+		begin := end - int64(len(name))
+		plain := text[begin+1 : max(begin+1, end-1)]
+		if err == nil && bytes.IndexByte(plain, '\\') >= 0 {
+			plain, err = jsontext.AppendUnquote(nil, text[begin:end])
+		}
+		if err != nil {
+			return document{}, false
+		}
+		value, err := from.ReadValue()
+		if err != nil {
+			return document{}, false
+		}
+		end = from.InputOffset()
+		d.members = append(d.members, member{plain, text[begin:end], text[end-int64(len(value)) : end]})
+	}
+	_, err := from.ReadToken()
+	return d, err == nil
+}
+
+// get returns the value of a member, or nil. The last of equal names counts.
+func (d document) get(name string) (value jsontext.Value) {
+	for _, m := range d.members {
+		if string(m.name) == name {
+			value = m.value
+		}
+	}
+	return value
+}
+
+// with returns the text with some members changed. Their names need no escapes.
+func (d document) with(changed object) []byte {
+	if len(changed) == 0 {
+		return d.text
+	}
+	out := append(make([]byte, 0, len(d.text)+64*len(changed)), '{')
+	for _, m := range d.members {
+		if _, ok := changed[string(m.name)]; !ok {
+			out = append(append(out, m.whole...), ',')
+		}
+	}
+	for name, value := range changed {
+		if value != nil {
+			out = append(append(append(append(out, '"'), name...), '"', ':'), value...)
+			out = append(out, ',')
+		}
+	}
+	if last := len(out) - 1; last > 0 {
+		out = out[:last]
+	}
+	return append(out, '}')
+}
