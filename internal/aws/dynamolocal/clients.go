@@ -31,7 +31,7 @@ var transport = awshttp.Transport(times)
 func Transport() http.RoundTripper { return transport }
 
 // Direct returns a faster transport with connections of its own, for a proxy before an engine.
-func Direct() http.RoundTripper { return &awshttp.Direct{Times: times, Other: transport} }
+func Direct() http.RoundTripper { return awshttp.NewDirect(times, transport) }
 
 func localConfig(endpoint, accessKey string) aws.Config {
 	return aws.Config{

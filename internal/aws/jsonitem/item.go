@@ -72,55 +72,70 @@ func readMembers(from *jsontext.Decoder, read func(name string) error) error {
 	return err
 }
 
-func readValue(from *jsontext.Decoder) (types.AttributeValue, error) {
+// readValue returns nil for null and for unknown types.
+func readValue(from *jsontext.Decoder) (v types.AttributeValue, err error) {
 	if from.PeekKind() == 'n' {
 		return nil, from.SkipValue()
 	}
-	var w wire
-	err := readMembers(from, func(name string) (err error) { return w.read(from, name) })
-	return w.value(), err
+	err = readMembers(from, func(kind string) error {
+		if from.PeekKind() == 'n' {
+			return from.SkipValue()
+		}
+		known, err := readKind(from, kind)
+		if known != nil {
+			v = known
+		}
+		return err
+	})
+	return v, err
 }
 
-// read reads the member of a name; members of other names are skipped.
-func (w *wire) read(from *jsontext.Decoder, name string) (err error) {
-	switch name {
+func readKind(from *jsontext.Decoder, kind string) (types.AttributeValue, error) {
+	switch kind {
 	case "S":
-		w.S, err = readText(from)
+		v := &types.AttributeValueMemberS{}
+		return v, readText(from, &v.Value)
 	case "N":
-		w.N, err = readText(from)
-	case "M":
-		w.M, err = readItem(from)
+		v := &types.AttributeValueMemberN{}
+		return v, readText(from, &v.Value)
 	case "B":
-		err = json.UnmarshalDecode(from, &w.B)
+		v := &types.AttributeValueMemberB{}
+		return v, json.UnmarshalDecode(from, &v.Value)
 	case "SS":
-		err = json.UnmarshalDecode(from, &w.SS)
+		v := &types.AttributeValueMemberSS{}
+		return v, json.UnmarshalDecode(from, &v.Value)
 	case "NS":
-		err = json.UnmarshalDecode(from, &w.NS)
+		v := &types.AttributeValueMemberNS{}
+		return v, json.UnmarshalDecode(from, &v.Value)
 	case "BS":
-		err = json.UnmarshalDecode(from, &w.BS)
+		v := &types.AttributeValueMemberBS{}
+		return v, json.UnmarshalDecode(from, &v.Value)
 	case "L":
-		err = json.UnmarshalDecode(from, &w.L)
+		v := &types.AttributeValueMemberL{}
+		return v, json.UnmarshalDecode(from, &v.Value)
+	case "M":
+		v := &types.AttributeValueMemberM{}
+		return v, json.UnmarshalDecode(from, &v.Value)
 	case "BOOL":
-		err = json.UnmarshalDecode(from, &w.BOOL)
+		v := &types.AttributeValueMemberBOOL{}
+		return v, json.UnmarshalDecode(from, &v.Value)
 	case "NULL":
-		err = json.UnmarshalDecode(from, &w.NULL)
-	default:
-		err = from.SkipValue()
+		v := &types.AttributeValueMemberNULL{}
+		return v, json.UnmarshalDecode(from, &v.Value)
 	}
-	return err
+	return nil, from.SkipValue()
 }
 
-func readText(from *jsontext.Decoder) (*string, error) {
-	var text *string
+// readText reads a string.
+func readText(from *jsontext.Decoder, into *string) error {
 	if from.PeekKind() != '"' {
-		return text, json.UnmarshalDecode(from, &text) // null, or an error
+		return json.UnmarshalDecode(from, into) // has the error
 	}
 	token, err := from.ReadToken()
-	if err != nil {
-		return nil, err
+	if err == nil {
+		*into = token.String()
 	}
-	s := token.String()
-	return &s, nil
+	return err
 }
 
 // wire is an attribute value in DynamoDB's JSON. The field with the name of its type is set.
@@ -135,32 +150,6 @@ type wire struct {
 	M    dynamo.Item            `json:"M,omitzero"`
 	BOOL *bool                  `json:"BOOL,omitzero"`
 	NULL *bool                  `json:"NULL,omitzero"`
-}
-
-func (w *wire) value() types.AttributeValue {
-	switch {
-	case w.S != nil:
-		return &types.AttributeValueMemberS{Value: *w.S}
-	case w.N != nil:
-		return &types.AttributeValueMemberN{Value: *w.N}
-	case w.B != nil:
-		return &types.AttributeValueMemberB{Value: w.B}
-	case w.L != nil:
-		return &types.AttributeValueMemberL{Value: w.L}
-	case w.M != nil:
-		return &types.AttributeValueMemberM{Value: w.M}
-	case w.SS != nil:
-		return &types.AttributeValueMemberSS{Value: w.SS}
-	case w.NS != nil:
-		return &types.AttributeValueMemberNS{Value: w.NS}
-	case w.BS != nil:
-		return &types.AttributeValueMemberBS{Value: w.BS}
-	case w.BOOL != nil:
-		return &types.AttributeValueMemberBOOL{Value: *w.BOOL}
-	case w.NULL != nil:
-		return &types.AttributeValueMemberNULL{Value: *w.NULL}
-	}
-	return nil
 }
 
 func wireOf(v types.AttributeValue) (w wire) {
