@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -37,6 +38,7 @@ func serve(ctx context.Context, w io.Writer, before string) error {
 	if err != nil {
 		return err
 	}
+	runtime.GOMAXPROCS(max(1, runtime.GOMAXPROCS(0)/4)) // as the command does
 	fmt.Fprintf(w, "%shttp://%s\n", ready, listener.Addr())
 	server := &http.Server{Handler: l.Proxy(engine), ReadHeaderTimeout: time.Minute}
 	defer context.AfterFunc(ctx, func() { server.Close() })()

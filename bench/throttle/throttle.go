@@ -58,7 +58,7 @@ const (
 	heapMB  = 512 // of the engine
 )
 
-var names = []string{"the engine", "through the proxy"}
+var names = [2]string{"the engine", "through the proxy"}
 
 // compare measures the engine and the proxy before it in turns.
 func (o options) compare(ctx context.Context, w io.Writer) (err error) {
@@ -75,69 +75,44 @@ func (o options) compare(ctx context.Context, w io.Writer) (err error) {
 		return err
 	}
 	defer proxy.stop()
-	sides := [2]*side{newSide(engine.Endpoint()), newSide(proxy.url)}
+	return o.turns(ctx, w, [2]*side{newSide(engine.Endpoint()), newSide(proxy.url)}, [3]int{os.Getpid(), engine.PID(), proxy.pid})
+}
+
+// turns makes calls to both sides in turns, first at the rate and then without a pause, and prints what they took.
+func (o options) turns(ctx context.Context, w io.Writer, sides [2]*side, processes [3]int) error {
 	r := rand.New(rand.NewPCG(o.seed, 0))
+	var paced, full [2]spent
 	for done := -o.lasting / 3; done < o.lasting; done += turn {
 		for _, i := range r.Perm(2) {
-			if err := sides[i].pace(ctx, o.rate, turn, done >= 0); err != nil {
+			into := &paced[i]
+			if done < 0 {
+				into = &spent{}
+			}
+			if err := into.measure(processes, func() (float64, error) { return sides[i].pace(ctx, o.rate, turn, done >= 0) }); err != nil {
 				return err
 			}
 		}
 	}
-	fmt.Fprintf(w, "| %d calls a second: puts, updates and reads of 300 B | p50 | p99 |\n| --- | ---: | ---: |\n", o.rate)
+	for range 2 {
+		for _, i := range r.Perm(2) {
+			if err := full[i].measure(processes, func() (float64, error) { return sides[i].saturate(ctx, o.full/2) }); err != nil {
+				return err
+			}
+		}
+	}
+	fmt.Fprintf(w, "| %d calls a second: puts, updates and reads of 300 B | p50 | p99%s\n| --- | ---: | ---: | ---: | ---: | ---: |\n", o.rate, spentHead)
 	var at [2][2]float64
 	for i, name := range names {
 		at[i] = sides[i].quantiles()
-		fmt.Fprintf(w, "| %s, %d calls | %.3f ms | %.3f ms |\n", name, len(sides[i].took), at[i][0], at[i][1])
+		fmt.Fprintf(w, "| %s, %d calls | %.3f ms | %.3f ms%v\n", name, len(sides[i].took), at[i][0], at[i][1], paced[i])
 	}
-	fmt.Fprintf(w, "| added | %.3f ms | %.3f ms |\n\n", at[1][0]-at[0][0], at[1][1]-at[0][1])
-	return o.saturate(ctx, w, sides, r, [3]int{os.Getpid(), engine.PID(), proxy.pid})
-}
-
-// saturate has workers make calls without a pause, and prints their number and the CPU time of the processes: the
-// callers, the engine and the proxy.
-func (o options) saturate(ctx context.Context, w io.Writer, sides [2]*side, r *rand.Rand, processes [3]int) error {
-	var calls [2]float64
-	var used [2][3]time.Duration
-	for range 2 {
-		for _, i := range r.Perm(2) {
-			before, err := cpuOf(processes)
-			if err != nil {
-				return err
-			}
-			n, err := sides[i].saturate(ctx, o.full/2)
-			after, failed := cpuOf(processes)
-			if err := errors.Join(err, failed); err != nil {
-				return err
-			}
-			calls[i] += n
-			for j := range after {
-				used[i][j] += after[j] - before[j]
-			}
-		}
-	}
-	s := o.full.Seconds()
-	fmt.Fprintf(w, "%d workers without a pause: %.0f calls a second to the engine, %.0f through the proxy (%.0f %%)\n\n", workers, calls[0]/s, calls[1]/s, 100*calls[1]/calls[0])
-	fmt.Fprintln(w, "| CPU time of a call | callers | engine | proxy |\n| --- | ---: | ---: | ---: |")
+	fmt.Fprintf(w, "| added | %.3f ms | %.3f ms | | | |\n\n", at[1][0]-at[0][0], at[1][1]-at[0][1])
+	fmt.Fprintf(w, "| %d workers without a pause | calls a second%s\n| --- | ---: | ---: | ---: | ---: |\n", workers, spentHead)
 	for i, name := range names {
-		fmt.Fprintf(w, "| %s |", name)
-		for _, d := range used[i] {
-			fmt.Fprintf(w, " %.3f ms |", rig.Millis(d)/calls[i])
-		}
-		fmt.Fprintln(w)
+		fmt.Fprintf(w, "| %s | %.0f%v\n", name, full[i].calls/o.full.Seconds(), full[i])
 	}
-	fmt.Fprintln(w)
+	fmt.Fprintf(w, "| the proxy's share | %.0f %% | | | |\n\n", 100*full[1].calls/full[0].calls)
 	return nil
-}
-
-// cpuOf returns the CPU time of each process.
-func cpuOf(processes [3]int) (used [3]time.Duration, err error) {
-	for i, pid := range processes {
-		if used[i], err = rig.CPUOf(pid); err != nil {
-			return used, err
-		}
-	}
-	return used, nil
 }
 
 // createTable creates the table in the database that all calls use.

@@ -57,6 +57,9 @@ func (s *single) do() (*http.Response, error) {
 	}
 	defer s.l.holds.EndWrite(s.held())
 	report := capacity{s.in.ReturnConsumedCapacity, indexesCapacity}
+	if s.isSmallPut() {
+		report.wanted = ""
+	}
 	r, err := s.forward(s.withReturnValues(), report, reserved)
 	if err != nil {
 		return nil, err
@@ -93,6 +96,12 @@ func (s *single) least() []partitions.Charge {
 	return []partitions.Charge{s.at.Writes(blocks(dynamo.Size(s.after), writeBlock))}
 }
 
+// isSmallPut reports whether the put's cost follows from the item before it, which takes less of the engine's time than
+// the consumed capacity unless it is large.
+func (s *single) isSmallPut() bool {
+	return s.kind == put && len(s.indexes) == 0 && len(s.body) <= 4*writeBlock
+}
+
 // withReturnValues returns the changed members of the request, so that the response has the
 // item before or after the write.
 func (s *single) withReturnValues() object {
@@ -101,7 +110,7 @@ func (s *single) withReturnValues() object {
 		changed["ReturnValuesOnConditionCheckFailure"] = quoted(oldValues)
 	}
 	s.returns = s.in.ReturnValues
-	if len(s.global) > 0 && (s.returns == "" || s.returns == noValues) {
+	if (len(s.global) > 0 || s.isSmallPut()) && (s.returns == "" || s.returns == noValues) {
 		s.returns, s.borrowed = oldValues, true
 		if s.kind == update && s.looked {
 			s.returns = newValues
@@ -132,6 +141,9 @@ func (s *single) charges(r *reply, reserved []partitions.Charge) []partitions.Ch
 		return []partitions.Charge{base}
 	case !r.ok():
 		return nil
+	case s.isSmallPut():
+		s.learnImages(r)
+		return s.cost()
 	}
 	consumed := r.consumed()
 	if len(consumed) != 1 || consumed[0].Table == nil {
