@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -38,7 +39,8 @@ func serve(ctx context.Context, w io.Writer, before string) error {
 	if err != nil {
 		return err
 	}
-	runtime.GOMAXPROCS(max(1, runtime.GOMAXPROCS(0)/4)) // as the command does
+	runtime.GOMAXPROCS(max(1, runtime.GOMAXPROCS(0)/4)) // as the command does, and
+	debug.SetGCPercent(300)
 	fmt.Fprintf(w, "%shttp://%s\n", ready, listener.Addr())
 	server := &http.Server{Handler: l.Proxy(engine), ReadHeaderTimeout: time.Minute}
 	defer context.AfterFunc(ctx, func() { server.Close() })()

@@ -171,14 +171,14 @@ func readReply(resp *http.Response) (*reply, error) {
 	return &reply{resp, d, object{}}, nil
 }
 
-// readAll reads up to limit bytes. The size is the expected one, or less than 0.
+// readAll reads up to limit bytes. The size is the expected one, or 0 or less if it is unknown.
 func readAll(from io.Reader, size, limit int64) ([]byte, error) {
-	var into bytes.Buffer
-	if size > 0 && size < limit {
-		into.Grow(int(size) + bytes.MinRead) // so that it never grows
+	if size <= 0 || size > limit {
+		return io.ReadAll(io.LimitReader(from, limit))
 	}
-	_, err := into.ReadFrom(io.LimitReader(from, limit))
-	return into.Bytes(), err
+	text := make([]byte, size)
+	_, err := io.ReadFull(from, text)
+	return text, err
 }
 
 func (r *reply) ok() bool { return r.resp.StatusCode == http.StatusOK }

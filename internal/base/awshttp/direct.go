@@ -22,7 +22,7 @@ type Direct struct {
 
 const (
 	// directIdle is less than the time after which an engine closes an idle connection; dynalite's is 5 s.
-	directIdle = 2 * time.Second
+	directIdle = 4 * time.Second
 	maxDirect  = 1 << 20 // bytes of a request's body
 )
 
