@@ -5,6 +5,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -20,6 +21,17 @@ func TestQuantile(t *testing.T) {
 	}
 	if Quantile([]int(nil), 0.5) != 0 {
 		t.Error("a quantile of nothing")
+	}
+}
+
+// TestCPUOf checks that a process's CPU time is what the process itself is told.
+func TestCPUOf(t *testing.T) {
+	for CPU() < 50*time.Millisecond { // uses it
+	}
+	before := CPU()
+	got, err := CPUOf(os.Getpid())
+	if after := CPU(); err != nil || got < before-2*tickOf || got > after+2*tickOf {
+		t.Errorf("%v, %v; want %v to %v", got, err, before, after)
 	}
 }
 

@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"runtime"
+	"runtime/debug"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -28,7 +30,7 @@ func serve(ctx context.Context, w io.Writer, before string) error {
 	}
 	l, err := throttle.New(throttle.Options{
 		Partitions: 4, PartitionWCU: 100_000, TableQuota: 1_000_000, Burst: 5 * time.Minute, SplitAfter: 10 * time.Minute,
-		GrowAfter: 30 * time.Minute, PartitionBytes: 10_000_000_000, TransactionHold: 5 * time.Millisecond, Base: dynamolocal.Transport(),
+		GrowAfter: 30 * time.Minute, PartitionBytes: 10_000_000_000, TransactionHold: 5 * time.Millisecond, Base: dynamolocal.Direct(),
 	})
 	if err != nil {
 		return err
@@ -37,6 +39,8 @@ func serve(ctx context.Context, w io.Writer, before string) error {
 	if err != nil {
 		return err
 	}
+	runtime.GOMAXPROCS(max(1, runtime.GOMAXPROCS(0)/4)) // as the command does, and
+	debug.SetGCPercent(300)
 	fmt.Fprintf(w, "%shttp://%s\n", ready, listener.Addr())
 	server := &http.Server{Handler: l.Proxy(engine), ReadHeaderTimeout: time.Minute}
 	defer context.AfterFunc(ctx, func() { server.Close() })()

@@ -70,9 +70,10 @@ func (s *side) call(ctx context.Context) error {
 	return s.send(ctx, "GetItem", `{"TableName":"`+table+`","Key":`+id+`}}`)
 }
 
-// pace makes calls at a rate for a time, and waits for them. The time of each, from when it was due, counts if counted
-// is set.
-func (s *side) pace(ctx context.Context, rate int, lasting time.Duration, counted bool) error {
+// pace makes calls at a rate for a time, waits for them, and returns their number. The time of each, from when it was
+// due, counts if counted is set.
+func (s *side) pace(ctx context.Context, rate int, lasting time.Duration, counted bool) (float64, error) {
+	before := s.calls.Load()
 	group, ctx := errgroup.WithContext(ctx)
 	rig.Pace(ctx, lasting, rig.Steady(float64(rate)), func(due time.Time) {
 		group.Go(func() error {
@@ -88,7 +89,8 @@ func (s *side) pace(ctx context.Context, rate int, lasting time.Duration, counte
 			return nil
 		})
 	})
-	return group.Wait()
+	err := group.Wait()
+	return float64(s.calls.Load() - before), err
 }
 
 // quantiles returns the median and the 99th percentile in milliseconds.

@@ -58,6 +58,8 @@ const (
 	heapMB  = 512 // of the engine
 )
 
+var names = [2]string{"the engine", "through the proxy"}
+
 // compare measures the engine and the proxy before it in turns.
 func (o options) compare(ctx context.Context, w io.Writer) (err error) {
 	engine, err := dynamolocal.StartEngine(ctx, dynamolocal.Options{HeapMB: heapMB, Notice: os.Stderr})
@@ -73,33 +75,43 @@ func (o options) compare(ctx context.Context, w io.Writer) (err error) {
 		return err
 	}
 	defer proxy.stop()
-	sides := [2]*side{newSide(engine.Endpoint()), newSide(proxy.url)}
+	return o.turns(ctx, w, [2]*side{newSide(engine.Endpoint()), newSide(proxy.url)}, [3]int{os.Getpid(), engine.PID(), proxy.pid})
+}
+
+// turns makes calls to both sides in turns, first at the rate and then without a pause, and prints what they took.
+func (o options) turns(ctx context.Context, w io.Writer, sides [2]*side, processes [3]int) error {
 	r := rand.New(rand.NewPCG(o.seed, 0))
+	var paced, full [2]spent
 	for done := -o.lasting / 3; done < o.lasting; done += turn {
 		for _, i := range r.Perm(2) {
-			if err := sides[i].pace(ctx, o.rate, turn, done >= 0); err != nil {
+			into := &paced[i]
+			if done < 0 {
+				into = &spent{}
+			}
+			if err := into.measure(processes, func() (float64, error) { return sides[i].pace(ctx, o.rate, turn, done >= 0) }); err != nil {
 				return err
 			}
 		}
 	}
-	fmt.Fprintf(w, "| %d calls a second: puts, updates and reads of 300 B | p50 | p99 |\n| --- | ---: | ---: |\n", o.rate)
-	var at [2][2]float64
-	for i, name := range []string{"the engine", "through the proxy"} {
-		at[i] = sides[i].quantiles()
-		fmt.Fprintf(w, "| %s, %d calls | %.3f ms | %.3f ms |\n", name, len(sides[i].took), at[i][0], at[i][1])
-	}
-	fmt.Fprintf(w, "| added | %.3f ms | %.3f ms |\n\n", at[1][0]-at[0][0], at[1][1]-at[0][1])
-	var full [2]float64
 	for range 2 {
 		for _, i := range r.Perm(2) {
-			calls, err := sides[i].saturate(ctx, o.full/2)
-			if err != nil {
+			if err := full[i].measure(processes, func() (float64, error) { return sides[i].saturate(ctx, o.full/2) }); err != nil {
 				return err
 			}
-			full[i] += calls / o.full.Seconds()
 		}
 	}
-	fmt.Fprintf(w, "%d workers without a pause: %.0f calls a second to the engine, %.0f through the proxy (%.0f %%)\n\n", workers, full[0], full[1], 100*full[1]/full[0])
+	fmt.Fprintf(w, "| %d calls a second: puts, updates and reads of 300 B | p50 | p99%s\n| --- | ---: | ---: | ---: | ---: | ---: |\n", o.rate, spentHead)
+	var at [2][2]float64
+	for i, name := range names {
+		at[i] = sides[i].quantiles()
+		fmt.Fprintf(w, "| %s, %d calls | %.3f ms | %.3f ms%v\n", name, len(sides[i].took), at[i][0], at[i][1], paced[i])
+	}
+	fmt.Fprintf(w, "| added | %.3f ms | %.3f ms | | | |\n\n", at[1][0]-at[0][0], at[1][1]-at[0][1])
+	fmt.Fprintf(w, "| %d workers without a pause | calls a second%s\n| --- | ---: | ---: | ---: | ---: |\n", workers, spentHead)
+	for i, name := range names {
+		fmt.Fprintf(w, "| %s | %.0f%v\n", name, full[i].calls/o.full.Seconds(), full[i])
+	}
+	fmt.Fprintf(w, "| the proxy's share | %.0f %% | | | |\n\n", 100*full[1].calls/full[0].calls)
 	return nil
 }
 

@@ -18,8 +18,8 @@ func TestSide(t *testing.T) {
 	defer server.Close()
 	s := newSide(server.URL)
 	for _, counted := range []bool{false, true} {
-		if err := s.pace(t.Context(), 100, 200*time.Millisecond, counted); err != nil {
-			t.Fatal(err)
+		if n, err := s.pace(t.Context(), 100, 200*time.Millisecond, counted); err != nil || n != 20 {
+			t.Fatal(n, err)
 		}
 	}
 	if q := s.quantiles(); requests.Load() != 40 || len(s.took) != 20 || q[0] <= 0 || q[1] < q[0] {

@@ -118,7 +118,7 @@ func (b *batchReads) do(report capacity) (*http.Response, error) {
 		return nil, err
 	}
 	var got batchGetAnswer
-	if !r.ok() || !decode(r.body, &got) {
+	if !r.ok() || !decode(r.text, &got) {
 		b.settle(b.reserved, nil)
 		return r.response(report)
 	}

@@ -143,7 +143,7 @@ func (b *batchWrites) do() (*http.Response, error) {
 	var left struct {
 		UnprocessedItems map[string][]jsontext.Value
 	}
-	if !r.ok() || !decode(r.body, &left) {
+	if !r.ok() || !decode(r.text, &left) {
 		b.settle(b.reserved, nil)
 		return r.response(capacity{})
 	}

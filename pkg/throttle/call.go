@@ -19,9 +19,6 @@ import (
 	"github.com/hotshard/hotshard/internal/aws/partitions"
 )
 
-// object is a JSON object whose members keep their text.
-type object map[string]jsontext.Value
-
 // lenient accepts what the engine accepts; only the engine rejects requests.
 var lenient = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true), jsonitem.Codec)
 
@@ -104,7 +101,8 @@ func (e *exchange) pass() (*http.Response, error) {
 // request returns the caller's request with another operation and body. It keeps the
 // credentials, which may select a database.
 func (e *exchange) request(operation string, body []byte) *http.Request {
-	req := e.req.Clone(e.req.Context())
+	req := e.req.WithContext(e.req.Context())
+	req.Header = maps.Clone(req.Header) // keeps the values, of which none is changed
 	req.Header.Set("X-Amz-Target", targetPrefix+operation)
 	req.Header.Del("Content-Length")
 	req.ContentLength = int64(len(body))
@@ -122,12 +120,12 @@ func (e *exchange) request(operation string, body []byte) *http.Request {
 
 // send sends the request with some members changed and returns the response.
 func (e *exchange) send(changed object) (*reply, error) {
-	var members object
-	if err := json.Unmarshal(e.body, &members, lenient); err != nil {
-		return nil, fmt.Errorf("reading %s: %w", e.operation, err)
+	body := e.body
+	if len(changed) > 0 {
+		d, _ := newDocument(body) // decoded before
+		body = d.with(changed)
 	}
-	maps.Copy(members, changed)
-	return e.ask(e.operation, members)
+	return e.sendBody(e.operation, body)
 }
 
 // ask sends a request of the limiter's own and returns the response.
@@ -136,6 +134,10 @@ func (e *exchange) ask(operation string, members any) (*reply, error) {
 	if err != nil {
 		return nil, fmt.Errorf("writing %s: %w", operation, err)
 	}
+	return e.sendBody(operation, body)
+}
+
+func (e *exchange) sendBody(operation string, body []byte) (*reply, error) {
 	req := e.request(operation, body)
 	req.Header.Set("Accept-Encoding", "identity") // the response must not be compressed
 	resp, err := e.base.RoundTrip(req)
@@ -150,26 +152,33 @@ const maxReply = 128 << 20
 
 // reply is a response of the engine.
 type reply struct {
-	resp    *http.Response
-	body    []byte
-	members object
-	changed bool
+	resp *http.Response
+	document
+	changed object
 }
 
 func readReply(resp *http.Response) (*reply, error) {
 	defer resp.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxReply+1))
+	body, err := readAll(resp.Body, resp.ContentLength, maxReply+1)
 	if err == nil && len(body) > maxReply {
 		err = fmt.Errorf("it is longer than %d bytes", maxReply)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading the engine's response: %w", err)
 	}
-	r := &reply{resp: resp, body: body}
-	if !decode(body, &r.members) || r.members == nil {
-		r.members = object{}
+	d, _ := newDocument(body) // a response that is no object has no members
+	d.text = body
+	return &reply{resp, d, object{}}, nil
+}
+
+// readAll reads up to limit bytes. The size is the expected one, or 0 or less if it is unknown.
+func readAll(from io.Reader, size, limit int64) ([]byte, error) {
+	if size <= 0 || size > limit {
+		return io.ReadAll(io.LimitReader(from, limit))
 	}
-	return r, nil
+	text := make([]byte, size)
+	_, err := io.ReadFull(from, text)
+	return text, err
 }
 
 func (r *reply) ok() bool { return r.resp.StatusCode == http.StatusOK }
@@ -182,15 +191,14 @@ func (r *reply) exception() string {
 	e := struct {
 		Type string `json:"__type"`
 	}{"unknown"}
-	decode(r.body, &e)
+	decode(r.text, &e)
 	return e.Type[strings.LastIndexByte(e.Type, '#')+1:]
 }
 
 // remove removes a member of the response.
 func (r *reply) remove(name string) {
-	if _, ok := r.members[name]; ok {
-		delete(r.members, name)
-		r.changed = true
+	if r.get(name) != nil {
+		r.changed[name] = nil
 	}
 }
 
@@ -200,7 +208,7 @@ func (r *reply) set(name string, value any) error {
 	if err != nil {
 		return fmt.Errorf("writing %s: %w", name, err)
 	}
-	r.members[name], r.changed = text, true
+	r.changed[name] = text
 	return nil
 }
 
@@ -209,15 +217,11 @@ func (r *reply) response(report capacity) (*http.Response, error) {
 	if err := report.hide(r); err != nil {
 		return nil, err
 	}
-	if r.changed {
-		body, err := encode(r.members)
-		if err != nil {
-			return nil, fmt.Errorf("encoding the response: %w", err)
-		}
-		r.body = body
+	body := r.with(r.changed)
+	if len(r.changed) > 0 {
 		r.resp.Header.Set("X-Amz-Crc32", checksum(body))
 	}
-	setBody(r.resp, r.body)
+	setBody(r.resp, body)
 	return r.resp, nil
 }
 

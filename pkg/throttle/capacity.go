@@ -46,8 +46,8 @@ func (c capacity) hide(r *reply) error {
 		r.remove("ConsumedCapacity")
 	case c.asked == totalCapacity && c.wanted == indexesCapacity:
 		var consumed consumption
-		text, ok := r.members["ConsumedCapacity"]
-		if !ok {
+		text := r.get("ConsumedCapacity")
+		if text == nil {
 			return nil
 		}
 		if !decode(text, &consumed) {
@@ -60,17 +60,19 @@ func (c capacity) hide(r *reply) error {
 }
 
 // consumed returns the response's ConsumedCapacity by table, or nil if it has none.
-func (r *reply) consumed() []consumption {
-	text := r.members["ConsumedCapacity"]
-	var many []consumption
-	if decode(text, &many) {
-		return many
+func (r *reply) consumed() (list []consumption) {
+	text := r.get("ConsumedCapacity")
+	if text.Kind() != '[' {
+		list = make([]consumption, 1)
+		if text == nil || !decode(text, &list[0]) {
+			return nil
+		}
+		return list
 	}
-	var one consumption
-	if decode(text, &one) {
-		return []consumption{one}
+	if !decode(text, &list) {
+		return nil
 	}
-	return nil
+	return list
 }
 
 // Bytes for which one unit pays, and the least cost of a read, from

@@ -38,7 +38,7 @@ func (c *call) description(name string) (d description, err error) {
 	if err != nil {
 		return d, fmt.Errorf("describing table %s: %w", name, err)
 	}
-	if !r.ok() || !decode(r.body, &d) || len(d.Table.KeySchema) == 0 {
+	if !r.ok() || !decode(r.text, &d) || len(d.Table.KeySchema) == 0 {
 		return d, errInvalid
 	}
 	return d, nil

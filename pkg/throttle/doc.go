@@ -43,8 +43,10 @@
 // # Charges
 //
 // PutItem, UpdateItem, DeleteItem, GetItem, Query and Scan cost the capacity that the engine
-// reports; a read that finds nothing has the least cost of a read. A failed condition costs the
-// existing item's size in write units, at least 1. Batches cost the sum of their items.
+// reports; a read that finds nothing has the least cost of a read. For a PutItem of up to 4 KB to
+// a table without indexes, the limiter asks for the old item instead: the cost is the larger
+// item's. A failed condition costs the existing item's size in write units, at least 1. Batches
+// cost the sum of their items.
 //
 // The actions of a transaction cost twice their units, from the item sizes before and after.
 // Their index writes cost once, because indexes are updated after the transaction. A reused

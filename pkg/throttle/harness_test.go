@@ -64,7 +64,7 @@ func newBench(t testing.TB, o throttle.Options, tables ...*dynamodb.CreateTableI
 	t.Helper()
 	b := &bench{clock: &clock{now: time.Unix(1_800_000_000, 0)}, key: "t" + rand.Text()}
 	if o.Now = b.Now; o.Base == nil {
-		o.Base = dynamolocal.Transport()
+		o.Base = dynamolocal.Direct()
 	}
 	var err error
 	if b.Limiter, err = throttle.New(o); err != nil {

@@ -122,7 +122,7 @@ func (l *Limiter) RoundTrip(req *http.Request) (*http.Response, error) {
 	if !ok || req.Body == nil || req.ContentLength > maxRequest {
 		return l.options.Base.RoundTrip(req)
 	}
-	body, err := io.ReadAll(io.LimitReader(req.Body, maxRequest+1))
+	body, err := readAll(req.Body, req.ContentLength, maxRequest+1)
 	if err == nil && len(body) > maxRequest {
 		longer := req.Clone(req.Context())
 		longer.Body = struct {

@@ -142,7 +142,7 @@ func (b *batchStatements) do(report capacity) (*http.Response, error) {
 		return nil, err
 	}
 	var got struct{ Responses []jsontext.Value }
-	if !r.ok() || !decode(r.body, &got) || len(got.Responses) != len(sent) {
+	if !r.ok() || !decode(r.text, &got) || len(got.Responses) != len(sent) {
 		b.settle(b.reserved, nil)
 		return r.response(report)
 	}

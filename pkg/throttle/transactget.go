@@ -74,7 +74,7 @@ func keyedReadCharges(r *reply, reads []keyedRead) []partitions.Charge {
 	var got struct {
 		Responses []struct{ Item dynamo.Item }
 	}
-	if !r.ok() || !decode(r.body, &got) || len(got.Responses) != len(reads) {
+	if !r.ok() || !decode(r.text, &got) || len(got.Responses) != len(reads) {
 		return nil
 	}
 	var surplus partitions.Units

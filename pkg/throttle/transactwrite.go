@@ -132,7 +132,7 @@ func (t *writeTransaction) charges(r *reply, again bool) []partitions.Charge {
 // failed condition costs anything.
 func (t *writeTransaction) cancelledCharges(r *reply) []partitions.Charge {
 	var e struct{ CancellationReasons []struct{ Code string } }
-	if r.exception() != "TransactionCanceledException" || !decode(r.body, &e) {
+	if r.exception() != "TransactionCanceledException" || !decode(r.text, &e) {
 		return nil
 	}
 	if slices.ContainsFunc(e.CancellationReasons, func(r struct{ Code string }) bool { return failedCondition(r.Code) }) {

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/hotshard/hotshard/internal/aws/jsonitem"
 	"github.com/hotshard/hotshard/internal/aws/partitions"
 	"github.com/hotshard/hotshard/internal/base/dynamo"
@@ -44,7 +46,12 @@ type writeBody struct {
 	ReturnValues                        string
 	ReturnConsumedCapacity              string
 	ReturnValuesOnConditionCheckFailure string
+	ConditionExpression                 string
+	Expected                            jsontext.Value
 }
+
+// conditional reports whether the write has a condition.
+func (b *writeBody) conditional() bool { return b.ConditionExpression != "" || b.Expected != nil }
 
 // newWrite prepares a write. It returns errInvalid if the engine will reject the table or the
 // key.
@@ -170,7 +177,7 @@ func (c *call) fetchOnce(wanted map[string]*fetchKeys, tables map[string]*table,
 		Responses       map[string][]dynamo.Item
 		UnprocessedKeys map[string]*fetchKeys
 	}
-	if !r.ok() || !decode(r.body, &got) {
+	if !r.ok() || !decode(r.text, &got) {
 		return nil, errInvalid
 	}
 	for name, items := range got.Responses {

@@ -1,0 +1,68 @@
+package throttle
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"reflect"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// TestDocument compares documents with package json: which members an object has, and that only those change that
+// are meant to.
+func TestDocument(t *testing.T) {
+	values := []string{`1`, `-1.5e3`, `true`, `null`, `""`, `"a"`, `"\"}"`, `"\\"`, `{}`, `[]`, `{"a":[{"b":"]"}]}`, `[1,"}",{"a":{}}]`, `"\u00e9é"`}
+	names := []string{`a`, `b`, `\u0061`, `with \"quotes\"`, ``}
+	space := rapid.SampledFrom([]string{"", " ", "\n\t"})
+	rapid.Check(t, func(t *rapid.T) {
+		text := []byte("{" + space.Draw(t, "space"))
+		for i := range rapid.IntRange(0, 5).Draw(t, "members") {
+			if i > 0 {
+				text = append(text, ',')
+			}
+			for _, part := range []string{`"` + rapid.SampledFrom(names).Draw(t, "name") + `"`, ":", rapid.SampledFrom(values).Draw(t, "value")} {
+				text = append(append(text, space.Draw(t, "space")...), part...)
+			}
+			text = append(text, space.Draw(t, "space")...)
+		}
+		text = append(text, '}')
+		var want map[string]any
+		if err := json.Unmarshal(text, &want); err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		d, ok := newDocument(text)
+		if !ok {
+			t.Fatalf("%s is no object", text)
+		}
+		for name := range want {
+			var got any
+			if err := json.Unmarshal(d.get(name), &got); err != nil || !reflect.DeepEqual(got, want[name]) {
+				t.Fatalf("%s of %s is %s, want %v: %v", name, text, d.get(name), want[name], err)
+			}
+		}
+		changed := object{"a": nil, "new": []byte("[7]")}
+		maps.DeleteFunc(want, func(name string, _ any) bool { return name == "a" })
+		want["new"] = []any{7.0}
+		var got map[string]any
+		if err := json.Unmarshal(d.with(changed), &got); err != nil || !reflect.DeepEqual(got, want) {
+			t.Fatalf("%s became %s, want %v: %v", text, d.with(changed), want, err)
+		}
+		if !bytes.Equal(d.with(nil), text) {
+			t.Fatalf("%s became %s without a change", text, d.with(nil))
+		}
+	})
+}
+
+// TestNoDocument checks that other texts are no objects, and that none panics.
+func TestNoDocument(t *testing.T) {
+	for _, text := range []string{"", " ", "1", "[]", `"a"`, "{", `{"a"`, `{"a"}`, `{"a":`, `{"a":}`, `{"a":1`, `{"a":1,`, `{"a":1,}`, `{"a":"`, `{"a":"\`, `{a:1}`, `{"a":[1}`, `{"`, `{,}`} {
+		if _, ok := newDocument([]byte(text)); ok {
+			t.Errorf("%s is an object", text)
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		newDocument([]byte(rapid.OneOf(rapid.String(), rapid.StringMatching(`\{(["\\:,{}\[\]a ]){0,12}`)).Draw(t, "text")))
+	})
+}
