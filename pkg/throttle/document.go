@@ -21,80 +21,32 @@ type member struct {
 	value jsontext.Value
 }
 
-// newDocument reports whether a text is a JSON object. It checks no more than it needs to find the members.
+// newDocument reports whether a text is a JSON object.
 func newDocument(text []byte) (document, bool) {
 	d := document{text, make([]member, 0, 4)}
-	s := scanner{text: text}
-	if !s.skip('{') {
+	from := jsontext.NewDecoder(bytes.NewBuffer(text), lenient)
+	if t, err := from.ReadToken(); err != nil || t.Kind() != '{' {
 		return document{}, false
 	}
-	for !s.skip('}') {
-		if len(d.members) > 0 && !s.skip(',') {
+	for from.PeekKind() == '"' {
+		name, err := from.ReadValue()
+		if err != nil {
 			return document{}, false
 		}
-		name := s.value()
-		begin := s.at - len(name)
-		colon := s.skip(':')
-		value := s.value()
-		if len(name) < 2 || name[0] != '"' || !colon || value == nil {
-			return document{}, false
-		}
-		plain := name[1 : len(name)-1]
+		begin := int(from.InputOffset()) - len(name)
+		plain := text[begin+1 : begin+len(name)-1]
 		if bytes.IndexByte(plain, '\\') >= 0 {
-			plain, _ = jsontext.AppendUnquote(nil, name) // a wrong name is no name that counts
+			plain, _ = jsontext.AppendUnquote(nil, name) // invalid UTF-8 is no error for the engine
 		}
-		d.members = append(d.members, member{plain, text[begin:s.at], value})
-	}
-	return d, true
-}
-
-// scanner finds the ends of JSON values.
-type scanner struct {
-	text []byte
-	at   int
-}
-
-// skip skips spaces and, if it comes next, a character.
-func (s *scanner) skip(c byte) bool {
-	for s.at < len(s.text) && bytes.IndexByte([]byte(" \t\r\n"), s.text[s.at]) >= 0 {
-		s.at++
-	}
-	found := s.at < len(s.text) && s.text[s.at] == c
-	if found {
-		s.at++
-	}
-	return found
-}
-
-// value skips spaces and returns the next value, or nil if it does not end.
-func (s *scanner) value() []byte {
-	s.skip(0)
-	text, depth := s.text[s.at:], 0
-	for i := 0; i < len(text); i++ {
-		switch text[i] {
-		case '"':
-			for i++; i < len(text) && text[i] != '"'; i++ {
-				if text[i] == '\\' {
-					i++
-				}
-			}
-		case '{', '[':
-			depth++
-			continue
-		case '}', ']':
-			depth--
-		default:
-			if depth > 0 || i+1 < len(text) && bytes.IndexByte([]byte(",]} \t\r\n"), text[i+1]) < 0 {
-				continue // in a list, an object, a number or a word
-			}
+		value, err := from.ReadValue()
+		if err != nil {
+			return document{}, false
 		}
-		if depth <= 0 {
-			end := min(i+1, len(text))
-			s.at += end
-			return text[:end]
-		}
+		end := int(from.InputOffset())
+		d.members = append(d.members, member{plain, text[begin:end], text[end-len(value) : end]})
 	}
-	return nil
+	_, err := from.ReadToken()
+	return d, err == nil
 }
 
 // get returns the value of a member, or nil. The last of equal names counts.

@@ -35,7 +35,11 @@ var Codec = json.JoinOptions(
 		}),
 	)),
 	json.WithMarshalers(json.MarshalToFunc(func(to *jsontext.Encoder, v types.AttributeValue) error {
-		return json.MarshalEncode(to, wireOf(v))
+		value := map[string]any{}
+		if kind, content := contentOf(v); kind != "" {
+			value[kind] = content
+		}
+		return json.MarshalEncode(to, value)
 	})),
 )
 
@@ -138,44 +142,31 @@ func readText(from *jsontext.Decoder, into *string) error {
 	return err
 }
 
-// wire is an attribute value in DynamoDB's JSON. The field with the name of its type is set.
-type wire struct {
-	S    *string                `json:"S,omitzero"`
-	N    *string                `json:"N,omitzero"`
-	B    []byte                 `json:"B,omitzero"`
-	SS   []string               `json:"SS,omitzero"`
-	NS   []string               `json:"NS,omitzero"`
-	BS   [][]byte               `json:"BS,omitzero"`
-	L    []types.AttributeValue `json:"L,omitzero"`
-	M    dynamo.Item            `json:"M,omitzero"`
-	BOOL *bool                  `json:"BOOL,omitzero"`
-	NULL *bool                  `json:"NULL,omitzero"`
-}
-
-func wireOf(v types.AttributeValue) (w wire) {
+// contentOf returns the name of a value's type and its content, or "" for an unknown type.
+func contentOf(v types.AttributeValue) (kind string, content any) {
 	switch v := v.(type) {
 	case *types.AttributeValueMemberS:
-		w.S = &v.Value
+		return "S", v.Value
 	case *types.AttributeValueMemberN:
-		w.N = &v.Value
+		return "N", v.Value
 	case *types.AttributeValueMemberB:
-		w.B = v.Value
+		return "B", v.Value
 	case *types.AttributeValueMemberL:
-		w.L = v.Value
+		return "L", v.Value
 	case *types.AttributeValueMemberM:
-		w.M = v.Value
+		return "M", v.Value
 	case *types.AttributeValueMemberSS:
-		w.SS = v.Value
+		return "SS", v.Value
 	case *types.AttributeValueMemberNS:
-		w.NS = v.Value
+		return "NS", v.Value
 	case *types.AttributeValueMemberBS:
-		w.BS = v.Value
+		return "BS", v.Value
 	case *types.AttributeValueMemberBOOL:
-		w.BOOL = &v.Value
+		return "BOOL", v.Value
 	case *types.AttributeValueMemberNULL:
-		w.NULL = &v.Value
+		return "NULL", v.Value
 	}
-	return w
+	return "", nil
 }
 
 // computed stands for a value that only the engine knows.
