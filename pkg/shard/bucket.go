@@ -18,7 +18,7 @@ const (
 	Day    Bucket = "day"    // 2026-01-05
 )
 
-// Width returns the bucket's length.
+// Width returns the bucket's length. It panics for a bucket that is not [Bucket.Valid].
 func (b Bucket) Width() time.Duration {
 	switch b {
 	case Minute:
@@ -41,8 +41,8 @@ func (b Bucket) layout() string {
 	return "2006-01-02"
 }
 
-// Label returns the name of the bucket that contains t. With an offset, each bucket begins that
-// much later: see [Bucket.Offset].
+// Label returns the label of the bucket that contains t, such as 2026-01-05T13. With an offset,
+// each bucket begins that much later: see [Bucket.Offset].
 func (b Bucket) Label(t time.Time, offset time.Duration) string {
 	return t.Add(-offset).UTC().Truncate(b.Width()).Format(b.layout())
 }
@@ -56,8 +56,8 @@ func (b Bucket) Start(label string, offset time.Duration) (time.Time, error) {
 	return start.Add(offset), nil
 }
 
-// Labels returns the names of all buckets that overlap [from, to), in order, or nil if the
-// range is empty.
+// Labels returns the labels of all buckets that overlap [from, to), in order, or nil if the range
+// is empty.
 func (b Bucket) Labels(from, to time.Time, offset time.Duration) []string {
 	if !from.Before(to) {
 		return nil
@@ -79,7 +79,7 @@ func (b Bucket) Offset(name string) time.Duration {
 	return time.Duration(binary.BigEndian.Uint64(digest[:8])%steps) * time.Millisecond
 }
 
-// Valid returns an error if the bucket is not one of this package's; the zero value is not.
+// Valid returns an error if the bucket is not Minute, Hour or Day.
 func (b Bucket) Valid() error {
 	switch b {
 	case Minute, Hour, Day:

@@ -5,14 +5,13 @@ import (
 	"fmt"
 )
 
-// ItemError is the error of an item that does not have the form that its key implies: another
-// program wrote it. A retry fails, too.
+// ItemError is the error of an item whose attributes don't have the form that its key implies, so
+// another program wrote it. A retry fails, too.
 type ItemError struct {
 	PK, SK string // the item's key; PK is "" if it is unknown
 	Err    error
 }
 
-// Error returns a text with the item's key.
 func (e *ItemError) Error() string {
 	return fmt.Sprintf("item %q %q can't be read: %v", e.PK, e.SK, e.Err)
 }
@@ -22,7 +21,6 @@ func (e *ItemError) Unwrap() error { return e.Err }
 
 type contention struct{}
 
-// Error returns the meaning.
 func (contention) Error() string { return "other calls kept changing the same items" }
 
 // Is reports that the error is a kind of ErrThrottled.
@@ -36,8 +34,8 @@ var ErrMisused = errors.New("misused")
 var (
 	// ErrNotFound means that no such item exists.
 	ErrNotFound = errors.New("no such item")
-	// ErrStale means that the process's cached shard map is too old to write events by, and
-	// could not be refreshed.
+	// ErrStale means that the process's cached shard map is too old to choose write shards for
+	// events, and could not be refreshed.
 	ErrStale = errors.New("the shard map could not be read")
 	// ErrThrottled means that a call found no capacity within its deadline or its attempts. A write
 	// was not made.

@@ -57,8 +57,8 @@ func (f Format) JoinPlain(name string, shard int) string {
 	return f.Join(name, shard)
 }
 
-// SplitPlain is the inverse of JoinPlain for names that it returns with write shard 0 themselves. Other
-// names must not be used: acme#SHARD_1 as a name is also a write shard of acme.
+// SplitPlain is the inverse of JoinPlain. Don't use names for which it returns another write shard
+// than 0: the name acme#SHARD_1 would share its key with write shard 1 of acme.
 func (f Format) SplitPlain(key string) (name string, shard int) {
 	name, shard, err := f.Split(key)
 	if err != nil || shard == 0 {

@@ -15,36 +15,37 @@ type Observer interface {
 
 // Attempt is one attempt to write an item of a base key.
 type Attempt struct {
-	Key     string    // the base key, as the shard map has it
-	Kind    string    // counter, entity, board, sessions or limit; of a caller's own table: random items or timed items
+	Key     string    // the base key, as in the shard map
+	Kind    string    // counter, entity, board, sessions or limit; random items or timed items in a caller's own table
 	Table   string    // a caller's own table; empty for hotshard's tables
 	Shard   int       // the write shard
-	Call    uint64    // numbers the process's calls as they begin; a call may write many items, many times
-	Items   uint64    // a hash of the call's items of the key if write shards are calculated from items, else 0
-	At      time.Time // what decides the write shard: an event's own time, a limit's call's, otherwise the attempt's
+	Call    uint64    // the call's number in this process; all attempts of one call have it
+	Items   uint64    // hash of the items that the call writes to the key; 0 if write shards are random
+	At      time.Time // the time for which the write shard was chosen: an event's, a limit call's, else the attempt's
 	Outcome Outcome
 
-	// What the shard map said of the key when the attempt was sent.
+	// The key's entry in the shard map when the attempt was sent.
 	Version   int64
-	Shards    int       // the newest shard count; for an event the one in force at At if that is larger
-	Before    int       // the count before that one; 0 if there was none
-	Effective time.Time // when that count comes into force for events; zero if there was no change
-	Changed   time.Time // when the key's entry changed last; zero if it never did
+	Shards    int       // the newest shard count; for an event the count at At if that is larger
+	Before    int       // the count before Shards; 0 if there was none
+	Effective time.Time // when Shards takes effect for events; zero if the count never changed
+	Changed   time.Time // when the entry last changed; zero if it never did
 	Pinned    bool
 
-	// Clear returns nil if nothing is stored under the partition keys of write shards from, included,
-	// to to, excluded. It returns a [*KeyError] for a key with items, or the error of reading it. It is
-	// called before a growth to a count that the key never had; nil means that there is nothing to check.
+	// Clear checks that no items are stored under the partition keys of write shards from to to-1. It
+	// returns a [*KeyError] for a key that has items, or the error of the read. Observers call it before
+	// they raise the count above the key's largest count ever. A nil Clear means that no check is needed.
 	Clear func(ctx context.Context, from, to int) error
 }
 
-// Outcome says what an attempt shows of its write shard's partition.
+// Outcome is what an attempt shows about its write shard's partition.
 type Outcome int
 
 // The outcomes of an attempt.
 const (
-	// Inconclusive attempts show nothing of the partition: the result is unknown, or another limit,
-	// another item of the transaction, or a transfer between two write shards is the reason.
+	// Inconclusive attempts show nothing about the partition. Their result is ambiguous, or they
+	// failed because of another limit or another item of the transaction, or they transferred quota
+	// between two write shards.
 	Inconclusive Outcome = iota
 	// Accepted attempts were written, or rejected by their own condition.
 	Accepted

@@ -55,13 +55,13 @@ const (
 
 // Bounds of an even spread.
 const (
-	fewestExpected = 5
-	// unlikely is the probability below which a deviation is not chance. Of a thousand even
-	// keys, one is called uneven.
-	unlikely = 0.001
-	// matters is the deviation below which a spread is even, whatever the test says. With many
-	// items any deviation is significant.
-	matters = 0.1
+	minMean = 5
+	// unevenP is the probability below which a deviation is not chance. One of a thousand even
+	// keys is called uneven.
+	unevenP = 0.001
+	// unevenDeviation is the deviation below which a spread is even, whatever the test says. With
+	// many items, the test finds the smallest deviation significant.
+	unevenDeviation = 0.1
 )
 
 // Verdict returns the assessment of the spread.
@@ -69,9 +69,9 @@ func (s Spread) Verdict() Verdict {
 	switch {
 	case len(s.Counts) < 2:
 		return Unsharded
-	case s.Mean < fewestExpected:
+	case s.Mean < minMean:
 		return TooFew
-	case s.P < unlikely && s.MaxDeviation >= matters:
+	case s.P < unevenP && s.MaxDeviation >= unevenDeviation:
 		return Uneven
 	}
 	return Even

@@ -12,11 +12,10 @@ import (
 // value is [Millis].
 //
 // A text stamp is a layout of package time with a fixed width, for UTC times of the years 0 to
-// 9999. Use the stamp of the table's existing items. A range also finds items of another
-// precision if its ends are whole units of both, but their keys are then rejected.
+// 9999. Use the stamp of the table's existing items: [Stamp.Parse] rejects keys of another precision.
 //
-// Do not use a time.Time field: encoders write it as RFC 3339 without trailing zeros, and then
-// 45.49Z sorts after 45.491Z. Set the sort key with Format or Key.
+// Don't store a time.Time field as the sort key: encoders omit trailing zeros, and then 45.49Z
+// sorts after 45.491Z. Set the sort key with Format or Key.
 type Stamp string
 
 // Stamps. UnixSeconds and UnixMillis are for sort keys of type number.
@@ -89,8 +88,8 @@ func (s Stamp) Parse(key string) (t time.Time, rest string, err error) {
 	return t, key[len(layout):], nil
 }
 
-// stampError returns the error for a text key that does not begin with the stamp. If the key is an
-// encoded time.Time, it recommends Format: one in ten of these texts lacks its trailing zeros.
+// stampError returns the error for a text key that does not begin with the stamp. If the key looks
+// like an encoded time.Time, the error recommends Format.
 func (s Stamp) stampError(key string) error {
 	reason := "it does not begin with a time like " + s.layout()
 	for _, other := range []Stamp{Seconds, Millis, Micros, Nanos} {
@@ -99,7 +98,7 @@ func (s Stamp) stampError(key string) error {
 		}
 	}
 	if _, err := time.Parse(time.RFC3339Nano, key); err == nil {
-		reason += ": write it with Stamp.Format, since the text that encoders make of a time.Time is cut at trailing zeros, and does not sort by time"
+		reason += ": write it with Stamp.Format, since encoders of a time.Time omit trailing zeros, and then keys do not sort by time"
 	}
 	return &KeyError{Key: key, Reason: reason}
 }
@@ -131,12 +130,12 @@ func (s Stamp) Key(t time.Time, sep, id string) string {
 // Bounds returns ends for DynamoDB's BETWEEN that contain the sort keys of all times in [from,
 // to). Both are rounded up to the stamp's unit. ok is false if the range is empty.
 //
-// Ends of text have no trailing zeros of a fraction and no Z: 12:00:07 and 12:00:07.543 sort
-// correctly among stamps of any precision. So items with another stamp are found, too, if from
-// and to are whole units of both stamps. Otherwise the result may have items up to a unit
-// outside of the range, or lack items within a unit of an end.
+// Ends of text have no Z, and no trailing zeros in a fraction. So 12:00:07 and 12:00:07.543 sort
+// correctly among stamps of any precision. A range also finds items with another stamp if from and
+// to are whole units of both stamps. Otherwise it may miss, or include, such items within a unit of
+// an end.
 func (s Stamp) Bounds(from, to time.Time) (first, last string, ok bool) {
-	low, end := ceil(from, s.Unit()), ceil(to, s.Unit())
+	low, end := roundUp(from, s.Unit()), roundUp(to, s.Unit())
 	if !low.Before(end) {
 		return "", "", false
 	}
@@ -144,14 +143,14 @@ func (s Stamp) Bounds(from, to time.Time) (first, last string, ok bool) {
 		return s.Format(low), s.Format(end.Add(-s.Unit())), true
 	}
 	if end.UTC().Year() > 9999 {
-		return s.cut(low), s.Format(end.Add(-s.Unit())) + afterAll, true
+		return s.textBound(low), s.Format(end.Add(-s.Unit())) + afterAll, true
 	}
-	return s.cut(low), s.cut(end), true
+	return s.textBound(low), s.textBound(end), true
 }
 
-// cut returns a text that sorts before the stamps of t with any precision, and after those of
+// textBound returns a text that sorts before the stamps of t with any precision, and after those of
 // earlier times.
-func (s Stamp) cut(t time.Time) string {
+func (s Stamp) textBound(t time.Time) string {
 	text := strings.TrimSuffix(s.Format(t), "Z")
 	if strings.Contains(text, ".") {
 		text = strings.TrimRight(strings.TrimRight(text, "0"), ".")
@@ -184,8 +183,8 @@ func (s Stamp) ParseBound(bound string) (t time.Time, open bool, err error) {
 	return t, end == len(bound), nil
 }
 
-// ceil returns t rounded up to whole units.
-func ceil(t time.Time, unit time.Duration) time.Time {
+// roundUp returns t rounded up to whole units.
+func roundUp(t time.Time, unit time.Duration) time.Time {
 	if down := t.Truncate(unit); down.Before(t) {
 		return down.Add(unit)
 	}
@@ -193,8 +192,8 @@ func ceil(t time.Time, unit time.Duration) time.Time {
 }
 
 // Compose joins the parts of a composite key: Compose("#", "user", "42") is user#42. It returns
-// an error if [Decompose] would not return the same parts. That is so if a part other than the
-// last contains the separator, or ends like its beginning.
+// an error if [Decompose] would not return the same parts, for example because the first part
+// contains the separator.
 func Compose(sep string, parts ...string) (string, error) {
 	key := strings.Join(parts, sep)
 	back, err := Decompose(sep, key, len(parts))
@@ -221,9 +220,8 @@ func Decompose(sep, key string, n int) ([]string, error) {
 	return parts, nil
 }
 
-// Expiry returns the Unix second of t plus keep, the number by which DynamoDB's TTL deletes an
-// item. It is rounded up, so that no item is deleted early. TTL deletes items hours late, so
-// readers must check it, too.
+// Expiry returns the value of a TTL attribute: t plus keep in Unix seconds, rounded up so that no
+// item is deleted early. TTL deletes items hours late, so readers must skip expired items.
 func Expiry(t time.Time, keep time.Duration) int64 {
-	return ceil(t.Add(keep), time.Second).Unix()
+	return roundUp(t.Add(keep), time.Second).Unix()
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// MaxShards is the largest shard count of a plan.
+// MaxShards is the largest shard count of a key, in a plan and in the shard map.
 const MaxShards = 1000
 
 // Random returns a write shard from 0 to n-1, all with equal probability. It is for writes that
@@ -16,8 +16,8 @@ const MaxShards = 1000
 // An n below 1 counts as 1.
 func Random(n int) int { return rand.IntN(max(1, n)) }
 
-// Calculated returns the write shard of attr among n, 0 to n-1. It is always the same: a retry
-// writes the same item, and a reader that knows attr needs one GetItem.
+// Calculated returns the write shard of attr among n, 0 to n-1. The same attr and n always give the
+// same write shard, so a retry writes the same item, and a reader that knows attr needs one GetItem.
 //
 // The write shard is the SHA-256 of attr's bytes, as one big-endian integer, modulo n. This is
 // a stored format. It equals Python's int(hashlib.sha256(attr.encode()).hexdigest(), 16) % n.
@@ -45,8 +45,8 @@ func Summed(attr string, n int) int {
 }
 
 // Jitter returns a random delay in [0, limit), or 0 if limit is not positive. It is for clients
-// that would otherwise all write at once: on the minute, at a deployment, after an outage.
-// [Bucket.Offset] is a delay that stays the same.
+// that would otherwise all write at once: on the minute, at a deployment, after an outage. For a
+// delay that is always the same for a name, use [Bucket.Offset].
 func Jitter(limit time.Duration) time.Duration {
 	if limit <= 0 {
 		return 0

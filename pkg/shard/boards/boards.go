@@ -36,8 +36,9 @@ type Client interface {
 //
 // An entry is one item per player and period, so reading it is one GetItem. Only its row in
 // the index by_rank is sharded: the partition key there has a write shard calculated from the
-// player, by the newest shard count. After a change of that count, an entry moves to its new
-// write shard with its next write. Readers of the index query all write shards that ever were.
+// player, by the newest shard count. After a change of that count, an entry's row moves to its new
+// write shard with the entry's next write. Readers of the index query all write shards that the board
+// ever had.
 //
 // A write reads the entry strongly consistent, computes the new entry, and puts it on condition
 // that the old one is unchanged. A score that changes nothing costs the read, and no write. For
@@ -52,24 +53,24 @@ type Client interface {
 //
 // # Heat
 //
-// Each changed score costs two WCU in the index, so a board's index partitions become hot at
-// half the rate of other keys. A [shard.Observer] receives an attempt as throttled if an index
-// partition throttled it. A table partition that throttles has a single player's entry, for
-// which more write shards do nothing.
+// Each changed score costs 2 WCU in the index, so a board's index partitions become hot at half the
+// rate of other keys. A [shard.Observer] receives an attempt as throttled only if an index partition
+// throttled it. A throttle of the table is about one player's entry, which more write shards don't
+// relieve.
 //
-// A write that the index throttles can't go to another write shard. It waits, and reads the
-// newest shard count at each attempt. After growth an entry leaves its old index partition with
-// its next write, which costs 1 WCU there. So a board with many entries is relieved gradually:
-// a partition loses at most as many entries per second as it takes WCU/s. With
-// Options.DeferRows a write doesn't wait for that. Pin a board's shard count ahead of a known
-// peak, before its entries are written.
+// A write that the index throttles can't go to another write shard. It waits, and looks up the
+// newest shard count at each attempt. After growth an entry's row leaves its old index partition
+// with its next write, which costs 1 WCU there. So a board with many entries is relieved gradually:
+// a partition loses at most as many rows a second as it takes WCU/s. With Options.DeferRows a write
+// doesn't wait for that. Pin a board's shard count ahead of a known peak, before its entries are
+// written.
 //
 // # Reads
 //
 // Rankings are read from the index, by one query per write shard that the board ever had, in
-// parallel. The index is eventually consistent: an entry that is being changed may briefly be
-// at both of its places, or at neither. Of two, only the one with the higher rev counts. An
-// entry whose row is outdated is where it was before. Entry and Entries read entries themselves.
+// parallel. The index is eventually consistent: an entry that is being changed may briefly have two
+// rows, or none. Of two, only the one with the higher rev counts. An outdated row ranks the entry by
+// its old score. Entry and Entries read the entries themselves, strongly consistent.
 type Boards struct {
 	*Reader
 	client    Client
@@ -85,9 +86,9 @@ type Options struct {
 	// Entries of all time never expire.
 	Retention time.Duration
 	Observer  shard.Observer // receives every write attempt; may be nil
-	// DeferRows writes an entry without its row in the index if the index throttles the write and
-	// the entry exists. The row is outdated then until the entry's next write, or [Boards.MoveRows].
-	// The aggregator calls that; without it, leave this off.
+	// DeferRows writes an existing entry without its row in the index if the index throttles the
+	// write. The row is then outdated until the entry's next write, or [Boards.MoveRows]. The aggregator
+	// calls MoveRows; without the aggregator, leave DeferRows off.
 	DeferRows bool
 }
 
@@ -110,7 +111,7 @@ type PlayerScore struct {
 var (
 	// ErrModeFixed means that the board has had a score, so its mode can't change.
 	ErrModeFixed = errors.New("the board has scores, so its mode can't change")
-	// ErrTooMany means that a call's writes exceed a transaction's limit.
+	// ErrTooMany means that a call has more writes than fit into a transaction.
 	ErrTooMany = errors.New("too many writes for one transaction")
 	// ErrScoreRange means that a sum would not lie between -10^18 and 10^18.
 	ErrScoreRange = errors.New("the sum of the player's scores is out of range")

@@ -13,11 +13,10 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 )
 
-// Entry is a player's entry in one period: the place, and the rev. Every write raises rev, so
-// the higher rev is the newer state.
+// Entry is a player's entry in one period.
 type Entry struct {
 	Place
-	Rev     int64
+	Rev     int64     // every write raises it, so the higher rev is the newer state
 	Expires time.Time // to the second; zero for never
 
 	shard int  // the write shard of the entry's row in the index
@@ -27,9 +26,9 @@ type Entry struct {
 // Late reports whether the entry's row in the index is outdated: see Options.DeferRows.
 func (e Entry) Late() bool { return e.late }
 
-// ParseEntry returns the entry of an item of the table, or an error that says what is damaged. Folds
-// use the score, and readers of the index the rank key, so both must agree unless the row is
-// outdated.
+// ParseEntry returns the entry of an item of the table, or an error that says what is damaged. Unless
+// the row is outdated, its rank key must match the score: folds use the score, and readers of the
+// index the rank key.
 func ParseEntry(it map[string]types.AttributeValue) (e Entry, err error) {
 	_, _, e.Player, _ = schema.ParseEntryKey(dynamo.Text(it, schema.PK), dynamo.Text(it, schema.SK))
 	if e.Score, err = ParseScore(dynamo.Digits(it, schema.EntryScore)); err != nil {
@@ -98,9 +97,9 @@ func (s span) row(p Place, rev int64, n int) dynamo.Item {
 	}
 }
 
-// turn returns the place to which a score takes a player, and whether it differs from the place
-// held. held is nil for a player without an entry.
-func turn(mode Mode, held *Entry, p PlayerScore, at time.Time) (next Place, changed bool, err error) {
+// nextPlace returns a player's place after a score at a time, and whether it differs from that of held,
+// the player's entry. held is nil for a player without an entry.
+func nextPlace(mode Mode, held *Entry, p PlayerScore, at time.Time) (next Place, changed bool, err error) {
 	next = Place{Player: p.Player, Score: p.Score, At: at}
 	if held == nil {
 		return next, true, nil
@@ -122,34 +121,34 @@ func turn(mode Mode, held *Entry, p PlayerScore, at time.Time) (next Place, chan
 	return next, p.Score.Cmp(held.Score) > 0, nil
 }
 
-// play is one player's scores and writes of a call.
-type play struct {
-	PlayerScore
-	places []int // indices in the caller's list
-	err    error
-	writes []*entryWrite // one per period
+// playerCall is one player's part of a call.
+type playerCall struct {
+	PlayerScore       // the player's scores combined
+	indices     []int // in the caller's list
+	err         error
+	writes      []*entryWrite // one per period
 }
 
-// combineByPlayer combines the scores of each player, in order of first appearance: to the highest, the
-// last or the sum.
-func combineByPlayer(mode Mode, scores []PlayerScore) []*play {
-	var list []*play
-	index := make(map[string]*play, len(scores))
+// combineByPlayer combines the scores of each player to the highest, the last or the sum. Players are in
+// the order of their first scores.
+func combineByPlayer(mode Mode, scores []PlayerScore) []*playerCall {
+	var list []*playerCall
+	index := make(map[string]*playerCall, len(scores))
 	for i, s := range scores {
 		p := index[s.Player]
 		if p == nil {
-			p = &play{PlayerScore: s}
+			p = &playerCall{PlayerScore: s}
 			index[s.Player] = p
 			list = append(list, p)
 		} else {
 			p.addScore(mode, s.Score)
 		}
-		p.places = append(p.places, i)
+		p.indices = append(p.indices, i)
 	}
 	return list
 }
 
-func (p *play) addScore(mode Mode, s Score) {
+func (p *playerCall) addScore(mode Mode, s Score) {
 	switch {
 	case mode == Total:
 		sum, ok := p.Score.Add(s)

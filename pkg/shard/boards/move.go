@@ -19,12 +19,12 @@ import (
 // maxRowMoves bounds a call's concurrent moves of rows.
 const maxRowMoves = 8
 
-// MoveRows moves the outdated rows of players in the index: see Options.DeferRows. It returns how
-// many it moved. After an error some rows may still be outdated; ErrThrottled means that the index
-// takes no more now. It leaves out damaged entries, and entries that change meanwhile: their
-// writers move the rows, or defer them again.
+// MoveRows updates the outdated rows of these players in the index: see Options.DeferRows. It returns
+// the number of rows that are no longer outdated. After an error some rows may still be outdated;
+// ErrThrottled means that the index throttles. It skips damaged entries, and leaves the rows of entries
+// that change meanwhile to their writers.
 //
-// Each player costs one read unit, and a move 1 WCU in the table and 2 in the index.
+// Each player costs 1 RCU, and each row 1 WCU in the table and 2 WCU in the index.
 func (l *Boards) MoveRows(ctx context.Context, board, label string, players []string, now time.Time) (moved int, err error) {
 	entries, err := l.Entries(ctx, board, label, players, now)
 	if _, some := errors.AsType[DamagedEntries](err); err != nil && !some {

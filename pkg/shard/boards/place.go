@@ -31,8 +31,7 @@ const (
 	Weekly  Period = "week"
 )
 
-// Label returns the name in keys of the period that holds t: all, 2026-01-05 or
-// 2026-W02.
+// Label returns the label of the period that contains t, as in keys: all, 2026-01-05 or 2026-W02.
 func (p Period) Label(t time.Time) string {
 	switch t = t.UTC(); p {
 	case Daily:
@@ -44,7 +43,7 @@ func (p Period) Label(t time.Time) string {
 	return string(AllTime)
 }
 
-// End returns the first instant after the period that holds t; zero for AllTime.
+// End returns the first instant after the period that contains t; zero for AllTime.
 func (p Period) End(t time.Time) time.Time {
 	day := t.UTC().Truncate(24 * time.Hour)
 	switch p {
@@ -56,14 +55,14 @@ func (p Period) End(t time.Time) time.Time {
 	return time.Time{}
 }
 
-// Place is a player's place on a board: the score, and when it was reached.
+// Place is a player's place on a board, by the score and the time at which it was reached.
 type Place struct {
 	Player string
 	Score  Score
 	At     time.Time // to the millisecond
 }
 
-// RankKey returns a text that orders places: the first in rank sorts first.
+// RankKey returns a sort key by rank: higher scores sort first, then earlier times, then players.
 func (p Place) RankKey() string {
 	return p.Score.rankText() + fmt.Sprintf("%0*d", timeDigits, max(0, p.At.UnixMilli())) + "#" + p.Player
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// DamagedEntries is the error of a read that found unreadable entries: the reason by player.
-// The other entries were read.
+// DamagedEntries is the error of a read that found unreadable entries: for each player, why the entry
+// can't be read. The other entries were read.
 type DamagedEntries map[string]error
 
 // Error names the first damaged entry by player.
@@ -40,7 +40,7 @@ func NewReader(client ReaderClient, table string, shards *shardmap.Map) *Reader 
 }
 
 // Entry returns a player's entry in a period, read strongly consistent, or an error of kind
-// ErrNotFound. It costs one read unit.
+// ErrNotFound. It costs 1 RCU.
 func (l *Reader) Entry(ctx context.Context, board, label, player string, now time.Time) (Entry, error) {
 	found, err := l.Entries(ctx, board, label, []string{player}, now)
 	if err != nil {
@@ -53,10 +53,9 @@ func (l *Reader) Entry(ctx context.Context, board, label, player string, now tim
 	return e, nil
 }
 
-// Entries returns the entries of players in a period, read strongly consistent; name each player
-// once. Players without an entry are left out. Players whose entries can't be read are left out
-// too, and the error is a DamagedEntries that lists them; found is valid then. Each player costs
-// one read unit.
+// Entries returns the entries of players in a period by player, read strongly consistent; name each
+// player once. It leaves out players without an entry. If entries can't be read, it returns the others
+// with a DamagedEntries error. Each player costs 1 RCU.
 func (l *Reader) Entries(ctx context.Context, board, label string, players []string, now time.Time) (found map[string]Entry, err error) {
 	if err := cmp.Or(dynamo.CheckNow(now), given.Check(l.client, l.shards, append([]string{board, label}, players...)...)); err != nil {
 		return nil, err
@@ -87,45 +86,45 @@ func (l *Reader) Entries(ctx context.Context, board, label string, players []str
 	return found, nil
 }
 
-// Top returns the first n places of a period from the index, in rank order. It costs half a
-// read unit per 4 KB read on each write shard. If n is 0 or less, it reads nothing.
+// Top returns the first n places of a period from the index, in rank order. It costs 0.5 RCU per
+// 4 KB read on each write shard. If n is 0 or less, it reads nothing.
 func (l *Reader) Top(ctx context.Context, board, label string, n int, now time.Time) ([]Place, error) {
 	if n <= 0 {
 		return nil, nil
 	}
-	scan, err := l.scan(ctx, board, label, now)
+	scan, err := l.newScan(ctx, board, label, now)
 	if err != nil {
 		return nil, err
 	}
 	all := scan.side(schema.FirstRankKey, schema.LastRankKey, n, false)
-	if err := scan.read(ctx, n, all); err != nil {
-		return nil, scan.fault("top", err)
+	if err := scan.readSides(ctx, n, all); err != nil {
+		return nil, scan.describe("top", err)
 	}
 	return all.places(n), nil
 }
 
-// Around returns the n places of other players before a place, and the n after it, from the
-// index, both in rank order. If n is 0 or less, it returns none.
+// Around returns the n places before a place and the n places after it, from the index and in rank
+// order, without that player's. If n is 0 or less, it returns none.
 func (l *Reader) Around(ctx context.Context, board, label string, of Place, n int, now time.Time) (above, below []Place, err error) {
 	if n <= 0 {
 		return nil, nil, nil
 	}
-	scan, err := l.scan(ctx, board, label, now)
+	scan, err := l.newScan(ctx, board, label, now)
 	if err != nil {
 		return nil, nil, err
 	}
 	scan.seen[of.Player] = &sighted{rev: newestRev}
 	before, after := scan.side(schema.FirstRankKey, of.RankKey(), n, true), scan.side(of.RankKey(), schema.LastRankKey, n, false)
-	if err := scan.read(ctx, n, before, after); err != nil {
-		return nil, nil, scan.fault("neighbours", err)
+	if err := scan.readSides(ctx, n, before, after); err != nil {
+		return nil, nil, scan.describe("neighbours", err)
 	}
 	return before.places(n), after.places(n), nil
 }
 
-// Count returns the number of players of a period whose rank keys lie from fromRankKey to before
-// toRankKey; "" is the begin or the end. The player with rank key toRankKey is not counted. It
-// stops when it has seen limit of them; more reports that there may be further ones. It reads
-// the index, in parallel.
+// Count returns the number of players of a period with fromRankKey <= rank key < toRankKey; "" means
+// no bound. It does not count the player of toRankKey, even if the index still has an older row. It
+// reads the index in parallel, and stops when it has counted limit players or more; more reports that
+// there may be further ones.
 func (l *Reader) Count(ctx context.Context, board, label, fromRankKey, toRankKey string, limit int, now time.Time) (n int, more bool, err error) {
 	from, to := max(fromRankKey, schema.FirstRankKey), toRankKey
 	if to == "" {
@@ -134,13 +133,13 @@ func (l *Reader) Count(ctx context.Context, board, label, fromRankKey, toRankKey
 	if from >= to {
 		return 0, false, nil
 	}
-	scan, err := l.scan(ctx, board, label, now)
+	scan, err := l.newScan(ctx, board, label, now)
 	if err != nil {
 		return 0, false, err
 	}
 	if self, err := ParseRankKey(to); err == nil {
 		scan.seen[self.Player] = &sighted{rev: newestRev}
 	}
-	n, more, err = scan.count(ctx, from, to, limit)
-	return n, more, scan.fault("count", err)
+	n, more, err = scan.countPlayers(ctx, from, to, limit)
+	return n, more, scan.describe("count", err)
 }

@@ -17,16 +17,15 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/internal/observe"
 )
 
-// Remove deletes a player's entries in the current periods of all kinds, whatever the board's
+// Remove deletes a player's entries of all time, of this day and of this week, whatever the board's
 // settings; entries of past periods stay until they expire. It returns no error if there is no
-// entry. A later score creates a new entry. The new rev, the microsecond, is higher than the old
-// one unless the new writer's clock is behind the old entry's first write.
+// entry. A later score creates a new entry.
 func (l *Boards) Remove(ctx context.Context, board, player string, now time.Time) error {
 	if err := cmp.Or(dynamo.CheckNow(now), given.Check(l.client, l.shards, board, player)); err != nil {
 		return err
 	}
 	var group errgroup.Group
-	for _, s := range l.spans(board, kinds, now) {
+	for _, s := range l.spans(board, allPeriods, now) {
 		group.Go(func() error { return l.remove(ctx, s, player, now) })
 	}
 	if err := group.Wait(); err != nil {
@@ -35,7 +34,9 @@ func (l *Boards) Remove(ctx context.Context, board, player string, now time.Time
 	return nil
 }
 
-// remove deletes one entry if it exists, which costs 1 WCU in the index.
+// remove deletes one entry if it exists, which costs 1 WCU in the index. The rev of a new entry is the
+// time in microseconds. So it is above the old rev, except if the new writer's clock is behind the
+// first write of the old entry.
 func (l *Boards) remove(ctx context.Context, s span, player string, now time.Time) error {
 	call, clock := observe.Begin(l.observer), dynamo.StartClock(now)
 	return dynamo.Persist(ctx, func(ctx context.Context) error {

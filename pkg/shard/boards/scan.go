@@ -19,8 +19,8 @@ import (
 // newestRev is above every rev.
 const newestRev = math.MaxInt64
 
-// boardScan reads a board's period from the index. It reads the shard map strongly consistent,
-// since an entry may be on a write shard that the process's view does not have yet.
+// boardScan reads a board's period from the index. The shard count comes from a strongly consistent
+// read of the shard map, since the process's cached count may be too small.
 type boardScan struct {
 	l     *Reader
 	board string
@@ -30,15 +30,15 @@ type boardScan struct {
 	seen  map[string]*sighted // by player
 }
 
-// sighted is a player's entry as read from the index.
+// sighted is a player's row as read from the index.
 type sighted struct {
 	Place
 	rev  int64
 	side *side // nil for a player that the scan does not return
-	gone bool  // replaced by a newer state of the entry
+	gone bool  // replaced by a newer row of the player
 }
 
-func (l *Reader) scan(ctx context.Context, board, label string, now time.Time) (*boardScan, error) {
+func (l *Reader) newScan(ctx context.Context, board, label string, now time.Time) (*boardScan, error) {
 	if err := cmp.Or(dynamo.CheckNow(now), given.Check(l.client, l.shards, board, label)); err != nil {
 		return nil, err
 	}
@@ -49,15 +49,16 @@ func (l *Reader) scan(ctx context.Context, board, label string, now time.Time) (
 	return &boardScan{l: l, board: board, label: label, now: now, most: entry.Most(), seen: map[string]*sighted{}}, nil
 }
 
-func (s *boardScan) fault(what string, err error) error {
+// describe adds the board and the period to an error of reading what.
+func (s *boardScan) describe(what string, err error) error {
 	if err == nil {
 		return nil
 	}
 	return fmt.Errorf("reading the %s of board %q, period %s: %w", what, s.board, s.label, err)
 }
 
-// streams returns a stream for each write shard, of the keys from low to high, both included,
-// with pages for n places in all.
+// streams returns a stream for each write shard, of the rank keys from low to high, both included. Its
+// pages are sized for n places on all write shards together.
 func (s *boardScan) streams(low, high string, n int, desc bool) []*dynamo.Stream {
 	list := make([]*dynamo.Stream, s.most)
 	for i := range list {
@@ -93,10 +94,10 @@ func (s *boardScan) side(low, high string, n int, desc bool) *side {
 	return &side{streams: s.streams(low, high, n, desc), desc: desc}
 }
 
-// read continues until each side has n places or is at its end. A newer state of a player's
-// entry, on either side, removes the older one.
-func (s *boardScan) read(ctx context.Context, n int, sides ...*side) error {
-	if err := s.start(ctx, sides); err != nil {
+// readSides reads until each side has n places or is at its end. A newer row of a player, on either
+// side, removes the older one, so that side may need more places.
+func (s *boardScan) readSides(ctx context.Context, n int, sides ...*side) error {
+	if err := s.readFirstPages(ctx, sides); err != nil {
 		return err
 	}
 	for short := true; short; {
@@ -104,7 +105,7 @@ func (s *boardScan) read(ctx context.Context, n int, sides ...*side) error {
 		for _, side := range sides {
 			for side.live < n && !side.ended {
 				short = true
-				if err := s.step(ctx, side); err != nil {
+				if err := s.readNext(ctx, side); err != nil {
 					return err
 				}
 			}
@@ -113,8 +114,8 @@ func (s *boardScan) read(ctx context.Context, n int, sides ...*side) error {
 	return nil
 }
 
-// start reads the first page of all sides in parallel.
-func (s *boardScan) start(ctx context.Context, sides []*side) (err error) {
+// readFirstPages reads the first page of each stream of all sides, in parallel.
+func (s *boardScan) readFirstPages(ctx context.Context, sides []*side) (err error) {
 	var all []*dynamo.Stream
 	for _, side := range sides {
 		all = append(all, side.streams...)
@@ -130,8 +131,8 @@ func (s *boardScan) start(ctx context.Context, sides []*side) (err error) {
 	return nil
 }
 
-// step reads the next place of a side.
-func (s *boardScan) step(ctx context.Context, to *side) error {
+// readNext reads the next place of a side.
+func (s *boardScan) readNext(ctx context.Context, to *side) error {
 	it, err := to.merged.Next(ctx)
 	if err != nil {
 		return err
@@ -140,13 +141,13 @@ func (s *boardScan) step(ctx context.Context, to *side) error {
 		to.ended = true
 		return nil
 	}
-	s.addItem(it, to)
+	s.addRow(it, to)
 	return nil
 }
 
-// addItem adds an item of the index, unless a newer state of the same entry was seen. A damaged
-// item has no place.
-func (s *boardScan) addItem(it dynamo.Item, to *side) {
+// addRow adds a row of the index to a side, unless a newer row of the same player was read. It ignores
+// a damaged row.
+func (s *boardScan) addRow(it dynamo.Item, to *side) {
 	place, err := ParseRankKey(dynamo.Text(it, schema.RankKey))
 	if err != nil {
 		return
@@ -183,9 +184,9 @@ func (s *side) places(n int) []Place {
 	return list
 }
 
-// count counts entries page by page over all write shards in parallel, in no order. It stops
-// at their end, or when it has seen limit players.
-func (s *boardScan) count(ctx context.Context, low, high string, limit int) (n int, more bool, err error) {
+// countPlayers counts the players of a range of rank keys, page by page over all write shards in
+// parallel. It stops at the end, or when it has counted limit players or more; more reports which.
+func (s *boardScan) countPlayers(ctx context.Context, low, high string, limit int) (n int, more bool, err error) {
 	all := &side{}
 	open := s.streams(low, high, limit, false)
 	for all.live < limit && len(open) > 0 {
@@ -194,7 +195,7 @@ func (s *boardScan) count(ctx context.Context, low, high string, limit int) (n i
 		}
 		for _, from := range open {
 			for _, it := range from.Buf {
-				s.addItem(it, all)
+				s.addRow(it, all)
 			}
 			from.Buf = nil
 		}

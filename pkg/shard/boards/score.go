@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Score is an exact decimal number: below 10^18, above -10^18, with up to nine
-// decimal places. Scores are compared with ==, and by Cmp. The zero Score is 0.
+// Score is an exact decimal number between -10^18 and 10^18, both excluded, with up to nine
+// decimal places. Equal scores are ==; Cmp orders them. The zero Score is 0.
 type Score struct {
 	whole int64 // rounded down
 	nano  int32 // billionths to add, 0 to 999,999,999
@@ -54,7 +54,7 @@ func (s Score) fits() bool {
 
 // Add returns the sum; ok is false if the sum is out of range.
 func (s Score) Add(other Score) (sum Score, ok bool) {
-	sum = Score{s.whole + other.whole, s.nano + other.nano} // two nanos fit
+	sum = Score{s.whole + other.whole, s.nano + other.nano} // the sum of two nanos fits into an int32
 	if sum.nano >= nanos {
 		sum.whole, sum.nano = sum.whole+1, sum.nano-nanos
 	}
@@ -79,7 +79,7 @@ func (s Score) Float() float64 {
 	return f
 }
 
-// String returns the score without needless zeros, as valid JSON and DynamoDB number.
+// String returns the score without trailing zeros: a valid number of JSON and of DynamoDB.
 func (s Score) String() string {
 	sign, whole, nano := "", s.whole, int64(s.nano)
 	if whole < 0 {
@@ -98,8 +98,7 @@ func (s Score) String() string {
 // rankDigits is the length of a score in a rank key.
 const rankDigits = 19 + 9
 
-// rankText returns the score as text of rankDigits, which sorts by rank: the highest score
-// first.
+// rankText returns the score as text of rankDigits digits. The highest score sorts first.
 func (s Score) rankText() string {
 	return fmt.Sprintf("%019d%09d", maxWhole-s.whole, nanos-1-s.nano)
 }

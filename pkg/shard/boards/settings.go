@@ -18,11 +18,11 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/internal/given"
 )
 
-// Settings are a board's settings. Zero fields stand for the defaults, which also hold for a
-// board that was never configured.
+// Settings are a board's settings. A zero field means its default, which also applies to a board
+// that was never configured.
 type Settings struct {
 	Mode    Mode     // default Best
-	Size    int      // entries of the kept top, 1 to 1000; default 100
+	Size    int      // entries of the top that the aggregator stores, 1 to 1000; default 100
 	Periods []Period // default AllTime
 }
 
@@ -32,19 +32,19 @@ const (
 	maxKnownBoards = 10_000
 )
 
-// maxModeFixes bounds the attempts to fix a board's mode. Another process may win each of
-// them.
+// maxModeFixes bounds the attempts to fix a board's mode. Each may fail because another process
+// configures the board.
 const maxModeFixes = 10
 
 // knownBoard is a board in a process's cache.
 type knownBoard struct {
 	Settings
-	used bool // its mode is fixed
+	used bool // the board has a score, so its mode is fixed
 	at   time.Time
 }
 
-// kinds lists the periods in the order in which settings keep them.
-var kinds = []Period{AllTime, Daily, Weekly}
+// allPeriods lists the periods in the order of stored settings.
+var allPeriods = []Period{AllTime, Daily, Weekly}
 
 // Settings returns a board's settings, at most 3 s old.
 func (l *Boards) Settings(ctx context.Context, board string, now time.Time) (Settings, error) {
@@ -69,11 +69,11 @@ func (l *Boards) settingsOf(ctx context.Context, board string, now time.Time) (k
 	if len(items) > 0 {
 		it = items[0]
 	}
-	return l.remember(board, it, now)
+	return l.cacheSettings(board, it, now)
 }
 
-// remember caches the settings of a board's item; nil is a board without one.
-func (l *Boards) remember(board string, it dynamo.Item, now time.Time) (knownBoard, error) {
+// cacheSettings caches and returns the settings of a board's item. A nil item means the defaults.
+func (l *Boards) cacheSettings(board string, it dynamo.Item, now time.Time) (knownBoard, error) {
 	known := knownBoard{at: now}
 	if it != nil {
 		var err error
@@ -101,8 +101,8 @@ func parseSettings(it dynamo.Item) (Settings, error) {
 	return s, err
 }
 
-// complete returns the settings with defaults, and with each period once, in order. Its error
-// lists all faults.
+// complete returns the settings with their defaults, and with each period once, in order. Its error
+// names every invalid setting.
 func (s Settings) complete() (Settings, error) {
 	var faults []error
 	if s.Mode == "" {
@@ -121,11 +121,11 @@ func (s Settings) complete() (Settings, error) {
 		s.Periods = []Period{AllTime}
 	}
 	for _, p := range s.Periods {
-		if !slices.Contains(kinds, p) {
+		if !slices.Contains(allPeriods, p) {
 			faults = append(faults, fmt.Errorf("period %q: want all, day or week", p))
 		}
 	}
-	s.Periods = slices.DeleteFunc(slices.Clone(kinds), func(p Period) bool { return !slices.Contains(s.Periods, p) })
+	s.Periods = slices.DeleteFunc(slices.Clone(allPeriods), func(p Period) bool { return !slices.Contains(s.Periods, p) })
 	return s, errors.Join(faults...)
 }
 
@@ -141,7 +141,7 @@ func (l *Boards) Configure(ctx context.Context, board string, s Settings) error 
 	_, err = l.updateSettings(ctx, board, s,
 		"SET #mode = :mode, #size = :size, #periods = :periods, #v = :v, #used = if_not_exists(#used, :false)",
 		"attribute_not_exists(#used) OR #used = :false OR #mode = :mode", dynamo.Item{":false": &types.AttributeValueMemberBOOL{}})
-	if _, refused := dynamo.ConditionFailed(err); refused {
+	if _, failed := dynamo.ConditionFailed(err); failed {
 		err = ErrModeFixed
 	}
 	if err != nil {
@@ -151,34 +151,35 @@ func (l *Boards) Configure(ctx context.Context, board string, s Settings) error 
 	return nil
 }
 
-// withFixedMode returns a board's settings with a mode that can't change any more. A process's first
-// score on a new board costs one write. It is conditional on the mode, as a change of mode is on
-// the absence of scores.
+// withFixedMode returns a board's settings after its mode is fixed. The first score on a board costs
+// one more write, which marks the board as used on condition that the mode is unchanged. Configure
+// changes the mode on condition that the board is unused.
 func (l *Boards) withFixedMode(ctx context.Context, board string, now time.Time) (knownBoard, error) {
 	known, err := l.settingsOf(ctx, board, now)
 	for round := 0; err == nil && !known.used; round++ {
 		if round == maxModeFixes {
-			return known, fmt.Errorf("fixing the mode of board %q: %w", board, shard.ErrUnavailable)
+			return known, fmt.Errorf("fixing the mode of board %q: %w: it was configured %d times meanwhile", board, shard.ErrUnavailable, round)
 		}
 		known, err = l.fixMode(ctx, board, known, now)
 	}
 	return known, err
 }
 
-// fixMode makes one attempt, and returns the board's state after it.
+// fixMode makes one attempt to mark a board as used, and returns its settings after that.
 func (l *Boards) fixMode(ctx context.Context, board string, known knownBoard, now time.Time) (knownBoard, error) {
 	it, err := l.updateSettings(ctx, board, known.Settings,
 		"SET #used = :true, #mode = :mode, #size = if_not_exists(#size, :size), #periods = if_not_exists(#periods, :periods), #v = :v",
 		"attribute_not_exists(#mode) OR #mode = :mode", dynamo.Item{":true": &types.AttributeValueMemberBOOL{Value: true}})
-	there, outrun := dynamo.ConditionFailed(err)
-	if outrun {
-		it, err = there, nil
+	if changed, failed := dynamo.ConditionFailed(err); failed {
+		it, err = changed, nil
 	}
 	if err != nil {
 		return known, fmt.Errorf("fixing the mode of board %q: %w", board, err)
 	}
-	return l.remember(board, it, now.Round(0))
+	return l.cacheSettings(board, it, now.Round(0))
 }
+
+// updateSettings makes a conditional update of a board's item with the values of s, and returns the item.
 
 func (l *Boards) updateSettings(ctx context.Context, board string, s Settings, update, condition string, values dynamo.Item) (it dynamo.Item, err error) {
 	var periods []string

@@ -23,15 +23,14 @@ const maxEntryWrites = 32
 // the last or the sum, by the board's mode. It returns for each score, in order, nil once it is
 // durable in all current periods of the board, or an error:
 //
-//   - ErrThrottled: nothing of the player's scores was written;
-//   - ErrUnavailable: all, some or nothing of them may have been written;
+//   - ErrThrottled: none of the player's scores was written;
+//   - ErrUnavailable: all, some or none of them may have been written;
 //   - ErrScoreRange: the player's sum would be out of range; other players are not affected.
 //
 // [errors.Join] makes one error of all, nil if all are durable.
 //
-// Repeating a call is harmless with Best and Latest. With Total, a score may count once more
-// after a lost connection, and with each repeated call. SubmitTransact
-// with package once avoids that.
+// Repeating a call is harmless with Best and Latest. With Total, each repeated call counts again, and
+// a score may count twice after a lost connection. SubmitTransact with package once avoids that.
 //
 // Without conflicts and throttles, a call makes two round trips: it reads the entries, 100 per
 // call, and writes them, 32 at a time. It reads the board's settings first, once in 3 s.
@@ -49,7 +48,7 @@ func (l *Boards) Submit(ctx context.Context, board string, scores []PlayerScore,
 	for _, p := range list {
 		for _, w := range p.writes {
 			if p.err == nil {
-				group.Go(func() error { w.err = w.do(ctx); return nil })
+				group.Go(func() error { w.err = w.persist(ctx); return nil })
 			}
 		}
 	}
@@ -59,18 +58,18 @@ func (l *Boards) Submit(ctx context.Context, board string, scores []PlayerScore,
 		if err != nil {
 			err = fmt.Errorf("score of player %q on board %q: %w", p.Player, board, err)
 		}
-		for _, place := range p.places {
-			outcomes[place] = err
+		for _, i := range p.indices {
+			outcomes[i] = err
 		}
 	}
 	return outcomes
 }
 
-// SubmitTransact returns Submit's writes for a transaction of package once: one per player and
-// period that changes, on condition that the entries are unchanged since they were read. If one
-// has changed, package once calls it again. A sum out of range fails the whole call. A
-// transaction has at most 99 actions; more are ErrTooMany. now is the call's time, which the
-// scores get. attempt is this attempt's time, from which a new entry's rev starts.
+// SubmitTransact returns Submit's writes for a transaction of package once: one for each entry that
+// changes, on condition that it is unchanged since it was read. If the condition fails, package once
+// calls it again. A sum out of range fails the whole call. More than 99 writes are ErrTooMany. now is
+// the call's time, which the scores get. attempt is this attempt's time, from which a new entry's rev
+// starts.
 func (l *Boards) SubmitTransact(ctx context.Context, board string, scores []PlayerScore, now, attempt time.Time) ([]shardmap.Write, error) {
 	list, err := l.prepare(ctx, board, scores, now, attempt)
 	if err != nil {
@@ -89,14 +88,14 @@ func (l *Boards) SubmitTransact(ctx context.Context, board string, scores []Play
 		}
 	}
 	if len(writes) > dynamo.MaxActions {
-		return nil, fmt.Errorf("scores on board %q: %d entries change, and a transaction has room for %d: %w", board, len(writes), dynamo.MaxActions, ErrTooMany)
+		return nil, fmt.Errorf("scores on board %q: %w: %d entries change, of at most %d; submit fewer players", board, ErrTooMany, len(writes), dynamo.MaxActions)
 	}
 	return writes, nil
 }
 
-// prepare reads the entries that scores may change, and returns each player's writes. If one of
-// them is impossible, the player has an error and writes nothing.
-func (l *Boards) prepare(ctx context.Context, board string, scores []PlayerScore, now, attempt time.Time) ([]*play, error) {
+// prepare reads the entries that scores may change, and returns each player's writes. A player with an
+// invalid entry or sum has an error, and must not write any.
+func (l *Boards) prepare(ctx context.Context, board string, scores []PlayerScore, now, attempt time.Time) ([]*playerCall, error) {
 	for _, s := range scores {
 		if err := given.Names(s.Player); err != nil {
 			return nil, fmt.Errorf("a player of board %q: %w", board, err)
@@ -107,15 +106,16 @@ func (l *Boards) prepare(ctx context.Context, board string, scores []PlayerScore
 		return nil, err
 	}
 	list := combineByPlayer(known.Mode, scores)
-	job := job{l: l, mode: known.Mode, now: now, clock: dynamo.StartClock(attempt), start: dynamo.StartBy(ctx)}
-	job.call = observe.Begin(l.observer)
+	call := writeCall{
+		l: l, mode: known.Mode, now: now, clock: dynamo.StartClock(attempt), startBy: dynamo.StartBy(ctx), call: observe.Begin(l.observer),
+	}
 	for _, p := range list {
-		job.items += observe.Hash(p.Player)
+		call.items += observe.Hash(p.Player)
 	}
 	var keys []dynamo.Item
 	for _, s := range l.spans(board, known.Periods, now) {
 		for _, p := range list {
-			p.writes = append(p.writes, &entryWrite{job: &job, span: s, score: p.PlayerScore})
+			p.writes = append(p.writes, &entryWrite{writeCall: &call, span: s, score: p.PlayerScore})
 			keys = append(keys, dynamo.Key(schema.EntryKey(board, s.label, p.Player)))
 		}
 	}
@@ -123,31 +123,31 @@ func (l *Boards) prepare(ctx context.Context, board string, scores []PlayerScore
 	if err != nil {
 		return nil, fmt.Errorf("reading entries of board %q: %w", board, err)
 	}
-	held := make(map[string]dynamo.Item, len(items))
+	byPK := make(map[string]dynamo.Item, len(items))
 	for _, it := range items {
-		held[dynamo.Text(it, schema.PK)] = it
+		byPK[dynamo.Text(it, schema.PK)] = it
 	}
 	for _, p := range list {
-		p.setHeld(held)
+		p.setHeld(byPK)
 	}
 	return list, nil
 }
 
-// setHeld sets the current entry of each write.
-func (p *play) setHeld(held map[string]dynamo.Item) {
+// setHeld sets the entry that each write has read, by partition key, and the player's error.
+func (p *playerCall) setHeld(byPK map[string]dynamo.Item) {
 	for _, w := range p.writes {
 		pk, _ := schema.EntryKey(w.board, w.label, p.Player)
-		err := w.setHeld(held[pk])
+		err := w.setHeld(byPK[pk])
 		if err == nil {
-			_, _, err = w.turn()
+			_, _, err = w.nextPlace()
 		}
 		p.err = errors.Join(p.err, err)
 	}
 }
 
-// outcome returns the result of a player's writes. After one period is written, an error of
-// another no longer means that nothing was written.
-func (p *play) outcome() error {
+// outcome returns the result of a player's writes. If one period was written and another failed, it is
+// ErrUnavailable, since other errors would mean that nothing was written.
+func (p *playerCall) outcome() error {
 	if p.err != nil {
 		return p.err
 	}

@@ -17,21 +17,21 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// job has the values that all writes of a call share.
-type job struct {
-	l     *Boards
-	mode  Mode
-	now   time.Time    // of the call
-	clock dynamo.Clock // the attempt's time
-	start time.Time    // writes must start by then
+// writeCall has the values that all writes of a call share.
+type writeCall struct {
+	l       *Boards
+	mode    Mode
+	now     time.Time    // of the call
+	clock   dynamo.Clock // the attempt's time
+	startBy time.Time    // later writes are not sent
 
 	call  observe.Call
 	items uint64 // a hash of the call's players
 }
 
-// entryWrite is the write of one score in one period: see [Boards].
+// entryWrite is the write of one player's score in one period: see [Boards].
 type entryWrite struct {
-	*job
+	*writeCall
 	span
 	score PlayerScore
 
@@ -41,7 +41,7 @@ type entryWrite struct {
 	err   error
 }
 
-// setHeld sets the entry held from its item; nil is no entry.
+// setHeld sets held from the entry's item; nil means that there is none.
 func (w *entryWrite) setHeld(it dynamo.Item) error {
 	w.held = nil
 	if it == nil {
@@ -55,15 +55,15 @@ func (w *entryWrite) setHeld(it dynamo.Item) error {
 	return nil
 }
 
-// turn returns the place to which the score takes the player, and whether it differs from the
-// entry's.
-func (w *entryWrite) turn() (Place, bool, error) {
-	return turn(w.mode, w.held, w.score, time.UnixMilli(w.now.UnixMilli()).UTC())
+// nextPlace returns the player's place after the score, and whether it differs from the entry's.
+func (w *entryWrite) nextPlace() (Place, bool, error) {
+	return nextPlace(w.mode, w.held, w.score, time.UnixMilli(w.now.UnixMilli()).UTC())
 }
 
-// rev returns the next write's rev: the entry's plus one, or for a new entry the microsecond,
-// raised above the rev with which a removal seen by this call is folded.
-func (w *entryWrite) rev() int64 {
+// nextRev returns the rev of the next write: the entry's plus one. A new entry's is the time in
+// microseconds. If this call saw the entry before it was removed, it is also above the removal's rev,
+// which folds use.
+func (w *entryWrite) nextRev() int64 {
 	switch {
 	case w.held != nil:
 		return w.held.Rev + 1
@@ -73,10 +73,10 @@ func (w *entryWrite) rev() int64 {
 	return w.clock.Now().UnixMicro()
 }
 
-// put returns the write, on condition that the entry is unchanged since it was read; ok is false
-// if nothing changes. The write shard is that of the newest count.
+// put returns the write of the entry, on condition that it is unchanged since it was read; ok is false
+// if the score changes nothing. The row's write shard is calculated by the newest shard count.
 func (w *entryWrite) put(ctx context.Context) (write shardmap.Write, ok bool, err error) {
-	place, changed, err := w.turn()
+	place, changed, err := w.nextPlace()
 	if err != nil || !changed {
 		return write, false, err
 	}
@@ -84,7 +84,7 @@ func (w *entryWrite) put(ctx context.Context) (write shardmap.Write, ok bool, er
 	entry, count := w.l.shards.Newest(ctx, Key(w.board), now)
 	n := shard.Calculated(w.score.Player, count)
 	put := &types.Put{
-		TableName: &w.l.table, Item: w.item(place, w.rev(), n),
+		TableName: &w.l.table, Item: w.item(place, w.nextRev(), n),
 		ConditionExpression:                 aws.String("attribute_not_exists(pk)"),
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	}
@@ -100,13 +100,13 @@ func (w *entryWrite) put(ctx context.Context) (write shardmap.Write, ok bool, er
 	return shardmap.Write{Action: types.TransactWriteItem{Put: put}, Attempt: attempt, Probe: probe}, true, nil
 }
 
-// maxOutrun bounds how often other writers may change the entry first within one attempt. A
-// retry on their result needs no read, and usually no wait.
+// maxOutrun bounds how often an attempt writes again after another writer changed the entry first.
+// The failed condition returns the entry, so no read is needed, and usually no wait.
 const maxOutrun = 4
 
-// do writes until the entry has the score, or the score changes nothing.
-func (w *entryWrite) do(ctx context.Context) error {
-	if time.Now().After(w.start) {
+// persist writes until the entry has the score, or the score changes nothing.
+func (w *entryWrite) persist(ctx context.Context) error {
+	if time.Now().After(w.startBy) {
 		return dynamo.ErrUnsent
 	}
 	if w.mode == Total {
@@ -124,7 +124,7 @@ func (w *entryWrite) attempt(ctx context.Context) error {
 		_, err = w.l.client.PutItem(ctx, dynamo.PutInput(write.Action.Put), dynamo.NoRetry)
 		w.observe(ctx, write.Attempt, err)
 		if w.l.deferRows && w.held != nil && observe.PartitionFull(write.Attempt.Kind, err) {
-			_, err = w.l.client.UpdateItem(ctx, w.keepRow(write.Action.Put), dynamo.NoRetry)
+			_, err = w.l.client.UpdateItem(ctx, w.updateWithoutRow(write.Action.Put), dynamo.NoRetry)
 		}
 		there, outrun := dynamo.ConditionFailed(err)
 		if !outrun {
@@ -138,8 +138,8 @@ func (w *entryWrite) attempt(ctx context.Context) error {
 	return dynamo.ErrOutrun
 }
 
-// keepRow returns the update that writes what put does, except the entry's row in the index.
-func (w *entryWrite) keepRow(put *types.Put) *dynamodb.UpdateItemInput {
+// updateWithoutRow returns the update that writes what put does, except the entry's row in the index.
+func (w *entryWrite) updateWithoutRow(put *types.Put) *dynamodb.UpdateItemInput {
 	return &dynamodb.UpdateItemInput{
 		TableName: put.TableName, Key: dynamo.Key(schema.EntryKey(w.board, w.label, w.score.Player)),
 		UpdateExpression:         aws.String("SET #score = :score, #at = :at, #rev = :next"),
@@ -153,8 +153,8 @@ func (w *entryWrite) keepRow(put *types.Put) *dynamodb.UpdateItemInput {
 	}
 }
 
-// observe reports an attempt. If an entry moves between partitions of the index and is
-// throttled, most likely the old partition throttled it: it was hot before the board grew.
+// observe reports an attempt. If it failed, it reports the write shard that the entry's row has now. After
+// a growth that is the one that was hot, so most likely its partition throttled the move of the row.
 func (w *entryWrite) observe(ctx context.Context, a shard.Attempt, err error) {
 	a.Items = w.items
 	if err != nil && w.held != nil {

@@ -35,9 +35,8 @@ type Sum struct {
 	Shards int // the newest shard count
 }
 
-// Sum returns a counter's value. It reads all write shards that the counter ever had, at one
-// read unit each. A counter that was never written is 0. An item that can't be read is an
-// ErrUnreadable.
+// Sum returns a counter's value. It reads all write shards that the counter ever had, at 1 RCU
+// each. A counter that was never written is 0. If an item can't be read, it returns ErrUnreadable.
 func (c *Reader) Sum(ctx context.Context, name string) (Sum, error) {
 	if err := given.Check(c.client, c.shards, name); err != nil {
 		return Sum{}, fmt.Errorf("summing a counter: %w", err)

@@ -16,7 +16,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// ErrUnreadable means that an item of a counter has an invalid form; use errors.Is.
+// ErrUnreadable means that an attribute of a counter's item is invalid; use errors.Is.
 var ErrUnreadable = errors.New("an item of the counter can't be read")
 
 // Summaries reads counters from write shard 0 and the aggregator's summary of the others.
@@ -31,28 +31,28 @@ func NewSummaries(client ReaderClient, items, rollups string, shards *shardmap.M
 	return &Summaries{client: client, items: items, rollups: rollups, shards: shards}
 }
 
-// Summary is a counter's value: write shard 0 when it was read, and the others as the aggregator
-// last folded them.
+// Summary is a counter's value: write shard 0 at the time of the read, plus the others as the
+// aggregator last folded them.
 type Summary struct {
 	Value *big.Int // 0 if Err is not nil
-	// AsOf is ReadAt for a counter that never had more than one write shard. Else it is the time of
-	// the newest fold, or of the first growth if nothing was folded yet, or ReadAt if neither is known.
+	// AsOf is the time of the newest fold, or of the first growth if nothing was folded yet. It is
+	// ReadAt if the counter never had more than one write shard, or if neither time is known.
 	AsOf   time.Time
 	ReadAt time.Time // the time of the call that read it
 	Shards int       // the newest shard count
 	Err    error     // of kind ErrUnreadable; other counters of the call are not affected
 }
 
-// mapPatience bounds how long a read waits for a newer view of the shard map.
-const mapPatience = time.Second
+// mapWait bounds how long a read waits for a newer view of the shard map.
+const mapWait = time.Second
 
 // Read returns the values of these counters, in their order, by eventually consistent reads: one
 // item of the items table, and one of the rollups table per 64 write shards for a counter that ever
 // had more than one. A counter that was never written is 0. A repeated name is read once.
 //
-// The larger of the shard map's count and the attribute n of write shard 0 says which items to
-// read. So Read goes on without the shard map, and then misses the write shards of a growth after
-// which no write has reached write shard 0.
+// Read learns which items to read from the shard map and from the attribute n of write shard 0. So
+// it works without the shard map, but then misses the write shards of a recent growth until a
+// write reaches write shard 0.
 func (s *Summaries) Read(ctx context.Context, names []string, now time.Time) ([]Summary, error) {
 	if err := cmp.Or(dynamo.CheckNow(now), given.Check(s.client, s.shards, names...)); err != nil {
 		return nil, err
@@ -79,18 +79,18 @@ func (s *Summaries) Read(ctx context.Context, names []string, now time.Time) ([]
 	return summaries, nil
 }
 
-// read reads write shards 0 and, at the same time, the partials that the shard map asks for. Then it
-// reads the partials that write shard 0 asks for beyond these.
+// read reads write shards 0, whose keys these are. Meanwhile it reads the partial summaries of the
+// write shards in the shard map. Then it reads those of further write shards that write shard 0 lists.
 func (s *Summaries) read(ctx context.Context, counters map[string]*counter, keys []dynamo.Item, now time.Time) error {
 	var zeros []dynamo.Item
-	group, first := errgroup.WithContext(ctx)
+	group, groupCtx := errgroup.WithContext(ctx)
 	group.Go(func() (err error) {
-		zeros, err = dynamo.BatchGet(first, s.client, s.items, keys, false)
+		zeros, err = dynamo.BatchGet(groupCtx, s.client, s.items, keys, false)
 		return err
 	})
 	group.Go(func() error {
-		s.lookUp(first, counters, now)
-		return s.readPartials(first, counters)
+		s.lookUpAll(groupCtx, counters, now)
+		return s.readPartials(groupCtx, counters)
 	})
 	if err := group.Wait(); err != nil {
 		return err
@@ -106,14 +106,14 @@ func (s *Summaries) read(ctx context.Context, counters map[string]*counter, keys
 	return s.readPartials(ctx, counters)
 }
 
-// lookUp sets what the shard map has of the counters. It waits for a newer view once, and goes on
-// with the old view.
-func (s *Summaries) lookUp(ctx context.Context, counters map[string]*counter, now time.Time) {
-	patience := mapPatience
+// lookUpAll sets each counter's shard counts from the shard map. If the first look-up can't get a newer
+// view, the others don't wait for one, and use the old view.
+func (s *Summaries) lookUpAll(ctx context.Context, counters map[string]*counter, now time.Time) {
+	wait := mapWait
 	if deadline, ok := ctx.Deadline(); ok {
-		patience = min(patience, time.Until(deadline)/2)
+		wait = min(wait, time.Until(deadline)/2)
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	for _, c := range counters {
 		entry, err := s.shards.Lookup(ctx, Key(c.name), now)
@@ -124,7 +124,7 @@ func (s *Summaries) lookUp(ctx context.Context, counters map[string]*counter, no
 	}
 }
 
-// readPartials reads the partials of the counters that were not read yet.
+// readPartials reads the counters' partial summaries that were not requested yet.
 func (s *Summaries) readPartials(ctx context.Context, counters map[string]*counter) error {
 	owner := map[string]*counter{}
 	var keys []dynamo.Item
@@ -147,11 +147,11 @@ type counter struct {
 	name    string
 	shards  int       // the newest shard count
 	single  time.Time // a time until which it had one write shard; zero if unknown
-	most    int       // most write shards that it ever had, as far as known
-	asked   int       // partials that were requested
-	least   int       // partials to read whatever most is; 1 if write shard 0 is absent
+	most    int       // the largest known number of write shards that it ever had
+	asked   int       // the number of partial summaries that were requested
+	least   int       // the least number of partial summaries to read: 1 if write shard 0 is absent
 	written bool      // write shard 0 exists
-	folded  time.Time // when the newest fold was made; zero if there is no partial
+	folded  time.Time // the time of the newest fold; zero if there is no partial summary
 	value   *big.Int
 	err     error
 }
@@ -159,52 +159,55 @@ type counter struct {
 // addZero adds the item of write shard 0.
 func (c *counter) addZero(it dynamo.Item) {
 	c.written = true
-	c.add(it, "value")
+	c.addValue(it, "value")
 	most, err := dynamo.Largest(it, schema.Counts)
-	c.fail(it, err)
+	c.keepError(it, err)
 	c.most = max(c.most, most)
 }
 
-// addPartial adds an item of the summary.
+// addPartial adds the item of a partial summary.
 func (c *counter) addPartial(it dynamo.Item) {
 	for name := range it {
 		if schema.IsValueAttr(name) {
-			c.add(it, name)
+			c.addValue(it, name)
 		}
 	}
 	millis, err := dynamo.Integer(it, schema.AsOf)
-	c.fail(it, err)
+	c.keepError(it, err)
 	if at := time.UnixMilli(millis).UTC(); at.After(c.folded) {
 		c.folded = at
 	}
 }
 
-func (c *counter) add(it dynamo.Item, name string) {
+// addValue adds a number attribute to the counter's value.
+func (c *counter) addValue(it dynamo.Item, name string) {
 	value, err := dynamo.WholeNumber(it, name)
-	if c.fail(it, err); err == nil {
-		c.value.Add(c.value, value)
+	if err != nil {
+		c.keepError(it, err)
+		return
 	}
+	c.value.Add(c.value, value)
 }
 
-// fail notes why an item can't be read.
-func (c *counter) fail(it dynamo.Item, err error) {
+// keepError keeps the first error of reading an item.
+func (c *counter) keepError(it dynamo.Item, err error) {
 	if err != nil && c.err == nil {
 		c.err = fmt.Errorf("%w: item %q: %w", ErrUnreadable, dynamo.Text(it, schema.PK), err)
 	}
 }
 
-// summary returns what was read. Its value is the caller's own.
+// summary returns the counter's summary, with a value that the caller may change.
 func (c *counter) summary(now time.Time) Summary {
 	s := Summary{Value: new(big.Int), AsOf: now, ReadAt: now, Shards: c.shards, Err: c.err}
 	if c.err == nil {
 		s.Value.Set(c.value)
 	}
-	others := c.folded
-	if c.most > 1 && c.single.After(others) {
-		others = c.single
+	asOf := c.folded
+	if c.most > 1 && c.single.After(asOf) {
+		asOf = c.single
 	}
-	if !others.IsZero() {
-		s.AsOf = others
+	if !asOf.IsZero() {
+		s.AsOf = asOf
 	}
 	return s
 }

@@ -33,8 +33,8 @@ type WriterClient interface {
 //	sk    S   - for write shard 0, + for the others
 //	value N   the sum of what was added to this write shard
 //	rev   N   raised by one with every write; starts at the microsecond of the first
-//	n     NS  of write shard 0: the largest is the most write shards that the counter ever had;
-//	          absent if no writer knew of more than one
+//	n     NS  on write shard 0 only: its largest number is the most write shards that the counter
+//	          ever had; absent if no writer knew of more than one
 type Writer struct {
 	client   WriterClient
 	table    string
@@ -56,9 +56,9 @@ func NewWriter(client WriterClient, table string, shards *shardmap.Map, o Option
 // that is throttled, on another. It returns nil once the write is durable, or an error of kind
 // ErrThrottled or ErrUnavailable.
 //
-// After a timeout or a 5xx of DynamoDB, Add returns ErrUnavailable, and the delta may count. After a
-// lost connection it makes one more attempt, so the delta may count twice. AddTransact with package
-// once avoids both.
+// After a timeout or a 5xx of DynamoDB, Add returns ErrUnavailable, and the delta may or may not
+// count. After a lost connection Add makes one more attempt, so the delta may count twice.
+// AddTransact with package once avoids both.
 func (c *Writer) Add(ctx context.Context, name string, delta int64, now time.Time) error {
 	if err := cmp.Or(dynamo.CheckNow(now), given.Check(c.client, c.shards, name)); err != nil {
 		return err
@@ -78,8 +78,8 @@ func (c *Writer) Add(ctx context.Context, name string, delta int64, now time.Tim
 }
 
 // AddTransact returns Add's write for a transaction of package once, which is safe to repeat.
-// Each call chooses a random write shard. now is the attempt's own time, not the call's: a
-// write shard that was removed meanwhile must not start again with a rev below its tombstone's.
+// Each call chooses a random write shard. now is the time of the attempt, not of the call: a write
+// shard that was deleted meanwhile must not start again with a rev below its tombstone's.
 func (c *Writer) AddTransact(ctx context.Context, name string, delta int64, now time.Time) shardmap.Write {
 	return c.write(ctx, name, delta, -1, now)
 }
@@ -96,7 +96,8 @@ func (c *Writer) write(ctx context.Context, name string, delta int64, last int, 
 	}
 }
 
-// update returns the write of delta to write shard n of a counter that had most write shards.
+// update returns the update that adds delta to write shard n. most is the largest number of write shards
+// that the counter ever had.
 func (c *Writer) update(name string, n, most int, delta int64, now time.Time) *types.Update {
 	u := &types.Update{
 		TableName:                &c.table,

@@ -8,9 +8,9 @@ import (
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 )
 
-// All streams a range from Range.After to its end, in pages of Range.Limit events. It ends with
-// the first error, whose event is the zero value. The call's time runs on from now since All
-// was called, even if the loop starts later.
+// All yields the events of a range from Range.After to its end, in pages of Range.Limit events. It
+// ends with the first error, which has the zero Event. The clock starts at now when All is called,
+// not when the loop starts.
 func (e *Reader) All(ctx context.Context, r Range, now time.Time) iter.Seq2[Event, error] {
 	clock := dynamo.StartClock(now)
 	return func(yield func(Event, error) bool) {

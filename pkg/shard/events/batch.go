@@ -20,40 +20,41 @@ import (
 // writeBatch puts items with BatchWriteItem, 25 per call, in parallel. Of several items with one
 // key the last is written, and all share its outcome.
 type writeBatch struct {
-	client WriterClient
-	table  string
-	call   observe.Call
-	items  []dynamo.Item
-	owners [][]int         // for each item, its indices in the caller's list
-	sent   []shard.Attempt // for each item, its attempts
-	index  map[string]int
+	client   WriterClient
+	table    string
+	call     observe.Call
+	items    []dynamo.Item
+	indices  [][]int         // for each item, the indices of its events in the caller's list
+	attempts []shard.Attempt // for each item, the attempt that observers receive
+	byKey    map[string]int  // index in items, by primary key
 }
 
 func newWriteBatch(client WriterClient, table string, o shard.Observer) *writeBatch {
-	return &writeBatch{client: client, table: table, call: observe.Begin(o), index: map[string]int{}}
+	return &writeBatch{client: client, table: table, call: observe.Begin(o), byKey: map[string]int{}}
 }
 
-// addWrite adds the put of an event to the batch; place is its index in the caller's list.
-func (b *writeBatch) addWrite(w shardmap.Write, place int) {
+// addWrite adds the put of an event to the batch; index is the event's in the caller's list.
+func (b *writeBatch) addWrite(w shardmap.Write, index int) {
 	it := w.Action.Put.Item
-	key := nameOf(it)
-	at, again := b.index[key]
-	if !again {
+	key := keyText(it)
+	at, known := b.byKey[key]
+	if !known {
 		at = len(b.items)
-		b.index[key] = at
-		b.items, b.owners, b.sent = append(b.items, nil), append(b.owners, nil), append(b.sent, shard.Attempt{})
+		b.byKey[key] = at
+		b.items, b.indices, b.attempts = append(b.items, nil), append(b.indices, nil), append(b.attempts, shard.Attempt{})
 	}
-	b.items[at], b.sent[at] = it, w.Attempt
-	b.owners[at] = append(b.owners[at], place)
+	b.items[at], b.attempts[at] = it, w.Attempt
+	b.indices[at] = append(b.indices[at], index)
 }
 
-func nameOf(it dynamo.Item) string {
+// keyText returns an item's primary key as one text.
+func keyText(it dynamo.Item) string {
 	return dynamo.Text(it, schema.PK) + "\x00" + dynamo.Text(it, schema.SK)
 }
 
-// write puts all items and sets the outcome of each in outcomes, at its owners' indices.
+// write puts all items, and sets the error of each failed event in outcomes.
 func (b *writeBatch) write(ctx context.Context, outcomes []error) {
-	observe.SumItems(b.sent)
+	observe.SumItems(b.attempts)
 	var group errgroup.Group
 	group.SetLimit(dynamo.MaxParallel)
 	for first := 0; first < len(b.items); first += dynamo.MaxBatchWrite {
@@ -64,8 +65,8 @@ func (b *writeBatch) write(ctx context.Context, outcomes []error) {
 				if err == nil || !slices.ContainsFunc(left, sameKey(b.items[i])) {
 					continue
 				}
-				for _, place := range b.owners[i] {
-					outcomes[place] = err
+				for _, index := range b.indices[i] {
+					outcomes[index] = err
 				}
 			}
 			return nil
@@ -74,7 +75,7 @@ func (b *writeBatch) write(ctx context.Context, outcomes []error) {
 	_ = group.Wait() // errors are per item
 }
 
-// put writes up to 25 items and returns those that failed, with the reason.
+// put writes up to 25 items, and returns those that failed with the error.
 func (b *writeBatch) put(ctx context.Context, left []dynamo.Item) ([]dynamo.Item, error) {
 	err := dynamo.Persist(ctx, func(ctx context.Context) (err error) {
 		left, err = b.attempt(ctx, left)
@@ -86,11 +87,11 @@ func (b *writeBatch) put(ctx context.Context, left []dynamo.Item) ([]dynamo.Item
 	return nil, nil
 }
 
-// attempt makes one call, and returns the unprocessed items with the reason. It writes a single
-// item with PutItem, whose throttles name their reason.
+// attempt makes one call, and returns the unprocessed items with the error. It writes a single item with
+// PutItem, whose throttles have a reason.
 func (b *writeBatch) attempt(ctx context.Context, items []dynamo.Item) ([]dynamo.Item, error) {
 	if len(items) == 1 {
-		return items, b.single(ctx, items[0])
+		return items, b.putItem(ctx, items[0])
 	}
 	requests := make([]types.WriteRequest, len(items))
 	for i, it := range items {
@@ -117,64 +118,66 @@ func (b *writeBatch) attempt(ctx context.Context, items []dynamo.Item) ([]dynamo
 	return nil, nil
 }
 
-func (b *writeBatch) single(ctx context.Context, it dynamo.Item) error {
+func (b *writeBatch) putItem(ctx context.Context, it dynamo.Item) error {
 	_, err := b.client.PutItem(ctx, &dynamodb.PutItemInput{TableName: &b.table, Item: it}, dynamo.NoRetry)
 	b.observe(ctx, it, err)
 	return err
 }
 
-// observe reports an attempt to write an event's item.
+// observe reports an attempt to write an item, which ended with err.
 func (b *writeBatch) observe(ctx context.Context, it dynamo.Item, err error) {
-	b.call.Observe(ctx, b.sent[b.index[nameOf(it)]], err)
+	b.call.Observe(ctx, b.attemptOf(it), err)
 }
 
+// observeAs reports an attempt to write an item, with its outcome.
 func (b *writeBatch) observeAs(ctx context.Context, it dynamo.Item, o shard.Outcome) {
-	b.call.ObserveAs(ctx, b.sent[b.index[nameOf(it)]], o)
+	b.call.ObserveAs(ctx, b.attemptOf(it), o)
 }
+
+func (b *writeBatch) attemptOf(it dynamo.Item) shard.Attempt { return b.attempts[b.byKey[keyText(it)]] }
 
 // maxSingles bounds the items written singly after a batch was throttled.
 const maxSingles = 4
 
-// writeSingly writes one item of each partition singly, since a batch does not say why items are
-// unprocessed. The result stands for the partition's other items. Together with the batch it is
-// observed as one attempt of each item. It returns the items that are left.
-func (b *writeBatch) writeSingly(ctx context.Context, items []dynamo.Item, reason error) ([]dynamo.Item, error) {
-	if !dynamo.IsThrottle(reason) && !errors.Is(reason, shard.ErrThrottled) {
+// writeSingly writes one item of each partition with PutItem, since a batch does not say why items are
+// unprocessed. If that is throttled, the partition's other items are observed as throttled, too. The
+// batch and the single write are observed as one attempt of each item. It returns the items that are
+// left, and batchErr or the error of a single write with an unknown outcome.
+func (b *writeBatch) writeSingly(ctx context.Context, items []dynamo.Item, batchErr error) ([]dynamo.Item, error) {
+	if !dynamo.IsThrottle(batchErr) && !errors.Is(batchErr, shard.ErrThrottled) {
 		for _, it := range items {
 			b.observeAs(ctx, it, shard.Inconclusive)
 		}
-		return items, reason
+		return items, batchErr
 	}
-	results := map[string]error{}
-	var lost error // the error of a single write that may have been applied
+	results := map[string]error{} // of single writes, by partition key
+	var unknown error             // of a single write that may have been applied
 	left := slices.DeleteFunc(slices.Clone(items), func(it dynamo.Item) bool {
 		pk := dynamo.Text(it, schema.PK)
-		if met, asked := results[pk]; asked || len(results) == maxSingles {
-			if dynamo.IsThrottle(met) {
-				b.observe(ctx, it, met)
+		if result, tried := results[pk]; tried || len(results) == maxSingles {
+			if dynamo.IsThrottle(result) {
+				b.observe(ctx, it, result)
 			} else {
 				b.observeAs(ctx, it, shard.Inconclusive)
 			}
 			return false
 		}
-		err := b.single(ctx, it)
+		err := b.putItem(ctx, it)
 		results[pk] = err
-		if err != nil && !dynamo.IsThrottle(err) && !dynamo.IsConflict(err) { // those two are known not to have been applied
-			lost = err
+		if err != nil && !dynamo.IsThrottle(err) && !dynamo.IsConflict(err) { // after those two, nothing was written
+			unknown = err
 		}
 		return err == nil
 	})
-	if lost != nil {
-		return left, lost
+	if unknown != nil {
+		return left, unknown
 	}
 	if len(left) == 0 {
 		return nil, nil
 	}
-	return left, reason
+	return left, batchErr
 }
 
 func sameKey(a dynamo.Item) func(dynamo.Item) bool {
-	return func(b dynamo.Item) bool {
-		return dynamo.Text(a, schema.PK) == dynamo.Text(b, schema.PK) && dynamo.Text(a, schema.SK) == dynamo.Text(b, schema.SK)
-	}
+	return func(b dynamo.Item) bool { return keyText(a) == keyText(b) }
 }

@@ -1,5 +1,5 @@
-// Package events keeps time series of entities. They are divided into a bucket per UTC day, and
-// spread over write shards by the events' ids:
+// Package events stores time series of entities in one bucket per UTC day, spread over write shards
+// by the events' ids:
 //
 //	shards := shardmap.New(client, "hotshard-shard-map", shardmap.Options{})
 //	writer := events.NewWriter(client, "hotshard-events", shards, events.Options{})

@@ -10,33 +10,33 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/internal/given"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// Range selects the events of an entity with From <= time < To, in the order of (time, id).
+// Range selects the events of an entity with From <= time < To, ordered by time and then by id.
 type Range struct {
 	Entity   string
 	From, To time.Time
-	Limit    int    // events per page; 0 or less is 100
-	Bytes    int    // a page ends with the event that brings its items to this size; 0 is no bound
+	Limit    int    // events per page; 0 or less means 100
+	Bytes    int    // a page ends with the event that brings its items to this size; 0 means no bound
 	Desc     bool   // newest first
 	After    string // Page.Next of the previous page; "" for the first
 }
 
-// Page is a page of a range. Next is "" at the range's end; otherwise it is the next page's
-// Range.After. A page may hold fewer events than the limit, or none: it reads at most
-// MaxQueries partitions, or all of a first day that has more.
+// Page is a page of a range. It may hold fewer events than the limit, or none, even if the range
+// goes on: a page reads at most MaxQueries partitions, or all of one day that has more.
 type Page struct {
 	Events []Event
-	Next   string
+	Next   string // Range.After of the next page; "" at the range's end
 }
 
 // defaultPage is the number of events of a page without a Limit.
 const defaultPage = 100
 
-// MaxQueries bounds the partitions (write shards of a day) read for a page. A first day with
-// more is read whole.
+// MaxQueries bounds the partitions (write shards of a day) that a page reads. If the page's first
+// day has more, it reads all of that day.
 const MaxQueries = 1000
 
 // Query returns a page of a range by eventually consistent reads. It reads all write shards
@@ -67,29 +67,30 @@ func (e *Reader) Query(ctx context.Context, r Range, now time.Time) (Page, error
 	return page, nil
 }
 
-// rangeScan is the state of reading one page. It reads days in groups that double. So a dense
-// range makes no needless query, and a sparse one needs few round trips.
+// rangeScan is the state of reading one page. It reads groups of days, each twice as large as the
+// one before. So a dense range makes no needless query, and a sparse one needs few round trips.
 type rangeScan struct {
-	reader    *Reader
-	entry     shardmap.Entry
-	now       time.Time
-	entity    string
-	desc      bool
-	after     string    // exclusive position
-	low, high string    // sort keys, both included; no event equals either
-	from, to  time.Time // times, to the millisecond
-	queries   int
-	most      int // bytes a page, 0 for no bound
-	bytes     int // of the page's items so far
+	reader      *Reader
+	entry       shardmap.Entry
+	now         time.Time
+	entity      string
+	desc        bool
+	after       string    // sort key of the last event before the page's next one
+	low, high   string    // sort keys, both included; no event equals either
+	from, to    time.Time // the times of low and high, to the millisecond
+	first, last time.Time // the days that are left to read
+	queries     int       // made so far
+	most        int       // bytes a page, 0 for no bound
+	bytes       int       // of the page's items so far
 }
 
-// resume narrows the bounds to what lies after the position.
+// resume narrows the bounds to the events after the position.
 func (s *rangeScan) resume() error {
 	if s.after == "" {
 		return nil
 	}
 	if len(s.after) < len(schema.TimeLayout) {
-		return fmt.Errorf("position %q is not an event's", s.after)
+		return fmt.Errorf("%w: Range.After %q is malformed: use Page.Next", shard.ErrMisused, s.after)
 	}
 	if s.desc {
 		s.high = min(s.high, s.after)
@@ -99,31 +100,16 @@ func (s *rangeScan) resume() error {
 	return nil
 }
 
+// page reads days until the page is full, or has made MaxQueries queries.
 func (s *rangeScan) page(ctx context.Context, limit int) (Page, error) {
-	first, last, err := s.days()
-	if err != nil {
+	if err := s.setDays(); err != nil {
 		return Page{}, err
 	}
 	var page Page
-	for group := 1; !first.After(last); group = min(2*group, dynamo.MaxParallel) {
-		var days []time.Time
-		for streams := s.queries; len(days) < group && !first.After(last); {
-			next := first
-			if s.desc {
-				next = last
-			}
-			if streams += s.count(next); streams > MaxQueries && streams > s.count(next) {
-				break
-			}
-			days = append(days, next)
-			if s.desc {
-				last = last.Add(-day)
-			} else {
-				first = first.Add(day)
-			}
-		}
+	for group := 1; !s.first.After(s.last); group = min(2*group, dynamo.MaxParallel) {
+		days := s.nextDays(group)
 		if len(days) == 0 {
-			page.Next = s.boundary(first, last)
+			page.Next = s.boundary()
 			return page, nil
 		}
 		full, err := s.merge(ctx, days, limit, &page)
@@ -136,23 +122,48 @@ func (s *rangeScan) page(ctx context.Context, limit int) (Page, error) {
 
 const day = 24 * time.Hour
 
-// days returns the first and last day within the bounds.
-func (s *rangeScan) days() (first, last time.Time, err error) {
+// setDays sets the first and the last day within the bounds.
+func (s *rangeScan) setDays() (err error) {
 	const n = len(schema.TimeLayout)
 	if s.from, err = time.Parse(schema.TimeLayout, s.low[:n]); err == nil {
 		s.to, err = time.Parse(schema.TimeLayout, s.high[:n])
 	}
 	if err != nil {
-		return first, last, fmt.Errorf("reading the range's bounds: %w", err)
+		return fmt.Errorf("reading the range's bounds: %w", err)
 	}
-	if s.low >= s.high {
-		return s.from, s.from.Add(-day), nil // nothing to read
+	s.first, s.last = s.from.Truncate(day), s.to.Truncate(day)
+	if s.low >= s.high { // nothing to read
+		s.last = s.first.Add(-day)
 	}
-	return s.from.Truncate(day), s.to.Truncate(day), nil
+	return nil
 }
 
-// count returns how many write shards may have the range's events of a day.
-func (s *rangeScan) count(d time.Time) int {
+// nextDays removes up to n days from those that are left to read, and returns them. It returns fewer, or
+// none, if the page would make more than MaxQueries queries. A page always gets its first day.
+func (s *rangeScan) nextDays(n int) (days []time.Time) {
+	queries := s.queries
+	for len(days) < n && !s.first.After(s.last) {
+		next := s.first
+		if s.desc {
+			next = s.last
+		}
+		more := s.shardsOn(next)
+		if queries > 0 && queries+more > MaxQueries {
+			break
+		}
+		queries += more
+		days = append(days, next)
+		if s.desc {
+			s.last = s.last.Add(-day)
+		} else {
+			s.first = s.first.Add(day)
+		}
+	}
+	return days
+}
+
+// shardsOn returns how many write shards may have the range's events of a day.
+func (s *rangeScan) shardsOn(d time.Time) int {
 	from, to := d, d.Add(day)
 	if s.from.After(from) {
 		from = s.from
@@ -163,15 +174,15 @@ func (s *rangeScan) count(d time.Time) int {
 	return s.entry.RangeShards(from, to)
 }
 
-// boundary returns the position between the days read and the days left.
-func (s *rangeScan) boundary(first, last time.Time) string {
+// boundary returns the position between the days that were read and those that are left.
+func (s *rangeScan) boundary() string {
 	if s.desc {
-		return schema.EventBound(last.Add(day))
+		return schema.EventBound(s.last.Add(day))
 	}
-	return schema.EventBound(first)
+	return schema.EventBound(s.first)
 }
 
-// stream reads the range's events of a partition, size events per page.
+// stream returns a stream of the range's events in a partition, with size events per query.
 func (s *rangeScan) stream(pk string, size int) *dynamo.Stream {
 	input := &dynamodb.QueryInput{
 		TableName:              &s.reader.table,
@@ -184,7 +195,7 @@ func (s *rangeScan) stream(pk string, size int) *dynamo.Stream {
 		ScanIndexForward: aws.Bool(!s.desc),
 		Limit:            aws.Int32(int32(size)),
 	}
-	return &dynamo.Stream{Client: s.reader.client, Input: input, Sort: schema.SK, Drop: isMark}
+	return &dynamo.Stream{Client: s.reader.client, Input: input, Sort: schema.SK, Drop: isMarker}
 }
 
 // merge appends the events of some days to the page, in order, and reports whether the page is
@@ -192,7 +203,7 @@ func (s *rangeScan) stream(pk string, size int) *dynamo.Stream {
 func (s *rangeScan) merge(ctx context.Context, days []time.Time, limit int, page *Page) (bool, error) {
 	var streams []*dynamo.Stream
 	for _, d := range days {
-		n := s.count(d)
+		n := s.shardsOn(d)
 		want := (limit-len(page.Events))/n + 2
 		for i := range n {
 			streams = append(streams, s.stream(eventPK(s.entity, schema.EventBucket.Label(d, 0), i), want))
@@ -221,12 +232,12 @@ func (s *rangeScan) merge(ctx context.Context, days []time.Time, limit int, page
 		}
 		page.Events = append(page.Events, ev)
 		s.bytes += dynamo.Size(it)
-		s.after = dynamo.Text(it, schema.SK) // also drops the same event under another count
+		s.after = dynamo.Text(it, schema.SK) // so the same event on another write shard is skipped
 	}
 }
 
-// isMark reports whether the item is a stream marker, which an audit puts among the events.
-func isMark(it dynamo.Item) bool {
+// isMarker reports whether the item is a stream marker, which an audit writes among the events.
+func isMarker(it dynamo.Item) bool {
 	_, ok := schema.ParseMark(dynamo.Text(it, schema.SK))
 	return ok
 }

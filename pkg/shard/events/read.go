@@ -34,17 +34,17 @@ func NewReader(db ReaderClient, table string, shards *shardmap.Map) *Reader {
 	return &Reader{client: db, table: table, shards: shards}
 }
 
-// Get returns one event, read strongly consistent, or an error of kind ErrNotFound. It first
-// looks on the write shard by the count in force at the event's time, with one GetItem, and
-// then by the other counts in force near that time.
+// Get returns one event, read strongly consistent, or an error of kind ErrNotFound. It first reads the
+// write shard by the shard count at the event's time, and then those by the other counts near that
+// time.
 func (e *Reader) Get(ctx context.Context, entity, id string, t, now time.Time) (Event, error) {
 	if err := cmp.Or(dynamo.CheckNow(now), given.Check(e.client, e.shards, entity, id)); err != nil {
 		return Event{}, err
 	}
 	entry, stale := e.shards.Lookup(ctx, Key(entity), now)
 	keys := candidates(entry, entity, id, t)
-	for _, part := range [][]dynamo.Item{keys[:1], keys[1:]} {
-		items, err := dynamo.BatchGet(ctx, e.client, e.table, part, true)
+	for _, some := range [][]dynamo.Item{keys[:1], keys[1:]} {
+		items, err := dynamo.BatchGet(ctx, e.client, e.table, some, true)
 		if err != nil {
 			return Event{}, fmt.Errorf("reading event %q of %q: %w", id, entity, err)
 		}
@@ -54,14 +54,13 @@ func (e *Reader) Get(ctx context.Context, entity, id string, t, now time.Time) (
 			}
 		}
 	}
-	if stale != nil { // an outdated view may have led to the wrong write shards
+	if stale != nil { // the event may be on a write shard of a newer count
 		return Event{}, fmt.Errorf("reading event %q of %q: %w", id, entity, stale)
 	}
 	return Event{}, fmt.Errorf("event %q of %q at %s: %w", id, entity, t.Format(schema.TimeLayout), shard.ErrNotFound)
 }
 
-// candidates returns the keys that an event may have: first the one where it should be, then
-// all others.
+// candidates returns the keys under which an event may be stored, the most likely one first.
 func candidates(entry shardmap.Entry, entity, id string, t time.Time) (keys []dynamo.Item) {
 	for _, n := range entry.PlacesAt(shard.Calculated, id, t) {
 		keys = append(keys, eventKey(entity, id, t, n))

@@ -52,8 +52,8 @@ type Writer struct {
 // Options are a Writer's settings. The zero value is ready to use.
 type Options struct {
 	// Retention is how long events are kept after the end of the UTC day on which they
-	// happened or were written, whichever is later. Up to a day is added, by the event's id, to
-	// spread deletions. 0 keeps events forever.
+	// happened or were written, whichever is later. To spread deletions, up to a day is added by the
+	// event's id. 0 keeps events forever.
 	Retention time.Duration
 	Observer  shard.Observer // receives every write attempt; may be nil
 }
@@ -64,12 +64,15 @@ func NewWriter(db WriterClient, table string, shards *shardmap.Map, o Options) *
 }
 
 // Put writes events, and returns for each, in order, nil once it is durable or an error of kind
-// ErrThrottled, ErrUnavailable or ErrStale. A failed event does not keep the others from being
-// written. [errors.Join] makes one error of all; it is nil if all are durable.
+// ErrThrottled, ErrUnavailable, ErrStale or ErrMisused. The others are written even if one fails.
+// [errors.Join] makes one error of all; it is nil if all are durable.
 //
-// Of two events with one identity the later in the list is written, and both share its outcome.
-// An event without an Entity or an ID, or whose year in UTC is not 0 to 9999, is ErrMisused. An event whose time is over [shardmap.Options].EventAhead ahead of now is ErrMisused, and not
-// written: the entity's shard count may still change before that time.
+// Of two events with the same Entity, ID and Time, the later in the list is written, and both have its
+// outcome. These events are ErrMisused, and not written:
+//   - without an Entity or an ID;
+//   - with a year in UTC that is not 0 to 9999;
+//   - more than [shardmap.Options].EventAhead ahead of now, since the shard count at that time may
+//     still change.
 func (e *Writer) Put(ctx context.Context, events []Event, now time.Time) []error {
 	outcomes := make([]error, len(events))
 	if err := dynamo.CheckClient(e.client); err != nil {
@@ -91,9 +94,8 @@ func (e *Writer) Put(ctx context.Context, events []Event, now time.Time) []error
 	return outcomes
 }
 
-// PutTransact returns the write of one event for a transaction of package once. The write shard
-// follows from the event's id and the shard count in force at its time. It rejects the events
-// that Put rejects.
+// PutTransact returns the write of one event for a transaction of package once. The write shard is
+// calculated from the event's id, by the shard count at its time. Its errors are those of Put.
 func (e *Writer) PutTransact(ctx context.Context, ev Event, now time.Time) (shardmap.Write, error) {
 	if err := given.Map(e.shards, ev.Entity, ev.ID); err != nil {
 		return shardmap.Write{}, fmt.Errorf("writing event %q of entity %q: %w", ev.ID, ev.Entity, err)
@@ -102,7 +104,7 @@ func (e *Writer) PutTransact(ctx context.Context, ev Event, now time.Time) (shar
 		return shardmap.Write{}, fmt.Errorf("%w: writing an event of %q: the year of its time is %d, not 0 to 9999", shard.ErrMisused, ev.Entity, year)
 	}
 	if ahead := e.shards.Options().EventAhead; ev.Time.After(now.Add(ahead)) {
-		return shardmap.Write{}, fmt.Errorf("%w: writing an event of %q: its time %s is over %s ahead", shard.ErrMisused, ev.Entity, ev.Time.Format(time.RFC3339), ahead)
+		return shardmap.Write{}, fmt.Errorf("%w: writing an event of %q: its time %s is over %s ahead: write it later, or check this clock", shard.ErrMisused, ev.Entity, ev.Time.Format(time.RFC3339), ahead)
 	}
 	entry, err := e.shards.Lookup(ctx, Key(ev.Entity), now)
 	if err != nil {
@@ -125,8 +127,8 @@ func (e *Writer) PutTransact(ctx context.Context, ev Event, now time.Time) (shar
 	}, nil
 }
 
-// expiry returns when the event expires. It depends on the event and the day of now only. So a
-// repeated write usually stores the same bytes, and the stream has no record of it.
+// expiry returns when the event expires. It depends only on the event and the day of now. So a
+// repeated write usually stores the same bytes, and causes no stream record.
 func expiry(ev Event, now time.Time, retention time.Duration) time.Time {
 	t := ev.Time
 	if now.After(t) {

@@ -17,16 +17,19 @@ type division struct {
 	items  string    // the table
 	bucket string    // the window's label
 	start  time.Time // of the window
-	first  int       // write shards with a share of Max: the shard count at start
-	newest int       // write shards that hits go to
-	all    int       // write shards that may have been written to in the window
+	first  int       // the number of write shards with a share of Max: the shard count at start
+	newest int       // the newest shard count: hits go to write shards below it
+	all    int       // the number of write shards that may have been written to in the window
 }
+
+// hasShare reports whether a write shard has a share of Max. Others get quota by transfers only.
+func (d *division) hasShare(n int) bool { return n < d.first }
 
 // share returns a write shard's share of Max. A share never falls if Max rises, so the shares
 // of the highest Max bound the total use, whatever Max other calls have.
 func (d *division) share(n int) int64 {
 	switch first := int64(d.first); {
-	case n >= d.first:
+	case !d.hasShare(n):
 		return 0
 	case int64(n) < d.Max%first:
 		return d.Max/first + 1
@@ -35,10 +38,10 @@ func (d *division) share(n int) int64 {
 	}
 }
 
-// take returns the update that takes quota from a write shard, on condition that so much remains there. It is
-// used up by hits, or the same transaction gives it to another write shard. So the total use always is the
-// number of hits.
-func (d *division) take(n int, quota int64) *types.Update {
+// takeQuota returns the update that takes quota from a write shard, on condition that this much remains
+// there. Hits use it up, or the same transaction adds it to another write shard. So the total use is
+// always the number of hits.
+func (d *division) takeQuota(n int, quota int64) *types.Update {
 	u, most := d.addUsed(n, quota), d.share(n)-quota
 	u.ConditionExpression = aws.String("#used <= :most")
 	if most >= 0 {
@@ -49,6 +52,7 @@ func (d *division) take(n int, quota int64) *types.Update {
 	return u
 }
 
+// addUsed returns the update that adds to a write shard's use. A negative number adds to its quota.
 func (d *division) addUsed(n int, used int64) *types.Update {
 	return &types.Update{
 		TableName: &d.items, Key: d.itemKey(n),

@@ -20,16 +20,16 @@ import (
 type hit struct {
 	*Limiter
 	division
-	hits   int64  // of the call
+	hits   int64  // the number of hits of the call
 	base   string // the base key in the shard map
 	call   observe.Call
-	entry  shardmap.Entry // the base key's entry of the shard map
+	entry  shardmap.Entry // the base key's entry in the shard map
 	now    time.Time
 	window *limitWindow
 
-	last    int   // write shard of the last attempt, -1 before the first
+	last    int   // the write shard of the last attempt, -1 before the first
 	misses  int   // attempts that found no remaining quota
-	used    int64 // what the write shard had used after the hits
+	used    int64 // the write shard's use after the hits
 	allowed bool
 }
 
@@ -46,13 +46,13 @@ func (h *hit) useEntry(entry shardmap.Entry) {
 }
 
 // countHit makes one attempt to count the hit, and sets allowed if it succeeds. It uses the newest
-// entry that this process knows, and renews no view. When waiting hits did renew their views,
+// cached entry of the shard map, and refreshes no view. When waiting hits did refresh their views,
 // more of them transferred quota at once, and fewer hits of a storm were answered in time
 // (docs/performance/storm-limits.txt).
 func (h *hit) countHit(ctx context.Context) error {
 	h.lookUp(ctx)
 	for range h.all + 4*maxMisses {
-		n, ok := h.window.choose(&h.division, h.last)
+		n, ok := h.window.chooseShard(&h.division, h.last)
 		if !ok {
 			return nil
 		}
@@ -68,22 +68,22 @@ func (h *hit) countHit(ctx context.Context) error {
 			}
 		}
 	}
-	return h.outrun()
+	return h.errOutrun()
 }
 
-// lookUp sets the newest entry that this process knows.
+// lookUp sets the newest cached entry of the shard map.
 func (h *hit) lookUp(ctx context.Context) {
 	if entry, err := h.shards.Lookup(ctx, h.base, h.now); err == nil {
 		h.useEntry(entry)
 	}
 }
 
-func (h *hit) outrun() error {
+func (h *hit) errOutrun() error {
 	return fmt.Errorf("limit %q: %w: other hits used the remaining quota first; retry the call", h.Key, dynamo.ErrOutrun)
 }
 
-// write returns the write of an update of write shard n.
-func (h *hit) write(n int, u *types.Update) shardmap.Write {
+// observedWrite returns an update of write shard n with its attempt and probe.
+func (h *hit) observedWrite(n int, u *types.Update) shardmap.Write {
 	return shardmap.Write{
 		Action:  types.TransactWriteItem{Update: u},
 		Attempt: observe.Sent(kind.Limit, h.base, h.entry, n, h.now),
@@ -91,34 +91,34 @@ func (h *hit) write(n int, u *types.Update) shardmap.Write {
 	}
 }
 
-// change adds to what a write shard has used. If that is less than 0, it gives quota to the write shard.
+// change adds to a write shard's use. A negative change adds to its quota.
 type change struct {
 	n    int
 	used int64
 }
 
-// exchange returns the two changes that transfer a share of the donor's quota to write shard n, and
-// take the hits out of that.
-func (h *hit) exchange(n, donor int, share int64) []change {
+// transferAndHit returns the two changes that transfer share hits of the donor's quota to write shard n,
+// and count the call's hits there.
+func (h *hit) transferAndHit(n, donor int, share int64) []change {
 	return []change{{donor, share}, {n, h.hits - share}}
 }
 
-// writes returns the writes of changes. Several are one transaction.
+// writes returns the writes of changes, which make up one transaction.
 func (h *hit) writes(changes []change) []shardmap.Write {
 	list := make([]shardmap.Write, len(changes))
 	for i, c := range changes {
 		update := h.addUsed
 		if c.used > 0 {
-			update = h.take
+			update = h.takeQuota
 		}
-		list[i] = h.write(c.n, update(c.n, c.used))
+		list[i] = h.observedWrite(c.n, update(c.n, c.used))
 		list[i].Transfer = len(changes) > 1
 	}
 	return list
 }
 
-// sharesFull reports whether all write shards with a share are known to be full: they transfer
-// no more quota then.
+// sharesFull reports whether all write shards with a share are known to be full. Then no more quota
+// is transferred.
 func (h *hit) sharesFull() bool { return h.window.full(&h.division, h.first) }
 
 // full reports whether the hit is known to exceed the limit.
@@ -126,24 +126,29 @@ func (h *hit) full() bool { return h.window.full(&h.division, h.all) }
 
 // tryShard counts the hit on one write shard, and reports whether it had remaining quota.
 func (h *hit) tryShard(ctx context.Context, n int) (bool, error) {
-	last := h.sharesFull() // no quota can arrive after this
-	if used, known := h.window.known(n); n >= h.first && known && used >= 0 && !last {
+	if h.hasShare(n) {
+		return h.countOn(ctx, n)
+	}
+	final := h.sharesFull() // before the attempt: no more quota can arrive after it
+	used, known := h.window.knownUse(n)
+	noQuota := known && used >= 0
+	if noQuota && !final {
 		return h.transferQuota(ctx, n)
 	}
-	took, err := h.update(ctx, n)
+	took, err := h.countOn(ctx, n)
 	switch {
-	case took, err != nil, n < h.first:
+	case took, err != nil:
 		return took, err
-	case !last:
+	case !final:
 		return h.transferQuota(ctx, n)
 	}
-	h.window.spend(n, h.Max)
+	h.window.setSpent(n, h.Max)
 	return false, nil
 }
 
-// update counts the hits on write shard n, and reports whether it had quota for them.
-func (h *hit) update(ctx context.Context, n int) (bool, error) {
-	w := h.write(n, h.take(n, h.hits))
+// countOn counts the hits on write shard n, and reports whether it had quota for them.
+func (h *hit) countOn(ctx context.Context, n int) (bool, error) {
+	w := h.observedWrite(n, h.takeQuota(n, h.hits))
 	in := dynamo.UpdateInput(w.Action.Update)
 	in.ReturnValues = types.ReturnValueUpdatedNew
 	out, err := h.client.UpdateItem(ctx, in, dynamo.NoRetry)
@@ -166,29 +171,29 @@ func (h *hit) cacheItem(n int, it dynamo.Item) error {
 	if err != nil {
 		return fmt.Errorf("limit %q, write shard %d: %w", h.Key, n, err)
 	}
-	h.window.cacheUsed(n, used, n < h.first)
+	h.window.cacheUsed(n, used, h.hasShare(n))
 	return nil
 }
 
-// transferQuota transfers a share of another write shard's quota to write shard n, and takes the
-// hit out of it.
+// transferQuota transfers part of another write shard's quota to write shard n, and counts the hit
+// there. It reports whether there was quota.
 func (h *hit) transferQuota(ctx context.Context, n int) (bool, error) {
 	donor, share := h.window.donor(&h.division)
 	if share <= 1 {
 		h.last = donor
 		return h.tryShard(ctx, donor)
 	}
-	return h.transact(ctx, h.exchange(n, donor, share))
+	return h.transact(ctx, h.transferAndHit(n, donor, share))
 }
 
 // transact makes several changes at once, and reports whether all write shards had the quota.
 func (h *hit) transact(ctx context.Context, changes []change) (bool, error) {
-	// Read before the transaction: after it, another hit of this process may have seen
-	// a change in the item already, and it would be counted twice.
+	// The known use is read before the transaction. After it, another hit of this process may
+	// already have cached a change, which would then be added twice.
 	known := make([]int64, len(changes))
 	in, writes := &dynamodb.TransactWriteItemsInput{}, h.writes(changes)
 	for i, c := range changes {
-		known[i], _ = h.window.known(c.n)
+		known[i], _ = h.window.knownUse(c.n)
 		in.TransactItems = append(in.TransactItems, writes[i].Action)
 	}
 	_, err := h.client.TransactWriteItems(ctx, in, dynamo.NoRetry)
@@ -203,10 +208,10 @@ func (h *hit) transact(ctx context.Context, changes []change) (bool, error) {
 		return false, nil
 	}
 	for i, c := range changes {
-		switch shared := c.n < h.first; {
+		switch {
 		case err == nil:
-			h.window.cacheUsed(c.n, known[i]+c.used, shared)
-		case !shared: // another process may have transferred quota to it meanwhile
+			h.window.cacheUsed(c.n, known[i]+c.used, h.hasShare(c.n))
+		case !h.hasShare(c.n): // this or another process's transaction may have transferred quota to it
 			h.window.forget(c.n)
 		}
 	}

@@ -25,7 +25,7 @@ type Client interface {
 	client.Transactor
 }
 
-// Bounds of a limit.
+// Bounds of a [Limit].
 const (
 	MaxHits   = 1_000_000_000
 	MinWindow = time.Second
@@ -45,8 +45,8 @@ type Limit struct {
 // Verdict is the result of a call.
 type Verdict struct {
 	Allowed   bool
-	Used      int64     // hits allowed in the window, with those of this call: see [Limiter]
-	Remaining int64     // hits that remain, 0 or more
+	Used      int64     // hits allowed in the window, including this call's; see [Limiter] for how exact
+	Remaining int64     // Max less Used, 0 or more
 	Resets    time.Time // the window's end
 }
 
@@ -60,17 +60,17 @@ type Verdict struct {
 // At most Max hits of a window are allowed, by any number of concurrent processes, whatever is
 // throttled, lost or repeated, and however the shard count changes. A hit that is not allowed
 // uses nothing. A hit is rejected only after Max hits have been used up, so if enough arrive,
-// exactly Max are allowed. An ambiguous result of DynamoDB may use up the hits of one more call, which no
-// caller sees as allowed; fewer hits are allowed then. HitTransact with package once avoids
-// that.
+// exactly Max are allowed. The exception is an ambiguous result of DynamoDB: the call's hits may be
+// counted although its caller got an error, and then fewer hits are allowed. HitTransact with
+// package once avoids that.
 //
-// A window is that of the process's own clock: a process whose clock is behind still counts
-// into the previous window.
+// The time of a call decides its window: a process whose clock is behind still counts into the
+// previous window.
 //
-// Calls may have different Max in the same window. Each uses its own Max at once, and the
-// highest Max of all calls bounds the use. With one write shard, a call with a lower Max is
-// rejected as soon as so many hits are used. With several, it may be allowed after that, up to
-// its own Max in all.
+// Calls may have different Max in the same window. A new Max applies at once, and the highest Max
+// of all calls bounds the use. With one write shard, a call is rejected once its own Max hits are
+// used. With several, calls with a lower Max may be allowed after that, at most their own Max of
+// them.
 //
 // Used is exact with one write shard. With several it is the last total that the process read,
 // and the process's own hits since. For an allowed hit the total is at most 1 s old with up to
@@ -79,9 +79,9 @@ type Verdict struct {
 //
 // # Implementation
 //
-// A window is spread over the key's write shards at the window's begin, a number on which all
-// processes agree, and Max is divided among them. A hit is one update of a write shard, on
-// condition that it has remaining quota; if it has none, of another. If the count has grown
+// Max is divided among the write shards that the key has at the window's begin, a count on which all
+// processes agree. A hit is one update of a write shard, on condition that it has remaining quota.
+// If it has none, the hit tries another. If the count has grown
 // since the window's begin, a hit may go to a write shard without a share of Max. One
 // transaction then transfers part of another write shard's quota to it. So growth relieves a
 // hot key at once, in a window of any length, and the total stays the number of hits.
@@ -97,9 +97,9 @@ type Verdict struct {
 //
 // # Heat
 //
-// A [shard.Observer] receives each attempt. A transfer of quota is [shard.Inconclusive],
-// whatever its result: more write shards would only cause more transfers. A throttled hit tries
-// another write shard of the newest count.
+// A [shard.Observer] receives each attempt. A transfer of quota is always [shard.Inconclusive],
+// since more write shards would only cause more transfers. A throttled hit tries another write shard
+// of the newest count.
 type Limiter struct {
 	client   Client
 	table    string
@@ -121,7 +121,7 @@ func New(db Client, table string, shards *shardmap.Map, o Options) *Limiter {
 	}
 }
 
-// Key returns the shard map's key of a limit's key.
+// Key returns the key in the shard map of a limit's key.
 func Key(key string) string { return schema.BaseKey{Type: kind.Limit, Name: key}.String() }
 
 // check returns an error if the limit is out of bounds.
@@ -137,8 +137,7 @@ func (l Limit) check() error {
 	return nil
 }
 
-// Start returns the start of the limit's window that contains now. Windows are aligned with the
-// Unix epoch.
+// Start returns the start of the limit's window that contains now.
 func (l *Limiter) Start(limit Limit, now time.Time) time.Time {
 	since := now.Unix()
 	return time.Unix(since-since%int64(limit.Window/time.Second), 0).UTC()
@@ -151,21 +150,21 @@ func (l *Limiter) Hit(ctx context.Context, limit Limit, now time.Time) (Verdict,
 	return l.count(ctx, limit, 1, now)
 }
 
-// HitN counts n hits if the limit allows all of them, and none if it does not. So a verdict that is not allowed
-// may have hits that remain, fewer than n. It returns what Hit does, and ErrMisused if n is not 1 to the
-// limit's Max. Only after ErrUnavailable may the n hits have been counted.
+// HitN counts n hits if the limit allows all of them, and none if it does not. A rejected call may
+// leave Remaining above 0, but below n. The errors are those of Hit, and ErrMisused if n is not 1 to
+// the limit's Max. Only after ErrUnavailable may the n hits have been counted.
 //
-// It costs what Hit costs if one write shard has quota for all n hits; otherwise a transaction takes
-// the quota of several, at 2 WCU each. If it finds less quota than the process knew of, it reads
-// all write shards, at 1 RCU each. One transaction takes from at most 99 write shards. So with more, HitN
-// may reject n hits that remain as single ones.
+// HitN costs what Hit costs if one write shard has quota for all n hits. Otherwise a transaction takes
+// quota from several, at 2 WCU each. If they have less quota than this process had cached, HitN reads
+// all write shards, at 1 RCU each. A transaction takes from at most 99 write shards. With more than
+// that, HitN may reject n hits although n single hits would be allowed.
 func (l *Limiter) HitN(ctx context.Context, limit Limit, n int64, now time.Time) (Verdict, error) {
 	return l.count(ctx, limit, n, now)
 }
 
 // count counts n hits, or none.
 func (l *Limiter) count(ctx context.Context, limit Limit, n int64, now time.Time) (Verdict, error) {
-	h, err := l.hit(ctx, limit, n, now)
+	h, err := l.newHit(ctx, limit, n, now)
 	if err == nil && !h.full() {
 		attempt := h.countHit
 		if n > 1 {
@@ -183,8 +182,8 @@ func (l *Limiter) count(ctx context.Context, limit Limit, n int64, now time.Time
 	return h.verdict(), nil
 }
 
-// hit returns the state of a call of n hits, with the shard map's entry of its key.
-func (l *Limiter) hit(ctx context.Context, limit Limit, n int64, now time.Time) (*hit, error) {
+// newHit checks a call of n hits, and returns its state with the key's entry in the shard map.
+func (l *Limiter) newHit(ctx context.Context, limit Limit, n int64, now time.Time) (*hit, error) {
 	if err := cmp.Or(dynamo.CheckNow(now), given.Check(l.client, l.shards)); err != nil {
 		return nil, err
 	}

@@ -9,47 +9,60 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// plan returns the changes that count the call's hits, by what this process knows of the write shards. A random
-// write shard of the newest count takes them all, if it has the quota, or another transfers it. If
-// too little remains for that, as few write shards as possible take them together. It returns nil if even
-// those of one transaction have too little.
+// plan returns the changes that count the call's hits, by the cached use of the write shards. If a random
+// write shard of the newest count has quota for all hits, it takes them, or gets it by a transfer.
+// Otherwise as few write shards as possible take them together. It returns nil if the quota that one
+// transaction can take is too little.
 func (h *hit) plan() []change {
 	left := h.window.remaining(&h.division)
-	from, count := 0, h.newest
-	if h.newest > h.first { // new write shards relieve those with a share
-		from, count = h.first, h.newest-h.first
-	}
-	n := from + shard.Another(count, h.last-from)
-	if h.last = n; left[n] >= h.hits {
+	n := h.randomShard()
+	h.last = n
+	if left[n] >= h.hits {
 		return []change{{n, h.hits}}
 	}
-	most := make([]int, h.all) // write shards, by what they have left
-	for i := range most {
-		most[i] = i
+	byQuota := make([]int, h.all) // write shards, the one with the most quota first
+	for i := range byQuota {
+		byQuota[i] = i
 	}
-	slices.SortFunc(most, func(a, b int) int { return cmp.Compare(left[b], left[a]) })
-	donor := slices.IndexFunc(most, func(n int) bool { return n < h.first })
-	if share := left[most[donor]] / int64(h.all); n >= h.first && share > h.hits {
-		return h.exchange(n, most[donor], share)
+	slices.SortFunc(byQuota, func(a, b int) int { return cmp.Compare(left[b], left[a]) })
+	if !h.hasShare(n) {
+		donor := byQuota[slices.IndexFunc(byQuota, h.hasShare)]
+		if share := left[donor] / int64(h.all); share > h.hits {
+			return h.transferAndHit(n, donor, share)
+		}
 	}
-	var changes []change
-	want := h.hits
-	for _, n := range most[:min(len(most), dynamo.MaxActions)] {
-		quota := min(left[n], want)
+	return takeTogether(byQuota[:min(h.all, dynamo.MaxActions)], left, h.hits)
+}
+
+// randomShard returns a write shard of the newest count other than the last one. If the count has
+// grown, it is a new one, which relieves those with a share.
+func (h *hit) randomShard() int {
+	from := 0
+	if h.newest > h.first {
+		from = h.first
+	}
+	return from + shard.Another(h.newest-from, h.last-from)
+}
+
+// takeTogether returns the changes that take the quota for hits from these write shards in order, or
+// nil if they have less.
+func takeTogether(shards []int, left []int64, hits int64) (changes []change) {
+	for _, n := range shards {
+		quota := min(left[n], hits)
 		if quota == 0 {
 			return nil
 		}
 		changes = append(changes, change{n, quota})
-		if want -= quota; want == 0 {
+		if hits -= quota; hits == 0 {
 			return changes
 		}
 	}
 	return nil
 }
 
-// countAll makes one attempt to count several hits, and sets allowed if it succeeds. Only a write shard without a
-// share can get more quota than the process knows of. So without one, a plan fails only if the limit
-// rejects the hits; otherwise after all write shards were read.
+// countAll makes one attempt to count several hits, and sets allowed if it succeeds. If no plan has the
+// quota, the limit rejects the hits. Write shards without a share may have more quota than is cached;
+// if there are any, countAll first reads all write shards.
 func (h *hit) countAll(ctx context.Context) error {
 	h.lookUp(ctx)
 	for attempt := range 4 * maxMisses {
@@ -68,13 +81,13 @@ func (h *hit) countAll(ctx context.Context) error {
 			return err
 		}
 	}
-	return h.outrun()
+	return h.errOutrun()
 }
 
 // apply makes a plan's changes, and reports whether the write shards had the quota.
 func (h *hit) apply(ctx context.Context, changes []change) (bool, error) {
 	if len(changes) == 1 {
-		return h.update(ctx, changes[0].n)
+		return h.countOn(ctx, changes[0].n)
 	}
 	return h.transact(ctx, changes)
 }

@@ -13,11 +13,11 @@ import (
 // cause more of those.
 func TestTransfersAreNoEvidence(t *testing.T) {
 	l := New(&dynamodb.Client{}, "t", libtest.EmptyMap(), Options{})
-	h, err := l.hit(t.Context(), Limit{Key: "k", Max: 100, Window: time.Minute}, 1, time.Unix(1_800_000_000, 0))
+	h, err := l.newHit(t.Context(), Limit{Key: "k", Max: 100, Window: time.Minute}, 1, time.Unix(1_800_000_000, 0))
 	if err != nil {
 		t.Fatal(err)
 	}
-	both := h.writes(h.exchange(3, 0, 5))
+	both := h.writes(h.transferAndHit(3, 0, 5))
 	if hit := h.writes([]change{{0, 1}})[0]; !both[0].Transfer || !both[1].Transfer || hit.Transfer {
 		t.Errorf("transfers: %t and %t of an exchange, %t of a hit", both[0].Transfer, both[1].Transfer, hit.Transfer)
 	}

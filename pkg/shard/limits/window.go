@@ -11,10 +11,10 @@ import (
 // empty cache gives the same results.
 type limitWindow struct {
 	mu    sync.Mutex
-	used  map[int]int64 // by write shard, as last seen; the highest value if the write shard has a share
-	spent map[int]int64 // write shards without a share that have no quota for good, by the Max of that time
-	read  time.Time     // the last reading of all write shards
-	all   int64         // total use at that reading, less this process's hits until then
+	used  map[int]int64 // by write shard: its last known use; negative if quota was transferred to it
+	spent map[int]int64 // by write shard without a share or quota: the Max for which it gets no more quota
+	read  time.Time     // the last read of all write shards
+	all   int64         // total use at that read, less this process's hits until then
 	own   atomic.Int64  // hits of this process
 
 	highest int64 // highest Max of this process's calls
@@ -24,20 +24,20 @@ func newLimitWindow() *limitWindow {
 	return &limitWindow{used: map[int]int64{}, spent: map[int]int64{}}
 }
 
-// cacheUsed stores a write shard's use. The use of a write shard with a share only rises, so its
+// cacheUsed caches a write shard's use. If the write shard has a share, its use only rises, so the
 // highest value is the newest.
-func (w *limitWindow) cacheUsed(n int, used int64, shared bool) {
+func (w *limitWindow) cacheUsed(n int, used int64, hasShare bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if old, known := w.used[n]; known && shared {
+	if old, known := w.used[n]; known && hasShare {
 		used = max(used, old)
 	}
 	w.used[n] = used
 }
 
-// total sums the first shards write shards, which have just been read; own is the number of
-// this process's hits when the reading began.
-func (w *limitWindow) total(shards int, own int64) {
+// setTotal sets the total use of all write shards, which have just been read. own is the number of
+// this process's hits when the read began.
+func (w *limitWindow) setTotal(shards int, own int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.all = -own
@@ -46,35 +46,36 @@ func (w *limitWindow) total(shards int, own int64) {
 	}
 }
 
-// sum returns the total use at the last reading, and this process's hits since; at most the highest
-// Max of this process, since a hit or a transfer that was in flight at the reading may count twice.
-// It ignores what writes returned for single write shards: a donor's use includes transferred
+// totalUsed returns the total use at the last read plus this process's hits since. A hit or a transfer
+// that was in flight at the read may count twice, so the result is at most this process's highest Max.
+// It ignores the use that writes returned for single write shards: a donor's use includes transferred
 // quota, which is no hit.
-func (w *limitWindow) sum(limit int64) int64 {
+func (w *limitWindow) totalUsed(limit int64) int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.highest = max(w.highest, limit)
 	return min(max(w.all+w.own.Load(), 0), w.highest)
 }
 
-// forget deletes what is cached of a write shard: the next hit reads it.
+// forget deletes a write shard's cached use, so that the next hit reads it.
 func (w *limitWindow) forget(n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.used, n)
 }
 
-// spend notes that a write shard without a share has no quota left. The caller must have
-// known before that all write shards with a share were full, since they could transfer quota
-// to it.
-func (w *limitWindow) spend(n int, limit int64) {
+// setSpent caches that a write shard without a share has no quota, and gets none. The caller must
+// have known before its read that all write shards with a share were full: they could have transferred
+// quota to it.
+func (w *limitWindow) setSpent(n int, limit int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.spent[n] = max(w.spent[n], limit)
 }
 
-// stale reports whether the last reading is too old; of concurrent callers, only to one.
-func (w *limitWindow) stale(now time.Time, every time.Duration) bool {
+// claimRead reports whether the caller should read all write shards, since the last read is too old. It
+// returns true to only one of concurrent callers.
+func (w *limitWindow) claimRead(now time.Time, every time.Duration) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if age := now.Sub(w.read); age >= 0 && age < every {
@@ -84,36 +85,36 @@ func (w *limitWindow) stale(now time.Time, every time.Duration) bool {
 	return true
 }
 
-// choose returns a write shard that may have quota, one of the newest count if possible. Write
-// shards with a share come last, since the others transfer quota from them, and that loads
-// their partitions. Of the others, three of four hits go to a write shard with known quota, and
-// the fourth transfers some to another.
-func (w *limitWindow) choose(d *division, last int) (n int, ok bool) {
+// chooseShard returns a write shard that may have quota; ok is false if there is none. It prefers
+// write shards without a share, since transfers load the partitions of those with one. Of the
+// preferred, three of four hits go to a write shard with known quota, and the fourth to one that gets
+// quota by a transfer. Write shards beyond the newest count come last.
+func (w *limitWindow) chooseShard(d *division, last int) (n int, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	var open, empty, shared, older []int
+	var withQuota, withoutQuota, withShare, older []int
 	for n := range d.all {
 		switch {
 		case w.isFull(d, n):
 		case n >= d.newest:
 			older = append(older, n)
-		case n < d.first:
-			shared = append(shared, n)
+		case d.hasShare(n):
+			withShare = append(withShare, n)
 		case w.used[n] < 0 && n != last:
-			open = append(open, n)
+			withQuota = append(withQuota, n)
 		default:
-			empty = append(empty, n)
+			withoutQuota = append(withoutQuota, n)
 		}
 	}
 	if rand.IntN(4) == 0 {
-		open, empty = empty, open
+		withQuota, withoutQuota = withoutQuota, withQuota
 	}
-	for _, list := range [][]int{open, empty, shared, older} {
+	for _, list := range [][]int{withQuota, withoutQuota, withShare, older} {
 		if len(list) == 0 {
 			continue
 		}
 		n = list[rand.IntN(len(list))]
-		if n == last { // one more random draw spreads hits enough
+		if n == last { // one more random draw usually avoids it
 			n = list[rand.IntN(len(list))]
 		}
 		return n, true
@@ -124,15 +125,16 @@ func (w *limitWindow) choose(d *division, last int) (n int, ok bool) {
 // isFull reports whether a write shard is known to have no quota for good. The caller holds
 // the window's lock.
 func (w *limitWindow) isFull(d *division, n int) bool {
-	if n >= d.first {
-		under, spent := w.spent[n]
-		return spent && d.Max <= under
+	if !d.hasShare(n) {
+		limit, spent := w.spent[n]
+		return spent && d.Max <= limit
 	}
 	used, known := w.used[n]
 	return d.share(n) == 0 || known && used >= d.share(n)
 }
 
-// remaining returns the quota that each write shard has left, at most: other processes may have used some.
+// remaining returns an upper bound of each write shard's remaining quota: other processes may have used
+// some.
 func (w *limitWindow) remaining(d *division) []int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -157,16 +159,16 @@ func (w *limitWindow) full(d *division, count int) bool {
 	return true
 }
 
-// known returns a write shard's use, if it is cached.
-func (w *limitWindow) known(n int) (used int64, ok bool) {
+// knownUse returns a write shard's use, if it is cached.
+func (w *limitWindow) knownUse(n int) (used int64, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	used, ok = w.used[n]
 	return used, ok
 }
 
-// donor returns a write shard with a share that is not known to be full, if there is one, and
-// how much of its quota another may take. The amount leaves some for all others.
+// donor returns a write shard with a share that is not known to be full, if there is one, and how much
+// of its remaining quota a transfer takes: a fraction that leaves some for all other write shards.
 func (w *limitWindow) donor(d *division) (n int, share int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -12,12 +12,12 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// condition is the condition of a write, with its item.
+// condition is a write's condition on an item.
 type condition struct {
-	table, text string
-	at          dynamo.Item // the key; for a put the whole item, since its key is unknown
-	names       map[string]string
-	values      dynamo.Item // the values that the text uses
+	table, expression string
+	key               dynamo.Item // for a put the whole item, since the key's names are unknown
+	names             map[string]string
+	values            dynamo.Item // those that the expression uses
 }
 
 func conditionOf(w types.TransactWriteItem) condition {
@@ -35,18 +35,18 @@ func conditionOf(w types.TransactWriteItem) condition {
 	return condition{}
 }
 
-func newCondition(table, text *string, at dynamo.Item, names map[string]string, values dynamo.Item) condition {
-	c := condition{table: aws.ToString(table), text: aws.ToString(text), at: at, names: names, values: dynamo.Item{}}
+func newCondition(table, expression *string, key dynamo.Item, names map[string]string, values dynamo.Item) condition {
+	c := condition{table: aws.ToString(table), expression: aws.ToString(expression), key: key, names: names, values: dynamo.Item{}}
 	for name, value := range values {
-		if strings.Contains(c.text, name) {
+		if strings.Contains(c.expression, name) {
 			c.values[name] = value
 		}
 	}
 	return c
 }
 
-// failsAgain reports whether a condition failed that has failed before in this call. Only the caller's own
-// writes count, which have no attempt to observe.
+// failsAgain reports whether a condition failed that has failed before in this call. It ignores the
+// library's writes, which read their items again. The caller's own have no attempt to observe.
 func (t *onceTry) failsAgain(writes []shardmap.Write, err error) bool {
 	for _, i := range dynamo.FailedConditions(err) {
 		if i >= len(writes) || writes[i].Attempt.Key != "" {

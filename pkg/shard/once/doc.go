@@ -1,5 +1,4 @@
-// Package once applies a call that carries a caller's key exactly once, however often it is
-// sent:
+// Package once applies a call with an idempotency key exactly once, however often it is sent:
 //
 //	shards := shardmap.New(client, "hotshard-shard-map", shardmap.Options{})
 //	writer := counters.NewWriter(client, "hotshard-items", shards, counters.Options{})

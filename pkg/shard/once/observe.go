@@ -19,12 +19,13 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// observe reports an attempt of each write of a transaction that ended with err. It reports conflicts with the next attempt.
+// observe reports an attempt of each write of a transaction that ended with err. It holds conflicts back
+// until the next attempt, which may show why.
 func (t *onceTry) observe(ctx context.Context, writes []shardmap.Write, err error) {
 	if t.observer == nil {
 		return
 	}
-	t.met = t.met || metMarker(err, len(writes))
+	t.duplicate = t.duplicate || markerFailed(err, len(writes))
 	t.observeConflicts(ctx)
 	if dynamo.IsInvalid(err) {
 		return
@@ -47,11 +48,11 @@ func (t *onceTry) observe(ctx context.Context, writes []shardmap.Write, err erro
 	}
 }
 
-// observeConflicts reports the conflicts of the attempt before. If a later attempt found the key's marker, they are
-// inconclusive: the other transaction was the same request, sent twice.
+// observeConflicts reports the conflicts of the previous attempt. If the same request was sent twice, they
+// are inconclusive, since its other transaction was the cause.
 func (t *onceTry) observeConflicts(ctx context.Context) {
 	outcome := shard.Conflicted
-	if t.met {
+	if t.duplicate {
 		outcome = shard.Inconclusive
 	}
 	for _, a := range t.conflicts {
@@ -60,8 +61,9 @@ func (t *onceTry) observeConflicts(ctx context.Context) {
 	t.conflicts = nil
 }
 
-// metMarker reports whether a transaction failed because of another transaction with the same key.
-func metMarker(err error, at int) bool {
+// markerFailed reports whether a transaction was canceled because another one wrote the marker, which is
+// action number at.
+func markerFailed(err error, at int) bool {
 	canceled, ok := errors.AsType[*types.TransactionCanceledException](err)
 	if !ok || at >= len(canceled.CancellationReasons) {
 		return false
@@ -94,7 +96,8 @@ func (p *probes) outcome(ctx context.Context, w shardmap.Write, i int, err error
 	return shard.Inconclusive
 }
 
-// probes determines why transactions are throttled, since their errors do not say so.
+// probes finds out whether a write shard's partition throttles, since a throttled transaction does not
+// give the reason.
 type probes struct {
 	client client.Putter
 	table  string
@@ -109,52 +112,49 @@ type probed struct {
 	full bool
 }
 
-// A probe's result is reused for one second for the same key. At most maxProbed keys are probed per second.
 const (
-	probeAge  = time.Second
-	maxProbed = 1000
+	probeAge      = time.Second // how long a probe's result is used again for its key
+	maxProbed     = 1000        // keys with a result
+	probeLifetime = time.Hour   // before TTL deletes the probe's item
 )
 
-// probeLifetime is how long a probe stays before TTL removes it.
-const probeLifetime = time.Hour
-
-// full reports whether a write shard's partition throttles. It puts at most one probe per second and key. While a probe is
-// in flight, other callers get false.
+// full reports whether a write shard's partition throttles. It puts at most one probe per second and key.
+// While a probe is in flight, other callers get false.
 func (p *probes) full(ctx context.Context, w shardmap.Write) bool {
 	now, key := time.Now().Round(0), w.Attempt.Key
-	last, due := p.claim(key, now)
-	if !due {
-		return last
+	full, cached := p.cachedOrClaim(key, now)
+	if cached {
+		return full
 	}
 	probe := maps.Clone(w.Probe) // the caller may use the write again
 	probe[schema.ExpiresAt] = dynamo.Number(now.Add(probeLifetime).Unix())
 	_, err := p.client.PutItem(ctx, &dynamodb.PutItemInput{TableName: &p.table, Item: probe}, dynamo.NoRetry)
-	full := observe.PartitionFull(w.Attempt.Kind, err)
+	full = observe.PartitionFull(w.Attempt.Kind, err)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.probed[key] = probed{now, full}
 	return full
 }
 
-// claim returns the last result of a key's probe; due reports that the caller must send one.
-func (p *probes) claim(key string, now time.Time) (last, due bool) {
+// cachedOrClaim returns the cached result of a key's probe, or false if too many keys have one. If
+// nothing is cached, the caller must send the probe.
+func (p *probes) cachedOrClaim(key string, now time.Time) (full, cached bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if one, known := p.probed[key]; known && now.Sub(one.at).Abs() < probeAge {
-		return one.full, false
-	} else if !known && len(p.probed) >= maxProbed {
-		for key, one := range p.probed {
-			if now.Sub(one.at).Abs() >= probeAge {
-				delete(p.probed, key)
-			}
-		}
+	isOld := func(_ string, r probed) bool { return now.Sub(r.at).Abs() >= probeAge }
+	last, known := p.probed[key]
+	if known && !isOld(key, last) {
+		return last.full, true
+	}
+	if !known && len(p.probed) >= maxProbed {
+		maps.DeleteFunc(p.probed, isOld)
 		if len(p.probed) >= maxProbed {
-			return false, false
+			return false, true
 		}
 	}
 	if p.probed == nil {
 		p.probed = map[string]probed{}
 	}
-	p.probed[key] = probed{at: now} // the caller sends the probe
-	return false, true
+	p.probed[key] = probed{at: now}
+	return false, false
 }

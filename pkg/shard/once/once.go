@@ -57,19 +57,18 @@ func New(db Client, table string, o Options) *Applier {
 	return &Applier{client: db, table: table, observer: o.Observer, probes: probes{client: db, table: table}}
 }
 
-// Call is a call to apply once. It has at most 99 writes.
+// Call is a call to apply once. It may make up to 99 writes.
 type Call struct {
 	Key    string // the caller's key, the same for every repeat of the call; 1 to 2,046 bytes of UTF-8
 	Digest []byte // hash of the request, such as its SHA-256; may be nil
 	Answer []byte // returned to repeated calls; may be nil
 }
 
-// maxKey is the greatest length of a key in bytes: the 2,048 of a partition key, less the two
-// of the marker's prefix.
+// maxKey bounds a key's bytes: a partition key's 2,048, less two for the marker's prefix.
 const maxKey = 2046
 
-// check returns ErrMisused if the key is invalid or now is zero. Two keys of invalid UTF-8 could share one marker, since
-// DynamoDB's client replaces invalid bytes.
+// check returns ErrMisused if the key is invalid or now is zero. DynamoDB's client replaces invalid UTF-8,
+// so two such keys could share one marker.
 func (c Call) check(now time.Time) error {
 	switch {
 	case now.IsZero():
@@ -84,27 +83,26 @@ func (c Call) check(now time.Time) error {
 	return nil
 }
 
-// KeyLifetime is how long a key's marker is kept.
+// KeyLifetime is how long a key's marker is kept. A call that is repeated later is applied again.
 const KeyLifetime = 24 * time.Hour
 
 // ErrOtherCall means that the key was used for a call with another digest.
 var ErrOtherCall = errors.New("the key was used for another call")
 
 // Do applies the writes that build returns, and returns nil. If the key's call was applied
-// before, Do applies nothing and returns that call's answer. Another call with the same key is
-// ErrOtherCall. A key that is empty, not UTF-8 or too long is [shard.ErrMisused], and nothing is
-// written.
+// before, Do applies nothing and returns that call's answer. For another call with the same key it
+// returns ErrOtherCall. A key that is empty, not UTF-8 or too long is [shard.ErrMisused], and nothing
+// is written.
 //
 // Do calls build for each attempt, since another write shard may be available, and a write may
-// depend on what build read. If build returns an error that can't be retried, Do first checks
-// whether the call was applied before: its effects may have caused the error. The marker alone
-// prevents a second application; each attempt is a transaction of its own.
+// depend on what build read. Each attempt is a transaction of its own, and the marker prevents a
+// second application. If build returns an error that can't be retried, Do first checks whether the
+// call was applied before: its own writes may be the cause of the error.
 //
-// If a write's condition fails, Do calls build again, which may read what has changed; it must read
-// consistently. If build then returns a write with the same condition on the same item (the whole
-// item of a put), and that fails too, Do returns the *types.TransactionCanceledException, whose
-// reasons are in the order of the writes. A condition of the library's own writes does not end Do
-// so: they read their items again.
+// If a write's condition fails, Do calls build again, which must read consistently to see what has
+// changed. Do gives up if the same condition on the same item (for a put, with the same attributes)
+// fails again. It then returns the *types.TransactionCanceledException, whose reasons are in the order
+// of the writes. Conditions of the library's own writes do not end Do like this.
 func (o *Applier) Do(ctx context.Context, call Call, now time.Time,
 	build func(context.Context) ([]shardmap.Write, error),
 ) (before []byte, err error) {
@@ -114,28 +112,21 @@ func (o *Applier) Do(ctx context.Context, call Call, now time.Time,
 	})
 }
 
-// Decide is like Do for a call whose answer depends on the items read for its writes. decide returns the writes and the
-// answer, which replaces the call's.
+// Decide is Do for a call whose answer depends on the items read for its writes. decide returns the
+// writes, and the answer that replaces call.Answer.
 func (o *Applier) Decide(ctx context.Context, call Call, now time.Time,
 	decide func(context.Context) ([]shardmap.Write, []byte, error),
 ) (before []byte, err error) {
 	if err := cmp.Or(dynamo.CheckClient(o.client), call.check(now)); err != nil {
 		return nil, err
 	}
-	start, try := dynamo.StartBy(ctx), &onceTry{Applier: o, call: call, observed: observe.Begin(o.observer), now: now, decide: decide}
-	err = dynamo.Persist(ctx, func(ctx context.Context) (err error) {
-		for i := range maxMet {
-			before, err = try.do(ctx)
-			if met := dynamo.IsConflict(err) && !dynamo.IsThrottle(err); !met || i+1 == maxMet || time.Now().After(start) {
-				break
-			}
-			if !dynamo.Pause(ctx, rand.N(maxMeetPause)) {
-				break
-			}
-		}
+	try := &onceTry{Applier: o, call: call, observed: observe.Begin(o.observer), now: now, decide: decide}
+	startBy := dynamo.StartBy(ctx)
+	err = dynamo.Persist(ctx, func(ctx context.Context) error {
+		before, err = try.doWithConflicts(ctx, startBy)
 		return err
 	})
-	try.met = try.met || before != nil
+	try.duplicate = try.duplicate || before != nil
 	try.observeConflicts(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("applying the call with key %q: %w", call.Key, err)
@@ -143,12 +134,26 @@ func (o *Applier) Decide(ctx context.Context, call Call, now time.Time,
 	return before, nil
 }
 
-// Bounds of an attempt's retries after conflicts with other calls, and of the pauses between them. If the call was also
-// throttled, it waits longer, as throttled writes do.
+// Bounds of doWithConflicts.
 const (
-	maxMet       = 8
-	maxMeetPause = 20 * time.Millisecond
+	maxConflicts     = 8 // attempts
+	maxConflictPause = 20 * time.Millisecond
 )
+
+// doWithConflicts makes attempts until one does not conflict with other calls. It pauses briefly after a
+// conflict. After a throttle it returns, since throttled writes wait longer.
+func (t *onceTry) doWithConflicts(ctx context.Context, startBy time.Time) (before []byte, err error) {
+	for i := range maxConflicts {
+		if i > 0 && !dynamo.Pause(ctx, rand.N(maxConflictPause)) {
+			break
+		}
+		before, err = t.do(ctx)
+		if dynamo.IsThrottle(err) || !dynamo.IsConflict(err) || time.Now().After(startBy) {
+			break
+		}
+	}
+	return before, err
+}
 
 // onceTry makes the attempts of one call.
 type onceTry struct {
@@ -160,14 +165,14 @@ type onceTry struct {
 
 	failed    []condition     // of the caller's own writes
 	conflicts []shard.Attempt // not yet observed
-	met       bool            // another attempt with the same key was found
+	duplicate bool            // the same request was sent twice
 }
 
 // do makes one attempt. It returns the answer of a call that was applied before.
 func (t *onceTry) do(ctx context.Context) (before []byte, err error) {
 	writes, answer, err := t.decide(ctx)
 	if err != nil {
-		return t.impossible(ctx, t.call, t.now, err)
+		return t.beforeOr(ctx, err)
 	}
 	t.call.Answer = answer
 	actions := make([]types.TransactWriteItem, len(writes), len(writes)+1)
@@ -178,30 +183,31 @@ func (t *onceTry) do(ctx context.Context) (before []byte, err error) {
 		TransactItems: append(actions, t.marker(t.call, t.now)),
 	}, dynamo.NoRetry)
 	t.observe(ctx, writes, err)
-	marker, refused := dynamo.ActionFailed(err, len(writes))
-	if refused && marker != nil {
-		before, err = answerOf(marker, t.call)
-	} else if dynamo.Outrun(err, len(writes)) && !t.failsAgain(writes, err) {
+	marker, exists := dynamo.ActionFailed(err, len(writes))
+	if exists && marker != nil {
+		return answerOf(marker, t.call)
+	}
+	if dynamo.Outrun(err, len(writes)) && !t.failsAgain(writes, err) {
 		err = fmt.Errorf("%w: %w", dynamo.ErrOutrun, err)
 	}
-	return before, err
+	return nil, err
 }
 
-// impossible returns the answer if the call was applied before, or else why, the error of the failed attempt.
-func (o *Applier) impossible(ctx context.Context, call Call, now time.Time, why error) ([]byte, error) {
-	if dynamo.WorthRetrying(ctx, why) {
-		return nil, why
+// beforeOr returns the answer if the call was applied before, or decideErr if it was not.
+func (t *onceTry) beforeOr(ctx context.Context, decideErr error) ([]byte, error) {
+	if dynamo.WorthRetrying(ctx, decideErr) {
+		return nil, decideErr
 	}
-	before, err := o.Before(ctx, call, now)
+	before, err := t.Before(ctx, t.call, t.now)
 	if before == nil && err == nil {
-		return nil, why
+		return nil, decideErr
 	}
 	return before, err
 }
 
-// Before returns the answer of the key's call if it was applied; nil if it was not. Another call
-// with its key is ErrOtherCall, and a key that Do rejects is [shard.ErrMisused]. It costs one
-// read unit.
+// Before returns the answer of the key's call if it was applied, or nil if it was not. For another
+// call with the same key it returns ErrOtherCall, and for a key that Do rejects [shard.ErrMisused]. It
+// costs 1 RCU.
 func (o *Applier) Before(ctx context.Context, call Call, now time.Time) (answer []byte, err error) {
 	if err := cmp.Or(dynamo.CheckClient(o.client), call.check(now)); err != nil {
 		return nil, err
@@ -233,7 +239,7 @@ func (o *Applier) marker(call Call, now time.Time) types.TransactWriteItem {
 	}}
 }
 
-// binary returns a binary attribute; nil, which DynamoDB rejects, becomes empty.
+// binary returns an attribute of type B. DynamoDB rejects nil, so nil becomes empty.
 func binary(b []byte) types.AttributeValue {
 	return &types.AttributeValueMemberB{Value: append([]byte{}, b...)}
 }
@@ -242,7 +248,7 @@ func answerOf(marker dynamo.Item, call Call) ([]byte, error) {
 	was, _ := marker["digest"].(*types.AttributeValueMemberB)
 	answer, _ := marker["answer"].(*types.AttributeValueMemberB)
 	if was == nil || answer == nil {
-		return nil, fmt.Errorf("marker %q lacks its digest or answer", call.Key)
+		return nil, fmt.Errorf("its marker lacks the digest or the answer, so another program wrote it: delete item %s%s", schema.CallPrefix, call.Key)
 	}
 	if !bytes.Equal(was.Value, call.Digest) {
 		return nil, ErrOtherCall

@@ -8,11 +8,11 @@ import (
 )
 
 // Shares of a partition's limit that one write shard is planned to use. The rest is for write
-// shards that meet on one partition by chance. A counter's throttled write goes to another
-// write shard; a calculated one can't.
+// shards that are on one partition by chance. A throttled write to a random write shard goes to
+// another one; a write to a calculated one can't.
 //
 // In simulations over 64 partitions, at ten times a partition's limit, 99 % of storms had no
-// second with a partition over its limit. Twice the share did not reach that.
+// second with a partition over its limit. With twice the share, fewer storms had none.
 const (
 	RandomShare     = 0.25
 	CalculatedShare = 0.125
@@ -26,7 +26,7 @@ const (
 	PartitionGB         = 10
 )
 
-// PartitionLimits are the throughput a second and the bytes of one partition. Bytes of 0 are no limit.
+// PartitionLimits are the units a second and the bytes of one partition. Bytes of 0 mean no limit.
 type PartitionLimits struct{ ReadUnits, WriteUnits, Bytes float64 }
 
 // WriteUnits returns the write units of one write of an item of this size, names and values:
@@ -34,8 +34,8 @@ type PartitionLimits struct{ ReadUnits, WriteUnits, Bytes float64 }
 func WriteUnits(itemBytes int) int { return max(1, (itemBytes+1023)/1024) }
 
 // Needed returns how many write shards a key needs for rate write units a second. A partition
-// takes limit units a second, of which a write shard may use share. The result is at least 1
-// and at most [shard.MaxShards]; it is 1 if an argument is NaN.
+// takes limit units a second, of which a write shard may use the fraction share. The result is 1 to
+// [shard.MaxShards]; it is 1 if an argument is NaN.
 func Needed(rate, limit, share float64) int {
 	n := roundUp(rate / (share * limit))
 	switch {
@@ -50,9 +50,8 @@ func Needed(rate, limit, share float64) int {
 // roundUp returns x rounded up, without the rounding error of products such as 10,000 * 1.1.
 func roundUp(x float64) float64 { return math.Ceil(x * (1 - 1e-12)) }
 
-// Grown returns the new shard count of a key that has count write shards and needs needed. It
-// at least doubles the count, since a measured need is a lower bound. It is at most
-// [shard.MaxShards].
+// Grown returns the new shard count of a key that has count write shards and needs needed: at least
+// twice count, since a measured need is a lower bound, and at most [shard.MaxShards].
 func Grown(count, needed int) int {
 	return min(max(needed, 2*count), shard.MaxShards)
 }
@@ -76,7 +75,7 @@ type Demand struct {
 	// TableGB is the table's size. Default 0.
 	TableGB float64
 	// LoadFactor is the table's mean load as a fraction of its peak, above 0 and up to 1.
-	// Default 1. On-demand capacity is paid by the mean, provisioned capacity by the peak.
+	// Default 1. The mean decides the cost of on-demand capacity, the peak that of provisioned.
 	LoadFactor float64
 	// ReadItems is how many items one read gathers from all write shards. Default 100.
 	ReadItems int
@@ -94,14 +93,14 @@ const (
 type Plan struct {
 	WriteUnits float64 // the key's peak, units a second
 
-	// Shards is the least number of write shards for Safety times the peak, with a partition
-	// for each: [Needed] with a share of 1. It is enough if no two write shards are on one
-	// partition, as after DynamoDB has split hot partitions.
+	// Shards is the least number of write shards for Safety times the peak: [Needed] with a share
+	// of 1. It is enough if each write shard has a partition to itself, as after DynamoDB has split
+	// hot partitions.
 	Shards int
-	// RandomShards and CalculatedShards allow for write shards that meet on a partition:
+	// RandomShards and CalculatedShards allow for write shards that are on one partition. They are
 	// [Needed] with [RandomShare], for writes that may go to any write shard, and with
-	// [CalculatedShare]. The dynamic shard map grows a key to these. They don't include Safety,
-	// because the shares already do.
+	// [CalculatedShare]. hotshard grows a key to these counts. They leave out Safety, because the
+	// shares include a reserve.
 	RandomShards, CalculatedShards int
 	// Capped reports that a count was limited to [shard.MaxShards].
 	Capped bool
@@ -168,14 +167,14 @@ type FanOut struct {
 // consistent read costs half a unit for it.
 const readUnitBytes = 4096
 
-// Gather returns the cost of reading items that are spread evenly over n write shards: a query
-// for each. Each query is rounded up to 4 KB, even if it finds nothing. Reading from
-// no write shards costs nothing: n below 1.
+// Gather returns the cost of reading items that are spread evenly over n write shards, with one
+// query for each. A query's size is rounded up to 4 KB, even if it finds nothing. The cost is 0 if n
+// is below 1.
 func Gather(n, items, itemBytes int) FanOut {
 	if n < 1 {
 		return FanOut{}
 	}
-	more := items % n // write shards that have one item more than the others
+	more := items % n // the number of write shards that have one item more than the others
 	units := func(items int) float64 {
 		return math.Max(1, math.Ceil(float64(items)*float64(itemBytes)/readUnitBytes))
 	}

@@ -8,18 +8,18 @@ import (
 // firstPartitions is how many partitions a new on-demand table has.
 const firstPartitions = 4
 
-// StreamShards returns how many open stream shards a table's stream has at least, one for each partition: by write
-// units per second, by GB, and as many as a new on-demand table has.
+// StreamShards returns how many open stream shards a table's stream has at least: one for each partition, by write units
+// a second and by GB, and no fewer than a new on-demand table has.
 func StreamShards(writeUnits, gb float64) int {
 	return max(firstPartitions, partitions(Demand{TableWriteUnits: writeUnits, TableGB: gb}).Expected)
 }
 
-// manyStreamShards is the number of stream shards above which deliveries wait longer, since each stream shard takes an
-// invocation of each function for each batching window.
+// manyStreamShards is the number of stream shards above which deliveries wait longer, since each stream shard causes an
+// invocation of each function in each batching window.
 const manyStreamShards = 50
 
-// BatchingWindow returns how long a delivery waits for records, by the number of open stream shards: 1 s, or 5 s with
-// more than 50.
+// BatchingWindow returns how long Lambda waits for records before an invocation: 1 s, or 5 s with more than 50 open
+// stream shards.
 func BatchingWindow(streamShards int) time.Duration {
 	if streamShards > manyStreamShards {
 		return 5 * time.Second
@@ -27,9 +27,9 @@ func BatchingWindow(streamShards int) time.Duration {
 	return time.Second
 }
 
-// TumblingWindow returns the length of Lambda's tumbling window, by the number of open stream shards and the length of
-// the detector's windows: that length, or with more than 8 stream shards a minute and with more than 250 five minutes,
-// in whole windows. The detector stores quiet windows when it ends.
+// TumblingWindow returns the length of Lambda's tumbling window, a multiple of the length of the detector's windows. It
+// is one window, up to a minute with more than 8 open stream shards, and up to five minutes with more than 250. The
+// detector stores quiet windows when a tumbling window ends.
 func TumblingWindow(streamShards int, window time.Duration) time.Duration {
 	tumbling := window
 	switch {
@@ -44,8 +44,8 @@ func TumblingWindow(streamShards int, window time.Duration) time.Duration {
 // FullShare is the share of a function's concurrency that open stream shards may take.
 const FullShare = 0.8
 
-// StreamConcurrency returns the concurrency that each function of the stream should reserve, by the number of open
-// stream shards: one for each, below FullShare of all, and at least 100.
+// StreamConcurrency returns the concurrency that each function of the stream should reserve: so much that one invocation
+// for each open stream shard takes less than FullShare of it, and at least 100.
 func StreamConcurrency(streamShards int) int {
 	return max(100, int(float64(streamShards)/FullShare)+1)
 }
@@ -64,9 +64,9 @@ type Folds struct {
 // zipf is the exponent of the measured folds, see docs/performance.md.
 const zipf = 1.1
 
-// UnitsPerEvent returns the write units of rollups per event: each distinct target of a delivery takes one update of up
-// to 1 KB. The result is between 0 and 1. A target's events are in one stream shard, unless its rate asks for several
-// write shards.
+// UnitsPerEvent returns the expected write units of rollups per event, from 0 to 1: each distinct target of a delivery
+// takes one update of up to 1 KB. It assumes that a target's events are in one stream shard, or in several if its rate
+// needs several write shards.
 func (f Folds) UnitsPerEvent() float64 {
 	window := f.BatchingWindow.Seconds()
 	if perShard := f.Rate / float64(f.StreamShards); perShard*window > float64(f.BatchSize) {
@@ -89,7 +89,8 @@ func (f Folds) UnitsPerEvent() float64 {
 	for _, w := range weights {
 		share := w / sum
 		shards := float64(min(f.StreamShards, Needed(f.Rate*share, PartitionWriteUnits, CalculatedShare)))
-		updates -= shards * math.Expm1(-events*share/shards) // of a Poisson process: the probability of an event in each
+		hit := -math.Expm1(-events * share / shards) // the probability of an event in each, if they are a Poisson process
+		updates += shards * hit
 	}
 	return min(1, updates/events)
 }

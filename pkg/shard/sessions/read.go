@@ -49,12 +49,12 @@ func (r *Reader) Get(ctx context.Context, group, id string, now time.Time) (Sess
 		err = shard.ErrNotFound
 	}
 	if err != nil {
-		return Session{}, fmt.Errorf("session %q of group %q: %w", id, group, err)
+		return Session{}, fmt.Errorf("reading session %q of group %q: %w", id, group, err)
 	}
 	return one, nil
 }
 
-// Active returns the number of a group's sessions that are active at now, as IDs yields them.
+// Active returns the number of a group's sessions that are active at now. It reads what IDs reads.
 func (r *Reader) Active(ctx context.Context, group string, now time.Time) (n int, err error) {
 	for _, err := range r.IDs(ctx, group, now) {
 		if err != nil {
@@ -65,13 +65,12 @@ func (r *Reader) Active(ctx context.Context, group string, now time.Time) (n int
 	return n, nil
 }
 
-// IDs yields the ids of a group's sessions that are active at now, each once, in the order of
-// their text. It ends with the first error.
+// IDs yields the ids of a group's sessions that are active at now, each once and in byte order. It
+// ends with the first error.
 //
-// It reads the index, which is eventually consistent: sessions that were put or ended within
-// about a second may appear in their old state. It is no snapshot. But a session that is active
-// during the whole read appears once, even if its row moves. A session that begins or ends
-// during the read may be missing.
+// It reads the index, which is eventually consistent: sessions that were put or ended within about
+// the last second may appear in their old state. A session that is active during the whole read
+// appears once, even if its row moves. One that starts or ends during the read may be missing.
 func (r *Reader) IDs(ctx context.Context, group string, now time.Time) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		fail := func(err error) { yield("", fmt.Errorf("reading sessions of group %q: %w", group, err)) }
@@ -101,7 +100,8 @@ func (r *Reader) IDs(ctx context.Context, group string, now time.Time) iter.Seq2
 	}
 }
 
-// read returns a session, active or not, read strongly consistent; the zero Session if none.
+// read returns a session, active or not, read strongly consistent. Without one it returns the zero
+// Session.
 func (r *Reader) read(ctx context.Context, group, id string) (one Session, err error) {
 	err = dynamo.Persist(ctx, func(ctx context.Context) error {
 		out, err := r.client.GetItem(ctx, &dynamodb.GetItemInput{TableName: &r.table, Key: itemKey(group, id), ConsistentRead: aws.Bool(true)}, dynamo.NoRetry)
@@ -130,7 +130,7 @@ func parse(group, id string, it item) (Session, error) {
 	} {
 		at, ok := dynamo.Millis(it, name)
 		if !ok {
-			return Session{}, fmt.Errorf("session %q: it has no whole number %s", id, name)
+			return Session{}, fmt.Errorf("session %q: its attribute %s is not a whole number", id, name)
 		}
 		*into = at
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 )
 
-// Sort keys of sessions lie from lowest to highest; those of probes lie beyond.
+// Sort keys of sessions are between lowest and highest; those of probes are not.
 const (
 	lowest  = schema.SessionPrefix
 	highest = "s$"
@@ -31,19 +31,19 @@ const (
 // scan reads a group's rows in the index, in chunks of ids: it reads a chunk on all write shards
 // before the next chunk.
 //
-// The write shards are not read at the same moment. A row may move from a write shard that is
-// not read yet to one that has been. So while rows may move, a chunk is read twice: the second
-// read finds the rows that moved during the first.
+// It does not read the write shards at the same moment, so a row may move from one that is not read
+// yet to one that was already read. While rows may move, it reads each chunk twice: the second read
+// finds the rows that moved during the first.
 type scan struct {
 	*Reader
 	group  string
 	now    time.Time
-	shards int  // the most that the group ever had
+	shards int  // the most write shards that the group ever had
 	moving bool // the count changed within MaxTTL, so rows of active sessions may move
 }
 
-// chunk returns the sort keys of active sessions from low on, in order, and the first key of the
-// next chunk, "" at the end.
+// chunk returns the sort keys of active sessions from low on, in order, and the low of the next chunk,
+// "" at the end.
 func (s *scan) chunk(ctx context.Context, low string) (keys []string, next string, err error) {
 	keys, high, err := s.read(ctx, low, highest, true)
 	if err == nil && s.moving {
@@ -58,8 +58,8 @@ func (s *scan) chunk(ctx context.Context, low string) (keys []string, next strin
 	return slices.Compact(keys), next, err
 }
 
-// read reads a range of keys, both ends included, on all write shards; if paged, at most one
-// page of each. It has read up to the key upTo.
+// read returns the sort keys from low to high, both included, on all write shards. If paged, it reads at
+// most one page of each. It returns all keys up to upTo, and none after it.
 func (s *scan) read(ctx context.Context, low, high string, paged bool) (keys []string, upTo string, err error) {
 	found, ends := make([][]string, s.shards), make([]string, s.shards)
 	group, ctx := errgroup.WithContext(ctx)
@@ -78,7 +78,8 @@ func (s *scan) read(ctx context.Context, low, high string, paged bool) (keys []s
 	return keys, upTo, nil
 }
 
-// query reads a range of keys on one write shard. It has read up to the key end.
+// query returns the sort keys from low to high, both included, on one write shard. If paged, it reads at
+// most one page. end is the key up to which it has read.
 func (s *scan) query(ctx context.Context, n int, low, high string, paged bool) (keys []string, end string, err error) {
 	input := &dynamodb.QueryInput{
 		TableName: &s.table, IndexName: aws.String(schema.ByGroup), ProjectionExpression: aws.String("sk"),

@@ -1,4 +1,4 @@
-// Package sessions keeps the sessions of groups: which ids are active, until when, with which
+// Package sessions stores the sessions of groups: which ids are active, until when, and with which
 // data.
 //
 //	shards := shardmap.New(client, "hotshard-shard-map", shardmap.Options{})
@@ -7,10 +7,10 @@
 //	n, err := kept.Active(ctx, "shop", now)
 //	err = kept.End(ctx, "shop", "u-17", now)
 //
-// Putting an active session again renews it: it ends TTL after that call, and keeps its start,
-// and its data unless the lease has new data. A session that has ended, by its time or by End,
-// starts again. It is active as long as its end is later than now, to the millisecond, no
-// matter when DynamoDB's TTL removes its item.
+// Putting an active session again renews it: it ends TTL after that call, and keeps its start. It
+// keeps its data if the lease has none. A session that has ended, by its time or by End, starts
+// again. A session is active while its end is after now, to the millisecond, no matter when
+// DynamoDB's TTL deletes its item.
 //
 // # Where a session is
 //
@@ -21,8 +21,8 @@
 //
 // # What it costs
 //
-// The table is in units, for items below 1 KB. A call in a transaction of package once costs
-// twice the write units, and its Put one read unit more.
+// The table has WCU, for items below 1 KB. A call in a transaction of package once costs twice as
+// much, and a PutTransact 1 RCU more.
 //
 //	                                 write units: table  index
 //	new                                               1      1
@@ -31,17 +31,17 @@
 //	started again, before TTL removed it              2      1
 //	ended                                             1      1
 //
-// Get costs one read unit per 4 KB. Active and IDs read an index row for each session, also for
-// ended ones that TTL has not removed yet: half a unit per 4 KB of rows. A row has some 100
-// bytes and three times the names of group and session. At least, they cost half a unit for each
-// write shard that the group ever had, and one unit for the shard map. For MaxTTL after a change
-// of the count they read the rows twice, since rows may move.
+// Get costs 1 RCU per 4 KB. Active and IDs read an index row for each session, also for ended ones
+// that TTL has not deleted yet, at 0.5 RCU per 4 KB of rows. A row has some 100 bytes, and three times
+// the bytes of the group's and the session's name. The least cost is 0.5 RCU for each write shard
+// that the group ever had, and 1 RCU for the shard map. For MaxTTL after a change of the count, they
+// read the rows twice, since rows may move.
 //
 // # Heat
 //
-// A session's own item takes the writes of one session only. The group's partition in the index
-// gets hot. A write that the index throttles can't go to another write shard; it waits, and reads
-// the newest shard count at each attempt. A [shard.Observer] receives each attempt.
+// A session's item takes the writes of one session only. The group's partitions in the index get
+// hot. A write that the index throttles can't go to another write shard. It waits, and looks up the
+// newest shard count at each attempt. A [shard.Observer] receives each attempt.
 package sessions
 
 import (
@@ -86,12 +86,12 @@ type Session struct {
 // Lease requests a session.
 type Lease struct {
 	Group, ID string
-	TTL       time.Duration                   // MinTTL to MaxTTL, cut to whole milliseconds
-	Data      map[string]types.AttributeValue // nil keeps the session's data
+	TTL       time.Duration                   // MinTTL to MaxTTL, truncated to whole milliseconds
+	Data      map[string]types.AttributeValue // nil keeps the data of an active session
 }
 
-// after returns the session that a lease makes of the held one.
-func (l Lease) after(held Session, at time.Time) Session {
+// applyTo returns the session after the lease is put at a time. held is the session before.
+func (l Lease) applyTo(held Session, at time.Time) Session {
 	one := Session{Group: l.Group, ID: l.ID, Data: held.Data, Started: millis(held.Started), Renewed: millis(at), Ends: millis(at.Add(l.TTL))}
 	if l.Data != nil {
 		one.Data = l.Data
@@ -136,7 +136,7 @@ func (s *Store) Put(ctx context.Context, l Lease, now time.Time) (put Session, e
 	if err := l.check(now); err != nil {
 		return Session{}, err
 	}
-	call := s.call(l.Group, l.ID, now)
+	call := s.newCall(l.Group, l.ID, now)
 	err = dynamo.Persist(ctx, func(ctx context.Context) (err error) {
 		put, err = call.put(ctx, l)
 		return err
@@ -148,8 +148,8 @@ func (s *Store) Put(ctx context.Context, l Lease, now time.Time) (put Session, e
 }
 
 // PutTransact returns Put's write for a transaction of package once, and the session after it.
-// The write is conditional on the session's state as read. If that has changed, package once
-// calls PutTransact again. now is the attempt's own time.
+// The write's condition is that the session is unchanged since it was read. If it fails, package once
+// calls PutTransact again. now is the time of the attempt.
 func (s *Store) PutTransact(ctx context.Context, l Lease, now time.Time) (shardmap.Write, Session, error) {
 	if err := l.check(now); err != nil {
 		return shardmap.Write{}, Session{}, err
@@ -161,10 +161,10 @@ func (s *Store) PutTransact(ctx context.Context, l Lease, now time.Time) (shardm
 	w := s.write(ctx, l.Group, l.ID, now)
 	if !held.active(now) {
 		w.Action.Update = s.start(l, w.Attempt.Shard, now)
-		return w, l.after(Session{Started: now}, now), nil
+		return w, l.applyTo(Session{Started: now}, now), nil
 	}
-	w.Action.Update = unchanged(s.renew(l, w.Attempt.Shard, now), held)
-	return w, l.after(held, now), nil
+	w.Action.Update = ifUnchanged(s.renew(l, w.Attempt.Shard, now), held)
+	return w, l.applyTo(held, now), nil
 }
 
 // End ends a session. Ending a session that does not exist or has ended is no error, so
@@ -173,14 +173,14 @@ func (s *Store) End(ctx context.Context, group, id string, now time.Time) error 
 	if err := cmp.Or(dynamo.CheckNow(now), given.Check(s.client, s.shards, group, id)); err != nil {
 		return err
 	}
-	if err := dynamo.Persist(ctx, s.call(group, id, now).end); err != nil {
+	if err := dynamo.Persist(ctx, s.newCall(group, id, now).end); err != nil {
 		return fmt.Errorf("ending session %q of group %q: %w", id, group, err)
 	}
 	return nil
 }
 
-// EndTransact returns End's write for a transaction of package once. It reads no session. Now is
-// the attempt's own time.
+// EndTransact returns End's write for a transaction of package once. It reads no session. now is the
+// time of the attempt.
 func (s *Store) EndTransact(ctx context.Context, group, id string, now time.Time) shardmap.Write {
 	w := s.write(ctx, group, id, now)
 	w.Action.Delete = s.deletion(group, id)

@@ -25,13 +25,12 @@ type call struct {
 	clock dynamo.Clock
 }
 
-// call begins one.
-func (s *Store) call(group, id string, now time.Time) *call {
+func (s *Store) newCall(group, id string, now time.Time) *call {
 	return &call{Store: s, Call: observe.Begin(s.observer), group: group, id: id, clock: dynamo.StartClock(now)}
 }
 
-// put makes one attempt. It first assumes a session that is active or new; one that has ended
-// but still exists starts again.
+// put makes one attempt. It first tries to renew or create the session. If that fails, the session has
+// ended, and starts again.
 func (c *call) put(ctx context.Context, l Lease) (Session, error) {
 	at := c.clock.Now()
 	attempt := c.write(ctx, l.Group, l.ID, at).Attempt
@@ -43,11 +42,11 @@ func (c *call) put(ctx context.Context, l Lease) (Session, error) {
 		if err == nil {
 			return parse(l.Group, l.ID, out.Attributes)
 		}
-		if _, refused := dynamo.ConditionFailed(err); !refused {
+		if _, failed := dynamo.ConditionFailed(err); !failed {
 			return Session{}, err
 		}
 	}
-	return Session{}, fmt.Errorf("%w: it began or ended meanwhile", shard.ErrContended)
+	return Session{}, fmt.Errorf("%w: other calls started and ended the session meanwhile", shard.ErrContended)
 }
 
 // end makes one attempt.
@@ -58,8 +57,8 @@ func (c *call) end(ctx context.Context) error {
 	return err
 }
 
-// write returns a write of a session without its action. The write shard is the one in the index
-// to which the session belongs by the newest count.
+// write returns a write of a session without its action. The write shard is that of the session's row
+// in the index, by the newest shard count.
 func (s *Store) write(ctx context.Context, group, id string, at time.Time) shardmap.Write {
 	entry, count := s.shards.Newest(ctx, Key(group), at)
 	n := shard.Calculated(id, count)
@@ -68,19 +67,19 @@ func (s *Store) write(ctx context.Context, group, id string, at time.Time) shard
 	return shardmap.Write{Attempt: attempt, Probe: observe.IndexProbe(schema.SessionShard, schema.SessionShardKey(group, n))}
 }
 
-// renew returns the write of a session that is active, or new.
+// renew returns the write that renews an active session, or creates one.
 func (s *Store) renew(l Lease, n int, at time.Time) *types.Update {
 	return s.update(l, n, at, "attribute_not_exists(pk) OR ends_at > :now", "if_not_exists(started_at, :now)", "")
 }
 
-// start returns the write of a session that is new or has ended; it keeps nothing of the old one.
+// start returns the write that starts a session that is new or has ended, without its old data.
 func (s *Store) start(l Lease, n int, at time.Time) *types.Update {
 	return s.update(l, n, at, "NOT ends_at > :now", ":now", " REMOVE #data")
 }
 
-// update returns the write of a session whose index row goes to write shard n. If the lease has
-// no data, otherwise is the action on the data.
-func (s *Store) update(l Lease, n int, at time.Time, condition, started, otherwise string) *types.Update {
+// update returns the write of a session, with its index row on write shard n. started is the value of
+// started_at. withoutData is the action on the data if the lease has none.
+func (s *Store) update(l Lease, n int, at time.Time, condition, started, withoutData string) *types.Update {
 	ends := at.Add(l.TTL)
 	u := &types.Update{
 		TableName: &s.table, Key: itemKey(l.Group, l.ID), ConditionExpression: &condition,
@@ -89,14 +88,15 @@ func (s *Store) update(l Lease, n int, at time.Time, condition, started, otherwi
 			":shard": dynamo.String(schema.SessionShardKey(l.Group, n)),
 		},
 	}
+	dataAction := withoutData
 	if l.Data != nil {
 		u.ExpressionAttributeValues[":data"] = &types.AttributeValueMemberM{Value: l.Data}
-		otherwise = ", #data = :data"
+		dataAction = ", #data = :data"
 	}
-	if otherwise != "" {
+	if dataAction != "" {
 		u.ExpressionAttributeNames = map[string]string{"#data": schema.SessionData}
 	}
-	u.UpdateExpression = aws.String("SET ends_at = :ends, expires_at = :expires, renewed_at = :now, session_shard = :shard, started_at = " + started + otherwise)
+	u.UpdateExpression = aws.String("SET ends_at = :ends, expires_at = :expires, renewed_at = :now, session_shard = :shard, started_at = " + started + dataAction)
 	return u
 }
 
@@ -105,8 +105,8 @@ func (s *Store) deletion(group, id string) *types.Delete {
 	return &types.Delete{TableName: &s.table, Key: itemKey(group, id)}
 }
 
-// unchanged makes a write conditional on the session's state as read.
-func unchanged(u *types.Update, held Session) *types.Update {
+// ifUnchanged returns the update with the condition that the session is still as held.
+func ifUnchanged(u *types.Update, held Session) *types.Update {
 	u.ConditionExpression = aws.String("started_at = :started AND renewed_at = :renewed AND ends_at = :ended")
 	for name, at := range map[string]time.Time{":started": held.Started, ":renewed": held.Renewed, ":ended": held.Ends} {
 		u.ExpressionAttributeValues[name] = dynamo.Number(at.UnixMilli())

@@ -2,5 +2,5 @@
 //
 //	err := setup.Create(ctx, client, setup.WithPrefix("hotshard-"))
 //
-// [Tables] and [Expiry] return the inputs for programs that create tables by other means.
+// Programs that create tables by other means use the inputs that [Tables] and [Expiry] return.
 package setup

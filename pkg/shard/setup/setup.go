@@ -18,8 +18,8 @@ type Client interface {
 	client.TableMaker
 }
 
-// Names are the names of hotshard's five tables. A table without a name is not created: Items and
-// Events are needed by the kinds that they have, Rollups and Heat by hotshard's functions only.
+// Names are the names of hotshard's five tables. A table without a name is not created. Only
+// hotshard's functions need Rollups and Heat.
 type Names struct {
 	Items    string // counters, boards, sessions, limits and the markers of once
 	Events   string // events
@@ -37,10 +37,10 @@ func (n Names) tables() []schema.Table {
 	return slices.DeleteFunc(schema.Tables(schema.Names(n)), func(t schema.Table) bool { return t.Name == "" })
 }
 
-// Create creates the tables of [Tables], waits until they are active, and enables TTL. An
-// existing table is only checked: it is an error if its keys, indexes, stream or TTL attribute
-// differ. So programs may call Create at each start, also concurrently. While TTL is being
-// disabled, AWS rejects enabling it; a later call enables it.
+// Create creates the tables of [Tables], waits until they are active, and enables TTL. For an
+// existing table, it returns an error if the keys, indexes, stream or TTL attribute differ. So
+// programs may call Create at each start, also concurrently. AWS does not enable TTL while it is
+// being disabled; a later call of Create does.
 func Create(ctx context.Context, db Client, names Names) error {
 	if names.Items == "" && names.Events == "" || names.ShardMap == "" {
 		return fmt.Errorf("%w: setup needs names for ShardMap, and for Items or Events", shard.ErrMisused)
@@ -64,8 +64,8 @@ func (n Names) create(ctx context.Context, db Client) error {
 	return nil
 }
 
-// CreateShardMap creates the table of a shardmap.Map alone, for tables of the caller's own. It checks
-// a table that is there, as Create does.
+// CreateShardMap creates only the table of a shardmap.Map, for tables of the caller's own. It checks
+// an existing table, as Create does.
 func CreateShardMap(ctx context.Context, db Client, name string) error {
 	if name == "" {
 		return fmt.Errorf("%w: setup needs a name for the shard map", shard.ErrMisused)
@@ -73,12 +73,10 @@ func CreateShardMap(ctx context.Context, db Client, name string) error {
 	return Names{ShardMap: name}.create(ctx, db)
 }
 
-// Tables returns the inputs of CreateTable for hotshard's tables, on demand. All have the keys
-// pk and sk, of type S. Items and Events have a stream of new and old images. The indexes of Items
-// are by_rank, of board_shard and rank_key, and by_group, of session_shard and sk, all of type S.
-//
-// Items expire by expires_at, for which [Expiry] enables TTL. Only hotshard's functions read
-// the streams.
+// Tables returns the inputs of CreateTable for hotshard's tables, with on-demand capacity. All keys
+// are of type S. Every table has the keys pk and sk. Items has the indexes by_rank (board_shard,
+// rank_key) and by_group (session_shard, sk). Items and Events have a stream of new and old images,
+// which only hotshard's functions read. [Expiry] enables TTL on expires_at.
 func Tables(names Names) []*dynamodb.CreateTableInput {
 	var list []*dynamodb.CreateTableInput
 	for _, t := range names.tables() {
@@ -87,7 +85,7 @@ func Tables(names Names) []*dynamodb.CreateTableInput {
 	return list
 }
 
-// Expiry returns the inputs of UpdateTimeToLive for the tables of [Tables], once they are
+// Expiry returns the inputs of UpdateTimeToLive for the tables of [Tables]. Call it once they are
 // active. Without TTL results are correct, but expired items are not deleted.
 func Expiry(names Names) []*dynamodb.UpdateTimeToLiveInput {
 	var list []*dynamodb.UpdateTimeToLiveInput

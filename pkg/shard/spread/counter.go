@@ -12,13 +12,12 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 )
 
-// Counter counts the writes to each of a counter's write shards during watch, exactly: every
-// write raises a write shard's rev by one. Totals are unknown, since a rev starts at the
-// clock's microseconds and increments differ. So a counter without writes during watch has no
-// counts. Write shards added during watch are Unknown; the verdict is over the count at the
-// beginning.
+// Counter waits for watch, and returns the exact number of writes to each of a counter's write shards in
+// that time. It compares the revs before and after, which every write raises by one. A counter without
+// writes in that time has no counts. Write shards added in that time are Unknown, and the verdict is
+// over the shard count at the beginning.
 //
-// Counter costs two strongly consistent reads of each write shard and two of the shard map's
+// Counter costs two strongly consistent reads of each write shard, and two of the shard map's
 // item.
 func (r *Reader) Counter(ctx context.Context, name string, watch time.Duration, now time.Time) (Result, error) {
 	base := schema.BaseKey{Type: kind.Counter, Name: name}
@@ -76,11 +75,12 @@ func (r *Reader) revs(ctx context.Context, base schema.BaseKey, shards int) ([]*
 	return revs, nil
 }
 
-// mostWrites bounds the writes a second of one item. A rev that rises faster is that of an item
-// which was deleted and created again. A partition takes 1,000.
+// mostWrites is more writes a second than one item can take. A rev that rises faster belongs to an
+// item that was deleted and created again, since a new rev starts at the clock's microseconds.
 const mostWrites = 10_000
 
-// writesBetween returns the writes of each write shard between two reads.
+// writesBetween returns the number of writes to each write shard between two reads of its rev. unknown
+// are the write shards that were created, or created again, between the reads.
 func writesBetween(before, after []*big.Int, watched time.Duration) (counts []int64, unknown []int) {
 	counts = make([]int64, len(after))
 	most := int64((watched + time.Second).Seconds() * mostWrites)

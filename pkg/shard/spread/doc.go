@@ -1,4 +1,4 @@
-// Package spread measures how evenly a base key's write shards are used. See [Reader].
+// Package spread measures how evenly a base key's write shards are used. See [Reader]:
 //
 //	list, err := spread.NewReader(client, "hotshard-items", shards).Events(ctx, "sensor-1", from, to, now)
 //	for _, s := range list {

@@ -44,18 +44,17 @@ func NewReader(db Client, table string, shards *shardmap.Map) *Reader {
 
 // Result is how evenly a base key's write shards are used.
 type Result struct {
-	shard.Spread // over the shard count that was in effect
+	shard.Spread // over the write shards below the shard count in effect
 
-	// From and To are the range of time: the events' times, or the time during which a
-	// counter's writes were counted. They are zero for boards and sessions, whose current items
-	// count.
+	// From and To are the range of the events' times, or the time during which a counter's writes
+	// were counted. They are zero for boards and sessions, whose current items are counted.
 	From, To time.Time
-	// Strays is the number of items beyond the shard count that was in effect. Writers with an
-	// older shard map wrote them or, for boards and sessions, they date from before a change.
-	// They are not in the Spread.
+	// Strays is the number of items on write shards beyond the shard count in effect; the Spread
+	// leaves them out. Writers with an outdated shard map wrote them. Those of boards and sessions may
+	// also be older than a decrease.
 	Strays int64
-	// Unknown are a counter's write shards that were created, or created again, while it was
-	// watched. Their number of writes is unknown and counts as 0.
+	// Unknown are a counter's write shards that were created, or created again, while writes were
+	// counted. Their number of writes is unknown and counts as 0.
 	Unknown []int
 }
 
@@ -64,9 +63,9 @@ const wholeDay = 24 * time.Hour
 // maxSpreadDays bounds the range of one call.
 const maxSpreadDays = 366
 
-// Events counts an entity's events with from <= time < to by write shard. It returns a Result
-// for each stretch of time with one shard count, since the shares differ between counts.
-// Expired events don't count. Markers that an audit has among the events do.
+// Events counts an entity's events with from <= time < to by write shard. It returns a Result for
+// each period in which the shard count did not change. It leaves out expired events, but counts the
+// stream markers that an audit writes among the events.
 //
 // It makes a query for each day, write shard and change of the count on that day. The range is
 // at most 366 days.
@@ -91,8 +90,8 @@ func (r *Reader) Events(ctx context.Context, entity string, from, to, now time.T
 		return nil, fault(fmt.Errorf("the shard counts before %s are no longer known: use that time as from", entry.History[0].At.Format(time.RFC3339)))
 	}
 	var list []Result
-	for _, s := range stretches(entry.History, from, to) {
-		found, err := r.stretch(ctx, base, s, entry.Most(), now)
+	for _, p := range periodsOf(entry.History, from, to) {
+		found, err := r.countPeriod(ctx, base, p, entry.Most(), now)
 		if err != nil {
 			return nil, fault(err)
 		}
@@ -101,36 +100,38 @@ func (r *Reader) Events(ctx context.Context, entity string, from, to, now time.T
 	return list, nil
 }
 
-// stretch is a range of time with one shard count.
-type stretch struct {
+// period is a range of time with one shard count.
+type period struct {
 	from, to time.Time
 	count    int
 }
 
-func stretches(h shard.History, from, to time.Time) []stretch {
-	list := []stretch{{from, to, h.At(from)}}
+// periodsOf divides a range of time at the changes of the shard count.
+func periodsOf(h shard.History, from, to time.Time) []period {
+	list := []period{{from, to, h.At(from)}}
 	for _, c := range h {
 		last := &list[len(list)-1]
 		if !c.At.After(from) || !c.At.Before(to) || c.Count == last.count {
 			continue
 		}
 		last.to = c.At
-		list = append(list, stretch{c.At, to, c.Count})
+		list = append(list, period{c.At, to, c.Count})
 	}
 	return list
 }
 
-func (r *Reader) stretch(ctx context.Context, base schema.BaseKey, s stretch, most int, now time.Time) (Result, error) {
+// countPeriod counts an entity's events of a period on most write shards.
+func (r *Reader) countPeriod(ctx context.Context, base schema.BaseKey, p period, most int, now time.Time) (Result, error) {
 	var queries []countQuery
-	for d := s.from.Truncate(wholeDay); d.Before(s.to); d = d.Add(wholeDay) {
+	for d := p.from.Truncate(wholeDay); d.Before(p.to); d = d.Add(wholeDay) {
 		for n := range most {
 			queries = append(queries, countQuery{n, &dynamodb.QueryInput{
 				TableName:              &r.table,
 				KeyConditionExpression: aws.String("pk = :pk AND sk BETWEEN :low AND :high"), // no sort key equals a bound
 				ExpressionAttributeValues: dynamo.Item{
 					":pk":   dynamo.String(schema.Key{Base: base, Bucket: schema.EventBucket.Label(d, 0), Shard: n}.String()),
-					":low":  dynamo.String(schema.EventBound(s.from)),
-					":high": dynamo.String(schema.EventBound(s.to)),
+					":low":  dynamo.String(schema.EventBound(p.from)),
+					":high": dynamo.String(schema.EventBound(p.to)),
 				},
 			}})
 		}
@@ -139,15 +140,15 @@ func (r *Reader) stretch(ctx context.Context, base schema.BaseKey, s stretch, mo
 	if err != nil {
 		return Result{}, err
 	}
-	found := spreadOver(counts, s.count)
-	found.From, found.To = s.from, s.to
+	found := spreadOver(counts, p.count)
+	found.From, found.To = p.from, p.to
 	return found, nil
 }
 
 // Sessions counts a group's active sessions by write shard, in the index. A session's write
 // shard follows from the count at its last write.
 func (r *Reader) Sessions(ctx context.Context, group string, now time.Time) (Result, error) {
-	spread, err := r.whole(ctx, schema.BaseKey{Type: kind.Session, Name: group}, now, func(n int) *dynamodb.QueryInput {
+	spread, err := r.countCurrent(ctx, schema.BaseKey{Type: kind.Session, Name: group}, now, func(n int) *dynamodb.QueryInput {
 		return &dynamodb.QueryInput{
 			TableName:              &r.table,
 			IndexName:              aws.String(schema.ByGroup),
@@ -169,7 +170,7 @@ func (r *Reader) Sessions(ctx context.Context, group string, now time.Time) (Res
 // Board counts a period's entries by write shard, in the index. An entry's write shard follows
 // from the count at its last write.
 func (r *Reader) Board(ctx context.Context, board, label string, now time.Time) (Result, error) {
-	spread, err := r.whole(ctx, schema.BaseKey{Type: kind.Board, Name: board}, now, func(n int) *dynamodb.QueryInput {
+	spread, err := r.countCurrent(ctx, schema.BaseKey{Type: kind.Board, Name: board}, now, func(n int) *dynamodb.QueryInput {
 		return &dynamodb.QueryInput{
 			TableName:              &r.table,
 			IndexName:              aws.String(schema.ByRank),
@@ -187,8 +188,9 @@ func (r *Reader) Board(ctx context.Context, board, label string, now time.Time) 
 	return spread, nil
 }
 
-// whole counts a key's items on each of its write shards.
-func (r *Reader) whole(ctx context.Context, base schema.BaseKey, now time.Time, query func(n int) *dynamodb.QueryInput) (Result, error) {
+// countCurrent counts a key's current items on each of its write shards. query returns the query of
+// write shard n.
+func (r *Reader) countCurrent(ctx context.Context, base schema.BaseKey, now time.Time, query func(n int) *dynamodb.QueryInput) (Result, error) {
 	if err := cmp.Or(dynamo.CheckNow(now), given.Check(r.client, r.shards, base.Name)); err != nil {
 		return Result{}, err
 	}

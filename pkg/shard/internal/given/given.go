@@ -1,5 +1,5 @@
-// Package given checks what a caller gave a package of the library, so that its first call returns
-// an error that says what is missing:
+// Package given checks the arguments of the library's calls, so that an error names what is
+// missing:
 //
 //	err := given.Check(c.client, c.shards, name)
 package given

@@ -22,7 +22,7 @@ import (
 // calls is the number of the newest call of this process.
 var calls atomic.Uint64
 
-// Call is one call of a writer, whose attempts have one number.
+// Call is one call of a writer. All its attempts have the same number.
 type Call struct {
 	observer shard.Observer
 	number   uint64
@@ -31,7 +31,8 @@ type Call struct {
 // Begin returns a call with a new number. The observer may be nil.
 func Begin(o shard.Observer) Call { return Call{o, calls.Add(1)} }
 
-// Sent returns the attempt to write an item of a key to write shard n, with the key's entry.
+// Sent returns the attempt to write an item of a key to write shard n. e is the key's entry in the
+// shard map, by which n was chosen.
 func Sent(k kind.Kind, key string, e shardmap.Entry, n int, at time.Time) shard.Attempt {
 	if kind.Of(k).Placement == kind.Timed {
 		e = e.Active(at)
@@ -46,7 +47,7 @@ func Sent(k kind.Kind, key string, e shardmap.Entry, n int, at time.Time) shard.
 	}
 }
 
-// SumItems sets Items of each attempt to the sum over the call's attempts of the same key.
+// SumItems sets Items of each attempt to the sum of Items of all attempts with the same key.
 func SumItems(attempts []shard.Attempt) {
 	sums := map[string]uint64{}
 	for _, a := range attempts {
@@ -58,12 +59,12 @@ func SumItems(attempts []shard.Attempt) {
 }
 
 // Observe reports an attempt to write a single item, which ended with err. It ignores an attempt
-// without a key, and one whose input was wrong: DynamoDB did not try to write it.
+// without a key, and one with an invalid input, which DynamoDB did not try to write.
 func (c Call) Observe(ctx context.Context, a shard.Attempt, err error) {
 	if a.Key == "" || dynamo.IsInvalid(err) {
 		return
 	}
-	c.ObserveAs(ctx, a, outcome(a.Kind, err))
+	c.ObserveAs(ctx, a, outcomeOf(a.Kind, err))
 }
 
 // ObserveAs reports an attempt with its outcome.
@@ -75,12 +76,12 @@ func (c Call) ObserveAs(ctx context.Context, a shard.Attempt, o shard.Outcome) {
 	c.observer.ObserveAttempt(ctx, a)
 }
 
-func outcome(of string, err error) shard.Outcome {
-	_, failed := dynamo.ConditionFailed(err)
+func outcomeOf(kindName string, err error) shard.Outcome {
+	_, conditionFailed := dynamo.ConditionFailed(err)
 	switch {
-	case err == nil, failed:
+	case err == nil, conditionFailed:
 		return shard.Accepted
-	case PartitionFull(of, err):
+	case PartitionFull(kindName, err):
 		return shard.Throttled
 	case dynamo.IsConflict(err):
 		return shard.Conflicted
@@ -88,23 +89,24 @@ func outcome(of string, err error) shard.Outcome {
 	return shard.Inconclusive
 }
 
-// PartitionFull reports whether the partition of the write shard throttled the write. For some
-// kinds that partition is in an index.
-func PartitionFull(of string, err error) bool {
+// PartitionFull reports whether err is a throttle by the write shard's partition. For some kinds that
+// partition is in an index.
+func PartitionFull(kindName string, err error) bool {
 	limit := dynamo.KeyRange
-	if kind.Of(kind.Kind(of)).Indexed() {
+	if kind.Of(kind.Kind(kindName)).Indexed() {
 		limit = dynamo.IndexKeyRange
 	}
 	return dynamo.ThrottleScope(err) == limit
 }
 
-// TableProbe returns a probe of the table partition of an item.
+// TableProbe returns the item of a probe: a write to it is throttled if the partition of the given
+// item is.
 func TableProbe(item dynamo.Item) dynamo.Item {
 	return dynamo.Key(dynamo.Text(item, schema.PK), schema.ProbeSK)
 }
 
-// IndexProbe returns a probe of an index partition; attr is the index's partition key. In the
-// table the probe has a partition key of its own.
+// IndexProbe returns the item of a probe of an index partition; attr is the index's partition key. In
+// the table it is in a partition of its own.
 func IndexProbe(attr, partition string) dynamo.Item {
 	it := dynamo.Key(schema.ProbeSK+"#"+partition, schema.ProbeSK)
 	it[attr] = dynamo.String(partition)
