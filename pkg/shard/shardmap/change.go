@@ -26,8 +26,8 @@ const maxNotes = 20
 var (
 	// ErrPinned means that an operator has pinned the count.
 	ErrPinned = errors.New("the shard count is pinned")
-	// ErrNoChange means that the count already has the requested value, or lies beyond it,
-	// or that another caller changed it first.
+	// ErrNoChange means that the key already has the requested state, or a count beyond it, or that
+	// another caller changed it first.
 	ErrNoChange = errors.New("there is nothing to change")
 )
 
@@ -39,10 +39,10 @@ type ChangerClient interface {
 	client.Transactor
 }
 
-// Changer changes shard counts. A change is one transaction: the key's item,
-// conditional on its version, and an item in each of four copies of the log. For events, a
-// change takes effect after the lead (see [Options]), and a decrease three minutes later; for
-// counters, at once.
+// Changer changes shard counts. A change is one transaction: the key's item, on condition of its
+// version, and an item in each of four copies of the log. For counters, a change takes effect at
+// once. For events, it takes effect after the lead (see [Options]), and a decrease three minutes after
+// that.
 type Changer struct {
 	*Map
 	client ChangerClient
@@ -54,22 +54,21 @@ type Changer struct {
 
 // ChangerOptions configure a Changer. The zero value is ready to use.
 type ChangerOptions struct {
-	// Keep is how long changes stay in a key's history; 0 keeps them forever. It must be at
-	// least the result of [HistoryKept] for the retention of events. If it is shorter, the
-	// count at the begin of a limit's window may be forgotten and taken for 1. The limit is
-	// then divided differently, and may allow more hits.
+	// Keep is how long changes stay in a key's history; 0 keeps them forever. It must be at least
+	// [HistoryKept] of the retention of events. If it is shorter, the shard count at the begin of a
+	// limit's window may be forgotten, and the limit may then allow more hits than its Max.
 	Keep time.Duration
-	// Timeless reports whether no item's write shard depends on a past count of the key. The
-	// history of such a key keeps only the newest changes. Nil is for maps without such keys.
-	// For a map with no keys but hotshard's own, it is [TimelessKey].
+	// Timeless reports whether no item's write shard depends on a past count of the key. Such a key
+	// keeps only its newest changes. Nil means that the map has no such keys. Use [TimelessKey] for
+	// a map that has only hotshard's own keys.
 	Timeless func(key string) bool
 	// Clock returns the current time, by which changes are dated; nil is time.Now. It must be at
 	// most a second from the clocks of all other processes.
 	Clock func() time.Time
 }
 
-// TimelessKey reports, by a key's prefix, whether it is the base key of a counter, a board or a
-// group of sessions.
+// TimelessKey reports whether a key is the base key of a counter, a board or a group of sessions, by
+// its prefix.
 func TimelessKey(key string) bool {
 	base, err := schema.ParseBaseKey(key)
 	return err == nil && kind.Of(base.Type).Timeless
@@ -96,16 +95,15 @@ func NewChanger(db ChangerClient, view *Map, o ChangerOptions) *Changer {
 	return &Changer{Map: view, client: db, o: o, lead: view.options.lead(), longer: shrinkLead, bound: CommitTime}
 }
 
-// GrowFrom raises a key's shard count to count and returns the new entry. seen must still be
-// the key's newest entry, so only one of the callers with the same evidence makes the
-// change. The others get ErrNoChange with the winner's entry, which the view then has. A
-// pinned key is ErrPinned. Other errors leave the view as it is.
+// GrowFrom raises a key's shard count to count and returns the new entry. If seen is no longer the
+// key's newest entry, it returns ErrNoChange with the newest entry, so that only one of several callers
+// with the same evidence makes the change. For a pinned key it returns ErrPinned.
 func (c *Changer) GrowFrom(ctx context.Context, seen Entry, count int, note Note, now time.Time) (Entry, error) {
 	return c.change(ctx, seen.Key, now, func(e Entry, now time.Time) (Entry, error) {
 		if e.Version != seen.Version || count <= e.History.Newest() {
 			return e, ErrNoChange
 		}
-		return c.automatic(e, count, note, now)
+		return c.stepUnlessPinned(e, count, note, now)
 	})
 }
 
@@ -116,15 +114,15 @@ func (c *Changer) ShrinkFrom(ctx context.Context, seen Entry, count int, note No
 		if e.Version != seen.Version || count >= e.History.Newest() {
 			return e, ErrNoChange
 		}
-		return c.automatic(e, count, note, now)
+		return c.stepUnlessPinned(e, count, note, now)
 	})
 }
 
-// Pin sets the shard count of a base key ahead of a known peak and returns the new entry.
-// The controller leaves a pinned key alone until Unpin. Pinning it again at the same count
-// changes nothing and is no error.
+// Pin sets the shard count of a base key, for example ahead of a known peak, and returns the new
+// entry. hotshard does not change the count of a pinned key by itself. Pinning again at the same count
+// changes nothing, and is no error.
 func (c *Changer) Pin(ctx context.Context, key string, count int, note Note, now time.Time) (Entry, error) {
-	return asAsked(c.change(ctx, key, now, func(e Entry, now time.Time) (Entry, error) {
+	return ignoreNoChange(c.change(ctx, key, now, func(e Entry, now time.Time) (Entry, error) {
 		if e.Pinned && count == e.History.Newest() {
 			return e, ErrNoChange
 		}
@@ -133,10 +131,10 @@ func (c *Changer) Pin(ctx context.Context, key string, count int, note Note, now
 	}))
 }
 
-// Unpin returns the shard count of a base key to the controller's care. A key that is not
-// pinned stays as it is, without an error.
+// Unpin lets hotshard change the shard count of a base key again, and returns the entry. A key that is
+// not pinned stays as it is, without an error.
 func (c *Changer) Unpin(ctx context.Context, key string, note Note, now time.Time) (Entry, error) {
-	return asAsked(c.change(ctx, key, now, func(e Entry, now time.Time) (Entry, error) {
+	return ignoreNoChange(c.change(ctx, key, now, func(e Entry, now time.Time) (Entry, error) {
 		if !e.Pinned {
 			return e, ErrNoChange
 		}
@@ -145,62 +143,62 @@ func (c *Changer) Unpin(ctx context.Context, key string, note Note, now time.Tim
 	}))
 }
 
-// asAsked returns no error for a key that needed no change.
-func asAsked(e Entry, err error) (Entry, error) {
+// ignoreNoChange returns the entry, and the error unless it is ErrNoChange.
+func ignoreNoChange(e Entry, err error) (Entry, error) {
 	if errors.Is(err, ErrNoChange) {
 		err = nil
 	}
 	return e, err
 }
 
-// decision returns the entry that replaces another one at a time.
+// decision returns the entry that replaces old at a time, or why there is none.
 type decision func(old Entry, now time.Time) (Entry, error)
 
-// change replaces a key's entry by the result of decide and updates the view. After a
-// conflict it waits for a random time and decides again on the current entry.
+// change replaces a key's entry by the result of decide, and updates the view. After a conflict it
+// waits for a random time, and calls decide again with the current entry.
 func (c *Changer) change(ctx context.Context, key string, now time.Time, decide decision) (Entry, error) {
 	if len(key) > maxSortKey {
-		return Entry{Key: key}, describe(key, fmt.Errorf("%w: it has %d bytes, of at most %d", shard.ErrMisused, len(key), maxSortKey))
+		return Entry{Key: key}, changeError(key, fmt.Errorf("%w: it has %d bytes, of at most %d", shard.ErrMisused, len(key), maxSortKey))
 	}
-	now, err := c.timely(now)
+	now, err := c.changeTime(now)
 	if err != nil {
-		return Entry{Key: key}, describe(key, err)
+		return Entry{Key: key}, changeError(key, err)
 	}
 	begin := time.Now().Round(0)
 	ctx, cancel := context.WithTimeout(ctx, c.bound)
 	defer cancel()
 	for {
 		entry, err := c.attempt(ctx, key, now.Add(dynamo.Since(begin)), decide, func() bool { return dynamo.Since(begin) > c.bound })
-		if err == nil || !contended(err) {
-			return entry, describe(key, err)
+		if err == nil || !isContended(err) {
+			return entry, changeError(key, err)
 		}
 		select {
 		case <-ctx.Done():
-			return entry, describe(key, fmt.Errorf("%w: %w", shard.ErrUnavailable, err))
+			return entry, changeError(key, fmt.Errorf("%w: %w", shard.ErrUnavailable, err))
 		case <-time.After(rand.N(100 * time.Millisecond)):
 		}
 	}
 }
 
-func describe(key string, err error) error {
+func changeError(key string, err error) error {
 	if err == nil {
 		return nil
 	}
 	return fmt.Errorf("changing the shard count of %q: %w", key, dynamo.Kind(err))
 }
 
-func contended(err error) bool {
+func isContended(err error) bool {
 	canceled, ok := errors.AsType[*types.TransactionCanceledException](err)
 	return ok && dynamo.HasReason(canceled, "ConditionalCheckFailed", "TransactionConflict") || dynamo.IsConflict(err)
 }
 
-// attempt makes one try of a change, unless it is late by the time of the commit.
+// attempt tries once to make a change. It returns an error if it is already late before the commit.
 func (c *Changer) attempt(ctx context.Context, key string, now time.Time, decide decision, late func() bool) (Entry, error) {
 	old, err := c.Read(ctx, key)
 	if err != nil {
 		return Entry{}, err
 	}
-	if err := follows(old, now); err != nil {
+	if err := checkNewest(old, now); err != nil {
 		return old, err
 	}
 	next, err := decide(old, now)
@@ -209,9 +207,9 @@ func (c *Changer) attempt(ctx context.Context, key string, now time.Time, decide
 		return old, err
 	}
 	if late() {
-		return old, fmt.Errorf("%w: the change came too late to be made", shard.ErrUnavailable)
+		return old, fmt.Errorf("%w: the change was not ready within %v, and was not made; try again", shard.ErrUnavailable, c.bound)
 	}
-	err = promptly(ctx, c.bound/2, func(ctx context.Context) error { return c.commit(ctx, old, next) })
+	err = withTimeLimit(ctx, c.bound/2, func(ctx context.Context) error { return c.commit(ctx, old, next) })
 	if err != nil && dynamo.MayApply(err) {
 		next, err = c.settle(ctx, old, next, decide, late, err)
 	}
@@ -222,18 +220,19 @@ func (c *Changer) attempt(ctx context.Context, key string, now time.Time, decide
 	return next, nil
 }
 
-// commit puts the key's item, if it still is what was read, and the change into every log.
+// commit puts the key's item on condition that it is unchanged, and the change into every copy of the
+// log.
 func (c *Changer) commit(ctx context.Context, old, next Entry) error {
 	entry := &types.Put{TableName: &c.table, Item: next.attributes()}
 	entry.ConditionExpression, entry.ExpressionAttributeValues = unchanged(old)
 	_, err := c.client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{
-		TransactItems: append([]types.TransactWriteItem{{Put: entry}}, c.inLogs(types.Put{Item: next.logItem()})...),
+		TransactItems: append([]types.TransactWriteItem{{Put: entry}}, c.logPuts(types.Put{Item: next.logItem()})...),
 	}, dynamo.NoRetry)
 	return err
 }
 
-// unchanged is the condition that a key's item still is what was read. One that was
-// written by other means may have no version.
+// unchanged returns the condition that a key's item still has the version of e. An item that another
+// program wrote may have no version.
 func unchanged(e Entry) (condition *string, values dynamo.Item) {
 	if e.Version == 0 {
 		return aws.String("attribute_not_exists(version)"), nil

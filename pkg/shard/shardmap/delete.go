@@ -11,16 +11,15 @@ import (
 // ErrInUse means that a key's shard count was set after its reset; use errors.Is.
 var ErrInUse = errors.New("the shard count was set again")
 
-// Reset sets a base key back to its state before the first change: one write shard at every
-// time, not pinned. It is the first of two steps of deleting a key whose items are deleted.
-// It returns ErrNoChange if there is nothing to reset; the entry of a key that was reset or
-// deleted before has a Version, and the entry of a key that is not in the map has none.
+// Reset returns a base key to its state before the first change: one write shard at every time, not
+// pinned. It is the first of two steps of deleting a key with its items. If there is nothing to reset,
+// it returns ErrNoChange. The entry then has a Version if the key was reset or deleted before, and
+// none if the key is not in the map.
 //
-// After a reset, the count no longer leads to older items. Processes may use the old write
-// shards for a view's age more; for counters and boards up to [CountAge] if they can't read
-// the map. Requests in flight may use them until they end. So the caller waits for that
-// time, deletes the items on all write shards up to the entry's Most, which a reset keeps,
-// and then calls Forget.
+// After a reset, reads no longer find items on the old write shards. Writers may use these for a
+// view's age more, and those of counters and boards for up to [CountAge] if they can't read the map.
+// Requests in flight may use them until they end. So the caller waits for that time, deletes the items
+// on all write shards up to the entry's Most, which a reset keeps, and then calls Forget.
 func (c *Changer) Reset(ctx context.Context, key string, now time.Time) (Entry, error) {
 	return c.change(ctx, key, now, func(e Entry, now time.Time) (Entry, error) {
 		if len(e.History) == 0 && !e.Pinned {
@@ -30,9 +29,10 @@ func (c *Changer) Reset(ctx context.Context, key string, now time.Time) (Entry, 
 	})
 }
 
-// Flatten makes the one write shard of a pinned key the place of all its items, whatever their times. It is a step of
-// moving the items there: look-ups and ranges ask all write shards up to the entry's Most. It returns ErrInUse if another
-// count may still be in force, and ErrNoChange if the entry is [Entry.Flat].
+// Flatten makes write shard 0 the place of all items of a key that is pinned at 1, whatever their
+// times. Look-ups and ranges then read all write shards up to the entry's Most, while the items are
+// moved. It returns ErrInUse if another count may still be in effect, and ErrNoChange if the entry is
+// already [Entry.Flat].
 func (c *Changer) Flatten(ctx context.Context, key string, now time.Time) (Entry, error) {
 	return c.change(ctx, key, now, func(e Entry, now time.Time) (Entry, error) {
 		switch {
@@ -48,13 +48,12 @@ func (c *Changer) Flatten(ctx context.Context, key string, now time.Time) (Entry
 	})
 }
 
-// Forget removes a key that was reset from the map; it is the second step. It returns
-// ErrInUse if the key was not reset or has changed since, and ErrNoChange if it is not in
-// the map.
+// Forget removes a key from the map that was reset; it is the second step. It returns ErrInUse if
+// the key was not reset, or was changed since, and ErrNoChange if it is not in the map.
 //
-// The key's name, version and deletion time stay for a day, and its changes stay in the log
-// for two hours. A key that is used again within that day continues with the next version.
-// TTL removes the item after every view has dropped the key; versions then start over.
+// The key's item, with its version and the deletion time, stays for a day, and its changes stay in the
+// log for two hours. A key that is used again within that day continues with the next version. TTL
+// deletes the item after every view has dropped the key, and then versions start over.
 func (c *Changer) Forget(ctx context.Context, key string, now time.Time) error {
 	_, err := c.change(ctx, key, now, func(e Entry, now time.Time) (Entry, error) {
 		switch {

@@ -5,6 +5,6 @@
 //	entry, err := shards.Lookup(ctx, "E#sensor-1", time.Now())
 //	n := entry.History.At(time.Now()) // for an event at now; counters use Map.Newest
 //
-// Writers report their attempts to a [shard.Observer], which can raise a hot key's count. A
-// [Write] is one write of a transaction, with the attempt that the observer receives.
+// Writers report their attempts to a [shard.Observer], which may raise a hot key's count. A [Write]
+// is one write of a transaction, with the attempt that the observer receives.
 package shardmap

@@ -12,8 +12,8 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// Entry is the shard map's entry for one base key. With the key alone it is the entry of a key whose
-// count was always 1, and GrowFrom accepts it.
+// Entry is the shard map's entry for one base key. Entry{Key: key} is the entry of a key whose count
+// was always 1; GrowFrom accepts it.
 //
 // Its item has the attributes of the write-sharding article on the AWS database blog, and
 // hotshard's own. Times are Unix seconds, with milliseconds as a fraction:
@@ -25,10 +25,10 @@ import (
 //	shard_history    L  "epoch:count" for each change, S
 //	version          N  raised by one with every change
 //	max_shards       N  the largest count ever
-//	effective_at     N  when the newest count takes effect for events; for other types at once
-//	pinned           BOOL  set by an operator: the controller leaves the count alone
+//	effective_at     N  when the newest count takes effect for events; for other kinds it does at once
+//	pinned           BOOL  set by an operator: hotshard does not change the count by itself
 //	forgotten        BOOL  changes before those of shard_history were dropped
-//	notes            M  for each change's epoch: by S, why S, made N (when it was made)
+//	notes            M  by a change's epoch: by S, why S, made N (when it was made)
 //	deleted          BOOL  the key was deleted, and the item expires
 //	expires_at       N  of a deleted key's item: a day after the deletion
 type Entry struct {
@@ -40,13 +40,13 @@ type Entry struct {
 	Updated time.Time
 	// Forgotten means that changes before those of the history were dropped.
 	Forgotten bool
-	Notes     map[int64]Note // by the Unix milliseconds of changes; only what Read and Entries return has them
+	Notes     map[int64]Note // by the Unix milliseconds of a change; only entries of Read and Entries have notes
 
 	gone  bool  // the key was deleted
 	fault error // why the item could not be read; the entry then has at most its version
 }
 
-// Note says who made a change, why and when. The [Changer] sets Made.
+// Note is who made a change, why and when. The [Changer] sets Made.
 type Note struct {
 	By, Why string
 	Made    time.Time
@@ -63,8 +63,8 @@ func (e Entry) Effective() time.Time {
 	return e.History[len(e.History)-1].At
 }
 
-// Active returns the entry without a decrease that is pending at t: its newest count is the one in
-// force at t if that is larger.
+// Active returns the entry without its changes after t if they lower the count. So the newest count of
+// the result is at least the count at t.
 func (e Entry) Active(t time.Time) Entry {
 	if h := e.History; h.At(t) > h.Newest() {
 		e.History = h[:slices.IndexFunc(h, func(c shard.Change) bool { return c.At.After(t) })]
@@ -75,15 +75,14 @@ func (e Entry) Active(t time.Time) Entry {
 // Most returns the largest shard count that the key ever had, at least 1.
 func (e Entry) Most() int { return max(1, e.Max) }
 
-// Flat reports whether all items belong to write shard 0, whatever their times, and may still be on the others: see
-// [Changer.Flatten].
+// Flat reports whether the key was flattened: all its items belong to write shard 0, whatever their
+// times, but may still be on others. See [Changer.Flatten].
 func (e Entry) Flat() bool {
 	return e.Pinned && e.Forgotten && len(e.History) == 1 && e.History[0].Count == 1
 }
 
 // newer reports whether an entry replaces the one held. If the versions are equal, a readable
-// entry wins. The item of a deleted key may have expired, and versions then start over; that
-// is a day later at the earliest.
+// entry wins. After a day, the item of a deleted key may have expired, and versions start over.
 func (e Entry) newer(held Entry) bool {
 	if held.gone && e.Updated.Sub(held.Updated) > tombstoneTime/2 {
 		return true
@@ -104,7 +103,7 @@ const (
 	attrDeleted   = "deleted"
 	attrForgotten = "forgotten"
 	attrKey       = "key"        // log items: the base key that changed
-	attrNoted     = "partitions" // notes: of a table
+	attrNoted     = "partitions" // notes: the number of a table's partitions
 )
 
 // parseEntry reads a key's item, or its copy in a log item.
@@ -115,7 +114,7 @@ func parseEntry(key string, it dynamo.Item) (Entry, error) {
 		for _, v := range list.Value {
 			s, _ := v.(*types.AttributeValueMemberS)
 			if s == nil {
-				return e, fmt.Errorf("shard map: %q: %s holds something else than text", key, attrHistory)
+				return e, fmt.Errorf("shard map: %q: an element of %s is not of type S", key, attrHistory)
 			}
 			texts = append(texts, s.Value)
 		}
@@ -130,7 +129,7 @@ func parseEntry(key string, it dynamo.Item) (Entry, error) {
 			return e, fmt.Errorf("shard map: %q: %w", key, err)
 		}
 	}
-	if e.Updated, err = instant(it, attrUpdated); err != nil {
+	if e.Updated, err = parseSeconds(it, attrUpdated); err != nil {
 		return e, fmt.Errorf("shard map: %q: %w", key, err)
 	}
 	e.Max = max(int(most), e.History.Max(time.Time{}, farFuture))
@@ -145,8 +144,8 @@ func parseEntry(key string, it dynamo.Item) (Entry, error) {
 	return e, nil
 }
 
-// readEntry reads an item into an entry. If the item can't be read, the entry has the fault
-// and the version, or 0 if the version can't be read either.
+// readEntry returns the entry of an item. If the item can't be read, the entry has the error as its
+// fault, and the version if that can be read.
 func readEntry(key string, it dynamo.Item) Entry {
 	entry, err := parseEntry(key, it)
 	if err != nil {
@@ -167,7 +166,7 @@ func parseNotes(it dynamo.Item) map[int64]Note {
 		note, ok := v.(*types.AttributeValueMemberM)
 		if err == nil && ok {
 			n := Note{By: dynamo.Text(note.Value, "by"), Why: dynamo.Text(note.Value, "why")}
-			if made, err := instant(note.Value, "made"); err == nil && note.Value["made"] != nil {
+			if made, err := parseSeconds(note.Value, "made"); err == nil && note.Value["made"] != nil {
 				n.Made = made
 			}
 			notes[at.UnixMilli()] = n
@@ -216,8 +215,8 @@ func mapKey(key string) dynamo.Item { return dynamo.Key(schema.MapKey(key)) }
 
 var farFuture = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// instant returns the time of a number attribute of Unix seconds, 1970 if it is absent.
-func instant(it dynamo.Item, name string) (time.Time, error) {
+// parseSeconds returns the time of an attribute in Unix seconds, or 1970 if it is absent.
+func parseSeconds(it dynamo.Item, name string) (time.Time, error) {
 	if it[name] == nil {
 		return time.Unix(0, 0).UTC(), nil
 	}

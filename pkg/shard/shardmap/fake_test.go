@@ -63,7 +63,7 @@ func change(f *mapfake.Table, version int64, key string, n int) (it dynamo.Item,
 	f.Mu.Lock()
 	defer f.Mu.Unlock()
 	f.Put(it)
-	for _, action := range new(stored).inLogs(types.Put{Item: e.logItem()}) {
+	for _, action := range new(stored).logPuts(types.Put{Item: e.logItem()}) {
 		logs = append(logs, action.Put.Item)
 		f.Put(action.Put.Item)
 	}

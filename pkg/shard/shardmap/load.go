@@ -16,35 +16,35 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// mapLoad is the progress of reading all keys. A load that fails or times out continues
-// where it stopped.
+// mapLoad is the progress of reading all keys. A load that fails or times out is continued where it
+// stopped.
 //
-// A key may change after its bucket was read. The log has that change, and is read after all
-// buckets, from before the first of them was read. So it makes no difference whether this
-// process reads a bucket's keys, or their snapshot, which another process stored.
+// A key may change after its bucket was read. The log has that change: it is read after all buckets,
+// from a time before the first of them was read. So a bucket may also be read from a snapshot, which
+// another process stored earlier.
 type mapLoad struct {
-	begun time.Time
-	view  *view
-	parts []*dynamodb.QueryInput // what is left to read, by bucket; nil for a bucket that is complete
-	since []time.Time            // by bucket, the time since which the log has its changes
+	begun   time.Time
+	view    *view
+	queries []*dynamodb.QueryInput // the rest to read, by bucket; nil for a complete bucket
+	since   []time.Time            // by bucket, the time from which the log has its changes
 }
 
-// maxLoadTime bounds the age of a load: an older one starts over.
+// maxLoadTime bounds the age of a load. An older load starts over.
 const maxLoadTime = 10 * time.Minute
 
 // seenOfKeys names the attributes of keys' items that a view reads.
 const seenOfKeys = "sk, version, shard_history, max_shards, last_updated, pinned, forgotten, deleted"
 
 func (m *Map) newLoad(now time.Time) *mapLoad {
-	l := &mapLoad{begun: now, view: newView(m.maxKeys), parts: m.partQueries(), since: slices.Repeat([]time.Time{now}, schema.MapParts)}
-	for _, part := range l.parts {
-		part.ProjectionExpression = aws.String(seenOfKeys)
+	l := &mapLoad{begun: now, view: newView(m.maxKeys), queries: m.bucketQueries(), since: slices.Repeat([]time.Time{now}, schema.MapParts)}
+	for _, query := range l.queries {
+		query.ProjectionExpression = aws.String(seenOfKeys)
 	}
 	return l
 }
 
-// partQueries returns the queries that read all keys.
-func (s *stored) partQueries() (list []*dynamodb.QueryInput) {
+// bucketQueries returns a query for each bucket, which reads all its keys.
+func (s *stored) bucketQueries() (list []*dynamodb.QueryInput) {
 	for n := range schema.MapParts {
 		list = append(list, &dynamodb.QueryInput{
 			TableName: &s.table, ConsistentRead: aws.Bool(true), KeyConditionExpression: aws.String("pk = :part"),
@@ -54,14 +54,15 @@ func (s *stored) partQueries() (list []*dynamodb.QueryInput) {
 	return list
 }
 
-// load reads all keys, then the log's changes since, and returns the view. Only renewals call it.
+// load returns a new view: it reads all keys, and then the changes in the log since. Only renewals call
+// it.
 func (m *Map) load(ctx context.Context, now time.Time) (*view, error) {
 	l := m.loading
 	if l == nil || now.Sub(l.begun).Abs() > maxLoadTime {
 		l = m.newLoad(now)
 		m.loading = l
 	}
-	if err := m.readParts(ctx, l, m.times.reload); err != nil {
+	if err := m.readBuckets(ctx, l, m.times.reload); err != nil {
 		return nil, fmt.Errorf("reading the shard map: %w", err)
 	}
 	if err := m.followLog(ctx, l.view, slices.MinFunc(l.since, time.Time.Compare).Add(-m.times.loadBack)); err != nil {
@@ -71,35 +72,35 @@ func (m *Map) load(ctx context.Context, now time.Time) (*view, error) {
 	return l.view, nil
 }
 
-// readParts reads the buckets that are left of a load, in parallel. It uses snapshots that are at
+// readBuckets reads the buckets that a load has not yet read, in parallel. It uses snapshots that are at
 // most maxAge old.
-func (s *stored) readParts(ctx context.Context, l *mapLoad, maxAge time.Duration) error {
+func (s *stored) readBuckets(ctx context.Context, l *mapLoad, maxAge time.Duration) error {
 	group, ctx := errgroup.WithContext(ctx)
-	for n, input := range l.parts {
+	for n, input := range l.queries {
 		if input != nil {
-			group.Go(func() error { return s.readPart(ctx, l, n, maxAge) })
+			group.Go(func() error { return s.readBucket(ctx, l, n, maxAge) })
 		}
 	}
 	return group.Wait()
 }
 
-// readPart reads one bucket, from its snapshot if possible, and else from its keys' items.
-func (s *stored) readPart(ctx context.Context, l *mapLoad, n int, maxAge time.Duration) error {
-	input := l.parts[n]
+// readBucket reads one bucket, from its snapshot if there is one, or from its keys' items.
+func (s *stored) readBucket(ctx context.Context, l *mapLoad, n int, maxAge time.Duration) error {
+	input := l.queries[n]
 	if input.ExclusiveStartKey == nil {
 		entries, taken, err := s.readSnapshot(ctx, n, l.begun, maxAge)
 		if err == nil {
 			for _, e := range entries {
 				l.view.mergeEntry(e)
 			}
-			l.parts[n], l.since[n] = nil, taken
+			l.queries[n], l.since[n] = nil, taken
 			return nil
 		}
 		if !errors.Is(err, errNoSnapshot) {
 			return err
 		}
 	}
-	for page, err := range dynamo.Pages(ctx, s.patient(pageTime), input) {
+	for page, err := range dynamo.Pages(ctx, s.persistent(pageTime), input) {
 		if err != nil {
 			return err
 		}
@@ -110,7 +111,7 @@ func (s *stored) readPart(ctx context.Context, l *mapLoad, n int, maxAge time.Du
 		}
 		input.ExclusiveStartKey = page.LastEvaluatedKey
 	}
-	l.parts[n] = nil
+	l.queries[n] = nil
 	return nil
 }
 
@@ -127,9 +128,9 @@ func ownKey(part int, it dynamo.Item) (key string, ok bool) {
 func (s *stored) Entries(ctx context.Context) ([]Entry, error) {
 	found := make([][]Entry, schema.MapParts)
 	group, ctx := errgroup.WithContext(ctx)
-	for n, input := range s.partQueries() {
+	for n, input := range s.bucketQueries() {
 		group.Go(func() error {
-			for it, err := range dynamo.Items(ctx, s.patient(pageTime), input) {
+			for it, err := range dynamo.Items(ctx, s.persistent(pageTime), input) {
 				if err != nil {
 					return err
 				}

@@ -18,16 +18,16 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// maxLogged bounds the changes in a log item. For a key with more, readers read the key's
-// item.
+// maxLogged bounds the changes in a log item. For a key with more changes, readers of the log read the
+// key's item.
 const maxLogged = 30
 
-// errLong is the fault of a log item without its key's changes.
-var errLong = errors.New("its changes are too many for the log")
+// errTooLong is the fault of a log item that has no changes because there are more than maxLogged.
+var errTooLong = errors.New("its changes are too many for the log")
 
-// inLogs returns puts of an item into every copy of the log. Each process polls one copy: one
-// partition would not bear the polls of all. The copies share attributes.
-func (s *stored) inLogs(put types.Put) (list []types.TransactWriteItem) {
+// logPuts returns puts of an item into every copy of the log. Each process polls one copy, since the
+// polls of all would exceed one partition's limit. The items share attributes.
+func (s *stored) logPuts(put types.Put) (list []types.TransactWriteItem) {
 	put.TableName = &s.table
 	for n := range schema.MapLogs {
 		copied := put
@@ -38,15 +38,15 @@ func (s *stored) inLogs(put types.Put) (list []types.TransactWriteItem) {
 	return list
 }
 
-// logItem returns the log item that describes the entry: all that a view has of the key. It
-// is small, since many processes read it several times:
+// logItem returns the log item of a changed entry. It has only what a view needs, since many
+// processes read it several times:
 //
 //	pk               S  log#0 to log#3
 //	sk               S  the time of the change, and a random suffix
 //	key              S  the base key
-//	version          N  this and the following as in the key's item
-//	shard_history    L  absent if there are more than 30
-//	max_shards       N  absent if it is the largest of the history
+//	version          N  this attribute and the next ones are those of the key's item
+//	shard_history    L  absent if there are more than 30 changes
+//	max_shards       N  absent if it is the history's largest count
 //	pinned, forgotten, deleted  BOOL  absent if false
 //	expires_at       N  two hours after the change
 func (e Entry) logItem() dynamo.Item {
@@ -69,15 +69,15 @@ func (e Entry) logItem() dynamo.Item {
 	return it
 }
 
-// logged reads an item of the log; ok is false if the item is no change.
-func logged(it dynamo.Item) (e Entry, ok bool) {
+// parseLogItem returns the entry of a log item; ok is false if the item is not a change.
+func parseLogItem(it dynamo.Item) (e Entry, ok bool) {
 	at, err := schema.ParseMapLogSK(dynamo.Text(it, schema.SK))
 	key := dynamo.Text(it, attrKey)
 	if err != nil || key == "" {
 		return Entry{}, false
 	}
 	if e = readEntry(key, it); e.fault == nil && it[attrHistory] == nil {
-		e.fault = errLong
+		e.fault = errTooLong
 	}
 	e.Updated = at
 	return e, true
@@ -86,18 +86,18 @@ func logged(it dynamo.Item) (e Entry, ok bool) {
 // maxPartitions bounds a plausible number of partitions.
 const maxPartitions = 1_000_000
 
-// NotePartitions stores how many partitions a table has; all processes read it with their next
-// poll. hotshard's functions name their tables items and events. It ignores a number below one
-// that was stored within the last day: partitions are split often, and merged rarely.
+// NotePartitions stores how many partitions a table has, for [Map.Partitions] of all processes after
+// their next poll. hotshard's functions use the table names items and events. A number is ignored if
+// a larger one was stored within the last day, since partitions are split often and merged rarely.
 func (c *Changer) NotePartitions(ctx context.Context, table string, n int, now time.Time) error {
 	if n < 1 || n > maxPartitions {
 		return fmt.Errorf("%w: %d partitions are not 1 to %d", shard.ErrMisused, n, maxPartitions)
 	}
-	now, err := c.timely(now)
+	now, err := c.changeTime(now)
 	if err != nil {
 		return err
 	}
-	notes := c.inLogs(types.Put{
+	notes := c.logPuts(types.Put{
 		Item: dynamo.Item{
 			schema.SK: dynamo.String(schema.MapNoteSK(table)), attrNoted: dynamo.Number(int64(n)), attrUpdated: seconds(dated(now)),
 		},

@@ -17,7 +17,7 @@ const (
 
 // Times that no option changes.
 const (
-	// CommitTime bounds the commit of a change: a later commit is not attempted.
+	// CommitTime bounds the time from a change's date to its commit. A later commit is not attempted.
 	CommitTime = time.Second
 	// Clocks bounds the difference between the clocks of two processes.
 	Clocks = time.Second
@@ -29,22 +29,22 @@ const (
 	MaxEventAhead = 8 * time.Second
 )
 
-// Margin is how far around an instant readers consider other shard counts than the one in
-// force. It is the longest possible lead, since readers don't know the writers' options.
+// Margin is how far before and after an item's time readers consider the shard counts. It is the
+// longest possible lead, since readers don't know the writers' options.
 const Margin = MaxViewAge + MaxEventAhead + CommitTime + Clocks
 
-// LateMargin is the margin for changes that were committed late: LateTime after their date, and
-// all views have them LateTime later. A look-up uses it for an item that is not at its place.
+// LateMargin is Margin for changes that are committed late. They may be committed LateTime after
+// their date, and views may have them another LateTime later. Look-ups use it for an item that is
+// not where it is expected.
 const LateMargin = 2*LateTime + Margin
 
 // Options are the times of a shard map. All processes that share a map must have the same.
 // The zero value is ready to use.
 //
-// A changed shard count takes effect after the lead. The lead is the sum of ViewAge,
-// EventAhead, [CommitTime] and [Clocks]: a view's greatest age, an item's greatest distance
-// ahead, the time to commit, and the difference of clocks. So all processes agree on the
-// count at t before any of them writes an item of time t. A random suffix goes by the count in
-// force at the write, so its lead lacks EventAhead.
+// A changed shard count takes effect after the lead, the sum of ViewAge, EventAhead, [CommitTime]
+// and [Clocks]: the age of a view, how far ahead an item's time may be, the time to commit, and the
+// difference of clocks. So all processes agree on the count at t before any of them writes an item
+// of time t. A random suffix goes by the count in force at the write, so its lead lacks EventAhead.
 type Options struct {
 	// ViewAge is the age beyond which a view is renewed; at most MaxViewAge, default 1 s.
 	// Each active process makes one read per ViewAge. All go to one partition, which takes
@@ -70,17 +70,17 @@ func (o Options) lead() time.Duration { return o.ViewAge + o.EventAhead + Commit
 
 // mapTimes keep a view from missing a change. Only tests change them.
 type mapTimes struct {
-	overlap  time.Duration // how long before the last poll a poll begins to read the log
-	lookBack time.Duration // how often a poll begins earlier, for late commits
-	loadBack time.Duration // how long before its keys were read a load begins to read the log, and before the last one such a poll
+	overlap  time.Duration // a poll reads the log from this long before the last poll
+	lookBack time.Duration // how often a poll looks back for late commits
+	loadBack time.Duration // a load reads the log from this long before its keys, and a look back from this long before the last one
 	reload   time.Duration // the age beyond which a view is loaded again, and a snapshot is not used
 }
 
-// A log item has the time at which its commit began, appears within CommitTime, and its
-// writer's clock may be off by Clocks. So what a poll missed is less than 2 s older than the
-// poll; the rest of overlap covers slow polls. Once in lookBack, a poll reads the changes that were
-// committed up to LateTime late, since their changer died. A load reads the log of at most reload, maxLoadTime,
-// loadBack and RenewTime. TTL deletes log items after logTime, which is twice as long.
+// A log item has the time at which its commit began. It appears within CommitTime, and its writer's
+// clock may be off by Clocks. So a change that a poll missed is less than 2 s older than the poll; the
+// rest of overlap covers slow polls. Once in lookBack, a poll also finds changes that were committed up
+// to LateTime late because their Changer died. A load reads at most reload, maxLoadTime, loadBack and
+// RenewTime of the log. TTL deletes log items after logTime, which is twice as long.
 var soundTimes = mapTimes{overlap: 5 * time.Second, lookBack: LateTime, loadBack: 2 * time.Minute, reload: 30 * time.Minute}
 
 const (
@@ -89,11 +89,11 @@ const (
 )
 
 // LongestLife is the longest window of a limit. A limit is divided by the shard count at its
-// window's begin.
+// window's begin, so that count must be known until the window's end.
 const LongestLife = 720 * time.Hour
 
-// HistoryKept returns the least [ChangerOptions].Keep for a retention of events; 0 is forever.
-// Limits need the shard counts of their longest window.
+// HistoryKept returns the least [ChangerOptions].Keep for a retention of events and for limits. 0 means
+// forever, in both.
 func HistoryKept(events time.Duration) time.Duration {
 	if events == 0 {
 		return 0

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// PlacesAt returns the write shards that may have an item of time t: first the calculated
-// one, then those by other counts within LateMargin. calculate returns the write shard, 0 to n-1, of the
-// attribute value attr, as [shard.Calculated] does.
+// PlacesAt returns the write shards that may have an item of time t: first the one by the count at t,
+// then those by the other counts within LateMargin of t. calculate returns the write shard of the
+// attribute value attr among n, as [shard.Calculated] does.
 func (e Entry) PlacesAt(calculate func(attr string, n int) int, attr string, t time.Time) []int {
 	first := calculate(attr, e.History.At(t))
 	rest := e.PlacesDuring(calculate, attr, t, t)
@@ -38,14 +38,15 @@ func (e Entry) Forgot(t time.Time) bool {
 	return e.Forgotten && len(e.History) > 0 && t.Before(e.History[0].At)
 }
 
-// RangeShards returns how many write shards a range of times from from to to reads. Later counts
-// within LateMargin matter, since a growth may be dated again; earlier ones within Margin.
+// RangeShards returns how many write shards a range of times from from to to must read. It includes
+// counts up to Margin before the range, and up to LateMargin after it, since a growth may be dated
+// again.
 func (e Entry) RangeShards(from, to time.Time) int {
 	return e.Shards(from.Add(-Margin), to.Add(LateMargin))
 }
 
-// Shards returns how many write shards may have items of times between from and to. If the
-// history has dropped changes of that time, it is the largest count ever.
+// Shards returns the largest shard count in effect between from and to. If changes of that time were
+// dropped, it returns the largest count ever.
 func (e Entry) Shards(from, to time.Time) int {
 	if e.Forgot(from) {
 		return e.Most()

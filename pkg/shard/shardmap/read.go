@@ -19,13 +19,13 @@ import (
 type stored struct {
 	client Client
 	table  string
-	log    string // the partition key of the copy of the log that it polls
+	log    string // the partition key of the log's copy that this process polls
 }
 
-// followLog adds the log's changes since a time to the view, and the notes of partitions, which
-// are the log's last items.
+// followLog adds the log's changes since a time to the view, and the noted numbers of partitions. The
+// notes sort after all changes.
 func (s *stored) followLog(ctx context.Context, v *view, from time.Time) error {
-	changes := dynamo.Items(ctx, s.patient(callTime), &dynamodb.QueryInput{
+	changes := dynamo.Items(ctx, s.persistent(callTime), &dynamodb.QueryInput{
 		TableName: &s.table, ConsistentRead: aws.Bool(true), KeyConditionExpression: aws.String("pk = :log AND sk >= :from"),
 		ExpressionAttributeValues: dynamo.Item{
 			":log": dynamo.String(s.log), ":from": dynamo.String(from.UTC().Format(schema.TimeLayout)),
@@ -50,7 +50,7 @@ func (s *stored) applyLogItem(ctx context.Context, v *view, it dynamo.Item) erro
 		}
 		return nil
 	}
-	change, ok := logged(it)
+	change, ok := parseLogItem(it)
 	if !ok {
 		return nil
 	}
@@ -61,8 +61,8 @@ func (s *stored) applyLogItem(ctx context.Context, v *view, it dynamo.Item) erro
 	return nil
 }
 
-// rereadEntry replaces the view's entry of a key by the key's item, if the log's item lacks the
-// changes or can't be read.
+// rereadEntry replaces the view's entry of a key by that of the key's item. It is for a log item that
+// can't be read, or that lacks the changes.
 func (s *stored) rereadEntry(ctx context.Context, v *view, change Entry) error {
 	if held, ok, _ := v.find(change.Key); ok && change.Version > 0 && !change.newer(held) {
 		return nil
@@ -76,9 +76,9 @@ func (s *stored) rereadEntry(ctx context.Context, v *view, change Entry) error {
 }
 
 // Read reads one key's item, strongly consistent, and returns its entry. A key that is not
-// in the map has an entry without history. It costs one read unit per 4 KB.
+// in the map has an entry without history. It costs 1 RCU per 4 KB.
 func (s *stored) Read(ctx context.Context, key string) (Entry, error) {
-	if err := cmp.Or(dynamo.CheckClient(s.client), usable(key)); err != nil {
+	if err := cmp.Or(dynamo.CheckClient(s.client), checkKey(key)); err != nil {
 		return Entry{}, err
 	}
 	it, err := s.get(ctx, key)
@@ -88,10 +88,10 @@ func (s *stored) Read(ctx context.Context, key string) (Entry, error) {
 	return parseEntry(key, it)
 }
 
-// Bounds of one attempt of a read. A read that hangs is cancelled and repeated.
+// Bounds of one attempt of a read. A read that hangs is canceled and repeated.
 const (
-	callTime = 500 * time.Millisecond // reads take milliseconds; a request of 2 s waits for one
-	pageTime = 2 * time.Second        // for a page of a load, whose queries may share a fraction of a CPU
+	callTime = 500 * time.Millisecond // of one item or poll, which take milliseconds
+	pageTime = 2 * time.Second        // of a page of a load; the queries may share a fraction of a CPU
 )
 
 // maxSortKey is DynamoDB's bound of a sort key, and so the map's bound of a key.
@@ -109,7 +109,7 @@ func (s *stored) getOnce(ctx context.Context, key string) (it dynamo.Item, err e
 	if len(key) > maxSortKey {
 		return nil, nil
 	}
-	err = promptly(ctx, callTime, func(ctx context.Context) error {
+	err = withTimeLimit(ctx, callTime, func(ctx context.Context) error {
 		out, err := s.client.GetItem(ctx, &dynamodb.GetItemInput{
 			TableName: &s.table, Key: mapKey(key), ConsistentRead: aws.Bool(true),
 		}, dynamo.NoRetry)
@@ -121,27 +121,28 @@ func (s *stored) getOnce(ctx context.Context, key string) (it dynamo.Item, err e
 	return it, err
 }
 
-// patient returns a client that repeats its queries and bounds each attempt.
-func (s *stored) patient(each time.Duration) client.Querier {
-	return dynamo.Persistent(prompt{s.client, each})
+// persistent returns a client that repeats its queries, with a time limit for each attempt.
+func (s *stored) persistent(each time.Duration) client.Querier {
+	return dynamo.Persistent(timeLimited{s.client, each})
 }
 
-// prompt is a client that bounds the time of its queries.
-type prompt struct {
+// timeLimited is a client with a time limit for each query.
+type timeLimited struct {
 	client client.Querier
 	within time.Duration
 }
 
-func (p prompt) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(*dynamodb.Options)) (out *dynamodb.QueryOutput, err error) {
-	err = promptly(ctx, p.within, func(ctx context.Context) (err error) {
+func (p timeLimited) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(*dynamodb.Options)) (out *dynamodb.QueryOutput, err error) {
+	err = withTimeLimit(ctx, p.within, func(ctx context.Context) (err error) {
 		out, err = p.client.Query(ctx, in, o...)
 		return err
 	})
 	return out, err
 }
 
-// promptly makes a call with a time limit. A call that exceeds it may be repeated.
-func promptly(ctx context.Context, within time.Duration, call func(context.Context) error) error {
+// withTimeLimit makes a call with a time limit. A call that exceeds it is ErrUnavailable, so that it may
+// be repeated.
+func withTimeLimit(ctx context.Context, within time.Duration, call func(context.Context) error) error {
 	limited, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	err := call(limited)

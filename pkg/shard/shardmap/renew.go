@@ -36,34 +36,34 @@ func (r *renewal) wait(ctx context.Context) error {
 	}
 }
 
-// start returns the renewal in flight, or begins one; mine reports which. A renewal has its
-// own deadline, so a caller that gives up does not end it for the others. That deadline
-// stops while the process is frozen, and the log may meanwhile have lost changes. So a renewal
-// that exceeds it by the wall clock is cancelled and ends with an error.
-func (m *Map) start(ctx context.Context, now time.Time) (r *renewal, mine bool) {
+// startRenewal returns the renewal in flight, or starts one; mine reports that it was started. A
+// renewal has its own deadline, so a caller that gives up does not end it for the others. The deadline
+// stops while the process is frozen, and the log may lose changes meanwhile. So a renewal that takes
+// longer than RenewTime by the wall clock is canceled, and ends with an error.
+func (m *Map) startRenewal(ctx context.Context, now time.Time) (r *renewal, mine bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.under != nil {
-		if dynamo.Since(m.under.begun) > RenewTime {
-			m.under.cancel()
+	if m.inFlight != nil {
+		if dynamo.Since(m.inFlight.begun) > RenewTime {
+			m.inFlight.cancel()
 		}
-		return m.under, false
+		return m.inFlight, false
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), RenewTime)
 	r = &renewal{begun: time.Now().Round(0), cancel: cancel, done: make(chan struct{})}
-	m.under = r
+	m.inFlight = r
 	go func() {
 		defer cancel()
-		v, err := m.bringUp(ctx, now)
+		v, err := m.pollOrLoad(ctx, now)
 		m.mu.Lock()
 		if took := dynamo.Since(r.begun); err == nil && took > RenewTime {
 			err = fmt.Errorf("%w: renewing the shard map took %v, of at most %v", shard.ErrUnavailable, took, RenewTime)
 		}
 		if err == nil {
-			v.reached(now)
+			v.setPolled(now)
 			m.view = v
 		}
-		m.under, r.err = nil, err
+		m.inFlight, r.err = nil, err
 		m.mu.Unlock()
 		close(r.done)
 	}()
@@ -73,25 +73,25 @@ func (m *Map) start(ctx context.Context, now time.Time) (r *renewal, mine bool) 
 // renew renews the view if it is older than ViewAge. Concurrent callers share one renewal.
 // If a renewal that began before the call fails, the caller waits for one more.
 func (m *Map) renew(ctx context.Context, now time.Time) error {
-	if err := cmp.Or(m.given(), dynamo.CheckNow(now)); err != nil {
+	if err := cmp.Or(m.checkClient(), dynamo.CheckNow(now)); err != nil {
 		return err
 	}
-	for met := false; !m.current().fresh(now, m.options.ViewAge); met = true {
-		r, mine := m.start(ctx, now)
+	for waited := false; !m.current().fresh(now, m.options.ViewAge); waited = true {
+		r, mine := m.startRenewal(ctx, now)
 		err := r.wait(ctx)
 		if err == nil && mine {
 			return nil
 		}
-		if err != nil && (mine || met || ctx.Err() != nil) {
+		if err != nil && (mine || waited || ctx.Err() != nil) {
 			return fmt.Errorf("%w: %w", shard.ErrStale, err)
 		}
 	}
 	return nil
 }
 
-// bringUp polls the view, or loads another one, and returns it. Only one call is in flight at a
-// time.
-func (m *Map) bringUp(ctx context.Context, now time.Time) (*view, error) {
+// pollOrLoad polls the log for the view, or loads a new view if it is too old. It returns the view. Only
+// one call is in flight at a time.
+func (m *Map) pollOrLoad(ctx context.Context, now time.Time) (*view, error) {
 	v := m.current()
 	if !v.younger(now, m.times.reload) {
 		return m.load(ctx, now)

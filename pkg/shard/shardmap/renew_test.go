@@ -82,11 +82,11 @@ func TestCallersWaitAsLongAsTheyMean(t *testing.T) {
 		m := New(f, "m", Options{})
 		begun := time.Now()
 		var wg sync.WaitGroup
-		for _, patience := range []time.Duration{100 * time.Millisecond, 50 * time.Millisecond, time.Nanosecond} {
+		for _, newestWait := range []time.Duration{100 * time.Millisecond, 50 * time.Millisecond, time.Nanosecond} {
 			wg.Go(func() {
-				_, err := soon(t, m, "C#k1", patience)
-				if took := time.Since(begun); took != patience || !errors.Is(err, shard.ErrStale) || !errors.Is(err, context.DeadlineExceeded) {
-					t.Errorf("one who would wait for %v: %v after %v", patience, err, took)
+				_, err := soon(t, m, "C#k1", newestWait)
+				if took := time.Since(begun); took != newestWait || !errors.Is(err, shard.ErrStale) || !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("one who would wait for %v: %v after %v", newestWait, err, took)
 				}
 			})
 		}
@@ -211,7 +211,7 @@ func TestARenewalOfAFrozenProcess(t *testing.T) {
 		go func() { _, _ = soon(t, m, "C#k1", time.Second) }()
 		time.Sleep(100 * time.Millisecond)
 		m.mu.Lock()
-		m.under.begun = m.under.begun.Add(-time.Hour)
+		m.inFlight.begun = m.inFlight.begun.Add(-time.Hour)
 		m.mu.Unlock()
 		h.queries.Store(0)
 		begun := time.Now()
@@ -238,7 +238,7 @@ func TestARenewalThatWasFrozen(t *testing.T) {
 			go func() { _, _ = soon(t, m, "C#k1", 100*time.Millisecond) }()
 			time.Sleep(150 * time.Millisecond)
 			m.mu.Lock()
-			r := m.under
+			r := m.inFlight
 			r.begun = r.begun.Add(-3 * time.Hour)
 			m.mu.Unlock()
 			if err := r.wait(t.Context()); !errors.Is(err, shard.ErrUnavailable) || m.current().younger(time.Now(), 30*time.Second) {

@@ -32,8 +32,8 @@ const (
 //	entries     B  packed; absent if they can't be stored
 //	expires_at  N  an hour after taken
 //
-// Each item is complete by itself: it has all entries of its keys, as of taken or later, and the
-// log has their changes since. So items of several snapshots may be mixed.
+// Each item has all entries of its keys, as of taken or later, and the log has their changes since
+// taken. So a load may mix items of several snapshots.
 const (
 	attrTaken   = "taken"
 	attrEntries = "entries"
@@ -42,13 +42,13 @@ const (
 // errNoSnapshot means that a bucket has no snapshot that may be used.
 var errNoSnapshot = errors.New("no snapshot may be used")
 
-// StoreSnapshot makes the starts of processes cheap if the map has thousands of keys: it reads
-// all keys and stores their entries in 32 items, which a starting process reads instead. It does
-// nothing if the stored snapshot is at most ten minutes old, so call it once a minute. It may run
-// in several processes at once. Starts use a snapshot for half an hour. If an entry can't be read
-// or stored, the others are stored, and the error names it; starts read its bucket's keys.
+// StoreSnapshot stores the entries of all keys in 32 items. A starting process reads these instead of
+// all keys, which makes starts cheap if the map has thousands of keys. A snapshot is used for half an
+// hour. Call StoreSnapshot once a minute, in any number of processes: it does nothing if the stored
+// snapshot is at most ten minutes old. If an entry can't be read or stored, the error names it, and
+// starting processes read all keys of its bucket.
 func (c *Changer) StoreSnapshot(ctx context.Context, now time.Time) error {
-	now, err := c.timely(now)
+	now, err := c.changeTime(now)
 	if err != nil {
 		return err
 	}
@@ -57,7 +57,7 @@ func (c *Changer) StoreSnapshot(ctx context.Context, now time.Time) error {
 		return err
 	}
 	var errs []error
-	for n, input := range c.partQueries() {
+	for n, input := range c.bucketQueries() {
 		if err := c.storeBucket(ctx, n, input, clock.Now()); err != nil {
 			errs = append(errs, fmt.Errorf("storing bucket %d of the shard map's snapshot: %w", n, err))
 		}
@@ -74,7 +74,7 @@ func (c *Changer) snapshotDue(ctx context.Context, now time.Time) (bool, error) 
 	if err != nil {
 		return false, fmt.Errorf("reading the snapshot of the shard map: %w", dynamo.Kind(err))
 	}
-	taken, err := instant(out.Item, attrTaken)
+	taken, err := parseSeconds(out.Item, attrTaken)
 	return err != nil || now.Sub(taken).Abs() > snapshotAge, nil
 }
 
@@ -82,13 +82,14 @@ func snapshotKey(part, slice int) dynamo.Item {
 	return dynamo.Key(schema.MapSnapshot(part), strconv.Itoa(slice))
 }
 
-// storeBucket reads a bucket's keys from taken on, and stores their snapshot. An item with an
-// entry that can't be read, or with too many entries, is stored without them.
+// storeBucket reads a bucket's keys and stores their snapshot. taken is a time before the read. If an
+// entry can't be read, or the entries are too large, it stores the snapshot's item without entries, and
+// returns an error.
 func (c *Changer) storeBucket(ctx context.Context, part int, input *dynamodb.QueryInput, taken time.Time) error {
 	var slices [schema.MapSlices][]byte
 	var faults [schema.MapSlices]error
 	input.ProjectionExpression = aws.String(seenOfKeys)
-	for it, err := range dynamo.Items(ctx, c.patient(pageTime), input) {
+	for it, err := range dynamo.Items(ctx, c.persistent(pageTime), input) {
 		if err != nil {
 			return err
 		}
@@ -121,11 +122,11 @@ func (c *Changer) storeBucket(ctx context.Context, part int, input *dynamodb.Que
 	return errors.Join(faults[:]...)
 }
 
-// readSnapshot reads a bucket's snapshot and returns its entries, and the time since which the log
-// has their changes. It returns errNoSnapshot if an item is missing, unreadable or older than
-// maxAge. The reads are eventually consistent: an older version of an item has an earlier time.
+// readSnapshot returns the entries of a bucket's snapshot, and a time from which the log has their
+// changes. It returns errNoSnapshot if an item is missing, unreadable or older than maxAge. The reads
+// may be eventually consistent, since an outdated item has an earlier time.
 func (s *stored) readSnapshot(ctx context.Context, part int, now time.Time, maxAge time.Duration) (entries []Entry, taken time.Time, err error) {
-	items := dynamo.Items(ctx, s.patient(pageTime), &dynamodb.QueryInput{
+	items := dynamo.Items(ctx, s.persistent(pageTime), &dynamodb.QueryInput{
 		TableName: &s.table, KeyConditionExpression: aws.String("pk = :snapshot"),
 		ExpressionAttributeValues: dynamo.Item{":snapshot": dynamo.String(schema.MapSnapshot(part))},
 	})
@@ -134,7 +135,7 @@ func (s *stored) readSnapshot(ctx context.Context, part int, now time.Time, maxA
 		if err != nil {
 			return nil, now, err
 		}
-		at, err := instant(it, attrTaken)
+		at, err := parseSeconds(it, attrTaken)
 		packed, _ := it[attrEntries].(*types.AttributeValueMemberB)
 		if age := now.Sub(at); err != nil || packed == nil || age > maxAge || age < -Clocks {
 			return nil, now, errNoSnapshot
@@ -188,7 +189,7 @@ func appendEntries(list []Entry, b []byte) ([]Entry, error) {
 		flags := r.Byte()
 		e.Pinned, e.Forgotten, e.gone = flags&flagPinned != 0, flags&flagForgotten != 0, flags&flagGone != 0
 		e.Version, e.Updated, e.Max = r.Int(), time.UnixMilli(r.Int()).UTC(), int(r.Uint())
-		changes := min(r.Uint(), uint64(len(r.Left))) // of a damaged item, more than are left
+		changes := min(r.Uint(), uint64(len(r.Left))) // a damaged item may have a huge number
 		e.History = make(shard.History, 0, changes)
 		for range changes {
 			e.History = append(e.History, shard.Change{At: time.UnixMilli(r.Int()).UTC(), Count: int(r.Uint())})

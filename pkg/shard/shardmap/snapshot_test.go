@@ -158,7 +158,7 @@ func TestASnapshotWithoutALateChange(t *testing.T) {
 		time.Sleep(80 * time.Second)
 		storeSnapshot(t, f)
 		f.Put(e.attributes())
-		for _, action := range new(stored).inLogs(types.Put{Item: e.logItem()}) {
+		for _, action := range new(stored).logPuts(types.Put{Item: e.logItem()}) {
 			f.Put(action.Put.Item)
 		}
 		time.Sleep(5 * time.Minute)
@@ -190,7 +190,7 @@ func TestTwoWritersOfSnapshots(t *testing.T) {
 		taken := map[string]bool{}
 		for n := range schema.MapParts * schema.MapSlices {
 			it := f.Items[mapfake.Slot(snapshotKey(n/schema.MapSlices, n%schema.MapSlices))]
-			at, err := instant(it, attrTaken)
+			at, err := parseSeconds(it, attrTaken)
 			if err != nil {
 				t.Fatal(err)
 			}

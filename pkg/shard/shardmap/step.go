@@ -16,18 +16,20 @@ func (c *Changer) leadOf(k string) time.Duration {
 	return c.lead
 }
 
-// automatic returns the entry after a change that no operator requested.
-func (c *Changer) automatic(e Entry, count int, note Note, now time.Time) (Entry, error) {
+// stepUnlessPinned returns the entry after a change that no operator requested, or ErrPinned.
+func (c *Changer) stepUnlessPinned(e Entry, count int, note Note, now time.Time) (Entry, error) {
 	if e.Pinned {
 		return e, ErrPinned
 	}
 	return c.step(e, count, note, now)
 }
 
-// step returns the entry after a change at now. A growth takes effect after the lead, and lowers
-// no count. It hides pending decreases: they take effect for a millisecond before it, so that
-// look-ups know the counts that other processes may use. A decrease takes effect after all
-// processes have read it, even if it is committed late and its changer died.
+// step returns the entry after a change at now. A growth takes effect after the lead. A decrease takes
+// effect after all processes have read it, even if it is committed late because its Changer died.
+//
+// A growth lowers the count at no time, so it hides pending decreases to a smaller count. They stay in
+// the history, each for a millisecond just before the growth, so that look-ups know the counts that
+// other processes may use.
 func (c *Changer) step(e Entry, count int, note Note, now time.Time) (Entry, error) {
 	if count < 1 || count > shard.MaxShards {
 		return e, fmt.Errorf("%w: shard count %d: want 1 to %d", shard.ErrMisused, count, shard.MaxShards)
@@ -39,14 +41,7 @@ func (c *Changer) step(e Entry, count int, note Note, now time.Time) (Entry, err
 	h := c.pruned(e, now)
 	next := Entry{Key: e.Key, Version: e.Version + 1, Updated: dated(now), Max: max(e.Most(), count), Pinned: e.Pinned, Notes: map[int64]Note{}}
 	next.Forgotten = e.Forgotten || len(h) < len(e.History)
-	hidden := len(h)
-	pending := func(i int) bool { return i >= 0 && !h[i].At.Before(at) }
-	for pending(hidden-1) && (h[hidden-1].Count < count || h[hidden-1].Count == count && h[:hidden-1].Newest() > count) {
-		hidden--
-	}
-	if hidden < len(h) && (pending(hidden-1) || h[:hidden].Newest() > count) {
-		at = h[hidden].At // the count until then is at least as large
-	}
+	hidden, at := hideDecreases(h, count, at)
 	for i := range h {
 		noted, ok := e.Notes[h[i].At.UnixMilli()]
 		if i >= hidden {
@@ -65,9 +60,23 @@ func (c *Changer) step(e Entry, count int, note Note, now time.Time) (Entry, err
 	return next, nil
 }
 
-// pruned returns the history without the changes on which no retained event can depend: they
-// ended before the retention's begin. A timeless kind keeps at most what fits into a log item
-// together with the next change.
+// hideDecreases returns the index of the first change that a change to count at a time hides, and when
+// count takes effect.
+func hideDecreases(h shard.History, count int, at time.Time) (hidden int, effective time.Time) {
+	hidden = len(h)
+	pending := func(i int) bool { return i >= 0 && !h[i].At.Before(at) }
+	for pending(hidden-1) && (h[hidden-1].Count < count || h[hidden-1].Count == count && h[:hidden-1].Newest() > count) {
+		hidden--
+	}
+	if hidden < len(h) && (pending(hidden-1) || h[:hidden].Newest() > count) {
+		return hidden, h[hidden].At // the count until then is at least as large
+	}
+	return hidden, at
+}
+
+// pruned returns the history without the changes that ended before the retention's begin, since no
+// retained event depends on them. A timeless key keeps at most the changes that fit into a log item
+// together with the next one.
 func (c *Changer) pruned(e Entry, now time.Time) shard.History {
 	h, first := e.History, 0
 	for c.o.Keep > 0 && first+1 < len(h) && h[first+1].At.Before(now.Add(-c.o.Keep)) {
@@ -81,14 +90,14 @@ func (c *Changer) pruned(e Entry, now time.Time) shard.History {
 
 func (c *Changer) timeless(key string) bool { return c.o.Timeless != nil && c.o.Timeless(key) }
 
-// clockError bounds how far a caller's time may be from the Changer's clock, and the clock behind
-// the key's newest change.
+// clockError bounds how far a caller's time may differ from the Changer's clock, and how far that clock
+// may be behind the key's newest change.
 const clockError = 5 * time.Second
 
-// timely returns the clock's time, by which changes are dated. It rejects a caller's time that the
-// clock contradicts: processes that poll the log would miss a change that is dated before their
-// last poll, and a change that is dated far ahead would take effect then.
-func (c *Changer) timely(now time.Time) (time.Time, error) {
+// changeTime returns the Changer's clock, by which changes are dated. It rejects a caller's time that
+// differs too much. A change that is dated too early would be missed by polls, and one that is dated
+// too late would take effect too late.
+func (c *Changer) changeTime(now time.Time) (time.Time, error) {
 	if now.IsZero() {
 		return now, fmt.Errorf("%w: the time of a change is zero: pass the current time", shard.ErrMisused)
 	}
@@ -105,8 +114,8 @@ func (c *Changer) timely(now time.Time) (time.Time, error) {
 	return clock, nil
 }
 
-// follows returns an error if the key's newest change is from after now.
-func follows(e Entry, now time.Time) error {
+// checkNewest returns an error if the key's newest change is dated after now.
+func checkNewest(e Entry, now time.Time) error {
 	if ahead := e.Updated.Sub(now); ahead > clockError {
 		return fmt.Errorf("%w: the newest change is dated %v after now: check this clock and that of %q", shard.ErrMisused, ahead, e.Notes[e.Effective().UnixMilli()].By)
 	}

@@ -31,16 +31,15 @@ func (v *view) find(key string) (entry Entry, ok, partial bool) {
 	return entry, ok, v.partial
 }
 
-// younger reports whether the view's age at now is at most age. It is if the request began
-// before the newest poll.
+// younger reports whether the view's age at now is at most age, or the newest poll began after now.
 func (v *view) younger(now time.Time, age time.Duration) bool {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	return v.keys != nil && now.Sub(v.at) <= age
 }
 
-// otherClock is how far now may lie before the newest poll. A waiting request has the time of
-// its begin; a time from farther back comes from another clock.
+// otherClock is how far now may be before the newest poll, since a call may have waited. An earlier
+// time comes from another clock.
 const otherClock = 30 * time.Second
 
 // fresh reports whether the view needs no renewal at now.
@@ -58,9 +57,9 @@ func (v *view) polled() time.Time {
 	return v.at
 }
 
-// reached notes that the view has all changes up to a time. Of concurrent polls, the newest
-// counts.
-func (v *view) reached(at time.Time) {
+// setPolled sets the time up to which the view has all changes. A concurrent poll may have set a later
+// one, which stays.
+func (v *view) setPolled(at time.Time) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if back := v.at.Sub(at); back < 0 || back > otherClock {
@@ -97,8 +96,8 @@ func bare(entry Entry) Entry {
 	return entry
 }
 
-// replace sets a key's entry to that of its item, whatever the versions; it removes a key
-// without an item.
+// replace sets a key's entry to that of its item, whatever the versions. It removes a key without an
+// item; there reports whether it has one.
 func (v *view) replace(entry Entry, there bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

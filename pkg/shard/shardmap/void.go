@@ -16,18 +16,18 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// LateTime is how late a transaction without an answer may still be committed. A [Changer] voids
-// its own, so that only one that died can leave such a transaction behind.
+// LateTime is how long after its start a transaction with an unknown outcome may be committed. A
+// [Changer] voids such transactions of its own, so that only a Changer that died leaves one behind.
 const LateTime = time.Minute
 
-// shrinkLead is how much longer the lead of a decrease is: it may be committed LateTime late, and
-// views look back every LateTime. The third is reserve.
+// shrinkLead is how much longer the lead of a decrease is. A decrease may be committed LateTime late,
+// and views look back every LateTime. The third LateTime is a reserve.
 const shrinkLead = 3 * LateTime
 
-// settle finds out whether a change was made whose transaction had no answer, and voids the
-// transaction if it was not. It returns the entry that was made. The work goes on after the
-// caller's deadline.
-func (c *Changer) settle(ctx context.Context, old, next Entry, decide decision, late func() bool, lost error) (Entry, error) {
+// settle finds out whether a change with an unknown outcome was made, and returns its entry. If it was
+// not made, settle voids its transaction and returns an error. The work continues after the caller's
+// deadline.
+func (c *Changer) settle(ctx context.Context, old, next Entry, decide decision, late func() bool, unknown error) (Entry, error) {
 	background, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*LateTime)
 	begun, done := time.Now().Round(0), make(chan struct{})
 	var made Entry
@@ -41,18 +41,21 @@ func (c *Changer) settle(ctx context.Context, old, next Entry, decide decision, 
 	case <-done:
 		return made, err
 	case <-ctx.Done():
-		return old, fmt.Errorf("%w: %w", shard.ErrUnavailable, lost)
+		return old, fmt.Errorf("%w: %w", shard.ErrUnavailable, unknown)
 	}
 }
 
-// errVoided means that the change was not made, and can't be any more.
-var errVoided = fmt.Errorf("%w: the change had no answer, and was voided", shard.ErrUnavailable)
+// errVoided means that the change was not made, and can't be made any more.
+var errVoided = fmt.Errorf("%w: the change had an unknown outcome and was voided; try again", shard.ErrUnavailable)
 
-// void raises the version of the key's item, on the transaction's own condition, until it is raised
-// or the condition fails. In the first case the transaction can't be committed any more. In the
-// second case it may have been: it returns nil if the item has its change. If a read showed after
-// the bound that it was not committed yet, polls may have missed it, and it is dated again. A
-// decrease need not be: all processes read it before it takes effect.
+// void makes a change with an unknown outcome certain. It raises the version of the key's item, on the
+// same condition as the change's transaction, until that succeeds or the condition fails:
+//   - If it succeeds, the transaction can't be committed any more, and void returns errVoided.
+//   - If the condition fails and the item has the change, the change was made.
+//   - If the item does not have it, another change was made instead, and void returns errVoided.
+//
+// If a read after the commit's bound did not have the change yet, polls may have missed it, so it is
+// dated again. A decrease is not: all processes read it before it takes effect.
 func (c *Changer) void(ctx context.Context, old, next Entry, decide decision, begun time.Time, late func() bool) (Entry, error) {
 	missed := false
 	for {
@@ -65,7 +68,7 @@ func (c *Changer) void(ctx context.Context, old, next Entry, decide decision, be
 		case there != nil:
 			e := readEntry(next.Key, there)
 			if !next.madeIn(e) {
-				return e, errVoided // its own version was raised before, or another change was made
+				return e, errVoided // an earlier raise succeeded, or another change was made
 			}
 			if missed && (len(next.History) == 0 || next.History.Newest() > old.History.Newest()) {
 				return c.dateAgain(ctx, old, next, decide, begun)
@@ -81,8 +84,8 @@ func (c *Changer) void(ctx context.Context, old, next Entry, decide decision, be
 	}
 }
 
-// raiseVersion raises the version of a key's item if it is that of an entry, and changes nothing
-// else. If it is another, there is the item.
+// raiseVersion raises the version of a key's item if it is that of e. If it is another, it returns the
+// item with the error.
 func (c *Changer) raiseVersion(ctx context.Context, e Entry) (there dynamo.Item, err error) {
 	in := &dynamodb.UpdateItemInput{
 		TableName: &c.table, Key: mapKey(e.Key), UpdateExpression: aws.String("SET version = :next"),
@@ -93,7 +96,7 @@ func (c *Changer) raiseVersion(ctx context.Context, e Entry) (there dynamo.Item,
 		in.ExpressionAttributeValues = dynamo.Item{}
 	}
 	in.ExpressionAttributeValues[":next"] = dynamo.Number(e.Version + 1)
-	err = promptly(ctx, callTime, func(ctx context.Context) error {
+	err = withTimeLimit(ctx, callTime, func(ctx context.Context) error {
 		_, err := c.client.UpdateItem(ctx, in, dynamo.NoRetry)
 		return err
 	})
@@ -106,15 +109,14 @@ func (c *Changer) raiseVersion(ctx context.Context, e Entry) (there dynamo.Item,
 	return nil, err
 }
 
-// madeIn reports whether a key's entry is that of the change, except that its version may have been
-// raised since.
+// madeIn reports whether there is the entry e that a change made. Its version may have been raised since.
 func (e Entry) madeIn(there Entry) bool {
 	return there.fault == nil && there.Version >= e.Version && there.Updated.Equal(e.Updated) &&
 		there.gone == e.gone && there.Pinned == e.Pinned && slices.Equal(there.History.Strings(), e.History.Strings())
 }
 
-// dateAgain decides a change again that was committed late, on the entry before it and as of now:
-// it takes effect a lead from now, and polls read it. A change that is no longer the newest stays
+// dateAgain replaces a change that was committed late by the same change with the current time, so
+// that polls read it and it takes effect a lead from now. A change that is no longer the newest stays
 // as it is.
 func (c *Changer) dateAgain(ctx context.Context, old, made Entry, decide decision, begun time.Time) (Entry, error) {
 	for {
