@@ -2,6 +2,7 @@ package grow_test
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"strings"
@@ -28,18 +29,7 @@ func TestAThrottledIndexGrowsNoName(t *testing.T) {
 	d, now := libtest.Deploy(t), libtest.Later
 	clock := func() time.Time { return now }
 	client, _ := d.Limited(t, throttle.Options{Partitions: 64, PartitionWCU: 10, Burst: time.Second, Now: clock})
-	name := libtest.Theirs(t, d.Client, "S")
-	_, err := d.Client.UpdateTable(t.Context(), &dynamodb.UpdateTableInput{
-		TableName:            &name,
-		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String("status"), AttributeType: types.ScalarAttributeTypeS}},
-		GlobalSecondaryIndexUpdates: []types.GlobalSecondaryIndexUpdate{{Create: &types.CreateGlobalSecondaryIndexAction{
-			IndexName: aws.String("by_status"), Projection: &types.Projection{ProjectionType: types.ProjectionTypeKeysOnly},
-			KeySchema: []types.KeySchemaElement{{AttributeName: aws.String("status"), KeyType: types.KeyTypeHash}},
-		}}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	name := withIndex(t, d.Client)
 	changer := d.Changer(shardmap.ChangerOptions{})
 	grower, err := grow.New(changer, grow.Options{Clock: clock, Partitions: func(string) int { return 64 }})
 	if err != nil {
@@ -74,4 +64,28 @@ func TestAThrottledIndexGrowsNoName(t *testing.T) {
 			t.Errorf("customer %d: %v, %v", i, entry.History, err)
 		}
 	}
+}
+
+// withIndex creates a table with a global index by_status and returns its name.
+func withIndex(t *testing.T, client *dynamodb.Client) string {
+	t.Helper()
+	key := func(name string, of types.KeyType) types.KeySchemaElement {
+		return types.KeySchemaElement{AttributeName: &name, KeyType: of}
+	}
+	name := "theirs-" + rand.Text()
+	in := &dynamodb.CreateTableInput{
+		TableName: &name, BillingMode: types.BillingModePayPerRequest,
+		KeySchema: []types.KeySchemaElement{key("customer", types.KeyTypeHash), key("placed", types.KeyTypeRange)},
+		GlobalSecondaryIndexes: []types.GlobalSecondaryIndex{{
+			IndexName: aws.String("by_status"), KeySchema: []types.KeySchemaElement{key("status", types.KeyTypeHash)},
+			Projection: &types.Projection{ProjectionType: types.ProjectionTypeKeysOnly},
+		}},
+	}
+	for _, attribute := range []string{"customer", "placed", "status"} {
+		in.AttributeDefinitions = append(in.AttributeDefinitions, types.AttributeDefinition{AttributeName: &attribute, AttributeType: types.ScalarAttributeTypeS})
+	}
+	if _, err := client.CreateTable(t.Context(), in); err != nil {
+		t.Fatal(err)
+	}
+	return name
 }
