@@ -1,4 +1,4 @@
-// Command aggregator is the Lambda function that folds the items table's stream into summaries.
+// Command aggregator is the Lambda function that folds the items and events tables' streams into summaries.
 package main
 
 import (

@@ -1,6 +1,6 @@
-// Command hotkeys is the Lambda function that counts write units by partition key in the items table's stream. It
-// reports hot keys and adjusts shard counts, also on a schedule. For a table that hotshard did not shard it only
-// reports, or raises the shard counts of its names if they have a shard map.
+// Command hotkeys is the Lambda function that counts write units by partition key in the tables' streams. It reports
+// hot keys, and adjusts shard counts, also on a schedule. For an existing table it only reports. For an adopted table
+// it also adds write shards.
 package main
 
 import (

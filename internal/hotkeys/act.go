@@ -17,7 +17,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// Shards is the part of the shard map that the controller uses. A [*shardmap.Changer] implements it.
+// Shards has the methods of the shard map that this package uses. A [*shardmap.Changer] implements it.
 type Shards interface {
 	Lookup(ctx context.Context, key string, now time.Time) (shardmap.Entry, error)
 	Entries(ctx context.Context) ([]shardmap.Entry, error)
@@ -36,8 +36,8 @@ type changer struct {
 }
 
 const (
-	// answerTime bounds how long decisions may delay a batch. The next batch decides on the remaining keys.
-	answerTime = 5 * time.Second
+	// decideTime bounds how long decisions may delay a batch. The next batch decides on the remaining keys.
+	decideTime = 5 * time.Second
 
 	// reportTime is the delay after a window's end until every stream shard that is still written to has reported it. A
 	// quiet stream shard reports with its next record, or up to two minutes later, so its counts may be missing.
@@ -69,7 +69,7 @@ func (c *controller) act(ctx context.Context, j *journal, records []ddbstream.Re
 	if c.settings.Control == growth.Off || parse == nil {
 		return // a table without write shards only gets advice
 	}
-	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	ctx, cancel := context.WithTimeout(ctx, decideTime)
 	defer cancel()
 	recent := sync.OnceValue(func() []*loads { return c.recent(ctx, j, ended, parse) })
 	for i, report := range slices.Concat(ended, running) {
@@ -78,39 +78,30 @@ func (c *controller) act(ctx context.Context, j *journal, records []ddbstream.Re
 		for _, s := range own.suspects(c.settings.hotRate()) {
 			if ctx.Err() != nil {
 				j.WarnContext(ctx, "no time to decide on all hot keys")
-				j.events("ShardCountChangeFailures", 1)
+				j.countEvents("ShardCountChangeFailures", 1)
 				return
 			}
-			c.answer(ctx, j, s, records, own, recent)
+			c.actOn(ctx, j, s, records, own, recent)
 		}
 	}
 }
 
-// answer decides on one key by this stream shard's counts. If they call for no action and the window has ended, it
-// decides by the recent reports of all stream shards. It executes the first decision that has an action.
-func (c *controller) answer(ctx context.Context, j *journal, s suspect, records []ddbstream.Record, own *loads, recent func() []*loads) {
+// actOn decides on one key. It makes the change, or logs the decision.
+func (c *controller) actOn(ctx context.Context, j *journal, s suspect, records []ddbstream.Record, own *loads, recent func() []*loads) {
 	now, key := j.now(), s.base.String()
 	entry, err := c.shards.Lookup(ctx, key, now)
 	if err != nil {
 		j.WarnContext(ctx, "shard count unknown", "key", c.settings.displayName(key), "error", err)
-		j.events("ShardCountChangeFailures", 1)
+		j.countEvents("ShardCountChangeFailures", 1)
 		return
 	}
 	entry.Key = key
-	policy := c.settings.policy()
-	policy.Partitions = c.shards.Partitions(cmp.Or(j.source.Own, j.source.Table))
-	window, d := own, policy.Answer(c.evidence(own, s, true, entry), entry, now)
-	if d.Action == None && !own.running && s.spread(entry) {
-		for _, window = range recent() {
-			if d = policy.Answer(c.evidence(window, s, !window.allReported(now), entry), entry, now); d.Action != None {
-				break
-			}
-		}
-	}
+	window, d := c.decide(j, s, entry, own, recent)
 	if d.Action == Grow && c.adoption != nil {
-		if d, err = c.adoption.confirm(ctx, s, window, entry, d, c.adoption.writtenTo(s, records, &j.source, now)); err != nil {
+		sample := c.adoption.sampleWrites(s, records, &j.source, now)
+		if d, err = c.adoption.confirmGrowth(ctx, s, window, entry, d, sample); err != nil {
 			j.WarnContext(ctx, "partition keys of new write shards not read", "key", c.settings.displayName(key), "error", err)
-			j.events("ShardCountChangeFailures", 1)
+			j.countEvents("ShardCountChangeFailures", 1)
 			return
 		}
 	}
@@ -121,23 +112,42 @@ func (c *controller) answer(ctx context.Context, j *journal, s suspect, records 
 	c.execute(ctx, j, entry, d)
 }
 
+// decide decides by this stream shard's counts. If they call for no action and the window has ended, it decides by the
+// recent windows of all stream shards. It returns the first decision that has an action, and its window.
+func (c *controller) decide(j *journal, s suspect, entry shardmap.Entry, own *loads, recent func() []*loads) (*loads, Decision) {
+	now, policy := j.now(), c.settings.policy()
+	policy.Partitions = c.shards.Partitions(cmp.Or(j.source.Own, j.source.Table))
+	d := policy.DecideGrowth(c.evidence(own, s, true, entry), entry, now)
+	if d.Action != None || own.running || !s.onManyStreamShards(entry) {
+		return own, d
+	}
+	for _, window := range recent() {
+		d = policy.DecideGrowth(c.evidence(window, s, !window.allReported(now), entry), entry, now)
+		if d.Action != None {
+			return window, d
+		}
+	}
+	return own, d
+}
+
 // evidence returns what a window shows of a suspect.
 func (c *controller) evidence(l *loads, s suspect, partial bool, entry shardmap.Entry) Evidence {
 	e := l.evidence(s, partial)
 	if c.adoption != nil {
-		e.Shards = known(e.Shards, entry)
+		e.Shards = knownShards(e.Shards, entry)
 	}
 	return e
 }
 
-// spread reports whether the key's heat may be spread over several stream shards. With random placement each write
-// shard has the same load as the others.
-func (s suspect) spread(entry shardmap.Entry) bool {
+// onManyStreamShards reports whether other stream shards may count writes of the key that matter. With random placement
+// they don't: all write shards have the same load.
+func (s suspect) onManyStreamShards(entry shardmap.Entry) bool {
 	return kind.Of(s.base.Type).Indexed() || entry.History.Newest() > 1 && kind.Of(s.base.Type).Placement != kind.Random
 }
 
-// recent returns the reports of all stream shards, for windows as long as those that ended here, newest first. What is
-// held of a key is in the rests. It leaves out windows that are too old to act on. It returns nil if they can't be read.
+// recent returns the reports of all stream shards, newest first, for windows as long as those that ended here. It
+// leaves out windows that are too old to act on, and returns nil if the reports can't be read. A key whose counts are
+// held counts as unlisted, with up to [Settings.quietRate].
 func (c *controller) recent(ctx context.Context, j *journal, ended []Report, parse shardParser) (recent []*loads) {
 	now, length := j.now(), ended[0].Item.Window
 	for window, err := range c.heat.Alone(ctx, now.Add(-3*length), now.Add(length)) {
@@ -145,10 +155,10 @@ func (c *controller) recent(ctx context.Context, j *journal, ended []Report, par
 			j.WarnContext(ctx, "other stream shards unknown", "error", err)
 			return nil
 		}
-		c.heat.unreadable(ctx, j, window.Unreadable)
-		if items := itemsOf(tableOf(&j.source), window)[length]; len(items) > 0 {
+		c.heat.logUnreadable(ctx, j, window.Unreadable)
+		if items := itemsByLength(tableOf(&j.source), window)[length]; len(items) > 0 {
 			l := loadsOf(items, parse)
-			l.lost = len(window.Unreadable) > 0
+			l.unreadable = len(window.Unreadable) > 0
 			if c.settings.holds() {
 				table, index := c.settings.quietRate()
 				l.rest, l.indexRest = max(l.rest, table), max(l.indexRest, index)
@@ -173,7 +183,7 @@ func (c *changer) execute(ctx context.Context, j *journal, seen shardmap.Entry, 
 			return false // logged by an earlier run of the task
 		}
 		log.InfoContext(ctx, "shard count would change", "action", string(d.Action))
-		j.events("ShardCountChangesObserved", 1)
+		j.countEvents("ShardCountChangesObserved", 1)
 		return false
 	}
 	// The change is conditional on the entry that was seen. So a change that ingest made meanwhile is neither repeated
@@ -186,12 +196,12 @@ func (c *changer) execute(ctx context.Context, j *journal, seen shardmap.Entry, 
 	switch {
 	case err == nil:
 		log.InfoContext(ctx, "shard count changed", "action", string(d.Action), "effective", entry.Effective())
-		j.events("ShardCountChanges", 1)
+		j.countEvents("ShardCountChanges", 1)
 	case errors.Is(err, shardmap.ErrNoChange), errors.Is(err, shardmap.ErrPinned):
 		log.InfoContext(ctx, "shard count left alone", "action", string(d.Action), "error", err)
 	default:
 		log.ErrorContext(ctx, "shard count not changed", "action", string(d.Action), "error", err)
-		j.events("ShardCountChangeFailures", 1)
+		j.countEvents("ShardCountChangeFailures", 1)
 	}
 	return err == nil
 }

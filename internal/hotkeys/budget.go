@@ -17,12 +17,12 @@ import (
 )
 
 const (
-	claimPause = 10 * time.Second // after a failed call, no claims for so long
+	claimPause = 10 * time.Second // time without claims after a failed call
 	namesKept  = time.Hour        // how long the item is kept after its hour
 )
 
-// digest identifies a name in the budget's item, so that 1,000 names fit in 12 KB. Two names with the same digest count
-// as one name.
+// digest is a name's shortened SHA-256, so that 1,000 names fit in an item of 12 KB. Two names with the same digest
+// count as one.
 type digest [12]byte
 
 // budget bounds the number of different names that get metrics of their own in one clock hour, over all containers.
@@ -35,7 +35,7 @@ type budget struct {
 
 	mu    sync.Mutex
 	hour  time.Time
-	names map[digest]bool // known to be in the item
+	names map[digest]bool // a cache of the item's names
 	pause time.Time       // no claims before this time
 }
 
@@ -43,8 +43,9 @@ func newBudget(s Settings, client client.Updater) *budget {
 	return &budget{client: client, table: s.HeatTable, limit: s.MetricKeys}
 }
 
-// allow reports whether a name may be used now. It returns false after an error.
-func (b *budget) allow(ctx context.Context, name string, now time.Time) (bool, error) {
+// allowName reports whether metrics may use a name in the current hour. It returns false with an error, and for
+// claimPause after one.
+func (b *budget) allowName(ctx context.Context, name string, now time.Time) (bool, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if hour := now.UTC().Truncate(time.Hour); !hour.Equal(b.hour) {
@@ -58,17 +59,18 @@ func (b *budget) allow(ctx context.Context, name string, now time.Time) (bool, e
 	if len(b.names) >= b.limit || now.Before(b.pause) {
 		return false, nil
 	}
-	stored, err := b.claim(ctx, d)
+	stored, err := b.claimName(ctx, d)
 	if err != nil {
 		b.pause = now.Add(claimPause)
 		return false, err
 	}
-	b.learn(stored)
+	b.cacheNames(stored)
 	return b.names[d], nil
 }
 
-// claim adds a name to the hour's item if the limit allows it. It returns the item as it is then, added or not.
-func (b *budget) claim(ctx context.Context, d digest) (stored dynamo.Item, err error) {
+// claimName adds a name to the hour's item if the limit allows it. It returns the item afterwards, with or without the
+// name.
+func (b *budget) claimName(ctx context.Context, d digest) (stored dynamo.Item, err error) {
 	expires := b.hour.Add(time.Hour + namesKept)
 	out, err := b.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
 		TableName:           &b.table,
@@ -85,17 +87,17 @@ func (b *budget) claim(ctx context.Context, d digest) (stored dynamo.Item, err e
 		ReturnValues:                        types.ReturnValueAllNew,
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	})
-	if there, full := dynamo.ConditionFailed(err); full {
-		return there, nil
+	if current, full := dynamo.ConditionFailed(err); full {
+		return current, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("hotkeys: claiming a metric's name for %s: %w", b.hour.Format(time.RFC3339), err)
+		return nil, fmt.Errorf("hotkeys: adding a metric's name to the budget of %s: %w", b.hour.Format(time.RFC3339), err)
 	}
 	return out.Attributes, nil
 }
 
-// learn replaces the cached names by those of the item.
-func (b *budget) learn(stored dynamo.Item) {
+// cacheNames replaces the cached names by those of the item.
+func (b *budget) cacheNames(stored dynamo.Item) {
 	set, _ := stored["digests"].(*types.AttributeValueMemberBS)
 	b.names = make(map[digest]bool)
 	if set == nil {

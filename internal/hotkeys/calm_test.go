@@ -26,7 +26,7 @@ func hidden(streamShards int, at time.Time) (items []heat.Item) {
 // peak returns the peak of a key by items, in WCU/s.
 func peak(base schema.BaseKey, writeShards int, items []heat.Item) float64 {
 	c := candidate{shardmap.Entry{Key: base.String(), History: shard.History{{At: noon.Add(-48 * time.Hour), Count: writeShards}}}, base}
-	all := newCalms([]candidate{c}, func(candidate) time.Time { return items[0].Start })
+	all := newPastLoads([]candidate{c}, func(candidate) time.Time { return items[0].Start })
 	all.addWindow(items, items[0].End())
 	return all[base].Peak
 }
@@ -129,7 +129,7 @@ func TestSkewOnManyStreamShards(t *testing.T) {
 	l := loadsOf(items, ownShard)
 	s := l.suspects(700)
 	entry := shardmap.Entry{Key: "E#e", History: shard.History{{At: noon.Add(-time.Hour), Count: 4}}, Max: 4}
-	d := Policy{Limit: 1000, Threshold: 0.7, Partitions: 64}.Answer(l.evidence(s[0], false), entry, l.end)
+	d := Policy{Limit: 1000, Threshold: 0.7, Partitions: 64}.DecideGrowth(l.evidence(s[0], false), entry, l.end)
 	if d.Action != Advise {
 		t.Errorf("%+v by %+v", d, l.evidence(s[0], false))
 	}

@@ -13,22 +13,21 @@ import (
 	"github.com/hotshard/hotshard/internal/base/heat/count"
 )
 
-// counts adds the writes of a batch to the windows in which they were made. With a tumbling window that is usually own,
-// which is carried from one delivery to the next. Late records count for the time when they were made, so that catching
-// up makes no key hot. Their windows are reported with the batch; without a tumbling window all are.
+// counts adds the writes of a batch to the windows in which they were made, so that late records make no key hot.
 //
-// A tumbling window of several windows has one own after the other. The counts of a quiet one are held, in the state,
-// until the tumbling window ends.
+// With a tumbling window, most writes go to the window own, which the state carries from one delivery to the next. If
+// the tumbling window contains several windows, each of them is own in turn. The counts of a quiet one are then held in
+// the state until the tumbling window ends. All other windows are reported with the batch.
 type counts struct {
 	settings Settings
 	batch    *ddbstream.Batch
-	length   time.Duration   // of windows
-	own      *count.Window   // nil without a tumbling window
-	past     []*count.Window // the owns before, of this batch
-	others   map[int64]*count.Window
-	held     []heat.Item // of quiet windows, in order of time
+	length   time.Duration           // of windows
+	own      *count.Window           // nil without a tumbling window
+	past     []*count.Window         // were own earlier in this batch
+	others   map[int64]*count.Window // by their index: see window
+	held     []heat.Item             // of quiet windows, in order of time
 
-	dropped error // why the batch's state was dropped, if it was
+	dropped error // why the batch's state was dropped; nil if it was not
 
 	// An unreadable record does not fail the batch: retries would delay the detector and not make it readable. Its
 	// windows are marked incomplete, so that they prove nothing.
@@ -36,7 +35,7 @@ type counts struct {
 	unread     error // the error of the first unreadable record
 }
 
-// heldField has the held windows in base64, in the tumbling window's state.
+// heldField is the field of the window state that has the held windows in base64.
 const heldField = "held"
 
 // newCounts resumes the batch's window from its state.
@@ -56,13 +55,14 @@ func newCounts(s Settings, batch *ddbstream.Batch) *counts {
 	if err == nil {
 		c.held, err = readHeld(batch.State[heldField], heat.Item{StreamShard: batch.StreamShard(), Limit: float64(s.PartitionWCU), HotRate: s.hotRate()})
 	}
-	if err != nil {
-		if c.dropped, c.own.Incomplete = err, true; c.over() {
-			c.advance(batch.WindowEnd.Add(-c.length))
-		}
+	if err == nil {
+		c.own = own
 		return c
 	}
-	c.own = own
+	c.dropped, c.own.Incomplete = err, true
+	if c.over() {
+		c.advance(batch.WindowEnd.Add(-c.length))
+	}
 	return c
 }
 
@@ -77,7 +77,8 @@ func readHeld(text string, common heat.Item) ([]heat.Item, error) {
 	return heat.ReadHeld(b, common)
 }
 
-// advance makes the window that starts at a time own. If the state was dropped, all windows until then are incomplete.
+// advance makes the window that begins at start the own one. If the state was dropped, all windows up to it are
+// incomplete.
 func (c *counts) advance(start time.Time) {
 	for c.own.Start.Before(start) {
 		c.past = append(c.past, c.own)
@@ -88,7 +89,7 @@ func (c *counts) advance(start time.Time) {
 
 // addWrites counts the writes. It skips records that the state has counted already, since Lambda may redeliver them.
 func (c *counts) addWrites(writes iter.Seq[count.Write], now time.Time) {
-	anywhere, last := "", "" // sequence numbers of a record without a time, and of the last record
+	timeless, last := "", "" // sequence numbers of the last record without a time, and of the last record
 	for w := range writes {
 		if c.own != nil && !c.own.Follows(w.Sequence) {
 			continue
@@ -102,21 +103,27 @@ func (c *counts) addWrites(writes iter.Seq[count.Write], now time.Time) {
 			c.unread = w.Err
 		}
 		if w.At.IsZero() {
-			anywhere = last
+			timeless = last
 			continue
 		}
 		c.window(w.At).Miss(last)
 	}
-	if anywhere != "" { // it may belong to any window of the batch
-		if c.own == nil && len(c.others) == 0 {
-			c.window(now)
-		}
-		for _, w := range c.all() {
-			w.Miss(anywhere)
-		}
+	if timeless != "" {
+		c.missEverywhere(timeless, now)
 	}
 	if last != "" && c.own != nil {
 		c.own.Delivered(last)
+	}
+}
+
+// missEverywhere marks all windows of the batch as incomplete, because a record without a time may belong to any of
+// them.
+func (c *counts) missEverywhere(sequence string, now time.Time) {
+	if c.own == nil && len(c.others) == 0 {
+		c.window(now)
+	}
+	for _, w := range c.all() {
+		w.Miss(sequence)
 	}
 }
 
@@ -151,26 +158,26 @@ func (c *counts) window(at time.Time) *count.Window {
 	return c.others[n]
 }
 
-// over reports whether the batch's own window has ended, or is interrupted and goes on with an empty state.
+// over reports whether the tumbling window has ended, or was terminated early and continues with an empty state.
 func (c *counts) over() bool { return c.batch.Final || c.batch.TerminatedEarly }
 
-// running returns the batch's own window as counted so far. It returns nil if the window is over, or surely has no hot
-// key, which is the usual case.
+// running returns the own window as counted so far. It returns nil if the window is over, or has too few units for a
+// hot key.
 func (c *counts) running() []heat.Item {
 	if c.own == nil || c.over() {
 		return nil
 	}
-	budget := c.settings.hotRate() * c.own.Length.Seconds()
-	if table, indexes := c.own.Units(); float64(table) < budget && float64(indexes) < budget {
+	hotUnits := c.settings.hotRate() * c.own.Length.Seconds()
+	if table, indexes := c.own.Units(); float64(table) < hotUnits && float64(indexes) < hotUnits {
 		return nil
 	}
 	return []heat.Item{c.item(c.own, "", "")}
 }
 
-// ended returns the items to report, in order of time. It is called once, after addWrites.
+// ended returns the items to report, in order of time, and holds the quiet ones. It is called once, after addWrites.
 //
-// An item for a whole window has no part. If a window has several items, each is identified by its first record, which
-// redelivery does not change.
+// The item of a whole window has no part. The item of a batch's share has its first record as its part, which is the
+// same after a redelivery.
 func (c *counts) ended(now time.Time) []heat.Item {
 	var items []heat.Item
 	for _, w := range c.others {
@@ -182,7 +189,7 @@ func (c *counts) ended(now time.Time) []heat.Item {
 	}
 	for _, w := range own {
 		if w == c.own && c.batch.TerminatedEarly {
-			part = cmp.Or(w.First(), "none") // a state was dropped, and the window has no record
+			part = cmp.Or(w.First(), "none") // none if a state was dropped and the window has no record
 		}
 		switch it := c.item(w, c.batch.StreamShard(), part); {
 		case w.Records == 0 && !w.Incomplete:
@@ -199,21 +206,23 @@ func (c *counts) ended(now time.Time) []heat.Item {
 	return items
 }
 
-// markOld marks windows as incomplete that ended so long ago that earlier records may have been discarded.
+// markOld marks the items of old windows as incomplete, because Lambda may have discarded records of them.
 func markOld(items []heat.Item, now time.Time) {
 	for i := range items {
 		items[i].Incomplete = items[i].Incomplete || now.Sub(items[i].End()) > RecordAge/2
 	}
 }
 
-// release returns the held windows when the tumbling window is over. Those in each list are stored together.
+// release returns the held windows when the tumbling window is over, else nil. The windows of each list are stored in
+// one item.
 func (c *counts) release(now time.Time) (lists [][]heat.Item) {
 	if !c.over() {
 		return nil
 	}
 	markOld(c.held, now)
+	period := func(it heat.Item) time.Time { return heat.AlignDown(it.Start, heat.MaxHold) }
 	for i, it := range c.held {
-		if i == 0 || !heat.AlignDown(it.Start, heat.MaxHold).Equal(heat.AlignDown(c.held[i-1].Start, heat.MaxHold)) {
+		if i == 0 || !period(it).Equal(period(c.held[i-1])) {
 			lists = append(lists, nil)
 		}
 		lists[len(lists)-1] = append(lists[len(lists)-1], it)

@@ -17,8 +17,8 @@ import (
 type loads struct {
 	start, end      time.Time
 	running         bool
-	lost            bool    // an item of the window is unreadable
-	rest, indexRest float64 // upper bound for any partition key that is not listed
+	unreadable      bool    // an item of the window could not be read
+	rest, indexRest float64 // upper bounds for a partition key that is not listed, of the table and of an index
 	groups          map[string]*group
 }
 
@@ -32,7 +32,7 @@ type group struct {
 	sum    Load
 }
 
-// writeShard is what a partition key says.
+// writeShard is a parsed partition key.
 type writeShard struct {
 	base   schema.BaseKey
 	bucket string
@@ -41,8 +41,8 @@ type writeShard struct {
 	name   string // the partition key without the write shard's number
 }
 
-// shardParser parses the partition key of a row, of a window that starts at a time. It returns false for a key that is no
-// write shard.
+// shardParser parses a row's partition key. The row is of a window that begins at start. It returns false if the key is
+// no write shard.
 type shardParser func(row *heat.KeyHeat, start time.Time) (writeShard, bool)
 
 // ownShard is the shardParser of hotshard's own tables.
@@ -57,7 +57,7 @@ func ownShard(row *heat.KeyHeat, start time.Time) (w writeShard, ok bool) {
 	return w, true
 }
 
-// loadsOf merges the items of one window, at least one.
+// loadsOf merges the items of one window. There must be at least one.
 func loadsOf(items []heat.Item, parse shardParser) *loads {
 	l := &loads{start: items[0].Start, end: items[0].End(), groups: make(map[string]*group)}
 	var rests heat.Rests
@@ -81,13 +81,13 @@ func loadsOf(items []heat.Item, parse shardParser) *loads {
 	return l
 }
 
-// allReported reports whether all stream shards that are still written to have reported the window, as far as can be
-// known, and all reports are readable.
+// allReported reports whether the window's reports are readable and probably complete: enough time has passed for all
+// stream shards that are still written to.
 func (l *loads) allReported(now time.Time) bool {
-	return !l.lost && now.Sub(l.end) >= min(reportTime, l.end.Sub(l.start)/2)
+	return !l.unreadable && now.Sub(l.end) >= min(reportTime, l.end.Sub(l.start)/2)
 }
 
-// suspect is a base key that is hot in a window, in one time bucket.
+// suspect is a base key that is hot in a window, or may be if its heat is spread over many stream shards.
 type suspect struct {
 	name string // the partition keys without the write shard's number; for an indexed key, the base key
 	base schema.BaseKey
@@ -102,13 +102,15 @@ const maxSpread = 64
 
 // suspects returns the keys to decide on, the hottest first.
 func (l *loads) suspects(hotRate float64) []suspect {
+	oneUnit := 1 / l.end.Sub(l.start).Seconds()
 	found := make(map[string]suspect)
 	for name, g := range l.groups {
-		least := hotRate
-		if kind.Of(g.base.Type).Indexed() {
-			if name = g.base.String(); !l.running {
-				least = max(hotRate/maxSpread, 1/l.end.Sub(l.start).Seconds())
-			}
+		least, indexed := hotRate, kind.Of(g.base.Type).Indexed()
+		if indexed {
+			name = g.base.String()
+		}
+		if indexed && !l.running {
+			least = max(hotRate/maxSpread, oneUnit)
 		}
 		for _, load := range g.shards {
 			if load.Low >= least {
@@ -121,8 +123,8 @@ func (l *loads) suspects(hotRate float64) []suspect {
 	})
 }
 
-// evidence returns what the window shows of a suspect. Partial means that other stream shards may not have reported it.
-// For a board or a group of sessions, each stream shard sees a sample of all writes.
+// evidence returns what the window shows of a suspect. Partial means that other stream shards may not have reported
+// yet. It does not matter for an indexed key, of which each stream shard sees a sample of all writes.
 func (l *loads) evidence(s suspect, partial bool) Evidence {
 	e := Evidence{Base: s.base, Start: l.start, End: l.end, Running: l.running}
 	if kind.Of(s.base.Type).Indexed() {
@@ -153,7 +155,7 @@ func (l *loads) addIndexed(e *Evidence) {
 	}
 }
 
-// past reports whether a time bucket is an entity's day that no event of the window's time belongs to.
+// past reports whether a time bucket is an entity's day to which no event that is written in the window belongs.
 func past(base schema.BaseKey, bucket string, start, end time.Time) bool {
 	day := func(at time.Time) string { return schema.EventBucket.Label(at, 0) }
 	return kind.Of(base.Type).Bucket == kind.Day && bucket != day(start) && bucket != day(end.Add(shardmap.MaxEventAhead))

@@ -43,13 +43,13 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schedule"
 )
 
-// Deps holds what a Handler works with. All fields are required except Partitions, and except Shards for a table without
-// write shards.
+// Deps holds what a Handler works with. All fields are required except Partitions, and except Shards for a table
+// without write shards.
 type Deps struct {
 	Source  count.Source // see [FindSource]; hotshard's own tables need none
 	Heat    HeatTable
 	Shards  Shards
-	Adopted AdoptedTable // required with a [Settings.SourceMap] only
+	Adopted AdoptedTable // required only with a [Settings.SourceMap]
 	Metrics metrics.Sink
 	Log     *slog.Logger
 	Now     func() time.Time
@@ -60,17 +60,17 @@ type Deps struct {
 
 // Handler handles the deliveries of a stream. It is safe for concurrent use.
 type Handler struct {
-	settings   Settings
-	deps       Deps
-	reporter   reporter
-	census     census
-	controller controller
-	shrinker   shrinker
-	folder     folder
-	decoders   sync.Pool // of *ddbstream.Decoder
+	settings         Settings
+	deps             Deps
+	reporter         reporter
+	partitionCounter partitionCounter
+	controller       controller
+	shrinker         shrinker
+	folder           folder
+	decoders         sync.Pool // of *ddbstream.Decoder
 }
 
-// New returns a Handler, or an error that names all faults of the settings.
+// New returns a Handler, or an error that names all wrong settings.
 func New(settings Settings, deps Deps) (*Handler, error) {
 	if err := settings.Validate(); err != nil {
 		return nil, fmt.Errorf("hotkeys: settings: %w", err)
@@ -87,12 +87,12 @@ func New(settings Settings, deps Deps) (*Handler, error) {
 	changer, adoption := &changer{settings: settings, shards: deps.Shards}, newAdoption(settings, deps.Adopted)
 	return &Handler{
 		settings: settings, deps: deps,
-		reporter:   reporter{settings: settings, heat: heat, shards: deps.Shards, adoption: adoption, budget: newBudget(settings, deps.Heat)},
-		census:     census{settings: settings, shards: deps.Shards, count: deps.Partitions, due: map[string]time.Time{}, failed: map[string]int{}},
-		controller: controller{changer: changer, heat: heat, adoption: adoption},
-		shrinker:   shrinker{changer: changer, heat: heat},
-		folder:     folder{settings: settings, heat: heat},
-		decoders:   sync.Pool{New: func() any { return new(ddbstream.Decoder) }},
+		reporter:         reporter{settings: settings, heat: heat, shards: deps.Shards, adoption: adoption, budget: newBudget(settings, deps.Heat)},
+		partitionCounter: partitionCounter{settings: settings, shards: deps.Shards, count: deps.Partitions, next: map[string]time.Time{}, failures: map[string]int{}},
+		controller:       controller{changer: changer, heat: heat, adoption: adoption},
+		shrinker:         shrinker{changer: changer, heat: heat},
+		folder:           folder{settings: settings, heat: heat},
+		decoders:         sync.Pool{New: func() any { return new(ddbstream.Decoder) }},
 	}, nil
 }
 
@@ -113,18 +113,16 @@ func (d *Deps) check(s Settings) error {
 // Invoke counts one batch: it takes Lambda's payload and returns its response. It also runs [LayersTask] and
 // [ShrinkTask].
 //
-// With a tumbling window the counts are carried in the window's state, and reported when the window ends. They depend
-// on the payload alone. So a batch that is redelivered or split after a failure has the same counts, and its heat item
-// replaces the first one. Without a tumbling window each batch reports its share of the windows in which its records
-// were made.
+// With a tumbling window the counts are carried in the window's state, and reported when the window ends. Without one,
+// each batch reports its share of the windows in which its records were written. The counts depend only on the payload.
+// So a redelivered or split batch has the same counts, and its heat item replaces the first one.
 //
 // A state or a record that can't be read is dropped and counted, and its window is marked as incomplete. If a heat item
-// can't be written, Invoke fails and Lambda safely retries it. Metrics are sent after that, and not again if sending
-// fails.
+// can't be written, Invoke fails, and Lambda may retry it. Metrics are sent last and once.
 func (h *Handler) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	if task, ok := schedule.Parse(payload); ok {
-		j := h.journal(h.deps.Source)
-		defer j.send(ctx, h.deps.Metrics)
+		j := h.newJournal(h.deps.Source)
+		defer j.sendMetrics(ctx, h.deps.Metrics)
 		return h.task(ctx, j, task)
 	}
 	decoder := h.decoders.Get().(*ddbstream.Decoder)
@@ -134,8 +132,8 @@ func (h *Handler) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("hotkeys: reading the batch: %w", err)
 	}
-	j := h.journal(h.source(batch.TableName()))
-	defer j.send(ctx, h.deps.Metrics)
+	j := h.newJournal(h.sourceOf(batch.TableName()))
+	defer j.sendMetrics(ctx, h.deps.Metrics)
 	state, err := h.deliver(ctx, j, batch)
 	if err != nil {
 		return nil, err
@@ -147,18 +145,18 @@ func (h *Handler) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 func (h *Handler) task(ctx context.Context, j *journal, name string) ([]byte, error) {
 	switch name {
 	case "layers":
-		return h.layers(ctx, j)
+		return h.layersTask(ctx, j)
 	case "shrink":
 		return h.shrinker.task(ctx, j)
 	}
-	return nil, fmt.Errorf("hotkeys: task %.40q is not known", name)
+	return nil, fmt.Errorf("hotkeys: unknown task %.40q: want layers or shrink", name)
 }
 
 // snapshotTime bounds how long a snapshot of the shard map may delay the layers task.
 const snapshotTime = 20 * time.Second
 
-// storeSnapshot stores a snapshot of the shard map if one is due. It logs a failure, after which starting processes read
-// the map's keys.
+// storeSnapshot stores a snapshot of the shard map if one is due. It only logs a failure: without a snapshot, starting
+// processes read the map's keys.
 func (h *Handler) storeSnapshot(ctx context.Context, j *journal) {
 	if j.source.Own == "" {
 		return
@@ -170,17 +168,17 @@ func (h *Handler) storeSnapshot(ctx context.Context, j *journal) {
 	}
 }
 
-// layers folds heat items, and counts partitions meanwhile. Then it stores a snapshot of the shard map if one is due.
-func (h *Handler) layers(ctx context.Context, j *journal) ([]byte, error) {
+// layersTask folds heat items, counts partitions concurrently, and stores a snapshot of the shard map.
+func (h *Handler) layersTask(ctx context.Context, j *journal) ([]byte, error) {
 	counted := make(chan []metrics.Datum, 1)
-	go func() { counted <- h.census.update(ctx, j) }()
+	go func() { counted <- h.partitionCounter.update(ctx, j) }()
 	answer, err := h.folder.task(ctx, j)
 	h.storeSnapshot(ctx, j)
 	j.data = append(j.data, <-counted...)
 	return answer, err
 }
 
-// deliver counts a batch, reports its windows that are over, and acts on hot keys. It returns the state for the next
+// deliver counts a batch, reports the windows that have ended, and acts on hot keys. It returns the state for the next
 // delivery.
 func (h *Handler) deliver(ctx context.Context, j *journal, batch *ddbstream.Batch) (state map[string]string, err error) {
 	counts := newCounts(h.settings, batch)
@@ -192,15 +190,15 @@ func (h *Handler) deliver(ctx context.Context, j *journal, batch *ddbstream.Batc
 		return nil, err
 	}
 	for _, report := range newlyHot(running, before) {
-		h.reporter.reportHot(ctx, j, &report)
+		h.reporter.logHot(ctx, j, &report)
 	}
 	h.controller.act(ctx, j, batch.Records, ended, running)
 	return counts.state(), nil
 }
 
-// source returns the source for a batch of a table's stream. Of a table that the settings don't name only the report is
-// made. "" stands for the settings' own.
-func (h *Handler) source(table string) count.Source {
+// sourceOf returns the source of a batch by the name of its table, where "" is the settings' table. A table that the
+// settings don't name gets reports and no changes.
+func (h *Handler) sourceOf(table string) count.Source {
 	s := h.deps.Source
 	if table == "" || table == s.Table {
 		return s
@@ -211,6 +209,6 @@ func (h *Handler) source(table string) count.Source {
 	return count.Source{Table: table, PartitionKey: s.PartitionKey, SortKey: s.SortKey}
 }
 
-func (h *Handler) journal(source count.Source) *journal {
+func (h *Handler) newJournal(source count.Source) *journal {
 	return &journal{Logger: h.deps.Log, source: source, now: h.deps.Now}
 }

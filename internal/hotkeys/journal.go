@@ -17,44 +17,46 @@ type journal struct {
 	source count.Source // of the batch
 	now    func() time.Time
 	data   []metrics.Datum
-	blind  bool // the shard map could not be read
+
+	mapUnread bool // reading the shard map failed, so this invocation reads it no more
 }
 
-// events counts events of the function itself.
-func (j *journal) events(name string, n int) {
-	j.datum(name, float64(n), metrics.Count, j.now())
+// countEvents adds a metric with the number of events in the function itself, such as failures.
+func (j *journal) countEvents(name string, n int) {
+	j.addMetric(name, float64(n), metrics.Count, j.now())
 }
 
-func (j *journal) datum(name string, value float64, unit metrics.Unit, at time.Time, more ...metrics.Dimension) {
-	j.data = append(j.data, datum(j.source.Table, name, value, unit, at, more...))
+// addMetric adds a metric of the source's table.
+func (j *journal) addMetric(name string, value float64, unit metrics.Unit, at time.Time, more ...metrics.Dimension) {
+	j.data = append(j.data, tableMetric(j.source.Table, name, value, unit, at, more...))
 }
 
-// datum returns a metric of a table.
-func datum(table, name string, value float64, unit metrics.Unit, at time.Time, more ...metrics.Dimension) metrics.Datum {
+// tableMetric returns a metric of a table.
+func tableMetric(table, name string, value float64, unit metrics.Unit, at time.Time, more ...metrics.Dimension) metrics.Datum {
 	dimensions := append([]metrics.Dimension{{Name: "TableName", Value: table}}, more...)
 	return metrics.Datum{Name: name, Value: value, Unit: unit, Time: at, Dimensions: dimensions}
 }
 
-// logCounts reports records and states that were not counted.
+// logCounts logs and measures records and window states that could not be counted.
 func (j *journal) logCounts(ctx context.Context, c *counts) {
 	if c.dropped != nil {
 		j.WarnContext(ctx, "window state dropped", "error", c.dropped, "streamShard", c.batch.StreamShard())
-		j.events("WindowStatesDropped", 1)
+		j.countEvents("WindowStatesDropped", 1)
 	}
 	if c.unreadable > 0 {
 		j.ErrorContext(ctx, "records not counted", "records", c.unreadable, "error", c.unread)
-		j.events("RecordsUnreadable", c.unreadable)
+		j.countEvents("RecordsUnreadable", c.unreadable)
 	}
 	if c.batch.TerminatedEarly {
-		j.events("WindowsTerminatedEarly", 1)
+		j.countEvents("WindowsTerminatedEarly", 1)
 	}
 }
 
 // sendTimeout bounds how long metrics may delay a batch.
 const sendTimeout = 5 * time.Second
 
-// send sends the metrics. It only logs an error: retrying the batch would count it twice.
-func (j *journal) send(ctx context.Context, sink metrics.Sink) {
+// sendMetrics sends the metrics. It only logs an error, because a retried batch would be measured twice.
+func (j *journal) sendMetrics(ctx context.Context, sink metrics.Sink) {
 	if len(j.data) == 0 {
 		return
 	}
@@ -65,7 +67,7 @@ func (j *journal) send(ctx context.Context, sink metrics.Sink) {
 	}
 }
 
-// maxTexts bounds the cached texts of a process.
+// maxTexts bounds the number of subjects in a cache.
 const maxTexts = 10_000
 
 // lastTexts caches the last text that was logged for each subject, so that it is not logged again.

@@ -15,7 +15,7 @@ type Report struct {
 	Hot  []heat.KeyHeat // the rows that are hot or saturated
 }
 
-// judge makes reports of the items of a table's stream.
+// judge returns a report for each item of a source's stream.
 func judge(source *count.Source, items []heat.Item) (reports []Report) {
 	for _, item := range items {
 		item.Table, item.Own = tableOf(source), source.Own
@@ -29,7 +29,7 @@ func judge(source *count.Source, items []heat.Item) (reports []Report) {
 	return reports
 }
 
-// tableOf returns [heat.Item.Table] of a source's items.
+// tableOf returns the [heat.Item.Table] of a source's items, which is "" for hotshard's own tables.
 func tableOf(source *count.Source) string {
 	if source.Own != "" {
 		return ""
@@ -37,32 +37,33 @@ func tableOf(source *count.Source) string {
 	return source.Table
 }
 
-// mayHideHot reports whether a key may be hot without being certainly hot. Either its error exceeds the window's
-// budget, or it is not listed.
+// mayHideHot reports whether a key that is not certainly hot may be hot: a listed one with its error, or an unlisted
+// one.
 func (r *Report) mayHideHot() bool {
-	budget := r.Item.HotRate * r.Item.Window.Seconds()
+	hotUnits := r.Item.HotRate * r.Item.Window.Seconds()
 	for _, k := range r.Item.Keys {
-		if float64(k.Units) < budget && float64(k.Units+k.Err) >= budget {
+		if float64(k.Units) < hotUnits && float64(k.Units+k.Err) >= hotUnits {
 			return true
 		}
 	}
-	return float64(max(r.Item.Rest, r.Item.IndexRest)) >= budget
+	return float64(max(r.Item.Rest, r.Item.IndexRest)) >= hotUnits
 }
 
-// newlyHot returns the reports of running windows with only those keys that became hot with this batch.
+// newlyHot returns the reports of running windows, with only the keys that became hot with this batch.
 func newlyHot(running, before []Report) (reports []Report) {
 	type key struct {
 		window     time.Time
 		index, key string
 	}
+	keyOf := func(row *heat.KeyHeat) key { return key{row.Start, row.Index, row.Key} }
 	known := make(map[key]bool)
 	for _, report := range before {
 		for _, row := range report.Hot {
-			known[key{row.Start, row.Index, row.Key}] = true
+			known[keyOf(&row)] = true
 		}
 	}
 	for _, report := range running {
-		report.Hot = slices.DeleteFunc(slices.Clone(report.Hot), func(row heat.KeyHeat) bool { return known[key{row.Start, row.Index, row.Key}] })
+		report.Hot = slices.DeleteFunc(slices.Clone(report.Hot), func(row heat.KeyHeat) bool { return known[keyOf(&row)] })
 		if len(report.Hot) > 0 {
 			reports = append(reports, report)
 		}

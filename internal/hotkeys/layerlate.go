@@ -10,10 +10,10 @@ import (
 	"github.com/hotshard/hotshard/internal/base/heat"
 )
 
-// refoldLate folds windows with late items again, and their minutes, for notes before a time. It returns the number of
-// windows.
-func (f *folder) refoldLate(ctx context.Context, j *journal, p *heat.Progress, before time.Time) (int, error) {
-	starts, upTo, err := f.listLate(ctx, j, *p, before)
+// refoldLate folds the windows again whose items were late, and the minutes that contain them. It handles the notes of
+// late items that were made before notedBefore. It returns the number of windows.
+func (f *folder) refoldLate(ctx context.Context, j *journal, p *heat.Progress, notedBefore time.Time) (int, error) {
+	starts, upTo, err := f.listLate(ctx, j, *p, notedBefore)
 	if err != nil {
 		return 0, err
 	}
@@ -35,16 +35,18 @@ func (f *folder) refoldLate(ctx context.Context, j *journal, p *heat.Progress, b
 			}
 		}
 	}
-	if p.Late = upTo; len(starts) > 0 {
-		err = f.putProgress(ctx, *p)
+	p.Late = upTo
+	if len(starts) == 0 {
+		return 0, nil
 	}
-	return len(starts), err
+	return len(starts), f.putProgress(ctx, *p)
 }
 
-// span is a time range.
+// span selects the windows that start in [from, to).
 type span struct{ from, to time.Time }
 
-// spansOf merges adjacent windows, so that items with several windows are read once.
+// spansOf merges adjacent windows into spans, so that an item with several windows is read once. A span ends a
+// millisecond after the start of its last window.
 func spansOf(starts map[time.Time]bool, window time.Duration) (spans []span) {
 	for _, start := range slices.SortedFunc(maps.Keys(starts), time.Time.Compare) {
 		if last := len(spans) - 1; last >= 0 && start.Sub(spans[last].to) < window {
@@ -58,15 +60,15 @@ func spansOf(starts map[time.Time]bool, window time.Duration) (spans []span) {
 
 // listLate returns the starts of folded windows with late items, and the time up to which it read notes. It stops after
 // maxLate windows.
-func (f *folder) listLate(ctx context.Context, j *journal, p heat.Progress, before time.Time) (starts map[time.Time]bool, upTo time.Time, err error) {
+func (f *folder) listLate(ctx context.Context, j *journal, p heat.Progress, notedBefore time.Time) (starts map[time.Time]bool, upTo time.Time, err error) {
 	starts = make(map[time.Time]bool)
-	for item, err := range f.heat.items(ctx, heat.LatePartition, p.Late, before) {
+	for item, err := range f.heat.items(ctx, heat.LatePartition, p.Late, notedBefore) {
 		if err != nil {
 			return nil, upTo, fmt.Errorf("hotkeys: reading the notes of late items: %w", err)
 		}
 		late, err := heat.ParseLate(item)
 		if err != nil {
-			f.heat.unreadable(ctx, j, []error{err})
+			f.heat.logUnreadable(ctx, j, []error{err})
 			continue
 		}
 		if len(starts) >= maxLate && !starts[late.Start] {
@@ -78,5 +80,5 @@ func (f *folder) listLate(ctx context.Context, j *journal, p heat.Progress, befo
 			}
 		}
 	}
-	return starts, before, nil
+	return starts, notedBefore, nil
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/hotshard/hotshard/internal/base/metrics"
 )
 
-// fold folds the items of a time from the layer below, and puts them into a layer: one item of each kind, or of each
-// window. It returns the number of windows that it read.
+// fold merges the items of a time from the layer below, and puts the result into a layer. For [heat.ByWindow] it puts
+// items for each window, else items for the whole time. It returns the number of windows that it read.
 func (f *folder) fold(ctx context.Context, j *journal, layer heat.Layer, from, to time.Time) (n int, err error) {
 	below := f.heat.All(ctx, from, to)
 	if layer > heat.ByWindow {
@@ -37,13 +37,16 @@ func (f *folder) fold(ctx context.Context, j *journal, layer heat.Layer, from, t
 		group.Items = append(group.Items, window.Items...)
 		group.Unreadable = append(group.Unreadable, window.Unreadable...)
 	}
+	if layer == heat.ByWindow {
+		return n, nil
+	}
 	group.Start = from
 	return n, f.putLayer(ctx, j, layer, group)
 }
 
-// putLayer folds and puts the items of one time. They are incomplete if an item is unreadable.
+// putLayer merges and puts the items of one time. It marks the result as incomplete if an item is unreadable.
 func (f *folder) putLayer(ctx context.Context, j *journal, layer heat.Layer, window heat.Window) error {
-	f.heat.unreadable(ctx, j, window.Unreadable)
+	f.heat.logUnreadable(ctx, j, window.Unreadable)
 	folded := layer.Fold(window.Items, window.Start)
 	replaced := make([]*dynamodb.PutItemOutput, len(folded))
 	group, ctx := errgroup.WithContext(ctx)
@@ -61,9 +64,9 @@ func (f *folder) putLayer(ctx context.Context, j *journal, layer heat.Layer, win
 				ReturnValues:              types.ReturnValueAllOld,
 			})
 			if _, newer := dynamo.ConditionFailed(err); err == nil || newer {
-				return nil // another run has read more records
+				return nil // if newer, another run has read more records
 			}
-			return fmt.Errorf("hotkeys: putting a layer's item of %s: %w", it.Start.Format(time.RFC3339), err)
+			return fmt.Errorf("hotkeys: putting the layers' item for %s: %w", it.Start.Format(time.RFC3339), err)
 		})
 	}
 	err := group.Wait()
@@ -75,14 +78,14 @@ func (f *folder) putLayer(ctx context.Context, j *journal, layer heat.Layer, win
 	return err
 }
 
-// layerMetrics adds a window's metrics of all stream shards, by table. If the window was folded before, it adds only the
-// difference, so that each record is in the metrics once.
+// layerMetrics adds a window's metrics of all stream shards, by table. If the window was folded before, it adds only
+// the difference, so that each record is in the metrics once.
 func (f *folder) layerMetrics(j *journal, it *heat.Item, replaced dynamo.Item) {
 	table := it.Table
 	if it.Own != "" {
 		table = f.settings.names().Table(it.Own)
 	}
-	var before heat.Item // zero if there was none, or if another release wrote it
+	var before heat.Item // zero if there was none, or if it can't be parsed
 	if replaced != nil {
 		before, _ = heat.Parse(replaced)
 	}
@@ -94,7 +97,7 @@ func (f *folder) layerMetrics(j *journal, it *heat.Item, replaced dynamo.Item) {
 		fastest = max(fastest, row.WriteUnitsPerSecond)
 	}
 	j.data = append(j.data,
-		datum(table, "WriteUnits", float64(it.Units)-float64(before.Units), metrics.Count, it.Start),
-		datum(table, "Records", float64(it.Records)-float64(before.Records), metrics.Count, it.Start),
-		datum(table, "MaxKeyWriteUnitsPerSecond", fastest, metrics.CountPerSecond, it.Start))
+		tableMetric(table, "WriteUnits", float64(it.Units)-float64(before.Units), metrics.Count, it.Start),
+		tableMetric(table, "Records", float64(it.Records)-float64(before.Records), metrics.Count, it.Start),
+		tableMetric(table, "MaxKeyWriteUnitsPerSecond", fastest, metrics.CountPerSecond, it.Start))
 }

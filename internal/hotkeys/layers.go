@@ -10,27 +10,27 @@ import (
 	"github.com/hotshard/hotshard/internal/base/heat"
 )
 
-// LayersTask is the payload with which a schedule invokes [Handler.Invoke] at least every [LayersInterval]. The answer is
+// LayersTask is the payload with which a schedule invokes [Handler.Invoke] every [LayersInterval]. The answer is
 // {"windows":6,"late":0}: the number of folded windows, and of those that were folded again because of late items.
 const LayersTask = `{"task":"layers"}`
 
-// LayersInterval is the time between two runs of the task. Readers of heat read the items of all stream shards since the
-// last run.
+// LayersInterval is the time between two runs of the layers task. For the time since the last run, readers of heat read
+// the items of all stream shards.
 const LayersInterval = time.Minute
 
-// folded is the JSON of the task's answer.
-type folded struct {
+// layersAnswer is the JSON of the task's answer.
+type layersAnswer struct {
 	Windows int `json:"windows"`
 	Late    int `json:"late"`
 }
 
 const (
-	// settleTime is the shortest time between a window's end and its fold: see [heat.Reports]. Items that are put within
-	// [heat.OnTime] are in the fold, if clocks differ by at most settleTime - OnTime. A later item gets a note, and the next
-	// run folds its window again.
+	// settleTime is the shortest time between a window's end and its fold: see [heat.Reports]. An item that is put
+	// within [heat.OnTime] is in the fold, if clocks differ by at most settleTime - OnTime. A later item gets a note,
+	// after which the next run folds its window again.
 	settleTime = 10 * time.Second
 
-	// catchUp bounds the time that one run folds after an outage.
+	// catchUp bounds the length of the time range that one run folds after an outage.
 	catchUp = 10 * time.Minute
 
 	// streamRetention is how long DynamoDB keeps a stream's records.
@@ -40,8 +40,8 @@ const (
 	maxLate = 60
 )
 
-// folder is the scheduled task that merges heat items into layers. Concurrent runs are safe: an item's key depends only on
-// its time, its content only on the items read, and the item with more records stays.
+// folder is the scheduled task that merges heat items into layers. Concurrent runs are safe: an item's key depends only
+// on its time, its content only on the items that were read, and an item with more records is not replaced.
 type folder struct {
 	settings Settings
 	heat     *table
@@ -61,12 +61,13 @@ func (f *folder) task(ctx context.Context, j *journal) ([]byte, error) {
 	if err := f.noteHold(ctx, &p); err != nil {
 		return nil, err
 	}
-	var answer folded
+	var answer layersAnswer
 	if answer.Late, err = f.refoldLate(ctx, j, &p, now.Add(-settleTime)); err != nil {
 		return nil, err
 	}
 	before := p.To
-	if answer.Windows, err = f.foldNew(ctx, j, &p, now); err == nil && p.To.Equal(before) {
+	answer.Windows, err = f.foldNew(ctx, j, &p, now)
+	if err == nil && p.To.Equal(before) { // else foldNew has stored the progress
 		err = f.putProgress(ctx, p)
 	}
 	if err != nil {
@@ -78,7 +79,7 @@ func (f *folder) task(ctx context.Context, j *journal) ([]byte, error) {
 	return json.Marshal(answer)
 }
 
-// noteHold stores a new length of held time before anything is read by it.
+// noteHold stores a changed [Settings.Hold] before anything is read, because readers find held items by it.
 func (f *folder) noteHold(ctx context.Context, p *heat.Progress) error {
 	switch {
 	case !f.settings.holds() || p.Held == f.settings.Hold || p.Held == heat.MaxHold:
@@ -91,7 +92,7 @@ func (f *folder) noteHold(ctx context.Context, p *heat.Progress) error {
 	return f.putProgress(ctx, *p)
 }
 
-// begin returns the progress. If there is none, or its items have expired, the layers begin ten minutes ago.
+// begin returns the stored progress. If there is none, or its items have expired, the layers begin ten minutes ago.
 func (f *folder) begin(ctx context.Context, j *journal, now time.Time) (heat.Progress, error) {
 	p, err := f.heat.Progress(ctx)
 	if err != nil {
@@ -99,7 +100,7 @@ func (f *folder) begin(ctx context.Context, j *journal, now time.Time) (heat.Pro
 	}
 	if p.To.Before(now.Add(-f.settings.HeatRetention)) {
 		j.InfoContext(ctx, "layers begin")
-		first := now.Add(-catchUp).Truncate(heat.ByTenMinutes.Length()) // so that no layer begins within ten minutes' item
+		first := now.Add(-catchUp).Truncate(heat.ByTenMinutes.Length()) // so that the first item of ten minutes is whole
 		p = heat.Progress{From: first, To: first, Late: now.Add(-settleTime), Read: heat.AlignDown(now.Add(-settleTime), f.settings.Window)}
 	}
 	return p, nil
@@ -152,13 +153,13 @@ func (f *folder) foldNew(ctx context.Context, j *journal, p *heat.Progress, now 
 	return n, nil
 }
 
-// complete returns the time up to which windows are complete. Windows before from are.
+// complete returns the time up to which windows are complete; at least from, if windows are not held.
 func (f *folder) complete(ctx context.Context, from, now time.Time) (time.Time, error) {
-	if f.settings.holds() { // quiet windows are put by then: see due
+	if f.settings.holds() { // quiet windows are put by then: see storedBy
 		return heat.AlignDown(now.Add(-idleTime-settleTime), f.settings.Hold), nil
 	}
 	reports := heat.Reports{Window: f.settings.Window, Ran: now}
-	since := now.Add(-heat.Patience) // windows that ended earlier wait no longer
+	since := now.Add(-heat.Patience) // windows that ended earlier count as complete
 	if from.After(since) {
 		since = from
 	}

@@ -25,18 +25,18 @@ const (
 	pagePause = 500 * time.Millisecond
 )
 
-// partialCount is a count of a stream's open stream shards up to one of them.
+// partialCount is the number of open shards of a stream, from the first to one that the last page ended with.
 type partialCount struct {
 	stream string
 	after  *string // the last stream shard that was counted; nil for none
 	open   int
 }
 
-// CountPartitions returns a function that counts the open stream shards of a table's stream. It equals the number of
-// the table's partitions: each closed stream shard has an open child or was merged. It waits with pause between pages.
+// CountPartitions returns a function that counts the open stream shards of a table's stream, which is the number of the
+// table's partitions. It calls pause between two pages.
 //
-// A call reads at most 100 pages, and stops early if its context ends. It then returns 0, and the next call goes on
-// after the last page. An error begins the count again. The function is not safe for concurrent use.
+// A call reads at most 100 pages, and stops early if its context ends. It then returns 0, and the next call continues
+// after the last page. After an error the next call starts again. The function is not safe for concurrent use.
 func CountPartitions(client StreamDescriber, pause func(context.Context, time.Duration) bool) func(ctx context.Context, table string) (int, error) {
 	partial := map[string]partialCount{} // by table
 	return func(ctx context.Context, table string) (int, error) {
@@ -90,44 +90,44 @@ func newestStream(ctx context.Context, client StreamDescriber, table string) (st
 }
 
 const (
-	countTime = 50 * time.Second // bounds a run's counts, within the function's timeout
-	countWait = 50 * time.Second // at least, between two counts of one process; schedules are a bit early at times
-	maxMissed = 4                // doublings of countWait after failures
+	countTime   = 50 * time.Second // bounds a run's counts, within the function's timeout
+	countWait   = 50 * time.Second // shortest time between two counts; below a minute, because a schedule may fire early
+	maxDoubling = 4                // how often failures double countWait
 )
 
-// census stores the tables' numbers of partitions in the shard map. It is part of the layers task, so one process counts
-// for all.
-type census struct {
+// partitionCounter stores the tables' numbers of partitions in the shard map. It is part of the layers task, so one
+// process counts for all.
+type partitionCounter struct {
 	settings Settings
 	shards   Shards
-	count    func(ctx context.Context, table string) (int, error) // returns 0 if the count goes on with the next call; may be nil
+	count    func(ctx context.Context, table string) (int, error) // see [CountPartitions]; may be nil
 
-	mu     sync.Mutex           // held while it counts
-	due    map[string]time.Time // by the name in the shard map
-	failed map[string]int       // counts in a row
+	mu       sync.Mutex           // locked while it counts
+	next     map[string]time.Time // earliest time of the next count, by the name in the shard map
+	failures map[string]int       // failed counts in a row, up to maxDoubling
 }
 
-// counted is a table whose partitions are counted, and the name under which the shard map notes them.
-type counted struct{ table, noted string }
+// countedTable is a table whose partitions are counted, and its name in the shard map.
+type countedTable struct{ name, inMap string }
 
-// tables returns the tables whose partitions are counted: the adopted table, or all of hotshard's
-// own. It returns none for another table without a shard map.
-func (c *census) tables(j *journal) (all []counted) {
+// tables returns the tables whose partitions are counted: the adopted table, or all of hotshard's own. It returns nil
+// for another table without a shard map.
+func (c *partitionCounter) tables(j *journal) (all []countedTable) {
 	switch {
 	case c.settings.SourceMap != "":
-		return []counted{{c.settings.SourceTable, c.settings.SourceTable}}
+		return []countedTable{{c.settings.SourceTable, c.settings.SourceTable}}
 	case j.source.Own == "":
 		return nil
 	}
 	for _, table := range kind.Tables() {
-		all = append(all, counted{c.settings.names().Table(table), table})
+		all = append(all, countedTable{c.settings.names().Table(table), table})
 	}
 	return all
 }
 
-// update counts the partitions of hotshard's own tables, or of an adopted one, if a count is due. After failures it waits
-// up to 16 times as long. It returns the metrics for the journal, which other parts of the task use meanwhile.
-func (c *census) update(ctx context.Context, j *journal) (found []metrics.Datum) {
+// update counts the partitions of each table whose next count is due. After failures it waits up to 16 times as long.
+// It returns the metrics and does not add them to the journal, which other goroutines use meanwhile.
+func (c *partitionCounter) update(ctx context.Context, j *journal) (found []metrics.Datum) {
 	if c.count == nil || c.settings.Control != growth.Act || !c.mu.TryLock() {
 		return nil
 	}
@@ -136,20 +136,21 @@ func (c *census) update(ctx context.Context, j *journal) (found []metrics.Datum)
 	defer cancel()
 	for _, t := range c.tables(j) {
 		now := j.now()
-		if now.Before(c.due[t.noted]) {
+		if now.Before(c.next[t.inMap]) {
 			continue
 		}
-		n, err := c.count(ctx, t.table)
+		n, err := c.count(ctx, t.name)
 		if err == nil && n > 0 {
-			found = append(found, datum(t.table, "StreamShards", float64(n), metrics.Count, now))
-			err = c.shards.NotePartitions(ctx, t.noted, n, now)
+			found = append(found, tableMetric(t.name, "StreamShards", float64(n), metrics.Count, now))
+			err = c.shards.NotePartitions(ctx, t.inMap, n, now)
 		}
 		if err != nil {
-			c.due[t.noted], c.failed[t.noted] = now.Add(countWait<<c.failed[t.noted]), min(c.failed[t.noted]+1, maxMissed)
-			j.WarnContext(ctx, "partitions not noted", "table", t.table, "partitions", n, "error", err)
+			c.next[t.inMap] = now.Add(countWait << c.failures[t.inMap])
+			c.failures[t.inMap] = min(c.failures[t.inMap]+1, maxDoubling)
+			j.WarnContext(ctx, "partitions not noted", "table", t.name, "partitions", n, "error", err)
 			continue
 		}
-		c.due[t.noted], c.failed[t.noted] = now.Add(countWait), 0
+		c.next[t.inMap], c.failures[t.inMap] = now.Add(countWait), 0
 	}
 	return found
 }

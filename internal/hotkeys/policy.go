@@ -14,13 +14,13 @@ import (
 // Policy decides on shard counts. It is a value and does nothing by itself: evidence and the time go in, and a
 // [Decision] comes out.
 type Policy struct {
-	Limit      float64 // write units a second that a partition takes
+	Limit      float64 // of a partition, in WCU/s
 	Threshold  float64 // share of Limit from which a write shard is hot; above 0, up to 1
 	Partitions int     // partitions of the table: see [growth.Bound] for the write shards that they can use
 	Max        int     // the most write shards that a key may get; 0 for no bound
 }
 
-// Action is what to do about a key.
+// Action is what a decision does with a key.
 type Action string
 
 // The actions.
@@ -34,24 +34,24 @@ const (
 // Decision is what a policy decides about one key.
 type Decision struct {
 	Action   Action
-	From, To int    // shard counts; equal unless it is Grow or Shrink
+	From, To int    // shard counts; equal unless Action is Grow or Shrink
 	Why      string // the reason, with the figures
 }
 
-// Evidence is what one window shows of one base key. Rates are in WCU/s over the whole window, also while it is
-// running.
+// Evidence is what one window shows of one base key. Rates are units divided by the window's whole length in seconds,
+// also while it is running.
 type Evidence struct {
 	Base       schema.BaseKey
 	Start, End time.Time    // of the window
-	Running    bool         // the window goes on
+	Running    bool         // the window has not ended
 	Past       bool         // the writes are to a time bucket that has ended
-	Shards     map[int]Load // the write shards that were seen, by number
-	Rest       float64      // upper bound for a write shard that was not seen
-	Partial    bool         // a write shard that was not seen may be counted on another stream shard, whatever Rest says
+	Shards     map[int]Load // the listed write shards, by number
+	Rest       float64      // upper bound for a write shard that is not listed
+	Partial    bool         // an unlisted write shard may be counted on another stream shard, and then exceed Rest
 	Beside     Load         // for a board: the rate of its other periods
 }
 
-// Load is the rate of one write shard, between Low and High. Peak is the units of its heaviest second, a lower bound.
+// Load is the rate of one write shard, between Low and High. Peak is a lower bound of its heaviest second's units.
 type Load struct{ Low, High, Peak float64 }
 
 // addLoad adds the lower bounds and the peaks of another load.
@@ -60,16 +60,16 @@ func (l *Load) addLoad(m Load) {
 	l.Peak += max(m.Low, m.Peak)
 }
 
-// Answer decides whether a key grows, given this evidence.
+// DecideGrowth decides whether a key grows.
 //
-// A key grows when a write shard has reached the threshold, to the count that its rate needs, up to [growth.Bound].
-// Evidence from before the last change took effect is ignored: that change responded to it. Evidence older than two
-// windows is ignored too. If a few write shards are hot among much cooler ones, more write shards don't help, and
-// Answer only advises.
-func (p Policy) Answer(e Evidence, entry shardmap.Entry, now time.Time) Decision {
-	n, since := entry.History.Newest(), answered(entry)
+// A key grows if a write shard has reached the threshold. The new count is what its rate needs, up to [growth.Bound].
+// Evidence from before the last change took effect is ignored, because that change responded to it. So is evidence
+// older than two windows. If a few write shards are hot among much cooler ones, more write shards don't help, and the
+// decision is to advise.
+func (p Policy) DecideGrowth(e Evidence, entry shardmap.Entry, now time.Time) Decision {
+	n, since := entry.History.Newest(), respondedUpTo(entry)
 	if kind.Of(e.Base.Type).Placement == kind.Timed && n < entry.History.At(now) {
-		active := entry.Active(now) // a growth does not wait for a decrease
+		active := entry.Active(now) // a pending decrease does not delay a growth
 		n, since = active.History.Newest(), active.Effective()
 	}
 	hottest, unseen := e.hottest(n), e.unseen(n)
@@ -111,9 +111,9 @@ func (p Policy) Answer(e Evidence, entry shardmap.Entry, now time.Time) Decision
 	return d
 }
 
-// answered returns the time up to which evidence has been responded to: by the newest change, when it took effect, or
-// by a reset.
-func answered(entry shardmap.Entry) time.Time {
+// respondedUpTo returns the time up to which the newest change has responded to evidence: when it took effect, or when
+// the entry was reset.
+func respondedUpTo(entry shardmap.Entry) time.Time {
 	if len(entry.History) == 0 {
 		return entry.Updated
 	}
@@ -141,7 +141,7 @@ func (e Evidence) hottest(n int) (most float64) {
 	return most
 }
 
-// unseen returns how many of n write shards may be counted on another stream shard.
+// unseen returns how many of the first n write shards may be counted on another stream shard.
 func (e Evidence) unseen(n int) int {
 	if !e.Partial {
 		return 0
@@ -155,9 +155,9 @@ func (e Evidence) unseen(n int) int {
 	return unseen
 }
 
-// total returns the certified rate of all write shards, and of a board's other periods, which share the index's
-// partitions. Write shards that were not seen count like the hottest. For a running window, whose mean still rises,
-// total adds the peaks.
+// total returns the certified rate of all write shards. It includes a board's other periods, which share the index's
+// partitions. Each unseen write shard counts as much as the hottest. For a running window, whose mean still rises,
+// total sums the peaks.
 func (e Evidence) total(unseen int) float64 {
 	sum, hottest := e.Beside, Load{}
 	for _, load := range e.Shards {
@@ -170,7 +170,7 @@ func (e Evidence) total(unseen int) float64 {
 	return sum.Low + float64(unseen)*hottest.Low
 }
 
-// others returns the upper bound for all of n write shards except the hottest.
+// others returns an upper bound for the sum of the first n write shards without the hottest.
 func (e Evidence) others(hottest float64, n int) (sum float64) {
 	for i := range n {
 		load, seen := e.Shards[i]
@@ -182,18 +182,17 @@ func (e Evidence) others(hottest float64, n int) (sum float64) {
 	return sum - hottest
 }
 
-// Calm is the known load of a key from a time up to now.
-type Calm struct {
+// PastLoad is the load of a key from a time up to now.
+type PastLoad struct {
 	Base  schema.BaseKey
 	From  time.Time
 	Peak  float64 // WCU/s in the heaviest window, at most
 	Doubt string  // why the load may have been higher; "" for no doubt
 }
 
-// Relax decides whether a key shrinks. It does if the load was low all the time, so that half of its write shards are
-// enough for the heaviest window. The new count is what that window needs, with the planned reserve of a partition's
-// limit.
-func (p Policy) Relax(c Calm, entry shardmap.Entry) Decision {
+// DecideShrink decides whether a key shrinks. It does if half of its write shards were enough for the heaviest window.
+// The new count is what that window needs, with the planned reserve of a partition's limit.
+func (p Policy) DecideShrink(c PastLoad, entry shardmap.Entry) Decision {
 	n := entry.History.Newest()
 	d := Decision{From: n, To: n}
 	switch {
@@ -215,6 +214,6 @@ func (p Policy) Relax(c Calm, entry shardmap.Entry) Decision {
 }
 
 // low reports whether half of a key's write shards would have been enough.
-func (p Policy) low(c Calm, entry shardmap.Entry) bool {
+func (p Policy) low(c PastLoad, entry shardmap.Entry) bool {
 	return 2*growth.Needed(c.Base.Type, c.Peak, p.Limit) <= entry.History.Newest()
 }

@@ -84,7 +84,7 @@ func TestAnswer(t *testing.T) {
 		"a backfill":            {with(evidence(90), func(e *hotkeys.Evidence) { e.Past = true }), entry(1, old), 0, hotkeys.Advise, 1, "past days"},
 		"a board's other dates": {with(evidence(90), func(e *hotkeys.Evidence) { e.Beside = hotkeys.Load{Low: 60, Peak: 60} }), entry(1, old), 0, hotkeys.Grow, 6, ""},
 	} {
-		d := policy.Answer(c.evidence, c.entry, c.evidence.End.Add(c.after))
+		d := policy.DecideGrowth(c.evidence, c.entry, c.evidence.End.Add(c.after))
 		if c.want == hotkeys.Grow && d.From != c.entry.History.Newest() || d.Action != c.want || d.To != c.to || !strings.Contains(d.Why, c.why) {
 			t.Errorf("%s: %+v; want %s to %d, %q", name, d, c.want, c.to, c.why)
 		}
@@ -97,7 +97,7 @@ func TestAnswerDoesNotWaitForDecrease(t *testing.T) {
 	e := with(evidence(90, 90, 90, 90), func(e *hotkeys.Evidence) { e.Base.Type = kind.Event })
 	pending := entry(4, start.Add(-time.Hour))
 	pending.History = append(pending.History, shard.Change{At: e.End.Add(time.Minute), Count: 2})
-	if d := policy.Answer(e, pending, e.End); d.Action != hotkeys.Grow || d.From != 4 || d.To < 8 {
+	if d := policy.DecideGrowth(e, pending, e.End); d.Action != hotkeys.Grow || d.From != 4 || d.To < 8 {
 		t.Errorf("%+v", d)
 	}
 }
@@ -115,7 +115,7 @@ func TestAnswerIsBounded(t *testing.T) {
 		e := evidence(1000)
 		e.Partial = true
 		p.Partitions = c.partitions
-		if d := p.Answer(e, entry(c.count, start.Add(-time.Hour)), e.End); d.Action != c.want || d.To != c.to {
+		if d := p.DecideGrowth(e, entry(c.count, start.Add(-time.Hour)), e.End); d.Action != c.want || d.To != c.to {
 			t.Errorf("%+v: %+v", c, d)
 		}
 	}
@@ -125,7 +125,7 @@ func TestAnswerIsBounded(t *testing.T) {
 func TestAnswerRunning(t *testing.T) {
 	e := evidence(70)
 	e.Running, e.Shards[0] = true, hotkeys.Load{Low: 70, High: 70, Peak: 350}
-	if d := policy.Answer(e, shardmap.Entry{}, start.Add(3*time.Second)); d.To != 14 {
+	if d := policy.DecideGrowth(e, shardmap.Entry{}, start.Add(3*time.Second)); d.To != 14 {
 		t.Errorf("got %+v", d)
 	}
 }
@@ -155,7 +155,7 @@ func TestAnswerAlways(t *testing.T) {
 		policy := policy
 		policy.Partitions = rapid.IntRange(1, 300).Draw(t, "partitions")
 		bound := min(4*policy.Partitions, shard.MaxShards)
-		d := policy.Answer(e, was, now)
+		d := policy.DecideGrowth(e, was, now)
 		n := was.History.Newest()
 		switch {
 		case d.Why == "" || d.From != n || d.Action == hotkeys.Shrink:
@@ -172,27 +172,27 @@ func TestAnswerAlways(t *testing.T) {
 		}
 		was.History = append(was.History, shard.Change{At: now.Add(lead), Count: d.To})
 		later := now.Add(time.Duration(rapid.IntRange(0, 100).Draw(t, "later")) * time.Second)
-		if again := policy.Answer(e, was, later); again.Action != hotkeys.None {
+		if again := policy.DecideGrowth(e, was, later); again.Action != hotkeys.None {
 			t.Fatalf("answered twice: %+v, then %+v", d, again)
 		}
 	})
 }
 
-func calm(peak float64) hotkeys.Calm {
-	return hotkeys.Calm{Base: schema.BaseKey{Type: kind.Counter, Name: "a"}, From: start, Peak: peak}
+func calm(peak float64) hotkeys.PastLoad {
+	return hotkeys.PastLoad{Base: schema.BaseKey{Type: kind.Counter, Name: "a"}, From: start, Peak: peak}
 }
 
 func TestRelax(t *testing.T) {
 	old := start.Add(-time.Hour)
 	pinned := entry(8, old)
 	pinned.Pinned = true
-	change := func(f func(*hotkeys.Calm)) hotkeys.Calm {
+	change := func(f func(*hotkeys.PastLoad)) hotkeys.PastLoad {
 		c := calm(0)
 		f(&c)
 		return c
 	}
 	for name, c := range map[string]struct {
-		calm  hotkeys.Calm
+		calm  hotkeys.PastLoad
 		entry shardmap.Entry
 		to    int
 		why   string
@@ -202,14 +202,14 @@ func TestRelax(t *testing.T) {
 		"half":             {calm(100), entry(8, old), 4, ""},
 		"more than half":   {calm(101), entry(8, old), 8, "more than half"},
 		"grown too far":    {calm(700), entry(1000, old), 28, ""},
-		"an entity's half": {change(func(c *hotkeys.Calm) { c.Peak, c.Base.Type = 51, kind.Event }), entry(8, old), 8, "more than half"},
+		"an entity's half": {change(func(c *hotkeys.PastLoad) { c.Peak, c.Base.Type = 51, kind.Event }), entry(8, old), 8, "more than half"},
 		"one write shard":  {calm(0), entry(1, old), 1, "one write shard"},
 		"pinned":           {calm(0), pinned, 8, "pinned"},
 		"just changed":     {calm(0), entry(8, start), 1, ""},
 		"changed since":    {calm(0), entry(8, start.Add(1)), 8, "too recent"},
-		"in doubt":         {change(func(c *hotkeys.Calm) { c.Doubt = "nobody knows" }), entry(8, old), 8, "nobody knows"},
+		"in doubt":         {change(func(c *hotkeys.PastLoad) { c.Doubt = "nobody knows" }), entry(8, old), 8, "nobody knows"},
 	} {
-		d := policy.Relax(c.calm, c.entry)
+		d := policy.DecideShrink(c.calm, c.entry)
 		if shrinks := d.Action == hotkeys.Shrink; shrinks != (c.to < c.entry.History.Newest()) || d.To != c.to || !strings.Contains(d.Why, c.why) {
 			t.Errorf("%s: %+v; want %d, %q", name, d, c.to, c.why)
 		}
@@ -227,7 +227,7 @@ func TestRelaxAlways(t *testing.T) {
 		}
 		was := entry(rapid.IntRange(1, 1000).Draw(t, "count"), start.Add(time.Duration(rapid.IntRange(-60, 10).Draw(t, "change"))*time.Minute))
 		was.Pinned = rapid.IntRange(0, 9).Draw(t, "pinned") == 0
-		d := policy.Relax(c, was)
+		d := policy.DecideShrink(c, was)
 		switch n := was.History.Newest(); {
 		case d.Action == hotkeys.None:
 			if d.To != n {
@@ -241,13 +241,13 @@ func TestRelaxAlways(t *testing.T) {
 	})
 }
 
-func ExamplePolicy_Answer() {
+func ExamplePolicy_DecideGrowth() {
 	p := hotkeys.Policy{Limit: 1000, Threshold: 0.7, Partitions: 4}
 	e := hotkeys.Evidence{
 		Base: schema.BaseKey{Type: kind.Counter, Name: "page/home"}, Start: start, End: start.Add(10 * time.Second),
 		Shards: map[int]hotkeys.Load{0: {Low: 800, High: 800}},
 	}
-	d := p.Answer(e, shardmap.Entry{}, e.End)
+	d := p.DecideGrowth(e, shardmap.Entry{}, e.End)
 	fmt.Println(d.Action, "from", d.From, "to", d.To)
 	// Output: grow from 1 to 4
 }

@@ -23,7 +23,7 @@ const (
 	adviceTime = time.Second     // bounds how long the lookup for an advice may delay a batch
 )
 
-// reporter stores reports as heat items, and logs and measures them.
+// reporter stores reports as heat items, logs hot keys, and adds metrics.
 type reporter struct {
 	settings Settings
 	heat     *table
@@ -32,8 +32,8 @@ type reporter struct {
 	budget   *budget
 }
 
-// report stores and reports the windows that have ended, and stores lists of held ones. It fails only if a heat item is
-// not written.
+// report stores the reports of windows that have ended, and the lists of held items. Then it logs and measures the
+// reports. It fails only if a heat item can't be put.
 func (r *reporter) report(ctx context.Context, j *journal, reports []Report, held [][]heat.Item) error {
 	group, puts := errgroup.WithContext(ctx)
 	group.SetLimit(maxPuts)
@@ -41,7 +41,7 @@ func (r *reporter) report(ctx context.Context, j *journal, reports []Report, hel
 		group.Go(func() error {
 			item := &reports[i].Item
 			item.Lag = max(0, j.now().Sub(item.End()))
-			return r.store(puts, j, item, item, item.Stored(item.End().Add(r.settings.HeatRetention)))
+			return r.putItem(puts, j, item, item, item.Stored(item.End().Add(r.settings.HeatRetention)))
 		})
 	}
 	for _, items := range held {
@@ -50,30 +50,31 @@ func (r *reporter) report(ctx context.Context, j *journal, reports []Report, hel
 				items[i].Table, items[i].Own = tableOf(&j.source), j.source.Own
 			}
 			first, last := &items[0], &items[len(items)-1]
-			return r.store(puts, j, first, last, heat.StoredHeld(items, j.now(), last.End().Add(r.settings.HeatRetention)))
+			return r.putItem(puts, j, first, last, heat.StoredHeld(items, j.now(), last.End().Add(r.settings.HeatRetention)))
 		})
 	}
 	if err := group.Wait(); err != nil {
-		j.events("HeatItemFailures", 1)
+		j.countEvents("HeatItemFailures", 1)
 		j.ErrorContext(ctx, "heat item not written", "error", err)
 		return err
 	}
 	for i := range reports {
-		r.reportHot(ctx, j, &reports[i])
+		r.logHot(ctx, j, &reports[i])
 		hotMetrics(j, &reports[i])
 		if item := &reports[i].Item; reports[i].mayHideHot() {
 			j.WarnContext(ctx, "hot keys may be hidden", "table", j.source.Table, "streamShard", item.StreamShard,
 				"window", item.Start, "rest", item.Rest, "indexRest", item.IndexRest)
-			j.events("UncertainWindows", 1)
+			j.countEvents("UncertainWindows", 1)
 		}
 	}
 	return nil
 }
 
-// store puts a heat item with some windows. It adds a note if they may have been folded already.
-func (r *reporter) store(ctx context.Context, j *journal, first, last *heat.Item, stored dynamo.Item) error {
+// putItem puts a heat item with the windows from first to last. If they may have been folded already, it also puts a
+// note about the late item.
+func (r *reporter) putItem(ctx context.Context, j *journal, first, last *heat.Item, stored dynamo.Item) error {
 	err := r.heat.put(ctx, stored)
-	if now := j.now(); err == nil && now.After(r.settings.due(first.Start)) {
+	if now := j.now(); err == nil && now.After(r.settings.storedBy(first.Start)) {
 		err = r.heat.put(ctx, first.LateNote(last.End(), now, now.Add(r.settings.HeatRetention)))
 	}
 	if err != nil {
@@ -83,8 +84,8 @@ func (r *reporter) store(ctx context.Context, j *journal, first, last *heat.Item
 	return nil
 }
 
-// reportHot reports the hot keys of a window, which may still be running.
-func (r *reporter) reportHot(ctx context.Context, j *journal, report *Report) {
+// logHot logs the hot keys of a window, which may still be running, and adds their metrics.
+func (r *reporter) logHot(ctx context.Context, j *journal, report *Report) {
 	for _, row := range report.Hot[:min(len(report.Hot), maxLogged)] {
 		name := row.Key
 		if r.settings.MetricNames != keyname.Plain {
@@ -102,7 +103,7 @@ func (r *reporter) reportHot(ctx context.Context, j *journal, report *Report) {
 	r.keyMetrics(ctx, j, report)
 }
 
-// keyMetrics adds the metrics of single hot keys, if keys are named and the budget of names allows it.
+// keyMetrics adds a metric for each hot base key, if the settings name keys and the budget of names allows it.
 func (r *reporter) keyMetrics(ctx context.Context, j *journal, report *Report) {
 	if r.settings.MetricNames == keyname.Unnamed {
 		return
@@ -111,24 +112,23 @@ func (r *reporter) keyMetrics(ctx context.Context, j *journal, report *Report) {
 	defer cancel()
 	sent := make(map[string]bool)
 	for _, row := range report.Hot {
-		// The hottest partition key of a base key comes first and represents it.
 		name := r.settings.displayName(row.MetricName())
-		if sent[name] {
+		if sent[name] { // the hottest partition key of a base key came first
 			continue
 		}
 		sent[name] = true
-		ok, err := r.budget.allow(ctx, j.source.Table+"/"+name, j.now())
+		ok, err := r.budget.allowName(ctx, j.source.Table+"/"+name, j.now())
 		if err != nil {
 			j.WarnContext(ctx, "budget of metric names unknown", "error", err)
 		}
 		if ok {
-			j.datum("KeyWriteUnitsPerSecond", row.WriteUnitsPerSecond, metrics.CountPerSecond, report.Item.Start, metrics.Dimension{Name: "Key", Value: name})
+			j.addMetric("KeyWriteUnitsPerSecond", row.WriteUnitsPerSecond, metrics.CountPerSecond, report.Item.Start, metrics.Dimension{Name: "Key", Value: name})
 		}
 	}
 }
 
-// hotMetrics adds the metrics of a window that is hot, at its start time, except those of single keys. The layers task
-// sends the sums of all windows, see [layerMetrics].
+// hotMetrics adds the numbers of hot keys and partitions of a window that has any. [folder.layerMetrics] adds the units
+// of all windows.
 func hotMetrics(j *journal, r *Report) {
 	crowd := r.Item.Crowd()
 	if len(r.Hot) == 0 && crowd.Keys == 0 {
@@ -140,13 +140,13 @@ func hotMetrics(j *journal, r *Report) {
 			saturated++
 		}
 	}
-	j.datum("HotKeys", float64(len(r.Hot)), metrics.Count, r.Item.Start)
-	j.datum("SaturatedKeys", saturated, metrics.Count, r.Item.Start)
-	j.datum("HotPartitions", float64(min(crowd.Keys, 1)), metrics.Count, r.Item.Start)
+	j.addMetric("HotKeys", float64(len(r.Hot)), metrics.Count, r.Item.Start)
+	j.addMetric("SaturatedKeys", saturated, metrics.Count, r.Item.Start)
+	j.addMetric("HotPartitions", float64(min(crowd.Keys, 1)), metrics.Count, r.Item.Start)
 }
 
-// advice returns the advice for a row's base key and its write shards. If the shard map can't be read, it assumes one
-// write shard for the rest of the invocation.
+// advice returns the advice for a row, by its base key's number of write shards. It assumes one write shard after the
+// shard map could not be read.
 func (r *reporter) advice(ctx context.Context, j *journal, row *heat.KeyHeat) string {
 	base, ok := row.Base()
 	n := 0
@@ -155,17 +155,17 @@ func (r *reporter) advice(ctx context.Context, j *journal, row *heat.KeyHeat) st
 		w, ok = r.adoption.shardOf(row, row.Start)
 		base, n = w.base, w.n
 	}
-	if !ok || j.blind {
+	if !ok || j.mapUnread {
 		return row.Advice(1, shard.Change{}, shardmap.FewPartitions)
 	}
 	ctx, cancel := context.WithTimeout(ctx, adviceTime)
 	defer cancel()
 	entry, err := r.shards.Lookup(ctx, base.String(), j.now())
 	if err != nil {
-		j.blind = true
+		j.mapUnread = true
 		j.WarnContext(ctx, "shard counts unknown", "error", err)
 	}
-	if n >= entry.Most() && r.adoption != nil { // a name that only looks like a write shard
+	if n >= entry.Most() && r.adoption != nil { // the key only looks like a write shard
 		base.Type = ""
 	}
 	return row.AdviceAs(base.Type, entry.History.Newest(), heat.NewestGrowth(entry.History), r.shards.Partitions(cmp.Or(j.source.Own, j.source.Table)))

@@ -16,16 +16,17 @@ import (
 
 // Settings holds the function's environment variables.
 type Settings struct {
-	// Source says whose streams are counted: hotshard for ItemsTable and EventsTable, existing for SourceTable, which may
-	// be any table with a stream. Nothing of an existing table is changed, and its write units are lower bounds if the stream view type is not NEW_AND_OLD_IMAGES.
+	// Source chooses the tables whose streams are counted: hotshard for ItemsTable and EventsTable, existing for
+	// SourceTable, which may be any table with a stream. An existing table is never changed. Its write units are lower
+	// bounds unless the stream view type is NEW_AND_OLD_IMAGES.
 	Source      SourceKind `env:"HOTSHARD_SOURCE" envDefault:"hotshard"`
 	SourceTable string     `env:"HOTSHARD_SOURCE_TABLE"`
 
 	// SourceMap is the shard map's table of an adopted SourceTable, whose programs use the library with PlainFirst. Its
-	// names then grow as hotshard's own keys do, and do not shrink. SourceLayout (calculated, buckets or random),
-	// SourceFormat, SourceBucket (day, hour or minute, of buckets) and SourceNamespace are the programs' Layout, Format,
-	// Bucket and Namespace. SourceMax is the most write shards of a name, 1 to 1,000. Without a SourceMap an existing
-	// table only gets advice.
+	// keys then grow as hotshard's own keys do, and do not shrink. SourceLayout (calculated, buckets or random),
+	// SourceFormat, SourceBucket (day, hour or minute; only for buckets) and SourceNamespace equal the programs'
+	// Layout, Format, Bucket and Namespace. SourceMax bounds a key's write shards, 1 to 1,000. Without a SourceMap an
+	// existing table only gets advice.
 	SourceMap       string       `env:"HOTSHARD_SOURCE_MAP"`
 	SourceLayout    string       `env:"HOTSHARD_SOURCE_LAYOUT"`
 	SourceFormat    shard.Format `env:"HOTSHARD_SOURCE_FORMAT" envDefault:"#SHARD_"`
@@ -46,27 +47,26 @@ type Settings struct {
 	EventAhead time.Duration `env:"HOTSHARD_EVENT_AHEAD" envDefault:"2s"`
 	ViewAge    time.Duration `env:"HOTSHARD_VIEW_AGE" envDefault:"1s"`
 
-	// Window is the length of the windows over which rates are taken, if Lambda delivers without a tumbling window.
-	// Whole seconds, 1s to 15m.
+	// Window is the length of the windows over which rates are averaged; whole seconds, 1s to 15m. A tumbling window
+	// other than Hold replaces it.
 	Window time.Duration `env:"HOTSHARD_WINDOW" envDefault:"10s"`
 
 	// Hold is the length of Lambda's tumbling window: a multiple of Window, up to 5m. Quiet windows are stored together
-	// when it ends. 0 stores each window when it ends. A deployment's follows from streamShards if it is 0.
+	// when it ends. With 0 each window is stored when it ends. In a deployment 0 chooses Hold by streamShards.
 	Hold time.Duration `env:"HOTSHARD_HOLD" envDefault:"0s"`
 
-	// PartitionWCU is the WCU/s that a partition takes: AWS's limit, or that of a partition limiter. At least 1.
+	// PartitionWCU is a partition's limit in WCU/s, of AWS or of a partition limiter; at least 1.
 	PartitionWCU int `env:"HOTSHARD_PARTITION_WCU" envDefault:"1000"`
 
 	// Threshold is the share of PartitionWCU from which a key is hot; above 0, up to 1.
 	Threshold float64 `env:"HOTSHARD_THRESHOLD" envDefault:"0.7"`
 
-	// TopK is the number of keys that a window counts at a time, and the same number for indexes; 10 to 20,000. The
-	// error of a count is at most the window's write units divided by TopK, or more if the keys are too long for the
-	// window's state of 1 MB.
+	// TopK is the number of keys that a window counts at a time, and again of index keys; 10 to 20,000. The error of a
+	// count is at most the window's write units divided by TopK. It is more if the keys don't fit in the window's state
+	// of 1 MB.
 	TopK int `env:"HOTSHARD_TOP_K" envDefault:"2000"`
 
-	// HeatRetention is how long heat items are kept; 4h to 8760h. The shrink task reads those of the last hours, and a
-	// summary of each hour before.
+	// HeatRetention is how long heat items are kept; 4h to 8760h.
 	HeatRetention time.Duration `env:"HOTSHARD_HEAT_RETENTION" envDefault:"168h"`
 
 	// Metrics is where metrics go: cloudwatch calls PutMetricData, and emf writes log lines that CloudWatch reads.
@@ -80,8 +80,8 @@ type Settings struct {
 	// shows both), or off. With off there are no metrics of single keys. Errors of AWS calls always name keys.
 	MetricNames keyname.Style `env:"HOTSHARD_METRIC_NAMES" envDefault:"plain"`
 
-	// Control is what happens with decisions on shard counts: act makes the changes, observe only logs and counts them,
-	// and off decides nothing.
+	// Control is what decisions on shard counts do: act makes the changes, observe only logs and counts them, and off
+	// makes no decisions.
 	Control growth.Control `env:"HOTSHARD_CONTROL" envDefault:"act"`
 
 	// Quiet is how long the load of a counter or a limit must be low before its shard count shrinks; 1m to 24h. For
@@ -89,8 +89,8 @@ type Settings struct {
 	// minute at most, so a deployment needs 12m or more.
 	Quiet time.Duration `env:"HOTSHARD_QUIET" envDefault:"1h"`
 
-	// EventRetention is how long events are kept, and so how long changes stay in a key's history. It must equal
-	// ingest's; 0 keeps events for ever, else 1h or more.
+	// EventRetention is how long events are kept, and so how long changes stay in a key's history; 1h or more, or 0 for
+	// ever. It must equal ingest's.
 	EventRetention time.Duration `env:"HOTSHARD_EVENT_RETENTION" envDefault:"720h"`
 }
 
@@ -112,15 +112,15 @@ const (
 	EMF        MetricSink = "emf"
 )
 
-// maxWindow is the greatest length of a window, tumbling or not.
+// maxWindow is the greatest length of a window.
 const maxWindow = 15 * time.Minute
 
-// RecordAge is the greatest age of a record that this function receives. The event source mapping discards older
-// records. So the counts of windows before that do not change any more.
+// RecordAge is the greatest age of a record that this function receives, because the event source mapping discards
+// older ones. So the counts of older windows no longer change.
 const RecordAge = time.Hour
 
-// TaskInterval returns how often the shrink task must run: a twelfth of the quiet period, from 5 s to 5 min. Above a
-// minute it is in whole minutes, as schedules need it.
+// TaskInterval returns the time between two runs of the shrink task: a twelfth of the quiet period, from 5 s to 5 min.
+// Above a minute it is in whole minutes, which schedules require.
 func (s Settings) TaskInterval() time.Duration {
 	every := min(max(s.Quiet/12, 5*time.Second), 5*time.Minute)
 	if every > time.Minute {
@@ -129,7 +129,7 @@ func (s Settings) TaskInterval() time.Duration {
 	return every
 }
 
-// Validate returns an error that names all faults.
+// Validate returns an error that names all wrong settings.
 func (s Settings) Validate() error {
 	var faults []error
 	check := func(ok bool, name string, value any, want string) {
@@ -139,8 +139,8 @@ func (s Settings) Validate() error {
 	}
 	own := s.Source != Existing
 	check(s.Source == Hotshard || s.Source == Existing, "HOTSHARD_SOURCE", s.Source, "hotshard or existing")
-	check(own || s.SourceTable != "", "HOTSHARD_SOURCE_TABLE", "empty", "a table's name, for the source is existing")
-	check(!own || s.SourceTable == "", "HOTSHARD_SOURCE_TABLE", s.SourceTable, "nothing, for the source is hotshard")
+	check(own || s.SourceTable != "", "HOTSHARD_SOURCE_TABLE", "empty", "a table's name if HOTSHARD_SOURCE is existing")
+	check(!own || s.SourceTable == "", "HOTSHARD_SOURCE_TABLE", s.SourceTable, "nothing if HOTSHARD_SOURCE is hotshard")
 	check(!own || s.ItemsTable != "", "HOTSHARD_ITEMS_TABLE", "empty", "a table's name")
 	check(!own || s.EventsTable != "", "HOTSHARD_EVENTS_TABLE", "empty", "a table's name")
 	s.checkAdoption(check)
@@ -168,22 +168,23 @@ func (s Settings) Validate() error {
 // holds reports whether quiet windows are held.
 func (s Settings) holds() bool { return s.Hold > s.Window }
 
-// quiet reports whether a window's counts may be held: no key can be near hot, in the window or in a second of it.
+// quiet reports whether a window's counts may be held, because no key can be near hot in the window or in one second of
+// it.
 func (s Settings) quiet(w *count.Window) bool {
 	table, index := s.quietRate()
 	units, ofIndexes := w.Units()
 	return float64(units) < table*w.Length.Seconds() && float64(ofIndexes) < index/maxSpread*w.Length.Seconds()
 }
 
-// quietRate returns the WCU/s of a key below which its counts may be held. A key of an index gets its heat from up to
+// quietRate returns the WCU/s below which a key's counts may be held. That of an index key is the sum over up to
 // maxSpread stream shards.
 func (s Settings) quietRate() (table, index float64) {
 	return min(s.hotRate()/4, float64(s.PartitionWCU)/s.Window.Seconds()), s.hotRate() / 4
 }
 
-// due returns the time by which a window's counts are stored, unless they are late. Lambda ends the tumbling window of
-// an idle stream shard up to two minutes later.
-func (s Settings) due(start time.Time) time.Time {
+// storedBy returns the time by which the items of a window are normally stored. Lambda ends the tumbling window of an
+// idle stream shard up to two minutes late.
+func (s Settings) storedBy(start time.Time) time.Time {
 	if !s.holds() {
 		return start.Add(s.Window + heat.OnTime)
 	}

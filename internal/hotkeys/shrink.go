@@ -21,8 +21,8 @@ import (
 // keys is the number of candidates; shrunk is the number of changed shard counts.
 const ShrinkTask = `{"task":"shrink"}`
 
-// done is a task's answer.
-type done struct {
+// shrinkAnswer is the JSON of the task's answer.
+type shrinkAnswer struct {
 	Keys   int `json:"keys"`
 	Shrunk int `json:"shrunk"`
 }
@@ -38,7 +38,7 @@ type shrinker struct {
 func (r *shrinker) task(ctx context.Context, j *journal) ([]byte, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var answer done
+	var answer shrinkAnswer
 	if r.settings.Control != growth.Off && j.source.Own != "" {
 		var err error
 		if answer, err = r.shrink(ctx, j, j.now().UTC()); err != nil {
@@ -50,22 +50,22 @@ func (r *shrinker) task(ctx context.Context, j *journal) ([]byte, error) {
 	return json.Marshal(answer)
 }
 
-// settled returns the start of the hours for which more reports may still come. Earlier writes were counted and
-// reported, or discarded: records are no older than [RecordAge] when they arrive, and their windows end soon after.
+// settled returns the full hour before which all windows have their final counts. Records are no older than [RecordAge]
+// when they arrive, and their windows end soon after.
 func (s Settings) settled(now time.Time) time.Time {
 	return now.Add(-RecordAge - 2*max(s.Window, s.Hold)).Truncate(time.Hour)
 }
 
-// day is the quiet period of keys with calculated write shards: if such a key grows again, it takes no writes for
-// seconds.
-const day = 24 * time.Hour
+// longQuiet is the quiet period of keys without random placement. It is long because a later growth of such a key takes
+// effect only after some seconds.
+const longQuiet = 24 * time.Hour
 
 // quietFrom returns the start of a key's quiet period.
 func (s Settings) quietFrom(base schema.BaseKey, now time.Time) time.Time {
 	if kind.Of(base.Type).Placement == kind.Random {
 		return now.Add(-s.Quiet)
 	}
-	return s.settled(now).Add(-day)
+	return s.settled(now).Add(-longQuiet)
 }
 
 // candidate is a key that may shrink: it has several write shards in effect.
@@ -87,9 +87,9 @@ func candidates(entries []shardmap.Entry, now time.Time) (list []candidate) {
 	return list
 }
 
-// shrink lowers the shard counts of keys whose load was low in all of their quiet period. It reads the summaries of
-// settled hours, and each window since.
-func (r *shrinker) shrink(ctx context.Context, j *journal, now time.Time) (answer done, err error) {
+// shrink lowers the shard counts of keys whose load was low in their whole quiet period. It reads the summaries of
+// settled hours, and every window since.
+func (r *shrinker) shrink(ctx context.Context, j *journal, now time.Time) (answer shrinkAnswer, err error) {
 	entries, err := r.shards.Entries(ctx)
 	if err != nil {
 		return answer, fmt.Errorf("hotkeys: listing sharded keys: %w", err)
@@ -98,26 +98,26 @@ func (r *shrinker) shrink(ctx context.Context, j *journal, now time.Time) (answe
 	if answer.Keys = len(keys); len(keys) == 0 {
 		return answer, nil
 	}
-	past, err := r.summaries(ctx, j, keys, now)
+	hours, err := r.summaries(ctx, j, keys, now)
 	if err != nil {
 		return answer, err
 	}
-	ripe := slices.DeleteFunc(keys, func(c candidate) bool { return c.Effective().After(r.settings.quietFrom(c.base, now)) })
-	if len(ripe) == 0 {
+	unchanged := slices.DeleteFunc(keys, func(c candidate) bool { return c.Effective().After(r.settings.quietFrom(c.base, now)) })
+	if len(unchanged) == 0 {
 		return answer, nil
 	}
-	latest := newCalms(ripe, func(c candidate) time.Time { return r.settings.quietFrom(c.base, now) })
+	latest := newPastLoads(unchanged, func(c candidate) time.Time { return r.settings.quietFrom(c.base, now) })
 	if err := latest.read(ctx, j, r.heat, r.settings.settled(now), now.Add(r.settings.Window), now); err != nil {
 		return answer, err
 	}
-	for _, c := range ripe {
-		calm := latest[c.base].Calm
-		past.addTo(&calm, r.settings.settled(now))
-		d := r.settings.policy().Relax(calm, c.Entry)
+	for _, c := range unchanged {
+		calm := latest[c.base].PastLoad
+		hours.addToLoad(&calm, r.settings.settled(now))
+		d := r.settings.policy().DecideShrink(calm, c.Entry)
 		if r.logged.changed("shrink "+c.Key, d.Why) && d.Action == None {
 			j.InfoContext(ctx, "shard count not lowered", "key", r.settings.displayName(c.Key), "shards", d.From, "why", d.Why)
 		}
-		if d.Action == Shrink && r.execute(ctx, j, c.Entry, d) { // an error was logged, and the next run tries again
+		if d.Action == Shrink && r.execute(ctx, j, c.Entry, d) { // after an error, the next run tries again
 			answer.Shrunk++
 		}
 	}

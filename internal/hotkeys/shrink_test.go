@@ -285,7 +285,7 @@ func TestSummaries(t *testing.T) {
 
 func TestTaskFaults(t *testing.T) {
 	f := newFixture(settings())
-	if _, err := f.handler.Invoke(t.Context(), []byte(`{"task":"dance"}`)); err == nil || !strings.Contains(err.Error(), `task "dance" is not known`) {
+	if _, err := f.handler.Invoke(t.Context(), []byte(`{"task":"dance"}`)); err == nil || !strings.Contains(err.Error(), `unknown task "dance"`) {
 		t.Errorf("got %v", err)
 	}
 	for _, payload := range []string{`{"task":1}`, `{"task":"shrink","Records":[]}`, `{"task":null}`} {

@@ -10,9 +10,9 @@ import (
 	"github.com/hotshard/hotshard/internal/base/kind"
 )
 
-// FindSource returns the table that the settings name; of hotshard's own tables it is the items table. It describes a
-// table that is not hotshard's own once, so that a new index is counted after the next start. It returns an error if the
-// table has no stream.
+// FindSource returns the table that the settings name, or the items table for hotshard's own tables. An existing table
+// is described only here, so a new index is counted after a restart. FindSource returns an error if the table has no
+// stream.
 func FindSource(ctx context.Context, client Describer, s Settings) (count.Source, error) {
 	if s.Source != Existing {
 		return count.OwnSource(s.names(), kind.Items), nil

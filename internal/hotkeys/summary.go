@@ -14,8 +14,8 @@ type summaries map[time.Time]heat.Summary
 // maxSummaries bounds the hours that one run of the task summarizes.
 const maxSummaries = 2
 
-// summaries returns the summaries of the settled hours in the quiet period of any key. It makes missing ones, oldest
-// first, if all heat items of the hour are still stored.
+// summaries returns the summaries of the settled hours in the quiet period of any key. It makes up to maxSummaries
+// missing ones, oldest first, if all heat items of the hour are still stored. Keys are sorted by their last change.
 func (r *shrinker) summaries(ctx context.Context, j *journal, keys []candidate, now time.Time) (summaries, error) {
 	to := r.settings.settled(now)
 	from := to
@@ -25,7 +25,7 @@ func (r *shrinker) summaries(ctx context.Context, j *journal, keys []candidate, 
 		}
 	}
 	if first := keys[0].Effective().UTC().Truncate(time.Hour); first.After(from) {
-		from = first // no key had its count before
+		from = first // every key changed later, so no earlier hour matters
 	}
 	if !from.Before(to) {
 		return nil, nil
@@ -47,16 +47,16 @@ func (r *shrinker) summaries(ctx context.Context, j *journal, keys []candidate, 
 	return found, nil
 }
 
-// summarizeHour makes and stores the summary of an hour. It lists the keys whose load was so low all the time that they
-// might shrink.
+// summarizeHour makes and stores the summary of an hour. The summary lists the keys whose load was low enough to shrink
+// in each of its windows.
 func (r *shrinker) summarizeHour(ctx context.Context, j *journal, keys []candidate, hour time.Time) (heat.Summary, error) {
-	all := newCalms(keys, func(candidate) time.Time { return hour })
+	all := newPastLoads(keys, func(candidate) time.Time { return hour })
 	if err := all.read(ctx, j, r.heat, hour, hour.Add(time.Hour), hour); err != nil {
 		return heat.Summary{}, err
 	}
 	s := heat.Summary{Hour: hour, Peaks: make(map[string]float64)}
 	for _, c := range all {
-		if r.settings.policy().low(c.Calm, c.Entry) && c.Doubt != unread { // an hour without a window had no records
+		if r.settings.policy().low(c.PastLoad, c.Entry) && c.Doubt != unread { // an hour without a window had no records
 			s.Peaks[c.Key] = c.Peak
 		}
 	}
@@ -75,7 +75,7 @@ func (r *shrinker) readSummaries(ctx context.Context, j *journal, from, to time.
 		}
 		s, err := heat.ParseSummary(item)
 		if err != nil {
-			r.heat.unreadable(ctx, j, []error{err})
+			r.heat.logUnreadable(ctx, j, []error{err})
 			continue
 		}
 		found[s.Hour] = s
@@ -83,8 +83,9 @@ func (r *shrinker) readSummaries(ctx context.Context, j *journal, from, to time.
 	return found, nil
 }
 
-// addTo adds the summaries of the hours before a time to the load of a key.
-func (s summaries) addTo(c *Calm, to time.Time) {
+// addToLoad raises a key's peak by the summaries of the hours from c.From up to to. An hour that does not list the key
+// leaves a doubt.
+func (s summaries) addToLoad(c *PastLoad, to time.Time) {
 	for hour := c.From.Truncate(time.Hour); hour.Before(to); hour = hour.Add(time.Hour) {
 		peak, low := s[hour].Peaks[c.Base.String()]
 		if !low && c.Doubt == "" {

@@ -14,9 +14,9 @@ import (
 
 // table is the heat table.
 type table struct {
-	windows.Reader // consistent
+	windows.Reader // with consistent reads
 	client         HeatTable
-	logged         lastTexts // unreadable items
+	logged         lastTexts // by an unreadable item's error
 }
 
 func openTable(client HeatTable, s Settings) *table {
@@ -34,8 +34,8 @@ func (t *table) items(ctx context.Context, pk string, from, to time.Time) iter.S
 	return dynamo.Items(ctx, t.client, t.Query(pk, from, to))
 }
 
-// unreadable logs each unreadable item once.
-func (t *table) unreadable(ctx context.Context, j *journal, faults []error) {
+// logUnreadable logs each unreadable item once.
+func (t *table) logUnreadable(ctx context.Context, j *journal, faults []error) {
 	for _, err := range faults {
 		if t.logged.changed(err.Error(), "said") {
 			j.ErrorContext(ctx, "heat item not readable, so its time proves nothing", "error", err)
@@ -43,8 +43,9 @@ func (t *table) unreadable(ctx context.Context, j *journal, faults []error) {
 	}
 }
 
-// itemsOf returns a window's items of a [heat.Item.Table], by window length. Keys of other tables only look like its own.
-func itemsOf(table string, w heat.Window) map[time.Duration][]heat.Item {
+// itemsByLength returns a window's items of one [heat.Item.Table], by window length. Another table may have the same
+// keys.
+func itemsByLength(table string, w heat.Window) map[time.Duration][]heat.Item {
 	lengths := make(map[time.Duration][]heat.Item)
 	for _, item := range w.Items {
 		if item.Table == table {

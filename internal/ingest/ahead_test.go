@@ -14,7 +14,7 @@ func TestEventsAhead(t *testing.T) {
 	for _, ahead := range []time.Duration{2 * time.Second, 3500 * time.Millisecond} {
 		for after, fits := range map[time.Duration]bool{0: true, ahead: true, ahead + time.Millisecond: false} {
 			at := httpapi.Time{Time: now.Add(after)}
-			_, fault := newEvent{Entity: "e", ID: "x", Time: &at}.identify(now, ahead)
+			_, fault := newEvent{Entity: "e", ID: "x", Time: &at}.parse(now, ahead)
 			if (fault == nil) != fits || !fits && (fault.Location != "time" || !strings.Contains(fault.Message, ahead.String())) {
 				t.Errorf("%v ahead of at most %v: %+v", after, ahead, fault)
 			}

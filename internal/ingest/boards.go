@@ -16,7 +16,7 @@ type board struct {
 
 type boardInput = bodyInput[board]
 
-// boardAnswer is all settings of a board.
+// boardAnswer has all settings of a board.
 type boardAnswer struct {
 	Board   httpapi.Name    `json:"board"`
 	Mode    boards.Mode     `json:"mode" enum:"best,latest,sum" doc:"The counted score of a player: the best, the latest, or the sum"`
@@ -34,9 +34,10 @@ func (s *Service) putBoard(ctx context.Context, in *boardInput) (*boardOutput, e
 	return &boardOutput{set}, err
 }
 
-func (s *Service) configure(ctx context.Context, to board) (answer boardAnswer, err error) {
-	name := string(to.Board)
-	err = s.boards.Configure(ctx, name, boards.Settings{Mode: to.Mode, Size: to.Size, Periods: to.Periods})
+// configure replaces a board's settings, and returns them with the defaults.
+func (s *Service) configure(ctx context.Context, in board) (answer boardAnswer, err error) {
+	name := string(in.Board)
+	err = s.boards.Configure(ctx, name, boards.Settings{Mode: in.Mode, Size: in.Size, Periods: in.Periods})
 	if err != nil {
 		return answer, err
 	}
@@ -44,5 +45,5 @@ func (s *Service) configure(ctx context.Context, to board) (answer boardAnswer, 
 	if err != nil {
 		return answer, afterSet(err)
 	}
-	return boardAnswer{to.Board, set.Mode, set.Size, set.Periods}, nil
+	return boardAnswer{in.Board, set.Mode, set.Size, set.Periods}, nil
 }

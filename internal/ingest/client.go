@@ -19,8 +19,8 @@ type (
 	// EventsClient writes events.
 	EventsClient interface{ events.WriterClient }
 
-	// ItemsClient writes items of all other kinds. It reads a board's settings and entries, and the session that a keyed call
-	// puts.
+	// ItemsClient writes items of all other kinds. It also reads a board's settings and entries, and the stored session
+	// before a keyed call puts it.
 	ItemsClient interface {
 		client.BatchGetter
 		client.Deleter

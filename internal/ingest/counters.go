@@ -45,7 +45,7 @@ type countersOutput struct{ Body countersAnswer }
 
 // addCounters adds the increments, with one update for each counter.
 func (s *Service) addCounters(ctx context.Context, in *countersInput) (*countersOutput, error) {
-	totals, err := coalesce(in.Body.Increments)
+	totals, err := sumByCounter(in.Body.Increments)
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +61,7 @@ func (s *Service) addCounters(ctx context.Context, in *countersInput) (*counters
 	return &countersOutput{answer}, nil
 }
 
-// answerOfIncrements returns the result of each increment, by the errors of the counters.
+// answerOfIncrements returns a result for each increment. errs has the errors of counters that were not written.
 func answerOfIncrements(increments []increment, errs map[httpapi.Name]error) countersAnswer {
 	answer := countersAnswer{Results: make([]counterResult, len(increments))}
 	for i, inc := range increments {
@@ -77,9 +77,9 @@ type total struct {
 	delta   int64
 }
 
-// coalesce sums the increments of each counter, in order of first appearance. It returns an error for a delta of 0 and
-// for a sum beyond 64 bits.
-func coalesce(increments []increment) ([]total, error) {
+// sumByCounter returns each counter's sum of increments, in order of first appearance. It returns an error if a delta
+// is 0, or if a sum exceeds 64 bits.
+func sumByCounter(increments []increment) ([]total, error) {
 	var totals []total
 	var faults []error
 	index := make(map[httpapi.Name]int, len(increments))
@@ -94,8 +94,8 @@ func coalesce(increments []increment) ([]total, error) {
 		switch {
 		case inc.Delta == 0:
 			faults = append(faults, deltaFault(i, inc, "it must not be 0"))
-		case (sum > totals[at].delta) != (inc.Delta > 0):
-			faults = append(faults, deltaFault(i, inc, "the counter's increments add up beyond 64 bits"))
+		case (sum > totals[at].delta) != (inc.Delta > 0): // overflow
+			faults = append(faults, deltaFault(i, inc, "the counter's increments add up to more than 64 bits"))
 		}
 		totals[at].delta = sum
 	}
@@ -109,8 +109,10 @@ func deltaFault(i int, inc increment, message string) error {
 	return &huma.ErrorDetail{Location: fmt.Sprintf("body.increments[%d].delta", i), Message: message, Value: inc.Delta}
 }
 
+// addAll adds the totals concurrently, and returns the error of each counter. An update that can't start in time has
+// ErrThrottled.
 func (s *Service) addAll(ctx context.Context, totals []total, now time.Time) map[httpapi.Name]error {
-	errs, start := make([]error, len(totals)), dynamo.StartBy(ctx)
+	errs, startBy := make([]error, len(totals)), dynamo.StartBy(ctx)
 	var group errgroup.Group
 	group.SetLimit(maxUpdates)
 	for i, t := range totals {
@@ -118,13 +120,15 @@ func (s *Service) addAll(ctx context.Context, totals []total, now time.Time) map
 			continue
 		}
 		group.Go(func() error {
-			if errs[i] = shard.ErrThrottled; time.Now().Before(start) {
-				errs[i] = s.counter.Add(ctx, string(t.counter), t.delta, now)
+			if !time.Now().Before(startBy) {
+				errs[i] = shard.ErrThrottled
+				return nil
 			}
+			errs[i] = s.counter.Add(ctx, string(t.counter), t.delta, now)
 			return nil
 		})
 	}
-	_ = group.Wait() // errors are per counter
+	_ = group.Wait() // the errors are in errs
 	outcomes := make(map[httpapi.Name]error, len(totals))
 	for i, t := range totals {
 		outcomes[t.counter] = errs[i]
@@ -132,12 +136,13 @@ func (s *Service) addAll(ctx context.Context, totals []total, now time.Time) map
 	return outcomes
 }
 
+// addOnce adds the totals of a keyed call in one transaction.
 func (s *Service) addOnce(ctx context.Context, in *countersInput, totals []total, now time.Time) (*countersOutput, error) {
 	if n := len(in.Body.Increments); n > maxKeyed {
 		return nil, tooManyKeyed(n, "increments")
 	}
 	writes := func(ctx context.Context) (list []shardmap.Write, err error) {
-		at := s.now() // the attempt's: see AddTransact
+		at := s.now() // the time of this attempt: see AddTransact
 		for _, t := range totals {
 			if t.delta != 0 {
 				list = append(list, s.counter.AddTransact(ctx, string(t.counter), t.delta, at))

@@ -43,7 +43,7 @@ type eventsOutput struct{ Body eventsAnswer }
 // putEvents writes the events of one call.
 func (s *Service) putEvents(ctx context.Context, in *eventsInput) (*eventsOutput, error) {
 	now := s.now()
-	events, err := identify(in.Body.Events, now, s.changer.Options().EventAhead)
+	events, err := parseEvents(in.Body.Events, now, s.changer.Options().EventAhead)
 	if err != nil {
 		return nil, err
 	}
@@ -58,6 +58,7 @@ func (s *Service) putEvents(ctx context.Context, in *eventsInput) (*eventsOutput
 	return &eventsOutput{answer}, nil
 }
 
+// answerOfEvents returns a result for each event, by its error.
 func answerOfEvents(list []events.Event, outcomes []error) eventsAnswer {
 	answer := eventsAnswer{Results: make([]eventResult, len(list))}
 	for i, ev := range list {
@@ -67,33 +68,35 @@ func answerOfEvents(list []events.Event, outcomes []error) eventsAnswer {
 	return answer
 }
 
-func (s *Service) putOnce(ctx context.Context, in *eventsInput, written []events.Event, now time.Time) (*eventsOutput, error) {
-	if n := len(written); n > maxKeyed {
+// putOnce writes the events of a keyed call in one transaction.
+func (s *Service) putOnce(ctx context.Context, in *eventsInput, list []events.Event, now time.Time) (*eventsOutput, error) {
+	if n := len(list); n > maxKeyed {
 		return nil, tooManyKeyed(n, "events")
 	}
-	if size := sizeOf(written); size > maxTransaction {
+	if size := sizeOf(list); size > maxTransaction {
 		return nil, httpapi.InvalidAt("body.events", "a call with an Idempotency-Key takes at most 3.9 MB of items", size)
 	}
-	writes := func(ctx context.Context) (list []shardmap.Write, err error) {
-		for _, ev := range distinct(written) {
+	writesOf := func(ctx context.Context) (writes []shardmap.Write, err error) {
+		for _, ev := range distinct(list) {
 			write, err := s.events.PutTransact(ctx, ev, now)
 			if err != nil {
 				return nil, err
 			}
-			list = append(list, write)
+			writes = append(writes, write)
 		}
-		return list, nil
+		return writes, nil
 	}
-	answer, err := applyOnce(ctx, s, &in.CallKey, answerOfEvents(written, make([]error, len(written))), now, writes)
+	answer, err := applyOnce(ctx, s, &in.CallKey, answerOfEvents(list, make([]error, len(list))), now, writesOf)
 	return &eventsOutput{answer}, err
 }
 
 // maxTransaction bounds the bytes of a transaction's items, below DynamoDB's 4 MB.
 const maxTransaction = 3_900_000
 
-// keySize estimates the bytes of an event's keys and attribute names.
+// keySize is an upper bound for the bytes of an event's keys and attribute names.
 const keySize = 2*httpapi.MaxName + 100
 
+// sizeOf returns an upper bound for the bytes of the events' items.
 func sizeOf(list []events.Event) int {
 	size := 0
 	for _, ev := range list {
@@ -102,7 +105,8 @@ func sizeOf(list []events.Event) int {
 	return size
 }
 
-// distinct keeps the last of the events with the same identity: a transaction allows one action for each item.
+// distinct returns the events without earlier ones of the same identity, because a transaction allows one action for
+// each item.
 func distinct(list []events.Event) []events.Event {
 	type identity struct {
 		entity, id string
@@ -122,13 +126,13 @@ func distinct(list []events.Event) []events.Event {
 	return kept
 }
 
-// identify completes the identity of each event and parses its data. Its error names all faults.
-func identify(in []newEvent, now time.Time, ahead time.Duration) ([]events.Event, error) {
+// parseEvents returns the events of a call with their ids and times. Its error lists all invalid fields.
+func parseEvents(in []newEvent, now time.Time, ahead time.Duration) ([]events.Event, error) {
 	list := make([]events.Event, len(in))
 	var faults []error
 	for i, ev := range in {
 		var fault *huma.ErrorDetail
-		if list[i], fault = ev.identify(now, ahead); fault != nil {
+		if list[i], fault = ev.parse(now, ahead); fault != nil {
 			fault.Location = fmt.Sprintf("body.events[%d].%s", i, fault.Location)
 			faults = append(faults, fault)
 		}

@@ -17,9 +17,9 @@ import (
 
 var epoch = time.Unix(0, 0)
 
-// identify returns the event with its identity completed and its data parsed. Its time may be up to ahead later than
-// now. The fault's location is relative to the event.
-func (e newEvent) identify(now time.Time, ahead time.Duration) (events.Event, *huma.ErrorDetail) {
+// parse returns the event with its id, time and data. The time may be up to ahead later than now. The fault's location
+// is relative to the event.
+func (e newEvent) parse(now time.Time, ahead time.Duration) (events.Event, *huma.ErrorDetail) {
 	out := events.Event{Entity: string(e.Entity), ID: string(e.ID)}
 	t, fault := e.time(now)
 	if fault != nil {
@@ -28,16 +28,14 @@ func (e newEvent) identify(now time.Time, ahead time.Duration) (events.Event, *h
 	out.Time = t.UTC().Truncate(time.Millisecond)
 	switch {
 	case out.Time.Before(epoch):
-		return out, &huma.ErrorDetail{Location: e.timeField(), Message: "its time is before 1970", Value: httpapi.FormatTime(out.Time)}
+		return out, &huma.ErrorDetail{Location: e.timeField(), Message: "the event's time is before 1970", Value: httpapi.FormatTime(out.Time)}
 	case out.Time.After(now.Add(ahead)):
-		return out, &huma.ErrorDetail{Location: e.timeField(), Message: fmt.Sprintf("its time is more than %v ahead", ahead), Value: httpapi.FormatTime(out.Time)}
+		return out, &huma.ErrorDetail{Location: e.timeField(), Message: fmt.Sprintf("the event's time is more than %v in the future", ahead), Value: httpapi.FormatTime(out.Time)}
 	case out.ID == "":
 		out.ID = ulid.MustNew(ulid.Timestamp(out.Time), ulid.DefaultEntropy()).String()
 	}
-	if out.Data, fault = parseData(e.Data.RawMessage); fault != nil {
-		return out, fault
-	}
-	return out, nil
+	out.Data, fault = parseData(e.Data.RawMessage)
+	return out, fault
 }
 
 // timeField returns the name of the field that the event's time comes from.
@@ -63,9 +61,10 @@ func (e newEvent) time(now time.Time) (time.Time, *huma.ErrorDetail) {
 	return id.Timestamp(), nil
 }
 
-// maxData leaves room in an item for the keys.
+// maxData bounds the bytes of an item's data, so that its keys fit, too.
 const maxData = dynamo.MaxItem - 4*1024
 
+// parseData parses the JSON of an item's data. The fault's location begins with data.
 func parseData(text json.RawMessage) (document.Object, *huma.ErrorDetail) {
 	if len(text) == 0 || string(text) == "null" {
 		return nil, nil
@@ -82,7 +81,7 @@ func parseData(text json.RawMessage) (document.Object, *huma.ErrorDetail) {
 		return nil, &huma.ErrorDetail{Location: at, Message: err.Error()}
 	}
 	if size := dynamo.Size(data); size > maxData {
-		return nil, &huma.ErrorDetail{Location: "data", Message: "it is larger than DynamoDB's 400 KB an item", Value: size}
+		return nil, &huma.ErrorDetail{Location: "data", Message: "it does not fit in an item, which may have 400 KB", Value: size}
 	}
 	return data, nil
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// maxKeyed is the maximum number of items in a keyed call: a transaction has up to 100 actions, and one puts the key's
+// maxKeyed bounds the items of a keyed call. A transaction has up to 100 actions, and one of them puts the key's
 // marker.
 const maxKeyed = 99
 
@@ -38,11 +38,11 @@ func (in *bodyInput[T]) Resolve(ctx huma.Context) []error {
 	return append(httpapi.Decode(ctx, in.RawBody, &in.Body), in.CallKey.Resolve(ctx)...)
 }
 
-// CallKey is the header that makes a call apply once. Resolve also sets the path and the caller.
+// CallKey is the header that makes a call apply once, with what identifies the call.
 type CallKey struct {
-	Key    keyText `header:"Idempotency-Key" doc:"Applies the call once within 24 hours, whatever is retried, and gives the same answer again: 1 to 255 letters, digits, or any of -._~:/+=. At most 99 items then. It stands for the body to the byte: the same JSON with other white space is another call, which is a 409. A key is the caller's own: the same key of another IAM user or role, or of another token's subject, is another key; the sessions of a role share theirs."`
+	Key    keyText `header:"Idempotency-Key" doc:"Applies the call once within 24 hours, however often it is sent, and returns the first answer again: 1 to 255 letters, digits, or any of -._~:/+=. The call may then have at most 99 items. The key stands for the exact bytes of the body: the same JSON with other white space is another call, which gets a 409. Each caller has its own keys: an IAM user, an IAM role with all its sessions, or a token's subject."`
 	path   string
-	body   []byte // identifies the call with its path
+	body   []byte
 	caller string
 }
 
@@ -54,8 +54,8 @@ func (keyText) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeString, Extensions: map[string]any{"pattern": `^[A-Za-z0-9._~:/+=-]{1,255}$`, "minLength": 1, "maxLength": 255}}
 }
 
-// Resolve validates the key. It rejects several header values, because proxies join and split them differently, and keys
-// of callers that can't be told apart.
+// Resolve validates the key, and sets the path and the caller. It rejects several header values, because proxies join
+// and split them differently. It also rejects the key of a caller without a name, which other callers might use.
 func (k *CallKey) Resolve(ctx huma.Context) []error {
 	k.path, k.caller = ctx.Operation().Path, httpapi.Caller(ctx.Context())
 	var sent []string
@@ -71,7 +71,7 @@ func (k *CallKey) Resolve(ctx huma.Context) []error {
 	case len(sent) > 1 || !validKey(sent[0]):
 		fault = "it must be one key of 1 to 255 letters, digits, or any of -._~:/+="
 	case k.caller == httpapi.Nameless:
-		fault = "the token has no sub, client_id or azp claim, so its keys can't be told from other callers': call without a key, or have the issuer add a claim"
+		fault = "the token has no sub, client_id or azp claim, so other callers could use the same key: call without a key, or have the issuer add a claim"
 	default:
 		return nil
 	}
@@ -97,15 +97,15 @@ func tooManyKeyed(n int, field string) error {
 // applyOnce applies a keyed call's writes and its marker in one transaction. It returns the given answer, or the stored
 // one if the call was applied before.
 func applyOnce[A any](ctx context.Context, s *Service, k *CallKey, answer A, now time.Time,
-	actions func(context.Context) ([]shardmap.Write, error),
+	writesOf func(context.Context) ([]shardmap.Write, error),
 ) (A, error) {
 	return decideOnce(ctx, s, k, now, func(ctx context.Context) ([]shardmap.Write, A, error) {
-		writes, err := actions(ctx)
+		writes, err := writesOf(ctx)
 		return writes, answer, err
 	})
 }
 
-// decideOnce is applyOnce for a call whose answer depends on the reads for its writes.
+// decideOnce is applyOnce for a call whose answer is known only after reads: decide returns the writes and the answer.
 func decideOnce[A any](ctx context.Context, s *Service, k *CallKey, now time.Time,
 	decide func(context.Context) ([]shardmap.Write, A, error),
 ) (answer A, err error) {
@@ -118,11 +118,11 @@ func decideOnce[A any](ctx context.Context, s *Service, k *CallKey, now time.Tim
 	return firstAnswerOr(first, err, answer)
 }
 
-// setOnce applies a keyed call that overwrites settings. Doing it twice changes nothing, so the effect and the marker
-// need no transaction. It reads the marker, calls set, and puts the marker if it is absent.
+// setOnce applies a call that overwrites settings, keyed or not. For a keyed call it reads the marker, calls set, and
+// puts the marker if it is absent. It needs no transaction, because set may be repeated.
 //
-// If setOnce fails before the marker is put, a retry sets again, and overwrites what others have set since. Of two
-// concurrent calls with one key and different bodies both may take effect, although one gets a 409.
+// If setOnce fails before the marker is put, a retry sets again, and overwrites what others have set since. Two
+// concurrent calls with one key and different bodies may both take effect, although one gets a 409.
 func setOnce[A any](ctx context.Context, s *Service, k *CallKey, now time.Time,
 	set func(context.Context) (A, error),
 ) (answer A, err error) {
@@ -143,8 +143,7 @@ func setOnce[A any](ctx context.Context, s *Service, k *CallKey, now time.Time,
 	return firstAnswerOr(first, afterSet(err), answer)
 }
 
-// afterSet returns an error after the settings were written. It is never ErrThrottled, which means that nothing was
-// written.
+// afterSet replaces ErrThrottled, which means that nothing was written, in an error after the settings were written.
 func afterSet(err error) error {
 	if errors.Is(err, shard.ErrThrottled) {
 		return fmt.Errorf("%w after it was set: %v", shard.ErrUnavailable, err)
@@ -152,37 +151,34 @@ func afterSet(err error) error {
 	return err
 }
 
-// firstAnswerOr returns the stored answer of the call's first time if there is one, else the given answer.
-func firstAnswerOr[A any](first []byte, err error, this A) (A, error) {
+// firstAnswerOr returns the stored answer if the call was applied before, else the given one.
+func firstAnswerOr[A any](stored []byte, err error, answer A) (A, error) {
 	switch {
 	case errors.Is(err, once.ErrOtherCall):
-		return this, huma.Error409Conflict("the Idempotency-Key was used for another call")
-	case err != nil || first == nil:
-		return this, err
+		return answer, huma.Error409Conflict("the Idempotency-Key was used for another call")
+	case err != nil || stored == nil:
+		return answer, err
 	}
-	var again A
-	if err := json.Unmarshal(first, &again); err != nil {
-		return this, fmt.Errorf("decoding the first answer: %w", err)
+	var first A
+	if err := json.Unmarshal(stored, &first); err != nil {
+		return answer, fmt.Errorf("decoding the first answer: %w", err)
 	}
-	return again, nil
+	return first, nil
 }
 
+// call returns the stored key, and the digest of the path and the body.
 func (k *CallKey) call() once.Call {
-	return once.Call{Key: k.scoped(), Digest: digest(k.path, k.body)}
+	h := sha256.New()
+	_, _ = io.WriteString(h, k.path+"\n")
+	_, _ = h.Write(k.body)
+	return once.Call{Key: k.storedKey(), Digest: h.Sum(nil)}
 }
 
-// scoped returns the key with a digest of the caller, so that callers do not share keys. A key has no #.
-func (k *CallKey) scoped() string {
+// storedKey returns the key with a digest of the caller, so that callers do not share keys. A key has no #.
+func (k *CallKey) storedKey() string {
 	if k.caller == "" {
 		return string(k.Key)
 	}
 	digest := sha256.Sum256([]byte(k.caller))
 	return hex.EncodeToString(digest[:16]) + "#" + string(k.Key)
-}
-
-func digest(path string, body []byte) []byte {
-	h := sha256.New()
-	_, _ = io.WriteString(h, path+"\n")
-	_, _ = h.Write(body)
-	return h.Sum(nil)
 }

@@ -18,21 +18,21 @@ import (
 func Routes(s *Service) httpapi.Routes {
 	return func(api *httpapi.API) {
 		write(api, s, httpapi.ForCallers, http.MethodPost, "/v1/events", "put-events", "Write events",
-			"Writes 1 to 500 events, each by itself. Entity, id and time are what an event is: the same again takes the place of what is there. The results are in the order of the events.", s.putEvents)
+			"Writes 1 to 500 events. Each is accepted or rejected by itself. Entity, id and time identify an event: another one with the same three replaces it. The results are in the order of the events.", s.putEvents)
 		write(api, s, httpapi.ForCallers, http.MethodPost, "/v1/counters", "add-counters", "Add to counters",
 			"Makes 1 to 500 increments. Those of one counter are one write, and are accepted or rejected together. The results are in the order of the increments.", s.addCounters)
 		write(api, s, httpapi.ForOperators, http.MethodPut, "/v1/leaderboards", "put-leaderboard", "Set up a leaderboard",
-			"Sets what a board keeps. A board needs no set-up: without one it keeps the best score of each player, of all time. Its mode can't change once it has had a score.", s.putBoard)
+			"Replaces a board's settings. A board without settings keeps the best score of each player, of all time. The mode can't change after the first score.", s.putBoard)
 		write(api, s, httpapi.ForCallers, http.MethodPost, "/v1/scores", "submit-scores", "Send scores",
-			"Sends 1 to 500 scores to one board. What becomes of them is up to the board's mode. The results are in the order of the scores.", s.submitScores)
+			"Sends 1 to 500 scores to one board. The board's mode decides how a score changes its player's entry. The results are in the order of the scores.", s.submitScores)
 		write(api, s, httpapi.ForCallers, http.MethodPut, "/v1/sessions", "put-session", "Start or renew a session",
-			"A session is active until its time to live is over, counted from its last renewal.", s.putSession)
+			"Starts a session, or renews it. It is active for its ttl after the last renewal.", s.putSession)
 		write(api, s, httpapi.ForCallers, http.MethodDelete, "/v1/sessions", "end-session", "End a session",
-			"Ends a session now. One that is not there has ended already, and that is a success.", s.endSession)
+			"Ends a session now. It also succeeds if there is no such session.", s.endSession)
 		write(api, s, httpapi.ForCallers, http.MethodPost, "/v1/limits", "hit-limit", "Count a hit against a limit",
-			"Allows a hit while fewer than the limit were allowed in the window, and counts it then. Never more than the limit are allowed.", s.hitLimit)
+			"Allows and counts a hit if the window has fewer allowed hits than the limit. It never allows more hits than the limit.", s.hitLimit)
 		write(api, s, httpapi.ForOperators, http.MethodPut, "/v1/shards", "put-shards", "Pin a shard count",
-			"Sets how many write shards a key has, ahead of a known peak; it stays until the pin is ended. Ending the pin leaves the count to the controller.", s.putShards)
+			"Sets a key's number of write shards, for example ahead of a known peak. The number stays until the pin ends; then the controller may change it.", s.putShards)
 	}
 }
 
@@ -52,7 +52,7 @@ func write[I, O any](api *httpapi.API, s *Service, who httpapi.Audience, method,
 // Status is the result of one item of a call.
 type Status string
 
-// The statuses. A rejected item found no capacity. It was not written, unless its detail says otherwise.
+// The statuses. A rejected item was throttled or failed. It was not written, unless its detail says otherwise.
 const (
 	Accepted Status = "accepted"
 	Rejected Status = "rejected"
@@ -62,7 +62,7 @@ const (
 func (Status) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{
 		Type: huma.TypeString, Enum: []any{string(Accepted), string(Rejected)},
-		Description: "Whether it was taken. A rejected one found no capacity and was not written, unless its detail says otherwise",
+		Description: "Whether the item was accepted. A rejected item was not written, unless its detail says otherwise",
 	}
 }
 
@@ -94,9 +94,9 @@ func rejection(err error) string {
 	return httpapi.Detail(err) + maybeWritten
 }
 
-// worst returns the error that decides the response if no item was accepted: unknown errors first, then DynamoDB's,
-// then throttling, then the caller's faults.
-func worst(errs []error) error {
+// worstError returns the error that decides the response if no item was accepted. Unknown errors come first, then
+// DynamoDB's, then throttling, then invalid scores.
+func worstError(errs []error) error {
 	rank := func(err error) int {
 		switch {
 		case errors.Is(err, boards.ErrScoreRange):
@@ -111,10 +111,10 @@ func worst(errs []error) error {
 	return slices.MaxFunc(errs, func(a, b error) int { return cmp.Compare(rank(a), rank(b)) })
 }
 
-// noneAccepted returns the error of a call without an accepted item. It returns the caller's faults only if no item has
-// a worse error.
+// noneAccepted returns the error of a call without an accepted item. It lists the invalid fields if no item has a worse
+// error.
 func noneAccepted(ctx context.Context, errs []error, faults ...error) error {
-	err := worst(errs)
+	err := worstError(errs)
 	if errors.Is(err, boards.ErrScoreRange) {
 		return httpapi.Invalid(faults...)
 	}

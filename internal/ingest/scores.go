@@ -56,7 +56,7 @@ func (s *Service) submitScores(ctx context.Context, in *scoresInput) (*scoresOut
 	return &scoresOutput{answer}, nil
 }
 
-// outOfRange returns a fault for each score that can't be added.
+// outOfRange returns an error for each score with ErrScoreRange.
 func (b *scoresInputBody) outOfRange(outcomes []error) (faults []error) {
 	for i, err := range outcomes {
 		if errors.Is(err, boards.ErrScoreRange) {
@@ -68,7 +68,7 @@ func (b *scoresInputBody) outOfRange(outcomes []error) (faults []error) {
 	return faults
 }
 
-// answer returns the result of each score.
+// answer returns a result for each score, by its error.
 func (b *scoresInputBody) answer(outcomes []error) scoresAnswer {
 	answer := scoresAnswer{Results: make([]scoreResult, len(outcomes))}
 	for i, err := range outcomes {
@@ -81,6 +81,7 @@ func (b *scoresInputBody) answer(outcomes []error) scoresAnswer {
 	return answer
 }
 
+// submitOnce sends the scores of a keyed call in one transaction.
 func (s *Service) submitOnce(ctx context.Context, in *scoresInput, list []boards.PlayerScore, now time.Time) (*scoresOutput, error) {
 	if n := len(list); n > maxKeyed {
 		return nil, tooManyKeyed(n, "scores")

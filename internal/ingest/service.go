@@ -33,12 +33,12 @@ type Service struct {
 	now      func() time.Time
 }
 
-// New returns a Service, or an error that lists all faults of the settings.
+// New returns a Service, or an error that lists all invalid settings.
 func New(settings Settings, client Client, log *slog.Logger) (*Service, error) {
 	if err := settings.Validate(); err != nil {
 		return nil, err
 	}
-	view := shardmap.New(client, settings.ShardMapTable, settings.mapOptions())
+	view := shardmap.New(client, settings.ShardMapTable, shardmap.Options{ViewAge: settings.ViewAge, EventAhead: settings.EventAhead})
 	changer := shardmap.NewChanger(client, view, shardmap.ChangerOptions{Keep: shardmap.HistoryKept(settings.EventRetention), Timeless: shardmap.TimelessKey})
 	observer, err := settings.observer(changer, log)
 	if err != nil {
@@ -58,7 +58,7 @@ func New(settings Settings, client Client, log *slog.Logger) (*Service, error) {
 	}, nil
 }
 
-// observer returns what raises the count of a key whose writes are throttled; nil if the control is off.
+// observer returns the observer that adds write shards to throttled keys. It is nil if Control is off.
 func (s Settings) observer(changer grow.Changer, log *slog.Logger) (shard.Observer, error) {
 	if s.Control == growth.Off {
 		return nil, nil
@@ -66,7 +66,8 @@ func (s Settings) observer(changer grow.Changer, log *slog.Logger) (shard.Observ
 	return grow.New(changer, grow.Options{Observe: s.Control == growth.Observe, Logger: log, By: "ingest", Shown: s.MetricNames.Shown})
 }
 
-// Handler returns the handler of all calls. A container makes it once, in its init phase.
+// Handler returns the handler of all calls, and begins to read the shard map. A container calls it once, in its init
+// phase.
 func Handler(ctx context.Context, settings Settings, client Client, log *slog.Logger) (http.Handler, error) {
 	service, err := New(settings, client, log)
 	if err != nil {
@@ -76,5 +77,5 @@ func Handler(ctx context.Context, settings Settings, client Client, log *slog.Lo
 	return httpapi.New(log, Routes(service)), nil
 }
 
-// Load reads the shard map, so that the first call need not wait for it.
+// Load reads the shard map, so that the first call does not wait for it.
 func (s *Service) Load(ctx context.Context) error { return s.changer.Load(ctx, s.now()) }

@@ -50,8 +50,8 @@ func (s *Service) putSession(ctx context.Context, in *sessionInput) (*sessionOut
 	return &sessionOutput{answerOfSession(put)}, nil
 }
 
-func answerOfSession(one sessions.Session) sessionAnswer {
-	return sessionAnswer{httpapi.Name(one.Group), httpapi.Name(one.ID), httpapi.FormatTime(one.Started), httpapi.FormatTime(one.Ends)}
+func answerOfSession(v sessions.Session) sessionAnswer {
+	return sessionAnswer{httpapi.Name(v.Group), httpapi.Name(v.ID), httpapi.FormatTime(v.Started), httpapi.FormatTime(v.Ends)}
 }
 
 // lease validates the body and returns it as a lease.
@@ -83,7 +83,7 @@ type endInput struct {
 func (s *Service) endSession(ctx context.Context, in *endInput) (*struct{}, error) {
 	group, id := string(in.Group), string(in.ID)
 	if in.keyed() {
-		in.body = []byte("end\n" + group + "\n" + id) // a name has no control characters
+		in.body = []byte("end\n" + group + "\n" + id) // unambiguous, because a name has no line break
 		_, err := decideOnce(ctx, s, &in.CallKey, s.now(), func(context.Context) ([]shardmap.Write, struct{}, error) {
 			return []shardmap.Write{s.sessions.EndTransact(ctx, group, id, s.now())}, struct{}{}, nil
 		})

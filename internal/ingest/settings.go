@@ -23,10 +23,10 @@ type Settings struct {
 	// BoardRetention is how long the entries of a board's day or week are kept after its end. Those of all time are
 	// always kept. 0 keeps all for ever, else 1h or more.
 	BoardRetention time.Duration `env:"HOTSHARD_BOARD_RETENTION" envDefault:"720h"`
-	// Deadline bounds the work for one request, with retries; 100ms to 25s. It should be below the function's and the
-	// API's timeouts, and short: a waiting request occupies a container.
+	// Deadline bounds the work for one request, with retries; 100ms to 25s. It should be shorter than the function's
+	// and the API's timeouts. A waiting request occupies a container, so a short one is better.
 	Deadline time.Duration `env:"HOTSHARD_WRITE_DEADLINE" envDefault:"2s"`
-	// Control is what happens to a key whose writes are throttled: act, observe or off.
+	// Control is what happens to a throttled key: act adds write shards, observe only logs, and off does nothing.
 	Control growth.Control `env:"HOTSHARD_CONTROL" envDefault:"act"`
 	// EventAhead is how far in the future the times of events may lie. ViewAge is the age at which a view of the shard
 	// map is refreshed. A change of an entity's shard count takes effect after their sum plus 2s. All functions must
@@ -43,12 +43,7 @@ func (s Settings) names() schema.Names {
 	return schema.Names{Items: s.ItemsTable, Events: s.EventsTable, ShardMap: s.ShardMapTable}
 }
 
-// mapOptions returns the options of the shard map.
-func (s Settings) mapOptions() shardmap.Options {
-	return shardmap.Options{ViewAge: s.ViewAge, EventAhead: s.EventAhead}
-}
-
-// Validate returns an error that names all faults.
+// Validate returns an error that lists all invalid settings.
 func (s Settings) Validate() error {
 	var faults []error
 	if s.EventRetention != 0 && s.EventRetention < time.Hour {

@@ -12,7 +12,7 @@ type shardsInput = bodyInput[shardsInputBody]
 
 type shardsInputBody struct {
 	httpapi.BaseKey
-	Shards *int `json:"shards" required:"true" nullable:"true" minimum:"1" maximum:"1000" example:"20" doc:"The shard count to pin; null hands the key back to the controller"`
+	Shards *int `json:"shards" required:"true" nullable:"true" minimum:"1" maximum:"1000" example:"20" doc:"The shard count to pin; null ends the pin"`
 }
 
 type shardsOutput struct{ Body httpapi.ShardCount }
@@ -30,10 +30,10 @@ func (s *Service) putShards(ctx context.Context, in *shardsInput) (*shardsOutput
 func (s *Service) pin(ctx context.Context, base schema.BaseKey, count *int) (httpapi.ShardCount, error) {
 	var entry shardmap.Entry
 	var err error
-	if now := s.now(); count == nil {
-		entry, err = s.changer.Unpin(ctx, base.String(), shardmap.Note{By: "api", Why: "unpinned"}, now)
+	if count == nil {
+		entry, err = s.changer.Unpin(ctx, base.String(), shardmap.Note{By: "api", Why: "unpinned"}, s.now())
 	} else {
-		entry, err = s.changer.Pin(ctx, base.String(), *count, shardmap.Note{By: "api", Why: "pinned"}, now)
+		entry, err = s.changer.Pin(ctx, base.String(), *count, shardmap.Note{By: "api", Why: "pinned"}, s.now())
 	}
 	if err != nil {
 		return httpapi.ShardCount{}, err
