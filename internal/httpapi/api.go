@@ -30,17 +30,17 @@ type Routes func(api *API)
 // the body in base64.
 const MaxBody = 3 << 20
 
-// New returns a handler for the routes and GET /healthz. Every error response is problem JSON. Internal errors are
-// logged with the request's id, and not shown to the caller.
+// New returns a handler for the routes and for GET /healthz. Every error response is problem JSON. It logs internal
+// errors with the request's id, and does not show them to the caller.
 func New(log *slog.Logger, routes ...Routes) http.Handler {
 	setFramework()
 	api := &API{calls: map[string]map[string]http.Handler{}}
 	registerAll(api, routes)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		path, id := route(r.URL.Path)
-		r = identified(w, r, log, path)
+		r = withRequestID(w, r, log, path)
 		r.SetPathValue("id", id)
-		defer recovered(w, r)
+		defer recoverPanic(w, r)
 		api.serve(w, r, path)
 	})
 }
@@ -63,7 +63,7 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request, path string) {
 
 // Describe registers routes only to document them.
 func Describe(routes ...Routes) huma.API {
-	described := newAPI(new(sole))
+	described := newAPI(new(oneCall))
 	registerAll(&API{described: described}, routes)
 	return described
 }
@@ -75,9 +75,9 @@ func registerAll(api *API, routes []Routes) {
 	}
 }
 
-// setFramework sets package variables of the framework that have no option. They make its error responses, which would
-// otherwise grow with the number of faults. They make its validation case-sensitive like its decoder, and forbid null
-// for a list. They also format large bounds without an exponent. Requests read these variables, so they are set once.
+// setFramework sets package variables of the framework, for which it has no options. With them, error responses are
+// bounded, validation is case-sensitive, null is not a list, and large bounds are shown without an exponent. Requests
+// read these variables, so they are set once.
 var setFramework = sync.OnceFunc(func() {
 	huma.NewError, huma.NewErrorWithContext = newProblem, newProblemFor
 	huma.ValidateStrictCasing, huma.DefaultArrayNullable = true, false
@@ -96,22 +96,22 @@ func config() huma.Config {
 	c.Info.Description = "Writes and reads that stay ahead of DynamoDB's hot keys. Bodies are JSON, times are RFC 3339, and errors are RFC 9457 problems that name each field."
 	c.OpenAPIPath, c.DocsPath, c.SchemasPath = "", "", ""
 	c.Components.Schemas = huma.NewMapRegistry("#/components/schemas/", schemaName)
-	c.CreateHooks = nil // no $schema members in answers
+	c.CreateHooks = nil // no $schema members in responses
 	c.Transformers = nil
 	return c
 }
 
-// longer has schemas' names for types whose own says nothing without its package.
-var longer = map[string]string{"Row": "HeatRow", "Report": "ThrottleReport", "Finding": "ThrottleFinding", "Source": "ThrottleEvidence"}
+// longNames has the schema names of types whose own names are unclear without their package.
+var longNames = map[string]string{"Row": "HeatRow", "Report": "ThrottleReport", "Finding": "ThrottleFinding", "Source": "ThrottleEvidence"}
 
-// schemaName names a schema after its type.
+// schemaName returns the name of a type's schema.
 func schemaName(t reflect.Type, hint string) string {
 	name := huma.DefaultSchemaNamer(t, hint)
-	return cmp.Or(longer[name], name)
+	return cmp.Or(longNames[name], name)
 }
 
-// Audience is who a call is for. A deployment may let different people make different
-// calls; it knows them by the tag OperatorsTag in the OpenAPI document.
+// Audience is who a call is for. A deployment may allow the calls for operators to fewer people; the OpenAPI document
+// marks them with the tag OperatorsTag.
 type Audience bool
 
 // The audiences.
@@ -142,11 +142,10 @@ func Operation(who Audience, method, path, id, summary, description string) huma
 	return op
 }
 
-// Register adds a call whose errors become responses by [Problem]. Its handler is made at its first request, so that a
-// container starts sooner. A call that can't be registered panics at its first request; TestTheDocument makes all
-// handlers.
+// Register adds a call; [Problem] makes responses of its errors. The call's handler is created at its first request, so
+// that a container starts sooner. A call that can't be registered panics then; TestTheDocument creates all handlers.
 func Register[I, O any](api *API, op huma.Operation, call func(context.Context, *I) (*O, error)) {
-	add := func(to huma.API) {
+	addTo := func(to huma.API) {
 		op.Metadata = map[string]any{schemas: to.OpenAPI().Components.Schemas}
 		huma.Register(to, op, func(ctx context.Context, in *I) (*O, error) {
 			out, err := call(ctx, in)
@@ -157,13 +156,13 @@ func Register[I, O any](api *API, op huma.Operation, call func(context.Context, 
 		})
 	}
 	if api.described != nil {
-		add(api.described)
+		addTo(api.described)
 		return
 	}
 	handler := sync.OnceValue(func() http.Handler {
-		only := new(sole)
-		add(newAPI(only))
-		return only
+		mux := new(oneCall)
+		addTo(newAPI(mux))
+		return mux
 	})
 	methods := api.calls[op.Path]
 	if methods == nil {
@@ -176,16 +175,16 @@ func Register[I, O any](api *API, op huma.Operation, call func(context.Context, 
 	}
 }
 
-// sole is a mux for one call.
-type sole struct{ http.HandlerFunc }
+// oneCall is a mux for one call.
+type oneCall struct{ http.HandlerFunc }
 
 // HandleFunc sets the call's handler.
-func (s *sole) HandleFunc(_ string, handler func(http.ResponseWriter, *http.Request)) {
-	s.HandlerFunc = handler
+func (c *oneCall) HandleFunc(_ string, handler func(http.ResponseWriter, *http.Request)) {
+	c.HandlerFunc = handler
 }
 
-// recovered turns a panic of the deferring function into a 500, and logs its stack.
-func recovered(w http.ResponseWriter, r *http.Request) {
+// recoverPanic responds to a panic of the deferring function with a 500, and logs the stack.
+func recoverPanic(w http.ResponseWriter, r *http.Request) {
 	switch fault := recover(); fault {
 	case nil:
 	case http.ErrAbortHandler:

@@ -10,7 +10,7 @@ import (
 
 type callerKey struct{}
 
-// Nameless is the Caller of every token without the claims sub, client_id and azp. Such tokens can't be told apart.
+// Nameless is the Caller of all tokens without the claims sub, client_id and azp. They can't be distinguished.
 const Nameless = "jwt"
 
 // Caller returns the caller's identity as API Gateway found it: an IAM ARN, a Cognito identity, or the issuer and
@@ -26,39 +26,40 @@ func WithCaller(ctx context.Context, caller string) context.Context {
 	return context.WithValue(ctx, callerKey{}, caller)
 }
 
-// callerOf returns the caller's name. Different callers have different names, except Nameless.
+// callerOf returns the caller's identity. Different callers have different ones, except Nameless.
 func callerOf(a *events.APIGatewayV2HTTPRequestContextAuthorizerDescription) string {
 	switch {
 	case a == nil:
 		return ""
 	case a.IAM != nil && a.IAM.CognitoIdentity.IdentityID != "": // many identities share a role
-		return line("cognito", a.IAM.CognitoIdentity.IdentityID)
+		return joinLines("cognito", a.IAM.CognitoIdentity.IdentityID)
 	case a.IAM != nil:
-		return line("iam", cmp.Or(withoutSession(a.IAM.UserARN), withoutName(a.IAM.CallerID), a.IAM.AccountID))
+		return joinLines("iam", cmp.Or(roleARN(a.IAM.UserARN), roleID(a.IAM.CallerID), a.IAM.AccountID))
 	case a.JWT != nil:
 		claims := a.JWT.Claims
 		if claims["sub"] != "" {
-			return line("jwt", claims["iss"], "sub", claims["sub"])
+			return joinLines("jwt", claims["iss"], "sub", claims["sub"])
 		}
 		if client := cmp.Or(claims["client_id"], claims["azp"]); client != "" {
-			return line("jwt", claims["iss"], "client", client)
+			return joinLines("jwt", claims["iss"], "client", client)
 		}
 		return Nameless
 	}
 	return ""
 }
 
-// line joins texts by line breaks, and escapes line breaks in the texts.
-func line(parts ...string) string {
+// joinLines joins texts by line breaks, and escapes line breaks in the texts, so that different texts have different
+// results.
+func joinLines(parts ...string) string {
 	for i, p := range parts {
 		parts[i] = strings.NewReplacer("\\", `\\`, "\n", `\n`).Replace(p)
 	}
 	return strings.Join(parts, "\n")
 }
 
-// withoutSession removes the session from arn:aws:sts::123456789012:assumed-role/ROLE/SESSION, since each process may
-// choose its name. It returns other ARNs unchanged.
-func withoutSession(arn string) string {
+// roleARN returns arn:aws:sts::123456789012:assumed-role/ROLE/SESSION without the session, whose name each process may
+// choose. It returns other ARNs unchanged.
+func roleARN(arn string) string {
 	const role = ":assumed-role/"
 	at := strings.Index(arn, role)
 	if at < 0 {
@@ -68,8 +69,8 @@ func withoutSession(arn string) string {
 	return arn[:at+len(role)] + name
 }
 
-// withoutName removes the session from a role's id, ROLEID:SESSION.
-func withoutName(id string) string {
+// roleID returns ROLEID:SESSION without the session.
+func roleID(id string) string {
 	role, _, _ := strings.Cut(id, ":")
 	return role
 }

@@ -16,24 +16,25 @@ import (
 // schemas is the key of a registry of schemas in an operation's metadata.
 const schemas = "schemas"
 
-// Decode parses a request's body. It returns all faults by the operation's schema. If there are none, it returns the
-// first value that its type rejects. A resolver of the call's input calls it.
+// Decode parses a request's body into a value. It returns all faults that the operation's schema finds, or else the
+// first value that its Go type rejects. A resolver of the call's input calls it.
 func Decode(ctx huma.Context, text []byte, into any) []error {
 	var tree any
-	broken, unfit := unmarshal(text, &tree), unmarshal(text, into) // a broken body's first names are validated too
-	if broken != nil {
-		return []error{malformed{broken}}
+	syntaxFault := unmarshal(text, &tree)
+	typeFault := unmarshal(text, into) // after a syntax error too, so that the names before it are validated
+	if syntaxFault != nil {
+		return []error{malformed{syntaxFault}}
 	}
 	op := ctx.Operation()
 	at, found := huma.NewPathBuffer([]byte("body"), len("body")), &huma.ValidateResult{}
 	huma.Validate(op.Metadata[schemas].(huma.Registry), op.RequestBody.Content[jsonType].Schema, at, huma.ModeWriteToServer, tree, found)
-	if unfit != nil && found.Errors == nil {
-		return []error{unfit}
+	if typeFault != nil && found.Errors == nil {
+		return []error{typeFault}
 	}
 	return found.Errors
 }
 
-// malformed is the fault of a body that is no JSON.
+// malformed is the fault of a body that is not JSON.
 type malformed struct{ *detail }
 
 // detail is embedded by this name, since a field named ErrorDetail would hide the method.
@@ -42,12 +43,12 @@ type detail = huma.ErrorDetail
 // GetStatus returns 400.
 func (malformed) GetStatus() int { return http.StatusBadRequest }
 
-// unmarshal parses JSON strictly: invalid UTF-8, lone surrogates and repeated names are errors, so that two different
-// texts never mean the same name.
+// unmarshal parses JSON strictly. Invalid UTF-8, lone surrogates and repeated names are faults, so that two different
+// texts are never the same name.
 func unmarshal(text []byte, into any) *huma.ErrorDetail {
 	err := json.Unmarshal(text, into, wholes)
 	if e, ok := errors.AsType[*json.SemanticError](err); ok {
-		return &huma.ErrorDetail{Location: location(e.JSONPointer), Message: misfit(e), Value: valueOf(e)}
+		return &huma.ErrorDetail{Location: location(e.JSONPointer), Message: typeMessage(e), Value: valueOf(e)}
 	}
 	if e, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
 		return &huma.ErrorDetail{Location: location(e.JSONPointer), Message: e.Err.Error() + " at byte " + strconv.FormatInt(e.ByteOffset, 10)}
@@ -58,7 +59,7 @@ func unmarshal(text []byte, into any) *huma.ErrorDetail {
 	return nil
 }
 
-// wholes parses every whole number, also 1.0 and 1e2.
+// wholes makes the parser accept whole numbers in every form, also 1.0 and 1e2.
 var wholes = json.WithUnmarshalers(json.JoinUnmarshalers(
 	json.UnmarshalFromFunc(func(d *jsontext.Decoder, n *int64) error { return readWhole(d, n) }),
 	json.UnmarshalFromFunc(func(d *jsontext.Decoder, n *int) error {
@@ -69,7 +70,7 @@ var wholes = json.WithUnmarshalers(json.JoinUnmarshalers(
 	}),
 ))
 
-// fault is an error in a caller's words.
+// fault is an error text that callers see.
 type fault string
 
 func (f fault) Error() string { return string(f) }
@@ -84,7 +85,7 @@ func readWhole(d *jsontext.Decoder, into *int64) error {
 	if err != nil {
 		return err
 	}
-	n, ok := whole(string(text))
+	n, ok := parseWhole(string(text))
 	if !ok {
 		return &json.SemanticError{JSONValue: text.Clone(), Err: errNotWhole}
 	}
@@ -92,14 +93,14 @@ func readWhole(d *jsontext.Decoder, into *int64) error {
 	return nil
 }
 
-// Bounds of a whole number's text, which bound the arithmetic.
+// Bounds of the length of a whole number's text, which bound the arithmetic.
 const (
 	maxWhole    = 100
 	maxExponent = 3
 )
 
-// whole parses a number in any form, and reports whether it is a whole number of 64 bits.
-func whole(text string) (int64, bool) {
+// parseWhole parses a number in any form, and reports whether it is a whole number of 64 bits.
+func parseWhole(text string) (int64, bool) {
 	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
 		return n, true
 	}
@@ -114,8 +115,8 @@ func whole(text string) (int64, bool) {
 	return r.Num().Int64(), true
 }
 
-// misfit returns why a JSON value can't be decoded, in the API's terms instead of Go's.
-func misfit(e *json.SemanticError) string {
+// typeMessage returns why a Go type rejects a JSON value, in the API's terms instead of Go's.
+func typeMessage(e *json.SemanticError) string {
 	if own, ok := errors.AsType[fault](e); ok {
 		return own.Error()
 	}
@@ -129,10 +130,10 @@ func misfit(e *json.SemanticError) string {
 	return reason
 }
 
-// valueOf returns the value that doesn't fit; nil if it is unknown.
+// valueOf returns the rejected value; nil if it is unknown.
 func valueOf(e *json.SemanticError) any {
 	if _, err := strconv.ParseFloat(string(e.JSONValue), 64); errors.Is(err, strconv.ErrRange) {
-		return string(e.JSONValue) // as a number it would be out of the client's range too
+		return string(e.JSONValue) // the client may not be able to parse such a number
 	}
 	if e.JSONValue == nil {
 		return nil

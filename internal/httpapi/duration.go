@@ -10,7 +10,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/jsontime"
 )
 
-// Duration is a length of time as callers write it: 90s, 30m, 1h30m.
+// Duration is a duration in a request or a response: 90s, 30m, 1h30m.
 type Duration struct{ time.Duration }
 
 // Schema describes the duration in the OpenAPI document.
@@ -21,7 +21,7 @@ func (Duration) Schema(huma.Registry) *huma.Schema {
 	}
 }
 
-// durationForm is the pattern in the OpenAPI document and in UnmarshalText.
+// durationForm matches the durations that UnmarshalText accepts. The OpenAPI document has it as a pattern.
 var durationForm = regexp.MustCompile(`^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$`)
 
 // UnmarshalText parses a duration.
@@ -39,8 +39,7 @@ func (d Duration) MarshalText() ([]byte, error) {
 	return []byte(jsontime.Duration(d.Duration).String()), nil
 }
 
-// Within returns "" if the duration is a multiple of step from least to most, both included, or else the reason why it
-// is not.
+// Within returns why the duration is not a multiple of step from least to most, both included, or "" if it is.
 func (d Duration) Within(least, most, step time.Duration) string {
 	switch {
 	case d.Duration < least || d.Duration > most:
@@ -57,7 +56,8 @@ type DurationText string
 // Schema describes the duration in the OpenAPI document.
 func (DurationText) Schema(r huma.Registry) *huma.Schema { return Duration{}.Schema(r) }
 
-// Within parses the duration. It returns the reason if it is malformed or not within the bounds.
+// Within returns the duration, and why it is malformed or not within the bounds of [Duration.Within], or "" if it is
+// valid.
 func (t DurationText) Within(least, most, step time.Duration) (time.Duration, string) {
 	var d Duration
 	if err := d.UnmarshalText([]byte(t)); err != nil {

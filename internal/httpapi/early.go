@@ -9,8 +9,8 @@ import (
 // earlyTime bounds the calls in a function's init phase; Lambda allows 10 s in all.
 const earlyTime = 5 * time.Second
 
-// Early makes a call in the init phase, so that the first request need not wait for it. It logs an error, and the
-// request makes the call again.
+// Early makes a call in the init phase, so that the first request need not wait for it. After an error, which it logs,
+// the first request makes the call. what names the result in the log.
 func Early(ctx context.Context, log *slog.Logger, what string, call func(context.Context) error) {
 	ctx, cancel := context.WithTimeout(ctx, earlyTime)
 	defer cancel()

@@ -396,7 +396,7 @@ func TestLongValueIsNotMarshalledWhole(t *testing.T) {
 	for i := range list {
 		list[i].times = &times
 	}
-	if text, _ := echoed(list).(string); len(text) > maxEcho+len("…") || !strings.HasPrefix(text, `["some text","some`) || times > len(list)/5 {
+	if text, _ := shownValue(list).(string); len(text) > maxEcho+len("…") || !strings.HasPrefix(text, `["some text","some`) || times > len(list)/5 {
 		t.Errorf("%d of %d elements were written for %q", times, len(list), text)
 	}
 }

@@ -19,7 +19,7 @@ type onlyJSON struct{ huma.API }
 // Negotiate returns the JSON media type.
 func (onlyJSON) Negotiate(string) (string, error) { return jsonType, nil }
 
-// Marshal writes a response. It returns no error if the client has left, since the call is done.
+// Marshal writes a response. If the client is gone, it returns no error, since the call was made.
 func (onlyJSON) Marshal(w io.Writer, _ string, answer any) error {
 	var text bytes.Buffer
 	if err := huma.DefaultJSONFormat.Marshal(&text, answer); err != nil {
@@ -29,7 +29,7 @@ func (onlyJSON) Marshal(w io.Writer, _ string, answer any) error {
 	return nil
 }
 
-// Unmarshal does nothing: inputs call [Decode], since the framework keeps only an error's text.
+// Unmarshal does nothing: inputs call [Decode]. The framework would keep only an error's text.
 func (onlyJSON) Unmarshal(string, []byte, any) error { return nil }
 
 // onlyJSONBodies rejects bodies that are not declared as JSON. Browsers let any web page send other media types without

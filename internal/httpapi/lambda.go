@@ -11,8 +11,8 @@ import (
 	"github.com/awslabs/aws-lambda-go-api-proxy/httpadapter"
 )
 
-// Lambda adapts an HTTP handler to API Gateway's HTTP API, payload format 2.0. An HTTP API decodes a path, and cuts it
-// at a question mark, which can't be undone here.
+// Lambda returns a Lambda handler for API Gateway's HTTP API, payload format 2.0, that calls an HTTP handler. An HTTP
+// API decodes a path and cuts it at a question mark, so names in paths can't contain one.
 func Lambda(handler http.Handler) func(context.Context, events.APIGatewayV2HTTPRequest) (events.APIGatewayV2HTTPResponse, error) {
 	adapter := httpadapter.NewV2(handler)
 	return func(ctx context.Context, request events.APIGatewayV2HTTPRequest) (events.APIGatewayV2HTTPResponse, error) {
@@ -25,5 +25,5 @@ func Lambda(handler http.Handler) func(context.Context, events.APIGatewayV2HTTPR
 	}
 }
 
-// controls are the characters that the adapter can't parse in a query string.
+// controls matches the characters that the adapter can't parse in a query string.
 var controls = regexp.MustCompile(`[\x00-\x1f\x7f]`)

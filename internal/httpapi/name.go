@@ -23,7 +23,7 @@ func (n Name) Resolve(_ huma.Context, at *huma.PathBuffer) []error {
 	return nil
 }
 
-// Fault returns why the text is not a valid name, or "" if it is.
+// Fault returns why the text is not a valid name, or "". It returns "" for an empty name too, which the schema rejects.
 func (n Name) Fault() string {
 	switch {
 	case len(n) == 0:

@@ -16,8 +16,8 @@ import (
 // retryAfter is the Retry-After of 429 and 503 responses, in seconds.
 const retryAfter = "1"
 
-// Problem returns the error response for an error of a service. It returns error responses unchanged. No other function
-// makes them.
+// Problem returns the error response for an error of a service: the status by the error's kind. It returns error
+// responses unchanged.
 func Problem(ctx context.Context, err error) error {
 	return ProblemWith(ctx, err, Detail(err))
 }
@@ -66,14 +66,14 @@ func InvalidAt(location, message string, value any) error {
 // invalid is the detail of each 422, including the framework's.
 const invalid = "validation failed"
 
-// unreadable returns the error response for an item that hotshard did not write. A read that omitted it would be
-// incomplete, and only its owner can remove it.
+// unreadable returns the error response for an item that hotshard did not write. A read without it would be incomplete,
+// and only its owner can repair or delete it.
 func unreadable(ctx context.Context, e *shard.ItemError) huma.StatusError {
 	return newProblem(http.StatusInternalServerError, fmt.Sprintf(
 		"the item with the sort key %q in the table can't be read, and must be repaired or deleted there; the request's id is %s", cutTo(e.SK, maxPlace), RequestID(ctx)))
 }
 
-// Detail returns the kind of an error in a caller's words.
+// Detail returns the text of an error's kind, which callers may see.
 func Detail(err error) string {
 	for _, kind := range []error{shard.ErrNotFound, boards.ErrModeFixed, boards.ErrScoreRange, shard.ErrContended, shard.ErrThrottled, shard.ErrStale, shard.ErrUnavailable} {
 		if errors.Is(err, kind) {

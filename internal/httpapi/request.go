@@ -20,9 +20,9 @@ type request struct {
 	log *slog.Logger
 }
 
-// identified returns the request with an id, which is Lambda's if there is one, and sets X-Request-Id. Log lines also
-// have API Gateway's id, which its access log has.
-func identified(w http.ResponseWriter, r *http.Request, log *slog.Logger, path string) *http.Request {
+// withRequestID returns the request with an id and a logger, and sets X-Request-Id. On Lambda the id is the
+// invocation's, and log lines also have API Gateway's id, as its access log does.
+func withRequestID(w http.ResponseWriter, r *http.Request, log *slog.Logger, path string) *http.Request {
 	id := ulid.Make().String()
 	if lc, ok := lambdacontext.FromContext(r.Context()); ok {
 		id = lc.AwsRequestID
@@ -35,7 +35,8 @@ func identified(w http.ResponseWriter, r *http.Request, log *slog.Logger, path s
 	return r.WithContext(context.WithValue(r.Context(), requestKey{}, known))
 }
 
-// queryFault returns an error for a malformed query string, of which the parser would drop parts silently.
+// queryFault returns the error response for a malformed query string; nil if it is valid. The framework would silently
+// ignore the malformed parameters.
 func queryFault(query string) huma.StatusError {
 	if _, err := url.ParseQuery(query); err != nil {
 		return newProblem(http.StatusBadRequest, "the query string is malformed",
@@ -47,13 +48,13 @@ func queryFault(query string) huma.StatusError {
 // signature is the prefix of a signed URL's parameters, which are for API Gateway.
 const signature = "X-Amz-"
 
-// onlyKnown rejects unknown query parameters, and repeated ones that are not lists.
+// onlyKnown rejects requests with unknown query parameters, or with repeated ones that are not lists.
 func onlyKnown(api huma.API) func(huma.Context, func(huma.Context)) {
 	return func(ctx huma.Context, next func(huma.Context)) {
 		var faults []error
 		at := ctx.URL()
 		for name, values := range at.Query() {
-			if message := misuse(ctx.Operation(), name, values); message != "" {
+			if message := parameterFault(ctx.Operation(), name, values); message != "" {
 				faults = append(faults, &huma.ErrorDetail{Location: "query." + name, Message: message, Value: values})
 			}
 		}
@@ -65,7 +66,8 @@ func onlyKnown(api huma.API) func(huma.Context, func(huma.Context)) {
 	}
 }
 
-func misuse(op *huma.Operation, name string, values []string) string {
+// parameterFault returns why a query parameter is rejected, or "" if it is valid.
+func parameterFault(op *huma.Operation, name string, values []string) string {
 	if strings.HasPrefix(name, signature) {
 		return ""
 	}
@@ -97,11 +99,11 @@ func loggerOf(ctx context.Context) *slog.Logger {
 	return slog.Default()
 }
 
-// eventPath is the only path that ends in a name.
+// eventPath is the prefix of the only path that ends in a name.
 const eventPath = "/v1/events/"
 
-// route returns the path of a call, and the event's id if it has one. The id is the rest of the path with its slashes,
-// percent-encoded or not.
+// route returns the path of a call as it was registered, and the event's id if the path has one. The id may contain
+// slashes.
 func route(path string) (call, id string) {
 	if id, ok := strings.CutPrefix(path, eventPath); ok && id != "" {
 		return eventPath + "{id}", id

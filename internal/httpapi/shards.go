@@ -15,7 +15,7 @@ type BaseKey struct {
 	Name Name `json:"name" example:"page/home"`
 }
 
-// Base returns the base key as the schema has it.
+// Base returns the base key as package schema has it.
 func (k BaseKey) Base() schema.BaseKey {
 	return schema.BaseKey{Type: kind.Kind(k.Type), Name: string(k.Name)}
 }
@@ -51,9 +51,9 @@ func ShowShards(key schema.BaseKey, e shardmap.Entry) ShardCount {
 	return shown
 }
 
-// InForce returns when a change of an entry's history takes effect. For entities it is the change's
-// own time, which is a lead after it was made. For other types it is when the change was
-// made, or the change's own time if the note is missing.
+// InForce returns when a change of an entry's history takes effect. For kinds whose write shards depend on
+// time it is the change's own time, which is after it was made. For others it is when the change was
+// made, or the change's own time if its note is missing.
 func InForce(of kind.Kind, e shardmap.Entry, c shard.Change) time.Time {
 	made := e.Notes[c.At.UnixMilli()].Made
 	if kind.Of(of).Placement == kind.Timed || made.IsZero() {

@@ -13,15 +13,14 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Bounds of a caller's text that a response repeats, in bytes.
+// Bounds, in bytes, of a caller's text that a response repeats.
 const (
 	maxEcho   = 100
 	maxPlace  = 200
 	maxDetail = 1000
 )
 
-// Bounds of an error response. After maxFaults faults, or maxFaultsSize bytes, one more fault has the number of those
-// omitted.
+// Bounds of the faults in an error response. A last fault has the number of those that were omitted.
 const (
 	maxFaults     = 100
 	maxFaultsSize = 60 << 10 // with the rest of the response it stays below 64 KB
@@ -36,7 +35,7 @@ func cutTo(text string, most int) string {
 	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
-// newProblem makes every error response, also the framework's: see setFramework.
+// newProblem returns an error response. All responses are made here, also the framework's: see setFramework.
 func newProblem(status int, detail string, errs ...error) huma.StatusError {
 	return &huma.ErrorModel{Status: status, Title: http.StatusText(status), Detail: cutTo(detail, maxDetail), Errors: firstFaults(errs)}
 }
@@ -57,12 +56,12 @@ func newProblemFor(ctx huma.Context, status int, detail string, errs ...error) h
 // unreadBody is the framework's message for an incomplete body.
 const unreadBody = "cannot read request body"
 
-// firstFaults returns as many faults as fit in a response, tidied, and one with the number of those omitted.
+// firstFaults returns as many faults as fit into a response, and one with the number of those that it omitted.
 func firstFaults(errs []error) []*huma.ErrorDetail {
 	var list []*huma.ErrorDetail
 	left := maxFaultsSize
 	for i, err := range errs {
-		fault := tidied(err)
+		fault := shownFault(err)
 		weight, err := WeightOf(fault)
 		if left -= weight; i == maxFaults || left < 0 || err != nil {
 			part, _, _ := strings.Cut(fault.Location, ".")
@@ -73,29 +72,30 @@ func firstFaults(errs []error) []*huma.ErrorDetail {
 	return list
 }
 
-// tidied corrects the location and message of a fault, adds its value, and shortens all three.
-func tidied(err error) *huma.ErrorDetail {
+// shownFault returns the fault that a caller sees: with the framework's location and message corrected, and with
+// location, message and value shortened.
+func shownFault(err error) *huma.ErrorDetail {
 	detailed, ok := err.(huma.ErrorDetailer)
 	if !ok {
 		return &huma.ErrorDetail{Message: cutTo(err.Error(), maxDetail)}
 	}
 	fault := *detailed.ErrorDetail()
-	if fault.Value != nil || valued(fault.Message) {
-		fault.Value = echoed(valueAt(&fault))
+	if fault.Value != nil || isAboutValue(fault.Message) {
+		fault.Value = shownValue(valueAt(&fault))
 	}
 	fault.Location = strings.Replace(cutTo(fault.Location, maxPlace), ",explode", "", 1)   // the framework's tag
 	fault.Message = strings.TrimPrefix(cutTo(fault.Message, maxDetail), "invalid value: ") // the framework's prefix for parameters
 	return &fault
 }
 
-// valued reports whether the framework checked a value. A nil value is then a JSON null.
-func valued(message string) bool { return strings.HasPrefix(message, "expected ") }
+// isAboutValue reports whether a fault of the framework is about a value. A nil value is then a JSON null.
+func isAboutValue(message string) bool { return strings.HasPrefix(message, "expected ") }
 
-// maxDepth is the maximum depth of objects whose member names are checked.
+// maxDepth bounds the depth of a request's objects.
 const maxDepth = 4
 
-// valueAt returns the value at a fault's location. For an unexpected member the framework sets the whole object; the
-// member's name follows one of the first dots.
+// valueAt returns the value at a fault's location. For an unexpected member the framework sets the value to the whole
+// object, and the location ends in the member's name, which may contain dots.
 func valueAt(fault *huma.ErrorDetail) any {
 	members, ok := fault.Value.(map[string]any)
 	if !ok || fault.Message != validation.MsgUnexpectedProperty {
@@ -111,8 +111,8 @@ func valueAt(fault *huma.ErrorDetail) any {
 	return nil
 }
 
-// echoed returns a value as JSON, or the start of its JSON as text if it is long. It returns nil for no value.
-func echoed(value any) any {
+// shownValue returns a value as JSON, or the beginning of its JSON as text if it is long.
+func shownValue(value any) any {
 	if text, ok := value.(string); ok {
 		return cut(text)
 	}
@@ -122,7 +122,7 @@ func echoed(value any) any {
 	case begin.left == 0:
 		return cut(string(begin.text))
 	case err != nil:
-		return nil // it is hotshard's own value and has no JSON
+		return nil // a value of hotshard's own that has no JSON
 	}
 	return json.RawMessage(begin.text)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/jsontime"
 )
 
-// FormatTime gives a time as answers show it: RFC 3339 in UTC, milliseconds.
+// FormatTime returns a time as in responses: RFC 3339 in UTC, with milliseconds.
 func FormatTime(t time.Time) string { return jsontime.Time{Time: t}.String() }
 
 // Time is a time that a caller sends in a body or a parameter. It must be RFC 3339, with T and Z in upper or lower
@@ -30,7 +30,7 @@ const (
 	errYear    fault = "its year in UTC must be 0000 to 9999"
 )
 
-// timeForm is stricter than the standard library.
+// timeForm matches RFC 3339, of which the standard library accepts malformed times.
 var timeForm = regexp.MustCompile(`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$`)
 
 // UnmarshalText parses a time.

@@ -7,11 +7,12 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// MaxAnswer bounds the weight of a response's items, in bytes. Lambda allows 6 MB (6,291,556 bytes); the rest is for
-// headers and the last item.
+// MaxAnswer bounds the weight of a response's items, in bytes. Lambda allows 6,291,556 bytes; the rest is for headers and
+// the last item.
 const MaxAnswer = 5_000_000
 
-// Weight returns the maximum number of bytes of a JSON text in Lambda's response, where it is a string.
+// Weight returns an upper bound of the bytes that a JSON text takes in Lambda's response, which contains it as a JSON
+// string.
 func Weight(text []byte) int {
 	n := len(text)
 	for i, c := range text {

@@ -18,8 +18,8 @@ const (
 // maxNesting is twice the 32 levels that DynamoDB allows.
 const maxNesting = 64
 
-// image reads an item and measures its size. A value that is not in DynamoDB's form is a flaw
-// of the image; it is no syntax error.
+// image reads an item and measures its size. A value that is valid JSON but not in DynamoDB's form is a
+// flaw of the image, and no syntax error.
 func (s *scanner) image(at int) (Image, int) {
 	s.size, s.flaw = 0, nil
 	o := s.enter(at)
@@ -62,7 +62,7 @@ func (s *scanner) attribute(at, depth int) int {
 	w := s.word(at)
 	if w&textMask == textWord { // the most frequent form
 		end, size := s.text(at + len(`{"S":"`))
-		s.note('S', at+len(`{"S":`), end+1)
+		s.addHole('S', at+len(`{"S":`), end+1)
 		if s.size += size; s.peek(end+1) == '}' {
 			return end + 2
 		}
@@ -135,7 +135,7 @@ func (s *scanner) stringValue(at int) int {
 		return s.wrongKind(at, "a string")
 	}
 	end, size := s.text(at + 1)
-	s.note('S', at, end+1)
+	s.addHole('S', at, end+1)
 	s.size += size
 	return end + 1
 }
@@ -145,12 +145,12 @@ func (s *scanner) numberValue(at int) int {
 		return s.wrongKind(at, "a string")
 	}
 	if end, size := s.wholeNumber(at + 1); size > 0 {
-		s.note('N', at, end+1)
+		s.addHole('N', at, end+1)
 		s.size += size
 		return end + 1
 	}
 	end, _ := s.text(at + 1)
-	s.note('N', at, end+1)
+	s.addHole('N', at, end+1)
 	size, ok := numberSize(s.cut(at+1, end))
 	if !ok && s.err == nil {
 		if size, ok = numberSize(unquote(s.data[at : end+1])); !ok {
@@ -181,7 +181,7 @@ func (s *scanner) binaryValue(at int) int {
 		return s.wrongKind(at, "a string")
 	}
 	end, _ := s.text(at + 1)
-	s.note('B', at, end+1)
+	s.addHole('B', at, end+1)
 	if s.err != nil {
 		return end
 	}
@@ -241,7 +241,8 @@ func (s *scanner) document(kind byte, at, depth int) int {
 	return o.at
 }
 
-// SizeIn returns the size of an item with only these attributes; nil stands for all.
+// SizeIn returns the size of these attributes of an item, in bytes; nil means all. The error has the byte
+// offset of the value that can't be read.
 func (i Image) SizeIn(attributes []string) (int, error) {
 	if attributes == nil {
 		return i.Size()

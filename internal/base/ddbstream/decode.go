@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Decode reads a payload. It returns an error if the payload as a whole is malformed, or if a
-// record has no sequence number. The fault of any other record is that record's Err.
+// Decode decodes a payload. It returns an error if the payload is not valid JSON, or if a record has no
+// sequence number. Any other fault of a record is that record's Err.
 //
 // The batch refers to the payload, which must not change while it is in use.
 func Decode(payload []byte) (*Batch, error) { return new(Decoder).Decode(payload) }
@@ -53,7 +53,7 @@ func (d *Decoder) Release() {
 func (d *Decoder) payload() error {
 	o := d.enter(d.space(0))
 	for d.member(&o) {
-		o.at = d.top(o.name, o.at)
+		o.at = d.payloadMember(o.name, o.at)
 	}
 	if err := d.end(o.at); err != nil {
 		return err
@@ -64,11 +64,11 @@ func (d *Decoder) payload() error {
 	return nil
 }
 
-func (d *Decoder) top(name []byte, at int) int {
+func (d *Decoder) payloadMember(name []byte, at int) int {
 	b := &d.batch
 	switch string(name) {
 	case "Records":
-		return d.list(at)
+		return d.recordList(at)
 	case "window":
 		return d.window(at)
 	case "state":
@@ -87,9 +87,10 @@ func (d *Decoder) top(name []byte, at int) int {
 	return d.skip(at, 0)
 }
 
-// field has fn read a member of the payload itself.
+// field calls fn with the value of a payload's member, unless it is null. An error of fn is the
+// payload's.
 func (d *Decoder) field(at int, name string, fn func(raw []byte) error) int {
-	raw, next := d.value(at)
+	raw, next := d.rawValue(at)
 	if raw == nil {
 		return next
 	}
@@ -103,7 +104,7 @@ func (d *Decoder) field(at int, name string, fn func(raw []byte) error) int {
 // https://docs.aws.amazon.com/lambda/latest/dg/services-ddb-params.html
 const maxRecords = 10_000
 
-func (d *Decoder) list(at int) int {
+func (d *Decoder) recordList(at int) int {
 	d.records = true
 	if d.peek(at) == 'n' {
 		return d.skip(at, 0)
@@ -111,11 +112,11 @@ func (d *Decoder) list(at int) int {
 	if d.peek(at) != '[' {
 		return d.unexpected(at, "[")
 	}
-	return d.elements(at, d.element)
+	return d.elements(at, d.appendRecord)
 }
 
-// element reads one record.
-func (d *Decoder) element(at int) int {
+// appendRecord reads one record, and appends it to the batch.
+func (d *Decoder) appendRecord(at int) int {
 	n := len(d.batch.Records)
 	d.batch.Records = slices.Grow(d.batch.Records, 1)[:n+1]
 	rec := &d.batch.Records[n]
@@ -149,7 +150,7 @@ func (d *Decoder) readNew(at int, rec *Record) int {
 	return next
 }
 
-// null skips a null, which stands for an absent object.
+// null skips a null, which means an absent object. Any other value is an error.
 func (d *Decoder) null(at int, name string) int {
 	if d.peek(at) != 'n' {
 		return d.unexpected(at, name+": {")
@@ -180,8 +181,8 @@ func (d *Decoder) window(at int) int {
 	return o.at
 }
 
-// state reads the window's state. A value that is not a string is kept as raw JSON; the caller
-// decides whether it can use it.
+// state reads the window's state. A value that is not a string is returned as raw JSON, which the caller
+// may reject.
 func (d *Decoder) state(at int) int {
 	if d.peek(at) != '{' {
 		return d.null(at, "state")
@@ -246,12 +247,4 @@ func epoch(raw []byte) (time.Time, error) {
 	}
 	whole := int64(seconds)
 	return time.Unix(whole, int64((seconds-float64(whole))*1e9)).UTC(), nil
-}
-
-// at adds the member's name to an error.
-func at(member string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("%s: %w", member, err)
 }

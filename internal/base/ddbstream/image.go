@@ -2,8 +2,8 @@ package ddbstream
 
 import "fmt"
 
-// Image is an item, or its keys, in DynamoDB JSON. The zero Image is absent. Each method scans
-// the image from its start up to the attribute.
+// Image is an item, or its keys, in DynamoDB JSON. The zero Image is absent. A method that takes an
+// attribute's name scans the image up to that attribute.
 type Image struct {
 	raw   []byte // a JSON object; the syntax was checked
 	size  int    // in bytes, or flawed
@@ -49,14 +49,14 @@ func (i Image) Number(attr string) (string, bool) {
 	return "", false
 }
 
-// Key returns an attribute of one of the types that a key may have: S as its
-// text, N as its digits, B in base64. It is false for any other. The result may be
-// a part of the payload.
-func (i Image) Key(attr string) ([]byte, bool) {
-	if _, value, ok := i.scalar(attr); ok {
-		return value, true
+// Key returns an attribute of a type that keys may have: the text of S, the digits of N, and the base64
+// of B. ok is false for any other attribute. The result may be a part of the payload.
+func (i Image) Key(attr string) (value []byte, ok bool) {
+	_, value, ok = i.scalar(attr)
+	if !ok {
+		return nil, false
 	}
-	return nil, false
+	return value, true
 }
 
 // find returns the offset of an attribute's value, or 0 if there is none.

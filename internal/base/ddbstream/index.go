@@ -2,9 +2,9 @@ package ddbstream
 
 import "github.com/hotshard/hotshard/internal/base/secondary"
 
-// IndexWrites adds the writes that the change caused in these indexes, in the order of indexes. A removal by TTL costs
-// nothing. Nothing is added if the stream's view type leaves out an image of the change. The error names the image that
-// can't be read.
+// IndexWrites adds the writes that the change caused in these indexes, in their order, to the counts in to. It adds
+// nothing for a deletion by TTL, which costs nothing, or if the stream's view type leaves out an image of the change. The
+// error names the image that can't be read.
 func (r *Record) IndexWrites(to *secondary.Writes, indexes []secondary.Index) error {
 	if !r.showsIndexes() {
 		return nil
@@ -36,8 +36,8 @@ func (r *Record) showsIndexes() bool {
 	return !r.Expired && (r.Name == Insert || r.Old.Present()) && (r.Name == Remove || r.New.Present())
 }
 
-// SameIn reports whether all these attributes are the same in both images. With nil it returns false: a write that
-// changes nothing makes no record.
+// SameIn reports whether all these attributes are the same in both images. Nil means all attributes, and returns false,
+// since a write that changes nothing causes no record.
 func (i Image) SameIn(other Image, attributes []string) bool {
 	for _, attribute := range attributes {
 		if !i.Same(other, attribute) {

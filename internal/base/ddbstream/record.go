@@ -31,8 +31,8 @@ func (d *Decoder) record(at int, rec *Record) int {
 	return o.at
 }
 
-// isObject returns false for null, which stands for absence. Any other value that is not an
-// object is a fault.
+// isObject reports whether a value is an object. Null means that it is absent; any other value is a fault
+// of the record.
 func (d *Decoder) isObject(at int, rec *Record, member string) bool {
 	switch d.peek(at) {
 	case '{', 0:
@@ -84,12 +84,12 @@ func (d *Decoder) imageOf(at int, rec *Record, member string, image byte, to *Im
 // ignored skips a value that is not used and differs between records.
 func (d *Decoder) ignored(at int) int {
 	next := d.skip(at, 0)
-	d.note(anyHole, at, next)
+	d.addHole(anyHole, at, next)
 	return next
 }
 
-// value checks a value and returns it. It returns nil for null and after an error.
-func (d *Decoder) value(at int) (raw []byte, next int) {
+// rawValue returns the text of a value, or nil for null and after an error.
+func (d *Decoder) rawValue(at int) (raw []byte, next int) {
 	next = d.skip(at, 0)
 	if raw = d.cut(at, next); raw == nil || isNull(raw) {
 		return nil, next
@@ -98,7 +98,7 @@ func (d *Decoder) value(at int) (raw []byte, next int) {
 }
 
 func (d *Decoder) eventName(at int, rec *Record) int {
-	raw, next := d.value(at)
+	raw, next := d.rawValue(at)
 	if raw == nil {
 		return next
 	}
@@ -124,7 +124,7 @@ func nameOf(text []byte) (Name, error) {
 
 // sourceARN keeps the first record's ARN; all records have the same.
 func (d *Decoder) sourceARN(at int, rec *Record) int {
-	raw, next := d.value(at)
+	raw, next := d.rawValue(at)
 	if raw == nil || d.batch.SourceARN != "" {
 		return next
 	}
@@ -135,19 +135,19 @@ func (d *Decoder) sourceARN(at int, rec *Record) int {
 }
 
 func (d *Decoder) sequence(at int, rec *Record) int {
-	raw, next := d.value(at)
+	raw, next := d.rawValue(at)
 	if raw != nil {
 		var err error
 		rec.Sequence, err = text(raw)
 		rec.fault("SequenceNumber", err)
 	}
-	d.note(sequenceHole, at, next)
+	d.addHole(sequenceHole, at, next)
 	return next
 }
 
 // created reads the time of the change. Most records have the same text as the one before.
 func (d *Decoder) created(at int, rec *Record) int {
-	raw, next := d.value(at)
+	raw, next := d.rawValue(at)
 	if raw == nil {
 		return next
 	}
@@ -160,7 +160,7 @@ func (d *Decoder) created(at int, rec *Record) int {
 		d.lastTime, d.last = raw, t
 	}
 	rec.Created = d.last
-	d.note(timeHole, at, next)
+	d.addHole(timeHole, at, next)
 	return next
 }
 
@@ -182,7 +182,7 @@ func (d *Decoder) identity(at int, rec *Record, by *identity) int {
 		case "principalId", "PrincipalId":
 			to = &by.principal
 		}
-		raw, next := d.value(o.at)
+		raw, next := d.rawValue(o.at)
 		if o.at = next; raw != nil && to != nil {
 			name, err := text(raw)
 			*to = string(name)
@@ -195,7 +195,7 @@ func (d *Decoder) identity(at int, rec *Record, by *identity) int {
 // fault stores the first fault of a record.
 func (r *Record) fault(member string, err error) {
 	if r.Err == nil && err != nil {
-		r.Err = at(member, err)
+		r.Err = fmt.Errorf("%s: %w", member, err)
 	}
 }
 

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// scanner reads JSON text. Its methods take the position at which a value begins and return the
-// position after it. They validate the text and allocate only for escaped names.
+// scanner reads JSON text. Its methods take the position at which a value begins, and return the
+// position after it. They validate the text, and allocate only for escaped names.
 //
 // The first syntax error is kept in err and moves the position to the end of the data. All
 // loops end there. A position after an error is meaningless and may be past the end, so read
@@ -19,7 +19,7 @@ type scanner struct {
 	flaw   error    // the first flaw of the current item
 	bytes  []byte   // buffer for a binary value
 
-	learning bool   // note records holes
+	learning bool   // addHole records holes
 	holes    []hole // of the current record
 	reading  byte   // the current image
 }
@@ -217,5 +217,5 @@ func (k kind) String() string {
 	return fmt.Sprintf("%q", byte(k))
 }
 
-// isNull reports whether a value is null, which stands for absence everywhere.
+// isNull reports whether a value is null, which means that it is absent.
 func isNull(raw []byte) bool { return raw[0] == 'n' }

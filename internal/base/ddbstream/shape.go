@@ -61,8 +61,8 @@ type learner struct {
 	paused int               // number of records to read without shapes
 }
 
-// note marks a value that may differ in the next record as a hole.
-func (s *scanner) note(kind byte, start, end int) {
+// addHole marks a value that may differ in the next record as a hole, while a shape is learned.
+func (s *scanner) addHole(kind byte, start, end int) {
 	if s.learning && len(s.holes) < maxHoles {
 		s.holes = append(s.holes, hole{start: start, end: end, kind: kind, image: s.reading})
 	}
@@ -95,7 +95,7 @@ func (d *Decoder) fillShape(s *shape, at int, rec *Record) (next int, ok bool) {
 	past := 0
 	for i := range s.holes {
 		h := &s.holes[i]
-		at = d.same(at, s.text[past:h.start])
+		at = d.skipText(at, s.text[past:h.start])
 		past = h.end
 		c := d.peek(at)
 		if c <= ' ' || c != '"' && h.image != noImage { // perhaps valid, but not this kind of value
@@ -111,7 +111,7 @@ func (d *Decoder) fillShape(s *shape, at int, rec *Record) (next int, ok bool) {
 		at = d.scanner.value(h.kind, at, 0)
 		images[h.image].size, ends[h.image] = d.size, at+s.frames[h.image].trail
 	}
-	if at = d.same(at, s.text[past:]); at > len(d.data) || d.err != nil || d.flaw != nil || rec.Err != nil {
+	if at = d.skipText(at, s.text[past:]); at > len(d.data) || d.err != nil || d.flaw != nil || rec.Err != nil {
 		return 0, false
 	}
 	for i, image := range images {
@@ -122,8 +122,8 @@ func (d *Decoder) fillShape(s *shape, at int, rec *Record) (next int, ok bool) {
 	return at, true
 }
 
-// same skips this text. It returns a position past the end if other text is there.
-func (s *scanner) same(at int, text []byte) int {
+// skipText skips this text. If other text is there, it returns a position past the end of the data.
+func (s *scanner) skipText(at int, text []byte) int {
 	if end := at + len(text); end <= len(s.data) && string(s.data[at:end]) == string(text) {
 		return end
 	}

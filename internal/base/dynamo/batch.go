@@ -38,8 +38,8 @@ func BatchGet(ctx context.Context, db client.BatchGetter, table string, keys []I
 	return slices.Concat(found...), err
 }
 
-// batchGetPart reads one batch. An attempt fails only if it reads none of the remaining keys;
-// after a partial result it continues until the deadline.
+// batchGetPart reads one batch. An attempt that reads none of the remaining keys counts as throttled.
+// After a partial result the read continues until the deadline.
 func batchGetPart(ctx context.Context, db client.BatchGetter, table string, left types.KeysAndAttributes) (found []Item, err error) {
 	notRead := func() error { return fmt.Errorf("%w: %d keys were not read", shard.ErrThrottled, len(left.Keys)) }
 	_, bounded := ctx.Deadline()
@@ -68,5 +68,5 @@ func batchGetPart(ctx context.Context, db client.BatchGetter, table string, left
 	}
 }
 
-// MaxActions is a transaction's limit of actions, less the marker of [once.Applier].
+// MaxActions is the limit of a transaction's actions, less one for the marker of [once.Applier].
 const MaxActions = 99

@@ -10,8 +10,8 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 )
 
-// ConditionFailed returns the item that failed a single write's condition, if the write requested
-// it.
+// ConditionFailed reports whether a single write's condition failed, and returns the stored item if the
+// write requested it.
 func ConditionFailed(err error) (stored Item, ok bool) {
 	failed, ok := errors.AsType[*types.ConditionalCheckFailedException](err)
 	if !ok {
@@ -20,8 +20,8 @@ func ConditionFailed(err error) (stored Item, ok bool) {
 	return failed.Item, true
 }
 
-// ActionFailed reports whether the condition of a transaction's action number at failed, and returns the stored item if the
-// action requested it.
+// ActionFailed reports whether the condition of action number at of a transaction failed, and returns the
+// stored item if the action requested it.
 func ActionFailed(err error, at int) (stored Item, failed bool) {
 	canceled, ok := errors.AsType[*types.TransactionCanceledException](err)
 	if !ok || len(canceled.CancellationReasons) <= at {
@@ -31,8 +31,8 @@ func ActionFailed(err error, at int) (stored Item, failed bool) {
 	return reason.Item, aws.ToString(reason.Code) == "ConditionalCheckFailed"
 }
 
-// Unchanged returns the condition that an item still has these attributes as they were read, and
-// the condition's names and values.
+// Unchanged returns the condition that an item still has the values of these attributes that were read,
+// and the condition's names and values.
 func Unchanged(read Item, attributes ...string) (condition *string, names map[string]string, values Item) {
 	text := "attribute_exists(" + schema.PK + ")"
 	names = map[string]string{}
@@ -51,7 +51,8 @@ func Unchanged(read Item, attributes ...string) (condition *string, names map[st
 	return &text, names, values
 }
 
-// Outrun reports whether a condition of the transaction's first writes actions failed.
+// Outrun reports whether a condition of one of the transaction's first actions failed; writes is the
+// number of those actions.
 func Outrun(err error, writes int) bool {
 	failed := FailedConditions(err)
 	return len(failed) > 0 && failed[0] < writes

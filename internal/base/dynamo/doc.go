@@ -1,5 +1,5 @@
-// Package dynamo has what all callers of DynamoDB here share: the kinds of error and the scopes of
-// throttles, retries, batches, and reading and merging pages:
+// Package dynamo has the helpers that all calls of DynamoDB share: kinds of errors and scopes of
+// throttles, retries, batches, attributes of items, and reading and merging pages:
 //
 //	err := dynamo.Persist(ctx, func(ctx context.Context) error {
 //		_, err := client.PutItem(ctx, input, dynamo.NoRetry)

@@ -32,9 +32,9 @@ const (
 	Unknown
 )
 
-// ThrottleScope returns the scope of an attempt's error. DynamoDB gives reasons in three
-// exceptions. Of several reasons, a key range's wins, and an index's before its table's: the
-// table partition has only one of the items written there.
+// ThrottleScope returns the scope of an attempt's error. If there are several reasons, it is the most
+// specific one: of an index partition, a table partition, or the whole table. An index partition comes
+// first, since the table partition has only one of the items that are written to it.
 func ThrottleScope(err error) Scope {
 	if !IsThrottle(err) {
 		return NotThrottled
@@ -49,8 +49,8 @@ func ThrottleScope(err error) Scope {
 	return scope
 }
 
-// scopeOf returns the scope of a reason, whose text names table or index, read or write, and the
-// limit.
+// scopeOf returns the scope of a reason such as TableWriteKeyRangeThroughputExceeded, which names
+// the table or the index, read or write, and the limit.
 func scopeOf(reason string) Scope {
 	switch {
 	case !strings.HasSuffix(reason, "KeyRangeThroughputExceeded"):
@@ -90,8 +90,9 @@ var (
 	retryables = retry.IsErrorRetryables(retry.DefaultRetryables)
 )
 
+// IsThrottle reports whether a request was throttled, and nothing was written.
 func IsThrottle(err error) bool {
-	if isLost(err) {
+	if hasUnknownOutcome(err) {
 		return false
 	}
 	if canceled, ok := errors.AsType[*types.TransactionCanceledException](err); ok {
@@ -114,7 +115,7 @@ var ErrOutrun = errors.New("an item changed since it was read")
 // IsConflict reports whether a write or a transaction conflicted with another transaction, or
 // returned ErrOutrun.
 func IsConflict(err error) bool {
-	if isLost(err) {
+	if hasUnknownOutcome(err) {
 		return false
 	}
 	if errors.Is(err, ErrOutrun) {
@@ -128,7 +129,8 @@ func IsConflict(err error) bool {
 	return conflict || inProgress
 }
 
-// Kind wraps an error of the SDK in the kind that callers check for, if it has one.
+// Kind returns an error of the SDK wrapped in its kind: ErrThrottled, ErrContended or ErrUnavailable. It
+// returns an error of another kind unchanged.
 func Kind(err error) error {
 	var kind error
 	switch {
@@ -161,7 +163,7 @@ func limits(err error) string {
 	return " (" + strings.Join(list, ", ") + ")"
 }
 
-// MayApply reports whether a write that failed may have been applied, or may still be.
+// MayApply reports whether a failed write may have been applied, or may still be.
 func MayApply(err error) bool {
 	kind := Kind(err)
 	return errors.Is(kind, shard.ErrUnavailable) && !isUnsent(err) || isTimeout(err)

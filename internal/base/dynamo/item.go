@@ -30,7 +30,8 @@ func Decimal(digits string) *types.AttributeValueMemberN {
 	return &types.AttributeValueMemberN{Value: digits}
 }
 
-// WholeNumber returns a whole number of any size, or an error that names the attribute.
+// WholeNumber returns a number attribute that is a whole number of any size. Otherwise the error names
+// the attribute.
 func WholeNumber(it Item, name string) (*big.Int, error) {
 	n, ok := it[name].(*types.AttributeValueMemberN)
 	if !ok {
@@ -62,7 +63,8 @@ func Largest(it Item, name string) (largest int, err error) {
 	return largest, nil
 }
 
-// Integer returns a number attribute, 0 if it is absent.
+// Integer returns a number attribute of up to 64 bits, or 0 if it is absent. For any other attribute, the
+// error names it.
 func Integer(it Item, name string) (int64, error) {
 	if it[name] == nil {
 		return 0, nil
@@ -115,7 +117,7 @@ func Millis(it Item, name string) (t time.Time, ok bool) {
 	return time.UnixMilli(ms).UTC(), ok
 }
 
-// Expired reports whether an item's expiry is over, since TTL deletes late.
+// Expired reports whether an item has expired. TTL deletes it only later.
 func Expired(it Item, now time.Time) bool {
 	at, ok := Whole(it, schema.ExpiresAt)
 	return ok && at <= now.Unix()
@@ -124,9 +126,9 @@ func Expired(it Item, now time.Time) bool {
 // Item is an item's attributes by name.
 type Item = map[string]types.AttributeValue
 
-// Attribute returns the text of an attribute of type S or N; ok is false for any other. Numbers
-// are spelled as DynamoDB spells them, so an item's write shard is the same before and after it
-// is stored.
+// Attribute returns the text of an attribute of type S or N; ok is false for any other. It returns
+// numbers as DynamoDB returns them, so an item's write shard is the same before and after it is
+// stored.
 func Attribute(it Item, name string) (string, bool) {
 	switch v := it[name].(type) {
 	case *types.AttributeValueMemberS:
@@ -138,8 +140,8 @@ func Attribute(it Item, name string) (string, bool) {
 	return "", false
 }
 
-// Apart returns a text that distinguishes and orders items with equal sort keys: the value of the
-// attribute by. It is "" without one.
+// Apart returns a text that distinguishes and orders items with equal sort keys: the type and the value
+// of the attribute by. Without the attribute it returns "".
 func Apart(it Item, by string) string {
 	text, ok := Attribute(it, by)
 	if !ok {

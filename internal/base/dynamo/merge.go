@@ -24,24 +24,23 @@ type Stream struct {
 	Sort   string               // the sort key's name
 	By     string               // orders items with equal sort keys; "" if there are none
 	Drop   func(Item) bool      // items to skip; may be nil
-	Order  int                  // among equal sort keys
-	Buf    []Item
-	page   int // the number of items of the last page
-	Done   bool
+	Order  int                  // of the stream, among items with equal sort keys and By
+	Buf    []Item               // read and not yet merged
+	page   int                  // the number of items of the last page
+	Done   bool                 // there are no more pages
 }
 
 // fill reads pages until there is an item or the partition is at its end.
 func (s *Stream) fill(ctx context.Context) error {
 	for len(s.Buf) == 0 && !s.Done {
-		if err := s.more(ctx); err != nil {
+		if err := s.readPage(ctx); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// more reads one more page.
-func (s *Stream) more(ctx context.Context) error {
+func (s *Stream) readPage(ctx context.Context) error {
 	out, err := Persistent(s.Client).Query(ctx, s.Input)
 	if err != nil {
 		return fmt.Errorf("querying %s: %w", s.name(), err)
@@ -93,10 +92,11 @@ func (s *Stream) Count(ctx context.Context) (n int, err error) {
 type Merge struct {
 	streams []*Stream
 	desc    bool
-	Ahead   bool // all will be read: streams short of items read in parallel
-	Want    int  // at most so many items will be read; 0 is all. Pages after the first are no larger than that needs
+	Ahead   bool // all items will be read: streams that are short of items read their next pages in parallel
+	Want    int  // at most so many items will be read, which bounds the size of later pages; 0 means all
 }
 
+// NewMerge returns a Merge of streams, after filling each of them.
 func NewMerge(ctx context.Context, streams []*Stream, desc bool) (*Merge, error) {
 	if err := FillAll(ctx, streams); err != nil {
 		return nil, err
@@ -111,7 +111,7 @@ func NewMerge(ctx context.Context, streams []*Stream, desc bool) (*Merge, error)
 	return m, nil
 }
 
-// FillAll fills streams in parallel.
+// FillAll reads, in parallel, until each stream has an item or is at its end.
 func FillAll(ctx context.Context, streams []*Stream) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(MaxParallel)
@@ -161,7 +161,7 @@ func (m *Merge) refill(ctx context.Context, s *Stream) error {
 		case other == s:
 			group.Go(func() error { return s.fill(ctx) })
 		case !other.Done && len(other.Buf) <= other.page/4:
-			group.Go(func() error { return other.more(ctx) })
+			group.Go(func() error { return other.readPage(ctx) })
 		}
 	}
 	return group.Wait()
@@ -198,8 +198,8 @@ func (m *Merge) First() int {
 	return m.streams[0].Order
 }
 
-// PageSize returns the page size at which one page per write shard usually holds n items in all, the item before them
-// and the two after. A hash spreads items over the write shards.
+// PageSize returns the size at which one page of each write shard usually holds the next n items, the item before them
+// and the two after. It assumes that a hash spreads items over the write shards.
 func PageSize(n, shards int) int32 {
 	if shards == 1 {
 		return int32(min(max(0, n), math.MaxInt32-3) + 3)

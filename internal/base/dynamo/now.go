@@ -9,7 +9,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// CheckNow returns [shard.ErrMisused] for the zero time, which no call is made at.
+// CheckNow returns [shard.ErrMisused] for the zero time.
 func CheckNow(now time.Time) error {
 	if now.IsZero() {
 		return fmt.Errorf("%w: now is the zero time; pass time.Now()", shard.ErrMisused)

@@ -15,16 +15,16 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// MaxAttempts bounds the attempts of one write before its deadline: some 7 s of waiting in all.
+// MaxAttempts bounds the attempts of one call. The pauses between them are some 7 s in all.
 const MaxAttempts = 12
 
-// NoRetry turns the SDK's own retries off for one call: see the package's comment.
+// NoRetry turns the SDK's own retries off for one request: see the package's comment.
 func NoRetry(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} }
 
-// Persist calls attempt until it succeeds, fails for good, or the deadline or MaxAttempts is
-// reached; then it returns the last error with its kind. If any attempt may have been applied,
-// the kind is ErrUnavailable, since a later throttle does not prove that it was not. If the context
-// left no time for another attempt, the error is its error, too.
+// Persist calls attempt until it succeeds, until its error can't be retried, or until the deadline or
+// MaxAttempts is reached. It returns the last error with its kind. If an earlier attempt may have been
+// applied, the kind is ErrUnavailable, even if the last attempt was throttled. If no time was left for
+// another attempt, the error is also the context's error.
 //
 // It is for reads and for idempotent writes: after an attempt that timed out before the context
 // ended, it makes another.
@@ -32,33 +32,39 @@ func Persist(ctx context.Context, attempt func(ctx context.Context) error) error
 	return repeat(ctx, WorthRetrying, attempt)
 }
 
-// PersistSum is Persist for a write that is not idempotent, such as an ADD, which would count again.
-// It repeats only what is listed here:
-//   - a throttle and a conflict, after which nothing was written;
+// PersistSum is Persist for a write that is not idempotent, such as an ADD. It makes another attempt
+// only after:
+//   - a throttle or a conflict, since nothing was written;
 //   - a request that was not sent for lack of a connection;
 //   - once, a request whose connection was lost.
 //
-// So it makes no further attempt after a timeout or a 5xx, which DynamoDB may answer to a write that
-// it has made.
+// So it makes none after a timeout or a 5xx, since DynamoDB may have made the write.
 func PersistSum(ctx context.Context, attempt func(ctx context.Context) error) error {
-	lost := false
+	disconnected := false
 	return repeat(ctx, func(_ context.Context, err error) bool {
 		if errors.Is(Kind(err), shard.ErrThrottled) || isUnsent(err) {
 			return true
 		}
-		again := isDisconnected(err) && !lost
-		lost = lost || again
-		return again
+		first := isDisconnected(err) && !disconnected
+		disconnected = disconnected || first
+		return first
 	}, attempt)
 }
 
-func repeat(ctx context.Context, worth func(context.Context, error) bool, attempt func(ctx context.Context) error) error {
+// repeat calls attempt as Persist does; retryable reports whether an error can be retried.
+func repeat(ctx context.Context, retryable func(context.Context, error) bool, attempt func(ctx context.Context) error) error {
 	var last error
-	tries, unsure, again := 0, false, true
+	tries, mayHaveApplied, again := 0, false, true
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {
 		last, tries = attempt(ctx), tries+1
-		unsure = unsure || last != nil && !IsThrottle(last) && !IsConflict(last) && !errors.Is(last, shard.ErrThrottled)
-		if again = last != nil && !isSpent(last) && worth(ctx, last); last != nil && !again {
+		if last == nil {
+			return struct{}{}, nil
+		}
+		if !IsThrottle(last) && !IsConflict(last) && !errors.Is(last, shard.ErrThrottled) {
+			mayHaveApplied = true
+		}
+		again = !isSpent(last) && retryable(ctx, last)
+		if !again {
 			return struct{}{}, backoff.Permanent(last)
 		}
 		return struct{}{}, last
@@ -67,8 +73,8 @@ func repeat(ctx context.Context, worth func(context.Context, error) bool, attemp
 		return nil
 	}
 	kind := Kind(last)
-	if unsure && errors.Is(kind, shard.ErrThrottled) {
-		kind = &lostError{last}
+	if mayHaveApplied && errors.Is(kind, shard.ErrThrottled) {
+		kind = &unknownOutcomeError{last}
 	}
 	switch {
 	case !again:
@@ -79,7 +85,7 @@ func repeat(ctx context.Context, worth func(context.Context, error) bool, attemp
 	return spentError{kind}
 }
 
-// spentError is the error of a call after MaxAttempts. A call around it makes no further attempt.
+// spentError is the error of a call after MaxAttempts. An enclosing Persist makes no further attempt.
 type spentError struct{ error }
 
 // Unwrap returns the last attempt's error.
@@ -90,16 +96,16 @@ func isSpent(err error) bool {
 	return spent
 }
 
-// lostError is a throttle after an attempt with an unknown outcome. It is of kind ErrUnavailable
-// and not of ErrThrottled; errors.As still finds the SDK's error.
-type lostError struct{ last error }
+// unknownOutcomeError is a throttle after an attempt with an unknown outcome. It is of kind
+// ErrUnavailable and not of ErrThrottled; errors.As still finds the SDK's error.
+type unknownOutcomeError struct{ last error }
 
-func (e *lostError) Error() string {
-	return fmt.Sprintf("%v: an attempt before was lost: %v", shard.ErrUnavailable, e.last)
+func (e *unknownOutcomeError) Error() string {
+	return fmt.Sprintf("%v: the outcome of an earlier attempt is unknown; the last one: %v", shard.ErrUnavailable, e.last)
 }
 
 // Unwrap leaves out the last error's kind.
-func (e *lostError) Unwrap() []error {
+func (e *unknownOutcomeError) Unwrap() []error {
 	if failed, ok := errors.AsType[*smithy.OperationError](e.last); ok {
 		return []error{shard.ErrUnavailable, failed}
 	}
@@ -109,9 +115,9 @@ func (e *lostError) Unwrap() []error {
 	return []error{shard.ErrUnavailable}
 }
 
-func isLost(err error) bool {
-	_, lost := errors.AsType[*lostError](err)
-	return lost
+func hasUnknownOutcome(err error) bool {
+	_, unknown := errors.AsType[*unknownOutcomeError](err)
+	return unknown
 }
 
 // jittered returns random pauses that grow from about 25 ms to at most about 1 s.
@@ -122,12 +128,11 @@ func jittered() backoff.BackOff {
 	return b
 }
 
-// reserve is the least time of an attempt. An attempt that the deadline interrupts has an
-// unknown outcome, which is worse for a caller than a throttle.
+// reserve is the time before the deadline in which no attempt starts. An attempt that the deadline
+// interrupts has an unknown outcome, which is worse for a caller than a throttle.
 const reserve = 500 * time.Millisecond
 
-// retryTime returns the time within which attempts may start. A retry that would start later is
-// not made, and the call returns the last attempt's error.
+// retryTime returns the time within which attempts may start.
 func retryTime(ctx context.Context) time.Duration {
 	deadline, ok := ctx.Deadline()
 	if !ok {
@@ -138,14 +143,14 @@ func retryTime(ctx context.Context) time.Duration {
 }
 
 // StartBy returns the time by which a call's writes must start, so that the deadline does not
-// interrupt them. Writes that wait longer for their turn are not sent, and are ErrThrottled.
+// interrupt them. A write that waits longer is not sent, and returns ErrUnsent.
 func StartBy(ctx context.Context) time.Time { return time.Now().Add(retryTime(ctx)) }
 
-// ErrUnsent is the error of a write that was not sent because its turn came too late.
-var ErrUnsent = fmt.Errorf("%w: its turn came too late for it to be sent", shard.ErrThrottled)
+// ErrUnsent is the error of a write that waited for earlier writes until it was too late to start.
+var ErrUnsent = fmt.Errorf("%w: it was not sent, since earlier writes of the call took too long", shard.ErrThrottled)
 
-// WorthRetrying reports whether another attempt may succeed. It may after an attempt's own
-// timeout: most likely its connection was dead.
+// WorthRetrying reports whether another attempt may succeed. That includes an attempt's own timeout,
+// after which most likely its connection was dead.
 func WorthRetrying(ctx context.Context, err error) bool {
 	if isTimeout(err) && ctx.Err() != nil {
 		return false
@@ -154,10 +159,11 @@ func WorthRetrying(ctx context.Context, err error) bool {
 	return errors.Is(kind, shard.ErrThrottled) || errors.Is(kind, shard.ErrUnavailable)
 }
 
-// Since returns the time since begin by the wall clock: a frozen process's monotonic clock stops.
+// Since returns the time since begin by the wall clock, since the monotonic clock of a frozen process
+// stops.
 func Since(begin time.Time) time.Duration { return time.Now().Round(0).Sub(begin) }
 
-// Clock is a call's clock: it starts at a given time and runs on during the call.
+// Clock is a call's clock. It starts at the time that the caller gave, and runs during the call.
 type Clock struct{ given, begun time.Time }
 
 // StartClock returns a call's clock that starts at now.
@@ -166,7 +172,7 @@ func StartClock(now time.Time) Clock { return Clock{now.Round(0), time.Now().Rou
 // Now returns the clock's start plus the time since.
 func (c Clock) Now() time.Time { return c.given.Add(Since(c.begun)) }
 
-// Pause waits for d, and reports whether the context is still alive.
+// Pause waits for d. It returns false, without waiting further, if the context ends.
 func Pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -18,9 +18,9 @@ const conflictPause = 20 * time.Millisecond
 // Guarded makes a conditional update of an item that the caller has read.
 //
 // next returns the update, or nil if there is nothing to do. If the condition fails, Guarded calls
-// rejected with the current item, nil if there is none, and then next again, for at most rounds
-// rounds; then it returns ErrOutrun. After a conflict with a transaction it pauses. Any other error
-// ends it.
+// rejected with the current item, or nil if there is none, and then next again. After a conflict with a
+// transaction it pauses, and then calls next again. After rounds attempts it returns ErrOutrun. Any
+// other error ends it.
 func Guarded(ctx context.Context, db client.Updater, rounds int, next func() (*dynamodb.UpdateItemInput, error), rejected func(Item) error) error {
 	for range rounds {
 		in, err := next()

@@ -5,10 +5,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// Writes are built in the SDK's form for transactions. The functions below turn one into a single
-// call.
+// Writes are built in the SDK's form for transactions. The functions below convert one into the input of
+// a single write.
 
-// UpdateInput returns an update as a single call. It requests no attributes.
+// UpdateInput returns the input of UpdateItem for an update. It requests no attributes.
 func UpdateInput(u *types.Update) *dynamodb.UpdateItemInput {
 	return &dynamodb.UpdateItemInput{
 		TableName: u.TableName, Key: u.Key, UpdateExpression: u.UpdateExpression, ConditionExpression: u.ConditionExpression,
@@ -17,7 +17,7 @@ func UpdateInput(u *types.Update) *dynamodb.UpdateItemInput {
 	}
 }
 
-// PutInput returns a put as a single call.
+// PutInput returns the input of PutItem for a put.
 func PutInput(p *types.Put) *dynamodb.PutItemInput {
 	return &dynamodb.PutItemInput{
 		TableName: p.TableName, Item: p.Item, ConditionExpression: p.ConditionExpression,
@@ -26,7 +26,7 @@ func PutInput(p *types.Put) *dynamodb.PutItemInput {
 	}
 }
 
-// DeleteInput returns a delete as a single call.
+// DeleteInput returns the input of DeleteItem for a delete.
 func DeleteInput(d *types.Delete) *dynamodb.DeleteItemInput {
 	return &dynamodb.DeleteItemInput{
 		TableName: d.TableName, Key: d.Key, ConditionExpression: d.ConditionExpression,

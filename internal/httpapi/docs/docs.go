@@ -1,5 +1,5 @@
-// Package docs serves the OpenAPI document of routes, and a page that shows it. The page's files are 500 KB that a
-// program loads when it starts, so only programs that serve the page import it.
+// Package docs serves the OpenAPI document of routes, and a page that shows it. The page's files add 500 KB to a program,
+// so only programs that serve the page import it.
 //
 //	handler := docs.With(httpapi.New(log, routes), routes)
 package docs
@@ -15,8 +15,8 @@ import (
 	"github.com/hotshard/hotshard/internal/httpapi"
 )
 
-// With adds the OpenAPI document of the routes at /openapi.json, and its page at /docs. Both are made at their first
-// request. If the document can't be made, With's handler panics; TestTheDocument makes it.
+// With adds the OpenAPI document of the routes at /openapi.json, and its page at /docs. It creates both at their first
+// request. If that fails, the handler panics; TestTheDocument creates the document.
 func With(handler http.Handler, routes ...httpapi.Routes) http.Handler {
 	text := sync.OnceValue(func() []byte { return document(httpapi.Describe(routes...)) })
 	page := sync.OnceValue(func() http.Handler { return v5emb.New("hotshard", "/openapi.json", pagePath) })
@@ -31,7 +31,7 @@ func With(handler http.Handler, routes ...httpapi.Routes) http.Handler {
 		case strings.HasPrefix(r.URL.Path+"/", pagePath):
 			w.Header().Set("Content-Security-Policy", policy())
 			w.Header().Set("X-Content-Type-Options", "nosniff")
-			if files := (&found{ResponseWriter: w}); !files.serve(page(), r) {
+			if files := (&unless404{ResponseWriter: w}); !files.serve(page(), r) {
 				handler.ServeHTTP(w, r)
 			}
 		default:
@@ -44,27 +44,27 @@ const pagePath = "/docs/"
 
 var pageURL = &url.URL{Path: pagePath}
 
-// found forwards a response unless it is a 404.
-type found struct {
+// unless404 writes a response unless it is a 404.
+type unless404 struct {
 	http.ResponseWriter
-	missing bool
+	notFound bool
 }
 
-// serve reports whether there was a response. If not, nothing was written.
-func (f *found) serve(from http.Handler, r *http.Request) bool {
-	from.ServeHTTP(f, r)
-	return !f.missing
+// serve writes the response of from, and reports whether it did: a 404 is not written.
+func (u *unless404) serve(from http.Handler, r *http.Request) bool {
+	from.ServeHTTP(u, r)
+	return !u.notFound
 }
 
-func (f *found) WriteHeader(status int) {
-	if f.missing = status == http.StatusNotFound; !f.missing {
-		f.ResponseWriter.WriteHeader(status)
+func (u *unless404) WriteHeader(status int) {
+	if u.notFound = status == http.StatusNotFound; !u.notFound {
+		u.ResponseWriter.WriteHeader(status)
 	}
 }
 
-func (f *found) Write(text []byte) (int, error) {
-	if f.missing {
+func (u *unless404) Write(text []byte) (int, error) {
+	if u.notFound {
 		return len(text), nil
 	}
-	return f.ResponseWriter.Write(text)
+	return u.ResponseWriter.Write(text)
 }

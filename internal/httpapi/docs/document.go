@@ -11,8 +11,8 @@ import (
 	"github.com/hotshard/hotshard/internal/httpapi"
 )
 
-// document returns the OpenAPI document of an API that serves nothing: it changes the API's schemas, which also
-// validate requests.
+// document returns the OpenAPI document of an API that serves no requests. It changes the API's schemas, which would
+// otherwise also validate requests.
 func document(api huma.API) []byte {
 	doc := api.OpenAPI()
 	doc.Servers = []*huma.Server{{URL: "/", Description: "Where this document came from"}}
@@ -21,27 +21,27 @@ func document(api huma.API) []byte {
 		{Name: "reads", Description: "Calls that change nothing. HEAD is answered too, as GET is, without a body."},
 		{Name: httpapi.OperatorsTag, Description: "Calls that set what holds for all callers, or tell of everybody's keys. A deployment may let only some people make them. With an Idempotency-Key those that change something apply once, as writes do."},
 	}
-	secure(doc)
+	addSecurity(doc)
 	for _, path := range doc.Paths {
 		for _, op := range []*huma.Operation{path.Get, path.Post, path.Put, path.Delete} {
 			if op != nil {
-				amend(op)
+				correctOperation(op)
 			}
 		}
 	}
 	schemas := doc.Components.Schemas.Map()
 	schemas["ErrorModel"].Required = []string{"title", "status", "detail"}
 	schemas["ErrorDetail"].Required = []string{"message"}
-	loosen(doc)
+	allowUnknownMembers(doc)
 	text, err := json.Marshal(doc)
 	if err != nil {
-		panic(err) // the document depends on the code alone
+		panic(err) // only a change of the code can cause it
 	}
 	return text
 }
 
-// secure adds the authorization of a deployed API. A local one needs none.
-func secure(doc *huma.OpenAPI) {
+// addSecurity adds the authorization of a deployed API. A local one needs none.
+func addSecurity(doc *huma.OpenAPI) {
 	doc.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
 		"sigv4": {
 			Type: "apiKey", In: "header", Name: "Authorization",
@@ -53,8 +53,8 @@ func secure(doc *huma.OpenAPI) {
 	doc.Security = []map[string][]string{{}, {"sigv4": {}}, {"jwt": {}}}
 }
 
-// amend corrects the framework's description of an operation.
-func amend(op *huma.Operation) {
+// correctOperation corrects the framework's description of an operation.
+func correctOperation(op *huma.Operation) {
 	if op.RequestBody != nil {
 		delete(op.RequestBody.Content, "application/octet-stream") // the same body as bytes
 	}
@@ -67,9 +67,9 @@ func amend(op *huma.Operation) {
 	}
 }
 
-// loosen allows unknown members in responses, so that generated clients accept members that are added later. Requests
-// stay strict.
-func loosen(doc *huma.OpenAPI) {
+// allowUnknownMembers allows unknown members in responses, so that generated clients accept members that are added
+// later. It does not change the schemas of requests.
+func allowUnknownMembers(doc *huma.OpenAPI) {
 	strict := map[string]bool{}
 	for _, path := range doc.Paths {
 		for _, op := range []*huma.Operation{path.Post, path.Put} {

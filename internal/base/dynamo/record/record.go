@@ -1,5 +1,5 @@
-// Package record stores structs as items, by the tags of the SDK's attributevalue. So an item's
-// stored form is declared once, at its struct.
+// Package record converts structs to items and back, by the tags of the SDK's package attributevalue.
+// So an item's stored form is declared once, at its struct.
 //
 //	type cursor struct {
 //		record.Key
@@ -63,7 +63,7 @@ func Item(record any) item {
 	return m.Value
 }
 
-// Fault is the error of an unreadable item: the attribute, and its error.
+// Fault is the error of an item that can't be read, with the attribute.
 type Fault struct {
 	Attribute string
 	Err       error
@@ -123,7 +123,7 @@ func member[R any](name string, value types.AttributeValue) error {
 	}
 	for _, key := range slices.Sorted(maps.Keys(members.Value)) {
 		if err := decode[R](name, &types.AttributeValueMemberM{Value: item{key: members.Value[key]}}); err != nil {
-			return fmt.Errorf("its %.60q: %w", key, err)
+			return fmt.Errorf("member %.60q: %w", key, err)
 		}
 	}
 	return nil

@@ -122,7 +122,7 @@ func TestDamaged(t *testing.T) {
 		}
 	}
 	bad := with(whole, "counts", m(item{"a": n("1"), "b\n": n("x"), "c": n("y")}))
-	if err := record.Read(bad, new(note)); err == nil || !strings.Contains(err.Error(), `attribute counts: its "b\n": `) {
+	if err := record.Read(bad, new(note)); err == nil || !strings.Contains(err.Error(), `attribute counts: member "b\n": `) {
 		t.Errorf("of a map with a damaged member: %v", err)
 	}
 	type count struct {
