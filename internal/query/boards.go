@@ -40,8 +40,8 @@ type boardOutput struct {
 	}
 }
 
-// boardReader reads boards from the stored tops and histograms. If those lack an answer, it reads
-// the entries and their index.
+// boardReader reads boards from the stored tops and histograms. If those lack an answer, it reads the entries and their
+// index.
 type boardReader struct {
 	client interface {
 		client.Getter
@@ -51,22 +51,22 @@ type boardReader struct {
 	entries        *boards.Reader
 }
 
-// get returns the first places from the stored top, with one read. For more places than the top
-// holds it reads the index.
+// get returns the best entries of a board's period. It answers GET /v1/leaderboards.
 func (r *boardReader) get(ctx context.Context, in *boardInput, now time.Time) (*boardOutput, error) {
 	name := string(in.Board)
-	places, at, err := r.first(ctx, name, in.Period, in.Limit, now)
+	places, at, err := r.firstPlaces(ctx, name, in.Period, in.Limit, now)
 	if err != nil {
 		return nil, fmt.Errorf("reading board %q: %w", name, dynamo.Kind(err))
 	}
 	out := &boardOutput{}
 	out.Body.Board, out.Body.AsOf = in.Board, httpapi.FormatTime(at)
-	out.Body.Entries = show(places, 1)
+	out.Body.Entries = placeAnswers(places, 1)
 	return out, nil
 }
 
-// first returns the first places by rank, and the time that they are of.
-func (r *boardReader) first(ctx context.Context, name string, kind boards.Period, limit int, now time.Time) ([]boards.Place, time.Time, error) {
+// firstPlaces returns the best places, and their time: that of the last fold, or now. It takes them from the stored
+// top, with one read, or from the index if the top has too few.
+func (r *boardReader) firstPlaces(ctx context.Context, name string, kind boards.Period, limit int, now time.Time) ([]boards.Place, time.Time, error) {
 	period := kind.Label(now)
 	top, at, err := r.readTop(ctx, name, period)
 	if err != nil {
@@ -81,7 +81,7 @@ func (r *boardReader) first(ctx context.Context, name string, kind boards.Period
 		return places, at, nil
 	}
 	if top == nil {
-		if err := r.keeps(ctx, name, kind); err != nil {
+		if err := r.checkPeriod(ctx, name, kind); err != nil {
 			return nil, at, err
 		}
 	}
@@ -89,9 +89,9 @@ func (r *boardReader) first(ctx context.Context, name string, kind boards.Period
 	return places, now, err
 }
 
-// keeps returns an error for a period without entries if it can never have some: the board doesn't
-// keep it, or was never set up or scored. The error's kind is ErrNotFound.
-func (r *boardReader) keeps(ctx context.Context, name string, kind boards.Period) error {
+// checkPeriod returns an error if a period can't have entries: ErrNotFound if the board has neither settings nor
+// scores, or an invalid parameter if its settings lack the period.
+func (r *boardReader) checkPeriod(ctx context.Context, name string, kind boards.Period) error {
 	settings, err := r.settingsOf(ctx, name)
 	if err != nil {
 		return err
@@ -106,7 +106,7 @@ func (r *boardReader) keeps(ctx context.Context, name string, kind boards.Period
 	return httpapi.InvalidAt("query.period", "the board doesn't keep this period; it keeps "+periods, kind)
 }
 
-// settingsOf returns a board's settings, or nil if it has none. It costs one RCU.
+// settingsOf returns the item of a board's settings, or nil if there is none. The read consumes one RCU.
 func (r *boardReader) settingsOf(ctx context.Context, name string) (dynamo.Item, error) {
 	out, err := r.client.GetItem(ctx, &dynamodb.GetItemInput{
 		TableName: &r.items, Key: dynamo.Key(schema.SettingsKey(name)), ConsistentRead: aws.Bool(true),
@@ -129,7 +129,7 @@ func (r *boardReader) readTop(ctx context.Context, name, period string) (*board.
 	return top, asOf(out.Item), err
 }
 
-// asOf returns the time of an item's last fold.
+// asOf returns the time of an item's last fold, or zero if it is unknown.
 func asOf(item dynamo.Item) time.Time {
 	at, known := dynamo.Millis(item, schema.AsOf)
 	if !known {
@@ -138,7 +138,8 @@ func asOf(item dynamo.Item) time.Time {
 	return at
 }
 
-func show(places []boards.Place, rank int64) []placeAnswer {
+// placeAnswers returns adjacent places as JSON, the first of them with this rank.
+func placeAnswers(places []boards.Place, rank int64) []placeAnswer {
 	list := make([]placeAnswer, len(places))
 	for i, p := range places {
 		list[i] = placeAnswer{rank + int64(i), httpapi.Name(p.Player), httpapi.Score{Score: p.Score}, httpapi.FormatTime(p.At)}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
@@ -15,46 +16,46 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// changes has the changes of a time by base key, oldest first.
+// changes has the changes of shard counts in a time range, by base key, oldest first.
 type changes = map[string][]heat.Change
 
 // Bounds of the shard map entries that one answer reads, and of those cached between answers.
 const (
-	maxChanged = 200 // the keys that changed last
+	maxChanged = 200 // those of the keys that changed last
 	maxNoted   = 2000
 )
 
-// noted caches entries with their notes, which a view lacks. An entry's version never changes, so a
-// cached one stays valid.
-type noted struct{ entries memo.Memo[shardmap.Entry] }
+// noteCache caches shard map entries with their notes, which the map's view lacks. An entry's version never changes, so
+// a cached entry stays valid.
+type noteCache struct{ entries memo.Memo[shardmap.Entry] }
 
-func newNoted() noted { return noted{memo.New[shardmap.Entry](maxNoted)} }
+func newNoteCache() noteCache { return noteCache{memo.New[shardmap.Entry](maxNoted)} }
 
-// entry returns the entry with its notes.
-func (n noted) entry(ctx context.Context, shards ShardCounts, seen shardmap.Entry) (shardmap.Entry, error) {
-	if held, ok := n.entries.Get(seen.Key); ok && held.Version >= seen.Version {
-		return held, nil
+// entry returns the entry with its notes, at least as new as seen.
+func (n noteCache) entry(ctx context.Context, shards ShardCounts, seen shardmap.Entry) (shardmap.Entry, error) {
+	if cached, ok := n.entries.Get(seen.Key); ok && cached.Version >= seen.Version {
+		return cached, nil
 	}
 	entry, err := shards.Read(ctx, seen.Key)
 	if err != nil {
-		return entry, fmt.Errorf("reading who changed the shard count of %q: %w", seen.Key, dynamo.Kind(err))
+		return entry, fmt.Errorf("reading the notes of %q in the shard map: %w", seen.Key, dynamo.Kind(err))
 	}
 	n.entries.Set(seen.Key, entry)
 	return entry, nil
 }
 
-// changed returns the changes that took effect at from or later, and before to.
-func (h *Heat) changed(ctx context.Context, from, to, now time.Time) (changes, error) {
-	if h.o.Shards == nil {
+// changesIn returns the changes that took effect in [from, to).
+func (h *Heat) changesIn(ctx context.Context, from, to, now time.Time) (changes, error) {
+	if h.options.Shards == nil {
 		return nil, nil
 	}
-	entries, err := h.o.Shards.Since(ctx, from, now)
+	entries, err := h.options.Shards.Since(ctx, from, now)
 	if err != nil {
 		return nil, err
 	}
 	found := make(changes)
 	for _, seen := range entries[:min(len(entries), maxChanged)] {
-		entry, err := h.noted.entry(ctx, h.o.Shards, seen)
+		entry, err := h.notes.entry(ctx, h.options.Shards, seen)
 		if err != nil {
 			return nil, err
 		}
@@ -84,18 +85,16 @@ func throttledAt(changes []heat.Change) (at jsontime.Time) {
 	return at
 }
 
-// joined returns all changes, and the fresh ones that are later.
-func joined(all, fresh changes) changes {
-	all = maps.Clone(all)
-	if all == nil {
-		all = make(changes)
-	}
+// mergeChanges returns all changes, and those of fresh that are later.
+func mergeChanges(all, fresh changes) changes {
+	merged := make(changes, len(all))
+	maps.Copy(merged, all)
 	for key, list := range fresh {
-		for _, one := range list {
-			if known := all[key]; len(known) == 0 || one.Time.After(known[len(known)-1].Time.Time) {
-				all[key] = append(known[:len(known):len(known)], one)
+		for _, c := range list {
+			if before := merged[key]; len(before) == 0 || c.Time.After(before[len(before)-1].Time.Time) {
+				merged[key] = append(slices.Clip(before), c)
 			}
 		}
 	}
-	return all
+	return merged
 }

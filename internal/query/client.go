@@ -5,9 +5,9 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/events"
 )
 
-// query's calls of DynamoDB by table: its role is granted exactly these (infra/grants).
+// The DynamoDB calls that query makes, by table. infra/grants grants them to its role.
 type (
-	// Client has all calls of query.
+	// Client makes all of them.
 	Client interface {
 		ItemsClient
 		EventsClient
@@ -21,16 +21,16 @@ type (
 	// EventsClient reads events.
 	EventsClient interface{ events.ReaderClient }
 
-	// ItemsClient reads counters (strong), and boards' settings and entries.
+	// ItemsClient reads counters' write shards, and boards' settings and entries.
 	ItemsClient interface {
 		client.BatchGetter
 		client.Getter
 	}
 
-	// RanksClient reads ranks and neighbours from the items table's index.
+	// RanksClient reads ranks and neighbours from the index by_rank.
 	RanksClient interface{ client.Querier }
 
-	// GroupsClient reads active sessions from the items table's other index.
+	// GroupsClient reads active sessions from the index by_group.
 	GroupsClient interface{ client.Querier }
 
 	// RollupsClient reads summaries.

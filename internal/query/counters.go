@@ -15,7 +15,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/counters"
 )
 
-// Consistency selects the items that a counter's value is read from.
+// The values of the consistency parameter, with the items that are read.
 const (
 	eventual = "eventual" // write shard 0, and the summary of the others
 	strong   = "strong"   // all write shards, consistently
@@ -38,7 +38,7 @@ type counterValue struct {
 // whole is an integer of any size, as a JSON number.
 type whole struct{ *big.Int }
 
-// Schema describes it in the OpenAPI document.
+// Schema describes the number in the OpenAPI document.
 func (whole) Schema(huma.Registry) *huma.Schema {
 	s, one := httpapi.NumberSchema("The sum of all increments: a whole number, which may have more than 64 bits"), 1.0
 	s.MultipleOf = &one
@@ -99,7 +99,7 @@ func (r *counterReader) eventual(ctx context.Context, names []string, now time.T
 	for i, sum := range summaries {
 		answer[i] = counterValue{httpapi.Name(names[i]), whole{sum.Value}, httpapi.FormatTime(sum.AsOf), sum.Shards, eventual, ""}
 		if sum.Err != nil {
-			if err := answer.fail(i, sum.Err); err != nil {
+			if err := answer.explainMissing(i, sum.Err); err != nil {
 				return nil, err
 			}
 		}
@@ -107,17 +107,17 @@ func (r *counterReader) eventual(ctx context.Context, names []string, now time.T
 	return answer, nil
 }
 
-// fail replaces a value that can't be read by a detail. It returns the error if no other counter was
-// requested.
-func (a countersAnswer) fail(i int, err error) error {
+// explainMissing replaces a value that can't be read by a detail. If only one counter was requested, it returns the
+// error.
+func (a countersAnswer) explainMissing(i int, err error) error {
 	if len(a) == 1 {
 		return err
 	}
-	a[i].Value, a[i].Detail = whole{}, "an item of this counter can't be read: hotshard audit names it"
+	a[i].Value, a[i].Detail = whole{}, "an item of this counter can't be read: run hotshard audit, which names it"
 	return nil
 }
 
-// maxSums bounds the counters summed at a time for one request.
+// maxSums bounds the concurrent sums of one request.
 const maxSums = 8
 
 func (r *counterReader) strong(ctx context.Context, names []string, now time.Time) (countersAnswer, error) {
@@ -129,7 +129,7 @@ func (r *counterReader) strong(ctx context.Context, names []string, now time.Tim
 			sum, err := r.shards.Sum(ctx, name)
 			answer[i] = counterValue{httpapi.Name(name), whole{sum.Value}, httpapi.FormatTime(now), sum.Shards, strong, ""}
 			if errors.Is(err, counters.ErrUnreadable) {
-				return answer.fail(i, err)
+				return answer.explainMissing(i, err)
 			}
 			return err
 		})

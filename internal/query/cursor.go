@@ -16,7 +16,7 @@ import (
 type cursor struct {
 	Version int    `json:"v"`
 	Range   string `json:"r"` // identifies the range
-	After   string `json:"a"`
+	After   string `json:"a"` // the sort key, or the time, after which the next page begins
 }
 
 const cursorVersion = 1
@@ -78,7 +78,7 @@ func decodeListCursor(text string) (after string, err error) {
 	return c.Key, nil
 }
 
-// isPosition reports whether a text is the sort key of an event, or the time before one.
+// isPosition reports whether a text is an event's sort key or a time.
 func isPosition(text string) bool {
 	if _, err := time.Parse(schema.TimeLayout, text); err == nil {
 		return true
@@ -87,6 +87,7 @@ func isPosition(text string) bool {
 	return err == nil && httpapi.Name(id).Fault() == ""
 }
 
+// rangeDigest identifies a range by its entity and order.
 func rangeDigest(r events.Range) string {
 	order := "asc"
 	if r.Desc {

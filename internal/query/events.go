@@ -36,11 +36,10 @@ type eventsOutput struct {
 	}
 }
 
-// ahead covers events in the future: ingest accepts some seconds at most.
-const ahead = time.Minute
+// maxAhead bounds how far in the future an event may be. It exceeds what ingest accepts, which is some seconds.
+const maxAhead = time.Minute
 
-// eventReader reads events. A range without a start begins span before its end, or before the
-// current time.
+// eventReader reads events. Span is the length of a range without a start.
 type eventReader struct {
 	events *events.Reader
 	span   time.Duration
@@ -55,11 +54,11 @@ func (e *eventReader) list(ctx context.Context, in *eventsInput, now time.Time) 
 	if err != nil {
 		return nil, err
 	}
-	out := &eventsOutput{}
-	list, next, err := fit(page)
+	list, next, err := fitPage(page)
 	if err != nil {
 		return nil, err
 	}
+	out := &eventsOutput{}
 	out.Body.Events = list
 	if next != "" {
 		out.Body.Cursor = encodeCursor(r, next)
@@ -67,36 +66,38 @@ func (e *eventReader) list(ctx context.Context, in *eventsInput, now time.Time) 
 	return out, nil
 }
 
-// fit returns as many of a page's events as fit into one response, and the position after the last
-// of them, or "" at the range's end.
-func fit(page events.Page) (list []event, next string, err error) {
+// fitPage returns the first events of a page, as many as fit into one response. It also returns the position after the
+// last of them, or "" at the range's end.
+func fitPage(page events.Page) (list []event, next string, err error) {
 	list = make([]event, 0, len(page.Events))
 	left := httpapi.MaxAnswer
 	for i, ev := range page.Events {
-		one, err := present(ev)
+		answer, err := answerOfEvent(ev)
 		if err != nil {
 			return nil, "", err
 		}
-		if left -= one.weight(); left < 0 && i > 0 {
+		left -= answer.weight()
+		if left < 0 && i > 0 {
 			last := page.Events[i-1]
 			return list, schema.EventSortKey(last.Time, last.ID), nil
 		}
-		list = append(list, one)
+		list = append(list, answer)
 	}
 	return list, page.Next, nil
 }
 
-// weight returns an upper bound on the event's bytes in a response. Ids have no control characters,
-// so JSON needs at most four bytes for each of their bytes.
+// weight returns an upper bound on the event's bytes in a response. An id has no control characters, so JSON needs at
+// most four bytes for each of its bytes.
 func (e event) weight() int {
-	const rest = 100 // the members' names, and the time
-	return rest + 4*len(e.ID) + httpapi.Weight(e.Data.RawMessage)
+	const others = 100 // the fields' names, and the time
+	return others + 4*len(e.ID) + httpapi.Weight(e.Data.RawMessage)
 }
 
+// rangeOf validates the parameters, and returns the range with its defaults.
 func (e *eventReader) rangeOf(in *eventsInput, now time.Time) (events.Range, error) {
 	r := events.Range{Entity: string(in.Entity), From: in.From.Time, To: in.To.Time, Limit: in.Limit, Bytes: httpapi.MaxAnswer, Desc: in.Order == "desc"}
 	if in.To.IsZero() {
-		r.To = now.Add(ahead)
+		r.To = now.Add(maxAhead)
 	}
 	if in.From.IsZero() {
 		r.From = defaultFrom(in.To, now, e.span)
@@ -104,7 +105,7 @@ func (e *eventReader) rangeOf(in *eventsInput, now time.Time) (events.Range, err
 	if !in.From.IsZero() && !in.To.IsZero() && in.To.Before(in.From.Time) {
 		return r, httpapi.InvalidAt("query.to", "it is before from", httpapi.FormatTime(in.To.Time))
 	}
-	r.From, r.To = within(r.From, now), within(r.To, now)
+	r.From, r.To = clampTime(r.From, now), clampTime(r.To, now)
 	if in.Cursor != "" {
 		after, err := decodeCursor(r, in.Cursor)
 		if err != nil {
@@ -115,17 +116,17 @@ func (e *eventReader) rangeOf(in *eventsInput, now time.Time) (events.Range, err
 	return r, nil
 }
 
-// defaultFrom returns the start of a range without one: span before its end or before now,
-// whichever is earlier.
+// defaultFrom returns the start of a range without one: span before its end or now, whichever is earlier.
 func defaultFrom(to httpapi.Time, now time.Time, span time.Duration) time.Time {
-	if to.IsZero() {
-		to.Time = now
+	end := now
+	if !to.IsZero() {
+		end = earlier(to.Time, now)
 	}
-	return earlier(to.Time, now).Add(-span)
+	return end.Add(-span)
 }
 
-// within returns the time, or the nearest one that an event may have.
-func within(t, now time.Time) time.Time { return later(earlier(t, now.Add(ahead)), epoch) }
+// clampTime returns the time that is nearest to t and that an event may have.
+func clampTime(t, now time.Time) time.Time { return later(earlier(t, now.Add(maxAhead)), epoch) }
 
 var epoch = time.Unix(0, 0).UTC()
 
@@ -143,7 +144,7 @@ func earlier(a, b time.Time) time.Time {
 	return b
 }
 
-func present(ev events.Event) (event, error) {
+func answerOfEvent(ev events.Event) (event, error) {
 	data, err := document.Append(nil, ev.Data)
 	if err != nil {
 		return event{}, fmt.Errorf("event %q of %q: %w", ev.ID, ev.Entity, &shard.ItemError{SK: schema.EventSortKey(ev.Time, ev.ID), Err: err})
@@ -163,7 +164,7 @@ func (e *eventReader) get(ctx context.Context, in *eventInput, now time.Time) (*
 	if in.Time.IsZero() {
 		id, err := ulid.ParseStrict(string(in.ID))
 		if err != nil {
-			return nil, httpapi.InvalidAt("query.time", "an event whose id is not a ULID is found by its time", nil)
+			return nil, httpapi.InvalidAt("query.time", "an event whose id is not a ULID needs its time", nil)
 		}
 		in.Time.Time = id.Timestamp()
 	}
@@ -172,6 +173,6 @@ func (e *eventReader) get(ctx context.Context, in *eventInput, now time.Time) (*
 		return nil, err
 	}
 	out := &eventOutput{}
-	out.Body, err = present(ev)
+	out.Body, err = answerOfEvent(ev)
 	return out, err
 }

@@ -14,16 +14,16 @@ import (
 	"github.com/hotshard/hotshard/internal/httpapi"
 )
 
-// Bounds of an explanation's time, and of the cache. CloudWatch bills each metric that is read.
 const (
-	minExplain   = time.Minute
-	explainedFor = time.Minute
-	maxExplained = 64
+	minExplain   = time.Minute // shortest time to explain
+	explainedFor = time.Minute // how long an answer is cached, because CloudWatch bills each metric that is read
+	maxExplained = 64          // cached answers
 )
 
-// Explainer answers why requests were throttled. An answer is cached for a minute; concurrent callers share the work.
+// Explainer answers why requests were throttled. It caches an answer for a minute, and runs equal questions one after
+// the other.
 type Explainer struct {
-	o       ExplainOptions
+	options ExplainOptions
 	answers memo.Memo[*explained]
 }
 
@@ -31,14 +31,14 @@ type Explainer struct {
 type ExplainOptions struct {
 	collect.Sources
 	Tables       []string // names of the tables that are explained
-	PartitionWCU float64  // 0 is AWS's
+	PartitionWCU float64  // a partition's limit; 0 for AWS's
 	Deadline     time.Duration
 	Now          func() time.Time
 }
 
-// explained is the answer to one question.
+// explained is the cached answer to one question.
 type explained struct {
-	working chan struct{} // has a value while a caller collects evidence
+	working chan struct{} // a lock: has a value while a caller uses the answer
 	at      time.Time
 	report  throttles.Report
 }
@@ -51,8 +51,8 @@ func NewExplainer(o ExplainOptions) *Explainer {
 // ExplainRoutes registers the call of an Explainer.
 func ExplainRoutes(e *Explainer) httpapi.Routes {
 	return func(api *httpapi.API) {
-		get(calls{api, e.o.Deadline, e.o.Now}, httpapi.ForOperators, "/v1/explain", "explain-throttles", "Explain why requests were throttled",
-			"Which of DynamoDB's reasons throttled requests, on which keys, and what cures it. It reads descriptions of the tables, CloudWatch's metrics, Contributor Insights and the heat. An answer is up to a minute old.", e.explain)
+		get(calls{api, e.options.Deadline, e.options.Now}, httpapi.ForOperators, "/v1/explain", "explain-throttles", "Explain why requests were throttled",
+			"Returns DynamoDB's reasons for throttled requests, their keys, and the cure for each. It reads descriptions of the tables, CloudWatch metrics, Contributor Insights and the heat. An answer is up to a minute old.", e.explain)
 	}
 }
 
@@ -69,14 +69,14 @@ func (e *Explainer) explain(ctx context.Context, in *explainInput, now time.Time
 	if fault != "" {
 		return nil, httpapi.InvalidAt("query.since", fault, in.Since)
 	}
-	o := collect.Options{Name: e.name(), Tables: e.o.Tables, Index: in.Index, From: now.Add(-since).UTC(), To: now.UTC(), PartitionWCU: e.o.PartitionWCU, Deployment: in.Table == ""}
+	o := collect.Options{Name: e.tablePattern(), Tables: e.options.Tables, Index: in.Index, From: now.Add(-since).UTC(), To: now.UTC(), PartitionWCU: e.options.PartitionWCU, Deployment: in.Table == ""}
 	if in.Table != "" {
-		if o.Name = e.table(ctx, in.Table, o); o.Name == "" {
-			return nil, httpapi.InvalidAt("query.table", "it must be one of "+strings.Join(e.o.Tables, ", "), in.Table)
+		if o.Name = e.findTable(ctx, in.Table, o); o.Name == "" {
+			return nil, httpapi.InvalidAt("query.table", "it must be one of "+strings.Join(e.options.Tables, ", "), in.Table)
 		}
 		o.Tables = []string{o.Name}
 	}
-	report, err := e.cached(ctx, o, now)
+	report, err := e.cachedReport(ctx, o, now)
 	if _, absent := errors.AsType[collect.NoIndex](err); absent {
 		return nil, httpapi.InvalidAt("query.index", "no table has this index", in.Index)
 	}
@@ -86,8 +86,8 @@ func (e *Explainer) explain(ctx context.Context, in *explainInput, now time.Time
 	return &explainOutput{report}, nil
 }
 
-// cached returns the report, which may be up to explainedFor old.
-func (e *Explainer) cached(ctx context.Context, o collect.Options, now time.Time) (throttles.Report, error) {
+// cachedReport returns the report, which may be up to explainedFor old.
+func (e *Explainer) cachedReport(ctx context.Context, o collect.Options, now time.Time) (throttles.Report, error) {
 	question := strings.Join([]string{o.Name, o.Index, o.To.Sub(o.From).String()}, "\x00")
 	answer := e.answers.GetOr(question, func() *explained { return &explained{working: make(chan struct{}, 1)} })
 	select {
@@ -99,41 +99,41 @@ func (e *Explainer) cached(ctx context.Context, o collect.Options, now time.Time
 	if age := now.Sub(answer.at); age >= 0 && age < explainedFor {
 		return answer.report, nil
 	}
-	report, err := collect.Run(ctx, e.o.Sources, o)
+	report, err := collect.Run(ctx, e.options.Sources, o)
 	if err == nil {
 		answer.at, answer.report = now, report
 	}
 	return report, err
 }
 
-// table returns the table of this name or end of a name; "" if there is none.
-func (e *Explainer) table(ctx context.Context, name string, o collect.Options) string {
-	for _, t := range e.o.Tables {
+// findTable returns the table with this name, which may lack the tables' common prefix. It returns "" if there is none.
+func (e *Explainer) findTable(ctx context.Context, name string, o collect.Options) string {
+	for _, t := range e.options.Tables {
 		if t == name || t == e.prefix()+name {
 			return t
 		}
 	}
-	if e.o.Watched == nil {
+	if e.options.Watched == nil {
 		return ""
 	}
-	if watched, err := e.o.Watched(ctx, o.From, o.To); err == nil && slices.Contains(watched, name) {
+	if watched, err := e.options.Watched(ctx, o.From, o.To); err == nil && slices.Contains(watched, name) {
 		return name
 	}
 	return ""
 }
 
-// name returns the name of the table, or a pattern for the names of all tables.
-func (e *Explainer) name() string {
-	if len(e.o.Tables) == 1 {
-		return e.o.Tables[0]
+// tablePattern returns the name of the only table, or else the tables' common prefix and "*".
+func (e *Explainer) tablePattern() string {
+	if len(e.options.Tables) == 1 {
+		return e.options.Tables[0]
 	}
 	return e.prefix() + "*"
 }
 
-// prefix returns what the tables' names begin with.
+// prefix returns the longest common prefix of the tables' names.
 func (e *Explainer) prefix() string {
-	prefix := e.o.Tables[0]
-	for _, t := range e.o.Tables {
+	prefix := e.options.Tables[0]
+	for _, t := range e.options.Tables {
 		for !strings.HasPrefix(t, prefix) {
 			prefix = prefix[:len(prefix)-1]
 		}

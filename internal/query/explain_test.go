@@ -252,7 +252,7 @@ func TestExplainIsBounded(t *testing.T) {
 // TestAdviceForOwnTables checks that no cure tells to shard keys that hotshard writes for itself.
 func TestAdviceForOwnTables(t *testing.T) {
 	advise := Advice(schema.NamesFor("t-"), nil, func() time.Time { return enginetest.Later })
-	for table, want := range map[string]string{"t-shard-map": "Nothing, if it is brief", "t-rollups": "Nothing, if it is brief", "t-heat": "Nothing, if it is brief", "t-items": ""} {
+	for table, want := range map[string]string{"t-shard-map": "If it is brief, do nothing", "t-rollups": "If it is brief, do nothing", "t-heat": "If it is brief, do nothing", "t-items": ""} {
 		k := throttles.Key{Reason: throttles.Reason{ID: throttles.ID{Table: table}, Operation: throttles.Read}, Key: "C#page#0"}
 		if got := advise(t.Context(), k); !strings.HasPrefix(got, want) || want == "" && got != "" {
 			t.Errorf("%s: %q", table, got)

@@ -19,9 +19,9 @@ import (
 //	heat := query.NewHeat(source, query.HeatOptions{Table: "orders", Deadline: 5 * time.Second, Now: time.Now})
 //	http.ListenAndServe(addr, httpapi.New(log, query.HeatRoutes(heat)))
 type Heat struct {
-	source heat.Source
-	o      HeatOptions
-	noted  noted
+	source  heat.Source
+	options HeatOptions
+	notes   noteCache
 
 	layouts memo.Memo[*layout]
 }
@@ -34,7 +34,7 @@ type HeatOptions struct {
 	Now      func() time.Time
 }
 
-// ShardCounts has the reads of the shard map; [*shardmap.Map] implements it.
+// ShardCounts has the reads of the shard map for a [Heat]; [*shardmap.Map] implements it.
 type ShardCounts interface {
 	Lookup(ctx context.Context, key string, now time.Time) (shardmap.Entry, error)
 	Since(ctx context.Context, t, now time.Time) ([]shardmap.Entry, error)
@@ -44,29 +44,28 @@ type ShardCounts interface {
 
 // NewHeat returns a Heat.
 func NewHeat(source heat.Source, o HeatOptions) *Heat {
-	return &Heat{source, o, newNoted(), memo.New[*layout](maxLayouts)}
+	return &Heat{source, o, newNoteCache(), memo.New[*layout](maxLayouts)}
 }
 
 // HeatRoutes registers the calls of a Heat.
 func HeatRoutes(h *Heat) httpapi.Routes {
 	return func(api *httpapi.API) {
-		c := calls{api, h.o.Deadline, h.o.Now}
+		c := calls{api, h.options.Deadline, h.options.Now}
 		get(c, httpapi.ForOperators, "/v1/hot-keys", "list-hot-keys", "Name the hottest keys",
-			"The keys with the highest write rates of the time before now, each base key once: those first that are hot now. Each has its rates at its peak and now, and what to do about it.", h.listHotKeys)
+			"Returns the keys with the highest write rates, each base key once. Keys that are hot now come first. Each has its highest and current rate, and advice.", h.listHotKeys)
 		get(c, httpapi.ForOperators, "/v1/heat", "get-heat", "Read the heat of keys over time",
-			"A matrix of keys and times: which key took how many write units when. Keys that were hot in the time have a row each, and the others are merged into ranges by common prefix. A poll that sends the layout of the last full answer gets the newest columns only.", h.getHeat)
+			"Returns a matrix with the write units of keys (rows) over time (columns). A key that was hot in the time range has a row of its own. The others are merged into ranges by common prefix. A poll that sends the layout of the last full answer gets only the newest columns.", h.getHeat)
 	}
 }
 
-// maxHotRows bounds the hottest keys that are kept while reading a day's heat items, each about 300
-// bytes.
+// maxHotRows bounds the keys, of about 300 bytes each, that are kept in memory while heat items are read.
 const maxHotRows = 10_000
 
-// maxFull bounds the windows that one answer reads in full.
-const maxFull = 4
+// maxRefined bounds the windows whose own items one answer reads.
+const maxRefined = 4
 
-// resolution returns the window length to read a time by, if there are such windows: about 150
-// windows or fewer.
+// resolution returns the window length by which a time range is read. A range of up to 24 h then has at most 180
+// windows, if the detector's windows have 10 s.
 func resolution(since time.Duration) time.Duration {
 	switch {
 	case since <= 30*time.Minute:
@@ -77,32 +76,32 @@ func resolution(since time.Duration) time.Duration {
 	return 10 * time.Minute
 }
 
-// full is a source with layers that also has the windows' own items.
-type full interface {
+// itemSource is a source of folded windows that can also read the items of each stream shard.
+type itemSource interface {
 	All(ctx context.Context, from, to time.Time) iter.Seq2[heat.Window, error]
 }
 
-// hottest returns the hottest keys of a time up to now, each base key once, currently hot keys
-// first. If layers lack details of hot keys, it reads the items of their hottest windows. unread is
-// the number of items in a form that this release does not know.
+// hottest returns the hottest keys since from, each base key once, currently hot keys first. If layers lack details of
+// hot keys, it reads the items of their hottest windows. It also returns the changes of shard counts, and the number of
+// items in a form that this release does not know.
 func (h *Heat) hottest(ctx context.Context, from, now time.Time, limit int) (rows []heat.KeyHeat, changed changes, unread int, err error) {
-	newest, err := h.recent(ctx, from, now.Add(ahead), now)
+	newest, err := h.readNewest(ctx, from, now.Add(maxAhead), now)
 	if err != nil {
 		return nil, nil, 0, err
 	}
-	if changed, err = h.changed(ctx, from, now, now); err != nil {
+	if changed, err = h.changesIn(ctx, from, now, now); err != nil {
 		return nil, nil, 0, err
 	}
 	merger := heat.Merger{Max: maxHotRows, AsOf: newest.asOf}
 	for window, err := range h.source.Windows(ctx, from, newest.from, resolution(now.Sub(from))) {
-		if err := fault(window, err); err != nil {
+		if err := windowError(window, err); err != nil {
 			return nil, nil, 0, err
 		}
 		merger.Add(window.Items)
 		unread += len(window.Unreadable)
 	}
 	for _, window := range slices.Concat(newest.complete, newest.open) {
-		merger.Add(window.Items) // the counts of an open window are certain, too
+		merger.Add(window.Items) // the counts of an open window are lower bounds, too
 		unread += len(window.Unreadable)
 	}
 	rows = byBaseKey(merger.Rows(), changed, newest.asOf)
@@ -120,18 +119,18 @@ func byBaseKey(all []heat.KeyHeat, changed changes, asOf time.Time) (rows []heat
 	known := make(map[id]int)
 	for i := range all {
 		row := &all[i]
-		of := id{row.Table, row.Index, row.Key}
-		base, ok := row.Base()
-		if ok {
-			of.key = base.String()
+		merged := id{row.Table, row.Index, row.Key}
+		base, isBase := row.Base()
+		if isBase {
+			merged.key = base.String()
 		}
-		if at, ok := known[of]; ok {
+		if at, ok := known[merged]; ok {
 			rows[at].Join(row)
 			continue
 		}
-		known[of] = len(rows)
-		if ok {
-			row.Grown(changed[of.key], asOf)
+		known[merged] = len(rows)
+		if isBase {
+			row.Grown(changed[merged.key], asOf)
 		}
 		rows = append(rows, *row)
 	}
@@ -147,15 +146,15 @@ func sortHottest(rows []heat.KeyHeat) {
 	})
 }
 
-// refine reads the items of the hottest windows of hot keys, if the source has them.
+// refine completes the rows of hot keys by the items of their hottest windows, if the source has them.
 func (h *Heat) refine(ctx context.Context, rows []heat.KeyHeat) error {
-	items, ok := h.source.(full)
+	items, ok := h.source.(itemSource)
 	if !ok {
 		return nil
 	}
 	for _, start := range hotWindows(rows) {
 		for window, err := range items.All(ctx, start, start.Add(time.Millisecond)) {
-			if err := fault(window, err); err != nil {
+			if err := windowError(window, err); err != nil {
 				return err
 			}
 			heat.Refine(rows, window.Items)
@@ -164,20 +163,20 @@ func (h *Heat) refine(ctx context.Context, rows []heat.KeyHeat) error {
 	return nil
 }
 
-// hotWindows returns the starts of the hottest windows of hot keys that only layers have, hottest
-// first.
+// hotWindows returns the starts of up to maxRefined windows, in which hot keys have their highest rates and only layers
+// were read.
 func hotWindows(rows []heat.KeyHeat) (starts []time.Time) {
 	for _, row := range rows {
-		if row.Folded && row.Status >= heat.Hot && len(starts) < maxFull && !slices.ContainsFunc(starts, row.Start.Equal) {
+		if row.Folded && row.Status >= heat.Hot && len(starts) < maxRefined && !slices.ContainsFunc(starts, row.Start.Equal) {
 			starts = append(starts, row.Start)
 		}
 	}
 	return starts
 }
 
-// fault returns why a window can't be used: it can't be read, or one of its items is damaged. Items
-// of another release are no fault.
-func fault(w heat.Window, err error) error {
+// windowError returns an error if a window can't be read or one of its items is damaged. It ignores items in another
+// release's form.
+func windowError(w heat.Window, err error) error {
 	if err == nil {
 		return w.Damaged()
 	}

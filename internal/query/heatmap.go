@@ -21,7 +21,7 @@ const (
 	usualColumns    = 240
 )
 
-// steps lists the column lengths to choose from.
+// steps lists the column lengths that a request without one may get.
 var steps = []time.Duration{
 	10 * time.Second, 20 * time.Second, 30 * time.Second, time.Minute, 2 * time.Minute, 5 * time.Minute,
 	10 * time.Minute, 20 * time.Minute, 30 * time.Minute, time.Hour,
@@ -35,9 +35,9 @@ type heatInput struct {
 	Table  string               `query:"table" maxLength:"255" doc:"The table of the keys. Default: hotshard's own tables, or the watched table"`
 	Index  string               `query:"index" maxLength:"255" doc:"The index whose partition keys are shown. Default: the table's own"`
 	Filter string               `query:"filter" maxLength:"2048" doc:"Only keys that contain this text have rows; the others are in rest. Case is ignored"`
-	Group  string               `query:"group" enum:"key,base" default:"key" doc:"base: a row is a base key with all its write shards, time buckets and periods. A table without write shards has no base keys, so a row is a partition key there"`
-	Layout string               `query:"layout" maxLength:"64" doc:"Of a full answer, with after: asks for the newest columns only, in its rows. An answer is full where the layout is no longer known, which is after a minute, or where other keys have become hot. All other parameters stay as they were, but from and to may advance"`
-	After  httpapi.Time         `query:"after" doc:"With layout: as_of of the last answer. The delta has the columns from there on"`
+	Group  string               `query:"group" enum:"key,base" default:"key" doc:"base: a row is a base key with all its write shards, time buckets and periods. In a table without write shards a row is always a partition key"`
+	Layout string               `query:"layout" maxLength:"64" doc:"The layout of the last full answer, with after: requests only the newest columns of its rows. The answer is full again if the layout is unknown, which it is after a minute, or if other keys have become hot. The other parameters must be the same, except that from and to may advance"`
+	After  httpapi.Time         `query:"after" doc:"With layout: as_of of the last answer, from which on the delta has columns"`
 	Unfold []string             `query:"unfold,explode" maxItems:"8" maxLength:"2048" doc:"With group=base: keys whose rows list their write shards; may be repeated"`
 }
 
@@ -48,9 +48,9 @@ func (h *Heat) getHeat(ctx context.Context, in *heatInput, now time.Time) (*heat
 	if err != nil {
 		return nil, err
 	}
-	o.Table = cmp.Or(in.Table, h.o.Table)
-	if known := h.known(in, o, now); known != nil {
-		if out, err := h.getDelta(ctx, in, known, o, now.UTC()); out != nil || err != nil {
+	o.Table = cmp.Or(in.Table, h.options.Table)
+	if l := h.findLayout(in, o, now); l != nil {
+		if out, err := h.getDelta(ctx, in, l, o, now.UTC()); out != nil || err != nil {
 			return out, err
 		}
 	}
@@ -63,14 +63,14 @@ func (h *Heat) getHeat(ctx context.Context, in *heatInput, now time.Time) (*heat
 	if err := h.finish(ctx, &out.Body.Matrix, changed, now); err != nil {
 		return nil, err
 	}
-	out.Body.Layout = h.keep(in, &out.Body.Matrix, span, changed, now)
+	out.Body.Layout = h.storeLayout(in, &out.Body.Matrix, span, changed, now)
 	if weight, err := httpapi.WeightOf(out.Body); err != nil || weight > httpapi.MaxAnswer {
 		return nil, cmp.Or(err, httpapi.InvalidAt("query.rows", "the matrix is more than 5 MB: ask for fewer rows or columns", in.Rows))
 	}
 	return out, nil
 }
 
-// finish adds to rows of base keys their write shards and the changes, and rounds the coverage.
+// finish adds the shard counts and their changes to rows of base keys, and rounds the coverage.
 func (h *Heat) finish(ctx context.Context, m *heat.Matrix, changed changes, now time.Time) error {
 	for i, share := range m.Covered {
 		m.Covered[i] = math.Round(share*1000) / 1000
@@ -82,10 +82,10 @@ func (h *Heat) finish(ctx context.Context, m *heat.Matrix, changed changes, now 
 		}
 		base := row.Base().String()
 		row.Changes = changed[base]
-		if h.o.Shards == nil {
+		if h.options.Shards == nil {
 			continue
 		}
-		entry, err := h.o.Shards.Lookup(ctx, base, now)
+		entry, err := h.options.Shards.Lookup(ctx, base, now)
 		if err != nil {
 			return err
 		}
@@ -94,24 +94,24 @@ func (h *Heat) finish(ctx context.Context, m *heat.Matrix, changed changes, now 
 	return nil
 }
 
-// heatMap returns the map for the options. The windows that end within span before the end of the
-// newest complete window decide which keys are currently hot.
+// heatMap returns the map for the options, and the changes of shard counts. Windows that end within span before the
+// newest complete window's end decide which keys are currently hot.
 func (h *Heat) heatMap(ctx context.Context, o heat.MapOptions, now time.Time) (m *heat.Map, span time.Duration, changed changes, err error) {
 	from := o.From
 	if !o.Since.IsZero() {
 		from = earlier(from, o.Since)
 	}
-	newest, err := h.recent(ctx, from, o.To, now)
+	newest, err := h.readNewest(ctx, from, o.To, now)
 	if err != nil {
 		return nil, 0, nil, err
 	}
-	if changed, err = h.changed(ctx, from, o.To, now); err != nil {
+	if changed, err = h.changesIn(ctx, from, o.To, now); err != nil {
 		return nil, 0, nil, err
 	}
 	o.AsOf, o.Read, o.Changes = newest.asOf, newest.read, changed
 	m = heat.NewMap(o)
 	for window, err := range h.source.Windows(ctx, from, newest.from, o.Step) {
-		if err := fault(window, err); err != nil {
+		if err := windowError(window, err); err != nil {
 			return nil, 0, nil, err
 		}
 		m.Add(window.Items)
@@ -127,7 +127,8 @@ func (h *Heat) heatMap(ctx context.Context, o heat.MapOptions, now time.Time) (m
 	return m, newest.span, changed, nil
 }
 
-// options returns the map's options, without the table. Columns start at multiples of the step.
+// options validates the parameters, and returns the map's options without the table. Columns start at multiples of the
+// step.
 func (in *heatInput) options(now time.Time) (o heat.MapOptions, err error) {
 	o = heat.MapOptions{From: in.From.UTC(), To: in.To.UTC(), Rows: in.Rows, Index: in.Index, Filter: in.Filter, ByBase: in.Group == "base", Unfold: in.Unfold}
 	if in.To.IsZero() {
@@ -146,7 +147,8 @@ func (in *heatInput) options(now time.Time) (o heat.MapOptions, err error) {
 	return o, nil
 }
 
-// step returns the length of the columns for a time of this span.
+// step validates the requested step, or chooses one. It returns the length of the columns for a time range of this
+// span.
 func (in *heatInput) step(span time.Duration) (time.Duration, error) {
 	switch {
 	case span <= 0 && in.To.IsZero():
@@ -156,20 +158,25 @@ func (in *heatInput) step(span time.Duration) (time.Duration, error) {
 	case span > maxHeatSpan:
 		return 0, httpapi.InvalidAt("query.from", "it must be at most 7 days before to", httpapi.FormatTime(in.From.Time))
 	}
-	if in.Step != "" {
-		step, fault := in.Step.Within(minStep, maxStep, time.Second)
-		if fault == "" && (span+step-1)/step > maxColumns {
-			fault = fmt.Sprintf("it makes %d columns of this time: at most %d", (span+step-1)/step, maxColumns)
-		}
-		if fault != "" {
-			return 0, httpapi.InvalidAt("query.step", fault, in.Step)
-		}
-		return step, nil
+	if in.Step == "" {
+		return usualStep(span), nil
 	}
+	step, fault := in.Step.Within(minStep, maxStep, time.Second)
+	if fault != "" {
+		return 0, httpapi.InvalidAt("query.step", fault, in.Step)
+	}
+	if columns := (span + step - 1) / step; columns > maxColumns {
+		return 0, httpapi.InvalidAt("query.step", fmt.Sprintf("it makes %d columns of this time: at most %d are allowed", columns, maxColumns), in.Step)
+	}
+	return step, nil
+}
+
+// usualStep returns the shortest of steps with which a time range has at most usualColumns.
+func usualStep(span time.Duration) time.Duration {
 	for _, step := range steps {
 		if span <= usualColumns*step {
-			return step, nil
+			return step
 		}
 	}
-	return steps[len(steps)-1], nil
+	return steps[len(steps)-1]
 }

@@ -31,7 +31,7 @@ type HotKey struct {
 	Index        string        `json:"index,omitempty" doc:"The index of the partition key; absent for the table's own keys. A board's write shards are in by_rank, those of a group of sessions in by_group"`
 	Type         string        `json:"type" enum:"entity,counter,board,sessions,limit,other" doc:"The base key's type; other for a key without a base key"`
 	Name         string        `json:"name" doc:"The base key's name; for type other the partition key, such as a player's entry on a board"`
-	Status       heat.Status   `json:"status" enum:"hot,saturated,warm" doc:"The current status, from the two newest complete windows and the known part of later ones. saturated: at the partition's limit; hot: near it, or one second reached it, or a writer was throttled; warm: below that"`
+	Status       heat.Status   `json:"status" enum:"hot,saturated,warm" doc:"The current status, from the two newest complete windows and what is known of later ones. saturated: at the partition's limit; hot: near it, or one second reached it, or a writer was throttled; warm: below that"`
 	Worst        heat.Status   `json:"worst" enum:"hot,saturated,warm" doc:"The worst status in any window"`
 	Rate         float64       `json:"write_units_per_second" doc:"WCU/s of the key's hottest window: a measured mean, and a lower bound"`
 	Current      float64       `json:"current" doc:"WCU/s of the key's hottest write shard in the newest complete window"`
@@ -76,7 +76,7 @@ func (h *Heat) listHotKeys(ctx context.Context, in *hotKeysInput, now time.Time)
 	return out, nil
 }
 
-// describe returns the row as a HotKey.
+// describe returns a row as JSON, with its base key's shard counts and the advice.
 func (h *Heat) describe(ctx context.Context, row heat.KeyHeat, changed changes, now time.Time) (HotKey, error) {
 	out := HotKey{
 		Key: row.Key, Table: row.TableName(), Index: row.Index, Type: "other", Name: row.Key, Status: row.Now, Worst: row.Worst, Shards: 1, ShardsBefore: 1,
@@ -85,11 +85,11 @@ func (h *Heat) describe(ctx context.Context, row heat.KeyHeat, changed changes, 
 		Hash: keyname.Pseudonym(row.MetricName()),
 	}
 	base, ok := row.Base()
-	if !ok || h.o.Shards == nil {
+	if !ok || h.options.Shards == nil {
 		out.Advice = row.Advice(1, shard.Change{}, shardmap.FewPartitions)
 		return out, nil
 	}
-	entry, err := h.o.Shards.Lookup(ctx, base.String(), now)
+	entry, err := h.options.Shards.Lookup(ctx, base.String(), now)
 	if err != nil {
 		return out, err
 	}
@@ -105,6 +105,6 @@ func (h *Heat) describe(ctx context.Context, row heat.KeyHeat, changed changes, 
 		}
 	}
 	out.ThrottledAt = throttledAt(changed[base.String()])
-	out.Advice = row.Advice(out.Shards, grown, h.o.Shards.Partitions(kind.Of(base.Type).Table))
+	out.Advice = row.Advice(out.Shards, grown, h.options.Shards.Partitions(kind.Of(base.Type).Table))
 	return out, nil
 }

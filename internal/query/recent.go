@@ -8,57 +8,52 @@ import (
 	"github.com/hotshard/hotshard/internal/base/heat"
 )
 
-// counted is a source that a detector writes and a task folds. It returns how far it is complete.
-type counted interface {
-	full
+// foldedSource is a source whose windows a task folds into layers. It knows how far they are complete.
+type foldedSource interface {
+	itemSource
 	Alone(ctx context.Context, from, to time.Time) iter.Seq2[heat.Window, error]
 	Progress(ctx context.Context) (heat.Progress, error)
 }
 
-// recent has the newest windows of a time, complete and open ones apart.
-type recent struct {
+// newestWindows has the newest windows of a time range, complete and open ones apart.
+type newestWindows struct {
 	from           time.Time     // earlier windows are complete, and not in here
-	complete, open []heat.Window // by time
+	complete, open []heat.Window // sorted by time
 	asOf           time.Time     // end of the newest complete window; zero if none is known
-	span           time.Duration // the windows of this time before asOf decide which keys are currently hot
-	read           time.Time     // from then to asOf, a time without a window had no writes; zero if unknown
+	span           time.Duration // windows that end within span before asOf decide which keys are currently hot
+	read           time.Time     // from read to asOf, a time without a window had no writes; zero if unknown
 }
 
-// Bounds of the windows that are read one by one.
 const (
-	leastSpan = time.Minute      // before the newest complete window
-	farBehind = 10 * time.Minute // lag of the layers beyond which windows are not held in memory
+	minRecent = time.Minute      // newestWindows begins at least so long before the newest complete window
+	maxLag    = 10 * time.Minute // lag of the layers beyond which newestWindows lacks windows, to bound memory
 	longest   = 10 * time.Minute // longest folded window of any source
 )
 
-// recentSpan returns how long before the newest complete window reading begins. The two newest
-// windows decide which keys are currently hot.
-func recentSpan(window time.Duration) time.Duration { return max(leastSpan, 2*window) }
+// recentSpan returns how long before the newest complete window reading begins. The two newest windows decide which
+// keys are currently hot.
+func recentSpan(window time.Duration) time.Duration { return max(minRecent, 2*window) }
 
-// recent reads the newest windows of a time. A live source has complete windows only.
-func (h *Heat) recent(ctx context.Context, from, to, now time.Time) (r recent, err error) {
-	end, p := earlier(to, now.Add(ahead)), heat.Progress{}
-	source, isCounted := h.source.(counted)
-	if isCounted {
+// readNewest reads the newest windows of a time range. All windows of a source without layers are complete.
+func (h *Heat) readNewest(ctx context.Context, from, to, now time.Time) (r newestWindows, err error) {
+	end, p := earlier(to, now.Add(maxAhead)), heat.Progress{}
+	source, isFolded := h.source.(foldedSource)
+	if isFolded {
 		if p, err = source.Progress(ctx); err != nil {
 			return r, err
 		}
-		r.from = later(p.To, end.Add(-farBehind))
 	}
-	r.from = later(from, earlier(later(r.from, end.Add(-farBehind)), end).Add(-recentSpan(p.Window)))
-	if !isCounted { // it yields folded windows whole, so none may reach beyond r.from
-		r.from = later(from, heat.AlignDown(r.from, longest))
-	}
+	r.from = startOfNewest(from, end, p, isFolded)
 	reports := heat.Reports{Ran: p.Ran, Window: p.Window, Hold: p.Hold}
 	for window, err := range h.source.Windows(ctx, r.from, end, time.Second) {
-		if err := fault(window, err); err != nil {
+		if err := windowError(window, err); err != nil {
 			return r, err
 		}
 		reports.Add(window.Items)
 		p.To = later(p.To, foldedTo(window))
 		r.complete = append(r.complete, window)
 	}
-	if !isCounted {
+	if !isFolded {
 		r.asOf, r.span = newestEnd(r.complete), recentSpan(reports.Window)
 		return r, nil
 	}
@@ -66,23 +61,34 @@ func (h *Heat) recent(ctx context.Context, from, to, now time.Time) (r recent, e
 	if err != nil {
 		return r, err
 	}
-	r.sort(upTo)
+	r.splitAt(upTo)
 	r.read, r.asOf, r.span = p.Read, earlier(earlier(upTo, to), now), recentSpan(reports.Window)
 	return r, nil
 }
 
-// completeUpTo returns the time up to which windows are complete, from the reports since they were
-// folded.
-func (h *Heat) completeUpTo(ctx context.Context, source counted, reports *heat.Reports, p heat.Progress, now time.Time) (time.Time, error) {
+// startOfNewest returns the time from which windows are read one by one: some time before the end of the layers, but at
+// most maxLag and some time before end.
+func startOfNewest(from, end time.Time, p heat.Progress, isFolded bool) time.Time {
+	upTo := earlier(later(p.To, end.Add(-maxLag)), end)
+	start := later(from, upTo.Add(-recentSpan(p.Window)))
+	if isFolded {
+		return start
+	}
+	// The source yields folded windows whole, so none may reach beyond the start.
+	return later(from, heat.AlignDown(start, longest))
+}
+
+// completeUpTo returns the time up to which windows are complete. It adds the reports of the last folded window.
+func (h *Heat) completeUpTo(ctx context.Context, source foldedSource, reports *heat.Reports, p heat.Progress, now time.Time) (time.Time, error) {
 	if p.To.IsZero() {
 		return reports.Complete(p.To, now, heat.OnTime), nil
 	}
-	if reports.Window == 0 { // nothing was written, and no task has reported
+	if reports.Window == 0 { // no window was read, and no task has stored its length
 		reports.Window = usualWindow
 	}
 	for window, err := range source.Alone(ctx, p.To.Add(-max(reports.Window, p.Window)), p.To) {
 		if err != nil {
-			return p.To, fault(window, err)
+			return p.To, windowError(window, err)
 		}
 		reports.Add(window.Items)
 	}
@@ -92,8 +98,8 @@ func (h *Heat) completeUpTo(ctx context.Context, source counted, reports *heat.R
 // usualWindow is the assumed length of windows if none is known.
 const usualWindow = 10 * time.Second
 
-// foldedTo returns the end of a folded window, or zero for any other. A folded window is complete.
-// If it was folded after the progress was read, no report covers it.
+// foldedTo returns the end of a folded window, which is complete, or zero for any other window. The progress may lack a
+// window that was folded after the progress was read.
 func foldedTo(w heat.Window) (end time.Time) {
 	for i := range w.Items {
 		if w.Items[i].Base > 0 {
@@ -103,8 +109,8 @@ func foldedTo(w heat.Window) (end time.Time) {
 	return end
 }
 
-// sort separates complete windows from open ones.
-func (r *recent) sort(upTo time.Time) {
+// splitAt moves the windows that start at upTo or later to the open ones.
+func (r *newestWindows) splitAt(upTo time.Time) {
 	all := r.complete
 	r.complete = nil
 	for _, w := range all {

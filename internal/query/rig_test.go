@@ -53,7 +53,7 @@ func (r *rig) serve(client Client) {
 
 // setClock has the service go by another clock.
 func (s *Service) setClock(now func() time.Time) {
-	s.now, s.heat.o.Now, s.explains.o.Now = now, now, now
+	s.now, s.heat.options.Now, s.explains.options.Now = now, now, now
 }
 
 // get reads a path into an answer, and returns the status.

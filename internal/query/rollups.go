@@ -41,7 +41,7 @@ type rollupAnswer struct {
 	Start    string                   `json:"start" format:"date-time" doc:"Start of the bucket"`
 	Count    int64                    `json:"count" doc:"Number of events"`
 	Measures map[string]measureAnswer `json:"measures" doc:"Keyed by top-level field of the events' data"`
-	Skipped  int64                    `json:"skipped,omitempty" doc:"Number of the events' numbers that measures lack: with more than 15 digits, above 1e15, or of too many fields"`
+	Skipped  int64                    `json:"skipped,omitempty" doc:"Number of numbers in the events that the measures lack: with more than 15 digits, above 1e15, or of too many fields"`
 	Restated bool                     `json:"restated,omitempty" doc:"True if an event was put again with other data, which the rollup lacks"`
 }
 
@@ -56,7 +56,7 @@ type measureAnswer struct {
 // exact is a number with all its digits.
 type exact struct{ measures.Decimal }
 
-// Schema describes it in the OpenAPI document.
+// Schema describes the number in the OpenAPI document.
 func (exact) Schema(huma.Registry) *huma.Schema { return httpapi.NumberSchema("With all its digits") }
 
 type rollupsOutput struct {
@@ -65,57 +65,57 @@ type rollupsOutput struct {
 	}
 }
 
-// rollupReader reads event rollups, which are kept for the retention; 0 is for ever. A range
-// without a start begins span before its end, or before the current time.
+// rollupReader reads event rollups.
 type rollupReader struct {
-	client          client.Querier
-	table           string
-	span, retention time.Duration
+	client    client.Querier
+	table     string
+	span      time.Duration // length of a range without a start
+	retention time.Duration // how long rollups are kept; 0 for ever
 }
 
-// list returns the rollups of a range, summed over all stream shards. Its reads are eventually
-// consistent.
+// list returns the rollups of a range, summed over all stream shards. Its reads are eventually consistent.
 func (r *rollupReader) list(ctx context.Context, in *rollupsInput, now time.Time) (*rollupsOutput, error) {
-	span, err := r.spanOf(in, now)
+	buckets, err := r.rangeOf(in, now)
 	if err != nil {
 		return nil, err
 	}
-	if err := r.read(ctx, string(in.Entity), span); err != nil {
+	if err := r.read(ctx, string(in.Entity), buckets); err != nil {
 		return nil, err
 	}
-	if span.daily && span.every < oneDay {
-		return nil, httpapi.InvalidAt("query.every", "the range has rollups by day, which need 1d", in.Every)
+	if buckets.daily && buckets.every < oneDay {
+		return nil, httpapi.InvalidAt("query.every", "the range has daily rollups, which need 1d", in.Every)
 	}
 	out := &rollupsOutput{}
-	out.Body.Rollups = span.answer()
+	out.Body.Rollups = buckets.answer()
 	if weight, err := httpapi.WeightOf(out.Body); err != nil || weight > httpapi.MaxAnswer {
-		return nil, cmp.Or(err, httpapi.InvalidAt("query.from", "the range's rollups are more than 5 MB: ask for fewer buckets at a time", httpapi.FormatTime(span.from)))
+		return nil, cmp.Or(err, httpapi.InvalidAt("query.from", "the range's rollups are more than 5 MB: ask for fewer buckets at a time", httpapi.FormatTime(buckets.from)))
 	}
 	return out, nil
 }
 
-// span is a range of whole buckets, and the sums found in it.
-type span struct {
+// bucketRange is a range of whole buckets, and the sums of their rollups.
+type bucketRange struct {
 	from, to time.Time
 	every    time.Duration
 	now      time.Time
-	oldest   time.Time // buckets that ended earlier are expired, although fragments of them may exist
+	oldest   time.Time // buckets that ended earlier have expired, although fragments of them may exist
 
 	mu    sync.Mutex
 	sums  map[time.Time]*measures.Part // by start
-	daily bool                         // some sums are of days
+	daily bool                         // some rollups are of days
 }
 
-func (r *rollupReader) spanOf(in *rollupsInput, now time.Time) (*span, error) {
+// rangeOf validates the parameters, and returns the range with its defaults.
+func (r *rollupReader) rangeOf(in *rollupsInput, now time.Time) (*bucketRange, error) {
 	every := lengthOf(in.Every)
 	if !in.From.IsZero() && !in.To.IsZero() && in.To.Before(in.From.Time) {
 		return nil, httpapi.InvalidAt("query.to", "it is before from", httpapi.FormatTime(in.To.Time))
 	}
-	from, to := in.From.Time, within(in.To.Time, now)
+	from, to := in.From.Time, clampTime(in.To.Time, now)
 	if in.To.IsZero() {
-		to = now.Add(ahead)
+		to = now.Add(maxAhead)
 	}
-	to = ceil(to, every)
+	to = roundUp(to, every)
 	if in.From.IsZero() {
 		from = later(defaultFrom(in.To, now, r.span), to.Add(-maxBuckets*every))
 	}
@@ -123,23 +123,23 @@ func (r *rollupReader) spanOf(in *rollupsInput, now time.Time) (*span, error) {
 	if to.Sub(from) > maxBuckets*every {
 		return nil, httpapi.InvalidAt("query.from", "the range has more than "+strconv.Itoa(maxBuckets)+" buckets", httpapi.FormatTime(in.From.Time))
 	}
-	span := &span{from: from, to: to, every: every, now: now, sums: map[time.Time]*measures.Part{}}
+	buckets := &bucketRange{from: from, to: to, every: every, now: now, sums: map[time.Time]*measures.Part{}}
 	if r.retention > 0 {
-		span.oldest = now.Add(-r.retention)
+		buckets.oldest = now.Add(-r.retention)
 	}
-	return span, nil
+	return buckets, nil
 }
 
-// lengthOf returns the length of a bucket by its name.
+// lengthOf returns the length of a bucket, such as 2h or 1d.
 func lengthOf(every string) time.Duration {
-	hours, _ := strconv.Atoi(strings.TrimSuffix(every, "h")) // 0 for 1d
-	if hours == 0 {
+	if every == "1d" {
 		return oneDay
 	}
+	hours, _ := strconv.Atoi(strings.TrimSuffix(every, "h"))
 	return time.Duration(hours) * time.Hour
 }
 
-func ceil(t time.Time, every time.Duration) time.Time {
+func roundUp(t time.Time, every time.Duration) time.Time {
 	down := t.UTC().Truncate(every)
 	if down.Before(t) {
 		return down.Add(every)
@@ -150,13 +150,13 @@ func ceil(t time.Time, every time.Duration) time.Time {
 // maxRollupReads bounds the concurrent reads of rollup partitions.
 const maxRollupReads = 16
 
-// read adds the fragments of all stream shards to a span.
-func (r *rollupReader) read(ctx context.Context, entity string, span *span) error {
+// read adds the fragments of all stream shards to the range's sums.
+func (r *rollupReader) read(ctx context.Context, entity string, buckets *bucketRange) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(maxRollupReads)
-	for _, pk := range schema.RollupPartitions(entity, span.from, span.to) {
+	for _, pk := range schema.RollupPartitions(entity, buckets.from, buckets.to) {
 		group.Go(func() error {
-			if err := r.readPartition(ctx, pk, span); err != nil {
+			if err := r.readPartition(ctx, pk, buckets); err != nil {
 				return fmt.Errorf("reading rollups of %q: %w", pk, dynamo.Kind(err))
 			}
 			return nil
@@ -165,8 +165,8 @@ func (r *rollupReader) read(ctx context.Context, entity string, span *span) erro
 	return group.Wait()
 }
 
-func (r *rollupReader) readPartition(ctx context.Context, pk string, span *span) error {
-	low, high := schema.RollupSortBounds(span.from, span.to)
+func (r *rollupReader) readPartition(ctx context.Context, pk string, buckets *bucketRange) error {
+	low, high := schema.RollupSortBounds(buckets.from, buckets.to)
 	items := dynamo.Items(ctx, r.client, &dynamodb.QueryInput{
 		TableName:              &r.table,
 		KeyConditionExpression: aws.String("pk = :pk AND sk BETWEEN :low AND :high"),
@@ -180,48 +180,50 @@ func (r *rollupReader) readPartition(ctx context.Context, pk string, span *span)
 		if err != nil {
 			return err
 		}
-		if err := span.add(item); err != nil {
+		if err := buckets.addFragment(item); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// add adds one stream shard's fragment of a bucket, if the bucket is in the range.
-func (s *span) add(item dynamo.Item) error {
+// addFragment adds one stream shard's fragment of a rollup, if it is in the range.
+func (b *bucketRange) addFragment(item dynamo.Item) error {
 	sk := dynamo.Text(item, schema.SK)
 	bucket, start, _, err := schema.ParseRollupSortKey(sk)
 	if err != nil {
 		return err
 	}
 	end := start.Add(bucket.Width())
-	if !start.Before(s.to) || !end.After(s.from) || !s.oldest.IsZero() && !end.After(s.oldest) {
+	inRange := start.Before(b.to) && end.After(b.from)
+	expired := !b.oldest.IsZero() && !end.After(b.oldest)
+	if !inRange || expired {
 		return nil
 	}
-	part, err := parts.RollupPart(item, s.now)
+	part, err := parts.RollupPart(item, b.now)
 	if err != nil {
 		return fmt.Errorf("item %q: %w", sk, err)
 	}
 	if part == nil {
 		return nil
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.daily = s.daily || bucket == shard.Day
-	start = start.Truncate(s.every)
-	if s.sums[start] == nil {
-		s.sums[start] = &measures.Part{}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.daily = b.daily || bucket == shard.Day
+	start = start.Truncate(b.every)
+	if b.sums[start] == nil {
+		b.sums[start] = &measures.Part{}
 	}
-	s.sums[start].Merge(part.Value)
+	b.sums[start].Merge(part.Value)
 	return nil
 }
 
-func (s *span) answer() []rollupAnswer {
+func (b *bucketRange) answer() []rollupAnswer {
 	list := []rollupAnswer{}
-	for _, start := range slices.SortedFunc(maps.Keys(s.sums), time.Time.Compare) {
-		sum := s.sums[start]
+	for _, start := range slices.SortedFunc(maps.Keys(b.sums), time.Time.Compare) {
+		sum := b.sums[start]
 		if sum.Events == 0 {
-			continue // only a restatement, of an event in another fragment
+			continue // it only notes that an event in another fragment was put again
 		}
 		measures := map[string]measureAnswer{}
 		for field, m := range sum.Measures {

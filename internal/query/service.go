@@ -31,19 +31,18 @@ type Settings struct {
 	HeatTable     string `env:"HOTSHARD_HEAT_TABLE,notEmpty"`
 	// Deadline bounds the work for one request, retries included; 100ms to 25s.
 	Deadline time.Duration `env:"HOTSHARD_READ_DEADLINE" envDefault:"5s"`
-	// DefaultSpan is the length of a range of events without a start; 1m or more. It should match
-	// the retention of events.
+	// DefaultSpan is the length of a range of events without a start; 1m or more. It should equal the retention of
+	// events.
 	DefaultSpan time.Duration `env:"HOTSHARD_EVENT_SPAN" envDefault:"720h"`
-	// RollupRetention is how long event rollups are kept after the end of their bucket, as set for
-	// the aggregator; 0 is for ever.
+	// RollupRetention is how long event rollups are kept after the end of their bucket; 0 for ever. It must equal the
+	// aggregator's.
 	RollupRetention time.Duration `env:"HOTSHARD_ROLLUP_RETENTION" envDefault:"0"`
-	// ViewAge is the age at which the view of the shard map is refreshed, up to 5s. It must be as
-	// set for the other functions.
+	// ViewAge is the age at which the view of the shard map is refreshed, up to 5s. It must equal the other functions'.
 	ViewAge time.Duration `env:"HOTSHARD_VIEW_AGE" envDefault:"1s"`
-	// SummaryAge is how long a counter's summary is cached; 0 to 1h, and 0 disables the cache. It
-	// adds to the lag of a value behind its write shards; as_of includes it.
+	// SummaryAge is how long a counter's summary is cached, up to 1h; 0 disables the cache. An eventual value is older
+	// by up to SummaryAge, as its as_of shows.
 	SummaryAge time.Duration `env:"HOTSHARD_SUMMARY_AGE" envDefault:"0"`
-	// PartitionWCU is a partition's limit, in WCU/s, as set for hotkeys; 0 is AWS's.
+	// PartitionWCU is a partition's limit in WCU/s; 0 for AWS's. It must equal hotkeys'.
 	PartitionWCU int `env:"HOTSHARD_PARTITION_WCU" envDefault:"1000"`
 }
 
@@ -91,8 +90,8 @@ type Service struct {
 	now      func() time.Time
 }
 
-// New returns a Service, or an error that lists all invalid settings. GET /v1/explain reads the evidence's sources, and
-// the heat.
+// New returns a Service, or an error that lists all invalid settings. GET /v1/explain reads evidence from the given
+// sources, and from the heat.
 func New(settings Settings, client Client, evidence collect.Sources) (*Service, error) {
 	if err := settings.Validate(); err != nil {
 		return nil, err
@@ -127,8 +126,8 @@ func New(settings Settings, client Client, evidence collect.Sources) (*Service, 
 	}, nil
 }
 
-// Handler returns the function's HTTP handler, made once in the init phase of a container. It
-// serves the document of the whole API; others are the calls of other functions.
+// Handler returns the function's HTTP handler, and begins to read the shard map. A container calls it once, in its init
+// phase. The handler serves the OpenAPI document of its own calls and those of others.
 func Handler(ctx context.Context, settings Settings, client Client, evidence collect.Sources, log *slog.Logger, others ...httpapi.Routes) (http.Handler, error) {
 	service, err := New(settings, client, evidence)
 	if err != nil {
@@ -139,7 +138,7 @@ func Handler(ctx context.Context, settings Settings, client Client, evidence col
 	return docs.With(httpapi.New(log, reads), append(others, reads)...), nil
 }
 
-// Load reads the shard map, so that the first call needn't.
+// Load reads the shard map, so that the first call does not wait for it.
 func (s *Service) Load(ctx context.Context) error { return s.view.Load(ctx, s.now()) }
 
 // Routes registers the service's calls. A nil service only documents them.
@@ -150,27 +149,27 @@ func Routes(s *Service) httpapi.Routes {
 	return func(api *httpapi.API) {
 		c := calls{api, s.settings.Deadline, s.now}
 		get(c, httpapi.ForCallers, "/v1/counters", "get-counters", "Read counters",
-			"The value of one counter, or of up to 100. A counter that was never written is 0.", s.counters.get)
+			"Returns the values of 1 to 100 counters. A counter that was never written is 0.", s.counters.get)
 		get(c, httpapi.ForCallers, "/v1/events", "list-events", "Read an entity's events in order",
-			"A page of the events of a range, by time and then id, each once. While there is a cursor there are more.", s.events.list)
+			"Returns a page of the events in a time range, sorted by time and then id. If the page has a cursor, there may be more.", s.events.list)
 		get(c, httpapi.ForCallers, "/v1/events/{id}", "get-event", "Read one event",
-			"The event of this entity, id and time, read consistently.", s.events.get, http.StatusNotFound)
+			"Returns the event with this entity, id and time. The read is consistent.", s.events.get, http.StatusNotFound)
 		get(c, httpapi.ForCallers, "/v1/rollups", "list-rollups", "Read counts and sums of an entity's events by hour or day",
-			"What the events of each bucket add up to, as far as they are folded, mostly within two seconds.", s.rollups.list)
-		get(c, httpapi.ForCallers, "/v1/leaderboards", "get-leaderboard", "Read the first of a leaderboard",
-			"The first players in rank, as of the last fold.", s.boards.get, http.StatusNotFound)
+			"Returns counts and sums of the events in each bucket. Most events are folded into them within two seconds.", s.rollups.list)
+		get(c, httpapi.ForCallers, "/v1/leaderboards", "get-leaderboard", "Read the best entries of a leaderboard",
+			"Returns the players with the best scores, as of the last fold.", s.boards.get, http.StatusNotFound)
 		get(c, httpapi.ForCallers, "/v1/leaderboards/rank", "get-rank", "Read a player's rank and neighbours",
-			"Where a player stands. The score is read consistently; as_of tells how fresh the rank is, and rank_error how far off it may be.", s.boards.getRank, http.StatusNotFound)
+			"Returns a player's score, which is read consistently, and its rank. The rank may be off by rank_error, and is as of as_of.", s.boards.getRank, http.StatusNotFound)
 		get(c, httpapi.ForCallers, "/v1/sessions", "count-sessions", "Count a group's active sessions",
-			"How many have been started or renewed, and have neither ended nor been ended: as of an index, which is eventually consistent, so that one of the last second may not be counted as it is yet.", s.sessions.count)
+			"Returns the number of sessions that have not expired and were not ended. It is read from an index, which mostly has a change within a second.", s.sessions.count)
 		get(c, httpapi.ForOperators, "/v1/shards", "get-shards", "Read shard counts",
-			"The shard count of one key, with its history; or without type and name a list of all keys that ever had more than one.", s.shards.get)
+			"Returns the shard count of one key with its history, or without type and name a list of all keys that ever had more than one write shard.", s.shards.get)
 		HeatRoutes(s.heat)(api)
 		ExplainRoutes(s.explains)(api)
 	}
 }
 
-// calls has where reads are registered, the deadline of each, and the clock.
+// calls registers reads, with the deadline of each and the clock.
 type calls struct {
 	api      *httpapi.API
 	deadline time.Duration

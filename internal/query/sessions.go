@@ -21,7 +21,7 @@ type sessionsOutput struct {
 // sessionReader counts the sessions of groups.
 type sessionReader struct{ sessions *sessions.Reader }
 
-// count counts a group's sessions. It reads a row of an index for each.
+// count returns the number of a group's active sessions. It reads a row of an index for each.
 func (r *sessionReader) count(ctx context.Context, in *sessionsInput, now time.Time) (*sessionsOutput, error) {
 	n, err := r.sessions.Active(ctx, string(in.Group), now)
 	if err != nil {

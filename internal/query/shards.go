@@ -54,22 +54,22 @@ func (shardsAnswer) Schema(r huma.Registry) *huma.Schema {
 
 // shardReader reads shard counts.
 type shardReader struct {
-	view  *shardmap.Map
-	named sync.Once // logs others' keys once
+	view          *shardmap.Map
+	foreignLogged sync.Once
 }
 
-// get returns the shard count of a base key, which is 1 if it never changed, or lists all keys
-// whose count changed.
+// get returns the shard count of a base key, which is 1 if it never changed. Without a base key it lists all keys whose
+// count changed.
 func (r *shardReader) get(ctx context.Context, in *shardsInput, now time.Time) (*shardsOutput, error) {
 	switch {
 	case in.Cursor != "" && (in.Type != "" || in.Name != ""):
-		return nil, httpapi.InvalidAt("query.cursor", "it is for a list, and not for one key", in.Cursor)
+		return nil, httpapi.InvalidAt("query.cursor", "it needs a list: omit type and name", in.Cursor)
 	case in.Type == "" && in.Name == "":
 		return r.list(ctx, in.Cursor, now)
 	case in.Type == "":
-		return nil, httpapi.InvalidAt("query.type", "a name needs its type", nil)
+		return nil, httpapi.InvalidAt("query.type", "name needs a type", nil)
 	case in.Name == "":
-		return nil, httpapi.InvalidAt("query.name", "a type needs a name", nil)
+		return nil, httpapi.InvalidAt("query.name", "type needs a name", nil)
 	}
 	base := schema.BaseKey{Type: kind.Kind(in.Type), Name: string(in.Name)}
 	entry, err := r.view.Read(ctx, base.String())
@@ -80,7 +80,7 @@ func (r *shardReader) get(ctx context.Context, in *shardsInput, now time.Time) (
 	return &shardsOutput{shardsAnswer{One: &one}}, nil
 }
 
-// list returns the keys after a cursor, in their order.
+// list returns a page of the shard counts after a cursor, sorted by stored key.
 func (r *shardReader) list(ctx context.Context, cursor string, now time.Time) (*shardsOutput, error) {
 	after, err := decodeListCursor(cursor)
 	if err != nil {
@@ -97,46 +97,47 @@ func (r *shardReader) list(ctx context.Context, cursor string, now time.Time) (*
 	return &shardsOutput{shardsAnswer{List: list}}, err
 }
 
-// ownKeys removes keys of other programs, which share the map or wrote into it, and logs them once.
+// ownKeys returns the entries without those of other programs, which it logs once.
 func (r *shardReader) ownKeys(ctx context.Context, entries []shardmap.Entry) []shardmap.Entry {
-	var others []string
+	var foreign []string
 	entries = slices.DeleteFunc(entries, func(e shardmap.Entry) bool {
 		_, err := schema.ParseBaseKey(e.Key)
-		if err != nil && len(others) < mostNamed {
-			others = append(others, e.Key)
+		if err != nil && len(foreign) < maxForeign {
+			foreign = append(foreign, e.Key)
 		}
 		return err != nil
 	})
-	if len(others) > 0 {
-		r.named.Do(func() {
-			httpapi.Warn(ctx, "the shard map has keys without a type's prefix, which are not listed", "first", others)
+	if len(foreign) > 0 {
+		r.foreignLogged.Do(func() {
+			httpapi.Warn(ctx, "the shard map has keys without a type's prefix, which are not listed", "first", foreign)
 		})
 	}
 	return entries
 }
 
-// mostNamed bounds the foreign keys that a log line lists.
-const mostNamed = 10
+// maxForeign bounds the foreign keys that a log line lists.
+const maxForeign = 10
 
 // listOf returns the first entries, as many as fit into one response.
 func listOf(entries []shardmap.Entry) (shardsList, error) {
 	list := shardsList{Keys: []httpapi.ShardCount{}}
-	room := httpapi.MaxAnswer
+	left := httpapi.MaxAnswer
 	for i, e := range entries {
 		base, err := schema.ParseBaseKey(e.Key)
 		if err != nil {
 			return list, err
 		}
-		one := httpapi.ShowShards(base, e)
-		weight, err := httpapi.WeightOf(one)
+		count := httpapi.ShowShards(base, e)
+		weight, err := httpapi.WeightOf(count)
 		if err != nil {
 			return list, err
 		}
-		if room -= weight; room < 0 && i > 0 {
+		left -= weight
+		if left < 0 && i > 0 {
 			list.Cursor = encodeListCursor(entries[i-1].Key)
 			break
 		}
-		list.Keys = append(list.Keys, one)
+		list.Keys = append(list.Keys, count)
 	}
 	return list, nil
 }

@@ -24,7 +24,7 @@ func TestDefaultRanges(t *testing.T) {
 				t.Errorf("events at %s to %s: from %s, %v; want %s", now, to, r.From, err, want)
 			}
 			for text, every := range map[string]time.Duration{"1h": time.Hour, "8h": 8 * time.Hour, "1d": oneDay} {
-				span, err := rollups.spanOf(&rollupsInput{To: httpapi.Time{Time: to}, Every: text}, now)
+				span, err := rollups.rangeOf(&rollupsInput{To: httpapi.Time{Time: to}, Every: text}, now)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -41,7 +41,7 @@ func TestDefaultRanges(t *testing.T) {
 func TestDefaultRangeOfManyBuckets(t *testing.T) {
 	rollups := &rollupReader{span: 90 * oneDay}
 	now := time.Date(2027, 1, 1, 0, 0, 30, 0, time.UTC)
-	span, err := rollups.spanOf(&rollupsInput{Every: "1h"}, now)
+	span, err := rollups.rangeOf(&rollupsInput{Every: "1h"}, now)
 	if err != nil || span.to.Sub(span.from) != maxBuckets*time.Hour || !span.to.After(now) {
 		t.Errorf("%+v, %v", span, err)
 	}
@@ -58,14 +58,14 @@ func TestTheZeroTimeIsATime(t *testing.T) {
 		reader := &eventReader{span: 720 * time.Hour}
 		from, err1 := reader.rangeOf(&eventsInput{From: zero}, now)
 		to, err2 := reader.rangeOf(&eventsInput{To: zero}, now)
-		if err1 != nil || err2 != nil || !from.From.Equal(epoch) || !from.To.Equal(now.Add(ahead)) || !to.To.Equal(epoch) {
+		if err1 != nil || err2 != nil || !from.From.Equal(epoch) || !from.To.Equal(now.Add(maxAhead)) || !to.To.Equal(epoch) {
 			t.Errorf("%s: events from it %+v, %v; to it %+v, %v", text, from, err1, to, err2)
 		}
 		rollups := &rollupReader{span: 720 * time.Hour}
-		if span, err := rollups.spanOf(&rollupsInput{From: zero, Every: "1h"}, now); err == nil {
+		if span, err := rollups.rangeOf(&rollupsInput{From: zero, Every: "1h"}, now); err == nil {
 			t.Errorf("%s: rollups from it from %s", text, span.from)
 		}
-		if span, err := rollups.spanOf(&rollupsInput{To: zero, Every: "1h"}, now); err != nil || !span.to.Equal(epoch) {
+		if span, err := rollups.rangeOf(&rollupsInput{To: zero, Every: "1h"}, now); err != nil || !span.to.Equal(epoch) {
 			t.Errorf("%s: rollups to it: %+v, %v", text, span, err)
 		}
 		if _, err := (&heatInput{From: zero}).options(now); err == nil {
