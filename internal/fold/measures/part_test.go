@@ -201,7 +201,7 @@ func TestStoredForm(t *testing.T) {
 			attributes := p.Attributes()
 			attributes["measures"].(*types.AttributeValueMemberM).Value["t"].(*types.AttributeValueMemberM).Value[name] = n(bad)
 			got, err := measures.Parse(attributes)
-			if err == nil || !strings.Contains(err.Error(), `its "measures" can't be read: its "t": attribute `+name) {
+			if err == nil || !strings.Contains(err.Error(), `its "measures" can't be read: member "t": attribute `+name) {
 				t.Errorf("with %s %s it was read as %+v: %v", name, bad, got, err)
 			}
 		}

@@ -93,7 +93,7 @@ type sumCase struct {
 
 var add = []string{"pkg/shard/counters.Writer.Add", "pkg/shard/counters.Writer.update"}
 var hit = []string{"pkg/shard/limits.Limiter.count", "pkg/shard/limits.division.addUsed"}
-var total = []string{"pkg/shard/boards.entryWrite.do"}
+var total = []string{"pkg/shard/boards.entryWrite.persist"}
 
 var cases = []sumCase{
 	{"an increment", add, false, func(_ *testing.T, r *rig) func(context.Context) error {
