@@ -16,35 +16,35 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/table"
 )
 
-// ErrExtra means that a name has new items without an old one. They may belong to another name whose
-// keys look like this one's write shards. Or only the old ones were deleted, or they are left from an
-// earlier migration.
+// ErrExtra means that there are items at the new places of a name without an old item. They may
+// belong to another name whose keys look like this one's write shards. Or they were deleted
+// from the old table only, or are left from an earlier migration.
 var ErrExtra = errors.New("new items without an old one")
 
 // Progress is the progress of a Copy, a Prune or a Drop.
 type Progress struct {
-	Seen    int    // items read; a resumed call reads the items with the last sort key again
+	Seen    int    // items read; a resumed call reads the last sort key's items again
 	Changed int    // items copied or deleted
 	Kept    int    // old items that Drop kept, because they have no new one
 	After   string // Span.After of a call that resumes
 }
 
 // Copy makes the new items of a name in a span equal to the old ones, while programs write
-// both. The zero span means all items. If the old or the new are in time buckets, the span needs
+// both. The zero span is all items. If the old or the new are in time buckets, the span needs
 // both ends: [table.During] from before the first item to after the last. Copy calls report,
-// which may be nil, after each hundred items. To resume a failed copy, set the span's After to
-// Progress.After. Repeating a copy is harmless. It is for phase WriteBoth.
+// which may be nil, after each hundred items. A failed copy resumes from Progress.After. A
+// repeated copy changes nothing. Phase WriteBoth only.
 //
-// Copy deletes nothing. It first reads the new items, and returns ErrExtra without copying if any has
-// no old item. Verify lists such items; Prune deletes them.
+// Copy deletes nothing. It first reads the items at the new places, and returns ErrExtra
+// without copying if any has no old item. Verify lists them; Prune deletes them.
 //
-// If two different old items would become one new item, Copy returns ErrMisused. They have equal sort
-// keys, as a RandomSuffix allows, or another item is at the new place. Delete them with From.Delete,
-// and put the right one again. Equal old items become one.
+// Two different old items that would become one are an error of kind ErrMisused. They have
+// equal sort keys, as a RandomSuffix allows, or another item is at the new place. Delete them
+// with From.Delete and put the right one again. Equal old items become one.
 //
-// An item costs 4 RCU for each 4 KB. If the new one is missing, it costs 3 RCU for each 4 KB and 4 WCU
-// for each KB. Within one table and format, a read of the
-// old or the new items also reads the others.
+// For each 4 KB an item costs four read units, or three if the new one is missing, and then
+// four write units for each KB. Within one table and format, the ranges that are read contain
+// both the old and the new items.
 func (m *Migration) Copy(ctx context.Context, name string, s table.Span, now time.Time, report func(Progress)) (Progress, error) {
 	c, err := m.beginIn("Copy", now, WriteBoth)
 	if err != nil {
@@ -57,13 +57,10 @@ func (m *Migration) Copy(ctx context.Context, name string, s table.Span, now tim
 	return w.done, nil
 }
 
-// copy checks that there are no extra new items, and then copies the old ones. A resumed copy continues
-// with either.
+// copy checks that there are no extra new items, and then copies the old ones.
 func (w *walk) copy(ctx context.Context) error {
-	after, inNew := strings.CutPrefix(w.span.After, onlyNew)
-	w.span.After = after
-	checkNew := inNew || after == ""
-	if checkNew && w.c.from.raw.Finds() {
+	after, among := strings.CutPrefix(w.span.After, onlyNew)
+	if w.span.After = after; (among || after == "") && w.c.from.raw.Finds() {
 		if err := w.rejectExtras(ctx); err != nil {
 			return err
 		}
@@ -72,23 +69,24 @@ func (w *walk) copy(ctx context.Context) error {
 	return w.run(ctx)
 }
 
-// rejectExtras walks the new items, and returns ErrExtra after the first chunk with extra ones.
+// rejectExtras walks the new items up to the chunk that has extra ones.
 func (w *walk) rejectExtras(ctx context.Context) error {
-	check := w.c.walk(w.name, w.span, w.report, nil)
-	check.new = true
-	check.each = func(ctx context.Context, f visit) (bool, error) {
-		isExtra, err := f.isExtra(ctx)
-		if isExtra {
-			check.extra.Add(1)
+	look := w.c.walk(w.name, w.span, w.report, nil)
+	look.new = true
+	look.each = func(ctx context.Context, f visit) (bool, error) {
+		is, err := f.extra(ctx)
+		if is {
+			look.extra.Add(1)
 		}
 		return false, err
 	}
-	err := check.run(ctx)
-	w.done = check.done
+	err := look.run(ctx)
+	w.done = look.done
 	return err
 }
 
-// copyOne makes one new item equal to the old one that was read, unless it already is.
+// copyOne makes one new item equal to the old one that was read. It does nothing if they are
+// equal, even if they were read at different times.
 func copyOne(ctx context.Context, f visit) (bool, error) {
 	c := f.c
 	if c.expired(f.item) {
@@ -108,8 +106,8 @@ func copyOne(ctx context.Context, f visit) (bool, error) {
 	return true, err
 }
 
-// recheck copies again if an old item that was not at its first place is there now. A concurrent put
-// writes the first place, which takes precedence.
+// recheck is called after the copy of an old item that is not at its first place. A concurrent
+// put writes the first place, which takes precedence.
 func (p pair) recheck(ctx context.Context, olds []place.Place) (err error) {
 	p.at, err = p.c.from.raw.Target(ctx, olds, p.id)
 	if err != nil || p.c.same(p.at, p.otherAt) {
@@ -118,8 +116,8 @@ func (p pair) recheck(ctx context.Context, olds []place.Place) (err error) {
 	return p.sync(ctx)
 }
 
-// findCopy returns the new item of an old one, nil if there is none, and sets its place. It reads all
-// places where it may be.
+// findCopy reads an old item's new one, nil for none, on all places where it may be, and
+// takes its place for the item's.
 func (f *visit) findCopy(ctx context.Context) (table.Item, error) {
 	at, it, err := f.c.to.raw.Locate(ctx, f.news, f.id)
 	if it != nil {
@@ -131,13 +129,10 @@ func (f *visit) findCopy(ctx context.Context) (table.Item, error) {
 // pair returns the item's old and new place.
 func (f visit) pair() pair { return pair{f.c, f.c.from, f.c.to, f.from, f.to, f.id} }
 
-// isExtra reports whether a new item has no old one. Expired items are never extra.
-func (f visit) isExtra(ctx context.Context) (bool, error) {
-	if f.c.expired(f.item) {
-		return false, nil
-	}
-	if f.stray {
-		return true, nil
+// extra reports whether a new item has no old one.
+func (f visit) extra(ctx context.Context) (bool, error) {
+	if expired := f.c.expired(f.item); expired || f.stray {
+		return !expired, nil
 	}
 	_, there, err := f.c.from.raw.Locate(ctx, f.olds, f.id)
 	if err != nil || there != nil {
@@ -147,9 +142,9 @@ func (f visit) isExtra(ctx context.Context) (bool, error) {
 	return old == nil && new != nil, err
 }
 
-// Prune deletes the new items of a name in a span that have no old one. First check what Verify
-// counts as Extra, since items of another name would be lost. It reports and resumes as Copy does. It
-// is for phase WriteBoth, once all programs are in it.
+// Prune deletes the new items of a name in a span that have no old one. Check first what Verify
+// counts as Extra: items of another name would be lost. It reports and resumes like Copy. Phase
+// WriteBoth only, once all programs are in it.
 func (m *Migration) Prune(ctx context.Context, name string, s table.Span, now time.Time, report func(Progress)) (Progress, error) {
 	c, err := m.beginIn("Prune", now, WriteBoth)
 	if err != nil {
@@ -169,9 +164,9 @@ func (m *Migration) Prune(ctx context.Context, name string, s table.Span, now ti
 
 // pruneOne deletes a new item that has no old one.
 func pruneOne(ctx context.Context, f visit) (bool, error) {
-	isExtra, err := f.isExtra(ctx)
+	is, err := f.extra(ctx)
 	switch {
-	case err != nil || !isExtra:
+	case err != nil || !is:
 		return false, err
 	case f.stray:
 		return true, f.c.to.raw.RemoveAt(ctx, f.to, f.id)
@@ -179,12 +174,12 @@ func pruneOne(ctx context.Context, f visit) (bool, error) {
 	return true, f.pair().sync(ctx)
 }
 
-// ttlMaxAge is how far in the past a time may be for DynamoDB's TTL: it ignores times of more than five
-// years ago, by its documentation.
-const ttlMaxAge = 5 * 365 * 24 * time.Hour
+// ttlKeeps is the age from which DynamoDB's TTL ignores a time as a mistake: five years, by its
+// documentation.
+const ttlKeeps = 5 * 365 * 24 * time.Hour
 
-// expired reports whether TTL has deleted an item or will soon. TTL ignores text, even if it consists
-// of digits.
+// expired reports whether TTL has deleted an item or is about to. TTL ignores text, even if it
+// has digits only.
 func (c *call) expired(it table.Item) bool {
 	if _, number := it[c.TTL].(*types.AttributeValueMemberN); !number {
 		return false
@@ -192,5 +187,5 @@ func (c *call) expired(it table.Item) bool {
 	text, _ := dynamo.Attribute(it, c.TTL)
 	seconds, err := strconv.ParseInt(text, 10, 64)
 	age := c.from.raw.Now().Sub(time.Unix(seconds, 0))
-	return err == nil && age >= 0 && age < ttlMaxAge
+	return err == nil && age >= 0 && age < ttlKeeps
 }

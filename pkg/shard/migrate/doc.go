@@ -1,5 +1,5 @@
 // Package migrate moves the items of a [table.Table] to another layout, format or shard count,
-// while programs read and write. See [Migration]:
+// while programs read and write. See [Migration].
 //
 //	orders := migrate.Migration{Client: client, From: &old, To: &new, Phase: migrate.WriteBoth}
 //	err := orders.Put(ctx, item, now)

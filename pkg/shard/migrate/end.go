@@ -26,17 +26,18 @@ func (c Comparison) Equal() bool { return c.Missing+c.Extra+c.Different == 0 }
 const maxExamples = 10
 
 // Verify compares the old and the new items of a name in a span, while programs write both. If
-// two items differ, it reads them again in one transaction. It costs 4 RCU for each 4 KB of an item.
-// It is for phases WriteOld, WriteBoth and ReadNew.
+// two items differ, it reads them again in one transaction. It costs four read units for each 4
+// KB of an item, like Copy. Phases WriteBoth and ReadNew.
 //
-// In phase WriteOld, when there must be no new items, Verify counts any item at a new place as Extra.
+// In phase WriteOld, before there are new items, Verify counts any item at a new place as
+// Extra. There must be none.
 func (m *Migration) Verify(ctx context.Context, name string, s table.Span, now time.Time) (Comparison, error) {
 	c, err := m.beginIn("Verify", now, WriteOld, WriteBoth, ReadNew)
 	if err != nil {
 		return Comparison{}, err
 	}
 	v := verification{c: c}
-	old, new := c.walk(name, s, nil, v.compareOld), c.walk(name, s, nil, v.checkNew)
+	old, new := c.walk(name, s, nil, v.old), c.walk(name, s, nil, v.new)
 	new.new = true
 	if m.Phase != WriteOld {
 		err = old.run(ctx)
@@ -58,8 +59,8 @@ type verification struct {
 	found Comparison
 }
 
-// compareOld compares an old item with its new one.
-func (v *verification) compareOld(ctx context.Context, f visit) (bool, error) {
+// old compares an old item with its new one.
+func (v *verification) old(ctx context.Context, f visit) (bool, error) {
 	there, err := f.findCopy(ctx)
 	if err != nil || equal(v.c.to, f.item, there) {
 		return false, err
@@ -68,26 +69,25 @@ func (v *verification) compareOld(ctx context.Context, f visit) (bool, error) {
 	switch {
 	case err != nil, old == nil, equal(v.c.to, old, new), v.c.expired(old) && (new == nil || v.c.expired(new)):
 	case new == nil:
-		v.addDifference("missing", &v.found.Missing, f)
+		v.add("missing", &v.found.Missing, f)
 	default:
-		v.addDifference("different", &v.found.Different, f)
+		v.add("different", &v.found.Different, f)
 	}
 	return false, err
 }
 
-// checkNew checks that a new item has an old one. compareOld compares the two.
-func (v *verification) checkNew(ctx context.Context, f visit) (changed bool, err error) {
-	isExtra := v.c.Phase == WriteOld && !v.c.expired(f.item)
-	if !isExtra {
-		isExtra, err = f.isExtra(ctx)
+// new checks that a new item has an old one. Such pairs are compared by old.
+func (v *verification) new(ctx context.Context, f visit) (is bool, err error) {
+	if is = v.c.Phase == WriteOld && !v.c.expired(f.item); !is {
+		is, err = f.extra(ctx)
 	}
-	if isExtra {
-		v.addDifference("extra", &v.found.Extra, f)
+	if is {
+		v.add("extra", &v.found.Extra, f)
 	}
 	return false, err
 }
 
-func (v *verification) addDifference(kind string, count *int, f visit) {
+func (v *verification) add(kind string, count *int, f visit) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	*count++
@@ -97,15 +97,15 @@ func (v *verification) addDifference(kind string, count *int, f visit) {
 }
 
 // Drop deletes the old items of a name in a span that have a new one. An old item without a new
-// one was never copied, or its new one was deleted since. Drop keeps it and counts it as Kept, unless
-// it has expired. Within one table, Drop keeps every item that the new layout finds. It reports and
-// resumes as Copy does. It is for phase WriteNew.
+// one was never copied, or its new one was deleted since. It is kept and counted as Kept,
+// unless TTL is about to delete it. Within one table, an item that the new layout finds stays
+// in any case. It reports and resumes like Copy. Phase WriteNew only.
 func (m *Migration) Drop(ctx context.Context, name string, s table.Span, now time.Time, report func(Progress)) (Progress, error) {
 	return m.drop(ctx, name, s, now, report, false)
 }
 
-// DropAll is a Drop that also deletes old items without a new one. Call it only if Verify found no
-// differences in phase ReadNew.
+// DropAll is a Drop that also deletes old items without a new one. Call it after a Verify
+// without differences.
 func (m *Migration) DropAll(ctx context.Context, name string, s table.Span, now time.Time, report func(Progress)) (Progress, error) {
 	return m.drop(ctx, name, s, now, report, true)
 }

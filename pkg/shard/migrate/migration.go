@@ -15,27 +15,28 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/table"
 )
 
-// Client has the DynamoDB calls of a Migration, beside those of its tables. Both tables must be in its
-// account and Region.
+// Client is the part of DynamoDB's client that a Migration calls, beside those of its tables.
+// Both tables are in its account and Region.
 type Client interface {
 	client.Transactor
 	client.TransactGetter
 }
 
-// Phase is the step that a Migration is in. The zero value is the first.
+// Phase is the step that a Migration is in. The zero value changes nothing.
 type Phase int
 
-// The phases, in order. Put all programs into a phase before any goes on to the next one. A phase
-// applies to the whole table: make its calls for every name that has items, since the next phase
-// does not find a name's items without them. A Migration does not know the names; the caller lists
-// them.
+// The phases, in order. All programs must be in a phase before any goes on to the next one, so
+// that programs are in two adjacent phases at most. A phase applies to the whole table. Call
+// Verify, Prune, Copy and Drop for every name with items before any program goes on; otherwise
+// the next phase does not find the name's items. The caller lists the names; a Migration does
+// not know them.
 const (
-	// WriteOld writes and reads the old items. Verify reports whether the new places are free; call it
-	// for every name.
+	// WriteOld writes and reads the old write shards. Verify reports whether the new places are
+	// free; call it for every name.
 	WriteOld Phase = iota
 	// WriteBoth writes both in one transaction, and reads the old. Once all programs are in it,
-	// call Prune and then Copy for every name. Prune deletes new items whose old ones were deleted
-	// by programs in the first phase. Copy makes the new items equal to the old ones.
+	// call Prune and Copy for every name. Prune deletes the new items whose old ones were
+	// deleted in the phase before; Copy makes the new items equal to the old ones.
 	WriteBoth
 	// ReadNew writes both and reads the new. It requires a Verify of every name without
 	// differences. Programs may go back to WriteBoth.
@@ -46,31 +47,32 @@ const (
 	WriteNew
 )
 
-// Migration moves the items of a table to another shard count, format or layout, while programs read
-// and write. The steps are: write both, read the new, drop the old. Programs use it in place of the
-// Table.
+// Migration moves the items of a table to new write shards, while programs read and write. The
+// table has a fixed count, or another format or layout. The steps are: write both, read the
+// new, drop the old. In a program it replaces the Table.
 //
-// A write to both costs four times the WCU of one. From and To may be the same table. To must look up
-// items by their attributes (no RandomSuffix), so that an item that is copied and written at the same
-// time is one item. A larger count of a random suffix needs no migration: first readers get the new
-// count, then writers.
+// A write to both costs four times the write units of one. From and To may be the same table.
+// To must look up items by their attributes (no RandomSuffix), so that an item that is copied
+// and written at once is one item. A change of only a random suffix's count needs no migration:
+// first readers get the larger count, then writers.
 //
-// The attributes that distinguish items with equal sort keys must not change. A write that would merge
-// two items, or split one, returns ErrMisused.
+// The attributes that tell apart items with equal sort keys must not change. A write that would
+// merge two items, or split one, is an ErrMisused.
 //
-// Within one table, no name may have old items under the keys of another name's new items. For
-// example, "acme#2" must not be a name if "acme" goes from Unsharded to a CalculatedSuffix of ten. Give
-// the new items another Format or table.
+// Within one table, no name may have old items where another has new ones. An example is the
+// name "acme#2", if "acme" goes from Unsharded to a CalculatedSuffix of ten. Give the new items
+// another Format or table.
 type Migration struct {
 	Client   Client
 	From, To *table.Table
 	Phase    Phase
-	// TTL is the table's TTL attribute, a number of Unix seconds; "" if TTL is disabled. Expired items
-	// are not copied and are no differences, since TTL deletes the old and the new at different times.
+	// TTL is the attribute by which DynamoDB's TTL deletes items, a number of Unix seconds; ""
+	// if TTL is disabled. Expired items are not copied and are no differences: TTL deletes the
+	// old and the new at different times.
 	TTL string
 }
 
-// side is the old or the new table of a migration, in a call.
+// side is one of a migration's tables in a call.
 type side struct {
 	*table.Table
 	raw place.Table
@@ -88,7 +90,7 @@ func (m *Migration) begin(now time.Time) (*call, error) {
 		return nil, err
 	}
 	if m.Client == nil || m.From == nil || m.To == nil {
-		return nil, fmt.Errorf("%w: a Migration needs a Client, From and To", shard.ErrMisused)
+		return nil, fmt.Errorf("%w: a Migration needs Client, From and To", shard.ErrMisused)
 	}
 	if m.Phase < WriteOld || m.Phase > WriteNew {
 		return nil, fmt.Errorf("%w: a Migration has no phase %d", shard.ErrMisused, m.Phase)
@@ -103,9 +105,9 @@ func (m *Migration) begin(now time.Time) (*call, error) {
 	case m.From.PartitionKey != m.To.PartitionKey || m.From.SortKey != m.To.SortKey:
 		return nil, fmt.Errorf("%w: a Migration from %s to %s: their keys have different names", shard.ErrMisused, m.From.Name, m.To.Name)
 	case !c.to.raw.Finds():
-		return nil, fmt.Errorf("%w: a Migration to %s: its layout can't look up an item; use a calculated suffix", shard.ErrMisused, m.To.Name)
+		return nil, fmt.Errorf("%w: a Migration to %s: its layout can't look up an item", shard.ErrMisused, m.To.Name)
 	case !c.from.raw.Finds() && m.From.Name == m.To.Name && cmp.Or(m.From.Format, shard.Hash) == cmp.Or(m.To.Format, shard.Hash):
-		return nil, fmt.Errorf("%w: a Migration within %s: the old write shards are random, so the new items need another Format", shard.ErrMisused, m.To.Name)
+		return nil, fmt.Errorf("%w: a Migration within %s: the old items' places are random, so the new ones need another Format", shard.ErrMisused, m.To.Name)
 	}
 	return c, nil
 }
@@ -114,7 +116,7 @@ func (m *Migration) begin(now time.Time) (*call, error) {
 func (m *Migration) beginIn(operation string, now time.Time, phases ...Phase) (*call, error) {
 	c, err := m.begin(now)
 	if err == nil && !slices.Contains(phases, m.Phase) {
-		err = fmt.Errorf("%w: %s is for other phases of a Migration than %d", shard.ErrMisused, operation, m.Phase)
+		err = fmt.Errorf("%w: %s is not for phase %d of a Migration", shard.ErrMisused, operation, m.Phase)
 	}
 	return c, err
 }
@@ -124,10 +126,10 @@ func describe(t *table.Table, operation, name string, err error) error {
 	return fmt.Errorf("%s %q of table %s: %w", operation, name, t.Name, err)
 }
 
-// writesBoth reports whether both the old and the new item are written.
-func (p Phase) writesBoth() bool { return p == WriteBoth || p == ReadNew }
+// dual reports whether both tables are written.
+func (p Phase) dual() bool { return p == WriteBoth || p == ReadNew }
 
-// truth returns the side that is read.
+// truth returns the table that is read.
 func (c *call) truth() side {
 	if c.Phase >= ReadNew {
 		return c.to
@@ -135,7 +137,8 @@ func (c *call) truth() side {
 	return c.from
 }
 
-// reads returns the table that is read. Within one table, it leaves out the other side's items.
+// reads returns the table that is read. Within one table, it excludes the items of the other
+// layout.
 func (c *call) reads() *table.Table {
 	truth := c.truth()
 	if c.From.Name == c.To.Name && truth.raw.Finds() {
@@ -153,8 +156,8 @@ func (m *Migration) Query(ctx context.Context, name string, s table.Span, now ti
 	return c.reads().Query(ctx, name, s, now)
 }
 
-// Page reads a page as [table.Table.Page] does. A page of one phase continues in the next if the old
-// layout can look up items by their attributes.
+// Page reads a page as [table.Table.Page] does. Pages continue over a change of phase if old
+// items can be looked up by their attributes.
 func (m *Migration) Page(ctx context.Context, name string, s table.Span, now time.Time) (table.Page, error) {
 	c, err := m.begin(now)
 	if err != nil {

@@ -19,15 +19,15 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/table"
 )
 
-// pair is an item's old and new place. The item at the truth is the one that is read.
+// pair is the two places of one item, one of which is the truth.
 type pair struct {
 	c            *call
 	truth, other side
 	at, otherAt  place.Place
-	id           place.Identity // distinguishes the item, old and new, from others
+	id           place.Identity // tells the item apart, old and new
 }
 
-// pair returns an item's places; the phase decides which is the truth.
+// pair returns an item's places in the order of the phase.
 func (c *call) pair(from, to place.Place, id place.Identity) pair {
 	if c.Phase >= ReadNew {
 		return pair{c, c.to, c.from, to, from, id}
@@ -35,14 +35,14 @@ func (c *call) pair(from, to place.Place, id place.Identity) pair {
 	return pair{c, c.from, c.to, from, to, id}
 }
 
-// identity returns the attributes that distinguish an item from others with its sort key, in either
-// table. If only one table distinguishes such items, the other can't have more than one of them.
+// identity returns what tells an item apart in either table. If only one table tells items with
+// equal sort keys apart, the other can't hold both.
 func (c *call) identity(it table.Item) place.Identity {
 	return place.Merged(c.from.raw.Identity(it), c.to.raw.Identity(it))
 }
 
-// readPlaces reads what is at both places in one transaction; nil means nothing.
-func (p pair) readPlaces(ctx context.Context) (truth, other table.Item, err error) {
+// stored reads both places in one transaction. An empty place is nil.
+func (p pair) stored(ctx context.Context) (truth, other table.Item, err error) {
 	err = dynamo.Persist(ctx, func(ctx context.Context) error {
 		out, err := p.c.Client.TransactGetItems(ctx, &dynamodb.TransactGetItemsInput{TransactItems: []types.TransactGetItem{
 			{Get: &types.Get{TableName: &p.truth.Name, Key: p.truth.raw.Key(p.at)}},
@@ -56,14 +56,13 @@ func (p pair) readPlaces(ctx context.Context) (truth, other table.Item, err erro
 	return truth, other, err
 }
 
-// read reads the item at both places in one transaction. It returns nil for a place that has nothing,
-// or another item.
+// read is stored for the item alone. A place with another item is nil.
 func (p pair) read(ctx context.Context) (truth, other table.Item, err error) {
-	truth, other, err = p.readPlaces(ctx)
+	truth, other, err = p.stored(ctx)
 	return ifMatches(p.id, truth), ifMatches(p.id, other), err
 }
 
-// ifMatches returns the item if it has this identity, and nil otherwise.
+// ifMatches returns the item that was read if id matches it, and nil otherwise.
 func ifMatches(id place.Identity, it table.Item) table.Item {
 	if !id.Matches(it) {
 		return nil
@@ -71,7 +70,7 @@ func ifMatches(id place.Identity, it table.Item) table.Item {
 	return it
 }
 
-// equal compares all attributes except the keys. Their names are the same in both tables.
+// equal compares all attributes except the keys, whose names are the same in both tables.
 func equal(t side, a, b table.Item) bool {
 	if (a == nil) != (b == nil) {
 		return false
@@ -86,8 +85,8 @@ func contents(t side, it table.Item) table.Item {
 	return it
 }
 
-// align makes the other item equal to the truth, and returns the truth. It returns dynamo.ErrOutrun
-// after a concurrent write.
+// align makes the other side equal to the truth, and returns the truth. It returns
+// dynamo.ErrOutrun after a concurrent write.
 func (p pair) align(ctx context.Context) (table.Item, error) {
 	truth, other, err := p.read(ctx)
 	if err != nil || equal(p.truth, truth, other) {
@@ -96,9 +95,9 @@ func (p pair) align(ctx context.Context) (table.Item, error) {
 	return truth, p.copyTruth(ctx, truth)
 }
 
-// copyTruth makes the other item equal to the truth that was read. It writes on condition that the
-// truth is unchanged, so even a process that was paused for long writes nothing outdated. It returns
-// dynamo.ErrOutrun if the truth has changed.
+// copyTruth makes the other side equal to the truth that was read. The write's condition is
+// that the truth is unchanged, so even a process that was paused for long writes nothing
+// outdated. It returns dynamo.ErrOutrun if the truth has changed.
 func (p pair) copyTruth(ctx context.Context, truth table.Item) error {
 	check, err := unchanged(p.truth, p.at, truth, p.id)
 	if err != nil {
@@ -117,7 +116,7 @@ func (p pair) copyTruth(ctx context.Context, truth table.Item) error {
 	case len(failed) > 0:
 		return p.id.Taken()
 	}
-	// The condition does not notice a new attribute, so the truth is read again.
+	// What the condition can't see is an attribute that came new in between.
 	_, now, err := p.truth.raw.Locate(ctx, []place.Place{p.at}, p.id)
 	if err == nil && !equal(p.truth, truth, now) {
 		err = dynamo.ErrOutrun
@@ -125,17 +124,17 @@ func (p pair) copyTruth(ctx context.Context, truth table.Item) error {
 	return err
 }
 
-// put returns the put of an item, on condition that it replaces no other item.
+// put returns a put of the item that does not replace another item.
 func (p pair) put(t side, at place.Place, it table.Item) types.TransactWriteItem {
 	return types.TransactWriteItem{Put: t.raw.Put(it, at, p.id)}
 }
 
-// deletion returns the delete of an item, on condition that it deletes no other item.
+// deletion returns a delete of the item, and of no other item.
 func deletion(id place.Identity, t side, at place.Place) types.TransactWriteItem {
 	return types.TransactWriteItem{Delete: t.raw.Deletion(at, id)}
 }
 
-// sync calls align until no concurrent write interferes.
+// sync aligns until no concurrent write interferes.
 func (p pair) sync(ctx context.Context) error {
 	return retryOutrun(ctx, func(ctx context.Context) error {
 		_, err := p.align(ctx)
@@ -143,8 +142,8 @@ func (p pair) sync(ctx context.Context) error {
 	})
 }
 
-// retryOutrun repeats an attempt after dynamo.ErrOutrun. After other errors it does not, because the
-// attempt may have been applied.
+// retryOutrun repeats an attempt that a concurrent write outran. It repeats no other error,
+// because the attempt may have been applied.
 func retryOutrun(ctx context.Context, attempt func(context.Context) error) error {
 	var last error
 	err := dynamo.Persist(ctx, func(ctx context.Context) error {
@@ -159,7 +158,7 @@ func retryOutrun(ctx context.Context, attempt func(context.Context) error) error
 	return last
 }
 
-// transact makes a transaction, and repeats it with the same client token, so that it is applied once.
+// transact makes a transaction with a client token, so that retries apply once.
 func transact(ctx context.Context, client Client, actions ...types.TransactWriteItem) error {
 	token := rand.Text()
 	return dynamo.Persist(ctx, func(ctx context.Context) error {
@@ -172,11 +171,11 @@ func transact(ctx context.Context, client Client, actions ...types.TransactWrite
 // limits of an expression's length (4 KB) and operators (300).
 const maxCompared = 140
 
-// unchanged returns the condition that a place still has the item that was read, or none if it is nil.
+// unchanged returns the condition that the item at a place is as it was read.
 func unchanged(t side, at place.Place, it table.Item, id place.Identity) (*types.ConditionCheck, error) {
 	contents := contents(t, it)
 	if len(contents) > maxCompared {
-		return nil, fmt.Errorf("an item of %q has %d attributes, of at most %d that can be moved", at.PK, len(contents), maxCompared)
+		return nil, fmt.Errorf("an item of %q has %d attributes: at most %d can be copied", at.PK, len(contents), maxCompared)
 	}
 	g := id.Absent(t.PartitionKey)
 	if it != nil {

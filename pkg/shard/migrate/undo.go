@@ -21,7 +21,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/table"
 )
 
-// Undo moves the items of a name in a PlainFirst table back to the plain key, while programs read and write. With time
+// Undo moves the items of a PlainFirst table's names back to their plain keys, while programs read and write. With time
 // buckets it scans the table twice to find the name's buckets.
 //
 //	for {
@@ -35,7 +35,7 @@ type Undo struct {
 	Client  Client
 	Table   *table.Table      // with PlainFirst, and a map in Shards
 	Changer *shardmap.Changer // of that map
-	By      string            // shardmap.Note.By of the changes of the count; default "undo"
+	By      string            // who changed the count, in the shard map's notes; default "undo"
 	Scanner client.Scanner    // scans the table; required with TimeBuckets
 
 	// Pace is called before each item is moved, with the write units that this costs; may be nil.
@@ -49,20 +49,20 @@ type Undo struct {
 // Undone is the result of a step.
 type Undone struct {
 	Wait  time.Time // when to call Step again; zero if the name is done
-	Why   string    // what must be true before the next step
+	Why   string    // what is waited for
 	Moved int       // items that this step moved
 }
 
-// Step makes the next steps for a name that are possible now. First it sets the count to 1, and it takes about six minutes
-// until all programs write to the plain key. Then it moves the items, each in a transaction, and removes the name from the
-// shard map. A program that ends at any moment can call Step again: no item is lost or doubled.
+// Step does what can be done of a name now. A program that ends between two steps, or within one, can begin again: nothing
+// is lost or doubled. It sets the count to 1, after which it takes about six minutes until all programs write to the plain
+// key. Then it moves the items, each in a transaction, and removes the name from the shard map.
 //
-// If another item has the plain key and the sort key, Step leaves the item where it is, moves the others, and returns
-// ErrMisused. For a layout that looks up items, an item under the plain key with the same identity was put there later, so
-// it stays and the other is deleted. While an item is moved, an attribute that an Update adds may be lost, and a range may
-// miss the item, or repeat it under a RandomSuffix.
+// If another item has the plain key and the sort key, the moved one is kept where it is, and Step returns ErrMisused after
+// it has moved the others. For a layout that finds items, an item under the plain key with the same identity was put there
+// later, and replaces the moved one. An attribute that an Update adds to an item in the moment in which it is moved may be
+// lost, and a range that is read in that moment may miss the item, or repeat it under a RandomSuffix.
 func (u *Undo) Step(ctx context.Context, name string, now time.Time) (Undone, error) {
-	if err := u.check(now); err != nil {
+	if err := u.fault(now); err != nil {
 		return Undone{}, err
 	}
 	done, err := u.step(ctx, name, now)
@@ -72,10 +72,9 @@ func (u *Undo) Step(ctx context.Context, name string, now time.Time) (Undone, er
 	return done, nil
 }
 
-// check returns ErrMisused if a setting is missing.
-func (u *Undo) check(now time.Time) error {
+func (u *Undo) fault(now time.Time) error {
 	if u.Client == nil || u.Table == nil || u.Changer == nil {
-		return fmt.Errorf("%w: an Undo needs a Client, a Table and a Changer", shard.ErrMisused)
+		return fmt.Errorf("%w: an Undo needs Client, Table and Changer", shard.ErrMisused)
 	}
 	if err := cmp.Or(dynamo.CheckNow(now), u.Table.Check()); err != nil {
 		return err
@@ -85,7 +84,7 @@ func (u *Undo) check(now time.Time) error {
 	case !u.Table.PlainFirst:
 		return fmt.Errorf("%w: an Undo is for a Table with PlainFirst", shard.ErrMisused)
 	case buckets && dynamo.CheckClient(u.Scanner) != nil:
-		return fmt.Errorf("%w: an Undo of time buckets needs a Scanner", shard.ErrMisused)
+		return fmt.Errorf("%w: an Undo of time buckets needs Scanner", shard.ErrMisused)
 	}
 	return nil
 }
@@ -131,7 +130,7 @@ func (u *Undo) step(ctx context.Context, name string, now time.Time) (Undone, er
 	return last, err
 }
 
-// forget moves the last items of a name that was reset, and removes the name from the shard map.
+// forget removes a name from the map that was reset, after a last look at its write shards.
 func (u *Undo) forget(ctx context.Context, name, key string, e shardmap.Entry, now time.Time) (Undone, error) {
 	clock := dynamo.StartClock(now)
 	done, err := u.moveAll(ctx, name, e, now)
@@ -168,7 +167,7 @@ func (u *Undo) moveAll(ctx context.Context, name string, e shardmap.Entry, now t
 		}
 	}
 	if taken > 0 {
-		return done, fmt.Errorf("%w: %d items can't be moved, because the plain key has other items with their sort keys; the first is %s: delete one of each pair, and repeat", shard.ErrMisused, taken, first)
+		return done, fmt.Errorf("%w: the plain key has other items with the sort keys of %d items, the first %s: delete one of each, and repeat", shard.ErrMisused, taken, first)
 	}
 	return done, nil
 }
@@ -180,7 +179,7 @@ type mover struct {
 	name string
 }
 
-// misplaced yields the name's items on write shards above 0.
+// misplaced yields the name's items that don't have a plain key.
 func (m mover) misplaced(ctx context.Context, e shardmap.Entry) iter.Seq2[table.Item, error] {
 	if b, is := m.Layout.(table.TimeBuckets); is {
 		return m.scan(ctx, e, ownkeys.Keys{Format: m.Format, Bucket: b.Bucket})
@@ -253,9 +252,9 @@ func (m mover) move(ctx context.Context, from place.Place, it table.Item) error 
 		if len(dynamo.FailedConditions(err)) == 0 {
 			return err
 		}
-		left, there, err := p.readPlaces(ctx)
+		left, there, err := p.stored(ctx)
 		switch {
-		case err != nil || left == nil: // it was moved, by this attempt or by another run, or deleted
+		case err != nil || left == nil: // moved by this attempt or another run, or deleted
 			return err
 		case there == nil:
 			it = left
@@ -272,7 +271,7 @@ func (m mover) move(ctx context.Context, from place.Place, it table.Item) error 
 		}
 		it = left
 	}
-	return fmt.Errorf("%w: the item %s under %s changed during each of %d attempts to move it; repeat", shard.ErrContended, place.Spelled(from.Sort), from.PK, maxMoves)
+	return fmt.Errorf("%w: the item %s of %s is changed all the time", shard.ErrContended, place.Spelled(from.Sort), from.PK)
 }
 
 // holds returns the condition that a place has an item.
@@ -281,7 +280,7 @@ func (m mover) holds(at place.Place) *types.ConditionCheck {
 	return &types.ConditionCheck{TableName: &m.side.Name, Key: m.raw.Key(at), ConditionExpression: g.Condition, ExpressionAttributeNames: g.Names}
 }
 
-// deleteIf returns a delete of the checked item, on the check's condition.
+// deleteIf returns the delete with a check's condition.
 func deleteIf(c *types.ConditionCheck) *types.Delete {
 	return &types.Delete{
 		TableName: c.TableName, Key: c.Key, ConditionExpression: c.ConditionExpression,
@@ -289,5 +288,5 @@ func deleteIf(c *types.ConditionCheck) *types.Delete {
 	}
 }
 
-// writeUnits returns the write units of a move: a put and a delete in a transaction, at twice the units of the item's size.
+// writeUnits returns what a move costs: a put and a delete, each twice the units of its size in a transaction.
 func writeUnits(it table.Item) int { return 4 * max(1, (dynamo.Size(it)+1023)/1024) }

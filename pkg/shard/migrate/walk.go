@@ -14,22 +14,22 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/table"
 )
 
-// walk iterates over the old or the new items of a name, with their places.
+// walk iterates over a name's items, the old or the new, with their places.
 type walk struct {
 	c      *call
 	name   string
 	span   table.Span
-	new    bool // over the new items
-	drops  bool // over the old items, to delete them
+	new    bool // walk the new items
+	drops  bool // walk all old items to delete them
 	report func(Progress)
 	each   func(context.Context, visit) (changed bool, err error) // called in parallel
 
 	done  Progress
-	batch []visit // for flush
+	batch []visit // collected, to be handled by flush
 	last  place.Position
-	seen  map[string]table.Item // items with the last sort key, by what distinguishes them
+	seen  map[string]table.Item // items with the last sort key, by what tells them apart
 
-	extra atomic.Int64 // extra items; if there are any, the walk ends after the chunk
+	extra atomic.Int64 // a number above 0 ends the walk after the chunk
 	kept  atomic.Int64 // Progress.Kept
 }
 
@@ -39,12 +39,12 @@ type visit struct {
 	item     table.Item // as read, with the callers' keys
 	from, to place.Place
 	olds     []place.Place // where the old item may be; it belongs to the first
-	news     []place.Place // where the new item may be; it belongs to the first
+	news     []place.Place // the same of the new item
 	id       place.Identity
 	at       place.Position
-	stays    bool // its old and its new place are the same, so there is nothing to do
-	shared   bool // an old item that is also found as the new item
-	stray    bool // a new item at a place where neither layout puts it
+	stays    bool // its place is also that of the other table: nothing to do
+	shared   bool // a look-up of the new item finds it, too
+	stray    bool // its place is in no layout
 }
 
 func (c *call) walk(name string, s table.Span, report func(Progress), each func(context.Context, visit) (bool, error)) *walk {
@@ -58,9 +58,9 @@ func (c *call) walk(name string, s table.Span, report func(Progress), each func(
 // time.
 const chunk = 100
 
-// run walks over the items from Span.After on. It reads all items in the partitions. The new
-// partitions may have items of another layout, and an old item may exist twice if writers disagreed on
-// a shard count.
+// run walks the items of one of the tables from Span.After on. It reads all items: among the
+// new ones those of another table or layout in the partitions, and both copies of an old item
+// whose writers disagreed on a shard count.
 func (w *walk) run(ctx context.Context) error {
 	t := w.c.from.raw
 	if w.new {
@@ -87,7 +87,6 @@ func (w *walk) run(ctx context.Context) error {
 // sharesPartitions reports whether old and new items may be in one partition.
 func (c *call) sharesPartitions() bool { return c.From.Name == c.To.Name && c.from.raw.Finds() }
 
-// collect adds an item that was read to the batch, with its old and new places.
 func (w *walk) collect(ctx context.Context, s place.Stored) error {
 	from, err := w.c.from.raw.Places(ctx, w.name, s.Item)
 	if err != nil {
@@ -117,9 +116,9 @@ func (w *walk) collect(ctx context.Context, s place.Stored) error {
 	return w.checkDistinct(found)
 }
 
-// isCurrent reports whether an item that was read is the one that a look-up of the old item finds: the
-// one at the first of its places. It returns an error for an item that is at none of its places, and is
-// not a new item, since it would be lost.
+// isCurrent reports whether an item that was read is the old one that a look-up finds. A
+// look-up finds the first of its places that has it. An item at none of its places, and not
+// new, is an error, since it would be lost.
 func (w *walk) isCurrent(ctx context.Context, f visit) (bool, error) {
 	c, known := w.c, slices.ContainsFunc(f.olds, f.from.Equal)
 	switch {
@@ -130,20 +129,20 @@ func (w *walk) isCurrent(ctx context.Context, f visit) (bool, error) {
 	}
 	at, it, err := c.from.raw.Locate(ctx, f.olds, f.id)
 	if err == nil && it == nil && !known {
-		err = fmt.Errorf("%w: an item is under %q, but the old layout looks for it under %q, so it would be lost: move it there first", shard.ErrMisused, f.from.PK, f.olds[0].PK)
+		err = fmt.Errorf("%w: %q holds an item that the old layout would look for under %q: it would be lost", shard.ErrMisused, f.from.PK, f.olds[0].PK)
 	}
 	return it != nil && f.from.Equal(at), err
 }
 
-// checkDistinct returns an error for an old item that would become one new item with another, unless
-// they are equal. An item that was put twice is there twice under a RandomSuffix.
+// checkDistinct rejects two old items that would be one in the new table, unless they are
+// equal. A RandomSuffix has an item twice that was put twice.
 func (w *walk) checkDistinct(f visit) error {
 	if w.last.Sort == nil || dynamo.CompareValues(w.last.Sort, f.at.Sort) != 0 {
 		w.seen = map[string]table.Item{}
 	}
 	by := dynamo.Apart(f.item, w.c.to.raw.TellsBy())
 	if other := w.seen[by]; other != nil && !equal(w.c.from, other, f.item) {
-		return fmt.Errorf("%w: an item under %q would become one with another item with its sort key %q: delete both with From.Delete, and put the right one again",
+		return fmt.Errorf("%w: %q holds an item that would become one with another of the same sort key %q: delete both with From.Delete, and put the right one again",
 			shard.ErrMisused, f.from.PK, place.Spelled(f.at.Sort))
 	}
 	w.last, w.seen[by] = f.at, f.item
@@ -153,8 +152,8 @@ func (w *walk) checkDistinct(f visit) error {
 // onlyNew begins the After of a walk over new items.
 const onlyNew = "new:"
 
-// flush handles the batch, and reports the progress. Progress.After is before the last sort key, so
-// that a resumed walk reads all items with that sort key together.
+// flush handles the collected items and reports. A resumed walk begins with the last sort key,
+// so that items with equal ones are read together.
 func (w *walk) flush(ctx context.Context) error {
 	if len(w.batch) == 0 {
 		return nil

@@ -22,14 +22,14 @@ func (m *Migration) Put(ctx context.Context, it table.Item, now time.Time) error
 	if err != nil {
 		return err
 	}
-	if !c.Phase.writesBoth() {
+	if !c.Phase.dual() {
 		return c.truth().Put(ctx, it, now)
 	}
 	name, err := c.from.raw.NameOf(it)
 	if err != nil {
 		return err
 	}
-	from, to, err := c.bothPlaces(ctx, name, it)
+	from, to, err := c.both(ctx, name, it)
 	switch {
 	case err != nil:
 	case c.same(from, to):
@@ -51,8 +51,8 @@ func (p pair) putBoth(ctx context.Context, it table.Item) error {
 	return err
 }
 
-// bothPlaces returns the old and the new place to which an item belongs.
-func (c *call) bothPlaces(ctx context.Context, name string, it table.Item) (from, to place.Place, err error) {
+// both returns the old and the new place to which an item belongs.
+func (c *call) both(ctx context.Context, name string, it table.Item) (from, to place.Place, err error) {
 	old, err := c.from.raw.Places(ctx, name, it)
 	if err != nil {
 		return place.Place{}, place.Place{}, err
@@ -64,7 +64,7 @@ func (c *call) bothPlaces(ctx context.Context, name string, it table.Item) (from
 	return old[0], new[0], nil
 }
 
-// same reports whether an old and a new place are the same.
+// same reports whether both places are the same.
 func (c *call) same(from, to place.Place) bool {
 	return c.From.Name == c.To.Name && from.Equal(to)
 }
@@ -75,7 +75,7 @@ func (m *Migration) Delete(ctx context.Context, key table.Item, now time.Time) e
 	if err != nil {
 		return err
 	}
-	if !c.Phase.writesBoth() {
+	if !c.Phase.dual() {
 		return c.truth().Delete(ctx, key, now)
 	}
 	const operation = "deleting the old and new item of"
@@ -101,8 +101,8 @@ type spot struct {
 
 func (s spot) is(t spot) bool { return s.Name == t.Name && s.Equal(t.Place) }
 
-// spots returns all places where an item may be, old and new, without duplicates. They are in the order
-// of probability: the first are those to which it belongs.
+// spots returns all places where an item may be, old and new, without duplicates. The places
+// where it belongs come first.
 func (c *call) spots(olds, news []place.Place) (all []spot) {
 	for i := range max(len(olds), len(news)) {
 		for _, s := range []spot{{c.from, olds[min(i, len(olds)-1)]}, {c.to, news[min(i, len(news)-1)]}} {
@@ -114,9 +114,9 @@ func (c *call) spots(olds, news []place.Place) (all []spot) {
 	return all
 }
 
-// deleteAll deletes an item from all places where it may be, in one transaction. There are two places,
-// and a few more near a change of a shard count. If the history of counts was dropped, there may be too
-// many for a transaction. Then it deletes the item from the least likely ones first, one by one.
+// deleteAll deletes an item from all places where it may be, in one transaction: two, and a few
+// more near a change of a shard count. If the history of counts is lost there may be too many
+// for a transaction. Then the least likely ones are deleted first, on their own.
 func (c *call) deleteAll(ctx context.Context, id place.Identity, all []spot) error {
 	first := min(len(all), dynamo.MaxActions)
 	for _, s := range all[first:] {
@@ -127,8 +127,8 @@ func (c *call) deleteAll(ctx context.Context, id place.Identity, all []spot) err
 	return retryOutrun(ctx, func(ctx context.Context) error { return c.deleteOnce(ctx, id, all[:first]) })
 }
 
-// deleteOnce makes one attempt. If a place has another item, it tries again with the condition that the
-// place still has another item.
+// deleteOnce makes one attempt. A place with another item is not deleted; a condition checks
+// that it still has another item.
 func (c *call) deleteOnce(ctx context.Context, id place.Identity, all []spot) error {
 	var actions []types.TransactWriteItem
 	for _, s := range all {
@@ -152,8 +152,8 @@ func (c *call) deleteOnce(ctx context.Context, id place.Identity, all []spot) er
 	return err
 }
 
-// findBoth returns the old and the new places where the item of a key may be. It belongs to the first
-// of each.
+// findBoth returns the places where the item of a key may be, old and new; it belongs to the
+// first ones.
 func (c *call) findBoth(ctx context.Context, operation string, key table.Item) (name string, olds, news []place.Place, err error) {
 	name, olds, err = c.from.raw.Find(ctx, operation, key)
 	if err != nil {
@@ -165,8 +165,8 @@ func (c *call) findBoth(ctx context.Context, operation string, key table.Item) (
 	return name, olds, news, nil
 }
 
-// newOnly returns the first new place, to which the item belongs, and those of the others where it
-// can't be an old item.
+// newOnly returns the places where only a new item may be: the first, and the others except
+// those within one table where the item would be an old one.
 func (c *call) newOnly(olds, news []place.Place) []place.Place {
 	list := news[:1:1]
 	for _, p := range news[1:] {
@@ -177,9 +177,8 @@ func (c *call) newOnly(olds, news []place.Place) []place.Place {
 	return list
 }
 
-// target returns an item's places: where it is, or where it belongs if it is not there yet. An old
-// item may be where the new one belongs, because of an earlier shard count. Then that is the new place,
-// and the old place is the one to which the old item belongs.
+// target returns an item's pair: where it is, or else where it belongs. An old item that is at
+// another of its places, which is the new item's place, gets its first place.
 func (c *call) target(ctx context.Context, olds, news []place.Place, id place.Identity) (pair, error) {
 	from, err := c.from.raw.Target(ctx, olds, id)
 	if err != nil {
@@ -192,9 +191,9 @@ func (c *call) target(ctx context.Context, olds, news []place.Place, id place.Id
 	return c.pair(from, to, id), err
 }
 
-// Update updates an item as [table.Table.Update] does. The input must not request return values, even
-// for a failed condition, and the output has none. While both tables are written, the update is
-// applied once, even after retries. In the first and the last phase, and for an item that stays at its
+// Update updates an item as [table.Table.Update] does, but its output has no values: the input must
+// not ask for any, even for a failed condition. If both tables are written it is applied once,
+// whatever is retried. In the first and the last phase, and for an item that stays at its
 // place, it is the Table's Update. The error of a failed condition is a
 // *types.ConditionalCheckFailedException.
 func (m *Migration) Update(ctx context.Context, key table.Item, in *dynamodb.UpdateItemInput, now time.Time) (*dynamodb.UpdateItemOutput, error) {
@@ -203,9 +202,9 @@ func (m *Migration) Update(ctx context.Context, key table.Item, in *dynamodb.Upd
 		return nil, err
 	}
 	if in.ReturnValues != "" || in.ReturnValuesOnConditionCheckFailure != "" || in.TableName != nil || in.Key != nil {
-		return nil, fmt.Errorf("%w: the input of a Migration's Update must have no TableName and Key, and request no return values", shard.ErrMisused)
+		return nil, fmt.Errorf("%w: an Update of a Migration sets TableName and Key, and returns no values", shard.ErrMisused)
 	}
-	if !c.Phase.writesBoth() {
+	if !c.Phase.dual() {
 		return c.truth().Update(ctx, key, in, now)
 	}
 	const operation = "updating the old and new item of"
@@ -226,8 +225,8 @@ func (m *Migration) Update(ctx context.Context, key table.Item, in *dynamodb.Upd
 	return &dynamodb.UpdateItemOutput{}, nil
 }
 
-// updateBoth updates the item at both places, on condition that it still exists, or still does not. It
-// first copies the item to the other place, where an update would otherwise create a partial item.
+// updateBoth updates both places under the condition that the item still exists, or is still
+// absent. An update of an item that is not copied yet would create a partial one.
 func (p pair) updateBoth(ctx context.Context, in *dynamodb.UpdateItemInput) error {
 	there, err := p.align(ctx)
 	if err != nil {
@@ -240,9 +239,9 @@ func (p pair) updateBoth(ctx context.Context, in *dynamodb.UpdateItemInput) erro
 	return p.updateError(ctx, in, there)
 }
 
-// updateError returns why an update's conditions failed. there is the item before the update.
+// updateError returns why an update's conditions failed.
 func (p pair) updateError(ctx context.Context, in *dynamodb.UpdateItemInput, there table.Item) error {
-	truth, other, err := p.readPlaces(ctx)
+	truth, other, err := p.stored(ctx)
 	if err != nil {
 		return err
 	}
@@ -258,11 +257,10 @@ func (p pair) updateError(ctx context.Context, in *dynamodb.UpdateItemInput, the
 	return dynamo.ErrOutrun
 }
 
-// update returns the update of the item at one place. exists says which the condition is: that the item
-// exists, or that nothing is there.
-func (p pair) update(t side, at place.Place, in *dynamodb.UpdateItemInput, exists bool) types.TransactWriteItem {
+// update returns one side of an update.
+func (p pair) update(t side, at place.Place, in *dynamodb.UpdateItemInput, there bool) types.TransactWriteItem {
 	g, expression := p.id.There(t.PartitionKey), aws.ToString(in.UpdateExpression)
-	if !exists {
+	if !there {
 		g, expression = p.id.Absent(t.PartitionKey), p.id.Named(in)
 		empty := "attribute_not_exists(#hotshard) AND " + *g.Condition
 		g.Condition = &empty
