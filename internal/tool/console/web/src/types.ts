@@ -483,7 +483,7 @@ export interface HotKey {
    */
   shards_before: number;
   /**
-   * The current status, from the two newest complete windows and the known part of later ones. saturated: at the partition's limit; hot: near it, or one second reached it, or a writer was throttled; warm: below that
+   * The current status, from the two newest complete windows and what is known of later ones. saturated: at the partition's limit; hot: near it, or one second reached it, or a writer was throttled; warm: below that
    */
   status: "hot" | "saturated" | "warm";
   /**
