@@ -3,6 +3,7 @@ package fold
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"time"
 
@@ -85,7 +86,8 @@ func (l *lagging) MoveRows(ctx context.Context, name, period string, players []s
 
 // catchUp brings a part of the index up to date, and all of it that lags too long.
 func (a *arena) catchUp() {
-	for player, s := range a.index {
+	for _, player := range slices.Sorted(maps.Keys(a.index)) {
+		s := a.index[player]
 		switch late := a.clock.Sub(s.stale) >= maxLag; {
 		case s.stale.IsZero():
 		case late || a.random.IntN(10) == 0:

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -31,8 +32,8 @@ func (s *boardNews) deferred() (list []turn) {
 // maxRowPlayers bounds the players of a note of rows: one read has all their entries.
 const maxRowPlayers = 100
 
-// noteDeferred notes outdated rows, so that the task moves them. A note has its first record's place
-// in the stream as key: a redelivered record replaces it, or notes rows again that were moved.
+// noteDeferred notes outdated rows, so that the task moves them. A note's key is its first record's
+// place in the stream. A redelivery of fewer records adds to the note, or notes moved rows again.
 func (f *topFolder) noteDeferred(ctx context.Context, s *boardNews, list []turn, streamShard string) error {
 	players := make([]string, len(list))
 	for i, t := range list {
@@ -42,16 +43,23 @@ func (f *topFolder) noteDeferred(ctx context.Context, s *boardNews, list []turn,
 }
 
 // NoteRows stores in the rollups table that the rows of players in the index are outdated: the task
-// moves them. The stream shard and sequence number identify the notes.
-func NoteRows(ctx context.Context, client client.Putter, table string, p parts.Period, streamShard, sequence string, players []string, now time.Time) error {
+// moves them. The stream shard and sequence number identify the notes, which only grow. The client
+// needs UpdateItem only.
+func NoteRows(ctx context.Context, client client.Updater, table string, p parts.Period, streamShard, sequence string, players []string, now time.Time) error {
 	slices.Sort(players)
 	for some := range slices.Chunk(slices.Compact(players), maxRowPlayers) {
-		it := dynamo.Key(schema.RowsNoteKey(p.Board, p.Label, streamShard, sequence))
-		it[schema.NotePlayers] = &types.AttributeValueMemberSS{Value: some}
-		it[schema.NoteSince], it[schema.NoteLast] = dynamo.Number(now.UnixMilli()), dynamo.Number(now.UnixMilli())
-		it[schema.Version] = dynamo.Number(1)
-		if _, err := client.PutItem(ctx, &dynamodb.PutItemInput{TableName: &table, Item: it}); err != nil {
-			return fmt.Errorf("noting %q: %w", dynamo.Text(it, schema.SK), err)
+		key := dynamo.Key(schema.RowsNoteKey(p.Board, p.Label, streamShard, sequence))
+		_, err := client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
+			TableName: &table, Key: key, UpdateExpression: aws.String("SET #v = :v, #last = :now, #since = :now ADD #players :players"),
+			ExpressionAttributeNames: map[string]string{
+				"#v": schema.Version, "#last": schema.NoteLast, "#since": schema.NoteSince, "#players": schema.NotePlayers,
+			},
+			ExpressionAttributeValues: dynamo.Item{
+				":v": dynamo.Number(1), ":now": dynamo.Number(now.UnixMilli()), ":players": &types.AttributeValueMemberSS{Value: some},
+			},
+		})
+		if err != nil {
+			return fmt.Errorf("noting %q: %w", dynamo.Text(key, schema.SK), err)
 		}
 		sequence += "+" // of the next note
 	}
