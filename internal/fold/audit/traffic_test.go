@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -24,7 +25,7 @@ import (
 
 // TestRepairsUnderTraffic audits and repairs again and again while counters and
 // events are written and folded as fast as they can be, items of one partition key on
-// enginetest.StreamShards, and faults are injected. Each second events are of another
+// enginetest.StreamShards, and faults are injected. After each 500 writes events are of another
 // hour, so that some are at rest. When all are, one more audit repairs what is left
 // of the faults, and a last one finds nothing.
 func TestRepairsUnderTraffic(t *testing.T) {
@@ -34,10 +35,11 @@ func TestRepairsUnderTraffic(t *testing.T) {
 		r.pin(t, fmt.Sprint("C#c", c), 2+c)
 	}
 	stop := r.run(t, nil)
-	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	begin := time.Now()
-	at := func() time.Time { return hour().Add(time.Since(begin) / time.Second * time.Hour) }
+	const writes, ofAnHour = 2000, 500
+	var written atomic.Int64
+	at := func() time.Time { return hour().Add(time.Duration(written.Load()/ofAnHour) * time.Hour) }
 	var group sync.WaitGroup
 	for w := range 4 {
 		random := rand.New(rand.NewPCG(uint64(w), 0))
@@ -45,6 +47,9 @@ func TestRepairsUnderTraffic(t *testing.T) {
 			for i := 0; ctx.Err() == nil; i++ {
 				if err := r.write(random, w, i, at()); err != nil {
 					t.Error(err)
+				}
+				if written.Add(1) >= writes {
+					cancel()
 				}
 				time.Sleep(time.Millisecond)
 			}

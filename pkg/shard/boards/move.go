@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -16,40 +16,63 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// maxRowMoves bounds a call's concurrent moves of rows.
-const maxRowMoves = 8
-
 // MoveRows updates the outdated rows of these players in the index: see Options.DeferRows. It returns
 // the number of rows that are no longer outdated. After an error some rows may still be outdated;
-// ErrThrottled means that the index throttles. It skips damaged entries, and leaves the rows of entries
-// that change meanwhile to their writers.
+// ErrThrottled means that the index throttles; ErrContended, that entries kept changing meanwhile. It
+// skips damaged entries.
 //
-// Each player costs 1 RCU, and each row 1 WCU in the table and 2 WCU in the index.
+// Each player costs 1 RCU, and each row 1 WCU in the table and 2 WCU in the index. An entry that
+// changes meanwhile costs as much again.
 func (l *Boards) MoveRows(ctx context.Context, board, label string, players []string, now time.Time) (moved int, err error) {
-	entries, err := l.Entries(ctx, board, label, players, now)
-	if _, some := errors.AsType[DamagedEntries](err); err != nil && !some {
-		return 0, err
+	for range maxMoveRounds {
+		var done int
+		players, done, err = l.moveUnchanged(ctx, span{board: board, label: label}, players, now)
+		if moved += done; err != nil {
+			return moved, fmt.Errorf("moving rows of board %q, period %s: %w", board, label, err)
+		}
+		if len(players) == 0 {
+			return moved, nil
+		}
 	}
-	_, count := l.shards.Newest(ctx, Key(board), now)
-	var n atomic.Int64
+	return moved, fmt.Errorf("moving rows of board %q, period %s: %d entries changed in each of %d rounds: %w", board, label, len(players), maxMoveRounds, shard.ErrContended)
+}
+
+// Bounds of a call of MoveRows.
+const (
+	maxRowMoves   = 8 // concurrent moves
+	maxMoveRounds = 5 // reads of an entry that changes meanwhile
+)
+
+// moveUnchanged moves the outdated rows of entries that don't change meanwhile. It returns the other
+// players: a writer that deferred the row again has left it outdated.
+func (l *Boards) moveUnchanged(ctx context.Context, s span, players []string, now time.Time) (changed []string, moved int, err error) {
+	entries, err := l.Entries(ctx, s.board, s.label, players, now)
+	if _, some := errors.AsType[DamagedEntries](err); err != nil && !some {
+		return nil, 0, err
+	}
+	_, count := l.shards.Newest(ctx, Key(s.board), now)
+	var mu sync.Mutex
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(maxRowMoves)
 	for _, e := range entries {
 		if e.late {
 			group.Go(func() error {
-				_, err := l.client.UpdateItem(ctx, l.moveRow(span{board: board, label: label}, e, count), dynamo.NoRetry)
-				if _, changed := dynamo.ConditionFailed(err); err == nil || changed {
-					n.Add(1)
+				_, err := l.client.UpdateItem(ctx, l.moveRow(s, e, count), dynamo.NoRetry)
+				mu.Lock()
+				defer mu.Unlock()
+				if _, outrun := dynamo.ConditionFailed(err); outrun {
+					changed = append(changed, e.Player)
 					return nil
+				}
+				if err == nil {
+					moved++
 				}
 				return dynamo.Kind(err)
 			})
 		}
 	}
-	if err = group.Wait(); err != nil {
-		err = fmt.Errorf("moving rows of board %q, period %s: %w", board, label, err)
-	}
-	return int(n.Load()), err
+	err = group.Wait()
+	return changed, moved, err
 }
 
 // moveRow returns the update that makes the row of an unchanged entry current. The entry's rev

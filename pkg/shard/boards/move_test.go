@@ -73,22 +73,25 @@ func TestAThrottledWriteKeepsItsRow(t *testing.T) {
 	}
 }
 
-// meanwhile is a client that does something before its first update.
+// meanwhile is a client that does something before its first update, or before each.
 type meanwhile struct {
 	*dynamodb.Client
-	do func()
+	do    func()
+	again bool
 }
 
 func (m *meanwhile) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, o ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
 	if do := m.do; do != nil {
-		m.do = nil
+		if !m.again {
+			m.do = nil
+		}
 		do()
 	}
 	return m.Client.UpdateItem(ctx, in, o...)
 }
 
 // TestAMoveOfAChangedEntry checks that a move neither brings back a deleted entry nor undoes a write that
-// came after its read.
+// came after its read, and moves a row that such a write deferred again: no later record tells of it.
 func TestAMoveOfAChangedEntry(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
@@ -99,12 +102,12 @@ func TestAMoveOfAChangedEntry(t *testing.T) {
 		what, entry, row string
 		do               func()
 	}{
-		{"deferred again", "ann 3", "ann 1", func() { submit(t, full, "b", now, "ann 3") }},
+		{"deferred again", "ann 3", "ann 3", func() { submit(t, full, "b", now, "ann 3") }},
 		{"written", "ann 5", "ann 5", func() { submit(t, d.boards(d.Client, nil), "b", now, "ann 5") }},
 		{"deleted", "", "", func() { _ = d.boards(d.Client, nil).Remove(libtest.Within(t), "b", "ann", now) }},
 	} {
 		submit(t, full, "b", now, map[string]string{"deferred again": "ann 2", "written": "ann 4", "deleted": "ann 6"}[c.what])
-		if _, err := d.boards(&meanwhile{d.Client, c.do}, nil).MoveRows(libtest.Within(t), "b", "all", []string{"ann"}, now); err != nil {
+		if _, err := d.boards(&meanwhile{Client: d.Client, do: c.do}, nil).MoveRows(libtest.Within(t), "b", "all", []string{"ann"}, now); err != nil {
 			t.Errorf("%s: %v", c.what, err)
 		}
 		found, err := full.Entries(libtest.Within(t), "b", "all", []string{"ann"}, now)
@@ -116,6 +119,27 @@ func TestAMoveOfAChangedEntry(t *testing.T) {
 		if entry != c.entry || players(rows) != c.row || err != nil || err2 != nil {
 			t.Errorf("%s meanwhile: entry %q, row %q, %v, %v; want %q, %q", c.what, entry, players(rows), err, err2, c.entry, c.row)
 		}
+	}
+}
+
+// TestAMoveGivesUp checks that a move of an entry that always changes returns an error, so that its caller
+// keeps the note of it.
+func TestAMoveGivesUp(t *testing.T) {
+	t.Parallel()
+	d := deploy(t)
+	now := libtest.Later
+	full := d.deferring(&crowded{d.Client, "L#b#all#0"}, nil)
+	submit(t, d.boards(d.Client, nil), "b", now, "ann 1")
+	submit(t, full, "b", now, "ann 2")
+	points, busy := 2, &meanwhile{Client: d.Client}
+	busy.do = func() {
+		points++
+		submit(t, full, "b", now, fmt.Sprint("ann ", points))
+	}
+	busy.again = true
+	moved, err := d.boards(busy, nil).MoveRows(libtest.Within(t), "b", "all", []string{"ann"}, now)
+	if moved != 0 || !errors.Is(err, shard.ErrContended) || points < 4 {
+		t.Errorf("%d moved, %v, after %d points", moved, err, points)
 	}
 }
 
