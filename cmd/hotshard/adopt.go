@@ -21,8 +21,8 @@ import (
 // AdoptCmd is hotshard adopt.
 type AdoptCmd struct {
 	Table    string `required:"" placeholder:"NAME" help:"A table of yours. Without --undo it is only read."`
-	Format   string `required:"" placeholder:"TEXT" help:"What will stand between a name and a write shard's number, such as #SHARD_."`
-	Layout   string `enum:",calculated,buckets,random" default:"" placeholder:"NAME" help:"calculated, buckets or random. Default: calculated, or buckets, by what fits the items."`
+	Format   string `required:"" placeholder:"TEXT" help:"Text between a name and a write shard's number, such as #SHARD_."`
+	Layout   string `enum:",calculated,buckets,random" default:"" placeholder:"NAME" help:"calculated, buckets or random. Default: the one of calculated and buckets that fits the items."`
 	Endpoint string `env:"HOTSHARD_ENDPOINT" placeholder:"URL" help:"URL of a DynamoDB-compatible engine. Default: DynamoDB, with the AWS Region and credentials of the environment."`
 	Region   string `placeholder:"REGION" help:"The table's AWS Region. Default: the environment's."`
 	JSON     bool   `name:"json" help:"Print the result as JSON."`
@@ -69,12 +69,13 @@ func (c *AdoptCmd) Run(ctx context.Context, std streams) error {
 		err = printAdoption(std.out, r)
 	}
 	if n := len(r.Refusals); err == nil && n > 0 {
-		err = fmt.Errorf("table %s can't be adopted: %d of its properties are in the way", c.Table, n)
+		err = fmt.Errorf("table %s can't be adopted, for the reasons above (%d)", c.Table, n)
 	}
 	return err
 }
 
-// client returns a client with the environment's credentials, also for an engine: it may have a database for each.
+// client returns a client with the environment's credentials, even for an engine, which may have a database for each
+// access key.
 func (c *AdoptCmd) client(ctx context.Context) (*dynamodb.Client, error) {
 	if c.Endpoint != "" {
 		if err := system.CheckEngine(ctx, c.Endpoint); err != nil {

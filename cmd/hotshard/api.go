@@ -29,7 +29,7 @@ type api struct {
 // Validate returns an error if the flags are invalid.
 func (a *api) Validate() error { return load.Options{Target: a.Target}.Validate() }
 
-// callTime bounds one call of the API.
+// callTime is the timeout of one call of the API.
 const callTime = 30 * time.Second
 
 // call makes a call and decodes the response. An error has the detail of the problem.
@@ -104,7 +104,7 @@ func (a auth) signer(ctx context.Context, target string) (apicall.Sign, error) {
 	if inHost := regionOf.FindStringSubmatch(to.Hostname()); inHost != nil {
 		region = inHost[1]
 	}
-	c, err := environment(ctx, "no AWS Region is set, to sign calls for: set AWS_REGION, or --auth none", config.WithRegion(region))
+	c, err := environment(ctx, "calls are signed for an AWS Region, and none is set: set AWS_REGION, or use --auth none", config.WithRegion(region))
 	if err != nil {
 		return nil, err
 	}

@@ -20,7 +20,7 @@ import (
 type AuditCmd struct {
 	deployment
 	targets
-	Repair bool `help:"Repair the summaries that differ. Writes and folds may go on meanwhile."`
+	Repair bool `help:"Repair the summaries that differ. Writes and folds may continue meanwhile."`
 }
 
 // Validate returns an error if the flags are invalid.
@@ -49,7 +49,7 @@ func (c *AuditCmd) Run(ctx context.Context, std streams) error {
 type deployment struct {
 	tables
 	Rules           fold.Rules    `env:"HOTSHARD_ROLLUP_RULES" default:"[{\"every\":\"1h\"}]" placeholder:"JSON" help:"The aggregator's rollup rules. Default: all events, by the hour."`
-	EventRetention  time.Duration `env:"HOTSHARD_EVENT_RETENTION" default:"720h" help:"Ingest's event retention; the shortest that it ever was. 0 means for ever. Older events are not compared."`
+	EventRetention  time.Duration `env:"HOTSHARD_EVENT_RETENTION" default:"720h" help:"The shortest event retention that ingest ever had. 0 means for ever. Older events are not compared."`
 	RollupRetention time.Duration `env:"HOTSHARD_ROLLUP_RETENTION" default:"0" help:"The aggregator's retention of event rollups. 0 means for ever."`
 	IndexLag        time.Duration `env:"HOTSHARD_BOARD_RECHECK" default:"30s" help:"Upper bound on the lag of the boards' index. A board that differs takes at least this long."`
 	Wait            time.Duration `default:"30s" help:"How long to wait for folds in flight, up to 1h."`

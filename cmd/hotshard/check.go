@@ -36,7 +36,7 @@ func (c *ShardsCheckCmd) Validate() error {
 	check := checks[kind.Kind(c.Type)]
 	switch {
 	case check.read == nil:
-		return fmt.Errorf("--type %s: the windows of a limit are too short for their spread to mean anything", c.Type)
+		return fmt.Errorf("--type %s: a limit's windows are too short to judge their spread", c.Type)
 	case !check.span && !(c.From.IsZero() && c.To.IsZero()):
 		return errors.New("--from and --to are for an entity's events")
 	case !c.From.IsZero() && !c.To.IsZero() && !c.From.Before(c.To):
@@ -55,9 +55,9 @@ func (c *ShardsCheckCmd) Validate() error {
 type checked struct {
 	Type    string         `json:"type"`
 	Name    string         `json:"name"`
-	Counted string         `json:"counted"` // the counted things: events, writes, entries, sessions
+	Counted string         `json:"counted"` // events, writes, entries or sessions
 	Spreads []shownSpread  `json:"spreads"`
-	bad     []shard.Spread // the uneven ones
+	bad     []shard.Spread // those that are uneven
 }
 
 // shownSpread is one spread of the result.
@@ -103,7 +103,7 @@ func (c *ShardsCheckCmd) Run(ctx context.Context, std streams) error {
 	return nil
 }
 
-// check is how the spread of a kind is counted, and which flags it takes.
+// check has how the spread of a kind is counted, and the flags that apply to it.
 type check struct {
 	counted string
 	read    func(c *ShardsCheckCmd, ctx context.Context, r *spread.Reader, now time.Time) ([]spread.Result, error)
@@ -200,7 +200,7 @@ func (s shownSpread) words(counted string) string {
 	case shard.TooFew:
 		text = fmt.Sprintf("too few to judge: %d %s on %d write shards; at least five each are needed", s.Total, counted, s.Shards)
 	case shard.Uneven:
-		text += "\nChance does not explain this: do most writes have one id, or does another program write items?"
+		text += "\nChance does not explain this. Perhaps most writes have the same id, or another program writes items."
 	}
 	if s.Strays > 0 {
 		text += fmt.Sprintf("\n%d more on write shards of an earlier count", s.Strays)

@@ -8,11 +8,11 @@ import (
 	"github.com/hotshard/hotshard/internal/base/keyname"
 )
 
-// commandLine is the program's name and arguments, as a user may run them again.
+// commandLine is the program's name and arguments, for a user to run again.
 type commandLine []string
 
-// programName returns the name by which this program was called. A binary of go run is deleted when it ends, so its
-// name is the go run command.
+// programName returns the name by which this program was called. A binary of go run is deleted when it ends, so
+// programName returns the go run command instead.
 func programName() string {
 	if strings.Contains(os.Args[0], "/go-build") {
 		return "go run ./cmd/hotshard"

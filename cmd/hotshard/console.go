@@ -35,7 +35,7 @@ func (c *ConsoleCmd) Validate() error {
 		return fmt.Errorf("--addr %q: want host:port", c.Addr)
 	}
 	if !httpapi.IsLoopback(host) {
-		return fmt.Errorf("--addr %q: the console shows what your credentials may read, so it is served to this machine only: want 127.0.0.1, [::1] or localhost", c.Addr)
+		return fmt.Errorf("--addr %q: the console shows what your credentials may read, so it is served only to this machine: want 127.0.0.1, [::1] or localhost", c.Addr)
 	}
 	return c.heatFrom.Validate()
 }
@@ -61,10 +61,10 @@ func (c *ConsoleCmd) Run(ctx context.Context, std streams, line commandLine) err
 	return err
 }
 
-// consoleDeadline bounds the work for one request: a day's heat over a slow connection takes seconds.
+// consoleDeadline is the timeout of one request: a day's heat over a slow connection takes seconds.
 const consoleDeadline = 20 * time.Second
 
-// start returns the command line of this console, with its endpoint or Region even if they came from the environment.
+// start returns the command line of this console, with the endpoint or Region that came from the environment.
 func (c *ConsoleCmd) start(line commandLine, configured aws.Config) string {
 	if c.Endpoint != "" {
 		return line.withFlag("endpoint", c.Endpoint)
@@ -81,7 +81,7 @@ func (c *ConsoleCmd) signals(configured aws.Config, tables ...string) func(conte
 	return m.signals
 }
 
-// handler returns the console of a deployment, or of a table's stream, which run reads.
+// handler returns the console of a deployment, or of a table's stream. run reads the stream until its context ends.
 func (c *ConsoleCmd) handler(ctx context.Context, std streams, line commandLine) (handler http.Handler, run func(context.Context) error, err error) {
 	log := slog.New(slog.NewTextHandler(std.err, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	configured, err := c.config(ctx)

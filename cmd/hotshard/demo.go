@@ -18,7 +18,7 @@ import (
 // DemoCmd is hotshard demo.
 type DemoCmd struct {
 	Addr     string        `default:"127.0.0.1:8080" help:"Address of the console and the API, as host:port; port 0 picks a free one."`
-	For      time.Duration `default:"90s" help:"How long the ramp lasts, 40s to 10m. A window of 10s is the unit."`
+	For      time.Duration `default:"90s" help:"How long the ramp lasts, 40s to 10m, in windows of 10s."`
 	Endpoint string        `env:"HOTSHARD_ENDPOINT" placeholder:"URL" help:"DynamoDB-compatible engine to use instead of starting one."`
 	Prefix   string        `default:"hotshard-demo-" help:"Prefix of the tables' names. A table of an earlier demo shows no heat: its counter already has its write shards."`
 	Browser  bool          `negatable:"" default:"true" help:"Open the console in a browser if there is one and the output is a terminal."`

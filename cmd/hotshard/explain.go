@@ -29,8 +29,8 @@ type ExplainCmd struct {
 	heatFrom
 	Since time.Duration `default:"15m" help:"How far back to look, 1m to 24h."`
 	Index string        `placeholder:"NAME" help:"Only this global index."`
-	Log   string        `placeholder:"FILE" type:"path" help:"Errors of SDKs, as text or JSON, with their ThrottlingReasons; - is the standard input."`
-	MCP   bool          `name:"mcp" help:"Answer an agent by the Model Context Protocol on the standard input and output. Its questions name the table, unless the flags do."`
+	Log   string        `placeholder:"FILE" type:"path" help:"File with errors of an SDK and their ThrottlingReasons, as text or JSON; - is the standard input."`
+	MCP   bool          `name:"mcp" help:"Serve the Model Context Protocol on the standard input and output. An agent's calls name the table, unless the flags do."`
 	JSON  bool          `name:"json" help:"Print the report as JSON, and notes to the standard error, too."`
 }
 
@@ -49,7 +49,7 @@ func (c *ExplainCmd) Validate() error {
 	case c.MCP && c.JSON:
 		return errors.New("--json is for one report: --mcp answers with text and JSON")
 	case c.MCP && c.Log == "-":
-		return errors.New("--log -: with --mcp the standard input is the agent's")
+		return errors.New("--log -: with --mcp the agent uses the standard input")
 	case c.MCP && c.Table == "" && !c.Stack:
 		return nil // questions name the table
 	}
@@ -99,7 +99,7 @@ func (c *ExplainCmd) report(ctx context.Context) (throttles.Report, error) {
 	return report, c.explain(ctx, configured, err)
 }
 
-// throttled returns the options to explain the throttles of a time.
+// throttled returns the options for the throttles of a time.
 func (h *heatFrom) throttled(from, to time.Time, index string) collect.Options {
 	o := collect.Options{Name: h.Table, Tables: []string{h.Table}, Index: index, From: from, To: to, PartitionWCU: float64(h.PartitionWCU)}
 	if h.Stack {
@@ -109,8 +109,8 @@ func (h *heatFrom) throttled(from, to time.Time, index string) collect.Options {
 	return o
 }
 
-// evidence returns the sources of explanations, without the heat. An engine has CloudWatch only if the environment names
-// a stand-in.
+// evidence returns the sources of explanations, without the heat. An engine has CloudWatch's metrics only if the
+// environment names an endpoint for CloudWatch.
 func (h *heatFrom) evidence(ctx context.Context, configured aws.Config) collect.Sources {
 	client := h.dynamoDB(configured)
 	s := collect.Sources{DynamoDB: client, HeatCalls: "dynamodb:DescribeStream, GetShardIterator and GetRecords"}
@@ -141,7 +141,7 @@ func (h *heatFrom) hotKeys(source heat.Source) query.HotKeys {
 	return keys
 }
 
-// pastHeat returns the keys that took much of a partition's limit. Reading the past of a stream takes up to heatTime.
+// pastHeat returns the keys that took much of a partition's limit. It reads the past of a stream for up to heatTime.
 func (h *heatFrom) pastHeat(ctx context.Context, from, to time.Time) ([]throttles.Key, error) {
 	quiet := streams{out: io.Discard, err: io.Discard}
 	w, err := h.open(ctx, quiet, from)

@@ -27,15 +27,15 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// heatFrom has the flags for the source of heat: a table's stream, or the counts of a deployment of hotshard.
+// heatFrom has the flags for the source of heat: a table's stream, or the counts of a hotshard deployment.
 type heatFrom struct {
 	Table        string `placeholder:"NAME" help:"A table with a stream (explain needs none). Nothing is deployed, and the table is not changed."`
-	Stack        bool   `help:"Instead of --table: the counts of a deployment of hotshard, or of hotshard local."`
+	Stack        bool   `help:"Instead of --table: the counts of a hotshard deployment, or of hotshard local."`
 	Region       string `placeholder:"NAME" help:"AWS Region. Default: the environment's."`
 	Endpoint     string `env:"HOTSHARD_ENDPOINT" placeholder:"URL" help:"DynamoDB-compatible engine instead of AWS."`
 	TablesPrefix string `default:"hotshard-" placeholder:"TEXT" help:"With --stack: prefix of its tables' names."`
-	PartitionWCU int    `name:"partition-wcu" default:"1000" help:"With --table: limit of a partition, in WCU/s. It is 1000 on AWS; give hotshard local's own."`
-	Force        bool   `help:"With --table: read its stream although it has as many readers as it takes (two, of a global table one), until the first throttle."`
+	PartitionWCU int    `name:"partition-wcu" default:"1000" help:"With --table: limit of a partition, in WCU/s. It is 1000 on AWS; for hotshard local, use its --partition-wcu."`
+	Force        bool   `help:"With --table: read its stream until the first throttle, even if it has all the readers that it allows (two; of a global table one)."`
 }
 
 // Validate returns an error if the flags are invalid.
@@ -55,14 +55,14 @@ func (h *heatFrom) Validate() error {
 	return nil
 }
 
-// config returns the AWS configuration, or that of the endpoint. It uses the environment's credentials for an engine
-// too, if there are any: some engines keep a database for each access key.
+// config returns the AWS configuration, or that of the endpoint. An engine gets the environment's credentials too, if
+// there are any: some engines keep a database for each access key.
 func (h *heatFrom) config(ctx context.Context) (aws.Config, error) {
 	options := []func(*config.LoadOptions) error{config.WithHTTPClient(streamClient()), config.WithRegion(h.Region)}
 	if h.Endpoint != "" {
 		options = append(options, config.WithBaseEndpoint(h.Endpoint), config.WithEC2IMDSClientEnableState(imds.ClientDisabled), config.WithDefaultRegion(dynamolocal.Region))
 	}
-	c, err := environment(ctx, "no AWS Region is set: give --region, set AWS_REGION, or give --endpoint for an engine on this machine", options...)
+	c, err := environment(ctx, "no AWS Region is set: use --region, set AWS_REGION, or use --endpoint for an engine on this machine", options...)
 	if err != nil {
 		return c, err
 	}
@@ -76,7 +76,7 @@ func (h *heatFrom) config(ctx context.Context) (aws.Config, error) {
 	return c, nil
 }
 
-// pollTime bounds one attempt of a call. After it the connection counts as dead.
+// pollTime is the timeout of one attempt of a call, after which the connection counts as dead.
 const pollTime = 15 * time.Second
 
 // streamClient returns a client with a connection for each poll in flight. It uses AWS_CA_BUNDLE.
@@ -86,8 +86,7 @@ func streamClient() aws.HTTPClient {
 	})
 }
 
-// dynamoDB returns a client for tables. It ignores missing checksums of an engine's errors, of which the SDK would
-// warn.
+// dynamoDB returns a client for tables. It ignores missing checksums in an engine's errors: the SDK would warn of them.
 func (h *heatFrom) dynamoDB(c aws.Config) *dynamodb.Client {
 	return dynamodb.NewFromConfig(c, func(o *dynamodb.Options) { o.DisableValidateResponseChecksum = h.Endpoint != "" })
 }
@@ -123,13 +122,13 @@ func (h *heatFrom) openStack(ctx context.Context, c aws.Config) (*heatview.Watch
 		}
 	}
 	w := heatview.Counted(reader, shards, h.TablesPrefix+"*", h.where(c))
-	w.Passing = streamshard.Passing
+	w.Transient = streamshard.Passing
 	w.Explain = func(ctx context.Context, err error) error { return h.explain(ctx, c, err) }
 	return w, nil
 }
 
-// findStream finds a table's stream and prints its readers. It returns an error if the stream has as many readers as it takes, unless
-// --force is given.
+// findStream finds a table's stream and prints its readers. Without --force it returns an error if the stream allows no
+// more readers.
 func (h *heatFrom) findStream(ctx context.Context, std streams, c aws.Config) (live.Found, error) {
 	found, err := h.find(ctx, c)
 	if err != nil {
@@ -151,10 +150,10 @@ func (h *heatFrom) find(ctx context.Context, c aws.Config) (live.Found, error) {
 	if h.Endpoint == "" {
 		mappings = live.EventSourceMappings(awscall.New(c))
 	}
-	return live.Look(ctx, h.dynamoDB(c), mappings, h.Table)
+	return live.FindStream(ctx, h.dynamoDB(c), mappings, h.Table)
 }
 
-// findAgain returns a function that finds the table's stream after the one that was read is gone.
+// findAgain returns a function that finds the table's current stream after an earlier one is gone.
 func (h *heatFrom) findAgain(c aws.Config) func(context.Context) (live.Found, error) {
 	return func(ctx context.Context) (live.Found, error) {
 		found, err := h.find(ctx, c)
@@ -173,11 +172,11 @@ func (h *heatFrom) openTable(ctx context.Context, std streams, c aws.Config, o l
 	}
 	notices := heatview.NewNotices(func(sentence string) { fmt.Fprintln(std.err, terminal.Visible(sentence)) })
 	o.Streams, o.Found, o.Find = dynamodbstreams.NewFromConfig(c), found, h.findAgain(c)
-	o.Tell, o.PartitionWCU = notices.Take, float64(h.PartitionWCU)
+	o.Notify, o.PartitionWCU = notices.Send, float64(h.PartitionWCU)
 	reader := live.New(o)
 	run := func(ctx context.Context) error { return h.explain(ctx, c, reader.Run(ctx)) }
 	return &heatview.Watched{
-		Source: reader, Settled: reader.Settled, Run: run, Passing: streamshard.Passing, Notices: notices,
+		Source: reader, Settled: reader.Settled, Run: run, Transient: streamshard.Passing, Notices: notices,
 		Name: h.Table, Where: h.where(c), Indexes: found.Indexes(),
 	}, nil
 }

@@ -23,11 +23,10 @@ import (
 	"github.com/hotshard/hotshard/internal/tool/live"
 )
 
-// marked marks the errors of a credentials provider, so that they can be recognized.
+// marked makes the errors of a credentials provider recognizable.
 type marked struct{ aws.CredentialsProvider }
 
-// Retrieve implements aws.CredentialsProvider. Its errors are a *credentialsError. Transient ones are not
-// [streamshard.ErrNoCredentials], so that readers reconnect.
+// Retrieve implements aws.CredentialsProvider. Its errors are of type *credentialsError.
 func (m marked) Retrieve(ctx context.Context) (aws.Credentials, error) {
 	c, err := m.CredentialsProvider.Retrieve(ctx)
 	if err != nil {
@@ -42,7 +41,7 @@ type credentialsError struct{ err error }
 func (e *credentialsError) Error() string { return "retrieve AWS credentials: " + e.err.Error() }
 func (e *credentialsError) Unwrap() error { return e.err }
 
-// Is reports that the error is streamshard.ErrNoCredentials, unless it is transient.
+// Is reports that the error is streamshard.ErrNoCredentials, unless it is transient and readers shall reconnect.
 func (e *credentialsError) Is(target error) bool {
 	return target == streamshard.ErrNoCredentials && !e.transient()
 }
@@ -105,14 +104,14 @@ const (
 	deniedCodes  = "AccessDeniedException AccessDenied NotAuthorized"
 )
 
-// explain returns an error of one line for a failed call for the heat: what is missing, where, and what to do. It
-// returns other errors unchanged.
+// explain returns an error of one line for a failed read of heat: what is missing, where, and what to do. It returns
+// other errors unchanged.
 func (h *heatFrom) explain(ctx context.Context, c aws.Config, err error) error {
 	if err == nil || ctx.Err() != nil || errors.Is(err, live.ErrNoStream) {
 		return err
 	}
 	if fault, ok := errors.AsType[*credentialsError](err); ok {
-		remedy := "Set AWS_PROFILE, run aws sso login or aws configure, or give --endpoint for an engine on this machine."
+		remedy := "Set AWS_PROFILE, run aws sso login or aws configure, or use --endpoint for an engine on this machine."
 		if fault.transient() {
 			remedy = "Check the network, and run the command again."
 		}
@@ -155,7 +154,7 @@ func (h *heatFrom) notFound(ctx context.Context, c aws.Config) string {
 	return text
 }
 
-// accountTime bounds the call for the account.
+// accountTime is the timeout of the call for the account.
 const accountTime = 3 * time.Second
 
 // account returns the account in parentheses, or "" if it is unknown.

@@ -20,13 +20,13 @@ import (
 // LoadCmd is hotshard load.
 type LoadCmd struct {
 	AccessLog string        `placeholder:"FILE" help:"Replay an access log in the combined log format, plain or gzip; this or --workload. Each request becomes an event of its client, an increment of its path's counter and a score of its client in bytes. A path or client that can't be a name (over 512 bytes, control characters, invalid UTF-8) gets the name sha256:<hex digest>."`
-	Workload  workload.Kind `placeholder:"KIND" help:"Generate traffic; this or --access-log. zipf has exponent 1.1, flash-crowd is uniform and then sends nine in ten requests to one key, viral is one counter, uniform is uniform."`
+	Workload  workload.Kind `placeholder:"KIND" help:"Generate traffic; this or --access-log. zipf has the exponent 1.1; flash-crowd is uniform in its first half, then sends nine in ten requests to one key; viral has one counter; uniform draws each key equally often."`
 
 	Target      string        `default:"http://127.0.0.1:8080" help:"Base URL of the API."`
 	Rate        float64       `default:"0" help:"Requests a second; 0 means as fast as possible."`
 	Count       int           `default:"0" help:"Stop after this many requests; 0 means the whole log, or 10000 generated requests. At most 10000000."`
 	Seed        uint64        `default:"0" help:"Seed of generated traffic; 0 picks a seed and prints it."`
-	Keys        int           `default:"1000" help:"Number of distinct keys in generated traffic."`
+	Keys        int           `default:"1000" help:"Number of different keys in generated traffic."`
 	Concurrency int           `default:"32" help:"Calls in flight, up to 1024."`
 	Batch       int           `default:"1" help:"Requests per API call, up to 500, or 99 with keyed calls. Events, increments and scores have a call each."`
 	Board       string        `default:"clients" help:"Leaderboard that sums each client's bytes, with a top 100 of all time. An empty name turns it off."`
@@ -64,7 +64,7 @@ func (c *LoadCmd) Validate() error {
 	return c.options(workload.Source{}).Validate()
 }
 
-// Run sends the load and prints what it came to.
+// Run sends the load and prints the result.
 func (c *LoadCmd) Run(ctx context.Context, std streams) error {
 	source, err := c.source()
 	if err != nil {

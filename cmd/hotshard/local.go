@@ -18,37 +18,37 @@ import (
 type LocalCmd struct {
 	Addr     string        `default:"127.0.0.1:8080" help:"Address of the API, as host:port; port 0 picks a free one."`
 	Endpoint string        `env:"HOTSHARD_ENDPOINT" placeholder:"URL" help:"DynamoDB-compatible engine to use instead of starting one."`
-	Data     string        `placeholder:"DIR" type:"path" help:"Folder in which the engine keeps its data. It is slow then: each write is synced. Default: in memory."`
+	Data     string        `placeholder:"DIR" type:"path" help:"Folder for the engine's data. This is slow: the engine syncs each write. Default: in memory."`
 	Duration time.Duration `placeholder:"60s" help:"Stop after this time. Default: run until Ctrl-C."`
 	Prefix   string        `default:"hotshard-" help:"Prefix of the tables' names."`
 	Window   time.Duration `default:"10s" help:"The hot-key detector's window, whole seconds."`
-	Idle     time.Duration `name:"idle-window" default:"2m" help:"How long a window stays open after its end if no write follows, up to 2m as Lambda does. make run sets 1s, so that the heat of a storm that stopped shows at once."`
-	Quiet    time.Duration `default:"1h" help:"How long a counter or limit must be quiet before its shard count shrinks, 1m to 24h; other keys, a day."`
+	Idle     time.Duration `name:"idle-window" default:"2m" help:"How long a window stays open after its end if no write follows, up to 2m as on Lambda. make run sets 1s, so that the end of a storm shows at once."`
+	Quiet    time.Duration `default:"1h" help:"How long a counter or limit must be quiet before its shard count shrinks, 1m to 24h. Other keys need a day."`
 	Control  string        `default:"act" enum:"act,observe,off" help:"What happens to hot keys: act raises their shard counts, observe only logs, off does neither."`
 
 	Partitions      int           `help:"Put a partition limiter before the engine: each table (items, events, the others) and each index begins with this many partitions. A new on-demand table has about 4 on AWS. Without it nothing throttles."`
 	PartitionWCU    int           `name:"partition-wcu" default:"1000" help:"With --partitions: limit of each, in WCU/s. Its RCU/s are three times that. The detector's threshold scales with it."`
 	TableWCU        int           `name:"table-wcu" help:"With --partitions: limit of each table, in WCU/s; 0 is no limit."`
 	SplitAfter      time.Duration `help:"With --partitions: how long a partition is at its limit before it splits in two, 1s to 24h; 0 is never. AWS takes minutes."`
-	TransactionHold time.Duration `default:"5ms" help:"With --partitions: how long a transaction locks its items, up to 1s; other calls for them get a conflict meanwhile. 0 is no time, and no conflicts."`
+	TransactionHold time.Duration `default:"5ms" help:"With --partitions: how long a transaction locks its items, up to 1s; other calls for them get a conflict meanwhile. 0 means no conflicts."`
 
 	Containers  int           `help:"Lambda's model: each HTTP function has at most this many containers, each with one request at a time; 429 beyond. Without it and --concurrency one process serves all callers."`
 	Concurrency int           `help:"Lambda's model: concurrent invocations of all functions together; 429 beyond. From 10 on, a tenth is reserved for each of the two functions of the stream. With --containers alone it is 1000."`
 	ColdStart   time.Duration `default:"250ms" help:"With --containers or --concurrency: how long a new container takes to start."`
 
-	Attach       string `placeholder:"TABLE" help:"Run the detector on the stream of another table of the engine too, as an attached deployment does: docs/adopt.md."`
-	AttachMap    string `placeholder:"TABLE" help:"With --attach: the shard map of the table's programs. With --control act the detector adds write shards then; otherwise it only gives advice."`
+	Attach       string `placeholder:"TABLE" help:"Also run the detector on the stream of another table of the engine, as an attached deployment does: docs/adopt.md."`
+	AttachMap    string `placeholder:"TABLE" help:"With --attach: the shard map of the table's programs. With it and --control act the detector adds write shards; otherwise it only gives advice."`
 	AttachLayout string `enum:",calculated,buckets,random" default:"" placeholder:"NAME" help:"With --attach-map: the layout of the table's programs: calculated, buckets or random."`
-	AttachFormat string `default:"#SHARD_" placeholder:"TEXT" help:"With --attach-map: what the programs have between a name and a write shard's number."`
+	AttachFormat string `default:"#SHARD_" placeholder:"TEXT" help:"With --attach-map: the programs' text between a name and a write shard's number."`
 	AttachBucket string `enum:",day,hour,minute" default:"" placeholder:"NAME" help:"With --attach-layout buckets: day, hour or minute."`
-	AttachMax    int    `placeholder:"N" help:"With --attach-map: the most write shards of a name, up to 1,000."`
+	AttachMax    int    `placeholder:"N" help:"With --attach-map: maximum number of write shards of a name, up to 1,000."`
 
 	Failures string `placeholder:"FILE" type:"path" help:"File for records that a function discarded. Default: failures.jsonl in the data or cache folder."`
 }
 
-// Defaults. A partition's WCU/s are AWS's.
+// Defaults.
 const (
-	awsPartitionWCU = 1000
+	awsPartitionWCU = 1000 // AWS's limit
 	transactionHold = 5 * time.Millisecond
 	coldStart       = 250 * time.Millisecond
 )
@@ -71,7 +71,7 @@ func (c *LocalCmd) Validate() error {
 	return c.options().Validate()
 }
 
-// checkTimes returns an error for the limiter's times of a command line.
+// checkTimes returns an error if a time of the limiter is invalid.
 func checkTimes(splitAfter, transactionHold time.Duration) error {
 	switch {
 	case splitAfter != 0 && splitAfter < time.Second || splitAfter > throttle.MaxSplitAfter:

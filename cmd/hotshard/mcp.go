@@ -14,7 +14,7 @@ import (
 )
 
 // question is the input of the tool explain_throttles. Its fields are flags of the command. An agent can't set
-// --endpoint, to which credentials sign requests, and --log, which reads a file.
+// --endpoint, which would get signed requests, nor --log, which reads a file.
 type question struct {
 	Table        string `json:"table,omitempty" jsonschema:"a table's name"`
 	Stack        bool   `json:"stack,omitempty" jsonschema:"instead of table: the tables of a deployment of hotshard"`
@@ -29,8 +29,8 @@ func (c *ExplainCmd) serve(ctx context.Context, transport mcp.Transport) error {
 	server := mcp.NewServer(&mcp.Implementation{Name: "hotshard", Version: thisVersion().Version}, nil)
 	mcp.AddTool(server, &mcp.Tool{
 		Name: "explain_throttles", Title: "Why was a DynamoDB table throttled?",
-		Description: "Tells which of DynamoDB's reasons throttled a table's requests, on which keys, and what cures it. " +
-			"It reads descriptions of the table, CloudWatch's metrics, Contributor Insights and the table's stream, and changes nothing. What can't be known is unknown, with the permission that is missing.",
+		Description: "Reports which of DynamoDB's reasons throttled a table's requests, on which keys, and what cures it. " +
+			"It reads descriptions of the table, CloudWatch's metrics, Contributor Insights and the table's stream, and changes nothing. Where a permission is missing, it names the permission, and the reason is unknown.",
 		Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true},
 	}, func(ctx context.Context, _ *mcp.CallToolRequest, q question) (*mcp.CallToolResult, any, error) {
 		return c.answer(ctx, q)
@@ -55,7 +55,7 @@ func (c *ExplainCmd) answer(ctx context.Context, q question) (*mcp.CallToolResul
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text.String()}}}, report, nil
 }
 
-// with returns the command of a question, whose fields replace the flags.
+// with returns the command with a question's fields in place of the flags.
 func (c *ExplainCmd) with(q question) (*ExplainCmd, error) {
 	one := *c
 	one.MCP = false
@@ -78,7 +78,7 @@ func stdio(in io.ReadCloser, out io.Writer) mcp.Transport {
 	return &mcp.IOTransport{Reader: in, Writer: unclosed{out}}
 }
 
-// unclosed is a writer that stays open, so that the program can print until its end.
+// unclosed is a writer that can't be closed, so that the program can print until its end.
 type unclosed struct{ io.Writer }
 
 // Close does nothing.

@@ -28,10 +28,10 @@ type PlanCmd struct {
 	priceFlags
 
 	Events         *float64      `placeholder:"N" help:"Cost of a day, line by line, of a deployment that takes N events a second all day; 0 for an idle one. Works with or without a key's peak."`
-	Increments     float64       `placeholder:"N" help:"With --events: increments a second beside them, of counters with one write shard. Folds cost nothing for these."`
-	Days           int           `default:"30" help:"With --events: the day to show beside the first, 1 to 3650. Events pile up until they expire."`
-	Targets        int           `default:"1000" help:"With --events: entities that have events within an hour. Folds cost by these."`
-	Uniform        bool          `help:"With --events: each entity has as many events, as sensors do. Default: by Zipf's law with the exponent 1.1."`
+	Increments     float64       `placeholder:"N" help:"With --events: increments a second in addition, of counters with one write shard, which are not folded."`
+	Days           int           `default:"30" help:"With --events: the day to show besides the first, 1 to 3650. Events pile up until they expire."`
+	Targets        int           `default:"1000" help:"With --events: entities that have events within an hour. The cost of folds depends on them."`
+	Uniform        bool          `help:"With --events: all entities have the same number of events, as sensors do. Default: by Zipf's law with the exponent 1.1."`
 	Batch          int           `default:"25" help:"With --events: events per API call."`
 	BatchSize      int           `default:"1000" help:"With --events: assume this setting."`
 	BatchingWindow time.Duration `placeholder:"1s" help:"With --events: assume this setting, up to 5m. Default: by the number of stream shards."`
@@ -58,7 +58,7 @@ func (c *PlanCmd) Validate() error {
 	if err := c.checkDay(); err != nil {
 		return err
 	}
-	// plan.New would take 0 for the default.
+	// plan.New replaces 0 with the default.
 	if c.ItemBytes == 0 || c.Safety == 0 || c.LoadFactor == 0 || c.ReadItems == 0 {
 		return errors.New("--item-bytes, --safety, --load-factor and --read-items must be more than 0")
 	}
@@ -199,8 +199,8 @@ func (c *PlanCmd) planned(p plan.Plan) *planned {
 	}
 }
 
-// round rounds to a fraction of a dollar; part is 100 for cents.
-func round(usd, part float64) float64 { return math.Round(usd*part) / part }
+// round rounds to 1/parts of a dollar.
+func round(usd, parts float64) float64 { return math.Round(usd*parts) / parts }
 
 // cents rounds amounts to cents.
 func cents(c plan.Cost) plan.Cost {
@@ -215,7 +215,7 @@ func (p planned) print(out io.Writer) error {
 	}
 	for _, row := range [][]any{
 		{"peak of the key", fmt.Sprintf("%v WCU/s", p.PeakWriteUnits)},
-		{"write shards", fmt.Sprintf("%d, if each has a partition to itself: %v times the peak%s", p.Shards, p.Safety, capped)},
+		{"write shards", fmt.Sprintf("%d, if each has its own partition: %v times the peak%s", p.Shards, p.Safety, capped)},
 		{"with shared partitions", fmt.Sprintf("%d for counters, %d for events: write shards fall on partitions by chance", p.RandomShards, p.CalculatedShards)},
 		{"one read", fmt.Sprintf("%d queries, %v RCU for %d items (%v RCU strongly consistent)", p.Read.Queries, p.Read.ReadUnits, p.Read.Items, p.Read.StrongReadUnits)},
 		{"partitions of the table", fmt.Sprintf("%d: %d for throughput, %d for size", p.Partitions.Expected, p.Partitions.Throughput, p.Partitions.Size)},

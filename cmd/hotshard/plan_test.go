@@ -18,7 +18,7 @@ func TestPlanPrintsATable(t *testing.T) {
 		t.Errorf("exit %d with %q", code, err)
 	}
 	for _, want := range []string{
-		"10000 WCU/s", "15, if each has a partition to itself: 1.5 times", "40 for counters, 80 for events",
+		"10000 WCU/s", "15, if each has its own partition: 1.5 times", "40 for counters, 80 for events",
 		"15 queries, 15 RCU for 100 items (30 RCU strongly consistent)", "16: 16 for throughput, 12 for size",
 		"$5737.69: writes 4927.50, reads 780.19, storage 30.00", "$6625.55: writes 5694.00, reads 901.55, storage 30.00",
 		"assumed: us-east-1, as of 2024-11-01",

@@ -28,9 +28,9 @@ type ProveCmd struct {
 	Local    bool     `help:"Run on this machine, with Lambda's model and DynamoDB Local. Default: deploy this checkout of hotshard to the AWS account and Region of the environment."`
 	Endpoint string   `env:"HOTSHARD_ENDPOINT" placeholder:"URL" help:"With --local: DynamoDB-compatible engine to use instead of starting one."`
 	Ceiling  float64  `default:"5" help:"Upper bound on the cost in USD, by assumed prices. A run that could cost more does not start, and a run ends before it costs more."`
-	Quick    bool     `help:"Run some seconds of each experiment, to see that everything works. The figures mean little."`
+	Quick    bool     `help:"Run each experiment for some seconds, to test that everything works. The figures mean little."`
 	Set      []string `sep:"none" placeholder:"KEY=VALUE" help:"On AWS: a setting of the deployment, such as hotkeysConcurrency=0. May be repeated."`
-	Cleanup  bool     `help:"Only remove what earlier runs left. Every run does this first."`
+	Cleanup  bool     `help:"Only remove the resources of earlier runs. Every run does this first."`
 	Out      string   `placeholder:"FILE" help:"Path of the report without its extension: FILE.json and FILE.md. Default: hotshard-prove."`
 	Yes      bool     `help:"Don't ask for confirmation."`
 }
@@ -74,10 +74,10 @@ func (c *ProveCmd) Run(ctx context.Context, std streams) error {
 		return account(ctx, std)
 	}
 	if err := prove.Clean(ctx, folder, where, std.err); err != nil {
-		return fmt.Errorf("removing what earlier runs left, by the notes in %s: %w", folder, err)
+		return fmt.Errorf("removing the resources of earlier runs, by the notes in %s: %w", folder, err)
 	}
 	if c.Cleanup {
-		fmt.Fprintln(std.out, "earlier runs left nothing")
+		fmt.Fprintln(std.out, "nothing of earlier runs is left")
 		return nil
 	}
 	site, err := c.site(ctx, std)
@@ -135,7 +135,7 @@ func (c *ProveCmd) confirm(ctx context.Context, o prove.Options, in *os.File, st
 		return nil
 	}
 	if !terminal.Is(in) {
-		return errors.New("nothing was started: confirm with --yes")
+		return errors.New("nothing was started: without a terminal, confirm with --yes")
 	}
 	return askToBegin(ctx, in, std.err)
 }

@@ -117,7 +117,7 @@ func (p *proving) kill(t *testing.T, after time.Duration) {
 		t.Errorf("killed after %v, noted is %v, want %v:\n%s", after, noted, ids, out)
 	}
 	cleanup, said := p.command("--cleanup")
-	if err := cleanup.Run(); err != nil || !strings.Contains(said.String(), "removing what run "+ids[0]) || !strings.Contains(said.String(), "earlier runs left nothing") {
+	if err := cleanup.Run(); err != nil || !strings.Contains(said.String(), "removing the resources of run "+ids[0]) || !strings.Contains(said.String(), "nothing of earlier runs is left") {
 		t.Errorf("the cleanup: %v:\n%s", err, said)
 	}
 	if tables, noted := p.left(t, ids), p.notes(t); tables != nil || noted != nil {
@@ -155,7 +155,7 @@ func TestProveAsks(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	t.Setenv("HOME", t.TempDir())
 	for args, want := range map[string]string{
-		"prove --local":                                     "nothing was started: confirm with --yes",
+		"prove --local":                                     "nothing was started: without a terminal, confirm with --yes",
 		"prove --local --yes --ceiling 0.1":                 "the ceiling is $0.10",
 		"prove --local --yes --endpoint http://127.0.0.1:1": "no DynamoDB-compatible engine",
 	} {
@@ -187,7 +187,7 @@ func TestProveDescribesRun(t *testing.T) {
 	wantText(t, said.String(), "begin with hotshard-prove-", "calls of a counter in a storm", "in 3m14s", "On AWS that would cost up to $", "The ceiling is $5.00")
 	said.Reset()
 	prove.Options{Site: prove.AWS{}, Plan: (&ProveCmd{}).plan(), Ceiling: 5}.Describe(&said)
-	wantText(t, said.String(), "190000 calls of a counter in a storm", "It costs up to $3.0", "ends at the ceiling of $5.00")
+	wantText(t, said.String(), "190000 calls of a counter in a storm", "it costs up to $3.0", "ends at the ceiling of $5.00")
 }
 
 // TestProveExample checks that the example in the docs is a complete run with every part of the page.

@@ -16,14 +16,14 @@ import (
 // ReplayCmd is hotshard replay.
 type ReplayCmd struct {
 	deployment
-	Files  []string  `arg:"" optional:"" type:"path" help:"Files with records that the event source mapping gave up: a failure file of hotshard local, or documents of a failure destination in S3. Their summaries are recomputed, too."`
-	Forget time.Time `placeholder:"TIME" help:"RFC 3339: also delete failures noted before then that can't be replayed, because they name no summary or are older than a retention. Give the start time of a hotshard audit --repair of everything."`
+	Files  []string  `arg:"" optional:"" type:"path" help:"Files with records that the event source mapping discarded: a failure file of hotshard local, or documents of a failure destination in S3. Their summaries are recomputed, too."`
+	Forget time.Time `placeholder:"TIME" help:"RFC 3339: also delete older failures that can't be replayed, because they name no summary or are older than a retention. Use the start time of a hotshard audit --repair of all summaries."`
 }
 
 // Validate returns an error if the flags are invalid.
 func (c *ReplayCmd) Validate() error {
 	if c.Forget.After(time.Now()) {
-		return errors.New("--forget must not be in the future: give the start time of an audit")
+		return errors.New("--forget must not be in the future: use the start time of an audit")
 	}
 	return c.deployment.Validate()
 }
@@ -31,12 +31,12 @@ func (c *ReplayCmd) Validate() error {
 // replayed is the result.
 type replayed struct {
 	Failures  int             `json:"failures"`  // number of failures
-	Forgotten int             `json:"forgotten"` // number of those that were forgotten
+	Forgotten int             `json:"forgotten"` // number of failures that were deleted
 	Left      []audit.Failure `json:"left"`
 	Report    *audit.Report   `json:"report"`
 }
 
-// Run recomputes the summaries that lack records, and forgets their failures.
+// Run recomputes the summaries that lack records, and deletes their failures.
 func (c *ReplayCmd) Run(ctx context.Context, std streams) error {
 	o := c.options()
 	o.Repair, o.Eager = true, true

@@ -32,14 +32,14 @@ type ReportCmd struct {
 	Output string        `short:"o" required:"" placeholder:"FILE.html" type:"path" help:"Path of the report. An existing file is replaced when the report is complete."`
 	Index  string        `placeholder:"NAME" help:"With --stack: report on the partition keys of this index."`
 	Sample float64       `default:"0.02" help:"With --table: the share of the stream to read, 0.0005 to 1. A stream shard is read once a second, so a share of 0.02 of 24h takes up to half an hour."`
-	Seed   uint64        `help:"With --table: seed of the random choice of seconds. Default: random; the report has it."`
+	Seed   uint64        `help:"With --table: seed of the random choice of seconds. Default: random; the report shows it."`
 	JSON   bool          `name:"json" help:"Write the report's data as JSON, not as a page."`
 }
 
 // Bounds of --since.
 const (
 	minReport      = time.Minute
-	maxTableReport = 24 * time.Hour // a stream keeps its records for so long
+	maxTableReport = 24 * time.Hour // how long a stream keeps its records
 	maxStackReport = 168 * time.Hour
 	reportRows     = 256
 )
@@ -56,7 +56,7 @@ func (c *ReportCmd) Validate() error {
 	case !(c.Sample >= report.MinShare && c.Sample <= 1):
 		return fmt.Errorf("--sample %v: want %v to 1", c.Sample, report.MinShare)
 	case c.Index != "" && !c.Stack:
-		return errors.New("--index needs --stack: a sample is of the table's own keys")
+		return errors.New("--index needs --stack: a sample counts only the table's keys")
 	}
 	return c.heatFrom.Validate()
 }
@@ -64,7 +64,7 @@ func (c *ReportCmd) Validate() error {
 // Run makes the report. An existing file stays until the report is complete.
 func (c *ReportCmd) Run(ctx context.Context, std streams) (err error) {
 	if info, err := os.Lstat(c.Output); err == nil && !info.Mode().IsRegular() {
-		return fmt.Errorf("--output %s exists and is not a regular file: name a file", c.Output)
+		return fmt.Errorf("--output %s exists and is not a regular file: use another path", c.Output)
 	}
 	file, err := os.OpenFile(fmt.Sprintf("%s.%d", c.Output, os.Getpid()), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
 	if err != nil {
@@ -151,7 +151,7 @@ func (c *ReportCmd) ofTable(ctx context.Context, std streams, config aws.Config,
 	}
 	sampler := live.Sampler{
 		Streams: dynamodbstreams.NewFromConfig(config), Found: found,
-		Tell: func(sentence string) { fmt.Fprintln(std.err, terminal.Visible(sentence)) },
+		Notify: func(sentence string) { fmt.Fprintln(std.err, terminal.Visible(sentence)) },
 	}
 	oldest, err := sampler.Oldest(ctx)
 	if err != nil {
@@ -182,8 +182,8 @@ func (c *ReportCmd) ofTable(ctx context.Context, std streams, config aws.Config,
 	return r.Data(shards, calls()), nil
 }
 
-// addThrottles adds why requests were throttled. Its calls are not among the counted ones. If it fails, the report says
-// why, and is complete without it.
+// addThrottles adds why requests were throttled. Its calls are not counted. If it fails, the report has the reason
+// instead.
 func (c *ReportCmd) addThrottles(ctx context.Context, data *report.Data) error {
 	configured, err := c.config(ctx)
 	if err != nil {
@@ -208,7 +208,7 @@ func (c *ReportCmd) addThrottles(ctx context.Context, data *report.Data) error {
 	return nil
 }
 
-// throttled returns a sentence on the throttles. It says since when they count, if that is not the report's begin.
+// throttled returns a sentence on the throttles, with the time of the first count if that is not the report's start.
 func throttled(why throttles.Report, from time.Time) string {
 	since, reason := "", "for unknown reasons"
 	if !why.From.Equal(from) { // a limiter's counts have no times
@@ -234,8 +234,8 @@ func (c *ReportCmd) hotStorms(storms []report.Storm) (keys []throttles.Key) {
 	return keys
 }
 
-// plan returns the seconds to read. shortened reports whether they begin with the oldest record, which is newer than
-// --since. DynamoDB Local rounds times of records to the minute, and all of its stream is read.
+// plan returns the seconds to read. shortened means that they begin with the oldest record, which is newer than --since.
+// DynamoDB Local stamps records to the minute, so all of its stream is read.
 func (c *ReportCmd) plan(ofEngine bool, oldest time.Time) (p report.Plan, shortened bool, err error) {
 	to, since, share := time.Now().UTC().Truncate(time.Second), c.Since, c.Sample
 	if ofEngine {
@@ -251,7 +251,7 @@ func (c *ReportCmd) plan(ofEngine bool, oldest time.Time) (p report.Plan, shorte
 	return p, shortened, err
 }
 
-// maxPage bounds a page, in bytes. Rows that don't fit are omitted, coolest first.
+// maxPage is the maximum size of a page, in bytes. Rows that don't fit are omitted, the coolest first.
 const maxPage = 2_000_000
 
 func (c *ReportCmd) render(w io.Writer, data report.Data) error {
@@ -270,8 +270,8 @@ func (c *ReportCmd) render(w io.Writer, data report.Data) error {
 	return err
 }
 
-// countCalls makes all clients with this configuration count their calls' attempts by operation. counts returns the
-// numbers; call it after the last call.
+// countCalls makes all clients with this configuration count the attempts of their calls. counts returns the numbers by
+// operation; call it after the last call.
 func countCalls(config *aws.Config) (counts func() map[string]int) {
 	var mu sync.Mutex
 	made := map[string]int{}

@@ -89,9 +89,9 @@ func (c *ShardsSetCmd) Validate() error {
 	return c.api.Validate()
 }
 
-// Run pins a base key's shard count, or ends the pin.
+// Run pins a base key's shard count, or unpins it.
 func (c *ShardsSetCmd) Run(ctx context.Context, std streams) error {
-	body := map[string]any{"type": c.Type, "name": c.Name, "shards": c.Shards} // null ends the pin
+	body := map[string]any{"type": c.Type, "name": c.Name, "shards": c.Shards} // null unpins
 	var answer httpapi.ShardCount
 	if err := c.call(ctx, http.MethodPut, "/v1/shards", body, &answer); err != nil {
 		return err
@@ -116,7 +116,7 @@ func (a api) printOne(out io.Writer, k httpapi.ShardCount) error {
 	})
 }
 
-// writeShards returns a number of write shards in words.
+// writeShards returns a number with its noun.
 func writeShards(n int) string {
 	if n == 1 {
 		return "1 write shard"

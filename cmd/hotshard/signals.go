@@ -16,7 +16,7 @@ import (
 	"github.com/hotshard/hotshard/internal/tool/console"
 )
 
-// metricData is CloudWatch's call for throttledMetrics.
+// metricData reads metrics of CloudWatch.
 type metricData interface {
 	GetMetricData(context.Context, *cloudwatch.GetMetricDataInput, ...func(*cloudwatch.Options)) (*cloudwatch.GetMetricDataOutput, error)
 }
@@ -44,8 +44,8 @@ type throttledSeries struct {
 const (
 	metricAge     = time.Minute        // minimum age of a cached metric
 	metricSpan    = 7 * 24 * time.Hour // span of the first call, as long as a map may be
-	metricDelay   = 15 * time.Minute   // time within which figures may still change
-	metricLag     = 3 * time.Minute    // time within which figures may not have arrived
+	metricDelay   = 15 * time.Minute   // newer figures may still change
+	metricLag     = 3 * time.Minute    // newer figures may be missing
 	metricTimeout = 5 * time.Second
 	maxSeries     = 32 // a table has 20 global indexes by default
 )
@@ -85,7 +85,7 @@ func (m *throttledMetrics) series(index string) *throttledSeries {
 	return m.indexes[index]
 }
 
-// refresh reads the newest figures. If the caller has left, the next call reads them.
+// refresh reads the newest figures. If ctx ends, the next call reads them.
 func (m *throttledMetrics) refresh(ctx context.Context, index string, s *throttledSeries) {
 	now := m.now()
 	from := now.Add(-metricSpan)

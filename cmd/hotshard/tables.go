@@ -41,7 +41,7 @@ func (s *scanning) Validate() error {
 	return nil
 }
 
-// callAttempts allows for tables whose capacity others use, too.
+// callAttempts suffices for tables whose capacity other programs use, too.
 const callAttempts = 10
 
 // client returns a client for the deployment's tables, which slows down when it is throttled.

@@ -28,8 +28,8 @@ type ThrottleCmd struct {
 	Burst           time.Duration `default:"300s" help:"How much unused throughput a provisioned table or index saves, as time at its limit, 1s to 1h. A partition's limit stays."`
 	SplitAfter      time.Duration `default:"10m" help:"How long a partition is at its limit before it splits in two, 1s to 24h; 0 is never."`
 	GrowAfter       time.Duration `default:"30m" help:"Interval after which an on-demand table has partitions for twice its peak, 1s to 24h; 0 is never."`
-	PartitionBytes  int64         `default:"10000000000" help:"Most bytes of a partition; 0 is any. Sizes are those that the engine describes."`
-	TransactionHold time.Duration `default:"5ms" help:"How long a transaction locks its items, up to 1s; other calls for them get a conflict meanwhile. 0 is no time, and no conflicts."`
+	PartitionBytes  int64         `default:"10000000000" help:"Maximum size of a partition, by the engine's DescribeTable; 0 is no maximum."`
+	TransactionHold time.Duration `default:"5ms" help:"How long a transaction locks its items, up to 1s; other calls for them get a conflict meanwhile. 0 means no conflicts."`
 	TableWCU        int           `name:"table-wcu" help:"Limit of each table's writes, in WCU/s. Default: the table's own provisioned throughput, on-demand maximum, or AWS's quota of 40000."`
 }
 
@@ -75,9 +75,9 @@ func (c *ThrottleCmd) handler() (http.Handler, error) {
 	return httpapi.ForHostsOf(c.Addr, l.Proxy(engine)), nil
 }
 
-// yieldToEngine leaves three quarters of the cores to the engine: a Go program with more than it needs spends a sixth of
-// its time on waking them. It also makes garbage collections rarer, in each of which calls wait for milliseconds. The
-// user's GOMAXPROCS and GOGC go first.
+// yieldToEngine leaves three quarters of the cores to the engine: with more than it needs, a Go program spends a sixth
+// of its time on waking them. It also makes garbage collections rarer, each of which delays calls by milliseconds. The
+// user's GOMAXPROCS and GOGC take precedence.
 func yieldToEngine() {
 	if os.Getenv("GOMAXPROCS") == "" {
 		runtime.GOMAXPROCS(max(1, runtime.GOMAXPROCS(0)/4))

@@ -193,7 +193,7 @@ func TestTopErrors(t *testing.T) {
 		{[]string{"--table", "oders", "--endpoint", endpoint}, `Table "oders" not found at ` + endpoint + `. Check --table and --endpoint.`},
 		{[]string{"--table", "oders", "--endpoint", "http://127.0.0.1:1"}, `No DynamoDB at http://127.0.0.1:1 for table "oders": connection refused. Check --endpoint`},
 		{[]string{"--table", "oders", "--endpoint", page.URL}, "What answers at " + page.URL + " is not DynamoDB (HTTP status 404)"},
-		{[]string{"--table", names.ShardMap, "--endpoint", endpoint}, "has no stream to read its writes from; this turns one on: aws dynamodb update-table"},
+		{[]string{"--table", names.ShardMap, "--endpoint", endpoint}, "has no stream to read its writes from; to enable one, run: aws dynamodb update-table"},
 		{[]string{"--table", names.Items, "--index", "nope", "--endpoint", endpoint}, `has no index "nope". Check --index: `},
 		{[]string{"--stack", "--tables-prefix", "nope-", "--endpoint", endpoint}, `No hotshard deployment with the table prefix "nope-" at ` + endpoint},
 		{[]string{"--table", "o", "--endpoint", refuses("AccessDeniedException", "User: arn:aws:iam::1:user/ann is not authorized to perform: dynamodb:DescribeTable on resource: x")}, "Access denied: your credentials may not call dynamodb:DescribeTable for table \"o\""},
@@ -310,7 +310,7 @@ func TestTopExplainsLaterErrors(t *testing.T) {
 			t.Fatal(err)
 		}
 		fault.Store(c.fault)
-		if _, err = w.Shards.Lookup(t.Context(), "C#page", time.Now()); err == nil || w.Passing(err) {
+		if _, err = w.Shards.Lookup(t.Context(), "C#page", time.Now()); err == nil || w.Transient(err) {
 			t.Errorf("a lookup that AWS rejects fails with %v", err)
 		} else if err = w.Explain(t.Context(), err); !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "operation error") {
 			t.Errorf("explained as %v\nwant %s", err, c.want)

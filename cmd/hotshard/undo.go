@@ -22,12 +22,12 @@ import (
 
 // undoing has the flags of hotshard adopt --undo.
 type undoing struct {
-	Undo       string `placeholder:"NAME" help:"Move a name's items back to its plain key, while programs read and write. It takes six minutes and the moves; begin it again after an interruption."`
+	Undo       string `placeholder:"NAME" help:"Move a name's items back to its plain key, while programs read and write. It takes six minutes plus the moves. Run it again after an interruption."`
 	Map        string `placeholder:"TABLE" help:"With --undo: the shard map of the table's programs."`
 	Namespace  string `placeholder:"TEXT" help:"With --undo: the prefix of the programs' table.Namespace."`
 	By         string `placeholder:"NAME" help:"With --undo: the attribute By of the programs' layout. Default: the sort key, and none with --layout buckets."`
 	Bucket     string `placeholder:"day" help:"With --undo and --layout buckets: day, hour or minute. The table is scanned twice, at --read-units."`
-	WriteUnits int    `default:"100" placeholder:"N" help:"With --undo: WCU/s. A moved item costs four for each KB."`
+	WriteUnits int    `default:"100" placeholder:"N" help:"With --undo: upper bound on the moves' WCU/s. An item costs four write units for each KB."`
 }
 
 func (c *AdoptCmd) checkUndo() error {
@@ -48,7 +48,7 @@ func (c *AdoptCmd) checkUndo() error {
 	return nil
 }
 
-// undoTable returns the adopted table. Its items are moved whatever their times.
+// undoTable returns the adopted table, with the layout's time ignored: items are moved whatever their times.
 func (c *AdoptCmd) undoTable(ctx context.Context, client *dynamodb.Client, shards *shardmap.Map) (*table.Table, error) {
 	out, err := client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &c.Table})
 	if err != nil {

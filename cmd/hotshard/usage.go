@@ -13,7 +13,7 @@ import (
 // rfc3339 is stricter than package time, which accepts an hour of one digit and a comma.
 var rfc3339 = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$`)
 
-// timeFlag parses RFC 3339. Its error shows the form.
+// timeFlag parses RFC 3339. Its error has an example.
 func timeFlag(ctx *kong.DecodeContext, into reflect.Value) error {
 	var text string
 	if err := ctx.Scan.PopValueInto("time", &text); err != nil {
@@ -27,7 +27,7 @@ func timeFlag(ctx *kong.DecodeContext, into reflect.Value) error {
 	return nil
 }
 
-// durationFlag parses a duration. Its error shows the form.
+// durationFlag parses a duration. Its error has an example.
 func durationFlag(ctx *kong.DecodeContext, into reflect.Value) error {
 	var text string
 	if err := ctx.Scan.PopValueInto("duration", &text); err != nil {

@@ -1,5 +1,5 @@
-// Package adopt examines a table that hotshard is to shard with plain names (table.Table.PlainFirst). It
-// only reads:
+// Package adopt examines whether package table can shard an existing table with plain names
+// (table.Table.PlainFirst). It only reads:
 //
 //	report, err := adopt.Examine(ctx, client, adopt.Options{Table: "orders", Format: shard.HashShard, ReadUnits: scan.ReadUnits})
 //	fmt.Println(report.Refusals, report.Lines)
@@ -32,17 +32,17 @@ type Client interface {
 	DescribeTimeToLive(context.Context, *dynamodb.DescribeTimeToLiveInput, ...func(*dynamodb.Options)) (*dynamodb.DescribeTimeToLiveOutput, error)
 }
 
-// Options say what is examined.
+// Options select the table, the format and the layout to examine.
 type Options struct {
 	Table     string
-	Format    shard.Format // what stands between a name and a write shard's number; required
+	Format    shard.Format // separates a name from a write shard's number; required
 	Layout    string       // Calculated, Buckets or Random; "" is the first that fits
 	ReadUnits int          // RCU/s of the scan
 	Progress  func(items int)
 	Now       time.Time
 }
 
-// Report is what Examine found.
+// Report has the findings of Examine.
 type Report struct {
 	Table        string   `json:"table"`
 	PartitionKey string   `json:"partition_key"`
@@ -51,28 +51,27 @@ type Report struct {
 	Format       string   `json:"format"`
 	Items        int64    `json:"items"`             // scanned
 	Refusals     []string `json:"refusals"`          // why the table can't be adopted; empty if it can
-	Notes        []string `json:"notes"`             // what changes for programs, indexes and streams
+	Notes        []string `json:"notes"`             // consequences for programs, indexes and streams
 	InTheWay     Found    `json:"in_the_way"`        // stored partition keys that the format reads as a write shard above 0
 	TooLong      Found    `json:"too_long"`          // stored partition keys that are too long for a suffix
 	Layouts      []Fit    `json:"layouts"`           // which layouts fit, best first
 	Lines        string   `json:"go,omitempty"`      // the Go lines for this table
-	Sampled      int      `json:"sampled,omitempty"` // items that were read whole
+	Sampled      int      `json:"sampled,omitempty"` // items of which all attributes were read
 	layout       string   // the Go expression of the chosen layout
 }
 
-// Found is partition keys that were found.
+// Found has partition keys that were found.
 type Found struct {
-	Keys  int      `json:"keys"` // at most MaxKeys: then there may be more
+	Keys  int      `json:"keys"` // number of different keys; MaxKeys means that or more
 	First []string `json:"first,omitempty"`
 
 	all map[string]bool
 }
 
-// Bounds of what is kept.
 const (
-	MaxKeys    = 10_000 // different keys that a Found counts
-	shownKeys  = 5
-	sampleSize = 100 // items that are read whole
+	MaxKeys    = 10_000 // maximum of Found.Keys
+	shownKeys  = 5      // maximum length of Found.First
+	sampleSize = 100    // items of which all attributes are read
 )
 
 func (f *Found) add(key string) {
@@ -88,8 +87,8 @@ func (f *Found) add(key string) {
 	}
 }
 
-// Examine reads a table's description, some items whole, and the keys of all items. The error is that of a
-// failed call; a table that can't be adopted has Refusals.
+// Examine reads a table's description, 100 whole items, and the keys of all items. It returns an error only
+// if a call fails; the report of a table that can't be adopted has Refusals.
 func Examine(ctx context.Context, db Client, o Options) (*Report, error) {
 	out, err := db.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &o.Table})
 	if err != nil {
@@ -100,7 +99,7 @@ func Examine(ctx context.Context, db Client, o Options) (*Report, error) {
 	if err := o.Format.Valid(); err != nil {
 		r.refuse("The format %q has nothing but digits, so a write shard's key may be another name's: choose one such as #SHARD_.", r.Format)
 	}
-	if len(r.Refusals) > 0 { // a scan would tell no more
+	if len(r.Refusals) > 0 { // a scan would add nothing
 		return r, nil
 	}
 	ttl, err := db.DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: &o.Table})
@@ -108,7 +107,7 @@ func Examine(ctx context.Context, db Client, o Options) (*Report, error) {
 		return nil, err
 	}
 	if d := ttl.TimeToLiveDescription; d != nil && d.TimeToLiveStatus == types.TimeToLiveStatusEnabled {
-		r.note("TTL by %s goes on for the items of all write shards.", aws.ToString(d.AttributeName))
+		r.note("TTL by %s also deletes the items of new write shards.", aws.ToString(d.AttributeName))
 	}
 	some, err := db.Scan(ctx, &dynamodb.ScanInput{TableName: &o.Table, Limit: aws.Int32(sampleSize)})
 	if err != nil {
@@ -132,7 +131,7 @@ func (r *Report) note(format string, values ...any) {
 	r.Notes = append(r.Notes, fmt.Sprintf(format, values...))
 }
 
-// describe enters what a table's description says.
+// describe adds the keys, refusals and notes that follow from a table's description.
 func (r *Report) describe(d *types.TableDescription) {
 	kinds := map[string]string{}
 	for _, a := range d.AttributeDefinitions {
@@ -144,16 +143,16 @@ func (r *Report) describe(d *types.TableDescription) {
 		r.refuse("The table is %s: wait until it is ACTIVE.", d.TableStatus)
 	}
 	if kind := kinds[r.PartitionKey]; kind != "S" {
-		r.refuse("The partition key %s has type %s: only text (S) can have the suffix of a write shard.", r.PartitionKey, kind)
+		r.refuse("The partition key %s has type %s: only a string (S) can have the suffix of a write shard.", r.PartitionKey, kind)
 	}
 	if r.SortKey == "" {
-		r.refuse("The table has no sort key: each name is one item, and one item can't be spread.")
+		r.refuse("The table has no sort key: a name has only one item, which can't be spread over write shards.")
 	}
 	if len(d.Replicas) > 0 {
-		r.refuse("The table is a global table: two Regions' shard maps would differ, and tables in several Regions are out of scope.")
+		r.refuse("The table is a global table, which is not supported: the Regions' shard maps would differ.")
 	}
-	if r.PartitionKey == schema.PK && r.SortKey == schema.SK && hotshards(d) {
-		r.refuse("The table is one of hotshard's own, whose keys are sharded already.")
+	if r.PartitionKey == schema.PK && r.SortKey == schema.SK && isHotshards(d) {
+		r.refuse("The table is one of hotshard's own, whose keys have write shards already.")
 	}
 	for _, index := range d.GlobalSecondaryIndexes {
 		partition, sort := keysOf(index.KeySchema)
@@ -171,7 +170,7 @@ func (r *Report) describe(d *types.TableDescription) {
 		r.note("The stream's records have stored partition keys: shard.Format.SplitPlain returns the name.")
 	}
 	if p := d.ProvisionedThroughput; p != nil && aws.ToInt64(p.WriteCapacityUnits) > 0 {
-		r.note("The table's provisioned %d WCU/s bound all write shards together.", *p.WriteCapacityUnits)
+		r.note("The table's provisioned %d WCU/s are shared by all write shards.", *p.WriteCapacityUnits)
 	}
 }
 
@@ -186,8 +185,8 @@ func keysOf(elements []types.KeySchemaElement) (partition, sort string) {
 	return partition, sort
 }
 
-// hotshards reports whether a table with hotshard's keys also has the name or an index of one of its tables.
-func hotshards(d *types.TableDescription) bool {
+// isHotshards reports whether a table with hotshard's key attributes also has the name or an index of one of its tables.
+func isHotshards(d *types.TableDescription) bool {
 	return slices.ContainsFunc(schema.Tables(schema.NamesFor("hotshard-")), func(t schema.Table) bool {
 		return t.Name == aws.ToString(d.TableName) || slices.ContainsFunc(t.Indexes, func(own schema.Index) bool {
 			return slices.ContainsFunc(d.GlobalSecondaryIndexes, func(i types.GlobalSecondaryIndexDescription) bool { return aws.ToString(i.IndexName) == own.Name })

@@ -42,14 +42,14 @@ var stamps = []struct {
 	{shard.UnixMillis, "UnixMillis"}, {shard.UnixSeconds, "UnixSeconds"},
 }
 
-// fit enters which layouts fit the sampled items, and chooses one.
+// fit adds which layouts fit the sampled items, and chooses one.
 func (r *Report) fit(items []map[string]types.AttributeValue, o Options) {
 	r.Sampled = len(items)
 	stamp, bare := r.stampOf(items)
 	by := r.idOf(items)
 	r.Layouts = []Fit{r.calculated(items, stamp, bare, by), r.buckets(items, stamp, o.Format), {
 		Layout: Random, Fits: true, expression: "table.RandomSuffix{}",
-		Why: "Only for items that are never put again, looked up singly or unique by a condition: a repeated put may make a second item.",
+		Why: "Only for items that are never put again, looked up singly or put on a condition: a repeated put may create a second item.",
 	}}
 	chosen := slices.IndexFunc(r.Layouts, func(f Fit) bool { return f.Layout == o.Layout || o.Layout == "" && f.Fits && f.Layout != Random })
 	switch {
@@ -60,7 +60,7 @@ func (r *Report) fit(items []map[string]types.AttributeValue, o Options) {
 	}
 	switch {
 	case chosen < 0:
-		r.refuse("The items have no time, neither in the sort key nor in an attribute of Unix seconds: migrate them (package migrate), or give --layout random if they are only ever added.")
+		r.refuse("The items have no time, neither in the sort key nor in an attribute of Unix seconds: migrate them (package migrate), or use --layout random if items are only ever added.")
 	case !r.Layouts[chosen].Fits:
 		r.refuse("The layout %s does not fit: %s", o.Layout, r.Layouts[chosen].Why)
 	default:
@@ -76,8 +76,8 @@ func counted(f Found) string {
 	return strconv.Itoa(f.Keys)
 }
 
-// stampOf returns the constant of the stamp with which all sort keys begin, or "", and whether a sort key
-// is nothing but the stamp.
+// stampOf returns the constant of the stamp with which all sort keys begin, or "". bare means that a sort
+// key is only the stamp.
 func (r *Report) stampOf(items []map[string]types.AttributeValue) (name string, bare bool) {
 	for _, s := range stamps {
 		all := len(items) > 0
@@ -99,10 +99,10 @@ func keyText(it map[string]types.AttributeValue, attr string) string {
 	return text
 }
 
-// plausible tells times from other numbers.
+// plausible reports whether t is probably a time, and not another number.
 func plausible(t time.Time) bool { return t.Year() >= 2000 && t.Year() < 2100 }
 
-// idOf returns an attribute of text that all items have, each with another value, or "".
+// idOf returns a string attribute with a different value in each item, or "".
 func (r *Report) idOf(items []map[string]types.AttributeValue) string {
 	return r.attributeOf(items, func(v types.AttributeValue, seen map[string]bool) bool {
 		text, is := v.(*types.AttributeValueMemberS)
@@ -145,15 +145,15 @@ func (r *Report) attributeOf(items []map[string]types.AttributeValue, good func(
 	return ""
 }
 
-// calculated returns whether write shards can be calculated.
+// calculated returns whether CalculatedSuffix fits.
 func (r *Report) calculated(items []map[string]types.AttributeValue, stamp string, bare bool, by string) Fit {
 	f := Fit{Layout: Calculated, Fits: true}
 	var parts []string
 	switch {
 	case r.SortType == "B":
-		f.Fits, f.Why = false, "The sort key is binary, and write shards are calculated from text or a number."
+		f.Fits, f.Why = false, "The sort key is binary; write shards are calculated from a string or a number."
 		return f
-	case bare && by != "": // items with equal times are told apart
+	case bare && by != "": // it distinguishes items with equal times
 		parts = append(parts, "By: "+strconv.Quote(by))
 		f.Why = fmt.Sprintf("By attribute %s, which the keys of Get, Update and Delete must have, too. ", by)
 	default:
@@ -167,13 +167,13 @@ func (r *Report) calculated(items []map[string]types.AttributeValue, stamp strin
 		parts = append(parts, fmt.Sprintf("Time: table.AttributeTime(%q)", seconds))
 		f.Why += fmt.Sprintf("Check that %s is the item's own time and never changes. Keys of Get, Update and Delete must have it, too.", seconds)
 	default:
-		f.Fits, f.Why = false, "The sampled items have no time, so a grown count could not tell where an item is."
+		f.Fits, f.Why = false, "The sampled items have no time, without which an item's write shard can't be calculated after a growth."
 	}
 	f.expression = "table.CalculatedSuffix{" + strings.Join(parts, ", ") + "}"
 	return f
 }
 
-// buckets returns whether all sampled partition keys end in the time bucket of their items.
+// buckets returns whether TimeBuckets fits: all sampled partition keys end in the time bucket of their items.
 func (r *Report) buckets(items []map[string]types.AttributeValue, stamp string, f shard.Format) Fit {
 	none := Fit{Layout: Buckets, Why: "The partition keys do not end in the time bucket of their items, such as acme" + f.Separator() + "2026-01-05."}
 	at := slices.IndexFunc(stamps, func(s struct {
@@ -200,12 +200,12 @@ func (r *Report) buckets(items []map[string]types.AttributeValue, stamp string, 
 	return none
 }
 
-// noteAhead notes items dated further ahead than new items may be.
+// noteAhead adds a note if an item is dated further ahead than new items may be.
 func (r *Report) noteAhead(items []map[string]types.AttributeValue, stamp string, now time.Time) {
 	for _, s := range stamps {
 		for _, it := range items {
 			if at, _, err := s.stamp.Parse(keyText(it, r.SortKey)); s.name == stamp && err == nil && at.After(now.Add(shardmap.MaxEventAhead)) {
-				r.note("Some items are dated ahead, such as %q: puts of items more than %v ahead are refused.", keyText(it, r.SortKey), shardmap.MaxAhead)
+				r.note("Some items are dated ahead, such as %q: puts of items more than %v ahead are rejected.", keyText(it, r.SortKey), shardmap.MaxAhead)
 				return
 			}
 		}

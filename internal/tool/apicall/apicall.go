@@ -72,11 +72,10 @@ type Answer struct {
 	Body   []byte // JSON; a problem unless the status is 200
 }
 
-// maxAnswer bounds the size of a response's body, in bytes.
+// maxAnswer is the maximum size of a response's body, in bytes.
 const maxAnswer = 64 << 20
 
-// Do sends a request. If it returns an error, the answer has what was received: the status and a prefix of the body, or
-// nothing.
+// Do sends a request. With an error, the answer has what was received: nothing, or the status and the start of the body.
 func (c *Client) Do(request *http.Request) (Answer, error) {
 	response, err := c.HTTP.Do(request)
 	if err != nil {
@@ -93,7 +92,7 @@ type Problem struct {
 	Errors []struct{ Location, Message string }
 }
 
-// Problem parses the body as a problem. It returns false if the body is not one, as from some gateways.
+// Problem parses the body as a problem. It returns false if the body is not JSON, as from some gateways.
 func (a Answer) Problem() (Problem, bool) {
 	var p Problem
 	err := json.Unmarshal(a.Body, &p)

@@ -1,5 +1,5 @@
-// Package bill estimates the cost of a deployment's day, item by item, from its load. docs/performance.md has measured
-// the amounts of work; a [Line] names those that are assumed. The prices are assumptions, too.
+// Package bill estimates the cost of a deployment's day, item by item, from its load. The amounts of work are from
+// docs/performance.md, except those that a [Line] calls assumed. The prices are assumptions, too.
 //
 //	day := bill.Estimate(bill.Load{Events: 1000, ItemBytes: 500, Batch: 25, Targets: 1000}, 30, bill.Default())
 //	fmt.Println(day.Settings.StreamShards, day.Total())
@@ -28,7 +28,7 @@ type Load struct {
 	AccessLogOff, Traced, Provisioned bool // the settings accessLog, tracing and billing
 }
 
-// MaxWrites bounds [Load.Events] and [Load.Increments], and MaxTargets [Load.Targets].
+// MaxWrites is the maximum of [Load.Events] and of [Load.Increments], and MaxTargets that of [Load.Targets].
 const (
 	MaxWrites  = 1e9
 	MaxTargets = 1e7
@@ -49,7 +49,7 @@ type Day struct {
 	Lines    []Line   `json:"lines"`
 }
 
-// Settings are recommended settings for the day. Warm units are 0 if a new table's suffice.
+// Settings are recommended settings for the day. Warm write units are 0 if those of a new table suffice.
 type Settings struct {
 	StreamShards          int    `json:"streamShards"`
 	BatchingWindow        string `json:"batchingWindow"`
@@ -75,7 +75,7 @@ const (
 	keptDays        = 31   // of events, with the default eventRetention
 	itemOverhead    = 100  // bytes that DynamoDB adds to a stored item
 	newTableUnits   = 4000 // warm write units of a new table
-	headroom        = 2    // factor on warm throughput, because keys are distributed by chance
+	headroom        = 2    // factor on warm throughput, because keys are distributed unevenly
 	window          = 10 * time.Second
 	logLine         = 450   // bytes of an access log's line
 	answerBytes     = 430   // of a call, with headers
@@ -98,7 +98,7 @@ const (
 	indexes         = 2      // of the items table
 )
 
-// Estimate returns the bill of a day; 1 is the first with writes. Without writes it is an idle deployment's bill.
+// Estimate returns the bill of a day, of which 1 is the first with writes. Without writes it is an idle deployment's.
 func Estimate(l Load, day int, p Prices) Day {
 	w := l.work(day)
 	d := Day{Day: day, Settings: w.settings(), Lines: standing(p)}

@@ -15,7 +15,7 @@ import (
 //go:embed web/src/index.html dist
 var bundle embed.FS
 
-// About tells the page where it runs.
+// About describes the server to the page.
 type About struct {
 	Mode    string `json:"mode" enum:"local,deployment,table"` // "local", "deployment" or "table"; a table has only GET /v1/heat, /v1/hot-keys and /v1/explain
 	Table   string `json:"table,omitempty"`                    // the table whose heat is shown; empty for hotshard's own
@@ -88,7 +88,7 @@ func serveFile(name string) http.HandlerFunc {
 func writeJSON(w http.ResponseWriter, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
-	_ = json.NewEncoder(w).Encode(body) // fails if the client has left
+	_ = json.NewEncoder(w).Encode(body) // fails if the client has disconnected
 }
 
 // asset returns a file of the bundle.

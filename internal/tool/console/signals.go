@@ -13,7 +13,7 @@ import (
 
 // Signals has throttled writes and splits, which streams don't contain.
 type Signals struct {
-	Source string // what counted the throttled writes: "limiter" or "cloudwatch"; empty if nothing did
+	Source string // the source of throttled writes: "limiter", "cloudwatch", or empty if there is none
 	Note   string // one sentence on why throttled writes are unknown or none; may be empty
 
 	Throttled []int64        // throttled writes of all keys in each column; nil if unknown
@@ -68,7 +68,7 @@ func (s Span) Columns() int { return int((s.To.Sub(s.From) + s.Step - 1) / s.Ste
 // Spread distributes a count of the time from start to start+length evenly over its seconds, and adds them to the
 // columns. It ignores seconds outside the span.
 func (s Span) Spread(columns []int64, start time.Time, length time.Duration, count int64) {
-	upTo := func(t time.Time) int64 { // the part of the count before t
+	upTo := func(t time.Time) int64 { // the count before t
 		return int64(min(max(t.Sub(start), 0), length)) / int64(time.Second) * count / int64(length/time.Second)
 	}
 	first := max(0, start.Sub(s.From)/s.Step)
@@ -176,7 +176,7 @@ func serveSignals(signals func(context.Context, Span) Signals) http.HandlerFunc 
 func writeProblem(w http.ResponseWriter, err error) {
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.WriteHeader(http.StatusUnprocessableEntity)
-	_ = json.NewEncoder(w).Encode(map[string]any{ // fails if the client has left
+	_ = json.NewEncoder(w).Encode(map[string]any{ // fails if the client has disconnected
 		"title": http.StatusText(http.StatusUnprocessableEntity), "status": http.StatusUnprocessableEntity, "detail": err.Error(),
 	})
 }

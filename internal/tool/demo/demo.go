@@ -33,7 +33,7 @@ type Options struct {
 	Progress func(seconds int)  // called each second of the ramp; may be nil
 }
 
-// The system's partitions take a fiftieth of AWS's limits, so that one machine can make one hot.
+// The system's partitions have a fiftieth of AWS's limit, so that one machine can make one hot.
 const (
 	Partitions   = 64
 	PartitionWCU = 20
@@ -42,11 +42,11 @@ const (
 // Bounds of Options.For.
 const (
 	MinFor = 40 * time.Second
-	MaxFor = 10 * time.Minute // the limiter counts by the second for 15
+	MaxFor = 10 * time.Minute // the limiter keeps its counts by the second for 15
 )
 
-// Window is the length of the detector's windows, and IdleWindow how long one stays open after its end without writes:
-// shorter than on Lambda, so that the last window of the ramp shows at once.
+// Window is the length of the detector's windows. IdleWindow is how long a window stays open after its end if there are
+// no writes: shorter than on Lambda, so that the last window of the ramp shows at once.
 const (
 	Window     = 10 * time.Second
 	IdleWindow = time.Second
@@ -96,7 +96,7 @@ func ramp(ctx context.Context, o Options, m *measured) (err error) {
 // rampConcurrency is enough for the highest rate while some calls wait for a retry.
 const rampConcurrency = 64
 
-// ended returns nil if the context ended, which happens after the ramp, or else err.
+// ended returns nil if err came from the end of the context, which follows the ramp, or else err.
 func ended(ctx context.Context, err error) error {
 	if ctx.Err() != nil && (err == nil || errors.Is(err, context.Canceled)) {
 		return nil

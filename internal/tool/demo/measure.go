@@ -19,8 +19,8 @@ type measured struct {
 	load      load.Result
 	verdict   time.Time // when the counter was first called hot; zero if never
 	hotWCU    float64
-	throttled []int64     // the counter's writes, each second from begin on
-	heaviest  []heatOf    // of each window from begin on
+	throttled []int64     // the counter's throttled writes, each second from begin on
+	heaviest  []heatOf    // each window from begin on
 	changes   []mapChange // oldest first
 }
 
@@ -97,7 +97,7 @@ func (c client) watchVerdict(ctx context.Context, m *measured) error {
 	return failed
 }
 
-// countedTime bounds the wait for the last window.
+// countedTime is the timeout of the wait for the last window.
 const countedTime = 40 * time.Second
 
 // measure reads the figures of the story after the ramp's windows are counted.
@@ -176,7 +176,7 @@ func (c client) readThrottled(ctx context.Context, m *measured) error {
 		return err
 	}
 	if signals.Source != "limiter" {
-		return fmt.Errorf("the system has no limiter, so throttled writes are unknown: start it with hotshard demo")
+		return fmt.Errorf("the system has no limiter, which counts throttled writes: start it with hotshard demo")
 	}
 	for _, k := range signals.Keys {
 		if k.Type == "counter" && k.Name == Counter {

@@ -37,7 +37,7 @@ func stagesOf(total time.Duration, partitionWCU float64) []stage {
 }
 
 // rampSource returns requests that increment one counter, each when it is due. A load that falls behind does not catch
-// up: a burst would be throttled at any rate.
+// up, because a burst would be throttled at any mean rate.
 func rampSource(ctx context.Context, counter string, stages []stage) workload.Source {
 	return workload.Source{Name: "ramp", Requests: func() iter.Seq2[workload.Request, error] {
 		return func(yield func(workload.Request, error) bool) {

@@ -26,7 +26,7 @@ type Story struct {
 	ShardsAfter  int           `json:"write_shards_after"`
 	Changes      []ShardChange `json:"write_shard_changes"`
 
-	Attempts          int64   `json:"write_attempts"` // throttled ones and those of accepted requests
+	Attempts          int64   `json:"write_attempts"` // throttled attempts and accepted requests
 	ThrottledAttempts int64   `json:"throttled_write_attempts"`
 	ThrottledShare    float64 `json:"throttled_share_of_attempts"`
 	Requests          int     `json:"requests"`

@@ -20,13 +20,14 @@ import (
 
 // Watched is a table whose heat is shown.
 type Watched struct {
-	Source  heat.Source
-	Settled func() time.Time            // returns the time by which windows are complete
-	Run     func(context.Context) error // reads the stream; nil if another process reads it
-	Passing func(error) bool            // reports whether an error of Source or Shards is transient; nil if none is
-	Shards  ShardCounts                 // nil if no key has write shards
+	Source    heat.Source
+	Settled   func() time.Time            // returns the time before which windows are complete
+	Run       func(context.Context) error // reads the stream; nil if another process reads it
+	Transient func(error) bool            // reports whether an error of Source or Shards is transient; nil if none is
+	Shards    ShardCounts                 // nil if no key has write shards
 
-	// Explain replaces an error of Source or Shards by one that says what to do. It may call AWS. nil keeps errors.
+	// Explain returns an error of Source or Shards with what to do about it. It may call AWS. If nil, errors stay as
+	// they are.
 	Explain func(context.Context, error) error
 
 	Notices *Notices // nil for none
@@ -35,23 +36,23 @@ type Watched struct {
 	Indexes []string // the table's indexes
 }
 
-// ShardCounts reads the number of write shards of base keys. A [*shardmap.Map] has it.
+// ShardCounts reads the number of write shards of base keys; [*shardmap.Map] implements it.
 type ShardCounts interface {
 	Lookup(ctx context.Context, key string, now time.Time) (shardmap.Entry, error)
 	Partitions(table string) int
 }
 
-// lag is how long after its end a window's heat items normally arrive.
+// lag is the usual time from a window's end until its heat items are written.
 const lag = 10 * time.Second
 
-// Counted returns a deployment's heat; source reads it from the deployment's tables.
+// Counted returns a deployment's heat, which source reads from the deployment's tables.
 func Counted(source heat.Source, shards ShardCounts, name, where string) *Watched {
 	settled := func() time.Time { return time.Now().Add(-lag) }
 	return &Watched{Source: source, Settled: settled, Shards: shards, Name: name, Where: where}
 }
 
-// reading runs work, and w.Run in parallel. If one fails, the other is cancelled.
-func (w *Watched) reading(ctx context.Context, work func(context.Context) error) error {
+// runWith runs work and w.Run concurrently. If one fails, the other is cancelled.
+func (w *Watched) runWith(ctx context.Context, work func(context.Context) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	if w.Run != nil {
 		group.Go(func() error { return w.Run(ctx) })
@@ -60,8 +61,8 @@ func (w *Watched) reading(ctx context.Context, work func(context.Context) error)
 	return group.Wait()
 }
 
-// passing reports whether an error of Source or Shards is transient.
-func (w *Watched) passing(err error) bool { return w.Passing != nil && w.Passing(err) }
+// transient applies Transient to an error of Source or Shards.
+func (w *Watched) transient(err error) bool { return w.Transient != nil && w.Transient(err) }
 
 // explain applies Explain to an error of Source or Shards.
 func (w *Watched) explain(ctx context.Context, err error) error {
@@ -71,23 +72,23 @@ func (w *Watched) explain(ctx context.Context, err error) error {
 	return w.Explain(ctx, err)
 }
 
-// Notices passes sentences to the operator while a view runs.
+// Notices passes sentences to the operator: to the view while it runs, and else to a function.
 type Notices struct {
 	mu   sync.Mutex
 	tell func(string)
 }
 
-// NewNotices returns Notices that call tell with each sentence while no view shows them.
+// NewNotices returns Notices that call tell with each sentence while no view runs.
 func NewNotices(tell func(string)) *Notices { return &Notices{tell: tell} }
 
-// Take passes a sentence to the operator.
-func (n *Notices) Take(sentence string) {
+// Send passes a sentence to the operator.
+func (n *Notices) Send(sentence string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.tell(sentence)
 }
 
-func (n *Notices) to(tell func(string)) {
+func (n *Notices) redirect(tell func(string)) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.tell = tell
@@ -96,7 +97,7 @@ func (n *Notices) to(tell func(string)) {
 // Options select the time and the keys to show, and the form.
 type Options struct {
 	Since  time.Time     // start of the first window; zero is now
-	Span   time.Duration // time for which windows are kept; 15 minutes to an hour
+	Span   time.Duration // how long windows are kept, 15 minutes to an hour; other values are set to the nearest
 	Table  string        // lines name a key's table only if it differs
 	Index  string        // only partition keys of this index; "" for all
 	Prefix string        // only keys that begin with this text
@@ -148,7 +149,7 @@ func (o *Options) noMatch(written, matched bool) error {
 	return &NoMatch{o.Index, o.Prefix}
 }
 
-// NoMatch is the error of an index or prefix that no written key matched.
+// NoMatch means that no written key matched the index or prefix.
 type NoMatch struct{ Index, Prefix string }
 
 func (e *NoMatch) Error() string {

@@ -202,7 +202,7 @@ func TestViewShowsItsMessagesOnly(t *testing.T) {
 func TestViewSurvives(t *testing.T) {
 	m := viewOf(t, nil, busy()...)
 	blip := errors.New("a blip")
-	m.passing = func(err error) bool { return errors.Is(err, blip) }
+	m.transient = func(err error) bool { return errors.Is(err, blip) }
 	if _, next := m.Update(refreshed{m.now, blip}); next == nil || m.err != nil {
 		t.Error("a blip ends it")
 	}

@@ -12,7 +12,7 @@ var helpLines = []string{
 	"",
 	"Columns",
 	"  WCU/S   measured write units per second of the newest complete window, 10 s:",
-	"          a lower bound; of a key with write shards, those of the hottest one",
+	"          a lower bound; for a key with write shards, those of the hottest one",
 	"  ±       upper bound of the error",
 	"  LIMIT   share of the partition limit",
 	"  PEAK    write units in the heaviest second of the time shown",

@@ -15,7 +15,7 @@ func (m *view) key(k tea.KeyMsg) tea.Cmd {
 		m.err = ErrInterrupted
 		return tea.Quit
 	}
-	if len(k.Runes) > 1 { // typed faster than read, or pasted
+	if len(k.Runes) > 1 { // fast typing, or a paste
 		for _, r := range k.Runes {
 			if quit := m.key(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune{r}}); quit != nil {
 				return quit

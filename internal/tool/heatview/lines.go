@@ -25,7 +25,7 @@ const pollInterval = 200 * time.Millisecond
 // matched none of them, or else the error of ctx.
 func Print(ctx context.Context, out io.Writer, w *Watched, o Options) error {
 	p := &printer{o: o, out: out, collector: o.collector(w)}
-	err := w.reading(ctx, p.run)
+	err := w.runWith(ctx, p.run)
 	if ctx.Err() != nil {
 		return cmp.Or(o.noMatch(p.written, p.matched), err)
 	}
@@ -69,7 +69,7 @@ func (p *printer) print(ctx context.Context) error {
 	to := p.w.Settled()
 	for window, err := range p.w.Source.Windows(ctx, p.next, to, live.Window) {
 		if err != nil {
-			return p.lasting(ctx, err)
+			return p.permanent(ctx, err)
 		}
 		if window.Start.Add(live.Window).After(to) {
 			return nil // the window is incomplete
@@ -77,7 +77,7 @@ func (p *printer) print(ctx context.Context) error {
 		p.add(window)
 		seen, err := p.sum(ctx, time.Now())
 		if err != nil {
-			return p.lasting(ctx, err)
+			return p.permanent(ctx, err)
 		}
 		p.advance(window)
 		if err := p.write(window, seen); err != nil {
@@ -87,9 +87,9 @@ func (p *printer) print(ctx context.Context) error {
 	return nil
 }
 
-// lasting explains an error of the source or of the shard map. It returns nil for a transient error.
-func (p *printer) lasting(ctx context.Context, err error) error {
-	if p.w.passing(err) {
+// permanent explains an error of the source or of the shard map. It returns nil for a transient error.
+func (p *printer) permanent(ctx context.Context, err error) error {
+	if p.w.transient(err) {
 		return nil
 	}
 	return p.w.explain(ctx, err)
@@ -128,10 +128,10 @@ type LineKey struct {
 	Advice   string  `json:"advice"`
 }
 
-// lineKeys bounds the keys in a line of JSON, textKeys those in text.
+// Maximum numbers of keys of a window.
 const (
-	lineKeys = 20
-	textKeys = 10
+	lineKeys = 20 // in JSON
+	textKeys = 10 // in text
 )
 
 // line returns a window's line. seen is the snapshot after the window.

@@ -146,7 +146,7 @@ func TestFullDisk(t *testing.T) {
 		for _, o := range []Options{{JSON: true}, {}} {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 			defer cancel()
-			w := &Watched{Source: given(busy()), Settled: func() time.Time { return enginetest.Later.Add(time.Hour) }, Passing: func(error) bool { return true }}
+			w := &Watched{Source: given(busy()), Settled: func() time.Time { return enginetest.Later.Add(time.Hour) }, Transient: func(error) bool { return true }}
 			if err := Print(ctx, fullDisk{}, w, o); !errors.Is(err, errFull) {
 				t.Errorf("%+v: %v", o, err)
 			}
@@ -186,7 +186,7 @@ func TestFailedLookupLosesNoLine(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		shards := &flaky{counts: 1, err: errors.New("connection reset"), most: 2}
-		w := &Watched{Source: given(sharded(3)), Settled: func() time.Time { return enginetest.Later.Add(time.Hour) }, Shards: shards, Passing: func(error) bool { return true }}
+		w := &Watched{Source: given(sharded(3)), Settled: func() time.Time { return enginetest.Later.Add(time.Hour) }, Shards: shards, Transient: func(error) bool { return true }}
 		var out bytes.Buffer
 		if err := Print(ctx, &out, w, Options{JSON: true}); !errors.Is(err, context.DeadlineExceeded) {
 			t.Error(err)
@@ -232,7 +232,7 @@ func TestExplained(t *testing.T) {
 		defer cancel()
 		w := &Watched{
 			Source: given(sharded(1)), Settled: func() time.Time { return enginetest.Later.Add(time.Hour) }, Shards: &flaky{err: errors.New("AccessDenied")},
-			Passing: func(error) bool { return false }, Explain: func(_ context.Context, err error) error { return fmt.Errorf("allow it: %w", err) },
+			Transient: func(error) bool { return false }, Explain: func(_ context.Context, err error) error { return fmt.Errorf("allow it: %w", err) },
 		}
 		const want = "allow it: AccessDenied"
 		if err := Print(ctx, io.Discard, w, Options{}); err == nil || err.Error() != want {

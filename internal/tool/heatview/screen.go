@@ -58,7 +58,7 @@ func (s *screen) list(keys []viewKey, at int, sorted string, reversed bool) []st
 	return append(append(lines, ""), s.advice(keys[at], adviceLines)...)
 }
 
-// advice returns the advice for a key in at most that many lines. If it is longer, the last line ends with an ellipsis.
+// advice returns the advice for a key in at most most lines. If it is longer, the last line ends with an ellipsis.
 func (s *screen) advice(k viewKey, most int) []string {
 	text := cutName(terminal.Visible(s.named(k.id.key)), max(20, s.width/2)) + ": " + terminal.Visible(k.advice)
 	width := max(20, s.width-3)
@@ -73,7 +73,7 @@ func (s *screen) advice(k viewKey, most int) []string {
 	return lines
 }
 
-// cutEnd cuts a text to a width.
+// cutEnd cuts the end of a text that is wider than width.
 func cutEnd(text string, width int) string {
 	runes := []rune(text)
 	for pretty.StringWidth(string(runes)) > width {
@@ -132,16 +132,16 @@ func barOf(share float64, steps int) int {
 	return min(steps, max(1, int(math.Round(share*float64(steps)))))
 }
 
-// one returns the lines of a key's page: its recent rates and its write shards.
-func (s *screen) one(k viewKey) []string {
+// keyPage returns the lines of a key's page: its recent rates and its write shards.
+func (s *screen) keyPage(k viewKey) []string {
 	lines := []string{styles[k.status].Render(cutName(terminal.Visible(s.named(k.id.key)), max(10, s.width-2)))}
 	lines = append(lines, strings.Split(pretty.WrapSoft(facts(k), max(20, s.width-1)), "\n")...)
 	advice := s.advice(k, 6)
 	room := s.height - 3 - len(lines) - len(advice) - 5
-	parts := s.parts(k, max(0, room/2))
+	shards := s.shardLines(k, max(0, room/2))
 	lines = append(lines, "")
-	lines = append(lines, s.chart(k, max(2, room-len(parts)))...)
-	lines = append(append(lines, ""), parts...)
+	lines = append(lines, s.chart(k, max(2, room-len(shards)))...)
+	lines = append(append(lines, ""), shards...)
 	return append(lines, advice...)
 }
 
@@ -165,15 +165,15 @@ func facts(k viewKey) string {
 	return text
 }
 
-// parts returns the lines for the write shards of a key, in numeric order.
-func (s *screen) parts(k viewKey, most int) (lines []string) {
+// shardLines returns the lines for the write shards of a key, in numeric order.
+func (s *screen) shardLines(k viewKey, most int) (lines []string) {
 	if k.shards == 0 || most < 3 {
 		return nil
 	}
 	lines = append(lines, faint.Render("   WCU/S  LIMIT   PEAK  WRITE SHARD"))
-	for i, p := range k.parts {
-		if len(lines) == most-2 && i < len(k.parts)-1 {
-			lines = append(lines, faint.Render(fmt.Sprintf("  … and %d more", len(k.parts)-i)))
+	for i, p := range k.written {
+		if len(lines) == most-2 && i < len(k.written)-1 {
+			lines = append(lines, faint.Render(fmt.Sprintf("  … and %d more", len(k.written)-i)))
 			break
 		}
 		lines = append(lines, fmt.Sprintf("%8s %6s %6d  %s", rateText(p.WriteUnitsPerSecond), percent(p.WriteUnitsPerSecond/p.Limit), p.Peak, cutName(terminal.Visible(s.named(p.Key)), max(8, s.width-25))))

@@ -13,7 +13,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// snapshot is the state that top shows at one time.
+// snapshot is what top shows at one time.
 type snapshot struct {
 	at       time.Time
 	asOf     time.Time         // end of the newest complete window; zero before the first
@@ -29,7 +29,7 @@ type snapshot struct {
 // viewKey is a partition key, or a base key with all its write shards.
 type viewKey struct {
 	id       keyID
-	row      heat.KeyHeat // row of the hottest partition key in the hotNow newest complete windows; no rate if they don't list it
+	row      heat.KeyHeat // row of the hottest partition key in the hotNow newest complete windows; rate 0 without one
 	status   heat.Status
 	worst    heat.Status    // worst status in any window
 	cooled   time.Time      // hotUntil if the key has cooled; else zero
@@ -37,7 +37,7 @@ type viewKey struct {
 	peak     uint64         // WCU in the heaviest second
 	rates    []float64      // rates of the hottest partition key in each window, newest last
 	shards   int            // shard count of the base key; 0 if there is none
-	parts    []heat.KeyHeat // write shards in the newest complete window, in numeric order
+	written  []heat.KeyHeat // write shards in the newest complete window, in numeric order
 	advice   string
 }
 
@@ -60,13 +60,13 @@ func (k *viewKey) current() float64 {
 	return k.rates[len(k.rates)-1]
 }
 
-// currentError returns the most by which the key's true rate exceeds current, in WCU/s. It returns false if the newest
-// complete window does not list the key.
+// currentError returns the upper bound of the error of current, in WCU/s. It returns false if the newest complete window
+// does not have the key.
 func (k *viewKey) currentError() (float64, bool) {
-	if len(k.parts) == 0 {
+	if len(k.written) == 0 {
 		return 0, false
 	}
-	hottest := slices.MaxFunc(k.parts, func(a, b heat.KeyHeat) int { return cmp.Compare(a.WriteUnitsPerSecond, b.WriteUnitsPerSecond) })
+	hottest := slices.MaxFunc(k.written, func(a, b heat.KeyHeat) int { return cmp.Compare(a.WriteUnitsPerSecond, b.WriteUnitsPerSecond) })
 	return hottest.Error, true
 }
 
@@ -90,7 +90,7 @@ type collector struct {
 	vectors func([]heat.VectorRate) []heat.VectorRate
 	span    time.Duration // time for which windows are kept
 	next    time.Time     // start of the next read from the source
-	fresh   bool          // windows were added after last
+	fresh   bool          // windows were added since last
 	windows []seenWindow
 	last    snapshot
 	matched bool // as in snapshot
@@ -106,7 +106,7 @@ type seenWindow struct {
 	vectors  []heat.VectorRate
 }
 
-// maxKeys is the maximum number of a window's keys that are kept, the hottest.
+// maxKeys is the maximum number of keys that are kept of a window: the hottest.
 const maxKeys = 500
 
 // refresh reads new windows and returns a new snapshot. After an error of the source or of the shard map it returns the
@@ -171,10 +171,10 @@ func (c *collector) sum(ctx context.Context, now time.Time) (snapshot, error) {
 	s := snapshot{asOf: newest.start.Add(live.Window), units: newest.units, coverage: newest.coverage, vectors: newest.vectors, written: c.written, matched: c.matched}
 	keys := make(map[keyID]*viewKey)
 	for i := range c.windows {
-		c.join(keys, i)
+		c.addRows(keys, i)
 	}
 	for _, k := range keys {
-		if len(k.parts) == 0 && k.worst < heat.Hot {
+		if len(k.written) == 0 && k.worst < heat.Hot {
 			continue
 		}
 		if k.status >= heat.Hot {
@@ -193,8 +193,8 @@ func (c *collector) sum(ctx context.Context, now time.Time) (snapshot, error) {
 // hotNow is the number of newest windows that decide what is hot now.
 const hotNow = 2
 
-// join adds a window's rows to keys. Windows are added in order of time.
-func (c *collector) join(keys map[keyID]*viewKey, i int) {
+// addRows adds the rows of the i-th window to keys. Call it in the order of the windows.
+func (c *collector) addRows(keys map[keyID]*viewKey, i int) {
 	w := &c.windows[i]
 	fromEnd := len(c.windows) - i // 1 is the newest
 	for _, row := range w.rows {
@@ -220,7 +220,7 @@ func (c *collector) join(keys map[keyID]*viewKey, i int) {
 			k.row = row
 		}
 		if fromEnd == 1 {
-			k.parts = append(k.parts, row)
+			k.written = append(k.written, row)
 		}
 	}
 }
@@ -235,7 +235,7 @@ func verdict(row *heat.KeyHeat) heat.Status {
 
 // advise sets the key's write shards and its advice.
 func (c *collector) advise(ctx context.Context, k *viewKey, now time.Time) error {
-	slices.SortFunc(k.parts, func(a, b heat.KeyHeat) int { return heat.CompareShards(a.Key, b.Key) })
+	slices.SortFunc(k.written, func(a, b heat.KeyHeat) int { return heat.CompareShards(a.Key, b.Key) })
 	row := k.row
 	row.Verdicts = heat.Verdicts{Worst: k.worst, Now: k.status, Current: k.current(), HotUntil: k.hotUntil}
 	row.Peak = k.peak

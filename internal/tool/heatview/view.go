@@ -26,7 +26,7 @@ func Show(ctx context.Context, out *os.File, w *Watched, o Options) error {
 	m.copy = func(text string) { termenv.NewOutput(out).Copy(text) }
 	program := tea.NewProgram(m, tea.WithContext(ctx), tea.WithAltScreen(), tea.WithOutput(out), tea.WithoutSignalHandler())
 	if w.Notices != nil {
-		w.Notices.to(func(sentence string) { program.Send(notice(sentence)) })
+		w.Notices.redirect(func(sentence string) { program.Send(notice(sentence)) })
 	}
 	group, reading := errgroup.WithContext(ctx)
 	reading, stop := context.WithCancel(reading)
@@ -71,7 +71,7 @@ type view struct {
 	screen
 	collector *collector     // used only by read, which bubbletea runs in its own goroutine
 	read      func() tea.Msg // returns a refreshed message
-	passing   func(error) bool
+	transient func(error) bool
 	explain   func(error) error // explains the error of a refreshed message; may call AWS
 	copy      func(text string)
 	interval  time.Duration // between two reads
@@ -86,7 +86,7 @@ type view struct {
 	filtering bool
 	help      bool
 	chosen    keyID
-	moved     bool // the operator chose a key; else the hottest is chosen
+	moved     bool // the operator chose a key; otherwise the hottest is chosen
 	detail    bool
 	notice    string
 	err       error // error that ended the view
@@ -107,7 +107,7 @@ const (
 func newView(ctx context.Context, w *Watched, o Options) *view {
 	m := &view{
 		screen:    screen{named: o.named, width: 80, height: 24},
-		collector: o.collector(w), passing: w.passing, copy: func(string) {},
+		collector: o.collector(w), transient: w.transient, copy: func(string) {},
 		explain:  func(err error) error { return w.explain(ctx, err) },
 		interval: liveInterval, title: w.Name + ", " + w.Where, sort: all[0].title,
 	}
@@ -142,7 +142,7 @@ func (m *view) Update(message tea.Msg) (tea.Model, tea.Cmd) {
 		switch {
 		case message.err == nil && m.notice == cannotRead:
 			m.notice = ""
-		case message.err != nil && m.passing(message.err):
+		case message.err != nil && m.transient(message.err):
 			m.notice = cannotRead
 		case message.err != nil:
 			return m, func() tea.Msg { return ended{m.explain(message.err)} }
@@ -185,9 +185,9 @@ func (m *view) View() string {
 	case m.help:
 		lines = append(lines, helpLines...)
 	case len(keys) == 0:
-		lines = append(lines, "", m.nothing())
+		lines = append(lines, "", m.emptyReason())
 	case m.detail:
-		lines = append(lines, m.one(keys[m.at(keys)])...)
+		lines = append(lines, m.keyPage(keys[m.at(keys)])...)
 	default:
 		lines = append(lines, m.list(keys, m.at(keys), m.sort, m.reversed)...)
 	}
@@ -201,8 +201,8 @@ func (m *view) View() string {
 	return strings.Join(lines, "\n")
 }
 
-// nothing returns the reason why the list is empty.
-func (m *view) nothing() string {
+// emptyReason returns why the list is empty.
+func (m *view) emptyReason() string {
 	switch {
 	case m.filter != "" && len(m.shown.keys) > 0:
 		return fmt.Sprintf("  No key contains %q. Esc shows all keys.", m.filter)

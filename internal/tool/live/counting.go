@@ -10,10 +10,10 @@ import (
 	"github.com/hotshard/hotshard/internal/base/heat/count"
 )
 
-// topKeys is how many keys a window counts singly, as the detector does.
+// topKeys is the number of keys that a window counts singly, as in the detector.
 const topKeys = 1000
 
-// counting counts one stream shard's records in windows, and hands on windows that have ended. Time
+// counting counts one stream shard's records in windows, and delivers windows that have ended. Time
 // that was not read is a gap.
 type counting struct {
 	windows *windows
@@ -24,8 +24,8 @@ type counting struct {
 	mu     sync.Mutex              // guards what follows; taken before that of windows
 	open   map[int64]*count.Window // by start, in seconds
 	read   time.Time               // all until then was read, except gaps
-	gaps   []gap                   // gaps that were not handed on
-	passed time.Time               // windows that end by then were handed on
+	gaps   []gap                   // gaps that were not delivered
+	passed time.Time               // windows that end by then were delivered
 }
 
 // gap is a time whose records were not read.
@@ -47,12 +47,12 @@ func (c *counting) add(writes iter.Seq[count.Write]) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for w := range writes {
-		c.file(&w)
+		c.addWrite(&w)
 	}
 }
 
-// file counts a write in its window. The caller holds mu.
-func (c *counting) file(w *count.Write) {
+// addWrite counts a write in its window. The caller holds mu.
+func (c *counting) addWrite(w *count.Write) {
 	if w.At.IsZero() { // it may belong to any open window
 		for _, window := range c.open {
 			window.Miss(string(w.Sequence))
@@ -80,7 +80,7 @@ func (c *counting) window(at time.Time) *count.Window {
 	return c.open[start.Unix()]
 }
 
-// skip notes a gap from the last time read to a time.
+// skip adds a gap from the last time read to a time.
 func (c *counting) skip(to time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -88,37 +88,37 @@ func (c *counting) skip(to time.Time) {
 	c.read, c.newest = to, to
 }
 
-// readTo notes that all before a time was read, and hands on the windows that have ended.
+// readTo records that all before a time was read, and delivers the windows that have ended.
 func (c *counting) readTo(t time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.read = later(c.read, t)
-	c.passTo(c.read.Add(-grace))
+	c.deliverTo(c.read.Add(-grace))
 }
 
-// passTo hands on the windows that end by a time. The caller holds mu.
-func (c *counting) passTo(to time.Time) {
+// deliverTo delivers the windows that end by a time. The caller holds mu.
+func (c *counting) deliverTo(to time.Time) {
 	for start, window := range c.open {
 		end := window.Start.Add(window.Length)
 		if end.After(to) {
 			continue
 		}
-		part := ""
+		fragment := ""
 		if !end.After(c.passed) { // a late record
-			part = window.First()
+			fragment = window.First()
 		}
-		item := c.item(window, part)
-		c.windows.hand(&item, window.Start, 0)
+		item := c.item(window, fragment)
+		c.windows.addCounts(&item, window.Start, 0)
 		delete(c.open, start)
 	}
 	if to.After(c.passed) {
-		c.handGaps(to)
+		c.deliverGaps(to)
 		c.passed = to
 	}
 }
 
-// handGaps hands on the gaps in the windows that end by a time. The caller holds mu.
-func (c *counting) handGaps(to time.Time) {
+// deliverGaps delivers the gaps in the windows that end by a time. The caller holds mu.
+func (c *counting) deliverGaps(to time.Time) {
 	for i := range c.gaps {
 		g := &c.gaps[i]
 		for g.from.Before(g.to) {
@@ -131,30 +131,30 @@ func (c *counting) handGaps(to time.Time) {
 			if g.to.Before(end) {
 				upTo = g.to
 			}
-			c.windows.hand(nil, start, upTo.Sub(g.from))
+			c.windows.addCounts(nil, start, upTo.Sub(g.from))
 			g.from = end
 		}
 	}
 	c.gaps = slices.DeleteFunc(c.gaps, func(g gap) bool { return !g.from.Before(g.to) })
 }
 
-func (c *counting) item(w *count.Window, part string) heat.Item {
+func (c *counting) item(w *count.Window, fragment string) heat.Item {
 	like := &c.windows.blank
-	item := w.Item(c.id, part, like.Limit, like.HotRate)
+	item := w.Item(c.id, fragment, like.Limit, like.HotRate)
 	item.Table = like.Table
 	return item
 }
 
-// finish hands on all counts: no more records come.
+// finish delivers all counts, after the last record.
 func (c *counting) finish() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, window := range c.open {
 		item := c.item(window, "")
-		c.windows.hand(&item, window.Start, 0)
+		c.windows.addCounts(&item, window.Start, 0)
 	}
 	clear(c.open)
-	c.handGaps(c.windows.startOf(c.read).Add(Window))
+	c.deliverGaps(c.windows.startOf(c.read).Add(Window))
 }
 
 func (c *counting) passedBy() time.Time {

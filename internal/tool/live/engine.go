@@ -8,14 +8,14 @@ import (
 	"github.com/hotshard/hotshard/internal/base/ddbstream"
 )
 
-// readAt returns the second in which a record was read, or the last one of its minute.
+// readAt returns a function of a record's second: the one in which it was read, or the last of its minute.
 func readAt(at time.Time) func(ddbstream.Record) time.Time {
 	return func(record ddbstream.Record) time.Time {
 		return dynamolocal.Stamp(record.Created, at.UTC().Truncate(time.Second))
 	}
 }
 
-// stampEach gives records of DynamoDB Local, which stamps to the minute, the time that second
+// stampEach sets the times of records of DynamoDB Local, which stamps to the minute, to what second
 // returns.
 func stampEach(records []ddbstream.Record, second func(ddbstream.Record) time.Time) []ddbstream.Record {
 	for i := range records {
@@ -26,9 +26,9 @@ func stampEach(records []ddbstream.Record, second func(ddbstream.Record) time.Ti
 	return records
 }
 
-// arrivals assigns times to records of DynamoDB Local that were written between two polls: those of
-// one minute are spread evenly over the part of it between the polls. Pages that follow each other
-// at once are held back until the last one, so that all records are spread.
+// arrivals assigns times to records of DynamoDB Local that were written between two polls. It spreads
+// those of one minute evenly over the time of it between the polls. Consecutive full pages are held
+// back until the last one, so that all their records are spread together.
 type arrivals struct {
 	since, until time.Time
 	pages        [][]byte
@@ -36,14 +36,14 @@ type arrivals struct {
 	count, seen  map[int64]int // records of each minute, by its Unix time
 }
 
-// maxHeld bounds the pages that are held back.
+// maxHeld is the maximum number of bytes that are held back.
 const maxHeld = 64 << 20
 
 func newArrivals(since time.Time) *arrivals {
 	return &arrivals{since: since, count: make(map[int64]int), seen: make(map[int64]int)}
 }
 
-// expect counts the records of a page that was made at a time.
+// expect counts the records of a page that was read at made.
 func (a *arrivals) expect(records []ddbstream.Record, made time.Time) {
 	for i := range records {
 		a.count[records[i].Created.Unix()]++
@@ -51,7 +51,7 @@ func (a *arrivals) expect(records []ddbstream.Record, made time.Time) {
 	a.until = later(a.until, made)
 }
 
-// hold keeps a page for later, and reports whether it fitted.
+// hold keeps a page for later. It returns false if the page exceeds maxHeld.
 func (a *arrivals) hold(page []byte) bool {
 	if a.bytes += len(page); a.bytes > maxHeld {
 		return false
@@ -76,8 +76,8 @@ func (a *arrivals) second(record ddbstream.Record) time.Time {
 	return from.Add(time.Duration((float64(n) + 0.5) * step)).UTC().Truncate(time.Second)
 }
 
-// spread assigns past records a second each: it spreads them evenly over their minute, or the part
-// of it before then.
+// spread returns a function that assigns a second to each past record. It spreads the records evenly
+// over their minute, as far as that is before then.
 func spread(then time.Time) func(ddbstream.Record) time.Time {
 	return func(record ddbstream.Record) time.Time {
 		seconds := max(1, min(60, 1+int(then.Sub(record.Created)/time.Second)))

@@ -7,14 +7,14 @@ import (
 	"github.com/hotshard/hotshard/internal/base/heat"
 )
 
-// history keeps complete windows in layers: the older, the coarser. With 1,000 keys a window or
-// more it takes some 30 MB for the first hour, 60 MB more after a day and 40 MB after a week, and
-// no more after that.
+// history keeps complete windows in layers: older windows in coarser ones. With 1,000 keys a window or
+// more it takes some 30 MB after an hour, 60 MB more after a day, 40 MB more after a week, and no more
+// after that.
 type history struct {
 	layers [len(kept)][]heat.Window // each in order of time, without gaps
 }
 
-// kept sets how long each layer is kept, and with how many keys.
+// kept has the layers, with the time and the number of keys that each keeps.
 var kept = [...]struct {
 	layer  heat.Layer
 	length time.Duration
@@ -26,7 +26,7 @@ var kept = [...]struct {
 	{heat.ByTenMinutes, heat.ByTenMinutes.Length(), 128, 7 * 24 * time.Hour},
 }
 
-// add appends the window after the last one.
+// add appends a window, which must follow the last one.
 func (h *history) add(w heat.Window) {
 	end := w.Start.Add(Window)
 	h.put(0, w.Start, w.Items)
@@ -60,7 +60,7 @@ func fold(layer int, start time.Time, items []heat.Item) []heat.Item {
 func (h *history) amend(start time.Time, items []heat.Item) {
 	late := heat.ByWindow.Fold(items, start)
 	for i := range h.layers {
-		w := h.at(i, start)
+		w := h.windowAt(i, start)
 		if w == nil {
 			continue
 		}
@@ -70,14 +70,14 @@ func (h *history) amend(start time.Time, items []heat.Item) {
 		}
 		for k := range late {
 			late[k].Coverage = w.Items[0].Coverage
-			late[k].Incomplete = late[k].Incomplete || i > 0 // the finer windows are gone, so keys' heaviest windows lack these items
+			late[k].Incomplete = late[k].Incomplete || i > 0 // without the finer windows, keys' heaviest windows lack these items
 		}
 		w.Items = fold(i, w.Start, slices.Concat(w.Items, late))
 	}
 }
 
-// at returns a layer's window of a time, nil if there is none.
-func (h *history) at(layer int, t time.Time) *heat.Window {
+// windowAt returns a layer's window of a time, nil if there is none.
+func (h *history) windowAt(layer int, t time.Time) *heat.Window {
 	for j := range h.layers[layer] {
 		if w := &h.layers[layer][j]; !t.Before(w.Start) && t.Before(w.Start.Add(kept[layer].length)) {
 			return w
@@ -103,8 +103,8 @@ func between(list []heat.Window, from, to time.Time) (found []heat.Window) {
 	return found
 }
 
-// windows returns the complete windows of a time, of the longest kept length up to step. Before the
-// first of these it returns coarser windows, and after the last finer ones.
+// windows returns the complete windows from from to to, of the longest kept length up to step. Before
+// the first of these it returns coarser windows, and after the last finer ones.
 func (h *history) windows(from, to time.Time, step time.Duration) (list []heat.Window) {
 	coarsest := 0
 	for i := range kept {

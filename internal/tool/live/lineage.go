@@ -14,10 +14,10 @@ import (
 const (
 	relist   = 30 * time.Second // between two listings of all stream shards
 	askAgain = time.Second      // between two requests for the children of those that ended
-	maxAsks  = 30               // requests for the children of one stream shard
+	maxAsks  = 30               // maximum of requests for the children of one stream shard
 )
 
-// stream reads one stream until an error that does not pass.
+// stream reads one stream until a permanent error.
 type stream struct {
 	*streamshard.Stream
 	r       *Reader
@@ -32,7 +32,7 @@ func (r *Reader) newStream(found Found, since time.Time) *stream {
 	return s
 }
 
-// run reads until ctx ends, an error does not pass, or nothing is left to wait for.
+// run reads until ctx ends, an error is permanent, or the stream has ended.
 func (s *stream) run(ctx context.Context) error {
 	l := &streamshard.Lineage{
 		Relist: relist, AskAgain: askAgain, MaxAsks: maxAsks,
@@ -73,8 +73,8 @@ func (s *stream) first(ctx context.Context, l *streamshard.Lineage) error {
 	return s.fromThen(ctx, l, list)
 }
 
-// firstTime bounds the attempts for one stream shard's first iterator. A stream shard that was
-// closed meanwhile has none: then all stream shards are listed again.
+// firstTime is the timeout for one stream shard's first iterator. A stream shard that has been closed
+// meanwhile has none; then all stream shards are listed again.
 const firstTime = 10 * time.Second
 
 // fromNow begins at the end of the open stream shards, and omits closed ones. Counting begins with
@@ -109,8 +109,8 @@ func (s *stream) fromNow(ctx context.Context, l *streamshard.Lineage, list []str
 	return nil
 }
 
-// fromThen begins with all stream shards at a past time, the oldest stream shards first. If the
-// service can't seek to a time, they begin at their oldest record.
+// fromThen begins with all stream shards at a past time, parents first. If the service can't seek to a
+// time, it begins at the oldest records.
 func (s *stream) fromThen(ctx context.Context, l *streamshard.Lineage, list []streamshard.Shard) error {
 	since := s.since.UTC().Truncate(time.Second)
 	from := streamshard.AtTimestamp(since)
@@ -120,10 +120,10 @@ func (s *stream) fromThen(ctx context.Context, l *streamshard.Lineage, list []st
 	}
 	if !finds {
 		from = streamshard.TrimHorizon
-		s.r.tell("this service can't start reading a stream at a time, so the stream is read from its oldest record; records older than %s are left out", since.Format(time.RFC3339))
+		s.r.notify("this service can't seek to a time, so the stream is read from its oldest record; records older than %s are not counted", since.Format(time.RFC3339))
 	}
 	if s.IsEngine() {
-		s.r.tell("DynamoDB Local stamps records to the minute: those of the past are spread evenly over theirs")
+		s.r.notify("DynamoDB Local stamps records to the minute: past records are spread evenly over theirs")
 	}
 	for _, shard := range list {
 		s.cursors[shard.ID] = s.Cursor(shard.ID, from)

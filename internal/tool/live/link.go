@@ -28,24 +28,24 @@ func isAbsent(err error) bool {
 // errAbsent means that a table that was read no longer exists or has no stream.
 var errAbsent = errors.New("the table has no stream")
 
-// link reports to the operator that the connection was lost, and that it is back.
+// link notifies the operator that the connection was lost, and that it is back.
 type link struct {
-	tell func(sentence string)
+	notify func(sentence string)
 
-	mu      sync.Mutex
-	failing map[string]bool // stream shards, and listings, whose last call failed
-	since   time.Time       // when the first of them failed
-	told    bool
+	mu       sync.Mutex
+	failing  map[string]bool // stream shards whose last call failed; "" is a listing
+	since    time.Time       // when the first of them failed
+	notified bool
 }
 
-func newLink(tell func(string)) *link {
-	if tell == nil {
-		tell = func(string) {}
+func newLink(notify func(string)) *link {
+	if notify == nil {
+		notify = func(string) {}
 	}
-	return &link{tell: tell, failing: make(map[string]bool)}
+	return &link{notify: notify, failing: make(map[string]bool)}
 }
 
-// persist repeats a call until it succeeds, fails for good, or limit is over; 0 is no limit.
+// persist retries a call until it succeeds, its error is permanent, or limit has passed; 0 is no limit.
 func (l *link) persist(ctx context.Context, what string, limit time.Duration, call func() error) error {
 	err := streamshard.Retry(ctx, limit, call, func(err error) {
 		if !errors.Is(err, errAbsent) {
@@ -62,10 +62,10 @@ func (l *link) persist(ctx context.Context, what string, limit time.Duration, ca
 	return err
 }
 
-// silent is how long calls may fail before the operator is notified.
+// silent is how long calls fail before the operator is notified.
 const silent = 3 * time.Second
 
-// failed notes a failed call.
+// failed records a failed call.
 func (l *link) failed(what string, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -73,13 +73,13 @@ func (l *link) failed(what string, err error) {
 		l.since = time.Now()
 	}
 	l.failing[what] = true
-	if !l.told && time.Since(l.since) >= silent {
-		l.told = true
-		l.tell(fmt.Sprintf("Disconnected since %s: %s. Reconnecting; no action needed.", l.since.UTC().Format(time.TimeOnly), streamshard.Cause(err)))
+	if !l.notified && time.Since(l.since) >= silent {
+		l.notified = true
+		l.notify(fmt.Sprintf("Disconnected since %s: %s. Reconnecting; no action needed.", l.since.UTC().Format(time.TimeOnly), streamshard.Cause(err)))
 	}
 }
 
-// answered notes a successful call.
+// answered records a successful call.
 func (l *link) answered(what string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -87,16 +87,16 @@ func (l *link) answered(what string) {
 		return
 	}
 	delete(l.failing, what)
-	if l.told && len(l.failing) == 0 {
-		l.told = false
-		l.tell(fmt.Sprintf("Reconnected after %v.", time.Since(l.since).Round(time.Second)))
+	if l.notified && len(l.failing) == 0 {
+		l.notified = false
+		l.notify(fmt.Sprintf("Reconnected after %v.", time.Since(l.since).Round(time.Second)))
 	}
 }
 
-// forget drops all stream shards, since they are not called any more.
+// forget removes all stream shards, when reading starts over.
 func (l *link) forget() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	clear(l.failing)
-	l.told = false
+	l.notified = false
 }

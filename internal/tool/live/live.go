@@ -1,7 +1,7 @@
 // Package live reads the stream of any table and counts its writes locally, as the hot-key detector
 // does:
 //
-//	found, err := live.Look(ctx, tables, mappings, "orders")
+//	found, err := live.FindStream(ctx, tables, mappings, "orders")
 //	if err := found.TooMany(); err != nil { ... }
 //	reader := live.New(live.Options{Streams: streams, Found: found})
 //	go reader.Run(ctx)
@@ -9,11 +9,10 @@
 //		rows := heat.Merge(window.Items)
 //	}
 //
-// It only reads: beside DescribeTable it calls DescribeStream, GetShardIterator and GetRecords. A
-// stream shard takes two readers, so Look first finds its readers. The reader polls each stream
-// shard at most once a second, and stops at the first throttle.
-//
-// What it counts is kept in memory: see [Reader.Windows].
+// It only reads: it calls DescribeTable, DescribeStream, GetShardIterator and GetRecords. A stream shard
+// allows two readers, so FindStream lists those that there are. The reader polls each stream shard at
+// most once a second, and stops at the first throttle. It keeps its counts in memory: see
+// [Reader.Windows].
 package live
 
 import (
@@ -46,7 +45,7 @@ type Options struct {
 	Since time.Time
 
 	// AtOnce begins the first window when reading begins, so that it is complete early. Windows are
-	// then kept for an hour only, since they are not aligned with minutes.
+	// then not aligned with minutes, and kept only for an hour.
 	AtOnce bool
 
 	// PartitionWCU is a partition's limit in WCU/s, 1,000 by default.
@@ -56,11 +55,11 @@ type Options struct {
 	// stream. If Find is nil, reading ends.
 	Find func(context.Context) (Found, error)
 
-	// Tell receives messages for the operator; may be nil.
-	Tell func(sentence string)
+	// Notify receives messages for the operator; may be nil.
+	Notify func(sentence string)
 }
 
-// Reader reads a stream and is a [heat.Source].
+// Reader reads a stream. It implements [heat.Source].
 type Reader struct {
 	o       Options
 	clock   streamshard.Clock
@@ -69,17 +68,17 @@ type Reader struct {
 	windows *windows
 	splits  splits
 
-	toldSkew bool // used only while Run closes windows
+	reportedSkew bool // used only while Run closes windows
 }
 
-// New returns a Reader that has not begun to read.
+// New returns a Reader, which begins to read with Run.
 func New(o Options) *Reader {
 	o.PartitionWCU = cmp.Or(o.PartitionWCU, plan.PartitionWriteUnits)
-	if o.Tell == nil {
-		o.Tell = func(string) {}
+	if o.Notify == nil {
+		o.Notify = func(string) {}
 	}
 	r := &Reader{
-		o: o, link: newLink(o.Tell), buffers: make(chan *streamshard.Buffer, MaxCalls),
+		o: o, link: newLink(o.Notify), buffers: make(chan *streamshard.Buffer, MaxCalls),
 		windows: newWindows(heat.Item{Table: o.Found.Source.Table, Window: Window, Limit: o.PartitionWCU, HotRate: Threshold * o.PartitionWCU}, o.AtOnce),
 	}
 	for range MaxCalls {
@@ -91,13 +90,13 @@ func New(o Options) *Reader {
 // Threshold is the share of a partition's WCU/s from which a key is hot.
 const Threshold = 0.7
 
-// MaxCalls bounds the concurrent polls, whose answers are in memory. A poll takes some tens of
-// milliseconds over a network, so this bounds the stream shards polled per second.
+// MaxCalls is the maximum number of concurrent polls, whose responses are in memory. A poll takes some
+// tens of milliseconds over a network, so it also bounds the stream shards polled per second.
 const MaxCalls = 32
 
-// Run reads until ctx ends, the service throttles, or a failure is permanent. It reconnects after
-// all other failures, and continues after the last record. Run always returns an error: ctx's own if
-// that has ended.
+// Run reads until ctx ends, the service throttles, or an error is permanent. After other errors it
+// reconnects and continues after the last record. Run always returns an error, which is ctx's if ctx
+// has ended.
 func (r *Reader) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return r.follow(ctx) })
@@ -113,7 +112,7 @@ func (r *Reader) follow(ctx context.Context) error {
 		if !isGone(err) || ctx.Err() != nil || r.o.Find == nil {
 			return err
 		}
-		r.windows.leave()
+		r.windows.finish()
 		r.link.forget()
 		gone := found.Stream
 		if found, err = r.find(ctx, gone, err); err != nil {
@@ -123,13 +122,13 @@ func (r *Reader) follow(ctx context.Context) error {
 	}
 }
 
-// findPause is the least time between the end of one stream and the begin of the next.
+// findPause is the minimum time between the end of one stream and the first look-up of the next.
 const findPause = 2 * time.Second
 
 // find waits until the table has a stream.
 func (r *Reader) find(ctx context.Context, gone string, why error) (found Found, err error) {
 	table := r.o.Found.Source.Table
-	r.tell("The stream of table %q is gone: %s. What was read stays; waiting for a new stream.", table, streamshard.Cause(why))
+	r.notify("The stream of table %q is gone: %s. What was read stays; waiting for a new stream.", table, streamshard.Cause(why))
 	if !dynamo.Pause(ctx, findPause) {
 		return found, ctx.Err()
 	}
@@ -143,14 +142,14 @@ func (r *Reader) find(ctx context.Context, gone string, why error) (found Found,
 		return found, err
 	}
 	if found.Stream == gone {
-		r.tell("Reading goes on with what is written now: stream shards that were read are gone.")
+		r.notify("Reading goes on with what is written now: stream shards that were read are gone.")
 	} else {
-		r.tell("Table %q has a new stream, which is read from now on.", table)
+		r.notify("Table %q has a new stream, which is read from now on.", table)
 	}
 	return found, nil
 }
 
-// explain adds to an error that ends reading what it means.
+// explain returns an error with what a throttle means, and other errors unchanged.
 func explain(err error) error {
 	if err == nil || !dynamo.IsThrottle(err) {
 		return err
@@ -165,16 +164,16 @@ func explain(err error) error {
 // closeInterval is how often windows are checked for their end.
 const closeInterval = 200 * time.Millisecond
 
-// close moves complete windows into history.
+// close moves complete windows into history until ctx ends.
 func (r *Reader) close(ctx context.Context) error {
 	for dynamo.Pause(ctx, closeInterval) {
 		r.windows.close()
-		r.tellSkew()
+		r.reportSkew()
 	}
 	return ctx.Err()
 }
 
-// Settled returns the time by which complete windows end. Only late records change them.
+// Settled returns the end of the newest complete window. Only late records change complete windows.
 func (r *Reader) Settled() time.Time { return r.windows.settled() }
 
 // Windows implements [heat.Source]. It yields complete windows only: of 10 s for an hour, of a
@@ -184,7 +183,7 @@ func (r *Reader) Settled() time.Time { return r.windows.settled() }
 // read, as before reading began.
 func (r *Reader) Windows(_ context.Context, from, to time.Time, step time.Duration) iter.Seq2[heat.Window, error] {
 	return func(yield func(heat.Window, error) bool) {
-		for _, w := range r.windows.of(from, to, step) {
+		for _, w := range r.windows.complete(from, to, step) {
 			if !yield(w, nil) {
 				return
 			}
@@ -193,25 +192,25 @@ func (r *Reader) Windows(_ context.Context, from, to time.Time, step time.Durati
 }
 
 var (
-	errOver  = errors.New("the stream has ended, and no stream shard follows: was it turned off?")
+	errOver  = errors.New("the stream has ended, and no stream shard follows: was it disabled?")
 	errEnded = errors.New("the stream shard has ended")
 )
 
-// tolerated is the difference of clocks that is not reported.
+// tolerated is the maximum clock skew that is not reported.
 const tolerated = 2 * time.Second
 
-// tellSkew reports once that this machine's clock is wrong.
-func (r *Reader) tellSkew() {
+// reportSkew reports once that this machine's clock is wrong.
+func (r *Reader) reportSkew() {
 	least, most := r.clock.Ahead()
-	if r.toldSkew || least <= tolerated && most >= -tolerated {
+	if r.reportedSkew || least <= tolerated && most >= -tolerated {
 		return
 	}
-	r.toldSkew = true
+	r.reportedSkew = true
 	by, way := least, "behind"
 	if most < 0 {
 		by, way = -most, "ahead of"
 	}
-	r.tell("this machine's clock is %v %s the service's: windows go by the service's", by.Round(time.Second), way)
+	r.notify("this machine's clock is %v %s the service's: windows use the service's", by.Round(time.Second), way)
 }
 
-func (r *Reader) tell(format string, values ...any) { r.o.Tell(fmt.Sprintf(format, values...)) }
+func (r *Reader) notify(format string, values ...any) { r.o.Notify(fmt.Sprintf(format, values...)) }

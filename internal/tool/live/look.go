@@ -25,14 +25,14 @@ type Describer interface {
 // Mappings lists the Lambda functions whose event source mappings read a stream.
 type Mappings func(ctx context.Context, streamARN string) (functions []string, err error)
 
-// Found describes a table and its stream before it is read.
+// Found has a table's stream, and the stream's readers.
 type Found struct {
 	Source count.Source
 	Stream string // its ARN
 	View   types.StreamViewType
 
-	// Mappings are the functions that read the stream, one per event source mapping. Unlisted is
-	// the error that kept them from being listed; may be nil.
+	// Mappings has the functions that read the stream, one per event source mapping. Unlisted is the
+	// error of listing them, or nil.
 	Mappings []string
 	Unlisted error
 	noLambda bool // there is no Lambda to list mappings of
@@ -45,8 +45,9 @@ const (
 	maxGlobalReaders = 1 // of a global table: replication is the other reader
 )
 
-// Look finds a table's stream and its readers. mappings may be nil if there is no Lambda.
-func Look(ctx context.Context, tables Describer, mappings Mappings, table string) (Found, error) {
+// FindStream finds a table's stream and its readers. mappings is nil if there is no Lambda. It returns
+// ErrNoStream if the table has no stream.
+func FindStream(ctx context.Context, tables Describer, mappings Mappings, table string) (Found, error) {
 	out, err := tables.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &table})
 	if err != nil {
 		return Found{}, fmt.Errorf("describing table %s: %w", table, err)
@@ -68,11 +69,11 @@ func Look(ctx context.Context, tables Describer, mappings Mappings, table string
 // ErrNoStream is the error of a table without a stream.
 var ErrNoStream = errors.New("the table has no stream")
 
-// noStreamError tells how to enable a table's stream.
+// noStreamError has the command that enables a table's stream.
 type noStreamError string
 
 func (table noStreamError) Error() string {
-	return fmt.Sprintf("Table %q has no stream to read its writes from; this turns one on: aws dynamodb update-table --table-name %s --stream-specification StreamEnabled=true,StreamViewType=%s",
+	return fmt.Sprintf("Table %q has no stream to read its writes from; to enable one, run: aws dynamodb update-table --table-name %s --stream-specification StreamEnabled=true,StreamViewType=%s",
 		string(table), string(table), types.StreamViewTypeNewAndOldImages)
 }
 
@@ -110,7 +111,7 @@ func (f Found) Line() string {
 	return text + " (" + limit + ")."
 }
 
-// reason returns in few words why mappings could not be listed.
+// reason returns a short reason why mappings could not be listed.
 func reason(err error) string {
 	if awscall.Denied(err) {
 		return "access denied to lambda:ListEventSourceMappings"
@@ -118,7 +119,7 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// TooMany returns an error if another reader would exceed the limit, as far as is known.
+// TooMany returns an error if another reader would exceed the limit, by the known readers.
 func (f Found) TooMany() error {
 	if len(f.Mappings) < f.allowed() {
 		return nil
@@ -127,7 +128,7 @@ func (f Found) TooMany() error {
 	if len(f.Source.Replicas) > 0 {
 		why = " of a global table"
 	}
-	return streamshard.Final(fmt.Errorf("a stream shard%s allows %s at once, and this would be one too many: it could throttle the others, so nothing was read (--force reads until the first throttle)",
+	return streamshard.Final(fmt.Errorf("a stream shard%s allows %s at once, and another could throttle them, so nothing was read (--force reads until the first throttle)",
 		why, map[int]string{1: "1 reader", 2: "2 readers"}[f.allowed()]))
 }
 
@@ -144,7 +145,7 @@ func (f Found) Indexes() (names []string) {
 	return names
 }
 
-// Notes returns sentences on what the counts of this stream can't show.
+// Notes returns sentences on what this stream's counts lack.
 func (f Found) Notes() (notes []string) {
 	if f.View != types.StreamViewTypeNewAndOldImages {
 		notes = append(notes, fmt.Sprintf("The stream's view type is %s, so write units are lower bounds; with %s they are exact.", f.View, types.StreamViewTypeNewAndOldImages))

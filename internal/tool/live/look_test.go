@@ -55,15 +55,15 @@ func TestNeverOneReaderTooMany(t *testing.T) {
 	}{
 		{"nobody", orders(), readBy(), "No Lambda function reads the stream of orders (limit 2 per shard).", ""},
 		{"one mapping", orders(), readBy("a"), "1 Lambda function reads the stream of orders: a (limit", ""},
-		{"two mappings", orders(), readBy("a", "b"), "2 Lambda functions read the stream of orders: a, b", "allows 2 readers at once, and this would be one too many"},
-		{"three mappings", orders(), readBy("a", "b", "c"), "3 Lambda functions", "one too many"},
+		{"two mappings", orders(), readBy("a", "b"), "2 Lambda functions read the stream of orders: a, b", "allows 2 readers at once, and another could throttle them"},
+		{"three mappings", orders(), readBy("a", "b", "c"), "3 Lambda functions", "another could throttle them"},
 		{"global, nobody", orders("eu-west-2"), readBy(), "global table with replicas in eu-west-2 (limit 1 per shard besides replication)", ""},
-		{"global, one mapping", orders("eu-west-2"), readBy("a"), "global table", "of a global table allows 1 reader at once, and this would be one too many"},
+		{"global, one mapping", orders("eu-west-2"), readBy("a"), "global table", "of a global table allows 1 reader at once, and another could throttle them"},
 		{"not allowed to look", orders(), denied, "Can't check which Lambda functions read the stream of orders: access denied to lambda:ListEventSourceMappings", ""},
 		{"Lambda out of reach", orders(), unreachable, "Can't check which Lambda functions read the stream of orders: no route", ""},
 		{"no Lambda", orders(), nil, "Local engine: can't check for other stream readers (limit 2 per shard).", ""},
 	} {
-		found, err := Look(t.Context(), c.table, c.mappings, "orders")
+		found, err := FindStream(t.Context(), c.table, c.mappings, "orders")
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 			continue
@@ -84,7 +84,7 @@ func TestNeverOneReaderTooMany(t *testing.T) {
 func TestTableWithoutStream(t *testing.T) {
 	table := orders()
 	table.StreamSpecification = nil
-	_, err := Look(t.Context(), table, nil, "orders")
+	_, err := FindStream(t.Context(), table, nil, "orders")
 	if want := "aws dynamodb update-table --table-name orders --stream-specification StreamEnabled=true,StreamViewType=NEW_AND_OLD_IMAGES"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("%v, want %q", err, want)
 	}
@@ -92,16 +92,16 @@ func TestTableWithoutStream(t *testing.T) {
 
 func TestNotes(t *testing.T) {
 	table := orders()
-	if found, err := Look(t.Context(), table, nil, "orders"); err != nil || len(found.Notes()) != 0 {
+	if found, err := FindStream(t.Context(), table, nil, "orders"); err != nil || len(found.Notes()) != 0 {
 		t.Errorf("%v, %v", found.Notes(), err)
 	}
 	table.VectorIndexes = []types.VectorIndexDescription{{IndexName: aws.String("alike")}}
-	if found, err := Look(t.Context(), table, nil, "orders"); err != nil || len(found.Notes()) != 1 || !strings.Contains(found.Notes()[0], "in bytes") {
+	if found, err := FindStream(t.Context(), table, nil, "orders"); err != nil || len(found.Notes()) != 1 || !strings.Contains(found.Notes()[0], "in bytes") {
 		t.Errorf("%v, %v", found.Notes(), err)
 	}
 	table.VectorIndexes = nil
 	table.StreamSpecification.StreamViewType = types.StreamViewTypeKeysOnly
-	found, err := Look(t.Context(), table, nil, "orders")
+	found, err := FindStream(t.Context(), table, nil, "orders")
 	if notes := found.Notes(); err != nil || len(notes) != 1 || !strings.Contains(notes[0], "KEYS_ONLY, so write units are lower bounds") {
 		t.Errorf("%q, %v", notes, err)
 	}

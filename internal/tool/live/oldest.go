@@ -7,13 +7,13 @@ import (
 	"github.com/hotshard/hotshard/internal/aws/streamshard"
 )
 
-// oldestPages bounds the pages of a stream shard that are read for its oldest record.
+// oldestPages is the maximum of pages of a stream shard that are read for its oldest record.
 const oldestPages = 5
 
 // Oldest returns the time of the stream's oldest record, at DynamoDB Local to the minute. It reads a
 // few pages of the oldest stream shards, and returns the zero time if they have no record.
 func (s *Sampler) Oldest(ctx context.Context) (oldest time.Time, err error) {
-	s.link = newLink(s.Tell)
+	s.link = newLink(s.Notify)
 	st := streamshard.New(s.Streams, s.Found.Stream, s.Found.View)
 	var list []streamshard.Shard
 	if err := s.link.persist(ctx, "", patience, func() (err error) { list, err = st.Shards(ctx); return err }); err != nil {

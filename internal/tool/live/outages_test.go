@@ -26,7 +26,7 @@ func TestOutages(t *testing.T) {
 					return nil
 				}
 				var told []string
-				r, stop := f.reading(t, Options{Tell: func(sentence string) { told = append(told, sentence) }})
+				r, stop := f.reading(t, Options{Notify: func(sentence string) { told = append(told, sentence) }})
 				seconds(80, func(int) { f.write(s, "key", 1) })
 				time.Sleep(30 * time.Second)
 				if got := counted(t, r)["key"]; got != 79 && got != 80 {
@@ -227,7 +227,7 @@ func TestTheTableIsMadeAgain(t *testing.T) {
 			return nil
 		}
 		var told []string
-		o := Options{Tell: func(sentence string) { told = append(told, sentence) }}
+		o := Options{Notify: func(sentence string) { told = append(told, sentence) }}
 		o.Find = func(context.Context) (Found, error) {
 			f.mu.Lock()
 			defer f.mu.Unlock()

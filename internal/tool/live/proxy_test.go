@@ -149,11 +149,11 @@ func TestThroughABadNetwork(t *testing.T) {
 		Region: db.Options().Region, BaseEndpoint: &url, Credentials: db.Options().Credentials,
 		HTTPClient: &http.Client{Timeout: 2 * time.Second},
 	})
-	found, err := Look(t.Context(), db, nil, "orders")
+	found, err := FindStream(t.Context(), db, nil, "orders")
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := New(Options{Streams: client, Found: found, AtOnce: true, Tell: func(sentence string) { t.Log(sentence) }})
+	r := New(Options{Streams: client, Found: found, AtOnce: true, Notify: func(sentence string) { t.Log(sentence) }})
 	ctx, cancel := context.WithCancel(t.Context())
 	result := make(chan error, 1)
 	go func() { result <- r.Run(ctx) }()
@@ -216,13 +216,13 @@ func TestTheEngineLosesTheTable(t *testing.T) {
 	t.Parallel()
 	db := enginetest.Client(t)
 	streamed(t, db, "orders")
-	look := func(ctx context.Context) (Found, error) { return Look(ctx, db, nil, "orders") }
+	look := func(ctx context.Context) (Found, error) { return FindStream(ctx, db, nil, "orders") }
 	found, err := look(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	told := make(chan string, 10)
-	r := New(Options{Streams: enginetest.Streams(t, db), Found: found, AtOnce: true, Find: look, Tell: func(sentence string) { told <- sentence }})
+	r := New(Options{Streams: enginetest.Streams(t, db), Found: found, AtOnce: true, Find: look, Notify: func(sentence string) { told <- sentence }})
 	ctx, cancel := context.WithCancel(t.Context())
 	result := make(chan error, 1)
 	go func() { result <- r.Run(ctx) }()

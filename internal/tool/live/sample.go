@@ -20,9 +20,9 @@ type Sampler struct {
 	Found   Found
 	Plan    report.Plan
 
-	// Tell receives messages for the operator; Progress receives how many strata of all stream shards
-	// are done. Both may be nil.
-	Tell     func(sentence string)
+	// Notify receives messages for the operator. Progress receives the number of strata that are done, of
+	// all stream shards. Both may be nil.
+	Notify   func(sentence string)
 	Progress func(done, of int)
 
 	link  *link
@@ -33,12 +33,12 @@ type Sampler struct {
 	first map[string]time.Time // its first record read, by stream shard
 }
 
-// Run reads all stream shards in parallel, each with at most one poll a second, and passes each
-// slice to add, those of one stream shard in order. If the service has no AT_TIMESTAMP, as DynamoDB
-// Local, it reads the whole stream. It stops at the first throttle. After other failures it
-// reconnects for up to 5 minutes, and continues where it stopped.
+// Run reads all stream shards concurrently, each with at most one poll a second. It passes each slice to
+// add, those of one stream shard in order. If the service has no AT_TIMESTAMP, as DynamoDB Local, it
+// reads the whole stream. It stops at the first throttle. After other errors it reconnects for up to
+// 5 minutes, and continues where it stopped.
 func (s *Sampler) Run(ctx context.Context, add func(*report.Slice)) (report.Streams, error) {
-	s.add, s.first, s.link = add, make(map[string]time.Time), newLink(s.Tell)
+	s.add, s.first, s.link = add, make(map[string]time.Time), newLink(s.Notify)
 	list, err := s.read(ctx)
 	if err != nil {
 		return report.Streams{}, explain(err)
@@ -64,8 +64,8 @@ func (s *Sampler) read(ctx context.Context) ([]streamshard.Shard, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !seeks && s.Tell != nil {
-		s.Tell("This service can't find records by their time, so all of the stream is read.")
+	if !seeks && s.Notify != nil {
+		s.Notify("This service can't seek to a time, so the whole stream is read.")
 	}
 	s.of = len(list) * s.Plan.Strata
 	group, ctx := errgroup.WithContext(ctx)
@@ -74,15 +74,15 @@ func (s *Sampler) read(ctx context.Context) ([]streamshard.Shard, error) {
 		group.Go(func() error {
 			r := s.sampling(st, shard.ID)
 			r.seeks = seeks
-			r.strata = strata{plan: s.Plan, shard: shard.ID, hand: s.hand, sortKey: s.Found.Source.SortKey, known: make(map[int]*stratum)}
+			r.strata = strata{plan: s.Plan, shard: shard.ID, deliver: s.deliver, sortKey: s.Found.Source.SortKey, known: make(map[int]*stratum)}
 			return r.run(ctx)
 		})
 	}
 	return list, group.Wait()
 }
 
-// hand passes on a stratum's slice; nil if the stratum is skipped.
-func (s *Sampler) hand(slice *report.Slice) {
+// deliver passes a stratum's slice to add; nil if the stratum is skipped.
+func (s *Sampler) deliver(slice *report.Slice) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if slice != nil {
@@ -96,9 +96,9 @@ func (s *Sampler) hand(slice *report.Slice) {
 
 // sampling reads the slices of one stream shard.
 //
-// A page of records covers some time from the requested second on. If it reaches the next wanted
-// second, or one more page would, reading continues there, and the strata between are complete.
-// Otherwise it jumps.
+// A page of records covers some time from the requested second on. If it reaches the next wanted second,
+// or one more page would, reading continues, and the strata between are complete. Otherwise it seeks to
+// the next wanted second.
 type sampling struct {
 	s      *Sampler
 	stream *streamshard.Stream
@@ -108,7 +108,7 @@ type sampling struct {
 
 	cursor *streamshard.Cursor
 	span   time.Duration // time that the last page covered
-	first  time.Time     // of the first record read
+	first  time.Time     // time of the first record read
 	buffer streamshard.Buffer
 	polled time.Time
 }
@@ -119,7 +119,7 @@ func (s *Sampler) sampling(st *streamshard.Stream, shard string) *sampling {
 
 // run reads the plan's seconds.
 func (r *sampling) run(ctx context.Context) error {
-	defer r.tellFirst()
+	defer r.setFirst()
 	seek := true
 	for !r.strata.done() {
 		if seek {
@@ -140,26 +140,26 @@ func (r *sampling) run(ctx context.Context) error {
 		if closed {
 			r.strata.to = r.s.Plan.To()
 		}
-		r.strata.handOn()
+		r.strata.deliverWhole()
 		if seek = closed || r.jumps(); seek {
-			r.strata.giveUp()
+			r.strata.deliverSeconds()
 		}
 	}
 	return nil
 }
 
-// keptFor is how long a stream keeps a record for certain.
+// keptFor is how long a stream certainly keeps a record.
 const keptFor = 24*time.Hour - time.Minute
 
-// skipExpired skips the strata that expired while others were read. Reading an expired time begins
-// at the oldest record, and nothing would be known of the time before it.
+// skipExpired skips the strata that expired while others were read. Reading an expired time begins at
+// the oldest record, and the time before it would seem to have none.
 func (r *sampling) skipExpired() {
 	for r.seeks && !r.strata.done() && time.Since(r.s.Plan.Begin(r.strata.next)) > keptFor {
 		r.strata.skip()
 	}
 }
 
-// patience bounds how long a call of the sampler is retried.
+// patience is how long a call of the sampler is retried.
 const patience = 5 * time.Minute
 
 // seek moves to the next wanted second.
@@ -239,14 +239,14 @@ func (r *sampling) count(records []ddbstream.Record) {
 	}
 }
 
-func (r *sampling) tellFirst() {
+func (r *sampling) setFirst() {
 	r.s.mu.Lock()
 	defer r.s.mu.Unlock()
 	r.s.first[r.shard] = r.first
 }
 
-// jumps reports whether the next wanted second is beyond the next page, by the time that the last
-// page covered.
+// jumps reports whether the next wanted second is beyond the next page, which is assumed to cover as much
+// time as the last one.
 func (r *sampling) jumps() bool {
 	if !r.seeks {
 		return false

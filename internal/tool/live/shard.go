@@ -43,10 +43,10 @@ type shard struct {
 	wait  time.Duration // before the next call after a failure; else 0
 
 	live    bool          // it reads current records, not history
-	late    bool          // a call failed since the last page, so there may be a backlog
+	late    bool          // a call has failed since the last page, so there may be a backlog
 	full    bool          // the last page was full
 	empty   int           // consecutive empty pages
-	strikes int           // consecutive polls that lag and don't catch up
+	strikes int           // consecutive polls that lag and do not catch up
 	lag     time.Duration // of the newest record at the last poll
 }
 
@@ -88,8 +88,8 @@ func (s *shard) pause() time.Duration {
 	return pollInterval
 }
 
-// poll calls GetRecords once and counts the records. It counts only whole answers, and a failed call
-// does not move the cursor, so no record is counted twice.
+// poll calls GetRecords once and counts the records. It counts only whole responses, and a failed call
+// does not move the cursor. So no record is counted twice.
 func (s *shard) poll(ctx context.Context) (closed bool, err error) {
 	var b *streamshard.Buffer
 	select {
@@ -101,22 +101,22 @@ func (s *shard) poll(ctx context.Context) (closed bool, err error) {
 	defer b.Release()
 	s.polled = time.Now()
 	if err := s.locate(ctx); err != nil {
-		return false, s.missed(ctx, err)
+		return false, s.handleError(ctx, err)
 	}
 	page, err := s.cursor.Next(ctx, b, streamshard.MaxRecords)
 	if err != nil {
-		return false, s.missed(ctx, err)
+		return false, s.handleError(ctx, err)
 	}
 	s.retry.Reset()
 	s.wait = 0
 	s.r.link.answered(s.id)
-	if page.Made.IsZero() { // it had been read to its end
-		return true, s.release(b)
+	if page.Made.IsZero() { // it was read to its end before
+		return true, s.countHeld(b)
 	}
 	return page.Closed, s.count(b, page)
 }
 
-// locate requests an iterator if there is none. An iterator at the end skips earlier records.
+// locate requests an iterator if there is none. One at the stream shard's end skips earlier records.
 func (s *shard) locate(ctx context.Context) error {
 	if s.cursor.Located() {
 		return nil
@@ -135,8 +135,8 @@ func (s *shard) locate(ctx context.Context) error {
 	return nil
 }
 
-// missed handles a failed call. It returns the error if it is final.
-func (s *shard) missed(ctx context.Context, err error) error {
+// handleError handles a failed call. It returns a permanent error.
+func (s *shard) handleError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -187,22 +187,22 @@ func (s *shard) countEngines(b *streamshard.Buffer, page streamshard.Page) error
 	}
 	some = some || len(s.arrivals.pages) > 0
 	s.arrivals.pages = append(s.arrivals.pages, bytes.Clone(b.Bytes()))
-	if err := s.release(b); err != nil {
+	if err := s.countHeld(b); err != nil {
 		return err
 	}
 	s.keepUp(some)
 	return nil
 }
 
-// release counts the pages that were held back.
-func (s *shard) release(b *streamshard.Buffer) error {
+// countHeld counts the pages that were held back.
+func (s *shard) countHeld(b *streamshard.Buffer) error {
 	if s.arrivals == nil {
 		return nil
 	}
 	for _, page := range s.arrivals.pages {
 		records, err := b.Decode(page)
 		if err != nil {
-			return err // cannot fail: it was decoded before
+			return err // can't happen: the page was decoded before
 		}
 		s.add(stampEach(s.stream.Real(records), s.arrivals.second))
 	}
@@ -210,8 +210,8 @@ func (s *shard) release(b *streamshard.Buffer) error {
 	return nil
 }
 
-// keepUp compares the newest record with the clock, and jumps ahead if the reader falls further and
-// further behind. After a long disconnection it allows time to read history.
+// keepUp compares the newest record with the clock, and jumps to the end if the reader falls further
+// behind. After a long disconnection it allows time to read history.
 func (s *shard) keepUp(some bool) {
 	now := s.r.clock.Earliest(s.polled) // the service's clock, or a little earlier
 	last := s.lag

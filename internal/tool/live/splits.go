@@ -7,7 +7,7 @@ import (
 	"github.com/hotshard/hotshard/internal/aws/streamshard"
 )
 
-// maxSplits bounds the splits that are kept.
+// maxSplits is the maximum number of splits that are kept.
 const maxSplits = 100
 
 // splits keeps the newest splits, in the order in which they were seen.
@@ -16,7 +16,7 @@ type splits struct {
 	list []streamshard.Split
 }
 
-// put adds a split, or replaces that of the same parent, since a child may be listed later.
+// put adds a split, or replaces the parent's earlier one: a child may be listed later.
 func (s *splits) put(split streamshard.Split) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -9,16 +9,16 @@ import (
 	"github.com/hotshard/hotshard/internal/tool/report"
 )
 
-// strata collects records of one stream shard by stratum, and hands on slices in order.
+// strata collects records of one stream shard by stratum, and delivers slices in order.
 type strata struct {
-	plan  report.Plan
-	shard string
-	hand  func(*report.Slice) // receives nil for a skipped stratum
+	plan    report.Plan
+	shard   string
+	deliver func(*report.Slice) // receives nil for a skipped stratum
 
 	sortKey string // the table's sort key; "" if there is none
 
-	next  int       // the first stratum that was not handed on
-	from  time.Time // begin of the time known without a gap
+	next  int       // the first stratum that was not delivered
+	from  time.Time // start of the time that was read without a gap
 	to    time.Time // end of that time
 	known map[int]*stratum
 }
@@ -42,13 +42,13 @@ type tally struct {
 	order report.Order // of the sort keys of new items
 }
 
-// done reports whether all strata were handed on.
+// done reports whether all strata were delivered.
 func (s *strata) done() bool { return s.next == s.plan.Strata }
 
 // second returns a stratum's wanted second.
 func (s *strata) second(stratum int) time.Time { return s.plan.Second(s.shard, stratum) }
 
-// begin begins a new known time: between the slices handed on and at, nothing is known.
+// begin starts over at a time: nothing was read between the delivered strata and it.
 func (s *strata) begin(at time.Time) { s.from, s.to = at, at }
 
 // add counts a write in its stratum.
@@ -56,9 +56,9 @@ func (s *strata) add(w *count.Write, record *ddbstream.Record) {
 	if w.At.Before(s.plan.From) || !w.At.Before(s.plan.To()) {
 		return
 	}
-	k := s.plan.Of(w.At)
+	k := s.plan.StratumAt(w.At)
 	if k < s.next {
-		return // a late record: its stratum was handed on
+		return // a late record: its stratum was delivered
 	}
 	at := s.known[k]
 	if at == nil {
@@ -108,39 +108,38 @@ func (t indexTallies) add(writes []secondary.Write) {
 	}
 }
 
-// handOn hands on the strata that are final: those known as a whole, and those whose begin was
-// skipped, by their second. A record's time is to the second, so a second is known once a later
-// one was seen.
-func (s *strata) handOn() {
+// deliverWhole delivers the strata that were read as a whole. Of those whose start was skipped it delivers
+// the wanted second. A second was read once a record of a later one was seen.
+func (s *strata) deliverWhole() {
 	for !s.done() {
 		whole := !s.from.After(s.plan.Begin(s.next))
 		switch {
 		case whole && !s.to.Before(s.plan.Begin(s.next+1)):
-			s.give(true)
-		case !whole && s.secondKnown(s.next):
-			s.give(false)
+			s.deliverNext(true)
+		case !whole && s.secondRead(s.next):
+			s.deliverNext(false)
 		default:
 			return
 		}
 	}
 }
 
-// giveUp hands on, by their second, the strata that are not final.
-func (s *strata) giveUp() {
-	for !s.done() && s.secondKnown(s.next) {
-		s.give(false)
+// deliverSeconds delivers the strata whose wanted second was read, without the rest.
+func (s *strata) deliverSeconds() {
+	for !s.done() && s.secondRead(s.next) {
+		s.deliverNext(false)
 	}
 }
 
-func (s *strata) secondKnown(stratum int) bool {
+func (s *strata) secondRead(stratum int) bool {
 	second := s.second(stratum)
 	return !s.from.After(second) && !s.to.Before(second.Add(time.Second))
 }
 
-// ahead returns the time from what is known to the next wanted second; false if there is none.
+// ahead returns the time from the end of what was read to the next wanted second; false if there is none.
 func (s *strata) ahead() (time.Duration, bool) {
 	next := s.next
-	for next < s.plan.Strata && s.secondKnown(next) {
+	for next < s.plan.Strata && s.secondRead(next) {
 		next++
 	}
 	if next == s.plan.Strata {
@@ -149,8 +148,8 @@ func (s *strata) ahead() (time.Duration, bool) {
 	return s.second(next).Sub(s.to), true
 }
 
-// give hands on the next stratum.
-func (s *strata) give(whole bool) {
+// deliverNext delivers the next stratum: all of it, or its wanted second.
+func (s *strata) deliverNext(whole bool) {
 	at := s.known[s.next]
 	if at == nil {
 		at = &stratum{}
@@ -164,14 +163,14 @@ func (s *strata) give(whole bool) {
 		tally.Tau = tally.order.Tau()
 		slice.Keys[key] = tally.Tally
 	}
-	s.pass(slice)
+	s.advance(slice)
 }
 
 // skip skips the next stratum.
-func (s *strata) skip() { s.pass(nil) }
+func (s *strata) skip() { s.advance(nil) }
 
-func (s *strata) pass(slice *report.Slice) {
+func (s *strata) advance(slice *report.Slice) {
 	delete(s.known, s.next)
 	s.next++
-	s.hand(slice)
+	s.deliver(slice)
 }

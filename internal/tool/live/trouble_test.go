@@ -242,7 +242,7 @@ func TestWrongClock(t *testing.T) {
 				s, other := f.open(""), f.open("")
 				time.Sleep(430 * time.Millisecond)
 				var told []string
-				r, stop := f.reading(t, Options{Tell: func(sentence string) { told = append(told, sentence) }})
+				r, stop := f.reading(t, Options{Notify: func(sentence string) { told = append(told, sentence) }})
 				atFirst := make(map[time.Time]uint64) // what a window says when it is over
 				units := func(w heat.Window) (n uint64) {
 					for _, it := range w.Items {

@@ -9,31 +9,31 @@ import (
 	"github.com/hotshard/hotshard/internal/base/heat"
 )
 
-// windows collects the counts of all stream shards: each counts by itself, and hands on its
-// counts of a window that has ended.
+// windows collects the counts of all stream shards, each of which delivers its counts of a window that
+// has ended.
 type windows struct {
 	blank  heat.Item // without keys and start time
 	atOnce bool      // the first window begins when reading begins
 
 	mu      sync.Mutex
-	begin   time.Time            // since when records are counted
-	base    time.Time            // of the first window
+	begin   time.Time            // records are counted from then on
+	base    time.Time            // start of the first window
 	since   time.Time            // when reading began, or started over
-	left    time.Time            // end of the last complete reading, if nothing was left to read; else zero
+	left    time.Time            // the time until which the previous stream was read; else zero
 	reading map[string]*counting // by stream shard
-	parts   map[int64]*parts     // windows that have not ended, by their start in Unix seconds
+	open    map[int64]*counts    // windows that are not in history, by their start in Unix seconds
 	over    time.Time            // windows that end by then are in history
 	history history
 }
 
-// parts are the counts of a window that stream shards have handed on.
-type parts struct {
+// counts has the counts of a window that stream shards have delivered.
+type counts struct {
 	items []heat.Item
 	lost  time.Duration // total time that stream shards were not read
 }
 
 func newWindows(blank heat.Item, atOnce bool) *windows {
-	return &windows{blank: blank, atOnce: atOnce, reading: make(map[string]*counting), parts: make(map[int64]*parts)}
+	return &windows{blank: blank, atOnce: atOnce, reading: make(map[string]*counting), open: make(map[int64]*counts)}
 }
 
 // start sets the time from which records are counted, when reading begins or starts over.
@@ -50,8 +50,8 @@ func (w *windows) start(begin time.Time) {
 	w.over = w.base
 }
 
-// leave ends the counting of all stream shards, before reading starts over.
-func (w *windows) leave() {
+// finish ends the counting of all stream shards, before reading starts over.
+func (w *windows) finish() {
 	left := time.Time{}
 	for _, c := range w.all() {
 		c.finish()
@@ -83,7 +83,7 @@ func (w *windows) add(id string) *counting {
 	return c
 }
 
-// remove ends the counting of a stream shard that has handed on all its counts.
+// remove ends the counting of a stream shard that has delivered all its counts.
 func (w *windows) remove(id string) {
 	w.mu.Lock()
 	c := w.reading[id]
@@ -96,17 +96,17 @@ func (w *windows) remove(id string) {
 	}
 }
 
-// startOf returns the start of the window of t, at least the first window's.
+// startOf returns the start of the window of t.
 func (w *windows) startOf(t time.Time) time.Time { return w.base.Add(t.Sub(w.base).Truncate(Window)) }
 
-// hand adds a stream shard's counts of a window.
-func (w *windows) hand(item *heat.Item, start time.Time, lost time.Duration) {
+// addCounts adds a stream shard's counts of a window, or the time that it was not read.
+func (w *windows) addCounts(item *heat.Item, start time.Time, lost time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	p := w.parts[start.Unix()]
+	p := w.open[start.Unix()]
 	if p == nil {
-		p = &parts{}
-		w.parts[start.Unix()] = p
+		p = &counts{}
+		w.open[start.Unix()] = p
 	}
 	if item != nil {
 		p.items = append(p.items, *item)
@@ -124,15 +124,15 @@ func (w *windows) close() {
 		if end.After(passed) {
 			break
 		}
-		p := w.parts[w.over.Unix()]
-		delete(w.parts, w.over.Unix())
+		p := w.open[w.over.Unix()]
+		delete(w.open, w.over.Unix())
 		w.history.add(w.window(w.over, p))
 		w.over = end
 	}
-	for start, p := range w.parts { // late counts
+	for start, p := range w.open { // late counts
 		if at := time.Unix(start, 0).UTC(); at.Before(w.over) {
 			w.history.amend(at, p.items)
-			delete(w.parts, start)
+			delete(w.open, start)
 		}
 	}
 }
@@ -160,10 +160,10 @@ func (w *windows) settled() time.Time {
 	return w.over
 }
 
-// window combines the counts that stream shards handed on. The caller holds mu.
-func (w *windows) window(start time.Time, p *parts) heat.Window {
+// window combines the counts that stream shards delivered. The caller holds mu.
+func (w *windows) window(start time.Time, p *counts) heat.Window {
 	if p == nil {
-		p = &parts{}
+		p = &counts{}
 	}
 	items := p.items
 	if len(items) == 0 { // it was read and had no writes
@@ -181,11 +181,11 @@ func (w *windows) window(start time.Time, p *parts) heat.Window {
 	return heat.Window{Start: start, Items: items}
 }
 
-// leastCoverage means that nothing was read, since 0 means that all was.
+// leastCoverage means that nothing was read; 0 means that all was.
 const leastCoverage = 1e-9
 
-// of returns the complete windows of a time.
-func (w *windows) of(from, to time.Time, step time.Duration) []heat.Window {
+// complete returns the complete windows from from to to.
+func (w *windows) complete(from, to time.Time, step time.Duration) []heat.Window {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.history.windows(from, to, step)

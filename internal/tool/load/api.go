@@ -46,8 +46,8 @@ func (r result) accepted() bool { return r.Status == "accepted" }
 // maybeWritten is in the detail of an item with an unknown outcome.
 const maybeWritten = "it may have been written"
 
-// unsure reports whether a rejected item may have been applied.
-func (r result) unsure() bool { return !r.accepted() && strings.Contains(r.Detail, maybeWritten) }
+// ambiguous reports whether a rejected item may have been applied.
+func (r result) ambiguous() bool { return !r.accepted() && strings.Contains(r.Detail, maybeWritten) }
 
 // write posts a body and returns the results of its items, in order. key is the Idempotency-Key, "" for none. Errors
 // are callErrors.
@@ -70,17 +70,17 @@ func (a *api) call(ctx context.Context, method, path, key string, body, into any
 	answer, err := a.client.Do(request)
 	switch {
 	case answer.Code == 0:
-		if dressed, ok := errors.AsType[*url.Error](err); ok { // which names the call again
-			err = dressed.Err
+		if wrapped, ok := errors.AsType[*url.Error](err); ok { // it repeats the method and the URL
+			err = wrapped.Err
 		}
-		return &callError{call: name, again: true, lost: wasSent(err), err: err}
+		return &callError{call: name, retryable: true, ambiguous: wasSent(err), err: err}
 	case answer.Code >= 300:
 		return responseError(name, answer)
 	case err == nil:
 		err = json.Unmarshal(answer.Body, into)
 	}
 	if err != nil {
-		return &callError{call: name, again: true, lost: true, err: fmt.Errorf("reading the answer: %w", err)}
+		return &callError{call: name, retryable: true, ambiguous: true, err: fmt.Errorf("reading the answer: %w", err)}
 	}
 	return nil
 }
@@ -93,12 +93,12 @@ func wasSent(err error) bool {
 
 // callError is the reason why a call has no result.
 type callError struct {
-	call   string
-	status int           // HTTP status; 0 without a response
-	again  bool          // a retry may succeed
-	lost   bool          // the outcome is unknown
-	after  time.Duration // the pause that the API asks for; 0 for none
-	err    error
+	call      string
+	status    int           // HTTP status; 0 without a response
+	retryable bool          // a retry may succeed
+	ambiguous bool          // the call may have been applied
+	after     time.Duration // the pause that the API asks for; 0 for none
+	err       error
 }
 
 func (e *callError) Error() string { return e.call + ": " + e.err.Error() }
@@ -110,12 +110,12 @@ func responseError(name string, answer apicall.Answer) *callError {
 	e := &callError{call: name, status: answer.Code, err: errors.New(reason(answer))}
 	switch {
 	case answer.Code == http.StatusTooManyRequests, answer.Code == http.StatusServiceUnavailable:
-		e.again, e.lost = true, strings.Contains(e.err.Error(), maybeWritten)
+		e.retryable, e.ambiguous = true, strings.Contains(e.err.Error(), maybeWritten)
 		if seconds, err := strconv.Atoi(answer.Header.Get("Retry-After")); err == nil && seconds > 0 {
 			e.after = time.Duration(min(seconds, maxPause)) * time.Second
 		}
 	case answer.Code >= 500:
-		e.again, e.lost = true, true
+		e.retryable, e.ambiguous = true, true
 	}
 	return e
 }

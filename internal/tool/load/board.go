@@ -13,7 +13,7 @@ import (
 	"github.com/hotshard/hotshard/internal/httpapi"
 )
 
-// Bounds of one read of a board, from the API.
+// The API's maxima for one read of a board.
 const (
 	maxListed = 1000 // places of the top list
 	maxAround = 100  // neighbours on each side
@@ -30,14 +30,14 @@ type place struct {
 	Time   time.Time     `json:"time"`
 }
 
-// against compares places by rank: higher score first, then the earlier, then by player.
-func (p place) against(other place) int {
+// compareRank compares places by rank: higher score first, then the earlier, then by player.
+func (p place) compareRank(other place) int {
 	return cmp.Or(other.Score.Cmp(p.Score.Score), p.Time.Compare(other.Time), cmp.Compare(p.Player, other.Player))
 }
 
-// same reports whether both have the same player, score and time.
-func (p place) same(other place) bool {
-	return p.Player == other.Player && p.against(other) == 0
+// equal reports whether both have the same player, score and time.
+func (p place) equal(other place) bool {
+	return p.Player == other.Player && p.compareRank(other) == 0
 }
 
 // sum returns the score as a whole number, as all scores of a load are.
@@ -76,8 +76,8 @@ func (r *reader) standing(ctx context.Context, player string, around int) (s sta
 	return s, true, nil
 }
 
-// ranking returns all places of the board, in the API's order: the top list, and then repeatedly the next neighbors of
-// the last place. Each step advances, so it ends.
+// ranking returns all places of the board, in the API's order. It reads the top list, and then repeatedly the neighbors
+// after the last place, at most maxPages times.
 func (r *reader) ranking(ctx context.Context) ([]place, error) {
 	all, err := r.top(ctx, maxListed)
 	if err != nil || len(all) == 0 {
@@ -93,12 +93,12 @@ func (r *reader) ranking(ctx context.Context) ([]place, error) {
 	return nil, fmt.Errorf("reading board %q: no end after %d pages", r.board, maxPages)
 }
 
-// next returns the places after the last one. They are numbered from it: a neighbor's own rank is only as exact as the
-// player's.
+// next returns the places after the last one. It numbers them from there, because the API's ranks of neighbors have the
+// player's rank error.
 func (r *reader) next(ctx context.Context, last place) (next []place, err error) {
 	s, _, err := r.standing(ctx, last.Player, maxAround)
 	for _, p := range s.Neighbors {
-		if last.against(p) < 0 {
+		if last.compareRank(p) < 0 {
 			p.Rank = last.Rank + int64(len(next)) + 1
 			next = append(next, p)
 		}

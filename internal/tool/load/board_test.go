@@ -183,7 +183,7 @@ func TestBoardThatCannotBeUsed(t *testing.T) {
 	}))
 	defer decimal.Close()
 	_, err = load.Run(t.Context(), load.Options{Target: decimal.URL, Source: source, Board: "b", Verify: true})
-	wantError(t, err, "before the load", "has the score 1.5", "take another board")
+	wantError(t, err, "before the load", "has the score 1.5", "use another board")
 	_, err = load.Run(t.Context(), load.Options{Target: f.URL, Source: source, Board: "a\nb"})
 	wantError(t, err, `board "a\nb"`)
 }

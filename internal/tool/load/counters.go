@@ -19,10 +19,9 @@ const (
 	strong   consistency = "strong"   // the sum of the write shards
 )
 
-// Bounds of one read: the API's own, and gateways' bound of a URL.
 const (
-	maxNames = 100
-	maxQuery = 6 << 10
+	maxNames = 100     // the API's maximum for one read
+	maxQuery = 6 << 10 // bytes of the query; gateways bound a URL
 )
 
 // reader reads from the API, with as many retries as a sender.
@@ -40,7 +39,7 @@ func (r *reader) counters(ctx context.Context, names []string, c consistency) (m
 	group.SetLimit(r.concurrency)
 	for query := range queries(names, c) {
 		group.Go(func() error {
-			answer, err := r.some(ctx, query)
+			answer, err := r.queryCounters(ctx, query)
 			mu.Lock()
 			defer mu.Unlock()
 			for _, a := range answer {
@@ -65,8 +64,8 @@ type counter struct {
 	Value   int64  `json:"value"`
 }
 
-// some reads the counters of one query. The response for a single one has no list.
-func (r *reader) some(ctx context.Context, query string) ([]counter, error) {
+// queryCounters reads the counters of one query. The response for a single counter has no list.
+func (r *reader) queryCounters(ctx context.Context, query string) ([]counter, error) {
 	var answer struct {
 		counter
 		Counters []counter `json:"counters"`
@@ -78,7 +77,7 @@ func (r *reader) some(ctx context.Context, query string) ([]counter, error) {
 	return answer.Counters, err
 }
 
-// queries yields query strings that together name all counters.
+// queries yields query strings within the bounds, which together name all counters.
 func queries(names []string, c consistency) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		tail := "consistency=" + string(c)

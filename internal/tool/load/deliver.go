@@ -18,12 +18,12 @@ const (
 
 // delivery is the items of one call.
 type delivery struct {
-	path  string
-	key   string // Idempotency-Key; "" for none
-	again bool   // applying the call twice is the same as once
-	board string // the items' board; "" for none
-	list  string // the items' field in the body
-	items []any
+	path       string
+	key        string // Idempotency-Key; "" for none
+	idempotent bool   // applying the call twice is the same as once
+	board      string // the items' board; "" for none
+	list       string // the items' field in the body
+	items      []any
 }
 
 // body returns the body of a call for the items with these numbers.
@@ -39,8 +39,8 @@ func (d *delivery) body(pending []int) map[string]any {
 	return body
 }
 
-// deliver retries a delivery until each item is accepted, can't be retried, or the retries are used up. It returns each
-// item's state. It returns an error only if the load must end: the context's, or a response that retries won't change.
+// deliver sends a delivery, and retries the items that may be retried until they are accepted or the retries are used up.
+// It returns each item's state. An error means that the load must end: the context's, or one that no retry will change.
 func (s *sender) deliver(ctx context.Context, job delivery) ([]state, error) {
 	o := newOutcome(len(job.items))
 	for attempt := 0; ; attempt++ {
@@ -61,7 +61,7 @@ func (s *sender) attempt(ctx context.Context, job *delivery, o *outcome) error {
 	begin := time.Now()
 	results, err := s.api.write(ctx, job.path, job.key, job.body(o.pending))
 	if err != nil {
-		if failed, ok := errors.AsType[*callError](err); ok && failed.lost {
+		if failed, ok := errors.AsType[*callError](err); ok && failed.ambiguous {
 			o.loseResponse(job)
 		}
 		return err
@@ -70,7 +70,7 @@ func (s *sender) attempt(ctx context.Context, job *delivery, o *outcome) error {
 	return o.addResponse(job, results)
 }
 
-// ending returns the error if it ends the load. Expected errors, such as throttling, don't.
+// ending returns the error if it ends the load. Errors that may be retried, such as throttling, do not.
 func ending(ctx context.Context, err error) error {
 	switch {
 	case err == nil, mayRetry(ctx, err):
@@ -81,7 +81,7 @@ func ending(ctx context.Context, err error) error {
 	return err
 }
 
-// outcome is what is known of a delivery's items.
+// outcome has the states of a delivery's items.
 type outcome struct {
 	states  []state
 	pending []int // numbers of the items to retry
@@ -102,7 +102,7 @@ func (o *outcome) loseResponse(job *delivery) {
 			o.states[item] = unknown
 		}
 	}
-	if !job.again {
+	if !job.idempotent {
 		o.pending = nil
 	}
 }
@@ -116,16 +116,16 @@ func (o *outcome) addResponse(job *delivery, results []result) error {
 		return err
 	}
 	var left []int
-	unsure := false
+	ambiguous := false
 	for i, item := range o.pending {
-		unsure = unsure || results[i].unsure()
+		ambiguous = ambiguous || results[i].ambiguous()
 		o.setResult(item, results[i], job.key != "")
-		if o.states[item] != accepted && (job.again || !results[i].unsure()) {
+		if o.states[item] != accepted && (job.idempotent || !results[i].ambiguous()) {
 			left = append(left, item)
 		}
 	}
 	if job.key != "" {
-		if unsure {
+		if ambiguous {
 			return nil // retried unchanged: the API rejects another body under the same key
 		}
 		job.key += "+" // the remaining items need a new key: under this one the API repeats its response
@@ -134,13 +134,13 @@ func (o *outcome) addResponse(job *delivery, results []result) error {
 	return nil
 }
 
-// setResult sets an item's result. A certain rejection says nothing about earlier attempts, unless they had the same key.
+// setResult sets an item's state. A certain rejection says nothing of earlier attempts, unless they had the same key.
 func (o *outcome) setResult(item int, r result, keyed bool) {
 	switch {
 	case r.accepted():
 		o.states[item] = accepted
 	case o.states[item] == accepted: // by a response to the same key
-	case r.unsure():
+	case r.ambiguous():
 		o.states[item] = unknown
 	case keyed:
 		o.states[item] = rejected

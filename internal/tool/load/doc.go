@@ -11,12 +11,12 @@
 // retried, since repeated events are the same event. So are increments and scores with an Idempotency-Key. Without a
 // key they are counted as unknown: their counter or sum may or may not have them.
 //
-// With Verify it reads the system's data before the load. Afterwards it compares until everything is right, or gets no
-// closer for 30 s. Of the board it reads all places, the stored top, and each player's entry and rank. Each entry must
-// have the accepted sum, and the places must be in order with the same scores. The stored top must be the first places,
-// and a rank may be off by its stated error. Players of other loads count in the ranks; a new player who is not of this
-// load is a difference.
+// With Verify, Run reads the system's data before the load. Afterwards it compares until everything is equal, or gets
+// no closer for 30 s. Of the board it reads all places, the stored top, and each player's entry and rank. Each entry
+// must have the accepted sum, and the places must be in order with the same scores. The stored top must be the first
+// places, and a rank may be off by its stated error. Players of other loads count in the ranks. A player who was on the
+// board neither before nor by this load is a difference.
 //
-// A player's entry is one item, and a sum is read and conditionally written. So concurrent calls for one player wait
-// for each other, longest with an Idempotency-Key.
+// A player's entry is one item, and a sum is read and then written on a condition. So concurrent calls for one player
+// wait for each other, longest with an Idempotency-Key.
 package load

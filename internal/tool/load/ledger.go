@@ -41,7 +41,7 @@ type account struct {
 // ledger records what was sent and its outcome. It is safe for concurrent use.
 type ledger struct {
 	mu                sync.Mutex
-	detailed          bool // keep what was sent, not only the numbers
+	detailed          bool // records events, counters and players, not only numbers of requests
 	counters          map[string]*tally
 	events            map[string]map[identity]sent // by entity
 	players           map[string]*account          // of the board

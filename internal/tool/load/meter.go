@@ -12,7 +12,7 @@ type meter struct {
 	mu      sync.Mutex
 	calls   sample
 	fresh   sample
-	missed  int // probes that no summary showed in time
+	missed  int // probes that the summary did not show in time
 	retries int
 }
 
@@ -38,10 +38,10 @@ func (m *meter) freshness(took time.Duration, shown bool) {
 	}
 }
 
-// maxSample bounds the durations of a sample.
+// maxSample is the maximum number of durations in a sample.
 const maxSample = 100_000
 
-// sample keeps up to 100,000 durations, and of more a uniform sample (Vitter's algorithm R).
+// sample keeps maxSample durations; of more, it keeps a uniform random sample (Vitter's algorithm R).
 type sample struct {
 	kept []time.Duration
 	seen int

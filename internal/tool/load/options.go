@@ -15,8 +15,8 @@ import (
 // Bounds of the options.
 const (
 	MaxConcurrency = 1024
-	MaxBatch       = 500 // the API's own
-	maxKeyedBatch  = 99  // the API's own, with an Idempotency-Key
+	MaxBatch       = 500 // the API's maximum
+	maxKeyedBatch  = 99  // the API's maximum with an Idempotency-Key
 	MaxRetries     = 1000
 	maxRate        = 1_000_000
 )
@@ -34,7 +34,7 @@ type Options struct {
 	// Batch is the number of requests whose events share a call, and likewise their increments and scores: 1 by
 	// default, up to 500, or 99 with Keyed.
 	Batch int
-	// Rate bounds the requests a second. 0, the default, sends as fast as Concurrency allows.
+	// Rate is the maximum of requests a second. 0, the default, sends as fast as Concurrency allows.
 	Rate float64
 	// Board is the name of a leaderboard of sums; "" is none. Each request's bytes are added to
 	// its client's score. The board must have no scores of another mode. The load sets its size
@@ -72,7 +72,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Validate returns an error of one line that names all faults. It does not read the source.
+// Validate returns an error of one line that names all invalid options, or nil. It does not read the source.
 func (o Options) Validate() error {
 	o = o.withDefaults()
 	maxBatch := MaxBatch

@@ -11,7 +11,7 @@ const ProbeCounter = "hotshard-load-probe"
 
 const (
 	probeEvery  = 200 * time.Millisecond // at least, between the starts of two probes
-	probePoll   = 10 * time.Millisecond  // between reads, which is the resolution
+	probePoll   = 10 * time.Millisecond  // between reads; the resolution of freshness
 	probeGiveUp = 10 * time.Second
 )
 
@@ -44,7 +44,7 @@ func (p *probe) run(ctx context.Context, done <-chan struct{}) error {
 	}
 }
 
-// readStrong reads the counter's write shards.
+// readStrong sets the probe's value to the sum of the counter's write shards.
 func (p *probe) readStrong(ctx context.Context) error {
 	values, err := p.reader.counters(ctx, []string{ProbeCounter}, strong)
 	p.value = values[ProbeCounter]
@@ -70,7 +70,7 @@ func (p *probe) probeOnce(ctx context.Context) error {
 	return nil
 }
 
-// awaitSummary reads a counter's summary until it has at least the value. It ignores failed reads.
+// awaitSummary polls a counter's summary, and reports whether it reached the value in time. Failed reads are ignored.
 func (r *reader) awaitSummary(ctx context.Context, counter string, value int64) bool {
 	ctx, cancel := context.WithTimeout(ctx, probeGiveUp)
 	defer cancel()

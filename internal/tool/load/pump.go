@@ -10,7 +10,8 @@ import (
 	"github.com/hotshard/hotshard/internal/tool/workload"
 )
 
-// pump hands batches to workers at rate requests per second (0: unlimited), until there are no more or a worker fails.
+// pump passes batches to concurrent workers at rate requests per second (0: unlimited). It ends with the batches, or with
+// a worker's first error.
 func pump(ctx context.Context, workers int, rate float64, batches iter.Seq2[[]workload.Request, error],
 	send func(context.Context, []workload.Request) error) error {
 	group, ctx := errgroup.WithContext(ctx)
@@ -54,7 +55,7 @@ func feed(ctx context.Context, rate float64, batches iter.Seq2[[]workload.Reques
 	return nil
 }
 
-// chunks splits a sequence of requests into slices of n, which are not reused.
+// chunks splits a sequence of requests into slices of n, each newly allocated.
 func chunks(requests iter.Seq2[workload.Request, error], n int) iter.Seq2[[]workload.Request, error] {
 	return func(yield func([]workload.Request, error) bool) {
 		var chunk []workload.Request

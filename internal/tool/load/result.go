@@ -11,9 +11,9 @@ type Result struct {
 	Board       string `json:"board,omitempty"` // the scores' board
 
 	Requests int `json:"requests"` // requests whose writes were all sent
-	Accepted int `json:"accepted"` // event, increment and score
-	Rejected int `json:"rejected"` // one of them found no capacity, with all retries
-	Unknown  int `json:"unknown"`  // one of them has an unknown outcome, none was rejected
+	Accepted int `json:"accepted"` // event, increment and score were accepted
+	Rejected int `json:"rejected"` // at least one of the three was rejected after all retries
+	Unknown  int `json:"unknown"`  // at least one has an unknown outcome, and none was rejected
 	Retries  int `json:"retries"`  // repeated calls
 
 	Seconds   float64 `json:"seconds"`

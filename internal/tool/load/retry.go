@@ -16,7 +16,7 @@ const (
 	maxPause   = 30 // seconds; the maximum that the API may ask for
 )
 
-// pause waits before a retry: as long as the API asked, or else up to twice as long after each attempt. Jitter
+// pause waits before a retry: as long as the API asked, or else with exponential backoff up to longPause. Jitter
 // separates callers that were throttled together.
 func pause(ctx context.Context, attempt int, err error) error {
 	wait := min(firstPause<<min(attempt, 20), longPause)
@@ -36,11 +36,12 @@ func sleep(ctx context.Context, wait time.Duration) error {
 
 // get reads path, with retries.
 func (a *api) get(ctx context.Context, path string, into any) error {
-	return a.insist(ctx, http.MethodGet, path, nil, into)
+	return a.callWithRetries(ctx, http.MethodGet, path, nil, into)
 }
 
-// insist makes a repeatable call, and retries it up to retries times until it gets a response.
-func (a *api) insist(ctx context.Context, method, path string, body, into any) error {
+// callWithRetries makes an idempotent call until it succeeds, fails with an error that may not be retried, or the retries
+// are used up.
+func (a *api) callWithRetries(ctx context.Context, method, path string, body, into any) error {
 	for attempt := 0; ; attempt++ {
 		err := a.call(ctx, method, path, "", body, into)
 		if err == nil || attempt == a.retries || !mayRetry(ctx, err) {
@@ -54,5 +55,5 @@ func (a *api) insist(ctx context.Context, method, path string, body, into any) e
 
 func mayRetry(ctx context.Context, err error) bool {
 	failed, ok := errors.AsType[*callError](err)
-	return ok && failed.again && ctx.Err() == nil
+	return ok && failed.retryable && ctx.Err() == nil
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/hotshard/hotshard/internal/tool/workload"
 )
 
-// Run sends a workload and returns the result. It returns an error before anything is sent if an option is invalid or
-// the target does not respond. Later errors come with the result so far. Differences found by verification are no
-// error.
+// Run sends a workload and returns the result. It sends nothing and returns an error if an option is invalid or the
+// target does not respond. A later error comes with the result so far. Differences that verification finds are not
+// errors.
 func Run(ctx context.Context, options Options) (Result, error) {
 	if err := options.Validate(); err != nil {
 		return Result{}, err
@@ -80,7 +80,7 @@ func (d *driver) ready(ctx context.Context) error {
 func (d *driver) setBoard(ctx context.Context) error {
 	settings := map[string]any{"board": d.Board, "mode": "sum", "size": topSize, "periods": []string{"all"}}
 	var answer struct{}
-	if err := d.api.insist(ctx, http.MethodPut, "/v1/leaderboards", settings, &answer); err != nil {
+	if err := d.api.callWithRetries(ctx, http.MethodPut, "/v1/leaderboards", settings, &answer); err != nil {
 		return fmt.Errorf("setting up board %q: %w", d.Board, err)
 	}
 	return nil

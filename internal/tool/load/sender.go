@@ -21,7 +21,7 @@ type sender struct {
 
 	countersOnly bool
 
-	run   string       // distinguishes this load's keys from others'
+	run   string       // distinguishes this load's Idempotency-Keys from other loads'
 	calls atomic.Int64 // number of keys so far
 }
 
@@ -77,7 +77,7 @@ func (s *sender) putEvents(ctx context.Context, batch []workload.Request) ([]sta
 	for i, r := range batch {
 		items[i] = event{Entity: r.Entity(), ID: r.ID, Time: r.Time, Data: r.Data()}
 	}
-	states, err := s.deliver(ctx, delivery{path: "/v1/events", again: true, list: "events", items: items})
+	states, err := s.deliver(ctx, delivery{path: "/v1/events", idempotent: true, list: "events", items: items})
 	for i, r := range batch {
 		s.ledger.event(r, states[i])
 	}
@@ -126,7 +126,7 @@ func (s *sender) sendIncrements(ctx context.Context, sums []increment) ([]state,
 	for i, one := range sums {
 		items[i] = one
 	}
-	return s.deliver(ctx, delivery{path: "/v1/counters", key: s.callKey(), again: s.keyed, list: "increments", items: items})
+	return s.deliver(ctx, delivery{path: "/v1/counters", key: s.callKey(), idempotent: s.keyed, list: "increments", items: items})
 }
 
 type score struct {
@@ -141,7 +141,7 @@ func (s *sender) submitScores(ctx context.Context, batch []workload.Request) ([]
 		items[i] = score{r.Player(), r.Bytes}
 	}
 	states, err := s.deliver(ctx, delivery{
-		path: "/v1/scores", key: s.callKey(), again: s.keyed, board: s.board, list: "scores", items: items,
+		path: "/v1/scores", key: s.callKey(), idempotent: s.keyed, board: s.board, list: "scores", items: items,
 	})
 	for i, r := range batch {
 		s.ledger.score(r, states[i])

@@ -41,8 +41,8 @@ type verifier struct {
 	result  Verify
 }
 
-// prepare reads the data before the load, so that a target with data can be verified. Requests without a time have no
-// earlier events.
+// prepare reads the data before the load, so that a target with data can be verified. Requests without a time get the
+// time at which they are sent, so no earlier event can be one of theirs.
 func (v *verifier) prepare(ctx context.Context) error {
 	names, players := map[string]bool{ProbeCounter: true}, map[string]bool{}
 	spans := map[string]span{}
@@ -95,7 +95,7 @@ func (v *verifier) eachEntity(ctx context.Context, spans map[string]span, do fun
 	return group.Wait()
 }
 
-// compare waits until nothing changes, and compares everything.
+// compare waits until the counters are right or no longer change, and compares everything.
 func (v *verifier) compare(ctx context.Context) (*Verify, error) {
 	begin := time.Now()
 	names := slices.Sorted(maps.Keys(v.ledger.counters))
@@ -142,8 +142,7 @@ func (v *verifier) quiesce(ctx context.Context, names []string) error {
 	})
 }
 
-// settle calls check until nothing is off, or until it has come no closer for Settle. Each step closer makes a whole
-// number smaller, so it ends.
+// settle calls check until it returns 0, or has returned no smaller number for Settle.
 func (v *verifier) settle(ctx context.Context, check func() (off uint64, err error)) error {
 	var nearest uint64
 	var since time.Time
@@ -173,8 +172,8 @@ type reading struct {
 
 // off returns the distance from the expected value; 0 for no difference.
 func (r reading) off() uint64 {
-	apart := func(a, b int64) uint64 { return uint64(max(a, b) - min(a, b)) }
-	return apart(r.eventual, r.strong) + apart(r.strong, min(max(r.strong, r.low), r.high))
+	distance := func(a, b int64) uint64 { return uint64(max(a, b) - min(a, b)) }
+	return distance(r.eventual, r.strong) + distance(r.strong, min(max(r.strong, r.low), r.high))
 }
 
 func (r reading) String() string {

@@ -9,8 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// prepareBoard reads the board before the load: the scores of the workload's players from their entries, and the other
-// players from the ranking.
+// prepareBoard reads the board before the load: the scores of the workload's players, and the names of all others.
 func (v *verifier) prepareBoard(ctx context.Context, players map[string]bool) error {
 	err := v.eachPlayer(ctx, maps.Keys(players), func(player string, s standing, ok bool) error {
 		if !ok {
@@ -18,7 +17,7 @@ func (v *verifier) prepareBoard(ctx context.Context, players map[string]bool) er
 		}
 		sum, err := s.sum()
 		if err != nil {
-			return fmt.Errorf("player %q has the score %s on board %q: want whole numbers, take another board", player, s.Score, v.Board)
+			return fmt.Errorf("player %q has the score %s on board %q, which is not a whole number: use another board", player, s.Score, v.Board)
 		}
 		v.ledger.entryBefore(player, sum)
 		return nil
@@ -53,17 +52,17 @@ func (v *verifier) eachPlayer(ctx context.Context, players iter.Seq[string], do 
 	return group.Wait()
 }
 
-// look is the result of one comparison of the board.
-type look struct {
+// boardCheck is the result of one comparison of the board.
+type boardCheck struct {
 	findings
 	rankError int64 // the largest that the API stated
 }
 
 // compareBoard compares the board until it is right, or stays wrong for Settle.
 func (v *verifier) compareBoard(ctx context.Context) error {
-	var last *look
+	var last *boardCheck
 	err := v.settle(ctx, func() (off uint64, err error) {
-		last, err = v.lookAtBoard(ctx)
+		last, err = v.checkBoard(ctx)
 		return uint64(last.count), err
 	})
 	for _, text := range last.first {
@@ -74,10 +73,10 @@ func (v *verifier) compareBoard(ctx context.Context) error {
 	return err
 }
 
-// lookAtBoard compares the ranking, the stored top, and every player's entry and rank with the accepted scores and with
+// checkBoard compares the ranking, the stored top, and every player's entry and rank with the accepted scores and with
 // one another.
-func (v *verifier) lookAtBoard(ctx context.Context) (*look, error) {
-	l := &look{}
+func (v *verifier) checkBoard(ctx context.Context) (*boardCheck, error) {
+	l := &boardCheck{}
 	ranking, err := v.reader.ranking(ctx)
 	if err != nil {
 		return l, err
@@ -113,7 +112,7 @@ func compareTop(top, ranking []place, differ func(string, ...any)) {
 		differ("the top has %d places, want %d", len(top), len(want))
 	}
 	for i := range min(len(top), len(want)) {
-		if p, w := top[i], want[i]; !p.same(w) || p.Rank != int64(i)+1 {
+		if p, w := top[i], want[i]; !p.equal(w) || p.Rank != int64(i)+1 {
 			differ("place %d of the top: rank %d, %s, want %s", i+1, p.Rank, p, w)
 			break
 		}
@@ -132,7 +131,7 @@ func compareOrder(ranking []place, differ func(string, ...any)) map[string]int {
 		if p.Rank != int64(i)+1 {
 			differ("%s has the rank %d in the list, want %d", p, p.Rank, i+1)
 		}
-		if i > 0 && ranking[i-1].against(p) >= 0 {
+		if i > 0 && ranking[i-1].compareRank(p) >= 0 {
 			differ("%s is ranked after %s", p, ranking[i-1])
 		}
 	}

@@ -20,8 +20,8 @@ import (
 	"github.com/hotshard/hotshard/internal/tool/apicall"
 )
 
-// AWS is an account and Region. make deploy deploys the system from a checkout of hotshard, and CloudFormation removes
-// it.
+// AWS runs the system in an account and Region: make deploy deploys it from a checkout of hotshard, and CloudFormation
+// removes it.
 type AWS struct {
 	Config  aws.Config      // with a Region and credentials
 	Calls   *awscall.Client // with the same Region and credentials
@@ -39,7 +39,7 @@ type AWS struct {
 type Waiting struct {
 	Pause   time.Duration // between two checks of a removal; 0 is 5 s
 	Metrics time.Duration // until CloudWatch has all metrics; 0 is 4 minutes
-	End     time.Duration // until a deployment that was interrupted is killed; 0 is 20 s
+	End     time.Duration // until an interrupted deployment is killed; 0 is 20 s
 }
 
 func (w Waiting) withDefaults() Waiting {
@@ -97,14 +97,14 @@ func (a AWS) note(ctx context.Context, r *Record) (func() error, error) {
 	return func() error { return nil }, err
 }
 
-// checkCheckout rejects a folder with saved settings of another deployment, which would apply to this one as well.
+// checkCheckout returns an error if Checkout is no checkout, or has settings of another deployment.
 func (a AWS) checkCheckout() error {
 	if _, err := os.Stat(filepath.Join(a.Checkout, "infra", "cdk.json")); err != nil {
-		return fmt.Errorf("prove deploys from a checkout of hotshard, and %q is none: run it in a checkout: %w", a.Checkout, err)
+		return fmt.Errorf("prove deploys from a checkout of hotshard, and %q is not one: run it in a checkout: %w", a.Checkout, err)
 	}
 	saved := filepath.Join(a.Checkout, "infra", "cdk.context.json")
 	if _, err := os.Stat(saved); err == nil {
-		return fmt.Errorf("%s has settings of another deployment, which this one would have, too: run prove in a clone of its own", saved)
+		return fmt.Errorf("%s has settings of another deployment, which would apply to this one: run prove in a new clone", saved)
 	}
 	return nil
 }
@@ -208,7 +208,7 @@ func (a AWS) cleaner(ctx context.Context, r Record) (*cleaner, error) {
 	if account != r.Account || a.Config.Region != r.Region {
 		return nil, fmt.Errorf("cleaning run %s needs account %s, Region %s; the credentials are of account %s, the Region is %s", r.ID, r.Account, r.Region, account, a.Config.Region)
 	}
-	_ = os.Remove(outputsFile(r)) // it rarely exists
+	_ = os.Remove(outputsFile(r)) // there is none if nothing was deployed
 	pause := a.Waiting.withDefaults().Pause
 	return &cleaner{
 		record: r, stack: stacks{a.Calls}, pause: pause, tries: int(cleanTime / pause),

@@ -192,7 +192,7 @@ func TestSettings(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(c.checkout, "infra", "cdk.context.json"), []byte(`{}`), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := site.checkCheckout(); err == nil || !strings.Contains(err.Error(), "a clone of its own") {
+	if err := site.checkCheckout(); err == nil || !strings.Contains(err.Error(), "in a new clone") {
 		t.Error(err)
 	}
 	if err := (AWS{Checkout: t.TempDir()}).checkCheckout(); err == nil || !strings.Contains(err.Error(), "from a checkout of hotshard") {

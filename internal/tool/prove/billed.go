@@ -18,7 +18,7 @@ type metricsAPI interface {
 	GetMetricData(context.Context, *cloudwatch.GetMetricDataInput, ...func(*cloudwatch.Options)) (*cloudwatch.GetMetricDataOutput, error)
 }
 
-// metric is a sum in CloudWatch, and the unit of the bill that it belongs to.
+// metric is a sum in CloudWatch, which add adds to the units that it counts.
 type metric struct {
 	namespace, name, dimension, of string
 	add                            func(u *Units, sum float64)

@@ -21,20 +21,20 @@ type kind struct {
 	seconds float64
 }
 
-// An increment or an event is a write unit. Its fold is one more alone, or 0.3 in a batch (docs/performance.md). A
-// keyed call writes two items in a transaction at twice the cost, and is retried after a conflict. A read unit is for
-// the shard map. A read of hot keys reads the heat items of some minutes. Seconds are the function's time limit for a
-// call.
+// An increment or an event costs a write unit. Its fold costs one more, or 0.3 in a batch (docs/performance.md). A
+// keyed call writes two items in a transaction at twice the cost, and is retried after a conflict. The read unit is for
+// the shard map. A read of hot keys reads the heat items of some minutes. The last value is the function's timeout in
+// seconds.
 var (
 	write      = kind{Units{WriteUnits: 2, ReadUnits: 1}, Units{WriteUnits: 4, ReadUnits: 100}, 7}
 	keyedWrite = kind{Units{WriteUnits: 9, ReadUnits: 1}, Units{WriteUnits: 45, ReadUnits: 100}, 7}
-	look       = kind{Units{ReadUnits: 100}, Units{ReadUnits: 1000}, 10}
+	readHeat   = kind{Units{ReadUnits: 100}, Units{ReadUnits: 1000}, 10}
 )
 
-// functionGB is the maximum memory of an HTTP function, which is billed.
+// functionGB is the memory of an HTTP function.
 const functionGB = 1.0
 
-// units returns the units of an accepted call. seconds is the caller's wait, an upper bound of the function's time.
+// units returns the units of an accepted call. seconds is the response time, an upper bound of the function's duration.
 func (k kind) units(seconds float64) Units {
 	return k.plus(Units{Requests: 1, Invocations: 1, GBSeconds: functionGB * seconds})
 }
@@ -43,7 +43,7 @@ func (k kind) bound() Units {
 	return k.most.plus(Units{Requests: 1, Invocations: 1, GBSeconds: functionGB * k.seconds})
 }
 
-// caller calls the API, and counts the costs and the connections.
+// caller calls the API. It counts the costs, the calls and the new connections.
 type caller struct {
 	client *apicall.Client
 	meter  *meter
@@ -51,7 +51,7 @@ type caller struct {
 	made, opened atomic.Int64 // calls, and new connections
 }
 
-const callTime = 35 * time.Second // API Gateway gives up after 30
+const callTime = 35 * time.Second // API Gateway's timeout is 30 s
 
 func newCaller(on *running, m *meter) *caller {
 	return &caller{meter: m, client: &apicall.Client{Base: on.api, Sign: on.sign, HTTP: &http.Client{
@@ -117,12 +117,12 @@ func isEarly(a apicall.Answer) bool {
 	return retryable(a.Code) && !strings.HasPrefix(a.Header.Get("Content-Type"), "application/problem+json")
 }
 
-// retryable reports whether a status asks for a retry.
+// retryable reports whether a call with this status may be retried.
 func retryable(status int) bool {
 	return status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable
 }
 
-// read makes a read, and retries while capacity is exhausted. It returns an error for any other failure.
+// read makes a read, and retries it up to 40 times while capacity is exhausted.
 func (c *caller) read(ctx context.Context, k kind, path string, into any) error {
 	for try := 1; ; try++ {
 		a, err := c.call(ctx, k, http.MethodGet, path, "", nil, into)

@@ -28,7 +28,7 @@ type stackAPI interface {
 	remove(ctx context.Context, name string) error
 }
 
-// cleaner removes everything that a record names, and checks that it is gone.
+// cleaner removes a run's stack and tables, and checks that they are gone.
 type cleaner struct {
 	record Record
 	tables tableAPI
@@ -42,7 +42,7 @@ type cleaner struct {
 type LeftError struct {
 	Record Record
 	What   []string
-	Why    error // the last error; nil if the time was up
+	Why    error // the last error; nil after a timeout without one
 }
 
 func (e *LeftError) Error() string {
@@ -50,13 +50,13 @@ func (e *LeftError) Error() string {
 	if e.Why != nil {
 		text += fmt.Sprintf(" (%v)", e.Why)
 	}
-	return text + ": hotshard prove --cleanup tries again"
+	return text + ": run hotshard prove --cleanup"
 }
 
 func (e *LeftError) Unwrap() error { return e.Why }
 
-// clean removes everything. It returns after two checks in a row that find nothing, since a killed process's last request
-// may take effect after the first check.
+// clean removes everything. It returns nil after two checks in a row that find nothing, since a killed process's last
+// request may take effect after the first check.
 func (c *cleaner) clean(ctx context.Context) error {
 	if err := c.record.check(); err != nil {
 		return err
@@ -76,14 +76,14 @@ func (c *cleaner) clean(ctx context.Context) error {
 			return &LeftError{c.record, left, given}
 		}
 		if !dynamo.Pause(ctx, c.pause) {
-			return &LeftError{c.record, c.unsure(left), errors.Join(fault, ctx.Err())}
+			return &LeftError{c.record, c.maybeLeft(left), errors.Join(fault, ctx.Err())}
 		}
 	}
-	return &LeftError{c.record, c.unsure(left), fault}
+	return &LeftError{c.record, c.maybeLeft(left), fault}
 }
 
-// unsure returns the names of what may be left, if listing failed.
-func (c *cleaner) unsure(left []string) []string {
+// maybeLeft returns what was found, or a note of what may be left if listing failed.
+func (c *cleaner) maybeLeft(left []string) []string {
 	if left == nil {
 		return []string{"perhaps tables or a stack that begin with " + c.record.Prefix()}
 	}
@@ -107,7 +107,7 @@ func (c *cleaner) removeFound(ctx context.Context) (left []string, err error) {
 	for _, name := range names {
 		left = append(left, "table "+name)
 		_, deleteErr := c.tables.DeleteTable(ctx, &dynamodb.DeleteTableInput{TableName: &name})
-		if passes(deleteErr) {
+		if isTransient(deleteErr) {
 			deleteErr = nil
 		}
 		err = errors.Join(err, deleteErr)
@@ -115,8 +115,8 @@ func (c *cleaner) removeFound(ctx context.Context) (left []string, err error) {
 	return left, err
 }
 
-// passes reports whether the delete of a table failed because it can't be deleted yet, or is deleted already.
-func passes(err error) bool {
+// isTransient reports whether deleting a table failed because it can't be deleted yet, or is already deleted.
+func isTransient(err error) bool {
 	if _, ok := errors.AsType[*types.ResourceInUseException](err); ok {
 		return true // it is being created or deleted
 	}
@@ -137,7 +137,7 @@ func (c *cleaner) removeStack(ctx context.Context) (left []string, err error) {
 	case status == "":
 		return nil, nil
 	case status == "DELETE_FAILED" && c.asked:
-		err = &giveUpError{fmt.Errorf("CloudFormation could not delete it: %s; empty the failure bucket if that is the reason, and delete the stack in the console", why)}
+		err = &giveUpError{fmt.Errorf("CloudFormation could not delete it: %s; empty the failure bucket if that is the reason, and delete the stack in the AWS console", why)}
 	case status != "DELETE_IN_PROGRESS":
 		err = c.stack.remove(ctx, name)
 		c.asked = err == nil
@@ -162,7 +162,7 @@ func (c *cleaner) list(ctx context.Context) (names []string, err error) {
 	return names, nil
 }
 
-// cleanNote removes everything that a note names, and then the note.
+// cleanNote removes a run's resources, and then its note.
 func cleanNote(ctx context.Context, site Site, held *note, r Record) error {
 	c, err := site.cleaner(ctx, r)
 	if err == nil {
@@ -174,8 +174,8 @@ func cleanNote(ctx context.Context, site Site, held *note, r Record) error {
 	return held.remove()
 }
 
-// Clean removes what earlier runs have left, by their notes, and prints a line for each. It skips runs in progress.
-// Where returns the site of a record.
+// Clean removes the resources of earlier runs that have left a note in folder, and prints a line for each. It skips runs
+// in progress. where returns the site of a record.
 func Clean(ctx context.Context, folder string, where func(Record) (Site, error), notices io.Writer) error {
 	paths, err := notes(folder)
 	if err != nil {
@@ -193,13 +193,13 @@ func Clean(ctx context.Context, folder string, where func(Record) (Site, error),
 func cleanPath(ctx context.Context, path string, where func(Record) (Site, error), notices io.Writer) error {
 	held, r, err := openNote(path)
 	if errors.Is(err, errBusy) {
-		fmt.Fprintf(notices, "%s: %v; it is left alone\n", filepath.Base(path), err)
+		fmt.Fprintf(notices, "%s: %v; skipped\n", filepath.Base(path), err)
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(notices, "removing what run %s of %s has left\n", r.ID, r.Begun.Format(time.DateTime))
+	fmt.Fprintf(notices, "removing the resources of run %s of %s\n", r.ID, r.Begun.Format(time.DateTime))
 	site, err := where(r)
 	if err != nil {
 		return errors.Join(err, held.file.Close())

@@ -17,11 +17,10 @@ const warmCalls = 20
 type Cold struct {
 	First float64 `json:"first_ms"` // the first call
 	Warm  float64 `json:"warm_p50_ms"`
-	// Burst is concurrent calls to few containers.
-	Burst Offered `json:"burst"`
-	// Opened is the number of connections for all these calls.
-	Calls  int64 `json:"calls"`
-	Opened int64 `json:"new_connections"`
+	// Burst has concurrent calls, for which there are too few containers.
+	Burst  Offered `json:"burst"`
+	Calls  int64   `json:"calls"`           // all of these
+	Opened int64   `json:"new_connections"` // of all these calls
 }
 
 // cold makes a first call, then some calls in a row, then a burst.
@@ -47,20 +46,20 @@ func (r *run) cold(ctx context.Context, _ *running, c *caller) error {
 	}
 	result.Warm, _, _ = spread(warm)
 	burst := newOutcomes(time.Second)
-	var under sync.WaitGroup
+	var inFlight sync.WaitGroup
 	for n := range r.Plan.Callers {
-		under.Go(func() {
+		inFlight.Go(func() {
 			a, err := increment(n + 1)
 			burst.addAnswer(0, a, err)
 		})
 	}
-	under.Wait()
+	inFlight.Wait()
 	result.Burst = burst.total()
 	result.Calls, result.Opened = c.made.Load(), c.opened.Load()
 	return ctx.Err()
 }
 
-// After a deployment the API takes some seconds until it authorizes calls.
+// For some seconds after a deployment the API does not authorize calls.
 const (
 	firstTries = 60
 	firstPause = time.Second

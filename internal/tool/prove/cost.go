@@ -59,39 +59,39 @@ func (p Prices) cost(u Units) float64 {
 type ceilingError struct{ Ceiling float64 }
 
 func (e *ceilingError) Error() string {
-	return fmt.Sprintf("the run was ended: going on could have cost more than the ceiling of $%.2f", e.Ceiling)
+	return fmt.Sprintf("the run was ended because it could have cost more than the ceiling of $%.2f", e.Ceiling)
 }
 
-// meter counts used units. A call in flight counts as the most units that it may use.
+// meter counts used units. A call in flight counts with its maximum.
 type meter struct {
 	prices  Prices
 	ceiling float64
 	stop    context.CancelCauseFunc // ends the experiments; nil in tests of the meter
 
-	mu    sync.Mutex
-	used  Units
-	under Units // the most units that calls in flight may use
+	mu       sync.Mutex
+	used     Units
+	inFlight Units // the maximum of the calls in flight
 }
 
 func newMeter(ceiling float64, prices Prices) *meter { return &meter{prices: prices, ceiling: ceiling} }
 
-// begin reserves the most units that an action may use; done replaces them by the used units. If the action could exceed
-// the ceiling, begin returns an error and ends the run.
+// begin reserves the most units that an action may use; done replaces them with the used units. If the action could
+// exceed the ceiling, begin returns an error and ends the run.
 func (m *meter) begin(most Units) (done func(Units), err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.prices.Standing+m.prices.cost(m.used.plus(m.under).plus(most)) > m.ceiling {
+	if m.prices.Standing+m.prices.cost(m.used.plus(m.inFlight).plus(most)) > m.ceiling {
 		err := &ceilingError{m.ceiling}
 		if m.stop != nil {
 			m.stop(err)
 		}
 		return nil, err
 	}
-	m.under = m.under.plus(most)
+	m.inFlight = m.inFlight.plus(most)
 	return func(used Units) {
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		m.under = m.under.minus(most)
+		m.inFlight = m.inFlight.minus(most)
 		m.used = m.used.plus(used)
 	}, nil
 }

@@ -22,13 +22,13 @@ import (
 type Local struct {
 	Endpoint     string // URL of an engine; "" starts one
 	PartitionWCU int    // limit of a partition in storms
-	// Client are options of the client for the run's own calls.
+	// Client has options of the client for the run's own calls.
 	Client  []func(*dynamodb.Options)
 	Notices io.Writer // output of an engine that is started
 }
 
-// The model. The number of partitions is that of a new table on AWS. A storm's limits are scaled down, and so is the
-// time until a partition splits, which takes AWS minutes.
+// The model has the partitions of a new table on AWS. A storm's limits are scaled down, and so is the time until a
+// partition splits, which is minutes on AWS.
 const (
 	localPartitions  = 4
 	localConcurrency = 100
@@ -58,7 +58,7 @@ func (l Local) note(ctx context.Context, r *Record) (func() error, error) {
 	return engine.Stop, nil
 }
 
-// limits returns the limits of a stage. Keyed calls measure transactions and not partitions.
+// limits returns the limits of a stage. Keyed calls measure transactions, so their partitions have AWS's limit.
 func (l Local) limits(s stage) system.Limits {
 	limits := system.Limits{Partitions: localPartitions, PartitionWCU: l.PartitionWCU, SplitAfter: localSplit, TransactionHold: localHold}
 	if s == conflicts {
@@ -78,7 +78,7 @@ func (l Local) start(ctx context.Context, r Record, s stage, _ *note) (*running,
 		Failures: filepath.Join(folder, "failures.jsonl"), Notices: io.Discard, Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
-		_ = os.RemoveAll(folder) // the other error counts
+		_ = os.RemoveAll(folder) // the first error is returned
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))

@@ -20,8 +20,8 @@ type Offered struct {
 	Accepted int     `json:"accepted"`
 	Refused  int     `json:"refused"`       // throttled, by the API or DynamoDB
 	Early    int     `json:"refused_early"` // rejected before a function ran, by Lambda's concurrency or API Gateway
-	Other    int     `json:"other"`         // other errors; some calls may have been applied
-	Calm     float64 `json:"calm_s"`        // seconds until all later seconds accepted 99 % or more; -1 for never
+	Other    int     `json:"other"`         // other errors; some of these calls may have been applied
+	Calm     float64 `json:"calm_s"`        // from this second on, each accepted 99 % or more; -1 for never
 	P50      float64 `json:"p50_ms"`        // of all response times
 	P99      float64 `json:"p99_ms"`
 	Longest  float64 `json:"longest_ms"`
@@ -127,12 +127,12 @@ func spread(took []time.Duration) (p50, p99, longest float64) {
 // tick is the interval at which due calls are started.
 const tick = 2 * time.Millisecond
 
-// maxInFlight bounds the calls in flight; further calls wait.
+// maxInFlight is the maximum number of calls in flight; further calls wait.
 const maxInFlight = 20_000
 
 // offer starts calls at a rate for a time, and returns when all have ended.
 func offer(ctx context.Context, rate float64, lasting time.Duration, do func(ctx context.Context, n int, after time.Duration)) {
-	var under sync.WaitGroup
+	var inFlight sync.WaitGroup
 	slots := make(chan struct{}, maxInFlight)
 	begin, n := time.Now(), 0
 	for {
@@ -140,7 +140,7 @@ func offer(ctx context.Context, rate float64, lasting time.Duration, do func(ctx
 		for due := int(rate * min(after, lasting).Seconds()); n < due && ctx.Err() == nil; n++ {
 			slots <- struct{}{}
 			number := n
-			under.Go(func() {
+			inFlight.Go(func() {
 				defer func() { <-slots }()
 				do(ctx, number, time.Since(begin))
 			})
@@ -149,5 +149,5 @@ func offer(ctx context.Context, rate float64, lasting time.Duration, do func(ctx
 			break
 		}
 	}
-	under.Wait()
+	inFlight.Wait()
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 )
 
-// Onset has the rate at which one partition of a new table throttles writes of one key, and the duration for which it
-// accepts more than its limit after a pause.
+// Onset shows at which rate one partition of a new table throttles writes of one key, and for how long it accepts more
+// than its limit after a pause.
 type Onset struct {
 	Rungs []Rung `json:"rungs"`
 	// Burst repeats the last rate after a pause.
@@ -28,7 +28,7 @@ type Onset struct {
 type Rung struct {
 	Rate     float64 `json:"rate"` // calls per second
 	Offered  int     `json:"offered"`
-	Accepted float64 `json:"accepted_per_second"` // of those that were answered in time
+	Accepted float64 `json:"accepted_per_second"` // until the last response
 	Refused  float64 `json:"refused_percent"`
 	Other    int     `json:"other"`           // other errors
 	First    float64 `json:"first_refused_s"` // since the start of the rung; -1 for none
@@ -46,7 +46,7 @@ type plainAPI interface {
 	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error)
 }
 
-// onset creates a table and writes its only key at several rates in turn.
+// onset creates a table, and writes one key at several rates in turn.
 func (r *run) onset(ctx context.Context, on *running, _ *caller) error {
 	table := r.record.Prefix() + "plain"
 	r.say("one partition: %d rates of %v", len(r.Plan.Onset), r.Plan.Rung)
@@ -70,7 +70,7 @@ func (r *run) onset(ctx context.Context, on *running, _ *caller) error {
 	return ctx.Err()
 }
 
-// plainReady bounds the wait for the table.
+// plainReady is the timeout for creating the table.
 const plainReady = 2 * time.Minute
 
 func makePlain(ctx context.Context, db plainAPI, table string) error {

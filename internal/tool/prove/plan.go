@@ -10,13 +10,13 @@ import (
 type Plan struct {
 	// PartitionWCU is the WCU/s of one partition. Rates are multiples of it.
 	PartitionWCU float64 `json:"partition_wcu"`
-	// Onset has the rates at which one key of a table of its own is written, for Rung each. After Rest the last rate is
-	// repeated for Burst.
+	// Onset has the rates of writes to one key of a new table, each for Rung. After Rest the last rate is repeated for
+	// Burst.
 	Onset []float64     `json:"onset"`
 	Rung  time.Duration `json:"rung_ns"`
 	Rest  time.Duration `json:"rest_ns"`
 	Burst time.Duration `json:"burst_ns"`
-	// Storms begin with half of a partition's limit for Warm. Then come Times the limit for Storm.
+	// A storm begins with half of a partition's limit for Warm, followed by Times the limit for Storm.
 	Times float64       `json:"times"`
 	Warm  time.Duration `json:"warm_ns"`
 	Storm time.Duration `json:"storm_ns"`
@@ -46,7 +46,7 @@ func LocalPlan() Plan {
 	}
 }
 
-// Quick returns the plan for a few seconds. It shows that everything works, and its figures mean little.
+// Quick returns a plan for a few seconds. It tests that everything works; its figures mean little.
 func (p Plan) Quick() Plan {
 	p.Onset, p.Rung, p.Rest, p.Burst = []float64{0.5, 2}, time.Second, 500*time.Millisecond, time.Second
 	p.Warm, p.Storm, p.Keyed, p.KeyedFor, p.Callers, p.Settle = time.Second, 3*time.Second, []float64{50}, time.Second, 5, 500*time.Millisecond
@@ -74,14 +74,14 @@ func (p Plan) calls() []calls {
 	for _, rate := range p.Keyed {
 		keyed += rate * p.KeyedFor.Seconds()
 	}
-	looks := 2 * 2 * p.Storm.Seconds() / lookEvery.Seconds()
+	reads := 2 * 2 * p.Storm.Seconds() / heatEvery.Seconds()
 	return []calls{
 		{"updates of one item of a table", onset * p.PartitionWCU, Units{WriteUnits: 1}},
 		{"calls of a counter in a storm", storm, write.units(assumedTime)},
 		{"calls with an event in a storm", storm, write.units(assumedTime)},
 		{"keyed calls of counters", keyed, keyedWrite.units(assumedTime)},
 		{"calls for cold starts", float64(p.Callers + warmCalls + 1), write.units(assumedTime)},
-		{"looks at hot keys and shard counts", looks, look.units(assumedTime)},
+		{"reads of hot keys and shard counts", reads, readHeat.units(assumedTime)},
 	}
 }
 
@@ -111,6 +111,6 @@ func (o Options) Describe(out io.Writer) {
 		fmt.Fprintf(out, "in %v.\nOn AWS that would cost up to $%.2f; here it costs nothing. The ceiling is $%.2f.\n", lasting, o.Plan.Bound(), o.Ceiling)
 		return
 	}
-	fmt.Fprintf(out, "in %v, beside some ten minutes to deploy it, count what was used, and remove it.\n"+
-		"It costs up to $%.2f as far as can be said ahead, and ends at the ceiling of $%.2f, by assumed prices.\n", lasting, o.Plan.Bound(), o.Ceiling)
+	fmt.Fprintf(out, "in %v, plus some ten minutes to deploy it, to count what was used, and to remove it.\n"+
+		"By assumed prices it costs up to $%.2f, and it ends at the ceiling of $%.2f.\n", lasting, o.Plan.Bound(), o.Ceiling)
 }

@@ -4,8 +4,8 @@
 //	report, err := prove.Run(ctx, prove.Options{Site: prove.Local{}, Plan: prove.LocalPlan(), Ceiling: 5, Folder: folder})
 //	os.WriteFile("prove.md", []byte(report.Markdown()), 0o644)
 //
-// A run's resources have a unique prefix. The run first writes a note with the prefix to Folder, and removes it when no
-// resource is left. So [Clean] can remove the resources of an interrupted run.
+// A run's resources have a unique prefix. The run first writes a note with the prefix to Folder, and removes the note
+// when no resource is left. So [Clean] can remove the resources of an interrupted run.
 //
 // A run counts its use in AWS's billing units, and ends before the cost exceeds the ceiling.
 package prove
@@ -35,7 +35,7 @@ type Options struct {
 type Site interface {
 	// About returns one line that describes the site.
 	About() string
-	// note completes a run's record before anything is made. close ends what note started.
+	// note completes a run's record before anything is made. close stops an engine that note started.
 	note(ctx context.Context, r *Record) (close func() error, err error)
 	// start makes the system for a stage of the run, or returns an earlier stage's system. Child processes inherit the
 	// lock of held.
@@ -63,12 +63,12 @@ type running struct {
 
 // Bounds of a run.
 const (
-	runTime   = time.Hour        // bound on all experiments
-	cleanTime = 30 * time.Minute // bound on the removal
+	runTime   = time.Hour        // timeout of all experiments
+	cleanTime = 30 * time.Minute // timeout of the removal
 )
 
-// Run makes a system, runs the experiments, and removes the system. With an error it returns the report so far, or nil if
-// it began nothing.
+// Run makes a system, runs the experiments, and removes the system. An error comes with the report so far, which is nil
+// if nothing was made.
 func Run(ctx context.Context, o Options) (*Report, error) {
 	if o.Notices == nil {
 		o.Notices = io.Discard

@@ -41,7 +41,7 @@ func newRecord(now time.Time) (Record, error) {
 
 var idForm = regexp.MustCompile(`^[a-z0-9]{8}$`)
 
-// check rejects a record that could remove resources of other runs.
+// check returns an error for an id whose prefix could match resources of other runs.
 func (r Record) check() error {
 	if !idForm.MatchString(r.ID) {
 		return fmt.Errorf("id %q: want 8 lowercase letters and digits", r.ID)
@@ -102,14 +102,14 @@ func syncFolder(folder string) error {
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
-// remove removes a note, after nothing that it names is left.
+// remove removes a note, when none of the run's resources is left.
 func (n *note) remove() error { return errors.Join(os.Remove(n.path), n.file.Close()) }
 
 // errBusy is the error for a note that another process holds.
 var errBusy = errors.New("the run, or a process that it started, is still running")
 
-// lockTries and lockPause bound the wait for a lock. A process that is just starting briefly has its parent's open files,
-// and so a closed note's lock.
+// lockTries and lockPause bound the wait for a lock. A child process that is just starting briefly has its parent's open
+// files, and with them the lock of a closed note.
 const (
 	lockTries = 100
 	lockPause = 20 * time.Millisecond

@@ -21,7 +21,7 @@ type Report struct {
 	Onset   *Onset    `json:"onset,omitempty"`
 	Storms  []*Storm  `json:"storms,omitempty"`
 	Keyed   []Keyed   `json:"keyed,omitempty"`
-	// Reckoned are the units that the run counted. Billed are those that this machine's limiter or CloudWatch counted;
+	// Reckoned has the units that the run counted. Billed has those that this machine's limiter or CloudWatch counted;
 	// units that they don't count are 0.
 	Reckoned     Units   `json:"reckoned"`
 	Billed       Units   `json:"billed"`
@@ -120,7 +120,7 @@ func (r *Report) storms(p *page) {
 	if len(r.Storms) == 0 {
 		return
 	}
-	p.text("## Storms on one key\n\n%g times what a partition takes, for %v, after %v of half of it. The caller retries no call. N is the shard count, with the seconds after the start of the storm at which it took effect. Found is a strong read afterwards: all accepted calls, and perhaps calls with an unknown outcome.\n",
+	p.text("## Storms on one key\n\n%g times a partition's limit, for %v, after %v at half of it. The caller retries no call. N is the shard count, with the seconds after the start of the storm at which it took effect. Found is the value of a strong read afterwards: all accepted calls, and perhaps some with an unknown outcome.\n",
 		r.Plan.Times, r.Plan.Storm, r.Plan.Warm)
 	p.head("storm", "calls", "not accepted %", "throttled", "no container", "other", "calm after", "named in /v1/hot-keys after", "N", "p50, p99", "accepted, found", "new connections")
 	for _, s := range r.Storms {
@@ -179,8 +179,8 @@ func (r *Report) cold(p *page) {
 }
 
 func (r *Report) cost(p *page) {
-	p.text("## What it cost\n\nBefore the run the estimate was at most $%.2f, and the ceiling was $%.2f. Reckoned are the units of all calls of the run, with the caller's waiting time as a function's time; "+
-		"billed is what the limiter of this machine counted, or CloudWatch on AWS, which both omit some units. Prices are assumptions, and $%.2f are the standing costs of a deployment.\n",
+	p.text("## What it cost\n\nBefore the run the estimate was at most $%.2f, and the ceiling was $%.2f. Reckoned are the units of all calls of the run, with a call's response time as the function's duration. "+
+		"Billed are the units that this machine's limiter or CloudWatch counted, which both omit some. Prices are assumptions; the deployment's fixed costs are $%.2f of them.\n",
 		r.Bound, r.Ceiling, r.Prices.Standing)
 	p.head("units", "reckoned", "billed")
 	for _, row := range []struct {

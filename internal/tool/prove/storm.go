@@ -18,12 +18,12 @@ type Storm struct {
 	Rate    float64 `json:"rate"`   // calls a second
 	Before  Offered `json:"before"` // half of a partition's limit
 	Offered Offered `json:"storm"`
-	// Named is when /v1/hot-keys first had the key, and Status its status. Steps are the changes of its shard count.
-	// Times are seconds after the start of the storm, -1 for never.
+	// Named is when /v1/hot-keys first had the key, and Status its status then. Steps are the changes of its shard
+	// count. Times are in seconds after the start of the storm; -1 is never.
 	Named  float64 `json:"named_s"`
 	Status string  `json:"status,omitempty"`
 	Steps  []Step  `json:"steps"`
-	// Found is the strong reads' count of the accepted calls of both phases, -1 if it was not read. It may include
+	// Found is the number of applied calls of both phases by a strong read, -1 if it was not read. It may include
 	// calls with an unknown outcome.
 	Found    int   `json:"found"`
 	Accepted int   `json:"accepted"`
@@ -39,22 +39,22 @@ type Step struct {
 	Why    string  `json:"why"`
 }
 
-// lookEvery is the interval of the reads of hot keys.
-const lookEvery = time.Second
+// heatEvery is the interval of the reads of hot keys.
+const heatEvery = time.Second
 
-// stormy is a kind of storm.
-type stormy struct {
+// stormKind is a kind of storm.
+type stormKind struct {
 	kind, typ, path string
 	body            func(key string) any
 	found           func(ctx context.Context, c *caller, key string) (int, error)
 }
 
 func (r *run) counters(ctx context.Context, _ *running, c *caller) error {
-	return r.storm(ctx, c, stormy{"counters", "counter", "/v1/counters", incrementOf, valueOf})
+	return r.storm(ctx, c, stormKind{"counters", "counter", "/v1/counters", incrementOf, valueOf})
 }
 
 func (r *run) events(ctx context.Context, _ *running, c *caller) error {
-	return r.storm(ctx, c, stormy{"events", "entity", "/v1/events", eventOf, notCounted})
+	return r.storm(ctx, c, stormKind{"events", "entity", "/v1/events", eventOf, notCounted})
 }
 
 func eventOf(entity string) any {
@@ -64,15 +64,15 @@ func eventOf(entity string) any {
 // valueOf returns a counter's value by a strong read.
 func valueOf(ctx context.Context, c *caller, counter string) (int, error) {
 	var answer struct{ Value int }
-	err := c.read(ctx, look, "/v1/counters?consistency=strong&name="+url.QueryEscape(counter), &answer)
+	err := c.read(ctx, readHeat, "/v1/counters?consistency=strong&name="+url.QueryEscape(counter), &answer)
 	return answer.Value, err
 }
 
-// notCounted returns -1. It stands in for valueOf for events, because reading all of them would cost too much.
+// notCounted returns -1: reading all events would cost too much.
 func notCounted(context.Context, *caller, string) (int, error) { return -1, nil }
 
 // storm loads a key with half of a partition's limit, and then with more than the limit.
-func (r *run) storm(ctx context.Context, c *caller, s stormy) error {
+func (r *run) storm(ctx context.Context, c *caller, s stormKind) error {
 	rate := r.Plan.Times * r.Plan.PartitionWCU
 	r.say("storm of %s: %v at %g a second", s.kind, r.Plan.Storm, rate)
 	key := "storm-" + s.typ
@@ -83,11 +83,11 @@ func (r *run) storm(ctx context.Context, c *caller, s stormy) error {
 	begun := time.Now()
 	over, stop := context.WithCancel(ctx)
 	defer stop()
-	var watching sync.WaitGroup
-	watching.Go(func() { result.Named, result.Status = c.awaitNamed(over, key, begun) })
+	var polling sync.WaitGroup
+	polling.Go(func() { result.Named, result.Status = c.awaitNamed(over, key, begun) })
 	result.Offered = c.offerKey(ctx, s, key, rate, r.Plan.Storm)
 	stop()
-	watching.Wait()
+	polling.Wait()
 	if !dynamo.Pause(ctx, r.Plan.Settle) {
 		return ctx.Err()
 	}
@@ -104,7 +104,7 @@ func (r *run) storm(ctx context.Context, c *caller, s stormy) error {
 }
 
 // offerKey makes calls for a key at a rate.
-func (c *caller) offerKey(ctx context.Context, s stormy, key string, rate float64, lasting time.Duration) Offered {
+func (c *caller) offerKey(ctx context.Context, s stormKind, key string, rate float64, lasting time.Duration) Offered {
 	became := newOutcomes(lasting)
 	offer(ctx, rate, lasting, func(ctx context.Context, _ int, after time.Duration) {
 		a, err := c.call(ctx, write, http.MethodPost, s.path, "", s.body(key), nil)
@@ -115,11 +115,11 @@ func (c *caller) offerKey(ctx context.Context, s stormy, key string, rate float6
 
 // awaitNamed reads the hot keys until the key is among them.
 func (c *caller) awaitNamed(ctx context.Context, key string, begun time.Time) (after float64, status string) {
-	for dynamo.Pause(ctx, lookEvery) {
+	for dynamo.Pause(ctx, heatEvery) {
 		var answer struct {
 			Keys []struct{ Name, Status string }
 		}
-		if _, err := c.call(ctx, look, http.MethodGet, "/v1/hot-keys?since=5m&limit=20", "", nil, &answer); err != nil {
+		if _, err := c.call(ctx, readHeat, http.MethodGet, "/v1/hot-keys?since=5m&limit=20", "", nil, &answer); err != nil {
 			continue // retried at the next tick
 		}
 		for _, k := range answer.Keys {
@@ -144,7 +144,7 @@ func (c *caller) stepsOf(ctx context.Context, typ, key string, begun time.Time) 
 			By, Why string
 		}
 	}
-	if err := c.read(ctx, look, "/v1/shards?"+url.Values{"type": {typ}, "name": {key}}.Encode(), &answer); err != nil {
+	if err := c.read(ctx, readHeat, "/v1/shards?"+url.Values{"type": {typ}, "name": {key}}.Encode(), &answer); err != nil {
 		return nil, fmt.Errorf("reading the shard count: %w", err)
 	}
 	for _, h := range answer.History {
@@ -164,7 +164,7 @@ type Keyed struct {
 	Found   int     `json:"found"` // by a strong read: accepted calls, and perhaps calls with an unknown outcome
 }
 
-// keyed makes keyed calls on one counter after the other, so that their transactions conflict.
+// keyed makes concurrent keyed calls on one counter, so that their transactions conflict; on a new one for each rate.
 func (r *run) keyed(ctx context.Context, _ *running, c *caller) error {
 	for _, rate := range r.Plan.Keyed {
 		r.say("keyed calls of one counter: %v at %g a second", r.Plan.KeyedFor, rate)

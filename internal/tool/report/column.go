@@ -11,19 +11,19 @@ import (
 type column struct {
 	cells map[string]*cell
 	total float64 // estimate
-	any   bool    // whether any of its time was read
+	any   bool    // some of its time was read
 }
 
 // cell is a key in a column.
 type cell struct {
 	total    float64 // estimate
 	variance float64 // of the estimate
-	writes   float64 // that were read
+	writes   float64 // number of writes that were read
 	peak     float64 // units a second in its heaviest slice, a lower bound
 	peakAt   time.Time
 }
 
-// maxCells bounds the keys counted singly in a column.
+// maxCells is the maximum number of keys that a column counts singly.
 const maxCells = 4000
 
 func (c *column) cell(key string) *cell {
@@ -33,7 +33,7 @@ func (c *column) cell(key string) *cell {
 	return c.cells[key]
 }
 
-// prune moves the keys with the least weight into the column's rest.
+// prune drops the keys with the least units. Their units stay in the column's total.
 func (c *column) prune() {
 	keys := c.heaviest()
 	for _, key := range keys[maxCells:] {

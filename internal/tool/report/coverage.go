@@ -1,13 +1,12 @@
 package report
 
-// lives is what was read of each stream shard.
+// lives has the life of each stream shard, by its id.
 type lives map[string]*life
 
-// life is what was read of one stream shard, in seconds by stratum, and the strata of its first and
-// last records.
+// life has what was read of one stream shard.
 type life struct {
-	read        []float32
-	first, last int
+	read        []float32 // seconds, by stratum
+	first, last int       // strata of its first and last records
 }
 
 func (l lives) add(s *Slice, p Plan) {
@@ -22,40 +21,40 @@ func (l lives) add(s *Slice, p Plan) {
 	}
 }
 
-// part is how many seconds were read, of how many.
-type part struct{ read, of float64 }
+// seconds has the seconds that were read, of all.
+type seconds struct{ read, all float64 }
 
-func (p *part) add(read, of float64) { p.read, p.of = p.read+read, p.of+of }
+func (s *seconds) add(read, all float64) { s.read, s.all = s.read+read, s.all+all }
 
-func (p part) share() float64 {
-	if p.of == 0 {
+func (s seconds) share() float64 {
+	if s.all == 0 {
 		return 0
 	}
-	return p.read / p.of
+	return s.read / s.all
 }
 
-// covered returns the share of each column's time that was read, over the stream shards that existed
-// then: from their first records to their last. Without any, it is the slices' share. A column has
-// perCol strata.
+// covered returns the share of each column's time that was read, and the share of all time. A column has
+// perCol strata. A stream shard counts from the stratum of its first record to that of its last; in a
+// column without such stream shards all of them count.
 func (l lives) covered(p Plan, perCol int) (columns []float64, all float64) {
 	n := (p.Strata + perCol - 1) / perCol
-	lived, whole := make([]part, n), make([]part, n)
+	lived, whole := make([]seconds, n), make([]seconds, n)
 	stratum := p.Stratum.Seconds()
 	for _, at := range l {
-		for i, seconds := range at.read {
-			whole[i/perCol].add(float64(seconds), stratum)
+		for i, read := range at.read {
+			whole[i/perCol].add(float64(read), stratum)
 			if at.first <= i && i <= at.last {
-				lived[i/perCol].add(float64(seconds), stratum)
+				lived[i/perCol].add(float64(read), stratum)
 			}
 		}
 	}
-	var sum part
+	var sum seconds
 	for i, column := range lived {
-		if column.of == 0 {
+		if column.all == 0 {
 			column = whole[i]
 		}
 		columns = append(columns, column.share())
-		sum.add(column.read, column.of)
+		sum.add(column.read, column.all)
 	}
 	return columns, sum.share()
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/hotshard/hotshard/internal/base/heat"
 )
 
-// Data returns the report over the sample. streams are the stream shards, and calls the number of
-// DynamoDB calls by operation.
+// Data returns the report. streams has the stream's shards; calls has the numbers of DynamoDB calls by
+// operation.
 func (r *Sampled) Data(streams Streams, calls map[string]int) Data {
 	d := r.settings.data()
 	_, each := r.Columns()
@@ -30,14 +30,14 @@ func (r *Sampled) Data(streams Streams, calls map[string]int) Data {
 	d.Read = r.read
 	d.Splits = streams.splits(r.plan.Begin(2))
 	d.Vectors = r.vectors.rates(r.settings.To.Sub(r.settings.From))
-	d.Summary = append(append(r.settings.summary(d.Storms, r.settings.scanned(d.Read)), r.settings.spans()...), sentences(d.Vectors)...)
+	d.Summary = append(append(r.settings.summary(d.Storms, r.settings.scanned(d.Read)), r.settings.laterStart()...), sentences(d.Vectors)...)
 	foldCold(&d.Heat, r.settings.Limit)
 	d.Todo = todo(d.Storms)
 	d.Cost = cost(calls)
 	return d
 }
 
-// Counted makes a report from windows in which all was counted.
+// Counted makes a report from windows in which every record was counted.
 type Counted struct {
 	settings Settings
 	step     time.Duration
@@ -48,13 +48,13 @@ type Counted struct {
 	doubtful int
 }
 
-// FromWindows begins a report.
+// FromWindows returns a report without windows.
 func FromWindows(s Settings) *Counted {
 	step := Step(s.To.Sub(s.From))
 	return &Counted{settings: s, step: step, heat: s.newMap(step)}
 }
 
-// Step returns the length of a matrix column for a report of this length.
+// Step returns the length of a matrix column for a report over this time.
 func Step(of time.Duration) time.Duration {
 	for _, step := range []time.Duration{10 * time.Second, 30 * time.Second, time.Minute, 2 * time.Minute, 5 * time.Minute} {
 		if of <= maxColumns*step {
@@ -81,7 +81,7 @@ func (r *Counted) Add(w heat.Window) {
 		return
 	}
 	r.windows++
-	r.settings.Limit, r.settings.HotRate = items[0].Limit, items[0].HotRate // a deployment has its own limits
+	r.settings.Limit, r.settings.HotRate = items[0].Limit, items[0].HotRate // the deployment's settings
 	for i := range items {
 		r.records += items[i].Records
 	}
@@ -89,7 +89,7 @@ func (r *Counted) Add(w heat.Window) {
 	r.hits = append(r.hits, r.settings.windowHits(items)...)
 }
 
-// Data returns the report; calls are the numbers of DynamoDB calls by operation.
+// Data returns the report. calls has the numbers of DynamoDB calls by operation.
 func (r *Counted) Data(calls map[string]int) Data {
 	d := r.settings.data()
 	d.Heat = matrixOf(r.heat)
@@ -105,7 +105,7 @@ func (r *Counted) Data(calls map[string]int) Data {
 	if r.doubtful > 0 {
 		d.Read.Note += fmt.Sprintf(" %s may lack records.", counted(r.doubtful, "window"))
 	}
-	d.Summary = append(r.settings.summary(d.Storms, fmt.Sprintf("%s counted, with data for %s of the time.", counted(int(r.records), "record"), sharePercent(d.Read.Share))), r.settings.spans()...)
+	d.Summary = append(r.settings.summary(d.Storms, fmt.Sprintf("%s counted, with data for %s of the time.", counted(int(r.records), "record"), sharePercent(d.Read.Share))), r.settings.laterStart()...)
 	switch {
 	case r.windows == 0 && r.doubtful > 0:
 		d.Summary = []string{fmt.Sprintf("No data: another release of hotshard stored the counts of %s. Use its command line.", counted(r.doubtful, "window"))}
@@ -118,23 +118,21 @@ func (r *Counted) Data(calls map[string]int) Data {
 	return d
 }
 
-// spans returns a sentence if the report begins later than requested because there is no older data.
+// laterStart returns a sentence if the report begins later than requested because there is no older data.
 // A sample of whole strata may also begin later, although older data exists.
-func (s Settings) spans() []string {
+func (s Settings) laterStart() []string {
 	if !s.Oldest || s.Wanted <= s.To.Sub(s.From)+time.Minute {
 		return nil
 	}
 	return []string{fmt.Sprintf("The oldest data is from %s UTC; the map begins there.", s.From.UTC().Format(time.DateTime))}
 }
 
-// The least of a row of its own: a share of the partition limit in its hottest window, or a place
-// among the hottest.
 const (
-	rowShare  = 0.01
-	leastRows = 20
+	rowShare  = 0.01 // a key has a row of its own if its hottest window took this share of the partition limit
+	leastRows = 20   // the hottest keys have a row in any case
 )
 
-// foldCold adds the rows of keys that were never busy to the rest.
+// foldCold adds the rows of other keys to the rest.
 func foldCold(h *heat.Matrix, limit float64) {
 	rates := make([]float64, 0, len(h.Rows))
 	for _, row := range h.Rows {
@@ -193,7 +191,7 @@ type StreamShard struct {
 	First      time.Time // approximate time of its first record; zero if unknown
 }
 
-// splits returns the splits whose children began after a time.
+// splits returns the splits whose first child began after a time.
 func (s Streams) splits(after time.Time) []Split {
 	splits := []Split{}
 	children := map[string][]StreamShard{}

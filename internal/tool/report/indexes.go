@@ -15,10 +15,10 @@ type indexRates map[int]map[IndexKey]*indexRate
 type indexRate struct {
 	mean     float64 // WCU/s
 	variance float64 // 0 if all records were read
-	weight   float64 // units of a write
+	weight   float64 // units of the heaviest write
 }
 
-// maxIndexCells bounds the index keys that are counted singly in all strata together.
+// maxIndexCells is the maximum number of index keys that all strata together count singly.
 const maxIndexCells = 500_000
 
 func (r indexRates) add(s *Slice, p Plan) {
@@ -54,7 +54,7 @@ func (r indexRates) add(s *Slice, p Plan) {
 	}
 }
 
-// hits returns the strata in which an index key was certainly hot, and the cooler ones between them.
+// hits returns a hit for each stratum in which an index key was certainly hot, and for the cooler ones between.
 func (r indexRates) hits(s Settings, p Plan) (hits []hit) {
 	last := make(map[IndexKey]int) // stratum in which the key was hot
 	for _, stratum := range slices.Sorted(maps.Keys(r)) {

@@ -8,8 +8,8 @@ import (
 // z is the quantile of the normal distribution that leaves 2.5 % above it.
 const z = 1.959964
 
-// noise models how the writes of a second vary about a key's mean rate. It is the variance of
-// independent single writes, plus a part that is proportional to the squared rate, for bursts.
+// noise models how the writes of a second vary about a key's mean rate: with the variance of
+// independent single writes, plus a term for bursts that is proportional to the squared rate.
 type noise struct {
 	burst float64 // square of the coefficient of variation of a second's rate; 0 or more
 }
@@ -20,9 +20,9 @@ func (n noise) variance(mean, weight float64) float64 {
 	return mean*weight + n.burst*mean*mean
 }
 
-// interval returns the 95 % interval of the mean units of a second, by the units counted in some
-// seconds. It uses a gamma distribution with the noise's variance, which for independent single
-// writes is the exact interval of a Poisson rate.
+// interval returns the 95 % interval of the mean units a second, given the units counted in some
+// seconds. It uses a gamma distribution with the noise's variance. For independent single writes that
+// is the exact interval of a Poisson rate.
 func (n noise) interval(units, seconds, weight float64) (low, high float64) {
 	mean := units / seconds
 	if mean == 0 {
@@ -55,13 +55,13 @@ func gammaQuantile(k, at float64) float64 {
 // pairs has the differences of neighbouring seconds of busy keys.
 type pairs []pair
 
-// pair has the square of the difference and the weight of a write, by the mean of both seconds.
+// pair has the square of the difference and the weight of a write, both relative to the seconds' mean.
 type pair struct{ square, weight float64 }
 
-// busy is how many units of a second suffice to measure how bursty the traffic is.
+// busy is the number of units a second from which a key's seconds are used to measure bursts.
 const busy = 30
 
-// maxPairs bounds the pairs that are kept.
+// maxPairs is the maximum number of pairs that are kept.
 const maxPairs = 1_000_000
 
 // add adds the units of two neighbouring seconds of a key, and the weight of its writes.
@@ -73,16 +73,15 @@ func (p *pairs) add(a, b, weight float64) {
 	*p = append(*p, pair{(a - b) * (a - b) / 2 / (mean * mean), weight / mean})
 }
 
-// The burst assumed if too little was read to measure it, and how much is enough.
 const (
-	fewPairs     = 20
-	manyPairs    = 20_000
-	assumedBurst = 0.01 // seconds of a key vary by 10 %
+	fewPairs     = 20     // with fewer, noise returns assumedBurst
+	manyPairs    = 20_000 // noise uses about this many
+	assumedBurst = 0.01   // seconds of a key vary by 10 %
 )
 
 // noise returns the noise of the table's traffic. It matches the median of the differences between
-// neighbouring slices of busy keys to a normal variable's. Few of them contain a storm's begin or
-// end.
+// neighbouring slices of busy keys to that of a normal variable. A median, because a few of the pairs
+// contain a storm's begin or end.
 func (p pairs) noise() noise {
 	if len(p) < fewPairs {
 		return noise{assumedBurst}

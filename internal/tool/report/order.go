@@ -11,10 +11,10 @@ type Order struct {
 	passed int // items since the last kept one
 }
 
-// maxOrder bounds the sort keys that are kept.
+// maxOrder is the maximum number of sort keys that are kept.
 const maxOrder = 64
 
-// Add adds the sort key of the next new item. It copies what it keeps.
+// Add adds the sort key of the next new item. It does not keep the slice.
 func (o *Order) Add(sortKey []byte) {
 	if o.passed++; o.passed <= o.every {
 		return

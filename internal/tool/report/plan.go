@@ -9,13 +9,13 @@ import (
 )
 
 // Plan selects the seconds that are read. The time is divided into strata of equal length, and one
-// second of each is read. It is drawn for each stream shard and has the same position in all its
-// strata, so whatever lasts longer than a stratum is seen.
+// second of each is read. Each stream shard has a random position of that second, the same in all
+// strata. So a storm that lasts longer than a stratum is seen.
 type Plan struct {
 	From    time.Time // a whole second
 	Strata  int
 	Stratum time.Duration // whole seconds
-	Seed    uint64        // the same seed draws the same seconds
+	Seed    uint64        // the same seed selects the same seconds
 }
 
 // Bounds of a plan.
@@ -24,8 +24,8 @@ const (
 	maxStrata = 100_000
 )
 
-// NewPlan divides the time of this length before to into whole strata, at least one. share is the
-// share to read: 0.0005 to 1.
+// NewPlan divides the time since, which ends at to, into whole strata, at least one. share is the share
+// of the time to read: 0.0005 to 1.
 func NewPlan(to time.Time, since time.Duration, share float64, seed uint64) (Plan, error) {
 	if !(share >= MinShare && share <= 1) {
 		return Plan{}, fmt.Errorf("a share of %v of the stream: want %v to 1", share, MinShare)
@@ -45,8 +45,8 @@ func (p Plan) To() time.Time { return p.Begin(p.Strata) }
 // Begin returns when a stratum begins.
 func (p Plan) Begin(stratum int) time.Time { return p.From.Add(time.Duration(stratum) * p.Stratum) }
 
-// Of returns the stratum of an instant.
-func (p Plan) Of(t time.Time) int { return int(t.Sub(p.From) / p.Stratum) }
+// StratumAt returns the number of the stratum of an instant.
+func (p Plan) StratumAt(t time.Time) int { return int(t.Sub(p.From) / p.Stratum) }
 
 // Second returns the second of a stratum to read on a stream shard.
 func (p Plan) Second(streamShard string, stratum int) time.Time {
@@ -65,7 +65,7 @@ func (p Plan) columns(most int) (strata int) {
 	return (p.Strata + most - 1) / most
 }
 
-// Slice is what was read of a stratum on one stream shard: one second, or all of it.
+// Slice has the counts of what was read of a stratum of one stream shard: one second, or all of it.
 type Slice struct {
 	StreamShard string
 	Stratum     int
@@ -74,7 +74,7 @@ type Slice struct {
 	Units       uint64
 	Keys        map[string]Tally // by partition key
 	Indexes     map[IndexKey]Tally
-	Vectors     map[IndexKey]Tally // of vector indexes: units are bytes
+	Vectors     map[IndexKey]Tally // of vector indexes, whose units are bytes
 }
 
 // IndexKey is a partition key of a global or vector index.
@@ -86,10 +86,10 @@ type Tally struct {
 	Writes int
 
 	Fresh int     // writes that created an item
-	Tau   float64 // how far the sort keys of new items increase in the order of the stream, see [Order.Tau]
+	Tau   float64 // [Order.Tau] of the sort keys of new items
 }
 
-// The evidence for judging a key's sort keys as increasing. TestRisingSortKeys has the error rates.
+// A key's sort keys count as increasing from these values on. TestRisingSortKeys has the error rates.
 const (
 	enoughFresh = 30
 	risingTau   = 0.75

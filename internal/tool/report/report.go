@@ -9,8 +9,8 @@
 //	}
 //	data := r.Data()
 //
-// Of another table's stream a sample is read. A stratum is a span of time of one stream shard. One random second of it is
-// read, or all of it if that costs no more calls. Figures are then estimates with a 95 % interval:
+// Of another table's stream a sample is read. A stratum is a span of time of one stream shard. One random second of each
+// stratum is read, or all of it if that costs no more calls. Figures are then estimates with a 95 % interval:
 //
 //	r := report.FromSample(settings, plan)
 //	r.Add(slice)
@@ -61,10 +61,10 @@ const (
 	Everything Kind = "everything"       // a whole stream shard, without a key or a prefix that explains it
 )
 
-// Storm is a time in which a key, or a whole stream shard, took more than a partition should. Rates
-// are in WCU/s: the mean of what was read, and the storm's 95 % interval. The end of a storm just over
-// the threshold is less certain, so about 83 of 100 such intervals hold the mean. If all was read, the
-// rates are the hottest window's, and the interval ends at the upper bound of the counts.
+// Storm is a time in which the rate of a key or of a whole stream shard exceeded Settings.HotRate. Rates
+// are in WCU/s: the mean of what was read, and its 95 % interval. The end of a storm just over the
+// threshold is less certain: about 83 of 100 such intervals contain the mean. If all was read, the
+// rates are the hottest window's, and High is the upper bound of its counts.
 type Storm struct {
 	Kind   Kind          `json:"kind"`
 	From   jsontime.Time `json:"from"`
@@ -105,7 +105,7 @@ type Cost struct {
 // Settings configure a report.
 type Settings struct {
 	Table    string
-	Foreign  bool // a table that hotshard did not shard: its keys are not parsed
+	Foreign  bool // the table is not hotshard's: its keys are not parsed
 	Index    string
 	From, To time.Time
 	Wanted   time.Duration // the requested length
@@ -131,7 +131,7 @@ func (s Settings) share(rate float64) string {
 	return fmt.Sprintf("%.0f%% of the partition limit", math.Floor(100*rate/s.Limit))
 }
 
-// advice returns the advice for a storm with this mean of units per write. Its figures are the interval's lower bounds.
+// advice returns the advice for a storm with this mean of units per write. It uses the lower bound of the rate.
 func (s Settings) advice(storm *Storm, unitsPerWrite float64) string {
 	switch storm.Kind {
 	case APrefix:
@@ -156,7 +156,7 @@ func (s Settings) advice(storm *Storm, unitsPerWrite float64) string {
 
 func (s Settings) status(rate float64) heat.Status { return heat.Verdict(rate, s.Limit, s.HotRate) }
 
-// quoted returns a key for a sentence: cut to a bounded length, without control characters.
+// quoted returns a key in quotes, without control characters and cut to 60 bytes.
 func quoted(key string) string {
 	const most = 60
 	if len(key) > most {

@@ -73,7 +73,7 @@ func TestPlan(t *testing.T) {
 	}
 	for i := range p.Strata {
 		at := p.Second("s", i)
-		if p.Of(at) != i || p.Of(at.Add(time.Second-1)) != i || i > 0 && at.Sub(p.Second("s", i-1)) != p.Stratum {
+		if p.StratumAt(at) != i || p.StratumAt(at.Add(time.Second-1)) != i || i > 0 && at.Sub(p.Second("s", i-1)) != p.Stratum {
 			t.Fatalf("stratum %d: %v", i, at)
 		}
 	}

@@ -16,7 +16,7 @@ type Sampled struct {
 
 	columns []column
 	hits    []hit
-	before  map[string]*Slice // the last slice of each stream shard
+	before  map[string]*Slice // the previous slice of each stream shard
 	lives   lives
 	burning map[[2]string]int // the last stratum in which a key of a stream shard was hot
 	common  string            // the common prefix of all keys
@@ -28,17 +28,17 @@ type Sampled struct {
 	read Read
 }
 
-// FromSample begins a report. Add each stream shard's slices in the order of their strata.
+// FromSample returns a report without slices. Add each stream shard's slices in the order of their strata.
 func FromSample(s Settings, p Plan) *Sampled {
 	r := &Sampled{settings: s, plan: p, perCol: p.columns(maxColumns), before: map[string]*Slice{}, lives: lives{}, burning: map[[2]string]int{}, indexes: indexRates{}}
 	r.columns = make([]column, (p.Strata+r.perCol-1)/r.perCol)
 	return r
 }
 
-// maxColumns bounds the columns of a matrix.
+// maxColumns is the maximum number of columns of a matrix.
 const maxColumns = 240
 
-// Add adds a slice, and keeps it.
+// Add adds a slice, which the report keeps.
 func (r *Sampled) Add(s *Slice) {
 	r.read.Records += s.Records
 	r.read.Slices++
@@ -66,13 +66,13 @@ func (r *Sampled) Add(s *Slice) {
 		}
 	}
 	if !s.Whole {
-		r.vary(s, c, weight)
+		r.addVariance(s, c, weight)
 	}
 	r.before[s.StreamShard] = s
 	if len(c.cells) > 2*maxCells {
 		c.prune()
 	}
-	r.share(s)
+	r.updateCommon(s)
 	hits := r.settings.hits(s, r.plan, r.common)
 	r.hits = append(append(r.hits, hits...), r.between(s, hits)...)
 }
@@ -82,8 +82,8 @@ func (r *Sampled) covered() (columns []float64, all float64) {
 	return r.lives.covered(r.plan, r.perCol)
 }
 
-// share updates the common prefix of all keys seen.
-func (r *Sampled) share(s *Slice) {
+// updateCommon shortens the common prefix of all keys by a slice's keys.
+func (r *Sampled) updateCommon(s *Slice) {
 	for key := range s.Keys {
 		if !r.any {
 			r.common, r.any = key, true
@@ -96,8 +96,8 @@ func (r *Sampled) share(s *Slice) {
 	}
 }
 
-// between adds a key's counts of a slice between two in which it was hot, or may still become so: a
-// storm's mean is over all its time.
+// between returns cool hits for keys that were hot in one of the last slices and are not in this one. They
+// count in the mean of a storm that continues.
 func (r *Sampled) between(s *Slice, hits []hit) (cooler []hit) {
 	hot := map[string]bool{}
 	for _, h := range hits {
@@ -110,7 +110,7 @@ func (r *Sampled) between(s *Slice, hits []hit) (cooler []hit) {
 		case last < s.Stratum-stormGap:
 			delete(r.burning, id)
 		default:
-			h := s.hit(r.plan).of(id[1], r.settings.Index, s.Keys[id[1]])
+			h := s.hit(r.plan).withKey(id[1], r.settings.Index, s.Keys[id[1]])
 			h.cool = true
 			cooler = append(cooler, h)
 		}
@@ -118,12 +118,12 @@ func (r *Sampled) between(s *Slice, hits []hit) (cooler []hit) {
 	return cooler
 }
 
-// stormGap is how many consecutive strata of a storm may be cool.
+// stormGap is the maximum number of consecutive cool strata within a storm.
 const stormGap = 2
 
-// vary adds the variance of a second's counts within their stratum: half the square of the
+// addVariance adds the variance of a second's counts within their stratum: half the square of the
 // difference from the previous second read, and at least the variance of single writes.
-func (r *Sampled) vary(s *Slice, c *column, weight float64) {
+func (r *Sampled) addVariance(s *Slice, c *column, weight float64) {
 	var before map[string]Tally
 	if last := r.before[s.StreamShard]; last != nil && !last.Whole && last.Stratum == s.Stratum-1 {
 		before = last.Keys
@@ -193,8 +193,8 @@ func (r *Sampled) items() []heat.Item {
 	return items
 }
 
-// errors sets the errors of a matrix's rows, up to the upper ends of the intervals, and the rates,
-// which heat items store in whole units only.
+// errors sets the rows' errors to the upper ends of the intervals, and their rates to exact ones: heat
+// items have only whole units.
 func (r *Sampled) errors(rows []heat.Row) {
 	covered, _ := r.covered()
 	for i := range rows {
@@ -213,7 +213,7 @@ func (r *Sampled) errors(rows []heat.Row) {
 				}
 			}
 			_, high := sum.interval()
-			if sum.total == 0 && covered[c] < 1 { // it was not seen, and part of the time was not read
+			if sum.total == 0 && covered[c] < 1 { // the keys were not seen, and some of the time was not read
 				_, second := noise{}.interval(0, 1, 1)
 				high = second * r.plan.Stratum.Seconds()
 			}

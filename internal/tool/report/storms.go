@@ -9,7 +9,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/heat"
 )
 
-// hit is a time in which a key or a stream shard took more than a partition should.
+// hit is a time in which the rate of a key or of a stream shard exceeded the threshold.
 type hit struct {
 	kind       Kind
 	key, index string
@@ -19,31 +19,32 @@ type hit struct {
 	seconds    float64 // of reading
 	weight     float64 // of a write
 	low, high  float64 // units a second, if all was read
-	cool       bool    // the key was not hot in it, but was before
+	cool       bool    // the key was below the threshold in it, and above it before
 }
 
-// hit returns the hit of a slice's time.
+// hit returns a hit with only the slice's time.
 func (s *Slice) hit(p Plan) hit {
 	begin, seconds := s.begin(p), s.seconds(p)
 	return hit{from: begin, to: begin.Add(time.Duration(seconds) * time.Second), seconds: seconds}
 }
 
-// of returns the hit with one key's counts.
-func (h hit) of(key, index string, t Tally) hit {
+// withKey returns the hit with one key's counts.
+func (h hit) withKey(key, index string, t Tally) hit {
 	h.kind, h.key, h.index, h.keys = OneKey, key, index, 1
 	h.units, h.weight = float64(t.Units), float64(t.Units)/float64(max(1, t.Writes))
 	return h
 }
 
-// prefixShare is the share of a stream shard's units from which a prefix of its keys is the storm.
+// prefixShare is the share of a stream shard's units that makes a prefix of its keys the storm.
 const prefixShare = 0.8
 
-// hits returns what was hot in a slice: what exceeds the threshold with 97.5 % certainty, if writes
-// are independent. common is the common prefix of all keys of the table.
+// hits returns the keys of a slice whose rates exceed the threshold with 97.5 % certainty, if writes are
+// independent. Without such a key it may return the whole stream shard, or a prefix of its keys. common
+// is the common prefix of all the table's keys.
 func (s Settings) hits(sl *Slice, p Plan, common string) (hits []hit) {
 	base := sl.hit(p)
 	for key, t := range sl.Keys {
-		h := base.of(key, s.Index, t)
+		h := base.withKey(key, s.Index, t)
 		if !h.hot(s, sl.Whole) {
 			continue
 		}
@@ -67,8 +68,8 @@ func (s Settings) hits(sl *Slice, p Plan, common string) (hits []hit) {
 	return hits
 }
 
-// hot reports whether the hit's mean rate certainly exceeds the threshold. If all was read, it is
-// known.
+// hot reports whether the hit's mean rate exceeds the threshold with certainty. If all was read, it sets
+// the exact rate.
 func (h *hit) hot(s Settings, whole bool) bool {
 	low, _ := noise{}.interval(h.units, h.seconds, h.weight)
 	if whole {
@@ -113,10 +114,10 @@ func commonPrefix(tallies map[string]Tally, least float64) (prefix string, units
 	return strings.ToValidUTF8(prefix, ""), units, keys
 }
 
-// maxStorms bounds a report.
+// maxStorms is the maximum number of storms in a report.
 const maxStorms = 200
 
-// storms joins hits that follow each other within a gap, the heaviest storm first.
+// storms joins a key's hits with gaps up to gap into storms, and returns the heaviest first.
 func (s Settings) storms(hits []hit, gap time.Duration, n noise) []Storm {
 	slices.SortFunc(hits, func(a, b hit) int {
 		return cmp.Or(strings.Compare(a.key, b.key), strings.Compare(a.index, b.index), a.from.Compare(b.from))
@@ -130,7 +131,7 @@ func (s Settings) storms(hits []hit, gap time.Duration, n noise) []Storm {
 			}
 			end++
 		}
-		if storm := warmEnds(hits[i:end]); len(storm) > 0 {
+		if storm := withoutCoolEnds(hits[i:end]); len(storm) > 0 {
 			storms = append(storms, s.storm(storm, n))
 		}
 		i = end
@@ -141,8 +142,8 @@ func (s Settings) storms(hits []hit, gap time.Duration, n noise) []Storm {
 	return storms[:min(len(storms), maxStorms)]
 }
 
-// warmEnds drops the cool hits before the first hot one and after the last.
-func warmEnds(hits []hit) []hit {
+// withoutCoolEnds drops the cool hits before the first hot one and after the last.
+func withoutCoolEnds(hits []hit) []hit {
 	hot := func(h hit) bool { return !h.cool }
 	first := slices.IndexFunc(hits, hot)
 	if first < 0 {
@@ -196,8 +197,8 @@ func (s Settings) storm(hits []hit, n noise) Storm {
 	return storm
 }
 
-// trimmed drops the first and the last hit if the storm seems to have begun or ended within them: if
-// they are below the lower bound of the heaviest one.
+// trimmed drops the first and the last hit if they are below the heaviest one's lower bound, because the
+// storm has probably begun or ended within them.
 func trimmed(hits []hit, n noise) []hit {
 	heaviest := slices.MaxFunc(hits, func(a, b hit) int { return cmp.Compare(a.units/a.seconds, b.units/b.seconds) })
 	low, _ := n.interval(heaviest.units, heaviest.seconds, heaviest.weight)
@@ -211,7 +212,7 @@ func trimmed(hits []hit, n noise) []hit {
 	return hits
 }
 
-// windowHits returns what was hot in a window in which all was counted.
+// windowHits returns the hits of a window in which every record was counted.
 func (s Settings) windowHits(w []heat.Item) (hits []hit) {
 	for _, row := range heat.Merge(w) {
 		if row.Status < heat.Hot || s.Index != "" && row.Index != s.Index {

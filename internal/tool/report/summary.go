@@ -58,7 +58,7 @@ func counted(n int, noun string) string {
 // retention is how long a stream keeps its records.
 const retention = 24 * time.Hour
 
-// scanned returns how much was read, and of what: the whole stream, or its last hours.
+// scanned returns a sentence with the share that was read of the stream or of its last hours.
 func (s Settings) scanned(r Read) string {
 	of := "stream"
 	if 0 < s.Wanted && s.Wanted < retention && !s.Oldest {

@@ -13,20 +13,20 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// Attach configures a detector on the stream of another table of the engine, as an attached deployment has it. The zero
-// value is none.
+// Attach configures a detector on the stream of another table of the engine, as in an attached deployment. The zero
+// value is no such detector.
 type Attach struct {
 	Table string
 
-	// The others are of an adopted table, and as its programs have them. Without a Map it only gets advice.
+	// The others are for an adopted table, with the values of its programs. Without a Map it only gets advice.
 	Map    string // the shard map's table
 	Layout string // calculated, buckets or random
-	Format string // between a name and a write shard's number
-	Bucket string // day, hour or minute, of buckets
-	Max    int    // the most write shards of a name; 0 is no bound
+	Format string // separates a name from a write shard's number
+	Bucket string // day, hour or minute, with buckets
+	Max    int    // maximum number of write shards of a name; 0 is no maximum
 }
 
-// environment returns the environment variables that differ from hotshard's own detector.
+// environment returns the environment variables that differ from those of hotshard's own detector.
 func (a Attach) environment() map[string]string {
 	set := map[string]string{"HOTSHARD_SOURCE": string(hotkeys.Existing), "HOTSHARD_SOURCE_TABLE": a.Table}
 	if a.Map != "" {

@@ -22,7 +22,7 @@ type engine struct {
 	endpoint string
 	folder   string           // of the started engine's data; "" is memory
 	db       *dynamodb.Client // without limiters
-	patience time.Duration    // bound on its response time at the end
+	patience time.Duration    // timeout of a response at the end
 }
 
 // Endpoint returns the engine's URL.
@@ -46,10 +46,10 @@ func (e *engine) connect(ctx context.Context, o Options) error {
 	return nil
 }
 
-// heapMB bounds the engine's memory for several calls of megabytes at once.
+// heapMB is the engine's heap, enough for several concurrent calls of megabytes.
 const heapMB = 512
 
-// dataLoss describes what the end of an engine with this data folder loses.
+// dataLoss describes what is lost when an engine with this data folder ends.
 func dataLoss(folder string) string {
 	if folder == "" {
 		return "its data was in memory and is lost: start hotshard again, with --data to keep it"
@@ -70,10 +70,10 @@ func (e *engine) watch(ctx context.Context) error {
 	}
 }
 
-// answerTime bounds the engine's response time at the end.
+// answerTime is the timeout of the engine's responses at the end.
 const answerTime = 5 * time.Second
 
-// whileItAnswers returns a context that is cancelled, with the reason as its cause, when the engine does not respond.
+// whileItAnswers returns a context that is cancelled when the engine stops responding; the cause is the reason.
 func (e *engine) whileItAnswers(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, end := context.WithCancelCause(ctx)
 	go func() {
@@ -145,11 +145,11 @@ func (e *engine) stop() error {
 	return e.own.Stop()
 }
 
-// checkTime bounds the wait for an engine that the system did not start.
+// checkTime is the timeout of an engine that the system did not start.
 const checkTime = 10 * time.Second
 
-// CheckEngine checks that a DynamoDB-compatible engine responds at a URL. If not, it returns an error of one line with
-// the URL and the reason.
+// CheckEngine returns an error of one line, with the URL and the reason, unless a DynamoDB-compatible engine responds
+// at a URL.
 func CheckEngine(ctx context.Context, endpoint string) error {
 	ctx, cancel := context.WithTimeout(ctx, checkTime)
 	defer cancel()
@@ -172,7 +172,7 @@ func reason(err error) error {
 		return fmt.Errorf("%s: %s", api.ErrorCode(), api.ErrorMessage())
 	}
 	if answer, ok := errors.AsType[*smithyhttp.ResponseError](err); ok {
-		return fmt.Errorf("it answers ListTables with HTTP status %d and no more that DynamoDB would", answer.HTTPStatusCode())
+		return fmt.Errorf("its answer to ListTables has HTTP status %d and is not DynamoDB's", answer.HTTPStatusCode())
 	}
 	return err
 }

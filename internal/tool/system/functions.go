@@ -78,8 +78,8 @@ func (f *functions) notePartitions(ctx context.Context) error {
 	return nil
 }
 
-// maxBodies bounds the bytes of the request bodies in flight without Lambda's model. A call takes about 14 times its
-// body, so calls take up to about 170 MB.
+// maxBodies is the maximum of bytes of request bodies in flight without Lambda's model. A call takes about 14 times its
+// body in memory, so all calls take up to about 170 MB.
 const maxBodies = 4 * httpapi.MaxBody
 
 // serves returns the API's handler: one process for all callers, or a fleet with a pool for each HTTP function.
@@ -127,7 +127,7 @@ func (f *functions) starts() map[string]lambda.Start {
 	return starts
 }
 
-// startIngest starts an ingest container in this process, with a client of its own.
+// startIngest starts an ingest container in this process, with its own DynamoDB client.
 func (f *functions) startIngest(ctx context.Context) (lambda.Container, error) {
 	o, err := settings[ingest.Settings](f)
 	if err != nil {
@@ -148,7 +148,7 @@ func (f *functions) startQuery(ctx context.Context) (lambda.Container, error) {
 	return lambda.InProcess(handler), err
 }
 
-// evidence returns where throttles are known from: the limiter. Without one nothing is throttled.
+// evidence returns the sources of GET /v1/explain: the limiter, without which nothing is throttled.
 func (f *functions) evidence(client *dynamodb.Client) collect.Sources {
 	return collect.Sources{DynamoDB: client, Limiter: func(context.Context) (collect.Limited, error) {
 		if f.limited.limiter == nil {
@@ -158,10 +158,10 @@ func (f *functions) evidence(client *dynamodb.Client) collect.Sources {
 	}}
 }
 
-// maxMetrics bounds the metric values in memory.
+// maxMetrics is the maximum number of metric values in memory.
 const maxMetrics = 10_000
 
-// detector returns the hotkeys function. A source is of a table that is not hotshard's own.
+// detector returns the hotkeys function. source is a table that is not hotshard's own, if there is one.
 func (f *functions) detector(o hotkeys.Settings, source count.Source) (*hotkeys.Handler, error) {
 	deps := hotkeys.Deps{
 		Source: source,

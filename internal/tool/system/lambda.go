@@ -13,20 +13,20 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 )
 
-// Lambda configures Lambda's model: pools of containers for the HTTP functions, and a quota of all functions, a tenth
-// of which is reserved for each function of the stream. The zero value runs no model. One process then serves all
+// Lambda configures the model of Lambda: pools of containers for the HTTP functions, and a quota of all functions, a
+// tenth of which is reserved for each function of the stream. The zero value is no model: one process serves all
 // callers, which is faster on one machine and less like Lambda.
 type Lambda struct {
-	Containers  int           // maximum for each HTTP function; 0 for no bound but the quota
+	Containers  int           // maximum of each HTTP function; 0 is only the quota
 	Concurrency int           // concurrent invocations of all functions; 0 is Lambda's default, 1,000
-	ColdStart   time.Duration // least duration of a container's first request
+	ColdStart   time.Duration // minimum duration of a container's first request
 	// Starters start containers, by the function's name: ingest, query. Other functions run as handlers in this
 	// process.
 	Starters map[string]Starter
 }
 
-// Starter returns a function that starts containers with more environment variables. They work on the tables of the
-// engine at a URL.
+// Starter returns a function that starts containers. They use the tables of the engine at a URL, and have settings as
+// additional environment variables.
 type Starter = func(endpoint string, names schema.Names, settings map[string]string) lambda.Start
 
 // modelled reports whether the model is configured.
@@ -68,7 +68,7 @@ type fleet struct {
 	pools    map[string]*lambda.Pool  // of each HTTP function, by name
 }
 
-// start makes a pool for each HTTP function. starts has the function that starts its containers.
+// start makes a pool for each HTTP function. starts has the functions that start its containers.
 func (f *fleet) start(model Lambda, starts map[string]lambda.Start, log *slog.Logger) error {
 	f.reserve(cmp.Or(model.Concurrency, lambda.AccountQuota))
 	f.pools = map[string]*lambda.Pool{}
@@ -93,9 +93,9 @@ func (f *fleet) stop() error {
 	return errors.Join(faults...)
 }
 
-// reserve makes the quotas. Each function of the stream reserves a tenth, as a deployment does with 100 of an account's
-// 1,000. So a storm on the API can't block the functions that respond to it. Below ten they share the whole quota,
-// since Lambda lets a small account reserve nothing.
+// reserve makes the quotas. Each function of the stream reserves a tenth, as a deployment reserves 100 of an account's
+// 1,000. So a storm on the API can't block the functions that respond to it. Below ten all functions share the quota:
+// Lambda lets a small account reserve nothing.
 func (f *fleet) reserve(most int) {
 	f.quota, f.reserved = lambda.NewQuota(most), map[string]*lambda.Quota{}
 	for _, name := range []string{detectorName, aggregatorName} {
@@ -117,7 +117,7 @@ func (f *fleet) admit(name string) func(context.Context) (release func(), err er
 	return f.quota.Admit
 }
 
-// route sends reads to query and writes to ingest. The selected function also responds to unknown calls and methods.
+// route sends reads to query, and all other methods to ingest. The function itself rejects unknown calls.
 func (f *fleet) route(w http.ResponseWriter, r *http.Request) {
 	name := ingestName
 	if r.Method == http.MethodGet || r.Method == http.MethodHead {
@@ -147,7 +147,7 @@ func (f *fleet) Reserved() map[string]lambda.QuotaStats {
 	return stats
 }
 
-// Concurrency returns the use of the shared quota, or zero without Lambda's model.
+// Concurrency returns the use of the shared quota, or the zero value without Lambda's model.
 func (f *fleet) Concurrency() lambda.QuotaStats {
 	if f.quota == nil {
 		return lambda.QuotaStats{}

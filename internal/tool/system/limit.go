@@ -22,11 +22,10 @@ type Limits struct {
 	Partitions      int           // of each table and index at the start; 0 for no limiter
 	PartitionWCU    int           // WCU/s of each partition; the detector's threshold scales with it
 	TableWCU        int           // WCU/s of each table; 0 for no limit
-	SplitAfter      time.Duration // how long a partition is at its limit until it splits; 0 is never
+	SplitAfter      time.Duration // how long a partition is at its limit before it splits; 0 is never
 	TransactionHold time.Duration // how long a transaction locks its items; 0 is no time
-	// MapWCU is the WCU/s of the shard map's partitions; 0 is PartitionWCU. Scaled-down limits suit fewer containers
-	// and hot keys than a deployment's, but their load on the shard map does not scale down with a partition. It
-	// applies to functions in this process only.
+	// MapWCU is the WCU/s of the shard map's partitions; 0 is PartitionWCU. The load on the shard map does not scale
+	// down with PartitionWCU, so it may need a higher limit. It applies only to functions in this process.
 	MapWCU int
 	Seed   uint64 // selects the placement of keys on partitions
 }
@@ -47,8 +46,8 @@ func (l Limits) mapOptions() throttle.Options {
 	return o
 }
 
-// How long a delivery waits for more records. A write is in its summary within two of them. Scaled-down limits need
-// more time: a summary is one partition key, and takes a write each window.
+// How long a delivery waits for more records. A write is in its summary within twice that time. Scaled-down limits need
+// longer ones: a summary is one partition key, and takes a write in each.
 const (
 	batchingWindow        = 100 * time.Millisecond
 	limitedBatchingWindow = time.Second
@@ -59,7 +58,7 @@ type limited struct {
 	limits     Limits
 	target     string            // the engine's URL
 	shardMap   string            // the table's name
-	limiter    *throttle.Limiter // nil for none, as are the next three
+	limiter    *throttle.Limiter // nil if there is none, as are the next three
 	mapLimiter *throttle.Limiter // of the shard map, if it has its own
 
 	proxy         *http.Server // for other programs
@@ -103,8 +102,7 @@ func (l *limited) stop() {
 	}
 }
 
-// byTable sends a request through the shard map's limiter if it names that table. No request names that table and
-// another.
+// byTable sends a request through the shard map's limiter if it names that table. No request names another table too.
 type byTable struct {
 	named     []byte // in a request's JSON
 	shardMap  http.RoundTripper

@@ -25,20 +25,20 @@ type Options struct {
 	Prefix   string        // prefix of the tables' names: up to 244 of their characters
 	Window   time.Duration // the detector's windows, 1 s to 15 min in whole seconds
 	Idle     time.Duration // how long a window stays open after its end without records; 0 is Lambda's two minutes
-	Quiet    time.Duration // time without much load after which counters and limits shrink; 0 is the function's default
-	Ahead    time.Duration // how far in the future events may be; 0 is the function's default
+	Quiet    time.Duration // time with low load after which counters and limits shrink; 0 is the function's default
+	Ahead    time.Duration // how far ahead the times of events may be; 0 is the function's default
 	Control  string        // of shard counts: act, observe or off
 	Limits   Limits        // between the functions and the engine
 	Lambda   Lambda        // Lambda's model for the API
 	Attach   Attach        // another table of the engine to watch
-	Failures string        // file of the records that a function discarded; its folder is made
+	Failures string        // file for the records that a function discarded; its folder is made
 	Notices  io.Writer     // progress and the engine's licence line
 	Log      *slog.Logger
 	Version  string // version of this program, which the console shows
 	Start    string // command line of this program, which the console shows when it can't reach the API
 }
 
-// Validate returns an error of one line that names all faults.
+// Validate returns an error of one line that names all invalid options, or nil.
 func (o Options) Validate() error {
 	var faults []string
 	check := func(err error) {

@@ -19,7 +19,7 @@ type schedule struct {
 // layersEvery is the interval of the layers task, shorter than in a deployment.
 const layersEvery = 10 * time.Second
 
-// run invokes the function until ctx ends. It logs a failed run and goes on.
+// run invokes the function until ctx ends. It logs a failed run and continues.
 func (sc *schedule) run(ctx context.Context, f *fleet, log *slog.Logger) {
 	ticker := time.NewTicker(sc.every)
 	defer ticker.Stop()

@@ -31,8 +31,8 @@ type System struct {
 	schedules []*schedule
 }
 
-// Start prepares the system: first the port and the failure file, whose errors are fast, then the engine, the tables
-// and the functions. After an error nothing is left running.
+// Start prepares the system: first the port and the failure file, which fail fast, then the engine, the tables and the
+// functions. After an error nothing is left running.
 func Start(ctx context.Context, o Options) (_ *System, err error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
@@ -68,8 +68,8 @@ func Start(ctx context.Context, o Options) (_ *System, err error) {
 	return s, nil
 }
 
-// openFailures makes the failure file and its folder, so that a wrong path fails now and not with the first discarded
-// record.
+// openFailures makes the failure file and its folder, so that a wrong path fails at once and not with the first
+// discarded record.
 func openFailures(path string) error {
 	err := os.MkdirAll(filepath.Dir(path), 0o755)
 	if err == nil {
@@ -127,7 +127,7 @@ func serve(server *http.Server, listener net.Listener) error {
 	return nil
 }
 
-// Bounds of an orderly end.
+// Timeouts of an orderly end.
 const (
 	shutdownTime = 10 * time.Second
 	drainTime    = time.Minute // if the engine responds

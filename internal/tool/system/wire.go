@@ -17,7 +17,7 @@ import (
 	"github.com/hotshard/hotshard/internal/httpapi"
 )
 
-// Bounds of idle and slow connections to the API and to the limiter's proxy.
+// Timeouts of connections to the API and to the limiter's proxy.
 const (
 	headerTime = 5 * time.Second // from a request's first byte to the end of its headers
 	idleTime   = time.Minute     // between two requests on a connection

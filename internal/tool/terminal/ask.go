@@ -20,8 +20,8 @@ func Is(file any) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// Ask prints a question and returns the next line without surrounding spaces, or "" at the input's end. It returns an
-// error when ctx ends; the read can't be stopped and goes on.
+// Ask prints a question and returns the next line without surrounding spaces, or "" at the input's end. It returns
+// ctx's error when ctx ends, while the read continues in the background.
 func Ask(ctx context.Context, in io.Reader, out io.Writer, question string) (answer string, err error) {
 	fmt.Fprint(out, question)
 	type line struct {

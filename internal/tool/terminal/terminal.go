@@ -18,14 +18,14 @@ import (
 
 // Widths of a table's cells, in columns of the terminal.
 const (
-	nameWidth = 60  // names are cut to it
-	cellWidth = 100 // other text is wrapped at it
+	nameWidth = 60  // longer names are cut
+	cellWidth = 100 // longer text of another kind is wrapped
 )
 
 // Name is a cell that may be cut. JSON output has the whole name.
 type Name string
 
-// NewTable makes a table that shows its cells through [Visible].
+// NewTable returns a table that escapes its cells with [Visible].
 func NewTable(headers ...any) *Table {
 	t := &Table{table.NewWriter()}
 	t.SetStyle(table.StyleLight)
@@ -59,7 +59,7 @@ func cells(values []any) table.Row {
 }
 
 // Visible returns text that can't control the terminal. It shows control characters, bidirectional controls and
-// malformed UTF-8 as Go escapes. API names may have bidirectional controls, and users' tables may have any of them.
+// malformed UTF-8 as Go escapes: keys of users' tables may contain any of them.
 func Visible(text string) string {
 	var b strings.Builder
 	for i, r := range text {
@@ -84,7 +84,7 @@ func Lines(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// Cut keeps the start and the end of text that is wider than most columns.
+// Cut shortens text to at most most columns. It keeps the start and the end.
 func Cut(text string, most int) string {
 	if pretty.StringWidth(text) <= most {
 		return text

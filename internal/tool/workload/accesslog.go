@@ -15,8 +15,8 @@ import (
 const MaxLine = 64 << 10
 
 // Log returns the requests of the access log at path, in the combined or common log format, plain or gzipped. A count
-// above 0 limits the number of requests. Log reads those requests once, so that a fault is found before anything is
-// sent, and keeps no lines in memory. Errors name the file, and the line if one is at fault.
+// above 0 limits the number of requests. Log reads them once to find malformed lines before anything is sent; it keeps
+// no lines in memory. Errors name the file, and the line if it is malformed.
 func Log(path string, count int) (Source, error) {
 	source := Source{Name: "access log " + path, Timed: true}
 	source.Requests = func() iter.Seq2[Request, error] { return readFile(path, count) }
@@ -52,11 +52,11 @@ func readFile(path string, count int) iter.Seq2[Request, error] {
 	}
 }
 
-// Read yields the requests of an access log. It detects gzip by the first bytes, and skips empty lines. An error has
-// the form "name:line: fault", and ends the sequence.
+// Read yields the requests of an access log. It detects gzip by the first bytes, and skips empty lines. An error
+// begins with "name:line: ", and ends the sequence.
 //
-// A request's ID is the number of its line with 12 hex digits of the line's SHA-256 digest. So lines with the same text
-// have different IDs, and a second read returns the same IDs.
+// A request's ID is its line's number with 12 hex digits of the line's SHA-256 digest. So lines with the same text have
+// different IDs, and a second read returns the same IDs.
 func Read(name string, r io.Reader) iter.Seq2[Request, error] {
 	return func(yield func(Request, error) bool) {
 		text, err := decompress(r)

@@ -52,8 +52,8 @@ func (r Request) Data() Data {
 // maxName is the API's maximum length of a name, in bytes.
 const maxName = 512
 
-// Name returns any text as a valid name for the API: 1 to 512 bytes of UTF-8 without control characters. It returns
-// valid names unchanged, and else "sha256:" with the 64 hex digits of the text's SHA-256 digest.
+// Name returns text if it is a valid name for the API: 1 to 512 bytes of UTF-8 without control characters. For other
+// text it returns "sha256:" and the 64 hex digits of the text's SHA-256 digest.
 func Name(text string) string {
 	if nameable(text) {
 		return text

@@ -16,7 +16,7 @@ type Kind string
 const (
 	// Zipf requests key k in proportion to 1/(k+1)^1.1.
 	Zipf Kind = "zipf"
-	// FlashCrowd is uniform at first; from the middle on, nine requests in ten have the same key.
+	// FlashCrowd is uniform in its first half; in the second, nine requests in ten have the same key.
 	FlashCrowd Kind = "flash-crowd"
 	// Viral has one counter; its clients are uniform.
 	Viral Kind = "viral"
@@ -40,8 +40,7 @@ type Synthetic struct {
 	Keys  int // distinct keys to draw from, 1 or more
 }
 
-// Source returns the requests, with zero times. It returns an error that names the field for an unknown kind, or for a
-// Count or Keys below 1.
+// Source returns the requests, with zero times. It returns an error if the kind is unknown, or Count or Keys is below 1.
 func (s Synthetic) Source() (Source, error) {
 	if !slices.Contains(Kinds, s.Kind) {
 		return Source{}, fmt.Errorf("workload %q: want one of %s", s.Kind, strings.Trim(fmt.Sprint(Kinds), "[]"))

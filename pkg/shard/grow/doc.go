@@ -1,4 +1,4 @@
-// Package grow adds write shards to a key whose writes are throttled, without anybody's help:
+// Package grow adds write shards to a key whose writes are throttled:
 //
 //	shards := shardmap.New(client, "orders-shard-map", shardmap.Options{})
 //	changer := shardmap.NewChanger(client, shards, shardmap.ChangerOptions{})
@@ -10,13 +10,13 @@
 //		Format: shard.HashShard, PlainFirst: true, // a table that had no write shards: docs/adopt.md
 //	}
 //
-// A [Grower] needs no process of its own: it works within the writes that it observes. A Lambda
-// function has one for each instance, a service for each process, and they share nothing but the
-// shard map. Only one of them makes a change. The write that is throttled waits for it, up to a second.
+// A [Grower] needs no process of its own: it works within the writes that it observes. Have one for each
+// process or instance of a Lambda function. They share only the shard map, and only one of them makes a
+// change. The throttled write waits for it, up to a second.
 //
 // Before a name of a PlainFirst table grows, the Grower reads the partition keys of the new write shards.
-// If one has items, it refuses the growth and logs the key. Begin with Observe: programs that only know the
-// plain name miss what is on other write shards.
+// If one has items, the Grower logs the key and does not grow the name. Begin with Options.Observe:
+// programs that only know the plain name miss the items on other write shards.
 //
 // Quiet keys cost nothing. A key that is throttled costs its process a read of the shard map every
 // 0.3 to 5 s, and each change 10 write units. Counts never shrink.

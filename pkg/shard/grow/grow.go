@@ -16,7 +16,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// Changer changes shard counts. It is a *shardmap.Changer, whose methods these are.
+// Changer changes shard counts; *shardmap.Changer implements it.
 type Changer interface {
 	Refresh(ctx context.Context, key string, now time.Time) (shardmap.Entry, error)
 	GrowFrom(ctx context.Context, seen shardmap.Entry, count int, note shardmap.Note, now time.Time) (shardmap.Entry, error)
@@ -26,12 +26,12 @@ type Changer interface {
 // Options are a Grower's settings. The zero value is ready to use.
 type Options struct {
 	Observe bool // logs each growth that is due, and changes nothing
-	// Max is the most write shards of a key; 0 is [shard.MaxShards]. Every read of a name pays for the
-	// most that the name ever had.
+	// Max is the maximum of write shards of a key; 0 is [shard.MaxShards]. Every read of a name pays for
+	// the most that the name ever had.
 	Max int
 	// Partitions returns how many partitions a table has: a key gets at most four write shards for each.
-	// Nil is the number in the shard map, which [shardmap.Changer.NotePartitions] sets. Without one
-	// it is [shardmap.FewPartitions], those of a new on-demand table.
+	// If nil, the number is the shard map's, which [shardmap.Changer.NotePartitions] sets, or else
+	// [shardmap.FewPartitions], the number of a new on-demand table.
 	Partitions func(table string) int
 	Logger     *slog.Logger            // nil is slog.Default
 	By         string                  // who made a change, in the shard map's notes; default "grow"
@@ -45,11 +45,11 @@ type Grower struct {
 	keys    *growth.Keys
 	changer Changer
 	o       Options
-	wait    func(context.Context) bool // for a random while; false when the context has ended
+	wait    func(context.Context) bool // waits a random time; false if the context has ended
 }
 
-// New returns a Grower that changes counts by a Changer of the map that the writers use. It returns
-// ErrMisused if the changer is nil, or Max is not 0 to [shard.MaxShards].
+// New returns a Grower. The changer's map must be the one that the writers use. New returns ErrMisused
+// if the changer is nil, or Max is not 0 to [shard.MaxShards].
 func New(changer Changer, o Options) (*Grower, error) {
 	if c, is := changer.(*shardmap.Changer); changer == nil || is && c == nil {
 		return nil, fmt.Errorf("%w: a Grower's Changer is nil", shard.ErrMisused)
@@ -73,16 +73,16 @@ func New(changer Changer, o Options) (*Grower, error) {
 	return &Grower{keys: growth.NewKeys(growth.MaxKeys), changer: changer, o: o, wait: waitAWhile}, nil
 }
 
-// clearTime bounds the reads of the partition keys of new write shards: the throttled write waits for them.
+// clearTime is the timeout for reading new write shards' partition keys: the throttled write waits.
 const clearTime = time.Second
 
 func waitAWhile(ctx context.Context) bool { return dynamo.Pause(ctx, rand.N(growth.MaxWait)) }
 
-// ObserveAttempt records an attempt, and grows the key if that completes the evidence for it.
+// ObserveAttempt records an attempt, and grows the key if the evidence is then sufficient.
 func (g *Grower) ObserveAttempt(ctx context.Context, a shard.Attempt) {
 	traits := kind.Of(kind.Kind(a.Kind))
 	if traits.Leads && a.At.Before(a.Effective) {
-		a.Outcome = shard.Inconclusive // it went by the count before
+		a.Outcome = shard.Inconclusive // it used the previous count
 	}
 	partitions := g.o.Partitions(cmp.Or(a.Table, traits.Table))
 	useful := growth.Bound(partitions)
@@ -95,8 +95,8 @@ func (g *Grower) ObserveAttempt(ctx context.Context, a shard.Attempt) {
 			"key", g.o.Shown(a.Key), "shards", a.Shards, "partitions", partitions)
 	case a.Pinned:
 	case answer == growth.Refresh:
-		// After a lead all views have the change. If hits that wait went by newer counts, more of them
-		// would transfer quota at the same time.
+		// A kind with a lead needs no refresh: all views have the change when it takes effect. Of a
+		// limit's waiting hits, more would transfer quota at the same time after a refresh.
 		if !traits.Leads && !traits.Divides && g.wait(ctx) {
 			g.refresh(ctx, a.Key)
 		}
@@ -105,8 +105,8 @@ func (g *Grower) ObserveAttempt(ctx context.Context, a shard.Attempt) {
 	}
 }
 
-// ask reads the key's entry, and raises its count if that is no newer than the attempt. It
-// returns the version that is known then.
+// ask reads the key's entry, and raises its count unless the entry is newer than the attempt. It
+// returns the newest version that it has seen.
 func (g *Grower) ask(ctx context.Context, a shard.Attempt, bound int) (version int64) {
 	if !g.wait(ctx) {
 		return a.Version
@@ -125,8 +125,8 @@ func (g *Grower) ask(ctx context.Context, a shard.Attempt, bound int) (version i
 	return g.grow(ctx, entry, count, a)
 }
 
-// clear reports whether the partition keys of new write shards are free, and the version that is known
-// then. If another process grew the key meanwhile, the items there are its own.
+// clear reports whether the partition keys of new write shards have no items, and returns the newest
+// version that it has seen. Items there may be of a growth by another process meanwhile.
 func (g *Grower) clear(ctx context.Context, a shard.Attempt, seen shardmap.Entry, count int) (version int64, ok bool) {
 	if a.Clear == nil || count <= seen.Most() {
 		return seen.Version, true
@@ -149,7 +149,7 @@ func (g *Grower) clear(ctx context.Context, a shard.Attempt, seen shardmap.Entry
 	return seen.Version, false
 }
 
-// refresh reads the key's entry into the view. If it can't be read, the view stays as it is.
+// refresh reads the key's entry into the map's view. If the read fails, the view is unchanged.
 func (g *Grower) refresh(ctx context.Context, key string) (entry shardmap.Entry, ok bool) {
 	entry, err := g.changer.Refresh(ctx, key, g.o.Clock())
 	if err != nil {
@@ -158,7 +158,7 @@ func (g *Grower) refresh(ctx context.Context, key string) (entry shardmap.Entry,
 	return entry, err == nil
 }
 
-// grow changes the count of an entry because of an attempt, and returns the entry's version then.
+// grow raises the count of an entry because of an attempt, and returns the entry's version then.
 func (g *Grower) grow(ctx context.Context, seen shardmap.Entry, count int, a shard.Attempt) (version int64) {
 	key, why := g.o.Shown(seen.Key), throttledOn(a.Shards)
 	if g.o.Observe {
@@ -169,7 +169,7 @@ func (g *Grower) grow(ctx context.Context, seen shardmap.Entry, count int, a sha
 	switch {
 	case err == nil:
 		g.o.Logger.Warn("grown", "key", key, "shards", count, "effective_at", entry.Effective(), "why", why)
-	case errors.Is(err, shardmap.ErrNoChange), errors.Is(err, shardmap.ErrPinned): // somebody was faster
+	case errors.Is(err, shardmap.ErrNoChange), errors.Is(err, shardmap.ErrPinned): // another process was faster
 	default:
 		g.o.Logger.Error("not grown", "key", key, "shards", count, "error", err)
 		return seen.Version

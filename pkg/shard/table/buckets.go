@@ -17,16 +17,16 @@ import (
 
 // TimeBuckets divides a name's items into time buckets, name#2026-01-05#0 to
 // name#2026-01-05#N-1, for time series that grow without end. The sort key begins
-// with the item's time. A read of a range queries N partitions per bucket of the range, and
-// no older bucket. It benefits from a count that has shrunk.
+// with the item's time. A read of a range queries only its buckets, each with the N of its own
+// time: after N has shrunk, newer ranges cost fewer queries.
 //
-// A range needs both ends: [During] makes it.
+// A range needs both ends: use [During].
 type TimeBuckets struct {
 	Bucket shard.Bucket // the width of a bucket; required
 	Stamp  shard.Stamp  // how sort keys begin, as Stamp.Key makes them; default [shard.Millis]
 	// By is the attribute from which an item's write shard is calculated, as in
-	// CalculatedSuffix: let sort keys end in it. "" draws write shards at random, and single
-	// items can't be looked up then.
+	// CalculatedSuffix: let sort keys end in it. With "", write shards are random and single
+	// items can't be looked up.
 	By string
 	// Offset starts each name's buckets at an offset of its own ([shard.Bucket.Offset]), so
 	// that not all names begin a new partition key in the same second. It is part of the
@@ -41,8 +41,8 @@ func (b TimeBuckets) fault(t *Table) error {
 	return bucketFault(b.Bucket, b.Stamp)
 }
 
-func (b TimeBuckets) found() bool           { return b.By != "" }
-func (b TimeBuckets) tells(t *Table) string { return t.tells(b.By) }
+func (b TimeBuckets) findable() bool             { return b.By != "" }
+func (b TimeBuckets) tieBreaker(t *Table) string { return t.tieBreaker(b.By) }
 
 func (b TimeBuckets) places(ctx context.Context, r raw, name string, it Item) ([]place.Place, error) {
 	t := r.t
@@ -97,11 +97,11 @@ func (b TimeBuckets) partitions(ctx context.Context, r raw, name string, s Span)
 // throughput needs TimeBuckets. Sort keys are text, and names must not contain the
 // format's separator.
 //
-// A range needs both ends: [During] makes it.
+// A range needs both ends: use [During].
 type HybridBuckets struct {
 	Bucket shard.Bucket // the width of a bucket; required
 	Stamp  shard.Stamp  // how sort keys begin, which must be text; default [shard.Millis]
-	// Group is the key of the count of all names together in Shards; it may be empty only
+	// Group is the key in Shards of the one count that all names share; it may be empty only
 	// with a Fixed count.
 	Group string
 	// Offset is as in TimeBuckets.
@@ -113,13 +113,13 @@ func (h HybridBuckets) fault(t *Table) error {
 		return fmt.Errorf("HybridBuckets.Stamp %s is a number, but the sort key holds the name", h.Stamp)
 	}
 	if t.changing() && h.Group == "" {
-		return fmt.Errorf("HybridBuckets.Group is empty: a shard map needs a key for the count of all names together")
+		return fmt.Errorf("HybridBuckets.Group is empty: set the shard map's key of the count that all names share")
 	}
 	return bucketFault(h.Bucket, h.Stamp)
 }
 
-func (HybridBuckets) found() bool         { return true }
-func (HybridBuckets) tells(*Table) string { return "" }
+func (HybridBuckets) findable() bool           { return true }
+func (HybridBuckets) tieBreaker(*Table) string { return "" }
 
 func (h HybridBuckets) places(ctx context.Context, r raw, name string, it Item) ([]place.Place, error) {
 	t := r.t
@@ -144,7 +144,7 @@ func (h HybridBuckets) places(ctx context.Context, r raw, name string, it Item) 
 	return list, nil
 }
 
-// prefix returns what precedes the sort keys of a name.
+// prefix returns the name and the separator, which precede the name's sort keys.
 func (h HybridBuckets) prefix(t *Table, name string) (string, error) {
 	prefix, err := shard.Compose(t.keyFormat().Separator(), name, "")
 	if err != nil {
@@ -202,7 +202,7 @@ func bucketOffset(b shard.Bucket, on bool, name string) time.Duration {
 func stamped(r raw, s shard.Stamp, it Item) (time.Time, error) {
 	t := r.t
 	if _, number := it[t.SortKey].(*types.AttributeValueMemberN); number != s.Number() {
-		return time.Time{}, fmt.Errorf("%w: the type of %s does not fit the stamp %q", shard.ErrMisused, t.SortKey, string(s))
+		return time.Time{}, fmt.Errorf("%w: the type of %s does not match the stamp %q", shard.ErrMisused, t.SortKey, string(s))
 	}
 	text, _ := dynamo.Attribute(it, t.SortKey)
 	at, _, err := s.Parse(text)

@@ -24,8 +24,8 @@ type Counts interface {
 // be 1 to [shard.MaxShards].
 type Fixed int
 
-// always is before the time of any item, even the zero time less a margin: a fixed count is
-// in force at all times.
+// always is before the time of any item, even before the zero time less a margin: a fixed
+// count is effective at all times.
 var always = time.Time{}.Add(-time.Hour)
 
 // Lookup returns the fixed count.
@@ -63,12 +63,11 @@ func (n Namespace) Lookup(ctx context.Context, key string, now time.Time) (shard
 // Deploy it to all programs before a name's count is changed in the map. Keep it for as long
 // as there are items from before.
 //
-// Beware of items dated ahead, by due date for example, if write shards depend on time. A
-// Fixed count accepts such items; a map rejects new ones ([shardmap.Options].EventAhead), and
-// the keys of existing ones too. After a name's first change, an item dated later than the
-// change is looked up where the new count puts it: Get and Update don't find it, Delete misses
-// it, and Put makes a second one. So no item may be dated after its name's first change.
-// Before it, count the items dated further ahead and wait until there are none, or let
+// If write shards depend on an item's time, no item may be dated after its name's first
+// change. A Fixed count accepts items dated in the future, by due date for example; a map
+// rejects writes and look-ups of those beyond [shardmap.Options].EventAhead. After the change,
+// a later item is looked up where the new count puts it: Get, Update and Delete miss it, and
+// Put makes a second one. So wait until no item is dated that far ahead, or let
 // CalculatedSuffix.Time read another time, such as the item's creation.
 type AtLeast struct {
 	N      Fixed
@@ -92,7 +91,7 @@ func (a AtLeast) Lookup(ctx context.Context, key string, now time.Time) (shardma
 	for i := range raised {
 		raised[i].Count = max(raised[i].Count, int(a.N))
 	}
-	// If older changes were forgotten, some remain; a name that was reset has none.
+	// An entry that has forgotten old changes keeps newer ones, unless the name was reset.
 	if len(raised) == 0 || !entry.Forgotten {
 		raised = slices.Concat(floor.History, raised)
 	}
@@ -100,7 +99,7 @@ func (a AtLeast) Lookup(ctx context.Context, key string, now time.Time) (shardma
 	return entry, nil
 }
 
-// countsFault returns an error of kind ErrMisused if no name can have these counts, or nil.
+// countsFault returns an error of kind ErrMisused if the counts are nil or out of range.
 func countsFault(c Counts) error {
 	switch c := c.(type) {
 	case nil:
@@ -145,7 +144,7 @@ func (t *Table) changing() bool {
 	return !fixed
 }
 
-// aheadOf returns how far ahead the times of items may lie.
+// aheadOf returns how far ahead of now the times of items may lie.
 func aheadOf(c Counts) time.Duration {
 	switch c := c.(type) {
 	case interface{ Options() shardmap.Options }: // a shardmap.Map, and its Changer

@@ -26,10 +26,10 @@ type gather struct {
 	name  string
 	span  Span
 	after *place.Position // exclusive
-	most  int             // partitions to read at most; 0 is no bound
-	keys  bool            // reads only what distinguishes items
+	most  int             // maximum of partitions to read; 0 is no maximum
+	keys  bool            // reads only the attributes that distinguish items
 
-	rest *place.Position // where the read stopped at most partitions
+	rest *place.Position // where the read stopped at the maximum; nil if it did not
 }
 
 func (r raw) gather(name string, s Span) (*gather, error) {
@@ -49,20 +49,20 @@ func (r raw) gather(name string, s Span) (*gather, error) {
 		return nil, err
 	}
 	if !ours {
-		return nil, fmt.Errorf("%w: Span.After is of another name or direction", shard.ErrMisused)
+		return nil, fmt.Errorf("%w: Span.After belongs to another name or direction", shard.ErrMisused)
 	}
 	g.after = &after
 	g.narrow()
 	return g, nil
 }
 
-// cursorOf begins the cursors of a name's pages in one direction.
+// cursorOf returns the prefix of the cursors of a name in one direction.
 func cursorOf(name string, desc bool) string {
 	sum := sha256.Sum256(strconv.AppendBool([]byte(name+"\x00"), desc))
 	return hex.EncodeToString(sum[:4]) + "."
 }
 
-// narrow removes from the span what lies before the position.
+// narrow moves the span's start to the cursor.
 func (g *gather) narrow() {
 	switch sort := g.after.Sort; {
 	case g.span.Desc && (g.span.High == nil || dynamo.CompareValues(sort, g.span.High) < 0):
@@ -102,8 +102,8 @@ func (g *gather) all(ctx context.Context) iter.Seq2[place.Stored, error] {
 	}
 }
 
-// batches combines groups: one, two, four and so on. So a dense range makes no needless
-// query, and a sparse one needs few round trips.
+// batches combines one group, then two, four and so on: a dense range makes few needless
+// queries, and a sparse one few round trips.
 func batches(groups iter.Seq[[]partition]) iter.Seq[[]partition] {
 	return func(yield func([]partition) bool) {
 		var batch []partition
@@ -136,7 +136,7 @@ func (g *gather) merge(ctx context.Context, parts []partition, yield func(place.
 		return false
 	}
 	if merged.Ahead = g.span.Limit == 0; !merged.Ahead {
-		merged.Want = g.span.Limit + 2 // with the last item of the page before, and the first of the next
+		merged.Want = g.span.Limit + 2 // also the last item of the previous page and the first of the next
 	}
 	var last *place.Position
 	for {
@@ -152,7 +152,7 @@ func (g *gather) merge(ctx context.Context, parts []partition, yield func(place.
 		case it == nil:
 			return true
 		}
-		s := g.sighting(parts[from], it)
+		s := g.stored(parts[from], it)
 		leave, err := g.omits(ctx, last, s)
 		if err != nil {
 			yield(place.Stored{}, err)
@@ -215,7 +215,7 @@ func (g *gather) condition(in *dynamodb.QueryInput, p partition) {
 	in.KeyConditionExpression = &condition
 }
 
-// project reads only what distinguishes items.
+// project makes the query return only the attributes that distinguish items.
 func (g *gather) project(in *dynamodb.QueryInput) {
 	projection := "#sk"
 	in.ExpressionAttributeNames["#sk"] = g.t.SortKey
@@ -233,7 +233,7 @@ func prefixed(prefix string, bound types.AttributeValue) types.AttributeValue {
 	return bound
 }
 
-// place returns an item's position by the caller's keys.
+// place returns an item's position by the caller's sort key, without the stored prefix.
 func (g *gather) place(p partition, it dynamo.Item) place.Position {
 	at := place.Position{Sort: it[g.t.SortKey], By: dynamo.Apart(it, g.TellsBy()), Shard: p.shard}
 	if p.prefix != "" {

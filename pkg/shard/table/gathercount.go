@@ -12,8 +12,8 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/internal/place"
 )
 
-// count returns the number of items in the range, without keeping their contents in memory. An item
-// that a look-up finds counts once, even if it is on two write shards.
+// count returns the number of items in the range. If look-ups find single items, an item on two
+// write shards counts once.
 func (g *gather) count(ctx context.Context) (n int, err error) {
 	if g.t.reads == placed {
 		return g.countAll(g.all(ctx))
@@ -39,7 +39,7 @@ func (g *gather) count(ctx context.Context) (n int, err error) {
 	return n, nil
 }
 
-// countEach returns the number of items on some partitions.
+// countEach adds up the items of the partitions by COUNT queries.
 func (g *gather) countEach(ctx context.Context, batch []partition) (int, error) {
 	var total atomic.Int64
 	group, ctx := errgroup.WithContext(ctx)
@@ -57,7 +57,7 @@ func (g *gather) countEach(ctx context.Context, batch []partition) (int, error) 
 	return int(total.Load()), err
 }
 
-// countOnce returns the number of different items on some partitions.
+// countOnce merges the items' keys, so an item on two of the partitions counts once.
 func (g *gather) countOnce(ctx context.Context, batch []partition) (int, error) {
 	keys := *g
 	keys.keys = true

@@ -9,6 +9,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/internal/place"
 )
 
+// passed reports whether an item lies before the cursor, which earlier pages have read.
 func (g *gather) passed(at place.Position) bool {
 	if g.passedByAnother(at) {
 		return true
@@ -20,23 +21,23 @@ func (g *gather) passed(at place.Position) bool {
 	return c <= 0
 }
 
-// passedByAnother reports whether the cursor stands behind this item, if the cursor's table
-// distinguishes items with equal sort keys and this table does not.
+// passedByAnother reports whether an item has the cursor's sort key, and another Table made the
+// cursor, one that distinguishes items with equal sort keys. This one does not.
 func (g *gather) passedByAnother(at place.Position) bool {
 	by := g.after.By
 	return by != "" && by != place.BehindAll && g.TellsBy() == "" && dynamo.CompareValues(at.Sort, g.after.Sort) == 0
 }
 
-// sighting returns a stored item with the caller's keys and its place.
-func (g *gather) sighting(p partition, it dynamo.Item) place.Stored {
+// stored returns a stored item with the caller's keys and its place.
+func (g *gather) stored(p partition, it dynamo.Item) place.Stored {
 	s := place.Stored{Item: it, At: g.place(p, it), PK: p.pk, Sort: it[g.t.SortKey]}
 	it[g.t.PartitionKey], it[g.t.SortKey] = dynamo.String(g.name), s.At.Sort
 	return s
 }
 
-// omits reports whether the read omits an item. That is an item that a look-up by the
-// layout does not find, or the last item read, seen on a second write shard. The latter
-// happens only if writers did not agree on a change of the shard count.
+// omits reports whether the read omits an item: a look-up does not find it, or it is the last
+// item again, on a second write shard. The latter happens only if writers disagreed on a change
+// of the shard count.
 func (g *gather) omits(ctx context.Context, last *place.Position, s place.Stored) (bool, error) {
 	switch g.t.reads {
 	case allThere:
@@ -49,9 +50,8 @@ func (g *gather) omits(ctx context.Context, last *place.Position, s place.Stored
 	return g.Finds() && last != nil && last.By == s.At.By && dynamo.CompareValues(last.Sort, s.At.Sort) == 0, nil
 }
 
-// found reports whether a look-up by the layout finds an item where it was read. It costs
-// reads only near a change of the shard count: the item may then be at a later place, and
-// counts if no earlier place has it.
+// found reports whether a look-up finds an item where it was read. It costs reads only near a
+// change of the shard count: an item at a later place is found if no earlier place has it.
 func (g *gather) found(ctx context.Context, s place.Stored) (bool, error) {
 	places, err := g.Places(ctx, g.name, s.Item)
 	read := place.Place{PK: s.PK, Sort: s.Sort}
@@ -62,7 +62,7 @@ func (g *gather) found(ctx context.Context, s place.Stored) (bool, error) {
 	return it != nil && read.Equal(at), err
 }
 
-// cursor returns the position behind an item.
+// cursor returns the position at which the page after an item begins.
 func (g *gather) cursor(at place.Position) place.Position {
 	if !g.Finds() {
 		return at

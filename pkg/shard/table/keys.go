@@ -17,8 +17,8 @@ const maxKeyBytes = 2048
 
 func (t *Table) keyFormat() shard.Format { return cmp.Or(t.Format, shard.Hash) }
 
-// join returns the partition key of a write shard, counted from 0. The base is a name, or what
-// bucketed returns.
+// join returns the partition key of write shard n, counted from 0. The base is a name, or a name
+// with its time bucket.
 func (t *Table) join(base string, n int) string {
 	if t.PlainFirst {
 		return t.Format.JoinPlain(base, n)
@@ -38,13 +38,13 @@ func (t *Table) plainFault() error {
 	}
 	switch {
 	case t.Format == "":
-		return fmt.Errorf("PlainFirst needs an explicit Format, say shard.HashShard: no name may end as a write shard does")
+		return fmt.Errorf("PlainFirst needs an explicit Format that no name ends in, such as shard.HashShard")
 	case t.First != 0:
 		return fmt.Errorf("PlainFirst needs First 0, not %d: write shard 0 is the plain name", t.First)
 	}
 	switch b := t.Layout.(type) {
 	case HybridBuckets:
-		return fmt.Errorf("PlainFirst does not go with HybridBuckets, whose partition keys have no names")
+		return fmt.Errorf("PlainFirst can't be combined with HybridBuckets, whose partition keys have no names")
 	case TimeBuckets:
 		label := b.Bucket.Label(time.Date(2026, 12, 22, 13, 14, 0, 0, time.UTC), 0)
 		if _, n := t.Format.SplitPlain(t.bucketed("", label)); n > 0 || strings.ContainsAny(string(t.Format), "0123456789") {
@@ -72,8 +72,8 @@ func (t *Table) nameFault(name string) error {
 	return nil
 }
 
-// clear implements shard.Attempt.Clear for a name. Of time buckets it reads the current one, and those
-// that begin within the lead.
+// clear implements shard.Attempt.Clear for a name. With time buckets it reads the current bucket, and
+// those that begin within twice the lead.
 func (t *Table) clear(ctx context.Context, name string, from, to int, now time.Time) error {
 	bases := []string{name}
 	if b, is := t.Layout.(TimeBuckets); is {

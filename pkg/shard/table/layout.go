@@ -23,17 +23,17 @@ import (
 type Layout interface {
 	// fault returns why the layout does not fit the table, or nil.
 	fault(t *Table) error
-	// places returns where an item goes, and then where else it may be if shard counts
-	// change. A random place differs from call to call.
+	// places returns the place where an item belongs, and then the places where it may also
+	// be after a change of the shard count. A random place differs from call to call.
 	places(ctx context.Context, r raw, name string, it Item) ([]place.Place, error)
-	// found reports whether places depends on the item alone: a look-up finds the item, and
+	// findable reports whether places depends on the item alone: a look-up finds the item, and
 	// a repeated put replaces it.
-	found() bool
-	// tells returns the attribute that distinguishes items with equal sort keys, "" if the
+	findable() bool
+	// tieBreaker returns the attribute that distinguishes items with equal sort keys, "" if the
 	// sort key alone identifies an item.
-	tells(t *Table) string
-	// partitions returns groups of partitions of a range, group by group in the range's
-	// order. The items of a group's partitions have to be merged.
+	tieBreaker(t *Table) string
+	// partitions returns the range's partitions in groups. The groups are in the range's
+	// order; the items of a group's partitions have to be merged.
 	partitions(ctx context.Context, r raw, name string, s Span) (iter.Seq[[]partition], error)
 }
 
@@ -45,17 +45,17 @@ type partition struct {
 	edge   place.Position // the position before the bucket's first item; zero without buckets
 }
 
-// Unsharded keeps a name's items under the plain name, as a table before sharding does. A
-// Migration of package migrate can begin from it. Its Table's Shards must be Fixed(1).
+// Unsharded keeps a name's items under the plain name: the table before sharding, from which a
+// Migration of package migrate can begin. Its Table's Shards must be Fixed(1).
 type Unsharded struct{}
 
-func (Unsharded) found() bool { return true }
+func (Unsharded) findable() bool { return true }
 
-func (Unsharded) tells(*Table) string { return "" }
+func (Unsharded) tieBreaker(*Table) string { return "" }
 
 func (Unsharded) fault(t *Table) error {
 	if n, ok := constant(t.Shards); !ok || n != 1 {
-		return fmt.Errorf("an Unsharded table has Fixed(1) write shards")
+		return fmt.Errorf("an Unsharded table needs Shards: Fixed(1)")
 	}
 	return nil
 }
@@ -68,8 +68,8 @@ func (Unsharded) partitions(_ context.Context, _ raw, name string, _ Span) (iter
 	return func(yield func([]partition) bool) { yield([]partition{{pk: name}}) }, nil
 }
 
-// RandomSuffix spreads a name's items over name#0 to name#N-1 at random, for items that
-// nobody looks up singly, such as log lines and clicks. A read of a range queries all N. An
+// RandomSuffix spreads a name's items over name#0 to name#N-1 at random, for items that are
+// never looked up singly, such as log lines and clicks. A read of a range queries all N. An
 // item that is put again may be on two write shards, and is then read twice.
 //
 // With the count from a [shardmap.Map], N may grow and shrink at any time: reads query the
@@ -79,13 +79,13 @@ type RandomSuffix struct{}
 
 func (RandomSuffix) fault(*Table) error { return nil }
 
-func (RandomSuffix) found() bool { return false }
+func (RandomSuffix) findable() bool { return false }
 
-func (RandomSuffix) tells(*Table) string { return "" }
+func (RandomSuffix) tieBreaker(*Table) string { return "" }
 
 func (RandomSuffix) places(ctx context.Context, r raw, name string, it Item) ([]place.Place, error) {
 	entry, err := r.lookup(ctx, name)
-	if errors.Is(err, shard.ErrStale) && r.t.PlainFirst { // write shard 0 is there whatever the count
+	if errors.Is(err, shard.ErrStale) && r.t.PlainFirst { // write shard 0 exists at any count
 		return []place.Place{{PK: r.t.join(name, 0), Sort: it[r.t.SortKey]}}, nil
 	}
 	if err != nil {
@@ -137,14 +137,14 @@ type CalculatedSuffix struct {
 
 func (c CalculatedSuffix) fault(t *Table) error {
 	if t.changing() && c.Time == nil {
-		return fmt.Errorf("CalculatedSuffix.Time is nil: when the shard count changes, only an item's own time tells its write shard")
+		return fmt.Errorf("CalculatedSuffix.Time is nil: if the shard count changes, only an item's own time determines its write shard")
 	}
 	return t.byFault(c.By)
 }
 
-func (CalculatedSuffix) found() bool { return true }
+func (CalculatedSuffix) findable() bool { return true }
 
-func (c CalculatedSuffix) tells(t *Table) string { return t.tells(c.by(t)) }
+func (c CalculatedSuffix) tieBreaker(t *Table) string { return t.tieBreaker(c.by(t)) }
 
 func (c CalculatedSuffix) by(t *Table) string {
 	if c.By == "" {
@@ -169,9 +169,8 @@ func (c CalculatedSuffix) places(ctx context.Context, r raw, name string, it Ite
 	return r.calculated(name, name, it[r.t.SortKey], entry, by, at), nil
 }
 
-// time returns the item's own time, or the zero time. It is checked before the counts are
-// read. During the look-up the clock goes on, and a time too far ahead for the counts would
-// pass a later check.
+// time returns the item's own time, or the zero time without CalculatedSuffix.Time. Check it
+// before the counts are read: after that a time too far ahead for them might pass.
 func (c CalculatedSuffix) time(r raw, it Item, by string) (time.Time, error) {
 	if c.Time == nil {
 		return time.Time{}, nil
@@ -187,18 +186,17 @@ func (c CalculatedSuffix) time(r raw, it Item, by string) (time.Time, error) {
 func (t *Table) by(it Item, attr string) (string, error) {
 	value, ok := dynamo.Attribute(it, attr)
 	if !ok {
-		return "", fmt.Errorf("%w: the item with %s %q has no text or number %s to calculate its write shard from", shard.ErrMisused, t.SortKey, place.Spelled(it[t.SortKey]), attr)
+		return "", fmt.Errorf("%w: the item with %s %q needs a string or number %s, from which its write shard is calculated", shard.ErrMisused, t.SortKey, place.Spelled(it[t.SortKey]), attr)
 	}
 	return value, nil
 }
 
-// calculated returns the places that an item of a name may have by its calculated write shard: first
-// the one where it belongs.
+// calculated implements Layout.places for write shards calculated from the value by.
 func (r raw) calculated(name, base string, sort types.AttributeValue, entry shardmap.Entry, by string, at time.Time) []place.Place {
 	numbers := entry.PlacesAt(r.t.calculate, by, at)
 	leaving := r.t.PlainFirst && entry.Flat()
 	if leaving && len(numbers) > 1 {
-		numbers = append(numbers, numbers[0]) // where an item is that moved between two reads
+		numbers = append(numbers, numbers[0]) // again: the item may move there between two reads
 	}
 	list := make([]place.Place, len(numbers))
 	for i, n := range numbers {
@@ -233,15 +231,15 @@ func AttributeTime(name string) func(Item) (time.Time, error) {
 	}
 }
 
-// tells implements Layout.tells for write shards calculated from an attribute.
-func (t *Table) tells(by string) string {
+// tieBreaker implements Layout.tieBreaker for write shards calculated from an attribute.
+func (t *Table) tieBreaker(by string) string {
 	if by == t.SortKey {
 		return ""
 	}
 	return by
 }
 
-// byFault returns why write shards can't be calculated from the attribute, or nil.
+// byFault returns an error if By is the partition key.
 func (t *Table) byFault(by string) error {
 	if by == t.PartitionKey {
 		return fmt.Errorf("attribute %s (By) is the partition key: all items of a name would be on one write shard", by)

@@ -21,8 +21,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// raw is a Table during one call, addressed by the places of its items: a [place.Table]. The
-// Table's own calls use it.
+// raw is a [place.Table]: a Table during one call, addressed by its items' places.
 type raw struct {
 	t     *Table
 	now   time.Time
@@ -42,7 +41,7 @@ func (r raw) check() error {
 	return r.t.Check()
 }
 
-// raw returns the table by places, for a call that began at now.
+// raw returns the place.Table of a call that began at now.
 func (t *Table) raw(now time.Time) raw {
 	return raw{t, now, dynamo.StartClock(now), observe.Begin(t.Observer)}
 }
@@ -51,16 +50,17 @@ func (t *Table) raw(now time.Time) raw {
 func (r raw) Now() time.Time { return r.clock.Now() }
 
 // Finds reports whether a look-up by an item's contents finds the item.
-func (r raw) Finds() bool { return r.t.Layout.found() }
+func (r raw) Finds() bool { return r.t.Layout.findable() }
 
 // TellsBy returns the attribute that distinguishes items with equal sort keys, or "".
-func (r raw) TellsBy() string { return r.t.Layout.tells(r.t) }
+func (r raw) TellsBy() string { return r.t.Layout.tieBreaker(r.t) }
 
-// NameOf returns an item's partition key without a write shard.
+// NameOf returns the name in an item's partition key attribute. It checks the name and that the item
+// has a sort key.
 func (r raw) NameOf(it Item) (string, error) {
 	name, ok := it[r.t.PartitionKey].(*types.AttributeValueMemberS)
 	if !ok {
-		return "", fmt.Errorf("%w: table %s: the item's %s is no text: it must hold the name, without a write shard", shard.ErrMisused, r.t.Name, r.t.PartitionKey)
+		return "", fmt.Errorf("%w: table %s: the item's %s must be a string, the name without a write shard", shard.ErrMisused, r.t.Name, r.t.PartitionKey)
 	}
 	if err := given.Names(name.Value); err != nil {
 		return "", fmt.Errorf("table %s: %w", r.t.Name, err)
@@ -71,7 +71,7 @@ func (r raw) NameOf(it Item) (string, error) {
 	return name.Value, r.t.nameFault(name.Value)
 }
 
-// Identity returns what distinguishes an item from others with its name and sort key.
+// Identity returns the attribute that distinguishes an item from others with its name and sort key.
 func (r raw) Identity(it Item) place.Identity {
 	if by := r.TellsBy(); by != "" {
 		return place.Identity{by: it[by]}
@@ -87,8 +87,8 @@ func (r raw) lookup(ctx context.Context, key string) (shardmap.Entry, error) {
 	return entry, nil
 }
 
-// sent returns what observers receive of a write to write shard n. The key is a name, and identity
-// distinguishes the items if write shards are calculated.
+// sent returns the attempt that observers receive of a write to write shard n. The key is a name;
+// identity is "", or distinguishes the items if write shards are calculated.
 func (r raw) sent(k kind.Kind, key string, e shardmap.Entry, n int, at time.Time, identity string) shard.Attempt {
 	a := sent(k, r.t.Name, r.t.Shards, key, e, n, at)
 	if identity != "" {
@@ -100,8 +100,8 @@ func (r raw) sent(k kind.Kind, key string, e shardmap.Entry, n int, at time.Time
 	return a
 }
 
-// sent returns what observers receive of a write to write shard n of a table. A count that never
-// changes is a pinned one.
+// sent returns the attempt that observers receive of a write to write shard n of a table. A count that
+// never changes is pinned.
 func sent(k kind.Kind, table string, counts Counts, key string, e shardmap.Entry, n int, at time.Time) shard.Attempt {
 	a := observe.Sent(k, cmp.Or(e.Key, key), e, n, at)
 	_, fixed := constant(counts)
@@ -109,15 +109,15 @@ func sent(k kind.Kind, table string, counts Counts, key string, e shardmap.Entry
 	return a
 }
 
-// notAhead returns an error for an item's time at which the shard count may still change.
+// notAhead returns an error if the shard count may still change before an item's time.
 func (r raw) notAhead(at time.Time) error {
 	if ahead := aheadOf(r.t.Shards); r.t.changing() && at.After(r.Now().Add(ahead)) {
-		return fmt.Errorf("%w: an item's time %s is over %s ahead, and its shard count may change before", shard.ErrMisused, at, ahead)
+		return fmt.Errorf("%w: an item's time %s is more than %s ahead: until then its shard count may change", shard.ErrMisused, at, ahead)
 	}
 	return nil
 }
 
-// Places returns where an item goes, and then where else it may be.
+// Places returns the place where an item belongs, and then the places where it may also be.
 func (r raw) Places(ctx context.Context, name string, it Item) ([]place.Place, error) {
 	if err := r.t.nameFault(name); err != nil {
 		return nil, err
@@ -137,7 +137,7 @@ func (r raw) Find(ctx context.Context, operation string, key Item) (name string,
 		places, err = r.Places(ctx, name, key)
 	} else {
 		kind := strings.TrimPrefix(fmt.Sprintf("%T", r.t.Layout), "table.")
-		err = fmt.Errorf("%w: items whose write shards a %s draws by chance can't be found singly: read the range of the one sort key", shard.ErrMisused, kind)
+		err = fmt.Errorf("%w: a %s chooses write shards at random, so single items can't be looked up: query the range of the one sort key", shard.ErrMisused, kind)
 	}
 	if err != nil {
 		return "", nil, r.t.describe(operation, name, err)
@@ -145,8 +145,8 @@ func (r raw) Find(ctx context.Context, operation string, key Item) (name string,
 	return name, places, nil
 }
 
-// Locate reads places in turn, strongly consistent, and returns the first that has the item,
-// and the item as stored; nil if none has it.
+// Locate reads places in turn, strongly consistent. It returns the first that has the item,
+// and the item as stored, which is nil if no place has it.
 func (r raw) Locate(ctx context.Context, places []place.Place, id place.Identity) (place.Place, Item, error) {
 	for _, p := range places {
 		it, err := r.readAt(ctx, p)
@@ -182,8 +182,8 @@ func (r raw) Target(ctx context.Context, places []place.Place, id place.Identity
 	return places[0], nil
 }
 
-// write makes a conditional write at the place that has the item, or else where it belongs. If the item has left the
-// place, its condition failed for that, and write repeats it at the new place.
+// write makes a conditional write at the place that has the item, or else where it belongs. If the
+// condition fails because the item has left the place, write repeats it at the new place.
 func (r raw) write(ctx context.Context, places []place.Place, id place.Identity, send func(context.Context, place.Place) error) error {
 	at, err := r.Target(ctx, places, id)
 	for err == nil {
@@ -209,8 +209,8 @@ func (r raw) Key(at place.Place) Item {
 	return Item{r.t.PartitionKey: dynamo.String(at.PK), r.t.SortKey: at.Sort}
 }
 
-// Put returns the write of an item under its stored key, on condition that no other item is
-// at the place.
+// Put returns the write of an item under its stored key, on the condition that no other item is
+// there.
 func (r raw) Put(it Item, at place.Place, id place.Identity) *types.Put {
 	stored := maps.Clone(it)
 	maps.Copy(stored, r.Key(at))
@@ -221,7 +221,7 @@ func (r raw) Put(it Item, at place.Place, id place.Identity) *types.Put {
 	}
 }
 
-// Deletion returns the write that deletes an item from a place, and no other item there.
+// Deletion returns the write that deletes an item from a place. It deletes no other item there.
 func (r raw) Deletion(at place.Place, id place.Identity) *types.Delete {
 	g := id.Guard(at, r.t.PartitionKey)
 	return &types.Delete{

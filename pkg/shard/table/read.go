@@ -10,16 +10,16 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/internal/place"
 )
 
-// MaxQueries bounds the partitions read for a page. A first bucket with more is read
+// MaxQueries is the maximum of partitions read for a page. A first bucket with more is read
 // whole.
 const MaxQueries = 1000
 
 // Query streams the items of a name in the order of their sort keys, read from all its write
 // shards in parallel. Items with equal sort keys are in the order of the attribute from which
-// their write shards are calculated, or else of the write shards. Memory holds about a page
-// (1 MB) per write shard. So a loop that stops early has paid for that: 20 items of 64 write shards
-// cost 407 read units, and 32 with a Span.Limit of 20. The stream ends with the first error, whose item is nil. The call's
-// time runs on from now since Query was called, even if the loop starts later.
+// their write shards are calculated, or else of the write shards. Query reads ahead about a page
+// (1 MB) per write shard and keeps it in memory. A loop that stops early pays for that: 20 items of
+// 64 write shards cost 407 read units, or 32 with a Span.Limit of 20. The stream ends with the first
+// error, whose item is nil. The call's clock starts with Query, even if the loop starts later.
 func (t *Table) Query(ctx context.Context, name string, s Span, now time.Time) iter.Seq2[Item, error] {
 	r := t.raw(now)
 	return func(yield func(Item, error) bool) {
@@ -28,7 +28,7 @@ func (t *Table) Query(ctx context.Context, name string, s Span, now time.Time) i
 			yield(nil, t.describe("reading a range of", name, err))
 			return
 		}
-		given := 0
+		yielded := 0
 		for found, err := range g.all(ctx) {
 			if err != nil {
 				yield(nil, t.describe("reading a range of", name, err))
@@ -37,7 +37,7 @@ func (t *Table) Query(ctx context.Context, name string, s Span, now time.Time) i
 			if !yield(found.Item, nil) {
 				return
 			}
-			if given++; given == s.Limit {
+			if yielded++; yielded == s.Limit {
 				return
 			}
 		}
@@ -52,10 +52,10 @@ type Page struct {
 	Next  string
 }
 
-// Page returns a page of a range: Span.Limit items, or 100. It costs a query for each write shard, of more than
-// Limit items in all: docs/patterns.md has figures. Successive pages neither miss nor
-// repeat an item, even if the shard count changes between them. A Span.After of another name or
-// direction is ErrMisused.
+// Page returns a page of a range: Span.Limit items, or 100. It queries each write shard and reads
+// more than Limit items in all: docs/patterns.md has figures. Successive pages neither miss nor
+// repeat an item, even if the shard count changes between them. Page returns ErrMisused if Span.After
+// belongs to another name or direction.
 func (t *Table) Page(ctx context.Context, name string, s Span, now time.Time) (Page, error) {
 	if s.Limit <= 0 {
 		s.Limit = 100
@@ -83,9 +83,9 @@ func (t *Table) Page(ctx context.Context, name string, s Span, now time.Time) (P
 	return page, nil
 }
 
-// Count returns the number of items in a range, at the RCUs of reading it. The span must have no Limit and
-// no After. If look-ups find single items, an item on two write shards counts once, as Query returns it
-// once: their keys are read and merged. Otherwise, and on one partition, COUNT queries return numbers only.
+// Count returns the number of items in a range, at the read units of reading it. The span must have no
+// Limit and no After. If look-ups find single items, Count reads their keys, and an item on two write
+// shards counts once. Otherwise, and on one partition, COUNT queries return only numbers.
 func (t *Table) Count(ctx context.Context, name string, s Span, now time.Time) (n int, err error) {
 	if s.Limit != 0 || s.After != "" {
 		return 0, t.describe("counting", name, fmt.Errorf("%w: a count has no Limit and no After", shard.ErrMisused))
@@ -117,5 +117,5 @@ func (t *Table) Get(ctx context.Context, key Item, now time.Time) (Item, error) 
 	if err != nil {
 		return nil, t.describe(operation, name, err)
 	}
-	return t.seen(it, name, key), nil
+	return t.withCallerKeys(it, name, key), nil
 }

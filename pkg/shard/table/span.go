@@ -23,7 +23,7 @@ type Span struct {
 	Consistent bool                 // strongly consistent, at twice the read units
 }
 
-// During returns the span of the sort keys whose times lie from from to before to.
+// During returns the span of the sort keys whose times are from or later, and before to.
 func During(s shard.Stamp, from, to time.Time) Span {
 	low, high, ok := s.Bounds(from, to)
 	if !ok { // an empty span
@@ -62,7 +62,7 @@ func cutSpan(b shard.Bucket, stamp shard.Stamp, offset time.Duration, s Span) (c
 	from, _, err1 := boundTime(stamp, s.Low)
 	to, open, err2 := boundTime(stamp, s.High)
 	if err1 != nil || err2 != nil {
-		return cut{}, fmt.Errorf("%w: a range over time buckets needs both ends, as During makes them: %w", shard.ErrMisused, cmp.Or(err1, err2))
+		return cut{}, fmt.Errorf("%w: a range over time buckets needs both ends, as During returns them: %w", shard.ErrMisused, cmp.Or(err1, err2))
 	}
 	if open {
 		to = to.Add(-1)

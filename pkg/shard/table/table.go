@@ -11,7 +11,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/client"
 )
 
-// Item is an item of DynamoDB, as the SDK has it.
+// Item is a DynamoDB item: the SDK's attribute values by attribute name.
 type Item = map[string]types.AttributeValue
 
 // Client has the DynamoDB calls of a Table.
@@ -64,8 +64,8 @@ type Table struct {
 	// acme#1 to acme#10. If First is wrong, reads miss the items of a whole write shard, without
 	// an error.
 	First int
-	// Calculate returns the write shard, 0 to n-1, of a value among n, without First. It must
-	// never change. Default [shard.Calculated]; [shard.Summed] is the Developer Guide's.
+	// Calculate returns a value's write shard among n: 0 to n-1, without First. It must never
+	// change. Default [shard.Calculated]; [shard.Summed] is the Developer Guide's.
 	Calculate func(value string, n int) int
 
 	reads reading
@@ -76,7 +76,7 @@ type reading int
 
 const (
 	eachOnce reading = iota // every item, once even if writers did not agree where it goes
-	placed                  // as eachOnce, without items that a look-up does not find where they are
+	placed                  // as eachOnce, without items that a look-up does not find
 	allThere                // every stored item
 )
 
@@ -91,11 +91,11 @@ func (t *Table) Check() error {
 	case t.PartitionKey == "", t.SortKey == "", t.PartitionKey == t.SortKey:
 		return fmt.Errorf("%w: table %s: PartitionKey %q and SortKey %q must name two attributes", shard.ErrMisused, t.Name, t.PartitionKey, t.SortKey)
 	case t.Shards == nil:
-		return fmt.Errorf("%w: table %s: Shards is nil: say Fixed(10), or give a Map", shard.ErrMisused, t.Name)
+		return fmt.Errorf("%w: table %s: Shards is nil: set Fixed(10) or a shardmap.Map, for example", shard.ErrMisused, t.Name)
 	case t.First < 0:
-		return fmt.Errorf("%w: table %s: First is %d: write shards have no negative numbers", shard.ErrMisused, t.Name, t.First)
+		return fmt.Errorf("%w: table %s: First is %d: want 0 or more", shard.ErrMisused, t.Name, t.First)
 	case t.Layout == nil:
-		return fmt.Errorf("%w: table %s: Layout is nil: say RandomSuffix{}, for one", shard.ErrMisused, t.Name)
+		return fmt.Errorf("%w: table %s: Layout is nil: set RandomSuffix{}, for example", shard.ErrMisused, t.Name)
 	}
 	err := cmp.Or(t.keyFormat().Valid(), countsFault(t.Shards), t.Layout.fault(t))
 	if err == nil {
@@ -115,7 +115,7 @@ func (t *Table) calculate(value string, n int) int {
 	}
 	at := t.Calculate(value, n)
 	if at < 0 || at >= n {
-		panic(fmt.Sprintf("table: Table.Calculate gives write shard %d of %d for %q", at, n, value))
+		panic(fmt.Sprintf("table: Table.Calculate returns write shard %d of %d for %q", at, n, value))
 	}
 	return at
 }
@@ -125,13 +125,13 @@ func (t *Table) describe(operation, pk string, err error) error {
 	return fmt.Errorf("%s %q of table %s: %w", operation, pk, t.Name, err)
 }
 
-// seen returns a stored item with the caller's keys.
-func (t *Table) seen(it Item, name string, key Item) Item {
+// withCallerKeys changes a stored item's keys to the caller's, and returns the item.
+func (t *Table) withCallerKeys(it Item, name string, key Item) Item {
 	it[t.PartitionKey], it[t.SortKey] = dynamo.String(name), key[t.SortKey]
 	return it
 }
 
-// reading returns a copy of the table that reads ranges another way.
+// reading returns a copy of the table whose ranges return the selected items.
 func (t *Table) reading(r reading) *Table {
 	other := *t
 	other.reads = r

@@ -32,8 +32,8 @@ type TallyClient interface {
 // name#N-1, one item each. Unlike a counters.Writer it needs none of hotshard's tables, and it
 // has no summary: a read costs one read unit per write shard, or half of one.
 //
-// A sum reads all write shards that the name ever had by Shards. So a Fixed count may be
-// raised, in readers first; a lowered count loses what the other write shards have counted.
+// A sum reads all write shards that the name ever had according to Shards. So a Fixed count may be
+// raised, in readers first; a lowered one loses what the other write shards have counted.
 // Replacing a Fixed count with a [shardmap.Map] needs [AtLeast].
 //
 // To count by the minute, use names that contain the minute: home#2026-01-05T12:04.
@@ -65,7 +65,7 @@ func (c *Tally) fault(now time.Time, names ...string) error {
 	case dynamo.CheckClient(c.Client) != nil, c.Table == "", c.PartitionKey == "", c.Value == "", c.Shards == nil:
 		return fmt.Errorf("%w: a Tally needs Client, Table, PartitionKey, Value and Shards", shard.ErrMisused)
 	case c.First < 0:
-		return fmt.Errorf("%w: a Tally's First is %d: write shards have no negative numbers", shard.ErrMisused, c.First)
+		return fmt.Errorf("%w: a Tally's First is %d: want 0 or more", shard.ErrMisused, c.First)
 	case (c.SortKey == "") != (c.Sort == nil):
 		return fmt.Errorf("%w: a Tally needs both SortKey and Sort, or neither", shard.ErrMisused)
 	}
@@ -81,8 +81,8 @@ func (c *Tally) fault(now time.Time, names ...string) error {
 	return nil
 }
 
-// Add adds delta, which may be negative, on a random write shard; if that is throttled, on
-// another. After a timeout or a 5xx of DynamoDB it returns ErrUnavailable, and the delta may count.
+// Add adds delta, which may be negative, to a random write shard, or to another if that one is
+// throttled. After a timeout or a 5xx of DynamoDB it returns ErrUnavailable, and the delta may count.
 // After a lost connection it makes one more attempt, so the delta may count twice.
 func (c *Tally) Add(ctx context.Context, name string, delta int64, now time.Time) error {
 	if err := c.fault(now, name); err != nil {
@@ -114,7 +114,7 @@ func (c *Tally) write(ctx context.Context, name string, delta int64, last int, n
 	case err == nil:
 		n = shard.Another(entry.History.At(now), last)
 		attempt = sent(kind.OwnRandom, c.Table, c.Shards, name, entry, n, now)
-	case !c.PlainFirst || !errors.Is(err, shard.ErrStale): // else write shard 0 is there whatever the count
+	case !c.PlainFirst || !errors.Is(err, shard.ErrStale): // otherwise write shard 0 exists at any count
 		return shardmap.Write{}, err
 	}
 	if c.PlainFirst {

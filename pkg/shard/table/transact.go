@@ -15,16 +15,16 @@ import (
 )
 
 // Condition is a condition expression on the item that a write replaces or deletes, with its names
-// and values. #hotshard and :hotshard begin names of the library's own.
+// and values. The library's own names begin with #hotshard and :hotshard.
 type Condition struct {
 	Expression string
 	Names      map[string]string
 	Values     Item
 }
 
-// PutIf is Put on a condition, for example attribute_not_exists of the partition key. If it does not
-// hold, the error wraps a *types.ConditionalCheckFailedException. After an ambiguous result it returns
-// ErrUnavailable: the item may be written. Its layout must find single items.
+// PutIf is Put on a condition, for example attribute_not_exists of the partition key. If the condition
+// fails, the error wraps a *types.ConditionalCheckFailedException. After an ambiguous result PutIf
+// returns ErrUnavailable, and the item may be written. The layout must allow look-ups of single items.
 func (t *Table) PutIf(ctx context.Context, it Item, c Condition, now time.Time) error {
 	return t.writeIf(ctx, "putting an item of", it, now, func(ctx context.Context, r raw, at place.Place, id place.Identity) error {
 		p := r.Put(it, at, id)
@@ -35,7 +35,7 @@ func (t *Table) PutIf(ctx context.Context, it Item, c Condition, now time.Time) 
 	})
 }
 
-// DeleteIf deletes the item of a key as for Get on a condition, with PutIf's errors.
+// DeleteIf deletes an item on a condition. The key is as for Get; the errors are PutIf's.
 func (t *Table) DeleteIf(ctx context.Context, key Item, c Condition, now time.Time) error {
 	return t.writeIf(ctx, "deleting an item of", key, now, func(ctx context.Context, r raw, at place.Place, id place.Identity) error {
 		d := r.Deletion(at, id)
@@ -46,7 +46,7 @@ func (t *Table) DeleteIf(ctx context.Context, key Item, c Condition, now time.Ti
 	})
 }
 
-// writeIf makes a conditional write where the item is, or where it belongs.
+// writeIf makes a conditional write at the place that has the item, or else where it belongs.
 func (t *Table) writeIf(ctx context.Context, operation string, key Item, now time.Time, write func(context.Context, raw, place.Place, place.Identity) error) error {
 	r := t.raw(now)
 	name, places, err := r.Find(ctx, operation, key)
@@ -98,15 +98,15 @@ func (t *Table) UpdateTransact(ctx context.Context, key Item, in *dynamodb.Updat
 	})
 }
 
-// DeleteTransact returns the write that deletes the item of a key as for Get, for a transaction of
-// package once.
+// DeleteTransact returns the write that deletes an item, for a transaction of package once. The key is
+// as for Get.
 func (t *Table) DeleteTransact(ctx context.Context, key Item, now time.Time) (shardmap.Write, error) {
 	return t.transact(ctx, "deleting an item of", key, now, func(r raw, at place.Place) (types.TransactWriteItem, error) {
 		return types.TransactWriteItem{Delete: r.Deletion(at, r.Identity(key))}, nil
 	})
 }
 
-// transact returns a write of an item where it is, or where it belongs.
+// transact returns a write at the place that has the item, or else where it belongs.
 func (t *Table) transact(ctx context.Context, operation string, key Item, now time.Time, action func(raw, place.Place) (types.TransactWriteItem, error)) (shardmap.Write, error) {
 	r := t.raw(now)
 	name, places, err := r.Find(ctx, operation, key)
@@ -124,7 +124,7 @@ func (t *Table) transact(ctx context.Context, operation string, key Item, now ti
 	return w, nil
 }
 
-// filled returns the caller's update of the item at a place.
+// filled returns the caller's update with TableName, Key and the item's guard.
 func (r raw) filled(in *dynamodb.UpdateItemInput, key Item, at place.Place) (*dynamodb.UpdateItemInput, error) {
 	if in.TableName != nil || in.Key != nil {
 		return nil, fmt.Errorf("%w: the input must have no TableName and no Key: they follow from the name and the item", shard.ErrMisused)

@@ -28,7 +28,7 @@ func (t *Table) Put(ctx context.Context, it Item, now time.Time) error {
 		return err
 	}
 	var at []place.Place
-	unsure := false // whether an attempt may have been applied
+	ambiguous := false // an attempt may have been applied
 	err = dynamo.Persist(ctx, func(ctx context.Context) (err error) {
 		if at == nil {
 			if at, err = r.Places(ctx, name, it); err != nil {
@@ -36,8 +36,8 @@ func (t *Table) Put(ctx context.Context, it Item, now time.Time) error {
 			}
 		}
 		err = r.putAt(ctx, it, at[0])
-		unsure = unsure || err != nil && !dynamo.IsThrottle(err)
-		if dynamo.IsThrottle(err) && !unsure && !r.Finds() {
+		ambiguous = ambiguous || err != nil && !dynamo.IsThrottle(err)
+		if dynamo.IsThrottle(err) && !ambiguous && !r.Finds() {
 			at = nil
 		}
 		return err
@@ -65,8 +65,8 @@ func (r raw) putAt(ctx context.Context, it Item, at place.Place) error {
 // attribute from which its write shard is calculated; no update may change it.
 //
 // After a timeout or a 5xx of DynamoDB, Update returns ErrUnavailable, and the update may be applied.
-// After a lost connection it makes one more attempt, so the update may apply twice: an ADD that must
-// not needs a condition.
+// After a lost connection it makes one more attempt, so an update such as ADD may be applied twice: a
+// condition prevents that.
 func (t *Table) Update(ctx context.Context, key Item, in *dynamodb.UpdateItemInput, now time.Time) (*dynamodb.UpdateItemOutput, error) {
 	const operation = "updating an item of"
 	r := t.raw(now)
@@ -76,13 +76,13 @@ func (t *Table) Update(ctx context.Context, key Item, in *dynamodb.UpdateItemInp
 	}
 	out, err := r.update(ctx, key, places, in)
 	if failed, ok := errors.AsType[*types.ConditionalCheckFailedException](err); ok && failed.Item != nil {
-		t.seen(failed.Item, name, key)
+		t.withCallerKeys(failed.Item, name, key)
 	}
 	if err != nil {
 		return nil, t.describe(operation, name, err)
 	}
 	if out.Attributes[t.PartitionKey] != nil {
-		t.seen(out.Attributes, name, key)
+		t.withCallerKeys(out.Attributes, name, key)
 	}
 	return out, nil
 }
@@ -108,8 +108,8 @@ func (r raw) update(ctx context.Context, key Item, places []place.Place, in *dyn
 	return out, err
 }
 
-// Delete deletes the item of a key as for Get, if it exists. If write shards are drawn at
-// random, it reads the sort key from all of them and deletes what it finds.
+// Delete deletes an item if it exists. The key is as for Get. If write shards are random, Delete
+// reads the sort key from all of them and deletes each item that has it.
 func (t *Table) Delete(ctx context.Context, key Item, now time.Time) error {
 	const operation = "deleting an item of"
 	r := t.raw(now)
@@ -131,7 +131,7 @@ func (t *Table) Delete(ctx context.Context, key Item, now time.Time) error {
 	return nil
 }
 
-// deleteAll deletes all items with a key's sort key.
+// deleteAll deletes all items of the key's name that have its sort key.
 func (r raw) deleteAll(ctx context.Context, operation string, key Item) error {
 	name, err := r.NameOf(key)
 	if err != nil {
