@@ -81,7 +81,9 @@ func (c *ExplainCmd) report(ctx context.Context) (throttles.Report, error) {
 		return throttles.Report{}, err
 	}
 	sources := c.evidence(ctx, configured)
-	sources.Heat = c.pastHeat
+	sources.Heat = func(ctx context.Context, from, to time.Time) ([]throttles.Key, error) {
+		return c.pastHeat(ctx, configured, from, to)
+	}
 	switch c.Log {
 	case "":
 	case "-":
@@ -142,9 +144,9 @@ func (h *heatFrom) hotKeys(source heat.Source) query.HotKeys {
 }
 
 // pastHeat returns the keys that took much of a partition's limit. It reads the past of a stream for up to heatTime.
-func (h *heatFrom) pastHeat(ctx context.Context, from, to time.Time) ([]throttles.Key, error) {
+func (h *heatFrom) pastHeat(ctx context.Context, c aws.Config, from, to time.Time) ([]throttles.Key, error) {
 	quiet := streams{out: io.Discard, err: io.Discard}
-	w, err := h.open(ctx, quiet, from)
+	w, err := h.open(ctx, quiet, c, from)
 	if err != nil {
 		return nil, err
 	}

@@ -100,11 +100,7 @@ func (h *heatFrom) where(c aws.Config) string {
 }
 
 // open returns the heat from since on; a zero since is now.
-func (h *heatFrom) open(ctx context.Context, std streams, since time.Time) (*heatview.Watched, error) {
-	c, err := h.config(ctx)
-	if err != nil {
-		return nil, err
-	}
+func (h *heatFrom) open(ctx context.Context, std streams, c aws.Config, since time.Time) (*heatview.Watched, error) {
 	if h.Stack {
 		return h.openStack(ctx, c)
 	}

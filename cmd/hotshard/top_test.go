@@ -195,6 +195,7 @@ func TestTopErrors(t *testing.T) {
 		{[]string{"--table", "oders", "--endpoint", page.URL}, "What answers at " + page.URL + " is not DynamoDB (HTTP status 404)"},
 		{[]string{"--table", names.ShardMap, "--endpoint", endpoint}, "has no stream to read its writes from; to enable one, run: aws dynamodb update-table"},
 		{[]string{"--table", names.Items, "--index", "nope", "--endpoint", endpoint}, `has no index "nope". Check --index: `},
+		{[]string{"--table", names.Items, "--format", "#SHARD_", "--map", "nope", "--endpoint", endpoint}, "The shard map can't be read. Check --map and the permission dynamodb:Query on table nope"},
 		{[]string{"--stack", "--tables-prefix", "nope-", "--endpoint", endpoint}, `No hotshard deployment with the table prefix "nope-" at ` + endpoint},
 		{[]string{"--table", "o", "--endpoint", refuses("AccessDeniedException", "User: arn:aws:iam::1:user/ann is not authorized to perform: dynamodb:DescribeTable on resource: x")}, "Access denied: your credentials may not call dynamodb:DescribeTable for table \"o\""},
 		{[]string{"--table", "o", "--endpoint", refuses("ExpiredTokenException", "expired")}, "have expired. Run aws sso login"},
@@ -204,6 +205,15 @@ func TestTopErrors(t *testing.T) {
 		lines := strings.Split(strings.TrimSpace(errs), "\n")
 		if last := lines[len(lines)-1]; code != exitBad || out != "" || len(lines) > 2 || !strings.Contains(last, c.want) {
 			t.Errorf("%q: exit %d, %s%s\nwant %s", c.args, code, out, errs, c.want)
+		}
+	}
+	for want, args := range map[string][]string{
+		"--map, --namespace and --bucket need --format": {"--table", "o", "--map", "m"},
+		"--namespace needs --map":                       {"--table", "o", "--format", "#", "--namespace", "n"},
+		"--format is for --table":                       {"--stack", "--format", "#"},
+	} {
+		if code, _, errs := hotshard(t, append([]string{"top"}, args...)...); code == 0 || !strings.Contains(errs, want) {
+			t.Errorf("%q: exit %d, %s", args, code, errs)
 		}
 	}
 	t.Setenv("HOTSHARD_ENDPOINT", "") // set by `make test`

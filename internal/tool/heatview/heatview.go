@@ -96,13 +96,14 @@ func (n *Notices) redirect(tell func(string)) {
 
 // Options select the time and the keys to show, and the form.
 type Options struct {
-	Since  time.Time     // start of the first window; zero is now
-	Span   time.Duration // how long windows are kept, 15 minutes to an hour; other values are set to the nearest
-	Table  string        // lines name a key's table only if it differs
-	Index  string        // only partition keys of this index; "" for all
-	Prefix string        // only keys that begin with this text
-	JSON   bool          // lines of JSON instead of text
-	Hash   bool          // pseudonyms instead of keys
+	Since    time.Time     // start of the first window; zero is now
+	Span     time.Duration // how long windows are kept, 15 minutes to an hour; other values are set to the nearest
+	Table    string        // lines name a key's table only if it differs
+	Index    string        // only partition keys of this index; "" for all
+	Prefix   string        // only keys that begin with this text
+	JSON     bool          // lines of JSON instead of text
+	Hash     bool          // pseudonyms instead of keys
+	Programs *Programs     // they spread names over several partition keys
 }
 
 // keep returns the rows that the options select.

@@ -15,6 +15,7 @@ import (
 	pretty "github.com/jedib0t/go-pretty/v6/text"
 
 	"github.com/hotshard/hotshard/internal/base/heat"
+	"github.com/hotshard/hotshard/internal/base/ownkeys"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/tool/live"
 	"github.com/hotshard/hotshard/pkg/shard"
@@ -286,6 +287,28 @@ func TestWriteShards(t *testing.T) {
 			t.Fatalf("write shard %d is out of order:\n%s", n, text)
 		}
 		last = at
+	}
+}
+
+// TestNamesOfPrograms checks that the partition keys of a name that programs spread are one row, with their sum and the
+// number of write shards: that of the map, or else the least that the keys show.
+func TestNamesOfPrograms(t *testing.T) {
+	units := map[string]uint64{"other": 50, "acme": 100, "acme#SHARD_10": 110, "acme#SHARD_2": 120}
+	for want, shards := range map[int]ShardCounts{16: counts(16), 11: nil} {
+		m := viewOf(t, shards, windowOf(enginetest.Later, units))
+		m.collector.programs, m.collector.fresh = &Programs{Keys: ownkeys.Keys{Format: shard.HashShard}}, true
+		m.Update(m.read())
+		keys := m.keys()
+		if len(keys) != 2 || keys[0].id.key != "acme" || keys[0].current() != 12 || keys[0].total() != 33 || keys[0].shards != want {
+			t.Fatalf("%d: %+v", want, keys)
+		}
+		m.Update(tea.WindowSizeMsg{Width: 160, Height: 60})
+		press(m, "enter")
+		text := m.View()
+		if second, tenth := strings.Index(text, "acme#SHARD_2"), strings.Index(text, "acme#SHARD_10"); second < 0 || second > tenth {
+			t.Errorf("%d: the write shards are not in order:\n%s", want, text)
+		}
+		checkView(t, m, "details", []string{fmt.Sprintf("%d write shards, 33.0 WCU/s together", want)}, nil)
 	}
 }
 

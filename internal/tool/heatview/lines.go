@@ -34,7 +34,7 @@ func Print(ctx context.Context, out io.Writer, w *Watched, o Options) error {
 
 // collector returns a collector that keeps the windows and keys that the options show.
 func (o *Options) collector(w *Watched) *collector {
-	return &collector{w: w, keep: o.keep, vectors: o.vectors, span: min(max(minSpan, o.Span), maxSpan), next: o.Since}
+	return &collector{w: w, keep: o.keep, vectors: o.vectors, programs: o.Programs, span: min(max(minSpan, o.Span), maxSpan), next: o.Since}
 }
 
 type printer struct {
@@ -145,7 +145,7 @@ func (o *Options) line(w heat.Window, seen snapshot) Line {
 		if len(l.Keys) == lineKeys {
 			break
 		}
-		k := groups[groupOf(&row)]
+		k := groups[o.Programs.group(&row)]
 		key := LineKey{
 			Table: row.TableName(), Key: o.named(row.Key), Index: row.Index, Status: verdict(&row).String(), Worst: k.worst.String(),
 			Rate: heat.Hundredths(row.WriteUnitsPerSecond), Error: math.Ceil(row.Error*100) / 100, Share: math.Floor(1e4*row.WriteUnitsPerSecond/row.Limit) / 1e4,
@@ -178,7 +178,7 @@ func (o *Options) text(w heat.Window, seen snapshot) string {
 			fmt.Fprintf(&b, "  (index %s)", terminal.Visible(k.id.index))
 		}
 		if k.shards > 1 {
-			fmt.Fprintf(&b, "  (%d write shards)", k.shards)
+			fmt.Fprintf(&b, "  (%d write shards, %s WCU/s together)", k.shards, rateText(k.total()))
 		}
 		fmt.Fprintf(&b, "\n      %s\n", terminal.Visible(k.advice))
 	}

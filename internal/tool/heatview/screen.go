@@ -160,7 +160,7 @@ func facts(k viewKey) string {
 		text = "index " + terminal.Visible(k.id.index) + ": " + text
 	}
 	if k.shards > 0 {
-		text += fmt.Sprintf("; %d write shards", k.shards)
+		text += fmt.Sprintf("; %d write shards, %s WCU/s together", k.shards, rateText(k.total()))
 	}
 	return text
 }

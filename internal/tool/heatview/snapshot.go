@@ -60,6 +60,14 @@ func (k *viewKey) current() float64 {
 	return k.rates[len(k.rates)-1]
 }
 
+// total returns the certified rate of all write shards in the newest complete window.
+func (k *viewKey) total() (sum float64) {
+	for i := range k.written {
+		sum += k.written[i].WriteUnitsPerSecond
+	}
+	return sum
+}
+
 // currentError returns the upper bound of the error of current, in WCU/s. It returns false if the newest complete window
 // does not have the key.
 func (k *viewKey) currentError() (float64, bool) {
@@ -74,27 +82,19 @@ type keyID struct{ table, index, key string }
 
 func idOf(row *heat.KeyHeat) keyID { return keyID{row.Table, row.Index, row.Key} }
 
-// groupOf returns the ID of a row's base key, or of the row itself if it has none.
-func groupOf(row *heat.KeyHeat) keyID {
-	id := idOf(row)
-	if base, ok := row.Base(); ok {
-		id.key = base.String()
-	}
-	return id
-}
-
 // collector keeps complete windows and makes snapshots of them. It is not safe for concurrent use.
 type collector struct {
-	w       *Watched
-	keep    func([]heat.KeyHeat) []heat.KeyHeat
-	vectors func([]heat.VectorRate) []heat.VectorRate
-	span    time.Duration // time for which windows are kept
-	next    time.Time     // start of the next read from the source
-	fresh   bool          // windows were added since last
-	windows []seenWindow
-	last    snapshot
-	matched bool // as in snapshot
-	written bool // as in snapshot
+	w        *Watched
+	keep     func([]heat.KeyHeat) []heat.KeyHeat
+	vectors  func([]heat.VectorRate) []heat.VectorRate
+	programs *Programs
+	span     time.Duration // time for which windows are kept
+	next     time.Time     // start of the next read from the source
+	fresh    bool          // windows were added since last
+	windows  []seenWindow
+	last     snapshot
+	matched  bool // as in snapshot
+	written  bool // as in snapshot
 }
 
 // seenWindow is a complete window.
@@ -198,7 +198,7 @@ func (c *collector) addRows(keys map[keyID]*viewKey, i int) {
 	w := &c.windows[i]
 	fromEnd := len(c.windows) - i // 1 is the newest
 	for _, row := range w.rows {
-		id := groupOf(&row)
+		id := c.programs.group(&row)
 		k := keys[id]
 		if k == nil {
 			k = &viewKey{id: id, rates: make([]float64, len(c.windows)), row: row}
@@ -235,23 +235,36 @@ func verdict(row *heat.KeyHeat) heat.Status {
 
 // advise sets the key's write shards and its advice.
 func (c *collector) advise(ctx context.Context, k *viewKey, now time.Time) error {
-	slices.SortFunc(k.written, func(a, b heat.KeyHeat) int { return heat.CompareShards(a.Key, b.Key) })
+	slices.SortFunc(k.written, func(a, b heat.KeyHeat) int { return c.programs.compare(a.Key, b.Key) })
 	row := k.row
 	row.Verdicts = heat.Verdicts{Worst: k.worst, Now: k.status, Current: k.current(), HotUntil: k.hotUntil}
 	row.Peak = k.peak
 	if k.worst == heat.Warm { // the advice for a normal key names its current rate
 		row.WriteUnitsPerSecond = k.current()
 	}
-	base, ok := row.Base()
-	if !ok || c.w.Shards == nil {
+	key, t, table := c.inMap(&row)
+	if key == "" || c.w.Shards == nil {
+		k.shards = c.programs.seen(k.written)
 		k.advice = row.Advice(1, shard.Change{}, shardmap.FewPartitions)
 		return nil
 	}
-	entry, err := c.w.Shards.Lookup(ctx, base.String(), now)
+	entry, err := c.w.Shards.Lookup(ctx, key, now)
 	if err != nil {
 		return err
 	}
 	k.shards = entry.History.Newest()
-	k.advice = row.Advice(k.shards, heat.NewestGrowth(entry.History), c.w.Shards.Partitions(kind.Of(base.Type).Table))
+	k.advice = row.AdviceAs(t, k.shards, heat.NewestGrowth(entry.History), c.w.Shards.Partitions(table))
 	return nil
+}
+
+// inMap returns the key of a row in the shard map, its kind and its table. The key is "" if it has no write shards.
+func (c *collector) inMap(row *heat.KeyHeat) (key string, t kind.Kind, table string) {
+	if base, ok := row.Base(); ok {
+		return base.String(), base.Type, kind.Of(base.Type).Table
+	}
+	if c.programs.have(row) {
+		name, _ := c.programs.split(row.Key)
+		return c.programs.Namespace + name, kind.OwnTimed, c.w.Name
+	}
+	return "", "", ""
 }
