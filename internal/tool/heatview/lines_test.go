@@ -80,6 +80,13 @@ func TestLines(t *testing.T) {
 	if diff := cmp.Diff([]heat.VectorRate{{Index: "alike", Bytes: 3_072_000, Keys: []heat.VectorKey{{Key: keyname.Pseudonym("fr"), Bytes: 1_024_000}}}}, got.Vectors); diff != "" {
 		t.Errorf("vector indexes (-want +got):\n%s", diff)
 	}
+	for prefix, matched := range map[string]bool{"f": true, "x": false} {
+		o := Options{Index: "alike", Prefix: prefix}
+		c := o.collector(&Watched{})
+		if c.add(w); c.matched != matched {
+			t.Errorf("prefix %s of a vector index: matched %t", prefix, c.matched)
+		}
+	}
 	text := line(Options{}, windowOf(enginetest.Later, map[string]uint64{hostile: 10, "user#7": 8000}))
 	for _, want := range []string{`esc\x1b[31m\u202e<img`, "801 WCU/s, 1 hot of 2 keys", "hot", "800.0 WCU/s", "80%"} {
 		if !strings.Contains(text, want) || strings.Contains(text, "\x1b") || strings.Count(text, "\n") != 5 {

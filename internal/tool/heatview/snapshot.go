@@ -149,6 +149,7 @@ func (c *collector) add(w heat.Window) {
 	}
 	rows := heat.Merge(w.Items)
 	c.written = c.written || len(rows) > 0
+	c.matched = c.matched || slices.ContainsFunc(at.vectors, func(v heat.VectorRate) bool { return len(v.Keys) > 0 })
 	for _, row := range c.keep(rows) {
 		if len(at.rows) == maxKeys {
 			break

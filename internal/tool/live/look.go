@@ -135,14 +135,14 @@ func (f Found) TooMany() error {
 // OfEngine reports whether the stream is DynamoDB Local's, which stamps records to the minute.
 func (f Found) OfEngine() bool { return streamshard.IsEngine(f.Stream) }
 
-// Indexes returns the names of the table's global indexes.
+// Indexes returns the names of the table's global and vector indexes.
 func (f Found) Indexes() (names []string) {
 	for _, x := range f.Source.Indexes {
 		if x.Name != "" {
 			names = append(names, x.Name)
 		}
 	}
-	return names
+	return append(names, f.Source.VectorNames()...)
 }
 
 // Notes returns sentences on what this stream's counts lack.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -96,7 +97,7 @@ func TestNotes(t *testing.T) {
 		t.Errorf("%v, %v", found.Notes(), err)
 	}
 	table.VectorIndexes = []types.VectorIndexDescription{{IndexName: aws.String("alike")}}
-	if found, err := FindStream(t.Context(), table, nil, "orders"); err != nil || len(found.Notes()) != 1 || !strings.Contains(found.Notes()[0], "in bytes") {
+	if found, err := FindStream(t.Context(), table, nil, "orders"); err != nil || len(found.Notes()) != 1 || !strings.Contains(found.Notes()[0], "in bytes") || !slices.Contains(found.Indexes(), "alike") {
 		t.Errorf("%v, %v", found.Notes(), err)
 	}
 	table.VectorIndexes = nil
