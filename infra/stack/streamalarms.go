@@ -86,7 +86,7 @@ func streamAlarms(c *config.Config, f function, mappings []mapping) []alarm {
 			"of the function; if there are none, set a larger batchSize.",
 	}, {
 		name: f.name + "-gave-up", section: "gave-up", from: 1, periods: 1,
-		metric: total("records given up", 1, lostOf...),
+		metric: total("discarded records", 1, lostOf...),
 		text: "The function " + f.name + " failed on records until they were discarded. They are in the failure bucket. " +
 			"Find the cause in its log, and repair it. " + lost,
 	}}
