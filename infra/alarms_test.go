@@ -273,7 +273,7 @@ func TestDashboard(t *testing.T) {
 			t.Errorf("widget %+v", w)
 		}
 	}
-	if len(first) != 3 || !strings.HasPrefix(first[0], "Is a key hot") || !strings.HasPrefix(first[1], "Which") || !strings.HasPrefix(first[2], "What was done") {
+	if len(first) != 3 || !strings.HasPrefix(first[0], "Is a key hot") || !strings.HasPrefix(first[1], "Hot keys") || !strings.HasPrefix(first[2], "Changes of shard counts") {
 		t.Errorf("the first row has %q", first)
 	}
 	for _, message := range []string{"hot key", "shard count changed", "grown", "shard count would change", "would grow"} {

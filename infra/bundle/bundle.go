@@ -1,7 +1,6 @@
-// Package bundle checks the built functions before they are deployed, since Lambda finds faults only when it starts
-// them:
+// Package bundle checks the built functions before they are deployed. Lambda would find faults only when it starts them:
 //
-//	err := bundle.Check("../dist", []string{"ingest"}) // looks at ../dist/ingest/bootstrap
+//	err := bundle.Check("../dist", []string{"ingest"}) // checks ../dist/ingest/bootstrap
 package bundle
 
 import (
@@ -12,8 +11,8 @@ import (
 	"path/filepath"
 )
 
-// Check returns an error that lists all faults of dist/<function>/bootstrap: missing, not for 64-bit ARM, or not
-// executable by all users, as Lambda needs it.
+// Check returns an error that names each function whose dist/<function>/bootstrap is missing, not for 64-bit ARM, or
+// without the mode 0755 that Lambda needs.
 func Check(dist string, functions []string) error {
 	var faults []error
 	for _, f := range functions {

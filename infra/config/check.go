@@ -35,7 +35,7 @@ func (f *faults) seconds(key string, value, low, high time.Duration) {
 	f.check(value >= low && value <= high && value%time.Second == 0, key, value, fmt.Sprintf("whole seconds, %v to %v", low, high))
 }
 
-// check finds faults that the parsers can't find: AWS's bounds, and contradictory settings.
+// check returns the faults that parsing does not find: values outside AWS's bounds, and contradictory settings.
 func (c *Config) check() error {
 	var f faults
 	checkTags(&c.Stack, &f)
@@ -66,7 +66,7 @@ func checkTags(s *Stack, f *faults) {
 	}
 }
 
-// tag matches a tag. AWS allows 50 on a resource, some of which are for AWS and others.
+// tag matches a tag. AWS allows 50 on a resource; mostTags leaves some to AWS and others.
 var tag = regexp.MustCompile(`^[\pL\pN _.:/+@-]{1,128}=[\pL\pN _.:/+@-]{0,256}$`)
 
 const mostTags = 40
@@ -116,7 +116,7 @@ func checkScopes(c *Stack, f *faults) {
 	}
 	for _, s := range c.JWTAdminScopes {
 		if slices.Contains(c.JWTScopes, s) {
-			f.add("jwtAdminScopes and jwtScopes both have %q: whoever may read and write data would be an operator", s)
+			f.add("jwtAdminScopes and jwtScopes both have %q: all callers with it would be operators", s)
 		}
 	}
 }
@@ -125,7 +125,7 @@ func checkScopes(c *Stack, f *faults) {
 // https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_PutRetentionPolicy.html
 var logDays = []int{1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653}
 
-// LeftUnreserved is the concurrency of an account that Lambda does not let functions reserve, from
+// LeftUnreserved is the concurrency that an account must leave unreserved, from
 // https://docs.aws.amazon.com/lambda/latest/dg/configuration-concurrency.html
 const LeftUnreserved = 100
 
@@ -137,8 +137,8 @@ func checkFunctions(c *Config, f *faults) {
 		reserved += n
 	}
 	if !c.Attached() && reserved > 0 && reserved > c.AccountConcurrency-LeftUnreserved {
-		f.add("accountConcurrency is %d, and ingest, query, hotkeys and aggregator reserve %d of it: Lambda wants %d to be left; "+
-			"set hotkeysConcurrency=0 and aggregatorConcurrency=0, and ask for a higher quota", c.AccountConcurrency, reserved, LeftUnreserved)
+		f.add("accountConcurrency is %d, and ingest, query, hotkeys and aggregator reserve %d of it: %d must be left; "+
+			"set hotkeysConcurrency=0 and aggregatorConcurrency=0, and request a higher quota", c.AccountConcurrency, reserved, LeftUnreserved)
 	}
 }
 
@@ -149,33 +149,33 @@ const leastQuiet = 12 * time.Minute
 // longestWindow is the period of alarms, so that each has the metrics of a window.
 const longestWindow = time.Minute
 
-// longestRecordAge is an hour less than a stream keeps records. Lambda counts records that it discards and puts them
-// into the bucket, but not records that expired, from
+// longestRecordAge is an hour less than a stream keeps records. Lambda counts and stores the records that it discards, but
+// not those that expired, from
 // https://docs.aws.amazon.com/lambda/latest/dg/monitoring-metrics-types.html
 const longestRecordAge = 23 * time.Hour
 
 // Limits of event source mappings, from
 // https://docs.aws.amazon.com/lambda/latest/api/API_CreateEventSourceMapping.html
 func checkStream(c *Config, f *faults) {
-	f.check(c.Hotkeys.Window <= longestWindow, "window", c.Hotkeys.Window, "1s to 1m: alarms look at minutes, and a window's metrics are of its start")
+	f.check(c.Hotkeys.Window <= longestWindow, "window", c.Hotkeys.Window, "1s to 1m: alarms evaluate minutes, and a window's metrics have the time of its start")
 	f.seconds("batchingWindow", c.BatchingWindow, 0, 5*time.Minute)
 	if c.BatchingWindow > c.Hotkeys.Window {
-		f.add("batchingWindow is %v and window %v: a batch must not wait for longer than a window", c.BatchingWindow, c.Hotkeys.Window)
+		f.add("batchingWindow is %v and window is %v: want batchingWindow up to window", c.BatchingWindow, c.Hotkeys.Window)
 	}
 	f.check(c.RecordAge >= time.Minute && c.RecordAge <= longestRecordAge && c.RecordAge%time.Second == 0, "recordAge", c.RecordAge,
-		"whole seconds, 1m to 23h: a stream keeps records for 24h, and what expires there is lost without an alarm and without a copy in the failure bucket")
-	f.check(c.Hotkeys.Quiet >= leastQuiet, "quiet", c.Hotkeys.Quiet, "12m or more, as schedules take a minute at least")
+		"whole seconds, 1m to 23h: a stream keeps records for 24h, and expired records are lost without an alarm and without a copy in the failure bucket")
+	f.check(c.Hotkeys.Quiet >= leastQuiet, "quiet", c.Hotkeys.Quiet, "12m or more: the shrink task runs every twelfth of it, at most once a minute")
 }
 
-// DetectorAge returns the maximum age of the records for hotkeys. The counts of windows before that do not change any
-// more, which shrinking relies on.
+// DetectorAge returns the maximum age of the records for hotkeys. Shrinking relies on it: counts of older windows no
+// longer change.
 func (c *Config) DetectorAge() time.Duration { return min(c.RecordAge, hotkeys.RecordAge) }
 
 func checkAlarms(c *Config, f *faults) {
 	f.seconds("maxIteratorAge", c.MaxIteratorAge, time.Minute, 24*time.Hour)
 	f.check(c.MaxIteratorAge > c.BatchingWindow, "maxIteratorAge", c.MaxIteratorAge, "more than batchingWindow")
 	if c.MaxIteratorAge >= c.DetectorAge() {
-		f.add("maxIteratorAge is %v and recordAge %v: records would be given up before anybody is told that they are late; hotkeys gives them up after %v", c.MaxIteratorAge, c.RecordAge, c.DetectorAge())
+		f.add("maxIteratorAge is %v and recordAge is %v: records would be discarded before the alarm that they are late; hotkeys discards them after %v", c.MaxIteratorAge, c.RecordAge, c.DetectorAge())
 	}
 	f.check(c.MaxLatency >= 100*time.Millisecond && c.MaxLatency <= 30*time.Second, "maxLatency", c.MaxLatency, "100ms to 30s")
 	f.check(c.MaxShardChanges >= 1, "maxShardChanges", c.MaxShardChanges, "at least 1")
@@ -189,8 +189,8 @@ var (
 	keyARN    = regexp.MustCompile(`^arn:aws[a-z-]*:kms:([a-z0-9-]+):\d{12}:key/[a-zA-Z0-9-]+$`)
 )
 
-// unattached are settings that an attached deployment does not have, in addition to those of other functions. It
-// shrinks nothing, so it has no quiet period.
+// unattached has the stack's settings that an attached deployment does not have. It shrinks nothing, so it has no quiet
+// period.
 var unattached = []string{
 	"auth", "apiRate", "apiBurst", "corsOrigins", "jwtIssuer", "jwtAudience", "jwtScopes", "jwtAdminScopes", "maxLatency", "maxShardChanges", "accessLog", "billing", "canary",
 	"minReadUnits", "minWriteUnits", "maxReadUnits", "maxWriteUnits", "warmReadUnits", "warmWriteUnits",
@@ -199,6 +199,7 @@ var unattached = []string{
 	"ingestConcurrency", "queryConcurrency", "aggregatorConcurrency", "accountConcurrency", "ingestMemory", "queryMemory", "aggregatorMemory", "quiet",
 }
 
+// notAttached returns all settings that an attached deployment does not have.
 func notAttached() []string {
 	list, read := slices.Clone(unattached), Variables()["hotkeys"]
 	for _, k := range Keys() {
@@ -225,19 +226,19 @@ func checkSource(c *Config, f *faults) {
 		f.check(key != nil && key[1] == match[1], "sourceKeyArn", fmt.Sprintf("%q", c.SourceKeyARN), "the ARN of a key (not of an alias) in the table's Region, "+match[1])
 	}
 	if _, given := c.given["prefix"]; !given {
-		f.add("prefix is not set, and sourceTable is: a deployment that is attached to a table wants a name of its own, such as prefix=orders-, "+
-			"or it takes the place of the deployment %q", strings.TrimSuffix(c.Prefix, "-"))
+		f.add("prefix is not set, and sourceTable is: a deployment that is attached to a table needs its own prefix, such as prefix=orders-, "+
+			"or it replaces the deployment %q", strings.TrimSuffix(c.Prefix, "-"))
 	}
 	for _, key := range notAttached() {
 		if _, given := c.given[key]; given {
-			f.add("%s is set, and a deployment that is attached to a table has no use for it", key)
+			f.add("%s is set, but a deployment that is attached to a table does not use it", key)
 		}
 	}
 	switch control, given := c.given["control"]; {
 	case !c.Adopted():
 		f.check(!given || control == "off", "control", fmt.Sprintf("%q", control), "off for a table that is only watched, or a sourceMap")
 	default:
-		f.check(given && control != "off", "control", fmt.Sprintf("%q", control), "observe, as there is a sourceMap, or act once all programs of the table do what docs/adopt.md says")
+		f.check(given && control != "off", "control", fmt.Sprintf("%q", control), "observe, as there is a sourceMap, or act once all programs of the table follow docs/adopt.md")
 		f.check(tableName.MatchString(c.Hotkeys.SourceMap), "sourceMap", fmt.Sprintf("%q", c.Hotkeys.SourceMap), "the name of a table in the sourceTable's account and Region")
 	}
 }

@@ -3,8 +3,8 @@
 //
 //   - those of the stack, the fields of [Stack];
 //   - those of the functions: each environment variable that a function reads, such as
-//     HOTSHARD_ROLLUP_RULES, is the key rollupRules. Its default and bounds are the
-//     function's own, which this package asks, so there is one definition of each.
+//     HOTSHARD_ROLLUP_RULES, is the key rollupRules. Its default and bounds come from the
+//     function's package.
 //
 // Example:
 //
@@ -12,7 +12,7 @@
 //	c.Hotkeys.Window           // 20s
 //	c.Environment("hotkeys")   // HOTSHARD_WINDOW=20s, and all else that hotkeys reads
 //
-// An error lists everything that is wrong.
+// An error lists all faults.
 package config
 
 import (
@@ -52,7 +52,7 @@ func (c *Config) Names() schema.Names { return schema.NamesFor(c.Prefix) }
 // Attached reports whether the deployment only watches an existing table.
 func (c *Config) Attached() bool { return c.SourceTable != "" }
 
-// Adopted reports whether the existing table's names have write shards, which the detector may raise.
+// Adopted reports whether the existing table's names have write shards, to which the detector may add.
 func (c *Config) Adopted() bool { return c.Attached() && c.Hotkeys.SourceMap != "" }
 
 // Sources returns the names of the tables whose streams are read.
@@ -76,8 +76,8 @@ func (c *Config) Reserved() map[string]int {
 	}
 }
 
-// StreamConcurrency returns how many stream shards can be read at once: the least concurrency that a function of the
-// stream reserves, or the account's if none does.
+// StreamConcurrency returns how many stream shards can be read at once: the lowest concurrency that a function of the
+// stream reserves, or the account's if none is reserved.
 func (c *Config) StreamConcurrency() int {
 	least := c.AccountConcurrency
 	for _, function := range []string{"hotkeys", "aggregator"} {
@@ -91,8 +91,8 @@ func (c *Config) StreamConcurrency() int {
 // Environment returns the environment variables of a function.
 func (c *Config) Environment(function string) map[string]string { return maps.Clone(c.env[function]) }
 
-// Parse parses a context. Unknown keys are faults. Keys with other characters than letters and digits are the CDK's,
-// and ignored.
+// Parse parses a context. Unknown keys are faults. It ignores keys with other characters than letters and digits, which
+// are the CDK's.
 func Parse(context map[string]any) (*Config, error) {
 	c := &Config{given: map[string]string{}, env: map[string]map[string]string{}}
 	var faults []error
@@ -128,13 +128,13 @@ func Parse(context map[string]any) (*Config, error) {
 	return c, nil
 }
 
-// isSetting reports whether a key is for this package and not the CDK's.
+// isSetting reports whether a key is this package's and not the CDK's.
 func isSetting(key string) bool {
 	return strings.Trim(key, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789") == ""
 }
 
-// text returns the text of a value from the command line or a JSON file. A list of texts is joined by commas, and a
-// list of objects becomes JSON, as -c has them. An empty list is empty JSON.
+// text returns the text of a value from the command line or a JSON file, in the form of -c. A list of strings is joined
+// by commas. Other lists, and an empty one, become JSON.
 func text(value any) (string, error) {
 	switch v := value.(type) {
 	case string:
@@ -163,8 +163,8 @@ func listed(list []any) (string, error) {
 	return string(content), err
 }
 
-// firstFaults keeps the first fault of each setting. Functions share settings, and a setting that could not be parsed is 0 in
-// later checks.
+// firstFaults keeps the first fault of each setting. Others are repetitions, since functions share settings, or follow
+// from it, since a setting that can't be parsed is 0 in later checks.
 func firstFaults(faults []error) error {
 	var lines []string
 	seen := map[string]bool{}

@@ -85,8 +85,8 @@ func (c *Config) TableVariable(table string) string {
 
 type validator interface{ Validate() error }
 
-// function parses the settings of one function. It adds computed values and the function's defaults, and stores all as
-// the function's environment.
+// function parses the settings of one function, with computed values and the function's defaults. It stores them as the
+// function's environment.
 func function[S validator](c *Config, name string, settings *S) error {
 	computed := c.computed()
 	set := map[string]string{}

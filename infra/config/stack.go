@@ -76,8 +76,8 @@ type Stack struct {
 	WarmRollupsReadUnits  int `env:"warmRollupsReadUnits" envDefault:"0"`
 	WarmRollupsWriteUnits int `env:"warmRollupsWriteUnits" envDefault:"0"`
 
-	// StreamShards is how many open stream shards to expect, as `hotshard plan` reckons them. BatchingWindow and the
-	// detector's Hold follow from it.
+	// StreamShards is the expected number of open stream shards, which `hotshard plan` estimates. It determines
+	// BatchingWindow and the detector's Hold.
 	StreamShards int `env:"streamShards" envDefault:"4" between:"1 to 1000000"`
 	// Reserved concurrency of each function, 1 to 10,000; 0 is none. hotkeys and aggregator need one for each stream
 	// shard, and some for schedules. They have a default, so that a storm on the API can't use up their concurrency.
@@ -85,8 +85,8 @@ type Stack struct {
 	QueryConcurrency      int `env:"queryConcurrency" envDefault:"0" between:"0 to 10000"`
 	HotkeysConcurrency    int `env:"hotkeysConcurrency" envDefault:"100" between:"0 to 10000"`
 	AggregatorConcurrency int `env:"aggregatorConcurrency" envDefault:"100" between:"0 to 10000"`
-	// AccountConcurrency is the account's quota of Lambda's "Concurrent executions" in the Region; at least 10, as new
-	// accounts have. An alarm goes off at 80 % of it.
+	// AccountConcurrency is the account's quota of Lambda's "Concurrent executions" in the Region; at least 10, which
+	// new accounts have. An alarm goes off at 80 % of it.
 	AccountConcurrency int `env:"accountConcurrency" envDefault:"1000" between:"10 to 1000000"`
 
 	// Memory of each function in MB, 128 to 10,240, which also sets its CPU share: one CPU at 1,769. Go's heap gets 90
@@ -104,13 +104,13 @@ type Stack struct {
 
 	// BatchSize is the maximum number of records in a delivery of the stream, 1 to 10,000. BatchingWindow is how long a
 	// delivery waits for them: whole seconds, up to 5m and up to the detector's window; if it is not set, 1s, or 5s with
-	// more than 50 StreamShards. An accepted write is in its summary within two of them.
+	// more than 50 StreamShards. An accepted write is in its summary within twice that time.
 	BatchSize      int           `env:"batchSize" envDefault:"1000" between:"1 to 10000"`
 	BatchingWindow time.Duration `env:"batchingWindow"`
 	// Retries and RecordAge bound how often and how long a failed delivery is retried before its records go to the
-	// failure bucket; 0 to 10,000, and whole seconds, 1m to 23h. A stream keeps records for a day, and expired records
-	// are lost without a count. For hotkeys the age is at most an hour, since older records are no evidence. Retries
-	// come within seconds, so that by default only the age matters.
+	// failure bucket; 0 to 10,000, and whole seconds, 1m to 23h. A stream keeps records for a day; expired records
+	// are lost and not counted. For hotkeys the age is at most an hour, since older records are no evidence. Retries
+	// follow each other within seconds, so by default only the age matters.
 	Retries   int           `env:"retries" envDefault:"10000" between:"0 to 10000"`
 	RecordAge time.Duration `env:"recordAge" envDefault:"20h"`
 
@@ -120,7 +120,7 @@ type Stack struct {
 	FailureRetention int `env:"failureRetention" envDefault:"30" between:"1 to 3650"`
 
 	// AccessLog is whether the API logs each call: all or off. Tracing is whether X-Ray traces functions: one call a
-	// second and 5 % of the others, which are fixed.
+	// second and 5 % of the others, which can't be changed.
 	AccessLog string `env:"accessLog" envDefault:"all" oneOf:"all or off"`
 	Tracing   bool   `env:"tracing" envDefault:"false"`
 

@@ -9,7 +9,7 @@ import (
 type Units struct {
 	Min  int // only for provisioned billing
 	Max  int
-	Warm int // from the first second
+	Warm int // warm throughput
 }
 
 // Units returns the units of a table, by its name, or zeros for a table without settings.
@@ -35,7 +35,7 @@ func (c *Config) IndexUnits() (reads, writes Units) {
 	return reads, writes
 }
 
-// The least warm throughput, which every on-demand table has, from
+// The minimum of warm throughput, which every on-demand table has, from
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/warm-throughput.html
 const (
 	leastWarmReads  = 12_000
@@ -61,7 +61,7 @@ func checkTables(c *Config, f *faults) {
 	check("Index", reads, writes)
 	for _, key := range []string{"minIndexReadUnits", "minIndexWriteUnits"} {
 		if value, given := c.given[key]; given && c.Billing != "provisioned" {
-			f.add("%s is %s: want it left out, as billing is not provisioned", key, value)
+			f.add("%s is %s: remove it, as billing is not provisioned", key, value)
 		}
 	}
 }
@@ -78,6 +78,6 @@ func checkUnits(c *Stack, f *faults, kind string, u Units, leastWarm int) {
 		f.check(u.Min == 0, "min"+kind, u.Min, "0, as billing is not provisioned")
 		return
 	}
-	f.check(u.Min >= 1, "min"+kind, u.Min, "1 or more, as billing is provisioned: what there is always")
-	f.check(u.Max >= max(1, u.Min), bound, u.Max, "min"+kind+" or more, as billing is provisioned: how far capacity may grow")
+	f.check(u.Min >= 1, "min"+kind, u.Min, "1 or more, as billing is provisioned")
+	f.check(u.Max >= max(1, u.Min), bound, u.Max, "min"+kind+" or more, as billing is provisioned")
 }

@@ -1,6 +1,6 @@
-// Package grants lists the DynamoDB actions that each function may call on each table. The stack makes the functions'
-// roles from them. The actions are the operations of the interfaces that the functions' packages declare for each
-// table. The functions' clients have these types, so that code which calls another operation does not compile.
+// Package grants lists the DynamoDB actions that each function may call on each table, from which the stack makes the
+// functions' roles. The actions are the operations of the interfaces that the functions' packages declare for each
+// table. The functions' clients have these types, so code that calls another operation does not compile.
 //
 //	for _, g := range grants.Of[grants.Query] {
 //		allow(g.Actions, arnOf(g.Table, g.Index))
@@ -51,7 +51,7 @@ type Grant struct {
 	Actions []string
 }
 
-// Of has each function's grants on tables. A transaction needs the grants of its actions, and none of its own.
+// Of has each function's grants on tables. A transaction needs only the grants of its actions.
 var Of = map[string][]Grant{
 	Ingest: {
 		// Writes of all other kinds, batch reads of boards' settings and entries, and a keyed call's session.
@@ -102,7 +102,7 @@ func operations[Client any]() (names []string) {
 	return names
 }
 
-// Account has each function's actions that have no table or index as their resource. All read.
+// Account has each function's actions that have no table or index as their resource. All of them read.
 var Account = map[string][]string{
 	Query: slices.Concat(prefixed("dynamodb:", operations[collect.AccountCalls]()), prefixed("cloudwatch:", operations[collect.CloudWatch]())),
 }

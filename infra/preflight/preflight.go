@@ -1,6 +1,6 @@
 // Package preflight checks an AWS account before a deployment, for problems that would make it fail or limit it:
 //
-//	for _, f := range preflight.Look(ctx, settings, preflight.Account{Calls: client, Bootstrap: "hnb659fds"}) {
+//	for _, f := range preflight.Check(ctx, settings, preflight.Account{Calls: client, Bootstrap: "hnb659fds"}) {
 //		fmt.Println(f)
 //	}
 //
@@ -45,18 +45,18 @@ type Account struct {
 	Import bool
 }
 
-// look is a check in progress: the settings, the account, and the findings so far.
-type look struct {
+// checker has the settings, the account, and the findings so far.
+type checker struct {
 	*config.Config
 	Account
 	findings []Finding
 	stack    string // status of the deployment's stack; "" for none, unknown if it can't be read
 }
 
-// Look returns the findings, in the order in which an operator should act on them. If AWS does not accept the credentials,
-// that is the only finding.
-func Look(ctx context.Context, c *config.Config, a Account) []Finding {
-	l := &look{Config: c, Account: a}
+// Check returns the findings, in the order in which an operator should act on them. If AWS does not accept the
+// credentials, that is the only finding.
+func Check(ctx context.Context, c *config.Config, a Account) []Finding {
+	l := &checker{Config: c, Account: a}
 	if !l.identity(ctx) {
 		return l.findings
 	}
@@ -72,12 +72,12 @@ func Look(ctx context.Context, c *config.Config, a Account) []Finding {
 	return l.findings
 }
 
-func (l *look) addFinding(level Level, format string, args ...any) {
+func (l *checker) addFinding(level Level, format string, args ...any) {
 	l.findings = append(l.findings, Finding{level, fmt.Sprintf(format, args...)})
 }
 
-// unsure adds a warning that a check was not possible.
-func (l *look) unsure(what string, err error) {
+// notChecked adds a warning that a check was not possible.
+func (l *checker) notChecked(what string, err error) {
 	if awscall.Denied(err) {
 		l.addFinding(Warn, "%s: not checked, because these credentials may not read it (%s)", what, err)
 		return
@@ -86,7 +86,7 @@ func (l *look) unsure(what string, err error) {
 }
 
 // identity reads the account of the credentials, and returns false if they are not accepted.
-func (l *look) identity(ctx context.Context) bool {
+func (l *checker) identity(ctx context.Context) bool {
 	var answer struct {
 		XMLName xml.Name `xml:"GetCallerIdentityResponse"`
 		Account string   `xml:"GetCallerIdentityResult>Account"`
@@ -100,7 +100,7 @@ func (l *look) identity(ctx context.Context) bool {
 	return true
 }
 
-func (l *look) email() {
+func (l *checker) email() {
 	if l.Email == "" {
 		l.addFinding(Warn, `alarms: no recipient is set: put {"email": "ops@example.com"} into infra/cdk.context.json, or subscribe to the alarms' topic yourself`)
 		return

@@ -164,7 +164,7 @@ func TestFindings(t *testing.T) {
 			account: answers{"GetCallerIdentity": `403 <ErrorResponse><Error><Code>InvalidClientTokenId</Code><Message>no</Message></Error></ErrorResponse>`}},
 		"no email":      {settings: map[string]any{"hotkeysConcurrency": "0", "aggregatorConcurrency": "0"}, account: good(), want: "warn|no recipient is set"},
 		"not prepared":  {settings: none, fails: true, want: "FAIL|make bootstrap", account: good().with(answers{"GetParameter /cdk-bootstrap/hnb659fds/version": `400 {"__type":"ParameterNotFound"}`})},
-		"old bootstrap": {settings: none, fails: true, want: `FAIL|version "5"|make bootstrap`, account: good().with(answers{"GetParameter /cdk-bootstrap/hnb659fds/version": `200 {"Parameter":{"Value":"5"}}`})},
+		"old bootstrap": {settings: none, fails: true, want: `FAIL|version is "5"|make bootstrap`, account: good().with(answers{"GetParameter /cdk-bootstrap/hnb659fds/version": `200 {"Parameter":{"Value":"5"}}`})},
 		"may not ask for the bootstrap": {settings: none, want: "warn|bootstrap: not checked|may not read it",
 			account: good().with(answers{"GetParameter /cdk-bootstrap/hnb659fds/version": denied})},
 		"an update": {settings: reserved, want: "ok|it is deployed (UPDATE_COMPLETE)",
@@ -179,17 +179,17 @@ func TestFindings(t *testing.T) {
 		"a retained table":                       {settings: none, fails: true, want: "FAIL|hotshard-items, hotshard-rollups exist|--import-existing-resources", account: good().with(answers{"DescribeTable hotshard-items": `200 {}`, "DescribeTable hotshard-rollups": `200 {}`})},
 		"tables to import":                       {settings: none, imports: true, want: "ok|hotshard-items would be imported", account: good().with(answers{"DescribeTable hotshard-items": `200 {}`})},
 		"may not ask of tables":                  {settings: none, want: "warn|table hotshard-items: not checked", account: good().with(answers{"DescribeTable": denied})},
-		"a new account":                          {settings: reserved, fails: true, want: "FAIL|the account has 10|hotkeysConcurrency=0 and aggregatorConcurrency=0|ask for 290 more", account: good().with(answers{"GetAccountSettings": limits(10, 10)})},
-		"a new account, and nothing is reserved": {settings: none, want: "warn|the account has 10|ask for 1000", account: good().with(answers{"GetAccountSettings": limits(10, 10)})},
+		"a new account":                          {settings: reserved, fails: true, want: "FAIL|the account has 10|hotkeysConcurrency=0 and aggregatorConcurrency=0|request 290 more", account: good().with(answers{"GetAccountSettings": limits(10, 10)})},
+		"a new account, and nothing is reserved": {settings: none, want: "warn|the account has 10|request 1000", account: good().with(answers{"GetAccountSettings": limits(10, 10)})},
 		"just enough":                            {settings: reserved, want: "ok|1000, of which the settings reserve 200", account: good().with(answers{"GetAccountSettings": limits(1000, 300)})},
 		"another quota than the alarm knows":     {settings: reserved, want: "warn|the account has 5000, and accountConcurrency is 1000|set accountConcurrency=5000", account: good().with(answers{"GetAccountSettings": limits(5000, 5000)})},
-		"one too few":                            {settings: reserved, fails: true, want: "FAIL|ask for 1 more", account: good().with(answers{"GetAccountSettings": limits(1000, 299)})},
+		"one too few":                            {settings: reserved, fails: true, want: "FAIL|request 1 more", account: good().with(answers{"GetAccountSettings": limits(1000, 299)})},
 		"what is reserved already counts": {settings: reserved, want: "ok|the settings reserve 200",
 			account: good().with(answers{"DescribeStacks hotshard": stackIn("CREATE_COMPLETE"), "GetAccountSettings": limits(1000, 100),
 				"GetFunctionConcurrency": `200 {}`, "GetFunctionConcurrency hotshard-hotkeys": `200 {"ReservedConcurrentExecutions":100}`,
 				"GetFunctionConcurrency hotshard-aggregator": `200 {"ReservedConcurrentExecutions":100}`})},
 		"may not ask of Lambda": {settings: reserved, want: "warn|Lambda's concurrency: not checked", account: good().with(answers{"GetAccountSettings": denied})},
-		"a quota that was never raised": {settings: none, want: "ok|5000 requests a second, of 10000",
+		"a quota that was never raised": {settings: none, want: "ok|5000 requests a second, and the quota of all APIs of the account is 10000",
 			account: good().with(answers{"GetServiceQuota L-8A5B8E43": noQuota, "GetAWSDefaultServiceQuota L-8A5B8E43": quotaOf(10000)})},
 		"more requests than all APIs have":      {settings: map[string]any{"email": "a@example.com", "hotkeysConcurrency": "0", "aggregatorConcurrency": "0", "apiRate": "20000"}, want: "warn|apiRate is 20000|10000", account: good()},
 		"more warm throughput than a table has": {settings: map[string]any{"hotkeysConcurrency": "0", "aggregatorConcurrency": "0", "warmWriteUnits": "50000"}, fails: true, want: "FAIL|warmWriteUnits is 50000|40000", account: good()},
@@ -199,7 +199,7 @@ func TestFindings(t *testing.T) {
 		"more provisioned than a table has":     {settings: provisioned(45_000, 50_000), fails: true, want: "FAIL|minWriteUnits 45000|40000", account: good()},
 		"more provisioned than the account has": {settings: provisioned(30_000, 40_000), fails: true, want: "FAIL|min...WriteUnits add up to 60003|40000", account: good().with(answers{"GetServiceQuota L-34F8CCC8": quotaOf(40_000)})},
 		"growth above the account's quota":      {settings: provisioned(1000, 30_000), want: "warn|max...WriteUnits add up to 120010|80000", account: good()},
-		"provisioned, and there is enough":      {settings: provisioned(1000, 10_000), want: "ok|up to 40010 of the 80000", account: good()},
+		"provisioned, and there is enough":      {settings: provisioned(1000, 10_000), want: "ok|up to 40010, and the quota of all tables of the account is 80000", account: good()},
 		"stream shards that fit":                {settings: reserved, want: "ok|50 are open|may read 100", account: grown(50)},
 		"stream shards for longer deliveries":   {settings: reserved, want: "warn|51 are open|set streamShards=51|wait 5s", account: grown(51)},
 		"more stream shards than may be read":   {settings: reserved, want: "warn|81 are open|may run 100|hotkeysConcurrency=102 and aggregatorConcurrency=102", account: grown(81)},
@@ -211,7 +211,7 @@ func TestFindings(t *testing.T) {
 		"an attached one": {settings: attached, want: "ok|of which the settings reserve 100",
 			account: answers{"GetCallerIdentity": good()["GetCallerIdentity"], "GetParameter": `200 {"Parameter":{"Value":"21"}}`, "DescribeStacks orders": noStack, "DescribeTable": noTable, "GetAccountSettings": limits(1000, 1000),
 				"DescribeStream arn:aws:dynamodb:eu-west-1:123456789012:table/orders/stream/2026-01-01T00:00:00.000": streamOf(4, 1, "")}},
-		"an adopted table":               {settings: adopted, want: "ok|orders-map is there", account: good().with(answers{"DescribeStacks orders": noStack, "DescribeTable orders-map": `200 {}`, "DescribeStream": streamOf(4, 1, "")})},
+		"an adopted table":               {settings: adopted, want: "ok|orders-map exists", account: good().with(answers{"DescribeStacks orders": noStack, "DescribeTable orders-map": `200 {}`, "DescribeStream": streamOf(4, 1, "")})},
 		"an adopted table without a map": {settings: adopted, fails: true, want: "FAIL|there is no table orders-map|shardmap.New", account: good().with(answers{"DescribeStacks orders": noStack, "DescribeStream": streamOf(4, 1, "")})},
 		"may not ask of its map":         {settings: adopted, want: "warn|shard map of the adopted table: not checked", account: good().with(answers{"DescribeStacks orders": noStack, "DescribeTable orders-map": denied, "DescribeStream": streamOf(4, 1, "")})},
 	} {
@@ -221,7 +221,7 @@ func TestFindings(t *testing.T) {
 				t.Fatal(err)
 			}
 			client, _ := c.account.serve(t)
-			findings := Look(t.Context(), settings, Account{Calls: client, Bootstrap: "hnb659fds", Import: c.imports})
+			findings := Check(t.Context(), settings, Account{Calls: client, Bootstrap: "hnb659fds", Import: c.imports})
 			if Failed(findings) != c.fails {
 				t.Errorf("it fails: %t", !c.fails)
 			}
@@ -264,7 +264,7 @@ func TestPermissions(t *testing.T) {
 		grown(5),
 	} {
 		client, actions := account.serve(t)
-		Look(t.Context(), settings, Account{Calls: client, Bootstrap: "hnb659fds"})
+		Check(t.Context(), settings, Account{Calls: client, Bootstrap: "hnb659fds"})
 		for _, action := range actions() {
 			called[action] = true
 		}
@@ -273,7 +273,7 @@ func TestPermissions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, section, _ := strings.Cut(string(content), "`make preflight` wants ")
+	_, section, _ := strings.Cut(string(content), "`make preflight` needs ")
 	section, _, _ = strings.Cut(section, ".\n")
 	listed := strings.Fields(strings.NewReplacer("`", "", ",", "", "\n", " ", " and ", " ").Replace(section))
 	slices.Sort(listed)

@@ -9,25 +9,25 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 )
 
-// goodConcurrency is Lambda's default, which new accounts get on request.
+// goodConcurrency is Lambda's default quota, which new accounts get on request.
 const goodConcurrency = 1000
 
-// concurrency compares the functions' reserved concurrency with the account's quota. Their current reservations count
-// as free.
-func (l *look) concurrency(ctx context.Context) {
+// concurrency compares the functions' reserved concurrency with the account's quota. What they reserve now counts as
+// free.
+func (l *checker) concurrency(ctx context.Context) {
 	const what = "Lambda's concurrency"
 	var account struct {
 		AccountLimit struct{ ConcurrentExecutions, UnreservedConcurrentExecutions int }
 	}
 	if err := l.Calls.Get(ctx, "lambda:GetAccountSettings", "/2016-08-19/account-settings/", &account); err != nil {
-		l.unsure(what, err)
+		l.notChecked(what, err)
 		return
 	}
 	limit, free, wanted := account.AccountLimit.ConcurrentExecutions, account.AccountLimit.UnreservedConcurrentExecutions, 0
 	for function, n := range l.Reserved() {
 		has, err := l.reservedFor(ctx, l.Prefix+function)
 		if err != nil {
-			l.unsure(what, err)
+			l.notChecked(what, err)
 			return
 		}
 		wanted += n
@@ -36,10 +36,10 @@ func (l *look) concurrency(ctx context.Context) {
 	switch {
 	case wanted > 0 && free-wanted < config.LeftUnreserved:
 		l.addFinding(Fail, "%s: the account has %d, of which %d are not reserved elsewhere; the settings reserve %d and %d must be left: "+
-			"set hotkeysConcurrency=0 and aggregatorConcurrency=0 (and the others that you set), or ask for %d more of \"Concurrent executions\" in Service Quotas",
+			"set hotkeysConcurrency=0 and aggregatorConcurrency=0 (and the others that you set), or request %d more of \"Concurrent executions\" in Service Quotas",
 			what, limit, free, wanted, config.LeftUnreserved, wanted+config.LeftUnreserved-free)
 	case limit < goodConcurrency:
-		l.addFinding(Warn, "%s: the account has %d, and calls beyond that are throttled: ask for %d of \"Concurrent executions\" in Service Quotas before you send traffic", what, limit, goodConcurrency)
+		l.addFinding(Warn, "%s: the account has %d, and calls beyond that are throttled: request %d of \"Concurrent executions\" in Service Quotas before you send traffic", what, limit, goodConcurrency)
 	case limit != l.AccountConcurrency:
 		l.addFinding(Warn, "%s: the account has %d, and accountConcurrency is %d, whose alarm goes off at 80 %%: set accountConcurrency=%d", what, limit, l.AccountConcurrency, limit)
 	default:
@@ -48,7 +48,7 @@ func (l *look) concurrency(ctx context.Context) {
 }
 
 // reservedFor returns the concurrency that a function has reserved now; 0 if it does not exist.
-func (l *look) reservedFor(ctx context.Context, function string) (int, error) {
+func (l *checker) reservedFor(ctx context.Context, function string) (int, error) {
 	if l.stack == "" {
 		return 0, nil
 	}
@@ -70,7 +70,7 @@ const (
 )
 
 // quota returns a quota of the account, or else AWS's default.
-func (l *look) quota(ctx context.Context, service, code string) (float64, error) {
+func (l *checker) quota(ctx context.Context, service, code string) (float64, error) {
 	var answer struct{ Quota struct{ Value float64 } }
 	in := map[string]string{"ServiceCode": service, "QuotaCode": code}
 	err := l.Calls.JSON(ctx, "servicequotas:GetServiceQuota", "ServiceQuotasV20190624", in, &answer)
@@ -81,7 +81,7 @@ func (l *look) quota(ctx context.Context, service, code string) (float64, error)
 }
 
 // throughput compares the tables' throughput with the quotas of a table and, if it is provisioned, of the account.
-func (l *look) throughput(ctx context.Context) {
+func (l *checker) throughput(ctx context.Context) {
 	if l.Attached() {
 		return // an attached deployment has no items table
 	}
@@ -95,11 +95,11 @@ func (l *look) throughput(ctx context.Context) {
 }
 
 // unitsOf compares the read or write units of the tables and of each index with the quotas.
-func (l *look) unitsOf(ctx context.Context, kind, code, accountCode string, units map[string]config.Units) {
+func (l *checker) unitsOf(ctx context.Context, kind, code, accountCode string, units map[string]config.Units) {
 	what := "a table's " + strings.ToLower(kind) + "s"
 	quota, err := l.quota(ctx, "dynamodb", code)
 	if err != nil {
-		l.unsure(what, err)
+		l.notChecked(what, err)
 		return
 	}
 	good := true
@@ -113,39 +113,39 @@ func (l *look) unitsOf(ctx context.Context, kind, code, accountCode string, unit
 		switch {
 		case float64(max(u.Warm, u.Min)) > quota:
 			good = false
-			l.addFinding(Fail, "%s: warm%s is %d and min%[2]s %[4]d, and the account's quota is %.0f a second: set less, or ask for more (quota %s of DynamoDB in Service Quotas)", what, key, u.Warm, u.Min, quota, code)
+			l.addFinding(Fail, "%s: warm%s is %d and min%[2]s %[4]d, and the account's quota is %.0f a second: set less, or request more (quota %s of DynamoDB in Service Quotas)", what, key, u.Warm, u.Min, quota, code)
 		case of != "Index" && float64(u.Max) > quota: // an index has its table's bound
 			good = false
-			l.addFinding(Warn, "%s: max%s is %d, and the account's quota is %.0f a second, which binds before it (quota %s of DynamoDB in Service Quotas)", what, key, u.Max, quota, code)
+			l.addFinding(Warn, "%s: max%s is %d, and the account's quota is %.0f a second, which is reached first (quota %s of DynamoDB in Service Quotas)", what, key, u.Max, quota, code)
 		}
 	}
 	if good {
-		l.addFinding(OK, "%s: a table takes up to %.0f units a second by the account's quota", what, quota)
+		l.addFinding(OK, "%s: the account's quota allows a table up to %.0f units a second", what, quota)
 	}
 	if l.Billing == "provisioned" {
 		l.provisioned(ctx, kind, accountCode, least, most)
 	}
 }
 
-// provisioned compares the provisioned units of all tables and indexes with the quota of the account. It does not know
-// what other tables of the account have.
-func (l *look) provisioned(ctx context.Context, kind, code string, least, most int) {
+// provisioned compares the provisioned units of all tables and indexes with the account's quota. It does not include
+// other tables of the account.
+func (l *checker) provisioned(ctx context.Context, kind, code string, least, most int) {
 	what := "provisioned " + strings.ToLower(kind) + "s"
 	quota, err := l.quota(ctx, "dynamodb", code)
 	switch {
 	case err != nil:
-		l.unsure(what, err)
+		l.notChecked(what, err)
 	case float64(least) > quota:
-		l.addFinding(Fail, "%s: the settings min...%sUnits add up to %d, and all tables of the account have %.0f: set less, or ask for more (quota %s of DynamoDB in Service Quotas)", what, kind, least, quota, code)
+		l.addFinding(Fail, "%s: the settings min...%sUnits add up to %d, and the quota of all tables of the account is %.0f: set less, or request more (quota %s of DynamoDB in Service Quotas)", what, kind, least, quota, code)
 	case float64(most) > quota:
-		l.addFinding(Warn, "%s: the settings max...%sUnits add up to %d, and all tables of the account have %.0f, which bind before them (quota %s of DynamoDB in Service Quotas)", what, kind, most, quota, code)
+		l.addFinding(Warn, "%s: the settings max...%sUnits add up to %d, and the quota of all tables of the account is %.0f, which is reached first (quota %s of DynamoDB in Service Quotas)", what, kind, most, quota, code)
 	default:
-		l.addFinding(OK, "%s: up to %d of the %.0f that all tables of the account have", what, most, quota)
+		l.addFinding(OK, "%s: up to %d, and the quota of all tables of the account is %.0f", what, most, quota)
 	}
 }
 
 // requests compares the API's rate with the quota of all APIs of the account.
-func (l *look) requests(ctx context.Context) {
+func (l *checker) requests(ctx context.Context) {
 	if l.Attached() {
 		return // an attached deployment has no API
 	}
@@ -153,10 +153,10 @@ func (l *look) requests(ctx context.Context) {
 	quota, err := l.quota(ctx, "apigateway", apiRate)
 	switch {
 	case err != nil:
-		l.unsure(what, err)
+		l.notChecked(what, err)
 	case float64(l.APIRate) > quota:
-		l.addFinding(Warn, "%s: apiRate is %d, and all APIs of the account together have %.0f requests a second: ask for more (quota %s of API Gateway in Service Quotas)", what, l.APIRate, quota, apiRate)
+		l.addFinding(Warn, "%s: apiRate is %d, and the quota of all APIs of the account is %.0f requests a second: request more (quota %s of API Gateway in Service Quotas)", what, l.APIRate, quota, apiRate)
 	default:
-		l.addFinding(OK, "%s: %d requests a second, of %.0f that all APIs of the account have", what, l.APIRate, quota)
+		l.addFinding(OK, "%s: %d requests a second, and the quota of all APIs of the account is %.0f", what, l.APIRate, quota)
 	}
 }

@@ -54,8 +54,7 @@ func read(path string) (map[string]any, error) {
 	return settings, nil
 }
 
-// Qualifier returns the qualifier of the bootstrap that a deployment with these settings uses, which is the CDK's
-// default unless they set another.
+// Qualifier returns the CDK's bootstrap qualifier of a deployment with these settings, or the CDK's default.
 func Qualifier(context map[string]any) string {
 	other, _ := context["@aws-cdk/core:bootstrapQualifier"].(string)
 	return cmp.Or(other, "hnb659fds")

@@ -10,27 +10,27 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 )
 
-// leastBootstrap is the first version of the bootstrap stack with which the CDK can deploy, from
+// leastBootstrap is the first version of the bootstrap stack that the CDK can use, from
 // https://docs.aws.amazon.com/cdk/v2/guide/bootstrapping-env.html
 const leastBootstrap = 6
 
 // bootstrap checks the result of `make bootstrap` in the account and Region: a parameter with its version, which `make
 // deploy` reads first.
-func (l *look) bootstrap(ctx context.Context) {
+func (l *checker) bootstrap(ctx context.Context) {
 	const what = "bootstrap"
 	name := "/cdk-bootstrap/" + l.Bootstrap + "/version"
 	var answer struct{ Parameter struct{ Value string } }
 	err := l.Calls.JSON(ctx, "ssm:GetParameter", "AmazonSSM", map[string]string{"Name": name}, &answer)
 	if awscall.Code(err) == "ParameterNotFound" {
-		l.addFinding(Fail, "%s: the CDK is not prepared in this account and Region (no parameter %s): make bootstrap", what, name)
+		l.addFinding(Fail, "%s: the CDK is not bootstrapped in this account and Region (no parameter %s): make bootstrap", what, name)
 		return
 	}
 	version, notNumber := strconv.Atoi(answer.Parameter.Value)
 	switch {
 	case err != nil:
-		l.unsure(what, err)
+		l.notChecked(what, err)
 	case notNumber != nil || version < leastBootstrap:
-		l.addFinding(Fail, "%s: it is of version %q, and the CDK needs %d or newer: make bootstrap", what, answer.Parameter.Value, leastBootstrap)
+		l.addFinding(Fail, "%s: its version is %q, and the CDK needs %d or newer: make bootstrap", what, answer.Parameter.Value, leastBootstrap)
 	default:
 		l.addFinding(OK, "%s: version %d", what, version)
 	}
@@ -42,14 +42,14 @@ const unknown = "unknown"
 // stuck are the states in which CloudFormation accepts no deployment, with what to do.
 var stuck = map[string]string{
 	"ROLLBACK_COMPLETE":      "its first deployment failed: delete it (make destroy)",
-	"ROLLBACK_FAILED":        "its first deployment failed, and so did taking it back: delete it (make destroy)",
-	"DELETE_FAILED":          "it could not be deleted as a whole: its events in the console say why; delete it (make destroy)",
-	"UPDATE_ROLLBACK_FAILED": "an update could not be taken back: continue the rollback in the console",
+	"ROLLBACK_FAILED":        "its first deployment and its rollback failed: delete it (make destroy)",
+	"DELETE_FAILED":          "it was not deleted completely: its events in the console have the reason; delete it (make destroy)",
+	"UPDATE_ROLLBACK_FAILED": "the rollback of an update failed: continue it in the console",
 	"CREATE_FAILED":          "its first deployment failed: delete it (make destroy)",
 }
 
 // deployed reads the state of the stack that would be deployed.
-func (l *look) deployed(ctx context.Context) {
+func (l *checker) deployed(ctx context.Context) {
 	name := strings.TrimSuffix(l.Prefix, "-")
 	what := "stack " + name
 	var answer struct {
@@ -62,12 +62,12 @@ func (l *look) deployed(ctx context.Context) {
 	}
 	if err != nil {
 		l.stack = unknown
-		l.unsure(what, err)
+		l.notChecked(what, err)
 		return
 	}
 	l.stack = answer.Status
 	switch {
-	case answer.Status == "REVIEW_IN_PROGRESS": // of a change that was not executed
+	case answer.Status == "REVIEW_IN_PROGRESS": // its first change set was not executed
 		l.stack = ""
 		l.addFinding(OK, "%s: this is its first deployment", what)
 	case stuck[answer.Status] != "":
@@ -75,12 +75,12 @@ func (l *look) deployed(ctx context.Context) {
 	case strings.HasSuffix(answer.Status, "_IN_PROGRESS"):
 		l.addFinding(Fail, "%s: it is in %s: wait until that is over", what, answer.Status)
 	default:
-		l.addFinding(OK, "%s: it is deployed (%s), and is updated", what, answer.Status)
+		l.addFinding(OK, "%s: it is deployed (%s), and will be updated", what, answer.Status)
 	}
 }
 
-// tables checks for tables with the names of the stack's that are not its own.
-func (l *look) tables(ctx context.Context) {
+// tables checks whether tables of others have the names of the stack's tables.
+func (l *checker) tables(ctx context.Context) {
 	if l.stack != "" && l.stack != unknown {
 		return // the stack made them
 	}
@@ -91,13 +91,13 @@ func (l *look) tables(ctx context.Context) {
 		case err == nil:
 			taken = append(taken, table.Name)
 		case awscall.Code(err) != "ResourceNotFoundException":
-			l.unsure("table "+table.Name, err)
+			l.notChecked("table "+table.Name, err)
 		}
 	}
 	names := strings.Join(taken, ", ")
 	switch {
 	case taken == nil:
-		l.addFinding(OK, "tables: their names are free, as far as could be checked")
+		l.addFinding(OK, "tables: no other table is known to have their names")
 	case l.Import:
 		l.addFinding(OK, "tables: %s would be imported", names)
 	case l.stack == unknown:

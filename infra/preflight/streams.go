@@ -9,13 +9,12 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/plan"
 )
 
-// streamShards compares the open stream shards, those that are there and those that the settings expect, with the
-// concurrency of the functions that read them.
-func (l *look) streamShards(ctx context.Context) {
+// streamShards compares the open and the expected stream shards with the concurrency of the functions that read them.
+func (l *checker) streamShards(ctx context.Context) {
 	const what = "stream shards"
 	open, err := l.openStreamShards(ctx)
 	if err != nil {
-		l.unsure(what, err)
+		l.notChecked(what, err)
 		return
 	}
 	expected := max(open, l.StreamShards)
@@ -34,7 +33,7 @@ func (l *look) streamShards(ctx context.Context) {
 
 // openStreamShards returns the number of open stream shards of all tables whose streams are read, 0 before the first
 // deployment.
-func (l *look) openStreamShards(ctx context.Context) (open int, err error) {
+func (l *checker) openStreamShards(ctx context.Context) (open int, err error) {
 	streams := []string{l.SourceStreamARN}
 	if !l.Attached() {
 		if streams, err = l.streams(ctx); err != nil {
@@ -52,7 +51,7 @@ func (l *look) openStreamShards(ctx context.Context) (open int, err error) {
 }
 
 // sourceMap checks that the shard map of an adopted table exists: the detector does not make it.
-func (l *look) sourceMap(ctx context.Context) {
+func (l *checker) sourceMap(ctx context.Context) {
 	if !l.Adopted() {
 		return
 	}
@@ -61,16 +60,16 @@ func (l *look) sourceMap(ctx context.Context) {
 	err := l.Calls.JSON(ctx, "dynamodb:DescribeTable", "DynamoDB_20120810", map[string]string{"TableName": l.Hotkeys.SourceMap}, &answer)
 	switch {
 	case awscall.Code(err) == "ResourceNotFoundException":
-		l.addFinding(Fail, "%s: there is no table %s in this account and Region: set sourceMap to the table that the programs give to shardmap.New", what, l.Hotkeys.SourceMap)
+		l.addFinding(Fail, "%s: there is no table %s in this account and Region: set sourceMap to the table that the programs pass to shardmap.New", what, l.Hotkeys.SourceMap)
 	case err != nil:
-		l.unsure(what, err)
+		l.notChecked(what, err)
 	default:
-		l.addFinding(OK, "%s: %s is there", what, l.Hotkeys.SourceMap)
+		l.addFinding(OK, "%s: %s exists", what, l.Hotkeys.SourceMap)
 	}
 }
 
 // streams returns the ARNs of the deployed tables' streams.
-func (l *look) streams(ctx context.Context) (arns []string, err error) {
+func (l *checker) streams(ctx context.Context) (arns []string, err error) {
 	for _, t := range schema.Tables(l.Names()) {
 		if !t.Stream || l.stack == "" {
 			continue
@@ -90,10 +89,10 @@ func (l *look) streams(ctx context.Context) (arns []string, err error) {
 	return arns, nil
 }
 
-// maxPages bounds the pages of a stream's description, each with up to 100 stream shards.
+// maxPages is the maximum of pages of a stream's description, each with up to 100 stream shards.
 const maxPages = 1000
 
-func (l *look) countOpen(ctx context.Context, arn string) (open int, err error) {
+func (l *checker) countOpen(ctx context.Context, arn string) (open int, err error) {
 	in := map[string]string{"StreamArn": arn}
 	for range maxPages {
 		var answer struct {

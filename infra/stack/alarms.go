@@ -23,10 +23,10 @@ type alarm struct {
 	metric  awscloudwatch.IMetric
 	from    float64 // threshold: goes off at this value or above
 	periods int     // number of evaluated periods
-	of      int     // periods at or above from; 0 is all
+	of      int     // number of these that must be at the threshold or above; 0 is all
 	text    string  // what happened, and what to do first
-	absent  bool    // goes off below from, or without data
-	series  bool    // has many series; it does not notify when one of them is OK again
+	absent  bool    // goes off below the threshold, or without data
+	series  bool    // has many series, and does not notify when one of them is OK again
 
 	made awscloudwatch.Alarm // set by newAlarms
 }
@@ -84,8 +84,8 @@ func newAlarm(s awscdk.Stack, c *config.Config, a alarm, topic awssns.Topic) aws
 	return made
 }
 
-// newTopic makes the topic of the alarms. A policy that requires TLS replaces the default one, which allows the
-// account's alarms; hence the statement. The topic is not encrypted with a KMS key: alarms need a customer managed one
+// newTopic makes the topic of the alarms. EnforceSSL replaces the default policy, which allows the account's alarms to
+// publish; a statement allows that again. The topic is not encrypted with a KMS key: alarms need a customer managed one
 // for a dollar a month, and their text has no secrets.
 func newTopic(s awscdk.Stack, c *config.Config) awssns.Topic {
 	topic := awssns.NewTopic(s, jsii.String("Alarms"), &awssns.TopicProps{

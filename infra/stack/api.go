@@ -40,8 +40,8 @@ func newAPI(s awscdk.Stack, c *config.Config, functions map[string]function) *ap
 	return made
 }
 
-// cors allows pages of some origins to call the API. API Gateway responds to preflight requests; the calls need the
-// same authorization as others.
+// cors allows pages of some origins to call the API. API Gateway responds to preflight requests; the calls themselves
+// need authorization.
 func cors(origins []string) *awsapigatewayv2.CorsPreflightOptions {
 	if len(origins) == 0 {
 		return nil
@@ -57,14 +57,14 @@ func cors(origins []string) *awsapigatewayv2.CorsPreflightOptions {
 	}
 }
 
-// guard is the authorization of a call: a signature, or a token that has one of the scopes, if any are set.
+// guard is the authorization of a call: a signature, or a token. If scopes are set, the token must have one of them.
 type guard struct {
 	authorizer awsapigatewayv2.IHttpRouteAuthorizer
 	scopes     *[]*string
 }
 
-// newGuards returns the guards of callers and operators. Operators without scopes sign their calls, even if callers use
-// tokens.
+// newGuards returns the guards of callers and operators. Without JWTAdminScopes operators sign their calls, even if
+// callers use tokens.
 func newGuards(c *config.Stack) map[httpapi.Audience]guard {
 	signed := guard{authorizer: awsapigatewayv2authorizers.NewHttpIamAuthorizer()}
 	if c.Auth != "jwt" {
@@ -107,8 +107,7 @@ func newStage(s awscdk.Stack, c *config.Config, http awsapigatewayv2.HttpApi) aw
 }
 
 // accessLog returns the format of an access log's line: the caller, the call and its result. It omits query strings, which
-// contain callers' names. A function's log lines have the same ids: api_request_id is request here, and request_id is
-// functionRequest.
+// contain callers' names. In a function's log, request is api_request_id and functionRequest is request_id.
 func accessLog(tokens bool) string {
 	variables := map[string]string{
 		"time": "requestTime", "request": "requestId", "ip": "identity.sourceIp", "caller": "identity.userArn",

@@ -24,8 +24,8 @@ func newDashboard(s awscdk.Stack, c *config.Config, functions map[string]functio
 	}
 	all := deployed(c)
 	rows := []*[]awscloudwatch.IWidget{
-		row(alarmStatus(alarms), graph("Which keys are hot: write units a second", hot...), changesLog(c, functions)),
-		row(hotLog(functions), graph("Detector: hottest key, write units a second", lines(detectorMetrics(c, maximum, "MaxKeyWriteUnitsPerSecond"))...),
+		row(alarmStatus(alarms), graph("Hot keys: WCU/s", hot...), changesLog(c, functions)),
+		row(hotLog(functions), graph("Detector: hottest key, WCU/s", lines(detectorMetrics(c, maximum, "MaxKeyWriteUnitsPerSecond"))...),
 			graph("Hot and saturated keys", hotCounts(c)...)),
 		row(throttles(c), graph("Stream: age of records, ms", each(readers(c), "IteratorAge", maximum)...), graph("Write units and records counted", lines(detectorMetrics(c, sum, "WriteUnits", "Records"))...)),
 		row(graph("Functions: errors", each(all, "Errors", sum)...), graph("Functions: throttles", each(all, "Throttles", sum)...), graph("Functions: duration p99, ms", each(all, "Duration", p99)...)),
@@ -78,7 +78,7 @@ func changesLog(c *config.Config, functions map[string]function) awscloudwatch.I
 	if !c.Attached() {
 		makers = append(makers, functions[grants.Ingest])
 	}
-	return logTable("What was done: changes of shard counts", makers,
+	return logTable("Changes of shard counts", makers,
 		`filter msg in ["shard count changed", "grown", "shard count would change", "would grow"]`,
 		"fields @timestamp, key, from, coalesce(to, shards) as shards_now, why, msg")
 }
@@ -113,5 +113,5 @@ func throttles(c *config.Config) awscloudwatch.IWidget {
 	if c.Attached() {
 		return graph("Throttled by a partition's limit", list...)
 	}
-	return graph("Refused by a partition's limit, or by another transaction", append(list, lines(conflicts(c))...)...)
+	return graph("Throttled by a partition's limit, or in conflict with a transaction", append(list, lines(conflicts(c))...)...)
 }

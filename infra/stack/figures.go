@@ -52,7 +52,7 @@ func detected(c *config.Config, statistic string, names ...string) awscloudwatch
 	return total(names[0], 1, detectorMetrics(c, statistic, names...)...)
 }
 
-// lines returns metrics as a graph needs them.
+// lines converts metrics to the type that graphs need.
 func lines(list []awscloudwatch.Metric) (graphed []awscloudwatch.IMetric) {
 	for _, m := range list {
 		graphed = append(graphed, m)
@@ -100,8 +100,8 @@ func total(label string, minutes int, list ...awscloudwatch.Metric) awscloudwatc
 	return sumOf(label, "%s", minutes, list)
 }
 
-// filled returns a total that is 0 if all metrics are missing. DynamoDB's metrics have no zeros, so that an alarm on total
-// would keep its state. The newest minute is 0 until its data arrive, so an alarm must not require all of its minutes.
+// filled returns a total that is 0 if all metrics are missing. DynamoDB's metrics have no zeros, so an alarm on total would
+// keep its state. The newest minute is 0 until its data arrive, so an alarm must not require all of its minutes.
 func filled(label string, list ...awscloudwatch.Metric) awscloudwatch.IMetric {
 	return sumOf(label, "FILL(%s, 0)", 1, list)
 }

@@ -16,10 +16,10 @@ func functionAlarms(c *config.Config, functions map[string]function) (list []ala
 	for _, f := range deployed(c) {
 		list = append(list, alarm{
 			name: f + "-errors", section: "function-errors", metric: ofFunction(functions[f], "Errors", sum), from: 1, periods: 5, of: 3,
-			text: "Invocations of " + f + " fail. Its log has the reason; a stream's function repeats a batch until it succeeds or is given up.",
+			text: "Invocations of " + f + " fail. Its log has the reason. A batch of the stream is retried until it succeeds or is discarded.",
 		}, alarm{
 			name: f + "-throttles", section: "function-throttles", metric: ofFunction(functions[f], "Throttles", sum), from: 1, periods: 5, of: 3,
-			text: "Lambda refuses invocations of " + f + ": the account's concurrency, or what is reserved for the function, is used up.",
+			text: "Lambda throttles invocations of " + f + ": the concurrency of the account, or that reserved for the function, is used up.",
 		})
 	}
 	return list
@@ -35,8 +35,8 @@ func accountAlarms(c *config.Config) []alarm {
 	return []alarm{{
 		name: "account-concurrency", metric: metric("AWS/Lambda", "ClaimedAccountConcurrency", maximum, nil),
 		from: usedUp * float64(c.AccountConcurrency), periods: 5, of: 3,
-		text: fmt.Sprintf("Lambda runs %.0f %% or more of what the account may run at a time (%d, as accountConcurrency says). "+
-			"Beyond it calls of the API are refused. Ask for a higher quota, or find out which function needs so many.", 100*usedUp, c.AccountConcurrency),
+		text: fmt.Sprintf("%.0f %% or more of the account's concurrency is used (%d, by accountConcurrency). "+
+			"Calls of the API beyond it are throttled. Request a higher quota, or find out which function needs so much.", 100*usedUp, c.AccountConcurrency),
 	}}
 }
 
@@ -48,10 +48,10 @@ func apiAlarms(c *config.Config, web *api) []alarm {
 	})
 	return []alarm{{
 		name: "api-errors", metric: failed, from: 1, periods: 5, of: 3,
-		text: "One in a hundred calls of the API, or more, is answered 5xx. 503 is DynamoDB out of reach or a shard map that can't be read; the logs have the rest.",
+		text: "1 % or more of the API's calls fail with 5xx. 503 means that DynamoDB is unreachable or the shard map is stale; the logs have the other reasons.",
 	}, {
 		name: "api-slow", metric: ofAPI(web, "Latency", p99), from: float64(c.MaxLatency.Milliseconds()), periods: 5, of: 3,
-		text: "The slowest of a hundred calls takes too long. Mostly that is ingest retrying throttled writes: see whether a key is hot.",
+		text: "The API's p99 latency is too high. Mostly ingest is retrying throttled writes: check whether a key is hot.",
 	}}
 }
 
@@ -65,14 +65,14 @@ func taskAlarms(s awscdk.Stack, c *config.Config, functions map[string]function)
 		minutes, periods := patience(t.every)
 		list = append(list, alarm{
 			name: t.name + "-not-done", section: "tasks", metric: over(minutes, done), from: 1, periods: periods, absent: true,
-			text: fmt.Sprintf("The task %s, which %s does every %d minutes, was not done for %d minutes. See whether its schedule is on, and the function's log.",
+			text: fmt.Sprintf("The task %s, which %s does every %d minutes, was not done for %d minutes. Check that its schedule is enabled, and the function's log.",
 				t.name, t.function, wholeMinutes(t.every), minutes*periods),
 		})
 	}
 	for _, f := range readers(c) {
 		list = append(list, alarm{
 			name: f + "-tasks-dropped", section: "tasks", metric: over(60, ofFunction(functions[f], "AsyncEventsDropped", sum)), from: maxTasksDropped, periods: 1,
-			text: fmt.Sprintf("%d or more of the tasks of %s failed in an hour. One that fails is no harm, as the next does its work; the function's log has the reason.", maxTasksDropped, f),
+			text: fmt.Sprintf("%d or more of the tasks of %s failed in an hour. A single failure does no harm, as the next run does its work. The function's log has the reason.", maxTasksDropped, f),
 		})
 	}
 	return list

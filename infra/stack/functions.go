@@ -24,14 +24,14 @@ type function struct {
 }
 
 // Timeouts. The HTTP functions have the request's deadline and time to respond after it. The stream's functions usually
-// take milliseconds; the aggregator's compaction takes up to three quarters of its timeout of 5 minutes.
+// take milliseconds. The aggregator's compaction takes up to 5 minutes.
 const (
 	answerTime        = 5 * time.Second
 	hotkeysTimeout    = time.Minute
 	aggregatorTimeout = 7 * time.Minute
 )
 
-// traits are a function's properties that differ, except its code and rights.
+// traits are the properties in which functions differ, besides code and permissions.
 type traits struct {
 	description string
 	memory      int // in MB; docs/deploy.md has the measurements behind the defaults
@@ -64,7 +64,7 @@ func newFunctions(s awscdk.Stack, c *config.Config, dist string, tables map[stri
 
 func newLambda(s awscdk.Stack, c *config.Config, f function, code string, role awsiam.Role) awslambda.Function {
 	its := traitsOf(c, f.name)
-	// Near 90 % of its memory Go collects garbage more often, so that it is not killed at 100 %.
+	// Near 90 % of the memory Go collects garbage more often, so that Lambda does not kill the function at 100 %.
 	environment := map[string]*string{"GOMEMLIMIT": jsii.Sprintf("%dMiB", its.memory*9/10)}
 	for variable, value := range c.Environment(f.name) {
 		environment[variable] = jsii.String(value)
@@ -87,7 +87,7 @@ func newLambda(s awscdk.Stack, c *config.Config, f function, code string, role a
 		Role:                         role.WithoutPolicyUpdates(nil),
 		Tracing:                      tracing,
 		LoggingFormat:                awslambda.LoggingFormat_JSON,
-		SystemLogLevelV2:             awslambda.SystemLogLevel_WARN, // omits Lambda's three lines for each call, to save cost
+		SystemLogLevelV2:             awslambda.SystemLogLevel_WARN, // saves the cost of Lambda's three lines for each call
 		LogGroup:                     f.logs,
 		ReservedConcurrentExecutions: unlessZero(c.Reserved()[f.name]),
 	})
@@ -97,7 +97,7 @@ func newLambda(s awscdk.Stack, c *config.Config, f function, code string, role a
 // rollout to the newest two.
 func newAlias(s awscdk.Stack, f function) awslambda.Alias {
 	props := &awslambda.AliasProps{AliasName: jsii.String("live"), Version: f.lambda.CurrentVersion()}
-	if _, reads := mapped[f.name]; reads { // a schedule's next run does the work of a failed one
+	if _, reads := mapped[f.name]; reads { // no retries: a schedule's next run does the work of a failed one
 		props.RetryAttempts, props.MaxEventAge = jsii.Number(0), seconds(time.Minute)
 	}
 	return awslambda.NewAlias(s, id(f.name, "live"), props)

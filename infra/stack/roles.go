@@ -24,7 +24,7 @@ func newRole(s awscdk.Stack, id *string, description string, by awsiam.IPrincipa
 	})
 }
 
-// rights returns the statements of a function's role: for its code's calls, and for what Lambda does for it.
+// rights returns the statements of a function's role: for its own calls, and for Lambda's calls on its behalf.
 func rights(c *config.Config, f function, tables map[string]awsdynamodb.TableV2, from streams) []awsiam.PolicyStatement {
 	list := []awsiam.PolicyStatement{
 		allow([]string{"logs:CreateLogStream", "logs:PutLogEvents"}, f.logs.LogGroupArn()),
@@ -45,8 +45,8 @@ func rights(c *config.Config, f function, tables map[string]awsdynamodb.TableV2,
 	return list
 }
 
-// tableRights returns a function's grants on tables. An attached deployment has fewer tables, and the watched one. Its
-// settings disable what needs others.
+// tableRights returns a function's grants on the deployment's tables. An attached deployment has fewer tables, and the
+// watched one.
 func tableRights(c *config.Config, function string, tables map[string]awsdynamodb.TableV2, from streams) (list []awsiam.PolicyStatement) {
 	arns := map[string]*string{}
 	for variable, t := range tables {

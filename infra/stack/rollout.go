@@ -11,8 +11,8 @@ import (
 )
 
 // newRollouts moves the API's calls to a new version gradually through CodeDeploy, and back when an alarm on errors
-// goes off. The stream's functions change at once: a window's state passes between invocations, and a failed delivery
-// is retried.
+// goes off. The stream's functions change at once: a window's state passes between invocations, and Lambda retries
+// failed deliveries.
 func newRollouts(s awscdk.Stack, c *config.Config, functions map[string]function, alarms []alarm) {
 	if c.Rollout() == "" {
 		return

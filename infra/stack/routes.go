@@ -22,8 +22,7 @@ type route struct {
 	who                    httpapi.Audience
 }
 
-// documents are the routes that the OpenAPI document does not have: the document, and the page that shows it with its
-// files.
+// documents are the routes that the OpenAPI document lacks: the document itself, and the page that shows it.
 var documents = []route{
 	{http.MethodGet, "/openapi.json", grants.Query, httpapi.ForCallers},
 	{http.MethodGet, "/docs", grants.Query, httpapi.ForCallers},

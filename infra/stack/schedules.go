@@ -35,7 +35,7 @@ func tasks(c *config.Config) []task {
 	}
 }
 
-// newSchedules makes the schedules of the tasks, without retries, since the next run is soon.
+// newSchedules makes the schedules of the tasks, without retries, since the next run follows soon.
 func newSchedules(s awscdk.Stack, c *config.Config, functions map[string]function) {
 	scheduler := awsiam.NewServicePrincipal(jsii.String("scheduler.amazonaws.com"), &awsiam.ServicePrincipalOpts{
 		Conditions: &map[string]any{"StringEquals": map[string]any{"aws:SourceAccount": s.Account()}},

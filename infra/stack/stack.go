@@ -7,8 +7,8 @@
 // The tables' schemas come from internal/base/schema, the API's routes from the functions' own, their environment from
 // their settings, their roles from package grants.
 //
-// Each component is a function of the stack, the settings and other components. All constructs are direct children of
-// the stack, which determines CloudFormation's ids.
+// A function makes each component from the stack, the settings and other components. All constructs are direct children
+// of the stack, which determines CloudFormation's ids.
 package stack
 
 import (

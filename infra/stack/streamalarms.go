@@ -13,9 +13,9 @@ import (
 )
 
 // keyAlarms returns the alarms on keys. The alarm on hot keys has a series for each key: it notifies for each one and lists
-// them as contributors. Without metrics by key it counts hot keys. A table that is only watched needs no second alarm.
+// them as contributors. Without metrics by key it counts hot keys. An attached deployment has no alarm on saturated keys.
 func keyAlarms(c *config.Config) []alarm {
-	next := "See on the dashboard whether its shard count grew; ask GET /v1/hot-keys for advice."
+	next := "The dashboard shows whether its shard count grew; GET /v1/hot-keys has advice."
 	where := "at GET /v1/hot-keys"
 	if c.Attached() {
 		next = "Advice is in the log of hotkeys, which the dashboard shows."
@@ -44,8 +44,8 @@ func keyAlarms(c *config.Config) []alarm {
 	}
 	return append(hot, alarm{
 		name: "saturated-keys", metric: detected(c, maximum, "SaturatedKeys"), from: 1, periods: 2,
-		text: "A key was at a partition's limit for two minutes, so that more may be refused: growth did not keep up. " +
-			"See GET /v1/hot-keys for the key; pin a higher shard count with PUT /v1/shards.",
+		text: "A key was at a partition's limit for two minutes, so writes may be throttled: growth did not keep up. " +
+			"GET /v1/hot-keys names the key; pin a higher shard count with PUT /v1/shards.",
 	})
 }
 
@@ -53,19 +53,19 @@ func keyAlarms(c *config.Config) []alarm {
 func detectorAlarms(s awscdk.Stack, c *config.Config, hotkeys function) []alarm {
 	return []alarm{{
 		name: "detector-state", metric: detected(c, sum, "WindowStatesDropped"), from: 1, periods: 1,
-		text: "A window's state could not be read and counting began anew in the middle of a window: its hot keys may be missing. " +
-			"Expected once when a release changes its form.",
+		text: "A window's state could not be read, and counting started again in the middle of the window: its hot keys may be missing. " +
+			"Expected once when a release changes the state's form.",
 	}, {
 		name: "detector-errors", periods: 5, of: 3, from: 1,
 		metric: detected(c, sum, "RecordsUnreadable", "HeatItemFailures"),
-		text:   "The detector could not read records, and left them out, or could not store what it counted, for minutes. Its log names the record or the error.",
+		text:   "For minutes the detector could not read records, which it omits, or could not store its counts. Its log names the record or the error.",
 	}, {
 		name: "detector-windows", periods: 5, of: 3, from: 1,
 		metric: detected(c, sum, "UncertainWindows", "WindowsTerminatedEarly"),
-		text:   "The detector's windows have more keys than it counts, so that a hot key may go unnamed, or Lambda ended them early. A larger topK has room for more keys, a shorter window for fewer.",
+		text:   "The detector's windows have more keys than it counts, so that a hot key may go unnamed, or Lambda ended them early. A larger topK counts more keys; a shorter window has fewer.",
 	}, {
 		name: "metrics-not-sent", metric: logged(s, c, hotkeys, "MetricsNotSent", "metrics not sent", "1"), from: 1, periods: 5, of: 3,
-		text: "hotkeys could not send its metrics, for minutes, so that the alarms that are made of them see nothing. Its log has the error.",
+		text: "For minutes hotkeys could not send its metrics, so alarms on them can't go off. Its log has the error.",
 	}}
 }
 
@@ -82,13 +82,13 @@ func streamAlarms(c *config.Config, f function, mappings []mapping) []alarm {
 	list := []alarm{{
 		name: f.name + "-behind", section: "behind", metric: ofFunction(f, "IteratorAge", maximum),
 		from: float64(c.MaxIteratorAge.Milliseconds()), periods: 5, of: 3,
-		text: "The function " + f.name + " is behind the stream, which keeps records for a day. Look for errors and throttles " +
-			"of the function first; a stream that outgrew it needs a larger batchSize.",
+		text: "The function " + f.name + " is behind the stream, which keeps records for a day. First check for errors and throttles " +
+			"of the function; if there are none, set a larger batchSize.",
 	}, {
 		name: f.name + "-gave-up", section: "gave-up", from: 1, periods: 1,
-		metric: total("records given up", 1, lostOf...),
-		text: "The function " + f.name + " failed on records until they were given up. They are in the failure bucket. " +
-			"Find the cause in its log, and mend it. " + lost,
+		metric: total("discarded records", 1, lostOf...),
+		text: "The function " + f.name + " failed on records until they were discarded. They are in the failure bucket. " +
+			"Find the cause in its log, and repair it. " + lost,
 	}}
 	for _, m := range mappings {
 		// A polling mapping reports 0 without records. A mapping that is disabled or lacks permissions reports nothing:
@@ -96,8 +96,8 @@ func streamAlarms(c *config.Config, f function, mappings []mapping) []alarm {
 		list = append(list, alarm{
 			name: m.name + "-not-polling", section: "not-polling", metric: over(5, ofMapping(m.made, "PolledEventCount", samples)),
 			from: 1, periods: 6, absent: true,
-			text: "The event source mapping " + m.name + " has not looked for records in half an hour: it is disabled, gone, or may not read the stream. " +
-				"Look at its state; a stream keeps records for a day.",
+			text: "The event source mapping " + m.name + " has not polled in half an hour: it is disabled, deleted, or not allowed to read the stream. " +
+				"Check its state; a stream keeps records for a day.",
 		})
 	}
 	return list
@@ -108,21 +108,21 @@ func fullAlarms(c *config.Config) []alarm {
 	return []alarm{{
 		name: "stream-shards", metric: total("open stream shards", 15, detectorMetrics(c, maximum, "StreamShards")...),
 		from: plan.FullShare * float64(c.StreamConcurrency()), periods: 1,
-		text: fmt.Sprintf("The tables have %.0f %% or more as many open stream shards as hotkeys or aggregator may run at a time (%d). "+
+		text: fmt.Sprintf("The number of open stream shards is %.0f %% or more of the concurrency of hotkeys or aggregator (%d). "+
 			"Raise hotkeysConcurrency, aggregatorConcurrency and streamShards before summaries lag.", 100*plan.FullShare, c.StreamConcurrency()),
 	}}
 }
 
-// summaryAlarms returns the alarms on records that the aggregator gave up on.
+// summaryAlarms returns the alarms on records that the aggregator could not fold.
 func summaryAlarms(s awscdk.Stack, c *config.Config, aggregator function) []alarm {
 	return []alarm{{
 		name: "summaries-to-replay", from: 1, periods: 1,
 		metric: logged(s, c, aggregator, "SummariesToReplay", "not folded: targets must be computed anew", "$.targets"),
-		text:   "Records could not be folded and were put aside, so summaries lack them. Run hotshard replay once the cause is mended.",
+		text:   "Records could not be folded and were set aside, so summaries lack them. Run hotshard replay after the cause is repaired.",
 	}}
 }
 
-// conflictsPerMinute is five a second. A keyed call is a transaction, which locks its items for some milliseconds.
+// conflictsPerMinute is the alarm's threshold, five a second. A keyed call's transaction locks items for milliseconds.
 const conflictsPerMinute = 300
 
 // conflicts returns the writes that conflicted with a transaction.
@@ -148,15 +148,15 @@ func shardAlarms(s awscdk.Stack, c *config.Config, ingest function) []alarm {
 	changes := total("changes of shard counts", 5, append(detectorMetrics(c, sum, "ShardCountChanges"), grown)...)
 	return []alarm{{
 		name: "shard-changes", metric: changes, from: float64(c.MaxShardChanges), periods: 1,
-		text: fmt.Sprintf("Shard counts changed %d times in five minutes, or more. See which keys on the dashboard; "+
+		text: fmt.Sprintf("Shard counts changed %d times or more in five minutes. The dashboard shows which keys; "+
 			"control=observe stops changes.", c.MaxShardChanges),
 	}, changeFailures(c), {
 		name: "partitions-are-the-limit", metric: limited, from: 1, periods: 5, of: 3,
-		text: "A key with as many write shards as can help is refused: the table has too few partitions. " +
-			"DynamoDB splits them within minutes; warmWriteUnits, and warmEventsWriteUnits of entities, prepare for it.",
+		text: "A key is throttled that has the maximum of useful write shards: the table has too few partitions. " +
+			"DynamoDB splits them within minutes. To prevent this, set warmWriteUnits, or warmEventsWriteUnits for entities.",
 	}, {
 		name: "conflicts", metric: filled("conflicts", conflicts(c)...), from: conflictsPerMinute, periods: 5, of: 3,
-		text: fmt.Sprintf("Transactions on the tables met each other %d times a minute, or more, for three of five minutes. "+
-			"Counters and limits get more write shards by that; one player, session or idempotency key that many write does not.", conflictsPerMinute),
+		text: fmt.Sprintf("Transactions conflicted %d times a minute or more, for three of five minutes. "+
+			"Counters and limits then get more write shards; a player, a session or an idempotency key with many writers does not.", conflictsPerMinute),
 	}}
 }

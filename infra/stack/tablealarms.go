@@ -34,7 +34,7 @@ func (w watched) throttles(reasons ...string) (list []awscloudwatch.Metric) {
 	return list
 }
 
-// hotPartition is the part of DynamoDB's metric names that stands for a partition's limit.
+// hotPartition is in the names of DynamoDB's metrics of a partition's limit.
 const hotPartition = "KeyRangeThroughput"
 
 // source names the table that a deployment is attached to.
@@ -46,9 +46,9 @@ func (w watched) relief() string {
 	case w.name == source:
 		return "Its hot keys need write sharding: the log of hotkeys, which the dashboard shows, has the keys and advice."
 	case w.name == "items", w.name == "events", w.index != "":
-		return "A key that is written too often has more write shards by now; see the dashboard."
+		return "A hot key should have more write shards by now; check the dashboard."
 	}
-	return "The runbook says which settings spread or lower the load."
+	return "The runbook has the settings that spread or lower the load."
 }
 
 // raise returns the alarm's instructions for a limit of the table or the account.
@@ -76,11 +76,11 @@ func tableAlarms(c *config.Config) (list []alarm) {
 		list = append(list, alarm{
 			name: w.name + "-hot-partition", section: "hot-partition", from: 1, periods: 5, of: 3,
 			metric: filled("throttled by key range", w.throttles(hotPartition)...),
-			text:   "A partition of " + of + " is over its limit, for three of five minutes. " + w.relief(),
+			text:   "A partition of " + of + " was over its limit for three of five minutes. " + w.relief(),
 		}, alarm{
 			name: w.name + "-limit", section: "table-limit", from: 1, periods: 5, of: 3,
 			metric: filled("throttled by a limit", w.throttles("MaxOnDemandThroughput", "AccountLimit", "ProvisionedThroughput")...),
-			text:   "A limit of " + of + " or of the account is reached, for three of five minutes. More write shards don't help: " + w.raise(c.Attached()),
+			text:   "A limit of " + of + " or of the account was reached for three of five minutes. More write shards don't help: " + w.raise(c.Attached()),
 		})
 	}
 	return list

@@ -100,7 +100,7 @@ func billing(reads, writes config.Units) awsdynamodb.Billing {
 	})
 }
 
-// provisioned reports whether a table's billing is provisioned: then it has a minimum capacity.
+// provisioned reports whether a table's billing is provisioned, which has a minimum capacity.
 func provisioned(u config.Units) bool { return u.Min > 0 }
 
 // utilization is the target utilization of provisioned capacity, in percent.

@@ -37,7 +37,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	flags.Func("c", "a setting, as `key=value`; may be repeated", setting)
 	flags.Func("context", "the same", setting)
 	folder := flags.String("folder", ".", "`folder` of the CDK app")
-	takeOver := flags.Bool("import", false, "tables that are there are to be taken over")
+	takeOver := flags.Bool("import", false, "import existing tables into the stack")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -56,7 +56,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	findings := preflight.Look(ctx, wanted, preflight.Account{Calls: client, Bootstrap: preflight.Qualifier(cdk), Import: *takeOver})
+	findings := preflight.Check(ctx, wanted, preflight.Account{Calls: client, Bootstrap: preflight.Qualifier(cdk), Import: *takeOver})
 	for _, f := range findings {
 		fmt.Fprintln(out, f)
 	}

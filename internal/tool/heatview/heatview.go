@@ -74,24 +74,24 @@ func (w *Watched) explain(ctx context.Context, err error) error {
 
 // Notices passes sentences to the operator: to the view while it runs, and else to a function.
 type Notices struct {
-	mu   sync.Mutex
-	tell func(string)
+	mu     sync.Mutex
+	notify func(string)
 }
 
-// NewNotices returns Notices that call tell with each sentence while no view runs.
-func NewNotices(tell func(string)) *Notices { return &Notices{tell: tell} }
+// NewNotices returns Notices that call notify with each sentence while no view runs.
+func NewNotices(notify func(string)) *Notices { return &Notices{notify: notify} }
 
 // Send passes a sentence to the operator.
 func (n *Notices) Send(sentence string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.tell(sentence)
+	n.notify(sentence)
 }
 
-func (n *Notices) redirect(tell func(string)) {
+func (n *Notices) redirect(notify func(string)) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.tell = tell
+	n.notify = notify
 }
 
 // Options select the time and the keys to show, and the form.

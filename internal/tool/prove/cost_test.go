@@ -87,17 +87,17 @@ func TestOutcomes(t *testing.T) {
 	} {
 		o.addAnswer(a.after, answer{a.status, a.early, 10 * time.Millisecond}, a.err)
 	}
-	want := Offered{Offered: 6, Accepted: 2, Refused: 1, Early: 1, Other: 2, Calm: 2, P50: 10, P99: 10, Longest: 10,
+	want := Offered{Offered: 6, Accepted: 2, Throttled: 1, Early: 1, Other: 2, Calm: 2, P50: 10, P99: 10, Longest: 10,
 		Others: map[string]int{"status 500": 1, "no readable answer": 1}}
 	if diff := cmp.Diff(want, o.total()); diff != "" {
 		t.Errorf("outcomes (-want +got):\n%s", diff)
 	}
-	if share := want.refusedShare(); math.Abs(share-66.67) > 0.01 {
+	if share := want.failedShare(); math.Abs(share-66.67) > 0.01 {
 		t.Error(share)
 	}
 	never := newOutcomes(time.Second)
 	never.addAnswer(0, answer{status: 429}, nil)
 	if got := never.total().Calm; got != -1 {
-		t.Errorf("one that is refused to its end is calm after %v", got)
+		t.Errorf("one that is throttled to its end is calm after %v", got)
 	}
 }

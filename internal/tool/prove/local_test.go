@@ -89,7 +89,7 @@ func TestRunHere(t *testing.T) {
 		t.Fatal(err)
 	}
 	rungs := report.Onset.Rungs
-	if len(rungs) != 2 || rungs[0].Refused > 0 || rungs[1].Refused == 0 || rungs[1].First < 0 || rungs[1].Reasons["TableWriteKeyRangeThroughputExceeded"] == 0 || rungs[0].Units == 0 {
+	if len(rungs) != 2 || rungs[0].Throttled > 0 || rungs[1].Throttled == 0 || rungs[1].First < 0 || rungs[1].Reasons["TableWriteKeyRangeThroughputExceeded"] == 0 || rungs[0].Units == 0 {
 		t.Errorf("onset: %+v", report.Onset)
 	}
 	if c := report.Cold; c.First < float64(localColdStart.Milliseconds()) || c.Warm <= 0 || c.Warm > c.First || c.Burst.Offered != 3 || c.Opened == 0 {

@@ -16,21 +16,21 @@ import (
 
 // Offered has the results of calls that start at a constant rate, independent of earlier calls' responses.
 type Offered struct {
-	Offered  int     `json:"offered"`
-	Accepted int     `json:"accepted"`
-	Refused  int     `json:"refused"`       // throttled, by the API or DynamoDB
-	Early    int     `json:"refused_early"` // rejected before a function ran, by Lambda's concurrency or API Gateway
-	Other    int     `json:"other"`         // other errors; some of these calls may have been applied
-	Calm     float64 `json:"calm_s"`        // from this second on, each accepted 99 % or more; -1 for never
-	P50      float64 `json:"p50_ms"`        // of all response times
-	P99      float64 `json:"p99_ms"`
-	Longest  float64 `json:"longest_ms"`
+	Offered   int     `json:"offered"`
+	Accepted  int     `json:"accepted"`
+	Throttled int     `json:"refused"`       // by the API or DynamoDB
+	Early     int     `json:"refused_early"` // rejected before a function ran, by Lambda's concurrency or API Gateway
+	Other     int     `json:"other"`         // other errors; some of these calls may have been applied
+	Calm      float64 `json:"calm_s"`        // from this second on, each accepted 99 % or more; -1 for never
+	P50       float64 `json:"p50_ms"`        // of all response times
+	P99       float64 `json:"p99_ms"`
+	Longest   float64 `json:"longest_ms"`
 	// Others counts Other by status or error.
 	Others map[string]int `json:"others,omitempty"`
 }
 
-// refusedShare returns the share of calls that were not accepted, in percent.
-func (o Offered) refusedShare() float64 {
+// failedShare returns the share of calls that were not accepted, in percent.
+func (o Offered) failedShare() float64 {
 	return 100 * float64(o.Offered-o.Accepted) / float64(max(1, o.Offered))
 }
 
@@ -65,7 +65,7 @@ func (o *outcomes) addAnswer(after time.Duration, a answer, err error) {
 	case a.early:
 		o.sum.Early++
 	case a.status == http.StatusTooManyRequests:
-		o.sum.Refused++
+		o.sum.Throttled++
 	default:
 		o.other(fmt.Sprint("status ", a.status))
 	}

@@ -26,12 +26,12 @@ type Onset struct {
 
 // Rung is the result of one rate.
 type Rung struct {
-	Rate     float64 `json:"rate"` // calls per second
-	Offered  int     `json:"offered"`
-	Accepted float64 `json:"accepted_per_second"` // until the last response
-	Refused  float64 `json:"refused_percent"`
-	Other    int     `json:"other"`           // other errors
-	First    float64 `json:"first_refused_s"` // since the start of the rung; -1 for none
+	Rate      float64 `json:"rate"` // calls per second
+	Offered   int     `json:"offered"`
+	Accepted  float64 `json:"accepted_per_second"` // until the last response
+	Throttled float64 `json:"refused_percent"`
+	Other     int     `json:"other"`           // other errors
+	First     float64 `json:"first_refused_s"` // since the start of the rung; -1 for none
 	// Reasons counts DynamoDB's throttling reasons, such as TableWriteKeyRangeThroughputExceeded, or else error codes.
 	Reasons map[string]int `json:"reasons,omitempty"`
 	Units   float64        `json:"write_units"` // consumed, as DynamoDB reports
@@ -96,12 +96,12 @@ type plain struct {
 
 // tally collects the results of a rung.
 type tally struct {
-	mu                      sync.Mutex
-	offered, refused, other int
-	first                   time.Duration
-	reasons                 map[string]int
-	units                   float64
-	accepted                int
+	mu                        sync.Mutex
+	offered, throttled, other int
+	first                     time.Duration
+	reasons                   map[string]int
+	units                     float64
+	accepted                  int
 }
 
 // rung makes updates at a rate for a time.
@@ -113,7 +113,7 @@ func (p *plain) rung(ctx context.Context, rate float64, lasting time.Duration) R
 	took := time.Since(begun).Seconds()
 	r := Rung{
 		Rate: rate, Offered: t.offered, Accepted: float64(t.accepted) / took, Other: t.other,
-		Refused: 100 * float64(t.refused) / float64(max(1, t.offered)), First: -1, Reasons: t.reasons, Units: t.units, Opened: opened.Load(),
+		Throttled: 100 * float64(t.throttled) / float64(max(1, t.offered)), First: -1, Reasons: t.reasons, Units: t.units, Opened: opened.Load(),
 	}
 	if t.first >= 0 {
 		r.First = t.first.Seconds()
@@ -177,7 +177,7 @@ func (t *tally) addUpdate(u updated, after time.Duration) {
 	case len(reasons) == 0:
 		t.other++
 	default:
-		t.refused++
+		t.throttled++
 		if t.first < 0 || after < t.first {
 			t.first = after
 		}

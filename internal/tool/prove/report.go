@@ -113,7 +113,7 @@ func (p *page) rung(name string, r Rung) {
 	for _, reason := range slices.Sorted(maps.Keys(r.Reasons)) {
 		reasons = append(reasons, fmt.Sprintf("%s (%d)", reason, r.Reasons[reason]))
 	}
-	p.row(name, fmt.Sprintf("%.1f", r.Accepted), fmt.Sprintf("%.1f", r.Refused), after(r.First), strings.Join(reasons, ", "), r.Other, fmt.Sprintf("%.0f", r.Units), r.Opened)
+	p.row(name, fmt.Sprintf("%.1f", r.Accepted), fmt.Sprintf("%.1f", r.Throttled), after(r.First), strings.Join(reasons, ", "), r.Other, fmt.Sprintf("%.0f", r.Units), r.Opened)
 }
 
 func (r *Report) storms(p *page) {
@@ -129,7 +129,7 @@ func (r *Report) storms(p *page) {
 			found = fmt.Sprint(s.Found)
 		}
 		o := s.Offered
-		p.row(fmt.Sprintf("%s, %g a second", s.Kind, s.Rate), o.Offered, fmt.Sprintf("%.1f", o.refusedShare()), o.Refused, o.Early, others(o), after(o.Calm), after(s.Named)+" "+s.Status,
+		p.row(fmt.Sprintf("%s, %g a second", s.Kind, s.Rate), o.Offered, fmt.Sprintf("%.1f", o.failedShare()), o.Throttled, o.Early, others(o), after(o.Calm), after(s.Named)+" "+s.Status,
 			steps(s.Steps), fmt.Sprintf("%.0f ms, %.0f ms", o.P50, o.P99), fmt.Sprintf("%d, %s", s.Accepted, found), fmt.Sprintf("%d of %d calls", s.Opened, s.Calls))
 	}
 	p.text("")
@@ -163,7 +163,7 @@ func (r *Report) keyed(p *page) {
 	p.head("offered a second", "calls", "not accepted %", "throttled", "no container", "other", "N", "p50, p99", "accepted, found")
 	for _, k := range r.Keyed {
 		o := k.Offered
-		p.row(fmt.Sprintf("%g", k.Rate), o.Offered, fmt.Sprintf("%.1f", o.refusedShare()), o.Refused, o.Early, others(o), steps(k.Steps),
+		p.row(fmt.Sprintf("%g", k.Rate), o.Offered, fmt.Sprintf("%.1f", o.failedShare()), o.Throttled, o.Early, others(o), steps(k.Steps),
 			fmt.Sprintf("%.0f ms, %.0f ms", o.P50, o.P99), fmt.Sprintf("%d, %d", o.Accepted, k.Found))
 	}
 	p.text("")

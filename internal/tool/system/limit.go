@@ -47,7 +47,7 @@ func (l Limits) mapOptions() throttle.Options {
 }
 
 // How long a delivery waits for more records. A write is in its summary within twice that time. Scaled-down limits need
-// longer ones: a summary is one partition key, and takes a write in each.
+// longer waits: a summary is one partition key, and each delivery writes it once.
 const (
 	batchingWindow        = 100 * time.Millisecond
 	limitedBatchingWindow = time.Second
