@@ -66,6 +66,8 @@ func (s Steps) Lookup(context.Context, string, time.Time) (shardmap.Entry, error
 	return shardmap.Entry{History: s.History, Max: s.History.Max(time.Time{}, time.Unix(1e10, 0)), Version: int64(len(s.History))}, nil
 }
 
+// Epoch is a time in the past, for tests without a shard map. A test that changes a map needs Later: every ten seconds
+// the engine deletes what has expired by its clock, and a change of Epoch expired in the map's log two hours after it.
 var Epoch = time.Date(2026, 1, 5, 22, 0, 0, 0, time.UTC)
 
 // Orders returns a sharded table of orders on a new table of DynamoDB.

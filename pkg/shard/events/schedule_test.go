@@ -49,7 +49,7 @@ func newSchedule(t testing.TB, d *deployment, seed uint64, lead time.Duration) *
 	s := &schedule{
 		deployment: d, t: t, random: rand.New(rand.NewPCG(seed, 0)), entity: fmt.Sprintf("entity-%d", seed),
 		// Near midnight, so that some schedules cross into another day's bucket.
-		now: time.Date(2026, 1, 5, 23, 58, 0, 0, time.UTC),
+		now: libtest.Later.Truncate(24 * time.Hour).Add(23*time.Hour + 58*time.Minute),
 	}
 	for range 3 {
 		view := shardmap.New(d.Client, d.Names.ShardMap, shardmap.Options{})

@@ -16,7 +16,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/hotshard/hotshard/internal/base/busy"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/pkg/shard"
@@ -91,7 +90,7 @@ var errKilled = errors.New("killed")
 func newUndoing(t *testing.T, seed uint64, layout table.Layout) *undoing {
 	db := enginetest.Client(t)
 	u := &undoing{t: t, db: db, draw: rand.New(rand.NewPCG(seed, 1)), items: map[string]int{}}
-	u.set(libtest.Epoch)
+	u.set(libtest.Later)
 	u.orders = libtest.Orders(t, db, db, table.Unsharded{}, 1)
 	mapName := u.orders.Name + "-map"
 	if err := setup.CreateShardMap(t.Context(), db, mapName); err != nil {
@@ -100,8 +99,7 @@ func newUndoing(t *testing.T, seed uint64, layout table.Layout) *undoing {
 	u.orders.Client = &unsure{Client: db, draw: rand.New(rand.NewPCG(seed, 2))}
 	u.orders.Shards = shardmap.New(db, mapName, shardmap.Options{})
 	u.orders.Layout, u.orders.Format, u.orders.PlainFirst = layout, shard.HashShard, true
-	u.changer = shardmap.NewChanger(db, shardmap.New(db, mapName, shardmap.Options{}), shardmap.ChangerOptions{})
-	busy.AnyTime(u.changer)
+	u.changer = libtest.Patient(shardmap.NewChanger(db, shardmap.New(db, mapName, shardmap.Options{}), shardmap.ChangerOptions{}))
 	return u
 }
 
@@ -286,7 +284,7 @@ func TestUndo(t *testing.T) {
 			if e, err := u.orders.Shards.Lookup(t.Context(), "acme", u.at()); err != nil || e.Most() != 1 {
 				t.Errorf("the map has %+v, %v", e, err)
 			}
-			all := table.During(shard.Millis, libtest.Epoch.Add(-2*time.Hour), u.at())
+			all := table.During(shard.Millis, libtest.Later.Add(-2*time.Hour), u.at())
 			if n, err := u.orders.Count(t.Context(), "acme", all, u.at()); err != nil || n != len(u.items) {
 				t.Errorf("%d items are read, want %d, %v", n, len(u.items), err)
 			}

@@ -317,11 +317,13 @@ func (p *lateProcess) dateAgain(in *dynamodb.TransactWriteItemsInput) bool {
 	return true
 }
 
-// known returns when all processes go by a late commit or its new date, at the latest: a poll after the latter, or a
-// minute and a poll after the commit if the changer died.
+// known returns when all processes go by a late commit or its new date, at the latest: a poll after the next change, or
+// a minute and a poll after the commit if the changer died. A changer that lives notices its commit within 1.3 s, the
+// longest pause of void in that minute. Until then another process may make the next change, which has the late one in
+// its history.
 func (l *lateCommit) known() time.Time {
-	const poll = ViewAge + 200*time.Millisecond
-	known := l.at.Add(poll)
+	const poll, notice = ViewAge + 200*time.Millisecond, 1500 * time.Millisecond
+	known := l.at.Add(notice + poll)
 	if l.changer.dead || l.tried {
 		known = l.at.Add(LateTime + poll)
 	}

@@ -49,7 +49,7 @@ func TestFromAFixedCountToAMap(t *testing.T) {
 	for i, layout := range []table.Layout{
 		table.RandomSuffix{}, table.CalculatedSuffix{By: "id", Time: table.SortTime("placed", "")}, table.TimeBuckets{Bucket: shard.Hour, By: "id"},
 	} {
-		w := &growing{d: d, name: fmt.Sprint("acme", i), clock: libtest.Epoch, found: i > 0}
+		w := &growing{d: d, name: fmt.Sprint("acme", i), clock: libtest.Later, found: i > 0}
 		w.table = table.Table{
 			Client: d.Client, Name: libtest.Theirs(t, d.Client, "S"), PartitionKey: "customer", SortKey: "placed",
 			Shards: table.Fixed(10), Layout: layout,
@@ -99,7 +99,7 @@ func (w *growing) step(t *testing.T) {
 			t.Fatalf("%T: %v", w.table.Layout, err)
 		}
 	}
-	got, err := w.table.Count(t.Context(), w.name, table.During(shard.Millis, libtest.Epoch, w.clock.Add(time.Minute)), w.clock)
+	got, err := w.table.Count(t.Context(), w.name, table.During(shard.Millis, libtest.Later, w.clock.Add(time.Minute)), w.clock)
 	if err != nil || got != len(w.keys) {
 		t.Fatalf("%T: %d of %d, %v", w.table.Layout, got, len(w.keys), err)
 	}
@@ -110,7 +110,7 @@ func (w *growing) step(t *testing.T) {
 func TestFloorOfAResetName(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
-	clock := libtest.Epoch
+	clock := libtest.Later
 	view := shardmap.New(d.Client, d.Names.ShardMap, shardmap.Options{})
 	sharded := table.Table{
 		Client: d.Client, Name: libtest.Theirs(t, d.Client, "S"), PartitionKey: "customer", SortKey: "placed",

@@ -305,7 +305,7 @@ func TestTallies(t *testing.T) {
 func TestManyProgramsShareOneMap(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
-	clock := libtest.Epoch
+	clock := libtest.Later
 	name := libtest.Theirs(t, d.Client, "S")
 	var programs []*table.Table
 	var maps []*shardmap.Map
