@@ -3,23 +3,23 @@ package heat
 import "time"
 
 const (
-	// OnTime is the time after a window's end within which its items are normally put. An item that is put later is
-	// noted: see [Late].
+	// OnTime is the time after a window's end within which its items are normally put. A later item gets a note: see
+	// [Late].
 	OnTime = 5 * time.Second
 
-	// Silence is how long after its end a window waits for items if no stream shard has put an item of it or of a later
-	// window. Then either nothing is written, or the detector has stopped.
+	// Silence is how long after its end a window waits for its first item if no later window has an item. Then either
+	// nothing is written, or the detector has stopped.
 	Silence = 20 * time.Second
 
 	// Patience is the longest time that a window waits for a stream shard that lags. Later items change windows that
 	// were reported as complete.
 	Patience = time.Minute
 
-	// heldTime is the time after its end within which windows that were held have been put, except those of idle stream
-	// shards.
+	// heldTime is the time after the end of a Hold within which held windows are normally put, except those of idle
+	// stream shards.
 	heldTime = 15 * time.Second
 
-	// lagging is the multiple of a stream shard's last lag that its next item is waited for.
+	// lagging times a stream shard's last lag is how long a window waits for its next item.
 	lagging = 3
 )
 
@@ -27,13 +27,13 @@ const (
 // to use.
 //
 // A stream shard puts its items in order of time, and none for a window without records. So a window is complete for a
-// stream shard that has reported it or a later one. If a stream shard reported the previous window but not this one,
-// its item may be late. Its last item's lag predicts how late.
+// stream shard that has put an item of it or of a later one. If a stream shard has put only the previous window's item,
+// its next one may be late. The last item's lag predicts how late.
 type Reports struct {
-	// Window is the length of windows, or that of the shortest window added if that is shorter. 0 is unknown.
+	// Window is the length of windows, or 0 if it is unknown. Add lowers it to that of the shortest window.
 	Window time.Duration
 
-	// Hold is [Progress]'s: windows whose quiet stream shards are held are not complete until it ends.
+	// Hold is that of [Progress]. If it is longer than Window, windows are complete only after the end of their Hold.
 	Hold time.Duration
 
 	// Ran is when the detector last ran. A time before Ran without items had no writes; a later time without items may
@@ -79,34 +79,42 @@ func (r *Reports) Complete(from, now time.Time, wait time.Duration) time.Time {
 	if r.Window == 0 {
 		return from
 	}
-	last := AlignDown(now.Add(-wait), r.Window).Add(-r.Window) // of the windows that may be complete
-	if r.last.Before(last) {
-		ran := AlignDown(r.Ran, r.Window).Add(-r.Window)
-		if ran.Before(r.last) {
-			ran = r.last
-		}
-		last = minTime(last, ran)
-	}
+	last := r.newestCandidate(now.Add(-wait))
 	waited := AlignDown(now.Add(-Patience), r.Window) // windows that end by then wait no longer
 	upTo := from
 	for start := alignUp(from, r.Window); !start.After(last); start = start.Add(r.Window) {
-		if start.Before(waited) {
+		if start.Before(waited) { // go to the last window that waits no longer
 			start = minTime(waited, last.Add(r.Window)).Add(-r.Window)
 		} else if r.wait(start) > now.Sub(start.Add(r.Window)) {
 			break
 		}
 		upTo = start.Add(r.Window)
 	}
-	if r.Hold > r.Window {
-		if upTo = AlignDown(minTime(upTo, now.Add(-heldTime)), r.Hold); upTo.Before(from) {
-			return from
-		}
+	if r.Hold <= r.Window {
+		return upTo
+	}
+	upTo = AlignDown(minTime(upTo, now.Add(-heldTime)), r.Hold)
+	if upTo.Before(from) {
+		return from
 	}
 	return upTo
 }
 
-// wait returns how long after its end the window at start waits for the stream shards that had items in the window
-// before it.
+// newestCandidate returns the start of the newest window that may be complete. It ended by end, and either it has items
+// or the detector ran after its end.
+func (r *Reports) newestCandidate(end time.Time) time.Time {
+	newest := AlignDown(end, r.Window).Add(-r.Window)
+	if !r.last.Before(newest) {
+		return newest
+	}
+	observed := AlignDown(r.Ran, r.Window).Add(-r.Window)
+	if observed.Before(r.last) {
+		observed = r.last
+	}
+	return minTime(newest, observed)
+}
+
+// wait returns how long after its end a window waits for the stream shards that had items in the window before it.
 func (r *Reports) wait(start time.Time) (wait time.Duration) {
 	if start.After(r.last) {
 		wait = Silence
