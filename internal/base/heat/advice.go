@@ -107,7 +107,6 @@ func Grouped(n float64) string {
 	return text
 }
 
-// advice returns the advice for a key of the crowd.
 func (c Crowd) advice(limit float64) string {
 	return fmt.Sprintf("It is one of %d warm keys on a stream shard that takes %.0f%% of the partition limit, and none is hot by itself. If that stream shard is one partition, the partition is hot, and more write shards of one key don't cure it: DynamoDB splits it, unless writes go to ever greater sort keys. Until then, pace the writes.",
 		c.Keys, math.Floor(100*c.Rate/limit))
@@ -119,7 +118,7 @@ func (r *KeyHeat) cure(t kind.Kind, shards, partitions int) string {
 		return r.adviseSplit()
 	}
 	remedy, count := r.baseLoad(t, shards).Remedy(partitions)
-	var text string
+	text := fmt.Sprintf("Increase from %d to %d write shards.", shards, count)
 	switch {
 	case remedy == growth.Pace:
 		text = "Events of past days keep the write shards of their day, so more write shards don't help: pace their sender."
@@ -130,8 +129,6 @@ func (r *KeyHeat) cure(t kind.Kind, shards, partitions int) string {
 		text = fmt.Sprintf("It has %d write shards, the most that a key can have.", shards)
 	case remedy == growth.Split:
 		text = fmt.Sprintf("More write shards do not help: the table's %d partitions are the limit. Raise its warm throughput, or wait some minutes for DynamoDB to split them.", partitions)
-	default:
-		text = fmt.Sprintf("Increase from %d to %d write shards.", shards, count)
 	}
 	if size := r.itemSize(); size != "" {
 		text += " Or shrink its " + size + " items: they cost less then."

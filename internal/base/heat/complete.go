@@ -79,7 +79,14 @@ func (r *Reports) Complete(from, now time.Time, wait time.Duration) time.Time {
 	if r.Window == 0 {
 		return from
 	}
-	last := r.newestCandidate(now.Add(-wait))
+	last := AlignDown(now.Add(-wait), r.Window).Add(-r.Window) // of the windows that may be complete
+	if r.last.Before(last) {
+		ran := AlignDown(r.Ran, r.Window).Add(-r.Window)
+		if ran.Before(r.last) {
+			ran = r.last
+		}
+		last = minTime(last, ran)
+	}
 	waited := AlignDown(now.Add(-Patience), r.Window) // windows that end by then wait no longer
 	upTo := from
 	for start := alignUp(from, r.Window); !start.After(last); start = start.Add(r.Window) {
@@ -90,28 +97,12 @@ func (r *Reports) Complete(from, now time.Time, wait time.Duration) time.Time {
 		}
 		upTo = start.Add(r.Window)
 	}
-	if r.Hold <= r.Window {
-		return upTo
-	}
-	upTo = AlignDown(minTime(upTo, now.Add(-heldTime)), r.Hold)
-	if upTo.Before(from) {
-		return from
+	if r.Hold > r.Window {
+		if upTo = AlignDown(minTime(upTo, now.Add(-heldTime)), r.Hold); upTo.Before(from) {
+			return from
+		}
 	}
 	return upTo
-}
-
-// newestCandidate returns the start of the newest window that may be complete. It ended by end, and either it has items
-// or the detector ran after its end.
-func (r *Reports) newestCandidate(end time.Time) time.Time {
-	newest := AlignDown(end, r.Window).Add(-r.Window)
-	if !r.last.Before(newest) {
-		return newest
-	}
-	observed := AlignDown(r.Ran, r.Window).Add(-r.Window)
-	if observed.Before(r.last) {
-		observed = r.last
-	}
-	return minTime(newest, observed)
 }
 
 // wait returns how long after its end a window waits for the stream shards that had items in the window before it.

@@ -151,8 +151,7 @@ const (
 // partition may show slightly less than its limit.
 const atLimit = 0.95
 
-// Verdict returns the status of a key with a certified rate. limit is a partition's, and hotRate the threshold, in
-// WCU/s.
+// Verdict returns the status of a key by its certified rate, a partition's limit and the threshold hotRate, in WCU/s.
 func Verdict(rate, limit, hotRate float64) Status {
 	switch {
 	case rate >= atLimit*limit && rate >= hotRate:
@@ -250,8 +249,7 @@ const (
 	maxIndexBytes = 50_000
 )
 
-// cut bounds the keys that are kept: a number of the heaviest, and all keys above a rate, as far as they fit into
-// bytes.
+// cut bounds the keys that are kept: so many of the heaviest, and all above a rate, as far as they fit into bytes.
 type cut struct {
 	keys  int
 	rate  float64

@@ -52,8 +52,7 @@ func Merge(items []Item) []KeyHeat {
 // Merger merges items window by window, as [Merge] does, so that they need not fit into memory. The zero value is ready
 // to use. Max and AsOf must not change later.
 type Merger struct {
-	// Max is the least number of hottest rows to keep in memory; 0 keeps all. A dropped key that is added again is new.
-	Max int
+	Max int // least number of hottest rows to keep; 0 keeps all. A dropped key that is added again is new
 
 	// AsOf is the end of the newest complete window. With the zero time all windows count as current.
 	AsOf time.Time

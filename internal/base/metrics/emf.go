@@ -69,14 +69,9 @@ func newLine(d *Datum) *line {
 
 // fits reports whether a datum can be added to the line.
 func (l *line) fits(d *Datum) bool {
-	if !l.time.Equal(d.Time) || !slices.Equal(l.dimensions, d.Dimensions) {
-		return false
-	}
 	unit, has := l.units[d.Name]
-	if !has {
-		return len(l.names) < maxLineMetrics
-	}
-	return unit == d.Unit && len(l.values[d.Name]) < maxLineValues
+	return l.time.Equal(d.Time) && slices.Equal(l.dimensions, d.Dimensions) &&
+		(!has && len(l.names) < maxLineMetrics || has && unit == d.Unit && len(l.values[d.Name]) < maxLineValues)
 }
 
 func (l *line) addDatum(d *Datum) {
