@@ -307,7 +307,7 @@ func TestDamagedFragmentEmptiesTheSum(t *testing.T) {
 	if err := NoteSum(t.Context(), a.db, a.names.Rollups, a.name, "all", a.clock); err != nil {
 		t.Fatal(err)
 	}
-	if got := a.runs(a.containers[0]); !strings.Contains(got, "adding up the parts") && !strings.Contains(got, `"failed":1`) {
+	if got := a.runs(a.containers[0]); !strings.Contains(got, "adding up the fragments") && !strings.Contains(got, `"failed":1`) {
 		t.Errorf("the refresh: %s", got)
 	}
 	if _, ok := a.sum(); ok {
