@@ -275,7 +275,7 @@ func (c *ReportCmd) render(w io.Writer, data report.Data) error {
 func countCalls(config *aws.Config) (counts func() map[string]int) {
 	var mu sync.Mutex
 	made := map[string]int{}
-	config.APIOptions = append(config.APIOptions, awscall.Telling(func(a awscall.Action) {
+	config.APIOptions = append(config.APIOptions, awscall.ObserveAttempts(func(a awscall.Action) {
 		mu.Lock()
 		defer mu.Unlock()
 		made[a.Operation()]++

@@ -13,23 +13,23 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
-// boardNews has the changes that a batch makes to the summaries of a board's period.
-type boardNews struct {
+// boardChanges has the changes that a batch makes to the summaries of a board's period.
+type boardChanges struct {
 	parts.Period
-	turns    []turn   // in stream order
-	raised   []string // sequence numbers of records that raised the board's size
+	entries  []entryChange // in stream order
+	raised   []string      // sequence numbers of records that raised the board's size
 	lifetime lifetime
 	damaged  map[string]error // by player: why the entry can't be read
 }
 
-// own returns a copy whose lifetime and damaged entries the caller may change.
-func (s *boardNews) own() *boardNews {
-	own := *s
-	return &own
+// clone returns a copy whose lifetime and damaged entries the caller may change.
+func (s *boardChanges) clone() *boardChanges {
+	clone := *s
+	return &clone
 }
 
-// miss records why a player's entry can't be read; nil if it can be read.
-func (s *boardNews) miss(player string, why error) {
+// setDamaged sets why a player's entry can't be read; nil if it can be read.
+func (s *boardChanges) setDamaged(player string, why error) {
 	if why == nil {
 		delete(s.damaged, player)
 		return
@@ -40,18 +40,18 @@ func (s *boardNews) miss(player string, why error) {
 	s.damaged[player] = why
 }
 
-// partly is the error of a fold that folded all records except some.
-type partly struct {
+// partialError is the error of a fold that folded all records but these.
+type partialError struct {
 	error
 	sequences []string
 }
 
-func (p *partly) Unwrap() error { return p.error }
+func (p *partialError) Unwrap() error { return p.error }
 
-// parked returns an error for the records of players whose entries can't be read, or nil.
-func (s *boardNews) parked() error {
-	var p partly
-	for _, t := range s.turns {
+// damagedErr returns a partialError for the records of players whose entries can't be read, or nil.
+func (s *boardChanges) damagedErr() error {
+	var p partialError
+	for _, t := range s.entries {
 		if why := s.damaged[t.state.Player]; why != nil {
 			p.sequences = append(p.sequences, t.sequence)
 			p.error = fmt.Errorf("the entry of a player of board %q, period %s: %w: %w", s.Board, s.Label, parts.ErrUnreadable, why)
@@ -63,20 +63,20 @@ func (s *boardNews) parked() error {
 	return &p
 }
 
-// sequences returns the sequence numbers of the turns' records.
-func (s *boardNews) sequences() []string {
-	list := make([]string, len(s.turns))
-	for i, t := range s.turns {
+// sequences returns the sequence numbers of the entries' records.
+func (s *boardChanges) sequences() []string {
+	list := make([]string, len(s.entries))
+	for i, t := range s.entries {
 		list[i] = t.sequence
 	}
 	return list
 }
 
 // newest returns the latest state of each player.
-func (s *boardNews) newest() []board.State {
+func (s *boardChanges) newest() []board.State {
 	index := map[string]int{}
 	var list []board.State
-	for _, t := range s.turns {
+	for _, t := range s.entries {
 		at, ok := index[t.state.Player]
 		if !ok {
 			at = len(list)
@@ -88,24 +88,24 @@ func (s *boardNews) newest() []board.State {
 	return list
 }
 
-// boardsNews collects the changes of one batch by board and period.
-type boardsNews map[parts.Period]*boardNews
+// changesByBoard collects the changes of one batch by board and period.
+type changesByBoard map[parts.Period]*boardChanges
 
-// of returns the news of a board's period, and creates it if needed.
-func (s boardsNews) of(name, period string) *boardNews {
+// changesOf returns the changes of a board's period, which it creates if needed.
+func (s changesByBoard) changesOf(name, period string) *boardChanges {
 	key := parts.Period{Board: name, Label: period}
 	if s[key] == nil {
-		s[key] = &boardNews{Period: key}
+		s[key] = &boardChanges{Period: key}
 	}
 	return s[key]
 }
 
 // add adds a record of an entry, or of a board's settings with a larger size. It returns an error
 // for a record that can't be folded.
-func (s boardsNews) add(r *ddbstream.Record) error {
+func (s changesByBoard) add(r *ddbstream.Record) error {
 	if name, ok := raised(r); ok {
 		for _, period := range []boards.Period{boards.AllTime, boards.Daily, boards.Weekly} {
-			of := s.of(name, period.Label(r.Created))
+			of := s.changesOf(name, period.Label(r.Created))
 			of.raised = append(of.raised, string(r.Sequence))
 		}
 		return nil
@@ -116,22 +116,22 @@ func (s boardsNews) add(r *ddbstream.Record) error {
 	if !ok || r.Expired { // the whole period expires with its entries
 		return nil
 	}
-	t, err := turnOf(r, player)
+	t, err := entryChangeOf(r, player)
 	if err != nil {
 		return fmt.Errorf("reading an entry of board %q: %w", name, err)
 	}
-	of := s.of(name, period)
-	of.turns = append(of.turns, t)
+	of := s.changesOf(name, period)
+	of.entries = append(of.entries, t)
 	of.lifetime = of.lifetime.with(t.lifetime)
 	return nil
 }
 
 // jobs returns two folds for each board's period: into its top, and into the stream shard's
 // fragment of its histogram.
-func (s boardsNews) jobs(d *delivery) (jobs []job) {
+func (s changesByBoard) jobs(d *delivery) (jobs []job) {
 	for _, s := range s {
 		pk := s.PK()
-		if len(s.turns) > 0 {
+		if len(s.entries) > 0 {
 			jobs = append(jobs,
 				job{pk, func(ctx context.Context) error { return d.tops.fold(ctx, s) }, s.sequences},
 				job{pk, func(ctx context.Context) error {
@@ -167,14 +167,14 @@ func boardStored(pk, sk string) (schema.Target, bool) {
 	return t, err == nil && (sk == schema.TopSK || sk == schema.SumSK)
 }
 
-// noteMissed notes the top of a target that lacks records, so that the task rechecks it.
+// noteMissed notes the top of a target that lacks records, so that the boards task rechecks it.
 func noteMissed(ctx context.Context, d *delivery, t schema.Target) error {
-	return d.tops.note(ctx, &boardNews{Period: parts.Period{Board: t.Base.Name, Label: t.Period}})
+	return d.tops.note(ctx, &boardChanges{Period: parts.Period{Board: t.Base.Name, Label: t.Period}})
 }
 
-// cellsFolder folds entries' scores into the fragments of their boards' histograms. Each change of
-// an entry is one record, so the guard is that of event rollups. Once all records are folded, the
-// fragments together count each entry once.
+// cellsFolder folds entries' scores into the fragments of their boards' histograms. Each change of an
+// entry is one record, so sequence numbers guard it as they do event rollups. Once all records are
+// folded, the sum of the fragments counts each entry once.
 type cellsFolder struct {
 	*parts.Folder[board.Histogram]
 	limit int // cells of a fragment
@@ -184,9 +184,9 @@ func newCellsFolder(client Client, settings Settings, now func() time.Time) *cel
 	return &cellsFolder{parts.NewHistograms(client, settings.RollupsTable, now).Folder(client), board.MaxCells}
 }
 
-func (f *cellsFolder) fold(ctx context.Context, s *boardNews, streamShard string) (added bool, err error) {
-	records := make([]parts.Record[board.Histogram], len(s.turns))
-	for i, t := range s.turns {
+func (f *cellsFolder) fold(ctx context.Context, s *boardChanges, streamShard string) (added bool, err error) {
+	records := make([]parts.Record[board.Histogram], len(s.entries))
+	for i, t := range s.entries {
 		records[i] = parts.Record[board.Histogram]{Sequence: t.place, Apply: func(h *board.Histogram) {
 			if t.from != nil {
 				h.AddScore(*t.from, -1)
@@ -194,14 +194,14 @@ func (f *cellsFolder) fold(ctx context.Context, s *boardNews, streamShard string
 			if t.to != nil {
 				h.AddScore(*t.to, 1)
 			}
-			if t.was != t.is {
-				h.AddLate(map[bool]int64{false: -1, true: 1}[t.is])
+			if t.wasOutdated != t.isOutdated {
+				h.AddLate(map[bool]int64{false: -1, true: 1}[t.isOutdated])
 			}
 			h.Limit(f.limit)
 		}}
 	}
-	// A fold writes one item, however many records it has. So a fold that waits while its partition
-	// throttles lowers the load, and the batch's other summaries need no redelivery.
+	// A fold writes one item, however many records it has. So waiting for a throttled partition lowers
+	// the load, and the batch's other summaries need no redelivery.
 	_ = dynamo.Persist(ctx, func(ctx context.Context) error {
 		added, err = f.Fold(ctx, s.Key(), streamShard, s.lifetime.end, records)
 		return err

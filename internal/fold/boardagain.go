@@ -19,70 +19,69 @@ import (
 	"github.com/hotshard/hotshard/internal/fold/parts"
 )
 
-// BoardsTask is the payload with which a schedule invokes the aggregator to recheck the tops that
-// were built from the index, and to refresh the sums of histograms. The schedule's interval should be Settings.BoardRecheck or longer.
+// BoardsTask is the payload with which a schedule invokes the aggregator to recheck tops, refresh the
+// sums of histograms, and move rows of the index. The interval should be Settings.BoardRecheck or longer.
 const (
 	BoardsTask = `{"task":"` + boardsTask + `"}`
 	boardsTask = "boards"
 )
 
-// looked is the task's answer.
-type looked struct {
-	Looked int `json:"looked"` // tops that were rechecked, sums that were refreshed, and notes of rows
-	Failed int `json:"failed"` // of them those that failed; they are due again after the recheck age
+// recheckAnswer is the task's answer.
+type recheckAnswer struct {
+	Looked int `json:"looked"` // notes that were handled: of tops, sums or rows
+	Failed int `json:"failed"` // handled notes that failed; they are due again after the recheck age
 	Later  int `json:"later"`  // notes that are too recent, beyond the bounds of a run, of a throttled index, or of merged fragments
-	Moved  int `json:"moved"`  // rows of the index
+	Moved  int `json:"moved"`  // rows that were moved in the index
 }
 
-// looker runs the task.
-type looker struct {
+// recheckTask handles the notes of boards.
+type recheckTask struct {
 	*topFolder
-	looks  int             // most tops that one run rechecks
-	few    int             // most fragments without a sum
-	logged memo.Memo[bool] // sort keys of unreadable notes that were logged
+	maxRechecks  int             // most tops that one run rechecks
+	fewFragments int             // most fragments that need no sum
+	logged       memo.Memo[bool] // sort keys of unreadable notes that were logged
 }
 
-func newLooker(tops *topFolder) *looker {
-	return &looker{tops, maxLooks, parts.FewFragments, memo.New[bool](maxTops)}
+func newRecheckTask(tops *topFolder) *recheckTask {
+	return &recheckTask{tops, maxRechecks, parts.FewFragments, memo.New[bool](maxTops)}
 }
 
 // Bounds of one run: the tops that it rechecks, and the sums that it refreshes.
 const (
-	maxLooks = 500
-	maxSums  = 100
+	maxRechecks = 500
+	maxSums     = 100
 )
 
 const (
-	aTop noted = iota
-	aSum
-	rows
+	topNote noteKind = iota
+	sumNote
+	rowsNote
 )
 
-// errAllFailed is the error of a run of the task that rechecked no top.
+// errAllFailed is the error of a run in which all notes failed.
 var errAllFailed = errors.New("all rechecks failed")
 
-// lookAgain runs the task. Notes that remain are due later, or again. It returns an error if every
-// recheck failed.
-func (f *looker) lookAgain(ctx context.Context) (answer looked, err error) {
+// run handles the notes that are due, oldest first. It returns an error if all of them failed.
+func (f *recheckTask) run(ctx context.Context) (answer recheckAnswer, err error) {
 	notes, err := f.notes(ctx)
 	if err != nil {
 		return answer, fmt.Errorf("reading the notes of boards to recheck: %w", err)
 	}
 	began := f.now().UnixMilli()
 	before := began - f.recheck.Milliseconds()
-	ripe := map[noted][]due{}
-	slices.SortStableFunc(notes, func(m, n due) int { return cmp.Compare(m.since, n.since) })
-	most := map[noted]int{aTop: f.looks, aSum: maxSums, rows: len(notes)}
+	ripe := map[noteKind][]dueNote{}
+	slices.SortStableFunc(notes, func(m, n dueNote) int { return cmp.Compare(m.since, n.since) })
+	most := map[noteKind]int{topNote: f.maxRechecks, sumNote: maxSums, rowsNote: len(notes)}
 	for _, n := range notes {
-		if n.since <= before && len(ripe[n.what]) < most[n.what] {
-			ripe[n.what] = append(ripe[n.what], n)
+		if n.since <= before && len(ripe[n.kind]) < most[n.kind] {
+			ripe[n.kind] = append(ripe[n.kind], n)
 		} else {
 			answer.Later++
 		}
 	}
 	var one error
 	var mu sync.Mutex
-	end := func(n *due, err error) {
+	end := func(n *dueNote, err error) {
 		moved := errors.Is(err, parts.ErrMoved)
 		if moved {
 			err = f.postpone(ctx, n, began)
@@ -91,7 +90,7 @@ func (f *looker) lookAgain(ctx context.Context) (answer looked, err error) {
 		}
 		if err != nil {
 			err = errors.Join(err, f.postpone(ctx, n, began)) // go on with the others
-			f.log.Error("not looked at again", "board", n.Board, "period", n.Label, "error", err)
+			f.log.Error("the recheck of a board failed", "board", n.Board, "period", n.Label, "error", err)
 		}
 		mu.Lock()
 		defer mu.Unlock()
@@ -104,8 +103,8 @@ func (f *looker) lookAgain(ctx context.Context) (answer looked, err error) {
 			one = err
 		}
 	}
-	each(append(ripe[aTop], ripe[aSum]...), func(n due) { end(&n, f.look(ctx, &n)) })
-	moved, later := f.moveRows(ctx, ripe[rows], end)
+	each(append(ripe[topNote], ripe[sumNote]...), func(n dueNote) { end(&n, f.recheckNote(ctx, &n)) })
+	moved, later := f.moveRows(ctx, ripe[rowsNote], end)
 	answer.Moved, answer.Later = moved, answer.Later+later
 	if answer.Looked > 0 && answer.Failed == answer.Looked {
 		return answer, fmt.Errorf("rechecking %d boards: %w; one error: %w", answer.Failed, errAllFailed, one)
@@ -113,16 +112,16 @@ func (f *looker) lookAgain(ctx context.Context) (answer looked, err error) {
 	return answer, nil
 }
 
-// look rechecks one top, or refreshes one sum.
-func (f *looker) look(ctx context.Context, n *due) error {
-	if n.what == aSum {
-		return f.refresh(ctx, n)
+// recheckNote rechecks one top, or refreshes one sum.
+func (f *recheckTask) recheckNote(ctx context.Context, n *dueNote) error {
+	if n.kind == sumNote {
+		return f.refreshSum(ctx, n)
 	}
-	return f.settle(ctx, &n.boardNews, f.again, maxTopRounds)
+	return f.settle(ctx, &n.boardChanges, f.refillTop, maxTopRounds)
 }
 
-// finish deletes a note if its look was late enough for everything noted.
-func (f *looker) finish(ctx context.Context, n *due, began int64) error {
+// finish deletes a note if its recheck began late enough for all that it notes; else it postpones it.
+func (f *recheckTask) finish(ctx context.Context, n *dueNote, began int64) error {
 	if len(n.damaged) > 0 {
 		f.log.Error("entries can't be read: they are not in the top", "board", n.Board, "period", n.Label, "entries", len(n.damaged))
 	}
@@ -140,7 +139,7 @@ func (f *looker) finish(ctx context.Context, n *due, began int64) error {
 }
 
 // postpone makes a note due again after the recheck age.
-func (f *looker) postpone(ctx context.Context, n *due, began int64) error {
+func (f *recheckTask) postpone(ctx context.Context, n *dueNote, began int64) error {
 	_, err := f.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
 		TableName: &f.table, Key: n.key,
 		UpdateExpression: aws.String("SET #since = :began"), ConditionExpression: aws.String("attribute_exists(#last)"),
@@ -153,13 +152,13 @@ func (f *looker) postpone(ctx context.Context, n *due, began int64) error {
 	return err
 }
 
-// spare is how many places a recheck reads beyond those held, because some of them may be outdated.
+// spare is how many more places than a top holds a recheck reads, because some may be outdated.
 const spare = 50
 
-// again fills the range that a top covers from the index and from the entries themselves. Players
-// who left may crowd the index, so that it doesn't reach the end of the range. Then the top is
-// noted again.
-func (f *looker) again(ctx context.Context, s *boardNews, top storedTop, size int) (*board.Top, error) {
+// refillTop fills the range that a top covers from the index and from the entries themselves. If the
+// index still shows players who left, its first places may end before the range does. Then refillTop
+// notes the top again.
+func (f *recheckTask) refillTop(ctx context.Context, s *boardChanges, top storedTop, size int) (*board.Top, error) {
 	places, reach, err := f.index(ctx, s, f.hold(size)+spare)
 	if err != nil {
 		return nil, err

@@ -143,7 +143,7 @@ func TestLooksThatFail(t *testing.T) {
 	for _, h := range a.containers {
 		h.tops.boards = broken{h.tops.boards, fmt.Errorf("reading: %w", shard.ErrUnavailable)}
 	}
-	if err := a.containers[0].tops.note(t.Context(), &boardNews{Period: parts.Period{Board: a.name, Label: "all"}}); err != nil {
+	if err := a.containers[0].tops.note(t.Context(), &boardChanges{Period: parts.Period{Board: a.name, Label: "all"}}); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
@@ -185,7 +185,7 @@ func TestSomeLooksFail(t *testing.T) {
 	var logs bytes.Buffer
 	h.log = slog.New(slog.NewTextHandler(&logs, nil))
 	for _, name := range []string{a.name, "b"} {
-		if err := h.tops.note(t.Context(), &boardNews{Period: parts.Period{Board: name, Label: "all"}}); err != nil {
+		if err := h.tops.note(t.Context(), &boardChanges{Period: parts.Period{Board: name, Label: "all"}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -203,17 +203,17 @@ func TestSomeLooksFail(t *testing.T) {
 // TestTheOldestNotesComeFirst, where there are more than a run looks at.
 func TestTheOldestNotesComeFirst(t *testing.T) {
 	a := calm(t, 0)
-	f := a.containers[0].looker
-	f.looks = lane.Runs(60, maxLooks)
-	for i := range f.looks + 20 {
+	f := a.containers[0].rechecks
+	f.maxRechecks = lane.Runs(60, maxRechecks)
+	for i := range f.maxRechecks + 20 {
 		a.clock = a.clock.Add(time.Second)
-		if err := f.note(t.Context(), &boardNews{Period: parts.Period{Board: fmt.Sprint("n", shard.Calculated(fmt.Sprint(i), 1<<30)), Label: "all"}}); err != nil {
+		if err := f.note(t.Context(), &boardChanges{Period: parts.Period{Board: fmt.Sprint("n", shard.Calculated(fmt.Sprint(i), 1<<30)), Label: "all"}}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	newest := a.clock
 	a.clock = a.clock.Add(recheck)
-	if got := a.task(); got != fmt.Sprintf(`{"looked":%d,"failed":0,"later":20,"moved":0}`, f.looks) {
+	if got := a.task(); got != fmt.Sprintf(`{"looked":%d,"failed":0,"later":20,"moved":0}`, f.maxRechecks) {
 		t.Errorf("looked: %s", got)
 	}
 	notes, err := f.notes(t.Context())

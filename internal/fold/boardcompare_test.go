@@ -46,7 +46,7 @@ func (a *arena) compare() {
 
 func (a *arena) top() storedTop {
 	h := a.containers[0]
-	top, err := h.tops.load(context.Background(), &boardNews{Period: parts.Period{Board: a.name, Label: "all"}})
+	top, err := h.tops.load(context.Background(), &boardChanges{Period: parts.Period{Board: a.name, Label: "all"}})
 	if err != nil {
 		a.t.Fatal(err)
 	}

@@ -62,17 +62,17 @@ func TestBoardsThatCannotBeRead(t *testing.T) {
 }
 
 // noted returns the number of notes of tops.
-func (a *arena) noted() int { return a.notes(aTop) }
+func (a *arena) noted() int { return a.notes(topNote) }
 
 // notes returns the number of notes of tops, of sums, or of rows.
-func (a *arena) notes(what noted) (n int) {
+func (a *arena) notes(what noteKind) (n int) {
 	a.t.Helper()
-	notes, err := a.containers[0].looker.notes(context.Background())
+	notes, err := a.containers[0].rechecks.notes(context.Background())
 	if err != nil {
 		a.t.Fatal(err)
 	}
 	for _, note := range notes {
-		if note.what == what {
+		if note.kind == what {
 			n++
 		}
 	}
@@ -165,7 +165,7 @@ func TestADamagedTopIsReplacedOnceOnly(t *testing.T) {
 	f := a.containers[0].tops
 	for _, version := range []types.AttributeValue{nil, dynamo.Number(7)} {
 		a.damage(schema.TopSK, map[string]types.AttributeValue{schema.TopVersion: version, schema.TopPlaces: nil})
-		s := &boardNews{Period: parts.Period{Board: a.name, Label: "all"}}
+		s := &boardChanges{Period: parts.Period{Board: a.name, Label: "all"}}
 		top, err := f.load(t.Context(), s)
 		if err != nil || top.damaged == nil {
 			t.Fatalf("%+v, %v", top, err)
@@ -210,7 +210,7 @@ func TestALostTopOfAWeek(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s := &boardNews{Period: parts.Period{Board: a.name, Label: period}}
+	s := &boardChanges{Period: parts.Period{Board: a.name, Label: period}}
 	if err := a.containers[0].tops.note(t.Context(), s); err != nil {
 		t.Fatal(err)
 	}

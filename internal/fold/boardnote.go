@@ -17,14 +17,13 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/client"
 )
 
-// note stores that a top is to be rechecked. A recheck also makes a top longer after its board's
-// size was raised, because folds use the old size for some seconds. Until then the top is short,
-// which readers can detect.
-func (f *topFolder) note(ctx context.Context, s *boardNews) error {
+// note stores that a top is to be rechecked. After a board's size was raised, folds use the old size
+// for some seconds, and a recheck extends the top. Until then it is short, which readers detect.
+func (f *topFolder) note(ctx context.Context, s *boardChanges) error {
 	return NoteBoard(ctx, f.client, f.table, s.Board, s.Label, f.now())
 }
 
-// note stores a note, unless there is one as new: others may count on its time.
+// note stores a note, unless there is one at least as new, on whose time other folds may rely.
 func note(ctx context.Context, client client.Updater, table string, key dynamo.Item, now time.Time) error {
 	_, err := client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
 		TableName: &table, Key: key, ConditionExpression: aws.String("attribute_not_exists(#last) OR #last < :now"),
@@ -38,32 +37,32 @@ func note(ctx context.Context, client client.Updater, table string, key dynamo.I
 	return nil
 }
 
-// NoteSum stores in the rollups table that the sum of the histogram of a board's period is to be
-// refreshed: the task does it. The client needs UpdateItem only.
+// NoteSum stores in the rollups table that the boards task must refresh the sum of the histogram of a
+// board's period. The client needs UpdateItem only.
 func NoteSum(ctx context.Context, client client.Updater, table, name, period string, now time.Time) error {
 	return note(ctx, client, table, dynamo.Key(schema.SumNoteKey(name, period)), now)
 }
 
-// NoteBoard stores in the rollups table that the top of a board's period is to be rechecked: the
-// task repairs it. The client needs UpdateItem only.
+// NoteBoard stores in the rollups table that the boards task must recheck the top of a board's period.
+// The client needs UpdateItem only.
 func NoteBoard(ctx context.Context, client client.Updater, table, name, period string, now time.Time) error {
 	return note(ctx, client, table, dynamo.Key(schema.NoteKey(name, period)), now)
 }
 
-// due is a stored note that a top is to be rechecked, a sum to be refreshed, or rows to be moved.
-type due struct {
-	boardNews
+// dueNote is a stored note. Its kind says what the boards task must do.
+type dueNote struct {
+	boardChanges
 	key         dynamo.Item
-	what        noted
+	kind        noteKind
 	players     []string // whose rows are to be moved
 	since, last int64    // Unix milliseconds
 }
 
-// noted is what a note is of.
-type noted int
+// noteKind is what a note is about: a top, a sum, or rows of the index.
+type noteKind int
 
 // notes returns the stored notes, maxNotes of each partition key at most. Those of tops come first.
-func (f *looker) notes(ctx context.Context) (list []due, err error) {
+func (f *recheckTask) notes(ctx context.Context) (list []dueNote, err error) {
 	for _, pk := range schema.NotePartitions() {
 		in := &dynamodb.QueryInput{
 			TableName: &f.table, KeyConditionExpression: aws.String("pk = :pk"), ConsistentRead: aws.Bool(true),
@@ -75,7 +74,7 @@ func (f *looker) notes(ctx context.Context) (list []due, err error) {
 				return nil, err
 			}
 			if read++; read > maxNotes {
-				f.log.Warn("too many notes of boards, the rest is left out", "partition", pk, "read", maxNotes)
+				f.log.Warn("too many notes of boards: the rest waits for another run", "partition", pk, "read", maxNotes)
 				break
 			}
 			n, err := parseNote(item)
@@ -89,29 +88,29 @@ func (f *looker) notes(ctx context.Context) (list []due, err error) {
 	return list, nil
 }
 
-// logOnce logs, once in a container, that a note can't be read. No version of hotshard wrote it,
-// and nothing waits for it. It stays until an operator deletes it.
-func (f *looker) logOnce(pk string, item dynamo.Item, err error) {
+// logOnce logs, once in a container, that a note can't be read. It stays until an operator deletes it.
+// Nothing waits for it, because no version of hotshard writes such a note.
+func (f *recheckTask) logOnce(pk string, item dynamo.Item, err error) {
 	key := dynamo.Text(item, schema.SK)
 	if _, told := f.logged.Get(key); told {
 		return
 	}
 	f.logged.Set(key, true)
-	f.log.Error("a note of boards can't be read, and is left out", "partition", pk, "sort_key", key, "error", err)
+	f.log.Error("a note of boards can't be read: delete it", "partition", pk, "sort_key", key, "error", err)
 }
 
-func parseNote(item dynamo.Item) (n due, err error) {
+func parseNote(item dynamo.Item) (n dueNote, err error) {
 	sk := dynamo.Text(item, schema.SK)
 	top, sum := strings.CutPrefix(sk, schema.HistogramPrefix)
 	if sum {
-		n.what = aSum
+		n.kind = sumNote
 	}
 	if of, ok := schema.ParseRowsNote(sk); ok {
 		players, _ := item[schema.NotePlayers].(*types.AttributeValueMemberSS)
 		if players == nil {
 			return n, fmt.Errorf("%q: its %s are not a set of strings", sk, schema.NotePlayers)
 		}
-		top, n.what, n.players = of, rows, players.Value
+		top, n.kind, n.players = of, rowsNote, players.Value
 	}
 	target, err := schema.ParseTarget(top)
 	if err != nil || kind.Of(target.Base.Type).Summary != kind.Ranking {

@@ -27,9 +27,9 @@ func TestAForeignNoteIsToldOnce(t *testing.T) {
 	var log bytes.Buffer
 	client := oneNote{item: map[string]types.AttributeValue{"sk": &types.AttributeValueMemberS{Value: "foreign"}}}
 	now := func() time.Time { return time.Date(2027, 1, 1, 0, 0, 30, 0, time.UTC) }
-	f := newLooker(newTopFolder(client, Settings{RollupsTable: "r", BoardRecheck: time.Minute}, nil, now, slog.New(slog.NewTextHandler(&log, nil))))
+	f := newRecheckTask(newTopFolder(client, Settings{RollupsTable: "r", BoardRecheck: time.Minute}, nil, now, slog.New(slog.NewTextHandler(&log, nil))))
 	for range 3 {
-		if answer, err := f.lookAgain(t.Context()); err != nil || answer != (looked{}) {
+		if answer, err := f.run(t.Context()); err != nil || answer != (recheckAnswer{}) {
 			t.Fatalf("%+v, %v", answer, err)
 		}
 	}

@@ -43,7 +43,7 @@ func TestBoardsAreExactAtRest(t *testing.T) {
 		for _, h := range a.containers {
 			h.tops.client, h.cells = client, newCellsFolder(client, Settings{RollupsTable: h.table}, h.now)
 			h.cells.limit = 5
-			h.looker.few = 1
+			h.rechecks.fewFragments = 1
 			h.tops.lost = lost
 		}
 		if rapid.Bool().Draw(t, "full") {

@@ -9,33 +9,33 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
-// settledTop is what a container caches of a top whose entries it found all sure.
+// settledTop is what a container caches of a top all of whose entries were sure.
 type settledTop struct {
 	version int64
 	reach   board.Reach
-	read    time.Time // a time before the read, by the wall clock: a frozen process has no other
+	read    time.Time // a time before the read, by the wall clock, which runs on in a frozen process
 }
 
-// maxReachAge bounds the age of a cached reach; a third of the recheck age at most.
+// maxReachAge bounds the age of a cached reach. Another bound is a third of the recheck age.
 const maxReachAge = 10 * time.Second
 
-// beyond reports whether all old and new places of the turns lie beyond the cached reach: then the
-// fold needs no read of the top.
-func (f *topFolder) beyond(s *boardNews) bool {
+// beyond reports whether all old and new places of the entries lie beyond the cached reach. Then the
+// fold need not read the top.
+func (f *topFolder) beyond(s *boardChanges) bool {
 	top, ok := f.settled.Get(s.PK())
 	if age := f.now().Round(0).Sub(top.read); !ok || age < 0 || age > min(maxReachAge, f.recheck/3) {
 		return false
 	}
 	within := func(s *boards.Score) bool { return s != nil && top.reach.MayCover(*s) }
-	return !slices.ContainsFunc(s.turns, func(t turn) bool { return within(t.from) || within(t.to) })
+	return !slices.ContainsFunc(s.entries, func(t entryChange) bool { return within(t.from) || within(t.to) })
 }
 
-// deeper multiplies the number of places to read if the index still shows players who left.
+// deeper is the factor of places that are read if the index still shows players who left.
 const deeper = 8
 
-// widen reads the first places of the index into a top that is short. It notes a top that is still
-// short then.
-func (f *topFolder) widen(ctx context.Context, s *boardNews, top *board.Top, size int) error {
+// widen reads the first places of the index into a top that is short. If the top is still short then,
+// widen notes it.
+func (f *topFolder) widen(ctx context.Context, s *boardChanges, top *board.Top, size int) error {
 	for n := f.hold(size); ; n *= 2 {
 		places, reach, err := f.index(ctx, s, n)
 		if err != nil {
@@ -62,10 +62,10 @@ func (f *topFolder) widen(ctx context.Context, s *boardNews, top *board.Top, siz
 }
 
 // index returns the first n places, and how far down they reach.
-func (f *topFolder) index(ctx context.Context, s *boardNews, n int) (places []boards.Place, reach board.Reach, err error) {
+func (f *topFolder) index(ctx context.Context, s *boardChanges, n int) (places []boards.Place, reach board.Reach, err error) {
 	places, err = f.boards.Top(ctx, s.Board, s.Label, n, f.now())
 	if err != nil {
-		return nil, reach, f.damaged(ctx, err)
+		return nil, reach, f.unreadableErr(ctx, err)
 	}
 	if len(places) < n {
 		return places, board.Everything(), nil

@@ -18,11 +18,11 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/client"
 )
 
-// deferred returns the turns that left an entry with an outdated row in the index. Later writes of
-// such an entry need no further note.
-func (s *boardNews) deferred() (list []turn) {
-	for _, t := range s.turns {
-		if t.is && !t.was {
+// deferred returns the changes that left an entry's row in the index outdated. While the row is
+// outdated, further changes of the entry need no note.
+func (s *boardChanges) deferred() (list []entryChange) {
+	for _, t := range s.entries {
+		if t.isOutdated && !t.wasOutdated {
 			list = append(list, t)
 		}
 	}
@@ -32,9 +32,10 @@ func (s *boardNews) deferred() (list []turn) {
 // maxRowPlayers bounds the players of a note of rows: one read has all their entries.
 const maxRowPlayers = 100
 
-// noteDeferred notes outdated rows, so that the task moves them. A note's key is its first record's
-// place in the stream. A redelivery of fewer records adds to the note, or notes moved rows again.
-func (f *topFolder) noteDeferred(ctx context.Context, s *boardNews, list []turn, streamShard string) error {
+// noteDeferred notes outdated rows, so that the boards task moves them. The key of a note has the
+// stream shard and sequence number of its first record. A redelivery of fewer records adds to the note.
+// If the rows were moved meanwhile, it notes them again, which is harmless.
+func (f *topFolder) noteDeferred(ctx context.Context, s *boardChanges, list []entryChange, streamShard string) error {
 	players := make([]string, len(list))
 	for i, t := range list {
 		players[i] = t.state.Player
@@ -42,9 +43,9 @@ func (f *topFolder) noteDeferred(ctx context.Context, s *boardNews, list []turn,
 	return NoteRows(ctx, f.client, f.table, s.Period, streamShard, list[0].place, players, f.now())
 }
 
-// NoteRows stores in the rollups table that the rows of players in the index are outdated: the task
-// moves them. The stream shard and sequence number identify the notes, which only grow. The client
-// needs UpdateItem only.
+// NoteRows stores in the rollups table that the boards task must move the outdated rows of players in
+// the index. The stream shard and sequence number identify the notes, which only get more players. The
+// client needs UpdateItem only.
 func NoteRows(ctx context.Context, client client.Updater, table string, p parts.Period, streamShard, sequence string, players []string, now time.Time) error {
 	slices.Sort(players)
 	for some := range slices.Chunk(slices.Compact(players), maxRowPlayers) {
@@ -66,16 +67,16 @@ func NoteRows(ctx context.Context, client client.Updater, table string, p parts.
 	return nil
 }
 
-// Bounds of the moves of one run. A move costs one write unit of the old index partition and one of
-// the new: the rate leaves each of them half its throughput.
+// Bounds of the moves of one run. A move costs a write unit in the old index partition and one in the
+// new. The rate leaves each of them half its throughput.
 const (
 	maxRowNotes = 100
 	rowsPerSec  = 500
 )
 
-// moveRows moves the rows of notes, oldest first, and calls end with the outcome of each. Notes of a
-// board whose index throttles, and those beyond maxRowNotes, stay for the next run.
-func (f *looker) moveRows(ctx context.Context, notes []due, end func(*due, error)) (moved, later int) {
+// moveRows moves the rows of notes, oldest first, and calls end with the outcome of each. If the index
+// throttles a board's moves, its other notes stay for the next run, as do those beyond maxRowNotes.
+func (f *recheckTask) moveRows(ctx context.Context, notes []dueNote, end func(*dueNote, error)) (moved, later int) {
 	full := map[parts.Period]bool{}
 	for i, n := range notes {
 		if full[n.Period] || i-later >= maxRowNotes {

@@ -25,8 +25,8 @@ type storedTop struct {
 	damaged  dynamo.Item // the item, if it can't be read
 }
 
-// parseTop returns the top of an item. Without an item the period counts as new, because every
-// entry's record arrives. That may be wrong, so a top built on it is rechecked.
+// parseTop returns the top in an item. Without an item it takes the period for a new one, all of whose
+// records are yet to come. That may be wrong, so such a top is rechecked.
 func parseTop(item dynamo.Item) (s storedTop, err error) {
 	if len(item) == 0 {
 		return storedTop{Top: board.NewTop()}, nil
@@ -44,24 +44,24 @@ func parseTop(item dynamo.Item) (s storedTop, err error) {
 	return s, err
 }
 
-// load reads a top consistently: only the top as it is after the record was written shows whether
-// the record changes it. A read costs a twentieth of a write.
-func (f *topFolder) load(ctx context.Context, s *boardNews) (storedTop, error) {
+// load reads a top with a strongly consistent read: only the top as it is after the record was written
+// shows whether the record changes it. A read costs a twentieth of a write.
+func (f *topFolder) load(ctx context.Context, s *boardChanges) (storedTop, error) {
 	item, err := dynamo.Get(ctx, f.client, f.table, s.PK(), schema.TopSK)
 	if err != nil {
 		return storedTop{}, fmt.Errorf("reading the item: %w", err)
 	}
-	return f.found(s, item), nil
+	return f.topOf(s, item), nil
 }
 
-// found returns the top of an item. A damaged top counts as empty: it is rebuilt from the index,
-// and replaced.
-func (f *topFolder) found(s *boardNews, item dynamo.Item) storedTop {
+// topOf returns the top in an item. It returns an empty one for a damaged item, so that the fold
+// rebuilds the top from the index and replaces the item.
+func (f *topFolder) topOf(s *boardChanges, item dynamo.Item) storedTop {
 	top, err := parseTop(item)
 	if err == nil {
 		return top
 	}
-	f.log.Error("a top can't be read: it is made anew", "board", s.Board, "period", s.Label, "error", err)
+	f.log.Error("a top can't be read: it is rebuilt from the index", "board", s.Board, "period", s.Label, "error", err)
 	return storedTop{Top: board.UnknownTop(), version: max(0, top.version), lifetime: top.lifetime, damaged: item}
 }
 
@@ -75,10 +75,10 @@ func (s storedTop) next(top *board.Top, longer lifetime, now time.Time) storedTo
 	return next
 }
 
-// store replaces a top by the result of change, and stores nothing if they are equal. It notes a
-// top that covers more than before twice: before the store, because the process may die in between,
-// and after it, because a recheck may have deleted the note.
-func (f *topFolder) store(ctx context.Context, s *boardNews, top *storedTop, change func(storedTop) (*board.Top, error), mostLost int) (stored bool, err error) {
+// store replaces a top by the result of change, and stores nothing if they are equal. If the new top
+// covers more, store notes it twice: before the write, because the process may die after it, and after
+// the write, because a recheck may have deleted the first note.
+func (f *topFolder) store(ctx context.Context, s *boardChanges, top *storedTop, change func(storedTop) (*board.Top, error), mostLost int) (stored bool, err error) {
 	var next storedTop
 	wider, lost := false, 0
 	err = dynamo.Guarded(ctx, f.client, mostLost+1, func() (*dynamodb.UpdateItemInput, error) {
@@ -95,7 +95,7 @@ func (f *topFolder) store(ctx context.Context, s *boardNews, top *storedTop, cha
 		return f.update(s, *top, next), err
 	}, func(found dynamo.Item) (err error) {
 		lost++
-		*top, err = f.wait(ctx, s, f.found(s, found), lost)
+		*top, err = f.wait(ctx, s, f.topOf(s, found), lost)
 		return err
 	})
 	if stored && wider { // after an error the outcome may be unknown
@@ -107,9 +107,9 @@ func (f *topFolder) store(ctx context.Context, s *boardNews, top *storedTop, cha
 	return stored, err
 }
 
-// wait lets other folds store theirs. After the first failed condition it returns at once, with the
-// top that the failure returned.
-func (f *topFolder) wait(ctx context.Context, s *boardNews, top storedTop, lost int) (storedTop, error) {
+// wait waits a random time for other folds, and then reads the top again. After the first failed
+// condition it returns at once, with the top that DynamoDB returned.
+func (f *topFolder) wait(ctx context.Context, s *boardChanges, top storedTop, lost int) (storedTop, error) {
 	if lost == 1 {
 		return top, nil
 	}
@@ -121,9 +121,9 @@ func (f *topFolder) wait(ctx context.Context, s *boardNews, top storedTop, lost 
 	return f.load(ctx, s)
 }
 
-// update returns the update that stores a top, if it is still as it was read. A damaged top is
-// compared as a whole, because its version may be anything.
-func (f *topFolder) update(s *boardNews, was, next storedTop) *dynamodb.UpdateItemInput {
+// update returns the update that stores a top, on the condition that it is still as it was read. For a
+// damaged top the condition has all attributes, because its version may be anything.
+func (f *topFolder) update(s *boardChanges, was, next storedTop) *dynamodb.UpdateItemInput {
 	attributes := []string{schema.Version, schema.TopVersion, schema.TopPlaces, schema.TopWhole, schema.AsOf}
 	update := "SET #v = :next_v, #version = :next_version, #places = :next_places, #whole = :next_whole, #as_of = :next_as_of"
 	condition, names, values := dynamo.Unchanged(was.damaged, attributes...)

@@ -37,7 +37,7 @@ func summed(t *testing.T) *arena {
 	t.Helper()
 	a := calm(t, 20)
 	for _, h := range a.containers {
-		h.looker.few = 1
+		h.rechecks.fewFragments = 1
 	}
 	a.rest()
 	a.score1("p0", 1) // the top is known not to be whole
@@ -73,7 +73,7 @@ func TestASumFollowsItsFragments(t *testing.T) {
 		a.pass(4 * time.Second)
 	}
 	a.holdsSum(false)
-	if n := a.notes(aSum); n != 1 {
+	if n := a.notes(sumNote); n != 1 {
 		t.Errorf("%d notes of sums, want one", n)
 	}
 	a.rest()
@@ -92,7 +92,7 @@ func TestFewFragmentsHaveNoSum(t *testing.T) {
 		t.Fatal("a sum of few fragments")
 	}
 	for _, h := range a.containers {
-		h.looker.few = 3
+		h.rechecks.fewFragments = 3
 	}
 	a.cuts[0] = append(a.cuts[0], len(a.streams[0])) // a fourth fragment
 	for i := 20; len(a.streams[0]) == a.done[0]; i++ {
@@ -188,7 +188,7 @@ func TestFragmentsMergedDuringARefresh(t *testing.T) {
 	a.score1("p11", -1100)
 	a.by(a.containers[1])
 	for _, h := range a.containers {
-		h.looker.few = 0 // the merged one
+		h.rechecks.fewFragments = 0 // the merged one
 	}
 	if got := a.runs(one); !strings.Contains(got, `"looked":0,"failed":0,"later":1`) {
 		t.Errorf("the refresh: %s", got)
@@ -233,7 +233,7 @@ func TestHalfAMergeIsNoSum(t *testing.T) {
 		a := summed(t)
 		one := a.containers[0]
 		for _, h := range a.containers {
-			h.looker.few = 0
+			h.rechecks.fewFragments = 0
 		}
 		a.score1("p11", -1100)
 		a.by(a.containers[1])
@@ -307,7 +307,7 @@ func TestDamagedFragmentEmptiesTheSum(t *testing.T) {
 	if err := NoteSum(t.Context(), a.db, a.names.Rollups, a.name, "all", a.clock); err != nil {
 		t.Fatal(err)
 	}
-	if got := a.runs(a.containers[0]); !strings.Contains(got, "adding up the parts") && !strings.Contains(got, `"failed":1`) {
+	if got := a.runs(a.containers[0]); !strings.Contains(got, "adding up the fragments") && !strings.Contains(got, `"failed":1`) {
 		t.Errorf("the refresh: %s", got)
 	}
 	if _, ok := a.sum(); ok {
@@ -347,7 +347,7 @@ func TestWhatNotesOfSumsCost(t *testing.T) {
 		for range c.shards {
 			tops = append(tops, newTopFolder(client, Settings{RollupsTable: "r", BoardRecheck: recheck}, nil, func() time.Time { return now }, slog.New(slog.DiscardHandler)))
 		}
-		s := &boardNews{Period: parts.Period{Board: "b", Label: "all"}}
+		s := &boardChanges{Period: parts.Period{Board: "b", Label: "all"}}
 		for range 3600 {
 			for _, f := range tops {
 				if err := f.noteFolded(t.Context(), s, false); err != nil {
@@ -371,8 +371,8 @@ func TestANoteOfASumGoesBackInTimeForNobody(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	notes, err := a.containers[0].looker.notes(t.Context())
-	if err != nil || len(notes) != 1 || notes[0].last != a.clock.UnixMilli() || notes[0].what != aSum {
+	notes, err := a.containers[0].rechecks.notes(t.Context())
+	if err != nil || len(notes) != 1 || notes[0].last != a.clock.UnixMilli() || notes[0].kind != sumNote {
 		t.Errorf("%+v, %v", notes, err)
 	}
 }

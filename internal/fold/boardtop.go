@@ -117,16 +117,16 @@ const (
 	maxTopTime   = 10 * time.Second // for the whole fold
 )
 
-// fold folds these turns of the board's entries into its top. It leaves a top that is too busy to
-// the task, because the rest of the batch must not wait.
-func (f *topFolder) fold(ctx context.Context, of *boardNews) error {
+// fold folds changes of a board's entries into its top. If the top is too busy, fold leaves it to the
+// boards task, because the rest of the batch must not wait.
+func (f *topFolder) fold(ctx context.Context, of *boardChanges) error {
 	if f.beyond(of) {
 		return nil
 	}
-	s := of.own()
+	s := of.clone()
 	limited, cancel := context.WithTimeout(ctx, maxTopTime)
 	defer cancel()
-	err := f.settle(limited, s, f.turned, f.lost)
+	err := f.settle(limited, s, f.foldEntries, f.lost)
 	if busy := errors.Is(err, dynamo.ErrOutrun) || errors.Is(dynamo.Kind(err), shard.ErrThrottled) || limited.Err() != nil; busy && err != nil && ctx.Err() == nil {
 		f.log.Warn("a top is busy: the boards task rechecks it", "board", s.Board, "period", s.Label, "error", err)
 		err = f.note(ctx, s)
@@ -134,15 +134,15 @@ func (f *topFolder) fold(ctx context.Context, of *boardNews) error {
 	if err != nil {
 		return fmt.Errorf("folding into the top of board %q, period %s: %w", s.Board, s.Label, err)
 	}
-	return s.parked()
+	return s.damagedErr()
 }
 
-// step returns the next top for readers that want size entries.
-type step func(ctx context.Context, s *boardNews, top storedTop, size int) (*board.Top, error)
+// topStep returns the next top for readers that want size entries.
+type topStep func(ctx context.Context, s *boardChanges, top storedTop, size int) (*board.Top, error)
 
-// settle stores the result of first, and then folds until every entry in the top is sure. It
-// returns dynamo.ErrOutrun after too many failed conditions, or if some entry stayed unsure.
-func (f *topFolder) settle(ctx context.Context, s *boardNews, first step, mostLost int) error {
+// settle stores the result of first, and then folds until every entry in the top is sure. It returns
+// dynamo.ErrOutrun after too many failed conditions, or if an entry is still unsure.
+func (f *topFolder) settle(ctx context.Context, s *boardChanges, first topStep, mostLost int) error {
 	size, err := f.size(ctx, s.Board)
 	if err != nil {
 		return err
@@ -161,7 +161,7 @@ func (f *topFolder) settle(ctx context.Context, s *boardNews, first step, mostLo
 			f.settled.Set(s.PK(), settledTop{top.version, top.Reach, began})
 			return nil
 		}
-		first = f.turned
+		first = f.foldEntries
 	}
 	return fmt.Errorf("after %d rounds: %w", maxTopRounds, dynamo.ErrOutrun)
 }
@@ -169,15 +169,15 @@ func (f *topFolder) settle(ctx context.Context, s *boardNews, first step, mostLo
 // size returns how many entries readers want.
 func (f *topFolder) size(ctx context.Context, name string) (int, error) {
 	settings, err := f.boards.Settings(ctx, name, f.now())
-	if err != nil && !passing(ctx, err) {
-		f.log.Error("settings can't be read: the default size is taken", "board", name, "error", err)
+	if err != nil && !isTemporary(ctx, err) {
+		f.log.Error("a board's settings can't be read: the default size is used", "board", name, "error", err)
 		return schema.DefaultBoardSize, nil
 	}
 	return settings.Size, err
 }
 
-// turned folds the turns of a boardNews.
-func (f *topFolder) turned(ctx context.Context, s *boardNews, top storedTop, size int) (*board.Top, error) {
+// foldEntries returns the top with the changes of the entries.
+func (f *topFolder) foldEntries(ctx context.Context, s *boardChanges, top storedTop, size int) (*board.Top, error) {
 	next := top.Clone()
 	if known, ok := f.settled.Get(s.PK()); ok && known.version == top.version {
 		next.Sure()
@@ -195,9 +195,9 @@ func (f *topFolder) turned(ctx context.Context, s *boardNews, top storedTop, siz
 	return next, nil
 }
 
-// offer offers a top the latest state of each player, and returns the players whose entries must be
+// offer offers the latest state of each player to a top. It returns the players whose entries must be
 // read.
-func (s *boardNews) offer(top *board.Top) (asked []string) {
+func (s *boardChanges) offer(top *board.Top) (asked []string) {
 	for _, state := range s.newest() {
 		if top.Offer(state) == board.Asks {
 			asked = append(asked, state.Player)
@@ -207,7 +207,7 @@ func (s *boardNews) offer(top *board.Top) (asked []string) {
 }
 
 // readPlayers reads players' entries into a top. A damaged entry gets no place.
-func (f *topFolder) readPlayers(ctx context.Context, s *boardNews, top *board.Top, players []string) error {
+func (f *topFolder) readPlayers(ctx context.Context, s *boardChanges, top *board.Top, players []string) error {
 	slices.Sort(players)
 	players = slices.Compact(players)
 	if len(players) == 0 {
@@ -216,7 +216,7 @@ func (f *topFolder) readPlayers(ctx context.Context, s *boardNews, top *board.To
 	entries, err := f.boards.Entries(ctx, s.Board, s.Label, players, f.now())
 	damaged, some := errors.AsType[boards.DamagedEntries](err)
 	if err != nil && !some {
-		return f.damaged(ctx, err)
+		return f.unreadableErr(ctx, err)
 	}
 	for _, player := range players {
 		state := board.State{Place: boards.Place{Player: player}}
@@ -225,19 +225,19 @@ func (f *topFolder) readPlayers(ctx context.Context, s *boardNews, top *board.To
 			s.lifetime = s.lifetime.with(lifetime{true, e.Expires})
 		}
 		top.Take(state)
-		s.miss(player, damaged[player])
+		s.setDamaged(player, damaged[player])
 	}
 	return nil
 }
 
-// passing reports whether an error of reading a board is temporary, and not about a damaged item.
-func passing(ctx context.Context, err error) bool {
+// isTemporary reports whether an error of reading a board may pass, unlike that of a damaged item.
+func isTemporary(ctx context.Context, err error) bool {
 	return ctx.Err() != nil || errors.Is(err, shard.ErrThrottled) || errors.Is(err, shard.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// damaged wraps an error that would recur with the same records in parts.ErrUnreadable.
-func (f *topFolder) damaged(ctx context.Context, err error) error {
-	if passing(ctx, err) {
+// unreadableErr wraps an error that would recur with the same records in parts.ErrUnreadable.
+func (f *topFolder) unreadableErr(ctx context.Context, err error) error {
+	if isTemporary(ctx, err) {
 		return err
 	}
 	return fmt.Errorf("%w: %w", parts.ErrUnreadable, err)

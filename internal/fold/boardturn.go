@@ -14,17 +14,17 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
-// turn is the change that a record makes to a player's entry.
-type turn struct {
-	state    board.State
-	from, to *boards.Score // the entry's score before and after; nil if there was no entry
-	was, is  bool          // whether the entry's row in the index was outdated before, and is after
-	lifetime lifetime
-	sequence string // the record's sequence number
-	place    string // the sequence number with leading zeros: text order is number order
+// entryChange is the change that a record makes to a player's entry.
+type entryChange struct {
+	state                   board.State
+	from, to                *boards.Score // the entry's score before and after; nil if there was no entry
+	wasOutdated, isOutdated bool          // whether the entry's row in the index was outdated before, and is after
+	lifetime                lifetime
+	sequence                string // the record's sequence number
+	place                   string // the sequence number with leading zeros: text order is number order
 }
 
-func turnOf(r *ddbstream.Record, player string) (t turn, err error) {
+func entryChangeOf(r *ddbstream.Record, player string) (t entryChange, err error) {
 	t.sequence = string(r.Sequence)
 	if t.place, err = parts.Sequence(t.sequence); err != nil {
 		return t, err
@@ -40,15 +40,15 @@ func turnOf(r *ddbstream.Record, player string) (t turn, err error) {
 	score := t.state.Score
 	switch r.Name {
 	case ddbstream.Insert:
-		t.to, t.is = &score, late
+		t.to, t.isOutdated = &score, late
 	case ddbstream.Modify:
 		var old board.State
-		if old, _, t.was, err = stateOfEntry(r.Old.Number, player); err != nil {
+		if old, _, t.wasOutdated, err = stateOfEntry(r.Old.Number, player); err != nil {
 			return t, fmt.Errorf("before: %w", err)
 		}
-		t.from, t.to, t.is = &old.Score, &score, late
+		t.from, t.to, t.isOutdated = &old.Score, &score, late
 	default:
-		t.from, t.was = &score, late
+		t.from, t.wasOutdated = &score, late
 		t.state = board.State{Place: boards.Place{Player: player}, Rev: t.state.Rev}
 	}
 	return t, nil
@@ -97,11 +97,10 @@ func raised(r *ddbstream.Record) (name string, ok bool) {
 	return name, size(r.New) > size(r.Old)
 }
 
-// lifetime is the time until which the items of a board's period are kept. The zero value is an
-// unknown lifetime.
+// lifetime is how long the items of a board's period are kept. The zero value is unknown.
 type lifetime struct {
 	known bool
-	end   time.Time // zero for ever
+	end   time.Time // zero if they are kept for ever
 }
 
 // with returns the longer of two lifetimes.
@@ -112,8 +111,7 @@ func (l lifetime) with(other lifetime) lifetime {
 	return l
 }
 
-// lifetimeOf returns the lifetime that the digits of a TTL attribute give. Without the attribute an
-// item is kept for ever.
+// lifetimeOf parses the digits of a TTL attribute. Without the attribute an item is kept for ever.
 func lifetimeOf(digits string, has bool) (lifetime, error) {
 	if !has {
 		return lifetime{known: true}, nil

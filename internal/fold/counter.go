@@ -2,6 +2,7 @@ package fold
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math/big"
@@ -41,11 +42,11 @@ type change struct {
 // partial returns the key of the summary item that the change folds into.
 func (c change) partial() string { return schema.SummaryKey(c.counter, c.source) }
 
-// counterNews are the changes of one batch.
-type counterNews struct{ changes []change }
+// counterChanges are the changes of one batch.
+type counterChanges struct{ changes []change }
 
 // add adds a record of a counter's write shard, and ignores others.
-func (n *counterNews) add(r *ddbstream.Record) error {
+func (n *counterChanges) add(r *ddbstream.Record) error {
 	pk, _ := r.Keys.String(schema.PK)
 	sk, _ := r.Keys.String(schema.SK)
 	if _, ok := counterTarget(Rules{}, pk, sk); !ok {
@@ -63,7 +64,7 @@ func (n *counterNews) add(r *ddbstream.Record) error {
 	return nil
 }
 
-func (n *counterNews) jobs(d *delivery) (jobs []job) {
+func (n *counterChanges) jobs(d *delivery) (jobs []job) {
 	for _, t := range newest(n.changes) {
 		jobs = append(jobs, job{
 			target:    t.pk,
@@ -88,8 +89,8 @@ func counterStored(pk, sk string) (schema.Target, bool) {
 	return t, err == nil && sk == schema.SoleSK
 }
 
-// stateOf returns the state in the new image. A removed write shard is worth 0 from the rev after
-// its last. If it is created again, its rev starts at the clock's microseconds, which is higher.
+// stateOf returns the state in the new image. A removed write shard has the value 0 and the rev after
+// its last one. If it is created again, its rev starts at the clock's microseconds, which is higher.
 func stateOf(r *ddbstream.Record) (state, error) {
 	image, s := r.New, state{sequence: string(r.Sequence)}
 	if r.Name == ddbstream.Remove {
@@ -98,7 +99,7 @@ func stateOf(r *ddbstream.Record) (state, error) {
 	digits, hasRev := image.Number("rev")
 	value, hasValue := image.Number("value")
 	if !hasRev || !hasValue {
-		return s, fmt.Errorf("the item lacks rev or value")
+		return s, errors.New("the item lacks rev or value")
 	}
 	rev, whole := new(big.Int).SetString(digits, 10)
 	if !whole {
@@ -115,7 +116,7 @@ func stateOf(r *ddbstream.Record) (state, error) {
 type target struct {
 	pk        string
 	sources   map[int]state
-	sequences []string // of all its records: the batch may be cut before the newest
+	sequences []string // of all its records: if the fold fails, Lambda redelivers from the first
 }
 
 // removes reports whether some of the write shards were removed.
@@ -165,46 +166,45 @@ func FoldRemoval(ctx context.Context, client client.Updater, table string, of sc
 // maxRevBytes is the approximate bound on the memory for cached revs in a container.
 const maxRevBytes = 32 << 20
 
-// maxRounds bounds how often one fold starts over because another consumer of the same write shards
-// was faster.
+// maxRounds bounds how often one fold starts over after another fold of the same write shards.
 const maxRounds = 10
 
-type folder struct {
+type counterFolder struct {
 	client client.Updater
 	table  string
 	now    func() time.Time
 	folded memo.Memo[map[int]*big.Int] // by summary key: highest revs seen
 }
 
-func newFolder(client client.Updater, table string, now func() time.Time) *folder {
-	return &folder{
+func newCounterFolder(client client.Updater, table string, now func() time.Time) *counterFolder {
+	return &counterFolder{
 		client: client, table: table, now: now,
 		folded: memo.Weighing(maxRevBytes, weighRevs),
 	}
 }
 
-// weighRevs returns roughly the memory that the revs of a summary item take.
+// weighRevs returns the approximate memory of a summary item's revs, in bytes.
 func weighRevs(pk string, revs map[int]*big.Int) uint32 {
 	const summary, rev = 200, 90
 	return uint32(summary + len(pk) + rev*len(revs))
 }
 
 // fold folds the states that this container has not cached as folded.
-func (f *folder) fold(ctx context.Context, t *target) error {
+func (f *counterFolder) fold(ctx context.Context, t *target) error {
 	known, _ := f.folded.Get(t.pk)
 	known, err := t.fold(ctx, f.client, f.table, f.now, known)
 	if err == nil {
-		f.remember(t, known)
+		f.cacheRevs(t, known)
 	}
 	return err
 }
 
-// fold folds these states in one update, and returns the revs that the summary has then. If the
-// summary already has a newer state of some, the whole update fails its condition and is repeated
-// without them. known has the cached revs of the summary.
+// fold folds the states in one update, and returns the revs that the summary has then. If the summary
+// has a newer state of a write shard, the whole update fails its condition, and fold repeats it without
+// that write shard. known has the cached revs of the summary.
 func (t *target) fold(ctx context.Context, client client.Updater, table string, now func() time.Time, known map[int]*big.Int) (map[int]*big.Int, error) {
 	err := dynamo.Guarded(ctx, client, maxRounds, func() (*dynamodb.UpdateItemInput, error) {
-		drop(t.sources, known)
+		dropFolded(t.sources, known)
 		if len(t.sources) == 0 {
 			return nil, nil
 		}
@@ -219,15 +219,15 @@ func (t *target) fold(ctx context.Context, client client.Updater, table string, 
 	return known, nil
 }
 
-// drop removes the sources whose state in the summary is as new or newer.
-func drop(sources map[int]state, known map[int]*big.Int) {
+// dropFolded removes the sources whose state in the summary is as new or newer.
+func dropFolded(sources map[int]state, known map[int]*big.Int) {
 	maps.DeleteFunc(sources, func(n int, s state) bool {
 		return known[n] != nil && known[n].Cmp(s.rev) >= 0
 	})
 }
 
-// remember caches the written revs, in a copy: another fold may hold the old map.
-func (f *folder) remember(t *target, known map[int]*big.Int) {
+// cacheRevs caches the written revs, in a copy: another fold may hold the old map.
+func (f *counterFolder) cacheRevs(t *target, known map[int]*big.Int) {
 	merged := make(map[int]*big.Int, len(known)+len(t.sources))
 	maps.Copy(merged, known)
 	for n, s := range t.sources {

@@ -5,15 +5,15 @@
 //	handler, err := fold.New(settings, client, log)
 //	answer, err := handler.Invoke(ctx, payload)
 //
-// Lambda delivers a batch at least once, and splits and repeats it for up to a day. Within a
-// stream shard records arrive in order, one delivery at a time. So the guard is in the data.
+// Lambda delivers a batch at least once: it may split it, and retries it for up to a day. Within a
+// stream shard records arrive in order, one batch at a time. So what prevents a second fold is stored
+// with the summary.
 //
 // Every write of a counter raises its write shard's rev. A summary holds the latest folded
 // rev and value of each write shard, and a fold only ever replaces a smaller rev.
 //
-// An event is one record, and arrives in the order of its stream shard. A rollup has a
-// fragment for each stream shard, with the sequence number of its latest folded record. A
-// fold adds only records with higher sequence numbers.
+// An event is one record. A rollup has a fragment for each stream shard, with the sequence number of
+// its latest folded record. A fold adds only records with higher sequence numbers.
 //
 // A board's period has a top, which all stream shards fold into and which is exact at rest.
 // Its histogram of scores has a fragment for each stream shard, guarded like an event rollup,

@@ -38,8 +38,8 @@ func newBuckets(rules Rules, streamShard string) *buckets {
 }
 
 // add adds a record of an event that is rolled up. It returns an error for a record that can't be
-// folded. The bucket then never gets it from the stream, because later records raise its sequence
-// number.
+// folded. The rollup then never gets the record from the stream, because later records raise its
+// sequence number.
 func (b *buckets) add(r *ddbstream.Record) error {
 	pk, _ := r.Keys.String(schema.PK)
 	sk, _ := r.Keys.String(schema.SK)
@@ -97,8 +97,8 @@ func eventStored(pk, sk string) (schema.Target, bool) {
 // data is the attribute that has the caller's part of an event.
 const data = "data"
 
-// read returns the change that a record makes to a rollup, or nil. Only a new event adds to it; a
-// removed or expired event stays in it.
+// read returns the change that a record makes to a rollup, or nil. Only a new event changes it: deleted
+// and expired events stay counted.
 func (r rule) read(record *ddbstream.Record) (apply func(*measures.Part), err error) {
 	switch record.Name {
 	case ddbstream.Insert:
@@ -106,7 +106,7 @@ func (r rule) read(record *ddbstream.Record) (apply func(*measures.Part), err er
 		return func(p *measures.Part) { p.Add(numbers) }, err
 	case ddbstream.Modify:
 		if !record.New.Present() || !record.Old.Present() {
-			return nil, errors.New("it lacks an image")
+			return nil, errors.New("its record lacks an image")
 		}
 		if !record.New.Same(record.Old, data) {
 			return func(p *measures.Part) { p.Restated = true }, nil
@@ -118,7 +118,7 @@ func (r rule) read(record *ddbstream.Record) (apply func(*measures.Part), err er
 // numbers returns the numbers of an event that the rule rolls up, by field.
 func (r rule) numbers(image ddbstream.Image) (map[string]string, error) {
 	if !image.Present() {
-		return nil, errors.New("it lacks its new image")
+		return nil, errors.New("its record lacks the new image")
 	}
 	if !image.Has(data) {
 		return nil, nil
@@ -149,8 +149,8 @@ func (f *eventFolder) fold(ctx context.Context, b *bucket) error {
 	return err
 }
 
-// expiry returns the retention after the bucket's end or this fold, or zero for never. A record may
-// be redelivered for a day after it was folded, and must find the fragment.
+// expiry returns when a fragment expires: the retention after the bucket's end or this fold, whichever
+// is later, or zero for never. A record may be redelivered for a day, and must find the fragment.
 func (f *eventFolder) expiry(end time.Time) time.Time {
 	if f.retention == 0 {
 		return time.Time{}

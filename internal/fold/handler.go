@@ -27,10 +27,10 @@ const maxFolds = 16
 
 // Handler handles the batches of both tables' streams, and the aggregator's scheduled tasks.
 type Handler struct {
-	folder    *folder
+	folder    *counterFolder
 	events    *eventFolder
 	tops      *topFolder
-	looker    *looker
+	rechecks  *recheckTask
 	cells     *cellsFolder
 	rules     Rules
 	compactor *compact.Compactor
@@ -57,10 +57,10 @@ func New(settings Settings, client Client, log *slog.Logger) (*Handler, error) {
 	tops := newTopFolder(client, settings, rankings, time.Now, log)
 	return &Handler{
 		compactor: compactor,
-		folder:    newFolder(client, settings.RollupsTable, time.Now),
+		folder:    newCounterFolder(client, settings.RollupsTable, time.Now),
 		events:    newEventFolder(client, settings, time.Now),
 		tops:      tops,
-		looker:    newLooker(tops),
+		rechecks:  newRecheckTask(tops),
 		cells:     newCellsFolder(client, settings, time.Now),
 		rules:     settings.Rules,
 		client:    client,
@@ -86,8 +86,8 @@ func (h *Handler) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	}
 	d := &delivery{Handler: h, batch: batch, lost: map[string]*loss{}}
 	jobs := d.jobs()
-	each(jobs, func(j job) { d.settle(j, j.fold(ctx)) })
-	each(slices.Sorted(maps.Keys(d.lost)), func(target string) { d.park(ctx, target) })
+	each(jobs, func(j job) { d.addOutcome(j, j.fold(ctx)) })
+	each(slices.Sorted(maps.Keys(d.lost)), func(target string) { d.storeFailure(ctx, target) })
 	d.acknowledge(ctx)
 	d.report()
 	return ddbstream.Answer(batch.State, d.again...)
@@ -97,7 +97,7 @@ func (h *Handler) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 func (h *Handler) task(ctx context.Context, name string) ([]byte, error) {
 	switch name {
 	case boardsTask:
-		answer, err := h.looker.lookAgain(ctx)
+		answer, err := h.rechecks.run(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -114,7 +114,7 @@ func (h *Handler) task(ctx context.Context, name string) ([]byte, error) {
 	return nil, fmt.Errorf("fold: unknown task %.40q", name)
 }
 
-// each calls do for all of a list, maxFolds at a time.
+// each calls do for each element of a list, up to maxFolds at a time.
 func each[T any](list []T, do func(T)) {
 	var group errgroup.Group
 	group.SetLimit(maxFolds)
@@ -124,7 +124,7 @@ func each[T any](list []T, do func(T)) {
 	_ = group.Wait() // do returns no error
 }
 
-// delivery is one batch in work.
+// delivery is one batch in flight.
 type delivery struct {
 	*Handler
 	batch *ddbstream.Batch
@@ -144,7 +144,7 @@ type job struct {
 
 // jobs groups a batch's records by target.
 func (d *delivery) jobs() (jobs []job) {
-	var all []news
+	var all []changeSet
 	for _, s := range summaries {
 		all = append(all, s.gather(d))
 	}
@@ -158,7 +158,7 @@ func (d *delivery) jobs() (jobs []job) {
 			continue
 		}
 		if target, folds := d.targetOf(r); folds {
-			d.lose(target, fmt.Errorf("record %s: %w", r.Sequence, err), string(r.Sequence))
+			d.addLoss(target, fmt.Errorf("record %s: %w", r.Sequence, err), string(r.Sequence))
 		}
 	}
 	for _, n := range all {
@@ -167,16 +167,16 @@ func (d *delivery) jobs() (jobs []job) {
 	return jobs
 }
 
-// settle records the outcome of a job.
-func (d *delivery) settle(j job, err error) {
+// addOutcome adds the outcome of a job to the delivery's.
+func (d *delivery) addOutcome(j job, err error) {
 	switch {
 	case err == nil:
 	case permanent(err):
 		sequences := j.sequences()
-		if some, ok := errors.AsType[*partly](err); ok {
+		if some, ok := errors.AsType[*partialError](err); ok {
 			sequences = some.sequences
 		}
-		d.lose(j.target, err, sequences...)
+		d.addLoss(j.target, err, sequences...)
 	default:
 		d.retry(err, j.sequences()...)
 	}
@@ -189,10 +189,10 @@ func (d *delivery) retry(err error, sequences ...string) {
 	d.again, d.why = append(d.again, sequences...), err
 }
 
-// report logs what was not folded, at most one line of each sort for a batch.
+// report logs which records need redelivery, and which targets lack records: at most one line each.
 func (d *delivery) report() {
 	if len(d.again) > 0 {
-		d.log.Error("not folded: records must come again", "records", len(d.again), "of", len(d.batch.Records), "one error", d.why)
+		d.log.Error("not folded: records must be redelivered", "records", len(d.again), "of", len(d.batch.Records), "one error", d.why)
 	}
 	if len(d.lost) > 0 {
 		target := slices.Min(slices.Collect(maps.Keys(d.lost)))

@@ -28,7 +28,7 @@ func permanent(err error) bool {
 	if errors.Is(err, parts.ErrUnreadable) {
 		return true
 	}
-	// The summary exceeds an item's size, or a number DynamoDB's digits.
+	// The summary exceeds the size of an item, or a number has more than 38 digits.
 	rejected, ok := errors.AsType[smithy.APIError](err)
 	return ok && rejected.ErrorCode() == "ValidationException"
 }
@@ -48,8 +48,8 @@ func (d *delivery) targetOf(r *ddbstream.Record) (target string, ok bool) {
 	return t.String(), true
 }
 
-// lose records that a target will not get these records from the stream.
-func (d *delivery) lose(target string, reason error, sequences ...string) {
+// addLoss adds records that a target will not get from the stream.
+func (d *delivery) addLoss(target string, reason error, sequences ...string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	l := d.lost[target]
@@ -61,9 +61,8 @@ func (d *delivery) lose(target string, reason error, sequences ...string) {
 	l.sequences = append(l.sequences, sequences...)
 }
 
-// park stores a failure: that a target lacks records. If that fails, the records must be
-// redelivered.
-func (d *delivery) park(ctx context.Context, target string) {
+// storeFailure stores that a target lacks records. If that fails, the records must be redelivered.
+func (d *delivery) storeFailure(ctx context.Context, target string) {
 	l := d.lost[target]
 	err := dynamo.PersistSum(ctx, func(ctx context.Context) error {
 		_, err := d.client.UpdateItem(ctx, d.failure(target, l), dynamo.NoRetry)

@@ -26,7 +26,7 @@ func (d *delivery) acknowledge(ctx context.Context) {
 	})
 }
 
-// folded returns how many of the batch's first records need no redelivery.
+// folded returns the number of records before the first that needs redelivery.
 func (d *delivery) folded() int {
 	again := map[string]bool{}
 	for _, sequence := range d.again {

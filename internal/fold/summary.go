@@ -16,8 +16,8 @@ type summary struct {
 	// storedTarget returns the target whose summary, or a fragment of it, an item of the rollups
 	// table is. ok is false for other items.
 	storedTarget func(pk, sk string) (t schema.Target, ok bool)
-	// gather returns empty news for a delivery.
-	gather func(d *delivery) news
+	// gather returns an empty changeSet for a delivery.
+	gather func(d *delivery) changeSet
 	// expires reports whether a summary expires with its items. Such a summary lacks nothing if the
 	// record of an expired item can't be folded.
 	expires bool
@@ -28,15 +28,15 @@ type summary struct {
 var summaries = map[kind.Summary]summary{
 	kind.Partials: {
 		targetOf: counterTarget, storedTarget: counterStored,
-		gather: func(*delivery) news { return &counterNews{} },
+		gather: func(*delivery) changeSet { return &counterChanges{} },
 	},
 	kind.Rollups: {
 		targetOf: eventTarget, storedTarget: eventStored,
-		gather: func(d *delivery) news { return newBuckets(d.rules, d.batch.ShardID) },
+		gather: func(d *delivery) changeSet { return newBuckets(d.rules, d.batch.ShardID) },
 	},
 	kind.Ranking: {
 		targetOf: boardTarget, storedTarget: boardStored,
-		gather: func(*delivery) news { return boardsNews{} }, expires: true, missed: noteMissed,
+		gather: func(*delivery) changeSet { return changesByBoard{} }, expires: true, missed: noteMissed,
 	},
 }
 
@@ -56,8 +56,8 @@ func TargetOf(pk, sk string) (t schema.Target, ok bool) {
 	return t, false
 }
 
-// news collects the changes of a batch to the summaries of one form.
-type news interface {
+// changeSet collects the changes of a batch to the summaries of one form.
+type changeSet interface {
 	// add adds a record, and ignores the records of other items. It returns an error for a record
 	// that can never be folded.
 	add(r *ddbstream.Record) error

@@ -96,7 +96,7 @@ func (a *adoption) confirmGrowth(ctx context.Context, s suspect, w *loads, entry
 	if !a.checked.changed(s.name, w.start.String()) {
 		return d.none("the keys of its new write shards were read in this window"), nil
 	}
-	err := ownkeys.Clear(ctx, a.client, a.settings.SourceTable, sample.source.PartitionKey, a.newKeys(s, entry.Most(), d.To)...)
+	err := ownkeys.CheckUnused(ctx, a.client, a.settings.SourceTable, sample.source.PartitionKey, a.newKeys(s, entry.Most(), d.To)...)
 	if taken, is := errors.AsType[*shard.KeyError](err); is {
 		return d.advise(fmt.Sprintf("items that the shard map does not know have the partition key %s of a new write shard: %s",
 			a.settings.displayName(taken.Key), d.Why)), nil

@@ -1,4 +1,4 @@
-// Package awscall makes signed calls of AWS services that this module has no SDK for:
+// Package awscall makes signed calls of AWS services for which this module has no SDK:
 //
 //	c := awscall.New(config)
 //	var answer struct{ AccountLimit struct{ ConcurrentExecutions int } }
@@ -6,8 +6,7 @@
 //	if awscall.Code(err) == "AccessDeniedException" { ... }
 //
 // It supports three protocols: JSON with the operation in a header, forms with XML responses,
-// and paths with JSON responses. It makes up to three attempts while a service throttles or
-// fails.
+// and paths with JSON responses. It makes up to three attempts if a service throttles or fails.
 package awscall
 
 import (
@@ -53,8 +52,8 @@ func New(c aws.Config) *Client {
 	return client
 }
 
-// Action is an operation as IAM's policies name it, such as lambda:GetAccountSettings. For the
-// services used here, the prefix is also the name in the host and in signatures.
+// Action is an operation as IAM policies name it, such as lambda:GetAccountSettings. For the services used here, the
+// prefix is also the service's name in signatures, and mostly in the host.
 type Action string
 
 func (a Action) service() string {
@@ -62,7 +61,8 @@ func (a Action) service() string {
 	return service
 }
 
-// host returns the first part of the endpoint's host. DynamoDB Streams has a host of its own, and DynamoDB's permissions.
+// host returns the first part of the endpoint's host. DynamoDB Streams has its own host, and the prefix dynamodb in
+// IAM.
 func (a Action) host() string {
 	if a == "dynamodb:DescribeStream" {
 		return "streams.dynamodb"
@@ -76,8 +76,8 @@ func (a Action) Operation() string {
 	return operation
 }
 
-// JSON calls a service that takes JSON and the operation in the header X-Amz-Target. The target
-// is that header's prefix, such as AmazonSSM. In and out are the bodies; out may be nil.
+// JSON calls a service of the JSON protocol. Target is the prefix of the header X-Amz-Target, such as
+// AmazonSSM. In and out are the bodies; out may be nil.
 func (c *Client) JSON(ctx context.Context, action Action, target string, in, out any) error {
 	body, err := json.Marshal(in)
 	if err != nil {
@@ -91,7 +91,7 @@ func (c *Client) JSON(ctx context.Context, action Action, target string, in, out
 	return c.call(ctx, action, http.MethodPost, "/", header, body, intoJSON(out))
 }
 
-// Query calls a service that takes forms and responds in XML. Out is decoded from the
+// Query calls a service of the query protocol: a form, and a response in XML. Out is decoded from the
 // response's root element; it may be nil.
 func (c *Client) Query(ctx context.Context, action Action, version string, parameters url.Values, out any) error {
 	form := url.Values{"Action": {action.Operation()}, "Version": {version}}
@@ -107,7 +107,7 @@ func (c *Client) Query(ctx context.Context, action Action, version string, param
 	})
 }
 
-// Get calls a service by a path, already escaped, that responds in JSON.
+// Get requests an escaped path of a service that responds in JSON. Out may be nil.
 func (c *Client) Get(ctx context.Context, action Action, path string, out any) error {
 	return c.call(ctx, action, http.MethodGet, path, http.Header{}, nil, intoJSON(out))
 }
@@ -124,9 +124,9 @@ func intoJSON(out any) func([]byte) error {
 // Bounds of a call.
 const (
 	attempts   = 3
-	callTime   = 20 * time.Second
+	callTime   = 20 * time.Second       // of one attempt
 	firstPause = 500 * time.Millisecond // doubled before the last attempt
-	maxAnswer  = 4 << 20
+	maxAnswer  = 4 << 20                // bytes
 )
 
 var httpClient = &http.Client{Timeout: callTime}
@@ -138,14 +138,14 @@ func (c *Client) call(ctx context.Context, action Action, method, path string, h
 	}
 	pause := firstPause
 	for attempt := 1; ; attempt++ {
-		answer, again, err := c.send(ctx, action, method, path, header, body)
+		answer, retryable, err := c.send(ctx, action, method, path, header, body)
 		if err == nil {
-			if err = decode(answer); err != nil {
-				err = fmt.Errorf("%s: can't decode the response: %w", action, err)
+			if err := decode(answer); err != nil {
+				return fmt.Errorf("%s: can't decode the response: %w", action, err)
 			}
-			return err
+			return nil
 		}
-		if !again || attempt == attempts || ctx.Err() != nil {
+		if !retryable || attempt == attempts || ctx.Err() != nil {
 			return err
 		}
 		c.sleep(ctx, pause)
@@ -153,8 +153,8 @@ func (c *Client) call(ctx context.Context, action Action, method, path string, h
 	}
 }
 
-// send makes one attempt; again reports whether another attempt may succeed.
-func (c *Client) send(ctx context.Context, action Action, method, path string, header http.Header, body []byte) (answer []byte, again bool, err error) {
+// send makes one attempt. It also reports whether another attempt may succeed.
+func (c *Client) send(ctx context.Context, action Action, method, path string, header http.Header, body []byte) (answer []byte, retryable bool, err error) {
 	request, err := http.NewRequestWithContext(ctx, method, c.endpoint(action.host())+path, bytes.NewReader(body))
 	if err != nil {
 		return nil, false, fmt.Errorf("%s: %w", action, err)

@@ -91,7 +91,7 @@ func TestFaults(t *testing.T) {
 		`403 - {"__type":"AccessDeniedException","Message":"no"}`:                                  "ssm:GetParameter: AccessDeniedException: no",
 		`404 ResourceNotFoundException:http://x {"Message":"gone"}`:                                "ssm:GetParameter: ResourceNotFoundException: gone",
 		`400 - <ErrorResponse><Error><Code>Bad</Code><Message>m</Message></Error></ErrorResponse>`: "ssm:GetParameter: Bad: m",
-		`404 - <html>`: "ssm:GetParameter: HTTP status 404, without a reason",
+		`404 - <html>`: "ssm:GetParameter: HTTP status 404 without an error code",
 	} {
 		client, asked := standIn(t, answer)
 		err := client.JSON(t.Context(), "ssm:GetParameter", "AmazonSSM", nil, nil)

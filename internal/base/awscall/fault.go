@@ -19,7 +19,7 @@ type Fault struct {
 
 func (f *Fault) Error() string {
 	if f.Code == "" {
-		return fmt.Sprintf("%s: HTTP status %d, without a reason", f.Action, f.Status)
+		return fmt.Sprintf("%s: HTTP status %d without an error code", f.Action, f.Status)
 	}
 	return fmt.Sprintf("%s: %s: %s", f.Action, f.Code, f.Message)
 }

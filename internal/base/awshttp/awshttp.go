@@ -11,16 +11,16 @@ import (
 	"time"
 )
 
-// Times bound one attempt of one call. DynamoDB responds within milliseconds: an attempt of
-// over a second has most likely met a dead connection.
+// Times bound one attempt of a call. DynamoDB responds within milliseconds: after a second without a
+// response, the connection is most likely dead.
 type Times struct {
 	Connect time.Duration // for the connection, and again for the TLS handshake
-	Answer  time.Duration // from the sent request to the response header
-	Whole   time.Duration // for the whole attempt: the largest responses have 16 MB
+	Answer  time.Duration // from the sent request to the response headers
+	Whole   time.Duration // for the whole attempt, whose response has up to 16 MB
 }
 
-// AWS is for AWS's own endpoints. Writes have a deadline of 2 s by default, which leaves time
-// for another attempt after a time-out.
+// AWS are the Times for AWS's own endpoints. Writes have a deadline of 2 s by default, so there is
+// time for another attempt after a time-out.
 var AWS = Times{Connect: time.Second, Answer: time.Second, Whole: 10 * time.Second}
 
 // A request has at most 32 calls in flight to one host, and the next request reuses their
@@ -38,8 +38,7 @@ const idleTime = 30 * time.Second
 // New returns a client with connections of its own.
 func New(t Times) *http.Client { return &http.Client{Transport: Transport(t), Timeout: t.Whole} }
 
-// Transport returns New's transport, for callers that wrap it. It does not bound the whole
-// attempt.
+// Transport returns New's transport, for callers that wrap it. It does not enforce Times.Whole.
 func Transport(t Times) *http.Transport {
 	return &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,

@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// Direct is an http.RoundTripper for an engine on this machine. Each request is one write, and is sent and answered on
-// the caller's goroutine, which halves the CPU time of http.Transport. Requests by TLS, without a known length, or over
-// 1 MB are Other's. No HTTP proxy is used. It is safe for concurrent use.
+// Direct is an http.RoundTripper for an engine on this machine. It takes half of http.Transport's CPU time: it writes
+// each request at once, and reads the response on the caller's goroutine. It uses no HTTP proxy. It is safe for
+// concurrent use.
 type Direct struct {
 	times Times
 	other http.RoundTripper
@@ -26,7 +26,7 @@ const (
 	maxDirect  = 1 << 20 // bytes of a request's body
 )
 
-// direct is a connection.
+// direct is a connection of a Direct.
 type direct struct {
 	net.Conn
 	address string
@@ -35,7 +35,7 @@ type direct struct {
 	since   time.Time // when it became idle
 }
 
-// NewDirect returns a Direct without connections.
+// NewDirect returns a Direct. Requests over TLS, of unknown length or over 1 MB go to other.
 func NewDirect(t Times, other http.RoundTripper) *Direct {
 	return &Direct{t, other, make(chan *direct, idlePerHost)}
 }
@@ -57,7 +57,7 @@ func (d *Direct) RoundTrip(req *http.Request) (*http.Response, error) {
 		select {
 		case d.idle <- c:
 			return resp, nil
-		default: // there are enough
+		default: // enough connections are idle
 		}
 	}
 	c.Close()

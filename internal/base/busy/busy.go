@@ -1,17 +1,18 @@
-// Package busy lets tests on a machine that is busy give changes of the shard map more
-// time than they have in use:
+// Package busy lets tests change the bounds of a *shardmap.Changer, for a busy machine or to break a guarantee on
+// purpose:
 //
 //	busy.SetCommit(changer, 20*time.Second)
+//
+// Package shardmap sets its functions, which other code must not call.
 package busy
 
 import "time"
 
-// SetCommit sets within what a *shardmap.Changer commits a change, or gives it up. Package
-// shardmap puts it here, since nobody but tests may call it.
+// SetCommit sets the time within which a changer must commit a change.
 var SetCommit func(changer any, bound time.Duration)
 
-// AnyTime lets a changer date its changes by the times that its callers pass, however wrong.
+// AnyTime makes a changer date its changes by the times that its callers pass, however wrong.
 var AnyTime func(changer any)
 
-// SetLead sets how long after a change the count comes into force, to break that on purpose.
+// SetLead sets the time after which a changed count takes effect.
 var SetLead func(changer any, lead time.Duration)

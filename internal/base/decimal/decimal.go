@@ -17,8 +17,8 @@ import (
 type Number[T ~string | ~[]byte] struct {
 	digits   T // from the first to the last digit that is not 0, perhaps with a point; empty for zero
 	negative bool
-	high     int // the first digit counts 10^high
-	low      int // the last digit counts 10^low
+	high     int // the first digit's power of ten
+	low      int // the last digit's power of ten
 }
 
 // maxExponent is far beyond the exponents of DynamoDB, which are -130 to 125.
@@ -95,8 +95,8 @@ func (n Number[T]) Size() int {
 	return min(size, maxSize)
 }
 
-// SizeOf returns the size of a positive number of at most 38 digits. Its first digit stands for
-// 10^high, its last nonzero digit for 10^low.
+// SizeOf returns the size of a positive number of at most 38 digits, in bytes. Its first digit is at
+// 10^high, its last nonzero digit at 10^low.
 func SizeOf(high, low int) int { return 2 + high>>1 - low>>1 }
 
 // Parts returns the number as digits times a power of ten. The digits have no zeros at either end; zero
@@ -156,8 +156,7 @@ func Compare[T ~string | ~[]byte](a, b Number[T]) int {
 	return a.sign() * cmp.Or(cmp.Compare(a.high, b.high), compareDigits(a.digits, b.digits))
 }
 
-// compareDigits compares digits that begin at the same power of ten. Zeros follow the shorter
-// text.
+// compareDigits compares digits that begin at the same power of ten, as if zeros followed the shorter.
 func compareDigits[T ~string | ~[]byte](a, b T) int {
 	i, j := 0, 0
 	for {

@@ -26,9 +26,8 @@ import (
 // Object is a document: a JSON object as DynamoDB stores it.
 type Object = map[string]types.AttributeValue
 
-// Error is a value of a document that DynamoDB can't store. Path is relative to the document, as in
-// "readings[3].value"; "" is the document itself. Value is the number there, nil if it is not a
-// number.
+// Error reports a value that DynamoDB can't store. Path is the value's path in the document, as in
+// "readings[3].value"; "" is the document itself. Value is the number's text, or nil for other values.
 type Error struct {
 	Path   string
 	Reason string
@@ -45,8 +44,8 @@ func (e *Error) Error() string {
 // maxName bounds a field's name, in bytes. DynamoDB Local responds with 500 to longer ones, DynamoDB from 64 KB on.
 const maxName = 50_000
 
-// maxDepth bounds the nesting of lists and maps, including the document itself. Its attribute is
-// the 32nd level, DynamoDB's last.
+// maxDepth bounds the nesting of lists and maps, including the document. Its attribute is one more level, and DynamoDB
+// allows 32.
 const maxDepth = 31
 
 // Parse reads one JSON object. Its errors are of type [*Error].
@@ -58,7 +57,7 @@ func Parse(text []byte) (Object, error) {
 		return nil, &Error{Reason: err.Error()}
 	}
 	if _, err := decoder.Token(); err != io.EOF {
-		return nil, &Error{Reason: "there is something after the object"}
+		return nil, &Error{Reason: "text follows the object"}
 	}
 	object, ok := value.(map[string]any)
 	if !ok {
@@ -80,7 +79,7 @@ func convert(value any, path string, depth int) (types.AttributeValue, error) {
 	case string:
 		return &types.AttributeValueMemberS{Value: v}, nil
 	case json.Number:
-		if reason := unfit(v.String()); reason != "" {
+		if reason := numberFault(v.String()); reason != "" {
 			return nil, &Error{path, reason, v.String()}
 		}
 		return &types.AttributeValueMemberN{Value: plainZero(v.String())}, nil
@@ -124,8 +123,8 @@ func convertObject(object map[string]any, path string, depth int) (*types.Attrib
 	return &types.AttributeValueMemberM{Value: out}, nil
 }
 
-// plainZero returns 0 for a number that is zero in any form. JSON allows zeros with exponents of
-// any length, and no reader of items needs to parse them.
+// plainZero returns 0 for any form of zero, and other numbers as they are. JSON allows zeros with exponents of any
+// length, which readers of items then need not parse.
 func plainZero(number string) string {
 	mantissa, _, _ := strings.Cut(strings.ToLower(number), "e")
 	if strings.Trim(mantissa, "-0.") == "" {
@@ -142,8 +141,8 @@ const (
 	maxLength   = 512  // bounds the text, and so excludes exponents of many digits
 )
 
-// unfit returns why DynamoDB can't store a number of JSON, "" if it can.
-func unfit(number string) string {
+// numberFault returns why DynamoDB can't store a JSON number, or "" if it can.
+func numberFault(number string) string {
 	if len(number) > maxLength {
 		return "the number is longer than 512 characters"
 	}

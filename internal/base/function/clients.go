@@ -33,21 +33,21 @@ type Endpoints struct {
 	DualStack aws.DualStackEndpointState
 }
 
-// Configure reads the variables that Lambda sets for a service's client, and the SDK's
-// variables that make sense there. Lambda passes credentials by the environment and has no
-// shared files. So the SDK's search for both, and the code that it links, is left out.
+// Configure returns the configuration of a service's client from the environment variables that Lambda sets, and from
+// some of the SDK's. It avoids the SDK's own search for credentials and shared files, and the code that this links:
+// Lambda passes credentials in the environment, and has no shared files.
 func Configure(service string) (c aws.Config, e Endpoints, err error) {
 	var missing []error
-	need := func(name string) string {
+	require := func(name string) string {
 		value := os.Getenv(name)
 		if value == "" {
 			missing = append(missing, fmt.Errorf("%s is empty: set it outside Lambda", name))
 		}
 		return value
 	}
-	c.Region, c.HTTPClient = need("AWS_REGION"), connections
+	c.Region, c.HTTPClient = require("AWS_REGION"), connections
 	c.Credentials = credentials.StaticCredentialsProvider{Value: aws.Credentials{
-		AccessKeyID: need("AWS_ACCESS_KEY_ID"), SecretAccessKey: need("AWS_SECRET_ACCESS_KEY"),
+		AccessKeyID: require("AWS_ACCESS_KEY_ID"), SecretAccessKey: require("AWS_SECRET_ACCESS_KEY"),
 		SessionToken: os.Getenv("AWS_SESSION_TOKEN"), AccountID: os.Getenv("AWS_ACCOUNT_ID"),
 		Source: "environment",
 	}}
@@ -63,10 +63,11 @@ func Configure(service string) (c aws.Config, e Endpoints, err error) {
 	if os.Getenv("AWS_USE_DUALSTACK_ENDPOINT") == "true" {
 		e.DualStack = aws.DualStackEndpointStateEnabled
 	}
-	return c, e, errors.Join(append(missing, retries(&c))...)
+	return c, e, errors.Join(append(missing, readRetries(&c))...)
 }
 
-func retries(c *aws.Config) (err error) {
+// readRetries reads the SDK's variables for retries.
+func readRetries(c *aws.Config) (err error) {
 	if mode := os.Getenv("AWS_RETRY_MODE"); mode != "" {
 		if c.RetryMode, err = aws.ParseRetryMode(mode); err != nil {
 			return fmt.Errorf("AWS_RETRY_MODE: %w", err)
@@ -74,7 +75,7 @@ func retries(c *aws.Config) (err error) {
 	}
 	if attempts := os.Getenv("AWS_MAX_ATTEMPTS"); attempts != "" {
 		if c.RetryMaxAttempts, err = strconv.Atoi(attempts); err != nil || c.RetryMaxAttempts < 1 {
-			return fmt.Errorf("AWS_MAX_ATTEMPTS is %.40q: want a number from 1 on", attempts)
+			return fmt.Errorf("AWS_MAX_ATTEMPTS is %.40q: want a number of 1 or more", attempts)
 		}
 	}
 	return nil

@@ -1,13 +1,12 @@
-// Package function is what the mains of all Lambda functions share: the log, the settings from
-// the environment, AWS clients, and the start.
+// Package function starts the Lambda functions. It makes the log and AWS clients, and reads settings from the
+// environment.
 //
 //	func main() { function.Run("ingest", build) }
 //
 //	func build(ctx context.Context, settings ingest.Settings, log *slog.Logger) (any, error)
 //
-// AWS_ENDPOINT_URL_DYNAMODB and AWS_ENDPOINT_URL_CLOUDWATCH replace AWS's endpoints, as in
-// every AWS SDK. Of the SDKs' other settings, only those for retries, FIPS and dual-stack
-// endpoints are read. Shared files are not.
+// AWS_ENDPOINT_URL_DYNAMODB and AWS_ENDPOINT_URL_CLOUDWATCH replace AWS's endpoints, as in every AWS SDK. Of the SDKs'
+// other settings, only those for retries, FIPS and dual-stack endpoints are read. Shared files are not.
 package function
 
 import (

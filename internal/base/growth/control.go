@@ -1,6 +1,6 @@
 package growth
 
-// Control says whether a controller changes shard counts.
+// Control says what a controller of shard counts does.
 type Control string
 
 // The controls.

@@ -11,40 +11,40 @@ import (
 
 // Bounds of the evidence by which a process asks for more write shards, and of how often it asks.
 const (
-	keptTries      = 6               // attempts of a key that are kept
-	attemptAge     = 2 * time.Second // older ones don't count: an hour of success must not outvote a storm
-	leastTries     = 3
-	keptCalls      = 10 // calls of a key that are kept
-	callAge        = 5 * time.Second
-	leastCalls     = 3  // fewer may be throttled because of a neighbour in the partition
-	leastThrottled = 2  // of these calls, each on another write shard if there are several: see busy
-	manyAdded      = 32 // write shards: if the newest change added more, one more call must be throttled
-	tightCalls     = 10 // instead of leastCalls, for a key with one write shard if the partitions are the limit
-	tightTime      = 10 * time.Second
+	maxAttempts   = 6               // attempts that are kept for a key
+	attemptAge    = 2 * time.Second // older attempts don't count: an hour of success must not outvote a storm
+	minAttempts   = 3
+	maxCalls      = 10 // calls that are kept for a key
+	callAge       = 5 * time.Second
+	minCalls      = 3  // fewer may be throttled because of another key in the partition
+	minThrottled  = 2  // throttled calls, each on another write shard if there are several: see busy
+	manyAdded     = 32 // if the newest change added more write shards, one more call must be throttled
+	minCallsTight = 10 // instead of minCalls, for a key with one write shard if the partitions are the limit
+	tightTime     = 10 * time.Second
 
 	recentTime = 10 * time.Second // more write shards don't help events of other times, such as a backfill's
-	moveTime   = time.Minute      // how long rows of an index take to move; until then they are throttled as before
+	moveTime   = time.Minute      // how long an index's rows take to move to new write shards
 
 	// MaxWait bounds the random wait before a key's entry is read, so that many processes don't
 	// read it at once.
 	MaxWait   = 50 * time.Millisecond
-	minPause  = 300 * time.Millisecond // between readings of an entry
-	maxPause  = 5 * time.Second        // the same, while nothing changes
+	minPause  = 300 * time.Millisecond // between two reads of an entry
+	maxPause  = 5 * time.Second        // between two reads of an entry that does not change
 	warnEvery = time.Minute
 )
 
 // evidence is the recent attempts of one key.
 type evidence struct {
-	version  int64       // of the count that the attempts were sent by
-	since    time.Time   // of the first attempt with that version
-	attempts []attempt   // the last conclusive attempts by that count
-	calls    []writeCall // the last calls, by number
+	version  int64       // version of the entry by which the attempts were sent
+	since    time.Time   // when the first attempt with that version was observed
+	attempts []attempt   // the newest conclusive attempts with that version
+	calls    []writeCall // the newest calls, by number
 
-	asked     time.Time     // when the entry was last read to raise the count
-	pause     time.Duration // until the entry may be read again for that
-	refreshed time.Time     // when the entry was last read to adopt other processes' changes
-	wait      time.Duration // until the entry may be read again for that
-	warned    time.Time     // when the answer was last Bounded
+	asked        time.Time     // when the entry was last read to raise the count
+	askPause     time.Duration // least time between two such reads
+	refreshed    time.Time     // when the entry was last read for other processes' changes
+	refreshPause time.Duration // least time between two such reads
+	warned       time.Time     // when the answer was last Bounded
 }
 
 type attempt struct {
@@ -55,24 +55,24 @@ type attempt struct {
 // writeCall is a call of a writer. It counts once, whatever the number of its attempts.
 type writeCall struct {
 	number    uint64
-	at        time.Time // of its first attempt
+	at        time.Time // when its first attempt was observed
 	items     uint64    // see [shard.Attempt]
-	throttled bool      // once at least, on a write shard that is evidence
-	shard     int       // that one
+	throttled bool      // an attempt was throttled on a write shard that is evidence
+	shard     int       // the last such write shard
 }
 
-// begin drops the attempts of another version.
-func (e *evidence) begin(version int64, now time.Time) {
+// startVersion drops the attempts of another version.
+func (e *evidence) startVersion(version int64, now time.Time) {
 	e.version, e.since = version, now
 	for i := range e.calls {
 		e.calls[i].throttled = false
 	}
-	e.attempts, e.pause, e.wait = e.attempts[:0], minPause, minPause
+	e.attempts, e.askPause, e.refreshPause = e.attempts[:0], minPause, minPause
 }
 
 // observe keeps an attempt and its call. It reports whether the attempt is evidence about the count
-// in force. A conflict is evidence only if write shards are random: another call has no business
-// with an item whose write shard is calculated.
+// in force. A conflict is evidence only if write shards are random. If they are calculated, it is a
+// conflict over one item, which a larger count does not relieve.
 func (e *evidence) observe(a shard.Attempt, p kind.Placement, now time.Time) bool {
 	if p == kind.Timed && !recent(a.At, now) {
 		return false
@@ -82,16 +82,16 @@ func (e *evidence) observe(a shard.Attempt, p kind.Placement, now time.Time) boo
 		return false
 	}
 	if a.Version < e.version && now.Sub(e.since) < recentTime {
-		return false // sent before the change; long after it, the key was deleted
+		return false // sent before the change; long after it, a lower version is of a key that was deleted
 	}
 	if a.Version != e.version {
-		e.begin(a.Version, now)
+		e.startVersion(a.Version, now)
 	}
-	if p == kind.Timed && a.At.Before(a.Effective) || !added(a) {
+	if p == kind.Timed && a.At.Before(a.Effective) || !isAdded(a) {
 		return false
 	}
 	throttled := a.Outcome != shard.Accepted
-	if len(e.attempts) == keptTries {
+	if len(e.attempts) == maxAttempts {
 		e.attempts = slices.Delete(e.attempts, 0, 1)
 	}
 	e.attempts = append(e.attempts, attempt{now, throttled})
@@ -101,18 +101,18 @@ func (e *evidence) observe(a shard.Attempt, p kind.Placement, now time.Time) boo
 	return true
 }
 
-// added reports whether the newest change added the attempt's write shard. The older write shards are also
-// written to by processes that don't know the change, so their throttles say nothing about the new count.
-func added(a shard.Attempt) bool { return a.Shard >= a.Before || a.Before >= a.Shards }
+// isAdded reports whether the newest change added the attempt's write shard. Processes that don't know the
+// change also write to the older write shards, whose throttles therefore are no evidence about the new count.
+func isAdded(a shard.Attempt) bool { return a.Shard >= a.Before || a.Before >= a.Shards }
 
-// keepCall keeps an attempt's call and returns its index. Calls are ordered by their begin: a call with a
-// lower number than all kept ones was dropped before and is not kept again.
+// keepCall keeps an attempt's call and returns its index. Calls are numbered by their start. A full list
+// has dropped all calls with lower numbers, and does not keep them again.
 func (e *evidence) keepCall(a shard.Attempt, now time.Time) (i int, kept bool) {
 	i, found := slices.BinarySearchFunc(e.calls, a.Call, func(c writeCall, number uint64) int { return cmp.Compare(c.number, number) })
 	switch {
 	case found:
 		return i, true
-	case len(e.calls) < keptCalls:
+	case len(e.calls) < maxCalls:
 	case i == 0:
 		return 0, false
 	default:
@@ -123,18 +123,18 @@ func (e *evidence) keepCall(a shard.Attempt, now time.Time) (i int, kept bool) {
 	return i, true
 }
 
-// entitled reports whether a larger count may be asked for.
+// entitled reports whether the evidence justifies a larger count.
 func (e *evidence) entitled(a shard.Attempt, p kind.Placement, tight bool, now time.Time) bool {
-	tries, throttled := e.tries(now)
-	least := leastCalls
+	attempts, throttled := e.countAttempts(now)
+	least := minCalls
 	if tight && a.Shards == 1 {
-		least = tightCalls
+		least = minCallsTight
 	}
-	return tries >= leastTries && 2*throttled >= tries && e.busy(a, p, least, now)
+	return attempts >= minAttempts && 2*throttled >= attempts && e.busy(a, p, least, now)
 }
 
-// tries counts the recent attempts, and those of them that were throttled.
-func (e *evidence) tries(now time.Time) (all, throttled int) {
+// countAttempts counts the recent attempts, and those of them that were throttled.
+func (e *evidence) countAttempts(now time.Time) (all, throttled int) {
 	for _, t := range e.attempts {
 		if now.Sub(t.at) > attemptAge {
 			continue
@@ -147,10 +147,10 @@ func (e *evidence) tries(now time.Time) (all, throttled int) {
 	return all, throttled
 }
 
-// busy reports whether enough recent calls were made and throttled. The throttled ones must be on different
-// write shards: one that shares its partition with another hot one is not relieved by a larger count. With
-// one write shard, they must be of different items if write shards are calculated. No item may be half of
-// all calls then: it has one write shard, whatever the count.
+// busy reports whether enough recent calls were made and throttled. The throttled calls must be on different
+// write shards: a larger count does not relieve a write shard that shares its partition with another hot key.
+// If write shards are calculated, an item has one write shard whatever the count. So no item may be in half of
+// all calls then, and with one write shard the throttled calls must be of different items.
 func (e *evidence) busy(a shard.Attempt, p kind.Placement, least int, now time.Time) bool {
 	calls, most := 0, 0
 	items, throttled := map[uint64]int{}, map[uint64]bool{}
@@ -171,47 +171,47 @@ func (e *evidence) busy(a shard.Attempt, p kind.Placement, least int, now time.T
 			throttled[c.items] = true
 		}
 	}
-	want := leastThrottled
-	if a.Shards-a.Before > manyAdded { // of many write shards, two are likely to be unlucky
+	want := minThrottled
+	if a.Shards-a.Before > manyAdded { // of many write shards, two are throttled by chance
 		want++
 	}
 	return calls >= least && len(throttled) >= want && (p == kind.Random || 2*most < calls)
 }
 
-// mayAsk reports whether the entry may be read now; then it counts as read.
-func (e *evidence) mayAsk(now time.Time) bool {
+// startAsk reports whether it is time to read the entry to raise the count, and notes the read.
+func (e *evidence) startAsk(now time.Time) bool {
 	passed := now.Sub(e.asked).Abs()
-	if passed < e.pause {
+	if passed < e.askPause {
 		return false
 	}
 	if passed > 2*maxPause { // another storm
-		e.pause = minPause
+		e.askPause = minPause
 	}
 	e.asked = now
 	return true
 }
 
 // startRefresh reports whether it is time to read the entry for the changes of other processes, and notes
-// the read. One throttle is not enough: a partition may be full for a moment.
+// the read. One throttle is not enough: a partition may be at its limit for a moment.
 func (e *evidence) startRefresh(now time.Time) bool {
 	passed := now.Sub(e.refreshed).Abs()
 	if passed > 2*maxPause { // another storm
-		e.wait = minPause
+		e.refreshPause = minPause
 	}
-	if _, throttled := e.tries(now); throttled < 2 || passed < e.wait {
+	if _, throttled := e.countAttempts(now); throttled < 2 || passed < e.refreshPause {
 		return false
 	}
-	e.refreshed, e.wait = now, min(2*e.wait, maxPause)
+	e.refreshed, e.refreshPause = now, min(2*e.refreshPause, maxPause)
 	return true
 }
 
-// readVersion notes the version that the entry has.
-func (e *evidence) readVersion(version int64, now time.Time) {
+// noteVersion notes the version of the entry that was read.
+func (e *evidence) noteVersion(version int64, now time.Time) {
 	if version > e.version {
-		e.begin(version, now)
+		e.startVersion(version, now)
 		return
 	}
-	e.pause = min(2*e.pause, maxPause)
+	e.askPause = min(2*e.askPause, maxPause)
 }
 
 // recent reports whether an event's time is within recentTime of now.

@@ -1,5 +1,5 @@
-// Package growth decides when a process asks for more write shards of a key, by the process's own recent
-// attempts. It has no I/O, and its caller passes the time.
+// Package growth decides, by a process's own recent attempts, when the process asks for more write shards
+// of a key. It does no I/O, and its caller passes the time.
 //
 //	keys := growth.NewKeys(growth.MaxKeys)
 //	switch keys.Observe(attempt, growth.Bound(partitions), now) {
@@ -14,8 +14,8 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// The counts by which keys grow. The first step is large where a larger count relieves the key later:
-// after the lead, or, for rows of an index, with their next write.
+// The counts to which keys grow. slowSteps are for keys that a larger count does not relieve at once,
+// but after the lead, or, for rows of an index, with their next write. So their first step is larger.
 var (
 	promptSteps = []int{4, 16, 64, 256, shard.MaxShards}
 	slowSteps   = []int{24, 64, 256, shard.MaxShards}
@@ -36,8 +36,7 @@ func Next(t kind.Traits, count, bound int) int {
 	return bound
 }
 
-// Bound returns the largest useful count on a table with that many partitions: four write shards for
-// each.
+// Bound returns the largest useful count on a table with that many partitions: four write shards each.
 func Bound(partitions int) int {
 	return min(shard.MaxShards, 4*max(partitions, 1))
 }

@@ -45,7 +45,7 @@ func TestKeysAreFew(t *testing.T) {
 			t.Fatalf("%d keys", n)
 		}
 	}
-	if n := len(k.evidenceOf("C#hot").calls); n != keptCalls {
+	if n := len(k.evidenceOf("C#hot").calls); n != maxCalls {
 		t.Errorf("of the key that was met again and again %d calls are left", n)
 	}
 	if n := len(k.evidenceOf("C#0").calls); n != 0 {
@@ -328,7 +328,7 @@ type seen struct {
 func checkEarned(t *rapid.T, all []seen, a shard.Attempt, now time.Time) {
 	tries, refused, requests, shards := 0, 0, map[uint64]bool{}, map[int]bool{}
 	for i := len(all) - 1; i >= 0; i-- {
-		if one := all[i]; one.version == a.Version && now.Sub(one.at) <= attemptAge && tries < keptTries {
+		if one := all[i]; one.version == a.Version && now.Sub(one.at) <= attemptAge && tries < maxAttempts {
 			tries++
 			if one.refused {
 				refused++
@@ -345,7 +345,7 @@ func checkEarned(t *rapid.T, all []seen, a shard.Attempt, now time.Time) {
 	if len(shards) < want {
 		t.Fatalf("throttled on %d write shards, want %d of %d", len(shards), want, a.Shards)
 	}
-	if tries < leastTries || 2*refused < tries || len(requests) < leastThrottled || a.Outcome != shard.Throttled {
+	if tries < minAttempts || 2*refused < tries || len(requests) < minThrottled || a.Outcome != shard.Throttled {
 		t.Fatalf("%d of %d attempts were refused, of %d requests", refused, tries, len(requests))
 	}
 }
@@ -353,13 +353,13 @@ func checkEarned(t *rapid.T, all []seen, a shard.Attempt, now time.Time) {
 // checkBusy counts the recent calls.
 func checkBusy(t *rapid.T, all []writeCall, p kind.Placement, now time.Time) {
 	calls, items := 0, map[uint64]int{}
-	for _, r := range all[max(0, len(all)-keptCalls):] {
+	for _, r := range all[max(0, len(all)-maxCalls):] {
 		if now.Sub(r.at) <= callAge {
 			calls++
 			items[r.items]++
 		}
 	}
-	if calls < leastCalls {
+	if calls < minCalls {
 		t.Fatalf("of %d requests", calls)
 	}
 	for id, n := range items {
@@ -379,7 +379,7 @@ func TestACallCountsOnce(t *testing.T) {
 			w.Observe(w.Attempt, w.bound, w.now)
 			numbers[n] = true
 			want := slices.Sorted(maps.Keys(numbers))
-			want = want[max(0, len(want)-keptCalls):]
+			want = want[max(0, len(want)-maxCalls):]
 			var got []uint64
 			for _, c := range w.evidenceOf(w.Key).calls {
 				got = append(got, c.number)

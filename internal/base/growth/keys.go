@@ -16,19 +16,19 @@ const (
 	Nothing Answer = iota
 	Refresh        // read the key's entry: another process may have raised its count
 	Ask            // read the key's entry, and raise its count unless it has been raised
-	Bounded        // the count would rise, but more write shards don't help: once a minute
+	Bounded        // warn that more write shards would not help; at most once a minute for a key
 )
 
-// MaxKeys bounds the keys whose attempts a process keeps. Each takes up to 1,200 bytes and its name.
+// MaxKeys bounds the keys whose attempts a process keeps. Each key takes up to 1,200 bytes and its name.
 const MaxKeys = 10_000
 
-// Keys keeps the recent attempts of a process by key. Many goroutines may call its methods.
-// Times are by the wall clock, since the monotonic clock of a frozen process stands still.
+// Keys keeps a process's recent attempts by key. It is safe for concurrent use. It compares times by
+// the wall clock, since the monotonic clock of a frozen process stands still.
 type Keys struct {
 	mu      sync.Mutex
 	max     int
-	young   map[string]*evidence // of keys with an attempt since the last turn
-	old     map[string]*evidence // of keys with an attempt in the turn before, and none since
+	young   map[string]*evidence // keys with an attempt since young was last full
+	old     map[string]*evidence // what young was when it was full; dropped when it is full again
 	bounded time.Time            // when a key was last at the bound
 }
 
@@ -41,7 +41,7 @@ func NewKeys(most int) *Keys {
 // Observe keeps an attempt and returns what to do. Bound is the largest useful count. After Refresh, the
 // caller reads the entry into its view. After Ask, it changes the count if the entry is unchanged and the
 // key is still [Keys.Entitled], and then calls [Keys.Asked]. Before both it waits a random time of at
-// most [MaxWait]. The answer for a key without a kind is Nothing.
+// most [MaxWait]. The answer is Nothing for a key without a kind.
 func (k *Keys) Observe(a shard.Attempt, bound int, now time.Time) Answer {
 	if a.Kind == "" {
 		return Nothing
@@ -68,7 +68,7 @@ func (k *Keys) Observe(a shard.Attempt, bound int, now time.Time) Answer {
 		e.warned = now
 		return Bounded
 	}
-	if p == kind.Indexed && now.Sub(a.Changed) < moveTime || !e.mayAsk(now) {
+	if p == kind.Indexed && now.Sub(a.Changed) < moveTime || !e.startAsk(now) {
 		return Nothing
 	}
 	return Ask
@@ -86,15 +86,16 @@ func (k *Keys) Entitled(a shard.Attempt, now time.Time) bool {
 	return e.version == a.Version && e.entitled(a, p, k.tight(now), now)
 }
 
-// Asked notes the version of the key's entry. A newer version begins without attempts; an unchanged entry
-// is read less and less often.
+// Asked notes the version of the key's entry after Ask. A newer version starts without attempts. Each
+// read of an unchanged entry doubles the time to the next Ask.
 func (k *Keys) Asked(key string, version int64, now time.Time) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.evidenceOf(key).readVersion(version, now.Round(0))
+	k.evidenceOf(key).noteVersion(version, now.Round(0))
 }
 
-// tight reports whether the table's partitions are the limit, as far as this process knows.
+// tight reports whether a key of this process was recently at the bound: then the table's partitions,
+// not its shard counts, are the limit.
 func (k *Keys) tight(now time.Time) bool { return now.Sub(k.bounded) < tightTime }
 
 // evidenceOf returns a key's evidence; it may drop other keys'. The caller holds mu.
@@ -109,7 +110,7 @@ func (k *Keys) evidenceOf(key string) *evidence {
 	if e = k.old[key]; e != nil {
 		delete(k.old, key)
 	} else {
-		e = &evidence{pause: minPause}
+		e = &evidence{askPause: minPause}
 	}
 	k.young[key] = e
 	return e

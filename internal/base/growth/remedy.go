@@ -9,9 +9,9 @@ import (
 // Hot is a base key with a hot write shard. Rates are in WCU/s.
 type Hot struct {
 	Type    kind.Kind
-	Limit   float64 // what a partition takes
+	Limit   float64 // a partition's limit
 	Shards  int     // the key's newest count
-	Past    bool    // the write shard is of a time bucket that is over
+	Past    bool    // the hot write shard is in a time bucket that is over
 	Hottest float64 // lower bound of the hottest write shard's rate
 	Others  float64 // upper bound of the other write shards' rate; infinite if unknown
 	Total   float64 // lower bound of the key's rate
@@ -24,15 +24,15 @@ type Remedy int
 const (
 	Raise  Remedy = iota // a larger count
 	Pace                 // slow the sender: past time buckets keep their write shards
-	Spread               // spread the writes over the present write shards: by this skew, new ones would be idle too
-	Split                // more partitions: the count is at the bound
+	Spread               // spread the writes over the present write shards, which are too skewed for new ones to help
+	Split                // more partitions: a larger count is useless on the present ones
 )
 
-// far is the factor by which a skewed key's hottest write shard exceeds the mean of the others.
-const far = 3
+// skew is the factor by which a skewed key's hottest write shard exceeds the mean of the others.
+const skew = 3
 
 // Remedy returns the remedy on a table with that many partitions, and the shard count for it. For [Raise]
-// the count suffices for the total and is at least twice the present one.
+// the count suffices for Total, and is at least twice Shards if the partitions allow that.
 func (h Hot) Remedy(partitions int) (r Remedy, count int) {
 	bound := Bound(partitions)
 	switch {
@@ -40,7 +40,7 @@ func (h Hot) Remedy(partitions int) (r Remedy, count int) {
 		return Pace, h.Shards
 	case h.Shards >= shard.MaxShards:
 		return Split, h.Shards
-	case h.Shards > 1 && far*h.Others < h.Hottest*float64(h.Shards-1):
+	case h.Shards > 1 && skew*h.Others < h.Hottest*float64(h.Shards-1):
 		return Spread, h.Shards
 	case h.Shards >= bound:
 		return Split, h.Shards

@@ -22,8 +22,8 @@ func (r *KeyHeat) Advice(shards int, grown shard.Change, partitions int) string 
 	return r.AdviceAs(base.Type, shards, grown, partitions)
 }
 
-// AdviceAs returns the same for a key of a kind, which an adopted table's keys don't tell. The zero kind has no write
-// shards.
+// AdviceAs is Advice for a key whose kind the caller knows, such as one of an adopted table. A key of the zero kind has
+// no write shards.
 func (r *KeyHeat) AdviceAs(t kind.Kind, shards int, grown shard.Change, partitions int) string {
 	switch {
 	case r.Crowd.Keys > 0:
@@ -52,7 +52,7 @@ func NewestGrowth(history shard.History) (grown shard.Change) {
 	return grown
 }
 
-// burst returns the advice for a key that is hot only in its heaviest second.
+// burst returns the advice for a key that was hot for single seconds only.
 func (r *KeyHeat) burst(t kind.Kind) string {
 	then := "No action needed unless its writes are throttled."
 	if t != "" {
@@ -115,9 +115,9 @@ func (c Crowd) advice(limit float64) string {
 // cure returns the advice for a hot key.
 func (r *KeyHeat) cure(t kind.Kind, shards, partitions int) string {
 	if t == "" {
-		return r.split()
+		return r.adviseSplit()
 	}
-	remedy, count := r.hot(t, shards).Remedy(partitions)
+	remedy, count := r.baseLoad(t, shards).Remedy(partitions)
 	text := fmt.Sprintf("Increase from %d to %d write shards.", shards, count)
 	switch {
 	case remedy == growth.Pace:
@@ -136,25 +136,26 @@ func (r *KeyHeat) cure(t kind.Kind, shards, partitions int) string {
 	return text
 }
 
-// split returns the advice for a hot key without write shards.
-func (r *KeyHeat) split() string {
-	of := ""
+// adviseSplit returns the advice for a hot key of a table without write shards.
+func (r *KeyHeat) adviseSplit() string {
+	ofIndex := ""
 	if r.Index != "" {
-		of = " of the index " + r.Index
+		ofIndex = " of the index " + r.Index
 	}
 	_, keys := growth.Hot{Type: kind.Event, Limit: r.Limit, Shards: 1, Total: r.WriteUnitsPerSecond}.Remedy(shard.MaxShards)
-	text := fmt.Sprintf("Not sharded. Split it across %d partition keys%s", keys, of)
+	text := fmt.Sprintf("Not sharded. Split it across %d partition keys%s", keys, ofIndex)
 	if size := r.itemSize(); size != "" {
 		text += ", or shrink its " + size + " items"
 	}
-	if text += "."; r.Index == "" && r.Table != "" {
+	text += "."
+	if r.Index == "" && r.Table != "" {
 		text += " `hotshard adopt --table " + r.Table + "` prints the lines to change."
 	}
 	return text
 }
 
-// hot returns the load of the row's base key. It assumes this write shard's load for unlisted ones.
-func (r *KeyHeat) hot(t kind.Kind, shards int) growth.Hot {
+// baseLoad returns the load of the row's base key. It assumes this write shard's load for unlisted ones.
+func (r *KeyHeat) baseLoad(t kind.Kind, shards int) growth.Hot {
 	hot := growth.Hot{
 		Type: t, Limit: r.Limit, Shards: shards, Past: r.past(),
 		Hottest: r.WriteUnitsPerSecond, Others: math.Inf(1), Total: r.Siblings.Low,

@@ -111,7 +111,7 @@ func packUnits(units map[string]uint64) (b []byte) {
 	return b
 }
 
-// ErrVersion means that an item has the form of another release.
+// ErrVersion means that an item has the form of another release. Its text follows the item's version.
 var ErrVersion = errors.New("is not known")
 
 // Parse decodes an item that Stored encoded. An item of another version or a damaged one is an error that names its

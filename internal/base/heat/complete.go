@@ -3,23 +3,23 @@ package heat
 import "time"
 
 const (
-	// OnTime is the time after a window's end within which its items are normally put. An item that is put later is
-	// noted: see [Late].
+	// OnTime is the time after a window's end within which its items are normally put. A later item gets a note: see
+	// [Late].
 	OnTime = 5 * time.Second
 
-	// Silence is how long after its end a window waits for items if no stream shard has put an item of it or of a later
-	// window. Then either nothing is written, or the detector has stopped.
+	// Silence is how long after its end a window waits for its first item if no later window has an item. Then either
+	// nothing is written, or the detector has stopped.
 	Silence = 20 * time.Second
 
 	// Patience is the longest time that a window waits for a stream shard that lags. Later items change windows that
 	// were reported as complete.
 	Patience = time.Minute
 
-	// heldTime is the time after its end within which windows that were held have been put, except those of idle stream
-	// shards.
+	// heldTime is the time after the end of a Hold within which held windows are normally put, except those of idle
+	// stream shards.
 	heldTime = 15 * time.Second
 
-	// lagging is the multiple of a stream shard's last lag that its next item is waited for.
+	// lagging times a stream shard's last lag is how long a window waits for its next item.
 	lagging = 3
 )
 
@@ -27,13 +27,13 @@ const (
 // to use.
 //
 // A stream shard puts its items in order of time, and none for a window without records. So a window is complete for a
-// stream shard that has reported it or a later one. If a stream shard reported the previous window but not this one,
-// its item may be late. Its last item's lag predicts how late.
+// stream shard that has put an item of it or of a later one. If a stream shard has put only the previous window's item,
+// its next one may be late. The last item's lag predicts how late.
 type Reports struct {
-	// Window is the length of windows, or that of the shortest window added if that is shorter. 0 is unknown.
+	// Window is the length of windows, or 0 if it is unknown. Add lowers it to that of the shortest window.
 	Window time.Duration
 
-	// Hold is [Progress]'s: windows whose quiet stream shards are held are not complete until it ends.
+	// Hold is that of [Progress]. If it is longer than Window, windows are complete only after the end of their Hold.
 	Hold time.Duration
 
 	// Ran is when the detector last ran. A time before Ran without items had no writes; a later time without items may
@@ -90,7 +90,7 @@ func (r *Reports) Complete(from, now time.Time, wait time.Duration) time.Time {
 	waited := AlignDown(now.Add(-Patience), r.Window) // windows that end by then wait no longer
 	upTo := from
 	for start := alignUp(from, r.Window); !start.After(last); start = start.Add(r.Window) {
-		if start.Before(waited) {
+		if start.Before(waited) { // go to the last window that waits no longer
 			start = minTime(waited, last.Add(r.Window)).Add(-r.Window)
 		} else if r.wait(start) > now.Sub(start.Add(r.Window)) {
 			break
@@ -105,8 +105,7 @@ func (r *Reports) Complete(from, now time.Time, wait time.Duration) time.Time {
 	return upTo
 }
 
-// wait returns how long after its end the window at start waits for the stream shards that had items in the window
-// before it.
+// wait returns how long after its end a window waits for the stream shards that had items in the window before it.
 func (r *Reports) wait(start time.Time) (wait time.Duration) {
 	if start.After(r.last) {
 		wait = Silence

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Fold merges one table's items, of all stream shards, into one item. Their windows start from start to start+length, and
-// have one length; folded items have one base. [Kinds] groups items so.
+// Fold merges one table's items, of all stream shards, into one item for the time from start to start+length. Their
+// windows start in this time and have the same length; folded items have the same base. foldGroups makes such groups.
 //
 // The folded item's units are the sums over the windows. A key's error includes the units that windows which don't list
 // the key may hide. The limit and the hot rate are the lowest. [Merge] of folded items gives the same rates, errors and
@@ -25,20 +25,20 @@ func Fold(items []Item, start time.Time, length time.Duration) Item {
 	var a tallier
 	a.reset(items)
 	for i := range items {
-		f.sum(&items[i], i == 0)
+		f.addTotals(&items[i], i == 0)
 	}
 	for _, r := range a.rests {
 		f.Rest += r.Of(false)
 		f.IndexRest += r.Of(true)
 	}
 	var k *Key
-	for t := range a.all() {
+	for t := range a.tallies() {
 		key := t.entries[0].key
 		if k == nil || k.Key != key.Key || k.Index != key.Index {
 			f.Keys = append(f.Keys, Key{Index: key.Index, Key: key.Key, Err: f.rest(key.Index != "")})
 			k = &f.Keys[len(f.Keys)-1]
 		}
-		k.fold(t)
+		k.addTally(t)
 	}
 	slices.SortFunc(f.Keys, byWeight)
 	if vectors := vectorsOf(items); len(vectors) > 0 {
@@ -48,8 +48,8 @@ func Fold(items []Item, start time.Time, length time.Duration) Item {
 	return f
 }
 
-// sum adds another item's totals.
-func (it *Item) sum(other *Item, first bool) {
+// addTotals adds another item's totals.
+func (it *Item) addTotals(other *Item, first bool) {
 	if first {
 		it.Table, it.Own, it.Base, it.Limit, it.HotRate = other.Table, other.Own, other.base(), other.Limit, other.HotRate
 	}
@@ -65,17 +65,18 @@ func (it *Item) sum(other *Item, first bool) {
 	}
 }
 
-// fold adds one window's counts of the key. Err begins as the sum of all windows' rests; fold replaces this window's rest
-// by its error.
-func (k *Key) fold(t tally) {
+// addTally adds one window's counts of the key. Err begins as the sum of all windows' rests; addTally replaces this
+// window's rest by its error.
+func (k *Key) addTally(t tally) {
 	first := k.TopAt.IsZero()
-	switch writes := t.writes(); {
+	writes := t.writes()
+	switch {
 	case first:
 		k.Writes = writes
 	case k.Writes > 0 && writes > 0:
 		k.Writes += writes
 	default:
-		k.Writes = 0
+		k.Writes = 0 // unknown
 	}
 	k.Units += t.units
 	k.Err = k.Err - t.rest + t.err
@@ -120,9 +121,9 @@ func (k *Key) weight() uint64 {
 	return k.Top
 }
 
-// Kinds groups items that can be folded together: of one table, with windows of one length. The groups' order does not
-// depend on the items' order.
-func Kinds(items []Item) [][]Item {
+// foldGroups groups the items that can be folded together: those of one table with windows of one length. The groups'
+// order does not depend on the items' order.
+func foldGroups(items []Item) [][]Item {
 	type kind struct {
 		table string
 		own   string

@@ -10,13 +10,13 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// Siblings is the load of a base key's write shards in a window, in WCU/s: of one day for an entity, of one period for a
-// board.
+// Siblings is the load of a base key's write shards in a window, in WCU/s: of one day for an entity, of one period for
+// a board.
 type Siblings struct {
 	Seen int     // number of listed write shards; 0 for a key without write shards
 	Low  float64 // lower bound of the listed write shards' sum
 	High float64 // upper bound of the listed write shards' sum
-	Rest float64 // most additional load of any single write shard
+	Rest float64 // upper bound of the load that other items may hide, for each write shard
 }
 
 // groupID identifies the write shards of one base key in one window.
@@ -27,12 +27,12 @@ type groupID struct {
 
 // group has the counts of the listed write shards of a groupID.
 type group struct {
-	units, spread uint64
-	seen          int
+	units, errors uint64
+	seen          int // number of write shards
 }
 
-// group returns the entry's groupID. It is zero for a key without write shards, and for a folded item's key, because the
-// heaviest windows of write shards may differ.
+// group returns the entry's groupID. It is zero for a key without write shards, and for a folded item's key, because
+// the heaviest windows of write shards may differ.
 func (e entry) group() groupID {
 	if e.item.Base > 0 {
 		return groupID{}
@@ -59,7 +59,7 @@ func groupsOf(entries []entry, groups map[groupID]*group) {
 			groups[id] = g
 		}
 		g.units += e.key.Units
-		g.spread += e.key.Err
+		g.errors += e.key.Err
 		if i == 0 || !e.sameKey(entries[i-1]) || e.window() != entries[i-1].window() {
 			g.seen++
 		}
@@ -73,7 +73,7 @@ func (g *group) siblings(length time.Duration, rest uint64) Siblings {
 	seconds := length.Seconds()
 	return Siblings{
 		Seen: g.seen, Low: float64(g.units) / seconds,
-		High: float64(g.units+g.spread) / seconds, Rest: float64(rest) / seconds,
+		High: float64(g.units+g.errors) / seconds, Rest: float64(rest) / seconds,
 	}
 }
 
@@ -92,8 +92,8 @@ func unitsPerWrite(entries []entry) float64 {
 	return float64(units) / float64(writes)
 }
 
-// Crowd is a stream shard that is hot because of several warm keys. On AWS a stream shard normally has the records of one
-// partition, so that this partition is hot.
+// Crowd is a stream shard that is hot because of several warm keys. On AWS a stream shard normally has the records of
+// one partition, so that this partition is hot.
 type Crowd struct {
 	Keys int     // number of warm keys; 0 for no crowd
 	Rate float64 // WCU/s of the stream shard

@@ -53,13 +53,13 @@ type Item struct {
 	// items of a table with the same base overlap in time.
 	Base time.Duration
 
-	// StreamShard and Part identify the item among those of its window. StreamShard is unique among
-	// all streams, as [ddbstream.Batch.StreamShard] is. Part is empty unless a window was counted in
-	// several parts, which sum up to the window. An item that is put again replaces itself.
+	// StreamShard and Part identify the item among those of its window. StreamShard is unique among all streams, as
+	// [ddbstream.Batch.StreamShard] is. Part is empty unless the window was counted in several parts, which add up to
+	// it. An item that is put again replaces the first one.
 	StreamShard string
 	Part        string
 
-	Records uint64 // all records, of listed and unlisted keys
+	Records uint64 // of listed and unlisted keys
 	Units   uint64 // write units of all records in the table
 	// IndexUnits has the units of each index, by its name. An index without units is absent.
 	IndexUnits map[string]uint64
@@ -92,13 +92,13 @@ type Key struct {
 	Index  string // the index of the partition key; "" for the table itself
 	Key    string
 	Units  uint64    // a lower bound
-	Err    uint64    // most additional units
+	Err    uint64    // the true number is at most Units + Err
 	Writes uint64    // the number of writes; 0 if unknown
 	Peak   uint64    // units in the heaviest second, a lower bound
 	PeakAt time.Time // that second
 
-	// Top, TopErr and TopAt are set in a folded item: the certain units in the key's heaviest base window, the most
-	// additional ones, and that window's start.
+	// Top, TopErr and TopAt are set in a folded item. They are the lower bound of the units in the key's heaviest base
+	// window, the error of that bound, and the window's start.
 	Top, TopErr uint64
 	TopAt       time.Time
 }
@@ -108,9 +108,9 @@ type Window struct {
 	Start time.Time
 	Items []Item
 
-	// Unreadable has the errors of items that can't be read, because another release wrote them ([ErrVersion]) or
-	// because they are damaged. They name the sort keys. If a sort key has no time, the item comes in a Window of its
-	// own, whose Start is the end of the time that is read, and the error is not ErrVersion.
+	// Unreadable has an error for each item that can't be read, because another release wrote it ([ErrVersion]) or
+	// because it is damaged. The errors name the sort keys. An item whose sort key has no time is damaged, and in a
+	// Window of its own, which starts at the end of the time that was read.
 	Unreadable []error
 
 	Length time.Duration // length of a layer's items; 0 if this is no layer
@@ -151,7 +151,7 @@ const (
 // partition may show slightly less than its limit.
 const atLimit = 0.95
 
-// Verdict returns the status of a key with a certified rate. limit is a partition's, and hotRate the threshold, in WCU/s.
+// Verdict returns the status of a key by its certified rate, a partition's limit and the threshold hotRate, in WCU/s.
 func Verdict(rate, limit, hotRate float64) Status {
 	switch {
 	case rate >= atLimit*limit && rate >= hotRate:
@@ -196,8 +196,8 @@ func (it *Item) base() time.Duration {
 	return it.Window
 }
 
-// Salts is the number of partition keys of an hour's items. A stream shard writes to one of them: up to 310 write units
-// a window, normally a few.
+// Salts is the number of partition keys of an hour's items. A stream shard writes to one of them, up to 310 write units
+// a window and normally a few.
 const Salts = 8
 
 // prefix begins the partition keys of windows' items.
@@ -249,7 +249,7 @@ const (
 	maxIndexBytes = 50_000
 )
 
-// cut bounds the keys that are kept: a number of the heaviest, and all keys above a rate, as far as they fit into bytes.
+// cut bounds the keys that are kept: so many of the heaviest, and all above a rate, as far as they fit into bytes.
 type cut struct {
 	keys  int
 	rate  float64

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -18,7 +19,7 @@ import (
 
 // Bounds of windows that are stored together.
 const (
-	// MaxHold is the longest time whose windows are stored together. Such times lie between two of its multiples.
+	// MaxHold is the longest time whose windows are stored together. A stored item never crosses a multiple of MaxHold.
 	MaxHold = 5 * time.Minute
 
 	// HeldKeys is the number of keys that each window keeps, of the table and of indexes each. Windows that are stored
@@ -26,8 +27,8 @@ const (
 	HeldKeys  = 16
 	heldBytes = 700
 
-	// BusyKeys is the number of heaviest keys, of the table and of indexes each, that a window stored alone keeps while
-	// quiet windows are held. There are so many stream shards then that layers have more keys than they show.
+	// BusyKeys is the number of heaviest keys that a window stored alone keeps while quiet windows are held, of the
+	// table and of indexes each. With so many stream shards, layers still have more keys than they keep.
 	BusyKeys = 32
 )
 
@@ -53,7 +54,7 @@ func StoredHeld(items []Item, put, expires time.Time) map[string]types.Attribute
 	pk, sk := first.key()
 	packedWindows := packWindows(items)
 	for keys := 2 * HeldKeys; keys > 1 && len(packedWindows) > heldBytes; keys-- {
-		packedWindows = packWindows(keepNames(items, keys-1))
+		packedWindows = packWindows(keepHeaviest(items, keys-1))
 	}
 	return record.Item(storedHeld{
 		Key: record.Key{PK: heldPrefix + strings.TrimPrefix(pk, prefix), SK: sk}, Version: version,
@@ -66,19 +67,16 @@ func StoredHeld(items []Item, put, expires time.Time) map[string]types.Attribute
 // name identifies a key of the table or of an index.
 type name struct{ index, key string }
 
-// keepNames returns the items with only the keys that are the heaviest over all items, at most that many.
-func keepNames(items []Item, most int) []Item {
+// keepHeaviest returns the items with at most most different keys: those with the most units over all items. The units
+// of the others are in the rests.
+func keepHeaviest(items []Item, most int) []Item {
 	weights := make(map[name]uint64)
 	for i := range items {
 		for _, k := range items[i].Keys {
 			weights[name{k.Index, k.Key}] += k.Units
 		}
 	}
-	names := make([]name, 0, len(weights))
-	for n := range weights {
-		names = append(names, n)
-	}
-	slices.SortFunc(names, func(a, b name) int {
+	names := slices.SortedFunc(maps.Keys(weights), func(a, b name) int {
 		return cmp.Or(cmp.Compare(weights[b], weights[a]), strings.Compare(a.key, b.key), strings.Compare(a.index, b.index))
 	})
 	kept := make(map[name]bool)
@@ -103,10 +101,10 @@ func keepNames(items []Item, most int) []Item {
 	return items
 }
 
-// packWindows encodes the windows' length and the first start, in milliseconds. Each window follows: its start after the
-// first, part, records, units, both rests, 1 if incomplete, the length and content of [packUnits], the number of keys,
-// and for each key its name, units, err and writes. A new name is 0, the index and the key; a repeated one is its number,
-// from 1. All numbers are varints.
+// packWindows encodes the windows' length and the first start, in milliseconds. Each window follows: its start after
+// the first, part, records, units, both rests, 1 if incomplete, the length and content of [packUnits], the number of
+// keys, and for each key its name, units, err and writes. A new name is 0, the index and the key; a repeated one is its
+// number, from 1. All numbers are varints.
 func packWindows(items []Item) (b []byte) {
 	names := make(map[name]uint64)
 	b = binary.AppendUvarint(b, uint64(items[0].Window.Milliseconds()))
@@ -139,7 +137,7 @@ func packWindows(items []Item) (b []byte) {
 	return b
 }
 
-// Held decodes the windows of an item that [StoredHeld] encoded. Next returns one after the other.
+// Held decodes the windows of an item that [StoredHeld] encoded, one with each call of Next.
 type Held struct {
 	common Item // fields that all windows share, and the first window's start
 	put    time.Time
@@ -207,14 +205,16 @@ func (h *Held) Next() (Item, error) {
 	return it, nil
 }
 
+// key decodes the next key of a window.
 func (h *Held) key(it *Item) (k Key, ok bool) {
 	r := &h.left
-	switch at := r.Uint(); {
-	case at == 0:
+	number := r.Uint() // of a repeated name, from 1; 0 for a new one
+	switch {
+	case number == 0:
 		k.Index, k.Key = r.Text(), r.Text()
 		h.names = append(h.names, name{k.Index, k.Key})
-	case at <= uint64(len(h.names)):
-		k.Index, k.Key = h.names[at-1].index, h.names[at-1].key
+	case number <= uint64(len(h.names)):
+		k.Index, k.Key = h.names[number-1].index, h.names[number-1].key
 	default:
 		r.Err = errHeld
 	}
@@ -223,7 +223,8 @@ func (h *Held) key(it *Item) (k Key, ok bool) {
 	return k, r.Err == nil
 }
 
-// AppendHeld encodes windows for a tumbling window's state, without the fields that all windows of a stream shard share.
+// AppendHeld encodes windows for a tumbling window's state, without the fields that all windows of a stream shard
+// share.
 func AppendHeld(items []Item) []byte { return packWindows(items) }
 
 // ReadHeld decodes windows that [AppendHeld] encoded. common has the shared fields.

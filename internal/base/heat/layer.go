@@ -15,8 +15,8 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// Layer is a series of items that are folded over all stream shards: an item has one window, or the windows that start in
-// one minute, or in ten. A window that is longer than the layer's items is an item of its own, with its own start.
+// Layer is a series of items that are folded over all stream shards. An item has one window, or the windows that start
+// in one minute, or in ten minutes. A window that is longer has an item of its own, with its own start.
 type Layer int
 
 // The layers.
@@ -57,9 +57,9 @@ func (l Layer) key(it *Item) (pk, sk string) {
 	return pk, bound(it.Start) + "#" + cmp.Or(it.Table, it.Own) + "#" + strconv.FormatInt(it.Base.Milliseconds(), 10)
 }
 
-// Fold folds items into the layer's items for the time that begins at start, one for each group of [Kinds].
+// Fold folds items into the layer's items for the time that begins at start, one for each group of foldGroups.
 func (l Layer) Fold(items []Item, start time.Time) (folded []Item) {
-	for _, kind := range Kinds(items) {
+	for _, kind := range foldGroups(items) {
 		if base := kind[0].base(); base > l.Length() { // at most one such window starts in the time
 			folded = append(folded, Fold(kind, kind[0].Start, base))
 		} else {
@@ -69,9 +69,9 @@ func (l Layer) Fold(items []Item, start time.Time) (folded []Item) {
 	return folded
 }
 
-// Stored returns the attributes of a folded item; TTL deletes it some time after expires. The item keeps the 256 heaviest
-// keys, 512 in [ByMinute] and [ByTenMinutes], and all hot keys, as far as they fit into about 100 KB. It keeps as many
-// keys of indexes, in 50 KB.
+// Stored returns the attributes of a folded item; TTL deletes it some time after expires. The item keeps the 256
+// heaviest keys, 512 in [ByMinute] and [ByTenMinutes], and all hot keys, as far as they fit into about 100 KB. It keeps
+// as many keys of indexes, in 50 KB.
 func (l Layer) Stored(it *Item, expires time.Time) map[string]types.AttributeValue {
 	pk, sk := l.key(it)
 	kept := it.Heaviest(layers[l].keys)
@@ -84,24 +84,20 @@ func (it Item) Heaviest(keys int) Item {
 	return it.trimmed(cut{keys, it.HotRate, maxBytes}, cut{keys, it.HotRate, maxIndexBytes})
 }
 
-// Progress is the range of windows in the layers: those that start at From or later and before To. Notes of late items
-// ([Late]) were handled up to Late. A time from Read to To without an item had no writes: the detector read it, and its
-// items have not expired. Ran is when the task last ran, and Window the length of the detector's windows then; zero
-// values are unknown. Quiet windows are stored together at the end of each Hold; if it is 0, each is stored at its end.
-// Held is the only Hold that there ever was, or [MaxHold] after a change; 0 is unknown.
+// Progress is how far the layers are complete. Zero values are unknown.
 type Progress struct {
-	From time.Time `dynamodbav:"from"`
-	To   time.Time `dynamodbav:"to"`
-	Late time.Time `dynamodbav:"late"`
-	Read time.Time `dynamodbav:"read"`
-	Ran  time.Time `dynamodbav:"ran"`
+	From time.Time `dynamodbav:"from"` // the layers have the windows that start at From or later
+	To   time.Time `dynamodbav:"to"`   // and before To
+	Late time.Time `dynamodbav:"late"` // notes of late items ([Late]) were handled up to Late
+	Read time.Time `dynamodbav:"read"` // a time from Read to To without an item had no writes
+	Ran  time.Time `dynamodbav:"ran"`  // the last run of the task
 
-	Window time.Duration `dynamodbav:"-"`
-	Hold   time.Duration `dynamodbav:"-"`
-	Held   time.Duration `dynamodbav:"-"`
+	Window time.Duration `dynamodbav:"-"` // length of the detector's windows at Ran
+	Hold   time.Duration `dynamodbav:"-"` // quiet windows are stored together after each Hold; 0 if each is stored alone
+	Held   time.Duration `dynamodbav:"-"` // the only Hold that there ever was, or MaxHold after a change
 }
 
-// HeldSince returns the earliest start of an item with several windows, one of which contains t.
+// HeldSince returns the earliest start that a stored item of several windows can have if one of them contains t.
 func (p *Progress) HeldSince(t time.Time) time.Time { return AlignDown(t, cmp.Or(p.Held, MaxHold)) }
 
 // ProgressPartition is the partition key of the progress item. Its sort key is [schema.SoleSK].

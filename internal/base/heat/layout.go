@@ -2,12 +2,12 @@ package heat
 
 import "slices"
 
-// Lay returns the matrix in the rows of an earlier one, with their indexes there. It omits rows without new counts, unless
-// they were hot at the end of the earlier matrix. Rows keep the earlier matrix's worst verdict, hottest window and
-// heaviest second.
+// Lay returns the matrix with the rows of an earlier one: each [Row.Row] is the row's index there. A row also has the
+// earlier worst verdict, hottest window and heaviest second. Lay omits rows without new counts, unless they were hot at
+// the end of the earlier matrix.
 //
-// It returns false if the earlier rows don't fit: if a key that was hot or is to be unfolded has no row of its own, or if
-// a key has no row although MapOptions.Rows allows one more.
+// It returns false if other rows are needed: if a key that was hot or is to be unfolded has no row of its own, or if a
+// key has no row although MapOptions.Rows allows one more.
 func (m *Map) Lay(before []Row) (out Matrix, ok bool) {
 	sorted := m.groups()
 	var spans []span
@@ -61,13 +61,13 @@ func compareRow(row Row, key string) int {
 	return 0
 }
 
-// follow merges the earlier row into the row. Write shards are merged by key. A write shard that was hot is listed even
-// if nothing was added to it.
+// follow merges the earlier row into the row, and its write shards by key. It keeps an earlier write shard without new
+// counts only if it was hot.
 func (r *Row) follow(before *Row) {
 	r.Key, r.First, r.Last, r.Keys, r.Type, r.Name = before.Key, before.First, before.Last, before.Keys, before.Type, before.Name
 	r.Rate, r.Peak = max(r.Rate, before.Rate), max(r.Peak, before.Peak)
 	r.verdicts.join(Verdicts{Worst: before.Worst, HotUntil: before.verdicts.HotUntil})
-	r.judge(r.verdicts)
+	r.setVerdicts(r.verdicts)
 	added := make(map[string]*Row, len(r.WriteShards))
 	for i := range r.WriteShards {
 		added[r.WriteShards[i].Key] = &r.WriteShards[i]
@@ -85,11 +85,10 @@ func (r *Row) follow(before *Row) {
 	slices.SortFunc(r.WriteShards, func(a, b Row) int { return CompareShards(a.Key, b.Key) })
 }
 
-// quiet returns a row of [Bare] after columns without writes: warm, with all numbers 0. It lists only the write shards
-// that were hot.
+// quiet returns the row for columns without writes: warm, and with zeros. It lists only the write shards that were hot.
 func (r Row) quiet(columns int) Row {
 	r.verdicts.Now, r.verdicts.Current = Warm, 0
-	r.judge(r.verdicts)
+	r.setVerdicts(r.verdicts)
 	r.Units, r.Error, r.Heaviest = make([]uint64, columns), make([]uint64, columns), make([]float64, columns)
 	var shards []Row
 	for i := range r.WriteShards {
@@ -101,7 +100,7 @@ func (r Row) quiet(columns int) Row {
 	return r
 }
 
-// Bare returns the rows, and their write shards, without their numbers, for [Map.Lay].
+// Bare returns the rows and their write shards without the numbers of columns, for [Map.Lay].
 func Bare(rows []Row) []Row {
 	bare := slices.Clone(rows)
 	for i := range bare {

@@ -26,8 +26,8 @@ type MapOptions struct {
 	// to AsOf was read, so times without a window had no writes. With a zero Read, only windows show what was read.
 	AsOf, Read time.Time
 
-	// Since is the start of earlier windows, up to From, that count for verdicts, rates and peaks but have no columns. The
-	// zero time means none.
+	// Since is the start of earlier windows, up to From, that count for verdicts, rates and peaks but have no columns.
+	// The zero time means none.
 	Since time.Time
 
 	Changes map[string][]Change // by base key; a writer's change means that the key was hot
@@ -59,10 +59,10 @@ const (
 // column has the totals of a column.
 type column struct {
 	total   uint64
-	hidden  uint64  // the most units of a key that no window lists
-	dropped uint64  // the most units that any dropped key had
+	hidden  uint64  // upper bound of the units of a key that no window lists
+	dropped uint64  // upper bound of the units of any dropped key
 	covered float64 // share of the time and its records that windows cover
-	read    float64 // share of the time that was read, windows or not
+	read    float64 // share of the time that was read, with or without windows
 }
 
 // overlap returns the length of the intersection of two spans.
@@ -81,16 +81,15 @@ type line struct {
 	units uint64
 	rate  float64
 	peak  uint64 // units in its heaviest second
-	late  bool   // the key may be a dropped one that was added again
+	late  bool   // the line was made after others were dropped, so it may lack units
 }
 
-// cell has the counts of a key in a column. more is its error minus the column's hidden units. top is the certified rate
-// of its heaviest window.
+// cell has the counts of a key in a column.
 type cell struct {
 	column int32
-	top    float64
+	top    float64 // certified rate of the key's heaviest window
 	units  uint64
-	more   int64
+	more   int64 // the key's error minus the column's hidden units
 }
 
 // NewMap returns an empty map with at least one column.
@@ -106,17 +105,16 @@ func NewMap(o MapOptions) *Map {
 	return m
 }
 
-// Add adds all items of some windows; no later call may have an item of these windows. A window that is longer than a
-// column, or crosses a border, is divided among its columns in proportion to the time: there units are a mean and no
-// lower bound.
+// Add adds all items of some windows; no later call may have an item of these windows. A window that overlaps several
+// columns is divided among them in proportion to the time. In these columns units are a mean and no lower bound.
 func (m *Map) Add(items []Item) {
 	m.addBefore(items)
-	mine := slices.DeleteFunc(slices.Clone(items), func(it Item) bool {
+	shown := slices.DeleteFunc(slices.Clone(items), func(it Item) bool {
 		return it.Table != m.o.Table || !it.End().After(m.o.From) || !it.Start.Before(m.o.To)
 	})
-	m.tallier.reset(mine)
-	m.addTotals(mine)
-	for t := range m.tallier.all() {
+	m.tallier.reset(shown)
+	m.addTotals(shown)
+	for t := range m.tallier.tallies() {
 		key := t.entries[0].key
 		if key.Index != m.o.Index {
 			continue
@@ -126,7 +124,7 @@ func (m *Map) Add(items []Item) {
 			m.addTally(l, &t)
 		}
 		for column, share := range m.shares(item) {
-			m.columns[column].total += share.of(t.units)
+			m.columns[column].total += share.unitsOf(t.units)
 		}
 	}
 	if len(m.lines) > maxMapKeys || m.cells > maxMapCells {
@@ -134,7 +132,7 @@ func (m *Map) Add(items []Item) {
 	}
 }
 
-// addBefore adds items of windows before the first column.
+// addBefore adds the items of windows from Since to the first column.
 func (m *Map) addBefore(items []Item) {
 	if m.o.Since.IsZero() {
 		return
@@ -142,7 +140,7 @@ func (m *Map) addBefore(items []Item) {
 	m.tallier.reset(slices.DeleteFunc(slices.Clone(items), func(it Item) bool {
 		return it.Table != m.o.Table || it.End().After(m.o.From) || it.Start.Before(m.o.Since)
 	}))
-	for t := range m.tallier.all() {
+	for t := range m.tallier.tallies() {
 		if key := t.entries[0].key; key.Index == m.o.Index {
 			if l := m.line(key.Key); l != nil {
 				l.observe(&t, m.o.AsOf)
@@ -154,7 +152,7 @@ func (m *Map) addBefore(items []Item) {
 // AddOpen adds items of incomplete windows. They only show which keys are certainly hot.
 func (m *Map) AddOpen(items []Item) {
 	m.tallier.reset(slices.DeleteFunc(slices.Clone(items), func(it Item) bool { return it.Table != m.o.Table }))
-	for t := range m.tallier.all() {
+	for t := range m.tallier.tallies() {
 		key := t.entries[0].key
 		if v := t.verdicts(m.o.AsOf); key.Index == m.o.Index && v.Worst >= Hot {
 			if l := m.line(key.Key); l != nil {
@@ -189,7 +187,7 @@ func (m *Map) addTally(l *line, t *tally) {
 	item, rate := t.entries[0].item, t.rate()
 	l.observe(t, m.o.AsOf)
 	for column, share := range m.shares(item) {
-		units, more := share.of(t.units), int64(share.of(t.err))-int64(share.of(t.rest))
+		units, more := share.unitsOf(t.units), int64(share.unitsOf(t.err))-int64(share.unitsOf(t.rest))
 		l.units += units
 		if last := len(l.cells) - 1; last >= 0 && l.cells[last].column == int32(column) {
 			l.cells[last].units += units
@@ -202,7 +200,8 @@ func (m *Map) addTally(l *line, t *tally) {
 	}
 }
 
-// drop moves the coldest keys into the rest. If a dropped key is added again, its error includes its dropped units.
+// drop removes the coldest keys, whose units are then in the rest. If a dropped key is added again, its error includes
+// its dropped units.
 func (m *Map) drop() {
 	slices.SortFunc(m.lines, func(a, b line) int {
 		return cmp.Or(cmp.Compare(b.Worst, a.Worst), cmp.Compare(b.rate, a.rate), cmp.Compare(b.units, a.units), cmp.Compare(a.key, b.key))

@@ -32,8 +32,8 @@ func (m *Map) covered() []float64 {
 		list[i] = max(c.covered, c.read)
 	}
 	for _, u := range m.unread {
-		one := Item{Start: u.start, Window: cmp.Or(u.length, m.length())}
-		for column, share := range m.shares(&one) {
+		window := Item{Start: u.start, Window: cmp.Or(u.length, m.length())}
+		for column, share := range m.shares(&window) {
 			lost := u.share * float64(share.to-share.from) / float64(m.o.Step.Milliseconds())
 			list[column] = max(0, list[column]-lost)
 		}
@@ -57,19 +57,19 @@ func (m *Map) addTotals(items []Item) {
 		}
 		unlisted := m.unlisted(it)
 		for column, share := range m.shares(it) {
-			m.columns[column].total += share.of(unlisted)
+			m.columns[column].total += share.unitsOf(unlisted)
 		}
 	}
 	for id, list := range windows {
-		one := Item{Start: time.UnixMilli(id.start), Window: id.length}
+		window := Item{Start: time.UnixMilli(id.start), Window: id.length}
 		known := coverage(list)
-		if known == 0 {
+		if known == 0 { // all records were read
 			known = 1
 		}
 		hidden := m.tallier.rests[id].Of(m.o.Index != "")
-		for column, share := range m.shares(&one) {
+		for column, share := range m.shares(&window) {
 			c := &m.columns[column]
-			c.hidden += share.of(hidden)
+			c.hidden += share.unitsOf(hidden)
 			c.covered = min(1, c.covered+known*float64(share.to-share.from)/float64(m.o.Step.Milliseconds()))
 		}
 	}

@@ -33,7 +33,7 @@ func (m *Map) Matrix() Matrix {
 	return m.matrix(sorted, ranges(sorted, m.o.Rows))
 }
 
-// matrix returns the matrix with a row for each of these spans of groups.
+// matrix returns the matrix with a row for each span of groups.
 func (m *Map) matrix(sorted []*rowGroup, spans []span) Matrix {
 	out := m.blank()
 	var more [][]int64
@@ -46,7 +46,7 @@ func (m *Map) matrix(sorted []*rowGroup, spans []span) Matrix {
 	}
 	for i, s := range spans {
 		row := &out.Rows[i]
-		m.bound(row, sorted[s.from:s.to], more[i], out.Rest)
+		m.setErrors(row, sorted[s.from:s.to], more[i], out.Rest)
 		if m.o.ByBase && sorted[s.from].alone && s.to == s.from+1 && slices.Contains(m.o.Unfold, row.Key) {
 			row.WriteShards = m.writeShards(sorted[s.from], out.Rest)
 		}
@@ -54,7 +54,7 @@ func (m *Map) matrix(sorted []*rowGroup, spans []span) Matrix {
 	return out
 }
 
-// blank returns the matrix without rows.
+// blank returns the matrix with all columns and no rows.
 func (m *Map) blank() Matrix {
 	out := Matrix{
 		From: jsontime.Time{Time: m.o.From}, To: jsontime.Time{Time: m.o.To}, Step: jsontime.Duration(m.o.Step), Table: m.o.Table,
@@ -95,7 +95,7 @@ func (m *Map) length() time.Duration {
 // usualWindow is the default length of windows.
 const usualWindow = 10 * time.Second
 
-// row returns the sum of a row's groups. more is the keys' errors minus the units that each column hides.
+// row returns the sum of some groups as a row, without errors. more is the sum of the keys' [cell.more] in each column.
 func (m *Map) row(groups []*rowGroup) (row Row, more []int64) {
 	first, last := groups[0].key, groups[len(groups)-1].key
 	n := len(m.columns)
@@ -119,12 +119,12 @@ func (m *Map) row(groups []*rowGroup) (row Row, more []int64) {
 			}
 		}
 	}
-	row.judge(v)
+	row.setVerdicts(v)
 	return row, more
 }
 
-// bound sets the row's errors: the units that columns may hide of its keys, at most the rest.
-func (m *Map) bound(row *Row, groups []*rowGroup, more []int64, rest []uint64) {
+// setErrors sets the row's errors to the units that columns may hide of its keys, at most the rest.
+func (m *Map) setErrors(row *Row, groups []*rowGroup, more []int64, rest []uint64) {
 	keys, late := uint64(0), uint64(0)
 	for _, g := range groups {
 		for _, l := range g.lines {

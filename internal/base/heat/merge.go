@@ -9,7 +9,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// KeyHeat is the heat of one partition key over the windows of a time.
+// KeyHeat is the heat of one partition key over the windows of a time range.
 type KeyHeat struct {
 	Table string // the table of the stream, if it is not hotshard's own
 	Index string // the index of the partition key; "" for the table itself
@@ -49,10 +49,10 @@ func Merge(items []Item) []KeyHeat {
 	return m.Rows()
 }
 
-// Merger merges items window by window, as [Merge] does, so that they need not fit into memory. The zero value is ready to
-// use. Max and AsOf must not change later.
+// Merger merges items window by window, as [Merge] does, so that they need not fit into memory. The zero value is ready
+// to use. Max and AsOf must not change later.
 type Merger struct {
-	Max int // at least so many of the hottest rows are kept; 0 for all. A dropped key that is added again is new
+	Max int // least number of hottest rows to keep; 0 keeps all. A dropped key that is added again is new
 
 	// AsOf is the end of the newest complete window. With the zero time all windows count as current.
 	AsOf time.Time
@@ -63,11 +63,11 @@ type Merger struct {
 	groups  map[groupID]*group // reused
 }
 
-// Refine sets the rates, errors, siblings and crowds of the rows whose hottest window this is. It takes all full items
-// of that window.
+// Refine takes all full items of one window. It sets the rates, errors, siblings and crowds of the rows whose hottest
+// window this is.
 func Refine(rows []KeyHeat, items []Item) {
 	var m Merger
-	m.Add(about(rows, items))
+	m.Add(relevantItems(rows, items))
 	for i := range rows {
 		row := &rows[i]
 		if full := m.rows[row.id()]; full != nil && full.Start.Equal(row.Start) && full.Window == row.Window {
@@ -79,8 +79,9 @@ func Refine(rows []KeyHeat, items []Item) {
 	sortRows(rows)
 }
 
-// about returns the items with only the keys that are write shards of the rows' base keys, or that are in a [Crowd].
-func about(rows []KeyHeat, items []Item) []Item {
+// relevantItems returns the items with only the keys that are write shards of the rows' base keys, or that are in a
+// [Crowd].
+func relevantItems(rows []KeyHeat, items []Item) []Item {
 	names := make(map[string]bool)
 	for _, row := range rows {
 		names[unsuffixed(row.Key)] = true
@@ -114,7 +115,7 @@ func (m *Merger) Add(items []Item) {
 	}
 	m.tallier.reset(items)
 	groupsOf(m.tallier.entries, m.groups)
-	for t := range m.tallier.all() {
+	for t := range m.tallier.tallies() {
 		m.row(t.entries[0]).add(t, m.groups, m.AsOf)
 	}
 	if m.Max > 0 && len(m.rows) > 2*m.Max {

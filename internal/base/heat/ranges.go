@@ -12,11 +12,11 @@ type span struct {
 	units    uint64 // sum over its groups
 }
 
-// ranges divides sorted groups into at most that many rows: one for each key that was hot (the hottest, if there are too
-// many), and ranges of the keys between them. Keys without a row are in the rest.
+// ranges divides sorted groups into at most rows spans: one for each key that was hot, or for the hottest of them, and
+// ranges of the keys between them. Keys without a row are in the rest.
 //
 // While rows are left, it splits the range with the most units, between the neighbours with the shortest common prefix.
-// Among several such places, it takes the one that halves the units best.
+// Among several such places, it chooses the one that halves the units best.
 func ranges(lines []*rowGroup, rows int) []span {
 	hot := hottest(lines, rows)
 	between := gaps(lines, hot)
@@ -45,7 +45,8 @@ func ranges(lines []*rowGroup, rows int) []span {
 	return all
 }
 
-// hottest returns the spans of the hottest groups that have their own rows, at most that many, in order.
+// hottest returns the spans of the groups that need their own rows, in order. If there are more than most, it returns
+// the hottest.
 func hottest(lines []*rowGroup, most int) (list []span) {
 	for i, l := range lines {
 		if l.alone {
@@ -58,7 +59,7 @@ func hottest(lines []*rowGroup, most int) (list []span) {
 	return list
 }
 
-// gaps returns the spans between these spans.
+// gaps returns the spans between the given ones, which are in order.
 func gaps(lines []*rowGroup, spans []span) (list []span) {
 	if len(lines) == 0 {
 		return nil

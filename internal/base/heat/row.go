@@ -22,21 +22,21 @@ type Row struct {
 	Type     kind.Kind     `json:"type,omitempty" enum:"entity,counter,board,sessions,limit" doc:"The base key's type; absent for a range and for a key without a base key"`
 	Name     string        `json:"name,omitempty" doc:"The base key's name, if it has a type"`
 	Shards   int           `json:"shards,omitempty" doc:"The base key's newest shard count, if it has a type"`
-	Status   Status        `json:"status" enum:"hot,saturated,warm" doc:"The current status, from the two newest complete windows and the known part of later ones. saturated: at the partition's limit; hot: near it, or one second reached it, or a writer was throttled; warm: below that"`
+	Status   Status        `json:"status" enum:"hot,saturated,warm" doc:"The current status, from the two newest complete windows and what is known of later ones. saturated: at the partition's limit; hot: near it, or one second reached it, or a writer was throttled; warm: below that"`
 	Worst    Status        `json:"worst" enum:"hot,saturated,warm" doc:"The worst status in any window. No key of a range was hot"`
 	Rate     float64       `json:"write_units_per_second" doc:"WCU/s of the row's hottest partition key in its hottest window: a measured lower bound"`
 	Current  float64       `json:"current" doc:"WCU/s of the row's hottest partition key in the newest complete window"`
 	Peak     uint64        `json:"peak" doc:"WCU in a partition key's heaviest second"`
 	CooledAt jsontime.Time `json:"cooled_at,omitzero" format:"date-time" doc:"End of the last hot window; absent if the key is hot or never was"`
 	Units    []uint64      `json:"units" doc:"Write units in each column, a lower bound"`
-	Error    []uint64      `json:"error" doc:"Most additional write units in each column"`
+	Error    []uint64      `json:"error" doc:"Upper bound of the error in each column: the true number is at most units plus error"`
 	Heaviest []float64     `json:"heaviest,omitempty" required:"true" doc:"WCU/s of the row's hottest partition key in each column's heaviest window"`
 	Changes  []Change      `json:"changes,omitempty" doc:"Changes of the base key's shard count in this time, oldest first"`
 
 	WriteShards []Row `json:"write_shards,omitempty" doc:"An unfolded row's partition keys, by time bucket, period and number"`
 
 	verdicts Verdicts
-	brief    bool // the numbers only
+	brief    bool // its JSON has only the numbers
 }
 
 // Change is one change of a base key's shard count.
@@ -57,8 +57,8 @@ func Hundredths(rate float64) float64 { return math.Floor(rate*100) / 100 }
 // Base returns the row's base key, or the zero value for a range and for a key without one.
 func (r *Row) Base() schema.BaseKey { return schema.BaseKey{Type: r.Type, Name: r.Name} }
 
-// judge sets the row's verdicts.
-func (r *Row) judge(v Verdicts) {
+// setVerdicts sets the row's verdicts.
+func (r *Row) setVerdicts(v Verdicts) {
 	r.verdicts = v
 	r.Status, r.Worst, r.Current, r.CooledAt = v.Now, v.Worst, Hundredths(v.Current), jsontime.Time{Time: v.CooledAt()}
 }

@@ -24,7 +24,7 @@ func (m *Map) groups() []*rowGroup {
 	byKey := make(map[string]*rowGroup)
 	for i := range m.lines {
 		l := &m.lines[i]
-		m.growth(l)
+		m.addGrowths(l)
 		key := m.rowKey(l.key)
 		g := byKey[key]
 		if g == nil {
@@ -39,7 +39,7 @@ func (m *Map) groups() []*rowGroup {
 	list := make([]*rowGroup, 0, len(byKey))
 	for _, g := range byKey {
 		if m.o.ByBase {
-			g.grown(m.o.Changes[g.key], -1, m.length(), m.asOf())
+			g.addGrowths(m.o.Changes[g.key], -1, m.length(), m.asOf())
 		}
 		g.alone = g.Worst >= Hot || m.o.ByBase && slices.Contains(m.o.Unfold, g.key)
 		list = append(list, g)
@@ -48,20 +48,20 @@ func (m *Map) groups() []*rowGroup {
 	return list
 }
 
-// growth adds the growths of the line's base key to its verdicts.
-func (m *Map) growth(l *line) {
+// addGrowths adds the growths of the line's base key to its verdicts.
+func (m *Map) addGrowths(l *line) {
 	if len(m.o.Changes) == 0 {
 		return
 	}
 	base, ok := baseOf(m.o.Table, m.o.Index, l.key)
 	_, n, err := shard.Hash.Split(l.key)
 	if ok && err == nil {
-		l.grown(m.o.Changes[base.String()], n, m.length(), m.asOf())
+		l.addGrowths(m.o.Changes[base.String()], n, m.length(), m.asOf())
 	}
 }
 
-// rowKey returns the key of the rowGroup of a partition key: with ByBase its base key, if it has
-// one, otherwise the partition key.
+// rowKey returns the key of a partition key's rowGroup: with ByBase its base key, if it has one, else the
+// partition key itself.
 func (m *Map) rowKey(key string) string {
 	if m.o.ByBase {
 		if base, ok := baseOf(m.o.Table, m.o.Index, key); ok {
@@ -80,7 +80,7 @@ func (m *Map) writeShards(g *rowGroup, rest []uint64) (rows []Row) {
 		alone := []*rowGroup{{Verdicts: l.Verdicts, key: l.key, lines: []*line{l}, units: l.units, rate: l.rate, peak: l.peak}}
 		row, more := m.row(alone)
 		row.Type, row.Name = "", "" // its base key's row has them
-		m.bound(&row, alone, more, rest)
+		m.setErrors(&row, alone, more, rest)
 		rows = append(rows, row)
 	}
 	return rows

@@ -2,11 +2,11 @@ package heat
 
 import "math/bits"
 
-// share is the intersection of a window and a column, in milliseconds from the window's start.
+// share is the intersection of a window and a column, in milliseconds from the window's start. Length is the window's.
 type share struct{ from, to, length uint64 }
 
-// of returns the share's part of units. The parts of all shares of a window add up to units.
-func (s share) of(units uint64) uint64 {
+// unitsOf returns the share's part of a window's units. The parts of all shares of a window add up to units.
+func (s share) unitsOf(units uint64) uint64 {
 	if s.from == 0 && s.to == s.length {
 		return units
 	}

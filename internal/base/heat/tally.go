@@ -39,8 +39,8 @@ func (e entry) window() window {
 // tally has the counts of a key in one window, from all its items or from the folded one.
 type tally struct {
 	entries    []entry // at least one
-	units, err uint64  // certain units, and the most additional ones, including the rests of items that don't list the key
-	rest       uint64  // the most units of an unlisted key
+	units, err uint64  // lower bound of the units, and its error, which includes the rests of items that don't list the key
+	rest       uint64  // upper bound of the units of an unlisted key
 
 	top, topErr uint64 // units and err in the base window that starts at topAt
 	topAt       time.Time
@@ -72,8 +72,8 @@ func (a *tallier) reset(items []Item) {
 	slices.SortFunc(a.entries, compareEntries)
 }
 
-// all iterates over the keys in order of key, index and table, and for each key over its windows in order of time.
-func (a *tallier) all() iter.Seq[tally] {
+// tallies iterates over the keys in order of key, index and table, and for each key over its windows in order of time.
+func (a *tallier) tallies() iter.Seq[tally] {
 	return func(yield func(tally) bool) {
 		for left := a.entries; len(left) > 0; {
 			window := sameWindow(left)

@@ -11,8 +11,8 @@ const (
 	keptVectorKeys = 20
 )
 
-// VectorRate is what writes replicated into a vector index. AWS meters it in bytes, apart from write units, and documents
-// no limit of a partition.
+// VectorRate is the rate at which writes are replicated into a vector index. AWS meters it in bytes, apart from write
+// units, and documents no limit of a partition.
 type VectorRate struct {
 	Index string      `json:"index" doc:"The vector index"`
 	Bytes float64     `json:"bytes_per_second" doc:"VectorWriteRequestBytes a second"`
@@ -28,7 +28,8 @@ type VectorKey struct {
 // maxVectorKeys bounds the keys of a VectorRate.
 const maxVectorKeys = 5
 
-// Add adds the bytes of a key, unless there are enough keys. An index without a partition key has only the key "".
+// Add lists a key with its bytes a second, unless maxVectorKeys are listed. It does not list the key "", which an index
+// without a partition key has.
 func (r *VectorRate) Add(key string, bytes float64) {
 	if key != "" && len(r.Keys) < maxVectorKeys {
 		r.Keys = append(r.Keys, VectorKey{key, Hundredths(bytes)})

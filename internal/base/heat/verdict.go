@@ -4,8 +4,8 @@ import "time"
 
 // Verdicts are the statuses of a key over some windows.
 type Verdicts struct {
-	// Worst is the worst status of any window. A window is also Hot if one second had the partition's limit or more, or if
-	// a throttled writer made the key grow: see [Change.Throttled].
+	// Worst is the worst status of any window. A window is also Hot if one second had the partition's limit or more, or
+	// if a throttled writer made the key grow: see [Change.Throttled].
 	Worst Status
 
 	// Now is the worst status of the two newest complete windows and of later, incomplete ones.
@@ -34,8 +34,8 @@ func (v *Verdicts) join(o Verdicts) {
 	}
 }
 
-// hot adds the status of the window that ends at end.
-func (v *Verdicts) hot(s Status, end time.Time, length time.Duration, asOf time.Time) {
+// addHot adds the status of the window that ends at end.
+func (v *Verdicts) addHot(s Status, end time.Time, length time.Duration, asOf time.Time) {
 	o := Verdicts{Worst: s, HotUntil: end}
 	if end.After(asOf.Add(-2 * length)) {
 		o.Now = s
@@ -43,7 +43,7 @@ func (v *Verdicts) hot(s Status, end time.Time, length time.Duration, asOf time.
 	v.join(o)
 }
 
-// verdicts returns the verdicts of one tally, where windows are complete up to asOf.
+// verdicts returns the verdicts of one tally. Windows are complete up to asOf.
 func (t *tally) verdicts(asOf time.Time) (v Verdicts) {
 	item := t.entries[0].item
 	base, rate := item.base(), t.rate()
@@ -52,11 +52,11 @@ func (t *tally) verdicts(asOf time.Time) (v Verdicts) {
 		v.Current = rate
 	}
 	if s := Verdict(rate, item.Limit, item.HotRate); s >= Hot {
-		v.hot(s, end, base, asOf)
+		v.addHot(s, end, base, asOf)
 	}
 	if float64(t.peak) >= item.Limit {
 		end := item.Start.Add(max(0, t.peakAt.Sub(item.Start)).Truncate(base) + base)
-		v.hot(Hot, minTime(end, item.End()), base, asOf)
+		v.addHot(Hot, minTime(end, item.End()), base, asOf)
 	}
 	return v
 }
@@ -74,15 +74,17 @@ func (r *KeyHeat) Join(o *KeyHeat) {
 	}
 }
 
-// Grown adds the growths that writers made to the row's base key, for all of its write shards.
-func (r *KeyHeat) Grown(changes []Change, asOf time.Time) { r.grown(changes, -1, r.window(), asOf) }
+// Grown marks the windows as hot in which throttled writers raised the base key's shard count.
+func (r *KeyHeat) Grown(changes []Change, asOf time.Time) {
+	r.addGrowths(changes, -1, r.window(), asOf)
+}
 
-// grown adds the growths that writers made, for windows of a length. shard is the number of a write shard, or -1 for the
-// whole base key.
-func (v *Verdicts) grown(changes []Change, shard int, length time.Duration, asOf time.Time) {
+// addGrowths marks the windows as hot in which throttled writers raised the shard count. shard is the number of a write
+// shard, or -1 for the whole base key. Write shards that the growth added were not hot.
+func (v *Verdicts) addGrowths(changes []Change, shard int, length time.Duration, asOf time.Time) {
 	for _, c := range changes {
 		if c.Throttled() && shard < c.Before {
-			v.hot(Hot, AlignDown(c.Time.Time, length).Add(length), length, asOf)
+			v.addHot(Hot, AlignDown(c.Time.Time, length).Add(length), length, asOf)
 		}
 	}
 }

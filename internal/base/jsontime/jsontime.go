@@ -1,4 +1,4 @@
-// Package jsontime writes times and durations as the API's answers have them.
+// Package jsontime has the JSON forms of times and durations in the API's responses.
 package jsontime
 
 import (

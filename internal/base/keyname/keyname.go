@@ -1,5 +1,4 @@
-// Package keyname names keys in metrics and log lines: in plain text, by pseudonyms, or not at
-// all.
+// Package keyname names keys in metrics and log lines: in plain text, by a pseudonym, or not at all.
 //
 //	log.Warn("grown", "key", settings.MetricNames.Shown(key))
 package keyname
@@ -11,7 +10,7 @@ import (
 	"strings"
 )
 
-// Style is a way of naming keys.
+// Style says how keys are named.
 type Style string
 
 // Styles.
@@ -24,7 +23,7 @@ const (
 // Valid reports whether the style exists.
 func (s Style) Valid() bool { return s == Plain || s == Hashed || s == Unnamed }
 
-// Shown returns the name in this style, or "" if keys are unnamed.
+// Shown returns a key's name in this style: "" for Unnamed.
 func (s Style) Shown(name string) string {
 	switch s {
 	case Plain:

@@ -1,5 +1,5 @@
-// Package kind has one table of what differs between the kinds of base key. All other packages
-// derive from it what they need of a kind:
+// Package kind has one table of how the kinds of base key differ. All other packages derive from it
+// what they need to know of a kind:
 //
 //	pk := kind.Of(kind.Counter).Prefix + "page/home"
 //	if kind.Of(base.Type).Placement == kind.Timed { ... }
@@ -46,16 +46,16 @@ type Traits struct {
 	// Placement is how a write finds its write shard.
 	Placement Placement
 
-	// Leads means that a larger count takes effect after the lead, although any write shard will do.
-	// A consistent read by an old view then finds all items.
+	// Leads means that a larger count takes effect after the lead, although a write may use any write
+	// shard. By then no reader has the smaller count, so a consistent read finds all items.
 	Leads bool
 
 	// Timeless means that no item's write shard depends on a past shard count. The shard map then
 	// keeps only the newest changes.
 	Timeless bool
 
-	// Divides means that the write shards divide a quota. A hit that is waiting must not refresh its
-	// shard count then: more hits would transfer quota at the same time.
+	// Divides means that the write shards divide a quota. A waiting hit must not refresh its shard count, because then
+	// more hits would transfer quota at the same time.
 	Divides bool
 
 	// Summary is what the kind's stream records fold into. Audits compare it with the items.
@@ -72,17 +72,18 @@ type Traits struct {
 // partitions under this text.
 type Table = string
 
-// The tables. All that is no kind's, such as the markers of keyed calls, is in Items.
+// The tables. Items that belong to no kind, such as the markers of keyed calls, are in Items. Events have a table of
+// their own, because only they pile up, and would split the stream of all kinds.
 const (
 	Items  Table = "items"
-	Events Table = "events" // only events pile up: on their own they split no other kind's stream
+	Events Table = "events"
 )
 
 // Tables returns the tables.
 func Tables() []Table { return []Table{Items, Events} }
 
-// Bucket is a time bucket in a partition key. It decides over how many partition keys the writes
-// of a short time are spread.
+// Bucket is a time bucket in a partition key. It determines over how many partition keys the writes of a short time are
+// spread.
 type Bucket string
 
 // The time buckets.
@@ -98,7 +99,7 @@ type Placement int
 
 // The placements.
 const (
-	Random  Placement = iota // any write shard will do: the newest count is in force at once
+	Random  Placement = iota // any write shard may be used, so the newest count is in force at once
 	Timed                    // calculated by the count in force at the write's time
 	Indexed                  // calculated by the newest count: an item moves with its next write
 )

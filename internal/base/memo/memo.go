@@ -1,6 +1,6 @@
-// Package memo caches values by name in bounded memory, on otter, whose policy keeps frequently
-// used values. Values of all types share one instance of otter's code. The compiler would
-// otherwise make a copy for each type: half a megabyte of a binary.
+// Package memo caches values by name in bounded memory. It wraps otter, which evicts values that are
+// used less often. Values of all types share one instantiation of otter's generic code: one for each
+// type would add half a megabyte to a binary.
 package memo
 
 import "github.com/maypok86/otter/v2"
@@ -14,7 +14,7 @@ func New[V any](maxEntries int) Memo[V] {
 	return Memo[V]{otter.Must(&otter.Options[string, any]{MaximumSize: maxEntries})}
 }
 
-// Weighing returns a Memo whose values have at most maxWeight in all.
+// Weighing returns a Memo whose values' weights add up to at most maxWeight.
 func Weighing[V any](maxWeight uint64, weigh func(name string, v V) uint32) Memo[V] {
 	return Memo[V]{otter.Must(&otter.Options[string, any]{
 		MaximumWeight: maxWeight, Weigher: func(name string, v any) uint32 { return weigh(name, v.(V)) },
@@ -33,7 +33,7 @@ func (m Memo[V]) Get(name string) (v V, ok bool) {
 // Set caches a value and replaces the one before.
 func (m Memo[V]) Set(name string, v V) { m.entries.Set(name, v) }
 
-// Forget removes a value.
+// Forget removes a value, if it is cached.
 func (m Memo[V]) Forget(name string) { m.entries.Invalidate(name) }
 
 // GetOr returns the cached value, or makes and caches one. Concurrent callers share one call of

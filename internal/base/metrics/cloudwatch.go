@@ -26,8 +26,7 @@ const (
 	maxDimensionValue = 1024
 )
 
-// CloudWatch sends data with PutMetricData, in the namespace [Namespace]. The SDK's client
-// makes the retries.
+// CloudWatch sends data with PutMetricData, in the namespace [Namespace]. The SDK's client retries.
 type CloudWatch struct {
 	client CloudWatchAPI
 }
@@ -35,9 +34,8 @@ type CloudWatch struct {
 // NewCloudWatch returns a sink over a client.
 func NewCloudWatch(client CloudWatchAPI) *CloudWatch { return &CloudWatch{client} }
 
-// Put sends the data in as few calls as the limits allow. A datum that CloudWatch would reject,
-// and the whole call with it, is left out; the error names it. A failed call does not stop the
-// next one.
+// Put sends the data in as few calls as the limits allow. It leaves out a datum for which CloudWatch would reject the
+// whole call, and returns an error that names the metric. After a failed call it makes the next one.
 func (c *CloudWatch) Put(ctx context.Context, data []Datum) error {
 	var errs []error
 	var batch []types.MetricDatum
@@ -78,7 +76,7 @@ func (d *Datum) check() error {
 		return fmt.Errorf("metrics: %s: the value %v is out of range", d.Name, d.Value)
 	}
 	if len(d.Dimensions) > maxDimensions {
-		return fmt.Errorf("metrics: %s: %d dimensions, more than %d", d.Name, len(d.Dimensions), maxDimensions)
+		return fmt.Errorf("metrics: %s: it has %d dimensions, and CloudWatch allows %d", d.Name, len(d.Dimensions), maxDimensions)
 	}
 	return nil
 }

@@ -14,8 +14,8 @@ import (
 // EMF writes data as lines of CloudWatch's embedded metric format, which CloudWatch Logs
 // converts to metrics:
 // https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html
-// In Lambda the writer is standard output. There is no call that could be throttled. A line
-// that CloudWatch Logs ingests twice counts twice.
+// In Lambda the writer is standard output. Nothing can be throttled. A line that CloudWatch Logs ingests twice counts
+// twice.
 type EMF struct {
 	mu  sync.Mutex
 	out io.Writer
@@ -30,8 +30,8 @@ const (
 	maxLineValues  = 100 // of one metric
 )
 
-// Put writes a line for each time and set of dimensions, or several if the limits require it. A
-// datum that CloudWatch would reject is left out; the error names it.
+// Put writes a line for each time and set of dimensions, or several if the limits require it. It leaves out a datum
+// that CloudWatch would reject, and returns an error that names the metric.
 func (e *EMF) Put(_ context.Context, data []Datum) error {
 	var errs []error
 	var lines []*line
@@ -44,7 +44,7 @@ func (e *EMF) Put(_ context.Context, data []Datum) error {
 		if at < 0 {
 			at, lines = len(lines), append(lines, newLine(&data[i]))
 		}
-		lines[at].add(&data[i])
+		lines[at].addDatum(&data[i])
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -67,13 +67,14 @@ func newLine(d *Datum) *line {
 	return &line{time: d.Time, dimensions: d.Dimensions, units: make(map[string]Unit), values: make(map[string][]float64)}
 }
 
+// fits reports whether a datum can be added to the line.
 func (l *line) fits(d *Datum) bool {
 	unit, has := l.units[d.Name]
 	return l.time.Equal(d.Time) && slices.Equal(l.dimensions, d.Dimensions) &&
 		(!has && len(l.names) < maxLineMetrics || has && unit == d.Unit && len(l.values[d.Name]) < maxLineValues)
 }
 
-func (l *line) add(d *Datum) {
+func (l *line) addDatum(d *Datum) {
 	if _, has := l.units[d.Name]; !has {
 		l.units[d.Name] = d.Unit
 		l.names = append(l.names, d.Name)

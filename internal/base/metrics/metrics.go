@@ -1,5 +1,5 @@
-// Package metrics sends metrics to CloudWatch's API, to its embedded metric format in logs, or
-// to memory. Code that measures depends on [Sink]:
+// Package metrics sends metrics to CloudWatch's API, to logs in CloudWatch's embedded metric format, or to memory. Code
+// that measures depends on [Sink]:
 //
 //	var sink metrics.Sink = metrics.NewMemory(1000)
 //	err := sink.Put(ctx, []metrics.Datum{{
@@ -40,23 +40,23 @@ type Datum struct {
 	Time       time.Time
 }
 
-// Sink takes data. An error means that some or all of them may be lost; it never
-// means that they must be sent again, as a value sent twice counts twice.
+// Sink sends data. After an error some or all of them may be lost. Callers must not send them again, because a value
+// that is sent twice counts twice.
 type Sink interface {
 	Put(ctx context.Context, data []Datum) error
 }
 
-// Memory keeps the newest data. It is safe for concurrent use.
+// Memory is a Sink that keeps the newest data in memory. It is safe for concurrent use.
 type Memory struct {
 	mu    sync.Mutex
 	limit int
 	data  []Datum
 }
 
-// NewMemory returns a sink that keeps up to limit data, the newest ones.
+// NewMemory returns a sink that keeps the newest data, at most limit.
 func NewMemory(limit int) *Memory { return &Memory{limit: max(limit, 0)} }
 
-// Put never fails.
+// Put never returns an error.
 func (m *Memory) Put(_ context.Context, data []Datum) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -67,7 +67,7 @@ func (m *Memory) Put(_ context.Context, data []Datum) error {
 	return nil
 }
 
-// Data returns what is kept, oldest first.
+// Data returns the data in memory, oldest first.
 func (m *Memory) Data() []Datum {
 	m.mu.Lock()
 	defer m.mu.Unlock()

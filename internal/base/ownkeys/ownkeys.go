@@ -1,9 +1,9 @@
-// Package ownkeys has the partition keys of an adopted table: a caller's own table whose write shard 0 is the plain
-// name. The library's table.Table and the detector share it.
+// Package ownkeys forms and parses the partition keys of an adopted table: a caller's own table whose write shard 0 is
+// the plain name.
 //
 //	keys := ownkeys.Keys{Format: shard.HashShard, Bucket: shard.Day}
 //	name, label, n, ok := keys.Split("acme#2026-01-05#SHARD_3") // acme, 2026-01-05, 3
-//	err := ownkeys.Clear(ctx, client, "orders", "customer", keys.Join("acme", label, 4), keys.Join("acme", label, 5))
+//	err := ownkeys.CheckUnused(ctx, client, "orders", "customer", keys.Join("acme", label, 4), keys.Join("acme", label, 5))
 package ownkeys
 
 import (
@@ -27,8 +27,7 @@ type Keys struct {
 	Bucket shard.Bucket // "" for a layout without time buckets
 }
 
-// Join returns the partition key of a write shard of a name, in the time bucket with that label if the keys have
-// buckets.
+// Join returns the partition key of a name's write shard. If the keys have time buckets, label is the bucket's.
 func (k Keys) Join(name, label string, n int) string {
 	if k.Bucket != "" {
 		name += k.Format.Separator() + label
@@ -36,8 +35,8 @@ func (k Keys) Join(name, label string, n int) string {
 	return k.Format.JoinPlain(name, n)
 }
 
-// Split is the inverse of Join. It returns false for a key without a time bucket if the keys have buckets. Names that
-// end as a write shard does must not be used: acme#SHARD_1 as a name is also a write shard of acme.
+// Split is the inverse of Join. If the keys have time buckets, it returns false for a key without one. It can't tell
+// the name acme#SHARD_1 from write shard 1 of acme, so such names must not be used.
 func (k Keys) Split(pk string) (name, label string, n int, ok bool) {
 	name, n = k.Format.SplitPlain(pk)
 	if k.Bucket == "" {
@@ -55,23 +54,23 @@ func (k Keys) Split(pk string) (name, label string, n int, ok bool) {
 	return name, label, n, ok
 }
 
-// Clear returns nil if no item has one of the partition keys. It returns a [*shard.KeyError] for a key that an item has,
-// or the error of reading. Each key costs a read unit.
-func Clear(ctx context.Context, db client.Querier, table, partitionKey string, keys ...string) error {
+// CheckUnused returns nil if no item has one of the partition keys. It returns a [*shard.KeyError] for a key that an
+// item has, or the error of reading. Each key costs a read unit.
+func CheckUnused(ctx context.Context, db client.Querier, table, partitionKey string, keys ...string) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(dynamo.MaxParallel)
 	for _, pk := range keys {
-		group.Go(func() error { return clearKey(ctx, db, table, partitionKey, pk) })
+		group.Go(func() error { return checkKeyUnused(ctx, db, table, partitionKey, pk) })
 	}
 	return group.Wait()
 }
 
 // Taken returns the error of a new write shard's partition key that has items.
 func Taken(table, pk string) error {
-	return &shard.KeyError{Key: pk, Reason: fmt.Sprintf("table %s has items there, and no write shard of that number was ever in use", table)}
+	return &shard.KeyError{Key: pk, Reason: fmt.Sprintf("table %s has items with this partition key, although it never had a write shard of this number", table)}
 }
 
-func clearKey(ctx context.Context, db client.Querier, table, partitionKey, pk string) error {
+func checkKeyUnused(ctx context.Context, db client.Querier, table, partitionKey, pk string) error {
 	out, err := dynamo.Persistent(db).Query(ctx, &dynamodb.QueryInput{
 		TableName: &table, Limit: aws.Int32(1), ConsistentRead: aws.Bool(true),
 		KeyConditionExpression: aws.String("#pk = :pk"), ProjectionExpression: aws.String("#pk"),

@@ -36,7 +36,7 @@ func (r *Reader) Fail(why string) {
 
 // Byte reads one byte.
 func (r *Reader) Byte() byte {
-	if b := r.take(1); len(b) > 0 {
+	if b := r.readBytes(1); len(b) > 0 {
 		return b[0]
 	}
 	return 0
@@ -45,33 +45,33 @@ func (r *Reader) Byte() byte {
 // Uint reads a number written by AppendUvarint.
 func (r *Reader) Uint() uint64 {
 	v, n := binary.Uvarint(r.Left)
-	r.pass(n)
+	r.skipNumber(n)
 	return v
 }
 
 // Int reads a number written by AppendVarint.
 func (r *Reader) Int() int64 {
 	v, n := binary.Varint(r.Left)
-	r.pass(n)
+	r.skipNumber(n)
 	return v
 }
 
 // Text reads a text that was appended with AppendText.
-func (r *Reader) Text() string { return string(r.take(r.Uint())) }
+func (r *Reader) Text() string { return string(r.readBytes(r.Uint())) }
 
-// take reads n bytes.
-func (r *Reader) take(n uint64) []byte {
+// readBytes reads n bytes.
+func (r *Reader) readBytes(n uint64) []byte {
 	if n > uint64(len(r.Left)) {
 		r.Fail("it ends too soon")
 		return nil
 	}
-	taken := r.Left[:n]
+	b := r.Left[:n]
 	r.Left = r.Left[n:]
-	return taken
+	return b
 }
 
-// pass skips the n bytes of a number; an n of 0 or less is a damaged number.
-func (r *Reader) pass(n int) {
+// skipNumber skips the n bytes of a number; an n of 0 or less is a damaged number.
+func (r *Reader) skipNumber(n int) {
 	if n <= 0 {
 		r.Fail("a number in it can't be read")
 		return

@@ -1,5 +1,4 @@
-// Package schedule parses the payload of a scheduled invocation, for a function that otherwise
-// takes batches of a stream:
+// Package schedule parses the payloads of scheduled invocations, for functions that also take batches of a stream:
 //
 //	if task, ok := schedule.Parse(payload); ok {
 //		return h.task(ctx, task) // of {"task":"compact"}: compact

@@ -34,7 +34,7 @@ const (
 	EntryRowRev = "row_rev"
 )
 
-// All rank keys lie between these bounds, since they begin with a digit. Probes in the index lie outside.
+// FirstRankKey and LastRankKey are bounds of all rank keys, which begin with a digit. Probes in the index are outside.
 const (
 	FirstRankKey = "0"
 	LastRankKey  = "~"
@@ -69,15 +69,14 @@ func isPeriod(label string) bool {
 	return ok && len(year) == 4 && len(week) == 2 && strings.Trim(year+week, "0123456789") == ""
 }
 
-// BoardShardKey returns the index's partition key of a write shard of a board's
-// period.
+// BoardShardKey returns the partition key, in the index, of a write shard of a board's period.
 func BoardShardKey(board, period string, n int) string {
 	return Key{Base: BaseKey{kind.Board, board}, Bucket: period, Shard: n}.String()
 }
 
 // ParseBoardShardKey is the inverse of BoardShardKey.
 func ParseBoardShardKey(key string) (board, period string, n int, err error) {
-	parsed, err := parseKeyOf(kind.Board, key, "it is not a board's in the index")
+	parsed, err := parseKeyOf(kind.Board, key, "it is not a board's write shard in the index")
 	return parsed.Base.Name, parsed.Bucket, parsed.Shard, err
 }
 
@@ -99,7 +98,7 @@ const (
 	BoardUsed    = "used"
 )
 
-// DefaultBoardSize and MaxBoardSize bound the number of entries of a top.
+// DefaultBoardSize and MaxBoardSize are the default and the largest number of entries of a top.
 const (
 	DefaultBoardSize = 100
 	MaxBoardSize     = 1000
@@ -122,7 +121,7 @@ func SettingsKey(board string) (pk, sk string) { return BoardPrefix + board, Sol
 //
 //	version  N  raised by each change, which is conditional on it; starts at the
 //	            microsecond of the first
-//	places   B  the first in rank, packed, with the rev of each entry
+//	places   B  the entries of the first ranks, packed, each with its rev
 //	whole    BOOL  true when places has all entries of the period
 //	as_of    N  Unix milliseconds of the last change
 //
@@ -147,10 +146,10 @@ const (
 	HistogramCells  = "cells"
 )
 
-// A top that may be incomplete has a note in the rollups table, to be checked again. Such a top
+// A note in the rollups table asks for a later check of a top that may be incomplete. Such a top
 // was computed from the index, which may have lagged, or for the first time, or a fold gave up on
-// it. The note stays until a check that was late enough. A sum to be refreshed has a note, too, and
-// so have players whose rows in the index are outdated:
+// it. The note stays until a check that was late enough. Notes also name sums to refresh, and
+// players whose rows in the index are outdated:
 //
 //	pk      S   N#<0 to 7>, by the board and period
 //	sk      S   L#<board>#<period> of the top, h#L#<board>#<period> of the sum,
@@ -185,14 +184,14 @@ func SumNoteKey(board, period string) (pk, sk string) {
 	return pk, HistogramPrefix + sk
 }
 
-// RowsNoteKey returns the keys of a note of outdated rows; stream shard and sequence number are those
-// of a record.
+// RowsNoteKey returns the keys of the note of the outdated rows that a fold met. The stream shard and
+// the sequence number are those of one of its records.
 func RowsNoteKey(board, period, streamShard, sequence string) (pk, sk string) {
 	pk, sk = NoteKey(board, period)
 	return pk, RowsPrefix + sk + "#" + streamShard + "#" + sequence
 }
 
-// ParseRowsNote returns the board's period, as BoardRollupKey does, of the sort key of a note of
+// ParseRowsNote returns the board's period, in BoardRollupKey's form, from the sort key of a note of
 // outdated rows; ok is false for other notes.
 func ParseRowsNote(sk string) (boardPeriod string, ok bool) {
 	rest, ok := strings.CutPrefix(sk, RowsPrefix)

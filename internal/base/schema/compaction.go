@@ -2,14 +2,14 @@ package schema
 
 import "time"
 
-// EmptiedSuffix is appended to the seq of a fragment, of an event rollup or of a board's histogram,
-// after its contents were merged into MergedPart. No fold in flight has such a seq, so the fold's
-// condition fails and it reads the fragment again. The suffix sorts after its sequence number and
-// before the next one, so folded records stay folded.
+// EmptiedSuffix is appended to the seq of a fragment after its contents were merged into MergedPart. The fragment is of
+// an event rollup or of a board's histogram. A fold in flight has read the seq without the suffix, so its condition
+// fails, and it reads the fragment again. The suffix sorts after its sequence number and before the next one, so folded
+// records stay folded.
 const EmptiedSuffix = "~"
 
-// EmptiedLifetime is how long an emptied fragment keeps its seq. A stream keeps a record for a day
-// and redelivers it no longer.
+// EmptiedLifetime is how long an emptied fragment keeps its seq. A stream keeps a record for a day, so it is not
+// redelivered later.
 const EmptiedLifetime = 48 * time.Hour
 
 // A compaction's cursor stores its progress through the rollups table. It is an item of that

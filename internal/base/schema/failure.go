@@ -5,8 +5,8 @@ import (
 	"strconv"
 )
 
-// A failure records that a record could not be folded into a target. It is the failure destination
-// of the aggregator, in the rollups table, and is kept until the target is computed again:
+// A failure stores that records could not be folded into a target. It is the aggregator's failure
+// destination, an item of the rollups table, and is kept until the target is computed again:
 //
 //	pk           S  F#<0 to 15>, by the target
 //	sk           S  the target: C#<counter>#<partial>, the summary's own partition
@@ -34,7 +34,7 @@ const failureSalts = 16
 // FailurePartitions returns the partition keys of all failures.
 func FailurePartitions() []string { return salted(FailurePrefix, failureSalts) }
 
-// salted returns the partition keys over which items with a prefix are spread.
+// salted returns the partition keys, prefix + 0 to salts-1, over which items are spread.
 func salted(prefix string, salts int) []string {
 	list := make([]string, salts)
 	for i := range list {

@@ -22,7 +22,7 @@ func (k BaseKey) String() string { return kind.Of(k.Type).Prefix + k.Name }
 func ParseBaseKey(s string) (BaseKey, error) {
 	k, name, ok := kind.Cut(s)
 	if !ok {
-		return BaseKey{}, &shard.KeyError{Key: s, Reason: "it has no type's prefix"}
+		return BaseKey{}, &shard.KeyError{Key: s, Reason: "it begins with no kind's prefix"}
 	}
 	return BaseKey{k, name}, nil
 }
@@ -64,7 +64,7 @@ func ParseKey(pk string) (Key, error) {
 	return key, nil
 }
 
-// parseKeyOf is ParseKey for the keys of one kind. The error for other keys says what was expected.
+// parseKeyOf is ParseKey for the keys of one kind. Reason is the text of the error for all other keys.
 func parseKeyOf(k kind.Kind, pk, reason string) (Key, error) {
 	key, err := ParseKey(pk)
 	if err != nil || key.Base.Type != k {
@@ -94,11 +94,11 @@ func isDay(label string) bool {
 	return err == nil
 }
 
-// EventBucket is the width of an event's bucket.
+// EventBucket is the time bucket of events.
 const EventBucket = shard.Day
 
-// TimeLayout is the form of a time in sort keys: UTC, milliseconds, always 24
-// characters, so that text order is time order.
+// TimeLayout is the layout of a time in sort keys: UTC, milliseconds, always 24 characters, so that
+// text order is time order.
 const TimeLayout = "2006-01-02T15:04:05.000Z"
 
 // EventSortKey returns the sort key that orders events of a partition by (time, id).
@@ -118,16 +118,16 @@ func ParseEventSortKey(sk string) (t time.Time, id string, err error) {
 	return t, sk[n+1:], nil
 }
 
-// ExpirySpread returns an event's delay of expiry, which spreads the deletes of a day's events over the next day. It
-// depends on the id, and is whole seconds, below a day.
+// ExpirySpread returns by how much an event's expiry is delayed, so that TTL spreads its deletes of a
+// day's events over another day. It is a hash of the id, in whole seconds, below a day.
 func ExpirySpread(id string) time.Duration {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(id)) // a hash never returns an error
 	return time.Duration(h.Sum32()%(24*60*60)) * time.Second
 }
 
-// CounterKey returns the key of a counter's write shard in the items table. Write shard 0 has a
-// sort key of its own, so that the stream's filter leaves it out of the folds.
+// CounterKey returns the primary key of a counter's write shard in the items table. Write shard 0 has
+// another sort key, by which the stream's filter keeps it from the aggregator.
 func CounterKey(counter string, n int) (pk, sk string) {
 	if sk = SoleSK; n > 0 {
 		sk = kind.Of(kind.Counter).FoldedSK
@@ -135,12 +135,12 @@ func CounterKey(counter string, n int) (pk, sk string) {
 	return Key{Base: BaseKey{kind.Counter, counter}, Shard: n}.String(), sk
 }
 
-// Counts names an attribute of a counter's write shard 0: a set of the max_shards that its writers
-// knew. The largest is the most write shards that the counter ever had. It is absent while no
-// writer knew of more than one. Adding to a set never lowers the largest.
+// Counts names an attribute of a counter's write shard 0: the set of all max_shards that its writers have read from the
+// shard map. The largest is the most write shards that the counter ever had. A set can be added to without a read, and
+// its largest element never falls. It is absent while the counter has had one write shard.
 const Counts = "n"
 
-// CallPrefix begins the partition keys of the markers of keyed calls, in the items table.
+// CallPrefix begins the partition keys of keyed calls' markers, in the items table.
 const CallPrefix = "I#"
 
 // SoleSK is the sort key of an item that is alone under its partition key.

@@ -2,7 +2,6 @@ package schema
 
 import (
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -25,15 +24,12 @@ func LimitBucket(start time.Time, window time.Duration) string {
 
 // cutLimitBucket splits a window's label from the end of a name.
 func cutLimitBucket(name string) (key, bucket string, ok bool) {
-	at := strings.LastIndexByte(name, '#')
-	if at < 0 || !isWhole(name[at+1:]) {
+	rest, start, ok := cutLast(name, isWhole)
+	if !ok {
 		return "", "", false
 	}
-	at2 := strings.LastIndexByte(name[:at], '#')
-	if at2 < 0 || !isWhole(name[at2+1:at]) {
-		return "", "", false
-	}
-	return name[:at2], name[at2+1:], true
+	key, window, ok := cutLast(rest, isWhole)
+	return key, window + "#" + start, ok
 }
 
 // isWhole reports whether a text is a whole number in LimitBucket's form.

@@ -8,9 +8,9 @@ import (
 	"github.com/hotshard/hotshard/internal/base/kind"
 )
 
-// A mark is a stream marker: an item that an audit puts among an entity's events, or beside a
-// player's entry in a board. A stream shard is read in order. So a mark that was read from the
-// stream proves that all earlier writes at the same partition key were folded:
+// A mark is a stream marker: an item that an audit puts among an entity's events, or beside a player's entry in a
+// board. A stream shard is read in order. So when the aggregator has folded a mark's record, it has folded all earlier
+// writes to the same partition key:
 //
 //	pk         S  an event's, E#<entity>#<day>#<shard>, or an entry's,
 //	              L#<board>#<period>#<player>
@@ -19,11 +19,10 @@ import (
 //	              beside entries the day of the audit
 //	expires_at N  Unix seconds
 //
-// An event's sort key has a # after its time, so it is no mark's. An entry's sort key is its board,
-// which the partition key contains as well.
+// An event's sort key has a # after its time, so it is no mark's. An entry's sort key is its board, which the partition
+// key contains as well.
 //
-// After the aggregator has folded all records before a mark, it acknowledges the mark in the
-// rollups table:
+// After the aggregator has folded all records before a mark, it acknowledges the mark in the rollups table:
 //
 //	pk           S  A#<audit>
 //	sk           S  the mark's pk, a #, the mark's sk
@@ -41,7 +40,7 @@ const (
 // MarkLifetime is how long marks and their acknowledgements are kept.
 const MarkLifetime = 24 * time.Hour
 
-// shortest time of a mark.
+// markDay is the layout of a mark's shortest time.
 const markDay = "2006-01-02"
 
 // ParseMark returns the audit that put a mark; ok is false for all other sort keys.

@@ -34,8 +34,8 @@ const (
 	RollupSkipped  = "skipped"
 )
 
-// MergedPart stands for the stream shard in the sort key of the merged fragment. Folds don't write that fragment. Its seq
-// is a ULID, which each merge replaces.
+// MergedPart stands for the stream shard in the sort key of the merged fragment. Folds don't write that fragment. Its
+// seq is a ULID, which each merge replaces.
 const MergedPart = "~merged"
 
 // RollupSequenceDigits is the length of a sequence number in a fragment: padded with zeros, so
@@ -54,13 +54,13 @@ func rollupPartition(entity string, t time.Time) string {
 	return BaseKey{kind.Event, entity}.String() + "#" + t.UTC().Format(rollupMonth)
 }
 
-// ParseRollupPartition returns the entity and the month's first instant of a partition key. It
+// ParseRollupPartition returns the entity of a partition key and the first instant of its month. It
 // splits at the last separator, since names may contain it.
 func ParseRollupPartition(pk string) (entity string, month time.Time, err error) {
 	rest, ok := strings.CutPrefix(pk, kind.Of(kind.Event).Prefix)
 	at := strings.LastIndexByte(rest, '#')
 	if !ok || at < 0 {
-		return "", month, &shard.KeyError{Key: pk, Reason: "it is not an event rollup's"}
+		return "", month, &shard.KeyError{Key: pk, Reason: "it is not the partition key of an event rollup"}
 	}
 	if month, err = time.Parse(rollupMonth, rest[at+1:]); err != nil {
 		return "", month, &shard.KeyError{Key: pk, Reason: "it does not end with a month"}
@@ -79,8 +79,8 @@ func ParseRollupSortKey(sk string) (bucket shard.Bucket, start time.Time, stream
 	return "", start, "", &shard.KeyError{Key: sk, Reason: "it is not the sort key of an event rollup"}
 }
 
-// RollupPartitions returns the partition keys, one a month, of an entity's buckets that overlap
-// [from, to). The caller bounds the range.
+// RollupPartitions returns the partition keys of an entity's buckets that overlap [from, to): one a
+// month. The caller bounds the range.
 func RollupPartitions(entity string, from, to time.Time) []string {
 	from = from.UTC()
 	at := time.Date(from.Year(), from.Month(), 1, 0, 0, 0, 0, time.UTC)
@@ -91,8 +91,8 @@ func RollupPartitions(entity string, from, to time.Time) []string {
 	return list
 }
 
-// RollupSortBounds returns the bounds of the sort keys of the buckets in a time range. Between them may be other buckets of
-// the first and last day.
+// RollupSortBounds returns bounds of the sort keys of the buckets in a time range. Between them may
+// also be other buckets of the first and last day.
 func RollupSortBounds(from, to time.Time) (low, high string) {
 	return shard.Day.Label(from, 0), shard.Day.Label(to, 0) + "U" // after the T of its hours
 }

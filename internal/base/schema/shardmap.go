@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// Partition keys of the shard map. A base key's item is in one of MapParts partitions, by a hash of
-// the key, with the base key's own text as sort key. Each of MapLogs partitions has all changes, and
-// the notes of the numbers of the tables' partitions. A bucket's snapshot has MapSlices items. All
-// processes must agree on these numbers.
+// The shard map has these partition keys. Each base key has an item in one of MapParts buckets, by a
+// hash; its sort key is the base key's text. Each of MapLogs logs has all changes, and a note with
+// each table's number of partitions. A bucket's snapshot has MapSlices items. All processes must
+// agree on these numbers.
 const (
 	MapParts  = 4
 	MapLogs   = 4
@@ -21,7 +21,7 @@ const (
 // MapLog returns the partition key of one copy of the log, 0 to MapLogs-1.
 func MapLog(n int) string { return "log#" + strconv.Itoa(n) }
 
-// MapNoteSK returns the sort key of the note of a table's partitions, after all times.
+// MapNoteSK returns the sort key of a table's note, which sorts after all changes.
 func MapNoteSK(table string) string { return mapNote + table }
 
 // ParseMapNoteSK is the inverse of MapNoteSK; ok is false for the sort key of a change.
@@ -30,12 +30,12 @@ func ParseMapNoteSK(sk string) (table string, ok bool) { return strings.CutPrefi
 // MapPart returns the partition key of one bucket of the keys, 0 to MapParts-1.
 func MapPart(n int) string { return "keys#" + strconv.Itoa(n) }
 
-// MapKey returns the key of a base key's item in the shard map.
+// MapKey returns the primary key of a base key's item in the shard map.
 func MapKey(base string) (pk, sk string) {
 	return MapPart(int(crc32.ChecksumIEEE([]byte(base)) % MapParts)), base
 }
 
-// MapSnapshot returns the partition key of one bucket's snapshot. A change of the snapshots' form must change the prefix.
+// MapSnapshot returns the partition key of one bucket's snapshot. The prefix has the version of the form.
 func MapSnapshot(n int) string { return "snapshot-1#" + strconv.Itoa(n) }
 
 // MapSlice returns the number, 0 to MapSlices-1, of the snapshot item with a base key's entry.

@@ -42,7 +42,7 @@ func SummaryKey(counter string, source int) string {
 	return shard.Hash.Join(base, source/SourcesPerPartial)
 }
 
-// Partials returns the number of partials of a counter whose highest shard count was most. It is 0 for most 1.
+// Partials returns the number of partials of a counter whose highest shard count was most: none if it was 1.
 func Partials(most int) int {
 	if most <= 1 {
 		return 0
@@ -50,11 +50,11 @@ func Partials(most int) int {
 	return (most-1)/SourcesPerPartial + 1
 }
 
-// RevAttr and ValueAttr name the attributes of a write shard in its partial.
+// RevAttr and ValueAttr return the names of a write shard's attributes in its partial.
 func RevAttr(source int) string   { return "r" + strconv.Itoa(source) }
 func ValueAttr(source int) string { return "x" + strconv.Itoa(source) }
 
-// SourcesOf returns the write shards with a rev or a value in a partial, in order.
+// SourcesOf returns the write shards with a rev or a value in a partial, in ascending order.
 func SourcesOf[V any](partial map[string]V) (list []int) {
 	for name := range partial {
 		n, err := strconv.Atoi(strings.TrimLeft(name, "rx"))
@@ -66,7 +66,7 @@ func SourcesOf[V any](partial map[string]V) (list []int) {
 	return slices.Compact(list)
 }
 
-// IsValueAttr reports whether ValueAttr returns this name for a write shard that is folded.
+// IsValueAttr reports whether this is the name of the value of a folded write shard, all but 0.
 func IsValueAttr(name string) bool {
 	digits, ok := strings.CutPrefix(name, "x")
 	n, err := strconv.Atoi(digits)

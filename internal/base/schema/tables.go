@@ -17,7 +17,7 @@ const (
 	Version   = "v"          // version of a stored form
 )
 
-// Table describes one table. All are on demand.
+// Table describes a table. All tables are on demand.
 type Table struct {
 	Name         string
 	PartitionKey string // of type S
@@ -31,7 +31,7 @@ type Table struct {
 // Index describes a global secondary index.
 type Index struct {
 	Name         string
-	PartitionKey string   // attributes that it projects beside the keys of table and index; nil for all
+	PartitionKey string   // of type S
 	SortKey      string   // of type S
 	Include      []string // projected attributes besides the keys of table and index; nil for all
 }
@@ -42,7 +42,7 @@ type Names struct {
 	Events   string // events, with a stream
 	Rollups  string // summaries
 	ShardMap string // shard counts and their change log
-	Heat     string // the detector's counts
+	Heat     string // writes that the detector counted, by key
 }
 
 // NamesFor returns the names under a prefix, which distinguishes the deployments of an account.
@@ -80,14 +80,14 @@ func (n Names) Streamed(table string) (t kind.Table, ok bool) {
 	return "", false
 }
 
-// ByRank is the sparse index of leaderboard entries by rank.
+// ByRank is the sparse index of leaderboard entries by rank. BoardShard and RankKey are its keys.
 const (
 	ByRank     = "by_rank"
 	BoardShard = "board_shard"
 	RankKey    = "rank_key"
 )
 
-// ByGroup is the sparse index of sessions. Its sort key is the table's.
+// ByGroup is the sparse index of sessions. Its keys are SessionShard and the table's sort key.
 const (
 	ByGroup      = "by_group"
 	SessionShard = "session_shard"

@@ -12,10 +12,10 @@ import (
 // Target is a summary, or a partial of one, into which records are folded.
 type Target struct {
 	Base    BaseKey
-	Partial int          // of [kind.Partials]
-	Period  string       // of [kind.Ranking]: its label
-	Bucket  shard.Bucket // of [kind.Rollups]: hour or day
-	Start   time.Time    // of that bucket
+	Partial int          // only for [kind.Partials]
+	Period  string       // only for [kind.Ranking]: the period's label
+	Bucket  shard.Bucket // only for [kind.Rollups]: hour or day
+	Start   time.Time    // the bucket's start
 }
 
 // targetForm is the form of a target's name after the base key, for one form of summary.
@@ -65,11 +65,11 @@ func ParseTarget(target string) (Target, error) {
 	form, summarized := targetForms[kind.Of(base.Type).Summary]
 	at := strings.LastIndexByte(base.Name, '#')
 	if err != nil || !summarized || at < 0 {
-		return Target{}, &shard.KeyError{Key: target, Reason: "it is not a target of folds"}
+		return Target{}, &shard.KeyError{Key: target, Reason: "it is not the name of a summary"}
 	}
 	t, ok := form.parse(base.Name[at+1:])
 	if !ok {
-		return Target{}, &shard.KeyError{Key: target, Reason: "it does not end as the targets of its kind do"}
+		return Target{}, &shard.KeyError{Key: target, Reason: "it does not end with a partial, a bucket or a period of its kind"}
 	}
 	t.Base = BaseKey{base.Type, base.Name[:at]}
 	return t, nil

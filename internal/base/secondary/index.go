@@ -1,5 +1,5 @@
-// Package secondary has the rule of what a write to a table costs in the table's secondary indexes. The stream's decoder
-// and the limiter share it:
+// Package secondary calculates what a write to a table costs in the table's secondary indexes. The stream's decoder and
+// the limiter use it:
 //
 //	var writes secondary.Writes
 //	err := secondary.Add(&writes, &index, before, after)
@@ -24,7 +24,8 @@ type Index struct {
 	InBytes   bool     // a vector index: its writes are metered in bytes
 }
 
-// New returns an index. Include has the projected attributes that are not keys; nil is the projection ALL.
+// New returns an index. Table has the table's key attributes. Include has the projected attributes that are not keys; nil
+// is the projection ALL.
 func New(name string, partition, sort, table, include []string) Index {
 	x := Index{Name: name, Partition: partition, Sort: sort}
 	if include != nil {
@@ -35,7 +36,7 @@ func New(name string, partition, sort, table, include []string) Index {
 	return x
 }
 
-// Describe returns the index that DescribeTable describes. Table is the key schema of its table.
+// Describe returns an index by its description from DescribeTable. Table is the key schema of the table.
 func Describe(name string, table, keys []types.KeySchemaElement, projection *types.Projection) Index {
 	include := []string{}
 	if projection != nil {

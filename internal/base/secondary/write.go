@@ -11,7 +11,7 @@ type Image[I any] interface {
 	// Present reports whether the item exists.
 	Present() bool
 
-	// Key returns the text of an attribute of a type that a key may have; ok is false for any other.
+	// Key returns the text of an attribute; ok is false if its type can't be a key's.
 	Key(attribute string) (text []byte, ok bool)
 
 	// SameIn reports whether all these attributes are the same in both images; nil stands for the whole item.
@@ -27,19 +27,19 @@ type Write struct {
 	Key   []byte // the partition key in the index, as [Key] returns it
 	Units int    // write units, at least 1; 0 in a vector index
 	Bytes int    // VectorWriteRequestBytes, at least 1,024; 0 in any other index
-	Old   bool   // the write deletes the entry of the image before
+	Old   bool   // the write deletes the old image's entry
 }
 
 // Writes are the index writes of one write to the table. The zero value is ready to use.
 type Writes struct {
 	List []Write
-	text []byte // of joined keys
+	text []byte // memory of keys of several attributes
 }
 
-// Reset removes all writes and keeps the memory.
+// Reset removes all writes and keeps the memory for reuse.
 func (w *Writes) Reset() { w.List, w.text = w.List[:0], w.text[:0] }
 
-// Add appends the writes to an index that replace the image before by the image after. The rules are those of
+// Add appends the writes to an index that are caused by replacing an item in the table, by the rules of
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/GSI.html#GSI.ThroughputConsiderations
 //
 //   - An item without a key attribute of the index is not in the index. Entering or leaving the index is one write.
@@ -49,7 +49,7 @@ func (w *Writes) Reset() { w.List, w.text = w.List[:0], w.text[:0] }
 //   - A write costs a unit for each started 1,024 B of the projected attributes. In a vector index it costs their bytes,
 //     and at least 1,024.
 //
-// The error names the image that has no size.
+// It returns SizeIn's error if an image has no size.
 func Add[I Image[I]](w *Writes, x *Index, before, after I) error {
 	old, wasIn := entryOf(w, x, before)
 	current, isIn := entryOf(w, x, after)
@@ -59,12 +59,12 @@ func Add[I Image[I]](w *Writes, x *Index, before, after I) error {
 	}
 	first := len(w.List)
 	if wasIn {
-		if err := put(w, x, old, before, true); err != nil {
+		if err := addEntry(w, x, old, before, true); err != nil {
 			return err
 		}
 	}
 	if isIn {
-		if err := put(w, x, current, after, false); err != nil {
+		if err := addEntry(w, x, current, after, false); err != nil {
 			return err
 		}
 	}
@@ -76,7 +76,8 @@ func Add[I Image[I]](w *Writes, x *Index, before, after I) error {
 	return nil
 }
 
-func put[I Image[I]](w *Writes, x *Index, e entry, item I, old bool) error {
+// addEntry appends the write of one entry.
+func addEntry[I Image[I]](w *Writes, x *Index, e entry, item I, old bool) error {
 	size, err := item.SizeIn(x.Projected)
 	if err != nil {
 		return err
@@ -91,7 +92,7 @@ func put[I Image[I]](w *Writes, x *Index, e entry, item I, old bool) error {
 	return nil
 }
 
-// minVectorBytes is the least that a write to a vector index costs.
+// minVectorBytes is the smallest size for which a write to a vector index is billed.
 const minVectorBytes = 1024
 
 // entry is an item's key in an index.
@@ -102,16 +103,16 @@ func entryOf[I Image[I]](w *Writes, x *Index, item I) (e entry, ok bool) {
 	if !item.Present() {
 		return e, false
 	}
-	if e.partition, ok = joined(w, x.Partition, item); !ok {
+	if e.partition, ok = joinKey(w, x.Partition, item); !ok {
 		return e, false
 	}
-	e.sort, ok = joined(w, x.Sort, item)
+	e.sort, ok = joinKey(w, x.Sort, item)
 	return e, ok
 }
 
 // Key returns the item's partition key in the index; ok is false if the item is not in it. A key of one attribute is the
-// attribute's text. The texts of several are joined by [Separator]; a backslash in a text and a separator in a text have
-// a backslash before them.
+// attribute's text. The texts of several attributes are joined by [Separator], with a backslash before each backslash and
+// separator in a text.
 func Key[I Image[I]](x *Index, item I) (key []byte, ok bool) {
 	e, ok := entryOf(new(Writes), x, item)
 	return e.partition, ok
@@ -120,8 +121,8 @@ func Key[I Image[I]](x *Index, item I) (key []byte, ok bool) {
 // Separator is between the attributes of a key.
 const Separator = '|'
 
-// joined returns the text of a key of these attributes; ok is false if the item lacks one of them.
-func joined[I Image[I]](w *Writes, attributes []string, item I) (key []byte, ok bool) {
+// joinKey returns the text of a key of these attributes; ok is false if the item lacks one of them.
+func joinKey[I Image[I]](w *Writes, attributes []string, item I) (key []byte, ok bool) {
 	start := len(w.text)
 	for i, attribute := range attributes {
 		text, ok := item.Key(attribute)

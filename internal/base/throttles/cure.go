@@ -13,16 +13,16 @@ import (
 const (
 	awsPartitionWCU = plan.PartitionWriteUnits
 
-	fewShare   = 0.01 // of the requests: retries suffice
-	fewMinutes = 2    // with such throttles
-	crowd      = 5    // throttled keys from which a partition's limit is no single key's fault
-	leading    = 0.5  // share of the keys' throttles from which the first is to blame
+	fewShare   = 0.01 // up to this share of throttled requests, retries suffice,
+	fewMinutes = 2    // if the throttles are within so many minutes
+	crowd      = 5    // with so many throttled keys, no single key may be the cause,
+	leading    = 0.5  // unless the first has this share of their throttles
 	largeWrite = 4    // WCU of a mean write from which smaller items help
-	headroom   = 1.25 // of a raised limit over the demand
+	headroom   = 1.25 // factor of a raised limit over the demand
 )
 
-// cure returns one sentence with what helps first: retries, limits, warm throughput, the index, smaller items, sort keys,
-// write shards.
+// cure returns one sentence with the first cure that applies: retries, a higher limit, warm throughput, a change of the
+// index, smaller items, other sort keys, write shards.
 func (e *Evidence) cure(g *group, t *tally, keys []Key) string {
 	if text := g.retry(t, keys); text != "" {
 		return text
@@ -49,7 +49,7 @@ func (e *Evidence) cure(g *group, t *tally, keys []Key) string {
 	return e.relieve(g, keys[0])
 }
 
-// retry returns the cure for a few throttles, or "".
+// retry returns the cure for a few throttles, or "" if there are more.
 func (g *group) retry(t *tally, keys []Key) string {
 	requests := g.Of(g.op).Requests
 	if requests == 0 || t.minutes == 0 || t.minutes > fewMinutes || t.events > fewShare*(requests+t.events) || len(keys) > 0 && keys[0].Hot {
@@ -59,8 +59,8 @@ func (g *group) retry(t *tally, keys []Key) string {
 		percent(t.events/(requests+t.events)), g.op, t.minutes)
 }
 
-// raised returns the value for a limit that was too low: for the demand in the busiest minutes, or twice the limit if the
-// demand is unknown. It is N if both are unknown.
+// raised returns a sufficient value of a limit that was too low: for the demand of the busiest minute, or twice the limit
+// if the demand is unknown. It is N if both are unknown.
 func (g *group) raised(t *tally, limit float64) string {
 	to := 2 * limit
 	if t.minutes > 0 {
@@ -109,7 +109,7 @@ func from(phrase string, limit float64) string {
 	return fmt.Sprintf(phrase, number(limit))
 }
 
-// pressure returns the note that an index throttles its table's writes.
+// pressure returns a clause for writes of an index, which throttles the writes of its table; else "".
 func (g *group) pressure() string {
 	if g.Index == "" || g.op == Read {
 		return ""
@@ -117,7 +117,7 @@ func (g *group) pressure() string {
 	return "; until then the index throttles writes of its table"
 }
 
-// findKeys returns how to learn which key is throttled. It names no cure that depends on the key.
+// findKeys returns how to find the throttled key, on which the cure depends.
 func (g *group) findKeys() string {
 	index := ""
 	if g.Index != "" {
@@ -127,7 +127,7 @@ func (g *group) findKeys() string {
 		g.Table, index)
 }
 
-// spread reports whether many keys are throttled alike and none is hot.
+// spread reports whether many keys are throttled, none is hot and none leads.
 func spread(keys []Key) bool {
 	sum := 0.0
 	for _, k := range keys {

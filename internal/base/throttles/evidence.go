@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Operation is the kind of requests that a limit throttles.
+// Operation says whether a limit throttles reads or writes.
 type Operation string
 
 // The operations.
@@ -32,7 +32,7 @@ const (
 	Account     Cause = "AccountLimitExceeded"
 )
 
-// Causes has all causes.
+// Causes are all causes.
 var Causes = []Cause{KeyRange, Provisioned, MaxOnDemand, Account}
 
 // ID names a table, or one of its global indexes. Index is "" for the table.
@@ -57,8 +57,8 @@ func (r Reason) String() string {
 	return of + "Write" + string(r.Cause)
 }
 
-// Parse returns the reason that DynamoDB writes as text on the resource of this ARN. ok is false if the two don't belong
-// together, or are unknown.
+// Parse returns the reason of DynamoDB's text, such as TableWriteKeyRangeThroughputExceeded, and the ARN of its resource.
+// ok is false if either is unknown, or if one is of a table and the other of an index.
 func Parse(text, arn string) (r Reason, ok bool) {
 	_, path, ok := strings.Cut(arn, ":table/")
 	if !ok {
@@ -75,15 +75,15 @@ func Parse(text, arn string) (r Reason, ok bool) {
 	return Reason{}, false
 }
 
-// Evidence is what the sources say about the throttles of a time.
+// Evidence has what the sources know about the throttles from From to To.
 type Evidence struct {
 	Name      string // the table's, or the pattern of several tables' names
 	From, To  time.Time
-	Counted   bool // some source counts all throttles of the time
+	Counted   bool // a source counts all throttles of that time
 	Resources []Resource
 	Counts    []Count
 	Keys      []Key
-	Logged    float64 // throttles in a log, those without a reason included
+	Logged    float64 // throttles in a log, with or without a reason
 
 	// PartitionWCU and PartitionRCU are a partition's limits; 0 is AWS's.
 	PartitionWCU, PartitionRCU float64
@@ -95,17 +95,17 @@ type Resource struct {
 	ARN          string
 	PartitionKey string // the attribute; of several, the first
 	OnDemand     bool
-	ProjectsAll  bool // an index has all attributes
+	ProjectsAll  bool // an index whose projection is ALL
 	Reads        Capacity
 	Writes       Capacity
 }
 
-// Capacity has the limits of reads or writes in units a second, and what was used. 0 is unknown, or no limit.
+// Capacity has the limits of reads or writes in units a second, and their use. 0 is unknown, or no limit.
 type Capacity struct {
 	Provisioned, MaxOnDemand, Warm, Quota float64
 
 	Peak      float64 // units a second in the busiest minute
-	Throttled float64 // units a second in the least busy minute in which requests were throttled
+	Throttled float64 // units a second in the least busy minute with throttles
 	Requests  float64 // successful requests
 }
 
@@ -117,11 +117,11 @@ func (r *Resource) Of(op Operation) Capacity {
 	return r.Writes
 }
 
-// Count is how many requests a source saw throttled. Without a cause it is the total, those with a cause included.
+// Count is the number of throttles that a source counted for a reason, or for all reasons if Cause is "".
 type Count struct {
 	Reason
 	Events  float64
-	Minutes int // with such throttles; 0 is unknown
+	Minutes int // minutes with such throttles; 0 is unknown
 	Source  Source
 }
 
@@ -131,17 +131,17 @@ type Source struct {
 	Text string `json:"text" doc:"What it counted or lists"`
 }
 
-// Key is what a source says about a partition key. Fields that are "" or 0 are unknown.
+// Key is what a source knows about a partition key. Fields that are "" or 0 are unknown.
 type Key struct {
 	Reason  // Operation and Cause are those of its throttles
 	Key     string
 	SortKey string
 
-	Throttles      float64 // requests that were throttled
-	UnitsPerSecond float64 // its writes in the hottest window, a lower bound
-	Hot            bool    // by its writes it is near a partition's limit, or beyond
+	Throttles      float64 // throttled requests
+	UnitsPerSecond float64 // lower bound of its writes in the hottest window, in WCU/s
+	Hot            bool    // its writes are near a partition's limit, or beyond
 	UnitsPerWrite  float64
-	Rising         bool   // its throttled sort keys rose with time
-	Advice         string // of a deployment that shards the key
+	Rising         bool   // later throttles had greater sort keys
+	Advice         string // the cure, from a deployment that shards the key
 	Source         string
 }

@@ -12,20 +12,20 @@ import (
 // maxKeys bounds the keys of a finding.
 const maxKeys = 10
 
-// keysOf returns the keys that a reason throttled, the worst first, and the sources that name them. For a partition's
-// limit on writes it adds the hot keys. Keys whose source tells no reason count only if one reason throttled the
-// resource, or if their writes are hot too.
+// keysOf returns the keys that were throttled for a reason, the worst first, and the sources that name them. For a
+// partition's write limit it adds the hot keys. A key whose source names no reason counts only if its resource was
+// throttled for this reason alone, or if its writes are hot.
 func (e *Evidence) keysOf(reason Reason) (keys []Key, sources []Source) {
-	alone, found := e.alone(reason), map[string][]Key{}
+	only, found := e.onlyReason(reason), map[string][]Key{}
 	var unsure []string
 	for _, k := range e.Keys {
 		switch {
 		case k.ID != reason.ID || k.Operation != "" && k.Operation != reason.Operation || k.Cause != "" && k.Cause != reason.Cause:
-		case k.Throttles > 0 && k.Cause == "" && !alone && !(reason.Operation == Write && reason.Cause == KeyRange && e.hot(k)):
+		case k.Throttles > 0 && k.Cause == "" && !only && !(reason.Operation == Write && reason.Cause == KeyRange && e.hot(k)):
 			unsure = append(unsure, k.Key)
 		case k.Throttles > 0, k.Hot && reason.Operation == Write && reason.Cause == KeyRange:
 			found[k.Source] = append(found[k.Source], k)
-			keys = merge(keys, k)
+			keys = mergeKey(keys, k)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(found)) {
@@ -35,32 +35,32 @@ func (e *Evidence) keysOf(reason Reason) (keys []Key, sources []Source) {
 		text := fmt.Sprintf("It was throttled for several reasons, and the source does not tell which of them throttled %s", strings.Join(unsure[:min(len(unsure), maxKeys)], ", "))
 		sources = append(sources, Source{contributors, text})
 	}
-	slices.SortStableFunc(keys, worst)
+	slices.SortStableFunc(keys, compareHarm)
 	return keys, sources
 }
 
-// worst orders keys by their throttles, then by their writes.
-func worst(a, b Key) int {
+// compareHarm orders keys by their throttles, then by their writes, the worst first.
+func compareHarm(a, b Key) int {
 	return cmp.Or(cmp.Compare(b.Throttles, a.Throttles), cmp.Compare(b.UnitsPerSecond, a.UnitsPerSecond), strings.Compare(a.Key, b.Key))
 }
 
-// contributors is the name of the source whose keys have no reasons.
+// contributors is the name of the one source that names no reasons.
 const contributors = "Contributor Insights"
 
-// alone reports whether a resource was throttled for one reason only.
-func (e *Evidence) alone(reason Reason) bool {
+// onlyReason reports whether the reason's resource was throttled for no other reason.
+func (e *Evidence) onlyReason(reason Reason) bool {
 	return !slices.ContainsFunc(e.Counts, func(c Count) bool {
 		return c.ID == reason.ID && c.Events > 0 && c.Cause != "" && c.Reason != reason
 	})
 }
 
-// hot reports whether any source says that the writes of a key are hot.
+// hot reports whether the writes of a key are hot by any source.
 func (e *Evidence) hot(k Key) bool {
 	return slices.ContainsFunc(e.Keys, func(other Key) bool { return other.Hot && other.ID == k.ID && other.Key == k.Key })
 }
 
-// merge adds what a source says about a key to what others said.
-func merge(keys []Key, k Key) []Key {
+// mergeKey adds a source's Key to those of other sources, which have one for each partition key.
+func mergeKey(keys []Key, k Key) []Key {
 	at := slices.IndexFunc(keys, func(other Key) bool { return other.Key == k.Key })
 	if at < 0 {
 		return append(keys, k)
@@ -75,9 +75,9 @@ func merge(keys []Key, k Key) []Key {
 	return keys
 }
 
-// describe returns what a source says about keys.
+// describe returns a source's worst key and the number of its others, as a clause.
 func (e *Evidence) describe(keys []Key) string {
-	k := slices.MinFunc(keys, worst)
+	k := slices.MinFunc(keys, compareHarm)
 	text := fmt.Sprintf("%s took %s WCU/s in its hottest window, and a partition takes %s", k.Key, number(k.UnitsPerSecond), number(e.partition(Write)))
 	if k.Throttles > 0 {
 		text = fmt.Sprintf("%s was throttled %s times", k.Key, number(k.Throttles))
@@ -88,7 +88,7 @@ func (e *Evidence) describe(keys []Key) string {
 	return text
 }
 
-// rates returns the keys of a finding.
+// rates returns the worst keys, as a finding lists them.
 func (e *Evidence) rates(keys []Key) []KeyRate {
 	rates := []KeyRate{}
 	for _, k := range keys[:min(len(keys), maxKeys)] {
@@ -100,5 +100,5 @@ func (e *Evidence) rates(keys []Key) []KeyRate {
 	return rates
 }
 
-// hundredths rounds up to two decimals.
+// hundredths rounds up to two decimals, and a negative number to 0.
 func hundredths(x float64) float64 { return max(0, math.Ceil(100*x-1e-9)/100) }

@@ -28,7 +28,7 @@ type Report struct {
 // Confidence says how a finding's reason is known.
 type Confidence string
 
-// Measured reasons were named by a source. Likely ones follow from what was used and the limits.
+// A Measured reason was named by a source. A Likely reason follows from the used capacity and the limits.
 const (
 	Measured Confidence = "measured"
 	Likely   Confidence = "likely"
@@ -58,8 +58,8 @@ type KeyRate struct {
 	Source    string  `json:"source" doc:"What named the key"`
 }
 
-// Explain returns a finding for each reason that the evidence names or implies. It counts as unknown what nothing names,
-// and what two reasons could explain.
+// Explain returns a finding for each reason that the evidence names or implies. Throttles that no reason explains, or
+// more than one, are Unknown.
 func Explain(e Evidence) Report {
 	r := Report{Table: e.Name, From: jsontime.Time{Time: e.From}, To: jsontime.Time{Time: e.To}, Findings: []Finding{}, Counted: e.Counted, Notes: []string{}}
 	groups := e.groups()
@@ -87,14 +87,14 @@ func Explain(e Evidence) Report {
 	return r
 }
 
-// rounded keeps four decimals, and never makes a share 0.
+// rounded rounds a share up to four decimals, so that no positive share becomes 0.
 func rounded(share float64) float64 { return max(0, math.Ceil(share*1e4-1e-6)/1e4) }
 
 // group has the throttles of one operation on one table or index.
 type group struct {
 	*Resource
 	op      Operation
-	total   float64 // of sources that count all
+	total   float64 // largest count over all causes; 0 if no source has one
 	tallies []*tally
 }
 
@@ -116,7 +116,7 @@ func (g *group) all() float64 {
 	return max(g.total, sum)
 }
 
-// groups sorts the counts. Of several sources for the same throttles the largest count holds.
+// groups groups the counts by operation and resource. Of several sources of one reason the largest count holds.
 func (e *Evidence) groups() (groups []*group) {
 	for _, c := range e.Counts {
 		if c.Events <= 0 {
@@ -127,7 +127,7 @@ func (e *Evidence) groups() (groups []*group) {
 			at = len(groups)
 			groups = append(groups, &group{Resource: e.resource(c.ID), op: c.Operation})
 		}
-		groups[at].add(c)
+		groups[at].addCount(c)
 	}
 	for _, g := range groups {
 		if t := e.infer(g); t != nil {
@@ -137,7 +137,7 @@ func (e *Evidence) groups() (groups []*group) {
 	return groups
 }
 
-func (g *group) add(c Count) {
+func (g *group) addCount(c Count) {
 	if c.Cause == "" {
 		g.total = max(g.total, c.Events)
 		return
@@ -151,7 +151,7 @@ func (g *group) add(c Count) {
 	t.events, t.minutes, t.sources = max(t.events, c.Events), max(t.minutes, c.Minutes), append(t.sources, c.Source)
 }
 
-// resource returns the description of a table or index; one without limits if there is none.
+// resource returns the Resource of a table or index, without limits if the evidence has none.
 func (e *Evidence) resource(id ID) *Resource {
 	for i := range e.Resources {
 		if e.Resources[i].ID == id {
@@ -161,7 +161,7 @@ func (e *Evidence) resource(id ID) *Resource {
 	return &Resource{ID: id}
 }
 
-// near is the share of a limit from which it counts as reached.
+// near is the share of a limit that counts as reaching it.
 const near = 0.95
 
 // infer returns the cause of the throttles that no source names, if exactly one limit was reached whenever requests were
@@ -175,19 +175,19 @@ func (e *Evidence) infer(g *group) *tally {
 		return nil
 	}
 	var found []*tally
-	holds := func(cause Cause, format string, values ...any) {
+	suspect := func(cause Cause, format string, values ...any) {
 		found = append(found, &tally{cause: cause, events: left, confidence: Likely, sources: []Source{{"inference", fmt.Sprintf(format, values...)}}})
 	}
 	c, unit := g.Of(g.op), units(g.op)
 	for cause, limit := range map[Cause]float64{Provisioned: c.Provisioned, MaxOnDemand: c.MaxOnDemand, Account: g.quota(g.op)} {
 		if limit > 0 && c.Throttled >= near*limit {
-			holds(cause, "at least %s %s were used in each minute with throttles, and the limit is %s", number(c.Throttled), unit, number(limit))
+			suspect(cause, "at least %s %s were used in each minute with throttles, and the limit is %s", number(c.Throttled), unit, number(limit))
 		}
 	}
 	if g.op == Write {
 		for _, k := range e.Keys {
 			if k.ID == g.ID && k.UnitsPerSecond >= near*e.partition(Write) {
-				holds(KeyRange, "%s took %s WCU/s, and a partition takes %s", k.Key, number(k.UnitsPerSecond), number(e.partition(Write)))
+				suspect(KeyRange, "%s took %s WCU/s, and a partition takes %s", k.Key, number(k.UnitsPerSecond), number(e.partition(Write)))
 				break
 			}
 		}
@@ -198,7 +198,7 @@ func (e *Evidence) infer(g *group) *tally {
 	return found[0]
 }
 
-// quota returns the account's quota of an on-demand table or index without a maximum; else 0.
+// quota returns the account's quota if it is the limit: for an on-demand table or index without a maximum. Else it is 0.
 func (r *Resource) quota(op Operation) float64 {
 	if c := r.Of(op); r.OnDemand && c.MaxOnDemand == 0 {
 		return c.Quota
@@ -206,7 +206,7 @@ func (r *Resource) quota(op Operation) float64 {
 	return 0
 }
 
-// partition returns a partition's limit.
+// partition returns a partition's limit in units a second.
 func (e *Evidence) partition(op Operation) float64 {
 	if op == Read {
 		return cmp.Or(e.PartitionRCU, 3*cmp.Or(e.PartitionWCU, awsPartitionWCU))

@@ -7,10 +7,9 @@ import (
 	"github.com/hotshard/hotshard/internal/base/packed"
 )
 
-// AppendBinary appends the encoded sketch to b. It takes at most Bytes and 40 bytes more, if
-// counts are below 2^56 and seconds within centuries of each other. The encoding has no
-// version: the enclosing form has one. [Decode] returns an equal sketch, with the same results
-// for the same calls.
+// AppendBinary appends the encoded sketch to b. It appends at most [Sketch.Bytes] + 40 bytes, if counts are below 2^56
+// and seconds within centuries of each other. The encoding has no version. [Decode] returns an equal sketch, which has
+// the same results for the same calls.
 func (s *Sketch) AppendBinary(b []byte) []byte {
 	b = binary.AppendUvarint(b, s.total)
 	b = binary.AppendUvarint(b, s.floor)

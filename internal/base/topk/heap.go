@@ -9,9 +9,8 @@ type entries struct {
 	heap  []node // smallest count first
 }
 
-// The heap is not container/heap, which calls through an interface for each comparison. A node
-// is a count and a slot, so that a move is 16 bytes and leaves the index of keys alone.
-
+// node is an element of the heap. It refers to its entry by the slot, so that a move is 16 bytes and leaves the index
+// of keys alone. The heap is not container/heap, which calls through an interface for each comparison.
 type node struct {
 	count uint64 // the entry's count
 	slot  int
@@ -23,17 +22,18 @@ type slot struct {
 	at int // position in the heap
 }
 
+// push adds an entry for a new key.
 func (h *entries) push(e Entry) {
-	id := h.slot()
+	id := h.freeSlot()
 	h.slots[id].Entry = e
 	h.index[e.Key] = id
-	h.bytes += cost(e.Key)
+	h.bytes += entryBytes(e.Key)
 	h.heap = append(h.heap, node{e.Count, id})
 	h.up(len(h.heap) - 1)
 }
 
-// slot returns a free slot.
-func (h *entries) slot() int {
+// freeSlot returns the number of a free slot, perhaps a new one.
+func (h *entries) freeSlot() int {
 	if last := len(h.free) - 1; last >= 0 {
 		id := h.free[last]
 		h.free = h.free[:last]
@@ -47,7 +47,7 @@ func (h *entries) slot() int {
 func (h *entries) pop() {
 	id, last := h.heap[0].slot, len(h.heap)-1
 	key := h.slots[id].Key
-	h.bytes -= cost(key)
+	h.bytes -= entryBytes(key)
 	delete(h.index, key)
 	h.slots[id] = slot{}
 	h.free = append(h.free, id)
@@ -59,11 +59,13 @@ func (h *entries) pop() {
 	}
 }
 
+// put puts a node at a position of the heap.
 func (h *entries) put(at int, n node) {
 	h.heap[at] = n
 	h.slots[n.slot].at = at
 }
 
+// up restores the heap's order after a node was appended at a position.
 func (h *entries) up(at int) {
 	n := h.heap[at]
 	for at > 0 {

@@ -32,7 +32,7 @@ const EntryBytes = 56
 type Entry struct {
 	Key   string
 	Count uint64 // upper bound of the key's weight
-	Err   uint64 // the most of Count that may be other keys' weight
+	Err   uint64 // how much of Count may be other keys' weight, at most
 
 	// Peak is the largest weight in one second, and PeakSecond the first such second. Seconds
 	// are expected in ascending order. Weight for an earlier second counts only if that is the
@@ -51,7 +51,7 @@ type Entry struct {
 // Low returns the certified lower bound of the key's weight.
 func (e *Entry) Low() uint64 { return e.Count - e.Err }
 
-// Sketch counts weights by key. It is not safe for concurrent use. It is deterministic.
+// Sketch adds up weights by key. It is deterministic, and not safe for concurrent use.
 type Sketch struct {
 	limits Limits
 	total  uint64
@@ -68,8 +68,7 @@ func New(limits Limits) *Sketch {
 // Total returns the sum of all weights added.
 func (s *Sketch) Total() uint64 { return s.total }
 
-// Floor returns the most that a key without an entry can weigh; it is 0 until the first
-// eviction. So a key that weighs more has an entry, whatever the order of calls. With keys of
+// Floor returns the largest weight that a key without an entry can have. It is 0 until the first eviction. With keys of
 // at most b bytes it is at most Total/(min(Entries, Bytes/(b+EntryBytes)) - 1).
 func (s *Sketch) Floor() uint64 { return s.floor }
 
@@ -86,7 +85,7 @@ func (s *Sketch) Add(key string, weight uint64, second int64) {
 		return
 	}
 	if id, ok := s.index[key]; ok {
-		s.raise(id, weight, second)
+		s.addToEntry(id, weight, second)
 		return
 	}
 	s.insert(strings.Clone(key), weight, second)
@@ -99,20 +98,20 @@ func (s *Sketch) AddBytes(key []byte, weight uint64, second int64) {
 		return
 	}
 	if id, ok := s.index[string(key)]; ok { // this conversion does not allocate
-		s.raise(id, weight, second)
+		s.addToEntry(id, weight, second)
 		return
 	}
 	s.insert(string(key), weight, second)
 }
 
-func (s *Sketch) raise(id int, weight uint64, second int64) {
+func (s *Sketch) addToEntry(id int, weight uint64, second int64) {
 	s.total += weight
 	e := &s.slots[id]
 	e.Count += weight
 	if e.Adds > 0 {
 		e.Adds++
 	}
-	e.tick(weight, second)
+	e.addSecond(weight, second)
 	s.heap[e.at].count = e.Count
 	s.down(e.at)
 }
@@ -120,14 +119,14 @@ func (s *Sketch) raise(id int, weight uint64, second int64) {
 // insert adds an entry for a new key.
 func (s *Sketch) insert(key string, weight uint64, second int64) {
 	s.total += weight
-	s.evict(1, cost(key))
+	s.evict(1, entryBytes(key))
 	e := Entry{Key: key, Count: s.floor + weight, Err: s.floor, Adds: 1}
 	e.Second, e.SecondWeight, e.PeakSecond, e.Peak = second, weight, second, weight
 	s.push(e)
 }
 
-// tick updates the newest second and the peak.
-func (e *Entry) tick(weight uint64, second int64) {
+// addSecond adds weight to the newest second or to the peak.
+func (e *Entry) addSecond(weight uint64, second int64) {
 	switch {
 	case second > e.Second:
 		e.Second, e.SecondWeight = second, weight
@@ -139,16 +138,16 @@ func (e *Entry) tick(weight uint64, second int64) {
 	default:
 		return
 	}
-	switch {
-	case second == e.PeakSecond, e.SecondWeight > e.Peak:
+	if second == e.PeakSecond || e.SecondWeight > e.Peak {
 		e.Peak, e.PeakSecond = e.SecondWeight, second
 	}
 }
 
-func cost(key string) int { return len(key) + EntryBytes }
+// entryBytes returns the size of an entry as [Limits] counts it.
+func entryBytes(key string) int { return len(key) + EntryBytes }
 
-// evict removes the lightest entries until the given entries and bytes fit. The last one
-// removed sets the floor: it has the smallest count, and no count is below an earlier floor.
+// evict removes the lightest entries until so many new entries and bytes fit. The last removed entry sets the floor. No
+// count is below an earlier floor, so the floor never falls.
 func (s *Sketch) evict(entries, bytes int) {
 	for len(s.heap) > 0 && (len(s.heap)+entries > s.limits.Entries || s.bytes+bytes > s.limits.Bytes) {
 		s.floor = s.heap[0].count

@@ -41,7 +41,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// Client has the DynamoDB calls that an audit makes. The client must retry by itself.
+// Client has the DynamoDB calls that an audit makes. It must retry failed calls itself.
 type Client interface {
 	parts.Client
 	marks.Client
@@ -67,8 +67,8 @@ type Options struct {
 	// exact, and faster when many summaries are behind.
 	Eager       bool
 	IndexLag    time.Duration    // upper bound on the lag of the boards' index; default 30 s
-	Wait        time.Duration    // time that folds in flight have to arrive; 0 doesn't wait
-	Poll        time.Duration    // between two readings while waiting; default 500 ms
+	Wait        time.Duration    // how long to wait for folds in flight; 0 doesn't wait
+	Poll        time.Duration    // between two reads while waiting; default 500 ms
 	Concurrency int              // targets at a time; default 32
 	ReadUnits   int              // RCU/s that table scans consume at most; default scan.ReadUnits
 	Now         func() time.Time // default time.Now
@@ -178,7 +178,7 @@ type item = dynamo.Item
 // pause waits for Options.Poll, or until ctx ends.
 func (t *tools) pause(ctx context.Context) error { return scan.Wait(ctx, t.o.Poll) }
 
-// update makes an update. It reports moved, and no error, if the condition failed.
+// update makes an update. If its condition fails, update returns true and no error.
 func (t *tools) update(ctx context.Context, in *dynamodb.UpdateItemInput) (moved bool, err error) {
 	_, err = t.client.UpdateItem(ctx, in)
 	_, moved = dynamo.ConditionFailed(err)

@@ -80,7 +80,7 @@ func (c *counters) readItems(ctx context.Context, name string, sources []source)
 	return nil
 }
 
-// setSummary sets the state that the summary has of a source.
+// setSummary sets the source's state in the summary.
 func (s *source) setSummary(name string, partials map[string]item) {
 	pk := schema.SummaryKey(name, s.n)
 	it := partials[pk]
@@ -92,7 +92,7 @@ func (s *source) setSummary(name string, partials map[string]item) {
 	s.summary = s.read(it, rev, value, "the summary "+pk)
 }
 
-// readItem sets the state that the write shard has.
+// readItem sets the source's state in the write shard's item.
 func (s *source) readItem(it item, pk string) {
 	s.item = s.read(it, "rev", "value", "the item "+pk)
 	if _, err := dynamo.Largest(it, schema.Counts); err != nil && s.fault == nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/hotshard/hotshard/internal/fold/parts"
 )
 
-// happened sums up a bucket's items.
+// happened has the sums of a bucket's events, as they are stored.
 type happened struct {
 	sum        measures.Part
 	places     []string            // partition keys that have events

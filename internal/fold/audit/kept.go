@@ -22,7 +22,7 @@ type kept struct {
 	sum      board.Histogram
 	damage   error                         // why a fragment can't be read
 	summed   []parts.Part[board.Histogram] // the stored sum of the fragments, if there is one
-	sumFault string                        // what is wrong with it; "" while the task is to refresh it
+	sumFault string                        // what is wrong with the sum; "" if a note asks for a refresh
 	rows     bool                          // rows of the index are noted to be moved
 	stored   item                          // the top's item; empty if there is none
 	top      *board.Top                    // nil if there is none, or it can't be read

@@ -92,7 +92,7 @@ func replace[V any](ctx context.Context, store *parts.Store[V], key parts.Key, r
 	return err
 }
 
-// notRead returns a finding for data that can't be read, and returns errors of calls unchanged.
+// notRead returns a finding for unreadable data. It returns the errors of calls unchanged.
 func notRead(err error) (Result, error) {
 	if ofCall(err) {
 		return Result{}, err

@@ -22,7 +22,7 @@ type State string
 
 // States that can be repaired.
 const (
-	Stale    State = "stale"    // the summary lacks a write shard's newest state, and no fold brought it
+	Stale    State = "stale"    // the summary lacks a write shard's newest state, and no fold added it
 	Wrong    State = "wrong"    // the summary has other figures than the items
 	Removed  State = "removed"  // the summary has the value of a write shard that is gone
 	Ahead    State = "ahead"    // the summary is newer than the item, as after a restore
@@ -188,7 +188,7 @@ func (a *Auditor) Run(ctx context.Context, source Source, each func(schema.Targe
 	return report, err
 }
 
-// try is Check that turns errors into findings, except errors that every target would meet.
+// try is Check, but returns an error only if every target would meet it. Other errors become findings.
 func (a *Auditor) try(ctx context.Context, t schema.Target) (Result, error) {
 	result, err := a.Check(ctx, t)
 	if err == nil || ctx.Err() != nil || ofCall(err) && !ofOne(err) {

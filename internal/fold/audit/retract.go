@@ -38,9 +38,9 @@ type Retracted struct {
 // Stream markers prove that all earlier writes are folded. Then the rollups are read, and then the
 // events. If there are no events, all that the rollups count is gone: a counted event was written
 // before the rollups were read, so the later reading would find it. A later fold changes a
-// fragment, which then isn't emptied. Or it comes after the emptying, fails its condition, and goes
-// on from nothing. So each fragment may be emptied by itself. Only the sequence numbers that guard
-// it remain, for 48 hours.
+// fragment, which then isn't emptied, or it comes after that, fails its condition, and starts from
+// zero. So each fragment may be emptied by itself. Its sequence number remains for 48 hours, as a
+// guard against redelivered records.
 func (a *Auditor) Retract(ctx context.Context, entity string, day time.Time, writeShards int) (r Retracted, err error) {
 	d := &bucket{a.events, parts.Bucket{Entity: entity, Width: shard.Day, Start: day}, max(1, writeShards)}
 	for round := range maxRounds {

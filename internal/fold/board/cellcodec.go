@@ -15,12 +15,12 @@ import (
 //
 //	version  1 byte, 1
 //	level    1 byte
-//	zeros    1 byte: how many low bits all cells have that are 0; they are left out.
-//	         Those of whole numbers are many.
+//	zeros    1 byte: number of low bits that are 0 in all cells, and left out. Whole
+//	         numbers have many.
 //	late     varint: how many entries have an outdated row in the index
 //	count    uvarint
-//	cells    the lowest first: the distance from the one before as uvarint, and how
-//	         many entries, signed, as varint
+//	cells    the lowest first: the distance from the cell before as uvarint, and the
+//	         number of entries as varint
 const (
 	cellsVersion   = 1
 	maxParsedCells = 1 << 15 // most cells that can be read; at most MaxCells are written

@@ -28,9 +28,8 @@ func unorder(n uint64) float64 {
 	return math.Float64frombits(^n)
 }
 
-// Histogram counts entries by cells of their scores. Scores are in one cell if their [Order] is
-// equal without the level's number of low bits: about equal fractions of each doubling of the
-// score.
+// Histogram counts entries by cells of their scores. Scores are in one cell if their [Order] is equal
+// without its lowest level bits. So each doubling of the score is divided into about equal cells.
 //
 // A fragment may have negative counts, for entries that were added in another fragment. The zero
 // Histogram counts no entries.
@@ -60,8 +59,8 @@ func (h Histogram) Total() (n int64) {
 	return n
 }
 
-// Add counts n more entries, or fewer, at a place in the [Order] of scores. Only Limit bounds the
-// cells.
+// Add counts n more entries, or fewer, at a place in the [Order] of scores. It does not bound the cells:
+// see Limit.
 func (h *Histogram) Add(place uint64, n int64) { h.count(place>>h.level, n) }
 
 // AddScore is Add for entries with a score.

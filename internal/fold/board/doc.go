@@ -14,7 +14,7 @@
 //	}
 //	put(top.Bytes(), top.Whole())
 //
-// A [Histogram] counts scores in cells. A reader merges the parts of all stream
+// A [Histogram] counts scores in cells. A reader merges the fragments of all stream
 // shards and asks for a rank:
 //
 //	rank, margin := histogram.Locate(score).Rank()

@@ -16,8 +16,8 @@ type Cell struct {
 	From, To string
 }
 
-// Locate returns the cell of a score. Its counts are never negative, although fragments may be
-// before all records were folded.
+// Locate returns the cell of a score. Its counts are never negative, although those of fragments may
+// be until all records are folded.
 func (h Histogram) Locate(s boards.Score) Cell {
 	place := Order(s.Float())
 	c := h.At(place)
@@ -54,7 +54,7 @@ func (h Histogram) bounds(cell uint64) (from, to string) {
 	return boundary((cell + 1) << h.level), boundary(cell << h.level)
 }
 
-// beyond all rank keys, which begin with a digit.
+// beyond sorts after all rank keys, which begin with a digit.
 const beyond = "~"
 
 // highest is the Order's bound for scores of the greatest amount.

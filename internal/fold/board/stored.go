@@ -18,7 +18,7 @@ func StoredTop(item map[string]types.AttributeValue) (*Top, error) {
 	places, _ := item[schema.TopPlaces].(*types.AttributeValueMemberB)
 	whole, _ := item[schema.TopWhole].(*types.AttributeValueMemberBOOL)
 	if places == nil || whole == nil {
-		return nil, errors.New("it lacks its places, or whether it is whole")
+		return nil, errors.New("it lacks places or whole")
 	}
 	return ParseTop(places.Value, whole.Value)
 }
@@ -40,7 +40,7 @@ func StoredHistogram(item map[string]types.AttributeValue) (Histogram, error) {
 	}
 	cells, _ := item[schema.HistogramCells].(*types.AttributeValueMemberB)
 	if cells == nil {
-		return Histogram{}, errors.New("it lacks its cells")
+		return Histogram{}, errors.New("it lacks cells")
 	}
 	return parseHistogram(cells.Value)
 }
@@ -48,7 +48,7 @@ func StoredHistogram(item map[string]types.AttributeValue) (Histogram, error) {
 func readable(item map[string]types.AttributeValue) error {
 	v, _ := item[schema.Version].(*types.AttributeValueMemberN)
 	if v == nil || v.Value != schema.BoardVersion {
-		return fmt.Errorf("it has another version than %s", schema.BoardVersion)
+		return fmt.Errorf("its version is not %s", schema.BoardVersion)
 	}
 	return nil
 }

@@ -8,8 +8,8 @@ import (
 
 // Top holds the first players of a board's period: all that its reach covers.
 //
-// It holds some more than readers want, so that it rarely needs another source when players fall or
-// leave.
+// It holds some more players than readers want, so that it rarely needs another source when players
+// fall or leave.
 type Top struct {
 	Reach
 	entries []Entry // by rank
@@ -120,8 +120,8 @@ func (t *Top) Widen(to Reach) {
 	}
 }
 
-// Bounds of a top's packed form, in bytes: an item has 400 KB. A top is trimmed to the upper bound.
-// Up to the lower bound no entry is missing.
+// Bounds of a top's packed form, in bytes: an item has up to 400 KB. A top is trimmed to the upper
+// bound. A top above the lower bound is never short.
 const (
 	maxTopBytes = 300 << 10
 	lowTopBytes = 250 << 10
@@ -130,8 +130,8 @@ const (
 // Hold returns how many entries a top holds at most for readers that want size.
 func Hold(size int) int { return size + max(20, size/5) }
 
-// Trim removes the last entries beyond most, or beyond the bound in bytes. A top that loses some is
-// no longer whole.
+// Trim removes the last entries, so that at most most are left, within the bound in bytes. A top that
+// loses entries is no longer whole.
 func (t *Top) Trim(most int) {
 	keep, bytes := 0, maxOverhead
 	for keep < min(most, len(t.entries)) && bytes+entrySize(t.entries[keep]) <= maxTopBytes {

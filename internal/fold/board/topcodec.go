@@ -90,11 +90,11 @@ func (t *Top) check() error {
 	for i, e := range t.entries {
 		switch {
 		case i > 0 && Compare(t.entries[i-1].Place, e.Place) >= 0:
-			return fmt.Errorf("entry %d is not behind the one before it", i)
+			return fmt.Errorf("entry %d does not rank after the one before it", i)
 		case seen[e.Player]:
-			return fmt.Errorf("entry %d is of a player that it has already", i)
+			return fmt.Errorf("entry %d repeats a player", i)
 		case !t.Covers(e.Place):
-			return fmt.Errorf("entry %d is behind its floor", i)
+			return fmt.Errorf("entry %d ranks after the floor", i)
 		}
 		seen[e.Player] = true
 	}

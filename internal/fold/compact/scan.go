@@ -59,8 +59,8 @@ func (r *run) pages(ctx context.Context) error {
 // compact merges the fragments of a page's summaries, and removes tombstones.
 func (r *run) compact(ctx context.Context, page []item, last bool) {
 	for _, it := range page {
-		if pk := dynamo.Text(it, schema.PK); r.buries(pk, it) {
-			r.note(ctx, "removing tombstones of "+pk, r.bury(ctx, pk))
+		if pk := dynamo.Text(it, schema.PK); r.removable(pk, it) {
+			r.note(ctx, "removing tombstones of "+pk, r.removeTombstones(ctx, pk))
 		}
 	}
 	found := r.sightings(page)

@@ -15,19 +15,17 @@ import (
 )
 
 // A tombstone is the rev, with value 0, that a counter's summary keeps of a removed write shard, so
-// that no redelivered record brings its value back. It may go when no such record can arrive any
-// more:
+// that no redelivered record brings its value back. It can be removed when no such record can arrive:
 //
 // The summary's gone attribute is the time of its last fold of a removal. All records of a write
 // shard up to its removal were written before that fold, and a stream keeps a record for a day. So
 // when gone is two days old, no record that a tombstone guards against can be redelivered.
 //
 // A write shard that exists may also have the value 0. So its item is read consistently. If it is
-// absent, its removal was folded last, or is still in the stream and then makes a new tombstone. If
-// it is created again after that read, there are two cases. Its record is folded before the update,
-// whose condition then fails because the rev has changed. Or it is folded later, as that of a new
-// write shard. Containers may have cached the rev of a deleted tombstone, which only spares them
-// the update for older revs.
+// absent, its removal was folded last, or is still in the stream and then makes a new tombstone. It
+// may be created again after that read. If its record is folded before the update, the update's
+// condition fails because the rev has changed. If it is folded later, it is that of a new write shard.
+// Containers may have cached the rev of a deleted tombstone. They then skip only older revs.
 
 // tombstones is a partial of a counter's summary that may have tombstones.
 type tombstones struct {
@@ -37,22 +35,22 @@ type tombstones struct {
 	alive  int   // number of other write shards in the partial
 }
 
-// buries reports whether an item is a partial whose tombstones can be removed.
-func (r *run) buries(pk string, it item) bool {
+// removable reports whether an item is a partial whose tombstones can be removed.
+func (r *run) removable(pk string, it item) bool {
 	k, _, _ := kind.Cut(pk)
 	gone, ok := dynamo.Millis(it, schema.Gone)
 	return ok && r.options.ItemsTable != "" && r.now.Sub(gone) > rest &&
 		kind.Of(k).Summary == kind.Partials && dynamo.Text(it, schema.SK) == schema.SoleSK
 }
 
-// bury removes a partial's tombstones, and the partial if it has nothing else. A concurrent fold defers this to the next
-// round.
-func (r *run) bury(ctx context.Context, pk string) error {
+// removeTombstones removes a partial's tombstones, and the partial if it has nothing else. After a concurrent fold it
+// leaves them to the next round.
+func (r *run) removeTombstones(ctx context.Context, pk string) error {
 	stored, err := dynamo.Get(ctx, r.client, r.options.RollupsTable, pk, schema.SoleSK)
 	if err != nil {
 		return fmt.Errorf("reading the partial %q: %w", pk, err)
 	}
-	if !r.buries(pk, stored) {
+	if !r.removable(pk, stored) {
 		return nil // a concurrent fold has changed the partial
 	}
 	t, err := r.examine(ctx, pk, stored)

@@ -19,8 +19,8 @@ func (b leaderboard) match(k key) (what What, ok bool) {
 	if board, _, _, ok := schema.ParseEntryKey(k.pk, k.sk); ok {
 		return Entries, board == b.base.Name
 	}
-	// Of a mark only the partition key says whose it is. It may as well be that of a board
-	// with a longer name, whose audit can spare it: its record has been written.
+	// Only the partition key of a stream marker names its board. It may be that of a board with a
+	// longer name. Deleting that one is harmless: its record is in the stream.
 	if _, mark := schema.ParseMark(k.sk); mark {
 		_, _, _, ok := schema.ParseEntryKey(k.pk, b.base.Name)
 		return Others, ok
@@ -35,10 +35,9 @@ func (b leaderboard) match(k key) (what What, ok bool) {
 // maxPeriods bounds the periods whose summaries are cleared at a time.
 const maxPeriods = 8
 
-// summaries takes the tops and histograms of all the board's periods out of the rollups
-// table, once the aggregator has folded that their entries are gone. Before that a period
-// may have none yet, which come later. Where this run has deleted no entries, and no
-// settings say that one before may have, there is nothing to prove.
+// summaries clears the tops and histograms of all the board's periods, after the aggregator has folded
+// the deletes of their entries. Before that, a fold may still create a period's summaries. If this run
+// has deleted no entries, and no settings show that an earlier run may have, it does not wait.
 func (b leaderboard) summaries(ctx context.Context, _ int) error {
 	settings, err := b.hasSettings(ctx)
 	if err != nil {
@@ -92,7 +91,7 @@ func (b leaderboard) clear(ctx context.Context, period string) error {
 	return nil
 }
 
-// last deletes the board's settings, if nothing else is left of it: later scores depend on them.
+// last deletes the board's settings, unless scores were kept: these depend on them.
 func (b leaderboard) last(ctx context.Context) error {
 	there, err := b.hasSettings(ctx)
 	switch {

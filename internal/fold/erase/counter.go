@@ -32,9 +32,9 @@ func (c counter) match(k key) (what What, ok bool) {
 	return Others, ok
 }
 
-// dropped folds the removal of a write shard but 0, as the aggregator will. So the summary agrees at
-// once, even while the aggregator is off. The tombstone stays until the compaction removes it, so
-// that no redelivered record brings the value back.
+// dropped folds the removal of a write shard other than 0, as the aggregator will. So the summary is
+// right at once, even if the aggregator is off. Its tombstone prevents a redelivered record from
+// bringing the value back, until the compaction removes it.
 func (c counter) dropped(ctx context.Context, what What, k key, old item) error {
 	if what != WriteShards {
 		return nil
@@ -46,10 +46,9 @@ func (c counter) dropped(ctx context.Context, what What, k key, old item) error 
 	return fold.FoldRemoval(ctx, c.client, c.o.Names.Rollups, parsed, old, c.o.Now)
 }
 
-// summaries has the summary agree with the write shards that are there, by the audit's
-// repair. It makes tombstones of what a process that was killed did not fold, and raises
-// the rev of a write shard that an increment made again which was on its way for longer
-// than the old one was there: it would be taken for older than the tombstone.
+// summaries repairs the summary by an audit, so that it agrees with the existing write shards. The
+// repair makes the tombstones that a killed process did not make. It also raises the rev of a write
+// shard that a delayed increment created again, if the rev is lower than the tombstone's.
 func (c counter) summaries(ctx context.Context, _ int) error {
 	result, there, err := c.auditor.Counter(ctx, c.base.Name)
 	if err != nil {

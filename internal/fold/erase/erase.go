@@ -1,18 +1,18 @@
-// Package erase deletes every trace of a base key: its items on all write shards that
-// there ever were, their places in the index, its summaries, the failures noted of
-// them, what writers saw of it, and its shard count with the changes of that.
+// Package erase deletes every trace of a base key: its items on all write shards that ever existed,
+// their rows in the index, its summaries and their failures, probes, and its shard count with the
+// history.
 //
 //	eraser, err := erase.New(erase.Options{Names: names}, client)
 //	report, err := eraser.Key(ctx, schema.BaseKey{Type: kind.Counter, Name: "page/home"})
 //	fmt.Println(report.Deleted, report.Left)
 //
-// Writes and folds may go on. What was written before it began is gone when it has ended
-// with nothing left. What is written meanwhile is deleted as far as it is met; the rest
-// is kept, and counted in the summaries. It may be ended anywhere and called again: what
-// it does is done from what is there, and what tells where to look is deleted last.
+// Writes and folds may go on. If the report has nothing Left, all items that were written before the
+// call are deleted. An item that is written during the call is deleted if the call meets it; otherwise
+// it is kept, and counted in the summaries. A call may be killed and repeated: it depends only on
+// stored items, and deletes those that show where to look last.
 //
-// What stays for a while is what keeps records that come again from bringing back what
-// is gone, and what other keys share: docs/delete.md lists it.
+// Some items stay for a while, so that redelivered records bring nothing back, or because other keys
+// share them: docs/delete.md lists them.
 package erase
 
 import (
@@ -40,10 +40,10 @@ type Client interface{ audit.Client }
 // Options configure an Eraser.
 type Options struct {
 	Names schema.Names
-	// Settle is how long requests may go on that began before all processes knew of
-	// a change: the functions' longest deadline, 25 s, the age of their views of the
-	// shard map, 1 s or what is set, and 2 s for clocks that differ. Default 30 s. It is waited once,
-	// for a key that has or had more than one write shard.
+	// Settle is how long after a change of the shard count requests may still use the old one: the
+	// functions' longest deadline, 25 s, the age of their views of the shard map, 1 s by default, and
+	// 2 s for clocks that differ. Default 30 s. The eraser waits once, for a key that has or had more
+	// than one write shard.
 	Settle time.Duration
 	// Wait is the time that folds in flight have to arrive. Default 30 s.
 	Wait time.Duration
@@ -54,11 +54,11 @@ type Options struct {
 	// WriteUnits bounds the WCU/s of deletes, those of the index included. Default 250: a quarter
 	// of a partition's.
 	WriteUnits int
-	// Poll is the time between two readings while waiting. Default 500 ms.
+	// Poll is the time between two reads while waiting. Default 500 ms.
 	Poll time.Duration
-	// DryRun counts, and deletes nothing.
+	// DryRun counts the traces and deletes nothing.
 	DryRun bool
-	// Progress receives the number of items that were read, or deleted. Many goroutines call it.
+	// Progress receives the number of items that were read, or deleted, from several goroutines.
 	Progress func(n int)
 	Now      func() time.Time // default time.Now
 }
@@ -151,8 +151,8 @@ var tracesOf = map[kind.Kind]func(*task) traces{
 
 // traces finds and deletes the items of keys of one kind.
 type traces interface {
-	// partition returns the query for all items of a write shard. It returns nil if the table must
-	// be scanned, since the items may be on any day, player or window.
+	// partition returns the query for all items of a write shard. It returns nil if the table must be
+	// scanned, because the partition keys have a day, a player or a window that is unknown.
 	partition(writeShard int) *dynamodb.QueryInput
 	// match returns the kind of trace that an item of the items table is; ok is false for items of
 	// other keys.
@@ -177,12 +177,12 @@ func keyOf(it item) key {
 	return key{dynamo.Text(it, schema.PK), dynamo.Text(it, schema.SK)}
 }
 
-// Key erases a base key. The report is right even beside an error, which is one of DynamoDB or ctx.
+// Key erases a base key. The report is also right if Key returns an error, which is DynamoDB's or ctx's.
 func (e *Eraser) Key(ctx context.Context, base schema.BaseKey) (*Report, error) {
 	t := &task{Eraser: e, tally: newTally(), base: base, begun: e.o.Now()}
 	of := tracesOf[base.Type]
 	if of == nil {
-		return &t.report, fmt.Errorf("deleting %s %q: there is no such type", base.Type, base.Name)
+		return &t.report, fmt.Errorf("deleting %s %q: there is no such kind", base.Type, base.Name)
 	}
 	t.traces = of(t)
 	if err := t.erase(ctx); err != nil {

@@ -13,14 +13,14 @@ import (
 	"github.com/hotshard/hotshard/internal/fold/marks"
 )
 
-// entity is an entity's traces. Before the first event of a partition is deleted, a mark
-// is left there, which says that the rollups of that day are still to be emptied.
+// entity has an entity's traces. Before it deletes the first event of a partition, it puts a stream
+// marker there, which shows later runs that the rollups of that day must still be emptied.
 type entity struct {
 	plain
 
 	noting sync.Mutex
-	noted  map[string]bool // partition keys with a mark
-	notes  map[key]bool    // those marks
+	noted  map[string]bool // partition keys with such a marker
+	notes  map[key]bool    // those markers
 }
 
 func (e *entity) match(k key) (what What, ok bool) {
@@ -33,7 +33,7 @@ func (e *entity) match(k key) (what What, ok bool) {
 
 func (e *entity) dropping(ctx context.Context, _ What, k key) (spare bool, err error) {
 	e.noting.Lock()
-	defer e.noting.Unlock() // the others of the same partition wait for the mark
+	defer e.noting.Unlock() // the partition's other events wait for the marker
 	if marks.WasLeft(k.sk) {
 		e.noted[k.pk], e.notes[k] = true, true
 		return true, nil
@@ -104,7 +104,7 @@ func (e *entity) retract(ctx context.Context, day string, notes []key, writeShar
 	return nil
 }
 
-// retracted reports what became of a day's rollups.
+// retracted adds the outcome of a day's rollups to the report.
 func (e *entity) retracted(day string, r audit.Retracted) {
 	e.deleted(Summaries, r.Emptied)
 	if r.Kept > 0 {

@@ -8,8 +8,8 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 )
 
-// plain are the traces of a kind that has neither an index nor summaries, as a limit's. Those of other
-// kinds embed it, and replace what they have.
+// plain has the traces of a kind that has neither an index nor summaries, such as limits. The types of
+// other kinds embed it, and replace the methods that differ.
 type plain struct{ *task }
 
 func (plain) partition(int) *dynamodb.QueryInput { return nil }

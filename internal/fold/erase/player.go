@@ -18,10 +18,9 @@ import (
 // firstPeriod is before every period of every board.
 var firstPeriod = time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// Player deletes one player's entries on a board in all periods that there ever were,
-// and waits until no top has the player. The board's other entries stay. It reads one
-// entry and one top for each day and week since 2025, a read unit each, and more for a
-// top that is there.
+// Player deletes one player's entries in all periods of a board, and waits until no top has the player.
+// The board's other entries stay. For each day and week since 2025 it reads one entry and one top. An
+// absent one costs a read unit, and a top costs more.
 func (e *Eraser) Player(ctx context.Context, name, player string) (*Report, error) {
 	t := &departure{Eraser: e, tally: newTally(), board: name, player: player}
 	if err := t.erase(ctx); err != nil {
@@ -80,9 +79,9 @@ func (t *departure) entries(ctx context.Context, labels []string) (found []key, 
 	return found, err
 }
 
-const maxBatchGet = 100 // tops, of up to 300 KB, that are in memory at a time
+const maxBatchGet = 100 // items in memory at a time; a top has up to 300 KB
 
-// batchGet reads items consistently, and calls seen for those that exist.
+// batchGet reads items with consistent reads, and calls seen for those that exist.
 func (e *Eraser) batchGet(ctx context.Context, table string, keys []item, seen func(item)) error {
 	for chunk := range slices.Chunk(keys, maxBatchGet) {
 		list, err := dynamo.BatchGet(ctx, e.client, table, chunk, true)

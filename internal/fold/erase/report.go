@@ -9,9 +9,9 @@ import (
 type Report struct {
 	// Deleted counts the deleted items by kind of trace: see the What constants.
 	Deleted map[What]int `json:"deleted"`
-	// Kept lists the items that were written meanwhile and found.
+	// Kept lists the items that were written during the call, and not deleted.
 	Kept []string `json:"kept"`
-	// Left lists what is not done, why, and what to do about it; mostly, to call again later.
+	// Left lists what was not deleted, why, and what to do: mostly, to run the delete again later.
 	Left []string `json:"left"`
 }
 
@@ -32,18 +32,18 @@ const (
 	ShardCounts What = "shard counts"
 )
 
-// tally is a report in the making. It is safe for concurrent use.
+// tally builds a report. It is safe for concurrent use.
 type tally struct {
 	mu     sync.Mutex
 	report Report
-	again  bool // something is left for another call of the delete
+	again  bool // another run of the delete is needed
 }
 
 func newTally() *tally {
 	return &tally{report: Report{Deleted: map[What]int{}, Kept: []string{}, Left: []string{}}}
 }
 
-// left adds something that needs another call of the delete.
+// left adds a text to Left about something that another run of the delete can delete.
 func (t *tally) left(format string, args ...any) {
 	t.leftTo(format, args...)
 	t.mu.Lock()
@@ -51,14 +51,14 @@ func (t *tally) left(format string, args ...any) {
 	t.again = true
 }
 
-// leftTo adds something that is left and needs other means.
+// leftTo adds a text to Left about something that another run of the delete can't delete.
 func (t *tally) leftTo(format string, args ...any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.report.Left = append(t.report.Left, fmt.Sprintf(format, args...))
 }
 
-// kept adds something that was written meanwhile.
+// kept adds a text to Kept.
 func (t *tally) kept(format string, args ...any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

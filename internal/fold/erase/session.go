@@ -8,7 +8,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 )
 
-// group is the traces of a group of sessions.
+// group has the traces of a group of sessions.
 type group struct{ plain }
 
 func (g group) partition(writeShard int) *dynamodb.QueryInput {

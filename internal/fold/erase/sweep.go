@@ -68,9 +68,9 @@ func (e *Eraser) remove(ctx context.Context, table string, k key) (item, error) 
 	return out.Attributes, e.writes.Spend(ctx, out.ConsumedCapacity)
 }
 
-// find calls emit, from many goroutines, for each item of the kind's table that belongs
-// to the key: all that was there before it began, and still is. Reads are consistent, but
-// of the index, which is given the time to catch up.
+// find calls emit, from several goroutines, for each item of the kind's table that belongs to the key.
+// It finds all items that exist during the whole call. Its reads are consistent; before it reads an
+// index, it waits until the index has caught up.
 //
 // It queries the partitions of all possible write shards, whatever the shard map says, or scans the
 // table.
@@ -114,9 +114,8 @@ func (t *task) find(ctx context.Context, emit func(what What, k key) error) erro
 	return group.Wait()
 }
 
-// eachSummary calls seen, one call at a time, for each item of the rollups table that is
-// a summary of the key, or a part of one; of an entity's, one that has more than its
-// sequence number.
+// eachSummary calls seen, one call at a time, for each item of the rollups table that is a summary of
+// the key or a fragment of one. It skips emptied fragments of event rollups.
 func (t *task) eachSummary(ctx context.Context, seen func(schema.Target)) error {
 	if kind.Of(t.base.Type).Summary == kind.NoSummary {
 		return nil
@@ -174,9 +173,9 @@ func (t *task) failure(ctx context.Context, f audit.Failure) (gone bool, err err
 	return t.auditor.Forget(ctx, f)
 }
 
-// unshard sets the key to one write shard, and waits until no request can use others. It returns
-// the key's entry of the shard map then: how many write shards there ever were, and no version if
-// the map never had the key.
+// unshard sets the key to one write shard, and waits until no request can use others. It returns the
+// key's entry in the shard map: Most is the number of write shards to delete, and Version is 0 if the
+// map never had the key.
 func (t *task) unshard(ctx context.Context) (entry shardmap.Entry, err error) {
 	err = insist(ctx, func(ctx context.Context) (err error) {
 		entry, err = t.changer.Reset(ctx, t.base.String(), t.o.Now())
@@ -209,12 +208,12 @@ func (t *task) forget(ctx context.Context) error {
 	return err
 }
 
-// insist makes a change of the shard map, with a second for each attempt. If nothing is to be
-// changed, it succeeds.
+// insist makes a change of the shard map, with a second for each attempt. It also returns nil if the
+// shard map already has the change.
 func insist(ctx context.Context, change func(context.Context) error) error {
 	err := dynamo.Persist(ctx, change)
 	if err == nil || errors.Is(err, shardmap.ErrNoChange) {
 		return nil
 	}
-	return fmt.Errorf("changing the shard map (call again, it goes on): %w", err)
+	return fmt.Errorf("changing the shard map (run the delete again): %w", err)
 }

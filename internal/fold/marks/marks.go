@@ -40,7 +40,7 @@ type Client interface {
 type Options struct {
 	Names schema.Names
 	Wait  time.Duration // for all acknowledgements of a round of markers
-	Poll  time.Duration // between two readings
+	Poll  time.Duration // between two reads of the acknowledgements
 	Now   func() time.Time
 }
 
@@ -64,9 +64,9 @@ type Proof struct {
 
 // Bounds of stream markers.
 const (
-	edgeMarks  = 24   // at first, or two for each partition key: enough to distinguish a hash from ranges
-	gapMarks   = 15   // between two of different stream shards
-	shardMarks = 32   // for each stream shard, if items are distributed by hash: one gets none with probability e^-32
+	edgeMarks  = 24   // in the first round, or two for each partition key: enough to distinguish a hash from ranges
+	gapMarks   = 15   // between two markers of different stream shards
+	shardMarks = 32   // for each stream shard, if items are distributed by hash: it gets none with probability e^-32
 	maxMarks   = 4096 // of one proof
 	maxCalls   = 16   // in flight at a time
 )
@@ -165,7 +165,7 @@ func (m *Marker) put(ctx context.Context, pk, sk string) error {
 	it := dynamo.Key(pk, sk)
 	it[schema.ExpiresAt] = dynamo.Number(m.o.Now().Add(schema.MarkLifetime).Unix())
 	if _, err := m.client.PutItem(ctx, &dynamodb.PutItemInput{TableName: aws.String(m.o.Names.OfKey(pk)), Item: it}); err != nil {
-		return fmt.Errorf("putting a mark into %q: %w", pk, err)
+		return fmt.Errorf("putting a stream marker into %q: %w", pk, err)
 	}
 	return nil
 }

@@ -22,8 +22,8 @@ type stored struct {
 }
 
 // Attributes returns the fragment as it is stored, without its keys, its sequence number and its
-// times. A value that was true or above 0 stays so. So an update that sets all attributes leaves
-// nothing of an older state.
+// times. It omits Skipped and Restated if they are 0 or false. A fold never resets them, so an update
+// that sets the attributes leaves nothing of an older state.
 func (p Part) Attributes() item {
 	if p.Measures == nil {
 		p.Measures = map[string]Measure{}
@@ -74,7 +74,7 @@ func (d Decimal) MarshalDynamoDBAttributeValue() (types.AttributeValue, error) {
 	return &types.AttributeValueMemberN{Value: d.String()}, nil
 }
 
-// UnmarshalDynamoDBAttributeValue reads a number as Stored does.
+// UnmarshalDynamoDBAttributeValue parses a number as Stored does.
 func (d *Decimal) UnmarshalDynamoDBAttributeValue(v types.AttributeValue) (err error) {
 	n, ok := v.(*types.AttributeValueMemberN)
 	if !ok {

@@ -20,7 +20,7 @@ import (
 
 // Bounds of a fragment. Numbers beyond them are counted as skipped.
 const (
-	MaxMeasures  = 20  // fields: the first that come, of one event in their names' order
+	MaxMeasures  = 20  // fields: the first to be added; those of one event in the order of their names
 	MaxFieldName = 255 // bytes
 )
 
@@ -69,7 +69,7 @@ func (p Part) Clone() Part {
 	return p
 }
 
-// Same reports whether both may be of the same events. It ignores Restated.
+// Same reports whether both have the same sums and counts. It ignores Restated.
 func (p Part) Same(other Part) bool {
 	return p.Events == other.Events && p.Skipped == other.Skipped && maps.EqualFunc(p.Measures, other.Measures, Measure.Same)
 }
@@ -84,8 +84,8 @@ func (p *Part) Add(numbers map[string]string) {
 	}
 }
 
-// measure adds one number and reports whether it is within the bounds. Only very large numbers
-// together with very fine ones, millions of times, reach the bounds of sums.
+// measure adds one number and reports whether it and the sum are within the bounds. A sum exceeds them
+// only after millions of very large and very fine numbers.
 func (p *Part) measure(field, text string) bool {
 	old, known := p.Measures[field]
 	value, ok := Measurable(text)

@@ -45,12 +45,12 @@ func (c codec[V]) read(stored item) (p Part[V], err error) {
 	return p, err
 }
 
-// parse is read for callers that also write fragments. Damage is why a fragment can't be replaced
-// like others.
+// parse is read for callers that also write fragments. Its errors are in Damage, with those of the
+// attributes that all fragments have.
 func (c codec[V]) parse(stored item) (p Part[V]) {
 	p, p.Damage = c.read(stored)
 	if p.Sequence == "" {
-		p.Damage = errors.Join(p.Damage, errors.New("its seq is missing, or none"))
+		p.Damage = errors.Join(p.Damage, errors.New("its seq is missing, or no sequence number"))
 	}
 	if _, known := dynamo.Whole(stored, schema.ExpiresAt); !known && stored[schema.ExpiresAt] != nil {
 		p.Damage = errors.Join(p.Damage, errors.New("its "+schema.ExpiresAt+" is not a whole number"))
@@ -68,8 +68,8 @@ func (c codec[V]) counting(stored item, now time.Time) (*Part[V], error) {
 	return &p, nil
 }
 
-// sequenceOf returns a fragment's sequence number, or "" for an invalid one: a fold would consider
-// all records older than other text. It keeps text after the digits.
+// sequenceOf returns a fragment's sequence number, with the text that follows its digits. It returns ""
+// for other text, because a fold would take all records for older ones.
 func sequenceOf(stored item) string {
 	sequence := dynamo.Text(stored, schema.RollupSequence)
 	merged := strings.HasSuffix(dynamo.Text(stored, schema.SK), schema.MergedPart)

@@ -19,21 +19,20 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/client"
 )
 
-// ErrUnreadable means that a stored summary has a form into which no fold can go on.
-var ErrUnreadable = errors.New("what is stored can't be read")
+// ErrUnreadable means that no fold can read the stored summary, so none can continue it.
+var ErrUnreadable = errors.New("the stored summary can't be read")
 
-// errNoStreamShard means that a delivery names no stream shard: a sequence number alone doesn't
-// show what was folded before.
+// errNoStreamShard means that a delivery names no stream shard. A sequence number alone doesn't show
+// whether its record was folded.
 var errNoStreamShard = errors.New("event rollups and boards need an event source mapping with a tumbling window: this one does not name its stream shard")
 
-// Record is one stream record's news for a part.
+// Record is one stream record's change of a fragment.
 type Record[V any] struct {
 	Sequence string // of the record, as [Sequence] makes it
 	Apply    func(*V)
 }
 
-// Sequence gives a record's sequence number the length at which text order is number
-// order.
+// Sequence returns a record's sequence number with leading zeros, so that text order is number order.
 func Sequence(sequence string) (string, error) {
 	if len(sequence) > schema.RollupSequenceDigits || strings.Trim(sequence, "0123456789") != "" {
 		return "", fmt.Errorf("its sequence number is not one of up to %d digits", schema.RollupSequenceDigits)
@@ -64,10 +63,10 @@ func (s *Store[V]) Folder(client client.Updater) *Folder[V] {
 }
 
 // Fold adds the records that the stream shard's fragment does not have yet, in one update. The
-// fragment then expires at expires; the zero time is never. The update requires that the fragment
-// is as the Folder has cached it. A failed condition returns the current fragment, and Fold adds
-// the records beyond its sequence number to that. It reports added if the fragment counted nothing
-// before.
+// fragment then expires at expires; the zero time is never. The update is conditional on the fragment
+// that the Folder has cached. After a failed condition, which returns the current fragment, Fold adds
+// the records with higher sequence numbers to that one. It returns true if the fragment counted
+// nothing before.
 func (f *Folder[V]) Fold(ctx context.Context, key Key, streamShard string, expires time.Time, records []Record[V]) (added bool, err error) {
 	if streamShard == "" {
 		return false, errNoStreamShard
@@ -108,8 +107,7 @@ func (f *Folder[V]) Fold(ctx context.Context, key Key, streamShard string, expir
 	return added, nil
 }
 
-// advance returns a fragment with these ordered records added; news is false if it has them all
-// already.
+// advance returns a fragment with these ordered records added; news is false if it already has all.
 func (f *Folder[V]) advance(known Part[V], records []Record[V]) (next Part[V], news bool) {
 	next = Part[V]{StreamShard: known.StreamShard, Sequence: known.Sequence, Value: f.store.codec.clone(known.Value)}
 	for _, r := range records {

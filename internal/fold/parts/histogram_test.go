@@ -166,7 +166,7 @@ func TestDamagedHistograms(t *testing.T) {
 	}
 	r.want("a 05~ 0", "b 05~~ 0", "c 05~ 0", "d 05~ 0", "~merged  9")
 	r.put("e", "new", 1, nil)
-	if err := r.replace(r.read(), 9, nil); err == nil || errors.Is(err, parts.ErrMoved) || !strings.Contains(err.Error(), "how far it was folded") {
+	if err := r.replace(r.read(), 9, nil); err == nil || errors.Is(err, parts.ErrMoved) || !strings.Contains(err.Error(), "its last folded record is unknown") {
 		t.Errorf("without a sequence number: %v", err)
 	}
 	if err := r.replace(r.read(), 8, map[string]string{"e": "06"}); err != nil {

@@ -5,16 +5,16 @@
 //	hour := parts.Bucket{Entity: "sensor-1", Width: shard.Hour, Start: start}
 //	read, err := store.Read(ctx, hour.Key())
 //	total := store.Sum(read)
-//	_, err = store.Replace(ctx, hour.Key(), read, total, expires, nil) // into one part, or ErrMoved
+//	_, err = store.Replace(ctx, hour.Key(), read, total, expires, nil) // into one fragment, or ErrMoved
 //
 // A fragment counts all records of its stream shard up to its sequence number, each once
 // (I13). Every write of a fragment requires the sequence number that was read or cached,
-// and sets another one. So folds may go on while fragments are replaced. A fold that comes
-// after that fails its condition, reads the emptied fragment, skips the records up to its
-// sequence number, and counts the rest from zero. A fold that comes before makes Replace
-// fail. No stream shard needs to be known as closed.
+// and sets another one. So folds may go on while fragments are replaced. A later fold fails
+// its condition, reads the emptied fragment, skips the records up to its sequence number, and
+// counts the rest from zero. An earlier fold makes Replace fail. It does not matter whether a
+// stream shard is closed.
 //
-// A read while fragments are replaced may return some from before and others from after it.
+// A read during Replace may return some fragments from before it and others from after it.
 package parts
 
 import (
@@ -46,7 +46,7 @@ type Client interface {
 // Key is the location of one summary's fragments.
 type Key struct {
 	Partitions []string // partition keys; a fragment's is calculated from its stream shard
-	Prefix     string   // of their sort keys; what follows is the stream shard
+	Prefix     string   // of their sort keys, before the stream shard
 	Target     string   // the summary's name in failures and errors
 }
 
@@ -89,7 +89,7 @@ func (p Part[V]) rested(now time.Time) bool {
 	return !p.AsOf.IsZero() && now.Sub(p.AsOf) > schema.EmptiedLifetime
 }
 
-// Same reports whether nothing was folded or rewritten between two readings.
+// Same reports whether two reads returned the same fragments: nothing was folded or rewritten between.
 func Same[V any](read, again []Part[V]) bool {
 	return slices.EqualFunc(read, again, func(p, q Part[V]) bool {
 		return p.StreamShard == q.StreamShard && p.Sequence == q.Sequence && (p.Damage == nil) == (q.Damage == nil)
@@ -101,7 +101,7 @@ func Damage[V any](read []Part[V]) error {
 	var faults []error
 	for _, p := range read {
 		if p.Damage != nil {
-			faults = append(faults, fmt.Errorf("the part %q can't be read: %w", p.StreamShard, p.Damage))
+			faults = append(faults, fmt.Errorf("the fragment %q can't be read: %w", p.StreamShard, p.Damage))
 		}
 	}
 	return errors.Join(faults...)
@@ -129,10 +129,10 @@ func (s *Store[V]) Read(ctx context.Context, key Key) (list []Part[V], err error
 		}
 		for it, err := range dynamo.Items(ctx, s.client, in) {
 			if err == nil && len(list) == maxParts {
-				err = fmt.Errorf("it has more than %d parts", maxParts)
+				err = fmt.Errorf("it has more than %d fragments", maxParts)
 			}
 			if err != nil {
-				return nil, fmt.Errorf("reading the parts of %q: %w", key.Target, err)
+				return nil, fmt.Errorf("reading the fragments of %q: %w", key.Target, err)
 			}
 			part := s.codec.parse(it)
 			part.StreamShard = strings.TrimPrefix(dynamo.Text(it, schema.SK), key.Prefix)

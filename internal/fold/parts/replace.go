@@ -19,10 +19,10 @@ import (
 )
 
 // ErrMoved means that a fragment has changed since it was read, or is being written.
-var ErrMoved = errors.New("a part has changed since it was read")
+var ErrMoved = errors.New("a fragment has changed since it was read")
 
 // ErrTooMany means that one transaction can't empty all fragments: merge some of them first.
-var ErrTooMany = errors.New("more parts are to be emptied than one transaction can take: merge some of them first")
+var ErrTooMany = errors.New("one transaction can't empty so many fragments: merge some of them first")
 
 // Bounds of a transaction: it has 100 actions, one of them for the merged fragment, and 4 MB.
 const (
@@ -53,9 +53,9 @@ type Replaced[V any] struct {
 // transaction can't empty all.
 //
 // Floors, which may be nil, has low watermarks by stream shard: sequence numbers of 40 digits.
-// total counts all records up to its watermark, folded or not, and no fold will add them any more.
-// The fragments of those stream shards, absent ones too, get the watermark if their sequence number
-// is lower.
+// total counts all records up to its stream shard's watermark, folded or not, and no later fold adds
+// them. The fragments of those stream shards, absent ones too, get the watermark if their sequence
+// number is lower.
 //
 // Damaged fragments are replaced like others, if they are still as they were read. One without a
 // sequence number needs a watermark, or 48 h without a fold. Fragments that are not in read, or
@@ -64,7 +64,7 @@ func (s *Store[V]) Replace(ctx context.Context, key Key, read []Part[V], total V
 	now := s.now()
 	actions, bytes, err := s.empty(key, read, floors, now)
 	if err == nil && (len(actions) > MaxReplaced || bytes > maxBytes) {
-		err = fmt.Errorf("%w: %d parts with %d bytes of %d and %d", ErrTooMany, len(actions), bytes, MaxReplaced, maxBytes)
+		err = fmt.Errorf("%w: %d fragments with %d bytes of %d and %d", ErrTooMany, len(actions), bytes, MaxReplaced, maxBytes)
 	}
 	if err == nil {
 		done.Merged, err = s.merged(total, expires, now)
@@ -74,25 +74,25 @@ func (s *Store[V]) Replace(ctx context.Context, key Key, read []Part[V], total V
 		done.WriteUnits, err = s.transact(ctx, append(actions, s.put(key, done.Merged, mergedIn(read))))
 	}
 	if err != nil {
-		return done, fmt.Errorf("replacing the parts of %q: %w", key.Target, err)
+		return done, fmt.Errorf("replacing the fragments of %q: %w", key.Target, err)
 	}
 	return done, nil
 }
 
 // Empty empties the read fragments, the merged one included, down to their sequence numbers, with
-// floors as in Replace. The caller must know that all they count is deleted. It is for any number
-// of fragments that are never negative, as an event rollup's: their figures move nowhere, so they
-// need not be emptied at once. On ErrMoved some were not emptied, and the others stay empty: read
-// again, and check that all they count is still gone.
+// floors as in Replace. The caller must know that all they count is deleted. Empty takes any number
+// of fragments, because it doesn't write them in one transaction. So their counts must never be
+// negative, as an event rollup's. On ErrMoved some were not emptied, and the others stay empty: read
+// again, and check that all they count is still deleted.
 //
-// The merged fragment is written even if it was absent or empty. A query may show that a merge has
-// emptied others, and not yet their sum: then this write fails.
+// Empty writes the merged fragment even if it was absent or empty. A query may show fragments that a
+// merge has emptied, and not yet their sum: then this write fails.
 func (s *Store[V]) Empty(ctx context.Context, key Key, read []Part[V], floors map[string]string) error {
 	now := s.now()
 	var nothing V
 	merged, err := s.merged(nothing, 0, now)
 	if err != nil {
-		return fmt.Errorf("emptying the parts of %q: %w", key.Target, err)
+		return fmt.Errorf("emptying the fragments of %q: %w", key.Target, err)
 	}
 	actions, _, err := s.empty(key, read, floors, now)
 	actions = append(actions, s.put(key, merged, mergedIn(read)))
@@ -102,7 +102,7 @@ func (s *Store[V]) Empty(ctx context.Context, key Key, read []Part[V], floors ma
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("emptying the parts of %q: %w", key.Target, err)
+		return fmt.Errorf("emptying the fragments of %q: %w", key.Target, err)
 	}
 	return nil
 }
@@ -150,8 +150,8 @@ func (s *Store[V]) merged(total V, expires int64, now time.Time) (p Part[V], err
 	return p, nil
 }
 
-// empty returns the actions that empty the changed fragments, except the merged one, and roughly
-// how many bytes those have now.
+// empty returns the actions that empty the changed fragments, except the merged one, and their
+// approximate size before, in bytes.
 func (s *Store[V]) empty(key Key, read []Part[V], floors map[string]string, now time.Time) (actions []types.TransactWriteItem, bytes int, err error) {
 	absent := maps.Clone(floors)
 	for _, p := range read {
@@ -164,7 +164,7 @@ func (s *Store[V]) empty(key Key, read []Part[V], floors map[string]string, now 
 			floor = strings.Repeat("0", schema.RollupSequenceDigits) // none of its records is redelivered
 		}
 		if p.Sequence == "" && floor == "" {
-			return nil, 0, fmt.Errorf("the part %q: %w, and it is not known how far it was folded", p.StreamShard, p.Damage)
+			return nil, 0, fmt.Errorf("the fragment %q: %w, and its last folded record is unknown", p.StreamShard, p.Damage)
 		}
 		actions = append(actions, s.emptied(key, p, floor, now))
 		bytes += s.size(p)
@@ -175,7 +175,7 @@ func (s *Store[V]) empty(key Key, read []Part[V], floors map[string]string, now 
 	return actions, bytes, nil
 }
 
-// emptied returns the action that empties a fragment; one that was neither read nor built is
+// emptied returns the action that empties a fragment. A fragment that was neither read nor built is
 // absent.
 func (s *Store[V]) emptied(key Key, p Part[V], floor string, now time.Time) types.TransactWriteItem {
 	left := Part[V]{
@@ -263,7 +263,7 @@ func (s *Store[V]) Merge(ctx context.Context, key Key, read, chosen []Part[V], e
 // Squeeze merges as many fragments as possible, after Replace has failed with ErrTooMany. It then
 // returns ErrMoved, or ErrTooMany if it can merge none.
 func (s *Store[V]) Squeeze(ctx context.Context, key Key, read []Part[V]) error {
-	err := fmt.Errorf("the parts of %q can't be merged: %w", key.Target, ErrTooMany)
+	err := fmt.Errorf("the fragments of %q can't be merged: %w", key.Target, ErrTooMany)
 	for {
 		chosen := s.Choose(read, func(Part[V]) bool { return true })
 		if len(chosen) == 0 {

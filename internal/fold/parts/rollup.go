@@ -10,9 +10,9 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// MaxFields bounds the fields of an event rollup's merged fragment. A fold's fragment has up to
-// measures.MaxMeasures, which may differ from others'. With names of 255 bytes the merged fragment
-// then has 80 KB, of the 400 KB that an item may have.
+// MaxFields bounds the fields of an event rollup's merged fragment. A stream shard's fragment has up to
+// measures.MaxMeasures, and others may have other fields. With names of 255 bytes the merged fragment
+// has 80 KB, of the 400 KB that an item may have.
 const MaxFields = 200
 
 var rollupCodec = codec[measures.Part]{

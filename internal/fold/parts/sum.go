@@ -12,13 +12,12 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/client"
 )
 
-// FewFragments is the number of a histogram's fragments that a rank reads one by one. With more there
-// is a stored sum.
+// FewFragments is the largest number of a histogram's fragments that a rank reads without a stored sum.
 const FewFragments = 8
 
-// Refresh stores the sum of a summary's fragments at another key. While few fragments or fewer
-// count, it stores a sum that counts nothing: readers take the fragments. It reports begun if the
-// stored sum counts now and did not before.
+// Refresh stores the sum of a summary's fragments at another key. If few fragments or fewer count, it
+// stores a sum that counts nothing, and readers add up the fragments. begun is true if the stored sum
+// counts now and did not before.
 //
 // Refresh returns ErrMoved, and stores nothing, if fragments were replaced in the last 30 s, or if
 // another sum was stored: its sum may have counted a record twice, or lack some. If a fragment is
@@ -40,7 +39,7 @@ func (s *Store[V]) Refresh(ctx context.Context, db client.Updater, key, at Key, 
 		return false, damaged(key, damage)
 	}
 	if slices.ContainsFunc(read, s.replacedRecently) {
-		return false, fmt.Errorf("adding up the parts of %q: %w", key.Target, ErrMoved)
+		return false, fmt.Errorf("adding up the fragments of %q: %w", key.Target, ErrMoved)
 	}
 	next, err := s.sum(read, few)
 	if err != nil {
@@ -60,8 +59,8 @@ func (s *Store[V]) Refresh(ctx context.Context, db client.Updater, key, at Key, 
 	return next.Counts(s.now()) && !was.Counts(s.now()), damaged(key, damage)
 }
 
-// mergeTime is the time in which all changes of a transaction are visible. Queries may see some of
-// them before: AWS completes a stalled transaction after 5 s.
+// mergeTime is the time after which a query sees all changes of a transaction or none. Before, it may
+// see some of them: AWS completes a stalled transaction after 5 s.
 const mergeTime = 30 * time.Second
 
 // replacedRecently reports whether a transaction wrote the fragment in the last mergeTime. If a query
@@ -83,10 +82,10 @@ func damaged(key Key, err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("adding up the parts of %q: %w", key.Target, err)
+	return fmt.Errorf("adding up the fragments of %q: %w", key.Target, err)
 }
 
-// sum returns the sum of the fragments that count, or a sum that counts nothing of few or fewer.
+// sum returns the sum of the fragments that count, or a sum that counts nothing if few or fewer do.
 func (s *Store[V]) sum(read []Part[V], few int) (next Part[V], err error) {
 	now := s.now()
 	counting := 0

@@ -16,7 +16,7 @@ type Pace struct {
 	rate int
 
 	mu   sync.Mutex
-	paid time.Time // time until which the spent units last
+	paid time.Time // the end of the time that the spent units take at the rate
 }
 
 // NewPace returns a Pace of perSecond units a second, by this machine's clock.

@@ -199,7 +199,7 @@ var cases = []sumCase{
 			return err
 		}
 	}},
-	{"records that are given up", []string{"internal/fold.delivery.park", "internal/fold.delivery.failure"}, false, func(t *testing.T, r *rig) func(context.Context) error {
+	{"records that are given up", []string{"internal/fold.delivery.storeFailure", "internal/fold.delivery.failure"}, false, func(t *testing.T, r *rig) func(context.Context) error {
 		h, err := fold.New(fold.Settings{RollupsTable: r.Names.Rollups, ItemsTable: r.Names.Items, ShardMapTable: r.Names.ShardMap}, r.client, slog.New(slog.DiscardHandler))
 		if err != nil {
 			t.Fatal(err)

@@ -232,7 +232,7 @@ func TestLogs(t *testing.T) {
 		"another service": {"operation error Lambda: Invoke, ThrottlingException: Rate exceeded\n", 0, 1, ""},
 		"half":            {"An error occurred (ThrottlingException) when calling the PutItem operation\nx " + pair(reason, arn) + "\nAn error occurred (ThrottlingException) when calling the PutItem operation\nProvisionedThroughputExceededException in DynamoDB\n", 3, 0.6667, ""},
 		"another table":   {pair(reason, arn+"2") + "\n", 0, 1, "1 throttles are of other tables"},
-		"old":             {stamp(-time.Hour) + " " + pair(reason, arn) + "\n" + stamp(0) + " " + pair(reason, arn) + "\n", 1, 0, "1 throttles are not of this time"},
+		"old":             {stamp(-time.Hour) + " " + pair(reason, arn) + "\n" + stamp(0) + " " + pair(reason, arn) + "\n", 1, 0, "1 throttles are outside this time"},
 		"unlike resource": {pair("IndexWriteKeyRangeThroughputExceeded", arn) + "\n", 1, 1, ""},
 		"two of one call": {`{"ThrottlingReasons":[` + pair(reason, arn) + "," + pair("TableWriteMaxOnDemandThroughputExceeded", arn) + "]}\n", 2, 0, ""},
 		"a long line":     {strings.Repeat("x", 3<<20) + "\n" + pair(reason, arn) + "\n", 1, 0, ""},

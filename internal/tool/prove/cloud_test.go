@@ -98,7 +98,7 @@ func (c *cloud) site(t *testing.T) AWS {
 	t.Cleanup(server.Close)
 	db := enginetest.Client(t)
 	config := aws.Config{
-		APIOptions: []func(*middleware.Stack) error{awscall.Telling(c.told.called)},
+		APIOptions: []func(*middleware.Stack) error{awscall.ObserveAttempts(c.told.called)},
 		Region:     "us-east-1", Credentials: db.Options().Credentials, BaseEndpoint: db.Options().BaseEndpoint, HTTPClient: db.Options().HTTPClient,
 	}
 	return AWS{

@@ -80,7 +80,7 @@ func TestRunHere(t *testing.T) {
 	t.Parallel()
 	endpoint, folder := enginetest.Endpoint(t), t.TempDir()
 	var told recorder
-	tell := func(o *dynamodb.Options) { o.APIOptions = append(o.APIOptions, awscall.Telling(told.called)) }
+	tell := func(o *dynamodb.Options) { o.APIOptions = append(o.APIOptions, awscall.ObserveAttempts(told.called)) }
 	var notices bytes.Buffer
 	report, err := Run(t.Context(), Options{
 		Site: Local{Endpoint: endpoint, PartitionWCU: 20, Client: []func(*dynamodb.Options){tell}}, Plan: tiny(), Ceiling: 1, Folder: folder, Notices: &notices,

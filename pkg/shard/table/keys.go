@@ -88,5 +88,5 @@ func (t *Table) clear(ctx context.Context, name string, from, to int, now time.T
 			keys = append(keys, t.join(base, n))
 		}
 	}
-	return ownkeys.Clear(ctx, t.Client, t.Name, t.PartitionKey, keys...)
+	return ownkeys.CheckUnused(ctx, t.Client, t.Name, t.PartitionKey, keys...)
 }

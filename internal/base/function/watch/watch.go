@@ -1,5 +1,5 @@
-// Package watch has AWS clients that only the hotkeys function needs: DynamoDB Streams and
-// CloudWatch. The other functions start faster without them.
+// Package watch makes AWS clients of DynamoDB Streams and CloudWatch. Functions that don't need them start faster
+// without this package.
 package watch
 
 import (

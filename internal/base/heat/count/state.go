@@ -65,7 +65,7 @@ func Resume(state map[string]string, from, to time.Time, length time.Duration, t
 		return nil, fmt.Errorf("count: window state: %w", err)
 	}
 	if w.Start.Before(from) || w.Start.Add(length).After(to) {
-		return nil, errors.New("count: window state: it is another window's")
+		return nil, errors.New("count: window state: it is of another window")
 	}
 	if w.table, err = topk.Decode(b, limits(topK)); err != nil {
 		return nil, fmt.Errorf("count: window state: %w", err)
@@ -101,7 +101,7 @@ func (w *Window) header(b []byte) ([]byte, error) {
 	case r.Err != nil:
 		return nil, r.Err
 	case length != uint64(w.Length.Milliseconds()):
-		return nil, errors.New("it is another window's")
+		return nil, errors.New("it is of another window")
 	}
 	w.Start = time.UnixMilli(int64(start)).UTC()
 	return r.Left, nil

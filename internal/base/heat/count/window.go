@@ -10,8 +10,7 @@
 //	}
 //	item := window.Item(streamShard, "", 1000, 700)
 //
-// Which keys can be told apart is bounded, and so is what a count may hide: see
-// [heat.Item].
+// The number of keys is bounded, and so are the units of unlisted keys: see [heat.Item].
 package count
 
 import (
@@ -64,7 +63,7 @@ func indexLimits(topK int) topk.Limits { return topk.Limits{Entries: topK, Bytes
 // First returns the sequence number of the first record, counted or not; "" if there was no record.
 func (w *Window) First() string { return w.first }
 
-// Delivered sets the last record of a delivery.
+// Delivered sets the sequence number of a delivery's last record.
 func (w *Window) Delivered(last string) { w.last = last }
 
 // Units returns the write units of the table, and those of its indexes.
@@ -123,8 +122,8 @@ func (w *Window) Item(streamShard, part string, limit, hotRate float64) heat.Ite
 	if len(w.indexUnits) > 0 {
 		it.IndexUnits = maps.Clone(w.indexUnits)
 	}
-	it.Rest = list(&it, w.table, false, heat.MaxKeys)
-	it.IndexRest = list(&it, w.indexes, true, heat.MaxIndexKeys)
+	it.Rest = addKeys(&it, w.table, false, heat.MaxKeys)
+	it.IndexRest = addKeys(&it, w.indexes, true, heat.MaxIndexKeys)
 	if w.vectors != nil {
 		vectors := w.vectors.Item(streamShard, part, math.Inf(1), math.Inf(1)) // bytes make no key hot
 		it.Vectors = &vectors
@@ -132,8 +131,8 @@ func (w *Window) Item(streamShard, part string, limit, hotRate float64) heat.Ite
 	return it
 }
 
-// list adds a sketch's heaviest keys to an item. It returns the most units of an unlisted key.
-func list(it *heat.Item, sketch *topk.Sketch, ofIndex bool, most int) (rest uint64) {
+// addKeys adds a sketch's heaviest keys to an item. It returns an upper bound of the units of an unlisted key.
+func addKeys(it *heat.Item, sketch *topk.Sketch, ofIndex bool, most int) (rest uint64) {
 	rest = sketch.Floor()
 	for i, e := range sketch.Top(sketch.Len()) {
 		if i >= most {

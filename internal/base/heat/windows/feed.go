@@ -12,19 +12,19 @@ import (
 	"github.com/hotshard/hotshard/internal/base/heat"
 )
 
-// feed has the next windows of one partition, in order of time.
+// feed iterates over the windows of one partition, in order of time.
 type feed struct {
 	pk       string
 	next     func() (*dynamodb.QueryOutput, error, bool)
 	from, to time.Time
-	list     []*read   // windows of the pages that were read
-	reached  time.Time // no later page has an earlier window
-	done     bool      // there is no later page
-	lost     []error   // errors of items without a time
+	list     []*storedWindow // windows of the pages that were read
+	reached  time.Time       // later pages have no window before reached
+	done     bool            // there is no later page
+	undated  []error         // errors of items without a time
 }
 
-// read is a window's item, or the error of an unreadable one.
-type read struct {
+// storedWindow is a window's item, or the error of an unreadable item.
+type storedWindow struct {
 	start time.Time
 	item  heat.Item
 	err   error
@@ -43,15 +43,16 @@ func (f *feed) fill() error {
 			return fmt.Errorf("heat: reading items of %q: %w", f.pk, err)
 		}
 		for _, attributes := range page.Items {
-			f.add(attributes)
+			f.addItem(attributes)
 		}
 	}
 	return nil
 }
 
-func (f *feed) add(attributes dynamo.Item) {
+// addItem inserts the first window of a stored item.
+func (f *feed) addItem(attributes dynamo.Item) {
 	start, ok := heat.Start(attributes)
-	r := new(read)
+	r := new(storedWindow)
 	if heat.HeldPartition(f.pk) {
 		r.held, r.err = heat.ParseHeld(attributes)
 	} else {
@@ -64,15 +65,16 @@ func (f *feed) add(attributes dynamo.Item) {
 	case ok:
 		f.reached = start
 	case r.err != nil:
-		f.lost = append(f.lost, fmt.Errorf("no time in the sort key: %v", r.err)) // not ErrVersion: no column would show the gap
+		f.undated = append(f.undated, fmt.Errorf("no time in the sort key: %v", r.err)) // %v hides ErrVersion, which readers ignore
 		return
 	}
 	if r.held != nil {
 		f.insertNext(r.held)
 		return
 	}
-	if r.start = later(start, f.from); r.err == nil {
-		r.start = r.item.Start
+	r.start = r.item.Start
+	if r.err != nil {
+		r.start = later(start, f.from)
 	}
 	f.insert(r)
 }
@@ -86,26 +88,26 @@ func (f *feed) pop() {
 	}
 }
 
-// insertNext inserts the stored item's next window in the time of the feed.
+// insertNext inserts the stored item's next window in the feed's time range, if there is one.
 func (f *feed) insertNext(held *heat.Held) {
 	for held.More() {
 		item, err := held.Next()
 		if err != nil {
-			f.insert(&read{start: later(item.Start, f.from), err: fmt.Errorf("partition %q: %w", f.pk, err)})
+			f.insert(&storedWindow{start: later(item.Start, f.from), err: fmt.Errorf("partition %q: %w", f.pk, err)})
 			return
 		}
 		if !item.Start.Before(f.to) {
 			return
 		}
 		if !item.Start.Before(f.from) {
-			f.insert(&read{start: item.Start, item: item, held: held})
+			f.insert(&storedWindow{start: item.Start, item: item, held: held})
 			return
 		}
 	}
 }
 
-func (f *feed) insert(r *read) {
-	at, _ := slices.BinarySearchFunc(f.list, r.start, func(r *read, start time.Time) int {
+func (f *feed) insert(r *storedWindow) {
+	at, _ := slices.BinarySearchFunc(f.list, r.start, func(r *storedWindow, start time.Time) int {
 		if r.start.After(start) {
 			return 1
 		}
@@ -131,8 +133,8 @@ func nextWindow(feeds []*feed) (w heat.Window, err error) {
 		return w, err
 	}
 	for _, f := range feeds {
-		if len(f.lost) > 0 {
-			w, f.lost = heat.Window{Start: f.to, Unreadable: f.lost}, nil
+		if len(f.undated) > 0 {
+			w, f.undated = heat.Window{Start: f.to, Unreadable: f.undated}, nil
 			return w, nil
 		}
 		if len(f.list) > 0 && (w.Start.IsZero() || f.list[0].start.Before(w.Start)) {

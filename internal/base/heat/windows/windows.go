@@ -40,12 +40,12 @@ func (r Reader) All(ctx context.Context, from, to time.Time) iter.Seq2[heat.Wind
 			yield(heat.Window{}, err)
 			return
 		}
-		r.all(ctx, p, from, to)(yield)
+		r.readFull(ctx, p, from, to)(yield)
 	}
 }
 
-// all iterates over full items, given the progress.
-func (r Reader) all(ctx context.Context, p heat.Progress, from, to time.Time) iter.Seq2[heat.Window, error] {
+// readFull iterates over full items, given the progress.
+func (r Reader) readFull(ctx context.Context, p heat.Progress, from, to time.Time) iter.Seq2[heat.Window, error] {
 	return r.read(ctx, heat.Partitions(from, to, true), 2*heat.Salts, from, p.HeldSince(from), to)
 }
 
@@ -69,7 +69,7 @@ func (r Reader) Windows(ctx context.Context, from, to time.Time, step time.Durat
 			return
 		}
 		for _, s := range cover(from, to, step, progress, heat.ByTenMinutes) {
-			windows := r.all(ctx, progress, s.from, s.to)
+			windows := r.readFull(ctx, progress, s.from, s.to)
 			if s.layer != full {
 				windows = r.Layer(ctx, s.layer, s.from, s.to)
 			}
@@ -88,14 +88,14 @@ func (r Reader) Windows(ctx context.Context, from, to time.Time, step time.Durat
 // full stands for full items, which are finer than all layers.
 const full = heat.ByWindow - 1
 
-// span is a time to read from one layer.
+// span is a time range to read from one layer.
 type span struct {
 	layer    heat.Layer
 	from, to time.Time
 }
 
-// cover divides a time into spans, in order. It reads as much as it can from this layer, if that is fine enough for step,
-// and the ends from finer layers.
+// cover divides a time range into spans to read, in order. If the layer is fine enough for step, the spans cover as
+// much as possible by it, and the ends by finer layers.
 func cover(from, to time.Time, step time.Duration, p heat.Progress, layer heat.Layer) []span {
 	if !from.Before(to) {
 		return nil
@@ -151,20 +151,20 @@ func (r Reader) query(pk, low, high string) *dynamodb.QueryInput {
 	}
 }
 
-// read iterates over partitions in order of time. Each hour or day has salts partitions, which it reads in parallel. Items
-// with several windows are read from the start held.
+// read iterates over the windows of partitions, in order of time. Each hour or day has salts partitions, which it reads
+// concurrently. Stored items with several windows are read from held on.
 func (r Reader) read(ctx context.Context, partitions []string, salts int, from, held, to time.Time) iter.Seq2[heat.Window, error] {
 	return func(yield func(heat.Window, error) bool) {
-		for salts := range slices.Chunk(partitions, salts) {
-			if !r.readTogether(ctx, salts, from, held, to, yield) {
+		for together := range slices.Chunk(partitions, salts) {
+			if !r.readTogether(ctx, together, from, held, to, yield) {
 				return
 			}
 		}
 	}
 }
 
-// readTogether merges the windows of several partitions by time. It holds about a page of each. It returns false if the
-// iteration is over.
+// readTogether yields the windows of several partitions, merged by time. It holds about a page of each in memory. It
+// returns false if the iteration must end.
 func (r Reader) readTogether(ctx context.Context, partitions []string, from, held, to time.Time, yield func(heat.Window, error) bool) bool {
 	var feeds []*feed
 	for _, pk := range partitions {

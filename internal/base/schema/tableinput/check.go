@@ -12,7 +12,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 )
 
-// check returns how an existing table differs from the schema, or nil.
+// check returns an error if an existing table differs from the schema.
 func check(have *types.TableDescription, want schema.Table) error {
 	in := Create(want)
 	kinds := attributeTypes(have.AttributeDefinitions)

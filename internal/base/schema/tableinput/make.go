@@ -53,42 +53,43 @@ func create(ctx context.Context, db client.TableMaker, t schema.Table) error {
 	if err := check(out.Table, t); err != nil {
 		return err
 	}
-	return expire(ctx, db, t)
+	return enableTTL(ctx, db, t)
 }
 
-// expire enables TTL unless it is enabled: AWS rejects enabling it twice.
-func expire(ctx context.Context, db client.TableMaker, t schema.Table) error {
+// enableTTL enables TTL unless it is enabled: AWS rejects enabling it twice.
+func enableTTL(ctx context.Context, db client.TableMaker, t schema.Table) error {
 	if t.TTL == "" {
 		return nil
 	}
-	off, err := lacksExpiry(ctx, db, t)
-	if err != nil || !off {
+	disabled, err := ttlDisabled(ctx, db, t)
+	if err != nil || !disabled {
 		return err
 	}
-	_, refused := db.UpdateTimeToLive(ctx, Expiry(t))
-	if refused == nil {
+	_, failed := db.UpdateTimeToLive(ctx, Expiry(t))
+	if failed == nil {
 		return nil
 	}
 	// Another program may have enabled it meanwhile.
-	if off, err = lacksExpiry(ctx, db, t); err != nil || off {
-		return fmt.Errorf("enable its expiry: %w", errors.Join(refused, err))
+	disabled, err = ttlDisabled(ctx, db, t)
+	if err != nil || disabled {
+		return fmt.Errorf("enable its TTL: %w", errors.Join(failed, err))
 	}
 	return nil
 }
 
-// lacksExpiry reports whether a table's TTL is disabled. It returns an error if TTL uses another
+// ttlDisabled reports whether a table's TTL is disabled. It returns an error if TTL uses another
 // attribute.
-func lacksExpiry(ctx context.Context, db client.TableMaker, t schema.Table) (bool, error) {
+func ttlDisabled(ctx context.Context, db client.TableMaker, t schema.Table) (bool, error) {
 	out, err := db.DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: &t.Name})
 	if err != nil {
-		return false, fmt.Errorf("describe its expiry: %w", err)
+		return false, fmt.Errorf("describe its TTL: %w", err)
 	}
 	d := out.TimeToLiveDescription
 	if d == nil || d.TimeToLiveStatus == types.TimeToLiveStatusDisabled {
 		return true, nil
 	}
 	if have := aws.ToString(d.AttributeName); have != t.TTL {
-		return false, fmt.Errorf("its items expire by attribute %q instead of %q", have, t.TTL)
+		return false, fmt.Errorf("its TTL attribute is %q instead of %q", have, t.TTL)
 	}
 	return false, nil
 }

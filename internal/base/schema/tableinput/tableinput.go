@@ -1,4 +1,4 @@
-// Package tableinput creates the tables of internal/base/schema by the AWS SDK:
+// Package tableinput creates the tables of internal/base/schema with the AWS SDK:
 //
 //	for _, t := range schema.Tables(names) {
 //		err := tableinput.Make(ctx, client, t)
@@ -41,8 +41,8 @@ func Create(t schema.Table) *dynamodb.CreateTableInput {
 	return in
 }
 
-// Expiry returns the input that enables an existing table's TTL; nil for a table without TTL.
-// DynamoDB rejects enabling it twice.
+// Expiry returns the input that enables an existing table's TTL, or nil if the schema has no TTL.
+// DynamoDB rejects it if TTL is already enabled.
 func Expiry(t schema.Table) *dynamodb.UpdateTimeToLiveInput {
 	if t.TTL == "" {
 		return nil

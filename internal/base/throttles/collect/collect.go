@@ -1,5 +1,5 @@
-// Package collect collects what AWS, an engine, a stream and a log tell of a table's throttled requests, and returns what
-// [throttles.Explain] makes of it. It only reads:
+// Package collect collects the evidence of a table's throttled requests from AWS, an engine, a stream and a log, and has
+// [throttles.Explain] explain it. It writes nothing:
 //
 //	report, err := collect.Run(ctx, collect.Sources{DynamoDB: db, CloudWatch: metrics}, collect.Options{Tables: []string{"orders"}, From: from, To: to})
 package collect
@@ -22,7 +22,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/throttles"
 )
 
-// The calls of DynamoDB by resource. All of them read.
+// The calls of DynamoDB, by the resource in a policy. None of them writes.
 type (
 	// DynamoDB has all calls.
 	DynamoDB interface {
@@ -47,7 +47,7 @@ type (
 	}
 )
 
-// CloudWatch has the calls for metrics and contributors. Both read.
+// CloudWatch has the calls for metrics and contributors.
 type CloudWatch interface {
 	GetMetricData(context.Context, *cloudwatch.GetMetricDataInput, ...func(*cloudwatch.Options)) (*cloudwatch.GetMetricDataOutput, error)
 	GetInsightRuleReport(context.Context, *cloudwatch.GetInsightRuleReportInput, ...func(*cloudwatch.Options)) (*cloudwatch.GetInsightRuleReportOutput, error)
@@ -59,7 +59,7 @@ type Sources struct {
 	CloudWatch CloudWatch
 	Limiter    func(context.Context) (Limited, error)                                 // what a limiter before an engine throttled
 	Heat       func(ctx context.Context, from, to time.Time) ([]throttles.Key, error) // the hot keys of the time
-	HeatCalls  string                                                                 // that Heat makes, for who may not make them
+	HeatCalls  string                                                                 // the actions to allow for Heat
 	Advise     func(context.Context, throttles.Key) string                            // the cure for a throttled key, "" for the usual one
 	Log        io.Reader                                                              // error lines of SDKs
 	LogName    string
@@ -70,7 +70,7 @@ type Sources struct {
 
 // Limited has all throttles of a limiter since a time.
 type Limited struct {
-	Since  time.Time // zero for always
+	Since  time.Time // zero if the time is unknown
 	Counts []throttles.Count
 	Keys   []throttles.Key
 }
@@ -79,7 +79,7 @@ type Limited struct {
 type Options struct {
 	Name         string   // for the report
 	Tables       []string // their names
-	Deployment   bool     // Tables are a deployment's; Watched are added, and an attached deployment may lack Tables
+	Deployment   bool     // Tables are a deployment's: those of Watched are added, and then Tables may be missing
 	Index        string   // only this index; "" for tables and all indexes
 	From, To     time.Time
 	PartitionWCU float64
@@ -92,18 +92,18 @@ type collection struct {
 	options Options
 	notes   []string
 	vectors []throttles.Resource // vector indexes
-	written []heat.VectorRate    // to them
+	written []heat.VectorRate    // writes to them
 }
 
-// NoIndex is the error of an index that no table has.
+// NoIndex is the error for an index, by name, that no table has.
 type NoIndex string
 
 func (e NoIndex) Error() string {
 	return fmt.Sprintf("no table has an index %q: check --index", string(e))
 }
 
-// Run returns the report, with a note for each source that could not be read. The error is that of a table or index that
-// does not exist, of the log, or of ctx.
+// Run returns the report, with a note for each unreadable source. It returns an error if a table or index does
+// not exist, if the log can't be read, or if ctx is done.
 func Run(ctx context.Context, s Sources, o Options) (throttles.Report, error) {
 	c := &collection{Sources: s, options: o, Evidence: throttles.Evidence{Name: o.Name, From: o.From, To: o.To, PartitionWCU: o.PartitionWCU}}
 	if err := c.describeAll(ctx); err != nil {
@@ -139,13 +139,13 @@ func Run(ctx context.Context, s Sources, o Options) (throttles.Report, error) {
 	return r, ctx.Err()
 }
 
-// describeAll adds all tables. An attached deployment has few tables of its own.
+// describeAll adds all tables. An attached deployment lacks some tables of its own.
 func (c *collection) describeAll(ctx context.Context) error {
 	var watched []string
 	if c.options.Deployment && c.Watched != nil {
 		var err error
 		if watched, err = c.Watched(ctx, c.From, c.To); err != nil {
-			c.failed(err, "Whether the deployment is attached to a table is unknown", c.HeatCalls)
+			c.noteError(err, "Whether the deployment is attached to a table is unknown", c.HeatCalls)
 		}
 		c.options.Tables = slices.Concat(c.options.Tables, watched)
 		c.Name = strings.Join(append([]string{c.Name}, watched...), ", ")
@@ -165,8 +165,8 @@ func (c *collection) note(format string, values ...any) {
 	}
 }
 
-// failed notes what can't be known because of an error, and which action to allow if that is the reason.
-func (c *collection) failed(err error, unknown, action string) {
+// noteError notes what is unknown because of an error, and which action to allow if access was denied.
+func (c *collection) noteError(err error, unknown, action string) {
 	fault, ok := errors.AsType[smithy.APIError](err)
 	switch {
 	case denied(err):
@@ -184,7 +184,7 @@ func denied(err error) bool {
 	return ok && slices.Contains([]string{"AccessDenied", "AccessDeniedException", "UnauthorizedOperation", "NotAuthorized"}, fault.ErrorCode())
 }
 
-// askLimiter adds what a limiter throttled, by reason and key. Its counts have no times.
+// askLimiter adds a limiter's throttles, by reason and key. They have no times.
 func (c *collection) askLimiter(ctx context.Context) {
 	limited, err := c.Limiter(ctx)
 	if err != nil {
@@ -210,14 +210,14 @@ func (c *collection) askLimiter(ctx context.Context) {
 	}
 }
 
-// readHeat adds the hot keys of the time.
+// readHeat adds the hot keys.
 func (c *collection) readHeat(ctx context.Context) {
 	if c.Heat == nil {
 		return
 	}
 	keys, err := c.Heat(ctx, c.options.From, c.options.To)
 	if err != nil {
-		c.failed(err, "Hot keys are unknown", c.HeatCalls)
+		c.noteError(err, "Hot keys are unknown", c.HeatCalls)
 	}
 	for _, k := range keys {
 		if c.wanted(k.ID) {

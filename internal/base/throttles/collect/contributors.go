@@ -21,8 +21,8 @@ import (
 const (
 	contributorInsights = "Contributor Insights"
 	maxContributors     = 50
-	// leastRising is how many sort keys must rise with time to call them rising.
-	leastRising = 4
+	// minRising is the number of sort keys that it takes to call them rising.
+	minRising = 4
 )
 
 // The kinds of Contributor Insights' rules for throttled keys, as their names have them.
@@ -47,10 +47,10 @@ func (c *collection) readContributors(ctx context.Context) {
 		}
 		out, err := c.DynamoDB.DescribeContributorInsights(ctx, in)
 		if fault, ok := errors.AsType[smithy.APIError](err); ok && fault.ErrorCode() == "UnknownOperationException" {
-			return // an engine has none
+			return // an engine has no Contributor Insights
 		}
 		if err != nil {
-			c.failed(err, "Whether Contributor Insights lists throttled keys is unknown", "dynamodb:DescribeContributorInsights")
+			c.noteError(err, "Whether Contributor Insights lists throttled keys is unknown", "dynamodb:DescribeContributorInsights")
 			return
 		}
 		if out.ContributorInsightsStatus != dynamo.ContributorInsightsStatusEnabled {
@@ -60,7 +60,7 @@ func (c *collection) readContributors(ctx context.Context) {
 		for _, rule := range out.ContributorInsightsRuleList {
 			if strings.Contains(rule, partitionKeyRule) || strings.Contains(rule, sortKeyRule) {
 				if err := c.readRule(ctx, r.ID, rule); err != nil {
-					c.failed(err, "Throttled keys are unknown", "cloudwatch:GetInsightRuleReport")
+					c.noteError(err, "Throttled keys are unknown", "cloudwatch:GetInsightRuleReport")
 					return
 				}
 			}
@@ -68,7 +68,7 @@ func (c *collection) readContributors(ctx context.Context) {
 	}
 }
 
-// readRule adds the keys of one rule. A rule for sort keys adds what partition keys lack.
+// readRule adds the keys of one rule. A rule for sort keys completes the partition keys of the other rule.
 func (c *collection) readRule(ctx context.Context, id throttles.ID, rule string) error {
 	from := c.From.Truncate(time.Minute)
 	out, err := c.CloudWatch.GetInsightRuleReport(ctx, &cloudwatch.GetInsightRuleReportInput{
@@ -111,7 +111,7 @@ func (c *collection) readRule(ctx context.Context, id throttles.ID, rule string)
 // rising reports whether greater sort keys were first throttled later.
 func rising(items []types.InsightRuleContributor) bool {
 	items = slices.DeleteFunc(slices.Clone(items), func(x types.InsightRuleContributor) bool { return len(x.Datapoints) == 0 })
-	if len(items) < leastRising {
+	if len(items) < minRising {
 		return false
 	}
 	first := func(x types.InsightRuleContributor) time.Time {

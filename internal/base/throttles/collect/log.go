@@ -13,15 +13,15 @@ import (
 	"github.com/hotshard/hotshard/internal/base/throttles"
 )
 
-// token matches what a log tells of a throttle: one of the reasons, an ARN, or an exception.
+// token matches the parts of a logged throttle: one of the reasons, an ARN, or an exception.
 var token = regexp.MustCompile(`(Table|Index)(Read|Write)(ProvisionedThroughput|AccountLimit|KeyRangeThroughput|MaxOnDemandThroughput)Exceeded\b` +
 	`|arn:[\w-]+:dynamodb:[\w-]*:\w*:table/[\w.-]+(/index/[\w.-]+)?` +
 	`|\b(ProvisionedThroughputExceeded(Exception)?|ThrottlingException|ThrottlingError|RequestLimitExceeded)\b`)
 
-// ofDynamoDB matches a line about DynamoDB: other services have a ThrottlingException, too.
+// ofDynamoDB matches a line about DynamoDB. Other services have a ThrottlingException, too.
 var ofDynamoDB = regexp.MustCompile(`(?i)dynamo|throughput for the table|capacity of your table|throughput quota for your account|\b(Put|Get|Update|Delete|BatchGet|BatchWrite|TransactGet|TransactWrite)Items?\b`)
 
-// timestamp matches a time with its offset. Other times don't tell when they are.
+// timestamp matches a time with its offset. Without an offset, the instant is unknown.
 var timestamp = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)`)
 
 // Bounds of reading a log.
@@ -35,14 +35,14 @@ const (
 type logReader struct {
 	c       *collection
 	counts  map[throttles.Reason]int
-	errors  int  // throttles of the tables and the time, those without a reason included
-	others  int  // of other tables
-	old     int  // outside the time
+	errors  int  // throttles within the time, on the tables or without a reason
+	others  int  // throttles of other tables
+	old     int  // throttles outside the time
 	outside bool // the newest timestamp is outside the time
 
 	current     *loggedError // nil for none
-	reason, arn string       // not paired yet
-	at          int          // line of the newest of the two
+	reason, arn string       // the newest, if not paired yet
+	at          int          // line of the newer of the two
 }
 
 // loggedError is one error of an SDK, on one line or on several.
@@ -61,7 +61,7 @@ func (c *collection) readLog() error {
 	in := bufio.NewReaderSize(c.Log, maxLine)
 	for n := 1; ; n++ {
 		line, err := in.ReadSlice('\n')
-		l.line(string(line), n)
+		l.readLine(string(line), n)
 		for errors.Is(err, bufio.ErrBufferFull) { // the rest of a long line
 			_, err = in.ReadSlice('\n')
 		}
@@ -73,12 +73,12 @@ func (c *collection) readLog() error {
 		}
 	}
 	l.finish()
-	l.enter()
+	l.addCounts()
 	return nil
 }
 
-// line reads one line. An indented line continues an error, and so does one whose reasons the error still lacks.
-func (l *logReader) line(text string, n int) {
+// readLine reads one line. An indented line continues the current error, and so does the first reason after it.
+func (l *logReader) readLine(text string, n int) {
 	if at, err := time.Parse(time.RFC3339, timestamp.FindString(text)); err == nil {
 		l.outside = at.Before(l.c.From) || at.After(l.c.To)
 	}
@@ -147,14 +147,14 @@ func (l *logReader) finish() {
 	}
 }
 
-// enter adds the counts to the evidence.
-func (l *logReader) enter() {
+// addCounts adds the counts to the evidence.
+func (l *logReader) addCounts() {
 	l.c.Logged = float64(l.errors)
 	for r, n := range l.counts {
 		l.c.Counts = append(l.c.Counts, throttles.Count{Reason: r, Events: float64(n), Source: throttles.Source{Name: l.c.LogName, Text: fmt.Sprintf("%d errors with %s", n, r)}})
 	}
 	if l.old > 0 {
-		l.c.note("%s: %d throttles are not of this time. Give --since to count older ones.", l.c.LogName, l.old)
+		l.c.note("%s: %d throttles are outside this time. Pass --since to count older ones.", l.c.LogName, l.old)
 	}
 	if l.others > 0 {
 		l.c.note("%s: %d throttles are of other tables or indexes.", l.c.LogName, l.others)

@@ -17,23 +17,23 @@ import (
 
 const (
 	cloudWatch = "CloudWatch"
-	// maxQueries is GetMetricData's bound.
+	// maxQueries is GetMetricData's limit.
 	maxQueries = 500
-	// minuteSpan is the longest time that is read by the minute.
+	// minuteSpan is the longest time that is read with periods of a minute. Longer times have longPeriod.
 	minuteSpan = 3 * time.Hour
-	coarse     = 5 * time.Minute
+	longPeriod = 5 * time.Minute
 )
 
-// metric is one series of CloudWatch, by the Unix time of its periods.
+// metric is one metric of a table or index, with a value for each period.
 type metric struct {
 	name, stat string
-	dimension  string // that names an index
+	dimension  string // name of the dimension whose value is the index
 	resource   *throttles.Resource
-	reason     throttles.Reason // without a cause for totals
-	points     map[int64]float64
+	reason     throttles.Reason  // without a cause for totals
+	points     map[int64]float64 // by the Unix time of the period's start
 }
 
-// metricName returns the metric of a cause, or of all causes.
+// metricName returns the name of the metric that counts a cause, or all causes if it is "".
 func metricName(op throttles.Operation, cause throttles.Cause) string {
 	return title(op) + strings.TrimSuffix(string(cause), "Exceeded") + "ThrottleEvents"
 }
@@ -81,13 +81,13 @@ func (c *collection) readMetrics(ctx context.Context) {
 	all = append(all, vectors...)
 	for first := 0; first < len(all); first += maxQueries {
 		if err := c.query(ctx, all[first:min(first+maxQueries, len(all))]); err != nil {
-			c.failed(err, "Throttles by reason are unknown", "cloudwatch:GetMetricData")
+			c.noteError(err, "Throttles by reason are unknown", "cloudwatch:GetMetricData")
 			return
 		}
 	}
 	c.Counted = true
 	for _, s := range list {
-		s.enter(c)
+		s.addCounts(c)
 	}
 	for _, m := range vectors {
 		c.written = append(c.written, heat.VectorRate{Index: m.resource.Index, Bytes: heat.Hundredths(m.sum() / c.To.Sub(c.From).Seconds())})
@@ -105,10 +105,10 @@ func (c *collection) period() time.Duration {
 	if c.To.Sub(c.From) <= minuteSpan {
 		return time.Minute
 	}
-	return coarse
+	return longPeriod
 }
 
-// query reads metrics, at most maxQueries.
+// query reads the points of at most maxQueries metrics.
 func (c *collection) query(ctx context.Context, metrics []*metric) error {
 	byID := map[string]*metric{}
 	from, to := c.From.Truncate(c.period()), c.To
@@ -144,8 +144,8 @@ func (c *collection) query(ctx context.Context, metrics []*metric) error {
 	return nil
 }
 
-// enter adds the counts of one operation on one resource, and sets its use.
-func (s *series) enter(c *collection) {
+// addCounts adds the counts of one operation on one resource, and sets its use.
+func (s *series) addCounts(c *collection) {
 	seconds := c.period().Seconds()
 	use := &s.resource.Writes
 	if s.op == throttles.Read {

@@ -19,15 +19,15 @@ func (c *collection) describe(ctx context.Context, table string) error {
 		if _, absent := errors.AsType[*types.ResourceNotFoundException](err); absent || !denied(err) {
 			return fmt.Errorf("describing table %s: %w", table, err)
 		}
-		c.failed(err, "Indexes, capacities and limits of "+table+" are unknown", "dynamodb:DescribeTable")
+		c.noteError(err, "Indexes, capacities and limits of "+table+" are unknown", "dynamodb:DescribeTable")
 		c.add(throttles.Resource{ID: throttles.ID{Table: table, Index: c.options.Index}})
 		return nil
 	}
 	t := out.Table
 	onDemand := t.BillingModeSummary != nil && t.BillingModeSummary.BillingMode == types.BillingModePayPerRequest
 	r := throttles.Resource{ID: throttles.ID{Table: table}, ARN: aws.ToString(t.TableArn), PartitionKey: partitionKey(t.KeySchema), OnDemand: onDemand}
-	provisioned(&r, t.ProvisionedThroughput)
-	maximum(&r, t.OnDemandThroughput)
+	setProvisioned(&r, t.ProvisionedThroughput)
+	setMaximum(&r, t.OnDemandThroughput)
 	if w := t.WarmThroughput; w != nil {
 		r.Reads.Warm, r.Writes.Warm = units(w.ReadUnitsPerSecond), units(w.WriteUnitsPerSecond)
 	}
@@ -35,8 +35,8 @@ func (c *collection) describe(ctx context.Context, table string) error {
 	for _, x := range t.GlobalSecondaryIndexes {
 		r := throttles.Resource{ID: throttles.ID{Table: table, Index: aws.ToString(x.IndexName)}, ARN: aws.ToString(x.IndexArn), PartitionKey: partitionKey(x.KeySchema), OnDemand: onDemand}
 		r.ProjectsAll = x.Projection != nil && x.Projection.ProjectionType == types.ProjectionTypeAll
-		provisioned(&r, x.ProvisionedThroughput)
-		maximum(&r, x.OnDemandThroughput)
+		setProvisioned(&r, x.ProvisionedThroughput)
+		setMaximum(&r, x.OnDemandThroughput)
 		if w := x.WarmThroughput; w != nil {
 			r.Reads.Warm, r.Writes.Warm = units(w.ReadUnitsPerSecond), units(w.WriteUnitsPerSecond)
 		}
@@ -56,13 +56,13 @@ func (c *collection) add(r throttles.Resource) {
 	}
 }
 
-func provisioned(r *throttles.Resource, p *types.ProvisionedThroughputDescription) {
+func setProvisioned(r *throttles.Resource, p *types.ProvisionedThroughputDescription) {
 	if p != nil && !r.OnDemand {
 		r.Reads.Provisioned, r.Writes.Provisioned = units(p.ReadCapacityUnits), units(p.WriteCapacityUnits)
 	}
 }
 
-func maximum(r *throttles.Resource, m *types.OnDemandThroughput) {
+func setMaximum(r *throttles.Resource, m *types.OnDemandThroughput) {
 	if m != nil && r.OnDemand {
 		r.Reads.MaxOnDemand, r.Writes.MaxOnDemand = units(m.MaxReadRequestUnits), units(m.MaxWriteRequestUnits)
 	}
@@ -84,7 +84,7 @@ func partitionKey(elements []types.KeySchemaElement) string {
 func (c *collection) readLimits(ctx context.Context) {
 	out, err := c.DynamoDB.DescribeLimits(ctx, &dynamodb.DescribeLimitsInput{})
 	if err != nil {
-		c.failed(err, "The account's quotas are unknown", "dynamodb:DescribeLimits")
+		c.noteError(err, "The account's quotas are unknown", "dynamodb:DescribeLimits")
 		return
 	}
 	for i := range c.Resources {

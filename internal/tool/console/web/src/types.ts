@@ -178,7 +178,7 @@ export interface HeatRow {
    */
   current: number;
   /**
-   * Most additional write units in each column
+   * Upper bound of the error in each column: the true number is at most units plus error
    */
   error: number[];
   /**
@@ -222,7 +222,7 @@ export interface HeatRow {
    */
   shards?: number;
   /**
-   * The current status, from the two newest complete windows and the known part of later ones. saturated: at the partition's limit; hot: near it, or one second reached it, or a writer was throttled; warm: below that
+   * The current status, from the two newest complete windows and what is known of later ones. saturated: at the partition's limit; hot: near it, or one second reached it, or a writer was throttled; warm: below that
    */
   status: "hot" | "saturated" | "warm";
   /**

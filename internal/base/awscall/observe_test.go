@@ -17,8 +17,8 @@ import (
 	"github.com/aws/smithy-go/middleware"
 )
 
-// TestTelling checks that each attempt of each client is reported by its IAM action.
-func TestTelling(t *testing.T) {
+// TestObserveAttempts checks that each attempt of each client is reported by its IAM action.
+func TestObserveAttempts(t *testing.T) {
 	var asked atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		if asked.Add(1) == 1 {
@@ -30,7 +30,7 @@ func TestTelling(t *testing.T) {
 	var reported []Action
 	config := aws.Config{
 		Region: "eu-west-1", Credentials: credentials.NewStaticCredentialsProvider("id", "secret", ""), BaseEndpoint: &server.URL,
-		APIOptions: []func(*middleware.Stack) error{Telling(func(a Action) { reported = append(reported, a) })},
+		APIOptions: []func(*middleware.Stack) error{ObserveAttempts(func(a Action) { reported = append(reported, a) })},
 		Retryer: func() aws.Retryer {
 			return retry.NewStandard(func(o *retry.StandardOptions) {
 				o.Backoff = retry.BackoffDelayerFunc(func(int, error) (time.Duration, error) { return 0, nil })
