@@ -17,7 +17,7 @@ const (
 	maxCalls      = 10 // calls that are kept for a key
 	callAge       = 5 * time.Second
 	minCalls      = 3  // fewer may be throttled because of another key in the partition
-	minThrottled  = 2  // throttled calls, each on another write shard if there are several: see busy
+	minThrottled  = 2  // throttled calls, each on another of the added write shards: see busy
 	manyAdded     = 32 // if the newest change added more write shards, one more call must be throttled
 	minCallsTight = 10 // instead of minCalls, for a key with one write shard if the partitions are the limit
 	tightTime     = 10 * time.Second

@@ -16,6 +16,7 @@ import (
 
 // The counts to which keys grow. slowSteps are for keys that a larger count does not relieve at once,
 // but after the lead, or, for rows of an index, with their next write. So their first step is larger.
+// Each step adds two write shards or more: evidence.busy wants throttles on two of them.
 var (
 	promptSteps = []int{4, 16, 64, 256, shard.MaxShards}
 	slowSteps   = []int{24, 64, 256, shard.MaxShards}

@@ -19,6 +19,7 @@ var ownClocks = map[string]string{
 	"internal/fold/parts/":                 "folds of events take the machine's time",
 	"pkg/shard/boards/example_test.go":     "a program's time is the machine's",
 	"pkg/shard/counters/example_test.go":   "a program's time is the machine's",
+	"pkg/shard/grow/everyitem_test.go":     "late commits and leads take real time on the engine",
 	"pkg/shard/grow/storm_test.go":         "called in a synctest bubble",
 	"pkg/shard/limits/example_test.go":     "a program's time is the machine's",
 	"pkg/shard/shardmap/fake_test.go":      "called in a synctest bubble",

@@ -22,7 +22,7 @@ import (
 // kindHome is the package with the facts of all kinds.
 const kindHome = "internal/base/kind"
 
-// registries are the only files that may have a map with a function for each kind.
+// registries are the only files that may have a map with a function for each kind. Maps by kind.Summary may be anywhere.
 var registries = []string{"cmd/hotshard/check.go", "internal/fold/erase/erase.go"}
 
 // driven are files that drive the API with a kind of their choice and read it in the responses.
@@ -286,7 +286,7 @@ func TestKindRuleFindsBreaches(t *testing.T) {
 		{"a prefix", elsewhere, `var pk = "C#page/home#0"`, 1},
 		{"an enum that lacks kinds", elsewhere, "type in struct { Type string `query:\"type\" enum:\"counter,entity\"` }", 1},
 		{"a map by bucket that lacks some", elsewhere, `var m = map[kind.Bucket]int{kind.NoBucket: 1, kind.Day: 2}`, 2},
-		{"a map by summary that lacks one", elsewhere, `var m = map[kind.Summary]int{kind.Partials: 1, kind.Rollups: 2}`, 1},
+		{"a map by summary that lacks one", elsewhere, `var m = map[kind.Summary]int{kind.Partials: 1, kind.Rollups: 2}`, len(table["Summary"]) - 2},
 		{"a registry that lacks kinds", registry, `var m = map[kind.Kind]int{kind.Counter: 1, kind.Event: 2}`, len(table["Kind"]) - 2},
 
 		{"a key of one kind", elsewhere, `var key = schema.BaseKey{Type: kind.Counter, Name: "x"}`, 0},

@@ -15,7 +15,7 @@ import (
 // Bounds of the options.
 const (
 	MaxConcurrency = 1024
-	MaxBatch       = 500 // the API's maximum
+	MaxBatch       = 500 // the lowest maximum of the API's calls
 	maxKeyedBatch  = 99  // the API's maximum with an Idempotency-Key
 	MaxRetries     = 1000
 	maxRate        = 1_000_000
