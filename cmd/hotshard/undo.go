@@ -27,13 +27,14 @@ type undoing struct {
 	Namespace  string `placeholder:"TEXT" help:"With --undo: the prefix of the programs' table.Namespace."`
 	By         string `placeholder:"NAME" help:"With --undo: the attribute By of the programs' layout. Default: the sort key, and none with --layout buckets."`
 	Bucket     string `placeholder:"day" help:"With --undo and --layout buckets: day, hour or minute. The table is scanned twice, at --read-units."`
-	WriteUnits int    `default:"100" placeholder:"N" help:"With --undo: WCU/s. A moved item costs four for each KB."`
+	Empty      bool   `help:"With --undo: undo a name although no item is on its write shards above 0."`
+	WriteUnits int    `default:"100" help:"With --undo: upper bound on WCU/s. A moved item costs four for each KB."`
 }
 
 func (c *AdoptCmd) checkUndo() error {
 	switch {
-	case c.Undo == "" && (c.Map != "" || c.Namespace != "" || c.By != "" || c.Bucket != ""):
-		return errors.New("--map, --namespace, --by and --bucket need --undo")
+	case c.Undo == "" && (c.Map != "" || c.Namespace != "" || c.By != "" || c.Bucket != "" || c.Empty):
+		return errors.New("--map, --namespace, --by, --bucket and --empty need --undo")
 	case c.Undo == "":
 		return nil
 	case c.Map == "":
@@ -74,11 +75,39 @@ func (c *AdoptCmd) undoTable(ctx context.Context, client *dynamodb.Client, shard
 	return t, t.Check()
 }
 
+// checkWriteShards returns an error if no write shard of the name above 0 has an item. Then --format or --layout may be
+// wrong, and an undo would hide the items: readers forget the write shards. Time buckets are not checked.
+func (c *AdoptCmd) checkWriteShards(ctx context.Context, t *table.Table) error {
+	e, err := t.Shards.Lookup(ctx, c.Undo, time.Now())
+	if _, absent := errors.AsType[*types.ResourceNotFoundException](err); absent {
+		return sentence("There is no shard map %q. Check --map.", c.Map)
+	}
+	reset := e.Forgotten && len(e.History) == 0 // an earlier run moved the items
+	if err != nil || c.Empty || c.Bucket != "" || reset || e.Most() == 1 {
+		return err
+	}
+	for n := 1; n < e.Most(); n++ {
+		out, err := t.Client.Query(ctx, &dynamodb.QueryInput{
+			TableName: &t.Name, ConsistentRead: aws.Bool(true), Limit: aws.Int32(1), KeyConditionExpression: aws.String("#pk = :pk"),
+			ExpressionAttributeNames:  map[string]string{"#pk": t.PartitionKey},
+			ExpressionAttributeValues: table.Item{":pk": dynamo.String(t.Format.JoinPlain(c.Undo, n))},
+		})
+		if err != nil || len(out.Items) > 0 {
+			return err
+		}
+	}
+	return sentence("No item has a partition key from %q to %q. Check --format and --layout: if they are wrong, an undo hides the items. If the items are gone, add --empty.",
+		t.Format.JoinPlain(c.Undo, 1), t.Format.JoinPlain(c.Undo, e.Most()-1))
+}
+
 // undo moves the items of a name, and prints what it waits for.
 func (c *AdoptCmd) undo(ctx context.Context, std streams, client *dynamodb.Client) error {
 	shards := shardmap.New(client, c.Map, shardmap.Options{})
 	orders, err := c.undoTable(ctx, client, shards)
 	if err != nil {
+		return err
+	}
+	if err := c.checkWriteShards(ctx, orders); err != nil {
 		return err
 	}
 	progress, finish := terminal.Progress(std.err, -1, "items moved")
