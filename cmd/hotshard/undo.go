@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/ownkeys"
 	"github.com/hotshard/hotshard/internal/fold/scan"
 	"github.com/hotshard/hotshard/internal/tool/terminal"
 	"github.com/hotshard/hotshard/pkg/shard"
@@ -26,7 +27,7 @@ type undoing struct {
 	Map        string `placeholder:"TABLE" help:"With --undo: the shard map of the table's programs."`
 	Namespace  string `placeholder:"TEXT" help:"With --undo: the prefix of the programs' table.Namespace."`
 	By         string `placeholder:"NAME" help:"With --undo: the attribute By of the programs' layout. Default: the sort key, and none with --layout buckets."`
-	Bucket     string `placeholder:"day" help:"With --undo and --layout buckets: day, hour or minute. The table is scanned twice, at --read-units."`
+	Bucket     string `placeholder:"day" help:"With --undo and --layout buckets: day, hour or minute. The table is scanned up to three times, at --read-units."`
 	Empty      bool   `help:"With --undo: undo a name although no item is on its write shards above 0."`
 	WriteUnits int    `default:"100" help:"With --undo: upper bound on WCU/s. A moved item costs four for each KB."`
 }
@@ -75,29 +76,65 @@ func (c *AdoptCmd) undoTable(ctx context.Context, client *dynamodb.Client, shard
 	return t, t.Check()
 }
 
-// checkWriteShards returns an error if no write shard of the name above 0 has an item. Then --format or --layout may be
-// wrong, and an undo would hide the items: readers forget the write shards. Time buckets are not checked.
-func (c *AdoptCmd) checkWriteShards(ctx context.Context, t *table.Table) error {
+// checkWriteShards returns an error if no write shard of the name above 0 has an item. Then --format, --layout or --bucket
+// may be wrong, and an undo would hide the items: readers forget the write shards.
+func (c *AdoptCmd) checkWriteShards(ctx context.Context, client *dynamodb.Client, t *table.Table) error {
 	e, err := t.Shards.Lookup(ctx, c.Undo, time.Now())
 	if _, absent := errors.AsType[*types.ResourceNotFoundException](err); absent {
 		return sentence("There is no shard map %q. Check --map.", c.Map)
 	}
 	reset := e.Forgotten && len(e.History) == 0 // an earlier run moved the items
-	if err != nil || c.Empty || c.Bucket != "" || reset || e.Most() == 1 {
+	if err != nil || c.Empty || reset || e.Most() == 1 {
 		return err
 	}
-	for n := 1; n < e.Most(); n++ {
-		out, err := t.Client.Query(ctx, &dynamodb.QueryInput{
-			TableName: &t.Name, ConsistentRead: aws.Bool(true), Limit: aws.Int32(1), KeyConditionExpression: aws.String("#pk = :pk"),
-			ExpressionAttributeNames:  map[string]string{"#pk": t.PartitionKey},
-			ExpressionAttributeValues: table.Item{":pk": dynamo.String(t.Format.JoinPlain(c.Undo, n))},
-		})
-		if err != nil || len(out.Items) > 0 {
-			return err
+	keys := ownkeys.Keys{Format: t.Format, Bucket: shard.Bucket(c.Bucket)}
+	var found bool
+	example := keys.Join(c.Undo, "", 1)
+	if c.Bucket != "" {
+		example = keys.Join(c.Undo, keys.Bucket.Label(time.Now(), 0), 1)
+		found, err = c.bucketHasItem(ctx, client, t, keys)
+	} else {
+		found, err = c.writeShardHasItem(ctx, client, t, e.Most())
+	}
+	if err != nil || found {
+		return err
+	}
+	return sentence("No item has a partition key such as %q. Check --format, --layout and --bucket: if one is wrong, an undo hides the items. If the items are gone, add --empty.", example)
+}
+
+// writeShardHasItem reports whether a write shard from 1 to most-1 has an item.
+func (c *AdoptCmd) writeShardHasItem(ctx context.Context, client *dynamodb.Client, t *table.Table, most int) (bool, error) {
+	var keys []string
+	for n := 1; n < most; n++ {
+		keys = append(keys, t.Format.JoinPlain(c.Undo, n))
+	}
+	err := ownkeys.Clear(ctx, client, t.Name, t.PartitionKey, keys...)
+	if _, found := errors.AsType[*shard.KeyError](err); found {
+		return true, nil
+	}
+	return false, err
+}
+
+// bucketHasItem scans the table until it finds an item of the name on a write shard above 0 of a time bucket.
+func (c *AdoptCmd) bucketHasItem(ctx context.Context, client *dynamodb.Client, t *table.Table, keys ownkeys.Keys) (bool, error) {
+	pace := scan.NewPace(c.ReadUnits)
+	for page, err := range dynamo.ScanPages(ctx, client, &dynamodb.ScanInput{
+		TableName: &t.Name, ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,
+		ProjectionExpression: aws.String("#pk"), ExpressionAttributeNames: map[string]string{"#pk": t.PartitionKey},
+	}) {
+		if err != nil {
+			return false, err
+		}
+		for _, it := range page.Items {
+			if name, _, n, ok := keys.Split(dynamo.Text(it, t.PartitionKey)); ok && name == c.Undo && n > 0 {
+				return true, nil
+			}
+		}
+		if err := pace.Spend(ctx, page.ConsumedCapacity); err != nil {
+			return false, err
 		}
 	}
-	return sentence("No item has a partition key from %q to %q. Check --format and --layout: if they are wrong, an undo hides the items. If the items are gone, add --empty.",
-		t.Format.JoinPlain(c.Undo, 1), t.Format.JoinPlain(c.Undo, e.Most()-1))
+	return false, nil
 }
 
 // undo moves the items of a name, and prints what it waits for.
@@ -107,7 +144,7 @@ func (c *AdoptCmd) undo(ctx context.Context, std streams, client *dynamodb.Clien
 	if err != nil {
 		return err
 	}
-	if err := c.checkWriteShards(ctx, orders); err != nil {
+	if err := c.checkWriteShards(ctx, client, orders); err != nil {
 		return err
 	}
 	progress, finish := terminal.Progress(std.err, -1, "items moved")

@@ -38,15 +38,20 @@ func TestUndoOfWrongFormat(t *testing.T) {
 	if _, err := changer.Pin(t.Context(), "acme", 4, shardmap.Note{}, time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	it := table.Item{"customer": libtest.Str("acme#SHARD_3"), "placed": libtest.Str("order-1")}
-	if _, err := client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &name, Item: it}); err != nil {
-		t.Fatal(err)
+	for _, key := range []string{"acme#SHARD_3", "acme#2026-01-05#SHARD_3"} {
+		it := table.Item{"customer": libtest.Str(key), "placed": libtest.Str("order-1")}
+		if _, err := client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &name, Item: it}); err != nil {
+			t.Fatal(err)
+		}
 	}
-	for _, wrong := range []struct{ format, shardMap, want string }{
-		{"#", mapName, `No item has a partition key from "acme#1" to "acme#3". Check --format`},
-		{"#SHARD_", mapName + "s", "There is no shard map"},
+	for _, wrong := range []struct{ format, shardMap, layout, want string }{
+		{"#", mapName, "random", `No item has a partition key such as "acme#1". Check --format`},
+		{"#", mapName, "buckets --bucket day", "#1\". Check --format"},
+		{"#SHARD_", mapName, "buckets --bucket hour", "#SHARD_1\". Check --format"},
+		{"#SHARD_", mapName + "s", "random", "There is no shard map"},
 	} {
-		code, out, errText := hotshard(t, "adopt", "--undo", "acme", "--table", name, "--format", wrong.format, "--map", wrong.shardMap, "--layout", "random", "--endpoint", endpoint)
+		args := []string{"adopt", "--undo", "acme", "--table", name, "--format", wrong.format, "--map", wrong.shardMap, "--endpoint", endpoint, "--layout"}
+		code, out, errText := hotshard(t, append(args, strings.Fields(wrong.layout)...)...)
 		if code != exitBad || out != "" || !strings.Contains(errText, wrong.want) {
 			t.Errorf("exit %d with %q and %q, want %q", code, errText, out, wrong.want)
 		}
@@ -54,14 +59,18 @@ func TestUndoOfWrongFormat(t *testing.T) {
 	if e, err := shards.Read(t.Context(), "acme"); err != nil || e.History.Newest() != 4 {
 		t.Errorf("the shard map has %d write shards, %v", e.History.Newest(), err)
 	}
-	for format, empty := range map[string]bool{"#SHARD_": false, "#": true} {
-		c := AdoptCmd{Table: name, Format: format, Layout: "random", undoing: undoing{Undo: "acme", Map: mapName, Empty: empty}}
-		adopted, err := c.undoTable(t.Context(), client, shardmap.New(client, mapName, shardmap.Options{}))
+	for _, right := range []AdoptCmd{
+		{Format: "#SHARD_", Layout: "random"},
+		{Format: "#SHARD_", Layout: "buckets", undoing: undoing{Bucket: "day"}},
+		{Format: "#", Layout: "random", undoing: undoing{Empty: true}},
+	} {
+		right.Table, right.Undo, right.Map, right.ReadUnits = name, "acme", mapName, 1000
+		adopted, err := right.undoTable(t.Context(), client, shardmap.New(client, mapName, shardmap.Options{}))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := c.checkWriteShards(t.Context(), adopted); err != nil {
-			t.Errorf("format %s, empty %v: %v", format, empty, err)
+		if err := right.checkWriteShards(t.Context(), client, adopted); err != nil {
+			t.Errorf("format %s, layout %s: %v", right.Format, right.Layout, err)
 		}
 	}
 }
