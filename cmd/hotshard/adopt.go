@@ -68,8 +68,8 @@ func (c *AdoptCmd) Run(ctx context.Context, std streams) error {
 	} else {
 		err = printAdoption(std.out, r)
 	}
-	if n := len(r.Refusals); err == nil && n > 0 {
-		err = fmt.Errorf("table %s can't be adopted, for the reasons above (%d)", c.Table, n)
+	if err == nil && len(r.Refusals) > 0 {
+		err = sentence("Table %s can't be adopted. %s", c.Table, strings.Join(r.Refusals, " "))
 	}
 	return err
 }
@@ -116,9 +116,6 @@ func printAdoption(out io.Writer, r *adopt.Report) error {
 	}
 	for _, note := range r.Notes {
 		fmt.Fprintf(&text, "Note: %s\n", note)
-	}
-	for _, why := range r.Refusals {
-		fmt.Fprintf(&text, "Refused: %s\n", why)
 	}
 	if r.Lines != "" {
 		lines := strings.ReplaceAll(r.Lines, "\t", "    ") // terminal.Lines escapes tabs

@@ -38,7 +38,7 @@ func TestAdopt(t *testing.T) {
 	}
 	put("acme#SHARD_2")
 	code, out, errText = hotshard(t, args...)
-	if code != exitBad || !strings.Contains(errText, "can't be adopted") || !strings.Contains(out, `"acme#SHARD_2"`) || strings.Contains(out, "PlainFirst") {
+	if code != exitBad || !strings.Contains(errText, "can't be adopted") || !strings.Contains(errText, `"acme#SHARD_2"`) || strings.Contains(out, "PlainFirst") {
 		t.Errorf("exit %d with %q and\n%s", code, errText, out)
 	}
 	code, out, _ = hotshard(t, append(args, "--json")...)

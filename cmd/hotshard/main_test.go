@@ -133,7 +133,7 @@ func TestWrongUsageIsOneLine(t *testing.T) {
 		"top --table x --duration=-1s":                "--duration -1s",
 		"top --table x --endpoint nonsense":           `endpoint "nonsense": want a URL`,
 		"adopt --table x":                             "--format is missing: with no text before the number",
-		"adopt --table x --format # --map m":          "--map, --namespace, --by and --bucket need --undo",
+		"adopt --table x --format # --map m":          "--map, --namespace, --by, --bucket and --empty need --undo",
 		"adopt --table x --format # --undo a":         "--undo needs --map",
 		"adopt --table x --format # --undo a --map m": "--undo needs --layout calculated, buckets or random",
 		"adopt --table x --format # --undo a --map m --layout buckets":                "--layout buckets needs --bucket",

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/ownkeys"
 	"github.com/hotshard/hotshard/internal/fold/scan"
 	"github.com/hotshard/hotshard/internal/tool/terminal"
 	"github.com/hotshard/hotshard/pkg/shard"
@@ -26,14 +27,15 @@ type undoing struct {
 	Map        string `placeholder:"TABLE" help:"With --undo: the shard map of the table's programs."`
 	Namespace  string `placeholder:"TEXT" help:"With --undo: the prefix of the programs' table.Namespace."`
 	By         string `placeholder:"NAME" help:"With --undo: the attribute By of the programs' layout. Default: the sort key, and none with --layout buckets."`
-	Bucket     string `placeholder:"day" help:"With --undo and --layout buckets: day, hour or minute. The table is scanned twice, at --read-units."`
-	WriteUnits int    `default:"100" placeholder:"N" help:"With --undo: upper bound on the moves' WCU/s. An item costs four write units for each KB."`
+	Bucket     string `placeholder:"day" help:"With --undo and --layout buckets: day, hour or minute. The table is scanned up to three times, at --read-units."`
+	Empty      bool   `help:"With --undo: undo a name although no item is on its write shards above 0."`
+	WriteUnits int    `default:"100" help:"With --undo: upper bound on the moves' WCU/s. An item costs four write units for each KB."`
 }
 
 func (c *AdoptCmd) checkUndo() error {
 	switch {
-	case c.Undo == "" && (c.Map != "" || c.Namespace != "" || c.By != "" || c.Bucket != ""):
-		return errors.New("--map, --namespace, --by and --bucket need --undo")
+	case c.Undo == "" && (c.Map != "" || c.Namespace != "" || c.By != "" || c.Bucket != "" || c.Empty):
+		return errors.New("--map, --namespace, --by, --bucket and --empty need --undo")
 	case c.Undo == "":
 		return nil
 	case c.Map == "":
@@ -74,11 +76,75 @@ func (c *AdoptCmd) undoTable(ctx context.Context, client *dynamodb.Client, shard
 	return t, t.Check()
 }
 
+// checkWriteShards returns an error if no write shard of the name above 0 has an item. Then --format, --layout or --bucket
+// may be wrong, and an undo would hide the items: readers forget the write shards.
+func (c *AdoptCmd) checkWriteShards(ctx context.Context, client *dynamodb.Client, t *table.Table) error {
+	e, err := t.Shards.Lookup(ctx, c.Undo, time.Now())
+	if _, absent := errors.AsType[*types.ResourceNotFoundException](err); absent {
+		return sentence("There is no shard map %q. Check --map.", c.Map)
+	}
+	reset := e.Forgotten && len(e.History) == 0 // an earlier run moved the items
+	if err != nil || c.Empty || reset || e.Most() == 1 {
+		return err
+	}
+	keys := ownkeys.Keys{Format: t.Format, Bucket: shard.Bucket(c.Bucket)}
+	var found bool
+	example := keys.Join(c.Undo, "", 1)
+	if c.Bucket != "" {
+		example = keys.Join(c.Undo, keys.Bucket.Label(time.Now(), 0), 1)
+		found, err = c.bucketHasItem(ctx, client, t, keys)
+	} else {
+		found, err = c.writeShardHasItem(ctx, client, t, e.Most())
+	}
+	if err != nil || found {
+		return err
+	}
+	return sentence("No item has a partition key such as %q. Check --format, --layout and --bucket: if one is wrong, an undo hides the items. If the items are gone, add --empty.", example)
+}
+
+// writeShardHasItem reports whether a write shard from 1 to most-1 has an item.
+func (c *AdoptCmd) writeShardHasItem(ctx context.Context, client *dynamodb.Client, t *table.Table, most int) (bool, error) {
+	var keys []string
+	for n := 1; n < most; n++ {
+		keys = append(keys, t.Format.JoinPlain(c.Undo, n))
+	}
+	err := ownkeys.CheckUnused(ctx, client, t.Name, t.PartitionKey, keys...)
+	if _, found := errors.AsType[*shard.KeyError](err); found {
+		return true, nil
+	}
+	return false, err
+}
+
+// bucketHasItem scans the table until it finds an item of the name on a write shard above 0 of a time bucket.
+func (c *AdoptCmd) bucketHasItem(ctx context.Context, client *dynamodb.Client, t *table.Table, keys ownkeys.Keys) (bool, error) {
+	pace := scan.NewPace(c.ReadUnits)
+	for page, err := range dynamo.ScanPages(ctx, client, &dynamodb.ScanInput{
+		TableName: &t.Name, ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,
+		ProjectionExpression: aws.String("#pk"), ExpressionAttributeNames: map[string]string{"#pk": t.PartitionKey},
+	}) {
+		if err != nil {
+			return false, err
+		}
+		for _, it := range page.Items {
+			if name, _, n, ok := keys.Split(dynamo.Text(it, t.PartitionKey)); ok && name == c.Undo && n > 0 {
+				return true, nil
+			}
+		}
+		if err := pace.Spend(ctx, page.ConsumedCapacity); err != nil {
+			return false, err
+		}
+	}
+	return false, nil
+}
+
 // undo moves the items of a name, and prints what it waits for.
 func (c *AdoptCmd) undo(ctx context.Context, std streams, client *dynamodb.Client) error {
 	shards := shardmap.New(client, c.Map, shardmap.Options{})
 	orders, err := c.undoTable(ctx, client, shards)
 	if err != nil {
+		return err
+	}
+	if err := c.checkWriteShards(ctx, client, orders); err != nil {
 		return err
 	}
 	progress, finish := terminal.Progress(std.err, -1, "items moved")
