@@ -21,8 +21,9 @@ import (
 //go:embed cdk.json
 var cdkJSON []byte
 
-// New returns the app with its only stack. more is context in addition to cdk.json and the command line's. dist is the
-// folder of the built functions. out is the output folder, or "" for the command line's.
+// New returns the app with its only stack. more is context that overrides the context of cdk.json; the context of the
+// command line overrides both. dist is the folder of the built functions. out is the output folder; if it is "", the
+// command line chooses the folder.
 func New(more map[string]any, dist, out string) (awscdk.App, error) {
 	var file struct{ Context map[string]any }
 	if err := json.Unmarshal(cdkJSON, &file); err != nil {

@@ -26,7 +26,7 @@ type AuditCmd struct {
 // Validate returns an error if the flags are invalid.
 func (c *AuditCmd) Validate() error {
 	if c.Fewer && !c.Repair {
-		return errors.New("--fewer is for --repair")
+		return errors.New("--fewer needs --repair")
 	}
 	return errors.Join(c.deployment.Validate(), c.targets.Validate())
 }

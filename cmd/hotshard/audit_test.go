@@ -38,7 +38,7 @@ func TestAuditsWrongUsageIsOneLine(t *testing.T) {
 		"rebuild --all --type counter --name x":                       "want one of --all and --type with --name",
 		"rebuild --type counter":                                      "want one of --all and --type with --name",
 		"replay --event-retention 1m":                                 "--event-retention",
-		"audit --fewer":                                               "--fewer is for --repair",
+		"audit --fewer":                                               "--fewer needs --repair",
 		"replay --forget nonsense":                                    "--forget: want a time such as 2026-01-05T12:00:00Z, not \"nonsense\" (see hotshard replay --help)",
 		"replay --forget 9999-01-01T00:00:00Z":                        "--forget must not be in the future",
 	} {

@@ -38,13 +38,13 @@ func (c *ShardsCheckCmd) Validate() error {
 	case check.read == nil:
 		return fmt.Errorf("--type %s: a limit's windows are too short to judge their spread", c.Type)
 	case !check.span && !(c.From.IsZero() && c.To.IsZero()):
-		return errors.New("--from and --to are for an entity's events")
+		return errors.New("--from and --to need --type entity")
 	case !c.From.IsZero() && !c.To.IsZero() && !c.From.Before(c.To):
 		return errors.New("--from must be before --to")
 	case !check.watch && c.Watch != 0:
-		return errors.New("--watch is for a counter")
+		return errors.New("--watch needs --type counter")
 	case !check.period && c.Period != "":
-		return errors.New("--period is for a board")
+		return errors.New("--period needs --type board")
 	case c.Watch != 0 && (c.Watch < time.Second || c.Watch > time.Hour):
 		return fmt.Errorf("--watch %v: want 1s to 1h", c.Watch)
 	}

@@ -94,12 +94,12 @@ func TestShardsCheck(t *testing.T) {
 func TestChecksWrongUsageIsOneLine(t *testing.T) {
 	for args, want := range map[string]string{
 		"--type entity": "missing flags: --name=STRING",
-		"--type counter --name x --from 2026-01-05T00:00:00Z":                          "--from and --to are for an entity's events",
+		"--type counter --name x --from 2026-01-05T00:00:00Z":                          "--from and --to need --type entity",
 		"--type counter --name x --watch 1ms":                                          "--watch 1ms: want 1s to 1h",
 		"--type board --name x --period month":                                         "--period must be one of",
 		"--type counter --name x --watch=-1s":                                          "--watch -1s: want 1s to 1h",
-		"--type entity --name x --watch 10s":                                           "--watch is for a counter",
-		"--type counter --name x --period all":                                         "--period is for a board",
+		"--type entity --name x --watch 10s":                                           "--watch needs --type counter",
+		"--type counter --name x --period all":                                         "--period needs --type board",
 		"--type limit --name x":                                                        "--type limit: ",
 		"--type entity --name x --endpoint nonsense":                                   `endpoint "nonsense": want a URL`,
 		"--type entity --name x --from 2026-01-05T00:00:00Z --to 2026-01-05T00:00:00Z": "--from must be before --to",

@@ -40,7 +40,7 @@ func (c *DeleteCmd) Validate() error {
 	case c.Name == "":
 		return errors.New("--name must not be empty")
 	case c.Player != "" && kind.Of(kind.Kind(c.Type)).Bucket != kind.Period:
-		return errors.New("--player is for a board")
+		return errors.New("--player needs --type board")
 	case c.WriteUnits < 1 || c.WriteUnits > 1_000_000:
 		return fmt.Errorf("--write-units %d: want 1 to 1000000", c.WriteUnits)
 	case c.Settle < time.Second || c.Settle > time.Hour:

@@ -94,7 +94,7 @@ func TestDeletesWrongUsageIsOneLine(t *testing.T) {
 	for args, want := range map[string]string{
 		"--type counter":                        "--name must not be empty",
 		"--type book --name x":                  "--type must be one of",
-		"--type counter --name x --player y":    "--player is for a board",
+		"--type counter --name x --player y":    "--player needs --type board",
 		"--type counter --name x --settle 1ms":  "--settle 1ms: want 1s to 1h",
 		"--type counter --name x --wait 2h":     "--wait 2h0m0s: want 1s to 1h",
 		"--type board --name x --index-lag 0s":  "--index-lag 0s: want 1s to 1h",

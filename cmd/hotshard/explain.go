@@ -47,9 +47,9 @@ func (c *ExplainCmd) Validate() error {
 	}
 	switch {
 	case c.MCP && c.JSON:
-		return errors.New("--json is for one report: --mcp answers with text and JSON")
+		return errors.New("--json and --mcp can't be used together: with --mcp each answer has text and JSON")
 	case c.MCP && c.Log == "-":
-		return errors.New("--log -: with --mcp the agent uses the standard input")
+		return errors.New("--log - and --mcp can't be used together: with --mcp the agent uses the standard input")
 	case c.MCP && c.Table == "" && !c.Stack:
 		return nil // questions name the table
 	}

@@ -44,11 +44,11 @@ func (h *heatFrom) Validate() error {
 	case (h.Table == "") != h.Stack:
 		return errors.New("want one of --table and --stack")
 	case h.Force && h.Stack:
-		return errors.New("--force is for --table")
+		return errors.New("--force needs --table")
 	case h.PartitionWCU < 1:
 		return fmt.Errorf("--partition-wcu %d: want at least 1", h.PartitionWCU)
 	case h.PartitionWCU != awsPartitionWCU && h.Stack:
-		return errors.New("--partition-wcu is for --table: a deployment knows its own")
+		return errors.New("--partition-wcu needs --table: a deployment knows its own limit")
 	case h.Endpoint != "":
 		return system.CheckEndpoint(h.Endpoint)
 	}

@@ -94,7 +94,7 @@ func (c *LocalCmd) checkAttach() error {
 	case c.AttachMap != "" && c.AttachLayout == "":
 		return errors.New("--attach-map needs --attach-layout")
 	case (c.AttachLayout == "buckets") != (c.AttachBucket != ""):
-		return errors.New("--attach-bucket is for --attach-layout buckets, which needs it")
+		return errors.New("--attach-layout buckets needs --attach-bucket, and no other layout has it")
 	case c.AttachMax < 0 || c.AttachMax > shard.MaxShards:
 		return fmt.Errorf("--attach-max %d: want up to %d", c.AttachMax, shard.MaxShards)
 	}

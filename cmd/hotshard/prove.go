@@ -41,7 +41,7 @@ func (c *ProveCmd) Validate() error {
 	case c.Ceiling <= 0 || c.Ceiling > 1000:
 		return fmt.Errorf("--ceiling %g: want more than 0, up to 1000", c.Ceiling)
 	case c.Local && len(c.Set) > 0:
-		return errors.New("--set is for a deployment on AWS")
+		return errors.New("--set and --local can't be used together: --set is for a deployment on AWS")
 	case c.Local && c.Endpoint != "":
 		return system.CheckEndpoint(c.Endpoint)
 	}

@@ -227,7 +227,7 @@ func TestReportUsage(t *testing.T) {
 		"--since 169h: want 1m to 168h":   {"--stack", "-o", "x.html", "--since", "169h"},
 		"--sample 2: want 0.0005 to 1":    {"--table", "t", "-o", "x.html", "--sample", "2"},
 		"--partition-wcu 0: want":         {"--table", "t", "-o", "x.html", "--partition-wcu", "0"},
-		"--partition-wcu is for --table":  {"--stack", "-o", "x.html", "--partition-wcu", "20"},
+		"--partition-wcu needs --table":   {"--stack", "-o", "x.html", "--partition-wcu", "20"},
 		"--index needs --stack":           {"--table", "t", "-o", "x.html", "--index", "by_rank"},
 		"is not a regular file":           {"--table", "t", "-o", folder, "--endpoint", "http://127.0.0.1:1"},
 		"the file of --output":            {"--table", "t", "-o", filepath.Join(folder, "no", "x.html"), "--endpoint", "http://127.0.0.1:1"},

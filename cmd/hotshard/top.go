@@ -56,7 +56,7 @@ func (c *TopCmd) validatePrograms() error {
 	case c.Format == "" && (c.Map != "" || c.Namespace != "" || c.Bucket != ""):
 		return errors.New("--map, --namespace and --bucket need --format")
 	case c.Format != "" && c.Table == "":
-		return errors.New("--format is for --table: a deployment knows its own")
+		return errors.New("--format needs --table: a deployment knows its own format")
 	case c.Namespace != "" && c.Map == "":
 		return errors.New("--namespace needs --map")
 	case c.Format != "":

@@ -210,7 +210,7 @@ func TestTopErrors(t *testing.T) {
 	for want, args := range map[string][]string{
 		"--map, --namespace and --bucket need --format": {"--table", "o", "--map", "m"},
 		"--namespace needs --map":                       {"--table", "o", "--format", "#", "--namespace", "n"},
-		"--format is for --table":                       {"--stack", "--format", "#"},
+		"--format needs --table":                        {"--stack", "--format", "#"},
 	} {
 		if code, _, errs := hotshard(t, append([]string{"top"}, args...)...); code == 0 || !strings.Contains(errs, want) {
 			t.Errorf("%q: exit %d, %s", args, code, errs)

@@ -160,8 +160,8 @@ func (b *batchStatements) do(report capacity) (*http.Response, error) {
 	return r.response(report)
 }
 
-// charges returns the charges of the statements that were sent, by the items' sizes. Of reads whose size a
-// projection hides, the rest of the capacity that the engine reported is spread.
+// charges returns the charges of the statements that were sent, by the items' sizes. A projection may hide
+// the size of reads: they share the rest of the capacity that the engine reported.
 func (b *batchStatements) charges(r *reply, responses []jsontext.Value) []partitions.Charge {
 	var charges, hidden []partitions.Charge
 	var surplus partitions.Units

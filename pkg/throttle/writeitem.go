@@ -96,8 +96,8 @@ func (s *single) least() []partitions.Charge {
 	return []partitions.Charge{s.at.Writes(blocks(dynamo.Size(s.after), writeBlock))}
 }
 
-// isSmallPut reports whether the put's cost follows from the item before it, which takes less of the engine's time than
-// the consumed capacity unless it is large.
+// isSmallPut reports whether the write is a small put on a table without indexes. Its cost is calculated from the old
+// item, which the engine returns in less time than the consumed capacity.
 func (s *single) isSmallPut() bool {
 	return s.kind == put && len(s.indexes) == 0 && len(s.body) <= 4*writeBlock
 }

@@ -131,7 +131,7 @@ func (d *delivery) openWindow(ctx context.Context, t time.Time) error {
 	return nil
 }
 
-// closeWindow ends the open window, if there is one.
+// closeWindow ends the open window, if there is one, and saves the checkpoint.
 func (d *delivery) closeWindow(ctx context.Context) error {
 	if err := d.endWindow(ctx); err != nil {
 		return err
@@ -139,7 +139,7 @@ func (d *delivery) closeWindow(ctx context.Context) error {
 	return d.save()
 }
 
-// endWindow is closeWindow without saving the checkpoint.
+// endWindow ends the open window, if there is one. The caller saves the checkpoint.
 func (d *delivery) endWindow(ctx context.Context) error {
 	if d.cp.window != nil {
 		if err := d.handler.final(ctx, d.cp.window, false); err != nil {

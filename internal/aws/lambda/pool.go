@@ -41,11 +41,10 @@ type Stats struct {
 // Refused returns the number of requests that found no container.
 func (s Stats) Refused() int64 { return s.OverPool + s.OverQuota }
 
-// Pool serves a function's requests, each in a container without another request. Of several
-// idle containers the most recently busy one is used, so that few are kept busy. Idle
-// containers stay until Stop. A pool buffers requests and responses, as API Gateway and Lambda
-// do, so slow clients do not keep containers busy. A request continues after its client has
-// left.
+// Pool serves a function's requests, each in a container without another request. A request goes to
+// the idle container that was busy last, so that few are kept busy. Idle containers stay until
+// Stop. A pool buffers requests and responses, as API Gateway and Lambda do, so slow clients do not
+// keep containers busy. A request continues after its client has left.
 type Pool struct {
 	o Options
 

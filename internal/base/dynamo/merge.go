@@ -198,8 +198,9 @@ func (m *Merge) First() int {
 	return m.streams[0].Order
 }
 
-// PageSize returns the size at which one page of each write shard usually holds the next n items, the item before them
-// and the two after. It assumes that a hash spreads items over the write shards.
+// PageSize returns the Limit of a query. With one page of each write shard, a merge can then usually read n items and
+// three more: the last item of the previous page, the first of the next page, and one that stays buffered. PageSize
+// assumes that a hash spreads items over the write shards.
 func PageSize(n, shards int) int32 {
 	if shards == 1 {
 		return int32(min(max(0, n), math.MaxInt32-3) + 3)

@@ -5,8 +5,8 @@
 //
 //	func build(ctx context.Context, settings ingest.Settings, log *slog.Logger) (any, error)
 //
-// AWS_ENDPOINT_URL_DYNAMODB and AWS_ENDPOINT_URL_CLOUDWATCH replace AWS's endpoints, as in every AWS SDK. Of the SDKs'
-// other settings, only those for retries, FIPS and dual-stack endpoints are read. Shared files are not.
+// AWS_ENDPOINT_URL_DYNAMODB and AWS_ENDPOINT_URL_CLOUDWATCH replace AWS's endpoints, as in every AWS SDK. Only the
+// SDKs' settings for retries, FIPS and dual-stack endpoints are read, too. Shared files are not.
 package function
 
 import (

@@ -31,8 +31,9 @@ const (
 // skew is the factor by which a skewed key's hottest write shard exceeds the mean of the others.
 const skew = 3
 
-// Remedy returns the remedy on a table with that many partitions, and the shard count for it. For [Raise]
-// the count suffices for Total, and is at least twice Shards if the partitions allow that.
+// Remedy returns the remedy on a table with this many partitions, and the key's shard count with it.
+// For [Raise] the count suffices for Total and is at least twice Shards, but at most the [Bound] of the
+// partitions. For the other remedies it is Shards.
 func (h Hot) Remedy(partitions int) (r Remedy, count int) {
 	bound := Bound(partitions)
 	switch {

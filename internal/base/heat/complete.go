@@ -51,8 +51,8 @@ type reported struct {
 	whole      bool
 }
 
-// Add adds items of windows, in any order. Of folded items it uses only the length of their windows: they don't name
-// stream shards.
+// Add adds items of windows, in any order. Folded items name no stream shards, so Add uses only the length of their
+// windows.
 func (r *Reports) Add(items []Item) {
 	if r.shards == nil {
 		r.shards = make(map[string][]reported)

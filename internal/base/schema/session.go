@@ -10,14 +10,15 @@ import (
 // change of the shard count moves no item:
 //
 //	pk            S  S#<group>#<id>
-//	sk            S  s#<id>, since both may contain the separator. The prefix
-//	                 distinguishes it from a probe or a marker. Also the index's sort key
+//	sk            S  s#<id>: shows where the id begins in pk, since groups and ids may
+//	                 contain #. The prefix s# distinguishes sessions from probes and
+//	                 markers. Also the index's sort key
 //	session_shard S  S#<group>#<shard>; the index's partition key
 //	data          M  the caller's data, if any
 //	started_at    N  Unix milliseconds
 //	renewed_at    N  Unix milliseconds of the last write
 //	ends_at       N  Unix milliseconds; from then on the session is not active. The
-//	                 index projects this attribute and none of the others
+//	                 index projects only this attribute and the keys
 //	expires_at    N  Unix seconds: ends_at, rounded up
 const (
 	SessionData    = "data"

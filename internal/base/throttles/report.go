@@ -116,7 +116,8 @@ func (g *group) all() float64 {
 	return max(g.total, sum)
 }
 
-// groups groups the counts by operation and resource. Of several sources of one reason the largest count holds.
+// groups groups the counts by operation and resource. If several sources count one cause, the largest count is used.
+// A group also has the cause that infer returns.
 func (e *Evidence) groups() (groups []*group) {
 	for _, c := range e.Counts {
 		if c.Events <= 0 {

@@ -25,8 +25,8 @@ func (r Range) holds(b parts.Bucket) bool {
 }
 
 // All returns the source of all counters that have or had several write shards, all boards' periods,
-// and all buckets in a range that have items or summaries. Of other counters it returns those whose
-// item can't be read. It scans the tables consistently, and keeps about 60 bytes for each target.
+// and all buckets in a range that have items or summaries. It also has other counters whose item can't
+// be read. It scans the tables consistently, and keeps about 60 bytes for each target.
 func (a *Auditor) All(r Range) Source {
 	return func(ctx context.Context, emit func(schema.Target) error) error {
 		d := &discovery{r: r, emit: emit, seen: map[[16]byte]struct{}{}}

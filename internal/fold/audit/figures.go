@@ -36,7 +36,7 @@ func figuresOfEvents(p measures.Part) *Figures {
 
 func figuresOfEntries(n int64) *Figures { return &Figures{Entries: &n} }
 
-// Texts returns short texts for the two figures of a finding. Of measures they have the first that
+// Texts returns short texts for the two figures of a finding, with at most three of the measures that
 // differ.
 func (f Finding) Texts() (summary, items string) {
 	return f.Summary.text(f.Items), f.Items.text(f.Summary)

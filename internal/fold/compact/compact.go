@@ -96,9 +96,9 @@ func New(options Options, client Client, log *slog.Logger, now func() time.Time)
 	if options.RollupsTable == "" {
 		faults = append(faults, errors.New("compact: the rollups table has no name"))
 	}
-	if options.Retention < 0 || options.Budget < 0 || options.ReadUnits < 0 || options.WriteUnits < 0 || options.PageItems < 0 || options.MaxFragments < 0 {
-		faults = append(faults, fmt.Errorf("compact: %+v: want no negative numbers", options))
-	}
+	faults = append(faults,
+		notNegative("Retention", options.Retention), notNegative("Budget", options.Budget), notNegative("ReadUnits", options.ReadUnits),
+		notNegative("WriteUnits", options.WriteUnits), notNegative("PageItems", options.PageItems), notNegative("MaxFragments", options.MaxFragments))
 	if err := errors.Join(faults...); err != nil {
 		return nil, err
 	}
@@ -109,6 +109,14 @@ func New(options Options, client Client, log *slog.Logger, now func() time.Time)
 		options: options, client: client, log: log, now: now,
 		events: parts.NewEvents(client, options.RollupsTable, now), cells: parts.NewHistograms(client, options.RollupsTable, now),
 	}, nil
+}
+
+// notNegative returns an error that names the option if n is negative.
+func notNegative[N int | int32 | time.Duration](option string, n N) error {
+	if n < 0 {
+		return fmt.Errorf("compact: %s is %v: want 0 or more", option, n)
+	}
+	return nil
 }
 
 // Answer is the result of a run.

@@ -215,7 +215,7 @@ func TestDeadlines(t *testing.T) {
 			cancel()
 		}
 	})
-	if _, err := New(Options{Retention: -1}, nil, nil, nil); err == nil || !strings.Contains(err.Error(), "no name") || !strings.Contains(err.Error(), "no negative numbers") {
+	if _, err := New(Options{Retention: -1}, nil, nil, nil); err == nil || !strings.Contains(err.Error(), "no name") || !strings.Contains(err.Error(), "Retention is -1ns: want 0 or more") {
 		t.Errorf("got %v", err)
 	}
 }

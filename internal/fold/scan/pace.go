@@ -19,7 +19,7 @@ type Pace struct {
 	paid time.Time // the end of the time that the spent units take at the rate
 }
 
-// NewPace returns a Pace of perSecond units a second, by this machine's clock.
+// NewPace returns a Pace of perSecond units a second. It uses this machine's clock.
 func NewPace(perSecond int) *Pace { return &Pace{rate: perSecond} }
 
 // Spend waits until the units that a call consumed, and those of others, fit the rate. It returns

@@ -41,7 +41,7 @@ type Scanner struct {
 	pace   *Pace
 }
 
-// New returns a Scanner of readUnits RCU/s, by this machine's clock.
+// New returns a Scanner that reads at most readUnits RCU/s. It uses this machine's clock.
 func New(client client.Scanner, readUnits int) *Scanner { return &Scanner{client, NewPace(readUnits)} }
 
 // Table calls seen, from several goroutines, for each page of a table, with these attributes of its

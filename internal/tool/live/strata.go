@@ -108,8 +108,8 @@ func (t indexTallies) add(writes []secondary.Write) {
 	}
 }
 
-// deliverWhole delivers the strata that were read as a whole. Of those whose start was skipped it delivers
-// the wanted second. A second was read once a record of a later one was seen.
+// deliverWhole delivers the strata that were read as a whole. If the start of a stratum was skipped, it
+// delivers only the wanted second. A second was read once a record of a later one was seen.
 func (s *strata) deliverWhole() {
 	for !s.done() {
 		whole := !s.from.After(s.plan.Begin(s.next))

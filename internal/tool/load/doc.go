@@ -12,7 +12,7 @@
 // key they are counted as unknown: their counter or sum may or may not have them.
 //
 // With Verify, Run reads the system's data before the load. Afterwards it compares until everything is equal, or gets
-// no closer for 30 s. Of the board it reads all places, the stored top, and each player's entry and rank. Each entry
+// no closer for 30 s. It reads all places of the board, the stored top, and each player's entry and rank. Each entry
 // must have the accepted sum, and the places must be in order with the same scores. The stored top must be the first
 // places, and a rank may be off by its stated error. Players of other loads count in the ranks. A player who was on the
 // board neither before nor by this load is a difference.

@@ -53,7 +53,7 @@ type Options struct {
 	Settle time.Duration
 	// CountersOnly sends each request's increment, but no event and no score.
 	CountersOnly bool
-	// NoProbe disables the measurement of freshness. Of concurrent loads only one may measure it.
+	// NoProbe disables the measurement of freshness. Only one of several concurrent loads may measure it.
 	NoProbe bool
 	// Progress is called after each batch with its number of requests, concurrently; may be nil.
 	Progress func(requests int)

@@ -9,8 +9,9 @@
 //	}
 //	data := r.Data()
 //
-// Of another table's stream a sample is read. A stratum is a span of time of one stream shard. One random second of each
-// stratum is read, or all of it if that costs no more calls. Figures are then estimates with a 95 % interval:
+// For another table the report reads a sample of the stream. A stratum is a span of time of one stream shard. One
+// random second of each stratum is read, or all of it if that costs no more calls. Figures are then estimates with
+// a 95 % interval:
 //
 //	r := report.FromSample(settings, plan)
 //	r.Add(slice)
@@ -131,13 +132,13 @@ func (s Settings) share(rate float64) string {
 	return fmt.Sprintf("%.0f%% of the partition limit", math.Floor(100*rate/s.Limit))
 }
 
-// advice returns the advice for a storm with this mean of units per write. It uses the lower bound of the rate.
+// advice returns the advice for a storm at the lower bound of its rate. unitsPerWrite is the mean of its writes.
 func (s Settings) advice(storm *Storm, unitsPerWrite float64) string {
 	switch storm.Kind {
 	case APrefix:
-		return fmt.Sprintf("%d keys that begin with %q are hot together on one partition. DynamoDB splits it within minutes; to be ahead of it, raise the table's warm throughput before the next such time, or slow the writers down.", storm.Keys, storm.Key)
+		return fmt.Sprintf("%d keys that begin with %q are hot together on one partition. DynamoDB splits the partition within minutes. To avoid throttles until then, raise the table's warm throughput before the next peak, or slow the writers down.", storm.Keys, storm.Key)
 	case Everything:
-		return "No key or prefix stands out: the table as a whole was busy on this partition. Raise its warm throughput before the next such time, or slow the writers down."
+		return "No key or prefix stands out: the table as a whole was busy on this partition. Raise the table's warm throughput before the next peak, or slow the writers down."
 	}
 	status := max(heat.Hot, s.status(storm.Low))
 	row := heat.KeyHeat{
@@ -149,7 +150,7 @@ func (s Settings) advice(storm *Storm, unitsPerWrite float64) string {
 	}
 	text := row.Advice(1, shard.Change{}, shardmap.FewPartitions)
 	if storm.Kind == Rising {
-		text = strings.TrimSuffix(text, ".") + ". Its sort keys rise, so a split of its partition does not help: all new items go to the last part."
+		text = strings.TrimSuffix(text, ".") + ". Its sort keys rise, so a split of its partition does not help: all new items go to one of the new partitions."
 	}
 	return text
 }

@@ -148,7 +148,8 @@ func (f *functions) startQuery(ctx context.Context) (lambda.Container, error) {
 	return lambda.InProcess(handler), err
 }
 
-// evidence returns the sources of GET /v1/explain: the limiter, without which nothing is throttled.
+// evidence returns the sources of GET /v1/explain: DynamoDB, and the limiter's counts. Without a limiter the counts are
+// empty: no request is throttled.
 func (f *functions) evidence(client *dynamodb.Client) collect.Sources {
 	return collect.Sources{DynamoDB: client, Limiter: func(context.Context) (collect.Limited, error) {
 		if f.limited.limiter == nil {

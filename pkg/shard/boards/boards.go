@@ -69,8 +69,8 @@ type Client interface {
 //
 // Rankings are read from the index, by one query per write shard that the board ever had, in
 // parallel. The index is eventually consistent: an entry that is being changed may briefly have two
-// rows, or none. Of two, only the one with the higher rev counts. An outdated row ranks the entry by
-// its old score. Entry and Entries read the entries themselves, strongly consistent.
+// rows, or none. If it has two, only the one with the higher rev counts. An outdated row ranks the
+// entry by its old score. Entry and Entries read the entries themselves, strongly consistent.
 type Boards struct {
 	*Reader
 	client    Client

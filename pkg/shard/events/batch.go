@@ -17,8 +17,8 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// writeBatch puts items with BatchWriteItem, 25 per call, in parallel. Of several items with one
-// key the last is written, and all share its outcome.
+// writeBatch puts items with BatchWriteItem, 25 per call, in parallel. If several items have one
+// key, it writes the last, and all share its outcome.
 type writeBatch struct {
 	client   WriterClient
 	table    string

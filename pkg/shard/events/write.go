@@ -67,7 +67,7 @@ func NewWriter(db WriterClient, table string, shards *shardmap.Map, o Options) *
 // ErrThrottled, ErrUnavailable, ErrStale or ErrMisused. The others are written even if one fails.
 // [errors.Join] makes one error of all; it is nil if all are durable.
 //
-// Of two events with the same Entity, ID and Time, the later in the list is written, and both have its
+// If two events have the same Entity, ID and Time, Put writes the later in the list, and both have its
 // outcome. These events are ErrMisused, and not written:
 //   - without an Entity or an ID;
 //   - with a year in UTC that is not 0 to 9999;

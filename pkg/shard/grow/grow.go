@@ -95,8 +95,8 @@ func (g *Grower) ObserveAttempt(ctx context.Context, a shard.Attempt) {
 			"key", g.o.Shown(a.Key), "shards", a.Shards, "partitions", partitions)
 	case a.Pinned:
 	case answer == growth.Refresh:
-		// A kind with a lead needs no refresh: all views have the change when it takes effect. Of a
-		// limit's waiting hits, more would transfer quota at the same time after a refresh.
+		// A kind with a lead needs no refresh: all views have the change when it takes effect. If a limit's
+		// waiting hits refreshed, more of them would transfer quota at the same time.
 		if !traits.Leads && !traits.Divides && g.wait(ctx) {
 			g.refresh(ctx, a.Key)
 		}

@@ -86,9 +86,9 @@ func (w *limitWindow) claimRead(now time.Time, every time.Duration) bool {
 }
 
 // chooseShard returns a write shard that may have quota; ok is false if there is none. It prefers
-// write shards without a share, since transfers load the partitions of those with one. Of the
-// preferred, three of four hits go to a write shard with known quota, and the fourth to one that gets
-// quota by a transfer. Write shards beyond the newest count come last.
+// write shards without a share, since transfers load the partitions of those with one. Three of
+// four hits go to one of these with known quota, and the fourth to one that gets quota by a
+// transfer. Write shards beyond the newest count come last.
 func (w *limitWindow) chooseShard(d *division, last int) (n int, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

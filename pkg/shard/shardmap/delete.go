@@ -29,10 +29,10 @@ func (c *Changer) Reset(ctx context.Context, key string, now time.Time) (Entry, 
 	})
 }
 
-// Flatten makes write shard 0 the place of all items of a key that is pinned at 1, whatever their
-// times. Look-ups and ranges then read all write shards up to the entry's Most, while the items are
-// moved. It returns ErrInUse if another count may still be in effect, and ErrNoChange if the entry is
-// already [Entry.Flat].
+// Flatten records that all items of a key belong to write shard 0, whatever their times. It moves no
+// item: the caller does that next. Meanwhile look-ups and ranges read all write shards that the key
+// ever had (the entry's Most). Flatten returns ErrInUse if the key is not pinned at 1 or another
+// count may still be in effect, and ErrNoChange if the entry is already [Entry.Flat].
 func (c *Changer) Flatten(ctx context.Context, key string, now time.Time) (Entry, error) {
 	return c.change(ctx, key, now, func(e Entry, now time.Time) (Entry, error) {
 		switch {

@@ -38,9 +38,8 @@ func (e Entry) Forgot(t time.Time) bool {
 	return e.Forgotten && len(e.History) > 0 && t.Before(e.History[0].At)
 }
 
-// RangeShards returns how many write shards a range of times from from to to must read. It includes
-// counts up to Margin before the range, and up to LateMargin after it, since a growth may be dated
-// again.
+// RangeShards returns how many write shards a read of a time range must query. It includes counts up
+// to Margin before the range, and up to LateMargin after it, since a growth may be dated again.
 func (e Entry) RangeShards(from, to time.Time) int {
 	return e.Shards(from.Add(-Margin), to.Add(LateMargin))
 }

@@ -49,12 +49,12 @@ func (r Reader) readFull(ctx context.Context, p heat.Progress, from, to time.Tim
 	return r.read(ctx, heat.Partitions(from, to, true), 2*heat.Salts, from, p.HeldSince(from), to)
 }
 
-// Alone iterates in the same way over the full items that were stored alone, not together with others.
+// Alone is [Reader.All] without the quiet windows that are stored together (see [heat.MaxHold]).
 func (r Reader) Alone(ctx context.Context, from, to time.Time) iter.Seq2[heat.Window, error] {
 	return r.read(ctx, heat.Partitions(from, to, false), heat.Salts, from, from, to)
 }
 
-// Layer iterates over a layer's items in the same way.
+// Layer is [Reader.All] for a layer's items.
 func (r Reader) Layer(ctx context.Context, layer heat.Layer, from, to time.Time) iter.Seq2[heat.Window, error] {
 	return r.read(ctx, layer.Partitions(from, to), 1, from, from, to)
 }
