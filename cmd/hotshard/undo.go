@@ -163,7 +163,11 @@ func (c *AdoptCmd) undo(ctx context.Context, std streams, client *dynamodb.Clien
 			return err
 		}
 		if done.Wait.IsZero() {
-			_, err := fmt.Fprintf(std.out, "%d items moved. All items of %q have the plain key, and the shard map does not have it.\n", total, c.Undo)
+			text := fmt.Sprintf("%d items moved. All items of %q have the plain key, and the shard map does not have it.", total, c.Undo)
+			if total == 0 {
+				text = fmt.Sprintf("0 items moved: the shard map does not have %q. Check the name and --namespace, unless an earlier run has moved its items.", c.Undo)
+			}
+			_, err := fmt.Fprintln(std.out, text)
 			return err
 		}
 		if err := c.wait(ctx, std.err, done); err != nil {

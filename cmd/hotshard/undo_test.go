@@ -56,6 +56,10 @@ func TestUndoOfWrongFormat(t *testing.T) {
 			t.Errorf("exit %d with %q and %q, want %q", code, errText, out, wrong.want)
 		}
 	}
+	code, out, errText := hotshard(t, "adopt", "--undo", "acne", "--table", name, "--format", "#SHARD_", "--map", mapName, "--endpoint", endpoint, "--layout", "random")
+	if code != 0 || !strings.Contains(out, `the shard map does not have "acne". Check the name`) {
+		t.Errorf("a name without write shards: exit %d with %q and %q", code, out, errText)
+	}
 	if e, err := shards.Read(t.Context(), "acme"); err != nil || e.History.Newest() != 4 {
 		t.Errorf("the shard map has %d write shards, %v", e.History.Newest(), err)
 	}
