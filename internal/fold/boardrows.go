@@ -29,7 +29,7 @@ func (s *boardChanges) deferred() (list []entryChange) {
 	return list
 }
 
-// maxRowPlayers bounds the players of a note of rows: one read has all their entries.
+// maxRowPlayers bounds the players that are noted at a time: one read has all their entries.
 const maxRowPlayers = 100
 
 // noteDeferred notes outdated rows, so that the boards task moves them. The key of a note has the

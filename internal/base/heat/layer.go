@@ -88,7 +88,7 @@ func (it Item) Heaviest(keys int) Item {
 type Progress struct {
 	From time.Time `dynamodbav:"from"` // the layers have the windows that start at From or later
 	To   time.Time `dynamodbav:"to"`   // and before To
-	Late time.Time `dynamodbav:"late"` // notes of late items ([Late]) were handled up to Late
+	Late time.Time `dynamodbav:"late"` // up to this time the task has added items that were put late
 	Read time.Time `dynamodbav:"read"` // a time from Read to To without an item had no writes
 	Ran  time.Time `dynamodbav:"ran"`  // the last run of the task
 

@@ -1,0 +1,66 @@
+package heat
+
+import (
+	"math"
+	"slices"
+)
+
+// Bounds of a window's item. Keys of indexes have their own bounds: each of a board's periods has as many as the table.
+const (
+	MaxKeys       = 200
+	MaxIndexKeys  = 400
+	maxBytes      = 100_000 // of packed keys
+	maxIndexBytes = 50_000
+)
+
+// cut bounds the keys that are kept: so many of the heaviest, and all above a rate, as far as they fit into bytes.
+type cut struct {
+	keys  int
+	rate  float64
+	bytes int
+}
+
+// trimmed returns the item with only the heaviest keys of the table and of its indexes.
+func (it Item) trimmed(table, indexes cut) Item {
+	keys, rest := it.trim(false, table)
+	ofIndexes, indexRest := it.trim(true, indexes)
+	it.Keys, it.Rest, it.IndexRest = append(keys, ofIndexes...), rest, indexRest
+	if it.Vectors != nil {
+		vectors := it.Vectors.trimmed(cut{}, cut{keptVectorKeys, math.Inf(1), maxIndexBytes})
+		it.Vectors = &vectors
+	}
+	return it
+}
+
+// rest returns the most units that an unlisted key can have.
+func (it *Item) rest(ofIndex bool) uint64 {
+	if ofIndex {
+		return it.IndexRest
+	}
+	return it.Rest
+}
+
+// trim returns the heaviest keys of the table or of its indexes, and the new rest, which bounds the other keys.
+func (it *Item) trim(ofIndex bool, c cut) (keys []Key, rest uint64) {
+	for _, k := range it.Keys {
+		if k.Index != "" == ofIndex {
+			keys = append(keys, k)
+		}
+	}
+	slices.SortFunc(keys, byWeight)
+	rest = it.rest(ofIndex)
+	size, numbers := 0, maxPackedNumbers
+	if it.Base > 0 {
+		numbers += maxPackedTop
+	}
+	for i, k := range keys {
+		size += len(k.Index) + len(k.Key) + numbers
+		if i >= c.keys && float64(k.weight()) < c.rate*it.base().Seconds() || size > c.bytes {
+			for _, left := range keys[i:] {
+				rest = max(rest, left.Units+left.Err)
+			}
+			return keys[:i], rest
+		}
+	}
+	return keys, rest
+}
