@@ -14,24 +14,25 @@ type spent struct {
 	cpu   [3]time.Duration // of the callers, the engine and the proxy
 }
 
-// measure adds what the processes spend on calls.
-func (s *spent) measure(processes [3]int, calls func() (float64, error)) error {
-	before, err := cpuOf(processes)
+// measure adds the calls of a function, and the CPU time that the side's processes spend meanwhile.
+func (s *side) measure(into *spent, run func() error) error {
+	calls := s.calls.Load()
+	before, err := s.used()
 	if err != nil {
 		return err
 	}
-	n, err := calls()
-	after, failed := cpuOf(processes)
-	s.calls += n
+	err = run()
+	after, failed := s.used()
+	into.calls += float64(s.calls.Load() - calls)
 	for i := range after {
-		s.cpu[i] += after[i] - before[i]
+		into.cpu[i] += after[i] - before[i]
 	}
 	return errors.Join(err, failed)
 }
 
-// cpuOf returns the CPU time of each process.
-func cpuOf(processes [3]int) (used [3]time.Duration, err error) {
-	for i, pid := range processes {
+// used returns the CPU time of each process so far.
+func (s *side) used() (used [3]time.Duration, err error) {
+	for i, pid := range s.processes {
 		if used[i], err = rig.CPUOf(pid); err != nil {
 			return used, err
 		}
@@ -39,7 +40,7 @@ func cpuOf(processes [3]int) (used [3]time.Duration, err error) {
 	return used, nil
 }
 
-const spentHead = " | CPU a call: callers | engine | proxy |"
+const spentHead = " | CPU a call: callers | engine | between |"
 
 // String returns the columns of spentHead.
 func (s spent) String() string {

@@ -65,7 +65,7 @@ const batch = 100
 func (o options) fill(ctx context.Context, w io.Writer) error {
 	engine := httptest.NewServer(http.HandlerFunc(standIn))
 	defer engine.Close()
-	proxy, err := start(ctx, engine.URL)
+	proxy, err := start(ctx, "-serve", engine.URL)
 	if err != nil {
 		return err
 	}

@@ -25,12 +25,15 @@ type side struct {
 	client *http.Client
 	calls  atomic.Int64
 
+	processes   []int // of the callers, the engine, and the proxy if there is one
+	paced, full spent
+
 	mu   sync.Mutex
-	took []time.Duration
+	took []time.Duration // counted calls at the rate
 }
 
-func newSide(url string) *side {
-	return &side{url: url, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256, DisableCompression: true}, Timeout: time.Minute}}
+func newSide(url string, processes ...int) *side {
+	return &side{url: url, processes: processes, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256, DisableCompression: true}, Timeout: time.Minute}}
 }
 
 // send sends a request and returns an error unless the response is a 200.
@@ -70,27 +73,31 @@ func (s *side) call(ctx context.Context) error {
 	return s.send(ctx, "GetItem", `{"TableName":"`+table+`","Key":`+id+`}}`)
 }
 
-// pace makes calls at a rate for a time, waits for them, and returns their number. The time of each, from when it was
-// due, counts if counted is set.
-func (s *side) pace(ctx context.Context, rate int, lasting time.Duration, counted bool) (float64, error) {
-	before := s.calls.Load()
-	group, ctx := errgroup.WithContext(ctx)
-	rig.Pace(ctx, lasting, rig.Steady(float64(rate)), func(due time.Time) {
-		group.Go(func() error {
-			if err := s.call(ctx); err != nil {
-				return err
-			}
-			took := time.Since(due)
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			if counted {
-				s.took = append(s.took, took)
-			}
-			return nil
+// pace makes calls at a rate for a time and waits for them. The time of each, from when it was due, and the CPU time
+// count if counted is set.
+func (s *side) pace(ctx context.Context, rate int, lasting time.Duration, counted bool) error {
+	into := &spent{}
+	if counted {
+		into = &s.paced
+	}
+	return s.measure(into, func() error {
+		group, ctx := errgroup.WithContext(ctx)
+		rig.Pace(ctx, lasting, rig.Steady(float64(rate)), func(due time.Time) {
+			group.Go(func() error {
+				if err := s.call(ctx); err != nil {
+					return err
+				}
+				took := time.Since(due)
+				s.mu.Lock()
+				defer s.mu.Unlock()
+				if counted {
+					s.took = append(s.took, took)
+				}
+				return nil
+			})
 		})
+		return group.Wait()
 	})
-	err := group.Wait()
-	return float64(s.calls.Load() - before), err
 }
 
 // quantiles returns the median and the 99th percentile in milliseconds.
@@ -99,20 +106,21 @@ func (s *side) quantiles() [2]float64 {
 	return [2]float64{rig.Millis(rig.Quantile(s.took, 0.5)), rig.Millis(rig.Quantile(s.took, 0.99))}
 }
 
-// saturate has the workers make calls for a time, and returns the number of calls.
-func (s *side) saturate(ctx context.Context, lasting time.Duration) (calls float64, err error) {
-	before, end := s.calls.Load(), time.Now().Add(lasting)
-	group, ctx := errgroup.WithContext(ctx)
-	for range workers {
-		group.Go(func() error {
-			for time.Now().Before(end) {
-				if err := s.call(ctx); err != nil {
-					return err
+// saturate has the workers make calls for a time.
+func (s *side) saturate(ctx context.Context, lasting time.Duration) error {
+	return s.measure(&s.full, func() error {
+		end := time.Now().Add(lasting)
+		group, ctx := errgroup.WithContext(ctx)
+		for range workers {
+			group.Go(func() error {
+				for time.Now().Before(end) {
+					if err := s.call(ctx); err != nil {
+						return err
+					}
 				}
-			}
-			return nil
-		})
-	}
-	err = group.Wait()
-	return float64(s.calls.Load() - before), err
+				return nil
+			})
+		}
+		return group.Wait()
+	})
 }

@@ -1,5 +1,5 @@
-// Package throttle measures the proxy of `hotshard throttle`, a process of its own, side by side with the bare engine:
-// latency at a steady rate, throughput, and memory by the number of keys.
+// Package throttle measures the proxy of `hotshard throttle`, a process of its own, side by side with the bare engine
+// and with a TCP relay: latency at a steady rate, throughput, and memory by the number of keys.
 //
 //	go -C bench run . throttle
 package throttle
@@ -30,15 +30,19 @@ var Program = rig.Program{
 	Name: "throttle", About: "latency, throughput and memory of the proxy of hotshard throttle",
 	Flags: func(f *flag.FlagSet) func(context.Context, *rig.Run) error {
 		var o options
-		f.IntVar(&o.rate, "rate", 1000, "calls a second, to the engine and through the proxy in turns")
-		f.DurationVar(&o.lasting, "for", 30*time.Second, "time of each of the two at this rate, after a third of it that does not count")
-		f.DurationVar(&o.full, "full", 10*time.Second, "time of each of the two with as many calls as 8 workers make")
+		f.IntVar(&o.rate, "rate", 1000, "calls a second, to the engine, through a TCP relay and through the proxy in turns")
+		f.DurationVar(&o.lasting, "for", 30*time.Second, "time of each of the three at this rate, after a third of it that does not count")
+		f.DurationVar(&o.full, "full", 10*time.Second, "time of each of the three with as many calls as 8 workers make")
 		f.IntVar(&o.keys, "keys", 1_000_000, "partition keys whose statistics fill the proxy's memory")
 		f.Uint64Var(&o.seed, "seed", 1, "of the order of turns")
-		before := f.String("serve", "", "be the proxy before this `URL` instead")
+		served := f.String("serve", "", "be the proxy before this `URL` instead")
+		relayed := f.String("relay", "", "be a TCP relay before this `URL` instead")
 		return func(ctx context.Context, r *rig.Run) error {
-			if *before != "" {
-				return serve(ctx, r, *before)
+			switch {
+			case *served != "":
+				return serve(ctx, r, *served)
+			case *relayed != "":
+				return relay(ctx, r, *relayed)
 			}
 			return errors.Join(o.compare(ctx, r), o.fill(ctx, r))
 		}
@@ -58,9 +62,10 @@ const (
 	heapMB  = 512 // of the engine
 )
 
-var names = [2]string{"the engine", "through the proxy"}
+// names are the sides. No program between callers and engine can add less than the relay, which only copies bytes.
+var names = [...]string{"the engine", "through a TCP relay", "through the proxy"}
 
-// compare measures the engine and the proxy before it in turns.
+// compare measures the engine, and the relay and the proxy before it, in turns.
 func (o options) compare(ctx context.Context, w io.Writer) (err error) {
 	engine, err := dynamolocal.StartEngine(ctx, dynamolocal.Options{HeapMB: heapMB, Notice: os.Stderr})
 	if err != nil {
@@ -70,48 +75,46 @@ func (o options) compare(ctx context.Context, w io.Writer) (err error) {
 	if err := createTable(ctx, engine.Endpoint()); err != nil {
 		return err
 	}
-	proxy, err := start(ctx, engine.Endpoint())
-	if err != nil {
-		return err
+	sides := []*side{newSide(engine.Endpoint(), os.Getpid(), engine.PID())}
+	for _, flag := range []string{"-relay", "-serve"} {
+		p, err := start(ctx, flag, engine.Endpoint())
+		if err != nil {
+			return err
+		}
+		defer p.stop()
+		sides = append(sides, newSide(p.url, os.Getpid(), engine.PID(), p.pid))
 	}
-	defer proxy.stop()
-	return o.turns(ctx, w, [2]*side{newSide(engine.Endpoint()), newSide(proxy.url)}, [3]int{os.Getpid(), engine.PID(), proxy.pid})
+	return o.turns(ctx, w, sides)
 }
 
-// turns makes calls to both sides in turns, first at the rate and then without a pause, and prints what they took.
-func (o options) turns(ctx context.Context, w io.Writer, sides [2]*side, processes [3]int) error {
+// turns makes calls to the sides in turns, first at the rate and then without a pause, and prints what they took.
+func (o options) turns(ctx context.Context, w io.Writer, sides []*side) error {
 	r := rand.New(rand.NewPCG(o.seed, 0))
-	var paced, full [2]spent
 	for done := -o.lasting / 3; done < o.lasting; done += turn {
-		for _, i := range r.Perm(2) {
-			into := &paced[i]
-			if done < 0 {
-				into = &spent{}
-			}
-			if err := into.measure(processes, func() (float64, error) { return sides[i].pace(ctx, o.rate, turn, done >= 0) }); err != nil {
+		for _, i := range r.Perm(len(sides)) {
+			if err := sides[i].pace(ctx, o.rate, turn, done >= 0); err != nil {
 				return err
 			}
 		}
 	}
 	for range 2 {
-		for _, i := range r.Perm(2) {
-			if err := full[i].measure(processes, func() (float64, error) { return sides[i].saturate(ctx, o.full/2) }); err != nil {
+		for _, i := range r.Perm(len(sides)) {
+			if err := sides[i].saturate(ctx, o.full/2); err != nil {
 				return err
 			}
 		}
 	}
-	fmt.Fprintf(w, "| %d calls a second: puts, updates and reads of 300 B | p50 | p99%s\n| --- | ---: | ---: | ---: | ---: | ---: |\n", o.rate, spentHead)
-	var at [2][2]float64
-	for i, name := range names {
-		at[i] = sides[i].quantiles()
-		fmt.Fprintf(w, "| %s, %d calls | %.3f ms | %.3f ms%v\n", name, len(sides[i].took), at[i][0], at[i][1], paced[i])
+	fmt.Fprintf(w, "| %d calls a second: puts, updates and reads of 300 B | p50 | p99 | added | added%s\n| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n", o.rate, spentHead)
+	least := sides[0].quantiles()
+	for i, s := range sides {
+		at := s.quantiles()
+		fmt.Fprintf(w, "| %s, %d calls | %.3f ms | %.3f ms | %.3f ms | %.3f ms%v\n", names[i], len(s.took), at[0], at[1], at[0]-least[0], at[1]-least[1], s.paced)
 	}
-	fmt.Fprintf(w, "| added | %.3f ms | %.3f ms | | | |\n\n", at[1][0]-at[0][0], at[1][1]-at[0][1])
-	fmt.Fprintf(w, "| %d workers without a pause | calls a second%s\n| --- | ---: | ---: | ---: | ---: |\n", workers, spentHead)
-	for i, name := range names {
-		fmt.Fprintf(w, "| %s | %.0f%v\n", name, full[i].calls/o.full.Seconds(), full[i])
+	fmt.Fprintf(w, "\n| %d workers without a pause | calls a second | of the engine's%s\n| --- | ---: | ---: | ---: | ---: | ---: |\n", workers, spentHead)
+	for i, s := range sides {
+		fmt.Fprintf(w, "| %s | %.0f | %.0f %%%v\n", names[i], s.full.calls/o.full.Seconds(), 100*s.full.calls/sides[0].full.calls, s.full)
 	}
-	fmt.Fprintf(w, "| the proxy's share | %.0f %% | | | |\n\n", 100*full[1].calls/full[0].calls)
+	fmt.Fprintln(w)
 	return nil
 }
 
@@ -126,23 +129,23 @@ func createTable(ctx context.Context, endpoint string) error {
 	return err
 }
 
-// proxy is the process of a proxy.
-type proxy struct {
+// process is a proxy or a relay.
+type process struct {
 	url  string
 	pid  int
 	stop func()
 }
 
-const ready = "the proxy is at "
+const ready = "ready at "
 
-// start starts this program as the proxy before an engine.
-func start(ctx context.Context, before string) (*proxy, error) {
+// start starts this program as the proxy (-serve) or a relay (-relay) before an engine.
+func start(ctx context.Context, flag, before string) (*process, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
 	ctx, stop := context.WithCancel(ctx)
-	cmd := exec.CommandContext(ctx, self, "throttle", "-serve", before)
+	cmd := exec.CommandContext(ctx, self, "throttle", flag, before)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -153,7 +156,7 @@ func start(ctx context.Context, before string) (*proxy, error) {
 		stop()
 		return nil, err
 	}
-	p := &proxy{pid: cmd.Process.Pid, stop: func() {
+	p := &process{pid: cmd.Process.Pid, stop: func() {
 		stop()
 		_ = cmd.Wait() // it was killed
 	}}
@@ -164,7 +167,7 @@ func start(ctx context.Context, before string) (*proxy, error) {
 	}
 	if p.url == "" {
 		p.stop()
-		return nil, errors.New("the proxy's process ended before it served")
+		return nil, errors.New("the process of " + flag + " ended before it served")
 	}
 	return p, nil
 }
