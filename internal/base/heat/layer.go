@@ -75,7 +75,13 @@ func (l Layer) Fold(items []Item, start time.Time) (folded []Item) {
 func (l Layer) Stored(it *Item, expires time.Time) map[string]types.AttributeValue {
 	pk, sk := l.key(it)
 	kept := it.Heaviest(layers[l].keys)
-	return kept.attributes(pk, sk, expires)
+	return record.Item(storedLayer{kept.stored(pk, sk, expires), it.Records})
+}
+
+// storedLayer is a stored item of a layer. An item with more records is not replaced.
+type storedLayer struct {
+	stored
+	Records uint64 `dynamodbav:"records"`
 }
 
 // Heaviest returns a folded item with that number of the table's heaviest keys and all its hot keys, as far as they fit
