@@ -32,7 +32,7 @@ type stored struct {
 // bytes each. A folded item's key takes maxPackedTop more.
 const (
 	maxPackedNumbers = 70
-	maxPackedTop     = 30
+	maxPackedTop     = 40
 )
 
 // Stored returns the attributes of the item; TTL deletes it some time after expires. It keeps the heaviest keys:
@@ -92,6 +92,10 @@ func (c *coder) window(it *Item) {
 	c.Text(&it.Part)
 	for _, n := range []*uint64{&it.Records, &it.Units, &it.Rest, &it.IndexRest} {
 		c.Uint(n)
+	}
+	if it.Base > 0 {
+		c.Uint(&it.TopRest)
+		c.Uint(&it.TopIndexRest)
 	}
 	c.flag(&it.Incomplete)
 	c.indexUnits(it)
@@ -166,7 +170,7 @@ func (c *coder) head(it *Item, k *Key) uint64 {
 	if k.Writes != k.Units {
 		head |= hasWrites
 	}
-	if it.Base > 0 && (k.Top != k.Units || k.TopErr != k.Err || !k.TopAt.Equal(it.Start)) {
+	if it.Base > 0 && (k.Top != k.Units || k.TopErr != k.Err || !k.TopAt.Equal(it.Start) || k.TopMost != k.Units+k.Err) {
 		head |= hasTop
 	}
 	return head
@@ -212,9 +216,10 @@ func (c *coder) top(it *Item, k *Key, differs bool) {
 	case differs:
 		c.Uint(&k.Top)
 		c.Uint(&k.TopErr)
+		c.Uint(&k.TopMost)
 		c.time(&k.TopAt, it.Start, time.Millisecond)
 	case it.Base > 0:
-		k.Top, k.TopErr, k.TopAt = k.Units, k.Err, it.Start
+		k.Top, k.TopErr, k.TopMost, k.TopAt = k.Units, k.Err, k.Units+k.Err, it.Start
 	}
 }
 
