@@ -21,19 +21,13 @@ const (
 // recently is the greatest age of a window's end that shows that the detector is running.
 const recently = 15 * time.Minute
 
-// pastLoads holds the loads of some keys, each from its own start time.
-type pastLoads map[schema.BaseKey]*candidateLoad
+// pastLoads finds candidates by their base keys.
+type pastLoads map[schema.BaseKey]*candidate
 
-type candidateLoad struct {
-	PastLoad
-	candidate
-}
-
-// newPastLoads returns the loads of the keys before any window was read, from the time that from returns.
-func newPastLoads(keys []candidate, from func(candidate) time.Time) pastLoads {
+func newPastLoads(keys []candidate) pastLoads {
 	all := make(pastLoads)
-	for _, c := range keys {
-		all[c.base] = &candidateLoad{PastLoad{Base: c.base, From: from(c), Doubt: unreported}, c}
+	for i := range keys {
+		all[keys[i].Base] = &keys[i]
 	}
 	return all
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -72,23 +71,26 @@ func (s Settings) quietFrom(base schema.BaseKey, now time.Time) time.Time {
 	return s.settled(now).Add(-longQuiet)
 }
 
-// candidate is a key that may shrink: it has several write shards in effect.
+// candidate is a key that may shrink, since it has several write shards in effect, and its load in the quiet period.
 type candidate struct {
 	shardmap.Entry
-	base schema.BaseKey
+	PastLoad
 }
 
-// candidates returns the keys with several write shards that are neither pinned nor about to change, oldest change
-// first.
-func candidates(entries []shardmap.Entry, now time.Time) (list []candidate) {
+// candidates returns the keys that are neither pinned nor changed in their quiet period, before any window is read, and
+// the number of those that may have changed.
+func (s Settings) candidates(entries []shardmap.Entry, now time.Time) (unchanged []candidate, all int) {
 	for _, e := range entries {
 		base, err := schema.ParseBaseKey(e.Key)
-		if err == nil && !e.Pinned && e.History.Newest() > 1 && !e.Effective().After(now) {
-			list = append(list, candidate{e, base})
+		if err != nil || e.Pinned || e.History.Newest() <= 1 || e.Effective().After(now) {
+			continue
+		}
+		all++
+		if from := s.quietFrom(base, now); !e.Effective().After(from) {
+			unchanged = append(unchanged, candidate{e, PastLoad{Base: base, From: from, Doubt: unreported}})
 		}
 	}
-	slices.SortFunc(list, func(a, b candidate) int { return a.Effective().Compare(b.Effective()) })
-	return list
+	return unchanged, all
 }
 
 // shrink lowers the shard counts of keys whose load was low in their whole quiet period.
@@ -97,18 +99,15 @@ func (r *shrinker) shrink(ctx context.Context, j *journal, now time.Time) (answe
 	if err != nil {
 		return answer, fmt.Errorf("hotkeys: listing sharded keys: %w", err)
 	}
-	keys := candidates(entries, now)
-	answer.Keys = len(keys)
-	unchanged := slices.DeleteFunc(keys, func(c candidate) bool { return c.Effective().After(r.settings.quietFrom(c.base, now)) })
-	if len(unchanged) == 0 {
+	unchanged, all := r.settings.candidates(entries, now)
+	if answer.Keys = all; len(unchanged) == 0 {
 		return answer, nil
 	}
-	loads, err := r.pastLoads(ctx, j, unchanged, now)
-	if err != nil {
+	if err := r.readLoads(ctx, j, unchanged, now); err != nil {
 		return answer, err
 	}
 	for _, c := range unchanged {
-		d := r.settings.policy().DecideShrink(loads[c.base].PastLoad, c.Entry)
+		d := r.settings.policy().DecideShrink(c.PastLoad, c.Entry)
 		if r.logged.changed("shrink "+c.Key, d.Why) && d.Action == None {
 			j.InfoContext(ctx, "shard count not lowered", "key", r.settings.displayName(c.Key), "shards", d.From, "why", d.Why)
 		}
@@ -119,17 +118,17 @@ func (r *shrinker) shrink(ctx context.Context, j *journal, now time.Time) (answe
 	return answer, nil
 }
 
-// pastLoads returns the loads of the keys in their quiet periods. It reads the layers of settled hours, and every window
+// readLoads sets the loads of the keys in their quiet periods. It reads the layers of settled hours, and every window
 // since. Settled hours are in doubt while the layers lack late items.
-func (r *shrinker) pastLoads(ctx context.Context, j *journal, keys []candidate, now time.Time) (pastLoads, error) {
+func (r *shrinker) readLoads(ctx context.Context, j *journal, keys []candidate, now time.Time) error {
 	settled := r.settings.settled(now)
 	from := settled
 	for _, c := range keys {
-		if begin := r.settings.quietFrom(c.base, now).Truncate(heat.ByTenMinutes.Length()); begin.Before(from) {
+		if begin := c.From.Truncate(heat.ByTenMinutes.Length()); begin.Before(from) {
 			from = begin
 		}
 	}
-	loads := newPastLoads(keys, func(c candidate) time.Time { return r.settings.quietFrom(c.base, now) })
+	loads := newPastLoads(keys)
 	layers, err := r.heat.Progress(ctx)
 	if err == nil {
 		err = loads.read(ctx, j, r.heat, from, settled, now, heat.ByTenMinutes.Length())
@@ -138,10 +137,10 @@ func (r *shrinker) pastLoads(ctx context.Context, j *journal, keys []candidate, 
 		err = loads.read(ctx, j, r.heat, settled, now.Add(r.settings.Window), now, heat.ByWindow.Length())
 	}
 	if err != nil {
-		return nil, fmt.Errorf("hotkeys: reading the loads of sharded keys: %w", err)
+		return fmt.Errorf("hotkeys: reading the loads of sharded keys: %w", err)
 	}
 	if !layers.To.IsZero() && layers.Late.Before(settled.Add(r.settings.lastItems())) {
 		loads.markUnread(settled)
 	}
-	return loads, nil
+	return nil
 }

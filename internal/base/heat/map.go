@@ -43,7 +43,6 @@ type Map struct {
 	lines   []line
 	cells   int
 	dropped bool
-	unread  []unreadTime
 
 	tallier    tallier
 	newest     *Item // an item of the newest window, without its keys
@@ -63,6 +62,7 @@ type column struct {
 	dropped uint64  // upper bound of the units of any dropped key
 	covered float64 // share of the time and its records that windows cover
 	read    float64 // share of the time that was read, with or without windows
+	unread  float64 // share of the time and its records in items that can't be read
 }
 
 // overlap returns the length of the intersection of two spans.
