@@ -16,32 +16,25 @@ import (
 const (
 	unreported = "no window was reported recently: the table is idle or the detector does not run"
 	unread     = "records of the quiet time may not have been counted, or their counts can't be read"
-	unsummed   = "not every hour of the quiet time was low"
 )
 
 // recently is the greatest age of a window's end that shows that the detector is running.
 const recently = 15 * time.Minute
 
-// pastLoads holds the loads of some keys, each from its own start time.
-type pastLoads map[schema.BaseKey]*candidateLoad
+// pastLoads finds candidates by their base keys.
+type pastLoads map[schema.BaseKey]*candidate
 
-type candidateLoad struct {
-	PastLoad
-	candidate
-}
-
-// newPastLoads returns the loads of the keys before any window was read, from the time that from returns.
-func newPastLoads(keys []candidate, from func(candidate) time.Time) pastLoads {
+func newPastLoads(keys []candidate) pastLoads {
 	all := make(pastLoads)
-	for _, c := range keys {
-		all[c.base] = &candidateLoad{PastLoad{Base: c.base, From: from(c), Doubt: unreported}, c}
+	for i := range keys {
+		all[keys[i].Base] = &keys[i]
 	}
 	return all
 }
 
-// read adds the windows that start in [from, to).
-func (c pastLoads) read(ctx context.Context, j *journal, heat *table, from, to, now time.Time) error {
-	for w, err := range heat.All(ctx, from, to) {
+// read adds the windows that start in [from, to), or layers of up to the length of step.
+func (c pastLoads) read(ctx context.Context, j *journal, heat *table, from, to, now time.Time, step time.Duration) error {
+	for w, err := range heat.Windows(ctx, from, to, step) {
 		if err != nil {
 			return err
 		}
@@ -69,16 +62,18 @@ func (c pastLoads) markUnread(end time.Time) {
 // board's periods). Its units are an upper bound. Its rest sums the rests of the items that list such a partition key.
 type listed struct{ units, rest uint64 }
 
-// addWindow raises the keys' peaks by all items of one window.
+// addWindow raises the keys' peaks by all items of one window, or of one time of a layer.
 func (c pastLoads) addWindow(items []heat.Item, now time.Time) {
 	start, end := items[0].Start, items[0].End()
 	var rests heat.Rests
 	incomplete := false
 	for i := range items {
+		items[i] = items[i].AtMost()
 		rests.Add(&items[i])
 		incomplete = incomplete || items[i].Incomplete
 	}
-	sums, buckets := c.sumListed(items), bucketsOf(start, end)
+	length := items[0].Window
+	sums, buckets := c.sumListed(items, end), bucketsOf(start, end, length)
 	for base, key := range c {
 		if !end.After(key.From) {
 			continue
@@ -86,7 +81,7 @@ func (c pastLoads) addWindow(items []heat.Item, now time.Time) {
 		traits := kind.Of(base.Type)
 		unlisted := uint64(key.History.Newest()) * buckets[traits.Bucket] * rests.Of(traits.Indexed())
 		units := sums[base].units + unlisted - min(sums[base].rest, unlisted)
-		key.Peak = max(key.Peak, float64(units)/items[0].Window.Seconds())
+		key.Peak = max(key.Peak, float64(units)/length.Seconds())
 		if key.Doubt == unreported && end.After(now.Add(-recently)) {
 			key.Doubt = ""
 		}
@@ -96,8 +91,8 @@ func (c pastLoads) addWindow(items []heat.Item, now time.Time) {
 	}
 }
 
-// sumListed sums the listed units of each key in one window.
-func (c pastLoads) sumListed(items []heat.Item) map[schema.BaseKey]listed {
+// sumListed sums the listed units of each key in one window, or of one time that ends at end.
+func (c pastLoads) sumListed(items []heat.Item, end time.Time) map[schema.BaseKey]listed {
 	sums := make(map[schema.BaseKey]listed)
 	for i := range items {
 		for _, key := range items[i].Keys {
@@ -109,7 +104,7 @@ func (c pastLoads) sumListed(items []heat.Item) map[schema.BaseKey]listed {
 			sum.units += key.Units + key.Err
 			if key.Index != "" {
 				sum.rest += items[i].IndexRest
-			} else if k, err := schema.ParseKey(key.Key); err == nil && !past(base, k.Bucket, items[i].Start, items[i].End()) {
+			} else if k, err := schema.ParseKey(key.Key); err == nil && !past(base, k.Bucket, items[i].Start, end) {
 				sum.rest += items[i].Rest // bucketsOf does not count past buckets
 			}
 			sums[base] = sum
@@ -118,11 +113,11 @@ func (c pastLoads) sumListed(items []heat.Item) map[schema.BaseKey]listed {
 	return sums
 }
 
-// bucketsOf returns the greatest number of time buckets that the writes of a window may go to. Each bucket has its own
-// write shards. A board may have all three periods. The length of a limit's windows is unknown, so bucketsOf assumes
-// the shortest that is allowed.
-func bucketsOf(from, to time.Time) map[kind.Bucket]uint64 {
-	seconds := to.Sub(from.Truncate(limits.MinWindow)) + limits.MinWindow - 1
+// bucketsOf returns the greatest number of time buckets that the writes of a window of this length may go to, from a
+// time to another. Each bucket has its own write shards. A board may have all three periods. The length of a limit's
+// windows is unknown, so bucketsOf assumes the shortest that is allowed.
+func bucketsOf(from, to time.Time, length time.Duration) map[kind.Bucket]uint64 {
+	seconds := from.Sub(from.Truncate(limits.MinWindow)) + length + limits.MinWindow - 1
 	return map[kind.Bucket]uint64{
 		kind.NoBucket: 1,
 		kind.Day:      countPeriods(boards.Daily, from, to.Add(shardmap.MaxEventAhead)),

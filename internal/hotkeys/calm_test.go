@@ -25,8 +25,8 @@ func hidden(streamShards int, at time.Time) (items []heat.Item) {
 
 // peak returns the peak of a key by items, in WCU/s.
 func peak(base schema.BaseKey, writeShards int, items []heat.Item) float64 {
-	c := candidate{shardmap.Entry{Key: base.String(), History: shard.History{{At: noon.Add(-48 * time.Hour), Count: writeShards}}}, base}
-	all := newPastLoads([]candidate{c}, func(candidate) time.Time { return items[0].Start })
+	c := candidate{shardmap.Entry{Key: base.String(), History: shard.History{{At: noon.Add(-48 * time.Hour), Count: writeShards}}}, PastLoad{Base: base, From: items[0].Start}}
+	all := newPastLoads([]candidate{c})
 	all.addWindow(items, items[0].End())
 	return all[base].Peak
 }

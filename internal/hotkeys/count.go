@@ -2,7 +2,6 @@ package hotkeys
 
 import (
 	"cmp"
-	"encoding/base64"
 	"iter"
 	"maps"
 	"slices"
@@ -52,8 +51,8 @@ func newCounts(s Settings, batch *ddbstream.Batch) *counts {
 		return c
 	}
 	own, err := count.Resume(batch.State, batch.WindowStart, batch.WindowEnd, c.length, s.TopK)
-	if err == nil {
-		c.held, err = readHeld(batch.State[heldField], heat.Item{StreamShard: batch.StreamShard(), Limit: float64(s.PartitionWCU), HotRate: s.hotRate()})
+	if held := batch.State[heldField]; err == nil && held != "" {
+		c.held, err = heat.DecodeHeld(held, batch.StreamShard())
 	}
 	if err == nil {
 		c.own = own
@@ -64,17 +63,6 @@ func newCounts(s Settings, batch *ddbstream.Batch) *counts {
 		c.advance(batch.WindowEnd.Add(-c.length))
 	}
 	return c
-}
-
-func readHeld(text string, common heat.Item) ([]heat.Item, error) {
-	if text == "" {
-		return nil, nil
-	}
-	b, err := base64.StdEncoding.DecodeString(text)
-	if err != nil {
-		return nil, err
-	}
-	return heat.ReadHeld(b, common)
 }
 
 // advance makes the window that begins at start the own one. If the state was dropped, all windows up to it are
@@ -237,7 +225,7 @@ func (c *counts) state() map[string]string {
 	}
 	state := c.own.State()
 	if len(c.held) > 0 {
-		state[heldField] = base64.StdEncoding.EncodeToString(heat.AppendHeld(c.held))
+		state[heldField] = heat.EncodeHeld(c.held)
 	}
 	return state
 }

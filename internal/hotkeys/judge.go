@@ -11,20 +11,18 @@ import (
 // Report is the result of one window, or of one batch's share of it, on one stream shard.
 type Report struct {
 	Item heat.Item      // the counts, as they are stored
-	Rows []heat.KeyHeat // the hottest first: certified rate, error, peak, status
-	Hot  []heat.KeyHeat // the rows that are hot or saturated
+	Hot  []heat.KeyHeat // keys that are hot or saturated, the hottest first
 }
 
 // judge returns a report for each item of a source's stream.
 func judge(source *count.Source, items []heat.Item) (reports []Report) {
 	for _, item := range items {
 		item.Table, item.Own = tableOf(source), source.Own
-		r := Report{Item: item, Rows: heat.Merge([]heat.Item{item})}
-		for i := range r.Rows { // a write shard's siblings are usually on other stream shards
-			r.Rows[i].Siblings = heat.Siblings{}
+		hot := slices.DeleteFunc(heat.Merge([]heat.Item{item}), func(row heat.KeyHeat) bool { return row.Status < heat.Hot })
+		for i := range hot { // a write shard's siblings are usually on other stream shards
+			hot[i].Siblings = heat.Siblings{}
 		}
-		r.Hot = slices.DeleteFunc(slices.Clone(r.Rows), func(row heat.KeyHeat) bool { return row.Status < heat.Hot })
-		reports = append(reports, r)
+		reports = append(reports, Report{item, hot})
 	}
 	return reports
 }

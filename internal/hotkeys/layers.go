@@ -36,8 +36,8 @@ const (
 	// streamRetention is how long DynamoDB keeps a stream's records.
 	streamRetention = 24 * time.Hour
 
-	// maxLate bounds the windows that one run folds again.
-	maxLate = 60
+	// maxLate bounds the minutes that one run folds again.
+	maxLate = 10
 )
 
 // folder is the scheduled task that merges heat items into layers. Concurrent runs are safe: an item's key depends only
@@ -135,13 +135,8 @@ func (f *folder) foldNew(ctx context.Context, j *journal, p *heat.Progress, now 
 		if end.After(until) {
 			end = until
 		}
-		windows, err := f.fold(ctx, j, heat.ByWindow, p.To, end)
+		windows, err := f.foldAll(ctx, j, p.To, end, end)
 		n += windows
-		for _, layer := range []heat.Layer{heat.ByMinute, heat.ByTenMinutes} {
-			for at := p.To.Truncate(layer.Length()); err == nil && !at.Add(layer.Length()).After(end); at = at.Add(layer.Length()) {
-				_, err = f.fold(ctx, j, layer, at, at.Add(layer.Length()))
-			}
-		}
 		if err != nil {
 			return n, err
 		}
@@ -151,6 +146,19 @@ func (f *folder) foldNew(ctx context.Context, j *journal, p *heat.Progress, now 
 		}
 	}
 	return n, nil
+}
+
+// foldAll folds the windows from a time to another, and the minutes and ten minutes with any of them that end at most at
+// upTo. It returns the number of windows.
+func (f *folder) foldAll(ctx context.Context, j *journal, from, to, upTo time.Time) (windows int, err error) {
+	windows, err = f.fold(ctx, j, heat.ByWindow, from, to)
+	for _, layer := range []heat.Layer{heat.ByMinute, heat.ByTenMinutes} {
+		length := layer.Length()
+		for at := from.Truncate(length); err == nil && at.Before(to) && !at.Add(length).After(upTo); at = at.Add(length) {
+			_, err = f.fold(ctx, j, layer, at, at.Add(length))
+		}
+	}
+	return windows, err
 }
 
 // complete returns the time up to which windows are complete; at least from, if windows are not held.

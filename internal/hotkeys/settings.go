@@ -66,7 +66,7 @@ type Settings struct {
 	// of 1 MB.
 	TopK int `env:"HOTSHARD_TOP_K" envDefault:"2000"`
 
-	// HeatRetention is how long heat items are kept; 4h to 8760h.
+	// HeatRetention is how long heat items are kept; 28h to 8760h. Keys without random placement shrink by a day of them.
 	HeatRetention time.Duration `env:"HOTSHARD_HEAT_RETENTION" envDefault:"168h"`
 
 	// Metrics is where metrics go: cloudwatch calls PutMetricData, and emf writes log lines that CloudWatch reads.
@@ -153,7 +153,7 @@ func (s Settings) Validate() error {
 	check(s.PartitionWCU >= 1, "HOTSHARD_PARTITION_WCU", s.PartitionWCU, "at least 1")
 	check(s.Threshold > 0 && s.Threshold <= 1, "HOTSHARD_THRESHOLD", s.Threshold, "above 0, up to 1")
 	check(s.TopK >= 10 && s.TopK <= 20_000, "HOTSHARD_TOP_K", s.TopK, "10 to 20000")
-	check(s.HeatRetention >= 4*time.Hour && s.HeatRetention <= 8760*time.Hour, "HOTSHARD_HEAT_RETENTION", s.HeatRetention, "4h to 8760h")
+	check(s.HeatRetention >= 28*time.Hour && s.HeatRetention <= 8760*time.Hour, "HOTSHARD_HEAT_RETENTION", s.HeatRetention, "28h to 8760h")
 	check(s.Metrics == CloudWatch || s.Metrics == EMF, "HOTSHARD_METRICS", s.Metrics, "cloudwatch or emf")
 	check(s.MetricKeys >= 0 && s.MetricKeys <= 1000, "HOTSHARD_METRIC_KEYS", s.MetricKeys, "0 to 1000")
 	check(s.MetricNames.Valid(), "HOTSHARD_METRIC_NAMES", s.MetricNames, "plain, hashed or off")

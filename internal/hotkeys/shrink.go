@@ -4,11 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/hotshard/hotshard/internal/base/growth"
+	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
@@ -50,10 +50,13 @@ func (r *shrinker) task(ctx context.Context, j *journal) ([]byte, error) {
 	return json.Marshal(answer)
 }
 
-// settled returns the full hour before which all windows have their final counts. Records are no older than [RecordAge]
-// when they arrive, and their windows end soon after.
+// lastItems is how long after a window its last items are put. Records are no older than [RecordAge] when they arrive,
+// and their windows end soon after.
+func (s Settings) lastItems() time.Duration { return RecordAge + 2*max(s.Window, s.Hold) }
+
+// settled returns the full hour before which all windows have their final counts, and the layers have them.
 func (s Settings) settled(now time.Time) time.Time {
-	return now.Add(-RecordAge - 2*max(s.Window, s.Hold)).Truncate(time.Hour)
+	return now.Add(-s.lastItems() - 2*LayersInterval).Truncate(time.Hour)
 }
 
 // longQuiet is the quiet period of keys without random placement. It is long because a later growth of such a key takes
@@ -68,52 +71,43 @@ func (s Settings) quietFrom(base schema.BaseKey, now time.Time) time.Time {
 	return s.settled(now).Add(-longQuiet)
 }
 
-// candidate is a key that may shrink: it has several write shards in effect.
+// candidate is a key that may shrink, since it has several write shards in effect, and its load in the quiet period.
 type candidate struct {
 	shardmap.Entry
-	base schema.BaseKey
+	PastLoad
 }
 
-// candidates returns the keys with several write shards that are neither pinned nor about to change, oldest change
-// first.
-func candidates(entries []shardmap.Entry, now time.Time) (list []candidate) {
+// candidates returns the keys that are neither pinned nor changed in their quiet period, before any window is read, and
+// the number of those that may have changed.
+func (s Settings) candidates(entries []shardmap.Entry, now time.Time) (unchanged []candidate, all int) {
 	for _, e := range entries {
 		base, err := schema.ParseBaseKey(e.Key)
-		if err == nil && !e.Pinned && e.History.Newest() > 1 && !e.Effective().After(now) {
-			list = append(list, candidate{e, base})
+		if err != nil || e.Pinned || e.History.Newest() <= 1 || e.Effective().After(now) {
+			continue
+		}
+		all++
+		if from := s.quietFrom(base, now); !e.Effective().After(from) {
+			unchanged = append(unchanged, candidate{e, PastLoad{Base: base, From: from, Doubt: unreported}})
 		}
 	}
-	slices.SortFunc(list, func(a, b candidate) int { return a.Effective().Compare(b.Effective()) })
-	return list
+	return unchanged, all
 }
 
-// shrink lowers the shard counts of keys whose load was low in their whole quiet period. It reads the summaries of
-// settled hours, and every window since.
+// shrink lowers the shard counts of keys whose load was low in their whole quiet period.
 func (r *shrinker) shrink(ctx context.Context, j *journal, now time.Time) (answer shrinkAnswer, err error) {
 	entries, err := r.shards.Entries(ctx)
 	if err != nil {
 		return answer, fmt.Errorf("hotkeys: listing sharded keys: %w", err)
 	}
-	keys := candidates(entries, now)
-	if answer.Keys = len(keys); len(keys) == 0 {
+	unchanged, all := r.settings.candidates(entries, now)
+	if answer.Keys = all; len(unchanged) == 0 {
 		return answer, nil
 	}
-	hours, err := r.summaries(ctx, j, keys, now)
-	if err != nil {
-		return answer, err
-	}
-	unchanged := slices.DeleteFunc(keys, func(c candidate) bool { return c.Effective().After(r.settings.quietFrom(c.base, now)) })
-	if len(unchanged) == 0 {
-		return answer, nil
-	}
-	latest := newPastLoads(unchanged, func(c candidate) time.Time { return r.settings.quietFrom(c.base, now) })
-	if err := latest.read(ctx, j, r.heat, r.settings.settled(now), now.Add(r.settings.Window), now); err != nil {
+	if err := r.readLoads(ctx, j, unchanged, now); err != nil {
 		return answer, err
 	}
 	for _, c := range unchanged {
-		calm := latest[c.base].PastLoad
-		hours.addToLoad(&calm, r.settings.settled(now))
-		d := r.settings.policy().DecideShrink(calm, c.Entry)
+		d := r.settings.policy().DecideShrink(c.PastLoad, c.Entry)
 		if r.logged.changed("shrink "+c.Key, d.Why) && d.Action == None {
 			j.InfoContext(ctx, "shard count not lowered", "key", r.settings.displayName(c.Key), "shards", d.From, "why", d.Why)
 		}
@@ -122,4 +116,31 @@ func (r *shrinker) shrink(ctx context.Context, j *journal, now time.Time) (answe
 		}
 	}
 	return answer, nil
+}
+
+// readLoads sets the loads of the keys in their quiet periods. It reads the layers of settled hours, and every window
+// since. Settled hours are in doubt while the layers lack late items.
+func (r *shrinker) readLoads(ctx context.Context, j *journal, keys []candidate, now time.Time) error {
+	settled := r.settings.settled(now)
+	from := settled
+	for _, c := range keys {
+		if begin := c.From.Truncate(heat.ByTenMinutes.Length()); begin.Before(from) {
+			from = begin
+		}
+	}
+	loads := newPastLoads(keys)
+	layers, err := r.heat.Progress(ctx)
+	if err == nil {
+		err = loads.read(ctx, j, r.heat, from, settled, now, heat.ByTenMinutes.Length())
+	}
+	if err == nil {
+		err = loads.read(ctx, j, r.heat, settled, now.Add(r.settings.Window), now, heat.ByWindow.Length())
+	}
+	if err != nil {
+		return fmt.Errorf("hotkeys: reading the loads of sharded keys: %w", err)
+	}
+	if !layers.To.IsZero() && layers.Late.Before(settled.Add(r.settings.lastItems())) {
+		loads.markUnread(settled)
+	}
+	return nil
 }

@@ -11,8 +11,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
 	"github.com/hotshard/hotshard/internal/base/growth"
-	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/hotkeys"
 	"github.com/hotshard/hotshard/internal/test/lane"
 	"github.com/hotshard/hotshard/pkg/shard"
@@ -47,6 +49,8 @@ type life struct {
 	load  func(at time.Time) writes
 	down  func(at time.Time) bool // the detector
 	off   func(at time.Time) bool // the schedule
+
+	layers bool // the schedule also folds heat items into layers
 }
 
 // run returns the time of the last shrink.
@@ -58,6 +62,9 @@ func (l life) run(t tester, lasting time.Duration) (shrunk time.Time) {
 		}
 		before := len(l.shards.changes)
 		if l.off == nil || !l.off(l.now) {
+			if l.layers {
+				l.layersTask(t)
+			}
 			l.task(t)
 		}
 		if len(l.shards.changes) > before {
@@ -91,7 +98,7 @@ type shrinkCase struct {
 	log     string
 }
 
-func (c shrinkCase) check(t *testing.T, every time.Duration) {
+func (c shrinkCase) check(t *testing.T, every time.Duration, layers bool) {
 	t.Helper()
 	s := settings()
 	s.PartitionWCU = 10
@@ -100,7 +107,7 @@ func (c shrinkCase) check(t *testing.T, every time.Duration) {
 	if c.load == nil {
 		c.load = others
 	}
-	at := life{f, every, c.load, c.down, c.off}.run(t, c.lasting)
+	at := life{f, every, c.load, c.down, c.off, layers}.run(t, c.lasting)
 	var want []string
 	if c.want != "" {
 		want = []string{c.key + " " + c.want}
@@ -154,7 +161,8 @@ func TestShrink(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.key, c.lasting = cmp.Or(c.key, "C#a"), cmp.Or(c.lasting, 30*time.Minute)
-			c.check(t, 50*time.Second)
+			c.check(t, 50*time.Second, false)
+			c.check(t, 50*time.Second, true)
 		})
 	}
 }
@@ -192,22 +200,23 @@ func TestShrinkByTheDay(t *testing.T) {
 		"no load":              {want: "8>1", after: first},
 		"too early":            {lasting: 25 * time.Hour},
 		"a little load":        {load: entity(40, 0, 1e9), want: "8>4", after: first},
-		"too much load":        {load: entity(60, 0, 1e9), log: "not every hour"},
-		"once too much":        {load: entity(60, 300, 320), want: "8>1", after: 31*time.Hour + 20*time.Second, log: "not every hour"},
+		"too much load":        {load: entity(60, 0, 1e9), log: "more than half"},
+		"once too much":        {load: entity(60, 300, 320), want: "8>1", after: 31*time.Hour + 20*time.Second, log: "more than half"},
 		"too much now":         {load: entity(60, 1440, 1e9), log: "more than half"},
 		"a board":              {key: "L#b", want: "8>1", after: first},
-		"a board's load":       {key: "L#b", load: func(at time.Time) writes { return scores("all", 3, 30, at.Sub(start).Seconds(), true) }, log: "not every hour"},
+		"a board's load":       {key: "L#b", load: func(at time.Time) writes { return scores("all", 3, 30, at.Sub(start).Seconds(), true) }, log: "more than half"},
 		"sessions":             {key: "S#s", want: "8>1", after: first},
 		"an unreadable record": {load: func(at time.Time) writes { return append(others(at), write{raw: badRecords["no time"]}) }, log: "may not have been counted"},
 		"the detector is down": {down: func(time.Time) bool { return true }, log: "no window was reported recently"},
 		"an idle night":        {down: func(at time.Time) bool { return between(at, 600, 1200) }, want: "8>1", after: first},
 		"no schedule":          {off: func(at time.Time) bool { return between(at, 100, 220) }, want: "8>1", after: first},
-		"no schedule for long": {off: func(at time.Time) bool { return between(at, 100, 500) }, want: "8>1", after: 30*time.Hour + 20*time.Second, log: "not every hour"},
+		"no schedule for long": {off: func(at time.Time) bool { return between(at, 100, 500) }, want: "8>1", after: first},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c.key, c.lasting = cmp.Or(c.key, "E#e"), cmp.Or(c.lasting, 33*time.Hour)
-			c.check(t, 20*time.Minute)
+			c.check(t, 20*time.Minute, false)
+			c.check(t, 20*time.Minute, true)
 		})
 	}
 }
@@ -257,29 +266,24 @@ func TestLateWindows(t *testing.T) {
 	}
 }
 
-// TestSummaries checks that an hour is summarized once, when it is settled, and only if all its items are stored.
-func TestSummaries(t *testing.T) {
-	s := settings()
-	s.HeatRetention = 5 * time.Hour
-	f := newFixture(s)
+// TestNoShrinkWhileLayersLackLateItems checks that layers prove nothing while late items are not folded into them.
+func TestNoShrinkWhileLayersLackLateItems(t *testing.T) {
+	f := newFixture(settings())
 	f.shards.set("E#e", 8, start)
-	f.now = start.Add(8*time.Hour + 30*time.Minute)
-	hours := func() (list []string) {
-		for _, key := range f.table.byPK[heat.SummaryPartition] {
-			list = append(list, strings.TrimPrefix(key, heat.SummaryPartition+" "))
-		}
-		return list
+	life{fixture: f, every: 20 * time.Minute, load: others, layers: true}.run(t, 25*time.Hour)
+	f.now = start.Add(25*time.Hour + 30*time.Minute)
+	f.must(t, unwindowed(others(f.now), 1+int(f.now.Unix())))
+	p := f.progress(t)
+	p.Late = start.Add(23 * time.Hour)
+	if _, err := f.table.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("heat"), Item: p.Attributes()}); err != nil {
+		t.Fatal(err)
 	}
-	for i, want := range []int{2, 3, 3} { // hours from 13:00 have expired, except 17:00 and later; 20:00 is not settled
-		f.task(t)
-		if got := hours(); len(got) != want || got[0] != "2026-01-05T17:00:00.000Z" {
-			t.Errorf("after run %d: %v, want %d", i+1, got, want)
-		}
+	if f.task(t); len(f.shards.changes) > 0 || !strings.Contains(f.logs.String(), "may not have been counted") {
+		t.Errorf("before: %v\n%s", f.shards.changes, f.logs)
 	}
-	f.now = f.now.Add(time.Hour)
-	f.task(t)
-	if got := hours(); len(got) != 4 || got[3] != "2026-01-05T20:00:00.000Z" {
-		t.Errorf("an hour later: %v", got)
+	f.layersTask(t)
+	if f.task(t); !slices.Equal(f.shards.changes, []string{"E#e 8>1"}) {
+		t.Errorf("after: %v\n%s", f.shards.changes, f.logs)
 	}
 }
 
@@ -296,14 +300,10 @@ func TestTaskFaults(t *testing.T) {
 	f.shards.set("C#a", 8, start.Add(-time.Hour))
 	f.shards.set("E#e", 8, start.Add(-30*time.Hour))
 	f.table.failQuery = errPut
-	if _, err := f.handler.Invoke(t.Context(), []byte(hotkeys.ShrinkTask)); err == nil || !strings.Contains(err.Error(), "reading summaries") {
+	if _, err := f.handler.Invoke(t.Context(), []byte(hotkeys.ShrinkTask)); err == nil || !strings.Contains(err.Error(), "reading the loads") {
 		t.Errorf("without heat items: %v", err)
 	}
 	f.table.failQuery = nil
-	f.table.fail = func(int) error { return errPut }
-	if _, err := f.handler.Invoke(t.Context(), []byte(hotkeys.ShrinkTask)); err == nil || !strings.Contains(err.Error(), "putting the summary") {
-		t.Errorf("without puts: %v", err)
-	}
 	f.shards.fail = shard.ErrStale
 	if _, err := f.handler.Invoke(t.Context(), []byte(hotkeys.ShrinkTask)); err == nil || !strings.Contains(err.Error(), "listing sharded keys") {
 		t.Errorf("without the map: %v", err)

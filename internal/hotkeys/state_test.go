@@ -1,6 +1,7 @@
 package hotkeys_test
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,10 +15,18 @@ func TestUnreadableState(t *testing.T) {
 	f := newFixture(settings())
 	good := f.must(t, batch{writes: repeat("C#a#0", 5, 1), first: 1}.payload())
 	cut := good["window"][:len(good["window"])-8]
+	spoilt := func(before, after string) string {
+		b, err := base64.StdEncoding.DecodeString(good["window"])
+		if err != nil || !strings.Contains(string(b), before) {
+			t.Fatalf("%v: %q has no %q", err, b, before)
+		}
+		return base64.StdEncoding.EncodeToString([]byte(strings.Replace(string(b), before, after, 1)))
+	}
 	for name, state := range map[string]map[string]string{
-		"bad indexes":   {"v": good["v"], "window": good["window"], "indexes": "AAAB"},
-		"bad units":     {"v": good["v"], "window": good["window"], "index_units": "{"},
-		"no indexes":    {"v": good["v"], "window": good["window"], "indexes": "?"},
+		"bad counts":    {"v": good["v"], "window": spoilt("C#a#0", "C#a#")},
+		"bad indexes":   {"v": good["v"], "window": spoilt("\x00\x00\x00\x00\x02{}", "\x00\x00\x01\x00\x02{}")},
+		"bad units":     {"v": good["v"], "window": spoilt("{}", "{?")},
+		"bad held":      {"v": good["v"], "window": good["window"], "held": "?"},
 		"of the future": {"v": "99", "window": good["window"]},
 		"of no release": {"v": "0", "window": good["window"]},
 		"no version":    {"window": good["window"]},

@@ -1,6 +1,7 @@
 package hotkeys
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"time"
@@ -43,13 +44,14 @@ func (t *table) logUnreadable(ctx context.Context, j *journal, faults []error) {
 	}
 }
 
-// itemsByLength returns a window's items of one [heat.Item.Table], by window length. Another table may have the same
-// keys.
+// itemsByLength returns a window's items of one [heat.Item.Table], by the length of their windows. Another table may
+// have the same keys.
 func itemsByLength(table string, w heat.Window) map[time.Duration][]heat.Item {
 	lengths := make(map[time.Duration][]heat.Item)
 	for _, item := range w.Items {
 		if item.Table == table {
-			lengths[item.Window] = append(lengths[item.Window], item)
+			length := cmp.Or(item.Base, item.Window)
+			lengths[length] = append(lengths[length], item)
 		}
 	}
 	return lengths

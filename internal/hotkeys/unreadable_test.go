@@ -11,7 +11,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/heat"
 )
 
-// spoil replaces a heat item, or an hour's summary, by one of an unknown version.
+// spoil replaces a heat item by one of an unknown version.
 func (f *fixture) spoil(pk, sk string) {
 	key := pk + " " + sk
 	if at, found := slices.BinarySearch(f.table.byPK[pk], key); !found {
@@ -69,31 +69,6 @@ func TestUnreadableSortKey(t *testing.T) {
 	}
 	if l.run(t, time.Hour); !slices.Equal(f.shards.changes, []string{"C#a 8>1"}) {
 		t.Errorf("an hour later: changes %v\n%s", f.shards.changes, f.logs)
-	}
-}
-
-// TestUnreadableSummary checks that an unreadable summary is made again while its heat items are stored. Without them
-// no quiet day includes its hour.
-func TestUnreadableSummary(t *testing.T) {
-	for hour, want := range map[time.Duration]time.Duration{
-		20 * time.Hour: 25 * time.Hour, // heat items are kept for 4 hours
-		2 * time.Hour:  28 * time.Hour,
-	} {
-		s := settings()
-		s.PartitionWCU = 10
-		f := newFixture(s)
-		f.shards.set("E#e", 8, start)
-		l := life{fixture: f, every: 20 * time.Minute, load: others}
-		l.run(t, 23*time.Hour)
-		sk, _ := heat.SortBounds(start.Add(hour), start.Add(hour))
-		f.spoil(heat.SummaryPartition, sk)
-		at := l.run(t, 7*time.Hour).Sub(start)
-		if !slices.Equal(f.shards.changes, []string{"E#e 8>1"}) || at <= want || at > want+40*time.Minute {
-			t.Errorf("%v shrunk: %v after %v, want %v\n%s", hour, f.shards.changes, at, want, f.logs)
-		}
-		if logs := f.logs.String(); strings.Count(logs, "not readable") != 1 || !strings.Contains(logs, sk) {
-			t.Errorf("the logs are\n%s", logs)
-		}
 	}
 }
 

@@ -243,7 +243,7 @@ func TestHeatSaysWhatIsUnreadable(t *testing.T) {
 	r := newRig(t)
 	stored := r.counted(60, "s1", heat.Key{Key: "k", Units: 1})
 	item := stored.Stored(r.now)
-	item["keys"] = &types.AttributeValueMemberB{Value: []byte{9}}
+	item["windows"] = &types.AttributeValueMemberB{Value: []byte{9}}
 	if _, err := r.client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &r.names.Heat, Item: item}); err != nil {
 		t.Fatal(err)
 	}

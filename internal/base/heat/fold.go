@@ -30,6 +30,9 @@ func Fold(items []Item, start time.Time, length time.Duration) Item {
 	for _, r := range a.rests {
 		f.Rest += r.Of(false)
 		f.IndexRest += r.Of(true)
+		if items[0].Base == 0 {
+			f.TopRest, f.TopIndexRest = max(f.TopRest, r.Of(false)), max(f.TopIndexRest, r.Of(true))
+		}
 	}
 	var k *Key
 	for t := range a.tallies() {
@@ -54,6 +57,7 @@ func (it *Item) addTotals(other *Item, first bool) {
 		it.Table, it.Own, it.Base, it.Limit, it.HotRate = other.Table, other.Own, other.base(), other.Limit, other.HotRate
 	}
 	it.Limit, it.HotRate = min(it.Limit, other.Limit), min(it.HotRate, other.HotRate)
+	it.TopRest, it.TopIndexRest = max(it.TopRest, other.TopRest), max(it.TopIndexRest, other.TopIndexRest)
 	it.Records += other.Records
 	it.Units += other.Units
 	it.Incomplete = it.Incomplete || other.Incomplete
@@ -83,9 +87,29 @@ func (k *Key) addTally(t tally) {
 	if first || t.top > k.Top {
 		k.Top, k.TopErr, k.TopAt = t.top, t.topErr, t.topAt
 	}
+	k.TopMost = max(k.TopMost, t.topMost)
 	if t.peak > k.Peak {
 		k.Peak, k.PeakAt = t.peak, t.peakAt
 	}
+}
+
+// AtMost returns an item of one base window with the most units that any base window of a folded item can have. It
+// returns any other item unchanged.
+func (it Item) AtMost() Item {
+	if it.Base == 0 {
+		return it
+	}
+	several := it.Base < it.Window
+	it.Window, it.Base, it.Rest, it.IndexRest = it.Base, 0, it.TopRest, it.TopIndexRest
+	it.Keys = slices.Clone(it.Keys)
+	for i := range it.Keys {
+		k := &it.Keys[i]
+		k.Units, k.Err = k.TopMost, 0
+		if several { // a base window may not list the key
+			k.Units = max(k.TopMost, it.rest(k.Index != ""))
+		}
+	}
+	return it
 }
 
 // writes returns the number of writes to the key, or 0 if it is unknown for some of its units.

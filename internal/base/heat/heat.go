@@ -71,6 +71,10 @@ type Item struct {
 	Rest      uint64
 	IndexRest uint64
 
+	// TopRest and TopIndexRest are set in a folded item. They are the most units that an unlisted key can have in one
+	// base window.
+	TopRest, TopIndexRest uint64
+
 	// Vectors has the counts of the vector indexes: all its units are bytes, and no key is hot. It is nil if they had no
 	// writes. It is not stored, since the detector does not count it.
 	Vectors *Item
@@ -100,6 +104,9 @@ type Key struct {
 	// window, the error of that bound, and the window's start.
 	Top, TopErr uint64
 	TopAt       time.Time
+
+	// TopMost is set in a folded item. It is the upper bound of the units in any base window in which the key is listed.
+	TopMost uint64
 }
 
 // Window has the items of all windows that start at one time: the items of all stream shards, or those of a layer.

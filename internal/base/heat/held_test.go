@@ -1,6 +1,7 @@
 package heat_test
 
 import (
+	"encoding/base64"
 	"fmt"
 	"testing"
 	"time"
@@ -31,7 +32,7 @@ func heldItems(windows, keys int) (items []heat.Item) {
 
 func heldWindows(t *testing.T, stored map[string]types.AttributeValue) (items []heat.Item) {
 	t.Helper()
-	held, err := heat.ParseHeld(stored)
+	held, err := heat.Open(stored)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,22 +77,28 @@ func TestHeldForm(t *testing.T) {
 			}
 		}
 	}
-	state, err := heat.ReadHeld(heat.AppendHeld(many), heat.Item{StreamShard: "s"})
-	if err != nil || len(state) != 30 || state[7].Units != many[7].Units || len(state[7].Keys) != heat.HeldKeys {
+	state, err := heat.DecodeHeld(heat.EncodeHeld(many), "s")
+	if err != nil || len(state) != 30 || state[7].Units != many[7].Units || state[7].StreamShard != "s" || len(state[7].Keys) != heat.HeldKeys {
 		t.Errorf("%v, %d windows in a state", err, len(state))
 	}
 }
 
 // TestDamagedHeld checks that a cut item is an error and nothing worse.
 func TestDamagedHeld(t *testing.T) {
-	b := heat.AppendHeld(heldItems(3, 4))
+	b, err := base64.StdEncoding.DecodeString(heat.EncodeHeld(heldItems(3, 4)))
+	if err != nil {
+		t.Fatal(err)
+	}
 	for n := range b {
-		items, err := heat.ReadHeld(b[:n], heat.Item{})
+		items, err := heat.DecodeHeld(base64.StdEncoding.EncodeToString(b[:n]), "s")
 		if err == nil && len(items) == 3 {
 			t.Errorf("%d of %d bytes are whole", n, len(b))
 		}
 	}
-	if _, err := heat.ParseHeld(map[string]types.AttributeValue{"sk": &types.AttributeValueMemberS{Value: "x"}}); err == nil {
+	if _, err := heat.DecodeHeld("?", "s"); err == nil {
+		t.Error("a text that is not base64 is windows")
+	}
+	if _, err := heat.Open(map[string]types.AttributeValue{"sk": &types.AttributeValueMemberS{Value: "x"}}); err == nil {
 		t.Error("nothing is windows")
 	}
 }

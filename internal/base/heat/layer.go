@@ -2,10 +2,8 @@ package heat
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -75,7 +73,13 @@ func (l Layer) Fold(items []Item, start time.Time) (folded []Item) {
 func (l Layer) Stored(it *Item, expires time.Time) map[string]types.AttributeValue {
 	pk, sk := l.key(it)
 	kept := it.Heaviest(layers[l].keys)
-	return kept.attributes(pk, sk, expires)
+	return record.Item(storedLayer{kept.stored(pk, sk, expires), it.Records})
+}
+
+// storedLayer is a stored item of a layer. An item with more records is not replaced.
+type storedLayer struct {
+	stored
+	Records uint64 `dynamodbav:"records"`
 }
 
 // Heaviest returns a folded item with that number of the table's heaviest keys and all its hot keys, as far as they fit
@@ -92,9 +96,9 @@ type Progress struct {
 	Read time.Time `dynamodbav:"read"` // a time from Read to To without an item had no writes
 	Ran  time.Time `dynamodbav:"ran"`  // the last run of the task
 
-	Window time.Duration `dynamodbav:"-"` // length of the detector's windows at Ran
-	Hold   time.Duration `dynamodbav:"-"` // quiet windows are stored together after each Hold; 0 if each is stored alone
-	Held   time.Duration `dynamodbav:"-"` // the only Hold that there ever was, or MaxHold after a change
+	Window time.Duration `dynamodbav:"window"` // length of the detector's windows at Ran
+	Hold   time.Duration `dynamodbav:"hold"`   // quiet windows are stored together after each Hold; 0 if each is stored alone
+	Held   time.Duration `dynamodbav:"held"`   // the only Hold that there ever was, or MaxHold after a change
 }
 
 // HeldSince returns the earliest start that a stored item of several windows can have if one of them contains t.
@@ -107,18 +111,12 @@ const ProgressPartition = "H#progress"
 type storedProgress struct {
 	record.Key
 	Version uint64 `dynamodbav:"v"`
-	Window  uint64 `dynamodbav:"window,omitempty"` // milliseconds
-	Hold    uint64 `dynamodbav:"hold,omitempty"`   // likewise
-	Held    uint64 `dynamodbav:"held,omitempty"`   // likewise
 	Progress
 }
 
 // Attributes returns the item of the progress.
 func (p *Progress) Attributes() map[string]types.AttributeValue {
-	return record.Item(storedProgress{
-		Key: record.Key{PK: ProgressPartition, SK: schema.SoleSK}, Version: version, Progress: *p,
-		Window: uint64(p.Window.Milliseconds()), Hold: uint64(p.Hold.Milliseconds()), Held: uint64(p.Held.Milliseconds()),
-	})
+	return record.Item(storedProgress{record.Key{PK: ProgressPartition, SK: schema.SoleSK}, version, *p})
 }
 
 // ParseProgress decodes an item that Attributes encoded.
@@ -127,42 +125,39 @@ func ParseProgress(attributes map[string]types.AttributeValue) (Progress, error)
 	if err := read(attributes, &s); err != nil {
 		return Progress{}, fmt.Errorf("heat: progress of the layers: %w", err)
 	}
-	s.Progress.Window, s.Progress.Hold = time.Duration(s.Window)*time.Millisecond, time.Duration(s.Hold)*time.Millisecond
-	s.Progress.Held = time.Duration(s.Held) * time.Millisecond
 	return s.Progress, nil
 }
 
 // Late is a note that an item was put after its windows may have been folded.
 type Late struct {
-	Start, End time.Time // of the windows
-	Noted      time.Time // after the item was put
+	Start time.Time `dynamodbav:"start"` // of the windows
+	End   time.Time `dynamodbav:"end"`   // of the windows
+	Noted time.Time `dynamodbav:"noted"` // after the item was put
 }
 
 // LatePartition is the partition key of all such notes. The sort key is the time of the note, as in [SortBounds], the
-// windows' start and end, and the item's source.
+// windows' start, and the item's source.
 const LatePartition = "H#late"
+
+// storedLate is the stored form of Late.
+type storedLate struct {
+	record.Key
+	Version uint64 `dynamodbav:"v"`
+	Late
+	Expires int64 `dynamodbav:"expires_at"` // Unix seconds
+}
 
 // LateNote returns the attributes of a note about the item, whose windows end at end.
 func (it *Item) LateNote(end, noted, expires time.Time) map[string]types.AttributeValue {
-	return record.Item(struct {
-		record.Key
-		Version uint64 `dynamodbav:"v"`
-		Expires int64  `dynamodbav:"expires_at"` // Unix seconds
-	}{record.Key{PK: LatePartition, SK: bound(noted) + "#" + bound(it.Start) + "#" + bound(end) + "#" + it.source()}, version, expires.Unix()})
+	key := record.Key{PK: LatePartition, SK: bound(noted) + "#" + bound(it.Start) + "#" + it.source()}
+	return record.Item(storedLate{key, version, Late{it.Start, end, schema.CeilMilli(noted)}, expires.Unix()})
 }
 
 // ParseLate decodes a note.
-func ParseLate(attributes map[string]types.AttributeValue) (l Late, err error) {
-	parts := strings.SplitN(sortKey(attributes), "#", 4)
-	for i, at := range []*time.Time{&l.Noted, &l.Start, &l.End} {
-		if err == nil && i < len(parts) {
-			*at, err = time.Parse(schema.TimeLayout, parts[i])
-		}
+func ParseLate(attributes map[string]types.AttributeValue) (Late, error) {
+	var s storedLate
+	if err := read(attributes, &s); err != nil {
+		return Late{}, fmt.Errorf("heat: note %q of a late item: %w", sortKey(attributes), err)
 	}
-	if err != nil || len(parts) < 4 {
-		return Late{}, fmt.Errorf("heat: note %q of a late item: %w", sortKey(attributes), cmp.Or(err, errNote))
-	}
-	return l, nil
+	return s.Late, nil
 }
-
-var errNote = errors.New("its sort key has too few parts")

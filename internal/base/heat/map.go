@@ -43,7 +43,6 @@ type Map struct {
 	lines   []line
 	cells   int
 	dropped bool
-	unread  []unreadTime
 
 	tallier    tallier
 	newest     *Item // an item of the newest window, without its keys
@@ -63,6 +62,7 @@ type column struct {
 	dropped uint64  // upper bound of the units of any dropped key
 	covered float64 // share of the time and its records that windows cover
 	read    float64 // share of the time that was read, with or without windows
+	unread  float64 // share of the time and its records in items that can't be read
 }
 
 // overlap returns the length of the intersection of two spans.
@@ -108,9 +108,9 @@ func NewMap(o MapOptions) *Map {
 // Add adds all items of some windows; no later call may have an item of these windows. A window that overlaps several
 // columns is divided among them in proportion to the time. In these columns units are a mean and no lower bound.
 func (m *Map) Add(items []Item) {
-	m.addBefore(items)
 	shown := slices.DeleteFunc(slices.Clone(items), func(it Item) bool {
-		return it.Table != m.o.Table || !it.End().After(m.o.From) || !it.Start.Before(m.o.To)
+		before := !it.End().After(m.o.From) && (m.o.Since.IsZero() || it.Start.Before(m.o.Since))
+		return it.Table != m.o.Table || before || !it.Start.Before(m.o.To)
 	})
 	m.tallier.reset(shown)
 	m.addTotals(shown)
@@ -129,23 +129,6 @@ func (m *Map) Add(items []Item) {
 	}
 	if len(m.lines) > maxMapKeys || m.cells > maxMapCells {
 		m.drop()
-	}
-}
-
-// addBefore adds the items of windows from Since to the first column.
-func (m *Map) addBefore(items []Item) {
-	if m.o.Since.IsZero() {
-		return
-	}
-	m.tallier.reset(slices.DeleteFunc(slices.Clone(items), func(it Item) bool {
-		return it.Table != m.o.Table || it.End().After(m.o.From) || it.Start.Before(m.o.Since)
-	}))
-	for t := range m.tallier.tallies() {
-		if key := t.entries[0].key; key.Index == m.o.Index {
-			if l := m.line(key.Key); l != nil {
-				l.observe(&t, m.o.AsOf)
-			}
-		}
 	}
 }
 

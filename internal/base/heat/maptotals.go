@@ -5,38 +5,23 @@ import (
 	"time"
 )
 
-// unreadTime is a window with items that can't be read.
-type unreadTime struct {
-	start  time.Time
-	length time.Duration
-	share  float64
-}
-
 // AddUnread lowers the coverage of a window's columns by its unreadable items. The caller adds the window's other items
 // with Add.
 func (m *Map) AddUnread(w Window) {
-	if len(w.Unreadable) == 0 {
-		return
-	}
-	lost := unreadTime{w.Start, w.Length, w.Unread()}
+	window := Item{Start: w.Start, Window: cmp.Or(w.Length, m.length())}
 	if len(w.Items) > 0 {
-		lost.length = w.Items[0].Window
+		window.Window = w.Items[0].Window
 	}
-	m.unread = append(m.unread, lost)
+	for column, share := range m.shares(&window) {
+		m.columns[column].unread += w.Unread() * float64(share.to-share.from) / float64(m.o.Step.Milliseconds())
+	}
 }
 
 // covered returns the share of each column's time and records that was read.
 func (m *Map) covered() []float64 {
 	list := make([]float64, len(m.columns))
 	for i, c := range m.columns {
-		list[i] = max(c.covered, c.read)
-	}
-	for _, u := range m.unread {
-		window := Item{Start: u.start, Window: cmp.Or(u.length, m.length())}
-		for column, share := range m.shares(&window) {
-			lost := u.share * float64(share.to-share.from) / float64(m.o.Step.Milliseconds())
-			list[column] = max(0, list[column]-lost)
-		}
+		list[i] = max(0, max(c.covered, c.read)-c.unread)
 	}
 	return list
 }

@@ -44,6 +44,7 @@ type tally struct {
 
 	top, topErr uint64 // units and err in the base window that starts at topAt
 	topAt       time.Time
+	topMost     uint64 // see [Key.TopMost]
 
 	peak   uint64 // in the heaviest second
 	peakAt time.Time
@@ -103,9 +104,9 @@ func tallyOf(entries []entry, rest uint64) tally {
 	}
 	t.err += unlisted
 	first := entries[0]
-	t.top, t.topErr, t.topAt = t.units, t.err, first.item.Start
+	t.top, t.topErr, t.topAt, t.topMost = t.units, t.err, first.item.Start, t.units+t.err
 	if base := first.item.Base; base > 0 {
-		t.top, t.topErr, t.topAt = first.key.Top, first.key.TopErr, first.key.TopAt
+		t.top, t.topErr, t.topAt, t.topMost = first.key.Top, first.key.TopErr, first.key.TopAt, first.key.TopMost
 		if base == first.item.Window { // other items may have parts of the same base window
 			t.topErr += unlisted
 			for _, e := range entries[1:] {

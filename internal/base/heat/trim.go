@@ -22,9 +22,15 @@ type cut struct {
 
 // trimmed returns the item with only the heaviest keys of the table and of its indexes.
 func (it Item) trimmed(table, indexes cut) Item {
-	keys, rest := it.trim(false, table)
-	ofIndexes, indexRest := it.trim(true, indexes)
-	it.Keys, it.Rest, it.IndexRest = append(keys, ofIndexes...), rest, indexRest
+	keys, left := it.trim(false, table)
+	ofIndexes, leftOfIndexes := it.trim(true, indexes)
+	for _, k := range left {
+		it.Rest, it.TopRest = max(it.Rest, k.Units+k.Err), max(it.TopRest, k.TopMost)
+	}
+	for _, k := range leftOfIndexes {
+		it.IndexRest, it.TopIndexRest = max(it.IndexRest, k.Units+k.Err), max(it.TopIndexRest, k.TopMost)
+	}
+	it.Keys = append(slices.Clip(keys), ofIndexes...)
 	if it.Vectors != nil {
 		vectors := it.Vectors.trimmed(cut{}, cut{keptVectorKeys, math.Inf(1), maxIndexBytes})
 		it.Vectors = &vectors
@@ -40,15 +46,14 @@ func (it *Item) rest(ofIndex bool) uint64 {
 	return it.Rest
 }
 
-// trim returns the heaviest keys of the table or of its indexes, and the new rest, which bounds the other keys.
-func (it *Item) trim(ofIndex bool, c cut) (keys []Key, rest uint64) {
+// trim returns the heaviest keys of the table or of its indexes, and those that are left out.
+func (it *Item) trim(ofIndex bool, c cut) (keys, left []Key) {
 	for _, k := range it.Keys {
 		if k.Index != "" == ofIndex {
 			keys = append(keys, k)
 		}
 	}
 	slices.SortFunc(keys, byWeight)
-	rest = it.rest(ofIndex)
 	size, numbers := 0, maxPackedNumbers
 	if it.Base > 0 {
 		numbers += maxPackedTop
@@ -56,11 +61,8 @@ func (it *Item) trim(ofIndex bool, c cut) (keys []Key, rest uint64) {
 	for i, k := range keys {
 		size += len(k.Index) + len(k.Key) + numbers
 		if i >= c.keys && float64(k.weight()) < c.rate*it.base().Seconds() || size > c.bytes {
-			for _, left := range keys[i:] {
-				rest = max(rest, left.Units+left.Err)
-			}
-			return keys[:i], rest
+			return keys[:i], keys[i:]
 		}
 	}
-	return keys, rest
+	return keys, nil
 }

@@ -32,3 +32,26 @@ func TestValuesAreReadBack(t *testing.T) {
 		}
 	}
 }
+
+// TestCoder checks that a form that lists its fields once decodes what it encoded, in the bytes of the append functions.
+func TestCoder(t *testing.T) {
+	type form struct {
+		n    uint64
+		i    int64
+		text string
+	}
+	code := func(c *packed.Coder, f *form) {
+		c.Uint(&f.n)
+		c.Int(&f.i)
+		c.Text(&f.text)
+	}
+	want, c := form{300, -2, "é"}, packed.Coder{}
+	code(&c, &want)
+	if b := packed.AppendText(binary.AppendVarint(binary.AppendUvarint(nil, 300), -2), "é"); string(c.Bytes) != string(b) {
+		t.Errorf("encoded % x, want % x", c.Bytes, b)
+	}
+	var got form
+	if code(&packed.Coder{From: &packed.Reader{Left: c.Bytes}}, &got); got != want {
+		t.Errorf("decoded %+v, want %+v", got, want)
+	}
+}

@@ -28,7 +28,7 @@ type storedWindow struct {
 	start time.Time
 	item  heat.Item
 	err   error
-	held  *heat.Held // decoder of the stored item's later windows
+	rest  *heat.Decoder // of the stored item's later windows
 }
 
 // fill reads pages until the first window is certainly the partition's next one.
@@ -52,58 +52,48 @@ func (f *feed) fill() error {
 // addItem inserts the first window of a stored item.
 func (f *feed) addItem(attributes dynamo.Item) {
 	start, ok := heat.Start(attributes)
-	r := new(storedWindow)
-	if heat.HeldPartition(f.pk) {
-		r.held, r.err = heat.ParseHeld(attributes)
-	} else {
-		r.item, r.err = heat.Parse(attributes)
-	}
-	if r.err != nil {
-		r.err = fmt.Errorf("partition %q: %w", f.pk, r.err)
+	windows, err := heat.Open(attributes)
+	if ok {
+		f.reached = start
 	}
 	switch {
+	case err == nil:
+		f.insertNext(windows)
 	case ok:
-		f.reached = start
-	case r.err != nil:
-		f.undated = append(f.undated, fmt.Errorf("no time in the sort key: %v", r.err)) // %v hides ErrVersion, which readers ignore
-		return
+		f.insertFault(start, err)
+	default:
+		f.undated = append(f.undated, fmt.Errorf("partition %q: no time in the sort key: %v", f.pk, err)) // %v hides ErrVersion, which readers ignore
 	}
-	if r.held != nil {
-		f.insertNext(r.held)
-		return
-	}
-	r.start = r.item.Start
-	if r.err != nil {
-		r.start = later(start, f.from)
-	}
-	f.insert(r)
 }
 
 // pop removes the first window, and inserts the next window of the same stored item.
 func (f *feed) pop() {
-	held := f.list[0].held
+	rest := f.list[0].rest
 	f.list = f.list[1:]
-	if held != nil {
-		f.insertNext(held)
+	if rest != nil {
+		f.insertNext(rest)
 	}
 }
 
 // insertNext inserts the stored item's next window in the feed's time range, if there is one.
-func (f *feed) insertNext(held *heat.Held) {
-	for held.More() {
-		item, err := held.Next()
-		if err != nil {
-			f.insert(&storedWindow{start: later(item.Start, f.from), err: fmt.Errorf("partition %q: %w", f.pk, err)})
+func (f *feed) insertNext(windows *heat.Decoder) {
+	for windows.More() {
+		item, err := windows.Next()
+		switch {
+		case err != nil:
+			f.insertFault(item.Start, err)
 			return
-		}
-		if !item.Start.Before(f.to) {
+		case !item.Start.Before(f.to):
 			return
-		}
-		if !item.Start.Before(f.from) {
-			f.insert(&storedWindow{start: item.Start, item: item, held: held})
+		case !item.Start.Before(f.from):
+			f.insert(&storedWindow{start: item.Start, item: item, rest: windows})
 			return
 		}
 	}
+}
+
+func (f *feed) insertFault(start time.Time, err error) {
+	f.insert(&storedWindow{start: later(start, f.from), err: fmt.Errorf("partition %q: %w", f.pk, err)})
 }
 
 func (f *feed) insert(r *storedWindow) {

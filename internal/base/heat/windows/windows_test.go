@@ -163,7 +163,7 @@ func TestWindowsFail(t *testing.T) {
 	f.put(progress.Attributes())
 	damaged := item(noon, "s")
 	stored := damaged.Stored(noon)
-	stored["pk"], stored["keys"] = &types.AttributeValueMemberS{Value: heat.ByWindow.Partitions(noon, noon.Add(1))[0]}, &types.AttributeValueMemberN{Value: "1"}
+	stored["pk"], stored["windows"] = &types.AttributeValueMemberS{Value: heat.ByWindow.Partitions(noon, noon.Add(1))[0]}, &types.AttributeValueMemberN{Value: "1"}
 	f.put(stored)
 	read := func() (all []heat.Window, errs []error) {
 		for w, err := range (windows.Reader{Client: f}).Windows(t.Context(), noon, noon.Add(time.Hour), time.Second) {
