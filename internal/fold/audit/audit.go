@@ -60,6 +60,9 @@ type Options struct {
 	RollupRetention time.Duration // of event rollups; 0 keeps them for ever
 
 	Repair bool // write the figures that a summary should have
+	// Gone audits keys whose items were deleted, and needs Repair. Summaries without items are emptied,
+	// whatever the rules and the retentions say. An event rollup with newer events is not repaired.
+	Gone bool
 	// Fewer also repairs an event rollup that has more events than there are items. Events may have
 	// been deleted, or have expired: a repair then drops them from the rollup.
 	Fewer bool
@@ -161,6 +164,9 @@ func (a *Auditor) Check(ctx context.Context, t schema.Target) (Result, error) {
 		return Result{}, fmt.Errorf("audit: there are no summaries of type %q", t.Base.Type)
 	}
 	r, err := audit.check(ctx, t)
+	if err != nil && !ofCall(err) {
+		r, err = r.with(finding(Unreadable, err.Error())), nil
+	}
 	r.describe(t)
 	return r, err
 }

@@ -13,14 +13,17 @@ import (
 // counters audits counters, write shard by write shard.
 type counters struct{ *tools }
 
-// check audits a counter on the write shards of the shard map, and on others that the summary has.
+// check audits a counter on the write shards of the shard map, and on others that the summary has. With
+// Options.Gone it audits all that can exist.
 func (c *counters) check(ctx context.Context, t schema.Target) (Result, error) {
-	most, err := c.mostShards(ctx, t.Base)
-	if err != nil {
-		return notRead(err)
+	most, err := shard.MaxShards, error(nil)
+	if !c.o.Gone {
+		most, err = c.mostShards(ctx, t.Base)
 	}
-	result, _, err := c.on(ctx, t.Base.Name, most)
-	return result, err
+	if err != nil {
+		return Result{}, err
+	}
+	return c.on(ctx, t.Base.Name, most)
 }
 
 // targets returns the whole counter: it has no time.
@@ -28,35 +31,26 @@ func (c *counters) targets(name string, _ Range) ([]schema.Target, error) {
 	return []schema.Target{{Base: schema.BaseKey{Type: kind.Counter, Name: name}}}, nil
 }
 
-// Counter audits a counter, as Check does, on every write shard that can exist, whatever the shard
-// map has. It also returns how many write shards existed at the last reading.
-func (a *Auditor) Counter(ctx context.Context, name string) (r Result, there int, err error) {
-	r, there, err = a.counters.on(ctx, name, shard.MaxShards)
-	r.describe(schema.Target{Base: schema.BaseKey{Type: kind.Counter, Name: name}})
-	return r, there, err
-}
-
 // on audits a counter on its first most write shards. If a concurrent change prevents a repair, it audits the rest again.
-func (c *counters) on(ctx context.Context, name string, most int) (all Result, there int, err error) {
+func (c *counters) on(ctx context.Context, name string, most int) (all Result, err error) {
 	for round := range maxRounds {
 		if round > 0 {
 			if err := c.pause(ctx); err != nil {
-				return all, there, err
+				return all, err
 			}
 		}
 		sources, err := c.readSources(ctx, name, most)
 		if err != nil {
-			return all, there, err
+			return all, err
 		}
-		there = len(slices.DeleteFunc(slices.Clone(sources), func(s source) bool { return s.item == nil }))
 		result, again, err := c.once(ctx, name, sources)
-		all.Findings = append(all.Findings, result.Findings...)
+		all = all.with(result)
+		all.Items = int64(len(slices.DeleteFunc(sources, func(s source) bool { return s.item == nil })))
 		if err != nil || !again {
-			return all, there, err
+			return all, err
 		}
 	}
-	all.Findings = append(all.Findings, finding(Busy, fmt.Sprintf("it changed during each of %d repairs: audit it again", maxRounds)).Findings...)
-	return all, there, nil
+	return all.with(finding(Busy, fmt.Sprintf("it changed during each of %d repairs: audit it again", maxRounds))), nil
 }
 
 func (c *counters) once(ctx context.Context, name string, sources []source) (result Result, again bool, err error) {

@@ -77,6 +77,7 @@ func (r *rig) auditorOver(t testing.TB, client audit.Client, o audit.Options) *a
 }
 
 func repairing(o *audit.Options) { o.Repair = true }
+func gone(o *audit.Options)      { o.Repair, o.Gone = true, true }
 func hasty(o *audit.Options)     { o.Wait = 0 }
 func hastyRepair(o *audit.Options) {
 	o.Repair, o.Wait = true, 0

@@ -20,7 +20,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -72,6 +71,9 @@ const (
 	defaultPoll       = 500 * time.Millisecond
 )
 
+// maxAudits bounds the summaries that are emptied at a time.
+const maxAudits = 8
+
 func (o Options) withDefaults() (Options, error) {
 	o.Settle, o.Wait = cmp.Or(o.Settle, defaultSettle), cmp.Or(o.Wait, defaultWait)
 	o.IndexLag = cmp.Or(o.IndexLag, defaultIndexLag)
@@ -113,7 +115,8 @@ func New(o Options, client Client) (*Eraser, error) {
 		return nil, err
 	}
 	auditor, err := audit.New(audit.Options{
-		Names: o.Names, Wait: o.Wait, Poll: o.Poll, Now: o.Now, IndexLag: o.IndexLag, Repair: true,
+		Names: o.Names, Repair: true, Gone: true, Wait: o.Wait, Poll: o.Poll, Now: o.Now, IndexLag: o.IndexLag,
+		ReadUnits: o.ReadUnits, Concurrency: maxAudits,
 	}, client)
 	if err != nil {
 		return nil, err
@@ -132,10 +135,7 @@ type task struct {
 	*tally
 	base   schema.BaseKey
 	begun  time.Time
-	swept  time.Time // the end of the last sweep
 	traces traces
-
-	scanning sync.Mutex // held while a page of summaries is processed
 }
 
 // tracesOf has the traces of each kind of key.
@@ -161,9 +161,9 @@ type traces interface {
 	dropping(ctx context.Context, what What, k key) (spare bool, err error)
 	// dropped is called after an item was deleted, with the deleted item.
 	dropped(ctx context.Context, what What, k key, old item) error
-	// summaries deletes the key's summaries from the rollups table. The key is swept, and had
-	// writeShards write shards.
-	summaries(ctx context.Context, writeShards int) error
+	// summaries returns the key's summaries, once all records of the deleted items are folded. If it can't
+	// prove that, it adds to what is left.
+	summaries(ctx context.Context) (audit.Source, error)
 	// last deletes the items that show that something may be left.
 	last(ctx context.Context) error
 }
@@ -207,7 +207,7 @@ func (t *task) erase(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := t.traces.summaries(ctx, entry.Most()); err != nil || t.again { // the map still says where to look
+	if err := t.emptySummaries(ctx); err != nil || t.again { // the map still says where to look
 		return err
 	}
 	if err := t.failures(ctx); err != nil {
@@ -244,5 +244,8 @@ func (t *task) count(ctx context.Context) error {
 	if err := t.traces.last(ctx); err != nil {
 		return err
 	}
-	return t.eachSummary(ctx, func(schema.Target) { t.deleted(Summaries, 1) })
+	if kind.Of(t.base.Type).Summary == kind.NoSummary {
+		return nil
+	}
+	return t.auditor.Stored(t.base)(ctx, func(schema.Target) error { t.deleted(Summaries, 1); return nil })
 }
