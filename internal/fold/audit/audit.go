@@ -27,7 +27,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
@@ -183,16 +182,6 @@ type item = dynamo.Item
 
 // pause waits for Options.Poll, or until ctx ends.
 func (t *tools) pause(ctx context.Context) error { return scan.Wait(ctx, t.o.Poll) }
-
-// update makes an update. If its condition fails, update returns true and no error.
-func (t *tools) update(ctx context.Context, in *dynamodb.UpdateItemInput) (moved bool, err error) {
-	_, err = t.client.UpdateItem(ctx, in)
-	_, moved = dynamo.ConditionFailed(err)
-	if moved {
-		return true, nil
-	}
-	return false, err
-}
 
 // mostShards returns the highest number of write shards that a base key ever had.
 func (t *tools) mostShards(ctx context.Context, base schema.BaseKey) (int, error) {

@@ -2,11 +2,12 @@ package audit
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"slices"
 
 	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/fold/parts"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
@@ -31,32 +32,28 @@ func (c *counters) targets(name string, _ Range) ([]schema.Target, error) {
 	return []schema.Target{{Base: schema.BaseKey{Type: kind.Counter, Name: name}}}, nil
 }
 
-// on audits a counter on its first most write shards. If a concurrent change prevents a repair, it audits the rest again.
-func (c *counters) on(ctx context.Context, name string, most int) (all Result, err error) {
-	for round := range maxRounds {
-		if round > 0 {
-			if err := c.pause(ctx); err != nil {
-				return all, err
-			}
-		}
+// on audits a counter on its first most write shards. If a concurrent change prevents a repair, it audits them again.
+func (c *counters) on(ctx context.Context, name string, most int) (Result, error) {
+	var all Result
+	last, err := c.repeat(ctx, maxRounds, Busy, func(int) (Result, error) {
 		sources, err := c.readSources(ctx, name, most)
 		if err != nil {
-			return all, err
+			return Result{}, err
 		}
-		result, again, err := c.once(ctx, name, sources)
-		all = all.with(result)
+		result, err := c.once(ctx, name, sources)
 		all.Items = int64(len(slices.DeleteFunc(sources, func(s source) bool { return s.item == nil })))
-		if err != nil || !again {
-			return all, err
+		if errors.Is(err, parts.ErrMoved) { // the others are audited again
+			all = all.with(Result{Findings: slices.DeleteFunc(result.Findings, func(f Finding) bool { return !f.Repaired })})
 		}
-	}
-	return all.with(finding(Busy, fmt.Sprintf("it changed during each of %d repairs: audit it again", maxRounds))), nil
+		return result, err
+	})
+	return all.with(last), err
 }
 
-func (c *counters) once(ctx context.Context, name string, sources []source) (result Result, again bool, err error) {
+func (c *counters) once(ctx context.Context, name string, sources []source) (result Result, err error) {
 	if !c.o.Eager {
 		if sources, err = c.await(ctx, name, sources); err != nil {
-			return Result{}, false, err
+			return Result{}, err
 		}
 	}
 	for _, s := range sources {
@@ -65,10 +62,7 @@ func (c *counters) once(ctx context.Context, name string, sources []source) (res
 		}
 	}
 	if c.o.Repair {
-		again, err = c.repair(ctx, name, sources, result.Findings)
+		err = c.repair(ctx, name, sources, result.Findings)
 	}
-	if again { // unrepaired sources are judged in the next round
-		result.Findings = slices.DeleteFunc(result.Findings, func(f Finding) bool { return !f.Repaired })
-	}
-	return result, again, err
+	return result, err
 }

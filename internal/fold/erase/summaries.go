@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold/audit"
 	"github.com/hotshard/hotshard/internal/fold/parts"
@@ -26,7 +25,7 @@ func (t *task) emptySummaries(ctx context.Context) error {
 // audited adds the outcome of a summary to the report.
 func (t *task) audited(target schema.Target, r audit.Result) {
 	if r.Items > 0 {
-		t.kept("%d %s of %s, written meanwhile", r.Items, itemsOf[target.Base.Type], target)
+		t.kept("%d %s of %s, written meanwhile", r.Items, itemsOf(target), target)
 	}
 	for _, f := range r.Findings {
 		switch {
@@ -45,5 +44,13 @@ func (t *task) audited(target schema.Target, r audit.Result) {
 	}
 }
 
-// itemsOf names the items that a summary sums up.
-var itemsOf = map[kind.Kind]What{kind.Counter: WriteShards, kind.Event: Events, kind.Board: Entries}
+// itemsOf returns what a summary sums up.
+func itemsOf(t schema.Target) What {
+	switch {
+	case t.Bucket != "":
+		return Events
+	case t.Period != "":
+		return Entries
+	}
+	return WriteShards
+}
