@@ -255,5 +255,5 @@ func (s *system) auditor(o audit.Options) (*audit.Auditor, error) {
 	o.Names, o.Rules, o.EventRetention = s.Names, s.rules, eventRetention
 	o.Wait, o.Poll, o.Concurrency = time.Minute, 50*time.Millisecond, s.auditors()
 	_, client := s.newProcess(ofAudits)
-	return audit.New(o, client)
+	return audit.New(o, client), nil
 }

@@ -225,10 +225,7 @@ func (s *system) compacting(ctx context.Context) error {
 		}
 		p, client := s.newProcess(ofCompaction)
 		options := compact.Options{RollupsTable: s.Names.Rollups, ReadUnits: 1_000_000, WriteUnits: 1_000_000}
-		compactor, err := compact.New(options, client, rig.Silent, func() time.Time { return time.Now().Add(ahead) })
-		if err != nil {
-			return err
-		}
+		compactor := compact.New(options, client, rig.Silent, func() time.Time { return time.Now().Add(ahead) })
 		within, done := p.within(ctx)
 		answer, _ := compactor.Run(within)
 		done()

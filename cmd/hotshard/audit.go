@@ -87,7 +87,7 @@ func (d *deployment) auditor(ctx context.Context, o audit.Options) (*audit.Audit
 	if err != nil {
 		return nil, err
 	}
-	return audit.New(o, client)
+	return audit.New(o, client), nil
 }
 
 // targets has the flags that select summaries.

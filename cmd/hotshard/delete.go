@@ -63,13 +63,10 @@ func (c *DeleteCmd) Run(ctx context.Context, std streams) error {
 		return err
 	}
 	progress, finish := terminal.Progress(std.err, -1, "items")
-	eraser, err := erase.New(erase.Options{
+	eraser := erase.New(erase.Options{
 		Names: schema.NamesFor(c.Prefix), Settle: c.Settle, Wait: c.Wait, IndexLag: c.IndexLag,
 		ReadUnits: c.ReadUnits, WriteUnits: c.WriteUnits, DryRun: c.DryRun, Progress: progress,
 	}, client)
-	if err != nil {
-		return err
-	}
 	report, err := c.erase(ctx, eraser)
 	finish()
 	if err = c.explain(err); err != nil && len(report.Deleted) == 0 {

@@ -24,29 +24,32 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/client"
 )
 
-// state is the rev and value of a write shard after one of its writes.
-type state struct {
-	rev      *big.Int
-	value    string
-	removed  bool
-	sequence string // of the stream record
+// State is the rev and value of a counter's write shard after one of its writes.
+type State struct {
+	Rev     *big.Int
+	Value   string
+	Removed bool
 }
 
-// change is the new state of a counter's write shard in one record.
-type change struct {
-	counter string
-	source  int
-	state
+// NewState returns the state in these numbers.
+func NewState(rev, value string) (s State, err error) {
+	n, whole := new(big.Int).SetString(rev, 10)
+	if !whole {
+		return s, fmt.Errorf("rev %q is not a whole number", rev)
+	}
+	return State{Rev: n, Value: value}, nil
 }
 
-// partial returns the key of the summary item that the change folds into.
-func (c change) partial() string { return schema.SummaryKey(c.counter, c.source) }
+// Removal returns the state after the removal of the write shard: value 0 at the next rev.
+func (s State) Removal() State {
+	return State{Rev: new(big.Int).Add(s.Rev, big.NewInt(1)), Value: "0", Removed: true}
+}
 
-// counterChanges are the changes of one batch.
-type counterChanges struct{ changes []change }
+// counterChanges are the changes of one batch, by the key of the summary item.
+type counterChanges map[string]*target
 
 // add adds a record of a counter's write shard, and ignores others.
-func (n *counterChanges) add(r *ddbstream.Record) error {
+func (c counterChanges) add(r *ddbstream.Record) error {
 	pk, _ := r.Keys.String(schema.PK)
 	sk, _ := r.Keys.String(schema.SK)
 	if _, ok := counterTarget(Rules{}, pk, sk); !ok {
@@ -60,12 +63,26 @@ func (n *counterChanges) add(r *ddbstream.Record) error {
 	if err != nil {
 		return fmt.Errorf("reading write shard %q: %w", pk, err)
 	}
-	n.changes = append(n.changes, change{key.Base.Name, key.Shard, s})
+	t := c.put(key.Base.Name, key.Shard, s)
+	t.sequences = append(t.sequences, string(r.Sequence))
 	return nil
 }
 
-func (n *counterChanges) jobs(d *delivery) (jobs []job) {
-	for _, t := range newest(n.changes) {
+// put adds a state of a write shard, unless a newer one was added, and returns its target.
+func (c counterChanges) put(counter string, writeShard int, s State) *target {
+	pk := schema.SummaryKey(counter, writeShard)
+	if c[pk] == nil {
+		c[pk] = &target{pk: pk, sources: map[int]State{}}
+	}
+	t := c[pk]
+	if old, ok := t.sources[writeShard]; !ok || old.Rev.Cmp(s.Rev) < 0 {
+		t.sources[writeShard] = s
+	}
+	return t
+}
+
+func (c counterChanges) jobs(d *delivery) (jobs []job) {
+	for _, t := range c {
 		jobs = append(jobs, job{
 			target:    t.pk,
 			fold:      func(ctx context.Context) error { return d.folder.fold(ctx, t) },
@@ -91,76 +108,43 @@ func counterStored(pk, sk string) (schema.Target, bool) {
 
 // stateOf returns the state in the new image. A removed write shard has the value 0 and the rev after
 // its last one. If it is created again, its rev starts at the clock's microseconds, which is higher.
-func stateOf(r *ddbstream.Record) (state, error) {
-	image, s := r.New, state{sequence: string(r.Sequence)}
+func stateOf(r *ddbstream.Record) (State, error) {
+	image := r.New
 	if r.Name == ddbstream.Remove {
 		image = r.Old
 	}
-	digits, hasRev := image.Number("rev")
+	rev, hasRev := image.Number("rev")
 	value, hasValue := image.Number("value")
 	if !hasRev || !hasValue {
-		return s, errors.New("the item lacks rev or value")
+		return State{}, errors.New("the item lacks rev or value")
 	}
-	rev, whole := new(big.Int).SetString(digits, 10)
-	if !whole {
-		return s, fmt.Errorf("rev %q is not a whole number", digits)
+	s, err := NewState(rev, value)
+	if err == nil && r.Name == ddbstream.Remove {
+		s = s.Removal()
 	}
-	s.rev, s.value = rev, value
-	if r.Name == ddbstream.Remove {
-		s.rev, s.value, s.removed = rev.Add(rev, big.NewInt(1)), "0", true
-	}
-	return s, nil
+	return s, err
 }
 
-// target is a summary item and the states to fold into it, by write shard.
+// target is a summary item and the states to fold into it, by write shard: of each the one with the highest rev.
 type target struct {
 	pk        string
-	sources   map[int]state
+	sources   map[int]State
 	sequences []string // of all its records: if the fold fails, Lambda redelivers from the first
 }
 
-// removes reports whether some of the write shards were removed.
-func (t *target) removes() bool {
-	for _, s := range t.sources {
-		if s.removed {
-			return true
+// FoldStates folds states of a counter's write shards into its summary, as their stream records will. The
+// summary then has them or newer ones. The client needs UpdateItem only.
+func FoldStates(ctx context.Context, client client.Updater, table, counter string, states map[int]State, now func() time.Time) error {
+	changes := counterChanges{}
+	for n, s := range states {
+		changes.put(counter, n, s)
+	}
+	for _, t := range changes {
+		if _, err := t.fold(ctx, client, table, now, nil); err != nil {
+			return err
 		}
 	}
-	return false
-}
-
-// newest groups changes by target and keeps the highest rev of each write shard.
-func newest(changes []change) []*target {
-	var targets []*target
-	index := map[string]*target{}
-	for _, c := range changes {
-		pk := c.partial()
-		t := index[pk]
-		if t == nil {
-			t = &target{pk: pk, sources: map[int]state{}}
-			index[pk] = t
-			targets = append(targets, t)
-		}
-		t.sequences = append(t.sequences, c.sequence)
-		if old, ok := t.sources[c.source]; !ok || old.rev.Cmp(c.rev) < 0 {
-			t.sources[c.source] = c.state
-		}
-	}
-	return targets
-}
-
-// FoldRemoval folds the deletion of a counter's write shard into its summary item, as its stream
-// record will: value 0 at the next rev. was is the deleted item. FoldRemoval does nothing for
-// write shard 0, or if rev is not a whole number. The client needs UpdateItem only.
-func FoldRemoval(ctx context.Context, client client.Updater, table string, of schema.Key, was dynamo.Item, now func() time.Time) error {
-	rev, whole := new(big.Int).SetString(dynamo.Digits(was, "rev"), 10)
-	if !whole || of.Shard == 0 {
-		return nil
-	}
-	removed := state{rev: rev.Add(rev, big.NewInt(1)), value: "0", removed: true}
-	t := &target{pk: schema.SummaryKey(of.Base.Name, of.Shard), sources: map[int]state{of.Shard: removed}}
-	_, err := t.fold(ctx, client, table, now, nil)
-	return err
+	return nil
 }
 
 // maxRevBytes is the approximate bound on the memory for cached revs in a container.
@@ -169,24 +153,19 @@ const maxRevBytes = 32 << 20
 // maxRounds bounds how often one fold starts over after another fold of the same write shards.
 const maxRounds = 10
 
+// counterFolder folds states, and caches what it has folded, so that a redelivered batch writes nothing again.
 type counterFolder struct {
 	client client.Updater
 	table  string
 	now    func() time.Time
-	folded memo.Memo[map[int]*big.Int] // by summary key: highest revs seen
+	folded memo.Memo[map[int]*big.Int] // by summary key: highest revs seen; the maps are never changed
 }
 
 func newCounterFolder(client client.Updater, table string, now func() time.Time) *counterFolder {
-	return &counterFolder{
-		client: client, table: table, now: now,
-		folded: memo.Weighing(maxRevBytes, weighRevs),
-	}
-}
-
-// weighRevs returns the approximate memory of a summary item's revs, in bytes.
-func weighRevs(pk string, revs map[int]*big.Int) uint32 {
-	const summary, rev = 200, 90
-	return uint32(summary + len(pk) + rev*len(revs))
+	const summary, rev = 200, 90 // bytes
+	return &counterFolder{client, table, now, memo.Weighing(maxRevBytes, func(pk string, revs map[int]*big.Int) uint32 {
+		return uint32(summary + len(pk) + rev*len(revs))
+	})}
 }
 
 // fold folds the states that this container has not cached as folded.
@@ -194,17 +173,17 @@ func (f *counterFolder) fold(ctx context.Context, t *target) error {
 	known, _ := f.folded.Get(t.pk)
 	known, err := t.fold(ctx, f.client, f.table, f.now, known)
 	if err == nil {
-		f.cacheRevs(t, known)
+		f.folded.Set(t.pk, known)
 	}
 	return err
 }
 
-// fold folds the states in one update, and returns the revs that the summary has then. If the summary
-// has a newer state of a write shard, the whole update fails its condition, and fold repeats it without
-// that write shard. known has the cached revs of the summary.
+// fold folds the states in one update, and returns the revs that the summary has then. known has those that it
+// has for certain. If it has a newer state of a write shard, the whole update fails its condition, and fold
+// repeats it without that write shard.
 func (t *target) fold(ctx context.Context, client client.Updater, table string, now func() time.Time, known map[int]*big.Int) (map[int]*big.Int, error) {
 	err := dynamo.Guarded(ctx, client, maxRounds, func() (*dynamodb.UpdateItemInput, error) {
-		dropFolded(t.sources, known)
+		maps.DeleteFunc(t.sources, func(n int, s State) bool { return known[n] != nil && known[n].Cmp(s.Rev) >= 0 })
 		if len(t.sources) == 0 {
 			return nil, nil
 		}
@@ -216,24 +195,12 @@ func (t *target) fold(ctx context.Context, client client.Updater, table string, 
 	if err != nil {
 		return nil, fmt.Errorf("folding into %q: %w", t.pk, err)
 	}
-	return known, nil
-}
-
-// dropFolded removes the sources whose state in the summary is as new or newer.
-func dropFolded(sources map[int]state, known map[int]*big.Int) {
-	maps.DeleteFunc(sources, func(n int, s state) bool {
-		return known[n] != nil && known[n].Cmp(s.rev) >= 0
-	})
-}
-
-// cacheRevs caches the written revs, in a copy: another fold may hold the old map.
-func (f *counterFolder) cacheRevs(t *target, known map[int]*big.Int) {
-	merged := make(map[int]*big.Int, len(known)+len(t.sources))
-	maps.Copy(merged, known)
+	folded := make(map[int]*big.Int, len(known)+len(t.sources))
+	maps.Copy(folded, known)
 	for n, s := range t.sources {
-		merged[n] = s.rev
+		folded[n] = s.Rev
 	}
-	f.folded.Set(t.pk, merged)
+	return folded, nil
 }
 
 // update returns an update whose condition covers only its own sources. So folds of other sources
@@ -245,15 +212,15 @@ func (t *target) update(table string, now time.Time) *dynamodb.UpdateItemInput {
 		":v":  dynamo.Decimal(schema.SummaryVersion),
 		":at": dynamo.Number(now.UnixMilli()),
 	}
-	if t.removes() {
+	if slices.ContainsFunc(slices.Collect(maps.Values(t.sources)), func(s State) bool { return s.Removed }) {
 		sets = append(sets, schema.Gone+" = :at")
 	}
 	for _, n := range slices.Sorted(maps.Keys(t.sources)) {
 		rev, value := schema.RevAttr(n), schema.ValueAttr(n)
 		sets = append(sets, rev+" = :"+rev, value+" = :"+value)
 		conditions = append(conditions, "(attribute_not_exists("+rev+") OR "+rev+" < :"+rev+")")
-		values[":"+rev] = dynamo.Decimal(t.sources[n].rev.String())
-		values[":"+value] = dynamo.Decimal(t.sources[n].value)
+		values[":"+rev] = dynamo.Decimal(t.sources[n].Rev.String())
+		values[":"+value] = dynamo.Decimal(t.sources[n].Value)
 	}
 	return &dynamodb.UpdateItemInput{
 		TableName:                 &table,

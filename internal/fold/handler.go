@@ -46,12 +46,9 @@ func New(settings Settings, client Client, log *slog.Logger) (*Handler, error) {
 	if err := settings.Validate(); err != nil {
 		return nil, err
 	}
-	compactor, err := compact.New(compact.Options{
+	compactor := compact.New(compact.Options{
 		RollupsTable: settings.RollupsTable, ItemsTable: settings.ItemsTable, Retention: settings.RollupRetention,
 	}, client, log, time.Now)
-	if err != nil {
-		return nil, err
-	}
 	view := shardmap.New(client, settings.ShardMapTable, shardmap.Options{})
 	rankings := boards.New(client, settings.ItemsTable, view, boards.Options{})
 	tops := newTopFolder(client, settings, rankings, time.Now, log)

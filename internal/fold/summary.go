@@ -28,7 +28,7 @@ type summary struct {
 var summaries = map[kind.Summary]summary{
 	kind.Partials: {
 		targetOf: counterTarget, storedTarget: counterStored,
-		gather: func(*delivery) changeSet { return &counterChanges{} },
+		gather: func(*delivery) changeSet { return counterChanges{} },
 	},
 	kind.Rollups: {
 		targetOf: eventTarget, storedTarget: eventStored,

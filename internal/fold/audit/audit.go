@@ -1,7 +1,7 @@
 // Package audit compares summaries with the items that they sum up, and repairs them, while
 // writes and folds go on.
 //
-//	auditor, err := audit.New(audit.Options{Names: names, Rules: rules, Repair: true}, client)
+//	auditor := audit.New(audit.Options{Names: names, Rules: rules, Repair: true}, client)
 //	report, err := auditor.Run(ctx, auditor.All(audit.Range{}), nil)
 //	fmt.Println(report.Bad(), report.Findings)
 //
@@ -23,11 +23,9 @@ package audit
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
@@ -51,7 +49,7 @@ type Client interface {
 	client.Updater
 }
 
-// Options configure an Auditor. The first four fields must have the values of the deployed
+// Options configure an Auditor. Numbers and times are not negative. The first four fields must have the values of the deployed
 // functions.
 type Options struct {
 	Names           schema.Names
@@ -60,6 +58,9 @@ type Options struct {
 	RollupRetention time.Duration // of event rollups; 0 keeps them for ever
 
 	Repair bool // write the figures that a summary should have
+	// Gone audits keys whose items were deleted, and needs Repair. Summaries without items are emptied,
+	// whatever the rules and the retentions say. An event rollup with newer events is not repaired.
+	Gone bool
 	// Fewer also repairs an event rollup that has more events than there are items. Events may have
 	// been deleted, or have expired: a repair then drops them from the rollup.
 	Fewer bool
@@ -81,28 +82,14 @@ const (
 	defaultConcurrency = 32
 )
 
-// withDefaults returns the options with their defaults, or an error that lists all invalid options.
-func (o Options) withDefaults() (Options, error) {
+// withDefaults returns the options with their defaults.
+func (o Options) withDefaults() Options {
 	o.IndexLag, o.Poll = cmp.Or(o.IndexLag, defaultIndexLag), cmp.Or(o.Poll, defaultPoll)
 	o.Concurrency, o.ReadUnits = cmp.Or(o.Concurrency, defaultConcurrency), cmp.Or(o.ReadUnits, scan.ReadUnits)
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	var faults []error
-	check := func(ok bool, format string, args ...any) {
-		if !ok {
-			faults = append(faults, fmt.Errorf(format, args...))
-		}
-	}
-	check(o.Names.Items != "" && o.Names.Events != "" && o.Names.Rollups != "" && o.Names.ShardMap != "", "Names lacks a table: set Items, Events, Rollups and ShardMap")
-	check(o.EventRetention >= 0, "EventRetention is %v: want 0 or more", o.EventRetention)
-	check(o.RollupRetention >= 0, "RollupRetention is %v: want 0 or more", o.RollupRetention)
-	check(o.IndexLag >= 0, "IndexLag is %v: want 0 or more", o.IndexLag)
-	check(o.Wait >= 0, "Wait is %v: want 0 or more", o.Wait)
-	check(o.Poll > 0, "Poll is %v: want more than 0", o.Poll)
-	check(o.Concurrency > 0, "Concurrency is %d: want 1 or more", o.Concurrency)
-	check(o.ReadUnits > 0, "ReadUnits is %d: want 1 or more", o.ReadUnits)
-	return o, errors.Join(faults...)
+	return o
 }
 
 // Auditor compares and repairs. It is safe for concurrent use.
@@ -115,12 +102,9 @@ type Auditor struct {
 	scanner  *scan.Scanner
 }
 
-// New returns an Auditor, or an error that lists all invalid options.
-func New(o Options, client Client) (*Auditor, error) {
-	o, err := o.withDefaults()
-	if err != nil {
-		return nil, fmt.Errorf("audit: %w", err)
-	}
+// New returns an Auditor.
+func New(o Options, client Client) *Auditor {
+	o = o.withDefaults()
 	t := &tools{
 		o: o, client: client, shards: shardmap.New(client, o.Names.ShardMap, shardmap.Options{}),
 		marker: marks.New(marks.Options{Names: o.Names, Wait: o.Wait, Poll: o.Poll, Now: o.Now}, client),
@@ -131,7 +115,7 @@ func New(o Options, client Client) (*Auditor, error) {
 		boards: &rankings{t, parts.NewHistograms(client, o.Names.Rollups, o.Now)},
 	}
 	a.audits = map[kind.Summary]summaryAudit{kind.Partials: a.counters, kind.Rollups: a.events, kind.Ranking: a.boards}
-	return a, nil
+	return a
 }
 
 // summaryAudit audits the summaries of one form.
@@ -161,6 +145,9 @@ func (a *Auditor) Check(ctx context.Context, t schema.Target) (Result, error) {
 		return Result{}, fmt.Errorf("audit: there are no summaries of type %q", t.Base.Type)
 	}
 	r, err := audit.check(ctx, t)
+	if err != nil && !ofCall(err) {
+		r, err = r.with(finding(Unreadable, err.Error())), nil
+	}
 	r.describe(t)
 	return r, err
 }
@@ -177,16 +164,6 @@ type item = dynamo.Item
 
 // pause waits for Options.Poll, or until ctx ends.
 func (t *tools) pause(ctx context.Context) error { return scan.Wait(ctx, t.o.Poll) }
-
-// update makes an update. If its condition fails, update returns true and no error.
-func (t *tools) update(ctx context.Context, in *dynamodb.UpdateItemInput) (moved bool, err error) {
-	_, err = t.client.UpdateItem(ctx, in)
-	_, moved = dynamo.ConditionFailed(err)
-	if moved {
-		return true, nil
-	}
-	return false, err
-}
 
 // mostShards returns the highest number of write shards that a base key ever had.
 func (t *tools) mostShards(ctx context.Context, base schema.BaseKey) (int, error) {

@@ -23,7 +23,13 @@ type rankings struct {
 }
 
 func (b *rankings) check(ctx context.Context, t schema.Target) (Result, error) {
-	return proved(ctx, b.tools, &period{b, parts.Period{Board: t.Base.Name, Label: t.Period}})
+	p := &period{rankings: b, Period: parts.Period{Board: t.Base.Name, Label: t.Period}, last: &reading{entries: &ranking{}}}
+	result, err := proved(ctx, b.tools, p)
+	if err == nil && b.o.Gone {
+		result, err = b.repeat(ctx, maxRounds, Busy, func(int) (Result, error) { return p.clear(ctx, result) })
+	}
+	result.Items = p.last.entries.n
+	return result, err
 }
 
 // periodKinds lists the kinds of periods that a board has.
@@ -39,6 +45,7 @@ var periodKinds = []boards.Period{boards.AllTime, boards.Daily, boards.Weekly}
 type period struct {
 	*rankings
 	parts.Period
+	last *reading
 }
 
 // reading is one reading of a period: of its stored summaries, then of its entries in the index.
@@ -66,8 +73,11 @@ func (p *period) look(ctx context.Context) (s *reading, err error) {
 	if s.kept, err = p.readKept(ctx); err != nil {
 		return nil, err
 	}
-	s.entries, err = p.readRanking(ctx, s.kept.places())
-	return s, err
+	if s.entries, err = p.readRanking(ctx, s.kept.places()); err != nil {
+		return nil, err
+	}
+	p.last = s
+	return s, nil
 }
 
 func (p *period) judge(s *reading) (r Result, done bool) {
@@ -106,7 +116,7 @@ func (p *period) repair(ctx context.Context, s *reading, floors map[string]strin
 		return result, nil
 	}
 	if s.kept.cellsDiffer(s.entries) {
-		err = replace(ctx, p.cells, p.Key(), s.kept.parts, s.entries.cells, s.entries.expires, floors)
+		_, err = p.cells.Replace(ctx, p.Key(), s.kept.parts, s.entries.cells, s.entries.expires, floors)
 	}
 	if err == nil && len(s.kept.summed) > 0 && (s.kept.sumFault != "" || s.kept.cellsDiffer(s.entries)) {
 		err = fold.NoteSum(ctx, p.client, p.o.Names.Rollups, p.Board, p.Label, p.o.Now())

@@ -28,12 +28,15 @@ func (e *events) hasRule(t schema.Target) bool {
 func (e *events) check(ctx context.Context, t schema.Target) (Result, error) {
 	b := &bucket{events: e, Bucket: parts.BucketFor(t)}
 	switch {
+	case e.o.Gone:
 	case !e.hasRule(t):
 		return finding(NoRule, fmt.Sprintf("no rule rolls up its events by the %s", t.Bucket)), nil
 	case e.tooOld(b.Bucket):
 		return finding(TooOld, ""), nil
 	}
-	return proved(ctx, e.tools, b)
+	result, err := proved(ctx, e.tools, b)
+	result.Items = b.items
+	return result, err
 }
 
 // safety is the time before its expiry from which an event counts as deleted.
@@ -108,9 +111,7 @@ func (e *events) targets(entity string, r Range) ([]schema.Target, error) {
 type bucket struct {
 	*events
 	parts.Bucket
-	// deleted is the number of write shards whose events were deleted, and maybe written again; the
-	// shard map may have more. If it is above 0, events are only counted and nothing is repaired.
-	deleted int
+	items int64 // events at the last reading; with Options.Gone they are only counted
 }
 
 // comparison is one reading of a rollup and then of its events. In this order, the rollup counts no unread event.
@@ -139,7 +140,7 @@ func (c *comparison) finding() Result {
 	if f.State == Fewer {
 		f.Detail = whyFewer
 	}
-	return Result{[]Finding{f}}
+	return Result{Findings: []Finding{f}}
 }
 
 // maxRounds bounds the restarts of one target's audit after changes. Folds into a bucket are expected until lately after
@@ -162,16 +163,19 @@ func (b *bucket) look(ctx context.Context) (c *comparison, err error) {
 		return nil, err
 	}
 	c.rollup = b.store.Sum(c.read)
-	c.events, err = b.readEvents(ctx)
-	return c, err
+	if c.events, err = b.readEvents(ctx); err != nil {
+		return nil, err
+	}
+	b.items = c.events.sum.Events
+	return c, nil
 }
 
 func (b *bucket) judge(c *comparison) (r Result, done bool) {
 	switch {
 	case c.events.unreadable > 0:
 		return finding(Unreadable, c.events.faults()), true
-	case b.deleted > 0:
-		return Result{}, c.rollup.Events == 0
+	case b.o.Gone:
+		return Result{}, !slices.ContainsFunc(c.read, func(p parts.Part[measures.Part]) bool { return p.Counts(b.o.Now()) })
 	case tooOld(c.events.expires, b.o.Now()):
 		return finding(TooOld, "an event has expired, so that others may be deleted"), true
 	case c.rollup.Restated && !b.o.Repair:
@@ -181,6 +185,9 @@ func (b *bucket) judge(c *comparison) (r Result, done bool) {
 }
 
 func (b *bucket) prove(ctx context.Context, c *comparison) (marks.Proof, error) {
+	if b.o.Gone && c.events.sum.Events == 0 {
+		return marks.Proof{}, nil // see retract
+	}
 	return b.marker.Around(ctx, b.Bucket, c.events.places)
 }
 
@@ -194,25 +201,22 @@ func (b *bucket) same(first, second *comparison) bool {
 // repair returns how a rollup at rest differs from its events, and repairs it if the options allow
 // that.
 func (b *bucket) repair(ctx context.Context, c *comparison, floors map[string]string) (Result, error) {
-	if b.deleted > 0 && c.rollup.Events == c.events.sum.Events {
-		return Result{}, nil
+	if b.o.Gone {
+		return b.retract(ctx, c, floors)
 	}
 	result := c.finding()
-	if b.deleted > 0 {
-		return result, nil
-	}
 	f := &result.Findings[0]
 	other, err := b.inOtherWidth(ctx)
 	switch {
 	case err != nil:
-		return notRead(err)
+		return Result{}, err
 	case other != "":
 		f.State, f.Detail = Mixed, "there is also a rollup of "+other
 		return result, nil
 	case !b.o.Repair, f.State == Fewer && !b.o.Fewer:
 		return result, nil
 	}
-	err = replace(ctx, b.store, b.Key(), c.read, c.events.total(c.rollup), b.Expiry(c.read, b.o.RollupRetention, b.o.Now()), floors)
+	_, err = b.store.Replace(ctx, b.Key(), c.read, c.events.total(c.rollup), b.Expiry(c.read, b.o.RollupRetention, b.o.Now()), floors)
 	f.Repaired = err == nil
 	return result, err
 }

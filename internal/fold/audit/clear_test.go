@@ -9,9 +9,9 @@ import (
 	"github.com/hotshard/hotshard/internal/fold/audit"
 )
 
-// TestClearForgetsWhatItSawFirst: the first look finds entries in the index and the
+// TestGoneForgetsWhatItSawFirst: the first look finds entries in the index and the
 // summaries alike, and the second one finds them gone. Nothing was written meanwhile.
-func TestClearForgetsWhatItSawFirst(t *testing.T) {
+func TestGoneForgetsWhatItSawFirst(t *testing.T) {
 	r := newRig(t)
 	r.run(t, nil)
 	r.score(t, "b", players(5)...)
@@ -26,9 +26,12 @@ func TestClearForgetsWhatItSawFirst(t *testing.T) {
 			}
 		}
 	}}
-	o := audit.Options{Names: r.names, Rules: r.rules, Repair: true, IndexLag: time.Minute, Wait: time.Minute, Poll: 20 * time.Millisecond}
-	c, err := r.auditorOver(t, client, o).Clear(t.Context(), "b", "all", time.Now())
-	if err != nil || c.Kept != 0 || c.Left != "" || c.Summaries == 0 {
-		t.Errorf("%+v, %v", c, err)
+	o := audit.Options{Names: r.names, Rules: r.rules, Repair: true, Gone: true, IndexLag: time.Second, Wait: time.Minute, Poll: 20 * time.Millisecond}
+	got, err := r.auditorOver(t, client, o).Check(t.Context(), boardTarget("b"))
+	if err != nil || got.Items != 0 || len(got.Findings) == 0 || !got.Right() {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if left := r.get(t, r.names.Rollups, schema.BoardRollupKey("b", "all"), schema.TopSK); left != nil {
+		t.Errorf("the top is left: %v", left)
 	}
 }

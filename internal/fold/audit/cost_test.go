@@ -48,8 +48,8 @@ func TestWhatAnAuditCosts(t *testing.T) {
 	}
 	costs("a counter", counterTarget("narrow"), counted, 3, 0)
 	costs("one of 200 write shards", counterTarget("wide"), counted, 1+4+200, 0)
-	r.update(t, r.names.Rollups, "C#wide#0", "-", "SET x1 = :x, x2 = :x", item{":x": num(1000)})
-	costs("its repair in one partial", counterTarget("wide"), counted, 1+4+200, 2)
+	r.update(t, r.names.Rollups, "C#wide#0", "-", "SET x1 = :x, x2 = :x", item{":x": num(1000)}) // write shard 1 has that
+	costs("its repair in one partial", counterTarget("wide"), counted, 1+4+200, 2+1)
 	costs("220 events in 18 KB", hourTarget("e", at), counted, 1+1+5, 0)
 	costs("an hour without any", hourTarget("e", at.Add(time.Hour)), counted, 3, 0)
 	pk, sk := r.part(t, "e", at)

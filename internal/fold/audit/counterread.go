@@ -31,10 +31,7 @@ func (c *counters) readSources(ctx context.Context, name string, most int) ([]so
 	}
 	slices.SortFunc(sources, func(x, y source) int { return x.n - y.n })
 	sources = slices.CompactFunc(sources, func(x, y source) bool { return x.n == y.n })
-	for i := range sources {
-		sources[i].setSummary(name, partials)
-	}
-	return sources, c.readItems(ctx, name, sources)
+	return sources, c.readStates(ctx, name, sources, partials)
 }
 
 // readPartials returns the partials of these sources by partition key.
@@ -63,15 +60,16 @@ func (c *counters) read(ctx context.Context, table string, sources []source, key
 	return found, nil
 }
 
-// readItems sets the states that the write shards have.
-func (c *counters) readItems(ctx context.Context, name string, sources []source) error {
+// readStates sets the states that the summary has, and then those of the write shards.
+func (c *counters) readStates(ctx context.Context, name string, sources []source, partials map[string]item) error {
 	items, err := c.read(ctx, c.o.Names.Items, sources, func(n int) (pk, sk string) { return schema.CounterKey(name, n) })
 	if err != nil {
 		return err
 	}
 	for i := range sources {
 		s := &sources[i]
-		s.item = nil
+		*s = source{n: s.n}
+		s.setSummary(name, partials)
 		pk, _ := schema.CounterKey(name, s.n)
 		if it := items[pk]; it != nil {
 			s.readItem(it, pk)
@@ -85,11 +83,9 @@ func (s *source) setSummary(name string, partials map[string]item) {
 	pk := schema.SummaryKey(name, s.n)
 	it := partials[pk]
 	rev, value := schema.RevAttr(s.n), schema.ValueAttr(s.n)
-	if it[rev] == nil && it[value] == nil {
-		s.summary = nil
-		return
+	if it[rev] != nil || it[value] != nil {
+		s.summary = s.read(it, rev, value, "the summary "+pk)
 	}
-	s.summary = s.read(it, rev, value, "the summary "+pk)
 }
 
 // readItem sets the source's state in the write shard's item.

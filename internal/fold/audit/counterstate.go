@@ -16,14 +16,11 @@ type source struct {
 	fault         error // why one of the states can't be read
 }
 
-// judge returns what is wrong with a source, or "". Write shard 0 is never folded, so a summary of
-// it is wrong.
+// judge returns what is wrong with a source, or "". Write shard 0 is never folded.
 func (s source) judge() State {
 	switch {
 	case s.fault != nil:
 		return Unreadable
-	case s.n == 0 && s.summary != nil:
-		return Wrong
 	case s.n == 0:
 		return ""
 	case s.item == nil:
@@ -45,9 +42,5 @@ func (s source) finding(state State) Finding {
 	if s.fault != nil {
 		return Finding{WriteShard: &s.n, State: state, Detail: s.fault.Error()}
 	}
-	f := Finding{WriteShard: &s.n, State: state, Summary: figuresOf(s.summary), Items: figuresOf(s.item)}
-	if s.n == 0 {
-		f.Detail = "write shard 0 is never folded"
-	}
-	return f
+	return Finding{WriteShard: &s.n, State: state, Summary: figuresOf(s.summary), Items: figuresOf(s.item)}
 }

@@ -7,15 +7,17 @@ import (
 
 // await waits for folds that may be in flight, and returns the sources that are still wrong.
 //
-// A fold that brings a summary to an awaited rev, or beyond, writes rev and value together. Such a
-// source is right, as far as the two can be compared.
+// A source is right once its summary has the first state that was read of its item, or a newer one: the
+// item may change all the time.
 func (c *counters) await(ctx context.Context, name string, sources []source) (wrong []source, err error) {
+	awaited := map[int]*state{}
 	var left []source // a fold in flight may make these right
 	for _, s := range sources {
 		switch s.judge() {
 		case "":
 		case Stale, Removed:
 			left = append(left, s)
+			awaited[s.n] = s.item
 		default:
 			wrong = append(wrong, s)
 		}
@@ -24,39 +26,21 @@ func (c *counters) await(ctx context.Context, name string, sources []source) (wr
 		if err := c.pause(ctx); err != nil {
 			return nil, err
 		}
-		if left, err = c.recheck(ctx, name, left); err != nil {
+		partials, err := c.readPartials(ctx, name, left)
+		if err == nil {
+			err = c.readStates(ctx, name, left, partials)
+		}
+		if err != nil {
 			return nil, err
 		}
-	}
-	// The write shards may have been written since.
-	if err := c.readItems(ctx, name, left); err != nil {
-		return nil, err
+		left = slices.DeleteFunc(left, func(s source) bool {
+			if awaited[s.n] == nil {
+				awaited[s.n] = s.item // of a write shard that was gone, the first after that
+			}
+			s.item = awaited[s.n]
+			state := s.judge()
+			return state == "" || state == Ahead
+		})
 	}
 	return append(wrong, left...), nil
-}
-
-// recheck reads the summary's states of the sources again, and returns the sources that are still
-// behind or wrong.
-func (c *counters) recheck(ctx context.Context, name string, sources []source) ([]source, error) {
-	partials, err := c.readPartials(ctx, name, sources)
-	if err != nil {
-		return nil, err
-	}
-	var left, removed []source
-	for _, s := range sources {
-		s.setSummary(name, partials)
-		switch {
-		case s.item == nil && s.fault == nil:
-			removed = append(removed, s)
-		case s.judge() == Ahead: // the fold arrived: the summary is past the item as it was read
-		case s.judge() != "":
-			left = append(left, s)
-		}
-	}
-	// A removed write shard may exist again.
-	if err := c.readItems(ctx, name, removed); err != nil {
-		return nil, err
-	}
-	removed = slices.DeleteFunc(removed, func(s source) bool { return s.judge() == "" })
-	return append(left, removed...), nil
 }

@@ -3,6 +3,7 @@ package audit
 import (
 	"context"
 	"crypto/sha256"
+	"strings"
 	"sync"
 	"time"
 
@@ -44,6 +45,24 @@ func (a *Auditor) All(r Range) Source {
 	}
 }
 
+// Stored returns the source of these targets, and of a key's targets that have summaries. It scans the rollups
+// table, and skips emptied fragments of event rollups.
+func (a *Auditor) Stored(base schema.BaseKey, also ...schema.Target) Source {
+	return func(ctx context.Context, emit func(schema.Target) error) error {
+		d := &discovery{emit: emit, seen: map[[16]byte]struct{}{}}
+		if err := List(also...)(ctx, d.emitOnce); err != nil {
+			return err
+		}
+		return a.scanner.Table(ctx, a.o.Names.Rollups, "pk, sk, "+schema.RollupSequence, func(page []item) error {
+			return d.emitPage(page, func(it item, pk, sk string) (schema.Target, bool) {
+				t, ok := fold.TargetOf(pk, sk)
+				emptied := t.Bucket != "" && strings.HasSuffix(dynamo.Text(it, schema.RollupSequence), schema.EmptiedSuffix)
+				return t, ok && t.Base == base && !emptied
+			})
+		})
+	}
+}
+
 // itemTarget returns the target that an item folds into, or the counter whose write shard 0 it is if
 // that can't be read.
 func (a *Auditor) itemTarget(it item, pk, sk string) (schema.Target, bool) {
@@ -80,23 +99,26 @@ func (d *discovery) emitPage(page []item, targetOf func(it item, pk, sk string) 
 	for _, it := range page {
 		t, ok := targetOf(it, dynamo.Text(it, schema.PK), dynamo.Text(it, schema.SK))
 		t.Partial = 0 // the whole counter is audited
-		if !ok || t.Bucket != "" && !d.r.holds(parts.BucketFor(t)) || !d.first(t) {
+		if !ok || t.Bucket != "" && !d.r.holds(parts.BucketFor(t)) {
 			continue
 		}
-		if err := d.emit(t); err != nil {
+		if err := d.emitOnce(t); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// first reports whether a target has not been seen before.
-func (d *discovery) first(t schema.Target) bool {
+// emitOnce emits a target that has not been seen before.
+func (d *discovery) emitOnce(t schema.Target) error {
 	sum := sha256.Sum256([]byte(t.String()))
 	digest := [16]byte(sum[:16])
 	d.mu.Lock()
-	defer d.mu.Unlock()
 	_, seen := d.seen[digest]
 	d.seen[digest] = struct{}{}
-	return !seen
+	d.mu.Unlock()
+	if seen {
+		return nil
+	}
+	return d.emit(t)
 }

@@ -22,11 +22,10 @@ import (
 // happened has the sums of a bucket's events, as they are stored.
 type happened struct {
 	sum        measures.Part
-	places     []string            // partition keys that have events
-	expires    int64               // earliest expiry of any of their days, Unix seconds; 0 if none expires
-	unreadable int                 // events
-	fault      string              // of the first unreadable event
-	hours      map[time.Time]int64 // events that began in each hour
+	places     []string // partition keys that have events
+	expires    int64    // earliest expiry of any of their days, Unix seconds; 0 if none expires
+	unreadable int      // events
+	fault      string   // of the first unreadable event
 }
 
 // readEvents sums up a bucket's events on all write shards that exist by now, with consistent
@@ -36,9 +35,9 @@ func (b *bucket) readEvents(ctx context.Context) (*happened, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := &happened{sum: measures.Part{}.Clone(), hours: map[time.Time]int64{}}
+	all := &happened{sum: measures.Part{}.Clone()}
 	var mu sync.Mutex
-	err = eachOf(ctx, max(most, b.deleted), func(ctx context.Context, n int) error {
+	err = eachOf(ctx, most, func(ctx context.Context, n int) error {
 		pk := placeOf(b.Bucket, n)
 		found, err := b.readPlace(ctx, pk)
 		if err != nil {
@@ -63,7 +62,7 @@ func placeOf(b parts.Bucket, writeShard int) string {
 
 // readPlace sums up a partition's events in the bucket's time, with consistent reads.
 func (b *bucket) readPlace(ctx context.Context, pk string) (found *happened, err error) {
-	found = &happened{sum: measures.Part{}.Clone(), hours: map[time.Time]int64{}}
+	found = &happened{sum: measures.Part{}.Clone()}
 	in := &dynamodb.QueryInput{
 		TableName: aws.String(b.o.Names.Of(kind.Event)), ConsistentRead: aws.Bool(true),
 		KeyConditionExpression: aws.String("pk = :pk AND sk BETWEEN :low AND :high"),
@@ -77,7 +76,7 @@ func (b *bucket) readPlace(ctx context.Context, pk string) (found *happened, err
 		}
 		b.addItem(found, pk, it)
 	}
-	if found.sum.Events > 0 || found.unreadable > 0 || b.deleted > 0 {
+	if found.sum.Events > 0 || found.unreadable > 0 {
 		found.places = []string{pk}
 	}
 	return found, nil
@@ -94,12 +93,12 @@ func highOf(b parts.Bucket) string {
 // addItem adds an event, as a fold does. It ignores other items, as folds do.
 func (b *bucket) addItem(found *happened, pk string, it item) {
 	sk := dynamo.Text(it, schema.SK)
-	at, id, err := schema.ParseEventSortKey(sk)
+	_, id, err := schema.ParseEventSortKey(sk)
 	if err != nil {
 		return
 	}
 	var numbers map[string]string
-	if b.deleted == 0 {
+	if !b.o.Gone {
 		numbers, err = b.o.Rules.Numbers(b.Entity, it)
 	}
 	if err != nil {
@@ -108,7 +107,6 @@ func (b *bucket) addItem(found *happened, pk string, it item) {
 		return
 	}
 	found.sum.Add(numbers)
-	found.hours[at.UTC().Truncate(time.Hour)]++
 	if expires, known := dynamo.Whole(it, schema.ExpiresAt); known {
 		found.expires = sooner(found.expires, expires-int64(schema.ExpirySpread(id)/time.Second))
 	}
@@ -123,9 +121,6 @@ func (e *happened) faults() string {
 
 func (e *happened) merge(other *happened) {
 	e.sum.Merge(other.sum)
-	for hour, n := range other.hours {
-		e.hours[hour] += n
-	}
 	e.places = append(e.places, other.places...)
 	e.unreadable += other.unreadable
 	e.fault = cmp.Or(e.fault, other.fault)

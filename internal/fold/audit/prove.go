@@ -30,13 +30,19 @@ type subject[L any] interface {
 // may be in flight.
 func proved[L any](ctx context.Context, t *tools, s subject[L]) (Result, error) {
 	rounds, state := s.restless()
-	for round := range 1 + rounds {
+	return t.repeat(ctx, 1+rounds, state, func(round int) (Result, error) { return proveOnce(ctx, s, round > 0 || t.o.Wait == 0) })
+}
+
+// repeat makes an attempt until it returns another error than parts.ErrMoved. After that many rounds, it returns a finding
+// of the state.
+func (t *tools) repeat(ctx context.Context, rounds int, state State, attempt func(round int) (Result, error)) (Result, error) {
+	for round := range rounds {
 		if round > 0 {
 			if err := t.pause(ctx); err != nil {
 				return Result{}, err
 			}
 		}
-		result, err := proveOnce(ctx, s, round > 0 || t.o.Wait == 0)
+		result, err := attempt(round)
 		if !errors.Is(err, parts.ErrMoved) {
 			return result, err
 		}
@@ -52,7 +58,7 @@ func proved[L any](ctx context.Context, t *tools, s subject[L]) (Result, error) 
 func proveOnce[L any](ctx context.Context, s subject[L], prove bool) (Result, error) {
 	first, err := s.look(ctx)
 	if err != nil {
-		return notRead(err)
+		return Result{}, err
 	}
 	result, done := s.judge(first)
 	switch {
@@ -70,7 +76,7 @@ func proveOnce[L any](ctx context.Context, s subject[L], prove bool) (Result, er
 	}
 	second, err := s.look(ctx)
 	if err != nil {
-		return notRead(err)
+		return Result{}, err
 	}
 	if !s.same(first, second) {
 		return Result{}, parts.ErrMoved
@@ -80,22 +86,4 @@ func proveOnce[L any](ctx context.Context, s subject[L], prove bool) (Result, er
 		return finding(Failed, err.Error()), nil
 	}
 	return result, err
-}
-
-// replace replaces a summary's fragments with the figures of the items. If they don't fit one
-// transaction, it merges some of them and returns parts.ErrMoved.
-func replace[V any](ctx context.Context, store *parts.Store[V], key parts.Key, read []parts.Part[V], total V, expires int64, floors map[string]string) error {
-	_, err := store.Replace(ctx, key, read, total, expires, floors)
-	if errors.Is(err, parts.ErrTooMany) {
-		return store.Squeeze(ctx, key, read)
-	}
-	return err
-}
-
-// notRead returns a finding for unreadable data. It returns the errors of calls unchanged.
-func notRead(err error) (Result, error) {
-	if ofCall(err) {
-		return Result{}, err
-	}
-	return finding(Unreadable, err.Error()), nil
 }

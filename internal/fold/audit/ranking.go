@@ -3,9 +3,8 @@ package audit
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
 	"fmt"
+	"hash/maphash"
 	"maps"
 	"slices"
 	"sync"
@@ -28,12 +27,14 @@ type ranking struct {
 	cells   board.Histogram
 	first   []boards.Place // by rank
 	players []string       // some of them, from all write shards
-	digest  uint64         // of all places, independent of their order
+	digest  uint64         // of all places: a sum of hashes, independent of their order
 	expires int64          // latest expiry, Unix seconds; 0 if any entry never expires, or there is none
 	soonest int64          // earliest expiry; 0 if none expires
 	late    []string       // players with outdated rows
 	fault   error          // why one of the entries can't be read
 }
+
+var seed = maphash.MakeSeed()
 
 // same reports whether two readings have the same places.
 func (r *ranking) same(other *ranking) bool {
@@ -109,18 +110,11 @@ func (r *ranking) addItem(it item) (player string, ok bool) {
 		r.cells.AddLate(1)
 		r.late = append(r.late, e.Player)
 	}
-	r.digest += digestOf(e.RankKey())
+	r.digest += maphash.String(seed, e.RankKey())
 	expires, _ := dynamo.Integer(it, schema.ExpiresAt) // 0 for never
 	if r.n == 1 || r.expires != 0 && (expires == 0 || expires > r.expires) {
 		r.expires = expires
 	}
 	r.soonest = sooner(r.soonest, expires)
 	return e.Player, true
-}
-
-// digestOf returns a number that is practically unique to a text. The sum of digests identifies a
-// set of texts, whatever their order.
-func digestOf(text string) uint64 {
-	sum := sha256.Sum256([]byte(text))
-	return binary.BigEndian.Uint64(sum[:])
 }

@@ -77,10 +77,19 @@ func (f Finding) compare(g Finding) int {
 }
 
 // Result is the outcome of one target, which is right if there are no findings.
-type Result struct{ Findings []Finding }
+type Result struct {
+	Findings []Finding
+	Items    int64 // write shards of a counter, events of a bucket, or entries of a period
+}
+
+// with returns the result with the findings of another one.
+func (r Result) with(other Result) Result {
+	r.Findings = append(r.Findings, other.Findings...)
+	return r
+}
 
 func finding(state State, detail string) Result {
-	return Result{[]Finding{{State: state, Detail: detail}}}
+	return Result{Findings: []Finding{{State: state, Detail: detail}}}
 }
 
 // Right reports whether the target is right now.
@@ -194,7 +203,7 @@ func (a *Auditor) try(ctx context.Context, t schema.Target) (Result, error) {
 	if err == nil || ctx.Err() != nil || ofCall(err) && !ofOne(err) {
 		return result, err
 	}
-	result.Findings = append(result.Findings, finding(Failed, err.Error()).Findings...)
+	result = result.with(finding(Failed, err.Error()))
 	result.describe(t)
 	return result, nil
 }

@@ -77,13 +77,24 @@ func TestRetract(t *testing.T) {
 	r.put(t, "e", at(23), 1)
 	r.await(t, func() bool { n := r.counted(t, "e", day); return n[4] == 6 && n[23] == 1 })
 
-	got, err := r.auditor(t, nil).Retract(t.Context(), "e", day, 1)
+	a := r.auditor(t, gone)
+	if missing, err := a.SettleDay(t.Context(), "e", day, []string{key}); missing != "" || err != nil {
+		t.Fatal(missing, err)
+	}
+	got := map[int]string{}
+	_, err := a.Run(t.Context(), a.Stored(schema.BaseKey{Type: kind.Event, Name: "e"}), func(target schema.Target, result audit.Result) {
+		hour := target.Start.Hour()
+		got[hour] = fmt.Sprint(result.Items)
+		for _, f := range result.Findings {
+			got[hour] += fmt.Sprint(" ", f.State, " ", f.Repaired)
+		}
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := audit.Retracted{Emptied: 4, Kept: 2, Mixed: []parts.Bucket{{Entity: "e", Width: shard.Hour, Start: at(4)}}, Faults: got.Faults}
-	if diff := cmp.Diff(want, got); diff != "" || len(got.Faults) != 1 {
-		t.Errorf("%s\nfaults %q", diff, got.Faults)
+	want := map[int]string{1: "0 fewer true", 2: "0 fewer true", 3: "0 fewer true", 4: "1 fewer false", 5: "0 fewer true", 7: "0 unreadable false", 23: "1"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
 	}
 	if left := r.counted(t, "e", day); !cmp.Equal(left, map[int]int64{4: 6, 23: 1}) {
 		t.Errorf("left: %v", left)
@@ -116,9 +127,12 @@ func TestRetractMeetsAFold(t *testing.T) {
 			r.await(t, func() bool { return r.counted(t, "e", day)[0] == 9 })
 		})
 	}}
-	a := r.auditorOver(t, client, audit.Options{Names: r.names, Wait: 20 * time.Second, Poll: 20 * time.Millisecond})
-	got, err := a.Retract(t.Context(), "e", day, 1)
-	if err != nil || got.Left != "" || got.Kept != 1 {
+	a := r.auditorOver(t, client, audit.Options{Names: r.names, Repair: true, Gone: true, Wait: 20 * time.Second, Poll: 20 * time.Millisecond})
+	if missing, err := a.SettleDay(t.Context(), "e", day, []string{key}); missing != "" || err != nil {
+		t.Fatal(missing, err)
+	}
+	got, err := a.Check(t.Context(), hourTarget("e", day))
+	if err != nil || got.Items != 1 || got.Right() {
 		t.Fatalf("%+v, %v", got, err)
 	}
 	check(t, r.auditor(t, func(o *audit.Options) { o.Repair, o.Fewer = true, true }), hourTarget("e", day))

@@ -69,14 +69,11 @@ func (r *rig) auditor(t testing.TB, set func(*audit.Options)) *audit.Auditor {
 
 func (r *rig) auditorOver(t testing.TB, client audit.Client, o audit.Options) *audit.Auditor {
 	t.Helper()
-	a, err := audit.New(o, client)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return a
+	return audit.New(o, client)
 }
 
 func repairing(o *audit.Options) { o.Repair = true }
+func gone(o *audit.Options)      { o.Repair, o.Gone = true, true }
 func hasty(o *audit.Options)     { o.Wait = 0 }
 func hastyRepair(o *audit.Options) {
 	o.Repair, o.Wait = true, 0

@@ -10,7 +10,7 @@
 // A run does a part of a round, and stores a cursor in the table. By default 24 runs of five minutes read up to 11 GB. In a
 // larger table, or if merging needs more than 100 WCU/s, a round takes longer than a day.
 //
-//	compactor, err := compact.New(options, client, log, time.Now)
+//	compactor := compact.New(options, client, log, time.Now)
 //	answer, err := compactor.Run(ctx) // {"buckets":12,"merged":70,"tombstones":3,"done":false}
 //
 // Folds go on meanwhile. Every change is conditional on the state that was read, and is made
@@ -21,7 +21,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"time"
 
@@ -58,7 +57,7 @@ type Client interface {
 	client.Deleter
 }
 
-// Options configure a Compactor.
+// Options configure a Compactor. Numbers and times are not negative.
 type Options struct {
 	RollupsTable string        // required
 	ItemsTable   string        // "" keeps tombstones
@@ -90,33 +89,15 @@ type Compactor struct {
 	now     func() time.Time
 }
 
-// New returns a Compactor, or an error that lists all invalid options.
-func New(options Options, client Client, log *slog.Logger, now func() time.Time) (*Compactor, error) {
-	var faults []error
-	if options.RollupsTable == "" {
-		faults = append(faults, errors.New("compact: the rollups table has no name"))
-	}
-	faults = append(faults,
-		notNegative("Retention", options.Retention), notNegative("Budget", options.Budget), notNegative("ReadUnits", options.ReadUnits),
-		notNegative("WriteUnits", options.WriteUnits), notNegative("PageItems", options.PageItems), notNegative("MaxFragments", options.MaxFragments))
-	if err := errors.Join(faults...); err != nil {
-		return nil, err
-	}
+// New returns a Compactor.
+func New(options Options, client Client, log *slog.Logger, now func() time.Time) *Compactor {
 	options.Budget, options.PageItems = cmp.Or(options.Budget, 5*time.Minute), cmp.Or(options.PageItems, 500)
 	options.ReadUnits, options.WriteUnits = cmp.Or(options.ReadUnits, 200), cmp.Or(options.WriteUnits, 100)
 	options.MaxFragments = cmp.Or(options.MaxFragments, 16)
 	return &Compactor{
 		options: options, client: client, log: log, now: now,
 		events: parts.NewEvents(client, options.RollupsTable, now), cells: parts.NewHistograms(client, options.RollupsTable, now),
-	}, nil
-}
-
-// notNegative returns an error that names the option if n is negative.
-func notNegative[N int | int32 | time.Duration](option string, n N) error {
-	if n < 0 {
-		return fmt.Errorf("compact: %s is %v: want 0 or more", option, n)
 	}
-	return nil
 }
 
 // Answer is the result of a run.

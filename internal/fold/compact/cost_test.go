@@ -90,10 +90,7 @@ func TestWhatAMergeCosts(t *testing.T) {
 	day := time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)
 	storeDay(t, db, names.Rollups, day)
 	now := enginetest.Later
-	compactor, err := compact.New(compact.Options{RollupsTable: names.Rollups, WriteUnits: 1_000_000}, counted, slog.New(slog.DiscardHandler), func() time.Time { return now })
-	if err != nil {
-		t.Fatal(err)
-	}
+	compactor := compact.New(compact.Options{RollupsTable: names.Rollups, WriteUnits: 1_000_000}, counted, slog.New(slog.DiscardHandler), func() time.Time { return now })
 	reading := func() (items int, units float64) {
 		limits.Reset()
 		items = readDay(t, counted, names.Rollups, day)

@@ -108,11 +108,8 @@ func newRig(t *testing.T, change func(*Options)) *rig {
 	if change != nil {
 		change(&options)
 	}
-	var err error
 	log := slog.New(slog.NewTextHandler(&r.logs, nil))
-	if r.Compactor, err = New(options, hooked{db, &r.on}, log, func() time.Time { return r.clock }); err != nil {
-		t.Fatal(err)
-	}
+	r.Compactor = New(options, hooked{db, &r.on}, log, func() time.Time { return r.clock })
 	return r
 }
 

@@ -91,8 +91,8 @@ func (r *run) examine(ctx context.Context, pk string, stored item) (*tombstones,
 	return t, nil
 }
 
-// gone reports whether a write shard of value 0 is absent from the items table. Source 0 has no
-// tombstone: an audit removes it.
+// gone reports whether a write shard of value 0 is absent from the items table. Write shard 0 is never
+// folded, and has no tombstone.
 func (r *run) gone(ctx context.Context, t *tombstones, source int) (bool, error) {
 	rev, value := dynamo.Digits(t.stored, schema.RevAttr(source)), dynamo.Digits(t.stored, schema.ValueAttr(source))
 	if source == 0 || rev == "" || value != "0" || source/schema.SourcesPerPartial != t.Partial {

@@ -76,10 +76,7 @@ func newWorld(t rapid.TB, db *dynamodb.Client, names schema.Names, name string, 
 	w.now = w.began
 	w.restart(t)
 	options := compact.Options{RollupsTable: names.Rollups, ItemsTable: names.Items, PageItems: 1 + w.random.Int32N(9), WriteUnits: 1_000_000, MaxFragments: 1}
-	var err error
-	if w.compactor, err = compact.New(options, db, slog.New(slog.DiscardHandler), func() time.Time { return w.now }); err != nil {
-		t.Fatal(err)
-	}
+	w.compactor = compact.New(options, db, slog.New(slog.DiscardHandler), func() time.Time { return w.now })
 	return w
 }
 

@@ -2,10 +2,7 @@ package erase
 
 import (
 	"context"
-	"fmt"
 	"strings"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
@@ -32,16 +29,14 @@ func (b leaderboard) match(k key) (what What, ok bool) {
 	return "", false
 }
 
-// maxPeriods bounds the periods whose summaries are cleared at a time.
-const maxPeriods = 8
-
-// summaries clears the tops and histograms of all the board's periods, after the aggregator has folded
-// the deletes of their entries. Before that, a fold may still create a period's summaries. If this run
-// has deleted no entries, and no settings show that an earlier run may have, it does not wait.
-func (b leaderboard) summaries(ctx context.Context, _ int) error {
+// summaries returns the board's current periods, and all others with a top or a histogram, after the
+// aggregator has folded the deletes of their entries. Before that, a fold may still create a period's
+// summaries. If this run has deleted no entries, and no settings show that an earlier run may have, it
+// does not wait.
+func (b leaderboard) summaries(ctx context.Context) (audit.Source, error) {
 	settings, err := b.hasSettings(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if settings || b.report.Deleted[Entries] > 0 {
 		missing, err := b.auditor.Settle(ctx, b.base.Name)
@@ -49,46 +44,12 @@ func (b leaderboard) summaries(ctx context.Context, _ int) error {
 			b.left("its summaries: whether all is folded is not known: %s", missing)
 		}
 		if missing != "" || err != nil {
-			return err
+			return nil, err
 		}
 	}
 	now := b.o.Now()
 	current, err := b.auditor.Targets(b.base, audit.Range{From: now, To: now.Add(1)})
-	if err != nil {
-		return err
-	}
-	periods := map[string]bool{}
-	for _, t := range current {
-		periods[t.Period] = true
-	}
-	err = b.eachSummary(ctx, func(t schema.Target) { periods[t.Period] = true })
-	if err != nil {
-		return err
-	}
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(maxPeriods)
-	for period := range periods {
-		group.Go(func() error { return b.clear(ctx, period) })
-	}
-	return group.Wait()
-}
-
-func (b leaderboard) clear(ctx context.Context, period string) error {
-	c, err := b.auditor.Clear(ctx, b.base.Name, period, b.swept)
-	if err != nil {
-		return err
-	}
-	b.deleted(Summaries, c.Summaries)
-	what := fmt.Sprintf("%d entries of period %s, written meanwhile", c.Kept, period)
-	switch {
-	case c.Left != "":
-		b.left("the summaries of period %s: %s", period, c.Left)
-	case c.Unsure != "":
-		b.kept("%s; whether ranks count others, too, is not known (%s): hotshard audit --repair --type board --name %q, while it is quiet", what, c.Unsure, b.base.Name)
-	case c.Kept > 0:
-		b.kept("%s", what)
-	}
-	return nil
+	return b.auditor.Stored(b.base, current...), err
 }
 
 // last deletes the board's settings, unless scores were kept: these depend on them.

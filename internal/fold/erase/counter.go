@@ -40,32 +40,19 @@ func (c counter) dropped(ctx context.Context, what What, k key, old item) error 
 		return nil
 	}
 	parsed, err := schema.ParseKey(k.pk)
-	if err != nil {
+	if err != nil || parsed.Shard == 0 {
 		return err
 	}
-	return fold.FoldRemoval(ctx, c.client, c.o.Names.Rollups, parsed, old, c.o.Now)
+	was, err := fold.NewState(dynamo.Digits(old, "rev"), "")
+	if err != nil {
+		return nil // the audit names what its summary has
+	}
+	return fold.FoldStates(ctx, c.client, c.o.Names.Rollups, c.base.Name, map[int]fold.State{parsed.Shard: was.Removal()}, c.o.Now)
 }
 
-// summaries repairs the summary by an audit, so that it agrees with the existing write shards. The
-// repair makes the tombstones that a killed process did not make. It also raises the rev of a write
-// shard that a delayed increment created again, if the rev is lower than the tombstone's.
-func (c counter) summaries(ctx context.Context, _ int) error {
-	result, there, err := c.auditor.Counter(ctx, c.base.Name)
-	if err != nil {
-		return err
-	}
-	for _, f := range result.Findings {
-		switch {
-		case f.Repaired && f.State == audit.Removed:
-			c.deleted(Summaries, 1)
-		case !f.Repaired && f.WriteShard != nil:
-			c.left("what the summary has of write shard %d: %s", *f.WriteShard, f.Detail)
-		case !f.Repaired:
-			c.left("the summary: %s", f.Detail)
-		}
-	}
-	if there > 0 {
-		c.kept("%d write shards, written meanwhile", there)
-	}
-	return nil
+// summaries returns the counter. Its audit makes the tombstones that a killed process did not make. It
+// also raises the rev of a write shard that a delayed increment created again, if the rev is lower than
+// the tombstone's.
+func (c counter) summaries(context.Context) (audit.Source, error) {
+	return audit.List(schema.Target{Base: c.base}), nil
 }

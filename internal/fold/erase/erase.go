@@ -2,7 +2,7 @@
 // their rows in the index, its summaries and their failures, probes, and its shard count with the
 // history.
 //
-//	eraser, err := erase.New(erase.Options{Names: names}, client)
+//	eraser := erase.New(erase.Options{Names: names}, client)
 //	report, err := eraser.Key(ctx, schema.BaseKey{Type: kind.Counter, Name: "page/home"})
 //	fmt.Println(report.Deleted, report.Left)
 //
@@ -18,9 +18,7 @@ package erase
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -37,7 +35,7 @@ import (
 // Client has the DynamoDB calls of an Eraser. The client must retry by itself.
 type Client interface{ audit.Client }
 
-// Options configure an Eraser.
+// Options configure an Eraser. Numbers and times are not negative.
 type Options struct {
 	Names schema.Names
 	// Settle is how long after a change of the shard count requests may still use the old one: the
@@ -72,7 +70,10 @@ const (
 	defaultPoll       = 500 * time.Millisecond
 )
 
-func (o Options) withDefaults() (Options, error) {
+// maxAudits bounds the summaries that are emptied at a time.
+const maxAudits = 8
+
+func (o Options) withDefaults() Options {
 	o.Settle, o.Wait = cmp.Or(o.Settle, defaultSettle), cmp.Or(o.Wait, defaultWait)
 	o.IndexLag = cmp.Or(o.IndexLag, defaultIndexLag)
 	o.Poll, o.ReadUnits = cmp.Or(o.Poll, defaultPoll), cmp.Or(o.ReadUnits, scan.ReadUnits)
@@ -83,16 +84,7 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	if o.Names.Items == "" || o.Names.Events == "" || o.Names.Rollups == "" || o.Names.ShardMap == "" {
-		return o, errors.New("erase: Names lacks a table: set Items, Events, Rollups and ShardMap")
-	}
-	if o.ReadUnits < 0 || o.WriteUnits < 0 {
-		return o, fmt.Errorf("erase: %d read units, %d write units: want 1 or more", o.ReadUnits, o.WriteUnits)
-	}
-	if o.Settle < 0 || o.Wait < 0 || o.Poll < 0 || o.IndexLag < 0 {
-		return o, fmt.Errorf("erase: settle %v, wait %v, poll %v, index lag %v: want 0 or more", o.Settle, o.Wait, o.Poll, o.IndexLag)
-	}
-	return o, nil
+	return o
 }
 
 // Eraser erases base keys. It is safe for concurrent use.
@@ -106,24 +98,19 @@ type Eraser struct {
 	changer *shardmap.Changer
 }
 
-// New returns an Eraser, or an error about the first invalid options.
-func New(o Options, client Client) (*Eraser, error) {
-	o, err := o.withDefaults()
-	if err != nil {
-		return nil, err
-	}
-	auditor, err := audit.New(audit.Options{
-		Names: o.Names, Wait: o.Wait, Poll: o.Poll, Now: o.Now, IndexLag: o.IndexLag, Repair: true,
+// New returns an Eraser.
+func New(o Options, client Client) *Eraser {
+	o = o.withDefaults()
+	auditor := audit.New(audit.Options{
+		Names: o.Names, Repair: true, Gone: true, Wait: o.Wait, Poll: o.Poll, Now: o.Now, IndexLag: o.IndexLag,
+		ReadUnits: o.ReadUnits, Concurrency: maxAudits,
 	}, client)
-	if err != nil {
-		return nil, err
-	}
 	view := shardmap.New(client, o.Names.ShardMap, shardmap.Options{})
 	return &Eraser{
 		o: o, client: client, scanner: scan.New(client, o.ReadUnits), writes: scan.NewPace(o.WriteUnits), auditor: auditor,
 		marker:  marks.New(marks.Options{Names: o.Names, Now: o.Now}, client),
 		changer: shardmap.NewChanger(client, view, shardmap.ChangerOptions{Clock: o.Now}),
-	}, nil
+	}
 }
 
 // task is the work on one key.
@@ -132,10 +119,7 @@ type task struct {
 	*tally
 	base   schema.BaseKey
 	begun  time.Time
-	swept  time.Time // the end of the last sweep
 	traces traces
-
-	scanning sync.Mutex // held while a page of summaries is processed
 }
 
 // tracesOf has the traces of each kind of key.
@@ -161,9 +145,9 @@ type traces interface {
 	dropping(ctx context.Context, what What, k key) (spare bool, err error)
 	// dropped is called after an item was deleted, with the deleted item.
 	dropped(ctx context.Context, what What, k key, old item) error
-	// summaries deletes the key's summaries from the rollups table. The key is swept, and had
-	// writeShards write shards.
-	summaries(ctx context.Context, writeShards int) error
+	// summaries returns the key's summaries, once all records of the deleted items are folded. If it can't
+	// prove that, it adds to what is left.
+	summaries(ctx context.Context) (audit.Source, error)
 	// last deletes the items that show that something may be left.
 	last(ctx context.Context) error
 }
@@ -207,7 +191,7 @@ func (t *task) erase(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := t.traces.summaries(ctx, entry.Most()); err != nil || t.again { // the map still says where to look
+	if err := t.emptySummaries(ctx); err != nil || t.again { // the map still says where to look
 		return err
 	}
 	if err := t.failures(ctx); err != nil {
@@ -244,5 +228,8 @@ func (t *task) count(ctx context.Context) error {
 	if err := t.traces.last(ctx); err != nil {
 		return err
 	}
-	return t.eachSummary(ctx, func(schema.Target) { t.deleted(Summaries, 1) })
+	if kind.Of(t.base.Type).Summary == kind.NoSummary {
+		return nil
+	}
+	return t.auditor.Stored(t.base)(ctx, func(schema.Target) error { t.deleted(Summaries, 1); return nil })
 }

@@ -2,9 +2,7 @@ package erase
 
 import (
 	"context"
-	"fmt"
 	"sync"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -53,71 +51,46 @@ func (e *entity) dropping(ctx context.Context, _ What, k key) (spare bool, err e
 	return false, nil
 }
 
-// maxDays bounds the days whose rollups are emptied at a time.
+// maxDays bounds the days that are settled at a time.
 const maxDays = 4
 
-// summaries empties the rollups of each day that has rollups or deleted events. Once a day is
-// done, it deletes the day's stream markers.
-func (e *entity) summaries(ctx context.Context, writeShards int) error {
-	days := map[string][]key{}
+// summaries returns the entity's rollups, after the aggregator has folded all events of the days that have
+// stream markers.
+func (e *entity) summaries(ctx context.Context) (audit.Source, error) {
+	days := map[string][]string{}
 	for k := range e.notes {
 		parsed, err := schema.ParseKey(k.pk)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		days[parsed.Bucket] = append(days[parsed.Bucket], k)
-		writeShards = max(writeShards, parsed.Shard+1)
+		days[parsed.Bucket] = append(days[parsed.Bucket], k.pk)
 	}
-	err := e.eachSummary(ctx, func(t schema.Target) {
-		day := t.Start.Format(time.DateOnly)
-		days[day] = append([]key{}, days[day]...)
-	})
-	if err != nil {
-		return err
-	}
-	group, ctx := errgroup.WithContext(ctx)
+	group, settling := errgroup.WithContext(ctx)
 	group.SetLimit(maxDays)
-	for day, notes := range days {
-		group.Go(func() error { return e.retract(ctx, day, notes, writeShards) })
+	for day, partitions := range days {
+		group.Go(func() error { return e.settle(settling, day, partitions) })
 	}
-	return group.Wait()
+	return e.auditor.Stored(e.base), group.Wait()
 }
 
-func (e *entity) retract(ctx context.Context, day string, notes []key, writeShards int) error {
+func (e *entity) settle(ctx context.Context, day string, partitions []string) error {
 	start, err := schema.EventBucket.Start(day, 0)
 	if err != nil {
 		return err
 	}
-	r, err := e.auditor.Retract(ctx, e.base.Name, start, writeShards)
-	if err != nil {
-		return fmt.Errorf("the rollups of %s: %w", day, err)
+	missing, err := e.auditor.SettleDay(ctx, e.base.Name, start, partitions)
+	if missing != "" {
+		e.left("the rollups of %s: %s", day, missing)
 	}
-	e.retracted(day, r)
-	if r.Left != "" {
-		return nil
-	}
-	for _, k := range notes {
+	return err
+}
+
+// last deletes the stream markers of the days whose rollups are emptied.
+func (e *entity) last(ctx context.Context) error {
+	for k := range e.notes {
 		if _, err := e.remove(ctx, e.o.Names.Of(e.base.Type), k); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// retracted adds the outcome of a day's rollups to the report.
-func (e *entity) retracted(day string, r audit.Retracted) {
-	e.deleted(Summaries, r.Emptied)
-	if r.Kept > 0 {
-		e.kept("%d events of %s, written meanwhile", r.Kept, day)
-	}
-	if r.Left != "" {
-		e.left("the rollups of %s: %s", day, r.Left)
-	}
-	for _, fault := range r.Faults {
-		e.leftTo("%s: hotshard audit says what to do", fault)
-	}
-	for _, b := range r.Mixed {
-		e.leftTo("the rollup of %s may count deleted events beside those that were written meanwhile: once that %s is over, hotshard rebuild --fewer --type entity --name %q --from %s --to %s",
-			b.Label(), b.Width, b.Entity, b.Start.Format(time.RFC3339), b.End().Format(time.RFC3339))
-	}
 }

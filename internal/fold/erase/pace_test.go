@@ -57,10 +57,7 @@ func TestDeletesAreNoFasterThanTheRate(t *testing.T) {
 	for rate, want := range map[int]time.Duration{0: 8 * time.Second, 1000: 2 * time.Second} {
 		synctest.Test(t, func(t *testing.T) {
 			client := &stale{sessions: 100, units: 20}
-			eraser, err := erase.New(erase.Options{Names: schema.NamesFor("t-"), WriteUnits: rate, IndexLag: time.Nanosecond}, client)
-			if err != nil {
-				t.Fatal(err)
-			}
+			eraser := erase.New(erase.Options{Names: schema.NamesFor("t-"), WriteUnits: rate, IndexLag: time.Nanosecond}, client)
 			begun := time.Now()
 			report, err := eraser.Key(t.Context(), base(kind.Session, "g"))
 			if err != nil || report.Deleted[erase.Sessions] != 100 || client.deleted.Load() != 100 {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -13,7 +12,6 @@ import (
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/fold"
 	"github.com/hotshard/hotshard/internal/fold/audit"
 	"github.com/hotshard/hotshard/internal/fold/scan"
 	"github.com/hotshard/hotshard/pkg/shard"
@@ -41,7 +39,6 @@ func (t *task) sweep(ctx context.Context) error {
 	if late := deletes.Wait(); late != nil { // which is why the finding ended
 		err = late
 	}
-	t.swept = t.o.Now()
 	return err
 }
 
@@ -112,27 +109,6 @@ func (t *task) find(ctx context.Context, emit func(what What, k key) error) erro
 		})
 	}
 	return group.Wait()
-}
-
-// eachSummary calls seen, one call at a time, for each item of the rollups table that is a summary of
-// the key or a fragment of one. It skips emptied fragments of event rollups.
-func (t *task) eachSummary(ctx context.Context, seen func(schema.Target)) error {
-	if kind.Of(t.base.Type).Summary == kind.NoSummary {
-		return nil
-	}
-	return t.scanner.Table(ctx, t.o.Names.Rollups, "pk, sk, seq", func(page []item) error {
-		t.o.Progress(len(page))
-		t.scanning.Lock()
-		defer t.scanning.Unlock()
-		for _, it := range page {
-			target, ok := fold.TargetOf(keyOf(it).pk, keyOf(it).sk)
-			emptied := target.Bucket != "" && strings.HasSuffix(dynamo.Text(it, schema.RollupSequence), schema.EmptiedSuffix)
-			if ok && target.Base == t.base && !emptied {
-				seen(target)
-			}
-		}
-		return nil
-	})
 }
 
 // failures deletes the stored failures of the key's summaries, whose missing records no longer

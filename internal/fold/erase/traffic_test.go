@@ -151,12 +151,9 @@ func (r *rig) audited(t *testing.T, game, entity schema.BaseKey) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := audit.New(audit.Options{
+	a := audit.New(audit.Options{
 		Names: r.names, Rules: rules, Wait: 20 * time.Second, Poll: 200 * time.Millisecond, IndexLag: time.Second, Repair: true, Fewer: true,
 	}, r.db)
-	if err != nil {
-		t.Fatal(err)
-	}
 	now := time.Now()
 	targets, err := a.Targets(entity, audit.Range{From: now.Add(-72 * time.Hour), To: now.Add(time.Hour)})
 	if err != nil {

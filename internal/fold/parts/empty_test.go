@@ -1,6 +1,7 @@
 package parts_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -9,7 +10,13 @@ import (
 	"github.com/hotshard/hotshard/internal/fold/parts"
 )
 
-// TestEmpty: more parts than a transaction takes are emptied, the merged one, too. What
+// empty replaces the parts by nothing.
+func (r *rig) empty(read []parts.Part[measures.Part], floors map[string]string) error {
+	_, err := r.store.Replace(context.Background(), bucketOf("e").Key(), read, measures.Part{}, 0, floors)
+	return err
+}
+
+// TestEmpty: all parts are emptied, after a merge of more than a transaction takes, the merged one, too. What
 // is redelivered, or lies at or below a floor, adds nothing then; what comes after does.
 func TestEmpty(t *testing.T) {
 	r := newRig(t)
@@ -21,7 +28,10 @@ func TestEmpty(t *testing.T) {
 	}
 	r.fold(t, 0, "e", "a", 0, 5)
 	floors := map[string]string{"a": floor(7), "b": floor(3)}
-	if err := r.store.Empty(t.Context(), bucketOf("e").Key(), r.read(t, "e"), floors); err != nil {
+	if err := r.empty(r.read(t, "e"), floors); !errors.Is(err, parts.ErrMoved) {
+		t.Fatal(err)
+	}
+	if err := r.empty(r.read(t, "e"), floors); err != nil {
 		t.Fatal(err)
 	}
 	r.check(t, "e")
@@ -44,7 +54,7 @@ func TestEmptyMeetsAFold(t *testing.T) {
 	r.fold(t, 0, "e", "b", 0, 3)
 	stale := r.read(t, "e")
 	r.fold(t, 1, "e", "b", 3, 4)
-	if err := r.store.Empty(t.Context(), bucketOf("e").Key(), stale, nil); !errors.Is(err, parts.ErrMoved) {
+	if err := r.empty(stale, nil); !errors.Is(err, parts.ErrMoved) {
 		t.Fatalf("over a newer part: %v", err)
 	}
 	for _, p := range r.read(t, "e") {
@@ -52,7 +62,7 @@ func TestEmptyMeetsAFold(t *testing.T) {
 			t.Errorf("the part that moved has %d events", p.Value.Events)
 		}
 	}
-	if err := r.store.Empty(t.Context(), bucketOf("e").Key(), r.read(t, "e"), nil); err != nil {
+	if err := r.empty(r.read(t, "e"), nil); err != nil {
 		t.Fatal(err)
 	}
 	r.check(t, "e")
@@ -79,10 +89,10 @@ func TestEmptyMeetsAMerge(t *testing.T) {
 				half = append(half, p)
 			}
 		}
-		if err := r.store.Empty(t.Context(), bucketOf("e").Key(), half, nil); !errors.Is(err, parts.ErrMoved) {
+		if err := r.empty(half, nil); !errors.Is(err, parts.ErrMoved) {
 			t.Fatalf("over half of a merge: %v", err)
 		}
-		if err := r.store.Empty(t.Context(), bucketOf("e").Key(), r.read(t, "e"), nil); err != nil {
+		if err := r.empty(r.read(t, "e"), nil); err != nil {
 			t.Fatal(err)
 		}
 		r.check(t, "e")

@@ -185,12 +185,15 @@ func TestMoreHistogramsThanATransactionTakes(t *testing.T) {
 	for i := range parts.MaxReplaced + 1 {
 		r.put(fmt.Sprintf("s%03d", i), "05", 1, nil)
 	}
-	if err := r.replace(r.read(), 9, nil); !errors.Is(err, parts.ErrTooMany) {
-		t.Errorf("got %v", err)
-	}
 	some := r.Choose(r.read(), func(parts.Part[board.Histogram]) bool { return true })
 	if len(some) != parts.MaxReplaced {
 		t.Errorf("%d chosen", len(some))
+	}
+	if err := r.replace(r.read(), 9, nil); !errors.Is(err, parts.ErrMoved) || r.Sum(r.read()).Total() != parts.MaxReplaced+1 {
+		t.Errorf("got %v, and %d entries", err, r.Sum(r.read()).Total())
+	}
+	if err := r.replace(r.read(), 9, nil); err != nil || r.Sum(r.read()).Total() != 9 {
+		t.Errorf("after the merge: %v, and %d entries", err, r.Sum(r.read()).Total())
 	}
 }
 

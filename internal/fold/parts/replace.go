@@ -21,9 +21,6 @@ import (
 // ErrMoved means that a fragment has changed since it was read, or is being written.
 var ErrMoved = errors.New("a fragment has changed since it was read")
 
-// ErrTooMany means that one transaction can't empty all fragments: merge some of them first.
-var ErrTooMany = errors.New("one transaction can't empty so many fragments: merge some of them first")
-
 // Bounds of a transaction: it has 100 actions, one of them for the merged fragment, and 4 MB.
 const (
 	MaxReplaced = 99
@@ -49,8 +46,9 @@ type Replaced[V any] struct {
 // merged fragment with nothing.
 //
 // Replace fails with ErrMoved if a fragment that it would empty, or the merged one, is not as it
-// was read. A merged fragment that is not in read must be absent. It fails with ErrTooMany if one
-// transaction can't empty all.
+// was read. A merged fragment that is not in read must be absent: a query may have seen the fragments that
+// a merge has emptied, and not yet their sum. If one transaction can't empty all, Replace merges as many as
+// possible instead, and fails with ErrMoved.
 //
 // Floors, which may be nil, has low watermarks by stream shard: sequence numbers of 40 digits.
 // total counts all records up to its stream shard's watermark, folded or not, and no later fold adds
@@ -64,7 +62,8 @@ func (s *Store[V]) Replace(ctx context.Context, key Key, read []Part[V], total V
 	now := s.now()
 	actions, bytes, err := s.empty(key, read, floors, now)
 	if err == nil && (len(actions) > MaxReplaced || bytes > maxBytes) {
-		err = fmt.Errorf("%w: %d fragments with %d bytes of %d and %d", ErrTooMany, len(actions), bytes, MaxReplaced, maxBytes)
+		tooMany := fmt.Errorf("one transaction can't empty so many fragments: %d with %d bytes, of %d and %d", len(actions), bytes, MaxReplaced, maxBytes)
+		err = s.squeeze(ctx, key, read, tooMany)
 	}
 	if err == nil {
 		done.Merged, err = s.merged(total, expires, now)
@@ -77,34 +76,6 @@ func (s *Store[V]) Replace(ctx context.Context, key Key, read []Part[V], total V
 		return done, fmt.Errorf("replacing the fragments of %q: %w", key.Target, err)
 	}
 	return done, nil
-}
-
-// Empty empties the read fragments, the merged one included, down to their sequence numbers, with
-// floors as in Replace. The caller must know that all they count is deleted. Empty takes any number
-// of fragments, because it doesn't write them in one transaction. So their counts must never be
-// negative, as an event rollup's. On ErrMoved some were not emptied, and the others stay empty: read
-// again, and check that all they count is still deleted.
-//
-// Empty writes the merged fragment even if it was absent or empty. A query may show fragments that a
-// merge has emptied, and not yet their sum: then this write fails.
-func (s *Store[V]) Empty(ctx context.Context, key Key, read []Part[V], floors map[string]string) error {
-	now := s.now()
-	var nothing V
-	merged, err := s.merged(nothing, 0, now)
-	if err != nil {
-		return fmt.Errorf("emptying the fragments of %q: %w", key.Target, err)
-	}
-	actions, _, err := s.empty(key, read, floors, now)
-	actions = append(actions, s.put(key, merged, mergedIn(read)))
-	for chunk := range slices.Chunk(actions, MaxReplaced) {
-		if err == nil {
-			_, err = s.transact(ctx, chunk)
-		}
-	}
-	if err != nil {
-		return fmt.Errorf("emptying the fragments of %q: %w", key.Target, err)
-	}
-	return nil
 }
 
 // mergedIn returns the merged fragment among those read, or the zero Part.
@@ -260,19 +231,18 @@ func (s *Store[V]) Merge(ctx context.Context, key Key, read, chosen []Part[V], e
 	return append(left, done.Merged), done, nil
 }
 
-// Squeeze merges as many fragments as possible, after Replace has failed with ErrTooMany. It then
-// returns ErrMoved, or ErrTooMany if it can merge none.
-func (s *Store[V]) Squeeze(ctx context.Context, key Key, read []Part[V]) error {
-	err := fmt.Errorf("the fragments of %q can't be merged: %w", key.Target, ErrTooMany)
+// squeeze merges as many fragments as possible, and returns ErrMoved then. If it can merge none, it returns tooMany.
+func (s *Store[V]) squeeze(ctx context.Context, key Key, read []Part[V], tooMany error) error {
 	for {
 		chosen := s.Choose(read, func(Part[V]) bool { return true })
 		if len(chosen) == 0 {
-			return err
+			return tooMany
 		}
 		expires, _ := Last(chosen, s.now())
+		var err error
 		if read, _, err = s.Merge(ctx, key, read, chosen, expires); err != nil {
 			return err
 		}
-		err = ErrMoved
+		tooMany = ErrMoved
 	}
 }
