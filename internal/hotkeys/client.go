@@ -24,7 +24,6 @@ type (
 	ShardMapTable interface {
 		client.Getter
 		client.Putter
-		client.Updater
 		client.Querier
 	}
 

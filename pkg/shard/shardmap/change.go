@@ -35,7 +35,6 @@ var (
 type ChangerClient interface {
 	Client
 	client.Putter
-	client.Updater
 	client.Transactor
 }
 
@@ -223,19 +222,18 @@ func (c *Changer) attempt(ctx context.Context, key string, now time.Time, decide
 // commit puts the key's item on condition that it is unchanged, and the change into every copy of the
 // log.
 func (c *Changer) commit(ctx context.Context, old, next Entry) error {
-	entry := &types.Put{TableName: &c.table, Item: next.attributes()}
-	entry.ConditionExpression, entry.ExpressionAttributeValues = unchanged(old)
 	_, err := c.client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{
-		TransactItems: append([]types.TransactWriteItem{{Put: entry}}, c.logPuts(types.Put{Item: next.logItem()})...),
+		TransactItems: append([]types.TransactWriteItem{{Put: c.replacement(old, next)}}, c.logPuts(types.Put{Item: next.logItem()})...),
 	}, dynamo.NoRetry)
 	return err
 }
 
-// unchanged returns the condition that a key's item still has the version of e. An item that another
-// program wrote may have no version.
-func unchanged(e Entry) (condition *string, values dynamo.Item) {
-	if e.Version == 0 {
-		return aws.String("attribute_not_exists(version)"), nil
+// replacement returns the put of a key's item on condition that the item still has old's version. An item
+// that another program wrote may have no version.
+func (c *Changer) replacement(old, next Entry) *types.Put {
+	put := &types.Put{TableName: &c.table, Item: next.attributes(), ConditionExpression: aws.String("attribute_not_exists(version)")}
+	if old.Version > 0 {
+		put.ConditionExpression, put.ExpressionAttributeValues = aws.String("version = :old"), dynamo.Item{":old": dynamo.Number(old.Version)}
 	}
-	return aws.String("version = :old"), dynamo.Item{":old": dynamo.Number(e.Version)}
+	return put
 }
