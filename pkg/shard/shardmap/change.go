@@ -223,7 +223,7 @@ func (c *Changer) attempt(ctx context.Context, key string, now time.Time, decide
 // log.
 func (c *Changer) commit(ctx context.Context, old, next Entry) error {
 	_, err := c.client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{
-		TransactItems: append([]types.TransactWriteItem{{Put: c.replacement(old, next)}}, c.logPuts(types.Put{Item: next.logItem()})...),
+		TransactItems: append([]types.TransactWriteItem{{Put: c.replacement(old, next)}}, c.logPuts(next)...),
 	}, dynamo.NoRetry)
 	return err
 }

@@ -114,8 +114,7 @@ func TestAShrinkUndoesNoGrowth(t *testing.T) {
 	}
 }
 
-// TestDailyStormsFitIntoTheLog checks that a log item holds a key's changes. Otherwise all processes would
-// read the key's item at once.
+// TestDailyStormsFitIntoTheLog checks that only keys whose items have a time keep more than 30 changes.
 func TestDailyStormsFitIntoTheLog(t *testing.T) {
 	d := deploy(t)
 	c := d.Changer(shardmap.ChangerOptions{Keep: shardmap.HistoryKept(720 * time.Hour), Timeless: shardmap.TimelessKey})

@@ -131,7 +131,7 @@ func TestDecreasesTakeEffectLate(t *testing.T) {
 // was told that the keys are hotshard's.
 func TestNamesKeepTheirHistory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		for want, timeless := range map[int]func(string) bool{40: nil, maxLogged: TimelessKey} {
+		for want, timeless := range map[int]func(string) bool{40: nil, maxTimeless: TimelessKey} {
 			f := &strictMap{mapfake.New(10, 0, 0)}
 			c := NewChanger(f, New(f, "m", Options{}), ChangerOptions{Timeless: timeless})
 			e, err := c.Lookup(t.Context(), "C#42", time.Now())

@@ -90,7 +90,7 @@ func (e Entry) newer(held Entry) bool {
 	return e.Version > held.Version || e.Version == held.Version && held.fault != nil && e.fault == nil
 }
 
-// Attributes of entries and log items.
+// Attributes of keys' items and log items.
 const (
 	attrCount     = "number_of_shards"
 	attrUpdated   = "last_updated"
@@ -102,11 +102,11 @@ const (
 	attrNotes     = "notes"
 	attrDeleted   = "deleted"
 	attrForgotten = "forgotten"
-	attrKey       = "key"        // log items: the base key that changed
-	attrNoted     = "partitions" // notes: the number of a table's partitions
+	attrKey       = "key"   // log items: the base key that changed
+	attrEntry     = "entry" // log items: its entry
 )
 
-// parseEntry reads a key's item, or its copy in a log item.
+// parseEntry reads a key's item.
 func parseEntry(key string, it dynamo.Item) (Entry, error) {
 	e := Entry{Key: key}
 	var texts []string

@@ -252,7 +252,7 @@ func (p *lateProcess) commit(in *dynamodb.TransactWriteItemsInput, holder bool) 
 	}
 	if p.rewrite != nil {
 		e = p.rewrite(old, e)
-		in = &dynamodb.TransactWriteItemsInput{TransactItems: append([]types.TransactWriteItem{{Put: &types.Put{Item: e.attributes()}}}, p.changer.logPuts(types.Put{Item: e.logItem()})...)}
+		in = &dynamodb.TransactWriteItemsInput{TransactItems: append([]types.TransactWriteItem{{Put: &types.Put{Item: e.attributes()}}}, p.changer.logPuts(e)...)}
 	}
 	for _, action := range in.TransactItems {
 		p.Put(action.Put.Item)

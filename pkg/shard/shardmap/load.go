@@ -135,7 +135,7 @@ func (s *stored) Entries(ctx context.Context) ([]Entry, error) {
 					return err
 				}
 				key, ok := ownKey(n, it)
-				if e := readEntry(key, it); ok && e.fault == nil && !e.gone {
+				if e := readEntry(key, it); ok && e.fault == nil && !e.gone && !isNote(key) {
 					found[n] = append(found[n], e)
 				}
 			}

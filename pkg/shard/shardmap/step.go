@@ -74,16 +74,18 @@ func hideDecreases(h shard.History, count int, at time.Time) (hidden int, effect
 	return hidden, at
 }
 
+// maxTimeless bounds the changes of a timeless key.
+const maxTimeless = 30
+
 // pruned returns the history without the changes that ended before the retention's begin, since no
-// retained event depends on them. A timeless key keeps at most the changes that fit into a log item
-// together with the next one.
+// retained event depends on them. A timeless key keeps at most maxTimeless changes with the next one.
 func (c *Changer) pruned(e Entry, now time.Time) shard.History {
 	h, first := e.History, 0
 	for c.o.Keep > 0 && first+1 < len(h) && h[first+1].At.Before(now.Add(-c.o.Keep)) {
 		first++
 	}
 	if c.timeless(e.Key) {
-		first = max(first, len(h)-maxLogged+1)
+		first = max(first, len(h)-maxTimeless+1)
 	}
 	return append(shard.History(nil), h[first:]...)
 }
