@@ -54,5 +54,5 @@ func OpenShards(client interface {
 		return shardmap.NewChanger(client, view, shardmap.ChangerOptions{})
 	}
 	view := shardmap.New(client, s.ShardMapTable, shardmap.Options{ViewAge: s.ViewAge, EventAhead: s.EventAhead})
-	return shardmap.NewChanger(client, view, shardmap.ChangerOptions{Keep: shardmap.HistoryKept(s.EventRetention), Timeless: shardmap.TimelessKey})
+	return shardmap.NewChanger(client, view, shardmap.ChangerOptions{Keep: shardmap.HistoryKept(s.EventRetention)})
 }

@@ -43,10 +43,7 @@ const otherClock = 30 * time.Second
 
 // fresh reports whether the view needs no renewal at now.
 func (v *view) fresh(now time.Time, age time.Duration) bool {
-	v.mu.RLock()
-	defer v.mu.RUnlock()
-	passed := now.Sub(v.at)
-	return v.keys != nil && passed <= age && passed >= -otherClock
+	return v.younger(now, age) && now.Sub(v.polled()) >= -otherClock
 }
 
 // polled returns when the view was last renewed.
