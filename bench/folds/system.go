@@ -89,7 +89,7 @@ func newSystem(ctx context.Context, o options) (s *system, err error) {
 	if s.Tables, err = rig.NewTables(ctx, o.Endpoint); err != nil {
 		return nil, err
 	}
-	s.changer = shardmap.NewChanger(s.DB, s.view(), shardmap.ChangerOptions{Timeless: shardmap.TimelessKey})
+	s.changer = shardmap.NewChanger(s.DB, s.view(), shardmap.ChangerOptions{})
 	for _, table := range kind.Tables() {
 		if err := s.open(ctx, table); err != nil {
 			return nil, errors.Join(err, s.Close())

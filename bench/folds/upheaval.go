@@ -103,7 +103,7 @@ func (s *system) changeCount(ctx context.Context) error {
 	case 1, 2:
 		base = schema.BaseKey{Type: kind.Event, Name: entityName(s.dice.intN(s.o.Entities))}
 	}
-	_, err := s.changer.Pin(ctx, base.String(), count, shardmap.Note{By: "harness", Why: "on purpose"}, time.Now())
+	_, err := s.changer.Pin(ctx, base.String(), count, shardmap.Note{By: "harness", Why: "on purpose", Kind: string(base.Type)}, time.Now())
 	if errors.Is(err, shard.ErrUnavailable) {
 		return nil // a change that takes over a second is abandoned, or was made
 	}

@@ -121,10 +121,10 @@ func (t *Tables) Folded(ctx context.Context) (sum int64, err error) {
 // machine.
 func (t *Tables) Pin(ctx context.Context, key schema.BaseKey, shards int, from time.Time) (err error) {
 	changer := shardmap.NewChanger(t.DB, shardmap.New(t.DB, t.Names.ShardMap, shardmap.Options{}), shardmap.ChangerOptions{
-		Timeless: shardmap.TimelessKey, Clock: func() time.Time { return from },
+		Clock: func() time.Time { return from },
 	})
 	for range 20 {
-		_, err = changer.Pin(ctx, key.String(), shards, shardmap.Note{By: "bench", Why: "measured"}, from)
+		_, err = changer.Pin(ctx, key.String(), shards, shardmap.Note{By: "bench", Why: "measured", Kind: string(key.Type)}, from)
 		if !errors.Is(err, shard.ErrUnavailable) {
 			return err
 		}

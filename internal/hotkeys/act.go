@@ -14,6 +14,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/base/heat/count"
 	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
@@ -192,7 +193,11 @@ func (c *changer) execute(ctx context.Context, j *journal, seen shardmap.Entry, 
 	if d.Action == Shrink {
 		change = c.shards.ShrinkFrom
 	}
-	entry, err := change(ctx, seen, d.To, shardmap.Note{By: "hotkeys", Why: d.Why}, j.now())
+	note := shardmap.Note{By: "hotkeys", Why: d.Why}
+	if base, err := schema.ParseBaseKey(seen.Key); err == nil && j.source.Own != "" {
+		note.Kind = string(base.Type)
+	}
+	entry, err := change(ctx, seen, d.To, note, j.now())
 	switch {
 	case err == nil:
 		log.InfoContext(ctx, "shard count changed", "action", string(d.Action), "effective", entry.Effective())

@@ -24,7 +24,6 @@ type (
 	ShardMapTable interface {
 		client.Getter
 		client.Putter
-		client.Updater
 		client.Querier
 	}
 
@@ -55,5 +54,5 @@ func OpenShards(client interface {
 		return shardmap.NewChanger(client, view, shardmap.ChangerOptions{})
 	}
 	view := shardmap.New(client, s.ShardMapTable, shardmap.Options{ViewAge: s.ViewAge, EventAhead: s.EventAhead})
-	return shardmap.NewChanger(client, view, shardmap.ChangerOptions{Keep: shardmap.HistoryKept(s.EventRetention), Timeless: shardmap.TimelessKey})
+	return shardmap.NewChanger(client, view, shardmap.ChangerOptions{Keep: shardmap.HistoryKept(s.EventRetention)})
 }

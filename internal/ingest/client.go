@@ -33,7 +33,6 @@ type (
 	ShardMapClient interface {
 		client.Getter
 		client.Putter
-		client.Updater
 		client.Querier
 	}
 )

@@ -39,7 +39,7 @@ func New(settings Settings, client Client, log *slog.Logger) (*Service, error) {
 		return nil, err
 	}
 	view := shardmap.New(client, settings.ShardMapTable, shardmap.Options{ViewAge: settings.ViewAge, EventAhead: settings.EventAhead})
-	changer := shardmap.NewChanger(client, view, shardmap.ChangerOptions{Keep: shardmap.HistoryKept(settings.EventRetention), Timeless: shardmap.TimelessKey})
+	changer := shardmap.NewChanger(client, view, shardmap.ChangerOptions{Keep: shardmap.HistoryKept(settings.EventRetention)})
 	observer, err := settings.observer(changer, log)
 	if err != nil {
 		return nil, err

@@ -30,10 +30,12 @@ func (s *Service) putShards(ctx context.Context, in *shardsInput) (*shardsOutput
 func (s *Service) pin(ctx context.Context, base schema.BaseKey, count *int) (httpapi.ShardCount, error) {
 	var entry shardmap.Entry
 	var err error
+	note := shardmap.Note{By: "api", Why: "pinned", Kind: string(base.Type)}
 	if count == nil {
-		entry, err = s.changer.Unpin(ctx, base.String(), shardmap.Note{By: "api", Why: "unpinned"}, s.now())
+		note.Why = "unpinned"
+		entry, err = s.changer.Unpin(ctx, base.String(), note, s.now())
 	} else {
-		entry, err = s.changer.Pin(ctx, base.String(), *count, shardmap.Note{By: "api", Why: "pinned"}, s.now())
+		entry, err = s.changer.Pin(ctx, base.String(), *count, note, s.now())
 	}
 	if err != nil {
 		return httpapi.ShardCount{}, err

@@ -3,29 +3,20 @@ package schema
 import (
 	"hash/crc32"
 	"strconv"
-	"strings"
 	"time"
 )
 
 // The shard map has these partition keys. Each base key has an item in one of MapParts buckets, by a
-// hash; its sort key is the base key's text. Each of MapLogs logs has all changes, and a note with
-// each table's number of partitions. A bucket's snapshot has MapSlices items. All processes must
-// agree on these numbers.
+// hash; its sort key is the base key's text. Each of MapLogs logs has all changes. A bucket's snapshot has
+// MapSlices items. All processes must agree on these numbers.
 const (
 	MapParts  = 4
 	MapLogs   = 4
 	MapSlices = 8
-	mapNote   = "partitions#"
 )
 
 // MapLog returns the partition key of one copy of the log, 0 to MapLogs-1.
 func MapLog(n int) string { return "log#" + strconv.Itoa(n) }
-
-// MapNoteSK returns the sort key of a table's note, which sorts after all changes.
-func MapNoteSK(table string) string { return mapNote + table }
-
-// ParseMapNoteSK is the inverse of MapNoteSK; ok is false for the sort key of a change.
-func ParseMapNoteSK(sk string) (table string, ok bool) { return strings.CutPrefix(sk, mapNote) }
 
 // MapPart returns the partition key of one bucket of the keys, 0 to MapParts-1.
 func MapPart(n int) string { return "keys#" + strconv.Itoa(n) }

@@ -8,7 +8,6 @@ package mapfake
 import (
 	"cmp"
 	"context"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -124,7 +123,7 @@ func (f *Table) Query(ctx context.Context, in *dynamodb.QueryInput, _ ...func(*d
 	return out, nil
 }
 
-// PutItem makes a put and ignores its condition.
+// PutItem makes a put. If it has a condition, that is on the item's version.
 func (f *Table) PutItem(ctx context.Context, in *dynamodb.PutItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
 	_, trips := f.durations()
 	if err := f.Wait(ctx, trips); err != nil {
@@ -132,29 +131,12 @@ func (f *Table) PutItem(ctx context.Context, in *dynamodb.PutItemInput, _ ...fun
 	}
 	f.Mu.Lock()
 	defer f.Mu.Unlock()
+	there := f.Items[Slot(in.Item)]
+	if in.ConditionExpression != nil && dynamo.Digits(there, "version") != dynamo.Digits(in.ExpressionAttributeValues, ":old") {
+		return nil, &types.ConditionalCheckFailedException{}
+	}
 	f.Put(in.Item)
 	return &dynamodb.PutItemOutput{}, nil
-}
-
-// UpdateItem sets an item's version if the item has the version that the condition names.
-func (f *Table) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
-	_, trips := f.durations()
-	if err := f.Wait(ctx, trips); err != nil {
-		return nil, err
-	}
-	f.Mu.Lock()
-	defer f.Mu.Unlock()
-	it := f.Items[Slot(in.Key)]
-	if dynamo.Digits(it, "version") != dynamo.Digits(in.ExpressionAttributeValues, ":old") {
-		return nil, &types.ConditionalCheckFailedException{Item: it}
-	}
-	it = maps.Clone(it)
-	if it == nil {
-		it = maps.Clone(in.Key)
-	}
-	it["version"] = in.ExpressionAttributeValues[":next"]
-	f.Put(it)
-	return &dynamodb.UpdateItemOutput{}, nil
 }
 
 // TransactWriteItems makes all puts and ignores their conditions.

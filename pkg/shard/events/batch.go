@@ -109,7 +109,7 @@ func (b *writeBatch) attempt(ctx context.Context, items []dynamo.Item) ([]dynamo
 	}
 	for _, it := range items {
 		if !slices.ContainsFunc(left, sameKey(it)) {
-			b.observe(ctx, it, nil)
+			b.call.Observe(ctx, b.attemptOf(it), nil)
 		}
 	}
 	if len(left) > 0 {
@@ -120,20 +120,11 @@ func (b *writeBatch) attempt(ctx context.Context, items []dynamo.Item) ([]dynamo
 
 func (b *writeBatch) putItem(ctx context.Context, it dynamo.Item) error {
 	_, err := b.client.PutItem(ctx, &dynamodb.PutItemInput{TableName: &b.table, Item: it}, dynamo.NoRetry)
-	b.observe(ctx, it, err)
+	b.call.Observe(ctx, b.attemptOf(it), err)
 	return err
 }
 
-// observe reports an attempt to write an item, which ended with err.
-func (b *writeBatch) observe(ctx context.Context, it dynamo.Item, err error) {
-	b.call.Observe(ctx, b.attemptOf(it), err)
-}
-
-// observeAs reports an attempt to write an item, with its outcome.
-func (b *writeBatch) observeAs(ctx context.Context, it dynamo.Item, o shard.Outcome) {
-	b.call.ObserveAs(ctx, b.attemptOf(it), o)
-}
-
+// attemptOf returns the attempt that observers receive of a write of an item.
 func (b *writeBatch) attemptOf(it dynamo.Item) shard.Attempt { return b.attempts[b.byKey[keyText(it)]] }
 
 // maxSingles bounds the items written singly after a batch was throttled.
@@ -146,7 +137,7 @@ const maxSingles = 4
 func (b *writeBatch) writeSingly(ctx context.Context, items []dynamo.Item, batchErr error) ([]dynamo.Item, error) {
 	if !dynamo.IsThrottle(batchErr) && !errors.Is(batchErr, shard.ErrThrottled) {
 		for _, it := range items {
-			b.observeAs(ctx, it, shard.Inconclusive)
+			b.call.ObserveAs(ctx, b.attemptOf(it), shard.Inconclusive)
 		}
 		return items, batchErr
 	}
@@ -156,9 +147,9 @@ func (b *writeBatch) writeSingly(ctx context.Context, items []dynamo.Item, batch
 		pk := dynamo.Text(it, schema.PK)
 		if result, tried := results[pk]; tried || len(results) == maxSingles {
 			if dynamo.IsThrottle(result) {
-				b.observe(ctx, it, result)
+				b.call.Observe(ctx, b.attemptOf(it), result)
 			} else {
-				b.observeAs(ctx, it, shard.Inconclusive)
+				b.call.ObserveAs(ctx, b.attemptOf(it), shard.Inconclusive)
 			}
 			return false
 		}

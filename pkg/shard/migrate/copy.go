@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -23,17 +22,16 @@ var ErrExtra = errors.New("new items without an old one")
 
 // Progress is the progress of a Copy, a Prune or a Drop.
 type Progress struct {
-	Seen    int    // items read; a resumed call reads the last sort key's items again
-	Changed int    // items copied or deleted
-	Kept    int    // old items that Drop kept, because they have no new one
-	After   string // Span.After of a call that resumes
+	Seen    int // items read
+	Changed int // items copied or deleted
+	Kept    int // old items that Drop kept, because they have no new one
 }
 
 // Copy makes the new items of a name in a span equal to the old ones, while programs write
 // both. The zero span is all items. If the old or the new are in time buckets, the span needs
 // both ends: [table.During] from before the first item to after the last. Copy calls report,
-// which may be nil, after each hundred items. A failed copy resumes from Progress.After. A
-// repeated copy changes nothing. Phase WriteBoth only.
+// which may be nil, after each hundred items. A failed copy is repeated; spans of a large name's items
+// bound what it reads again. A repeated copy changes nothing. Phase WriteBoth only.
 //
 // Copy deletes nothing. It first reads the items at the new places, and returns ErrExtra
 // without copying if any has no old item. Verify lists them; Prune deletes them.
@@ -43,46 +41,32 @@ type Progress struct {
 // with From.Delete and put the right one again. Equal old items become one.
 //
 // For each 4 KB an item costs four read units, or three if the new one is missing, and then
-// four write units for each KB. Within one table and format, the ranges that are read contain
-// both the old and the new items.
+// four write units for each KB.
 func (m *Migration) Copy(ctx context.Context, name string, s table.Span, now time.Time, report func(Progress)) (Progress, error) {
 	c, err := m.beginIn("Copy", now, WriteBoth)
 	if err != nil {
 		return Progress{}, err
 	}
-	w := c.walk(name, s, report, copyOne)
-	if err := w.copy(ctx); err != nil {
-		return w.done, describe(m.From, "copying items of", name, err)
+	var done Progress
+	if c.from.raw.Finds() {
+		done, err = c.walkNew(name, s, report, rejectExtra).run(ctx)
 	}
-	return w.done, nil
+	if err == nil {
+		done, err = c.walkOld(name, s, report, copyOne).run(ctx)
+	}
+	if err != nil {
+		return done, describe(m.From, "copying items of", name, err)
+	}
+	return done, nil
 }
 
-// copy checks that there are no extra new items, and then copies the old ones.
-func (w *walk) copy(ctx context.Context) error {
-	after, among := strings.CutPrefix(w.span.After, onlyNew)
-	if w.span.After = after; (among || after == "") && w.c.from.raw.Finds() {
-		if err := w.rejectExtras(ctx); err != nil {
-			return err
-		}
-		w.span.After = ""
+// rejectExtra returns ErrExtra for a new item that has no old one.
+func rejectExtra(ctx context.Context, f visit) (bool, error) {
+	is, err := f.extra(ctx)
+	if is {
+		err = fmt.Errorf("%w: %s under %q, for one: list them with Verify, then delete them with Prune", ErrExtra, place.Spelled(f.at.Sort), f.to.PK)
 	}
-	return w.run(ctx)
-}
-
-// rejectExtras walks the new items up to the chunk that has extra ones.
-func (w *walk) rejectExtras(ctx context.Context) error {
-	look := w.c.walk(w.name, w.span, w.report, nil)
-	look.new = true
-	look.each = func(ctx context.Context, f visit) (bool, error) {
-		is, err := f.extra(ctx)
-		if is {
-			look.extra.Add(1)
-		}
-		return false, err
-	}
-	err := look.run(ctx)
-	w.done = look.done
-	return err
+	return false, err
 }
 
 // copyOne makes one new item equal to the old one that was read. It does nothing if they are
@@ -110,7 +94,7 @@ func copyOne(ctx context.Context, f visit) (bool, error) {
 // put writes the first place, which takes precedence.
 func (p pair) recheck(ctx context.Context, olds []place.Place) (err error) {
 	p.at, err = p.c.from.raw.Target(ctx, olds, p.id)
-	if err != nil || p.c.same(p.at, p.otherAt) {
+	if err != nil {
 		return err
 	}
 	return p.sync(ctx)
@@ -143,8 +127,8 @@ func (f visit) extra(ctx context.Context) (bool, error) {
 }
 
 // Prune deletes the new items of a name in a span that have no old one. Check first what Verify
-// counts as Extra: items of another name would be lost. It reports and resumes like Copy. Phase
-// WriteBoth only, once all programs are in it.
+// counts as Extra: items of another name would be lost. It reports like Copy. Phase WriteBoth only,
+// once all programs are in it.
 func (m *Migration) Prune(ctx context.Context, name string, s table.Span, now time.Time, report func(Progress)) (Progress, error) {
 	c, err := m.beginIn("Prune", now, WriteBoth)
 	if err != nil {
@@ -153,13 +137,11 @@ func (m *Migration) Prune(ctx context.Context, name string, s table.Span, now ti
 	if !c.from.raw.Finds() {
 		return Progress{}, fmt.Errorf("%w: Prune can't look up the old items of %s one by one", shard.ErrMisused, m.From.Name)
 	}
-	s.After = strings.TrimPrefix(s.After, onlyNew)
-	w := c.walk(name, s, report, pruneOne)
-	w.new = true
-	if err := w.run(ctx); err != nil {
-		return w.done, describe(m.To, "pruning new items of", name, err)
+	done, err := c.walkNew(name, s, report, pruneOne).run(ctx)
+	if err != nil {
+		return done, describe(m.To, "pruning new items of", name, err)
 	}
-	return w.done, nil
+	return done, nil
 }
 
 // pruneOne deletes a new item that has no old one.

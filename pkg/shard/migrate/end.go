@@ -37,18 +37,17 @@ func (m *Migration) Verify(ctx context.Context, name string, s table.Span, now t
 		return Comparison{}, err
 	}
 	v := verification{c: c}
-	old, new := c.walk(name, s, nil, v.old), c.walk(name, s, nil, v.new)
-	new.new = true
+	var old, new Progress
 	if m.Phase != WriteOld {
-		err = old.run(ctx)
+		old, err = c.walkOld(name, s, nil, v.old).run(ctx)
 	}
 	if err == nil && (m.Phase == WriteOld || c.from.raw.Finds()) {
-		err = new.run(ctx)
+		new, err = c.walkNew(name, s, nil, v.new).run(ctx)
 	}
 	if err != nil {
 		return Comparison{}, describe(m.From, "comparing items of", name, err)
 	}
-	v.found.Compared = old.done.Seen + new.done.Seen
+	v.found.Compared = old.Seen + new.Seen
 	return v.found, nil
 }
 
@@ -98,8 +97,7 @@ func (v *verification) add(kind string, count *int, f visit) {
 
 // Drop deletes the old items of a name in a span that have a new one. An old item without a new
 // one was never copied, or its new one was deleted since. It is kept and counted as Kept,
-// unless TTL is about to delete it. Within one table, an item that the new layout finds stays
-// in any case. It reports and resumes like Copy. Phase WriteNew only.
+// unless TTL is about to delete it. It reports like Copy. Phase WriteNew only.
 func (m *Migration) Drop(ctx context.Context, name string, s table.Span, now time.Time, report func(Progress)) (Progress, error) {
 	return m.drop(ctx, name, s, now, report, false)
 }
@@ -116,21 +114,21 @@ func (m *Migration) drop(ctx context.Context, name string, s table.Span, now tim
 		return Progress{}, err
 	}
 	var w *walk
-	w = c.walk(name, s, report, func(ctx context.Context, f visit) (bool, error) {
+	w = c.walkOld(name, s, report, func(ctx context.Context, f visit) (bool, error) {
 		new, err := f.findCopy(ctx)
 		if err != nil {
 			return false, err
 		}
-		// An item that the new layout finds has no other copy, and may be new itself.
-		if new == nil && (f.shared || !orphans && !c.expired(f.item)) {
+		if new == nil && !orphans && !c.expired(f.item) {
 			w.kept.Add(1)
 			return false, nil
 		}
 		return true, c.from.raw.RemoveAt(ctx, f.from, f.id)
 	})
 	w.drops = true
-	if err := w.run(ctx); err != nil {
-		return w.done, describe(m.From, "dropping old items of", name, err)
+	done, err := w.run(ctx)
+	if err != nil {
+		return done, describe(m.From, "dropping old items of", name, err)
 	}
-	return w.done, nil
+	return done, nil
 }

@@ -6,11 +6,13 @@ import (
 	"time"
 
 	"github.com/hotshard/hotshard/internal/test/libtest"
+	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/migrate"
 	"github.com/hotshard/hotshard/pkg/shard/table"
 )
 
-// A table grows from four write shards to sixteen while programs run. Each phase is a deployment.
+// A table grows from four write shards to sixteen while programs run. Each phase is a deployment. The new write shards
+// need another format, since they are in the same table.
 func ExampleMigration() {
 	ctx, now := context.Background(), time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
 	client := libtest.ExampleTable("orders", "customer", "placed")
@@ -19,7 +21,7 @@ func ExampleMigration() {
 		Shards: table.Fixed(4), Layout: table.CalculatedSuffix{},
 	}
 	sixteen := four
-	sixteen.Shards = table.Fixed(16)
+	sixteen.Shards, sixteen.Format = table.Fixed(16), shard.Underscore
 	fmt.Println(four.Put(ctx, table.Item{"customer": libtest.Str("acme"), "placed": libtest.Str("long ago")}, now))
 
 	orders := migrate.Migration{Client: client, From: &four, To: &sixteen}

@@ -5,7 +5,9 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
@@ -59,9 +61,9 @@ const (
 // The attributes that tell apart items with equal sort keys must not change. A write that would
 // merge two items, or split one, is an ErrMisused.
 //
-// Within one table, no name may have old items where another has new ones. An example is the
-// name "acme#2", if "acme" goes from Unsharded to a CalculatedSuffix of ten. Give the new items
-// another Format or table.
+// Within one table, no partition key may have old and new items. So another count, or another
+// bucket, needs another Format. Nor may a name have old items where another has new ones. An example
+// is the name "acme#2", if "acme" goes from Unsharded to a CalculatedSuffix of ten.
 type Migration struct {
 	Client   Client
 	From, To *table.Table
@@ -106,10 +108,20 @@ func (m *Migration) begin(now time.Time) (*call, error) {
 		return nil, fmt.Errorf("%w: a Migration from %s to %s: their keys have different names", shard.ErrMisused, m.From.Name, m.To.Name)
 	case !c.to.raw.Finds():
 		return nil, fmt.Errorf("%w: a Migration to %s: its layout can't look up an item", shard.ErrMisused, m.To.Name)
-	case !c.from.raw.Finds() && m.From.Name == m.To.Name && cmp.Or(m.From.Format, shard.Hash) == cmp.Or(m.To.Format, shard.Hash):
-		return nil, fmt.Errorf("%w: a Migration within %s: the old items' places are random, so the new ones need another Format", shard.ErrMisused, m.To.Name)
+	case c.sharesPartitions():
+		return nil, fmt.Errorf("%w: a Migration within %s: its old and new items may have the same partition keys: give To another Format", shard.ErrMisused, m.To.Name)
 	}
 	return c, nil
+}
+
+// sharesPartitions reports whether old and new items of a name may have the same partition key.
+func (c *call) sharesPartitions() bool {
+	plain := func(t *table.Table) bool { return t.PlainFirst || t.Layout == table.Unsharded{} }
+	text := func(t *table.Table) string {
+		return strings.TrimRight(string(cmp.Or(t.Format, shard.Hash)), "0123456789") // # and #1 share #12
+	}
+	sameLayout := !c.from.raw.Finds() || reflect.TypeOf(c.From.Layout) == reflect.TypeOf(c.To.Layout)
+	return c.From.Name == c.To.Name && (plain(c.From) && plain(c.To) || sameLayout && text(c.From) == text(c.To))
 }
 
 // beginIn begins a call of an operation that is allowed in some phases.
@@ -137,23 +149,13 @@ func (c *call) truth() side {
 	return c.from
 }
 
-// reads returns the table that is read. Within one table, it excludes the items of the other
-// layout.
-func (c *call) reads() *table.Table {
-	truth := c.truth()
-	if c.From.Name == c.To.Name && truth.raw.Finds() {
-		return truth.raw.Placed().(*table.Table)
-	}
-	return truth.Table
-}
-
 // Query streams a range as [table.Table.Query] does.
 func (m *Migration) Query(ctx context.Context, name string, s table.Span, now time.Time) iter.Seq2[table.Item, error] {
 	c, err := m.begin(now)
 	if err != nil {
 		return func(yield func(table.Item, error) bool) { yield(nil, err) }
 	}
-	return c.reads().Query(ctx, name, s, now)
+	return c.truth().Query(ctx, name, s, now)
 }
 
 // Page reads a page as [table.Table.Page] does. Pages continue over a change of phase if old
@@ -163,16 +165,16 @@ func (m *Migration) Page(ctx context.Context, name string, s table.Span, now tim
 	if err != nil {
 		return table.Page{}, err
 	}
-	return c.reads().Page(ctx, name, s, now)
+	return c.truth().Page(ctx, name, s, now)
 }
 
-// Count counts a range as [table.Table.Count] does. Within one table it reads all items.
+// Count counts a range as [table.Table.Count] does.
 func (m *Migration) Count(ctx context.Context, name string, s table.Span, now time.Time) (int, error) {
 	c, err := m.begin(now)
 	if err != nil {
 		return 0, err
 	}
-	return c.reads().Count(ctx, name, s, now)
+	return c.truth().Count(ctx, name, s, now)
 }
 
 // Get reads one item as [table.Table.Get] does.
@@ -181,5 +183,5 @@ func (m *Migration) Get(ctx context.Context, key table.Item, now time.Time) (tab
 	if err != nil {
 		return nil, err
 	}
-	return c.reads().Get(ctx, key, now)
+	return c.truth().Get(ctx, key, now)
 }

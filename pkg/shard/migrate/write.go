@@ -3,7 +3,6 @@ package migrate
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -30,11 +29,7 @@ func (m *Migration) Put(ctx context.Context, it table.Item, now time.Time) error
 		return err
 	}
 	from, to, err := c.both(ctx, name, it)
-	switch {
-	case err != nil:
-	case c.same(from, to):
-		return m.From.Put(ctx, it, c.from.raw.Now())
-	default:
+	if err == nil {
 		err = c.pair(from, to, c.identity(it)).putBoth(ctx, it)
 	}
 	if err != nil {
@@ -64,11 +59,6 @@ func (c *call) both(ctx context.Context, name string, it table.Item) (from, to p
 	return old[0], new[0], nil
 }
 
-// same reports whether both places are the same.
-func (c *call) same(from, to place.Place) bool {
-	return c.From.Name == c.To.Name && from.Equal(to)
-}
-
 // Delete deletes an item as [table.Table.Delete] does.
 func (m *Migration) Delete(ctx context.Context, key table.Item, now time.Time) error {
 	c, err := m.begin(now)
@@ -83,11 +73,7 @@ func (m *Migration) Delete(ctx context.Context, key table.Item, now time.Time) e
 	if err != nil {
 		return err
 	}
-	all := c.spots(olds, news)
-	if len(all) == 1 {
-		return m.From.Delete(ctx, key, c.from.raw.Now())
-	}
-	if err := c.deleteAll(ctx, c.identity(key), all); err != nil {
+	if err := c.deleteAll(ctx, c.identity(key), c.spots(olds, news)); err != nil {
 		return describe(m.To, operation, name, err)
 	}
 	return nil
@@ -99,16 +85,14 @@ type spot struct {
 	place.Place
 }
 
-func (s spot) is(t spot) bool { return s.Name == t.Name && s.Equal(t.Place) }
-
-// spots returns all places where an item may be, old and new, without duplicates. The places
-// where it belongs come first.
+// spots returns all places where an item may be, old and new. The places where it belongs come first.
 func (c *call) spots(olds, news []place.Place) (all []spot) {
 	for i := range max(len(olds), len(news)) {
-		for _, s := range []spot{{c.from, olds[min(i, len(olds)-1)]}, {c.to, news[min(i, len(news)-1)]}} {
-			if !slices.ContainsFunc(all, s.is) {
-				all = append(all, s)
-			}
+		if i < len(olds) {
+			all = append(all, spot{c.from, olds[i]})
+		}
+		if i < len(news) {
+			all = append(all, spot{c.to, news[i]})
 		}
 	}
 	return all
@@ -165,36 +149,19 @@ func (c *call) findBoth(ctx context.Context, operation string, key table.Item) (
 	return name, olds, news, nil
 }
 
-// newOnly returns the places where only a new item may be: the first, and the others except
-// those within one table where the item would be an old one.
-func (c *call) newOnly(olds, news []place.Place) []place.Place {
-	list := news[:1:1]
-	for _, p := range news[1:] {
-		if !c.sharesPartitions() || !slices.ContainsFunc(olds, p.Equal) {
-			list = append(list, p)
-		}
-	}
-	return list
-}
-
-// target returns an item's pair: where it is, or else where it belongs. An old item that is at
-// another of its places, which is the new item's place, gets its first place.
+// target returns an item's pair: where it is, or else where it belongs.
 func (c *call) target(ctx context.Context, olds, news []place.Place, id place.Identity) (pair, error) {
 	from, err := c.from.raw.Target(ctx, olds, id)
 	if err != nil {
 		return pair{}, err
 	}
-	to, err := c.to.raw.Target(ctx, c.newOnly(olds, news), id)
-	if c.same(from, to) && !from.Equal(olds[0]) {
-		return pair{c, c.to, c.from, to, olds[0], id}, err
-	}
+	to, err := c.to.raw.Target(ctx, news, id)
 	return c.pair(from, to, id), err
 }
 
 // Update updates an item as [table.Table.Update] does, but its output has no values: the input must
 // not ask for any, even for a failed condition. If both tables are written it is applied once,
-// whatever is retried. In the first and the last phase, and for an item that stays at its
-// place, it is the Table's Update. The error of a failed condition is a
+// whatever is retried. In the first and the last phase it is the Table's Update. The error of a failed condition is a
 // *types.ConditionalCheckFailedException.
 func (m *Migration) Update(ctx context.Context, key table.Item, in *dynamodb.UpdateItemInput, now time.Time) (*dynamodb.UpdateItemOutput, error) {
 	c, err := m.begin(now)
@@ -215,9 +182,6 @@ func (m *Migration) Update(ctx context.Context, key table.Item, in *dynamodb.Upd
 	p, err := c.target(ctx, olds, news, c.identity(key))
 	if err != nil {
 		return nil, describe(m.To, operation, name, err)
-	}
-	if c.same(p.at, p.otherAt) {
-		return m.From.Update(ctx, key, in, c.from.raw.Now())
 	}
 	if err := retryOutrun(ctx, func(ctx context.Context) error { return p.updateBoth(ctx, in) }); err != nil {
 		return nil, describe(m.To, operation, name, err)

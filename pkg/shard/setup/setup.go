@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/base/schema/tableinput"
 	"github.com/hotshard/hotshard/pkg/shard"
@@ -37,7 +35,10 @@ func (n Names) tables() []schema.Table {
 	return slices.DeleteFunc(schema.Tables(schema.Names(n)), func(t schema.Table) bool { return t.Name == "" })
 }
 
-// Create creates the tables of [Tables], waits until they are active, and enables TTL. For an
+// Create creates hotshard's tables, waits until they are active, and enables TTL. All keys are of type S.
+// Every table has the keys pk and sk. Items has the indexes by_rank (board_shard, rank_key) and by_group
+// (session_shard, sk). Items and Events have a stream of new and old images, which only hotshard's functions
+// read. Without TTL results are correct, but expired items are not deleted. For an
 // existing table, it returns an error if the keys, indexes, stream or TTL attribute differ. So
 // programs may call Create at each start, also concurrently. AWS does not enable TTL while it is
 // being disabled; a later call of Create does.
@@ -71,28 +72,4 @@ func CreateShardMap(ctx context.Context, db Client, name string) error {
 		return fmt.Errorf("%w: setup needs a name for the shard map", shard.ErrMisused)
 	}
 	return Names{ShardMap: name}.create(ctx, db)
-}
-
-// Tables returns the inputs of CreateTable for hotshard's tables, with on-demand capacity. All keys
-// are of type S. Every table has the keys pk and sk. Items has the indexes by_rank (board_shard,
-// rank_key) and by_group (session_shard, sk). Items and Events have a stream of new and old images,
-// which only hotshard's functions read. [Expiry] enables TTL on expires_at.
-func Tables(names Names) []*dynamodb.CreateTableInput {
-	var list []*dynamodb.CreateTableInput
-	for _, t := range names.tables() {
-		list = append(list, tableinput.Create(t))
-	}
-	return list
-}
-
-// Expiry returns the inputs of UpdateTimeToLive for the tables of [Tables]. Call it once they are
-// active. Without TTL results are correct, but expired items are not deleted.
-func Expiry(names Names) []*dynamodb.UpdateTimeToLiveInput {
-	var list []*dynamodb.UpdateTimeToLiveInput
-	for _, t := range names.tables() {
-		if in := tableinput.Expiry(t); in != nil {
-			list = append(list, in)
-		}
-	}
-	return list
 }

@@ -13,8 +13,6 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/busy"
 	"github.com/hotshard/hotshard/internal/base/dynamo"
-	"github.com/hotshard/hotshard/internal/base/kind"
-	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/client"
 )
@@ -35,7 +33,6 @@ var (
 type ChangerClient interface {
 	Client
 	client.Putter
-	client.Updater
 	client.Transactor
 }
 
@@ -58,20 +55,9 @@ type ChangerOptions struct {
 	// [HistoryKept] of the retention of events. If it is shorter, the shard count at the begin of a
 	// limit's window may be forgotten, and the limit may then allow more hits than its Max.
 	Keep time.Duration
-	// Timeless reports whether no item's write shard depends on a past count of the key. Such a key
-	// keeps only its newest changes. Nil means that the map has no such keys. Use [TimelessKey] for
-	// a map that has only hotshard's own keys.
-	Timeless func(key string) bool
 	// Clock returns the current time, by which changes are dated; nil is time.Now. It must be at
 	// most a second from the clocks of all other processes.
 	Clock func() time.Time
-}
-
-// TimelessKey reports whether a key is the base key of a counter, a board or a group of sessions, by
-// its prefix.
-func TimelessKey(key string) bool {
-	base, err := schema.ParseBaseKey(key)
-	return err == nil && kind.Of(base.Type).Timeless
 }
 
 func init() {
@@ -99,22 +85,26 @@ func NewChanger(db ChangerClient, view *Map, o ChangerOptions) *Changer {
 // key's newest entry, it returns ErrNoChange with the newest entry, so that only one of several callers
 // with the same evidence makes the change. For a pinned key it returns ErrPinned.
 func (c *Changer) GrowFrom(ctx context.Context, seen Entry, count int, note Note, now time.Time) (Entry, error) {
-	return c.change(ctx, seen.Key, now, func(e Entry, now time.Time) (Entry, error) {
-		if e.Version != seen.Version || count <= e.History.Newest() {
-			return e, ErrNoChange
-		}
-		return c.stepUnlessPinned(e, count, note, now)
-	})
+	return c.changeFrom(ctx, seen, count, note, now, func(newest int) bool { return count > newest })
 }
 
 // ShrinkFrom lowers a key's shard count to count and returns the new entry. It returns
 // ErrNoChange if seen is no longer the key's newest entry, so that it undoes no growth.
 func (c *Changer) ShrinkFrom(ctx context.Context, seen Entry, count int, note Note, now time.Time) (Entry, error) {
+	return c.changeFrom(ctx, seen, count, note, now, func(newest int) bool { return count < newest })
+}
+
+// changeFrom makes a change that no operator requested, unless the key's newest entry is another one than
+// seen, or its newest count does not allow it.
+func (c *Changer) changeFrom(ctx context.Context, seen Entry, count int, note Note, now time.Time, allows func(newest int) bool) (Entry, error) {
 	return c.change(ctx, seen.Key, now, func(e Entry, now time.Time) (Entry, error) {
-		if e.Version != seen.Version || count >= e.History.Newest() {
+		switch {
+		case e.Version != seen.Version, !allows(e.History.Newest()):
 			return e, ErrNoChange
+		case e.Pinned:
+			return e, ErrPinned
 		}
-		return c.stepUnlessPinned(e, count, note, now)
+		return c.step(e, count, note, now)
 	})
 }
 
@@ -223,19 +213,18 @@ func (c *Changer) attempt(ctx context.Context, key string, now time.Time, decide
 // commit puts the key's item on condition that it is unchanged, and the change into every copy of the
 // log.
 func (c *Changer) commit(ctx context.Context, old, next Entry) error {
-	entry := &types.Put{TableName: &c.table, Item: next.attributes()}
-	entry.ConditionExpression, entry.ExpressionAttributeValues = unchanged(old)
 	_, err := c.client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{
-		TransactItems: append([]types.TransactWriteItem{{Put: entry}}, c.logPuts(types.Put{Item: next.logItem()})...),
+		TransactItems: append([]types.TransactWriteItem{{Put: c.replacement(old, next)}}, c.logPuts(next)...),
 	}, dynamo.NoRetry)
 	return err
 }
 
-// unchanged returns the condition that a key's item still has the version of e. An item that another
-// program wrote may have no version.
-func unchanged(e Entry) (condition *string, values dynamo.Item) {
-	if e.Version == 0 {
-		return aws.String("attribute_not_exists(version)"), nil
+// replacement returns the put of a key's item on condition that the item still has old's version. An item
+// that another program wrote may have no version.
+func (c *Changer) replacement(old, next Entry) *types.Put {
+	put := &types.Put{TableName: &c.table, Item: next.attributes(), ConditionExpression: aws.String("attribute_not_exists(version)")}
+	if old.Version > 0 {
+		put.ConditionExpression, put.ExpressionAttributeValues = aws.String("version = :old"), dynamo.Item{":old": dynamo.Number(old.Version)}
 	}
-	return aws.String("version = :old"), dynamo.Item{":old": dynamo.Number(e.Version)}
+	return put
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
@@ -114,19 +115,19 @@ func TestAShrinkUndoesNoGrowth(t *testing.T) {
 	}
 }
 
-// TestDailyStormsFitIntoTheLog checks that a log item holds a key's changes. Otherwise all processes would
-// read the key's item at once.
+// TestDailyStormsFitIntoTheLog checks that only keys whose items have a time keep more than 30 changes.
 func TestDailyStormsFitIntoTheLog(t *testing.T) {
 	d := deploy(t)
-	c := d.Changer(shardmap.ChangerOptions{Keep: shardmap.HistoryKept(720 * time.Hour), Timeless: shardmap.TimelessKey})
+	c := d.Changer(shardmap.ChangerOptions{Keep: shardmap.HistoryKept(720 * time.Hour)})
 	for key, most := range map[string]int{"C#daily": 30, "L#daily": 30, "E#daily": 40} {
-		at, entry := libtest.Later, shardmap.Entry{Key: key}
+		at, entry, note := libtest.Later, shardmap.Entry{Key: key}, libtest.Note
+		base, err := schema.ParseBaseKey(key)
+		note.Kind = string(base.Type)
 		for i := range 40 {
-			var err error
 			if at = at.Add(time.Hour); i%2 == 0 {
-				entry, err = libtest.Grow(libtest.Within(t), c, key, 16, at)
+				entry, err = c.GrowFrom(libtest.Within(t), entry, 16, note, at)
 			} else {
-				entry, err = c.ShrinkFrom(libtest.Within(t), entry, 2, libtest.Note, at)
+				entry, err = c.ShrinkFrom(libtest.Within(t), entry, 2, note, at)
 			}
 			if err != nil || entry.Max != 16 {
 				t.Fatalf("%s: %+v, %v", key, entry, err)

@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/test/mapfake"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
@@ -103,21 +105,23 @@ func TestPendingGrowthIsNotMoved(t *testing.T) {
 func TestDecreasesTakeEffectLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &strictMap{mapfake.New(10, 0, 0)}
-		c := NewChanger(f, New(f, "m", Options{}), ChangerOptions{Timeless: TimelessKey})
-		for key, longer := range map[string]time.Duration{"E#a": shrinkLead, "R#a": shrinkLead, "C#a": 0, "L#a": 0, "S#a": 0} {
-			e, err := c.Pin(t.Context(), key, 24, Note{}, time.Now())
+		c := NewChanger(f, New(f, "m", Options{}), ChangerOptions{})
+		for key, longer := range map[string]time.Duration{"E#a": shrinkLead, "R#a": shrinkLead, "C#a": 0, "L#a": 0, "S#a": 0, "acme": shrinkLead} {
+			base, _ := schema.ParseBaseKey(key)
+			note := Note{Kind: string(base.Type)}
+			e, err := c.Pin(t.Context(), key, 24, note, time.Now())
 			if err != nil || !e.Effective().Equal(time.Now().Add(LeadTime)) {
 				t.Fatalf("%s: %+v, %v", key, e, err)
 			}
 			time.Sleep(time.Hour)
-			if e, err = c.Pin(t.Context(), key, 12, Note{}, time.Now()); err != nil || !e.Effective().Equal(time.Now().Add(LeadTime+longer)) {
+			if e, err = c.Pin(t.Context(), key, 12, note, time.Now()); err != nil || !e.Effective().Equal(time.Now().Add(LeadTime+longer)) {
 				t.Errorf("pinning %s: %+v, %v", key, e, err)
 			}
-			if e, err = c.Unpin(t.Context(), key, Note{}, time.Now()); err != nil || e.History.At(time.Now().Add(longer)) != 24 {
+			if e, err = c.Unpin(t.Context(), key, note, time.Now()); err != nil || e.History.At(time.Now().Add(longer)) != 24 {
 				t.Errorf("unpinning %s: %+v, %v", key, e, err)
 			}
 			time.Sleep(time.Hour)
-			if e, err = c.ShrinkFrom(t.Context(), e, 6, Note{}, time.Now()); err != nil || !e.Effective().Equal(time.Now().Add(LeadTime+longer)) {
+			if e, err = c.ShrinkFrom(t.Context(), e, 6, note, time.Now()); err != nil || !e.Effective().Equal(time.Now().Add(LeadTime+longer)) {
 				t.Errorf("shrinking %s: %+v, %v", key, e, err)
 			}
 			if active := e.Active(time.Now()); active.History.Newest() != 12 || active.Effective().After(time.Now()) {
@@ -127,18 +131,18 @@ func TestDecreasesTakeEffectLate(t *testing.T) {
 	})
 }
 
-// TestNamesKeepTheirHistory checks that a caller's own name keeps all changes, whatever its text, unless the Changer
-// was told that the keys are hotshard's.
+// TestNamesKeepTheirHistory checks that a caller's own name keeps all changes, whatever its text, and that a counter does
+// not.
 func TestNamesKeepTheirHistory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		for want, timeless := range map[int]func(string) bool{40: nil, maxLogged: TimelessKey} {
+		for want, of := range map[int]kind.Kind{40: kind.OwnTimed, maxTimeless: kind.Counter} {
 			f := &strictMap{mapfake.New(10, 0, 0)}
-			c := NewChanger(f, New(f, "m", Options{}), ChangerOptions{Timeless: timeless})
+			c := NewChanger(f, New(f, "m", Options{}), ChangerOptions{})
 			e, err := c.Lookup(t.Context(), "C#42", time.Now())
 			for n := range 40 {
 				time.Sleep(time.Second)
 				if err == nil {
-					e, err = c.GrowFrom(t.Context(), e, n+2, Note{Why: fmt.Sprint(n)}, time.Now())
+					e, err = c.GrowFrom(t.Context(), e, n+2, Note{Why: fmt.Sprint(n), Kind: string(of)}, time.Now())
 				}
 			}
 			if err != nil || len(e.History) != want {

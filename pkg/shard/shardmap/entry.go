@@ -25,7 +25,6 @@ import (
 //	shard_history    L  "epoch:count" for each change, S
 //	version          N  raised by one with every change
 //	max_shards       N  the largest count ever
-//	effective_at     N  when the newest count takes effect for events; for other kinds it does at once
 //	pinned           BOOL  set by an operator: hotshard does not change the count by itself
 //	forgotten        BOOL  changes before those of shard_history were dropped
 //	notes            M  by a change's epoch: by S, why S, made N (when it was made)
@@ -51,7 +50,8 @@ type Note struct {
 	By, Why string
 	Made    time.Time
 	// Kind is the key's kind, as [shard.Attempt] has it, or "" if it is unknown. It is not stored. It shortens the lead
-	// of keys whose items go by the count in force at their write: see [Options].
+	// of keys whose items go by the count in force at their write: see [Options]. A key of a kind whose items depend on
+	// no past count, such as a counter, keeps only its newest changes.
 	Kind string
 }
 
@@ -90,23 +90,22 @@ func (e Entry) newer(held Entry) bool {
 	return e.Version > held.Version || e.Version == held.Version && held.fault != nil && e.fault == nil
 }
 
-// Attributes of entries and log items.
+// Attributes of keys' items and log items.
 const (
 	attrCount     = "number_of_shards"
 	attrUpdated   = "last_updated"
 	attrHistory   = "shard_history"
 	attrVersion   = "version"
 	attrMax       = "max_shards"
-	attrEffective = "effective_at"
 	attrPinned    = "pinned"
 	attrNotes     = "notes"
 	attrDeleted   = "deleted"
 	attrForgotten = "forgotten"
-	attrKey       = "key"        // log items: the base key that changed
-	attrNoted     = "partitions" // notes: the number of a table's partitions
+	attrKey       = "key"   // log items: the base key that changed
+	attrEntry     = "entry" // log items: its entry
 )
 
-// parseEntry reads a key's item, or its copy in a log item.
+// parseEntry reads a key's item.
 func parseEntry(key string, it dynamo.Item) (Entry, error) {
 	e := Entry{Key: key}
 	var texts []string
@@ -194,10 +193,6 @@ func (e Entry) attributes() dynamo.Item {
 	}
 	it[attrCount], it[attrMax] = dynamo.Number(int64(e.History.Newest())), dynamo.Number(int64(e.Max))
 	it[attrHistory], it[attrNotes] = e.history(), &types.AttributeValueMemberM{Value: notes}
-	it[attrEffective] = dynamo.Number(0) // without a change
-	if len(e.History) > 0 {
-		it[attrEffective] = seconds(e.Effective())
-	}
 	it[attrPinned] = &types.AttributeValueMemberBOOL{Value: e.Pinned}
 	it[attrForgotten] = &types.AttributeValueMemberBOOL{Value: e.Forgotten}
 	return it

@@ -21,7 +21,7 @@ type lateClient struct {
 	*dynamodb.Client
 	now   func() time.Time
 	lost  bool          // the transaction is made, and else it is held
-	stuck time.Duration // until a read so long after it, the transaction is held and makes updates conflict; then it is made
+	stuck time.Duration // until a read so long after it, the transaction is held and makes puts conflict; then it is made
 
 	mu    sync.Mutex
 	begun time.Time
@@ -49,13 +49,13 @@ func (c *lateClient) TransactWriteItems(ctx context.Context, in *dynamodb.Transa
 	return nil, ctx.Err()
 }
 
-func (c *lateClient) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, o ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+func (c *lateClient) PutItem(ctx context.Context, in *dynamodb.PutItemInput, o ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.stuck > 0 && !c.sent {
 		return nil, &types.TransactionConflictException{}
 	}
-	return c.Client.UpdateItem(ctx, in, o...)
+	return c.Client.PutItem(ctx, in, o...)
 }
 
 func (c *lateClient) GetItem(ctx context.Context, in *dynamodb.GetItemInput, o ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {

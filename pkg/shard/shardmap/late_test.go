@@ -170,7 +170,8 @@ func (p *lateProcess) Query(ctx context.Context, in *dynamodb.QueryInput, o ...f
 	return p.Table.Query(ctx, in, o...)
 }
 
-func (p *lateProcess) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, o ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+// PutItem voids a change.
+func (p *lateProcess) PutItem(ctx context.Context, in *dynamodb.PutItemInput, o ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
 	if err := p.call(ctx); err != nil {
 		return nil, err
 	}
@@ -180,7 +181,7 @@ func (p *lateProcess) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInp
 	if held || p.noVoid {
 		return nil, &types.TransactionConflictException{}
 	}
-	out, err := p.Table.UpdateItem(ctx, in, o...)
+	out, err := p.Table.PutItem(ctx, in, o...)
 	if p.mu.Lock(); err == nil {
 		p.count.voided++
 	}
@@ -251,7 +252,7 @@ func (p *lateProcess) commit(in *dynamodb.TransactWriteItemsInput, holder bool) 
 	}
 	if p.rewrite != nil {
 		e = p.rewrite(old, e)
-		in = &dynamodb.TransactWriteItemsInput{TransactItems: append([]types.TransactWriteItem{{Put: &types.Put{Item: e.attributes()}}}, p.changer.logPuts(types.Put{Item: e.logItem()})...)}
+		in = &dynamodb.TransactWriteItemsInput{TransactItems: append([]types.TransactWriteItem{{Put: &types.Put{Item: e.attributes()}}}, p.changer.logPuts(e)...)}
 	}
 	for _, action := range in.TransactItems {
 		p.Put(action.Put.Item)

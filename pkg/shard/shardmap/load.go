@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"time"
 
@@ -36,22 +37,38 @@ const maxLoadTime = 10 * time.Minute
 const seenOfKeys = "sk, version, shard_history, max_shards, last_updated, pinned, forgotten, deleted"
 
 func (m *Map) newLoad(now time.Time) *mapLoad {
-	l := &mapLoad{begun: now, view: newView(m.maxKeys), queries: m.bucketQueries(), since: slices.Repeat([]time.Time{now}, schema.MapParts)}
-	for _, query := range l.queries {
-		query.ProjectionExpression = aws.String(seenOfKeys)
-	}
-	return l
+	return &mapLoad{begun: now, view: newView(m.maxKeys), queries: m.bucketQueries(aws.String(seenOfKeys)), since: slices.Repeat([]time.Time{now}, schema.MapParts)}
 }
 
-// bucketQueries returns a query for each bucket, which reads all its keys.
-func (s *stored) bucketQueries() (list []*dynamodb.QueryInput) {
+// bucketQueries returns a query for each bucket, which reads these attributes of all its keys' items.
+func (s *stored) bucketQueries(attributes *string) (list []*dynamodb.QueryInput) {
 	for n := range schema.MapParts {
 		list = append(list, &dynamodb.QueryInput{
 			TableName: &s.table, ConsistentRead: aws.Bool(true), KeyConditionExpression: aws.String("pk = :part"),
-			ExpressionAttributeValues: dynamo.Item{":part": dynamo.String(schema.MapPart(n))},
+			ExpressionAttributeValues: dynamo.Item{":part": dynamo.String(schema.MapPart(n))}, ProjectionExpression: attributes,
 		})
 	}
 	return list
+}
+
+// bucketEntries yields the entries of a bucket's keys, also unreadable ones. It ignores items that hotshard
+// did not write. After each page it moves the query's start.
+func (s *stored) bucketEntries(ctx context.Context, n int, query *dynamodb.QueryInput) iter.Seq2[Entry, error] {
+	return func(yield func(Entry, error) bool) {
+		for page, err := range dynamo.Pages(ctx, s.persistent(pageTime), query) {
+			if err != nil {
+				yield(Entry{}, err)
+				return
+			}
+			for _, it := range page.Items {
+				key := dynamo.Text(it, schema.SK)
+				if pk, _ := schema.MapKey(key); pk == schema.MapPart(n) && !yield(readEntry(key, it), nil) {
+					return
+				}
+			}
+			query.ExclusiveStartKey = page.LastEvaluatedKey
+		}
+	}
 }
 
 // load returns a new view: it reads all keys, and then the changes in the log since. Only renewals call
@@ -100,27 +117,14 @@ func (s *stored) readBucket(ctx context.Context, l *mapLoad, n int, maxAge time.
 			return err
 		}
 	}
-	for page, err := range dynamo.Pages(ctx, s.persistent(pageTime), input) {
+	for e, err := range s.bucketEntries(ctx, n, input) {
 		if err != nil {
 			return err
 		}
-		for _, it := range page.Items {
-			if key, ok := ownKey(n, it); ok {
-				l.view.mergeEntry(readEntry(key, it))
-			}
-		}
-		input.ExclusiveStartKey = page.LastEvaluatedKey
+		l.view.mergeEntry(e)
 	}
 	l.queries[n] = nil
 	return nil
-}
-
-// ownKey returns the base key of an item of a bucket; ok is false for an item that hotshard
-// did not write.
-func ownKey(part int, it dynamo.Item) (key string, ok bool) {
-	key = dynamo.Text(it, schema.SK)
-	pk, _ := schema.MapKey(key)
-	return key, pk == schema.MapPart(part)
 }
 
 // Entries reads all entries from the table, in no order, not from the view. It leaves out
@@ -128,14 +132,13 @@ func ownKey(part int, it dynamo.Item) (key string, ok bool) {
 func (s *stored) Entries(ctx context.Context) ([]Entry, error) {
 	found := make([][]Entry, schema.MapParts)
 	group, ctx := errgroup.WithContext(ctx)
-	for n, input := range s.bucketQueries() {
+	for n, input := range s.bucketQueries(nil) {
 		group.Go(func() error {
-			for it, err := range dynamo.Items(ctx, s.persistent(pageTime), input) {
+			for e, err := range s.bucketEntries(ctx, n, input) {
 				if err != nil {
 					return err
 				}
-				key, ok := ownKey(n, it)
-				if e := readEntry(key, it); ok && e.fault == nil && !e.gone {
+				if e.fault == nil && !e.gone && !isNote(e.Key) {
 					found[n] = append(found[n], e)
 				}
 			}

@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"strconv"
+	"strings"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
@@ -18,106 +16,74 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// maxLogged bounds the changes in a log item. For a key with more changes, readers of the log read the
-// key's item.
-const maxLogged = 30
-
-// errTooLong is the fault of a log item that has no changes because there are more than maxLogged.
-var errTooLong = errors.New("its changes are too many for the log")
-
-// logPuts returns puts of an item into every copy of the log. Each process polls one copy, since the
-// polls of all would exceed one partition's limit. The items share attributes.
-func (s *stored) logPuts(put types.Put) (list []types.TransactWriteItem) {
-	put.TableName = &s.table
+// logPuts returns the puts of a changed entry into every copy of the log. Each process polls one copy,
+// since the polls of all would exceed one partition's limit.
+func (s *stored) logPuts(e Entry) (list []types.TransactWriteItem) {
 	for n := range schema.MapLogs {
-		copied := put
-		copied.Item = maps.Clone(put.Item)
-		copied.Item[schema.PK] = dynamo.String(schema.MapLog(n))
-		list = append(list, types.TransactWriteItem{Put: &copied})
+		list = append(list, types.TransactWriteItem{Put: &types.Put{TableName: &s.table, Item: e.logItem(n)}})
 	}
 	return list
 }
 
-// logItem returns the log item of a changed entry. It has only what a view needs, since many
-// processes read it several times:
+// logItem returns the item of a changed entry in one copy of the log. It has only what a view needs,
+// since many processes read it several times:
 //
-//	pk               S  log#0 to log#3
-//	sk               S  the time of the change, and a random suffix
-//	key              S  the base key
-//	version          N  this attribute and the next ones are those of the key's item
-//	shard_history    L  absent if there are more than 30 changes
-//	max_shards       N  absent if it is the history's largest count
-//	pinned, forgotten, deleted  BOOL  absent if false
-//	expires_at       N  two hours after the change
-func (e Entry) logItem() dynamo.Item {
-	it := dynamo.Item{
-		schema.SK: dynamo.String(schema.MapLogSK(e.Updated, strconv.FormatUint(rand.Uint64(), 36))),
-		attrKey:   dynamo.String(e.Key), attrVersion: dynamo.Number(e.Version),
-	}
+//	pk          S  log#0 to log#3
+//	sk          S  the time of the change, and a random suffix
+//	key         S  the base key
+//	entry       B  packed, as in a snapshot
+//	expires_at  N  two hours after the change
+func (e Entry) logItem(n int) dynamo.Item {
+	it := dynamo.Key(schema.MapLog(n), schema.MapLogSK(e.Updated, strconv.FormatUint(rand.Uint64(), 36)))
+	it[attrKey], it[attrEntry] = dynamo.String(e.Key), &types.AttributeValueMemberB{Value: appendEntry(nil, e)}
 	it[schema.ExpiresAt] = dynamo.Number(e.Updated.Add(logTime).Unix())
-	if len(e.History) <= maxLogged {
-		it[attrHistory] = e.history()
-	}
-	if e.Max > e.History.Max(time.Time{}, farFuture) {
-		it[attrMax] = dynamo.Number(int64(e.Max))
-	}
-	for name, is := range map[string]bool{attrPinned: e.Pinned, attrForgotten: e.Forgotten, attrDeleted: e.gone} {
-		if is {
-			it[name] = &types.AttributeValueMemberBOOL{Value: true}
-		}
-	}
 	return it
 }
 
 // parseLogItem returns the entry of a log item; ok is false if the item is not a change.
 func parseLogItem(it dynamo.Item) (e Entry, ok bool) {
-	at, err := schema.ParseMapLogSK(dynamo.Text(it, schema.SK))
+	_, err := schema.ParseMapLogSK(dynamo.Text(it, schema.SK))
 	key := dynamo.Text(it, attrKey)
 	if err != nil || key == "" {
 		return Entry{}, false
 	}
-	if e = readEntry(key, it); e.fault == nil && it[attrHistory] == nil {
-		e.fault = errTooLong
+	packed, _ := it[attrEntry].(*types.AttributeValueMemberB)
+	if packed == nil {
+		return Entry{Key: key, fault: errors.New("a log item has no entry")}, true
 	}
-	e.Updated = at
-	return e, true
+	list, err := appendEntries(nil, packed.Value)
+	if err != nil || len(list) != 1 || list[0].Key != key {
+		return Entry{Key: key, fault: errors.Join(errors.New("a log item's entry can't be read"), err)}, true
+	}
+	return list[0], true
 }
 
-// maxPartitions bounds a plausible number of partitions.
-const maxPartitions = 1_000_000
+// notePrefix begins the keys under which the map has the tables' numbers of partitions. No other key
+// begins with it.
+const notePrefix = "\x00partitions/"
 
-// NotePartitions stores how many partitions a table has, for [Map.Partitions] of all processes after
-// their next poll. hotshard's functions use the table names items and events. A number is ignored if
-// a larger one was stored within the last day, since partitions are split often and merged rarely.
+// isNote reports whether a key of the map is that of a table's number of partitions.
+func isNote(key string) bool { return strings.HasPrefix(key, notePrefix) }
+
+// NotePartitions stores how many partitions a table has, up to [shard.MaxShards], for [Map.Partitions] of
+// all processes after their next poll. hotshard's functions use the table names items and events. A
+// number is ignored if a larger one was noted within the last day, since partitions are split often and
+// merged rarely.
 func (c *Changer) NotePartitions(ctx context.Context, table string, n int, now time.Time) error {
-	if n < 1 || n > maxPartitions {
-		return fmt.Errorf("%w: %d partitions are not 1 to %d", shard.ErrMisused, n, maxPartitions)
+	if n < 1 {
+		return fmt.Errorf("%w: %d partitions are less than 1", shard.ErrMisused, n)
 	}
-	now, err := c.changeTime(now)
-	if err != nil {
-		return err
-	}
-	notes := c.logPuts(types.Put{
-		Item: dynamo.Item{
-			schema.SK: dynamo.String(schema.MapNoteSK(table)), attrNoted: dynamo.Number(int64(n)), attrUpdated: seconds(dated(now)),
-		},
-		ConditionExpression:      aws.String("attribute_not_exists(#n) OR #n <= :n OR last_updated < :old"),
-		ExpressionAttributeNames: map[string]string{"#n": attrNoted},
-		ExpressionAttributeValues: dynamo.Item{
-			":n":   dynamo.Number(int64(n)),
-			":old": seconds(dated(now).Add(-24 * time.Hour)),
-		},
-	})
-	err = dynamo.Persist(ctx, func(ctx context.Context) error {
-		_, err := c.client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: notes}, dynamo.NoRetry)
-		return err
-	})
-	if canceled, ok := errors.AsType[*types.TransactionCanceledException](err); ok && dynamo.HasReason(canceled, "ConditionalCheckFailed") {
-		return nil
-	}
+	n = min(n, shard.MaxShards)
+	_, err := ignoreNoChange(c.change(ctx, notePrefix+table, now, func(e Entry, now time.Time) (Entry, error) {
+		age, noted := now.Sub(e.Updated), e.History.Newest()
+		if n < noted && age <= 24*time.Hour || n == noted && age < time.Hour {
+			return e, ErrNoChange
+		}
+		at := dated(now)
+		return Entry{Key: e.Key, History: shard.History{{At: at, Count: n}}, Max: n, Version: e.Version + 1, Updated: at}, nil
+	}))
 	if err != nil {
 		return fmt.Errorf("noting %d partitions of %s: %w", n, table, err)
 	}
-	c.current().setPartitions(table, n)
 	return nil
 }

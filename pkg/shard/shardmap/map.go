@@ -252,4 +252,9 @@ func (m *Map) adopt(entry Entry, there bool, now time.Time) {
 
 // Partitions returns the number of a table's partitions that [Changer.NotePartitions] stored, as of the
 // last poll, or FewPartitions if none was stored.
-func (m *Map) Partitions(table string) int { return m.current().partitionCount(table) }
+func (m *Map) Partitions(table string) int {
+	if e, ok, _ := m.current().find(notePrefix + table); ok && len(e.History) > 0 {
+		return e.History.Newest()
+	}
+	return FewPartitions
+}

@@ -22,8 +22,7 @@ type stored struct {
 	log    string // the partition key of the log's copy that this process polls
 }
 
-// followLog adds the log's changes since a time to the view, and the noted numbers of partitions. The
-// notes sort after all changes.
+// followLog adds the log's changes since a time to the view.
 func (s *stored) followLog(ctx context.Context, v *view, from time.Time) error {
 	changes := dynamo.Items(ctx, s.persistent(callTime), &dynamodb.QueryInput{
 		TableName: &s.table, ConsistentRead: aws.Bool(true), KeyConditionExpression: aws.String("pk = :log AND sk >= :from"),
@@ -44,34 +43,18 @@ func (s *stored) followLog(ctx context.Context, v *view, from time.Time) error {
 
 // applyLogItem adds one item of the log to the view. It ignores items that hotshard did not write.
 func (s *stored) applyLogItem(ctx context.Context, v *view, it dynamo.Item) error {
-	if table, ok := schema.ParseMapNoteSK(dynamo.Text(it, schema.SK)); ok {
-		if n, err := dynamo.Integer(it, attrNoted); err == nil {
-			v.setPartitions(table, int(n))
-		}
-		return nil
-	}
 	change, ok := parseLogItem(it)
-	if !ok {
-		return nil
+	switch {
+	case !ok:
+	case change.fault != nil: // the key's item may be readable
+		there, err := s.get(ctx, change.Key)
+		if err != nil {
+			return fmt.Errorf("reading %q: %w", change.Key, err)
+		}
+		v.replace(readEntry(change.Key, there), there != nil)
+	default:
+		v.mergeEntry(change)
 	}
-	if change.fault != nil {
-		return s.rereadEntry(ctx, v, change)
-	}
-	v.mergeEntry(change)
-	return nil
-}
-
-// rereadEntry replaces the view's entry of a key by that of the key's item. It is for a log item that
-// can't be read, or that lacks the changes.
-func (s *stored) rereadEntry(ctx context.Context, v *view, change Entry) error {
-	if held, ok, _ := v.find(change.Key); ok && change.Version > 0 && !change.newer(held) {
-		return nil
-	}
-	it, err := s.get(ctx, change.Key)
-	if err != nil {
-		return fmt.Errorf("reading %q: %w", change.Key, err)
-	}
-	v.replace(readEntry(change.Key, it), it != nil)
 	return nil
 }
 

@@ -57,7 +57,7 @@ func (c *Changer) StoreSnapshot(ctx context.Context, now time.Time) error {
 		return err
 	}
 	var errs []error
-	for n, input := range c.bucketQueries() {
+	for n, input := range c.bucketQueries(aws.String(seenOfKeys)) {
 		if err := c.storeBucket(ctx, n, input, clock.Now()); err != nil {
 			errs = append(errs, fmt.Errorf("storing bucket %d of the shard map's snapshot: %w", n, err))
 		}
@@ -88,16 +88,11 @@ func snapshotKey(part, slice int) dynamo.Item {
 func (c *Changer) storeBucket(ctx context.Context, part int, input *dynamodb.QueryInput, taken time.Time) error {
 	var slices [schema.MapSlices][]byte
 	var faults [schema.MapSlices]error
-	input.ProjectionExpression = aws.String(seenOfKeys)
-	for it, err := range dynamo.Items(ctx, c.persistent(pageTime), input) {
+	for e, err := range c.bucketEntries(ctx, part, input) {
 		if err != nil {
 			return err
 		}
-		key, ok := ownKey(part, it)
-		if !ok {
-			continue
-		}
-		e, slice := readEntry(key, it), schema.MapSlice(key)
+		slice := schema.MapSlice(e.Key)
 		if slices[slice] = appendEntry(slices[slice], e); e.fault != nil {
 			faults[slice] = e.fault
 		}

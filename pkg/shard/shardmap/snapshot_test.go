@@ -158,7 +158,7 @@ func TestASnapshotWithoutALateChange(t *testing.T) {
 		time.Sleep(80 * time.Second)
 		storeSnapshot(t, f)
 		f.Put(e.attributes())
-		for _, action := range new(stored).logPuts(types.Put{Item: e.logItem()}) {
+		for _, action := range new(stored).logPuts(e) {
 			f.Put(action.Put.Item)
 		}
 		time.Sleep(5 * time.Minute)

@@ -16,14 +16,6 @@ func (c *Changer) leadOf(k string) time.Duration {
 	return c.lead
 }
 
-// stepUnlessPinned returns the entry after a change that no operator requested, or ErrPinned.
-func (c *Changer) stepUnlessPinned(e Entry, count int, note Note, now time.Time) (Entry, error) {
-	if e.Pinned {
-		return e, ErrPinned
-	}
-	return c.step(e, count, note, now)
-}
-
 // step returns the entry after a change at now. A growth takes effect after the lead. A decrease takes
 // effect after all processes have read it, even if it is committed late because its Changer died.
 //
@@ -35,10 +27,11 @@ func (c *Changer) step(e Entry, count int, note Note, now time.Time) (Entry, err
 		return e, fmt.Errorf("%w: shard count %d: want 1 to %d", shard.ErrMisused, count, shard.MaxShards)
 	}
 	at := now.Add(c.leadOf(note.Kind) + time.Millisecond - 1).Round(0).Truncate(time.Millisecond).UTC()
-	if count < e.History.Newest() && !c.timeless(e.Key) {
+	timeless := kind.Of(kind.Kind(note.Kind)).Timeless
+	if count < e.History.Newest() && !timeless {
 		at = at.Add(c.longer)
 	}
-	h := c.pruned(e, now)
+	h := c.pruned(e, now, timeless)
 	next := Entry{Key: e.Key, Version: e.Version + 1, Updated: dated(now), Max: max(e.Most(), count), Pinned: e.Pinned, Notes: map[int64]Note{}}
 	next.Forgotten = e.Forgotten || len(h) < len(e.History)
 	hidden, at := hideDecreases(h, count, at)
@@ -74,21 +67,21 @@ func hideDecreases(h shard.History, count int, at time.Time) (hidden int, effect
 	return hidden, at
 }
 
+// maxTimeless bounds the changes of a key whose items' write shards depend on no past count.
+const maxTimeless = 30
+
 // pruned returns the history without the changes that ended before the retention's begin, since no
-// retained event depends on them. A timeless key keeps at most the changes that fit into a log item
-// together with the next one.
-func (c *Changer) pruned(e Entry, now time.Time) shard.History {
+// retained event depends on them. A key of a timeless kind keeps at most maxTimeless changes with the next one.
+func (c *Changer) pruned(e Entry, now time.Time, timeless bool) shard.History {
 	h, first := e.History, 0
 	for c.o.Keep > 0 && first+1 < len(h) && h[first+1].At.Before(now.Add(-c.o.Keep)) {
 		first++
 	}
-	if c.timeless(e.Key) {
-		first = max(first, len(h)-maxLogged+1)
+	if timeless {
+		first = max(first, len(h)-maxTimeless+1)
 	}
 	return append(shard.History(nil), h[first:]...)
 }
-
-func (c *Changer) timeless(key string) bool { return c.o.Timeless != nil && c.o.Timeless(key) }
 
 // clockError bounds how far a caller's time may differ from the Changer's clock, and how far that clock
 // may be behind the key's newest change.

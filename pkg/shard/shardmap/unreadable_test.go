@@ -30,8 +30,9 @@ func TestAChangeThatCannotBeRead(t *testing.T) {
 			time.Sleep(time.Minute)
 			for _, key := range []string{"E#a", "E#b"} {
 				it, logs := change(f, 10, key, 40)
-				for _, it := range append(logs, it) {
-					it[attrHistory], it[attrVersion] = newForm, version
+				it[attrHistory], it[attrVersion] = newForm, version
+				for _, log := range logs {
+					log[attrEntry] = newForm
 				}
 			}
 			time.Sleep(ViewAge + time.Second)
@@ -63,8 +64,8 @@ func TestADamagedChange(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, logs := change(f, 2, "E#a", 40)
-		for _, log := range logs {
-			log[attrHistory] = newForm
+		for n, log := range logs {
+			log[attrEntry] = []types.AttributeValue{newForm, &types.AttributeValueMemberB{Value: []byte("damaged")}}[n%2]
 		}
 		time.Sleep(ViewAge + time.Second)
 		for view, m := range map[string]*Map{"held": m, "new": New(f, "m", Options{})} {

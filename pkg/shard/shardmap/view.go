@@ -12,8 +12,7 @@ type view struct {
 	keys       map[string]Entry // by base key; nil before the first load
 	lookedBack time.Time        // start of the newest poll for late commits; only renewals use it
 	maxKeys    int
-	partial    bool           // keys is full, so a missing key may still be in the map
-	partitions map[string]int // by table
+	partial    bool // keys is full, so a missing key may still be in the map
 }
 
 func newView(maxKeys int) *view {
@@ -44,10 +43,7 @@ const otherClock = 30 * time.Second
 
 // fresh reports whether the view needs no renewal at now.
 func (v *view) fresh(now time.Time, age time.Duration) bool {
-	v.mu.RLock()
-	defer v.mu.RUnlock()
-	passed := now.Sub(v.at)
-	return v.keys != nil && passed <= age && passed >= -otherClock
+	return v.younger(now, age) && now.Sub(v.polled()) >= -otherClock
 }
 
 // polled returns when the view was last renewed.
@@ -83,7 +79,7 @@ func (v *view) mergeEntry(entry Entry) {
 func (v *view) insertEntry(entry Entry) {
 	switch {
 	case v.keys == nil:
-	case len(v.keys) >= v.maxKeys:
+	case len(v.keys) >= v.maxKeys && !isNote(entry.Key):
 		v.partial = true
 	default:
 		v.keys[entry.Key] = bare(entry)
@@ -110,31 +106,12 @@ func (v *view) replace(entry Entry, there bool) {
 	}
 }
 
-// setPartitions stores how many partitions a table has.
-func (v *view) setPartitions(table string, partitions int) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.partitions == nil {
-		v.partitions = map[string]int{}
-	}
-	v.partitions[table] = partitions
-}
-
-func (v *view) partitionCount(table string) int {
-	v.mu.RLock()
-	defer v.mu.RUnlock()
-	if v.partitions[table] < 1 {
-		return FewPartitions
-	}
-	return v.partitions[table]
-}
-
 // since returns the entries whose newest change was made at t or later.
 func (v *view) since(t time.Time) (list []Entry) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	for _, e := range v.keys {
-		if !e.gone && e.fault == nil && len(e.History) > 0 && !e.Updated.Before(t) {
+		if !e.gone && e.fault == nil && len(e.History) > 0 && !e.Updated.Before(t) && !isNote(e.Key) {
 			list = append(list, e)
 		}
 	}

@@ -8,10 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
@@ -59,54 +55,40 @@ var errVoided = fmt.Errorf("%w: the change had an unknown outcome and was voided
 func (c *Changer) void(ctx context.Context, old, next Entry, decide decision, begun time.Time, late func() bool) (Entry, error) {
 	missed := false
 	for {
-		there, err := c.raiseVersion(ctx, old)
-		switch {
-		case err == nil:
-			old.Version++
-			c.adopt(old, true, next.Updated)
-			return old, errVoided
-		case there != nil:
-			e := readEntry(next.Key, there)
-			if !next.madeIn(e) {
-				return e, errVoided // an earlier raise succeeded, or another change was made
-			}
-			if missed && (len(next.History) == 0 || next.History.Newest() > old.History.Newest()) {
-				return c.dateAgain(ctx, old, next, decide, begun)
-			}
-			return next, nil
+		raised, err := c.raiseVersion(ctx, old)
+		if err == nil {
+			c.adopt(raised, true, next.Updated)
+			return raised, errVoided
 		}
+		_, failed := dynamo.ConditionFailed(err)
 		after := late()
 		e, err := c.Read(ctx, next.Key)
-		missed = missed || after && err == nil && e.Version == old.Version
+		switch {
+		case err != nil:
+		case !failed:
+			missed = missed || after && e.Version == old.Version
+		case next.madeIn(e) && missed && (len(next.History) == 0 || next.History.Newest() > old.History.Newest()):
+			return c.dateAgain(ctx, old, next, decide, begun)
+		case next.madeIn(e):
+			return next, nil
+		default:
+			return e, errVoided // an earlier raise succeeded, or another change was made
+		}
 		if !dynamo.Pause(ctx, rand.N(100*time.Millisecond+dynamo.Since(begun)/50)) {
 			return old, errors.Join(shard.ErrUnavailable, ctx.Err())
 		}
 	}
 }
 
-// raiseVersion raises the version of a key's item if it is that of e. If it is another, it returns the
-// item with the error.
-func (c *Changer) raiseVersion(ctx context.Context, e Entry) (there dynamo.Item, err error) {
-	in := &dynamodb.UpdateItemInput{
-		TableName: &c.table, Key: mapKey(e.Key), UpdateExpression: aws.String("SET version = :next"),
-		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
-	}
-	in.ConditionExpression, in.ExpressionAttributeValues = unchanged(e)
-	if in.ExpressionAttributeValues == nil {
-		in.ExpressionAttributeValues = dynamo.Item{}
-	}
-	in.ExpressionAttributeValues[":next"] = dynamo.Number(e.Version + 1)
-	err = withTimeLimit(ctx, callTime, func(ctx context.Context) error {
-		_, err := c.client.UpdateItem(ctx, in, dynamo.NoRetry)
+// raiseVersion raises the version of a key's item if it is that of e. No view needs to know: the log does
+// not have it.
+func (c *Changer) raiseVersion(ctx context.Context, e Entry) (raised Entry, err error) {
+	raised = e
+	raised.Version++
+	return raised, withTimeLimit(ctx, callTime, func(ctx context.Context) error {
+		_, err := c.client.PutItem(ctx, dynamo.PutInput(c.replacement(e, raised)), dynamo.NoRetry)
 		return err
 	})
-	if item, failed := dynamo.ConditionFailed(err); failed {
-		if item == nil {
-			item = dynamo.Item{} // TTL removed a deleted key's item
-		}
-		return item, err
-	}
-	return nil, err
 }
 
 // madeIn reports whether there is the entry e that a change made. Its version may have been raised since.

@@ -149,8 +149,11 @@ func (w *world) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(*d
 	return out, err
 }
 
-// PutItem stores an item of a snapshot. The writer may die, so that the snapshot is torn.
+// PutItem voids a change, or stores an item of a snapshot. The writer may die, so that the snapshot is torn.
 func (w *world) PutItem(ctx context.Context, in *dynamodb.PutItemInput, o ...func(*dynamodb.Options)) (out *dynamodb.PutItemOutput, err error) {
+	if in.ConditionExpression != nil {
+		return w.void(ctx, in, o...)
+	}
 	if w.lateTaken {
 		in.Item[attrTaken] = seconds(time.Now())
 	}
@@ -195,15 +198,15 @@ func (w *world) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWri
 	return &dynamodb.TransactWriteItemsOutput{}, ctx.Err()
 }
 
-// UpdateItem voids a change.
-func (w *world) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, o ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+// void raises the version of a key's item.
+func (w *world) void(ctx context.Context, in *dynamodb.PutItemInput, o ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
 	if err := w.linger(ctx); err != nil {
 		return nil, err
 	}
-	out, err := w.Table.UpdateItem(context.Background(), in, o...)
+	out, err := w.Table.PutItem(context.Background(), in, o...)
 	if err == nil {
 		w.mu.Lock()
-		key := dynamo.Text(in.Key, schema.SK)
+		key := dynamo.Text(in.Item, schema.SK)
 		voided := state{at: time.Now()}
 		if states := w.truth[key]; len(states) > 0 {
 			voided = states[len(states)-1]

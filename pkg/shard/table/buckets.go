@@ -73,21 +73,9 @@ func (b TimeBuckets) partitions(ctx context.Context, r raw, name string, s Span)
 	if err != nil {
 		return nil, err
 	}
-	cut, err := cutSpan(b.Bucket, b.Stamp, b.offset(name), s)
-	if err != nil {
-		return nil, err
-	}
-	return func(yield func([]partition) bool) {
-		for w := range cut.windows(s.Desc) {
-			list := r.t.numbered(r.t.bucketed(name, w.label), entry.RangeShards(w.from, w.to))
-			for i := range list {
-				list[i].edge = w.edge(b.Stamp, s.Desc)
-			}
-			if !yield(list) {
-				return
-			}
-		}
-	}, nil
+	return inBuckets(b.Bucket, b.Stamp, b.offset(name), s, func(w window) []partition {
+		return r.t.numbered(r.t.bucketed(name, w.label), entry.RangeShards(w.from, w.to))
+	})
 }
 
 // HybridBuckets puts many names into few partition keys, 0#2026-01-05 to
@@ -167,15 +155,25 @@ func (h HybridBuckets) partitions(ctx context.Context, r raw, name string, s Spa
 	if err != nil {
 		return nil, err
 	}
-	cut, err := cutSpan(h.Bucket, h.Stamp, bucketOffset(h.Bucket, h.Offset, name), s)
+	return inBuckets(h.Bucket, h.Stamp, bucketOffset(h.Bucket, h.Offset, name), s, func(w window) (list []partition) {
+		for _, n := range entry.PlacesDuring(t.calculate, name, w.from, w.to) {
+			list = append(list, partition{pk: h.key(t, n, w.label), shard: n, prefix: prefix})
+		}
+		return list
+	})
+}
+
+// inBuckets yields the partitions of each bucket of a span.
+func inBuckets(b shard.Bucket, stamp shard.Stamp, offset time.Duration, s Span, of func(window) []partition) (iter.Seq[[]partition], error) {
+	cut, err := cutSpan(b, stamp, offset, s)
 	if err != nil {
 		return nil, err
 	}
 	return func(yield func([]partition) bool) {
 		for w := range cut.windows(s.Desc) {
-			var list []partition
-			for _, n := range entry.PlacesDuring(t.calculate, name, w.from, w.to) {
-				list = append(list, partition{pk: h.key(t, n, w.label), shard: n, prefix: prefix, edge: w.edge(h.Stamp, s.Desc)})
+			list := of(w)
+			for i := range list {
+				list[i].edge = w.edge(stamp, s.Desc)
 			}
 			if !yield(list) {
 				return

@@ -28,6 +28,8 @@ type gather struct {
 	after *place.Position // exclusive
 	most  int             // maximum of partitions to read; 0 is no maximum
 	keys  bool            // reads only the attributes that distinguish items
+	twice bool            // yields an item on two write shards twice
+	drop  func(Item) bool // items to skip; may be nil
 
 	rest *place.Position // where the read stopped at the maximum; nil if it did not
 }
@@ -153,12 +155,7 @@ func (g *gather) merge(ctx context.Context, parts []partition, yield func(place.
 			return true
 		}
 		s := g.stored(parts[from], it)
-		leave, err := g.omits(ctx, last, s)
-		if err != nil {
-			yield(place.Stored{}, err)
-			return false
-		}
-		if leave {
+		if g.again(last, s) {
 			continue
 		}
 		last = &s.At
@@ -185,6 +182,7 @@ func (g *gather) stream(p partition, n, order int) *dynamo.Stream {
 		g.project(input)
 	}
 	s := &dynamo.Stream{Client: g.t.Client, Input: input, Sort: g.t.SortKey, By: g.TellsBy(), Order: order}
+	s.Drop = g.drop
 	if g.after != nil {
 		s.Drop = func(it dynamo.Item) bool { return g.passed(g.place(p, it)) }
 	}

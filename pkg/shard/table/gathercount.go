@@ -15,9 +15,6 @@ import (
 // count returns the number of items in the range. If look-ups find single items, an item on two
 // write shards counts once.
 func (g *gather) count(ctx context.Context) (n int, err error) {
-	if g.t.reads == placed {
-		return g.countAll(g.all(ctx))
-	}
 	if g.span.empty() {
 		return 0, nil
 	}

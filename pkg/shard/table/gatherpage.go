@@ -1,9 +1,7 @@
 package table
 
 import (
-	"context"
 	"math"
-	"slices"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/pkg/shard/internal/place"
@@ -35,31 +33,10 @@ func (g *gather) stored(p partition, it dynamo.Item) place.Stored {
 	return s
 }
 
-// omits reports whether the read omits an item: a look-up does not find it, or it is the last
-// item again, on a second write shard. The latter happens only if writers disagreed on a change
-// of the shard count.
-func (g *gather) omits(ctx context.Context, last *place.Position, s place.Stored) (bool, error) {
-	switch g.t.reads {
-	case allThere:
-		return false, nil
-	case placed:
-		if found, err := g.found(ctx, s); err != nil || !found {
-			return true, err
-		}
-	}
-	return g.Finds() && last != nil && last.By == s.At.By && dynamo.CompareValues(last.Sort, s.At.Sort) == 0, nil
-}
-
-// found reports whether a look-up finds an item where it was read. It costs reads only near a
-// change of the shard count: an item at a later place is found if no earlier place has it.
-func (g *gather) found(ctx context.Context, s place.Stored) (bool, error) {
-	places, err := g.Places(ctx, g.name, s.Item)
-	read := place.Place{PK: s.PK, Sort: s.Sort}
-	if err != nil || read.Equal(places[0]) || !slices.ContainsFunc(places, read.Equal) {
-		return err == nil && read.Equal(places[0]), err
-	}
-	at, it, err := g.Locate(ctx, places, g.Identity(s.Item))
-	return it != nil && read.Equal(at), err
+// again reports whether an item is the last one again, on a second write shard. That happens only if
+// writers disagreed on a change of the shard count.
+func (g *gather) again(last *place.Position, s place.Stored) bool {
+	return !g.twice && g.Finds() && last != nil && last.By == s.At.By && dynamo.CompareValues(last.Sort, s.At.Sort) == 0
 }
 
 // cursor returns the position at which the page after an item begins.

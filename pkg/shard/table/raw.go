@@ -244,19 +244,13 @@ func (r raw) RemoveAt(ctx context.Context, at place.Place, id place.Identity) er
 	return err
 }
 
-// ScanAll yields all items stored in a range, in order, each with its place. It includes items
-// that are stored twice and items that no look-up finds.
-func (r raw) ScanAll(ctx context.Context, name string, low, high types.AttributeValue, after string) iter.Seq2[place.Stored, error] {
-	r.t = r.t.reading(allThere)
-	if after != "" {
-		after = cursorOf(name, false) + after
-	}
-	g, err := r.gather(name, Span{Low: low, High: high, After: after, Consistent: true})
+// Range yields the items of a range in order, each with its place. rest returns where the next range
+// begins, or nil if this one was read to its end.
+func (r raw) Range(ctx context.Context, name string, of place.Range) (items iter.Seq2[place.Stored, error], rest func() *place.Position) {
+	g, err := r.gather(name, Span{Low: of.Low, High: of.High, Desc: of.Desc, Limit: of.Limit, Consistent: of.Consistent})
 	if err != nil {
-		return func(yield func(place.Stored, error) bool) { yield(place.Stored{}, err) }
+		return func(yield func(place.Stored, error) bool) { yield(place.Stored{}, err) }, nil
 	}
-	return g.all(ctx)
+	g.twice, g.most, g.drop = of.Twice, of.MaxQueries, of.Drop
+	return g.all(ctx), func() *place.Position { return g.rest }
 }
-
-// Placed returns a *Table whose ranges leave out items that a look-up does not find.
-func (r raw) Placed() any { return r.t.reading(placed) }

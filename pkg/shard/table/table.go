@@ -67,18 +67,7 @@ type Table struct {
 	// Calculate returns a value's write shard among n: 0 to n-1, without First. It must never
 	// change. Default [shard.Calculated]; [shard.Summed] is the Developer Guide's.
 	Calculate func(value string, n int) int
-
-	reads reading
 }
-
-// reading selects which of the items in a name's partitions a range returns.
-type reading int
-
-const (
-	eachOnce reading = iota // every item, once even if writers did not agree where it goes
-	placed                  // as eachOnce, without items that a look-up does not find
-	allThere                // every stored item
-)
 
 // Check returns an error of kind ErrMisused if the table's fields are wrong, or nil. Every
 // call checks them; a program may call Check at its start.
@@ -129,11 +118,4 @@ func (t *Table) describe(operation, pk string, err error) error {
 func (t *Table) withCallerKeys(it Item, name string, key Item) Item {
 	it[t.PartitionKey], it[t.SortKey] = dynamo.String(name), key[t.SortKey]
 	return it
-}
-
-// reading returns a copy of the table whose ranges return the selected items.
-func (t *Table) reading(r reading) *Table {
-	other := *t
-	other.reads = r
-	return &other
 }

@@ -138,7 +138,8 @@ func (r raw) deleteAll(ctx context.Context, operation string, key Item) error {
 		return err
 	}
 	sort := key[r.t.SortKey]
-	for found, err := range r.ScanAll(ctx, name, sort, sort, "") {
+	items, _ := r.Range(ctx, name, place.Range{Low: sort, High: sort, Consistent: true, Twice: true})
+	for found, err := range items {
 		if err == nil {
 			err = r.RemoveAt(ctx, place.Place{PK: found.PK, Sort: found.Sort}, nil)
 		}

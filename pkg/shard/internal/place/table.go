@@ -26,8 +26,18 @@ type Table interface {
 	Put(it dynamo.Item, at Place, id Identity) *types.Put
 	Deletion(at Place, id Identity) *types.Delete
 	RemoveAt(ctx context.Context, at Place, id Identity) error
-	ScanAll(ctx context.Context, name string, low, high types.AttributeValue, after string) iter.Seq2[Stored, error]
-	Placed() any // a *table.Table whose ranges leave out items that a look-up does not find
+	Range(ctx context.Context, name string, of Range) (items iter.Seq2[Stored, error], rest func() *Position)
+}
+
+// Range selects items of a name.
+type Range struct {
+	Low, High  types.AttributeValue // both included
+	Desc       bool                 // from high to low sort keys
+	Limit      int                  // about how many items are read; 0 is all
+	MaxQueries int                  // maximum of partitions to read; 0 is no maximum
+	Consistent bool
+	Twice      bool                      // an item on two write shards is yielded twice
+	Drop       func(it dynamo.Item) bool // items to skip; may be nil
 }
 
 // Open returns a *table.Table by places, for a call that began at now. Package table sets it.
