@@ -14,6 +14,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/throttle"
 )
 
@@ -24,9 +25,7 @@ import (
 func BenchmarkAgainstDirect(b *testing.B) {
 	l := newBench(b, throttle.Options{Partitions: 64, PartitionWCU: 100_000})
 	target, err := url.Parse(enginetest.Endpoint(b))
-	if err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, err)
 	proxy := httptest.NewServer(l.Proxy(target))
 	defer proxy.Close()
 	clients := map[string]*dynamodb.Client{
@@ -64,15 +63,13 @@ func BenchmarkAgainstDirect(b *testing.B) {
 	}
 }
 
-// compare alternates between the clients, and reports each one's median and 99th percentile.
+// compare alternates between the clients and reports the median and the 99th percentile of each.
 func compare(b *testing.B, call func(*dynamodb.Client) error, clients map[string]*dynamodb.Client) {
 	times := map[string][]time.Duration{}
 	for b.Loop() {
 		for name, db := range clients { // in random order
 			start := time.Now()
-			if err := call(db); err != nil {
-				b.Fatal(err)
-			}
+			require.NoError(b, call(db))
 			times[name] = append(times[name], time.Since(start))
 		}
 	}

@@ -10,8 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestDocument compares documents with package json: which members an object has, and that only those change that
-// are meant to.
+// TestDocument compares documents with package json. with changes only the named members.
 func TestDocument(t *testing.T) {
 	values := []string{`1`, `-1.5e3`, `true`, `null`, `""`, `"a"`, `"\"}"`, `"\\"`, `{}`, `[]`, `{"a":[{"b":"]"}]}`, `[1,"}",{"a":{}}]`, `"\u00e9é"`}
 	names := []string{`a`, `b`, `\u0061`, `with \"quotes\"`, ``}
@@ -55,7 +54,7 @@ func TestDocument(t *testing.T) {
 	})
 }
 
-// TestNoDocument checks that other texts are no objects, and that none panics.
+// TestNoDocument checks that texts that are no JSON objects are rejected without a panic.
 func TestNoDocument(t *testing.T) {
 	for _, text := range []string{"", " ", "1", "[]", `"a"`, "{", `{"a"`, `{"a"}`, `{"a":`, `{"a":}`, `{"a":1`, `{"a":1,`, `{"a":1,}`, `{"a":"`, `{"a":"\`, `{a:1}`, `{"a":[1}`, `{"`, `{,}`} {
 		if _, ok := newDocument([]byte(text)); ok {

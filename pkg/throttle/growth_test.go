@@ -9,11 +9,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/throttle"
 )
 
-// TestSplitBySize checks that all kinds of writes lead to partitions for the table's size: what is written again does not
-// count, and what was there before does.
+// TestSplitBySize checks that a table splits by the size of its items, which all kinds of writes add up. An item that is
+// written again counts once. Items from before the limiter count.
 func TestSplitBySize(t *testing.T) {
 	options := throttle.Options{Partitions: 1, PartitionWCU: 1000, PartitionBytes: 50_000}
 	b := newBench(t, options, sortedTable())
@@ -24,29 +25,15 @@ func TestSplitBySize(t *testing.T) {
 			t.Errorf("%s: %d partitions, want %d", what, got, partitions)
 		}
 	}
-	put := func(item values) {
-		t.Helper()
-		if err := b.put(t, item); err != nil {
-			t.Fatal(err)
-		}
-	}
 	for range 9 {
-		put(large("again"))
+		require.NoError(t, b.put(t, large("again")))
 	}
-	if _, err := b.db.BatchWriteItem(t.Context(), &dynamodb.BatchWriteItemInput{RequestItems: putRequests(large("batch"), large("again"))}); err != nil {
-		t.Fatal(err)
-	}
-	if err := b.transact(t, "", large("transaction")); err != nil {
-		t.Fatal(err)
-	}
-	if err := b.execute(t, `INSERT INTO limited VALUE {'pk':'statement','sk':'1','data':?}`, sized(10)["data"]); err != nil {
-		t.Fatal(err)
-	}
+	_, err := b.batchWrite(t, putRequests(large("batch"), large("again")))
+	require.NoError(t, err)
+	require.NoError(t, b.transact(t, "", large("transaction")))
+	require.NoError(t, b.execute(t, `INSERT INTO limited VALUE {'pk':'statement','sk':'1','data':?}`, sized(10)["data"]))
 	want(1, "four items of 10 kB")
-	update := updateOf("update", "SET #x = :x", values{":x": sized(10)["data"]})
-	if _, err := b.db.UpdateItem(t.Context(), update); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, b.update(t, updateOf("update", "SET #x = :x", values{":x": sized(10)["data"]})))
 	want(2, "five items")
 	if bytes := b.Report().Tables[0].Bytes; bytes < 50_000 || bytes > 51_000 {
 		t.Errorf("five items have %d bytes", bytes)
@@ -56,26 +43,24 @@ func TestSplitBySize(t *testing.T) {
 	for i := range 6 {
 		item := itemOf(fmt.Sprint(i), "1", grouped("g", "1"))
 		item["tag"] = sized(10)["data"]
-		if _, err := b.direct.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(tableName), Item: item}); err != nil {
-			t.Fatal(err)
-		}
+		_, err := b.direct.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(tableName), Item: item})
+		require.NoError(t, err)
 	}
-	put(keyOf("first", "1"))
-	want(2, "six items from before")
+	require.NoError(t, b.put(t, keyOf("first", "1")))
+	want(2, "six items from before the limiter")
 	if index := b.Report().Tables[1]; len(index.Partitions) != 2 {
 		t.Errorf("the index of %d bytes has %d partitions, want 2", index.Bytes, len(index.Partitions))
 	}
 }
 
-// sortedTable has a sort key, and no index.
+// sortedTable has a sort key and no index.
 func sortedTable() *dynamodb.CreateTableInput {
 	table := onDemandTable()
 	table.AttributeDefinitions, table.LocalSecondaryIndexes, table.GlobalSecondaryIndexes = table.AttributeDefinitions[:2], nil, nil
 	return table
 }
 
-// TestSplitWithinKey checks that the items of one hot partition key are divided by their sort keys; a table with a
-// local index stays whole.
+// TestSplitWithinKey checks that one hot partition key splits by its sort keys, unless the table has a local index.
 func TestSplitWithinKey(t *testing.T) {
 	for want, table := range map[int]*dynamodb.CreateTableInput{1: onDemandTable(), 2: sortedTable()} {
 		b := newBench(t, throttle.Options{Partitions: 1, PartitionWCU: 2, SplitAfter: 3 * time.Second}, table)
@@ -89,12 +74,12 @@ func TestSplitWithinKey(t *testing.T) {
 			t.Errorf("%d partitions, want %d", got, want)
 		}
 		if parts := b.Report().Tables[0].Partitions; want == 2 && (parts[0].To != parts[1].From || parts[1].FromSortKey == "") {
-			t.Errorf("the parts are %+v", parts)
+			t.Errorf("the partitions are %+v", parts)
 		}
 	}
 }
 
-// TestOnDemandGrowth checks that an on-demand table takes twice its peak after GrowAfter.
+// TestOnDemandGrowth checks that an on-demand table has partitions for twice its peak after GrowAfter.
 func TestOnDemandGrowth(t *testing.T) {
 	b := newBench(t, throttle.Options{Partitions: 2, PartitionWCU: 4, GrowAfter: time.Minute}, sortedTable())
 	for range 80 {
@@ -108,7 +93,7 @@ func TestOnDemandGrowth(t *testing.T) {
 	}
 }
 
-// TestWarmTables checks that provisioned and warm throughput have partitions from the start.
+// TestWarmTables checks that tables have the partitions for their provisioned or warm throughput from the start.
 func TestWarmTables(t *testing.T) {
 	provisioned := sortedTable()
 	provisioned.BillingMode = types.BillingModeProvisioned
@@ -123,9 +108,7 @@ func TestWarmTables(t *testing.T) {
 		wcu   int
 	}{7: {provisioned, 10}, 10: {warm, 1000}} {
 		b := newBench(t, throttle.Options{Partitions: 4, PartitionWCU: test.wcu}, test.table)
-		if err := b.put(t, keyOf("a", "1")); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, b.put(t, keyOf("a", "1")))
 		if got := b.Partitions(tableName); got != want {
 			t.Errorf("%s: %d partitions, want %d", test.table.BillingMode, got, want)
 		}

@@ -1,43 +1,20 @@
 package throttle_test
 
 import (
-	"context"
-	"errors"
 	"strings"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"github.com/google/go-cmp/cmp"
 
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/throttle"
 )
 
-// names returns the placeholders that an expression uses.
-func names(expression string) map[string]string {
-	used := map[string]string{}
-	for alias, name := range map[string]string{"#g": "group", "#r": "rank", "#t": "tag", "#x": "other"} {
-		if strings.Contains(expression, alias) {
-			used[alias] = name
-		}
-	}
-	if len(used) == 0 {
-		return nil
-	}
-	return used
-}
-
-func updateOf(pk, expression string, v values) *dynamodb.UpdateItemInput {
-	return &dynamodb.UpdateItemInput{
-		TableName: aws.String(tableName), Key: keyOf(pk, "1"), UpdateExpression: &expression,
-		ExpressionAttributeNames: names(expression), ExpressionAttributeValues: v,
-	}
-}
-
-// dryIndex empties the bucket of the index's partition of the group hot. It returns keys of
-// different partitions of the table: the first is in hot, the second in cold, the others are
-// new.
+// dryIndex empties the bucket of the index's partition with the group hot. It returns five partition keys
+// that are on different partitions of the table. The first has an item in hot, the second in cold, the
+// third and the fourth none.
 func dryIndex(t *testing.T) (*bench, []string) {
 	b := newBench(t, throttle.Options{Partitions: 64, PartitionWCU: 20})
 	if b.Partition("hot") == b.Partition("cold") {
@@ -49,37 +26,26 @@ func dryIndex(t *testing.T) (*bench, []string) {
 		itemOf(keys[1], "1", grouped("cold", "1")),
 		itemOf(keys[4], "1", grouped("hot", "1")),
 	} {
-		if err := b.put(t, item); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, b.put(t, item))
 	}
 	filler := itemOf(keys[4], "2", grouped("hot", "1"))
 	filler["tag"] = s(strings.Repeat("x", 17*1024+900)) // 18 units, to make 20
-	if err := b.put(t, filler); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, b.put(t, filler))
 	return b, keys
 }
 
+// TestIndexPartition checks that a write is throttled if it changes an entry of the index's dry partition, and that it then
+// changes nothing.
 func TestIndexPartition(t *testing.T) {
-	type call = func(ctx context.Context, db *dynamodb.Client, keys []string) error
+	type call = func(b *bench, keys []string) error
 	put := func(key int, more values) call {
-		return func(ctx context.Context, db *dynamodb.Client, keys []string) error {
-			_, err := db.PutItem(ctx, &dynamodb.PutItemInput{TableName: aws.String(tableName), Item: itemOf(keys[key], "1", more)})
-			return err
-		}
+		return func(b *bench, keys []string) error { return b.put(t, itemOf(keys[key], "1", more)) }
 	}
 	update := func(key int, expression string, v values) call {
-		return func(ctx context.Context, db *dynamodb.Client, keys []string) error {
-			_, err := db.UpdateItem(ctx, updateOf(keys[key], expression, v))
-			return err
-		}
+		return func(b *bench, keys []string) error { return b.update(t, updateOf(keys[key], expression, v)) }
 	}
 	remove := func(key int) call {
-		return func(ctx context.Context, db *dynamodb.Client, keys []string) error {
-			_, err := db.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: aws.String(tableName), Key: keyOf(keys[key], "1")})
-			return err
-		}
+		return func(b *bench, keys []string) error { return b.remove(t, keys[key], "1") }
 	}
 	x := values{":x": s("new")}
 	tests := []struct {
@@ -113,24 +79,19 @@ func TestIndexPartition(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			b, keys := dryIndex(t)
 			before := b.image(t)
-			err := test.call(t.Context(), b.db, keys)
+			err := test.call(b, keys)
 			if !test.throttled {
-				if err != nil {
-					t.Error(err)
-				}
+				require.NoError(t, err)
 				return
 			}
-			want := []string{"IndexWriteKeyRangeThroughputExceeded " + indexARN}
-			if diff := cmp.Diff(want, throttled(t, err)); diff != "" {
-				t.Error(diff)
-			}
-			if diff := cmp.Diff(before, b.image(t), ignoreUnexported); diff != "" {
-				t.Errorf("a throttled write changed the table: %s", diff)
-			}
+			wantThrottled(t, test.name, err, indexWriteThrottled)
+			wantEqual(t, "a throttled write changed the table", before, b.image(t), ignoreUnexported)
 		})
 	}
 }
 
+// TestDryIndexInBatchAndTransaction checks that a batch leaves writes to the dry partition unprocessed, and that a
+// transaction with such a write is cancelled.
 func TestDryIndexInBatchAndTransaction(t *testing.T) {
 	b, keys := dryIndex(t)
 	puts := []types.WriteRequest{
@@ -138,27 +99,14 @@ func TestDryIndexInBatchAndTransaction(t *testing.T) {
 		{PutRequest: &types.PutRequest{Item: itemOf(keys[2], "2", grouped("cold", "9"))}},
 		{DeleteRequest: &types.DeleteRequest{Key: keyOf(keys[0], "1")}},
 	}
-	out, err := b.db.BatchWriteItem(t.Context(), &dynamodb.BatchWriteItemInput{
-		RequestItems: map[string][]types.WriteRequest{tableName: puts},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := map[string][]types.WriteRequest{tableName: {puts[0], puts[2]}}
-	if diff := cmp.Diff(want, out.UnprocessedItems, ignoreUnexported); diff != "" {
-		t.Error(diff)
-	}
+	left, err := b.batchWrite(t, map[string][]types.WriteRequest{tableName: puts})
+	require.NoError(t, err)
+	wantEqual(t, "unprocessed items", map[string][]types.WriteRequest{tableName: {puts[0], puts[2]}}, left, ignoreUnexported)
 	_, err = b.db.TransactWriteItems(t.Context(), &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{
 		{Put: &types.Put{TableName: aws.String(tableName), Item: keyOf(keys[3], "1")}},
 		{Delete: &types.Delete{TableName: aws.String(tableName), Key: keyOf(keys[0], "1")}},
 	}})
-	canceled, ok := errors.AsType[*types.TransactionCanceledException](err)
-	if !ok {
-		t.Fatalf("got %v, want a TransactionCanceledException", err)
-	}
-	if diff := cmp.Diff([]string{"None", "ThrottlingError"}, codes(canceled)); diff != "" {
-		t.Error(diff)
-	}
+	wantCancelled(t, "a transaction", err, "None", "ThrottlingError")
 }
 
 func codes(e *types.TransactionCanceledException) []string {

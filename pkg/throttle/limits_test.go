@@ -8,13 +8,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"github.com/google/go-cmp/cmp"
 
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/throttle"
 )
 
-// admitted returns the number of successful calls before the first throttled one, and its
-// error.
+// admitted returns the number of successful calls before the first throttled one, and that one's error.
 func admitted(t *testing.T, call func() error) (int, error) {
 	t.Helper()
 	for count := range 1000 {
@@ -26,6 +25,7 @@ func admitted(t *testing.T, call func() error) (int, error) {
 	return 0, nil
 }
 
+// TestHotPartition checks that a dry partition throttles writes, and neither its reads nor other partitions.
 func TestHotPartition(t *testing.T) {
 	b := newBench(t, throttle.Options{Partitions: 8, PartitionWCU: 4})
 	keys := b.apart(t, 2)
@@ -34,13 +34,7 @@ func TestHotPartition(t *testing.T) {
 	if count != 4 {
 		t.Errorf("a full bucket admitted %d writes, want 4", count)
 	}
-	want := []string{"TableWriteKeyRangeThroughputExceeded " + tableARN}
-	if diff := cmp.Diff(want, throttled(t, err)); diff != "" {
-		t.Error(diff)
-	}
-	if e := new(types.ProvisionedThroughputExceededException); !errors.As(err, &e) || e.ErrorMessage() == "" {
-		t.Errorf("no message in %v", err)
-	}
+	wantThrottled(t, "a write beyond that", err, tableWriteThrottled)
 	if err := b.put(t, keyOf(cold, "1")); err != nil {
 		t.Errorf("another partition: %v", err)
 	}
@@ -49,6 +43,7 @@ func TestHotPartition(t *testing.T) {
 	}
 }
 
+// TestBucketIsExact checks that a bucket fills to the nanosecond, and that a write is admitted if any tokens are left.
 func TestBucketIsExact(t *testing.T) {
 	b := newBench(t, throttle.Options{Partitions: 1, PartitionWCU: 4})
 	write := func() error { return b.put(t, keyOf("a", "1")) }
@@ -57,16 +52,16 @@ func TestBucketIsExact(t *testing.T) {
 		size float64 // KB of the first write
 		want int
 	}{
-		{0, 0, 4},                 // one second's
-		{0, 0, 0},                 // tokens: 0
-		{1, 0, 1},                 // a nanosecond's tokens are positive; then almost -1
-		{time.Second / 4, 0, 1},   // 4e-9 again
-		{time.Second / 4, 0, 1},   // still 4e-9: admitted, and almost -1
-		{time.Second/4 - 1, 0, 0}, // exactly 0
+		{0, 0, 4},                 // the tokens of one second
+		{0, 0, 0},                 // 0 tokens are left
+		{1, 0, 1},                 // from 4e-9 tokens to almost -1
+		{time.Second / 4, 0, 1},   // from 4e-9 tokens again
+		{time.Second / 4, 0, 1},   // from 4e-9 tokens again
+		{time.Second/4 - 1, 0, 0}, // exactly 0 tokens
 		{1, 0, 1},
-		{time.Second + time.Second/4 - 2, 0, 4}, // full less 4e-9
-		{time.Hour, 5.9, 1},                     // 6 units from 4: -2
-		{time.Second / 2, 0, 0},                 // 0
+		{time.Second + time.Second/4 - 2, 0, 4}, // full but for 4e-9 tokens
+		{time.Hour, 5.9, 1},                     // 6 units, from 4 tokens to -2
+		{time.Second / 2, 0, 0},                 // exactly 0 tokens
 		{time.Second / 2, 0, 2},
 	}
 	for i, step := range steps {
@@ -85,11 +80,10 @@ func TestBucketIsExact(t *testing.T) {
 	}
 }
 
+// TestHotReads checks the costs of reads, and the reasons with which a dry bucket throttles them.
 func TestHotReads(t *testing.T) {
 	b := newBench(t, throttle.Options{Partitions: 1, PartitionWCU: 10, PartitionRCU: 2})
-	if err := b.put(t, itemOf("a", "1", sized(7))); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, b.put(t, itemOf("a", "1", sized(7))))
 	query := func() error {
 		_, err := b.db.Query(t.Context(), &dynamodb.QueryInput{
 			TableName: aws.String(tableName), IndexName: aws.String(byGroup),
@@ -125,19 +119,16 @@ func TestHotReads(t *testing.T) {
 		if test.reason == "IndexRead" {
 			arn = indexARN
 		}
-		if diff := cmp.Diff([]string{test.reason + "KeyRangeThroughputExceeded " + arn}, throttled(t, err)); diff != "" {
-			t.Errorf("%s: %s", test.name, diff)
-		}
+		wantThrottled(t, test.name, err, test.reason+"KeyRangeThroughputExceeded "+arn)
 	}
 }
 
+// TestScanNeedsTheMean checks that a scan takes tokens of all partitions.
 func TestScanNeedsTheMean(t *testing.T) {
 	b := newBench(t, throttle.Options{Partitions: 4, PartitionWCU: 10, PartitionRCU: 1})
 	hot := b.apart(t, 1)[0]
-	if err := b.get(t, hot, "1", true); err != nil {
-		t.Fatal(err)
-	}
-	// 3 units are left in 4 partitions; a scan of nothing costs 0.5.
+	require.NoError(t, b.get(t, hot, "1", true))
+	// 3 units are left in 4 partitions. A scan of an empty table costs 0.5.
 	count, _ := admitted(t, func() error {
 		_, err := b.db.Scan(t.Context(), &dynamodb.ScanInput{TableName: aws.String(tableName)})
 		return err
@@ -147,6 +138,7 @@ func TestScanNeedsTheMean(t *testing.T) {
 	}
 }
 
+// TestTableLimit checks that TableWCU limits the whole table, whose local index counts and whose global index does not.
 func TestTableLimit(t *testing.T) {
 	const limit = 3
 	tests := []struct {
@@ -171,26 +163,18 @@ func TestTableLimit(t *testing.T) {
 		count, err := admitted(t, func() error {
 			key := keys[0]
 			keys = keys[1:]
-			return b.put(t, itemOf(key, "1", grouped(key, "1"))) // the global index does not count, the local one does
+			return b.put(t, itemOf(key, "1", grouped(key, "1"))) // a unit in the table, and one in each index
 		})
 		if count != (limit+1)/2 {
 			t.Errorf("%s: %d writes admitted, want %d", test.name, count, (limit+1)/2)
 		}
-		if diff := cmp.Diff([]string{test.want + " " + tableARN}, test.check(err)); diff != "" {
-			t.Errorf("%s: %s", test.name, diff)
-		}
+		wantEqual(t, test.name, []string{test.want + " " + tableARN}, test.check(err))
 	}
 }
 
-// TestBothLimits checks that the partition's exception has both reasons.
+// TestBothLimits checks that the exception has both reasons if the partition and the table are dry.
 func TestBothLimits(t *testing.T) {
 	b := newBench(t, throttle.Options{Partitions: 1, PartitionWCU: 1, TableWCU: 1})
 	_, err := admitted(t, func() error { return b.put(t, keyOf("a", "1")) })
-	want := []string{
-		"TableWriteKeyRangeThroughputExceeded " + tableARN,
-		"TableWriteMaxOnDemandThroughputExceeded " + tableARN,
-	}
-	if diff := cmp.Diff(want, throttled(t, err)); diff != "" {
-		t.Error(diff)
-	}
+	wantThrottled(t, "a second write", err, tableWriteThrottled, "TableWriteMaxOnDemandThroughputExceeded "+tableARN)
 }

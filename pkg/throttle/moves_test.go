@@ -1,14 +1,16 @@
 package throttle_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"github.com/google/go-cmp/cmp"
+
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
-// TestUpdateMovesEntry checks an update that moves an index entry, for each form of update and
-// each ReturnValues. It is charged a unit in both of the index's partitions.
+// TestUpdateMovesEntry checks that an update that moves an index entry costs a unit in both of the index's
+// partitions, for each form of update and each ReturnValues.
 func TestUpdateMovesEntry(t *testing.T) {
 	b := newBench(t, roomy)
 	expressions := map[string]values{
@@ -22,20 +24,14 @@ func TestUpdateMovesEntry(t *testing.T) {
 		for _, returns := range append(types.ReturnValue("").Values(), "") {
 			item := itemOf("a", "1", grouped("old", "1"))
 			item["tag"] = s("new")
-			if err := b.put(t, item); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, b.put(t, item))
 			b.Reset()
 			in := updateOf("a", expression, v)
 			in.ReturnValues = returns
-			if _, err := b.db.UpdateItem(t.Context(), in); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, b.update(t, in))
 			got := charged(b.Stats().Keys.Writes)
 			delete(got, place{"", "a"})
-			if diff := cmp.Diff(map[place]float64{{byGroup, "old"}: 1, {byGroup, "new"}: 1}, got); diff != "" {
-				t.Errorf("%s, returning %q: %s", expression, returns, diff)
-			}
+			wantEqual(t, fmt.Sprintf("%s, returning %q", expression, returns), map[place]float64{{byGroup, "old"}: 1, {byGroup, "new"}: 1}, got)
 		}
 	}
 }

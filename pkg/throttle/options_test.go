@@ -8,6 +8,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/throttle"
 )
 
+// TestOptions checks that the error for invalid options names each of them.
 func TestOptions(t *testing.T) {
 	good := []throttle.Options{
 		{Partitions: 1, PartitionWCU: 1},

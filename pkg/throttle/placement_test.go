@@ -6,17 +6,16 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/hotshard/hotshard/internal/aws/partitions"
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
+// TestPartitions checks the partition numbers, which must stay the same: other ones would change the results of experiments.
 func TestPartitions(t *testing.T) {
 	place := func(count int, seed uint64) func(string) int {
 		l, err := New(Options{Partitions: count, PartitionWCU: 1, Seed: seed})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return l.Partition
 	}
-	// A different placement would change the results of experiments.
 	for key, want := range map[string]int{"": 43, "C#views#0": 21, "C#views#1": 41, "é": 36} {
 		if got := place(64, 0)(key); got != want {
 			t.Errorf("%q is on partition %d, want %d", key, got, want)

@@ -18,7 +18,7 @@ const selectX = `SELECT * FROM "limited" WHERE pk = 'x' AND sk = '1'`
 
 type sender = func(db *dynamodb.Client) (any, error)
 
-// requests returns one request of each operation; most change the index.
+// requests returns a request of each operation. Most writes change the index.
 func requests(t *testing.T, capacity types.ReturnConsumedCapacity) map[string]sender {
 	name := aws.String(tableName)
 	ctx := t.Context()

@@ -13,13 +13,14 @@ import (
 	"time"
 
 	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/throttle"
 )
 
 const describedTable = `{"Table":{"TableName":"t","TableArn":"arn","KeySchema":[{"AttributeName":"id","KeyType":"HASH"}],"BillingModeSummary":{"BillingMode":"PAY_PER_REQUEST"}}}`
 
-// FuzzRequest sends any body of any operation. The limiter answers each and never panics. It sends no request to the
-// engine that the caller did not send, except its own reads. The buckets agree with the charges.
+// FuzzRequest sends any body of any operation. The limiter never panics. It sends the engine only the caller's request
+// and its own reads. The buckets pay what the statistics charge.
 func FuzzRequest(f *testing.F) {
 	bodies := []string{
 		``, `{`, `[]`, `null`, `{"TableName":"t","Item":{"id":{"S":"a"}}}`, `{"TableName":"t","Key":{"id":{"N":"1e999"}}}`,
@@ -65,9 +66,7 @@ func FuzzRequest(f *testing.F) {
 		l, err := throttle.New(throttle.Options{
 			Partitions: 1, PartitionWCU: 1, PartitionBytes: 100, Base: base, Now: func() time.Time { return time.Unix(1_800_000_000, 0) },
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for range 3 {
 			req := httptest.NewRequestWithContext(t.Context(), "POST", "http://engine/", bytes.NewReader(body))
 			req.Header.Set("X-Amz-Target", target)
@@ -89,10 +88,10 @@ func FuzzRequest(f *testing.F) {
 			for _, p := range table.Partitions {
 				paid -= p.WriteTokens + p.ReadTokens
 			}
-			paid += 1 + 3 // what the first partition had
+			paid += 1 + 3 // the first partition's tokens at the start
 		}
 		if s := l.Stats(); math.Abs(paid-s.WriteUnits-s.ReadUnits) > 1e-6*(1+paid) || s.WriteUnits < 0 || s.ReadUnits < 0 {
-			t.Errorf("the buckets paid %v units, charged were %v and %v", paid, s.WriteUnits, s.ReadUnits)
+			t.Errorf("the buckets paid %v units, the statistics charge %v and %v", paid, s.WriteUnits, s.ReadUnits)
 		}
 	})
 }
@@ -101,14 +100,12 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// TestBodies checks that chunked bodies are charged like others, and that compressed and unreadable ones, and unknown
-// operations, get the engine's own answers.
+// TestBodies checks that a chunked body costs what any other does. Compressed, unreadable and large bodies and unknown
+// operations get the engine's own responses.
 func TestBodies(t *testing.T) {
 	b := newBench(t, throttle.Options{Partitions: 1, PartitionWCU: 100})
 	target, err := url.Parse(enginetest.Endpoint(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	proxy := httptest.NewServer(b.Proxy(target))
 	t.Cleanup(proxy.Close)
 	const put = `{"TableName":"limited","Item":{"pk":{"S":"a"},"sk":{"S":"1"}}}`
@@ -118,21 +115,13 @@ func TestBodies(t *testing.T) {
 	_ = z.Close()
 	send := func(endpoint, operation string, body io.Reader, encoding string) int {
 		t.Helper()
-		req, err := http.NewRequestWithContext(t.Context(), "POST", endpoint, body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		req.Header.Set("X-Amz-Target", "DynamoDB_20120810."+operation)
-		req.Header.Set("Content-Type", "application/x-amz-json-1.0")
-		req.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential="+b.key+"/20260101/us-east-1/dynamodb/aws4_request, SignedHeaders=host, Signature=0")
+		req := b.request(t, endpoint, operation, body)
 		req.Header.Set("X-Amz-Date", "20260101T000000Z")
 		if encoding != "" {
 			req.Header.Set("Content-Encoding", encoding)
 		}
 		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer resp.Body.Close()
 		if _, err := io.Copy(io.Discard, resp.Body); err != nil {
 			t.Fatal(err)
@@ -152,10 +141,11 @@ func TestBodies(t *testing.T) {
 		}
 	}
 	b.Reset()
-	if got := send(proxy.URL, "PutItem", io.MultiReader(strings.NewReader(put)), ""); got != http.StatusOK { // without a length
-		t.Errorf("chunked: status %d", got)
+	halves := io.MultiReader(strings.NewReader(put[:20]), strings.NewReader(put[20:])) // a body without a length is chunked
+	if got := send(proxy.URL, "PutItem", halves, ""); got != http.StatusOK {
+		t.Errorf("a chunked body: status %d", got)
 	}
 	if got := b.Stats().WriteUnits; got != 1 {
-		t.Errorf("a chunked PutItem cost %v units", got)
+		t.Errorf("a chunked PutItem cost %v units, want 1", got)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/throttle"
 )
 
@@ -54,9 +55,7 @@ func TestSplit(t *testing.T) {
 func (b *bench) halves(t *testing.T) (low, high string) {
 	t.Helper()
 	two, err := throttle.New(throttle.Options{Partitions: 2, PartitionWCU: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, key := range []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j"} {
 		if two.Partition(key) == 0 {
 			low = key

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/throttle"
 )
 
@@ -48,8 +49,6 @@ func newStandIn(b *testing.B, answer string) http.Handler {
 		_, err := io.Copy(io.Discard, r.Body)
 		return &http.Response{StatusCode: http.StatusOK, ContentLength: int64(len(text)), Header: http.Header{"X-Amz-Crc32": {"1"}}, Body: io.NopCloser(strings.NewReader(text))}, err
 	})})
-	if err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, err)
 	return l.Proxy(&url.URL{Scheme: "http", Host: "engine"})
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// TestWaitEnds checks that a wait ends with the caller's context.
+// TestWaitEnds checks that sleep ends with its context.
 func TestWaitEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

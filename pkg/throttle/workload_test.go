@@ -16,12 +16,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hotshard/hotshard/internal/test/lane"
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/throttle"
 )
 
 var seed = flag.Uint64("seed", 1, "seed of the random operations; 0 takes the clock")
 
-// seedOf returns the seed, and logs it.
+// seedOf returns the seed and logs it.
 func seedOf(t *testing.T) uint64 {
 	t.Helper()
 	seed := *seed
@@ -32,10 +33,9 @@ func seedOf(t *testing.T) uint64 {
 	return seed
 }
 
-// TestMixedWorkload sends the same random operations through the limiter and directly to an
-// engine, and compares the responses. An auditor measures the cost of each single write on the
-// engine. Charges must equal it for every partition key. Another -seed tries other operations;
-// some of those may hit further mistakes of the engine.
+// TestMixedWorkload checks that random operations get the same responses through the limiter as from an engine,
+// and that each partition key is charged what the auditor measured. Another -seed tries other operations, some
+// of which may hit further mistakes of the engine.
 func TestMixedWorkload(t *testing.T) {
 	seed := seedOf(t)
 	b := newBench(t, throttle.Options{Partitions: 64, PartitionWCU: 100_000, TopKeys: 1000})
@@ -51,18 +51,13 @@ func TestMixedWorkload(t *testing.T) {
 		}
 		op.audit(a)
 	}
-	if diff := cmp.Diff(plain.image(t), b.image(t), ignoreUnexported); diff != "" {
-		t.Errorf("the tables differ: %s", diff)
-	}
-	if diff := cmp.Diff(a.writes, charged(b.Stats().Keys.Writes)); diff != "" {
-		t.Errorf("write units: %s", diff)
-	}
-	if diff := cmp.Diff(a.reads, charged(b.Stats().Keys.Reads)); diff != "" {
-		t.Errorf("read units: %s", diff)
-	}
+	wantEqual(t, "the tables differ", plain.image(t), b.image(t), ignoreUnexported)
+	wantEqual(t, "write units", a.writes, charged(b.Stats().Keys.Writes))
+	wantEqual(t, "read units", a.reads, charged(b.Stats().Keys.Reads))
 	checkSums(t, b.Stats())
 }
 
+// checkSums checks that the write units by operation, by table and index, and by key have the same sum.
 func checkSums(t *testing.T, s throttle.Stats) {
 	t.Helper()
 	var byOperation, bySpace, byKey float64
@@ -99,15 +94,15 @@ func text(err error) string {
 	return fmt.Sprint(err)
 }
 
-// operation can be sent and audited.
+// operation is a call, and how the auditor repeats it.
 type operation struct {
 	name  string
 	send  func(context.Context, *dynamodb.Client) (any, error)
 	audit func(*auditor)
 }
 
-// auditor has a table of its own. It repeats the workload there, one item at a time, and adds
-// up the capacity that the engine reports.
+// auditor repeats the workload in a table of its own, one item at a time, and adds up the capacity that the
+// engine reports.
 type auditor struct {
 	t      *testing.T
 	db     *dynamodb.Client
@@ -118,9 +113,7 @@ type auditor struct {
 func (a *auditor) item(key values) values {
 	a.t.Helper()
 	out, err := a.db.GetItem(a.t.Context(), &dynamodb.GetItemInput{TableName: aws.String(tableName), Key: key, ConsistentRead: aws.Bool(true)})
-	if err != nil {
-		a.t.Fatal(err)
-	}
+	require.NoError(a.t, err)
 	return out.Item
 }
 
@@ -134,9 +127,7 @@ func (a *auditor) write(w writing, times float64) {
 		a.rewrite(w.key(), before, times)
 		return
 	}
-	if err != nil {
-		a.t.Fatal(err)
-	}
+	require.NoError(a.t, err)
 	base := times * *used.Table.CapacityUnits
 	for _, local := range used.LocalSecondaryIndexes {
 		base += *local.CapacityUnits
@@ -171,9 +162,7 @@ func (a *auditor) rewrite(key, before values, times float64) {
 	units := 1.0
 	if before != nil {
 		used, err := (writing{put: before}).alone(a.t.Context(), a.db)
-		if err != nil {
-			a.t.Fatal(err)
-		}
+		require.NoError(a.t, err)
 		units = *used.Table.CapacityUnits
 	}
 	a.writes[place{"", pkOf(key)}] += times * units
@@ -184,9 +173,7 @@ func (a *auditor) read(key values, consistent bool, times float64) {
 	a.t.Helper()
 	out, err := a.db.GetItem(a.t.Context(), &dynamodb.GetItemInput{TableName: aws.String(tableName), Key: key,
 		ConsistentRead: &consistent, ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal})
-	if err != nil {
-		a.t.Fatal(err)
-	}
+	require.NoError(a.t, err)
 	a.reads[place{"", pkOf(key)}] += times * *out.ConsumedCapacity.CapacityUnits
 }
 
@@ -195,9 +182,7 @@ func (a *auditor) query(in dynamodb.QueryInput, key string) {
 	a.t.Helper()
 	in.ReturnConsumedCapacity = types.ReturnConsumedCapacityTotal
 	out, err := a.db.Query(a.t.Context(), &in)
-	if err != nil {
-		a.t.Fatal(err)
-	}
+	require.NoError(a.t, err)
 	least := 0.5
 	if aws.ToBool(in.ConsistentRead) {
 		least = 1
