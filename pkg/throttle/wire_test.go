@@ -29,7 +29,7 @@ func TestThrottleOnTheWire(t *testing.T) {
 	}
 	var got map[string]any
 	require.NoError(t, json.Unmarshal(b.wire.body, &got))
-	if got["message"] == "" {
+	if message, _ := got["message"].(string); message == "" {
 		t.Error("there is no message")
 	}
 	delete(got, "message")
