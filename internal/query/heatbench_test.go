@@ -21,16 +21,18 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/base/throttles/collect"
 	"github.com/hotshard/hotshard/internal/httpapi"
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
-// shelf stands in for DynamoDB: it answers queries from items that are encoded already,
-// so that the time is the client's.
+// shelf is a fake of DynamoDB that answers queries with items that are already encoded, so that the CPU time is the
+// client's.
 type shelf struct {
 	items map[string][]shelved // by partition key, in order of sort keys
-	units float64              // read units of the queries, eventually consistent
+	units float64              // read units of the eventually consistent queries
 }
 
 type shelved struct {
@@ -41,7 +43,7 @@ type shelved struct {
 
 const pageBytes = 1 << 20
 
-func (s *shelf) put(item map[string]types.AttributeValue) {
+func (s *shelf) put(item dynamo.Item) {
 	text, size := encode(item)
 	pk, sk := item["pk"].(*types.AttributeValueMemberS).Value, item["sk"].(*types.AttributeValueMemberS).Value
 	if s.items == nil {
@@ -56,8 +58,8 @@ func (s *shelf) sort() {
 	}
 }
 
-// encode writes an item as DynamoDB's answers have it.
-func encode(item map[string]types.AttributeValue) (text []byte, size int) {
+// encode returns an item in the form of DynamoDB's responses.
+func encode(item dynamo.Item) (text []byte, size int) {
 	m := map[string]map[string]any{}
 	for name, v := range item {
 		size += len(name)
@@ -113,13 +115,12 @@ func (s *shelf) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// unfolded is how long ago the windows start, at the most, that are in no layer: the task runs
-// once a minute, and folds what ended 10 s before.
+// unfolded is the maximum age of a window that is in no layer: the task runs once a minute, and folds windows that ended
+// 10 s before.
 const unfolded = 80 * time.Second
 
-// storm fills the shelf with windows of 10 s of the time before now: on each stream shard
-// 200 keys, of which some are write shards of a counter in a storm and one of a counter
-// with skew.
+// storm fills the shelf with windows of 10 s up to now. Each stream shard has 200 keys: a write shard of a counter in a
+// storm, one of a counter with skew, and 198 other counters.
 func (s *shelf) storm(shards int, since time.Duration, now time.Time) {
 	random := rand.New(rand.NewPCG(1, uint64(shards)))
 	const window = 10 * time.Second
@@ -136,7 +137,7 @@ func (s *shelf) storm(shards int, since time.Duration, now time.Time) {
 	}
 	for start := first; start.Add(window).Before(now); start = start.Add(window) {
 		if start.Equal(start.Truncate(10*time.Minute)) && start.After(first) && start.Before(now.Add(-40*time.Minute)) {
-			start = start.Add(10*time.Minute - window) // of which the last window stands for all
+			start = start.Add(10*time.Minute - window) // the last window represents all of the ten minutes
 		}
 		var items []heat.Item
 		for n := range shards {
@@ -154,7 +155,7 @@ func (s *shelf) storm(shards int, since time.Duration, now time.Time) {
 			for i := range 198 {
 				add(fmt.Sprintf("C#page/item-%05d#0", (n*198+i*7)%20_000), 15+random.Uint64N(400)/uint64(i+1))
 			}
-			if start.Add(10 * time.Minute).After(now) { // older ones are not read
+			if start.Add(10 * time.Minute).After(now) { // older windows are not read
 				s.put(item.Stored(now.Add(time.Hour)))
 			}
 			items = append(items, item)
@@ -189,8 +190,7 @@ func cpu() time.Duration {
 	return time.Duration(use.Utime.Nano() + use.Stime.Nano())
 }
 
-// BenchmarkHeat is GET /v1/hot-keys and /v1/heat in a storm: CPU of the process, which is
-// all the client's, and read units of a call.
+// BenchmarkHeat measures GET /v1/hot-keys and /v1/heat in a storm: the process's CPU time and the read units of a call.
 func BenchmarkHeat(b *testing.B) {
 	now := time.Date(2026, 1, 5, 12, 43, 25, 0, time.UTC)
 	for _, shards := range []int{4, 16, 64} {
@@ -198,9 +198,7 @@ func BenchmarkHeat(b *testing.B) {
 			s := &shelf{}
 			s.storm(shards, since, now)
 			service, err := New(Settings{ItemsTable: "i", RollupsTable: "r", HeatTable: "h", ShardMapTable: "m", Deadline: 25 * time.Second, DefaultSpan: time.Hour}, s.client(), collect.Sources{})
-			if err != nil {
-				b.Fatal(err)
-			}
+			require.NoError(b, err)
 			service.setClock(func() time.Time { return now })
 			handler := httpapi.New(slog.New(slog.DiscardHandler), Routes(service))
 			for name, path := range map[string]string{

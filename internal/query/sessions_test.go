@@ -10,16 +10,17 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
+// TestActiveSessions checks that only the sessions that have not ended count.
 func TestActiveSessions(t *testing.T) {
 	r := newRig(t)
-	kept := sessions.New(r.client, r.names.Items, shardmap.New(r.client, r.names.ShardMap, shardmap.Options{}), sessions.Options{})
+	writer := sessions.New(r.client, r.names.Items, shardmap.New(r.client, r.names.ShardMap, shardmap.Options{}), sessions.Options{})
 	const group = "shop/ü#1&b"
 	for i := range 7 {
 		now := r.now
 		if i%2 == 1 {
 			now = now.Add(-2 * time.Second) // it has ended
 		}
-		if _, err := kept.Put(t.Context(), sessions.Lease{Group: group, ID: fmt.Sprint(i), TTL: time.Second + time.Hour*time.Duration((i+1)%2)}, now); err != nil {
+		if _, err := writer.Put(t.Context(), sessions.Lease{Group: group, ID: fmt.Sprint(i), TTL: time.Second + time.Hour*time.Duration((i+1)%2)}, now); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -5,10 +5,11 @@ import (
 	"time"
 
 	"github.com/hotshard/hotshard/internal/httpapi"
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
-// TestDefaultRanges: without from, events and rollups go back the same, from now or an
-// earlier to, at any hour.
+// TestDefaultRanges checks that without from, ranges of events and rollups begin 30 days before now, or before an earlier
+// to, at any hour.
 func TestDefaultRanges(t *testing.T) {
 	events, rollups := &eventReader{span: 720 * time.Hour}, &rollupReader{span: 720 * time.Hour}
 	midnight := time.Date(2028, 3, 1, 0, 0, 0, 0, time.UTC)
@@ -25,9 +26,7 @@ func TestDefaultRanges(t *testing.T) {
 			}
 			for text, every := range map[string]time.Duration{"1h": time.Hour, "8h": 8 * time.Hour, "1d": oneDay} {
 				span, err := rollups.rangeOf(&rollupsInput{To: httpapi.Time{Time: to}, Every: text}, now)
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				if !span.from.Equal(want.Truncate(every)) || span.to.Before(end) {
 					t.Errorf("rollups by %s at %s to %s: %s to %s; want from %s", text, now, to, span.from, span.to, want.Truncate(every))
 				}
@@ -36,25 +35,22 @@ func TestDefaultRanges(t *testing.T) {
 	}
 }
 
-// TestDefaultRangeOfManyBuckets: with a longer span as many buckets are read as an answer
-// may have.
+// TestDefaultRangeOfManyBuckets checks that the default range has no more rollups than a response may have.
 func TestDefaultRangeOfManyBuckets(t *testing.T) {
 	rollups := &rollupReader{span: 90 * oneDay}
 	now := time.Date(2027, 1, 1, 0, 0, 30, 0, time.UTC)
 	span, err := rollups.rangeOf(&rollupsInput{Every: "1h"}, now)
 	if err != nil || span.to.Sub(span.from) != maxBuckets*time.Hour || !span.to.After(now) {
-		t.Errorf("%+v, %v", span, err)
+		t.Errorf("the default range of 90 days is %+v, %v; want %d hours", span, err, maxBuckets)
 	}
 }
 
-// TestTheZeroTimeIsATime checks that Go's zero time as from or to is no absent parameter.
+// TestTheZeroTimeIsATime checks that Go's zero time as from or to is not taken for an absent parameter.
 func TestTheZeroTimeIsATime(t *testing.T) {
 	now := time.Date(2028, 3, 1, 0, 0, 0, 0, time.UTC)
 	for _, text := range []string{"0001-01-01T00:00:00Z", "0001-01-01T01:00:00+01:00"} {
 		var zero httpapi.Time
-		if err := zero.UnmarshalText([]byte(text)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, zero.UnmarshalText([]byte(text)))
 		reader := &eventReader{span: 720 * time.Hour}
 		from, err1 := reader.rangeOf(&eventsInput{From: zero}, now)
 		to, err2 := reader.rangeOf(&eventsInput{To: zero}, now)
