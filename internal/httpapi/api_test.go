@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"bytes"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -9,7 +10,8 @@ import (
 	"testing"
 )
 
-// TestFirstRequestsAtOnce checks concurrent first requests of several calls, whose handlers are made by the first one.
+// TestFirstRequestsAtOnce checks concurrent first requests of each call, which make the handlers. A wrong method is a 405 in
+// problem JSON that names the allowed ones.
 func TestFirstRequestsAtOnce(t *testing.T) {
 	handler, _ := things(&bytes.Buffer{})
 	var group sync.WaitGroup
@@ -26,8 +28,9 @@ func TestFirstRequestsAtOnce(t *testing.T) {
 				request := httptest.NewRequestWithContext(t.Context(), c.method, c.path, strings.NewReader(`{"things":[]}`))
 				request.Header.Set("Content-Type", "application/json")
 				answer := httptest.NewRecorder()
-				if handler.ServeHTTP(answer, request); answer.Code != c.status || answer.Header().Get("Allow") != c.allow {
-					t.Errorf("%s %s: %d %s", c.method, c.path, answer.Code, answer.Body)
+				handler.ServeHTTP(answer, request)
+				if answer.Code != c.status || answer.Header().Get("Allow") != c.allow || c.status >= 400 && !strings.Contains(answer.Body.String(), fmt.Sprint(`"status":`, c.status)) {
+					t.Errorf("%s %s: %d %v %s, want %d, Allow: %s", c.method, c.path, answer.Code, answer.Header(), answer.Body, c.status, c.allow)
 				}
 			})
 		}

@@ -8,9 +8,11 @@ import (
 	"testing"
 
 	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
-// TestCaller checks the caller's name for API Gateway's events.
+// TestCaller checks the caller's name for each kind of API Gateway's authorizer. Sessions of one role are one caller.
 func TestCaller(t *testing.T) {
 	type output struct{ Body string }
 	handler := Lambda(New(slog.New(slog.DiscardHandler), func(api *API) {
@@ -40,14 +42,10 @@ func TestCaller(t *testing.T) {
 	} {
 		request := events.APIGatewayV2HTTPRequest{RawPath: "/who"}
 		request.RequestContext.HTTP.Method = http.MethodGet
-		if err := json.Unmarshal([]byte(c.authorizer), &request.RequestContext.Authorizer); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, json.Unmarshal([]byte(c.authorizer), &request.RequestContext.Authorizer))
 		answer, err := handler(t.Context(), request)
 		var got string
-		if err := json.Unmarshal([]byte(answer.Body), &got); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, json.Unmarshal([]byte(answer.Body), &got))
 		if err != nil || got != c.want {
 			t.Errorf("%s: %q, %v; want %q", c.authorizer, got, err, c.want)
 		}

@@ -13,7 +13,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// TestGoneCallerIsNotLogged checks that a call that fails because its caller left logs nothing.
+// TestGoneCallerIsNotLogged checks that a failed call logs an error, unless its caller has left.
 func TestGoneCallerIsNotLogged(t *testing.T) {
 	for name, fails := range map[string]error{"unavailable": shard.ErrUnavailable, "internal": errors.New("oops")} {
 		for _, left := range []bool{true, false} {

@@ -11,7 +11,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// echo responds with the id of the request, and knows only some ids. It counts its calls.
+// echo responds with the request's id and names. It counts calls and knows only some ids.
 func echo(calls *int, known ...string) Routes {
 	type input struct {
 		ID   Name   `path:"id"`
@@ -36,6 +36,7 @@ func echo(calls *int, known ...string) Routes {
 	}
 }
 
+// TestLambdaPaths checks that API Gateway's decoded paths reach the handler unchanged, and control characters in them don't.
 func TestLambdaPaths(t *testing.T) {
 	id, calls := "a/b//c#ü 50%41?x/../.", 0
 	handler := Lambda(New(slog.New(slog.DiscardHandler), echo(&calls, id, "x y", "/", "..", "%2F", "50%")))
@@ -51,7 +52,7 @@ func TestLambdaPaths(t *testing.T) {
 		request.RequestContext.HTTP.Method = http.MethodGet
 		got, err := handler(t.Context(), request)
 		if err != nil || got.StatusCode != 200 || got.Body != c.want+"\n" {
-			t.Errorf("%s: %d %s, %v", c.path, got.StatusCode, got.Body, err)
+			t.Errorf("%s: %d %s, %v; want %s", c.path, got.StatusCode, got.Body, err, c.want)
 		}
 	}
 	for _, c := range []events.APIGatewayV2HTTPRequest{
@@ -60,21 +61,21 @@ func TestLambdaPaths(t *testing.T) {
 	} {
 		c.RequestContext.HTTP.Method = http.MethodGet
 		if got, err := handler(t.Context(), c); err != nil || got.StatusCode != http.StatusUnprocessableEntity {
-			t.Errorf("control characters in %q, %q: %d %s, %v", c.RawPath, c.RawQueryString, got.StatusCode, got.Body, err)
+			t.Errorf("control characters in %q, %q: %d %s, %v; want a 422", c.RawPath, c.RawQueryString, got.StatusCode, got.Body, err)
 		}
 	}
 	calls = 0
 	absent := events.APIGatewayV2HTTPRequest{RawPath: "/v1/events/50%41"}
 	absent.RequestContext.HTTP.Method = http.MethodGet
 	if got, err := handler(t.Context(), absent); err != nil || got.StatusCode != http.StatusNotFound || calls != 1 {
-		t.Errorf("an unknown id: %d %s, %v, after %d calls", got.StatusCode, got.Body, err, calls)
+		t.Errorf("an unknown id: %d %s, %v, after %d calls; want a 404 after 1", got.StatusCode, got.Body, err, calls)
 	}
 	if _, err := handler(t.Context(), events.APIGatewayV2HTTPRequest{}); err == nil {
 		t.Error("an event of another shape is no error")
 	}
 }
 
-// TestBothRequestIDs checks that a log line has API Gateway's id and the id that the caller gets.
+// TestBothRequestIDs checks that a log line has API Gateway's request id and the id that is returned to the caller.
 func TestBothRequestIDs(t *testing.T) {
 	var lines strings.Builder
 	handler := Lambda(New(slog.New(slog.NewJSONHandler(&lines, nil)), func(api *API) {

@@ -8,8 +8,7 @@ import (
 	"github.com/hotshard/hotshard/internal/httpapi"
 )
 
-// TestKeysAreTheCallersOwn checks that the same key of another caller, or of no caller, is another key. The same caller
-// gets its first answer.
+// TestKeysAreTheCallersOwn checks that each caller, and the absence of a caller, has its own idempotency keys.
 func TestKeysAreTheCallersOwn(t *testing.T) {
 	r := newRig(t)
 	handler := r.handler
@@ -34,13 +33,13 @@ func TestKeysAreTheCallersOwn(t *testing.T) {
 		as(c.caller)
 		got := r.post("/v1/counters", c.body, "Idempotency-Key", "1")
 		if sum := r.sum("a"); got.status != c.status || sum != c.sum {
-			t.Errorf("call %d by %q: %d %s, sum %s", i, c.caller, got.status, got.body, sum)
+			t.Errorf("call %d by %q: %d %s, sum %s; want %d and %s", i, c.caller, got.status, got.body, sum, c.status, c.sum)
 		}
 	}
 }
 
 // TestNamelessTokensHaveNoKeys checks that a keyed call is rejected, and writes nothing, if the token does not name its
-// caller. A call without a key is accepted.
+// caller.
 func TestNamelessTokensHaveNoKeys(t *testing.T) {
 	r := newRig(t)
 	handler := r.handler

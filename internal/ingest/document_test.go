@@ -9,7 +9,7 @@ import (
 	"github.com/hotshard/hotshard/internal/httpapi/docs"
 )
 
-// TestTheDocumentSaysWhatIsTrue checks the document's bodies, lists and errors.
+// TestTheDocumentSaysWhatIsTrue checks the bodies, lists, headers and errors of each call in the OpenAPI document.
 func TestTheDocumentSaysWhatIsTrue(t *testing.T) {
 	r := newRig(t)
 	r.handler = docs.With(r.handler, Routes(nil))
@@ -27,7 +27,7 @@ func TestTheDocumentSaysWhatIsTrue(t *testing.T) {
 	}
 	got.decode(t, &document)
 	if strings.Contains(string(got.body), "octet-stream") || strings.Contains(string(got.body), `"array","null"`) {
-		t.Error("a body of bytes, or a list that may be null")
+		t.Error("the document has a body of bytes, or a list that may be null")
 	}
 	writes := 0
 	for path, methods := range document.Paths {
@@ -61,6 +61,6 @@ func TestTheDocumentSaysWhatIsTrue(t *testing.T) {
 		}
 	}
 	if writes != 8 {
-		t.Errorf("%d writes", writes)
+		t.Errorf("the document has %d writes, want 8", writes)
 	}
 }

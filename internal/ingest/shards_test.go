@@ -7,7 +7,7 @@ import (
 	"github.com/hotshard/hotshard/internal/httpapi"
 )
 
-// set calls a setting, and retries while a busy machine can't change the shard map within a second.
+// set sends a PUT. It retries while a busy machine can't change the shard map within a second.
 func (r *rig) set(path, body string, header ...string) (got answer) {
 	r.t.Helper()
 	for range 20 {
@@ -18,6 +18,7 @@ func (r *rig) set(path, body string, header ...string) (got answer) {
 	return got
 }
 
+// TestPutShards checks that a shard count is pinned, again with the same answer, and unpinned.
 func TestPutShards(t *testing.T) {
 	r := newRig(t)
 	put := func(body string) answer { return r.set("/v1/shards", body) }
@@ -44,10 +45,6 @@ func TestPutShards(t *testing.T) {
 		`{"type":"board","name":"x","shards":"2"}`:   "body.shards",
 		`{"type":"board","name":"x","shards":[2,3]}`: "body.shards",
 	} {
-		got := put(body)
-		if got.status != 422 {
-			t.Errorf("%s: %d %s", body, got.status, got.body)
-		}
-		checkProblem(t, got, location)
+		wantProblem(t, body, put(body), 422, location)
 	}
 }
