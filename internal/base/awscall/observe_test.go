@@ -17,7 +17,7 @@ import (
 	"github.com/aws/smithy-go/middleware"
 )
 
-// TestObserveAttempts checks that each attempt of each client is reported by its IAM action.
+// TestObserveAttempts checks that each attempt of any service's client is reported with its IAM action.
 func TestObserveAttempts(t *testing.T) {
 	var asked atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -47,6 +47,6 @@ func TestObserveAttempts(t *testing.T) {
 		t.Errorf("reported %v, want %v", reported, want)
 	}
 	if got := reported[0].Operation(); got != "ListTables" {
-		t.Errorf("operation %s", got)
+		t.Errorf("the operation of %s is %s, want ListTables", reported[0], got)
 	}
 }

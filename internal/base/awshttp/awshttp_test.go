@@ -24,8 +24,8 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// server stands in for DynamoDB over TLS. It responds to all calls alike after hold. A call for
-// which hang returns true gets no response.
+// server is a fake of DynamoDB over TLS. It responds to all calls alike after hold. A call for which hang returns true gets
+// no response.
 type server struct {
 	*httptest.Server
 	hold   time.Duration
@@ -69,7 +69,7 @@ func (s *server) config() aws.Config {
 	return aws.Config{Region: "us-east-1", BaseEndpoint: &s.URL, Credentials: credentials.NewStaticCredentialsProvider("k", "s", "")}
 }
 
-// client is a function's client that trusts the server.
+// client returns a client as functions have it, which trusts the server.
 func (s *server) client(times awshttp.Times) *dynamodb.Client {
 	config, h := s.config(), awshttp.New(times)
 	h.Transport.(*http.Transport).TLSClientConfig.RootCAs = s.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs
@@ -85,8 +85,8 @@ var (
 
 var now = time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
 
-// TestAttemptTimeout checks that an idempotent write is retried long before its deadline. Any
-// other write reports its unknown outcome early.
+// TestAttemptTimeout checks that a time-out of one attempt is early. Then an idempotent write is retried, and any other
+// returns its unknown outcome.
 func TestAttemptTimeout(t *testing.T) {
 	t.Parallel()
 	for operation, c := range map[string]struct {
@@ -118,7 +118,7 @@ func TestAttemptTimeout(t *testing.T) {
 			err := c.write(ctx, client, shardmap.New(s.client(patient), "map", shardmap.Options{}))
 			took, calls := time.Since(begin), s.count(operation).Load()
 			if took > 30*time.Second {
-				t.Errorf("took %v", took)
+				t.Errorf("the write took %v of its minute", took)
 			}
 			if c.again && (err != nil || calls < 2) { // on a busy machine the second attempt may time out, too
 				t.Errorf("%d calls, %v", calls, err)
@@ -130,7 +130,7 @@ func TestAttemptTimeout(t *testing.T) {
 	}
 }
 
-// TestRetryWithoutConnection checks that an increment is retried if no connection was made.
+// TestRetryWithoutConnection checks that an increment is retried if its first attempt made no connection.
 func TestRetryWithoutConnection(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -146,6 +146,6 @@ func TestRetryWithoutConnection(t *testing.T) {
 	view := shardmap.New(s.client(patient), "map", shardmap.Options{})
 	err := counters.NewWriter(client, "items", view, counters.Options{}).Add(t.Context(), "c", 1, now)
 	if calls := s.count("UpdateItem").Load(); err != nil || calls != 1 || dials.Load() < 2 {
-		t.Errorf("%d calls, %d connections were tried, %v", calls, dials.Load(), err)
+		t.Errorf("%d calls after %d dials, %v; want 1 after 2", calls, dials.Load(), err)
 	}
 }

@@ -15,12 +15,11 @@ import (
 	"github.com/hotshard/hotshard/internal/base/awshttp"
 )
 
-// burst is how many updates one call of the API has in flight.
+// burst is the number of updates that one call of the API has in flight.
 const burst = 32
 
-// BenchmarkBursts makes bursts of 32 updates of 5 ms, as a container does for requests with
-// many counters. It reports the share of updates that opened a connection, after the first
-// burst.
+// BenchmarkBursts makes bursts of 32 updates of 5 ms, as a container does for requests with many counters. It reports the
+// share of updates after the first burst that opened a connection.
 func BenchmarkBursts(b *testing.B) {
 	for _, c := range []struct {
 		name string
@@ -44,7 +43,7 @@ func BenchmarkBursts(b *testing.B) {
 	}
 }
 
-// stock is the SDK's default client that trusts the server.
+// stock returns the SDK's default client, which trusts the server.
 func (s *server) stock() *dynamodb.Client {
 	config := s.config()
 	config.HTTPClient = awstransport.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
@@ -76,7 +75,7 @@ func update(ctx context.Context, client *dynamodb.Client) error {
 	return err
 }
 
-// TestBurstsReuseConnections checks that at most one update in twenty opens a connection.
+// TestBurstsReuseConnections checks that at most one of twenty updates opens a connection.
 func TestBurstsReuseConnections(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -89,6 +88,6 @@ func TestBurstsReuseConnections(t *testing.T) {
 		updates(t, client, burst)
 	}
 	if opened := s.opened.Load() - before; opened > bursts*burst/20 {
-		t.Errorf("%d updates opened %d connections", bursts*burst, opened)
+		t.Errorf("%d updates opened %d connections, want at most %d", bursts*burst, opened, bursts*burst/20)
 	}
 }

@@ -9,9 +9,10 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/hotshard/hotshard/internal/base/ddbstream"
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
-// benchPayload has 1,000 modified items of about 500 B, with both images.
+// benchPayload returns 1,000 records of modified items of about 500 B, with both images.
 func benchPayload(b *testing.B) []byte {
 	b.Helper()
 	var list []string
@@ -30,15 +31,13 @@ func benchPayload(b *testing.B) []byte {
 	return payload
 }
 
-// BenchmarkWriteUnits decodes a batch and reads the key and the cost of each record.
+// BenchmarkWriteUnits decodes a batch and gets the key and the write units of each record.
 func BenchmarkWriteUnits(b *testing.B) {
 	payload := benchPayload(b)
 	var decoder ddbstream.Decoder
 	for b.Loop() {
 		batch, err := decoder.Decode(payload)
-		if err != nil {
-			b.Fatal(err)
-		}
+		require.NoError(b, err)
 		for i := range batch.Records {
 			if key, _ := batch.Records[i].Keys.Key("pk"); len(key) == 0 {
 				b.Fatal("no key")

@@ -16,7 +16,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/secondary"
 )
 
-// FuzzIndexWrites compares index writes with those derived from the stock decoder's images.
+// FuzzIndexWrites compares index writes with those that stockIndexWrites derives from the stock decoder's images.
 func FuzzIndexWrites(f *testing.F) { fuzz(f, genIndexChange, indexWrites) }
 
 func genIndexChange(t *rapid.T) string {
@@ -54,7 +54,7 @@ func indexWrites(payload string) error {
 	return nil
 }
 
-// genIndexed generates an item that may be in the test's indexes.
+// genIndexed generates an item that may have entries in indexes.
 func genIndexed(t *rapid.T) string {
 	item := map[string]string{"pk": `{"S":"p"}`}
 	for _, attr := range []string{"g", "r", "k", "m", "n"} {
@@ -73,7 +73,7 @@ func genIndexed(t *rapid.T) string {
 
 type stockItem = map[string]events.DynamoDBAttributeValue
 
-// stockIndexWrites applies DynamoDB's rules to one index.
+// stockIndexWrites returns the writes of a change in one index.
 func stockIndexWrites(x secondary.Index, change events.DynamoDBStreamRecord) (writes []secondary.Write) {
 	before, after := stockEntry(x, change.OldImage), stockEntry(x, change.NewImage)
 	write := func(old bool, entries ...stockItem) {
@@ -117,7 +117,7 @@ func stockEntry(x secondary.Index, item stockItem) stockItem {
 	return entry
 }
 
-// stockJoined returns the text of a partition key.
+// stockJoined returns the text of a partition key of one or more attributes.
 func stockJoined(item stockItem, attributes []string) string {
 	var texts []string
 	for _, attribute := range attributes {

@@ -10,6 +10,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/secondary"
 )
 
+// TestIndexWrites checks the writes of a change in indexes of each projection.
 func TestIndexWrites(t *testing.T) {
 	table, g, r := []string{"pk"}, []string{"g"}, []string{"r"}
 	all := []secondary.Index{secondary.New("all", g, r, table, nil)}
@@ -22,7 +23,7 @@ func TestIndexWrites(t *testing.T) {
 	w := func(key string, units int) secondary.Write {
 		return secondary.Write{Key: []byte(key), Units: units}
 	}
-	d := func(key string, units int) secondary.Write { // of the entry before
+	d := func(key string, units int) secondary.Write { // removes the old entry
 		return secondary.Write{Key: []byte(key), Units: units, Old: true}
 	}
 	for name, c := range map[string]struct {
@@ -69,7 +70,7 @@ func indexWritesOf(rec *ddbstream.Record, indexes []secondary.Index) ([]secondar
 	return writes.List, err
 }
 
-// change returns the record of a change from one image to another; "" is an absent image.
+// change returns the record of a change between two images, which are absent if "".
 func change(t *testing.T, before, after, more string) ddbstream.Record {
 	t.Helper()
 	name, images := "MODIFY", ""
@@ -102,7 +103,7 @@ func TestIndexWritesUnknown(t *testing.T) {
 	inserted.New, removed.Old = ddbstream.Image{}, ddbstream.Image{}
 	for name, rec := range map[string]ddbstream.Record{"expired": expired, "new image only": half, "keys only": inserted, "removed, keys only": removed} {
 		if got, err := indexWritesOf(&rec, indexes); len(got) > 0 || err != nil {
-			t.Errorf("%s: %v, %v", name, got, err)
+			t.Errorf("%s: %v, %v; want no writes", name, got, err)
 		}
 	}
 	broken := change(t, "", `{"g":{"S":"x"},"a":{"Q":1}}`, "")

@@ -5,6 +5,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/ddbstream"
 	"github.com/hotshard/hotshard/internal/base/secondary"
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
 // BenchmarkIndexWrites decodes a batch and calculates the writes of three indexes.
@@ -20,9 +21,7 @@ func BenchmarkIndexWrites(b *testing.B) {
 	var writes secondary.Writes
 	for b.Loop() {
 		batch, err := decoder.Decode(payload)
-		if err != nil {
-			b.Fatal(err)
-		}
+		require.NoError(b, err)
 		for i := range batch.Records {
 			writes.Reset()
 			if err := batch.Records[i].IndexWrites(&writes, indexes); err != nil || len(writes.List) != 1 {

@@ -5,8 +5,10 @@ import (
 	"testing"
 
 	"github.com/hotshard/hotshard/internal/base/ddbstream"
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
+// TestSame checks that two images are compared by one attribute's value, and not by its text.
 func TestSame(t *testing.T) {
 	for _, c := range []struct {
 		old, new string
@@ -22,15 +24,13 @@ func TestSame(t *testing.T) {
 	} {
 		batch, err := ddbstream.Decode(fmt.Appendf(nil, `{"Records":[{"eventName":"MODIFY","dynamodb":{"SequenceNumber":"1",
 			"Keys":{"pk":{"S":"a"}},"OldImage":{%s},"NewImage":{%s}}}]}`, c.old, c.new))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		r := batch.Records[0]
 		if r.New.Same(r.Old, "data") != c.want || r.Old.Same(r.New, "data") != c.want {
 			t.Errorf("%s and %s: want %t", c.old, c.new, c.want)
 		}
 	}
 	if !(ddbstream.Image{}).Same(ddbstream.Image{}, "data") {
-		t.Error("two absent images have the same: nothing")
+		t.Error("an attribute differs between two absent images")
 	}
 }

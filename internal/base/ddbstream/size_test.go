@@ -18,8 +18,7 @@ func image(t *testing.T, item string) ddbstream.Image {
 	return decode(t, `{"Records":[`+record("INSERT", `"SequenceNumber":"1","Keys":{},"NewImage":`+item)+`]}`).Records[0].New
 }
 
-// wantSize checks the size that each reader of items comes to: the scanner by an item's JSON, dynamo.Size
-// by its attribute values.
+// wantSize checks an item's size by the scanner, which has its JSON, and by dynamo.Size, which has its attribute values.
 func wantSize(t *testing.T, item string, want int) {
 	t.Helper()
 	if got, err := image(t, item).Size(); got != want || err != nil {
@@ -34,8 +33,8 @@ func wantSize(t *testing.T, item string, want int) {
 	}
 }
 
-// TestNumberSize has the sizes that Amazon's DynamoDB Local gave, 1.25.1 and 3.3.1, for these
-// numbers, by SizeBytes of the stream records of items that hold them.
+// TestNumberSize checks the sizes that DynamoDB Local 1.25.1 and 3.3.1 reported for these numbers, as SizeBytes of stream
+// records.
 func TestNumberSize(t *testing.T) {
 	const long = "12345678901234567890123456789012345678"
 	measured := map[string]int{
@@ -51,7 +50,7 @@ func TestNumberSize(t *testing.T) {
 	}
 }
 
-// TestDocumentSize has measured sizes, too; those of the nested documents are calculated.
+// TestDocumentSize checks sizes that DynamoDB Local reported. Those of nested documents are calculated.
 func TestDocumentSize(t *testing.T) {
 	cases := []struct {
 		item string
@@ -77,6 +76,7 @@ func TestDocumentSize(t *testing.T) {
 	}
 }
 
+// TestSizeMalformed checks the errors for the size of malformed items.
 func TestSizeMalformed(t *testing.T) {
 	cases := []struct{ item, want string }{
 		{`{"a":5}`, "want {"},
@@ -110,6 +110,7 @@ func TestSizeMalformed(t *testing.T) {
 	}
 }
 
+// TestWriteUnits checks that a record costs a unit for each started KB of the larger image, and at least one.
 func TestWriteUnits(t *testing.T) {
 	item := func(size int) string { return `{"a":{"S":"` + strings.Repeat("x", size-1) + `"}}` }
 	cases := []struct {

@@ -13,8 +13,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/secondary"
 )
 
-// TestVectors restates Parity Suite's cases: an item of 1,024 charged bytes costs a unit and one byte more costs two,
-// whatever numbers its vector has.
+// TestVectors restates Parity Suite's cases: a dimension of a vector has four bytes, whatever its number is.
 func TestVectors(t *testing.T) {
 	for _, dimensions := range []int{3, 6, 1024} {
 		for _, number := range []string{"0", "1", "1E-30", "12345678901234567890123456789012345678"} {
@@ -35,7 +34,7 @@ func TestVectors(t *testing.T) {
 	}
 	text := change(t, "", `{"pk":{"S":"p"},"embedding":{"S":"`+strings.Repeat("x", 2000)+`"}}`, "")
 	if units, err := text.WriteUnits(ddbstream.Vector{Attribute: "embedding", Dimensions: 1024}); units != 2 || err != nil {
-		t.Errorf("a string that is no vector: %d units, %v", units, err)
+		t.Errorf("a string in place of the vector: %d units, %v; want 2", units, err)
 	}
 }
 

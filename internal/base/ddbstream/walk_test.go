@@ -2,7 +2,7 @@ package ddbstream_test
 
 import "testing"
 
-// TestPassingOverAttributes finds an attribute after others whose text looks like JSON.
+// TestPassingOverAttributes checks that an attribute is found after others whose text looks like JSON.
 func TestPassingOverAttributes(t *testing.T) {
 	for _, before := range []string{
 		`"a":{"S":""}`, `"a":{"S":"\""}`, `"a":{"S":"\\"}`, `"a":{"S":"\\\""}`, `"a":{"S":"}]\",\"x\":{\"S\":\"no\"}"}`, `"a\"":{"S":"x"}`,
@@ -11,7 +11,7 @@ func TestPassingOverAttributes(t *testing.T) {
 	} {
 		img := image(t, `{`+before+` , "\u0078" : {"S":"y\"\\"} , "z":{"N":"7"}}`)
 		if got, ok := img.String("x"); got != `y"\` || !ok {
-			t.Errorf("after %s: %q, %t", before, got, ok)
+			t.Errorf("after %s: x is %q, %t", before, got, ok)
 		}
 		if got, ok := img.Number("z"); got != "7" || !ok {
 			t.Errorf("after %s: z is %q, %t", before, got, ok)

@@ -15,7 +15,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// slow reads so many keys of a batch in one attempt.
+// slow is a table that reads this many keys in one attempt.
 type slow struct{ keys, attempts int }
 
 func (s *slow) BatchGetItem(_ context.Context, in *dynamodb.BatchGetItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error) {
@@ -31,12 +31,14 @@ func (s *slow) BatchGetItem(_ context.Context, in *dynamodb.BatchGetItemInput, _
 	return out, nil
 }
 
-// TestBatchGetOfASlowTable: attempts that read some keys go on until all are read, or until
-// the deadline; those that read none are bounded.
+// TestBatchGetOfASlowTable checks that attempts go on while they read some keys, until the deadline. The number of attempts
+// that read none is bounded.
 func TestBatchGetOfASlowTable(t *testing.T) {
 	for _, c := range []struct {
-		keys, attempts, found int // in one attempt; in all, 0 for any
-		within                time.Duration
+		keys     int // read in one attempt
+		attempts int // 0 for any number
+		found    int
+		within   time.Duration
 	}{
 		{1, 20, 20, time.Hour},
 		{0, dynamo.MaxAttempts, 0, time.Hour},

@@ -8,6 +8,7 @@ import (
 	"github.com/hotshard/hotshard/internal/test/libtest"
 )
 
+// TestThrottleScope checks the scope of throttles with one reason or several.
 func TestThrottleScope(t *testing.T) {
 	for _, c := range []struct {
 		err  error

@@ -9,6 +9,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 )
 
+// TestReads checks what each accessor returns for attributes of its type, of other types, and for missing ones.
 func TestReads(t *testing.T) {
 	it := dynamo.Key("p", "s")
 	it["n"], it["half"], it["binary"] = dynamo.Number(1795240688424), &types.AttributeValueMemberN{Value: "0.5"}, &types.AttributeValueMemberB{Value: []byte("1")}
@@ -22,7 +23,7 @@ func TestReads(t *testing.T) {
 	} {
 		n, ok := dynamo.Whole(it, name)
 		if text, digits := dynamo.Text(it, name), dynamo.Digits(it, name); text != want.text || digits != want.digits || n != want.whole || ok != want.ok {
-			t.Errorf("%s: %q, %q, %d, %t", name, text, digits, n, ok)
+			t.Errorf("%s: %q, %q, %d, %t; want %+v", name, text, digits, n, ok, want)
 		}
 		if at, known := dynamo.Millis(it, name); known != want.ok || known && at != time.Date(2026, 11, 21, 5, 58, 8, 424e6, time.UTC) {
 			t.Errorf("%s: %v, %t", name, at, known)
@@ -30,9 +31,9 @@ func TestReads(t *testing.T) {
 	}
 	it["yes"] = &types.AttributeValueMemberBOOL{Value: true}
 	if !dynamo.Truth(it, "yes") || dynamo.Truth(it, "n") || dynamo.Truth(nil, "yes") {
-		t.Error("truth is told wrong")
+		t.Error("Truth is wrong for true, a number or a missing attribute")
 	}
 	if dynamo.Text(nil, "pk") != "" {
-		t.Error("no item has text")
+		t.Error("a nil item has a text")
 	}
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// TestRetriesDoNotNest checks that a call repeats nothing that a call in it has given up after its
-// attempts. It goes on after a call in it that had less time.
+// TestRetriesDoNotNest checks that Persist does not retry an inner Persist that made all its attempts. It retries one that
+// ended at an earlier deadline.
 func TestRetriesDoNotNest(t *testing.T) {
 	for name, persist := range map[string]func(context.Context, func(context.Context) error) error{"Persist": dynamo.Persist, "PersistSum": dynamo.PersistSum} {
 		synctest.Test(t, func(t *testing.T) {
@@ -23,7 +23,7 @@ func TestRetriesDoNotNest(t *testing.T) {
 			throttled := func(context.Context) error { attempts++; return libtest.Hot(libtest.TableHot) }
 			err := persist(t.Context(), func(ctx context.Context) error { return dynamo.Persist(ctx, throttled) })
 			if took := time.Since(begun); !errors.Is(err, shard.ErrThrottled) || attempts != dynamo.MaxAttempts || took > 10*time.Second {
-				t.Errorf("%s: %d attempts in %v: %v", name, attempts, took, err)
+				t.Errorf("%s: %d attempts in %v, %v; want %d", name, attempts, took, err, dynamo.MaxAttempts)
 			}
 			calls := 0
 			err = persist(t.Context(), func(ctx context.Context) error {
@@ -35,14 +35,13 @@ func TestRetriesDoNotNest(t *testing.T) {
 				return dynamo.Persist(ctx, throttled)
 			})
 			if err != nil || calls != 4 {
-				t.Errorf("%s: %d calls with less time; %v", name, calls, err)
+				t.Errorf("%s: %d inner calls with an earlier deadline, %v; want 4", name, calls, err)
 			}
 		})
 	}
 }
 
-// TestAnEndedContextIsNamed checks that a call that its context ends has the context's error, beside
-// DynamoDB's.
+// TestAnEndedContextIsNamed checks that a call that its context ended has the context's error and DynamoDB's.
 func TestAnEndedContextIsNamed(t *testing.T) {
 	for name, fault := range map[string]struct{ err, kind error }{
 		"throttled":   {libtest.Hot(libtest.TableHot), shard.ErrThrottled},

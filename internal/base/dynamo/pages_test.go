@@ -8,8 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 )
 
-// lasts are the last keys of a table's pages: each has one item, and is after the key
-// before it.
+// lasts is a table with the LastEvaluatedKey of each page. A page has one item.
 type lasts []Item
 
 func (l lasts) page(after Item) ([]Item, Item) {
@@ -30,7 +29,7 @@ func (l lasts) Scan(_ context.Context, in *dynamodb.ScanInput, _ ...func(*dynamo
 	return &dynamodb.ScanOutput{Items: items, LastEvaluatedKey: last}, nil
 }
 
-// TestPagesEnd: a last key without attributes ends a query and a scan as no key does.
+// TestPagesEnd checks that an empty LastEvaluatedKey ends a query and a scan, as a missing one does.
 func TestPagesEnd(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]Item{"nil": nil, "empty": {}} {
@@ -48,7 +47,7 @@ func TestPagesEnd(t *testing.T) {
 			scanned = append(scanned, Text(page.Items[0], "sk"))
 		}
 		if want := []string{"a", "b", "c"}; !slices.Equal(queried, want) || !slices.Equal(scanned, want) {
-			t.Errorf("%s: queried %v, scanned %v", name, queried, scanned)
+			t.Errorf("%s: queried %v, scanned %v, want %v", name, queried, scanned, want)
 		}
 	}
 }

@@ -11,16 +11,16 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// TestLostThenThrottled: whoever asks hears that the write may have been made, and
-// finds what DynamoDB said last; also in calls within calls.
+// TestLostThenThrottled checks that a write whose first attempt has an unknown outcome, and whose last one is throttled, is
+// unavailable and not throttled. The error has DynamoDB's last one, also through an inner Persist.
 func TestLostThenThrottled(t *testing.T) {
 	t.Parallel()
 	throttle := &types.ProvisionedThroughputExceededException{}
 	for name, last := range map[string]error{
-		"as it came":      &smithy.OperationError{ServiceID: "DynamoDB", OperationName: "UpdateItem", Err: throttle},
-		"with its kind":   Kind(throttle),
-		"not an API's":    ErrUnsent,
-		"of transactions": &types.TransactionCanceledException{CancellationReasons: []types.CancellationReason{{Code: ptr("ThrottlingError")}, {Code: ptr("TransactionConflict")}}},
+		"as received":      &smithy.OperationError{ServiceID: "DynamoDB", OperationName: "UpdateItem", Err: throttle},
+		"with its kind":    Kind(throttle),
+		"not an API error": ErrUnsent,
+		"transaction":      &types.TransactionCanceledException{CancellationReasons: []types.CancellationReason{{Code: ptr("ThrottlingError")}, {Code: ptr("TransactionConflict")}}},
 	} {
 		for depth := range 2 {
 			ctx, cancel := context.WithCancel(t.Context())

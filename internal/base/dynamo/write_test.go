@@ -9,8 +9,8 @@ import (
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 )
 
-// TestAWriteIsWhole: all that a write says in a transaction it says by itself, also what a
-// later release of the SDK adds.
+// TestAWriteIsWhole checks that a write of a transaction keeps all its fields as a single call. A new type of field, from a
+// later release of the SDK, fails it.
 func TestAWriteIsWhole(t *testing.T) {
 	update, put, deletion := new(types.Update), new(types.Put), new(types.Delete)
 	for _, w := range []struct {
@@ -54,7 +54,7 @@ func TestAWriteIsWhole(t *testing.T) {
 			}
 		}
 		if filled < 6 {
-			t.Errorf("%s has %d fields", write.Type(), filled)
+			t.Errorf("%s has %d fields, want at least 6", write.Type(), filled)
 		}
 	}
 }

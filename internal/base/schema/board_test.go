@@ -9,9 +9,10 @@ import (
 	"github.com/hotshard/hotshard/internal/base/kind"
 )
 
-// periods are labels of all kinds.
+// periods generates labels of all kinds of periods.
 var periods = rapid.SampledFrom([]string{"all", "1970-01-01", "2026-01-05", "2109-05-15", "1970-W01", "2026-W53", "2109-W20"})
 
+// TestEntriesAreReadBack checks that the keys of entries and of their index partitions are parsed back.
 func TestEntriesAreReadBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		board, player := rapid.StringN(1, 10, 50).Draw(t, "board"), rapid.StringN(1, 10, 50).Draw(t, "player")
@@ -26,10 +27,11 @@ func TestEntriesAreReadBack(t *testing.T) {
 		}
 	})
 	if _, _, _, ok := ParseEntryKey("L#a#nope#p", "a"); ok {
-		t.Error("an entry without a period")
+		t.Error("a key without a period is parsed as an entry's")
 	}
 }
 
+// TestBoardsAreTargetsAndHaveNotes checks that the keys of a period's note, target and histogram are parsed back.
 func TestBoardsAreTargetsAndHaveNotes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		board := rapid.StringN(1, 10, 50).Draw(t, "board")
@@ -48,7 +50,7 @@ func TestBoardsAreTargetsAndHaveNotes(t *testing.T) {
 			t.Fatalf("%q %q becomes %q %q, %t", pk, fragment, of, id, ok)
 		}
 		if _, _, ok := ParseHistogramKey(sk, fragment); ok {
-			t.Fatalf("%q, the partition key of a top, is one of fragments", sk)
+			t.Fatalf("the partition key of a top, %q, is parsed as a fragment's", sk)
 		}
 	})
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-func TestAMarkIsNoEventAndAnEventNoMark(t *testing.T) {
+// TestNoEventIsAMark checks which sort keys are stream markers, and that no event's is.
+func TestNoEventIsAMark(t *testing.T) {
 	for sk, want := range map[string]string{
 		"2026-01-05!a#1":                    "a",
 		"2026-01-05T13~a#1":                 "a",
@@ -31,11 +32,12 @@ func TestAMarkIsNoEventAndAnEventNoMark(t *testing.T) {
 		at := time.UnixMilli(rapid.Int64Range(0, 1<<42).Draw(t, "ms"))
 		sk := EventSortKey(at, rapid.String().Draw(t, "id"))
 		if _, ok := ParseMark(sk); ok {
-			t.Errorf("event %q passes for a mark", sk)
+			t.Errorf("the event %q is parsed as a stream marker", sk)
 		}
 	})
 }
 
+// TestTargetsAreReadBack checks that targets of counters and events are parsed back.
 func TestTargetsAreReadBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		name := rapid.String().Draw(t, "name")
@@ -53,11 +55,12 @@ func TestTargetsAreReadBack(t *testing.T) {
 	})
 	for _, bad := range []string{"", "x", "C#name", "E#name#2026-13-01", "L#a#1", UnknownTarget("shardId-1", "12")} {
 		if got, err := ParseTarget(bad); err == nil {
-			t.Errorf("%q gives %+v", bad, got)
+			t.Errorf("%q is parsed as %+v", bad, got)
 		}
 	}
 }
 
+// TestMarksBesideEntries checks that a board's stream marker is recognized by its keys, and no entry is.
 func TestMarksBesideEntries(t *testing.T) {
 	at := time.Date(2026, 1, 5, 23, 0, 0, 0, time.UTC)
 	sk := BoardMarkSK(at, "a", 7)
@@ -75,8 +78,8 @@ func TestMarksBesideEntries(t *testing.T) {
 			t.Errorf("%q, %q: %t", c.pk, c.sk, got)
 		}
 	}
-	pk, entry = EntryKey(sk, "all", "p") // a board by that name
+	pk, entry = EntryKey(sk, "all", "p") // the board has a marker's name
 	if HasMarks(pk, entry) {
-		t.Error("an entry passes for a mark")
+		t.Error("an entry is recognized as a stream marker")
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
+// TestRollupKeysAreInverse checks that a rollup's keys are parsed back, and are in the bounds of each range with its time.
 func TestRollupKeysAreInverse(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		entity := rapid.StringN(1, 100, 512).Draw(t, "entity")
@@ -33,6 +34,7 @@ func TestRollupKeysAreInverse(t *testing.T) {
 	})
 }
 
+// TestRollupPartitions checks that a range has a partition for each month, with an exclusive end.
 func TestRollupPartitions(t *testing.T) {
 	at := time.Date(2026, 1, 31, 23, 0, 0, 0, time.UTC)
 	if got := RollupPartitions("e#1", at, at.Add(time.Hour)); !slices.Equal(got, []string{"E#e#1#2026-01"}) {
@@ -46,6 +48,7 @@ func TestRollupPartitions(t *testing.T) {
 	}
 }
 
+// TestOtherKeysAreNoRollups checks that other items' keys are no rollup's.
 func TestOtherKeysAreNoRollups(t *testing.T) {
 	for _, pk := range []string{"", "C#a#0", "K#2026-01-05T00#1", "E#a", "E#a#2026", "E#a#2026-01-05", "E#2026-01"} {
 		if entity, _, err := ParseRollupPartition(pk); err == nil {
