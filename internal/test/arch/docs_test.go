@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
 var (
@@ -37,7 +39,7 @@ func TestCitedTestsAreThere(t *testing.T) {
 	}
 }
 
-// read passes the files below dir with this ending to a function.
+// read calls a function with each file below dir that has this ending.
 func read(t *testing.T, dir, end string, to func(path, text string)) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -53,7 +55,5 @@ func read(t *testing.T, dir, end string, to func(path, text string)) {
 		to(path, string(text))
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 }

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
 var (
@@ -38,7 +40,7 @@ func TestLinksLeadSomewhere(t *testing.T) {
 				target = filepath.Join(filepath.Dir(path), file)
 			}
 			if _, err := os.Stat(target); err != nil {
-				t.Errorf("%s links to %s, which is not there", path, link)
+				t.Errorf("%s links to %s, which does not exist", path, link)
 				continue
 			}
 			if part == "" || filepath.Ext(target) != ".md" {
@@ -59,9 +61,7 @@ func TestLinksLeadSomewhere(t *testing.T) {
 func TestTheIndexListsEachDecision(t *testing.T) {
 	folder := filepath.Join("..", "..", "..", "docs", "decisions")
 	index, err := os.ReadFile(filepath.Join(folder, "README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	found := 0
 	read(t, folder, ".md", func(path, _ string) {
 		name := filepath.Base(path)
@@ -70,7 +70,7 @@ func TestTheIndexListsEachDecision(t *testing.T) {
 		}
 		found++
 		if n := strings.Count(string(index), "]("+name+")"); n != 1 {
-			t.Errorf("the index lists %s %d times", name, n)
+			t.Errorf("the index lists %s %d times, want once", name, n)
 		}
 	})
 	if found < 15 {
@@ -85,14 +85,10 @@ func pages(t *testing.T) map[string]string {
 	found := map[string]string{}
 	read(t, filepath.Join(root, "docs"), ".md", func(path, text string) { found[path] = text })
 	top, err := filepath.Glob(filepath.Join(root, "*.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, path := range top {
 		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		found[path] = string(text)
 	}
 	return found
@@ -103,9 +99,7 @@ func pages(t *testing.T) map[string]string {
 func slugs(t *testing.T, path string) map[string]bool {
 	t.Helper()
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	found := map[string]bool{}
 	for _, match := range heading.FindAllStringSubmatch(fenced.ReplaceAllString(string(text), ""), -1) {
 		plain := notSlug.ReplaceAllString(strings.ToLower(match[1]), "")

@@ -24,12 +24,12 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/table"
 )
 
-// unreachable is a client whose calls all fail: a refused call makes none.
+// unreachable returns a client whose calls all fail. A misused function makes no call.
 func unreachable() *dynamodb.Client {
 	return dynamodb.New(dynamodb.Options{Region: "eu-west-1", BaseEndpoint: aws.String("http://127.0.0.1:1"), Credentials: aws.AnonymousCredentials{}, RetryMaxAttempts: 1})
 }
 
-// calls returns the library's calls that take a time, with valid arguments but the time.
+// calls returns the library's functions that take a time, with this time and otherwise valid arguments.
 func calls(now time.Time) map[string]func(context.Context) error {
 	db, shards := unreachable(), libtest.EmptyMap()
 	counter, summaries := counters.NewWriter(db, "t", shards, counters.Options{}), counters.NewSummaries(db, "t", "r", shards)
@@ -110,7 +110,7 @@ func calls(now time.Time) map[string]func(context.Context) error {
 	return calls
 }
 
-// TestZeroTimes checks that each call refuses the zero time, and takes another one.
+// TestZeroTimes checks that the zero time is ErrMisused, and no other time is.
 func TestZeroTimes(t *testing.T) {
 	for name, call := range calls(time.Time{}) {
 		t.Run(name, func(t *testing.T) {
@@ -118,7 +118,7 @@ func TestZeroTimes(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
 			if err := call(ctx); !errors.Is(err, shard.ErrMisused) {
-				t.Error(err)
+				t.Errorf("at the zero time: %v, want ErrMisused", err)
 			}
 			if err := calls(libtest.Later)[name](ctx); errors.Is(err, shard.ErrMisused) && name != "table.Table at random.Get" {
 				t.Errorf("at %v: %v", libtest.Later, err)
@@ -127,17 +127,17 @@ func TestZeroTimes(t *testing.T) {
 	}
 }
 
-// TestTimesWithoutAForm checks that an event is refused whose time sort keys can't hold.
+// TestTimesWithoutAForm checks that an event whose time does not fit in a sort key is ErrMisused.
 func TestTimesWithoutAForm(t *testing.T) {
 	writer := events.NewWriter(unreachable(), "t", libtest.EmptyMap(), events.Options{})
 	for _, at := range []time.Time{time.Date(-1, 12, 31, 0, 0, 0, 0, time.UTC), time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC)} {
 		if _, err := writer.PutTransact(t.Context(), events.Event{Entity: "e", ID: "i", Time: at}, time.Date(10_001, 1, 1, 0, 0, 0, 0, time.UTC)); !errors.Is(err, shard.ErrMisused) {
-			t.Errorf("%v: %v", at, err)
+			t.Errorf("%v: %v, want ErrMisused", at, err)
 		}
 	}
 }
 
-// named returns calls of all packages with a client, a map and a name.
+// named returns functions of all packages with this client, shard map and name.
 func named(db *dynamodb.Client, shards *shardmap.Map, name string) map[string]func(context.Context) error {
 	now := libtest.Later
 	board, session := boards.New(db, "t", shards, boards.Options{}), sessions.New(db, "t", shards, sessions.Options{})
@@ -199,7 +199,7 @@ func named(db *dynamodb.Client, shards *shardmap.Map, name string) map[string]fu
 	}
 }
 
-// TestNothingIsGiven checks that each call refuses an empty name, a nil client and a nil map. No call panics, in no goroutine.
+// TestNothingIsGiven checks that an empty name, a nil client and a nil map are ErrMisused. None panics, in any goroutine.
 func TestNothingIsGiven(t *testing.T) {
 	for what, list := range map[string]map[string]func(context.Context) error{
 		"an empty name": named(unreachable(), libtest.EmptyMap(), ""),
@@ -209,7 +209,7 @@ func TestNothingIsGiven(t *testing.T) {
 		for name, call := range list {
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 			if err := call(ctx); !errors.Is(err, shard.ErrMisused) {
-				t.Errorf("%s: %s: %v", what, name, err)
+				t.Errorf("%s: %s: %v, want ErrMisused", what, name, err)
 			}
 			cancel()
 		}
