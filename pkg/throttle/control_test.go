@@ -2,7 +2,6 @@ package throttle_test
 
 import (
 	"encoding/json"
-	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -57,36 +56,26 @@ func TestReasons(t *testing.T) {
 	maximum := onDemandTable()
 	maximum.OnDemandThroughput = &types.OnDemandThroughput{MaxReadRequestUnits: aws.Int64(9), MaxWriteRequestUnits: aws.Int64(9)}
 	maximum.GlobalSecondaryIndexes[0].OnDemandThroughput = &types.OnDemandThroughput{MaxReadRequestUnits: aws.Int64(2), MaxWriteRequestUnits: aws.Int64(2)}
-	tests := []struct {
-		name    string
-		table   *dynamodb.CreateTableInput
-		quota   int
-		reasons func(error) []string
-		cause   string
+	for _, test := range []struct {
+		table       *dynamodb.CreateTableInput
+		quota       int
+		code, cause string
 	}{
-		{"provisioned", provisioned, 0, func(err error) []string { return throttled(t, err) }, "ProvisionedThroughputExceeded"},
-		{"maximum", maximum, 0, func(err error) []string {
-			e, ok := errors.AsType[*types.ThrottlingException](err)
-			if !ok {
-				t.Fatalf("got %v, want a ThrottlingException", err)
-			}
-			return reasonsOf(e.ThrottlingReasons)
-		}, "MaxOnDemandThroughputExceeded"},
-		{"account", onDemandTable(), 2, func(err error) []string {
-			e, ok := errors.AsType[*types.RequestLimitExceeded](err)
-			if !ok || e.ErrorMessage() == "" {
-				t.Fatalf("got %v, want a RequestLimitExceeded", err)
-			}
-			return reasonsOf(e.ThrottlingReasons)
-		}, "AccountLimitExceeded"},
-	}
-	for _, test := range tests {
+		{provisioned, 0, "ProvisionedThroughputExceededException", "ProvisionedThroughputExceeded"},
+		{maximum, 0, "ThrottlingException", "MaxOnDemandThroughputExceeded"},
+		{onDemandTable(), 2, "RequestLimitExceeded", "AccountLimitExceeded"},
+	} {
 		b := newBench(t, throttle.Options{Partitions: 64, PartitionWCU: 1000, TableQuota: test.quota}, test.table)
+		want := func(what, arn string, err error) {
+			t.Helper()
+			code, reasons := throttleOf(t, err)
+			wantEqual(t, "the throttle", []string{test.code, what + test.cause + " " + arn}, append([]string{code}, reasons...))
+		}
 		check := func(what, arn string, call func() error) {
 			t.Helper()
 			b.advance(time.Minute)
 			_, err := admitted(t, call)
-			wantEqual(t, test.name, []string{what + test.cause + " " + arn}, test.reasons(err))
+			want(what, arn, err)
 		}
 		check("TableWrite", tableARN, func() error { return b.put(t, keyOf("a", "1")) })
 		check("TableRead", tableARN, func() error { return b.get(t, "a", "1", true) })
@@ -100,10 +89,9 @@ func TestReasons(t *testing.T) {
 		b.advance(time.Minute)
 		require.NoError(t, b.put(t, itemOf("b", "1", values{"group": s("g"), "rank": n("1"), "tag": s(strings.Repeat("x", 2500))})))
 		if err := b.put(t, keyOf("c", "1")); err != nil {
-			t.Errorf("%s: a write that is not in the index: %v", test.name, err)
+			t.Errorf("%s: a write that is not in the index: %v", test.cause, err)
 		}
-		err := b.put(t, itemOf("d", "1", grouped("g", "2")))
-		wantEqual(t, test.name, []string{"IndexWrite" + test.cause + " " + indexARN}, test.reasons(err))
+		want("IndexWrite", indexARN, b.put(t, itemOf("d", "1", grouped("g", "2"))))
 	}
 }
 

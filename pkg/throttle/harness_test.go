@@ -17,6 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go"
 	"github.com/aws/smithy-go/logging"
 	"github.com/google/go-cmp/cmp"
 
@@ -65,7 +66,8 @@ type bench struct {
 	db     *dynamodb.Client // sends through the limiter
 	direct *dynamodb.Client // sends to the engine
 	key    string           // the access key, which DynamoDB Local takes as the name of the database
-	wire   *wire
+	wire   *wire            // of db
+	plain  *wire            // of direct
 }
 
 func newBench(t testing.TB, o throttle.Options, tables ...*dynamodb.CreateTableInput) *bench {
@@ -80,7 +82,8 @@ func newBench(t testing.TB, o throttle.Options, tables ...*dynamodb.CreateTableI
 	}
 	b.wire = &wire{base: b.Limiter}
 	b.db = client(t, b.key, b.wire)
-	b.direct = client(t, b.key, &wire{base: dynamolocal.Transport()})
+	b.plain = &wire{base: dynamolocal.Transport()}
+	b.direct = client(t, b.key, b.plain)
 	if tables == nil {
 		tables = []*dynamodb.CreateTableInput{onDemandTable()}
 	}
@@ -216,19 +219,32 @@ func wantThrottled(t testing.TB, what string, err error, want ...string) {
 // throttled returns the reasons of a ProvisionedThroughputExceededException.
 func throttled(t testing.TB, err error) []string {
 	t.Helper()
-	e, ok := errors.AsType[*types.ProvisionedThroughputExceededException](err)
-	if !ok {
+	code, reasons := throttleOf(t, err)
+	if code != "ProvisionedThroughputExceededException" {
 		t.Fatalf("got %v, want a ProvisionedThroughputExceededException", err)
 	}
-	return reasonsOf(e.ThrottlingReasons)
+	return reasons
 }
 
-func reasonsOf(reasons []types.ThrottlingReason) []string {
-	var texts []string
+// throttleOf returns the code and the reasons of a throttle, which must have a message.
+func throttleOf(t testing.TB, err error) (code string, texts []string) {
+	t.Helper()
+	var reasons []types.ThrottlingReason
+	if e, ok := errors.AsType[*types.ProvisionedThroughputExceededException](err); ok {
+		reasons = e.ThrottlingReasons
+	} else if e, ok := errors.AsType[*types.ThrottlingException](err); ok {
+		reasons = e.ThrottlingReasons
+	} else if e, ok := errors.AsType[*types.RequestLimitExceeded](err); ok {
+		reasons = e.ThrottlingReasons
+	}
+	api, ok := errors.AsType[smithy.APIError](err)
+	if !ok || api.ErrorMessage() == "" {
+		t.Fatalf("got %v, want an exception with a message", err)
+	}
 	for _, r := range reasons {
 		texts = append(texts, aws.ToString(r.Reason)+" "+aws.ToString(r.Resource))
 	}
-	return texts
+	return api.ErrorCode(), texts
 }
 
 // apart returns partition keys that are on different partitions.

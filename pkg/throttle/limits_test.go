@@ -1,13 +1,11 @@
 package throttle_test
 
 import (
-	"errors"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/throttle"
@@ -141,23 +139,13 @@ func TestScanNeedsTheMean(t *testing.T) {
 // TestTableLimit checks that TableWCU limits the whole table, whose local index counts and whose global index does not.
 func TestTableLimit(t *testing.T) {
 	const limit = 3
-	tests := []struct {
-		name  string
-		table *dynamodb.CreateTableInput
-		check func(err error) []string
-		want  string
+	for _, test := range []struct {
+		table        *dynamodb.CreateTableInput
+		code, reason string
 	}{
-		{"on demand", onDemandTable(), func(err error) []string {
-			e, ok := errors.AsType[*types.ThrottlingException](err)
-			if !ok || e.ErrorMessage() == "" {
-				t.Fatalf("got %v, want a ThrottlingException", err)
-			}
-			return reasonsOf(e.ThrottlingReasons)
-		}, "TableWriteMaxOnDemandThroughputExceeded"},
-		{"provisioned", provisionedTable(), func(err error) []string { return throttled(t, err) },
-			"TableWriteProvisionedThroughputExceeded"},
-	}
-	for _, test := range tests {
+		{onDemandTable(), "ThrottlingException", "TableWriteMaxOnDemandThroughputExceeded"},
+		{provisionedTable(), "ProvisionedThroughputExceededException", "TableWriteProvisionedThroughputExceeded"},
+	} {
 		b := newBench(t, throttle.Options{Partitions: 64, PartitionWCU: 10, TableWCU: limit}, test.table)
 		keys := b.apart(t, limit+1)
 		count, err := admitted(t, func() error {
@@ -166,9 +154,10 @@ func TestTableLimit(t *testing.T) {
 			return b.put(t, itemOf(key, "1", grouped(key, "1"))) // a unit in the table, and one in each index
 		})
 		if count != (limit+1)/2 {
-			t.Errorf("%s: %d writes admitted, want %d", test.name, count, (limit+1)/2)
+			t.Errorf("%s: %d writes admitted, want %d", test.reason, count, (limit+1)/2)
 		}
-		wantEqual(t, test.name, []string{test.want + " " + tableARN}, test.check(err))
+		code, reasons := throttleOf(t, err)
+		wantEqual(t, "the throttle", []string{test.code, test.reason + " " + tableARN}, append([]string{code}, reasons...))
 	}
 }
 

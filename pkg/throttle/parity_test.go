@@ -97,7 +97,7 @@ func TestParity(t *testing.T) {
 			}
 			b.Reset()
 			err := c.call(t.Context(), b.db, pk, a)
-			consumed := b.consumed(t)
+			consumed := consumed(t, b.wire)
 			cancelled := errors.As(err, new(*types.TransactionCanceledException))
 			if err != nil && !cancelled {
 				t.Errorf("%s: %v", name, err)
@@ -121,10 +121,10 @@ func TestParity(t *testing.T) {
 }
 
 // consumed returns the ConsumedCapacity of the last response.
-func (b *bench) consumed(t *testing.T) (list []types.ConsumedCapacity) {
+func consumed(t *testing.T, w *wire) (list []types.ConsumedCapacity) {
 	t.Helper()
 	var response struct{ ConsumedCapacity json.RawMessage }
-	require.NoError(t, json.Unmarshal(b.wire.body, &response))
+	require.NoError(t, json.Unmarshal(w.body, &response))
 	text := response.ConsumedCapacity
 	if len(text) == 0 {
 		return nil

@@ -40,7 +40,7 @@ func TestMixedWorkload(t *testing.T) {
 	seed := seedOf(t)
 	b := newBench(t, throttle.Options{Partitions: 64, PartitionWCU: 100_000, TopKeys: 1000})
 	plain := newBench(t, roomy)
-	a := &auditor{t: t, db: newBench(t, roomy).direct, writes: map[place]float64{}, reads: map[place]float64{}}
+	a := &auditor{t: t, bench: newBench(t, roomy), writes: map[place]float64{}, reads: map[place]float64{}}
 	w := &workload{rand.New(rand.NewPCG(seed, 0))}
 	for i := range lane.Runs(150, 600) {
 		op := w.next()
@@ -104,15 +104,15 @@ type operation struct {
 // auditor repeats the workload in a table of its own, one item at a time, and adds up the capacity that the
 // engine reports.
 type auditor struct {
+	*bench
 	t      *testing.T
-	db     *dynamodb.Client
 	writes map[place]float64
 	reads  map[place]float64
 }
 
 func (a *auditor) item(key values) values {
 	a.t.Helper()
-	out, err := a.db.GetItem(a.t.Context(), &dynamodb.GetItemInput{TableName: aws.String(tableName), Key: key, ConsistentRead: aws.Bool(true)})
+	out, err := a.direct.GetItem(a.t.Context(), &dynamodb.GetItemInput{TableName: aws.String(tableName), Key: key, ConsistentRead: aws.Bool(true)})
 	require.NoError(a.t, err)
 	return out.Item
 }
@@ -122,12 +122,13 @@ func (a *auditor) item(key values) values {
 func (a *auditor) write(w writing, times float64) {
 	a.t.Helper()
 	before := a.item(w.key())
-	used, err := w.alone(a.t.Context(), a.db)
+	err := w.alone(a.t.Context(), a.direct)
 	if _, failed := errors.AsType[*types.ConditionalCheckFailedException](err); failed {
 		a.rewrite(w.key(), before, times)
 		return
 	}
 	require.NoError(a.t, err)
+	used := consumed(a.t, a.plain)[0]
 	base := times * *used.Table.CapacityUnits
 	for _, local := range used.LocalSecondaryIndexes {
 		base += *local.CapacityUnits
@@ -135,6 +136,14 @@ func (a *auditor) write(w writing, times float64) {
 	a.writes[place{"", pkOf(w.key())}] += base
 	if index, ok := used.GlobalSecondaryIndexes[byGroup]; ok {
 		a.index(before, a.item(w.key()), *index.CapacityUnits)
+	}
+}
+
+// writeAll makes all writes.
+func (a *auditor) writeAll(all []writing, times float64) {
+	a.t.Helper()
+	for _, one := range all {
+		a.write(one, times)
 	}
 }
 
@@ -161,9 +170,9 @@ func (a *auditor) rewrite(key, before values, times float64) {
 	a.t.Helper()
 	units := 1.0
 	if before != nil {
-		used, err := (writing{put: before}).alone(a.t.Context(), a.db)
-		require.NoError(a.t, err)
-		units = *used.Table.CapacityUnits
+		put := &types.Put{TableName: aws.String(tableName), Item: before}
+		require.NoError(a.t, writing{types.TransactWriteItem{Put: put}}.alone(a.t.Context(), a.direct))
+		units = *consumed(a.t, a.plain)[0].Table.CapacityUnits
 	}
 	a.writes[place{"", pkOf(key)}] += times * units
 }
@@ -171,7 +180,7 @@ func (a *auditor) rewrite(key, before values, times float64) {
 // read adds the cost of reading an item, multiplied by times.
 func (a *auditor) read(key values, consistent bool, times float64) {
 	a.t.Helper()
-	out, err := a.db.GetItem(a.t.Context(), &dynamodb.GetItemInput{TableName: aws.String(tableName), Key: key,
+	out, err := a.direct.GetItem(a.t.Context(), &dynamodb.GetItemInput{TableName: aws.String(tableName), Key: key,
 		ConsistentRead: &consistent, ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal})
 	require.NoError(a.t, err)
 	a.reads[place{"", pkOf(key)}] += times * *out.ConsumedCapacity.CapacityUnits
@@ -181,7 +190,7 @@ func (a *auditor) read(key values, consistent bool, times float64) {
 func (a *auditor) query(in dynamodb.QueryInput, key string) {
 	a.t.Helper()
 	in.ReturnConsumedCapacity = types.ReturnConsumedCapacityTotal
-	out, err := a.db.Query(a.t.Context(), &in)
+	out, err := a.direct.Query(a.t.Context(), &in)
 	require.NoError(a.t, err)
 	least := 0.5
 	if aws.ToBool(in.ConsistentRead) {
