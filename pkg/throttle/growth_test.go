@@ -1,7 +1,10 @@
 package throttle_test
 
 import (
+	"bytes"
 	"fmt"
+	"io"
+	"net/http"
 	"testing"
 	"time"
 
@@ -9,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
 	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/throttle"
 )
@@ -115,5 +119,99 @@ func TestWarmTables(t *testing.T) {
 		if r := b.Report().Tables; want == 10 && len(r[1].Partitions) != 6 {
 			t.Errorf("the warm index has %d partitions, want 6", len(r[1].Partitions))
 		}
+	}
+}
+
+// TestSplit checks that a table's hot partition splits after SplitAfter and then takes twice
+// the throughput. Other partitions and the index do not split.
+func TestSplit(t *testing.T) {
+	b := newBench(t, throttle.Options{Partitions: 1, PartitionWCU: 2, SplitAfter: 3 * time.Second})
+	low, high := b.halves(t)
+	second := func(keys ...string) (admitted int) {
+		for _, key := range keys {
+			for range 4 {
+				if b.put(t, keyOf(key, "1")) == nil {
+					admitted++
+				}
+			}
+		}
+		b.advance(time.Second)
+		return admitted
+	}
+	for i, want := range []int{2, 2, 2, 2} { // throttled from the first second on
+		if got := second(low, high); got != want || b.Partitions(tableName) != 1 && i < 3 {
+			t.Errorf("second %d: %d admitted on %d partitions, want %d", i, got, b.Partitions(tableName), want)
+		}
+	}
+	if got := second(low, high); got != 4 || b.Partitions(tableName) != 2 {
+		t.Errorf("after the split: %d admitted on %d partitions, want 4 on 2", got, b.Partitions(tableName))
+	}
+	if splits := b.Splits(tableName); len(splits) != 1 || splits[0].Partitions != 2 || splits[0].Index != "" || splits[0].Time.IsZero() {
+		t.Errorf("splits: %+v", splits)
+	}
+	for range 6 { // a single key does not split its partition
+		second(low)
+	}
+	if got := b.Partitions(tableName); got != 2 {
+		t.Errorf("one hot key has split its partition: there are %d", got)
+	}
+	for _, s := range b.Stats().Spaces {
+		if s.Partitions != 2 {
+			t.Errorf("statistics have %d partitions", s.Partitions)
+		}
+	}
+	if got := b.Partitions("unknown"); got != 1 {
+		t.Errorf("an unknown table has %d partitions", got)
+	}
+}
+
+// halves returns keys in the lower and the upper half of all hashes.
+func (b *bench) halves(t *testing.T) (low, high string) {
+	t.Helper()
+	two, err := throttle.New(throttle.Options{Partitions: 2, PartitionWCU: 1})
+	require.NoError(t, err)
+	for _, key := range []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j"} {
+		if two.Partition(key) == 0 {
+			low = key
+		} else {
+			high = key
+		}
+	}
+	return low, high
+}
+
+// counting is an engine that counts its calls and the bytes of its responses.
+type counting struct{ calls, bytes int }
+
+func (c *counting) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := dynamolocal.Transport().RoundTrip(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	resp.Body = io.NopCloser(bytes.NewReader(body))
+	c.calls++
+	c.bytes += len(body)
+	return resp, err
+}
+
+// TestSizesCostLittle checks that PartitionBytes of AWS's size adds no calls of the engine, and makes no response longer.
+func TestSizesCostLittle(t *testing.T) {
+	const writes = 50
+	var engines [2]counting
+	for i, size := range []int64{0, 10_000_000_000} {
+		b := newBench(t, throttle.Options{Partitions: 1, PartitionWCU: 10_000, PartitionBytes: size, Base: &engines[i]}, sortedTable())
+		for range writes {
+			require.NoError(t, b.put(t, itemOf("a", "1", sized(10))))
+			update := updateOf("a", "SET #x = :x", values{":x": n("1")})
+			update.ReturnValues = types.ReturnValueUpdatedNew
+			require.NoError(t, b.update(t, update))
+			require.NoError(t, b.remove(t, "b", "1"))
+		}
+	}
+	t.Logf("%d writes without sizes, and with them: %+v", 3*writes, engines)
+	if a, b := engines[0], engines[1]; a.calls != b.calls || b.bytes-a.bytes > 200 || a.bytes-b.bytes > 200 {
+		t.Errorf("%d writes make %d calls with %d bytes, and with sizes %d with %d", 3*writes, a.calls, a.bytes, b.calls, b.bytes)
 	}
 }

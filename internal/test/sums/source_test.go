@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/internal/test/require"
 )
 
@@ -167,3 +168,5 @@ func takesUpdate(f *ast.FuncType) bool {
 		return ok && name.Sel.Name == "UpdateItemInput"
 	})
 }
+
+func TestMain(m *testing.M) { libtest.Main(m) }
