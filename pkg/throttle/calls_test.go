@@ -1,8 +1,10 @@
 package throttle_test
 
 import (
+	"context"
 	"io"
 	"net/http"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -104,6 +106,24 @@ func (b *bench) execute(t testing.TB, statement string, parameters ...types.Attr
 	t.Helper()
 	_, err := b.db.ExecuteStatement(t.Context(), &dynamodb.ExecuteStatementInput{Statement: &statement, Parameters: parameters})
 	return err
+}
+
+// send sends an input of any operation. It sends a copy, because the SDK adds a token to some inputs.
+func send(ctx context.Context, db *dynamodb.Client, in any) (any, error) {
+	sent := reflect.New(reflect.TypeOf(in).Elem())
+	sent.Elem().Set(reflect.ValueOf(in).Elem())
+	out := reflect.ValueOf(db).MethodByName(operationOf(in)).Call([]reflect.Value{reflect.ValueOf(ctx), sent})
+	err, _ := out[1].Interface().(error)
+	return out[0].Interface(), err
+}
+
+// operationOf returns the name of an input's operation.
+func operationOf(in any) string { return strings.TrimSuffix(reflect.TypeOf(in).Elem().Name(), "Input") }
+
+// asking sets an input's ReturnConsumedCapacity, and returns the input.
+func asking(capacity types.ReturnConsumedCapacity, in any) any {
+	reflect.ValueOf(in).Elem().FieldByName("ReturnConsumedCapacity").SetString(string(capacity))
+	return in
 }
 
 // request returns a request in the form of an SDK's.

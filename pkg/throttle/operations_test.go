@@ -1,7 +1,6 @@
 package throttle_test
 
 import (
-	"context"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -101,24 +100,15 @@ func (w writing) key() values {
 	return w.Delete.Key
 }
 
-// alone sends the write as a single operation, which asks for its consumed capacity.
-func (w writing) alone(ctx context.Context, db *dynamodb.Client) (err error) {
-	capacity := types.ReturnConsumedCapacityIndexes
+// input returns the input of the write as a single operation.
+func (w writing) input() any {
 	switch {
 	case w.Put != nil:
-		in := dynamo.PutInput(w.Put)
-		in.ReturnConsumedCapacity = capacity
-		_, err = db.PutItem(ctx, in)
+		return dynamo.PutInput(w.Put)
 	case w.Update != nil:
-		in := dynamo.UpdateInput(w.Update)
-		in.ReturnConsumedCapacity = capacity
-		_, err = db.UpdateItem(ctx, in)
-	default:
-		in := dynamo.DeleteInput(w.Delete)
-		in.ReturnConsumedCapacity = capacity
-		_, err = db.DeleteItem(ctx, in)
+		return dynamo.UpdateInput(w.Update)
 	}
-	return err
+	return dynamo.DeleteInput(w.Delete)
 }
 
 func (w *workload) next() operation {
@@ -136,8 +126,7 @@ func (w *workload) next() operation {
 	case 5:
 		key, consistent := w.key(), w.IntN(2) == 0
 		in := &dynamodb.GetItemInput{TableName: aws.String(tableName), Key: key, ConsistentRead: &consistent}
-		return operation{"GetItem", func(ctx context.Context, db *dynamodb.Client) (any, error) { return db.GetItem(ctx, in) },
-			func(a *auditor) { a.read(key, consistent, 1) }}
+		return operation{in, func(a *auditor) { a.read(key, consistent, 1) }}
 	}
 	return w.single()
 }
@@ -146,26 +135,16 @@ func (w *workload) single() operation {
 	one := w.writing(w.key())
 	failure := pick(w, types.ReturnValuesOnConditionCheckFailure(""), types.ReturnValuesOnConditionCheckFailureAllOld)
 	old := pick(w, types.ReturnValueNone, types.ReturnValueAllOld, "")
-	audit := func(a *auditor) { a.write(one, 1) }
-	switch {
-	case one.Put != nil:
-		in := dynamo.PutInput(one.Put)
+	in := one.input()
+	switch in := in.(type) {
+	case *dynamodb.PutItemInput:
 		in.ReturnValues, in.ReturnValuesOnConditionCheckFailure = old, failure
-		return operation{"PutItem", func(ctx context.Context, db *dynamodb.Client) (any, error) { return db.PutItem(ctx, in) }, audit}
-	case one.Update != nil:
-		in := dynamo.UpdateInput(one.Update)
+	case *dynamodb.UpdateItemInput:
 		in.ReturnValues, in.ReturnValuesOnConditionCheckFailure = pick(w, append(types.ReturnValue("").Values(), "")...), failure
-		return operation{"UpdateItem", func(ctx context.Context, db *dynamodb.Client) (any, error) { return db.UpdateItem(ctx, in) }, audit}
+	case *dynamodb.DeleteItemInput:
+		in.ReturnValues, in.ReturnValuesOnConditionCheckFailure = types.ReturnValueAllOld, failure
 	}
-	in := dynamo.DeleteInput(one.Delete)
-	in.ReturnValues, in.ReturnValuesOnConditionCheckFailure = types.ReturnValueAllOld, failure
-	return operation{"DeleteItem", func(ctx context.Context, db *dynamodb.Client) (any, error) {
-		out, err := db.DeleteItem(ctx, in)
-		if out != nil {
-			out.ConsumedCapacity = nil // for no item, the engine returns it unasked
-		}
-		return out, err
-	}, audit}
+	return operation{in, func(a *auditor) { a.write(one, 1) }}
 }
 
 func (w *workload) batchWrite() operation {
@@ -183,9 +162,7 @@ func (w *workload) batchWrite() operation {
 		all = append(all, one)
 	}
 	in := &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{tableName: requests}}
-	return operation{"BatchWriteItem",
-		func(ctx context.Context, db *dynamodb.Client) (any, error) { return db.BatchWriteItem(ctx, in) },
-		func(a *auditor) { a.writeAll(all, 1) }}
+	return operation{in, func(a *auditor) { a.writeAll(all, 1) }}
 }
 
 // transactWrite has no conditions: the auditor could not undo the other writes.
@@ -204,24 +181,17 @@ func (w *workload) transactWrite() operation {
 		}
 		all, in.TransactItems = append(all, one), append(in.TransactItems, one.TransactWriteItem)
 	}
-	return operation{"TransactWriteItems",
-		func(ctx context.Context, db *dynamodb.Client) (any, error) {
-			in := *in
-			return db.TransactWriteItems(ctx, &in)
-		},
-		func(a *auditor) { a.writeAll(all, 2) }}
+	return operation{in, func(a *auditor) { a.writeAll(all, 2) }}
 }
 
 func (w *workload) batchGet() operation {
 	keys, consistent := w.keys(), w.IntN(2) == 0
 	in := &dynamodb.BatchGetItemInput{RequestItems: map[string]types.KeysAndAttributes{tableName: {Keys: keys, ConsistentRead: &consistent}}}
-	return operation{"BatchGetItem",
-		func(ctx context.Context, db *dynamodb.Client) (any, error) { return db.BatchGetItem(ctx, in) },
-		func(a *auditor) {
-			for _, key := range keys {
-				a.read(key, consistent, 1)
-			}
-		}}
+	return operation{in, func(a *auditor) {
+		for _, key := range keys {
+			a.read(key, consistent, 1)
+		}
+	}}
 }
 
 func (w *workload) transactGet() operation {
@@ -230,13 +200,11 @@ func (w *workload) transactGet() operation {
 	for _, key := range keys {
 		in.TransactItems = append(in.TransactItems, types.TransactGetItem{Get: &types.Get{TableName: aws.String(tableName), Key: key}})
 	}
-	return operation{"TransactGetItems",
-		func(ctx context.Context, db *dynamodb.Client) (any, error) { return db.TransactGetItems(ctx, in) },
-		func(a *auditor) {
-			for _, key := range keys {
-				a.read(key, true, 2)
-			}
-		}}
+	return operation{in, func(a *auditor) {
+		for _, key := range keys {
+			a.read(key, true, 2)
+		}
+	}}
 }
 
 func (w *workload) query() operation {
@@ -248,7 +216,5 @@ func (w *workload) query() operation {
 		in = dynamodb.QueryInput{TableName: aws.String(tableName), IndexName: aws.String(byGroup),
 			KeyConditions: map[string]types.Condition{"group": {ComparisonOperator: "EQ", AttributeValueList: []types.AttributeValue{s(pk)}}}}
 	}
-	return operation{"Query",
-		func(ctx context.Context, db *dynamodb.Client) (any, error) { return db.Query(ctx, &in) },
-		func(a *auditor) { a.query(in, pk) }}
+	return operation{&in, func(a *auditor) { a.query(in, pk) }}
 }

@@ -1,7 +1,6 @@
 package throttle_test
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -94,10 +93,11 @@ func TestParity(t *testing.T) {
 				}
 			}
 			if strings.HasSuffix(name, "known") {
-				require.NoError(t, c.call(t.Context(), b.db, pk, a))
+				_, err := send(t.Context(), b.db, asking(a, c.call(pk)))
+				require.NoError(t, err)
 			}
 			b.Reset()
-			err := c.call(t.Context(), b.db, pk, a)
+			_, err := send(t.Context(), b.db, asking(a, c.call(pk)))
 			consumed := consumed(t, b.wire)
 			cancelled := errors.As(err, new(*types.TransactionCanceledException))
 			if err != nil && !cancelled {
@@ -188,48 +188,40 @@ type asked = types.ReturnConsumedCapacity
 
 // parityCase is a call and what AWS charges for it. The table's units include its local index's.
 type parityCase struct {
-	before []values // stored before the call, with its partition key
-	call   func(ctx context.Context, db *dynamodb.Client, pk string, a asked) error
+	before []values            // stored before the call, with its partition key
+	call   func(pk string) any // the input of a call of the partition key
 
 	table, index float64
 	reads        bool
 }
 
 func parityPut(more values, condition *string) parityCase {
-	return parityCase{call: func(ctx context.Context, db *dynamodb.Client, pk string, a asked) error {
-		_, err := db.PutItem(ctx, &dynamodb.PutItemInput{TableName: aws.String(tableName), Item: itemOf(pk, "1", more), ConditionExpression: condition, ReturnConsumedCapacity: a})
-		return err
+	return parityCase{call: func(pk string) any {
+		return &dynamodb.PutItemInput{TableName: aws.String(tableName), Item: itemOf(pk, "1", more), ConditionExpression: condition}
 	}}
 }
 
 func parityUpdate(expression string, v values) parityCase {
-	return parityCase{call: func(ctx context.Context, db *dynamodb.Client, pk string, a asked) error {
-		in := updateOf(pk, expression, v)
-		in.ReturnConsumedCapacity = a
-		_, err := db.UpdateItem(ctx, in)
-		return err
-	}}
+	return parityCase{call: func(pk string) any { return updateOf(pk, expression, v) }}
 }
 
 func parityDelete() parityCase {
-	return parityCase{call: func(ctx context.Context, db *dynamodb.Client, pk string, a asked) error {
-		_, err := db.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: aws.String(tableName), Key: keyOf(pk, "1"), ReturnConsumedCapacity: a})
-		return err
+	return parityCase{call: func(pk string) any {
+		return &dynamodb.DeleteItemInput{TableName: aws.String(tableName), Key: keyOf(pk, "1")}
 	}}
 }
 
 func parityGet(sk string, consistent bool) parityCase {
-	return parityCase{reads: true, call: func(ctx context.Context, db *dynamodb.Client, pk string, a asked) error {
-		_, err := db.GetItem(ctx, &dynamodb.GetItemInput{TableName: aws.String(tableName), Key: keyOf(pk, sk), ConsistentRead: &consistent, ReturnConsumedCapacity: a})
-		return err
+	return parityCase{reads: true, call: func(pk string) any {
+		return &dynamodb.GetItemInput{TableName: aws.String(tableName), Key: keyOf(pk, sk), ConsistentRead: &consistent}
 	}}
 }
 
 // parityQuery queries the table, or the group "g" of the index if in names it.
 func parityQuery(in dynamodb.QueryInput) parityCase {
-	return parityCase{reads: true, call: func(ctx context.Context, db *dynamodb.Client, pk string, a asked) error {
+	return parityCase{reads: true, call: func(pk string) any {
 		in := in
-		in.TableName, in.ReturnConsumedCapacity = aws.String(tableName), a
+		in.TableName = aws.String(tableName)
 		in.KeyConditionExpression, in.ExpressionAttributeValues = aws.String("pk = :p"), values{":p": s(pk)}
 		if in.IndexName != nil {
 			in.KeyConditionExpression, in.ExpressionAttributeNames, in.ExpressionAttributeValues = aws.String("#g = :p"), map[string]string{"#g": "group"}, values{":p": s("g")}
@@ -237,29 +229,26 @@ func parityQuery(in dynamodb.QueryInput) parityCase {
 		if in.FilterExpression != nil {
 			in.ExpressionAttributeValues[":x"] = s("x")
 		}
-		_, err := db.Query(ctx, &in)
-		return err
+		return &in
 	}}
 }
 
 func parityScan(in dynamodb.ScanInput) parityCase {
-	return parityCase{reads: true, call: func(ctx context.Context, db *dynamodb.Client, _ string, a asked) error {
+	return parityCase{reads: true, call: func(_ string) any {
 		in := in
-		in.TableName, in.ReturnConsumedCapacity = aws.String(tableName), a
+		in.TableName = aws.String(tableName)
 		if in.FilterExpression != nil {
 			in.ExpressionAttributeValues = values{":x": s("x")}
 		}
-		_, err := db.Scan(ctx, &in)
-		return err
+		return &in
 	}}
 }
 
 // parityTransact sends a transaction, which costs reads if its token is known.
 func parityTransact(again bool, actions func(pk string) []types.TransactWriteItem) parityCase {
-	return parityCase{reads: again, call: func(ctx context.Context, db *dynamodb.Client, pk string, a asked) error {
+	return parityCase{reads: again, call: func(pk string) any {
 		token := "token" + pk
-		_, err := db.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: actions(pk), ReturnConsumedCapacity: a, ClientRequestToken: &token})
-		return err
+		return &dynamodb.TransactWriteItemsInput{TransactItems: actions(pk), ClientRequestToken: &token}
 	}}
 }
 
@@ -276,32 +265,29 @@ func parityActions(more values, condition *string, check bool) func(pk string) [
 }
 
 func parityTransactGet(sks ...string) parityCase {
-	return parityCase{reads: true, call: func(ctx context.Context, db *dynamodb.Client, pk string, a asked) error {
-		in := &dynamodb.TransactGetItemsInput{ReturnConsumedCapacity: a}
+	return parityCase{reads: true, call: func(pk string) any {
+		in := &dynamodb.TransactGetItemsInput{}
 		for _, sk := range sks {
 			in.TransactItems = append(in.TransactItems, types.TransactGetItem{Get: &types.Get{TableName: aws.String(tableName), Key: keyOf(pk, sk)}})
 		}
-		_, err := db.TransactGetItems(ctx, in)
-		return err
+		return in
 	}}
 }
 
 func parityBatch(items ...values) parityCase {
-	return parityCase{call: func(ctx context.Context, db *dynamodb.Client, pk string, a asked) error {
+	return parityCase{call: func(pk string) any {
 		var all []values
 		for i, more := range items {
 			all = append(all, itemOf(pk, fmt.Sprint(i), more))
 		}
-		_, err := db.BatchWriteItem(ctx, &dynamodb.BatchWriteItemInput{RequestItems: putRequests(all...), ReturnConsumedCapacity: a})
-		return err
+		return &dynamodb.BatchWriteItemInput{RequestItems: putRequests(all...)}
 	}}
 }
 
 func parityStatement(reads bool, statement string) parityCase {
-	return parityCase{reads: reads, call: func(ctx context.Context, db *dynamodb.Client, pk string, a asked) error {
+	return parityCase{reads: reads, call: func(pk string) any {
 		text := strings.ReplaceAll(statement, "$", pk)
-		_, err := db.ExecuteStatement(ctx, &dynamodb.ExecuteStatementInput{Statement: &text, ReturnConsumedCapacity: a})
-		return err
+		return &dynamodb.ExecuteStatementInput{Statement: &text}
 	}}
 }
 

@@ -70,24 +70,20 @@ func TestFailedCondition(t *testing.T) {
 		{"none", types.ReturnValuesOnConditionCheckFailureAllOld, 1},
 	}
 	for _, test := range tests {
-		key, failing := keyOf(test.key, "1"), condition[test.key != "a"]
-		_, put := b.db.PutItem(t.Context(), &dynamodb.PutItemInput{
-			TableName: aws.String(tableName), Item: key, ConditionExpression: failing, ReturnValuesOnConditionCheckFailure: test.show,
-		})
-		_, update := b.db.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
-			TableName: aws.String(tableName), Key: key, ConditionExpression: failing, ReturnValuesOnConditionCheckFailure: test.show,
-		})
-		_, remove := b.db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{
-			TableName: aws.String(tableName), Key: key, ConditionExpression: failing, ReturnValuesOnConditionCheckFailure: test.show,
-		})
-		for _, err := range []error{put, update, remove} {
+		key, failing, name := keyOf(test.key, "1"), condition[test.key != "a"], aws.String(tableName)
+		for _, in := range []any{
+			&dynamodb.PutItemInput{TableName: name, Item: key, ConditionExpression: failing, ReturnValuesOnConditionCheckFailure: test.show},
+			&dynamodb.UpdateItemInput{TableName: name, Key: key, ConditionExpression: failing, ReturnValuesOnConditionCheckFailure: test.show},
+			&dynamodb.DeleteItemInput{TableName: name, Key: key, ConditionExpression: failing, ReturnValuesOnConditionCheckFailure: test.show},
+		} {
+			_, err := send(t.Context(), b.db, in)
 			failed, ok := errors.AsType[*types.ConditionalCheckFailedException](err)
 			if !ok {
 				t.Fatalf("%+v: got %v, want a failed condition", test, err)
 			}
 			shown := test.show == types.ReturnValuesOnConditionCheckFailureAllOld && test.key == "a"
 			if (len(failed.Item) > 0) != shown {
-				t.Errorf("%+v: the exception has the item %v", test, failed.Item)
+				t.Errorf("%+v: the exception of %s has the item %v", test, operationOf(in), failed.Item)
 			}
 		}
 		if got := b.Stats().WriteUnits; got != 3*test.want {
@@ -102,16 +98,16 @@ func TestCapacityAsAsked(t *testing.T) {
 	b := newBench(t, roomy)
 	plain := newBench(t, roomy)
 	for _, asked := range []types.ReturnConsumedCapacity{"", "NONE", "TOTAL", "INDEXES"} {
-		for name, send := range requests(t, asked) {
-			got, err := send(b.db)
-			if err != nil {
-				t.Fatalf("%s: %v", name, err)
-			}
-			want, err := send(plain.direct)
-			if err != nil {
-				t.Fatalf("%s: %v", name, err)
-			}
-			wantEqual(t, fmt.Sprintf("%s with capacity %q", name, asked), want, got, ignoreUnexported, ignoreMetadata)
+		for _, db := range []*dynamodb.Client{b.db, plain.direct} { // if no item is deleted, the engine returns the capacity unasked
+			_, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(tableName), Item: itemOf("deleted", "1", grouped("g", "1"))})
+			require.NoError(t, err)
+		}
+		for _, in := range requests() {
+			got, err := send(t.Context(), b.db, asking(asked, in))
+			require.NoError(t, err)
+			want, err := send(t.Context(), plain.direct, in)
+			require.NoError(t, err)
+			wantEqual(t, fmt.Sprintf("%s with capacity %q", operationOf(in), asked), want, got, ignoreUnexported, ignoreMetadata)
 		}
 	}
 }
@@ -217,66 +213,22 @@ var ignoreMetadata = cmp.FilterPath(func(p cmp.Path) bool {
 
 const selectX = `SELECT * FROM "limited" WHERE pk = 'x' AND sk = '1'`
 
-type sender = func(db *dynamodb.Client) (any, error)
-
-// requests returns a request of each operation. Most writes change the index.
-func requests(t *testing.T, capacity types.ReturnConsumedCapacity) map[string]sender {
+// requests returns an input of each operation. Most writes change the index.
+func requests() []any {
 	name := aws.String(tableName)
-	ctx := t.Context()
-	item := itemOf("a", "1", grouped("g", "1"))
-	return map[string]sender{
-		"PutItem": func(db *dynamodb.Client) (any, error) {
-			return db.PutItem(ctx, &dynamodb.PutItemInput{TableName: name, Item: item, ReturnConsumedCapacity: capacity})
-		},
-		"UpdateItem": func(db *dynamodb.Client) (any, error) {
-			in := updateOf("a2", "SET #g = :g, #r = :r", values{":g": s("g"), ":r": n("2")})
-			in.ReturnConsumedCapacity = capacity
-			return db.UpdateItem(ctx, in)
-		},
-		"DeleteItem": func(db *dynamodb.Client) (any, error) {
-			// For no item, the engine returns a deletion's capacity unasked.
-			if _, err := db.PutItem(ctx, &dynamodb.PutItemInput{TableName: name, Item: itemOf("d", "1", grouped("g", "1"))}); err != nil {
-				return nil, err
-			}
-			return db.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: name, Key: keyOf("d", "1"), ReturnConsumedCapacity: capacity})
-		},
-		"GetItem": func(db *dynamodb.Client) (any, error) {
-			return db.GetItem(ctx, &dynamodb.GetItemInput{TableName: name, Key: keyOf("x", "1"), ReturnConsumedCapacity: capacity})
-		},
-		"Query": func(db *dynamodb.Client) (any, error) {
-			return db.Query(ctx, &dynamodb.QueryInput{TableName: name, KeyConditionExpression: aws.String("pk = :p"),
-				ExpressionAttributeValues: values{":p": s("x")}, ReturnConsumedCapacity: capacity})
-		},
-		"Scan": func(db *dynamodb.Client) (any, error) {
-			return db.Scan(ctx, &dynamodb.ScanInput{TableName: name, IndexName: aws.String(byGroup), Limit: aws.Int32(1),
-				ExclusiveStartKey: itemOf("zz", "z", grouped("zz", "9")), ReturnConsumedCapacity: capacity})
-		},
-		"BatchWriteItem": func(db *dynamodb.Client) (any, error) {
-			return db.BatchWriteItem(ctx, &dynamodb.BatchWriteItemInput{
-				RequestItems: putRequests(itemOf("b", "1", grouped("g", "1"))), ReturnConsumedCapacity: capacity})
-		},
-		"BatchGetItem": func(db *dynamodb.Client) (any, error) {
-			return db.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{ReturnConsumedCapacity: capacity,
-				RequestItems: map[string]types.KeysAndAttributes{tableName: {Keys: []values{keyOf("x", "1"), keyOf("y", "1")}}}})
-		},
-		"TransactWriteItems": func(db *dynamodb.Client) (any, error) {
-			return db.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{ReturnConsumedCapacity: capacity,
-				TransactItems: []types.TransactWriteItem{{Put: &types.Put{TableName: name, Item: itemOf("c", "1", grouped("g", "1"))}}}})
-		},
-		"TransactGetItems": func(db *dynamodb.Client) (any, error) {
-			return db.TransactGetItems(ctx, &dynamodb.TransactGetItemsInput{ReturnConsumedCapacity: capacity,
-				TransactItems: []types.TransactGetItem{{Get: &types.Get{TableName: name, Key: keyOf("x", "1")}}}})
-		},
-		"ExecuteStatement": func(db *dynamodb.Client) (any, error) {
-			return db.ExecuteStatement(ctx, &dynamodb.ExecuteStatementInput{Statement: aws.String(selectX), ReturnConsumedCapacity: capacity})
-		},
-		"BatchExecuteStatement": func(db *dynamodb.Client) (any, error) {
-			return db.BatchExecuteStatement(ctx, &dynamodb.BatchExecuteStatementInput{ReturnConsumedCapacity: capacity,
-				Statements: []types.BatchStatementRequest{{Statement: aws.String(selectX)}}})
-		},
-		"ExecuteTransaction": func(db *dynamodb.Client) (any, error) {
-			return db.ExecuteTransaction(ctx, &dynamodb.ExecuteTransactionInput{ReturnConsumedCapacity: capacity,
-				TransactStatements: []types.ParameterizedStatement{{Statement: aws.String(selectX)}}})
-		},
+	return []any{
+		&dynamodb.PutItemInput{TableName: name, Item: itemOf("a", "1", grouped("g", "1"))},
+		updateOf("a2", "SET #g = :g, #r = :r", values{":g": s("g"), ":r": n("2")}),
+		&dynamodb.DeleteItemInput{TableName: name, Key: keyOf("deleted", "1")},
+		&dynamodb.GetItemInput{TableName: name, Key: keyOf("x", "1")},
+		&dynamodb.QueryInput{TableName: name, KeyConditionExpression: aws.String("pk = :p"), ExpressionAttributeValues: values{":p": s("x")}},
+		&dynamodb.ScanInput{TableName: name, IndexName: aws.String(byGroup), Limit: aws.Int32(1), ExclusiveStartKey: itemOf("zz", "z", grouped("zz", "9"))},
+		&dynamodb.BatchWriteItemInput{RequestItems: putRequests(itemOf("b", "1", grouped("g", "1")))},
+		&dynamodb.BatchGetItemInput{RequestItems: map[string]types.KeysAndAttributes{tableName: {Keys: []values{keyOf("x", "1"), keyOf("y", "1")}}}},
+		&dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{{Put: &types.Put{TableName: name, Item: itemOf("c", "1", grouped("g", "1"))}}}},
+		&dynamodb.TransactGetItemsInput{TransactItems: []types.TransactGetItem{{Get: &types.Get{TableName: name, Key: keyOf("x", "1")}}}},
+		&dynamodb.ExecuteStatementInput{Statement: aws.String(selectX)},
+		&dynamodb.BatchExecuteStatementInput{Statements: []types.BatchStatementRequest{{Statement: aws.String(selectX)}}},
+		&dynamodb.ExecuteTransactionInput{TransactStatements: []types.ParameterizedStatement{{Statement: aws.String(selectX)}}},
 	}
 }
