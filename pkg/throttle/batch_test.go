@@ -142,8 +142,7 @@ func TestTransactGet(t *testing.T) {
 		for _, key := range wanted {
 			gets = append(gets, types.TransactGetItem{Get: &types.Get{TableName: aws.String(tableName), Key: key, ProjectionExpression: projection}})
 		}
-		_, err := b.db.TransactGetItems(t.Context(), &dynamodb.TransactGetItemsInput{TransactItems: gets})
-		return err
+		return errorOf(b.db.TransactGetItems(t.Context(), &dynamodb.TransactGetItemsInput{TransactItems: gets}))
 	}
 	for _, projection := range []*string{nil, aws.String("sk")} {
 		require.NoError(t, get(projection, keyOf(keys[0], "1"), keyOf(keys[1], "none")))

@@ -16,10 +16,12 @@ import (
 	"github.com/hotshard/hotshard/internal/test/require"
 )
 
+// errorOf returns the error of a call with one other result.
+func errorOf[T any](_ T, err error) error { return err }
+
 func (b *bench) put(t testing.TB, item values) error {
 	t.Helper()
-	_, err := b.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(tableName), Item: item})
-	return err
+	return errorOf(b.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(tableName), Item: item}))
 }
 
 func (b *bench) get(t testing.TB, pk, sk string, consistent bool) error {
@@ -54,14 +56,12 @@ func updateOf(pk, expression string, v values) *dynamodb.UpdateItemInput {
 
 func (b *bench) update(t testing.TB, in *dynamodb.UpdateItemInput) error {
 	t.Helper()
-	_, err := b.db.UpdateItem(t.Context(), in)
-	return err
+	return errorOf(b.db.UpdateItem(t.Context(), in))
 }
 
 func (b *bench) remove(t testing.TB, pk, sk string) error {
 	t.Helper()
-	_, err := b.db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: aws.String(tableName), Key: keyOf(pk, sk)})
-	return err
+	return errorOf(b.db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: aws.String(tableName), Key: keyOf(pk, sk)}))
 }
 
 func putRequests(items ...values) map[string][]types.WriteRequest {
@@ -88,8 +88,7 @@ func (b *bench) transact(t testing.TB, token string, items ...values) error {
 	for _, item := range items {
 		in.TransactItems = append(in.TransactItems, types.TransactWriteItem{Put: &types.Put{TableName: aws.String(tableName), Item: item}})
 	}
-	_, err := b.db.TransactWriteItems(t.Context(), in)
-	return err
+	return errorOf(b.db.TransactWriteItems(t.Context(), in))
 }
 
 func (b *bench) transactGet(t testing.TB, keys ...values) error {
@@ -98,14 +97,12 @@ func (b *bench) transactGet(t testing.TB, keys ...values) error {
 	for _, key := range keys {
 		in.TransactItems = append(in.TransactItems, types.TransactGetItem{Get: &types.Get{TableName: aws.String(tableName), Key: key}})
 	}
-	_, err := b.db.TransactGetItems(t.Context(), in)
-	return err
+	return errorOf(b.db.TransactGetItems(t.Context(), in))
 }
 
 func (b *bench) execute(t testing.TB, statement string, parameters ...types.AttributeValue) error {
 	t.Helper()
-	_, err := b.db.ExecuteStatement(t.Context(), &dynamodb.ExecuteStatementInput{Statement: &statement, Parameters: parameters})
-	return err
+	return errorOf(b.db.ExecuteStatement(t.Context(), &dynamodb.ExecuteStatementInput{Statement: &statement, Parameters: parameters}))
 }
 
 // send sends an input of any operation. It sends a copy, because the SDK adds a token to some inputs.

@@ -240,11 +240,8 @@ func TestTransactionsMeetWrite(t *testing.T) {
 	b := newBench(t, o)
 	item := keyOf("a", "1")
 	writes := map[string]func() error{
-		"PutItem": func() error { return b.put(t, item) },
-		"BatchWriteItem": func() error {
-			_, err := b.batchWrite(t, putRequests(item))
-			return err
-		},
+		"PutItem":        func() error { return b.put(t, item) },
+		"BatchWriteItem": func() error { return errorOf(b.batchWrite(t, putRequests(item))) },
 	}
 	for name, write := range writes {
 		p.do = func() {

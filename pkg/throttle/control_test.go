@@ -80,8 +80,7 @@ func TestReasons(t *testing.T) {
 		check("TableWrite", tableARN, func() error { return b.put(t, keyOf("a", "1")) })
 		check("TableRead", tableARN, func() error { return b.get(t, "a", "1", true) })
 		check("IndexRead", indexARN, func() error {
-			_, err := b.db.Scan(t.Context(), &dynamodb.ScanInput{TableName: aws.String(tableName), IndexName: aws.String(byGroup)})
-			return err
+			return errorOf(b.db.Scan(t.Context(), &dynamodb.ScanInput{TableName: aws.String(tableName), IndexName: aws.String(byGroup)}))
 		})
 		if test.quota > 0 {
 			continue // a write to the index costs at least as much in the table, which has the same quota

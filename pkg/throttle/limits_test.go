@@ -93,8 +93,7 @@ func TestHotReads(t *testing.T) {
 		return err
 	}
 	scan := func() error {
-		_, err := b.db.Scan(t.Context(), &dynamodb.ScanInput{TableName: aws.String(tableName)})
-		return err
+		return errorOf(b.db.Scan(t.Context(), &dynamodb.ScanInput{TableName: aws.String(tableName)}))
 	}
 	tests := []struct {
 		name   string
@@ -129,8 +128,7 @@ func TestScanNeedsTheMean(t *testing.T) {
 	require.NoError(t, b.get(t, hot, "1", true))
 	// 3 units are left in 4 partitions. A scan of an empty table costs 0.5.
 	count, _ := admitted(t, func() error {
-		_, err := b.db.Scan(t.Context(), &dynamodb.ScanInput{TableName: aws.String(tableName)})
-		return err
+		return errorOf(b.db.Scan(t.Context(), &dynamodb.ScanInput{TableName: aws.String(tableName)}))
 	})
 	if count != 6 {
 		t.Errorf("%d scans admitted, want 6", count)

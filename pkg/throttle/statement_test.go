@@ -28,8 +28,7 @@ func TestStatementsCostAsCalls(t *testing.T) {
 	}{
 		{insert, []types.AttributeValue{big}, func(b *bench) error { return b.put(t, item) }},
 		{insert, []types.AttributeValue{big}, func(b *bench) error { // the item exists
-			_, err := b.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: name, Item: item, ConditionExpression: aws.String("attribute_not_exists(pk)")})
-			return err
+			return errorOf(b.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: name, Item: item, ConditionExpression: aws.String("attribute_not_exists(pk)")}))
 		}},
 		{`UPDATE "limited" SET "rank" = ? WHERE pk = 'a' AND sk = '1'`, []types.AttributeValue{n("2")}, func(b *bench) error {
 			return b.update(t, updateOf("a", "SET #r = :r", values{":r": n("2")}))
@@ -40,8 +39,7 @@ func TestStatementsCostAsCalls(t *testing.T) {
 			return b.update(t, u)
 		}},
 		{`SELECT * FROM "limited" WHERE pk = ?`, []types.AttributeValue{s("a")}, func(b *bench) error {
-			_, err := b.db.Query(t.Context(), &dynamodb.QueryInput{TableName: name, KeyConditionExpression: aws.String("pk = :p"), ExpressionAttributeValues: values{":p": s("a")}})
-			return err
+			return errorOf(b.db.Query(t.Context(), &dynamodb.QueryInput{TableName: name, KeyConditionExpression: aws.String("pk = :p"), ExpressionAttributeValues: values{":p": s("a")}}))
 		}},
 		{`SELECT pk FROM "limited"."by_group" WHERE "group" = 'g'`, nil, func(b *bench) error {
 			_, err := b.db.Query(t.Context(), &dynamodb.QueryInput{TableName: name, IndexName: aws.String(byGroup), KeyConditionExpression: aws.String("#g = :g"),
@@ -49,8 +47,7 @@ func TestStatementsCostAsCalls(t *testing.T) {
 			return err
 		}},
 		{`SELECT * FROM limited WHERE x = 1 OR pk = 'a'`, nil, func(b *bench) error {
-			_, err := b.db.Scan(t.Context(), &dynamodb.ScanInput{TableName: name})
-			return err
+			return errorOf(b.db.Scan(t.Context(), &dynamodb.ScanInput{TableName: name}))
 		}},
 		{`DELETE FROM "limited" WHERE pk = 'a' AND sk = '1'`, nil, func(b *bench) error { return b.remove(t, "a", "1") }},
 	}
@@ -165,8 +162,7 @@ func TestStatementsInTransaction(t *testing.T) {
 		for _, text := range statements {
 			in.TransactStatements = append(in.TransactStatements, types.ParameterizedStatement{Statement: &text})
 		}
-		_, err := b.db.ExecuteTransaction(t.Context(), in)
-		return err
+		return errorOf(b.db.ExecuteTransaction(t.Context(), in))
 	}
 	const insert, again = `INSERT INTO limited VALUE {'pk':'a','sk':'1'}`, `INSERT INTO limited VALUE {'pk':'a','sk':'2'}`
 	require.NoError(t, transact(insert, again))

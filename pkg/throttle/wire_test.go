@@ -180,8 +180,7 @@ func TestProxy(t *testing.T) {
 		o.DisableValidateResponseChecksum = false
 	})
 	count, err := admitted(t, func() error {
-		_, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(tableName), Item: itemOf("a", "1", sized(0.5))})
-		return err
+		return errorOf(db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(tableName), Item: itemOf("a", "1", sized(0.5))}))
 	})
 	if count != 3 {
 		t.Errorf("%d writes admitted, want 3", count)
