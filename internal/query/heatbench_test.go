@@ -2,7 +2,6 @@ package query
 
 import (
 	"bytes"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -19,8 +18,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	jsonv2 "github.com/go-json-experiment/json"
 
+	"github.com/hotshard/hotshard/internal/aws/jsonitem"
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/base/throttles/collect"
@@ -44,38 +44,21 @@ type shelved struct {
 const pageBytes = 1 << 20
 
 func (s *shelf) put(item dynamo.Item) {
-	text, size := encode(item)
-	pk, sk := item["pk"].(*types.AttributeValueMemberS).Value, item["sk"].(*types.AttributeValueMemberS).Value
+	text, err := jsonv2.Marshal(item, jsonitem.Codec)
+	if err != nil {
+		panic(err)
+	}
 	if s.items == nil {
 		s.items = map[string][]shelved{}
 	}
-	s.items[pk] = append(s.items[pk], shelved{sk, text, size})
+	pk := dynamo.Text(item, "pk")
+	s.items[pk] = append(s.items[pk], shelved{dynamo.Text(item, "sk"), text, dynamo.Size(item)})
 }
 
 func (s *shelf) sort() {
 	for _, list := range s.items {
 		slices.SortFunc(list, func(a, b shelved) int { return strings.Compare(a.sk, b.sk) })
 	}
-}
-
-// encode returns an item in the form of DynamoDB's responses.
-func encode(item dynamo.Item) (text []byte, size int) {
-	m := map[string]map[string]any{}
-	for name, v := range item {
-		size += len(name)
-		switch v := v.(type) {
-		case *types.AttributeValueMemberS:
-			m[name], size = map[string]any{"S": v.Value}, size+len(v.Value)
-		case *types.AttributeValueMemberN:
-			m[name], size = map[string]any{"N": v.Value}, size+len(v.Value)/2+1
-		case *types.AttributeValueMemberBOOL:
-			m[name], size = map[string]any{"BOOL": v.Value}, size+1
-		case *types.AttributeValueMemberB:
-			m[name], size = map[string]any{"B": base64.StdEncoding.EncodeToString(v.Value)}, size+len(v.Value)
-		}
-	}
-	text, _ = json.Marshal(m)
-	return text, size
 }
 
 func (s *shelf) RoundTrip(r *http.Request) (*http.Response, error) {
