@@ -116,9 +116,8 @@ func TestThrottledRequestLearnsOfOthersGrowth(t *testing.T) {
 	if a := r.post("/v1/counters", `{"increments":[{"counter":"other","delta":1}]}`); a.status != http.StatusOK { // loads the view
 		t.Fatalf("%d %s", a.status, a.body)
 	}
-	if _, err := r.shardMap().GrowFrom(t.Context(), shardmap.Entry{Key: "C#hot"}, 4, shardmap.Note{By: "another"}, enginetest.Later); err != nil {
-		t.Fatal(err)
-	}
+	_, err := r.shardMap().GrowFrom(t.Context(), shardmap.Entry{Key: "C#hot"}, 4, shardmap.Note{By: "another"}, enginetest.Later)
+	require.NoError(t, err)
 	if a := r.post("/v1/counters", `{"increments":[{"counter":"hot","delta":1}]}`); a.status != http.StatusOK {
 		t.Errorf("%d %s; log:\n%s", a.status, a.body, r.log)
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard/sessions"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
@@ -20,9 +21,8 @@ func TestActiveSessions(t *testing.T) {
 		if i%2 == 1 {
 			now = now.Add(-2 * time.Second) // it has ended
 		}
-		if _, err := writer.Put(t.Context(), sessions.Lease{Group: group, ID: fmt.Sprint(i), TTL: time.Second + time.Hour*time.Duration((i+1)%2)}, now); err != nil {
-			t.Fatal(err)
-		}
+		_, err := writer.Put(t.Context(), sessions.Lease{Group: group, ID: fmt.Sprint(i), TTL: time.Second + time.Hour*time.Duration((i+1)%2)}, now)
+		require.NoError(t, err)
 	}
 	for name, want := range map[string]int{group: 4, "nobody's": 0} {
 		var out struct{ Active *int }

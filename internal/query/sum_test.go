@@ -76,9 +76,8 @@ func (r *rig) foldScores(of parts.Period, scores []boards.Score, streamShards in
 				h.Limit(board.MaxCells)
 			}
 		}}
-		if _, err := folder.Fold(r.t.Context(), of.Key(), fmt.Sprintf("shardId-%d", n), time.Time{}, []parts.Record[board.Histogram]{one}); err != nil {
-			r.t.Fatal(err)
-		}
+		_, err := folder.Fold(r.t.Context(), of.Key(), fmt.Sprintf("shardId-%d", n), time.Time{}, []parts.Record[board.Histogram]{one})
+		require.NoError(r.t, err)
 	}
 	return store
 }
@@ -119,9 +118,8 @@ func TestARankCostsTheSameOnAnyNumberOfStreamShards(t *testing.T) {
 			require.NoError(t, err)
 		}
 		before := r.rankEach(client, of, list, descending, false)
-		if _, err := store.Refresh(t.Context(), r.client, of.Key(), of.SumKey(), parts.FewFragments); err != nil {
-			t.Fatal(err)
-		}
+		_, err := store.Refresh(t.Context(), r.client, of.Key(), of.SumKey(), parts.FewFragments)
+		require.NoError(t, err)
 		sum, err := store.Read(t.Context(), of.SumKey())
 		if err != nil || len(sum) != 1 {
 			t.Fatalf("%d sums, %v", len(sum), err)
@@ -186,9 +184,8 @@ func TestARankBeforeTheSumIsRefreshed(t *testing.T) {
 	of := parts.Period{Board: "g", Label: "all"}
 	player := r.submitEqualScores("g", 1)[0]
 	store := r.foldScores(of, []boards.Score{player.Score, score(t, "7")}, 2)
-	if _, err := store.Refresh(t.Context(), r.client, of.Key(), of.SumKey(), 1); err != nil {
-		t.Fatal(err)
-	}
+	_, err := store.Refresh(t.Context(), r.client, of.Key(), of.SumKey(), 1)
+	require.NoError(t, err)
 	better := player
 	better.Score = score(t, "9")
 	var cells board.Histogram

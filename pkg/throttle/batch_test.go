@@ -103,9 +103,8 @@ func TestTransactionPrice(t *testing.T) {
 	}
 	wantEqual(t, "a transaction", want, b.Stats().Spaces)
 	b.Reset()
-	if _, err := b.db.TransactWriteItems(t.Context(), input); err != nil {
-		t.Fatal(err)
-	}
+	_, err = b.db.TransactWriteItems(t.Context(), input)
+	require.NoError(t, err)
 	want = []throttle.SpaceStats{{Table: tableName, ReadUnits: 2 * 5, Partitions: 64}}
 	wantEqual(t, "the same token again", want, b.Stats().Spaces)
 }

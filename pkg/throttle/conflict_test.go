@@ -189,9 +189,8 @@ func TestReusedToken(t *testing.T) {
 		t.Errorf("charged %v write and %v read units, with %d conflicts; want 4, 6 and 0", s.WriteUnits, s.ReadUnits, s.Operations[0].Conflicts)
 	}
 	other := client(t, m.key+"other", m.wire)
-	if _, err := other.CreateTable(t.Context(), onDemandTable()); err != nil {
-		t.Fatal(err)
-	}
+	_, err := other.CreateTable(t.Context(), onDemandTable())
+	require.NoError(t, err)
 	m.bench.db = other
 	if err := m.transact(t, "first", item); err != nil || len(m.waits) != 3 {
 		t.Errorf("the token in another database: %v, after %d waits, want 3", err, len(m.waits))

@@ -97,9 +97,8 @@ func TestBrokenUpload(t *testing.T) {
 		conn, err := net.Dial("tcp", strings.TrimPrefix(p.url, "http://"))
 		require.NoError(t, err)
 		defer conn.Close()
-		if _, err := fmt.Fprintf(conn, "POST / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nX-Amz-Target: DynamoDB_20120810.PutItem\r\n%s\r\n\r\n%s", head, body); err != nil {
-			t.Fatal(err)
-		}
+		_, err = fmt.Fprintf(conn, "POST / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nX-Amz-Target: DynamoDB_20120810.PutItem\r\n%s\r\n\r\n%s", head, body)
+		require.NoError(t, err)
 		require.NoError(t, conn.(*net.TCPConn).CloseWrite())
 		answer, err := io.ReadAll(conn)
 		require.NoError(t, err)

@@ -75,9 +75,8 @@ func FuzzRequest(f *testing.F) {
 			if err != nil {
 				continue
 			}
-			if _, err := io.Copy(io.Discard, resp.Body); err != nil {
-				t.Fatal(err)
-			}
+			_, err = io.Copy(io.Discard, resp.Body)
+			require.NoError(t, err)
 			resp.Body.Close()
 		}
 		if strings.HasSuffix(target, "Table") {
@@ -123,9 +122,8 @@ func TestBodies(t *testing.T) {
 		resp, err := http.DefaultClient.Do(req)
 		require.NoError(t, err)
 		defer resp.Body.Close()
-		if _, err := io.Copy(io.Discard, resp.Body); err != nil {
-			t.Fatal(err)
-		}
+		_, err = io.Copy(io.Discard, resp.Body)
+		require.NoError(t, err)
 		return resp.StatusCode
 	}
 	huge := `{"RequestItems":{"limited":[` + strings.Repeat(" ", 16<<20) + `]}}`

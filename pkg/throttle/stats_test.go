@@ -77,9 +77,8 @@ func TestTablesChange(t *testing.T) {
 		}
 	}
 	fill()
-	if _, err := b.db.DeleteTable(t.Context(), &dynamodb.DeleteTableInput{TableName: aws.String(tableName)}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := b.db.DeleteTable(t.Context(), &dynamodb.DeleteTableInput{TableName: aws.String(tableName)})
+	require.NoError(t, err)
 	if err := b.put(t, keyOf("a", "1")); !errors.As(err, new(*types.ResourceNotFoundException)) {
 		t.Errorf("a deleted table: %v, want a ResourceNotFoundException", err)
 	}
@@ -87,9 +86,8 @@ func TestTablesChange(t *testing.T) {
 	table.KeySchema[0], table.KeySchema[1] = types.KeySchemaElement{AttributeName: aws.String("sk"), KeyType: types.KeyTypeHash},
 		types.KeySchemaElement{AttributeName: aws.String("pk"), KeyType: types.KeyTypeRange}
 	table.LocalSecondaryIndexes = nil
-	if _, err := b.db.CreateTable(t.Context(), table); err != nil {
-		t.Fatal(err)
-	}
+	_, err = b.db.CreateTable(t.Context(), table)
+	require.NoError(t, err)
 	b.Reset()
 	fill()
 	if got := b.Stats().Keys.Writes; len(got) != 1 || got[0].Key != "1" {
@@ -101,9 +99,8 @@ func TestTablesChange(t *testing.T) {
 func TestDatabasesAreApart(t *testing.T) {
 	b := newBench(t, throttle.Options{Partitions: 1, PartitionWCU: 1})
 	other := client(t, b.key+"other", b.wire)
-	if _, err := other.CreateTable(t.Context(), onDemandTable()); err != nil {
-		t.Fatal(err)
-	}
+	_, err := other.CreateTable(t.Context(), onDemandTable())
+	require.NoError(t, err)
 	for _, db := range []*dynamodb.Client{b.db, other} {
 		if _, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(tableName), Item: keyOf("a", "1")}); err != nil {
 			t.Error(err)

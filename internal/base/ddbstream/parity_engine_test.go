@@ -92,9 +92,8 @@ func TestParityOnTheEngine(t *testing.T) {
 		IndexName: aws.String("local"), KeySchema: keySchema(tableKeys[:1], []string{"n"}),
 		Projection: &types.Projection{ProjectionType: types.ProjectionTypeInclude, NonKeyAttributes: []string{"tag"}},
 	}}
-	if _, err := db.CreateTable(t.Context(), in); err != nil {
-		t.Fatal(err)
-	}
+	_, err := db.CreateTable(t.Context(), in)
+	require.NoError(t, err)
 	require.NoError(t, dynamolocal.CreateTables(t.Context(), db, names))
 	cases := parityCases()
 	for name, c := range cases {

@@ -171,9 +171,8 @@ func TestVirtualStreamKeepsWhatStreamsPromise(t *testing.T) {
 func mustVirtual(t rapid.TB, source eventsource.Source, o virtualstream.Options) *virtualstream.Stream {
 	v, err := virtualstream.New(source, o)
 	require.NoError(t, err)
-	if _, err := v.Shards(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	_, err = v.Shards(context.Background())
+	require.NoError(t, err)
 	return v
 }
 
