@@ -114,6 +114,12 @@ func send(ctx context.Context, db *dynamodb.Client, in any) (any, error) {
 	return out[0].Interface(), err
 }
 
+// send sends an input of any operation through the limiter.
+func (b *bench) send(t testing.TB, in any) error {
+	t.Helper()
+	return errorOf(send(t.Context(), b.db, in))
+}
+
 // operationOf returns the name of an input's operation.
 func operationOf(in any) string { return strings.TrimSuffix(reflect.TypeOf(in).Elem().Name(), "Input") }
 

@@ -135,15 +135,14 @@ func TestReadsMeetTransaction(t *testing.T) {
 	m := newMeanwhile(t)
 	name, held, free := aws.String(tableName), keyOf("held", "1"), keyOf("free", "1")
 	m.do = func() {
-		if err := m.get(t, "held", "1", true); err != nil {
-			t.Errorf("GetItem: %v", err)
-		}
-		if _, err := m.db.Query(t.Context(), &dynamodb.QueryInput{TableName: name, KeyConditionExpression: aws.String("pk = :p"),
-			ExpressionAttributeValues: values{":p": s("held")}}); err != nil {
-			t.Errorf("Query: %v", err)
-		}
-		if _, err := m.db.Scan(t.Context(), &dynamodb.ScanInput{TableName: name}); err != nil {
-			t.Errorf("Scan: %v", err)
+		for _, in := range []any{
+			&dynamodb.GetItemInput{TableName: name, Key: held, ConsistentRead: aws.Bool(true)},
+			&dynamodb.QueryInput{TableName: name, KeyConditionExpression: aws.String("pk = :p"), ExpressionAttributeValues: values{":p": s("held")}},
+			&dynamodb.ScanInput{TableName: name},
+		} {
+			if err := m.send(t, in); err != nil {
+				t.Errorf("%s: %v", operationOf(in), err)
+			}
 		}
 		out, err := m.db.BatchGetItem(t.Context(), &dynamodb.BatchGetItemInput{
 			RequestItems: map[string]types.KeysAndAttributes{tableName: {Keys: []values{held}}}})

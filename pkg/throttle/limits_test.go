@@ -83,41 +83,34 @@ func TestBucketIsExact(t *testing.T) {
 func TestHotReads(t *testing.T) {
 	b := newBench(t, throttle.Options{Partitions: 1, PartitionWCU: 10, PartitionRCU: 2})
 	require.NoError(t, b.put(t, itemOf("a", "1", sized(7))))
-	query := func() error {
-		_, err := b.db.Query(t.Context(), &dynamodb.QueryInput{
-			TableName: aws.String(tableName), IndexName: aws.String(byGroup),
-			KeyConditionExpression:    aws.String("#g = :g and #r > :r"),
-			ExpressionAttributeNames:  map[string]string{"#g": "group", "#r": "rank"},
-			ExpressionAttributeValues: values{":g": s("none"), ":r": n("0")},
-		})
-		return err
+	read := func(pk string, consistent bool) any {
+		return &dynamodb.GetItemInput{TableName: aws.String(tableName), Key: keyOf(pk, "1"), ConsistentRead: &consistent}
 	}
-	scan := func() error {
-		return errorOf(b.db.Scan(t.Context(), &dynamodb.ScanInput{TableName: aws.String(tableName)}))
+	query := &dynamodb.QueryInput{
+		TableName: aws.String(tableName), IndexName: aws.String(byGroup),
+		KeyConditionExpression:    aws.String("#g = :g and #r > :r"),
+		ExpressionAttributeNames:  map[string]string{"#g": "group", "#r": "rank"},
+		ExpressionAttributeValues: values{":g": s("none"), ":r": n("0")},
 	}
 	tests := []struct {
 		name   string
-		call   func() error
+		input  any
 		want   int
 		reason string
 	}{
-		{"strong reads of 2 units", func() error { return b.get(t, "a", "1", true) }, 1, "TableRead"},
-		{"eventual reads of 1 unit", func() error { return b.get(t, "a", "1", false) }, 2, "TableRead"},
-		{"eventual reads of nothing", func() error { return b.get(t, "none", "1", false) }, 4, "TableRead"},
-		{"scans of 1 unit", scan, 2, "TableRead"},
-		{"queries of an index that find nothing", query, 4, "IndexRead"},
+		{"strong reads of 2 units", read("a", true), 1, tableReadThrottled},
+		{"eventual reads of 1 unit", read("a", false), 2, tableReadThrottled},
+		{"eventual reads of nothing", read("none", false), 4, tableReadThrottled},
+		{"scans of 1 unit", &dynamodb.ScanInput{TableName: aws.String(tableName)}, 2, tableReadThrottled},
+		{"queries of an index that find nothing", query, 4, "IndexReadKeyRangeThroughputExceeded " + indexARN},
 	}
 	for _, test := range tests {
 		b.advance(time.Minute)
-		count, err := admitted(t, test.call)
+		count, err := admitted(t, func() error { return b.send(t, test.input) })
 		if count != test.want {
 			t.Errorf("%s: %d admitted, want %d", test.name, count, test.want)
 		}
-		arn := tableARN
-		if test.reason == "IndexRead" {
-			arn = indexARN
-		}
-		wantThrottled(t, test.name, err, test.reason+"KeyRangeThroughputExceeded "+arn)
+		wantThrottled(t, test.name, err, test.reason)
 	}
 }
 

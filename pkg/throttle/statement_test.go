@@ -21,41 +21,31 @@ func TestStatementsCostAsCalls(t *testing.T) {
 	item := itemOf("a", "1", grouped("g", "1"))
 	item["data"] = big
 	insert := `INSERT INTO "limited" VALUE {'pk': 'a', 'sk': '1', 'group': 'g', 'rank': 1, 'data': ?}`
+	absent := updateOf("b", "SET #x = :x", values{":x": n("1")})
+	absent.ConditionExpression = aws.String("attribute_exists(pk)")
 	steps := []struct {
 		statement  string
 		parameters []types.AttributeValue
-		call       func(*bench) error
+		call       any // its input
 	}{
-		{insert, []types.AttributeValue{big}, func(b *bench) error { return b.put(t, item) }},
-		{insert, []types.AttributeValue{big}, func(b *bench) error { // the item exists
-			return errorOf(b.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: name, Item: item, ConditionExpression: aws.String("attribute_not_exists(pk)")}))
-		}},
-		{`UPDATE "limited" SET "rank" = ? WHERE pk = 'a' AND sk = '1'`, []types.AttributeValue{n("2")}, func(b *bench) error {
-			return b.update(t, updateOf("a", "SET #r = :r", values{":r": n("2")}))
-		}},
-		{`UPDATE "limited" SET x = 1 WHERE pk = 'b' AND sk = '1'`, nil, func(b *bench) error { // the item does not exist
-			u := updateOf("b", "SET #x = :x", values{":x": n("1")})
-			u.ConditionExpression = aws.String("attribute_exists(pk)")
-			return b.update(t, u)
-		}},
-		{`SELECT * FROM "limited" WHERE pk = ?`, []types.AttributeValue{s("a")}, func(b *bench) error {
-			return errorOf(b.db.Query(t.Context(), &dynamodb.QueryInput{TableName: name, KeyConditionExpression: aws.String("pk = :p"), ExpressionAttributeValues: values{":p": s("a")}}))
-		}},
-		{`SELECT pk FROM "limited"."by_group" WHERE "group" = 'g'`, nil, func(b *bench) error {
-			_, err := b.db.Query(t.Context(), &dynamodb.QueryInput{TableName: name, IndexName: aws.String(byGroup), KeyConditionExpression: aws.String("#g = :g"),
-				ExpressionAttributeNames: map[string]string{"#g": "group"}, ExpressionAttributeValues: values{":g": s("g")}})
-			return err
-		}},
-		{`SELECT * FROM limited WHERE x = 1 OR pk = 'a'`, nil, func(b *bench) error {
-			return errorOf(b.db.Scan(t.Context(), &dynamodb.ScanInput{TableName: name}))
-		}},
-		{`DELETE FROM "limited" WHERE pk = 'a' AND sk = '1'`, nil, func(b *bench) error { return b.remove(t, "a", "1") }},
+		{insert, []types.AttributeValue{big}, &dynamodb.PutItemInput{TableName: name, Item: item}},
+		{insert, []types.AttributeValue{big}, // the item exists
+			&dynamodb.PutItemInput{TableName: name, Item: item, ConditionExpression: aws.String("attribute_not_exists(pk)")}},
+		{`UPDATE "limited" SET "rank" = ? WHERE pk = 'a' AND sk = '1'`, []types.AttributeValue{n("2")}, updateOf("a", "SET #r = :r", values{":r": n("2")})},
+		{`UPDATE "limited" SET x = 1 WHERE pk = 'b' AND sk = '1'`, nil, absent},
+		{`SELECT * FROM "limited" WHERE pk = ?`, []types.AttributeValue{s("a")},
+			&dynamodb.QueryInput{TableName: name, KeyConditionExpression: aws.String("pk = :p"), ExpressionAttributeValues: values{":p": s("a")}}},
+		{`SELECT pk FROM "limited"."by_group" WHERE "group" = 'g'`, nil,
+			&dynamodb.QueryInput{TableName: name, IndexName: aws.String(byGroup), KeyConditionExpression: aws.String("#g = :g"),
+				ExpressionAttributeNames: map[string]string{"#g": "group"}, ExpressionAttributeValues: values{":g": s("g")}}},
+		{`SELECT * FROM limited WHERE x = 1 OR pk = 'a'`, nil, &dynamodb.ScanInput{TableName: name}},
+		{`DELETE FROM "limited" WHERE pk = 'a' AND sk = '1'`, nil, &dynamodb.DeleteItemInput{TableName: name, Key: keyOf("a", "1")}},
 	}
 	stated, called := newBench(t, roomy), newBench(t, roomy)
 	for _, step := range steps {
 		stated.Reset()
 		called.Reset()
-		err, want := stated.execute(t, step.statement, step.parameters...), step.call(called)
+		err, want := stated.execute(t, step.statement, step.parameters...), called.send(t, step.call)
 		if (err == nil) != (want == nil) {
 			t.Errorf("%s: %v, want %v", step.statement, err, want)
 		}
