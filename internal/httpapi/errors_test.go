@@ -86,8 +86,8 @@ func members(n int, name string) string {
 	return text.String()
 }
 
-// TestErrorResponsesAreBounded checks that an error response has up to 100 faults and the number of the others, and no more
-// than 64 KB.
+// TestErrorResponsesAreBounded checks that an error response has up to 100 faults and the number of the others. It has
+// no more than 64 KB.
 func TestErrorResponsesAreBounded(t *testing.T) {
 	handler, accepted := things(&bytes.Buffer{})
 	list := func(one string, n int) string { return `{"things":[` + strings.Repeat(one+",", n-1) + one + `]}` }

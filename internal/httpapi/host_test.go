@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestHosts checks that a request to a web site's name that resolves to this machine is rejected, unless the server listens
-// on all addresses.
+// TestHosts checks that a request to a web site's name that resolves to this machine is rejected. A server that
+// listens on all addresses accepts it.
 func TestHosts(t *testing.T) {
 	for _, c := range []struct {
 		listen, host string

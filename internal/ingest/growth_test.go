@@ -153,7 +153,7 @@ func (r *rig) shardMap() *shardmap.Changer {
 	return changer
 }
 
-// TestControl checks that a throttled counter grows if Control is Act, is only logged if it is Observe, and neither if it is
+// TestControl checks that a throttled counter grows under growth.Act, is only logged under Observe, and neither under
 // Off. The log has the key in the style of MetricNames.
 func TestControl(t *testing.T) {
 	for _, c := range []struct {

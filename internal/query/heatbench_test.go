@@ -28,8 +28,7 @@ import (
 	"github.com/hotshard/hotshard/internal/test/require"
 )
 
-// shelf is a fake of DynamoDB that answers queries with items that are already encoded, so that the CPU time is the
-// client's.
+// shelf is a fake of DynamoDB that answers queries with encoded items. So the measured CPU time is the client's.
 type shelf struct {
 	items map[string][]shelved // by partition key, in order of sort keys
 	units float64              // read units of the eventually consistent queries

@@ -355,8 +355,7 @@ func (r *rig) foldLayers(items []heat.Item, p heat.Progress) {
 	r.putHeat(p.Attributes())
 }
 
-// TestLayersAnswerAlike checks that hot keys and heat maps are the same before windows are folded, and after some or all
-// of them are.
+// TestLayersAnswerAlike checks that hot keys and heat maps are the same whether no, some or all windows are folded.
 func TestLayersAnswerAlike(t *testing.T) {
 	r := newRig(t)
 	r.now = r.now.Truncate(10 * time.Minute)

@@ -89,8 +89,8 @@ func TestAnotherTable(t *testing.T) {
 	}
 }
 
-// TestHotKeyIsDescribedByAllWriteShards checks that the advice for a hot write shard depends on the cool ones of its
-// hottest window, although they are not listed: ten write shards with one hot are skew.
+// TestHotKeyIsDescribedByAllWriteShards checks that the advice for a hot write shard depends on the cool ones,
+// although they are not listed. One hot write shard of ten is skew.
 func TestHotKeyIsDescribedByAllWriteShards(t *testing.T) {
 	r := newRig(t)
 	now := r.now

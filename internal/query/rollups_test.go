@@ -180,8 +180,8 @@ func TestInvalidRollupParameters(t *testing.T) {
 	r.wantRollups("entity=e&from=2026-01-01T00:00:00Z&to=2026-02-11T16:00:00Z") // 1,000 hours, the maximum
 }
 
-// TestDefaultRanges checks that without from, ranges of events and rollups begin 30 days before now, or before an earlier
-// to, at any hour.
+// TestDefaultRanges checks that ranges of events and rollups begin 30 days before their end if there is no from. The
+// end is now or an earlier to.
 func TestDefaultRanges(t *testing.T) {
 	events, rollups := &eventReader{span: 720 * time.Hour}, &rollupReader{span: 720 * time.Hour}
 	midnight := time.Date(2028, 3, 1, 0, 0, 0, 0, time.UTC)

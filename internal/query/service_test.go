@@ -81,6 +81,7 @@ type counterAnswerJSON struct {
 	Shards               int
 }
 
+// TestInvalidParameters checks that each invalid parameter of any read is rejected by its name.
 func TestInvalidParameters(t *testing.T) {
 	r := newRig(t)
 	names := ""
@@ -125,6 +126,7 @@ func TestInvalidParameters(t *testing.T) {
 	}
 }
 
+// TestMalformedQueryStrings checks that a query string that can't be parsed is a 400.
 func TestMalformedQueryStrings(t *testing.T) {
 	r := newRig(t)
 	for _, path := range []string{"/v1/events?entity=e&from=%zz", "/v1/counters?name=a;b", "/v1/counters?name=%zz"} {
@@ -194,7 +196,7 @@ func TestEventsPageThroughEqualTimes(t *testing.T) {
 	}
 }
 
-// TestOneEvent checks that an event is read by any id and its time, and that the time of a ULID may be left out.
+// TestOneEvent checks that an event is read by its id, whatever text that is, and its time. A ULID needs no time.
 func TestOneEvent(t *testing.T) {
 	r := newRig(t)
 	at := time.Date(2026, 1, 5, 12, 0, 0, 7e6, time.UTC)

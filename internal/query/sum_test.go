@@ -82,8 +82,9 @@ func (r *rig) foldScores(of parts.Period, scores []boards.Score, streamShards in
 	return store
 }
 
-// TestARankCostsTheSameOnAnyNumberOfStreamShards ranks 40 of 1,000,000 players, whose scores 4, 9 and 160 stream shards
-// folded. With a stored sum, a rank costs two calls and the same read units for 9 and 160, and it is within its error.
+// TestARankCostsTheSameOnAnyNumberOfStreamShards ranks 40 of 1,000,000 players, whose scores 4, 9 and 160 stream
+// shards folded. By a stored sum, a rank costs two calls and the same read units for 9 and 160. It is within its
+// error.
 func TestARankCostsTheSameOnAnyNumberOfStreamShards(t *testing.T) {
 	const players, asked, seed = 1_000_000, 40, 5
 	random := rand.New(rand.NewPCG(seed, 0))

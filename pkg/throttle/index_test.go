@@ -35,7 +35,7 @@ func dryIndex(t *testing.T) (*bench, []string) {
 	return b, keys
 }
 
-// TestIndexPartition checks that a write is throttled if it changes an entry of the index's dry partition, and that it then
+// TestIndexPartition checks that a write is throttled if it changes an entry of the index's dry partition. It then
 // changes nothing.
 func TestIndexPartition(t *testing.T) {
 	type call = func(b *bench, keys []string) error
@@ -118,8 +118,8 @@ func codes(e *types.TransactionCanceledException) []string {
 	return all
 }
 
-// TestUpdateMovesEntry checks that an update that moves an index entry costs a unit in both of the index's
-// partitions, for each form of update and each ReturnValues.
+// TestUpdateMovesEntry checks each form of an update that moves an index entry, with each ReturnValues. It costs a
+// unit in both of the index's partitions.
 func TestUpdateMovesEntry(t *testing.T) {
 	b := newBench(t, roomy)
 	expressions := map[string]values{

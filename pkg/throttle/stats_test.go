@@ -168,8 +168,8 @@ func (c *closed) Close() error {
 	return nil
 }
 
-// TestPutWithoutIndexes checks that a put costs the larger of the old and the new item, and that its response has no
-// attributes or ConsumedCapacity that the caller did not ask for.
+// TestPutWithoutIndexes checks that a put costs the larger of the old and the new item. Its response has no attributes
+// or ConsumedCapacity that the caller did not ask for.
 func TestPutWithoutIndexes(t *testing.T) {
 	b := newBench(t, roomy, sortedTable())
 	for i, test := range []struct {

@@ -51,8 +51,8 @@ func TestThrottleOnTheWire(t *testing.T) {
 	}
 }
 
-// TestFailedCondition checks that a failed condition costs the existing item's size, and that the item is
-// returned only if the caller asked for it.
+// TestFailedCondition checks that a failed condition costs the existing item's size. The item is returned only if the
+// caller asked for it.
 func TestFailedCondition(t *testing.T) {
 	b := newBench(t, roomy)
 	require.NoError(t, b.put(t, itemOf("a", "1", sized(2.5))))

@@ -32,9 +32,9 @@ func seedOf(t *testing.T) uint64 {
 	return seed
 }
 
-// TestMixedWorkload checks that random operations get the same responses through the limiter as from an engine,
-// and that each partition key is charged what the auditor measured. Another -seed tries other operations, some
-// of which may hit further mistakes of the engine.
+// TestMixedWorkload checks that random operations get the same responses through the limiter as from an engine. Each
+// partition key must be charged what the auditor measured. Another -seed tries other operations, some of which may hit
+// further mistakes of the engine.
 func TestMixedWorkload(t *testing.T) {
 	seed := seedOf(t)
 	b := newBench(t, throttle.Options{Partitions: 64, PartitionWCU: 100_000, TopKeys: 1000})
@@ -104,8 +104,8 @@ type operation struct {
 	audit func(*auditor)
 }
 
-// auditor repeats the workload in a table of its own, one item at a time, and adds up the capacity that the
-// engine reports.
+// auditor repeats the workload in a table of its own, one item at a time. It adds up the capacity that the engine
+// reports.
 type auditor struct {
 	*bench
 	t      *testing.T

@@ -132,6 +132,7 @@ func TestRetries(t *testing.T) {
 	}
 }
 
+// TestEndpoints checks the host of a service in AWS's partitions.
 func TestEndpoints(t *testing.T) {
 	for region, want := range map[string]string{"eu-west-1": "https://ssm.eu-west-1.amazonaws.com", "cn-north-1": "https://ssm.cn-north-1.amazonaws.com.cn"} {
 		if got := (&Client{Region: region}).endpoint("ssm"); got != want {

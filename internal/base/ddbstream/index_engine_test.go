@@ -40,8 +40,8 @@ var tableKeys = []string{"pk", "sk"}
 // partition is a partition key of an index.
 type partition struct{ index, key string }
 
-// TestIndexWritesOnTheEngine checks for random writes that the decoded write units of each index partition are those that
-// the limiter charged by the engine's ConsumedCapacity.
+// TestIndexWritesOnTheEngine makes random writes. It compares the decoded write units of each index partition with
+// those that the limiter charged by the engine's ConsumedCapacity.
 func TestIndexWritesOnTheEngine(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)

@@ -11,8 +11,8 @@ import (
 	"github.com/hotshard/hotshard/internal/test/require"
 )
 
-// TestAlmostAlike checks that records that differ in one place decode in one batch as they do alone, with the same values
-// and faults.
+// TestAlmostAlike checks that records that differ in one place decode in one batch as they do alone. Values and faults
+// are the same.
 func TestAlmostAlike(t *testing.T) {
 	first := record("MODIFY", `"ApproximateCreationDateTime":1.7E9,"Keys":{"pk":{"S":"a"}},
 		"NewImage":{"pk":{"S":"a"},"n":{"N":"12.5"},"m":{"M":{"b":{"B":"AAE="},"l":{"L":[{"S":"x"},{"BOOL":true}]}}},"ns":{"NS":["1"]}},

@@ -91,6 +91,7 @@ func TestTextsThatAreNotNumbers(t *testing.T) {
 	}
 }
 
+// TestWholeNumbersOfAnyLength compares CompareWhole with math/big.
 func TestWholeNumbersOfAnyLength(t *testing.T) {
 	wholes := rapid.StringMatching(`[0-9]{0,45}`)
 	rapid.Check(t, func(t *rapid.T) {

@@ -13,8 +13,8 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// TestLostThenThrottled checks that a write whose first attempt has an unknown outcome, and whose last one is throttled, is
-// unavailable and not throttled. The error has DynamoDB's last one, also through an inner Persist.
+// TestLostThenThrottled checks a write whose first attempt has an unknown outcome, and whose last one is throttled. It
+// is unavailable and not throttled. The error has DynamoDB's last one, also through an inner Persist.
 func TestLostThenThrottled(t *testing.T) {
 	t.Parallel()
 	throttle := &types.ProvisionedThroughputExceededException{}

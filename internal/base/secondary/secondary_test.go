@@ -30,7 +30,7 @@ func (i texts) SameIn(other texts, attributes []string) bool {
 func (i texts) SizeIn([]string) (int, error) { return 1, nil }
 
 // TestDifferentItemsHaveDifferentKeys checks that two items have the same index key only if all its attributes are the
-// same, whatever separators and backslashes they have.
+// same. They may have separators and backslashes.
 func TestDifferentItemsHaveDifferentKeys(t *testing.T) {
 	lane.Checks(t, 1000)
 	x := secondary.Index{Partition: []string{"a", "b", "c"}}

@@ -11,8 +11,8 @@ import (
 	"github.com/hotshard/hotshard/internal/httpapi/docs"
 )
 
-// TestUnknownPathsBesideThePage checks that the page and the document are served, the page with its Content-Security-Policy,
-// and that other paths are a 404 in problem JSON.
+// TestUnknownPathsBesideThePage checks that the document and the page are served, the page with its Content-Security-
+// Policy. Other paths are a 404 in problem JSON.
 func TestUnknownPathsBesideThePage(t *testing.T) {
 	handler := docs.With(httpapi.New(slog.New(slog.DiscardHandler)))
 	for path, want := range map[string]int{"*": 404, "/docs/none.js": 404, "/healthz/": 404, "/nothing": 404, "/docs": 200, "/docs/": 200, "/docs/swagger-ui.css": 200, "/openapi.json": 200} {

@@ -13,7 +13,7 @@ import (
 	"github.com/hotshard/hotshard/internal/test/require"
 )
 
-// TestEnginesEndWithTheirLastUser checks that a new user gets a new engine if the current one is old, and that an old engine
+// TestEnginesEndWithTheirLastUser checks that a new user gets a new engine if the current one is old. An old engine
 // ends with its last user.
 func TestEnginesEndWithTheirLastUser(t *testing.T) {
 	lane.NeedsEngine(t)

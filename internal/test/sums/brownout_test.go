@@ -24,7 +24,7 @@ import (
 // made is the context's key of the number of increments that the engine made for a call.
 type made struct{}
 
-// brownOut is an engine that answers one of 20 updates by a 500, half of them before the update and half after it.
+// brownOut is an engine that answers one of 20 updates by a 500. Half of those updates are made.
 type brownOut struct {
 	mu     sync.Mutex
 	random *rand.Rand
@@ -54,8 +54,8 @@ func (b *brownOut) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// TestABrownOutCountsNothingTwice sends increments while one of 20 updates is answered by a 500. The sum must be the number
-// of made increments, each call is made at most once, and one with a 500 is a 503.
+// TestABrownOutCountsNothingTwice sends increments while one of 20 updates is answered by a 500. The sum must be the
+// number of made increments. Each call is made at most once, and a call with a 500 is a 503.
 func TestABrownOutCountsNothingTwice(t *testing.T) {
 	calls := int64(lane.Runs(1000, 3000))
 	seed := rand.Uint64()

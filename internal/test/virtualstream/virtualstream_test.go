@@ -195,7 +195,7 @@ func sequences(read map[string][]eventsource.Record) map[string][]string {
 	return all
 }
 
-// checkPromises checks that each of n records is in one stream shard, and that the records of an item are in order along
+// checkPromises checks that each of n records is in one stream shard. The records of an item must be in order along
 // parents and children.
 func checkPromises(t rapid.TB, w *walk, n int) {
 	shards, err := w.source.Shards(context.Background())
