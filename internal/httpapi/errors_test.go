@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
 // thing is an item of a call.
@@ -38,25 +40,25 @@ type thingsInput struct {
 
 func (in *thingsInput) Resolve(ctx huma.Context) []error { return Decode(ctx, in.RawBody, &in.Body) }
 
-// things is a handler with one write that counts its items.
+// things returns a handler with one write, and the number of items that it accepted.
 func things(log *bytes.Buffer) (http.Handler, *int) {
-	taken := new(int)
-	type output struct{ Body struct{ Taken int } }
+	accepted := new(int)
+	type output struct{ Body struct{ Accepted int } }
 	routes := func(api *API) {
 		Register(api, Operation(ForCallers, http.MethodPost, "/things", "things", "Things", ""), func(_ context.Context, in *thingsInput) (*output, error) {
 			if _, fault := in.Since.Within(time.Second, time.Hour, time.Millisecond); fault != "" {
 				return nil, InvalidAt("query.since", fault, in.Since)
 			}
-			*taken += len(in.Body.Things)
+			*accepted += len(in.Body.Things)
 			out := &output{}
-			out.Body.Taken = *taken
+			out.Body.Accepted = *accepted
 			return out, nil
 		})
 	}
-	return New(slog.New(slog.NewTextHandler(log, nil)), routes), taken
+	return New(slog.New(slog.NewTextHandler(log, nil)), routes), accepted
 }
 
-// send sends a body with headers, given as alternating names and values.
+// send sends a POST with headers, given as alternating names and values.
 func send(t *testing.T, handler http.Handler, path string, body io.Reader, header ...string) (*httptest.ResponseRecorder, huma.ErrorModel) {
 	t.Helper()
 	request := httptest.NewRequestWithContext(t.Context(), http.MethodPost, path, body)
@@ -84,9 +86,10 @@ func members(n int, name string) string {
 	return text.String()
 }
 
-// TestErrorResponsesAreBounded checks that an error response has up to 100 faults and the number of the others, in 64 KB.
+// TestErrorResponsesAreBounded checks that an error response has up to 100 faults and the number of the others. It has
+// no more than 64 KB.
 func TestErrorResponsesAreBounded(t *testing.T) {
-	handler, taken := things(&bytes.Buffer{})
+	handler, accepted := things(&bytes.Buffer{})
 	list := func(one string, n int) string { return `{"things":[` + strings.Repeat(one+",", n-1) + one + `]}` }
 	for name, c := range map[string]struct {
 		body, query string
@@ -97,9 +100,9 @@ func TestErrorResponsesAreBounded(t *testing.T) {
 		"members of many items":        {body: list(`{"name":"a","n":1`+members(30, "x")+`}`, 500), faults: 15000},
 		"members with escaped names":   {body: `{"things":[{"name":"a","n":1` + members(500, strings.Repeat(`\u0001`, 250)) + `}]}`, faults: 500},
 		"members with large values":    {body: `{"things":[{"name":"a","n":1` + strings.ReplaceAll(members(200, "x"), ":0", `:"`+strings.Repeat(`\u0001`, 2000)+`"`) + `}]}`, faults: 200},
-		"items that are none":          {body: list(`0`, 20_000), faults: 20_001},
+		"items of a wrong type":        {body: list(`0`, 20_000), faults: 20_001},
 		"items without a member":       {body: list(`{}`, 20_000), faults: 40_001},
-		"names that are none":          {body: list(`{"name":"\u0000","n":1}`, 500), faults: 500},
+		"names that are invalid":       {body: list(`{"name":"\u0000","n":1}`, 500), faults: 500},
 		"a large list for a text":      {body: `{"things":[{"name":[` + strings.Repeat("0,", 100_000) + `0],"n":1}]}`, faults: 1},
 		"a long time":                  {body: `{"things":[{"name":"a","n":1,"time":"` + strings.Repeat("1", 100_000) + `"}]}`, faults: 1},
 		"a large name twice":           {body: `{"things":[{"name":"a","n":1,"data":{"` + strings.Repeat("x", 100_000) + `":1,"` + strings.Repeat("x", 100_000) + `":1}}]}`, faults: 1},
@@ -123,13 +126,13 @@ func TestErrorResponsesAreBounded(t *testing.T) {
 			t.Errorf("%s: %d faults, want %d; the last is %+v", name, named, c.faults, last)
 		}
 	}
-	if *taken != 0 {
-		t.Errorf("%d were taken", *taken)
+	if *accepted != 0 {
+		t.Errorf("%d items were accepted, want none", *accepted)
 	}
 }
 
-// TestWorkGrowsAsTheRequest checks that eight times as many unknown members take about eight times the work, not 64
-// times. It compares the minimum CPU time of several tries.
+// TestWorkGrowsAsTheRequest checks that the CPU time for unknown members grows linearly: eight times as many take eight
+// times the time, not 64 times. It compares the minimum of several tries.
 func TestWorkGrowsAsTheRequest(t *testing.T) {
 	handler, _ := things(&bytes.Buffer{})
 	work := func(n int) time.Duration {
@@ -144,16 +147,15 @@ func TestWorkGrowsAsTheRequest(t *testing.T) {
 	work(100)
 	small, large := work(2000), work(16_000)
 	if ratio := float64(large) / float64(small); ratio > 28 {
-		t.Errorf("2000 unknown members take %v, 16000 %v: %.0f times that", small, large, ratio)
+		t.Errorf("2,000 unknown members take %v, 16,000 take %v: %.0f times that, want about 8 times", small, large, ratio)
 	}
 }
 
+// used returns the CPU time of the process.
 func used(t *testing.T) time.Duration {
 	t.Helper()
 	var use syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &use); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, syscall.Getrusage(syscall.RUSAGE_SELF, &use))
 	return time.Duration(use.Utime.Nano() + use.Stime.Nano())
 }
 
@@ -167,14 +169,14 @@ func TestNoFaultsForGoneClient(t *testing.T) {
 	answer := httptest.NewRecorder()
 	handler.ServeHTTP(answer, request)
 	if answer.Code != http.StatusUnprocessableEntity || strings.Contains(answer.Body.String(), "errors") {
-		t.Errorf("%d %s", answer.Code, answer.Body)
+		t.Errorf("%d %s, want a 422 without errors", answer.Code, answer.Body)
 	}
 }
 
-// TestAnyAcceptIsAnswered checks rare and malformed Accept headers.
+// TestAnyAcceptIsAnswered checks that an Accept header, even a malformed one, never changes the response.
 func TestAnyAcceptIsAnswered(t *testing.T) {
 	var log bytes.Buffer
-	handler, taken := things(&log)
+	handler, accepted := things(&log)
 	accepts := []string{"", "*/*", "text/html;,*/*", "application/json;,text/plain", "text/html;q=0.5;,*/*", ";a,", "text/html", ",", ";", ";,", " ;\t,;", "\xff;,"}
 	for _, accept := range accepts {
 		answer, _ := send(t, handler, "/things", strings.NewReader(good), "Accept", accept)
@@ -186,31 +188,31 @@ func TestAnyAcceptIsAnswered(t *testing.T) {
 			t.Errorf("Accept: %q: %d %s", accept, answer.Code, answer.Body)
 		}
 	}
-	if *taken != len(accepts) || log.Len() > 0 {
-		t.Errorf("%d of %d were taken: %s", *taken, len(accepts), log.String())
+	if *accepted != len(accepts) || log.Len() > 0 {
+		t.Errorf("%d items were accepted, want %d; the log is %q", *accepted, len(accepts), log.String())
 	}
 }
 
-// gone is a client that left before its response.
+// gone is the connection of a client that left before its response.
 type gone struct{ http.ResponseWriter }
 
 func (gone) Write([]byte) (int, error) { return 0, errors.New("broken pipe") }
 
-// TestGoneClientIsNoError checks that a handler whose client has left logs no error.
+// TestGoneClientIsNoError checks that a response that can't be sent logs no error.
 func TestGoneClientIsNoError(t *testing.T) {
 	var log bytes.Buffer
-	handler, taken := things(&log)
+	handler, accepted := things(&log)
 	request := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/things", strings.NewReader(good))
 	request.Header.Set("Content-Type", "application/json")
 	handler.ServeHTTP(gone{httptest.NewRecorder()}, request)
-	if *taken != 1 || log.Len() > 0 {
-		t.Errorf("%d taken: %s", *taken, log.String())
+	if *accepted != 1 || log.Len() > 0 {
+		t.Errorf("%d items were accepted, want 1; the log is %q, want none", *accepted, log.String())
 	}
 }
 
-// TestMediaTypes checks that a body must be declared as JSON, since any web page can send others.
+// TestMediaTypes checks that a body must be declared as JSON, which other sites' pages can't send.
 func TestMediaTypes(t *testing.T) {
-	handler, taken := things(&bytes.Buffer{})
+	handler, accepted := things(&bytes.Buffer{})
 	want := 0
 	for _, c := range []struct {
 		kind, encoding string
@@ -231,14 +233,14 @@ func TestMediaTypes(t *testing.T) {
 	} {
 		answer, problem := send(t, handler, "/things", strings.NewReader(good), "Content-Type", c.kind, "Content-Encoding", c.encoding)
 		if answer.Code != c.status || c.status == 415 && (len(problem.Errors) != 1 || !strings.HasPrefix(problem.Errors[0].Location, "header.Content-")) {
-			t.Errorf("%q %q: %d %s", c.kind, c.encoding, answer.Code, answer.Body)
+			t.Errorf("%q %q: %d %s, want %d", c.kind, c.encoding, answer.Code, answer.Body, c.status)
 		}
 		if c.status == 200 {
 			want++
 		}
 	}
-	if *taken != want {
-		t.Errorf("%d were taken, want %d", *taken, want)
+	if *accepted != want {
+		t.Errorf("%d items were accepted, want %d", *accepted, want)
 	}
 }
 
@@ -247,22 +249,22 @@ func TestBodiesCutOff(t *testing.T) {
 	handler, _ := things(&bytes.Buffer{})
 	answer, problem := send(t, handler, "/things", io.MultiReader(strings.NewReader(good[:10]), broken{}))
 	if answer.Code != 400 || problem.Status != 400 || len(problem.Errors) != 1 || problem.Errors[0].Location != "body" || problem.Errors[0].Value != nil {
-		t.Errorf("%d %s", answer.Code, answer.Body)
+		t.Errorf("%d %s, want a 400 at body", answer.Code, answer.Body)
 	}
 }
 
-// TestClientGoneWithinItsBody checks that the response is the same, and that nothing is logged.
+// TestClientGoneWithinItsBody checks that an incomplete body of a client that left is a 400 and logs nothing.
 func TestClientGoneWithinItsBody(t *testing.T) {
 	var log bytes.Buffer
-	handler, taken := things(&log)
+	handler, accepted := things(&log)
 	left, leave := context.WithCancel(t.Context())
 	leave()
 	request := httptest.NewRequestWithContext(left, http.MethodPost, "/things", io.MultiReader(strings.NewReader(good[:10]), broken{}))
 	request.Header.Set("Content-Type", "application/json")
 	answer := httptest.NewRecorder()
 	handler.ServeHTTP(answer, request)
-	if answer.Code != 400 || *taken != 0 || log.Len() > 0 {
-		t.Errorf("%d %s, %d taken: %s", answer.Code, answer.Body, *taken, log.String())
+	if answer.Code != 400 || *accepted != 0 || log.Len() > 0 {
+		t.Errorf("%d %s, %d items were accepted; the log is %q", answer.Code, answer.Body, *accepted, log.String())
 	}
 }
 
@@ -284,7 +286,8 @@ func TestLeapSeconds(t *testing.T) {
 	}
 }
 
-// TestTimesAndDurations checks that they are parsed the same in bodies and parameters, with the same errors.
+// TestTimesAndDurations checks that times are parsed the same in bodies and parameters, with the same errors, and which
+// durations are valid.
 func TestTimesAndDurations(t *testing.T) {
 	handler, _ := things(&bytes.Buffer{})
 	for text, reason := range map[string]fault{
@@ -306,19 +309,19 @@ func TestTimesAndDurations(t *testing.T) {
 				continue
 			}
 			if e := problem.Errors; len(e) != 1 || e[0].Location != place || e[0].Message != string(reason) || e[0].Value != text {
-				t.Errorf("%s: %+v", text, *e[0])
+				t.Errorf("%s: %+v, want one error at %s: %s", text, problem, place, reason)
 			}
 		}
 	}
 	for text, fits := range map[string]bool{"15m": true, "1h": true, "1m30.5s": true, "0s": false, "2h": false, "-5m": false, "1us": false, ".5m": false, "15": false, "+5m": false, "an hour": false} {
 		answer, problem := send(t, handler, "/things?since="+strings.NewReplacer("+", "%2B", " ", "%20").Replace(text), strings.NewReader(good))
 		if (answer.Code == 200) != fits || !fits && (len(problem.Errors) != 1 || problem.Errors[0].Value != text) {
-			t.Errorf("since=%s: %d %s", text, answer.Code, answer.Body)
+			t.Errorf("since=%s: %d %s, want accepted %t", text, answer.Code, answer.Body, fits)
 		}
 	}
 }
 
-// TestPlacesOfFaults checks statuses and locations, also with control characters in names.
+// TestPlacesOfFaults checks the status, location and message of faults in a body.
 func TestPlacesOfFaults(t *testing.T) {
 	handler, _ := things(&bytes.Buffer{})
 	for _, c := range []struct {
@@ -333,12 +336,12 @@ func TestPlacesOfFaults(t *testing.T) {
 	} {
 		_, problem := send(t, handler, "/things", strings.NewReader(c.body))
 		if e := problem.Errors; problem.Status != c.status || len(e) != 1 || e[0].Location != c.location || !strings.Contains(e[0].Message, c.message) {
-			t.Errorf("%s: %+v", c.body, *e[0])
+			t.Errorf("%s: %+v, want %+v", c.body, problem, c)
 		}
 	}
 }
 
-// TestBrokenBodyKeepsOtherFaults checks that a body that breaks off has the faults before the break too.
+// TestBrokenBodyKeepsOtherFaults checks that the errors for an incomplete body include the faults before its end.
 func TestBrokenBodyKeepsOtherFaults(t *testing.T) {
 	handler, _ := things(&bytes.Buffer{})
 	answer, problem := send(t, handler, "/things?at=noon", strings.NewReader(`{"things":[{"name":"\u0000","n":1`))
@@ -351,7 +354,7 @@ func TestBrokenBodyKeepsOtherFaults(t *testing.T) {
 	}
 }
 
-// TestPanicIsAnInternalError checks that a panic is logged with its stack, and is a 500 without its text.
+// TestPanicIsAnInternalError checks that a panic is logged with its stack and is a 500 without its message.
 func TestPanicIsAnInternalError(t *testing.T) {
 	var log bytes.Buffer
 	handler := New(slog.New(slog.NewTextHandler(&log, nil)), func(api *API) {
@@ -370,16 +373,18 @@ func TestPanicIsAnInternalError(t *testing.T) {
 	}
 }
 
-// TestUnknownPaths checks that unknown paths are a 404 in problem JSON, also paths that no client sends.
+// TestUnknownPaths checks that unknown paths are a 404 in problem JSON, even those that a mux would redirect.
 func TestUnknownPaths(t *testing.T) {
 	handler, _ := things(&bytes.Buffer{})
-	for _, path := range []string{"*", "/things/", "/nothing"} {
+	for _, path := range []string{"*", "/things/", "/nothing", "/", "//healthz", "/x//things", "/x/../healthz"} {
 		request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
 		request.URL.Path = path
 		answer := httptest.NewRecorder()
 		handler.ServeHTTP(answer, request)
-		if answer.Code != 404 || answer.Header().Get("Content-Type") != "application/problem+json" || answer.Header().Get("X-Request-Id") == "" {
-			t.Errorf("%s: %d %v %s", path, answer.Code, answer.Header(), answer.Body)
+		header, text := answer.Header(), answer.Body.String()
+		if answer.Code != 404 || header.Get("Content-Type") != "application/problem+json" || header.Get("X-Request-Id") == "" || header.Get("Location") != "" ||
+			!strings.Contains(text, `"status":404`) || !strings.Contains(text, `"title":"`) || !strings.Contains(text, `"detail":"`) || strings.Contains(text, "=") {
+			t.Errorf("%s: %d %v %s", path, answer.Code, header, text)
 		}
 	}
 }
@@ -389,7 +394,7 @@ type counted struct{ times *int }
 
 func (c counted) MarshalJSON() ([]byte, error) { *c.times++; return []byte(`"some text"`), nil }
 
-// TestLongValueIsNotMarshalledWhole checks that a long value is not marshalled to its end.
+// TestLongValueIsNotMarshalledWhole checks that only the shown beginning of a long value is marshalled.
 func TestLongValueIsNotMarshalledWhole(t *testing.T) {
 	var times int
 	list := make([]counted, 100_000)
@@ -397,6 +402,6 @@ func TestLongValueIsNotMarshalledWhole(t *testing.T) {
 		list[i].times = &times
 	}
 	if text, _ := shownValue(list).(string); len(text) > maxEcho+len("…") || !strings.HasPrefix(text, `["some text","some`) || times > len(list)/5 {
-		t.Errorf("%d of %d elements were written for %q", times, len(list), text)
+		t.Errorf("%d of %d elements were marshalled for %q", times, len(list), text)
 	}
 }

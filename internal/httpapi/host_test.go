@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestHosts checks that a web site's name that points to this machine is rejected, unless the server listens on all
-// addresses.
+// TestHosts checks that a request to a web site's name that resolves to this machine is rejected. A server that
+// listens on all addresses accepts it.
 func TestHosts(t *testing.T) {
 	for _, c := range []struct {
 		listen, host string
@@ -41,7 +41,7 @@ func TestHosts(t *testing.T) {
 		answer := httptest.NewRecorder()
 		handler.ServeHTTP(answer, request)
 		if (answer.Code == http.StatusOK) != c.answered {
-			t.Errorf("listening on %s, called %s: %d %s", c.listen, c.host, answer.Code, answer.Body)
+			t.Errorf("listening on %s, Host: %s: %d %s, want answered %t", c.listen, c.host, answer.Code, answer.Body, c.answered)
 		}
 	}
 }

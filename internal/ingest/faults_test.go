@@ -10,9 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/test/libtest"
 )
 
 // faults is a client with injected faults: calls fail before they reach the engine, or their responses are lost.
@@ -21,7 +22,7 @@ type faults struct {
 	mu     sync.Mutex
 	before func(operation string) error // nil lets the call through
 	after  func(operation string) error
-	keep   func(i int) bool // which items of a batch are processed; nil for all
+	keep   func(i int) bool // whether the item i of a batch is processed; nil for all
 	lost   int              // number of lost responses
 }
 
@@ -75,18 +76,18 @@ func (f *faults) BatchWriteItem(ctx context.Context, in *dynamodb.BatchWriteItem
 		err = f.wrap("BatchWriteItem", func() error { out, err = f.Client.BatchWriteItem(ctx, in, o...); return err })
 		return out, err
 	}
-	taken, left := map[string][]types.WriteRequest{}, map[string][]types.WriteRequest{}
+	kept, left := map[string][]types.WriteRequest{}, map[string][]types.WriteRequest{}
 	for table, requests := range in.RequestItems {
 		for i, r := range requests {
 			if keep(i) {
-				taken[table] = append(taken[table], r)
+				kept[table] = append(kept[table], r)
 			} else {
 				left[table] = append(left[table], r)
 			}
 		}
 	}
-	if len(taken) > 0 {
-		if _, err := f.Client.BatchWriteItem(ctx, &dynamodb.BatchWriteItemInput{RequestItems: taken}, o...); err != nil {
+	if len(kept) > 0 {
+		if _, err := f.Client.BatchWriteItem(ctx, &dynamodb.BatchWriteItemInput{RequestItems: kept}, o...); err != nil {
 			return nil, err
 		}
 	}
@@ -94,21 +95,9 @@ func (f *faults) BatchWriteItem(ctx context.Context, in *dynamodb.BatchWriteItem
 }
 
 var (
-	errHotKey = &types.ProvisionedThroughputExceededException{
-		Message: aws.String("over"),
-		ThrottlingReasons: []types.ThrottlingReason{{
-			Reason: aws.String("TableWriteKeyRangeThroughputExceeded"), Resource: aws.String("arn:aws:dynamodb:us-east-1:0:table/items"),
-		}},
-	}
-	errLost = fmt.Errorf("the connection broke: %w", &timeout{})
+	errThrottled = libtest.Hot(libtest.TableHot)
+	errLost      = fmt.Errorf("sending: %w", libtest.LostAnswer{})
 )
-
-// timeout is a network error that the SDK retries.
-type timeout struct{}
-
-func (*timeout) Error() string   { return "timeout" }
-func (*timeout) Timeout() bool   { return true }
-func (*timeout) Temporary() bool { return true }
 
 func always(err error) func(string) error { return func(string) error { return err } }
 
@@ -120,53 +109,58 @@ func eventsBody(n int, entity string) string {
 	return `{"events":[` + strings.Join(list, ",") + `]}`
 }
 
+// TestExhaustedCapacityIs429 checks that a throttled call, with and without a key, is a 429 and writes nothing.
 func TestExhaustedCapacityIs429(t *testing.T) {
 	r := newRig(t)
-	f := &faults{Client: r.client, before: always(errHotKey), keep: func(int) bool { return false }}
+	f := &faults{Client: r.client, before: always(errThrottled), keep: func(int) bool { return false }}
 	r.use(f)
 	r.service.settings.Deadline = 2 * time.Second
-	for _, c := range []struct{ path, body string }{
-		{"/v1/events", eventsBody(1, "e")},
-		{"/v1/events", eventsBody(60, "e")},
-		{"/v1/counters", `{"increments":[{"counter":"c","delta":1}]}`},
+	for _, c := range []struct{ method, path, body string }{
+		{"POST", "/v1/events", eventsBody(1, "e")},
+		{"POST", "/v1/events", eventsBody(60, "e")},
+		{"POST", "/v1/counters", `{"increments":[{"counter":"c","delta":1}]}`},
+		{"PUT", "/v1/sessions", `{"group":"g","id":"i","ttl":"1h"}`},
+		{"POST", "/v1/limits", `{"key":"k","limit":1,"window":"1h"}`},
 	} {
 		for _, key := range [][]string{nil, {"Idempotency-Key", "k"}} {
-			got := r.post(c.path, c.body, key...)
+			got := r.send(c.method, c.path, c.body, key...)
 			if got.status != 429 || got.header.Get("Retry-After") == "" || !strings.Contains(string(got.body), "no capacity") {
-				t.Errorf("%s %v: %d %v %s", c.path, key, got.status, got.header, got.body)
+				t.Errorf("%s %v: %d %v %s, want a 429", c.path, key, got.status, got.header, got.body)
 			}
 		}
 	}
-	if n := r.items(); n != 0 {
-		t.Errorf("%d items were written", n)
-	}
+	r.wantNothingWritten()
 }
 
+// TestUnreachableIs503 checks that a write with an unknown outcome is a 503 that says so, without the network error.
 func TestUnreachableIs503(t *testing.T) {
 	r := newRig(t)
 	r.use(&faults{Client: r.client, before: always(errLost)})
 	r.service.settings.Deadline = 2 * time.Second
 	got := r.post("/v1/events", eventsBody(1, "e"))
-	if got.status != 503 || got.header.Get("Retry-After") == "" || strings.Contains(string(got.body), "connection broke") ||
+	if got.status != 503 || got.header.Get("Retry-After") == "" || strings.Contains(string(got.body), errLost.Error()) ||
 		!strings.Contains(string(got.body), "it may have been written") {
-		t.Errorf("got %d %s", got.status, got.body)
+		t.Errorf("got %d %s, want a 503", got.status, got.body)
 	}
 }
 
-func TestInternalErrorsAreNotTold(t *testing.T) {
+// TestInternalErrorIsLoggedAndNotReturned checks that a 500 has the request's id, and the log has the id and the error.
+func TestInternalErrorIsLoggedAndNotReturned(t *testing.T) {
 	r := newRig(t)
 	r.use(&faults{Client: r.client, before: always(errors.New("secret"))})
 	got := r.post("/v1/events", eventsBody(1, "e"))
 	id := got.header.Get("X-Request-Id")
 	if got.status != 500 || strings.Contains(string(got.body), "secret") || !strings.Contains(string(got.body), id) {
-		t.Errorf("got %d %s", got.status, got.body)
+		t.Errorf("got %d %s, want a 500 with the id %s", got.status, got.body, id)
 	}
 	if log := r.log.String(); !strings.Contains(log, "secret") || !strings.Contains(log, id) {
 		t.Errorf("the log lacks the error or the id: %s", log)
 	}
 }
 
-func TestPartlyTakenBatches(t *testing.T) {
+// TestPartlyProcessedBatches checks that unprocessed events are repeated, and that at the deadline the response has the
+// outcome of each event.
+func TestPartlyProcessedBatches(t *testing.T) {
 	r := newRig(t)
 	calls := 0
 	f := &faults{Client: r.client, keep: func(i int) bool { calls++; return (i+calls)%3 != 0 }}
@@ -175,7 +169,7 @@ func TestPartlyTakenBatches(t *testing.T) {
 	got := r.post("/v1/events", eventsBody(25, "e"))
 	got.decode(t, &out)
 	if out.Accepted != 25 || r.items() != 25 {
-		t.Fatalf("repeated until taken: %s, %d items", got.body, r.items())
+		t.Fatalf("got %s and %d items, want 25 accepted events", got.body, r.items())
 	}
 	r.service.settings.Deadline = 2 * time.Second
 	calls = 0
@@ -183,18 +177,20 @@ func TestPartlyTakenBatches(t *testing.T) {
 	got = r.post("/v1/events", eventsBody(25, "f"))
 	got.decode(t, &out)
 	if got.status != 200 || out.Accepted == 0 || out.Rejected == 0 || out.Accepted+out.Rejected != 25 {
-		t.Fatalf("got %d %s", got.status, got.body)
+		t.Fatalf("got %d %s, want accepted and rejected events", got.status, got.body)
 	}
 	for i, result := range out.Results {
 		if (result.Status == Rejected) != (result.Detail != "") {
-			t.Errorf("result %d: %+v", i, result)
+			t.Errorf("result %d is %+v, want a detail exactly if it is rejected", i, result)
 		}
 	}
 	if n := r.items(); n != 25+out.Accepted {
-		t.Errorf("%d items, %d accepted", n, out.Accepted)
+		t.Errorf("%d items, want 25 and the %d accepted", n, out.Accepted)
 	}
 }
 
+// TestLostAnswersOfKeyedCalls checks that keyed calls, repeated until they succeed, are applied once. A quarter of their
+// requests is throttled, and a third of the responses is lost.
 func TestLostAnswersOfKeyedCalls(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
@@ -205,7 +201,7 @@ func TestLostAnswersOfKeyedCalls(t *testing.T) {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		if random.IntN(4) == 0 {
-			return errHotKey
+			return errThrottled
 		}
 		return nil
 	}
@@ -221,7 +217,7 @@ func TestLostAnswersOfKeyedCalls(t *testing.T) {
 		for r.post("/v1/counters", body, "Idempotency-Key", fmt.Sprint(i)).status != 200 {
 		}
 	}
-	// An event is in another table than the marker. Without an id each attempt of a call has an event of its own.
+	// Events are in another table than the marker, and without an id each attempt would put another event.
 	for i := range 40 {
 		for r.post("/v1/events", `{"events":[{"entity":"door"},{"entity":"gate"}]}`, "Idempotency-Key", fmt.Sprint("e", i)).status != 200 {
 		}
@@ -238,6 +234,7 @@ func TestLostAnswersOfKeyedCalls(t *testing.T) {
 	}
 }
 
+// TestLostAnswersOfUnkeyedCallsCountOnceMoreAtMost checks that the sum is the number of accepted calls and lost responses.
 func TestLostAnswersOfUnkeyedCallsCountOnceMoreAtMost(t *testing.T) {
 	r := newRig(t)
 	n := 0
@@ -260,7 +257,7 @@ func TestLostAnswersOfUnkeyedCallsCountOnceMoreAtMost(t *testing.T) {
 	}
 }
 
-// TestAmbiguousResultBeforeThrottles checks that an ambiguous first attempt stays ambiguous, even if all
+// TestAmbiguousResultBeforeThrottles checks that a call whose first attempt has an unknown outcome is a 503, even if all
 // later attempts are throttled.
 func TestAmbiguousResultBeforeThrottles(t *testing.T) {
 	r := newRig(t)
@@ -270,7 +267,7 @@ func TestAmbiguousResultBeforeThrottles(t *testing.T) {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		if n++; n > 1 {
-			return errHotKey
+			return errThrottled
 		}
 		return nil
 	}
@@ -279,6 +276,6 @@ func TestAmbiguousResultBeforeThrottles(t *testing.T) {
 	r.service.settings.Deadline = 2 * time.Second
 	got := r.post("/v1/counters", `{"increments":[{"counter":"a","delta":1}]}`)
 	if got.status != 503 || !strings.Contains(string(got.body), "it may have been written") || r.sum("a") != "1" {
-		t.Errorf("got %d %s, sum %s", got.status, got.body, r.sum("a"))
+		t.Errorf("got %d %s, sum %s; want a 503 and 1", got.status, got.body, r.sum("a"))
 	}
 }

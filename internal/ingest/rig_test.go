@@ -20,6 +20,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard/counters"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
@@ -56,11 +57,17 @@ func (r *rig) use(client Client, change ...func(*Settings)) {
 		c(&settings)
 	}
 	service, err := New(settings, client, log)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	require.NoError(r.t, err)
 	r.service = service
 	r.handler = httpapi.New(log, Routes(service))
+}
+
+// wantNothingWritten checks that all tables are empty.
+func (r *rig) wantNothingWritten() {
+	r.t.Helper()
+	if n := r.items(); n != 0 {
+		r.t.Errorf("%d items were written", n)
+	}
 }
 
 type answer struct {
@@ -94,25 +101,23 @@ func (a answer) decode(t *testing.T, into any) {
 	}
 }
 
+// items returns the number of items in all tables.
 func (r *rig) items() int {
 	r.t.Helper()
 	n := 0
 	for _, table := range kind.Tables() {
 		out, err := r.client.Scan(r.t.Context(), &dynamodb.ScanInput{TableName: aws.String(r.names.Table(table))})
-		if err != nil {
-			r.t.Fatal(err)
-		}
+		require.NoError(r.t, err)
 		n += len(out.Items)
 	}
 	return n
 }
 
+// sum reads a counter from its write shards.
 func (r *rig) sum(counter string) string {
 	r.t.Helper()
 	reader := counters.NewReader(r.client, r.names.Items, shardmap.New(r.client, r.names.ShardMap, shardmap.Options{}))
 	sum, err := reader.Sum(r.t.Context(), counter)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	require.NoError(r.t, err)
 	return sum.Value.String()
 }

@@ -1,7 +1,6 @@
 package ingest
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -9,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
@@ -17,10 +17,8 @@ import (
 func (r *rig) places(board string) string {
 	r.t.Helper()
 	reader := boards.NewReader(r.client, r.names.Items, shardmap.New(r.client, r.names.ShardMap, shardmap.Options{}))
-	list, err := reader.Top(context.Background(), board, "all", 10, r.service.now())
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	list, err := reader.Top(r.t.Context(), board, "all", 10, r.service.now())
+	require.NoError(r.t, err)
 	var texts []string
 	for _, p := range list {
 		texts = append(texts, p.Player+" "+p.Score.String())
@@ -36,6 +34,7 @@ func scoresBody(board string, pairs ...string) string {
 	return fmt.Sprintf(`{"board":%q,"scores":[%s]}`, board, strings.Join(list, ","))
 }
 
+// TestScores checks that each score of a call is counted, and the board has each player's best.
 func TestScores(t *testing.T) {
 	r := newRig(t)
 	got := r.post("/v1/scores", scoresBody("a/b#c", "ann", "12.50", "bob#1", "-3", "ann", "7", "eve", "1e3"))
@@ -48,6 +47,7 @@ func TestScores(t *testing.T) {
 	}
 }
 
+// TestBoardsAreSetUp checks the defaults of a board, its settings, and that its mode can't change.
 func TestBoardsAreSetUp(t *testing.T) {
 	r := newRig(t)
 	got := r.send(http.MethodPut, "/v1/leaderboards", `{"board":"g"}`)
@@ -68,13 +68,14 @@ func TestBoardsAreSetUp(t *testing.T) {
 		t.Errorf("got %s", first)
 	}
 	if got := r.send(http.MethodPut, "/v1/leaderboards", `{"board":"g","mode":"best"}`); got.status != http.StatusConflict {
-		t.Errorf("another mode: %d %s", got.status, got.body)
+		t.Errorf("another mode: %d %s, want a 409", got.status, got.body)
 	}
 	if got := r.send(http.MethodPut, "/v1/leaderboards", `{"board":"g","mode":"sum","size":1000}`); got.status != http.StatusOK {
 		t.Errorf("another size: %d %s", got.status, got.body)
 	}
 }
 
+// TestKeyedScoresCountOnce checks that keyed scores count once, and the maximum size of such a call.
 func TestKeyedScoresCountOnce(t *testing.T) {
 	r := newRig(t)
 	r.send(http.MethodPut, "/v1/leaderboards", `{"board":"g","mode":"sum","periods":["all","day","week"]}`)
@@ -96,18 +97,18 @@ func TestKeyedScoresCountOnce(t *testing.T) {
 	}
 	got := r.post("/v1/scores", scoresBody("g", many...), "Idempotency-Key", "k2")
 	if got.status != http.StatusUnprocessableEntity || !strings.Contains(string(got.body), "at most 99 entries") {
-		t.Errorf("too many: %d %s", got.status, got.body)
+		t.Errorf("102 entries: %d %s, want a 422", got.status, got.body)
 	}
 	one := slices.Repeat([]string{"ann", "1"}, 100)
 	if got := r.post("/v1/scores", scoresBody("g", one...), "Idempotency-Key", "k2"); got.status != http.StatusUnprocessableEntity || !strings.Contains(string(got.body), "at most 99 items") {
-		t.Errorf("100 scores of one player: %d %s", got.status, got.body)
+		t.Errorf("100 scores of one player: %d %s, want a 422", got.status, got.body)
 	}
 	if got := r.post("/v1/scores", scoresBody("g", many[:66]...), "Idempotency-Key", "k3"); got.status != http.StatusOK {
-		t.Errorf("as many as fit: %d %s", got.status, got.body)
+		t.Errorf("99 entries: %d %s, want a 200", got.status, got.body)
 	}
 }
 
-func TestBadScoresWriteNothing(t *testing.T) {
+func TestInvalidScoresWriteNothing(t *testing.T) {
 	r := newRig(t)
 	for name, c := range map[string]struct{ path, method, body, location string }{
 		"no scores":      {"/v1/scores", "POST", `{"board":"g","scores":[]}`, "body.scores"},
@@ -124,21 +125,13 @@ func TestBadScoresWriteNothing(t *testing.T) {
 		"no board":       {"/v1/leaderboards", "PUT", `{"mode":"best"}`, "body"},
 		"unknown member": {"/v1/leaderboards", "PUT", `{"board":"g","color":"red"}`, "body.color"},
 	} {
-		got := r.send(c.method, c.path, c.body)
-		var problem struct {
-			Errors []struct{ Location, Message string }
-		}
-		if err := json.Unmarshal(got.body, &problem); err != nil || got.status != http.StatusUnprocessableEntity && got.status != http.StatusBadRequest ||
-			len(problem.Errors) == 0 || problem.Errors[0].Location != c.location {
-			t.Errorf("%s: %d %s; want %s named", name, got.status, got.body, c.location)
-		}
+		wantProblem(t, name, r.send(c.method, c.path, c.body), 422, c.location)
 	}
-	if first := r.places("g"); first != "" {
-		t.Errorf("written: %s", first)
-	}
+	r.wantNothingWritten()
 }
 
-// TestAppliedCallGetsItsAnswerAgain checks that an applied call is answered again, even if it could not be applied now.
+// TestAppliedCallGetsItsAnswerAgain checks that a retry of an applied call gets its answer, even if the call could not be
+// applied any more.
 func TestAppliedCallGetsItsAnswerAgain(t *testing.T) {
 	r := newRig(t)
 	r.send(http.MethodPut, "/v1/leaderboards", `{"board":"g","mode":"sum"}`)

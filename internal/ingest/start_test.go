@@ -11,6 +11,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/growth"
 	"github.com/hotshard/hotshard/internal/base/keyname"
 	"github.com/hotshard/hotshard/internal/httpapi"
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
@@ -21,7 +22,7 @@ func BenchmarkStart(b *testing.B) {
 		EventAhead: shardmap.MaxAhead, ViewAge: shardmap.ViewAge,
 	}
 	log := slog.New(slog.DiscardHandler)
-	b.Run("all calls at once", func(b *testing.B) { // as the document does
+	b.Run("all calls at once", func(b *testing.B) { // as the OpenAPI document does
 		for b.Loop() {
 			httpapi.Describe(Routes(nil))
 		}
@@ -30,9 +31,7 @@ func BenchmarkStart(b *testing.B) {
 		b.Run([]string{"init", "and a request"}[requests], func(b *testing.B) {
 			for b.Loop() {
 				service, err := New(settings, nil, log)
-				if err != nil {
-					b.Fatal(err)
-				}
+				require.NoError(b, err)
 				handler := httpapi.New(log, Routes(service))
 				for range requests {
 					answer, request := httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/v1/counters", strings.NewReader(`{"increments":[{"counter":"c","delta":0}]}`))

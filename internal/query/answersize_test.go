@@ -3,65 +3,61 @@ package query
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/base/document"
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold/measures"
 	"github.com/hotshard/hotshard/internal/httpapi"
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/events"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// lambdaLimit is that of a synchronous answer of Lambda's, in bytes.
+// lambdaLimit is the maximum size of a synchronous response of Lambda, in bytes.
 const lambdaLimit = 6_291_556
 
-// send returns a read's body, which as a string in Lambda's answer must be below the
-// limit.
+// send returns a response's body, which must fit in Lambda's response as a JSON string.
 func (r *rig) send(path string) []byte {
 	r.t.Helper()
 	recorder := httptest.NewRecorder()
 	r.handler.ServeHTTP(recorder, httptest.NewRequestWithContext(r.t.Context(), http.MethodGet, path, nil))
 	sent, err := json.Marshal(recorder.Body.String())
 	if err != nil || recorder.Code != http.StatusOK || len(sent) > lambdaLimit {
-		r.t.Fatalf("%s: %d, %d bytes of an answer, %v", path, recorder.Code, len(sent), err)
+		r.t.Fatalf("%s: %d with %d bytes, %v; want a 200 with at most %d bytes", path, recorder.Code, len(sent), err, lambdaLimit)
 	}
 	return recorder.Body.Bytes()
 }
 
-// TestLargeEventsFillPagesByBytes: text that doubles when it is quoted, and doubles
-// again in Lambda's answer, beside such that does not.
+// TestLargeEventsFillPagesByBytes checks that pages of large events fit in Lambda's response. Half of the events
+// are quotation marks, which are escaped twice.
 func TestLargeEventsFillPagesByBytes(t *testing.T) {
 	r := newRig(t)
 	const many = 16
+	var want []string
 	start := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
 	for i := range many {
-		text, err := json.Marshal(map[string]string{"a": strings.Repeat([]string{"x", `"`}[i%2], 390_000)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		data, err := document.Parse(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.put(events.Event{Entity: "e", ID: fmt.Sprintf("%02d", i), Time: start, Data: data})
+		data, err := document.Parse([]byte(`{"a":"` + strings.Repeat([]string{"x", `\"`}[i%2], 390_000) + `"}`))
+		require.NoError(t, err)
+		want = append(want, fmt.Sprintf("%02d", i))
+		r.putEvents(events.Event{Entity: "e", ID: want[i], Time: start, Data: data})
 	}
 	for _, order := range []string{"asc", "desc"} {
 		var ids []string
 		cursor := ""
 		for pages := 1; ; pages++ {
 			var page eventsJSON
-			if err := json.Unmarshal(r.send("/v1/events?entity=e&from=2026-01-05T00:00:00Z&to=2026-01-06T00:00:00Z&limit=1000&order="+order+cursor), &page); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, json.Unmarshal(r.send("/v1/events?entity=e&from=2026-01-05T00:00:00Z&to=2026-01-06T00:00:00Z&limit=1000&order="+order+cursor), &page))
 			for _, ev := range page.Events {
 				ids = append(ids, ev.ID)
 			}
@@ -73,22 +69,17 @@ func TestLargeEventsFillPagesByBytes(t *testing.T) {
 			}
 			cursor = "&cursor=" + page.Cursor
 		}
-		for i, id := range ids {
-			at := i
-			if order == "desc" {
-				at = many - 1 - i
-			}
-			if id != fmt.Sprintf("%02d", at) {
-				t.Fatalf("%s: %v", order, ids)
-			}
+		if order == "desc" {
+			slices.Reverse(ids)
 		}
-		if len(ids) != many {
-			t.Errorf("%s: %d events of %d", order, len(ids), many)
+		if !slices.Equal(ids, want) {
+			t.Errorf("%s: got events %v, want %v", order, ids, want)
 		}
 	}
 }
 
-func TestManyRollupsAreRefused(t *testing.T) {
+// TestManyRollupsAreRejected checks that a range whose response would be too large for Lambda is rejected.
+func TestManyRollupsAreRejected(t *testing.T) {
 	r := newRig(t)
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	values := map[string]string{}
@@ -100,20 +91,14 @@ func TestManyRollupsAreRefused(t *testing.T) {
 		part.Add(values)
 		item := part.Attributes()
 		pk, sk := schema.RollupKey("e", shard.Hour, start.Add(time.Duration(hour)*time.Hour), "s")
-		for name, value := range dynamo.Key(pk, sk) {
-			item[name] = value
-		}
-		if _, err := r.client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &r.names.Rollups, Item: item}); err != nil {
-			t.Fatal(err)
-		}
+		maps.Copy(item, dynamo.Key(pk, sk))
+		r.putItem(r.names.Rollups, item)
 	}
 	r.send("/v1/rollups?entity=e&from=2026-01-01T00:00:00Z&to=2026-01-03T00:00:00Z")
-	var problem struct{ Errors []struct{ Location string } }
-	if status := r.get("/v1/rollups?entity=e&from=2026-01-01T00:00:00Z&to=2026-02-01T00:00:00Z", &problem); status != 422 || problem.Errors[0].Location != "query.from" {
-		t.Errorf("%d %+v", status, problem)
-	}
+	r.wantInvalid("/v1/rollups?entity=e&from=2026-01-01T00:00:00Z&to=2026-02-01T00:00:00Z", "query.from")
 }
 
+// TestManyShardCountsArePaged checks that a list of shard counts continues on a second page if it is too large for Lambda.
 func TestManyShardCountsArePaged(t *testing.T) {
 	entries := make([]shardmap.Entry, 2600)
 	for i := range entries {
@@ -130,6 +115,29 @@ func TestManyShardCountsArePaged(t *testing.T) {
 	for _, list := range []shardsList{first, rest} {
 		if weight, err := httpapi.WeightOf(list); err != nil || weight > lambdaLimit {
 			t.Errorf("%d keys weigh %d, %v", len(list.Keys), weight, err)
+		}
+	}
+}
+
+// TestForeignItemsAreNamed checks that an unreadable item among an entity's events is an error with the item's key.
+func TestForeignItemsAreNamed(t *testing.T) {
+	at := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
+	const stamp = "2026-01-05T12:30:00.000Z"
+	for entity, sk := range map[string]string{"set": stamp + "#x", "time": "2026-01-05T12:30:00.0xxZ#x", "binary": stamp + "#\x01"} {
+		r := newRig(t)
+		r.putEvents(events.Event{Entity: entity, ID: "good", Time: at})
+		item := dynamo.Item{
+			"pk": dynamo.String("E#" + entity + "#2026-01-05#0"), "sk": dynamo.String(sk),
+			"data": &types.AttributeValueMemberM{Value: dynamo.Item{"x": &types.AttributeValueMemberSS{Value: []string{"a"}}}},
+		}
+		if entity == "binary" {
+			item["data"] = &types.AttributeValueMemberM{Value: dynamo.Item{"x": &types.AttributeValueMemberB{Value: []byte("a")}}}
+		}
+		r.putItem(r.names.Events, item)
+		var p problem
+		got := r.get("/v1/events?entity="+entity+"&from=2026-01-05T00:00:00Z&to=2026-01-06T00:00:00Z", &p)
+		if got != 500 || !strings.Contains(p.Detail, strings.Trim(sk, "\x01")) {
+			t.Errorf("%s: %d %s, want a 500 with %q", entity, got, p.Detail, sk)
 		}
 	}
 }

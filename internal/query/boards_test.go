@@ -3,18 +3,20 @@ package query
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold/board"
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
@@ -41,22 +43,16 @@ type rankPage struct {
 	}
 }
 
-// play sends scores of players p0 to p<n-1>, the first the highest.
-func (r *rig) play(name string, n int) []boards.Place {
+// submitScores submits the scores of players p0 to p<n-1> in descending order, and returns the top.
+func (r *rig) submitScores(name string, n int) []boards.Place {
 	r.t.Helper()
 	rankings := boards.New(r.client, r.names.Items, shardmap.New(r.client, r.names.ShardMap, shardmap.Options{}), boards.Options{})
 	var list []boards.PlayerScore
 	for i := range n {
-		score, err := boards.ParseScore(fmt.Sprint(1000 - i))
-		if err != nil {
-			r.t.Fatal(err)
-		}
-		list = append(list, boards.PlayerScore{Player: fmt.Sprint("p", i), Score: score})
+		list = append(list, boards.PlayerScore{Player: fmt.Sprint("p", i), Score: score(r.t, fmt.Sprint(1000-i))})
 	}
 	for _, err := range rankings.Submit(context.Background(), name, list, r.now) {
-		if err != nil {
-			r.t.Fatal(err)
-		}
+		require.NoError(r.t, err)
 	}
 	places, err := rankings.Top(context.Background(), name, "all", n, r.now)
 	if err != nil || len(places) != n {
@@ -65,35 +61,46 @@ func (r *rig) play(name string, n int) []boards.Place {
 	return places
 }
 
-// keep stores the summaries of a board: its first hold, and the scores of all.
-func (r *rig) keep(name string, places []boards.Place, hold int) {
+// putSummaries stores a board's top, cut to a size, and a fragment of its histogram with all places.
+func (r *rig) putSummaries(name string, places []boards.Place, size int) {
 	r.t.Helper()
-	top := board.NewTop()
 	var cells board.Histogram
-	for i, p := range places {
-		top.Take(board.State{Place: p, Rev: int64(i + 1), Present: true})
+	for _, p := range places {
 		cells.AddScore(p.Score, 1)
 	}
-	if hold < len(places) {
-		top.Trim(hold)
-	}
-	version := &types.AttributeValueMemberN{Value: schema.BoardVersion}
-	pk := schema.BoardRollupKey(name, "all")
-	item := dynamo.Key(pk, schema.TopSK)
-	item[schema.Version], item[schema.AsOf] = version, &types.AttributeValueMemberN{Value: "1767225600000"}
-	item[schema.TopPlaces], item[schema.TopWhole] = &types.AttributeValueMemberB{Value: top.Bytes()}, &types.AttributeValueMemberBOOL{Value: top.Whole()}
-	part := dynamo.Key(schema.HistogramKey(name, "all", "s"))
-	part[schema.Version], part[schema.HistogramCells] = version, &types.AttributeValueMemberB{Value: cells.Bytes()}
-	for _, it := range []map[string]types.AttributeValue{item, part} {
-		if _, err := r.client.PutItem(context.Background(), &dynamodb.PutItemInput{TableName: &r.names.Rollups, Item: it}); err != nil {
-			r.t.Fatal(err)
-		}
-	}
+	r.putTop(name, places, size, time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	r.putHistogram(name, "s", cells, nil)
 }
 
+// putTop stores a board's top, cut to a size.
+func (r *rig) putTop(name string, places []boards.Place, size int, asOf time.Time) {
+	r.t.Helper()
+	top := board.NewTop()
+	for i, p := range places {
+		top.Take(board.State{Place: p, Rev: int64(i + 1), Present: true})
+	}
+	if size < len(places) {
+		top.Trim(size)
+	}
+	item := dynamo.Key(schema.BoardRollupKey(name, "all"), schema.TopSK)
+	item[schema.Version], item[schema.AsOf] = dynamo.Decimal(schema.BoardVersion), dynamo.Number(asOf.UnixMilli())
+	item[schema.TopPlaces], item[schema.TopWhole] = &types.AttributeValueMemberB{Value: top.Bytes()}, &types.AttributeValueMemberBOOL{Value: top.Whole()}
+	r.putItem(r.names.Rollups, item)
+}
+
+// putHistogram stores a stream shard's fragment of a board's histogram.
+func (r *rig) putHistogram(name, streamShard string, cells board.Histogram, more dynamo.Item) {
+	r.t.Helper()
+	item := dynamo.Key(schema.HistogramKey(name, "all", streamShard))
+	item[schema.Version], item[schema.HistogramCells] = dynamo.Decimal(schema.BoardVersion), &types.AttributeValueMemberB{Value: cells.Bytes()}
+	maps.Copy(item, more)
+	r.putItem(r.names.Rollups, item)
+}
+
+// TestLeaderboard checks that the first places come from the stored top if it has enough, else from the index.
 func TestLeaderboard(t *testing.T) {
 	r := newRig(t)
-	places := r.play("g#1", 30)
+	places := r.submitScores("g#1", 30)
 	path := "/v1/leaderboards?board=" + url.QueryEscape("g#1")
 	check := func(query string, n int) boardPage {
 		t.Helper()
@@ -108,17 +115,15 @@ func TestLeaderboard(t *testing.T) {
 		}
 		return page
 	}
-	check("", 30) // nothing is folded yet: from the index
-	r.keep("g#1", places, 10)
+	check("", 30) // from the index, since nothing is folded yet
+	r.putSummaries("g#1", places, 10)
 	if page := check("&limit=10", 10); page.AsOf != "2026-01-01T00:00:00.000Z" {
-		t.Errorf("not the kept top: as of %s", page.AsOf)
+		t.Errorf("as of %s, want the stored top's time", page.AsOf)
 	}
-	check("&limit=20", 20) // more than is kept
-	var problem struct {
-		Errors []struct{ Location, Message string }
-	}
-	if status := r.get(path+"&period=day", &problem); status != 422 || problem.Errors[0].Location != "query.period" || !strings.Contains(problem.Errors[0].Message, "keeps all") {
-		t.Errorf("a period that is not kept: %d %+v", status, problem)
+	check("&limit=20", 20) // from the index, since the top has 10
+	var p problem
+	if status := r.get(path+"&period=day", &p); status != 422 || p.Errors[0].Location != "query.period" || !strings.Contains(p.Errors[0].Message, "keeps all") {
+		t.Errorf("a period that the board does not keep: %d %+v", status, p)
 	}
 	for query, status := range map[string]int{"?board=none": 404, "": 422, "?board=g&period=month": 422, "?board=g&limit=0": 422, "?board=g&limit=1001": 422} {
 		if got := r.get("/v1/leaderboards"+query, nil); got != status {
@@ -127,15 +132,13 @@ func TestLeaderboard(t *testing.T) {
 	}
 }
 
+// TestRank checks the rank and the neighbours of each player of a small board, of whom 10 are in the stored top.
 func TestRank(t *testing.T) {
 	r := newRig(t)
-	places := r.play("g", 40)
-	r.keep("g", places, 10)
+	places := r.submitScores("g", 40)
+	r.putSummaries("g", places, 10)
 	for i := range places {
-		var page rankPage
-		if status := r.get(fmt.Sprintf("/v1/leaderboards/rank?board=g&player=p%d&around=3", i), &page); status != http.StatusOK {
-			t.Fatalf("status %d", status)
-		}
+		page := r.rank(fmt.Sprint("p", i), 3)
 		if page.Rank != i+1 || page.RankError != 0 || page.Score != float64(1000-i) {
 			t.Errorf("p%d: %+v", i, page)
 		}
@@ -166,49 +169,40 @@ func TestRank(t *testing.T) {
 	}
 }
 
-// TestRankOfFreshScores: the players' scores are not folded, or those of some. The
-// index has them.
+// TestRankOfFreshScores checks that a rank is exact if some scores, or all, are only in the index yet.
 func TestRankOfFreshScores(t *testing.T) {
 	r := newRig(t)
-	places := r.play("g", 12)
+	places := r.submitScores("g", 12)
 	check := func(what string, players ...int) {
 		t.Helper()
 		for _, around := range []int{0, 1, 5} {
 			for _, i := range players {
-				var page rankPage
-				if status := r.get(fmt.Sprintf("/v1/leaderboards/rank?board=g&player=p%d&around=%d", i, around), &page); status != http.StatusOK {
-					t.Fatalf("status %d", status)
-				}
+				page := r.rank(fmt.Sprint("p", i), around)
 				want := min(i, around) + min(11-i, around)
 				if page.Rank != i+1 || page.RankError != 0 || page.AsOf == "" || len(page.Neighbors) != want {
-					t.Errorf("%s: p%d of rank %d: %+v", what, i, i+1, page)
+					t.Errorf("%s, around %d: p%d is %+v, want rank %d and %d neighbours", what, around, i, page, i+1, want)
 				}
 			}
 		}
 	}
 	check("nothing folded", 0, 1, 2, 5, 10, 11)
-	r.keep("g", places[6:], 3)
+	r.putSummaries("g", places[6:], 3)
 	check("the first are not folded", 0, 5, 9, 11)
-	r.keep("g", nil, 0)
-	check("an empty top that says it is whole", 0, 5, 11)
+	r.putSummaries("g", nil, 0)
+	check("the top is empty and whole", 0, 5, 11)
 }
 
-// TestRankBehindManyOthers: the histogram says how many are in higher cells, and the
-// player's own cell is counted.
+// TestRankBehindManyOthers checks that the histogram gives the number of players in higher cells. Those in the
+// player's own cell are counted in the index.
 func TestRankBehindManyOthers(t *testing.T) {
 	r := newRig(t)
-	places := r.play("g", 20)
+	places := r.submitScores("g", 20)
 	high := places[0]
-	score, err := boards.ParseScore("1000000")
-	if err != nil {
-		t.Fatal(err)
-	}
-	high.Score = score
+	high.Score = score(t, "1000000")
 	folded := append(slices.Repeat([]boards.Place{high}, 3000), places...)
-	r.keep("g", folded, 1)
-	var page rankPage
-	r.get("/v1/leaderboards/rank?board=g&player=p7&around=2", &page)
+	r.putSummaries("g", folded, 1)
+	page := r.rank("p7", 2)
 	if page.Rank < 3000+8-page.RankError || page.Rank > 3000+8+page.RankError || page.RankError > 1 || len(page.Neighbors) != 4 {
-		t.Errorf("got %+v, want rank %d", page, 3008)
+		t.Errorf("got %+v, want rank 3008 with 4 neighbours", page)
 	}
 }

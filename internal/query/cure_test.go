@@ -2,17 +2,13 @@ package query
 
 import (
 	"context"
-	"encoding/json"
 	"iter"
-	"log/slog"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/base/jsontime"
-	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
@@ -47,8 +43,8 @@ func (o oneEntry) Since(context.Context, time.Time, time.Time) ([]shardmap.Entry
 func (o oneEntry) Read(context.Context, string) (shardmap.Entry, error) { return o.Entry, nil }
 func (o oneEntry) Partitions(string) int                                { return 64 }
 
-// TestAStormIsHotAndThenCooled: a counter whose writers had it grow within seconds is never hot by
-// the mean of 10 s. It is named hot by its heaviest second and by the growths, once, and then as cooled.
+// TestAStormIsHotAndThenCooled checks a counter that its writers grew within seconds. Its rate over 10 s is never hot,
+// but its heaviest second is. It is listed once, first as hot and then as cooled.
 func TestAStormIsHotAndThenCooled(t *testing.T) {
 	begin := time.Date(2026, 1, 5, 12, 31, 10, 0, time.UTC)
 	window := func(second int, keys ...heat.Key) heat.Item {
@@ -79,24 +75,16 @@ func TestAStormIsHotAndThenCooled(t *testing.T) {
 		4: {"warm", "Cooled: resharded to 58 at 12:31:16, now at 15% of the partition limit. No action needed.", "2026-01-05T12:31:20.000Z"},
 	} {
 		now := source[windows-1].End().Add(2 * time.Second)
-		handler := httpapi.New(slog.New(slog.DiscardHandler), HeatRoutes(NewHeat(source[:windows], HeatOptions{Shards: oneEntry{entry}, Deadline: time.Minute, Now: func() time.Time { return now }})))
-		read := func(path string, into any) {
-			t.Helper()
-			recorder := httptest.NewRecorder()
-			handler.ServeHTTP(recorder, httptest.NewRequestWithContext(t.Context(), "GET", path, nil))
-			if err := json.Unmarshal(recorder.Body.Bytes(), into); err != nil || recorder.Code != 200 {
-				t.Fatalf("%s: %d %s", path, recorder.Code, recorder.Body)
-			}
-		}
+		handler := heatHandler(source[:windows], oneEntry{entry}, &now)
 		var keys struct{ Keys []HotKey }
-		read("/v1/hot-keys", &keys)
+		mustGet(t, handler, "/v1/hot-keys", &keys)
 		k := keys.Keys[0]
 		if len(keys.Keys) != 2 || k.Name != "viral" || k.Status.String() != want.status || k.Worst != heat.Hot || k.Advice != want.advice || k.CooledAt.String() != want.cooled ||
 			k.ShardsBefore != 1 || k.Shards != 58 || k.Peak != 25 || k.Rate != 8.5 || k.ThrottledAt.String() != "2026-01-05T12:31:16.000Z" {
 			t.Errorf("after %d windows: %+v", windows, keys.Keys)
 		}
 		var m struct{ Rows []heat.Row }
-		read("/v1/heat?group=base&unfold=C%23viral", &m)
+		mustGet(t, handler, "/v1/heat?group=base&unfold=C%23viral", &m)
 		row := m.Rows[0]
 		if row.Key != "C#viral" || row.Status.String() != want.status || row.Worst != heat.Hot || row.CooledAt.String() != want.cooled || len(row.Changes) != 2 || row.Changes[0].Before != 1 ||
 			row.Changes[1].Time.String() != "2026-01-05T12:31:16.000Z" || row.Heaviest[len(row.Heaviest)-1-windows] != 8.5 || row.Peak != 25 || row.Shards != 58 {
@@ -107,12 +95,12 @@ func TestAStormIsHotAndThenCooled(t *testing.T) {
 			names = append(names, one.Key)
 		}
 		if got := strings.Join(names, " "); windows > 1 && got != "C#viral#0 C#viral#2 C#viral#10" {
-			t.Errorf("write shards %s", got)
+			t.Errorf("after %d windows: the write shards %s", windows, got)
 		}
 	}
 }
 
-// TestAdviceAfterAShrink checks that a later shrink is not named as what cooled the key.
+// TestAdviceAfterAShrink checks that the advice names the growth that cooled the key, and not a later shrink.
 func TestAdviceAfterAShrink(t *testing.T) {
 	hotUntil := time.Date(2026, 1, 5, 12, 31, 20, 0, time.UTC)
 	grown, shrunk := hotUntil.Add(-4*time.Second), hotUntil.Add(time.Hour)
@@ -120,9 +108,9 @@ func TestAdviceAfterAShrink(t *testing.T) {
 	row := heat.KeyHeat{Key: "C#viral#0", Limit: 20, FirstSeen: hotUntil.Add(-time.Minute), Verdicts: heat.Verdicts{Worst: heat.Hot, HotUntil: hotUntil}}
 	h := NewHeat(liveHeat{}, HeatOptions{Shards: oneEntry{entry}})
 	for name, changed := range map[string]changes{
-		"both in the time":           {"C#viral": {{Before: 1, Shards: 58, Time: jsontime.Time{Time: grown}}, {Before: 58, Shards: 16, Time: jsontime.Time{Time: shrunk}}}},
-		"only the shrink is":         {"C#viral": {{Before: 58, Shards: 16, Time: jsontime.Time{Time: shrunk}}}},
-		"no changes are in the time": nil,
+		"growth and shrink in range": {"C#viral": {{Before: 1, Shards: 58, Time: jsontime.Time{Time: grown}}, {Before: 58, Shards: 16, Time: jsontime.Time{Time: shrunk}}}},
+		"only the shrink in range":   {"C#viral": {{Before: 58, Shards: 16, Time: jsontime.Time{Time: shrunk}}}},
+		"no changes in range":        nil,
 	} {
 		key, err := h.describe(t.Context(), row, changed, shrunk.Add(time.Minute))
 		if err != nil || !strings.HasPrefix(key.Advice, "Cooled: resharded to 58 at 12:31:16, ") || key.Shards != 16 {

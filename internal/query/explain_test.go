@@ -26,14 +26,14 @@ import (
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 )
 
-// account stands in for an account with two tables. It records calls, and denies some.
+// account is a fake of an account with two tables. It records calls and denies some.
 type account struct {
 	mu     sync.Mutex
 	calls  []string
 	denied []string
-	slow   bool // DescribeTable takes until the deadline
+	slow   bool // DescribeTable ends at the deadline
 
-	attachedTo string // a table; then hotshard's own tables are absent, and its heat names this one
+	attachedTo string // the watched table, if hotshard's own tables do not exist
 }
 
 func (a *account) call(name string) error {
@@ -91,7 +91,7 @@ func (a *account) Windows(context.Context, time.Time, time.Time, time.Duration) 
 	}
 }
 
-// throttled is what a limiter counted.
+// throttled returns a limiter's counts.
 func throttled(context.Context) (collect.Limited, error) {
 	reason := throttles.Reason{ID: throttles.ID{Table: "t-items"}, Operation: throttles.Write, Cause: throttles.KeyRange}
 	return collect.Limited{
@@ -101,7 +101,7 @@ func throttled(context.Context) (collect.Limited, error) {
 	}, nil
 }
 
-// explaining is an Explainer behind the API.
+// explaining has the options of an Explainer over an account.
 type explaining struct {
 	*account
 	t   *testing.T
@@ -119,7 +119,7 @@ func newExplaining(t *testing.T) *explaining {
 	return e
 }
 
-// serve returns a function that asks the API.
+// serve returns a function that calls GET /v1/explain.
 func (e *explaining) serve() func(query string) (int, throttles.Report, string) {
 	handler := httpapi.New(slog.New(slog.DiscardHandler), ExplainRoutes(NewExplainer(e.o)))
 	return func(query string) (int, throttles.Report, string) {
@@ -134,7 +134,7 @@ func (e *explaining) serve() func(query string) (int, throttles.Report, string) 
 	}
 }
 
-// TestExplain checks the answer, and that only one poll a minute collects evidence.
+// TestExplain checks the report, and that only one poll a minute collects evidence.
 func TestExplain(t *testing.T) {
 	e := newExplaining(t)
 	ask := e.serve()
@@ -148,7 +148,7 @@ func TestExplain(t *testing.T) {
 			}
 			f := r.Findings[0]
 			if f.Reason != "TableWriteKeyRangeThroughputExceeded" || f.Keys[0].Key != "C#viral#0" || f.Keys[0].Throttles != 1 || !strings.Contains(f.Cure, "one takes 20 WCU/s") {
-				t.Errorf("%+v", f)
+				t.Errorf("the finding is %+v", f)
 			}
 		})
 	}
@@ -169,8 +169,8 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// TestExplainAttached checks that the table that a deployment is attached to is explained, as its heat names it, although
-// hotshard's own tables are absent.
+// TestExplainAttached checks the report on the table that a deployment is attached to, whose name is in its heat. hotshard's
+// own tables do not exist.
 func TestExplainAttached(t *testing.T) {
 	e := newExplaining(t)
 	e.attachedTo = "orders"
@@ -185,15 +185,15 @@ func TestExplainAttached(t *testing.T) {
 			t.Errorf("%q: %s", query, text)
 		}
 		if len(r.Notes) != 1 || r.Notes[0] != "The limiter's counts have no times: they are all since 2126-01-15 11:00:00 UTC, when it started or was last reset." {
-			t.Errorf("notes %q", r.Notes)
+			t.Errorf("the notes are %q", r.Notes)
 		}
 	}
 	if status, _, text := e.serve()("?table=others"); status != 422 {
-		t.Errorf("%d %s", status, text)
+		t.Errorf("another table: %d %s, want a 422", status, text)
 	}
 }
 
-// TestExplainParameters checks that invalid parameters are named, and that nothing is read for them.
+// TestExplainParameters checks the errors for invalid parameters, for which no evidence is collected.
 func TestExplainParameters(t *testing.T) {
 	e := newExplaining(t)
 	ask := e.serve()
@@ -207,17 +207,17 @@ func TestExplainParameters(t *testing.T) {
 	} {
 		status, _, text := ask(query)
 		if status != 422 || !strings.Contains(text, want) || strings.Contains(text, "--") {
-			t.Errorf("%s: %d %s", query, status, text)
+			t.Errorf("%s: %d %s, want %q", query, status, text, want)
 		}
 	}
 	for _, call := range e.calls {
-		if call != "DescribeTable" && call != "heat" { // to know the indexes, and the watched tables
-			t.Errorf("it called %s", call)
+		if call != "DescribeTable" && call != "heat" { // for the indexes and the watched tables
+			t.Errorf("invalid parameters made the call %s", call)
 		}
 	}
 }
 
-// TestExplainWithoutPermissions checks that each missing permission is one note, and that the rest is answered.
+// TestExplainWithoutPermissions checks that each missing permission is one note in a report with the rest.
 func TestExplainWithoutPermissions(t *testing.T) {
 	for call, want := range map[string]string{
 		"DescribeTable":               "Indexes, capacities and limits of t-events are unknown: allow dynamodb:DescribeTable to know.",
@@ -235,7 +235,7 @@ func TestExplainWithoutPermissions(t *testing.T) {
 	}
 }
 
-// TestExplainIsBounded checks that an answer takes no longer than the deadline, and that a failure is not cached.
+// TestExplainIsBounded checks that a report ends at the deadline with a 503, which is not cached.
 func TestExplainIsBounded(t *testing.T) {
 	e := newExplaining(t)
 	e.o.Deadline, e.slow = 300*time.Millisecond, true
@@ -245,17 +245,17 @@ func TestExplainIsBounded(t *testing.T) {
 	}
 	e.slow = false
 	if status, _, text := ask(""); status != 200 {
-		t.Errorf("then %d %s", status, text)
+		t.Errorf("after the failure: %d %s, want a 200", status, text)
 	}
 }
 
-// TestAdviceForOwnTables checks that no cure tells to shard keys that hotshard writes for itself.
+// TestAdviceForOwnTables checks that no advice is to shard a key of hotshard's own.
 func TestAdviceForOwnTables(t *testing.T) {
 	advise := Advice(schema.NamesFor("t-"), nil, func() time.Time { return enginetest.Later })
 	for table, want := range map[string]string{"t-shard-map": "If it is brief, do nothing", "t-rollups": "If it is brief, do nothing", "t-heat": "If it is brief, do nothing", "t-items": ""} {
 		k := throttles.Key{Reason: throttles.Reason{ID: throttles.ID{Table: table}, Operation: throttles.Read}, Key: "C#page#0"}
 		if got := advise(t.Context(), k); !strings.HasPrefix(got, want) || want == "" && got != "" {
-			t.Errorf("%s: %q", table, got)
+			t.Errorf("%s: %q, want %q", table, got, want)
 		}
 	}
 }

@@ -2,7 +2,6 @@ package query
 
 import (
 	"bytes"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -19,18 +18,20 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	jsonv2 "github.com/go-json-experiment/json"
 
+	"github.com/hotshard/hotshard/internal/aws/jsonitem"
+	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/base/throttles/collect"
 	"github.com/hotshard/hotshard/internal/httpapi"
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
-// shelf stands in for DynamoDB: it answers queries from items that are encoded already,
-// so that the time is the client's.
+// shelf is a fake of DynamoDB that answers queries with encoded items. So the measured CPU time is the client's.
 type shelf struct {
 	items map[string][]shelved // by partition key, in order of sort keys
-	units float64              // read units of the queries, eventually consistent
+	units float64              // read units of the eventually consistent queries
 }
 
 type shelved struct {
@@ -41,39 +42,22 @@ type shelved struct {
 
 const pageBytes = 1 << 20
 
-func (s *shelf) put(item map[string]types.AttributeValue) {
-	text, size := encode(item)
-	pk, sk := item["pk"].(*types.AttributeValueMemberS).Value, item["sk"].(*types.AttributeValueMemberS).Value
+func (s *shelf) put(item dynamo.Item) {
+	text, err := jsonv2.Marshal(item, jsonitem.Codec)
+	if err != nil {
+		panic(err)
+	}
 	if s.items == nil {
 		s.items = map[string][]shelved{}
 	}
-	s.items[pk] = append(s.items[pk], shelved{sk, text, size})
+	pk := dynamo.Text(item, "pk")
+	s.items[pk] = append(s.items[pk], shelved{dynamo.Text(item, "sk"), text, dynamo.Size(item)})
 }
 
 func (s *shelf) sort() {
 	for _, list := range s.items {
 		slices.SortFunc(list, func(a, b shelved) int { return strings.Compare(a.sk, b.sk) })
 	}
-}
-
-// encode writes an item as DynamoDB's answers have it.
-func encode(item map[string]types.AttributeValue) (text []byte, size int) {
-	m := map[string]map[string]any{}
-	for name, v := range item {
-		size += len(name)
-		switch v := v.(type) {
-		case *types.AttributeValueMemberS:
-			m[name], size = map[string]any{"S": v.Value}, size+len(v.Value)
-		case *types.AttributeValueMemberN:
-			m[name], size = map[string]any{"N": v.Value}, size+len(v.Value)/2+1
-		case *types.AttributeValueMemberBOOL:
-			m[name], size = map[string]any{"BOOL": v.Value}, size+1
-		case *types.AttributeValueMemberB:
-			m[name], size = map[string]any{"B": base64.StdEncoding.EncodeToString(v.Value)}, size+len(v.Value)
-		}
-	}
-	text, _ = json.Marshal(m)
-	return text, size
 }
 
 func (s *shelf) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -113,13 +97,12 @@ func (s *shelf) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// unfolded is how long ago the windows start, at the most, that are in no layer: the task runs
-// once a minute, and folds what ended 10 s before.
+// unfolded is the maximum age of a window that is in no layer: the task runs once a minute, and folds windows that ended
+// 10 s before.
 const unfolded = 80 * time.Second
 
-// storm fills the shelf with windows of 10 s of the time before now: on each stream shard
-// 200 keys, of which some are write shards of a counter in a storm and one of a counter
-// with skew.
+// storm fills the shelf with windows of 10 s up to now. Each stream shard has 200 keys: a write shard of a counter in a
+// storm, one of a counter with skew, and 198 other counters.
 func (s *shelf) storm(shards int, since time.Duration, now time.Time) {
 	random := rand.New(rand.NewPCG(1, uint64(shards)))
 	const window = 10 * time.Second
@@ -136,7 +119,7 @@ func (s *shelf) storm(shards int, since time.Duration, now time.Time) {
 	}
 	for start := first; start.Add(window).Before(now); start = start.Add(window) {
 		if start.Equal(start.Truncate(10*time.Minute)) && start.After(first) && start.Before(now.Add(-40*time.Minute)) {
-			start = start.Add(10*time.Minute - window) // of which the last window stands for all
+			start = start.Add(10*time.Minute - window) // the last window represents all of the ten minutes
 		}
 		var items []heat.Item
 		for n := range shards {
@@ -154,7 +137,7 @@ func (s *shelf) storm(shards int, since time.Duration, now time.Time) {
 			for i := range 198 {
 				add(fmt.Sprintf("C#page/item-%05d#0", (n*198+i*7)%20_000), 15+random.Uint64N(400)/uint64(i+1))
 			}
-			if start.Add(10 * time.Minute).After(now) { // older ones are not read
+			if start.Add(10 * time.Minute).After(now) { // older windows are not read
 				s.put(item.Stored(now.Add(time.Hour)))
 			}
 			items = append(items, item)
@@ -189,8 +172,7 @@ func cpu() time.Duration {
 	return time.Duration(use.Utime.Nano() + use.Stime.Nano())
 }
 
-// BenchmarkHeat is GET /v1/hot-keys and /v1/heat in a storm: CPU of the process, which is
-// all the client's, and read units of a call.
+// BenchmarkHeat measures GET /v1/hot-keys and /v1/heat in a storm: the process's CPU time and the read units of a call.
 func BenchmarkHeat(b *testing.B) {
 	now := time.Date(2026, 1, 5, 12, 43, 25, 0, time.UTC)
 	for _, shards := range []int{4, 16, 64} {
@@ -198,9 +180,7 @@ func BenchmarkHeat(b *testing.B) {
 			s := &shelf{}
 			s.storm(shards, since, now)
 			service, err := New(Settings{ItemsTable: "i", RollupsTable: "r", HeatTable: "h", ShardMapTable: "m", Deadline: 25 * time.Second, DefaultSpan: time.Hour}, s.client(), collect.Sources{})
-			if err != nil {
-				b.Fatal(err)
-			}
+			require.NoError(b, err)
 			service.setClock(func() time.Time { return now })
 			handler := httpapi.New(slog.New(slog.DiscardHandler), Routes(service))
 			for name, path := range map[string]string{

@@ -12,16 +12,16 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/base/schema"
 )
 
-// matrix is an answer of GET /v1/heat, as callers read it.
+// matrix is a response of GET /v1/heat.
 type matrix struct {
 	From, To, Step string
 	AsOf           string  `json:"as_of"`
@@ -41,19 +41,17 @@ type matrixRow struct {
 	Units, Error                                []uint64
 }
 
-// heat reads a heat map that is well formed.
+// heat reads a heat map, which must be well formed.
 func (r *rig) heat(query string) (m matrix) {
 	r.t.Helper()
-	if got := r.get("/v1/heat"+query, &m); got != http.StatusOK {
-		r.t.Fatalf("%s: %d", query, got)
-	}
+	mustGet(r.t, r.handler, "/v1/heat"+query, &m)
 	if fault := m.fault(); fault != "" {
 		r.t.Fatalf("%s: %s", query, fault)
 	}
 	return m
 }
 
-// fault is what is wrong with any such answer.
+// fault returns what is wrong with any heat map, or "".
 func (m *matrix) fault() string {
 	from, err := time.Parse(time.RFC3339, m.From)
 	to, err2 := time.Parse(time.RFC3339, m.To)
@@ -89,8 +87,9 @@ func (m *matrix) row(key string) *matrixRow {
 	return &matrixRow{}
 }
 
-// counted is a window of ten seconds that starts so many seconds before now.
-func (r *rig) counted(ago int, streamShard string, keys ...heat.Key) heat.Item {
+// window returns a window of ten seconds that starts this many seconds before now. It has five more units of keys that
+// are not listed.
+func (r *rig) window(ago int, streamShard string, keys ...heat.Key) heat.Item {
 	it := heat.Item{
 		Start: r.now.Add(-time.Duration(ago) * time.Second), Window: 10 * time.Second, StreamShard: streamShard,
 		Limit: 1000, HotRate: 700, Keys: keys, Rest: 1, Records: 10, IndexUnits: map[string]uint64{},
@@ -102,15 +101,15 @@ func (r *rig) counted(ago int, streamShard string, keys ...heat.Key) heat.Item {
 			it.IndexUnits[k.Index] += k.Units
 		}
 	}
-	it.Units += 5 // of keys that are not listed
+	it.Units += 5
 	return it
 }
 
-// TestHeat: the default is the last 15 minutes, by columns of 10 s.
+// TestHeat checks the default heat map, which has the last 15 minutes in columns of 10 s, and its parameters.
 func TestHeat(t *testing.T) {
 	r := newRig(t)
 	r.now = r.now.Truncate(time.Minute)
-	add := func(ago int, streamShard string, keys ...heat.Key) { r.count(r.counted(ago, streamShard, keys...)) }
+	add := func(ago int, streamShard string, keys ...heat.Key) { r.putWindow(r.window(ago, streamShard, keys...)) }
 	add(60, "s1", heat.Key{Key: "C#viral#0", Units: 8000, Err: 2}, heat.Key{Key: "C#cold-1#0", Units: 10}, heat.Key{Key: "E#x#2026-01-05#0", Units: 9600})
 	add(60, "s2", heat.Key{Key: "C#cold-2#0", Units: 20}, heat.Key{Key: "not a key of hotshard's", Units: 3}, heat.Key{Index: schema.ByRank, Key: "L#b#all#0", Units: 70})
 	add(50, "s1", heat.Key{Key: "C#viral#0", Units: 3000})
@@ -119,8 +118,8 @@ func TestHeat(t *testing.T) {
 		m.PartitionWCU != 1000 || m.HotWCU != 700 || m.AsOf != r.now.Add(-40*time.Second).Format(schema.TimeLayout) || m.Table != "" {
 		t.Errorf("%+v", m)
 	}
-	if diff := cmp.Diff([]string{"by_rank"}, m.Indexes); diff != "" {
-		t.Error(diff)
+	if !slices.Equal(m.Indexes, []string{"by_rank"}) {
+		t.Errorf("indexes %q, want by_rank", m.Indexes)
 	}
 	if m.Total[84] != 8000+10+9600+20+3+5+5 || m.Rest[84] != 10 || m.Covered[84] != 1 || m.Total[85] != 3005 || m.Total[86] != 0 || m.Covered[86] != 0 {
 		t.Errorf("total %v, rest %v, covered %v", m.Total, m.Rest, m.Covered)
@@ -149,12 +148,12 @@ func TestHeat(t *testing.T) {
 	}
 }
 
-// TestHeatOfAnotherTable: its keys are shown as they are, and not beside hotshard's.
+// TestHeatOfAnotherTable checks that keys of another table are not parsed, and not listed among hotshard's.
 func TestHeatOfAnotherTable(t *testing.T) {
 	r := newRig(t)
-	it := r.counted(60, "s1", heat.Key{Key: "C#a#0", Units: 7500})
+	it := r.window(60, "s1", heat.Key{Key: "C#a#0", Units: 7500})
 	it.Table = "orders"
-	r.count(it)
+	r.putWindow(it)
 	if m := r.heat(""); len(m.Rows) != 0 || slices.Max(m.Total) != 0 {
 		t.Errorf("%+v", m)
 	}
@@ -164,13 +163,13 @@ func TestHeatOfAnotherTable(t *testing.T) {
 	}
 }
 
-// TestHeatRanges: from is included and to is not; columns begin at multiples of the step, and what
-// is chosen suits the time. The newest window is not complete, so it is left out.
+// TestHeatRanges checks that from is inclusive and to exclusive, that columns begin at multiples of the step, and the
+// default steps. The newest window is incomplete, so it is left out.
 func TestHeatRanges(t *testing.T) {
 	r := newRig(t)
 	r.now = r.now.Truncate(time.Hour).Add(30 * time.Minute)
 	for ago := range 20 {
-		r.count(r.counted(10*ago+10, "s", heat.Key{Key: "k", Units: uint64(ago)}))
+		r.putWindow(r.window(10*ago+10, "s", heat.Key{Key: "k", Units: uint64(ago)}))
 	}
 	at := func(ago int) string { return r.now.Add(-time.Duration(ago) * time.Second).Format(time.RFC3339) }
 	for query, want := range map[string]struct {
@@ -198,14 +197,8 @@ func TestHeatRanges(t *testing.T) {
 	}
 }
 
-type problem struct {
-	Status int
-	Detail string
-	Errors []struct{ Location, Message string }
-}
-
-// TestHeatRefuses what breaks a rule, and names the parameter.
-func TestHeatRefuses(t *testing.T) {
+// TestInvalidHeatParameters checks that each invalid parameter is rejected by its name.
+func TestInvalidHeatParameters(t *testing.T) {
 	r := newRig(t)
 	now := r.now.Format(time.RFC3339)
 	for query, want := range map[string]string{
@@ -231,42 +224,37 @@ func TestHeatRefuses(t *testing.T) {
 		"?index=" + strings.Repeat("t", 256):   "query.index",
 		"?filter=" + strings.Repeat("t", 2049): "query.filter",
 	} {
-		var p problem
-		if got := r.get("/v1/heat"+query, &p); got != http.StatusUnprocessableEntity && got != http.StatusBadRequest || len(p.Errors) == 0 || p.Errors[0].Location != want {
-			t.Errorf("%.60s: %d %+v, want %s", query, got, p, want)
-		}
+		r.wantInvalid("/v1/heat"+query, want)
 	}
 }
 
-// TestHeatSaysWhatIsUnreadable: an item that can't be read is not left out in silence.
-func TestHeatSaysWhatIsUnreadable(t *testing.T) {
+// TestUnreadableHeatItemIsAnError checks that a heat map with an unreadable item in its range is a 500.
+func TestUnreadableHeatItemIsAnError(t *testing.T) {
 	r := newRig(t)
-	stored := r.counted(60, "s1", heat.Key{Key: "k", Units: 1})
+	stored := r.window(60, "s1", heat.Key{Key: "k", Units: 1})
 	item := stored.Stored(r.now)
 	item["windows"] = &types.AttributeValueMemberB{Value: []byte{9}}
-	if _, err := r.client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &r.names.Heat, Item: item}); err != nil {
-		t.Fatal(err)
-	}
+	r.putHeat(item)
 	var p problem
 	if got := r.get("/v1/heat", &p); got != http.StatusInternalServerError {
-		t.Errorf("%d %+v", got, p)
+		t.Errorf("%d %+v, want a 500", got, p)
 	}
 	if m := r.heat("?to=" + r.now.Add(-5*time.Minute).Format(time.RFC3339)); len(m.Rows) != 0 {
 		t.Errorf("%+v", m)
 	}
 }
 
-// TestItemsOfAnotherReleaseAreLeftOut checks that items in a form of another release, folded or not, make no
-// range an error: their share of the time is not covered, and /v1/hot-keys has their number.
+// TestItemsOfAnotherReleaseAreLeftOut checks that items in another release's form, folded or not, are no error. Their time
+// is not covered, and /v1/hot-keys has their number.
 func TestItemsOfAnotherReleaseAreLeftOut(t *testing.T) {
 	r := newRig(t)
 	r.now = r.now.Truncate(10 * time.Minute)
 	ago := func(minutes int) time.Time { return r.now.Add(-time.Duration(minutes) * time.Minute) }
-	another := func(item map[string]types.AttributeValue) {
-		r.putHeat(map[string]types.AttributeValue{schema.PK: item[schema.PK], schema.SK: item[schema.SK], schema.Version: &types.AttributeValueMemberN{Value: "2"}})
+	another := func(item dynamo.Item) {
+		r.putHeat(dynamo.Item{schema.PK: item[schema.PK], schema.SK: item[schema.SK], schema.Version: dynamo.Decimal("2")})
 	}
 	for seconds := 10; seconds <= 900; seconds += 10 {
-		known, other := r.counted(seconds, "known", heat.Key{Key: "k", Units: 1}), r.counted(seconds, "other")
+		known, other := r.window(seconds, "known", heat.Key{Key: "k", Units: 1}), r.window(seconds, "other")
 		r.putHeat(known.Stored(r.now))
 		if seconds <= 120 {
 			another(other.Stored(r.now))
@@ -287,14 +275,13 @@ func TestItemsOfAnotherReleaseAreLeftOut(t *testing.T) {
 	if status := r.get("/v1/hot-keys?since=40m", &keys); status != http.StatusOK || len(keys.Keys) != 1 || keys.Unread != 13 {
 		t.Errorf("%d %+v", status, keys)
 	}
-	another(progress.Attributes()) // then no layer is read
+	another(progress.Attributes()) // so that no layer is read
 	if m = r.heat("?step=1m"); m.Covered[3] != 1 || m.Covered[13] != 0.5 {
-		t.Errorf("%v", m.Covered)
+		t.Errorf("without the progress, covered is %v", m.Covered)
 	}
 }
 
-// TestHeatTakesAnyParameters: whatever is asked for, the answer is well formed or names what
-// is wrong.
+// TestHeatTakesAnyParameters checks that any parameters get a well-formed heat map or an error with the parameter's name.
 func TestHeatTakesAnyParameters(t *testing.T) {
 	r := newRig(t)
 	random := rand.New(rand.NewPCG(7, 7))
@@ -304,7 +291,7 @@ func TestHeatTakesAnyParameters(t *testing.T) {
 			keys = append(keys, heat.Key{Key: fmt.Sprintf("C#%c%d#0", 'a'+random.IntN(5), i), Units: random.Uint64N(9000), Err: random.Uint64N(9)})
 		}
 		slices.SortFunc(keys, func(a, b heat.Key) int { return strings.Compare(a.Key, b.Key) })
-		r.count(r.counted(10*ago, "s", slices.CompactFunc(keys, func(a, b heat.Key) bool { return a.Key == b.Key })...))
+		r.putWindow(r.window(10*ago, "s", slices.CompactFunc(keys, func(a, b heat.Key) bool { return a.Key == b.Key })...))
 	}
 	value := map[string]*rapid.Generator[string]{
 		"from": rapid.OneOf(rapid.Just("x"), rapid.Map(rapid.Int64Range(0, 7_000_000), func(ms int64) string {
@@ -348,8 +335,8 @@ func TestHeatTakesAnyParameters(t *testing.T) {
 	})
 }
 
-// fold puts items, of windows of ten seconds, into all layers, as the detector's task does.
-func (r *rig) fold(items []heat.Item, p heat.Progress) {
+// foldLayers folds windows of ten seconds into all layers, as the detector's task does.
+func (r *rig) foldLayers(items []heat.Item, p heat.Progress) {
 	r.t.Helper()
 	for _, l := range []heat.Layer{heat.ByWindow, heat.ByMinute, heat.ByTenMinutes} {
 		length := max(l.Length(), 10*time.Second)
@@ -368,8 +355,7 @@ func (r *rig) fold(items []heat.Item, p heat.Progress) {
 	r.putHeat(p.Attributes())
 }
 
-// TestLayersAnswerAlike: what is asked for is answered alike before windows are folded, and when
-// some or all of them are.
+// TestLayersAnswerAlike checks that hot keys and heat maps are the same whether no, some or all windows are folded.
 func TestLayersAnswerAlike(t *testing.T) {
 	r := newRig(t)
 	r.now = r.now.Truncate(10 * time.Minute)
@@ -385,9 +371,9 @@ func TestLayersAnswerAlike(t *testing.T) {
 			for n := range 30 {
 				keys = append(keys, heat.Key{Key: fmt.Sprintf("C#cold-%d-%d#0", shard, n), Units: random.Uint64N(100)})
 			}
-			it := r.counted(ago, fmt.Sprint("s", shard), keys...)
+			it := r.window(ago, fmt.Sprint("s", shard), keys...)
 			items = append(items, it)
-			r.count(it)
+			r.putWindow(it)
 		}
 	}
 	type key struct {
@@ -400,14 +386,14 @@ func TestLayersAnswerAlike(t *testing.T) {
 	paths := []string{"", "?rows=20&step=1m", "?from=" + r.now.Add(-time.Hour).Format(time.RFC3339) + "&step=10m&filter=c%23v"}
 	for i, upTo := range []time.Duration{0, 1990 * time.Second, 20 * time.Second} {
 		if upTo > 0 {
-			r.fold(items, heat.Progress{From: r.now.Add(-time.Hour), To: r.now.Add(-upTo), Late: r.now})
+			r.foldLayers(items, heat.Progress{From: r.now.Add(-time.Hour), To: r.now.Add(-upTo), Late: r.now})
 		}
 		for _, since := range []string{"1h", "4h"} {
 			var got struct{ Keys []key }
 			if status := r.get("/v1/hot-keys?limit=30&since="+since, &got); status != 200 || len(got.Keys) != 30 || !strings.HasPrefix(got.Keys[0].Advice, "Cooled: hot until 11:4") {
 				t.Fatalf("%d %+v", status, got)
 			}
-			got.Keys[0].Advice = "" // layers know the end of the last hot window to a minute, or ten
+			got.Keys[0].Advice = "" // layers have the end of the last hot window to the minute, or to ten
 			if first.Keys == nil {
 				first = got
 			}

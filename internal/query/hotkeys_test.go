@@ -7,18 +7,17 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
+	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/base/keyname"
 	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// TestHotBoards: a board is shown once, by its hottest partition in the index; the table's keys
-// under its prefix are players' entries.
+// TestHotBoards checks that a board is listed once, with the rate of its hottest partition in the index. The table's keys
+// with its prefix are players' entries.
 func TestHotBoards(t *testing.T) {
 	r := newRig(t)
 	now := r.now
@@ -33,37 +32,35 @@ func TestHotBoards(t *testing.T) {
 			{Index: schema.ByRank, Key: "L#a#b#2026-W02#0", Units: 6900, Peak: 800, PeakAt: now},
 		},
 	}
-	r.count(item)
+	r.putWindow(item)
 	var out struct{ Keys []HotKey }
 	if got := r.get("/v1/hot-keys", &out); got != 200 || len(out.Keys) != 2 {
-		t.Fatalf("status %d, %+v", got, out)
+		t.Fatalf("status %d, %+v", got, out.Keys)
 	}
 	player, board := out.Keys[0], out.Keys[1]
 	if player.Type != "other" || player.Index != "" || player.Name != "L#a#b#all#3" || player.Shards != 1 {
 		t.Errorf("a player's entry: %+v", player)
 	}
-	want := "Using at least 70% of a partition's 1,000 WCU/s. Increase from 4 to 16 write shards." // 23 would be planned; four partitions are known
+	want := "Using at least 70% of a partition's 1,000 WCU/s. Increase from 4 to 16 write shards." // 23 are needed, but the bound for four known partitions is 16
 	if board.Type != "board" || board.Index != "by_rank" || board.Name != "a#b" || board.Shards != 4 || board.Rate != 700 || board.Advice != want ||
 		board.PeakAt.String() != now.Format(schema.TimeLayout) || board.Hash != keyname.Pseudonym("L#a#b") {
 		t.Errorf("a board: %+v", board)
 	}
 }
 
-// count stores what was counted in a window.
-func (r *rig) count(item heat.Item) {
+// putWindow stores a window in the heat table.
+func (r *rig) putWindow(item heat.Item) {
 	r.t.Helper()
 	r.putHeat(item.Stored(item.End().Add(time.Hour)))
 }
 
 // putHeat puts an item into the heat table.
-func (r *rig) putHeat(item map[string]types.AttributeValue) {
+func (r *rig) putHeat(item dynamo.Item) {
 	r.t.Helper()
-	if _, err := r.client.PutItem(r.t.Context(), &dynamodb.PutItemInput{TableName: &r.names.Heat, Item: item}); err != nil {
-		r.t.Fatal(err)
-	}
+	r.putItem(r.names.Heat, item)
 }
 
-// pin sets a shard count, again while a busy machine can't do so within a change's second.
+// pin pins a shard count. It retries while a busy machine can't make the change within its second.
 func (r *rig) pin(key string, n int, now time.Time) {
 	r.t.Helper()
 	changer := shardmap.NewChanger(r.client, shardmap.New(r.client, r.names.ShardMap, shardmap.Options{}), shardmap.ChangerOptions{Clock: func() time.Time { return now }})
@@ -71,12 +68,10 @@ func (r *rig) pin(key string, n int, now time.Time) {
 	for tries := 0; errors.Is(err, shard.ErrUnavailable) && tries < 20; tries++ {
 		_, err = changer.Pin(r.t.Context(), key, n, shardmap.Note{By: "test", Why: "peak"}, now)
 	}
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	require.NoError(r.t, err)
 }
 
-// TestAnotherTable: keys of a table that hotshard did not shard are not taken apart.
+// TestAnotherTable checks that keys of a table that hotshard did not shard are not parsed.
 func TestAnotherTable(t *testing.T) {
 	r := newRig(t)
 	now := r.now
@@ -84,19 +79,19 @@ func TestAnotherTable(t *testing.T) {
 		Table: "orders", Start: now.Add(-30 * time.Second), Window: 10 * time.Second, StreamShard: "s", HotRate: 700, Limit: 1000,
 		Keys: []heat.Key{{Key: "C#a#0", Units: 8000, Peak: 800, PeakAt: now}},
 	}
-	r.count(item)
+	r.putWindow(item)
 	var out struct{ Keys []HotKey }
 	if got := r.get("/v1/hot-keys", &out); got != 200 || len(out.Keys) != 1 {
-		t.Fatalf("status %d, %+v", got, out)
+		t.Fatalf("status %d, %+v", got, out.Keys)
 	}
 	if k := out.Keys[0]; k.Table != "orders" || k.Type != "other" || k.Name != "C#a#0" || !strings.Contains(k.Advice, "Split it across 7 partition keys") {
 		t.Errorf("%+v", k)
 	}
 }
 
-// TestHotKeysByAllThatWasCounted: what is hot is described by all that was counted in its
-// hottest window: write shards that are cool tell that it is skew, and bound the error.
-func TestHotKeysByAllThatWasCounted(t *testing.T) {
+// TestHotKeyIsDescribedByAllWriteShards checks that the advice for a hot write shard depends on the cool ones,
+// although they are not listed. One hot write shard of ten is skew.
+func TestHotKeyIsDescribedByAllWriteShards(t *testing.T) {
 	r := newRig(t)
 	now := r.now
 	r.pin("C#a", 10, now.Add(-time.Hour))
@@ -110,19 +105,18 @@ func TestHotKeysByAllThatWasCounted(t *testing.T) {
 			units = 7500
 		}
 		item.Keys = append(item.Keys, heat.Key{Key: fmt.Sprint("C#a#", shard), Units: units, PeakAt: now})
-		r.count(item)
+		r.putWindow(item)
 	}
 	var out struct{ Keys []HotKey }
 	if got := r.get("/v1/hot-keys?limit=1", &out); got != 200 || len(out.Keys) != 1 {
-		t.Fatalf("status %d, %+v", got, out)
+		t.Fatalf("status %d, %+v", got, out.Keys)
 	}
 	if hot := out.Keys[0]; hot.Key != "C#a#0" || hot.Rate != 750 || hot.Error != 0 || !strings.Contains(hot.Advice, "Its 10 write shards together take 804.0 WCU/s") {
 		t.Errorf("%+v", hot)
 	}
 }
 
-// TestManyHeatItems: windows of several pages, hours and stream shards come to the same
-// as if they were read at once.
+// TestManyHeatItems checks that hot keys of windows on several pages, hours and stream shards are those of heat.Merge.
 func TestManyHeatItems(t *testing.T) {
 	r := newRig(t)
 	now := r.now
@@ -135,7 +129,7 @@ func TestManyHeatItems(t *testing.T) {
 			item.Keys = append(item.Keys, heat.Key{Key: fmt.Sprint("C#", filler, n, "#0"), Units: 10, Peak: 1, PeakAt: item.Start})
 		}
 		all = append(all, item)
-		r.count(item)
+		r.putWindow(item)
 	}
 	want := heat.Merge(all)
 	for limit, n := range map[int]int{200: len(want), 20: 20, 21: 21} {

@@ -2,10 +2,7 @@ package query
 
 import (
 	"context"
-	"encoding/json"
 	"iter"
-	"log/slog"
-	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -13,7 +10,7 @@ import (
 	"github.com/hotshard/hotshard/internal/httpapi"
 )
 
-// foldingSource is a counted source whose task folds windows right after the next Progress.
+// foldingSource is a source whose windows up to foldTo are folded right after the next Progress.
 type foldingSource struct {
 	liveHeat
 	progress heat.Progress
@@ -43,8 +40,8 @@ func (f *foldingSource) Windows(ctx context.Context, from, to time.Time, _ time.
 	}
 }
 
-// TestAsOfStaysWhenWindowsAreFoldedInBetween checks that as_of does not go back if windows are folded between the
-// reads of the progress and of the windows.
+// TestAsOfStaysWhenWindowsAreFoldedInBetween checks that as_of does not go back if windows are folded between the reads of
+// the progress and of the windows.
 func TestAsOfStaysWhenWindowsAreFoldedInBetween(t *testing.T) {
 	begin := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
 	second := func(n int) time.Time { return begin.Add(time.Duration(n) * time.Second) }
@@ -56,15 +53,11 @@ func TestAsOfStaysWhenWindowsAreFoldedInBetween(t *testing.T) {
 			Keys: []heat.Key{{Key: "C#a#0", Units: 3}},
 		})
 	}
-	handler := httpapi.New(slog.New(slog.DiscardHandler), HeatRoutes(NewHeat(source, HeatOptions{Deadline: time.Minute, Now: func() time.Time { return now }})))
+	handler := heatHandler(source, nil, &now)
 	for _, foldTo := range []int{40, 60, 100, 110, 120} {
 		source.foldTo = second(foldTo)
-		recorder := httptest.NewRecorder()
-		handler.ServeHTTP(recorder, httptest.NewRequestWithContext(t.Context(), "GET", "/v1/heat", nil))
 		var m matrix
-		if err := json.Unmarshal(recorder.Body.Bytes(), &m); err != nil || recorder.Code != 200 {
-			t.Fatalf("%d %s", recorder.Code, recorder.Body)
-		}
+		mustGet(t, handler, "/v1/heat", &m)
 		if want := httpapi.FormatTime(second(120)); m.AsOf != want {
 			t.Errorf("folded to second %d: as of %s, want %s", foldTo, m.AsOf, want)
 		}
@@ -72,8 +65,8 @@ func TestAsOfStaysWhenWindowsAreFoldedInBetween(t *testing.T) {
 	}
 }
 
-// TestLongWindowsThatAreAllFolded checks that as_of and what is hot now follow windows of five minutes, of which
-// a reader of the last minute sees none: the progress has their length.
+// TestLongWindowsThatAreAllFolded checks as_of and hot keys for windows of five minutes. The last minute has no window
+// that is not folded, so the reader takes their length from the progress.
 func TestLongWindowsThatAreAllFolded(t *testing.T) {
 	begin := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
 	minute := func(n int) time.Time { return begin.Add(time.Duration(n) * time.Minute) }
@@ -85,27 +78,57 @@ func TestLongWindowsThatAreAllFolded(t *testing.T) {
 			Keys: []heat.Key{{Key: "C#a#0", Units: units, PeakAt: minute(5 * n)}},
 		})
 	}
-	handler := httpapi.New(slog.New(slog.DiscardHandler), HeatRoutes(NewHeat(source, HeatOptions{Deadline: time.Minute, Now: func() time.Time { return now }})))
-	type answer struct {
+	handler := heatHandler(source, nil, &now)
+	var full, delta struct {
 		matrix
 		Layout string
 		Delta  bool
 	}
-	read := func(query string) (m answer) {
-		t.Helper()
-		recorder := httptest.NewRecorder()
-		handler.ServeHTTP(recorder, httptest.NewRequestWithContext(t.Context(), "GET", "/v1/heat"+query, nil))
-		if err := json.Unmarshal(recorder.Body.Bytes(), &m); err != nil || recorder.Code != 200 || len(m.Rows) != 1 {
-			t.Fatalf("%d %s", recorder.Code, recorder.Body)
-		}
-		return m
-	}
-	full := read("")
-	if want := httpapi.FormatTime(minute(20)); full.AsOf != want || full.Rows[0].Status != "hot" {
+	mustGet(t, handler, "/v1/heat", &full)
+	if want := httpapi.FormatTime(minute(20)); full.AsOf != want || len(full.Rows) != 1 || full.Rows[0].Status != "hot" {
 		t.Errorf("as of %s, want %s: %+v", full.AsOf, want, full.Rows)
 	}
 	now = now.Add(10 * time.Second)
-	if delta := read("?layout=" + full.Layout + "&after=" + full.AsOf); !delta.Delta || delta.Rows[0].Status != "hot" {
-		t.Errorf("a poll: %+v", delta)
+	mustGet(t, handler, "/v1/heat?layout="+full.Layout+"&after="+full.AsOf, &delta)
+	if !delta.Delta || len(delta.Rows) != 1 || delta.Rows[0].Status != "hot" {
+		t.Errorf("a poll: %+v, want a delta with a hot key", delta)
+	}
+}
+
+// TestAnotherStepNeedsAFullAnswer checks that a poll gets the full answer if its step, given or by default, is not the
+// layout's.
+func TestAnotherStepNeedsAFullAnswer(t *testing.T) {
+	from := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
+	var source liveHeat
+	for at := from; at.Before(from.Add(time.Hour)); at = at.Add(10 * time.Second) {
+		source = append(source, heat.Item{Start: at, Window: 10 * time.Second, Limit: 1000, HotRate: 700, Units: 3, Keys: []heat.Key{{Key: "C#a#0", Units: 3}}})
+	}
+	now := from.Add(40*time.Minute - 15*time.Second)
+	handler := heatHandler(source, nil, &now)
+	after := from.Add(39*time.Minute + 30*time.Second).Format(time.RFC3339)
+	read := func(more string) (m struct {
+		Layout, Step string
+		Delta        bool
+	}) {
+		t.Helper()
+		mustGet(t, handler, "/v1/heat?from="+from.Format(time.RFC3339)+more, &m)
+		return m
+	}
+	layout, made := read("").Layout, now
+	for _, poll := range []struct {
+		wait  time.Duration
+		step  string
+		delta bool
+	}{
+		{5 * time.Second, "", true},
+		{5 * time.Second, "&step=10s", true},
+		{5 * time.Second, "&step=20s", false},
+		{20 * time.Second, "", false},
+		{20 * time.Second, "&step=10s", true},
+	} {
+		now = made.Add(poll.wait)
+		if m := read(poll.step + "&layout=" + layout + "&after=" + after); m.Delta != poll.delta {
+			t.Errorf("after %s%s: delta %v of step %s, want delta %v", poll.wait, poll.step, m.Delta, m.Step, poll.delta)
+		}
 	}
 }

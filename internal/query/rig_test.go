@@ -9,17 +9,20 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/base/throttles/collect"
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard/counters"
 	"github.com/hotshard/hotshard/pkg/shard/events"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
+// rig is a service with tables of its own, behind its HTTP handler.
 type rig struct {
 	t       *testing.T
 	client  *dynamodb.Client
@@ -37,79 +40,94 @@ func newRig(t *testing.T) *rig {
 	return r
 }
 
-// serve has the service be over another client.
-func (r *rig) serve(client Client) {
+// serve replaces the service's client, and optionally its settings.
+func (r *rig) serve(client Client, change ...func(*Settings)) {
 	r.t.Helper()
-	service, err := New(Settings{
+	settings := Settings{
 		ItemsTable: r.names.Items, EventsTable: r.names.Events, RollupsTable: r.names.Rollups, HeatTable: r.names.Heat, ShardMapTable: r.names.ShardMap,
 		Deadline: 25 * time.Second, DefaultSpan: 720 * time.Hour,
-	}, client, collect.Sources{DynamoDB: r.client})
-	if err != nil {
-		r.t.Fatal(err)
 	}
+	for _, c := range change {
+		c(&settings)
+	}
+	service, err := New(settings, client, collect.Sources{DynamoDB: r.client})
+	require.NoError(r.t, err)
 	service.setClock(func() time.Time { return r.now })
 	r.handler = httpapi.New(slog.New(slog.NewTextHandler(r.t.Output(), nil)), Routes(service))
 }
 
-// setClock has the service go by another clock.
+// setClock replaces the service's clock.
 func (s *Service) setClock(now func() time.Time) {
 	s.now, s.heat.options.Now, s.explains.options.Now = now, now, now
 }
 
-// get reads a path into an answer, and returns the status.
-func (r *rig) get(path string, into any) int {
+// get decodes the response of a GET into an answer, which may be nil, and returns the status.
+func (r *rig) get(path string, answer any) int {
 	r.t.Helper()
+	return getJSON(r.t, r.handler, path, answer)
+}
+
+func getJSON(t *testing.T, handler http.Handler, path string, answer any) int {
+	t.Helper()
 	recorder := httptest.NewRecorder()
-	r.handler.ServeHTTP(recorder, httptest.NewRequestWithContext(r.t.Context(), http.MethodGet, path, nil))
-	if into != nil {
-		if err := json.Unmarshal(recorder.Body.Bytes(), into); err != nil {
-			r.t.Fatalf("%s: %d %s: %v", path, recorder.Code, recorder.Body, err)
+	handler.ServeHTTP(recorder, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
+	if answer != nil {
+		if err := json.Unmarshal(recorder.Body.Bytes(), answer); err != nil {
+			t.Fatalf("%s: %d %s: %v", path, recorder.Code, recorder.Body, err)
 		}
 	}
 	return recorder.Code
 }
 
-func (r *rig) add(counter string, delta int64) {
+// mustGet ends the test unless the status is 200.
+func mustGet(t *testing.T, handler http.Handler, path string, answer any) {
+	t.Helper()
+	var text json.RawMessage
+	if status := getJSON(t, handler, path, &text); status != http.StatusOK {
+		t.Fatalf("%s: %d %s", path, status, text)
+	}
+	require.NoError(t, json.Unmarshal(text, answer))
+}
+
+// heatHandler serves the heat of a source.
+func heatHandler(source heat.Source, shards ShardCounts, now *time.Time) http.Handler {
+	options := HeatOptions{Shards: shards, Deadline: time.Minute, Now: func() time.Time { return *now }}
+	return httpapi.New(slog.New(slog.DiscardHandler), HeatRoutes(NewHeat(source, options)))
+}
+
+// problem is an error response.
+type problem struct {
+	Status int
+	Detail string
+	Errors []struct{ Location, Message string }
+}
+
+// wantInvalid checks that a request is rejected with a message for this location.
+func (r *rig) wantInvalid(path, location string) {
+	r.t.Helper()
+	var p problem
+	status := r.get(path, &p)
+	if status != http.StatusUnprocessableEntity || p.Status != status || len(p.Errors) == 0 || p.Errors[0].Message == "" || p.Errors[0].Location != location {
+		r.t.Errorf("%.100s: %d %+v, want a 422 at %s", path, status, p, location)
+	}
+}
+
+func (r *rig) increment(counter string, delta int64) {
 	r.t.Helper()
 	writer := counters.NewWriter(r.client, r.names.Items, shardmap.New(r.client, r.names.ShardMap, shardmap.Options{}), counters.Options{})
-	if err := writer.Add(r.t.Context(), counter, delta, r.now); err != nil {
-		r.t.Fatal(err)
-	}
+	require.NoError(r.t, writer.Add(r.t.Context(), counter, delta, r.now))
 }
 
-// summarize puts a counter's summary of write shard 1, as a fold would. Write shard 0 is absent.
-func (r *rig) summarize(counter, value string) {
-	r.t.Helper()
-	_, err := r.client.PutItem(r.t.Context(), &dynamodb.PutItemInput{TableName: &r.names.Rollups, Item: map[string]types.AttributeValue{
-		schema.PK:   &types.AttributeValueMemberS{Value: schema.SummaryKey(counter, 0)},
-		schema.SK:   &types.AttributeValueMemberS{Value: schema.SoleSK},
-		"x1":        &types.AttributeValueMemberN{Value: value},
-		schema.AsOf: &types.AttributeValueMemberN{Value: "1000"},
-	}})
-	if err != nil {
-		r.t.Fatal(err)
-	}
-}
-
-// damage puts a write shard 0 that can't be read.
-func (r *rig) damage(counter string) {
-	r.t.Helper()
-	pk, sk := schema.CounterKey(counter, 0)
-	_, err := r.client.PutItem(r.t.Context(), &dynamodb.PutItemInput{TableName: &r.names.Items, Item: map[string]types.AttributeValue{
-		schema.PK: &types.AttributeValueMemberS{Value: pk}, schema.SK: &types.AttributeValueMemberS{Value: sk},
-		"value": &types.AttributeValueMemberS{Value: "7"},
-	}})
-	if err != nil {
-		r.t.Fatal(err)
-	}
-}
-
-func (r *rig) put(list ...events.Event) {
+func (r *rig) putEvents(list ...events.Event) {
 	r.t.Helper()
 	writer := events.NewWriter(r.client, r.names.Events, shardmap.New(r.client, r.names.ShardMap, shardmap.Options{}), events.Options{})
 	for _, err := range writer.Put(r.t.Context(), list, r.now) {
-		if err != nil {
-			r.t.Fatal(err)
-		}
+		require.NoError(r.t, err)
 	}
+}
+
+func (r *rig) putItem(table string, item dynamo.Item) {
+	r.t.Helper()
+	_, err := r.client.PutItem(r.t.Context(), &dynamodb.PutItemInput{TableName: &table, Item: item})
+	require.NoError(r.t, err)
 }

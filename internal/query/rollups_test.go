@@ -3,25 +3,25 @@ package query
 import (
 	"encoding/json"
 	"fmt"
-	"log/slog"
+	"maps"
 	"net/url"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/base/throttles/collect"
 	"github.com/hotshard/hotshard/internal/fold/measures"
 	"github.com/hotshard/hotshard/internal/httpapi"
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// part stores what a stream shard has of a bucket: an event for each number.
-func (r *rig) part(entity string, width shard.Bucket, at time.Time, streamShard string, more map[string]types.AttributeValue, numbers ...string) {
+// putRollup stores a stream shard's fragment of a rollup, of one event for each number.
+func (r *rig) putRollup(entity string, width shard.Bucket, at time.Time, streamShard string, more dynamo.Item, numbers ...string) {
 	r.t.Helper()
 	p := measures.Part{}.Clone()
 	for _, n := range numbers {
@@ -29,16 +29,12 @@ func (r *rig) part(entity string, width shard.Bucket, at time.Time, streamShard 
 	}
 	item := p.Attributes()
 	pk, sk := schema.RollupKey(entity, width, at, streamShard)
-	item["pk"], item["sk"] = &types.AttributeValueMemberS{Value: pk}, &types.AttributeValueMemberS{Value: sk}
-	for name, value := range more {
-		item[name] = value
-	}
-	if _, err := r.client.PutItem(r.t.Context(), &dynamodb.PutItemInput{TableName: &r.names.Rollups, Item: item}); err != nil {
-		r.t.Fatal(err)
-	}
+	item["pk"], item["sk"] = dynamo.String(pk), dynamo.String(sk)
+	maps.Copy(item, more)
+	r.putItem(r.names.Rollups, item)
 }
 
-// rollups reads the answer, one line a bucket.
+// rollups reads rollups as one line each.
 func (r *rig) rollups(query string) []string {
 	r.t.Helper()
 	var answer struct {
@@ -50,9 +46,7 @@ func (r *rig) rollups(query string) []string {
 			Restated bool
 		}
 	}
-	if got := r.get("/v1/rollups?"+query, &answer); got != 200 {
-		r.t.Fatalf("%s: status %d", query, got)
-	}
+	mustGet(r.t, r.handler, "/v1/rollups?"+query, &answer)
 	lines := []string{}
 	for _, b := range answer.Rollups {
 		m := b.Measures["t"]
@@ -65,113 +59,100 @@ func (r *rig) rollups(query string) []string {
 	return lines
 }
 
-func (r *rig) want(query string, lines ...string) {
+func (r *rig) wantRollups(query string, lines ...string) {
 	r.t.Helper()
 	if diff := cmp.Diff(append([]string{}, lines...), r.rollups(query)); diff != "" {
 		r.t.Errorf("%s (-want +got):\n%s", query, diff)
 	}
 }
 
+// TestRollups checks that the fragments of all stream shards are added up exactly, and which rollups a range has.
 func TestRollups(t *testing.T) {
 	r := newRig(t)
 	entity := "a/b#2026-01#c ü"
 	end := time.Date(2026, 1, 31, 22, 0, 0, 0, time.UTC)
-	flags := map[string]types.AttributeValue{
-		"skipped": &types.AttributeValueMemberN{Value: "3"}, "restated": &types.AttributeValueMemberBOOL{Value: true},
+	flags := dynamo.Item{
+		"skipped": dynamo.Decimal("3"), "restated": &types.AttributeValueMemberBOOL{Value: true},
 	}
-	r.part(entity, shard.Hour, end, "s1", nil, "1", "2.5")
-	r.part(entity, shard.Hour, end, "s2", flags, "999999999999999", "-7")
-	r.part(entity, shard.Hour, end.Add(2*time.Hour), "s1", nil, "1", "1", "0")
-	r.part(entity, shard.Hour, end.Add(time.Hour), "s1", map[string]types.AttributeValue{"restated": flags["restated"]}) // no events
-	r.part("a/b", shard.Hour, end, "s1", nil, "1")
+	r.putRollup(entity, shard.Hour, end, "s1", nil, "1", "2.5")
+	r.putRollup(entity, shard.Hour, end, "s2", flags, "999999999999999", "-7")
+	r.putRollup(entity, shard.Hour, end.Add(2*time.Hour), "s1", nil, "1", "1", "0")
+	r.putRollup(entity, shard.Hour, end.Add(time.Hour), "s1", dynamo.Item{"restated": flags["restated"]}) // no events
+	r.putRollup("a/b", shard.Hour, end, "s1", nil, "1")
 
 	q := "entity=" + url.QueryEscape(entity)
 	first := "2026-01-31T22:00:00.000Z 4: 999999999999995.5 of 4, -7 to 999999999999999, mean 249999999999998.875, skipped 3, restated true"
 	last := "2026-02-01T00:00:00.000Z 3: 2 of 3, 0 to 1, mean 0.666666666666667"
-	r.want(q+"&from=2026-01-31T00:00:00Z&to=2026-02-02T00:00:00Z", first, last)
-	r.want(q+"&from=2026-01-31T22:59:59Z&to=2026-01-31T22:59:59.5Z", first)
-	r.want(q + "&from=2026-01-31T23:00:00Z&to=2026-02-01T00:00:00Z")
-	r.want(q+"&from=2026-01-31T23:00:00Z&to=2026-02-01T00:00:00.001Z", last)
-	r.want(q + "&from=2026-01-31T22:00:00Z&to=2026-01-31T22:00:00Z")
-	r.want(q+"&from=2026-01-31T23:00:00Z&to=2026-02-01T01:00:00Z&every=2h", first, last)
-	r.want(q+"&from=2026-01-31T12:00:00Z&to=2026-02-01T00:00:01Z&every=1d",
+	r.wantRollups(q+"&from=2026-01-31T00:00:00Z&to=2026-02-02T00:00:00Z", first, last)
+	r.wantRollups(q+"&from=2026-01-31T22:59:59Z&to=2026-01-31T22:59:59.5Z", first)
+	r.wantRollups(q + "&from=2026-01-31T23:00:00Z&to=2026-02-01T00:00:00Z")
+	r.wantRollups(q+"&from=2026-01-31T23:00:00Z&to=2026-02-01T00:00:00.001Z", last)
+	r.wantRollups(q + "&from=2026-01-31T22:00:00Z&to=2026-01-31T22:00:00Z")
+	r.wantRollups(q+"&from=2026-01-31T23:00:00Z&to=2026-02-01T01:00:00Z&every=2h", first, last)
+	r.wantRollups(q+"&from=2026-01-31T12:00:00Z&to=2026-02-01T00:00:01Z&every=1d",
 		strings.Replace(first, "T22", "T00", 1), last)
-	r.want("entity=never&from=2026-01-31T00:00:00Z&to=2026-02-02T00:00:00Z")
+	r.wantRollups("entity=never&from=2026-01-31T00:00:00Z&to=2026-02-02T00:00:00Z")
 }
 
-// TestRollupsEndWhole: a rollup whose time is over is gone, though a part of it was
-// folded into later and is still there.
-func TestRollupsEndWhole(t *testing.T) {
+// TestRollupsExpireWhole checks that no fragment of a rollup counts after the retention, although one was folded into
+// later and expires later.
+func TestRollupsExpireWhole(t *testing.T) {
 	r := newRig(t)
-	service, err := New(Settings{
-		ItemsTable: r.names.Items, EventsTable: r.names.Events, RollupsTable: r.names.Rollups, ShardMapTable: r.names.ShardMap,
-		Deadline: 25 * time.Second, DefaultSpan: 720 * time.Hour, RollupRetention: 24 * time.Hour,
-	}, r.client, collect.Sources{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	service.setClock(func() time.Time { return r.now })
-	r.handler = httpapi.New(slog.New(slog.NewTextHandler(t.Output(), nil)), Routes(service))
+	r.serve(r.client, func(s *Settings) { s.RollupRetention = 24 * time.Hour })
 	hour := r.now
-	late := map[string]types.AttributeValue{"expires_at": &types.AttributeValueMemberN{Value: fmt.Sprint(r.now.Unix() + 9999)}}
-	r.part("e", shard.Hour, hour.Add(-26*time.Hour), "s1", late, "1")
-	r.part("e", shard.Hour, hour.Add(-23*time.Hour), "s1", late, "2")
-	r.want("entity=e&from="+hour.Add(-48*time.Hour).Format(time.RFC3339),
+	late := dynamo.Item{"expires_at": dynamo.Decimal(fmt.Sprint(r.now.Unix() + 9999))}
+	r.putRollup("e", shard.Hour, hour.Add(-26*time.Hour), "s1", late, "1")
+	r.putRollup("e", shard.Hour, hour.Add(-23*time.Hour), "s1", late, "2")
+	r.wantRollups("entity=e&from="+hour.Add(-48*time.Hour).Format(time.RFC3339),
 		hour.Add(-23*time.Hour).Format("2006-01-02T15:04:05.000Z")+" 1: 2 of 1, 2 to 2, mean 2")
 }
 
-// TestExpiredRollupsDoNotCount checks that a part counts for nothing from the second at which it expires,
-// though DynamoDB deletes it up to two days later.
+// TestExpiredRollupsDoNotCount checks that a fragment does not count from the second at which it expires. DynamoDB deletes
+// it up to two days later.
 func TestExpiredRollupsDoNotCount(t *testing.T) {
 	r := newRig(t)
-	expires := func(seconds int64) map[string]types.AttributeValue {
-		return map[string]types.AttributeValue{"expires_at": &types.AttributeValueMemberN{Value: fmt.Sprint(r.now.Unix() + seconds)}}
+	expires := func(seconds int64) dynamo.Item {
+		return dynamo.Item{"expires_at": dynamo.Decimal(fmt.Sprint(r.now.Unix() + seconds))}
 	}
 	hour := r.now.Add(-2 * time.Hour).Truncate(time.Hour)
-	r.part("e", shard.Hour, hour, "s1", expires(0), "1")
-	r.part("e", shard.Hour, hour, "s2", expires(1), "2")
-	r.part("e", shard.Hour, hour.Add(-time.Hour), "s1", expires(-1), "4")
-	r.want("entity=e&from="+hour.Add(-9*time.Hour).Format(time.RFC3339), hour.Format("2006-01-02T15:04:05.000Z")+" 1: 2 of 1, 2 to 2, mean 2")
+	r.putRollup("e", shard.Hour, hour, "s1", expires(0), "1")
+	r.putRollup("e", shard.Hour, hour, "s2", expires(1), "2")
+	r.putRollup("e", shard.Hour, hour.Add(-time.Hour), "s1", expires(-1), "4")
+	r.wantRollups("entity=e&from="+hour.Add(-9*time.Hour).Format(time.RFC3339), hour.Format("2006-01-02T15:04:05.000Z")+" 1: 2 of 1, 2 to 2, mean 2")
 }
 
+// TestRollupsByDay checks that a day adds up daily and hourly rollups, and that a daily rollup can't be read by the hour.
 func TestRollupsByDay(t *testing.T) {
 	r := newRig(t)
 	day := time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)
-	r.part("e", shard.Day, day, "s1", nil, "1")
-	r.part("e", shard.Day, day, "s2", nil, "2")
-	r.part("e", shard.Hour, day.Add(13*time.Hour), "s2", nil, "3") // by another rule
-	r.part("e", shard.Hour, day.Add(37*time.Hour), "s2", nil, "4")
-	r.want("entity=e&every=1d&from=2026-01-05T12:00:00Z&to=2026-01-05T13:00:00Z",
+	r.putRollup("e", shard.Day, day, "s1", nil, "1")
+	r.putRollup("e", shard.Day, day, "s2", nil, "2")
+	r.putRollup("e", shard.Hour, day.Add(13*time.Hour), "s2", nil, "3") // from before the rule changed
+	r.putRollup("e", shard.Hour, day.Add(37*time.Hour), "s2", nil, "4")
+	r.wantRollups("entity=e&every=1d&from=2026-01-05T12:00:00Z&to=2026-01-05T13:00:00Z",
 		"2026-01-05T00:00:00.000Z 3: 6 of 3, 1 to 3, mean 2")
-	r.want("entity=e&from=2026-01-06T00:00:00Z&to=2026-01-07T00:00:00Z", "2026-01-06T13:00:00.000Z 1: 4 of 1, 4 to 4, mean 4")
-	var problem struct{ Errors []struct{ Location string } }
-	if got := r.get("/v1/rollups?entity=e&from=2026-01-05T12:00:00Z&to=2026-01-05T13:00:00Z", &problem); got != 422 || problem.Errors[0].Location != "query.every" {
-		t.Errorf("a day's rollup by the hour: %d %+v", got, problem)
-	}
+	r.wantRollups("entity=e&from=2026-01-06T00:00:00Z&to=2026-01-07T00:00:00Z", "2026-01-06T13:00:00.000Z 1: 4 of 1, 4 to 4, mean 4")
+	r.wantInvalid("/v1/rollups?entity=e&from=2026-01-05T12:00:00Z&to=2026-01-05T13:00:00Z", "query.every")
 }
 
-// TestRollupsOfLate reads without a range: up to now.
-func TestRollupsOfLate(t *testing.T) {
+// TestRollupsWithoutARange checks that the default range is the last 30 days, and that times far from now have no rollups.
+func TestRollupsWithoutARange(t *testing.T) {
 	r := newRig(t)
 	now := r.now
 	for i := range 3 {
-		r.part("e", shard.Hour, now.AddDate(0, 0, -i*20), "s", nil, "1")
+		r.putRollup("e", shard.Hour, now.AddDate(0, 0, -i*20), "s", nil, "1")
 	}
-	if got := r.rollups("entity=e"); len(got) != 2 {
-		t.Errorf("of 30 days: %v", got)
-	}
-	if got := r.rollups("entity=e&to=9999-12-31T00:00:00Z&every=1d&from=" + now.AddDate(0, 0, -50).Format(time.RFC3339)); len(got) != 3 {
-		t.Errorf("of 50 days: %v", got)
-	}
-	if got := r.rollups("entity=e&from=9999-01-01T00:00:00Z"); len(got) != 0 {
-		t.Errorf("of the future: %v", got)
-	}
-	if got := r.rollups("entity=e&to=0001-01-02T00:00:00Z"); len(got) != 0 {
-		t.Errorf("of times before 1970: %v", got)
+	for query, want := range map[string]int{
+		"": 2, "&to=9999-12-31T00:00:00Z&every=1d&from=" + now.AddDate(0, 0, -50).Format(time.RFC3339): 3,
+		"&from=9999-01-01T00:00:00Z": 0, "&to=0001-01-02T00:00:00Z": 0,
+	} {
+		if got := r.rollups("entity=e" + query); len(got) != want {
+			t.Errorf("%q: %v, want %d rollups", query, got, want)
+		}
 	}
 }
 
-func TestBadRollupParameters(t *testing.T) {
+func TestInvalidRollupParameters(t *testing.T) {
 	r := newRig(t)
 	for query, location := range map[string]string{
 		"":                                   "query.entity",
@@ -194,13 +175,72 @@ func TestBadRollupParameters(t *testing.T) {
 		"entity=e&from=2021-01-01T00:00:00Z&to=2023-09-29T00:00:00Z&every=1d":          "query.from",
 		"entity=e&from=2026-01-05T00:00:00Z&to=2026-01-06T00:00:00Z&every=1h&every=1d": "query.every",
 	} {
-		var problem struct {
-			Status int
-			Errors []struct{ Location, Message string }
-		}
-		if got := r.get("/v1/rollups?"+query, &problem); got != 422 || len(problem.Errors) == 0 || problem.Errors[0].Location != location || problem.Errors[0].Message == "" {
-			t.Errorf("%s: %d %+v, want %s", query, got, problem, location)
+		r.wantInvalid("/v1/rollups?"+query, location)
+	}
+	r.wantRollups("entity=e&from=2026-01-01T00:00:00Z&to=2026-02-11T16:00:00Z") // 1,000 hours, the maximum
+}
+
+// TestDefaultRanges checks that ranges of events and rollups begin 30 days before their end if there is no from. The
+// end is now or an earlier to.
+func TestDefaultRanges(t *testing.T) {
+	events, rollups := &eventReader{span: 720 * time.Hour}, &rollupReader{span: 720 * time.Hour}
+	midnight := time.Date(2028, 3, 1, 0, 0, 0, 0, time.UTC)
+	for _, now := range []time.Time{midnight, midnight.Add(30 * time.Second), midnight.Add(time.Hour), midnight.Add(-2 * time.Minute), midnight.Add(-30 * time.Second)} {
+		for _, to := range []time.Time{{}, now.Add(time.Hour), now.Add(30 * time.Second), now, now.Add(-90 * time.Minute), midnight.Add(-240 * time.Hour)} {
+			end := now
+			if !to.IsZero() {
+				end = earlier(to, now)
+			}
+			want := end.Add(-720 * time.Hour)
+			r, err := events.rangeOf(&eventsInput{To: httpapi.Time{Time: to}}, now)
+			if err != nil || !r.From.Equal(want) {
+				t.Errorf("events at %s to %s: from %s, %v; want %s", now, to, r.From, err, want)
+			}
+			for text, every := range map[string]time.Duration{"1h": time.Hour, "8h": 8 * time.Hour, "1d": oneDay} {
+				span, err := rollups.rangeOf(&rollupsInput{To: httpapi.Time{Time: to}, Every: text}, now)
+				require.NoError(t, err)
+				if !span.from.Equal(want.Truncate(every)) || span.to.Before(end) {
+					t.Errorf("rollups by %s at %s to %s: %s to %s; want from %s", text, now, to, span.from, span.to, want.Truncate(every))
+				}
+			}
 		}
 	}
-	r.want("entity=e&from=2026-01-01T00:00:00Z&to=2026-02-11T16:00:00Z") // just 1,000 hours
+}
+
+// TestDefaultRangeOfManyBuckets checks that the default range has no more rollups than a response may have.
+func TestDefaultRangeOfManyBuckets(t *testing.T) {
+	rollups := &rollupReader{span: 90 * oneDay}
+	now := time.Date(2027, 1, 1, 0, 0, 30, 0, time.UTC)
+	span, err := rollups.rangeOf(&rollupsInput{Every: "1h"}, now)
+	if err != nil || span.to.Sub(span.from) != maxBuckets*time.Hour || !span.to.After(now) {
+		t.Errorf("the default range of 90 days is %+v, %v; want %d hours", span, err, maxBuckets)
+	}
+}
+
+// TestTheZeroTimeIsATime checks that Go's zero time as from or to is not taken for an absent parameter.
+func TestTheZeroTimeIsATime(t *testing.T) {
+	now := time.Date(2028, 3, 1, 0, 0, 0, 0, time.UTC)
+	for _, text := range []string{"0001-01-01T00:00:00Z", "0001-01-01T01:00:00+01:00"} {
+		var zero httpapi.Time
+		require.NoError(t, zero.UnmarshalText([]byte(text)))
+		reader := &eventReader{span: 720 * time.Hour}
+		from, err1 := reader.rangeOf(&eventsInput{From: zero}, now)
+		to, err2 := reader.rangeOf(&eventsInput{To: zero}, now)
+		if err1 != nil || err2 != nil || !from.From.Equal(epoch) || !from.To.Equal(now.Add(maxAhead)) || !to.To.Equal(epoch) {
+			t.Errorf("%s: events from it %+v, %v; to it %+v, %v", text, from, err1, to, err2)
+		}
+		rollups := &rollupReader{span: 720 * time.Hour}
+		if span, err := rollups.rangeOf(&rollupsInput{From: zero, Every: "1h"}, now); err == nil {
+			t.Errorf("%s: rollups from it from %s", text, span.from)
+		}
+		if span, err := rollups.rangeOf(&rollupsInput{To: zero, Every: "1h"}, now); err != nil || !span.to.Equal(epoch) {
+			t.Errorf("%s: rollups to it: %+v, %v", text, span, err)
+		}
+		if _, err := (&heatInput{From: zero}).options(now); err == nil {
+			t.Errorf("%s: heat from it", text)
+		}
+		if o, err := (&heatInput{To: zero}).options(now); err != nil || !o.To.IsZero() {
+			t.Errorf("%s: heat to it: %+v, %v", text, o, err)
+		}
+	}
 }

@@ -3,31 +3,28 @@ package query
 import (
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"net/url"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/base/document"
+	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/base/throttles/collect"
-	"github.com/hotshard/hotshard/internal/httpapi"
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard/events"
 )
 
+// TestCounters checks the values of one counter and of several, and that an unreadable counter fails alone.
 func TestCounters(t *testing.T) {
 	r := newRig(t)
 	name := "a/b#c,d&ü"
-	r.add(name, 1<<60+1)
+	r.increment(name, 1<<60+1)
 	var one counterAnswerJSON
-	if got := r.get("/v1/counters?consistency=strong&name="+url.QueryEscape(name), &one); got != 200 {
-		t.Fatalf("status %d", got)
-	}
+	mustGet(t, r.handler, "/v1/counters?consistency=strong&name="+url.QueryEscape(name), &one)
 	if one.Value.String() != "1152921504606846977" || one.Counter != name || one.Shards != 1 || one.Consistency != "strong" || one.AsOf == "" {
 		t.Errorf("got %+v", one)
 	}
@@ -39,12 +36,16 @@ func TestCounters(t *testing.T) {
 	if len(many.Counters) != 3 || many.Counters[1].Counter != name || many.Counters[2].Counter != "x" {
 		t.Errorf("got %+v", many)
 	}
-	r.summarize("twice", "5")
+	r.putItem(r.names.Rollups, dynamo.Item{
+		"pk": dynamo.String(schema.SummaryKey("twice", 0)), "sk": dynamo.String(schema.SoleSK), "x1": dynamo.Number(5), schema.AsOf: dynamo.Number(1000),
+	})
 	r.get("/v1/counters?name=twice&name=x&name=twice", &many)
 	if len(many.Counters) != 3 || many.Counters[0].Value.String() != "5" || many.Counters[1].Value.String() != "0" || many.Counters[2].Value.String() != "5" {
-		t.Errorf("one name twice: %+v", many)
+		t.Errorf("a name twice: %+v", many)
 	}
-	r.damage("x")
+	unreadable := dynamo.Key(schema.CounterKey("x", 0))
+	unreadable["value"] = dynamo.String("7")
+	r.putItem(r.names.Items, unreadable)
 	var damaged struct {
 		Counters []struct {
 			Value  *json.Number
@@ -54,25 +55,19 @@ func TestCounters(t *testing.T) {
 	for _, consistency := range []string{"eventual", "strong"} {
 		r.get("/v1/counters?consistency="+consistency+"&name=x&name="+url.QueryEscape(name), &damaged)
 		if list := damaged.Counters; list[0].Value != nil || list[0].Detail == "" || list[1].Value == nil || list[1].Detail != "" {
-			t.Errorf("%s: one of two is damaged: %+v", consistency, damaged)
+			t.Errorf("%s: an unreadable counter and another: %+v", consistency, damaged)
 		}
 		if got := r.get("/v1/counters?name=x&consistency="+consistency, nil); got != 500 {
-			t.Errorf("%s: a damaged counter alone: %d", consistency, got)
+			t.Errorf("%s: an unreadable counter alone: %d, want a 500", consistency, got)
 		}
 	}
 }
 
-// TestCountersWithoutTheMap checks that eventual reads go on when the map can't be read.
+// TestCountersWithoutTheMap checks that eventual reads need no shard map.
 func TestCountersWithoutTheMap(t *testing.T) {
 	r := newRig(t)
-	r.add("x", 7)
-	service, err := New(Settings{
-		ItemsTable: r.names.Items, RollupsTable: r.names.Rollups, ShardMapTable: "nowhere", Deadline: 5 * time.Second, DefaultSpan: time.Hour,
-	}, r.client, collect.Sources{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.handler = httpapi.New(slog.New(slog.DiscardHandler), Routes(service))
+	r.increment("x", 7)
+	r.serve(r.client, func(s *Settings) { s.ShardMapTable = "nowhere" })
 	var one counterAnswerJSON
 	if got := r.get("/v1/counters?name=x", &one); got != 200 || one.Value.String() != "7" {
 		t.Errorf("%d %+v", got, one)
@@ -86,7 +81,8 @@ type counterAnswerJSON struct {
 	Shards               int
 }
 
-func TestBadParameters(t *testing.T) {
+// TestInvalidParameters checks that each invalid parameter of any read is rejected by its name.
+func TestInvalidParameters(t *testing.T) {
 	r := newRig(t)
 	names := ""
 	for i := range 101 {
@@ -95,8 +91,8 @@ func TestBadParameters(t *testing.T) {
 	for path, location := range map[string]string{
 		"/v1/counters":                         "query.name",
 		"/v1/counters?name=":                   "query.name",
-		"/v1/counters?name=%00":                "query.name",
-		"/v1/counters?name=%ff":                "query.name",
+		"/v1/counters?name=%00":                "query.name[0]",
+		"/v1/counters?name=%ff":                "query.name[0]",
 		"/v1/counters?" + names[1:]:            "query.name",
 		"/v1/counters?name=x&consistency=none": "query.consistency",
 		"/v1/events":                           "query.entity",
@@ -108,7 +104,7 @@ func TestBadParameters(t *testing.T) {
 		"/v1/events?entity=e&from=2026-01-05T00:00:00Z&to=2026-01-04T00:00:00Z": "query.to",
 		"/v1/events?entity=e&cursor=x":                                          "query.cursor",
 		"/v1/events/x?entity=e":                                                 "query.time",
-		"/v1/counters?name=a%00b":                                               "query.name[",
+		"/v1/counters?name=a%00b":                                               "query.name[0]",
 		"/v1/counters?name=x&consistency=strong&consistency=eventual":           "query.consistency",
 		"/v1/events?entity=a&entity=b":                                          "query.entity",
 		"/v1/events?entity=e&cursor=eyJ2IjoxLCJyIjoiWCIsImEiOiIyMDI2LTAxLTA1VDAwOjAwOjAwLjAwMFp4In0": "query.cursor",
@@ -126,36 +122,25 @@ func TestBadParameters(t *testing.T) {
 		"/v1/rollups?entity=e&to=9999-12-31T23:59:59-01:00":                                 "query.to",
 		"/v1/hot-keys?limit=201":                                                            "query.limit",
 	} {
-		var problem struct {
-			Status int
-			Errors []struct{ Location, Message string }
-		}
-		got := r.get(path, &problem)
-		if got != 422 || problem.Status != 422 || len(problem.Errors) == 0 || problem.Errors[0].Message == "" {
-			t.Errorf("%s: %d %+v", path, got, problem)
-			continue
-		}
-		if at := problem.Errors[0].Location; len(at) < len(location) || at[:len(location)] != location {
-			t.Errorf("%s: error at %q, want %q", path, at, location)
-		}
+		r.wantInvalid(path, location)
 	}
 }
 
+// TestMalformedQueryStrings checks that a query string that can't be parsed is a 400.
 func TestMalformedQueryStrings(t *testing.T) {
 	r := newRig(t)
 	for _, path := range []string{"/v1/events?entity=e&from=%zz", "/v1/counters?name=a;b", "/v1/counters?name=%zz"} {
-		var problem struct{ Errors []struct{ Location string } }
-		if got := r.get(path, &problem); got != 400 || len(problem.Errors) != 1 || problem.Errors[0].Location != "query" {
-			t.Errorf("%s: %d %+v", path, got, problem)
+		var p problem
+		if got := r.get(path, &p); got != 400 || len(p.Errors) != 1 || p.Errors[0].Location != "query" {
+			t.Errorf("%s: %d %+v, want a 400 at query", path, got, p)
 		}
 	}
 }
 
-// TestWideRangesAreNarrowed: no event lies before 1970 or far ahead, so neither is
-// searched.
+// TestWideRangesAreNarrowed checks that no time before 1970 or far ahead is searched, since no event has such a time.
 func TestWideRangesAreNarrowed(t *testing.T) {
 	r := newRig(t)
-	r.put(events.Event{Entity: "e", ID: "x", Time: r.now})
+	r.putEvents(events.Event{Entity: "e", ID: "x", Time: r.now})
 	for _, span := range []string{"&to=9999-12-31T23:59:59.9999Z", "&order=desc&to=9999-12-31T00:00:00Z", "&from=9999-01-01T00:00:00Z", "&from=9998-01-01T00:00:00Z&to=9999-01-01T00:00:00Z", "&from=9999-12-31T23:59:59.9991Z", "&from=0000-01-01T00:00:00Z&to=0000-01-01T00:00:00Z"} {
 		var page eventsJSON
 		want := 1
@@ -176,15 +161,15 @@ type eventsJSON struct {
 	Cursor string
 }
 
+// TestEventsPageThroughEqualTimes checks that pages of events with equal times have each event once, in both orders. A
+// cursor is valid for its entity only.
 func TestEventsPageThroughEqualTimes(t *testing.T) {
 	r := newRig(t)
 	start := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
 	data, err := document.Parse([]byte(`{"b":12345678901234567890,"a":[1.5,null,{"x":"ü"}]}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for i := range 20 {
-		r.put(events.Event{Entity: "a/b", ID: fmt.Sprintf("%02d", i), Time: start, Data: data})
+		r.putEvents(events.Event{Entity: "a/b", ID: fmt.Sprintf("%02d", i), Time: start, Data: data})
 	}
 	for _, order := range []string{"asc", "desc"} {
 		path := "/v1/events?entity=a%2Fb&from=2026-01-05T00:00:00Z&to=2026-01-06T00:00:00Z&limit=3&order=" + order
@@ -192,9 +177,7 @@ func TestEventsPageThroughEqualTimes(t *testing.T) {
 		cursor := ""
 		for {
 			var page eventsJSON
-			if got := r.get(path+cursor, &page); got != 200 {
-				t.Fatalf("status %d", got)
-			}
+			mustGet(t, r.handler, path+cursor, &page)
 			for _, ev := range page.Events {
 				ids = append(ids, ev.ID)
 				if string(ev.Data) != `{"a":[1.5,null,{"x":"ü"}],"b":12345678901234567890}` || ev.Time != "2026-01-05T12:00:00.000Z" {
@@ -205,10 +188,7 @@ func TestEventsPageThroughEqualTimes(t *testing.T) {
 				break
 			}
 			cursor = "&cursor=" + page.Cursor
-			var other struct{ Status int }
-			if got := r.get("/v1/events?entity=other&order="+order+cursor, &other); got != 422 {
-				t.Fatalf("another entity's cursor: %d", got)
-			}
+			r.wantInvalid("/v1/events?entity=other&order="+order+cursor, "query.cursor")
 		}
 		if len(ids) != 20 || (ids[0] == "00") != (order == "asc") || ids[0] == ids[1] {
 			t.Errorf("%s: %v", order, ids)
@@ -216,11 +196,12 @@ func TestEventsPageThroughEqualTimes(t *testing.T) {
 	}
 }
 
+// TestOneEvent checks that an event is read by its id, whatever text that is, and its time. A ULID needs no time.
 func TestOneEvent(t *testing.T) {
 	r := newRig(t)
 	at := time.Date(2026, 1, 5, 12, 0, 0, 7e6, time.UTC)
 	for _, id := range []string{"a/b//c", "..", ".", "/", "//", "=", "x#ü %41?"} {
-		r.put(events.Event{Entity: "e", ID: id, Time: at})
+		r.putEvents(events.Event{Entity: "e", ID: id, Time: at})
 		var got struct{ ID, Time string }
 		path := "/v1/events/" + url.PathEscape(id)
 		if status := r.get(path+"?entity=e&time=2026-01-05T12:00:00.007Z", &got); status != 200 || got.ID != id || got.Time != "2026-01-05T12:00:00.007Z" {
@@ -231,12 +212,13 @@ func TestOneEvent(t *testing.T) {
 		}
 	}
 	made := "01ARZ3NDEKTSV4RRFFQ69G5FAV"
-	r.put(events.Event{Entity: "e", ID: made, Time: time.UnixMilli(1469922850259)})
+	r.putEvents(events.Event{Entity: "e", ID: made, Time: time.UnixMilli(1469922850259)})
 	if status := r.get("/v1/events/"+made+"?entity=e", nil); status != 200 {
 		t.Errorf("a ULID's event: %d", status)
 	}
 }
 
+// TestHotKeys checks the hottest write shard's rate of a counter and of an entity.
 func TestHotKeys(t *testing.T) {
 	r := newRig(t)
 	start := r.now.Add(-time.Minute)
@@ -248,7 +230,7 @@ func TestHotKeys(t *testing.T) {
 				{Key: "E#sensor#2026-01-05#0", Units: 50, Err: 10, Peak: 6, PeakAt: start},
 			},
 		}
-		r.count(item)
+		r.putWindow(item)
 	}
 	var out struct{ Keys []HotKey }
 	if got := r.get("/v1/hot-keys?since=15m", &out); got != 200 || len(out.Keys) != 2 {
@@ -269,6 +251,7 @@ func TestHotKeys(t *testing.T) {
 	}
 }
 
+// TestShards checks the shard count of one key, and the list of all keys that hotshard can parse.
 func TestShards(t *testing.T) {
 	r := newRig(t)
 	var one struct {
@@ -292,14 +275,10 @@ func TestShards(t *testing.T) {
 		t.Errorf("got %+v", one)
 	}
 	r.pin("orders/acme", 3, now) // of another program
-	pk, sk := schema.MapKey("C#damaged")
-	damaged := map[string]types.AttributeValue{"shard_history": &types.AttributeValueMemberL{Value: []types.AttributeValue{&types.AttributeValueMemberS{Value: "1:1000000000"}}}}
-	damaged["pk"], damaged["sk"] = &types.AttributeValueMemberS{Value: pk}, &types.AttributeValueMemberS{Value: sk}
-	for _, it := range []map[string]types.AttributeValue{damaged, {"pk": &types.AttributeValueMemberS{Value: "junk"}, "sk": &types.AttributeValueMemberS{Value: "-"}}} {
-		if _, err := r.client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &r.names.ShardMap, Item: it}); err != nil {
-			t.Fatal(err)
-		}
-	}
+	damaged := dynamo.Key(schema.MapKey("C#damaged"))
+	damaged["shard_history"] = &types.AttributeValueMemberL{Value: []types.AttributeValue{dynamo.String("1:1000000000")}}
+	r.putItem(r.names.ShardMap, damaged)
+	r.putItem(r.names.ShardMap, dynamo.Key("junk", "-"))
 	var list struct{ Keys []struct{ Type, Name string } }
 	if got := r.get("/v1/shards", &list); got != 200 || len(list.Keys) != 2 || list.Keys[1].Type != "entity" {
 		t.Errorf("%d, got %+v", got, list)

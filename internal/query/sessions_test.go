@@ -6,22 +6,23 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard/sessions"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
+// TestActiveSessions checks that only the sessions that have not ended count.
 func TestActiveSessions(t *testing.T) {
 	r := newRig(t)
-	kept := sessions.New(r.client, r.names.Items, shardmap.New(r.client, r.names.ShardMap, shardmap.Options{}), sessions.Options{})
+	writer := sessions.New(r.client, r.names.Items, shardmap.New(r.client, r.names.ShardMap, shardmap.Options{}), sessions.Options{})
 	const group = "shop/ü#1&b"
 	for i := range 7 {
 		now := r.now
 		if i%2 == 1 {
 			now = now.Add(-2 * time.Second) // it has ended
 		}
-		if _, err := kept.Put(t.Context(), sessions.Lease{Group: group, ID: fmt.Sprint(i), TTL: time.Second + time.Hour*time.Duration((i+1)%2)}, now); err != nil {
-			t.Fatal(err)
-		}
+		_, err := writer.Put(t.Context(), sessions.Lease{Group: group, ID: fmt.Sprint(i), TTL: time.Second + time.Hour*time.Duration((i+1)%2)}, now)
+		require.NoError(t, err)
 	}
 	for name, want := range map[string]int{group: 4, "nobody's": 0} {
 		var out struct{ Active *int }

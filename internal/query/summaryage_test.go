@@ -1,44 +1,27 @@
 package query
 
 import (
-	"log/slog"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
+	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/base/throttles/collect"
-	"github.com/hotshard/hotshard/internal/httpapi"
-	"github.com/hotshard/hotshard/internal/test/enginetest"
 )
 
-// TestSummaryAge: with an age a summary is read once for all who ask within it, also
-// that there is none; its as_of stays. Without one everyone sees the newest.
+// TestSummaryAge checks that reads within SummaryAge get the cached summary, also if there was none, with its as_of. An age
+// of 0 disables the cache.
 func TestSummaryAge(t *testing.T) {
 	for age, want := range map[time.Duration]string{0: "7", time.Hour: "0"} {
-		client := enginetest.Client(t)
-		names := enginetest.Tables(t, client)
-		service, err := New(Settings{
-			ItemsTable: names.Items, EventsTable: names.Events, RollupsTable: names.Rollups, ShardMapTable: names.ShardMap,
-			Deadline: 5 * time.Second, DefaultSpan: 720 * time.Hour, SummaryAge: age,
-		}, client, collect.Sources{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		r := &rig{t: t, client: client, names: names, handler: httpapi.New(slog.New(slog.DiscardHandler), Routes(service))}
+		r := newRig(t)
+		r.serve(r.client, func(s *Settings) { s.SummaryAge = age })
 		var first, second counterAnswerJSON
 		r.get("/v1/counters?name=x", &first)
-		_, err = client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &names.Items, Item: map[string]types.AttributeValue{
-			"pk": &types.AttributeValueMemberS{Value: "C#x#0"}, "sk": &types.AttributeValueMemberS{Value: schema.SoleSK},
-			"value": &types.AttributeValueMemberN{Value: "7"}, "rev": &types.AttributeValueMemberN{Value: "7"},
-		}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(2 * time.Millisecond) // as_of is to the millisecond
+		item := dynamo.Key(schema.CounterKey("x", 0))
+		item["value"], item["rev"] = dynamo.Number(7), dynamo.Number(7)
+		r.putItem(r.names.Items, item)
+		r.now = r.now.Add(time.Second)
 		r.get("/v1/counters?name=x", &second)
 		if second.Value.String() != want || (age > 0) != (second.AsOf == first.AsOf) {
 			t.Errorf("age %v: %+v after %+v, want %s", age, second, first, want)

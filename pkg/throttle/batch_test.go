@@ -1,81 +1,53 @@
 package throttle_test
 
 import (
-	"errors"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"github.com/google/go-cmp/cmp"
 
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/throttle"
 )
 
-func putRequests(items ...values) map[string][]types.WriteRequest {
-	var requests []types.WriteRequest
-	for _, item := range items {
-		requests = append(requests, types.WriteRequest{PutRequest: &types.PutRequest{Item: item}})
-	}
-	return map[string][]types.WriteRequest{tableName: requests}
-}
-
+// TestPartialBatchWrite checks that a batch writes what fits and leaves the rest unprocessed. It is throttled if nothing
+// fits.
 func TestPartialBatchWrite(t *testing.T) {
 	b := newBench(t, throttle.Options{Partitions: 64, PartitionWCU: 3})
 	keys := b.apart(t, 2)
-	batch := func(items ...values) (map[string][]types.WriteRequest, error) {
-		out, err := b.db.BatchWriteItem(t.Context(), &dynamodb.BatchWriteItemInput{RequestItems: putRequests(items...)})
-		if err != nil {
-			return nil, err
-		}
-		return out.UnprocessedItems, nil
-	}
 	hot := []values{keyOf(keys[0], "1"), itemOf(keys[0], "2", sized(1.5)), keyOf(keys[0], "3"), keyOf(keys[0], "4")}
-	left, err := batch(append(hot, keyOf(keys[1], "1"))...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(putRequests(hot[2:]...), left, ignoreUnexported); diff != "" {
-		t.Error(diff)
-	}
+	left, err := b.batchWrite(t, putRequests(append(hot, keyOf(keys[1], "1"))...))
+	require.NoError(t, err)
+	wantEqual(t, "unprocessed items", putRequests(hot[2:]...), left, ignoreUnexported)
 	if got := len(b.image(t)); got != 3 {
 		t.Errorf("%d items were written, want 3", got)
 	}
-	_, err = batch(hot[2:]...)
-	if diff := cmp.Diff([]string{"TableWriteKeyRangeThroughputExceeded " + tableARN}, throttled(t, err)); diff != "" {
-		t.Error(diff)
-	}
+	_, err = b.batchWrite(t, putRequests(hot[2:]...))
+	wantThrottled(t, "a batch of which nothing fits", err, tableWriteThrottled)
 	want := throttle.OperationStats{Operation: "BatchWriteItem", WriteUnits: 4, ThrottledRequests: 1, ThrottledItems: 2}
-	if diff := cmp.Diff([]throttle.OperationStats{want}, b.Stats().Operations); diff != "" {
-		t.Error(diff)
-	}
+	wantEqual(t, "statistics", []throttle.OperationStats{want}, b.Stats().Operations)
 }
 
+// TestBatchWriteOfTwoTables checks that a dry partition of one table does not throttle the other table.
 func TestBatchWriteOfTwoTables(t *testing.T) {
 	other := onDemandTable()
 	other.TableName = aws.String("other")
 	b := newBench(t, throttle.Options{Partitions: 64, PartitionWCU: 1}, onDemandTable(), other)
-	if err := b.put(t, keyOf("a", "1")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, b.put(t, keyOf("a", "1")))
 	requests := putRequests(keyOf("a", "2"))
 	requests["other"] = requests[tableName]
-	out, err := b.db.BatchWriteItem(t.Context(), &dynamodb.BatchWriteItemInput{RequestItems: requests})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(putRequests(keyOf("a", "2")), out.UnprocessedItems, ignoreUnexported); diff != "" {
-		t.Error(diff)
-	}
+	left, err := b.batchWrite(t, requests)
+	require.NoError(t, err)
+	wantEqual(t, "unprocessed items", putRequests(keyOf("a", "2")), left, ignoreUnexported)
 }
 
+// TestPartialBatchGet checks that a batch reads what fits and leaves the rest unprocessed. It is throttled if nothing fits.
 func TestPartialBatchGet(t *testing.T) {
 	b := newBench(t, throttle.Options{Partitions: 64, PartitionWCU: 20, PartitionRCU: 2})
 	keys := b.apart(t, 2)
 	for _, item := range []values{itemOf(keys[0], "1", sized(6)), keyOf(keys[1], "1")} {
-		if err := b.put(t, item); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, b.put(t, item))
 	}
 	b.Reset()
 	get := func(projection *string, wanted ...values) (*dynamodb.BatchGetItemOutput, error) {
@@ -85,34 +57,26 @@ func TestPartialBatchGet(t *testing.T) {
 	}
 	hot := []values{keyOf(keys[0], "1"), keyOf(keys[0], "none"), keyOf(keys[0], "more")}
 	out, err := get(aws.String("sk"), append(hot, keyOf(keys[1], "1"))...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	want := types.KeysAndAttributes{Keys: hot[2:], ConsistentRead: aws.Bool(true), ProjectionExpression: aws.String("sk")}
-	if diff := cmp.Diff(want, out.UnprocessedKeys[tableName], ignoreUnexported); diff != "" {
-		t.Error(diff)
-	}
+	wantEqual(t, "unprocessed keys", want, out.UnprocessedKeys[tableName], ignoreUnexported)
 	if got := len(out.Responses[tableName]); got != 2 {
-		t.Errorf("%d items came back, want 2", got)
+		t.Errorf("%d items were read, want 2", got)
 	}
 	_, err = get(nil, hot...)
-	if diff := cmp.Diff([]string{"TableReadKeyRangeThroughputExceeded " + tableARN}, throttled(t, err)); diff != "" {
-		t.Error(diff)
-	}
-	// 6 KB, a missing item and a small one. A projection hides the sizes, so all share the cost.
+	wantThrottled(t, "a batch of which nothing fits", err, tableReadThrottled)
+	// The keys have 6 KB, no item, and a small item. The projection hides the sizes, so all share the cost.
 	wantStats := throttle.OperationStats{Operation: "BatchGetItem", ReadUnits: 4, ThrottledRequests: 1, ThrottledItems: 1}
-	if diff := cmp.Diff([]throttle.OperationStats{wantStats}, b.Stats().Operations); diff != "" {
-		t.Error(diff)
-	}
+	wantEqual(t, "statistics", []throttle.OperationStats{wantStats}, b.Stats().Operations)
 }
 
+// TestTransactionPrice checks that a transaction costs twice the larger of the old and the new items. The same token again
+// costs their transactional reads.
 func TestTransactionPrice(t *testing.T) {
 	b := newBench(t, throttle.Options{Partitions: 64, PartitionWCU: 20})
 	keys := b.apart(t, 5)
 	for i, kb := range []float64{2.5, 1.5, 0, 3.5} {
-		if err := b.put(t, itemOf(keys[i], "1", sized(kb))); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, b.put(t, itemOf(keys[i], "1", sized(kb))))
 	}
 	b.Reset()
 	name := aws.String(tableName)
@@ -129,9 +93,7 @@ func TestTransactionPrice(t *testing.T) {
 		},
 	}
 	out, err := b.db.TransactWriteItems(t.Context(), input)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if out.ConsumedCapacity != nil {
 		t.Error("the response has a ConsumedCapacity that was not asked for")
 	}
@@ -139,78 +101,54 @@ func TestTransactionPrice(t *testing.T) {
 		{Table: tableName, WriteUnits: 2*(3+2+3+4+1) + 1, Partitions: 64}, // an index is written once
 		{Table: tableName, Index: byGroup, WriteUnits: 2, Partitions: 64},
 	}
-	if diff := cmp.Diff(want, b.Stats().Spaces); diff != "" {
-		t.Error(diff)
-	}
+	wantEqual(t, "a transaction", want, b.Stats().Spaces)
 	b.Reset()
-	if _, err := b.db.TransactWriteItems(t.Context(), input); err != nil {
-		t.Fatal(err)
-	}
+	_, err = b.db.TransactWriteItems(t.Context(), input)
+	require.NoError(t, err)
 	want = []throttle.SpaceStats{{Table: tableName, ReadUnits: 2 * 5, Partitions: 64}}
-	if diff := cmp.Diff(want, b.Stats().Spaces); diff != "" {
-		t.Errorf("the same token again: %s", diff)
-	}
+	wantEqual(t, "the same token again", want, b.Stats().Spaces)
 }
 
+// TestFailedTransaction checks what a failed condition costs, and the reasons of cancelled transactions.
 func TestFailedTransaction(t *testing.T) {
 	b := newBench(t, throttle.Options{Partitions: 64, PartitionWCU: 4})
-	if err := b.put(t, itemOf("a", "1", sized(2.5))); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, b.put(t, itemOf("a", "1", sized(2.5))))
 	b.Reset()
 	name := aws.String(tableName)
-	transact := func(key values) []string {
+	transact := func(key values) error {
 		_, err := b.db.TransactWriteItems(t.Context(), &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{
 			{Put: &types.Put{TableName: name, Item: keyOf("b", "1")}},
 			{Update: &types.Update{TableName: name, Key: key, UpdateExpression: aws.String("SET n = :n"),
 				ConditionExpression: aws.String("attribute_not_exists(pk)"), ExpressionAttributeValues: values{":n": n("1")}}},
 		}})
-		canceled, ok := errors.AsType[*types.TransactionCanceledException](err)
-		if !ok || canceled.ErrorMessage() == "" {
-			t.Fatalf("got %v, want a TransactionCanceledException", err)
-		}
-		return codes(canceled)
+		return err
 	}
-	if diff := cmp.Diff([]string{"None", "ConditionalCheckFailed"}, transact(keyOf("a", "1"))); diff != "" {
-		t.Error(diff)
-	}
+	wantCancelled(t, "a failed condition", transact(keyOf("a", "1")), "None", "ConditionalCheckFailed")
 	if got := b.Stats().WriteUnits; got != 2*(1+3) {
 		t.Errorf("a failed condition cost %v units, want twice the items' 1 and 3", got)
 	}
-	if diff := cmp.Diff([]string{"None", "ThrottlingError"}, transact(keyOf("a", "1"))); diff != "" {
-		t.Errorf("beyond the limit: %s", diff)
-	}
+	wantCancelled(t, "beyond the limit", transact(keyOf("a", "1")), "None", "ThrottlingError")
 }
 
+// TestTransactGet checks that transactional reads cost twice, also if a projection hides the sizes.
 func TestTransactGet(t *testing.T) {
 	b := newBench(t, throttle.Options{Partitions: 64, PartitionWCU: 10, PartitionRCU: 6})
 	keys := b.apart(t, 2)
-	if err := b.put(t, itemOf(keys[0], "1", sized(6))); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, b.put(t, itemOf(keys[0], "1", sized(6))))
 	b.Reset()
 	get := func(projection *string, wanted ...values) error {
 		var gets []types.TransactGetItem
 		for _, key := range wanted {
 			gets = append(gets, types.TransactGetItem{Get: &types.Get{TableName: aws.String(tableName), Key: key, ProjectionExpression: projection}})
 		}
-		_, err := b.db.TransactGetItems(t.Context(), &dynamodb.TransactGetItemsInput{TransactItems: gets})
-		return err
+		return errorOf(b.db.TransactGetItems(t.Context(), &dynamodb.TransactGetItemsInput{TransactItems: gets}))
 	}
 	for _, projection := range []*string{nil, aws.String("sk")} {
-		if err := get(projection, keyOf(keys[0], "1"), keyOf(keys[1], "none")); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, get(projection, keyOf(keys[0], "1"), keyOf(keys[1], "none")))
 	}
 	if got := b.Stats().ReadUnits; got != 2*(4+2) {
-		t.Errorf("charged %v units, want 12", got)
+		t.Errorf("two transactions cost %v units, want 12", got)
 	}
 	err := get(nil, keyOf(keys[1], "none"), keyOf(keys[0], "1"))
-	canceled, ok := errors.AsType[*types.TransactionCanceledException](err)
-	if !ok {
-		t.Fatalf("got %v, want a TransactionCanceledException", err)
-	}
-	if diff := cmp.Diff([]string{"None", "ThrottlingError"}, codes(canceled)); diff != "" {
-		t.Error(diff)
-	}
+	wantCancelled(t, "beyond the limit", err, "None", "ThrottlingError")
 }

@@ -11,21 +11,21 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
 const transactionHold = 5 * time.Millisecond
 
-// meanwhile is a bench that calls do once while a transaction holds its items.
+// meanwhile is a bench that calls do while the next transaction holds its items.
 type meanwhile struct {
 	*bench
 	do    func()
 	waits []time.Duration
 }
 
-// newMeanwhile returns a meanwhile that fails the test if do was not called by its end.
+// newMeanwhile returns a meanwhile that fails the test if do was not called in it.
 func newMeanwhile(t *testing.T) *meanwhile {
 	t.Helper()
 	m := &meanwhile{}
@@ -48,26 +48,6 @@ func newMeanwhile(t *testing.T) *meanwhile {
 	return m
 }
 
-func (b *bench) transact(t testing.TB, token string, items ...values) error {
-	t.Helper()
-	in := &dynamodb.TransactWriteItemsInput{ClientRequestToken: aws.String(token)}
-	for _, item := range items {
-		in.TransactItems = append(in.TransactItems, types.TransactWriteItem{Put: &types.Put{TableName: aws.String(tableName), Item: item}})
-	}
-	_, err := b.db.TransactWriteItems(t.Context(), in)
-	return err
-}
-
-func (b *bench) transactGet(t testing.TB, keys ...values) error {
-	t.Helper()
-	in := &dynamodb.TransactGetItemsInput{}
-	for _, key := range keys {
-		in.TransactItems = append(in.TransactItems, types.TransactGetItem{Get: &types.Get{TableName: aws.String(tableName), Key: key}})
-	}
-	_, err := b.db.TransactGetItems(t.Context(), in)
-	return err
-}
-
 // wantCancelled checks that err cancels a transaction for these reasons.
 func wantCancelled(t *testing.T, what string, err error, want ...string) {
 	t.Helper()
@@ -76,9 +56,7 @@ func wantCancelled(t *testing.T, what string, err error, want ...string) {
 		t.Errorf("%s: got %v, want a TransactionCanceledException", what, err)
 		return
 	}
-	if diff := cmp.Diff(want, codes(cancelled)); diff != "" {
-		t.Errorf("%s: %s", what, diff)
-	}
+	wantEqual(t, what, want, codes(cancelled))
 	if message := "[" + strings.Join(want, ", ") + "]"; !strings.HasSuffix(cancelled.ErrorMessage(), message) {
 		t.Errorf("%s: the message is %q, without %s", what, cancelled.ErrorMessage(), message)
 	}
@@ -91,26 +69,21 @@ func wantConflict(t *testing.T, what string, err error) {
 	}
 }
 
+// TestWritesMeetTransaction checks that writes of held items are conflicts, which cost what applied writes do.
 func TestWritesMeetTransaction(t *testing.T) {
 	m := newMeanwhile(t)
-	name, held := aws.String(tableName), keyOf("held", "1")
+	held := keyOf("held", "1")
 	m.do = func() {
 		wantConflict(t, "a put", m.put(t, held))
-		_, err := m.db.UpdateItem(t.Context(), updateOf("held", "ADD #x :n", values{":n": n("1")}))
-		wantConflict(t, "an update", err)
-		_, err = m.db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: name, Key: held})
-		wantConflict(t, "a deletion", err)
+		wantConflict(t, "an update", m.update(t, updateOf("held", "ADD #x :n", values{":n": n("1")})))
+		wantConflict(t, "a deletion", m.remove(t, "held", "1"))
 		wantCancelled(t, "a transaction", m.transact(t, "other", keyOf("free", "1"), held), "None", "TransactionConflict")
 		if err := m.transact(t, "apart", keyOf("held", "2"), keyOf("free", "2")); err != nil {
 			t.Errorf("a transaction on other items: %v", err)
 		}
 	}
-	if err := m.transact(t, "first", held, keyOf("held", "3")); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff([]time.Duration{transactionHold, transactionHold}, m.waits); diff != "" {
-		t.Errorf("waits: %s", diff)
-	}
+	require.NoError(t, m.transact(t, "first", held, keyOf("held", "3")))
+	wantEqual(t, "waits", []time.Duration{transactionHold, transactionHold}, m.waits)
 	if err := m.put(t, held); err != nil {
 		t.Errorf("after the transaction: %v", err)
 	}
@@ -122,12 +95,11 @@ func TestWritesMeetTransaction(t *testing.T) {
 		delete(want, o.Operation)
 	}
 	if len(want) > 0 {
-		t.Errorf("not counted: %v", want)
+		t.Errorf("conflicts are not counted: %v", want)
 	}
-	// Charged are two applied transactions, one cancelled, three writes in conflict and one
-	// applied.
-	if got := m.Stats().WriteUnits; got != 4+4+4+3+1 {
-		t.Errorf("charged %v units", got)
+	// Two transactions and one write are applied; one transaction and three writes are conflicts.
+	if got, want := m.Stats().WriteUnits, 4.0+4+1+4+3; got != want {
+		t.Errorf("charged %v units, want %v", got, want)
 	}
 }
 
@@ -136,29 +108,21 @@ func TestBatchMeetsTransaction(t *testing.T) {
 	m := newMeanwhile(t)
 	batch := func(items ...values) map[string][]types.WriteRequest {
 		t.Helper()
-		out, err := m.db.BatchWriteItem(t.Context(), &dynamodb.BatchWriteItemInput{RequestItems: putRequests(items...)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return out.UnprocessedItems
+		left, err := m.batchWrite(t, putRequests(items...))
+		require.NoError(t, err)
+		return left
 	}
 	held, free := keyOf("held", "1"), keyOf("free", "1")
 	m.do = func() {
-		if diff := cmp.Diff(putRequests(held), batch(held, free), ignoreUnexported); diff != "" {
-			t.Errorf("of two items: %s", diff)
-		}
-		if diff := cmp.Diff(putRequests(held), batch(held), ignoreUnexported); diff != "" {
-			t.Errorf("of one: %s", diff)
-		}
+		wantEqual(t, "of two items", putRequests(held), batch(held, free), ignoreUnexported)
+		wantEqual(t, "of one", putRequests(held), batch(held), ignoreUnexported)
 	}
-	if err := m.transact(t, "first", held); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, m.transact(t, "first", held))
 	if left := batch(held); len(left) != 0 {
-		t.Errorf("after the transaction, %v is left", left)
+		t.Errorf("after the transaction, %v is unprocessed", left)
 	}
 	if o := m.Stats().Operations[0]; o.Operation != "BatchWriteItem" || o.Conflicts != 2 || o.ThrottledItems != 0 || o.WriteUnits != 4 {
-		t.Errorf("counted %+v", o)
+		t.Errorf("statistics: %+v, want 2 conflicts and 4 write units", o)
 	}
 	if _, ok := m.image(t)["free/1"]; !ok {
 		t.Error("the item that was free was not written")
@@ -171,15 +135,14 @@ func TestReadsMeetTransaction(t *testing.T) {
 	m := newMeanwhile(t)
 	name, held, free := aws.String(tableName), keyOf("held", "1"), keyOf("free", "1")
 	m.do = func() {
-		if err := m.get(t, "held", "1", true); err != nil {
-			t.Errorf("GetItem: %v", err)
-		}
-		if _, err := m.db.Query(t.Context(), &dynamodb.QueryInput{TableName: name, KeyConditionExpression: aws.String("pk = :p"),
-			ExpressionAttributeValues: values{":p": s("held")}}); err != nil {
-			t.Errorf("Query: %v", err)
-		}
-		if _, err := m.db.Scan(t.Context(), &dynamodb.ScanInput{TableName: name}); err != nil {
-			t.Errorf("Scan: %v", err)
+		for _, in := range []any{
+			&dynamodb.GetItemInput{TableName: name, Key: held, ConsistentRead: aws.Bool(true)},
+			&dynamodb.QueryInput{TableName: name, KeyConditionExpression: aws.String("pk = :p"), ExpressionAttributeValues: values{":p": s("held")}},
+			&dynamodb.ScanInput{TableName: name},
+		} {
+			if err := m.send(t, in); err != nil {
+				t.Errorf("%s: %v", operationOf(in), err)
+			}
 		}
 		out, err := m.db.BatchGetItem(t.Context(), &dynamodb.BatchGetItemInput{
 			RequestItems: map[string]types.KeysAndAttributes{tableName: {Keys: []values{held}}}})
@@ -191,9 +154,7 @@ func TestReadsMeetTransaction(t *testing.T) {
 			t.Errorf("TransactGetItems of another item: %v", err)
 		}
 	}
-	if err := m.transact(t, "first", held); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, m.transact(t, "first", held))
 	if err := m.transactGet(t, held); err != nil {
 		t.Errorf("after the transaction: %v", err)
 	}
@@ -204,7 +165,7 @@ func TestReadsMeetTransaction(t *testing.T) {
 	}
 }
 
-// TestReusedToken checks that a reused token goes to the engine, whatever holds the items.
+// TestReusedToken checks that a transaction with a known token is sent to the engine at once, even if its items are held.
 func TestReusedToken(t *testing.T) {
 	m := newMeanwhile(t)
 	item := keyOf("held", "1")
@@ -218,25 +179,20 @@ func TestReusedToken(t *testing.T) {
 		}
 	}
 	m.do = again
-	if err := m.transact(t, "first", item); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, m.transact(t, "first", item))
 	m.do = again
-	if err := m.transact(t, "second", item); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, m.transact(t, "second", item))
 	again()
 	s := m.Stats()
 	if s.WriteUnits != 4 || s.ReadUnits != 6 || s.Operations[0].Conflicts != 0 {
-		t.Errorf("charged %v and %v units, with %d conflicts", s.WriteUnits, s.ReadUnits, s.Operations[0].Conflicts)
+		t.Errorf("charged %v write and %v read units, with %d conflicts; want 4, 6 and 0", s.WriteUnits, s.ReadUnits, s.Operations[0].Conflicts)
 	}
 	other := client(t, m.key+"other", m.wire)
-	if _, err := other.CreateTable(t.Context(), onDemandTable()); err != nil {
-		t.Fatal(err)
-	}
+	_, err := other.CreateTable(t.Context(), onDemandTable())
+	require.NoError(t, err)
 	m.bench.db = other
 	if err := m.transact(t, "first", item); err != nil || len(m.waits) != 3 {
-		t.Errorf("the token in another database: %v, after %d waits", err, len(m.waits))
+		t.Errorf("the token in another database: %v, after %d waits, want 3", err, len(m.waits))
 	}
 }
 
@@ -261,7 +217,7 @@ func TestFailedTransactionHolds(t *testing.T) {
 	}
 }
 
-// pausing calls do while a single write is at the engine.
+// pausing calls do while the next PutItem or BatchWriteItem is on its way to the engine.
 type pausing struct{ do func() }
 
 func (p *pausing) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -282,11 +238,8 @@ func TestTransactionsMeetWrite(t *testing.T) {
 	b := newBench(t, o)
 	item := keyOf("a", "1")
 	writes := map[string]func() error{
-		"PutItem": func() error { return b.put(t, item) },
-		"BatchWriteItem": func() error {
-			_, err := b.db.BatchWriteItem(t.Context(), &dynamodb.BatchWriteItemInput{RequestItems: putRequests(item)})
-			return err
-		},
+		"PutItem":        func() error { return b.put(t, item) },
+		"BatchWriteItem": func() error { return errorOf(b.batchWrite(t, putRequests(item))) },
 	}
 	for name, write := range writes {
 		p.do = func() {
@@ -305,7 +258,7 @@ func TestTransactionsMeetWrite(t *testing.T) {
 	}
 }
 
-// TestNoHold checks that nothing conflicts if transactions take no time.
+// TestNoHold checks that there are no conflicts without a TransactionHold.
 func TestNoHold(t *testing.T) {
 	p := &pausing{}
 	o := roomy

@@ -15,10 +15,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/throttle"
 )
 
-// proxied is a proxy before an engine that describes a table and passes other requests to a handler.
+// proxied is a proxy before an engine that describes a table itself and passes other requests to a handler.
 type proxied struct {
 	*throttle.Limiter
 	url     string
@@ -40,9 +41,7 @@ func newProxied(t *testing.T, handle http.HandlerFunc) *proxied {
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
 	target, err := url.Parse(engine.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if p.Limiter, err = throttle.New(throttle.Options{Partitions: 1, PartitionWCU: 100_000, Base: transport}); err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +68,7 @@ func (p *proxied) send(ctx context.Context, operation, body string) (status int,
 
 const onePut = `{"TableName":"t","Item":{"id":{"S":"a"}}}`
 
-// TestConnectionEnds checks that the engine's request ends when its caller leaves, and costs its units.
+// TestConnectionEnds checks that a request to the engine is cancelled when its caller leaves, and costs its units.
 func TestConnectionEnds(t *testing.T) {
 	ctx, leave := context.WithCancel(t.Context())
 	ended := make(chan struct{})
@@ -80,7 +79,7 @@ func TestConnectionEnds(t *testing.T) {
 		close(ended)
 	})
 	if _, _, err := p.send(ctx, "PutItem", onePut); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v", err)
+		t.Errorf("got %v, want context.Canceled", err)
 	}
 	<-ended
 	for deadline := time.Now().Add(time.Minute); p.Stats().WriteUnits != 1; time.Sleep(time.Millisecond) {
@@ -90,27 +89,19 @@ func TestConnectionEnds(t *testing.T) {
 	}
 }
 
-// TestBrokenUpload checks that a body that breaks off, or has malformed chunks, costs nothing and does not reach the
-// engine.
+// TestBrokenUpload checks that an incomplete body, or one with malformed chunks, is rejected and costs nothing.
 func TestBrokenUpload(t *testing.T) {
 	p := newProxied(t, func(http.ResponseWriter, *http.Request) {})
 	upload := func(head, body string) string {
 		t.Helper()
 		conn, err := net.Dial("tcp", strings.TrimPrefix(p.url, "http://"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer conn.Close()
-		if _, err := fmt.Fprintf(conn, "POST / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nX-Amz-Target: DynamoDB_20120810.PutItem\r\n%s\r\n\r\n%s", head, body); err != nil {
-			t.Fatal(err)
-		}
-		if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
-			t.Fatal(err)
-		}
+		_, err = fmt.Fprintf(conn, "POST / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nX-Amz-Target: DynamoDB_20120810.PutItem\r\n%s\r\n\r\n%s", head, body)
+		require.NoError(t, err)
+		require.NoError(t, conn.(*net.TCPConn).CloseWrite())
 		answer, err := io.ReadAll(conn)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return string(answer)
 	}
 	for head, body := range map[string]string{
@@ -126,8 +117,7 @@ func TestBrokenUpload(t *testing.T) {
 	}
 }
 
-// TestLargestBatches checks a BatchWriteItem of 25 items of 400 KB, and a response of 16 MB, the most that DynamoDB
-// sends.
+// TestLargestBatches checks a BatchWriteItem of 25 items of 400 KB, and a response of 16 MB, DynamoDB's maximum.
 func TestLargestBatches(t *testing.T) {
 	const items, kb = 25, 400
 	large := `{"Responses":{"t":[{"id":{"S":"` + strings.Repeat("x", 16<<20) + `"}}]}}`

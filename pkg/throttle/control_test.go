@@ -2,7 +2,6 @@ package throttle_test
 
 import (
 	"encoding/json"
-	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -14,24 +13,22 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/throttle"
 )
 
-// control is the proxy of a bench, called as by a browser or curl.
+// control is a bench's proxy, which a browser or curl calls.
 type control struct{ http.Handler }
 
 func (b *bench) control(t *testing.T) control {
 	target, err := url.Parse(enginetest.Endpoint(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return control{b.Proxy(target)}
 }
 
-// call returns the status, the response's text, and the report if it is one.
+// call returns the status, the response's text, and the report if the status is 200.
 func (c control) call(t *testing.T, method, path, body string, header ...string) (int, string, throttle.Report) {
 	t.Helper()
 	req := httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader(body))
@@ -41,9 +38,7 @@ func (c control) call(t *testing.T, method, path, body string, header ...string)
 	w := httptest.NewRecorder()
 	c.ServeHTTP(w, req)
 	text, err := io.ReadAll(w.Result().Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var report throttle.Report
 	if w.Code == http.StatusOK {
 		if err := json.Unmarshal(text, &report); err != nil {
@@ -53,8 +48,7 @@ func (c control) call(t *testing.T, method, path, body string, header ...string)
 	return w.Code, string(text), report
 }
 
-// TestReasons checks all limits of whole tables and indexes, and the exceptions that name them.
-// A partition's reasons are in other tests.
+// TestReasons checks the exceptions for the limits of whole tables and indexes.
 func TestReasons(t *testing.T) {
 	provisioned := provisionedTable()
 	provisioned.ProvisionedThroughput = &types.ProvisionedThroughput{ReadCapacityUnits: aws.Int64(9), WriteCapacityUnits: aws.Int64(9)}
@@ -62,63 +56,45 @@ func TestReasons(t *testing.T) {
 	maximum := onDemandTable()
 	maximum.OnDemandThroughput = &types.OnDemandThroughput{MaxReadRequestUnits: aws.Int64(9), MaxWriteRequestUnits: aws.Int64(9)}
 	maximum.GlobalSecondaryIndexes[0].OnDemandThroughput = &types.OnDemandThroughput{MaxReadRequestUnits: aws.Int64(2), MaxWriteRequestUnits: aws.Int64(2)}
-	tests := []struct {
-		name    string
-		table   *dynamodb.CreateTableInput
-		quota   int
-		reasons func(error) []string
-		cause   string
+	for _, test := range []struct {
+		table       *dynamodb.CreateTableInput
+		quota       int
+		code, cause string
 	}{
-		{"provisioned", provisioned, 0, func(err error) []string { return throttled(t, err) }, "ProvisionedThroughputExceeded"},
-		{"maximum", maximum, 0, func(err error) []string {
-			e, ok := errors.AsType[*types.ThrottlingException](err)
-			if !ok {
-				t.Fatalf("got %v, want a ThrottlingException", err)
-			}
-			return reasonsOf(e.ThrottlingReasons)
-		}, "MaxOnDemandThroughputExceeded"},
-		{"account", onDemandTable(), 2, func(err error) []string {
-			e, ok := errors.AsType[*types.RequestLimitExceeded](err)
-			if !ok || e.ErrorMessage() == "" {
-				t.Fatalf("got %v, want a RequestLimitExceeded", err)
-			}
-			return reasonsOf(e.ThrottlingReasons)
-		}, "AccountLimitExceeded"},
-	}
-	for _, test := range tests {
+		{provisioned, 0, "ProvisionedThroughputExceededException", "ProvisionedThroughputExceeded"},
+		{maximum, 0, "ThrottlingException", "MaxOnDemandThroughputExceeded"},
+		{onDemandTable(), 2, "RequestLimitExceeded", "AccountLimitExceeded"},
+	} {
 		b := newBench(t, throttle.Options{Partitions: 64, PartitionWCU: 1000, TableQuota: test.quota}, test.table)
+		want := func(what, arn string, err error) {
+			t.Helper()
+			code, reasons := throttleOf(t, err)
+			wantEqual(t, "the throttle", []string{test.code, what + test.cause + " " + arn}, append([]string{code}, reasons...))
+		}
 		check := func(what, arn string, call func() error) {
 			t.Helper()
 			b.advance(time.Minute)
 			_, err := admitted(t, call)
-			if diff := cmp.Diff([]string{what + test.cause + " " + arn}, test.reasons(err)); diff != "" {
-				t.Errorf("%s: %s", test.name, diff)
-			}
+			want(what, arn, err)
 		}
 		check("TableWrite", tableARN, func() error { return b.put(t, keyOf("a", "1")) })
 		check("TableRead", tableARN, func() error { return b.get(t, "a", "1", true) })
 		check("IndexRead", indexARN, func() error {
-			_, err := b.db.Scan(t.Context(), &dynamodb.ScanInput{TableName: aws.String(tableName), IndexName: aws.String(byGroup)})
-			return err
+			return errorOf(b.db.Scan(t.Context(), &dynamodb.ScanInput{TableName: aws.String(tableName), IndexName: aws.String(byGroup)}))
 		})
 		if test.quota > 0 {
 			continue // a write to the index costs at least as much in the table, which has the same quota
 		}
 		b.advance(time.Minute)
-		if err := b.put(t, itemOf("b", "1", values{"group": s("g"), "rank": n("1"), "tag": s(strings.Repeat("x", 2500))})); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, b.put(t, itemOf("b", "1", values{"group": s("g"), "rank": n("1"), "tag": s(strings.Repeat("x", 2500))})))
 		if err := b.put(t, keyOf("c", "1")); err != nil {
-			t.Errorf("%s: a write that is not in the index: %v", test.name, err)
+			t.Errorf("%s: a write that is not in the index: %v", test.cause, err)
 		}
-		err := b.put(t, itemOf("d", "1", grouped("g", "2")))
-		if diff := cmp.Diff([]string{"IndexWrite" + test.cause + " " + indexARN}, test.reasons(err)); diff != "" {
-			t.Errorf("%s: %s", test.name, diff)
-		}
+		want("IndexWrite", indexARN, b.put(t, itemOf("d", "1", grouped("g", "2"))))
 	}
 }
 
-// TestBurst checks that a provisioned table saves unused throughput for --burst, which does not
+// TestBurst checks that a provisioned table saves unused throughput for Options.Burst, which does not
 // lift a partition's limit.
 func TestBurst(t *testing.T) {
 	b := newBench(t, throttle.Options{Partitions: 64, PartitionWCU: 20, Burst: 10 * time.Second}, provisionedTable()) // 5 WCU/s
@@ -147,16 +123,14 @@ func TestBurst(t *testing.T) {
 	}
 }
 
-// TestReport checks that the report names the hot key, its partition and what is left, that
-// a split moves the key, and that a reset forgets all.
+// TestReport checks that the report names the hot key, its partition and the remaining tokens. A split moves
+// the key to another partition, and a reset clears the report.
 func TestReport(t *testing.T) {
 	b := newBench(t, throttle.Options{Partitions: 2, PartitionWCU: 10, PartitionRCU: 7})
 	c := b.control(t)
 	low, high := b.halves(t)
 	for range 5 {
-		if err := b.put(t, keyOf(low, "1")); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, b.put(t, keyOf(low, "1")))
 	}
 	for range 10 + 90 { // 10 are admitted
 		_ = b.put(t, keyOf(high, "1"))
@@ -166,9 +140,7 @@ func TestReport(t *testing.T) {
 		t.Fatalf("%d %s", code, text)
 	}
 	number := 1
-	if diff := cmp.Diff([]throttle.Throttled{{Reason: "TableWriteKeyRangeThroughputExceeded", Table: tableName, Key: high, Partition: &number, Count: 90}}, got.Throttled); diff != "" {
-		t.Error(diff)
-	}
+	wantEqual(t, "throttled keys", []throttle.Throttled{{Reason: "TableWriteKeyRangeThroughputExceeded", Table: tableName, Key: high, Partition: &number, Count: 90}}, got.Throttled)
 	table, index := got.Tables[0], got.Tables[1]
 	if table.Index != "" || table.ARN != tableARN || table.AccessKey != b.key || table.WCU != 40_000 || table.RCU != 40_000 ||
 		table.WriteReason != "TableWriteAccountLimitExceeded" || table.ReadReason != "TableReadAccountLimitExceeded" || table.WriteRate != 1.5 ||
@@ -179,9 +151,7 @@ func TestReport(t *testing.T) {
 		{Number: 0, From: "0000000000000000", To: "7fffffffffffffff", Levels: throttle.Levels{WCU: 10, WriteRate: 0.5, WriteTokens: 5, RCU: 7, ReadTokens: 7}},
 		{Number: 1, From: "8000000000000000", To: "ffffffffffffffff", Levels: throttle.Levels{WCU: 10, WriteRate: 1, WriteTokens: 0, RCU: 7, ReadTokens: 7}},
 	}
-	if diff := cmp.Diff(want, table.Partitions); diff != "" {
-		t.Error(diff)
-	}
+	wantEqual(t, "the table's partitions", want, table.Partitions)
 
 	code, text, got = c.call(t, "POST", "/_throttle/split", `{"table":"limited","partition":0}`)
 	if code != http.StatusOK || len(got.Tables[0].Partitions) != 3 || *got.Throttled[0].Partition != 2 || got.Tables[0].Partitions[0].To != "3fffffffffffffff" {
@@ -217,8 +187,8 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// TestControlIsNotForPages checks that no other site's page can reset the limits, and that the
-// engine gets no call of the limiter's.
+// TestControlIsNotForPages checks that another site's page can't reset the limits, and that the engine gets no
+// request below /_throttle.
 func TestControlIsNotForPages(t *testing.T) {
 	c := newBench(t, roomy).control(t)
 	for _, header := range [][]string{{"Sec-Fetch-Site", "cross-site"}, {"Origin", "http://elsewhere.example"}} {

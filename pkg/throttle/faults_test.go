@@ -10,12 +10,13 @@ import (
 
 	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/throttle"
 )
 
 var errLost = errors.New("the response is lost")
 
-// losing loses the responses of one operation.
+// losing is an engine that loses the responses of one operation.
 type losing struct{ operation string }
 
 func (l losing) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -28,41 +29,30 @@ func (l losing) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// TestLostResponses checks that an unknown outcome is charged the least cost, and a request
-// that was not sent nothing.
+// TestLostResponses checks that a request whose response is lost costs the minimum, and a request that was
+// not sent nothing.
 func TestLostResponses(t *testing.T) {
 	const item = `{"pk":{"S":"a"},"sk":{"S":"1"}}`
-	bodies := map[string]string{
-		"PutItem":            `{"TableName":"limited","Item":` + item + `}`,
-		"GetItem":            `{"TableName":"limited","Key":` + item + `}`,
-		"BatchWriteItem":     `{"RequestItems":{"limited":[{"PutRequest":{"Item":` + item + `}}]}}`,
-		"BatchGetItem":       `{"RequestItems":{"limited":{"Keys":[` + item + `]}}}`,
-		"TransactWriteItems": `{"TransactItems":[{"Put":{"TableName":"limited","Item":` + item + `}}]}`,
-		"TransactGetItems":   `{"TransactItems":[{"Get":{"TableName":"limited","Key":` + item + `}}]}`,
-	}
-	want := map[string]float64{
-		"PutItem": 1, "GetItem": 0.5, "BatchWriteItem": 1, "BatchGetItem": 0.5, "TransactWriteItems": 2, "TransactGetItems": 2,
-	}
 	b := newBench(t, roomy)
-	for operation, body := range bodies {
+	for operation, call := range map[string]struct {
+		body  string
+		units float64
+	}{
+		"PutItem":            {`{"TableName":"limited","Item":` + item + `}`, 1},
+		"GetItem":            {`{"TableName":"limited","Key":` + item + `}`, 0.5},
+		"BatchWriteItem":     {`{"RequestItems":{"limited":[{"PutRequest":{"Item":` + item + `}}]}}`, 1},
+		"BatchGetItem":       {`{"RequestItems":{"limited":{"Keys":[` + item + `]}}}`, 0.5},
+		"TransactWriteItems": {`{"TransactItems":[{"Put":{"TableName":"limited","Item":` + item + `}}]}`, 2},
+		"TransactGetItems":   {`{"TransactItems":[{"Get":{"TableName":"limited","Key":` + item + `}}]}`, 2},
+	} {
 		for _, lost := range []string{operation, "DescribeTable"} {
 			l, err := throttle.New(throttle.Options{Partitions: 1, PartitionWCU: 10, Base: losing{lost}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, enginetest.Endpoint(t), strings.NewReader(body))
-			if err != nil {
-				t.Fatal(err)
-			}
-			req.Header.Set("X-Amz-Target", "DynamoDB_20120810."+operation)
-			req.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential="+b.key+"/20260101/us-east-1/dynamodb/aws4_request, SignedHeaders=host, Signature=0")
+			require.NoError(t, err)
+			req := b.request(t, enginetest.Endpoint(t), operation, strings.NewReader(call.body))
 			if _, err := l.RoundTrip(req); !errors.Is(err, errLost) {
 				t.Errorf("%s: got %v, want the transport's error", operation, err)
 			}
-			units := want[operation]
-			if lost == "DescribeTable" {
-				units = 0
-			}
+			units := map[bool]float64{true: call.units}[lost == operation]
 			if s := l.Stats(); s.WriteUnits+s.ReadUnits != units {
 				t.Errorf("%s without a response to %s: charged %v and %v units, want %v", operation, lost, s.WriteUnits, s.ReadUnits, units)
 			}
@@ -70,7 +60,7 @@ func TestLostResponses(t *testing.T) {
 	}
 }
 
-// leaving is an engine that leaves part of each batch unprocessed, as AWS may.
+// leaving is an engine whose callers get these responses of batches, which leave items unprocessed.
 type leaving struct{ answers map[string]string }
 
 func (l leaving) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -89,8 +79,8 @@ func (l leaving) RoundTrip(req *http.Request) (*http.Response, error) {
 	return &http.Response{Status: "200 OK", StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body))}, nil
 }
 
-// TestEngineLeavesItems checks that items which the engine leaves unprocessed are returned with
-// the throttled ones, and not charged.
+// TestEngineLeavesItems checks that items that the engine leaves unprocessed are returned with the throttled
+// ones, and not charged.
 func TestEngineLeavesItems(t *testing.T) {
 	key := func(pk, sk string) string { return `{"pk":{"S":"` + pk + `"},"sk":{"S":"` + sk + `"}}` }
 	remove := func(pk, sk string) string { return `{"DeleteRequest":{"Key":` + key(pk, sk) + `}}` }
@@ -101,9 +91,7 @@ func TestEngineLeavesItems(t *testing.T) {
 		"BatchWriteItem": `{"UnprocessedItems":` + list(remove("b", "1")) + `}`,
 		"BatchGetItem":   `{"Responses":` + list(key("a", "1")) + `,"UnprocessedKeys":` + keys(key("b", "1")) + `}`,
 	}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if l.Partition("a") == l.Partition("b") {
 		t.Fatal("a and b are on one partition")
 	}

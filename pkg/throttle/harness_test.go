@@ -17,11 +17,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go"
 	"github.com/aws/smithy-go/logging"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/throttle"
 )
 
@@ -30,9 +32,16 @@ const (
 	byGroup   = "by_group"
 	tableARN  = "arn:aws:dynamodb:ddblocal:000000000000:table/" + tableName
 	indexARN  = tableARN + "/index/" + byGroup
+
+	tableWriteThrottled = "TableWriteKeyRangeThroughputExceeded " + tableARN
+	tableReadThrottled  = "TableReadKeyRangeThroughputExceeded " + tableARN
+	indexWriteThrottled = "IndexWriteKeyRangeThroughputExceeded " + indexARN
 )
 
-// clock advances only by advance.
+// roomy are options whose partitions throttle no test by accident.
+var roomy = throttle.Options{Partitions: 16, PartitionWCU: 1000}
+
+// clock is a clock that only advance moves.
 type clock struct {
 	mu  sync.Mutex
 	now time.Time
@@ -50,14 +59,15 @@ func (c *clock) advance(d time.Duration) {
 	c.now = c.now.Add(d)
 }
 
-// bench is a table in a database of its own, with a limited client and a direct one.
+// bench is a limiter before a database of its own, which has one or more tables.
 type bench struct {
 	*throttle.Limiter
 	*clock
-	db     *dynamodb.Client
-	direct *dynamodb.Client
-	key    string // the access key
-	wire   *wire
+	db     *dynamodb.Client // sends through the limiter
+	direct *dynamodb.Client // sends to the engine
+	key    string           // the access key, which DynamoDB Local takes as the name of the database
+	wire   *wire            // of db
+	plain  *wire            // of direct
 }
 
 func newBench(t testing.TB, o throttle.Options, tables ...*dynamodb.CreateTableInput) *bench {
@@ -72,19 +82,19 @@ func newBench(t testing.TB, o throttle.Options, tables ...*dynamodb.CreateTableI
 	}
 	b.wire = &wire{base: b.Limiter}
 	b.db = client(t, b.key, b.wire)
-	b.direct = client(t, b.key, &wire{base: dynamolocal.Transport()})
+	b.plain = &wire{base: dynamolocal.Transport()}
+	b.direct = client(t, b.key, b.plain)
 	if tables == nil {
 		tables = []*dynamodb.CreateTableInput{onDemandTable()}
 	}
 	for _, table := range tables {
-		if _, err := b.db.CreateTable(t.Context(), table); err != nil {
-			t.Fatal(err)
-		}
+		_, err := b.db.CreateTable(t.Context(), table)
+		require.NoError(t, err)
 	}
 	return b
 }
 
-// client never retries, and verifies checksums.
+// client returns a client that never retries and that verifies checksums.
 func client(t testing.TB, key string, transport http.RoundTripper) *dynamodb.Client {
 	return dynamolocal.DynamoDB(enginetest.Endpoint(t), key, func(o *dynamodb.Options) {
 		o.HTTPClient = &http.Client{Transport: transport}
@@ -94,9 +104,9 @@ func client(t testing.TB, key string, transport http.RoundTripper) *dynamodb.Cli
 	})
 }
 
-// wire keeps the last response and fails one with a wrong checksum or length. It sends a copy
-// of the body: the SDK closes its body when a response begins. The transport may take that for
-// a failed write and close the connection under a long response.
+// wire records the last response, and fails if a response has a wrong checksum or length. It sends a
+// copy of the body: the SDK closes its body when a response begins. The transport may take that for a
+// failed write and close the connection under a long response.
 type wire struct {
 	base http.RoundTripper
 	mu   sync.Mutex
@@ -133,8 +143,8 @@ func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// onDemandTable has a local index and a global one, which is sparse, of kind INCLUDE, and
-// sorted by a number.
+// onDemandTable has a local index, and a sparse global index with the projection INCLUDE whose sort key
+// is a number.
 func onDemandTable() *dynamodb.CreateTableInput {
 	key := func(hash, sort string) []types.KeySchemaElement {
 		return []types.KeySchemaElement{
@@ -187,44 +197,57 @@ func itemOf(pk, sk string, more values) values {
 
 func grouped(group, rank string) values { return values{"group": s(group), "rank": n(rank)} }
 
-// bytesOf returns an attribute that makes an item about so many KB large.
+// sized returns an attribute of this many thousand bytes.
 func sized(kb float64) values {
 	return values{"data": s(string(bytes.Repeat([]byte("x"), int(kb*1000))))}
 }
 
-func (b *bench) put(t testing.TB, item values) error {
+// wantEqual checks that got equals want.
+func wantEqual(t testing.TB, what string, want, got any, options ...cmp.Option) {
 	t.Helper()
-	_, err := b.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(tableName), Item: item})
-	return err
+	if diff := cmp.Diff(want, got, options...); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
 }
 
-func (b *bench) get(t testing.TB, pk, sk string, consistent bool) error {
+// wantThrottled checks that err is a ProvisionedThroughputExceededException with these reasons.
+func wantThrottled(t testing.TB, what string, err error, want ...string) {
 	t.Helper()
-	_, err := b.db.GetItem(t.Context(), &dynamodb.GetItemInput{
-		TableName: aws.String(tableName), Key: keyOf(pk, sk), ConsistentRead: &consistent,
-	})
-	return err
+	wantEqual(t, what, want, throttled(t, err))
 }
 
 // throttled returns the reasons of a ProvisionedThroughputExceededException.
 func throttled(t testing.TB, err error) []string {
 	t.Helper()
-	e, ok := errors.AsType[*types.ProvisionedThroughputExceededException](err)
-	if !ok {
+	code, reasons := throttleOf(t, err)
+	if code != "ProvisionedThroughputExceededException" {
 		t.Fatalf("got %v, want a ProvisionedThroughputExceededException", err)
 	}
-	return reasonsOf(e.ThrottlingReasons)
+	return reasons
 }
 
-func reasonsOf(reasons []types.ThrottlingReason) []string {
-	var texts []string
+// throttleOf returns the code and the reasons of a throttle, which must have a message.
+func throttleOf(t testing.TB, err error) (code string, texts []string) {
+	t.Helper()
+	var reasons []types.ThrottlingReason
+	if e, ok := errors.AsType[*types.ProvisionedThroughputExceededException](err); ok {
+		reasons = e.ThrottlingReasons
+	} else if e, ok := errors.AsType[*types.ThrottlingException](err); ok {
+		reasons = e.ThrottlingReasons
+	} else if e, ok := errors.AsType[*types.RequestLimitExceeded](err); ok {
+		reasons = e.ThrottlingReasons
+	}
+	api, ok := errors.AsType[smithy.APIError](err)
+	if !ok || api.ErrorMessage() == "" {
+		t.Fatalf("got %v, want an exception with a message", err)
+	}
 	for _, r := range reasons {
 		texts = append(texts, aws.ToString(r.Reason)+" "+aws.ToString(r.Resource))
 	}
-	return texts
+	return api.ErrorCode(), texts
 }
 
-// apart returns partition keys of different partitions.
+// apart returns partition keys that are on different partitions.
 func (b *bench) apart(t testing.TB, count int) []string {
 	t.Helper()
 	var keys []string
@@ -242,13 +265,11 @@ func (b *bench) apart(t testing.TB, count int) []string {
 	return keys
 }
 
-// image returns all items of the table by key.
+// image returns all items of the table by their keys.
 func (b *bench) image(t testing.TB) map[string]values {
 	t.Helper()
 	out, err := b.direct.Scan(t.Context(), &dynamodb.ScanInput{TableName: aws.String(tableName), ConsistentRead: aws.Bool(true)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	items := map[string]values{}
 	for _, item := range out.Items {
 		items[item["pk"].(*types.AttributeValueMemberS).Value+"/"+item["sk"].(*types.AttributeValueMemberS).Value] = item
@@ -256,7 +277,7 @@ func (b *bench) image(t testing.TB) map[string]values {
 	return items
 }
 
-// ignoreUnexported makes cmp ignore unexported fields of the SDK's types.
+// ignoreUnexported ignores unexported fields of the SDK's types.
 var ignoreUnexported = cmp.FilterPath(func(p cmp.Path) bool {
 	field, ok := p.Last().(cmp.StructField)
 	return ok && !unicode.IsUpper(rune(field.Name()[0]))

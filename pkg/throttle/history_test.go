@@ -4,15 +4,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
 	"github.com/hotshard/hotshard/pkg/throttle"
 )
 
-// TestThrottledWritesAreKept checks that each throttled write counts once by its key and
-// second, single, in a batch and in a transaction. Throttled reads do not count.
+// TestThrottledWritesAreKept checks that each throttled write counts once for its key and second: a single one,
+// in a batch and in a transaction. Throttled reads do not count.
 func TestThrottledWritesAreKept(t *testing.T) {
 	b := newBench(t, throttle.Options{Partitions: 1000, PartitionWCU: 1, PartitionRCU: 1})
 	keys := b.apart(t, 2)
@@ -22,14 +18,10 @@ func TestThrottledWritesAreKept(t *testing.T) {
 			t.Fatalf("%v, %v: want the second put throttled", first, second)
 		}
 	}
-	request := func(key string) types.WriteRequest {
-		return types.WriteRequest{PutRequest: &types.PutRequest{Item: keyOf(key, "1")}}
-	}
-	b.db.BatchWriteItem(t.Context(), &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{tableName: {request(keys[0]), request(keys[1])}}})
-	b.db.TransactWriteItems(t.Context(), &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{
-		{Put: &types.Put{TableName: aws.String(tableName), Item: keyOf(keys[0], "1")}},
-		{Put: &types.Put{TableName: aws.String(tableName), Item: keyOf(keys[1], "1")}},
-	}})
+	_, err := b.batchWrite(t, putRequests(keyOf(keys[0], "1"), keyOf(keys[1], "1")))
+	wantThrottled(t, "a batch", err, tableWriteThrottled)
+	err = b.transact(t, "", keyOf(keys[0], "1"), keyOf(keys[1], "1"))
+	wantCancelled(t, "a transaction", err, "ThrottlingError", "ThrottlingError")
 	for range 3 {
 		b.get(t, keys[0], "1", true)
 	}
@@ -39,7 +31,7 @@ func TestThrottledWritesAreKept(t *testing.T) {
 	}
 	for _, k := range slots[0].Keys {
 		if k.Index != "" || k.Key != keys[0] && k.Key != keys[1] {
-			t.Errorf("a write was throttled at %+v", k)
+			t.Errorf("throttled writes at %+v, want them at %q", k, keys)
 		}
 	}
 	if got := b.ThrottledWrites("another", begin, begin.Add(time.Minute)); len(got) != 0 {
@@ -47,8 +39,8 @@ func TestThrottledWritesAreKept(t *testing.T) {
 	}
 }
 
-// TestOldThrottledWritesAreCoarse checks that throttled writes keep their number as they age,
-// for a day.
+// TestOldThrottledWritesAreCoarse checks that the number of throttled writes stays exact for a day, while their
+// times get coarser.
 func TestOldThrottledWritesAreCoarse(t *testing.T) {
 	b := newBench(t, throttle.Options{Partitions: 1, PartitionWCU: 1})
 	begin := b.Now()
@@ -73,8 +65,7 @@ func TestOldThrottledWritesAreCoarse(t *testing.T) {
 	}
 }
 
-// TestThrottledWritesAreKnownSince checks that Since is the limiter's start, but at most a day
-// ago.
+// TestThrottledWritesAreKnownSince checks that Since is the limiter's start, and at most a day ago.
 func TestThrottledWritesAreKnownSince(t *testing.T) {
 	b := newBench(t, throttle.Options{Partitions: 1, PartitionWCU: 1})
 	begin := b.Since()
@@ -90,6 +81,7 @@ func TestThrottledWritesAreKnownSince(t *testing.T) {
 	}
 }
 
+// writesOf returns the number of throttled writes, or -1 if the keys do not add up to it.
 func writesOf(slots []throttle.ThrottledWrites) (sum int64) {
 	for _, s := range slots {
 		keys := int64(0)

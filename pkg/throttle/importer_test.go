@@ -6,28 +6,23 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
-// TestImporter checks that a module that imports this package builds it without the modules of hotshard's
-// terminal, browser and programs.
+// TestImporter checks that a module that imports this package does not build the modules of hotshard's commands.
 func TestImporter(t *testing.T) {
 	root, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	dir := t.TempDir()
 	sums, err := os.ReadFile(filepath.Join(root, "go.sum"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for name, text := range map[string]string{
 		"go.mod": "module example.com/tests\n\ngo 1.26.0\n\nrequire github.com/hotshard/hotshard v0.0.0\n\nreplace github.com/hotshard/hotshard => " + root + "\n",
 		"go.sum": string(sums),
 		"use.go": "package tests\n\nimport \"github.com/hotshard/hotshard/pkg/throttle\"\n\nvar _ = throttle.New\n",
 	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	list := func(args ...string) string {
 		t.Helper()
@@ -54,7 +49,7 @@ func TestImporter(t *testing.T) {
 		}
 	}
 	if !modules["github.com/hotshard/hotshard"] || !modules["github.com/aws/smithy-go"] {
-		t.Errorf("the list lacks what is needed: %v", modules)
+		t.Errorf("the list lacks hotshard or the SDK: %v", modules)
 	}
 	if required := list("mod", "edit", "-json"); strings.Contains(required, "charmbracelet") {
 		t.Errorf("an importer's go.mod has\n%s", required)

@@ -1,43 +1,21 @@
 package throttle_test
 
 import (
-	"context"
-	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"github.com/google/go-cmp/cmp"
 
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/throttle"
 )
 
-// names returns the placeholders that an expression uses.
-func names(expression string) map[string]string {
-	used := map[string]string{}
-	for alias, name := range map[string]string{"#g": "group", "#r": "rank", "#t": "tag", "#x": "other"} {
-		if strings.Contains(expression, alias) {
-			used[alias] = name
-		}
-	}
-	if len(used) == 0 {
-		return nil
-	}
-	return used
-}
-
-func updateOf(pk, expression string, v values) *dynamodb.UpdateItemInput {
-	return &dynamodb.UpdateItemInput{
-		TableName: aws.String(tableName), Key: keyOf(pk, "1"), UpdateExpression: &expression,
-		ExpressionAttributeNames: names(expression), ExpressionAttributeValues: v,
-	}
-}
-
-// dryIndex empties the bucket of the index's partition of the group hot. It returns keys of
-// different partitions of the table: the first is in hot, the second in cold, the others are
-// new.
+// dryIndex empties the bucket of the index's partition with the group hot. It returns five partition keys
+// that are on different partitions of the table. The first has an item in hot, the second in cold, the
+// third and the fourth none.
 func dryIndex(t *testing.T) (*bench, []string) {
 	b := newBench(t, throttle.Options{Partitions: 64, PartitionWCU: 20})
 	if b.Partition("hot") == b.Partition("cold") {
@@ -49,37 +27,26 @@ func dryIndex(t *testing.T) (*bench, []string) {
 		itemOf(keys[1], "1", grouped("cold", "1")),
 		itemOf(keys[4], "1", grouped("hot", "1")),
 	} {
-		if err := b.put(t, item); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, b.put(t, item))
 	}
 	filler := itemOf(keys[4], "2", grouped("hot", "1"))
 	filler["tag"] = s(strings.Repeat("x", 17*1024+900)) // 18 units, to make 20
-	if err := b.put(t, filler); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, b.put(t, filler))
 	return b, keys
 }
 
+// TestIndexPartition checks that a write is throttled if it changes an entry of the index's dry partition. It then
+// changes nothing.
 func TestIndexPartition(t *testing.T) {
-	type call = func(ctx context.Context, db *dynamodb.Client, keys []string) error
+	type call = func(b *bench, keys []string) error
 	put := func(key int, more values) call {
-		return func(ctx context.Context, db *dynamodb.Client, keys []string) error {
-			_, err := db.PutItem(ctx, &dynamodb.PutItemInput{TableName: aws.String(tableName), Item: itemOf(keys[key], "1", more)})
-			return err
-		}
+		return func(b *bench, keys []string) error { return b.put(t, itemOf(keys[key], "1", more)) }
 	}
 	update := func(key int, expression string, v values) call {
-		return func(ctx context.Context, db *dynamodb.Client, keys []string) error {
-			_, err := db.UpdateItem(ctx, updateOf(keys[key], expression, v))
-			return err
-		}
+		return func(b *bench, keys []string) error { return b.update(t, updateOf(keys[key], expression, v)) }
 	}
 	remove := func(key int) call {
-		return func(ctx context.Context, db *dynamodb.Client, keys []string) error {
-			_, err := db.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: aws.String(tableName), Key: keyOf(keys[key], "1")})
-			return err
-		}
+		return func(b *bench, keys []string) error { return b.remove(t, keys[key], "1") }
 	}
 	x := values{":x": s("new")}
 	tests := []struct {
@@ -113,24 +80,19 @@ func TestIndexPartition(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			b, keys := dryIndex(t)
 			before := b.image(t)
-			err := test.call(t.Context(), b.db, keys)
+			err := test.call(b, keys)
 			if !test.throttled {
-				if err != nil {
-					t.Error(err)
-				}
+				require.NoError(t, err)
 				return
 			}
-			want := []string{"IndexWriteKeyRangeThroughputExceeded " + indexARN}
-			if diff := cmp.Diff(want, throttled(t, err)); diff != "" {
-				t.Error(diff)
-			}
-			if diff := cmp.Diff(before, b.image(t), ignoreUnexported); diff != "" {
-				t.Errorf("a throttled write changed the table: %s", diff)
-			}
+			wantThrottled(t, test.name, err, indexWriteThrottled)
+			wantEqual(t, "a throttled write changed the table", before, b.image(t), ignoreUnexported)
 		})
 	}
 }
 
+// TestDryIndexInBatchAndTransaction checks that a batch leaves writes to the dry partition unprocessed, and that a
+// transaction with such a write is cancelled.
 func TestDryIndexInBatchAndTransaction(t *testing.T) {
 	b, keys := dryIndex(t)
 	puts := []types.WriteRequest{
@@ -138,27 +100,14 @@ func TestDryIndexInBatchAndTransaction(t *testing.T) {
 		{PutRequest: &types.PutRequest{Item: itemOf(keys[2], "2", grouped("cold", "9"))}},
 		{DeleteRequest: &types.DeleteRequest{Key: keyOf(keys[0], "1")}},
 	}
-	out, err := b.db.BatchWriteItem(t.Context(), &dynamodb.BatchWriteItemInput{
-		RequestItems: map[string][]types.WriteRequest{tableName: puts},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := map[string][]types.WriteRequest{tableName: {puts[0], puts[2]}}
-	if diff := cmp.Diff(want, out.UnprocessedItems, ignoreUnexported); diff != "" {
-		t.Error(diff)
-	}
+	left, err := b.batchWrite(t, map[string][]types.WriteRequest{tableName: puts})
+	require.NoError(t, err)
+	wantEqual(t, "unprocessed items", map[string][]types.WriteRequest{tableName: {puts[0], puts[2]}}, left, ignoreUnexported)
 	_, err = b.db.TransactWriteItems(t.Context(), &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{
 		{Put: &types.Put{TableName: aws.String(tableName), Item: keyOf(keys[3], "1")}},
 		{Delete: &types.Delete{TableName: aws.String(tableName), Key: keyOf(keys[0], "1")}},
 	}})
-	canceled, ok := errors.AsType[*types.TransactionCanceledException](err)
-	if !ok {
-		t.Fatalf("got %v, want a TransactionCanceledException", err)
-	}
-	if diff := cmp.Diff([]string{"None", "ThrottlingError"}, codes(canceled)); diff != "" {
-		t.Error(diff)
-	}
+	wantCancelled(t, "a transaction", err, "None", "ThrottlingError")
 }
 
 func codes(e *types.TransactionCanceledException) []string {
@@ -167,4 +116,78 @@ func codes(e *types.TransactionCanceledException) []string {
 		all = append(all, aws.ToString(r.Code))
 	}
 	return all
+}
+
+// TestUpdateMovesEntry checks each form of an update that moves an index entry, with each ReturnValues. It costs a
+// unit in both of the index's partitions.
+func TestUpdateMovesEntry(t *testing.T) {
+	b := newBench(t, roomy)
+	expressions := map[string]values{
+		"SET #g = :g":                     {":g": s("new")},
+		"SET #g = #t":                     nil,
+		"SET #g = if_not_exists(#x, :g)":  {":g": s("new")},
+		"SET #g = :g, #r = #r + :n":       {":g": s("new"), ":n": n("1")},
+		"SET #g = #t REMOVE #x ADD #r :n": {":n": n("1")},
+	}
+	for expression, v := range expressions {
+		for _, returns := range append(types.ReturnValue("").Values(), "") {
+			item := itemOf("a", "1", grouped("old", "1"))
+			item["tag"] = s("new")
+			require.NoError(t, b.put(t, item))
+			b.Reset()
+			in := updateOf("a", expression, v)
+			in.ReturnValues = returns
+			require.NoError(t, b.update(t, in))
+			got := charged(b.Stats().Keys.Writes)
+			delete(got, place{"", "a"})
+			wantEqual(t, fmt.Sprintf("%s, returning %q", expression, returns), map[place]float64{{byGroup, "old"}: 1, {byGroup, "new"}: 1}, got)
+		}
+	}
+}
+
+// TestIndexKeyOfSeveralAttributes checks that all attributes of an index's partition key choose its partition, for puts,
+// updates and queries.
+func TestIndexKeyOfSeveralAttributes(t *testing.T) {
+	table := onDemandTable()
+	x := &table.GlobalSecondaryIndexes[0]
+	x.KeySchema = []types.KeySchemaElement{
+		{AttributeName: aws.String("group"), KeyType: types.KeyTypeHash}, {AttributeName: aws.String("town"), KeyType: types.KeyTypeHash},
+		{AttributeName: aws.String("rank"), KeyType: types.KeyTypeRange}, {AttributeName: aws.String("sk"), KeyType: types.KeyTypeRange},
+	}
+	table.AttributeDefinitions = append(table.AttributeDefinitions, types.AttributeDefinition{AttributeName: aws.String("town"), AttributeType: types.ScalarAttributeTypeS})
+	b := newBench(t, throttle.Options{Partitions: 64, PartitionWCU: 20}, table)
+	if b.Partition("g|hot") == b.Partition("g|cold") {
+		t.Fatal("both keys are on one partition")
+	}
+	keys := b.apart(t, 22)
+	in := func(town, rank string) values { return values{"group": s("g"), "town": s(town), "rank": n(rank)} }
+	for i := range 20 {
+		if err := b.put(t, itemOf(keys[i], "1", in("hot", fmt.Sprint(i)))); err != nil {
+			t.Fatal(i, err)
+		}
+	}
+	wantThrottled(t, "a put into the dry partition", b.put(t, itemOf(keys[20], "1", in("hot", "20"))), indexWriteThrottled)
+	wantThrottled(t, "an update of the dry partition", b.update(t, updateOf(keys[0], "ADD #r :x", values{":x": n("5")})), indexWriteThrottled)
+	if err := b.put(t, itemOf(keys[21], "1", in("cold", "1"))); err != nil {
+		t.Errorf("a put into another partition: %v", err)
+	}
+	if err := b.update(t, updateOf(keys[21], "ADD #r :x", values{":x": n("5")})); err != nil {
+		t.Errorf("an update of another partition: %v", err)
+	}
+	if _, err := b.db.Query(t.Context(), &dynamodb.QueryInput{
+		TableName: aws.String(tableName), IndexName: aws.String(byGroup), KeyConditionExpression: aws.String("town = :t AND #g = :g"),
+		ExpressionAttributeNames: map[string]string{"#g": "group"}, ExpressionAttributeValues: values{":t": s("cold"), ":g": s("g")},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	stats := b.Stats().Keys
+	writes, reads := charged(stats.Writes), charged(stats.Reads)
+	for key, want := range map[place]float64{{byGroup, "g|hot"}: 20, {byGroup, "g|cold"}: 3} {
+		if writes[key] != want {
+			t.Errorf("%s took %v write units, want %v", key, writes[key], want)
+		}
+	}
+	if reads[place{byGroup, "g|cold"}] != 0.5 {
+		t.Errorf("reads cost %v, want 0.5 in %s", reads, "g|cold")
+	}
 }

@@ -16,28 +16,29 @@ import (
 
 	"github.com/hotshard/hotshard/internal/test/lane"
 	"github.com/hotshard/hotshard/internal/test/libtest"
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/throttle"
 )
 
 // TestMain fails if a test of this package leaks a goroutine.
 func TestMain(m *testing.M) { libtest.Main(m) }
 
-// Points at which a caller leaves.
+// Points at which a caller leaves, which cancels its context.
 const (
-	beforeSending = iota // the engine gets nothing
-	afterSending         // the engine gets the request, and its response is lost
+	beforeSending = iota // the engine receives nothing
+	afterSending         // the engine receives the request, and its response is lost
 	inResponse           // the response breaks off
 	inHold               // while a transaction holds its items
 	never
 	points
 )
 
-// leaveEngine accepts all requests. The caller of one of them leaves.
+// leaveEngine is an engine that accepts all requests. The caller of one of them leaves.
 type leaveEngine struct {
 	point, request int // the caller leaves at this point of this request, counted from 0
 	leave          context.CancelFunc
 	requests       int
-	received       float64 // units of the caller's requests that arrived
+	received       float64 // cost of the received requests, without the limiter's own
 }
 
 func (e *leaveEngine) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -77,8 +78,8 @@ type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
-// leaveCost returns the least cost of a request as it arrived at the engine, and the number of its statements or
-// actions. Reads of the limiter itself, which are consistent, cost nothing.
+// leaveCost returns the minimum cost of a received request, and the number of its statements or actions. The limiter's
+// own reads, which are consistent, cost nothing.
 func leaveCost(operation string, text []byte) (units float64, parts int) {
 	var in struct {
 		RequestItems       map[string]json.RawMessage
@@ -155,9 +156,8 @@ func leaveCall(ctx context.Context, l *throttle.Limiter, operation, body string)
 	return err
 }
 
-// TestCallerLeaves has the callers of random operations leave at random points. A request costs its units if the
-// engine received it, even if its response is lost, as on AWS; otherwise it costs nothing. The buckets agree with the
-// statistics, and no item stays held.
+// TestCallerLeaves checks that a request costs its units exactly if the engine received it, at whatever point its caller
+// leaves. The buckets agree with the statistics, and no item stays held.
 func TestCallerLeaves(t *testing.T) {
 	r := rand.New(rand.NewPCG(seedOf(t), 0))
 	engine, clock := &leaveEngine{}, &clock{now: time.Unix(1_800_000_000, 0)}
@@ -170,9 +170,7 @@ func TestCallerLeaves(t *testing.T) {
 			clock.advance(d)
 		},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	left, throttled := make([]int, points), 0.0
 	for i := range lane.Runs(5000, 100_000) {
 		ctx, leave := context.WithCancel(t.Context())
@@ -198,7 +196,7 @@ func TestCallerLeaves(t *testing.T) {
 		}
 	}
 	if slices.Contains(left[:never], 0) || left[never] != 0 || throttled == 0 {
-		t.Errorf("callers left at the points %v, %v throttles", left, throttled)
+		t.Errorf("callers left %v times by point, with %v throttles: want some at each point but the last, and some throttles", left, throttled)
 	}
 }
 
@@ -209,8 +207,8 @@ func throttledIn(s throttle.Stats) (sum float64) {
 	return sum
 }
 
-// checkUntouched checks that each bucket becomes full, pays exactly for what comes, and that no write in flight
-// remains: a transaction of reads would conflict with it.
+// checkUntouched checks that all buckets get full again and pay exactly for eight transactional reads, which no write in
+// flight conflicts with.
 func checkUntouched(t *testing.T, l *throttle.Limiter, engine *leaveEngine, clock *clock) {
 	t.Helper()
 	*engine = leaveEngine{point: never}
@@ -220,14 +218,12 @@ func checkUntouched(t *testing.T, l *throttle.Limiter, engine *leaveEngine, cloc
 	for key := range 8 {
 		gets = append(gets, fmt.Sprintf(`{"Get":{"TableName":"t","Key":{"id":{"S":"%d"}}}}`, key))
 	}
-	if err := leaveCall(t.Context(), l, "TransactGetItems", `{"TransactItems":[`+strings.Join(gets, ",")+`]}`); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, leaveCall(t.Context(), l, "TransactGetItems", `{"TransactItems":[`+strings.Join(gets, ",")+`]}`))
 	tokens, full := 0.0, 0.0
 	for _, p := range l.Report().Tables[0].Partitions {
 		tokens, full = tokens+p.ReadTokens, full+float64(p.RCU)
 		if p.WriteTokens != float64(p.WCU) {
-			t.Errorf("after an hour of calm a bucket has %v of %d write units", p.WriteTokens, p.WCU)
+			t.Errorf("after an idle hour a bucket has %v of %d write units", p.WriteTokens, p.WCU)
 		}
 	}
 	if s := l.Stats(); s.ReadUnits != 16 || tokens != full-16 {
@@ -235,13 +231,11 @@ func checkUntouched(t *testing.T, l *throttle.Limiter, engine *leaveEngine, cloc
 	}
 }
 
-// TestUnsentTransaction checks that a transaction that was not sent does not use up its client token.
+// TestUnsentTransaction checks that a transaction that was not sent leaves its client token unused.
 func TestUnsentTransaction(t *testing.T) {
 	engine := &leaveEngine{}
 	l, err := throttle.New(throttle.Options{Partitions: 1, PartitionWCU: 10, Base: engine})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	const body = `{"ClientRequestToken":"x","TransactItems":[{"Put":{"TableName":"t","Item":{"id":{"S":"a"}}}}]}`
 	for i, want := range []struct{ writes, reads float64 }{{0, 0}, {2, 0}, {0, 2}} {
 		ctx, leave := context.WithCancel(t.Context())

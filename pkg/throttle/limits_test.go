@@ -1,20 +1,18 @@
 package throttle_test
 
 import (
-	"errors"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"github.com/google/go-cmp/cmp"
 
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/throttle"
 )
 
-// admitted returns the number of successful calls before the first throttled one, and its
-// error.
+// admitted returns the number of successful calls before the first throttled one, and that one's error.
 func admitted(t *testing.T, call func() error) (int, error) {
 	t.Helper()
 	for count := range 1000 {
@@ -26,6 +24,7 @@ func admitted(t *testing.T, call func() error) (int, error) {
 	return 0, nil
 }
 
+// TestHotPartition checks that a dry partition throttles writes, and neither its reads nor other partitions.
 func TestHotPartition(t *testing.T) {
 	b := newBench(t, throttle.Options{Partitions: 8, PartitionWCU: 4})
 	keys := b.apart(t, 2)
@@ -34,13 +33,7 @@ func TestHotPartition(t *testing.T) {
 	if count != 4 {
 		t.Errorf("a full bucket admitted %d writes, want 4", count)
 	}
-	want := []string{"TableWriteKeyRangeThroughputExceeded " + tableARN}
-	if diff := cmp.Diff(want, throttled(t, err)); diff != "" {
-		t.Error(diff)
-	}
-	if e := new(types.ProvisionedThroughputExceededException); !errors.As(err, &e) || e.ErrorMessage() == "" {
-		t.Errorf("no message in %v", err)
-	}
+	wantThrottled(t, "a write beyond that", err, tableWriteThrottled)
 	if err := b.put(t, keyOf(cold, "1")); err != nil {
 		t.Errorf("another partition: %v", err)
 	}
@@ -49,6 +42,7 @@ func TestHotPartition(t *testing.T) {
 	}
 }
 
+// TestBucketIsExact checks that a bucket fills to the nanosecond, and that a write is admitted if any tokens are left.
 func TestBucketIsExact(t *testing.T) {
 	b := newBench(t, throttle.Options{Partitions: 1, PartitionWCU: 4})
 	write := func() error { return b.put(t, keyOf("a", "1")) }
@@ -57,16 +51,16 @@ func TestBucketIsExact(t *testing.T) {
 		size float64 // KB of the first write
 		want int
 	}{
-		{0, 0, 4},                 // one second's
-		{0, 0, 0},                 // tokens: 0
-		{1, 0, 1},                 // a nanosecond's tokens are positive; then almost -1
-		{time.Second / 4, 0, 1},   // 4e-9 again
-		{time.Second / 4, 0, 1},   // still 4e-9: admitted, and almost -1
-		{time.Second/4 - 1, 0, 0}, // exactly 0
+		{0, 0, 4},                 // the tokens of one second
+		{0, 0, 0},                 // 0 tokens are left
+		{1, 0, 1},                 // from 4e-9 tokens to almost -1
+		{time.Second / 4, 0, 1},   // from 4e-9 tokens again
+		{time.Second / 4, 0, 1},   // from 4e-9 tokens again
+		{time.Second/4 - 1, 0, 0}, // exactly 0 tokens
 		{1, 0, 1},
-		{time.Second + time.Second/4 - 2, 0, 4}, // full less 4e-9
-		{time.Hour, 5.9, 1},                     // 6 units from 4: -2
-		{time.Second / 2, 0, 0},                 // 0
+		{time.Second + time.Second/4 - 2, 0, 4}, // full but for 4e-9 tokens
+		{time.Hour, 5.9, 1},                     // 6 units, from 4 tokens to -2
+		{time.Second / 2, 0, 0},                 // exactly 0 tokens
 		{time.Second / 2, 0, 2},
 	}
 	for i, step := range steps {
@@ -85,112 +79,115 @@ func TestBucketIsExact(t *testing.T) {
 	}
 }
 
+// TestHotReads checks the costs of reads, and the reasons with which a dry bucket throttles them.
 func TestHotReads(t *testing.T) {
 	b := newBench(t, throttle.Options{Partitions: 1, PartitionWCU: 10, PartitionRCU: 2})
-	if err := b.put(t, itemOf("a", "1", sized(7))); err != nil {
-		t.Fatal(err)
+	require.NoError(t, b.put(t, itemOf("a", "1", sized(7))))
+	read := func(pk string, consistent bool) any {
+		return &dynamodb.GetItemInput{TableName: aws.String(tableName), Key: keyOf(pk, "1"), ConsistentRead: &consistent}
 	}
-	query := func() error {
-		_, err := b.db.Query(t.Context(), &dynamodb.QueryInput{
-			TableName: aws.String(tableName), IndexName: aws.String(byGroup),
-			KeyConditionExpression:    aws.String("#g = :g and #r > :r"),
-			ExpressionAttributeNames:  map[string]string{"#g": "group", "#r": "rank"},
-			ExpressionAttributeValues: values{":g": s("none"), ":r": n("0")},
-		})
-		return err
-	}
-	scan := func() error {
-		_, err := b.db.Scan(t.Context(), &dynamodb.ScanInput{TableName: aws.String(tableName)})
-		return err
+	query := &dynamodb.QueryInput{
+		TableName: aws.String(tableName), IndexName: aws.String(byGroup),
+		KeyConditionExpression:    aws.String("#g = :g and #r > :r"),
+		ExpressionAttributeNames:  map[string]string{"#g": "group", "#r": "rank"},
+		ExpressionAttributeValues: values{":g": s("none"), ":r": n("0")},
 	}
 	tests := []struct {
 		name   string
-		call   func() error
+		input  any
 		want   int
 		reason string
 	}{
-		{"strong reads of 2 units", func() error { return b.get(t, "a", "1", true) }, 1, "TableRead"},
-		{"eventual reads of 1 unit", func() error { return b.get(t, "a", "1", false) }, 2, "TableRead"},
-		{"eventual reads of nothing", func() error { return b.get(t, "none", "1", false) }, 4, "TableRead"},
-		{"scans of 1 unit", scan, 2, "TableRead"},
-		{"queries of an index that find nothing", query, 4, "IndexRead"},
+		{"strong reads of 2 units", read("a", true), 1, tableReadThrottled},
+		{"eventual reads of 1 unit", read("a", false), 2, tableReadThrottled},
+		{"eventual reads of nothing", read("none", false), 4, tableReadThrottled},
+		{"scans of 1 unit", &dynamodb.ScanInput{TableName: aws.String(tableName)}, 2, tableReadThrottled},
+		{"queries of an index that find nothing", query, 4, "IndexReadKeyRangeThroughputExceeded " + indexARN},
 	}
 	for _, test := range tests {
 		b.advance(time.Minute)
-		count, err := admitted(t, test.call)
+		count, err := admitted(t, func() error { return b.send(t, test.input) })
 		if count != test.want {
 			t.Errorf("%s: %d admitted, want %d", test.name, count, test.want)
 		}
-		arn := tableARN
-		if test.reason == "IndexRead" {
-			arn = indexARN
-		}
-		if diff := cmp.Diff([]string{test.reason + "KeyRangeThroughputExceeded " + arn}, throttled(t, err)); diff != "" {
-			t.Errorf("%s: %s", test.name, diff)
-		}
+		wantThrottled(t, test.name, err, test.reason)
 	}
 }
 
+// TestScanNeedsTheMean checks that a scan takes tokens of all partitions.
 func TestScanNeedsTheMean(t *testing.T) {
 	b := newBench(t, throttle.Options{Partitions: 4, PartitionWCU: 10, PartitionRCU: 1})
 	hot := b.apart(t, 1)[0]
-	if err := b.get(t, hot, "1", true); err != nil {
-		t.Fatal(err)
-	}
-	// 3 units are left in 4 partitions; a scan of nothing costs 0.5.
+	require.NoError(t, b.get(t, hot, "1", true))
+	// 3 units are left in 4 partitions. A scan of an empty table costs 0.5.
 	count, _ := admitted(t, func() error {
-		_, err := b.db.Scan(t.Context(), &dynamodb.ScanInput{TableName: aws.String(tableName)})
-		return err
+		return errorOf(b.db.Scan(t.Context(), &dynamodb.ScanInput{TableName: aws.String(tableName)}))
 	})
 	if count != 6 {
 		t.Errorf("%d scans admitted, want 6", count)
 	}
 }
 
+// TestTableLimit checks that TableWCU limits the whole table, whose local index counts and whose global index does not.
 func TestTableLimit(t *testing.T) {
 	const limit = 3
-	tests := []struct {
-		name  string
-		table *dynamodb.CreateTableInput
-		check func(err error) []string
-		want  string
+	for _, test := range []struct {
+		table        *dynamodb.CreateTableInput
+		code, reason string
 	}{
-		{"on demand", onDemandTable(), func(err error) []string {
-			e, ok := errors.AsType[*types.ThrottlingException](err)
-			if !ok || e.ErrorMessage() == "" {
-				t.Fatalf("got %v, want a ThrottlingException", err)
-			}
-			return reasonsOf(e.ThrottlingReasons)
-		}, "TableWriteMaxOnDemandThroughputExceeded"},
-		{"provisioned", provisionedTable(), func(err error) []string { return throttled(t, err) },
-			"TableWriteProvisionedThroughputExceeded"},
-	}
-	for _, test := range tests {
+		{onDemandTable(), "ThrottlingException", "TableWriteMaxOnDemandThroughputExceeded"},
+		{provisionedTable(), "ProvisionedThroughputExceededException", "TableWriteProvisionedThroughputExceeded"},
+	} {
 		b := newBench(t, throttle.Options{Partitions: 64, PartitionWCU: 10, TableWCU: limit}, test.table)
 		keys := b.apart(t, limit+1)
 		count, err := admitted(t, func() error {
 			key := keys[0]
 			keys = keys[1:]
-			return b.put(t, itemOf(key, "1", grouped(key, "1"))) // the global index does not count, the local one does
+			return b.put(t, itemOf(key, "1", grouped(key, "1"))) // a unit in the table, and one in each index
 		})
 		if count != (limit+1)/2 {
-			t.Errorf("%s: %d writes admitted, want %d", test.name, count, (limit+1)/2)
+			t.Errorf("%s: %d writes admitted, want %d", test.reason, count, (limit+1)/2)
 		}
-		if diff := cmp.Diff([]string{test.want + " " + tableARN}, test.check(err)); diff != "" {
-			t.Errorf("%s: %s", test.name, diff)
-		}
+		code, reasons := throttleOf(t, err)
+		wantEqual(t, "the throttle", []string{test.code, test.reason + " " + tableARN}, append([]string{code}, reasons...))
 	}
 }
 
-// TestBothLimits checks that the partition's exception has both reasons.
+// TestBothLimits checks that the exception has both reasons if the partition and the table are dry.
 func TestBothLimits(t *testing.T) {
 	b := newBench(t, throttle.Options{Partitions: 1, PartitionWCU: 1, TableWCU: 1})
 	_, err := admitted(t, func() error { return b.put(t, keyOf("a", "1")) })
-	want := []string{
-		"TableWriteKeyRangeThroughputExceeded " + tableARN,
-		"TableWriteMaxOnDemandThroughputExceeded " + tableARN,
+	wantThrottled(t, "a second write", err, tableWriteThrottled, "TableWriteMaxOnDemandThroughputExceeded "+tableARN)
+}
+
+// TestOptions checks that the error for invalid options names each of them.
+func TestOptions(t *testing.T) {
+	good := []throttle.Options{
+		{Partitions: 1, PartitionWCU: 1},
+		{Partitions: 10_000, PartitionWCU: 100_000, PartitionRCU: 300_000, TableWCU: 1_000_000, TableQuota: 1_000_000, Burst: time.Hour, TopKeys: 10_000,
+			SplitAfter: 24 * time.Hour, TransactionHold: time.Second},
 	}
-	if diff := cmp.Diff(want, throttled(t, err)); diff != "" {
-		t.Error(diff)
+	for _, o := range good {
+		if _, err := throttle.New(o); err != nil {
+			t.Errorf("%+v: %v", o, err)
+		}
+	}
+	bad := throttle.Options{Partitions: 10_001, PartitionWCU: -1, PartitionRCU: 300_001, TableWCU: -1, TableQuota: -1, Burst: -time.Second, TopKeys: -1,
+		SplitAfter: 25 * time.Hour, TransactionHold: -1}
+	_, err := throttle.New(bad)
+	if err == nil {
+		t.Fatal("no error")
+	}
+	for _, part := range []string{
+		"the number of partitions is 10001", "a partition's write units a second is -1", "a partition's read units a second is 300001",
+		"a table's write units a second is -1", "the burst is -1s", "the quota of a table is -1", "the number of keys in statistics is -1",
+		"the time to a split is 25h0m0s: want up to 24h0m0s", "the hold of a transaction is -1ns: want up to 1s",
+	} {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("%q is not in: %v", part, err)
+		}
+	}
+	if _, err := throttle.New(throttle.Options{}); err == nil {
+		t.Error("no partitions and no units: no error")
 	}
 }

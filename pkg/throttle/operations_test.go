@@ -1,7 +1,6 @@
 package throttle_test
 
 import (
-	"context"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -11,6 +10,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/hotshard/hotshard/internal/base/dynamo"
 )
 
 // workload makes operations on a few items.
@@ -59,77 +60,55 @@ func (w *workload) item(key values) values {
 	return item
 }
 
-// writing is a put, an update or a delete, perhaps with a condition. Only one field is set.
-type writing struct {
-	put       values
-	update    *dynamodb.UpdateItemInput
-	remove    values
-	condition *string
-}
+// writing is a put, an update or a delete, perhaps with a condition.
+type writing struct{ types.TransactWriteItem }
 
 func (w *workload) writing(key values) writing {
+	name := aws.String(tableName)
 	var condition *string
 	if w.IntN(4) == 0 {
 		condition = aws.String(pick(w, "attribute_exists(pk)", "attribute_not_exists(pk)", "attribute_exists(tag)"))
 	}
 	switch w.IntN(5) {
 	case 0, 1:
-		return writing{put: w.item(key), condition: condition}
+		return writing{types.TransactWriteItem{Put: &types.Put{TableName: name, Item: w.item(key), ConditionExpression: condition}}}
 	case 2:
-		return writing{remove: key, condition: condition}
+		return writing{types.TransactWriteItem{Delete: &types.Delete{TableName: name, Key: key, ConditionExpression: condition}}}
 	}
-	update := updateOf(pkOf(key), pick(w,
+	expression := pick(w,
 		"ADD #x :n", "SET #t = :t", "SET #t = if_not_exists(#t, :t) ADD #x :n", "SET #g = :g, #r = :n", "SET #g = :g",
 		"REMOVE #g", "REMOVE #r, #t SET #x = :n", "ADD #r :n", "SET #g = if_not_exists(#g, :g), #r = :n", "SET #r = if_not_exists(#r, :n)", "SET #g = if_not_exists(#t, :g)",
-	), nil)
-	update.Key = key
+	)
 	all := values{":n": n("3"), ":t": s(pick(w, "x", "z")), ":g": s(pick(w, "g1", "g4"))}
-	maps.DeleteFunc(all, func(name string, _ types.AttributeValue) bool {
-		return !strings.Contains(*update.UpdateExpression, name)
-	})
-	if len(all) > 0 {
-		update.ExpressionAttributeValues = all
+	maps.DeleteFunc(all, func(name string, _ types.AttributeValue) bool { return !strings.Contains(expression, name) })
+	if len(all) == 0 {
+		all = nil
 	}
-	update.ConditionExpression = condition
-	return writing{update: update, condition: condition}
+	return writing{types.TransactWriteItem{Update: &types.Update{
+		TableName: name, Key: key, ConditionExpression: condition,
+		UpdateExpression: &expression, ExpressionAttributeNames: names(expression), ExpressionAttributeValues: all,
+	}}}
 }
 
 func (w writing) key() values {
 	switch {
-	case w.put != nil:
-		return values{"pk": w.put["pk"], "sk": w.put["sk"]}
-	case w.update != nil:
-		return w.update.Key
+	case w.Put != nil:
+		return values{"pk": w.Put.Item["pk"], "sk": w.Put.Item["sk"]}
+	case w.Update != nil:
+		return w.Update.Key
 	}
-	return w.remove
+	return w.Delete.Key
 }
 
-// alone sends the write as a single operation and returns its consumed capacity.
-func (w writing) alone(ctx context.Context, db *dynamodb.Client) (*types.ConsumedCapacity, error) {
-	capacity := types.ReturnConsumedCapacityIndexes
+// input returns the input of the write as a single operation.
+func (w writing) input() any {
 	switch {
-	case w.put != nil:
-		out, err := db.PutItem(ctx, &dynamodb.PutItemInput{TableName: aws.String(tableName), Item: w.put,
-			ConditionExpression: w.condition, ReturnConsumedCapacity: capacity})
-		if err != nil {
-			return nil, err
-		}
-		return out.ConsumedCapacity, nil
-	case w.update != nil:
-		in := *w.update
-		in.ReturnConsumedCapacity, in.ReturnValues = capacity, ""
-		out, err := db.UpdateItem(ctx, &in)
-		if err != nil {
-			return nil, err
-		}
-		return out.ConsumedCapacity, nil
+	case w.Put != nil:
+		return dynamo.PutInput(w.Put)
+	case w.Update != nil:
+		return dynamo.UpdateInput(w.Update)
 	}
-	out, err := db.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: aws.String(tableName), Key: w.remove,
-		ConditionExpression: w.condition, ReturnConsumedCapacity: capacity})
-	if err != nil {
-		return nil, err
-	}
-	return out.ConsumedCapacity, nil
+	return dynamo.DeleteInput(w.Delete)
 }
 
 func (w *workload) next() operation {
@@ -147,8 +126,7 @@ func (w *workload) next() operation {
 	case 5:
 		key, consistent := w.key(), w.IntN(2) == 0
 		in := &dynamodb.GetItemInput{TableName: aws.String(tableName), Key: key, ConsistentRead: &consistent}
-		return operation{"GetItem", func(ctx context.Context, db *dynamodb.Client) (any, error) { return db.GetItem(ctx, in) },
-			func(a *auditor) { a.read(key, consistent, 1) }}
+		return operation{in, func(a *auditor) { a.read(key, consistent, 1) }}
 	}
 	return w.single()
 }
@@ -157,93 +135,63 @@ func (w *workload) single() operation {
 	one := w.writing(w.key())
 	failure := pick(w, types.ReturnValuesOnConditionCheckFailure(""), types.ReturnValuesOnConditionCheckFailureAllOld)
 	old := pick(w, types.ReturnValueNone, types.ReturnValueAllOld, "")
-	audit := func(a *auditor) { a.write(one, 1) }
-	switch {
-	case one.put != nil:
-		in := &dynamodb.PutItemInput{TableName: aws.String(tableName), Item: one.put, ReturnValues: old,
-			ConditionExpression: one.condition, ReturnValuesOnConditionCheckFailure: failure}
-		return operation{"PutItem", func(ctx context.Context, db *dynamodb.Client) (any, error) { return db.PutItem(ctx, in) }, audit}
-	case one.update != nil:
-		one.update.ReturnValues = pick(w, append(types.ReturnValue("").Values(), "")...)
-		one.update.ReturnValuesOnConditionCheckFailure = failure
-		return operation{"UpdateItem", func(ctx context.Context, db *dynamodb.Client) (any, error) { return db.UpdateItem(ctx, one.update) }, audit}
+	in := one.input()
+	switch in := in.(type) {
+	case *dynamodb.PutItemInput:
+		in.ReturnValues, in.ReturnValuesOnConditionCheckFailure = old, failure
+	case *dynamodb.UpdateItemInput:
+		in.ReturnValues, in.ReturnValuesOnConditionCheckFailure = pick(w, append(types.ReturnValue("").Values(), "")...), failure
+	case *dynamodb.DeleteItemInput:
+		in.ReturnValues, in.ReturnValuesOnConditionCheckFailure = types.ReturnValueAllOld, failure
 	}
-	in := &dynamodb.DeleteItemInput{TableName: aws.String(tableName), Key: one.remove, ReturnValues: types.ReturnValueAllOld,
-		ConditionExpression: one.condition, ReturnValuesOnConditionCheckFailure: failure}
-	return operation{"DeleteItem", func(ctx context.Context, db *dynamodb.Client) (any, error) {
-		out, err := db.DeleteItem(ctx, in)
-		if out != nil {
-			out.ConsumedCapacity = nil // for no item, the engine returns it unasked
-		}
-		return out, err
-	}, audit}
+	return operation{in, func(a *auditor) { a.write(one, 1) }}
 }
 
 func (w *workload) batchWrite() operation {
 	var all []writing
 	var requests []types.WriteRequest
 	for _, key := range w.keys() {
-		one := writing{put: w.item(key)}
-		request := types.WriteRequest{PutRequest: &types.PutRequest{Item: one.put}}
-		if w.IntN(3) == 0 {
-			one = writing{remove: key}
-			request = types.WriteRequest{DeleteRequest: &types.DeleteRequest{Key: key}}
+		var one writing
+		if item := w.item(key); w.IntN(3) == 0 {
+			one.Delete = &types.Delete{TableName: aws.String(tableName), Key: key}
+			requests = append(requests, types.WriteRequest{DeleteRequest: &types.DeleteRequest{Key: key}})
+		} else {
+			one.Put = &types.Put{TableName: aws.String(tableName), Item: item}
+			requests = append(requests, types.WriteRequest{PutRequest: &types.PutRequest{Item: item}})
 		}
-		all, requests = append(all, one), append(requests, request)
+		all = append(all, one)
 	}
 	in := &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{tableName: requests}}
-	return operation{"BatchWriteItem",
-		func(ctx context.Context, db *dynamodb.Client) (any, error) { return db.BatchWriteItem(ctx, in) },
-		func(a *auditor) {
-			for _, one := range all {
-				a.write(one, 1)
-			}
-		}}
+	return operation{in, func(a *auditor) { a.writeAll(all, 1) }}
 }
 
 // transactWrite has no conditions: the auditor could not undo the other writes.
 func (w *workload) transactWrite() operation {
 	var all []writing
-	var actions []types.TransactWriteItem
-	name := aws.String(tableName)
+	in := &dynamodb.TransactWriteItemsInput{}
 	for _, key := range w.keys() {
 		one := w.writing(key)
-		one.condition = nil
-		var action types.TransactWriteItem
 		switch {
-		case one.put != nil:
-			action.Put = &types.Put{TableName: name, Item: one.put}
-		case one.update != nil:
-			one.update.ConditionExpression = nil
-			action.Update = &types.Update{TableName: name, Key: key, UpdateExpression: one.update.UpdateExpression,
-				ExpressionAttributeNames:  one.update.ExpressionAttributeNames,
-				ExpressionAttributeValues: one.update.ExpressionAttributeValues}
+		case one.Put != nil:
+			one.Put.ConditionExpression = nil
+		case one.Update != nil:
+			one.Update.ConditionExpression = nil
 		default:
-			action.Delete = &types.Delete{TableName: name, Key: key}
+			one.Delete.ConditionExpression = nil
 		}
-		all, actions = append(all, one), append(actions, action)
+		all, in.TransactItems = append(all, one), append(in.TransactItems, one.TransactWriteItem)
 	}
-	return operation{"TransactWriteItems",
-		func(ctx context.Context, db *dynamodb.Client) (any, error) {
-			return db.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: actions})
-		},
-		func(a *auditor) {
-			for _, one := range all {
-				a.write(one, 2)
-			}
-		}}
+	return operation{in, func(a *auditor) { a.writeAll(all, 2) }}
 }
 
 func (w *workload) batchGet() operation {
 	keys, consistent := w.keys(), w.IntN(2) == 0
 	in := &dynamodb.BatchGetItemInput{RequestItems: map[string]types.KeysAndAttributes{tableName: {Keys: keys, ConsistentRead: &consistent}}}
-	return operation{"BatchGetItem",
-		func(ctx context.Context, db *dynamodb.Client) (any, error) { return db.BatchGetItem(ctx, in) },
-		func(a *auditor) {
-			for _, key := range keys {
-				a.read(key, consistent, 1)
-			}
-		}}
+	return operation{in, func(a *auditor) {
+		for _, key := range keys {
+			a.read(key, consistent, 1)
+		}
+	}}
 }
 
 func (w *workload) transactGet() operation {
@@ -252,13 +200,11 @@ func (w *workload) transactGet() operation {
 	for _, key := range keys {
 		in.TransactItems = append(in.TransactItems, types.TransactGetItem{Get: &types.Get{TableName: aws.String(tableName), Key: key}})
 	}
-	return operation{"TransactGetItems",
-		func(ctx context.Context, db *dynamodb.Client) (any, error) { return db.TransactGetItems(ctx, in) },
-		func(a *auditor) {
-			for _, key := range keys {
-				a.read(key, true, 2)
-			}
-		}}
+	return operation{in, func(a *auditor) {
+		for _, key := range keys {
+			a.read(key, true, 2)
+		}
+	}}
 }
 
 func (w *workload) query() operation {
@@ -270,7 +216,5 @@ func (w *workload) query() operation {
 		in = dynamodb.QueryInput{TableName: aws.String(tableName), IndexName: aws.String(byGroup),
 			KeyConditions: map[string]types.Condition{"group": {ComparisonOperator: "EQ", AttributeValueList: []types.AttributeValue{s(pk)}}}}
 	}
-	return operation{"Query",
-		func(ctx context.Context, db *dynamodb.Client) (any, error) { return db.Query(ctx, &in) },
-		func(a *auditor) { a.query(in, pk) }}
+	return operation{&in, func(a *auditor) { a.query(in, pk) }}
 }

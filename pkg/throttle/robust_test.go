@@ -13,13 +13,14 @@ import (
 	"time"
 
 	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/throttle"
 )
 
 const describedTable = `{"Table":{"TableName":"t","TableArn":"arn","KeySchema":[{"AttributeName":"id","KeyType":"HASH"}],"BillingModeSummary":{"BillingMode":"PAY_PER_REQUEST"}}}`
 
-// FuzzRequest sends any body of any operation. The limiter answers each and never panics. It sends no request to the
-// engine that the caller did not send, except its own reads. The buckets agree with the charges.
+// FuzzRequest sends any body of any operation. The limiter never panics. It sends the engine only the caller's request
+// and its own reads. The buckets pay what the statistics charge.
 func FuzzRequest(f *testing.F) {
 	bodies := []string{
 		``, `{`, `[]`, `null`, `{"TableName":"t","Item":{"id":{"S":"a"}}}`, `{"TableName":"t","Key":{"id":{"N":"1e999"}}}`,
@@ -65,9 +66,7 @@ func FuzzRequest(f *testing.F) {
 		l, err := throttle.New(throttle.Options{
 			Partitions: 1, PartitionWCU: 1, PartitionBytes: 100, Base: base, Now: func() time.Time { return time.Unix(1_800_000_000, 0) },
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for range 3 {
 			req := httptest.NewRequestWithContext(t.Context(), "POST", "http://engine/", bytes.NewReader(body))
 			req.Header.Set("X-Amz-Target", target)
@@ -76,9 +75,8 @@ func FuzzRequest(f *testing.F) {
 			if err != nil {
 				continue
 			}
-			if _, err := io.Copy(io.Discard, resp.Body); err != nil {
-				t.Fatal(err)
-			}
+			_, err = io.Copy(io.Discard, resp.Body)
+			require.NoError(t, err)
 			resp.Body.Close()
 		}
 		if strings.HasSuffix(target, "Table") {
@@ -89,10 +87,10 @@ func FuzzRequest(f *testing.F) {
 			for _, p := range table.Partitions {
 				paid -= p.WriteTokens + p.ReadTokens
 			}
-			paid += 1 + 3 // what the first partition had
+			paid += 1 + 3 // the first partition's tokens at the start
 		}
 		if s := l.Stats(); math.Abs(paid-s.WriteUnits-s.ReadUnits) > 1e-6*(1+paid) || s.WriteUnits < 0 || s.ReadUnits < 0 {
-			t.Errorf("the buckets paid %v units, charged were %v and %v", paid, s.WriteUnits, s.ReadUnits)
+			t.Errorf("the buckets paid %v units, the statistics charge %v and %v", paid, s.WriteUnits, s.ReadUnits)
 		}
 	})
 }
@@ -101,14 +99,12 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// TestBodies checks that chunked bodies are charged like others, and that compressed and unreadable ones, and unknown
-// operations, get the engine's own answers.
+// TestBodies checks that a chunked body costs what any other does. Compressed, unreadable and large bodies and unknown
+// operations get the engine's own responses.
 func TestBodies(t *testing.T) {
 	b := newBench(t, throttle.Options{Partitions: 1, PartitionWCU: 100})
 	target, err := url.Parse(enginetest.Endpoint(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	proxy := httptest.NewServer(b.Proxy(target))
 	t.Cleanup(proxy.Close)
 	const put = `{"TableName":"limited","Item":{"pk":{"S":"a"},"sk":{"S":"1"}}}`
@@ -118,25 +114,16 @@ func TestBodies(t *testing.T) {
 	_ = z.Close()
 	send := func(endpoint, operation string, body io.Reader, encoding string) int {
 		t.Helper()
-		req, err := http.NewRequestWithContext(t.Context(), "POST", endpoint, body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		req.Header.Set("X-Amz-Target", "DynamoDB_20120810."+operation)
-		req.Header.Set("Content-Type", "application/x-amz-json-1.0")
-		req.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential="+b.key+"/20260101/us-east-1/dynamodb/aws4_request, SignedHeaders=host, Signature=0")
+		req := b.request(t, endpoint, operation, body)
 		req.Header.Set("X-Amz-Date", "20260101T000000Z")
 		if encoding != "" {
 			req.Header.Set("Content-Encoding", encoding)
 		}
 		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer resp.Body.Close()
-		if _, err := io.Copy(io.Discard, resp.Body); err != nil {
-			t.Fatal(err)
-		}
+		_, err = io.Copy(io.Discard, resp.Body)
+		require.NoError(t, err)
 		return resp.StatusCode
 	}
 	huge := `{"RequestItems":{"limited":[` + strings.Repeat(" ", 16<<20) + `]}}`
@@ -152,10 +139,52 @@ func TestBodies(t *testing.T) {
 		}
 	}
 	b.Reset()
-	if got := send(proxy.URL, "PutItem", io.MultiReader(strings.NewReader(put)), ""); got != http.StatusOK { // without a length
-		t.Errorf("chunked: status %d", got)
+	halves := io.MultiReader(strings.NewReader(put[:20]), strings.NewReader(put[20:])) // a body without a length is chunked
+	if got := send(proxy.URL, "PutItem", halves, ""); got != http.StatusOK {
+		t.Errorf("a chunked body: status %d", got)
 	}
 	if got := b.Stats().WriteUnits; got != 1 {
-		t.Errorf("a chunked PutItem cost %v units", got)
+		t.Errorf("a chunked PutItem cost %v units, want 1", got)
 	}
+}
+
+// BenchmarkStandIn measures what the limiter and the proxy's handler allocate and compute for a call. The engine is a
+// function.
+//
+//	go test -run '^$' -bench StandIn -benchmem ./pkg/throttle
+func BenchmarkStandIn(b *testing.B) {
+	filler := `"text":{"S":"` + strings.Repeat("x", 280) + `"}`
+	for _, c := range []struct{ operation, body, answer string }{
+		{"PutItem", `{"TableName":"t","Item":{"id":{"S":"key7"},` + filler + `}}`, `{"Attributes":{"id":{"S":"key7"},` + filler + `}}`},
+		{"UpdateItem", `{"TableName":"t","Key":{"id":{"S":"key7"}},"UpdateExpression":"ADD hits :one","ExpressionAttributeValues":{":one":{"N":"1"}}}`,
+			`{"ConsumedCapacity":{"TableName":"t","CapacityUnits":1.0,"Table":{"CapacityUnits":1.0}}}`},
+		{"GetItem", `{"TableName":"t","Key":{"id":{"S":"key7"}}}`, `{"ConsumedCapacity":{"TableName":"t","CapacityUnits":0.5},"Item":{"id":{"S":"key7"},` + filler + `}}`},
+	} {
+		p := newStandIn(b, c.answer)
+		b.Run(c.operation, func(b *testing.B) {
+			for b.Loop() {
+				req := httptest.NewRequestWithContext(b.Context(), http.MethodPost, "/", strings.NewReader(c.body))
+				req.Header = http.Header{"X-Amz-Target": {"DynamoDB_20120810." + c.operation}, "Content-Type": {"application/x-amz-json-1.0"},
+					"Authorization": {"AWS4-HMAC-SHA256 Credential=a/20260101/us-east-1/dynamodb/aws4_request, Signature=0"}}
+				w := httptest.NewRecorder()
+				if p.ServeHTTP(w, req); w.Code != http.StatusOK || strings.Contains(w.Body.String(), "ConsumedCapacity") {
+					b.Fatal(w.Code, w.Body)
+				}
+			}
+		})
+	}
+}
+
+// newStandIn returns a proxy before a function that always has this answer.
+func newStandIn(b *testing.B, answer string) http.Handler {
+	l, err := throttle.New(throttle.Options{Partitions: 4, PartitionWCU: 100_000, TableQuota: 1_000_000, Base: roundTrip(func(r *http.Request) (*http.Response, error) {
+		text := answer
+		if strings.HasSuffix(r.Header.Get("X-Amz-Target"), ".DescribeTable") {
+			text = describedTable
+		}
+		_, err := io.Copy(io.Discard, r.Body)
+		return &http.Response{StatusCode: http.StatusOK, ContentLength: int64(len(text)), Header: http.Header{"X-Amz-Crc32": {"1"}}, Body: io.NopCloser(strings.NewReader(text))}, err
+	})})
+	require.NoError(b, err)
+	return l.Proxy(&url.URL{Scheme: "http", Host: "engine"})
 }

@@ -14,24 +14,22 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"github.com/google/go-cmp/cmp"
 
+	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/throttle"
 )
 
+// TestStats checks all statistics after a few calls, and that a reset clears them and fills no bucket.
 func TestStats(t *testing.T) {
 	b := newBench(t, throttle.Options{Partitions: 1000, PartitionWCU: 6, TopKeys: 2})
 	keys := b.apart(t, 3)
 	for i, key := range keys {
 		for range 3 - i {
-			if err := b.put(t, itemOf(key, "1", map[bool]values{true: grouped("g", "1"), false: nil}[i == 2])); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, b.put(t, itemOf(key, "1", map[bool]values{true: grouped("g", "1"), false: nil}[i == 2])))
 		}
 	}
-	if err := b.get(t, keys[1], "1", false); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, b.get(t, keys[1], "1", false))
 	if _, err := admitted(t, func() error { return b.put(t, keyOf(keys[0], "1")) }); err == nil {
 		t.Fatal("nothing was throttled")
 	}
@@ -55,9 +53,7 @@ func TestStats(t *testing.T) {
 			Throttled: []throttle.KeyUnits{{Table: tableName, Reason: "TableWriteKeyRangeThroughputExceeded", Key: keys[0], Units: 1}},
 		},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	wantEqual(t, "statistics", want, got)
 	text, err := json.Marshal(got)
 	if err != nil || !strings.Contains(string(text), `"throttled_requests":1`) {
 		t.Errorf("as JSON: %s, %v", text, err)
@@ -71,7 +67,7 @@ func TestStats(t *testing.T) {
 	}
 }
 
-// TestTablesChange checks that a new table of a known name has its own keys.
+// TestTablesChange checks that a table made again under its name is charged by its new key schema.
 func TestTablesChange(t *testing.T) {
 	b := newBench(t, throttle.Options{Partitions: 1, PartitionWCU: 1})
 	fill := func() {
@@ -81,20 +77,17 @@ func TestTablesChange(t *testing.T) {
 		}
 	}
 	fill()
-	if _, err := b.db.DeleteTable(t.Context(), &dynamodb.DeleteTableInput{TableName: aws.String(tableName)}); err != nil {
-		t.Fatal(err)
-	}
-	_, missing := errors.AsType[*types.ResourceNotFoundException](b.put(t, keyOf("a", "1")))
-	if !missing {
-		t.Error("a table that is gone takes writes")
+	_, err := b.db.DeleteTable(t.Context(), &dynamodb.DeleteTableInput{TableName: aws.String(tableName)})
+	require.NoError(t, err)
+	if err := b.put(t, keyOf("a", "1")); !errors.As(err, new(*types.ResourceNotFoundException)) {
+		t.Errorf("a deleted table: %v, want a ResourceNotFoundException", err)
 	}
 	table := onDemandTable()
 	table.KeySchema[0], table.KeySchema[1] = types.KeySchemaElement{AttributeName: aws.String("sk"), KeyType: types.KeyTypeHash},
 		types.KeySchemaElement{AttributeName: aws.String("pk"), KeyType: types.KeyTypeRange}
 	table.LocalSecondaryIndexes = nil
-	if _, err := b.db.CreateTable(t.Context(), table); err != nil {
-		t.Fatal(err)
-	}
+	_, err = b.db.CreateTable(t.Context(), table)
+	require.NoError(t, err)
 	b.Reset()
 	fill()
 	if got := b.Stats().Keys.Writes; len(got) != 1 || got[0].Key != "1" {
@@ -102,13 +95,12 @@ func TestTablesChange(t *testing.T) {
 	}
 }
 
-// TestDatabasesAreApart checks that tables of one name in two databases have separate limits.
+// TestDatabasesAreApart checks that tables with the same name in two databases have separate limits.
 func TestDatabasesAreApart(t *testing.T) {
 	b := newBench(t, throttle.Options{Partitions: 1, PartitionWCU: 1})
 	other := client(t, b.key+"other", b.wire)
-	if _, err := other.CreateTable(t.Context(), onDemandTable()); err != nil {
-		t.Fatal(err)
-	}
+	_, err := other.CreateTable(t.Context(), onDemandTable())
+	require.NoError(t, err)
 	for _, db := range []*dynamodb.Client{b.db, other} {
 		if _, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(tableName), Item: keyOf("a", "1")}); err != nil {
 			t.Error(err)
@@ -116,7 +108,7 @@ func TestDatabasesAreApart(t *testing.T) {
 	}
 }
 
-// TestConcurrentUse checks under the race detector that no unit is lost.
+// TestConcurrentUse checks that statistics count each of many concurrent calls.
 func TestConcurrentUse(t *testing.T) {
 	b := newBench(t, throttle.Options{Partitions: 4, PartitionWCU: 10})
 	const writers, each = 8, 25
@@ -125,7 +117,7 @@ func TestConcurrentUse(t *testing.T) {
 	for w := range writers {
 		wg.Go(func() {
 			for i := range each {
-				_, err := b.db.UpdateItem(t.Context(), updateOf(fmt.Sprint("key", i), "ADD #x :n", values{":n": n("1")}))
+				err := b.update(t, updateOf(fmt.Sprint("key", i), "ADD #x :n", values{":n": n("1")}))
 				if err == nil {
 					counts[w]++
 				} else if _, ok := errors.AsType[*types.ProvisionedThroughputExceededException](err); !ok {
@@ -143,35 +135,27 @@ func TestConcurrentUse(t *testing.T) {
 	}
 	stats := b.Stats().Operations[0]
 	if stats.WriteUnits != float64(accepted) || stats.ThrottledRequests != int64(writers*each-accepted) {
-		t.Errorf("%d accepted of %d, but %+v", accepted, writers*each, stats)
+		t.Errorf("%d of %d calls were accepted, the statistics are %+v", accepted, writers*each, stats)
 	}
 	if limit := 4 * (10 + 2); accepted > limit { // 200 ms refill 2 units
 		t.Errorf("%d writes accepted, want at most %d", accepted, limit)
 	}
 }
 
-// TestRequestIsLeftAlone checks the contract of http.RoundTripper.
+// TestRequestIsLeftAlone checks that the limiter closes the request's body and changes no header, as http.RoundTripper
+// requires.
 func TestRequestIsLeftAlone(t *testing.T) {
 	b := newBench(t, roomy)
 	body := &closed{Reader: strings.NewReader(`{"TableName":"limited","Item":{"pk":{"S":"a"},"sk":{"S":"1"}}}`)}
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, *b.db.Options().BaseEndpoint, body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("X-Amz-Target", "DynamoDB_20120810.PutItem")
-	req.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential="+b.key+"/20260101/us-east-1/dynamodb/aws4_request, SignedHeaders=host, Signature=0")
+	req := b.request(t, enginetest.Endpoint(t), "PutItem", body)
 	header := req.Header.Clone()
 	resp, err := b.RoundTrip(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	resp.Body.Close()
 	if resp.StatusCode != http.StatusOK || !body.is {
 		t.Errorf("status %s, body closed %v", resp.Status, body.is)
 	}
-	if diff := cmp.Diff(header, req.Header); diff != "" {
-		t.Error(diff)
-	}
+	wantEqual(t, "headers after the round trip", header, req.Header)
 }
 
 type closed struct {
@@ -182,4 +166,44 @@ type closed struct {
 func (c *closed) Close() error {
 	c.is = true
 	return nil
+}
+
+// TestPutWithoutIndexes checks that a put costs the larger of the old and the new item. Its response has no attributes
+// or ConsumedCapacity that the caller did not ask for.
+func TestPutWithoutIndexes(t *testing.T) {
+	b := newBench(t, roomy, sortedTable())
+	for i, test := range []struct {
+		kb, units float64
+		returns   types.ReturnValue
+		capacity  types.ReturnConsumedCapacity
+		condition *string
+	}{
+		{kb: 0.5, units: 1},
+		{kb: 2.5, units: 3},
+		{kb: 0.5, units: 3},
+		{kb: 0.5, units: 1, returns: types.ReturnValueAllOld},
+		{kb: 8.5, units: 9},
+		{kb: 0.5, units: 9, capacity: types.ReturnConsumedCapacityTotal},
+		{kb: 1.5, units: 2, returns: types.ReturnValueAllOld, capacity: types.ReturnConsumedCapacityIndexes},
+		{kb: 3.5, units: 2, condition: aws.String("attribute_not_exists(pk)")},
+		{kb: 0.5, units: 2, condition: aws.String("attribute_exists(pk)")},
+	} {
+		b.Reset()
+		out, err := b.db.PutItem(t.Context(), &dynamodb.PutItemInput{
+			TableName: aws.String(tableName), Item: itemOf("a", "1", sized(test.kb)),
+			ReturnValues: test.returns, ReturnConsumedCapacity: test.capacity, ConditionExpression: test.condition,
+		})
+		if failed := err != nil; failed != (i == 7) {
+			t.Fatal(i, err)
+		}
+		if got := b.Stats().WriteUnits; got != test.units {
+			t.Errorf("put %d cost %v units, want %v", i, got, test.units)
+		}
+		if err == nil && (out.Attributes != nil != (test.returns != "") || out.ConsumedCapacity != nil != (test.capacity != "")) {
+			t.Errorf("put %d returned %d attributes and %+v", i, len(out.Attributes), out.ConsumedCapacity)
+		}
+		if err == nil && out.ConsumedCapacity != nil && aws.ToFloat64(out.ConsumedCapacity.CapacityUnits) != test.units {
+			t.Errorf("the engine reports %v units for put %d, want %v", *out.ConsumedCapacity.CapacityUnits, i, test.units)
+		}
+	}
 }

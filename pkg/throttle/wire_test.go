@@ -3,13 +3,12 @@ package throttle_test
 import (
 	"encoding/json"
 	"errors"
-	"io"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -19,22 +18,19 @@ import (
 
 	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/throttle"
 )
 
-var roomy = throttle.Options{Partitions: 16, PartitionWCU: 1000}
-
-// TestThrottleOnTheWire checks AWS's responses, byte by byte.
+// TestThrottleOnTheWire checks the body and the headers of a throttled response, which are AWS's.
 func TestThrottleOnTheWire(t *testing.T) {
 	b := newBench(t, throttle.Options{Partitions: 1, PartitionWCU: 1})
 	if _, err := admitted(t, func() error { return b.put(t, keyOf("a", "1")) }); err == nil {
 		t.Fatal("nothing was throttled")
 	}
 	var got map[string]any
-	if err := json.Unmarshal(b.wire.body, &got); err != nil {
-		t.Fatal(err)
-	}
-	if got["message"] == "" {
+	require.NoError(t, json.Unmarshal(b.wire.body, &got))
+	if message, _ := got["message"].(string); message == "" {
 		t.Error("there is no message")
 	}
 	delete(got, "message")
@@ -44,9 +40,7 @@ func TestThrottleOnTheWire(t *testing.T) {
 			"reason": "TableWriteKeyRangeThroughputExceeded", "resource": tableARN,
 		}},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	wantEqual(t, "the response", want, got)
 	for _, name := range []string{"X-Amz-Crc32", "X-Amzn-Requestid"} {
 		if b.wire.head.Get(name) == "" {
 			t.Errorf("the response has no %s", name)
@@ -57,13 +51,11 @@ func TestThrottleOnTheWire(t *testing.T) {
 	}
 }
 
-// TestFailedCondition checks that a failed condition is charged the existing item's size. The
-// item is returned only if the caller asked for it.
+// TestFailedCondition checks that a failed condition costs the existing item's size. The item is returned only if the
+// caller asked for it.
 func TestFailedCondition(t *testing.T) {
 	b := newBench(t, roomy)
-	if err := b.put(t, itemOf("a", "1", sized(2.5))); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, b.put(t, itemOf("a", "1", sized(2.5))))
 	b.Reset()
 	condition := map[bool]*string{true: aws.String("attribute_exists(pk)"), false: aws.String("attribute_not_exists(pk)")}
 	tests := []struct {
@@ -78,27 +70,20 @@ func TestFailedCondition(t *testing.T) {
 		{"none", types.ReturnValuesOnConditionCheckFailureAllOld, 1},
 	}
 	for _, test := range tests {
-		exists := test.key == "a"
-		_, put := b.db.PutItem(t.Context(), &dynamodb.PutItemInput{
-			TableName: aws.String(tableName), Item: keyOf(test.key, "1"),
-			ConditionExpression: condition[!exists], ReturnValuesOnConditionCheckFailure: test.show,
-		})
-		_, update := b.db.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
-			TableName: aws.String(tableName), Key: keyOf(test.key, "1"),
-			ConditionExpression: condition[!exists], ReturnValuesOnConditionCheckFailure: test.show,
-		})
-		_, remove := b.db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{
-			TableName: aws.String(tableName), Key: keyOf(test.key, "1"),
-			ConditionExpression: condition[!exists], ReturnValuesOnConditionCheckFailure: test.show,
-		})
-		for _, err := range []error{put, update, remove} {
+		key, failing, name := keyOf(test.key, "1"), condition[test.key != "a"], aws.String(tableName)
+		for _, in := range []any{
+			&dynamodb.PutItemInput{TableName: name, Item: key, ConditionExpression: failing, ReturnValuesOnConditionCheckFailure: test.show},
+			&dynamodb.UpdateItemInput{TableName: name, Key: key, ConditionExpression: failing, ReturnValuesOnConditionCheckFailure: test.show},
+			&dynamodb.DeleteItemInput{TableName: name, Key: key, ConditionExpression: failing, ReturnValuesOnConditionCheckFailure: test.show},
+		} {
+			_, err := send(t.Context(), b.db, in)
 			failed, ok := errors.AsType[*types.ConditionalCheckFailedException](err)
 			if !ok {
 				t.Fatalf("%+v: got %v, want a failed condition", test, err)
 			}
-			shown := test.show == types.ReturnValuesOnConditionCheckFailureAllOld && exists
+			shown := test.show == types.ReturnValuesOnConditionCheckFailureAllOld && test.key == "a"
 			if (len(failed.Item) > 0) != shown {
-				t.Errorf("%+v: the exception shows %v", test, failed.Item)
+				t.Errorf("%+v: the exception of %s has the item %v", test, operationOf(in), failed.Item)
 			}
 		}
 		if got := b.Stats().WriteUnits; got != 3*test.want {
@@ -108,27 +93,26 @@ func TestFailedCondition(t *testing.T) {
 	}
 }
 
-// TestCapacityAsAsked checks that ConsumedCapacity equals the engine's.
+// TestCapacityAsAsked checks that the response of each operation equals the engine's for each ReturnConsumedCapacity.
 func TestCapacityAsAsked(t *testing.T) {
 	b := newBench(t, roomy)
 	plain := newBench(t, roomy)
 	for _, asked := range []types.ReturnConsumedCapacity{"", "NONE", "TOTAL", "INDEXES"} {
-		for name, send := range requests(t, asked) {
-			got, err := send(b.db)
-			if err != nil {
-				t.Fatalf("%s: %v", name, err)
-			}
-			want, err := send(plain.direct)
-			if err != nil {
-				t.Fatalf("%s: %v", name, err)
-			}
-			if diff := cmp.Diff(want, got, ignoreUnexported, ignoreMetadata); diff != "" {
-				t.Errorf("%s with capacity %q: %s", name, asked, diff)
-			}
+		for _, db := range []*dynamodb.Client{b.db, plain.direct} { // if no item is deleted, the engine returns the capacity unasked
+			_, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(tableName), Item: itemOf("deleted", "1", grouped("g", "1"))})
+			require.NoError(t, err)
+		}
+		for _, in := range requests() {
+			got, err := send(t.Context(), b.db, asking(asked, in))
+			require.NoError(t, err)
+			want, err := send(t.Context(), plain.direct, in)
+			require.NoError(t, err)
+			wantEqual(t, fmt.Sprintf("%s with capacity %q", operationOf(in), asked), want, got, ignoreUnexported, ignoreMetadata)
 		}
 	}
 }
 
+// TestOtherOperationsPass checks that operations without limits are passed on and not charged.
 func TestOtherOperationsPass(t *testing.T) {
 	b := newBench(t, throttle.Options{Partitions: 1, PartitionWCU: 1, PartitionRCU: 1})
 	if _, err := b.db.ListTables(t.Context(), &dynamodb.ListTablesInput{}); err != nil {
@@ -176,9 +160,7 @@ func TestEngineRejects(t *testing.T) {
 			if !strings.HasPrefix(direct, "400") && !strings.HasPrefix(direct, "500") {
 				t.Errorf("%s %s: the engine answers %s", operation, body, direct)
 			}
-			if diff := cmp.Diff(direct, b.post(t, b.wire, operation, body)); diff != "" {
-				t.Errorf("%s %s: %s", operation, body, diff)
-			}
+			wantEqual(t, fmt.Sprintf("%s %s", operation, body), direct, b.post(t, b.wire, operation, body))
 		}
 	}
 	if got := b.Stats(); got.ReadUnits != 0 || got.WriteUnits != 0 {
@@ -186,85 +168,66 @@ func TestEngineRejects(t *testing.T) {
 	}
 }
 
-// post sends a raw body and returns the status and the response.
-func (b *bench) post(t *testing.T, transport http.RoundTripper, operation, body string) string {
-	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, enginetest.Endpoint(t), strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("Content-Type", "application/x-amz-json-1.0")
-	req.Header.Set("X-Amz-Target", "DynamoDB_20120810."+operation)
-	req.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential="+b.key+"/20260101/us-east-1/dynamodb/aws4_request, SignedHeaders=host, Signature=0")
-	resp, err := transport.RoundTrip(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return resp.Status + " " + string(text)
-}
-
+// TestProxy checks that the proxy throttles the SDK's requests as the limiter does.
 func TestProxy(t *testing.T) {
 	b := newBench(t, throttle.Options{Partitions: 1, PartitionWCU: 3})
 	target, err := url.Parse(enginetest.Endpoint(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	server := httptest.NewServer(b.Proxy(target))
 	defer server.Close()
 	db := dynamolocal.DynamoDB(server.URL, b.key, func(o *dynamodb.Options) {
 		o.Retryer = aws.NopRetryer{}
 		o.DisableValidateResponseChecksum = false
 	})
-	put := func() error {
-		_, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(tableName), Item: itemOf("a", "1", sized(0.5))})
-		return err
-	}
-	count, err := admitted(t, put)
+	count, err := admitted(t, func() error {
+		return errorOf(db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(tableName), Item: itemOf("a", "1", sized(0.5))}))
+	})
 	if count != 3 {
 		t.Errorf("%d writes admitted, want 3", count)
 	}
-	if diff := cmp.Diff([]string{"TableWriteKeyRangeThroughputExceeded " + tableARN}, throttled(t, err)); diff != "" {
-		t.Error(diff)
-	}
+	wantThrottled(t, "a fourth write", err, tableWriteThrottled)
 	out, err := db.Scan(t.Context(), &dynamodb.ScanInput{TableName: aws.String(tableName)})
 	if err != nil || out.Count != 1 {
 		t.Errorf("scan: %v, %v", out, err)
 	}
-	// A body without a length, as in a chunked request.
-	b.advance(time.Minute)
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL, io.MultiReader(
-		strings.NewReader(`{"TableName":"limited","Item":{"pk":{"S":"a"},`), strings.NewReader(`"sk":{"S":"2"}}}`)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("X-Amz-Target", "DynamoDB_20120810.PutItem")
-	req.Header.Set("Content-Type", "application/x-amz-json-1.0")
-	req.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential="+b.key+"/20260101/us-east-1/dynamodb/aws4_request, SignedHeaders=host, Signature=0")
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	resp.Body.Close()
-	if resp.StatusCode != http.StatusOK || b.Stats().Keys.Writes[0].Units != 4 {
-		t.Errorf("status %d, charged %+v", resp.StatusCode, b.Stats().Keys.Writes)
-	}
 }
 
+// TestProxyWithoutEngine checks that an engine that is down is an InternalServerError.
 func TestProxyWithoutEngine(t *testing.T) {
 	l, err := throttle.New(roomy)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	server := httptest.NewServer(l.Proxy(&url.URL{Scheme: "http", Host: "127.0.0.1:1"}))
 	defer server.Close()
 	db := dynamolocal.DynamoDB(server.URL, "", func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} })
 	_, err = db.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: aws.String(tableName), Key: keyOf("a", "1")})
 	if _, ok := errors.AsType[*types.InternalServerError](err); !ok {
 		t.Errorf("got %v, want an InternalServerError", err)
+	}
+}
+
+// ignoreMetadata ignores the request's id and timing.
+var ignoreMetadata = cmp.FilterPath(func(p cmp.Path) bool {
+	return p.Last().String() == ".ResultMetadata"
+}, cmp.Ignore())
+
+const selectX = `SELECT * FROM "limited" WHERE pk = 'x' AND sk = '1'`
+
+// requests returns an input of each operation. Most writes change the index.
+func requests() []any {
+	name := aws.String(tableName)
+	return []any{
+		&dynamodb.PutItemInput{TableName: name, Item: itemOf("a", "1", grouped("g", "1"))},
+		updateOf("a2", "SET #g = :g, #r = :r", values{":g": s("g"), ":r": n("2")}),
+		&dynamodb.DeleteItemInput{TableName: name, Key: keyOf("deleted", "1")},
+		&dynamodb.GetItemInput{TableName: name, Key: keyOf("x", "1")},
+		&dynamodb.QueryInput{TableName: name, KeyConditionExpression: aws.String("pk = :p"), ExpressionAttributeValues: values{":p": s("x")}},
+		&dynamodb.ScanInput{TableName: name, IndexName: aws.String(byGroup), Limit: aws.Int32(1), ExclusiveStartKey: itemOf("zz", "z", grouped("zz", "9"))},
+		&dynamodb.BatchWriteItemInput{RequestItems: putRequests(itemOf("b", "1", grouped("g", "1")))},
+		&dynamodb.BatchGetItemInput{RequestItems: map[string]types.KeysAndAttributes{tableName: {Keys: []values{keyOf("x", "1"), keyOf("y", "1")}}}},
+		&dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{{Put: &types.Put{TableName: name, Item: itemOf("c", "1", grouped("g", "1"))}}}},
+		&dynamodb.TransactGetItemsInput{TransactItems: []types.TransactGetItem{{Get: &types.Get{TableName: name, Key: keyOf("x", "1")}}}},
+		&dynamodb.ExecuteStatementInput{Statement: aws.String(selectX)},
+		&dynamodb.BatchExecuteStatementInput{Statements: []types.BatchStatementRequest{{Statement: aws.String(selectX)}}},
+		&dynamodb.ExecuteTransactionInput{TransactStatements: []types.ParameterizedStatement{{Statement: aws.String(selectX)}}},
 	}
 }

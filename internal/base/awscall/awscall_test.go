@@ -7,14 +7,22 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+	"github.com/aws/smithy-go/middleware"
 )
 
-// standIn responds to one request after another and records the requests.
+// standIn returns a client of a fake of AWS, and the requests that the fake received. The answers, repeated from the last,
+// are a status, an error type or "-", and a body.
 func standIn(t *testing.T, answers ...string) (*Client, *[]string) {
 	t.Helper()
 	var asked []string
@@ -47,6 +55,7 @@ func standIn(t *testing.T, answers ...string) (*Client, *[]string) {
 
 const scope = "Credential=AKIDEXAMPLE/20260304/eu-west-1/%s/aws4_request"
 
+// TestProtocols checks the request, signature, response and reported action of each protocol.
 func TestProtocols(t *testing.T) {
 	client, asked := standIn(t,
 		`200 - {"Parameter":{"Value":"21"}}`,
@@ -81,10 +90,11 @@ func TestProtocols(t *testing.T) {
 		}
 	}
 	if got := strings.Join(actions, " "); got != "ssm:GetParameter cloudformation:DescribeStacks lambda:GetAccountSettings" {
-		t.Error(got)
+		t.Errorf("the reported actions are %s", got)
 	}
 }
 
+// TestFaults checks that an error has the action, code and message of each form of response, and is not retried.
 func TestFaults(t *testing.T) {
 	for answer, want := range map[string]string{
 		`400 - {"__type":"com.amazonaws.x#ParameterNotFound","message":"none"}`:                    "ssm:GetParameter: ParameterNotFound: none",
@@ -96,7 +106,7 @@ func TestFaults(t *testing.T) {
 		client, asked := standIn(t, answer)
 		err := client.JSON(t.Context(), "ssm:GetParameter", "AmazonSSM", nil, nil)
 		if err == nil || err.Error() != want || len(*asked) != 1 {
-			t.Errorf("%s: %v after %d requests", answer, err, len(*asked))
+			t.Errorf("%s: %v after %d requests, want %s after one", answer, err, len(*asked), want)
 		}
 		if Denied(err) != strings.Contains(answer, "AccessDenied") {
 			t.Errorf("%v: denied is %t", err, Denied(err))
@@ -104,7 +114,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestRetries checks that a transient fault is retried up to three times.
+// TestRetries checks that a request with a transient fault is sent up to three times.
 func TestRetries(t *testing.T) {
 	for _, transient := range []string{`503 - x`, `429 - {}`, `400 - {"__type":"ThrottlingException"}`} {
 		client, asked := standIn(t, transient, transient, `200 - {}`)
@@ -113,19 +123,54 @@ func TestRetries(t *testing.T) {
 		}
 		client, asked = standIn(t, transient)
 		if err := client.Get(t.Context(), "lambda:X", "/", nil); err == nil || len(*asked) != 3 {
-			t.Errorf("%s: %v after %d requests", transient, err, len(*asked))
+			t.Errorf("%s each time: %v after %d requests, want an error after 3", transient, err, len(*asked))
 		}
 	}
 	client, _ := standIn(t, `200 - nonsense`)
 	if err := client.Get(t.Context(), "lambda:X", "/", &struct{}{}); err == nil || !strings.Contains(err.Error(), "can't decode the response") {
-		t.Error(err)
+		t.Errorf("a response that is no JSON: %v", err)
 	}
 }
 
+// TestEndpoints checks the host of a service in AWS's partitions.
 func TestEndpoints(t *testing.T) {
 	for region, want := range map[string]string{"eu-west-1": "https://ssm.eu-west-1.amazonaws.com", "cn-north-1": "https://ssm.cn-north-1.amazonaws.com.cn"} {
 		if got := (&Client{Region: region}).endpoint("ssm"); got != want {
-			t.Error(got)
+			t.Errorf("%s: %s, want %s", region, got, want)
 		}
+	}
+}
+
+// TestObserveAttempts checks that each attempt of any service's client is reported with its IAM action.
+func TestObserveAttempts(t *testing.T) {
+	var asked atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if asked.Add(1) == 1 {
+			w.WriteHeader(http.StatusInternalServerError)
+		}
+		fmt.Fprint(w, "{}")
+	}))
+	t.Cleanup(server.Close)
+	var reported []Action
+	config := aws.Config{
+		Region: "eu-west-1", Credentials: credentials.NewStaticCredentialsProvider("id", "secret", ""), BaseEndpoint: &server.URL,
+		APIOptions: []func(*middleware.Stack) error{ObserveAttempts(func(a Action) { reported = append(reported, a) })},
+		Retryer: func() aws.Retryer {
+			return retry.NewStandard(func(o *retry.StandardOptions) {
+				o.Backoff = retry.BackoffDelayerFunc(func(int, error) (time.Duration, error) { return 0, nil })
+			})
+		},
+	}
+	if _, err := dynamodb.NewFromConfig(config).ListTables(t.Context(), &dynamodb.ListTablesInput{}); err != nil {
+		t.Error(err)
+	}
+	if _, err := dynamodbstreams.NewFromConfig(config).ListStreams(t.Context(), &dynamodbstreams.ListStreamsInput{}); err != nil {
+		t.Error(err)
+	}
+	if want := []Action{"dynamodb:ListTables", "dynamodb:ListTables", "dynamodb:ListStreams"}; !slices.Equal(reported, want) {
+		t.Errorf("reported %v, want %v", reported, want)
+	}
+	if got := reported[0].Operation(); got != "ListTables" {
+		t.Errorf("the operation of %s is %s, want ListTables", reported[0], got)
 	}
 }

@@ -13,8 +13,10 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	awstransport "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/base/awshttp"
 	"github.com/hotshard/hotshard/pkg/shard"
@@ -24,8 +26,8 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// server stands in for DynamoDB over TLS. It responds to all calls alike after hold. A call for
-// which hang returns true gets no response.
+// server is a fake of DynamoDB over TLS. It responds to all calls alike after hold. A call for which hang returns true gets
+// no response.
 type server struct {
 	*httptest.Server
 	hold   time.Duration
@@ -69,7 +71,7 @@ func (s *server) config() aws.Config {
 	return aws.Config{Region: "us-east-1", BaseEndpoint: &s.URL, Credentials: credentials.NewStaticCredentialsProvider("k", "s", "")}
 }
 
-// client is a function's client that trusts the server.
+// client returns a client as functions have it, which trusts the server.
 func (s *server) client(times awshttp.Times) *dynamodb.Client {
 	config, h := s.config(), awshttp.New(times)
 	h.Transport.(*http.Transport).TLSClientConfig.RootCAs = s.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs
@@ -85,8 +87,8 @@ var (
 
 var now = time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
 
-// TestAttemptTimeout checks that an idempotent write is retried long before its deadline. Any
-// other write reports its unknown outcome early.
+// TestAttemptTimeout checks that a time-out of one attempt is early. Then an idempotent write is retried, and any other
+// returns its unknown outcome.
 func TestAttemptTimeout(t *testing.T) {
 	t.Parallel()
 	for operation, c := range map[string]struct {
@@ -118,7 +120,7 @@ func TestAttemptTimeout(t *testing.T) {
 			err := c.write(ctx, client, shardmap.New(s.client(patient), "map", shardmap.Options{}))
 			took, calls := time.Since(begin), s.count(operation).Load()
 			if took > 30*time.Second {
-				t.Errorf("took %v", took)
+				t.Errorf("the write took %v of its minute", took)
 			}
 			if c.again && (err != nil || calls < 2) { // on a busy machine the second attempt may time out, too
 				t.Errorf("%d calls, %v", calls, err)
@@ -130,7 +132,7 @@ func TestAttemptTimeout(t *testing.T) {
 	}
 }
 
-// TestRetryWithoutConnection checks that an increment is retried if no connection was made.
+// TestRetryWithoutConnection checks that an increment is retried if its first attempt made no connection.
 func TestRetryWithoutConnection(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -146,6 +148,83 @@ func TestRetryWithoutConnection(t *testing.T) {
 	view := shardmap.New(s.client(patient), "map", shardmap.Options{})
 	err := counters.NewWriter(client, "items", view, counters.Options{}).Add(t.Context(), "c", 1, now)
 	if calls := s.count("UpdateItem").Load(); err != nil || calls != 1 || dials.Load() < 2 {
-		t.Errorf("%d calls, %d connections were tried, %v", calls, dials.Load(), err)
+		t.Errorf("%d calls after %d dials, %v; want 1 after 2", calls, dials.Load(), err)
+	}
+}
+
+// burst is the number of updates that one call of the API has in flight.
+const burst = 32
+
+// BenchmarkBursts makes bursts of 32 updates of 5 ms, as a container does for requests with many counters. It reports the
+// share of updates after the first burst that opened a connection.
+func BenchmarkBursts(b *testing.B) {
+	for _, c := range []struct {
+		name string
+		make func(*server) *dynamodb.Client
+	}{
+		{"sdk", (*server).stock},
+		{"ours", func(s *server) *dynamodb.Client { return s.client(awshttp.AWS) }},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			s := newServer(b)
+			s.hold = 5 * time.Millisecond
+			client := c.make(s)
+			updates(b, client, burst)
+			before := s.opened.Load()
+			b.ResetTimer()
+			for range b.N {
+				updates(b, client, burst)
+			}
+			b.ReportMetric(100*float64(s.opened.Load()-before)/float64(b.N*burst), "%opened")
+		})
+	}
+}
+
+// stock returns the SDK's default client, which trusts the server.
+func (s *server) stock() *dynamodb.Client {
+	config := s.config()
+	config.HTTPClient = awstransport.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
+		t.TLSClientConfig.RootCAs = s.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs
+	})
+	return dynamodb.NewFromConfig(config)
+}
+
+// updates makes n updates in parallel.
+func updates(tb testing.TB, client *dynamodb.Client, n int) {
+	tb.Helper()
+	var group sync.WaitGroup
+	for range n {
+		group.Go(func() {
+			if err := update(tb.Context(), client); err != nil {
+				tb.Error(err)
+			}
+		})
+	}
+	group.Wait()
+}
+
+func update(ctx context.Context, client *dynamodb.Client) error {
+	_, err := client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
+		TableName: aws.String("items"), UpdateExpression: aws.String("ADD n :one"),
+		Key:                       map[string]types.AttributeValue{"pk": &types.AttributeValueMemberS{Value: "p"}},
+		ExpressionAttributeValues: map[string]types.AttributeValue{":one": &types.AttributeValueMemberN{Value: "1"}},
+	})
+	return err
+}
+
+// TestBurstsReuseConnections checks that at most one of twenty updates opens a connection.
+func TestBurstsReuseConnections(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	s.hold = 5 * time.Millisecond
+	client := s.client(awshttp.AWS)
+	updates(t, client, 2*burst) // opens enough connections even on a slow machine
+	before := s.opened.Load()
+	const bursts = 10
+	for range bursts {
+		updates(t, client, burst)
+	}
+	if opened := s.opened.Load() - before; opened > bursts*burst/20 {
+		t.Errorf("%d updates opened %d connections, want at most %d", bursts*burst, opened, bursts*burst/20)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/hotshard/hotshard/internal/base/awshttp"
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
 type roundTrip func(*http.Request) (*http.Response, error)
@@ -29,22 +30,18 @@ func newDirect() *awshttp.Direct {
 func post(ctx context.Context, t *testing.T, d *awshttp.Direct, url string, body io.Reader) (string, error) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	resp, err := d.RoundTrip(req)
 	if err != nil {
 		return "", err
 	}
 	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return fmt.Sprint(resp.StatusCode, " ", string(text)), resp.Body.Close()
 }
 
-// TestDirect checks that responses of each form arrive whole, and that connections are reused unless the engine closes
-// them.
+// TestDirect checks that responses of each form arrive whole, and that a connection is reused unless the server closes it.
+// The other transport gets requests that Direct does not support.
 func TestDirect(t *testing.T) {
 	var connections atomic.Int64
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -95,16 +92,14 @@ func TestDirect(t *testing.T) {
 		t.Errorf("TLS: %v", err)
 	}
 	if _, err := post(t.Context(), t, d, "http://127.0.0.1:1", strings.NewReader("x")); err == nil {
-		t.Error("a closed port answers")
+		t.Error("a request to a closed port succeeded")
 	}
 }
 
-// TestDirectWrites checks that a request is one write, so that the engine reads it at once.
+// TestDirectWrites checks that a request is one write to the connection, so that the server reads it at once.
 func TestDirectWrites(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer listener.Close()
 	got := make(chan string, 1)
 	go func() {
@@ -120,11 +115,11 @@ func TestDirectWrites(t *testing.T) {
 	}()
 	answer, err := post(t.Context(), t, newDirect(), "http://"+listener.Addr().String(), strings.NewReader("body"))
 	if first := <-got; answer != "200 ok" || err != nil || !strings.HasPrefix(first, "POST / HTTP/1.1\r\n") || !strings.HasSuffix(first, "\r\n\r\nbody") {
-		t.Errorf("%s, %v; first read %q", answer, err, first)
+		t.Errorf("%s, %v; the first read has %q", answer, err, first)
 	}
 }
 
-// TestDirectCancelled checks that a request ends when its caller leaves, and that the engine sees it.
+// TestDirectCancelled checks that a request ends with its context, and that its connection is then closed.
 func TestDirectCancelled(t *testing.T) {
 	ctx, leave := context.WithCancel(t.Context())
 	ended := make(chan struct{})
@@ -136,7 +131,7 @@ func TestDirectCancelled(t *testing.T) {
 	}))
 	defer server.Close()
 	if _, err := post(ctx, t, newDirect(), server.URL, strings.NewReader("x")); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v", err)
+		t.Errorf("got %v, want context.Canceled", err)
 	}
 	<-ended
 }

@@ -9,9 +9,11 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/hotshard/hotshard/internal/base/ddbstream"
+	"github.com/hotshard/hotshard/internal/base/secondary"
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
-// benchPayload has 1,000 modified items of about 500 B, with both images.
+// benchPayload returns 1,000 records of modified items of about 500 B, with both images.
 func benchPayload(b *testing.B) []byte {
 	b.Helper()
 	var list []string
@@ -30,15 +32,13 @@ func benchPayload(b *testing.B) []byte {
 	return payload
 }
 
-// BenchmarkWriteUnits decodes a batch and reads the key and the cost of each record.
+// BenchmarkWriteUnits decodes a batch and gets the key and the write units of each record.
 func BenchmarkWriteUnits(b *testing.B) {
 	payload := benchPayload(b)
 	var decoder ddbstream.Decoder
 	for b.Loop() {
 		batch, err := decoder.Decode(payload)
-		if err != nil {
-			b.Fatal(err)
-		}
+		require.NoError(b, err)
 		for i := range batch.Records {
 			if key, _ := batch.Records[i].Keys.Key("pk"); len(key) == 0 {
 				b.Fatal("no key")
@@ -57,6 +57,29 @@ func BenchmarkStock(b *testing.B) {
 		var event events.DynamoDBEvent
 		if err := json.Unmarshal(payload, &event); err != nil || len(event.Records) != 1000 {
 			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkIndexWrites decodes a batch and calculates the writes of three indexes.
+func BenchmarkIndexWrites(b *testing.B) {
+	table := []string{"pk", "sk"}
+	indexes := []secondary.Index{
+		secondary.New("all", []string{"sk"}, []string{"n"}, table, nil),
+		secondary.New("keys", []string{"n"}, []string{"pk"}, table, []string{}),
+		secondary.New("sparse", []string{"absent"}, []string{"n"}, table, []string{"data"}),
+	}
+	payload := benchPayload(b)
+	var decoder ddbstream.Decoder
+	var writes secondary.Writes
+	for b.Loop() {
+		batch, err := decoder.Decode(payload)
+		require.NoError(b, err)
+		for i := range batch.Records {
+			writes.Reset()
+			if err := batch.Records[i].IndexWrites(&writes, indexes); err != nil || len(writes.List) != 1 {
+				b.Fatal(len(writes.List), err)
+			}
 		}
 	}
 }

@@ -15,16 +15,16 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/ddbstream"
 	"github.com/hotshard/hotshard/internal/test/lane"
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
-// foldable are the member names that the stock decoder accepts in any case.
+// foldable has the member names that aws-lambda-go, the stock decoder, accepts in any case.
 var foldable = []string{
 	"Records", "eventName", "userIdentity", "type", "principalId", "dynamodb",
 	"ApproximateCreationDateTime", "Keys", "NewImage", "OldImage", "SequenceNumber",
 }
 
-// folds reports whether a member's name equals one of foldable only if case is ignored. The
-// stock decoder accepts such a name.
+// folds reports whether a member has a name that only the stock decoder knows, because it ignores case.
 func folds(value any) bool {
 	switch v := value.(type) {
 	case []any:
@@ -48,17 +48,16 @@ func folds(value any) bool {
 	return false
 }
 
+// FuzzDecode checks that only valid JSON decodes, and that the stock decoder agrees with the values.
 func FuzzDecode(f *testing.F) {
 	for _, name := range []string{"records.json", "window.json", "malformed.json"} {
 		seed, err := os.ReadFile("testdata/" + name)
-		if err != nil {
-			f.Fatal(err)
-		}
+		require.NoError(f, err)
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, payload []byte) {
 		if _, err := ddbstream.Decode(payload); err == nil && !valid(payload) {
-			t.Fatalf("no JSON, and decoded: %q", payload)
+			t.Fatalf("invalid JSON was decoded: %q", payload)
 		}
 		var value any
 		if json.Unmarshal(payload, &value) == nil && folds(value) {
@@ -75,8 +74,7 @@ func valid(text []byte) bool {
 	return jsontext.Value(text).IsValid(jsontext.AllowInvalidUTF8(true))
 }
 
-// FuzzSyntax reads any text as an unused value and as an image. A JSON library must agree
-// whether it is valid.
+// FuzzSyntax checks that any text, as an unused value and as an image, decodes exactly if it is valid JSON.
 func FuzzSyntax(f *testing.F) {
 	for _, seed := range []string{
 		`{"a":{"S":"x"},"b":{"N":"-1.5E3"},"c":{"L":[{"M":{}},{"NULL":true}]}}`, `{"a":1,"\u0061":2}`, `[1,-0.5e+7,true,false,null,{}]`,
@@ -92,13 +90,13 @@ func FuzzSyntax(f *testing.F) {
 		for _, around := range []string{`{"Records":[],"x":%s}`, `{"Records":[{"eventName":"INSERT","dynamodb":{"SequenceNumber":"1","Keys":{},"NewImage":%s}}]}`} {
 			payload := fmt.Appendf(nil, around, text)
 			if _, err := ddbstream.Decode(payload); (err == nil) != valid(payload) {
-				t.Errorf("%q: %v, JSON %v", payload, err, valid(payload))
+				t.Errorf("%q: %v, valid JSON: %v", payload, err, valid(payload))
 			}
 		}
 	})
 }
 
-// TestGenerated runs the checks of the fuzz targets on some generated inputs.
+// TestGenerated makes the fuzz targets' checks on some generated inputs.
 func TestGenerated(t *testing.T) {
 	lane.Checks(t, 25)
 	t.Run("agrees with stock", generated(genPayload, agreesWithStock))
@@ -109,13 +107,11 @@ func TestGenerated(t *testing.T) {
 
 func generated[T any](gen func(*rapid.T) T, check func(T) error) func(*testing.T) {
 	return rapid.MakeCheck(func(t *rapid.T) {
-		if err := check(gen(t)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, check(gen(t)))
 	})
 }
 
-// fuzz runs check on inputs that gen makes from seeds.
+// fuzz makes a check on inputs that gen makes from seeds.
 func fuzz[T any](f *testing.F, gen func(*rapid.T) T, check func(T) error) {
 	generator := rapid.Custom(gen)
 	for seed := range 10 {
@@ -128,7 +124,7 @@ func fuzz[T any](f *testing.F, gen func(*rapid.T) T, check func(T) error) {
 	})
 }
 
-// FuzzAgreesWithStock compares payloads with all types, escapes and orders.
+// FuzzAgreesWithStock compares decoded payloads of all types, escapes and orders with the stock decoder's.
 func FuzzAgreesWithStock(f *testing.F) { fuzz(f, genPayload, agreesWithStock) }
 
 func agreesWithStock(payload string) error {
@@ -139,8 +135,7 @@ func agreesWithStock(payload string) error {
 	return nil
 }
 
-// FuzzRecordsTogether checks that equal or similar records decode in one batch as they do
-// alone.
+// FuzzRecordsTogether checks that equal and similar records decode in one batch as they do alone.
 func FuzzRecordsTogether(f *testing.F) { fuzz(f, genRecords, together) }
 
 func genRecords(t *rapid.T) []string {
@@ -163,7 +158,7 @@ var (
 	pieces = []string{"", "x", "7", " ", `\"`, `"`, "\xff", "}", "]", ",", ":", `{"S":"x"}`, "null", "\x01"}
 )
 
-// genChange changes a maxPairwise values or bytes of a record, which may become invalid.
+// genChange changes up to four values or bytes of a record, which may become invalid.
 func genChange(t *rapid.T, record string) string {
 	for range rapid.IntRange(0, 4).Draw(t, "changes") {
 		strs := slices.DeleteFunc(stringText.FindAllStringIndex(record, -1), func(at []int) bool { return record[at[1]-1] == ':' })
@@ -183,10 +178,10 @@ func together(records []string) error {
 	payload := `{"Records":[` + strings.Join(records, ",") + `]}`
 	batch, err := ddbstream.Decode([]byte(payload))
 	if (err == nil) && !valid([]byte(payload)) {
-		return fmt.Errorf("no JSON, and decoded: %q", payload)
+		return fmt.Errorf("invalid JSON was decoded: %q", payload)
 	}
 	if err != nil && strings.Contains(err.Error(), ": at byte ") && valid([]byte(payload)) {
-		return fmt.Errorf("JSON, and not decoded: %q: %w", payload, err)
+		return fmt.Errorf("valid JSON was not decoded: %q: %w", payload, err)
 	}
 	if err != nil || len(batch.Records) != len(records) { // a change may have split a record in two
 		return nil
@@ -194,7 +189,7 @@ func together(records []string) error {
 	for i, record := range records {
 		alone, err := ddbstream.Decode([]byte(`{"Records":[` + record + `]}`))
 		if err != nil {
-			return fmt.Errorf("record %d is decoded with others only: %q: %w", i, payload, err)
+			return fmt.Errorf("record %d decodes only with others: %q: %w", i, payload, err)
 		}
 		if diff := cmp.Diff(fmt.Sprintf("%+v", alone.Records[0]), fmt.Sprintf("%+v", batch.Records[i])); diff != "" {
 			return fmt.Errorf("record %d of %q (-alone +together):\n%s", i, payload, diff)
@@ -203,7 +198,7 @@ func together(records []string) error {
 	return nil
 }
 
-// FuzzTruncated cuts payloads at each byte.
+// FuzzTruncated checks that no payload decodes that is cut at any byte.
 func FuzzTruncated(f *testing.F) { fuzz(f, genPayload, truncated) }
 
 func truncated(payload string) error {

@@ -10,8 +10,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The generators write payloads as Lambda could: members in any order, any white
-// space between them, any character escaped or not.
+// The generators make payloads as Lambda may send them: members in any order, any white space between them, any character
+// escaped or not.
 
 func genPayload(t *rapid.T) string {
 	records := rapid.SliceOfN(rapid.Custom(genRecord), 0, 4).Draw(t, "records")
@@ -120,7 +120,7 @@ func genObject(t *rapid.T, members map[string]string) string {
 	return b.String()
 }
 
-// genText writes a JSON string with any of its characters escaped.
+// genText returns a JSON string with any of its characters escaped.
 func genText(t *rapid.T, s string) string {
 	all := rapid.IntRange(0, 3).Draw(t, "escape all") == 0
 	var b strings.Builder

@@ -21,10 +21,11 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/base/secondary"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/throttle"
 )
 
-// indexes of the test's table, with all projections, and with keys of one to four attributes.
+// indexes has indexes of all projections, with keys of one to four attributes.
 var indexes = []secondary.Index{
 	secondary.New("all", []string{"g"}, []string{"r"}, tableKeys, nil),
 	secondary.New("some", []string{"g"}, []string{"r"}, tableKeys, []string{"a"}),
@@ -39,25 +40,20 @@ var tableKeys = []string{"pk", "sk"}
 // partition is a partition key of an index.
 type partition struct{ index, key string }
 
-// TestIndexWritesOnTheEngine makes random writes to an indexed table. It compares the decoded
-// cost for each partition key with the capacity that the engine reported.
+// TestIndexWritesOnTheEngine makes random writes. It compares the decoded write units of each index partition with
+// those that the limiter charged by the engine's ConsumedCapacity.
 func TestIndexWritesOnTheEngine(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	rng := mathrand.New(mathrand.NewPCG(seed, 0))
 	limits, err := throttle.New(throttle.Options{Partitions: 8, PartitionWCU: 100_000, TopKeys: 10_000, Base: dynamolocal.Transport()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	access := "t" + rand.Text()
 	db := dynamolocal.DynamoDB(enginetest.Endpoint(t), access, func(o *dynamodb.Options) { o.HTTPClient = &http.Client{Transport: limits} })
 	table, names := "indexed", schema.NamesFor("x-")
-	if _, err := db.CreateTable(t.Context(), tableOf(table, indexes)); err != nil {
-		t.Fatal(err)
-	}
-	if err := dynamolocal.CreateTables(t.Context(), db, names); err != nil { // for checkpoints
-		t.Fatal(err)
-	}
+	_, err = db.CreateTable(t.Context(), tableOf(table, indexes))
+	require.NoError(t, err)
+	require.NoError(t, dynamolocal.CreateTables(t.Context(), db, names)) // for checkpoints
 	limits.Reset()
 	for range 400 {
 		randomWrite(t, rng, db, table)
@@ -75,8 +71,7 @@ func TestIndexWritesOnTheEngine(t *testing.T) {
 	}
 }
 
-// tableOf returns the input that creates a table with a stream and these global indexes. A projection has all, no other or
-// the included attributes among a and tag.
+// tableOf returns a table with a stream and these global indexes. An index may include the attribute a or tag.
 func tableOf(name string, indexes []secondary.Index) *dynamodb.CreateTableInput {
 	in := &dynamodb.CreateTableInput{
 		TableName: &name, BillingMode: types.BillingModePayPerRequest, KeySchema: keySchema(tableKeys[:1], tableKeys[1:]),
@@ -113,8 +108,7 @@ func keySchema(partition, sort []string) (schema []types.KeySchemaElement) {
 	return schema
 }
 
-// randomWrite puts or deletes one of ten items. Most are in the indexes, and some attributes
-// take more than a unit.
+// randomWrite puts or deletes one of ten items. Most are in the indexes, and some have attributes of more than a unit.
 func randomWrite(t *testing.T, rng *mathrand.Rand, db *dynamodb.Client, table string) {
 	t.Helper()
 	item := map[string]types.AttributeValue{"pk": text(fmt.Sprint("p", rng.IntN(10))), "sk": text("s")}
@@ -134,14 +128,12 @@ func randomWrite(t *testing.T, rng *mathrand.Rand, db *dynamodb.Client, table st
 		}
 		_, err = db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &table, Item: item})
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 }
 
 func text(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
 
-// adder is a function that adds up the index writes of its payloads.
+// adder is a function that adds up the decoded index writes.
 type adder struct{ units map[partition]float64 }
 
 func (a adder) Invoke(_ context.Context, payload []byte) ([]byte, error) {

@@ -18,6 +18,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/base/secondary"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
 type (
@@ -25,7 +26,7 @@ type (
 	unitsOf    = map[string]float64 // write units by index; the table's are under ""
 )
 
-// parityIndexes are of all shapes; the last one is local.
+// parityIndexes has indexes of all projections and key schemas. The last one is local.
 var parityIndexes = []secondary.Index{
 	secondary.New("one", []string{"g"}, []string{"r"}, tableKeys, []string{"tag"}),
 	secondary.New("three", []string{"k", "g", "m"}, []string{"r", "n"}, tableKeys, []string{}),
@@ -33,11 +34,11 @@ var parityIndexes = []secondary.Index{
 	secondary.New("local", tableKeys[:1], []string{"n"}, tableKeys, []string{"tag"}),
 }
 
-// parityCase is a write after others, and its write units.
+// parityCase is a write and its write units.
 type parityCase struct {
-	before attributes // the item; nil for none
+	before attributes // the item before the write; nil for none
 	put    attributes
-	update string // of the item, instead of a put; values are :x
+	update string // an update expression, instead of a put; its value is :x
 	remove bool
 	want   unitsOf
 }
@@ -82,8 +83,8 @@ func parityCases() map[string]parityCase {
 // engineWrong is a case in which DynamoDB Local charges an index that has no entry of the item.
 const engineWrong = "a put that swaps halves of a key"
 
-// TestParityOnTheEngine compares three write units for each case: those that AWS charges, those that the engine
-// reports, and those that the decoder calculates from the stream's records.
+// TestParityOnTheEngine checks that the engine reports the write units that AWS charges, except in one case. The
+// decoder must calculate them from the stream's records.
 func TestParityOnTheEngine(t *testing.T) {
 	db, names, table := enginetest.Client(t), schema.NamesFor("x-"), "parity"
 	in := tableOf(table, parityIndexes[:3])
@@ -91,38 +92,35 @@ func TestParityOnTheEngine(t *testing.T) {
 		IndexName: aws.String("local"), KeySchema: keySchema(tableKeys[:1], []string{"n"}),
 		Projection: &types.Projection{ProjectionType: types.ProjectionTypeInclude, NonKeyAttributes: []string{"tag"}},
 	}}
-	if _, err := db.CreateTable(t.Context(), in); err != nil {
-		t.Fatal(err)
-	}
-	if err := dynamolocal.CreateTables(t.Context(), db, names); err != nil {
-		t.Fatal(err)
-	}
+	_, err := db.CreateTable(t.Context(), in)
+	require.NoError(t, err)
+	require.NoError(t, dynamolocal.CreateTables(t.Context(), db, names))
 	cases := parityCases()
 	for name, c := range cases {
 		got := c.write(t, db, table, name)
 		if name == engineWrong {
 			if cmp.Equal(c.want, got) {
-				t.Errorf("%s: the engine is right now: delete the exception", name)
+				t.Errorf("%s: the engine now charges as AWS does: delete engineWrong", name)
 			}
 			continue
 		}
 		if diff := cmp.Diff(c.want, got); diff != "" {
-			t.Errorf("%s (-want +the engine):\n%s", name, diff)
+			t.Errorf("%s (-AWS +engine):\n%s", name, diff)
 		}
 	}
 	last := lastRecords{}
 	drain(t, db, table, names, last)
 	for name, c := range cases {
-		if name == "an identical put" { // without a record
-			c.want = unitsOf{"": 1, "one": 1, "three": 1, "whole": 1, "local": 1} // of the put before
+		if name == "an identical put" { // it has no record: the last one is the first put's
+			c.want = unitsOf{"": 1, "one": 1, "three": 1, "whole": 1, "local": 1}
 		}
 		if diff := cmp.Diff(c.want, last[name]); diff != "" {
-			t.Errorf("%s (-want +decoded):\n%s", name, diff)
+			t.Errorf("%s (-AWS +decoder):\n%s", name, diff)
 		}
 	}
 }
 
-// write makes the case's writes to an item of its own. It returns the capacity of the last.
+// write makes the case's writes to an item of its own, and returns the capacity of the last one.
 func (c parityCase) write(t *testing.T, db *dynamodb.Client, table, name string) unitsOf {
 	t.Helper()
 	key := attributes{"pk": text(name), "sk": text("s")}
@@ -130,9 +128,7 @@ func (c parityCase) write(t *testing.T, db *dynamodb.Client, table, name string)
 		item = maps.Clone(item)
 		maps.Copy(item, key)
 		out, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &table, Item: item, ReturnConsumedCapacity: types.ReturnConsumedCapacityIndexes})
-		if err != nil {
-			t.Fatal(name, err)
-		}
+		require.NoError(t, err)
 		return out.ConsumedCapacity
 	}
 	if c.before != nil {
@@ -143,9 +139,7 @@ func (c parityCase) write(t *testing.T, db *dynamodb.Client, table, name string)
 	}
 	if c.remove {
 		out, err := db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: &table, Key: key, ReturnConsumedCapacity: types.ReturnConsumedCapacityIndexes})
-		if err != nil {
-			t.Fatal(name, err)
-		}
+		require.NoError(t, err)
 		return reported(out.ConsumedCapacity)
 	}
 	update := &dynamodb.UpdateItemInput{TableName: &table, Key: key, UpdateExpression: &c.update, ReturnConsumedCapacity: types.ReturnConsumedCapacityIndexes}
@@ -153,12 +147,11 @@ func (c parityCase) write(t *testing.T, db *dynamodb.Client, table, name string)
 		update.ExpressionAttributeValues = attributes{":x": text("x")}
 	}
 	out, err := db.UpdateItem(t.Context(), update)
-	if err != nil {
-		t.Fatal(name, err)
-	}
+	require.NoError(t, err)
 	return reported(out.ConsumedCapacity)
 }
 
+// reported returns the write units of a ConsumedCapacity.
 func reported(c *types.ConsumedCapacity) unitsOf {
 	units := unitsOf{"": aws.ToFloat64(c.Table.CapacityUnits)}
 	for _, indexes := range []map[string]types.Capacity{c.GlobalSecondaryIndexes, c.LocalSecondaryIndexes} {
@@ -171,7 +164,7 @@ func reported(c *types.ConsumedCapacity) unitsOf {
 	return units
 }
 
-// lastRecords is a function that keeps the write units of each partition key's last record.
+// lastRecords is a function that decodes the write units of each partition key's last record.
 type lastRecords map[string]unitsOf
 
 func (l lastRecords) Invoke(_ context.Context, payload []byte) ([]byte, error) {
@@ -203,19 +196,13 @@ func (l lastRecords) Invoke(_ context.Context, payload []byte) ([]byte, error) {
 func drain(t *testing.T, db *dynamodb.Client, table string, names schema.Names, to eventsource.Handler) {
 	t.Helper()
 	source, err := eventsource.OpenStream(t.Context(), db, enginetest.Streams(t, db), table)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	mapping, err := eventsource.NewMapping(eventsource.MappingOptions{
 		Name: "test", Source: source, Handler: to, Checkpoints: db, CheckpointTable: dynamolocal.CheckpointTable(names),
 		FailureFile: filepath.Join(t.TempDir(), "failures.jsonl"), Attempts: 1,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := mapping.Drain(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, mapping.Drain(t.Context()))
 	if n := mapping.Stats().GivenUp; n > 0 {
 		t.Fatalf("%d records were given up", n)
 	}

@@ -8,10 +8,11 @@ import (
 	"github.com/hotshard/hotshard/internal/base/ddbstream"
 	"github.com/hotshard/hotshard/internal/base/secondary"
 	"github.com/hotshard/hotshard/internal/base/topk"
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
-// TestAlmostAlike decodes records that differ in one place from the one before, in a batch and
-// alone. Values and faults must be the same.
+// TestAlmostAlike checks that records that differ in one place decode in one batch as they do alone. Values and faults
+// are the same.
 func TestAlmostAlike(t *testing.T) {
 	first := record("MODIFY", `"ApproximateCreationDateTime":1.7E9,"Keys":{"pk":{"S":"a"}},
 		"NewImage":{"pk":{"S":"a"},"n":{"N":"12.5"},"m":{"M":{"b":{"B":"AAE="},"l":{"L":[{"S":"x"},{"BOOL":true}]}}},"ns":{"NS":["1"]}},
@@ -43,7 +44,7 @@ func TestAlmostAlike(t *testing.T) {
 	}
 }
 
-// TestEveryByte puts each byte at each position of an eight-byte word, in texts and names.
+// TestEveryByte checks each byte at each position of an eight-byte word, in texts and names.
 func TestEveryByte(t *testing.T) {
 	for c := range 256 {
 		for n := range 18 {
@@ -52,7 +53,7 @@ func TestEveryByte(t *testing.T) {
 				item = fmt.Sprintf(item, text)
 				batch, err := ddbstream.Decode([]byte(`{"Records":[` + record("INSERT", `"SequenceNumber":"1","Keys":{},"NewImage":`+item) + `]}`))
 				if (err == nil) != valid([]byte(item)) {
-					t.Fatalf("%q: %v", item, err)
+					t.Fatalf("%q: %v, valid JSON: %t", item, err, valid([]byte(item)))
 				}
 				if err != nil {
 					continue
@@ -69,7 +70,7 @@ func TestEveryByte(t *testing.T) {
 	}
 }
 
-// TestDuplicates checks objects of all sizes with and without a duplicate name.
+// TestDuplicates checks that a duplicate name is found in an object of any size.
 func TestDuplicates(t *testing.T) {
 	for n := 1; n < 300; n += 1 + n/10 {
 		var members []string
@@ -88,8 +89,8 @@ func TestDuplicates(t *testing.T) {
 	}
 }
 
-// TestDecoderForgets decodes payloads from one buffer, as in Lambda, and compares each with a
-// new decoder's result.
+// TestDecoderForgets checks that a decoder whose payloads come in one buffer, as in Lambda, decodes each as a new decoder
+// does.
 func TestDecoderForgets(t *testing.T) {
 	var decoder ddbstream.Decoder
 	buffer := make([]byte, 4096)
@@ -100,9 +101,7 @@ func TestDecoderForgets(t *testing.T) {
 		}
 		payload := `{"Records":[` + strings.Join(records, ",") + `]}`
 		batch, err := decoder.Decode(buffer[:copy(buffer, payload)])
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if got, want := fmt.Sprintf("%+v", *batch), fmt.Sprintf("%+v", *decode(t, payload)); got != want {
 			t.Errorf("%s:\ngot %s\nwant %s", payload, got, want)
 		}
@@ -112,8 +111,7 @@ func TestDecoderForgets(t *testing.T) {
 	}
 }
 
-// TestAllocations checks that counting a batch makes a bounded number of allocations, for any
-// number of records.
+// TestAllocations checks that counting a batch of 1,000 records makes at most 10 allocations.
 func TestAllocations(t *testing.T) {
 	payload := hotPayload(1000)
 	var decoder ddbstream.Decoder
@@ -121,17 +119,13 @@ func TestAllocations(t *testing.T) {
 	var writes secondary.Writes
 	n := testing.AllocsPerRun(10, func() {
 		batch, err := decoder.Decode(payload)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		sketch := topk.New(topk.Limits{Entries: 1000, Bytes: 100_000})
 		for i := range batch.Records {
 			r := &batch.Records[i]
 			key, _ := r.Keys.Key("pk")
 			units, err := r.WriteUnits()
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			writes.Reset()
 			if err := r.IndexWrites(&writes, indexes); err != nil || len(writes.List) != 4 {
 				t.Fatal(len(writes.List), err)
@@ -144,11 +138,11 @@ func TestAllocations(t *testing.T) {
 		decoder.Release()
 	})
 	if n > 10 {
-		t.Errorf("%v allocations", n)
+		t.Errorf("%v allocations, want at most 10", n)
 	}
 }
 
-// hotPayload has records of one key. Each changes the item's key in an index.
+// hotPayload returns n records of one partition key. Each changes the item's key in an index.
 func hotPayload(n int) []byte {
 	var list []string
 	for i := range n {

@@ -12,8 +12,8 @@ import (
 	"github.com/hotshard/hotshard/internal/base/ddbstream"
 )
 
-// stockSize returns the size of an item from aws-lambda-go. It shares no code with the package:
-// it writes numbers in full and cuts them into pairs of digits.
+// stockSize returns the size of an item that aws-lambda-go decoded. It shares no code with the package: it writes numbers
+// in full and cuts them into pairs of digits.
 func stockSize(item map[string]events.DynamoDBAttributeValue) int {
 	size := 0
 	for name, value := range item {
@@ -84,8 +84,7 @@ func stockNumberSize(s string) int {
 	return min(1+(last-first)/2+1+sign, 21)
 }
 
-// compare checks a batch against the stock decoder's. It ignores payloads that only one of the
-// two accepts.
+// compare compares a decoded batch with the stock decoder's. agreed is false for a payload that one of them rejects.
 func compare(payload []byte) (agreed bool, err error) {
 	batch, err := ddbstream.Decode(payload)
 	if err != nil {
@@ -121,7 +120,7 @@ func compareRecord(rec *ddbstream.Record, stock events.DynamoDBEventRecord) erro
 	switch {
 	case rec.Name.String() != stock.EventName, string(rec.Sequence) != change.SequenceNumber, rec.Expired != expired:
 		return fmt.Errorf("%v %s %v, stock has %s %s %v", rec.Name, rec.Sequence, rec.Expired, stock.EventName, change.SequenceNumber, expired)
-	case rec.Created.IsZero() && change.ApproximateCreationDateTime.Equal(time.Unix(0, 0)): // null, which is absence here
+	case rec.Created.IsZero() && change.ApproximateCreationDateTime.Equal(time.Unix(0, 0)): // null is an absent time here
 	case !rec.Created.Equal(change.ApproximateCreationDateTime.Time):
 		return fmt.Errorf("created %v, stock has %v", rec.Created, change.ApproximateCreationDateTime)
 	}
@@ -153,7 +152,7 @@ func compareImage(image ddbstream.Image, item map[string]events.DynamoDBAttribut
 		kind := value.DataType()
 		switch {
 		case !image.Has(name), isString != (kind == events.DataTypeString), isNumber != (kind == events.DataTypeNumber):
-			return fmt.Errorf("attribute %q is not found as what it is", name)
+			return fmt.Errorf("attribute %q is not found, or has another type than %v", name, kind)
 		case isString && s != value.String(), isNumber && n != value.Number():
 			return fmt.Errorf("attribute %q: %q %q, stock has %v", name, s, n, value)
 		}

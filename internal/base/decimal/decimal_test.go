@@ -9,10 +9,10 @@ import (
 	"pgregory.net/rapid"
 )
 
-// numerals draws texts of numbers: signs, zeros at both ends, points and exponents.
+// numerals generates numbers with signs, zeros at both ends, points and exponents.
 var numerals = rapid.StringMatching(`[+-]?(0{0,3}[0-9]{1,12}(\.[0-9]{0,12})?|\.[0-9]{1,12})([eE][+-]?[0-9]{1,2})?`)
 
-// TestNumbersAgreeWithRationals compares values, order and text with math/big.
+// TestNumbersAgreeWithRationals compares order, text and parts of numbers with math/big's.
 func TestNumbersAgreeWithRationals(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := numerals.Draw(t, "a"), numerals.Draw(t, "b")
@@ -34,7 +34,7 @@ func TestNumbersAgreeWithRationals(t *testing.T) {
 			t.Errorf("%q is %s, want %s", a, n, want)
 		}
 		if got := rational(n); got.Cmp(x) != 0 {
-			t.Errorf("the parts of %q are those of %s", a, got)
+			t.Errorf("the parts of %q have the value %s, want %s", a, got, x)
 		}
 		bytes, ok := Parse([]byte(a))
 		if !ok || bytes.Size() != n.Size() || bytes.String() != n.String() {
@@ -43,12 +43,12 @@ func TestNumbersAgreeWithRationals(t *testing.T) {
 	})
 }
 
-// rational returns the number that the parts come to.
+// rational returns the value of a number's parts, or -1/7 if they have zeros at an end.
 func rational(n Number[string]) *big.Rat {
 	digits, power, negative := n.Parts()
 	value, ok := new(big.Rat).SetString(fmt.Sprintf("0%se%d", digits, power))
 	if !ok || strings.HasSuffix(digits, "0") || strings.HasPrefix(digits, "0") {
-		return big.NewRat(-1, 7) // of no decimal
+		return big.NewRat(-1, 7) // no decimal has this value
 	}
 	if negative {
 		value.Neg(value)
@@ -56,7 +56,7 @@ func rational(n Number[string]) *big.Rat {
 	return value
 }
 
-// TestSizesAreTheEngines lists sizes that DynamoDB Local reported.
+// TestSizesAreTheEngines checks sizes that DynamoDB Local reported.
 func TestSizesAreTheEngines(t *testing.T) {
 	for _, c := range []struct {
 		forms []string
@@ -86,11 +86,12 @@ func TestSizesAreTheEngines(t *testing.T) {
 func TestTextsThatAreNotNumbers(t *testing.T) {
 	for _, text := range []string{"", "-", ".", "x", "1x", "1e", "1ex", "1.2.3", "--1", "1e1001", "1e999999999999999999999", "0x10", "1_000", "Inf", " 1"} {
 		if n, ok := Parse(text); ok {
-			t.Errorf("%q is %s", text, n)
+			t.Errorf("%q is accepted as %s", text, n)
 		}
 	}
 }
 
+// TestWholeNumbersOfAnyLength compares CompareWhole with math/big.
 func TestWholeNumbersOfAnyLength(t *testing.T) {
 	wholes := rapid.StringMatching(`[0-9]{0,45}`)
 	rapid.Check(t, func(t *rapid.T) {

@@ -13,9 +13,11 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
-func TestRefusals(t *testing.T) {
+// TestRejectedDocuments checks the path, reason and value in the error for each kind of invalid document.
+func TestRejectedDocuments(t *testing.T) {
 	for text, path := range map[string]string{
 		`[1]`:                                   "",
 		`1`:                                     "",
@@ -30,14 +32,13 @@ func TestRefusals(t *testing.T) {
 		_, err := Parse([]byte(text))
 		fault, ok := errors.AsType[*Error](err)
 		if _, number := fault.Value.(string); !ok || fault.Path != path || fault.Reason == "" || number != strings.Contains(fault.Reason, "the number") {
-			t.Errorf("%s: %v", text, err)
+			t.Errorf("%.80s: %v, want an error at %q", text, err, path)
 		}
 	}
 }
 
-// TestTheEngineTakesWhatParseTakes writes documents at the bounds, and reads the
-// same values back.
-func TestTheEngineTakesWhatParseTakes(t *testing.T) {
+// TestTheEngineAcceptsWhatParseAccepts checks that documents at the bounds can be stored, and are the same when read.
+func TestTheEngineAcceptsWhatParseAccepts(t *testing.T) {
 	db := enginetest.Client(t)
 	names := enginetest.Tables(t, db)
 	deep := strings.Repeat(`{"a":`, 30) + "1" + strings.Repeat("}", 30)
@@ -48,36 +49,29 @@ func TestTheEngineTakesWhatParseTakes(t *testing.T) {
 		`{"` + strings.Repeat("x", maxName) + `":{"` + strings.Repeat("é", maxName/2) + `":1}}`, `{"` + strings.Repeat("😀", maxName/4) + `":1}`,
 	} {
 		object, err := Parse([]byte(text))
-		if err != nil {
-			t.Errorf("%.80s: %v", text, err)
-			continue
-		}
+		require.NoError(t, err)
 		item := map[string]types.AttributeValue{
 			"pk": &types.AttributeValueMemberS{Value: "x"}, "sk": &types.AttributeValueMemberS{Value: "x"},
 			"data": &types.AttributeValueMemberM{Value: object},
 		}
 		if _, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &names.Items, Item: item}); err != nil {
-			t.Errorf("the engine refuses %.80s: %v", text, err)
+			t.Errorf("the engine rejects %.80s: %v", text, err)
 			continue
 		}
 		delete(item, "data")
 		out, err := db.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: &names.Items, Key: item})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		back, err := Append(nil, out.Item["data"].(*types.AttributeValueMemberM).Value)
 		if err != nil || !sameJSON(t, []byte(text), back) {
-			t.Errorf("%.80s came back as %.80s, %v", text, back, err)
+			t.Errorf("%.80s was read as %.80s, %v", text, back, err)
 		}
 	}
 }
 
-// TestZerosAreStoredAsZero: an exponent of a zero may be of any size.
+// TestZerosAreStoredAsZero checks that a zero may have an exponent of any size.
 func TestZerosAreStoredAsZero(t *testing.T) {
 	object, err := Parse([]byte(`{"a":0e9999,"b":-0,"c":0.000,"d":-0.0E-999999999999,"e":10,"f":0.10}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	text, err := Append(nil, object)
 	if err != nil || string(text) != `{"a":0,"b":0,"c":0,"d":0,"e":10,"f":0.10}` {
 		t.Errorf("%s, %v", text, err)
@@ -88,11 +82,12 @@ func sameJSON(t *testing.T, a, b []byte) bool {
 	t.Helper()
 	var x, y any
 	if json.Unmarshal(a, &x) != nil || json.Unmarshal(b, &y) != nil {
-		t.Fatalf("%s or %s is no JSON", a, b)
+		t.Fatalf("%.80s or %.80s is not JSON", a, b)
 	}
 	return cmp.Equal(x, y)
 }
 
+// TestRoundTrip checks that a document is the same after Parse and Append.
 func TestRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		names := rapid.StringN(1, 5, 20)
@@ -104,21 +99,17 @@ func TestRoundTrip(t *testing.T) {
 		)
 		inner := rapid.MapOfN(names, leaf, 0, 3)
 		text, err := json.Marshal(rapid.MapOfN(names, inner, 0, 3).Draw(t, "document"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		object, err := Parse(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		back, err := Append(nil, object)
 		var want, got bytes.Buffer
 		if err != nil || json.Compact(&want, text) != nil || json.Compact(&got, back) != nil {
-			t.Fatalf("%s came back as %s, %v", text, back, err)
+			t.Fatalf("%s was appended as %s, %v", text, back, err)
 		}
 		again, err := Parse(back)
 		if err != nil || !cmp.Equal(object, again, cmp.AllowUnexported(), cmp.Comparer(sameValue)) {
-			t.Fatalf("%s came back as %s, %v", text, back, err)
+			t.Fatalf("%s was appended as %s, %v", text, back, err)
 		}
 	})
 }

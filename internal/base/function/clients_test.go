@@ -2,6 +2,7 @@ package function_test
 
 import (
 	"context"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -14,9 +15,10 @@ import (
 	"github.com/hotshard/hotshard/internal/base/awshttp"
 	"github.com/hotshard/hotshard/internal/base/function"
 	"github.com/hotshard/hotshard/internal/base/function/watch"
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
-// lambda sets the variables that Lambda sets, and hides the machine's own.
+// lambda sets the environment variables that Lambda sets, and clears the machine's own.
 func lambda(t *testing.T, more map[string]string) {
 	t.Helper()
 	set := map[string]string{
@@ -24,15 +26,13 @@ func lambda(t *testing.T, more map[string]string) {
 		"AWS_ENDPOINT_URL": "", "AWS_ENDPOINT_URL_DYNAMODB": "", "AWS_ENDPOINT_URL_CLOUDWATCH": "",
 		"AWS_USE_FIPS_ENDPOINT": "", "AWS_USE_DUALSTACK_ENDPOINT": "", "AWS_RETRY_MODE": "", "AWS_MAX_ATTEMPTS": "",
 	}
-	for name, value := range more {
-		set[name] = value
-	}
+	maps.Copy(set, more)
 	for name, value := range set {
 		t.Setenv(name, value)
 	}
 }
 
-// request captures the request of a client that is configured from the environment.
+// request returns the request that a call sends with this environment, in which URL is the server's.
 func request(t *testing.T, env map[string]string, call func(context.Context) error) *http.Request {
 	t.Helper()
 	var got *http.Request
@@ -46,12 +46,11 @@ func request(t *testing.T, env map[string]string, call func(context.Context) err
 		env[name] = strings.ReplaceAll(value, "URL", server.URL)
 	}
 	lambda(t, env)
-	if err := call(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, call(t.Context()))
 	return got
 }
 
+// TestEndpointAndCredentials checks the endpoint and the signature that follow from the environment.
 func TestEndpointAndCredentials(t *testing.T) {
 	listTables := func(ctx context.Context) error {
 		client, err := function.DynamoDB()
@@ -73,33 +72,29 @@ func TestEndpointAndCredentials(t *testing.T) {
 	}
 }
 
-// TestOptions checks options that have no effect without AWS.
+// TestOptions checks options from the environment that have no effect on a local server.
 func TestOptions(t *testing.T) {
 	lambda(t, map[string]string{"AWS_USE_FIPS_ENDPOINT": "true", "AWS_USE_DUALSTACK_ENDPOINT": "true", "AWS_RETRY_MODE": "adaptive", "AWS_MAX_ATTEMPTS": "7"})
 	client, err := function.DynamoDB()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if o := client.Options(); o.EndpointOptions.UseFIPSEndpoint != aws.FIPSEndpointStateEnabled ||
 		o.EndpointOptions.UseDualStackEndpoint != aws.DualStackEndpointStateEnabled || o.RetryMode != aws.RetryModeAdaptive || o.Retryer.MaxAttempts() != 7 || o.BaseEndpoint != nil || !ours(o.HTTPClient) {
-		t.Errorf("%+v", o)
+		t.Errorf("DynamoDB's options are %+v", o)
 	}
 	watch, err := watch.CloudWatch()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if o := watch.Options(); o.EndpointOptions.UseFIPSEndpoint != aws.FIPSEndpointStateEnabled || o.Region != "eu-west-1" || o.Retryer.MaxAttempts() != 7 || !ours(o.HTTPClient) {
-		t.Errorf("%+v", o)
+		t.Errorf("CloudWatch's options are %+v", o)
 	}
 }
 
-// ours reports whether a client has the bounds of package awshttp.
+// ours reports whether a client has the time-outs of package awshttp.
 func ours(c any) bool {
 	h, ok := c.(*http.Client)
 	return ok && h.Timeout == awshttp.AWS.Whole && h.Transport.(*http.Transport).ResponseHeaderTimeout == awshttp.AWS.Answer
 }
 
-// TestMetricsAreRetried checks that a call is retried after a 503 of CloudWatch.
+// TestMetricsAreRetried checks that a call of CloudWatch is retried after a 503.
 func TestMetricsAreRetried(t *testing.T) {
 	calls := 0
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -119,7 +114,7 @@ func TestMetricsAreRetried(t *testing.T) {
 		})
 	}
 	if err != nil || calls != 2 {
-		t.Errorf("%d calls, %v", calls, err)
+		t.Errorf("%d calls, %v; want 2", calls, err)
 	}
 }
 
@@ -138,6 +133,6 @@ func TestMissingVariablesAreNamed(t *testing.T) {
 	}
 	lambda(t, map[string]string{"AWS_MAX_ATTEMPTS": "0"})
 	if _, err := function.DynamoDB(); err == nil || !strings.Contains(err.Error(), "AWS_MAX_ATTEMPTS") {
-		t.Errorf("%v", err)
+		t.Errorf("AWS_MAX_ATTEMPTS is not named: %v", err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 )
 
+// TestJSON checks that times are in UTC and milliseconds, and durations without empty units.
 func TestJSON(t *testing.T) {
 	type both struct {
 		At   Time     `json:"at,omitzero"`

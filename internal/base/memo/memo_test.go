@@ -10,23 +10,24 @@ import (
 	"github.com/hotshard/hotshard/internal/base/memo"
 )
 
+// TestMemo checks that a value, even nil, is cached until it is forgotten.
 func TestMemo(t *testing.T) {
 	m := memo.New[[]int](10)
 	if v, ok := m.Get("a"); ok || v != nil {
-		t.Errorf("nothing was remembered: %v", v)
+		t.Errorf("an empty cache has %v", v)
 	}
 	m.Set("a", []int{1})
 	m.Set("a", nil) // a nil value is cached
 	if v, ok := m.Get("a"); !ok || v != nil {
-		t.Errorf("%v, %v", v, ok)
+		t.Errorf("a cached nil: %v, %v", v, ok)
 	}
 	m.Forget("a")
 	if _, ok := m.Get("a"); ok {
-		t.Error("it was not forgotten")
+		t.Error("the value is still cached after Forget")
 	}
 }
 
-// TestGetOrMakesOneValue checks that concurrent calls make one value.
+// TestGetOrMakesOneValue checks that concurrent calls of GetOr return the first value.
 func TestGetOrMakesOneValue(t *testing.T) {
 	m := memo.New[*int](10)
 	var made atomic.Int64
@@ -40,11 +41,11 @@ func TestGetOrMakesOneValue(t *testing.T) {
 		})
 	}
 	if group.Wait(); made.Load() != 1 {
-		t.Errorf("%d were made", made.Load())
+		t.Errorf("%d values were made, want 1", made.Load())
 	}
 }
 
-// TestBounds checks the limits of number and weight.
+// TestBounds checks that caches keep to their number of entries, and to their weight.
 func TestBounds(t *testing.T) {
 	few := memo.New[int](100)
 	light := memo.Weighing(100, func(name string, n int) uint32 { return uint32(len(name) + n) })
@@ -66,5 +67,5 @@ func TestBounds(t *testing.T) {
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	t.Errorf("%d and %d are kept", count(few), count(light))
+	t.Errorf("%d and %d entries are cached, want at most 100 and 10", count(few), count(light))
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
+// TestJoinAndSplit checks that partition keys are split into the parts of which they were joined.
 func TestJoinAndSplit(t *testing.T) {
 	for _, c := range []struct {
 		keys        ownkeys.Keys
@@ -31,7 +32,7 @@ func TestJoinAndSplit(t *testing.T) {
 	days := ownkeys.Keys{Format: shard.HashShard, Bucket: shard.Day}
 	for _, pk := range []string{"", "acme", "acme2026-01-05", "acme#2026-13-05", "acme#2026-01-05#SHARD_03", "2026-01-05"} {
 		if name, label, n, ok := days.Split(pk); ok {
-			t.Errorf("%q has no bucket: %q, %q, %d", pk, name, label, n)
+			t.Errorf("%q has no bucket, but is split into %q, %q, %d", pk, name, label, n)
 		}
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/packed"
 )
 
-// TestValuesAreReadBack checks that values are read back, and that a truncated text is damaged.
+// TestValuesAreReadBack checks that values are read back, and that truncated bytes and invalid lengths are an error.
 func TestValuesAreReadBack(t *testing.T) {
 	b := packed.AppendText(binary.AppendUvarint(nil, math.MaxUint64), "é\x00")
 	b = packed.AppendText(binary.AppendVarint(b, math.MinInt64), "")
@@ -17,7 +17,7 @@ func TestValuesAreReadBack(t *testing.T) {
 		number, text, negative, empty := r.Uint(), r.Text(), r.Int(), r.Text()
 		if n < len(b) {
 			if r.Err == nil || len(r.Left) > 0 || r.Byte() != 0 || r.Uint() != 0 || r.Int() != 0 || r.Text() != "" {
-				t.Errorf("the first %d bytes: %+v", n, r)
+				t.Errorf("the first %d bytes: %+v, want an error", n, r)
 			}
 			continue
 		}
@@ -28,7 +28,7 @@ func TestValuesAreReadBack(t *testing.T) {
 	for _, bad := range [][]byte{{0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 1}, binary.AppendUvarint(nil, math.MaxUint64)} {
 		r := packed.Reader{Left: bad}
 		if text := r.Text(); text != "" || r.Err == nil {
-			t.Errorf("% x: %q", bad, text)
+			t.Errorf("% x: %q, want an error", bad, text)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 )
 
+// TestParse checks that only an object with a task alone is a task's payload.
 func TestParse(t *testing.T) {
 	for payload, want := range map[string]string{
 		`{"task":"shrink"}`:         "shrink",
@@ -21,7 +22,7 @@ func TestParse(t *testing.T) {
 		`{"Records":[]}`, `{"task":"` + strings.Repeat("x", maxPayload) + `"}`,
 	} {
 		if task, ok := Parse([]byte(payload)); ok {
-			t.Errorf("%.40s passes for the task %.40q", payload, task)
+			t.Errorf("%.40s is accepted as the task %.40q", payload, task)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/kind"
 )
 
+// TestKeysAreInverse checks that keys and base keys of all kinds are parsed back.
 func TestKeysAreInverse(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		key := Key{
@@ -37,6 +38,7 @@ func TestKeysAreInverse(t *testing.T) {
 	})
 }
 
+// TestOtherKeysHaveNoBaseKey checks that partition keys of other items and malformed ones are no keys of kinds.
 func TestOtherKeysHaveNoBaseKey(t *testing.T) {
 	for _, pk := range []string{"", "I#key", "I#a#1", "H#x#0", "C#a", "E#a#0", "E#a#2026-13-01#0", "E#a#b#0", "R#a#0", "R#a#60#0", "R#a#060#0#0", "R#a#60#-1#0", "R#a#60#x#0", "K#2026-01-05T00#1", "L#a#0", "L#a##0", "L#a#2026-W2#0"} {
 		if key, err := ParseKey(pk); err == nil {
@@ -45,6 +47,7 @@ func TestOtherKeysHaveNoBaseKey(t *testing.T) {
 	}
 }
 
+// TestSortKeysAreInOrder checks that sort keys of events are in order of time and id, and are parsed back.
 func TestSortKeysAreInOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ids := rapid.StringN(1, 10, 40)
@@ -61,14 +64,15 @@ func TestSortKeysAreInOrder(t *testing.T) {
 	})
 }
 
+// TestSummaryAttributes checks the keys and value attributes of a counter's partials, of 64 write shards each.
 func TestSummaryAttributes(t *testing.T) {
 	for name, want := range map[string]bool{"x0": false, "x1": true, "x63": true, "x": false, "xx": false, "r1": false, "v": false, "as_of": false} {
 		if IsValueAttr(name) != want {
-			t.Errorf("%q", name)
+			t.Errorf("%q is a value attribute: want %t", name, want)
 		}
 	}
 	if SummaryKey("a#b", 63) != "C#a#b#0" || SummaryKey("a#b", 64) != "C#a#b#1" {
-		t.Error("a partial holds 64 write shards")
+		t.Error("write shards 63 and 64 are not in partials 0 and 1")
 	}
 	for most, want := range map[int]int{0: 0, 1: 0, 2: 1, 64: 1, 65: 2, 128: 2, 129: 3} {
 		if got := Partials(most); got != want {
@@ -77,6 +81,7 @@ func TestSummaryAttributes(t *testing.T) {
 	}
 }
 
+// TestSessionsAreReadBack checks that keys of sessions and their write shards are parsed back, and pass for no other item's.
 func TestSessionsAreReadBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		names := rapid.OneOf(rapid.StringN(1, 10, 40), rapid.StringMatching(`[a#0-9]{1,6}`), rapid.SampledFrom([]string{"~probe", "s#x", "2026-01-05T12:00:00.123Z#x"}))
@@ -86,7 +91,7 @@ func TestSessionsAreReadBack(t *testing.T) {
 			t.Fatalf("%q %q becomes %q %q, %v", group, id, g, i, ok)
 		}
 		if _, _, err := ParseEventSortKey(sk); err == nil || sk == ProbeSK || sk == SoleSK {
-			t.Fatalf("%q is an event's, or a probe's", sk)
+			t.Fatalf("the sort key %q is also an event's, a probe's or a counter's", sk)
 		}
 		n := rapid.IntRange(0, 999).Draw(t, "n")
 		if key, err := ParseKey(SessionShardKey(group, n)); err != nil || key.Base != (BaseKey{kind.Session, group}) || key.Shard != n {
@@ -100,7 +105,7 @@ func TestSessionsAreReadBack(t *testing.T) {
 	}
 }
 
-// TestIndexesOfKindsAreThere checks the indexes that the table of kinds names.
+// TestIndexesOfKindsAreThere checks that the items table has each kind's index.
 func TestIndexesOfKindsAreThere(t *testing.T) {
 	there := map[string]bool{"": true}
 	for _, index := range Tables(NamesFor(""))[0].Indexes {
@@ -113,11 +118,11 @@ func TestIndexesOfKindsAreThere(t *testing.T) {
 	}
 }
 
-// TestPrefixesOfOtherItems checks that no other item is taken for one of a kind.
+// TestPrefixesOfOtherItems checks that no other item has a kind's prefix.
 func TestPrefixesOfOtherItems(t *testing.T) {
 	for _, prefix := range []string{BoardPrefix, CallPrefix, AckPrefix, FailurePrefix, NotePrefix, CompactionPK, metricNamesPrefix} {
 		if k, _, ok := kind.Cut(prefix); ok {
-			t.Errorf("%s is the prefix of %s, too", prefix, k)
+			t.Errorf("%s is also the prefix of %s", prefix, k)
 		}
 	}
 }

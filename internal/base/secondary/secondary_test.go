@@ -13,7 +13,7 @@ import (
 	"github.com/hotshard/hotshard/internal/test/lane"
 )
 
-// texts is an item whose attributes are texts.
+// texts is an item whose attributes are strings.
 type texts map[string]string
 
 func (i texts) Present() bool { return i != nil }
@@ -29,9 +29,9 @@ func (i texts) SameIn(other texts, attributes []string) bool {
 
 func (i texts) SizeIn([]string) (int, error) { return 1, nil }
 
-// TestKeysAreToldApart checks that two items have one key only if all attributes of the key are the same, whatever
-// separators and backslashes their texts have.
-func TestKeysAreToldApart(t *testing.T) {
+// TestDifferentItemsHaveDifferentKeys checks that two items have the same index key only if all its attributes are the
+// same. They may have separators and backslashes.
+func TestDifferentItemsHaveDifferentKeys(t *testing.T) {
 	lane.Checks(t, 1000)
 	x := secondary.Index{Partition: []string{"a", "b", "c"}}
 	rapid.Check(t, func(t *rapid.T) {
@@ -51,9 +51,10 @@ func TestKeysAreToldApart(t *testing.T) {
 	})
 }
 
+// TestDescribe checks the index that follows from DescribeTable's key schemas and each projection.
 func TestDescribe(t *testing.T) {
 	schema := func(partition, sort []string) (list []types.KeySchemaElement) {
-		for _, name := range sort { // DescribeTable promises no order between the kinds
+		for _, name := range sort { // DescribeTable may list sort keys first
 			list = append(list, types.KeySchemaElement{AttributeName: aws.String(name), KeyType: types.KeyTypeRange})
 		}
 		for _, name := range partition {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// TestCures checks which cure comes first.
+// TestCures checks the first cure for each reason, resource and kind of hot key.
 func TestCures(t *testing.T) {
 	id := ID{Table: "orders"}
 	index := ID{Table: "orders", Index: "by_city"}
@@ -49,7 +49,7 @@ func TestCures(t *testing.T) {
 	}
 }
 
-// TestInference checks that a reason without a source is inferred only if one limit was reached.
+// TestInference checks that a missing reason is inferred only if exactly one limit was reached.
 func TestInference(t *testing.T) {
 	id := ID{Table: "orders"}
 	hot := Key{Reason: Reason{ID: id, Operation: Write, Cause: KeyRange}, Key: "acme", UnitsPerSecond: 990, Hot: true}

@@ -11,8 +11,8 @@ import (
 	"github.com/hotshard/hotshard/internal/httpapi/docs"
 )
 
-// TestUnknownPathsBesideThePage checks that unknown paths below /docs are a 404 in problem JSON, and that the page
-// is served.
+// TestUnknownPathsBesideThePage checks that the document and the page are served, the page with its Content-Security-
+// Policy. Other paths are a 404 in problem JSON.
 func TestUnknownPathsBesideThePage(t *testing.T) {
 	handler := docs.With(httpapi.New(slog.New(slog.DiscardHandler)))
 	for path, want := range map[string]int{"*": 404, "/docs/none.js": 404, "/healthz/": 404, "/nothing": 404, "/docs": 200, "/docs/": 200, "/docs/swagger-ui.css": 200, "/openapi.json": 200} {
@@ -24,10 +24,10 @@ func TestUnknownPathsBesideThePage(t *testing.T) {
 			t.Errorf("%s: %d with %d bytes, want %d", path, answer.Code, answer.Body.Len(), want)
 		}
 		if policy := answer.Header().Get("Content-Security-Policy"); path == "/docs/" && (strings.Count(policy, "sha256-") != 3 || strings.Contains(policy, "unsafe")) {
-			t.Errorf("%s: its policy is %q", path, policy)
+			t.Errorf("%s: the policy %q has no three hashes, or allows unsafe sources", path, policy)
 		}
 		if want == 404 && (answer.Header().Get("Content-Type") != "application/problem+json" || answer.Header().Get("X-Request-Id") == "") {
-			t.Errorf("%s: %v %s", path, answer.Header(), answer.Body)
+			t.Errorf("%s: %v %s, want problem JSON", path, answer.Header(), answer.Body)
 		}
 	}
 }

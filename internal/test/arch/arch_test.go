@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
 const (
@@ -46,8 +48,7 @@ type source struct {
 	GoFiles, TestImports, XTestImports []string
 }
 
-// check returns the imports that break the rule. Packages are this module's; standard has the
-// standard library's.
+// check returns the imports that break the rule. packages has this module's, standard the standard library's.
 func (r *rule) check(packages []source, standard map[string]bool) []string {
 	var faults []string
 	for _, p := range packages {
@@ -112,9 +113,7 @@ func list(t *testing.T) (own []source, standard map[string]bool) {
 		if errors.Is(err, io.EOF) {
 			return own, standard
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if p.Standard {
 			standard[p.ImportPath] = true
 		}
@@ -124,21 +123,19 @@ func list(t *testing.T) (own []source, standard map[string]bool) {
 	}
 }
 
-// dependOnSources opens the folders of sources, so that `go test` caches the result by them. It
-// does not see what go list reads.
+// dependOnSources opens the folders of sources, because `go test` caches a result by the folders that the test opens, and
+// not by those that go list opens.
 func dependOnSources(t *testing.T) {
 	t.Helper()
 	for _, dir := range []string{"cmd", "functions", "internal", "pkg"} {
 		err := filepath.WalkDir(filepath.Join(root, dir), func(_ string, _ fs.DirEntry, err error) error { return err })
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 	}
-	if _, err := os.Stat(filepath.Join(root, "go.mod")); err != nil {
-		t.Fatal(err)
-	}
+	_, err := os.Stat(filepath.Join(root, "go.mod"))
+	require.NoError(t, err)
 }
 
+// TestImports checks that no package breaks a rule of imports or has a meaningless name.
 func TestImports(t *testing.T) {
 	packages, standard := list(t)
 	for _, r := range rules {
@@ -191,6 +188,7 @@ func full(pattern string) string {
 	return pattern
 }
 
+// TestMatch checks which import paths match a pattern.
 func TestMatch(t *testing.T) {
 	standard := map[string]bool{"net": true, "net/http": true}
 	for _, c := range []struct {
@@ -207,7 +205,7 @@ func TestMatch(t *testing.T) {
 		{"...", "anything", true},
 	} {
 		if got := match(c.pattern, c.path, standard); got != c.want {
-			t.Errorf("%s and %s: %t", c.pattern, c.path, got)
+			t.Errorf("%s matches %s: %t, want %t", c.pattern, c.path, got, c.want)
 		}
 	}
 }

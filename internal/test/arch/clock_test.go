@@ -10,10 +10,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
-// TestTestsAreGivenTheirTime checks that no test depends on the hour or the date. Tests use
-// fixed times, or those of enginetest, and read the machine's clock only
+// TestTestsAreGivenTheirTime checks that no test depends on the hour or the date. Tests use fixed times, or those of
+// enginetest. They read the machine's clock only
 //
 //   - to measure a duration or to bound a wait,
 //   - to draw a seed,
@@ -24,14 +26,11 @@ func TestTestsAreGivenTheirTime(t *testing.T) {
 	for entry := range ownClocks {
 		unused[entry] = true
 	}
-	looked := 0
-	for _, file := range testFiles(t) {
+	files := testFiles(t)
+	for _, file := range files {
 		set := token.NewFileSet()
 		parsed, err := parser.ParseFile(set, filepath.Join(root, file), nil, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
-		looked++
+		require.NoError(t, err)
 		own := ownClock(file)
 		for _, read := range clockReads(parsed) {
 			if delete(unused, own); own == "" || read.days {
@@ -42,38 +41,41 @@ func TestTestsAreGivenTheirTime(t *testing.T) {
 	for entry := range unused {
 		t.Errorf("%s no longer reads the machine's clock: remove it from ownClocks", entry)
 	}
-	if looked < 100 {
-		t.Errorf("looked at %d files of tests", looked)
+	if len(files) < 100 {
+		t.Errorf("%d files of tests were found: too few to be all", len(files))
 	}
 }
 
+// testFiles returns all files of tests.
 func testFiles(t *testing.T) []string {
 	t.Helper()
-	var files []string
-	for _, dir := range []string{"bench", "cmd", "examples", "functions", "infra", "internal", "pkg"} {
+	files := goFiles(t, "bench", "cmd", "examples", "functions", "infra", "internal", "pkg")
+	return slices.DeleteFunc(files, func(name string) bool { return !strings.HasSuffix(name, "_test.go") })
+}
+
+// goFiles returns the Go files below these folders, with paths from the root.
+func goFiles(t *testing.T, folders ...string) (files []string) {
+	t.Helper()
+	for _, dir := range folders {
 		err := filepath.WalkDir(filepath.Join(root, dir), func(path string, entry fs.DirEntry, err error) error {
-			if err != nil {
+			switch {
+			case err != nil:
 				return err
-			}
-			if entry.IsDir() && (entry.Name() == "node_modules" || entry.Name() == "cdk.out") {
+			case entry.IsDir() && (entry.Name() == "node_modules" || entry.Name() == "cdk.out"):
 				return filepath.SkipDir
-			}
-			if strings.HasSuffix(path, "_test.go") {
+			case strings.HasSuffix(path, ".go"):
 				name, err := filepath.Rel(root, path)
 				files = append(files, filepath.ToSlash(name))
 				return err
 			}
 			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 	}
 	return files
 }
 
-// clockRead is a read of the machine's clock. days is set if days or hours are calculated from
-// it.
+// clockRead is a read of the machine's clock. days is true if days or hours are calculated from it.
 type clockRead struct {
 	at   token.Pos
 	days bool
@@ -248,6 +250,7 @@ func isName(n ast.Node, name string) bool {
 	return is && ident.Name == name
 }
 
+// TestClockReads checks which uses of the clock are found, and of which days are calculated.
 func TestClockReads(t *testing.T) {
 	const none, plain, days = 0, 1, 2
 	for body, want := range map[string]int{
@@ -273,9 +276,7 @@ func TestClockReads(t *testing.T) {
 		`synctest.Test(t, func(t *testing.T) { put(time.Now().AddDate(0, 0, 1)) })`:                     none,
 	} {
 		file, err := parser.ParseFile(token.NewFileSet(), "x.go", fmt.Sprintf("package x\nfunc f() { %s }", body), parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		got := none
 		for _, read := range clockReads(file) {
 			if got = max(got, plain); read.days {

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
 // internalNames returns the exported names of a package whose declaration names a type of an
@@ -43,8 +45,7 @@ func internalNames(p *types.Package) (faults []string) {
 	return faults
 }
 
-// reportType reports the fields, embedded types and methods of a declared type. Methods that come
-// from an embedded type are among them.
+// reportType reports the fields, embedded types and methods of a declared type, including promoted methods.
 func reportType(declared *types.TypeName, report func(name string, t types.Type)) {
 	switch t := declared.Type().Underlying().(type) {
 	case *types.Struct:
@@ -73,7 +74,7 @@ func reportType(declared *types.TypeName, report func(name string, t types.Type)
 	}
 }
 
-// named returns the named types and aliases that a type is written with.
+// named returns the named types and aliases in a type.
 func named(t types.Type) (list []*types.TypeName) {
 	add := func(of ...types.Type) {
 		for _, t := range of {
@@ -111,7 +112,7 @@ func named(t types.Type) (list []*types.TypeName) {
 	return slices.DeleteFunc(list, func(n *types.TypeName) bool { return n.Pkg() == nil }) // as error
 }
 
-// exports returns an importer of the packages that the library is built from.
+// exports returns an importer of the library and its dependencies, and the library's import paths.
 func exports(t *testing.T) (imports types.Importer, library []string) {
 	t.Helper()
 	out := goList(t, "-export", "-deps", "-f", "{{.ImportPath}}\t{{.Export}}", "./pkg/...")
@@ -126,21 +127,19 @@ func exports(t *testing.T) (imports types.Importer, library []string) {
 	return importer.ForCompiler(token.NewFileSet(), "gc", func(path string) (io.ReadCloser, error) { return os.Open(files[path]) }), library
 }
 
-// TestLibraryExportsNoInternalTypes checks that users of the library can name every type that they meet.
+// TestLibraryExportsNoInternalTypes checks that no exported name of the library has a type that users can't name.
 func TestLibraryExportsNoInternalTypes(t *testing.T) {
 	imports, library := exports(t)
 	for _, path := range library {
 		p, err := imports.Import(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, fault := range internalNames(p) {
 			t.Error(fault)
 		}
 	}
 }
 
-// TestInternalNamesAreFound checks that each kind of breach is found, and that what users can't see is none.
+// TestInternalNamesAreFound checks that each kind of exported declaration is searched, and no unexported one.
 func TestInternalNamesAreFound(t *testing.T) {
 	imports, _ := exports(t)
 	for declaration, breach := range map[string]bool{
@@ -163,15 +162,11 @@ func TestInternalNamesAreFound(t *testing.T) {
 		source := "package p; import \"" + module + "/internal/base/dynamo\"; import \"" + module + "/pkg/shard/internal/place\"; var _ dynamo.Scope; var _ place.Table; " + declaration
 		set := token.NewFileSet()
 		file, err := parser.ParseFile(set, "p.go", source, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		p, err := (&types.Config{Importer: imports}).Check(module+"/pkg/p", set, []*ast.File{file}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if faults := internalNames(p); len(faults) > 0 != breach {
-			t.Errorf("%s: found %q", declaration, faults)
+			t.Errorf("%s: found %q, want a breach: %t", declaration, faults, breach)
 		}
 	}
 }

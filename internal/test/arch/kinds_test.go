@@ -5,8 +5,6 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -17,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/hotshard/hotshard/internal/base/kind"
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
 // kindHome is the package with the facts of all kinds.
@@ -43,9 +42,7 @@ const inText = "text"
 func kindTable(t *testing.T) map[string][]string {
 	t.Helper()
 	parsed, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, kindHome, "kind.go"), nil, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	table := map[string][]string{}
 	for _, d := range parsed.Decls {
 		decl, is := d.(*ast.GenDecl)
@@ -169,25 +166,22 @@ func kindFaults(set *token.FileSet, path string, file *ast.File, table map[strin
 	return faults
 }
 
-// TestKindsHaveOneHome checks that only kind.Traits and the registries tell kinds apart, and
-// that no registry lacks a kind. Bench is exempt.
+// TestKindsHaveOneHome checks that only kind.Traits and the registries depend on the kind, and that no registry lacks one.
+// Bench is exempt.
 func TestKindsHaveOneHome(t *testing.T) {
 	table := kindTable(t)
 	if len(table["Kind"]) != len(kind.All()) {
-		t.Errorf("the table has %v, and the constants are %v", kind.All(), table["Kind"])
+		t.Errorf("the table of kinds has %v, the constants are %v", kind.All(), table["Kind"])
 	}
 	unused := map[string]bool{}
 	for _, path := range slices.Concat(registries, driven) {
 		unused[path] = true
 	}
-	looked := 0
-	for _, path := range sourceFiles(t) {
+	files := sourceFiles(t)
+	for _, path := range files {
 		set := token.NewFileSet()
 		file, err := parser.ParseFile(set, filepath.Join(root, path), nil, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		looked++
+		require.NoError(t, err)
 		if len(kindUses(set, file, table)) > 0 {
 			delete(unused, path)
 		}
@@ -196,38 +190,23 @@ func TestKindsHaveOneHome(t *testing.T) {
 		}
 	}
 	for path := range unused {
-		t.Errorf("%s has nothing by kind any more: take it out of the list", path)
+		t.Errorf("%s no longer depends on the kind: remove it from registries or driven", path)
 	}
-	if looked < 300 {
-		t.Errorf("looked at %d files", looked)
+	if len(files) < 300 {
+		t.Errorf("%d files were found: too few to be all", len(files))
 	}
 }
 
 // sourceFiles returns the product's Go files without tests.
-func sourceFiles(t *testing.T) (files []string) {
+func sourceFiles(t *testing.T) []string {
 	t.Helper()
-	for _, dir := range []string{"cmd", "functions", "infra", "internal", "pkg"} {
-		err := filepath.WalkDir(filepath.Join(root, dir), func(path string, entry fs.DirEntry, err error) error {
-			name, _ := filepath.Rel(root, path)
-			switch name = filepath.ToSlash(name); {
-			case err != nil:
-				return err
-			case entry.IsDir() && (entry.Name() == "node_modules" || entry.Name() == "cdk.out" || name == kindHome || name == "internal/test"):
-				return filepath.SkipDir
-			case strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go"):
-				files = append(files, name)
-			}
-			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	return files
+	files := goFiles(t, "cmd", "functions", "infra", "internal", "pkg")
+	return slices.DeleteFunc(files, func(name string) bool {
+		return strings.HasSuffix(name, "_test.go") || strings.HasPrefix(name, kindHome+"/") || strings.HasPrefix(name, "internal/test/")
+	})
 }
 
-// TestPageHasNoPrefixOfAKind checks the console's source, except the file generated from the
-// table of kinds.
+// TestPageHasNoPrefixOfAKind checks that the console's source has no kind's prefix, except in the generated file.
 func TestPageHasNoPrefixOfAKind(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(root, "internal/tool/console/web/src/*.ts"))
 	if err != nil || len(files) < 10 {
@@ -235,15 +214,13 @@ func TestPageHasNoPrefixOfAKind(t *testing.T) {
 	}
 	for _, path := range files {
 		content, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if found := prefixInScript(string(content)); found != "" && filepath.Base(path) != "kinds.ts" {
 			t.Errorf("%s has %s: take it from kinds.ts", path, found)
 		}
 	}
 	if prefixInScript(`const prefixes = { counter: "C#" };`) == "" {
-		t.Error("a prefix in a script is not found")
+		t.Error("prefixInScript does not find a prefix")
 	}
 }
 
@@ -257,7 +234,7 @@ func prefixInScript(script string) string {
 	return regexp.MustCompile("[\"'`](" + strings.Join(prefixes, "|") + ")").FindString(script)
 }
 
-// TestKindRuleFindsBreaches checks files that break the rule and files that follow it.
+// TestKindRuleFindsBreaches checks the number of faults in files that break the rule, and that others have none.
 func TestKindRuleFindsBreaches(t *testing.T) {
 	table := kindTable(t)
 	of := func(name, value string) string {
@@ -299,14 +276,12 @@ func TestKindRuleFindsBreaches(t *testing.T) {
 	} {
 		set := token.NewFileSet()
 		file, err := parser.ParseFile(set, c.path, "package p\n"+c.code, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if faults := kindFaults(set, c.path, file, table); len(faults) != c.want {
 			t.Errorf("%s: found %q, want %d", c.name, faults, c.want)
 		}
 	}
-	if len(slices.Collect(maps.Keys(table))) != 5 {
+	if len(table) != 5 {
 		t.Errorf("the types of constants are %v", table)
 	}
 }

@@ -21,8 +21,7 @@ func upward(p *source) (faults []string) {
 	return faults
 }
 
-// TestNoImportPointsUp checks that each package belongs to a layer and imports none of a higher
-// one.
+// TestNoImportPointsUp checks that each package belongs to a layer and imports no package of a higher one.
 func TestNoImportPointsUp(t *testing.T) {
 	packages, _ := list(t)
 	for i := range packages {
@@ -35,7 +34,7 @@ func TestNoImportPointsUp(t *testing.T) {
 	}
 	broken := source{ImportPath: module + "/internal/base/dynamo", Imports: []string{"fmt", module + "/internal/base/decimal", module + "/pkg/shard/shardmap"}}
 	if faults := upward(&broken); len(faults) != 1 {
-		t.Errorf("found %q in a package of base that imports the shard map", faults)
+		t.Errorf("found %q in a package of base that imports the shard map, want one fault", faults)
 	}
 }
 
@@ -56,7 +55,7 @@ func unused(packages []source) (found []string) {
 	return found
 }
 
-// TestEveryPackageIsImported checks that each package is imported.
+// TestEveryPackageIsImported checks that another package imports each package below internal.
 func TestEveryPackageIsImported(t *testing.T) {
 	packages, _ := list(t)
 	for _, p := range unused(packages) {

@@ -8,9 +8,11 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
-// TestAhead checks that a past moment moves to a later year, and that a leap day stays one.
+// TestAhead checks that a past moment moves to a later year that has its day.
 func TestAhead(t *testing.T) {
 	for _, c := range []struct{ at, now, want string }{
 		{"2027-01-01T00:00:30Z", "2026-05-05T05:00:00Z", "2027-01-01T00:00:30Z"},
@@ -20,9 +22,7 @@ func TestAhead(t *testing.T) {
 		{"2028-02-29T23:58:00+02:00", "2026-01-01T00:00:00Z", "2028-02-29T21:58:00Z"},
 	} {
 		now, err := time.Parse(time.RFC3339, c.now)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		got, err := parseMoments([]string{c.at}, now)
 		if err != nil || got[0].Format(time.RFC3339) != c.want {
 			t.Errorf("%s, asked for at %s: %v, %v; want %s", c.at, c.now, got, err, c.want)
@@ -30,24 +30,20 @@ func TestAhead(t *testing.T) {
 	}
 	for _, bad := range [][]string{nil, {"tomorrow"}, {"2027-01-01T00:00:30Z", "2027-02-30T00:00:00Z"}} {
 		if got, err := parseMoments(bad, time.Time{}); err == nil {
-			t.Errorf("%q: %v", bad, got)
+			t.Errorf("%q is parsed as %v, want an error", bad, got)
 		}
 	}
 }
 
-// TestShift checks that shift knows this Go's package time and rejects any other source.
+// TestShift checks that shift changes this Go's package time, and rejects any other source.
 func TestShift(t *testing.T) {
 	folder, err := timeFolder(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	source, err := os.ReadFile(filepath.Join(folder, "time.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	got, err := shift(source)
 	if err != nil || strings.Count(string(got), "secondsAhead") != 2 || len(got) <= len(source) {
-		t.Errorf("%d bytes of %d, %v", len(got), len(source), err)
+		t.Errorf("shifted %d bytes to %d, %v; want secondsAhead twice", len(source), len(got), err)
 	}
 	for _, unknown := range []string{"", "package time", strings.ReplaceAll(string(source), "runtimeNow()", "otherNow()"), string(source) + reading} {
 		if _, err := shift([]byte(unknown)); err == nil {
@@ -62,15 +58,11 @@ func TestSuitesAreThere(t *testing.T) {
 	for _, s := range suites {
 		names = append(names, filepath.Base(s.folder))
 		files, err := filepath.Glob(filepath.Join("..", "..", "..", filepath.FromSlash(s.folder), "*_test.go"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		var tests []string
 		for _, file := range files {
 			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			for _, found := range regexp.MustCompile(`(?m)^func ((?:Test|Example)\w*)\(`).FindAllSubmatch(text, -1) {
 				tests = append(tests, string(found[1]))
 			}
@@ -82,6 +74,6 @@ func TestSuitesAreThere(t *testing.T) {
 		}
 	}
 	if all := len(names); len(slices.Compact(slices.Sorted(slices.Values(names)))) != all {
-		t.Errorf("two suites have one name: %q", names)
+		t.Errorf("two suites have the same name: %q", names)
 	}
 }

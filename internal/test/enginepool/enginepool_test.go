@@ -10,36 +10,34 @@ import (
 
 	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
 	"github.com/hotshard/hotshard/internal/test/lane"
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
+// TestEnginesEndWithTheirLastUser checks that a new user gets a new engine if the current one is old. An old engine
+// ends with its last user.
 func TestEnginesEndWithTheirLastUser(t *testing.T) {
 	lane.NeedsEngine(t)
 	pool, err := Start(t.Context(), dynamolocal.Options{Notice: os.Stderr})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	first := pool.current.Engine
 	borrow := func() (endpoint string) {
 		t.Setenv(Variable, pool.Addr())
-		if endpoint, err = Borrow(); err != nil {
-			t.Fatal(err)
-		}
+		endpoint, err = Borrow()
+		require.NoError(t, err)
 		return endpoint
 	}
 	giveBack := func() {
 		last := len(kept) - 1
-		if err := kept[last].Close(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, kept[last].Close())
 		kept = kept[:last]
 	}
 
 	if a, b := borrow(), borrow(); a != first.Endpoint() || b != a {
-		t.Errorf("the first two users have %s and %s, of one engine at %s", a, b, first.Endpoint())
+		t.Errorf("the first two users have the engines %s and %s, want %s", a, b, first.Endpoint())
 	}
 	pool.maxAge = 0
 	if c := borrow(); c == first.Endpoint() {
-		t.Error("a user got an engine that is too old")
+		t.Error("a new user got the old engine")
 	}
 	second := pool.current.Engine
 	giveBack()
@@ -57,11 +55,10 @@ func TestEnginesEndWithTheirLastUser(t *testing.T) {
 	<-second.Done()
 }
 
+// TestReasonWhyNoEngineStarts checks that a user gets the error of an engine that can't start.
 func TestReasonWhyNoEngineStarts(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	pool := &Pool{
 		options: dynamolocal.Options{Dir: t.TempDir()}, listener: listener,
 		current: &lent{users: 1}, maxAge: time.Minute, // since the year 1

@@ -28,6 +28,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/test/enginepool"
 	"github.com/hotshard/hotshard/internal/test/lane"
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
 // Later is the time of tests that set the clock: a noon far from other days, months and years.
@@ -116,9 +117,7 @@ func Streams(t testing.TB, db *dynamodb.Client) *dynamodbstreams.Client {
 func Tables(t testing.TB, db *dynamodb.Client) schema.Names {
 	t.Helper()
 	names := schema.NamesFor("t" + rand.Text() + "-")
-	if err := dynamolocal.CreateTables(t.Context(), db, names); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, dynamolocal.CreateTables(t.Context(), db, names))
 	t.Cleanup(func() { deleteTables(t, db, names) })
 	keep(t, db, names.ShardMap)
 	return names
@@ -132,9 +131,7 @@ func keep(t testing.TB, db *dynamodb.Client, table string) {
 		TableName:               &table,
 		TimeToLiveSpecification: &types.TimeToLiveSpecification{AttributeName: aws.String(schema.ExpiresAt), Enabled: aws.Bool(false)},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 }
 
 func deleteTables(t testing.TB, db *dynamodb.Client, names schema.Names) {

@@ -10,6 +10,7 @@ import (
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 )
 
+// TestDatabasesAreApart checks that each client has its own database, and that Tables and Streams use it.
 func TestDatabasesAreApart(t *testing.T) {
 	db := enginetest.Client(t)
 	names := enginetest.Tables(t, db)

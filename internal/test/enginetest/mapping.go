@@ -14,6 +14,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/test/lane"
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/internal/test/virtualstream"
 )
 
@@ -41,13 +42,9 @@ func Deliver(t testing.TB, db *dynamodb.Client, names schema.Names, name string,
 func deliver(t testing.TB, db *dynamodb.Client, names schema.Names, table kind.Table, name string, handler eventsource.Handler, change func(*eventsource.MappingOptions)) (stop func()) {
 	t.Helper()
 	source, err := eventsource.OpenStream(t.Context(), db, Streams(t, db), names.Table(table))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	virtual, err := virtualstream.New(source, virtualstream.Options{Shards: StreamShards, Seed: 7, Spread: virtualstream.ByItem})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	o := eventsource.MappingOptions{
 		Name: name + "-" + table, Source: virtual, Handler: handler,
 		Checkpoints: db, CheckpointTable: dynamolocal.CheckpointTable(names), FailureFile: filepath.Join(t.TempDir(), "failures.jsonl"),
@@ -64,9 +61,7 @@ func deliver(t testing.TB, db *dynamodb.Client, names schema.Names, table kind.T
 func drained(t testing.TB, o eventsource.MappingOptions) (stop func()) {
 	t.Helper()
 	mapping, err := eventsource.NewMapping(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- mapping.Run(ctx) }()

@@ -18,6 +18,8 @@ import (
 	"os"
 	"strconv"
 	"testing"
+
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
 // Runs returns how often a test repeats itself with other seeds: few times, or many in the long
@@ -70,9 +72,7 @@ func Checks(t testing.TB, few int) {
 		return // set on the command line
 	}
 	set := func(value string) {
-		if err := checks.Value.Set(value); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, checks.Value.Set(value))
 	}
 	set(strconv.Itoa(few))
 	t.Cleanup(func() { set(before) })

@@ -16,12 +16,13 @@ import (
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 	"github.com/hotshard/hotshard/pkg/throttle"
 )
 
-// Deployment is the tables of a test with a client and a shard map.
+// Deployment has the tables of a test, a client and a shard map.
 type Deployment struct {
 	Client *dynamodb.Client
 	Names  schema.Names
@@ -43,19 +44,10 @@ func (d *Deployment) SetShards(t *testing.T, key string, history ...string) {
 	for i, h := range history {
 		list[i] = dynamo.String(h)
 	}
-	pk, sk := schema.MapKey(key)
-	_, err := d.Client.PutItem(t.Context(), &dynamodb.PutItemInput{
-		TableName: &d.Names.ShardMap,
-		Item: map[string]types.AttributeValue{
-			"pk":            dynamo.String(pk),
-			"sk":            dynamo.String(sk),
-			"shard_history": &types.AttributeValueMemberL{Value: list},
-			"version":       dynamo.Decimal("1"),
-		},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	item := dynamo.Key(schema.MapKey(key))
+	item["shard_history"], item["version"] = &types.AttributeValueMemberL{Value: list}, dynamo.Number(1)
+	_, err := d.Client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &d.Names.ShardMap, Item: item})
+	require.NoError(t, err)
 }
 
 // Within returns a context that ends after a minute.
@@ -68,12 +60,8 @@ func Within(t *testing.T) context.Context {
 // Item returns an item of the items table.
 func (d *Deployment) Item(t *testing.T, pk, sk string) map[string]types.AttributeValue {
 	t.Helper()
-	out, err := d.Client.GetItem(Within(t), &dynamodb.GetItemInput{TableName: &d.Names.Items, Key: map[string]types.AttributeValue{
-		"pk": dynamo.String(pk), "sk": dynamo.String(sk),
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	out, err := d.Client.GetItem(Within(t), &dynamodb.GetItemInput{TableName: &d.Names.Items, Key: dynamo.Key(pk, sk)})
+	require.NoError(t, err)
 	return out.Item
 }
 
@@ -82,9 +70,7 @@ func (d *Deployment) Limited(t *testing.T, o throttle.Options) (*dynamodb.Client
 	t.Helper()
 	o.Base = dynamolocal.Transport()
 	limits, err := throttle.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return dynamodb.New(d.Client.Options(), func(o *dynamodb.Options) { o.HTTPClient = &http.Client{Transport: limits} }), limits
 }
 
@@ -93,8 +79,7 @@ func (d *Deployment) Changer(o shardmap.ChangerOptions) *shardmap.Changer {
 	return Patient(shardmap.NewChanger(d.Client, shardmap.New(d.Client, d.Names.ShardMap, shardmap.Options{}), o))
 }
 
-// Patient extends the time-out of a changer's changes for a busy machine, and lets it date them by the times of
-// the test.
+// Patient extends the time-out of a changer's changes for a busy machine, and allows the test's times for them.
 func Patient(c *shardmap.Changer) *shardmap.Changer {
 	busy.AnyTime(c)
 	busy.SetCommit(c, 20*time.Second)
@@ -144,13 +129,11 @@ var Later = enginetest.Later
 // Foreign puts an item that has only its key.
 func (d *Deployment) Foreign(t *testing.T, pk, sk string) {
 	t.Helper()
-	item := map[string]types.AttributeValue{"pk": dynamo.String(pk), "sk": dynamo.String(sk)}
-	if _, err := d.Client.PutItem(Within(t), &dynamodb.PutItemInput{TableName: &d.Names.Items, Item: item}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := d.Client.PutItem(Within(t), &dynamodb.PutItemInput{TableName: &d.Names.Items, Item: dynamo.Key(pk, sk)})
+	require.NoError(t, err)
 }
 
-// Queries counts a client's queries.
+// Queries is a client that counts its queries.
 type Queries struct {
 	*dynamodb.Client
 	Made atomic.Int64
@@ -164,7 +147,7 @@ func (q *Queries) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(
 	return out, err
 }
 
-// Reads counts the keys that a client's batches read.
+// Reads is a client that counts the keys of its batches.
 type Reads struct {
 	*dynamodb.Client
 	Keys atomic.Int64

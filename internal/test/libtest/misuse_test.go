@@ -24,12 +24,15 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/table"
 )
 
-// unreachable is a client whose calls all fail: a refused call makes none.
+// unreachable returns a client whose calls all fail. A misused function makes no call.
 func unreachable() *dynamodb.Client {
 	return dynamodb.New(dynamodb.Options{Region: "eu-west-1", BaseEndpoint: aws.String("http://127.0.0.1:1"), Credentials: aws.AnonymousCredentials{}, RetryMaxAttempts: 1})
 }
 
-// calls returns the library's calls that take a time, with valid arguments but the time.
+// errorOf returns the error of a call with one other result.
+func errorOf[T any](_ T, err error) error { return err }
+
+// calls returns the library's functions that take a time, with this time and otherwise valid arguments.
 func calls(now time.Time) map[string]func(context.Context) error {
 	db, shards := unreachable(), libtest.EmptyMap()
 	counter, summaries := counters.NewWriter(db, "t", shards, counters.Options{}), counters.NewSummaries(db, "t", "r", shards)
@@ -51,47 +54,37 @@ func calls(now time.Time) map[string]func(context.Context) error {
 	text := func(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
 	item := table.Item{"p": text("a"), "s": text("1")}
 	calls := map[string]func(context.Context) error{
-		"Map.Lookup":              func(ctx context.Context) error { _, err := shards.Lookup(ctx, "C#c", now); return err },
-		"Map.Since":               func(ctx context.Context) error { _, err := shards.Since(ctx, now, now); return err },
-		"Map.Load":                func(ctx context.Context) error { return shards.Load(ctx, now) },
-		"counters.Writer.Add":     func(ctx context.Context) error { return counter.Add(ctx, "c", 1, now) },
-		"counters.Summaries.Read": func(ctx context.Context) error { _, err := summaries.Read(ctx, []string{"c"}, now); return err },
-		"events.Writer.Put":       func(ctx context.Context) error { return errors.Join(writer.Put(ctx, []events.Event{event}, now)...) },
-		"events.Reader.Get":       func(ctx context.Context) error { _, err := reader.Get(ctx, "e", "i", now, now); return err },
-		"events.Reader.Query": func(ctx context.Context) error {
-			_, err := reader.Query(ctx, events.Range{Entity: "e"}, now)
-			return err
-		},
-		"boards.Boards.Submit": func(ctx context.Context) error { return errors.Join(board.Submit(ctx, "b", scores, now)...) },
-		"boards.Boards.SubmitTransact": func(ctx context.Context) error {
-			_, err := board.SubmitTransact(ctx, "b", scores, now, now)
-			return err
-		},
-		"boards.Boards.Remove":       func(ctx context.Context) error { return board.Remove(ctx, "b", "p", now) },
-		"boards.Boards.Settings":     func(ctx context.Context) error { _, err := board.Settings(ctx, "b", now); return err },
-		"boards.Reader.Entry":        func(ctx context.Context) error { _, err := board.Entry(ctx, "b", "all", "p", now); return err },
-		"boards.Reader.Top":          func(ctx context.Context) error { _, err := board.Top(ctx, "b", "all", 3, now); return err },
-		"sessions.Store.Put":         func(ctx context.Context) error { _, err := session.Put(ctx, lease, now); return err },
-		"sessions.Store.PutTransact": func(ctx context.Context) error { _, _, err := session.PutTransact(ctx, lease, now); return err },
-		"sessions.Store.End":         func(ctx context.Context) error { return session.End(ctx, "g", "i", now) },
-		"sessions.Reader.Get":        func(ctx context.Context) error { _, err := session.Get(ctx, "g", "i", now); return err },
-		"sessions.Reader.Active":     func(ctx context.Context) error { _, err := session.Active(ctx, "g", now); return err },
-		"limits.Limiter.Hit":         func(ctx context.Context) error { _, err := limiter.Hit(ctx, limit, now); return err },
-		"limits.Limiter.HitN":        func(ctx context.Context) error { _, err := limiter.HitN(ctx, limit, 1, now); return err },
-		"limits.Limiter.Peek":        func(ctx context.Context) error { _, err := limiter.Peek(ctx, limit, now); return err },
-		"limits.Limiter.HitTransact": func(ctx context.Context) error { _, _, err := limiter.HitTransact(ctx, limit, now); return err },
-		"once.Applier.Do": func(ctx context.Context) error {
-			_, err := applier.Do(ctx, once.Call{Key: "k"}, now, build)
-			return err
-		},
-		"once.Applier.Before": func(ctx context.Context) error { _, err := applier.Before(ctx, once.Call{Key: "k"}, now); return err },
+		"Map.Lookup":                   func(ctx context.Context) error { return errorOf(shards.Lookup(ctx, "C#c", now)) },
+		"Map.Since":                    func(ctx context.Context) error { return errorOf(shards.Since(ctx, now, now)) },
+		"Map.Load":                     func(ctx context.Context) error { return shards.Load(ctx, now) },
+		"counters.Writer.Add":          func(ctx context.Context) error { return counter.Add(ctx, "c", 1, now) },
+		"counters.Summaries.Read":      func(ctx context.Context) error { return errorOf(summaries.Read(ctx, []string{"c"}, now)) },
+		"events.Writer.Put":            func(ctx context.Context) error { return errors.Join(writer.Put(ctx, []events.Event{event}, now)...) },
+		"events.Reader.Get":            func(ctx context.Context) error { return errorOf(reader.Get(ctx, "e", "i", now, now)) },
+		"events.Reader.Query":          func(ctx context.Context) error { return errorOf(reader.Query(ctx, events.Range{Entity: "e"}, now)) },
+		"boards.Boards.Submit":         func(ctx context.Context) error { return errors.Join(board.Submit(ctx, "b", scores, now)...) },
+		"boards.Boards.SubmitTransact": func(ctx context.Context) error { return errorOf(board.SubmitTransact(ctx, "b", scores, now, now)) },
+		"boards.Boards.Remove":         func(ctx context.Context) error { return board.Remove(ctx, "b", "p", now) },
+		"boards.Boards.Settings":       func(ctx context.Context) error { return errorOf(board.Settings(ctx, "b", now)) },
+		"boards.Reader.Entry":          func(ctx context.Context) error { return errorOf(board.Entry(ctx, "b", "all", "p", now)) },
+		"boards.Reader.Top":            func(ctx context.Context) error { return errorOf(board.Top(ctx, "b", "all", 3, now)) },
+		"sessions.Store.Put":           func(ctx context.Context) error { return errorOf(session.Put(ctx, lease, now)) },
+		"sessions.Store.PutTransact":   func(ctx context.Context) error { _, _, err := session.PutTransact(ctx, lease, now); return err },
+		"sessions.Store.End":           func(ctx context.Context) error { return session.End(ctx, "g", "i", now) },
+		"sessions.Reader.Get":          func(ctx context.Context) error { return errorOf(session.Get(ctx, "g", "i", now)) },
+		"sessions.Reader.Active":       func(ctx context.Context) error { return errorOf(session.Active(ctx, "g", now)) },
+		"limits.Limiter.Hit":           func(ctx context.Context) error { return errorOf(limiter.Hit(ctx, limit, now)) },
+		"limits.Limiter.HitN":          func(ctx context.Context) error { return errorOf(limiter.HitN(ctx, limit, 1, now)) },
+		"limits.Limiter.Peek":          func(ctx context.Context) error { return errorOf(limiter.Peek(ctx, limit, now)) },
+		"limits.Limiter.HitTransact":   func(ctx context.Context) error { _, _, err := limiter.HitTransact(ctx, limit, now); return err },
+		"once.Applier.Do":              func(ctx context.Context) error { return errorOf(applier.Do(ctx, once.Call{Key: "k"}, now, build)) },
+		"once.Applier.Before":          func(ctx context.Context) error { return errorOf(applier.Before(ctx, once.Call{Key: "k"}, now)) },
 		"spread.Reader.Events": func(ctx context.Context) error {
-			_, err := spreads.Events(ctx, "e", now, now.Add(time.Hour), now)
-			return err
+			return errorOf(spreads.Events(ctx, "e", now, now.Add(time.Hour), now))
 		},
-		"spread.Reader.Board": func(ctx context.Context) error { _, err := spreads.Board(ctx, "b", "all", now); return err },
+		"spread.Reader.Board": func(ctx context.Context) error { return errorOf(spreads.Board(ctx, "b", "all", now)) },
 		"table.Tally.Add":     func(ctx context.Context) error { return tally.Add(ctx, "a", 1, now) },
-		"table.Tally.Sum":     func(ctx context.Context) error { _, err := tally.Sum(ctx, []string{"a"}, now); return err },
+		"table.Tally.Sum":     func(ctx context.Context) error { return errorOf(tally.Sum(ctx, []string{"a"}, now)) },
 	}
 	for name, t := range map[string]interface {
 		Put(context.Context, table.Item, time.Time) error
@@ -103,14 +96,14 @@ func calls(now time.Time) map[string]func(context.Context) error {
 	}{"table.Table": &other, "table.Table at random": &own, "migrate.Migration": &moves} {
 		calls[name+".Put"] = func(ctx context.Context) error { return t.Put(ctx, item, now) }
 		calls[name+".Delete"] = func(ctx context.Context) error { return t.Delete(ctx, item, now) }
-		calls[name+".Get"] = func(ctx context.Context) error { _, err := t.Get(ctx, item, now); return err }
-		calls[name+".Page"] = func(ctx context.Context) error { _, err := t.Page(ctx, "a", table.Span{}, now); return err }
-		calls[name+".Count"] = func(ctx context.Context) error { _, err := t.Count(ctx, "a", table.Span{}, now); return err }
+		calls[name+".Get"] = func(ctx context.Context) error { return errorOf(t.Get(ctx, item, now)) }
+		calls[name+".Page"] = func(ctx context.Context) error { return errorOf(t.Page(ctx, "a", table.Span{}, now)) }
+		calls[name+".Count"] = func(ctx context.Context) error { return errorOf(t.Count(ctx, "a", table.Span{}, now)) }
 	}
 	return calls
 }
 
-// TestZeroTimes checks that each call refuses the zero time, and takes another one.
+// TestZeroTimes checks that the zero time is ErrMisused, and no other time is.
 func TestZeroTimes(t *testing.T) {
 	for name, call := range calls(time.Time{}) {
 		t.Run(name, func(t *testing.T) {
@@ -118,7 +111,7 @@ func TestZeroTimes(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
 			if err := call(ctx); !errors.Is(err, shard.ErrMisused) {
-				t.Error(err)
+				t.Errorf("at the zero time: %v, want ErrMisused", err)
 			}
 			if err := calls(libtest.Later)[name](ctx); errors.Is(err, shard.ErrMisused) && name != "table.Table at random.Get" {
 				t.Errorf("at %v: %v", libtest.Later, err)
@@ -127,17 +120,17 @@ func TestZeroTimes(t *testing.T) {
 	}
 }
 
-// TestTimesWithoutAForm checks that an event is refused whose time sort keys can't hold.
+// TestTimesWithoutAForm checks that an event whose time does not fit in a sort key is ErrMisused.
 func TestTimesWithoutAForm(t *testing.T) {
 	writer := events.NewWriter(unreachable(), "t", libtest.EmptyMap(), events.Options{})
 	for _, at := range []time.Time{time.Date(-1, 12, 31, 0, 0, 0, 0, time.UTC), time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC)} {
 		if _, err := writer.PutTransact(t.Context(), events.Event{Entity: "e", ID: "i", Time: at}, time.Date(10_001, 1, 1, 0, 0, 0, 0, time.UTC)); !errors.Is(err, shard.ErrMisused) {
-			t.Errorf("%v: %v", at, err)
+			t.Errorf("%v: %v, want ErrMisused", at, err)
 		}
 	}
 }
 
-// named returns calls of all packages with a client, a map and a name.
+// named returns functions of all packages with this client, shard map and name.
 func named(db *dynamodb.Client, shards *shardmap.Map, name string) map[string]func(context.Context) error {
 	now := libtest.Later
 	board, session := boards.New(db, "t", shards, boards.Options{}), sessions.New(db, "t", shards, sessions.Options{})
@@ -150,19 +143,15 @@ func named(db *dynamodb.Client, shards *shardmap.Map, name string) map[string]fu
 	tally := table.Tally{Client: db, Table: "t", PartitionKey: "p", Value: "v", Shards: own.Shards}
 	item := table.Item{"p": &types.AttributeValueMemberS{Value: name}, "s": &types.AttributeValueMemberS{Value: "1"}}
 	return map[string]func(context.Context) error{
-		"Map.Lookup":  func(ctx context.Context) error { _, err := shards.Lookup(ctx, name, now); return err },
-		"Map.Refresh": func(ctx context.Context) error { _, err := shards.Refresh(ctx, name, now); return err },
-		"Changer.Pin": func(ctx context.Context) error { _, err := changer.Pin(ctx, name, 2, libtest.Note, now); return err },
+		"Map.Lookup":  func(ctx context.Context) error { return errorOf(shards.Lookup(ctx, name, now)) },
+		"Map.Refresh": func(ctx context.Context) error { return errorOf(shards.Refresh(ctx, name, now)) },
+		"Changer.Pin": func(ctx context.Context) error { return errorOf(changer.Pin(ctx, name, 2, libtest.Note, now)) },
 		"counters.Add": func(ctx context.Context) error {
 			return counters.NewWriter(db, "t", shards, counters.Options{}).Add(ctx, name, 1, now)
 		},
-		"counters.Sum": func(ctx context.Context) error {
-			_, err := counters.NewReader(db, "t", shards).Sum(ctx, name)
-			return err
-		},
+		"counters.Sum": func(ctx context.Context) error { return errorOf(counters.NewReader(db, "t", shards).Sum(ctx, name)) },
 		"counters.Summaries": func(ctx context.Context) error {
-			_, err := counters.NewSummaries(db, "t", "r", shards).Read(ctx, []string{"a", name}, now)
-			return err
+			return errorOf(counters.NewSummaries(db, "t", "r", shards).Read(ctx, []string{"a", name}, now))
 		},
 		"events.Put": func(ctx context.Context) error {
 			return errors.Join(events.NewWriter(db, "t", shards, events.Options{}).Put(ctx, []events.Event{{Entity: name, ID: "i", Time: now}}, now)...)
@@ -170,11 +159,8 @@ func named(db *dynamodb.Client, shards *shardmap.Map, name string) map[string]fu
 		"events.Put without an id": func(ctx context.Context) error {
 			return errors.Join(events.NewWriter(db, "t", shards, events.Options{}).Put(ctx, []events.Event{{Entity: "e", ID: name, Time: now}}, now)...)
 		},
-		"events.Get": func(ctx context.Context) error { _, err := reader.Get(ctx, name, "i", now, now); return err },
-		"events.Query": func(ctx context.Context) error {
-			_, err := reader.Query(ctx, events.Range{Entity: name}, now)
-			return err
-		},
+		"events.Get":   func(ctx context.Context) error { return errorOf(reader.Get(ctx, name, "i", now, now)) },
+		"events.Query": func(ctx context.Context) error { return errorOf(reader.Query(ctx, events.Range{Entity: name}, now)) },
 		"boards.Submit": func(ctx context.Context) error {
 			return errors.Join(board.Submit(ctx, name, []boards.PlayerScore{{Player: "p"}}, now)...)
 		},
@@ -182,24 +168,23 @@ func named(db *dynamodb.Client, shards *shardmap.Map, name string) map[string]fu
 			return errors.Join(board.Submit(ctx, "b", []boards.PlayerScore{{Player: name}}, now)...)
 		},
 		"boards.Remove": func(ctx context.Context) error { return board.Remove(ctx, "b", name, now) },
-		"boards.Top":    func(ctx context.Context) error { _, err := board.Top(ctx, name, "all", 3, now); return err },
-		"boards.Entry":  func(ctx context.Context) error { _, err := board.Entry(ctx, "b", "all", name, now); return err },
-		"sessions.Get":  func(ctx context.Context) error { _, err := session.Get(ctx, name, "i", now); return err },
+		"boards.Top":    func(ctx context.Context) error { return errorOf(board.Top(ctx, name, "all", 3, now)) },
+		"boards.Entry":  func(ctx context.Context) error { return errorOf(board.Entry(ctx, "b", "all", name, now)) },
+		"sessions.Get":  func(ctx context.Context) error { return errorOf(session.Get(ctx, name, "i", now)) },
 		"sessions.End":  func(ctx context.Context) error { return session.End(ctx, "g", name, now) },
 		"limits.Hit": func(ctx context.Context) error {
-			_, err := limits.New(db, "t", shards, limits.Options{}).Hit(ctx, limits.Limit{Key: name, Max: 1, Window: time.Second}, now)
-			return err
+			return errorOf(limits.New(db, "t", shards, limits.Options{}).Hit(ctx, limits.Limit{Key: name, Max: 1, Window: time.Second}, now))
 		},
-		"spread.Board": func(ctx context.Context) error { _, err := spreads.Board(ctx, name, "all", now); return err },
+		"spread.Board": func(ctx context.Context) error { return errorOf(spreads.Board(ctx, name, "all", now)) },
 		"Table.Put":    func(ctx context.Context) error { return own.Put(ctx, item, now) },
-		"Table.Page":   func(ctx context.Context) error { _, err := own.Page(ctx, name, table.Span{}, now); return err },
-		"Table.Count":  func(ctx context.Context) error { _, err := own.Count(ctx, name, table.Span{}, now); return err },
+		"Table.Page":   func(ctx context.Context) error { return errorOf(own.Page(ctx, name, table.Span{}, now)) },
+		"Table.Count":  func(ctx context.Context) error { return errorOf(own.Count(ctx, name, table.Span{}, now)) },
 		"Tally.Add":    func(ctx context.Context) error { return tally.Add(ctx, name, 1, now) },
-		"Tally.Sum":    func(ctx context.Context) error { _, err := tally.Sum(ctx, []string{name}, now); return err },
+		"Tally.Sum":    func(ctx context.Context) error { return errorOf(tally.Sum(ctx, []string{name}, now)) },
 	}
 }
 
-// TestNothingIsGiven checks that each call refuses an empty name, a nil client and a nil map. No call panics, in no goroutine.
+// TestNothingIsGiven checks that an empty name, a nil client and a nil map are ErrMisused. None panics, in any goroutine.
 func TestNothingIsGiven(t *testing.T) {
 	for what, list := range map[string]map[string]func(context.Context) error{
 		"an empty name": named(unreachable(), libtest.EmptyMap(), ""),
@@ -209,7 +194,7 @@ func TestNothingIsGiven(t *testing.T) {
 		for name, call := range list {
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 			if err := call(ctx); !errors.Is(err, shard.ErrMisused) {
-				t.Errorf("%s: %s: %v", what, name, err)
+				t.Errorf("%s: %s: %v, want ErrMisused", what, name, err)
 			}
 			cancel()
 		}

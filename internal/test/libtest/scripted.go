@@ -13,8 +13,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// Listener is a shard.Observer that keeps conclusive attempts. It calls Act after each attempt that
-// was not accepted.
+// Listener is a shard.Observer that records conclusive attempts. It calls Act after each attempt that was not accepted.
 type Listener struct {
 	All      int // number of attempts, including inconclusive ones
 	Attempts []shard.Attempt
@@ -87,14 +86,6 @@ func CanceledFor(codes ...string) error {
 	}
 	return e
 }
-
-// ThrottledFor returns a throttle with this reason.
-func ThrottledFor(reason string) error {
-	return &types.ProvisionedThroughputExceededException{ThrottlingReasons: []types.ThrottlingReason{{Reason: &reason}}}
-}
-
-// PartitionFull is the throttling reason of a full partition of a table.
-const PartitionFull = "TableWriteKeyRangeThroughputExceeded"
 
 // EmptyMap is a view of a shard map without entries.
 func EmptyMap() *shardmap.Map { return shardmap.New(mapfake.New(10, 0, 0), "m", shardmap.Options{}) }

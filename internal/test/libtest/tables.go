@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"testing"
 	"time"
 
@@ -16,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 	"github.com/hotshard/hotshard/pkg/shard/table"
@@ -37,12 +37,11 @@ func Theirs(t testing.TB, client *dynamodb.Client, sort types.ScalarAttributeTyp
 			{AttributeName: aws.String("placed"), KeyType: types.KeyTypeRange},
 		},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return name
 }
 
+// Text returns the text or the digits of a value, or "" for other types.
 func Text(v types.AttributeValue) string {
 	switch v := v.(type) {
 	case *types.AttributeValueMemberS:
@@ -55,9 +54,7 @@ func Text(v types.AttributeValue) string {
 
 func Str(s string) types.AttributeValue { return dynamo.String(s) }
 
-func Num(n int64) types.AttributeValue {
-	return &types.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)}
-}
+func Num(n int64) types.AttributeValue { return dynamo.Number(n) }
 
 // Steps is a shard map with a fixed history.
 type Steps struct{ History shard.History }
@@ -109,9 +106,7 @@ func IDs(t *testing.T, sharded *table.Table, s table.Span) []string {
 	t.Helper()
 	var list []string
 	for it, err := range sharded.Query(t.Context(), "acme", s, Epoch) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		list = append(list, Text(it["id"]))
 	}
 	return list

@@ -9,7 +9,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// Observed is a shard.Observer that keeps the attempts of many goroutines.
+// Observed is a shard.Observer that records the attempts of many goroutines.
 type Observed struct {
 	mu       sync.Mutex
 	ByKey    map[string]int  // calls

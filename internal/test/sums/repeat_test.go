@@ -26,6 +26,7 @@ import (
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/internal/ingest"
 	"github.com/hotshard/hotshard/internal/test/libtest"
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 	"github.com/hotshard/hotshard/pkg/shard/counters"
@@ -36,11 +37,11 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/table"
 )
 
-// applied makes each write on the engine, and replaces the responses of the next ones by spoil's.
+// applied is an engine that replaces the responses of the next applied writes by spoil's.
 type applied struct {
 	spoil  func() (*http.Response, error)
 	next   int64
-	writes atomic.Int64 // that were made, and whose responses were replaced
+	writes atomic.Int64 // applied writes whose responses were replaced
 }
 
 func (a *applied) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -64,7 +65,7 @@ func serverError() (*http.Response, error) {
 
 func reset() (*http.Response, error) { return nil, syscall.ECONNRESET }
 
-// rig is the tables of a case, and a client whose writes are made, but whose responses may be lost.
+// rig has the tables of a case, and a client whose responses may be lost.
 type rig struct {
 	*libtest.Deployment
 	broken *applied
@@ -79,15 +80,19 @@ func newRig(t *testing.T) *rig {
 	return r
 }
 
+// theirs returns a sharded table of a user.
 func (r *rig) theirs(t *testing.T) table.Table {
 	return table.Table{Client: r.client, Name: libtest.Theirs(t, r.Client, "S"), PartitionKey: "customer", SortKey: "placed", Shards: table.Fixed(1), Layout: table.CalculatedSuffix{}}
 }
 
-// sumCase prepares a sum, and returns the call that sends it.
+// errorOf returns the error of a call with one other result.
+func errorOf[T any](_ T, err error) error { return err }
+
+// sumCase is a write that adds to a stored value.
 type sumCase struct {
 	name    string
-	of      []string // the functions that make it, as TestEverySumIsTested finds them
-	keyed   bool     // applied once, however often it is sent: its first two responses are lost
+	of      []string // the functions that send it, as TestEverySumIsTested finds them
+	keyed   bool     // applied once, however often it is sent; its first two responses are lost
 	prepare func(t *testing.T, r *rig) func(context.Context) error
 }
 
@@ -112,40 +117,31 @@ var cases = []sumCase{
 	{"a hit", hit, false, func(_ *testing.T, r *rig) func(context.Context) error {
 		l := limits.New(r.client, r.Names.Items, r.Shards, limits.Options{})
 		return func(ctx context.Context) error {
-			_, err := l.Hit(ctx, limits.Limit{Key: "k", Max: 10, Window: time.Hour}, libtest.Later)
-			return err
+			return errorOf(l.Hit(ctx, limits.Limit{Key: "k", Max: 10, Window: time.Hour}, libtest.Later))
 		}
 	}},
 	{"hits at once", hit, false, func(_ *testing.T, r *rig) func(context.Context) error {
 		l := limits.New(r.client, r.Names.Items, r.Shards, limits.Options{})
 		return func(ctx context.Context) error {
-			_, err := l.HitN(ctx, limits.Limit{Key: "k", Max: 10, Window: time.Hour}, 3, libtest.Later)
-			return err
+			return errorOf(l.HitN(ctx, limits.Limit{Key: "k", Max: 10, Window: time.Hour}, 3, libtest.Later))
 		}
 	}},
 	{"a hit that transfers quota", hit, false, func(t *testing.T, r *rig) func(context.Context) error {
 		r.SetShards(t, "R#k", fmt.Sprintf("%d:64", libtest.Later.Add(time.Second).Unix()))
 		l := limits.New(r.client, r.Names.Items, r.Shards, limits.Options{})
 		return func(ctx context.Context) error {
-			_, err := l.Hit(ctx, limits.Limit{Key: "k", Max: 1000, Window: time.Hour}, libtest.Later.Add(2*time.Second))
-			return err
+			return errorOf(l.Hit(ctx, limits.Limit{Key: "k", Max: 1000, Window: time.Hour}, libtest.Later.Add(2*time.Second)))
 		}
 	}},
 	{"a score of a board of sums", total, false, func(t *testing.T, r *rig) func(context.Context) error {
 		b := boards.New(r.client, r.Names.Items, r.Shards, boards.Options{})
-		if err := b.Configure(libtest.Within(t), "b", boards.Settings{Mode: boards.Total}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, b.Configure(libtest.Within(t), "b", boards.Settings{Mode: boards.Total}))
 		score, err := boards.ParseScore("1")
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		submit := func(ctx context.Context) error {
 			return errors.Join(b.Submit(ctx, "b", []boards.PlayerScore{{Player: "ann", Score: score}}, libtest.Later)...)
 		}
-		if err := submit(libtest.Within(t)); err != nil { // settles the mode
-			t.Fatal(err)
-		}
+		require.NoError(t, submit(libtest.Within(t))) // settles the mode
 		return submit
 	}},
 	{"a Tally's", []string{"pkg/shard/table.Tally.Add", "pkg/shard/table.Tally.write"}, false, func(t *testing.T, r *rig) func(context.Context) error {
@@ -157,8 +153,7 @@ var cases = []sumCase{
 	{"a Table's update", []string{"pkg/shard/table.Table.Update", "pkg/shard/table.raw.write"}, false, func(t *testing.T, r *rig) func(context.Context) error {
 		orders := r.theirs(t)
 		return func(ctx context.Context) error {
-			_, err := orders.Update(ctx, libtest.Order(1), addOne(), libtest.Later)
-			return err
+			return errorOf(orders.Update(ctx, libtest.Order(1), addOne(), libtest.Later))
 		}
 	}},
 	{"a Table's update in a keyed call", []string{"pkg/shard/table.Table.UpdateTransact"}, true, func(t *testing.T, r *rig) func(context.Context) error {
@@ -181,8 +176,7 @@ var cases = []sumCase{
 		from, to := r.theirs(t), r.theirs(t)
 		m := &migrate.Migration{Client: r.client, From: &from, To: &to}
 		return func(ctx context.Context) error {
-			_, err := m.Update(ctx, libtest.Order(1), addOne(), libtest.Later)
-			return err
+			return errorOf(m.Update(ctx, libtest.Order(1), addOne(), libtest.Later))
 		}
 	}},
 	{"a Migration's update of both", []string{"pkg/shard/migrate.Migration.Update"}, true, func(t *testing.T, r *rig) func(context.Context) error {
@@ -201,9 +195,7 @@ var cases = []sumCase{
 	}},
 	{"records that are given up", []string{"internal/fold.delivery.storeFailure", "internal/fold.delivery.failure"}, false, func(t *testing.T, r *rig) func(context.Context) error {
 		h, err := fold.New(fold.Settings{RollupsTable: r.Names.Rollups, ItemsTable: r.Names.Items, ShardMapTable: r.Names.ShardMap}, r.client, slog.New(slog.DiscardHandler))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return func(ctx context.Context) error {
 			answer, err := h.Invoke(ctx, []byte(`{"Records":[{"eventID":"1","eventName":"MODIFY","dynamodb":{"ApproximateCreationDateTime":1.7e9,`+
 				`"Keys":{"pk":{"S":"C#a#1"},"sk":{"S":"+"}},"SequenceNumber":"1","NewImage":{"pk":{"S":"C#a#1"},"sk":{"S":"+"},"rev":{"S":"x"}},"StreamViewType":"NEW_AND_OLD_IMAGES"}}]}`))
@@ -227,7 +219,7 @@ func addOne() *dynamodb.UpdateItemInput {
 	}
 }
 
-// posted returns the preparation of a call of ingest's.
+// posted prepares a POST to ingest.
 func posted(path, body string, header ...string) func(*testing.T, *rig) func(context.Context) error {
 	return func(t *testing.T, r *rig) func(context.Context) error {
 		log := slog.New(slog.DiscardHandler)
@@ -235,9 +227,7 @@ func posted(path, body string, header ...string) func(*testing.T, *rig) func(con
 			ItemsTable: r.Names.Items, EventsTable: r.Names.Events, ShardMapTable: r.Names.ShardMap, EventRetention: 720 * time.Hour,
 			Deadline: 20 * time.Second, Control: growth.Act, MetricNames: keyname.Plain, EventAhead: shardmap.MaxAhead, ViewAge: shardmap.ViewAge,
 		}, r.client, log)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		handler := httpapi.New(log, ingest.Routes(service))
 		send := func(ctx context.Context, method, path, body string, header ...string) error {
 			request := httptest.NewRequestWithContext(ctx, method, path, strings.NewReader(body))
@@ -260,17 +250,14 @@ func posted(path, body string, header ...string) func(*testing.T, *rig) func(con
 			{http.MethodPost + " /v1/scores", `{"board":"b","scores":[{"player":"ann","score":1}]}`}, // settles the mode
 		} {
 			method, path, _ := strings.Cut(before[0], " ")
-			if err := send(t.Context(), method, path, before[1]); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, send(t.Context(), method, path, before[1]))
 		}
 		return func(ctx context.Context) error { return send(ctx, http.MethodPost, path, body, header...) }
 	}
 }
 
-// TestASumIsRepeatedOnceAtMost makes each write and answers it by a 500, or loses the connection: the
-// sum counts once, or once more after a lost connection. Neither hotshard nor the SDK repeats it, and
-// the error says that it may have been counted.
+// TestASumIsRepeatedOnceAtMost applies each write, and then answers it by a 500 or breaks the connection. The write must not
+// be repeated after a 500, and once after a broken connection. Its error is ErrUnavailable, since it may have been counted.
 func TestASumIsRepeatedOnceAtMost(t *testing.T) {
 	for _, c := range cases {
 		for _, fault := range []struct {
@@ -289,9 +276,9 @@ func TestASumIsRepeatedOnceAtMost(t *testing.T) {
 				made := r.broken.writes.Load()
 				switch {
 				case c.keyed && (err != nil || made == 0):
-					t.Errorf("%d writes were made; %v", made, err)
+					t.Errorf("%d keyed writes were made, %v; want success", made, err)
 				case !c.keyed && (made != fault.most || !errors.Is(err, shard.ErrUnavailable)):
-					t.Errorf("%d writes were made, want %d; %v", made, fault.most, err)
+					t.Errorf("%d writes were made, %v; want %d and ErrUnavailable", made, err, fault.most)
 				}
 			})
 		}

@@ -10,12 +10,15 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/hotshard/hotshard/internal/test/libtest"
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
-// unions are functions whose ADD adds to a set, which does not change if the write is repeated.
+// unions has the functions whose ADD adds to a set, which a repeated write does not change.
 var unions = map[string]string{"internal/hotkeys.budget.claimName": "ADD digests", "internal/fold.NoteRows": "ADD #players"}
 
-// TestEverySumIsTested finds the functions that send a sum, and fails for one that no case below names.
+// TestEverySumIsTested checks that a case names each function that sends a sum.
 func TestEverySumIsTested(t *testing.T) {
 	tested := map[string]bool{}
 	for _, c := range cases {
@@ -40,7 +43,7 @@ func TestEverySumIsTested(t *testing.T) {
 	}
 }
 
-// TestFindsSums checks each way by which a sum is recognized.
+// TestFindsSums checks each form in which collect finds a sum.
 func TestFindsSums(t *testing.T) {
 	set := token.NewFileSet()
 	file, err := parser.ParseFile(set, "x.go", `package x
@@ -52,9 +55,7 @@ func TestFindsSums(t *testing.T) {
 		func indirect() { use(text) }
 		func Callers(in *dynamodb.UpdateItemInput) {}
 		func no() { use("SET n = :n"); use("ADDRESS"); dynamo.Persist(ctx, nil) }`, parser.SkipObjectResolution)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	found := map[string]string{}
 	collect(file, "pkg/x", found)
 	for _, name := range []string{"pkg/x.thing.Persisted", "pkg/x.added", "pkg/x.set", "pkg/x.joined", "pkg/x.text", "pkg/x.Callers"} {
@@ -64,7 +65,7 @@ func TestFindsSums(t *testing.T) {
 		delete(found, name)
 	}
 	if len(found) > 0 {
-		t.Errorf("also found %v", found)
+		t.Errorf("also found %v, which are no sums", found)
 	}
 }
 
@@ -89,14 +90,12 @@ func sumsIn(t *testing.T, root string) map[string]string {
 			}
 			return err
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 	}
 	return found
 }
 
-// sum matches what only an update expression that sums has.
+// sum matches the part of an update expression that adds.
 var sum = regexp.MustCompile(`\bADD [#:a-z]|[+-] :[a-z]`)
 
 // collect adds a file's functions and constants that send a sum.
@@ -169,3 +168,5 @@ func takesUpdate(f *ast.FuncType) bool {
 		return ok && name.Sel.Name == "UpdateItemInput"
 	})
 }
+
+func TestMain(m *testing.M) { libtest.Main(m) }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/hotshard/hotshard/internal/test/enginetest"
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/internal/tool/system"
 )
 
@@ -22,9 +23,7 @@ func Run(t *testing.T, o system.Options) *system.System {
 	o.Addr, o.Endpoint = "127.0.0.1:0", enginetest.Endpoint(t)
 	o.Failures, o.Log = filepath.Join(t.TempDir(), "failures.jsonl"), slog.New(slog.DiscardHandler)
 	s, err := system.Start(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(ctx) }()

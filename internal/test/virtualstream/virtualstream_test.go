@@ -17,10 +17,11 @@ import (
 	"github.com/hotshard/hotshard/internal/aws/streamshard"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/test/lane"
+	"github.com/hotshard/hotshard/internal/test/require"
 	"github.com/hotshard/hotshard/internal/test/virtualstream"
 )
 
-// keyed returns a record of an item.
+// keyed returns the record n, of an item with this key.
 func keyed(n int, pk, sk string) eventsource.Record {
 	return eventsource.Record{
 		Sequence: fmt.Sprintf("%021d", n), Created: time.Unix(1700000000, 0),
@@ -68,8 +69,7 @@ func (r *scriptedReader) Next(_ context.Context, limit int) (next []eventsource.
 	return next, r.closes && len(r.records) == 0, nil
 }
 
-// base is a scripted stream of n records of 3 partition keys with 5 items each,
-// in two stream shards.
+// base returns a stream of n records in two stream shards, of 3 partition keys with 5 items each.
 func base(n int) scripted {
 	s := make(scripted, 2)
 	for i := range n {
@@ -79,8 +79,8 @@ func base(n int) scripted {
 	return s
 }
 
-// walk reads a source as a mapping does, parents before children, in random order. It collects
-// the records of each stream shard; it may start from read and done.
+// walk reads a source as a mapping does, parents before children, otherwise in random order. It collects the records of each
+// stream shard.
 type walk struct {
 	source eventsource.Source
 	random *rand.Rand
@@ -95,9 +95,7 @@ func newWalk(source eventsource.Source, random *rand.Rand) *walk {
 // ready returns the stream shards that may be read next.
 func (w *walk) ready(t rapid.TB) []string {
 	shards, err := w.source.Shards(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	listed := map[string]bool{}
 	for _, s := range shards {
 		listed[s.ID] = true
@@ -111,17 +109,15 @@ func (w *walk) ready(t rapid.TB) []string {
 	return ids
 }
 
-// step reads one page after the last record read, with a new reader. It reports whether there
-// was anything new.
+// step reads the page after the last read record, with a new reader. It reports whether the page has records or ends the
+// stream shard.
 func (w *walk) step(t rapid.TB, id string) bool {
 	after := ""
 	if had := w.read[id]; len(had) > 0 {
 		after = had[len(had)-1].Sequence
 	}
 	got, closed, err := w.source.Open(id, after).Next(context.Background(), 1+w.random.IntN(20))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	w.read[id] = append(w.read[id], got...)
 	w.done[id] = closed
 	return closed || len(got) > 0
@@ -137,8 +133,8 @@ func (w *walk) rest(t rapid.TB) {
 	}
 }
 
-// TestVirtualStreamKeepsWhatStreamsPromise splits and rotates at random while records are read
-// at random, from a new reader each time.
+// TestVirtualStreamKeepsWhatStreamsPromise splits and rotates stream shards at random while records are read. The promises
+// hold, and the resumed plan has the same records in the same stream shards.
 func TestVirtualStreamKeepsWhatStreamsPromise(t *testing.T) {
 	lane.Checks(t, 30)
 	rapid.Check(t, func(t *rapid.T) {
@@ -157,9 +153,7 @@ func TestVirtualStreamKeepsWhatStreamsPromise(t *testing.T) {
 				continue
 			}
 			change := []func(string) error{v.Split, v.Rotate}[random.IntN(2)]
-			if err := change(live[random.IntN(len(live))]); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, change(live[random.IntN(len(live))]))
 			o.Plan = throughJSON(t, v.Plan())
 			v = mustVirtual(t, source, o)
 			w.source = v
@@ -169,19 +163,16 @@ func TestVirtualStreamKeepsWhatStreamsPromise(t *testing.T) {
 		again := newWalk(mustVirtual(t, source, o), random)
 		again.rest(t)
 		if diff := cmp.Diff(sequences(w.read), sequences(again.read)); diff != "" {
-			t.Fatalf("the same plan read again (-first +again):\n%s", diff)
+			t.Fatalf("the same plan, read again (-first +second):\n%s", diff)
 		}
 	})
 }
 
 func mustVirtual(t rapid.TB, source eventsource.Source, o virtualstream.Options) *virtualstream.Stream {
 	v, err := virtualstream.New(source, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := v.Shards(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	_, err = v.Shards(context.Background())
+	require.NoError(t, err)
 	return v
 }
 
@@ -190,9 +181,7 @@ func throughJSON(t rapid.TB, p virtualstream.Plan) (again virtualstream.Plan) {
 	if err == nil {
 		err = json.Unmarshal(text, &again)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return again
 }
 
@@ -206,13 +195,11 @@ func sequences(read map[string][]eventsource.Record) map[string][]string {
 	return all
 }
 
-// checkPromises checks that each of n records is in one stream shard, in order. The records of
-// an item must be in order along parents and children.
+// checkPromises checks that each of n records is in one stream shard. The records of an item must be in order along
+// parents and children.
 func checkPromises(t rapid.TB, w *walk, n int) {
 	shards, err := w.source.Shards(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	total := 0
 	newest := map[string]string{}
 	finished := map[string]bool{}
@@ -233,10 +220,11 @@ func checkPromises(t rapid.TB, w *walk, n int) {
 		}
 	}
 	if total != n {
-		t.Fatalf("%d records of %d", total, n)
+		t.Fatalf("%d records were read, want %d", total, n)
 	}
 }
 
+// TestSpreadByItemPutsPartitionKeysOnSeveralStreamShards checks that only ByItem spreads the items of a partition key.
 func TestSpreadByItemPutsPartitionKeysOnSeveralStreamShards(t *testing.T) {
 	for _, spread := range []virtualstream.Spread{virtualstream.ByPartitionKey, virtualstream.ByItem} {
 		v := mustVirtual(t, base(200), virtualstream.Options{Shards: 8, Seed: 1, Spread: spread})
@@ -262,27 +250,26 @@ func TestSpreadByItemPutsPartitionKeysOnSeveralStreamShards(t *testing.T) {
 	}
 }
 
+// TestVirtualStreamRejects checks the errors for invalid options, unknown and closed stream shards, and too many of them.
 func TestVirtualStreamRejects(t *testing.T) {
 	for _, o := range []virtualstream.Options{{Shards: -1}, {Shards: 1001}, {Spread: 2}} {
 		if _, err := virtualstream.New(base(1), o); err == nil {
-			t.Errorf("%+v is no error", o)
+			t.Errorf("%+v was accepted", o)
 		}
 	}
 	v := mustVirtual(t, base(1), virtualstream.Options{Shards: 499})
 	if err := v.Split("nowhere"); err == nil {
-		t.Error("splitting nothing is no error")
+		t.Error("an unknown stream shard was split")
 	}
 	if _, _, err := v.Open("nowhere", "").Next(t.Context(), 1); err == nil {
-		t.Error("reading nothing is no error")
+		t.Error("an unknown stream shard was read")
 	}
 	id := v.Live()[0]
-	if err := v.Split(id); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, v.Split(id))
 	if v.Split(id) == nil || v.Rotate(id) == nil {
-		t.Error("a closed stream shard can be closed again")
+		t.Error("a closed stream shard was split or rotated")
 	}
 	if err := v.Split(v.Live()[0]); err == nil {
-		t.Error("there is no bound")
+		t.Error("the stream has more than MaxShards stream shards")
 	}
 }

@@ -18,7 +18,7 @@ import (
 func TestEveryAttemptOfACounterIsObserved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := &libtest.Scripted{Updates: []error{
-			libtest.ThrottledFor(libtest.PartitionFull), &types.TransactionConflictException{}, libtest.ThrottledFor("TableWriteAccountLimitExceeded"), libtest.LostAnswer{},
+			libtest.Hot(libtest.TableHot), &types.TransactionConflictException{}, libtest.Hot("TableWriteAccountLimitExceeded"), libtest.LostAnswer{},
 		}}
 		w := &libtest.Listener{}
 		if err := counters.NewWriter(client, "t", libtest.EmptyMap(), counters.Options{Observer: w}).Add(t.Context(), "a", 1, time.Now()); err != nil {

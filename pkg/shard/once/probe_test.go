@@ -18,7 +18,7 @@ import (
 // throttles of the second.
 func TestKeyIsProbedOncePerSecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		for probe, want := range map[error]bool{libtest.ThrottledFor(libtest.PartitionFull): true, libtest.ThrottledFor("TableWriteAccountLimitExceeded"): false, nil: false} {
+		for probe, want := range map[error]bool{libtest.Hot(libtest.TableHot): true, libtest.Hot("TableWriteAccountLimitExceeded"): false, nil: false} {
 			client, w, shards := &libtest.Scripted{Probe: probe}, &libtest.Listener{}, libtest.EmptyMap()
 			try := &onceTry{Applier: New(client, "t", Options{Observer: w}), observed: observe.Begin(w)}
 			c := counters.NewWriter(nil, "t", shards, counters.Options{})
@@ -40,7 +40,7 @@ func TestKeyIsProbedOncePerSecond(t *testing.T) {
 // TestProbesPerSecondAreBounded checks that no more than maxProbed keys are probed in a second.
 func TestProbesPerSecondAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		client := &libtest.Scripted{Probe: libtest.ThrottledFor(libtest.PartitionFull)}
+		client := &libtest.Scripted{Probe: libtest.Hot(libtest.TableHot)}
 		p := &probes{client: client, table: "t"}
 		write := func(key string) shardmap.Write {
 			return shardmap.Write{Attempt: shard.Attempt{Key: key}, Probe: dynamo.Item{}}

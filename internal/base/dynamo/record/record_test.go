@@ -13,9 +13,10 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo/record"
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
-// exact is a number of more digits than an int64 has.
+// exact is a number with more digits than an int64 has.
 type exact string
 
 func (e exact) MarshalDynamoDBAttributeValue() (types.AttributeValue, error) {
@@ -68,7 +69,7 @@ var avs = cmpopts.IgnoreUnexported(types.AttributeValueMemberN{}, types.Attribut
 
 var noon = time.Date(2026, 1, 5, 12, 0, 0, 125e6, time.UTC)
 
-// full is a note and what is stored of it.
+// full returns a note and its item.
 func full() (note, item) {
 	const digits = "-123456789012345678901234567890.5"
 	one := note{
@@ -81,6 +82,7 @@ func full() (note, item) {
 	}
 }
 
+// TestForm checks the attributes of a whole record and of an empty one, and that the whole one is read back.
 func TestForm(t *testing.T) {
 	one, want := full()
 	if d := diff(want, record.Item(one)); d != "" {
@@ -90,7 +92,7 @@ func TestForm(t *testing.T) {
 	if err := record.Read(want, &got); err != nil || !got.Ends.Equal(one.Ends) {
 		t.Fatalf("%v: ends %v", err, got.Ends)
 	}
-	got.Ends = one.Ends // of another zone
+	got.Ends = one.Ends // it may have another zone
 	if d := diff(one, got); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
@@ -101,7 +103,7 @@ func TestForm(t *testing.T) {
 	}
 }
 
-// TestDamaged: the error names the attribute, of the right ones too.
+// TestDamaged checks that the error for an attribute of a wrong type or value, or a missing one, names the attribute.
 func TestDamaged(t *testing.T) {
 	_, whole := full()
 	for name, bad := range map[string][]types.AttributeValue{
@@ -123,7 +125,7 @@ func TestDamaged(t *testing.T) {
 	}
 	bad := with(whole, "counts", m(item{"a": n("1"), "b\n": n("x"), "c": n("y")}))
 	if err := record.Read(bad, new(note)); err == nil || !strings.Contains(err.Error(), `attribute counts: member "b\n": `) {
-		t.Errorf("of a map with a damaged member: %v", err)
+		t.Errorf("a map with two invalid members: %v, want the first named", err)
 	}
 	type count struct {
 		N uint64 `dynamodbav:"n,omitempty"`
@@ -134,12 +136,12 @@ func TestDamaged(t *testing.T) {
 		}
 	}
 	if record.Read(nil, new(note)) == nil {
-		t.Error("nothing was read")
+		t.Error("a nil item was accepted")
 	}
 }
 
-// TestComesBack: what is stored is read as it was, whatever the texts and numbers.
-func TestComesBack(t *testing.T) {
+// TestRoundTrip checks that any record is the same after it was stored and read.
+func TestRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := note{
 			Version: rapid.Int().Draw(t, "version"), At: time.UnixMilli(rapid.Int64Range(-1e14, 1e14).Draw(t, "at")).UTC(),
@@ -149,15 +151,14 @@ func TestComesBack(t *testing.T) {
 			inner:  inner{rapid.Bool().Draw(t, "done"), rapid.String().Draw(t, "from")},
 		}
 		var got note
-		if err := record.Read(record.Item(want), &got); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, record.Read(record.Item(want), &got))
 		if d := diff(want, got); d != "" {
 			t.Fatalf("(-want +got):\n%s", d)
 		}
 	})
 }
 
+// TestNoRecord checks that Item panics for a value that is no struct.
 func TestNoRecord(t *testing.T) {
 	defer func() {
 		if recover() == nil {

@@ -14,14 +14,15 @@ import (
 	"github.com/aws/smithy-go"
 
 	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
-// existing is a table that is there, of the form that it is asked for.
+// existing is a client whose table exists in the wanted form.
 type existing struct {
-	statuses []types.TableStatus              // one a look, the last one for all further looks
+	statuses []types.TableStatus              // of the calls in order; the last one repeats
 	expiry   []*types.TimeToLiveDescription   // the same
-	refuses  error                            // what turning expiry on is answered by
-	turnedOn []*types.TimeToLiveSpecification // what was asked for
+	rejects  error                            // the result of UpdateTimeToLive
+	turnedOn []*types.TimeToLiveSpecification // inputs of UpdateTimeToLive
 	table    *dynamodb.CreateTableInput
 }
 
@@ -31,7 +32,7 @@ func (e *existing) CreateTable(_ context.Context, in *dynamodb.CreateTableInput,
 }
 
 func (e *existing) DescribeTable(context.Context, *dynamodb.DescribeTableInput, ...func(*dynamodb.Options)) (*dynamodb.DescribeTableOutput, error) {
-	time.Sleep(time.Millisecond) // the SDK's waiter goes on for ever where no time passes
+	time.Sleep(time.Millisecond) // without this, the SDK's waiter never ends in a bubble of synctest
 	d := &types.TableDescription{
 		TableStatus: next(&e.statuses), KeySchema: e.table.KeySchema, AttributeDefinitions: e.table.AttributeDefinitions,
 		StreamSpecification: e.table.StreamSpecification,
@@ -45,17 +46,17 @@ func (e *existing) DescribeTable(context.Context, *dynamodb.DescribeTableInput, 
 func (e *existing) DescribeTimeToLive(context.Context, *dynamodb.DescribeTimeToLiveInput, ...func(*dynamodb.Options)) (*dynamodb.DescribeTimeToLiveOutput, error) {
 	d := next(&e.expiry)
 	if d == nil {
-		return nil, errors.New("no answer")
+		return nil, errors.New("no response")
 	}
 	return &dynamodb.DescribeTimeToLiveOutput{TimeToLiveDescription: d}, nil
 }
 
 func (e *existing) UpdateTimeToLive(_ context.Context, in *dynamodb.UpdateTimeToLiveInput, _ ...func(*dynamodb.Options)) (*dynamodb.UpdateTimeToLiveOutput, error) {
 	e.turnedOn = append(e.turnedOn, in.TimeToLiveSpecification)
-	return &dynamodb.UpdateTimeToLiveOutput{}, e.refuses
+	return &dynamodb.UpdateTimeToLiveOutput{}, e.rejects
 }
 
-// next takes the first of a list, unless it is the last one.
+// next removes and returns the first of a list. It leaves the last one.
 func next[T any](list *[]T) T {
 	first := (*list)[0]
 	if len(*list) > 1 {
@@ -72,30 +73,30 @@ func expiry(status types.TimeToLiveStatus, attribute string) *types.TimeToLiveDe
 	return d
 }
 
-// TestExpiryIsTurnedOnOnce: it is turned on where it is off, and not where it is on or where that
-// can't be; and a program that another one outran accepts what that one did.
+// TestExpiryIsTurnedOnOnce checks that expiry is turned on only if it is off. If another program did so meanwhile, its
+// change is accepted if it has the same attribute.
 func TestExpiryIsTurnedOnOnce(t *testing.T) {
 	off := expiry(types.TimeToLiveStatusDisabled, "")
-	refused := &smithy.GenericAPIError{Code: "ValidationException", Message: "TimeToLive is already enabled"}
+	rejected := &smithy.GenericAPIError{Code: "ValidationException", Message: "TimeToLive is already enabled"}
 	for name, c := range map[string]struct {
 		expiry  []*types.TimeToLiveDescription
-		refuses error
-		asks    int      // how often it is turned on
-		says    []string // what the error names, nothing for none
+		rejects error
+		calls   int      // of UpdateTimeToLive
+		says    []string // parts of the error; nil for no error
 	}{
-		"off":           {expiry: []*types.TimeToLiveDescription{off}, asks: 1},
-		"on":            {expiry: []*types.TimeToLiveDescription{expiry(types.TimeToLiveStatusEnabled, schema.ExpiresAt)}},
-		"going on":      {expiry: []*types.TimeToLiveDescription{expiry(types.TimeToLiveStatusEnabling, schema.ExpiresAt)}},
-		"going off":     {expiry: []*types.TimeToLiveDescription{expiry(types.TimeToLiveStatusDisabling, schema.ExpiresAt)}},
-		"by another":    {expiry: []*types.TimeToLiveDescription{expiry(types.TimeToLiveStatusEnabled, "until")}, says: []string{`"until"`, schema.ExpiresAt}},
-		"outrun, on":    {expiry: []*types.TimeToLiveDescription{off, expiry(types.TimeToLiveStatusEnabled, schema.ExpiresAt)}, refuses: refused, asks: 1},
-		"outrun":        {expiry: []*types.TimeToLiveDescription{off, expiry(types.TimeToLiveStatusEnabling, schema.ExpiresAt)}, refuses: refused, asks: 1},
-		"outrun, other": {expiry: []*types.TimeToLiveDescription{off, expiry(types.TimeToLiveStatusEnabling, "until")}, refuses: refused, asks: 1, says: []string{`"until"`, "already enabled"}},
-		"refused":       {expiry: []*types.TimeToLiveDescription{off}, refuses: refused, asks: 1, says: []string{"already enabled"}},
-		"no answer":     {expiry: []*types.TimeToLiveDescription{off, nil}, refuses: refused, asks: 1, says: []string{"already enabled", "no answer"}},
+		"off":                   {expiry: []*types.TimeToLiveDescription{off}, calls: 1},
+		"on":                    {expiry: []*types.TimeToLiveDescription{expiry(types.TimeToLiveStatusEnabled, schema.ExpiresAt)}},
+		"enabling":              {expiry: []*types.TimeToLiveDescription{expiry(types.TimeToLiveStatusEnabling, schema.ExpiresAt)}},
+		"disabling":             {expiry: []*types.TimeToLiveDescription{expiry(types.TimeToLiveStatusDisabling, schema.ExpiresAt)}},
+		"other attribute":       {expiry: []*types.TimeToLiveDescription{expiry(types.TimeToLiveStatusEnabled, "until")}, says: []string{`"until"`, schema.ExpiresAt}},
+		"concurrently on":       {expiry: []*types.TimeToLiveDescription{off, expiry(types.TimeToLiveStatusEnabled, schema.ExpiresAt)}, rejects: rejected, calls: 1},
+		"concurrently enabling": {expiry: []*types.TimeToLiveDescription{off, expiry(types.TimeToLiveStatusEnabling, schema.ExpiresAt)}, rejects: rejected, calls: 1},
+		"concurrently other":    {expiry: []*types.TimeToLiveDescription{off, expiry(types.TimeToLiveStatusEnabling, "until")}, rejects: rejected, calls: 1, says: []string{`"until"`, "already enabled"}},
+		"rejected":              {expiry: []*types.TimeToLiveDescription{off}, rejects: rejected, calls: 1, says: []string{"already enabled"}},
+		"no response":           {expiry: []*types.TimeToLiveDescription{off, nil}, rejects: rejected, calls: 1, says: []string{"already enabled", "no response"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			client := &existing{statuses: []types.TableStatus{types.TableStatusActive}, expiry: c.expiry, refuses: c.refuses}
+			client := &existing{statuses: []types.TableStatus{types.TableStatusActive}, expiry: c.expiry, rejects: c.rejects}
 			err := Make(t.Context(), client, items())
 			if (err != nil) != (len(c.says) > 0) {
 				t.Fatal(err)
@@ -105,19 +106,19 @@ func TestExpiryIsTurnedOnOnce(t *testing.T) {
 					t.Errorf("%v does not say %s", err, part)
 				}
 			}
-			if len(client.turnedOn) != c.asks {
-				t.Errorf("expiry is turned on %d times, want %d", len(client.turnedOn), c.asks)
+			if len(client.turnedOn) != c.calls {
+				t.Errorf("expiry was turned on %d times, want %d", len(client.turnedOn), c.calls)
 			}
 			for _, asked := range client.turnedOn {
 				if aws.ToString(asked.AttributeName) != schema.ExpiresAt || !aws.ToBool(asked.Enabled) {
-					t.Errorf("what is turned on: %s, %t", aws.ToString(asked.AttributeName), aws.ToBool(asked.Enabled))
+					t.Errorf("UpdateTimeToLive was called with %s, %t", aws.ToString(asked.AttributeName), aws.ToBool(asked.Enabled))
 				}
 			}
 		})
 	}
 }
 
-// TestAnUpdatingTableIsUsable: nobody waits for it, unlike for one that is being created.
+// TestAnUpdatingTableIsUsable checks that Make waits for a table that is being created, and not for one that is updated.
 func TestAnUpdatingTableIsUsable(t *testing.T) {
 	on := []*types.TimeToLiveDescription{expiry(types.TimeToLiveStatusEnabled, schema.ExpiresAt)}
 	for _, usable := range []types.TableStatus{types.TableStatusActive, types.TableStatusUpdating} {
@@ -129,11 +130,9 @@ func TestAnUpdatingTableIsUsable(t *testing.T) {
 				}
 				client.statuses = append(client.statuses, usable)
 				began := time.Now()
-				if err := Make(t.Context(), client, items()); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, Make(t.Context(), client, items()))
 				if waited := time.Since(began); (waited > 10*time.Millisecond) != (before > 0) || waited > 10*time.Second {
-					t.Errorf("%d looks at a table that is being created, then %s: it waits %v", before, usable, waited)
+					t.Errorf("CREATING %d times, then %s: Make took %v", before, usable, waited)
 				}
 			})
 		}
@@ -141,7 +140,7 @@ func TestAnUpdatingTableIsUsable(t *testing.T) {
 	for _, never := range []types.TableStatus{types.TableStatusCreating, types.TableStatusDeleting} {
 		synctest.Test(t, func(t *testing.T) {
 			if err := Make(t.Context(), &existing{expiry: on, statuses: []types.TableStatus{never}}, items()); err == nil {
-				t.Errorf("a table that stays %s can be used", never)
+				t.Errorf("Make succeeded with a table that stays %s", never)
 			}
 		})
 	}

@@ -3,9 +3,12 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
-func TestBoundsCountWhatIsThere(t *testing.T) {
+// TestFigures checks all printed figures for a small repository.
+func TestFigures(t *testing.T) {
 	h := counts{packages: map[string]*size{}, methods: map[string]int{}}
 	for name, text := range map[string]string{
 		"pkg/a/one.go":         "package a\n\nimport _ \"" + module + "internal/b\"\n\ntype T[V any] struct{}\n" + strings.Repeat("func (*T[V]) M() {}\n", maxMethods+1),
@@ -20,14 +23,10 @@ func TestBoundsCountWhatIsThere(t *testing.T) {
 		"internal/cmd/m.go":    "package main\n\n",
 		"bench/some.go":        "package bench\n\nimport _ \"" + module + "internal/more\"\n",
 	} {
-		if err := h.add(name, []byte(text)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, h.add(name, []byte(text)))
 	}
 	var out strings.Builder
-	if err := h.print(&out); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, h.print(&out))
 	want := `  2539 lines of source that is deployed or imported
      3 lines of other product source
      9 lines of test support
@@ -51,6 +50,6 @@ types with more than 15 methods:
 		t.Errorf("printed\n%swant\n%s", out.String(), want)
 	}
 	if err := h.add("c/c.go", []byte("no Go")); err == nil {
-		t.Error("what can't be parsed was counted")
+		t.Error("a file that can't be parsed was counted")
 	}
 }

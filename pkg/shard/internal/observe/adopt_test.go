@@ -31,7 +31,7 @@ func TestAWriteGoesOnByWhatItsObserverAdopted(t *testing.T) {
 			}
 		}
 		full := func() []error {
-			return []error{libtest.ThrottledFor(libtest.PartitionFull), libtest.ThrottledFor(libtest.PartitionFull)}
+			return []error{libtest.Hot(libtest.TableHot), libtest.Hot(libtest.TableHot)}
 		}
 		w := &libtest.Listener{Act: grow("C#a")}
 		if err := counters.NewWriter(&libtest.Scripted{Updates: full()}, "t", shards, counters.Options{Observer: w}).Add(t.Context(), "a", 1, now); err != nil {

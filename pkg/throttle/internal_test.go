@@ -2,16 +2,20 @@ package throttle
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"maps"
 	"reflect"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/hotshard/hotshard/internal/aws/partitions"
+	"github.com/hotshard/hotshard/internal/test/require"
 )
 
-// TestDocument compares documents with package json: which members an object has, and that only those change that
-// are meant to.
+// TestDocument compares documents with package json. with changes only the named members.
 func TestDocument(t *testing.T) {
 	values := []string{`1`, `-1.5e3`, `true`, `null`, `""`, `"a"`, `"\"}"`, `"\\"`, `{}`, `[]`, `{"a":[{"b":"]"}]}`, `[1,"}",{"a":{}}]`, `"\u00e9é"`}
 	names := []string{`a`, `b`, `\u0061`, `with \"quotes\"`, ``}
@@ -55,7 +59,7 @@ func TestDocument(t *testing.T) {
 	})
 }
 
-// TestNoDocument checks that other texts are no objects, and that none panics.
+// TestNoDocument checks that texts that are no JSON objects are rejected without a panic.
 func TestNoDocument(t *testing.T) {
 	for _, text := range []string{"", " ", "1", "[]", `"a"`, "{", `{"a"`, `{"a"}`, `{"a":`, `{"a":}`, `{"a":1`, `{"a":1,`, `{"a":1,}`, `{"a":"`, `{"a":"\`, `{a:1}`, `{"a":[1}`, `{"`, `{,}`} {
 		if _, ok := newDocument([]byte(text)); ok {
@@ -65,4 +69,41 @@ func TestNoDocument(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		newDocument([]byte(rapid.OneOf(rapid.String(), rapid.StringMatching(`\{(["\\:,{}\[\]a ]){0,12}`)).Draw(t, "text")))
 	})
+}
+
+// TestPartitions checks the partition numbers, which must stay the same: other ones would change the results of experiments.
+func TestPartitions(t *testing.T) {
+	place := func(count int, seed uint64) func(string) int {
+		l, err := New(Options{Partitions: count, PartitionWCU: 1, Seed: seed})
+		require.NoError(t, err)
+		return l.Partition
+	}
+	for key, want := range map[string]int{"": 43, "C#views#0": 21, "C#views#1": 41, "é": 36} {
+		if got := place(64, 0)(key); got != want {
+			t.Errorf("%q is on partition %d, want %d", key, got, want)
+		}
+	}
+	moved := 0
+	for _, key := range []string{"a", "b", "c", "d", "e", "f", "g", "h"} {
+		if place(64, 0)(key) != place(64, 1)(key) {
+			moved++
+		}
+	}
+	if moved < 4 {
+		t.Errorf("another seed moved %d of 8 keys", moved)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, partitions.MaxPartitions).Draw(t, "partitions")
+		if p := place(n, rapid.Uint64().Draw(t, "seed"))(rapid.String().Draw(t, "key")); p < 0 || p >= n {
+			t.Fatalf("partition %d of %d", p, n)
+		}
+	})
+}
+
+// TestWaitEnds checks that sleep ends with its context.
+func TestWaitEnds(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	sleep(ctx, time.Hour)
+	sleep(t.Context(), time.Nanosecond)
 }
