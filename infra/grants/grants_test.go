@@ -34,9 +34,9 @@ func text(action, table, index string) string {
 	return strings.TrimRight(fmt.Sprintf("%s %s %s", action, table, index), " ")
 }
 
-// TestClientsAreTheirTables checks that a function's client has the operations of its tables' interfaces and
-// transactions, and no others.
-func TestClientsAreTheirTables(t *testing.T) {
+// TestClientsHaveOnlyGrants checks that a function's client has only operations that are granted on a table, and
+// transactions, and that each grant has actions of DynamoDB.
+func TestClientsHaveOnlyGrants(t *testing.T) {
 	sdk := reflect.TypeFor[*dynamodb.Client]()
 	for function, client := range map[string]reflect.Type{
 		Ingest: reflect.TypeFor[ingest.Client](), Query: reflect.TypeFor[query.Client](), Aggregator: reflect.TypeFor[fold.Client](),
@@ -47,7 +47,7 @@ func TestClientsAreTheirTables(t *testing.T) {
 		}
 		for method := range client.Methods() {
 			if method.Name != "TransactWriteItems" && !slices.Contains(operations, method.Name) {
-				t.Errorf("%s may call %s on no table", function, method.Name)
+				t.Errorf("the client of %s has %s, which is granted on no table", function, method.Name)
 			}
 		}
 	}
@@ -91,17 +91,18 @@ func TestGuard(t *testing.T) {
 		g.denied, reached = nil, 0
 		g.ServeHTTP(httptest.NewRecorder(), r)
 		if got := strings.Join(g.denied, ", "); got != c.denied || reached != 0 == (c.denied != "") {
-			t.Errorf("%s %s: denied %q, %d calls got through; want %q", c.operation, c.body, got, reached, c.denied)
+			t.Errorf("%s %s: denied %q, %d calls were forwarded; want %q denied", c.operation, c.body, got, reached, c.denied)
 		}
 	}
 	if got := g.unseen(); len(got) != 0 {
-		t.Errorf("unseen %q", got)
+		t.Errorf("unused grants %q, want none", got)
 	}
 }
 
+// TestFunctions checks that the list of functions has each folder of functions.
 func TestFunctions(t *testing.T) {
 	folders, err := filepath.Glob(filepath.Join(root, "functions", "*", "main.go"))
 	if err != nil || len(folders) != len(Functions) {
-		t.Errorf("there are %q, %v", folders, err)
+		t.Errorf("functions %q, %v; want %q", folders, err, Functions)
 	}
 }

@@ -16,13 +16,12 @@ import (
 	"testing"
 )
 
-// guard is a proxy before the engine for one function or the command line. As IAM does, it forwards only calls with a
-// grant.
+// guard is a proxy before the engine for a function or the command line. As IAM does, it forwards only calls with a grant.
 type guard struct {
 	url     string
 	granted []string          // in the form of text
 	key     string            // access key for the engine; "" for the caller's
-	tables  map[string]string // environment variables by table name
+	tables  map[string]string // the tables' names in grants, by table name
 	proxy   *httputil.ReverseProxy
 
 	mu     sync.Mutex
@@ -79,7 +78,7 @@ func (g *guard) allow(call string) bool {
 	return false
 }
 
-// parts returns the actions of a transaction's members.
+// parts has the action of each member of a transaction.
 var parts = map[string]string{"Put": "PutItem", "Update": "UpdateItem", "Delete": "DeleteItem", "ConditionCheck": "ConditionCheckItem", "Get": "GetItem"}
 
 // neededGrants returns the grants that IAM requires for a call.

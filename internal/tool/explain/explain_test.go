@@ -2,10 +2,7 @@ package explain_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"os"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -19,6 +16,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/base/throttles"
 	"github.com/hotshard/hotshard/internal/base/throttles/collect"
+	"github.com/hotshard/hotshard/internal/test/docpolicy"
 	"github.com/hotshard/hotshard/internal/tool/explain"
 	"github.com/hotshard/hotshard/pkg/throttle"
 )
@@ -174,22 +172,8 @@ func TestFewThrottles(t *testing.T) {
 // TestOnlyDocumentedCalls checks that the policy of docs/explain.md allows exactly the calls that are made. A missing
 // permission must result in one note, and in the same finding.
 func TestOnlyDocumentedCalls(t *testing.T) {
-	page, err := os.ReadFile("../../../docs/explain.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	policy := regexp.MustCompile("(?s)```json\n(\\{\\s*\"Version\".*?)```").FindSubmatch(page)
-	if policy == nil {
-		t.Fatal("docs/explain.md has no policy")
-	}
-	var document struct {
-		Statement []struct{ Action []string }
-	}
-	if err := json.Unmarshal(policy[1], &document); err != nil {
-		t.Fatal(err)
-	}
 	var allowed []string
-	for _, s := range document.Statement {
+	for _, s := range docpolicy.Read(t, "../../../docs/explain.md") {
 		allowed = append(allowed, s.Action...)
 	}
 	label := throttles.Reason{ID: throttles.ID{Table: orders}, Operation: throttles.Write, Cause: throttles.KeyRange}

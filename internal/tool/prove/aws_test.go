@@ -2,14 +2,12 @@ package prove
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"math"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -17,6 +15,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/awscall"
 	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/test/docpolicy"
 )
 
 // TestRunOnAWS makes a complete run with fakes of AWS's services. Its calls must be exactly those of the policy in
@@ -49,40 +48,18 @@ func TestRunOnAWS(t *testing.T) {
 	if len(report.Storms) != 2 || len(report.Keyed) != 1 || !report.Storms[0].right() {
 		t.Errorf("report %+v, want two storms and one keyed experiment without lost calls", report)
 	}
-	content, err := os.ReadFile("../../../docs/prove.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if called, listed := c.actions.all(), policy(t, string(content)); !slices.Equal(called, listed) {
-		t.Errorf("the run called\n%v, but the policy allows\n%v", called, listed)
-	}
-}
-
-// policy returns the actions of the policy in a page, without sts:AssumeRole, which only the deployment calls.
-func policy(t *testing.T, page string) (actions []awscall.Action) {
-	t.Helper()
-	block := regexp.MustCompile("(?s)```json\n(.*?)```").FindStringSubmatch(page)
-	var document struct {
-		Statement []struct {
-			Action   []awscall.Action
-			Resource any
-		}
-	}
-	if block == nil {
-		t.Fatal("docs/prove.md has no policy")
-	}
-	if err := json.Unmarshal([]byte(block[1]), &document); err != nil {
-		t.Fatal(err)
-	}
-	for _, s := range document.Statement {
+	allowed := []awscall.Action{}
+	for _, s := range docpolicy.Read(t, "../../../docs/prove.md") {
 		for _, action := range s.Action {
-			if action != "sts:AssumeRole" {
-				actions = append(actions, action)
+			if action != "sts:AssumeRole" { // which only the deployment calls
+				allowed = append(allowed, awscall.Action(action))
 			}
 		}
 	}
-	slices.Sort(actions)
-	return actions
+	slices.Sort(allowed)
+	if called := c.actions.all(); !slices.Equal(called, allowed) {
+		t.Errorf("the run called\n%v, but the policy allows\n%v", called, allowed)
+	}
 }
 
 // TestDeploymentsThatFail checks that a failed or interrupted deployment is removed, and that its child processes end first.
