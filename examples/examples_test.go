@@ -10,9 +10,6 @@ import (
 	"go/token"
 	"io"
 	"net/http"
-	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -104,12 +101,7 @@ func TestMigrateLeavesNoTable(t *testing.T) {
 // before returns the endpoint of a proxy before the engine. The proxy forwards a call unless instead returns a status.
 func before(t *testing.T, instead func(operation, body string) (status int, response string)) string {
 	t.Helper()
-	engine, err := url.Parse(enginetest.Endpoint(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	proxy := httputil.NewSingleHostReverseProxy(engine)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return enginetest.Proxy(t, enginetest.Endpoint(t), func(w http.ResponseWriter, r *http.Request, forward http.Handler) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusBadGateway)
@@ -123,10 +115,8 @@ func before(t *testing.T, instead func(operation, body string) (status int, resp
 			_, _ = io.WriteString(w, response)
 			return
 		}
-		proxy.ServeHTTP(w, r)
-	}))
-	t.Cleanup(server.Close)
-	return server.URL
+		forward.ServeHTTP(w, r)
+	})
 }
 
 // programs returns the folders with a program, except shardtable, which has its own test.

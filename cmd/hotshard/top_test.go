@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"net/http/httputil"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -105,12 +104,7 @@ type recorder struct {
 
 func (c *recorder) before(t *testing.T, endpoint string) string {
 	t.Helper()
-	to, err := url.Parse(endpoint)
-	if err != nil {
-		t.Fatal(err)
-	}
-	proxy := httputil.NewSingleHostReverseProxy(to)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return enginetest.Proxy(t, endpoint, func(w http.ResponseWriter, r *http.Request, forward http.Handler) {
 		_, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
 		c.mu.Lock()
 		c.calls = append(c.calls, operation)
@@ -118,10 +112,8 @@ func (c *recorder) before(t *testing.T, endpoint string) string {
 			c.polls = append(c.polls, time.Now())
 		}
 		c.mu.Unlock()
-		proxy.ServeHTTP(w, r)
-	}))
-	t.Cleanup(server.Close)
-	return server.URL
+		forward.ServeHTTP(w, r)
+	})
 }
 
 // check checks that all calls only read, and that the stream shard is polled at most once a second. The measured times

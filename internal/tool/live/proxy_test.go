@@ -8,8 +8,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -47,14 +45,8 @@ var modes = []string{"reset", "delay", "cut off", "500", "garbage", "garbage in 
 
 func (p *proxy) before(t *testing.T, endpoint string) string {
 	t.Helper()
-	to, err := url.Parse(endpoint)
-	if err != nil {
-		t.Fatal(err)
-	}
-	through := httputil.NewSingleHostReverseProxy(to)
-	through.ErrorHandler = func(http.ResponseWriter, *http.Request, error) {} // the caller timed out
 	p.mode.Store("")
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return enginetest.Proxy(t, endpoint, func(w http.ResponseWriter, r *http.Request, forward http.Handler) {
 		mode := p.mode.Load().(string)
 		if mode != "" {
 			p.mu.Lock()
@@ -66,10 +58,10 @@ func (p *proxy) before(t *testing.T, endpoint string) string {
 			hangUp(w)
 		case "delay":
 			time.Sleep(3 * time.Second)
-			through.ServeHTTP(w, r)
+			forward.ServeHTTP(w, r)
 		case "cut off":
 			recorded := httptest.NewRecorder()
-			through.ServeHTTP(recorded, r)
+			forward.ServeHTTP(recorded, r)
 			w.Header().Set("Content-Length", fmt.Sprint(recorded.Body.Len()))
 			_, _ = w.Write(recorded.Body.Bytes()[:recorded.Body.Len()/2])
 			hangUp(w)
@@ -80,11 +72,9 @@ func (p *proxy) before(t *testing.T, endpoint string) string {
 		case "garbage in JSON":
 			io.WriteString(w, "{}")
 		default:
-			through.ServeHTTP(w, r)
+			forward.ServeHTTP(w, r)
 		}
-	}))
-	t.Cleanup(server.Close)
-	return server.URL
+	})
 }
 
 // hangUp resets the connection.

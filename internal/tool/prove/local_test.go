@@ -5,13 +5,9 @@ import (
 	"context"
 	"errors"
 	"io"
-	"log"
 	"maps"
 	"math/rand/v2"
 	"net/http"
-	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -147,15 +143,14 @@ func TestCeiling(t *testing.T) {
 // failing is a proxy that fails the n-th call about tables with an error that the SDK does not retry. If end is set, it
 // forwards the call and ends the run instead.
 type failing struct {
-	engine http.Handler
-	at     int
-	end    func() // nil to fail
+	at  int
+	end func() // nil to fail
 
 	mu    sync.Mutex
 	calls int
 }
 
-func (f *failing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (f *failing) handle(w http.ResponseWriter, r *http.Request, forward http.Handler) {
 	_, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
 	f.mu.Lock()
 	if strings.Contains(operation, "Table") || strings.Contains(operation, "TimeToLive") {
@@ -175,20 +170,7 @@ func (f *failing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		f.end()
 		r = r.WithContext(context.WithoutCancel(r.Context())) // forwards the call although its client disconnects
 	}
-	f.engine.ServeHTTP(w, r)
-}
-
-// through starts a proxy before an engine.
-func through(t *testing.T, endpoint string, f *failing) string {
-	t.Helper()
-	target, err := url.Parse(endpoint)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f.engine = &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }, Transport: dynamolocal.Transport(), ErrorLog: log.New(io.Discard, "", 0)}
-	server := httptest.NewServer(f)
-	t.Cleanup(server.Close)
-	return server.URL
+	forward.ServeHTTP(w, r)
 }
 
 // TestNothingIsLeft fails a random call about tables, or ends the run at it. Tables may be left only if the run's note is,
@@ -220,7 +202,7 @@ func TestNothingIsLeft(t *testing.T) {
 func runAndClean(ctx context.Context, t *testing.T, endpoint string, f *failing) string {
 	t.Helper()
 	folder := t.TempDir()
-	report, err := Run(ctx, Options{Site: impatient{Local{Endpoint: through(t, endpoint, f), PartitionWCU: 20}}, Plan: tiny(), Ceiling: 1, Folder: folder})
+	report, err := Run(ctx, Options{Site: impatient{Local{Endpoint: enginetest.Proxy(t, endpoint, f.handle), PartitionWCU: 20}}, Plan: tiny(), Ceiling: 1, Folder: folder})
 	paths, listErr := notes(folder)
 	if listErr != nil {
 		t.Fatal(listErr)

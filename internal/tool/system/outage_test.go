@@ -5,9 +5,6 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -22,22 +19,16 @@ import (
 // hanging is a proxy before the engine that stops responding on request.
 func hanging(t *testing.T) (endpoint string, hangs *atomic.Bool) {
 	t.Helper()
-	engine, err := url.Parse(enginetest.Endpoint(t))
-	if err != nil {
-		t.Fatal(err)
-	}
 	hangs = new(atomic.Bool)
-	through := httputil.NewSingleHostReverseProxy(engine)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	endpoint = enginetest.Proxy(t, enginetest.Endpoint(t), func(w http.ResponseWriter, r *http.Request, forward http.Handler) {
 		if hangs.Load() {
 			_, _ = io.Copy(io.Discard, r.Body) // else the server does not notice that its client disconnects
 			<-r.Context().Done()
 			return
 		}
-		through.ServeHTTP(w, r)
-	}))
-	t.Cleanup(server.Close)
-	return server.URL, hangs
+		forward.ServeHTTP(w, r)
+	})
+	return endpoint, hangs
 }
 
 // TestEndsWhileEngineHangs checks that the system ends within seconds, with an error that names the unfinished work.
