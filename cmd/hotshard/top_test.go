@@ -158,12 +158,8 @@ func TestTopErrors(t *testing.T) {
 	endpoint := aws.ToString(db.Options().BaseEndpoint)
 	names := enginetest.Tables(t, db)
 	rejecting := func(code, message string) string {
-		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			w.WriteHeader(http.StatusBadRequest)
-			fmt.Fprintf(w, `{"__type":"com.amazon.coral.service#%s","message":%q}`, code, message)
-		}))
-		t.Cleanup(server.Close)
-		return server.URL
+		target, _ := mapAPI(t, http.StatusBadRequest, fmt.Sprintf(`{"__type":"com.amazon.coral.service#%s","message":%q}`, code, message))
+		return target
 	}
 	page := httptest.NewServer(http.NotFoundHandler())
 	defer page.Close()
@@ -211,12 +207,8 @@ func TestTopErrors(t *testing.T) {
 // TestTopErrorsOfCredentials checks which errors of credentials pass, and that the message has their cause.
 func TestTopErrorsOfCredentials(t *testing.T) {
 	responding := func(status int, body string) string {
-		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			w.WriteHeader(status)
-			fmt.Fprint(w, body)
-		}))
-		t.Cleanup(server.Close)
-		return server.URL
+		target, _ := mapAPI(t, status, body)
+		return target
 	}
 	const denied = "<ErrorResponse><Error><Code>AccessDenied</Code><Message>User: arn:aws:iam::1:user/ann is not authorized to perform: sts:AssumeRole on resource: arn:aws:iam::1:role/r</Message></Error></ErrorResponse>"
 	file := filepath.Join(t.TempDir(), "config")

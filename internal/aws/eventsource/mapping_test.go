@@ -139,19 +139,6 @@ func TestBatchItemFailureSetsCheckpoint(t *testing.T) {
 	}
 }
 
-func TestUnknownItemIdentifierFailsBatch(t *testing.T) {
-	h := &recorder{reply: func(events.DynamoDBTimeWindowEvent) (string, error) {
-		return `{"batchItemFailures":[{"itemIdentifier":"event-id"}]}`, nil
-	}}
-	b := newBench(t, h)
-	b.options.PartialFailures = true
-	b.put(t, 0, 2)
-	b.drain(t)
-	if f := b.failures(t); len(f) != 1 || f[0].BatchInfo.Size != 2 || !strings.Contains(f[0].RequestContext.Error, "not in the batch") {
-		t.Errorf("failures %+v, want the batch of 2", f)
-	}
-}
-
 // hurried is a recorder that counts invocations with less than half of their timeout.
 type hurried struct {
 	*recorder

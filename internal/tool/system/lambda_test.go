@@ -159,6 +159,15 @@ func TestBinaries(t *testing.T) {
 	}
 }
 
+// hourly returns an hourly task of a function, and counts its runs.
+func hourly(function string) (schedule, *atomic.Int64) {
+	runs := new(atomic.Int64)
+	return schedule{function: function, every: time.Hour, handler: handlerFunc(func(context.Context, []byte) ([]byte, error) {
+		runs.Add(1)
+		return nil, nil
+	})}, runs
+}
+
 // TestStormLeavesStreamItsConcurrency checks that the stream's functions and their tasks run at once while the API's calls
 // use up the shared quota.
 func TestStormLeavesStreamItsConcurrency(t *testing.T) {
@@ -174,11 +183,7 @@ func TestStormLeavesStreamItsConcurrency(t *testing.T) {
 	if _, err := f.quota.Admit(ended); err == nil {
 		t.Error("the API took reserved quota")
 	}
-	var runs atomic.Int64
-	sc := schedule{function: aggregatorName, every: time.Hour, handler: handlerFunc(func(context.Context, []byte) ([]byte, error) {
-		runs.Add(1)
-		return nil, nil
-	})}
+	sc, runs := hourly(aggregatorName)
 	sc.runOnce(t.Context(), &f, slog.Default())
 	release, err := f.admit(detectorName)(t.Context())
 	if err != nil || runs.Load() != 1 || f.Reserved()[detectorName].Used != 1 {
@@ -199,11 +204,7 @@ func TestScheduleWaitsForConcurrency(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var runs atomic.Int64
-	sc := schedule{every: time.Hour, handler: handlerFunc(func(context.Context, []byte) ([]byte, error) {
-		runs.Add(1)
-		return nil, nil
-	})}
+	sc, runs := hourly("")
 	done := make(chan struct{})
 	go func() { defer close(done); sc.runOnce(t.Context(), f, slog.Default()) }()
 	eventually(t, func() bool { return f.Concurrency().Delayed > 0 })
