@@ -160,7 +160,7 @@ func fixtures(t *testing.T) []string {
 	return files
 }
 
-// TestInvalidPayloadsAreErrors checks that a payload which is no event is an error of the function, and does not end its
+// TestInvalidPayloadsAreErrors checks that a payload which is no event is an error of the function. It must not end the
 // process.
 func TestInvalidPayloadsAreErrors(t *testing.T) {
 	d := deploy(t)

@@ -67,8 +67,8 @@ func TestWindows(t *testing.T) {
 	}
 }
 
-// TestHotKeyIsNamed passes a window's state from each response to the next delivery, and checks that query then returns the
-// hot keys.
+// TestHotKeyIsNamed passes a window's state from each response to the next delivery. Then query must return the hot
+// keys.
 func TestHotKeyIsNamed(t *testing.T) {
 	d := deploy(t)
 	start := time.Now().UTC().Truncate(10 * time.Second)

@@ -42,7 +42,7 @@ func figures(value any) (list []object) {
 	return list
 }
 
-// TestAlarms checks the list of alarms, and that each is sent to the topic and treats missing data as its metric needs.
+// TestAlarms checks the list of alarms. Each is sent to the topic, and treats missing data as its metric needs.
 func TestAlarms(t *testing.T) {
 	got := alarms(t, deployed(t))
 	want := []string{
@@ -132,8 +132,7 @@ func TestHotKeysAreNamed(t *testing.T) {
 	}
 }
 
-// TestOwnMetricsAreSent checks that the code sends each metric of hotshard that an alarm watches, or logs it for a metric
-// filter.
+// TestOwnMetricsAreSent checks that the code sends each metric of hotshard in an alarm, or logs it for a metric filter.
 func TestOwnMetricsAreSent(t *testing.T) {
 	tm := deployed(t)
 	sent := sources(t, "internal/hotkeys")
@@ -249,8 +248,8 @@ func TestTopic(t *testing.T) {
 	}
 }
 
-// TestDashboard checks that the first row shows hot keys and changes, that each widget has data, and that the code logs the
-// messages of its queries.
+// TestDashboard checks that the first row shows hot keys and changes, and that each widget has data. The code must log
+// the messages of its queries.
 func TestDashboard(t *testing.T) {
 	_, r := deployed(t).named(t, "AWS::CloudWatch::Dashboard", "DashboardName", "hotshard")
 	var body struct {

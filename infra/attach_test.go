@@ -20,8 +20,8 @@ func attachedWith(key string, value any) map[string]any {
 	return context
 }
 
-// TestAdopted checks that the detector of an adopted table may change its shard map and read the table's keys, but nothing
-// more.
+// TestAdopted checks the detector of an adopted table. It may change the shard map and read the table's keys, but
+// nothing more.
 func TestAdopted(t *testing.T) {
 	context := attachedWith("sourceMap", "orders-shard-map")
 	context["sourceLayout"], context["control"] = "calculated", "act"
@@ -61,7 +61,7 @@ func TestSourceKey(t *testing.T) {
 }
 
 // TestAttached checks that only the detector is deployed over an existing table, with its metrics, alarms and
-// dashboard, and that it can't change the table.
+// dashboard. It must not be able to change the table.
 func TestAttached(t *testing.T) {
 	tm := with(t, attached)
 	if tables, functions := tm.of(t, "AWS::DynamoDB::GlobalTable"), tm.of(t, "AWS::Lambda::Function"); len(tables) != 1 || len(functions) != 1 {

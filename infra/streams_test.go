@@ -157,7 +157,7 @@ func TestFailureBucketIsPrivate(t *testing.T) {
 	}
 }
 
-// TestSchedules checks the function, the task and the rate of each schedule, and that its role may only invoke that function.
+// TestSchedules checks the function, the task and the rate of each schedule. Its role may only invoke that function.
 func TestSchedules(t *testing.T) {
 	for _, c := range []struct {
 		context map[string]any

@@ -16,8 +16,8 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/table"
 )
 
-// TestAdopt checks the output and the exit code for a table that can be adopted, one that can't, and a missing one, and that
-// adopt uses the environment's credentials.
+// TestAdopt checks the output and the exit code for a table that fits, one that does not, and a missing one. It also
+// checks that adopt uses the environment's credentials.
 func TestAdopt(t *testing.T) {
 	endpoint := enginetest.Endpoint(t)
 	client := dynamolocal.DynamoDB(endpoint, "")

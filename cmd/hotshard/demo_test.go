@@ -19,7 +19,8 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// TestDemo runs the shortest demo, and compares its story with the shard map and with the limiter's counts during the run.
+// TestDemo runs the shortest demo. It compares the story with the shard map and with the limiter's counts during the
+// run.
 func TestDemo(t *testing.T) {
 	endpoint, prefix := enginetest.Endpoint(t), enginetest.Prefix("demo")
 	var out, errOut syncBuffer

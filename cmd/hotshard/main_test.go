@@ -24,7 +24,8 @@ func hotshard(t *testing.T, args ...string) (code int, out, err string) {
 	return code, outBuf.String(), errBuf.String()
 }
 
-// checkOneLine checks that a command with each of these arguments exits with a code, and prints one line with a text.
+// checkOneLine runs a command with each of these arguments. It must exit with this code, and print one line with the
+// text.
 func checkOneLine(t *testing.T, exit int, command string, cases map[string]string) {
 	t.Helper()
 	for args, want := range cases {

@@ -33,8 +33,8 @@ var notRun = []struct{ command, why string }{
 	{`^hotshard rebuild --type entity --name room/1`, "it follows a repair of damaged data, which audit's tests make"},
 }
 
-// TestPagesCommands runs the commands in the sh blocks of README.md and docs/*.md against hotshard local, page by page, and
-// compares their output with the JSON on the page.
+// TestPagesCommands runs the commands in the sh blocks of README.md and docs/*.md against hotshard local, page by page.
+// It compares their output with the JSON on the page.
 func TestPagesCommands(t *testing.T) {
 	t.Parallel()
 	lane.NeedsEngine(t)

@@ -47,7 +47,7 @@ func metricsOf(f *fakeMetrics, now func() time.Time, tables ...string) *throttle
 
 func atNoon() time.Time { return noonOfMay }
 
-// TestThrottledWritesOfCloudWatch checks that polls within a minute use the cache, and that later calls read only the last
+// TestThrottledWritesOfCloudWatch checks that polls within a minute use the cache. Later calls read only the last
 // quarter of an hour.
 func TestThrottledWritesOfCloudWatch(t *testing.T) {
 	fake, now := &fakeMetrics{}, noonOfMay.Add(90*time.Second)

@@ -21,8 +21,8 @@ import (
 	"github.com/hotshard/hotshard/pkg/throttle"
 )
 
-// TestThrottle runs the proxy before the engine. The SDK gets the reason of a throttle, /_throttle names the hot key, calls
-// of streams pass, an unreadable body gets the engine's error, and requests for another host are rejected.
+// TestThrottle runs the proxy before the engine. The SDK gets the reason of a throttle, and /_throttle names the hot
+// key. Calls of streams pass, and an unreadable body gets the engine's error. Requests for another host are rejected.
 func TestThrottle(t *testing.T) {
 	t.Parallel()
 	engine := enginetest.Endpoint(t)

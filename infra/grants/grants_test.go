@@ -34,8 +34,8 @@ func text(action, table, index string) string {
 	return strings.TrimRight(fmt.Sprintf("%s %s %s", action, table, index), " ")
 }
 
-// TestClientsHaveOnlyGrants checks that a function's client has only operations that are granted on a table, and
-// transactions, and that each grant has actions of DynamoDB.
+// TestClientsHaveOnlyGrants checks that a function's client has only transactions and operations that are granted on a
+// table. Each grant must have actions of DynamoDB.
 func TestClientsHaveOnlyGrants(t *testing.T) {
 	sdk := reflect.TypeFor[*dynamodb.Client]()
 	for function, client := range map[string]reflect.Type{

@@ -19,8 +19,8 @@ func environment(t *testing.T, endpoint, region string) {
 	}
 }
 
-// TestRun runs the command on an account where only the identity may be read, so that all other checks are warnings. Without
-// the identity, it stops at the first check.
+// TestRun runs the command on an account where only the identity may be read. All other checks are then warnings.
+// Without the identity, it stops at the first check.
 func TestRun(t *testing.T) {
 	accepted := true
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

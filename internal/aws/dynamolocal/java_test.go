@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// writeScript writes an executable script. It blocks forks meanwhile: a child of another test would hold the file open for
-// writing until its exec, and such a file can't be run ("text file busy").
+// writeScript writes an executable script. It blocks forks meanwhile, since a child of another test would hold the file
+// open until its exec. Such a file can't be run ("text file busy").
 func writeScript(t *testing.T, path, text string) {
 	t.Helper()
 	syscall.ForkLock.RLock()

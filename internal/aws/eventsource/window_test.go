@@ -74,8 +74,8 @@ func TestTumblingWindowPassesStateOn(t *testing.T) {
 	}
 }
 
-// TestChildShardsFollowTheirParents checks the order of stream shards, that a finished one stays finished, and that a mapping
-// of a new stream ignores the old stream's checkpoints.
+// TestChildShardsFollowTheirParents checks the order of stream shards, and that a finished one stays finished. A
+// mapping of a new stream ignores the old stream's checkpoints.
 func TestChildShardsFollowTheirParents(t *testing.T) {
 	h := counting()
 	b := newBench(t, h)
@@ -102,8 +102,8 @@ func TestChildShardsFollowTheirParents(t *testing.T) {
 	}
 }
 
-// TestIdleWindowEnds checks that an idle stream shard's window is closed IdleWindow after its end, by default two minutes, as
-// on Lambda.
+// TestIdleWindowEnds checks that an idle stream shard's window is closed IdleWindow after its end. As on Lambda, the
+// default is two minutes.
 func TestIdleWindowEnds(t *testing.T) {
 	for _, c := range []struct {
 		idle time.Duration

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestBodiesInFlightAreBounded makes 40 concurrent calls of 2.8 MB. Those that fit into the bound are served, the others get
-// 429 with Retry-After, and the bytes are available again after the calls.
+// TestBodiesInFlightAreBounded makes 40 concurrent calls of 2.8 MB. Those that fit into the bound are served, and the
+// others get 429 with Retry-After. The bytes are available again after the calls.
 func TestBodiesInFlightAreBounded(t *testing.T) {
 	const most, calls = 8 * 3 << 20, 40
 	body := strings.Repeat("x", 2_800_000)

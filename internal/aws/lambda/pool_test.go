@@ -271,7 +271,7 @@ func TestFailedContainer(t *testing.T) {
 	}
 }
 
-// TestClientDisconnects checks that a client which disconnects does not end the invocation, and that a slow client keeps no
+// TestClientDisconnects checks that a client which disconnects does not end the invocation. A slow client keeps no
 // container busy.
 func TestClientDisconnects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -127,8 +127,8 @@ func TestFailedFetchLeavesNoFolder(t *testing.T) {
 	}
 }
 
-// TestNpmFails checks that the error has npm's output, but does not wrap its exit status, which a caller could return as its
-// own.
+// TestNpmFails checks that the error has npm's output. It must not wrap npm's exit status, which a caller could return
+// as its own.
 func TestNpmFails(t *testing.T) {
 	p := fakePackage(t, tarball(t, engineFiles))
 	script := "#!/bin/sh\necho offline >&2\nexit 3\n"

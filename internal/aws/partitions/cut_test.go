@@ -49,8 +49,7 @@ func TestSplitsByLoad(t *testing.T) {
 	}
 }
 
-// TestIsolatedItem checks that an item with most of the traffic gets a partition of its own, and takes its whole
-// throughput there.
+// TestIsolatedItem checks that an item with most of the traffic gets a partition of its own, with its whole throughput.
 func TestIsolatedItem(t *testing.T) {
 	s := heat(t, Throughput{}, func(i int) (string, string) {
 		if i%10 == 0 {
@@ -120,8 +119,8 @@ func TestGrowth(t *testing.T) {
 	}
 }
 
-// TestWarmThroughput checks that a pre-warmed table begins with the partitions for its throughput, such as AWS's example of
-// 30,000 RCU/s and 10,000 WCU/s.
+// TestWarmThroughput checks that a pre-warmed table begins with the partitions for its throughput. One example is
+// AWS's, of 30,000 RCU/s and 10,000 WCU/s.
 func TestWarmThroughput(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	g := New(limitsOf(4, 1000, &now))
@@ -132,7 +131,7 @@ func TestWarmThroughput(t *testing.T) {
 	}
 }
 
-// TestSplitsBySize checks after how many writes the size must be read again, and that a table has partitions for its size.
+// TestSplitsBySize checks after how many writes the size must be read again. A table must have partitions for its size.
 func TestSplitsBySize(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	limits := limitsOf(1, 1000, &now)

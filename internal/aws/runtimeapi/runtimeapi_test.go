@@ -134,8 +134,7 @@ func TestConcurrentInvokes(t *testing.T) {
 	g.Wait()
 }
 
-// TestInvokeErrors checks the errors of invocations, and that a function survives its own error, but not the end of its
-// process.
+// TestInvokeErrors checks the errors of invocations. A function survives its own error, but not the end of its process.
 func TestInvokeErrors(t *testing.T) {
 	tests := []struct {
 		payload, kind, message string

@@ -29,8 +29,8 @@ func mustNext(t *testing.T, c *Cursor, limit int) Page {
 	return page
 }
 
-// TestEachRecordOnce checks that two cursors read each record once, in order, up to the stream shard's end, with random
-// faults between and within their calls.
+// TestEachRecordOnce checks that two cursors read each record once, in order, up to the stream shard's end. Random
+// faults occur between and within their calls.
 func TestEachRecordOnce(t *testing.T) {
 	rapid.Check(t, eachRecordOnce)
 }
@@ -190,8 +190,8 @@ func TestClosed(t *testing.T) {
 	}
 }
 
-// TestPagesOfEngine checks that a cursor fits its pages to the size of records and to what the engine can respond, and that
-// it requests full pages from DynamoDB.
+// TestPagesOfEngine checks that a cursor fits an engine's pages to the size of records and to the engine's limits. Of
+// DynamoDB it requests full pages.
 func TestPagesOfEngine(t *testing.T) {
 	s := &service{records: 9000, text: strings.Repeat("x", 40_000)}
 	c := s.stream(engineARN).Cursor("s", TrimHorizon)

@@ -118,8 +118,8 @@ func follow(t *testing.T, tr *tree, l *Lineage, read ...string) (wait func(stop 
 	}
 }
 
-// TestParentsBeforeChildren checks that a stream shard is read at once if it has no parent, or one that is not listed or was
-// read before. A child is read after its parent's end, and only then is the parent done.
+// TestParentsBeforeChildren checks which stream shards are read at once: those without a parent, or whose parent is not
+// listed or was read. A child is read after its parent's end, and only then is the parent done.
 func TestParentsBeforeChildren(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tr := newTree(Shard{ID: "a"}, Shard{ID: "b", Parent: "a"}, Shard{ID: "c", Parent: "gone"}, Shard{ID: "d"}, Shard{ID: "e", Parent: "d"})
@@ -133,8 +133,8 @@ func TestParentsBeforeChildren(t *testing.T) {
 	})
 }
 
-// TestSplitWhileRead checks that the children of an ended stream shard are found soon, even if they are listed late, and that
-// the parent is done only after a listing.
+// TestSplitWhileRead checks that the children of an ended stream shard are found soon, even if they are listed late.
+// The parent is done only after a listing.
 func TestSplitWhileRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tr := newTree(Shard{ID: "a"})
@@ -172,8 +172,8 @@ func TestListingFails(t *testing.T) {
 	})
 }
 
-// TestNoChildren checks that a lineage ends after it has searched MaxAsks times for children, and that an endless one
-// continues with fewer listings.
+// TestNoChildren checks that a lineage ends after it has searched MaxAsks times for children. An endless one continues
+// with fewer listings.
 func TestNoChildren(t *testing.T) {
 	for _, endless := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {

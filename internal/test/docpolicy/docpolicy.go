@@ -1,4 +1,4 @@
-// Package docpolicy reads the IAM policies in the docs, so that tests can compare them with the calls that are made.
+// Package docpolicy reads the IAM policies in the docs, which tests compare with the calls that are made.
 package docpolicy
 
 import (

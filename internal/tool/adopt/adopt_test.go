@@ -219,7 +219,7 @@ func TestNotes(t *testing.T) {
 	}}
 	r, err := adopt.Examine(t.Context(), db, adopt.Options{Table: name, Format: shard.HashShard, ReadUnits: 1000, Now: now.AddDate(0, 0, -1)})
 	if err != nil || len(r.Refusals) > 0 {
-		t.Fatal(err, r)
+		t.Fatalf("report %+v, %v; want no refusals", r, err)
 	}
 	all := strings.Join(r.Notes, "\n")
 	for _, want := range []string{

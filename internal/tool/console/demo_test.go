@@ -35,8 +35,8 @@ type ShownChange struct {
 // StartDemo runs the shortest demo. A test package outside sets it, because the demo imports this package.
 var StartDemo func(*testing.T) RunningDemo
 
-// TestDemoInConsole checks the console during a demo. The counter's row is hot and then cools, it unfolds into its write
-// shards, and each shard-count change has a marker at its time.
+// TestDemoInConsole checks the console during a demo. The counter's row is hot and then cools, and it unfolds into its
+// write shards. Each shard-count change has a marker at its time.
 func TestDemoInConsole(t *testing.T) {
 	d := StartDemo(t)
 	p := openTab(t, 1360, 1000, "")

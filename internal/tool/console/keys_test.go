@@ -95,8 +95,8 @@ func TestManyKeys(t *testing.T) {
 	p.healthy()
 }
 
-// TestIndexAndEarlierTimes checks that the page requests an index's keys by its name, and that the map omits unread columns
-// at its start.
+// TestIndexAndEarlierTimes checks that the page requests an index's keys by its name. The map omits unread columns at
+// its start.
 func TestIndexAndEarlierTimes(t *testing.T) {
 	t.Parallel()
 	f := serve(t)
@@ -137,8 +137,7 @@ func TestIndexAndEarlierTimes(t *testing.T) {
 	p.healthy()
 }
 
-// TestPauseAndTheme checks that a paused page makes no calls, and that the theme follows the system until the user
-// chooses one.
+// TestPauseAndTheme checks that a paused page makes no calls. The theme follows the system until the user chooses one.
 func TestPauseAndTheme(t *testing.T) {
 	t.Parallel()
 	f := serve(t)
@@ -167,7 +166,7 @@ func TestPauseAndTheme(t *testing.T) {
 	p.healthy()
 }
 
-// TestZoom checks that dragging zooms to a rectangle's times and rows, that polls keep the zoom, and that a double-click
+// TestZoom checks that dragging zooms to a rectangle's times and rows, and that polls keep the zoom. A double-click
 // resets it.
 func TestZoom(t *testing.T) {
 	t.Parallel()
@@ -205,7 +204,7 @@ func TestZoom(t *testing.T) {
 	p.healthy()
 }
 
-// TestLongRange checks that the page requests the chosen range, and that a storm of minutes is bright on the map of a day.
+// TestLongRange checks that the page requests the chosen range. A storm of minutes must be bright on the map of a day.
 func TestLongRange(t *testing.T) {
 	t.Parallel()
 	f := serve(t)

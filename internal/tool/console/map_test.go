@@ -46,7 +46,7 @@ func (p *tab) cell(x, y float64, around int) []pixel {
 	})()`, around, x, y))
 }
 
-// cellAt returns the left edge and the middle of a key's cell, which it finds by the UTC time in the tip.
+// cellAt returns the left edge and the middle of a key's cell. It finds the cell by the UTC time in the tip.
 func (p *tab) cellAt(key, utc string) (left, x, y float64) {
 	p.t.Helper()
 	_, y = p.rowAt(key)
@@ -184,8 +184,8 @@ func TestOpenColumn(t *testing.T) {
 	p.healthy()
 }
 
-// TestUnfold checks that a row unfolds into its write shards in numeric order, on the map and in the list, and that a
-// reload keeps it unfolded.
+// TestUnfold checks that a row unfolds into its write shards in numeric order, on the map and in the list. A reload
+// keeps it unfolded.
 func TestUnfold(t *testing.T) {
 	t.Parallel()
 	f := serve(t)

@@ -19,7 +19,7 @@ const (
 // settle is the time that charts need before their pixels are read.
 const settle = 300 * time.Millisecond
 
-// rowAt moves the pointer to a row of the map, which it finds by its tip, again if a poll moves the row.
+// rowAt moves the pointer to a row of the map, which it finds by its tip. If a poll moves the row, it finds it again.
 func (p *tab) rowAt(key string) (x, y float64) {
 	p.t.Helper()
 	p.do(chromedp.Evaluate("document.getElementById('map').scrollIntoView({block: 'nearest'})", nil))

@@ -96,7 +96,7 @@ func TestDeltaThatDoesNotFit(t *testing.T) {
 	p.healthy()
 }
 
-// TestAddress checks that the address has the metric, brightness, zoom, order, unfolded rows and range, and that a reload
+// TestAddress checks that the address has the metric, brightness, zoom, order, unfolded rows and range. A reload
 // restores them.
 func TestAddress(t *testing.T) {
 	t.Parallel()

@@ -19,7 +19,7 @@ func signalsOf(t *testing.T, source func(context.Context, Span) Signals, query s
 	return w
 }
 
-// TestSignalsAreDividedIntoColumns checks that throttled writes are spread over the columns of their time, and that splits
+// TestSignalsAreDividedIntoColumns checks that throttled writes are spread over the columns of their time. Splits
 // outside the span are omitted.
 func TestSignalsAreDividedIntoColumns(t *testing.T) {
 	from := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)

@@ -71,7 +71,7 @@ func TestCommandOfErrorPages(t *testing.T) {
 	p.healthy("Failed to load resource", "ERR_CONNECTION")
 }
 
-// TestFilter checks that a part of a name filters the keys, and that a filter without a match can be cleared in its notice.
+// TestFilter checks that a part of a name filters the keys. A filter without a match can be cleared in its notice.
 func TestFilter(t *testing.T) {
 	t.Parallel()
 	f := serve(t)
@@ -91,7 +91,8 @@ func TestFilter(t *testing.T) {
 	p.healthy()
 }
 
-// TestTableMode checks that the page of a table without write shards has a map and hot keys, and makes no other calls.
+// TestTableMode checks that the page of a table without write shards has a map and hot keys. It must make no other
+// calls.
 func TestTableMode(t *testing.T) {
 	t.Parallel()
 	f := serve(t)
@@ -160,7 +161,7 @@ func throttleReport() object {
 	}
 }
 
-// TestThrottledWhy checks that the row calls the API only while it is unfolded, and then shows reasons, keys, cures and
+// TestThrottledWhy checks that the row calls the API only while it is unfolded. Then it shows reasons, keys, cures and
 // notes.
 func TestThrottledWhy(t *testing.T) {
 	t.Parallel()

@@ -13,7 +13,8 @@ import (
 // package.
 var StartViral func(*testing.T) (url, counter string)
 
-// TestStormInConsole follows a viral counter of the whole system from the map to its page, on which the shard count grows.
+// TestStormInConsole follows a viral counter of the whole system from the map to its page. The shard count on the page
+// must grow.
 func TestStormInConsole(t *testing.T) {
 	url, counter := StartViral(t)
 	p := openTab(t, 1360, 1000, "")

@@ -10,7 +10,7 @@ import (
 
 var noon = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 
-// measuredOf returns the measurements of a ramp of 60 s, with these WCU/s of the hottest write shard in its windows.
+// measuredOf returns the measurements of a ramp of 60 s. Its hottest write shard has these WCU/s in the windows.
 func measuredOf(heaviest ...float64) *measured {
 	m := &measured{begin: noon, end: noon.Add(time.Minute), hotWCU: 14, throttled: make([]int64, 60), load: load.Result{Requests: 100, Accepted: 95, Rejected: 5, Retries: 3}}
 	for _, wcu := range heaviest {
@@ -49,8 +49,8 @@ func TestStoryBeginsWithAThrottleBeforeTheVerdict(t *testing.T) {
 	}
 }
 
-// TestStoriesWithoutCure checks the errors of ramps without heat, with heat or throttles to the end, and with a last window
-// that was not fully counted.
+// TestStoriesWithoutCure checks the errors of ramps without heat, and with heat or throttles to the end. A last window
+// that was not fully counted is an error too.
 func TestStoriesWithoutCure(t *testing.T) {
 	hot := func(m *measured) *measured { m.verdict = noon; return m }
 	late := hot(measuredOf(18, 3, 3, 3, 3, 3))

@@ -272,8 +272,8 @@ func TestStorms(t *testing.T) {
 	}
 }
 
-// TestCoarseMetrics checks that without metrics by cause a reason is found only if a limit was reached, as likely, and that
-// it is the right one.
+// TestCoarseMetrics checks explanations without metrics by cause. A reason is found, as likely, only if a limit was
+// reached, and it must be the right one.
 func TestCoarseMetrics(t *testing.T) {
 	for _, label := range all() {
 		s := stormOf(t, label)

@@ -265,7 +265,7 @@ func (n counts) Lookup(context.Context, string, time.Time) (shardmap.Entry, erro
 }
 func (n counts) Partitions(string) int { return 64 }
 
-// TestWriteShards checks that the write shards of a base key are one row, and that its details list them in numeric order.
+// TestWriteShards checks that the write shards of a base key are one row. Its details list them in numeric order.
 func TestWriteShards(t *testing.T) {
 	units := map[string]uint64{"C#other#0": 50}
 	for n := range 12 {
@@ -374,8 +374,8 @@ func (a *arriving) Windows(_ context.Context, from, to time.Time, _ time.Duratio
 	return stored.Windows(context.Background(), from, to, live.Window)
 }
 
-// TestStack checks that a window is printed after the items of all its stream shards are stored, and that DynamoDB is read
-// only every few seconds. Equal keys of two tables are two keys.
+// TestStack checks that a window is printed after the items of all its stream shards are stored. DynamoDB is read only
+// every few seconds. Equal keys of two tables are two keys.
 func TestStack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now().UTC().Truncate(live.Window)

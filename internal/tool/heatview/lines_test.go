@@ -207,8 +207,8 @@ func TestFailedLookupLosesNoLine(t *testing.T) {
 	})
 }
 
-// TestFailedLookupKeepsSnapshot checks that a failed lookup leaves the snapshot unchanged, and that the next snapshot has
-// the windows of the failed one.
+// TestFailedLookupKeepsSnapshot checks that a failed lookup leaves the snapshot unchanged. The next snapshot has the
+// windows of the failed one.
 func TestFailedLookupKeepsSnapshot(t *testing.T) {
 	list, over := sharded(2), enginetest.Later.Add(live.Window)
 	shards := &flaky{counts: 1}
@@ -251,7 +251,7 @@ func TestExplained(t *testing.T) {
 	})
 }
 
-// TestNoMatch checks that a filter which matches no written key is an error, and that a table without writes is none.
+// TestNoMatch checks that a filter which matches no written key is an error. A table without writes is none.
 func TestNoMatch(t *testing.T) {
 	for _, c := range []struct {
 		windows []heat.Window

@@ -371,8 +371,8 @@ func counted(t *testing.T, r *Reader) map[string]uint64 {
 	return units
 }
 
-// checkCalls checks that a stream shard is polled at most once a second, that DescribeStream is called at most ten times
-// a second, and that no other operation than these and GetShardIterator is called.
+// checkCalls checks that a stream shard is polled at most once a second, and that DescribeStream has at most ten calls.
+// Of other operations, only GetShardIterator may be called.
 func (f *fake) checkCalls(t *testing.T) {
 	t.Helper()
 	f.mu.Lock()

@@ -12,8 +12,8 @@ import (
 	"github.com/hotshard/hotshard/internal/test/lane"
 )
 
-// TestLateItemsInAllLayers checks that items which arrive after the end of their window change each layer as if they had
-// arrived in time.
+// TestLateItemsInAllLayers adds items after the end of their window. They must change each layer as if they had arrived
+// in time.
 func TestLateItemsInAllLayers(t *testing.T) {
 	for range lane.Runs(20, 1000) {
 		seed := rand.Uint64()

@@ -25,8 +25,8 @@ func seconds(n int, fn func(second int)) {
 	}
 }
 
-// TestDetection checks, with 64 stream shards, that a key at 1.05 times the threshold is hot in each window, and one at
-// 0.95 times in none.
+// TestDetection checks detection with 64 stream shards. A key at 1.05 times the threshold is hot in each window, and
+// one at 0.95 times in none.
 func TestDetection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const streamShards, limit = 64, 200 // hot from 140 WCU/s
@@ -186,8 +186,8 @@ func firstWindow(t *testing.T, r *Reader) heat.Window {
 	return heat.Window{}
 }
 
-// TestFirstWindowIsComplete checks that with AtOnce a key just over the threshold is hot in the first window, at any
-// second of the clock.
+// TestFirstWindowIsComplete checks, at each second of the clock, a key just over the threshold. With AtOnce it is hot
+// in the first window.
 func TestFirstWindowIsComplete(t *testing.T) {
 	for after := range 10 {
 		synctest.Test(t, func(t *testing.T) {
@@ -210,7 +210,7 @@ func TestFirstWindowIsComplete(t *testing.T) {
 }
 
 // TestHotOnlyInIndex checks that the first window names a key that is hot only in an index with three partition
-// attributes, while each write has another partition key in the table.
+// attributes. Each write has another partition key in the table.
 func TestHotOnlyInIndex(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{
@@ -244,8 +244,8 @@ func alike(dimensions int, partition ...string) ddbstream.VectorIndex {
 	return x
 }
 
-// TestVectorIndex checks that a vector index's bytes are added up by key over all stream shards, in windows and minutes,
-// and that they do not count as write units.
+// TestVectorIndex checks that a vector index's bytes are added up by key over all stream shards, in windows and
+// minutes. They must not count as write units.
 func TestVectorIndex(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{attributes: `,"place":{"S":"de"},"embedding":{"L":[{"N":"0.5"}]}`, vectors: []ddbstream.VectorIndex{alike(256, "place")}}

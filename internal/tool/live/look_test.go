@@ -115,7 +115,7 @@ func TestNotes(t *testing.T) {
 func TestEventSourceMappings(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/2015-03-31/event-source-mappings/" || r.URL.Query().Get("EventSourceArn") != fakeARN || r.Header.Get("Authorization") == "" {
-			t.Errorf("%s", r.URL)
+			t.Errorf("request for %s, want a signed one for the stream's mappings", r.URL)
 		}
 		if r.URL.Query().Get("Marker") == "" {
 			fmt.Fprint(w, `{"EventSourceMappings":[{"State":"Enabled","FunctionArn":"arn:aws:lambda:eu-west-1:1:function:a"},{"State":"Disabled","FunctionArn":"arn:aws:lambda:eu-west-1:1:function:off"}],"NextMarker":"m/1"}`)

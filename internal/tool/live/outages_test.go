@@ -173,8 +173,8 @@ func (f *fake) writtenIn(start time.Time) (units uint64) {
 	return units
 }
 
-// TestTableIsRecreated checks that a table's history stays after its stream was replaced, that the time between has no
-// coverage, and that all other windows are exact.
+// TestTableIsRecreated checks that a table's history stays after its stream was replaced. The time between has no
+// coverage, and all other windows are exact.
 func TestTableIsRecreated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{}
@@ -226,8 +226,8 @@ func TestTableIsRecreated(t *testing.T) {
 	})
 }
 
-// TestChildrenAfterAnOutage checks that a reader finds the children of a stream shard that ended just before an outage,
-// although the outage lasts longer than the search for children.
+// TestChildrenAfterAnOutage checks a stream shard that ends just before an outage. Its children must be found, although
+// the outage lasts longer than the search for them.
 func TestChildrenAfterAnOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{}

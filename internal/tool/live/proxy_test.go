@@ -199,8 +199,8 @@ func TestBadNetwork(t *testing.T) {
 	}
 }
 
-// TestEngineTableIsRecreated checks, on DynamoDB Local, that a table which is deleted and created again keeps its
-// history, has a gap without coverage, and then has the new table's writes.
+// TestEngineTableIsRecreated deletes a table of DynamoDB Local and creates it again. Its history stays, the time
+// between has no coverage, and the new table's writes are counted.
 func TestEngineTableIsRecreated(t *testing.T) {
 	t.Parallel()
 	db := enginetest.Client(t)

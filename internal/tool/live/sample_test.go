@@ -49,8 +49,8 @@ func truth(s *fakeShard, from, to time.Time) (units uint64, keys map[string]uint
 	return units, keys
 }
 
-// TestSlicesHaveWhatWasWritten checks, with random traffic, splits and pages, that each slice has the units of its second
-// or of its whole stratum, that slices are in order, and that calls are paced.
+// TestSlicesHaveWhatWasWritten checks slices with random traffic, splits and pages. Each has the units of its second or
+// of its whole stratum, slices are in order, and calls are paced.
 func TestSlicesHaveWhatWasWritten(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Log("seed", seed)
@@ -119,7 +119,7 @@ func TestSlicesHaveWhatWasWritten(t *testing.T) {
 			// The sample may miss all of a stream shard's records if they are few.
 			read := slices.ContainsFunc(got[f.shards[0].id], func(s *report.Slice) bool { return s.Units > 0 })
 			if len(streams.Shards) != 4 || streams.Shards[2].Parent != f.shards[0].id || streams.Shards[0].First.IsZero() && read {
-				t.Errorf("%+v", streams)
+				t.Errorf("stream shards %+v, want 4 with the parent of the third, and the first record's time", streams)
 			}
 			t.Logf("%d calls, %d strata of %v whole", len(f.calls), whole, p.Stratum)
 			f.checkCalls(t)

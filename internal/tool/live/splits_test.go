@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestSplits checks that a stream shard with several children is reported as a split, at the time at which it ended. One
-// child is no split, and neither is a stream shard that ended before reading began.
+// TestSplits checks that a stream shard with several children is a split, at the time at which it ended. One child is
+// no split, and neither is a stream shard that ended before reading began.
 func TestSplits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{listDelay: 3 * time.Second}
@@ -27,8 +27,8 @@ func TestSplits(t *testing.T) {
 	})
 }
 
-// TestWindowsAreComplete checks that windows are returned only after their end, and that an idle window has one item
-// without keys and without a gap.
+// TestWindowsAreComplete checks that windows are returned only after their end. An idle window has one item without
+// keys and without a gap.
 func TestWindowsAreComplete(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{}

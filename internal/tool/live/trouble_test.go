@@ -65,7 +65,7 @@ func TestExpiredIterator(t *testing.T) {
 	})
 }
 
-// TestTrimmedAtStart checks that reading continues if the first poll fails as trimmed, as DynamoDB Local's does for an
+// TestTrimmedAtStart checks that reading continues if the first poll fails as trimmed. DynamoDB Local's does for an
 // empty stream shard.
 func TestTrimmedAtStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -202,8 +202,8 @@ func TestNoIteratorAtEnd(t *testing.T) {
 	})
 }
 
-// TestWrongClock checks that records are counted in the service's windows although the machine's clock is wrong, and that
-// the operator is notified once if it is wrong by 3 s or more.
+// TestWrongClock checks that records are counted in the service's windows although the machine's clock is wrong. The
+// operator is notified once if it is wrong by 3 s or more.
 func TestWrongClock(t *testing.T) {
 	for _, ahead := range []time.Duration{-time.Hour, -6500 * time.Millisecond, -time.Second, 300 * time.Millisecond, 1600 * time.Millisecond, 3200 * time.Millisecond, 6 * time.Second, time.Hour} {
 		t.Run(ahead.String(), func(t *testing.T) {

@@ -166,8 +166,8 @@ func TestFaultsAreOutlasted(t *testing.T) {
 	}
 }
 
-// TestUnknownOutcomesWithoutKey checks that an increment or a score without a key is not retried after an ambiguous result,
-// and that verification accepts both outcomes.
+// TestUnknownOutcomesWithoutKey checks that an increment or a score without a key is not retried after an ambiguous
+// result. Verification must accept both outcomes.
 func TestUnknownOutcomesWithoutKey(t *testing.T) {
 	t.Parallel()
 	for path, board := range map[string]string{"/v1/counters": "", "/v1/scores": "b"} {
@@ -330,7 +330,7 @@ func TestCountersOnly(t *testing.T) {
 	f := newFake(t)
 	result, err := load.Run(t.Context(), load.Options{Target: f.URL, Source: generated(t, workload.Viral, 50), CountersOnly: true, NoProbe: true, Board: "b"})
 	if err != nil || result.Accepted != 50 {
-		t.Fatalf("%+v, %v", result, err)
+		t.Fatalf("result %+v, %v; want 50 accepted", result, err)
 	}
 	if len(f.events) != 0 || len(f.counters) != 1 || f.counters["/viral/0"] != 50 {
 		t.Errorf("the events are %v and the counters %v, want one counter of 50", f.events, f.counters)

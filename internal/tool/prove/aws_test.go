@@ -111,8 +111,8 @@ func (l firstLine) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// TestOrphans checks that no cleanup begins while a child process of a killed run is alive, nor with the credentials of
-// another account.
+// TestOrphans checks that no cleanup begins while a child process of a killed run is alive. Nor does one begin with
+// another account's credentials.
 func TestOrphans(t *testing.T) {
 	t.Parallel()
 	c := newCloud(t, "deploy:\n\t@touch deployed; echo started; sleep 100\n")
@@ -147,7 +147,7 @@ func TestOrphans(t *testing.T) {
 	}
 }
 
-// TestSettings checks that a run's own settings can't be changed, that settings can't inject shell code, and that the
+// TestSettings checks that a run's own settings can't be changed, and that settings can't inject shell code. The
 // checkout must be a new clone.
 func TestSettings(t *testing.T) {
 	for _, wrong := range []string{"prefix=x-", "removal=retain", "deletionProtection=true", "terminationProtection=true", "sourceTable=orders", "auth=jwt", "x", "x=$(touch y)", "x=a b", "x='"} {

@@ -151,7 +151,7 @@ func (s ofAccount) cleaner(context.Context, Record) (*cleaner, error) {
 	return c, nil
 }
 
-// TestNoteStaysUntilNothingIsLeft checks that a note is removed only after all that its run created, and that a locked or
+// TestNoteStaysUntilNothingIsLeft checks that a note is removed only after all that its run created. A locked or
 // unreadable note is not changed.
 func TestNoteStaysUntilNothingIsLeft(t *testing.T) {
 	folder := t.TempDir()

@@ -18,7 +18,7 @@ func TestCost(t *testing.T) {
 	}
 }
 
-// TestMeter checks that concurrent actions never exceed the ceiling, that reaching it ends the run, and that units which an
+// TestMeter checks that concurrent actions never exceed the ceiling, and that reaching it ends the run. Units that an
 // action did not use are available again.
 func TestMeter(t *testing.T) {
 	prices := Prices{WriteUnits: 1e6, Standing: 1} // a dollar a write unit

@@ -119,8 +119,8 @@ func TestLocalRun(t *testing.T) {
 	}
 }
 
-// TestCeiling checks that a run is not begun if it may cost more than the ceiling, and that a run which reaches the ceiling
-// is ended and removed.
+// TestCeiling checks that a run is not begun if it may cost more than the ceiling. A run that reaches the ceiling is
+// ended and removed.
 func TestCeiling(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()

@@ -39,8 +39,8 @@ func checkTotals(t *testing.T, d Data) (total uint64) {
 	return total
 }
 
-// TestDataOfSample checks the estimates of a sample, that a hot key has a row of its own, and that a day of many keys has
-// at most 1.5 MB.
+// TestDataOfSample checks the estimates of a sample. A hot key has a row of its own, and a day of many keys has at most
+// 1.5 MB.
 func TestDataOfSample(t *testing.T) {
 	d := crowdedDay(t).Data(Streams{Shards: []StreamShard{
 		{ID: "a"}, {ID: "b", Parent: "a", First: begin.Add(2 * time.Hour)}, {ID: "c", Parent: "a", First: begin.Add(time.Hour)}, {ID: "d", Parent: "b"},
@@ -82,8 +82,8 @@ func TestDataOfSample(t *testing.T) {
 	t.Logf("%d bytes", len(text))
 }
 
-// TestDataOfWindows checks that successive hot windows of a complete count are one storm, with the certified rate of the
-// hottest window.
+// TestDataOfWindows checks that successive hot windows of a complete count are one storm. Its rate is the certified
+// rate of the hottest window.
 func TestDataOfWindows(t *testing.T) {
 	s := settings
 	s.From, s.To = begin, begin.Add(time.Hour)
@@ -120,7 +120,7 @@ func TestIdleTable(t *testing.T) {
 }
 
 // TestSpanOfSample checks what the summary says of the scanned range. It names the oldest data only if the range begins
-// there, and the whole stream only if the range has all of it.
+// there. It names the whole stream only if the range has all of it.
 func TestSpanOfSample(t *testing.T) {
 	const oldest = "The oldest data is from"
 	for _, c := range []struct {

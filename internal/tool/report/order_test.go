@@ -91,8 +91,8 @@ func TestRisingSortKeys(t *testing.T) {
 	}
 }
 
-// TestFalseAlarms checks that at most 1 in 10,000 series of random sort keys is taken for rising, at the least number of
-// items that is judged.
+// TestFalseAlarms checks series of random sort keys, of the least number of items that is judged. At most 1 in 10,000
+// may be taken for rising.
 func TestFalseAlarms(t *testing.T) {
 	seed := rand.Uint64()
 	dice := rand.New(rand.NewPCG(seed, 0))
@@ -116,8 +116,8 @@ func TestFalseAlarms(t *testing.T) {
 	}
 }
 
-// TestOrderOfAnyKeys checks, for any number of items, that rising keys have a tau of 1 and falling ones of -1, and that
-// the kept items are bounded and evenly spaced.
+// TestOrderOfAnyKeys checks that rising keys have a tau of 1 and falling ones of -1, whatever their number. The kept
+// items must be bounded and evenly spaced.
 func TestOrderOfAnyKeys(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(2, 3000).Draw(t, "n")

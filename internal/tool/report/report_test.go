@@ -67,7 +67,7 @@ func TestCommonPrefix(t *testing.T) {
 func TestPlan(t *testing.T) {
 	p, err := NewPlan(begin.Add(24*time.Hour+300*time.Millisecond), 24*time.Hour, 0.02, 7)
 	if err != nil || p.Stratum != 50*time.Second || p.Strata != 1728 || !p.From.Equal(begin) || !p.To().Equal(begin.Add(24*time.Hour)) {
-		t.Fatalf("%+v, %v", p, err)
+		t.Fatalf("plan %+v, %v; want 1,728 strata of 50 s", p, err)
 	}
 	for i := range p.Strata {
 		at := p.Second("s", i)
@@ -157,8 +157,8 @@ func TestKindsOfStorms(t *testing.T) {
 	}
 }
 
-// TestStormInIndex checks that a key of an index is a storm by its sum over all stream shards, although it is cool in each
-// of them, and that it is named with its index. A key at 90 % of the threshold is no storm.
+// TestStormInIndex checks a key of an index that is hot by its sum over all stream shards, but cool in each. It must be
+// a storm that is named with its index. A key at 90 % of the threshold is no storm.
 func TestStormInIndex(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Log("seed", seed)
@@ -194,8 +194,8 @@ func TestStormInIndex(t *testing.T) {
 	}
 }
 
-// TestVectorIndexes checks that the rates of vector indexes are means over the report's time, from seconds and from whole
-// strata, and that their bytes do not count as write units.
+// TestVectorIndexes checks that rates of vector indexes are means over the report's time, from seconds and from whole
+// strata. Their bytes must not count as write units.
 func TestVectorIndexes(t *testing.T) {
 	r := day(t, func(stratum int, s *Slice) {
 		seconds := uint64(1)

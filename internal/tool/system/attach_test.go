@@ -67,8 +67,8 @@ func order(customer, placed string) table.Item {
 	return table.Item{"customer": &types.AttributeValueMemberS{Value: customer}, "placed": &types.AttributeValueMemberS{Value: placed}}
 }
 
-// TestAttachedDetectorGrowsAheadOfThrottles adopts a table that a plain program wrote. The attached detector must add write
-// shards at three quarters of a partition's limit, so that twice the limit is not throttled later. The program has no
+// TestAttachedDetectorGrowsAheadOfThrottles adopts a table that a plain program wrote. The attached detector must add
+// write shards at three quarters of a partition's limit. Twice the limit must then not be throttled. The program has no
 // grower.
 func TestAttachedDetectorGrowsAheadOfThrottles(t *testing.T) {
 	const limit = 40

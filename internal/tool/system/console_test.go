@@ -12,7 +12,7 @@ import (
 	"github.com/hotshard/hotshard/internal/tool/console"
 )
 
-// TestConsole checks that the page is at /, that its API calls exist, and that it gets the mode and the progress of the
+// TestConsole checks that the page is at / and that its API calls exist. The page gets the mode and the progress of the
 // stream's readers.
 func TestConsole(t *testing.T) {
 	s, stop := startWith(t, func(o *Options) { o.Version, o.Start = "1.2", "bin/hotshard local" })

@@ -32,8 +32,8 @@ type documented struct {
 	seen    map[string]bool // checked components, by name and whether a request has them
 }
 
-// TestTheDocument checks that the OpenAPI document of all calls follows the rules that client generators and readers need,
-// and that each call has a handler.
+// TestTheDocument checks that the OpenAPI document of all calls follows the rules that client generators and readers
+// need. Each call must have a handler.
 func TestTheDocument(t *testing.T) {
 	routes := []httpapi.Routes{ingest.Routes(nil), query.Routes(nil)}
 	handler := httpapi.New(slog.New(slog.NewTextHandler(t.Output(), nil)), routes...)

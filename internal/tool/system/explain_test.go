@@ -18,8 +18,8 @@ func explained(t *testing.T, s *System) (r reasons.Report) {
 	return r
 }
 
-// TestExplainsTwoThrottles checks that the API names both reasons of simultaneous throttles, with keys and cures, and that
-// it caches the response.
+// TestExplainsTwoThrottles checks that the API names both reasons of simultaneous throttles, with keys and cures. The
+// response is cached.
 func TestExplainsTwoThrottles(t *testing.T) {
 	s, stop := startWith(t, func(o *Options) {
 		o.Limits = Limits{Partitions: 16, PartitionWCU: 5, TableWCU: 12, MapWCU: 1000}

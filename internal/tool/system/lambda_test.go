@@ -41,7 +41,7 @@ func increments(t *testing.T, s *System, n int) (accepted, rejected int64) {
 			case answer.StatusCode == http.StatusTooManyRequests && answer.Header.Get(lambda.ErrorHeader) == lambda.TooManyRequests:
 				none.Add(1)
 			default:
-				t.Errorf("%s", answer.Status)
+				t.Errorf("an increment got %s, want 200, or 429 of Lambda", answer.Status)
 			}
 		})
 	}
@@ -49,8 +49,8 @@ func increments(t *testing.T, s *System, n int) (accepted, rejected int64) {
 	return ok.Load(), none.Load()
 }
 
-// TestContainers checks that a request without a free container is rejected and not counted, and that all else is as with
-// one process. That includes summaries, whose function has a reserved quota.
+// TestContainers checks that a request without a free container is rejected and not counted. All else is as with one
+// process, including summaries, whose function has a reserved quota.
 func TestContainers(t *testing.T) {
 	s, stop := startWith(t, func(o *Options) {
 		o.Lambda = Lambda{Containers: 4, Concurrency: 4, ColdStart: 100 * time.Millisecond}
@@ -168,8 +168,8 @@ func hourly(function string) (schedule, *atomic.Int64) {
 	})}, runs
 }
 
-// TestStormLeavesStreamItsConcurrency checks that the stream's functions and their tasks run at once while the API's calls
-// use up the shared quota.
+// TestStormLeavesStreamItsConcurrency lets the API's calls use up the shared quota. The stream's functions and their
+// tasks must still run at once.
 func TestStormLeavesStreamItsConcurrency(t *testing.T) {
 	var f fleet
 	f.reserve(20)

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestShardMapHasItsOwnLimit checks that the other tables' limit of 1 WCU/s does not throttle the shard map, and that the
-// shard map's writes are charged.
+// TestShardMapHasItsOwnLimit checks that the other tables' limit of 1 WCU/s does not throttle the shard map. The shard
+// map's writes must be charged.
 func TestShardMapHasItsOwnLimit(t *testing.T) {
 	s, stop := startWith(t, func(o *Options) { o.Limits = Limits{Partitions: 4, PartitionWCU: 1, MapWCU: 1000} })
 	defer stop()

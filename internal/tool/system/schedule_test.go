@@ -14,8 +14,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// TestHotKeysReachDetector checks that writes to the table reach the detector through the stream, which reports the hot
-// key as saturated and adds write shards.
+// TestHotKeysReachDetector checks that writes to the table reach the detector through the stream. The detector reports
+// the hot key as saturated, and adds write shards.
 func TestHotKeysReachDetector(t *testing.T) {
 	s, stop := start(t)
 	defer stop()

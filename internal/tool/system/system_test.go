@@ -71,7 +71,7 @@ func TestHottestKeysOfLog(t *testing.T) {
 	s, stop := start(t)
 	result, err := load.Run(t.Context(), load.Options{Target: s.URL(), Source: source, Verify: true})
 	if err != nil || result.Accepted != count || result.Verify.Differences != 0 {
-		t.Fatalf("%+v, verification %+v, %v", result, result.Verify, err)
+		t.Fatalf("result %+v, verification %+v, %v; want %d accepted and no differences", result, result.Verify, err, count)
 	}
 	var answer struct {
 		Keys []struct {
