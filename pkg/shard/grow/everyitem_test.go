@@ -166,11 +166,11 @@ type mortal struct {
 	dead atomic.Bool
 }
 
-func (c *mortal) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, o ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+func (c *mortal) PutItem(ctx context.Context, in *dynamodb.PutItemInput, o ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
 	if c.dead.Load() { // it voids no change, and takes it for voided, which ends its goroutine
 		return nil, &types.ConditionalCheckFailedException{}
 	}
-	return c.Client.UpdateItem(ctx, in, o...)
+	return c.Client.PutItem(ctx, in, o...)
 }
 
 func (c *mortal) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, o ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
