@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -28,24 +29,24 @@ import (
 
 var start = time.Date(2026, 1, 5, 13, 0, 0, 0, time.UTC)
 
-// fakeTable keeps items by key. Its field fail makes puts fail.
+// fakeTable is a heat table in memory.
 type fakeTable struct {
 	mu    sync.Mutex
 	items map[string]map[string]types.AttributeValue
-	byPK  map[string][]string // keys of items, in order
+	byPK  map[string][]string // sorted keys of items, by partition key
 	puts  int
 
-	layers map[string]map[string]types.AttributeValue // items with the prefix H#, separately
-	fail   func(put int) error
+	layers map[string]map[string]types.AttributeValue // items whose partition key begins with H#
+	fail   func(put int) error                        // the result of the nth put
 
 	failQuery error
 
-	names      map[string][][]byte // of metrics, by hour
-	claims     int
+	names      map[string][][]byte // digests of metric names, by hour
+	claims     int                 // calls of UpdateItem
 	failClaims error
 }
 
-// UpdateItem implements the budget of metric names.
+// UpdateItem adds a metric name to its hour's set, up to the limit.
 func (f *fakeTable) UpdateItem(_ context.Context, in *dynamodb.UpdateItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -101,7 +102,7 @@ func (f *fakeTable) PutItem(_ context.Context, in *dynamodb.PutItemInput, _ ...f
 	return &dynamodb.PutItemOutput{Attributes: old}, nil
 }
 
-// records returns the number of records that an item is made of.
+// records returns the number of stream records that an item counts.
 func records(item map[string]types.AttributeValue) int {
 	n, err := strconv.Atoi(item["records"].(*types.AttributeValueMemberN).Value)
 	if err != nil {
@@ -110,7 +111,7 @@ func records(item map[string]types.AttributeValue) int {
 	return n
 }
 
-// Query returns the items between the bounds, in pages of two.
+// Query returns the items between the sort keys :low and :high, in pages of two.
 func (f *fakeTable) Query(_ context.Context, in *dynamodb.QueryInput, _ ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -180,6 +181,27 @@ func (f *fixture) deps() hotkeys.Deps {
 	}
 }
 
+// rebuild replaces the detector by one with these settings and changed dependencies, over the same fakes.
+func (f *fixture) rebuild(t testing.TB, s hotkeys.Settings, change func(*hotkeys.Deps)) {
+	t.Helper()
+	deps := f.deps()
+	if change != nil {
+		change(&deps)
+	}
+	var err error
+	if f.handler, err = hotkeys.New(s, deps); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// putHeat stores attributes in the heat table.
+func (f *fixture) putHeat(t tester, attributes map[string]types.AttributeValue) {
+	t.Helper()
+	if _, err := f.table.PutItem(context.Background(), &dynamodb.PutItemInput{TableName: aws.String("heat"), Item: attributes}); err != nil {
+		t.Fatalf("putting %v: %v", attributes["sk"], err)
+	}
+}
+
 // rows merges all heat items, as the query function does.
 func (f *fixture) rows(t testing.TB) []heat.KeyHeat {
 	t.Helper()
@@ -194,7 +216,7 @@ func (f *fixture) rows(t testing.TB) []heat.KeyHeat {
 	return heat.Merge(items)
 }
 
-// values returns the values sent for a metric, by its dimensions' values.
+// values returns the values that were sent for a metric, by its dimensions' values joined by spaces.
 func (f *fixture) values(name string) map[string][]float64 {
 	values := make(map[string][]float64)
 	for _, d := range f.sink.Data() {
@@ -210,19 +232,19 @@ func (f *fixture) values(name string) map[string][]float64 {
 	return values
 }
 
-// write describes one record.
+// write describes one stream record.
 type write struct {
 	key string
 	at  float64 // seconds after start
 	ttl bool
-	raw string // replaces all other fields
+	raw string // the whole record as JSON; replaces all other fields
 
-	sk, image string // "" for x and for no image
-	old       string // image before; "" for none
+	sk, image string // the sort key and the new image; without an image, the sort key is x
+	old       string // the old image; "" for none
 }
 
-// scored is a score that moves a player's entry from one write shard of a board's period to another. From -1 the entry
-// is new.
+// scored returns a score that moves a player's entry from one write shard of a board's period to another. If from is
+// -1, the entry is new.
 func scored(board, period, player string, at float64, from, to int) write {
 	entry := func(n, rank int) string {
 		if n < 0 {
@@ -234,7 +256,7 @@ func scored(board, period, player string, at float64, from, to int) write {
 	return write{key: pk, sk: sk, at: at, old: entry(from, 1), image: entry(to, 2)}
 }
 
-// renewals renews n sessions of a group, on one write shard of the index.
+// renewals returns renewals of n sessions of a group, on one write shard of the index.
 func renewals(group string, shard, n int, at float64) (w writes) {
 	for i := range n {
 		pk, sk := schema.SessionKey(group, fmt.Sprint(i))
@@ -284,7 +306,7 @@ func (w writes) json(first int) string {
 	return string(append(out, ']'))
 }
 
-// batch is one delivery in a 10 s window, from start or later.
+// batch is one delivery in a tumbling window that begins at start, or later.
 type batch struct {
 	later time.Duration
 	writes
@@ -292,7 +314,7 @@ type batch struct {
 	state        map[string]string
 	final, early bool
 	shard        string
-	table        string        // items if ""
+	table        string        // without the prefix hotshard-; items if ""
 	length       time.Duration // of the tumbling window; 10 s if 0
 }
 
@@ -319,21 +341,22 @@ func (f *fixture) invoke(t tester, payload []byte) (answer, error) {
 	}
 	var a answer
 	if err := json.Unmarshal(raw, &a); err != nil || a.State == nil || a.Failures == nil {
-		t.Fatalf("the answer is %s: %v", raw, err)
+		t.Fatalf("response %s: %v; want a state and failures", raw, err)
 	}
 	return a, nil
 }
 
-// must delivers a payload that has to succeed completely.
+// must delivers a payload, and fails the test if a record fails. It returns the window's state.
 func (f *fixture) must(t tester, payload []byte) map[string]string {
 	t.Helper()
 	a, err := f.invoke(t, payload)
 	if err != nil || len(a.Failures) > 0 {
-		t.Fatalf("%v, failures %v", err, a.Failures)
+		t.Fatalf("error %v, failed records %v; want none", err, a.Failures)
 	}
 	return a.State
 }
 
+// unwindowed returns the payload of a delivery without a tumbling window.
 func unwindowed(w writes, first int) []byte {
 	return fmt.Appendf(nil, `{"Records":%s}`, w.json(first))
 }
