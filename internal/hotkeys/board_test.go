@@ -93,7 +93,7 @@ func TestBoardOverStreamShards(t *testing.T) {
 	for _, unreadable := range []bool{false, true} {
 		f := newFixture(settings())
 		if unreadable {
-			f.spoilWindow(start)
+			f.spoilWindow(t, start)
 		}
 		for i, shard := range []string{"a", "b", "c", "d"} {
 			f.must(t, batch{writes: scores("all", 0, 100, 1, true), first: 1, shard: shard, final: true}.payload())

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,6 +19,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/growth"
 	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/base/keyname"
@@ -32,14 +34,15 @@ var start = time.Date(2026, 1, 5, 13, 0, 0, 0, time.UTC)
 // fakeTable is a heat table in memory.
 type fakeTable struct {
 	mu    sync.Mutex
-	items map[string]map[string]types.AttributeValue
+	items map[string]dynamo.Item
 	byPK  map[string][]string // sorted keys of items, by partition key
 	puts  int
 
-	layers map[string]map[string]types.AttributeValue // items whose partition key begins with H#
-	fail   func(put int) error                        // the result of the nth put
+	layers map[string]dynamo.Item // items whose partition key begins with H#
+	fail   func(put int) error    // the result of the nth put
 
-	failQuery error
+	failQuery  error
+	largePages bool // pages of queries are of 1 MB
 
 	names      map[string][][]byte // digests of metric names, by hour
 	claims     int                 // calls of UpdateItem
@@ -53,7 +56,7 @@ func (f *fakeTable) UpdateItem(_ context.Context, in *dynamodb.UpdateItemInput, 
 	if f.claims++; f.failClaims != nil {
 		return nil, f.failClaims
 	}
-	pk := in.Key["pk"].(*types.AttributeValueMemberS).Value
+	pk := dynamo.Text(in.Key, "pk")
 	limit, err := strconv.Atoi(in.ExpressionAttributeValues[":limit"].(*types.AttributeValueMemberN).Value)
 	if err != nil || *in.TableName != "heat" {
 		return nil, fmt.Errorf("update of %q in %q: %w", pk, *in.TableName, err)
@@ -63,7 +66,7 @@ func (f *fakeTable) UpdateItem(_ context.Context, in *dynamodb.UpdateItemInput, 
 	if !known && len(f.names[pk]) < limit {
 		f.names[pk] = append(f.names[pk], slices.Clone(name))
 	}
-	item := map[string]types.AttributeValue{"digests": &types.AttributeValueMemberBS{Value: f.names[pk]}}
+	item := dynamo.Item{"digests": &types.AttributeValueMemberBS{Value: f.names[pk]}}
 	if !known && !slices.ContainsFunc(f.names[pk], func(n []byte) bool { return bytes.Equal(n, name) }) {
 		return nil, &types.ConditionalCheckFailedException{Item: item}
 	}
@@ -82,8 +85,8 @@ func (f *fakeTable) PutItem(_ context.Context, in *dynamodb.PutItemInput, _ ...f
 	if *in.TableName != "heat" {
 		return nil, fmt.Errorf("put into table %q", *in.TableName)
 	}
-	pk := in.Item["pk"].(*types.AttributeValueMemberS).Value
-	key := pk + " " + in.Item["sk"].(*types.AttributeValueMemberS).Value
+	pk := dynamo.Text(in.Item, "pk")
+	key := pk + " " + dynamo.Text(in.Item, "sk")
 	items := f.items
 	if strings.HasPrefix(pk, "H#") {
 		items = f.layers
@@ -103,7 +106,7 @@ func (f *fakeTable) PutItem(_ context.Context, in *dynamodb.PutItemInput, _ ...f
 }
 
 // records returns the number of stream records that an item counts.
-func records(item map[string]types.AttributeValue) int {
+func records(item dynamo.Item) int {
 	n, err := strconv.Atoi(item["records"].(*types.AttributeValueMemberN).Value)
 	if err != nil {
 		panic(err)
@@ -111,32 +114,34 @@ func records(item map[string]types.AttributeValue) int {
 	return n
 }
 
-// Query returns the items between the sort keys :low and :high, in pages of two.
+// Query returns the items between the sort keys :low and :high, in pages of two items or of 1 MB.
 func (f *fakeTable) Query(_ context.Context, in *dynamodb.QueryInput, _ ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.failQuery != nil {
 		return nil, f.failQuery
 	}
-	text := func(v types.AttributeValue) string { return v.(*types.AttributeValueMemberS).Value }
-	var found []map[string]types.AttributeValue
-	for _, key := range f.byPK[text(in.ExpressionAttributeValues[":pk"])] {
-		item, kept := f.items[key]
-		if !kept {
-			item, kept = f.layers[key]
+	values, out, size := in.ExpressionAttributeValues, &dynamodb.QueryOutput{}, 0
+	pk, low, high, after := dynamo.Text(values, ":pk"), dynamo.Text(values, ":low"), dynamo.Text(values, ":high"), dynamo.Text(in.ExclusiveStartKey, "sk")
+	first, _ := slices.BinarySearch(f.byPK[pk], pk+" "+max(low, after))
+	for _, key := range f.byPK[pk][first:] {
+		item, ok := f.items[key]
+		if !ok {
+			item = f.layers[key]
 		}
-		if !kept {
+		sk := dynamo.Text(item, "sk")
+		if sk > high {
+			break
+		}
+		if sk == after {
 			continue
 		}
-		sk := text(item["sk"])
-		after := in.ExclusiveStartKey == nil || sk > text(in.ExclusiveStartKey["sk"])
-		if values := in.ExpressionAttributeValues; sk >= text(values[":low"]) && sk <= text(values[":high"]) && after {
-			found = append(found, item)
+		if full := len(out.Items) == 2; full && !f.largePages || size > 1<<20 {
+			out.LastEvaluatedKey = dynamo.Key(pk, dynamo.Text(out.Items[len(out.Items)-1], "sk"))
+			break
 		}
-	}
-	out := &dynamodb.QueryOutput{Items: found[:min(2, len(found))]}
-	if len(found) > 2 {
-		out.LastEvaluatedKey = map[string]types.AttributeValue{"sk": found[1]["sk"]}
+		out.Items = append(out.Items, item)
+		size += dynamo.Size(item)
 	}
 	return out, nil
 }
@@ -160,10 +165,11 @@ func settings() hotkeys.Settings {
 	}
 }
 
+// newFixture returns a detector with these settings, whose tables are empty.
 func newFixture(s hotkeys.Settings) *fixture {
 	f := &fixture{
-		table:  &fakeTable{layers: make(map[string]map[string]types.AttributeValue), items: make(map[string]map[string]types.AttributeValue), byPK: make(map[string][]string), names: make(map[string][][]byte)},
-		shards: &fakeShards{entries: make(map[string]shardmap.Entry), partitions: 250},
+		table:  &fakeTable{layers: map[string]dynamo.Item{}, items: map[string]dynamo.Item{}, byPK: map[string][]string{}, names: map[string][][]byte{}},
+		shards: &fakeShards{entries: map[string]shardmap.Entry{}, partitions: 250},
 		sink:   metrics.NewMemory(10_000), logs: new(bytes.Buffer), now: start,
 	}
 	var err error
@@ -195,7 +201,7 @@ func (f *fixture) rebuild(t testing.TB, s hotkeys.Settings, change func(*hotkeys
 }
 
 // putHeat stores attributes in the heat table.
-func (f *fixture) putHeat(t tester, attributes map[string]types.AttributeValue) {
+func (f *fixture) putHeat(t tester, attributes dynamo.Item) {
 	t.Helper()
 	if _, err := f.table.PutItem(context.Background(), &dynamodb.PutItemInput{TableName: aws.String("heat"), Item: attributes}); err != nil {
 		t.Fatalf("putting %v: %v", attributes["sk"], err)
@@ -205,15 +211,7 @@ func (f *fixture) putHeat(t tester, attributes map[string]types.AttributeValue) 
 // rows merges all heat items, as the query function does.
 func (f *fixture) rows(t testing.TB) []heat.KeyHeat {
 	t.Helper()
-	var items []heat.Item
-	for _, attributes := range f.table.items {
-		item, err := heat.Parse(attributes)
-		if err != nil {
-			t.Fatal(err)
-		}
-		items = append(items, item)
-	}
-	return heat.Merge(items)
+	return heat.Merge(slices.Collect(maps.Values(parsed(t, f))))
 }
 
 // values returns the values that were sent for a metric, by its dimensions' values joined by spaces.

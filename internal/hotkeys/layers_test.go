@@ -349,7 +349,7 @@ func TestLayersOfUnreadableItems(t *testing.T) {
 	f := newFixture(settings())
 	f.layersTask(t)
 	f.must(t, unwindowed(units(f.now, "C#a#0", 100), 1))
-	f.spoilWindow(start)
+	f.spoilWindow(t, start)
 	f.now = start.Add(2 * time.Minute)
 	f.layersTask(t)
 	for _, prefix := range []string{"H#w#", "H#1m#"} {

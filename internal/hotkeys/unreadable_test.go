@@ -8,25 +8,24 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/heat"
 )
 
-// spoil replaces a heat item by one of an unknown version.
-func (f *fixture) spoil(pk, sk string) {
-	key := pk + " " + sk
-	if at, found := slices.BinarySearch(f.table.byPK[pk], key); !found {
-		f.table.byPK[pk] = slices.Insert(f.table.byPK[pk], at, key)
-	}
-	f.table.items[key] = map[string]types.AttributeValue{
-		"pk": &types.AttributeValueMemberS{Value: pk}, "sk": &types.AttributeValueMemberS{Value: sk}, "v": &types.AttributeValueMemberN{Value: "99"},
-	}
+// spoil stores a heat item of an unknown version.
+func (f *fixture) spoil(t tester, pk, sk string) {
+	t.Helper()
+	item := dynamo.Key(pk, sk)
+	item["v"] = &types.AttributeValueMemberN{Value: "99"}
+	f.putHeat(t, item)
 }
 
-// spoilWindow replaces the heat item of a window.
-func (f *fixture) spoilWindow(at time.Time) (sk string) {
+// spoilWindow stores an unreadable heat item of a window. It returns the sort key.
+func (f *fixture) spoilWindow(t tester, at time.Time) (sk string) {
+	t.Helper()
 	sk, _ = heat.SortBounds(at, at)
 	sk += "#other#"
-	f.spoil(heat.Partitions(at, at.Add(time.Minute), false)[0], sk)
+	f.spoil(t, heat.Partitions(at, at.Add(time.Minute), false)[0], sk)
 	return sk
 }
 
@@ -38,7 +37,7 @@ func TestUnreadableHeatItem(t *testing.T) {
 	f := newFixture(s)
 	f.shards.set("C#a", 8, start)
 	f.shards.set("E#e", 8, start)
-	sk := f.spoilWindow(start.Add(5 * time.Minute))
+	sk := f.spoilWindow(t, start.Add(5*time.Minute))
 	l := life{fixture: f, every: 10 * time.Minute, load: others}
 	for _, step := range []struct {
 		until time.Duration // from the start
@@ -64,7 +63,7 @@ func TestUnreadableHeatItem(t *testing.T) {
 func TestUnreadableSortKey(t *testing.T) {
 	f := newFixture(settings())
 	f.shards.set("C#a", 8, start)
-	f.spoil(heat.Partitions(start, start.Add(time.Minute), false)[0], "2026-01-05T13:05")
+	f.spoil(t, heat.Partitions(start, start.Add(time.Minute), false)[0], "2026-01-05T13:05")
 	l := life{fixture: f, every: 10 * time.Minute, load: others}
 	if l.run(t, 2*time.Hour); len(f.shards.changes) > 0 {
 		t.Errorf("after two hours: changes %v, want none\n%s", f.shards.changes, f.logs)
@@ -81,7 +80,7 @@ func TestUnreadableReport(t *testing.T) {
 		f := newFixture(settings())
 		f.shards.set("E#e", 4, start.Add(-time.Hour))
 		if spoilt {
-			f.spoilWindow(start)
+			f.spoilWindow(t, start)
 		}
 		f.now = start.Add(15 * time.Second) // all stream shards have reported the window
 		f.must(t, batch{writes: repeat("E#e#"+start.Format(time.DateOnly)+"#0", 800, 1), first: 1, shard: "a", final: true}.payload())
