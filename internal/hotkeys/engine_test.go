@@ -101,7 +101,7 @@ func TestOnTheEngine(t *testing.T) {
 		if second > 150 {
 			d.must(t, unwindowed(repeat("C#other#0", 1, float64(second)), 1000+second))
 		}
-		d.task(t)
+		d.shrinkTask(t)
 		if n := d.count(t, "C#a"); n != 3 && second < 150 {
 			t.Fatalf("%d write shards at %d s, when nothing was reported, want 3\n%s", n, second, d.logs)
 		}

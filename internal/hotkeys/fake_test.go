@@ -324,34 +324,35 @@ func (b batch) payload() []byte {
 		"isFinalInvokeForWindow":%v,"isWindowTerminatedEarly":%v}`, b.json(b.first), at(0), at(cmp.Or(b.length, 10*time.Second)), state, b.shard, cmp.Or(b.table, "items"), b.final, b.early)
 }
 
-type answer struct {
+// response is the response of an invocation with records.
+type response struct {
 	State    map[string]string `json:"state"`
 	Failures []struct {
 		Item string `json:"itemIdentifier"`
 	} `json:"batchItemFailures"`
 }
 
-func (f *fixture) invoke(t tester, payload []byte) (answer, error) {
+func (f *fixture) invoke(t tester, payload []byte) (response, error) {
 	t.Helper()
 	raw, err := f.handler.Invoke(context.Background(), payload)
 	if err != nil {
-		return answer{}, err
+		return response{}, err
 	}
-	var a answer
-	if err := json.Unmarshal(raw, &a); err != nil || a.State == nil || a.Failures == nil {
+	var r response
+	if err := json.Unmarshal(raw, &r); err != nil || r.State == nil || r.Failures == nil {
 		t.Fatalf("response %s: %v; want a state and failures", raw, err)
 	}
-	return a, nil
+	return r, nil
 }
 
 // must delivers a payload, and fails the test if a record fails. It returns the window's state.
 func (f *fixture) must(t tester, payload []byte) map[string]string {
 	t.Helper()
-	a, err := f.invoke(t, payload)
-	if err != nil || len(a.Failures) > 0 {
-		t.Fatalf("error %v, failed records %v; want none", err, a.Failures)
+	r, err := f.invoke(t, payload)
+	if err != nil || len(r.Failures) > 0 {
+		t.Fatalf("error %v, failed records %v; want none", err, r.Failures)
 	}
-	return a.State
+	return r.State
 }
 
 // unwindowed returns the payload of a delivery without a tumbling window.

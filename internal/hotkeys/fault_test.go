@@ -33,12 +33,12 @@ type lambda struct {
 func (l *lambda) deliver(t tester, w writes, first int) {
 	t.Helper()
 	l.writes, l.first = w, first
-	a, err := l.invoke(t, l.payload())
+	r, err := l.invoke(t, l.payload())
 	switch half := len(w) / 2; {
-	case err == nil && len(a.Failures) > 0:
-		t.Fatalf("failed records %v", a.Failures)
+	case err == nil && len(r.Failures) > 0:
+		t.Fatalf("failed records %v", r.Failures)
 	case err == nil:
-		l.state = a.State
+		l.state = r.State
 	case half > 0:
 		final := l.final
 		l.final = false
@@ -203,11 +203,12 @@ func TestOnlyBadRecords(t *testing.T) {
 	}
 }
 
+// TestBadPayload checks that a payload without records, or with an unreadable one, is an error of the whole batch.
 func TestBadPayload(t *testing.T) {
 	f := newFixture(settings())
 	for _, payload := range []string{``, `{}`, `null`, `{"Records":[{}]}`, `{"Records":[`} {
-		if a, err := f.invoke(t, []byte(payload)); err == nil || !strings.Contains(err.Error(), "reading the batch") {
-			t.Errorf("payload %q: %v, %v; want an error", payload, a, err)
+		if r, err := f.invoke(t, []byte(payload)); err == nil || !strings.Contains(err.Error(), "reading the batch") {
+			t.Errorf("payload %q: %v, %v; want an error", payload, r, err)
 		}
 	}
 }

@@ -102,16 +102,16 @@ const (
 // lost response, and one is bisected. One stream shard closes and has two children.
 func TestDetectorCost(t *testing.T) {
 	shards := []int{4, 160, 9, 1000}[:lane.Runs(lane.UnlessShort(2, 1), 4)]
-	answers := make(map[int]map[string]answerCost)
+	responses := make(map[int]map[string]responseCost)
 	for _, n := range shards {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			s := newScale(t, n, 1000)
 			s.run(t, 10*time.Minute)
-			answers[n] = s.answers
+			responses[n] = s.responses
 		})
 	}
-	for path, few := range answers[4] {
-		if many := answers[160][path]; many.readUnits > 1.1*few.readUnits {
+	for path, few := range responses[4] {
+		if many := responses[160][path]; many.readUnits > 1.1*few.readUnits {
 			t.Errorf("GET %s costs %.0f RCU at 160 stream shards, and %.0f at 4", path, many.readUnits, few.readUnits)
 		}
 	}
@@ -154,18 +154,18 @@ type scale struct {
 	sent                     uint64
 	cpu, layersCPU           time.Duration // in total, and of the longest run of the layers task
 	layersHeap               uint64        // heap bytes that a run of the layers task added, at most
-	answers                  map[string]answerCost
+	responses                map[string]responseCost
 }
 
-// answerCost is the cost of an HTTP response.
-type answerCost struct {
+// responseCost is the cost of an HTTP response.
+type responseCost struct {
 	readUnits      float64 // eventually consistent
 	queries        int
 	cpu            time.Duration
 	allocated, use uint64 // bytes: in total, and in use at a query, at most
 }
 
-func (c answerCost) String() string {
+func (c responseCost) String() string {
 	return fmt.Sprintf("%.0f RCU, %d queries, %d ms, %d MB allocated, %d MB in use", c.readUnits, c.queries, c.cpu.Milliseconds(), c.allocated>>20, c.use>>20)
 }
 
@@ -181,7 +181,7 @@ func newScale(t testing.TB, shards, rate int) *scale {
 }
 
 func newHeldScale(t testing.TB, shards, rate int, hold time.Duration) *scale {
-	s := &scale{settings: settings(), of: shards, rate: rate, answers: make(map[string]answerCost), random: rand.New(rand.NewPCG(3, 4)), zipf: rand.NewZipf(rand.New(rand.NewPCG(1, 2)), 1.1, 1, 999)}
+	s := &scale{settings: settings(), of: shards, rate: rate, responses: make(map[string]responseCost), random: rand.New(rand.NewPCG(3, 4)), zipf: rand.NewZipf(rand.New(rand.NewPCG(1, 2)), 1.1, 1, 999)}
 	s.settings.PartitionWCU, s.settings.Hold = 1000, hold
 	s.fixture = newFixture(s.settings)
 	s.fixture.table.largePages = true
@@ -243,8 +243,8 @@ func streamOf(open int) fakeStream {
 	return fakeStream{closed: append(slices.Repeat([]bool{true}, 6*open), make([]bool, open)...), page: 100}
 }
 
-// ask measures GET /v1/heat and GET /v1/hot-keys. Of several calls it keeps the highest costs.
-func (s *scale) ask(t testing.TB) {
+// measureResponses measures GET /v1/heat and GET /v1/hot-keys. Of several calls it keeps the highest costs.
+func (s *scale) measureResponses(t testing.TB) {
 	api := heatAPI(windows.Reader{Client: s.table, Table: "heat"}, func() time.Time { return s.now })
 	for _, path := range []string{"/v1/heat", "/v1/hot-keys"} {
 		runtime.GC()
@@ -257,8 +257,8 @@ func (s *scale) ask(t testing.TB) {
 		if got.Code != http.StatusOK {
 			t.Fatal(got.Body)
 		}
-		c, most := answerCost{(s.table.reads - reads) / 2, s.table.queries - queries, cpuTime() - cpu, after.TotalAlloc - before.TotalAlloc, s.table.heap - min(heap, s.table.heap)}, s.answers[path]
-		s.answers[path] = answerCost{max(most.readUnits, c.readUnits), max(most.queries, c.queries), max(most.cpu, c.cpu), max(most.allocated, c.allocated), max(most.use, c.use)}
+		c, most := responseCost{(s.table.reads - reads) / 2, s.table.queries - queries, cpuTime() - cpu, after.TotalAlloc - before.TotalAlloc, s.table.heap - min(heap, s.table.heap)}, s.responses[path]
+		s.responses[path] = responseCost{max(most.readUnits, c.readUnits), max(most.queries, c.queries), max(most.cpu, c.cpu), max(most.allocated, c.allocated), max(most.use, c.use)}
 		s.table.reads = reads // not the detector's
 	}
 }
@@ -299,7 +299,7 @@ func (s *scale) deliver(t testing.TB, b *scaleShard, window time.Duration) {
 		b.writes, b.final = nil, true
 		before := b.state
 		s.invoke(t, &b.batch)
-		if s.random.IntN(50) == 0 { // a lost answer
+		if s.random.IntN(50) == 0 { // a lost response
 			b.state = before
 			s.invoke(t, &b.batch)
 		}
@@ -344,7 +344,7 @@ func (s *scale) run(t testing.TB, length time.Duration) {
 			s.deliver(t, b, at.Truncate(s.settings.Hold))
 		}
 		if at+each >= length {
-			s.ask(t)
+			s.measureResponses(t)
 		}
 		if s.now.Truncate(time.Minute).Equal(s.now) {
 			s.layers(t)
@@ -358,7 +358,7 @@ func (s *scale) run(t testing.TB, length time.Duration) {
 	s.now = start.Add(length + 2*time.Minute)
 	s.layers(t)
 	s.now = s.now.Add(9 * time.Second)
-	s.ask(t)
+	s.measureResponses(t)
 	s.now = start.Add(length + s.settings.Hold + 3*time.Minute)
 	s.layers(t)
 	s.layers(t)
@@ -372,7 +372,7 @@ func (s *scale) check(t testing.TB, length time.Duration) {
 		"CPU %.0f ms a minute, layers task %d ms and %d MB at most; %.0f WCU at once to one partition key",
 		s.of, s.rate, s.settings.Hold, float64(s.invocations)/minutes, s.table.writes/minutes, s.table.reads/minutes, float64(s.sink.calls)/minutes, float64(s.pages)/float64(s.runs), 100*share,
 		float64(s.cpu.Milliseconds())/minutes, s.layersCPU.Milliseconds(), s.layersHeap>>20, s.table.most)
-	for path, c := range s.answers {
+	for path, c := range s.responses {
 		t.Logf("%d stream shards, %d events/s: GET %s %v", s.of, s.rate, path, c)
 	}
 	for _, w := range s.windows(t, start, start.Add(length)) {

@@ -2,7 +2,6 @@ package hotkeys_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -22,20 +21,6 @@ import (
 	"github.com/hotshard/hotshard/internal/hotkeys"
 	"github.com/hotshard/hotshard/internal/test/lane"
 )
-
-type layersAnswer struct{ Windows, Late int }
-
-func (f *fixture) layersTask(t tester) (a layersAnswer) {
-	t.Helper()
-	raw, err := f.handler.Invoke(context.Background(), []byte(hotkeys.LayersTask))
-	if err == nil {
-		err = json.Unmarshal(raw, &a)
-	}
-	if err != nil {
-		t.Fatalf("%s, %v", raw, err)
-	}
-	return a
-}
 
 // foldSoon folds the current windows, a minute later. It runs the task twice, since one run folds up to ten minutes.
 func (f *fixture) foldSoon(t tester) {
@@ -470,7 +455,7 @@ func TestLayersOnTheEngine(t *testing.T) {
 	d.must(t, unwindowed(units(start, "C#a#0", 300), 2000))
 	d.now = d.now.Add(time.Minute)
 	if got := d.layersTask(t); got.Late != 1 {
-		t.Errorf("the task answers %+v, want one late window", got)
+		t.Errorf("the task returns %+v, want one late window", got)
 	}
 	reader := windows.Reader{Client: d.db, Table: d.names.Heat}
 	for _, step := range []time.Duration{time.Second, time.Minute, 10 * time.Minute} {

@@ -202,7 +202,7 @@ func TestDecideShrink(t *testing.T) {
 		"pinned":           {calm(0), pinned, 8, "pinned"},
 		"just changed":     {calm(0), entry(8, start), 1, ""},
 		"changed since":    {calm(0), entry(8, start.Add(1)), 8, "too recent"},
-		"in doubt":         {change(func(c *hotkeys.PastLoad) { c.Doubt = "nobody knows" }), entry(8, old), 8, "nobody knows"},
+		"in doubt":         {change(func(c *hotkeys.PastLoad) { c.Doubt = "windows are missing" }), entry(8, old), 8, "windows are missing"},
 	} {
 		d := policy.DecideShrink(c.calm, c.entry)
 		if shrinks := d.Action == hotkeys.Shrink; shrinks != (c.to < c.entry.History.Newest()) || d.To != c.to || !strings.Contains(d.Why, c.why) {
@@ -218,7 +218,7 @@ func TestDecideShrinkProperties(t *testing.T) {
 		c := calm(rapid.Float64Range(0, 2000).Draw(t, "peak"))
 		c.Base.Type = rapid.SampledFrom([]kind.Kind{kind.Counter, kind.Event, kind.Board}).Draw(t, "type")
 		if rapid.IntRange(0, 9).Draw(t, "doubt") == 0 {
-			c.Doubt = "nobody knows"
+			c.Doubt = "windows are missing"
 		}
 		was := entry(rapid.IntRange(1, 1000).Draw(t, "count"), start.Add(time.Duration(rapid.IntRange(-60, 10).Draw(t, "change"))*time.Minute))
 		was.Pinned = rapid.IntRange(0, 9).Draw(t, "pinned") == 0

@@ -23,20 +23,24 @@ type tester interface {
 	Fatalf(format string, args ...any)
 }
 
-type taskAnswer struct{ Keys, Shrunk int }
+// taskResult is the result of the shrink task or of the layers task.
+type taskResult struct{ Keys, Shrunk, Windows, Late int }
 
-func (f *fixture) task(t tester) taskAnswer {
+func (f *fixture) runTask(t tester, task string) (result taskResult) {
 	t.Helper()
-	raw, err := f.handler.Invoke(context.Background(), []byte(hotkeys.ShrinkTask))
-	var answer taskAnswer
+	raw, err := f.handler.Invoke(context.Background(), []byte(task))
 	if err == nil {
-		err = json.Unmarshal(raw, &answer)
+		err = json.Unmarshal(raw, &result)
 	}
 	if err != nil {
-		t.Fatalf("%s, %v", raw, err)
+		t.Fatalf("the task %s returns %s, %v", task, raw, err)
 	}
-	return answer
+	return result
 }
+
+func (f *fixture) shrinkTask(t tester) taskResult { return f.runTask(t, hotkeys.ShrinkTask) }
+
+func (f *fixture) layersTask(t tester) taskResult { return f.runTask(t, hotkeys.LayersTask) }
 
 // life simulates a stream and the task's schedule. Each step delivers the writes of load and runs the task.
 type life struct {
@@ -61,7 +65,7 @@ func (l life) run(t tester, lasting time.Duration) (shrunk time.Time) {
 			if l.layers {
 				l.layersTask(t)
 			}
-			l.task(t)
+			l.shrinkTask(t)
 		}
 		if len(l.shards.changes) > before {
 			shrunk = l.now
@@ -244,8 +248,8 @@ func TestShrinkCandidates(t *testing.T) {
 	pinned := f.shards.entries["C#pinned"]
 	pinned.Pinned = true
 	f.shards.entries["C#pinned"] = pinned
-	if got := f.task(t); got != (taskAnswer{Keys: 2}) || !strings.Contains(f.logs.String(), `msg="shrink task done" keys=2 shrunk=0`) {
-		t.Errorf("the task answers %+v, want 2 keys\n%s", got, f.logs)
+	if got := f.shrinkTask(t); got != (taskResult{Keys: 2}) || !strings.Contains(f.logs.String(), `msg="shrink task done" keys=2 shrunk=0`) {
+		t.Errorf("the task returns %+v, want 2 keys\n%s", got, f.logs)
 	}
 }
 
@@ -275,11 +279,11 @@ func TestNoShrinkWhileLayersLackLateItems(t *testing.T) {
 	p := f.progress(t)
 	p.Late = start.Add(23 * time.Hour)
 	f.putHeat(t, p.Attributes())
-	if f.task(t); len(f.shards.changes) > 0 || !strings.Contains(f.logs.String(), "may not have been counted") {
+	if f.shrinkTask(t); len(f.shards.changes) > 0 || !strings.Contains(f.logs.String(), "may not have been counted") {
 		t.Errorf("before the fold: changes %v, want none\n%s", f.shards.changes, f.logs)
 	}
 	f.layersTask(t)
-	if f.task(t); !slices.Equal(f.shards.changes, []string{"E#e 8>1"}) {
+	if f.shrinkTask(t); !slices.Equal(f.shards.changes, []string{"E#e 8>1"}) {
 		t.Errorf("after the fold: changes %v, want E#e 8>1\n%s", f.shards.changes, f.logs)
 	}
 }
@@ -368,7 +372,7 @@ func (o *outages) play(t *testing.T) (shrunk bool) {
 			o.deliver(t, n)
 		}
 		if o.rng.IntN(3) == 0 {
-			if o.task(t); len(o.shards.changes) > 0 {
+			if o.shrinkTask(t); len(o.shards.changes) > 0 {
 				o.check(t)
 				return true
 			}

@@ -99,7 +99,7 @@ func TestUncertainWindows(t *testing.T) {
 		want   []float64
 	}{
 		"crowded":      {10, slices.Repeat(crowd(item), 2), []float64{1}},
-		"room for all": {20, slices.Repeat(crowd(item), 2), nil},
+		"all keys fit": {20, slices.Repeat(crowd(item), 2), nil},
 		"not so heavy": {10, crowd(item)[:1000], nil},
 		"hot for sure": {10, repeat("C#a#0", 5000, 1), nil},
 		"of an index":  {10, crowd(func(key, _ int) write { return scored("b", "all", "p", 1, key, (key+1)%20) }), []float64{1}},

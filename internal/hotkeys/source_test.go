@@ -204,8 +204,8 @@ func TestExistingKeys(t *testing.T) {
 	if len(g.values("KeyWriteUnitsPerSecond")["orders C#a#0"]) == 0 || !strings.Contains(g.logs.String(), `"hot key" table=orders`) || strings.Contains(g.logs.String(), "shard count") {
 		t.Errorf("metrics %v\n%s", g.sink.Data(), g.logs)
 	}
-	if answer, err := g.handler.Invoke(t.Context(), []byte(hotkeys.ShrinkTask)); err != nil || string(answer) != `{"keys":0,"shrunk":0}` {
-		t.Errorf("shrink task: %s, %v; want no keys", answer, err)
+	if got, err := g.handler.Invoke(t.Context(), []byte(hotkeys.ShrinkTask)); err != nil || string(got) != `{"keys":0,"shrunk":0}` {
+		t.Errorf("shrink task: %s, %v; want no keys", got, err)
 	}
 }
 

@@ -90,15 +90,15 @@ func TestStateSize(t *testing.T) {
 		}
 		f := newFixture(s)
 		raw, err := f.handler.Invoke(t.Context(), batch{writes: w, first: 1}.payload())
-		var a answer
-		if err = errors.Join(err, json.Unmarshal(raw, &a)); err != nil {
+		var r response
+		if err = errors.Join(err, json.Unmarshal(raw, &r)); err != nil {
 			t.Fatal(err)
 		}
 		t.Logf("keys of %d bytes: a response of %d bytes", c.length+5, len(raw))
 		if len(raw) > 1_000_000 || len(raw) < 900_000 && c.length > 1000 {
 			t.Errorf("keys of %d bytes: a response of %d bytes, want at most 1,000,000, and 900,000 for long keys", c.length+5, len(raw))
 		}
-		f.must(t, batch{state: a.State, final: true}.payload())
+		f.must(t, batch{state: r.State, final: true}.payload())
 		if len(f.table.items) != 1 {
 			t.Errorf("keys of %d bytes: %d heat items, want 1", c.length+5, len(f.table.items))
 		}

@@ -130,7 +130,7 @@ func TestAdviceOnOtherCauses(t *testing.T) {
 }
 
 // TestAdviceNamesTheGrowth checks that advice names a growth, and neither a shrink nor a later pin, as the cause of
-// cooling, and that a hot key is told to grow again after a shrink.
+// cooling, and that a hot key's advice after a shrink is to increase again.
 func TestAdviceNamesTheGrowth(t *testing.T) {
 	at := func(minute int) time.Time { return noon.Add(time.Duration(minute) * time.Minute) }
 	hot := find(t, "C#a#0", counted("1", 1600, key("C#a#0", 800, 0, 80, 0), key("C#a#1", 780, 0, 78, 0)))
@@ -145,7 +145,7 @@ func TestAdviceNamesTheGrowth(t *testing.T) {
 		"a pin after it cooled":      {cooled, shard.History{{At: at(20), Count: 8}}, "Cooled: hot until 12:05:00, now"},
 		"a shrink alone":             {cooled, shard.History{{At: at(-90), Count: 16}, {At: at(3), Count: 4}}, "Cooled: hot until 12:05:00, now"},
 		"a shrink while it is hot":   {hot, shard.History{{At: at(-90), Count: 4}, {At: at(1), Count: 2}}, "Increase from 2 to"},
-		"growth that was taken back": {hot, shard.History{{At: at(1), Count: 4}, {At: at(2), Count: 2}}, "Increase from 2 to"},
+		"growth and then a shrink": {hot, shard.History{{At: at(1), Count: 4}, {At: at(2), Count: 2}}, "Increase from 2 to"},
 		"growth while it is hot":     {hot, shard.History{{At: at(-90), Count: 2}, {At: at(1), Count: 4}}, "Resharded to 4 at 12:01:00; watching"},
 	} {
 		if got := c.row.Advice(c.history.Newest(), heat.NewestGrowth(c.history), 100); !strings.Contains(got, c.want) {

@@ -33,17 +33,17 @@ func TestSameResponse(t *testing.T) {
 		state := before.must(t, batch{writes: draw(rapid.IntRange(0, 60).Draw(rt, "before")), first: 1}.payload())
 		payload := batch{writes: draw(rapid.IntRange(0, 60).Draw(rt, "writes")), first: 100, state: state, final: rapid.Bool().Draw(rt, "final")}.payload()
 		one, other := newFixture(s), newFixture(s)
-		var answers []string
+		var responses []string
 		for _, f := range []*fixture{one, other, one} {
 			f.shards.fail = errMap // so that no decision depends on the shard map
-			answer, err := f.handler.Invoke(context.Background(), payload)
+			response, err := f.handler.Invoke(context.Background(), payload)
 			if err != nil {
 				rt.Fatal(err)
 			}
-			answers = append(answers, string(answer))
+			responses = append(responses, string(response))
 		}
-		if answers[0] != answers[1] || answers[0] != answers[2] {
-			rt.Fatalf("responses %s differ", answers)
+		if responses[0] != responses[1] || responses[0] != responses[2] {
+			rt.Fatalf("responses %s differ", responses)
 		}
 	})
 }
@@ -80,7 +80,7 @@ func TestLongBacklog(t *testing.T) {
 		for ; second < 3600 && len(w) < 6*size; second++ {
 			w = append(w, repeat("C#a#0", 6, float64(second))...)
 		}
-		// Lambda's window is that of the delivery's time, long after the records were made.
+		// Lambda assigns a window by the time of the delivery, long after the writes.
 		state = f.must(t, batch{later: time.Hour, writes: w, first: first, state: state}.payload())
 		first += len(w)
 	}
