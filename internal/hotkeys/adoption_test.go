@@ -1,6 +1,7 @@
 package hotkeys_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -99,7 +100,7 @@ func TestAdoptedTableGrows(t *testing.T) {
 			continue
 		}
 		slices.Sort(table.asked)
-		if n := len(table.asked); table.asked[0] != c.asked[0] || table.asked[n-1] != c.asked[1] {
+		if n := len(table.asked); n == 0 || table.asked[0] != c.asked[0] || table.asked[n-1] != c.asked[1] {
 			t.Errorf("%s: queried %v, want %s to %s", c.layout, table.asked, c.asked[0], c.asked[1])
 		}
 		if logs := f.logs.String(); !strings.Contains(logs, "Increase from") && !strings.Contains(logs, "Resharded") {
@@ -110,41 +111,40 @@ func TestAdoptedTableGrows(t *testing.T) {
 
 // TestAdoptedTableDoesNotGrow lists conditions under which a hot name of an adopted table does not grow.
 func TestAdoptedTableDoesNotGrow(t *testing.T) {
-	one := func(pk, sk string) (all writes) {
-		for range 800 {
-			all = append(all, write{key: pk, at: 1, sk: sk, image: `{"n":{"N":"2"}}`, old: `{"n":{"N":"1"}}`})
-		}
-		return all
-	}
-	updates := sold("acme", 800, 1)
+	hot := sold("acme", 800, 1)
+	oneItem := slices.Repeat(writes{{key: "acme", at: 1, sk: "a", image: `{"n":{"N":"2"}}`, old: `{"n":{"N":"1"}}`}}, 800)
+	updates := slices.Clone(hot)
 	for i := range updates {
 		updates[i].old = `{"total":{"N":"0"}}`
 	}
 	for name, c := range map[string]struct {
-		layout string
-		writes writes
-		set    func(*hotkeys.Settings, *orders, *fakeShards)
-		log    string // the reason that is logged
+		layout   string // calculated if ""
+		writes   writes
+		table    *orders // may be nil
+		settings func(*hotkeys.Settings)
+		shards   func(*fakeShards)
+		log      string // the reason that is logged
 	}{
-		"one item":      {"calculated", one("acme", "a"), nil, "one item takes 800 of 800 writes"},
-		"half one item": {"calculated", slices.Concat(one("acme", "a"), sold("acme", 800, 1)), nil, "one item takes 800 of 1600 writes"},
-		"updates":       {"calculated", updates, nil, "change items that stay where they are"},
-		"key in use":    {"calculated", sold("acme", 800, 1), func(_ *hotkeys.Settings, o *orders, _ *fakeShards) { o.taken = map[string]bool{"acme#SHARD_2": true} }, "the partition key acme#SHARD_2 of a new write shard"},
-		"keys not read": {"calculated", sold("acme", 800, 1), func(_ *hotkeys.Settings, o *orders, _ *fakeShards) { o.fail = errPut }, "partition keys of new write shards not read"},
-		"a similar key": {"calculated", sold("acme#SHARD_3", 800, 1), nil, "Not sharded"},
-		"no bucket":     {"buckets", sold("acme", 800, 1), nil, "Not sharded"},
-		"an old bucket": {"buckets", sold("acme#2026-01-02", 800, 1), nil, "past days keep their write shards"},
-		"enough":        {"calculated", sold("acme", 800, 1), func(s *hotkeys.Settings, _ *orders, _ *fakeShards) { s.SourceMax = 1 }, "1 write shards are the most that are allowed"},
-		"observed":      {"calculated", sold("acme", 800, 1), func(s *hotkeys.Settings, _ *orders, _ *fakeShards) { s.Control = growth.Observe }, "shard count would change"},
-		"off":           {"calculated", sold("acme", 800, 1), func(s *hotkeys.Settings, _ *orders, _ *fakeShards) { s.Control = growth.Off }, "Increase from 1 to 7"},
-		"pinned": {"calculated", sold("acme", 800, 1), func(_ *hotkeys.Settings, _ *orders, f *fakeShards) {
-			f.entries["orders/acme"] = shardmap.Entry{Pinned: true}
-		}, ""},
-		"few partitions": {"calculated", sold("acme", 800, 1), func(_ *hotkeys.Settings, _ *orders, f *fakeShards) { f.partitions = 4; f.grown("orders/acme", 16) }, "the table's 4 partitions"},
+		"one item":       {writes: oneItem, log: "one item takes 800 of 800 writes"},
+		"half one item":  {writes: slices.Concat(oneItem, hot), log: "one item takes 800 of 1600 writes"},
+		"updates":        {writes: updates, log: "change items that stay where they are"},
+		"key in use":     {writes: hot, table: &orders{taken: map[string]bool{"acme#SHARD_2": true}}, log: "the partition key acme#SHARD_2 of a new write shard"},
+		"failed query":   {writes: hot, table: &orders{fail: errPut}, log: "partition keys of new write shards not read"},
+		"a similar key":  {writes: sold("acme#SHARD_3", 800, 1), log: "Not sharded"},
+		"no bucket":      {layout: "buckets", writes: hot, log: "Not sharded"},
+		"an old bucket":  {layout: "buckets", writes: sold("acme#2026-01-02", 800, 1), log: "past days keep their write shards"},
+		"the setting":    {writes: hot, settings: func(s *hotkeys.Settings) { s.SourceMax = 1 }, log: "1 write shards are the most that are allowed"},
+		"observe":        {writes: hot, settings: func(s *hotkeys.Settings) { s.Control = growth.Observe }, log: "shard count would change"},
+		"off":            {writes: hot, settings: func(s *hotkeys.Settings) { s.Control = growth.Off }, log: "Increase from 1 to 7"},
+		"pinned":         {writes: hot, shards: func(f *fakeShards) { f.entries["orders/acme"] = shardmap.Entry{Pinned: true} }},
+		"few partitions": {writes: hot, shards: func(f *fakeShards) { f.partitions = 1; f.grown("orders/acme", 4) }, log: "the table's 1 partitions"},
 	} {
-		s, table, f := adopted(c.layout), &orders{}, newFixture(settings())
-		if c.set != nil {
-			c.set(&s, table, f.shards)
+		s, table, f := adopted(cmp.Or(c.layout, "calculated")), cmp.Or(c.table, &orders{}), newFixture(settings())
+		if c.settings != nil {
+			c.settings(&s)
+		}
+		if c.shards != nil {
+			c.shards(f.shards)
 		}
 		f.rebuild(t, s, func(deps *hotkeys.Deps) { adopt(deps, table) })
 		f.must(t, batch{writes: c.writes, first: 1, final: true, table: "orders"}.payload())
