@@ -28,6 +28,11 @@ func find(t *testing.T, key string, items ...heat.Item) heat.KeyHeat {
 	return heat.KeyHeat{}
 }
 
+// advice returns a row's advice for a key with so many write shards, on a table with 100 partitions.
+func advice(row heat.KeyHeat, writeShards int) string {
+	return row.Advice(writeShards, shard.Change{}, 100)
+}
+
 // TestCrowd checks that several warm keys that fill a stream shard are a crowd, unless one is hot or the stream shard
 // has more units than a partition takes. Only rows of those keys name it.
 func TestCrowd(t *testing.T) {
@@ -51,12 +56,12 @@ func TestCrowd(t *testing.T) {
 		}
 	}
 	items := []heat.Item{counted("1", 800, warm...), counted("2", 300, key("a", 20, 0, 2, 0), key("d", 200, 0, 20, 0))}
-	if got := find(t, "a", items...); got.Crowd.Keys != 2 || !strings.Contains(got.Advice(1, shard.Change{}, 100), "one of 2 warm keys on a stream shard that takes 80% of the partition limit") {
-		t.Errorf("a: crowd %+v, want 2 keys; advice %q", got.Crowd, got.Advice(1, shard.Change{}, 100))
+	if got := find(t, "a", items...); got.Crowd.Keys != 2 || !strings.Contains(advice(got, 1), "one of 2 warm keys on a stream shard that takes 80% of the partition limit") {
+		t.Errorf("a: crowd %+v, want 2 keys; advice %q", got.Crowd, advice(got, 1))
 	}
 	for _, alone := range []string{"c", "d"} {
-		if got := find(t, alone, items...); got.Crowd.Keys != 0 || !strings.HasSuffix(got.Advice(1, shard.Change{}, 100), "No action needed.") {
-			t.Errorf("%s: crowd %+v, want none; advice %q", alone, got.Crowd, got.Advice(1, shard.Change{}, 100))
+		if got := find(t, alone, items...); got.Crowd.Keys != 0 || !strings.HasSuffix(advice(got, 1), "No action needed.") {
+			t.Errorf("%s: crowd %+v, want none; advice %q", alone, got.Crowd, advice(got, 1))
 		}
 	}
 }
@@ -67,17 +72,17 @@ func TestSkew(t *testing.T) {
 	skewed := counted("1", 900, key("C#a#0", 800, 0, 80, 0), key("C#a#1", 40, 0, 4, 0))
 	even := counted("1", 900, key("C#a#0", 800, 0, 80, 0), key("C#a#1", 700, 9, 4, 0), key("C#a#2", 720, 0, 80, 0), key("C#a#3", 680, 0, 80, 0))
 	other := counted("2", 900, key("C#a#0", 10, 0, 80, 0))
-	if got := find(t, "C#a#0", skewed, other); !strings.Contains(got.Advice(4, shard.Change{}, 100), "Its 4 write shards together take 85.0 WCU/s, most of that in this one") {
-		t.Errorf("skewed: siblings %+v, advice %q", got.Siblings, got.Advice(4, shard.Change{}, 100))
+	if got := find(t, "C#a#0", skewed, other); !strings.Contains(advice(got, 4), "Its 4 write shards together take 85.0 WCU/s, most of that in this one") {
+		t.Errorf("skewed: siblings %+v, advice %q", got.Siblings, advice(got, 4))
 	}
 	got := find(t, "C#a#0", even, other)
 	want := heat.Siblings{Seen: 4, Low: 291, High: 291.9}
-	if diff := cmp.Diff(want, got.Siblings); diff != "" || !strings.Contains(got.Advice(4, shard.Change{}, 100), "Increase from 4 to 12 write shards.") {
-		t.Errorf("even: advice %q, siblings (-want +got):\n%s", got.Advice(4, shard.Change{}, 100), diff)
+	if diff := cmp.Diff(want, got.Siblings); diff != "" || !strings.Contains(advice(got, 4), "Increase from 4 to 12 write shards.") {
+		t.Errorf("even: advice %q, siblings (-want +got):\n%s", advice(got, 4), diff)
 	}
 	skewed.Rest = 300 // two write shards are not listed
-	if got := find(t, "C#a#0", skewed); !strings.Contains(got.Advice(4, shard.Change{}, 100), "Increase from 4 to 13 write shards.") {
-		t.Errorf("two unlisted: siblings %+v, advice %q", got.Siblings, got.Advice(4, shard.Change{}, 100))
+	if got := find(t, "C#a#0", skewed); !strings.Contains(advice(got, 4), "Increase from 4 to 13 write shards.") {
+		t.Errorf("two unlisted: siblings %+v, advice %q", got.Siblings, advice(got, 4))
 	}
 }
 
@@ -97,8 +102,8 @@ func TestAdviceOnOtherCauses(t *testing.T) {
 		{"E#a#2026-01-04#0", 1, "Events of past days keep the write shards of their day, so more write shards don't help: pace their sender."},
 		{"E#a#2026-01-05#0", 1, "Increase from 1 to 6 write shards."},
 	} {
-		if got := find(t, c.key, item); !strings.HasSuffix(got.Advice(c.shards, shard.Change{}, 100), c.want) {
-			t.Errorf("%s: advice %q, want it to end with %q", c.key, got.Advice(c.shards, shard.Change{}, 100), c.want)
+		if got := find(t, c.key, item); !strings.HasSuffix(advice(got, c.shards), c.want) {
+			t.Errorf("%s: advice %q, want it to end with %q", c.key, advice(got, c.shards), c.want)
 		}
 	}
 	item.Rest = 800
@@ -124,8 +129,8 @@ func TestAdviceOnOtherCauses(t *testing.T) {
 	if rows := heat.Merge([]heat.Item{item, own}); len(rows) != 4 {
 		t.Errorf("rows %+v, want 4: one key of each of two tables has two", rows)
 	}
-	if got := find(t, "C#a#0", item); !strings.Contains(got.Advice(1, shard.Change{}, 100), "Not sharded. Split it across 7 partition keys, or shrink its ~13 KB items.") || got.MetricName() != "C#a#0" {
-		t.Errorf("another table: metric name %q, advice %q", got.MetricName(), got.Advice(1, shard.Change{}, 100))
+	if got := find(t, "C#a#0", item); !strings.Contains(advice(got, 1), "Not sharded. Split it across 7 partition keys, or shrink its ~13 KB items.") || got.MetricName() != "C#a#0" {
+		t.Errorf("another table: metric name %q, advice %q", got.MetricName(), advice(got, 1))
 	}
 }
 
@@ -141,12 +146,12 @@ func TestAdviceNamesTheGrowth(t *testing.T) {
 		history shard.History
 		want    string
 	}{
-		"growth, then a shrink":      {cooled, shard.History{{At: at(3), Count: 16}, {At: at(90), Count: 4}}, "Cooled: resharded to 16 at 12:03:00, now"},
-		"a pin after it cooled":      {cooled, shard.History{{At: at(20), Count: 8}}, "Cooled: hot until 12:05:00, now"},
-		"a shrink alone":             {cooled, shard.History{{At: at(-90), Count: 16}, {At: at(3), Count: 4}}, "Cooled: hot until 12:05:00, now"},
-		"a shrink while it is hot":   {hot, shard.History{{At: at(-90), Count: 4}, {At: at(1), Count: 2}}, "Increase from 2 to"},
+		"growth, then a shrink":    {cooled, shard.History{{At: at(3), Count: 16}, {At: at(90), Count: 4}}, "Cooled: resharded to 16 at 12:03:00, now"},
+		"a pin after it cooled":    {cooled, shard.History{{At: at(20), Count: 8}}, "Cooled: hot until 12:05:00, now"},
+		"a shrink alone":           {cooled, shard.History{{At: at(-90), Count: 16}, {At: at(3), Count: 4}}, "Cooled: hot until 12:05:00, now"},
+		"a shrink while it is hot": {hot, shard.History{{At: at(-90), Count: 4}, {At: at(1), Count: 2}}, "Increase from 2 to"},
 		"growth and then a shrink": {hot, shard.History{{At: at(1), Count: 4}, {At: at(2), Count: 2}}, "Increase from 2 to"},
-		"growth while it is hot":     {hot, shard.History{{At: at(-90), Count: 2}, {At: at(1), Count: 4}}, "Resharded to 4 at 12:01:00; watching"},
+		"growth while it is hot":   {hot, shard.History{{At: at(-90), Count: 2}, {At: at(1), Count: 4}}, "Resharded to 4 at 12:01:00; watching"},
 	} {
 		if got := c.row.Advice(c.history.Newest(), heat.NewestGrowth(c.history), 100); !strings.Contains(got, c.want) {
 			t.Errorf("%s: advice %q, want %q", name, got, c.want)
@@ -165,8 +170,8 @@ func TestErrorOnManyStreamShards(t *testing.T) {
 	}
 	items[5].Keys = []heat.Key{key("C#a#0", 800, 0, 80, 0), {Index: "by_rank", Key: "L#b#all#0", Units: 70, PeakAt: noon}}
 	row := find(t, "C#a#0", items...)
-	if row.Error != 3 || row.Siblings.Rest != 6 || !strings.Contains(row.Advice(4, shard.Change{}, 100), "most of that in this one") {
-		t.Errorf("row %+v, want an error of 3 and a rest of 6; advice %q", row, row.Advice(4, shard.Change{}, 100))
+	if row.Error != 3 || row.Siblings.Rest != 6 || !strings.Contains(advice(row, 4), "most of that in this one") {
+		t.Errorf("row %+v, want an error of 3 and a rest of 6; advice %q", row, advice(row, 4))
 	}
 	if row := find(t, "L#b#all#0", items...); row.Error != 6.3 || row.Siblings.Rest != 6.4 {
 		t.Errorf("index key: row %+v, want an error of 6.3 and a rest of 6.4", row)

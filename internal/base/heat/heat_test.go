@@ -16,7 +16,6 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/heat"
-	"github.com/hotshard/hotshard/pkg/shard"
 )
 
 var noon = time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
@@ -279,7 +278,7 @@ func TestAdvice(t *testing.T) {
 			index, key = "", c.key
 		}
 		row := heat.KeyHeat{Index: index, Key: key, WriteUnitsPerSecond: c.rate, Limit: 1000, Status: c.status, Verdicts: heat.Verdicts{Worst: c.status, Now: c.status}}
-		if got := row.Advice(4, shard.Change{}, 100); !strings.HasSuffix(got, c.want) {
+		if got := advice(row, 4); !strings.HasSuffix(got, c.want) {
 			t.Errorf("%s at %v: %q, want %q", c.key, c.rate, got, c.want)
 		}
 	}
