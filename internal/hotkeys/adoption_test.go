@@ -1,8 +1,8 @@
 package hotkeys_test
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,11 +19,11 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// orders is an adopted table. Its keys in taken have items.
+// orders is a fake adopted table.
 type orders struct {
 	mu    sync.Mutex
-	asked []string
-	taken map[string]bool
+	asked []string        // partition keys that were queried
+	taken map[string]bool // partition keys that have items
 	fail  error
 }
 
@@ -33,7 +33,7 @@ func (o *orders) Query(_ context.Context, in *dynamodb.QueryInput, _ ...func(*dy
 	o.asked = append(o.asked, pk)
 	o.mu.Unlock()
 	if in.ConsistentRead == nil || !*in.ConsistentRead || *in.Limit != 1 || *in.TableName != "hotshard-orders" || in.ExpressionAttributeNames["#pk"] != "pk" {
-		return nil, errors.New("it is another query")
+		return nil, fmt.Errorf("unexpected query %+v", in)
 	}
 	out := &dynamodb.QueryOutput{}
 	if o.taken[pk] {
@@ -42,6 +42,7 @@ func (o *orders) Query(_ context.Context, in *dynamodb.QueryInput, _ ...func(*dy
 	return out, o.fail
 }
 
+// adopted returns settings for the adopted table hotshard-orders.
 func adopted(layout string) hotkeys.Settings {
 	s := existing("heat", "hotshard-orders")
 	s.PartitionWCU = 100
@@ -56,13 +57,13 @@ func adopted(layout string) hotkeys.Settings {
 func newAdopted(t *testing.T, s hotkeys.Settings, table *orders) *fixture {
 	t.Helper()
 	f := newFixture(settings())
-	deps := f.deps()
-	deps.Source, deps.Adopted = count.Source{Table: "hotshard-orders", PartitionKey: "pk", SortKey: "sk"}, table
-	var err error
-	if f.handler, err = hotkeys.New(s, deps); err != nil {
-		t.Fatal(err)
-	}
+	f.rebuild(t, s, func(deps *hotkeys.Deps) { adopt(deps, table) })
 	return f
+}
+
+// adopt makes a detector read an adopted table.
+func adopt(deps *hotkeys.Deps, table *orders) {
+	deps.Source, deps.Adopted = count.Source{Table: "hotshard-orders", PartitionKey: "pk", SortKey: "sk"}, table
 }
 
 // sold returns n orders under a partition key, written in the second at.
@@ -73,15 +74,15 @@ func sold(pk string, n int, at float64) (all writes) {
 	return all
 }
 
-// TestAdoptedTableGrows checks that a hot name of an adopted table grows to what its rate needs, after a look at the new
-// keys, and that its write shards count together.
+// TestAdoptedTableGrows checks that a hot name of an adopted table grows to the count that its rate needs, after
+// queries for the new partition keys. The rates of its write shards are summed.
 func TestAdoptedTableGrows(t *testing.T) {
 	for _, c := range []struct {
 		layout string
 		writes writes
 		shards int // before
 		want   string
-		asked  []string // first and last
+		asked  []string // the first and the last partition key that is queried
 	}{
 		{"random", sold("acme", 800, 1), 1, "orders/acme 1>4", []string{"acme#SHARD_1", "acme#SHARD_3"}},
 		{"calculated", sold("acme", 800, 1), 1, "orders/acme 1>7", []string{"acme#SHARD_1", "acme#SHARD_6"}},
@@ -99,8 +100,8 @@ func TestAdoptedTableGrows(t *testing.T) {
 			continue
 		}
 		slices.Sort(table.asked)
-		if n := len(table.asked); table.asked[0] != c.asked[0] || table.asked[n-1] != c.asked[1] {
-			t.Errorf("%s: asked %v", c.layout, table.asked)
+		if n := len(table.asked); n == 0 || table.asked[0] != c.asked[0] || table.asked[n-1] != c.asked[1] {
+			t.Errorf("%s: queried %v, want %s to %s", c.layout, table.asked, c.asked[0], c.asked[1])
 		}
 		if logs := f.logs.String(); !strings.Contains(logs, "Increase from") && !strings.Contains(logs, "Resharded") {
 			t.Errorf("%s: no advice on write shards:\n%s", c.layout, logs)
@@ -108,55 +109,52 @@ func TestAdoptedTableGrows(t *testing.T) {
 	}
 }
 
-// TestAdoptedTableStays lists conditions under which a hot name of an adopted table does not grow.
-func TestAdoptedTableStays(t *testing.T) {
-	one := func(pk, sk string) (all writes) {
-		for range 800 {
-			all = append(all, write{key: pk, at: 1, sk: sk, image: `{"n":{"N":"2"}}`, old: `{"n":{"N":"1"}}`})
-		}
-		return all
-	}
-	updates := sold("acme", 800, 1)
+// TestAdoptedTableDoesNotGrow lists conditions under which a hot name of an adopted table does not grow.
+func TestAdoptedTableDoesNotGrow(t *testing.T) {
+	hot := sold("acme", 800, 1)
+	oneItem := slices.Repeat(writes{{key: "acme", at: 1, sk: "a", image: `{"n":{"N":"2"}}`, old: `{"n":{"N":"1"}}`}}, 800)
+	updates := slices.Clone(hot)
 	for i := range updates {
 		updates[i].old = `{"total":{"N":"0"}}`
 	}
 	for name, c := range map[string]struct {
-		layout string
-		writes writes
-		set    func(*hotkeys.Settings, *orders, *fakeShards)
-		log    string
+		layout   string // calculated if ""
+		writes   writes
+		table    *orders // may be nil
+		settings func(*hotkeys.Settings)
+		shards   func(*fakeShards)
+		log      string // the reason that is logged
 	}{
-		"one item":      {"calculated", one("acme", "a"), nil, "one item takes 800 of 800 writes"},
-		"half one item": {"calculated", slices.Concat(one("acme", "a"), sold("acme", 800, 1)), nil, "one item takes 800 of 1600 writes"},
-		"updates":       {"calculated", updates, nil, "change items that stay where they are"},
-		"in the way":    {"calculated", sold("acme", 800, 1), func(_ *hotkeys.Settings, o *orders, _ *fakeShards) { o.taken = map[string]bool{"acme#SHARD_2": true} }, "the partition key acme#SHARD_2 of a new write shard"},
-		"keys not read": {"calculated", sold("acme", 800, 1), func(_ *hotkeys.Settings, o *orders, _ *fakeShards) { o.fail = errPut }, "partition keys of new write shards not read"},
-		"a look-alike":  {"calculated", sold("acme#SHARD_3", 800, 1), nil, "Not sharded"},
-		"no bucket":     {"buckets", sold("acme", 800, 1), nil, "Not sharded"},
-		"an old bucket": {"buckets", sold("acme#2026-01-02", 800, 1), nil, "past days keep their write shards"},
-		"enough":        {"calculated", sold("acme", 800, 1), func(s *hotkeys.Settings, _ *orders, _ *fakeShards) { s.SourceMax = 1 }, "1 write shards are the most that are allowed"},
-		"observed":      {"calculated", sold("acme", 800, 1), func(s *hotkeys.Settings, _ *orders, _ *fakeShards) { s.Control = growth.Observe }, "shard count would change"},
-		"off":           {"calculated", sold("acme", 800, 1), func(s *hotkeys.Settings, _ *orders, _ *fakeShards) { s.Control = growth.Off }, "Increase from 1 to 7"},
-		"pinned": {"calculated", sold("acme", 800, 1), func(_ *hotkeys.Settings, _ *orders, f *fakeShards) {
-			f.entries["orders/acme"] = shardmap.Entry{Pinned: true}
-		}, ""},
-		"few partitions": {"calculated", sold("acme", 800, 1), func(_ *hotkeys.Settings, _ *orders, f *fakeShards) { f.partitions = 4; f.grown("orders/acme", 16) }, "the table's 4 partitions"},
+		"one item":       {writes: oneItem, log: "one item takes 800 of 800 writes"},
+		"half one item":  {writes: slices.Concat(oneItem, hot), log: "one item takes 800 of 1600 writes"},
+		"updates":        {writes: updates, log: "change items that stay where they are"},
+		"key in use":     {writes: hot, table: &orders{taken: map[string]bool{"acme#SHARD_2": true}}, log: "the partition key acme#SHARD_2 of a new write shard"},
+		"failed query":   {writes: hot, table: &orders{fail: errPut}, log: "partition keys of new write shards not read"},
+		"a similar key":  {writes: sold("acme#SHARD_3", 800, 1), log: "Not sharded"},
+		"no bucket":      {layout: "buckets", writes: hot, log: "Not sharded"},
+		"an old bucket":  {layout: "buckets", writes: sold("acme#2026-01-02", 800, 1), log: "past days keep their write shards"},
+		"the setting":    {writes: hot, settings: func(s *hotkeys.Settings) { s.SourceMax = 1 }, log: "1 write shards are the most that are allowed"},
+		"observe":        {writes: hot, settings: func(s *hotkeys.Settings) { s.Control = growth.Observe }, log: "shard count would change"},
+		"off":            {writes: hot, settings: func(s *hotkeys.Settings) { s.Control = growth.Off }, log: "Increase from 1 to 7"},
+		"pinned":         {writes: hot, shards: func(f *fakeShards) { f.entries["orders/acme"] = shardmap.Entry{Pinned: true} }},
+		"few partitions": {writes: hot, shards: func(f *fakeShards) { f.partitions = 1; f.grown("orders/acme", 4) }, log: "the table's 1 partitions"},
 	} {
-		s, table := adopted(c.layout), &orders{}
-		shards := newFixture(settings()).shards
-		if c.set != nil {
-			c.set(&s, table, shards)
+		s, table, f := adopted(cmp.Or(c.layout, "calculated")), cmp.Or(c.table, &orders{}), newFixture(settings())
+		if c.settings != nil {
+			c.settings(&s)
 		}
-		f := newAdopted(t, s, table)
-		f.shards.entries, f.shards.partitions = shards.entries, shards.partitions
+		if c.shards != nil {
+			c.shards(f.shards)
+		}
+		f.rebuild(t, s, func(deps *hotkeys.Deps) { adopt(deps, table) })
 		f.must(t, batch{writes: c.writes, first: 1, final: true, table: "orders"}.payload())
 		if len(f.shards.changes) > 0 || !strings.Contains(f.logs.String(), c.log) {
-			t.Errorf("%s: changes %v\n%s", name, f.shards.changes, f.logs)
+			t.Errorf("%s: changes %v, want none and the log %q\n%s", name, f.shards.changes, c.log, f.logs)
 		}
 	}
 }
 
-// grown sets a key's count, in force for an hour.
+// grown sets a key's count, which has been in effect for an hour.
 func (f *fakeShards) grown(key string, n int) {
 	f.set(key, n, start.Add(-time.Hour))
 	e := f.entries[key]
@@ -164,7 +162,7 @@ func (f *fakeShards) grown(key string, n int) {
 	f.entries[key] = e
 }
 
-// TestAdoptedKeysAreReadOncePerWindow checks that a name whose growth is refused does not cost reads with each delivery.
+// TestAdoptedKeysAreReadOncePerWindow checks that a name that can't grow does not cost reads with each delivery.
 func TestAdoptedKeysAreReadOncePerWindow(t *testing.T) {
 	table := &orders{taken: map[string]bool{"acme#SHARD_1": true}}
 	f := newAdopted(t, adopted("random"), table)
@@ -173,12 +171,12 @@ func TestAdoptedKeysAreReadOncePerWindow(t *testing.T) {
 		state = f.must(t, batch{writes: sold("acme", 200, float64(i)), first: 1 + 1000*i, state: state, table: "orders"}.payload())
 	}
 	if len(table.asked) == 0 || len(table.asked) > 16 || len(f.shards.changes) > 0 || strings.Count(f.logs.String(), "hot key not grown") != 1 {
-		t.Errorf("asked %v, changes %v\n%s", table.asked, f.shards.changes, f.logs)
+		t.Errorf("queried %v, want 1 to 16 keys; changes %v, want none\n%s", table.asked, f.shards.changes, f.logs)
 	}
 }
 
-// TestAdoptedTableOfLargeItems delivers one item of 100 KB a second, as stream shards with few records do. They add up to
-// evidence: new items make the name grow, and one item that is updated does not.
+// TestAdoptedTableOfLargeItems checks that a name whose batches have one record of 100 KB each grows if the items are
+// new, and does not if all writes update one item.
 func TestAdoptedTableOfLargeItems(t *testing.T) {
 	large := fmt.Sprintf(`{"total":{"S":%q}}`, strings.Repeat("x", 100<<10))
 	for _, c := range []struct {
@@ -199,25 +197,21 @@ func TestAdoptedTableOfLargeItems(t *testing.T) {
 			}
 		}
 		if len(f.shards.changes) < c.changes || len(f.shards.changes) > 2*c.changes || !strings.Contains(f.logs.String(), c.log) {
-			t.Errorf("item %s: changes %v\n%s", c.sk, f.shards.changes, f.logs)
+			t.Errorf("item %s: changes %v, want %d\n%s", c.sk, f.shards.changes, c.changes, f.logs)
 		}
 	}
 }
 
-// TestAdoptedCensus checks that the partitions of an adopted table are noted under its name, as a grower asks for them.
-func TestAdoptedCensus(t *testing.T) {
-	f := newAdopted(t, adopted("random"), &orders{})
-	deps := f.deps()
-	deps.Source, deps.Adopted = count.Source{Table: "hotshard-orders", PartitionKey: "pk", SortKey: "sk"}, &orders{}
-	deps.Partitions = func(_ context.Context, table string) (int, error) { return len(table), nil }
-	var err error
-	if f.handler, err = hotkeys.New(adopted("random"), deps); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := f.handler.Invoke(t.Context(), []byte(hotkeys.LayersTask)); err != nil {
-		t.Fatal(err)
-	}
+// TestAdoptedPartitionsAreNoted checks that the partitions of an adopted table are noted under the table's name, which
+// a grower uses.
+func TestAdoptedPartitionsAreNoted(t *testing.T) {
+	f := newFixture(settings())
+	f.rebuild(t, adopted("random"), func(deps *hotkeys.Deps) {
+		adopt(deps, &orders{})
+		deps.Partitions = func(_ context.Context, table string) (int, error) { return len(table), nil }
+	})
+	f.layersTask(t)
 	if want := []string{"hotshard-orders 15"}; !slices.Equal(f.shards.noted, want) || f.shards.snapshots > 0 {
-		t.Errorf("noted %v, %d snapshots", f.shards.noted, f.shards.snapshots)
+		t.Errorf("noted %v, want %v; %d snapshots, want none", f.shards.noted, want, f.shards.snapshots)
 	}
 }

@@ -21,9 +21,9 @@ import (
 	"github.com/hotshard/hotshard/pkg/throttle"
 )
 
-// TestBoardUnitsOnTheEngine submits scores to boards of every mode, removes players and raises a shard count. The
-// counted units must equal the charged ones for each partition of the index. For the table they may be fewer, since
-// removals of nothing and failed conditions are not in the stream.
+// TestBoardUnitsOnTheEngine checks that the counted units of each index key equal the charged ones, for boards of every
+// mode, with removed players and a raised shard count. A table key's may be fewer: removals of nothing and failed
+// conditions are not in the stream.
 func TestBoardUnitsOnTheEngine(t *testing.T) {
 	limits, err := throttle.New(throttle.Options{Partitions: 4, PartitionWCU: 100_000, TopKeys: 10_000, Base: dynamolocal.Transport()})
 	if err != nil {
@@ -43,7 +43,7 @@ func TestBoardUnitsOnTheEngine(t *testing.T) {
 	s := settings()
 	s.Control, s.ItemsTable, s.EventsTable = growth.Off, names.Items, names.Events
 	f := newFixture(s)
-	drain(t, f, db, names)
+	drain(t, f, db, names, names.Items)
 	for _, item := range parsed(t, f) {
 		for _, k := range item.Keys {
 			got[key{k.Index, k.Key}] += float64(k.Units)
@@ -64,6 +64,7 @@ func TestBoardUnitsOnTheEngine(t *testing.T) {
 	}
 }
 
+// playBoards submits random scores to a board of each mode, removes players, and changes the shard count once.
 func playBoards(t *testing.T, db *dynamodb.Client, names schema.Names) {
 	t.Helper()
 	view := shardmap.New(db, names.ShardMap, shardmap.Options{})
@@ -94,10 +95,10 @@ func playBoards(t *testing.T, db *dynamodb.Client, names schema.Names) {
 	}
 }
 
-// drain delivers the whole stream of the items table to the handler.
-func drain(t *testing.T, f *fixture, db *dynamodb.Client, names schema.Names) {
+// drain delivers a table's whole stream to the detector.
+func drain(t *testing.T, f *fixture, db *dynamodb.Client, names schema.Names, table string) {
 	t.Helper()
-	source, err := eventsource.OpenStream(t.Context(), db, enginetest.Streams(t, db), names.Items)
+	source, err := eventsource.OpenStream(t.Context(), db, enginetest.Streams(t, db), table)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,6 +110,6 @@ func drain(t *testing.T, f *fixture, db *dynamodb.Client, names schema.Names) {
 		t.Fatal(err)
 	}
 	if err := mapping.Drain(t.Context()); err != nil || mapping.Stats().GivenUp > 0 {
-		t.Fatal(err, mapping.Stats())
+		t.Fatalf("draining %s: %v, %+v", table, err, mapping.Stats())
 	}
 }

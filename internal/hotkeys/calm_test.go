@@ -14,8 +14,8 @@ import (
 
 var noon = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 
-// hidden returns the items of a 10 s window, one for each stream shard. Their first keys that are not listed took 20
-// units, and 1 unit of an index.
+// hidden returns the items of a 10 s window, one for each stream shard. In each, an unlisted key took up to 20 units of
+// the table, and up to 1 unit of an index.
 func hidden(streamShards int, at time.Time) (items []heat.Item) {
 	for s := range streamShards {
 		items = append(items, heat.Item{Start: at, Window: 10 * time.Second, StreamShard: fmt.Sprint(s), Rest: 20, IndexRest: 1})
@@ -23,7 +23,7 @@ func hidden(streamShards int, at time.Time) (items []heat.Item) {
 	return items
 }
 
-// peak returns the peak of a key by items, in WCU/s.
+// peak returns a key's upper bound for its heaviest window, in WCU/s, by the items of one window.
 func peak(base schema.BaseKey, writeShards int, items []heat.Item) float64 {
 	c := candidate{shardmap.Entry{Key: base.String(), History: shard.History{{At: noon.Add(-48 * time.Hour), Count: writeShards}}}, PastLoad{Base: base, From: items[0].Start}}
 	all := newPastLoads([]candidate{c})
@@ -31,23 +31,24 @@ func peak(base schema.BaseKey, writeShards int, items []heat.Item) float64 {
 	return all[base].Peak
 }
 
-// TestPeakOfManyStreamShards checks that the bound for unlisted keys does not rise with the number of stream shards.
-// The records of a partition key come from one stream shard or two.
+// TestPeakOfManyStreamShards checks that a counter's peak does not rise with the number of stream shards, since a
+// partition key's records come from one or two. A board's does: an index key's records come from all.
 func TestPeakOfManyStreamShards(t *testing.T) {
 	base := schema.BaseKey{Type: kind.Counter, Name: "k"}
 	for _, n := range []int{2, 4, 64, 250} {
 		if got := peak(base, 64, hidden(n, noon)); got != 64*2*2 {
-			t.Errorf("%d stream shards: %v units a second, want 256", n, got)
+			t.Errorf("%d stream shards: %v WCU/s, want 256", n, got)
 		}
 	}
-	board := schema.BaseKey{Type: kind.Board, Name: "b"} // the records of an index's key come from all stream shards
+	board := schema.BaseKey{Type: kind.Board, Name: "b"}
 	if got := peak(board, 4, hidden(64, noon)); got != 4*3*64*0.1 {
-		t.Errorf("a board: %v units a second, want 76.8", got)
+		t.Errorf("a board: %v WCU/s, want 76.8", got)
 	}
 }
 
-// TestPeakOfParts checks that the items of two stream shards add up, and that a listed write shard hides no units.
-func TestPeakOfParts(t *testing.T) {
+// TestPeakOfUnlistedWriteShards checks that an unlisted write shard counts up to the two highest rests of all stream
+// shards, and a listed one its units and error. Items of one stream shard are summed.
+func TestPeakOfUnlistedWriteShards(t *testing.T) {
 	base := schema.BaseKey{Type: kind.Counter, Name: "k"}
 	part := func(streamShard, part string, rest uint64, keys ...heat.Key) heat.Item {
 		return heat.Item{Start: noon, Window: 10 * time.Second, StreamShard: streamShard, Part: part, Rest: rest, Keys: keys}
@@ -55,19 +56,19 @@ func TestPeakOfParts(t *testing.T) {
 	key := heat.Key{Key: "C#k#0", Units: 100, Err: 5}
 	for name, c := range map[string]struct {
 		items []heat.Item
-		want  float64 // units in the window
+		want  float64 // units of both write shards in the window
 	}{
-		"parts":                {[]heat.Item{part("a", "1", 20), part("b", "", 25), part("a", "2", 10), part("c", "", 27)}, 2 * (30 + 27)},
-		"the most comes last":  {[]heat.Item{part("a", "", 1), part("b", "", 2), part("c", "", 3)}, 2 * (2 + 3)},
-		"the most comes first": {[]heat.Item{part("a", "", 3), part("b", "", 2), part("c", "", 1)}, 2 * (2 + 3)},
+		"two items of one":     {[]heat.Item{part("a", "1", 20), part("b", "", 25), part("a", "2", 10), part("c", "", 27)}, 2 * (30 + 27)},
+		"the highest is last":  {[]heat.Item{part("a", "", 1), part("b", "", 2), part("c", "", 3)}, 2 * (2 + 3)},
+		"the highest is first": {[]heat.Item{part("a", "", 3), part("b", "", 2), part("c", "", 1)}, 2 * (2 + 3)},
 		"listed":               {[]heat.Item{part("a", "", 20, key), part("b", "", 25), part("c", "", 3)}, 105 + 25 + (20 + 25)},
 		"listed across a split": {
 			[]heat.Item{part("a", "", 20, key), part("b", "", 25, key), part("c", "", 3)}, 2*105 + 0 + (20 + 25),
 		},
-		"unnamed": {[]heat.Item{part("", "1", 20), part("", "2", 25), part("", "3", 3)}, 2 * (20 + 25 + 3)},
+		"no stream shard": {[]heat.Item{part("", "1", 20), part("", "2", 25), part("", "3", 3)}, 2 * (20 + 25 + 3)},
 	} {
 		if got := peak(base, 2, c.items); got != c.want/10 {
-			t.Errorf("%s: %v units a second, want %v", name, got, c.want/10)
+			t.Errorf("%s: %v WCU/s, want %v", name, got, c.want/10)
 		}
 	}
 }
@@ -94,30 +95,30 @@ func TestPeakOfTimeBuckets(t *testing.T) {
 		{kind.Limit, noon, 10},
 		{kind.Limit, noon.Add(time.Millisecond), 11},
 	} {
-		rate := 2.0 // units a second of a partition key that is not listed
+		rate := 2.0 // WCU/s of an unlisted partition key
 		if kind.Of(c.kind).Indexed() {
 			rate = 0.1
 		}
 		if got := peak(schema.BaseKey{Type: c.kind, Name: "k"}, 5, hidden(1, c.at)); got != 5*c.want*rate {
-			t.Errorf("%s in the window from %s: %v units a second, want %v", c.kind, c.at, got, 5*c.want*rate)
+			t.Errorf("%s in the window from %s: %v WCU/s, want %v", c.kind, c.at, got, 5*c.want*rate)
 		}
 	}
 }
 
-// TestPeakBesideABackfill checks that listed partition keys of a past day prove nothing about today's.
+// TestPeakBesideABackfill checks that listed partition keys of a past day do not bound today's unlisted ones.
 func TestPeakBesideABackfill(t *testing.T) {
 	base := schema.BaseKey{Type: kind.Event, Name: "e"}
 	for day, want := range map[string]float64{"2026-11-22": 30 + 20, "2026-11-01": 30 + 40} {
 		items := hidden(1, noon)
 		items[0].Keys = []heat.Key{{Key: "E#e#" + day + "#0", Units: 30}}
 		if got := peak(base, 2, items); got != want/10 {
-			t.Errorf("with events of %s: %v units a second, want %v", day, got, want/10)
+			t.Errorf("with events of %s: %v WCU/s, want %v", day, got, want/10)
 		}
 	}
 }
 
-// TestSkewOnManyStreamShards checks that the bound for an unlisted write shard sums the rests of two stream
-// shards at most.
+// TestSkewOnManyStreamShards checks that skew is detected on 64 stream shards, because an unlisted write shard counts
+// the rests of only two.
 func TestSkewOnManyStreamShards(t *testing.T) {
 	items := hidden(64, noon)
 	for n, units := range []uint64{9000, 50} { // two write shards are not listed
@@ -131,6 +132,6 @@ func TestSkewOnManyStreamShards(t *testing.T) {
 	entry := shardmap.Entry{Key: "E#e", History: shard.History{{At: noon.Add(-time.Hour), Count: 4}}, Max: 4}
 	d := Policy{Limit: 1000, Threshold: 0.7, Partitions: 64}.DecideGrowth(l.evidence(s[0], false), entry, l.end)
 	if d.Action != Advise {
-		t.Errorf("%+v by %+v", d, l.evidence(s[0], false))
+		t.Errorf("decision %+v by %+v, want %s", d, l.evidence(s[0], false), Advise)
 	}
 }

@@ -1,8 +1,6 @@
 package hotkeys_test
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,39 +9,61 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/growth"
 	"github.com/hotshard/hotshard/internal/base/heat"
-	"github.com/hotshard/hotshard/internal/hotkeys"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// TestGrowthAheadOfThrottling checks that a hot key grows in the same invocation, and once, although the window goes
-// on.
+// TestGrowthAheadOfThrottling checks that a key grows in the invocation that makes it hot, by its heaviest second, and
+// only once in the window. A changed score of a board takes two units.
 func TestGrowthAheadOfThrottling(t *testing.T) {
-	f := newFixture(settings())
-	all := slices.Concat(repeat("C#a#0", 350, 1), repeat("C#a#0", 349, 2))
-	state := f.must(t, batch{writes: all, first: 1}.payload())
-	if len(f.shards.changes) > 0 {
-		t.Fatalf("below the budget: %v", f.shards.changes)
-	}
-	state = f.must(t, batch{writes: repeat("C#a#0", 1, 2), first: 700, state: state}.payload())
-	want := []string{"C#a 1>14"} // 350 in one second, 25 for each
-	if !slices.Equal(f.shards.changes, want) {
-		t.Fatalf("at the budget: %v", f.shards.changes)
-	}
-	if n := f.shards.notes[0]; n.By != "hotkeys" || !strings.Contains(n.Why, "the hottest write shard of 1 took 70.0 of a partition's 100") {
-		t.Errorf("the note is %+v", n)
-	}
-	state = f.must(t, batch{writes: repeat("C#a#0", 500, 3), first: 701, state: state}.payload())
-	f.must(t, batch{state: state, final: true}.payload())
-	if !slices.Equal(f.shards.changes, want) || len(f.values("ShardCountChanges")["hotshard-items"]) != 1 {
-		t.Errorf("changes %v, metrics %v", f.shards.changes, f.values("ShardCountChanges"))
-	}
-	if logs := f.logs.String(); strings.Count(logs, "shard count changed") != 1 || !strings.Contains(logs, "from=1 to=14") {
-		t.Errorf("logs:\n%s", logs)
+	for _, c := range []struct {
+		below, at, above writes
+		want, log        string
+	}{
+		{slices.Concat(repeat("C#a#0", 350, 1), repeat("C#a#0", 349, 2)), repeat("C#a#0", 1, 2), repeat("C#a#0", 500, 3),
+			"C#a 1>14", "from=1 to=14"}, // 350 in one second, 25 for each write shard
+		{scores("all", 0, 349, 1, true), scores("all", 0, 1, 2, true), scores("all", 0, 500, 3, true),
+			"L#b 1>56", "from=1 to=56"}, // 698 in one second, 12.5 for each write shard
+	} {
+		f := newFixture(settings())
+		state := f.must(t, batch{writes: c.below, first: 1}.payload())
+		if len(f.shards.changes) > 0 {
+			t.Errorf("below the threshold: changes %v, want none", f.shards.changes)
+		}
+		state = f.must(t, batch{writes: c.at, first: 700, state: state}.payload())
+		if !slices.Equal(f.shards.changes, []string{c.want}) {
+			t.Fatalf("at the threshold: changes %v, want %s", f.shards.changes, c.want)
+		}
+		if n := f.shards.notes[0]; n.By != "hotkeys" || !strings.Contains(n.Why, "the hottest write shard of 1 took 70.0 of a partition's 100") {
+			t.Errorf("%s has the note %+v", c.want, n)
+		}
+		state = f.must(t, batch{writes: c.above, first: 701, state: state}.payload())
+		f.must(t, batch{state: state, final: true}.payload())
+		if !slices.Equal(f.shards.changes, []string{c.want}) || len(f.values("ShardCountChanges")["hotshard-items"]) != 1 {
+			t.Errorf("after the window: changes %v, metrics %v; want only %s", f.shards.changes, f.values("ShardCountChanges"), c.want)
+		}
+		if logs := f.logs.String(); strings.Count(logs, "shard count changed") != 1 || !strings.Contains(logs, c.log) {
+			t.Errorf("want one change %s in the logs:\n%s", c.log, logs)
+		}
 	}
 }
 
-func TestControl(t *testing.T) {
+// TestGrowthOfLimitsAndSessions checks that a limit grows by the load of one of its windows, and a group by its
+// sessions' load on the index.
+func TestGrowthOfLimitsAndSessions(t *testing.T) {
+	f := newFixture(settings())
+	f.must(t, unwindowed(slices.Concat(
+		repeat("R#k#60#1767571200#0", 750, 1), repeat("R#k#60#1767571260#0", 10, 2), renewals("g", 0, 750, 1),
+	), 1))
+	slices.Sort(f.shards.changes)
+	if want := []string{"R#k 1>3", "S#g 1>6"}; !slices.Equal(f.shards.changes, want) {
+		t.Errorf("changes %v, want %v\n%s", f.shards.changes, want, f.logs)
+	}
+}
+
+// TestGrowthControl checks that a hot key grows with control act, is logged and counted with observe, and neither with
+// off.
+func TestGrowthControl(t *testing.T) {
 	for control, want := range map[growth.Control]struct {
 		changes  []string
 		observed int
@@ -59,18 +79,18 @@ func TestControl(t *testing.T) {
 		f.must(t, batch{state: state, final: true}.payload())
 		observed := f.values("ShardCountChangesObserved")["hotshard-items"]
 		if !slices.Equal(f.shards.changes, want.changes) || len(observed) != want.observed || len(f.values("ShardCountChanges")) != len(want.changes) {
-			t.Errorf("%s: changes %v, metrics %v", control, f.shards.changes, f.sink.Data())
+			t.Errorf("%s: changes %v, want %v; metrics %v", control, f.shards.changes, want.changes, f.sink.Data())
 		}
 		if would := strings.Count(f.logs.String(), "shard count would change"); would != want.observed {
-			t.Errorf("%s: logs:\n%s", control, f.logs)
+			t.Errorf("%s: %d observed changes in the logs, want %d\n%s", control, would, want.observed, f.logs)
 		}
 		if rows := f.rows(t); rows[0].Status != heat.Hot {
-			t.Errorf("%s: rows %+v", control, rows)
+			t.Errorf("%s: rows %+v, want a hot one", control, rows)
 		}
 	}
 }
 
-// even returns the writes of a 10 s window with the given rates per second, one for each write shard.
+// even returns the writes of a 10 s window, by the rates of the write shards in WCU/s.
 func even(name string, rates ...int) (all writes) {
 	for n, rate := range rates {
 		all = append(all, repeat(fmt.Sprintf("%s#%d", name, n), 10*rate, 1)...)
@@ -78,98 +98,69 @@ func even(name string, rates ...int) (all writes) {
 	return all
 }
 
-// TestNotGrown lists conditions under which a key does not grow.
+// TestNotGrown lists conditions under which a hot key does not grow. Its window is stored nevertheless.
 func TestNotGrown(t *testing.T) {
 	hot := repeat("C#a#0", 800, 1)
+	long := start.Add(-time.Hour)
 	for name, c := range map[string]struct {
-		payload []byte
-		now     time.Duration // after the window's start
-		set     func(*fakeShards)
-		log     string
+		writes
+		table string
+		now   time.Duration // after the window's start
+		set   func(*fakeShards)
+		log   string // the reason; "" if no decision is logged
 	}{
-		"a backlog":     {batch{writes: hot, first: 1, final: true}.payload(), 31 * time.Second, nil, ""},
-		"an old part":   {batch{writes: repeat("C#a#0", 800, -25), first: 1, final: true}.payload(), time.Second, nil, ""},
-		"a backfill":    {batch{writes: repeat("E#e#2025-12-24#0", 800, 1), first: 1, final: true}.payload(), 0, nil, "events of past days"},
-		"another's key": {batch{writes: repeat("user-7", 800, 1), first: 1, final: true}.payload(), 0, nil, ""},
-		"a player":      {batch{writes: repeat("L#board#all#7", 800, 1), first: 1, final: true}.payload(), 0, nil, ""},
-		"another table": {[]byte(strings.ReplaceAll(string(batch{writes: hot, first: 1, final: true}.payload()), "hotshard-items", "other")),
-			0, nil, ""},
-		"in force just now": {batch{writes: repeat("C#a#1", 800, 1), first: 1, final: true}.payload(), 0,
-			func(f *fakeShards) { f.set("C#a", 2, start.Add(time.Second)) }, ""},
-		"skew":    {batch{writes: even("E#e#2026-01-05", 90, 5, 5, 5), first: 1, final: true}.payload(), 0, func(f *fakeShards) { f.set("E#e", 4, start.Add(-time.Hour)) }, "do not cure skew"},
-		"unheard": {batch{writes: repeat("E#e#2026-01-05#0", 800, 1), first: 1, final: true}.payload(), 0, func(f *fakeShards) { f.set("E#e", 8, start.Add(-time.Hour)) }, ""},
-		"pinned":  {batch{writes: hot, first: 1, final: true}.payload(), 0, func(f *fakeShards) { f.entries["C#a"] = shardmap.Entry{Pinned: true} }, ""},
-		"no map":  {batch{writes: hot, first: 1, final: true}.payload(), 0, func(f *fakeShards) { f.fail = shard.ErrStale }, "shard count unknown"},
-		"outrun": {batch{writes: hot, first: 1, final: true}.payload(), 0,
-			func(f *fakeShards) { f.before = func() { f.set("C#a", 4, start) } }, "shard count left alone"},
-		"all that help": {batch{writes: hot, first: 1, final: true}.payload(), 0,
-			func(f *fakeShards) { f.partitions = 4; f.set("C#a", 16, start.Add(-time.Hour)) }, "the table's 4 partitions"},
+		"a backlog":          {writes: hot, now: 31 * time.Second},
+		"an old part":        {writes: repeat("C#a#0", 800, -25), now: time.Second},
+		"a backfill":         {writes: repeat("E#e#2025-12-24#0", 800, 1), log: "events of past days"},
+		"no write shard":     {writes: repeat("user-7", 800, 1)},
+		"a player":           {writes: repeat("L#board#all#7", 800, 1)},
+		"another table":      {writes: hot, table: "other"},
+		"in effect just now": {writes: repeat("C#a#1", 800, 1), set: func(f *fakeShards) { f.set("C#a", 2, start.Add(time.Second)) }},
+		"skew":               {writes: even("E#e#2026-01-05", 90, 5, 5, 5), set: func(f *fakeShards) { f.set("E#e", 4, long) }, log: "do not cure skew"},
+		"not all reported":   {writes: repeat("E#e#2026-01-05#0", 800, 1), set: func(f *fakeShards) { f.set("E#e", 8, long) }},
+		"pinned":             {writes: hot, set: func(f *fakeShards) { f.entries["C#a"] = shardmap.Entry{Pinned: true} }},
+		"no map":             {writes: hot, set: func(f *fakeShards) { f.fail = shard.ErrStale }, log: "shard count unknown"},
+		"a failure":          {writes: hot, set: func(f *fakeShards) { f.failChange = shard.ErrUnavailable }, log: "shard count not changed"},
+		"another change":     {writes: hot, set: func(f *fakeShards) { f.before = func() { f.set("C#a", 4, start) } }, log: "shard count left alone"},
+		"at the bound":       {writes: hot, set: func(f *fakeShards) { f.partitions = 1; f.set("C#a", 4, long) }, log: "the table's 1 partitions"},
 	} {
 		f := newFixture(settings())
 		f.now = start.Add(c.now)
 		if c.set != nil {
 			c.set(f.shards)
 		}
-		f.must(t, c.payload)
-		if len(f.shards.changes) > 0 || len(f.values("ShardCountChanges")) > 0 {
-			t.Errorf("%s: %v", name, f.shards.changes)
+		f.must(t, batch{writes: c.writes, table: c.table, first: 1, final: true}.payload())
+		if len(f.shards.changes) > 0 || len(f.values("ShardCountChanges")) > 0 || len(f.table.items) != 1 {
+			t.Errorf("%s: changes %v, want none; %d heat items, want 1", name, f.shards.changes, len(f.table.items))
 		}
 		if logs := f.logs.String(); !strings.Contains(logs, c.log) || c.log == "" && strings.Contains(logs, "shard count") {
-			t.Errorf("%s: logs:\n%s", name, logs)
+			t.Errorf("%s: want the reason %q in the logs:\n%s", name, c.log, logs)
 		}
 	}
 }
 
-// TestBlind checks that an unreadable shard map is logged, and counted as a failed change.
-func TestBlind(t *testing.T) {
-	f := newFixture(settings())
-	f.shards.fail = shard.ErrStale
-	f.must(t, batch{writes: repeat("C#a#0", 800, 1), first: 1, final: true}.payload())
-	if len(f.values("ShardCountChangeFailures")["hotshard-items"]) != 1 || !strings.Contains(f.logs.String(), "shard count unknown") {
-		t.Errorf("metrics %v\n%s", f.sink.Data(), f.logs)
+// TestFailedGrowth checks that an unreadable shard map and a failed change are logged and counted as failures, and that
+// the next delivery retries.
+func TestFailedGrowth(t *testing.T) {
+	for log, fail := range map[string]func(*fakeShards, error){
+		"shard count unknown":     func(f *fakeShards, err error) { f.fail = err },
+		"shard count not changed": func(f *fakeShards, err error) { f.failChange = err },
+	} {
+		f := newFixture(settings())
+		fail(f.shards, shard.ErrUnavailable)
+		state := f.must(t, batch{writes: repeat("C#a#0", 800, 1), first: 1}.payload())
+		if len(f.values("ShardCountChangeFailures")["hotshard-items"]) != 1 || !strings.Contains(f.logs.String(), log) {
+			t.Errorf("want one failure and the log %q: metrics %v\n%s", log, f.sink.Data(), f.logs)
+		}
+		fail(f.shards, nil)
+		f.must(t, batch{writes: repeat("C#a#0", 1, 1), first: 801, state: state}.payload())
+		if len(f.shards.changes) != 1 {
+			t.Errorf("%s: changes %v after the next delivery, want one\n%s", log, f.shards.changes, f.logs)
+		}
 	}
 }
 
-// TestGrowthFails checks that a failed change is logged and does not fail the batch.
-func TestGrowthFails(t *testing.T) {
-	f := newFixture(settings())
-	deps := f.deps()
-	deps.Shards = failing{f.shards}
-	f.handler, _ = hotkeys.New(settings(), deps)
-	f.must(t, batch{writes: repeat("C#a#0", 800, 1), first: 1, final: true}.payload())
-	if !strings.Contains(f.logs.String(), "shard count not changed") || len(f.values("ShardCountChangeFailures")["hotshard-items"]) != 1 || len(f.table.items) != 1 {
-		t.Errorf("logs:\n%s", f.logs)
-	}
-}
-
-// failing is a shard map that can be read and not changed.
-type failing struct{ *fakeShards }
-
-func (failing) change() (shardmap.Entry, error) {
-	return shardmap.Entry{}, errors.Join(shard.ErrUnavailable, errPut)
-}
-
-func (f failing) GrowFrom(_ context.Context, _ shardmap.Entry, _ int, _ shardmap.Note, _ time.Time) (shardmap.Entry, error) {
-	return f.change()
-}
-
-func (f failing) ShrinkFrom(_ context.Context, _ shardmap.Entry, _ int, _ shardmap.Note, _ time.Time) (shardmap.Entry, error) {
-	return f.change()
-}
-
-// TestAFailedChangeIsTriedAgain checks that the next delivery retries a failed change.
-func TestAFailedChangeIsTriedAgain(t *testing.T) {
-	f := newFixture(settings())
-	f.shards.failChange = shard.ErrUnavailable
-	state := f.must(t, batch{writes: repeat("C#a#0", 800, 1), first: 1}.payload())
-	f.shards.failChange = nil
-	f.must(t, batch{writes: repeat("C#a#0", 1, 1), first: 801, state: state}.payload())
-	if len(f.shards.changes) != 1 {
-		t.Errorf("changes %v\n%s", f.shards.changes, f.logs)
-	}
-}
-
-// TestPresentAndPast checks that a hot day grows regardless of writes to past days.
+// TestPresentAndPast checks that an entity grows by its current day, regardless of writes to past days.
 func TestPresentAndPast(t *testing.T) {
 	f := newFixture(settings())
 	all := repeat("E#e#2026-01-05#0", 750, 1)
@@ -177,12 +168,12 @@ func TestPresentAndPast(t *testing.T) {
 		all = append(all, repeat(fmt.Sprintf("E#e#2025-12-%02d#0", day+1), 50, 1)...)
 	}
 	f.must(t, batch{writes: all, first: 1, final: true}.payload())
-	if !slices.Equal(f.shards.changes, []string{"E#e 1>6"}) {
-		t.Errorf("changes %v\n%s", f.shards.changes, f.logs)
+	if want := []string{"E#e 1>6"}; !slices.Equal(f.shards.changes, want) {
+		t.Errorf("changes %v, want %v\n%s", f.shards.changes, want, f.logs)
 	}
 }
 
-// TestRedeliveredRecordsCountOnce checks that redelivered records count once.
+// TestRedeliveredRecordsCountOnce checks that records that an earlier batch of the window had are not counted again.
 func TestRedeliveredRecordsCountOnce(t *testing.T) {
 	f := newFixture(settings())
 	state := f.must(t, batch{writes: repeat("C#a#0", 400, 1), first: 8}.payload())

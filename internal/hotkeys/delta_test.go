@@ -1,28 +1,20 @@
 package hotkeys_test
 
 import (
-	"encoding/json"
 	"fmt"
-	"log/slog"
 	"maps"
 	"math/rand/v2"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-
 	"github.com/hotshard/hotshard/internal/base/heat"
-	"github.com/hotshard/hotshard/internal/httpapi"
-	"github.com/hotshard/hotshard/internal/query"
 )
 
-// picture is a response of GET /v1/heat as a page keeps it.
+// picture is a response of GET /v1/heat as a client keeps it.
 type picture struct {
 	From, To, Layout string
 	AsOf             string `json:"as_of"`
@@ -43,7 +35,7 @@ type pictureRow struct {
 	WriteShards   []pictureRow `json:"write_shards"`
 }
 
-// apply merges a delta into the picture.
+// apply merges a delta into the picture. It returns an error if the delta does not follow the picture.
 func (p *picture) apply(d *picture) error {
 	from, err := time.Parse(time.RFC3339, p.From)
 	first, err2 := time.Parse(time.RFC3339, d.From)
@@ -63,7 +55,7 @@ func (p *picture) apply(d *picture) error {
 	return nil
 }
 
-// apply adds the row's newest columns from index at on. A row that is not in a delta is zero.
+// apply replaces the row's columns from index at on by the delta's. The columns of a row that the delta lacks are zero.
 func (r *pictureRow) apply(fresh pictureRow, at, columns int) {
 	if fresh.Key != nil {
 		r.Key, r.Status, r.Worst, r.CooledAt = fresh.Key, fresh.Status, fresh.Worst, fresh.CooledAt
@@ -74,7 +66,7 @@ func (r *pictureRow) apply(fresh pictureRow, at, columns int) {
 	if fresh.Heaviest == nil {
 		fresh.Heaviest = make([]float64, columns)
 	}
-	if r.Units == nil { // a write shard that the full answer did not have
+	if r.Units == nil { // a new write shard
 		r.Units, r.Heaviest = make([]uint64, at), make([]float64, at)
 	}
 	r.Units, r.Heaviest = append(r.Units[:at], fresh.Units...), append(r.Heaviest[:at], fresh.Heaviest...)
@@ -95,7 +87,7 @@ func (r *pictureRow) apply(fresh pictureRow, at, columns int) {
 	slices.SortFunc(r.WriteShards, func(a, b pictureRow) int { return strings.Compare(*a.Key, *b.Key) })
 }
 
-// differs returns how the row differs from that of a full response, or "".
+// differs describes how the row differs from that of a full response. It returns "" if it does not.
 func (r *pictureRow) differs(full *pictureRow) string {
 	if r.Status != full.Status || r.Worst != full.Worst || r.CooledAt != full.CooledAt || !slices.Equal(r.Units, full.Units) || !slices.Equal(r.Heaviest, full.Heaviest) {
 		return fmt.Sprintf("%s: %+v, want %+v", *full.Key, *r, *full)
@@ -114,7 +106,7 @@ func (r *pictureRow) differs(full *pictureRow) string {
 	return ""
 }
 
-// differs returns how the picture differs from a full response of the same time, or "".
+// differs describes how the picture differs from a full response of the same time. It returns "" if it does not.
 func (p *picture) differs(full *picture) string {
 	if p.From != full.From || p.To != full.To || p.AsOf != full.AsOf || !slices.Equal(p.Total, full.Total) || !slices.Equal(p.Covered, full.Covered) {
 		return fmt.Sprintf("totals of %s to %s, as of %s: %v, covered %v; want %s to %s as of %s: %v, covered %v", p.From, p.To, p.AsOf, p.Total, p.Covered, full.From, full.To, full.AsOf, full.Total, full.Covered)
@@ -130,7 +122,7 @@ func (p *picture) differs(full *picture) string {
 		}
 	}
 	if !slices.Equal(sum, p.Total) {
-		return fmt.Sprintf("rows and rest add up to %v, not to %v", sum, p.Total)
+		return fmt.Sprintf("rows and rest sum to %v, want %v", sum, p.Total)
 	}
 	for _, want := range full.Rows {
 		got, ok := rows[*want.Key]
@@ -140,29 +132,27 @@ func (p *picture) differs(full *picture) string {
 			}
 		}
 		if !ok && (want.Worst != "warm" || want.WriteShards != nil) {
-			return fmt.Sprintf("%s is %s and has no row of its own", *want.Key, want.Worst)
+			return fmt.Sprintf("%s is %s and has no row", *want.Key, want.Worst)
 		}
 	}
 	return ""
 }
 
-func heatPicture(t *testing.T, handler http.Handler, from time.Time, more url.Values) (p picture, size int) {
+// getPicture reads the heat from start on, as a delta to known if that has columns.
+func getPicture(t *testing.T, handler http.Handler, known picture) (p picture) {
 	t.Helper()
-	more.Set("from", from.Format(time.RFC3339))
-	more.Set("rows", "20")
-	more.Set("group", "base")
-	more["unfold"] = []string{"C#key-00", "C#key-03", "C#late"}
-	recorder := httptest.NewRecorder()
-	handler.ServeHTTP(recorder, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/heat?"+more.Encode(), nil))
-	if err := json.Unmarshal(recorder.Body.Bytes(), &p); err != nil || recorder.Code != http.StatusOK {
-		t.Fatalf("%v %d %s", err, recorder.Code, recorder.Body)
+	parameters := url.Values{"from": {start.Format(time.RFC3339)}, "rows": {"20"}, "group": {"base"}, "unfold": {"C#key-00", "C#key-03", "C#late"}}
+	if known.Layout != "" && known.AsOf != "" {
+		parameters.Set("layout", known.Layout)
+		parameters.Set("after", known.AsOf)
 	}
-	return p, recorder.Body.Len()
+	getHeat(t, handler, parameters, &p)
+	return p
 }
 
-// TestDeltasEqualFullResponse checks that a client that polls for deltas has the same data as a full response. It
-// covers columns, rows, unfolded write shards and verdicts. Some responses are lost, some come from another server that
-// does not know the layout, and clocks are set back.
+// TestDeltasEqualFullResponse checks that a client that polls for deltas has the columns, rows, unfolded write shards
+// and verdicts of a full response. Some responses are lost, some come from another server that does not know the
+// layout, and servers' clocks differ.
 func TestDeltasEqualFullResponse(t *testing.T) {
 	deltas := 0
 	for seed := range uint64(6) {
@@ -171,8 +161,7 @@ func TestDeltasEqualFullResponse(t *testing.T) {
 		var servers []http.Handler
 		ahead := time.Duration(0)
 		for range 2 {
-			source := query.NewHeat(f.reader(), query.HeatOptions{Deadline: time.Minute, Now: func() time.Time { return f.now.Add(ahead) }})
-			servers = append(servers, httpapi.New(slog.New(slog.DiscardHandler), query.HeatRoutes(source)))
+			servers = append(servers, heatAPI(f.reader(), func() time.Time { return f.now.Add(ahead) }))
 		}
 		var known picture
 		f.layersTask(t)
@@ -195,9 +184,7 @@ func TestDeltasEqualFullResponse(t *testing.T) {
 					it.Keys = append(it.Keys, heat.Key{Key: "C#late#0", Units: 1})
 					it.Units++
 				}
-				if _, err := f.table.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("heat"), Item: it.Stored(start.Add(time.Hour))}); err != nil {
-					t.Fatal(err)
-				}
+				f.putHeat(t, it.Stored(start.Add(time.Hour)))
 			}
 			if second%20 == 5 {
 				f.layersTask(t)
@@ -209,13 +196,8 @@ func TestDeltasEqualFullResponse(t *testing.T) {
 				ahead = -2 * time.Second
 			}
 			server := servers[min(random.IntN(30), 1)^1]
-			more := url.Values{}
-			if known.Layout != "" && known.AsOf != "" {
-				more.Set("layout", known.Layout)
-				more.Set("after", known.AsOf)
-			}
-			got, _ := heatPicture(t, server, start, more)
-			want, _ := heatPicture(t, servers[random.IntN(2)], start, url.Values{})
+			got := getPicture(t, server, known)
+			want := getPicture(t, servers[random.IntN(2)], picture{})
 			if got.Delta && random.IntN(5) == 0 {
 				continue // the response is lost
 			}
@@ -233,6 +215,6 @@ func TestDeltasEqualFullResponse(t *testing.T) {
 		}
 	}
 	if deltas < 100 {
-		t.Errorf("%d deltas", deltas)
+		t.Errorf("%d deltas, want 100 or more", deltas)
 	}
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// deployed is a fixture over real tables. The test reads their stream.
+// deployed is a fixture over tables in DynamoDB Local. Tests invoke its detector with records of their own.
 type deployed struct {
 	*fixture
 	db    *dynamodb.Client
@@ -26,6 +26,7 @@ type deployed struct {
 	view  *shardmap.Map
 }
 
+// deploy creates the tables and a detector whose settings may be changed.
 func deploy(t *testing.T, change func(*hotkeys.Settings)) *deployed {
 	t.Helper()
 	d := &deployed{db: enginetest.Client(t)}
@@ -36,16 +37,13 @@ func deploy(t *testing.T, change func(*hotkeys.Settings)) *deployed {
 	s.ItemsTable, s.EventsTable, s.HeatTable, s.ShardMapTable = d.names.Items, d.names.Events, d.names.Heat, d.names.ShardMap
 	change(&s)
 	d.fixture = newFixture(settings())
-	deps := d.deps()
-	deps.Heat, deps.Shards = d.db, insistent{shardmap.NewChanger(d.db, d.view, shardmap.ChangerOptions{Clock: deps.Now})}
-	var err error
-	if d.handler, err = hotkeys.New(s, deps); err != nil {
-		t.Fatal(err)
-	}
+	d.rebuild(t, s, func(deps *hotkeys.Deps) {
+		deps.Heat, deps.Shards = d.db, insistent{shardmap.NewChanger(d.db, d.view, shardmap.ChangerOptions{Clock: deps.Now})}
+	})
 	return d
 }
 
-// insistent retries changes that a busy machine can't make within their second.
+// insistent retries changes that time out on a busy machine.
 type insistent struct{ *shardmap.Changer }
 
 func (c insistent) GrowFrom(ctx context.Context, seen shardmap.Entry, count int, note shardmap.Note, now time.Time) (shardmap.Entry, error) {
@@ -56,6 +54,7 @@ func (c insistent) ShrinkFrom(ctx context.Context, seen shardmap.Entry, count in
 	return insist(func() (shardmap.Entry, error) { return c.Changer.ShrinkFrom(ctx, seen, count, note, now) })
 }
 
+// insist retries a change up to 20 times while the shard map is unavailable.
 func insist(change func() (shardmap.Entry, error)) (entry shardmap.Entry, err error) {
 	for range 20 {
 		if entry, err = change(); !errors.Is(err, shard.ErrUnavailable) {
@@ -65,7 +64,7 @@ func insist(change func() (shardmap.Entry, error)) (entry shardmap.Entry, err er
 	return entry, err
 }
 
-// keepAll turns TTL off. The tests run in the past, so the engine would expire their items.
+// keepAll turns TTL off. The tests' clock is in the past, so DynamoDB Local would expire their items.
 func (d *deployed) keepAll(t *testing.T) {
 	t.Helper()
 	for _, table := range []string{d.names.Items, d.names.Heat} {
@@ -89,41 +88,43 @@ func (d *deployed) count(t *testing.T, key string) int {
 	return entry.History.Newest()
 }
 
-// TestOnTheEngine grows a counter ahead of throttling and shrinks it after a quiet period, on real tables. Without
-// records nothing shrinks.
+// TestOnTheEngine checks that a counter grows in a shard map in DynamoDB Local, and shrinks after a quiet period, but
+// not while nothing is reported.
 func TestOnTheEngine(t *testing.T) {
 	d := deploy(t, func(s *hotkeys.Settings) { s.Quiet = time.Minute })
 	d.must(t, unwindowed(repeat("C#a#0", 750, 1), 1))
 	if n := d.count(t, "C#a"); n != 3 {
-		t.Fatalf("grown to %d write shards", n)
+		t.Fatalf("%d write shards after the growth, want 3", n)
 	}
 	for second := 15; second <= 200; second += 5 {
 		d.now = start.Add(time.Duration(second) * time.Second)
 		if second > 150 {
 			d.must(t, unwindowed(repeat("C#other#0", 1, float64(second)), 1000+second))
 		}
-		d.task(t)
+		d.shrinkTask(t)
 		if n := d.count(t, "C#a"); n != 3 && second < 150 {
-			t.Fatalf("shrunk to %d at %d s, when nothing was reported\n%s", n, second, d.logs)
+			t.Fatalf("%d write shards at %d s, when nothing was reported, want 3\n%s", n, second, d.logs)
 		}
 	}
 	if n := d.count(t, "C#a"); n != 1 {
-		t.Errorf("%d write shards after the quiet time\n%s", n, d.logs)
+		t.Errorf("%d write shards after the quiet period, want 1\n%s", n, d.logs)
 	}
 }
 
+// TestControlOnTheEngine checks that no shard count changes in DynamoDB Local with control observe or off, nor by a
+// backlog.
 func TestControlOnTheEngine(t *testing.T) {
 	for _, control := range []growth.Control{growth.Observe, growth.Off} {
 		d := deploy(t, func(s *hotkeys.Settings) { s.Control = control })
 		d.must(t, unwindowed(repeat("C#a#0", 900, 1), 1))
 		if n := d.count(t, "C#a"); n != 1 {
-			t.Errorf("%s: %d write shards", control, n)
+			t.Errorf("%s: %d write shards, want 1", control, n)
 		}
 	}
 	d := deploy(t, func(*hotkeys.Settings) {})
 	d.now = start.Add(time.Hour)
 	d.must(t, unwindowed(repeat("C#a#0", 900, 1), 1))
 	if n := d.count(t, "C#a"); n != 1 {
-		t.Errorf("a backlog: %d write shards", n)
+		t.Errorf("a backlog: %d write shards, want 1", n)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,9 +15,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/growth"
 	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/base/keyname"
@@ -28,31 +31,32 @@ import (
 
 var start = time.Date(2026, 1, 5, 13, 0, 0, 0, time.UTC)
 
-// fakeTable keeps items by key. Its field fail makes puts fail.
+// fakeTable is a heat table in memory.
 type fakeTable struct {
 	mu    sync.Mutex
-	items map[string]map[string]types.AttributeValue
-	byPK  map[string][]string // keys of items, in order
+	items map[string]dynamo.Item
+	byPK  map[string][]string // sorted keys of items, by partition key
 	puts  int
 
-	layers map[string]map[string]types.AttributeValue // items with the prefix H#, separately
-	fail   func(put int) error
+	layers map[string]dynamo.Item // items whose partition key begins with H#
+	fail   func(put int) error    // the result of the nth put
 
-	failQuery error
+	failQuery  error
+	largePages bool // pages of queries are of 1 MB
 
-	names      map[string][][]byte // of metrics, by hour
-	claims     int
+	names      map[string][][]byte // digests of metric names, by hour
+	claims     int                 // calls of UpdateItem
 	failClaims error
 }
 
-// UpdateItem implements the budget of metric names.
+// UpdateItem adds a metric name to its hour's set, up to the limit.
 func (f *fakeTable) UpdateItem(_ context.Context, in *dynamodb.UpdateItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.claims++; f.failClaims != nil {
 		return nil, f.failClaims
 	}
-	pk := in.Key["pk"].(*types.AttributeValueMemberS).Value
+	pk := dynamo.Text(in.Key, "pk")
 	limit, err := strconv.Atoi(in.ExpressionAttributeValues[":limit"].(*types.AttributeValueMemberN).Value)
 	if err != nil || *in.TableName != "heat" {
 		return nil, fmt.Errorf("update of %q in %q: %w", pk, *in.TableName, err)
@@ -62,7 +66,7 @@ func (f *fakeTable) UpdateItem(_ context.Context, in *dynamodb.UpdateItemInput, 
 	if !known && len(f.names[pk]) < limit {
 		f.names[pk] = append(f.names[pk], slices.Clone(name))
 	}
-	item := map[string]types.AttributeValue{"digests": &types.AttributeValueMemberBS{Value: f.names[pk]}}
+	item := dynamo.Item{"digests": &types.AttributeValueMemberBS{Value: f.names[pk]}}
 	if !known && !slices.ContainsFunc(f.names[pk], func(n []byte) bool { return bytes.Equal(n, name) }) {
 		return nil, &types.ConditionalCheckFailedException{Item: item}
 	}
@@ -81,8 +85,8 @@ func (f *fakeTable) PutItem(_ context.Context, in *dynamodb.PutItemInput, _ ...f
 	if *in.TableName != "heat" {
 		return nil, fmt.Errorf("put into table %q", *in.TableName)
 	}
-	pk := in.Item["pk"].(*types.AttributeValueMemberS).Value
-	key := pk + " " + in.Item["sk"].(*types.AttributeValueMemberS).Value
+	pk := dynamo.Text(in.Item, "pk")
+	key := pk + " " + dynamo.Text(in.Item, "sk")
 	items := f.items
 	if strings.HasPrefix(pk, "H#") {
 		items = f.layers
@@ -101,8 +105,8 @@ func (f *fakeTable) PutItem(_ context.Context, in *dynamodb.PutItemInput, _ ...f
 	return &dynamodb.PutItemOutput{Attributes: old}, nil
 }
 
-// records returns the number of records that an item is made of.
-func records(item map[string]types.AttributeValue) int {
+// records returns the number of stream records that an item counts.
+func records(item dynamo.Item) int {
 	n, err := strconv.Atoi(item["records"].(*types.AttributeValueMemberN).Value)
 	if err != nil {
 		panic(err)
@@ -110,32 +114,34 @@ func records(item map[string]types.AttributeValue) int {
 	return n
 }
 
-// Query returns the items between the bounds, in pages of two.
+// Query returns the items between the sort keys :low and :high, in pages of two items or of 1 MB.
 func (f *fakeTable) Query(_ context.Context, in *dynamodb.QueryInput, _ ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.failQuery != nil {
 		return nil, f.failQuery
 	}
-	text := func(v types.AttributeValue) string { return v.(*types.AttributeValueMemberS).Value }
-	var found []map[string]types.AttributeValue
-	for _, key := range f.byPK[text(in.ExpressionAttributeValues[":pk"])] {
-		item, kept := f.items[key]
-		if !kept {
-			item, kept = f.layers[key]
+	values, out, size := in.ExpressionAttributeValues, &dynamodb.QueryOutput{}, 0
+	pk, low, high, after := dynamo.Text(values, ":pk"), dynamo.Text(values, ":low"), dynamo.Text(values, ":high"), dynamo.Text(in.ExclusiveStartKey, "sk")
+	first, _ := slices.BinarySearch(f.byPK[pk], pk+" "+max(low, after))
+	for _, key := range f.byPK[pk][first:] {
+		item, ok := f.items[key]
+		if !ok {
+			item = f.layers[key]
 		}
-		if !kept {
+		sk := dynamo.Text(item, "sk")
+		if sk > high {
+			break
+		}
+		if sk == after {
 			continue
 		}
-		sk := text(item["sk"])
-		after := in.ExclusiveStartKey == nil || sk > text(in.ExclusiveStartKey["sk"])
-		if values := in.ExpressionAttributeValues; sk >= text(values[":low"]) && sk <= text(values[":high"]) && after {
-			found = append(found, item)
+		if full := len(out.Items) == 2; full && !f.largePages || size > 1<<20 {
+			out.LastEvaluatedKey = dynamo.Key(pk, dynamo.Text(out.Items[len(out.Items)-1], "sk"))
+			break
 		}
-	}
-	out := &dynamodb.QueryOutput{Items: found[:min(2, len(found))]}
-	if len(found) > 2 {
-		out.LastEvaluatedKey = map[string]types.AttributeValue{"sk": found[1]["sk"]}
+		out.Items = append(out.Items, item)
+		size += dynamo.Size(item)
 	}
 	return out, nil
 }
@@ -159,10 +165,11 @@ func settings() hotkeys.Settings {
 	}
 }
 
+// newFixture returns a detector with these settings, whose tables are empty.
 func newFixture(s hotkeys.Settings) *fixture {
 	f := &fixture{
-		table:  &fakeTable{layers: make(map[string]map[string]types.AttributeValue), items: make(map[string]map[string]types.AttributeValue), byPK: make(map[string][]string), names: make(map[string][][]byte)},
-		shards: &fakeShards{entries: make(map[string]shardmap.Entry), partitions: 250},
+		table:  &fakeTable{layers: map[string]dynamo.Item{}, items: map[string]dynamo.Item{}, byPK: map[string][]string{}, names: map[string][][]byte{}},
+		shards: &fakeShards{entries: map[string]shardmap.Entry{}, partitions: 250},
 		sink:   metrics.NewMemory(10_000), logs: new(bytes.Buffer), now: start,
 	}
 	var err error
@@ -180,21 +187,34 @@ func (f *fixture) deps() hotkeys.Deps {
 	}
 }
 
+// rebuild replaces the detector by one with these settings and changed dependencies, over the same fakes.
+func (f *fixture) rebuild(t testing.TB, s hotkeys.Settings, change func(*hotkeys.Deps)) {
+	t.Helper()
+	deps := f.deps()
+	if change != nil {
+		change(&deps)
+	}
+	var err error
+	if f.handler, err = hotkeys.New(s, deps); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// putHeat stores attributes in the heat table.
+func (f *fixture) putHeat(t tester, attributes dynamo.Item) {
+	t.Helper()
+	if _, err := f.table.PutItem(context.Background(), &dynamodb.PutItemInput{TableName: aws.String("heat"), Item: attributes}); err != nil {
+		t.Fatalf("putting %v: %v", attributes["sk"], err)
+	}
+}
+
 // rows merges all heat items, as the query function does.
 func (f *fixture) rows(t testing.TB) []heat.KeyHeat {
 	t.Helper()
-	var items []heat.Item
-	for _, attributes := range f.table.items {
-		item, err := heat.Parse(attributes)
-		if err != nil {
-			t.Fatal(err)
-		}
-		items = append(items, item)
-	}
-	return heat.Merge(items)
+	return heat.Merge(slices.Collect(maps.Values(parsed(t, f))))
 }
 
-// values returns the values sent for a metric, by its dimensions' values.
+// values returns the values that were sent for a metric, by its dimensions' values joined by spaces.
 func (f *fixture) values(name string) map[string][]float64 {
 	values := make(map[string][]float64)
 	for _, d := range f.sink.Data() {
@@ -210,19 +230,19 @@ func (f *fixture) values(name string) map[string][]float64 {
 	return values
 }
 
-// write describes one record.
+// write describes one stream record.
 type write struct {
 	key string
 	at  float64 // seconds after start
 	ttl bool
-	raw string // replaces all other fields
+	raw string // the whole record as JSON; replaces all other fields
 
-	sk, image string // "" for x and for no image
-	old       string // image before; "" for none
+	sk, image string // the sort key and the new image; without an image, the sort key is x
+	old       string // the old image; "" for none
 }
 
-// scored is a score that moves a player's entry from one write shard of a board's period to another. From -1 the entry
-// is new.
+// scored returns a score that moves a player's entry from one write shard of a board's period to another. If from is
+// -1, the entry is new.
 func scored(board, period, player string, at float64, from, to int) write {
 	entry := func(n, rank int) string {
 		if n < 0 {
@@ -234,7 +254,7 @@ func scored(board, period, player string, at float64, from, to int) write {
 	return write{key: pk, sk: sk, at: at, old: entry(from, 1), image: entry(to, 2)}
 }
 
-// renewals renews n sessions of a group, on one write shard of the index.
+// renewals returns renewals of n sessions of a group, on one write shard of the index.
 func renewals(group string, shard, n int, at float64) (w writes) {
 	for i := range n {
 		pk, sk := schema.SessionKey(group, fmt.Sprint(i))
@@ -284,7 +304,7 @@ func (w writes) json(first int) string {
 	return string(append(out, ']'))
 }
 
-// batch is one delivery in a 10 s window, from start or later.
+// batch is one delivery in a tumbling window that begins at start, or later.
 type batch struct {
 	later time.Duration
 	writes
@@ -292,7 +312,7 @@ type batch struct {
 	state        map[string]string
 	final, early bool
 	shard        string
-	table        string        // items if ""
+	table        string        // without the prefix hotshard-; items if ""
 	length       time.Duration // of the tumbling window; 10 s if 0
 }
 
@@ -304,36 +324,38 @@ func (b batch) payload() []byte {
 		"isFinalInvokeForWindow":%v,"isWindowTerminatedEarly":%v}`, b.json(b.first), at(0), at(cmp.Or(b.length, 10*time.Second)), state, b.shard, cmp.Or(b.table, "items"), b.final, b.early)
 }
 
-type answer struct {
+// response is the response of an invocation with records.
+type response struct {
 	State    map[string]string `json:"state"`
 	Failures []struct {
 		Item string `json:"itemIdentifier"`
 	} `json:"batchItemFailures"`
 }
 
-func (f *fixture) invoke(t tester, payload []byte) (answer, error) {
+func (f *fixture) invoke(t tester, payload []byte) (response, error) {
 	t.Helper()
 	raw, err := f.handler.Invoke(context.Background(), payload)
 	if err != nil {
-		return answer{}, err
+		return response{}, err
 	}
-	var a answer
-	if err := json.Unmarshal(raw, &a); err != nil || a.State == nil || a.Failures == nil {
-		t.Fatalf("the answer is %s: %v", raw, err)
+	var r response
+	if err := json.Unmarshal(raw, &r); err != nil || r.State == nil || r.Failures == nil {
+		t.Fatalf("response %s: %v; want a state and failures", raw, err)
 	}
-	return a, nil
+	return r, nil
 }
 
-// must delivers a payload that has to succeed completely.
+// must delivers a payload, and fails the test if a record fails. It returns the window's state.
 func (f *fixture) must(t tester, payload []byte) map[string]string {
 	t.Helper()
-	a, err := f.invoke(t, payload)
-	if err != nil || len(a.Failures) > 0 {
-		t.Fatalf("%v, failures %v", err, a.Failures)
+	r, err := f.invoke(t, payload)
+	if err != nil || len(r.Failures) > 0 {
+		t.Fatalf("error %v, failed records %v; want none", err, r.Failures)
 	}
-	return a.State
+	return r.State
 }
 
+// unwindowed returns the payload of a delivery without a tumbling window.
 func unwindowed(w writes, first int) []byte {
 	return fmt.Appendf(nil, `{"Records":%s}`, w.json(first))
 }

@@ -17,14 +17,14 @@ type fakeShards struct {
 	entries    map[string]shardmap.Entry
 	changes    []string
 	notes      []shardmap.Note
-	partitions int // of tables that are not in few; shardmap.FewPartitions if 0
-	few        map[string]int
-	noted      []string
-	snapshots  int
-	fail       error
+	partitions int            // of tables that are not in few; shardmap.FewPartitions if 0
+	few        map[string]int // partitions by table
+	noted      []string       // calls of NotePartitions
+	snapshots  int            // calls of StoreSnapshot
+	fail       error          // of every read and change
 
 	failChange error
-	failNote   error
+	failNote   error  // of NotePartitions and StoreSnapshot
 	before     func() // called before a change
 }
 
@@ -51,33 +51,29 @@ func (f *fakeShards) StoreSnapshot(context.Context, time.Time) error {
 }
 
 func (f *fakeShards) GrowFrom(_ context.Context, seen shardmap.Entry, count int, note shardmap.Note, now time.Time) (shardmap.Entry, error) {
-	if f.before != nil {
-		f.before()
-	}
-	if entry := f.entries[seen.Key]; entry.Version != seen.Version {
-		return entry, shardmap.ErrNoChange
-	}
-	return f.change(seen.Key, count, count > seen.History.Newest(), note, now)
+	return f.change(seen, count, count > seen.History.Newest(), note, now)
 }
 
 func (f *fakeShards) ShrinkFrom(_ context.Context, seen shardmap.Entry, count int, note shardmap.Note, now time.Time) (shardmap.Entry, error) {
+	return f.change(seen, count, count < seen.History.Newest(), note, now)
+}
+
+// change makes a change if the entry is still the one that was seen. It returns [shardmap.ErrNoChange] for a count in
+// the wrong direction.
+func (f *fakeShards) change(seen shardmap.Entry, count int, direction bool, note shardmap.Note, now time.Time) (shardmap.Entry, error) {
 	if f.before != nil {
 		f.before()
 	}
-	if entry := f.entries[seen.Key]; entry.Version != seen.Version {
-		return entry, shardmap.ErrNoChange
-	}
-	return f.change(seen.Key, count, count < seen.History.Newest(), note, now)
-}
-
-func (f *fakeShards) change(key string, count int, sense bool, note shardmap.Note, now time.Time) (shardmap.Entry, error) {
+	key := seen.Key
 	entry := f.entries[key]
 	switch {
+	case entry.Version != seen.Version:
+		return entry, shardmap.ErrNoChange
 	case f.fail != nil || f.failChange != nil:
 		return entry, cmp.Or(f.fail, f.failChange)
 	case entry.Pinned:
 		return entry, shardmap.ErrPinned
-	case !sense:
+	case !direction:
 		return entry, shardmap.ErrNoChange
 	}
 	f.changes = append(f.changes, fmt.Sprintf("%s %d>%d", key, entry.History.Newest(), count))
@@ -89,6 +85,7 @@ func (f *fakeShards) change(key string, count int, sense bool, note shardmap.Not
 // lead is the time until a change takes effect.
 const lead = 10 * time.Second
 
+// set adds a change to a key's entry.
 func (f *fakeShards) set(key string, count int, at time.Time) {
 	entry := f.entries[key]
 	entry.Key = key

@@ -23,34 +23,46 @@ var (
 	errPut  = errors.New("no puts today")
 )
 
-// lambda delivers a window as Lambda does. A failed batch is split in two and redelivered from the state before it. A
-// failed record is lost after a while.
+// lambda delivers the batches of a window as Lambda does. A failed batch is bisected and redelivered with the state
+// before it. A failed record is retried.
 type lambda struct {
-	fixture *fixture
-	state   map[string]string
+	*fixture
+	batch
 }
 
-func (l *lambda) deliver(t testing.TB, w writes, first int, final bool) {
+func (l *lambda) deliver(t tester, w writes, first int) {
 	t.Helper()
-	b := batch{writes: w, first: first, state: l.state, final: final}
-	a, err := l.fixture.invoke(t, b.payload())
-	switch {
+	l.writes, l.first = w, first
+	r, err := l.invoke(t, l.payload())
+	switch half := len(w) / 2; {
+	case err == nil && len(r.Failures) > 0:
+		t.Fatalf("failed records %v", r.Failures)
 	case err == nil:
-		if len(a.Failures) > 0 {
-			t.Fatalf("failures %v", a.Failures)
-		}
-		l.state = a.State
-	case len(w) > 1:
-		half := len(w) / 2
-		l.deliver(t, w[:half], first, false)
-		l.deliver(t, w[half:], first+half, final)
+		l.state = r.State
+	case half > 0:
+		final := l.final
+		l.final = false
+		l.deliver(t, w[:half], first)
+		l.final = final
+		l.deliver(t, w[half:], first+half)
 	default:
-		l.deliver(t, w, first, final)
+		l.deliver(t, w, first)
 	}
 }
 
-// TestSameReport checks that the heat items don't depend on how a window is cut into batches, nor on which puts fail.
-func TestSameReport(t *testing.T) {
+// failPuts makes the puts with these numbers fail.
+func (f *fakeTable) failPuts(numbers []int) {
+	f.fail = func(put int) error {
+		if slices.Contains(numbers, put) {
+			return errPut
+		}
+		return nil
+	}
+}
+
+// TestSameReportInAnyBatches checks that the heat items don't depend on how a window is cut into batches, which puts
+// fail, and which batches are redelivered after a lost response.
+func TestSameReportInAnyBatches(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		s := settings()
 		s.TopK = 10 // so that keys are evicted
@@ -66,22 +78,17 @@ func TestSameReport(t *testing.T) {
 			}
 		}
 		calm, rough := newFixture(s), newFixture(s)
-		(&lambda{fixture: calm}).deliver(t, all, 1, true)
-		failing := rapid.SliceOfN(rapid.IntRange(1, 6), 0, 3).Draw(rt, "failing puts")
-		rough.table.fail = func(put int) error {
-			if slices.Contains(failing, put) {
-				return errPut
-			}
-			return nil
-		}
+		(&lambda{calm, batch{final: true}}).deliver(rt, all, 1)
+		rough.table.failPuts(rapid.SliceOfN(rapid.IntRange(1, 6), 0, 3).Draw(rt, "failing puts"))
 		l := lambda{fixture: rough}
 		for first := 0; first < len(all); {
 			n := rapid.IntRange(1, len(all)-first).Draw(rt, "batch")
-			if before := l.state; rapid.Bool().Draw(rt, "answer lost") {
-				l.deliver(t, all[first:first+n], 1+first, false)
+			if before := l.state; rapid.Bool().Draw(rt, "response lost") {
+				l.deliver(rt, all[first:first+n], 1+first)
 				l.state = before
 			}
-			l.deliver(t, all[first:first+n], 1+first, first+n == len(all))
+			l.final = first+n == len(all)
+			l.deliver(rt, all[first:first+n], 1+first)
 			first += n
 		}
 		if diff := cmp.Diff(parsed(t, calm), parsed(t, rough)); diff != "" {
@@ -91,11 +98,12 @@ func TestSameReport(t *testing.T) {
 		calm.foldSoon(t)
 		rough.foldSoon(t)
 		if calm, rough := calm.values("WriteUnits"), rough.values("WriteUnits"); !cmp.Equal(calm, rough) {
-			rt.Fatalf("write units %v, then %v", calm, rough)
+			rt.Fatalf("metric WriteUnits %v in rough batches, want %v", rough, calm)
 		}
 	})
 }
 
+// parsed returns the heat items by their keys.
 func parsed(t testing.TB, f *fixture) map[string]heat.Item {
 	items := make(map[string]heat.Item)
 	for key, attributes := range f.table.items {
@@ -112,15 +120,9 @@ func parsed(t testing.TB, f *fixture) map[string]heat.Item {
 func TestUnwindowedSplit(t *testing.T) {
 	all := slices.Concat(repeat("C#a#0", 30, 1), repeat("C#a#0", 50, 15))
 	f := newFixture(settings())
-	// One of the two windows' items is written, and replaced later.
-	f.table.fail = func(put int) error {
-		if put == 2 {
-			return errPut
-		}
-		return nil
-	}
+	f.table.failPuts([]int{2}) // the first window's item is stored, and replaced later
 	if _, err := f.invoke(t, unwindowed(all, 1)); !errors.Is(err, errPut) {
-		t.Fatalf("got %v", err)
+		t.Fatalf("error %v, want %v", err, errPut)
 	}
 	f.must(t, unwindowed(all[:20], 1))
 	f.must(t, unwindowed(all[20:], 21))
@@ -131,20 +133,21 @@ func TestUnwindowedSplit(t *testing.T) {
 	}
 }
 
+// TestFailedPut checks that a failed put fails the batch with the item's key, is counted, and sends no other metrics.
 func TestFailedPut(t *testing.T) {
 	f := newFixture(settings())
 	f.table.fail = func(int) error { return errPut }
 	payload := batch{writes: repeat("C#a#0", 5, 1), first: 1, final: true}.payload()
 	_, err := f.invoke(t, payload)
 	if !errors.Is(err, errPut) || !strings.Contains(err.Error(), "2026-01-05T13:00:00Z") || !strings.Contains(err.Error(), "shardId-1") {
-		t.Errorf("got %v", err)
+		t.Errorf("error %v, want %v with the window and the stream shard", err, errPut)
 	}
 	if v := f.values("HeatItemFailures"); len(v["hotshard-items"]) != 1 || len(f.values("WriteUnits")) != 0 {
-		t.Errorf("metrics %v", f.sink.Data())
+		t.Errorf("metrics %v, want one HeatItemFailures and no WriteUnits", f.sink.Data())
 	}
 }
 
-// badRecords are unreadable. The time of the last one is unknown.
+// badRecords are unreadable. The record without a time belongs to no window by itself.
 var badRecords = map[string]string{
 	"no partition key": `{"eventName":"INSERT","dynamodb":{"SequenceNumber":"4","ApproximateCreationDateTime":1767618001,"Keys":{"id":{"S":"x"}}}}`,
 	"empty key":        `{"eventName":"INSERT","dynamodb":{"SequenceNumber":"4","ApproximateCreationDateTime":1767618001,"Keys":{"pk":{"S":""}}}}`,
@@ -153,7 +156,8 @@ var badRecords = map[string]string{
 	"no time":          `{"eventName":"INSERT","dynamodb":{"SequenceNumber":"4","Keys":{"pk":{"S":"x"}}}}`,
 }
 
-// TestBadRecord checks that all other records count if one is unreadable, and that its window is incomplete.
+// TestBadRecord checks that an unreadable record is counted as such, that its window is incomplete, and that all other
+// records count.
 func TestBadRecord(t *testing.T) {
 	good := repeat("C#a#0", 3, 1)
 	for name, raw := range badRecords {
@@ -163,20 +167,20 @@ func TestBadRecord(t *testing.T) {
 		f.must(t, batch{state: state, final: true}.payload())
 		rows := f.rows(t)
 		if len(f.table.items) != 1 || len(rows) != 1 || rows[0].WriteUnitsPerSecond != 0.8 {
-			t.Errorf("%s: rows %+v", name, rows)
+			t.Errorf("%s: rows %+v, want one of 0.8 WCU/s", name, rows)
 		}
 		for _, item := range parsed(t, f) {
 			if !item.Incomplete || item.Records != 8 {
-				t.Errorf("%s: %+v", name, item)
+				t.Errorf("%s: item %+v, want an incomplete one of 8 records", name, item)
 			}
 		}
 		if v := f.values("RecordsUnreadable")["hotshard-items"]; !slices.Equal(v, []float64{1}) || !strings.Contains(f.logs.String(), "records not counted") {
-			t.Errorf("%s: metrics %v, logs %s", name, f.sink.Data(), f.logs)
+			t.Errorf("%s: want one unreadable record: metrics %v\n%s", name, f.sink.Data(), f.logs)
 		}
 	}
 }
 
-// TestOnlyBadRecords checks that windows with only unreadable records are incomplete.
+// TestOnlyBadRecords checks that a window with only unreadable records has an incomplete item.
 func TestOnlyBadRecords(t *testing.T) {
 	for name, raw := range badRecords {
 		for form, payload := range map[string][]byte{
@@ -189,25 +193,27 @@ func TestOnlyBadRecords(t *testing.T) {
 			items := parsed(t, f)
 			for _, item := range items {
 				if !item.Incomplete || !item.Start.Equal(start) || item.Part == "" && form != "windowed" {
-					t.Errorf("%s, %s: %+v", name, form, item)
+					t.Errorf("%s, %s: item %+v, want an incomplete one from %v", name, form, item, start)
 				}
 			}
 			if len(items) != 1 {
-				t.Errorf("%s, %s: %d items", name, form, len(items))
+				t.Errorf("%s, %s: %d items, want 1", name, form, len(items))
 			}
 		}
 	}
 }
 
+// TestBadPayload checks that a payload without records, or with an unreadable one, is an error of the whole batch.
 func TestBadPayload(t *testing.T) {
 	f := newFixture(settings())
 	for _, payload := range []string{``, `{}`, `null`, `{"Records":[{}]}`, `{"Records":[`} {
-		if a, err := f.invoke(t, []byte(payload)); err == nil || !strings.Contains(err.Error(), "reading the batch") {
-			t.Errorf("%s: %v, %v", payload, a, err)
+		if r, err := f.invoke(t, []byte(payload)); err == nil || !strings.Contains(err.Error(), "reading the batch") {
+			t.Errorf("payload %q: %v, %v; want an error", payload, r, err)
 		}
 	}
 }
 
+// TestSettings checks that the defaults are valid, and that Validate's error names every invalid variable.
 func TestSettings(t *testing.T) {
 	defaults, err := env.ParseAsWithOptions[hotkeys.Settings](env.Options{Environment: map[string]string{
 		"HOTSHARD_ITEMS_TABLE": "items", "HOTSHARD_EVENTS_TABLE": "events", "HOTSHARD_HEAT_TABLE": "heat", "HOTSHARD_SHARD_MAP_TABLE": "shard-map",
@@ -222,13 +228,13 @@ func TestSettings(t *testing.T) {
 		"PARTITION_WCU", "TOP_K", "HEAT_RETENTION", "METRIC_KEYS", "CONTROL", "QUIET", "EVENT_RETENTION",
 	} {
 		if err == nil || !strings.Contains(err.Error(), "HOTSHARD_"+name) {
-			t.Errorf("HOTSHARD_%s is not among the faults: %v", name, err)
+			t.Errorf("the error does not name HOTSHARD_%s: %v", name, err)
 		}
 	}
 	if _, err := hotkeys.New(bad, hotkeys.Deps{}); err == nil {
-		t.Error("bad settings make a handler")
+		t.Error("New accepts invalid settings")
 	}
 	if _, err := hotkeys.New(settings(), hotkeys.Deps{}); err == nil {
-		t.Error("missing dependencies make a handler")
+		t.Error("New accepts missing dependencies")
 	}
 }

@@ -17,21 +17,21 @@ import (
 	"github.com/hotshard/hotshard/internal/hotkeys"
 )
 
-// holding returns settings in which windows with less than 100 units are held for a minute.
+// holding returns settings with which quiet windows are held for a minute and stored together.
 func holding() hotkeys.Settings {
 	s := settings()
 	s.Hold = time.Minute
 	return s
 }
 
-// counted is what the heat items of a window sum up to.
+// counted is the sum of a window's heat items.
 type counted struct {
 	Records, Units uint64
 	Keys           map[string]uint64
 	Incomplete     bool
 }
 
-// windows returns what all heat items say of each window.
+// windows returns the sums of all heat items by the start of their window.
 func (f *fixture) windows(t testing.TB, from, to time.Time) map[time.Time]counted {
 	t.Helper()
 	all := make(map[time.Time]counted)
@@ -54,7 +54,7 @@ func (f *fixture) windows(t testing.TB, from, to time.Time) map[time.Time]counte
 	return all
 }
 
-// held returns the number of items with held windows.
+// held returns the number of heat items with held windows.
 func (f *fixture) held() (n int) {
 	for key := range f.table.items {
 		if pk, _, _ := strings.Cut(key, " "); heat.HeldPartition(pk) {
@@ -64,8 +64,8 @@ func (f *fixture) held() (n int) {
 	return n
 }
 
-// TestHeldWindowsLoseNothing checks that windows count the same whether they are held or not: in batches of any size,
-// that fail and are bisected, that are redelivered after a lost answer, and in tumbling windows that end early.
+// TestHeldWindowsLoseNothing checks that windows count the same whether they are held or not. Batches have any size,
+// fail and are bisected, or are redelivered after a lost response, and tumbling windows end early.
 func TestHeldWindowsLoseNothing(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		var all writes
@@ -76,13 +76,7 @@ func TestHeldWindowsLoseNothing(t *testing.T) {
 		alone, held := newFixture(settings()), newFixture(holding())
 		alone.must(t, unwindowed(all, 1))
 
-		failing := rapid.SliceOfN(rapid.IntRange(1, 12), 0, 4).Draw(rt, "failing puts")
-		held.table.fail = func(put int) error {
-			if slices.Contains(failing, put) {
-				return errPut
-			}
-			return nil
-		}
+		held.table.failPuts(rapid.SliceOfN(rapid.IntRange(1, 12), 0, 4).Draw(rt, "failing puts"))
 		for minute := range 2 {
 			later := time.Duration(minute) * time.Minute
 			first := slices.IndexFunc(all, func(w write) bool { return w.at >= later.Seconds() })
@@ -93,39 +87,25 @@ func TestHeldWindowsLoseNothing(t *testing.T) {
 			if end := slices.IndexFunc(of, func(w write) bool { return w.at >= (later + time.Minute).Seconds() }); end >= 0 {
 				of = of[:end]
 			}
-			b := batch{later: later, length: time.Minute}
-			var deliver func(w writes, first int)
-			deliver = func(w writes, first int) {
-				b.writes, b.first = w, first
-				a, err := held.invoke(t, b.payload())
-				switch half := len(w) / 2; {
-				case err == nil:
-					b.state = a.State
-				case half > 0:
-					deliver(w[:half], first)
-					deliver(w[half:], first+half)
-				default:
-					deliver(w, first)
-				}
-			}
+			l := lambda{held, batch{later: later, length: time.Minute}}
 			for at := 0; at < len(of); {
 				n := rapid.IntRange(1, len(of)-at).Draw(rt, "batch")
-				if before := b.state; rapid.IntRange(0, 3).Draw(rt, "answer lost") == 0 {
-					deliver(of[at:at+n], 1+first+at)
-					b.state = before
+				if before := l.state; rapid.IntRange(0, 3).Draw(rt, "response lost") == 0 {
+					l.deliver(rt, of[at:at+n], 1+first+at)
+					l.state = before
 				}
-				deliver(of[at:at+n], 1+first+at)
+				l.deliver(rt, of[at:at+n], 1+first+at)
 				if at += n; rapid.IntRange(0, 5).Draw(rt, "early") == 0 {
-					b.early = true
-					deliver(nil, 0)
-					b.early, b.state = false, nil
+					l.early = true
+					l.deliver(rt, nil, 0)
+					l.early, l.state = false, nil
 				}
 			}
-			b.final = true
-			before := b.state
-			deliver(nil, 0)
-			b.state = before // its answer is lost
-			deliver(nil, 0)
+			l.final = true
+			before := l.state
+			l.deliver(rt, nil, 0)
+			l.state = before // the response is lost
+			l.deliver(rt, nil, 0)
 		}
 		end := start.Add(3 * time.Minute)
 		if diff := cmp.Diff(alone.windows(t, start, end), held.windows(t, start, end)); diff != "" {
@@ -133,13 +113,13 @@ func TestHeldWindowsLoseNothing(t *testing.T) {
 		}
 		mid := start.Add(30 * time.Second)
 		if diff := cmp.Diff(alone.windows(t, mid, end), held.windows(t, mid, end)); diff != "" {
-			rt.Fatalf("windows of a part (-alone +held):\n%s", diff)
+			rt.Fatalf("windows from %v on (-alone +held):\n%s", mid, diff)
 		}
 	})
 }
 
-// TestHotWindowsAreNotHeld checks that a hot key among held windows is named, stored and answered as soon as its window
-// is over, and before.
+// TestHotWindowsAreNotHeld checks that a key that is hot among held windows grows and is reported before its window
+// ends, and that the hot window is stored with the first record after it.
 func TestHotWindowsAreNotHeld(t *testing.T) {
 	f := newFixture(holding())
 	b := batch{length: time.Minute, writes: repeat("C#a#0", 30, 1), first: 1}
@@ -147,22 +127,22 @@ func TestHotWindowsAreNotHeld(t *testing.T) {
 	b.writes, b.first = repeat("C#hot#0", 750, 12), 31
 	b.state = f.must(t, b.payload())
 	if len(f.table.items) != 0 || len(f.values("KeyWriteUnitsPerSecond")["hotshard-items C#hot"]) != 1 || !slices.Equal(f.shards.changes, []string{"C#hot 1>30"}) {
-		t.Errorf("in its window: %d items, %v, %v", len(f.table.items), f.sink.Data(), f.shards.changes)
+		t.Errorf("in its window: %d items, want none; metrics %v; changes %v, want C#hot 1>30", len(f.table.items), f.sink.Data(), f.shards.changes)
 	}
 	b.writes, b.first = repeat("C#a#0", 30, 21), 781
 	b.state = f.must(t, b.payload())
 	if len(f.table.items) != 1 || f.held() != 0 || !slices.Equal(f.values("HotKeys")["hotshard-items"], []float64{1}) {
-		t.Errorf("after its window: %d items, %v", len(f.table.items), f.sink.Data())
+		t.Errorf("after its window: %d items, want 1, %d held, want none; metrics %v", len(f.table.items), f.held(), f.sink.Data())
 	}
 	b.writes, b.final = nil, true
 	f.must(t, b.payload())
 	if len(f.table.items) != 2 || f.held() != 1 || len(f.windows(t, start, start.Add(time.Minute))) != 3 {
-		t.Errorf("at the end: %d items", len(f.table.items))
+		t.Errorf("at the end: %d items, want 2, %d held, want 1", len(f.table.items), f.held())
 	}
 }
 
-// TestBusyWindowsKeepFewKeys checks the keys of a window that is not quiet: few where quiet windows are held, with the
-// heaviest other key as the rest, and all keys elsewhere. Its sums are the same.
+// TestBusyWindowsKeepFewKeys checks that a busy window lists heat.BusyKeys keys if quiet windows are held, with the
+// heaviest unlisted key as the rest, and otherwise all keys. Its sums are the same.
 func TestBusyWindowsKeepFewKeys(t *testing.T) {
 	var w writes
 	for i := range 40 {
@@ -188,7 +168,7 @@ func TestBusyWindowsKeepFewKeys(t *testing.T) {
 	}
 }
 
-// TestHeldIndexHeat checks that a window is not held in which an index's key may be hot by the sum of all stream shards.
+// TestHeldIndexHeat checks that a window is not held if an index key may be hot by the sum of all stream shards.
 func TestHeldIndexHeat(t *testing.T) {
 	for n, want := range map[int]int{2: 1, 3: 0} { // a quarter of 700 units, over 64 stream shards
 		f := newFixture(holding())
@@ -198,12 +178,12 @@ func TestHeldIndexHeat(t *testing.T) {
 		}
 		f.must(t, batch{length: time.Minute, writes: w, first: 1, final: true}.payload())
 		if f.held() != want || len(f.table.items) != 1 {
-			t.Errorf("%d scores: %d items are held of %d", n, f.held(), len(f.table.items))
+			t.Errorf("%d scores: %d items, want 1; %d held, want %d", n, len(f.table.items), f.held(), want)
 		}
 	}
 }
 
-// TestHeldStateDropped checks that all windows of which the counts are lost are incomplete.
+// TestHeldStateDropped checks that all windows whose counts are lost with a dropped state are incomplete.
 func TestHeldStateDropped(t *testing.T) {
 	for _, final := range []bool{false, true} {
 		f := newFixture(holding())
@@ -225,8 +205,8 @@ func TestHeldStateDropped(t *testing.T) {
 	}
 }
 
-// TestLayersOfHeldWindows checks that layers wait for held windows, that late ones are noted once and folded again, and
-// that the metrics have each record once.
+// TestLayersOfHeldWindows checks that layers wait for held windows, that late ones are noted and folded again once, and
+// that the metrics count each record once.
 func TestLayersOfHeldWindows(t *testing.T) {
 	f := newFixture(holding())
 	f.layersTask(t)
@@ -239,16 +219,16 @@ func TestLayersOfHeldWindows(t *testing.T) {
 	f.layersTask(t)
 	f.layersTask(t)
 	if p := f.progress(t); p.To.After(start) || p.Hold != time.Minute || len(f.notes()) != 0 {
-		t.Fatalf("too early: %+v, %v", p, f.notes())
+		t.Fatalf("folded too early: progress %+v, notes %v", p, f.notes())
 	}
 	f.now = start.Add(3*time.Minute + 10*time.Second)
 	f.layersTask(t)
 	if p := f.progress(t); !p.To.Equal(start.Add(time.Minute)) {
-		t.Fatalf("folded up to %v", p.To)
+		t.Fatalf("folded up to %v, want %v", p.To, start.Add(time.Minute))
 	}
 	send("late")
 	if len(f.notes()) != 1 {
-		t.Fatalf("notes %v", f.notes())
+		t.Fatalf("notes %v, want one", f.notes())
 	}
 	f.now = start.Add(20 * time.Minute)
 	for range 3 {
@@ -257,7 +237,7 @@ func TestLayersOfHeldWindows(t *testing.T) {
 	for _, step := range []time.Duration{time.Second, time.Minute, 10 * time.Minute} {
 		rows := f.merged(t, start, start.Add(10*time.Minute), step)
 		if len(rows) != 2 || rows[0].Key != "C#a#0" || rows[0].WriteUnitsPerSecond != 8 || rows[0].Error != 0 || rows[1].WriteUnitsPerSecond != 6 {
-			t.Errorf("step %v: %+v", step, rows)
+			t.Errorf("step %v: rows %+v, want C#a#0 at 8 WCU/s and another at 6", step, rows)
 		}
 	}
 	sum := 0.0
@@ -265,11 +245,11 @@ func TestLayersOfHeldWindows(t *testing.T) {
 		sum += v
 	}
 	if sum != 180 {
-		t.Errorf("write units %v", f.values("WriteUnits"))
+		t.Errorf("metric WriteUnits %v, want a sum of 180", f.values("WriteUnits"))
 	}
 }
 
-// lowest is a heat table that notes the earliest held item asked for.
+// lowest is a heat table that keeps the lowest sort key of the last query for held items.
 type lowest struct {
 	*fakeTable
 	low string
@@ -282,8 +262,8 @@ func (l *lowest) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(*
 	return l.fakeTable.Query(ctx, in, o...)
 }
 
-// TestReadsGoBackOneHold checks from when on held items are read: from the start of the Hold, or of five minutes if the
-// Hold is unknown or has changed. A time that begins within a held item has its later windows.
+// TestReadsGoBackOneHold checks that held items are read from the start of the Hold in which the range begins, or of
+// five minutes if the Hold is unknown or has changed. Windows before the range are left out.
 func TestReadsGoBackOneHold(t *testing.T) {
 	f, from := newFixture(holding()), start.Add(7*time.Minute+30*time.Second)
 	client, reader := &lowest{fakeTable: f.table}, f.reader()
@@ -297,7 +277,7 @@ func TestReadsGoBackOneHold(t *testing.T) {
 			}
 		}
 		if low, _ := heat.SortBounds(want, want); client.low != low || got != count {
-			t.Errorf("%d windows of %d, from %s of %s", got, count, client.low, low)
+			t.Errorf("%d windows, want %d; held items from %s, want from %s", got, count, client.low, low)
 		}
 	}
 	put := func(later, length time.Duration) {
@@ -310,14 +290,11 @@ func TestReadsGoBackOneHold(t *testing.T) {
 	check(start.Add(7*time.Minute), 1)
 	longer := holding()
 	longer.Hold = 5 * time.Minute
-	var err error
-	if f.handler, err = hotkeys.New(longer, f.deps()); err != nil {
-		t.Fatal(err)
-	}
+	f.rebuild(t, longer, nil)
 	f.layersTask(t)
 	put(5*time.Minute, longer.Hold)
 	check(start.Add(5*time.Minute), 1)
 	if p := f.progress(t); p.Hold != longer.Hold || p.Held != heat.MaxHold || len(f.table.items) != 2 {
-		t.Errorf("%+v, %d items", p, len(f.table.items))
+		t.Errorf("progress %+v, want a Hold of %v and Held of %v; %d items, want 2", p, longer.Hold, heat.MaxHold, len(f.table.items))
 	}
 }

@@ -16,11 +16,12 @@ import (
 	"github.com/hotshard/hotshard/internal/hotkeys"
 )
 
+// repeat returns n writes to a key, in the second at.
 func repeat(key string, n int, at float64) writes {
 	return slices.Repeat(writes{{key: key, at: at}}, n)
 }
 
-// deliver sends a window in batches of n writes.
+// deliver delivers a window in batches of n writes.
 func deliver(t testing.TB, f *fixture, all writes, n int) {
 	t.Helper()
 	var state map[string]string
@@ -30,22 +31,24 @@ func deliver(t testing.TB, f *fixture, all writes, n int) {
 		first += len(part)
 	}
 	if state = f.must(t, batch{state: state, final: true}.payload()); len(state) != 0 {
-		t.Errorf("the state after the window is %v", state)
+		t.Errorf("state %v after the window, want none", state)
 	}
 }
 
-func TestReport(t *testing.T) {
+// TestWindowReport checks the rows, the metrics and the logs of a window with two hot keys, one just below the
+// threshold, and a removal by TTL, which costs nothing.
+func TestWindowReport(t *testing.T) {
 	f := newFixture(settings())
 	all := slices.Concat(
 		repeat("C#a#0", 100, 1), repeat("C#a#0", 700, 3), // hot
-		repeat("C#a#1", 710, 4),                  // its sibling, hot too
-		repeat("E#b#2026-01-05#0", 699, 5),       // just not hot
-		writes{{key: "C#a#0", at: 6, ttl: true}}, // free
+		repeat("C#a#1", 710, 4),            // its sibling, also hot
+		repeat("E#b#2026-01-05#0", 699, 5), // just not hot
+		writes{{key: "C#a#0", at: 6, ttl: true}},
 	)
 	deliver(t, f, all, 500)
 	at := func(s int) time.Time { return start.Add(time.Duration(s) * time.Second) }
 	both, alone := heat.Siblings{Seen: 2, Low: 151, High: 151}, heat.Siblings{Seen: 1, Low: 69.9, High: 69.9}
-	hot := heat.Verdicts{Worst: heat.Hot, Now: heat.Hot, HotUntil: at(10)} // hot until the end of the third second, which takes more than a partition
+	hot := heat.Verdicts{Worst: heat.Hot, Now: heat.Hot, HotUntil: at(10)}
 	want := []heat.KeyHeat{
 		{Key: "C#a#0", WriteUnitsPerSecond: 80, Limit: 100, Peak: 700, PeakAt: at(3), FirstSeen: start, LastSeen: at(10), Status: heat.Hot, Verdicts: hot, Start: start, Window: 10 * time.Second, UnitsPerWrite: 1, Siblings: both},
 		{Key: "C#a#1", WriteUnitsPerSecond: 71, Limit: 100, Peak: 710, PeakAt: at(4), FirstSeen: start, LastSeen: at(10), Status: heat.Hot, Verdicts: hot, Start: start, Window: 10 * time.Second, UnitsPerWrite: 1, Siblings: both},
@@ -66,11 +69,11 @@ func TestReport(t *testing.T) {
 		}
 	}
 	if logs := f.logs.String(); strings.Count(logs, `"hot key"`) != 4 || strings.Contains(logs, "E#b") || !strings.Contains(logs, "Resharded to 36 at") {
-		t.Errorf("logs:\n%s", logs)
+		t.Errorf("want four hot keys, none E#b, and a change to 36 write shards in the logs:\n%s", logs)
 	}
 }
 
-// TestUnwindowed checks that batches without a tumbling window give the same rows.
+// TestUnwindowed checks that batches without a tumbling window give the same rows as batches with one.
 func TestUnwindowed(t *testing.T) {
 	with, without := newFixture(settings()), newFixture(settings())
 	all := slices.Concat(repeat("C#a#0", 400, 1), repeat("C#b#0", 30, 2), repeat("C#a#0", 500, 7))
@@ -86,12 +89,12 @@ func TestUnwindowed(t *testing.T) {
 	}
 	without.foldSoon(t)
 	if v := without.values("WriteUnits"); !slices.Equal(v["hotshard-items"], []float64{930}) {
-		t.Errorf("write units: %v", v)
+		t.Errorf("metric WriteUnits %v, want 930", v)
 	}
 }
 
-// TestBacklog checks that an hour's records that are delivered at once count at the rate at which they were made, even
-// in one tumbling window.
+// TestBacklog checks that an hour's records count at the rate at which they were written, even if one batch or one
+// tumbling window has them all.
 func TestBacklog(t *testing.T) {
 	var hour writes
 	for s := range 3600 {
@@ -104,7 +107,7 @@ func TestBacklog(t *testing.T) {
 		f.must(t, payload)
 		rows := f.rows(t)
 		if len(rows) != 1 || rows[0].WriteUnitsPerSecond != 1 || rows[0].Peak != 1 || rows[0].LastSeen != start.Add(time.Hour) {
-			t.Errorf("%s: rows %+v", name, rows)
+			t.Errorf("%s: rows %+v, want one of 1 WCU/s up to %v", name, rows, start.Add(time.Hour))
 		}
 		if len(f.table.items) != 360 {
 			t.Errorf("%s: %d heat items, want 360", name, len(f.table.items))
@@ -112,7 +115,8 @@ func TestBacklog(t *testing.T) {
 	}
 }
 
-// TestEarlyTermination checks that an interrupted window goes on with an empty state, and that both items are kept.
+// TestEarlyTermination checks that a window that Lambda ends early is counted in a metric, continues with an empty
+// state, and keeps all its items.
 func TestEarlyTermination(t *testing.T) {
 	f := newFixture(settings())
 	f.must(t, batch{writes: repeat("C#a#0", 400, 1), first: 1, early: true}.payload())
@@ -120,32 +124,24 @@ func TestEarlyTermination(t *testing.T) {
 	f.must(t, batch{writes: repeat("C#a#0", 5, 3), first: 801, final: true}.payload())
 	rows := f.rows(t)
 	if len(f.table.items) != 3 || len(rows) != 1 || rows[0].WriteUnitsPerSecond != 80.5 || rows[0].Status != heat.Hot {
-		t.Errorf("%d items, rows %+v", len(f.table.items), rows)
+		t.Errorf("%d items, want 3; rows %+v, want one of 80.5 WCU/s that is hot", len(f.table.items), rows)
+	}
+	if got := f.values("WindowsTerminatedEarly")["hotshard-items"]; !slices.Equal(got, []float64{1, 1}) {
+		t.Errorf("WindowsTerminatedEarly %v, want two of 1", got)
 	}
 }
 
-// TestSplitKey checks that a key that is split over stream shards is hot by its sum.
-func TestSplitKey(t *testing.T) {
-	f := newFixture(settings())
-	for _, shard := range []string{"a", "b"} {
-		f.must(t, batch{writes: repeat("C#a#0", 400, 1), first: 1, shard: shard, final: true}.payload())
-	}
-	rows := f.rows(t)
-	if len(rows) != 1 || rows[0].WriteUnitsPerSecond != 80 || rows[0].Peak != 800 || rows[0].Status != heat.Hot {
-		t.Errorf("rows %+v", rows)
-	}
-}
-
+// TestEmptyWindow checks that a window without records has no heat item and sends no metrics.
 func TestEmptyWindow(t *testing.T) {
 	f := newFixture(settings())
 	f.must(t, batch{final: true}.payload())
 	if len(f.table.items) != 0 || len(f.sink.Data()) != 0 {
-		t.Errorf("an empty window has %d items and %d metrics", len(f.table.items), len(f.sink.Data()))
+		t.Errorf("%d heat items and %d metrics, want none", len(f.table.items), len(f.sink.Data()))
 	}
 }
 
-// TestMetricKeys checks that the budget bounds names, not values. A value is sent when its key becomes hot, and with
-// the window's report.
+// TestMetricKeys checks that the budget bounds the number of keys with a metric, and not the number of values. A key
+// has a value when it becomes hot, and another with the window's report.
 func TestMetricKeys(t *testing.T) {
 	s := settings()
 	s.MetricKeys = 2
@@ -162,6 +158,7 @@ func TestMetricKeys(t *testing.T) {
 	}
 }
 
+// brokenSink fails every put.
 type brokenSink struct{ puts int }
 
 func (b *brokenSink) Put(context.Context, []metrics.Datum) error {
@@ -169,18 +166,12 @@ func (b *brokenSink) Put(context.Context, []metrics.Datum) error {
 	return errors.New("no metrics today")
 }
 
+// TestBrokenMetrics checks that a batch succeeds and its heat item is stored if metrics can't be sent.
 func TestBrokenMetrics(t *testing.T) {
-	f := newFixture(settings())
-	sink := new(brokenSink)
-	deps := f.deps()
-	deps.Metrics, deps.Log = sink, discard
-	handler, err := hotkeys.New(settings(), deps)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f.handler = handler
+	f, sink := newFixture(settings()), new(brokenSink)
+	f.rebuild(t, settings(), func(deps *hotkeys.Deps) { deps.Metrics = sink })
 	f.must(t, batch{writes: repeat("C#a#0", 800, 1), first: 1, final: true}.payload())
 	if sink.puts != 1 || len(f.table.items) != 1 {
-		t.Errorf("%d puts, %d items", sink.puts, len(f.table.items))
+		t.Errorf("%d puts of metrics, want 1; %d heat items, want 1", sink.puts, len(f.table.items))
 	}
 }

@@ -2,7 +2,6 @@ package hotkeys_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -11,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/google/go-cmp/cmp"
@@ -24,21 +22,7 @@ import (
 	"github.com/hotshard/hotshard/internal/test/lane"
 )
 
-type layersAnswer struct{ Windows, Late int }
-
-func (f *fixture) layersTask(t tester) (a layersAnswer) {
-	t.Helper()
-	raw, err := f.handler.Invoke(context.Background(), []byte(hotkeys.LayersTask))
-	if err == nil {
-		err = json.Unmarshal(raw, &a)
-	}
-	if err != nil {
-		t.Fatalf("%s, %v", raw, err)
-	}
-	return a
-}
-
-// foldSoon runs the task when the present windows have settled. Its first run may have ten minutes to fold before.
+// foldSoon folds the current windows, a minute later. It runs the task twice, since one run folds up to ten minutes.
 func (f *fixture) foldSoon(t tester) {
 	t.Helper()
 	f.now = f.now.Add(time.Minute)
@@ -59,7 +43,7 @@ func (f *fixture) progress(t testing.TB) heat.Progress {
 	return p
 }
 
-// merged merges the layers' and later windows' items of a time.
+// merged returns the rows of a time range, merged from the layers and the windows after them.
 func (f *fixture) merged(t testing.TB, from, to time.Time, step time.Duration) []heat.KeyHeat {
 	t.Helper()
 	var m heat.Merger
@@ -70,7 +54,7 @@ func (f *fixture) merged(t testing.TB, from, to time.Time, step time.Duration) [
 		}
 		for _, it := range w.Items {
 			if it.Start.Before(last) {
-				t.Fatalf("an item of %v comes when another ended at %v", it.Start, last)
+				t.Fatalf("the item of %v follows one that ended at %v", it.Start, last)
 			}
 		}
 		last = w.Items[0].End()
@@ -79,11 +63,11 @@ func (f *fixture) merged(t testing.TB, from, to time.Time, step time.Duration) [
 	return m.Rows()
 }
 
-// sameRates removes what layers don't store, or store with less precision.
+// sameRates ignores the fields that layers don't store, or store with less precision.
 var sameRates = cmpopts.IgnoreFields(heat.KeyHeat{}, "FirstSeen", "LastSeen", "Folded", "UnitsPerWrite", "Siblings", "Crowd", "HotUntil")
 
-// TestLayersEqualItems checks that layers have the same rates as all items, regardless of late items and missed
-// runs of the task.
+// TestLayersEqualItems checks that layers have the same rates as all items, with late items and missed runs of the
+// task.
 func TestLayersEqualItems(t *testing.T) {
 	for seed := range uint64(lane.UnlessShort(6, 1)) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
@@ -124,12 +108,12 @@ func TestLayersEqualItems(t *testing.T) {
 			}
 			p := f.progress(t)
 			if behind := f.now.Sub(p.To); behind != heat.Silence {
-				t.Fatalf("the layers are %v behind", behind)
+				t.Fatalf("the layers are %v behind, want %v", behind, heat.Silence)
 			}
 			want := f.rows(t)
 			for _, step := range []time.Duration{time.Second, time.Minute, 10 * time.Minute} {
 				if diff := cmp.Diff(want, f.merged(t, start.Add(-time.Hour), f.now, step), sameRates); diff != "" {
-					t.Fatalf("step %v: items -, layers +:\n%s", step, diff)
+					t.Fatalf("step %v (-items +layers):\n%s", step, diff)
 				}
 				for range 5 {
 					from := start.Add(time.Duration(random.IntN(300)) * 10 * time.Second)
@@ -142,7 +126,7 @@ func TestLayersEqualItems(t *testing.T) {
 						items = append(items, w.Items...)
 					}
 					if diff := cmp.Diff(heat.Merge(items), f.merged(t, from, to, step), sameRates); diff != "" {
-						t.Fatalf("step %v, %v to %v: items -, layers +:\n%s", step, from, to, diff)
+						t.Fatalf("step %v, %v to %v (-items +layers):\n%s", step, from, to, diff)
 					}
 				}
 			}
@@ -150,16 +134,14 @@ func TestLayersEqualItems(t *testing.T) {
 	}
 }
 
-// TestLayersWaitForAStreamShardThatLags checks that a window is not folded while a stream shard's item is still to
-// come. After the last item, time is folded only when no item has come for long enough.
-func TestLayersWaitForAStreamShardThatLags(t *testing.T) {
+// TestLayersWaitForLaggingStreamShard checks that a window is not folded before a lagging stream shard's item of it.
+// The time after the last item is folded once no item has followed for long enough.
+func TestLayersWaitForLaggingStreamShard(t *testing.T) {
 	f := newFixture(settings())
 	f.layersTask(t)
 	put := func(second int, streamShard string, lag time.Duration) {
 		item := heat.Item{Start: start.Add(time.Duration(second) * time.Second), Window: 10 * time.Second, StreamShard: streamShard, Limit: 1000, HotRate: 700, Records: 1, Units: 1, Lag: lag}
-		if _, err := f.table.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("heat"), Item: item.Stored(start.Add(time.Hour))}); err != nil {
-			t.Fatal(err)
-		}
+		f.putHeat(t, item.Stored(start.Add(time.Hour)))
 	}
 	to := func(second int) time.Duration {
 		f.now = start.Add(time.Duration(second) * time.Second)
@@ -182,7 +164,8 @@ func TestLayersWaitForAStreamShardThatLags(t *testing.T) {
 	}
 }
 
-// TestLayersCatchUp checks that each run folds ten minutes and the one since the last run.
+// TestLayersCatchUp checks that each run of a backlog folds ten minutes, and that windows before an outage longer than
+// their retention are skipped.
 func TestLayersCatchUp(t *testing.T) {
 	f := newFixture(settings())
 	f.must(t, unwindowed(others(f.now), 1))
@@ -196,18 +179,18 @@ func TestLayersCatchUp(t *testing.T) {
 		runs = append(runs, f.layersTask(t).Windows)
 	}
 	if want := []int{58, 60, 31, 0}; !slices.Equal(runs, want) {
-		t.Errorf("windows of each run %v, want %v", runs, want)
+		t.Errorf("runs folded %v windows, want %v", runs, want)
 	}
 	f.now = f.now.Add(settings().HeatRetention + time.Hour)
 	f.layersTask(t)
 	f.layersTask(t)
 	if p := f.progress(t); p.From.Before(f.now.Add(-20*time.Minute)) || p.To.Before(f.now.Add(-21*time.Second)) {
-		t.Errorf("after a long outage %+v", p)
+		t.Errorf("after a long outage, at %v: progress %+v", f.now, p)
 	}
 }
 
-// TestReadFollowsRetention checks that the time without writes never reaches back to items that have
-// expired, nor over an outage in which the stream's records expired.
+// TestReadFollowsRetention checks that Progress.Read begins neither before items that have expired, nor before an
+// outage in which the stream's records expired.
 func TestReadFollowsRetention(t *testing.T) {
 	s := settings()
 	s.HeatRetention = 48 * time.Hour
@@ -220,10 +203,10 @@ func TestReadFollowsRetention(t *testing.T) {
 		return f.progress(t).Read
 	}
 	if got := at(23 * time.Hour); !got.Equal(first) {
-		t.Errorf("after an outage of 23 h: %v, want %v as before", got, first)
+		t.Errorf("after an outage of 23 h: Read %v, want %v as before", got, first)
 	}
 	if got, outage := at(48*time.Hour-time.Minute), f.now; outage.Sub(got) > 10*time.Second {
-		t.Errorf("after an outage of 25 h: %v at %v", got, outage)
+		t.Errorf("after an outage of 25 h: Read %v, want the outage's end %v", got, outage)
 	}
 
 	f = newFixture(settings())
@@ -232,12 +215,12 @@ func TestReadFollowsRetention(t *testing.T) {
 	for n := range 30 {
 		got, want := at(time.Duration(n)*10*time.Minute), f.now.Add(-settings().HeatRetention)
 		if got.Before(want) || got.After(want.Add(10*time.Second)) && !got.Equal(first) {
-			t.Fatalf("after %v: %v, want about %v", f.now.Sub(start), got, want)
+			t.Fatalf("after %v: Read %v, want about %v", f.now.Sub(start), got, want)
 		}
 	}
 }
 
-// TestLateItems checks that late items are noted and their windows folded again. Items in time are not noted.
+// TestLateItems checks that a late item, and no other, is noted, and that its window is folded again once.
 func TestLateItems(t *testing.T) {
 	f := newFixture(settings())
 	f.layersTask(t)
@@ -245,7 +228,7 @@ func TestLateItems(t *testing.T) {
 	f.now = start.Add(14 * time.Second)
 	f.must(t, unwindowed(units(start, "C#a#0", 20), 1000))
 	if len(f.notes()) != 0 {
-		t.Fatalf("notes %v", f.notes())
+		t.Fatalf("notes %v before the window was folded, want none", f.notes())
 	}
 	f.now = start.Add(time.Hour)
 	for range 7 {
@@ -253,34 +236,29 @@ func TestLateItems(t *testing.T) {
 	}
 	f.must(t, unwindowed(units(start, "C#a#0", 300), 2000))
 	if n := len(f.notes()); n != 1 {
-		t.Fatalf("%d notes", n)
+		t.Fatalf("%d notes of a late item, want 1", n)
 	}
 	f.now = f.now.Add(time.Minute)
 	if got := f.layersTask(t); got.Late != 1 {
-		t.Errorf("%+v", got)
+		t.Errorf("first run %+v, want one late window", got)
 	}
 	for _, step := range []time.Duration{time.Second, time.Minute, 10 * time.Minute} {
 		if rows := f.merged(t, start, start.Add(10*time.Minute), step); len(rows) != 1 || rows[0].WriteUnitsPerSecond != 42 || !rows[0].Folded {
-			t.Errorf("step %v: %+v", step, rows)
+			t.Errorf("step %v: rows %+v, want a folded one of 42 WCU/s", step, rows)
 		}
 	}
 	f.now = f.now.Add(time.Minute)
 	if got := f.layersTask(t); got.Late != 0 {
-		t.Errorf("again %+v", got)
+		t.Errorf("second run %+v, want no late window", got)
 	}
 }
 
-// TestMetricsOfLayers checks that the task sends each record once, whenever its item comes, and whichever table it is of.
-// One run makes one call, and a stalled run counts nothing.
+// TestMetricsOfLayers checks that the task's metrics count each record once, for both tables, also of late and
+// redelivered items. A run with new items makes one call, and any other run none.
 func TestMetricsOfLayers(t *testing.T) {
 	f := newFixture(settings())
 	sink := &countingSink{Memory: f.sink}
-	deps := f.deps()
-	deps.Metrics = sink
-	var err error
-	if f.handler, err = hotkeys.New(settings(), deps); err != nil {
-		t.Fatal(err)
-	}
+	f.rebuild(t, settings(), func(deps *hotkeys.Deps) { deps.Metrics = sink })
 	f.layersTask(t)
 	items, events := batch{writes: repeat("C#a#0", 30, 1), first: 1, final: true}, batch{table: "events", writes: repeat("E#a#2026-01-05#0", 20, 1), first: 1, final: true}
 	f.must(t, items.payload())
@@ -301,11 +279,11 @@ func TestMetricsOfLayers(t *testing.T) {
 		}
 	}
 	if sink.calls != 2 {
-		t.Errorf("%d calls, want one for each run with news", sink.calls)
+		t.Errorf("%d calls, want one for each of two runs with new items", sink.calls)
 	}
 }
 
-// countingSink counts calls.
+// countingSink counts calls of Put.
 type countingSink struct {
 	*metrics.Memory
 	calls int
@@ -316,7 +294,7 @@ func (c *countingSink) Put(ctx context.Context, data []metrics.Datum) error {
 	return c.Memory.Put(ctx, data)
 }
 
-// notes returns the notes of late items.
+// notes returns the keys of the notes about late items.
 func (f *fixture) notes() (list []string) {
 	for key := range f.table.layers {
 		if strings.HasPrefix(key, heat.LatePartition+" ") {
@@ -326,7 +304,7 @@ func (f *fixture) notes() (list []string) {
 	return list
 }
 
-// TestManyLateItems checks that the next runs fold the late windows that exceed one run's bound.
+// TestManyLateItems checks that late windows beyond one run's bound are folded by the next runs.
 func TestManyLateItems(t *testing.T) {
 	f := newFixture(settings())
 	f.layersTask(t)
@@ -344,29 +322,28 @@ func TestManyLateItems(t *testing.T) {
 		runs = append(runs, f.layersTask(t).Late)
 	}
 	if want := []int{60, 60, 30, 0}; !slices.Equal(runs, want) {
-		t.Errorf("windows that were folded again %v, want %v", runs, want)
+		t.Errorf("runs folded %v late windows, want %v", runs, want)
 	}
 	if diff := cmp.Diff(f.rows(t), f.merged(t, start, f.now, 10*time.Minute), sameRates); diff != "" {
-		t.Error(diff)
+		t.Errorf("rows (-items +layers):\n%s", diff)
 	}
 }
 
-// TestLayersOfUnreadableItems checks that a layer's item is incomplete if one of its items is unreadable.
+// TestLayersOfUnreadableItems checks that a folded item is incomplete, and logged, if one of its items is unreadable.
 func TestLayersOfUnreadableItems(t *testing.T) {
 	f := newFixture(settings())
 	f.layersTask(t)
 	f.must(t, unwindowed(units(f.now, "C#a#0", 100), 1))
-	f.spoilWindow(start)
+	f.spoilWindow(t, start)
 	f.now = start.Add(2 * time.Minute)
 	f.layersTask(t)
 	for _, prefix := range []string{"H#w#", "H#1m#"} {
-		_, stored := f.layerItem(t, prefix)
-		if it, err := heat.Parse(stored); err != nil || !it.Incomplete || it.Units != 100 {
-			t.Errorf("%v, %+v", err, it)
+		if it, err := heat.Parse(f.layerItem(t, prefix)); err != nil || !it.Incomplete || it.Units != 100 {
+			t.Errorf("layer %s: %v, %+v; want an incomplete item of 100 units", prefix, err, it)
 		}
 	}
 	if logs := f.logs.String(); !strings.Contains(logs, "not readable") {
-		t.Error(logs)
+		t.Errorf("the unreadable item is not in the logs:\n%s", logs)
 	}
 }
 
@@ -378,7 +355,7 @@ func TestLayersFail(t *testing.T) {
 	f.now = start.Add(10*time.Minute + 20*time.Second)
 	f.table.failQuery = errors.New("no reads")
 	if _, err := f.handler.Invoke(t.Context(), []byte(hotkeys.LayersTask)); err == nil || !strings.Contains(err.Error(), "no reads") {
-		t.Error(err)
+		t.Errorf("error %v, want the failed query's", err)
 	}
 	f.table.failQuery = nil
 	for n := 0; f.progress(t).To.Before(start.Add(10 * time.Minute)); n++ {
@@ -391,59 +368,60 @@ func TestLayersFail(t *testing.T) {
 		}
 		_, err := f.handler.Invoke(t.Context(), []byte(hotkeys.LayersTask))
 		if n > 200 {
-			t.Fatalf("%v after %d runs, %+v", err, n, f.progress(t))
+			t.Fatalf("not folded after %d runs: %v, %+v", n, err, f.progress(t))
 		}
 	}
 	f.table.fail = nil
 	f.layersTask(t)
 	if diff := cmp.Diff(f.rows(t), f.merged(t, start, f.now, 10*time.Minute), sameRates); diff != "" {
-		t.Error(diff)
+		t.Errorf("rows (-items +layers):\n%s", diff)
 	}
 }
 
-// TestLayersTaskStoresASnapshot checks that each run offers to store a snapshot of the shard map, and that
-// a failure to store it fails no run.
+// TestLayersTaskStoresASnapshot checks that each run calls StoreSnapshot of the shard map, and that an error is logged
+// and does not fail the run.
 func TestLayersTaskStoresASnapshot(t *testing.T) {
 	f := newFixture(settings())
 	f.layersTask(t)
 	f.shards.failNote = errors.New("no snapshot")
 	f.layersTask(t)
 	if f.shards.snapshots != 2 || !strings.Contains(f.logs.String(), "no snapshot") {
-		t.Errorf("%d snapshots, logged %s", f.shards.snapshots, f.logs)
+		t.Errorf("%d calls of StoreSnapshot, want 2, and the error in the logs:\n%s", f.shards.snapshots, f.logs)
 	}
 }
 
-// layerItem returns the one item of a layer, and its key.
-func (f *fixture) layerItem(t *testing.T, prefix string) (key string, item map[string]types.AttributeValue) {
+// layerItem returns the only item of a layer.
+func (f *fixture) layerItem(t *testing.T, prefix string) (item map[string]types.AttributeValue) {
 	t.Helper()
 	n := 0
 	for k, it := range f.table.layers {
 		if strings.HasPrefix(k, prefix) {
-			key, item = k, it
+			item = it
 			n++
 		}
 	}
 	if n != 1 {
-		t.Fatalf("%d items of %s", n, prefix)
+		t.Fatalf("%d items of the layer %s, want 1", n, prefix)
 	}
-	return key, item
+	return item
 }
 
-// stalling is a heat table whose next conditional put blocks.
+// stalling is a heat table that calls meanwhile before the next conditional put.
 type stalling struct {
 	*fakeTable
-	wait func()
+	meanwhile func()
 }
 
 func (s *stalling) PutItem(ctx context.Context, in *dynamodb.PutItemInput, more ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
-	if wait := s.wait; in.ConditionExpression != nil && wait != nil {
-		s.wait = nil
-		wait()
+	if meanwhile := s.meanwhile; in.ConditionExpression != nil && meanwhile != nil {
+		s.meanwhile = nil
+		meanwhile()
 	}
 	return s.fakeTable.PutItem(ctx, in, more...)
 }
 
-// TestStalledFoldOverwritesNothing checks that a run that stalls after its read does not overwrite a later run's item.
+// TestStalledFoldOverwritesNothing checks that a run that stalls between its reads and its put does not overwrite a
+// later run's item.
 func TestStalledFoldOverwritesNothing(t *testing.T) {
 	f := newFixture(settings())
 	f.layersTask(t)
@@ -461,12 +439,12 @@ func TestStalledFoldOverwritesNothing(t *testing.T) {
 	if _, err := slow.Invoke(t.Context(), []byte(hotkeys.LayersTask)); err != nil {
 		t.Fatal(err)
 	}
-	if _, item := f.layerItem(t, "H#w#"); records(item) != 400 {
-		t.Errorf("%d records", records(item))
+	if n := records(f.layerItem(t, "H#w#")); n != 400 {
+		t.Errorf("%d records, want 400", n)
 	}
 }
 
-// TestLayersOnTheEngine checks that DynamoDB accepts the items and the condition.
+// TestLayersOnTheEngine checks that windows are folded, and folded again with a late item, in DynamoDB Local.
 func TestLayersOnTheEngine(t *testing.T) {
 	d := deploy(t, func(*hotkeys.Settings) {})
 	d.layersTask(t)
@@ -477,18 +455,18 @@ func TestLayersOnTheEngine(t *testing.T) {
 	d.must(t, unwindowed(units(start, "C#a#0", 300), 2000))
 	d.now = d.now.Add(time.Minute)
 	if got := d.layersTask(t); got.Late != 1 {
-		t.Errorf("%+v", got)
+		t.Errorf("the task returns %+v, want one late window", got)
 	}
 	reader := windows.Reader{Client: d.db, Table: d.names.Heat}
 	for _, step := range []time.Duration{time.Second, time.Minute, 10 * time.Minute} {
 		n := 0
 		for w, err := range reader.Windows(t.Context(), start, start.Add(10*time.Minute), step) {
 			if n++; err != nil || len(w.Items) != 1 || w.Items[0].Units != 400 || w.Items[0].Base != 10*time.Second || w.Items[0].Window != max(step, 10*time.Second) {
-				t.Errorf("step %v: %v, %+v", step, err, w)
+				t.Errorf("step %v: %v, window %+v; want one item of 400 units", step, err, w)
 			}
 		}
 		if n != 1 {
-			t.Errorf("step %v: %d windows", step, n)
+			t.Errorf("step %v: %d windows, want 1", step, n)
 		}
 	}
 }

@@ -1,9 +1,11 @@
 package hotkeys_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -16,9 +18,10 @@ import (
 	"github.com/hotshard/hotshard/internal/hotkeys"
 )
 
-// fakeStream is a table's stream. It returns stream shards, some of them closed, in pages of three.
+// fakeStream is the stream of every table.
 type fakeStream struct {
-	closed []bool
+	closed []bool // by stream shard
+	page   int    // stream shards of a page; 3 if 0
 	fail   error
 }
 
@@ -29,7 +32,34 @@ func (f fakeStream) ListStreams(_ context.Context, in *dynamodbstreams.ListStrea
 	return &dynamodbstreams.ListStreamsOutput{Streams: []types.Stream{stream("2025"), stream("2026"), stream("2024")}}, nil
 }
 
-// pauses adds up the time between pages.
+func (f fakeStream) DescribeStream(_ context.Context, in *dynamodbstreams.DescribeStreamInput, _ ...func(*dynamodbstreams.Options)) (*dynamodbstreams.DescribeStreamOutput, error) {
+	if f.fail != nil {
+		return nil, f.fail
+	}
+	first := 0
+	if in.ExclusiveStartShardId != nil {
+		last, err := strconv.Atoi(*in.ExclusiveStartShardId)
+		if err != nil {
+			return nil, err
+		}
+		first = last + 1
+	}
+	out := &types.StreamDescription{}
+	end := min(first+cmp.Or(f.page, 3), len(f.closed))
+	for n := first; n < end; n++ {
+		numbers := &types.SequenceNumberRange{StartingSequenceNumber: aws.String("1")}
+		if f.closed[n] {
+			numbers.EndingSequenceNumber = aws.String("2")
+		}
+		out.Shards = append(out.Shards, types.Shard{ShardId: aws.String(strconv.Itoa(n)), SequenceNumberRange: numbers})
+	}
+	if end < len(f.closed) {
+		out.LastEvaluatedShardId = aws.String(strconv.Itoa(end - 1))
+	}
+	return &dynamodbstreams.DescribeStreamOutput{StreamDescription: out}, nil
+}
+
+// pauses sums the pauses between pages.
 type pauses time.Duration
 
 func (p *pauses) pause(_ context.Context, d time.Duration) bool {
@@ -37,34 +67,9 @@ func (p *pauses) pause(_ context.Context, d time.Duration) bool {
 	return true
 }
 
-func (f fakeStream) DescribeStream(_ context.Context, in *dynamodbstreams.DescribeStreamInput, _ ...func(*dynamodbstreams.Options)) (*dynamodbstreams.DescribeStreamOutput, error) {
-	if f.fail != nil {
-		return nil, f.fail
-	}
-	first := 0
-	if in.ExclusiveStartShardId != nil {
-		if _, err := fmt.Sscan(*in.ExclusiveStartShardId, &first); err != nil {
-			return nil, err
-		}
-		first++
-	}
-	out := &dynamodbstreams.DescribeStreamOutput{StreamDescription: &types.StreamDescription{}}
-	for n := first; n < min(first+3, len(f.closed)); n++ {
-		numbers := &types.SequenceNumberRange{StartingSequenceNumber: aws.String("1")}
-		if f.closed[n] {
-			numbers.EndingSequenceNumber = aws.String("2")
-		}
-		out.StreamDescription.Shards = append(out.StreamDescription.Shards, types.Shard{ShardId: aws.String(fmt.Sprint(n)), SequenceNumberRange: numbers})
-	}
-	if first+3 < len(f.closed) {
-		out.StreamDescription.LastEvaluatedShardId = aws.String(fmt.Sprint(first + 2))
-	}
-	return out, nil
-}
-
-// TestOpenShards checks that open shards are counted over all pages, half a second apart, and that a closed parent and
-// its open child count once.
-func TestOpenShards(t *testing.T) {
+// TestPartitionsAreOpenStreamShards checks that a table's partitions are the open stream shards of its newest stream,
+// on all pages. Calls are half a second apart.
+func TestPartitionsAreOpenStreamShards(t *testing.T) {
 	for _, closed := range [][]bool{{}, {false}, {true, false}, {true, false, true, true, false, false, false}, make([]bool, 300)} {
 		want := 0
 		for _, c := range closed {
@@ -75,17 +80,18 @@ func TestOpenShards(t *testing.T) {
 		stream, paused := fakeStream{closed: closed}, pauses(0)
 		n, err := hotkeys.CountPartitions(stream, paused.pause)(t.Context(), "t")
 		if err != nil || n != want || time.Duration(paused) != time.Duration(max(0, len(closed)-1)/3)*500*time.Millisecond {
-			t.Errorf("%v: %d, %v, paused %v", closed, n, err, time.Duration(paused))
+			t.Errorf("%d stream shards: %d partitions, %v, want %d; paused %v", len(closed), n, err, want, time.Duration(paused))
 		}
 	}
 	var paused pauses
 	if _, err := hotkeys.CountPartitions(fakeStream{fail: errPut}, paused.pause)(t.Context(), "x"); err == nil || !strings.Contains(err.Error(), "describing stream arn:x2026") {
-		t.Errorf("got %v", err)
+		t.Errorf("error %v, want one that names the stream arn:x2026", err)
 	}
 }
 
-// TestCountsGoOn checks that a count with too many pages for one call, or whose time is up, goes on with the next call.
-func TestCountsGoOn(t *testing.T) {
+// TestPartitionCountContinues checks that a count with too many pages for one call, or without time for the next page,
+// returns 0 and is continued by the next call.
+func TestPartitionCountContinues(t *testing.T) {
 	var paused pauses
 	count := hotkeys.CountPartitions(fakeStream{closed: make([]bool, 301)}, paused.pause) // 101 pages
 	for i, want := range []int{0, 301, 0, 301} {
@@ -101,20 +107,17 @@ func TestCountsGoOn(t *testing.T) {
 	}
 }
 
-// counting is a fixture whose layers task counts partitions.
+// counting returns a fixture whose layers task counts partitions.
 func counting(t *testing.T, s hotkeys.Settings, count func(table string) (int, error)) *fixture {
 	f := newFixture(s)
-	deps := f.deps()
-	deps.Partitions = func(_ context.Context, table string) (int, error) { return count(table) }
-	var err error
-	if f.handler, err = hotkeys.New(s, deps); err != nil {
-		t.Fatal(err)
-	}
+	f.rebuild(t, s, func(deps *hotkeys.Deps) {
+		deps.Partitions = func(_ context.Context, table string) (int, error) { return count(table) }
+	})
 	return f
 }
 
-// TestPartitionsAreNoted checks that the layers task notes each table's partitions, with control act only, and that
-// batches count nothing.
+// TestPartitionsAreNoted checks that the layers task, and no batch, notes each table's partitions and sends them as a
+// metric, once a minute and with control act only.
 func TestPartitionsAreNoted(t *testing.T) {
 	for control, want := range map[growth.Control][]string{growth.Act: {"items 14", "events 15", "items 14", "events 15"}, growth.Observe: nil, growth.Off: nil} {
 		s := settings()
@@ -122,14 +125,14 @@ func TestPartitionsAreNoted(t *testing.T) {
 		f := counting(t, s, func(table string) (int, error) { return len(table), nil })
 		f.must(t, batch{writes: repeat("C#a#0", 1, 1), first: 1}.payload())
 		f.layersTask(t)
-		f.now = f.now.Add(time.Second) // the schedule ran twice
+		f.now = f.now.Add(time.Second) // the schedule invokes the task twice
 		f.layersTask(t)
 		f.now = f.now.Add(time.Minute)
 		f.layersTask(t)
 		if !slices.Equal(f.shards.noted, want) {
 			t.Errorf("%s: noted %v, want %v", control, f.shards.noted, want)
 		}
-		var sent []string // the metric of an alarm
+		var sent []string
 		for _, d := range f.sink.Data() {
 			if d.Name == "StreamShards" {
 				sent = append(sent, fmt.Sprintf("%s %v", strings.TrimPrefix(d.Dimensions[0].Value, "hotshard-"), d.Value))
@@ -141,8 +144,8 @@ func TestPartitionsAreNoted(t *testing.T) {
 	}
 }
 
-// TestPartitionsUnknown checks that an error is logged and does not fail the task, and that counts are less frequent
-// while they fail, for each table by itself.
+// TestPartitionsUnknown checks that a failed count is logged, does not fail the task, and makes this table's counts
+// less frequent until one succeeds.
 func TestPartitionsUnknown(t *testing.T) {
 	counts, down := map[string]int{}, true
 	f := counting(t, settings(), func(table string) (int, error) {
@@ -157,7 +160,7 @@ func TestPartitionsUnknown(t *testing.T) {
 		f.now = f.now.Add(time.Minute)
 	}
 	if n := counts["hotshard-items"]; n < 6 || n > 8 || counts["hotshard-events"] != 60 || strings.Count(f.logs.String(), "partitions not noted") != n {
-		t.Errorf("counted %v times in an hour\n%s", counts, f.logs)
+		t.Errorf("calls by table in an hour %v, want 6 to 8 logged failures of items and 60 calls of events\n%s", counts, f.logs)
 	}
 	down = false
 	for range 30 {
@@ -165,11 +168,11 @@ func TestPartitionsUnknown(t *testing.T) {
 		f.now = f.now.Add(time.Minute)
 	}
 	if counts["hotshard-items"] < 20 {
-		t.Errorf("counted %v times after it recovered", counts)
+		t.Errorf("calls by table %v, want 20 or more of items after it recovered", counts)
 	}
 	f.shards.failNote = errPut
 	f.layersTask(t)
 	if !strings.Contains(f.logs.String(), "partitions=7") {
-		t.Errorf("%s", f.logs)
+		t.Errorf("a count that could not be noted is not in the logs:\n%s", f.logs)
 	}
 }

@@ -17,7 +17,7 @@ import (
 
 var policy = hotkeys.Policy{Limit: 100, Threshold: 0.7, Partitions: 250}
 
-// entry returns a key's entry with one change, in effect from a time on.
+// entry returns a key's entry with one change that takes effect at a time.
 func entry(count int, at time.Time) shardmap.Entry {
 	if count == 1 {
 		return shardmap.Entry{}
@@ -25,7 +25,7 @@ func entry(count int, at time.Time) shardmap.Entry {
 	return shardmap.Entry{Key: "C#a", History: shard.History{{At: at, Count: count}}, Max: count}
 }
 
-// evidence returns a window's evidence of a counter with these certified rates.
+// evidence returns evidence of a counter whose write shards have these certified rates, in WCU/s.
 func evidence(rates ...float64) hotkeys.Evidence {
 	e := hotkeys.Evidence{
 		Base: schema.BaseKey{Type: kind.Counter, Name: "a"}, Start: start, End: start.Add(10 * time.Second),
@@ -42,7 +42,8 @@ func with(e hotkeys.Evidence, change func(*hotkeys.Evidence)) hotkeys.Evidence {
 	return e
 }
 
-func TestAnswer(t *testing.T) {
+// TestDecideGrowth lists evidence and entries with the decision, and a fragment of its reason.
+func TestDecideGrowth(t *testing.T) {
 	entity := func(e *hotkeys.Evidence) { e.Base.Type = kind.Event }
 	partial := func(e *hotkeys.Evidence) { e.Partial = true }
 	old := start.Add(-time.Hour)
@@ -62,20 +63,21 @@ func TestAnswer(t *testing.T) {
 		"at least double":       {evidence(70, 40, 30), entry(3, old), 0, hotkeys.Grow, 6, ""},
 		"even load on four":     {evidence(70, 70, 70, 70), entry(4, old), 0, hotkeys.Grow, 12, ""},
 		"far over the limit":    {evidence(1000), entry(1, old), 0, hotkeys.Grow, 40, ""},
-		"the same, entity":      {with(evidence(1000), entity), entry(1, old), 0, hotkeys.Grow, 80, ""},
+		"far over, an entity":   {with(evidence(1000), entity), entry(1, old), 0, hotkeys.Grow, 80, ""},
 		"the cap":               {with(evidence(100), partial), entry(600, old), 0, hotkeys.Grow, 1000, ""},
 		"at the cap":            {with(evidence(100), partial), entry(1000, old), 0, hotkeys.Advise, 1000, "more than 1000 write shards do not help on the table's 250 partitions"},
 		"one of four is hot":    {evidence(90, 5, 5, 5), entry(4, old), 0, hotkeys.Advise, 4, "skew"},
 		"one of ten, unlisted":  {evidence(90), entry(10, old), 0, hotkeys.Advise, 10, "skew"},
 		"unlisted by error":     {with(evidence(90), func(e *hotkeys.Evidence) { e.Rest = 60 }), entry(2, old), 0, hotkeys.Grow, 4, ""},
-		"hot in former times":   {evidence(1, 1, 90), entry(2, old), 0, hotkeys.None, 2, "not hot"},
-		"half of them":          {evidence(90, 90, 5, 5), entry(4, old), 0, hotkeys.Grow, 8, ""},
-		"counted elsewhere":     {with(evidence(90), partial), entry(10, old), 0, hotkeys.Grow, 36, "all took 900.0"},
-		"none is elsewhere":     {with(evidence(90, 1), partial), entry(2, old), 0, hotkeys.Advise, 2, "skew"},
-		"of an entity":          {with(with(evidence(90), partial), entity), entry(4, old), 0, hotkeys.None, 4, "have not reported yet"},
-		"of a new one":          {with(with(evidence(90), partial), entity), entry(1, old), 0, hotkeys.Grow, 8, ""},
+		"a former write shard":  {evidence(1, 1, 90), entry(2, old), 0, hotkeys.None, 2, "not hot"},
+		"two of four are hot":   {evidence(90, 90, 5, 5), entry(4, old), 0, hotkeys.Grow, 8, ""},
+		"partial, counter":      {with(evidence(90), partial), entry(10, old), 0, hotkeys.Grow, 36, "all took 900.0"},
+		"partial, all listed":   {with(evidence(90, 1), partial), entry(2, old), 0, hotkeys.Advise, 2, "skew"},
+		"partial, entity":       {with(with(evidence(90), partial), entity), entry(4, old), 0, hotkeys.None, 4, "have not reported yet"},
+		"partial, new entity":   {with(with(evidence(90), partial), entity), entry(1, old), 0, hotkeys.Grow, 8, ""},
+		"running, by its peak":  {with(evidence(70), func(e *hotkeys.Evidence) { e.Running, e.Shards[0] = true, hotkeys.Load{Low: 70, High: 70, Peak: 350} }), entry(1, old), -7 * time.Second, hotkeys.Grow, 14, ""},
 		"before a reset":        {evidence(90), shardmap.Entry{Key: "C#a", Max: 4, Updated: start.Add(1)}, 0, hotkeys.None, 1, "answered"},
-		"after it":              {evidence(90), shardmap.Entry{Key: "C#a", Max: 4, Updated: start}, 0, hotkeys.Grow, 4, ""},
+		"after a reset":         {evidence(90), shardmap.Entry{Key: "C#a", Max: 4, Updated: start}, 0, hotkeys.Grow, 4, ""},
 		"pinned":                {evidence(100, 90), pinned, 0, hotkeys.None, 2, "pinned"},
 		"answered":              {evidence(90, 90), entry(2, start.Add(time.Millisecond)), 0, hotkeys.None, 2, "answered"},
 		"answered just before":  {evidence(90, 90), entry(2, start), 0, hotkeys.Grow, 8, ""},
@@ -86,24 +88,24 @@ func TestAnswer(t *testing.T) {
 	} {
 		d := policy.DecideGrowth(c.evidence, c.entry, c.evidence.End.Add(c.after))
 		if c.want == hotkeys.Grow && d.From != c.entry.History.Newest() || d.Action != c.want || d.To != c.to || !strings.Contains(d.Why, c.why) {
-			t.Errorf("%s: %+v; want %s to %d, %q", name, d, c.want, c.to, c.why)
+			t.Errorf("%s: %+v; want %q to %d because %q", name, d, c.want, c.to, c.why)
 		}
 	}
 }
 
-// TestAnswerDoesNotWaitForDecrease checks that evidence about the count in force leads to a growth while a decrease is
+// TestDecideGrowthDuringDecrease checks that a key grows by evidence about the count in effect while a decrease is
 // pending.
-func TestAnswerDoesNotWaitForDecrease(t *testing.T) {
+func TestDecideGrowthDuringDecrease(t *testing.T) {
 	e := with(evidence(90, 90, 90, 90), func(e *hotkeys.Evidence) { e.Base.Type = kind.Event })
 	pending := entry(4, start.Add(-time.Hour))
 	pending.History = append(pending.History, shard.Change{At: e.End.Add(time.Minute), Count: 2})
 	if d := policy.DecideGrowth(e, pending, e.End); d.Action != hotkeys.Grow || d.From != 4 || d.To < 8 {
-		t.Errorf("%+v", d)
+		t.Errorf("%+v, want a growth from 4 to 8 or more", d)
 	}
 }
 
-// TestAnswerIsBounded checks the bound of four write shards for each partition of the table.
-func TestAnswerIsBounded(t *testing.T) {
+// TestDecideGrowthIsBounded checks that a key gets at most four write shards for each partition of the table.
+func TestDecideGrowthIsBounded(t *testing.T) {
 	p := policy
 	for _, c := range []struct {
 		partitions, count, to int
@@ -116,17 +118,8 @@ func TestAnswerIsBounded(t *testing.T) {
 		e.Partial = true
 		p.Partitions = c.partitions
 		if d := p.DecideGrowth(e, entry(c.count, start.Add(-time.Hour)), e.End); d.Action != c.want || d.To != c.to {
-			t.Errorf("%+v: %+v", c, d)
+			t.Errorf("%d partitions, %d write shards: %+v, want %s to %d", c.partitions, c.count, d, c.want, c.to)
 		}
-	}
-}
-
-// TestAnswerRunning checks that a running window is sized by its heaviest seconds.
-func TestAnswerRunning(t *testing.T) {
-	e := evidence(70)
-	e.Running, e.Shards[0] = true, hotkeys.Load{Low: 70, High: 70, Peak: 350}
-	if d := policy.DecideGrowth(e, shardmap.Entry{}, start.Add(3*time.Second)); d.To != 14 {
-		t.Errorf("got %+v", d)
 	}
 }
 
@@ -143,9 +136,9 @@ func drawEvidence(t *rapid.T) hotkeys.Evidence {
 	return e
 }
 
-// TestAnswerAlways checks properties of every decision. Once a change is made, evidence from before it took effect is
-// never answered again.
-func TestAnswerAlways(t *testing.T) {
+// TestDecideGrowthProperties checks that every growth at least doubles the count, up to the bound, and that pinned keys
+// and old evidence cause no action. Evidence from before a change took effect causes none either.
+func TestDecideGrowthProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		e := drawEvidence(t)
 		at := start.Add(time.Duration(rapid.IntRange(-100, 20).Draw(t, "last change")) * time.Second)
@@ -159,13 +152,13 @@ func TestAnswerAlways(t *testing.T) {
 		n := was.History.Newest()
 		switch {
 		case d.Why == "" || d.From != n || d.Action == hotkeys.Shrink:
-			t.Fatalf("%+v", d)
+			t.Fatalf("%+v, want a reason and the count %d before it", d, n)
 		case d.Action != hotkeys.Grow && d.To != n:
-			t.Fatalf("%+v changes the count", d)
+			t.Fatalf("%+v changes the count without a growth", d)
 		case d.Action == hotkeys.Grow && (d.To > bound || d.To < min(2*n, bound) || d.To <= n):
-			t.Fatalf("%+v", d)
+			t.Fatalf("%+v, want twice %d write shards or more, up to %d", d, n, bound)
 		case d.Action != hotkeys.None && (was.Pinned || e.Start.Before(was.Effective()) || now.Sub(e.End) > 20*time.Second):
-			t.Fatalf("%+v must not be", d)
+			t.Fatalf("%+v at %v by %+v of %+v, want no action", d, now, e, was)
 		}
 		if d.Action != hotkeys.Grow {
 			return
@@ -173,16 +166,18 @@ func TestAnswerAlways(t *testing.T) {
 		was.History = append(was.History, shard.Change{At: now.Add(lead), Count: d.To})
 		later := now.Add(time.Duration(rapid.IntRange(0, 100).Draw(t, "later")) * time.Second)
 		if again := policy.DecideGrowth(e, was, later); again.Action != hotkeys.None {
-			t.Fatalf("answered twice: %+v, then %+v", d, again)
+			t.Fatalf("after %+v the same evidence causes %+v", d, again)
 		}
 	})
 }
 
+// calm returns the load of a counter whose heaviest window had a peak in WCU/s.
 func calm(peak float64) hotkeys.PastLoad {
 	return hotkeys.PastLoad{Base: schema.BaseKey{Type: kind.Counter, Name: "a"}, From: start, Peak: peak}
 }
 
-func TestRelax(t *testing.T) {
+// TestDecideShrink lists loads and entries with the decided count, and a fragment of the reason.
+func TestDecideShrink(t *testing.T) {
 	old := start.Add(-time.Hour)
 	pinned := entry(8, old)
 	pinned.Pinned = true
@@ -207,23 +202,23 @@ func TestRelax(t *testing.T) {
 		"pinned":           {calm(0), pinned, 8, "pinned"},
 		"just changed":     {calm(0), entry(8, start), 1, ""},
 		"changed since":    {calm(0), entry(8, start.Add(1)), 8, "too recent"},
-		"in doubt":         {change(func(c *hotkeys.PastLoad) { c.Doubt = "nobody knows" }), entry(8, old), 8, "nobody knows"},
+		"in doubt":         {change(func(c *hotkeys.PastLoad) { c.Doubt = "windows are missing" }), entry(8, old), 8, "windows are missing"},
 	} {
 		d := policy.DecideShrink(c.calm, c.entry)
 		if shrinks := d.Action == hotkeys.Shrink; shrinks != (c.to < c.entry.History.Newest()) || d.To != c.to || !strings.Contains(d.Why, c.why) {
-			t.Errorf("%s: %+v; want %d, %q", name, d, c.to, c.why)
+			t.Errorf("%s: %+v; want %d because %q", name, d, c.to, c.why)
 		}
 	}
 }
 
-// TestRelaxAlways checks that a count is lowered to half or less, never below what the peak needs, and that the key
-// does not grow again at that peak.
-func TestRelaxAlways(t *testing.T) {
+// TestDecideShrinkProperties checks that a shrink leaves half of the write shards or fewer, and enough that the peak
+// does not make the key grow again. Doubt, a pin and a recent change prevent it.
+func TestDecideShrinkProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := calm(rapid.Float64Range(0, 2000).Draw(t, "peak"))
 		c.Base.Type = rapid.SampledFrom([]kind.Kind{kind.Counter, kind.Event, kind.Board}).Draw(t, "type")
 		if rapid.IntRange(0, 9).Draw(t, "doubt") == 0 {
-			c.Doubt = "nobody knows"
+			c.Doubt = "windows are missing"
 		}
 		was := entry(rapid.IntRange(1, 1000).Draw(t, "count"), start.Add(time.Duration(rapid.IntRange(-60, 10).Draw(t, "change"))*time.Minute))
 		was.Pinned = rapid.IntRange(0, 9).Draw(t, "pinned") == 0
@@ -231,12 +226,12 @@ func TestRelaxAlways(t *testing.T) {
 		switch n := was.History.Newest(); {
 		case d.Action == hotkeys.None:
 			if d.To != n {
-				t.Fatalf("%+v changes the count", d)
+				t.Fatalf("%+v changes the count without a shrink", d)
 			}
 		case d.Action != hotkeys.Shrink || c.Doubt != "" || c.From.Before(was.Effective()) || was.Pinned || 2*d.To > n || d.To < 1 || float64(d.To)*25 < c.Peak:
-			t.Fatalf("%+v with %+v of %+v", d, c, was)
+			t.Fatalf("%+v by %+v of %+v", d, c, was)
 		case c.Peak/float64(d.To) >= policy.Threshold*policy.Limit:
-			t.Fatalf("%+v is hot at once", d)
+			t.Fatalf("after %+v the key is hot at its peak of %v WCU/s", d, c.Peak)
 		}
 	})
 }

@@ -11,49 +11,49 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-
 	"github.com/hotshard/hotshard/internal/base/growth"
 	"github.com/hotshard/hotshard/internal/hotkeys"
 	"github.com/hotshard/hotshard/internal/test/lane"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// tester is a test, or a rapid check.
+// tester is a [testing.TB] or a [rapid.T].
 type tester interface {
 	Helper()
 	Fatalf(format string, args ...any)
 }
 
-type taskAnswer struct{ Keys, Shrunk int }
+// taskResult is the result of the shrink task or of the layers task.
+type taskResult struct{ Keys, Shrunk, Windows, Late int }
 
-func (f *fixture) task(t tester) taskAnswer {
+func (f *fixture) runTask(t tester, task string) (result taskResult) {
 	t.Helper()
-	raw, err := f.handler.Invoke(context.Background(), []byte(hotkeys.ShrinkTask))
-	var answer taskAnswer
+	raw, err := f.handler.Invoke(context.Background(), []byte(task))
 	if err == nil {
-		err = json.Unmarshal(raw, &answer)
+		err = json.Unmarshal(raw, &result)
 	}
 	if err != nil {
-		t.Fatalf("%s, %v", raw, err)
+		t.Fatalf("the task %s returns %s, %v", task, raw, err)
 	}
-	return answer
+	return result
 }
 
-// life runs the stream and the schedule for some time. In each step it delivers load's writes, or none while the
-// detector is down, and then runs the task.
+func (f *fixture) shrinkTask(t tester) taskResult { return f.runTask(t, hotkeys.ShrinkTask) }
+
+func (f *fixture) layersTask(t tester) taskResult { return f.runTask(t, hotkeys.LayersTask) }
+
+// life simulates a stream and the task's schedule. Each step delivers the writes of load and runs the task.
 type life struct {
 	*fixture
 	every time.Duration
 	load  func(at time.Time) writes
-	down  func(at time.Time) bool // the detector
-	off   func(at time.Time) bool // the schedule
+	down  func(at time.Time) bool // no writes are delivered; may be nil
+	off   func(at time.Time) bool // the task does not run; may be nil
 
-	layers bool // the schedule also folds heat items into layers
+	layers bool // the layers task also runs
 }
 
-// run returns the time of the last shrink.
+// run simulates some time. It returns the time of the last shrink.
 func (l life) run(t tester, lasting time.Duration) (shrunk time.Time) {
 	t.Helper()
 	for end := l.now.Add(lasting); l.now.Before(end); l.now = l.now.Add(l.every) {
@@ -65,7 +65,7 @@ func (l life) run(t tester, lasting time.Duration) (shrunk time.Time) {
 			if l.layers {
 				l.layersTask(t)
 			}
-			l.task(t)
+			l.shrinkTask(t)
 		}
 		if len(l.shards.changes) > before {
 			shrunk = l.now
@@ -74,19 +74,19 @@ func (l life) run(t tester, lasting time.Duration) (shrunk time.Time) {
 	return shrunk
 }
 
-// units returns n writes to one write shard at a time.
+// units returns n writes to a key at a time.
 func units(at time.Time, key string, n int) writes { return repeat(key, n, at.Sub(start).Seconds()) }
 
 // others returns one write to another key.
 func others(at time.Time) writes { return units(at, "C#other#0", 1) }
 
-// between reports whether a time is between two numbers of minutes after the start.
+// between reports whether a time is at least from, and less than to, minutes after start.
 func between(at time.Time, from, to float64) bool {
 	m := at.Sub(start).Minutes()
 	return m >= from && m < to
 }
 
-// shrinkCase is a life in which a key has 8 write shards from the start.
+// shrinkCase is a life of a key with 8 write shards.
 type shrinkCase struct {
 	key     string
 	load    func(at time.Time) writes // others if nil
@@ -94,8 +94,8 @@ type shrinkCase struct {
 	off     func(at time.Time) bool
 	lasting time.Duration
 	want    string        // the change; "" for none
-	after   time.Duration // from the start, or up to two intervals later
-	log     string
+	after   time.Duration // earliest time of the change after start; two intervals later at most
+	log     string        // a fragment of the logs
 }
 
 func (c shrinkCase) check(t *testing.T, every time.Duration, layers bool) {
@@ -113,16 +113,17 @@ func (c shrinkCase) check(t *testing.T, every time.Duration, layers bool) {
 		want = []string{c.key + " " + c.want}
 	}
 	if !slices.Equal(f.shards.changes, want) {
-		t.Errorf("%v; want %v\n%s", f.shards.changes, want, f.logs)
+		t.Errorf("changes %v, want %v\n%s", f.shards.changes, want, f.logs)
 	}
 	if late := at.Sub(start) - c.after; c.want != "" && (late < 0 || late > 2*every) {
 		t.Errorf("shrunk after %v, want about %v\n%s", at.Sub(start), c.after, f.logs)
 	}
-	if logs := f.logs.String(); c.log != "" && !strings.Contains(logs, c.log) {
+	logs := f.logs.String()
+	if !strings.Contains(logs, c.log) {
 		t.Errorf("%q is not logged:\n%s", c.log, logs)
 	}
-	if logs := f.logs.String(); strings.Count(logs, "shard count not lowered") > 3 {
-		t.Errorf("the same is said again and again:\n%s", logs)
+	if strings.Count(logs, "shard count not lowered") > 3 {
+		t.Errorf("a reason is logged more than three times:\n%s", logs)
 	}
 }
 
@@ -167,7 +168,7 @@ func TestShrink(t *testing.T) {
 	}
 }
 
-// limits returns units of a limit, in the windows of the second and of the hour.
+// limits returns a load of n units of a limit, half of them in its window of a minute and half in that of an hour.
 func limits(n int) func(at time.Time) writes {
 	return func(at time.Time) writes {
 		return append(units(at, fmt.Sprintf("R#r#60#%d#3", at.Truncate(time.Minute).Unix()), n/2),
@@ -175,17 +176,16 @@ func limits(n int) func(at time.Time) writes {
 	}
 }
 
-// many returns writes to so many keys that unlisted units may be the key's.
-func many(at time.Time) writes {
-	var w writes
+// many returns writes to so many keys that the key's write shards may be unlisted.
+func many(at time.Time) (w writes) {
 	for i := range 250 {
 		w = append(w, units(at, fmt.Sprintf("C#other-%d#0", i), 14)...)
 	}
 	return w
 }
 
-// TestShrinkByTheDay checks that keys with calculated write shards shrink after 24 hours in which every window was low
-// and reported.
+// TestShrinkByTheDay checks that keys with calculated or indexed write shards shrink after 24 hours in which every
+// window was reported and low.
 func TestShrinkByTheDay(t *testing.T) {
 	const first = 25*time.Hour + 20*time.Second // 24 hours, one hour and two windows, from 13:00 on
 	entity := func(n int, from, to float64) func(at time.Time) writes {
@@ -221,6 +221,7 @@ func TestShrinkByTheDay(t *testing.T) {
 	}
 }
 
+// TestShrinkControl checks that a key shrinks with control act, is logged with observe, and neither with off.
 func TestShrinkControl(t *testing.T) {
 	for control, want := range map[growth.Control]int{growth.Act: 1, growth.Observe: 0, growth.Off: 0} {
 		s := settings()
@@ -230,13 +231,14 @@ func TestShrinkControl(t *testing.T) {
 		life{fixture: f, every: time.Minute, load: others}.run(t, 30*time.Minute)
 		would := strings.Contains(f.logs.String(), "shard count would change")
 		if len(f.shards.changes) != want || would != (control == growth.Observe) {
-			t.Errorf("%s: %v\n%s", control, f.shards.changes, f.logs)
+			t.Errorf("%s: changes %v, want %d\n%s", control, f.shards.changes, want, f.logs)
 		}
 	}
 }
 
-// TestCandidates checks that keys with one write shard, pinned keys and keys about to change don't shrink.
-func TestCandidates(t *testing.T) {
+// TestShrinkCandidates checks that the task considers neither keys with one write shard, nor pinned keys, nor keys with
+// a pending change.
+func TestShrinkCandidates(t *testing.T) {
 	f := newFixture(settings())
 	f.shards.set("C#a", 3, start.Add(-time.Hour))
 	f.shards.set("E#e", 2, start.Add(-time.Minute))
@@ -246,13 +248,13 @@ func TestCandidates(t *testing.T) {
 	pinned := f.shards.entries["C#pinned"]
 	pinned.Pinned = true
 	f.shards.entries["C#pinned"] = pinned
-	if got := f.task(t); got != (taskAnswer{Keys: 2}) || !strings.Contains(f.logs.String(), `msg="shrink task done" keys=2 shrunk=0`) {
-		t.Errorf("the task answers %+v\n%s", got, f.logs)
+	if got := f.shrinkTask(t); got != (taskResult{Keys: 2}) || !strings.Contains(f.logs.String(), `msg="shrink task done" keys=2 shrunk=0`) {
+		t.Errorf("the task returns %+v, want 2 keys\n%s", got, f.logs)
 	}
 }
 
-// TestLateWindows checks that a window counted long after it was made is incomplete: earlier records may have been
-// discarded.
+// TestLateWindows checks that a window that is counted more than 30 minutes after its end is incomplete, since earlier
+// records may have been discarded.
 func TestLateWindows(t *testing.T) {
 	for late, want := range map[time.Duration]bool{30 * time.Minute: false, 31 * time.Minute: true} {
 		f := newFixture(settings())
@@ -260,13 +262,14 @@ func TestLateWindows(t *testing.T) {
 		f.must(t, unwindowed(others(start), 1))
 		for _, item := range parsed(t, f) {
 			if item.Incomplete != want {
-				t.Errorf("%v late: incomplete %v", late, item.Incomplete)
+				t.Errorf("%v late: incomplete %v, want %v", late, item.Incomplete, want)
 			}
 		}
 	}
 }
 
-// TestNoShrinkWhileLayersLackLateItems checks that layers prove nothing while late items are not folded into them.
+// TestNoShrinkWhileLayersLackLateItems checks that a key does not shrink by layers into which late items are not folded
+// yet.
 func TestNoShrinkWhileLayersLackLateItems(t *testing.T) {
 	f := newFixture(settings())
 	f.shards.set("E#e", 8, start)
@@ -275,45 +278,43 @@ func TestNoShrinkWhileLayersLackLateItems(t *testing.T) {
 	f.must(t, unwindowed(others(f.now), 1+int(f.now.Unix())))
 	p := f.progress(t)
 	p.Late = start.Add(23 * time.Hour)
-	if _, err := f.table.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("heat"), Item: p.Attributes()}); err != nil {
-		t.Fatal(err)
-	}
-	if f.task(t); len(f.shards.changes) > 0 || !strings.Contains(f.logs.String(), "may not have been counted") {
-		t.Errorf("before: %v\n%s", f.shards.changes, f.logs)
+	f.putHeat(t, p.Attributes())
+	if f.shrinkTask(t); len(f.shards.changes) > 0 || !strings.Contains(f.logs.String(), "may not have been counted") {
+		t.Errorf("before the fold: changes %v, want none\n%s", f.shards.changes, f.logs)
 	}
 	f.layersTask(t)
-	if f.task(t); !slices.Equal(f.shards.changes, []string{"E#e 8>1"}) {
-		t.Errorf("after: %v\n%s", f.shards.changes, f.logs)
+	if f.shrinkTask(t); !slices.Equal(f.shards.changes, []string{"E#e 8>1"}) {
+		t.Errorf("after the fold: changes %v, want E#e 8>1\n%s", f.shards.changes, f.logs)
 	}
 }
 
+// TestTaskFaults checks the errors of unknown tasks, and of a shrink task that can't read heat items or the shard map.
 func TestTaskFaults(t *testing.T) {
 	f := newFixture(settings())
 	if _, err := f.handler.Invoke(t.Context(), []byte(`{"task":"dance"}`)); err == nil || !strings.Contains(err.Error(), `unknown task "dance"`) {
-		t.Errorf("got %v", err)
+		t.Errorf("unknown task: error %v", err)
 	}
 	for _, payload := range []string{`{"task":1}`, `{"task":"shrink","Records":[]}`, `{"task":null}`} {
 		if _, err := f.handler.Invoke(t.Context(), []byte(payload)); strings.HasPrefix(payload, `{"task":"shrink"`) != (err == nil) {
-			t.Errorf("%s: %v", payload, err)
+			t.Errorf("payload %s: error %v", payload, err)
 		}
 	}
 	f.shards.set("C#a", 8, start.Add(-time.Hour))
 	f.shards.set("E#e", 8, start.Add(-30*time.Hour))
 	f.table.failQuery = errPut
 	if _, err := f.handler.Invoke(t.Context(), []byte(hotkeys.ShrinkTask)); err == nil || !strings.Contains(err.Error(), "reading the loads") {
-		t.Errorf("without heat items: %v", err)
+		t.Errorf("unreadable heat items: error %v", err)
 	}
 	f.table.failQuery = nil
 	f.shards.fail = shard.ErrStale
 	if _, err := f.handler.Invoke(t.Context(), []byte(hotkeys.ShrinkTask)); err == nil || !strings.Contains(err.Error(), "listing sharded keys") {
-		t.Errorf("without the map: %v", err)
+		t.Errorf("unreadable shard map: error %v", err)
 	}
 }
 
-// TestNoShrinkWithoutProof plays two days of an entity on two stream shards, with random outages of the detector. One
-// stream shard is out for up to 50 minutes, and all for hours, so that records older than an hour are discarded.
-// Whenever the count is lowered, all writes of the day before must have been counted, and must fit half of the write
-// shards.
+// TestNoShrinkWithoutProof checks that an entity shrinks only if all writes of the day before were counted, and fit
+// half of the write shards. Two stream shards have random outages of the detector in two days: one for up to 50
+// minutes, or both for hours, so that records older than an hour are discarded.
 func TestNoShrinkWithoutProof(t *testing.T) {
 	shrunk := 0
 	base := uint64(time.Now().UnixNano())
@@ -324,29 +325,30 @@ func TestNoShrinkWithoutProof(t *testing.T) {
 			shrunk++
 		}
 		if t.Failed() {
-			t.Fatalf("seed %d", seed)
+			t.Fatalf("failed with seed %d", seed)
 		}
 	}
 	if shrunk < lives/8 {
-		t.Errorf("it shrank in %d of %d lives: the test is too hard (seeds from %d)", shrunk, lives, base)
+		t.Errorf("the entity shrank in %d of %d lives, want %d or more (seeds from %d)", shrunk, lives, lives/8, base)
 	}
 }
 
-// outages is such a simulation, in steps of ten minutes.
+// outages is a simulation of TestNoShrinkWithoutProof, in steps of ten minutes.
 type outages struct {
 	rng *rand.Rand
 	*fixture
-	queues     [2][]made // by stream shard
-	all        []made
-	until      [2]time.Time // of outages
+	queues     [2][]written // by stream shard
+	all        []written    // of both stream shards, alternately
+	until      [2]time.Time // ends of outages, by stream shard
 	heavy      float64      // share of the steps with a heavy load
 	outageRate float64      // share of the steps at which an outage begins
 }
 
-type made struct {
-	at    time.Time
-	units int
-	seen  bool
+// written is the load of one stream shard in one step.
+type written struct {
+	at      time.Time
+	units   int
+	counted bool
 }
 
 func newOutages(seed uint64) *outages {
@@ -357,7 +359,7 @@ func newOutages(seed uint64) *outages {
 	return o
 }
 
-// play reports whether the count was lowered. It checks each shrink, and then resets the count.
+// play simulates up to the first shrink, which it checks. It reports whether there was one.
 func (o *outages) play(t *testing.T) (shrunk bool) {
 	t.Helper()
 	o.shards.set("E#e", 8, start.Add(-time.Hour))
@@ -370,7 +372,7 @@ func (o *outages) play(t *testing.T) (shrunk bool) {
 			o.deliver(t, n)
 		}
 		if o.rng.IntN(3) == 0 {
-			if o.task(t); len(o.shards.changes) > 0 {
+			if o.shrinkTask(t); len(o.shards.changes) > 0 {
 				o.check(t)
 				return true
 			}
@@ -379,16 +381,17 @@ func (o *outages) play(t *testing.T) (shrunk bool) {
 	return false
 }
 
-// write adds records to a stream shard's queue, at least one of them of the entity.
+// write adds a step's load to a stream shard's queue.
 func (o *outages) write(n int) {
 	units := o.rng.IntN(20)
 	if o.rng.Float64() < o.heavy {
 		units = 60 // a partition takes 100 in a window; 8 write shards are planned for 100 as well
 	}
-	o.queues[n] = append(o.queues[n], made{at: o.now, units: units})
-	o.all = append(o.all, made{at: o.now, units: units})
+	o.queues[n] = append(o.queues[n], written{at: o.now, units: units})
+	o.all = append(o.all, written{at: o.now, units: units})
 }
 
+// fail begins outages at random.
 func (o *outages) fail() {
 	if n := o.rng.IntN(2); o.rng.Float64() < o.outageRate && len(o.queues[n]) == 1 {
 		o.until[n] = o.now.Add(time.Duration(o.rng.IntN(51)) * time.Minute)
@@ -399,7 +402,7 @@ func (o *outages) fail() {
 	}
 }
 
-// deliver delivers a queue, except its discarded records, if its detector is up.
+// deliver delivers a stream shard's queue, except discarded records, unless there is an outage.
 func (o *outages) deliver(t *testing.T, n int) {
 	t.Helper()
 	if o.now.Before(o.until[n]) {
@@ -414,23 +417,24 @@ func (o *outages) deliver(t *testing.T, n int) {
 		o.must(t, unwindowed(w, n+2*int(m.at.Unix())))
 		for i := range o.all {
 			if o.all[i].at.Equal(m.at) && i%2 == n {
-				o.all[i].seen = true
+				o.all[i].counted = true
 			}
 		}
 	}
 	o.queues[n] = nil
 }
 
+// check checks the load of the day before a shrink.
 func (o *outages) check(t *testing.T) {
 	t.Helper()
 	for i := 0; i < len(o.all); i += 2 {
 		a, b := o.all[i], o.all[i+1]
 		age := o.now.Sub(a.at)
-		if age <= 25*time.Hour && age > time.Hour && (!a.seen || !b.seen) {
-			t.Errorf("shrunk at %v: what was written at %v was not counted: %+v, %+v\n%s", o.now, a.at, a, b, o.logs)
+		if age <= 25*time.Hour && age > time.Hour && (!a.counted || !b.counted) {
+			t.Errorf("shrunk at %v, and writes at %v were not counted: %+v, %+v\n%s", o.now, a.at, a, b, o.logs)
 		}
-		if age <= 25*time.Hour && a.seen && b.seen && a.units+b.units > 50 {
-			t.Errorf("shrunk at %v, with %d units at %v", o.now, a.units+b.units, a.at)
+		if age <= 25*time.Hour && a.counted && b.counted && a.units+b.units > 50 {
+			t.Errorf("shrunk at %v with %d units at %v, want at most 50", o.now, a.units+b.units, a.at)
 		}
 	}
 }

@@ -18,8 +18,9 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// TestAlarm checks that a key is reported once, by the delivery that takes it over its budget.
-func TestAlarm(t *testing.T) {
+// TestHotKeyMetric checks that a key's rate is sent by the delivery with which it reaches the threshold, and then only
+// at the window's end.
+func TestHotKeyMetric(t *testing.T) {
 	f := newFixture(settings())
 	var state map[string]string
 	for i, step := range []struct {
@@ -37,51 +38,53 @@ func TestAlarm(t *testing.T) {
 		}
 	}
 	if n := len(f.values("HotKeys")); n > 0 || len(f.table.items) > 0 {
-		t.Errorf("a running window has %d reports", n)
+		t.Errorf("before its end, the window has sent %d HotKeys and stored %d items, want none", n, len(f.table.items))
 	}
 	f.must(t, batch{state: state, final: true}.payload())
 	if v := f.values("KeyWriteUnitsPerSecond")["hotshard-items C#a"]; !slices.Equal(v, []float64{70, 75}) {
-		t.Errorf("at the end: %v", v)
+		t.Errorf("values %v at the window's end, want 70 and 75", v)
 	}
 }
 
-// TestSaturated checks that a write shard at its partition's limit is distinguished from one that is only hot.
+// TestSaturated checks that a write shard at 95 % of its partition's limit is saturated, and one just below is only
+// hot.
 func TestSaturated(t *testing.T) {
 	f := newFixture(settings())
 	deliver(t, f, slices.Concat(repeat("C#a#0", 950, 1), repeat("C#b#0", 949, 2)), 5000)
 	if v := f.values("SaturatedKeys")["hotshard-items"]; !slices.Equal(v, []float64{1}) || strings.Count(f.logs.String(), "key=C#a#0 status=saturated") != 2 {
-		t.Errorf("SaturatedKeys %v\n%s", v, f.logs)
+		t.Errorf("SaturatedKeys %v, want 1, of C#a#0\n%s", v, f.logs)
 	}
 	if rows := f.rows(t); rows[0].Key != "C#a#0" || rows[0].Status != heat.Saturated || rows[1].Status != heat.Hot {
-		t.Errorf("rows %+v", rows)
+		t.Errorf("rows %+v, want C#a#0 saturated and the next one hot", rows)
 	}
 }
 
-// TestHotPartition checks that a hot partition is distinguished from a hot key.
+// TestHotPartition checks that warm keys that fill a stream shard are reported as a hot partition, and not as hot keys.
 func TestHotPartition(t *testing.T) {
 	f := newFixture(settings())
 	all := slices.Concat(repeat("C#a#0", 300, 1), repeat("C#b#0", 250, 2), repeat("C#c#0", 200, 3))
 	f.must(t, batch{writes: all, first: 1, final: true}.payload())
 	if v := f.values("HotPartitions")["hotshard-items"]; !slices.Equal(v, []float64{1}) || !strings.Contains(f.logs.String(), `"hot partition"`) {
-		t.Errorf("%v\n%s", v, f.logs)
+		t.Errorf("HotPartitions %v, want 1\n%s", v, f.logs)
 	}
 	if v := f.values("HotKeys")["hotshard-items"]; !slices.Equal(v, []float64{0}) || len(f.shards.changes) > 0 {
-		t.Errorf("hot keys %v, changes %v", v, f.shards.changes)
+		t.Errorf("HotKeys %v, changes %v; want 0 and none", v, f.shards.changes)
 	}
 }
 
-// TestLargeItems checks that a report has the mean weight of a key's writes.
+// TestLargeItems checks that a row has the mean write units of a key's writes, and that the advice names the item size.
 func TestLargeItems(t *testing.T) {
 	f := newFixture(settings())
 	large := write{key: "C#a#0", at: 1, sk: "-", image: `{"data":{"S":"` + strings.Repeat("x", 12_000) + `"}}`}
 	deliver(t, f, slices.Repeat(writes{large}, 70), 30)
 	row := f.rows(t)[0]
 	if row.WriteUnitsPerSecond != 84 || row.UnitsPerWrite != 12 || !strings.Contains(row.Advice(1, shard.Change{}, 250), "its ~12 KB items") {
-		t.Errorf("%+v", row)
+		t.Errorf("row %+v, want 84 WCU/s at 12 units a write", row)
 	}
 }
 
-// TestUncertainWindows checks that evicted keys that may have been hot are reported, for the table and its indexes.
+// TestUncertainWindows checks that a window is reported as uncertain if an evicted key of the table or of an index may
+// have been hot.
 func TestUncertainWindows(t *testing.T) {
 	crowd := func(make func(key, n int) write) (all writes) {
 		for n := range 4000 {
@@ -96,7 +99,7 @@ func TestUncertainWindows(t *testing.T) {
 		want   []float64
 	}{
 		"crowded":      {10, slices.Repeat(crowd(item), 2), []float64{1}},
-		"room for all": {20, slices.Repeat(crowd(item), 2), nil},
+		"all keys fit": {20, slices.Repeat(crowd(item), 2), nil},
 		"not so heavy": {10, crowd(item)[:1000], nil},
 		"hot for sure": {10, repeat("C#a#0", 5000, 1), nil},
 		"of an index":  {10, crowd(func(key, _ int) write { return scored("b", "all", "p", 1, key, (key+1)%20) }), []float64{1}},
@@ -106,23 +109,14 @@ func TestUncertainWindows(t *testing.T) {
 		f := newFixture(s)
 		f.must(t, batch{writes: c.writes, first: 1, final: true}.payload())
 		if got := f.values("UncertainWindows")["hotshard-items"]; !slices.Equal(got, c.want) || strings.Contains(f.logs.String(), "hot keys may be hidden") != (c.want != nil) {
-			t.Errorf("%s: %v", name, got)
+			t.Errorf("%s: UncertainWindows %v, want %v\n%s", name, got, c.want, f.logs)
 		}
 	}
 }
 
-// TestWindowsTerminatedEarly checks the metric of windows that Lambda ends because of their state's size.
-func TestWindowsTerminatedEarly(t *testing.T) {
-	f := newFixture(settings())
-	f.must(t, batch{writes: repeat("C#a#0", 5, 1), first: 1, early: true}.payload())
-	f.must(t, batch{writes: repeat("C#a#0", 5, 2), first: 6, final: true}.payload())
-	if got := f.values("WindowsTerminatedEarly")["hotshard-items"]; !slices.Equal(got, []float64{1}) {
-		t.Errorf("%v", got)
-	}
-}
-
-// TestNames checks that hashed and hidden names are in neither metrics nor logs, and that the hash is the API's.
-func TestNames(t *testing.T) {
+// TestMetricNames checks that with hashed or no names, a key's name is in neither metrics nor logs. The hash is the one
+// of package keyname.
+func TestMetricNames(t *testing.T) {
 	for naming, want := range map[keyname.Style]map[string][]float64{
 		keyname.Hashed: {"hotshard-items " + keyname.Pseudonym("C#secret"): {75}}, keyname.Unnamed: {},
 	} {
@@ -134,23 +128,20 @@ func TestNames(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", naming, diff)
 		}
 		if logs := f.logs.String(); strings.Contains(logs, "secret") || !strings.Contains(logs, "hot key") || !strings.Contains(logs, "shard count changed") {
-			t.Errorf("%s: logs\n%s", naming, logs)
+			t.Errorf("%s: want a hot key, a change and no secret in the logs:\n%s", naming, logs)
 		}
 	}
 }
 
-// TestBudgetOverContainers checks that all containers share the hour's names, and that none asks again when they are
-// spent.
+// TestBudgetOverContainers checks that all containers share an hour's budget of metric names, and that none claims a
+// name once it is used up. The next hour has a new budget.
 func TestBudgetOverContainers(t *testing.T) {
 	s := settings()
 	s.MetricKeys, s.Control = 3, growth.Off
 	one := newFixture(s)
 	two := newFixture(s)
 	two.table = one.table
-	var err error
-	if two.handler, err = hotkeys.New(s, two.deps()); err != nil {
-		t.Fatal(err)
-	}
+	two.rebuild(t, s, nil)
 	names := func(keys ...string) (all writes) {
 		for _, k := range keys {
 			all = append(all, repeat("C#"+k+"#0", 750, 1)...)
@@ -163,32 +154,34 @@ func TestBudgetOverContainers(t *testing.T) {
 	claims := one.table.claims
 	two.must(t, batch{writes: names("d", "e", "f", "a"), first: 5000, final: true}.payload())
 	if got := fmt.Sprint(len(one.values("KeyWriteUnitsPerSecond")), len(two.values("KeyWriteUnitsPerSecond")), one.table.claims-claims); got != "3 3 0" {
-		t.Errorf("names and further claims: %s", got)
+		t.Errorf("names of each container, and claims after the budget was used up: %s, want 3 3 0", got)
 	}
 	one.now = start.Add(time.Hour)
 	one.must(t, batch{writes: names("f"), first: 9000, final: true}.payload())
 	if len(one.values("KeyWriteUnitsPerSecond")["hotshard-items C#f"]) != 1 {
-		t.Error("the next hour has no names")
+		t.Errorf("metrics %v in the next hour, want one of C#f", one.values("KeyWriteUnitsPerSecond"))
 	}
 }
 
-// TestBudgetUnknown checks that a failed claim allows no name, pauses further claims, and does not fail the batch.
+// TestBudgetUnknown checks that a failed claim is logged, allows no name, pauses further claims for some seconds, and
+// does not fail the batch.
 func TestBudgetUnknown(t *testing.T) {
 	f := newFixture(settings())
 	f.table.failClaims = errors.New("no updates today")
 	payload := batch{writes: slices.Concat(repeat("C#a#0", 750, 1), repeat("C#b#0", 750, 1)), first: 1, final: true}.payload()
 	f.must(t, payload)
 	if f.table.claims != 1 || len(f.values("KeyWriteUnitsPerSecond")) > 0 || !strings.Contains(f.logs.String(), "no updates today") {
-		t.Errorf("%d claims\n%s", f.table.claims, f.logs)
+		t.Errorf("%d claims, want 1; metrics %v, want none\n%s", f.table.claims, f.values("KeyWriteUnitsPerSecond"), f.logs)
 	}
 	f.table.failClaims, f.now = nil, f.now.Add(10*time.Second)
 	f.must(t, payload)
 	if len(f.values("KeyWriteUnitsPerSecond")) != 2 {
-		t.Errorf("%d claims later: %v", f.table.claims, f.sink.Data())
+		t.Errorf("ten seconds later: metrics %v, want two keys", f.values("KeyWriteUnitsPerSecond"))
 	}
 }
 
-// TestBudgetOnTheEngine checks that racing containers never exceed the budget, and get fewer names only after an error.
+// TestBudgetOnTheEngine checks that concurrent containers never exceed the budget in DynamoDB Local, and use all of it
+// unless a claim fails.
 func TestBudgetOnTheEngine(t *testing.T) {
 	db := enginetest.Client(t)
 	names := enginetest.Tables(t, db)
@@ -202,13 +195,7 @@ func TestBudgetOnTheEngine(t *testing.T) {
 	found := make(chan outcome)
 	for i := range 4 {
 		f := newFixture(s)
-		deps := f.deps()
-		deps.Heat = db
-		handler, err := hotkeys.New(s, deps)
-		if err != nil {
-			t.Fatal(err)
-		}
-		f.handler = handler
+		f.rebuild(t, s, func(deps *hotkeys.Deps) { deps.Heat = db })
 		go func() {
 			var all writes
 			for n := range 4 {
@@ -227,6 +214,6 @@ func TestBudgetOnTheEngine(t *testing.T) {
 		}
 	}
 	if len(all) > 5 || len(all) < 5 && !doubt {
-		t.Errorf("names %v", all)
+		t.Errorf("names %v, want 5; a claim failed: %v", all, doubt)
 	}
 }

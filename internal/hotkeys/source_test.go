@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -15,8 +14,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
-	"github.com/hotshard/hotshard/internal/aws/eventsource"
 	"github.com/hotshard/hotshard/internal/base/ddbstream"
 	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/base/kind"
@@ -26,7 +23,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// foreign is a table that hotshard did not shard, with a detector on its stream.
+// foreign is a table that hotshard did not shard, and a detector on its stream.
 type foreign struct {
 	*fixture
 	db    *dynamodb.Client
@@ -34,7 +31,7 @@ type foreign struct {
 	table string
 }
 
-// attribute is a key attribute; kind is S, N or B.
+// attribute is a key attribute. Without a name it is no attribute.
 type attribute struct {
 	name string
 	kind types.ScalarAttributeType
@@ -48,6 +45,7 @@ func keys(partition, sort attribute) (list []types.KeySchemaElement) {
 	return list
 }
 
+// newForeign creates a table in DynamoDB Local, which more may extend by indexes, and its detector.
 func newForeign(t *testing.T, view types.StreamViewType, partition, sort attribute, more func(*dynamodb.CreateTableInput)) *foreign {
 	t.Helper()
 	f := &foreign{db: enginetest.Client(t), table: "orders"}
@@ -80,13 +78,13 @@ func (f *foreign) attach(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.fixture = newFixture(settings())
-	deps := f.deps()
-	deps.Source, deps.Shards, deps.Heat = source, nil, f.db
-	deps.Now = func() time.Time { return time.Now().Add(f.now.Sub(start)) } // records are of the engine's clock
-	if f.handler, err = hotkeys.New(s, deps); err != nil {
-		t.Fatal(err)
-	}
+	f.rebuild(t, s, func(deps *hotkeys.Deps) {
+		deps.Source, deps.Shards, deps.Heat = source, nil, f.db
+		deps.Now = func() time.Time { return time.Now().Add(f.now.Sub(start)) } // records have the engine's time
+	})
 }
+
+// existing returns settings for a table that hotshard did not shard.
 
 func existing(heat, table string) hotkeys.Settings {
 	s := settings()
@@ -104,31 +102,18 @@ func (f *foreign) put(t *testing.T, items ...map[string]types.AttributeValue) {
 	}
 }
 
-// counted delivers the stream, and returns the write units of each partition key and the rows.
+// counted delivers the stream. It returns the counted write units by index and partition key, and the rows.
 func (f *foreign) counted(t *testing.T) (units map[string]float64, rows []heat.KeyHeat) {
 	t.Helper()
-	source, err := eventsource.OpenStream(t.Context(), f.db, enginetest.Streams(t, f.db), f.table)
-	if err != nil {
-		t.Fatal(err)
-	}
-	mapping, err := eventsource.NewMapping(eventsource.MappingOptions{
-		Name: "foreign", Source: source, Handler: f.handler, Checkpoints: f.db, CheckpointTable: dynamolocal.CheckpointTable(f.names), Logger: discard,
-		FailureFile: filepath.Join(t.TempDir(), "failures.jsonl"), Attempts: 1, TumblingWindow: 10 * time.Second, PartialFailures: true,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := mapping.Drain(t.Context()); err != nil || mapping.Stats().GivenUp > 0 {
-		t.Fatal(err, mapping.Stats())
-	}
-	rows = heat.Merge(f.heatItems(t))
+	drain(t, f.fixture, f.db, f.names, f.table)
+	items := f.heatItems(t)
 	units = make(map[string]float64)
-	for _, item := range f.heatItems(t) {
+	for _, item := range items {
 		for _, k := range item.Keys {
 			units[strings.TrimPrefix(k.Index+" "+k.Key, " ")] += float64(k.Units)
 		}
 	}
-	return units, rows
+	return units, heat.Merge(items)
 }
 
 func (f *foreign) heatItems(t *testing.T) (items []heat.Item) {
@@ -152,8 +137,8 @@ func str(s string) types.AttributeValue { return &types.AttributeValueMemberS{Va
 func num(s string) types.AttributeValue { return &types.AttributeValueMemberN{Value: s} }
 func raw(s string) types.AttributeValue { return &types.AttributeValueMemberB{Value: []byte(s)} }
 
-// TestExistingTable counts a table with a numeric partition key, a binary sort key, and global and local indexes of all
-// projections.
+// TestExistingTable checks the counted units of a table with a numeric partition key, a binary sort key, and global and
+// local indexes of all projections.
 func TestExistingTable(t *testing.T) {
 	region := attribute{"region", types.ScalarAttributeTypeS}
 	tenant, at := attribute{"tenant", types.ScalarAttributeTypeN}, attribute{"at", types.ScalarAttributeTypeB}
@@ -187,21 +172,21 @@ func TestExistingTable(t *testing.T) {
 		t.Errorf("write units (-want +got):\n%s", diff)
 	}
 	if len(rows) != 6 || rows[0].Table != "orders" || rows[0].Key != "7" {
-		t.Errorf("rows %+v", rows)
+		t.Errorf("rows %+v, want 6, of table orders, first key 7", rows)
 	}
 	f.foldSoon(t)
 	if len(f.values("WriteUnits")["orders"]) == 0 {
-		t.Errorf("metrics %v", f.sink.Data())
+		t.Errorf("metrics %v, want WriteUnits of table orders", f.sink.Data())
 	}
 }
 
-// TestExistingKeys checks that binary keys, and names that look like hotshard's, are reported unchanged and get advice.
+// TestExistingKeys checks that binary keys, and keys with hotshard's form, are reported unchanged and get advice.
 func TestExistingKeys(t *testing.T) {
 	id := attribute{"id", types.ScalarAttributeTypeB}
 	f := newForeign(t, types.StreamViewTypeNewImage, id, attribute{}, nil)
 	f.put(t, map[string]types.AttributeValue{"id": raw("\x00\xff")})
 	if units, _ := f.counted(t); !maps.Equal(units, map[string]float64{"AP8=": 1}) {
-		t.Errorf("write units %v", units)
+		t.Errorf("write units %v, want 1 of AP8=", units)
 	}
 
 	g := newForeign(t, types.StreamViewTypeKeysOnly, attribute{"pk", types.ScalarAttributeTypeS}, attribute{"sk", types.ScalarAttributeTypeS}, nil)
@@ -210,7 +195,7 @@ func TestExistingKeys(t *testing.T) {
 	}
 	units, rows := g.counted(t)
 	if !maps.Equal(units, map[string]float64{"C#a#0": 150}) {
-		t.Errorf("write units %v", units)
+		t.Errorf("write units %v, want 150 of C#a#0", units)
 	}
 	row := rows[0]
 	if _, own := row.Base(); own || row.Status != heat.Saturated || !strings.Contains(row.Advice(1, shard.Change{}, 4), "Not sharded. Split it across") {
@@ -219,37 +204,37 @@ func TestExistingKeys(t *testing.T) {
 	if len(g.values("KeyWriteUnitsPerSecond")["orders C#a#0"]) == 0 || !strings.Contains(g.logs.String(), `"hot key" table=orders`) || strings.Contains(g.logs.String(), "shard count") {
 		t.Errorf("metrics %v\n%s", g.sink.Data(), g.logs)
 	}
-	if answer, err := g.handler.Invoke(t.Context(), []byte(hotkeys.ShrinkTask)); err != nil || string(answer) != `{"keys":0,"shrunk":0}` {
-		t.Errorf("shrink: %s, %v", answer, err)
+	if got, err := g.handler.Invoke(t.Context(), []byte(hotkeys.ShrinkTask)); err != nil || string(got) != `{"keys":0,"shrunk":0}` {
+		t.Errorf("shrink task: %s, %v; want no keys", got, err)
 	}
 }
 
 func TestFindSource(t *testing.T) {
 	db := enginetest.Client(t)
 	if _, err := hotkeys.FindSource(t.Context(), db, existing("r", "nowhere")); err == nil || !strings.Contains(err.Error(), "describing table nowhere") {
-		t.Errorf("no table: %v", err)
+		t.Errorf("FindSource of a missing table: error %v", err)
 	}
 	names := enginetest.Tables(t, db)
 	if _, err := hotkeys.FindSource(t.Context(), db, existing("r", names.Heat)); err == nil || !strings.Contains(err.Error(), names.Heat+": it has no stream") {
-		t.Errorf("no stream: %v", err)
+		t.Errorf("FindSource of a table without a stream: error %v", err)
 	}
 	got, err := hotkeys.FindSource(t.Context(), nil, settings())
 	if err != nil || got.Own != kind.Items || got.Table != "hotshard-items" || got.PartitionKey != "pk" || len(got.Indexes) != 2 || got.Indexes[0].Name != "by_rank" || !slices.Equal(got.Indexes[0].Projected, []string{"board_shard", "expires_at", "pk", "rank_key", "row_rev", "sk"}) ||
 		got.Indexes[1].Name != "by_group" || !slices.Equal(got.Indexes[1].Projected, []string{"ends_at", "pk", "session_shard", "sk"}) {
-		t.Errorf("hotshard's own: %v, %+v", err, got)
+		t.Errorf("FindSource of hotshard's own table: %v, %+v", err, got)
 	}
 	deps := newFixture(settings()).deps()
 	if _, err := hotkeys.New(existing("r", "orders"), deps); err == nil || !strings.Contains(err.Error(), "dependency") {
-		t.Errorf("an existing table that was not described: %v", err)
+		t.Errorf("New for an existing table without a source: error %v", err)
 	}
 	for _, s := range []hotkeys.Settings{existing("r", ""), {Source: hotkeys.Hotshard, SourceTable: "orders"}, {Source: "other"}} {
 		if err := s.Validate(); err == nil || !strings.Contains(err.Error(), "HOTSHARD_SOURCE") {
-			t.Errorf("%+v: %v", s, err)
+			t.Errorf("Validate of %+v: error %v, want one about HOTSHARD_SOURCE", s, err)
 		}
 	}
 }
 
-// described returns a table's description.
+// described is a client that returns a table's description.
 type described types.TableDescription
 
 func (d described) DescribeTable(context.Context, *dynamodb.DescribeTableInput, ...func(*dynamodb.Options)) (*dynamodb.DescribeTableOutput, error) {
@@ -257,7 +242,7 @@ func (d described) DescribeTable(context.Context, *dynamodb.DescribeTableInput, 
 	return &dynamodb.DescribeTableOutput{Table: &table}, nil
 }
 
-// placed is the description of a table with an index of three partition attributes, and a vector index.
+// placed describes a table with an index of three partition attributes, and a vector index.
 func placed() described {
 	element := func(name string, kind types.KeyType) types.KeySchemaElement {
 		return types.KeySchemaElement{AttributeName: &name, KeyType: kind}
@@ -278,8 +263,8 @@ func placed() described {
 	}
 }
 
-// TestHotIndexKeyOfThreeAttributes checks that a key which is hot only in an index with three partition attributes is
-// reported after its first window, by its whole key. The key that shares two of the attributes is cool.
+// TestHotIndexKeyOfThreeAttributes checks that a key that is hot in an index with three partition attributes is
+// reported by its whole key. A key that shares two of the attributes is warm.
 func TestHotIndexKeyOfThreeAttributes(t *testing.T) {
 	attached := existing("heat", "hotshard-orders")
 	source, err := hotkeys.FindSource(t.Context(), placed(), attached)
@@ -290,13 +275,9 @@ func TestHotIndexKeyOfThreeAttributes(t *testing.T) {
 		t.Errorf("vectors (-want +got):\n%s", diff)
 	}
 	f := newFixture(settings())
-	deps := f.deps()
-	deps.Source, deps.Shards = source, nil
-	if f.handler, err = hotkeys.New(attached, deps); err != nil {
-		t.Fatal(err)
-	}
+	f.rebuild(t, attached, func(deps *hotkeys.Deps) { deps.Source, deps.Shards = source, nil })
 	if logs := f.logs.String(); !strings.Contains(logs, "[alike]") {
-		t.Errorf("no warning about the vector index: %s", logs)
+		t.Errorf("logs have no warning about the vector index alike:\n%s", logs)
 	}
 	var all writes
 	for i := range 100 {
@@ -320,12 +301,12 @@ func TestHotIndexKeyOfThreeAttributes(t *testing.T) {
 		t.Errorf("hot rows (-want +got):\n%s", diff)
 	}
 	if logs := f.logs.String(); !strings.Contains(logs, "index=by_place") {
-		t.Errorf("logs: %s", logs)
+		t.Errorf("logs do not name the index by_place:\n%s", logs)
 	}
 }
 
-// TestGlobalTable checks the warnings on a global table: what is counted, and that a stream shard has one reader.
-func TestGlobalTable(t *testing.T) {
+// TestGlobalTableWarning checks that a global table, and no other, is warned about with its replicas' regions.
+func TestGlobalTableWarning(t *testing.T) {
 	table := described{
 		KeySchema:           []types.KeySchemaElement{{AttributeName: aws.String("id"), KeyType: types.KeyTypeHash}},
 		StreamSpecification: &types.StreamSpecification{StreamEnabled: aws.Bool(true)},
@@ -333,18 +314,14 @@ func TestGlobalTable(t *testing.T) {
 	}
 	for _, replicas := range [][]types.ReplicaDescription{table.Replicas, nil} {
 		table.Replicas = replicas
-		source, err := hotkeys.FindSource(t.Context(), table, existing("rollups", "orders"))
+		source, err := hotkeys.FindSource(t.Context(), table, existing("heat", "orders"))
 		if err != nil || len(source.Replicas) != len(replicas) {
 			t.Fatalf("%+v, %v", source, err)
 		}
 		f := newFixture(settings())
-		deps := f.deps()
-		deps.Source = source
-		if _, err := hotkeys.New(existing("rollups", "orders"), deps); err != nil {
-			t.Fatal(err)
-		}
+		f.rebuild(t, existing("heat", "orders"), func(deps *hotkeys.Deps) { deps.Source = source })
 		if warned := strings.Contains(f.logs.String(), "global table") && strings.Contains(f.logs.String(), "[eu-west-1 us-east-1]"); warned != (replicas != nil) {
-			t.Errorf("%d replicas, logs %q", len(replicas), f.logs)
+			t.Errorf("%d replicas: warned %v\n%s", len(replicas), warned, f.logs)
 		}
 	}
 }

@@ -8,20 +8,20 @@ import (
 	"time"
 )
 
-// TestSkewElsewhere checks decisions while other stream shards have not reported. A counter's unseen write shards count
-// like the seen ones, since writers choose at random. For an entity the window before decides.
-func TestSkewElsewhere(t *testing.T) {
+// TestPartialReports checks decisions while other stream shards have not reported. A counter's unseen write shards
+// count like the seen ones, since writers choose at random. For an entity the window before decides.
+func TestPartialReports(t *testing.T) {
 	const entity = "E#e#2026-01-05"
 	for name, c := range map[string]struct {
 		key   string
-		first int // WCU/s that the other stream shard then reports of the first window
-		hot   int // number of windows in which this one is hot
+		first int // WCU/s of the other write shard in the first window, reported by another stream shard
+		hot   int // number of windows in which write shard 0 is hot
 		want  []string
-		log   string
+		log   string // skew or changed; "" for neither
 	}{
-		"a counter, just got hot":            {"C#a", 0, 1, []string{"C#a 2>6"}, "changed"}, // 140 a second
+		"a counter, just got hot":            {"C#a", 0, 1, []string{"C#a 2>6"}, "changed"}, // 140 WCU/s
 		"an entity, just got hot":            {entity, 0, 1, nil, ""},
-		"an entity, both hot for a window":   {entity, 60, 2, []string{"E#e 2>11"}, "changed"}, // 130 in the first one
+		"an entity, both hot for a window":   {entity, 60, 2, []string{"E#e 2>11"}, "changed"}, // 130 WCU/s in the first one
 		"an entity, one of two for a window": {entity, 1, 2, nil, "skew"},
 	} {
 		f := newFixture(settings())
@@ -37,14 +37,14 @@ func TestSkewElsewhere(t *testing.T) {
 		logs := f.logs.String()
 		skew, changed := strings.Contains(logs, "skew among"), strings.Contains(logs, "shard count changed")
 		if !slices.Equal(f.shards.changes, c.want) || skew != (c.log == "skew") || changed != (c.log == "changed") {
-			t.Errorf("%s: changes %v, want %v\n%s", name, f.shards.changes, c.want, logs)
+			t.Errorf("%s: changes %v, want %v and the log %q\n%s", name, f.shards.changes, c.want, c.log, logs)
 		}
 	}
 }
 
-// TestFiguresOfTheWindowBefore checks that a window before a counter's change counts neither as skew nor as load of the
-// new write shards.
-func TestFiguresOfTheWindowBefore(t *testing.T) {
+// TestRatesOfTheWindowBefore checks that a write shard's low rate in the window before is not taken for its current
+// rate, and that rates from before a change do not make a key grow.
+func TestRatesOfTheWindowBefore(t *testing.T) {
 	f := newFixture(settings())
 	f.shards.set("C#a", 2, start.Add(-time.Hour))
 	f.must(t, batch{writes: repeat("C#a#1", 2, 1), first: 1, shard: "b", final: true}.payload())
@@ -52,7 +52,7 @@ func TestFiguresOfTheWindowBefore(t *testing.T) {
 	f.now = start.Add(2 * later)
 	f.must(t, batch{later: later, writes: repeat("C#a#0", 750, 11), first: 1, final: true}.payload())
 	if !slices.Equal(f.shards.changes, []string{"C#a 2>6"}) { // twice 75, and not 75 plus 0.2
-		t.Errorf("a cold one: changes %v\n%s", f.shards.changes, f.logs)
+		t.Errorf("a cold write shard: changes %v, want C#a 2>6\n%s", f.shards.changes, f.logs)
 	}
 	f = newFixture(settings())
 	f.shards.set("E#e", 4, start.Add(later))
@@ -60,11 +60,11 @@ func TestFiguresOfTheWindowBefore(t *testing.T) {
 	f.now = start.Add(2 * later)
 	f.must(t, batch{later: later, writes: even("E#e#2026-01-05", 75), first: 1, final: true}.payload())
 	if len(f.shards.changes) > 0 {
-		t.Errorf("hot ones before a change: changes %v\n%s", f.shards.changes, f.logs)
+		t.Errorf("hot write shards before a change: changes %v, want none\n%s", f.shards.changes, f.logs)
 	}
 }
 
-// TestBurstsOnOneWriteShard checks that bursts of an entity a minute apart cause no growth.
+// TestBurstsOnOneWriteShard checks that bursts on one write shard of an entity, a minute apart, are skew each time.
 func TestBurstsOnOneWriteShard(t *testing.T) {
 	f := newFixture(settings())
 	f.shards.set("E#e", 8, start.Add(-time.Hour))
@@ -77,12 +77,12 @@ func TestBurstsOnOneWriteShard(t *testing.T) {
 		}
 	}
 	if len(f.shards.changes) > 0 || strings.Count(f.logs.String(), "skew among") != 3 {
-		t.Errorf("changes %v\n%s", f.shards.changes, f.logs)
+		t.Errorf("changes %v, want none and three logs of skew\n%s", f.shards.changes, f.logs)
 	}
 }
 
-// TestSpreadEntity checks that an entity whose write shards are on different stream shards grows when all have reported
-// a window, and not before. An unreadable report counts as unknown.
+// TestSpreadEntity checks that an entity whose write shards are on different stream shards grows when the last one has
+// reported a window. Without readable reports it does not grow.
 func TestSpreadEntity(t *testing.T) {
 	for _, readable := range []bool{true, false} {
 		f := newFixture(settings())
@@ -93,17 +93,17 @@ func TestSpreadEntity(t *testing.T) {
 		f.now = start.Add(10 * time.Second)
 		for n := range 3 {
 			f.must(t, batch{writes: repeat(fmt.Sprint("E#e#2026-01-05#", n), 750, 1), first: 1, shard: fmt.Sprint(n), final: true}.payload())
-			if grown := slices.Equal(f.shards.changes, []string{"E#e 3>18"}); grown != (readable && n == 2) { // 225 units a second
+			if grown := slices.Equal(f.shards.changes, []string{"E#e 3>18"}); grown != (readable && n == 2) { // 225 WCU/s
 				t.Errorf("readable %v, after %d of 3: changes %v\n%s", readable, n+1, f.shards.changes, f.logs)
 			}
 		}
 		if unknown := strings.Contains(f.logs.String(), "other stream shards unknown"); unknown == readable {
-			t.Errorf("readable %v\n%s", readable, f.logs)
+			t.Errorf("readable %v: unknown stream shards are logged: %v\n%s", readable, unknown, f.logs)
 		}
 	}
 }
 
-// TestManyHotKeys checks that each hot key grows once.
+// TestManyHotKeys checks that each of 30 hot keys with long names grows once.
 func TestManyHotKeys(t *testing.T) {
 	s := settings()
 	s.TopK = 100
@@ -115,6 +115,6 @@ func TestManyHotKeys(t *testing.T) {
 	state := f.must(t, batch{writes: all, first: 1}.payload())
 	f.must(t, batch{state: state, final: true}.payload())
 	if n := len(f.shards.changes); n != 30 {
-		t.Errorf("%d changes", n)
+		t.Errorf("%d changes, want 30", n)
 	}
 }

@@ -11,14 +11,15 @@ import (
 	"testing"
 )
 
+// TestUnreadableState checks that a state that can't be decoded is dropped, logged and counted, and that the batch's
+// records count.
 func TestUnreadableState(t *testing.T) {
 	f := newFixture(settings())
 	good := f.must(t, batch{writes: repeat("C#a#0", 5, 1), first: 1}.payload())
-	cut := good["window"][:len(good["window"])-8]
 	spoilt := func(before, after string) string {
 		b, err := base64.StdEncoding.DecodeString(good["window"])
 		if err != nil || !strings.Contains(string(b), before) {
-			t.Fatalf("%v: %q has no %q", err, b, before)
+			t.Fatalf("the state %q has no %q: %v", b, before, err)
 		}
 		return base64.StdEncoding.EncodeToString([]byte(strings.Replace(string(b), before, after, 1)))
 	}
@@ -31,57 +32,50 @@ func TestUnreadableState(t *testing.T) {
 		"of no release": {"v": "0", "window": good["window"]},
 		"no version":    {"window": good["window"]},
 		"nothing":       {"v": good["v"]},
-		"cut":           {"v": good["v"], "window": cut},
+		"cut":           {"v": good["v"], "window": good["window"][:len(good["window"])-8]},
 		"no base64":     {"v": good["v"], "window": "?"},
 		"another's":     {"v": good["v"], "window": "gIDQ7q1nkE6AAQ=="},
 	} {
 		f := newFixture(settings())
 		f.must(t, batch{writes: repeat("C#b#0", 7, 1), first: 6, state: state, final: true}.payload())
 		if rows := f.rows(t); len(rows) != 1 || rows[0].Key != "C#b#0" || rows[0].Peak != 7 {
-			t.Errorf("%s: rows %+v", name, rows)
+			t.Errorf("%s: rows %+v, want C#b#0 with 7 units", name, rows)
 		}
 		if v := f.values("WindowStatesDropped")["hotshard-items"]; len(v) != 1 || !strings.Contains(f.logs.String(), "window state dropped") {
-			t.Errorf("%s: not reported: %v", name, f.sink.Data())
+			t.Errorf("%s: want one dropped state: metrics %v\n%s", name, f.sink.Data(), f.logs)
 		}
 	}
 }
 
-// TestIndexUnits checks that the state has each index's units, listed keys or not. A state of an older version has
-// none.
+// TestIndexUnits checks that a window's item has each index's units, in one batch or several.
 func TestIndexUnits(t *testing.T) {
 	for _, n := range []int{1000, 7} {
 		f := newFixture(settings())
-		all := slices.Concat(renewals("g", 0, 20, 1), repeat("C#a#0", 5, 2))
-		var state map[string]string
-		first := 1
-		for part := range slices.Chunk(all, n) {
-			state = f.must(t, batch{writes: part, first: first, state: state}.payload())
-			first += len(part)
-		}
-		f.must(t, batch{state: state, final: true}.payload())
+		deliver(t, f, slices.Concat(renewals("g", 0, 20, 1), repeat("C#a#0", 5, 2)), n)
 		want := map[string]uint64{"by_group": 20}
 		for _, item := range parsed(t, f) {
 			if got := item.IndexUnits; !maps.Equal(got, want) || item.Units != 25 {
-				t.Errorf("batches of %d: %v and %d", n, got, item.Units)
+				t.Errorf("batches of %d: index units %v, want %v; %d units, want 25", n, got, want, item.Units)
 			}
 		}
 	}
 }
 
-// TestDroppedStateAlone checks that a window is incomplete if its state was dropped and no record followed.
+// TestDroppedStateAlone checks that a window whose state was dropped has an incomplete item, although no record
+// followed.
 func TestDroppedStateAlone(t *testing.T) {
 	for _, early := range []bool{false, true} {
 		f := newFixture(settings())
 		f.must(t, batch{state: map[string]string{"v": "9"}, final: true, early: early}.payload())
 		items := slices.Collect(maps.Values(parsed(t, f)))
 		if len(items) != 1 || !items[0].Incomplete || (items[0].Part == "") == early {
-			t.Errorf("early %v: %+v", early, items)
+			t.Errorf("early %v: items %+v, want an incomplete one", early, items)
 		}
 	}
 }
 
-// TestStateSize fills a window with the longest keys of DynamoDB, in characters that JSON escapes, and with as many
-// short ones as possible. The state stays below 1 MB.
+// TestStateSize checks that a response stays below Lambda's 1 MB, with the longest keys of DynamoDB in characters that
+// JSON escapes, and with as many short keys as possible.
 func TestStateSize(t *testing.T) {
 	s := settings()
 	s.TopK = 20_000
@@ -96,18 +90,17 @@ func TestStateSize(t *testing.T) {
 		}
 		f := newFixture(s)
 		raw, err := f.handler.Invoke(t.Context(), batch{writes: w, first: 1}.payload())
-		var a answer
-		if err = errors.Join(err, json.Unmarshal(raw, &a)); err != nil {
+		var r response
+		if err = errors.Join(err, json.Unmarshal(raw, &r)); err != nil {
 			t.Fatal(err)
 		}
-		state, size := a.State, len(raw) // the whole response, with escapes
-		t.Logf("keys of %d bytes: an answer of %d", c.length+5, size)
-		if size > 1_000_000 || size < 900_000 && c.length > 1000 {
-			t.Errorf("keys of %d bytes: the state has %d", c.length+5, size)
+		t.Logf("keys of %d bytes: a response of %d bytes", c.length+5, len(raw))
+		if len(raw) > 1_000_000 || len(raw) < 900_000 && c.length > 1000 {
+			t.Errorf("keys of %d bytes: a response of %d bytes, want at most 1,000,000, and 900,000 for long keys", c.length+5, len(raw))
 		}
-		f.must(t, batch{state: state, final: true}.payload())
+		f.must(t, batch{state: r.State, final: true}.payload())
 		if len(f.table.items) != 1 {
-			t.Errorf("keys of %d bytes: %d heat items", c.length+5, len(f.table.items))
+			t.Errorf("keys of %d bytes: %d heat items, want 1", c.length+5, len(f.table.items))
 		}
 	}
 }

@@ -3,10 +3,12 @@ package hotkeys_test
 import (
 	"slices"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
-// TestStreamShardsOfTwoTables checks that stream shards with one id, in the streams of both tables, have items and
-// metrics of their own, also for the same window and without a tumbling window.
+// TestStreamShardsOfTwoTables checks that stream shards of two tables with the same id have separate heat items and
+// metrics for the same window, with and without a tumbling window.
 func TestStreamShardsOfTwoTables(t *testing.T) {
 	for name, payload := range map[string]func(table, key string, records int) []byte{
 		"windowed": func(table, key string, records int) []byte {
@@ -21,34 +23,23 @@ func TestStreamShardsOfTwoTables(t *testing.T) {
 		f.must(t, payload("events", "E#a#2026-01-05#0", 40))
 		rows := f.rows(t)
 		if len(rows) != 2 || rows[0].TableName() != "events" || rows[0].WriteUnitsPerSecond != 4 || rows[1].TableName() != "items" || rows[1].WriteUnitsPerSecond != 0.3 {
-			t.Errorf("%s: rows %+v", name, rows)
+			t.Errorf("%s: rows %+v, want events at 4 WCU/s and items at 0.3", name, rows)
 		}
 		f.foldSoon(t)
-		units := map[string]float64{}
-		for _, d := range f.sink.Data() {
-			if d.Name == "WriteUnits" {
-				units[d.Dimensions[0].Value] += d.Value
-			}
-		}
-		if units["hotshard-items"] != 3 || units["hotshard-events"] != 40 {
-			t.Errorf("%s: write units %v", name, units)
+		want := map[string][]float64{"hotshard-items": {3}, "hotshard-events": {40}}
+		if diff := cmp.Diff(want, f.values("WriteUnits")); diff != "" {
+			t.Errorf("%s: metric WriteUnits (-want +got):\n%s", name, diff)
 		}
 	}
 }
 
-// TestGrowthByTheTablesPartitions checks that a key grows by the partitions of its own table, which each table's stream
-// has counted.
+// TestGrowthByTheTablesPartitions checks that a key's growth is bounded by the partitions of its own table.
 func TestGrowthByTheTablesPartitions(t *testing.T) {
-	f := counting(t, settings(), func(table string) (int, error) { return len(table), nil })
-	f.layersTask(t)
+	f := newFixture(settings())
 	f.shards.few = map[string]int{"events": 1}
-	f.must(t, batch{writes: repeat("C#a#0", 900, 1), first: 1, final: true}.payload())
-	f.must(t, batch{table: "events", writes: repeat("E#a#2026-01-05#0", 900, 1), first: 1, final: true}.payload())
-	slices.Sort(f.shards.changes)
-	if want := []string{"C#a 1>4", "E#a 1>4"}; !slices.Equal(f.shards.changes, want) {
+	f.must(t, batch{writes: repeat("C#a#0", 1900, 1), first: 1, final: true}.payload())
+	f.must(t, batch{table: "events", writes: repeat("E#a#2026-01-05#0", 1900, 1), first: 1, final: true}.payload())
+	if want := []string{"C#a 1>8", "E#a 1>4"}; !slices.Equal(f.shards.changes, want) {
 		t.Errorf("changes %v, want %v\n%s", f.shards.changes, want, f.logs)
-	}
-	if len(f.shards.noted) != 2 || f.shards.noted[0][:6] != "items " || f.shards.noted[1][:7] != "events " {
-		t.Errorf("noted %v", f.shards.noted)
 	}
 }

@@ -8,36 +8,36 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/heat"
 )
 
-// spoil replaces a heat item by one of an unknown version.
-func (f *fixture) spoil(pk, sk string) {
-	key := pk + " " + sk
-	if at, found := slices.BinarySearch(f.table.byPK[pk], key); !found {
-		f.table.byPK[pk] = slices.Insert(f.table.byPK[pk], at, key)
-	}
-	f.table.items[key] = map[string]types.AttributeValue{
-		"pk": &types.AttributeValueMemberS{Value: pk}, "sk": &types.AttributeValueMemberS{Value: sk}, "v": &types.AttributeValueMemberN{Value: "99"},
-	}
+// spoil stores a heat item of an unknown version.
+func (f *fixture) spoil(t tester, pk, sk string) {
+	t.Helper()
+	item := dynamo.Key(pk, sk)
+	item["v"] = &types.AttributeValueMemberN{Value: "99"}
+	f.putHeat(t, item)
 }
 
-// spoilWindow replaces the heat item of a window.
-func (f *fixture) spoilWindow(at time.Time) (sk string) {
+// spoilWindow stores an unreadable heat item of a window. It returns the sort key.
+func (f *fixture) spoilWindow(t tester, at time.Time) (sk string) {
+	t.Helper()
 	sk, _ = heat.SortBounds(at, at)
 	sk += "#other#"
-	f.spoil(heat.Partitions(at, at.Add(time.Minute), false)[0], sk)
+	f.spoil(t, heat.Partitions(at, at.Add(time.Minute), false)[0], sk)
 	return sk
 }
 
-// TestUnreadableHeatItem checks that an unreadable heat item invalidates only its window and its hour.
+// TestUnreadableHeatItem checks that an unreadable heat item delays a shrink as long as its window, or its hour for an
+// entity, is in the quiet period, and that it is logged once.
 func TestUnreadableHeatItem(t *testing.T) {
 	s := settings()
 	s.PartitionWCU = 10
 	f := newFixture(s)
 	f.shards.set("C#a", 8, start)
 	f.shards.set("E#e", 8, start)
-	sk := f.spoilWindow(start.Add(5 * time.Minute))
+	sk := f.spoilWindow(t, start.Add(5*time.Minute))
 	l := life{fixture: f, every: 10 * time.Minute, load: others}
 	for _, step := range []struct {
 		until time.Duration // from the start
@@ -50,49 +50,42 @@ func TestUnreadableHeatItem(t *testing.T) {
 	} {
 		l.run(t, start.Add(step.until).Sub(f.now))
 		if !slices.Equal(f.shards.changes, step.want) {
-			t.Fatalf("after %v: %v, want %v\n%s", step.until, f.shards.changes, step.want, f.logs)
+			t.Fatalf("after %v: changes %v, want %v\n%s", step.until, f.shards.changes, step.want, f.logs)
 		}
 	}
 	if logs := f.logs.String(); strings.Count(logs, "not readable") != 1 || !strings.Contains(logs, sk) || !strings.Contains(logs, "counts can't be read") {
-		t.Errorf("the logs are\n%s", logs)
+		t.Errorf("want the unreadable item %s once in the logs, and doubt:\n%s", sk, logs)
 	}
 }
 
-// TestUnreadableSortKey checks that if an item's time is unreadable, all hours that it may belong to are incomplete.
+// TestUnreadableSortKey checks that a heat item whose sort key is unreadable invalidates the whole hour of its
+// partition.
 func TestUnreadableSortKey(t *testing.T) {
 	f := newFixture(settings())
 	f.shards.set("C#a", 8, start)
-	f.spoil(heat.Partitions(start, start.Add(time.Minute), false)[0], "2026-01-05T13:05")
+	f.spoil(t, heat.Partitions(start, start.Add(time.Minute), false)[0], "2026-01-05T13:05")
 	l := life{fixture: f, every: 10 * time.Minute, load: others}
 	if l.run(t, 2*time.Hour); len(f.shards.changes) > 0 {
-		t.Errorf("changes %v\n%s", f.shards.changes, f.logs)
+		t.Errorf("after two hours: changes %v, want none\n%s", f.shards.changes, f.logs)
 	}
 	if l.run(t, time.Hour); !slices.Equal(f.shards.changes, []string{"C#a 8>1"}) {
-		t.Errorf("an hour later: changes %v\n%s", f.shards.changes, f.logs)
+		t.Errorf("after three hours: changes %v, want C#a 8>1\n%s", f.shards.changes, f.logs)
 	}
 }
 
-// TestUnreadableAmongTheRecent checks that other reports of a window count if one of its items is unreadable, and that
-// no write shard counts as cold.
-func TestUnreadableAmongTheRecent(t *testing.T) {
-	f := newFixture(settings())
-	f.spoilWindow(start)
-	for _, shard := range []string{"a", "b", "c", "d"} {
-		f.must(t, batch{writes: scores("all", 0, 100, 1, true), first: 1, shard: shard, final: true}.payload())
-	}
-	if !slices.Equal(f.shards.changes, []string{"L#b 1>7"}) {
-		t.Errorf("a board: %v\n%s", f.shards.changes, f.logs)
-	}
+// TestUnreadableReport checks that an entity's unreported write shards are cold once all stream shards have had the
+// time to report, but unknown if a report of the window is unreadable.
+func TestUnreadableReport(t *testing.T) {
 	for _, spoilt := range []bool{false, true} {
 		f := newFixture(settings())
 		f.shards.set("E#e", 4, start.Add(-time.Hour))
 		if spoilt {
-			f.spoilWindow(start)
+			f.spoilWindow(t, start)
 		}
 		f.now = start.Add(15 * time.Second) // all stream shards have reported the window
 		f.must(t, batch{writes: repeat("E#e#"+start.Format(time.DateOnly)+"#0", 800, 1), first: 1, shard: "a", final: true}.payload())
 		if strings.Contains(f.logs.String(), "skew") == spoilt || len(f.shards.changes) > 0 {
-			t.Errorf("events, spoilt %v: %v\n%s", spoilt, f.shards.changes, f.logs)
+			t.Errorf("unreadable %v: changes %v, want none\n%s", spoilt, f.shards.changes, f.logs)
 		}
 	}
 }

@@ -13,10 +13,11 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
+// TestNextAndBound checks the bound of a table with some partitions, and the count that follows a key's.
 func TestNextAndBound(t *testing.T) {
-	for _, c := range []struct{ partitions, want int }{{-1, 4}, {0, 4}, {1, 4}, {4, 16}, {64, 256}, {250, 1000}, {10_000, 1000}} {
+	for _, c := range []struct{ partitions, want int }{{-1, 4}, {0, 4}, {1, 4}, {4, 16}, {64, 256}, {249, 996}, {250, 1000}, {10_000, 1000}} {
 		if got := Bound(c.partitions); got != c.want {
-			t.Errorf("%d partitions: at most %d, want %d", c.partitions, got, c.want)
+			t.Errorf("%d partitions: bound %d, want %d", c.partitions, got, c.want)
 		}
 	}
 	for _, c := range []struct {
@@ -27,13 +28,14 @@ func TestNextAndBound(t *testing.T) {
 		{kind.Event, 1, 256, 24}, {kind.Board, 1, 256, 24}, {kind.Session, 1, 256, 24}, {kind.OwnRandom, 1, 256, 24}, {kind.Event, 1, 4, 4}, {kind.Event, 24, 256, 64}, {kind.Event, 7, 256, 24}, {kind.Event, 28, 256, 64}, {kind.Counter, 20, 256, 64},
 	} {
 		if got := Next(kind.Of(c.of), c.count, c.bound); got != c.want {
-			t.Errorf("%s of %d, at most %d: %d, want %d", c.of, c.count, c.bound, got, c.want)
+			t.Errorf("%s with %d write shards, bound %d: next %d, want %d", c.of, c.count, c.bound, got, c.want)
 		}
 	}
 }
 
-// TestKeysAreFew checks that the number of kept keys is bounded, and that a busy key stays.
-func TestKeysAreFew(t *testing.T) {
+// TestKeysAreBounded checks that the number of kept keys is bounded, that a busy key's evidence is kept, and that the
+// least recently used key's is dropped.
+func TestKeysAreBounded(t *testing.T) {
 	const most = 100
 	k, now := NewKeys(most), modelEpoch
 	for i := range 3 * most {
@@ -42,31 +44,31 @@ func TestKeysAreFew(t *testing.T) {
 			k.Observe(shard.Attempt{Key: "C#hot", Kind: string(kind.Counter), Call: uint64(i)}, 4, now)
 		}
 		if n := len(k.young) + len(k.old); n > most {
-			t.Fatalf("%d keys", n)
+			t.Fatalf("%d keys are kept, want at most %d", n, most)
 		}
 	}
 	if n := len(k.evidenceOf("C#hot").calls); n != maxCalls {
-		t.Errorf("of the key that was met again and again %d calls are left", n)
+		t.Errorf("%d calls of the busy key are kept, want %d", n, maxCalls)
 	}
 	if n := len(k.evidenceOf("C#0").calls); n != 0 {
-		t.Errorf("of the first key %d requests are left", n)
+		t.Errorf("%d calls of the first key are kept, want none", n)
 	}
 }
 
-// writer makes a process's writes of one key, with its own clock.
+// writer observes a process's writes of one key, with its own clock.
 type writer struct {
 	*Keys
 	shard.Attempt
 	now   time.Time
 	bound int
-	next  uint64 // item
+	next  uint64 // the last new item
 }
 
 func newWriter(p kind.Placement) *writer {
 	return &writer{Keys: NewKeys(MaxKeys), Attempt: shard.Attempt{Key: "k", Kind: kindOf(p), Shards: 1}, now: modelEpoch, bound: 256}
 }
 
-// kindOf returns a kind with a placement.
+// kindOf returns the name of a kind with a placement.
 func kindOf(p kind.Placement) string {
 	return string(map[kind.Placement]kind.Kind{kind.Random: kind.Counter, kind.Timed: kind.Event, kind.Indexed: kind.Board}[p])
 }
@@ -79,13 +81,14 @@ func outcome(throttled bool) shard.Outcome {
 	return shard.Accepted
 }
 
-// write makes a call of n attempts, all throttled except the last if accepted is set. It returns the
-// strongest answer.
+// write makes a call that writes a new item. All attempts are throttled, except the last if accepted is set. It returns
+// the strongest answer.
 func (w *writer) write(attempts int, accepted bool) (answer Answer) {
 	w.next++
 	return w.writeItem(w.next, attempts, accepted)
 }
 
+// writeItem is write for a given item.
 func (w *writer) writeItem(id uint64, attempts int, accepted bool) (answer Answer) {
 	w.begin(id, w.now)
 	for i := range attempts {
@@ -101,55 +104,56 @@ func (w *writer) begin(item uint64, at time.Time) {
 	w.At, w.Items, w.Shard = at, item, int(item)%w.Shards
 }
 
-func TestWhatEntitles(t *testing.T) {
+// TestObserve lists writes of one key, with the answer to the last one or the strongest answer.
+func TestObserve(t *testing.T) {
 	for name, c := range map[string]struct {
 		placement kind.Placement
-		do        func(*writer) Answer
+		writes    func(*writer) Answer
 		want      Answer
 	}{
-		"three refused requests":      {kind.Random, func(w *writer) Answer { w.write(1, false); w.write(1, false); return w.write(1, false) }, Ask},
-		"one refusal":                 {kind.Random, func(w *writer) Answer { return w.write(2, true) }, Nothing},
-		"one of an event's":           {kind.Timed, func(w *writer) Answer { return w.write(5, false) }, Nothing},
-		"three of events":             {kind.Timed, func(w *writer) Answer { return w.writes(3, false) }, Ask},
-		"two, one of which refreshed": {kind.Random, func(w *writer) Answer { w.write(5, false); return w.write(5, false) }, Nothing},
-		"a request refused twice":     {kind.Random, func(w *writer) Answer { return w.write(2, false) }, Refresh},
-		"one that is tried for long":  {kind.Random, func(w *writer) Answer { w.write(1, true); w.write(1, true); return w.write(8, false) }, Refresh},
-		"less than half of all":       {kind.Random, func(w *writer) Answer { w.writes(6, true); w.write(2, true); return w.write(2, true) }, Refresh},
-		"half of all":                 {kind.Random, func(w *writer) Answer { w.writes(4, true); w.write(3, true); return w.write(3, true) }, Ask},
-		"an hour of success before": {kind.Random, func(w *writer) Answer {
+		"three throttled calls":     {kind.Random, func(w *writer) Answer { return w.writes(3, false) }, Ask},
+		"one throttle":              {kind.Random, func(w *writer) Answer { return w.write(2, true) }, Nothing},
+		"one throttled event":       {kind.Timed, func(w *writer) Answer { return w.write(5, false) }, Nothing},
+		"three throttled events":    {kind.Timed, func(w *writer) Answer { return w.writes(3, false) }, Ask},
+		"two calls after a refresh": {kind.Random, func(w *writer) Answer { w.write(5, false); return w.write(5, false) }, Nothing},
+		"a call throttled twice":    {kind.Random, func(w *writer) Answer { return w.write(2, false) }, Refresh},
+		"a call with many retries":  {kind.Random, func(w *writer) Answer { w.write(1, true); w.write(1, true); return w.write(8, false) }, Refresh},
+		"less than half throttled":  {kind.Random, func(w *writer) Answer { w.writes(6, true); w.write(2, true); return w.write(2, true) }, Refresh},
+		"half throttled":            {kind.Random, func(w *writer) Answer { w.writes(4, true); w.write(3, true); return w.write(3, true) }, Ask},
+		"an hour after success": {kind.Random, func(w *writer) Answer {
 			w.writes(50, true)
 			w.pass(time.Hour)
 			w.writes(2, false)
 			return w.write(1, false)
 		}, Ask},
-		"success three seconds before": {kind.Random, func(w *writer) Answer {
+		"three seconds after success": {kind.Random, func(w *writer) Answer {
 			w.writes(8, true)
 			w.pass(3 * time.Second)
 			w.writes(2, false)
 			return w.write(1, false)
 		}, Ask},
-		"requests six seconds apart":    {kind.Random, func(w *writer) Answer { w.writes(2, false); w.pass(6 * time.Second); return w.write(5, false) }, Refresh},
-		"one of three events refused":   {kind.Timed, func(w *writer) Answer { w.writes(2, true); return w.write(5, false) }, Nothing},
-		"two of three events refused":   {kind.Timed, func(w *writer) Answer { w.write(1, true); w.write(3, false); return w.write(3, false) }, Ask},
+		"calls six seconds apart":       {kind.Random, func(w *writer) Answer { w.writes(2, false); w.pass(6 * time.Second); return w.write(5, false) }, Refresh},
+		"one of three events throttled": {kind.Timed, func(w *writer) Answer { w.writes(2, true); return w.write(5, false) }, Nothing},
+		"two of three events throttled": {kind.Timed, func(w *writer) Answer { w.write(1, true); w.write(3, false); return w.write(3, false) }, Ask},
 		"two events":                    {kind.Timed, func(w *writer) Answer { w.write(3, false); return w.write(3, false) }, Nothing},
-		"one item again and again":      {kind.Timed, func(w *writer) Answer { return w.again(7, 10) }, Nothing},
+		"one item ten times":            {kind.Timed, func(w *writer) Answer { return w.again(7, 10) }, Nothing},
 		"half of them one item":         {kind.Timed, func(w *writer) Answer { w.again(7, 5); return w.writes(5, false) }, Nothing},
 		"a third of them one item":      {kind.Timed, func(w *writer) Answer { w.again(7, 3); return w.writes(6, false) }, Ask},
 		"one item of a counter's":       {kind.Random, func(w *writer) Answer { return w.again(7, 3) }, Ask},
 		"a backfill":                    {kind.Timed, func(w *writer) Answer { return w.dated(-time.Minute) }, Nothing},
-		"events of nine seconds ago":    {kind.Timed, func(w *writer) Answer { return w.dated(-9 * time.Second) }, Ask},
+		"events nine seconds old":       {kind.Timed, func(w *writer) Answer { return w.dated(-9 * time.Second) }, Ask},
 		"events ahead":                  {kind.Timed, func(w *writer) Answer { return w.dated(2 * time.Second) }, Ask},
-		"events of before the change":   {kind.Timed, func(w *writer) Answer { w.Effective = w.now.Add(time.Second); return w.dated(0) }, Nothing},
-		"events of the change's moment": {kind.Timed, func(w *writer) Answer { w.Effective = w.now; return w.dated(0) }, Ask},
-		"a board changed lately":        {kind.Indexed, func(w *writer) Answer { w.Changed = w.now.Add(-59 * time.Second); return w.writes(9, false) }, Nothing},
+		"events before the change":      {kind.Timed, func(w *writer) Answer { w.Effective = w.now.Add(time.Second); return w.dated(0) }, Nothing},
+		"events at the change":          {kind.Timed, func(w *writer) Answer { w.Effective = w.now; return w.dated(0) }, Ask},
+		"a board just changed":          {kind.Indexed, func(w *writer) Answer { w.Changed = w.now.Add(-59 * time.Second); return w.writes(9, false) }, Nothing},
 		"a board changed a minute ago":  {kind.Indexed, func(w *writer) Answer { w.Changed = w.now.Add(-time.Minute); return w.writes(9, false) }, Ask},
-		"a counter changed just now":    {kind.Random, func(w *writer) Answer { w.Changed = w.now; return w.writes(9, false) }, Ask},
+		"a counter just changed":        {kind.Random, func(w *writer) Answer { w.Changed = w.now; return w.writes(9, false) }, Ask},
 		"older write shards":            {kind.Random, func(w *writer) Answer { w.grown(4, 16); return w.on(0, 1, 2, 3, 0, 1) }, Nothing},
-		"older ones beside added ones":  {kind.Random, func(w *writer) Answer { w.grown(4, 16); return w.on(0, 1, 2, 3, 9) }, Nothing},
+		"older ones, and one added":     {kind.Random, func(w *writer) Answer { w.grown(4, 16); return w.on(0, 1, 2, 3, 9) }, Nothing},
 		"added write shards":            {kind.Random, func(w *writer) Answer { w.grown(4, 16); return w.on(4, 15, 9) }, Ask},
-		"one of the added":              {kind.Random, func(w *writer) Answer { w.grown(4, 16); return w.on(4, 4, 4, 4) }, Refresh},
-		"one of the added, for events":  {kind.Timed, func(w *writer) Answer { w.grown(1, 24); return w.on(4, 4, 4, 4) }, Nothing},
-		"two of the added, for events":  {kind.Timed, func(w *writer) Answer { w.grown(1, 24); return w.on(4, 4, 5) }, Ask},
+		"one added":                     {kind.Random, func(w *writer) Answer { w.grown(4, 16); return w.on(4, 4, 4, 4) }, Refresh},
+		"one added, events":             {kind.Timed, func(w *writer) Answer { w.grown(1, 24); return w.on(4, 4, 4, 4) }, Nothing},
+		"two added, events":             {kind.Timed, func(w *writer) Answer { w.grown(1, 24); return w.on(4, 4, 5) }, Ask},
 		"two of many added":             {kind.Random, func(w *writer) Answer { w.grown(16, 64); return w.on(20, 21, 20, 21) }, Refresh},
 		"three of many added":           {kind.Random, func(w *writer) Answer { w.grown(16, 64); return w.on(20, 21, 22) }, Ask},
 		"a count that shrank":           {kind.Random, func(w *writer) Answer { w.grown(64, 4); return w.on(0, 1, 2) }, Ask},
@@ -161,19 +165,19 @@ func TestWhatEntitles(t *testing.T) {
 			return w.on(4, 4, 4)
 		}, Refresh},
 		"at the bound": {kind.Random, func(w *writer) Answer { w.Shards = w.bound; return w.writes(9, false) }, Bounded},
-		"beyond it":    {kind.Timed, func(w *writer) Answer { w.Shards = w.bound + 1; return w.writes(9, false) }, Bounded},
+		"above it":     {kind.Timed, func(w *writer) Answer { w.Shards = w.bound + 1; return w.writes(9, false) }, Bounded},
 	} {
 		w := newWriter(c.placement)
-		if got := c.do(w); got != c.want {
-			t.Errorf("%s: %d, want %d", name, got, c.want)
+		if got := c.writes(w); got != c.want {
+			t.Errorf("%s: answer %d, want %d", name, got, c.want)
 		}
 	}
 }
 
-// grown lets the view have a change.
+// grown changes the shard count in the process's view.
 func (w *writer) grown(from, to int) { w.Version, w.Before, w.Shards = w.Version+1, from, to }
 
-// on makes a call of one throttled attempt on each of these write shards. It returns the strongest answer.
+// on makes calls of one throttled attempt, one for each of these write shards. It returns the strongest answer.
 func (w *writer) on(shards ...int) (answer Answer) {
 	for _, n := range shards {
 		w.next++
@@ -186,6 +190,7 @@ func (w *writer) on(shards ...int) (answer Answer) {
 
 func (w *writer) pass(d time.Duration) { w.now = w.now.Add(d) }
 
+// writes makes n calls of one attempt, for new items. It returns the strongest answer.
 func (w *writer) writes(n int, accepted bool) (answer Answer) {
 	for range n {
 		answer = max(answer, w.write(1, accepted))
@@ -193,6 +198,7 @@ func (w *writer) writes(n int, accepted bool) (answer Answer) {
 	return answer
 }
 
+// again makes n calls of one throttled attempt for one item. It returns the strongest answer.
 func (w *writer) again(id uint64, n int) (answer Answer) {
 	for range n {
 		answer = max(answer, w.writeItem(id, 1, false))
@@ -200,7 +206,7 @@ func (w *writer) again(id uint64, n int) (answer Answer) {
 	return answer
 }
 
-// dated writes five events whose times differ from now by later.
+// dated makes throttled calls for five events whose times differ from now by later. It returns the strongest answer.
 func (w *writer) dated(later time.Duration) (answer Answer) {
 	for range 5 {
 		w.next++
@@ -211,37 +217,38 @@ func (w *writer) dated(later time.Duration) (answer Answer) {
 	return answer
 }
 
-// TestTheBoundIsSaidOnceAMinute checks that Bounded is returned once a minute, and that a key with one
-// write shard then needs more than three calls.
-func TestTheBoundIsSaidOnceAMinute(t *testing.T) {
+// TestBoundedOnceAMinute checks that Bounded is returned once a minute for a key, and that another key with one write
+// shard then needs ten calls, for ten seconds.
+func TestBoundedOnceAMinute(t *testing.T) {
 	w := newWriter(kind.Random)
 	w.Shards = w.bound
-	said := 0
+	bounded := 0
 	for range 130 {
 		if w.writes(3, false) == Bounded {
-			said++
+			bounded++
 		}
 		w.pass(time.Second)
 	}
-	if said != 3 {
-		t.Errorf("said %d times in 130 s", said)
+	if bounded != 3 {
+		t.Errorf("Bounded %d times in 130 s, want 3", bounded)
 	}
 	w.Key, w.Shards = "C#other", 1
 	if got := w.writes(9, false); got != Refresh {
-		t.Errorf("nine requests of another key: %d", got)
+		t.Errorf("nine calls of another key: answer %d, want %d", got, Refresh)
 	}
 	if got := w.write(1, false); got != Ask {
-		t.Errorf("ten: %d", got)
+		t.Errorf("ten calls of another key: answer %d, want %d", got, Ask)
 	}
 	w.pass(tightTime)
 	w.Key = "C#third"
 	if got := w.writes(3, false); got != Ask {
-		t.Errorf("three, when the bound was long ago: %d", got)
+		t.Errorf("three calls ten seconds later: answer %d, want %d", got, Ask)
 	}
 }
 
-// TestAskingGetsRarer checks that pauses grow while nothing changes, and start again after a change.
-func TestAskingGetsRarer(t *testing.T) {
+// TestAsksBackOff checks that the pause between two Asks doubles while the entry does not change, up to five seconds,
+// and that a change resets it.
+func TestAsksBackOff(t *testing.T) {
 	w := newWriter(kind.Random)
 	asks := func(lasting time.Duration) (n int) {
 		for end := w.now.Add(lasting); w.now.Before(end); w.pass(50 * time.Millisecond) {
@@ -253,30 +260,29 @@ func TestAskingGetsRarer(t *testing.T) {
 		return n
 	}
 	if n := asks(10 * time.Second); n != 5 { // after 0.3, 0.9, 2.1, 4.5, and 9.3 s
-		t.Errorf("asked %d times in ten seconds", n)
+		t.Errorf("%d Asks in the first ten seconds, want 5", n)
 	}
 	if n := asks(20 * time.Second); n != 4 {
-		t.Errorf("then %d times in twenty", n)
+		t.Errorf("%d Asks in the next 20 s, want 4", n)
 	}
 	w.Asked(w.Key, 1, w.now)
 	w.Version = 1
 	if got := w.writes(2, false); got != Refresh {
-		t.Errorf("two attempts by the new count: %d", got)
+		t.Errorf("two attempts with the new version: answer %d, want %d", got, Refresh)
 	}
 	w.pass(minPause)
 	if n := asks(2 * time.Second); n != 3 {
-		t.Errorf("by the new count %d times in two seconds", n)
+		t.Errorf("%d Asks in two seconds with the new version, want 3", n)
 	}
 }
 
-// TestAnswersAreEarned checks on random writes that each Ask has its evidence, by a plain count of all
-// attempts.
-func TestAnswersAreEarned(t *testing.T) {
+// TestAskHasEvidence checks for random writes that each Ask has its evidence, by a count of all attempts and calls.
+func TestAskHasEvidence(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		placement := kind.Placement(rapid.IntRange(0, 2).Draw(t, "placement"))
 		w := newWriter(placement)
-		var all []seen
-		var requests []writeCall
+		var all []observed
+		var calls []writeCall
 		last := time.Time{}
 		for i := range rapid.IntRange(1, 80).Draw(t, "writes") {
 			w.pass(time.Duration(rapid.IntRange(0, 700).Draw(t, "pause ms")) * time.Millisecond)
@@ -288,7 +294,7 @@ func TestAnswersAreEarned(t *testing.T) {
 			if placement != kind.Random && rapid.IntRange(0, 3).Draw(t, "again") == 0 {
 				id = 0
 			}
-			requests = append(requests, writeCall{at: w.now, items: id})
+			calls = append(calls, writeCall{at: w.now, items: id})
 			w.begin(id, w.now)
 			for range rapid.IntRange(1, 4).Draw(t, "attempts") {
 				throttled := rapid.Bool().Draw(t, "throttled")
@@ -297,17 +303,17 @@ func TestAnswersAreEarned(t *testing.T) {
 					w.Shard = int(id) % w.Shards
 				}
 				if older := w.Shard < w.Before && w.Before < w.Shards; !older && (placement != kind.Timed || !w.At.Before(w.Effective)) {
-					all = append(all, seen{w.now, w.Version, throttled, w.Shard, id})
+					all = append(all, observed{w.now, w.Version, throttled, w.Shard, id})
 				}
 				got := w.Observe(w.Attempt, w.bound, w.now)
 				if got == Bounded {
-					t.Fatal("it is not at the bound")
+					t.Fatalf("Bounded with %d write shards, below the bound of %d", w.Shards, w.bound)
 				}
 				if got == Ask {
-					checkEarned(t, all, w.Attempt, w.now)
-					checkBusy(t, requests, placement, w.now)
+					checkAttempts(t, all, w.Attempt, w.now)
+					checkCalls(t, calls, placement, w.now)
 					if w.now.Sub(last) < minPause {
-						t.Fatalf("asked again after %v", w.now.Sub(last))
+						t.Fatalf("the next Ask after %v, want %v or more", w.now.Sub(last), minPause)
 					}
 					last = w.now
 				}
@@ -316,26 +322,31 @@ func TestAnswersAreEarned(t *testing.T) {
 	})
 }
 
-type seen struct {
-	at      time.Time
-	version int64
-	refused bool
-	shard   int
-	item    uint64
+// observed is an attempt that may be evidence.
+type observed struct {
+	at        time.Time
+	version   int64
+	throttled bool
+	shard     int
+	item      uint64
 }
 
-// checkEarned counts the attempts that are evidence for the last one.
-func checkEarned(t *rapid.T, all []seen, a shard.Attempt, now time.Time) {
-	tries, refused, requests, shards := 0, 0, map[uint64]bool{}, map[int]bool{}
-	for i := len(all) - 1; i >= 0; i-- {
-		if one := all[i]; one.version == a.Version && now.Sub(one.at) <= attemptAge && tries < maxAttempts {
-			tries++
-			if one.refused {
-				refused++
+// checkAttempts fails the test if too few of the attempts with the last one's version were throttled, or on too few
+// items or write shards.
+func checkAttempts(t *rapid.T, all []observed, a shard.Attempt, now time.Time) {
+	attempts, throttled, items, shards := 0, 0, map[uint64]bool{}, map[int]bool{}
+	for _, o := range slices.Backward(all) {
+		if o.version != a.Version {
+			continue
+		}
+		if now.Sub(o.at) <= attemptAge && attempts < maxAttempts {
+			attempts++
+			if o.throttled {
+				throttled++
 			}
 		}
-		if one := all[i]; one.version == a.Version && one.refused {
-			requests[one.item], shards[one.shard] = true, true
+		if o.throttled {
+			items[o.item], shards[o.shard] = true, true
 		}
 	}
 	want := min(a.Shards, 2)
@@ -343,34 +354,35 @@ func checkEarned(t *rapid.T, all []seen, a shard.Attempt, now time.Time) {
 		want = 3
 	}
 	if len(shards) < want {
-		t.Fatalf("throttled on %d write shards, want %d of %d", len(shards), want, a.Shards)
+		t.Fatalf("Ask with throttles on %d of %d write shards, want %d or more", len(shards), a.Shards, want)
 	}
-	if tries < minAttempts || 2*refused < tries || len(requests) < minThrottled || a.Outcome != shard.Throttled {
-		t.Fatalf("%d of %d attempts were refused, of %d requests", refused, tries, len(requests))
+	if attempts < minAttempts || 2*throttled < attempts || len(items) < minThrottled || a.Outcome != shard.Throttled {
+		t.Fatalf("Ask with %d of %d attempts throttled, on %d items, the last with outcome %d", throttled, attempts, len(items), a.Outcome)
 	}
 }
 
-// checkBusy counts the recent calls.
-func checkBusy(t *rapid.T, all []writeCall, p kind.Placement, now time.Time) {
+// checkCalls fails the test if too few calls are recent, or if half of them are for one item with calculated write
+// shards.
+func checkCalls(t *rapid.T, all []writeCall, p kind.Placement, now time.Time) {
 	calls, items := 0, map[uint64]int{}
-	for _, r := range all[max(0, len(all)-maxCalls):] {
-		if now.Sub(r.at) <= callAge {
+	for _, c := range all[max(0, len(all)-maxCalls):] {
+		if now.Sub(c.at) <= callAge {
 			calls++
-			items[r.items]++
+			items[c.items]++
 		}
 	}
 	if calls < minCalls {
-		t.Fatalf("of %d requests", calls)
+		t.Fatalf("Ask with %d recent calls, want %d or more", calls, minCalls)
 	}
 	for id, n := range items {
 		if p != kind.Random && 2*n >= calls {
-			t.Fatalf("%d of %d requests are of item %d", n, calls, id)
+			t.Fatalf("Ask with %d of %d calls for item %d", n, calls, id)
 		}
 	}
 }
 
-// TestACallCountsOnce checks that a call is kept once, whatever the order in which its attempts and those of
-// later calls arrive, and also after ten later calls have taken its place.
+// TestACallCountsOnce checks that the ten calls with the highest numbers are kept, each once, in whatever order their
+// attempts are observed.
 func TestACallCountsOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w, numbers := newWriter(kind.Random), map[uint64]bool{}
@@ -385,14 +397,14 @@ func TestACallCountsOnce(t *testing.T) {
 				got = append(got, c.number)
 			}
 			if !slices.Equal(got, want) {
-				t.Fatalf("kept %d, want %d", got, want)
+				t.Fatalf("calls %d are kept, want %d", got, want)
 			}
 		}
 	})
 }
 
-// TestInconclusiveAttempts count as calls, and never as attempts. So do conflicts where write shards are
-// calculated.
+// TestInconclusiveAttempts checks that an inconclusive attempt counts as a call and not as an attempt, and so does a
+// conflict if write shards are calculated.
 func TestInconclusiveAttempts(t *testing.T) {
 	for _, p := range []kind.Placement{kind.Random, kind.Timed, kind.Indexed} {
 		for o, conclusive := range map[shard.Outcome]bool{shard.Inconclusive: false, shard.Accepted: true, shard.Throttled: true, shard.Conflicted: p == kind.Random} {
@@ -401,12 +413,12 @@ func TestInconclusiveAttempts(t *testing.T) {
 			w.Outcome = o
 			w.Observe(w.Attempt, w.bound, w.now)
 			if e := w.evidenceOf(w.Key); len(e.calls) != 1 || len(e.attempts) == 1 != conclusive {
-				t.Errorf("placement %d, outcome %d: %d calls, %d attempts", p, o, len(e.calls), len(e.attempts))
+				t.Errorf("placement %d, outcome %d: %d calls, want 1; %d attempts, conclusive %v", p, o, len(e.calls), len(e.attempts), conclusive)
 			}
 		}
 	}
 	w := newWriter(kind.Random)
 	if w.Key, w.Kind = "C#nobody's", ""; w.write(9, false) != Nothing || len(w.young) > 0 {
-		t.Error("a key without a kind is kept")
+		t.Errorf("%d keys are kept, want none of a key without a kind", len(w.young))
 	}
 }

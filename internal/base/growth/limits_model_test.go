@@ -9,11 +9,11 @@ import (
 // holdTime is how long a transaction holds its items.
 const holdTime = 5 * time.Millisecond
 
-// allQuota is the quota of the limit's first write shard, the only one with a share: hits never use it up.
+// allQuota is the limit's quota, which hits never use up. Initially the first write shard has all of it.
 const allQuota = 1e9
 
-// hit makes an attempt of a limit's hit as package limits does: on a write shard that is known to have
-// quota, or else on one that gets quota from the first by a transaction.
+// hit makes an attempt of a limit's hit as package limits does. A write shard that is known to have no quota left first
+// gets quota from write shard 0, by a transaction.
 func (w *world) hit(box *container, c *call) {
 	v := box.views[c.key]
 	sent, n := v.entry, w.choose(v)
@@ -24,7 +24,7 @@ func (w *world) hit(box *container, c *call) {
 	to := place{key: c.key, shard: n}
 	o := shard.Conflicted
 	if w.now >= w.held[to] {
-		o = outcome(!w.take(1, to))
+		o = outcome(!w.consume(1, to))
 	}
 	full := n > 0 && w.used[n] >= 0
 	if o == shard.Accepted {
@@ -65,16 +65,16 @@ func (w *world) choose(v *view) int {
 	return 0
 }
 
-// transfer takes part of the first write shard's quota for write shard n, and the hit out of it.
+// transfer transfers a share of write shard 0's quota to write shard n, which the hit uses.
 func (w *world) transfer(box *container, c *call, sent entry, n int) {
 	v, donor, to := box.views[c.key], place{key: c.key}, place{key: c.key, shard: n}
-	part := (allQuota - v.used[0]) / float64(sent.count)
-	ok := w.now >= w.held[donor] && w.now >= w.held[to] && w.take(2, donor, to)
-	enough := w.used[0] <= allQuota-part
+	share := (allQuota - v.used[0]) / float64(sent.count)
+	ok := w.now >= w.held[donor] && w.now >= w.held[to] && w.consume(2, donor, to)
+	enough := w.used[0] <= allQuota-share
 	if ok {
 		if w.held[donor], w.held[to] = w.now+holdTime, w.now+holdTime; enough {
-			w.used[0] += part
-			w.used[n] += 1 - part
+			w.used[0] += share
+			w.used[n] += 1 - share
 		}
 		v.used[0], v.used[n] = w.used[0], w.used[n]
 	} else {
@@ -91,7 +91,8 @@ func (w *world) transfer(box *container, c *call, sent entry, n int) {
 	})
 }
 
-// counted reads the use of all write shards after an allowed hit, if the last reading is too old.
+// counted reads the used quota of all write shards after an accepted hit, if the last read is too old, and ends the
+// request.
 func (w *world) counted(box *container, c *call, ok bool) {
 	v := box.views[c.key]
 	if age := w.now - v.read; ok && v.count > 1 && age >= max(time.Second, time.Duration(v.count)*time.Second/16) {

@@ -10,26 +10,26 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// storm is a simulated storm on one key, served by containers with one request at a time, beside half a
-// partition's load of other keys. Partitions take 50 WCU/s.
+// storm is a simulated storm on one key, beside other keys with the load of half a partition. Containers serve one
+// request at a time. Partitions take 50 WCU/s.
 type storm struct {
 	placement  kind.Placement
-	limit      bool          // the key is a limit's with a window that lasts longer: see [world.hit]
+	limit      bool          // the key is a limit, whose window lasts longer than the storm: see [world.hit]
 	partitions int           // of the table; default 64
 	rate       float64       // of the storm's requests a second
-	quota      int           // containers
-	lasting    time.Duration // of all; default 25 s
-	begin      time.Duration // of the storm; default 3 s
-	warm       float64       // requests of the key a second all along; default 25
-	lead       time.Duration // until a change is in force
+	quota      int           // containers, at most
+	lasting    time.Duration // end of the storm; default 25 s
+	begin      time.Duration // start of the storm; default 3 s
+	warm       float64       // requests of the key a second, always; default 25
+	lead       time.Duration // until a change takes effect
 	quiet      int           // other keys; default 20,000
-	quietRate  float64       // their requests a second in all; default 50
-	one        bool          // all of the storm's requests are of one item
+	quietRate  float64       // their requests a second, in total; default 50
+	one        bool          // all of the storm's requests write one item
 	spread     bool          // requests go to any idle container, not to the newest
 	frozen     bool          // no count changes
 	past       bool          // the storm's events are of yesterday
-	again      time.Duration // from the storm's end to a second one, which alone is measured; 0 for none
-	shrunk     bool          // in between, the count goes back to 1
+	again      time.Duration // from the storm's end to a second one; 0 for none. Only the second one is measured
+	shrunk     bool          // the count is 1 again before the second storm
 }
 
 const (
@@ -43,22 +43,23 @@ const (
 // result counts the outcomes of the key's requests and of the others'.
 type result struct {
 	offered, accepted int
-	refused, noRoom   int   // by the API, for want of a container
-	steps             []int // write shards
+	rejected          int   // by the API, after retries
+	noContainer       int   // rejected because all containers were busy
+	steps             []int // shard counts to which the key grew
 	quietGrown        int
 	quietOffered      int
-	quietRefused      int
+	quietRejected     int
 	reads             int
 	bounded           int
-	calm              time.Duration // from the storm's begin to the end of the last second with over 1 % of its rate refused
-	refusedBySecond   map[int]int
+	calm              time.Duration // from the storm's begin to the end of the last second with over 1 % of its rate rejected
+	rejectedBySecond  map[int]int
 }
 
 func (r result) percent(n int) float64 { return 100 * float64(n) / float64(r.offered) }
 
 func (r result) String() string {
-	return fmt.Sprintf("accepted %.1f %%, refused %.1f %%, no container %.1f %%, calm after %v, N %v, %d quiet keys grew, %d reads, quiet refused %.1f %%",
-		r.percent(r.accepted), r.percent(r.refused), r.percent(r.noRoom), r.calm, r.steps, r.quietGrown, r.reads, 100*float64(r.quietRefused)/float64(max(1, r.quietOffered)))
+	return fmt.Sprintf("accepted %.1f %%, rejected %.1f %%, no container %.1f %%, calm after %v, write shards %v, %d quiet keys grew, %d reads, quiet rejected %.1f %%",
+		r.percent(r.accepted), r.percent(r.rejected), r.percent(r.noContainer), r.calm, r.steps, r.quietGrown, r.reads, 100*float64(r.quietRejected)/float64(max(1, r.quietOffered)))
 }
 
 // world is the state of a simulation.
@@ -72,14 +73,15 @@ type world struct {
 
 	buckets []bucket
 	places  map[place]int
-	used    map[int]float64         // of a limit's write shards
-	held    map[place]time.Duration // by a transaction, until then
+	used    map[int]float64         // used quota by write shard of the limit
+	held    map[place]time.Duration // the end of a transaction that holds the item
 	entries map[string]*entry
 	idle    []*container
 	started int
 	result
 }
 
+// bucket is the token bucket of a partition.
 type bucket struct {
 	tokens float64
 	at     time.Duration
@@ -101,6 +103,7 @@ type entry struct {
 
 const never = -time.Hour
 
+// container is a function's container, with its view of the shard map.
 type container struct {
 	keys  *Keys
 	views map[string]*view
@@ -109,14 +112,14 @@ type container struct {
 type view struct {
 	entry
 	polled time.Duration
-	used   map[int]float64 // of a limit's write shards, as last seen
-	read   time.Duration   // when all of them were
+	used   map[int]float64 // used quota by write shard of the limit, as last read
+	read   time.Duration   // when all of it was read
 }
 
 // call is one request.
 type call struct {
 	key        string
-	item       float64 // 0 to 1: the write shard is calculated from it
+	item       float64 // from 0 to 1; a calculated write shard is calculated from it
 	at         time.Duration
 	born, dead time.Duration
 	tries      int
@@ -166,7 +169,7 @@ func (s storm) run(seed uint64) result {
 	setDefault(&s.quiet, 20_000)
 	setDefault(&s.quietRate, 50)
 	w := &world{storm: s, rng: rand.New(rand.NewPCG(seed, 1)), places: map[place]int{}, used: map[int]float64{}, held: map[place]time.Duration{}, entries: map[string]*entry{}}
-	w.refusedBySecond = map[int]int{}
+	w.rejectedBySecond = map[int]int{}
 	w.buckets = make([]bucket, s.partitions)
 	for i := range w.buckets {
 		w.buckets[i].tokens = partitionLimit
@@ -205,7 +208,7 @@ func (w *world) stormAgain() {
 		e := w.entry("hot")
 		*e = entry{version: e.version + 1, count: 1, before: e.count, effective: w.now - time.Hour/2, changed: w.now - time.Hour/2}
 	}
-	w.result = result{refusedBySecond: map[int]int{}}
+	w.result = result{rejectedBySecond: map[int]int{}}
 	w.begin, w.lasting, w.again = w.now, w.now+w.lasting-w.begin, 0
 	w.arrivals(w.now, w.rate, w.stormy)
 }
@@ -218,13 +221,14 @@ func (w *world) end() time.Duration {
 	return w.lasting
 }
 
+// outcome returns the result at the end.
 func (w *world) outcome() result {
 	for key, e := range w.entries {
 		if key != "hot" && e.count > 1 {
 			w.quietGrown++
 		}
 	}
-	for second, n := range w.refusedBySecond {
+	for second, n := range w.rejectedBySecond {
 		if end := time.Duration(second+1)*time.Second - w.begin; float64(n) > 0.01*w.rate {
 			w.calm = max(w.calm, end)
 		}
@@ -232,11 +236,13 @@ func (w *world) outcome() result {
 	return w.result
 }
 
+// in schedules an event after a delay.
 func (w *world) in(d time.Duration, do func()) {
 	w.serial++
 	heap.Push(&w.events, event{w.now + d, w.serial, do})
 }
 
+// random returns a random duration below d.
 func (w *world) random(d time.Duration) time.Duration {
 	return time.Duration(w.rng.Float64() * float64(d))
 }
@@ -251,6 +257,7 @@ func (w *world) arrivals(from time.Duration, rate float64, draw func() call) {
 	w.arrivalsUntil(w.lasting, from, rate, draw)
 }
 
+// arrivalsUntil makes calls at random intervals with a mean rate per second.
 func (w *world) arrivalsUntil(end, from time.Duration, rate float64, draw func() call) {
 	if rate == 0 {
 		return
@@ -265,6 +272,7 @@ func (w *world) arrivalsUntil(end, from time.Duration, rate float64, draw func()
 	w.in(from-w.now, next)
 }
 
+// arrive gives a call to an idle container or a new one. It rejects the call if all containers are busy.
 func (w *world) arrive(c call) {
 	if c.hot {
 		w.offered++
@@ -275,7 +283,7 @@ func (w *world) arrive(c call) {
 	if c.at == 0 {
 		c.at = w.now
 	}
-	if n := len(w.idle); n > 0 { // the newest idle one first
+	if n := len(w.idle); n > 0 { // the container that became idle last
 		if w.spread {
 			i := w.rng.IntN(n)
 			w.idle[i], w.idle[n-1] = w.idle[n-1], w.idle[i]
@@ -286,7 +294,7 @@ func (w *world) arrive(c call) {
 		return
 	}
 	if w.started == w.quota {
-		w.refuse(&c, &w.noRoom)
+		w.reject(&c, &w.noContainer)
 		return
 	}
 	w.started++
@@ -294,15 +302,17 @@ func (w *world) arrive(c call) {
 	w.in(coldStart, func() { w.serve(box, &c) })
 }
 
-func (w *world) refuse(c *call, why *int) {
+// reject counts a rejected call. A quiet key's call is counted separately.
+func (w *world) reject(c *call, why *int) {
 	if !c.hot {
-		w.quietRefused++
+		w.quietRejected++
 		return
 	}
 	*why++
-	w.refusedBySecond[int(w.now/time.Second)]++
+	w.rejectedBySecond[int(w.now/time.Second)]++
 }
 
+// serve begins a call in a container, after a poll of the key's entry if that is due.
 func (w *world) serve(box *container, c *call) {
 	c.dead = w.now + deadline
 	v := box.views[c.key]
@@ -319,6 +329,7 @@ func (w *world) serve(box *container, c *call) {
 	w.attempt(box, c)
 }
 
+// entry returns a key's entry in the shard map.
 func (w *world) entry(key string) *entry {
 	e := w.entries[key]
 	if e == nil {
@@ -343,18 +354,18 @@ func (w *world) attempt(box *container, c *call) {
 		}
 		to = place{c.key, int(c.at / (24 * time.Hour)), int(c.item * float64(n))}
 	}
-	ok := w.take(1, to)
+	ok := w.consume(1, to)
 	w.in(callTime, func() {
 		w.observe(box, c, sent, to.shard, outcome(!ok), func() { w.goOn(box, c, ok) })
 	})
 }
 
-// take takes write units of each place's partition, if all have one.
-func (w *world) take(units float64, places ...place) bool {
+// consume consumes write units of each place's partition, and reports whether it did. All partitions must have a unit.
+func (w *world) consume(units float64, places ...place) bool {
 	var partitions []*bucket
 	for _, to := range places {
-		n, met := w.places[to]
-		if !met {
+		n, placed := w.places[to]
+		if !placed {
 			n = w.rng.IntN(w.partitions)
 			w.places[to] = n
 		}
@@ -372,7 +383,7 @@ func (w *world) take(units float64, places ...place) bool {
 	return true
 }
 
-// observe reports an attempt, does what the answer demands, and then goes on.
+// observe passes an attempt to the container's Keys, acts on the answer, and then calls then.
 func (w *world) observe(box *container, c *call, sent entry, n int, o shard.Outcome, then func()) {
 	a := shard.Attempt{
 		Key: c.key, Kind: kindOf(w.placement), Shard: n, Version: sent.version, Shards: sent.count, Before: sent.before,
@@ -393,7 +404,7 @@ func (w *world) observe(box *container, c *call, sent entry, n int, o shard.Outc
 	then()
 }
 
-// goOn ends the request or retries it.
+// goOn ends a request that succeeded or has no time left, and retries any other.
 func (w *world) goOn(box *container, c *call, ok bool) {
 	if ok {
 		if c.hot {
@@ -405,7 +416,7 @@ func (w *world) goOn(box *container, c *call, ok bool) {
 	c.tries++
 	wait := w.random(min(800*time.Millisecond, 25*time.Millisecond<<c.tries))
 	if w.now+wait > c.dead {
-		w.refuse(c, &w.refused)
+		w.reject(c, &w.rejected)
 		w.idle = append(w.idle, box)
 		return
 	}
@@ -419,7 +430,7 @@ func (w *world) refresh(box *container, key string) {
 	v.polled, v.entry = w.now, *w.entry(key)
 }
 
-// consider reads the key's entry, and changes it unless another process has.
+// consider reads the key's entry, and changes it unless another container has.
 func (w *world) consider(box *container, key string, a shard.Attempt) {
 	v, e, now := box.views[key], w.entry(key), clockAt(w.now)
 	w.reads++

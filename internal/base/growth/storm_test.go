@@ -9,17 +9,18 @@ import (
 	"github.com/hotshard/hotshard/internal/test/lane"
 )
 
-// want has the bounds of a storm's result for all seeds.
+// want is the bounds of a storm's result.
 type want struct {
-	accepted float64       // percent at least
-	calm     time.Duration // at most
+	accepted float64       // percent of the requests, at least
+	calm     time.Duration // see [result], at most
 	most     int           // write shards, at most
 	quiet    int           // other keys that grew, at most
 }
 
 var seeds = flag.Int("seeds", 3, "seeds of each storm of TestStorms, unless -short")
 
-// TestStorms simulates storms: see [storm]. It logs the results; the bounds have some margin.
+// TestStorms simulates storms, see [storm], and checks their results against bounds that have some margin. It logs the
+// results.
 func TestStorms(t *testing.T) {
 	const s = time.Second
 	for name, c := range map[string]struct {
@@ -42,7 +43,7 @@ func TestStorms(t *testing.T) {
 		"events 10x, lead 5 s, any of 1,000":  {storm{placement: kind.Timed, rate: 500, quota: 1000, lead: 5 * s, lasting: 43 * s, spread: true}, want{86, 18 * s, 64, 0}},
 		"events 10x, lead 5 s, 50 containers": {storm{placement: kind.Timed, rate: 500, quota: 50, lead: 5 * s, lasting: 43 * s}, want{84, 18 * s, 64, 0}},
 		"events 3x, lead 5 s, 50 containers":  {storm{placement: kind.Timed, rate: 150, quota: 50, lead: 5 * s, lasting: 43 * s}, want{88, 14 * s, 24, 0}},
-		"one event again and again, 2x":       {storm{placement: kind.Timed, rate: 100, quota: 50, lead: 5 * s, one: true}, want{0, time.Minute, 64, 0}}, // for the others, which it takes with it
+		"one event again and again, 2x":       {storm{placement: kind.Timed, rate: 100, quota: 50, lead: 5 * s, one: true}, want{0, time.Minute, 64, 0}}, // grows for the other events of its partition
 		"a backfill, 10x":                     {storm{placement: kind.Timed, rate: 500, quota: 50, lead: 5 * s, past: true}, want{0, time.Minute, 1, 0}},
 		"limit 10x, 50 containers":            {storm{rate: 500, quota: 50, limit: true, lasting: 43 * s}, want{98, 4 * s, 64, 0}},
 		"limit 10x, 500 containers":           {storm{rate: 500, quota: 500, limit: true, lasting: 43 * s}, want{98, 4 * s, 64, 0}},
@@ -56,7 +57,7 @@ func TestStorms(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			for seed := range lane.UnlessShort(*seeds, 1) { // a seed is a storm's name
+			for seed := range lane.UnlessShort(*seeds, 1) {
 				got := c.run(uint64(seed))
 				t.Logf("seed %d: %v", seed, got)
 				if got.percent(got.accepted) < c.accepted || got.calm > c.calm || got.count() > c.most || got.quietGrown > c.want.quiet {
@@ -67,6 +68,7 @@ func TestStorms(t *testing.T) {
 	}
 }
 
+// count returns the key's last shard count.
 func (r result) count() int {
 	if len(r.steps) == 0 {
 		return 1
@@ -74,13 +76,13 @@ func (r result) count() int {
 	return r.steps[len(r.steps)-1]
 }
 
-// TestWhatGrowthIsWorth checks that without growth the same storms are throttled, so TestStorms' bounds
-// are due to the rule and not to the model.
-func TestWhatGrowthIsWorth(t *testing.T) {
+// TestStormsWithoutGrowth checks that without growth at most 30 % of a storm's requests are accepted, so that
+// TestStorms' bounds are due to growth and not to the model.
+func TestStormsWithoutGrowth(t *testing.T) {
 	for _, p := range []kind.Placement{kind.Random, kind.Timed} {
 		s := storm{placement: p, rate: 500, quota: 50, frozen: true}
 		if got := s.run(1); got.percent(got.accepted) > 30 || len(got.steps) > 0 {
-			t.Errorf("placement %d: %v", p, got)
+			t.Errorf("placement %d: %v; want at most 30 %% accepted and no growth", p, got)
 		}
 	}
 }

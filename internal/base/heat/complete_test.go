@@ -11,13 +11,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/heat"
 )
 
-// putItem is a stream shard's item of the window that starts some seconds after noon, with the time at which it was
-// put.
-type putItem struct {
-	heat.Item
-	at time.Time
-}
-
+// reportOf returns a stream shard's item of the window that starts some seconds after noon.
 func reportOf(second int, streamShard, part string) heat.Item {
 	return heat.Item{Start: noon.Add(time.Duration(second) * time.Second), Window: 10 * time.Second, StreamShard: streamShard, Part: part}
 }
@@ -30,25 +24,25 @@ func TestComplete(t *testing.T) {
 	slow.Lag = 7 * time.Second
 	for name, c := range map[string]struct {
 		items   []heat.Item
-		now     int // seconds after noon
-		running bool
-		want    int // likewise
+		now     int  // seconds after noon
+		running bool // the detector ran just now
+		want    int  // the end of the last complete window, in seconds after noon
 	}{
-		"nothing is known":                       {nil, 100, false, 0},
-		"nothing is known, the detector runs":    {nil, 49, true, 20},
-		"the window has ended":                   {both, 14, false, 0},
-		"its items have had their time":          {both, 15, false, 10},
-		"no newer item":                          {both, 50, false, 10},
-		"no newer item yet, the detector runs":   {both, 39, true, 10},
-		"no newer item, the detector runs":       {both, 40, true, 20},
-		"a stream shard's item is missing":       {append(both[:1:1], slow, reportOf(10, "a", "")), 40, false, 10},
-		"it is quiet":                            {append(both[:1:1], slow, reportOf(10, "a", "")), 41, false, 20},
-		"it was never late":                      {append(both[:2:2], reportOf(10, "a", "")), 25, false, 20},
-		"it has put a later item":                {append(both[:1:1], slow, reportOf(10, "a", ""), reportOf(20, "b", "")), 29, false, 20},
-		"a part is not the whole":                {append(both[:1:1], slow, reportOf(10, "a", ""), reportOf(10, "b", "x")), 29, false, 10},
-		"a stream shard that is new is no loss":  {append(both[:2:2], reportOf(10, "a", ""), reportOf(10, "b", ""), reportOf(10, "c", "")), 29, false, 20},
-		"a quiet window between is complete":     {append(both[:2:2], reportOf(20, "a", ""), reportOf(20, "b", "")), 36, false, 30},
-		"items of a detector that was long away": {[]heat.Item{reportOf(-7200, "a", ""), reportOf(0, "a", "")}, 16, false, 10},
+		"no items":                             {nil, 100, false, 0},
+		"no items, the detector runs":          {nil, 49, true, 20},
+		"the window has ended":                 {both, 14, false, 0},
+		"the window has ended in time":         {both, 15, false, 10},
+		"no newer item":                        {both, 50, false, 10},
+		"no newer item yet, the detector runs": {both, 39, true, 10},
+		"no newer item, the detector runs":     {both, 40, true, 20},
+		"a stream shard's item is missing":     {append(both[:1:1], slow, reportOf(10, "a", "")), 40, false, 10},
+		"it is quiet":                          {append(both[:1:1], slow, reportOf(10, "a", "")), 41, false, 20},
+		"it was never late":                    {append(both[:2:2], reportOf(10, "a", "")), 25, false, 20},
+		"it has put a later item":              {append(both[:1:1], slow, reportOf(10, "a", ""), reportOf(20, "b", "")), 29, false, 20},
+		"a part of a window":                   {append(both[:1:1], slow, reportOf(10, "a", ""), reportOf(10, "b", "x")), 29, false, 10},
+		"a new stream shard":                   {append(both[:2:2], reportOf(10, "a", ""), reportOf(10, "b", ""), reportOf(10, "c", "")), 29, false, 20},
+		"a quiet window between":               {append(both[:2:2], reportOf(20, "a", ""), reportOf(20, "b", "")), 36, false, 30},
+		"after two hours without a detector":   {[]heat.Item{reportOf(-7200, "a", ""), reportOf(0, "a", "")}, 16, false, 10},
 	} {
 		r := heat.Reports{Window: 10 * time.Second}
 		if c.running {
@@ -56,33 +50,37 @@ func TestComplete(t *testing.T) {
 		}
 		r.Add(c.items)
 		if got := r.Complete(noon, noon.Add(time.Duration(c.now)*time.Second), heat.OnTime); !got.Equal(noon.Add(time.Duration(c.want) * time.Second)) {
-			t.Errorf("%s: complete up to %v, want %d s after noon", name, got.Sub(noon), c.want)
+			t.Errorf("%s: complete up to %v after noon, want %d s", name, got.Sub(noon), c.want)
 		}
 	}
 }
 
-// TestCompleteTakesTheLengthOfFoldedWindows checks that no part of an open window is complete if all ended windows are
-// folded.
-func TestCompleteTakesTheLengthOfFoldedWindows(t *testing.T) {
+// TestCompleteByFoldedWindows checks that Complete takes the window's length from folded items, so that no part of a
+// running window is complete.
+func TestCompleteByFoldedWindows(t *testing.T) {
 	const minute = time.Minute
 	folded := heat.Fold([]heat.Item{{Start: noon.Add(-minute), Window: minute, StreamShard: "a", Units: 5}}, noon.Add(-minute), minute)
 	r := heat.Reports{Ran: noon.Add(50 * time.Second)}
 	r.Add([]heat.Item{folded})
 	for _, second := range []time.Duration{55, 64} {
 		if got := r.Complete(noon, noon.Add(second*time.Second), heat.OnTime); r.Window != minute || !got.Equal(noon) {
-			t.Errorf("after %d s: windows of %v, complete up to %v", second, r.Window, got)
+			t.Errorf("after %d s: windows of %v, complete up to %v; want %v, %v", second, r.Window, got, minute, noon)
 		}
 	}
 }
 
-// TestCompleteLacksNothing checks that no complete window lacks an item of a lagging stream shard, whose lag triples
-// from window to window up to a minute. Once all have caught up, all windows are complete. A stream shard that was
+// TestCompleteLacksNothing checks that no complete window lacks an item of a stream shard whose lag at most triples
+// from window to window, up to a minute. Once all have caught up, all windows are complete. A stream shard that was
 // quiet puts its first item in time.
 func TestCompleteLacksNothing(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		seed := rapid.Uint64().Draw(rt, "seed")
 		random := rand.New(rand.NewPCG(seed, 11))
 		const windows = 30
+		type putItem struct {
+			heat.Item
+			at time.Time // of the put
+		}
 		var all []putItem
 		for s := range 1 + random.IntN(6) {
 			last, lag, active := time.Time{}, time.Duration(0), false
@@ -118,7 +116,7 @@ func TestCompleteLacksNothing(t *testing.T) {
 			}
 			upTo := r.Complete(noon, now, heat.OnTime)
 			if upTo.After(now.Add(-heat.OnTime)) && upTo.After(noon) {
-				rt.Fatalf("seed %d: complete up to %v at %v", seed, upTo, now)
+				rt.Fatalf("seed %d: complete up to %v at %v already", seed, upTo, now)
 			}
 			for _, it := range all {
 				if it.at.After(now) && it.Start.Before(upTo) && it.at.Sub(it.End()) > heat.OnTime {
@@ -126,7 +124,7 @@ func TestCompleteLacksNothing(t *testing.T) {
 				}
 			}
 			if caughtUp := second >= 10*windows+66; caughtUp && !r.Ran.IsZero() && upTo.Before(noon.Add(10*windows*time.Second)) {
-				rt.Fatalf("seed %d: all have caught up, and windows are complete up to %v only", seed, upTo.Sub(noon))
+				rt.Fatalf("seed %d: all stream shards have caught up, and windows are complete up to %v after noon", seed, upTo.Sub(noon))
 			}
 		}
 	})

@@ -11,7 +11,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// counted returns an item of a window of ten seconds. Rates of its keys are in WCU/s.
+// counted returns an item of a window of ten seconds, in which partitions take 100 WCU/s.
 func counted(streamShard string, units uint64, keys ...heat.Key) heat.Item {
 	return heat.Item{Start: noon, Window: 10 * time.Second, StreamShard: streamShard, Limit: 100, HotRate: 70, Units: units, Keys: keys}
 }
@@ -24,12 +24,17 @@ func find(t *testing.T, key string, items ...heat.Item) heat.KeyHeat {
 			return row
 		}
 	}
-	t.Fatalf("%s has no row", key)
+	t.Fatalf("no row has the key %s", key)
 	return heat.KeyHeat{}
 }
 
-// TestCrowd checks that several warm keys that fill a stream shard are a crowd, unless one of them is hot or the stream
-// shard has more units than a partition takes.
+// advice returns a row's advice for a key with so many write shards, on a table with 100 partitions.
+func advice(row heat.KeyHeat, writeShards int) string {
+	return row.Advice(writeShards, shard.Change{}, 100)
+}
+
+// TestCrowd checks that several warm keys that fill a stream shard are a crowd, unless one is hot or the stream shard
+// has more units than a partition takes. Only rows of those keys name it.
 func TestCrowd(t *testing.T) {
 	warm := []heat.Key{key("a", 300, 0, 30, 0), key("b", 250, 0, 30, 0), key("c", 20, 0, 2, 0)}
 	hot := key("b", 710, 0, 80, 0)
@@ -37,52 +42,53 @@ func TestCrowd(t *testing.T) {
 		item heat.Item
 		want heat.Crowd
 	}{
-		"full":              {counted("1", 800, warm...), heat.Crowd{Keys: 2, Rate: 80}},
-		"a bit over":        {counted("1", 1090, warm...), heat.Crowd{Keys: 2, Rate: 109}},
-		"not warm":          {counted("1", 690, warm...), heat.Crowd{}},
-		"several":           {counted("1", 1200, warm...), heat.Crowd{}},
-		"mostly small keys": {counted("1", 1100, warm[0], warm[1], key("c", 99, 0, 9, 0)), heat.Crowd{Keys: 2, Rate: 110}},
-		"small keys":        {counted("1", 1100, warm[0], warm[2]), heat.Crowd{}},
-		"one hot":           {counted("1", 1010, warm[0], hot), heat.Crowd{}},
-		"of an index":       {counted("1", 800, heat.Key{Index: "i", Key: "a", Units: 400}, heat.Key{Index: "i", Key: "b", Units: 400}), heat.Crowd{}},
+		"a full partition": {counted("1", 800, warm...), heat.Crowd{Keys: 2, Rate: 80}},
+		"slightly more":    {counted("1", 1090, warm...), heat.Crowd{Keys: 2, Rate: 109}},
+		"less":             {counted("1", 690, warm...), heat.Crowd{}},
+		"two partitions":   {counted("1", 1200, warm...), heat.Crowd{}},
+		"and small keys":   {counted("1", 1100, warm[0], warm[1], key("c", 99, 0, 9, 0)), heat.Crowd{Keys: 2, Rate: 110}},
+		"one warm key":     {counted("1", 1100, warm[0], warm[2]), heat.Crowd{}},
+		"one hot key":      {counted("1", 1010, warm[0], hot), heat.Crowd{}},
+		"keys of an index": {counted("1", 800, heat.Key{Index: "i", Key: "a", Units: 400}, heat.Key{Index: "i", Key: "b", Units: 400}), heat.Crowd{}},
 	} {
 		if diff := cmp.Diff(c.want, c.item.Crowd()); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
+			t.Errorf("%s: crowd (-want +got):\n%s", name, diff)
 		}
 	}
 	items := []heat.Item{counted("1", 800, warm...), counted("2", 300, key("a", 20, 0, 2, 0), key("d", 200, 0, 20, 0))}
-	if got := find(t, "a", items...); got.Crowd.Keys != 2 || !strings.Contains(got.Advice(1, shard.Change{}, 100), "one of 2 warm keys on a stream shard that takes 80% of the partition limit") {
-		t.Errorf("%+v, %s", got.Crowd, got.Advice(1, shard.Change{}, 100))
+	if got := find(t, "a", items...); got.Crowd.Keys != 2 || !strings.Contains(advice(got, 1), "one of 2 warm keys on a stream shard that takes 80% of the partition limit") {
+		t.Errorf("a: crowd %+v, want 2 keys; advice %q", got.Crowd, advice(got, 1))
 	}
 	for _, alone := range []string{"c", "d"} {
-		if got := find(t, alone, items...); got.Crowd.Keys != 0 || !strings.HasSuffix(got.Advice(1, shard.Change{}, 100), "No action needed.") {
-			t.Errorf("%s: %+v, %s", alone, got.Crowd, got.Advice(1, shard.Change{}, 100))
+		if got := find(t, alone, items...); got.Crowd.Keys != 0 || !strings.HasSuffix(advice(got, 1), "No action needed.") {
+			t.Errorf("%s: crowd %+v, want none; advice %q", alone, got.Crowd, advice(got, 1))
 		}
 	}
 }
 
-// TestSkew checks that more write shards are not advised if one is far hotter than its siblings, but are if the
+// TestSkew checks that the advice is not more write shards if one is far hotter than its siblings. It is if the
 // siblings may have been as hot.
 func TestSkew(t *testing.T) {
 	skewed := counted("1", 900, key("C#a#0", 800, 0, 80, 0), key("C#a#1", 40, 0, 4, 0))
 	even := counted("1", 900, key("C#a#0", 800, 0, 80, 0), key("C#a#1", 700, 9, 4, 0), key("C#a#2", 720, 0, 80, 0), key("C#a#3", 680, 0, 80, 0))
 	other := counted("2", 900, key("C#a#0", 10, 0, 80, 0))
-	if got := find(t, "C#a#0", skewed, other); !strings.Contains(got.Advice(4, shard.Change{}, 100), "Its 4 write shards together take 85.0 WCU/s, most of that in this one") {
-		t.Errorf("skewed: %+v, %s", got.Siblings, got.Advice(4, shard.Change{}, 100))
+	if got := find(t, "C#a#0", skewed, other); !strings.Contains(advice(got, 4), "Its 4 write shards together take 85.0 WCU/s, most of that in this one") {
+		t.Errorf("skewed: siblings %+v, advice %q", got.Siblings, advice(got, 4))
 	}
 	got := find(t, "C#a#0", even, other)
 	want := heat.Siblings{Seen: 4, Low: 291, High: 291.9}
-	if diff := cmp.Diff(want, got.Siblings); diff != "" || !strings.Contains(got.Advice(4, shard.Change{}, 100), "Increase from 4 to 12 write shards.") {
-		t.Errorf("even: %s\n(-want +got):\n%s", got.Advice(4, shard.Change{}, 100), diff)
+	if diff := cmp.Diff(want, got.Siblings); diff != "" || !strings.Contains(advice(got, 4), "Increase from 4 to 12 write shards.") {
+		t.Errorf("even: advice %q, siblings (-want +got):\n%s", advice(got, 4), diff)
 	}
 	skewed.Rest = 300 // two write shards are not listed
-	if got := find(t, "C#a#0", skewed); !strings.Contains(got.Advice(4, shard.Change{}, 100), "Increase from 4 to 13 write shards.") {
-		t.Errorf("unknown: %+v, %s", got.Siblings, got.Advice(4, shard.Change{}, 100))
+	if got := find(t, "C#a#0", skewed); !strings.Contains(advice(got, 4), "Increase from 4 to 13 write shards.") {
+		t.Errorf("two unlisted: siblings %+v, advice %q", got.Siblings, advice(got, 4))
 	}
 }
 
-// TestOtherCauses checks that advice names the causes that more write shards don't cure.
-func TestOtherCauses(t *testing.T) {
+// TestAdviceOnOtherCauses checks the advice on causes that more write shards don't cure: large items, events of past
+// days, too few partitions, a recent change, and another table.
+func TestAdviceOnOtherCauses(t *testing.T) {
 	large := key("C#a#0", 800, 0, 80, 0)
 	large.Writes = 64
 	item := counted("1", 9000, large, key("E#a#2026-01-04#0", 800, 0, 80, 0), key("E#a#2026-01-05#0", 700, 0, 80, 0))
@@ -96,8 +102,8 @@ func TestOtherCauses(t *testing.T) {
 		{"E#a#2026-01-04#0", 1, "Events of past days keep the write shards of their day, so more write shards don't help: pace their sender."},
 		{"E#a#2026-01-05#0", 1, "Increase from 1 to 6 write shards."},
 	} {
-		if got := find(t, c.key, item); !strings.HasSuffix(got.Advice(c.shards, shard.Change{}, 100), c.want) {
-			t.Errorf("%s: %s", c.key, got.Advice(c.shards, shard.Change{}, 100))
+		if got := find(t, c.key, item); !strings.HasSuffix(advice(got, c.shards), c.want) {
+			t.Errorf("%s: advice %q, want it to end with %q", c.key, advice(got, c.shards), c.want)
 		}
 	}
 	item.Rest = 800
@@ -112,24 +118,24 @@ func TestOtherCauses(t *testing.T) {
 		{5, 16, "Increase from 16 to 20 write shards."},
 	} {
 		if got := row.Advice(c.shards, shard.Change{}, c.partitions); !strings.Contains(got, c.want+" Or shrink") {
-			t.Errorf("%d write shards on %d partitions: %s", c.shards, c.partitions, got)
+			t.Errorf("%d write shards on %d partitions: advice %q, want %q", c.shards, c.partitions, got, c.want)
 		}
 	}
 	if got := row.Advice(3, shard.Change{At: noon.Add(5 * time.Second), Count: 3}, 100); !strings.Contains(got, "Resharded to 3 at 12:00:05; watching whether it cools.") {
-		t.Errorf("just grown: %s", got)
+		t.Errorf("just grown: advice %q", got)
 	}
 	item.Table = "orders"
 	own := counted("1", 5, key("C#a#0", 5, 0, 1, 0))
 	if rows := heat.Merge([]heat.Item{item, own}); len(rows) != 4 {
-		t.Errorf("one key of two tables is one: %+v", rows)
+		t.Errorf("rows %+v, want 4: one key of each of two tables has two", rows)
 	}
-	if got := find(t, "C#a#0", item); !strings.Contains(got.Advice(1, shard.Change{}, 100), "Not sharded. Split it across 7 partition keys, or shrink its ~13 KB items.") || got.MetricName() != "C#a#0" {
-		t.Errorf("of another table: %s", got.Advice(1, shard.Change{}, 100))
+	if got := find(t, "C#a#0", item); !strings.Contains(advice(got, 1), "Not sharded. Split it across 7 partition keys, or shrink its ~13 KB items.") || got.MetricName() != "C#a#0" {
+		t.Errorf("another table: metric name %q, advice %q", got.MetricName(), advice(got, 1))
 	}
 }
 
-// TestAdviceNamesTheGrowth checks that advice does not name a shrink or a pin as the cause of cooling, and still says
-// how to cool the key.
+// TestAdviceNamesTheGrowth checks that advice names a growth, and neither a shrink nor a later pin, as the cause of
+// cooling, and that a hot key's advice after a shrink is to increase again.
 func TestAdviceNamesTheGrowth(t *testing.T) {
 	at := func(minute int) time.Time { return noon.Add(time.Duration(minute) * time.Minute) }
 	hot := find(t, "C#a#0", counted("1", 1600, key("C#a#0", 800, 0, 80, 0), key("C#a#1", 780, 0, 78, 0)))
@@ -140,22 +146,22 @@ func TestAdviceNamesTheGrowth(t *testing.T) {
 		history shard.History
 		want    string
 	}{
-		"growth, then a shrink":      {cooled, shard.History{{At: at(3), Count: 16}, {At: at(90), Count: 4}}, "Cooled: resharded to 16 at 12:03:00, now"},
-		"a pin after it cooled":      {cooled, shard.History{{At: at(20), Count: 8}}, "Cooled: hot until 12:05:00, now"},
-		"a shrink alone":             {cooled, shard.History{{At: at(-90), Count: 16}, {At: at(3), Count: 4}}, "Cooled: hot until 12:05:00, now"},
-		"a shrink while it is hot":   {hot, shard.History{{At: at(-90), Count: 4}, {At: at(1), Count: 2}}, "Increase from 2 to"},
-		"growth that was taken back": {hot, shard.History{{At: at(1), Count: 4}, {At: at(2), Count: 2}}, "Increase from 2 to"},
-		"growth while it is hot":     {hot, shard.History{{At: at(-90), Count: 2}, {At: at(1), Count: 4}}, "Resharded to 4 at 12:01:00; watching"},
+		"growth, then a shrink":    {cooled, shard.History{{At: at(3), Count: 16}, {At: at(90), Count: 4}}, "Cooled: resharded to 16 at 12:03:00, now"},
+		"a pin after it cooled":    {cooled, shard.History{{At: at(20), Count: 8}}, "Cooled: hot until 12:05:00, now"},
+		"a shrink alone":           {cooled, shard.History{{At: at(-90), Count: 16}, {At: at(3), Count: 4}}, "Cooled: hot until 12:05:00, now"},
+		"a shrink while it is hot": {hot, shard.History{{At: at(-90), Count: 4}, {At: at(1), Count: 2}}, "Increase from 2 to"},
+		"growth and then a shrink": {hot, shard.History{{At: at(1), Count: 4}, {At: at(2), Count: 2}}, "Increase from 2 to"},
+		"growth while it is hot":   {hot, shard.History{{At: at(-90), Count: 2}, {At: at(1), Count: 4}}, "Resharded to 4 at 12:01:00; watching"},
 	} {
 		if got := c.row.Advice(c.history.Newest(), heat.NewestGrowth(c.history), 100); !strings.Contains(got, c.want) {
-			t.Errorf("%s: %s", name, got)
+			t.Errorf("%s: advice %q, want %q", name, got, c.want)
 		}
 	}
 }
 
-// TestSkewOnManyStreamShards checks that only two stream shards can hide units of a key of the table, and all stream
-// shards those of an index key.
-func TestSkewOnManyStreamShards(t *testing.T) {
+// TestErrorOnManyStreamShards checks that the error of a table's key has the rests of two stream shards, and that of an
+// index key the rests of all. The rests of items without a stream shard are summed.
+func TestErrorOnManyStreamShards(t *testing.T) {
 	var items []heat.Item
 	for n := range 64 {
 		item := counted(string(rune('A'+n)), 900)
@@ -164,16 +170,16 @@ func TestSkewOnManyStreamShards(t *testing.T) {
 	}
 	items[5].Keys = []heat.Key{key("C#a#0", 800, 0, 80, 0), {Index: "by_rank", Key: "L#b#all#0", Units: 70, PeakAt: noon}}
 	row := find(t, "C#a#0", items...)
-	if row.Error != 3 || row.Siblings.Rest != 6 || !strings.Contains(row.Advice(4, shard.Change{}, 100), "most of that in this one") {
-		t.Errorf("%+v, %s", row, row.Advice(4, shard.Change{}, 100))
+	if row.Error != 3 || row.Siblings.Rest != 6 || !strings.Contains(advice(row, 4), "most of that in this one") {
+		t.Errorf("row %+v, want an error of 3 and a rest of 6; advice %q", row, advice(row, 4))
 	}
 	if row := find(t, "L#b#all#0", items...); row.Error != 6.3 || row.Siblings.Rest != 6.4 {
-		t.Errorf("of an index: %+v", row)
+		t.Errorf("index key: row %+v, want an error of 6.3 and a rest of 6.4", row)
 	}
-	for i := range items { // parts add up, as do items without a stream shard
+	for i := range items {
 		items[i].StreamShard = ""
 	}
 	if row := find(t, "C#a#0", items...); row.Error != 63*3 || row.Siblings.Rest != 64*3 {
-		t.Errorf("unnamed: %+v", row)
+		t.Errorf("without stream shards: row %+v, want an error of %d and a rest of %d", row, 63*3, 64*3)
 	}
 }

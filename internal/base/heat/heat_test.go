@@ -14,21 +14,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/heat"
-	"github.com/hotshard/hotshard/pkg/shard"
 )
 
 var noon = time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
 
-func str(t *testing.T, attributes map[string]types.AttributeValue, name string) string {
-	t.Helper()
-	v, ok := attributes[name].(*types.AttributeValueMemberS)
-	if !ok {
-		t.Fatalf("%s is %T", name, attributes[name])
-	}
-	return v.Value
-}
-
+// genItem draws an item as it is decoded: keys of the table before those of an index.
 func genItem(t *rapid.T) heat.Item {
 	item := heat.Item{
 		Start:       noon.Add(time.Duration(rapid.Int64Range(0, 1e9).Draw(t, "start")) * time.Millisecond),
@@ -44,11 +36,11 @@ func genItem(t *rapid.T) heat.Item {
 	return item
 }
 
-// genKeys draws keys of the table or of an index in the order in which they are decoded.
+// genKeys draws keys of the table or of an index, the heaviest first.
 func genKeys(t *rapid.T, start time.Time, index string) (keys []heat.Key) {
 	weight := uint64(rapid.Uint32().Draw(t, "weight")) + 1000
 	for _, key := range rapid.SliceOfNDistinct(rapid.StringN(1, 100, 2000), 0, 20, rapid.ID).Draw(t, "keys") {
-		weight -= uint64(rapid.IntRange(1, 50).Draw(t, "less")) // heaviest first, as they are decoded
+		weight -= uint64(rapid.IntRange(1, 50).Draw(t, "less"))
 		keys = append(keys, heat.Key{
 			Index: index, Key: key, Units: weight, Err: uint64(rapid.Uint8().Draw(t, "err")), Peak: uint64(rapid.Uint16().Draw(t, "peak")), Writes: uint64(rapid.Uint8().Draw(t, "writes")),
 			PeakAt: start.Truncate(time.Second).Add(time.Duration(rapid.Int64Range(-3, 900).Draw(t, "at")) * time.Second),
@@ -57,6 +49,7 @@ func genKeys(t *rapid.T, start time.Time, index string) (keys []heat.Key) {
 	return keys
 }
 
+// TestStoredForm checks that a stored item decodes to the same item.
 func TestStoredForm(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := genItem(t)
@@ -70,71 +63,92 @@ func TestStoredForm(t *testing.T) {
 	})
 }
 
-// TestKeyForm pins the stored form of primary keys.
+// TestKeyForm pins the stored form of an item's primary key and expiry.
 func TestKeyForm(t *testing.T) {
 	item := heat.Item{Start: noon.Add(10 * time.Second), Window: 10 * time.Second, StreamShard: "shardId-1", Part: "77"}
 	attributes := item.Stored(item.End().Add(time.Hour))
-	if pk, sk := str(t, attributes, "pk"), str(t, attributes, "sk"); pk != "K#2026-01-05T12#4" || sk != "2026-01-05T12:00:10.000Z#shardId-1#77" {
-		t.Errorf("keys are %s and %s", pk, sk)
+	if pk, sk := dynamo.Text(attributes, "pk"), dynamo.Text(attributes, "sk"); pk != "K#2026-01-05T12#4" || sk != "2026-01-05T12:00:10.000Z#shardId-1#77" {
+		t.Errorf("primary key %s, %s", pk, sk)
 	}
 	if v := attributes["expires_at"].(*types.AttributeValueMemberN).Value; v != fmt.Sprint(noon.Unix()+3620) {
 		t.Errorf("expires_at is %s", v)
 	}
 }
 
-// TestFound checks that a window is found by exactly those queries whose time contains its start.
-func TestFound(t *testing.T) {
+// TestPackedForm pins the stored form of an item's keys.
+func TestPackedForm(t *testing.T) {
+	item := heat.Item{Start: noon, Window: time.Second, Limit: 1000, Rest: 3, IndexRest: 4, Keys: []heat.Key{
+		{Key: "k", Units: 300, Err: 1, Writes: 7, Peak: 2, PeakAt: noon.Add(time.Second)}, {Index: "i", Key: "k", Units: 5, PeakAt: noon},
+	}}
+	keys := "\x03\x00\x01k\xac\x02\x01\x07\x02\x02" + "\x02\x01i\x01k\x05\x00\x00\x00"
+	if packed := item.Stored(noon)["windows"].(*types.AttributeValueMemberB).Value; !strings.HasSuffix(string(packed), keys) {
+		t.Errorf("windows %q, want them to end with %q", packed, keys)
+	}
+}
+
+// TestQueriesFindWindows checks that a query of a time range finds an item if, and only if, its window begins in the
+// range.
+func TestQueriesFindWindows(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		item := genItem(rt)
 		offset := rapid.SampledFrom([]time.Duration{0, 1, -1, time.Millisecond, -time.Millisecond, time.Hour, -time.Hour})
 		from := item.Start.Add(offset.Draw(rt, "from"))
 		to := item.Start.Add(offset.Draw(rt, "to")).In(time.FixedZone("east", 7200))
 		attributes := item.Stored(noon)
-		pk, sk := str(t, attributes, "pk"), str(t, attributes, "sk")
+		pk, sk := dynamo.Text(attributes, "pk"), dynamo.Text(attributes, "sk")
 		low, high := heat.SortBounds(from, to)
 		found := slices.Contains(heat.Partitions(from, to, false), pk) && low <= sk && sk <= high
 		if want := !item.Start.Before(from) && item.Start.Before(to); found != want {
-			rt.Fatalf("%s in [%v, %v): found %v", sk, from, to, found)
+			rt.Fatalf("%s in [%v, %v): found %v, want %v", sk, from, to, found, want)
 		}
 	})
 }
 
+// TestPartitions checks the partition keys of two hours: all salts, of windows that are stored alone and of held ones.
 func TestPartitions(t *testing.T) {
 	list := heat.Partitions(noon.Add(-time.Second), noon.Add(time.Second), true)
 	if len(list) != 4*heat.Salts || list[0] != "K#2026-01-05T11#0" || list[heat.Salts] != "Q#2026-01-05T11#0" || list[len(list)-1] != "Q#2026-01-05T12#7" {
 		t.Errorf("got %v", list)
 	}
 	if list := heat.Partitions(noon, noon, true); len(list) != 0 {
-		t.Errorf("an empty time has %v", list)
+		t.Errorf("an empty range has the partitions %v, want none", list)
 	}
 }
 
-// TestTrim checks that an item is bounded, keeps the heaviest keys and bounds the others' units.
+// TestTrim checks that a stored item has bounded numbers of keys of the table and of an index, and a bounded size. It
+// keeps the heaviest keys; the rest bounds the units of the others.
 func TestTrim(t *testing.T) {
-	cases := []struct{ keys, keyBytes, want int }{
-		{heat.MaxKeys, 20, heat.MaxKeys}, {heat.MaxKeys + 1, 20, heat.MaxKeys}, {100, 2048, 47},
-	}
-	for _, c := range cases {
-		item := heat.Item{Start: noon, Window: time.Second, Limit: 1000, Rest: 2}
+	for _, c := range []struct {
+		index                string
+		keys, keyBytes, want int
+	}{
+		{"", heat.MaxKeys, 20, heat.MaxKeys}, {"", heat.MaxKeys + 1, 20, heat.MaxKeys}, {"", 100, 2048, 47},
+		{"i", heat.MaxIndexKeys + 1, 20, heat.MaxIndexKeys}, {"i", 100, 2000, 24},
+	} {
+		item := heat.Item{Start: noon, Window: time.Second, Limit: 1000, Rest: 2, IndexRest: 2}
+		if c.index != "" {
+			item.Keys = []heat.Key{{Key: "k", Units: 1, PeakAt: noon}}
+		}
+		others := len(item.Keys)
 		for i := range c.keys {
-			key := fmt.Sprintf("%0*d", c.keyBytes, i)
-			item.Keys = append(item.Keys, heat.Key{Key: key, Units: uint64(i), Err: 3, PeakAt: noon})
+			item.Keys = append(item.Keys, heat.Key{Index: c.index, Key: fmt.Sprintf("%0*d", c.keyBytes, i), Units: uint64(i), Err: 3, PeakAt: noon})
+		}
+		rests := map[string]uint64{"": 2, "i": 2}
+		if c.want < c.keys {
+			rests[c.index] = uint64(c.keys-c.want-1) + 3
 		}
 		attributes := item.Stored(noon)
 		got, err := heat.Parse(attributes)
-		wantRest := uint64(2)
-		if c.want < c.keys {
-			wantRest = uint64(c.keys-c.want-1) + 3
-		}
-		if err != nil || len(got.Keys) != c.want || got.Keys[0].Units != uint64(c.keys-1) || got.Rest != wantRest {
-			t.Errorf("%d keys: %v, %d kept, rest %d; want %d, rest %d", c.keys, err, len(got.Keys), got.Rest, c.want, wantRest)
+		if err != nil || len(got.Keys) != others+c.want || got.Keys[others].Units != uint64(c.keys-1) || got.Rest != rests[""] || got.IndexRest != rests["i"] {
+			t.Errorf("%d keys of index %q: %v, %d kept, rests %d and %d; want %d, %v", c.keys, c.index, err, len(got.Keys)-others, got.Rest, got.IndexRest, c.want, rests)
 		}
 		if size := len(attributes["windows"].(*types.AttributeValueMemberB).Value); size > 100_000 {
-			t.Errorf("%d keys take %d B", c.keys, size)
+			t.Errorf("%d keys of index %q take %d bytes, want at most 100,000", c.keys, c.index, size)
 		}
 	}
 }
 
+// TestParseDamaged checks that a damaged attribute, and windows that are cut anywhere, are errors that name the item.
 func TestParseDamaged(t *testing.T) {
 	item := heat.Item{Start: noon, Window: time.Second, Limit: 1000, Keys: []heat.Key{{Key: "k", Units: 300, PeakAt: noon}}}
 	packed := item.Stored(noon)["windows"].(*types.AttributeValueMemberB).Value
@@ -142,11 +156,12 @@ func TestParseDamaged(t *testing.T) {
 	null := &types.AttributeValueMemberNULL{Value: true}
 	noLength, noLimit := item, item
 	noLength.Window, noLimit.Limit = 0, 0
-	cases := []struct {
+	type damage struct {
 		name  string
 		value types.AttributeValue
 		want  string
-	}{
+	}
+	cases := []damage{
 		{"v", number("2"), "version 2"},
 		{"v", nil, "attribute v"},
 		{"windows", number("1"), "attribute windows"},
@@ -159,26 +174,22 @@ func TestParseDamaged(t *testing.T) {
 		{"windows", &types.AttributeValueMemberB{Value: append(packed[:len(packed)-9:len(packed)-9], 8, 1, 1, 1)}, "number is unknown"},
 	}
 	for n := range len(packed) {
-		cut := &types.AttributeValueMemberB{Value: packed[:n]}
-		cases = append(cases, struct {
-			name  string
-			value types.AttributeValue
-			want  string
-		}{"windows", cut, "attribute windows"})
+		cases = append(cases, damage{"windows", &types.AttributeValueMemberB{Value: packed[:n]}, "attribute windows"})
 	}
 	for _, c := range cases {
 		attributes := item.Stored(noon)
 		attributes[c.name] = c.value
 		_, err := heat.Parse(attributes)
 		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "2026-01-05T12:00:00.000Z") {
-			t.Errorf("%s = %v: %v; want %q", c.name, c.value, err, c.want)
+			t.Errorf("%s = %v: error %v, want one with %q and the sort key", c.name, c.value, err, c.want)
 		}
 	}
 	if _, err := heat.Parse(nil); err == nil {
-		t.Error("no attributes parse")
+		t.Error("an item without attributes parses")
 	}
 }
 
+// FuzzParse checks that Parse neither panics on damaged windows nor returns more keys than their bytes can have.
 func FuzzParse(f *testing.F) {
 	item := heat.Item{Start: noon, Window: time.Second, Limit: 1000, Keys: []heat.Key{{Key: "k", Units: 300, PeakAt: noon}}}
 	f.Add(item.Stored(noon)["windows"].(*types.AttributeValueMemberB).Value)
@@ -188,15 +199,17 @@ func FuzzParse(f *testing.F) {
 		attributes["windows"] = &types.AttributeValueMemberB{Value: packed}
 		got, err := heat.Parse(attributes)
 		if err == nil && len(got.Keys) > len(packed)/2 {
-			t.Errorf("%d keys out of %d bytes", len(got.Keys), len(packed))
+			t.Errorf("%d keys in %d bytes", len(got.Keys), len(packed))
 		}
 	})
 }
 
+// key returns a key with an error, whose peak is some seconds after noon.
 func key(name string, units, spread, peak uint64, second int) heat.Key {
 	return heat.Key{Key: name, Units: units, Err: spread, Peak: peak, PeakAt: noon.Add(time.Duration(second) * time.Second)}
 }
 
+// TestMerge checks the rows of several windows on two stream shards, for items in any order.
 func TestMerge(t *testing.T) {
 	window := func(n int, stream, part string, rest uint64, keys ...heat.Key) heat.Item {
 		return heat.Item{
@@ -227,20 +240,21 @@ func TestMerge(t *testing.T) {
 		}
 		rng.Shuffle(len(items), func(i, j int) { items[i], items[j] = items[j], items[i] })
 	}
-	if rows := heat.Merge([]heat.Item{ // the same text is one key of the table and another of an index
+	if rows := heat.Merge([]heat.Item{ // a key of the table, and one of an index with the same text
 		{Start: noon, Window: time.Second, Limit: 9, HotRate: 6, Rest: 2, IndexRest: 4, Keys: []heat.Key{{Key: "k", Units: 7, PeakAt: noon}}},
 		{Start: noon, Window: time.Second, Limit: 9, HotRate: 6, Rest: 1, IndexRest: 5, Keys: []heat.Key{{Index: "i", Key: "k", Units: 5, PeakAt: noon}}},
 	}); len(rows) != 2 || rows[0].Index != "" || rows[0].Status != heat.Hot || rows[0].Error != 1 || rows[1].Index != "i" || rows[1].Status != heat.Warm || rows[1].Error != 4 {
-		t.Errorf("got %+v", rows)
+		t.Errorf("a text that is a key of the table and of an index has the rows %+v, want two", rows)
 	}
 	if rows := heat.Merge(nil); len(rows) != 0 {
-		t.Errorf("nothing merges to %v", rows)
+		t.Errorf("no items merge to %v, want no rows", rows)
 	}
 }
 
+// TestAdvice checks how a row's advice ends, for the kinds of keys and the statuses, with 4 write shards.
 func TestAdvice(t *testing.T) {
 	cases := []struct {
-		key    string // with an index and a space before it, if it is of one
+		key    string // of an index after its name and a space
 		rate   float64
 		status heat.Status
 		want   string
@@ -250,11 +264,11 @@ func TestAdvice(t *testing.T) {
 		{"by_rank L#a#all#3", 0, heat.Saturated, "Increase from 4 to 8 write shards."},
 		{"by_rank L#a#all#3", 700, heat.Hot, "Increase from 4 to 23 write shards."},
 		{"by_rank L#a#3", 700, heat.Hot, "Not sharded. Split it across 6 partition keys of the index by_rank."},
-		{"L#a#all#3", 700, heat.Hot, "Not sharded. Split it across 6 partition keys."}, // the entry of a player called 3
+		{"L#a#all#3", 700, heat.Hot, "Not sharded. Split it across 6 partition keys."}, // the item of a player called 3
 		{"C#a#0", 1000, heat.Hot, "Using at least 100% of a partition's 1,000 WCU/s. Increase from 4 to 16 write shards."},
 		{"E#a#2026-01-05#0", 1000, heat.Hot, "Increase from 4 to 32 write shards."},
 		{"by_group S#a#3", 300, heat.Hot, "Increase from 4 to 10 write shards."},
-		{"S#a#3", 700, heat.Hot, "Not sharded. Split it across 6 partition keys."}, // the session of an id 3
+		{"S#a#3", 700, heat.Hot, "Not sharded. Split it across 6 partition keys."}, // a session with the id 3
 		{"L#a#all#player", 700, heat.Hot, "Not sharded. Split it across 6 partition keys."},
 		{"of another table", 700, heat.Hot, "Not sharded. Split it across 6 partition keys."},
 	}
@@ -264,13 +278,13 @@ func TestAdvice(t *testing.T) {
 			index, key = "", c.key
 		}
 		row := heat.KeyHeat{Index: index, Key: key, WriteUnitsPerSecond: c.rate, Limit: 1000, Status: c.status, Verdicts: heat.Verdicts{Worst: c.status, Now: c.status}}
-		if got := row.Advice(4, shard.Change{}, 100); !strings.HasSuffix(got, c.want) {
+		if got := advice(row, 4); !strings.HasSuffix(got, c.want) {
 			t.Errorf("%s at %v: %q, want %q", c.key, c.rate, got, c.want)
 		}
 	}
 }
 
-// TestMergerByWindow checks that merging windows one by one gives the same rows as merging all at once.
+// TestMergerByWindow checks that a Merger's rows are the same for windows one by one as for all items at once.
 func TestMergerByWindow(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		windows := make(map[int64][]heat.Item)
@@ -278,7 +292,7 @@ func TestMergerByWindow(t *testing.T) {
 		for i := range rapid.IntRange(0, 8).Draw(t, "items") {
 			item := genItem(t)
 			item.Start = noon.Add(time.Duration(i/3) * time.Minute)
-			item.Part = strconv.Itoa(i) // all keys differ
+			item.Part = strconv.Itoa(i) // so that primary keys differ
 			windows[item.Start.UnixMilli()] = append(windows[item.Start.UnixMilli()], item)
 			all = append(all, item)
 		}
@@ -287,12 +301,12 @@ func TestMergerByWindow(t *testing.T) {
 			m.Add(windows[start])
 		}
 		if diff := cmp.Diff(heat.Merge(all), m.Rows()); diff != "" {
-			t.Fatalf("at once -, by window +:\n%s", diff)
+			t.Fatalf("rows (-at once +by window):\n%s", diff)
 		}
 	})
 }
 
-// TestMergerIsBounded checks that a bounded Merger keeps the hottest rows.
+// TestMergerIsBounded checks that a Merger with a bound keeps the hottest rows, and at most twice as many as its bound.
 func TestMergerIsBounded(t *testing.T) {
 	m := heat.Merger{Max: 5}
 	for i := range 100 {
@@ -302,6 +316,6 @@ func TestMergerIsBounded(t *testing.T) {
 	}
 	rows := m.Rows()
 	if len(rows) > 10 || rows[0].Key != "k0" || rows[4].Key != "k4" {
-		t.Errorf("%d rows: %+v", len(rows), rows)
+		t.Errorf("%d rows, want at most 10 that begin with k0 to k4: %+v", len(rows), rows)
 	}
 }

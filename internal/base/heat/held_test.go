@@ -13,7 +13,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/heat"
 )
 
-// heldItems returns windows of one stream shard with so many keys each.
+// heldItems returns the items of quiet windows of one stream shard, with a number of keys each.
 func heldItems(windows, keys int) (items []heat.Item) {
 	for n := range windows {
 		it := heat.Item{
@@ -30,6 +30,7 @@ func heldItems(windows, keys int) (items []heat.Item) {
 	return items
 }
 
+// heldWindows decodes all windows of a stored item.
 func heldWindows(t *testing.T, stored map[string]types.AttributeValue) (items []heat.Item) {
 	t.Helper()
 	held, err := heat.Open(stored)
@@ -46,8 +47,8 @@ func heldWindows(t *testing.T, stored map[string]types.AttributeValue) (items []
 	return items
 }
 
-// TestHeldForm checks that windows that are stored together come back, and fit in one write unit. Keys that don't fit
-// are bounded by the rest.
+// TestHeldForm checks that windows that are stored together decode to the same items, and that their item costs one
+// write unit at most. The rest bounds the keys that don't fit.
 func TestHeldForm(t *testing.T) {
 	want := heldItems(6, 2)
 	put := want[5].End().Add(time.Second)
@@ -61,7 +62,7 @@ func TestHeldForm(t *testing.T) {
 	many := heldItems(30, heat.HeldKeys)
 	stored := heat.StoredHeld(many, put, noon.Add(time.Hour))
 	if size := dynamo.Size(stored); size > 1024 {
-		t.Errorf("%d bytes", size)
+		t.Errorf("an item of 30 windows has %d bytes, want at most 1024", size)
 	}
 	for i, it := range heldWindows(t, stored) {
 		listed := map[string]uint64{}
@@ -69,21 +70,21 @@ func TestHeldForm(t *testing.T) {
 			listed[k.Key] = k.Units
 		}
 		if it.Units != many[i].Units || it.Records != many[i].Records {
-			t.Errorf("window %d: %+v", i, it)
+			t.Errorf("window %d: %d units in %d records, want %d in %d", i, it.Units, it.Records, many[i].Units, many[i].Records)
 		}
 		for _, k := range many[i].Keys {
 			if n, ok := listed[k.Key]; ok && n != k.Units || !ok && it.Rest < k.Units+k.Err {
-				t.Errorf("window %d: %s has %d units of %d, rest %d", i, k.Key, n, k.Units, it.Rest)
+				t.Errorf("window %d: %s has %d units, rest %d; want %d units, or a rest of %d or more", i, k.Key, n, it.Rest, k.Units, k.Units+k.Err)
 			}
 		}
 	}
 	state, err := heat.DecodeHeld(heat.EncodeHeld(many), "s")
 	if err != nil || len(state) != 30 || state[7].Units != many[7].Units || state[7].StreamShard != "s" || len(state[7].Keys) != heat.HeldKeys {
-		t.Errorf("%v, %d windows in a state", err, len(state))
+		t.Errorf("a state decodes to %d windows, %v; want the 30 encoded ones", len(state), err)
 	}
 }
 
-// TestDamagedHeld checks that a cut item is an error and nothing worse.
+// TestDamagedHeld checks that held windows that are cut anywhere, or are no held windows, are errors.
 func TestDamagedHeld(t *testing.T) {
 	b, err := base64.StdEncoding.DecodeString(heat.EncodeHeld(heldItems(3, 4)))
 	if err != nil {
@@ -92,13 +93,13 @@ func TestDamagedHeld(t *testing.T) {
 	for n := range b {
 		items, err := heat.DecodeHeld(base64.StdEncoding.EncodeToString(b[:n]), "s")
 		if err == nil && len(items) == 3 {
-			t.Errorf("%d of %d bytes are whole", n, len(b))
+			t.Errorf("%d of %d bytes decode to all windows", n, len(b))
 		}
 	}
 	if _, err := heat.DecodeHeld("?", "s"); err == nil {
-		t.Error("a text that is not base64 is windows")
+		t.Error("DecodeHeld accepts a text that is not base64")
 	}
 	if _, err := heat.Open(map[string]types.AttributeValue{"sk": &types.AttributeValueMemberS{Value: "x"}}); err == nil {
-		t.Error("nothing is windows")
+		t.Error("Open accepts an item without windows")
 	}
 }

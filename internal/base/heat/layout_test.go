@@ -10,7 +10,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/heat"
 )
 
-// TestLayNeedsARowForAnUnfoldedKey checks that earlier rows can't be used for a new unfolded key, however cold it is.
+// TestLayNeedsARowForAnUnfoldedKey checks that a layout does not fit if an unfolded key is new, even a cold one.
 func TestLayNeedsARowForAnUnfoldedKey(t *testing.T) {
 	o := heat.MapOptions{From: noon, To: noon.Add(10 * time.Second), Step: 10 * time.Second, Rows: 2, ByBase: true, Unfold: []string{"C#b"}}
 	first := heat.NewMap(o)
@@ -20,12 +20,12 @@ func TestLayNeedsARowForAnUnfoldedKey(t *testing.T) {
 		next := heat.NewMap(o)
 		next.Add([]heat.Item{mapItem(0, key(name, 1, 0, 1, 0))})
 		if _, ok := next.Lay(layout); ok != fits {
-			t.Errorf("%s fits %v: %v", name, rowNames(first.Matrix()), ok)
+			t.Errorf("%s fits the rows %v: %v, want %v", name, rowNames(first.Matrix()), ok, fits)
 		}
 	}
 }
 
-// TestLayNeedsARowIfThereIsRoom checks that the first keys of a quiet table get rows of their own.
+// TestLayNeedsARowIfThereIsRoom checks that a layout with fewer rows than allowed does not fit a new key.
 func TestLayNeedsARowIfThereIsRoom(t *testing.T) {
 	o := heat.MapOptions{From: noon, To: noon.Add(10 * time.Second), Step: 10 * time.Second, Rows: 2, ByBase: true}
 	next := heat.NewMap(o)
@@ -41,13 +41,13 @@ func TestLayNeedsARowIfThereIsRoom(t *testing.T) {
 		{[]heat.Row{row("C#a"), row("C#c")}, true},
 	} {
 		if _, ok := next.Lay(c.layout); ok != c.fits {
-			t.Errorf("%v: it fits %v, want %v", c.layout, ok, c.fits)
+			t.Errorf("layout %v fits: %v, want %v", c.layout, ok, c.fits)
 		}
 	}
 }
 
-// TestLayKeepsTheHistoryOfWriteShards checks that a write shard which was hot keeps its history, whether it was written
-// to since or not.
+// TestLayKeepsTheHistoryOfWriteShards checks that a write shard that was hot keeps its worst status, and the time at
+// which it cooled, with and without writes since.
 func TestLayKeepsTheHistoryOfWriteShards(t *testing.T) {
 	o := heat.MapOptions{From: noon, To: noon.Add(10 * time.Second), Step: 10 * time.Second, Rows: 9, ByBase: true, Unfold: []string{"C#b"}}
 	first := heat.NewMap(o)
@@ -58,13 +58,13 @@ func TestLayKeepsTheHistoryOfWriteShards(t *testing.T) {
 	next.Add([]heat.Item{mapItem(300, key("C#b#0", 10, 0, 1, 0), key("C#b#3", 20, 0, 1, 0))})
 	m, ok := next.Lay(layout)
 	if !ok || len(m.Rows) != 1 {
-		t.Fatalf("%v %+v", ok, m.Rows)
+		t.Fatalf("the layout fits: %v, rows %+v; want one row", ok, m.Rows)
 	}
 	var got []string
 	for _, s := range m.Rows[0].WriteShards {
 		got = append(got, fmt.Sprint(s.Key, " ", s.Worst, " ", s.Status, " ", s.CooledAt.Sub(noon) == 10*time.Second, " ", s.Rate, s.Units, len(s.Error), len(s.Heaviest)))
 	}
 	if diff := cmp.Diff([]string{"C#b#0 hot warm true 90 [10] 1 1", "C#b#1 hot warm true 80 [0] 1 1", "C#b#3 warm warm false 2 [20] 1 1"}, got); diff != "" {
-		t.Error(diff)
+		t.Errorf("write shards (-want +got):\n%s", diff)
 	}
 }

@@ -13,11 +13,12 @@ import (
 	"github.com/hotshard/hotshard/internal/base/heat"
 )
 
-// tells checks the properties of every matrix.
-func tells(t rapid.TB, m heat.Matrix, o heat.MapOptions) {
+// checkMatrix checks that a matrix has all columns, sorted rows that don't overlap, and rows and a rest that sum to the
+// total. No hot key is in a range of keys.
+func checkMatrix(t rapid.TB, m heat.Matrix, o heat.MapOptions) {
 	columns := int((o.To.Sub(o.From) + o.Step - 1) / o.Step)
 	if len(m.Total) != columns || len(m.Rest) != columns || len(m.Covered) != columns || len(m.Rows) > o.Rows {
-		t.Fatalf("%d columns and %d rows of %d; want %d and at most %d", len(m.Total), len(m.Rows), len(m.Covered), columns, o.Rows)
+		t.Fatalf("%d, %d and %d columns, %d rows; want %d, and at most %d", len(m.Total), len(m.Rest), len(m.Covered), len(m.Rows), columns, o.Rows)
 	}
 	sum := slices.Clone(m.Rest)
 	last := ""
@@ -27,29 +28,29 @@ func tells(t rapid.TB, m heat.Matrix, o heat.MapOptions) {
 			first, end = row.Key, row.Key
 		}
 		if row.Keys < 1 || (row.Keys == 1) != (row.First == "" && row.Last == "") || first > end || i > 0 && first <= last {
-			t.Fatalf("row %d: %+v after %q", i, row, last)
+			t.Fatalf("row %d follows %q and is %+v", i, last, row)
 		}
 		if !strings.HasPrefix(first, row.Key) || !strings.HasPrefix(end, row.Key) || row.Keys == 1 && !strings.Contains(strings.ToLower(row.Key), strings.ToLower(o.Filter)) {
-			t.Fatalf("row %d: %q of %q to %q", i, row.Key, first, end)
+			t.Fatalf("row %d has the key %q for keys from %q to %q, filter %q", i, row.Key, first, end, o.Filter)
 		}
 		if row.Keys > 1 && row.Worst >= heat.Hot {
-			t.Fatalf("a hot key is in a range: %+v", row)
+			t.Fatalf("a hot key is in the range of row %d: %+v", i, row)
 		}
 		last = end
 		for c := range columns {
 			sum[c] += row.Units[c]
 			if row.Error[c] > m.Rest[c] {
-				t.Fatalf("row %d, column %d: error %d, rest %d", i, c, row.Error[c], m.Rest[c])
+				t.Fatalf("row %d, column %d: error %d, above the rest of %d", i, c, row.Error[c], m.Rest[c])
 			}
 		}
 	}
 	if !slices.Equal(sum, m.Total) {
-		t.Fatalf("rows and rest add up to %v, total is %v", sum, m.Total)
+		t.Fatalf("rows and rest sum to %v, want the total %v", sum, m.Total)
 	}
 }
 
-// TestMap checks, for items in any order, that rows and rest add up to the items' total, and that the true units are
-// between a row's bounds if columns have whole windows.
+// TestMap checks, for items in any order, that rows and rest sum to the items' total. If columns have whole windows,
+// the true units are within a row's bounds.
 func TestMap(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 4))
@@ -76,15 +77,15 @@ func TestMap(t *testing.T) {
 		}
 		m.Add(other.items)
 		got := m.Matrix()
-		tells(rt, got, o)
+		checkMatrix(rt, got, o)
 		if folded && w.base == 7*time.Second {
-			return // such items don't start with windows
+			return // Truncate moved the items from the starts of their windows
 		}
 		w.compare(rt, got, o)
 	})
 }
 
-// add adds the windows one by one in some order.
+// add adds the windows to a map one by one, in random order.
 func (w *world) add(random *rand.Rand, m *heat.Map) {
 	for _, n := range random.Perm(w.windows) {
 		var items []heat.Item
@@ -97,7 +98,7 @@ func (w *world) add(random *rand.Rand, m *heat.Map) {
 	}
 }
 
-// compare compares the matrix with the writes.
+// compare checks a matrix against the true units and the windows with items.
 func (w *world) compare(t *rapid.T, m heat.Matrix, o heat.MapOptions) {
 	for column := range m.Total {
 		truth, total := make(map[string]uint64), uint64(0)
@@ -126,15 +127,15 @@ func (w *world) compare(t *rapid.T, m heat.Matrix, o heat.MapOptions) {
 		}
 		for _, row := range m.Rows {
 			if row.Keys == 1 && (truth[row.Key] < row.Units[column] || truth[row.Key] > row.Units[column]+row.Error[column]) {
-				t.Fatalf("column %d: %s has %d units, the row says %d+%d", column, row.Key, truth[row.Key], row.Units[column], row.Error[column])
+				t.Fatalf("column %d: %s has %d units, outside the row's %d+%d", column, row.Key, truth[row.Key], row.Units[column], row.Error[column])
 			}
 		}
 	}
 }
 
-// TestMapCutsWindows checks that windows across borders, or longer than columns, are divided, and that each unit counts
-// once.
-func TestMapCutsWindows(t *testing.T) {
+// TestMapDividesWindows checks that windows that cross columns' borders, or are longer than columns, are divided, and
+// that each unit counts once.
+func TestMapDividesWindows(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 5))
 		w := newWorld(random, someKeys(random))
@@ -142,7 +143,7 @@ func TestMapCutsWindows(t *testing.T) {
 		m := heat.NewMap(o)
 		w.add(random, m)
 		got := m.Matrix()
-		tells(rt, got, o)
+		checkMatrix(rt, got, o)
 		var want, sum uint64
 		for _, it := range w.items {
 			want += it.Units
@@ -151,26 +152,27 @@ func TestMapCutsWindows(t *testing.T) {
 			sum += units
 		}
 		if sum != want {
-			rt.Fatalf("the columns add up to %d, the items to %d", sum, want)
+			rt.Fatalf("the columns sum to %d units, want %d", sum, want)
 		}
 		half := o
 		half.From, half.To = noon.Add(time.Duration(w.windows)*w.base/2).Truncate(time.Millisecond), noon.Add(2*time.Hour)
 		first := o
 		first.To = half.From
-		var parts uint64
+		var halves uint64
 		for _, o := range []heat.MapOptions{first, half} {
 			o.Step = o.To.Sub(o.From)
 			m := heat.NewMap(o)
 			w.add(random, m)
-			tells(rt, m.Matrix(), o)
-			parts += m.Matrix().Total[0]
+			checkMatrix(rt, m.Matrix(), o)
+			halves += m.Matrix().Total[0]
 		}
-		if parts != want {
-			rt.Fatalf("two halves add up to %d, the items to %d", parts, want)
+		if halves != want {
+			rt.Fatalf("two halves of the time sum to %d units, want %d", halves, want)
 		}
 	})
 }
 
+// mapItem returns the item of a window that starts some seconds after noon.
 func mapItem(second int, keys ...heat.Key) heat.Item {
 	it := heat.Item{Start: noon.Add(time.Duration(second) * time.Second), Window: 10 * time.Second, Limit: 100, HotRate: 70, Keys: keys}
 	for _, k := range keys {
@@ -179,6 +181,7 @@ func mapItem(second int, keys ...heat.Key) heat.Item {
 	return it
 }
 
+// rowNames returns each row's key, with the number of keys and their range if there are several.
 func rowNames(m heat.Matrix) (names []string) {
 	for _, row := range m.Rows {
 		name := row.Key
@@ -190,7 +193,8 @@ func rowNames(m heat.Matrix) (names []string) {
 	return names
 }
 
-// TestMapRows checks that hot keys have their own rows, and that among the others the heaviest keep theirs longest.
+// TestMapRows checks that with fewer rows, the hot keys have their own, and the heaviest of the others keep theirs
+// longest.
 func TestMapRows(t *testing.T) {
 	keys := []heat.Key{key("a", 1, 0, 1, 0), key("user#100", 5, 0, 1, 0), key("user#101", 5, 0, 1, 0), key("user#102", 900, 0, 1, 0), key("user#103", 600, 0, 1, 0), key("user#200", 5, 0, 1, 0), key("user#ä", 1, 0, 1, 0), key("user#ö", 1, 0, 1, 0), key("z", 750, 0, 1, 0)}
 	for rows, want := range map[int]string{
@@ -211,11 +215,11 @@ func TestMapRows(t *testing.T) {
 	}
 	m := heat.NewMap(heat.MapOptions{From: noon, To: noon.Add(10 * time.Second), Step: 10 * time.Second, Rows: 5})
 	if got := m.Matrix(); len(got.Rows) != 0 || len(got.Total) != 1 || got.Total[0] != 0 || got.Covered[0] != 0 || !got.AsOf.IsZero() {
-		t.Errorf("nothing makes %+v", got)
+		t.Errorf("without items the matrix is %+v", got)
 	}
 }
 
-// TestMapCoverage checks the share of a column's time and records that was read.
+// TestMapCoverage checks that a column's coverage is the share of its time and of its records that its items have.
 func TestMapCoverage(t *testing.T) {
 	m := heat.NewMap(heat.MapOptions{From: noon, To: noon.Add(time.Minute), Step: 20 * time.Second, Rows: 5})
 	half, full := mapItem(0), mapItem(10)
@@ -229,8 +233,8 @@ func TestMapCoverage(t *testing.T) {
 	}
 }
 
-// TestMapIsBounded checks that a full map drops the coldest keys into the rest, and that a dropped key's units are in
-// its error when it is added again.
+// TestMapIsBounded checks that a full map moves its coldest keys to the rest. If such a key is added again, its error
+// includes the units that were moved.
 func TestMapIsBounded(t *testing.T) {
 	const windows, keys = 420, 1000
 	o := heat.MapOptions{From: noon, To: noon.Add(windows * 10 * time.Second), Step: windows * 10 * time.Second, Rows: 20}
@@ -243,37 +247,37 @@ func TestMapIsBounded(t *testing.T) {
 			it.Units += 2 + uint64(i%3)
 		}
 		if n == 0 || n == windows-1 {
-			it.Keys = append(it.Keys, key("again", uint64(1+n), 0, 1, 0)) // 1 unit, which is dropped, and more at the end
+			it.Keys = append(it.Keys, key("again", uint64(1+n), 0, 1, 0)) // 1 unit, which is moved to the rest, and more at the end
 			it.Units += uint64(1 + n)
 		}
 		total += it.Units
 		m.Add([]heat.Item{it})
 	}
 	got := m.Matrix()
-	tells(t, got, o)
+	checkMatrix(t, got, o)
 	if got.Total[0] != total {
 		t.Errorf("total %d, want %d", got.Total[0], total)
 	}
 	for _, want := range []string{"hot", "again"} {
 		if !slices.Contains(rowNames(got), want) {
-			t.Errorf("%s is not among %q", want, rowNames(got))
+			t.Errorf("%s has no row among %q", want, rowNames(got))
 		}
 	}
 	for _, row := range got.Rows {
 		switch row.Key {
 		case "hot":
 			if row.Units[0] != windows*800 || row.Error[0] != 0 {
-				t.Errorf("hot: %+v", row)
+				t.Errorf("hot: %+v, want exactly %d units", row, windows*800)
 			}
 		case "again":
 			if row.Units[0]+row.Error[0] < windows+1 || row.Error[0] > 10 {
-				t.Errorf("again: %+v", row)
+				t.Errorf("again: %+v, want an error of at most 10 and %d units or more with it", row, windows+1)
 			}
 		}
 	}
 }
 
-// BenchmarkMap maps 300,000 keys into the most columns.
+// BenchmarkMap maps 300,000 keys into 1,440 columns, the most that the API allows.
 func BenchmarkMap(b *testing.B) {
 	random := rand.New(rand.NewPCG(1, 1))
 	const columns = 1440
@@ -300,7 +304,7 @@ func BenchmarkMap(b *testing.B) {
 	}
 }
 
-// BenchmarkMapRows merges the rows of 300,000 keys.
+// BenchmarkMapRows measures Matrix for 300,000 keys.
 func BenchmarkMapRows(b *testing.B) {
 	m := heat.NewMap(heat.MapOptions{From: noon, To: noon.Add(15 * time.Minute), Step: 10 * time.Second, Rows: 256})
 	random := rand.New(rand.NewPCG(1, 1))

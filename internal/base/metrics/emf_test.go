@@ -15,7 +15,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/metrics"
 )
 
-// TestEMFLine checks the line's form, which CloudWatch specifies.
+// TestEMFLine pins the form of lines, which CloudWatch's embedded metric format specifies.
 func TestEMFLine(t *testing.T) {
 	var out bytes.Buffer
 	key := []metrics.Dimension{{Name: "TableName", Value: "items"}, {Name: "Key", Value: "C#é"}}
@@ -33,8 +33,7 @@ func TestEMFLine(t *testing.T) {
 	}
 }
 
-// TestEMFLimits checks that a line has at most 100 metrics of 100 values, and that none is
-// lost.
+// TestEMFLimits checks that a line has at most 100 metrics of 100 values each, and that all values are written.
 func TestEMFLimits(t *testing.T) {
 	var list []metrics.Datum
 	for i := range 250 {
@@ -65,33 +64,36 @@ func TestEMFLimits(t *testing.T) {
 		}
 		named := line.AWS.CloudWatchMetrics[0].Metrics
 		if len(named) > 100 {
-			t.Errorf("%d metrics", len(named))
+			t.Errorf("a line with %d metrics, want at most 100", len(named))
 		}
 		for _, m := range named {
 			n := 1 + strings.Count(string(fields[m.Name]), ",")
 			if values += n; n > 100 {
-				t.Errorf("%s has %d values", m.Name, n)
+				t.Errorf("%s has %d values, want at most 100", m.Name, n)
 			}
 		}
 	}
 	if values != 482 {
-		t.Errorf("%d values were written, of 482", values)
+		t.Errorf("%d values, want 482", values)
 	}
 }
 
+// brokenWriter fails every write.
 type brokenWriter struct{}
 
 func (brokenWriter) Write([]byte) (int, error) { return 0, errors.New("no log today") }
 
+// TestEMFErrors checks that a value out of range is an error and does not prevent the other metrics, and that a failed
+// write is an error.
 func TestEMFErrors(t *testing.T) {
 	var out bytes.Buffer
 	list := data(2, "t")
 	list[0].Value = math.NaN()
 	err := metrics.NewEMF(&out).Put(t.Context(), list)
 	if err == nil || !strings.Contains(err.Error(), "out of range") || strings.Count(out.String(), "\n") != 1 {
-		t.Errorf("%v, %s", err, out.String())
+		t.Errorf("NaN: error %v, want one line and not %q", err, out.String())
 	}
 	if err := metrics.NewEMF(brokenWriter{}).Put(t.Context(), data(1, "t")); err == nil || !strings.Contains(err.Error(), "Records") {
-		t.Errorf("%v", err)
+		t.Errorf("failed write: error %v, want one that names Records", err)
 	}
 }

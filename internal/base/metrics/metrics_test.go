@@ -17,10 +17,10 @@ import (
 	"github.com/hotshard/hotshard/internal/base/metrics"
 )
 
-// fakeCloudWatch records calls and fails those whose number is in fail.
+// fakeCloudWatch records calls.
 type fakeCloudWatch struct {
 	calls []*cloudwatch.PutMetricDataInput
-	fail  map[int]error
+	fail  map[int]error // by the call's index
 }
 
 func (f *fakeCloudWatch) PutMetricData(_ context.Context, in *cloudwatch.PutMetricDataInput, _ ...func(*cloudwatch.Options)) (*cloudwatch.PutMetricDataOutput, error) {
@@ -28,8 +28,8 @@ func (f *fakeCloudWatch) PutMetricData(_ context.Context, in *cloudwatch.PutMetr
 	return nil, f.fail[len(f.calls)-1]
 }
 
-func (f *fakeCloudWatch) sizes() []int {
-	var sizes []int
+// sizes returns the number of data of each call.
+func (f *fakeCloudWatch) sizes() (sizes []int) {
 	for _, call := range f.calls {
 		sizes = append(sizes, len(call.MetricData))
 	}
@@ -38,6 +38,7 @@ func (f *fakeCloudWatch) sizes() []int {
 
 var at = time.Date(2026, 1, 5, 13, 0, 0, 0, time.UTC)
 
+// data returns n values of Records for a table.
 func data(n int, dimension string) []metrics.Datum {
 	list := make([]metrics.Datum, n)
 	for i := range list {
@@ -49,6 +50,7 @@ func data(n int, dimension string) []metrics.Datum {
 	return list
 }
 
+// TestCloudWatchDatum checks the namespace, the names, the value, the unit and the time of a datum.
 func TestCloudWatchDatum(t *testing.T) {
 	fake := new(fakeCloudWatch)
 	err := metrics.NewCloudWatch(fake).Put(t.Context(), []metrics.Datum{{
@@ -56,7 +58,7 @@ func TestCloudWatchDatum(t *testing.T) {
 		Dimensions: []metrics.Dimension{{"TableName", "items"}, {"Key", "C#a"}},
 	}})
 	if err != nil || len(fake.calls) != 1 || *fake.calls[0].Namespace != "Hotshard" || len(fake.calls[0].MetricData) != 1 {
-		t.Fatalf("%v, calls %v", err, fake.calls)
+		t.Fatalf("error %v, calls %v; want one of one datum", err, fake.calls)
 	}
 	d := fake.calls[0].MetricData[0]
 	var dims []string
@@ -69,17 +71,17 @@ func TestCloudWatchDatum(t *testing.T) {
 	}
 }
 
+// TestCloudWatchBatches checks that calls stay within PutMetricData's limits of 1,000 data and 1 MB.
 func TestCloudWatchBatches(t *testing.T) {
-	cases := []struct {
+	for _, c := range []struct {
 		data []metrics.Datum
-		want []int
+		want []int // data of each call
 	}{
 		{nil, nil},
 		{data(1000, "t"), []int{1000}},
 		{data(2001, "t"), []int{1000, 1000, 1}},
-		{data(600, strings.Repeat("x", 1000)), []int{285, 285, 30}}, // 3,504 B each at most
-	}
-	for _, c := range cases {
+		{data(600, strings.Repeat("x", 1000)), []int{285, 285, 30}}, // 3,504 bytes each at most
+	} {
 		fake := new(fakeCloudWatch)
 		if err := metrics.NewCloudWatch(fake).Put(t.Context(), c.data); err != nil {
 			t.Error(err)
@@ -90,6 +92,7 @@ func TestCloudWatchBatches(t *testing.T) {
 	}
 }
 
+// TestCloudWatchErrors checks that invalid data and a failed call are errors, and that all other data is sent.
 func TestCloudWatchErrors(t *testing.T) {
 	lost := errors.New("lost")
 	fake := &fakeCloudWatch{fail: map[int]error{0: lost}}
@@ -98,14 +101,14 @@ func TestCloudWatchErrors(t *testing.T) {
 	list[5].Dimensions = make([]metrics.Dimension, 31)
 	err := metrics.NewCloudWatch(fake).Put(t.Context(), list)
 	if !errors.Is(err, lost) || strings.Count(err.Error(), "out of range") != 2 || !strings.Contains(err.Error(), "31 dimensions") {
-		t.Errorf("got %v", err)
+		t.Errorf("error %v, want %v, two values out of range and 31 dimensions", err, lost)
 	}
 	if diff := cmp.Diff([]int{1000, 497}, fake.sizes()); diff != "" {
 		t.Errorf("calls (-want +got):\n%s", diff)
 	}
 }
 
-// TestDimensionValues checks that the dimension of any key is valid and that keys differ.
+// TestDimensionValues checks that every key has a valid dimension value of its own, which is the key if that is valid.
 func TestDimensionValues(t *testing.T) {
 	long := strings.Repeat("é", 600)
 	texts := []string{
@@ -119,29 +122,22 @@ func TestDimensionValues(t *testing.T) {
 			t.Fatal(err)
 		}
 		value := *fake.calls[0].MetricData[0].Dimensions[0].Value
-		if strings.TrimSpace(value) == "" || len(value) > 1024 || value[0] == ':' || strings.Trim(value, printable()) != "" {
-			t.Errorf("%.20q becomes %q", text, value)
+		if strings.TrimSpace(value) == "" || len(value) > 1024 || value[0] == ':' || strings.ContainsFunc(value, func(c rune) bool { return c < ' ' || c > '~' }) {
+			t.Errorf("%.20q has the dimension value %q, which is invalid", text, value)
 		}
 		if other, ok := seen[value]; ok {
-			t.Errorf("%.20q and %.20q both become %q", text, other, value)
+			t.Errorf("%.20q and %.20q have the same dimension value %q", text, other, value)
 		}
 		seen[value] = text
 	}
 	for _, plain := range []string{"C#page/home", "a:b"} {
 		if seen[plain] != plain {
-			t.Errorf("%q is not left as it is", plain)
+			t.Errorf("the dimension value %q is of %q, want it to be the key itself", plain, seen[plain])
 		}
 	}
 }
 
-func printable() string {
-	var b strings.Builder
-	for c := ' '; c <= '~'; c++ {
-		b.WriteRune(c)
-	}
-	return b.String()
-}
-
+// TestMemory checks that concurrent puts keep the newest data, up to the bound.
 func TestMemory(t *testing.T) {
 	m := metrics.NewMemory(5)
 	var group sync.WaitGroup

@@ -14,15 +14,15 @@ import (
 	"github.com/hotshard/hotshard/internal/base/topk"
 )
 
-// exact has exact counts beside a sketch.
+// exact is a sketch, and the exact weights that were added to it.
 type exact struct {
 	sketch *topk.Sketch
 	limits topk.Limits
-	counts map[string]uint64
-	adds   map[string]uint64
-	peaks  map[string]map[int64]uint64
+	counts map[string]uint64           // weights by key
+	adds   map[string]uint64           // calls of Add by key
+	peaks  map[string]map[int64]uint64 // weights by key and second
 	total  uint64
-	widest int
+	widest int // length of the longest key
 }
 
 func newExact(limits topk.Limits) *exact {
@@ -32,8 +32,9 @@ func newExact(limits topk.Limits) *exact {
 	}
 }
 
+// add adds weight by Add or AddBytes, which are equivalent.
 func (x *exact) add(key string, weight uint64, second int64) {
-	if x.total%2 == 0 { // Add and AddBytes are equivalent
+	if x.total%2 == 0 {
 		x.sketch.Add(key, weight, second)
 	} else {
 		buffer := []byte(key)
@@ -52,17 +53,17 @@ func (x *exact) add(key string, weight uint64, second int64) {
 	x.widest = max(x.widest, len(key))
 }
 
-// capacity is the number of entries of the widest key that fit, less one.
+// capacity returns the number of entries that fit if all keys are as long as the longest, less one.
 func (x *exact) capacity() uint64 {
 	return uint64(max(1, min(x.limits.Entries, x.limits.Bytes/(x.widest+topk.EntryBytes)-1)))
 }
 
-// check compares every bound of the sketch with the exact counts. With seconds in order, the
-// peak of an entry without an error is exact.
+// check checks the sketch's size, and each of its bounds by the exact weights. With seconds in order, the peak of an
+// entry without an error is exact.
 func (x *exact) check(inOrder bool) error {
 	s := x.sketch
 	if s.Total() != x.total || s.Len() > x.limits.Entries || (s.Bytes() > x.limits.Bytes && s.Len() > 1) {
-		return fmt.Errorf("total %d of %d, %d entries, %d B", s.Total(), x.total, s.Len(), s.Bytes())
+		return fmt.Errorf("total %d, %d entries, %d bytes; want %d and the limits %+v", s.Total(), s.Len(), s.Bytes(), x.total, x.limits)
 	}
 	if s.Floor() > x.total/x.capacity() {
 		return fmt.Errorf("floor %d is above %d/%d", s.Floor(), x.total, x.capacity())
@@ -76,13 +77,13 @@ func (x *exact) check(inOrder bool) error {
 		peak := slices.Max(slices.Collect(maps.Values(x.peaks[key])))
 		switch {
 		case !ok && count > s.Floor():
-			return fmt.Errorf("%q weighs %d, is above the floor of %d and has no entry", key, count, s.Floor())
+			return fmt.Errorf("%q weighs %d, above the floor of %d, and has no entry", key, count, s.Floor())
 		case ok && (count > e.Count || count < e.Low()):
 			return fmt.Errorf("%q weighs %d, outside of %d to %d", key, count, e.Low(), e.Count)
 		case ok && (e.Adds > x.adds[key] || e.Err == 0 && e.Adds != x.adds[key]):
-			return fmt.Errorf("%q came %d times, not %d", key, x.adds[key], e.Adds)
+			return fmt.Errorf("%q has %d adds, want %d", key, e.Adds, x.adds[key])
 		case e.Peak > peak, ok && inOrder && e.Err == 0 && e.Peak != peak:
-			return fmt.Errorf("%q has its peak at %d, not %d", key, peak, e.Peak)
+			return fmt.Errorf("%q has a peak of %d, want %d", key, e.Peak, peak)
 		}
 	}
 	return nil
@@ -92,7 +93,7 @@ func genLimits(t *rapid.T) topk.Limits {
 	return topk.Limits{Entries: rapid.IntRange(1, 40).Draw(t, "entries"), Bytes: rapid.IntRange(300, 3000).Draw(t, "bytes")}
 }
 
-// TestBounds checks the bounds on random streams.
+// TestBounds checks that all bounds hold for random streams.
 func TestBounds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		x := newExact(genLimits(t))
@@ -114,7 +115,7 @@ func TestBounds(t *testing.T) {
 	})
 }
 
-// TestStreams checks the bounds on streams that occur in practice, and on adversarial ones.
+// TestStreams checks that all bounds hold for long streams that occur in practice, and for adversarial ones.
 func TestStreams(t *testing.T) {
 	const updates = 60_000
 	limits := topk.Limits{Entries: 500, Bytes: 40_000}
@@ -124,14 +125,14 @@ func TestStreams(t *testing.T) {
 	streams := map[string]func(i int) string{
 		"zipf":    func(int) string { return fmt.Sprintf("E#sensor-%d#2026-01-05#0", zipf.Uint64()) },
 		"uniform": func(int) string { return fmt.Sprint("C#", rng.IntN(20_000), "#0") },
-		// Each key occurs once; one more occurs again after all entries were evicted.
+		// Each key occurs once, except one that recurs after all entries were evicted.
 		"distinct": func(i int) string {
 			if i%400 == 0 {
-				return "patient"
+				return "recurring"
 			}
 			return fmt.Sprint(i)
 		},
-		// Keys of 2 KB that evict forty small ones each, and the reverse.
+		// Each key of 2 KB evicts forty short ones.
 		"widths": func(i int) string {
 			if i%41 == 0 {
 				return wide + fmt.Sprint(i)
@@ -152,6 +153,7 @@ func TestStreams(t *testing.T) {
 	}
 }
 
+// TestNoEvictionIsExact checks that all entries are exact before the first eviction, which raises the floor.
 func TestNoEvictionIsExact(t *testing.T) {
 	s := topk.New(topk.Limits{Entries: 3, Bytes: 1000})
 	for i, key := range []string{"b", "a", "b", "c", "a", "b"} {
@@ -167,22 +169,22 @@ func TestNoEvictionIsExact(t *testing.T) {
 	}
 	s.Add("d", 1, 3)
 	if got := s.Top(1)[0]; got.Key != "b" || s.Floor() != 2 || s.Len() != 3 {
-		t.Errorf("after an eviction: %+v, floor %d, %d entries", got, s.Floor(), s.Len())
+		t.Errorf("after an eviction: top %+v, floor %d, %d entries; want b, 2 and 3", got, s.Floor(), s.Len())
 	}
 }
 
-// TestLateSecond checks that late weight counts for its second only if that is the peak.
+// TestLateSecond checks that weight for an earlier second counts for the peak only if that is the peak second.
 func TestLateSecond(t *testing.T) {
 	s := topk.New(topk.Limits{Entries: 1, Bytes: 100})
 	for _, add := range []struct{ weight, second int64 }{{5, 1}, {3, 2}, {2, 1}, {3, 2}, {100, 0}} {
 		s.Add("k", uint64(add.weight), add.second)
 	}
 	if e := s.Top(1)[0]; e.Peak != 7 || e.PeakSecond != 1 || e.Count != 113 {
-		t.Errorf("got %+v; want a peak of 7 in second 1", e)
+		t.Errorf("entry %+v, want a count of 113 and a peak of 7 in second 1", e)
 	}
 }
 
-// TestCodec checks that a decoded sketch equals the encoded one and behaves the same.
+// TestCodec checks that a decoded sketch behaves like the encoded one, and that the encoding's size is bounded.
 func TestCodec(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		limits := genLimits(t)
@@ -195,7 +197,7 @@ func TestCodec(t *testing.T) {
 		}
 		encoded := s.AppendBinary([]byte("x"))
 		if limit := s.Bytes() + 1 + 40; len(encoded) > limit {
-			t.Fatalf("encoded in %d B, more than %d", len(encoded), limit)
+			t.Fatalf("encoded in %d bytes, want at most %d", len(encoded), limit)
 		}
 		decoded, err := topk.Decode(encoded[1:], limits)
 		if err != nil {
@@ -206,11 +208,13 @@ func TestCodec(t *testing.T) {
 			add(decoded, n, 20+i)
 		}
 		if diff := cmp.Diff(s.AppendBinary(nil), decoded.AppendBinary(nil)); diff != "" {
-			t.Fatalf("after the same calls (-want +got):\n%s", diff)
+			t.Fatalf("after the same adds (-original +decoded):\n%s", diff)
 		}
 	})
 }
 
+// TestDecodeDamaged checks that a cut or extended encoding is an error, that no damage makes Decode or Add panic, and
+// that a sketch decodes with tighter limits.
 func TestDecodeDamaged(t *testing.T) {
 	limits := topk.Limits{Entries: 5, Bytes: 1000}
 	s := topk.New(limits)
@@ -234,25 +238,25 @@ func TestDecodeDamaged(t *testing.T) {
 		}
 	}
 	if _, err := topk.Decode(append(good, 0), limits); err == nil {
-		t.Error("a byte too many decodes")
+		t.Error("an encoding with one more byte decodes")
 	}
 	tight, err := topk.Decode(good, topk.Limits{Entries: 2, Bytes: 1000})
 	if err != nil || tight.Len() != 2 || tight.Floor() < s.Floor() {
-		t.Errorf("with tighter limits: %v, %d entries, floor %d", err, tight.Len(), tight.Floor())
+		t.Errorf("with tighter limits: %v, %d entries, floor %d; want 2 entries and a floor of %d or more", err, tight.Len(), tight.Floor(), s.Floor())
 	}
 }
 
-// TestAddBytesAllocatesForNewKeys checks that AddBytes allocates only for a key without an
-// entry.
-func TestAddBytesAllocatesForNewKeys(t *testing.T) {
+// TestAddBytesDoesNotAllocate checks that AddBytes allocates nothing for a key that has an entry.
+func TestAddBytesDoesNotAllocate(t *testing.T) {
 	s := topk.New(topk.Limits{Entries: 10, Bytes: 1000})
 	key := []byte("E#sensor-00000001#2026-01-05#0")
 	s.AddBytes(key, 1, 1)
 	if n := testing.AllocsPerRun(100, func() { s.AddBytes(key, 1, 2) }); n != 0 {
-		t.Errorf("%v allocations for a known key", n)
+		t.Errorf("%v allocations, want none", n)
 	}
 }
 
+// BenchmarkAdd adds Zipf-distributed keys to a sketch of 1,000 entries.
 func BenchmarkAdd(b *testing.B) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	zipf := rand.NewZipf(rng, 1.1, 1, 100_000)

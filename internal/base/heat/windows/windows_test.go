@@ -13,41 +13,40 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"pgregory.net/rapid"
 
+	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/base/heat/windows"
 )
 
 var noon = time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
 
-// table is a fake client that answers queries of one partition in pages of three items.
+// table is a fake heat table, queried in pages of three items.
 type table struct {
-	items  map[string]map[string]map[string]types.AttributeValue // by pk and sk
-	broken string                                                // the partition that can't be read
+	items  map[string]map[string]dynamo.Item // by pk and sk
+	broken string                            // a pk whose queries fail
 }
 
 func newTable() *table {
-	return &table{items: make(map[string]map[string]map[string]types.AttributeValue)}
+	return &table{items: make(map[string]map[string]dynamo.Item)}
 }
 
-func text(v types.AttributeValue) string { return v.(*types.AttributeValueMemberS).Value }
-
-func (f *table) put(item map[string]types.AttributeValue) {
-	pk := text(item["pk"])
+func (f *table) put(item dynamo.Item) {
+	pk := dynamo.Text(item, "pk")
 	if f.items[pk] == nil {
-		f.items[pk] = make(map[string]map[string]types.AttributeValue)
+		f.items[pk] = make(map[string]dynamo.Item)
 	}
-	f.items[pk][text(item["sk"])] = item
+	f.items[pk][dynamo.Text(item, "sk")] = item
 }
 
 func (f *table) Query(_ context.Context, in *dynamodb.QueryInput, _ ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
 	values := in.ExpressionAttributeValues
-	pk := text(values[":pk"])
+	pk, low, high, after := dynamo.Text(values, ":pk"), dynamo.Text(values, ":low"), dynamo.Text(values, ":high"), dynamo.Text(in.ExclusiveStartKey, "sk")
 	if pk == f.broken {
 		return nil, errors.New("broken")
 	}
 	var found []string
 	for sk := range f.items[pk] {
-		if sk >= text(values[":low"]) && sk <= text(values[":high"]) && (in.ExclusiveStartKey == nil || sk > text(in.ExclusiveStartKey["sk"])) {
+		if sk >= low && sk <= high && sk > after {
 			found = append(found, sk)
 		}
 	}
@@ -57,27 +56,28 @@ func (f *table) Query(_ context.Context, in *dynamodb.QueryInput, _ ...func(*dyn
 		out.Items = append(out.Items, f.items[pk][sk])
 	}
 	if len(found) > 3 {
-		out.LastEvaluatedKey = map[string]types.AttributeValue{"sk": out.Items[2]["sk"]}
+		out.LastEvaluatedKey = dynamo.Item{"sk": out.Items[2]["sk"]}
 	}
 	return out, nil
 }
 
+// item returns the item of a window of ten seconds with one unit.
 func item(start time.Time, streamShard string) heat.Item {
 	return heat.Item{Start: start, Window: 10 * time.Second, StreamShard: streamShard, Limit: 1000, HotRate: 700, Units: 1, Records: 1}
 }
 
-// fold stores items in all layers, as the task does.
+// fold stores a progress, and the items within it in all layers.
 func (f *table) fold(items []heat.Item, p heat.Progress) {
 	f.put(p.Attributes())
 	for _, l := range []heat.Layer{heat.ByWindow, heat.ByMinute, heat.ByTenMinutes} {
 		length := max(l.Length(), 10*time.Second)
-		times := make(map[time.Time][]heat.Item)
+		byStart := make(map[time.Time][]heat.Item)
 		for _, it := range items {
 			if start := it.Start.Truncate(length); !start.Before(p.From) && !start.Add(length).After(p.To) {
-				times[start] = append(times[start], it)
+				byStart[start] = append(byStart[start], it)
 			}
 		}
-		for start, list := range times {
+		for start, list := range byStart {
 			for _, folded := range l.Fold(list, start) {
 				f.put(l.Stored(&folded, noon.Add(24*time.Hour)))
 			}
@@ -85,8 +85,8 @@ func (f *table) fold(items []heat.Item, p heat.Progress) {
 	}
 }
 
-// TestWindows checks that each window of the time is returned once, in order, from the coarsest layer that is fine
-// enough.
+// TestWindows checks that each window of a range is returned once, in order, from the coarsest layer whose windows are
+// not longer than the step.
 func TestWindows(t *testing.T) {
 	f := newTable()
 	var items []heat.Item
@@ -110,16 +110,16 @@ func TestWindows(t *testing.T) {
 		last, longest := time.Time{}, 10*time.Second
 		for w, err := range reader.Windows(context.Background(), from, to, step) {
 			if err != nil || len(w.Items) == 0 || w.Start.Before(last) || w.Start.Before(from) || !w.Start.Before(to) {
-				rt.Fatalf("%v, window %v after %v with %d items", err, w.Start, last, len(w.Items))
+				rt.Fatalf("%v, or window %v with %d items follows %v, in %v to %v", err, w.Start, len(w.Items), last, from, to)
 			}
 			for _, it := range w.Items {
 				if !it.Start.Equal(w.Start) || it.Window > 10*time.Second && it.Window > step {
-					rt.Fatalf("an item of %v and %v in the window of %v, by steps of %v", it.Start, it.Window, w.Start, step)
+					rt.Fatalf("the window of %v has an item of %v that lasts %v, for steps of %v", w.Start, it.Start, it.Window, step)
 				}
 				units += it.Units
 				longest = max(longest, it.Window)
 				if folded := !w.Start.Before(progress.From) && w.Start.Before(progress.To); folded != (it.Base > 0) {
-					rt.Fatalf("the window of %v is by an item of base %v", w.Start, it.Base)
+					rt.Fatalf("the window of %v has an item whose base is %v, want a folded one: %v", w.Start, it.Base, folded)
 				}
 			}
 			last = w.Items[0].End()
@@ -133,12 +133,12 @@ func TestWindows(t *testing.T) {
 			rt.Fatalf("%v to %v by %v: %d units, want %d", from, to, step, units, want)
 		}
 		if inner := to.Sub(from) > time.Hour && from.After(progress.From) && to.Before(progress.To); inner && step >= 10*time.Minute && longest != 10*time.Minute {
-			rt.Fatalf("the longest window is %v", longest)
+			rt.Fatalf("%v to %v by %v: the longest window is %v, want 10m", from, to, step, longest)
 		}
 	})
 }
 
-// TestWindowsWithoutLayers checks that without layers all windows come from their own items.
+// TestWindowsWithoutLayers checks that without a progress, all windows are read from their own items.
 func TestWindowsWithoutLayers(t *testing.T) {
 	f := newTable()
 	for n := range 5 {
@@ -148,15 +148,16 @@ func TestWindowsWithoutLayers(t *testing.T) {
 	n := 0
 	for w, err := range (windows.Reader{Client: f}).Windows(t.Context(), noon, noon.Add(time.Hour), time.Hour) {
 		if n++; err != nil || len(w.Items) != 1 || w.Items[0].Base != 0 {
-			t.Errorf("%v, %+v", err, w)
+			t.Errorf("%v, window %+v; want one unfolded item", err, w)
 		}
 	}
 	if n != 5 {
-		t.Errorf("%d windows", n)
+		t.Errorf("%d windows, want 5", n)
 	}
 }
 
-// TestWindowsFail checks that an error ends the iteration and names the item or partition.
+// TestWindowsFail checks that an unreadable item is returned with its window, and that any other error ends the
+// iteration.
 func TestWindowsFail(t *testing.T) {
 	f := newTable()
 	progress := heat.Progress{From: noon, To: noon.Add(30 * time.Minute), Late: noon}
@@ -176,17 +177,17 @@ func TestWindowsFail(t *testing.T) {
 		return all, errs
 	}
 	if all, errs := read(); len(errs) != 0 || len(all) != 1 || len(all[0].Unreadable) != 1 {
-		t.Errorf("%v, %v", all, errs)
+		t.Errorf("a damaged item: %v, %v; want one window with an unreadable item", all, errs)
 	}
 	for _, pk := range []string{heat.ProgressPartition, "H#w#2026-01-05T12", "K#2026-01-05T12#3"} {
 		f.broken = pk
 		if _, errs := read(); len(errs) != 1 {
-			t.Errorf("%s can't be read: %v", pk, errs)
+			t.Errorf("a failed query of %s: errors %v, want one", pk, errs)
 		}
 	}
 	f.broken = ""
 	f.items[heat.ProgressPartition]["-"]["to"] = &types.AttributeValueMemberS{Value: "x"}
 	if _, errs := read(); len(errs) != 1 {
-		t.Errorf("a damaged progress: %v", errs)
+		t.Errorf("a damaged progress: errors %v, want one", errs)
 	}
 }

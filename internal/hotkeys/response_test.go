@@ -12,9 +12,9 @@ import (
 	"github.com/hotshard/hotshard/internal/base/heat"
 )
 
-// TestSameAnswer checks that the same state and records give the same answer, byte for byte, in every container.
-// Unreadable records make no difference.
-func TestSameAnswer(t *testing.T) {
+// TestSameResponse checks that the same state and records give the same response, byte for byte, in every container,
+// also with unreadable records.
+func TestSameResponse(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		s := settings()
 		s.TopK = 10
@@ -33,25 +33,25 @@ func TestSameAnswer(t *testing.T) {
 		state := before.must(t, batch{writes: draw(rapid.IntRange(0, 60).Draw(rt, "before")), first: 1}.payload())
 		payload := batch{writes: draw(rapid.IntRange(0, 60).Draw(rt, "writes")), first: 100, state: state, final: rapid.Bool().Draw(rt, "final")}.payload()
 		one, other := newFixture(s), newFixture(s)
-		var answers []string
+		var responses []string
 		for _, f := range []*fixture{one, other, one} {
-			f.shards.fail = errBlind // decisions do depend on the shard map
-			answer, err := f.handler.Invoke(context.Background(), payload)
+			f.shards.fail = errMap // so that no decision depends on the shard map
+			response, err := f.handler.Invoke(context.Background(), payload)
 			if err != nil {
 				rt.Fatal(err)
 			}
-			answers = append(answers, string(answer))
+			responses = append(responses, string(response))
 		}
-		if answers[0] != answers[1] || answers[0] != answers[2] {
-			rt.Fatalf("answers %s", answers)
+		if responses[0] != responses[1] || responses[0] != responses[2] {
+			rt.Fatalf("responses %s differ", responses)
 		}
 	})
 }
 
-var errBlind = errors.New("the shard map is not to be had")
+var errMap = errors.New("no shard map today")
 
-// TestClosedStreamShard checks that a stream shard that closes ends its window, and that its children begin with empty
-// states. The key is hot by the sum.
+// TestClosedStreamShard checks that a stream shard that closes ends its window, that its children begin with empty
+// states, and that a key is hot by the sum of all three.
 func TestClosedStreamShard(t *testing.T) {
 	f := newFixture(settings())
 	state := f.must(t, batch{writes: repeat("C#a#0", 300, 1), first: 1, shard: "parent"}.payload())
@@ -61,13 +61,13 @@ func TestClosedStreamShard(t *testing.T) {
 		f.must(t, batch{state: state, shard: child, final: true}.payload())
 	}
 	rows := f.rows(t)
-	if len(f.table.items) != 3 || len(rows) != 1 || rows[0].WriteUnitsPerSecond != 75 || rows[0].Status != heat.Hot || rows[0].Error != 0 {
-		t.Errorf("%d items, rows %+v", len(f.table.items), rows)
+	if len(f.table.items) != 3 || len(rows) != 1 || rows[0].WriteUnitsPerSecond != 75 || rows[0].Peak != 450 || rows[0].Status != heat.Hot || rows[0].Error != 0 {
+		t.Errorf("%d items, want 3; rows %+v, want one of 75 WCU/s that is hot", len(f.table.items), rows)
 	}
 }
 
-// TestLongBacklog delivers the records of an hour's outage in deliveries of all sizes. With a load just below the
-// threshold nothing is hot, grows or is lost.
+// TestLongBacklog checks that an hour's backlog just below the threshold is counted completely, and that nothing is hot
+// or grows, for batches of any size.
 func TestLongBacklog(t *testing.T) {
 	s := settings()
 	s.PartitionWCU = 10 // hot from 7 a second
@@ -80,7 +80,7 @@ func TestLongBacklog(t *testing.T) {
 		for ; second < 3600 && len(w) < 6*size; second++ {
 			w = append(w, repeat("C#a#0", 6, float64(second))...)
 		}
-		// Lambda's window is that of the delivery's time, long after the records were made.
+		// Lambda assigns a window by the time of the delivery, long after the writes.
 		state = f.must(t, batch{later: time.Hour, writes: w, first: first, state: state}.payload())
 		first += len(w)
 	}
@@ -91,9 +91,9 @@ func TestLongBacklog(t *testing.T) {
 	}
 	rows := f.rows(t)
 	if len(rows) != 1 || rows[0].Status != heat.Warm || rows[0].WriteUnitsPerSecond != 6 || rows[0].Peak != 6 || units != 6*3600 {
-		t.Errorf("%d units, rows %+v", units, rows)
+		t.Errorf("%d units, want %d; rows %+v, want one of 6 WCU/s that is warm", units, 6*3600, rows)
 	}
 	if v := f.values("KeyWriteUnitsPerSecond"); len(v) > 0 || len(f.shards.changes) > 0 {
-		t.Errorf("metrics %v, changes %v", v, f.shards.changes)
+		t.Errorf("metrics %v, changes %v; want none", v, f.shards.changes)
 	}
 }
