@@ -87,7 +87,7 @@ func ParsePosition(s string) (Position, error) {
 		}
 	}
 	if !ok {
-		return Position{}, fmt.Errorf("%w: Span.After %q is malformed: use Page.Next or Progress.After", shard.ErrMisused, s)
+		return Position{}, fmt.Errorf("%w: Span.After %q is malformed: use Page.Next", shard.ErrMisused, s)
 	}
 	return p, nil
 }
