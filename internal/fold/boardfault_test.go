@@ -34,8 +34,8 @@ func (b broken) Settings(context.Context, string, time.Time) (boards.Settings, e
 	return boards.Settings{}, b.err
 }
 
-// TestFailedReadsOfBoards checks that records are redelivered if their board is unavailable, noted for a recheck
-// if it is throttled, and stored as failures if it is damaged.
+// TestFailedReadsOfBoards checks what happens to a record whose board can't be read. An unavailable board
+// fails the record, a throttled one is noted for a recheck, and a damaged one is a failure.
 func TestFailedReadsOfBoards(t *testing.T) {
 	a := calm(t, 3)
 	h, boards := a.containers[0], a.containers[0].tops.boards
@@ -160,7 +160,7 @@ func TestDamagedTopIsReplacedOnce(t *testing.T) {
 		s := &boardChanges{Period: a.period()}
 		top, err := f.load(t.Context(), s)
 		if err != nil || top.damaged == nil {
-			t.Fatalf("%+v, %v", top, err)
+			t.Fatalf("the top is %+v, %v; want a damaged one", top, err)
 		}
 		for _, want := range []bool{true, false} {
 			if _, err := f.client.UpdateItem(t.Context(), f.update(s, top, top.next(board.NewTop(), s.lifetime, f.now()))); (err == nil) != want {

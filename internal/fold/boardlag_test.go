@@ -96,8 +96,8 @@ func TestStaleIndex(t *testing.T) {
 	a.compare()
 }
 
-// TestNoteOutlivesAnEarlyRecheck checks that a recheck keeps a note if the top was read from the index after the
-// note was written, and less than the recheck age ago.
+// TestNoteOutlivesAnEarlyRecheck checks that a recheck keeps a note if the index was read too recently. The
+// read came after the note, and less than the recheck age ago.
 func TestNoteOutlivesAnEarlyRecheck(t *testing.T) {
 	a := staleArena(t, 80, 3)
 	a.leave("p0", "p1", "p2")

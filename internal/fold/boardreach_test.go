@@ -40,8 +40,8 @@ func (a *arena) holds(player string) bool {
 	return slices.ContainsFunc(a.top().Entries(), func(e board.Entry) bool { return e.Player == player })
 }
 
-// TestScoresBeyondTheTopReadNone checks that a fold does not read the top if the places lie beyond a reach that
-// was cached at most 10 s ago.
+// TestScoresBeyondTheTopReadNone checks that a fold does not read the top if the places lie beyond its cached
+// reach. A reach is cached for 10 s.
 func TestScoresBeyondTheTopReadNone(t *testing.T) {
 	a, one, _ := reached(t)
 	for _, step := range []struct {
@@ -103,8 +103,8 @@ func TestReachWidenedByAnotherContainer(t *testing.T) {
 	a.compare()
 }
 
-// TestCachedReaches plays boards with most scores beyond the top, redelivery, unknown outcomes, a lagging index,
-// concurrent folds of two containers, and raids that widen the top. At rest the boards are exact.
+// TestCachedReaches plays boards with most scores beyond the top. There are redelivery, unknown outcomes, a
+// lagging index, concurrent folds, and raids that widen the top. At rest the boards are exact.
 func TestCachedReaches(t *testing.T) {
 	db := enginetest.Client(t)
 	names := enginetest.Tables(t, db)

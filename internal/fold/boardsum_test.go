@@ -140,8 +140,8 @@ func TestTwoRefreshers(t *testing.T) {
 	a.compare()
 }
 
-// TestFragmentsMergedDuringARefresh checks that each record is in the sum once, although a merge moves it to
-// another fragment between two reads of the refresh.
+// TestFragmentsMergedDuringARefresh checks that each record is in the sum once, although a merge moves it
+// during the refresh.
 func TestFragmentsMergedDuringARefresh(t *testing.T) {
 	a := summed(t)
 	one := a.containers[0]

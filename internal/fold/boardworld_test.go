@@ -24,8 +24,8 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
-// arena is one period of a board: its entries in the engine, three stream shards with their records, a clock,
-// and an index that lags.
+// arena is one period of a board. It has entries in the engine, three stream shards with their records, a
+// clock, and an index that lags.
 type arena struct {
 	t       rapid.TB
 	db      *dynamodb.Client

@@ -385,9 +385,9 @@ func counterWorld(t *testing.T, seed uint64, keys int, withoutN bool) map[string
 	return wrong
 }
 
-// TestFoldsCost counts the write units of the rollups table for each write of a counter: with four
-// stream shards, a batching window of 1 s and at most 1,000 records a batch. All records of the
-// stream are delivered, as without the mapping's filter.
+// TestFoldsCost counts the write units of the rollups table for each write of a counter. There are four
+// stream shards, a batching window of 1 s, and at most 1,000 records a batch. All records of the stream are
+// delivered, as without the mapping's filter.
 func TestFoldsCost(t *testing.T) {
 	const writes = 40_000
 	zipf := func(targets uint64) func(*rand.Rand) func() uint64 {

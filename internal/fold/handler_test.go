@@ -155,8 +155,8 @@ func history(random *rand.Rand, counter string, n int) ([]write, int64) {
 	return writes, sum
 }
 
-// TestOneUpdateForEachCounter checks that a batch costs one update for each counter's summary, however many
-// records and write shards it has, and that a redelivery to another container costs one failed condition each.
+// TestOneUpdateForEachCounter checks that a batch costs one update for each counter, whatever its records and
+// write shards. A redelivery to another container costs one failed condition each.
 func TestOneUpdateForEachCounter(t *testing.T) {
 	b, db := newBench(t, nil)
 	var one, two counts

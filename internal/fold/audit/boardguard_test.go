@@ -18,8 +18,9 @@ import (
 	"github.com/hotshard/hotshard/internal/test/lane"
 )
 
-// interrupted returns a client that calls before ahead of some calls, with the call's kind and number:
-// "index 1" for the first query of the index, "kept 1" for one of the rollups table, "transaction 1".
+// interrupted returns a client that calls before ahead of some calls, with their kind and number. They are
+// queries of the index ("index 1"), queries of the rollups table ("kept 1") and transactions ("transaction
+// 1").
 func (r *rig) interrupted(before func(call string)) *dynamodb.Client {
 	calls := map[string]int{}
 	return enginetest.Before(r.db, func(in any) error {
@@ -42,8 +43,8 @@ func (r *rig) interrupted(before func(call string)) *dynamodb.Client {
 	})
 }
 
-// TestScoresDuringARepair checks that a score which is written at any moment of a repair counts once,
-// whether its fold comes during the repair or later.
+// TestScoresDuringARepair checks that a score which is written at any moment of a repair counts once. Its
+// fold comes during the repair, or later.
 func TestScoresDuringARepair(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -55,8 +56,10 @@ func TestScoresDuringARepair(t *testing.T) {
 			var off board.Histogram
 			off.Add(5, 3)
 			r.damage(t, "b", "h#lost", item{"v": num(1), "seq": dynamo.String(fmt.Sprintf("%040d", points)), "cells": bin(off.Bytes())})
+			reached := false
 			client := r.interrupted(func(call string) {
 				if call == moment {
+					reached = true
 					points++
 					r.score(t, "b", fmt.Sprint("p1 ", points), fmt.Sprint("new", points, " 7"))
 					time.Sleep(pause) // usually enough for the fold
@@ -64,8 +67,8 @@ func TestScoresDuringARepair(t *testing.T) {
 			})
 			o := audit.Options{Names: r.names, Rules: r.rules, EventRetention: retention, Repair: true, IndexLag: time.Millisecond, Wait: 20 * time.Second, Poll: 100 * time.Millisecond}
 			found := check(t, audit.New(o, client), boardTarget("b"))
-			if len(found) == 0 || !found[0].Repaired {
-				t.Errorf("a score before %s: findings %+v, want one that was repaired", moment, found)
+			if !reached || len(found) == 0 || !found[0].Repaired {
+				t.Errorf("a score before %s: written %t, findings %+v, want one that was repaired", moment, reached, found)
 			}
 			r.wantRight(t, "b", moment)
 		}
@@ -118,7 +121,7 @@ func TestAllHasBoards(t *testing.T) {
 	r.damage(t, "gone", "h#s", item{"v": num(1), "seq": dynamo.String("05"), "cells": bin(board.Histogram{}.Bytes())})
 	report := all(t, r.auditor(quick(hasty)))
 	if report.Targets != 3 || report.Right != 2 || report.Findings[0].Name != "b#1" || report.Findings[0].State != audit.Unsettled {
-		t.Errorf("%+v", report)
+		t.Errorf("report %+v, want 3 targets, of which b#1 is unsettled", report)
 	}
 	given, err := r.auditor(nil).ReadGivenUp(strings.NewReader(`{"payload":{"Records":[{"eventName":"REMOVE","dynamodb":{"SequenceNumber":"5","Keys":{"pk":{"S":"L#a#all#p1"},"sk":{"S":"a"}}}}]}}`))
 	if err != nil || len(given.Targets) != 1 || given.Targets[0] != boardTarget("a") {

@@ -200,8 +200,8 @@ func (r *rig) stored(t testing.TB, entity string, at time.Time) string {
 	return strings.Join(list, ", ")
 }
 
-// TestMixedWidths checks that a repair leaves a day alone whose events are in rollups of hours and of the
-// day, after a change of the rules.
+// TestMixedWidths checks that a repair leaves a day alone whose events are in rollups of both widths. The
+// rules have changed on that day.
 func TestMixedWidths(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -108,8 +108,8 @@ func TestWithoutARule(t *testing.T) {
 	}
 }
 
-// TestLateBatchCountsOnce checks that an event counts once if its batch is folded only after an audit
-// has counted the event, whether the stream shard has a fragment or not.
+// TestLateBatchCountsOnce checks that an event counts once if its batch is folded only after an audit has
+// counted it. The stream shard has a fragment or none.
 func TestLateBatchCountsOnce(t *testing.T) {
 	for name, folded := range map[string][]int{"a fragment": {1, 2}, "no fragment": nil} {
 		t.Run(name, func(t *testing.T) {
@@ -142,8 +142,8 @@ func TestLateBatchCountsOnce(t *testing.T) {
 	}
 }
 
-// TestCaughtUpRollupNeedsNoMarkers checks that an audit writes no stream markers if a rollup is behind at
-// the first read and right at the second.
+// TestCaughtUpRollupNeedsNoMarkers checks that an audit writes no stream markers if the second read finds the
+// rollup right.
 func TestCaughtUpRollupNeedsNoMarkers(t *testing.T) {
 	r := newRig(t)
 	at := hour()

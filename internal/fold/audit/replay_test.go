@@ -121,7 +121,7 @@ func TestGivenUpRecordsNameTheirTargets(t *testing.T) {
 		}
 		documents := strings.Count(file, "payload")
 		if len(got.Targets) != 2 || got.Targets[0] != counterTarget("a#b") || nameOf(got.Targets[1]) != "E#e#2026-01-05T13" || got.Records != 6*documents || got.Unknown != documents {
-			t.Errorf("%s: %+v", name, got)
+			t.Errorf("%s: %+v, want a counter and an hour of %d records, %d unknown", name, got, 6*documents, documents)
 		}
 	}
 	for _, bad := range []string{"{", `{"payload":"x"}`, `{"payload":{"Records":1}}`, string(line) + "x"} {

@@ -48,9 +48,8 @@ func (r *rig) addFragments(t *testing.T, entity string, hour time.Time, n int) {
 	}
 }
 
-// TestRetract deletes the events of five hours, and then writes two events: one in an hour that had
-// others, and one in a new hour. The other rollups are emptied, also one of 150 fragments. An unreadable
-// rollup stays.
+// TestRetract deletes the events of five hours. Then it writes an event in one of them, and one in a new
+// hour. The other rollups are emptied, also one of 150 fragments. An unreadable rollup stays.
 func TestRetract(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -132,7 +131,7 @@ func TestFoldDuringARetract(t *testing.T) {
 	}
 	got, err := a.Check(t.Context(), hourTarget("e", day))
 	if err != nil || got.Items != 1 || got.Right() {
-		t.Fatalf("%+v, %v", got, err)
+		t.Fatalf("the audit returned %+v, %v; want the new event, and a finding", got, err)
 	}
 	check(t, r.auditor(func(o *audit.Options) { o.Repair, o.Fewer = true, true }), hourTarget("e", day))
 	if n := r.counted(t, "e", day); n[0] != 1 {

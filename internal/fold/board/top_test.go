@@ -201,8 +201,8 @@ func TestSure(t *testing.T) {
 	}
 }
 
-// TestLongNames checks that the top's bytes are bounded, and that a top which lacks players for its bytes is
-// not short: it must not query the index each time.
+// TestLongNames checks that the top's bytes are bounded. A top that is full of bytes is not short, so that
+// folds don't query the index each time.
 func TestLongNames(t *testing.T) {
 	top := NewTop()
 	for i := range 1000 {

@@ -72,8 +72,8 @@ func readDay(t rapid.TB, db *dynamodb.Client, table string, day time.Time) (item
 	return items
 }
 
-// TestWhatAMergeCosts counts capacity units as AWS would charge them: two write units for each fragment
-// and for the merged one, and the read units of a day before and after.
+// TestWhatAMergeCosts counts capacity units as AWS would charge them. A merge costs two write units for each
+// fragment and for the merged one. The test compares a day's read units before and after.
 func TestWhatAMergeCosts(t *testing.T) {
 	db := enginetest.Client(t)
 	names := enginetest.Tables(t, db)
@@ -92,7 +92,7 @@ func TestWhatAMergeCosts(t *testing.T) {
 	limits.Reset()
 	answer, err := compactor.Run(context.Background())
 	if err != nil || answer.Buckets != 24 || answer.Merged != 480 {
-		t.Fatalf("%+v, %v", answer, err)
+		t.Fatalf("the task answered %+v, %v; want 480 fragments of 24 rollups merged", answer, err)
 	}
 	for _, o := range limits.Stats().Operations {
 		t.Logf("%s: %.1f write units, %.1f read units", o.Operation, o.WriteUnits, o.ReadUnits)

@@ -70,8 +70,8 @@ func TestMoreThanATransactionTakes(t *testing.T) {
 	}
 }
 
-// TestManyFragmentsDoNotWaitForRest checks that an event rollup with more than 16 fragments is merged once it
-// has been over for an hour, however recently its fragments were folded into, and that one with 16 waits.
+// TestManyFragmentsDoNotWaitForRest checks that an event rollup with more than 16 fragments is merged an hour
+// after its end, although it does not rest. One with 16 waits.
 func TestManyFragmentsDoNotWaitForRest(t *testing.T) {
 	r := newRig(t, func(o *Options) { o.PageItems = 7 }) // a rollup is on several pages
 	over, few, early := bucketAt("over", r.ago(2*time.Hour)), bucketAt("few", r.ago(2*time.Hour)), bucketAt("early", r.ago(time.Hour))

@@ -10,7 +10,7 @@ import (
 )
 
 // TestUnfoldedBoard checks that a delete reports an unfolded board as left until the aggregator has caught
-// up, also if it runs again and finds no entries.
+// up. A second run, which finds no entries, does so too.
 func TestUnfoldedBoard(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -89,8 +89,8 @@ func TestDamagedBoards(t *testing.T) {
 	all.Wait()
 }
 
-// TestPlayerLeftInTheTop checks that the delete of a player reports the top as left until the aggregator
-// has caught up, also if it runs again and finds no entries.
+// TestPlayerLeftInTheTop checks that the delete of a player reports the top as left until the aggregator has
+// caught up. A second run, which finds no entries, does so too.
 func TestPlayerLeftInTheTop(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

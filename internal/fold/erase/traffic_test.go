@@ -238,8 +238,8 @@ func (r *rig) sum(t testing.TB, name string) (items, summary *big.Int) {
 	return items, summary
 }
 
-// TestOnePlayer checks that the delete of a player removes the player's entries of all periods from the
-// board and its tops, and no others.
+// TestOnePlayer checks that the delete of a player removes the player's entries of all periods, and no
+// others. The tops follow.
 func TestOnePlayer(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

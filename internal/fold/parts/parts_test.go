@@ -63,8 +63,8 @@ func TestFoldBetweenReadAndReplace(t *testing.T) {
 	r.check(t, "e", 3, 4)
 }
 
-// TestFoldsAfterAMerge checks that an emptied fragment counts new records and no redelivered ones, by a
-// container that has cached its old state and by one that has not.
+// TestFoldsAfterAMerge checks that an emptied fragment counts new records and no redelivered ones. One
+// container has cached its old state, and the other has not.
 func TestFoldsAfterAMerge(t *testing.T) {
 	r := newRig(t)
 	r.fold(t, 0, "e", "a", 0, 5)
@@ -116,7 +116,7 @@ func TestReplaceByAnyTotal(t *testing.T) {
 }
 
 // TestLowWatermarks checks that no record up to a stream shard's low watermark is added after a Replace, and
-// that all later ones are, whether the fragment has events, was emptied or is absent.
+// that all later ones are. Fragments have events, were emptied, or are absent.
 func TestLowWatermarks(t *testing.T) {
 	r := newRig(t)
 	r.fold(t, 0, "e", "emptied", 0, 2)
@@ -128,7 +128,7 @@ func TestLowWatermarks(t *testing.T) {
 	total := eventsOf(6, 7, 9, 5, 4)
 	done, err := r.store.Replace(t.Context(), bucketOf("e").Key(), r.read(t, "e"), total, 0, watermarks)
 	if err != nil || done.WriteUnits != 2*6 || done.Merged.Value.Events != 31 {
-		t.Fatalf("%+v, %v", done, err)
+		t.Fatalf("Replace returned %+v, %v; want 12 write units and 31 events", done, err)
 	}
 	absent := r.item(t, "e", "absent")
 	if absent["v"] == nil || absent["expires_at"] == nil || asJSON(t, absent["seq"]) != asJSON(t, dynamo.String(watermark(5)+"~")) {
@@ -158,8 +158,8 @@ func TestLowWatermarks(t *testing.T) {
 	}
 }
 
-// TestExpiry checks that the merged fragment expires with the last of the fragments that it replaces, and not
-// before the retention after the bucket's end.
+// TestExpiry checks that the merged fragment expires with the last of the fragments that it replaces. It
+// lasts at least for the retention after the bucket's end.
 func TestExpiry(t *testing.T) {
 	r := newRig(t)
 	const retention = 72 * time.Hour
