@@ -101,7 +101,9 @@ func TestNoteClearedTooSoon(t *testing.T) {
 	a := calm(t, 20)
 	a.rest()
 	a.size = 15 // raised
+	cleared := false
 	a.containers[0].tops.client = beforeFirst(a.db, updateOf(schema.TopSK), func() {
+		cleared = true
 		a.size = 5 // and lowered
 		a.pass(recheck + time.Second)
 		if got := a.task(); got != `{"looked":2,"failed":0,"later":0,"moved":0}` || a.noted() != 0 {
@@ -110,8 +112,8 @@ func TestNoteClearedTooSoon(t *testing.T) {
 		a.size = 15
 	})
 	must(t, a.containers[0], enginetest.WindowedBatch("shardId-0-0", a.streams[0][0])) // a redelivery
-	if n := len(a.top().Entries()); n < 15 || a.noted() != 1 {
-		t.Errorf("the top has %d players, %d notes; want 15 or more, and one", n, a.noted())
+	if n := len(a.top().Entries()); n < 15 || a.noted() != 1 || !cleared {
+		t.Errorf("the top has %d players, %d notes; want 15 or more, and one; a recheck came before: %t", n, a.noted(), cleared)
 	}
 }
 

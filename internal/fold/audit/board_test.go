@@ -81,8 +81,8 @@ func (r *rig) damage(t testing.TB, name, sk string, with item) {
 	enginetest.Put(t, r.db, r.names.Rollups, it)
 }
 
-// aFragment returns the sort key of an open stream shard's fragment of a board's histogram.
-func (r *rig) aFragment(t testing.TB, name string) string {
+// openFragment returns the sort key of an open stream shard's fragment of a board's histogram.
+func (r *rig) openFragment(t testing.TB, name string) string {
 	t.Helper()
 	read, err := parts.NewHistograms(r.db, r.names.Rollups, time.Now).Read(context.Background(), parts.Period{Board: name, Label: "all"}.Key())
 	for _, p := range read {
@@ -142,7 +142,7 @@ func TestBoards(t *testing.T) {
 			enginetest.Eventually(t, func() bool { return len(check(t, a, boardTarget("b"))) == 0 })
 			r.rechecked(t)
 			if c.sk == "h" {
-				c.sk = r.aFragment(t, "b")
+				c.sk = r.openFragment(t, "b")
 			}
 			r.damage(t, "b", c.sk, c.damage)
 			if found := check(t, a, boardTarget("b")); len(found) != 1 || found[0].State != c.state || found[0].Repaired || found[0].Period != "all" {

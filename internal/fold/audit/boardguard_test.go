@@ -97,7 +97,7 @@ func TestBoardFailureIsReplayed(t *testing.T) {
 	r.score(t, "b", players(10)...)
 	a := r.auditor(quick(repairing))
 	r.wantRight(t, "b", "before")
-	r.damage(t, "b", r.aFragment(t, "b"), item{"seq": dynamo.String("x")})
+	r.damage(t, "b", r.openFragment(t, "b"), item{"seq": dynamo.String("x")})
 	enginetest.Eventually(t, func() bool {
 		r.score(t, "b", fmt.Sprint("late", time.Now().UnixNano(), " 5"))
 		return len(r.failures(t, a)) == 1

@@ -60,7 +60,7 @@ func TestWhatAnAuditOfABoardCosts(t *testing.T) {
 	}
 	const shardMap, parts, top, sum, index, marks = 1, 4, 1, 3, 3 + 200/2, 200 + 32 // sum: and notes; fragments have four partition keys
 	costs("200 entries", counted, shardMap+parts+top+sum+index, 0)
-	r.damage(t, "b", r.aFragment(t, "b"), item{"cells": nil})
+	r.damage(t, "b", r.openFragment(t, "b"), item{"cells": nil})
 	emptied := enginetest.StreamShards + 1 // and the fragment of the stream shard of the markers
 	costs("its repair", r.acknowledging(counted, 1000), 3*(shardMap+parts+top+sum+index)+9, float64(marks*3+2*(emptied+1)))
 }

@@ -56,7 +56,7 @@ func Delete(t TB, db *dynamodb.Client, table, pk, sk string) {
 	}
 }
 
-// Get returns an item as it is now, or an empty one.
+// Get returns an item, read strongly consistent; nil if there is none.
 func Get(t TB, db *dynamodb.Client, table, pk, sk string) dynamo.Item {
 	t.Helper()
 	it, err := dynamo.Get(context.Background(), db, table, pk, sk)
