@@ -20,11 +20,11 @@ import (
 	"github.com/hotshard/hotshard/internal/test/virtualstream"
 )
 
-// maxRuns is in how many runs at most the lack of a guard has to show. A run may have none of the
-// faults that it is against.
+// maxRuns is the number of runs in which a missing guard must show. A single run may have no fault that needs
+// the guard.
 const maxRuns = 10
 
-// withoutFoldGuard takes out the conditions on rev and on a part's sequence number.
+// withoutFoldGuard removes the conditions on rev and on a fragment's sequence number.
 func withoutFoldGuard(r role, call any) any {
 	in, ok := call.(*dynamodb.UpdateItemInput)
 	if !ok || r == ofIngest {
@@ -35,7 +35,7 @@ func withoutFoldGuard(r role, call any) any {
 	return &changed
 }
 
-// withoutMarker takes out the condition on a keyed call's marker.
+// withoutMarker removes the condition on a keyed call's marker.
 func withoutMarker(_ role, call any) any {
 	in, ok := call.(*dynamodb.TransactWriteItemsInput)
 	if !ok {
@@ -53,7 +53,7 @@ func withoutMarker(_ role, call any) any {
 	return &changed
 }
 
-// addingMore adds 1 more to a counter than the call has.
+// addingMore adds 1 to the delta of an increment.
 func addingMore(r role, call any) any {
 	in, ok := call.(*dynamodb.UpdateItemInput)
 	if !ok || r != ofIngest {
@@ -69,12 +69,12 @@ func addingMore(r role, call any) any {
 	return &changed
 }
 
-// refusing answers that nothing was written.
-func refusing(answer []byte) []byte {
+// rejecting changes an answer: it reports that nothing was accepted.
+func rejecting(answer []byte) []byte {
 	return bytes.ReplaceAll(answer, []byte(`"accepted"`), []byte(`"rejected"`))
 }
 
-// onTwoShards puts the first event of a batch on another write shard, too.
+// onTwoShards also writes the first event of a batch to another write shard.
 func onTwoShards(_ role, call any) any {
 	in, ok := call.(*dynamodb.BatchWriteItemInput)
 	if !ok {
@@ -83,7 +83,7 @@ func onTwoShards(_ role, call any) any {
 	changed := *in
 	changed.RequestItems = maps.Clone(in.RequestItems)
 	for table, requests := range changed.RequestItems {
-		if len(requests) == 25 { // DynamoDB's most
+		if len(requests) == 25 { // a full batch
 			continue
 		}
 		copied := maps.Clone(requests[0].PutRequest.Item)
@@ -98,7 +98,7 @@ func onTwoShards(_ role, call any) any {
 	return &changed
 }
 
-// without drops the deliveries that hold a text.
+// without drops the deliveries that contain a text.
 func without(text string) func(*batch) {
 	return func(b *batch) {
 		if slices.ContainsFunc(b.records, func(r json.RawMessage) bool { return strings.Contains(string(r), text) }) {
@@ -107,7 +107,7 @@ func without(text string) func(*batch) {
 	}
 }
 
-// withLastTwice adds to deliveries their last record, under another sequence number.
+// withLastTwice repeats the last record of a delivery with the next sequence number.
 func withLastTwice(b *batch) {
 	if len(b.records) == 0 {
 		return
@@ -116,14 +116,15 @@ func withLastTwice(b *batch) {
 	was := b.record(last).Dynamodb.SequenceNumber
 	next, ok := new(big.Int).SetString(was, 10)
 	if !ok {
-		panic("a sequence number is " + was)
+		panic("a sequence number is no number: " + was)
 	}
 	next.Add(next, big.NewInt(1))
 	b.records = append(b.records, bytes.Replace(b.records[last], []byte(was), fmt.Appendf(nil, "%0*d", len(was), next), 1))
 }
 
-// TestTheHarnessFindsWhatIsBroken takes the guards out, one at a time.
-func TestTheHarnessFindsWhatIsBroken(t *testing.T) {
+// TestHarnessFindsEachFault tampers with calls, answers or deliveries in one way at a time, and checks that a run
+// finds the difference.
+func TestHarnessFindsEachFault(t *testing.T) {
 	t.Parallel()
 	counters, events := options{Increments: 4000}, options{Events: 200}
 	for name, c := range map[string]struct {
@@ -137,12 +138,12 @@ func TestTheHarnessFindsWhatIsBroken(t *testing.T) {
 		"keyed calls without their marker":   {counters, withoutMarker, nil, nil, "was applied 2 times"},
 		"keyed events without their marker":  {events, withoutMarker, nil, nil, "was applied 2 times"},
 		"updates that add too much":          {counters, addingMore, nil, nil, "was added instead of"},
-		"increments refused and yet added":   {counters, nil, refusing, nil, "was refused and added"},
+		"increments refused and yet added":   {counters, nil, rejecting, nil, "was refused and added"},
 		"deliveries lost":                    {counters, nil, nil, without("c#0#"), "its summary has"},
 		"folds without the condition on seq": {events, withoutFoldGuard, nil, nil, "rollup"},
 		"deliveries of events lost":          {events, nil, nil, without(entityName(0) + "#"), "rollup"},
 		"a record folded as two":             {events, nil, nil, withLastTwice, "rollup"},
-		"events rejected and yet written":    {events, nil, refusing, nil, "was rejected and written"},
+		"events rejected and yet written":    {events, nil, rejecting, nil, "was rejected and written"},
 		"events on two write shards":         {events, onTwoShards, nil, nil, "or once more"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -155,20 +156,20 @@ func TestTheHarnessFindsWhatIsBroken(t *testing.T) {
 					return
 				}
 			}
-			t.Errorf("not found in %d runs: %s", maxRuns, c.finds)
+			t.Errorf("%d runs found no difference with %q", maxRuns, c.finds)
 		})
 	}
 }
 
-// TestAGapIsRepaired loses a stretch of the stream. An audit has to find what is
-// wrong then, and rebuild and replay have to mend it, without any trace.
-func TestAGapIsRepaired(t *testing.T) {
+// TestGapIsRepaired loses consecutive records of the stream. An audit must find the wrong summaries, and rebuild
+// and replay must repair all of them.
+func TestGapIsRepaired(t *testing.T) {
 	t.Parallel()
 	r := runOnce(t, func(o *options) { o.Gap, o.Spread, o.Events, o.Entities = true, virtualstream.ByPartitionKey, 350, 3 })
 	for _, line := range r.described {
 		t.Error(line)
 	}
 	if r.of(recordsLost) == 0 || r.of(auditsFound) == 0 || r.of(rebuiltInLoad)+r.of(rebuiltAtRest) == 0 {
-		t.Errorf("the run tried too little: %v", r.n)
+		t.Errorf("no records were lost, or no summary found and rebuilt: %v", r.n)
 	}
 }

@@ -6,21 +6,23 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/fold/measures"
 )
 
-// TestSumsAreReckonedApart has sums of known events, and parts that are right and wrong.
-func TestSumsAreReckonedApart(t *testing.T) {
+// TestModelOfRollups checks the model's sums of known events, that a right rollup equals them, and that wrong ones
+// don't.
+func TestModelOfRollups(t *testing.T) {
 	t.Parallel()
 	want := rollups{}.of("any")
 	for _, n := range []string{"21.5", "-0.1", "3E+1", "9007199254740993"} { // the last is too wide
 		want.add("e#1", item{"data": &types.AttributeValueMemberM{Value: item{
-			"t": &types.AttributeValueMemberN{Value: n}, "s": &types.AttributeValueMemberS{Value: "7"},
+			"t": dynamo.Decimal(n), "s": dynamo.String("7"),
 		}}})
 	}
-	want.add(dayPrefix+"e", item{"data": &types.AttributeValueMemberM{Value: item{"n": &types.AttributeValueMemberN{Value: "7"}}}})
+	want.add(dayPrefix+"e", item{"data": &types.AttributeValueMemberM{Value: item{"n": dynamo.Decimal("7")}}})
 	if got := fmt.Sprint(*want); got != "{5 1 false map[t:{3/1 257/5 -1/10 30/1}]}" {
-		t.Errorf("they come to %s", got)
+		t.Errorf("the model's sums are %s", got)
 	}
 	of := func(numbers ...string) string {
 		have := rollups{}.of("any")
@@ -33,11 +35,11 @@ func TestSumsAreReckonedApart(t *testing.T) {
 		return fmt.Sprint(*have)
 	}
 	if got := of("21.5", "-0.1", "3E+1", "9007199254740993"); got != fmt.Sprint(*want) {
-		t.Errorf("the product has %s, want %v", got, *want)
+		t.Errorf("the rollup is %s, want %v", got, *want)
 	}
 	for _, wrong := range [][]string{{"21.5", "-0.1", "3E+1"}, {"21.5", "-0.2", "30.1", "9007199254740993"}, {"21.4", "0", "30", "9007199254740993"}} {
 		if got := of(wrong...); got == fmt.Sprint(*want) {
-			t.Errorf("%v passes for right", wrong)
+			t.Errorf("the rollup of %v equals the model", wrong)
 		}
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
+// TestIncrementsBecomeVisible checks that a run measures the time of each of its 100 increments.
 func TestIncrementsBecomeVisible(t *testing.T) {
 	t.Parallel()
 	p, w := pace{rate: 50, lasting: 2 * time.Second}, watch{}
@@ -29,14 +30,13 @@ func TestIncrementsBecomeVisible(t *testing.T) {
 	}
 	w.print(t.Output(), 200*time.Millisecond)
 	if len(w.took) != 100 || w.took[50] <= 0 {
-		t.Errorf("%d are visible: %v", len(w.took), w.took)
+		t.Errorf("%d increments became visible, want 100: %v", len(w.took), w.took)
 	}
 }
 
-// TestFoldsDoNotMeet has one key over many write shards and stream shards. In
-// steady state no fold may fail, but for an entity's when a stream shard's batches
-// go to changing containers, which have to learn what others have folded.
-func TestFoldsDoNotMeet(t *testing.T) {
+// TestFoldsDoNotConflict checks that no condition of a fold fails in steady state, with one key on many write
+// shards and stream shards. An entity's may if containers change: each has to read what others have folded.
+func TestFoldsDoNotConflict(t *testing.T) {
 	t.Parallel()
 	p := pace{rate: 100, lasting: 2 * time.Second}
 	for _, b := range []breadth{
@@ -53,18 +53,18 @@ func TestFoldsDoNotMeet(t *testing.T) {
 			}
 			t.Logf("%d updates, %d failed, %d containers", c.updates, c.failed, len(c.all))
 			if c.updates == 0 || b.Fixed > 0 && len(c.all) != b.Fixed {
-				t.Error("the run tried too little")
+				t.Errorf("%d updates by %d containers, want some by %d", c.updates, len(c.all), b.Fixed)
 			}
 			if c.failed > 0 && (b.Type == kind.Counter || b.Fixed > 0) {
-				t.Errorf("%d folds failed by their conditions", c.failed)
+				t.Errorf("the conditions of %d folds failed, want none", c.failed)
 			}
 		})
 	}
 }
 
-// TestAFailedReadIsReported has no database, and increments that are answered meanwhile: the
-// race detector sees whether they are counted without the lock.
-func TestAFailedReadIsReported(t *testing.T) {
+// TestFailedReadIsReported checks the error of a poll without a database. Increments are answered meanwhile, so
+// that the race detector sees a count of them without the lock.
+func TestFailedReadIsReported(t *testing.T) {
 	t.Parallel()
 	nowhere := dynamodb.New(dynamodb.Options{BaseEndpoint: aws.String("http://127.0.0.1:1"), Region: "nowhere", Credentials: aws.AnonymousCredentials{}, RetryMaxAttempts: 1})
 	view := shardmap.New(nowhere, "map", shardmap.Options{})
@@ -86,6 +86,6 @@ func TestAFailedReadIsReported(t *testing.T) {
 	err := w.pollSummary(ctx, counters.NewSummaries(nowhere, "items", "rollups", view), nil)
 	close(over)
 	if failed := answers.Wait(); failed != nil || err == nil || !strings.Contains(err.Error(), "increments are visible") {
-		t.Error(err)
+		t.Errorf("the poll returned %v, want an error with the number of visible increments; the writer %v", err, failed)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 )
 
+// TestQuantile checks the quantiles of four durations, and of none.
 func TestQuantile(t *testing.T) {
 	list := []time.Duration{1, 2, 3, 4}
 	for q, want := range map[float64]time.Duration{0: 1, 0.5: 3, 0.99: 4, 1: 4} {
@@ -19,23 +20,23 @@ func TestQuantile(t *testing.T) {
 			t.Errorf("quantile %v is %d, want %d", q, got, want)
 		}
 	}
-	if Quantile([]int(nil), 0.5) != 0 {
-		t.Error("a quantile of nothing")
+	if got := Quantile([]int(nil), 0.5); got != 0 {
+		t.Errorf("the median of nothing is %d, want 0", got)
 	}
 }
 
-// TestCPUOf checks that a process's CPU time is what the process itself is told.
+// TestCPUOf checks that a process's CPU time equals what the process itself reads.
 func TestCPUOf(t *testing.T) {
-	for CPU() < 50*time.Millisecond { // uses it
+	for CPU() < 50*time.Millisecond { // uses CPU time
 	}
 	before := CPU()
 	got, err := CPUOf(os.Getpid())
 	if after := CPU(); err != nil || got < before-2*tickOf || got > after+2*tickOf {
-		t.Errorf("%v, %v; want %v to %v", got, err, before, after)
+		t.Errorf("the CPU time is %v, %v; want %v to %v", got, err, before, after)
 	}
 }
 
-// TestPace makes as many calls as the rates come to, whatever the ticks.
+// TestPace checks that the number of calls in two seconds is the integral of the rate.
 func TestPace(t *testing.T) {
 	for want, rate := range map[int]func(time.Duration) float64{
 		100: Steady(50), 14: Steady(7), 0: Steady(0),
@@ -51,6 +52,7 @@ func TestPace(t *testing.T) {
 	}
 }
 
+// TestStart checks that a program's output begins with its command and the date.
 func TestStart(t *testing.T) {
 	p := Program{Name: "some", Flags: func(f *flag.FlagSet) func(context.Context, *Run) error {
 		n := f.Int("n", 1, "times")
@@ -66,6 +68,6 @@ func TestStart(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := out.String(); !strings.HasPrefix(got, "go -C bench run . some -n=3\n20") || !strings.HasSuffix(got, "\n\nxxx") {
-		t.Errorf("got %q", got)
+		t.Errorf("the output is %q, want the command without defaults, the date and xxx", got)
 	}
 }

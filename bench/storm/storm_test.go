@@ -14,19 +14,19 @@ import (
 	"github.com/hotshard/hotshard/internal/tool/system"
 )
 
-// TestScenarios: each has a name of its own, a storm, and options that a system takes.
+// TestScenarios checks that each scenario has a unique name, a storm, and valid options of a system.
 func TestScenarios(t *testing.T) {
 	names := map[string]bool{}
 	for _, s := range scenarios() {
 		if names[s.Name] {
-			t.Errorf("two are called %s", s.Name)
+			t.Errorf("two scenarios have the name %s", s.Name)
 		}
 		names[s.Name] = true
 		if !slices.ContainsFunc(s.Phases, func(p phase) bool { return p.Storm }) {
 			t.Errorf("%s has no storm", s.Name)
 		}
 		if strings.ContainsAny(s.Name, " /") || s.about() == "" {
-			t.Errorf("%q: %q", s.Name, s.about())
+			t.Errorf("the scenario %q has a space or slash in its name, or no description: %q", s.Name, s.about())
 		}
 		o := system.Options{
 			Addr: "127.0.0.1:0", Prefix: prefix, Window: 10 * time.Second, Control: "act", Limits: s.Limits,
@@ -38,6 +38,7 @@ func TestScenarios(t *testing.T) {
 	}
 }
 
+// TestChoose checks which scenarios names and patterns choose, without duplicates. Unknown names are errors.
 func TestChoose(t *testing.T) {
 	for names, want := range map[string]string{
 		"counter10x-40":              "counter10x-40",
@@ -54,14 +55,15 @@ func TestChoose(t *testing.T) {
 			got = append(got, s.Name)
 		}
 		if strings.Join(got, " ") != want || (err == nil) != (want != "") {
-			t.Errorf("%s: %v, %v", names, got, err)
+			t.Errorf("%q chooses %v, %v; want %q", names, got, err, want)
 		}
 	}
 	if all, err := choose(scenarios(), ""); err != nil || len(all) != len(scenarios()) {
-		t.Errorf("%d, %v", len(all), err)
+		t.Errorf("no names choose %d scenarios, %v; want all", len(all), err)
 	}
 }
 
+// TestOutcomes checks the outcome of each storm, and the seconds until 99 % of the requests were accepted.
 func TestOutcomes(t *testing.T) {
 	calmly := func(n int) second { return second{Second: n, Offered: 100, Accepted: 100} }
 	stormy := func(n, accepted, noContainer int) second {
@@ -81,18 +83,20 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
+// TestRates checks that a phase's rate is linear in time, and constant after it.
 func TestRates(t *testing.T) {
 	p := phase{Lasting: 30 * time.Second, From: 14, To: 20}
 	for after, want := range map[time.Duration]float64{0: 14, 15 * time.Second: 17, 30 * time.Second: 20, time.Minute: 20} {
 		if got := p.rate(after); got != want {
-			t.Errorf("after %v: %g", after, got)
+			t.Errorf("the rate after %v is %g, want %g", after, got, want)
 		}
 	}
 	if got := (phase{Lasting: time.Second, From: 5}).rate(time.Second); got != 5 {
-		t.Errorf("%g", got)
+		t.Errorf("the rate of a phase without To is %g, want 5", got)
 	}
 }
 
+// TestGrowth checks how many hot and other keys grew, when the last hot one did, and the steps of the first.
 func TestGrowth(t *testing.T) {
 	at := func(s string) httpapi.ShardChange { return httpapi.ShardChange{Time: s, Shards: 4, By: "ingest"} }
 	var r run
@@ -102,11 +106,11 @@ func TestGrowth(t *testing.T) {
 		{Name: "quiet-3", History: []httpapi.ShardChange{at("2026-11-22T10:00:30Z")}},
 	}, time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC))
 	if err != nil || r.Grown != 2 || r.GrownToo != 1 || r.GrownAt != 3 || r.steps() != "4 (1.2 s), 4 (9.0 s)" {
-		t.Errorf("%+v, %v", r, err)
+		t.Errorf("the growth is %+v, steps %s, %v", r, r.steps(), err)
 	}
 }
 
-// TestSummary has the median and the worst of the runs that are in the folder.
+// TestSummary checks that a folder's summary has the median and the worst of its runs.
 func TestSummary(t *testing.T) {
 	folder := t.TempDir()
 	m := measurement{Scenario: "counter10x-40"}

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// TestSide checks that calls have a pace, and that only counted ones are in the quantiles.
+// TestSide checks the pace of calls, that only counted ones are in the quantiles, and that a rejected call fails.
 func TestSide(t *testing.T) {
 	var requests atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -23,13 +23,13 @@ func TestSide(t *testing.T) {
 		}
 	}
 	if q := s.quantiles(); requests.Load() != 40 || len(s.took) != 20 || q[0] <= 0 || q[1] < q[0] {
-		t.Errorf("%d requests, %d counted, quantiles %v", requests.Load(), len(s.took), q)
+		t.Errorf("%d requests, %d counted, quantiles %v; want 40 and 20", requests.Load(), len(s.took), q)
 	}
 	if err := s.saturate(t.Context(), 20*time.Millisecond); err != nil || s.full.calls < 1 {
-		t.Errorf("%v calls, %v", s.full.calls, err)
+		t.Errorf("saturate made %v calls, %v; want one or more", s.full.calls, err)
 	}
 	server.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusBadRequest) })
 	if err := s.call(t.Context()); err == nil {
-		t.Error("a rejected call is no error")
+		t.Error("a call that the server rejects succeeds")
 	}
 }

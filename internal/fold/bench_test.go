@@ -20,7 +20,7 @@ import (
 	"github.com/hotshard/hotshard/internal/fold"
 )
 
-// nowhere is a DynamoDB that takes every update at once.
+// nowhere is a client that accepts every update immediately.
 type nowhere struct {
 	fold.Client
 	updates atomic.Int64
@@ -31,10 +31,9 @@ func (n *nowhere) UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func
 	return &dynamodb.UpdateItemOutput{}, nil
 }
 
-// BenchmarkBesideStock compares the handler with a stock one (see stock_test.go),
-// both without an engine, in turns. It reports medians of the process's CPU time,
-// garbage collection included, since on a machine with other work the wall clock
-// says little.
+// BenchmarkBesideStock compares the handler with a stock one (see stock_test.go), in turns and without an
+// engine. It reports medians of the process's CPU time, with garbage collection: other work on the machine
+// distorts the wall clock.
 func BenchmarkBesideStock(b *testing.B) {
 	for _, kind := range []struct {
 		name   string
@@ -55,7 +54,7 @@ func BenchmarkBesideStock(b *testing.B) {
 	}
 }
 
-// perTurn is how many records a handler takes in a turn, at least.
+// perTurn is the minimum number of records in a turn.
 const perTurn = 5_000
 
 func compareWithStock(b *testing.B, d *delivery, stock func(context.Context, fold.Client, []byte) error) {
@@ -68,38 +67,38 @@ func compareWithStock(b *testing.B, d *delivery, stock func(context.Context, fol
 	if err != nil {
 		b.Fatal(err)
 	}
-	var ours, usual turns
+	var ours, stocks turns
 	for b.Loop() {
-		ours.take(b, d, func(payload []byte) error {
+		ours.measure(b, d, func(payload []byte) error {
 			answer, err := handler.Invoke(b.Context(), payload)
 			if strings.Contains(string(answer), "itemIdentifier") {
 				return fmt.Errorf("the handler answered %.200s", answer)
 			}
 			return err
 		})
-		usual.take(b, d, func(payload []byte) error { return stock(b.Context(), theirs, payload) })
+		stocks.measure(b, d, func(payload []byte) error { return stock(b.Context(), theirs, payload) })
 	}
 	if n := mine.updates.Load(); n == 0 || n != theirs.updates.Load() {
 		b.Fatalf("%d updates, the stock handler made %d", n, theirs.updates.Load())
 	}
-	b.ReportMetric(0, "ns/op") // of both together, and of what is not measured
+	b.ReportMetric(0, "ns/op") // omits the time of both and of what is not measured
 	b.ReportMetric(ours.median(), "ns/record")
-	b.ReportMetric(usual.median(), "stock-ns/record")
-	b.ReportMetric(usual.median()/ours.median(), "times-faster")
+	b.ReportMetric(stocks.median(), "stock-ns/record")
+	b.ReportMetric(stocks.median()/ours.median(), "times-faster")
 	b.ReportMetric(ours.allocs, "allocs/record")
-	b.ReportMetric(usual.allocs, "stock-allocs/record")
+	b.ReportMetric(stocks.allocs, "stock-allocs/record")
 	b.ReportMetric(ours.bytes, "B/record")
-	b.ReportMetric(usual.bytes, "stock-B/record")
+	b.ReportMetric(stocks.bytes, "stock-B/record")
 }
 
-// turns are what a handler took.
+// turns has a handler's costs.
 type turns struct {
 	cpu           []float64 // ns a record, of each turn
 	allocs, bytes float64   // a record, of the last turn
 }
 
-// take lets a handler have new deliveries, from a heap without garbage.
-func (t *turns) take(b *testing.B, d *delivery, handle func(payload []byte) error) {
+// measure measures a turn of new deliveries to a handler, from a heap without garbage.
+func (t *turns) measure(b *testing.B, d *delivery, handle func(payload []byte) error) {
 	n := max(1, perTurn/d.records)
 	var cpu time.Duration
 	var before, after runtime.MemStats
@@ -125,7 +124,7 @@ func (t *turns) median() float64 {
 	return t.cpu[len(t.cpu)/2]
 }
 
-// cpuTime is what the process has used.
+// cpuTime returns the CPU time of the process.
 func cpuTime(b *testing.B) time.Duration {
 	var used syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
@@ -134,19 +133,19 @@ func cpuTime(b *testing.B) time.Duration {
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
-// delivery is a payload that can be made new.
+// delivery is a payload whose numbers can be raised.
 type delivery struct {
 	payload []byte
 	records int
-	marks   []int // where numbers are that go up from record to record
+	numbers []int // offsets of the numbers that go up from record to record
 	next    int
 }
 
-// mark stands for such a number, with 16 digits.
-const mark = "@@@@@@@@@@@@@@@@"
+// placeholder stands for such a number, with 16 digits.
+const placeholder = "@@@@@@@@@@@@@@@@"
 
-// newDelivery makes a payload of so many records or bytes, of which each is about
-// one of 1,000 targets by Zipf's law.
+// newDelivery returns a payload with this number of records or bytes. Zipf's law draws the target of each record
+// from 1,000.
 func newDelivery(record func(*rand.Rand, uint64) string, records, bytes int) *delivery {
 	random := rand.New(rand.NewPCG(1, 0))
 	zipf := rand.NewZipf(random, 1.1, 1, 999)
@@ -156,9 +155,9 @@ func newDelivery(record func(*rand.Rand, uint64) string, records, bytes int) *de
 			d.payload = append(d.payload, ',')
 		}
 		text := record(random, zipf.Uint64())
-		for at := 0; strings.Contains(text[at:], mark); at += len(mark) {
-			at += strings.Index(text[at:], mark)
-			d.marks = append(d.marks, len(d.payload)+at)
+		for at := 0; strings.Contains(text[at:], placeholder); at += len(placeholder) {
+			at += strings.Index(text[at:], placeholder)
+			d.numbers = append(d.numbers, len(d.payload)+at)
 		}
 		d.payload = append(d.payload, text...)
 		d.records++
@@ -168,9 +167,9 @@ func newDelivery(record func(*rand.Rand, uint64) string, records, bytes int) *de
 	return d
 }
 
-// renew makes what is delivered newer than all before.
+// renew returns the payload with numbers above all earlier ones.
 func (d *delivery) renew() []byte {
-	for _, at := range d.marks {
+	for _, at := range d.numbers {
 		d.next++
 		copy(d.payload[at:], fmt.Sprint(d.next))
 	}

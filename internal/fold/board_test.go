@@ -10,9 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold/board"
@@ -21,7 +18,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
-// calm is a board of some players that nothing disturbs.
+// calm returns a board of this number of players, all folded, without faults.
 func calm(t *testing.T, players int) *arena {
 	t.Helper()
 	db := enginetest.Client(t)
@@ -34,7 +31,7 @@ func calm(t *testing.T, players int) *arena {
 	return a
 }
 
-// expiry is the record of an entry's removal by TTL.
+// expiry returns the record of an entry's removal by TTL.
 func expiry(name, period string, s board.State, sequence string) string {
 	gone := s
 	gone.Present = false
@@ -43,15 +40,16 @@ func expiry(name, period string, s board.State, sequence string) string {
 	return strings.Replace(record, `{"eventName"`, `{"userIdentity":{"type":"Service","principalId":"dynamodb.amazonaws.com"},"eventName"`, 1)
 }
 
-// TestRemovalsByTTL change nothing: the summaries expire with the entries.
+// TestRemovalsByTTL checks that they change no summary: the summaries expire with the entries.
 func TestRemovalsByTTL(t *testing.T) {
 	a := calm(t, 4)
-	must(t, a.containers[0], batchOf("shardId-0", expiry(a.name, "all", a.entries["p1"], "99999")))
+	must(t, a.containers[0], enginetest.WindowedBatch("shardId-0", expiry(a.name, "all", a.entries["p1"], "99999")))
 	a.compare()
 }
 
-// TestAnEntryThatCannotBeRead is a failure of its board's period, and holds up nothing.
-func TestAnEntryThatCannotBeRead(t *testing.T) {
+// TestUnreadableEntry checks that records of an unreadable entry are failures of its period, and block no
+// other.
+func TestUnreadableEntry(t *testing.T) {
 	a := calm(t, 3)
 	a.rest()
 	good := a.entries["p1"]
@@ -60,41 +58,43 @@ func TestAnEntryThatCannotBeRead(t *testing.T) {
 	bad := func(replace, by, sequence string) string {
 		return strings.Replace(entryRecord(a.name, "all", board.State{}, good, sequence, ""), replace, by, 1)
 	}
-	must(t, a.containers[0], batchOf("shardId-0",
+	must(t, a.containers[0], enginetest.WindowedBatch("shardId-0",
 		bad(`"score":{"N"`, `"score":{"S"`, "20001"), bad(`"rev":{"N":"`, `"rev":{"N":"-`, "20002"), bad(`"at":{"N":"`, `"at":{"N":"0.`, "20003"),
 		bad(`"eventName":"INSERT"`, `"eventName":"MODIFY"`, "20004"), bad(`"eventName":"INSERT"`, `"eventName":"LOST"`, "20005"),
 		bad(`"20006"`, `"`+strings.Repeat("1", 41)+`"`, "20006"), record))
 	target := schema.BoardRollupKey(a.name, "all")
 	got := failures(t, a.db, a.names.Rollups)
 	if len(got) != 1 || got[target].count != 6 {
-		t.Fatalf("failures: %+v", got)
+		t.Fatalf("failures %+v, want 6 of the period", got)
 	}
 	if a.noted() != 1 {
-		t.Errorf("%d notes, want one: the top is to be looked at", a.noted())
+		t.Errorf("%d notes of tops, want one", a.noted())
 	}
 	parsed, err := schema.ParseTarget(target)
 	if err != nil || parsed.Base.Name != a.name || parsed.Period != "all" {
-		t.Errorf("%q is %+v, %v", target, parsed, err)
+		t.Errorf("the failure's target %q is %+v, %v; want the board's period", target, parsed, err)
 	}
 	if e := a.top().Entries()[1]; e.Rev != good.Rev {
 		t.Errorf("p1 is %+v, want rev %d", e, good.Rev)
 	}
 }
 
-// TestBoardsWithoutAStreamShard: the top needs none, but the histogram does.
+// TestBoardsWithoutAStreamShard checks that a record without a stream shard changes the top and fails for the
+// histogram.
 func TestBoardsWithoutAStreamShard(t *testing.T) {
 	a := calm(t, 0)
 	a.score1("p1", 5)
 	i := a.stream("p1")
 	failed, err := hand(a.containers[0], []byte(`{"Records":[`+a.streams[i][0]+`]}`))
 	if err != nil || !failed[a.numbers[i][0]] || a.first() != "p1" {
-		t.Errorf("failed: %v, %v; first %q", failed, err, a.first())
+		t.Errorf("failed: %v, %v; first %q; want the record failed, and p1 first", failed, err, a.first())
 	}
 	a.rest()
 	a.compare()
 }
 
-// TestSummariesOfPeriodsExpire as late as the entries that they are about.
+// TestSummariesOfPeriodsExpire checks that a period's top expires with the last of its entries, and its
+// fragments only if the entries do.
 func TestSummariesOfPeriodsExpire(t *testing.T) {
 	a := calm(t, 0)
 	const period = "2026-W02"
@@ -107,31 +107,22 @@ func TestSummariesOfPeriodsExpire(t *testing.T) {
 		pk, sk := schema.EntryKey(a.name, period, "p")
 		maps.Copy(item, dynamo.Key(pk, sk))
 		if _, digits, has := strings.Cut(ttl.more, `"N":"`); has {
-			item[schema.ExpiresAt] = &types.AttributeValueMemberN{Value: strings.TrimRight(digits, `"}`)}
+			item[schema.ExpiresAt] = dynamo.Decimal(strings.TrimRight(digits, `"}`))
 		}
-		if _, err := a.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &a.names.Items, Item: item}); err != nil {
-			t.Fatal(err)
+		enginetest.Put(t, a.db, a.names.Items, item)
+		must(t, a.containers[0], enginetest.WindowedBatch("s", entryRecord(a.name, period, board.State{}, s, fmt.Sprint(i+1), ttl.more)))
+		top := enginetest.Get(t, a.db, a.names.Rollups, schema.BoardRollupKey(a.name, period), schema.TopSK)
+		if got := dynamo.Digits(top, schema.ExpiresAt); got != ttl.want {
+			t.Errorf("step %d: the top expires at %q, want %q", i, got, ttl.want)
 		}
-		must(t, a.containers[0], batchOf("s", entryRecord(a.name, period, board.State{}, s, fmt.Sprint(i+1), ttl.more)))
-		for _, sk := range []string{schema.TopSK, schema.HistogramPrefix + "s"} {
-			key := dynamo.Key(schema.BoardRollupKey(a.name, period), sk)
-			if sk != schema.TopSK {
-				key = dynamo.Key(schema.HistogramKey(a.name, period, "s"))
-			}
-			out, err := a.db.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: &a.names.Rollups, Key: key})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got := dynamo.Digits(out.Item, schema.ExpiresAt); sk == schema.TopSK && got != ttl.want {
-				t.Errorf("step %d: %s expires at %q, want %q", i, sk, got, ttl.want)
-			} else if sk != schema.TopSK && (got == "") != (ttl.more == "") {
-				t.Errorf("step %d: %s expires at %q", i, sk, got)
-			}
+		pk, sk = schema.HistogramKey(a.name, period, "s")
+		if got := dynamo.Digits(enginetest.Get(t, a.db, a.names.Rollups, pk, sk), schema.ExpiresAt); (got == "") != (ttl.more == "") {
+			t.Errorf("step %d: the fragment expires at %q, and its entry has %q", i, got, ttl.more)
 		}
 	}
 }
 
-// TestTasks takes no others.
+// TestTasks checks that the handler runs its two tasks, logs them, and rejects others.
 func TestTasks(t *testing.T) {
 	a := calm(t, 0)
 	var logs bytes.Buffer
@@ -139,13 +130,13 @@ func TestTasks(t *testing.T) {
 		h.log = slog.New(slog.NewTextHandler(&logs, nil))
 	}
 	if got := a.task(); got != `{"looked":0,"failed":0,"later":0,"moved":0}` || !strings.Contains(logs.String(), `msg="boards task done"`) {
-		t.Errorf("nothing to do: %s, %s", got, &logs)
+		t.Errorf("a task without notes: %s, logs %s", got, &logs)
 	}
 	logs.Reset()
 	if _, err := a.containers[0].Invoke(t.Context(), []byte(compact.Task)); err != nil || !strings.Contains(logs.String(), `msg="compaction task done"`) {
 		t.Errorf("compaction: %v, %s", err, &logs)
 	}
 	if _, err := a.containers[0].Invoke(t.Context(), []byte(`{"task":"other"}`)); err == nil {
-		t.Error("another task is no error")
+		t.Error("the handler accepts an unknown task")
 	}
 }

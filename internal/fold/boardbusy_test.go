@@ -13,55 +13,54 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold/parts"
+	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/lane"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
-// topless is a client that doesn't store tops.
-type topless struct {
-	Client
-	err     error // nil: others were faster
-	refused int
+// withoutTops returns a client that fails updates of tops, and counts them. A nil err is a failed condition.
+func (a *arena) withoutTops(err error, failed *int) *dynamodb.Client {
+	tops := updateOf(schema.TopSK)
+	return enginetest.Before(a.db, func(in any) error {
+		switch {
+		case !tops(in):
+			return nil
+		case err != nil:
+			*failed++
+			return err
+		}
+		*failed++
+		update := in.(*dynamodb.UpdateItemInput)
+		stored := enginetest.Get(a.t, a.db, *update.TableName, dynamo.Text(update.Key, schema.PK), schema.TopSK)
+		return &types.ConditionalCheckFailedException{Item: stored}
+	})
 }
 
-func (r *topless) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, o ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
-	if in.Key[schema.SK].(*types.AttributeValueMemberS).Value != schema.TopSK {
-		return r.Client.UpdateItem(ctx, in, o...)
-	}
-	r.refused++
-	if r.err != nil {
-		return nil, r.err
-	}
-	out, err := r.Client.GetItem(ctx, &dynamodb.GetItemInput{TableName: in.TableName, Key: in.Key})
-	if err != nil {
-		return nil, err
-	}
-	return nil, &types.ConditionalCheckFailedException{Item: out.Item}
-}
-
-// TestABusyTop holds up nothing: it is noted, and the task makes it right.
-func TestABusyTop(t *testing.T) {
+// TestBusyTop checks that a top which can't be stored blocks no other record. It is noted, and the task repairs
+// it.
+func TestBusyTop(t *testing.T) {
 	for name, err := range map[string]error{"lost": nil, "throttled": &types.ProvisionedThroughputExceededException{}} {
 		a := calm(t, 8)
 		a.rest()
 		h := a.containers[0]
-		client := &topless{Client: a.db, err: err}
-		h.tops.client = client
+		failed := 0
+		h.tops.client = a.withoutTops(err, &failed)
 		a.score1("p9", 7)
 		a.leave("p1")
 		a.score1("p2", -500)
 		for i := range a.streams {
 			if from := a.done[i]; from < len(a.streams[i]) {
 				id, _ := a.shard(i, from)
-				must(t, h, batchOf(id, append(a.streams[i][from:], write{counter: name, rev: int64(i + 1), value: 5}.record())...))
+				must(t, h, enginetest.WindowedBatch(id, append(a.streams[i][from:], write{counter: name, rev: int64(i + 1), value: 5}.record())...))
 				a.done[i] = len(a.streams[i])
 			}
 		}
-		if client.refused == 0 || a.first() == "p9" || a.noted() != 1 {
-			t.Errorf("%s: %d refused, %d notes; the first is %q", name, client.refused, a.noted(), a.first())
+		if failed == 0 || a.first() == "p9" || a.noted() != 1 {
+			t.Errorf("%s: %d failed updates, %d notes, first %q; want one note, and not p9", name, failed, a.noted(), a.first())
 		}
 		h.tops.client = a.db
 		a.rest()
@@ -69,95 +68,77 @@ func TestABusyTop(t *testing.T) {
 	}
 }
 
-// throttledCells is a client that throttles the first updates of histograms.
-type throttledCells struct {
-	Client
-	left int
-}
-
-func (c *throttledCells) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, o ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
-	if strings.HasPrefix(in.Key[schema.SK].(*types.AttributeValueMemberS).Value, schema.HistogramPrefix) && c.left > 0 {
-		c.left--
-		return nil, &types.ProvisionedThroughputExceededException{}
-	}
-	return c.Client.UpdateItem(ctx, in, o...)
-}
-
-// TestThrottledCellsFailNoBatch checks that a throttled fold of a histogram waits within its delivery, and
-// counts each entry once then.
+// TestThrottledCellsFailNoBatch checks that a throttled fold of a histogram is retried within its delivery, and
+// counts each entry once.
 func TestThrottledCellsFailNoBatch(t *testing.T) {
 	a := calm(t, 8)
 	h := a.containers[0]
-	client := &throttledCells{Client: a.db, left: 4}
+	throttles := 4
+	client := enginetest.Before(a.db, func(in any) error {
+		update, ok := in.(*dynamodb.UpdateItemInput)
+		if ok && strings.HasPrefix(dynamo.Text(update.Key, schema.SK), schema.HistogramPrefix) && throttles > 0 {
+			throttles--
+			return &types.ProvisionedThroughputExceededException{}
+		}
+		return nil
+	})
 	h.cells = newCellsFolder(client, Settings{RollupsTable: h.table}, h.now)
 	a.score1("p9", 7)
 	i := a.stream("p9")
 	id, _ := a.shard(i, a.done[i])
-	must(t, h, batchOf(id, append(a.streams[i][a.done[i]:], write{counter: "other", rev: 1, value: 5}.record())...))
+	must(t, h, enginetest.WindowedBatch(id, append(a.streams[i][a.done[i]:], write{counter: "other", rev: 1, value: 5}.record())...))
 	a.done[i] = len(a.streams[i])
-	if client.left > 0 {
-		t.Error("no fold was throttled")
+	if throttles > 0 {
+		t.Errorf("%d throttles are left of 4", throttles)
 	}
 	a.rest()
 	a.compare()
 }
 
-// slow is a client that has something happen before the first top is stored.
-type slow struct {
-	Client
-	before func()
-}
-
-func (s *slow) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, o ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
-	if before := s.before; before != nil && in.Key[schema.SK].(*types.AttributeValueMemberS).Value == schema.TopSK {
-		s.before = nil
-		before()
-	}
-	return s.Client.UpdateItem(ctx, in, o...)
-}
-
-// TestANoteThatWasClearedTooSoon, by a look at the top as it was before the store, is
-// there again after it.
-func TestANoteThatWasClearedTooSoon(t *testing.T) {
+// TestNoteClearedTooSoon checks that a fold writes its note again if a recheck deleted it before the fold stored
+// the top.
+func TestNoteClearedTooSoon(t *testing.T) {
 	a := calm(t, 20)
 	a.rest()
 	a.size = 15 // raised
-	a.containers[0].tops.client = &slow{a.db, func() {
+	cleared := false
+	a.containers[0].tops.client = beforeFirst(a.db, updateOf(schema.TopSK), func() {
+		cleared = true
 		a.size = 5 // and lowered
 		a.pass(recheck + time.Second)
 		if got := a.task(); got != `{"looked":2,"failed":0,"later":0,"moved":0}` || a.noted() != 0 {
 			t.Errorf("%s, %d notes; the test wants none", got, a.noted())
 		}
 		a.size = 15
-	}}
-	must(t, a.containers[0], batchOf("shardId-0-0", a.streams[0][0])) // a record that is known already
-	if n := len(a.top().Entries()); n < 15 || a.noted() != 1 {
-		t.Errorf("%d held, %d notes", n, a.noted())
+	})
+	must(t, a.containers[0], enginetest.WindowedBatch("shardId-0-0", a.streams[0][0])) // a redelivery
+	if n := len(a.top().Entries()); n < 15 || a.noted() != 1 || !cleared {
+		t.Errorf("the top has %d players, %d notes; want 15 or more, and one; a recheck came before: %t", n, a.noted(), cleared)
 	}
 }
 
-// TestLooksThatFail are due again after the recheck age: others come before them.
-func TestLooksThatFail(t *testing.T) {
+// TestFailedRechecks checks that a failed recheck is due again after the recheck age, so that it delays no other.
+func TestFailedRechecks(t *testing.T) {
 	a := calm(t, 3)
 	a.rest()
 	for _, h := range a.containers {
 		h.tops.boards = broken{h.tops.boards, fmt.Errorf("reading: %w", shard.ErrUnavailable)}
 	}
-	if err := a.containers[0].tops.note(t.Context(), &boardChanges{Period: parts.Period{Board: a.name, Label: "all"}}); err != nil {
+	if err := a.containers[0].tops.note(t.Context(), &boardChanges{Period: a.period()}); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
 		a.clock = a.clock.Add(recheck + time.Second)
 		if out, err := a.containers[0].Invoke(t.Context(), []byte(BoardsTask)); !errors.Is(err, errAllFailed) {
-			t.Errorf("a run all of whose looks fail: %s, %v", out, err)
+			t.Errorf("a run whose rechecks all fail: %s, %v; want errAllFailed", out, err)
 		}
 		if got := a.task(); got != `{"looked":0,"failed":0,"later":1,"moved":0}` {
-			t.Errorf("at once after it: %s", got)
+			t.Errorf("the next run: %s, want the note later", got)
 		}
 	}
 }
 
-// brokenFor answers readings of one board with an error.
+// brokenFor fails reads of one board.
 type brokenFor struct {
 	Boards
 	board string
@@ -177,8 +158,8 @@ func (b brokenFor) Settings(ctx context.Context, board string, now time.Time) (b
 	return b.Boards.Settings(ctx, board, now)
 }
 
-// TestSomeLooksFail: the run is done, and says how many failed.
-func TestSomeLooksFail(t *testing.T) {
+// TestSomeRechecksFail checks that a run does all rechecks, and reports how many failed.
+func TestSomeRechecksFail(t *testing.T) {
 	a := calm(t, 3)
 	a.rest()
 	h := a.containers[0]
@@ -193,15 +174,15 @@ func TestSomeLooksFail(t *testing.T) {
 	a.clock = a.clock.Add(recheck + time.Second)
 	out, err := h.Invoke(t.Context(), []byte(BoardsTask))
 	if err != nil || string(out) != `{"looked":2,"failed":1,"later":0,"moved":0}` {
-		t.Errorf("%s, %v", out, err)
+		t.Errorf("the task answered %s, %v; want 2 looked, 1 failed", out, err)
 	}
 	if want := `msg="boards task done" looked=2 failed=1 later=0`; !strings.Contains(logs.String(), want) {
 		t.Errorf("logged %s, want %s", &logs, want)
 	}
 }
 
-// TestTheOldestNotesComeFirst, where there are more than a run looks at.
-func TestTheOldestNotesComeFirst(t *testing.T) {
+// TestOldestNotesFirst checks that a run rechecks the oldest notes if there are more than it may recheck.
+func TestOldestNotesFirst(t *testing.T) {
 	a := calm(t, 0)
 	f := a.containers[0].rechecks
 	f.maxRechecks = lane.Runs(60, maxRechecks)
@@ -214,7 +195,7 @@ func TestTheOldestNotesComeFirst(t *testing.T) {
 	newest := a.clock
 	a.clock = a.clock.Add(recheck)
 	if got := a.task(); got != fmt.Sprintf(`{"looked":%d,"failed":0,"later":20,"moved":0}`, f.maxRechecks) {
-		t.Errorf("looked: %s", got)
+		t.Errorf("the task answered %s, want %d looked and 20 later", got, f.maxRechecks)
 	}
 	notes, err := f.notes(t.Context())
 	if err != nil {
@@ -222,7 +203,7 @@ func TestTheOldestNotesComeFirst(t *testing.T) {
 	}
 	for _, n := range notes {
 		if age := newest.Sub(time.UnixMilli(n.since)); age > 20*time.Second {
-			t.Errorf("a note of %v before the last was left", age)
+			t.Errorf("a note is left that is %v older than the newest", age)
 		}
 	}
 }

@@ -10,12 +10,12 @@ import (
 	"github.com/hotshard/hotshard/internal/fold/parts"
 )
 
-// compare holds the summaries, and the rows of the index, against the entries.
+// compare checks that the summaries and the rows of the index equal the entries.
 func (a *arena) compare() {
 	top, all := a.top(), a.ranked()
 	held := top.Entries()
 	if len(held) < min(a.size, len(all)) || top.Whole() && len(held) != len(all) {
-		a.t.Fatalf("%d held of %d, size %d, whole: %t", len(held), len(all), a.size, top.Whole())
+		a.t.Fatalf("the top has %d of %d players, size %d, whole: %t", len(held), len(all), a.size, top.Whole())
 	}
 	for i, e := range held {
 		if e.Place != all[i] || e.Rev != a.entries[e.Player].Rev {
@@ -34,7 +34,7 @@ func (a *arena) compare() {
 		}
 	}
 	if cells.Total() != int64(len(all)) {
-		a.t.Fatalf("%d entries counted, want %d", cells.Total(), len(all))
+		a.t.Fatalf("the histogram has %d entries, want %d", cells.Total(), len(all))
 	}
 	for i, p := range all {
 		rank, margin := cells.Locate(p.Score).Rank()
@@ -46,16 +46,24 @@ func (a *arena) compare() {
 
 func (a *arena) top() storedTop {
 	h := a.containers[0]
-	top, err := h.tops.load(context.Background(), &boardChanges{Period: parts.Period{Board: a.name, Label: "all"}})
+	top, err := h.tops.load(context.Background(), &boardChanges{Period: a.period()})
 	if err != nil {
 		a.t.Fatal(err)
 	}
 	return top
 }
 
-// cells merges the parts of all stream shards.
+// period returns the arena's period.
+func (a *arena) period() parts.Period { return parts.Period{Board: a.name, Label: "all"} }
+
+// store returns a store of histograms with the arena's clock.
+func (a *arena) store() *parts.Store[board.Histogram] {
+	return parts.NewHistograms(a.db, a.names.Rollups, func() time.Time { return a.clock })
+}
+
+// cells returns the sum of all fragments of the histogram.
 func (a *arena) cells() (all board.Histogram) {
-	read, err := parts.NewHistograms(a.db, a.names.Rollups, func() time.Time { return a.clock }).Read(context.Background(), parts.Period{Board: a.name, Label: "all"}.Key())
+	read, err := a.store().Read(context.Background(), a.period().Key())
 	if err = errors.Join(err, parts.Damage(read)); err != nil {
 		a.t.Fatal(err)
 	}

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
@@ -21,7 +20,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
-// broken answers readings of a board with an error.
+// broken fails reads of boards.
 type broken struct {
 	Boards
 	err error
@@ -35,17 +34,17 @@ func (b broken) Settings(context.Context, string, time.Time) (boards.Settings, e
 	return boards.Settings{}, b.err
 }
 
-// TestBoardsThatCannotBeRead: what is throttled is looked at again, what can't be
-// reached comes again, and what is damaged is noted.
-func TestBoardsThatCannotBeRead(t *testing.T) {
+// TestFailedReadsOfBoards checks what happens to a record whose board can't be read. An unavailable board
+// fails the record, a throttled one is noted for a recheck, and a damaged one is a failure.
+func TestFailedReadsOfBoards(t *testing.T) {
 	a := calm(t, 3)
 	h, boards := a.containers[0], a.containers[0].tops.boards
 	a.score1("p9", 7)
 	i := a.stream("p9")
-	last := batchOf("shardId-9", a.streams[i][len(a.streams[i])-1])
+	last := enginetest.WindowedBatch("shardId-9", a.streams[i][len(a.streams[i])-1])
 	h.tops.boards = broken{boards, fmt.Errorf("reading: %w", shard.ErrUnavailable)}
 	if failed, err := hand(h, last); err != nil || len(failed) != 1 {
-		t.Errorf("unavailable: failed %v, %v", failed, err)
+		t.Errorf("unavailable: failed %v, %v; want the record", failed, err)
 	}
 	a.rest()
 	h.tops.boards = broken{boards, fmt.Errorf("reading: %w", shard.ErrThrottled)}
@@ -53,11 +52,11 @@ func TestBoardsThatCannotBeRead(t *testing.T) {
 	h.tops.boards = broken{boards, errors.New("no score in it")}
 	must(t, h, last)
 	if got := failures(t, a.db, a.names.Rollups); len(got) != 1 {
-		t.Errorf("damaged: failures %+v", got)
+		t.Errorf("damaged: failures %+v, want one", got)
 	}
 	h.tops.boards = boards
 	if n := a.noted(); n != 1 {
-		t.Errorf("%d notes", n)
+		t.Errorf("%d notes of tops, want one", n)
 	}
 }
 
@@ -79,38 +78,36 @@ func (a *arena) notes(what noteKind) (n int) {
 	return n
 }
 
-// TestADamagedEntry is missing in the top, whose other players are folded. Only its
-// own records are noted.
-func TestADamagedEntry(t *testing.T) {
+// TestDamagedEntry checks that a top lacks a damaged entry and has the others. Only the entry's record is a
+// failure.
+func TestDamagedEntry(t *testing.T) {
 	a := calm(t, 3)
 	a.rest()
 	for _, player := range []string{"p7", "p8", "p9"} {
 		a.score1(player, 5)
 	}
 	it := a.item(a.entries["p8"])
-	it[schema.RankKey] = &types.AttributeValueMemberS{Value: "1"}
-	if _, err := a.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &a.names.Items, Item: it}); err != nil {
-		t.Fatal(err)
-	}
+	it[schema.RankKey] = dynamo.String("1")
+	enginetest.Put(t, a.db, a.names.Items, it)
 	var records []string
 	for _, player := range []string{"p7", "p8", "p9"} {
 		records = append(records, entryRecord(a.name, "all", board.State{}, a.entries[player], fmt.Sprint("3000", player[1:]), ""))
 	}
-	must(t, a.containers[0], batchOf("s", records...))
+	must(t, a.containers[0], enginetest.WindowedBatch("s", records...))
 	held := a.top().Entries()
 	if len(held) != 5 || held[0].Player != "p7" || held[1].Player != "p9" {
-		t.Errorf("held: %+v", held)
+		t.Errorf("the top has %+v, want 5 players from p7 and p9 on", held)
 	}
 	target := schema.BoardRollupKey(a.name, "all")
 	if got := failures(t, a.db, a.names.Rollups); len(got) != 1 || got[target].count != 1 || got[target].sequence != "30008" {
-		t.Errorf("failures: %+v", got)
+		t.Errorf("failures %+v, want one, of record 30008", got)
 	}
 }
 
-// TestATopThatCannotBeRead is made anew from the index, in the place of just that one.
-// A part of the histogram is noted.
-func TestATopThatCannotBeRead(t *testing.T) {
-	text := &types.AttributeValueMemberS{Value: "x"}
+// TestUnreadableTop checks that an unreadable top is rebuilt from the index. An unreadable fragment of the
+// histogram is a failure.
+func TestUnreadableTop(t *testing.T) {
+	text := dynamo.String("x")
 	for name, damage := range map[string]map[string]types.AttributeValue{
 		"version of the form": {schema.Version: dynamo.Number(2)},
 		"absent":              {schema.TopWhole: nil, schema.HistogramCells: nil},
@@ -127,66 +124,57 @@ func TestATopThatCannotBeRead(t *testing.T) {
 		}
 		a.score1("p9", 7)
 		i := a.stream("p9")
-		must(t, h, batchOf(streamShard, a.streams[i][len(a.streams[i])-1]))
+		must(t, h, enginetest.WindowedBatch(streamShard, a.streams[i][len(a.streams[i])-1]))
 		if got := failures(t, a.db, a.names.Rollups); got[schema.BoardRollupKey(a.name, "all")].count != 1 {
 			t.Errorf("%s: failures %+v, want one of the board, for its histogram", name, got)
 		}
 		if held := a.top().Entries(); len(held) < a.size || held[0].Player != "p9" || held[1].Player != "p0" {
-			t.Errorf("%s: held %+v", name, held)
+			t.Errorf("%s: the top has %+v, want %d players from p9 and p0 on", name, held, a.size)
 		}
 		if n := a.noted(); n != 1 {
-			t.Errorf("%s: %d notes", name, n)
+			t.Errorf("%s: %d notes of tops, want one", name, n)
 		}
 	}
 }
 
-// damage changes what is stored of a board, removing what is nil.
+// damage changes attributes of a summary of the board, and removes those that are nil.
 func (a *arena) damage(sk string, with map[string]types.AttributeValue) {
 	a.t.Helper()
-	key := dynamo.Key(schema.BoardRollupKey(a.name, "all"), sk)
-	if streamShard, part := strings.CutPrefix(sk, schema.HistogramPrefix); part {
-		key = dynamo.Key(schema.HistogramKey(a.name, "all", streamShard))
+	pk := schema.BoardRollupKey(a.name, "all")
+	if streamShard, fragment := strings.CutPrefix(sk, schema.HistogramPrefix); fragment {
+		pk, sk = schema.HistogramKey(a.name, "all", streamShard)
 	}
-	out, err := a.db.GetItem(context.Background(), &dynamodb.GetItemInput{TableName: &a.names.Rollups, Key: key})
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	maps.Copy(key, out.Item)
-	maps.Copy(key, with)
-	maps.DeleteFunc(key, func(_ string, v types.AttributeValue) bool { return v == nil })
-	if _, err := a.db.PutItem(context.Background(), &dynamodb.PutItemInput{TableName: &a.names.Rollups, Item: key}); err != nil {
-		a.t.Fatal(err)
-	}
+	it := dynamo.Key(pk, sk)
+	maps.Copy(it, enginetest.Get(a.t, a.db, a.names.Rollups, pk, sk))
+	maps.Copy(it, with)
+	maps.DeleteFunc(it, func(_ string, v types.AttributeValue) bool { return v == nil })
+	enginetest.Put(a.t, a.db, a.names.Rollups, it)
 }
 
-// TestADamagedTopIsReplacedOnceOnly: of two who found it, one is refused.
-func TestADamagedTopIsReplacedOnceOnly(t *testing.T) {
+// TestDamagedTopIsReplacedOnce checks that only one of two containers that read a damaged top can replace it.
+func TestDamagedTopIsReplacedOnce(t *testing.T) {
 	a := calm(t, 3)
 	f := a.containers[0].tops
 	for _, version := range []types.AttributeValue{nil, dynamo.Number(7)} {
 		a.damage(schema.TopSK, map[string]types.AttributeValue{schema.TopVersion: version, schema.TopPlaces: nil})
-		s := &boardChanges{Period: parts.Period{Board: a.name, Label: "all"}}
+		s := &boardChanges{Period: a.period()}
 		top, err := f.load(t.Context(), s)
 		if err != nil || top.damaged == nil {
-			t.Fatalf("%+v, %v", top, err)
+			t.Fatalf("the top is %+v, %v; want a damaged one", top, err)
 		}
 		for _, want := range []bool{true, false} {
 			if _, err := f.client.UpdateItem(t.Context(), f.update(s, top, top.next(board.NewTop(), s.lifetime, f.now()))); (err == nil) != want {
-				t.Errorf("stored: %v", err)
+				t.Errorf("replacing the top: %v, want success %t", err, want)
 			}
 		}
 	}
 }
 
-// TestALostTop is made of what was folded since, taken for whole, and right again
-// after a look.
-func TestALostTop(t *testing.T) {
+// TestLostTop checks that a top which was lost is right again after a recheck. Before, it has only later scores.
+func TestLostTop(t *testing.T) {
 	a := calm(t, 20)
 	a.rest()
-	key := dynamo.Key(schema.BoardRollupKey(a.name, "all"), schema.TopSK)
-	if _, err := a.db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: &a.names.Rollups, Key: key}); err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Delete(t, a.db, a.names.Rollups, schema.BoardRollupKey(a.name, "all"), schema.TopSK)
 	a.score1("p19", 5)
 	a.fold()
 	if top := a.top(); len(top.Entries()) != 1 || !top.Whole() {
@@ -196,7 +184,7 @@ func TestALostTop(t *testing.T) {
 	a.compare()
 }
 
-// TestALostTopOfAWeek that a look makes anew expires as its entries do.
+// TestALostTopOfAWeek checks that a recheck rebuilds a lost top with the expiry of its last entry.
 func TestALostTopOfAWeek(t *testing.T) {
 	a := calm(t, 0)
 	const period = "2026-W02"
@@ -204,11 +192,9 @@ func TestALostTopOfAWeek(t *testing.T) {
 	for i, expires := range []int64{far - 1000, far} {
 		it := a.item(board.State{Place: boards.Place{Player: fmt.Sprint("p", i), At: time.UnixMilli(1).UTC()}, Rev: 1, Present: true})
 		maps.Copy(it, dynamo.Key(schema.EntryKey(a.name, period, fmt.Sprint("p", i))))
-		it[schema.BoardShard] = &types.AttributeValueMemberS{Value: schema.BoardShardKey(a.name, period, 0)}
+		it[schema.BoardShard] = dynamo.String(schema.BoardShardKey(a.name, period, 0))
 		it[schema.ExpiresAt] = dynamo.Number(expires)
-		if _, err := a.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &a.names.Items, Item: it}); err != nil {
-			t.Fatal(err)
-		}
+		enginetest.Put(t, a.db, a.names.Items, it)
 	}
 	s := &boardChanges{Period: parts.Period{Board: a.name, Label: period}}
 	if err := a.containers[0].tops.note(t.Context(), s); err != nil {
@@ -217,6 +203,6 @@ func TestALostTopOfAWeek(t *testing.T) {
 	a.rest()
 	top, err := a.containers[0].tops.load(t.Context(), s)
 	if err != nil || len(top.Entries()) != 2 || top.lifetime.end.Unix() != far {
-		t.Errorf("%+v, %v", top, err)
+		t.Errorf("the top is %+v, %v; want two players until %d", top, err, far)
 	}
 }

@@ -11,9 +11,8 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
-// staleArena is a board of size 1 whose top holds some of the players from p0 on,
-// each 10 points before the next, and an index that knows them as they are and
-// nothing that follows.
+// staleArena returns a board of size 1, and an index that misses all later writes. The top holds the first of
+// the players, each of whom has 10 points more than the next.
 func staleArena(t *testing.T, players, held int) *arena {
 	t.Helper()
 	db := enginetest.Client(t)
@@ -52,7 +51,7 @@ func (a *arena) leave(players ...string) {
 	}
 }
 
-// fold delivers what there is.
+// fold delivers the remaining records.
 func (a *arena) fold() {
 	for i := range a.streams {
 		for a.done[i] < len(a.streams[i]) {
@@ -68,10 +67,9 @@ func (a *arena) first() string {
 	return ""
 }
 
-// TestAStaleIndex: p19 rises to where the top does not reach yet, and then the top
-// comes down to there, by an index that does not know of it. Nothing but a later
-// look can tell.
-func TestAStaleIndex(t *testing.T) {
+// TestStaleIndex lets p19 rise to a place that the top does not cover yet. Then the top widens to there, by an
+// index that misses the rise. Only the recheck finds it.
+func TestStaleIndex(t *testing.T) {
 	a := staleArena(t, 20, 3)
 	a.score1("p19", -35)
 	a.fold()
@@ -80,14 +78,14 @@ func TestAStaleIndex(t *testing.T) {
 	if got := a.first(); got != "p3" {
 		t.Fatalf("the first is %q; the test wants p3", got)
 	}
-	a.leave("p3") // the index shows it still, and it must not come back
+	a.leave("p3") // the index still has p3, and the top must not
 	a.fold()
 	if got := a.first(); got != "p4" {
-		t.Fatalf("the first is %q, want p4 as long as the index lags", got)
+		t.Fatalf("the first is %q, want p4 while the index lags", got)
 	}
 	a.clock = a.clock.Add(recheck / 2)
 	if got := a.task(); got != `{"looked":0,"failed":0,"later":2,"moved":0}` {
-		t.Errorf("too soon: %s", got)
+		t.Errorf("a task before the recheck age: %s, want both notes later", got)
 	}
 	a.frozen = false
 	a.clock = a.clock.Add(recheck)
@@ -98,12 +96,12 @@ func TestAStaleIndex(t *testing.T) {
 	a.compare()
 }
 
-// TestALookThatCameTooSoonForSome: what was made from the index after the note was
-// put is not settled by a look that is late enough for the note's begin alone.
-func TestALookThatCameTooSoonForSome(t *testing.T) {
+// TestNoteOutlivesAnEarlyRecheck checks that a recheck keeps a note if the index was read too recently. The
+// read came after the note, and less than the recheck age ago.
+func TestNoteOutlivesAnEarlyRecheck(t *testing.T) {
 	a := staleArena(t, 80, 3)
 	a.leave("p0", "p1", "p2")
-	a.fold() // p3, p4, p5 now
+	a.fold() // the top has p3, p4, p5
 	a.clock = a.clock.Add(recheck - 5*time.Second)
 	for _, s := range a.index {
 		s.shown = s.shown && a.entries[s.place.Player].Present
@@ -111,10 +109,10 @@ func TestALookThatCameTooSoonForSome(t *testing.T) {
 	a.score1("p79", -55)
 	a.fold()
 	a.leave("p3", "p4", "p5")
-	a.fold() // p6 and p7 by the index, which still has p79 last
+	a.fold() // the top has p6 and p7 from the index, where p79 is still last
 	a.clock = a.clock.Add(6 * time.Second)
 	if got := a.task(); got != `{"looked":2,"failed":0,"later":0,"moved":0}` {
-		t.Errorf("the first look: %s", got)
+		t.Errorf("the early recheck: %s, want both notes done", got)
 	}
 	a.frozen = false
 	a.clock = a.clock.Add(recheck + time.Second)
@@ -125,25 +123,25 @@ func TestALookThatCameTooSoonForSome(t *testing.T) {
 	a.compare()
 }
 
-// TestAnIndexFullOfGhosts shows more players who are gone than a look reads, though
-// the fold read down to those who are not: the look can't tell, and says so.
-func TestAnIndexFullOfGhosts(t *testing.T) {
-	const ghosts = spare + 30
-	a := staleArena(t, ghosts+20, 20)
-	a.score1(fmt.Sprint("p", ghosts+19), -10*ghosts-5)
+// TestIndexFullOfRemovedPlayers checks that a recheck keeps its note if the index still has more removed players
+// than the recheck reads.
+func TestIndexFullOfRemovedPlayers(t *testing.T) {
+	const removed = spare + 30
+	a := staleArena(t, removed+20, 20)
+	a.score1(fmt.Sprint("p", removed+19), -10*removed-5)
 	a.fold()
-	for i := range ghosts {
+	for i := range removed {
 		a.leave(fmt.Sprint("p", i))
 	}
 	a.fold()
-	if want := fmt.Sprint("p", ghosts); a.first() != want {
+	if want := fmt.Sprint("p", removed); a.first() != want {
 		t.Fatalf("the first is %q; the test wants %s", a.first(), want)
 	}
 	for i := range 3 {
 		a.clock = a.clock.Add(recheck + time.Second)
 		notes := []int{2, 1, 1}[i] // the sum's note is gone after its refresh
 		if got := a.task(); got != fmt.Sprintf(`{"looked":%d,"failed":0,"later":0,"moved":0}`, notes) {
-			t.Errorf("looked: %s", got)
+			t.Errorf("the task answered %s, want %d looked", got, notes)
 		}
 	}
 	a.frozen = false
@@ -151,8 +149,8 @@ func TestAnIndexFullOfGhosts(t *testing.T) {
 	a.compare()
 }
 
-// TestARaisedSize makes the top longer without a score.
-func TestARaisedSize(t *testing.T) {
+// TestRaisedSize checks that the task lengthens the top after a board's size was raised.
+func TestRaisedSize(t *testing.T) {
 	a := staleArena(t, 20, 3)
 	a.frozen = false
 	for _, h := range a.containers {
@@ -161,11 +159,11 @@ func TestARaisedSize(t *testing.T) {
 	a.resize(6)
 	a.fold()
 	if n := len(a.top().Entries()); n != 3 {
-		t.Errorf("%d held before the task, want 3", n)
+		t.Errorf("the top has %d players before the task, want 3", n)
 	}
 	a.rest()
 	a.compare()
 	if n := len(a.top().Entries()); n < 6 {
-		t.Errorf("%d held, want 6 or more", n)
+		t.Errorf("the top has %d players, want 6 or more", n)
 	}
 }

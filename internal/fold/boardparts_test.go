@@ -10,13 +10,13 @@ import (
 	"github.com/hotshard/hotshard/internal/fold/parts"
 )
 
-// rotate closes a stream shard. What follows is its child's.
+// rotate closes a stream shard. Later records are in its child.
 func (a *arena) rotate() {
 	i := a.random.IntN(len(a.streams))
 	a.cuts[i] = append(a.cuts[i], len(a.streams[i]))
 }
 
-// shard names the stream shard that has a record, and says where that ends.
+// shard returns the id of the stream shard with a record, and the end of its records.
 func (a *arena) shard(i, at int) (id string, end int) {
 	for n, cut := range a.cuts[i] {
 		if at < cut {
@@ -26,9 +26,9 @@ func (a *arena) shard(i, at int) (id string, end int) {
 	return fmt.Sprintf("shardId-%d-%d", i, len(a.cuts[i])), len(a.streams[i])
 }
 
-// merge merges some parts of the histogram, as they are or as they were.
+// merge merges some fragments of the histogram, by a new or an old read.
 func (a *arena) merge() {
-	key := parts.Period{Board: a.name, Label: "all"}.Key()
+	key := a.period().Key()
 	store := parts.NewHistograms(a.db, a.names.Rollups, time.Now)
 	read, err := store.Read(context.Background(), key)
 	if err != nil {
@@ -46,4 +46,18 @@ func (a *arena) merge() {
 		a.t.Fatal(err)
 	}
 	a.merges++
+}
+
+// mergeAll merges all fragments of the histogram.
+func (a *arena) mergeAll() {
+	a.t.Helper()
+	ctx, store, key := context.Background(), a.store(), a.period().Key()
+	read, err := store.Read(ctx, key)
+	chosen := store.Choose(read, func(parts.Part[board.Histogram]) bool { return true })
+	if err == nil {
+		_, _, err = store.Merge(ctx, key, read, chosen, 0)
+	}
+	if err != nil || len(chosen) < 2 {
+		a.t.Fatalf("%d fragments merged, want 2 or more; %v", len(chosen), err)
+	}
 }

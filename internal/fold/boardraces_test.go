@@ -8,15 +8,16 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold/board"
+	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
-// lagging is how containers see the board.
+// lagging is the board as containers read it.
 type lagging struct {
 	Boards
 	a *arena
@@ -60,8 +61,7 @@ func (l *lagging) Top(ctx context.Context, name, period string, n int, now time.
 	return places[:min(n, len(places))], nil
 }
 
-// MoveRows also makes the records. At times the index throttles it in between, or the process dies
-// after it.
+// MoveRows also appends the records. At times the index throttles some moves, or the process dies after them.
 func (l *lagging) MoveRows(ctx context.Context, name, period string, players []string, now time.Time) (int, error) {
 	if name != l.a.name || period != "all" {
 		return l.Boards.MoveRows(ctx, name, period, players, now)
@@ -84,7 +84,7 @@ func (l *lagging) MoveRows(ctx context.Context, name, period string, players []s
 	return moved, errors.Join(err, why)
 }
 
-// catchUp brings a part of the index up to date, and all of it that lags too long.
+// catchUp updates some rows of the index, and all that are outdated for maxLag.
 func (a *arena) catchUp() {
 	for _, player := range slices.Sorted(maps.Keys(a.index)) {
 		s := a.index[player]
@@ -94,41 +94,34 @@ func (a *arena) catchUp() {
 			now := a.rows[player]
 			*s = seen{place: now.Place, shown: now.Present}
 		case a.random.IntN(4) == 0:
-			s.shown = false // it left its old place, and is not at the new one yet
+			s.shown = false // removed from the old place, and not yet at the new one
 		}
 	}
 }
 
-// races is a client that counts reads of tops, and has something happen just before and after one is stored.
-type races struct {
-	Client
-	a *arena
+// racing returns a client that counts reads of tops, and intervenes before and after one is stored.
+func (a *arena) racing(client *dynamodb.Client) *dynamodb.Client {
+	stores := updateOf(schema.TopSK)
+	return enginetest.Around(client, func(in any, call func() error) error {
+		if get, ok := in.(*dynamodb.GetItemInput); ok && dynamo.Text(get.Key, schema.SK) == schema.TopSK {
+			a.loads++
+		}
+		if stores(in) {
+			a.intervene()
+			defer a.intervene()
+		}
+		return call()
+	})
 }
 
-func (r *races) GetItem(ctx context.Context, in *dynamodb.GetItemInput, o ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
-	if in.Key[schema.SK].(*types.AttributeValueMemberS).Value == schema.TopSK {
-		r.a.loads++
-	}
-	return r.Client.GetItem(ctx, in, o...)
-}
-
-func (r *races) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, o ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
-	if in.Key[schema.SK].(*types.AttributeValueMemberS).Value == schema.TopSK {
-		r.a.intervene()
-		defer r.a.intervene()
-	}
-	return r.Client.UpdateItem(ctx, in, o...)
-}
-
-// intervene lets entries change, another container fold, and time pass, while a fold
-// is under way.
+// intervene changes entries, folds by another container, and lets time pass, during a fold.
 func (a *arena) intervene() {
 	if a.nested || a.races == 0 || a.random.IntN(3) > 0 {
 		return
 	}
 	a.nested = true
 	a.races--
-	if a.slow && a.random.IntN(3) == 0 { // so slow a process that others look again
+	if a.slow && a.random.IntN(3) == 0 { // the fold is so slow that another recheck is due
 		a.pass(recheck + time.Second)
 		a.task()
 	}
@@ -143,7 +136,7 @@ func (a *arena) intervene() {
 	a.nested = false
 }
 
-// outdate changes a player's entry, mostly for the worse, and has that folded.
+// outdate changes a player's entry, usually to a lower place, and folds that.
 func (a *arena) outdate(player string) {
 	if s := a.entries[player]; s.Present && a.random.IntN(4) > 0 {
 		s.Present = false

@@ -11,15 +11,15 @@ import (
 	"github.com/hotshard/hotshard/internal/test/lane"
 )
 
-// reached is a board of 20 players, of which the top holds 7. Both containers have cached its reach, and count
-// their reads of it.
+// reached returns a board of 20 players, of which the top has 7. Both containers have cached the top's reach, and
+// count their reads of the top.
 func reached(t *testing.T) (a *arena, one, other *Handler) {
 	t.Helper()
 	a = calm(t, 20)
 	a.rest()
 	one, other = a.containers[0], a.containers[1]
 	for _, h := range a.containers {
-		h.tops.client = &races{a.db, a}
+		h.tops.client = a.racing(a.db)
 		a.score1("p19", -190)
 		a.by(h)
 	}
@@ -27,7 +27,7 @@ func reached(t *testing.T) (a *arena, one, other *Handler) {
 	return a, one, other
 }
 
-// by has one container deliver what there is.
+// by delivers the remaining records to one container.
 func (a *arena) by(h *Handler) {
 	before := a.containers
 	a.containers = [2]*Handler{h, h}
@@ -40,8 +40,8 @@ func (a *arena) holds(player string) bool {
 	return slices.ContainsFunc(a.top().Entries(), func(e board.Entry) bool { return e.Player == player })
 }
 
-// TestScoresBeyondTheTopReadNone checks that a fold reads the top only if a place lies within a reach that was
-// cached at most 10 s ago.
+// TestScoresBeyondTheTopReadNone checks that a fold does not read the top if the places lie beyond its cached
+// reach. A reach is cached for 10 s.
 func TestScoresBeyondTheTopReadNone(t *testing.T) {
 	a, one, _ := reached(t)
 	for _, step := range []struct {
@@ -60,15 +60,16 @@ func TestScoresBeyondTheTopReadNone(t *testing.T) {
 		a.score1(step.player, step.points)
 		a.by(one)
 		if a.loads != step.loads {
-			t.Errorf("%+v: %d reads of the top", step, a.loads)
+			t.Errorf("%+v: %d reads of the top, want %d", step, a.loads, step.loads)
 		}
 	}
 	a.rest()
 	a.compare()
 }
 
-// TestAPlayerWhomAnotherContainerLetIn falls by a record whose new place lies beyond the cached reach.
-func TestAPlayerWhomAnotherContainerLetIn(t *testing.T) {
+// TestFallOfAnotherContainersPlayer checks that a record whose new place lies beyond the cached reach removes a
+// player whom another container has entered.
+func TestFallOfAnotherContainersPlayer(t *testing.T) {
 	a, one, other := reached(t)
 	a.score1("p19", 5)
 	a.by(other)
@@ -78,14 +79,14 @@ func TestAPlayerWhomAnotherContainerLetIn(t *testing.T) {
 	a.score1("p19", -200)
 	a.by(one)
 	if a.holds("p19") {
-		t.Error("the top still has p19")
+		t.Error("the top still has p19, who fell to the last place")
 	}
 	a.compare()
 }
 
-// TestAReachThatGrewElsewhere: one container's cached reach lacks a player whom another's fold read from the
-// index. Until the recheck the top has the player at the old place.
-func TestAReachThatGrewElsewhere(t *testing.T) {
+// TestReachWidenedByAnotherContainer checks that a recheck moves a player whom another container has read from
+// the index. The first container's cached reach lacks the player, so the top has the old place until then.
+func TestReachWidenedByAnotherContainer(t *testing.T) {
 	a, one, other := reached(t)
 	a.leave("p0", "p1", "p2", "p3")
 	a.by(other)
@@ -102,8 +103,8 @@ func TestAReachThatGrewElsewhere(t *testing.T) {
 	a.compare()
 }
 
-// TestCachedReaches plays boards most of whose scores lie beyond the top, with redelivery, lost answers, an index
-// that lags, two containers that intervene in each other's folds, and raids that make the top reach farther.
+// TestCachedReaches plays boards with most scores beyond the top. There are redelivery, unknown outcomes, a
+// lagging index, concurrent folds, and raids that widen the top. At rest the boards are exact.
 func TestCachedReaches(t *testing.T) {
 	db := enginetest.Client(t)
 	names := enginetest.Tables(t, db)
@@ -113,7 +114,7 @@ func TestCachedReaches(t *testing.T) {
 		random := rand.New(rand.NewPCG(uint64(seed), 7))
 		a := newArena(t, db, names, random, seed)
 		a.size, a.players, a.lags, a.races = 1+random.IntN(3), 40, random.IntN(2) == 0, 8
-		client := &races{&unreliable{Client: db, random: random, faults: 6}, a}
+		client := a.racing(unreliable(db, random, 6))
 		for _, h := range a.containers {
 			h.tops.client, h.cells = client, newCellsFolder(client, Settings{RollupsTable: h.table}, h.now)
 		}
@@ -137,6 +138,6 @@ func TestCachedReaches(t *testing.T) {
 	}
 	t.Logf("%d reads of tops by %d deliveries", loads, deliveries)
 	if loads >= deliveries {
-		t.Error("no delivery went by a cached reach")
+		t.Errorf("%d deliveries read the top %d times: none used a cached reach", deliveries, loads)
 	}
 }

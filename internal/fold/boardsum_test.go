@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -17,12 +16,13 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold/board"
 	"github.com/hotshard/hotshard/internal/fold/parts"
+	"github.com/hotshard/hotshard/internal/test/enginetest"
 )
 
 // sum returns the stored sum of the histogram; ok is false if none counts.
 func (a *arena) sum() (sum board.Histogram, ok bool) {
 	a.t.Helper()
-	read, err := parts.NewHistograms(a.db, a.names.Rollups, func() time.Time { return a.clock }).Read(context.Background(), parts.Period{Board: a.name, Label: "all"}.SumKey())
+	read, err := a.store().Read(context.Background(), a.period().SumKey())
 	if err = errors.Join(err, parts.Damage(read)); err != nil {
 		a.t.Fatal(err)
 	}
@@ -32,7 +32,7 @@ func (a *arena) sum() (sum board.Histogram, ok bool) {
 	return read[0].Value, true
 }
 
-// summed returns an arena of 20 players, more than the top holds, that has a sum at rest.
+// summed returns an arena at rest with a stored sum, and 20 players, more than the top holds.
 func summed(t *testing.T) *arena {
 	t.Helper()
 	a := calm(t, 20)
@@ -40,18 +40,18 @@ func summed(t *testing.T) *arena {
 		h.rechecks.fewFragments = 1
 	}
 	a.rest()
-	a.score1("p0", 1) // the top is known not to be whole
+	a.score1("p0", 1) // so that the containers have cached that the top is not whole
 	a.fold()
 	a.rest()
 	a.holdsSum(true)
 	return a
 }
 
-// holdsSum checks whether the stored sum has all that was folded.
+// holdsSum checks that there is a sum, and whether it has all folded records.
 func (a *arena) holdsSum(want bool) {
 	a.t.Helper()
 	if sum, ok := a.sum(); !ok || sum.Same(a.cells()) != want {
-		a.t.Fatalf("a sum: %t; it has all: %t, want %t", ok, sum.Same(a.cells()), want)
+		a.t.Fatalf("there is a sum: %t; it has all folded records: %t, want %t", ok, sum.Same(a.cells()), want)
 	}
 }
 
@@ -62,9 +62,9 @@ func (a *arena) runs(h *Handler) string {
 	return fmt.Sprint(string(out), err)
 }
 
-// TestASumFollowsItsFragments checks that folds which note nothing, because another note covers them, are in the
-// sum at rest.
-func TestASumFollowsItsFragments(t *testing.T) {
+// TestSumFollowsItsFragments checks that the sum at rest has folds that wrote no note, since an earlier note
+// covers them.
+func TestSumFollowsItsFragments(t *testing.T) {
 	a := summed(t)
 	one, other := a.containers[0], a.containers[1]
 	for round, h := range []*Handler{one, other, other, one, one} {
@@ -81,15 +81,15 @@ func TestASumFollowsItsFragments(t *testing.T) {
 	a.compare()
 }
 
-// TestFewFragmentsHaveNoSum checks that a sum begins with the fragment that is one too many, and that a fold by a
-// container which takes it for absent is in it at rest.
+// TestFewFragmentsHaveNoSum checks that a sum is stored only from one fragment above the limit on. At rest it has
+// the folds of a container that has cached its absence.
 func TestFewFragmentsHaveNoSum(t *testing.T) {
 	a := calm(t, 20)
 	a.score1("p0", 1)
 	a.fold()
 	a.rest()
 	if _, ok := a.sum(); ok {
-		t.Fatal("a sum of few fragments")
+		t.Fatal("there is a sum of few fragments")
 	}
 	for _, h := range a.containers {
 		h.rechecks.fewFragments = 3
@@ -99,7 +99,7 @@ func TestFewFragmentsHaveNoSum(t *testing.T) {
 		a.score1(fmt.Sprint("p", i), -1000)
 	}
 	a.by(a.containers[0])
-	i := a.stream("p1") // by a container that takes the sum for absent from now on
+	i := a.stream("p1") // by a container that caches from now on that there is no sum
 	a.score1("p1", -1001)
 	a.by(a.containers[1])
 	a.pass(recheck - 2*time.Second)
@@ -111,97 +111,62 @@ func TestFewFragmentsHaveNoSum(t *testing.T) {
 	a.score1("p1", -1003)
 	a.by(a.containers[1])
 	if a.done[i] != len(a.streams[i]) {
-		t.Fatal("not all is folded")
+		t.Fatal("the last record is not folded")
 	}
 	a.rest()
 	a.holdsSum(true)
 }
 
-// meanwhile is a client in which something happens once, before a sum is stored or the histogram's second
-// partition read.
-type meanwhile struct {
-	Client
-	store, read func()
-}
-
-func (m *meanwhile) once(f *func()) {
-	if do := *f; do != nil {
-		*f = nil
-		do()
-	}
-}
-
-func (m *meanwhile) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, o ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
-	if in.Key[schema.SK].(*types.AttributeValueMemberS).Value == schema.SumSK {
-		m.once(&m.store)
-	}
-	return m.Client.UpdateItem(ctx, in, o...)
-}
-
-func (m *meanwhile) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
-	if pk, _ := in.ExpressionAttributeValues[":pk"].(*types.AttributeValueMemberS); pk != nil && strings.HasPrefix(pk.Value, "L#") && strings.HasSuffix(pk.Value, "#1") {
-		m.once(&m.read)
-	}
-	return m.Client.Query(ctx, in, o...)
-}
-
-// TestTwoRefreshers checks that a slow refresher stores no older sum over a newer one, whose note is gone.
+// TestTwoRefreshers checks that a slow refresh stores no older sum over a newer one, whose note is deleted.
 func TestTwoRefreshers(t *testing.T) {
 	a := summed(t)
 	one, other := a.containers[0], a.containers[1]
 	a.score1("p11", -1100)
 	a.by(one)
-	one.tops.client = &meanwhile{Client: a.db, store: func() {
+	one.tops.client = beforeFirst(a.db, updateOf(schema.SumSK), func() {
 		a.score1("p12", -1200)
 		a.by(other)
 		a.pass(recheck)
 		if got := a.runs(other); !strings.HasPrefix(got, `{"looked":1,"failed":0`) {
-			t.Errorf("the other: %s", got)
+			t.Errorf("the faster task answered %s, want one sum done", got)
 		}
 		a.holdsSum(true)
-	}}
+	})
 	if got := a.runs(one); !strings.Contains(got, `"looked":0,"failed":0,"later":1`) {
-		t.Errorf("the slow one: %s", got)
+		t.Errorf("the slow task answered %s, want the sum later", got)
 	}
 	a.holdsSum(true)
 	a.rest()
 	a.compare()
 }
 
-// TestFragmentsMergedDuringARefresh checks that a record which a refresh would read in the merged fragment, too, or
-// in none, is in the sum once.
+// TestFragmentsMergedDuringARefresh checks that each record is in the sum once, although a merge moves it
+// during the refresh.
 func TestFragmentsMergedDuringARefresh(t *testing.T) {
 	a := summed(t)
 	one := a.containers[0]
-	store := parts.NewHistograms(a.db, a.names.Rollups, func() time.Time { return a.clock })
-	key := parts.Period{Board: a.name, Label: "all"}.Key()
-	one.tops.client = &meanwhile{Client: a.db, read: func() {
-		read, err := store.Read(t.Context(), key)
-		chosen := store.Choose(read, func(parts.Part[board.Histogram]) bool { return true })
-		if err == nil {
-			_, _, err = store.Merge(t.Context(), key, read, chosen, 0)
-		}
-		if err != nil || len(chosen) < 2 {
-			t.Errorf("%d fragments merged, %v", len(chosen), err)
-		}
-	}}
+	secondPartition := func(in any) bool {
+		query, ok := in.(*dynamodb.QueryInput)
+		return ok && dynamo.Text(query.ExpressionAttributeValues, ":pk") == a.period().Key().Partitions[1]
+	}
+	one.tops.client = beforeFirst(a.db, secondPartition, a.mergeAll)
 	a.score1("p11", -1100)
 	a.by(a.containers[1])
 	for _, h := range a.containers {
-		h.rechecks.fewFragments = 0 // the merged one
+		h.rechecks.fewFragments = 0 // the merged one is enough for a sum
 	}
 	if got := a.runs(one); !strings.Contains(got, `"looked":0,"failed":0,"later":1`) {
-		t.Errorf("the refresh: %s", got)
+		t.Errorf("the refresh answered %s, want the sum later", got)
 	}
 	a.rest()
 	a.holdsSum(true)
 }
 
-// halfMerged is a client whose queries show one half of a merge only: what is emptied, or the merged fragment.
+// halfMerged is a client whose queries return half of a merge: the emptied fragments, or the merged one.
 type halfMerged struct {
 	Client
 	before map[string]dynamo.Item // the fragments, by key
-	merged bool                   // the merged fragment is shown
+	merged bool                   // the merged fragment is returned
 }
 
 func place(it dynamo.Item) string {
@@ -226,8 +191,8 @@ func (h *halfMerged) Query(ctx context.Context, in *dynamodb.QueryInput, o ...fu
 	return out, nil
 }
 
-// TestHalfAMergeIsNoSum checks that a refresh which sees half of a merge stores nothing, and that the sum is right at
-// rest. A query is not one with a transaction: it may see some of its changes.
+// TestHalfAMergeIsNoSum checks that a refresh which reads half of a merge stores nothing, and that the sum is right
+// at rest. A query is not isolated from a transaction.
 func TestHalfAMergeIsNoSum(t *testing.T) {
 	for _, merged := range []bool{false, true} {
 		a := summed(t)
@@ -238,36 +203,21 @@ func TestHalfAMergeIsNoSum(t *testing.T) {
 		a.score1("p11", -1100)
 		a.by(a.containers[1])
 		a.pass(recheck + time.Second)
-		store := parts.NewHistograms(a.db, a.names.Rollups, func() time.Time { return a.clock })
-		key := parts.Period{Board: a.name, Label: "all"}.Key()
 		half := &halfMerged{Client: a.db, before: map[string]dynamo.Item{}, merged: merged}
-		for _, pk := range key.Partitions {
-			out, err := a.db.Query(t.Context(), &dynamodb.QueryInput{
-				TableName: &a.names.Rollups, KeyConditionExpression: aws.String("pk = :pk"), ExpressionAttributeValues: dynamo.Item{":pk": dynamo.String(pk)},
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, it := range out.Items {
+		for _, pk := range a.period().Key().Partitions {
+			for _, it := range enginetest.Query(t, a.db, a.names.Rollups, pk) {
 				half.before[place(it)] = it
 			}
 		}
 		before, _ := a.sum()
-		read, err := store.Read(t.Context(), key)
-		chosen := store.Choose(read, func(parts.Part[board.Histogram]) bool { return true })
-		if err == nil {
-			_, _, err = store.Merge(t.Context(), key, read, chosen, 0)
-		}
-		if err != nil || len(chosen) < 2 {
-			t.Fatalf("%d fragments merged, %v", len(chosen), err)
-		}
+		a.mergeAll()
 		client := one.tops.client
 		one.tops.client = half
 		if out, err := one.Invoke(t.Context(), []byte(BoardsTask)); err != nil || !strings.Contains(string(out), `"failed":0,"later":1`) {
-			t.Errorf("merged fragment shown: %t: %s, %v", merged, out, err)
+			t.Errorf("merged fragment returned: %t: the task answered %s, %v; want the sum later", merged, out, err)
 		}
 		if sum, ok := a.sum(); !ok || !sum.Same(before) {
-			t.Errorf("merged fragment shown: %t: a sum of half a merge is stored", merged)
+			t.Errorf("merged fragment returned: %t: a sum of half a merge is stored", merged)
 		}
 		one.tops.client = client
 		a.rest()
@@ -275,7 +225,8 @@ func TestHalfAMergeIsNoSum(t *testing.T) {
 	}
 }
 
-// TestOldestSumsFirst checks that a run refreshes a bounded number of sums, and that the others' turn comes.
+// TestOldestSumsFirst checks that a run refreshes at most maxSums sums, the oldest notes first, and that the next
+// run refreshes the others.
 func TestOldestSumsFirst(t *testing.T) {
 	a := calm(t, 1)
 	a.rest()
@@ -293,13 +244,13 @@ func TestOldestSumsFirst(t *testing.T) {
 			pk, sk := schema.SumNoteKey(fmt.Sprint("b", i), "all")
 			it, err := dynamo.Get(t.Context(), a.db, a.names.Rollups, pk, sk)
 			if err != nil || (len(it) > 0) != strings.Contains(want, `"later":5`) {
-				t.Errorf("the newest note %d after %s: %v, %v", i, want, it, err)
+				t.Errorf("note %d of the newest after %s: %v, %v", i, want, it, err)
 			}
 		}
 	}
 }
 
-// TestDamagedFragmentEmptiesTheSum checks that no rank comes from a sum which can't be refreshed.
+// TestDamagedFragmentEmptiesTheSum checks that no rank is read from a sum that can't be refreshed.
 func TestDamagedFragmentEmptiesTheSum(t *testing.T) {
 	a := summed(t)
 	streamShard, _ := a.shard(a.stream("p9"), 0)
@@ -315,19 +266,19 @@ func TestDamagedFragmentEmptiesTheSum(t *testing.T) {
 	}
 }
 
-// ledger is a client that has a counting sum and keeps notes, and counts calls.
+// ledger is a client that stores a sum and a note, and counts calls.
 type ledger struct {
 	Client
-	sum, note            dynamo.Item
-	glances, reads, puts int
+	sum, note                 dynamo.Item
+	noteReads, sumReads, puts int
 }
 
 func (l *ledger) GetItem(_ context.Context, in *dynamodb.GetItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
 	if in.Key[schema.SK].(*types.AttributeValueMemberS).Value == schema.SumSK {
-		l.reads++
+		l.sumReads++
 		return &dynamodb.GetItemOutput{Item: l.sum}, nil
 	}
-	l.glances++
+	l.noteReads++
 	return &dynamodb.GetItemOutput{Item: l.note}, nil
 }
 
@@ -337,10 +288,10 @@ func (l *ledger) UpdateItem(_ context.Context, in *dynamodb.UpdateItemInput, _ .
 	return &dynamodb.UpdateItemOutput{}, nil
 }
 
-// TestWhatNotesOfSumsCost counts what the folds of an hour read and write for the sum of a board, into each of whose
-// fragments a container of its own folds once a second.
+// TestWhatNotesOfSumsCost counts an hour's reads and writes for a board's sum. Each stream shard has a container of
+// its own, which folds once a second.
 func TestWhatNotesOfSumsCost(t *testing.T) {
-	for _, c := range []struct{ shards, notes, glances int }{{4, 240, 960}, {160, 240, 38_400}} {
+	for _, c := range []struct{ shards, notes, noteReads int }{{4, 240, 960}, {160, 240, 38_400}} {
 		now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 		client := &ledger{sum: dynamo.Item{schema.RollupSequence: dynamo.String("0"), schema.Version: dynamo.Decimal(schema.BoardVersion), schema.HistogramCells: board.Histogram{}.Attributes()[schema.HistogramCells]}}
 		var tops []*topFolder
@@ -356,15 +307,15 @@ func TestWhatNotesOfSumsCost(t *testing.T) {
 			}
 			now = now.Add(time.Second)
 		}
-		t.Logf("%d stream shards: %d notes of one write unit, %d reads of half a unit, and %d of the sum", c.shards, client.puts, client.glances, client.reads)
-		if client.puts != c.notes || client.reads != c.notes || client.glances > c.glances {
-			t.Errorf("want %d notes and at most %d reads", c.notes, c.glances)
+		t.Logf("%d stream shards: %d notes of one write unit, %d reads of half a unit, and %d of the sum", c.shards, client.puts, client.noteReads, client.sumReads)
+		if client.puts != c.notes || client.sumReads != c.notes || client.noteReads > c.noteReads {
+			t.Errorf("%d notes, %d reads of the sum and %d of notes; want %d, %[4]d and at most %[5]d", client.puts, client.sumReads, client.noteReads, c.notes, c.noteReads)
 		}
 	}
 }
 
-// TestANoteOfASumGoesBackInTimeForNobody checks that a late note leaves a newer one, whose time others count on.
-func TestANoteOfASumGoesBackInTimeForNobody(t *testing.T) {
+// TestLateNoteKeepsTheNewer checks that a late note of a sum does not set back the time of a newer one.
+func TestLateNoteKeepsTheNewer(t *testing.T) {
 	a := calm(t, 0)
 	for _, late := range []time.Duration{0, -20 * time.Second} {
 		if err := NoteSum(t.Context(), a.db, a.names.Rollups, a.name, "all", a.clock.Add(late)); err != nil {
@@ -373,6 +324,6 @@ func TestANoteOfASumGoesBackInTimeForNobody(t *testing.T) {
 	}
 	notes, err := a.containers[0].rechecks.notes(t.Context())
 	if err != nil || len(notes) != 1 || notes[0].last != a.clock.UnixMilli() || notes[0].kind != sumNote {
-		t.Errorf("%+v, %v", notes, err)
+		t.Errorf("notes %+v, %v; want one of a sum, of %v", notes, err, a.clock)
 	}
 }

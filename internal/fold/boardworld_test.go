@@ -24,8 +24,8 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
-// arena is one period of a board: the entries, which are in the engine, the stream
-// shards with their records, a clock, and an index that lags as it likes.
+// arena is one period of a board. It has entries in the engine, three stream shards with their records, a
+// clock, and an index that lags.
 type arena struct {
 	t       rapid.TB
 	db      *dynamodb.Client
@@ -35,42 +35,42 @@ type arena struct {
 	size    int
 	shards  int // write shards
 	players int
-	mu      sync.Mutex // a task looks at several periods at a time
+	mu      sync.Mutex // a task rechecks several periods concurrently
 	clock   time.Time
 
 	entries map[string]board.State
-	rows    map[string]board.State        // in the index: of entries that are there
+	rows    map[string]board.State        // in the index, of stored entries
 	defers  bool                          // the index throttles some writes, so that rows become outdated
 	streams [3][]string                   // records
 	numbers [3][]string                   // their sequence numbers
-	cuts    [3][]int                      // where the stream shard was closed, and its child begins
-	done    [3]int                        // records that Lambda takes for done
-	parts   []parts.Part[board.Histogram] // of the histogram, as they were read some time ago
+	cuts    [3][]int                      // where a stream shard was closed, and its child begins
+	done    [3]int                        // records that Lambda takes as done
+	parts   []parts.Part[board.Histogram] // an old read of the histogram
 
-	lags   bool // the index is what it was, and not the engine's
-	frozen bool // and stays that way
+	lags   bool // the index is the arena's, and not the engine's
+	frozen bool // the index misses all later writes
 	index  map[string]*seen
 
 	containers [2]*Handler
 	nested     bool
-	slow       bool     // processes take long
+	slow       bool     // folds are slow
 	races      int      // interventions left
 	read       []string // players whose entries a fold read last
 	widened    int      // readings of the index by folds
 	loads      int      // reads of the top by folds
 	deliveries int
 	merges     int
-	sums       int // found at rest
+	sums       int // sums compared at rest
 	faulty     int // moves of rows that fail
 	deferred   int // writes that left an outdated row
 	moved      int
 }
 
-// seen is a player as the index shows him, and since when that is no more so.
+// seen is a player's row in the lagging index.
 type seen struct {
 	place boards.Place
 	shown bool
-	stale time.Time // zero when it is up to date
+	stale time.Time // since when the row is outdated; zero if it is current
 }
 
 const (
@@ -96,7 +96,7 @@ func newArena(t rapid.TB, db *dynamodb.Client, names schema.Names, random *rand.
 
 func (a *arena) player() string { return fmt.Sprintf("p#%d", a.random.IntN(a.players)) }
 
-// write changes an entry: of anyone, or, to bring the top down, of one of the first.
+// write changes a random player's entry, or one of the first players' so that the top gets shorter.
 func (a *arena) write() {
 	player := a.player()
 	if first := a.ranked(); len(first) > 0 && a.random.IntN(3) == 0 {
@@ -105,7 +105,7 @@ func (a *arena) write() {
 	a.change(player)
 }
 
-// change changes a player's entry, or leaves one that is not there.
+// change changes a player's entry. It may remove an entry, and does not remove an absent one.
 func (a *arena) change(player string) {
 	old := a.entries[player]
 	next := board.State{Place: boards.Place{Player: player}, Rev: old.Rev + 1, Present: a.random.IntN(5) > 0}
@@ -116,7 +116,7 @@ func (a *arena) change(player string) {
 		if !next.Present {
 			return
 		}
-		next.Rev = old.Rev + 1000 // the clock's, above
+		next.Rev = old.Rev + 1000 // of the clock, and higher
 	}
 	if next.Present {
 		next.Score = a.score()
@@ -125,7 +125,7 @@ func (a *arena) change(player string) {
 	a.put(next)
 }
 
-// score draws from few, so that many tie.
+// score draws one of few scores, so that many tie.
 func (a *arena) score() boards.Score {
 	text := fmt.Sprint(a.random.IntN(12) - 4)
 	if a.random.IntN(4) == 0 {
@@ -138,8 +138,7 @@ func (a *arena) score() boards.Score {
 	return s
 }
 
-// put makes the write, and its record. A player's records are all in one stream
-// shard.
+// put writes an entry, and appends the record. All records of a player are in one stream shard.
 func (a *arena) put(next board.State) {
 	old := a.entries[next.Player]
 	a.pass(time.Duration(a.random.IntN(1000)) * time.Millisecond)
@@ -170,7 +169,7 @@ func (a *arena) put(next board.State) {
 	a.written(next, row)
 }
 
-// written makes the record of a write, after which an entry is this and has this row.
+// written appends the record of a write, after which the entry is next and its row is row.
 func (a *arena) written(next, row board.State) {
 	old, was := a.entries[next.Player], a.rows[next.Player]
 	a.record(a.stream(next.Player), func(sequence string) string {
@@ -184,7 +183,7 @@ func (a *arena) written(next, row board.State) {
 	}
 }
 
-// stream is the stream shard with a player's records.
+// stream returns the number of the stream shard with a player's records.
 func (a *arena) stream(player string) int { return shard.Calculated(player, len(a.streams)) }
 
 func (a *arena) pass(d time.Duration) {
@@ -193,7 +192,7 @@ func (a *arena) pass(d time.Duration) {
 	a.clock = a.clock.Add(d)
 }
 
-// record appends one to a stream shard. Its number is longer than some before.
+// record appends a record to a stream shard. Its sequence number may have more digits than earlier ones.
 func (a *arena) record(stream int, make func(sequence string) string) {
 	sequence := fmt.Sprint(9_990 + len(a.streams[stream]))
 	a.streams[stream] = append(a.streams[stream], make(sequence))
@@ -202,20 +201,20 @@ func (a *arena) record(stream int, make func(sequence string) string) {
 
 func (a *arena) item(s board.State) map[string]types.AttributeValue {
 	it := dynamo.Key(schema.EntryKey(a.name, "all", s.Player))
-	it[schema.EntryScore] = &types.AttributeValueMemberN{Value: s.Score.String()}
+	it[schema.EntryScore] = dynamo.Decimal(s.Score.String())
 	it[schema.EntryAt], it[schema.EntryRev] = dynamo.Number(s.At.UnixMilli()), dynamo.Number(s.Rev)
-	it[schema.BoardShard] = &types.AttributeValueMemberS{Value: schema.BoardShardKey(a.name, "all", shard.Calculated(s.Player, a.shards))}
-	it[schema.RankKey] = &types.AttributeValueMemberS{Value: s.RankKey()}
+	it[schema.BoardShard] = dynamo.String(schema.BoardShardKey(a.name, "all", shard.Calculated(s.Player, a.shards)))
+	it[schema.RankKey] = dynamo.String(s.RankKey())
 	it[schema.EntryRowRev] = it[schema.EntryRev]
 	return it
 }
 
-// entryRecord is the stream's record of a write of an entry with its row.
+// entryRecord returns the record of a write of an entry with its row.
 func entryRecord(name, period string, old, next board.State, sequence, more string) string {
 	return rowRecord(name, period, old, next, old.Rev, next.Rev, sequence, more)
 }
 
-// rowRecord is the same for an entry whose row has been of rev was and is of rev is.
+// rowRecord returns the record of a write after which the entry's row has rev is, and had rev was.
 func rowRecord(name, period string, old, next board.State, was, is int64, sequence, more string) string {
 	pk, sk := schema.EntryKey(name, period, next.Player)
 	keys := fmt.Sprintf(`"pk":{"S":%q},"sk":{"S":%q}`, pk, sk)
@@ -239,14 +238,11 @@ func (a *arena) grow() {
 	a.shards = 1 + a.random.IntN(9)
 	key := dynamo.Key(schema.MapKey("L#" + a.name))
 	key["number_of_shards"], key["max_shards"], key["version"] = dynamo.Number(int64(a.shards)), dynamo.Number(9), dynamo.Number(1)
-	key["shard_history"] = &types.AttributeValueMemberL{Value: []types.AttributeValue{&types.AttributeValueMemberS{Value: fmt.Sprintf("1:%d", a.shards)}}}
-	if _, err := a.db.PutItem(context.Background(), &dynamodb.PutItemInput{TableName: &a.names.ShardMap, Item: key}); err != nil {
-		a.t.Fatal(err)
-	}
+	key["shard_history"] = &types.AttributeValueMemberL{Value: []types.AttributeValue{dynamo.String(fmt.Sprintf("1:%d", a.shards))}}
+	enginetest.Put(a.t, a.db, a.names.ShardMap, key)
 }
 
-// turn has a container deliver a part of a stream shard: from what is taken for done
-// or before.
+// turn delivers some records of a stream shard, from the first that is not done or from before.
 func (a *arena) turn() {
 	i := a.random.IntN(len(a.streams))
 	if len(a.streams[i]) == 0 {
@@ -266,7 +262,7 @@ func (a *arena) deliver(i, from, to int) {
 	id, end := a.shard(i, from)
 	to = min(to, end)
 	a.deliveries++
-	failed, err := hand(h, batchOf(id, a.streams[i][from:to]...))
+	failed, err := hand(h, enginetest.WindowedBatch(id, a.streams[i][from:to]...))
 	if err != nil {
 		a.t.Fatal(err)
 	}
@@ -279,25 +275,25 @@ func (a *arena) deliver(i, from, to int) {
 	a.done[i] = max(a.done[i], to)
 }
 
-// rest delivers what is left, and runs the task until no note is left.
+// rest delivers the remaining records, and runs the task until no note is left.
 func (a *arena) rest() {
 	a.races = 0
-	for range 20 { // faults may be left
+	for range 20 { // more than the remaining faults need
 		a.drain()
 		a.clock = a.clock.Add(recheck + time.Second)
 		if a.task() == `{"looked":0,"failed":0,"later":0,"moved":0}` {
 			return
 		}
 	}
-	a.t.Fatal("there are always notes")
+	a.t.Fatal("notes are left after 20 runs of the task")
 }
 
-// drain delivers what is left.
+// drain delivers the remaining records.
 func (a *arena) drain() {
 	for i := range a.streams {
 		for tries := 0; a.done[i] < len(a.streams[i]); tries++ {
 			if tries > 100 {
-				a.t.Fatal("it does not come to an end")
+				a.t.Fatalf("stream shard %d is not done after 100 deliveries", i)
 			}
 			a.deliver(i, a.done[i], min(len(a.streams[i]), a.done[i]+9))
 		}
@@ -306,11 +302,11 @@ func (a *arena) drain() {
 
 func (a *arena) task() string {
 	out, err := a.containers[a.random.IntN(2)].Invoke(context.Background(), []byte(BoardsTask))
-	if errors.Is(err, errAllFailed) { // as faults have it
+	if errors.Is(err, errAllFailed) { // faults may fail all rechecks
 		return err.Error()
 	}
 	if err != nil {
-		a.t.Fatalf("the task: %s, %v", out, err)
+		a.t.Fatalf("the task answered %s, %v", out, err)
 	}
 	return string(out)
 }

@@ -21,22 +21,23 @@ import (
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold"
+	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/lane"
 	"github.com/hotshard/hotshard/internal/test/mapfake"
 	"github.com/hotshard/hotshard/pkg/shard/counters"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// ledger has the items table and the rollups table in memory, for counters only. Updates of the
-// items table append to its stream.
+// ledger has the items and rollups tables in memory, for counters only. Updates of the items table append
+// records to its stream.
 type ledger struct {
 	fold.Client
-	withoutN bool // the rule taken away: no update stores n
+	withoutN bool // no update stores n: breaks the rule
 
 	mu      sync.Mutex
 	tables  map[string]map[string]dynamo.Item // by name and partition key
 	late    func(in *dynamodb.UpdateItemInput) bool
-	held    []*dynamodb.UpdateItemInput // commits that come late
+	held    []*dynamodb.UpdateItemInput // updates that are applied later
 	streams [4][]string                 // records that were not delivered
 	records int
 	units   int // write units of the rollups table
@@ -53,14 +54,14 @@ func (l *ledger) UpdateItem(_ context.Context, in *dynamodb.UpdateItemInput, _ .
 		return l.fold(in)
 	}
 	if l.late != nil && l.late(in) {
-		l.held = append(l.held, in) // its caller has no answer
+		l.held = append(l.held, in) // the caller gets an unknown outcome
 		return nil, context.DeadlineExceeded
 	}
 	l.increment(in)
 	return &dynamodb.UpdateItemOutput{}, nil
 }
 
-// increment makes an increment and appends its record.
+// increment applies an increment and appends its record.
 func (l *ledger) increment(in *dynamodb.UpdateItemInput) {
 	pk := dynamo.Text(in.Key, schema.PK)
 	it := maps.Clone(l.tables["items"][pk])
@@ -102,7 +103,7 @@ func (l *ledger) append(name, image string, it dynamo.Item) {
 		name, l.records, keys, image, dynamo.Digits(it, "rev"), dynamo.Digits(it, "value")))
 }
 
-// fold makes the update of a fold, if all revs of the summary are lower.
+// fold applies a fold if all its revs are higher than the summary's.
 func (l *ledger) fold(in *dynamodb.UpdateItemInput) (*dynamodb.UpdateItemOutput, error) {
 	pk := dynamo.Text(in.Key, schema.PK)
 	old := l.tables["rollups"][pk]
@@ -156,7 +157,7 @@ func (l *ledger) remove(name string, n int) {
 	}
 }
 
-// commit makes the commits that were held.
+// commit applies the updates that were held.
 func (l *ledger) commit() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -166,7 +167,8 @@ func (l *ledger) commit() {
 	l.held = nil
 }
 
-// deliver hands all records of the stream to a handler, in batches of at most 1,000; some twice.
+// deliver delivers all records of the stream to a handler, in batches of at most 1,000. It repeats a batch
+// while again returns true.
 func (l *ledger) deliver(t testing.TB, h *fold.Handler, again func() bool) {
 	t.Helper()
 	for i := range l.streams {
@@ -176,11 +178,11 @@ func (l *ledger) deliver(t testing.TB, h *fold.Handler, again func() bool) {
 		l.mu.Unlock()
 		for len(records) > 0 {
 			n := min(1000, len(records))
-			payload := fmt.Sprintf(`{"Records":[%s],"window":{"start":"2026-01-05T12:00:00Z","end":"2026-01-05T12:00:10Z"},"state":{},"shardId":"s%d"}`, strings.Join(records[:n], ","), i)
+			payload := enginetest.WindowedBatch(fmt.Sprint("s", i), records[:n]...)
 			for repeat := true; repeat; repeat = again() {
-				out, err := h.Invoke(t.Context(), []byte(payload))
+				out, err := h.Invoke(t.Context(), payload)
 				if err != nil || strings.Contains(string(out), "itemIdentifier") {
-					t.Fatalf("%.200s, %v", out, err)
+					t.Fatalf("the handler returned %.200s, %v; want no failures", out, err)
 				}
 			}
 			records = records[n:]
@@ -203,9 +205,9 @@ func newCounterFolds(t testing.TB, l *ledger) *fold.Handler {
 type shardMap struct {
 	*mapfake.Table
 	down bool                                // it can't be read
-	late func() bool                         // whether a change commits late; nil for never
+	late func() bool                         // reports whether a change is applied later; nil for never
 	died context.CancelFunc                  // ends the call of the changer that dies then
-	held []*dynamodb.TransactWriteItemsInput // changes that come late
+	held []*dynamodb.TransactWriteItemsInput // changes that are applied later
 }
 
 var errDown = errors.New("the shard map is down")
@@ -242,7 +244,7 @@ func (m *shardMap) PutItem(ctx context.Context, in *dynamodb.PutItemInput, o ...
 	return nil, ctx.Err()
 }
 
-// commit makes the changes that were held, if their keys have not changed since, and returns their number.
+// commit applies the held changes whose keys have not changed since, and returns their number.
 func (m *shardMap) commit(ctx context.Context) (made int) {
 	for _, in := range m.held {
 		put := in.TransactItems[0].Put
@@ -255,11 +257,11 @@ func (m *shardMap) commit(ctx context.Context) (made int) {
 	return made
 }
 
-// TestEventualIsStrongAtRest has many counters, of which some grow, shrink, lose write shards, are
-// deleted and created again, or are written by a process with an old view. Increments and changes of
-// shard counts commit a minute or more after their caller gave up. At rest, readers with a new view,
-// with a view that was polled and missed late changes, with a view from before all growth, and without
-// any view see what a strong read sees. Without n, all but those with a new view miss write shards.
+// TestEventualIsStrongAtRest compares eventual with strong reads of many counters at rest. Some counters grow,
+// shrink, lose write shards, are deleted and created again, or are written by a process with an old view.
+// Increments and changes of shard counts are applied a minute or more after their caller gave up. The readers
+// have a new view, a polled one that missed late changes, one from before all growth, or none. Without n, all
+// but those with a new view miss write shards.
 func TestEventualIsStrongAtRest(t *testing.T) {
 	keys := lane.Runs(10_000, 100_000)
 	for seed := range lane.Runs(1, 3) {
@@ -386,9 +388,9 @@ func counterWorld(t *testing.T, seed uint64, keys int, withoutN bool) map[string
 	return wrong
 }
 
-// TestFoldsCost counts the write units of the rollups table for each write of a counter: with four
-// stream shards, a batching window of 1 s and at most 1,000 records a batch. All records of the
-// stream are delivered, as without the mapping's filter.
+// TestFoldsCost counts the write units of the rollups table for each write of a counter. There are four
+// stream shards, a batching window of 1 s, and at most 1,000 records a batch. All records of the stream are
+// delivered, as without the mapping's filter.
 func TestFoldsCost(t *testing.T) {
 	const writes = 40_000
 	zipf := func(targets uint64) func(*rand.Rand) func() uint64 {

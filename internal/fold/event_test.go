@@ -8,17 +8,16 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"pgregory.net/rapid"
 
+	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold/measures"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 )
 
-// happening is a change of an event, as the stream tells it.
+// happening is a change of an event.
 type happening struct {
 	kind     string // INSERT, MODIFY or REMOVE
 	entity   string
@@ -40,32 +39,30 @@ func (h happening) record() string {
 	return fmt.Sprintf(`{"eventName":%q,"dynamodb":{"Keys":{%s},"SequenceNumber":%q%s}}`, h.kind, keys, h.sequence, images)
 }
 
-// windowed is a delivery of a stream shard's records.
+// windowed returns a delivery of a stream shard's changes.
 func windowed(streamShard string, happenings ...happening) []byte {
 	records := make([]string, len(happenings))
 	for i, h := range happenings {
 		records[i] = h.record()
 	}
-	return batchOf(streamShard, records...)
+	return enginetest.WindowedBatch(streamShard, records...)
 }
 
-func batchOf(streamShard string, records ...string) []byte {
-	return []byte(`{"Records":[` + strings.Join(records, ",") + `],"window":{"start":"2026-01-05T12:00:00Z","end":"2026-01-05T12:00:10Z"},` +
-		`"state":{},"shardId":"` + streamShard + `","isFinalInvokeForWindow":false,"isWindowTerminatedEarly":false}`)
-}
-
-// hand delivers a payload, and returns the sequence numbers reported as failed.
+// hand delivers a payload, and returns the sequence numbers that are reported as failed.
 func hand(h *Handler, payload []byte) (map[string]bool, error) {
 	out, err := h.Invoke(context.Background(), payload)
 	if err != nil {
 		return nil, err
 	}
 	var answer struct {
+		State    map[string]string `json:"state"`
 		Failures []struct {
 			ID string `json:"itemIdentifier"`
 		} `json:"batchItemFailures"`
 	}
-	err = json.Unmarshal(out, &answer)
+	if err = json.Unmarshal(out, &answer); err == nil && answer.State == nil {
+		err = fmt.Errorf("the answer %s has no state", out)
+	}
 	failed := map[string]bool{}
 	for _, f := range answer.Failures {
 		failed[f.ID] = true
@@ -73,7 +70,7 @@ func hand(h *Handler, payload []byte) (map[string]bool, error) {
 	return failed, err
 }
 
-// must delivers a payload that is folded whole.
+// must delivers a payload, of which no record may fail.
 func must(t rapid.TB, h *Handler, payload []byte) {
 	t.Helper()
 	if failed, err := hand(h, payload); err != nil || len(failed) > 0 {
@@ -90,24 +87,17 @@ func hourly(t rapid.TB) Rules {
 	return rules
 }
 
-// rollups reads what all stream shards have of an entity, by the bucket's label.
+// rollups returns an entity's rollups by the bucket's label.
 func rollups(t rapid.TB, db *dynamodb.Client, table, entity string) map[string]measures.Part {
 	t.Helper()
 	found := map[string]measures.Part{}
 	for _, pk := range schema.RollupPartitions(entity, start.AddDate(0, -1, 0), start.AddDate(0, 2, 0)) {
-		out, err := db.Query(context.Background(), &dynamodb.QueryInput{
-			TableName: &table, KeyConditionExpression: aws.String("pk = :pk"), ConsistentRead: aws.Bool(true),
-			ExpressionAttributeValues: map[string]types.AttributeValue{":pk": &types.AttributeValueMemberS{Value: pk}},
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, item := range out.Items {
+		for _, item := range enginetest.Query(t, db, table, pk) {
 			part, err := measures.Parse(item)
 			if err != nil {
 				t.Fatal(err)
 			}
-			label, _, _ := strings.Cut(item["sk"].(*types.AttributeValueMemberS).Value, "#")
+			label, _, _ := strings.Cut(dynamo.Text(item, schema.SK), "#")
 			sum := found[label]
 			sum.Merge(part)
 			found[label] = sum
@@ -116,7 +106,7 @@ func rollups(t rapid.TB, db *dynamodb.Client, table, entity string) map[string]m
 	return found
 }
 
-// start is at a month's end.
+// start is the time of the events: a month's last day.
 var start = time.Date(2026, 1, 31, 22, 30, 0, 0, time.UTC)
 
 func newEvents(t *testing.T, change func(*Settings)) (*Handler, *dynamodb.Client) {
@@ -133,6 +123,7 @@ func inserted(entity, id, data, sequence string) happening {
 	return happening{kind: "INSERT", entity: entity, id: id, at: start, new: data, sequence: sequence}
 }
 
+// TestWhatAnEventAdds checks which fields of an event its rollup has, with exact sums.
 func TestWhatAnEventAdds(t *testing.T) {
 	h, db := newEvents(t, nil)
 	must(t, h, windowed("s",
@@ -142,17 +133,19 @@ func TestWhatAnEventAdds(t *testing.T) {
 	))
 	got := rollups(t, db, h.table, "a#b")["2026-01-31T22"]
 	if got.Events != 3 || got.Skipped != 1 || got.Restated || len(got.Measures) != 2 {
-		t.Fatalf("got %+v", got)
+		t.Fatalf("rollup %+v, want 3 events, 2 fields and 1 skipped number", got)
 	}
 	if m := got.Measures["t"]; m.N != 2 || m.Sum.String() != "21.499" || m.Min.String() != "-0.001" || m.Max.String() != "21.5" {
-		t.Errorf("got %+v", m)
+		t.Errorf("t is %+v, want n 2, sum 21.499, min -0.001, max 21.5", m)
 	}
 	if got.Measures[`ünï c#ödé"\`].Sum.String() != "3" {
-		t.Errorf("got %+v", got.Measures)
+		t.Errorf("measures %+v, want 3 for the quoted field", got.Measures)
 	}
 }
 
-func TestPutsAgainAndRemovals(t *testing.T) {
+// TestRewritesAndRemovals checks that a rewrite or removal changes no rollup. A rewrite with other data marks
+// it as restated.
+func TestRewritesAndRemovals(t *testing.T) {
 	h, db := newEvents(t, nil)
 	first := inserted("e", "1", `{"M":{"t":{"N":"1"},"u":{"N":"2"}}}`, "1")
 	same := happening{kind: "MODIFY", entity: "e", id: "1", at: start, old: first.new, new: `{"M":{"u":{"N":"2"},"t":{"N":"1"}}}`, sequence: "2"}
@@ -171,6 +164,7 @@ func TestPutsAgainAndRemovals(t *testing.T) {
 	}
 }
 
+// TestRulesDecide checks that an entity's rule decides on the width and the fields of its rollups.
 func TestRulesDecide(t *testing.T) {
 	h, db := newEvents(t, func(s *Settings) {
 		var err error
@@ -192,22 +186,13 @@ func TestRulesDecide(t *testing.T) {
 	}
 }
 
+// TestRetention checks that each fold sets when the rollup expires.
 func TestRetention(t *testing.T) {
 	const keep = 20 * 365 * 24 * time.Hour // the engine removes what has expired
 	h, db := newEvents(t, func(s *Settings) { s.RollupRetention = keep })
 	expiry := func() string {
 		pk, sk := schema.RollupKey("e", "hour", start, "s")
-		out, err := db.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: &h.table, Key: map[string]types.AttributeValue{
-			"pk": &types.AttributeValueMemberS{Value: pk}, "sk": &types.AttributeValueMemberS{Value: sk},
-		}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		n, _ := out.Item["expires_at"].(*types.AttributeValueMemberN)
-		if n == nil {
-			return ""
-		}
-		return n.Value
+		return dynamo.Digits(enginetest.Get(t, db, h.table, pk, sk), schema.ExpiresAt)
 	}
 	end := start.Truncate(time.Hour).Add(time.Hour)
 	for i, step := range []struct {

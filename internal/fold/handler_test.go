@@ -3,11 +3,11 @@ package fold
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"pgregory.net/rapid"
 
+	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/lane"
@@ -23,7 +24,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// write is one write of a counter's write shard, as the stream tells it.
+// write is a write of a counter's write shard.
 type write struct {
 	counter string
 	shard   int
@@ -83,27 +84,14 @@ func newHandler(t rapid.TB, settings Settings, client Client) *Handler {
 	return handler
 }
 
-// deliver hands over a batch and returns the sequence numbers reported as failed.
-func (b *bench) deliver(t rapid.TB, writes []write) []string {
+// deliver delivers writes, and returns the sequence numbers that are reported as failed.
+func (b *bench) deliver(t rapid.TB, writes []write) map[string]bool {
 	t.Helper()
-	out, err := b.handler.Invoke(context.Background(), payload(writes))
+	failed, err := hand(b.handler, payload(writes))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var answer struct {
-		State    map[string]string `json:"state"`
-		Failures []struct {
-			ID string `json:"itemIdentifier"`
-		} `json:"batchItemFailures"`
-	}
-	if err := json.Unmarshal(out, &answer); err != nil || answer.State == nil {
-		t.Fatalf("answer %s: %v", out, err)
-	}
-	var ids []string
-	for _, f := range answer.Failures {
-		ids = append(ids, f.ID)
-	}
-	return ids
+	return failed
 }
 
 func (b *bench) value(t rapid.TB, counter string) string {
@@ -115,8 +103,8 @@ func (b *bench) value(t rapid.TB, counter string) string {
 	return got[0].Value.String()
 }
 
-// TestFoldsOnceHoweverDelivered delivers the writes of a counter's write shards
-// in random batches, again and again, out of order, by two containers.
+// TestFoldsOnceHoweverDelivered delivers the writes of a counter's write shards to two containers, in random
+// batches, out of order, with redeliveries. The summary is the sum of the last values.
 func TestFoldsOnceHoweverDelivered(t *testing.T) {
 	lane.Checks(t, 30)
 	one, db := newBench(t, nil)
@@ -140,7 +128,7 @@ func TestFoldsOnceHoweverDelivered(t *testing.T) {
 	})
 }
 
-// history makes writes of four write shards, and the sum that they end with.
+// history returns writes of four write shards, and the sum of their last values.
 func history(random *rand.Rand, counter string, n int) ([]write, int64) {
 	var current [4]write
 	var writes []write
@@ -150,7 +138,7 @@ func history(random *rand.Rand, counter string, n int) ([]write, int64) {
 		switch {
 		case w.rev > 0 && !w.removed && random.IntN(8) == 0:
 			w.removed = true
-		case w.removed: // made again: the clock's microseconds are above the old rev
+		case w.removed: // made again, with a rev of the clock, above the old one
 			*w = write{rev: w.rev + 1000, value: random.Int64N(100)}
 		default:
 			w.rev, w.value = w.rev+1, w.value+random.Int64N(100)-30
@@ -167,32 +155,36 @@ func history(random *rand.Rand, counter string, n int) ([]write, int64) {
 	return writes, sum
 }
 
-// TestOneUpdateForEachCounter checks that a batch costs one update for each counter's summary, however many
-// records and write shards it has, and that a redelivery to another container costs one failed condition each.
+// TestOneUpdateForEachCounter checks that a batch costs one update for each counter, whatever its records and
+// write shards. A redelivery to another container costs one failed condition each.
 func TestOneUpdateForEachCounter(t *testing.T) {
 	b, db := newBench(t, nil)
-	one, two := &counting{Client: db}, &counting{Client: db}
+	var one, two counts
 	settings := Settings{RollupsTable: b.handler.folder.table}
 	var writes []write
 	for i := range 200 {
 		writes = append(writes, write{counter: fmt.Sprint("c", i%5), shard: 1 + i%16, rev: int64(i + 1), value: int64(i), seq: i})
 	}
-	first := &bench{handler: newHandler(t, settings, one), reader: b.reader}
+	first := &bench{handler: newHandler(t, settings, one.client(db)), reader: b.reader}
 	first.deliver(t, writes)
 	first.deliver(t, writes)
-	if one.updates != 5 || one.refused != 0 {
-		t.Errorf("%d updates, %d refused; want 5 and none", one.updates, one.refused)
+	if one.updates != 5 || one.failed != 0 {
+		t.Errorf("%d updates, %d failed; want 5 and none", one.updates, one.failed)
 	}
-	(&bench{handler: newHandler(t, settings, two), reader: b.reader}).deliver(t, writes)
-	if two.updates != 5 || two.refused != 5 {
-		t.Errorf("another container: %d updates, %d refused; want 5 and 5", two.updates, two.refused)
+	(&bench{handler: newHandler(t, settings, two.client(db)), reader: b.reader}).deliver(t, writes)
+	if two.updates != 5 || two.failed != 5 {
+		t.Errorf("another container: %d updates, %d failed conditions; want 5 and 5", two.updates, two.failed)
 	}
 }
 
-func TestSourcesBeyondOnePartial(t *testing.T) {
+// TestSeveralPartials checks the summary of 200 write shards, which has several partials.
+func TestSeveralPartials(t *testing.T) {
 	b, db := newBench(t, nil)
-	names := strings.TrimSuffix(b.handler.folder.table, "rollups")
-	put(t, db, schema.NamesFor(names).ShardMap)
+	names := schema.NamesFor(strings.TrimSuffix(b.handler.folder.table, "rollups"))
+	entry := dynamo.Key(schema.MapKey("C#wide"))
+	entry["shard_history"] = &types.AttributeValueMemberL{Value: []types.AttributeValue{dynamo.String("1:200")}}
+	entry["version"] = dynamo.Number(1)
+	enginetest.Put(t, db, names.ShardMap, entry)
 	var writes []write
 	for i := range 200 {
 		writes = append(writes, write{counter: "wide", shard: i, rev: 5, value: int64(i), seq: i})
@@ -203,36 +195,42 @@ func TestSourcesBeyondOnePartial(t *testing.T) {
 	}
 }
 
-func put(t *testing.T, db *dynamodb.Client, table string) {
-	t.Helper()
-	pk, sk := schema.MapKey("C#wide")
-	_, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &table, Item: map[string]types.AttributeValue{
-		"pk":            &types.AttributeValueMemberS{Value: pk},
-		"sk":            &types.AttributeValueMemberS{Value: sk},
-		"shard_history": &types.AttributeValueMemberL{Value: []types.AttributeValue{&types.AttributeValueMemberS{Value: "1:200"}}},
-		"version":       &types.AttributeValueMemberN{Value: "1"},
-	}})
-	if err != nil {
-		t.Fatal(err)
+// failing returns a client whose updates of these partition keys fail with err; without keys, all do.
+func failing(db *dynamodb.Client, err error, pks ...string) *dynamodb.Client {
+	return enginetest.Before(db, func(in any) error {
+		update, ok := in.(*dynamodb.UpdateItemInput)
+		if ok && (len(pks) == 0 || slices.Contains(pks, dynamo.Text(update.Key, schema.PK))) {
+			return err
+		}
+		return nil
+	})
+}
+
+// updateOf matches updates of items with a sort key.
+func updateOf(sk string) func(in any) bool {
+	return func(in any) bool {
+		update, ok := in.(*dynamodb.UpdateItemInput)
+		return ok && dynamo.Text(update.Key, schema.SK) == sk
 	}
 }
 
-// flaky fails the updates of one summary.
-type flaky struct {
-	Client
-	pk string
+// beforeFirst returns a client that calls do before its first call that matches.
+func beforeFirst(db *dynamodb.Client, matches func(in any) bool, do func()) *dynamodb.Client {
+	done := false
+	return enginetest.Before(db, func(in any) error {
+		if matches(in) && !done {
+			done = true
+			do()
+		}
+		return nil
+	})
 }
 
-func (f *flaky) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, o ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
-	if in.Key["pk"].(*types.AttributeValueMemberS).Value == f.pk {
-		return nil, errors.New("out of order")
-	}
-	return f.Client.UpdateItem(ctx, in, o...)
-}
-
+// TestFailuresAreReportedBySequenceNumber checks that the records of a failed update are reported, and no
+// others.
 func TestFailuresAreReportedBySequenceNumber(t *testing.T) {
 	b, db := newBench(t, nil)
-	b.handler.folder.client = &flaky{db, "C#bad#0"}
+	b.handler.folder.client = failing(db, errors.New("out of order"), "C#bad#0")
 	writes := []write{
 		{counter: "good", shard: 1, rev: 1, value: 1, seq: 0},
 		{counter: "bad", shard: 1, rev: 1, value: 1, seq: 1},
@@ -240,16 +238,18 @@ func TestFailuresAreReportedBySequenceNumber(t *testing.T) {
 		{counter: "bad", shard: 1, rev: 2, value: 2, seq: 3},
 	}
 	failed := b.deliver(t, writes)
-	if len(failed) != 2 || failed[0] != fmt.Sprintf("%021d", 2) || failed[1] != fmt.Sprintf("%021d", 4) {
-		t.Fatalf("failed: %v", failed)
+	if len(failed) != 2 || !failed[fmt.Sprintf("%021d", 2)] || !failed[fmt.Sprintf("%021d", 4)] {
+		t.Fatalf("failed: %v, want records 2 and 4", failed)
 	}
 	b.handler.folder.client = db
 	b.deliver(t, writes[1:])
 	if good, bad := b.value(t, "good"), b.value(t, "bad"); good != "2" || bad != "2" {
-		t.Fatalf("good %s, bad %s", good, bad)
+		t.Fatalf("after the redelivery: good %s, bad %s; want 2 and 2", good, bad)
 	}
 }
 
+// TestOtherItemsAreLeftAlone checks that items without a summary are no failures. A payload that is cut off
+// is an error.
 func TestOtherItemsAreLeftAlone(t *testing.T) {
 	b, db := newBench(t, nil)
 	out, err := b.handler.Invoke(t.Context(), []byte(`{"Records":[
@@ -260,12 +260,12 @@ func TestOtherItemsAreLeftAlone(t *testing.T) {
 		{"eventName":"INSERT","dynamodb":{"SequenceNumber":"5","Keys":{"pk":{"S":"C#c#1"},"sk":{"S":"-"}},"NewImage":{"pk":{"S":"C#c#1"},"rev":{"N":"1"}}}},
 		{"eventName":"INSERT","dynamodb":{"SequenceNumber":"6","Keys":{"pk":{"S":"C#c#1"},"sk":{"S":"+"}},"NewImage":{"pk":{"S":"C#c#1"},"rev":{"N":"1"}}}}]}`))
 	if err != nil || strings.Contains(string(out), "itemIdentifier") {
-		t.Fatalf("got %s, %v", out, err)
+		t.Fatalf("the handler returned %s, %v; want no failed records", out, err)
 	}
 	if got := failures(t, db, b.handler.table); len(got) != 1 || got["C#c#0"].sequence != "6" {
 		t.Fatalf("failures %+v; want that of the counter without a value", got)
 	}
 	if _, err := b.handler.Invoke(t.Context(), []byte(`{"Records":`)); err == nil {
-		t.Fatal("half a payload is no error")
+		t.Fatal("the handler accepts half a payload")
 	}
 }

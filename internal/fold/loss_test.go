@@ -1,21 +1,18 @@
 package fold
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"testing"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/test/enginetest"
 )
 
 type failure struct {
@@ -23,38 +20,27 @@ type failure struct {
 	count                   int
 }
 
-// failures reads the failures that are noted, by target.
+// failures returns the stored failures by target.
 func failures(t *testing.T, db *dynamodb.Client, table string) map[string]failure {
 	t.Helper()
 	found := map[string]failure{}
 	for _, pk := range schema.FailurePartitions() {
-		out, err := db.Query(t.Context(), &dynamodb.QueryInput{
-			TableName: &table, KeyConditionExpression: aws.String("pk = :pk"),
-			ExpressionAttributeValues: map[string]types.AttributeValue{":pk": &types.AttributeValueMemberS{Value: pk}},
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, item := range out.Items {
-			text := func(name string) string {
-				s, _ := item[name].(*types.AttributeValueMemberS)
-				if s == nil {
-					return ""
-				}
-				return s.Value
-			}
-			count, err := strconv.Atoi(item[schema.FailureCount].(*types.AttributeValueMemberN).Value)
+		for _, it := range enginetest.Query(t, db, table, pk) {
+			count, err := dynamo.Integer(it, schema.FailureCount)
 			if err != nil {
 				t.Fatal(err)
 			}
-			found[text(schema.SK)] = failure{text(schema.FailureReason), text(schema.FailureSequence), text(schema.StreamShard), count}
+			found[dynamo.Text(it, schema.SK)] = failure{
+				dynamo.Text(it, schema.FailureReason), dynamo.Text(it, schema.FailureSequence), dynamo.Text(it, schema.StreamShard), int(count),
+			}
 		}
 	}
 	return found
 }
 
-// TestARecordThatCannotBeRead is a failure of its target, and holds up nothing.
-func TestARecordThatCannotBeRead(t *testing.T) {
+// TestUnreadableRecord checks that an unreadable record is stored as a failure of its target, and blocks no
+// other.
+func TestUnreadableRecord(t *testing.T) {
 	h, db := newEvents(t, nil)
 	long := strings.Repeat("1", 41)
 	must(t, h, windowed("s",
@@ -62,13 +48,13 @@ func TestARecordThatCannotBeRead(t *testing.T) {
 		inserted("good", "1", `{"M":{}}`, "4"), inserted("long", "1", `{"M":{}}`, long)))
 	got := failures(t, db, h.table)
 	if len(got) != 2 {
-		t.Fatalf("failures: %+v", got)
+		t.Fatalf("failures %+v, want those of bad and long", got)
 	}
 	if bad := got["E#bad#2026-01-31T22"]; bad.sequence != "2" || bad.shard != "s" || bad.count != 1 || !strings.Contains(bad.reason, "not a map") {
-		t.Errorf("failure %+v", bad)
+		t.Errorf("the failure of bad is %+v, want record 2 of stream shard s, not a map", bad)
 	}
 	if got["E#long#2026-01-31T22"].sequence != long {
-		t.Errorf("failures: %+v", got)
+		t.Errorf("failures %+v, want that of long with its sequence number", got)
 	}
 	for entity, want := range map[string]int64{"bad": 2, "good": 1} {
 		if got := rollups(t, db, h.table, entity)["2026-01-31T22"].Events; got != want {
@@ -77,71 +63,51 @@ func TestARecordThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestATargetThatCannotTakeMore: its records would fail each time they come.
-func TestATargetThatCannotTakeMore(t *testing.T) {
+// TestTargetThatTakesNoMore checks that records of a damaged or full summary become failures of it. They would
+// fail at each redelivery.
+func TestTargetThatTakesNoMore(t *testing.T) {
 	b, db := newBench(t, nil)
-	put := func(pk, rev string) {
-		key := dynamo.Key(pk, schema.SoleSK)
-		key["r1"] = &types.AttributeValueMemberS{Value: rev}
-		if _, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &b.handler.table, Item: key}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	put("C#damaged#0", "one")
-	b.handler.folder.client = refusing{db, "C#full#0"}
+	damaged := dynamo.Key("C#damaged#0", schema.SoleSK)
+	damaged["r1"] = dynamo.String("one")
+	enginetest.Put(t, db, b.handler.table, damaged)
+	tooLarge := &smithy.GenericAPIError{Code: "ValidationException", Message: "Item size to update has exceeded the maximum allowed size"}
+	b.handler.folder.client = failing(db, tooLarge, "C#full#0")
 	failed := b.deliver(t, []write{
 		{counter: "damaged", shard: 1, rev: 1, value: 1, seq: 0}, {counter: "full", shard: 1, rev: 1, value: 1, seq: 1},
 		{counter: "full", shard: 1, rev: 2, value: 2, seq: 2}, {counter: "good", shard: 1, rev: 1, value: 7, seq: 3},
 	})
 	if len(failed) != 0 || b.value(t, "good") != "7" {
-		t.Errorf("failed: %v, good %s", failed, b.value(t, "good"))
+		t.Errorf("failed: %v, good %s; want none, and 7", failed, b.value(t, "good"))
 	}
 	got := failures(t, db, b.handler.table)
 	if got["C#damaged#0"].count != 1 || got["C#full#0"].count != 2 || got["C#full#0"].sequence != fmt.Sprintf("%021d", 3) {
-		t.Errorf("failures %+v", got)
+		t.Errorf("failures %+v, want 1 of damaged and 2 of full, the last of record 3", got)
 	}
 }
 
-// refusing answers the updates of one summary as for an item that is too large.
-type refusing struct {
-	Client
-	pk string
-}
-
-func (r refusing) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, o ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
-	if in.Key["pk"].(*types.AttributeValueMemberS).Value == r.pk {
-		return nil, &smithy.GenericAPIError{Code: "ValidationException", Message: "Item size to update has exceeded the maximum allowed size"}
-	}
-	return r.Client.UpdateItem(ctx, in, o...)
-}
-
-// TestALossThatCannotBeNoted must come again, or it would be forgotten.
-func TestALossThatCannotBeNoted(t *testing.T) {
+// TestUnstoredFailure checks that a record whose failure can't be stored is reported as failed, so that Lambda
+// redelivers it.
+func TestUnstoredFailure(t *testing.T) {
 	h, db := newEvents(t, nil)
-	h.client = failing{}
+	h.client = failing(db, errors.New("not now"))
 	batch := windowed("s", inserted("bad", "1", `{"S":"text"}`, "1"), inserted("good", "1", `{"M":{}}`, "2"))
 	failed, err := hand(h, batch)
 	if err != nil || len(failed) != 1 || !failed["1"] {
-		t.Fatalf("failed: %v, %v", failed, err)
+		t.Fatalf("failed: %v, %v; want record 1", failed, err)
 	}
 	h.client = db
 	must(t, h, batch)
 	if got := failures(t, db, h.table); len(got) != 1 {
-		t.Errorf("failures: %+v", got)
+		t.Errorf("failures after the redelivery: %+v, want one", got)
 	}
 	if got := rollups(t, db, h.table, "good")["2026-01-31T22"].Events; got != 1 {
-		t.Errorf("%d events of another bucket", got)
+		t.Errorf("good has %d events, want 1", got)
 	}
 }
 
-type failing struct{ Client }
-
-func (failing) UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
-	return nil, errors.New("not now")
-}
-
-// TestARecordThatNamesNoItem can only be noted as such. Both streams have a stream shard s.
-func TestARecordThatNamesNoItem(t *testing.T) {
+// TestRecordWithoutAKey checks that such a record is stored as a failure of its stream, stream shard and
+// sequence number. Both streams have a stream shard s.
+func TestRecordWithoutAKey(t *testing.T) {
 	h, db := newEvents(t, nil)
 	for _, table := range kind.Tables() {
 		must(t, h, []byte(`{"Records":[{"eventName":"INSERT","dynamodb":{"SequenceNumber":"5"}},
@@ -151,6 +117,6 @@ func TestARecordThatNamesNoItem(t *testing.T) {
 	}
 	got := failures(t, db, h.table)
 	if len(got) != 3 || got["?items/s#5"].count != 1 || got["?events/s#5"].count != 1 || got["C#c#1"].sequence != "7" {
-		t.Errorf("failures: %+v", got)
+		t.Errorf("failures %+v, want one of each stream and that of C#c#1", got)
 	}
 }

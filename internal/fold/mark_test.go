@@ -2,87 +2,63 @@ package fold
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/test/enginetest"
 )
 
-// markRecord is the record of a mark of audit a.
-func markRecord(n int, sequence string) string {
+// markerRecord returns the record of a stream marker of audit a.
+func markerRecord(n int, sequence string) string {
 	return fmt.Sprintf(`{"eventName":"INSERT","dynamodb":{"SequenceNumber":%q,"Keys":{"pk":{"S":"E#e#2026-01-31#0"},"sk":{"S":"2026-01-31T22!a#%d"}},`+
 		`"NewImage":{"pk":{"S":"E#e#2026-01-31#0"},"sk":{"S":"2026-01-31T22!a#%d"}}}}`, sequence, n, n)
 }
 
+// acks returns the stream shards of the acknowledgements of audit a, by marker.
 func acks(t *testing.T, db *dynamodb.Client, table string) map[string]string {
 	t.Helper()
-	out, err := db.Query(t.Context(), &dynamodb.QueryInput{
-		TableName: &table, KeyConditionExpression: aws.String("pk = :pk"),
-		ExpressionAttributeValues: map[string]types.AttributeValue{":pk": &types.AttributeValueMemberS{Value: schema.AckPrefix + "a"}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	found := map[string]string{}
-	for _, item := range out.Items {
-		found[item[schema.SK].(*types.AttributeValueMemberS).Value] = item[schema.StreamShard].(*types.AttributeValueMemberS).Value
+	for _, it := range enginetest.Query(t, db, table, schema.AckPrefix+"a") {
+		found[dynamo.Text(it, schema.SK)] = dynamo.Text(it, schema.StreamShard)
 	}
 	return found
 }
 
-// TestMarksAreAcknowledgedAfterWhatCameBefore, and only those.
-func TestMarksAreAcknowledgedAfterWhatCameBefore(t *testing.T) {
+// TestMarkersWaitForEarlierRecords checks that a stream marker is acknowledged only after all earlier records
+// are folded.
+func TestMarkersWaitForEarlierRecords(t *testing.T) {
 	h, db := newEvents(t, nil)
-	batch := batchOf("s", markRecord(1, "1"), inserted("e", "1", `{"M":{}}`, "2").record(), markRecord(2, "3"))
-	client := &switched{db, true}
-	h.events = newEventFolder(client, Settings{RollupsTable: h.table}, h.now)
+	batch := enginetest.WindowedBatch("s", markerRecord(1, "1"), inserted("e", "1", `{"M":{}}`, "2").record(), markerRecord(2, "3"))
+	h.events = newEventFolder(failing(db, errors.New("not now")), Settings{RollupsTable: h.table}, h.now)
 	failed, err := hand(h, batch)
 	if err != nil || len(failed) != 1 || !failed["2"] {
-		t.Fatalf("failed: %v, %v", failed, err)
+		t.Fatalf("failed: %v, %v; want the event", failed, err)
 	}
 	const pk = "E#e#2026-01-31#0#2026-01-31T22!a#"
 	if got := acks(t, db, h.table); len(got) != 1 || got[pk+"1"] != "s" {
-		t.Errorf("acknowledged: %v", got)
+		t.Errorf("acknowledged: %v, want marker 1", got)
 	}
-	client.off = false
+	h.events = newEventFolder(db, Settings{RollupsTable: h.table}, h.now)
 	must(t, h, batch)
 	if got := acks(t, db, h.table); len(got) != 2 || got[pk+"2"] != "s" {
-		t.Errorf("acknowledged: %v", got)
+		t.Errorf("acknowledged after the redelivery: %v, want both", got)
 	}
 	if got := rollups(t, db, h.table, "e")["2026-01-31T22"].Events; got != 1 {
-		t.Errorf("%d events: a mark is none", got)
+		t.Errorf("%d events, want 1: a stream marker is no event", got)
 	}
 }
 
-// switched is a client whose updates fail while it is off.
-type switched struct {
-	Client
-	off bool
-}
-
-func (s *switched) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, o ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
-	if s.off {
-		return failing{}.UpdateItem(ctx, in, o...)
-	}
-	return s.Client.UpdateItem(ctx, in, o...)
-}
-
-// TestAnAcknowledgementThatFails makes its mark come again.
-func TestAnAcknowledgementThatFails(t *testing.T) {
+// TestFailedAcknowledgement checks that a stream marker whose acknowledgement fails is reported as failed.
+func TestFailedAcknowledgement(t *testing.T) {
 	h, db := newEvents(t, nil)
-	h.client = refusingAll{db}
-	failed, err := hand(h, batchOf("s", inserted("e", "1", `{"M":{}}`, "1").record(), markRecord(1, "2"), markRecord(2, "3")))
+	h.client = failing(db, context.DeadlineExceeded)
+	failed, err := hand(h, enginetest.WindowedBatch("s", inserted("e", "1", `{"M":{}}`, "1").record(), markerRecord(1, "2"), markerRecord(2, "3")))
 	if err != nil || len(failed) != 2 || !failed["2"] || !failed["3"] {
-		t.Fatalf("failed: %v, %v", failed, err)
+		t.Fatalf("failed: %v, %v; want both markers", failed, err)
 	}
-}
-
-type refusingAll struct{ Client }
-
-func (refusingAll) UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
-	return nil, context.DeadlineExceeded
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
+// TestRulesGoByTheLongestPrefix checks which rule an entity has.
 func TestRulesGoByTheLongestPrefix(t *testing.T) {
 	rules, err := ParseRules(`[{"every":"1h"},{"prefix":"s/","every":"1d","fields":["t"]},{"prefix":"s/x","every":"1h"}]`)
 	if err != nil {
@@ -20,13 +21,13 @@ func TestRulesGoByTheLongestPrefix(t *testing.T) {
 			t.Errorf("%q: %+v, %t; want %s", entity, got, ok, want)
 		}
 	}
-	if none, _ := ParseRules(`[{"prefix":"s","every":"1h"}]`); len(none.list) != 1 {
-		t.Error("one rule")
-	} else if _, ok := none.find("a"); ok {
-		t.Error("an entity without a rule has one")
+	rules, err = ParseRules(`[{"prefix":"s","every":"1h"}]`)
+	if rule, ok := rules.find("a"); ok || err != nil {
+		t.Errorf("an entity without a rule has %+v, %v", rule, err)
 	}
 }
 
+// TestBadRules checks that the error says what is wrong with the rules.
 func TestBadRules(t *testing.T) {
 	for text, want := range map[string]string{
 		``: "rollup rules", `{}`: "rollup rules", `[{}]`: "no every", `[{"every":"2h"}]`: "1h or 1d", `[{"every":"1h","x":1}]`: "x",
@@ -40,6 +41,7 @@ func TestBadRules(t *testing.T) {
 	}
 }
 
+// TestSettings checks the defaults, and that New names the variables of bad settings.
 func TestSettings(t *testing.T) {
 	read := func(set map[string]string) (Settings, error) {
 		set["HOTSHARD_ITEMS_TABLE"], set["HOTSHARD_ROLLUPS_TABLE"], set["HOTSHARD_SHARD_MAP_TABLE"] = "items", "rollups", "map"
@@ -54,10 +56,10 @@ func TestSettings(t *testing.T) {
 		t.Errorf("no rules: %+v, %v", s, err)
 	}
 	if _, err := read(map[string]string{"HOTSHARD_ROLLUP_RULES": "hourly"}); err == nil {
-		t.Error("bad rules are no error")
+		t.Error("the rules \"hourly\" are accepted")
 	}
 	if _, err := New(Settings{RollupRetention: time.Hour, BoardRecheck: time.Millisecond}, nil, nil); err == nil ||
 		!strings.Contains(err.Error(), "HOTSHARD_ROLLUPS_TABLE") || !strings.Contains(err.Error(), "HOTSHARD_BOARD_RECHECK") || !strings.Contains(err.Error(), "HOTSHARD_ROLLUP_RETENTION") {
-		t.Errorf("got %v", err)
+		t.Errorf("New returned %v, want an error with the three variables", err)
 	}
 }

@@ -11,31 +11,31 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/fold"
 )
 
 const streamARN = "arn:aws:dynamodb:eu-west-1:123456789012:table/hotshard-items/stream/2026-10-01T00:00:00.000"
 
-// streamRecord is a record as Lambda delivers it.
+// streamRecord returns a record as Lambda delivers it.
 func streamRecord(name, keys, images string) string {
 	return `{"eventID":"8e1f0c4a5b6d7f8091a2b3c4d5e6f708","eventName":"` + name + `","eventVersion":"1.1","eventSource":"aws:dynamodb","awsRegion":"eu-west-1",` +
 		`"dynamodb":{"ApproximateCreationDateTime":1.793491200E9,"Keys":{` + keys + `},` + images +
-		`,"SequenceNumber":"442158450` + mark + `","SizeBytes":180,"StreamViewType":"NEW_AND_OLD_IMAGES"},"eventSourceARN":"` + streamARN + `"}`
+		`,"SequenceNumber":"442158450` + placeholder + `","SizeBytes":180,"StreamViewType":"NEW_AND_OLD_IMAGES"},"eventSourceARN":"` + streamARN + `"}`
 }
 
-// counterRecord is an increment of a counter with two write shards.
+// counterRecord returns the record of an increment of a counter with two write shards.
 func counterRecord(random *rand.Rand, target uint64) string {
 	keys := fmt.Sprintf(`"sk":{"S":"+"},"pk":{"S":"C#articles/%d/views#1"}`, target)
 	value := random.IntN(100_000)
 	image := func(value int) string {
-		return fmt.Sprintf(`{"rev":{"N":"%s"},%s,"value":{"N":"%d"}}`, mark, keys, value)
+		return fmt.Sprintf(`{"rev":{"N":"%s"},%s,"value":{"N":"%d"}}`, placeholder, keys, value)
 	}
 	return streamRecord("MODIFY", keys, `"NewImage":`+image(value+1)+`,"OldImage":`+image(value))
 }
 
-// eventRecord is a new event of about 300 B.
+// eventRecord returns the record of a new event of about 300 B.
 func eventRecord(random *rand.Rand, target uint64) string {
 	keys := fmt.Sprintf(`"sk":{"S":"2026-11-01T12:%02d:%02d.%03dZ#01KBV8QF6Z0000000000%06d"},"pk":{"S":"E#plant-7/sensor-%d#2026-11-01#0"}`,
 		random.IntN(60), random.IntN(60), random.IntN(1000), random.IntN(1_000_000), target)
@@ -44,8 +44,7 @@ func eventRecord(random *rand.Rand, target uint64) string {
 	return streamRecord("INSERT", keys, `"NewImage":`+image)
 }
 
-// stockCounters is the usual stream handler, at its best: it sums up a batch and
-// adds to each summary once.
+// stockCounters is a good stock stream handler: it sums up a batch and updates each summary once.
 func stockCounters(ctx context.Context, client fold.Client, payload []byte) error {
 	var event events.DynamoDBEvent
 	if err := json.Unmarshal(payload, &event); err != nil {
@@ -75,14 +74,14 @@ func stockCounters(ctx context.Context, client fold.Client, payload []byte) erro
 	return nil
 }
 
-// hour is what the usual handler makes of the events of an hour.
+// hour is the stock handler's rollup.
 type hour struct {
 	events                int
 	temperature, humidity float64
 }
 
-// stockEvents is the same for events: it counts them and sums up their numbers, in
-// floating point, and without their smallest and largest.
+// stockEvents is the stock handler of events. It counts them and sums up their numbers as floats, without
+// minimum and maximum.
 func stockEvents(ctx context.Context, client fold.Client, payload []byte) error {
 	var event events.DynamoDBEvent
 	if err := json.Unmarshal(payload, &event); err != nil {
@@ -125,13 +124,13 @@ func (h *hour) add(data map[string]events.DynamoDBAttributeValue) error {
 
 // addTo updates a summary with values :a, :b and so on.
 func addTo(ctx context.Context, client fold.Client, pk, sk, update string, values ...string) error {
-	named := map[string]types.AttributeValue{}
+	named := dynamo.Item{}
 	for i, v := range values {
-		named[":"+string(rune('a'+i))] = &types.AttributeValueMemberN{Value: v}
+		named[":"+string(rune('a'+i))] = dynamo.Decimal(v)
 	}
 	_, err := client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
 		TableName:                 aws.String("rollups"),
-		Key:                       map[string]types.AttributeValue{"pk": &types.AttributeValueMemberS{Value: pk}, "sk": &types.AttributeValueMemberS{Value: sk}},
+		Key:                       dynamo.Key(pk, sk),
 		UpdateExpression:          &update,
 		ExpressionAttributeValues: named,
 	})

@@ -3,14 +3,15 @@ package audit_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold/audit"
@@ -35,7 +36,7 @@ func (r *rig) read(t testing.TB, b parts.Bucket) []parts.Part[measures.Part] {
 	return list
 }
 
-// part names a part of a rollup that has events.
+// part returns the key of a fragment that has events.
 func (r *rig) part(t testing.TB, entity string, at time.Time) (pk, sk string) {
 	t.Helper()
 	for _, p := range r.parts(t, entity, at) {
@@ -47,8 +48,7 @@ func (r *rig) part(t testing.TB, entity string, at time.Time) (pk, sk string) {
 	return "", ""
 }
 
-// bucketFaults are done to an hour of four events, with t from 1 to 4, after they
-// were folded.
+// bucketFaults damage the rollup of an hour with four events, whose t is 1 to 4, or its items.
 var bucketFaults = []struct {
 	name           string
 	state          audit.State
@@ -85,40 +85,25 @@ var bucketFaults = []struct {
 		if err := r.events.Put(context.Background(), again, time.Now())[0]; err != nil {
 			t.Fatal(err)
 		}
-		r.eventually(t, func() bool {
-			for _, p := range r.parts(t, entity, at) {
-				if p.Value.Restated {
-					return true
-				}
-			}
-			return false
-		})
+		r.awaitRestated(t, entity, at)
 	}, `4 events; "t": 4, sum 10, min 1, max 4`, `4 events; "t": 4, sum 4, min -5, max 4`},
 }
 
-func (r *rig) eventually(t testing.TB, done func() bool) {
+// awaitRestated waits until a fold saw that an event of an hour was replaced.
+func (r *rig) awaitRestated(t testing.TB, entity string, at time.Time) {
 	t.Helper()
-	for range 400 {
-		if done() {
-			return
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
-	t.Fatal("it did not happen")
-}
-
-// folded waits until an hour's rollup has so many events.
-func (r *rig) folded(t testing.TB, entity string, at time.Time, events int64) {
-	t.Helper()
-	r.eventually(t, func() bool {
-		var n int64
-		for _, p := range r.parts(t, entity, at) {
-			n += p.Value.Events
-		}
-		return n == events
+	enginetest.Eventually(t, func() bool {
+		return slices.ContainsFunc(r.parts(t, entity, at), func(p parts.Part[measures.Part]) bool { return p.Value.Restated })
 	})
 }
 
+// folded waits until an hour's rollup has this number of events.
+func (r *rig) folded(t testing.TB, entity string, at time.Time, events int64) {
+	t.Helper()
+	enginetest.Eventually(t, func() bool { return r.eventsIn(t, entity, at) == events })
+}
+
+// TestBucketFaults checks that an audit finds each fault of an event rollup, and repairs it.
 func TestBucketFaults(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -128,52 +113,47 @@ func TestBucketFaults(t *testing.T) {
 			entity, at := fmt.Sprintf("e#%d", i), hour()
 			r.put(t, entity, at, 4)
 			r.folded(t, entity, at, 4)
-			if found := check(t, r.auditor(t, nil), hourTarget(entity, at)); len(found) != 0 {
-				t.Fatalf("before: %+v", found)
+			if found := check(t, r.auditor(nil), hourTarget(entity, at)); len(found) != 0 {
+				t.Fatalf("findings before the fault: %+v", found)
 			}
 			c.inject(t, r, entity, at)
 			r.wantFound(t, 20*time.Second, hourTarget(entity, at), c.state, c.summary, c.items)
-			// What happens in the repaired hour is folded.
+			// Folds go on after the repair.
 			r.put(t, entity, at.Add(time.Minute), 3)
-			if found := check(t, r.auditor(t, nil), hourTarget(entity, at)); len(found) != 0 {
-				t.Fatalf("after three more events: %+v", found)
+			if found := check(t, r.auditor(nil), hourTarget(entity, at)); len(found) != 0 {
+				t.Fatalf("findings after three more events: %+v", found)
 			}
 		})
 	}
-	r.wantNoMarks(t)
+	r.wantNoMarkers(t)
 }
 
-// wantNoMarks: audits clear their marks away.
-func (r *rig) wantNoMarks(t *testing.T) {
+// wantNoMarkers checks that audits deleted their stream markers.
+func (r *rig) wantNoMarkers(t *testing.T) {
 	t.Helper()
 	for _, table := range kind.Tables() {
-		out, err := r.db.Scan(t.Context(), &dynamodb.ScanInput{TableName: aws.String(r.names.Table(table))})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, it := range out.Items {
-			if _, ok := schema.ParseMark(it["sk"].(*types.AttributeValueMemberS).Value); ok {
-				t.Errorf("left: %v", it)
+		for _, it := range enginetest.Scan(t, r.db, r.names.Table(table)) {
+			if _, ok := schema.ParseMark(dynamo.Text(it, schema.SK)); ok {
+				t.Errorf("a stream marker is left in %s: %v", table, it)
 			}
 		}
 	}
 }
 
-// TestWhatIsRefused: buckets that can't be compared, with and without repair, stay
-// as they are.
-func TestWhatIsRefused(t *testing.T) {
+// TestBucketsThatCannotBeCompared checks that an audit names why, and that a repair leaves the rollup as it is.
+func TestBucketsThatCannotBeCompared(t *testing.T) {
 	r := newRig(t)
 	at := hour()
 	r.put(t, "unreadable", at, 2)
-	r.update(t, r.names.Events, "E#unreadable#"+at.Format(time.DateOnly)+"#0", schema.EventSortKey(at, "id0"), "SET #d = :d", item{":d": str("x")})
+	r.update(t, r.names.Events, "E#unreadable#"+at.Format(time.DateOnly)+"#0", schema.EventSortKey(at, "id0"), "SET #data = :d", item{":d": dynamo.String("x")})
 	r.put(t, "damaged", at, 2)
 	r.put(t, "unsettled", at, 2)
 	r.put(t, "expired", at, 2)
 	r.update(t, r.names.Events, "E#expired#"+at.Format(time.DateOnly)+"#0", schema.EventSortKey(at, "id0"),
-		"SET expires_at = :e", item{":e": num(time.Now().Add(time.Minute + schema.ExpirySpread("id0")).Unix())}) // others of its day soon expire
+		"SET expires_at = :e", item{":e": num(time.Now().Add(time.Minute + schema.ExpirySpread("id0")).Unix())}) // others of its day expire soon
 	r.fold(t)
 	pk, sk := r.part(t, "damaged", at)
-	r.update(t, r.names.Rollups, pk, sk, "SET events = :e", item{":e": str("x")})
+	r.update(t, r.names.Rollups, pk, sk, "SET events = :e", item{":e": dynamo.String("x")})
 	pk, sk = r.part(t, "unsettled", at)
 	r.update(t, r.names.Rollups, pk, sk, "SET events = :e", item{":e": num(9)})
 	for _, c := range []struct {
@@ -193,42 +173,35 @@ func TestWhatIsRefused(t *testing.T) {
 	} {
 		for _, repair := range []bool{false, true} {
 			before := r.stored(t, c.entity, c.at)
-			found := check(t, r.auditor(t, func(o *audit.Options) {
+			found := check(t, r.auditor(func(o *audit.Options) {
 				o.Repair, o.Wait = repair, 50*time.Millisecond
 				if c.set != nil {
 					c.set(o)
 				}
 			}), hourTarget(c.entity, c.at))
 			if len(found) != 1 || found[0].State != c.state || found[0].Repaired || !strings.Contains(found[0].Detail, c.detail) {
-				t.Errorf("%s, repair %t: found %+v", c.entity, repair, found)
+				t.Errorf("%s, repair %t: findings %+v, want one, %s", c.entity, repair, found, c.state)
 			}
 			if after := r.stored(t, c.entity, c.at); after != before {
-				t.Errorf("%s became %s", before, after)
+				t.Errorf("%s, repair %t: the rollup was %s and is %s", c.entity, repair, before, after)
 			}
 		}
 	}
 }
 
-// stored is what is stored of a rollup, as text.
+// stored returns a rollup's fragments as text.
 func (r *rig) stored(t testing.TB, entity string, at time.Time) string {
 	t.Helper()
 	pk, _ := schema.RollupKey(entity, shard.Hour, at, "")
-	expression := "pk = :pk"
-	out, err := r.db.Query(context.Background(), &dynamodb.QueryInput{
-		TableName: &r.names.Rollups, KeyConditionExpression: &expression, ExpressionAttributeValues: item{":pk": str(pk)},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	var list []string
-	for _, it := range out.Items {
+	for _, it := range enginetest.Query(t, r.db, r.names.Rollups, pk) {
 		list = append(list, fmt.Sprint(it["sk"], it["seq"], it["events"]))
 	}
 	return strings.Join(list, ", ")
 }
 
-// TestMixedWidths: after a change of the rules in the middle of a day, its events
-// are in hours and in the day, and none of them is repaired.
+// TestMixedWidths checks that a repair leaves a day alone whose events are in rollups of both widths. The
+// rules have changed on that day.
 func TestMixedWidths(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -240,7 +213,7 @@ func TestMixedWidths(t *testing.T) {
 	r.rules = rules(t, `[{"every":"1d"}]`)
 	r.run(t, nil)
 	r.put(t, "e", at.Add(time.Minute), 2)
-	r.eventually(t, func() bool {
+	enginetest.Eventually(t, func() bool {
 		return len(r.read(t, parts.Bucket{Entity: "e", Width: shard.Day, Start: day.Start})) > 0
 	})
 	for target, detail := range map[schema.Target]string{
@@ -250,16 +223,16 @@ func TestMixedWidths(t *testing.T) {
 		if r.rules = hourly; target == day {
 			r.rules = rules(t, `[{"every":"1d"}]`)
 		}
-		found := check(t, r.auditor(t, repairing), target)
+		found := check(t, r.auditor(repairing), target)
 		if len(found) != 1 || found[0].State != audit.Mixed || !strings.Contains(found[0].Detail, detail) {
 			t.Errorf("found %+v, want %s", found, detail)
 		}
 	}
 }
 
-// TestMorePartsThanATransaction: a rollup with more parts than one transaction takes is
-// repaired, and what is folded later, or once more, counts once.
-func TestMorePartsThanATransaction(t *testing.T) {
+// TestMoreFragmentsThanATransactionTakes checks the repair of such a rollup. Records that are folded
+// later, or redelivered, count once.
+func TestMoreFragmentsThanATransactionTakes(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	at := hour()
@@ -276,30 +249,30 @@ func TestMorePartsThanATransaction(t *testing.T) {
 		}
 	}
 	if there := len(r.parts(t, "e", at)); there <= wrong {
-		t.Fatalf("%d parts", there)
+		t.Fatalf("%d fragments, want more than %d", there, wrong)
 	}
 	r.wantFound(t, 20*time.Second, hourTarget("e", at), audit.Fewer, `124 events; "t": 124, sum 130, min 1, max 4`, `4 events; "t": 4, sum 10, min 1, max 4`)
 	r.put(t, "e", at.Add(time.Minute), 3)
 	r.folded(t, "e", at, 7)
-	for n := range wrong { // delivered again
+	for n := range wrong { // redelivered
 		again := parts.NewEvents(r.db, r.names.Rollups, time.Now).Folder(r.db)
 		if _, err := again.Fold(t.Context(), key, fmt.Sprint("gone", n), time.Time{}, one); err != nil {
 			t.Fatal(err)
 		}
 	}
 	enginetest.Deliver(t, r.db, r.names, "again", r.aggregator(t, r.db), nil)()
-	if found := check(t, r.auditor(t, nil), hourTarget("e", at)); len(found) != 0 {
-		t.Fatalf("after three more events: %+v", found)
+	if found := check(t, r.auditor(nil), hourTarget("e", at)); len(found) != 0 {
+		t.Fatalf("findings after three more events: %+v", found)
 	}
 	sum := parts.NewEvents(r.db, r.names.Rollups, time.Now).Sum(r.parts(t, "e", at))
 	if m := sum.Measures["t"]; sum.Events != 7 || m.Sum.String() != "16" {
-		t.Errorf("the sum is %+v", sum)
+		t.Errorf("the sum is %+v, want 7 events, t 16", sum)
 	}
 }
 
-// TestABusyBucket: a rollup that is folded into whenever it is looked at is given up,
-// and is no fault until an hour after its end.
-func TestABusyBucket(t *testing.T) {
+// TestBusyBucket checks that an audit gives up a rollup into which something is folded after each read. It
+// counts as bad from an hour after its end.
+func TestBusyBucket(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	at := hour()
@@ -307,34 +280,33 @@ func TestABusyBucket(t *testing.T) {
 	r.fold(t)
 	pk, sk := r.part(t, "e", at)
 	r.update(t, r.names.Rollups, pk, sk, "SET events = :e", item{":e": num(90)})
-	client := &folding{acknowledging{r.db, r.names, 0}, func() {
-		r.update(t, r.names.Rollups, pk, sk, "SET seq = :s", item{":s": str(fmt.Sprintf("%040d", time.Now().UnixNano()))})
-	}}
-	a := r.auditorOver(t, client, audit.Options{Names: r.names, Rules: r.rules, Repair: true, Fewer: true, Wait: 20 * time.Second, Poll: time.Millisecond})
+	client := beforePut(r.acknowledging(r.db, 0), func() {
+		r.update(t, r.names.Rollups, pk, sk, "SET seq = :s", item{":s": dynamo.String(fmt.Sprintf("%040d", time.Now().UnixNano()))})
+	})
+	a := audit.New(audit.Options{Names: r.names, Rules: r.rules, Repair: true, Fewer: true, Wait: 20 * time.Second, Poll: time.Millisecond}, client)
 	if found := check(t, a, hourTarget("e", at)); len(found) != 1 || found[0].State != audit.Busy || found[0].Repaired {
-		t.Fatalf("found %+v", found)
+		t.Fatalf("findings %+v, want one, busy and not repaired", found)
 	}
 	for now, bad := range map[time.Time]int{at.Add(119 * time.Minute): 0, at.Add(121 * time.Minute): 1} {
 		begun := time.Now()
-		a := r.auditorOver(t, client, audit.Options{
+		a := audit.New(audit.Options{
 			Names: r.names, Rules: r.rules, Repair: true, Fewer: true, Wait: 20 * time.Second, Poll: time.Millisecond,
 			Now: func() time.Time { return now.Add(time.Since(begun)) },
-		})
+		}, client)
 		report, err := a.Run(t.Context(), audit.List(hourTarget("e", at)), nil)
 		if err != nil || report.Bad() != bad || report.Open != 1-bad || report.States[audit.Open] != 1-bad {
-			t.Errorf("at %v: %+v, %v", now, report, err)
+			t.Errorf("at %v: %+v, %v; want %d bad", now, report, err, bad)
 		}
 	}
-	r.wantNoMarks(t)
+	r.wantNoMarkers(t)
 }
 
-// folding does something before each mark.
-type folding struct {
-	audit.Client
-	do func()
-}
-
-func (f *folding) PutItem(ctx context.Context, in *dynamodb.PutItemInput, o ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
-	f.do()
-	return f.Client.PutItem(ctx, in, o...)
+// beforePut returns a client that calls do before each PutItem, which audits use for stream markers.
+func beforePut(client *dynamodb.Client, do func()) *dynamodb.Client {
+	return enginetest.Before(client, func(in any) error {
+		if _, put := in.(*dynamodb.PutItemInput); put {
+			do()
+		}
+		return nil
+	})
 }

@@ -10,14 +10,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold/audit"
+	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-type item = map[string]types.AttributeValue
-
-// pin gives a key write shards. A change that isn't made within a second is not made.
+// pin sets a key's number of write shards. It repeats a change that took more than a second.
 func (r *rig) pin(t testing.TB, key string, n int) {
 	t.Helper()
 	changer := shardmap.NewChanger(r.db, shardmap.New(r.db, r.names.ShardMap, shardmap.Options{}), shardmap.ChangerOptions{})
@@ -30,15 +30,7 @@ func (r *rig) pin(t testing.TB, key string, n int) {
 	t.Fatal(err)
 }
 
-func (r *rig) putItem(t testing.TB, table, pk, sk string, it item) {
-	t.Helper()
-	it["pk"], it["sk"] = str(pk), str(sk)
-	if _, err := r.db.PutItem(context.Background(), &dynamodb.PutItemInput{TableName: &table, Item: it}); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// source puts a write shard, and its state into the summary.
+// source stores a write shard of a counter, and its state in the summary.
 func (r *rig) source(t testing.TB, counter string, n int, rev, value int) {
 	t.Helper()
 	pk, sk := schema.CounterKey(counter, n)
@@ -50,7 +42,7 @@ func (r *rig) source(t testing.TB, counter string, n int, rev, value int) {
 		fmt.Sprintf("SET v = :one, as_of = :one, r%d = :r, x%[1]d = :x", n), item{":one": num(1), ":r": num(rev), ":x": num(value)})
 }
 
-// addTo adds to a write shard, as a writer does that draws it.
+// addTo increments a counter on a write shard, as a writer does.
 func (r *rig) addTo(t testing.TB, counter string, n, delta int) {
 	t.Helper()
 	pk, sk := schema.CounterKey(counter, n)
@@ -58,8 +50,7 @@ func (r *rig) addTo(t testing.TB, counter string, n, delta int) {
 		item{":now": num(time.Now().UnixMicro()), ":one": num(1), ":delta": num(delta)})
 }
 
-// counterFaults are done to write shard 1 of a counter, which has value 7 at rev
-// 100 there and in the summary. The name is the counter's.
+// counterFaults damage write shard 1 of a counter, or its summary. Both have value 7 at rev 100.
 var counterFaults = []struct {
 	name           string
 	state          audit.State
@@ -82,6 +73,7 @@ var counterFaults = []struct {
 	}, "7 (rev 100)", "3 (rev 60)"},
 }
 
+// TestCounterFaults checks that an audit finds each fault of a counter's summary, and repairs it.
 func TestCounterFaults(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -90,35 +82,36 @@ func TestCounterFaults(t *testing.T) {
 			name := fmt.Sprintf("c#%d", i)
 			r.pin(t, "C#"+name, 2)
 			r.source(t, name, 1, 100, 7)
-			if found := check(t, r.auditor(t, hasty), counterTarget(name)); len(found) != 0 {
-				t.Fatalf("before: %+v", found)
+			if found := check(t, r.auditor(hasty), counterTarget(name)); len(found) != 0 {
+				t.Fatalf("findings before the fault: %+v", found)
 			}
 			c.inject(t, r, name)
 			r.wantFound(t, 50*time.Millisecond, counterTarget(name), c.state, c.summary, c.items)
-			// What happens to the repaired write shard is folded.
+			// Folds go on after the repair.
 			r.addTo(t, name, 1, 10)
 			r.fold(t)
-			if found := check(t, r.auditor(t, hasty), counterTarget(name)); len(found) != 0 {
-				t.Fatalf("after another increment: %+v", found)
+			if found := check(t, r.auditor(hasty), counterTarget(name)); len(found) != 0 {
+				t.Fatalf("findings after another increment: %+v", found)
 			}
 		})
 	}
 }
 
-// TestARemovalIsNoted: the tombstone is dated, for those who clear tombstones away.
-func TestARemovalIsNoted(t *testing.T) {
+// TestRepairLeavesADatedTombstone checks that the repair of a removed write shard leaves a tombstone
+// with the time that the compaction needs.
+func TestRepairLeavesADatedTombstone(t *testing.T) {
 	r := newRig(t)
 	r.source(t, "c", 1, 100, 7)
 	r.delete(t, r.names.Items, "C#c#1", "+")
-	check(t, r.auditor(t, hastyRepair), counterTarget("c"))
+	check(t, r.auditor(hastyRepair), counterTarget("c"))
 	summary := r.get(t, r.names.Rollups, "C#c#0", "-")
 	if summary[schema.Gone] == nil || summary["r1"].(*types.AttributeValueMemberN).Value != "101" || summary["x1"].(*types.AttributeValueMemberN).Value != "0" {
-		t.Errorf("got %v", summary)
+		t.Errorf("the summary is %v, want rev 101, value 0 and the time of the removal", summary)
 	}
 }
 
-// TestManyWriteShards: faults in several partials, and in a write shard beyond the
-// shard map's, are found and repaired; what can't be read is left.
+// TestManyWriteShards checks that an audit finds and repairs faults in all partials of a summary. One write
+// shard is not in the shard map. Unreadable ones stay as they are.
 func TestManyWriteShards(t *testing.T) {
 	r := newRig(t)
 	r.pin(t, "C#c", 70)
@@ -130,72 +123,69 @@ func TestManyWriteShards(t *testing.T) {
 		r.update(t, r.names.Rollups, "C#c#0", "-", fmt.Sprintf("SET x%d = :x", n), item{":x": num(1000)})
 	}
 	r.delete(t, r.names.Items, "C#c#69", "+")
-	r.update(t, r.names.Rollups, "C#c#1", "-", "SET r64 = :r", item{":r": str("x")})
+	r.update(t, r.names.Rollups, "C#c#1", "-", "SET r64 = :r", item{":r": dynamo.String("x")})
 	r.update(t, r.names.Items, "C#c#2", "+", "REMOVE rev", nil)
 	r.update(t, r.names.Rollups, "C#c#1", "-", "SET r90 = :r, x90 = :r", item{":r": num(3)}) // beyond the shard map's
 	want := map[int]audit.State{1: audit.Wrong, 2: audit.Unreadable, 63: audit.Wrong, 64: audit.Unreadable, 69: audit.Removed, 90: audit.Removed}
 	for _, repair := range []bool{false, true} {
-		found := check(t, r.auditor(t, func(o *audit.Options) { o.Wait, o.Repair = 0, repair }), counterTarget("c"))
+		found := check(t, r.auditor(func(o *audit.Options) { o.Wait, o.Repair = 0, repair }), counterTarget("c"))
 		got := map[int]audit.State{}
 		for _, f := range found {
 			got[*f.WriteShard] = f.State
 			if f.Repaired != (repair && f.State != audit.Unreadable) {
-				t.Errorf("repair %t: %+v", repair, f)
+				t.Errorf("repair %t: repaired is wrong in %+v", repair, f)
 			}
 		}
 		if fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("repair %t: found %v, want %v", repair, got, want)
 		}
 	}
-	found := check(t, r.auditor(t, hasty), counterTarget("c"))
+	found := check(t, r.auditor(hasty), counterTarget("c"))
 	if len(found) != 2 || !strings.Contains(found[0].Detail, `the item C#c#2: it has no rev`) || !strings.Contains(found[1].Detail, "the summary C#c#1: its r64 is not a whole number") {
-		t.Fatalf("left: %+v", found)
+		t.Fatalf("findings after the repair: %+v, want the two unreadable write shards", found)
 	}
 }
 
-// between calls something before the first update of a table.
-type between struct {
-	*dynamodb.Client
-	table string
-	do    func()
-}
-
-func (b *between) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, o ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
-	if do := b.do; *in.TableName == b.table && do != nil {
-		b.do = nil
-		do()
-	}
-	return b.Client.UpdateItem(ctx, in, o...)
-}
-
-// TestRepairsGiveWay: a fold or a write that comes between the audit's reading and
-// its repair is not undone, and the repair starts over.
+// TestRepairsGiveWay checks that a repair undoes no write or fold that comes after the audit's read,
+// and starts over.
 func TestRepairsGiveWay(t *testing.T) {
 	r := newRig(t)
 	for i, c := range counterFaults {
-		t.Run(c.name, func(t *testing.T) {
-			name := fmt.Sprintf("g%d", i)
-			r.pin(t, "C#"+name, 2)
-			r.source(t, name, 1, 100, 7)
-			c.inject(t, r, name)
-			for _, table := range []string{r.names.Rollups, r.names.Items} {
-				client := &between{r.db, table, func() { r.addTo(t, name, 1, 1); r.fold(t) }}
-				a := r.auditorOver(t, client, audit.Options{Names: r.names, Rules: r.rules, Repair: true, Eager: true, Poll: time.Millisecond})
+		tables := map[string]string{"summary": r.names.Rollups}
+		if c.state == audit.Wrong || c.state == audit.Ahead {
+			tables["item"] = r.names.Items // its rev is raised first
+		}
+		for what, table := range tables {
+			t.Run(c.name+", update of the "+what, func(t *testing.T) {
+				name, written := fmt.Sprint("g", i, what), false
+				r.pin(t, "C#"+name, 2)
+				r.source(t, name, 1, 100, 7)
+				c.inject(t, r, name)
+				client := enginetest.Before(r.db, func(in any) error {
+					if in, ok := in.(*dynamodb.UpdateItemInput); ok && *in.TableName == table && !written {
+						written = true
+						r.addTo(t, name, 1, 1)
+						r.addTo(t, name, 1, 1) // above the rev of the repair
+						r.fold(t)
+					}
+					return nil
+				})
+				a := audit.New(audit.Options{Names: r.names, Rules: r.rules, Repair: true, Eager: true, Poll: time.Millisecond}, client)
 				for _, f := range check(t, a, counterTarget(name)) {
 					if !f.Repaired {
-						t.Errorf("%s: left %+v", table, f)
+						t.Errorf("not repaired: %+v", f)
 					}
 				}
-				if found := check(t, r.auditor(t, hasty), counterTarget(name)); len(found) != 0 {
-					t.Errorf("%s: after it %+v", table, found)
+				if found := check(t, r.auditor(hasty), counterTarget(name)); len(found) != 0 || !written {
+					t.Errorf("findings after the repair: %+v; written %t", found, written)
 				}
-			}
-		})
+			})
+		}
 	}
 }
 
-// TestFoldsOnTheirWay: what comes while the audit waits is no finding.
-func TestFoldsOnTheirWay(t *testing.T) {
+// TestFoldsDuringTheWait checks that an audit has no finding if the missing folds come while it waits.
+func TestFoldsDuringTheWait(t *testing.T) {
 	r := newRig(t)
 	r.addTo(t, "stale", 1, 1)
 	r.addTo(t, "removed", 1, 1)
@@ -206,11 +196,11 @@ func TestFoldsOnTheirWay(t *testing.T) {
 	r.delete(t, r.names.Items, "C#made again#1", "+")
 	names := []string{"stale", "removed", "made again"}
 	for _, name := range names {
-		if found := check(t, r.auditor(t, hasty), counterTarget(name)); len(found) != 1 {
-			t.Fatalf("before its fold %s has %+v", name, found)
+		if found := check(t, r.auditor(hasty), counterTarget(name)); len(found) != 1 {
+			t.Fatalf("findings of %s before its fold: %+v, want one", name, found)
 		}
 	}
-	a := r.auditor(t, nil)
+	a := r.auditor(nil)
 	done := make(chan string)
 	for _, name := range names {
 		go func() {
@@ -218,7 +208,7 @@ func TestFoldsOnTheirWay(t *testing.T) {
 			done <- fmt.Sprint(name, result.Findings, err)
 		}()
 	}
-	time.Sleep(100 * time.Millisecond) // they may have begun to wait
+	time.Sleep(100 * time.Millisecond) // the audits begin to wait
 	r.addTo(t, "made again", 1, 5)
 	r.addTo(t, "stale", 1, 1)
 	r.fold(t)
@@ -229,8 +219,8 @@ func TestFoldsOnTheirWay(t *testing.T) {
 	}
 }
 
-// TestWriteShard0 is never folded: an audit finds an item that can't be read. Repair and discovery leave
-// out a counter that never grew.
+// TestWriteShard0 checks that an audit finds an unreadable write shard 0, which is never folded. Repair
+// and discovery leave out a counter that never grew.
 func TestWriteShard0(t *testing.T) {
 	r := newRig(t)
 	r.pin(t, "C#grown", 2)
@@ -238,18 +228,18 @@ func TestWriteShard0(t *testing.T) {
 	r.source(t, "grown", 1, 100, 7)
 	r.source(t, "small", 0, 100, 7)
 	before := r.get(t, r.names.Rollups, "C#small#0", "-")
-	if report := all(t, r.auditor(t, hastyRepair)); report.Targets != 1 || report.Right != 1 {
-		t.Errorf("audited %+v", report)
+	if report := all(t, r.auditor(hastyRepair)); report.Targets != 1 || report.Right != 1 {
+		t.Errorf("report %+v, want one target, and that right", report)
 	}
-	if found := check(t, r.auditor(t, hastyRepair), counterTarget("small")); len(found) != 0 || before != nil || r.get(t, r.names.Rollups, "C#small#0", "-") != nil {
-		t.Errorf("found %+v, or the repair wrote a summary", found)
+	if found := check(t, r.auditor(hastyRepair), counterTarget("small")); len(found) != 0 || before != nil || r.get(t, r.names.Rollups, "C#small#0", "-") != nil {
+		t.Errorf("findings %+v, or the repair wrote a summary", found)
 	}
-	for attribute, value := range map[string]types.AttributeValue{"#value": str("x"), "n": num(4), "rev": str("x")} {
+	for attribute, value := range map[string]types.AttributeValue{"#value": dynamo.String("x"), "n": num(4), "rev": dynamo.String("x")} {
 		r.source(t, "small", 0, 100, 7)
 		r.update(t, r.names.Items, "C#small#0", "-", "SET "+attribute+" = :x", item{":x": value})
-		report := all(t, r.auditor(t, hastyRepair))
+		report := all(t, r.auditor(hastyRepair))
 		if report.Targets != 2 || report.States[audit.Unreadable] != 1 || !strings.Contains(report.Findings[0].Detail, "the item C#small#0") {
-			t.Errorf("%s: %+v", attribute, report)
+			t.Errorf("damaged %s: %+v, want C#small#0 unreadable", attribute, report)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold/audit"
@@ -23,8 +24,8 @@ func nameOf(t schema.Target) string {
 	return schema.EventTarget(t.Base.Name, t.Bucket, t.Start)
 }
 
-// TestAllTargetsAreFoundOnce: those with items only, with summaries only and with
-// both; by the rules, and in the range.
+// TestAllTargetsAreFoundOnce checks that All yields each target once: those with items, with summaries
+// and with both. Rules and the range bound the rollups.
 func TestAllTargetsAreFoundOnce(t *testing.T) {
 	r := newRig(t)
 	r.rules = rules(t, `[{"every":"1h"},{"prefix":"daily/","every":"1d"}]`)
@@ -37,7 +38,7 @@ func TestAllTargetsAreFoundOnce(t *testing.T) {
 	r.addTo(t, "an item#", 1, 1)
 	r.add(t, "never grown", 1)
 	r.add(t, "damaged", 1)
-	r.update(t, r.names.Items, "C#damaged#0", "-", "SET #value = :v", item{":v": str("x")})
+	r.update(t, r.names.Items, "C#damaged#0", "-", "SET #value = :v", item{":v": dynamo.String("x")})
 	r.update(t, r.names.Rollups, "C#a summary#0", "-", "SET v = :v", item{":v": num(1)})
 	r.put(t, "hourly", at, 10)
 	r.put(t, "hourly", at.Add(time.Hour), 10)
@@ -66,13 +67,13 @@ func TestAllTargetsAreFoundOnce(t *testing.T) {
 		schema.EventTarget("hourly", shard.Hour, at), schema.EventTarget("hourly", shard.Hour, at.Add(time.Hour)),
 		schema.EventTarget("items only", shard.Hour, at), schema.EventTarget("summary only", shard.Hour, at),
 	}
-	beyond := []string{schema.EventTarget("later", shard.Hour, at.Add(2*time.Hour)), schema.EventTarget("daily/#1", shard.Day, at)}
+	outside := []string{schema.EventTarget("later", shard.Hour, at.Add(2*time.Hour)), schema.EventTarget("daily/#1", shard.Day, at)}
 	for bounds, want := range map[audit.Range][]string{
-		{}:                                    slices.Concat(all, inRange, beyond),
+		{}:                                    slices.Concat(all, inRange, outside),
 		{From: at, To: at.Add(2 * time.Hour)}: slices.Concat(all, inRange),
 	} {
 		clear(found)
-		if err := r.auditor(t, nil).All(bounds)(t.Context(), collect); err != nil {
+		if err := r.auditor(nil).All(bounds)(t.Context(), collect); err != nil {
 			t.Fatal(err)
 		}
 		slices.Sort(want)
@@ -86,16 +87,17 @@ func TestAllTargetsAreFoundOnce(t *testing.T) {
 		}
 	}
 	stop := errors.New("enough")
-	if err := r.auditor(t, nil).All(audit.Range{})(t.Context(), func(schema.Target) error { return stop }); !errors.Is(err, stop) {
-		t.Errorf("a source goes on after %v", err)
+	if err := r.auditor(nil).All(audit.Range{})(t.Context(), func(schema.Target) error { return stop }); !errors.Is(err, stop) {
+		t.Errorf("All returned %v, want the callback's error", err)
 	}
 }
 
+// TestBucketsOfAnEntity checks which buckets Targets returns for a range, a rule and a retention.
 func TestBucketsOfAnEntity(t *testing.T) {
 	r := &rig{rules: rules(t, `[{"every":"1h"},{"prefix":"d","every":"1d"},{"prefix":"d/x","every":"1h"}]`)}
 	now := time.Date(2026, 1, 5, 13, 20, 0, 0, time.UTC)
 	a := func(retention time.Duration) *audit.Auditor {
-		return r.auditorOver(t, nil, audit.Options{Names: schema.NamesFor(""), Rules: r.rules, EventRetention: retention, Now: func() time.Time { return now }})
+		return audit.New(audit.Options{Names: schema.NamesFor(""), Rules: r.rules, EventRetention: retention, Now: func() time.Time { return now }}, nil)
 	}
 	for _, c := range []struct {
 		entity      string
@@ -132,7 +134,7 @@ func TestBucketsOfAnEntity(t *testing.T) {
 	}
 }
 
-// TestReport: a bad target doesn't stop the others, and all are counted.
+// TestReport checks that a bad target doesn't stop the others, and that the report counts all.
 func TestReport(t *testing.T) {
 	r := newRig(t)
 	for i := range 20 {
@@ -142,13 +144,13 @@ func TestReport(t *testing.T) {
 	r.update(t, r.names.Items, "C#c4#1", "+", "REMOVE rev", nil)
 	r.pin(t, "C#c4", 2)
 	for i, want := range []struct{ right, repaired, bad int }{{18, 0, 2}, {18, 1, 1}, {19, 0, 1}} {
-		report := all(t, r.auditor(t, func(o *audit.Options) { o.Wait, o.Repair = 0, i == 1 }))
+		report := all(t, r.auditor(func(o *audit.Options) { o.Wait, o.Repair = 0, i == 1 }))
 		if report.Targets != 20 || report.Right != want.right || report.Repaired != want.repaired || report.Bad() != want.bad || len(report.Findings) != 20-want.right {
-			t.Errorf("round %d: %+v", i, report)
+			t.Errorf("round %d: %+v, want %+v of 20", i, report, want)
 		}
 	}
 	r.names.Items = "nowhere"
-	if _, err := r.auditor(t, hasty).Run(t.Context(), audit.List(counterTarget("c1")), nil); err == nil || !strings.Contains(err.Error(), "ResourceNotFoundException") {
+	if _, err := r.auditor(hasty).Run(t.Context(), audit.List(counterTarget("c1")), nil); err == nil || !strings.Contains(err.Error(), "ResourceNotFoundException") {
 		t.Errorf("without a table: %v", err)
 	}
 }

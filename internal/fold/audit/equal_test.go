@@ -10,9 +10,8 @@ import (
 	"github.com/hotshard/hotshard/internal/fold/measures"
 )
 
-// TestOrderIsNoDifference: however the same events come to parts, with more fields
-// than a part keeps and with numbers that none does, no difference is seen; and a
-// repair leaves none.
+// TestOrderIsNoDifference adds the same events to fragments in two orders and splits. Some have more
+// fields than a fragment keeps, or numbers that it skips. The sums are equal, also after a repair.
 func TestOrderIsNoDifference(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		fields := rapid.SampledFrom([]int{1, measures.MaxMeasures - 1, measures.MaxMeasures, measures.MaxMeasures + 1, 3 * measures.MaxMeasures}).Draw(t, "fields")
@@ -63,17 +62,17 @@ func TestOrderIsNoDifference(t *testing.T) {
 	})
 }
 
-// wantDifferent changes one thing about a rollup at a time.
+// wantDifferent checks that each change of a rollup is a difference.
 func wantDifferent(t *rapid.T, rollup, events measures.Part) {
 	changed := rollup.Clone()
 	changed.Events++
 	if equal(changed, events) {
-		t.Fatal("an event more makes no difference")
+		t.Fatal("one more event is no difference")
 	}
 	changed = rollup.Clone()
 	changed.Skipped++
 	if equal(changed, events) {
-		t.Fatal("a number more makes no difference")
+		t.Fatal("one more skipped number is no difference")
 	}
 	for field, m := range rollup.Measures {
 		changed = rollup.Clone()
@@ -81,7 +80,7 @@ func wantDifferent(t *rapid.T, rollup, events measures.Part) {
 		changed.Measures = maps.Clone(rollup.Measures)
 		changed.Measures[field] = m
 		if equal(changed, events) {
-			t.Fatalf("another %s makes no difference", field)
+			t.Fatalf("one more number in %s is no difference", field)
 		}
 	}
 }

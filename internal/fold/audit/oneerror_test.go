@@ -1,7 +1,6 @@
 package audit_test
 
 import (
-	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -10,25 +9,24 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go"
 
+	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/fold/audit"
+	"github.com/hotshard/hotshard/internal/test/enginetest"
 )
 
-// refusing answers queries of one partition key with an error.
-type refusing struct {
-	audit.Client
-	pk  string
-	err error
+// failing returns a client whose queries of partition keys with a prefix fail.
+func (r *rig) failing(prefix string, err error) *dynamodb.Client {
+	return enginetest.Before(r.db, func(in any) error {
+		if in, ok := in.(*dynamodb.QueryInput); ok && strings.HasPrefix(dynamo.Text(in.ExpressionAttributeValues, ":pk"), prefix) {
+			return err
+		}
+		return nil
+	})
 }
 
-func (c refusing) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
-	if pk, ok := in.ExpressionAttributeValues[":pk"].(*types.AttributeValueMemberS); ok && strings.HasPrefix(pk.Value, c.pk) {
-		return nil, &smithy.OperationError{ServiceID: "DynamoDB", OperationName: "Query", Err: c.err}
-	}
-	return c.Client.Query(ctx, in, o...)
-}
-
-// TestOneErrorIsOneSummarys, and the others are audited.
-func TestOneErrorIsOneSummarys(t *testing.T) {
+// TestOneErrorFailsOneTarget checks that DynamoDB's error for one summary leaves the audits of the others
+// alone. A missing table ends the run.
+func TestOneErrorFailsOneTarget(t *testing.T) {
 	r := newRig(t)
 	at := hour()
 	for _, entity := range []string{"a", "bad", "c"} {
@@ -37,30 +35,30 @@ func TestOneErrorIsOneSummarys(t *testing.T) {
 	r.fold(t)
 	o := audit.Options{Names: r.names, Rules: r.rules, EventRetention: retention}
 	invalid := &smithy.GenericAPIError{Code: "ValidationException", Message: "The BETWEEN operator requires upper bound"}
-	report := all(t, r.auditorOver(t, refusing{r.db, "E#bad#", invalid}, o))
+	report := all(t, audit.New(o, r.failing("E#bad#", invalid)))
 	if report.Targets != 3 || report.Right != 2 || report.Bad() != 1 || len(report.Findings) != 1 ||
 		report.Findings[0].Name != "bad" || report.Findings[0].State != audit.Failed || !strings.Contains(report.Findings[0].Detail, "BETWEEN") {
-		t.Errorf("%+v", report)
+		t.Errorf("report %+v, want one failed target of three", report)
 	}
 	absent := &types.ResourceNotFoundException{}
-	a := r.auditorOver(t, refusing{r.db, "E#bad#", absent}, o)
+	a := audit.New(o, r.failing("E#bad#", absent))
 	if _, err := a.Run(t.Context(), a.All(audit.Range{}), nil); !errors.Is(err, absent) {
 		t.Errorf("without a table: %v", err)
 	}
 }
 
-// TestTheLastHourOfAll: an event of it, which others than hotshard have written.
-func TestTheLastHourOfAll(t *testing.T) {
+// TestLastHourOfTheYear9999 checks the audit of an event in the last hour that a key can name.
+func TestLastHourOfTheYear9999(t *testing.T) {
 	r := newRig(t)
 	r.addTo(t, "counter", 1, 1)
-	r.update(t, r.names.Events, "E#far#9999-12-31#0", "9999-12-31T23:59:59.999Z#x", "SET #d = :d",
+	r.update(t, r.names.Events, "E#far#9999-12-31#0", "9999-12-31T23:59:59.999Z#x", "SET #data = :d",
 		item{":d": &types.AttributeValueMemberM{Value: item{"x": num(1)}}})
 	r.fold(t)
-	if report := all(t, r.auditor(t, nil)); report.Targets != 2 || report.Right != 2 {
-		t.Errorf("%+v", report)
+	if report := all(t, r.auditor(nil)); report.Targets != 2 || report.Right != 2 {
+		t.Errorf("report %+v, want two targets and both right", report)
 	}
 	r.delete(t, r.names.Events, "E#far#9999-12-31#0", "9999-12-31T23:59:59.999Z#x")
-	if report := all(t, r.auditor(t, hasty)); report.Right != 1 || report.States[audit.Fewer] != 1 {
+	if report := all(t, r.auditor(hasty)); report.Right != 1 || report.States[audit.Fewer] != 1 {
 		t.Errorf("without it: %+v", report)
 	}
 }

@@ -8,8 +8,10 @@ import (
 	"time"
 
 	"github.com/hotshard/hotshard/internal/aws/eventsource"
+	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold/audit"
+	"github.com/hotshard/hotshard/internal/test/enginetest"
 )
 
 func (r *rig) failures(t testing.TB, a *audit.Auditor) []audit.Failure {
@@ -21,20 +23,19 @@ func (r *rig) failures(t testing.TB, a *audit.Auditor) []audit.Failure {
 	return list
 }
 
-// TestPoisonIsReplayed: of records that can't be folded the targets are noted as failures.
-// When the items are mended, replay brings the summaries to what they should be, and
-// forgets the failures.
+// TestPoisonIsReplayed checks that records which can't be folded leave failures of their targets. After
+// the items are repaired, a replay corrects the summaries and deletes the failures.
 func TestPoisonIsReplayed(t *testing.T) {
 	r := newRig(t)
 	r.pin(t, "C#c#1", 2)
 	at := hour()
 	stop := r.run(t, nil)
 	r.update(t, r.names.Items, "C#c#1#1", "+", "SET rev = :rev", item{":rev": num(10)}) // no value
-	r.update(t, r.names.Events, "E#e#"+at.Format(time.DateOnly)+"#0", schema.EventSortKey(at, "bad"), "SET #d = :d", item{":d": str("x")})
+	r.update(t, r.names.Events, "E#e#"+at.Format(time.DateOnly)+"#0", schema.EventSortKey(at, "bad"), "SET #data = :d", item{":d": dynamo.String("x")})
 	r.put(t, "e", at.Add(time.Minute), 3)
 	r.addTo(t, "good", 1, 1)
-	a := r.auditor(t, repairing)
-	r.eventually(t, func() bool { return len(r.failures(t, a)) == 2 })
+	a := r.auditor(repairing)
+	enginetest.Eventually(t, func() bool { return len(r.failures(t, a)) == 2 })
 	unknownPK, unknownSK := schema.FailureKey(schema.UnknownTarget("shardId-1", "17"))
 	r.update(t, r.names.Rollups, unknownPK, unknownSK, "SET last_at = :at, failures = :n", item{":at": num(5), ":n": num(1)})
 
@@ -49,30 +50,29 @@ func TestPoisonIsReplayed(t *testing.T) {
 		t.Fatalf("with poison: %+v, left %+v", report, left)
 	}
 	r.update(t, r.names.Items, "C#c#1#1", "+", "SET rev = :rev, #value = :rev", item{":rev": num(11)})
-	r.update(t, r.names.Events, "E#e#"+at.Format(time.DateOnly)+"#0", schema.EventSortKey(at, "bad"), "REMOVE #d", nil)
+	r.update(t, r.names.Events, "E#e#"+at.Format(time.DateOnly)+"#0", schema.EventSortKey(at, "bad"), "REMOVE #data", nil)
 	report, left := replay()
 	if report.Bad() != 0 || len(left) != 1 || left[0].Known {
-		t.Fatalf("mended: %+v, left %+v", report, left)
+		t.Fatalf("with repaired items: %+v, left %+v", report, left)
 	}
 	if list := r.failures(t, a); len(list) != 1 || list[0].Text != "?shardId-1#17" {
-		t.Fatalf("failures %+v", list)
+		t.Fatalf("failures %+v, want the one without a target", list)
 	}
 	if forgotten, err := a.Forget(t.Context(), left[0]); !forgotten || err != nil || len(r.failures(t, a)) != 0 {
 		t.Errorf("forgotten %t, %v", forgotten, err)
 	}
 	stop()
-	if report := all(t, r.auditor(t, hasty)); report.Bad() != 0 || report.Targets != 3 {
-		t.Errorf("after it: %+v", report)
+	if report := all(t, r.auditor(hasty)); report.Bad() != 0 || report.Targets != 3 {
+		t.Errorf("an audit after the replay: %+v, want three targets and all right", report)
 	}
 }
 
-// TestANewFailureStays: a failure that came again while its target was computed is
-// not forgotten.
-func TestANewFailureStays(t *testing.T) {
+// TestARenewedFailureStays checks that a replay keeps a failure that was renewed after it was read.
+func TestARenewedFailureStays(t *testing.T) {
 	r := newRig(t)
 	r.source(t, "c", 0, 5, 5)
-	a := r.auditor(t, hastyRepair)
-	target := schema.SummaryKey("c", 70) // of the second partial: the whole counter is computed
+	a := r.auditor(hastyRepair)
+	target := schema.SummaryKey("c", 70) // of the second partial: the whole counter is audited
 	pk, sk := schema.FailureKey(target)
 	r.update(t, r.names.Rollups, pk, sk, "SET last_at = :at, failures = :n", item{":at": num(5), ":n": num(1)})
 	read := r.failures(t, a)
@@ -82,18 +82,18 @@ func TestANewFailureStays(t *testing.T) {
 		t.Fatalf("%+v, left %+v, %v", report, left, err)
 	}
 	if _, left, err = a.Replay(t.Context(), r.failures(t, a), nil, nil); err != nil || len(left) != 0 || len(r.failures(t, a)) != 0 {
-		t.Fatalf("again: left %+v, %v", left, err)
+		t.Fatalf("the second replay left %+v, %v", left, err)
 	}
 }
 
-// TestGivenUpRecordsNameTheirTargets reads the mapping's own failures in each form.
+// TestGivenUpRecordsNameTheirTargets reads batches that a mapping gave up, in each form of the file.
 func TestGivenUpRecordsNameTheirTargets(t *testing.T) {
 	r := &rig{rules: rules(t, `[{"every":"1h"},{"prefix":"none/","every":"1d"}]`)}
-	a := r.auditorOver(t, nil, audit.Options{Names: schema.NamesFor("")})
+	a := audit.New(audit.Options{Names: schema.NamesFor("")}, nil)
 	if _, err := a.ReadGivenUp(strings.NewReader(`{"version":"1.0"}`)); err == nil || !strings.Contains(err.Error(), "document 1: it has no payload") {
 		t.Errorf("without records: %v", err)
 	}
-	a = r.auditorOver(t, nil, audit.Options{Names: schema.NamesFor(""), Rules: r.rules})
+	a = audit.New(audit.Options{Names: schema.NamesFor(""), Rules: r.rules}, nil)
 	record := func(pk, sk string) string {
 		return fmt.Sprintf(`{"eventName":"INSERT","dynamodb":{"SequenceNumber":"1","Keys":{"pk":{"S":%q},"sk":{"S":%q}}}}`, pk, sk)
 	}
@@ -111,7 +111,7 @@ func TestGivenUpRecordsNameTheirTargets(t *testing.T) {
 	}
 	for name, file := range map[string]string{
 		"lines of a failure file":   string(line) + "\n" + string(line) + "\n",
-		"a document of Lambda's":    "{\n\"payload\": " + string(quoted) + "\n}",
+		"Lambda's document":         "{\n\"payload\": " + string(quoted) + "\n}",
 		"a document with the event": `{"payload":` + event + `}`,
 	} {
 		got, err := a.ReadGivenUp(strings.NewReader(file))
@@ -121,7 +121,7 @@ func TestGivenUpRecordsNameTheirTargets(t *testing.T) {
 		}
 		documents := strings.Count(file, "payload")
 		if len(got.Targets) != 2 || got.Targets[0] != counterTarget("a#b") || nameOf(got.Targets[1]) != "E#e#2026-01-05T13" || got.Records != 6*documents || got.Unknown != documents {
-			t.Errorf("%s: %+v", name, got)
+			t.Errorf("%s: %+v, want a counter and an hour of %d records, %d unknown", name, got, 6*documents, documents)
 		}
 	}
 	for _, bad := range []string{"{", `{"payload":"x"}`, `{"payload":{"Records":1}}`, string(line) + "x"} {

@@ -4,15 +4,15 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"strings"
+	"maps"
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/aws/eventsource"
+	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold"
@@ -26,7 +26,9 @@ import (
 
 const retention = 30 * 24 * time.Hour
 
-// rig is a deployment's tables, with writers.
+type item = dynamo.Item
+
+// rig has the tables of a deployment, and writers for them.
 type rig struct {
 	db      *dynamodb.Client
 	names   schema.Names
@@ -57,33 +59,25 @@ func rules(t testing.TB, text string) fold.Rules {
 	return r
 }
 
-// auditor makes one that waits for up to 20 s, and takes other options from set.
-func (r *rig) auditor(t testing.TB, set func(*audit.Options)) *audit.Auditor {
-	t.Helper()
+// auditor returns an auditor that waits up to 20 s for folds in flight. set, which may be nil, sets
+// other options.
+func (r *rig) auditor(set func(*audit.Options)) *audit.Auditor {
 	o := audit.Options{Names: r.names, Rules: r.rules, EventRetention: retention, Wait: 20 * time.Second, Poll: 100 * time.Millisecond}
 	if set != nil {
 		set(&o)
 	}
-	return r.auditorOver(t, r.db, o)
+	return audit.New(o, r.db)
 }
 
-func (r *rig) auditorOver(t testing.TB, client audit.Client, o audit.Options) *audit.Auditor {
+func repairing(o *audit.Options)   { o.Repair = true }
+func gone(o *audit.Options)        { o.Repair, o.Gone = true, true }
+func hasty(o *audit.Options)       { o.Wait = 0 }
+func hastyRepair(o *audit.Options) { o.Repair, o.Wait = true, 0 }
+
+// run runs the aggregator until the test ends or stop is called, which drains the streams.
+func (r *rig) run(t testing.TB, change func(*eventsource.MappingOptions)) (stop func()) {
 	t.Helper()
-	return audit.New(o, client)
-}
-
-func repairing(o *audit.Options) { o.Repair = true }
-func gone(o *audit.Options)      { o.Repair, o.Gone = true, true }
-func hasty(o *audit.Options)     { o.Wait = 0 }
-func hastyRepair(o *audit.Options) {
-	o.Repair, o.Wait = true, 0
-}
-
-// run starts the aggregator on enginetest.StreamShards, over which the items of a
-// partition key are spread, until the test ends or stop is called. stop drains.
-func (r *rig) run(t testing.TB, mark func(*eventsource.MappingOptions)) (stop func()) {
-	t.Helper()
-	return enginetest.Deliver(t, r.db, r.names, "aggregator", r.aggregator(t, r.db), mark)
+	return enginetest.Deliver(t, r.db, r.names, "aggregator", r.aggregator(t, r.db), change)
 }
 
 func (r *rig) aggregator(t testing.TB, client fold.Client) *fold.Handler {
@@ -97,7 +91,7 @@ func (r *rig) aggregator(t testing.TB, client fold.Client) *fold.Handler {
 	return h
 }
 
-// fold brings all summaries up to date, and lets the aggregator end.
+// fold folds all records of the streams.
 func (r *rig) fold(t testing.TB) { t.Helper(); r.run(t, nil)() }
 
 func (r *rig) add(t testing.TB, counter string, delta int64) {
@@ -107,14 +101,14 @@ func (r *rig) add(t testing.TB, counter string, delta int64) {
 	}
 }
 
-// put writes n events, one each second from a time on, with temperatures from 1 on.
+// put writes n events, one a second. Their field t counts up from 1.
 func (r *rig) put(t testing.TB, entity string, from time.Time, n int) {
 	t.Helper()
 	var list []events.Event
 	for i := range n {
 		list = append(list, events.Event{
 			Entity: entity, ID: fmt.Sprint("id", i), Time: from.Add(time.Duration(i) * time.Second),
-			Data: map[string]types.AttributeValue{"t": num(i + 1), "text": str("x")},
+			Data: item{"t": num(i + 1), "text": dynamo.String("x")},
 		})
 	}
 	for _, err := range r.events.Put(context.Background(), list, time.Now()) {
@@ -124,49 +118,31 @@ func (r *rig) put(t testing.TB, entity string, from time.Time, n int) {
 	}
 }
 
-// hour is a full one of yesterday.
+// hour returns the start of an hour of yesterday.
 func hour() time.Time { return enginetest.Yesterday() }
 
-func str(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
-func num[N int | int64](n N) types.AttributeValue {
-	return &types.AttributeValueMemberN{Value: fmt.Sprint(n)}
-}
+func num[N int | int64](n N) types.AttributeValue { return dynamo.Number(int64(n)) }
 
-func keyOf(pk, sk string) map[string]types.AttributeValue {
-	return map[string]types.AttributeValue{"pk": str(pk), "sk": str(sk)}
-}
-
-// update changes an item behind everyone's back.
-func (r *rig) update(t testing.TB, table, pk, sk, expression string, values map[string]types.AttributeValue) {
+// update changes an item. In the expression, #name stands for the attribute name.
+func (r *rig) update(t testing.TB, table, pk, sk, expression string, values item) {
 	t.Helper()
-	in := &dynamodb.UpdateItemInput{TableName: &table, Key: keyOf(pk, sk), UpdateExpression: &expression}
-	for name, attribute := range map[string]string{"#sum": "sum", "#d": "data", "#value": "value", "#at": "at"} {
-		if strings.Contains(expression, name) {
-			in.ExpressionAttributeNames = map[string]string{name: attribute}
-		}
-	}
-	if len(values) > 0 {
-		in.ExpressionAttributeValues = values
-	}
-	if _, err := r.db.UpdateItem(context.Background(), in); err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Update(t, r.db, table, pk, sk, expression, values)
 }
 
 func (r *rig) delete(t testing.TB, table, pk, sk string) {
 	t.Helper()
-	if _, err := r.db.DeleteItem(context.Background(), &dynamodb.DeleteItemInput{TableName: &table, Key: keyOf(pk, sk)}); err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Delete(t, r.db, table, pk, sk)
 }
 
-func (r *rig) get(t testing.TB, table, pk, sk string) map[string]types.AttributeValue {
+func (r *rig) putItem(t testing.TB, table, pk, sk string, it item) {
 	t.Helper()
-	out, err := r.db.GetItem(context.Background(), &dynamodb.GetItemInput{TableName: &table, Key: keyOf(pk, sk), ConsistentRead: aws.Bool(true)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out.Item
+	maps.Copy(it, dynamo.Key(pk, sk))
+	enginetest.Put(t, r.db, table, it)
+}
+
+func (r *rig) get(t testing.TB, table, pk, sk string) item {
+	t.Helper()
+	return enginetest.Get(t, r.db, table, pk, sk)
 }
 
 func counterTarget(name string) schema.Target {
@@ -177,7 +153,7 @@ func hourTarget(entity string, at time.Time) schema.Target {
 	return schema.Target{Base: schema.BaseKey{Type: kind.Event, Name: entity}, Bucket: shard.Hour, Start: at}
 }
 
-// check audits a target and returns what was found.
+// check audits a target and returns the findings.
 func check(t testing.TB, a *audit.Auditor, target schema.Target) []audit.Finding {
 	t.Helper()
 	result, err := a.Check(context.Background(), target)
@@ -187,7 +163,7 @@ func check(t testing.TB, a *audit.Auditor, target schema.Target) []audit.Finding
 	return result.Findings
 }
 
-// all audits everything.
+// all audits all targets.
 func all(t testing.TB, a *audit.Auditor) *audit.Report {
 	t.Helper()
 	report, err := a.Run(context.Background(), a.All(audit.Range{}), nil)
@@ -197,25 +173,25 @@ func all(t testing.TB, a *audit.Auditor) *audit.Report {
 	return report
 }
 
-// wantFound audits without repair, with it, and again, and waits for folds for so
-// long.
+// wantFound checks that an audit has one finding, that a repair reports it as repaired, and that a
+// third audit finds nothing. Each waits so long for folds in flight.
 func (r *rig) wantFound(t *testing.T, wait time.Duration, target schema.Target, state audit.State, summary, items string) {
 	t.Helper()
 	set := func(repair bool) func(*audit.Options) {
 		return func(o *audit.Options) { o.Repair, o.Fewer, o.Wait = repair, repair, wait }
 	}
-	found := check(t, r.auditor(t, set(false)), target)
+	found := check(t, r.auditor(set(false)), target)
 	if len(found) != 1 || found[0].State != state || found[0].Repaired {
-		t.Fatalf("found %+v, want %s", found, state)
+		t.Fatalf("findings %+v, want one, %s and not repaired", found, state)
 	}
 	if gotSummary, gotItems := found[0].Texts(); gotSummary != summary || gotItems != items {
 		t.Errorf("summary %q, items %q; want %q, %q", gotSummary, gotItems, summary, items)
 	}
-	found = check(t, r.auditor(t, set(true)), target)
+	found = check(t, r.auditor(set(true)), target)
 	if len(found) != 1 || found[0].State != state || !found[0].Repaired {
-		t.Fatalf("repair: %+v, want %s", found, state)
+		t.Fatalf("the repair's findings are %+v, want one, %s and repaired", found, state)
 	}
-	if found = check(t, r.auditor(t, set(false)), target); len(found) != 0 {
-		t.Fatalf("after the repair: %+v", found)
+	if found = check(t, r.auditor(set(false)), target); len(found) != 0 {
+		t.Fatalf("findings after the repair: %+v, want none", found)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -15,19 +14,20 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold"
 	"github.com/hotshard/hotshard/internal/fold/audit"
+	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/counters"
 	"github.com/hotshard/hotshard/pkg/shard/events"
 )
 
-// TestRepairsUnderTraffic audits and repairs again and again while counters and
-// events are written and folded as fast as they can be, items of one partition key on
-// enginetest.StreamShards, and faults are injected. After each 500 writes events are of another
-// hour, so that some are at rest. When all are, one more audit repairs what is left
-// of the faults, and a last one finds nothing.
+// TestRepairsUnderTraffic audits and repairs repeatedly while counters and events are written and
+// folded, and while summaries are damaged. Every 500 writes the events' hour changes, so that some
+// rollups are at rest. After the traffic one more audit repairs the remaining faults, and the last one
+// finds nothing.
 func TestRepairsUnderTraffic(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -56,14 +56,14 @@ func TestRepairsUnderTraffic(t *testing.T) {
 		})
 	}
 	group.Go(func() { r.vandalize(ctx, t, at) })
-	a := r.auditor(t, func(o *audit.Options) { o.Repair, o.Fewer, o.Wait = true, true, 30*time.Second })
+	a := r.auditor(func(o *audit.Options) { o.Repair, o.Fewer, o.Wait = true, true, 30*time.Second })
 	audits, repaired, undecided := 0, 0, 0
 	for ctx.Err() == nil {
 		report := all(t, a)
 		audits, repaired, undecided = audits+1, repaired+report.Repaired, undecided+report.Bad()
 		for _, f := range report.Findings {
 			if !f.Repaired && f.State != audit.Busy && f.State != audit.Unsettled {
-				t.Errorf("under traffic: %+v", f)
+				t.Errorf("not repaired under traffic: %+v", f)
 			}
 		}
 	}
@@ -71,12 +71,12 @@ func TestRepairsUnderTraffic(t *testing.T) {
 	t.Logf("%d audits, %d targets repaired, %d undecided", audits, repaired, undecided)
 	rest := all(t, a)
 	if rest.Bad() != 0 || repaired+rest.Repaired == 0 {
-		t.Errorf("at rest: %+v", rest)
+		t.Errorf("the audit at rest: %+v, after %d repairs", rest, repaired)
 	}
 	stop()
-	report := all(t, r.auditor(t, hasty))
+	report := all(t, r.auditor(hasty))
 	if report.Right != report.Targets || report.Targets < 9 || audits == 0 {
-		t.Errorf("at the end: %+v after %d audits", report, audits)
+		t.Errorf("the last audit: %+v after %d audits, want 9 or more targets, all right", report, audits)
 	}
 	for c := range 3 {
 		r.wantSum(t, fmt.Sprint("c", c))
@@ -97,8 +97,8 @@ func (r *rig) write(random *rand.Rand, writer, i int, at time.Time) error {
 	return errors.Join(err, errors.Join(r.events.Put(ctx, list, now)...))
 }
 
-// vandalize damages summaries behind the folds' back: of counters by what a fold
-// would never write, of events by what changes a part's place as every change must.
+// vandalize damages summaries until ctx ends. The change of a fragment sets another sequence number, as
+// every change must.
 func (r *rig) vandalize(ctx context.Context, t *testing.T, at func() time.Time) {
 	for i := 0; ctx.Err() == nil; i++ {
 		name := fmt.Sprint("c", i%3)
@@ -107,10 +107,10 @@ func (r *rig) vandalize(ctx context.Context, t *testing.T, at func() time.Time) 
 			expression, set = "SET x1 = :x, r1 = :x", item{":x": num(1)}
 		}
 		_, err := r.db.UpdateItem(context.Background(), &dynamodb.UpdateItemInput{
-			TableName: &r.names.Rollups, Key: keyOf("C#"+name+"#0", "-"), UpdateExpression: &expression,
+			TableName: &r.names.Rollups, Key: dynamo.Key("C#"+name+"#0", "-"), UpdateExpression: &expression,
 			ConditionExpression: aws.String("attribute_exists(r1)"), ExpressionAttributeValues: set,
 		})
-		if _, early := errors.AsType[*types.ConditionalCheckFailedException](err); err != nil && !early { // nothing is folded yet
+		if _, early := errors.AsType[*types.ConditionalCheckFailedException](err); err != nil && !early { // early: nothing is folded yet
 			t.Error(err)
 		}
 		entity, at := fmt.Sprint("e", i%2), at().Add(-time.Duration(i%3)*time.Hour)
@@ -120,16 +120,16 @@ func (r *rig) vandalize(ctx context.Context, t *testing.T, at func() time.Time) 
 			}
 			pk, sk := schema.RollupKey(entity, shard.Hour, at, p.StreamShard)
 			update, condition := "SET events = events + :n, seq = :new", "seq = :was"
-			_, _ = r.db.UpdateItem(context.Background(), &dynamodb.UpdateItemInput{ // a fold may be faster
-				TableName: &r.names.Rollups, Key: keyOf(pk, sk), UpdateExpression: &update, ConditionExpression: &condition,
-				ExpressionAttributeValues: item{":n": num(7), ":new": str(p.Sequence + "!"), ":was": str(p.Sequence)},
+			_, _ = r.db.UpdateItem(context.Background(), &dynamodb.UpdateItemInput{ // fails if a fold was faster
+				TableName: &r.names.Rollups, Key: dynamo.Key(pk, sk), UpdateExpression: &update, ConditionExpression: &condition,
+				ExpressionAttributeValues: item{":n": num(7), ":new": dynamo.String(p.Sequence + "!"), ":was": dynamo.String(p.Sequence)},
 			})
 		}
 		time.Sleep(300 * time.Millisecond)
 	}
 }
 
-// wantSum compares what the API's two readings of a counter give.
+// wantSum checks that a counter's summary and its write shards have the same value.
 func (r *rig) wantSum(t *testing.T, counter string) {
 	t.Helper()
 	sum, err := counters.NewReader(r.db, r.names.Items, r.shards).Sum(t.Context(), counter)
@@ -142,59 +142,47 @@ func (r *rig) wantSum(t *testing.T, counter string) {
 	}
 }
 
-// paused is a container's client whose updates of parts wait until they are let go.
-type paused struct {
-	*dynamodb.Client
-	reached chan struct{}
-	let     chan struct{}
-}
-
-func (p *paused) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, o ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
-	if p.reached != nil && in.ConditionExpression != nil {
-		close(p.reached)
-		p.reached = nil
-		<-p.let
-	}
-	return p.Client.UpdateItem(ctx, in, o...)
-}
-
-// TestAFoldPausedInTheMiddle: a container that remembers a part as it was before a
-// repair adds nothing twice when it folds on.
-func TestAFoldPausedInTheMiddle(t *testing.T) {
+// TestPausedFold checks that a container which caches a fragment from before a repair counts nothing twice
+// when it continues.
+func TestPausedFold(t *testing.T) {
 	r := newRig(t)
 	at := hour()
-	slow := &paused{Client: r.db, let: make(chan struct{})}
-	container := r.aggregator(t, slow)
+	pausing, reached, resume := atomic.Bool{}, make(chan struct{}), make(chan struct{})
+	container := r.aggregator(t, enginetest.Before(r.db, func(in any) error {
+		if in, ok := in.(*dynamodb.UpdateItemInput); ok && in.ConditionExpression != nil && pausing.CompareAndSwap(true, false) {
+			close(reached)
+			<-resume
+		}
+		return nil
+	}))
 	for i := 1; i <= 2; i++ {
 		r.event(t, at, i)
 	}
 	deliver(t, container, at, 1, 2)
 	r.event(t, at, 3)
-	reached := make(chan struct{})
-	slow.reached = reached
+	pausing.Store(true)
 	done := make(chan struct{})
 	go func() { defer close(done); deliver(t, container, at, 2, 3) }()
 	<-reached
-	// Another consumer of the stream shard folds on, the rollup is damaged, and an
-	// audit repairs it.
+	// Another container folds the record, the rollup is damaged, and an audit repairs it.
 	deliver(t, r.aggregator(t, r.db), at, 3)
 	pk, sk := schema.RollupKey("e", shard.Hour, at, "s")
 	r.update(t, r.names.Rollups, pk, sk, "SET events = :n", item{":n": num(50)})
-	a := r.auditorOver(t, acknowledging{r.db, r.names, 0}, audit.Options{Names: r.names, Rules: r.rules, Repair: true, Fewer: true, Wait: time.Second, Poll: time.Millisecond})
+	a := audit.New(audit.Options{Names: r.names, Rules: r.rules, Repair: true, Fewer: true, Wait: time.Second, Poll: time.Millisecond}, r.acknowledging(r.db, 0))
 	if found := check(t, a, hourTarget("e", at)); len(found) != 1 || !found[0].Repaired {
-		t.Fatalf("found %+v", found)
+		t.Fatalf("findings %+v, want one that was repaired", found)
 	}
-	close(slow.let)
+	close(resume)
 	<-done
 	r.event(t, at, 4)
 	deliver(t, container, at, 1, 2, 3, 4)
 	if found := check(t, a, hourTarget("e", at)); len(found) != 0 {
-		t.Fatalf("after the fold went on: %+v", found)
+		t.Fatalf("findings after the paused fold: %+v, want none", found)
 	}
 }
 
-// deliver hands over records of a stream shard, by their sequence numbers: each is of
-// the event of an hour's second.
+// deliver delivers records of a stream shard. Each is about the event of the hour's second that its
+// sequence number names.
 func deliver(t *testing.T, c *fold.Handler, at time.Time, sequences ...int) {
 	t.Helper()
 	var records []string
@@ -203,14 +191,12 @@ func deliver(t *testing.T, c *fold.Handler, at time.Time, sequences ...int) {
 		keys := fmt.Sprintf(`"pk":{"S":"E#e#%s#0"},"sk":{"S":%q}`, at.Format(time.DateOnly), sk)
 		records = append(records, fmt.Sprintf(`{"eventName":"INSERT","dynamodb":{"SequenceNumber":"%d","Keys":{%s},"NewImage":{%[2]s,"data":{"M":{"t":{"N":"%[1]d"}}}}}}`, n, keys))
 	}
-	payload := `{"Records":[` + strings.Join(records, ",") + `],"window":{"start":"2026-01-05T12:00:00Z","end":"2026-01-05T12:00:10Z"},"state":{},"shardId":"s",` +
-		`"isFinalInvokeForWindow":false,"isWindowTerminatedEarly":false}`
-	if out, err := c.Invoke(context.Background(), []byte(payload)); err != nil || string(out) != `{"state":{},"batchItemFailures":[]}` {
-		t.Errorf("%s, %v", out, err)
+	if out, err := c.Invoke(context.Background(), enginetest.WindowedBatch("s", records...)); err != nil || string(out) != `{"state":{},"batchItemFailures":[]}` {
+		t.Errorf("the aggregator returned %s, %v; want no failures", out, err)
 	}
 }
 
-// event puts the event that such a record is about.
+// event writes the event of a record of deliver.
 func (r *rig) event(t *testing.T, at time.Time, sequence int) {
 	t.Helper()
 	err := r.events.Put(t.Context(), []events.Event{{
@@ -221,24 +207,26 @@ func (r *rig) event(t *testing.T, at time.Time, sequence int) {
 	}
 }
 
-// acknowledging answers marks at once: all that was written was folded.
-type acknowledging struct {
-	*dynamodb.Client
-	names    schema.Names
-	sequence int // of the marks' records; 0 as from an aggregator that does not say
-}
-
-func (c acknowledging) PutItem(ctx context.Context, in *dynamodb.PutItemInput, o ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
-	pk, sk := in.Item["pk"].(*types.AttributeValueMemberS).Value, in.Item["sk"].(*types.AttributeValueMemberS).Value
-	if id, ok := schema.ParseMark(sk); ok {
-		ack := keyOf(schema.AckKey(id, pk, sk))
-		ack[schema.StreamShard] = str("s")
-		if c.sequence > 0 {
-			ack[schema.RollupSequence] = str(fmt.Sprintf("%0*d", schema.RollupSequenceDigits, c.sequence))
+// acknowledging returns a client that acknowledges each stream marker when it is written, as if all
+// records were folded. The markers' records have this sequence number; 0 leaves it out, as older
+// aggregators do.
+func (r *rig) acknowledging(client *dynamodb.Client, sequence int) *dynamodb.Client {
+	return enginetest.Before(client, func(in any) error {
+		put, ok := in.(*dynamodb.PutItemInput)
+		if !ok {
+			return nil
 		}
-		if _, err := c.Client.PutItem(ctx, &dynamodb.PutItemInput{TableName: &c.names.Rollups, Item: ack}); err != nil {
-			return nil, err
+		pk, sk := dynamo.Text(put.Item, schema.PK), dynamo.Text(put.Item, schema.SK)
+		id, ok := schema.ParseMark(sk)
+		if !ok {
+			return nil
 		}
-	}
-	return c.Client.PutItem(ctx, in, o...)
+		ack := dynamo.Key(schema.AckKey(id, pk, sk))
+		ack[schema.StreamShard] = dynamo.String("s")
+		if sequence > 0 {
+			ack[schema.RollupSequence] = dynamo.String(fmt.Sprintf("%0*d", schema.RollupSequenceDigits, sequence))
+		}
+		_, err := client.PutItem(context.Background(), &dynamodb.PutItemInput{TableName: &r.names.Rollups, Item: ack})
+		return err
+	})
 }

@@ -8,19 +8,20 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/hotshard/hotshard/internal/fold/audit"
+	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/pkg/shard/events"
 )
 
-// lingering leaves marks where they are.
+// lingering is a client that deletes no stream markers.
 type lingering struct{ *dynamodb.Client }
 
 func (lingering) DeleteItem(context.Context, *dynamodb.DeleteItemInput, ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error) {
 	return &dynamodb.DeleteItemOutput{}, nil
 }
 
-// TestMarksAreInvisible: marks that are still there are no events, neither to readers
-// nor to folds nor to the next audit.
-func TestMarksAreInvisible(t *testing.T) {
+// TestStreamMarkersAreInvisible checks that remaining stream markers are no events to readers, folds and
+// audits.
+func TestStreamMarkersAreInvisible(t *testing.T) {
 	r := newRig(t)
 	r.run(t, nil)
 	at := hour()
@@ -28,13 +29,13 @@ func TestMarksAreInvisible(t *testing.T) {
 	r.folded(t, "e", at, 4)
 	pk, sk := r.part(t, "e", at)
 	r.update(t, r.names.Rollups, pk, sk, "SET events = :n", item{":n": num(50)})
-	a := r.auditorOver(t, lingering{r.db}, audit.Options{Names: r.names, Rules: r.rules, Repair: true, Fewer: true, Wait: 20 * time.Second, Poll: time.Millisecond})
+	a := audit.New(audit.Options{Names: r.names, Rules: r.rules, Repair: true, Fewer: true, Wait: 20 * time.Second, Poll: time.Millisecond}, lingering{r.db})
 	if found := check(t, a, hourTarget("e", at)); len(found) != 1 || !found[0].Repaired {
-		t.Fatalf("found %+v", found)
+		t.Fatalf("findings %+v, want one that was repaired", found)
 	}
-	out, err := r.db.Scan(t.Context(), &dynamodb.ScanInput{TableName: &r.names.Events})
-	if err != nil || len(out.Items) < 4+24 {
-		t.Fatalf("%d items, %v: the marks should be there", len(out.Items), err)
+	items := enginetest.Scan(t, r.db, r.names.Events)
+	if len(items) < 4+24 {
+		t.Fatalf("%d items, want 4 events and 24 stream markers", len(items))
 	}
 	reader := events.NewReader(r.db, r.names.Events, r.shards)
 	for _, desc := range []bool{false, true} {
@@ -49,10 +50,10 @@ func TestMarksAreInvisible(t *testing.T) {
 			read, after = append(read, page.Events...), page.Next
 		}
 		if len(read) != 4 {
-			t.Errorf("descending %t: read %+v", desc, read)
+			t.Errorf("descending %t: read %+v, want 4 events", desc, read)
 		}
 	}
-	if report := all(t, r.auditor(t, nil)); report.Targets != 1 || report.Right != 1 {
+	if report := all(t, r.auditor(nil)); report.Targets != 1 || report.Right != 1 {
 		t.Errorf("the next audit: %+v", report)
 	}
 }

@@ -11,17 +11,17 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
-// anyScore draws scores that are close and far, up to the greatest.
+// anyScore draws a score. Many are close to each other, and some are the greatest.
 func anyScore(t *rapid.T) boards.Score {
 	return score(t, rapid.OneOf(
 		rapid.StringMatching(`-?[0-9]{1,18}`), rapid.StringMatching(`-?[0-9]{1,18}\.[0-9]{1,9}`),
 		rapid.StringMatching(`-?[0-3](\.[0-9]{1,2})?`), rapid.StringMatching(`-?9{17,18}\.[89]{9}`), rapid.StringMatching(`-?1[0-9]{3}`),
-		rapid.StringMatching(`-?90071992547409(8[0-9]|9[0-9])(\.[05])?`), // where whole numbers outgrow a float64
+		rapid.StringMatching(`-?90071992547409(8[0-9]|9[0-9])(\.[05])?`), // whole numbers that no float64 has
 	).Draw(t, "score"))
 }
 
-// split counts scores in parts as stream shards do: an entry may be counted by one
-// and taken away by another.
+// split counts scores in the fragments of three stream shards, stores them, and returns their sum. One
+// fragment may count an entry that another subtracts.
 func split(t *rapid.T, scores []boards.Score, cells int) Histogram {
 	parts := make([]Histogram, 3)
 	for _, s := range scores {
@@ -37,15 +37,15 @@ func split(t *rapid.T, scores []boards.Score, cells int) Histogram {
 		p.Limit(cells)
 		restored, err := parseHistogram(p.Bytes())
 		if err != nil || restored.level != p.level || len(restored.cells) != len(p.cells) {
-			t.Fatalf("%+v becomes %+v, %v", p, restored, err)
+			t.Fatalf("%+v was read back as %+v, %v", p, restored, err)
 		}
 		whole.Merge(restored)
 	}
 	return whole
 }
 
-// TestRankIsWithinItsMargin compares with a sorted list, and counts the own cell
-// exactly by its rank keys.
+// TestRankIsWithinItsMargin compares ranks with a sorted list. The numbers of entries in a score's cell and
+// above it must be exact.
 func TestRankIsWithinItsMargin(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		scores := make([]boards.Score, rapid.IntRange(1, 80).Draw(t, "players"))
@@ -81,16 +81,17 @@ func TestRankIsWithinItsMargin(t *testing.T) {
 	})
 }
 
+// TestOrder checks that Order keeps the order of scores, and that unorder reverses it.
 func TestOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := anyScore(t), anyScore(t)
 		if x, y := a.Float(), b.Float(); (x < y) != (Order(x) < Order(y)) || unorder(Order(x)) != x {
-			t.Fatalf("%v and %v", a, b)
+			t.Fatalf("%v and %v have the order of %d and %d, which unorder gives as %v for %v", a, b, Order(x), Order(y), unorder(Order(x)), x)
 		}
 	})
 }
 
-// TestCellsAreBounded: the level raises as more different scores come.
+// TestCellsAreBounded checks that many different scores raise the level instead of the number of cells.
 func TestCellsAreBounded(t *testing.T) {
 	var h Histogram
 	for i := range 100_000 {
@@ -98,24 +99,23 @@ func TestCellsAreBounded(t *testing.T) {
 		h.Limit(MaxCells)
 	}
 	if h.Cells() > MaxCells || h.Cells() < MaxCells/4 || h.Total() != 100_000 {
-		t.Errorf("%d cells at level %d, %d entries", h.Cells(), h.level, h.Total())
+		t.Errorf("%d cells at level %d, %d entries; want at most %d cells, and 100,000 entries", h.Cells(), h.level, h.Total(), MaxCells)
 	}
 	other := h.Clone()
 	other.AddScore(score(t, "1"), 1)
 	if h.Total() != 100_000 || other.Total() != 100_001 {
-		t.Error("a clone changes the first")
+		t.Errorf("after a change of the clone the histogram has %d entries and the clone %d, want 100,000 and 100,001", h.Total(), other.Total())
 	}
 }
 
-// TestCountsBelowZero: parts whose other parts have not come yet.
+// TestCountsBelowZero checks the ranks by a fragment that subtracts entries which another counts.
 func TestCountsBelowZero(t *testing.T) {
 	var h Histogram
 	h.AddScore(score(t, "5"), -3)
-	if rank, margin := h.Locate(score(t, "1")).Rank(); rank != 1 || margin != 0 {
-		t.Errorf("rank %d +- %d", rank, margin)
-	}
-	if rank, margin := h.Locate(score(t, "5")).Rank(); rank != 1 || margin != 0 {
-		t.Errorf("rank %d +- %d", rank, margin)
+	for _, text := range []string{"1", "5"} {
+		if rank, margin := h.Locate(score(t, text)).Rank(); rank != 1 || margin != 0 {
+			t.Errorf("score %s: rank %d +- %d, want 1 +- 0", text, rank, margin)
+		}
 	}
 }
 
@@ -135,7 +135,7 @@ func FuzzParseHistogram(f *testing.F) {
 		}
 		again, err := parseHistogram(h.Bytes())
 		if err != nil || again.level != h.level || again.Total() != h.Total() {
-			t.Fatalf("%+v becomes %+v, %v", h, again, err)
+			t.Fatalf("%+v was read back as %+v, %v", h, again, err)
 		}
 		again.Locate(boards.Score{})
 		again.Merge(h)

@@ -21,7 +21,7 @@ func score(t rapid.TB, text string) boards.Score {
 	return s
 }
 
-// placed draws a player's place among few scores and times, so that many tie.
+// placed draws a player's place. Few scores and times let many places tie.
 func placed(t *rapid.T, player string) boards.Place {
 	s := score(t, fmt.Sprint(rapid.IntRange(-6, 6).Draw(t, "score")))
 	return boards.Place{Player: player, Score: s, At: time.UnixMilli(rapid.Int64Range(0, 2).Draw(t, "at")).UTC()}
@@ -33,12 +33,12 @@ func TestCompareIsTheOrderOfRankKeys(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := placed(t, rapid.StringN(1, 4, 8).Draw(t, "a")), placed(t, rapid.StringN(1, 4, 8).Draw(t, "b"))
 		if got, want := Compare(a, b), strings.Compare(a.RankKey(), b.RankKey()); got != want {
-			t.Fatalf("%+v and %+v: %d, want %d", a, b, got, want)
+			t.Fatalf("Compare(%+v, %+v) = %d, want %d", a, b, got, want)
 		}
 	})
 }
 
-// model is what all entries are.
+// model has all entries by player.
 type model map[string]State
 
 func (m model) ranked() []boards.Place {
@@ -52,7 +52,7 @@ func (m model) ranked() []boards.Place {
 	return list
 }
 
-// write makes one change of a player's entry.
+// write changes a player's entry.
 func (m model) write(t *rapid.T, rev int64) State {
 	s := State{Place: placed(t, player(t)), Rev: rev, Present: rapid.IntRange(0, 4).Draw(t, "gone") > 0}
 	if old := m[s.Player]; !s.Present {
@@ -62,7 +62,7 @@ func (m model) write(t *rapid.T, rev int64) State {
 	return s
 }
 
-// fold does what a folder does with one record, and an index that doesn't lag.
+// fold folds a record into a top, with an index that doesn't lag.
 func fold(top *Top, m model, record State, size int) {
 	if top.Offer(record) == Asks {
 		top.Take(m[record.Player])
@@ -84,8 +84,8 @@ func fold(top *Top, m model, record State, size int) {
 	top.Trim(Hold(size))
 }
 
-// TestTopIsTheFirstInRank folds random records, some of them again later, and
-// compares with the model after each.
+// TestTopIsTheFirstInRank folds random records and redeliveries, and compares the top with the model after
+// each.
 func TestTopIsTheFirstInRank(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		size := rapid.SampledFrom([]int{1, 3, 5}).Draw(t, "size")
@@ -99,7 +99,7 @@ func TestTopIsTheFirstInRank(t *testing.T) {
 			compare(t, top, m, size)
 			restored, err := ParseTop(top.Bytes(), top.Whole())
 			if err != nil || !restored.Same(top) {
-				t.Fatalf("%+v becomes %+v, %v", top, restored, err)
+				t.Fatalf("%+v was read back as %+v, %v", top, restored, err)
 			}
 		}
 	})
@@ -109,7 +109,7 @@ func compare(t *rapid.T, top *Top, m model, size int) {
 	t.Helper()
 	all := m.ranked()
 	if held := len(top.Entries()); held < min(size, len(all)) || held > Hold(size) || top.Whole() != (held == len(all)) && top.Whole() {
-		t.Fatalf("%d held of %d, whole: %t", held, len(all), top.Whole())
+		t.Fatalf("the top of size %d has %d of %d players, whole: %t", size, held, len(all), top.Whole())
 	}
 	for i, e := range top.Entries() {
 		if e.Place != all[i] || e.Rev != m[e.Player].Rev {
@@ -118,13 +118,13 @@ func compare(t *rapid.T, top *Top, m model, size int) {
 	}
 	for _, p := range all[len(top.Entries()):] {
 		if top.Covers(p) {
-			t.Fatalf("%+v is not held and before the floor %+v", p, top.floor)
+			t.Fatalf("the top lacks %+v, which it covers down to %+v", p, top.floor)
 		}
 	}
 	around(t, top, all)
 }
 
-// around compares everybody's neighbours, where the top knows them.
+// around compares each player's neighbours that the top knows.
 func around(t *rapid.T, top *Top, all []boards.Place) {
 	t.Helper()
 	const n = 2
@@ -142,7 +142,8 @@ func around(t *rapid.T, top *Top, all []boards.Place) {
 	}
 }
 
-func TestWhatARecordDoes(t *testing.T) {
+// TestOffer checks what a record does to a top of 24 players.
+func TestOffer(t *testing.T) {
 	at := func(player, points string) boards.Place {
 		return boards.Place{Player: player, Score: score(t, points), At: time.UnixMilli(5).UTC()}
 	}
@@ -150,33 +151,33 @@ func TestWhatARecordDoes(t *testing.T) {
 	for i := range 30 {
 		top.Take(State{at(fmt.Sprintf("p%02d", i), fmt.Sprint(100-i)), 10, true})
 	}
-	top.Trim(Hold(4)) // 24 are held, down to 77
+	top.Trim(Hold(4)) // keeps 24, down to 77 points
 	for _, c := range []struct {
 		name string
 		s    State
 		want Verdict
 	}{
-		{"behind the floor", State{at("x", "76"), 1, true}, Ignored},
-		{"before the floor", State{at("x", "77.5"), 1, true}, Asks},
-		{"before the floor by name", State{at("a", "77"), 1, true}, Asks},
-		{"gone and not held", State{boards.Place{Player: "x"}, 1, false}, Ignored},
-		{"an old one", State{at("p00", "3"), 9, true}, Ignored},
-		{"the same again", State{at("p00", "100"), 10, true}, Ignored},
-		{"gone before", State{boards.Place{Player: "p00"}, 9, false}, Ignored},
-		{"another place", State{at("p00", "90.5"), 11, true}, Changed},
-		{"fallen", State{at("p01", "3"), 11, true}, Left},
-		{"gone", State{boards.Place{Player: "p02"}, 10, false}, Left},
+		{"behind the last", State{at("x", "76"), 1, true}, Ignored},
+		{"before the last", State{at("x", "77.5"), 1, true}, Asks},
+		{"before the last by name", State{at("a", "77"), 1, true}, Asks},
+		{"gone and not in the top", State{boards.Place{Player: "x"}, 1, false}, Ignored},
+		{"an older record", State{at("p00", "3"), 9, true}, Ignored},
+		{"a redelivery", State{at("p00", "100"), 10, true}, Ignored},
+		{"an older removal", State{boards.Place{Player: "p00"}, 9, false}, Ignored},
+		{"another score in the top", State{at("p00", "90.5"), 11, true}, Changed},
+		{"a score behind the last", State{at("p01", "3"), 11, true}, Left},
+		{"a removal", State{boards.Place{Player: "p02"}, 10, false}, Left},
 	} {
 		if got := top.Offer(c.s); got != c.want {
-			t.Errorf("%s: %d, want %d", c.name, got, c.want)
+			t.Errorf("%s: Offer returns %d, want %d", c.name, got, c.want)
 		}
 	}
 	if n := len(top.Entries()); n != 22 || top.Entries()[0].Player != "p03" || top.Short(22) || !top.Short(23) {
-		t.Errorf("%d entries: %+v", n, top.Entries())
+		t.Errorf("%d entries, want 22 from p03 on: %+v", n, top.Entries())
 	}
 }
 
-// TestSure: whoever entered by a reading stays unsure until read again unchanged.
+// TestSure checks that a player whom a read entered stays unsure until another read finds the same rev.
 func TestSure(t *testing.T) {
 	top := NewTop()
 	one := State{boards.Place{Player: "a", At: time.UnixMilli(1).UTC()}, 1, true}
@@ -184,24 +185,24 @@ func TestSure(t *testing.T) {
 	two.Rev = 2
 	top.Take(one)
 	if top.Offer(two) != Changed || len(top.Unsure()) != 1 {
-		t.Error("a record makes it sure")
+		t.Error("after a record the player is sure, want unsure")
 	}
 	top.Take(State{one.Place, 3, true})
 	if len(top.Unsure()) != 1 {
-		t.Error("another rev makes it sure")
+		t.Error("after a read of another rev the player is sure, want unsure")
 	}
 	top.Take(State{one.Place, 3, true})
 	if len(top.Unsure()) != 0 {
-		t.Error("the same rev leaves it unsure")
+		t.Error("after a read of the same rev the player is unsure, want sure")
 	}
 	top.Take(State{one.Place, 4, true})
 	if len(top.Unsure()) != 0 {
-		t.Error("a sure one becomes unsure by a newer rev")
+		t.Error("after a newer rev a sure player is unsure, want sure")
 	}
 }
 
-// TestLongNames: bytes bound the top as well, and what they cost is no reason to
-// ask the index each time.
+// TestLongNames checks that the top's bytes are bounded. A top that is full of bytes is not short, so that
+// folds don't query the index each time.
 func TestLongNames(t *testing.T) {
 	top := NewTop()
 	for i := range 1000 {
@@ -210,36 +211,37 @@ func TestLongNames(t *testing.T) {
 	}
 	top.Trim(Hold(1000))
 	if n := len(top.Bytes()); n > maxTopBytes || n < maxTopBytes*9/10 || top.Whole() || top.Short(1000) {
-		t.Errorf("%d bytes, whole: %t, short: %t", n, top.Whole(), top.Short(1000))
+		t.Errorf("%d bytes of at most %d, whole: %t, short: %t; want neither", n, maxTopBytes, top.Whole(), top.Short(1000))
 	}
 	top.Trim(300)
 	if len(top.Entries()) != 300 || !top.Short(1000) {
-		t.Errorf("%d entries, short: %t", len(top.Entries()), top.Short(1000))
+		t.Errorf("%d entries, short: %t; want 300, short", len(top.Entries()), top.Short(1000))
 	}
 }
 
+// TestUnknownTop checks what a top without a known reach ignores, and how its reach widens.
 func TestUnknownTop(t *testing.T) {
 	top := UnknownTop()
 	p := boards.Place{Player: "a", At: time.UnixMilli(1).UTC()}
 	if top.Offer(State{p, 1, true}) != Ignored || !top.Short(1) {
-		t.Errorf("%+v", top)
+		t.Errorf("a new unknown top must ignore records and be short: %+v", top)
 	}
 	top.Widen(DownTo(p))
 	if top.Offer(State{p, 1, true}) != Asks {
-		t.Errorf("%+v", top)
+		t.Errorf("a top down to a place must ask for it: %+v", top)
 	}
 	before, behind := boards.Place{Player: "0", At: p.At}, boards.Place{Player: "b", At: p.At}
 	top.Widen(DownTo(before))
 	if top.Wider(DownTo(p)) || top.Wider(DownTo(behind)) || !top.Wider(DownTo(before)) || !top.Wider(Reach{}) {
-		t.Errorf("%+v", top)
+		t.Errorf("the reach down to 0 must be wider than nothing, and not than a or b: %+v", top)
 	}
 	top.Widen(Everything())
 	if !top.Whole() || !top.Wider(DownTo(behind)) || top.Wider(Everything()) {
-		t.Errorf("%+v", top)
+		t.Errorf("a whole top must be wider than any place: %+v", top)
 	}
 	top.Widen(DownTo(behind))
 	if !top.Whole() {
-		t.Errorf("%+v", top)
+		t.Errorf("a smaller reach must leave a whole top whole: %+v", top)
 	}
 }
 
@@ -257,7 +259,7 @@ func FuzzParseTop(f *testing.F) {
 			return
 		}
 		if again, err := ParseTop(top.Bytes(), whole); err != nil || !again.Same(top) {
-			t.Fatalf("%+v becomes %+v, %v", top, again, err)
+			t.Fatalf("%+v was read back as %+v, %v", top, again, err)
 		}
 	})
 }

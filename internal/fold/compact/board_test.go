@@ -17,8 +17,8 @@ import (
 	"github.com/hotshard/hotshard/internal/fold/parts"
 )
 
-// cellsOf stores a stream shard's part of a board's histogram, with so many entries
-// at each of some scores.
+// cellsOf stores a stream shard's fragment of a board's histogram, with this number of entries at each
+// score.
 func (r *rig) cellsOf(t rapid.TB, name, period, streamShard string, each int64, asOf, expires time.Time, scores ...uint64) {
 	t.Helper()
 	var cells board.Histogram
@@ -26,7 +26,7 @@ func (r *rig) cellsOf(t rapid.TB, name, period, streamShard string, each int64, 
 		cells.Add(score, each)
 	}
 	stored := cells.Attributes()
-	stored[schema.RollupSequence] = dynamo.String(fmt.Sprintf("%040d", 7))
+	stored[schema.RollupSequence] = dynamo.String(sequence)
 	maps.Copy(stored, dynamo.Key(schema.HistogramKey(name, period, streamShard)))
 	stored[schema.AsOf] = dynamo.Number(asOf.UnixMilli())
 	if !expires.IsZero() {
@@ -35,7 +35,7 @@ func (r *rig) cellsOf(t rapid.TB, name, period, streamShard string, each int64, 
 	r.put(t, r.names.Rollups, stored)
 }
 
-// counted returns the entries of the parts that were not emptied, by stream shard.
+// counted returns the number of entries in each fragment that was not emptied, by stream shard.
 func (r *rig) counted(t rapid.TB, name, period string) map[string]int64 {
 	t.Helper()
 	read, err := r.cells.Read(context.Background(), parts.Period{Board: name, Label: period}.Key())
@@ -51,8 +51,8 @@ func (r *rig) counted(t rapid.TB, name, period string) map[string]int64 {
 	return found
 }
 
-// TestMergesHistograms of all time and of periods that run, and leaves alone what was
-// folded into lately, the top, and other boards.
+// TestMergesHistograms checks that the fragments of a histogram are merged, of all time and of a current
+// period. Recently folded fragments, the top and other boards stay.
 func TestMergesHistograms(t *testing.T) {
 	r := newRig(t, nil)
 	later := r.clock.Add(10 * day)
@@ -70,35 +70,35 @@ func TestMergesHistograms(t *testing.T) {
 	r.want(t, Answer{Boards: 2, Merged: 6, Done: true})
 	for _, period := range []string{"all", "2026-W02"} {
 		if got := r.counted(t, "b#1", period); !maps.Equal(got, map[string]int64{"young": 10, schema.MergedPart: 12}) {
-			t.Errorf("%s: %v", period, got)
+			t.Errorf("%s: entries by fragment %v, want 10 in young and 12 in the merged one", period, got)
 		}
 	}
 	read, err := r.cells.Read(t.Context(), parts.Period{Board: "b#1", Label: "2026-W02"}.Key())
 	if err != nil || read[len(read)-1].ExpiresAt != later.Unix() || read[0].ExpiresAt != r.clock.Add(schema.EmptiedLifetime).Unix() {
-		t.Errorf("%+v, %v", read, err)
+		t.Errorf("expiries of the fragments: %+v, %v", read, err)
 	}
 	if got := r.counted(t, "b", "all"); !maps.Equal(got, map[string]int64{"s": 5}) {
-		t.Errorf("a single part: %v", got)
+		t.Errorf("a single fragment: %v, want it unchanged", got)
 	}
 	r.clock = r.clock.Add(roundEvery)
 	r.want(t, Answer{Boards: 2, Merged: 2, Done: true})
 	if got := r.counted(t, "b#1", "all"); !maps.Equal(got, map[string]int64{schema.MergedPart: 22}) {
-		t.Errorf("a round later: %v", got)
+		t.Errorf("a round later: %v, want 22 in the merged fragment", got)
 	}
 	r.clock = r.clock.Add(roundEvery)
 	r.want(t, Answer{Done: true})
 }
 
-// TestManyLargeHistograms takes more than one transaction: for their number, and for
-// their bytes.
-func TestManyLargeHistograms(t *testing.T) {
+// TestManyLargeFragments checks a merge that needs several transactions, for the number of fragments and
+// for their size.
+func TestManyLargeFragments(t *testing.T) {
 	r := newRig(t, nil)
 	var scores []uint64
 	for i := range uint64(board.MaxCells) {
 		scores = append(scores, i<<44|i)
 	}
-	const parts = 230
-	for i := range parts {
+	const fragments = 230
+	for i := range fragments {
 		at := scores
 		if i >= 150 {
 			at = scores[:1]
@@ -107,14 +107,14 @@ func TestManyLargeHistograms(t *testing.T) {
 	}
 	transactions := 0
 	r.on.transact = func() error { transactions++; return nil }
-	r.want(t, Answer{Boards: 1, Merged: parts, Done: true})
+	r.want(t, Answer{Boards: 1, Merged: fragments, Done: true})
 	if got := r.counted(t, "b", "all"); !maps.Equal(got, map[string]int64{schema.MergedPart: (150*board.MaxCells + 80) << 40}) || transactions < 3 {
-		t.Errorf("%v, by %d transactions", got, transactions)
+		t.Errorf("entries by fragment %v after %d transactions, want all merged after 3 or more", got, transactions)
 	}
 }
 
-// TestDamagedHistograms: what can't be read is said, and the rest is merged; without
-// a merged part that can be read nothing is.
+// TestDamagedHistograms checks that unreadable fragments are logged and the others merged. If the merged
+// fragment is unreadable, nothing is merged.
 func TestDamagedHistograms(t *testing.T) {
 	r := newRig(t, nil)
 	damage := func(name, streamShard string) {
@@ -132,12 +132,12 @@ func TestDamagedHistograms(t *testing.T) {
 	damage("b", schema.MergedPart)
 	r.want(t, Answer{Boards: 1, Merged: 2, Failed: 2, Done: true})
 	if logs := r.logs.String(); !strings.Contains(logs, "s2") || !strings.Contains(logs, schema.MergedPart) {
-		t.Errorf("logs: %s", logs)
+		t.Errorf("the logs do not name both fragments: %s", logs)
 	}
 	if got := r.counted(t, "a", "all"); got[schema.MergedPart] != 6 {
-		t.Errorf("%v", got)
+		t.Errorf("a: entries by fragment %v, want 6 merged", got)
 	}
 	if got := r.counted(t, "b", "all"); got["s0"] != 3 {
-		t.Errorf("%v", got)
+		t.Errorf("b: entries by fragment %v, want 3 in s0", got)
 	}
 }

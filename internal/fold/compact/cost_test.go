@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"slices"
 	"strconv"
 	"testing"
@@ -15,18 +14,15 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"pgregory.net/rapid"
 
-	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold/compact"
 	"github.com/hotshard/hotshard/internal/fold/measures"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/pkg/shard"
-	"github.com/hotshard/hotshard/pkg/throttle"
 )
 
-// storeDay stores an entity's day by the hour, each hour in 20 parts with three
-// measures.
+// storeDay stores the 24 hourly rollups of an entity's day, each in 20 fragments with three measures.
 func storeDay(t rapid.TB, db *dynamodb.Client, table string, day time.Time) {
 	t.Helper()
 	var p measures.Part
@@ -59,34 +55,29 @@ func writeAll(t rapid.TB, db *dynamodb.Client, table string, list []types.WriteR
 	}
 }
 
-// readDay reads it as a caller's request does.
+// readDay reads the day as the API does.
 func readDay(t rapid.TB, db *dynamodb.Client, table string, day time.Time) (items int) {
 	t.Helper()
 	low, high := schema.RollupSortBounds(day, day.Add(24*time.Hour))
-	pages := dynamodb.NewQueryPaginator(db, &dynamodb.QueryInput{
+	in := &dynamodb.QueryInput{
 		TableName: &table, KeyConditionExpression: aws.String("pk = :pk AND sk BETWEEN :low AND :high"),
 		ExpressionAttributeValues: item{":pk": dynamo.String(schema.RollupPartitions("sensor/berlin-1", day, day.Add(1))[0]), ":low": dynamo.String(low), ":high": dynamo.String(high)},
-	})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(context.Background())
+	}
+	for _, err := range dynamo.Items(context.Background(), db, in) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		items += len(page.Items)
+		items++
 	}
 	return items
 }
 
-// TestWhatAMergeCosts counts as AWS would charge: two write units for each part of a
-// bucket and for the merged one, and what a day costs to read before and after.
+// TestWhatAMergeCosts counts capacity units as AWS would charge them. A merge costs two write units for each
+// fragment and for the merged one. The test compares a day's read units before and after.
 func TestWhatAMergeCosts(t *testing.T) {
 	db := enginetest.Client(t)
 	names := enginetest.Tables(t, db)
-	limits, err := throttle.New(throttle.Options{Partitions: 1, PartitionWCU: 100_000, PartitionRCU: 100_000, Base: dynamolocal.Transport()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	counted := dynamodb.New(db.Options(), func(o *dynamodb.Options) { o.HTTPClient = &http.Client{Transport: limits} })
+	counted, limits := enginetest.Metered(t, db)
 	day := time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)
 	storeDay(t, db, names.Rollups, day)
 	now := enginetest.Later
@@ -101,7 +92,7 @@ func TestWhatAMergeCosts(t *testing.T) {
 	limits.Reset()
 	answer, err := compactor.Run(context.Background())
 	if err != nil || answer.Buckets != 24 || answer.Merged != 480 {
-		t.Fatalf("%+v, %v", answer, err)
+		t.Fatalf("the task answered %+v, %v; want 480 fragments of 24 rollups merged", answer, err)
 	}
 	for _, o := range limits.Stats().Operations {
 		t.Logf("%s: %.1f write units, %.1f read units", o.Operation, o.WriteUnits, o.ReadUnits)
@@ -109,28 +100,21 @@ func TestWhatAMergeCosts(t *testing.T) {
 			t.Errorf("24 merges of 20 parts took %.1f write units, want 1008", o.WriteUnits)
 		}
 	}
-	withMarkers, unitsWithMarkers := reading()
-	t.Logf("after: %d items, %.1f read units", withMarkers, unitsWithMarkers)
-	removeMarkers(t, db, names.Rollups, day)
+	withEmptied, unitsWithEmptied := reading()
+	t.Logf("after: %d items, %.1f read units", withEmptied, unitsWithEmptied)
+	deleteEmptied(t, db, names.Rollups, day)
 	after, unitsAfter := reading()
-	t.Logf("when the emptied parts have expired: %d items, %.1f read units", after, unitsAfter)
-	if items != 480 || withMarkers != 504 || after != 24 || unitsWithMarkers > units || unitsAfter > units/15 {
-		t.Errorf("%d items for %.1f units, then %d for %.1f, then %d for %.1f", items, units, withMarkers, unitsWithMarkers, after, unitsAfter)
+	t.Logf("after the emptied fragments have expired: %d items, %.1f read units", after, unitsAfter)
+	if items != 480 || withEmptied != 504 || after != 24 || unitsWithEmptied > units || unitsAfter > units/15 {
+		t.Errorf("%d items for %.1f read units, %d for %.1f after the merge, and %d for %.1f after the expiry", items, units, withEmptied, unitsWithEmptied, after, unitsAfter)
 	}
 }
 
-// removeMarkers does what the table's expiry does two days later.
-func removeMarkers(t rapid.TB, db *dynamodb.Client, table string, day time.Time) {
+// deleteEmptied deletes the emptied fragments, as the table's TTL does two days later.
+func deleteEmptied(t rapid.TB, db *dynamodb.Client, table string, day time.Time) {
 	t.Helper()
-	pk := schema.RollupPartitions("sensor/berlin-1", day, day.Add(1))[0]
-	out, err := db.Query(context.Background(), &dynamodb.QueryInput{
-		TableName: &table, KeyConditionExpression: aws.String("pk = :pk"), ExpressionAttributeValues: item{":pk": dynamo.String(pk)},
-	})
-	if err != nil || out.LastEvaluatedKey != nil {
-		t.Fatalf("more than a page, or %v", err)
-	}
 	var deletes []types.WriteRequest
-	for _, it := range out.Items {
+	for _, it := range enginetest.Query(t, db, table, schema.RollupPartitions("sensor/berlin-1", day, day.Add(1))[0]) {
 		if it["expires_at"] != nil {
 			deletes = append(deletes, types.WriteRequest{DeleteRequest: &types.DeleteRequest{Key: item{"pk": it["pk"], "sk": it["sk"]}}})
 		}

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"pgregory.net/rapid"
 
@@ -21,8 +21,8 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// rig is a table with a compactor on it, in a future of its own: the engine removes
-// what has expired by its clock.
+// rig is a table and its compactor. The rig's clock is far ahead of the engine's, which deletes expired
+// items.
 type rig struct {
 	*Compactor
 	db    *dynamodb.Client
@@ -32,68 +32,33 @@ type rig struct {
 	on    hooks
 }
 
-// hooks are called before the calls that they are named after; an error is what the
-// call returns.
+// hooks are called before the calls with these names. A hook's error is the call's.
 type hooks struct {
 	scan, query, transact, write func() error
 	get                          func(table string) error
 }
 
-// hooked is the client with hooks.
-type hooked struct {
-	*dynamodb.Client
-	on *hooks
-}
-
-func call(f func() error) error {
-	if f == nil {
-		return nil
-	}
-	return f()
-}
-
-func (h hooked) Scan(ctx context.Context, in *dynamodb.ScanInput, o ...func(*dynamodb.Options)) (*dynamodb.ScanOutput, error) {
-	if err := call(h.on.scan); err != nil {
-		return nil, err
-	}
-	return h.Client.Scan(ctx, in, o...)
-}
-
-func (h hooked) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
-	if err := call(h.on.query); err != nil {
-		return nil, err
-	}
-	return h.Client.Query(ctx, in, o...)
-}
-
-func (h hooked) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, o ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
-	if err := call(h.on.transact); err != nil {
-		return nil, err
-	}
-	return h.Client.TransactWriteItems(ctx, in, o...)
-}
-
-func (h hooked) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, o ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
-	if err := call(h.on.write); err != nil {
-		return nil, err
-	}
-	return h.Client.UpdateItem(ctx, in, o...)
-}
-
-func (h hooked) DeleteItem(ctx context.Context, in *dynamodb.DeleteItemInput, o ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error) {
-	if err := call(h.on.write); err != nil {
-		return nil, err
-	}
-	return h.Client.DeleteItem(ctx, in, o...)
-}
-
-func (h hooked) GetItem(ctx context.Context, in *dynamodb.GetItemInput, o ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
-	if h.on.get != nil {
-		if err := h.on.get(*in.TableName); err != nil {
-			return nil, err
+// before calls the hook of a call.
+func (h *hooks) before(in any) error {
+	var hook func() error
+	switch in := in.(type) {
+	case *dynamodb.ScanInput:
+		hook = h.scan
+	case *dynamodb.QueryInput:
+		hook = h.query
+	case *dynamodb.TransactWriteItemsInput:
+		hook = h.transact
+	case *dynamodb.UpdateItemInput, *dynamodb.DeleteItemInput:
+		hook = h.write
+	case *dynamodb.GetItemInput:
+		if h.get != nil {
+			return h.get(*in.TableName)
 		}
 	}
-	return h.Client.GetItem(ctx, in, o...)
+	if hook == nil {
+		return nil
+	}
+	return hook()
 }
 
 var errBroken = errors.New("out of order")
@@ -109,16 +74,19 @@ func newRig(t *testing.T, change func(*Options)) *rig {
 		change(&options)
 	}
 	log := slog.New(slog.NewTextHandler(&r.logs, nil))
-	r.Compactor = New(options, hooked{db, &r.on}, log, func() time.Time { return r.clock })
+	r.Compactor = New(options, enginetest.Before(db, r.on.before), log, func() time.Time { return r.clock })
 	return r
 }
 
-var hour = enginetest.Later
+var (
+	hour     = enginetest.Later
+	sequence = fmt.Sprintf("%040d", 7) // of each fragment
+)
 
-// ago is a time in the rig's past.
+// ago returns a time before the rig's clock.
 func (r *rig) ago(d time.Duration) time.Time { return r.clock.Add(-d) }
 
-// must runs the task, which has no error.
+// must runs the task and returns its answer.
 func (r *rig) must(t rapid.TB) Answer {
 	t.Helper()
 	answer, err := r.Run(context.Background())
@@ -132,7 +100,7 @@ func (r *rig) must(t rapid.TB) Answer {
 func (r *rig) want(t rapid.TB, want Answer) {
 	t.Helper()
 	if got := r.must(t); got != want {
-		t.Fatalf("%+v, want %+v; logs: %s", got, want, &r.logs)
+		t.Fatalf("the task answered %+v, want %+v; logs: %s", got, want, &r.logs)
 	}
 }
 
@@ -140,22 +108,22 @@ func bucketAt(entity string, at time.Time) parts.Bucket {
 	return parts.Bucket{Entity: entity, Width: shard.Hour, Start: at.Truncate(time.Hour)}
 }
 
-// part stores a stream shard's part with so many events; a zero asOf is not stored.
-func (r *rig) part(t rapid.TB, b parts.Bucket, streamShard string, events int64, asOf time.Time) {
+// fragment stores a stream shard's fragment with this number of events. A zero asOf is not stored.
+func (r *rig) fragment(t rapid.TB, b parts.Bucket, streamShard string, events int64, asOf time.Time) {
 	t.Helper()
-	r.keep(t, b, streamShard, measures.Part{Events: events}, asOf)
+	r.store(t, b, streamShard, measures.Part{Events: events}, asOf)
 }
 
-// keep stores a part; a zero asOf is not.
-func (r *rig) keep(t rapid.TB, b parts.Bucket, streamShard string, p measures.Part, asOf time.Time) {
+// store stores a fragment. A zero asOf is not stored.
+func (r *rig) store(t rapid.TB, b parts.Bucket, streamShard string, p measures.Part, asOf time.Time) {
 	t.Helper()
 	pk, sk := schema.RollupKey(b.Entity, b.Width, b.Start, streamShard)
 	stored := p.Attributes()
-	stored["seq"] = dynamo.String(fmt.Sprintf("%040d", 7))
+	maps.Copy(stored, dynamo.Key(pk, sk))
+	stored["seq"] = dynamo.String(sequence)
 	if p.Events == 0 {
-		stored["seq"] = dynamo.String(fmt.Sprintf("%040d", 7) + schema.EmptiedSuffix)
+		stored["seq"] = dynamo.String(sequence + schema.EmptiedSuffix)
 	}
-	stored["pk"], stored["sk"] = dynamo.String(pk), dynamo.String(sk)
 	if !asOf.IsZero() {
 		stored["as_of"] = dynamo.Number(asOf.UnixMilli())
 	}
@@ -164,12 +132,10 @@ func (r *rig) keep(t rapid.TB, b parts.Bucket, streamShard string, p measures.Pa
 
 func (r *rig) put(t rapid.TB, table string, stored item) {
 	t.Helper()
-	if _, err := r.db.PutItem(context.Background(), &dynamodb.PutItemInput{TableName: &table, Item: stored}); err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Put(t, r.db, table, stored)
 }
 
-// holding returns the events of the parts that have some, by stream shard.
+// holding returns the number of events in each fragment that was not emptied, by stream shard.
 func (r *rig) holding(t rapid.TB, b parts.Bucket) map[string]int64 {
 	t.Helper()
 	list, err := r.events.Read(context.Background(), b.Key())
@@ -185,7 +151,7 @@ func (r *rig) holding(t rapid.TB, b parts.Bucket) map[string]int64 {
 	return found
 }
 
-// summary stores a partial of a counter's summary, by attribute.
+// summary stores a partial of a counter's summary with these attributes.
 func (r *rig) summary(t rapid.TB, pk string, numbers map[string]int64) {
 	t.Helper()
 	stored := dynamo.Key(pk, "-")
@@ -196,49 +162,32 @@ func (r *rig) summary(t rapid.TB, pk string, numbers map[string]int64) {
 	r.put(t, r.names.Rollups, stored)
 }
 
-// attributes returns the names of what a summary has, nil without one.
+// attributes returns the revs, values and time of removal of a partial; nil if there is no partial.
 func (r *rig) attributes(t rapid.TB, pk string) map[string]string {
 	t.Helper()
-	out, err := r.db.GetItem(context.Background(), &dynamodb.GetItemInput{
-		TableName: &r.names.Rollups, ConsistentRead: aws.Bool(true), Key: dynamo.Key(pk, "-"),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	var found map[string]string
-	for name := range out.Item {
+	it := enginetest.Get(t, r.db, r.names.Rollups, pk, "-")
+	for name := range it {
 		if strings.HasPrefix(name, "r") || strings.HasPrefix(name, "x") || name == "gone" {
 			if found == nil {
 				found = map[string]string{}
 			}
-			found[name] = dynamo.Digits(out.Item, name)
+			found[name] = dynamo.Digits(it, name)
 		}
 	}
 	return found
 }
 
-// set changes a stored summary.
+// set changes a stored partial.
 func (r *rig) set(t rapid.TB, pk, expression string, values item) {
 	t.Helper()
-	_, err := r.db.UpdateItem(context.Background(), &dynamodb.UpdateItemInput{
-		TableName: &r.names.Rollups, Key: dynamo.Key(pk, "-"), UpdateExpression: &expression, ExpressionAttributeValues: values,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Update(t, r.db, r.names.Rollups, pk, "-", expression, values)
 }
 
 var emptyMap = measures.Part{}.Attributes()[schema.RollupMeasures]
 
-// expire has a part expire. The engine removes what has expired by its own clock,
-// which is behind the rig's.
+// expire sets the time at which a fragment expires.
 func (r *rig) expire(t rapid.TB, pk, sk string, at time.Time) {
 	t.Helper()
-	_, err := r.db.UpdateItem(context.Background(), &dynamodb.UpdateItemInput{
-		TableName: &r.names.Rollups, Key: dynamo.Key(pk, sk), UpdateExpression: aws.String("SET expires_at = :at"),
-		ExpressionAttributeValues: item{":at": dynamo.Number(at.Unix())},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Update(t, r.db, r.names.Rollups, pk, sk, "SET expires_at = :at", item{":at": dynamo.Number(at.Unix())})
 }

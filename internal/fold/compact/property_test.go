@@ -12,9 +12,9 @@ import (
 	"github.com/hotshard/hotshard/internal/test/lane"
 )
 
-// TestCompactionChangesNoTotal has days go by in which a counter's write shards come
-// and go and events come late, folded by two containers, again and again for as long
-// as a stream keeps its records, while the task runs at any time.
+// TestCompactionChangesNoTotal checks that compaction changes no summary. Over many days a counter's write
+// shards are made and removed, and events come late. Two containers fold the records, which are
+// redelivered for as long as a stream keeps them. The task runs at any time.
 func TestCompactionChangesNoTotal(t *testing.T) {
 	lane.Checks(t, 7)
 	db := enginetest.Client(t)
@@ -34,7 +34,7 @@ func TestCompactionChangesNoTotal(t *testing.T) {
 			case 4, 5:
 				w.deliver(t, i, w.done[i]+w.random.IntN(len(w.streams[i])-w.done[i]+1))
 			case 6, 7:
-				w.again(t, i)
+				w.redeliver(t, i)
 			case 8:
 				w.pass(t, time.Duration(w.random.IntN([]int{6, 50}[w.random.IntN(2)]))*time.Hour)
 			case 9:
@@ -57,8 +57,8 @@ func TestCompactionChangesNoTotal(t *testing.T) {
 	}
 }
 
-// TestATombstoneOutlivesWhatItGuardsAgainst: each hour for as long as a stream keeps a
-// write shard's records, they come again, to a container that remembers nothing.
+// TestATombstoneOutlivesWhatItGuardsAgainst redelivers a removed write shard's records each hour for as
+// long as a stream keeps them, to containers that cache nothing.
 func TestATombstoneOutlivesWhatItGuardsAgainst(t *testing.T) {
 	db := enginetest.Client(t)
 	w := newWorld(t, db, enginetest.Tables(t, db), "w", rand.New(rand.NewPCG(1, 2)))
@@ -74,7 +74,7 @@ func TestATombstoneOutlivesWhatItGuardsAgainst(t *testing.T) {
 		w.check(t)
 	}
 	if w.removed != 0 {
-		t.Fatal("the tombstone is gone")
+		t.Fatal("the tombstone was removed while the stream had the records")
 	}
 	w.pass(t, 26*time.Hour)
 	w.compact(t)
@@ -84,14 +84,14 @@ func TestATombstoneOutlivesWhatItGuardsAgainst(t *testing.T) {
 	w.check(t)
 }
 
-// TestALowWatermarkOutlivesWhatItGuardsAgainst has a rollup merged soon after its end. Then its records are
+// TestALowWatermarkOutlivesWhatItGuardsAgainst merges a rollup soon after its end. Then its records are
 // redelivered each hour for as long as a stream keeps them, to containers that cache nothing.
 func TestALowWatermarkOutlivesWhatItGuardsAgainst(t *testing.T) {
 	db := enginetest.Client(t)
 	w := newWorld(t, db, enginetest.Tables(t, db), "w", rand.New(rand.NewPCG(1, 2)))
 	for i := range w.streams {
 		for range 3 {
-			w.happen(i)
+			w.putEvent(i)
 		}
 	}
 	w.pass(t, 3*time.Hour) // both hours are over

@@ -19,11 +19,13 @@ func (r *rig) source(t *testing.T, pk string) {
 	r.put(t, r.names.Items, stored)
 }
 
+// TestRemovesTombstones checks that the compaction removes old tombstones of write shards without items.
+// A partial with nothing else is deleted.
 func TestRemovesTombstones(t *testing.T) {
 	r := newRig(t, nil)
 	gone := r.ago(rest + time.Second).UnixMilli()
 	r.summary(t, "C#a#1#0", map[string]int64{"r5": 9, "x5": 5, "r1": 8, "x1": 0, "r2": 7, "x2": 0, "r63": 6, "x63": 0, "gone": gone})
-	r.source(t, "C#a#1#2") // it is there, with value 0
+	r.source(t, "C#a#1#2") // no tombstone: the item has value 0
 	r.summary(t, "C#young#0", map[string]int64{"r1": 9, "x1": 0, "gone": r.ago(rest - time.Second).UnixMilli()})
 	r.summary(t, "C#all#1", map[string]int64{"r64": 9, "x64": 0, "r127": 8, "x127": 0, "gone": gone})
 	r.summary(t, "C#live#0", map[string]int64{"r1": 9, "x1": 0, "gone": gone})
@@ -41,9 +43,8 @@ func TestRemovesTombstones(t *testing.T) {
 	}
 }
 
-// TestAPartialFullOfTombstones: the condition that deletes it is as long as one
-// gets.
-func TestAPartialFullOfTombstones(t *testing.T) {
+// TestPartialFullOfTombstones deletes a partial with the longest condition that there can be.
+func TestPartialFullOfTombstones(t *testing.T) {
 	r := newRig(t, nil)
 	pk := schema.SummaryKey("wide", 99_968)
 	numbers := map[string]int64{"gone": r.ago(3 * day).UnixMilli()}
@@ -53,13 +54,13 @@ func TestAPartialFullOfTombstones(t *testing.T) {
 	r.summary(t, pk, numbers)
 	r.want(t, Answer{Tombstones: 64, Done: true})
 	if got := r.attributes(t, pk); got != nil {
-		t.Errorf("left: %v", got)
+		t.Errorf("the partial still has %v", got)
 	}
 }
 
-// TestFoldsBetweenTheReadAndTheUpdate: whatever is folded into a summary after it was
-// read, what it then has stays.
-func TestFoldsBetweenTheReadAndTheUpdate(t *testing.T) {
+// TestFoldsDuringARemoval checks that the removal of tombstones keeps whatever is folded into a partial
+// after it was read.
+func TestFoldsDuringARemoval(t *testing.T) {
 	gone := hour.UnixMilli()
 	only := map[string]int64{"r1": 8, "x1": 0, "gone": gone}
 	beside := map[string]int64{"r1": 8, "x1": 0, "r2": 3, "x2": 4, "gone": gone}
@@ -89,11 +90,11 @@ func TestFoldsBetweenTheReadAndTheUpdate(t *testing.T) {
 			r.want(t, Answer{Done: true})
 			got := r.attributes(t, "C#c#0")
 			if delete(got, "gone"); !maps.Equal(got, c.want) {
-				t.Errorf("it has %v, want %v", got, c.want)
+				t.Errorf("the partial has %v, want %v", got, c.want)
 			}
 		})
 	}
-	r := newRig(t, nil) // a live write shard of the summary goes on, which does not matter to the tombstone
+	r := newRig(t, nil) // an increment of another write shard does not keep the tombstone
 	r.summary(t, "C#c#0", beside)
 	r.on.write = func() error {
 		r.on.write = nil
@@ -102,11 +103,12 @@ func TestFoldsBetweenTheReadAndTheUpdate(t *testing.T) {
 	}
 	r.want(t, Answer{Tombstones: 1, Done: true})
 	if got := r.attributes(t, "C#c#0"); !maps.Equal(got, map[string]string{"r2": "4", "x2": "5"}) {
-		t.Errorf("it has %v", got)
+		t.Errorf("the partial has %v, want r2 4 and x2 5", got)
 	}
 }
 
-func TestTombstonesThatAreLeft(t *testing.T) {
+// TestTombstonesThatStay checks that unreadable partials, and those whose calls fail, keep their tombstones.
+func TestTombstonesThatStay(t *testing.T) {
 	r := newRig(t, nil)
 	gone := r.ago(3 * day).UnixMilli()
 	stored := map[string]int64{"r1": 8, "x1": 0, "gone": gone}
@@ -122,12 +124,12 @@ func TestTombstonesThatAreLeft(t *testing.T) {
 	}
 	answer := r.must(t)
 	if answer.Failed != 2 || answer.Tombstones != 1 || !answer.Done {
-		t.Errorf("%+v; logs: %s", answer, &r.logs)
+		t.Errorf("%+v, want 2 failed and 1 removed; logs: %s", answer, &r.logs)
 	}
 	for pk, want := range map[string]string{"C#version#0": "0", "C#nothing#0": "", "C#text#0": "", "C#stray#0": ""} {
 		got := r.attributes(t, pk)
 		if got == nil || got["x1"] != want {
-			t.Errorf("%s has %v", pk, got)
+			t.Errorf("%s has %v, want x1 %q", pk, got, want)
 		}
 	}
 	for _, h := range []hooks{
@@ -144,7 +146,7 @@ func TestTombstonesThatAreLeft(t *testing.T) {
 		r.on = h
 		r.want(t, Answer{Failed: 1, Done: true})
 		if got := r.attributes(t, "C#c#0"); got["r1"] != "8" || !strings.Contains(r.logs.String(), "C#c#0") {
-			t.Errorf("%v; logs: %s", got, &r.logs)
+			t.Errorf("the partial has %v, want r1 8; logs: %s", got, &r.logs)
 		}
 	}
 	r = newRig(t, func(o *Options) { o.ItemsTable = "" })

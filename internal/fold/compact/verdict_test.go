@@ -1,51 +1,41 @@
 package compact_test
 
 import (
-	"context"
 	"fmt"
 	"math/big"
+	"slices"
 	"strings"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"pgregory.net/rapid"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold/measures"
+	"github.com/hotshard/hotshard/internal/test/enginetest"
 )
 
 // all returns the world's summaries.
-func (w *world) all(t rapid.TB) (list []item) {
-	pages := dynamodb.NewScanPaginator(w.db, &dynamodb.ScanInput{
-		TableName: &w.names.Rollups, ConsistentRead: aws.Bool(true), FilterExpression: aws.String("contains(pk, :name)"),
-		ExpressionAttributeValues: item{":name": dynamo.String("#" + w.name + "#")},
+func (w *world) all(t rapid.TB) []item {
+	return slices.DeleteFunc(enginetest.Scan(t, w.db, w.names.Rollups), func(it item) bool {
+		return !strings.Contains(dynamo.Text(it, schema.PK), "#"+w.name+"#")
 	})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(context.Background())
-		if err != nil {
-			t.Fatal(err)
-		}
-		list = append(list, page.Items...)
-	}
-	return list
 }
 
-// end leaves the tables to the next world as they were.
+// end deletes the world's summaries and the cursor.
 func (w *world) end(t rapid.TB) {
-	w.remove(t, w.names.Rollups, schema.CompactionPK, schema.SoleSK)
+	enginetest.Delete(t, w.db, w.names.Rollups, schema.CompactionPK, schema.SoleSK)
 	for _, it := range w.all(t) {
-		w.remove(t, w.names.Rollups, it["pk"].(*types.AttributeValueMemberS).Value, it["sk"].(*types.AttributeValueMemberS).Value)
+		enginetest.Delete(t, w.db, w.names.Rollups, dynamo.Text(it, "pk"), dynamo.Text(it, "sk"))
 	}
 }
 
-// check compares all summaries with the model, once all records are folded.
+// check compares all summaries with the model. All records must be folded.
 func (w *world) check(t rapid.TB) {
 	value := new(big.Int)
 	rollups := map[string]*measures.Part{}
 	for _, it := range w.all(t) {
-		if strings.HasPrefix(it["pk"].(*types.AttributeValueMemberS).Value, "C#") {
+		if strings.HasPrefix(dynamo.Text(it, "pk"), "C#") {
 			for name, v := range it {
 				if schema.IsValueAttr(name) {
 					n, _ := new(big.Int).SetString(v.(*types.AttributeValueMemberN).Value, 10)
@@ -58,7 +48,7 @@ func (w *world) check(t rapid.TB) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		label, _, _ := strings.Cut(it["sk"].(*types.AttributeValueMemberS).Value, "#")
+		label, _, _ := strings.Cut(dynamo.Text(it, "sk"), "#")
 		if rollups[label] == nil {
 			rollups[label] = &measures.Part{}
 		}
@@ -82,8 +72,8 @@ func (w *world) check(t rapid.TB) {
 	}
 }
 
-// settled checks what is left long after the last write: one part with something an
-// hour, and no tombstones.
+// settled checks the summaries long after the last write: one fragment with events for each hour, and no
+// tombstones.
 func (w *world) settled(t rapid.TB) {
 	sources, holding := 0, 0
 	for _, it := range w.all(t) {
@@ -100,6 +90,6 @@ func (w *world) settled(t rapid.TB) {
 		}
 	}
 	if sources != len(w.values) || holding != len(w.events) {
-		t.Fatalf("%d write shards and %d parts are left, want %d and %d", sources, holding, len(w.values), len(w.events))
+		t.Fatalf("%d write shards and %d fragments are left, want %d and %d", sources, holding, len(w.values), len(w.events))
 	}
 }

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -25,29 +23,14 @@ import (
 
 type item = map[string]types.AttributeValue
 
-// dated has the aggregator's updates say that they are of the world's time.
-type dated struct {
-	*dynamodb.Client
-	now *time.Time
-}
-
-func (d dated) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, o ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
-	for _, name := range []string{":at", ":as_of"} {
-		if in.ExpressionAttributeValues[name] != nil {
-			in.ExpressionAttributeValues[name] = dynamo.Number(d.now.UnixMilli())
-		}
-	}
-	return d.Client.UpdateItem(ctx, in, o...)
-}
-
-// record is one of a stream shard, and when it was written.
+// record is a stream record, and the time of its write.
 type record struct {
 	text string
 	at   time.Time
 }
 
-// world is a counter and an entity that are written, folded and compacted over many
-// days. Its time starts now: the engine removes what has expired by its own clock.
+// world is a counter and an entity that are written, folded and compacted over many days, and the model
+// of their summaries.
 type world struct {
 	db      *dynamodb.Client
 	names   schema.Names
@@ -58,7 +41,7 @@ type world struct {
 	streams [3][]record
 	done    [3]int
 
-	revs   map[int]int64 // of the counter's write shards that are there
+	revs   map[int]int64 // of the counter's write shards
 	values map[int]int64
 	events map[string]int64 // by hour
 	sums   map[string]int64
@@ -80,7 +63,21 @@ func newWorld(t rapid.TB, db *dynamodb.Client, names schema.Names, name string, 
 	return w
 }
 
-// restart has containers of the aggregator that remember nothing.
+// dated returns a client that sets the world's time in the aggregator's updates.
+func (w *world) dated() *dynamodb.Client {
+	return enginetest.Before(w.db, func(in any) error {
+		if in, ok := in.(*dynamodb.UpdateItemInput); ok {
+			for _, name := range []string{":at", ":as_of"} {
+				if in.ExpressionAttributeValues[name] != nil {
+					in.ExpressionAttributeValues[name] = dynamo.Number(w.now.UnixMilli())
+				}
+			}
+		}
+		return nil
+	})
+}
+
+// restart replaces the aggregator's containers by two that cache nothing.
 func (w *world) restart(t rapid.TB) {
 	rules, err := fold.ParseRules(`[{"every":"1h"}]`)
 	if err != nil {
@@ -88,7 +85,7 @@ func (w *world) restart(t rapid.TB) {
 	}
 	settings := fold.Settings{RollupsTable: w.names.Rollups, Rules: rules}
 	for i := range w.aggregators {
-		if w.aggregators[i], err = fold.New(settings, dated{w.db, &w.now}, slog.New(slog.DiscardHandler)); err != nil {
+		if w.aggregators[i], err = fold.New(settings, w.dated(), slog.New(slog.DiscardHandler)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -100,7 +97,7 @@ func (w *world) write(t rapid.TB, stream int) {
 	n := 1 + stream + len(w.streams)*30*w.random.IntN(2) // in two partials; a write shard keeps its stream shard
 	switch _, there := w.revs[n]; {
 	case w.random.IntN(3) == 0:
-		w.happen(stream)
+		w.putEvent(stream)
 	case there && w.random.IntN(3) == 0:
 		w.drop(t, stream, n)
 	default:
@@ -112,33 +109,30 @@ func (w *world) sourceKey(n int) string {
 	return schema.Key{Base: schema.BaseKey{Type: kind.Counter, Name: w.name}, Shard: n}.String()
 }
 
-// count adds to a write shard of the counter, and makes it if need be.
+// count increments the counter on a write shard.
 func (w *world) count(t rapid.TB, stream, n int, delta int64) {
 	if _, there := w.revs[n]; !there {
 		w.revs[n] = w.now.UnixMicro()
 	}
 	w.revs[n], w.values[n] = w.revs[n]+1, w.values[n]+delta
 	w.append(stream, "MODIFY", "New", w.sourceKey(n), "+", w.source(n))
-	if _, err := w.db.PutItem(context.Background(), &dynamodb.PutItemInput{TableName: &w.names.Items, Item: item{"pk": dynamo.String(w.sourceKey(n)), "sk": dynamo.String("+")}}); err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Put(t, w.db, w.names.Items, dynamo.Key(w.sourceKey(n), "+"))
 }
 
-// drop removes it.
+// drop removes a write shard of the counter.
 func (w *world) drop(t rapid.TB, stream, n int) {
 	w.append(stream, "REMOVE", "Old", w.sourceKey(n), "+", w.source(n))
 	delete(w.revs, n)
 	delete(w.values, n)
-	w.remove(t, w.names.Items, w.sourceKey(n), "+")
+	enginetest.Delete(t, w.db, w.names.Items, w.sourceKey(n), "+")
 }
 
 func (w *world) source(n int) string {
 	return fmt.Sprintf(`"rev":{"N":"%d"},"value":{"N":"%d"}`, w.revs[n], w.values[n])
 }
 
-// happen puts an event, mostly a late one: of the hour in which the world began, or
-// of the one before.
-func (w *world) happen(stream int) {
+// putEvent writes an event of the hour in which the world began, or of the hour before.
+func (w *world) putEvent(stream int) {
 	at := w.began.Truncate(time.Hour).Add(-time.Duration(w.random.IntN(2)) * time.Hour)
 	id, n := len(w.streams[stream]), w.random.Int64N(100)
 	label := shard.Hour.Label(at, 0)
@@ -154,22 +148,14 @@ func (w *world) append(stream int, kind, image, pk, sk, rest string) {
 		`{"eventName":%q,"dynamodb":{"Keys":{%s},"SequenceNumber":"%d","%sImage":{%s,%s}}}`, kind, keys, 1+len(w.streams[stream]), image, keys, rest)})
 }
 
-func (w *world) remove(t rapid.TB, table, pk, sk string) {
-	_, err := w.db.DeleteItem(context.Background(), &dynamodb.DeleteItemInput{TableName: &table, Key: item{"pk": dynamo.String(pk), "sk": dynamo.String(sk)}})
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-// deliver hands over the next records of a stream shard.
+// deliver delivers the next records of a stream shard.
 func (w *world) deliver(t rapid.TB, stream, upTo int) {
 	w.hand(t, stream, w.done[stream], upTo)
 	w.done[stream] = max(w.done[stream], upTo)
 }
 
-// again hands over some that were delivered, as a consumer does that was held up: as
-// far back as a stream keeps them, and not up to the last.
-func (w *world) again(t rapid.TB, stream int) {
+// redeliver delivers some delivered records again, as far back as a stream keeps them.
+func (w *world) redeliver(t rapid.TB, stream int) {
 	from := w.done[stream]
 	for from > 0 && w.now.Sub(w.streams[stream][from-1].at) < 24*time.Hour {
 		from--
@@ -188,11 +174,9 @@ func (w *world) hand(t rapid.TB, stream, from, to int) {
 	for _, r := range w.streams[stream][from:to] {
 		records = append(records, r.text)
 	}
-	payload := `{"Records":[` + strings.Join(records, ",") + `],"window":{"start":"2026-01-05T12:00:00Z","end":"2026-01-05T12:00:10Z"},` +
-		`"state":{},"shardId":"shardId-` + strconv.Itoa(stream) + `","isFinalInvokeForWindow":false,"isWindowTerminatedEarly":false}`
-	out, err := w.aggregators[w.random.IntN(2)].Invoke(context.Background(), []byte(payload))
+	out, err := w.aggregators[w.random.IntN(2)].Invoke(context.Background(), enginetest.WindowedBatch(fmt.Sprint("shardId-", stream), records...))
 	if err != nil || bytes.Contains(out, []byte("itemIdentifier")) {
-		t.Fatalf("%s, %v", out, err)
+		t.Fatalf("the aggregator returned %s, %v; want no failures", out, err)
 	}
 }
 
@@ -202,7 +186,7 @@ func (w *world) deliverAll(t rapid.TB) {
 	}
 }
 
-// pass lets time go by, but not for so long that a record is lost.
+// pass advances the clock. Before a stream would lose records, it delivers them.
 func (w *world) pass(t rapid.TB, by time.Duration) {
 	for i, records := range w.streams {
 		if w.done[i] < len(records) && w.now.Add(by).Sub(records[w.done[i]].at) >= 24*time.Hour {
@@ -212,16 +196,16 @@ func (w *world) pass(t rapid.TB, by time.Duration) {
 	w.now = w.now.Add(by)
 	for _, it := range w.all(t) {
 		if at, ok := it["expires_at"].(*types.AttributeValueMemberN); ok && at.Value <= fmt.Sprint(w.now.Unix()) {
-			w.remove(t, w.names.Rollups, it["pk"].(*types.AttributeValueMemberS).Value, it["sk"].(*types.AttributeValueMemberS).Value)
+			enginetest.Delete(t, w.db, w.names.Rollups, dynamo.Text(it, schema.PK), dynamo.Text(it, schema.SK))
 		}
 	}
 }
 
 func (w *world) compact(t rapid.TB) {
-	w.remove(t, w.names.Rollups, schema.CompactionPK, schema.SoleSK) // a new round
+	enginetest.Delete(t, w.db, w.names.Rollups, schema.CompactionPK, schema.SoleSK) // begins a new round
 	answer, err := w.compactor.Run(context.Background())
 	if err != nil || answer.Failed > 0 || !answer.Done {
-		t.Fatalf("%+v, %v", answer, err)
+		t.Fatalf("the task answered %+v, %v", answer, err)
 	}
 	w.removed += answer.Tombstones
 }

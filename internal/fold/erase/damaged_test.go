@@ -1,14 +1,12 @@
 package erase_test
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -16,24 +14,22 @@ import (
 	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold/board"
+	"github.com/hotshard/hotshard/internal/fold/erase"
+	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
-	"github.com/hotshard/hotshard/pkg/shard/counters"
 )
 
-// part adds a part to a board's histogram, as of a stream shard that is closed.
-func (r *rig) part(t *testing.T, name string, n int, cells []byte) {
+// fragment adds a closed stream shard's fragment to a board's histogram.
+func (r *rig) fragment(t *testing.T, name string, n int, cells []byte) {
 	t.Helper()
 	pk, sk := schema.HistogramKey(name, "all", fmt.Sprint("gone", n))
-	_, err := r.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &r.names.Rollups, Item: item{
-		"pk": str(pk), "sk": str(sk),
-		"v": num(1), "seq": str(strings.Repeat("0", schema.RollupSequenceDigits)), "as_of": num(1), "cells": &types.AttributeValueMemberB{Value: cells},
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Put(t, r.db, r.names.Rollups, item{
+		"pk": dynamo.String(pk), "sk": dynamo.String(sk),
+		"v": num(1), "seq": dynamo.String(strings.Repeat("0", schema.RollupSequenceDigits)), "as_of": num(1), "cells": &types.AttributeValueMemberB{Value: cells},
+	})
 }
 
-// cells is a histogram with one score so many times.
+// cells returns a stored histogram with this number of entries of one score.
 func cells(t *testing.T, times int64) []byte {
 	t.Helper()
 	var h board.Histogram
@@ -45,35 +41,27 @@ func cells(t *testing.T, times int64) []byte {
 	return h.Bytes()
 }
 
-// TestDamagedBoards: boards whose top, or histogram, can't be read or lacks a record,
-// or has more parts than a transaction takes.
+// TestDamagedBoards deletes boards with an unreadable or wrong top, sum or histogram, or with more fragments
+// than a transaction takes.
 func TestDamagedBoards(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	damage := map[string]func(string){
 		"top": func(name string) {
-			_, err := r.db.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
-				TableName: &r.names.Rollups, Key: item{"pk": str(schema.BoardRollupKey(name, "all")), "sk": str(schema.TopSK)},
-				UpdateExpression: aws.String("SET places = :b"), ExpressionAttributeValues: item{":b": &types.AttributeValueMemberB{Value: []byte{9, 9}}},
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			enginetest.Update(t, r.db, r.names.Rollups, schema.BoardRollupKey(name, "all"), schema.TopSK,
+				"SET places = :b", item{":b": &types.AttributeValueMemberB{Value: []byte{9, 9}}})
 		},
 		"sum": func(name string) {
-			_, err := r.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &r.names.Rollups, Item: item{
-				"pk": str(schema.BoardRollupKey(name, "all")), "sk": str(schema.SumSK),
-				"v": num(1), "seq": str("1"), "as_of": num(1), "cells": &types.AttributeValueMemberB{Value: cells(t, 1)},
-			}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			enginetest.Put(t, r.db, r.names.Rollups, item{
+				"pk": dynamo.String(schema.BoardRollupKey(name, "all")), "sk": dynamo.String(schema.SumSK),
+				"v": num(1), "seq": dynamo.String("1"), "as_of": num(1), "cells": &types.AttributeValueMemberB{Value: cells(t, 1)},
+			})
 		},
-		"lacking":    func(name string) { r.part(t, name, 0, cells(t, 1)) },
-		"unreadable": func(name string) { r.part(t, name, 0, []byte{9, 9}) },
-		"parts": func(name string) {
+		"wrong cells": func(name string) { r.fragment(t, name, 0, cells(t, 1)) },
+		"unreadable":  func(name string) { r.fragment(t, name, 0, []byte{9, 9}) },
+		"fragments": func(name string) {
 			for i := range 120 {
-				r.part(t, name, i, cells(t, int64(1-i%2*2)))
+				r.fragment(t, name, i, cells(t, int64(1-i%2*2)))
 			}
 		},
 	}
@@ -91,21 +79,19 @@ func TestDamagedBoards(t *testing.T) {
 	var all sync.WaitGroup
 	for name := range damage {
 		all.Go(func() {
-			report, err := r.eraser(t, r.db, o).Key(t.Context(), base(kind.Board, name))
+			report, err := erase.New(o, r.db).Key(t.Context(), base(kind.Board, name))
 			if err != nil || len(report.Left) > 0 || len(report.Kept) > 0 {
-				t.Errorf("%s: %+v, %v", name, report, err)
+				t.Errorf("damaged %s: %+v, %v; want nothing left and kept", name, report, err)
 			}
-			if left := r.leftovers(t, "L#"+name); len(left) > 0 {
-				t.Errorf("%s: left:\n%s", name, strings.Join(left, "\n"))
-			}
+			r.wantNothing(t, "L#"+name, "of the board with damaged "+name)
 		})
 	}
 	all.Wait()
 }
 
-// TestPlayerStaysInTheTop: as long as the aggregator is off, also when it is asked again
-// and the entries are gone.
-func TestPlayerStaysInTheTop(t *testing.T) {
+// TestPlayerLeftInTheTop checks that the delete of a player reports the top as left until the aggregator has
+// caught up. A second run, which finds no entries, does so too.
+func TestPlayerLeftInTheTop(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.submit(t, "g", 5, 1)
@@ -113,90 +99,68 @@ func TestPlayerStaysInTheTop(t *testing.T) {
 	o := r.options()
 	o.Wait = time.Second
 	for range 2 {
-		report, err := r.eraser(t, r.db, o).Player(t.Context(), "g", "player3")
+		report, err := erase.New(o, r.db).Player(t.Context(), "g", "player3")
 		if err != nil || len(report.Left) != 1 || !strings.Contains(report.Left[0], "the top of period all still has the player") {
-			t.Errorf("%+v, %v", report, err)
+			t.Errorf("without the aggregator: %+v, %v; want the top left", report, err)
 		}
 	}
 	stop := r.run(t, false)
 	defer stop()
 	o.Wait = 30 * time.Second
-	if report, err := r.eraser(t, r.db, o).Player(t.Context(), "g", "player3"); err != nil || len(report.Left) > 0 || len(report.Deleted) > 0 {
-		t.Errorf("%+v, %v", report, err)
+	if report, err := erase.New(o, r.db).Player(t.Context(), "g", "player3"); err != nil || len(report.Left) > 0 || len(report.Deleted) > 0 {
+		t.Errorf("with the aggregator: %+v, %v; want nothing left", report, err)
 	}
 }
 
-// held is a client whose updates of items wait.
-type held struct {
-	*dynamodb.Client
-	begun, hold chan struct{}
-}
-
-func (h *held) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, o ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
-	close(h.begun)
-	<-h.hold
-	return h.Client.UpdateItem(ctx, in, o...)
-}
-
-// sweeping lets a write go on when the eraser has deleted an item.
-type sweeping struct {
-	*dynamodb.Client
-	deleted func()
-}
-
-func (s *sweeping) DeleteItem(ctx context.Context, in *dynamodb.DeleteItemInput, o ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error) {
-	out, err := s.Client.DeleteItem(ctx, in, o...)
-	s.deleted()
-	return out, err
-}
-
-// addTo adds to a write shard, as a writer does that draws it. Its time is that of the call.
-func (r *rig) addTo(t *testing.T, client counters.WriterClient, name string, n int, delta int64) {
+// addTo increments a counter on a write shard, as a writer does. The time is that of the call.
+func (r *rig) addTo(t *testing.T, client *dynamodb.Client, name string, n int, delta int64) {
 	pk, sk := schema.CounterKey(name, n)
-	_, err := client.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
-		TableName: &r.names.Items, Key: dynamo.Key(pk, sk),
-		UpdateExpression:         aws.String("SET rev = if_not_exists(rev, :now) + :one ADD #value :delta"),
-		ExpressionAttributeNames: map[string]string{"#value": "value"},
-		ExpressionAttributeValues: item{
-			":now": dynamo.Number(time.Now().UnixMicro()), ":one": num(1), ":delta": dynamo.Number(delta),
-		},
+	enginetest.Update(t, client, r.names.Items, pk, sk, "SET rev = if_not_exists(rev, :now) + :one ADD #value :delta", item{
+		":now": dynamo.Number(time.Now().UnixMicro()), ":one": num(1), ":delta": dynamo.Number(delta),
 	})
-	if err != nil {
-		t.Error(err)
-	}
 }
 
-// TestIncrementOnItsWay: an increment that began before the write shard was first made
-// comes when it is deleted. Its rev is older than the tombstone's.
-func TestIncrementOnItsWay(t *testing.T) {
+// TestLateIncrement checks that an increment counts which began before the write shard was made, and is
+// applied after its delete. The increment's rev is lower than the tombstone's.
+func TestLateIncrement(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	stop := r.run(t, false)
 	defer stop()
-	late := &held{r.db, make(chan struct{}), make(chan struct{})}
-	var writers sync.WaitGroup
-	writers.Go(func() {
-		r.addTo(t, late, "c", 1, 5)
+	begun, resume := make(chan struct{}), make(chan struct{})
+	late := enginetest.Before(r.db, func(any) error {
+		close(begun)
+		<-resume
+		return nil
 	})
-	<-late.begun
-	time.Sleep(10 * time.Millisecond) // so that the write shard's first rev is another
+	var writers sync.WaitGroup
+	writers.Go(func() { r.addTo(t, late, "c", 1, 5) })
+	<-begun
+	time.Sleep(10 * time.Millisecond) // gives the write shard another first rev
 	r.addTo(t, r.db, "c", 1, 1)
-	client := &sweeping{r.db, sync.OnceFunc(func() { close(late.hold); writers.Wait() })}
-	report, err := r.eraser(t, client, r.options()).Key(t.Context(), base(kind.Counter, "c"))
+	deleted := sync.OnceFunc(func() { close(resume); writers.Wait() })
+	client := enginetest.Around(r.db, func(in any, call func() error) error {
+		err := call()
+		if _, ok := in.(*dynamodb.DeleteItemInput); ok {
+			deleted()
+		}
+		return err
+	})
+	report, err := erase.New(r.options(), client).Key(t.Context(), base(kind.Counter, "c"))
 	if err != nil || len(report.Left) > 0 || len(report.Kept) != 1 {
-		t.Errorf("%+v, %v", report, err)
+		t.Errorf("%+v, %v; want the late increment kept", report, err)
 	}
 	for range 5 {
 		r.addTo(t, r.db, "c", 1, 1)
 	}
-	r.await(t, func() bool {
+	enginetest.Eventually(t, func() bool {
 		items, summary := r.sum(t, "c")
 		return items.Int64() == 10 && summary.Int64() == 10
 	})
 }
 
-// TestACounterThatNeverGrew checks that its delete writes no summary.
-func TestACounterThatNeverGrew(t *testing.T) {
+// TestUngrownCounter checks that the delete of a counter that never grew writes no summary.
+func TestUngrownCounter(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	stop := r.run(t, false)
@@ -205,6 +169,6 @@ func TestACounterThatNeverGrew(t *testing.T) {
 	r.erase(t, base(kind.Counter, "c"))
 	items, _ := r.sum(t, "c")
 	if summaries := r.all(t, r.names.Rollups); items.Sign() != 0 || len(summaries) > 0 {
-		t.Errorf("the items have %v, the rollups table %v", items, summaries)
+		t.Errorf("the items have %v and the rollups table %v, want 0 and nothing", items, summaries)
 	}
 }

@@ -7,12 +7,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold/erase"
+	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/lane"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 	"github.com/hotshard/hotshard/pkg/shard/limits"
@@ -20,23 +21,23 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// doomed is in the names of keys that are to go, and in nothing else.
+// doomed is in the names of the deleted keys, and in no other item.
 const doomed = "doomed"
 
-// keys of which one of each type is deleted.
+// keys are deleted.
 var keys = []schema.BaseKey{
 	base(kind.Counter, doomed+"/a#1"), base(kind.Event, doomed+"/b#2026-01-05#3"), base(kind.Event, "day"+doomed),
 	base(kind.Board, doomed+"#all#c"), base(kind.Session, doomed+"é"), base(kind.Limit, "ip#60#"+doomed),
 }
 
-// neighbours have names that are close to theirs.
+// neighbours stay. Their names resemble those of keys.
 var neighbours = []schema.BaseKey{
 	base(kind.Counter, "a"), base(kind.Counter, "a#1"), base(kind.Event, "b"), base(kind.Event, "b#2026-01-05"),
 	base(kind.Board, "c"), base(kind.Board, "c#all"), base(kind.Session, "é"),
 	base(kind.Limit, "ip"), base(kind.Limit, "ip#60"),
 }
 
-// fill writes to a key, of all that a key may have.
+// fill writes each form of item that a key may have.
 func (r *rig) fill(t *testing.T, k schema.BaseKey, shards int) {
 	t.Helper()
 	now := time.Now()
@@ -65,7 +66,7 @@ func (r *rig) fill(t *testing.T, k schema.BaseKey, shards int) {
 		r.submitAt(t, k.Name, 40, 1, now) // on one day
 		r.submitAt(t, k.Name, 10, 100, now)
 		r.putItem(t, r.names.Items, schema.ProbeSK+"#"+schema.BoardShardKey(k.Name, "all", 0), schema.ProbeSK)
-		pk, _ := schema.EntryKey(k.Name, "all", "player1") // beside which an audit that was killed left a mark
+		pk, _ := schema.EntryKey(k.Name, "all", "player1") // beside a stream marker that a killed audit left
 		r.putItem(t, r.names.Items, pk, schema.BoardMarkSK(now, "01ARZ3NDEKTSV4RRFFQ69G5FAV", 3))
 	case kind.Session:
 		for i := range 10 {
@@ -89,19 +90,16 @@ func (r *rig) failure(target string) string {
 
 func (r *rig) putItem(t *testing.T, table, pk, sk string) {
 	t.Helper()
-	_, err := r.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &table, Item: item{"pk": str(pk), "sk": str(sk)}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	enginetest.Put(t, r.db, table, dynamo.Key(pk, sk))
 }
 
-// others shows all that names none of the keys that are to go.
+// others returns the items, as text, that name no deleted key.
 func (r *rig) others(t *testing.T) map[string]string {
 	t.Helper()
 	out := map[string]string{}
-	for _, table := range []string{r.names.Items, r.names.Events, r.names.Rollups, r.names.ShardMap} {
+	for _, table := range r.tables() {
 		for _, it := range r.all(t, table) {
-			delete(it, "as_of") // of folds that change nothing
+			delete(it, "as_of") // folds that change nothing set it
 			text := plain(it)
 			pk := fmt.Sprint(text["pk"])
 			if !strings.Contains(fmt.Sprint(text), doomed) && !strings.HasPrefix(pk, "log#") && !strings.HasPrefix(pk, schema.NotePrefix) {
@@ -112,9 +110,8 @@ func (r *rig) others(t *testing.T) map[string]string {
 	return out
 }
 
-// TestNothingIsLeft: of each type, whatever a key has, and with as many write shards
-// as it may have had; other keys stay as they are. Then the whole stream comes again,
-// and brings nothing back.
+// TestNothingIsLeft deletes a key of each type, with all its forms of items and many write shards. Other
+// keys stay as they are. A redelivery of the whole stream restores nothing.
 func TestNothingIsLeft(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -124,7 +121,7 @@ func TestNothingIsLeft(t *testing.T) {
 	for i, k := range neighbours {
 		r.fill(t, k, i%2+1)
 	}
-	r.run(t, false)() // what is folded later may be only of the keys that are to go
+	r.run(t, false)() // later folds are of deleted keys only
 	before := r.others(t)
 	stop := r.run(t, false)
 	defer stop()
@@ -141,39 +138,35 @@ func TestNothingIsLeft(t *testing.T) {
 			continue
 		}
 		if again := r.erase(t, k); len(again.Deleted) > 0 {
-			t.Errorf("%s %q: deleted again: %v", k.Type, k.Name, again.Deleted)
+			t.Errorf("%s %q: the second delete deleted %v, want nothing", k.Type, k.Name, again.Deleted)
 		}
 	}
-	if left := r.leftovers(t, doomed); len(left) > 0 {
-		t.Errorf("left:\n%s", strings.Join(left, "\n"))
-	}
+	r.wantNothing(t, doomed, "after the deletes")
 	if diff := cmp.Diff(before, r.others(t)); diff != "" {
-		t.Errorf("other keys:\n%s", diff)
+		t.Errorf("other keys changed (-before +after):\n%s", diff)
 	}
 	stop()
 	r.run(t, true)()
-	if left := r.leftovers(t, doomed); len(left) > 0 {
-		t.Errorf("brought back:\n%s", strings.Join(left, "\n"))
-	}
+	r.wantNothing(t, doomed, "after the redelivery")
 }
 
-// repeats tells whether a key is looked for again, and counted, in this run of the tests:
-// each look for a counter or sessions asks a thousand partitions.
+// repeats reports whether this run also counts a key before its delete, and deletes it twice. Each search
+// for a counter or sessions queries a thousand partitions, so only the long lane does.
 func repeats(k schema.BaseKey) bool {
 	return lane.Long || k.Type != kind.Counter && k.Type != kind.Session
 }
 
-// eraseCounted deletes a key, of which a dry run has to see all.
+// eraseCounted deletes a key, and checks that a dry run counted the same items.
 func (r *rig) eraseCounted(t *testing.T, k schema.BaseKey) {
 	dry, counted := r.options(), &erase.Report{}
 	dry.DryRun = true
 	if repeats(k) {
 		var err error
-		if counted, err = r.eraser(t, r.db, dry).Key(t.Context(), k); err != nil {
+		if counted, err = erase.New(dry, r.db).Key(t.Context(), k); err != nil {
 			t.Error(err)
 		}
 	}
-	report, err := r.eraser(t, r.db, r.options()).Key(t.Context(), k)
+	report, err := erase.New(r.options(), r.db).Key(t.Context(), k)
 	if err != nil || len(report.Left) > 0 {
 		t.Errorf("%s %q: %v, left %q", k.Type, k.Name, err, report.Left)
 	}
@@ -182,17 +175,8 @@ func (r *rig) eraseCounted(t *testing.T, k schema.BaseKey) {
 		t.Errorf("%s %q: a dry run counts %d settings, %d were deleted", k.Type, k.Name, counted.Deleted[erase.Settings], report.Deleted[erase.Settings])
 	}
 	for what, n := range counted.Deleted {
-		if what != erase.Summaries && report.Deleted[what] != n { // folds go on
+		if what != erase.Summaries && report.Deleted[what] != n { // folds change it meanwhile
 			t.Errorf("%s %q: a dry run counts %d %s, %d were deleted", k.Type, k.Name, n, what, report.Deleted[what])
-		}
-	}
-}
-
-func (r *rig) await(t *testing.T, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(100 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("it did not come to that")
 		}
 	}
 }

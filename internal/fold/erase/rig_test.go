@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold"
@@ -28,9 +28,9 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-type item = map[string]types.AttributeValue
+type item = dynamo.Item
 
-// rig is a deployment's tables, with writers.
+// rig has the tables of a deployment, writers for them, and an aggregator.
 type rig struct {
 	db      *dynamodb.Client
 	names   schema.Names
@@ -68,8 +68,8 @@ func newRig(t *testing.T) *rig {
 	}
 }
 
-// run starts the aggregator on enginetest.StreamShards until stop, which drains. With
-// again all of the stream is delivered once more.
+// run runs the aggregator until stop, which drains the streams. If again is true, it delivers the streams
+// from their starts.
 func (r *rig) run(t testing.TB, again bool) (stop func()) {
 	t.Helper()
 	name := "aggregator"
@@ -83,7 +83,7 @@ func (r *rig) options() erase.Options {
 	return erase.Options{Names: r.names, Settle: 4 * time.Second, Wait: 40 * time.Second, IndexLag: time.Second, Poll: 200 * time.Millisecond}
 }
 
-// erase deletes a key, all of it.
+// erase deletes a key, of which nothing may be left.
 func (r *rig) erase(t *testing.T, base schema.BaseKey) *erase.Report {
 	t.Helper()
 	report, ok := r.eraseAll(t, base)
@@ -93,22 +93,17 @@ func (r *rig) erase(t *testing.T, base schema.BaseKey) *erase.Report {
 	return report
 }
 
-// eraseAll is erase for other goroutines than the test's.
+// eraseAll is erase for goroutines other than the test's.
 func (r *rig) eraseAll(t *testing.T, base schema.BaseKey) (report *erase.Report, ok bool) {
 	t.Helper()
-	report, err := r.eraser(t, r.db, r.options()).Key(t.Context(), base)
+	report, err := erase.New(r.options(), r.db).Key(t.Context(), base)
 	if ok = err == nil && len(report.Left) == 0 && len(report.Kept) == 0; !ok {
-		t.Errorf("%+v: %v, left %q, kept %q", base, err, report.Left, report.Kept)
+		t.Errorf("deleting %s: %v, left %q, kept %q; want nothing left and kept", base, err, report.Left, report.Kept)
 	}
 	return report, ok
 }
 
-func (r *rig) eraser(t *testing.T, client erase.Client, o erase.Options) *erase.Eraser {
-	t.Helper()
-	return erase.New(o, client)
-}
-
-// pin gives a key write shards, at once also for events: the change lies back.
+// pin sets a key's number of write shards from a time on. If it is in the past, events use them at once.
 func (r *rig) pin(t *testing.T, base schema.BaseKey, n int, at time.Time) {
 	t.Helper()
 	changer := shardmap.NewChanger(r.db, shardmap.New(r.db, r.names.ShardMap, shardmap.Options{}), shardmap.ChangerOptions{Clock: func() time.Time { return at }})
@@ -121,7 +116,7 @@ func (r *rig) pin(t *testing.T, base schema.BaseKey, n int, at time.Time) {
 			t.Fatal(err)
 		}
 	}
-	t.Fatal("not pinned")
+	t.Fatalf("the number of write shards of %s was not set in 20 attempts", base)
 }
 
 func (r *rig) add(t testing.TB, name string, delta int64) {
@@ -166,36 +161,32 @@ func (r *rig) submitAt(t testing.TB, name string, players int, score int, now ti
 	}
 }
 
-// all reads a table.
-func (r *rig) all(t testing.TB, table string) (list []item) {
+func (r *rig) all(t testing.TB, table string) []item {
 	t.Helper()
-	for pages := dynamodb.NewScanPaginator(r.db, &dynamodb.ScanInput{TableName: &table, ConsistentRead: aws.Bool(true)}); pages.HasMorePages(); {
-		page, err := pages.NextPage(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		list = append(list, page.Items...)
-	}
-	return list
+	return enginetest.Scan(t, r.db, table)
 }
 
-// leftovers lists what the tables still have that names a key, but for what docs/delete.md
-// says may stay: what expires, tombstones, and the notes of boards' next look.
-func (r *rig) leftovers(t testing.TB, name string) (list []string) {
+// tables returns the names of all tables that may have items of a key.
+func (r *rig) tables() []string {
+	return []string{r.names.Items, r.names.Events, r.names.Rollups, r.names.ShardMap}
+}
+
+// wantNothing checks that no item names a key. docs/delete.md says what may stay: expiring items,
+// tombstones, and the notes of rechecks.
+func (r *rig) wantNothing(t testing.TB, name, when string) {
 	t.Helper()
-	for _, table := range []string{r.names.Items, r.names.Events, r.names.Rollups, r.names.ShardMap} {
+	for _, table := range r.tables() {
 		for _, it := range r.all(t, table) {
 			if text := fmt.Sprint(plain(it)); strings.Contains(text, name) && !r.mayStay(t, table, it) {
-				list = append(list, text)
+				t.Errorf("left %s: %s", when, text)
 			}
 		}
 	}
-	return list
 }
 
 func (r *rig) mayStay(t testing.TB, table string, it item) bool {
 	t.Helper()
-	pk, _ := it["pk"].(*types.AttributeValueMemberS)
+	pk := dynamo.Text(it, schema.PK)
 	switch table {
 	case r.names.ShardMap:
 		return it["expires_at"] != nil
@@ -203,28 +194,27 @@ func (r *rig) mayStay(t testing.TB, table string, it item) bool {
 		return false
 	}
 	switch {
-	case strings.HasPrefix(pk.Value, schema.AckPrefix):
+	case strings.HasPrefix(pk, schema.AckPrefix):
 		return it["expires_at"] != nil
-	case strings.HasPrefix(pk.Value, schema.NotePrefix):
+	case strings.HasPrefix(pk, schema.NotePrefix):
 		return true
-	case strings.HasPrefix(pk.Value, "C#"):
-		for name, value := range it {
-			if schema.IsValueAttr(name) && value.(*types.AttributeValueMemberN).Value != "0" {
+	case strings.HasPrefix(pk, "C#"):
+		for name := range it {
+			if schema.IsValueAttr(name) && dynamo.Digits(it, name) != "0" {
 				return false
 			}
 		}
 		return it["gone"] != nil
-	case strings.HasPrefix(pk.Value, "E#"):
-		events := it["events"].(*types.AttributeValueMemberN)
-		return it["expires_at"] != nil && events.Value == "0" && it["skipped"] == nil && it["restated"] == nil
-	case strings.HasPrefix(pk.Value, "L#"):
+	case strings.HasPrefix(pk, "E#"):
+		return it["expires_at"] != nil && dynamo.Digits(it, "events") == "0" && it["skipped"] == nil && it["restated"] == nil
+	case strings.HasPrefix(pk, "L#"):
 		part, err := board.StoredHistogram(it)
 		return err == nil && part.Cells() == 0 && it["expires_at"] != nil
 	}
 	return false
 }
 
-// plain shows an item's values.
+// plain returns an item's values without their types.
 func plain(it item) map[string]any {
 	out := map[string]any{}
 	for name, value := range it {
@@ -248,9 +238,7 @@ func plain(it item) map[string]any {
 	return out
 }
 
-func num(n int) types.AttributeValue { return &types.AttributeValueMemberN{Value: fmt.Sprint(n)} }
-
-func str(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
+func num(n int) types.AttributeValue { return dynamo.Number(int64(n)) }
 
 func base(kind kind.Kind, name string) schema.BaseKey {
 	return schema.BaseKey{Type: kind, Name: name}

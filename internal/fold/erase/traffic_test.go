@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/kind"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold"
@@ -22,17 +23,13 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
-// traffic is a client for the deletion of a key that somebody writes to. Its deletions of
-// items, but for marks, return when a write has been done that began after them. So the
-// last of a sweep is followed by a write that the sweep doesn't meet, however busy the
-// machine is.
+// traffic writes to a key while it is deleted.
 type traffic struct {
-	*dynamodb.Client
 	write func(n int)
 
 	mu      sync.Mutex
-	written int           // writes that have ended
-	ended   chan struct{} // closed, and made anew, when another has
+	written int           // number of writes that have ended
+	ended   chan struct{} // closed, and replaced, when a write ends
 }
 
 // run writes until ctx ends.
@@ -44,19 +41,28 @@ func (w *traffic) run(ctx context.Context) {
 		close(w.ended)
 		w.ended = make(chan struct{})
 		w.mu.Unlock()
-		time.Sleep(100 * time.Millisecond) // or the aggregator can't keep up where it has little time
+		time.Sleep(100 * time.Millisecond) // on a slow machine the aggregator can't keep up otherwise
 	}
 }
 
-func (w *traffic) DeleteItem(ctx context.Context, in *dynamodb.DeleteItemInput, o ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error) {
-	out, err := w.Client.DeleteItem(ctx, in, o...)
-	if _, mark := schema.ParseMark(plain(in.Key)["sk"].(string)); mark || err != nil {
-		return out, err
-	}
-	return out, w.await(ctx)
+// client returns a client whose deletions of items, except stream markers, return after a write that began
+// later. So the last deletion of a sweep is followed by a write that the sweep misses, however busy the
+// machine is.
+func (w *traffic) client(ctx context.Context, db *dynamodb.Client) *dynamodb.Client {
+	return enginetest.Around(db, func(in any, call func() error) error {
+		err := call()
+		deletion, ok := in.(*dynamodb.DeleteItemInput)
+		if !ok || err != nil {
+			return err
+		}
+		if _, marker := schema.ParseMark(dynamo.Text(deletion.Key, schema.SK)); marker {
+			return nil
+		}
+		return w.await(ctx)
+	})
 }
 
-// await waits for the second write from now on to end: the first may have begun already.
+// await waits until two more writes have ended: the first may have begun already.
 func (w *traffic) await(ctx context.Context) error {
 	w.mu.Lock()
 	enough := w.written + 2
@@ -74,10 +80,9 @@ func (w *traffic) await(ctx context.Context) error {
 	return nil
 }
 
-// TestTrafficMeanwhile: writers go on while keys are deleted. The commands end, what was
-// there before is gone, and what the writers leave is kept, and is what the summaries say,
-// but for rollups that are named. The board keeps its settings. Deleted once more, when
-// they have stopped, nothing is left. All events that are written meanwhile are of one hour,
+// TestTrafficMeanwhile deletes keys that are written to. The deletes end, and keep the new items. The
+// summaries equal these items, except rollups that the reports name, and the board keeps its settings. A
+// second delete, after the writers have stopped, leaves nothing. All events of the writers are of one hour
 // and all scores of one day, whatever the time is.
 func TestTrafficMeanwhile(t *testing.T) {
 	t.Parallel()
@@ -99,19 +104,19 @@ func TestTrafficMeanwhile(t *testing.T) {
 	o.Wait = 20 * time.Second
 	var writers, deletions sync.WaitGroup
 	for k, write := range writes {
-		client := &traffic{Client: r.db, write: write, ended: make(chan struct{})}
-		writers.Go(func() { client.run(ctx) })
-		deletions.Go(func() { r.eraseUsed(t, client, k, o) })
+		traffic := &traffic{write: write, ended: make(chan struct{})}
+		writers.Go(func() { traffic.run(ctx) })
+		deletions.Go(func() { r.eraseUsed(t, traffic.client(ctx, r.db), k, o) })
 	}
 	deletions.Wait()
 	cancel()
 	writers.Wait()
-	r.await(t, func() bool {
+	enginetest.Eventually(t, func() bool {
 		items, summary := r.sum(t, counter.Name)
 		return items.Cmp(summary) == 0
 	})
 	if items, _ := r.sum(t, counter.Name); items.Sign() <= 0 {
-		t.Error("no increment came after the counter was deleted")
+		t.Error("the writers left no increment")
 	}
 	r.equalTop(t, game.Name)
 	r.audited(t, game, entity)
@@ -124,14 +129,12 @@ func TestTrafficMeanwhile(t *testing.T) {
 	}
 	deletions.Wait()
 	stop()
-	if left := r.leftovers(t, doomed); len(left) > 0 {
-		t.Errorf("left:\n%s", strings.Join(left, "\n"))
-	}
+	r.wantNothing(t, doomed, "after the second delete")
 }
 
-// eraseUsed deletes a key that is written to.
+// eraseUsed deletes a key that is written to, of which something must be kept.
 func (r *rig) eraseUsed(t *testing.T, client erase.Client, k schema.BaseKey, o erase.Options) {
-	report, err := r.eraser(t, client, o).Key(t.Context(), k)
+	report, err := erase.New(o, client).Key(t.Context(), k)
 	if err != nil || len(report.Kept) == 0 {
 		t.Errorf("%s %q: %+v, %v", k.Type, k.Name, report, err)
 	}
@@ -143,8 +146,7 @@ func (r *rig) eraseUsed(t *testing.T, client erase.Client, k schema.BaseKey, o e
 	t.Logf("%s %q: kept %q, left %q", k.Type, k.Name, report.Kept, report.Left)
 }
 
-// audited runs what a report names as the remedy, and wants nothing to be wrong after
-// that.
+// audited runs the remedy that a report names, and checks that only the named rollups were wrong.
 func (r *rig) audited(t *testing.T, game, entity schema.BaseKey) {
 	t.Helper()
 	rules, err := fold.ParseRules(`[{"every":"1h"}]`)
@@ -161,28 +163,28 @@ func (r *rig) audited(t *testing.T, game, entity schema.BaseKey) {
 	}
 	report, err := a.Run(t.Context(), audit.List(append(targets, schema.Target{Base: game, Period: "all"})...), nil)
 	if err != nil || report.Bad() > 0 {
-		t.Errorf("%+v, %v", report, err)
+		t.Errorf("the repair: %+v, %v; want no bad target", report, err)
 	}
 	for _, f := range report.Findings {
 		if f.State != audit.Fewer && f.State != audit.Restated {
-			t.Errorf("the summary of what is kept was wrong: %+v", f)
+			t.Errorf("a summary of kept items was wrong: %+v", f)
 		}
 	}
 }
 
-// equalTop waits until a board's top is what its entries say. It calls the scheduled task,
-// since a fold gives up when the top is too busy, and leaves a note for that.
+// equalTop waits until a board's top equals its entries. It runs the scheduled task, since a fold that
+// gives up a busy top leaves a note for it.
 func (r *rig) equalTop(t *testing.T, name string) {
 	t.Helper()
 	var held, places []boards.Place
-	var looked error
+	var taskErr error
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Logf("the top of %q has %v, its entries are %v; the last look: %v", name, held, places, looked)
+			t.Logf("the top of %q has %v, its entries are %v; the task returned %v", name, held, places, taskErr)
 		}
 	})
-	r.await(t, func() bool {
-		_, looked = r.handler.Invoke(t.Context(), []byte(fold.BoardsTask))
+	enginetest.Eventually(t, func() bool {
+		_, taskErr = r.handler.Invoke(t.Context(), []byte(fold.BoardsTask))
 		top := r.get(t, r.names.Rollups, schema.BoardRollupKey(name, "all"), schema.TopSK)
 		if top == nil {
 			return false
@@ -204,44 +206,40 @@ func (r *rig) equalTop(t *testing.T, name string) {
 
 func (r *rig) get(t *testing.T, table, pk, sk string) item {
 	t.Helper()
-	out, err := r.db.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: &table, Key: item{"pk": str(pk), "sk": str(sk)}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out.Item
+	return enginetest.Get(t, r.db, table, pk, sk)
 }
 
-// sum is a counter by its items, and by write shard 0 and its summary.
+// sum returns a counter's value by its items, and by write shard 0 and the summary.
 func (r *rig) sum(t testing.TB, name string) (items, summary *big.Int) {
 	t.Helper()
 	items, summary = new(big.Int), new(big.Int)
-	take := func(into *big.Int, value types.AttributeValue) {
-		if digits, ok := value.(*types.AttributeValueMemberN); ok { // a probe has none
+	add := func(into *big.Int, value types.AttributeValue) {
+		if digits, ok := value.(*types.AttributeValueMemberN); ok { // probes have no value
 			n, _ := new(big.Int).SetString(digits.Value, 10)
 			into.Add(into, n)
 		}
 	}
 	for _, it := range r.all(t, r.names.Items) {
-		pk := it["pk"].(*types.AttributeValueMemberS).Value
+		pk := dynamo.Text(it, schema.PK)
 		if strings.HasPrefix(pk, "C#"+name+"#") {
-			take(items, it["value"])
+			add(items, it["value"])
 		}
 		if pk == "C#"+name+"#0" {
-			take(summary, it["value"])
+			add(summary, it["value"])
 		}
 	}
 	for _, it := range r.all(t, r.names.Rollups) {
 		for attr, value := range it {
-			if schema.IsValueAttr(attr) && strings.HasPrefix(it["pk"].(*types.AttributeValueMemberS).Value, "C#"+name+"#") {
-				take(summary, value)
+			if schema.IsValueAttr(attr) && strings.HasPrefix(dynamo.Text(it, schema.PK), "C#"+name+"#") {
+				add(summary, value)
 			}
 		}
 	}
 	return items, summary
 }
 
-// TestOnePlayer: of a board only that player's entries go, in all periods; the tops
-// follow.
+// TestOnePlayer checks that the delete of a player removes the player's entries of all periods, and no
+// others. The tops follow.
 func TestOnePlayer(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -252,20 +250,18 @@ func TestOnePlayer(t *testing.T) {
 	r.equalTop(t, game.Name)
 	dry := r.options()
 	dry.DryRun = true
-	counted, err := r.eraser(t, r.db, dry).Player(t.Context(), game.Name, "player9")
+	counted, err := erase.New(dry, r.db).Player(t.Context(), game.Name, "player9")
 	if err != nil || counted.Deleted[erase.Entries] != 3 {
 		t.Errorf("a dry run: %+v, %v", counted, err)
 	}
-	report, err := r.eraser(t, r.db, r.options()).Player(t.Context(), game.Name, "player9")
+	report, err := erase.New(r.options(), r.db).Player(t.Context(), game.Name, "player9")
 	if err != nil || report.Deleted[erase.Entries] != 3 || len(report.Left) > 0 {
-		t.Fatalf("%+v, %v", report, err)
+		t.Fatalf("%+v, %v; want 3 entries deleted and nothing left", report, err)
 	}
-	if left := r.leftovers(t, "player9"); len(left) > 0 {
-		t.Errorf("left:\n%s", strings.Join(left, "\n"))
-	}
+	r.wantNothing(t, "player9", "of the player")
 	r.equalTop(t, game.Name)
 	places, err := r.boards.Top(t.Context(), game.Name, "all", 1000, time.Now())
 	if err != nil || len(places) != 39 {
-		t.Errorf("%d players are left, %v", len(places), err)
+		t.Errorf("%d players are left, want 39; %v", len(places), err)
 	}
 }

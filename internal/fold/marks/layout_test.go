@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"pgregory.net/rapid"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
@@ -22,7 +21,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// layout is a table whose stream shards acknowledge every mark at once.
+// layout is a table whose stream shards acknowledge each marker when it is written.
 type layout struct {
 	Client
 	streamShard func(pk, sk string) string
@@ -39,12 +38,12 @@ func (l *layout) PutItem(_ context.Context, in *dynamodb.PutItemInput, _ ...func
 	pk, sk := dynamo.Text(in.Item, "pk"), dynamo.Text(in.Item, "sk")
 	audit, ok := schema.ParseMark(sk)
 	if !ok || in.Item[schema.ExpiresAt] == nil {
-		return nil, fmt.Errorf("%v is no mark", in.Item)
+		return nil, fmt.Errorf("%v is no stream marker that expires", in.Item)
 	}
 	ackPK, ackSK := schema.AckKey(audit, pk, sk)
 	ack := dynamo.Key(ackPK, ackSK)
 	if s := l.streamShard(pk, sk); s != "" {
-		ack[schema.StreamShard] = &types.AttributeValueMemberS{Value: s}
+		ack[schema.StreamShard] = dynamo.String(s)
 	}
 	l.acks, l.put = append(l.acks, ack), append(l.put, pk+sk)
 	return &dynamodb.PutItemOutput{}, nil
@@ -67,10 +66,10 @@ func (l *layout) marker() *Marker {
 	return New(Options{Names: schema.NamesFor("x"), Wait: time.Minute, Poll: time.Microsecond, Now: func() time.Time { return anHour }}, l)
 }
 
-// settled runs the proof for an hour on some partition keys, and returns the stream
-// shards that acknowledged, and how many marks it took.
-func (l *layout) settled(t rapid.TB, b parts.Bucket, places []string) (why string, acknowledged map[string]bool, marks int) {
-	proof, err := l.marker().Around(context.Background(), b, places)
+// prove proves that a bucket's records on some partition keys are folded. It returns what is missing, the
+// stream shards that acknowledged a marker, and the number of markers.
+func (l *layout) prove(t rapid.TB, b parts.Bucket, partitions []string) (missing string, acknowledged map[string]bool, markers int) {
+	proof, err := l.marker().Around(context.Background(), b, partitions)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,14 +80,14 @@ func (l *layout) settled(t rapid.TB, b parts.Bucket, places []string) (why strin
 	slices.Sort(l.put)
 	slices.Sort(l.deleted)
 	if !slices.Equal(l.put, l.deleted) {
-		t.Fatalf("%d marks were put and %d deleted", len(l.put), len(l.deleted))
+		t.Fatalf("%d markers were written and %d deleted, or not the same", len(l.put), len(l.deleted))
 	}
 	return proof.Missing, acknowledged, len(l.put)
 }
 
 var anHour = time.Date(2026, 1, 5, 13, 0, 0, 0, time.UTC)
 
-func placesOf(b parts.Bucket, n int) (list []string) {
+func partitionsOf(b parts.Bucket, n int) (list []string) {
 	for i := range n {
 		base := schema.BaseKey{Type: kind.Event, Name: b.Entity}
 		list = append(list, schema.Key{Base: base, Bucket: schema.EventBucket.Label(b.Start, 0), Shard: i}.String())
@@ -96,16 +95,16 @@ func placesOf(b parts.Bucket, n int) (list []string) {
 	return list
 }
 
-// TestRangesAreProven: with partitions that are ranges of sort keys, wherever they
-// are cut, every stream shard that has any event acknowledges a mark.
+// TestRangesAreProven checks that each stream shard with events acknowledges a marker if partitions are
+// ranges of sort keys, wherever they are split.
 func TestRangesAreProven(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b := parts.Bucket{Entity: "e", Width: rapid.SampledFrom([]shard.Bucket{shard.Hour, shard.Day}).Draw(t, "width")}
 		b.Start = anHour.Truncate(b.Width.Width())
 		milliseconds := rapid.Int64Range(-1, b.Width.Width().Milliseconds()+1)
 		cuts := map[string][]string{}
-		places := placesOf(b, rapid.IntRange(1, 20).Draw(t, "places"))
-		for _, pk := range places[:min(3, len(places))] {
+		partitions := partitionsOf(b, rapid.IntRange(1, 20).Draw(t, "partitions"))
+		for _, pk := range partitions[:min(3, len(partitions))] {
 			for range rapid.IntRange(0, 4).Draw(t, "cuts") {
 				at := b.Start.Add(time.Duration(milliseconds.Draw(t, "cut")) * time.Millisecond)
 				cuts[pk] = append(cuts[pk], at.Format(schema.TimeLayout)+"#")
@@ -120,25 +119,24 @@ func TestRangesAreProven(t *testing.T) {
 			}
 			return fmt.Sprint(pk, n)
 		}}
-		why, acknowledged, marks := l.settled(t, b, places)
-		if why != "" {
-			t.Fatal(why)
+		missing, acknowledged, markers := l.prove(t, b, partitions)
+		if missing != "" {
+			t.Fatal(missing)
 		}
-		for _, pk := range places {
+		for _, pk := range partitions {
 			for _, at := range append([]string{schema.EventSortKey(b.Start, ""), schema.EventSortKey(b.End().Add(-time.Millisecond), "~")}, cuts[pk]...) {
 				if at < b.End().Format(schema.TimeLayout) && at > b.Start.Format(schema.TimeLayout) && !acknowledged[l.streamShard(pk, at)] {
-					t.Fatalf("the stream shard of %s, %s acknowledged no mark of %d", pk, at, marks)
+					t.Fatalf("the stream shard of %s, %s acknowledged none of %d markers", pk, at, markers)
 				}
 			}
 		}
-		if len(cuts) == 0 && marks >= 2*len(places)+edgeMarks {
-			t.Fatalf("%d marks for %d partition keys", marks, len(places))
+		if len(cuts) == 0 && markers >= 2*len(partitions)+edgeMarks {
+			t.Fatalf("%d markers for %d partition keys", markers, len(partitions))
 		}
 	})
 }
 
-// TestHashesAreProven: where items are spread by a hash, every stream shard
-// acknowledges a mark.
+// TestHashesAreProven checks that each stream shard acknowledges a marker if a hash spreads the items.
 func TestHashesAreProven(t *testing.T) {
 	for seed := range uint64(100) {
 		random := rand.New(rand.NewPCG(seed, 0))
@@ -148,26 +146,27 @@ func TestHashesAreProven(t *testing.T) {
 			sum := sha256.Sum256(fmt.Append(nil, seed, pk, sk))
 			return fmt.Sprint(int(sum[0]) * n / 256)
 		}}
-		why, acknowledged, marks := l.settled(t, b, placesOf(b, 1+random.IntN(12)))
-		if why != "" || len(acknowledged) != n || marks > 1000 {
-			t.Errorf("seed %d: %d of %d stream shards acknowledged %d marks: %s", seed, len(acknowledged), n, marks, why)
+		missing, acknowledged, markers := l.prove(t, b, partitionsOf(b, 1+random.IntN(12)))
+		if missing != "" || len(acknowledged) != n || markers > 1000 {
+			t.Errorf("seed %d: %d of %d stream shards acknowledged %d markers: %s", seed, len(acknowledged), n, markers, missing)
 		}
 	}
 }
 
+// TestNoProof checks the reasons why there is no proof, and that no events need no markers.
 func TestNoProof(t *testing.T) {
 	b := parts.Bucket{Entity: "e", Width: shard.Hour, Start: anHour}
 	l := &layout{streamShard: func(string, string) string { return "" }}
-	if why, _, _ := l.settled(t, b, placesOf(b, 1)); !strings.Contains(why, "tumbling window") {
-		t.Errorf("deliveries without a stream shard: %q", why)
+	if missing, _, _ := l.prove(t, b, partitionsOf(b, 1)); !strings.Contains(missing, "tumbling window") {
+		t.Errorf("deliveries without a stream shard: %q", missing)
 	}
 	n := 0
 	var mu sync.Mutex
 	l = &layout{streamShard: func(string, string) string { mu.Lock(); defer mu.Unlock(); n++; return fmt.Sprint(n) }}
-	if proof, err := l.marker().Around(t.Context(), b, placesOf(b, 1)); err != nil || !strings.Contains(proof.Missing, "more than 4096 marks") {
-		t.Errorf("a stream shard for each mark: %q, %v", proof.Missing, err)
+	if proof, err := l.marker().Around(t.Context(), b, partitionsOf(b, 1)); err != nil || !strings.Contains(proof.Missing, "more than 4096 marks") {
+		t.Errorf("a stream shard for each marker: %q, %v", proof.Missing, err)
 	}
-	if why, _, marks := (&layout{}).settled(t, b, nil); why != "" || marks != 0 {
-		t.Errorf("no events: %q, %d marks", why, marks)
+	if missing, _, markers := (&layout{}).prove(t, b, nil); missing != "" || markers != 0 {
+		t.Errorf("no events: %q, %d markers; want none", missing, markers)
 	}
 }

@@ -4,17 +4,19 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/big"
+	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold/measures"
 )
 
+// TestMeasurable checks which numbers can be rolled up, and their canonical text.
 func TestMeasurable(t *testing.T) {
 	for text, want := range map[string]string{
 		"0": "0", "-0": "0", "0E+10": "0", "21.5": "21.5", "-3": "-3", "1E+3": "1000", "1.50e-3": "0.0015", "007.10": "7.1",
@@ -30,14 +32,14 @@ func TestMeasurable(t *testing.T) {
 	}
 }
 
-// number draws one that can be rolled up.
+// number draws a number that can be rolled up.
 func number(t *rapid.T) string {
 	digits := rapid.StringMatching(`-?[1-9][0-9]{0,14}`).Draw(t, "digits")
-	room := 15 - len(strings.TrimPrefix(digits, "-"))
-	return fmt.Sprintf("%se%d", digits, rapid.IntRange(-15, room).Draw(t, "power"))
+	powers := 15 - len(strings.TrimPrefix(digits, "-"))
+	return fmt.Sprintf("%se%d", digits, rapid.IntRange(-15, powers).Draw(t, "power"))
 }
 
-// TestSumsAreExact compares with rational numbers, over any split in parts.
+// TestSumsAreExact compares the measures of two fragments with rational numbers.
 func TestSumsAreExact(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		numbers := rapid.SliceOfN(rapid.Custom(number), 1, 30).Draw(t, "numbers")
@@ -95,7 +97,7 @@ func same(t *rapid.T, what string, got measures.Decimal, want *big.Rat) {
 	}
 }
 
-// stored takes a part through its stored form.
+// stored returns a fragment as it is read back from its item.
 func stored(t *rapid.T, p measures.Part) measures.Part {
 	if p.Events == 0 {
 		return p
@@ -107,6 +109,7 @@ func stored(t *rapid.T, p measures.Part) measures.Part {
 	return got
 }
 
+// TestBounds checks that a fragment skips wide numbers, bad names and fields above its limit, and counts them.
 func TestBounds(t *testing.T) {
 	p := measures.Part{}.Clone()
 	many := map[string]string{"wide": "1234567890123456", strings.Repeat("x", measures.MaxFieldName+1): "1", "": "1"}
@@ -115,15 +118,15 @@ func TestBounds(t *testing.T) {
 	}
 	p.Add(many)
 	if len(p.Measures) != measures.MaxMeasures || p.Skipped != 8 || p.Events != 1 {
-		t.Fatalf("%d measures, %d skipped", len(p.Measures), p.Skipped)
+		t.Fatalf("%d measures, %d skipped; want %d and 8", len(p.Measures), p.Skipped, measures.MaxMeasures)
 	}
 	p.Add(map[string]string{"f00": "2", "g": "1"})
 	if p.Measures["f00"].Sum.String() != "3" || p.Skipped != 9 {
-		t.Errorf("got %+v", p)
+		t.Errorf("f00 must have sum 3 and 9 numbers be skipped: %+v", p)
 	}
 }
 
-// TestSumsFitIntoANumber: 38 digits are all that DynamoDB keeps.
+// TestSumsFitIntoANumber checks that a sum never has more than the 38 digits of DynamoDB's numbers.
 func TestSumsFitIntoANumber(t *testing.T) {
 	sum, err := measures.Stored("9999999999999999999999" + ".999999999999999")
 	if err != nil {
@@ -141,28 +144,30 @@ func TestSumsFitIntoANumber(t *testing.T) {
 	p.Measures["x"] = measures.Measure{N: 1e9, Sum: full, Min: full, Max: full}
 	p.Add(map[string]string{"x": "1"})
 	if p.Skipped != 1 || p.Measures["x"].Sum.Cmp(full) != 0 {
-		t.Errorf("skipped %d; sum %s", p.Skipped, p.Measures["x"].Sum)
+		t.Errorf("skipped %d, sum %s; want 1, and the sum unchanged", p.Skipped, p.Measures["x"].Sum)
 	}
 	p.Add(map[string]string{"x": "0.000000000000001"})
 	if got := p.Measures["x"].Sum.String(); got != "100000000000000000000000" || p.Skipped != 1 {
-		t.Errorf("skipped %d; sum %s", p.Skipped, got)
+		t.Errorf("skipped %d, sum %s; want 1, and 1e23", p.Skipped, got)
 	}
 }
 
-func TestCloneStandsAlone(t *testing.T) {
+// TestCloneIsIndependent checks that a change of a fragment does not change its clone.
+func TestCloneIsIndependent(t *testing.T) {
 	p := measures.Part{}.Clone()
 	p.Add(map[string]string{"x": "1"})
 	before := p.Clone()
 	p.Add(map[string]string{"x": "2", "y": "3"})
 	if m := before.Measures; len(m) != 1 || m["x"].Sum.String() != "1" || m["x"].Max.String() != "1" || before.Events != 1 {
-		t.Errorf("the copy became %+v", before)
+		t.Errorf("the clone is now %+v", before)
 	}
 }
 
+// TestStoredForm checks the stored attributes, and that Parse names a bad one.
 func TestStoredForm(t *testing.T) {
 	p := measures.Part{Skipped: 2, Restated: true}.Clone()
 	p.Add(map[string]string{"t": "-1.5"})
-	n := func(text string) types.AttributeValue { return &types.AttributeValueMemberN{Value: text} }
+	n := func(text string) types.AttributeValue { return dynamo.Decimal(text) }
 	want := map[string]types.AttributeValue{
 		"v": n("1"), "events": n("1"), "skipped": n("2"),
 		"restated": &types.AttributeValueMemberBOOL{Value: true},
@@ -172,8 +177,8 @@ func TestStoredForm(t *testing.T) {
 			}},
 		}},
 	}
-	if diff := cmp.Diff(fmt.Sprint(show(want)), fmt.Sprint(show(p.Attributes()))); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+	if got := p.Attributes(); !reflect.DeepEqual(got, want) {
+		t.Errorf("stored as %s, want %s", show(t, got), show(t, want))
 	}
 	for name, bad := range map[string]types.AttributeValue{
 		"v": n("2"), "events": n("-1"), "measures": n("1"), "skipped": n("x"),
@@ -193,7 +198,7 @@ func TestStoredForm(t *testing.T) {
 	attributes := p.Attributes()
 	of := attributes["measures"].(*types.AttributeValueMemberM).Value
 	of[""] = of["t"]
-	if got, err := measures.Parse(attributes); err == nil { // it could not be stored again
+	if got, err := measures.Parse(attributes); err == nil { // could not be stored again
 		t.Errorf("a measure without a name was read: %+v", got)
 	}
 	for _, name := range []string{"n", "sum", "min", "max"} {
@@ -208,23 +213,12 @@ func TestStoredForm(t *testing.T) {
 	}
 }
 
-// show makes attributes comparable.
-func show(value any) any {
-	switch v := value.(type) {
-	case map[string]types.AttributeValue:
-		out := map[string]any{}
-		for name, av := range v {
-			out[name] = show(av)
-		}
-		return out
-	case *types.AttributeValueMemberM:
-		return show(v.Value)
-	case *types.AttributeValueMemberN:
-		return "N" + v.Value
-	case *types.AttributeValueMemberS:
-		return "S" + v.Value
-	case *types.AttributeValueMemberBOOL:
-		return v.Value
+// show returns attributes as text.
+func show(t *testing.T, it dynamo.Item) string {
+	t.Helper()
+	text, err := json.Marshal(it)
+	if err != nil {
+		t.Fatal(err)
 	}
-	return fmt.Sprintf("%T", value)
+	return string(text)
 }

@@ -10,14 +10,14 @@ import (
 	"github.com/hotshard/hotshard/internal/fold/parts"
 )
 
-// empty replaces the parts by nothing.
-func (r *rig) empty(read []parts.Part[measures.Part], floors map[string]string) error {
-	_, err := r.store.Replace(context.Background(), bucketOf("e").Key(), read, measures.Part{}, 0, floors)
+// empty empties all fragments.
+func (r *rig) empty(read []parts.Part[measures.Part], watermarks map[string]string) error {
+	_, err := r.store.Replace(context.Background(), bucketOf("e").Key(), read, measures.Part{}, 0, watermarks)
 	return err
 }
 
-// TestEmpty: all parts are emptied, after a merge of more than a transaction takes, the merged one, too. What
-// is redelivered, or lies at or below a floor, adds nothing then; what comes after does.
+// TestEmpty empties more fragments than a transaction takes, and the merged one. Then redelivered records,
+// and those up to a low watermark, add nothing, and later ones count.
 func TestEmpty(t *testing.T) {
 	r := newRig(t)
 	for n := range 110 {
@@ -27,11 +27,11 @@ func TestEmpty(t *testing.T) {
 		}
 	}
 	r.fold(t, 0, "e", "a", 0, 5)
-	floors := map[string]string{"a": floor(7), "b": floor(3)}
-	if err := r.empty(r.read(t, "e"), floors); !errors.Is(err, parts.ErrMoved) {
+	watermarks := map[string]string{"a": watermark(7), "b": watermark(3)}
+	if err := r.empty(r.read(t, "e"), watermarks); !errors.Is(err, parts.ErrMoved) {
 		t.Fatal(err)
 	}
-	if err := r.empty(r.read(t, "e"), floors); err != nil {
+	if err := r.empty(r.read(t, "e"), watermarks); err != nil {
 		t.Fatal(err)
 	}
 	r.check(t, "e")
@@ -42,24 +42,23 @@ func TestEmpty(t *testing.T) {
 	r.fold(t, 0, "e", "c", 0, 4)
 	r.fold(t, 0, "e", "b", 0, 4)
 	if got := sum(r.read(t, "e")); got.Events != 5 {
-		t.Errorf("%d events, want 4 and the one behind the floor", got.Events)
+		t.Errorf("%d events, want 4 of c and the one of b above the watermark", got.Events)
 	}
 }
 
-// TestEmptyMeetsAFold: a part that was folded into since it was read is not emptied, and
-// those that were stay so.
-func TestEmptyMeetsAFold(t *testing.T) {
+// TestFoldBeforeAnEmpty checks that no fragment is emptied if one was folded into since the read.
+func TestFoldBeforeAnEmpty(t *testing.T) {
 	r := newRig(t)
 	r.fold(t, 0, "e", "a", 0, 2)
 	r.fold(t, 0, "e", "b", 0, 3)
 	stale := r.read(t, "e")
 	r.fold(t, 1, "e", "b", 3, 4)
 	if err := r.empty(stale, nil); !errors.Is(err, parts.ErrMoved) {
-		t.Fatalf("over a newer part: %v", err)
+		t.Fatalf("emptying a newer fragment: %v, want ErrMoved", err)
 	}
 	for _, p := range r.read(t, "e") {
 		if p.StreamShard == "b" && p.Value.Events != 4 {
-			t.Errorf("the part that moved has %d events", p.Value.Events)
+			t.Errorf("the newer fragment has %d events, want 4", p.Value.Events)
 		}
 	}
 	if err := r.empty(r.read(t, "e"), nil); err != nil {
@@ -70,9 +69,9 @@ func TestEmptyMeetsAFold(t *testing.T) {
 	r.check(t, "e")
 }
 
-// TestEmptyMeetsAMerge checks that nothing is forgotten if a query saw half of a merge: the emptied fragments, and not
-// yet their sum. Such a merged fragment may be the first, or follow an empty one.
-func TestEmptyMeetsAMerge(t *testing.T) {
+// TestEmptyOfHalfAMerge checks that Replace fails if the query saw half of a merge: the emptied fragments,
+// and not yet their sum. The merged fragment may be the first, or follow an empty one.
+func TestEmptyOfHalfAMerge(t *testing.T) {
 	r := newRig(t)
 	for round := range 2 {
 		r.fold(t, 0, "e", "a", 2*round, 2*round+2)
@@ -90,7 +89,7 @@ func TestEmptyMeetsAMerge(t *testing.T) {
 			}
 		}
 		if err := r.empty(half, nil); !errors.Is(err, parts.ErrMoved) {
-			t.Fatalf("over half of a merge: %v", err)
+			t.Fatalf("emptying half of a merge: %v, want ErrMoved", err)
 		}
 		if err := r.empty(r.read(t, "e"), nil); err != nil {
 			t.Fatal(err)

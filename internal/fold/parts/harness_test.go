@@ -6,14 +6,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"pgregory.net/rapid"
 
+	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold"
 	"github.com/hotshard/hotshard/internal/fold/measures"
@@ -22,11 +21,12 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
+type item = dynamo.Item
+
 // rig is a rollups table with a store and two containers of the aggregator.
 type rig struct {
 	db         *dynamodb.Client
 	table      string
-	items      string
 	store      *parts.Store[measures.Part]
 	containers [2]*fold.Handler
 }
@@ -35,13 +35,13 @@ func newRig(t *testing.T) *rig {
 	t.Helper()
 	db := enginetest.Client(t)
 	names := enginetest.Tables(t, db)
-	r := &rig{db: db, table: names.Rollups, items: names.Items}
+	r := &rig{db: db, table: names.Rollups}
 	r.store = parts.NewEvents(db, r.table, time.Now)
 	r.restart(t)
 	return r
 }
 
-// restart has two containers that remember nothing.
+// restart replaces the containers by two that cache nothing.
 func (r *rig) restart(t rapid.TB) {
 	t.Helper()
 	rules, err := fold.ParseRules(`[{"every":"1h"}]`)
@@ -62,19 +62,18 @@ func bucketOf(entity string) parts.Bucket {
 	return parts.Bucket{Entity: entity, Width: shard.Hour, Start: hour}
 }
 
-// payload has events from to to of a stream shard, counted from 0: sequence
-// numbers, temperatures and ids go up by one.
+// payload returns a delivery of a stream shard's events from number from up to, and without, number to.
+// Sequence numbers, temperatures and ids go up by one.
 func payload(entity, streamShard string, from, to int) []byte {
 	var records []string
 	for n := from; n < to; n++ {
 		keys := fmt.Sprintf(`"pk":{"S":"E#%s#%s#0"},"sk":{"S":%q}`, entity, shard.Day.Label(hour, 0), schema.EventSortKey(hour, fmt.Sprint(streamShard, n)))
 		records = append(records, fmt.Sprintf(`{"eventName":"INSERT","dynamodb":{"Keys":{%s},"SequenceNumber":"%d","NewImage":{%s,"data":{"M":{"t":{"N":"%d"}}}}}}`, keys, 95+n, keys, n))
 	}
-	return []byte(`{"Records":[` + strings.Join(records, ",") + `],"window":{"start":"2026-01-05T12:00:00Z","end":"2026-01-05T12:00:10Z"},` +
-		`"state":{},"shardId":"` + streamShard + `","isFinalInvokeForWindow":false,"isWindowTerminatedEarly":false}`)
+	return enginetest.WindowedBatch(streamShard, records...)
 }
 
-// fold delivers them.
+// fold delivers events to a container, as payload numbers them.
 func (r *rig) fold(t rapid.TB, container int, entity, streamShard string, from, to int) {
 	t.Helper()
 	out, err := r.containers[container].Invoke(context.Background(), payload(entity, streamShard, from, to))
@@ -111,8 +110,7 @@ func sum(list []parts.Part[measures.Part]) (total measures.Part) {
 	return total
 }
 
-// check compares what a reader makes of the parts with so many events of each
-// stream shard.
+// check compares the sum of the fragments with that of this number of events of each stream shard.
 func (r *rig) check(t rapid.TB, entity string, folded ...int) {
 	t.Helper()
 	events, temperatures, highest := 0, 0, -1
@@ -129,17 +127,11 @@ func (r *rig) check(t rapid.TB, entity string, folded ...int) {
 	}
 }
 
-// item is a part as it is stored, nil without one, as JSON that compares.
-func (r *rig) item(t rapid.TB, entity, streamShard string) map[string]types.AttributeValue {
+// item returns a stored fragment.
+func (r *rig) item(t rapid.TB, entity, streamShard string) item {
 	t.Helper()
 	pk, sk := schema.RollupKey(entity, shard.Hour, hour, streamShard)
-	out, err := r.db.GetItem(context.Background(), &dynamodb.GetItemInput{TableName: &r.table, Key: map[string]types.AttributeValue{
-		"pk": &types.AttributeValueMemberS{Value: pk}, "sk": &types.AttributeValueMemberS{Value: sk},
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out.Item
+	return enginetest.Get(t, r.db, r.table, pk, sk)
 }
 
 func asJSON(t rapid.TB, v any) string {
@@ -151,10 +143,10 @@ func asJSON(t rapid.TB, v any) string {
 	return string(text)
 }
 
-// floor is the place of a stream shard's n-th event.
-func floor(n int) string { return fmt.Sprintf("%0*d", schema.RollupSequenceDigits, 95+n-1) }
+// watermark returns the sequence number of a stream shard's n-th event.
+func watermark(n int) string { return fmt.Sprintf("%0*d", schema.RollupSequenceDigits, 95+n-1) }
 
-// eventsOf is what so many events of each stream shard come to.
+// eventsOf returns the sum of this number of events of each stream shard.
 func eventsOf(folded ...int) measures.Part {
 	total := measures.Part{}.Clone()
 	for _, n := range folded {

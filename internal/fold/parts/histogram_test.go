@@ -20,11 +20,7 @@ import (
 
 var period = parts.Period{Board: "b", Label: "all"}
 
-type item = map[string]types.AttributeValue
-
-func text(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
-
-// cellsRig is a table with a store over it.
+// cellsRig is a rollups table with a store of histograms.
 type cellsRig struct {
 	*testing.T
 	*parts.Store[board.Histogram]
@@ -41,20 +37,18 @@ func newCellsRig(t *testing.T) *cellsRig {
 	return r
 }
 
-// put stores a part with n entries at one score; more are further attributes, nil for
-// those that it lacks.
+// put stores a fragment with n entries of one score. It adds the attributes more, and removes those that are
+// nil.
 func (r *cellsRig) put(streamShard, sequence string, n int64, more item) {
 	r.Helper()
 	var h board.Histogram
 	h.Add(7, n)
 	stored := h.Attributes()
-	stored["seq"] = text(sequence)
+	stored["seq"] = dynamo.String(sequence)
 	maps.Copy(stored, dynamo.Key(schema.HistogramKey("b", "all", streamShard)))
 	maps.Copy(stored, more)
 	maps.DeleteFunc(stored, func(_ string, v types.AttributeValue) bool { return v == nil })
-	if _, err := r.db.PutItem(r.Context(), &dynamodb.PutItemInput{TableName: &r.table, Item: stored}); err != nil {
-		r.Fatal(err)
-	}
+	enginetest.Put(r, r.db, r.table, stored)
 }
 
 func (r *cellsRig) read() []parts.Part[board.Histogram] {
@@ -66,20 +60,20 @@ func (r *cellsRig) read() []parts.Part[board.Histogram] {
 	return list
 }
 
-// replace puts n entries in the place of all parts that were read.
-func (r *cellsRig) replace(read []parts.Part[board.Histogram], n int64, floors map[string]string) error {
+// replace replaces the read fragments by n entries.
+func (r *cellsRig) replace(read []parts.Part[board.Histogram], n int64, watermarks map[string]string) error {
 	var total board.Histogram
 	total.Add(7, n)
-	_, err := r.Replace(r.Context(), period.Key(), read, total, 0, floors)
+	_, err := r.Replace(r.Context(), period.Key(), read, total, 0, watermarks)
 	return err
 }
 
-// list has all parts, each as its stream shard, its sequence number and its entries.
+// list returns each fragment's stream shard, sequence number and number of entries.
 func (r *cellsRig) list() string {
 	r.Helper()
 	var list []string
 	for _, p := range r.read() {
-		if p.StreamShard == schema.MergedPart && len(p.Sequence) > 9 { // it is made of the time
+		if p.StreamShard == schema.MergedPart && len(p.Sequence) > 9 { // it depends on the time
 			p.Sequence = ""
 		}
 		list = append(list, fmt.Sprintf("%s %s %d", p.StreamShard, p.Sequence, p.Value.Total()))
@@ -90,38 +84,40 @@ func (r *cellsRig) list() string {
 func (r *cellsRig) want(want ...string) {
 	r.Helper()
 	if got := r.list(); got != strings.Join(want, "\n") {
-		r.Errorf("%s\nwant %q", got, want)
+		r.Errorf("fragments:\n%s\nwant %q", got, want)
 	}
 }
 
-func TestFloorsOfHistograms(t *testing.T) {
+// TestLowWatermarksOfHistograms checks which sequence numbers fragments have after a Replace with low
+// watermarks.
+func TestLowWatermarksOfHistograms(t *testing.T) {
 	r := newCellsRig(t)
 	for _, s := range []string{"a 05", "b 05", "c 05~", "d 05~"} {
 		name, sequence, _ := strings.Cut(s, " ")
 		r.put(name, sequence, 1, nil)
 	}
-	floors := map[string]string{"b": "06", "c": "06", "d": "05", "e": "06"}
-	if err := r.replace(r.read(), 9, floors); err != nil {
+	watermarks := map[string]string{"b": "06", "c": "06", "d": "05", "e": "06"}
+	if err := r.replace(r.read(), 9, watermarks); err != nil {
 		t.Fatal(err)
 	}
 	r.want("a 05~ 0", "b 06~ 0", "c 06~ 0", "d 05~ 1", "e 06~ 0", "~merged  9")
 	if got := r.read()[0].ExpiresAt; got != r.now.Add(schema.EmptiedLifetime).Unix() {
-		t.Errorf("an emptied part expires at %d", got)
+		t.Errorf("an emptied fragment expires at %d, want 48 h from now", got)
 	}
 }
 
-// TestWhatChangedMeanwhile refuses all, whichever part it is.
-func TestWhatChangedMeanwhile(t *testing.T) {
+// TestChangesBetweenReadAndReplace checks that Replace writes nothing after any change of the fragments.
+func TestChangesBetweenReadAndReplace(t *testing.T) {
 	r := newCellsRig(t)
-	broken := item{schema.HistogramCells: text("x")}
+	broken := item{schema.HistogramCells: dynamo.String("x")}
 	change := map[string]func(){
-		"a fold":                func() { r.put("a", "02", 3, nil) },
-		"a new stream shard":    func() { r.put("z", "02", 3, nil) },
-		"a damaged part":        func() { r.put("b", "03", 3, item{schema.HistogramCells: text("y")}) },
-		"one that was mended":   func() { r.put("b", "03", 3, nil) },
-		"another's merge":       func() { r.put(schema.MergedPart, "3", 3, nil) },
-		"a merged part is gone": func() { r.remove(schema.MergedPart) },
-		"a part is gone":        func() { r.remove("a") },
+		"a fold":              func() { r.put("a", "02", 3, nil) },
+		"a new stream shard":  func() { r.put("z", "02", 3, nil) },
+		"a damaged fragment":  func() { r.put("b", "03", 3, item{schema.HistogramCells: dynamo.String("y")}) },
+		"a repaired fragment": func() { r.put("b", "03", 3, nil) },
+		"a concurrent merge":  func() { r.put(schema.MergedPart, "3", 3, nil) },
+		"no merged fragment":  func() { r.remove(schema.MergedPart) },
+		"no fragment":         func() { r.remove("a") },
 	}
 	for name, change := range change {
 		r.put("a", "01", 1, nil)
@@ -132,34 +128,36 @@ func TestWhatChangedMeanwhile(t *testing.T) {
 		change()
 		before := r.list()
 		if err := r.replace(read, 5, map[string]string{"z": "01"}); !errors.Is(err, parts.ErrMoved) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: %v, want ErrMoved", name, err)
 		}
 		if after := r.list(); after != before {
-			t.Errorf("%s: %s became %s", name, before, after)
+			t.Errorf("%s: the fragments were %s and are %s", name, before, after)
 		}
 	}
 }
 
 func (r *cellsRig) remove(streamShard string) {
 	r.Helper()
-	key := dynamo.Key(schema.HistogramKey("b", "all", streamShard))
-	if _, err := r.db.DeleteItem(r.Context(), &dynamodb.DeleteItemInput{TableName: &r.table, Key: key}); err != nil {
-		r.Fatal(err)
-	}
+	pk, sk := schema.HistogramKey("b", "all", streamShard)
+	enginetest.Delete(r, r.db, r.table, pk, sk)
 }
 
-// TestDamagedParts are replaced with their sequence number, or a floor.
-func TestDamagedHistograms(t *testing.T) {
+// TestDamagedFragments checks that damaged fragments are named, and replaced if their sequence number, a low
+// watermark or a long rest allows it.
+func TestDamagedFragments(t *testing.T) {
 	r := newCellsRig(t)
-	r.put("a", "05", 1, item{schema.HistogramCells: text("x")})
+	r.put("a", "05", 1, item{schema.HistogramCells: dynamo.String("x")})
 	r.put("b", "05~", 1, item{schema.HistogramCells: nil})
-	r.put("c", "05", 1, item{schema.Version: text("2"), schema.AsOf: text("x")})
-	r.put("d", "05", 1, item{schema.ExpiresAt: text("soon")})
-	r.put(schema.MergedPart, "2", 4, item{schema.HistogramCells: text("x")})
+	r.put("c", "05", 1, item{schema.Version: dynamo.String("2"), schema.AsOf: dynamo.String("x")})
+	r.put("d", "05", 1, item{schema.ExpiresAt: dynamo.String("soon")})
+	r.put(schema.MergedPart, "2", 4, item{schema.HistogramCells: dynamo.String("x")})
 	for _, p := range r.read() {
 		if p.Damage == nil {
 			t.Errorf("%s is not damaged", p.StreamShard)
 		}
+	}
+	if err := parts.Damage(r.read()); err == nil || !strings.Contains(err.Error(), `"a"`) {
+		t.Errorf("the damage does not name fragment a: %v", err)
 	}
 	if err := r.replace(r.read(), 9, nil); err != nil {
 		t.Fatal(err)
@@ -180,24 +178,26 @@ func TestDamagedHistograms(t *testing.T) {
 	r.want("a 05~ 0", "b 05~~ 0", "c 05~ 0", "d 05~ 0", "e 06~ 0", "f "+strings.Repeat("0", 40)+"~ 0", "~merged  8")
 }
 
-func TestMoreHistogramsThanATransactionTakes(t *testing.T) {
+// TestMoreFragmentsThanATransactionTakes checks that Replace merges as many as it can and returns ErrMoved,
+// and that the next call replaces the rest.
+func TestMoreFragmentsThanATransactionTakes(t *testing.T) {
 	r := newCellsRig(t)
 	for i := range parts.MaxReplaced + 1 {
 		r.put(fmt.Sprintf("s%03d", i), "05", 1, nil)
 	}
 	some := r.Choose(r.read(), func(parts.Part[board.Histogram]) bool { return true })
 	if len(some) != parts.MaxReplaced {
-		t.Errorf("%d chosen", len(some))
+		t.Errorf("%d fragments chosen, want %d", len(some), parts.MaxReplaced)
 	}
 	if err := r.replace(r.read(), 9, nil); !errors.Is(err, parts.ErrMoved) || r.Sum(r.read()).Total() != parts.MaxReplaced+1 {
-		t.Errorf("got %v, and %d entries", err, r.Sum(r.read()).Total())
+		t.Errorf("the first call: %v, and %d entries; want ErrMoved, and all", err, r.Sum(r.read()).Total())
 	}
 	if err := r.replace(r.read(), 9, nil); err != nil || r.Sum(r.read()).Total() != 9 {
-		t.Errorf("after the merge: %v, and %d entries", err, r.Sum(r.read()).Total())
+		t.Errorf("the second call: %v, and %d entries; want 9", err, r.Sum(r.read()).Total())
 	}
 }
 
-// TestSum has the longest lifetime of what counts.
+// TestSum checks the sum and the last expiry of the fragments that count.
 func TestSum(t *testing.T) {
 	now := time.Unix(1000, 0)
 	part := func(n, expires int64) parts.Part[board.Histogram] {
@@ -219,7 +219,7 @@ func TestSum(t *testing.T) {
 		store := parts.NewHistograms(nil, "", func() time.Time { return now })
 		expires, some := parts.Last(c.list, now)
 		if got := store.Sum(c.list); got.Total() != c.n || expires != c.expires || some != (c.n > 0) {
-			t.Errorf("%+v: %d entries until %d", c, got.Total(), expires)
+			t.Errorf("%+v: %d entries until %d, want %d until %d", c.list, got.Total(), expires, c.n, c.expires)
 		}
 	}
 }

@@ -16,9 +16,8 @@ import (
 	"github.com/hotshard/hotshard/internal/test/lane"
 )
 
-// TestMergesAndFoldsInAnyOrder has folds, redeliveries, merges of all parts and of
-// some, merges of what was read some time ago, and repairs that count what no fold
-// took yet take turns. The reading is that of the model after each.
+// TestMergesAndFoldsInAnyOrder compares a rollup with a model after each step. Steps are folds, redeliveries,
+// merges of all or some fragments, merges of an old read, and repairs that count records before their folds.
 func TestMergesAndFoldsInAnyOrder(t *testing.T) {
 	lane.Checks(t, 12)
 	r := newRig(t)
@@ -47,12 +46,12 @@ func TestMergesAndFoldsInAnyOrder(t *testing.T) {
 			case roll < 8:
 				r.restart(t)
 			case roll < 9:
-				floors := map[string]string{}
+				watermarks := map[string]string{}
 				for i, streamShard := range streams {
 					folded[i] += random.IntN(4)
-					floors[streamShard] = floor(folded[i])
+					watermarks[streamShard] = watermark(folded[i])
 				}
-				if _, err := r.store.Replace(context.Background(), bucketOf(entity).Key(), r.read(t, entity), eventsOf(folded...), 0, floors); err != nil {
+				if _, err := r.store.Replace(context.Background(), bucketOf(entity).Key(), r.read(t, entity), eventsOf(folded...), 0, watermarks); err != nil {
 					t.Fatal(err)
 				}
 			default:
@@ -69,8 +68,7 @@ func TestMergesAndFoldsInAnyOrder(t *testing.T) {
 	})
 }
 
-// TestMergesWhileFolding has folders of three stream shards, each delivering again
-// now and then, and a merger at work at a time.
+// TestMergesWhileFolding folds three stream shards, with redeliveries, while another goroutine merges.
 func TestMergesWhileFolding(t *testing.T) {
 	r := newRig(t)
 	streams := []string{"shardId-a", "shardId-b", "shardId-c"}
@@ -119,11 +117,11 @@ func TestMergesWhileFolding(t *testing.T) {
 	for i := range streams {
 		r.fold(t, 0, "e", streams[i], 0, events)
 	}
-	t.Logf("%d merges, %d refused", merged, moved)
+	t.Logf("%d merges, %d gave way to folds", merged, moved)
 	r.check(t, "e", events, events, events)
 	r.merge(t, "e")
 	r.check(t, "e", events, events, events)
 	if last := r.read(t, "e"); last[len(last)-1].Value.Events != int64(3*events) {
-		t.Errorf("a merge leaves %+v", last)
+		t.Errorf("the fragments after the last merge: %+v, want %d events in the merged one", last, 3*events)
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/hotshard/hotshard/internal/fold/scan"
 )
 
-// table has pages of each segment, which take so many units each.
+// table is a client with this number of pages in each segment. Each page consumes units.
 type table struct {
 	pages int
 	units float64
@@ -40,7 +40,7 @@ func (f *table) Scan(_ context.Context, in *dynamodb.ScanInput, _ ...func(*dynam
 	return out, nil
 }
 
-// TestRate: all pages are read once, and no faster than the rate, over scans at a time.
+// TestRate checks that concurrent scans read each page once, and together no faster than the rate.
 func TestRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &table{pages: 5, units: 100, read: map[string]int{}}
@@ -56,11 +56,11 @@ func TestRate(t *testing.T) {
 		}
 		scans.Wait()
 		if took := time.Since(begun); took != 20*time.Second {
-			t.Errorf("4,000 units at 200 a second took %v", took)
+			t.Errorf("4,000 units at 200 a second took %v, want 20s", took)
 		}
 		for page, n := range f.read {
 			if n != 2 {
-				t.Errorf("page %s was read %d times", page, n)
+				t.Errorf("two scans read page %s %d times, want 2", page, n)
 			}
 		}
 		if len(f.read) != 20 {
@@ -69,18 +69,18 @@ func TestRate(t *testing.T) {
 	})
 }
 
-// TestEnds: with an error of the caller's, and with the context.
+// TestEnds checks that a scan ends with an error of the callback, and with its context.
 func TestEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &table{pages: 5, units: 100, read: map[string]int{}}
 		wrong := errors.New("wrong")
 		if err := scan.New(f, 1).Table(t.Context(), "t", "pk", func([]map[string]types.AttributeValue) error { return wrong }); !errors.Is(err, wrong) {
-			t.Error(err)
+			t.Errorf("got %v, want the callback's error", err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if err := scan.New(f, 1).Table(ctx, "t", "pk", func([]map[string]types.AttributeValue) error { return nil }); !errors.Is(err, context.DeadlineExceeded) {
-			t.Error(err)
+			t.Errorf("got %v, want the context's error", err)
 		}
 	})
 }

@@ -1,6 +1,9 @@
 package enginetest_test
 
 import (
+	"errors"
+	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -24,5 +27,23 @@ func TestDatabasesAreApart(t *testing.T) {
 	out, err := enginetest.Client(t).ListTables(t.Context(), &dynamodb.ListTablesInput{})
 	if err != nil || len(out.TableNames) != 0 {
 		t.Errorf("another client's tables: %v, %v", out, err)
+	}
+}
+
+// TestHooks checks that the last hook runs first, and that a hook's error is the call's.
+func TestHooks(t *testing.T) {
+	var order []string
+	rejected := errors.New("rejected")
+	db := enginetest.Before(dynamodb.New(dynamodb.Options{Region: "nowhere"}), func(in any) error {
+		order = append(order, fmt.Sprintf("inner %T", in))
+		return rejected
+	})
+	db = enginetest.Around(db, func(_ any, call func() error) error {
+		order = append(order, "outer")
+		return call()
+	})
+	_, err := db.GetItem(t.Context(), &dynamodb.GetItemInput{})
+	if want := []string{"outer", "inner *dynamodb.GetItemInput"}; !errors.Is(err, rejected) || !slices.Equal(order, want) {
+		t.Errorf("hooks ran as %q, want %q; error %v", order, want, err)
 	}
 }
