@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	pretty "github.com/jedib0t/go-pretty/v6/text"
+
 	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/tool/terminal"
 )
@@ -136,7 +138,7 @@ func (c *column) fit(text string) string {
 	if c.right {
 		return right(text, c.width)
 	}
-	return left(text, c.width)
+	return pretty.Pad(terminal.Cut(text, c.width), c.width, ' ')
 }
 
 // rise returns the difference between the current rate and the mean of the windows before.

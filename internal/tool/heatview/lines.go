@@ -66,30 +66,18 @@ func (p *printer) run(ctx context.Context) error {
 // print writes the windows that were completed since the last call. After a transient error of the source or of the shard
 // map it returns nil, and the next call begins with the failed window.
 func (p *printer) print(ctx context.Context) error {
-	to := p.w.Settled()
-	for window, err := range p.w.Source.Windows(ctx, p.next, to, live.Window) {
-		if err != nil {
-			return p.permanent(ctx, err)
-		}
-		if window.Start.Add(live.Window).After(to) {
-			return nil // the window is incomplete
-		}
-		p.add(window)
+	var failed error // of the output
+	err := p.read(ctx, func(window heat.Window) error {
 		seen, err := p.sum(ctx, time.Now())
-		if err != nil {
-			return p.permanent(ctx, err)
+		if err == nil {
+			failed = p.write(window, seen)
 		}
-		p.advance(window)
-		if err := p.write(window, seen); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// permanent explains an error of the source or of the shard map. It returns nil for a transient error.
-func (p *printer) permanent(ctx context.Context, err error) error {
-	if p.w.transient(err) {
+		return cmp.Or(err, failed)
+	})
+	switch {
+	case failed != nil || err == nil:
+		return failed
+	case p.w.transient(err):
 		return nil
 	}
 	return p.w.explain(ctx, err)

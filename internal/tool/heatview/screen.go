@@ -60,7 +60,7 @@ func (s *screen) list(keys []viewKey, at int, sorted string, reversed bool) []st
 
 // advice returns the advice for a key in at most most lines. If it is longer, the last line ends with an ellipsis.
 func (s *screen) advice(k viewKey, most int) []string {
-	text := cutName(terminal.Visible(s.named(k.id.key)), max(20, s.width/2)) + ": " + terminal.Visible(k.advice)
+	text := terminal.Cut(terminal.Visible(s.named(k.id.key)), max(20, s.width/2)) + ": " + terminal.Visible(k.advice)
 	width := max(20, s.width-3)
 	lines := strings.Split(pretty.WrapSoft(text, width), "\n")
 	for i := range lines {
@@ -68,31 +68,9 @@ func (s *screen) advice(k viewKey, most int) []string {
 	}
 	if len(lines) > most {
 		lines = lines[:most]
-		lines[most-1] = cutEnd(lines[most-1], width-2) + " …"
+		lines[most-1] = lipgloss.NewStyle().MaxWidth(width-2).Render(lines[most-1]) + " …"
 	}
 	return lines
-}
-
-// cutEnd cuts the end of a text that is wider than width.
-func cutEnd(text string, width int) string {
-	runes := []rune(text)
-	for pretty.StringWidth(string(runes)) > width {
-		runes = runes[:len(runes)-1]
-	}
-	return string(runes)
-}
-
-// cutName shortens a name to a width. It keeps more of the end, where similar names differ.
-func cutName(name string, width int) string {
-	if pretty.StringWidth(name) <= width {
-		return name
-	}
-	head := cutEnd(name, width/4)
-	runes := []rune(name)
-	for pretty.StringWidth(head)+1+pretty.StringWidth(string(runes)) > width && len(runes) > 0 {
-		runes = runes[1:]
-	}
-	return head + "…" + string(runes)
 }
 
 func rateText(v float64) string {
@@ -102,14 +80,7 @@ func rateText(v float64) string {
 	return fmt.Sprintf("%.1f", math.Floor(10*v)/10)
 }
 
-func left(text string, width int) string {
-	text = cutName(text, width)
-	return text + strings.Repeat(" ", max(0, width-pretty.StringWidth(text)))
-}
-
-func right(text string, width int) string {
-	return strings.Repeat(" ", max(0, width-pretty.StringWidth(text))) + text
-}
+func right(text string, width int) string { return pretty.AlignRight.Apply(text, width) }
 
 var bars = []rune(" ▁▂▃▄▅▆▇█")
 
@@ -134,7 +105,7 @@ func barOf(share float64, steps int) int {
 
 // keyPage returns the lines of a key's page: its recent rates and its write shards.
 func (s *screen) keyPage(k viewKey) []string {
-	lines := []string{styles[k.status].Render(cutName(terminal.Visible(s.named(k.id.key)), max(10, s.width-2)))}
+	lines := []string{styles[k.status].Render(terminal.Cut(terminal.Visible(s.named(k.id.key)), max(10, s.width-2)))}
 	lines = append(lines, strings.Split(pretty.WrapSoft(facts(k), max(20, s.width-1)), "\n")...)
 	advice := s.advice(k, 6)
 	room := s.height - 3 - len(lines) - len(advice) - 5
@@ -176,7 +147,7 @@ func (s *screen) shardLines(k viewKey, most int) (lines []string) {
 			lines = append(lines, faint.Render(fmt.Sprintf("  … and %d more", len(k.written)-i)))
 			break
 		}
-		lines = append(lines, fmt.Sprintf("%8s %6s %6d  %s", rateText(p.WriteUnitsPerSecond), percent(p.WriteUnitsPerSecond/p.Limit), p.Peak, cutName(terminal.Visible(s.named(p.Key)), max(8, s.width-25))))
+		lines = append(lines, fmt.Sprintf("%8s %6s %6d  %s", rateText(p.WriteUnitsPerSecond), percent(p.WriteUnitsPerSecond/p.Limit), p.Peak, terminal.Cut(terminal.Visible(s.named(p.Key)), max(8, s.width-25))))
 	}
 	return append(lines, "")
 }

@@ -109,20 +109,29 @@ type seenWindow struct {
 // maxKeys is the maximum number of keys that are kept of a window: the hottest.
 const maxKeys = 500
 
+// read adds the windows that were completed since the last call, and passes each to do. If do fails, the next call begins
+// with the same window.
+func (c *collector) read(ctx context.Context, do func(heat.Window) error) error {
+	settled := c.w.Settled()
+	for w, err := range c.w.Source.Windows(ctx, c.next, settled, live.Window) {
+		if err != nil || w.Start.Add(live.Window).After(settled) {
+			return err
+		}
+		c.add(w)
+		c.fresh = true
+		if err := do(w); err != nil {
+			return err
+		}
+		c.next = w.Start.Add(time.Millisecond)
+	}
+	return nil
+}
+
 // refresh reads new windows and returns a new snapshot. After an error of the source or of the shard map it returns the
 // previous snapshot; the next call includes the windows that were read.
 func (c *collector) refresh(ctx context.Context, now time.Time) (snapshot, error) {
-	settled := c.w.Settled()
-	for w, err := range c.w.Source.Windows(ctx, c.next, settled, live.Window) {
-		if err != nil {
-			return c.last, err
-		}
-		if w.Start.Add(live.Window).After(settled) {
-			break
-		}
-		c.add(w)
-		c.advance(w)
-		c.fresh = true
+	if err := c.read(ctx, func(heat.Window) error { return nil }); err != nil {
+		return c.last, err
 	}
 	if c.fresh {
 		seen, err := c.sum(ctx, now)
@@ -134,9 +143,6 @@ func (c *collector) refresh(ctx context.Context, now time.Time) (snapshot, error
 	c.last.at = now
 	return c.last, nil
 }
-
-// advance makes the next read start after a window.
-func (c *collector) advance(w heat.Window) { c.next = w.Start.Add(time.Millisecond) }
 
 // add adds a complete window, and drops old ones. A window that is added again replaces itself.
 func (c *collector) add(w heat.Window) {
