@@ -10,9 +10,6 @@ import (
 	"go/token"
 	"io"
 	"net/http"
-	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -25,7 +22,7 @@ import (
 	"github.com/hotshard/hotshard/internal/test/lane"
 )
 
-// folder has the built programs. It is deleted after all tests.
+// folder has the built programs until all tests have ended.
 var folder string
 
 func TestMain(m *testing.M) {
@@ -34,7 +31,7 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	code := m.Run()
-	_ = os.RemoveAll(folder) // the system cleans its temporary folder
+	_ = os.RemoveAll(folder)
 	os.Exit(code)
 }
 
@@ -50,21 +47,21 @@ func TestExamples(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			env := environment(endpoint, rand.Text())
 			if got, want := run(t, filepath.Join(dir, name), env), promised(t, name); got != want {
-				t.Errorf("it prints\n%sand its comment says\n%s", got, want)
+				t.Errorf("the program prints\n%sbut its comment says\n%s", got, want)
 			}
-			run(t, filepath.Join(dir, name), env) // again with existing tables
+			run(t, filepath.Join(dir, name), env) // with existing tables
 		})
 	}
 }
 
-// TestExamplesWaitForWhatLags runs programs on an engine with lag: queries of an index are empty for a while, and other
-// eventually consistent queries always. The output must be the same.
-func TestExamplesWaitForWhatLags(t *testing.T) {
+// TestExamplesOnLaggingEngine runs programs on an engine with lag: queries of an index return nothing for a while, and other
+// eventually consistent queries never return anything. The output must be the same.
+func TestExamplesOnLaggingEngine(t *testing.T) {
 	dir := built(t)
 	for _, name := range []string{"boards", "sessions", "migrate"} {
 		t.Run(name, func(t *testing.T) {
 			var late atomic.Int64
-			endpoint := before(t, func(operation, body string) (status int, answer string) {
+			endpoint := before(t, func(operation, body string) (status int, response string) {
 				ofIndex := strings.Contains(body, `"IndexName"`)
 				if operation != "Query" || strings.Contains(body, `"ConsistentRead":true`) || ofIndex && late.Add(1) > 5 {
 					return 0, ""
@@ -72,19 +69,19 @@ func TestExamplesWaitForWhatLags(t *testing.T) {
 				return http.StatusOK, `{"Count":0,"Items":[],"ScannedCount":0}`
 			})
 			if got, want := run(t, filepath.Join(dir, name), environment(endpoint, rand.Text())), promised(t, name); got != want {
-				t.Errorf("it prints\n%sand its comment says\n%s", got, want)
+				t.Errorf("the program prints\n%sbut its comment says\n%s", got, want)
 			}
 			if name != "migrate" && late.Load() <= 5 {
-				t.Errorf("it reads the index %d times", late.Load())
+				t.Errorf("the program reads the index %d times, want more than 5", late.Load())
 			}
 		})
 	}
 }
 
-// TestMigrateLeavesNoTable checks that a run whose table is not ready in time leaves nothing that fails the next run.
+// TestMigrateLeavesNoTable checks that a run which can't describe its table leaves nothing that fails the next run.
 func TestMigrateLeavesNoTable(t *testing.T) {
 	program := filepath.Join(built(t), "migrate")
-	endpoint := before(t, func(operation, _ string) (status int, answer string) {
+	endpoint := before(t, func(operation, _ string) (status int, response string) {
 		if operation != "DescribeTable" {
 			return 0, ""
 		}
@@ -94,22 +91,17 @@ func TestMigrateLeavesNoTable(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), program)
 	cmd.Env = environment(endpoint, caller)
 	if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "not to be described") {
-		t.Fatalf("a table that can't be described: %v: %s", err, out)
+		t.Fatalf("without DescribeTable: %v: %s", err, out)
 	}
 	if got, want := run(t, program, environment(enginetest.Endpoint(t), caller)), promised(t, "migrate"); got != want {
-		t.Errorf("it prints\n%sand its comment says\n%s", got, want)
+		t.Errorf("the next run prints\n%sbut its comment says\n%s", got, want)
 	}
 }
 
-// before returns the endpoint of a proxy before the engine, which gives its own response if the status is not 0.
-func before(t *testing.T, instead func(operation, body string) (status int, answer string)) string {
+// before returns the endpoint of a proxy before the engine. The proxy forwards a call unless instead returns a status.
+func before(t *testing.T, instead func(operation, body string) (status int, response string)) string {
 	t.Helper()
-	engine, err := url.Parse(enginetest.Endpoint(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	proxy := httputil.NewSingleHostReverseProxy(engine)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return enginetest.Proxy(t, enginetest.Endpoint(t), func(w http.ResponseWriter, r *http.Request, forward http.Handler) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusBadGateway)
@@ -117,19 +109,17 @@ func before(t *testing.T, instead func(operation, body string) (status int, answ
 		}
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		_, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
-		if status, answer := instead(operation, string(body)); status != 0 {
+		if status, response := instead(operation, string(body)); status != 0 {
 			w.Header().Set("Content-Type", "application/x-amz-json-1.0")
 			w.WriteHeader(status)
-			_, _ = io.WriteString(w, answer)
+			_, _ = io.WriteString(w, response)
 			return
 		}
-		proxy.ServeHTTP(w, r)
-	}))
-	t.Cleanup(server.Close)
-	return server.URL
+		forward.ServeHTTP(w, r)
+	})
 }
 
-// programs returns the folders with a program, except the one with its own test.
+// programs returns the folders with a program, except shardtable, which has its own test.
 func programs() (names []string, err error) {
 	files, err := filepath.Glob("*/main.go")
 	for _, file := range files {
@@ -143,7 +133,7 @@ func programs() (names []string, err error) {
 	return names, err
 }
 
-// environment returns the environment of a program whose database is the caller's name.
+// environment returns the environment of a program. In the engine, each caller has a database of its own.
 func environment(endpoint, caller string) []string {
 	return append(os.Environ(), "AWS_ENDPOINT_URL_DYNAMODB="+endpoint, "AWS_REGION=us-east-1",
 		"AWS_ACCESS_KEY_ID="+caller, "AWS_SECRET_ACCESS_KEY=local")
@@ -174,8 +164,8 @@ var buildAll = sync.OnceValue(func() error {
 	return nil
 })
 
-// run returns a program's output. It retries, since on a busy machine a change of a shard count may exceed its second,
-// and programs make that change first.
+// run returns a program's output. It retries a program whose first call, a change of a shard count, exceeds its second, as
+// on a busy machine.
 func run(t *testing.T, program string, env []string) string {
 	t.Helper()
 	for range 20 {
@@ -190,7 +180,7 @@ func run(t *testing.T, program string, env []string) string {
 			t.Fatalf("%v: %s%s", err, &stdout, &stderr)
 		}
 	}
-	t.Fatal("it did not change a shard count in 20 attempts")
+	t.Fatal("the program could not change a shard count in 20 attempts")
 	return ""
 }
 

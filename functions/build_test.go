@@ -39,8 +39,8 @@ var (
 	})
 )
 
-// dependOnSources makes the test's cached result depend on the sources. go test tracks only the files that a test
-// opens, and not those that make reads.
+// dependOnSources makes the test's cached result depend on the sources. go test tracks only files that the test itself
+// opens, not those that make reads.
 func dependOnSources() error {
 	for _, dir := range []string{"functions", "internal", "pkg", "events"} {
 		err := filepath.WalkDir(filepath.Join(root, dir), func(_ string, _ fs.DirEntry, err error) error { return err })
@@ -63,7 +63,7 @@ func makeFunctions(dir, dist string, names ...string) error {
 	cmd := exec.CommandContext(ctx, "make", "--no-print-directory", "functions",
 		"ARCHS=amd64", "DIST="+dist, "FUNCTIONS="+strings.Join(names, " "))
 	cmd.Dir = dir
-	for _, v := range os.Environ() { // set if make runs this test
+	for _, v := range os.Environ() { // without the variables of a make that runs this test
 		if !strings.HasPrefix(v, "MAKE") && !strings.HasPrefix(v, "MFLAGS") {
 			cmd.Env = append(cmd.Env, v)
 		}
@@ -74,7 +74,7 @@ func makeFunctions(dir, dist string, names ...string) error {
 	return nil
 }
 
-// binary returns the path of a function, built as by `make build`.
+// binary returns the path of a function that is built as `make build` does.
 func binary(t *testing.T, name string) string {
 	t.Helper()
 	if testing.Short() {
@@ -86,12 +86,12 @@ func binary(t *testing.T, name string) string {
 	return filepath.Join(dist, "amd64", name, "bootstrap")
 }
 
-// Lambda runs the file as a user who is not its owner.
+// TestBuildMode checks that everyone may run the files, since Lambda's user is not their owner.
 func TestBuildMode(t *testing.T) {
 	for _, name := range names {
 		info, err := os.Stat(binary(t, name))
 		if err != nil || info.Mode().Perm() != 0o755 {
-			t.Errorf("%s: mode %v, %v", name, info.Mode(), err)
+			t.Errorf("%s: mode %v, %v; want 0755", name, info.Mode(), err)
 		}
 	}
 }

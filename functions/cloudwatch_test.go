@@ -14,7 +14,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 )
 
-// cloudWatch accepts PutMetricData and keeps the values.
+// cloudWatch is a fake of CloudWatch that records the values of PutMetricData.
 type cloudWatch struct {
 	url string
 	t   *testing.T
@@ -75,7 +75,7 @@ func (c *cloudWatch) put(r *http.Request) error {
 	return nil
 }
 
-// takeValues returns the values since its last call, by the metric's name and dimensions.
+// takeValues returns the values since its last call, by name and dimensions.
 func (c *cloudWatch) takeValues(tables schema.Names) (map[string]float64, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

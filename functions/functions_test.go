@@ -9,14 +9,14 @@ import (
 	"github.com/hotshard/hotshard/internal/aws/runtimeapi"
 )
 
-// step is one invocation.
+// step is an invocation with an event of events/.
 type step struct {
 	function, event string
-	want            string // the response's JSON, or a fragment of it
-	fault           string // a fragment of the function error's message, instead of want
+	want            string // the response's JSON, which may omit members
+	fault           string // a text in the function error's message, instead of want
 }
 
-// Sequence numbers of the records in events/, by their last digits.
+// sequence begins the sequence numbers of the records in events/.
 const sequence = `1116000000000123456789`
 
 const folded = `{"state":{},"batchItemFailures":[]}`
@@ -88,7 +88,7 @@ var steps = []step{
 	{"aggregator", "window-final", `{"state":{"v":"1"},"batchItemFailures":[]}`, ""},
 	{"aggregator", "window-early", `{"state":{"v":"1"},"batchItemFailures":[]}`, ""},
 
-	// Invalid records. The aggregator notes their targets and hotkeys counts them; both continue.
+	// Invalid records. The aggregator stores failures of their targets and hotkeys counts them; both continue.
 	{"aggregator", "bad-record", folded, ""},
 	{"aggregator", "bad-counter", folded, ""},
 	{"aggregator", "bad-state", `{"state":{"v":"1","window":"%%%"},"batchItemFailures":[]}`, ""},
@@ -123,34 +123,36 @@ var steps = []step{
 	{"hotkeys", "schedule-shrink", `{"keys":0,"shrunk":0}`, ""},
 }
 
+// TestEvents invokes the built functions with the steps' events, and checks that these are all events of events/.
 func TestEvents(t *testing.T) {
 	d := deploy(t)
-	fed := map[string]bool{}
+	used := map[string]bool{}
 	for _, s := range steps {
-		fed[s.event] = true
+		used[s.event] = true
 		t.Run(s.function+"/"+s.event, func(t *testing.T) {
 			d.check(t, s.function, payload(t, s.event), s.want, s.fault)
 		})
 	}
 	for _, name := range fixtures(t) {
-		if !fed[name] {
-			t.Errorf("events/%s.json is fed to no function", name)
+		if !used[name] {
+			t.Errorf("no step uses events/%s.json", name)
 		}
 	}
 	for name, f := range d.functions {
 		select {
 		case <-f.Done():
-			t.Errorf("%s has ended", name)
+			t.Errorf("the process of %s has ended", name)
 		default:
 		}
 	}
 }
 
+// fixtures returns the names of the events in events/.
 func fixtures(t *testing.T) []string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(root, "events", "*.json"))
 	if err != nil || len(files) == 0 {
-		t.Fatal("no events", err)
+		t.Fatalf("events/ has the events %q, %v", files, err)
 	}
 	for i, f := range files {
 		files[i] = strings.TrimSuffix(filepath.Base(f), ".json")
@@ -158,13 +160,15 @@ func fixtures(t *testing.T) []string {
 	return files
 }
 
-func TestAnythingElseIsAnError(t *testing.T) {
+// TestInvalidPayloadsAreErrors checks that a payload which is no event is an error of the function. It must not end the
+// process.
+func TestInvalidPayloadsAreErrors(t *testing.T) {
 	d := deploy(t)
 	for name := range d.functions {
 		for _, text := range []string{"", "null", "[]", "7", `"text"`, "{", "\x00\xff"} {
-			answer, err := d.functions[name].Invoke(t.Context(), []byte(text))
+			response, err := d.functions[name].Invoke(t.Context(), []byte(text))
 			if f, ok := errors.AsType[*runtimeapi.FunctionError](err); !ok || f.Message == "" || strings.HasPrefix(f.Type, "Runtime.") {
-				t.Errorf("%s: %q: answer %s, error %v", name, text, answer, err)
+				t.Errorf("%s: %q: response %s, error %v", name, text, response, err)
 			}
 		}
 	}

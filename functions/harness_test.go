@@ -18,7 +18,7 @@ import (
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 )
 
-// deployment is the four functions with tables of their own.
+// deployment has the four functions, with tables of their own.
 type deployment struct {
 	db        *dynamodb.Client
 	tables    schema.Names
@@ -61,21 +61,21 @@ func payload(t *testing.T, event string) []byte {
 	return content
 }
 
-// payload returns an event whose stream is of this deployment's items table.
+// payload returns an event with this deployment's items table as its stream's.
 func (d *deployment) payload(t *testing.T, event string) []byte {
 	t.Helper()
 	return bytes.ReplaceAll(payload(t, event), []byte(":table/hotshard-items/"), []byte(":table/"+d.tables.Items+"/"))
 }
 
-// check invokes a function and compares its response with the wanted JSON, which may omit members, or with a fragment
-// of the function error's message.
+// check invokes a function. It compares the response with the wanted JSON, which may omit members, or the function error's
+// message with a text.
 func (d *deployment) check(t *testing.T, function string, payload []byte, want, fault string) {
 	t.Helper()
-	answer, err := d.functions[function].Invoke(t.Context(), payload)
+	response, err := d.functions[function].Invoke(t.Context(), payload)
 	if fault != "" {
 		f, ok := errors.AsType[*runtimeapi.FunctionError](err)
 		if !ok || !strings.Contains(f.Message, fault) {
-			t.Errorf("answer %s, error %v; want an error with %q", answer, err, fault)
+			t.Errorf("response %s, error %v; want an error with %q", response, err, fault)
 		}
 		return
 	}
@@ -83,26 +83,26 @@ func (d *deployment) check(t *testing.T, function string, payload []byte, want, 
 		t.Fatal(err)
 	}
 	var got, wanted any
-	if err := errors.Join(json.Unmarshal(answer, &got), json.Unmarshal([]byte(want), &wanted)); err != nil {
-		t.Fatalf("answer %s, want %s: %v", answer, want, err)
+	if err := errors.Join(json.Unmarshal(response, &got), json.Unmarshal([]byte(want), &wanted)); err != nil {
+		t.Fatalf("response %s, want %s: %v", response, want, err)
 	}
-	if err := differ("answer", unfold(got), wanted); err != nil {
-		t.Errorf("%v, in %s", err, answer)
+	if err := differ("response", unfold(got), wanted); err != nil {
+		t.Errorf("%v, in %s", err, response)
 	}
 }
 
-// unfold parses the JSON body of an API Gateway response.
-func unfold(answer any) any {
-	fields, _ := answer.(map[string]any)
+// unfold decodes the JSON body of an API Gateway response.
+func unfold(response any) any {
+	fields, _ := response.(map[string]any)
 	text, isText := fields["body"].(string)
 	var body any
 	if isText && json.Unmarshal([]byte(text), &body) == nil {
 		fields["body"] = body
 	}
-	return answer
+	return response
 }
 
-// differ returns where got differs from the wanted value. Objects in got may have more members; lists must be equal.
+// differ returns an error at the first difference. Objects in got may have more members; lists must have equal lengths.
 func differ(at string, got, want any) error {
 	switch want := want.(type) {
 	case map[string]any:

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// The same source in another folder builds the same bytes.
+// TestBuildIsReproducible checks that the same source in another folder builds the same bytes.
 func TestBuildIsReproducible(t *testing.T) {
 	const name = "aggregator"
 	elsewhere := filepath.Join(t.TempDir(), "a", "copy")
@@ -33,6 +33,6 @@ func TestBuildIsReproducible(t *testing.T) {
 	first, err1 := os.ReadFile(binary(t, name))
 	second, err2 := os.ReadFile(filepath.Join(elsewhere, "dist", "amd64", name, "bootstrap"))
 	if err1 != nil || err2 != nil || len(first) == 0 || !bytes.Equal(first, second) {
-		t.Errorf("%d and %d bytes, which differ; %v, %v", len(first), len(second), err1, err2)
+		t.Errorf("builds of %d and %d bytes differ; %v, %v", len(first), len(second), err1, err2)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/hotshard/hotshard/internal/aws/runtimeapi"
 )
 
-// A function without its settings exits with their names.
+// TestStartWithoutSettings checks that a function without its settings exits, and logs their names.
 func TestStartWithoutSettings(t *testing.T) {
 	for name, setting := range map[string]string{
 		"ingest": "HOTSHARD_SHARD_MAP_TABLE", "query": "HOTSHARD_ITEMS_TABLE",
@@ -17,10 +17,10 @@ func TestStartWithoutSettings(t *testing.T) {
 		var log bytes.Buffer
 		_, err := runtimeapi.Start(t.Context(), runtimeapi.Options{Binary: binary(t, name), Log: &log})
 		if err == nil || !strings.Contains(err.Error(), "exit status 1") {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: error %v, want exit status 1", name, err)
 		}
 		if text := log.String(); !strings.Contains(text, name+" can't start") || !strings.Contains(text, setting) {
-			t.Errorf("%s logged %s", name, text)
+			t.Errorf("%s logged %s, want %s", name, text, setting)
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// batch is a delivery to hotkeys with the metrics that it sends.
+// batch is a delivery to hotkeys, with the metrics that hotkeys then sends.
 type batch struct {
 	event   string
 	state   string // members that the response's state must have
@@ -33,8 +33,8 @@ func early(metrics map[string]float64) map[string]float64 {
 	return metrics
 }
 
-// TestWindows sends hotkeys deliveries with and without a tumbling window. The states in events/ are its responses to
-// the previous events.
+// TestWindows checks the responses and the metrics of hotkeys for deliveries with and without a tumbling window. The states
+// in events/ are its responses to the previous events.
 func TestWindows(t *testing.T) {
 	d := deploy(t)
 	dropped := map[string]float64{"WindowStatesDropped hotshard-items": 1}
@@ -44,7 +44,7 @@ func TestWindows(t *testing.T) {
 		{"stream-remove", folded, nil},
 		{"stream-ttl-remove", folded, nil},
 		{"window-first", open, nil},
-		{"window-state", open, map[string]float64{"KeyWriteUnitsPerSecond hotshard-items C#viral": 0.6}}, // above its budget
+		{"window-state", open, map[string]float64{"KeyWriteUnitsPerSecond hotshard-items C#viral": 0.6}}, // hot before the window's end
 		{"window-final", folded, hot("C#viral", 0.6)},
 		{"window-early", folded, early(hot("C#viral", 0.7))},
 		{"bad-state", open, dropped},
@@ -67,7 +67,7 @@ func TestWindows(t *testing.T) {
 	}
 }
 
-// TestHotKeyIsNamed carries a window's state from response to delivery at the present time, and then reads the hot
+// TestHotKeyIsNamed passes a window's state from each response to the next delivery. Then query must return the hot
 // keys.
 func TestHotKeyIsNamed(t *testing.T) {
 	d := deploy(t)

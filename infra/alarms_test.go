@@ -24,7 +24,7 @@ func alarms(t *testing.T, tm *template) map[string]object {
 	return list
 }
 
-// figures returns the metrics that a fragment of a template names.
+// figures returns the metrics in a part of a template.
 func figures(value any) (list []object) {
 	switch v := value.(type) {
 	case map[string]any:
@@ -42,6 +42,7 @@ func figures(value any) (list []object) {
 	return list
 }
 
+// TestAlarms checks the list of alarms. Each is sent to the topic, and treats missing data as its metric needs.
 func TestAlarms(t *testing.T) {
 	got := alarms(t, deployed(t))
 	want := []string{
@@ -64,13 +65,13 @@ func TestAlarms(t *testing.T) {
 		if strings.HasSuffix(name, "-not-done") || strings.HasSuffix(name, "-not-polling") {
 			missing, compare = "breaching", "LessThanThreshold"
 		}
-		over := actions
+		onOK := actions
 		if strings.HasSuffix(name, "hot-keys") { // it has a series for each key, each with its own mail
-			over = "<nil>"
+			onOK = "<nil>"
 		}
-		if !strings.Contains(actions, "Alarms") || a.text("OKActions") != over || a.text("TreatMissingData") != missing ||
+		if !strings.Contains(actions, "Alarms") || a.text("OKActions") != onOK || a.text("TreatMissingData") != missing ||
 			a.text("ComparisonOperator") != compare || a.number("Threshold") <= 0 || a.number("DatapointsToAlarm") < 1 {
-			t.Errorf("%s: %v", name, a)
+			t.Errorf("%s: %v, want OK actions %s, missing data %s, and %s", name, a, onOK, missing, compare)
 		}
 	}
 	if len(got) != len(want) {
@@ -83,7 +84,7 @@ func TestAccountConcurrency(t *testing.T) {
 	a := alarms(t, deployed(t))["hotshard-account-concurrency"]
 	if a.text("Namespace") != "AWS/Lambda" || a.text("MetricName") != "ClaimedAccountConcurrency" || a.text("Statistic") != "Maximum" ||
 		a["Dimensions"] != nil || a.number("Threshold") != 800 {
-		t.Errorf("%v", a)
+		t.Errorf("alarm %v, want ClaimedAccountConcurrency at 800", a)
 	}
 }
 
@@ -92,7 +93,7 @@ func TestStreamShardsAgainstConcurrency(t *testing.T) {
 	a := alarms(t, with(t, map[string]any{"hotkeysConcurrency": "300", "aggregatorConcurrency": "200"}))["hotshard-stream-shards"]
 	list := figures(map[string]any(a))
 	if len(list) != 2 || list[0].text("MetricName") != "StreamShards" || list[1].text("MetricName") != "StreamShards" || a.number("Threshold") != 160 {
-		t.Errorf("%v", a)
+		t.Errorf("alarm %v, want both tables' StreamShards at 160", a)
 	}
 }
 
@@ -108,7 +109,7 @@ func TestBillCountsAlarms(t *testing.T) {
 	}
 	want := fmt.Sprintf("on %d metrics", watched)
 	if line := bill.Estimate(bill.Load{}, 1, bill.Default()).Lines[0]; line.Item != "alarms" || line.Basis != want {
-		t.Errorf("the bill has alarms %s, the template %s", line.Basis, want)
+		t.Errorf("the bill's first line is %s %s, want alarms %s", line.Item, line.Basis, want)
 	}
 }
 
@@ -120,7 +121,7 @@ func TestHotKeysAreNamed(t *testing.T) {
 		query := a.objects("Metrics")[0]
 		want := `SELECT MAX(KeyWriteUnitsPerSecond) FROM SCHEMA(Hotshard, "Key", TableName) WHERE TableName = '` + table + `' GROUP BY "Key" ORDER BY MAX() DESC`
 		if query.text("Expression") != want || query.number("Period") != 60 || a.number("Threshold") != 100 {
-			t.Errorf("%v", a)
+			t.Errorf("%s: %v, want %s at 100", name, a, want)
 		}
 	}
 	unnamed := alarms(t, with(t, map[string]any{"metricKeys": "0"}))
@@ -131,8 +132,7 @@ func TestHotKeysAreNamed(t *testing.T) {
 	}
 }
 
-// TestOwnMetricsAreSent checks that the code sends, or logs for a metric filter, every metric of hotshard that is
-// watched or shown.
+// TestOwnMetricsAreSent checks that the code sends each metric of hotshard in an alarm, or logs it for a metric filter.
 func TestOwnMetricsAreSent(t *testing.T) {
 	tm := deployed(t)
 	sent := sources(t, "internal/hotkeys")
@@ -158,18 +158,18 @@ func TestOwnMetricsAreSent(t *testing.T) {
 		case strings.HasPrefix(namespace, metrics.Namespace):
 			own++
 			if !filters[namespace+" "+name] {
-				t.Errorf("no filter makes %s", name)
+				t.Errorf("no metric filter has %s", name)
 			}
 		case !strings.HasPrefix(namespace, "AWS/"):
-			t.Errorf("%s of %s", name, namespace)
+			t.Errorf("the metric %s is in the namespace %s", name, namespace)
 		}
 	}
 	if own < 12 || len(filters) != 8 {
-		t.Errorf("%d of our metrics, %d filters", own, len(filters))
+		t.Errorf("%d metrics of hotshard and %d filters, want 12 or more and 8", own, len(filters))
 	}
 }
 
-// anyOf returns a value as JSON has it.
+// anyOf returns a value as it is decoded from JSON.
 func anyOf(v any) any {
 	content, err := json.Marshal(v)
 	if err != nil {
@@ -200,7 +200,7 @@ func sources(t *testing.T, folder string) string {
 	return b.String()
 }
 
-// TestRunbook checks that each alarm's text links to an existing section, and that each section has its alarm.
+// TestRunbook checks that each alarm's description links to a section of the runbook, and each section is linked.
 func TestRunbook(t *testing.T) {
 	content, err := os.ReadFile("../docs/runbook.md")
 	if err != nil {
@@ -214,7 +214,7 @@ func TestRunbook(t *testing.T) {
 		for name, a := range alarms(t, tm) {
 			text, section, found := strings.Cut(a.text("AlarmDescription"), " Runbook: https://github.com/hotshard/hotshard/blob/main/docs/runbook.md#")
 			if !found || !slices.Contains(sections, section) || len(a.text("AlarmDescription")) > 1024 || len(text) < 60 {
-				t.Errorf("%s: %s", name, a.text("AlarmDescription"))
+				t.Errorf("%s: description %q, want 60 to 1,024 characters with a link to a section", name, a.text("AlarmDescription"))
 			}
 			linked = append(linked, section)
 			if !strings.Contains(string(content), "`"+regexp.MustCompile(`^hotshard-(items|events|rollups|shard-map|heat|source|ingest|query|hotkeys|aggregator)(-by-rank|-by-group)?-`).ReplaceAllString(name, "*-")) &&
@@ -230,24 +230,26 @@ func TestRunbook(t *testing.T) {
 	}
 }
 
+// TestTopic checks the alarms' topic: its subscription, its policy, and that it has no subscription by default.
 func TestTopic(t *testing.T) {
 	tm := with(t, map[string]any{"email": "ops@example.com"})
 	id, _ := tm.named(t, "AWS::SNS::Topic", "TopicName", "hotshard-alarms")
 	if _, s := tm.named(t, "AWS::SNS::Subscription", "Protocol", "email"); s.Properties.text("Endpoint") != "ops@example.com" || s.Properties.text("TopicArn") != "${"+id+"}" {
-		t.Errorf("subscription %v", s)
+		t.Errorf("subscription %v, want ops@example.com", s)
 	}
 	for _, r := range tm.of(t, "AWS::SNS::TopicPolicy") {
 		policy := text(map[string]any(r.Properties.object("PolicyDocument")))
 		if !strings.Contains(policy, `"Service":"cloudwatch.amazonaws.com"`) || !strings.Contains(policy, "aws:SourceAccount") || !strings.Contains(policy, "aws:SecureTransport") {
-			t.Errorf("policy %s", policy)
+			t.Errorf("policy %s, want CloudWatch, the account and TLS", policy)
 		}
 	}
 	if strings.Contains(string(deployed(t).text), "AWS::SNS::Subscription") {
-		t.Error("somebody subscribes unasked")
+		t.Error("there is a subscription without the setting email")
 	}
 }
 
-// TestDashboard checks that the first row shows hot keys and the changes, and that each widget has data.
+// TestDashboard checks that the first row shows hot keys and changes, and that each widget has data. The code must log
+// the messages of its queries.
 func TestDashboard(t *testing.T) {
 	_, r := deployed(t).named(t, "AWS::CloudWatch::Dashboard", "DashboardName", "hotshard")
 	var body struct {
@@ -270,11 +272,11 @@ func TestDashboard(t *testing.T) {
 			first = append(first, w.Properties.Title)
 		}
 		if w.X+w.Width > 24 || len(w.Properties.Metrics)+len(w.Properties.Alarms)+len(w.Properties.Query) == 0 {
-			t.Errorf("widget %+v", w)
+			t.Errorf("widget %+v is too wide or has no data", w)
 		}
 	}
 	if len(first) != 3 || !strings.HasPrefix(first[0], "Is a key hot") || !strings.HasPrefix(first[1], "Hot keys") || !strings.HasPrefix(first[2], "Changes of shard counts") {
-		t.Errorf("the first row has %q", first)
+		t.Errorf("the first row has %q, want hot keys and changes", first)
 	}
 	for _, message := range []string{"hot key", "shard count changed", "grown", "shard count would change", "would grow"} {
 		if !strings.Contains(sources(t, "internal/hotkeys")+sources(t, "pkg/shard/grow"), `"`+message+`"`) {

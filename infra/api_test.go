@@ -11,7 +11,7 @@ import (
 	"github.com/hotshard/hotshard/infra/grants"
 )
 
-// answering maps the calls of the API to their functions.
+// answering has the function of each call of the API.
 var answering = map[string]string{
 	"POST /v1/events": "ingest", "POST /v1/counters": "ingest", "PUT /v1/leaderboards": "ingest", "POST /v1/scores": "ingest", "PUT /v1/shards": "ingest",
 	"GET /v1/counters": "query", "GET /v1/events": "query", "GET /v1/events/{id+}": "query", "GET /v1/rollups": "query", "GET /v1/leaderboards": "query",
@@ -21,7 +21,7 @@ var answering = map[string]string{
 
 var registered = regexp.MustCompile(`(?:http\.Method(\w+), "|get\(c, httpapi\.\w+, ")(/v1/[^"]+)"`)
 
-// TestRoutes checks one authorized route for each call that the functions register, and no catch-all route.
+// TestRoutes checks that each call which a function registers has an authorized route to that function.
 func TestRoutes(t *testing.T) {
 	tm := deployed(t)
 	routes := tm.of(t, "AWS::ApiGatewayV2::Route")
@@ -29,11 +29,11 @@ func TestRoutes(t *testing.T) {
 	for id, r := range routes {
 		p := r.Properties
 		if p.text("AuthorizationType") != "AWS_IAM" {
-			t.Errorf("%s: authorization %s", id, p.text("AuthorizationType"))
+			t.Errorf("%s: authorization %s, want AWS_IAM", id, p.text("AuthorizationType"))
 		}
 		integration := tm.at(strings.TrimPrefix(p.text("Target"), "integrations/"))
 		if integration.text("PayloadFormatVersion") != "2.0" {
-			t.Errorf("%s: payload format %s", id, integration.text("PayloadFormatVersion"))
+			t.Errorf("%s: payload format %s, want 2.0", id, integration.text("PayloadFormatVersion"))
 		}
 		got[p.text("RouteKey")] = behind(tm, integration.text("IntegrationUri"))
 	}
@@ -49,7 +49,7 @@ func TestRoutes(t *testing.T) {
 		}
 		list := registered.FindAllStringSubmatch(string(content), -1)
 		if len(list) < 5 {
-			t.Errorf("%s registers %q", file, list)
+			t.Errorf("%s registers %q, want 5 calls or more", file, list)
 		}
 		for _, r := range list {
 			key := strings.ToUpper(r[1]) + " " + strings.Replace(r[2], "{id}", "{id+}", 1)
@@ -63,6 +63,7 @@ func TestRoutes(t *testing.T) {
 	}
 }
 
+// TestPermissionsAreOfRoutes checks that API Gateway may invoke a function for single routes only.
 func TestPermissionsAreOfRoutes(t *testing.T) {
 	tm := deployed(t)
 	for id, r := range tm.of(t, "AWS::Lambda::Permission") {
@@ -70,16 +71,17 @@ func TestPermissionsAreOfRoutes(t *testing.T) {
 		arn := p.text("SourceArn")
 		_, path, _ := strings.Cut(arn, "}/*/*/")
 		if behind(tm, p.text("FunctionName")) == "" || p.text("Action") != "lambda:InvokeFunction" || p.text("Principal") != "apigateway.amazonaws.com" || path == "" || path == "*" {
-			t.Errorf("%s: %v, %s", id, p, arn)
+			t.Errorf("%s: permission %v for %s, want one route of API Gateway", id, p, arn)
 		}
 	}
 }
 
+// TestStage checks the stage's throttling, and which fields its access log has.
 func TestStage(t *testing.T) {
 	_, stage := with(t, map[string]any{"apiRate": "11", "apiBurst": "12"}).named(t, "AWS::ApiGatewayV2::Stage", "StageName", "$default")
 	settings := stage.Properties.object("DefaultRouteSettings")
 	if settings.number("ThrottlingRateLimit") != 11 || settings.number("ThrottlingBurstLimit") != 12 {
-		t.Errorf("throttling %v", settings)
+		t.Errorf("throttling %v, want 11 a second and bursts of 12", settings)
 	}
 	logs := stage.Properties.object("AccessLogSettings")
 	if !strings.Contains(logs.text("DestinationArn"), ":log-group:${ApiLogs") || strings.HasSuffix(logs.text("DestinationArn"), "*") ||
@@ -99,7 +101,7 @@ func TestCORS(t *testing.T) {
 	cors := api.Properties.object("CorsConfiguration")
 	if cors.text("AllowOrigins") != "[https://app.example.com http://localhost:3000]" || cors.text("AllowMethods") != "[GET POST PUT DELETE]" ||
 		!strings.Contains(cors.text("AllowHeaders"), "idempotency-key") || cors["AllowCredentials"] == true || cors.number("MaxAge") != 3600 {
-		t.Errorf("%v", cors)
+		t.Errorf("CORS %v", cors)
 	}
 }
 
@@ -107,14 +109,15 @@ func TestNoAccessLog(t *testing.T) {
 	tm := with(t, map[string]any{"accessLog": "off"})
 	_, stage := tm.named(t, "AWS::ApiGatewayV2::Stage", "StageName", "$default")
 	if stage.Properties["AccessLogSettings"] != nil || len(tm.of(t, "AWS::Logs::LogGroup")) != len(grants.Functions) {
-		t.Errorf("calls are logged: %v", stage.Properties)
+		t.Errorf("stage %v, want no access log and no log group for it", stage.Properties)
 	}
 }
 
-// operators are the calls that change settings for all callers, or read all callers' keys.
+// operators are the calls that change settings for all callers, or return all callers' keys.
 var operators = []string{"PUT /v1/shards", "PUT /v1/leaderboards", "GET /v1/shards", "GET /v1/hot-keys", "GET /v1/heat", "GET /v1/explain"}
 
-// TestTokens checks that no token for data is accepted for an operator's call.
+// TestTokens checks the authorization and the scopes of each route: a token for data must not be accepted for operators'
+// calls.
 func TestTokens(t *testing.T) {
 	for _, c := range []struct {
 		more             map[string]any
@@ -144,19 +147,19 @@ func TestTokens(t *testing.T) {
 				found++
 			}
 			if got := p.text("AuthorizationType") + " " + p.text("AuthorizationScopes"); got != want {
-				t.Errorf("%v: %s wants %s, not %s", c.more, p.text("RouteKey"), got, want)
+				t.Errorf("%v: %s requires %s, want %s", c.more, p.text("RouteKey"), got, want)
 			}
 			if is := p.text("AuthorizerId") == "${"+id+"}"; is != (p.text("AuthorizationType") == "JWT") {
-				t.Errorf("%s: %v", p.text("RouteKey"), p)
+				t.Errorf("%s: authorizer of %v", p.text("RouteKey"), p)
 			}
 		}
 		if found != len(operators) {
-			t.Errorf("%d routes of operators", found)
+			t.Errorf("%d routes for operators, want %d", found, len(operators))
 		}
 	}
 }
 
-// TestNothingIsPublic checks that there are no function URLs, and no permission or policy for everybody.
+// TestNothingIsPublic checks that there are no function URLs, and no permission or policy for everyone.
 func TestNothingIsPublic(t *testing.T) {
 	tm := deployed(t)
 	for id, r := range tm.Resources {
@@ -165,7 +168,7 @@ func TestNothingIsPublic(t *testing.T) {
 		}
 		for _, o := range r.Properties.object("PolicyDocument").objects("Statement") {
 			if o.text("Effect") == "Allow" && (strings.Contains(o.text("Principal"), "*") || o["Condition"] == nil) {
-				t.Errorf("%s allows %v", id, o)
+				t.Errorf("%s allows %v to everyone, or without a condition", id, o)
 			}
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// assembly is the manifest that the CDK's command line gets beside the template.
+// assembly returns the stack's properties in the manifest for the CDK's command line, and the text of all its files.
 func assembly(t *testing.T, context map[string]any) (properties object, everything string) {
 	t.Helper()
 	app, out := newApp(t, context)
@@ -34,16 +34,16 @@ func assembly(t *testing.T, context map[string]any) (properties object, everythi
 	return properties, everything
 }
 
-// TestTheStackItself checks the stack's tags, its termination protection, and the warning that nobody gets the alarms.
-func TestTheStackItself(t *testing.T) {
-	const nobody = "alarms' topic has no subscription"
+// TestStackProperties checks the stack's tags, its termination protection, and the warning that no one receives the alarms.
+func TestStackProperties(t *testing.T) {
+	const warning = "alarms' topic has no subscription"
 	properties, everything := assembly(t, nil)
-	if properties["terminationProtection"] != true || properties["tags"] != nil || !strings.Contains(everything, nobody) {
-		t.Errorf("by default: %v; a warning: %t", properties, strings.Contains(everything, nobody))
+	if properties["terminationProtection"] != true || properties["tags"] != nil || !strings.Contains(everything, warning) {
+		t.Errorf("by default: %v, warning: %t; want protection, no tags and the warning", properties, strings.Contains(everything, warning))
 	}
 	properties, everything = assembly(t, map[string]any{"tags": "team=data,cost center=42 a/b", "terminationProtection": "false", "email": "ops@example.com"})
 	tags := properties.object("tags")
-	if properties["terminationProtection"] == true || len(tags) != 2 || tags["team"] != "data" || tags["cost center"] != "42 a/b" || strings.Contains(everything, nobody) {
-		t.Errorf("as told: %v; a warning: %t", properties, strings.Contains(everything, nobody))
+	if properties["terminationProtection"] == true || len(tags) != 2 || tags["team"] != "data" || tags["cost center"] != "42 a/b" || strings.Contains(everything, warning) {
+		t.Errorf("with settings: %v, warning: %t; want no protection, two tags and no warning", properties, strings.Contains(everything, warning))
 	}
 }

@@ -13,15 +13,15 @@ const sourceStream = "arn:aws:dynamodb:eu-central-1:123456789012:table/orders/st
 
 var attached = map[string]any{"prefix": "hotshard-", "sourceTable": "orders", "sourceStreamArn": sourceStream}
 
-// attachedWith returns an attached deployment with one more setting.
+// attachedWith returns the settings of an attached deployment with another setting.
 func attachedWith(key string, value any) map[string]any {
 	context := maps.Clone(attached)
 	context[key] = value
 	return context
 }
 
-// TestAdopted checks that the detector of an adopted table may change its shard map, and read the table's new keys, and
-// nothing more of them.
+// TestAdopted checks the detector of an adopted table. It may change the shard map and read the table's keys, but
+// nothing more.
 func TestAdopted(t *testing.T) {
 	context := attachedWith("sourceMap", "orders-shard-map")
 	context["sourceLayout"], context["control"] = "calculated", "act"
@@ -40,39 +40,39 @@ func TestAdopted(t *testing.T) {
 		t.Errorf("hotkeys may %q, want %q", got, want)
 	}
 	if alarms(t, tm)["hotshard-shard-change-failures"] == nil {
-		t.Error("no alarm on failed changes")
+		t.Error("there is no alarm on failed changes")
 	}
 	if _, function := tm.function(t, "hotkeys"); function.object("Environment").object("Variables")["HOTSHARD_SOURCE_MAP"] != "orders-shard-map" {
-		t.Errorf("hotkeys is %v", function)
+		t.Errorf("hotkeys is %v, want the shard map in its environment", function)
 	}
 }
 
-// TestSourceKey checks that a table's own key is used through DynamoDB only.
+// TestSourceKey checks that a table's KMS key may be used through DynamoDB only.
 func TestSourceKey(t *testing.T) {
 	const key = "arn:aws:kms:eu-central-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"
 	tm := with(t, attachedWith("sourceKeyArn", key))
 	want := statement{"kms:Decrypt", key, `{"StringEquals":{"kms:ViaService":"dynamodb.eu-central-1.amazonaws.com"}}`}
 	if got := rights(t, tm, "hotkeys"); !slices.Contains(got, want) {
-		t.Errorf("hotkeys may %v", got)
+		t.Errorf("hotkeys may %v, want %v", got, want)
 	}
 	if strings.Contains(string(with(t, attached).text), "kms:") {
-		t.Error("without a key there is a grant on one")
+		t.Error("there is a grant on a key without the setting sourceKeyArn")
 	}
 }
 
 // TestAttached checks that only the detector is deployed over an existing table, with its metrics, alarms and
-// dashboard, and that it can't change the table.
+// dashboard. It must not be able to change the table.
 func TestAttached(t *testing.T) {
 	tm := with(t, attached)
 	if tables, functions := tm.of(t, "AWS::DynamoDB::GlobalTable"), tm.of(t, "AWS::Lambda::Function"); len(tables) != 1 || len(functions) != 1 {
-		t.Errorf("%d tables, %d functions", len(tables), len(functions))
+		t.Errorf("%d tables and %d functions, want one of each", len(tables), len(functions))
 	}
 	heat := table(t, tm, "heat")
 	if strings.Contains(string(tm.text), `"AWS::ApiGatewayV2::Api"`) {
 		t.Error("there is an API")
 	}
 	if list := tm.of(t, "AWS::Scheduler::Schedule"); len(list) != 1 || list["LayersSchedule"].Properties.object("Target").text("Input") != hotkeys.LayersTask {
-		t.Errorf("schedules %v", list)
+		t.Errorf("schedules %v, want only layers", list)
 	}
 	_, function := tm.function(t, "hotkeys")
 	variables := function.object("Environment").object("Variables")
@@ -80,7 +80,7 @@ func TestAttached(t *testing.T) {
 		t.Errorf("environment %v", variables)
 	}
 	if p := mapping(t, tm, "hotkeys", ""); p.text("EventSourceArn") != sourceStream || p.number("TumblingWindowInSeconds") != 10 ||
-		p.text("StartingPosition") != "LATEST" || p.number("MaximumRecordAgeInSeconds") != 3600 { // without records of the day before
+		p.text("StartingPosition") != "LATEST" || p.number("MaximumRecordAgeInSeconds") != 3600 { // not from the start of the stream
 		t.Errorf("mapping %v", p)
 	}
 	described := false
@@ -94,14 +94,15 @@ func TestAttached(t *testing.T) {
 		}
 	}
 	if !described {
-		t.Error("hotkeys may not describe the table")
+		t.Error("hotkeys must be allowed to describe the table")
 	}
 	note := tm.Outputs["SourceTable"]
 	if text(note.Value) != "orders" || !strings.Contains(string(tm.text), "two readers") {
-		t.Errorf("outputs %v", tm.Outputs)
+		t.Errorf("outputs %v, want the table and the note on its readers", tm.Outputs)
 	}
 }
 
+// TestAttachedAlarms checks the alarms of an attached deployment, whose descriptions must not name what it does not have.
 func TestAttachedAlarms(t *testing.T) {
 	got := alarms(t, with(t, attached))
 	for _, name := range []string{"hot-keys", "source-hot-partition", "source-limit", "heat-hot-partition", "heat-limit", "hotkeys-behind", "hotkeys-gave-up", "hotkeys-not-polling",
@@ -111,18 +112,18 @@ func TestAttachedAlarms(t *testing.T) {
 		}
 	}
 	if len(got) != 16 {
-		t.Errorf("alarms %q", sorted(got))
+		t.Errorf("alarms %q, want 16", sorted(got))
 	}
 	for _, of := range []map[string]object{got, alarms(t, with(t, attachedWith("metricKeys", "0")))} {
 		for name, a := range of {
 			for _, absent := range []string{"/v1/", "maxWriteUnits", "maxRollups", "maxEvents", "write shards by now", "shard count grew"} {
 				if strings.Contains(a.text("AlarmDescription"), absent) {
-					t.Errorf("%s speaks of %s: %s", name, absent, a.text("AlarmDescription"))
+					t.Errorf("the description of %s has %s: %s", name, absent, a.text("AlarmDescription"))
 				}
 			}
 		}
 	}
 	if query := text(got["hotshard-hot-keys"]["Metrics"]); !strings.Contains(query, "TableName = 'orders'") {
-		t.Errorf("hot keys of %s", query)
+		t.Errorf("the hot keys' query is %s, want the table orders", query)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/hotshard/hotshard/infra/config"
 )
 
-// settingsRow is a row of settings with one default.
+// settingsRow matches a row of settings with one default.
 var settingsRow = regexp.MustCompile("(?m)^\\| (`\\w+`(?:, `\\w+`)*) \\| (?:`([^|]*)` )?\\|")
 
 // TestSettingsAreDocumented checks that docs/deploy.md has each setting once with its default, and no other.
@@ -30,12 +30,12 @@ func TestSettingsAreDocumented(t *testing.T) {
 		}
 	}
 	for _, k := range config.Keys() {
-		if got, there := documented[k.Name]; !there || got != k.Default {
-			t.Errorf("docs/deploy.md has the setting %s with the default %q (there: %t), want %q", k.Name, got, there, k.Default)
+		if got, ok := documented[k.Name]; !ok || got != k.Default {
+			t.Errorf("docs/deploy.md has the setting %s: %t, with the default %q; want %q", k.Name, ok, got, k.Default)
 		}
 		delete(documented, k.Name)
 	}
 	for key := range documented {
-		t.Errorf("docs/deploy.md has the setting %s, which there is not", key)
+		t.Errorf("docs/deploy.md has the setting %s, which does not exist", key)
 	}
 }

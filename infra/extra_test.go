@@ -18,7 +18,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/metrics"
 )
 
-// notChecked reports that a check did not run because its program is missing.
+// notChecked prints that a check did not run because its program is missing.
 func notChecked(program, how string) {
 	fmt.Fprintf(os.Stderr, "\n*** NOT CHECKED: %s was not found (%s) ***\n\n", program, how)
 }
@@ -42,13 +42,13 @@ func TestExtraLint(t *testing.T) {
 	}
 }
 
-// kept keeps the metrics that the sink sends.
-type kept struct {
+// recorder records the metrics that are sent.
+type recorder struct {
 	inputs []*cloudwatch.PutMetricDataInput
 }
 
-func (k *kept) PutMetricData(_ context.Context, in *cloudwatch.PutMetricDataInput, _ ...func(*cloudwatch.Options)) (*cloudwatch.PutMetricDataOutput, error) {
-	k.inputs = append(k.inputs, in)
+func (r *recorder) PutMetricData(_ context.Context, in *cloudwatch.PutMetricDataInput, _ ...func(*cloudwatch.Options)) (*cloudwatch.PutMetricDataOutput, error) {
+	r.inputs = append(r.inputs, in)
 	return &cloudwatch.PutMetricDataOutput{}, nil
 }
 
@@ -59,7 +59,7 @@ func TestExtraMetrics(t *testing.T) {
 		notChecked("moto", "pip install 'moto[cloudwatch]' boto3")
 		return
 	}
-	sent := &kept{}
+	sent := &recorder{}
 	err := metrics.NewCloudWatch(sent).Put(t.Context(), []metrics.Datum{{
 		Name: "KeyWriteUnitsPerSecond", Value: 812, Unit: metrics.CountPerSecond, Time: time.Now(),
 		Dimensions: []metrics.Dimension{{Name: "TableName", Value: "hotshard-items"}, {Name: "Key", Value: "C#café/1"}},
@@ -75,7 +75,7 @@ func TestExtraMetrics(t *testing.T) {
 	var got struct{ Metrics, Alarms []object }
 	python(t, plain(given), &got)
 	if len(got.Metrics) != 1 || got.Metrics[0].text("MetricName") != "KeyWriteUnitsPerSecond" || len(got.Metrics[0].list("Dimensions")) != 2 {
-		t.Errorf("metrics %v", got.Metrics)
+		t.Errorf("metrics %v, want one with two dimensions", got.Metrics)
 	}
 	if len(got.Alarms) != len(want) {
 		t.Errorf("%d alarms, want %d", len(got.Alarms), len(want))
@@ -83,11 +83,12 @@ func TestExtraMetrics(t *testing.T) {
 	for _, a := range got.Alarms {
 		w := want[a.text("AlarmName")]
 		if a.number("Threshold") != w.number("Threshold") || a.text("AlarmDescription") != w.text("AlarmDescription") || len(a.list("Metrics")) != len(w.list("Metrics")) {
-			t.Errorf("%s became %v", a.text("AlarmName"), a)
+			t.Errorf("%s is stored as %v, want %v", a.text("AlarmName"), a, w)
 		}
 	}
 }
 
+// python runs testdata/put_in_moto.py with a JSON input, and decodes its output.
 func python(t *testing.T, in, out any) {
 	t.Helper()
 	content, err := json.Marshal(in)
@@ -97,16 +98,16 @@ func python(t *testing.T, in, out any) {
 	cmd := exec.CommandContext(t.Context(), "python3", filepath.Join("testdata", "put_in_moto.py"))
 	var stderr bytes.Buffer
 	cmd.Stdin, cmd.Stderr = bytes.NewReader(content), &stderr
-	answer, err := cmd.Output()
+	printed, err := cmd.Output()
 	if err != nil {
 		t.Fatalf("moto: %v\n%s", err, &stderr)
 	}
-	if err := json.Unmarshal(answer, out); err != nil {
-		t.Fatalf("moto: %v: %s", err, answer)
+	if err := json.Unmarshal(printed, out); err != nil {
+		t.Fatalf("moto: %v: %s", err, printed)
 	}
 }
 
-// plain replaces references by texts, and omits nulls.
+// plain returns a value with texts for references, and without nulls.
 func plain(value any) any {
 	switch v := value.(type) {
 	case map[string]any:

@@ -9,6 +9,7 @@ import (
 	"github.com/hotshard/hotshard/infra/grants"
 )
 
+// TestFunctions checks each function's runtime, memory, logs and reservation, and that its tasks are not retried.
 func TestFunctions(t *testing.T) {
 	tm := deployed(t)
 	for _, name := range grants.Functions {
@@ -18,90 +19,89 @@ func TestFunctions(t *testing.T) {
 			t.Errorf("%s: %v", name, p)
 		}
 		if reserved := p["ReservedConcurrentExecutions"]; reserved != map[string]any{grants.Hotkeys: 100.0, grants.Aggregator: 100.0}[name] {
-			t.Errorf("%s: reserved %v", name, reserved)
+			t.Errorf("%s: reserved concurrency %v, want 100 for the stream's functions only", name, reserved)
 		}
 		memory, limit := 1024.0, "921MiB"
 		if name == grants.Aggregator {
 			memory, limit = 1769, "1592MiB"
 		}
 		if got := p.object("Environment").object("Variables").text("GOMEMLIMIT"); p.number("MemorySize") != memory || got != limit {
-			t.Errorf("%s: %v MB, of which Go takes %s", name, p["MemorySize"], got)
+			t.Errorf("%s: %v MB, GOMEMLIMIT %s; want %v and %s", name, p["MemorySize"], got, memory, limit)
 		}
 		_, group := tm.named(t, "AWS::Logs::LogGroup", "LogGroupName", "/aws/lambda/hotshard-"+name)
 		if group.Properties.number("RetentionInDays") != 30 {
-			t.Errorf("%s: logs %v", name, group.Properties)
+			t.Errorf("%s: log group %v, want 30 days", name, group.Properties)
 		}
 		if name == grants.Ingest || name == grants.Query {
-			continue // they are not called asynchronously
+			continue // API Gateway invokes them synchronously
 		}
 		_, again := tm.named(t, "AWS::Lambda::EventInvokeConfig", "FunctionName", "${"+id+"}")
 		if again.Properties.number("MaximumRetryAttempts") != 0 || again.Properties["MaximumRetryAttempts"] == nil || !strings.Contains(again.Properties.text("Qualifier"), live(t, tm, name)) {
-			t.Errorf("%s: asynchronous calls are repeated: %v", name, again.Properties)
+			t.Errorf("%s: asynchronous invocations are retried: %v", name, again.Properties)
 		}
 	}
 	if n := len(tm.of(t, "AWS::Lambda::Function")); n != len(grants.Functions) {
-		t.Errorf("%d functions", n)
+		t.Errorf("%d functions, want %d", n, len(grants.Functions))
 	}
 }
 
-// TestDeadlinesFitTogether checks that a request's deadline is before its function's timeout, which is before API
-// Gateway's 30 s.
+// TestDeadlinesFitTogether checks that a function's timeout is after a request's deadline, and at most API Gateway's 30 s.
 func TestDeadlinesFitTogether(t *testing.T) {
 	tm := with(t, map[string]any{"readDeadline": "25s", "writeDeadline": "25s"})
 	for _, name := range []string{grants.Ingest, grants.Query} {
 		_, p := tm.function(t, name)
 		if timeout := p.number("Timeout"); timeout <= 25 || timeout > 30 {
-			t.Errorf("%s: %v s", name, timeout)
+			t.Errorf("%s: timeout %v s, want more than 25 and up to 30", name, timeout)
 		}
 	}
 }
 
-// TestEnvironmentIsWhatFunctionsRead checks that a function gets exactly the variables that its settings read.
-func TestEnvironmentIsWhatFunctionsRead(t *testing.T) {
+// TestFunctionsGetTheirVariables checks that a function gets exactly the variables that its settings read.
+func TestFunctionsGetTheirVariables(t *testing.T) {
 	tm := deployed(t)
 	read := config.Variables()
 	for _, name := range grants.Functions {
 		_, p := tm.function(t, name)
 		given := slices.DeleteFunc(sorted(p.object("Environment").object("Variables")), func(v string) bool { return v == "GOMEMLIMIT" }) // Go reads it
 		if !slices.Equal(given, read[name]) || len(given) < 3 {
-			t.Errorf("%s is given %q, and reads %q", name, given, read[name])
+			t.Errorf("%s gets %q, but reads %q", name, given, read[name])
 		}
 	}
 	if got := sorted(read); !slices.Equal(got, slices.Sorted(slices.Values(grants.Functions))) {
-		t.Errorf("settings of %q", got)
+		t.Errorf("settings of the functions %q, want %q", got, grants.Functions)
 	}
 }
 
-func TestConcurrencyIsASetting(t *testing.T) {
+func TestConcurrencyAndLogRetention(t *testing.T) {
 	want := map[string]float64{grants.Ingest: 7, grants.Query: 8, grants.Hotkeys: 9, grants.Aggregator: 10}
 	tm := with(t, map[string]any{"ingestConcurrency": "7", "queryConcurrency": 8.0, "hotkeysConcurrency": "9", "aggregatorConcurrency": "10", "logRetention": "7"})
 	for name, n := range want {
 		_, p := tm.function(t, name)
 		if got := p.number("ReservedConcurrentExecutions"); got != n {
-			t.Errorf("%s: %v", name, got)
+			t.Errorf("%s: reserved concurrency %v, want %v", name, got, n)
 		}
 	}
 	for name, group := range tm.of(t, "AWS::Logs::LogGroup") {
 		if group.Properties.number("RetentionInDays") != 7 {
-			t.Errorf("%s: %v", name, group.Properties)
+			t.Errorf("%s: %v, want 7 days", name, group.Properties)
 		}
 	}
 }
 
-// TestNoConcurrencyOfTheirOwn checks the setting for new accounts, which can reserve none.
-func TestNoConcurrencyOfTheirOwn(t *testing.T) {
+// TestNoReservedConcurrency checks the settings for new accounts, which can't reserve concurrency.
+func TestNoReservedConcurrency(t *testing.T) {
 	tm := with(t, map[string]any{"accountConcurrency": "10", "hotkeysConcurrency": "0", "aggregatorConcurrency": "0"})
 	for id, r := range tm.of(t, "AWS::Lambda::Function") {
 		if reserved := r.Properties["ReservedConcurrentExecutions"]; reserved != nil {
-			t.Errorf("%s: %v", id, reserved)
+			t.Errorf("%s: reserved concurrency %v, want none", id, reserved)
 		}
 	}
 	if a := alarms(t, tm)["hotshard-account-concurrency"]; a.number("Threshold") != 8 {
-		t.Errorf("the alarm is at %v of 10", a["Threshold"])
+		t.Errorf("the alarm is at %v of 10, want 8", a["Threshold"])
 	}
 }
 
-func TestMemoryAndTracingAreSettings(t *testing.T) {
+func TestMemoryAndTracing(t *testing.T) {
 	want := map[string]string{grants.Ingest: "128 115MiB", grants.Query: "256 230MiB", grants.Hotkeys: "2048 1843MiB", grants.Aggregator: "10240 9216MiB"}
 	tm := with(t, map[string]any{"ingestMemory": 128.0, "queryMemory": "256", "hotkeysMemory": "2048", "aggregatorMemory": "10240", "tracing": true})
 	for name, want := range want {
@@ -119,14 +119,14 @@ func TestMemoryAndTracingAreSettings(t *testing.T) {
 		}
 	}
 	if strings.Contains(string(deployed(t).text), "xray:") {
-		t.Error("a right to trace is left where nothing is traced")
+		t.Error("functions may send traces without the setting tracing")
 	}
 }
 
-// statement is one action on one resource.
+// statement is an action on a resource.
 type statement struct{ action, resource, condition string }
 
-// rights are all statements of a function's role.
+// rights returns the statements of a function's role.
 func rights(t *testing.T, tm *template, function string) []statement {
 	t.Helper()
 	_, p := tm.function(t, function)
@@ -137,12 +137,12 @@ func rights(t *testing.T, tm *template, function string) []statement {
 func statements(t *testing.T, role object) (list []statement) {
 	t.Helper()
 	if role["ManagedPolicyArns"] != nil {
-		t.Errorf("managed policies %v", role["ManagedPolicyArns"])
+		t.Errorf("managed policies %v, want none", role["ManagedPolicyArns"])
 	}
 	for _, policy := range role.objects("Policies") {
 		for _, o := range policy.object("PolicyDocument").objects("Statement") {
 			if o.text("Effect") != "Allow" || o["NotAction"] != nil || o["NotResource"] != nil {
-				t.Errorf("statement %v", o)
+				t.Errorf("statement %v, want one that allows its actions on its resources", o)
 			}
 			for _, action := range oneOrMore(o["Action"]) {
 				for _, resource := range oneOrMore(o["Resource"]) {
@@ -161,7 +161,7 @@ func oneOrMore(value any) []any {
 	return []any{value}
 }
 
-// unscoped are actions that can't be restricted to a resource.
+// unscoped has the actions that can't be restricted to a resource, with their conditions.
 var unscoped = map[string]string{
 	"cloudwatch:PutMetricData":        `{"StringEquals":{"cloudwatch:namespace":"Hotshard"}}`,
 	"cloudwatch:GetMetricData":        "<nil>",
@@ -169,6 +169,7 @@ var unscoped = map[string]string{
 	"dynamodb:DescribeLimits":         "<nil>",
 }
 
+// TestNoWildcards checks that roles have a wildcard only if an action has no smaller resource.
 func TestNoWildcards(t *testing.T) {
 	tm := deployed(t)
 	for id, r := range tm.Resources {
@@ -181,24 +182,25 @@ func TestNoWildcards(t *testing.T) {
 			condition, free := unscoped[s.action]
 			switch {
 			case strings.Contains(s.action, "*"):
-				t.Errorf("%s: action %s", id, s.action)
+				t.Errorf("%s: wildcard in the action %s", id, s.action)
 			case free && s.resource == "*" && s.condition == condition:
 			case s.action == "dynamodb:ListStreams" && (s.resource == "${"+table(t, tm, "items")+".Arn}/stream/*" || s.resource == "${"+table(t, tm, "events")+".Arn}/stream/*"): // the action is for a table's streams
 			case s.action == "s3:PutObject" && strings.HasSuffix(s.resource, ".Arn}/*"): // objects of one bucket
 			case strings.Contains(s.resource, "*"):
-				t.Errorf("%s: %s on %s, condition %s", id, s.action, s.resource, s.condition)
+				t.Errorf("%s: wildcard in %s on %s with the condition %s", id, s.action, s.resource, s.condition)
 			}
 		}
 	}
 }
 
+// table returns the id of a table.
 func table(t *testing.T, tm *template, name string) string {
 	t.Helper()
 	id, _ := tm.named(t, "AWS::DynamoDB::GlobalTable", "TableName", "hotshard-"+name)
 	return id
 }
 
-// TestRolesAreTheGrants checks that each function's role has exactly its grants on tables, and what Lambda does for it.
+// TestRolesAreTheGrants checks that each function's role has exactly its grants on tables, and what Lambda needs to run it.
 func TestRolesAreTheGrants(t *testing.T) {
 	tm := deployed(t)
 	tables := map[string]string{
@@ -210,7 +212,7 @@ func TestRolesAreTheGrants(t *testing.T) {
 		_, function := tm.function(t, name)
 		role := function.text("Role")
 		if seen[role] {
-			t.Errorf("%s has the role of another", name)
+			t.Errorf("%s has another function's role", name)
 		}
 		seen[role] = true
 		var want, got []string
@@ -252,7 +254,7 @@ func TestRolesAreTheGrants(t *testing.T) {
 	}
 }
 
-// TestSeparation checks that query can't write, and that ingest has no access to summaries.
+// TestSeparation checks that query can't write, and that ingest can't access summaries.
 func TestSeparation(t *testing.T) {
 	tm := deployed(t)
 	rollups := table(t, tm, "rollups")

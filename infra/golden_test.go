@@ -9,12 +9,12 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write testdata/template.json anew")
+var update = flag.Bool("update", false, "write testdata/template.json")
 
 // asset matches the name of a function's file, which changes with its content.
 var asset = regexp.MustCompile(`[0-9a-f]{64}\.zip`)
 
-// TestGolden shows what a change of the code does to the template:
+// TestGolden compares the template with testdata/template.json. To accept a change, run
 //
 //	go -C infra test -run TestGolden -update .
 func TestGolden(t *testing.T) {
@@ -39,6 +39,6 @@ func TestGolden(t *testing.T) {
 				line++
 			}
 		}
-		t.Errorf("the template is not that of %s, from line %d on; -update writes it anew", file, line)
+		t.Errorf("the template differs from %s in line %d; -update writes the file", file, line)
 	}
 }

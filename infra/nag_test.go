@@ -13,7 +13,7 @@ import (
 	"github.com/cdklabs/cdk-nag-go/cdknag/v2"
 )
 
-// explanation is the reason why findings of a rule stay.
+// explanation is the reason why a rule's findings are accepted.
 type explanation struct {
 	rule  string
 	about []string // the resources
@@ -21,18 +21,18 @@ type explanation struct {
 }
 
 var explained = []explanation{
-	{"AwsSolutions-S1", []string{"Failures/"}, "the bucket has what functions gave up, which few ever read; a log of its readers would be another bucket to keep"},
+	{"AwsSolutions-S1", []string{"Failures/"}, "the bucket has discarded records, which few read; a log of its readers would need another bucket"},
 	{
 		"AwsSolutions-IAM5", []string{"HotkeysRole/", "AggregatorRole/", "QueryRole/"},
-		"PutMetricData, GetMetricData and DescribeLimits have no resources, ListStreams asks for a table's streams, a bucket's objects have no names yet: TestNoWildcards knows each",
+		"PutMetricData, GetMetricData and DescribeLimits have no resources, ListStreams is for a table's streams, and a bucket's objects have no names yet: TestNoWildcards lists each",
 	},
 	{"Serverless-LambdaStarPermissions", []string{"HotkeysRole/", "QueryRole/"}, "the same"},
-	{"Serverless-LambdaTracing", []string{"Ingest/", "Query/", "Hotkeys/", "Aggregator/"}, "a trace would have the function's own time, which is a metric anyway; the setting is tracing"},
+	{"Serverless-LambdaTracing", []string{"Ingest/", "Query/", "Hotkeys/", "Aggregator/"}, "a trace would have the function's duration, which is a metric already; the setting is tracing"},
 	{
 		"Serverless-LambdaDLQ", []string{"Ingest/", "Query/", "Hotkeys/", "Aggregator/"},
-		"a dead letter queue is for asynchronous calls: the API's are not, records of a stream go to the bucket, and a schedule's task comes again",
+		"a dead letter queue is for asynchronous calls: the API's are synchronous, discarded records go to the bucket, and a schedule runs its task again",
 	},
-	{"Serverless-LambdaAsyncFailureDestination", []string{"HotkeysLive/", "AggregatorLive/"}, "a schedule's task comes again"},
+	{"Serverless-LambdaAsyncFailureDestination", []string{"HotkeysLive/", "AggregatorLive/"}, "a schedule runs its task again"},
 }
 
 // finding is a line of cdk-nag's report.
@@ -47,7 +47,7 @@ func nag(t *testing.T) (list []finding) {
 	awscdk.Aspects_Of(app).Add(cdknag.NewAwsSolutionsChecks(props), nil)
 	awscdk.Aspects_Of(app).Add(cdknag.NewServerlessChecks(props), nil)
 	func() {
-		defer func() { _ = recover() }() // it panics after it has reported the findings
+		defer func() { _ = recover() }() // Synth panics after the findings are reported
 		app.Synth(nil)
 	}()
 	reports, err := filepath.Glob(filepath.Join(out, "*NagReport.json"))
@@ -68,7 +68,7 @@ func nag(t *testing.T) (list []finding) {
 	return slices.DeleteFunc(list, func(f finding) bool { return f.Compliance == "Compliant" })
 }
 
-// TestNag checks that each finding has an explanation, and each explanation a finding.
+// TestNag checks that each finding of cdk-nag has an explanation, and each explanation a finding.
 func TestNag(t *testing.T) {
 	stale := map[string]bool{}
 	for _, e := range explained {
@@ -84,10 +84,11 @@ func TestNag(t *testing.T) {
 		}
 	}
 	if len(stale) > 0 {
-		t.Errorf("not found any more: %q", sorted(stale))
+		t.Errorf("explanations without a finding: %q", sorted(stale))
 	}
 }
 
+// explain returns the resource in a finding's explanation, and false if it has none.
 func explain(f finding) (about string, ok bool) {
 	for _, e := range explained {
 		for _, about := range e.about {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestLateData checks that an alarm on filled metrics does not need all of its periods: zeros in place of late data
-// would keep it off for ever.
+// TestLateData checks that an alarm which fills missing data needs fewer datapoints than it has periods. Otherwise zeros in
+// place of late data would always keep it off.
 func TestLateData(t *testing.T) {
 	filled := 0
 	for _, tm := range []*template{deployed(t), with(t, attached)} {
@@ -16,16 +16,16 @@ func TestLateData(t *testing.T) {
 				continue
 			}
 			if filled++; a.number("DatapointsToAlarm") >= a.number("EvaluationPeriods") {
-				t.Errorf("%s wants %v of %v periods, of %s", name, a["DatapointsToAlarm"], a["EvaluationPeriods"], text(a["Metrics"]))
+				t.Errorf("%s needs %v of %v periods, of %s", name, a["DatapointsToAlarm"], a["EvaluationPeriods"], text(a["Metrics"]))
 			}
 		}
 	}
 	if filled == 0 {
-		t.Error("no alarm fills anything: is this test of use?")
+		t.Error("no alarm fills missing data, so this test checks nothing")
 	}
 }
 
-// periodOf returns an alarm's period in seconds, which all its metrics must have.
+// periodOf returns an alarm's period in seconds, and checks that all its metrics have it.
 func periodOf(t *testing.T, a object) float64 {
 	t.Helper()
 	period := a.number("Period")
@@ -39,7 +39,7 @@ func periodOf(t *testing.T, a object) float64 {
 	return period
 }
 
-// TestPeriods checks the alarms with periods of more than a minute.
+// TestPeriods checks the threshold, the periods and their length of alarms with periods of more than a minute.
 func TestPeriods(t *testing.T) {
 	for context, want := range map[string]map[string]string{
 		"": {
@@ -62,7 +62,7 @@ func TestPeriods(t *testing.T) {
 		}
 		for name, a := range got {
 			if _, listed := want[strings.TrimPrefix(name, "hotshard-")]; context == "" && !listed && periodOf(t, a) != 60 {
-				t.Errorf("%s has a period of %v s", name, periodOf(t, a))
+				t.Errorf("%s has a period of %v s, want 60", name, periodOf(t, a))
 			}
 		}
 	}

@@ -14,15 +14,15 @@ func TestAliases(t *testing.T) {
 		alias := tm.Resources[live(t, tm, function)]
 		version := tm.Resources[unref(alias.Properties.text("FunctionVersion"))]
 		if alias.Properties.text("Name") != "live" || version.Type != "AWS::Lambda::Version" || version.Properties.text("FunctionName") != alias.Properties.text("FunctionName") || alias.UpdatePolicy != nil {
-			t.Errorf("%s: %v of %v", function, alias, version)
+			t.Errorf("%s: alias %v of version %v", function, alias, version)
 		}
 	}
 	if strings.Contains(string(tm.text), "AWS::CodeDeploy") {
-		t.Error("something is deployed bit by bit unasked")
+		t.Error("CodeDeploy is used without the setting canary")
 	}
 }
 
-// TestCanary checks that the API's functions take over calls gradually, and roll back on errors.
+// TestCanary checks that calls move to new versions of the API's functions gradually, and back on errors.
 func TestCanary(t *testing.T) {
 	for canary, want := range map[string]string{
 		"10percent5minutes": "CodeDeployDefault.LambdaCanary10Percent5Minutes", "linear10minutes": "CodeDeployDefault.LambdaLinear10PercentEvery10Minutes",
@@ -32,21 +32,21 @@ func TestCanary(t *testing.T) {
 			update := tm.Resources[live(t, tm, function)].UpdatePolicy.object("CodeDeployLambdaAliasUpdate")
 			if function != grants.Ingest && function != grants.Query {
 				if update != nil {
-					t.Errorf("%s: %v", function, update)
+					t.Errorf("%s: update policy %v, want none", function, update)
 				}
 				continue
 			}
 			p := tm.at(update.text("DeploymentGroupName"))
 			group := text(map[string]any(p))
 			if p.text("DeploymentGroupName") != "hotshard-"+function || p.text("DeploymentConfigName") != want || !strings.Contains(group, "DEPLOYMENT_STOP_ON_ALARM") {
-				t.Errorf("%s: %v", function, p)
+				t.Errorf("%s: deployment group %v, want %s that stops on alarms", function, p, want)
 			}
 			var names []string
 			for _, a := range p.object("AlarmConfiguration").objects("Alarms") {
 				names = append(names, tm.at(a.text("Name")).text("AlarmName"))
 			}
 			if got := strings.Join(names, " "); got != "hotshard-"+function+"-errors hotshard-api-errors" || p.object("AlarmConfiguration")["Enabled"] != true {
-				t.Errorf("%s goes back on %s", function, got)
+				t.Errorf("%s rolls back on %s", function, got)
 			}
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 )
 
-// mapping returns the event source mapping of a table's stream, or of the attached table's, to a function.
+// mapping returns the event source mapping of a table's stream to a function. The attached table's name is "".
 func mapping(t *testing.T, tm *template, function, from string) object {
 	t.Helper()
 	for _, r := range tm.of(t, "AWS::Lambda::EventSourceMapping") {
@@ -24,7 +24,7 @@ func mapping(t *testing.T, tm *template, function, from string) object {
 
 var streamed = []string{"items", "events"}
 
-// live is a function's alias, which all callers use.
+// live returns the id of a function's alias, which all callers use.
 func live(t *testing.T, tm *template, function string) string {
 	t.Helper()
 	id, _ := tm.function(t, function)
@@ -32,16 +32,17 @@ func live(t *testing.T, tm *template, function string) string {
 	return alias
 }
 
-// behind returns the function of an alias.
+// behind returns the name of an alias's function.
 func behind(tm *template, alias string) string {
 	return strings.TrimPrefix(tm.at(tm.at(alias).text("FunctionName")).text("FunctionName"), "hotshard-")
 }
 
-// TestTwoReaders checks that both readers of a stream shard use tumbling windows, and that neither retries for ever.
+// TestTwoReaders checks the mappings of both readers of each stream: they use tumbling windows, have bounded retries and send
+// discarded records to the bucket.
 func TestTwoReaders(t *testing.T) {
 	tm := deployed(t)
 	if n := len(tm.of(t, "AWS::Lambda::EventSourceMapping")); n != 4 {
-		t.Errorf("%d mappings", n)
+		t.Errorf("%d mappings, want 4", n)
 	}
 	bucket, _ := tm.named(t, "AWS::S3::Bucket", "BucketName", "<nil>")
 	for _, function := range []string{grants.Hotkeys, grants.Aggregator} {
@@ -49,14 +50,14 @@ func TestTwoReaders(t *testing.T) {
 			checkReader(t, mapping(t, tm, function, from), function, bucket)
 		}
 		if f := mapping(t, tm, grants.Hotkeys, "items")["FilterCriteria"]; f != nil {
-			t.Errorf("hotkeys does not see all: %v", f)
+			t.Errorf("hotkeys has the filter %v, want none", f)
 		}
 	}
 }
 
 func checkReader(t *testing.T, p object, function, bucket string) {
 	t.Helper()
-	age := map[string]float64{grants.Hotkeys: 3600, grants.Aggregator: 72000}[function] // older records are no evidence; a stream discards those of a day without a count
+	age := map[string]float64{grants.Hotkeys: 3600, grants.Aggregator: 72000}[function] // hotkeys needs no older records; those of 24 h would expire uncounted
 	for name, want := range map[string]any{
 		"StartingPosition": "TRIM_HORIZON", "BatchSize": 1000.0, "MaximumBatchingWindowInSeconds": 1.0, "TumblingWindowInSeconds": 10.0,
 		"ParallelizationFactor": 1.0, "BisectBatchOnFunctionError": true, "MaximumRetryAttempts": 10000.0, "MaximumRecordAgeInSeconds": age,
@@ -67,12 +68,12 @@ func checkReader(t *testing.T, p object, function, bucket string) {
 	}
 	if p.text("FunctionResponseTypes") != "[ReportBatchItemFailures]" || p.object("MetricsConfig").text("Metrics") != "[EventCount]" ||
 		p.object("DestinationConfig").object("OnFailure").text("Destination") != "${"+bucket+".Arn}" {
-		t.Errorf("%s: %v", function, p)
+		t.Errorf("%s: responses, metrics or failure destination of %v", function, p)
 	}
 }
 
-// TestFilter checks that the aggregator gets the records that it folds and audits' stream markers, and no other
-// markers, sessions, deleted events or counters' write shards 0.
+// TestFilter checks which records the aggregator gets: those that it folds, but no sessions, markers, deleted events or
+// summaries of counters.
 func TestFilter(t *testing.T) {
 	passes := map[string][]func(name, key, sk string) bool{}
 	tm := deployed(t)
@@ -88,7 +89,7 @@ func TestFilter(t *testing.T) {
 			for _, name := range []string{"INSERT", "MODIFY", "REMOVE"} {
 				got := slices.ContainsFunc(passes[from], func(pass func(name, key, sk string) bool) bool { return pass(name, c.key, c.sk) })
 				if got != (from == c.from && strings.Contains(c.names, name)) {
-					t.Errorf("%s of %s in %s passes: %t", name, c.key, from, got)
+					t.Errorf("%s of %s, %s in %s is delivered: %t", name, c.key, c.sk, from, got)
 				}
 			}
 		}
@@ -127,34 +128,36 @@ func TestStreamSettings(t *testing.T) {
 		p := mapping(t, tm, function, "events")
 		if p.number("TumblingWindowInSeconds") != 30 || p.number("BatchSize") != 10000 || p.number("MaximumBatchingWindowInSeconds") != 5 ||
 			p["MaximumRetryAttempts"] != 0.0 || p.number("MaximumRecordAgeInSeconds") != 180 {
-			t.Errorf("%s: %v", function, p)
+			t.Errorf("%s: mapping %v", function, p)
 		}
 	}
 	_, bucket := tm.named(t, "AWS::S3::Bucket", "BucketName", "<nil>")
 	rule := bucket.Properties.object("LifecycleConfiguration").objects("Rules")[0]
 	if rule.number("ExpirationInDays") != 90 || rule.text("Status") != "Enabled" {
-		t.Errorf("bucket: %v", rule)
+		t.Errorf("lifecycle rule %v, want 90 days", rule)
 	}
 }
 
-func TestFailureBucketIsClosed(t *testing.T) {
+// TestFailureBucketIsPrivate checks that the bucket has no public access, and that it is encrypted and retained.
+func TestFailureBucketIsPrivate(t *testing.T) {
 	tm := deployed(t)
 	id, bucket := tm.named(t, "AWS::S3::Bucket", "BucketName", "<nil>")
 	block := bucket.Properties.object("PublicAccessBlockConfiguration")
 	for _, name := range []string{"BlockPublicAcls", "BlockPublicPolicy", "IgnorePublicAcls", "RestrictPublicBuckets"} {
 		if block[name] != true {
-			t.Errorf("%s is %v", name, block[name])
+			t.Errorf("%s is %v, want true", name, block[name])
 		}
 	}
 	if !strings.Contains(text(map[string]any(bucket.Properties.object("BucketEncryption"))), "AES256") || bucket.DeletionPolicy != "Retain" {
-		t.Errorf("bucket: %v", bucket)
+		t.Errorf("bucket %v, want AES256 and Retain", bucket)
 	}
 	_, policy := tm.named(t, "AWS::S3::BucketPolicy", "Bucket", "${"+id+"}")
 	if s := text(map[string]any(policy.Properties.object("PolicyDocument"))); !strings.Contains(s, `"aws:SecureTransport":"false"`) || !strings.Contains(s, `"Effect":"Deny"`) || policy.DeletionPolicy != "Retain" {
-		t.Errorf("policy: %s %s", policy.DeletionPolicy, s)
+		t.Errorf("policy %s, %s; want it to deny calls without TLS, and Retain", policy.DeletionPolicy, s)
 	}
 }
 
+// TestSchedules checks the function, the task and the rate of each schedule. Its role may only invoke that function.
 func TestSchedules(t *testing.T) {
 	for _, c := range []struct {
 		context map[string]any
@@ -172,17 +175,17 @@ func TestSchedules(t *testing.T) {
 		tm := with(t, c.context)
 		schedules := tm.of(t, "AWS::Scheduler::Schedule")
 		if len(schedules) != len(c.want) {
-			t.Errorf("%d schedules", len(schedules))
+			t.Errorf("%d schedules, want %d", len(schedules), len(c.want))
 		}
 		for _, r := range schedules {
 			target := r.Properties.object("Target")
 			function := target.text("Arn")
 			if got := statements(t, tm.at(target.text("RoleArn"))); len(got) != 1 || got[0] != (statement{"lambda:InvokeFunction", function, "<nil>"}) {
-				t.Errorf("the role may %v", got)
+				t.Errorf("the role of %s may %v", r.Properties.text("Name"), got)
 			}
 			got := behind(tm, function) + " " + target.text("Input") + " " + r.Properties.text("ScheduleExpression")
 			if got != c.want[r.Properties.text("Name")] || target.object("RetryPolicy")["MaximumRetryAttempts"] != 0.0 {
-				t.Errorf("%s: %s, %v", r.Properties.text("Name"), got, target)
+				t.Errorf("%s: %s without retries, want %s: %v", r.Properties.text("Name"), got, c.want[r.Properties.text("Name")], target)
 			}
 		}
 	}

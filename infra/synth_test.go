@@ -69,7 +69,7 @@ func text(value any) string {
 	return fmt.Sprint(value)
 }
 
-// of returns the resources of a type by their ids, at least one.
+// of returns the resources of a type by id. It fails the test if there is none.
 func (tm *template) of(t *testing.T, kind string) map[string]resource {
 	t.Helper()
 	found := maps.Clone(tm.Resources)
@@ -80,7 +80,7 @@ func (tm *template) of(t *testing.T, kind string) map[string]resource {
 	return found
 }
 
-// named returns the only resource of a type that has a property with that value.
+// named returns a resource of a type that has a property with this value. It fails the test if there is none.
 func (tm *template) named(t *testing.T, kind, property, value string) (id string, r resource) {
 	t.Helper()
 	for id, r := range tm.of(t, kind) {
@@ -99,7 +99,7 @@ func (tm *template) function(t *testing.T, name string) (id string, properties o
 	return id, r.Properties
 }
 
-// at returns the properties of the resource that a reference, or a reference to an attribute, means.
+// at returns the properties of the resource of a reference, or of a reference to an attribute.
 func (tm *template) at(reference string) object { return tm.Resources[unref(reference)].Properties }
 
 func unref(text string) string {
@@ -108,11 +108,11 @@ func unref(text string) string {
 }
 
 func TestMain(m *testing.M) {
-	os.Setenv("CDK_VALIDATION", "false") // one test turns it on
+	os.Setenv("CDK_VALIDATION", "false") // TestExtraValidation turns it on
 	m.Run()
 }
 
-// newApp returns the app and its output folder. The content of the functions' files does not matter.
+// newApp returns the app and its output folder. The functions' files have any content.
 func newApp(t *testing.T, context map[string]any) (app awscdk.App, out string) {
 	t.Helper()
 	dist, out := t.TempDir(), t.TempDir()
@@ -134,7 +134,7 @@ func newApp(t *testing.T, context map[string]any) (app awscdk.App, out string) {
 
 var made = map[string]*template{} // by context
 
-// with returns the template for a context. The CDK's runtime makes one at a time, and the tests are not parallel.
+// with returns the template for a context. Tests are not parallel, since the CDK's runtime synthesizes one at a time.
 func with(t *testing.T, context map[string]any) *template {
 	t.Helper()
 	key := fmt.Sprintf("%#v", context)

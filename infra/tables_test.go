@@ -10,7 +10,8 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 )
 
-func TestTablesAreThoseOfTheSchema(t *testing.T) {
+// TestTablesMatchSchema checks each table's keys, TTL, stream and indexes.
+func TestTablesMatchSchema(t *testing.T) {
 	tm := deployed(t)
 	want := schema.Tables(schema.NamesFor("hotshard-"))
 	if got := tm.of(t, "AWS::DynamoDB::GlobalTable"); len(got) != len(want) {
@@ -20,16 +21,16 @@ func TestTablesAreThoseOfTheSchema(t *testing.T) {
 		_, r := tm.named(t, "AWS::DynamoDB::GlobalTable", "TableName", table.Name)
 		p := r.Properties
 		if got := keys(p); got != table.PartitionKey+" "+table.SortKey {
-			t.Errorf("%s has keys %q", table.Name, got)
+			t.Errorf("%s has the keys %q, want %s %s", table.Name, got, table.PartitionKey, table.SortKey)
 		}
 		if p.text("BillingMode") != "PAY_PER_REQUEST" || p.object("SSESpecification")["SSEEnabled"] != false {
-			t.Errorf("%s: %v", table.Name, p)
+			t.Errorf("%s: %v, want on demand and DynamoDB's own key", table.Name, p)
 		}
 		if got := p.object("TimeToLiveSpecification").text("AttributeName"); table.TTL != "" && got != table.TTL {
-			t.Errorf("%s: TTL %s", table.Name, got)
+			t.Errorf("%s: TTL %s, want %s", table.Name, got, table.TTL)
 		}
 		if got := p.object("StreamSpecification").text("StreamViewType"); table.Stream != (got == "NEW_AND_OLD_IMAGES") {
-			t.Errorf("%s: stream %s", table.Name, got)
+			t.Errorf("%s: stream %s, want one: %t", table.Name, got, table.Stream)
 		}
 		for n, index := range table.Indexes {
 			got := p.objects("GlobalSecondaryIndexes")[n]
@@ -39,11 +40,11 @@ func TestTablesAreThoseOfTheSchema(t *testing.T) {
 			}
 			if got.text("IndexName") != index.Name || keys(got) != index.PartitionKey+" "+index.SortKey || projection.text("ProjectionType") != want ||
 				fmt.Sprint(projection["NonKeyAttributes"]) != include {
-				t.Errorf("%s: index %v", table.Name, got)
+				t.Errorf("%s: index %v, want %+v", table.Name, got, index)
 			}
 		}
 		if len(p.list("GlobalSecondaryIndexes")) != len(table.Indexes) {
-			t.Errorf("%s: indexes %v", table.Name, p.list("GlobalSecondaryIndexes"))
+			t.Errorf("%s: indexes %v, want %d", table.Name, p.list("GlobalSecondaryIndexes"), len(table.Indexes))
 		}
 	}
 }
@@ -59,33 +60,35 @@ func keys(p object) string {
 
 func replica(p object) object { return p.objects("Replicas")[0] }
 
-func TestTablesAreKept(t *testing.T) {
+// TestTablesAreRetained checks that tables are retained and protected, and have recovery unless they are expendable.
+func TestTablesAreRetained(t *testing.T) {
 	tm := deployed(t)
 	for _, table := range schema.Tables(schema.NamesFor("hotshard-")) {
 		_, r := tm.named(t, "AWS::DynamoDB::GlobalTable", "TableName", table.Name)
 		pitr := replica(r.Properties).object("PointInTimeRecoverySpecification")
 		if r.DeletionPolicy != "Retain" || replica(r.Properties)["DeletionProtectionEnabled"] != true || replica(r.Properties)["ContributorInsightsSpecification"] != nil {
-			t.Errorf("%s: %s %v", table.Name, r.DeletionPolicy, r.Properties)
+			t.Errorf("%s: deletion policy %s, %v", table.Name, r.DeletionPolicy, r.Properties)
 		}
 		if kept := pitr["PointInTimeRecoveryEnabled"] == true && pitr.number("RecoveryPeriodInDays") == 35; kept == table.Expendable {
-			t.Errorf("%s: recovery %v", table.Name, pitr)
+			t.Errorf("%s: recovery %v, want 35 days: %t", table.Name, pitr, !table.Expendable)
 		}
 	}
 }
 
-// TestOutputsNameTables checks that the outputs describe each table.
+// TestOutputsNameTables checks that each table has an output with a description.
 func TestOutputsNameTables(t *testing.T) {
 	text := string(deployed(t).text)
 	for _, table := range schema.Tables(schema.NamesFor("")) {
 		name := strings.ReplaceAll(strings.ReplaceAll(table.Name, "shard-map", "ShardMap"), "-", "")
 		name = strings.ToUpper(name[:1]) + name[1:] + "Table"
 		if !regexp.MustCompile(`"` + name + `": \{\s+"Description": "\w`).MatchString(text) {
-			t.Errorf("no output %s says what is in the table", name)
+			t.Errorf("there is no output %s with a description", name)
 		}
 	}
 }
 
-func TestTablesAsTold(t *testing.T) {
+// TestTableSettings checks the settings of removal, recovery, encryption, throughput and Contributor Insights.
+func TestTableSettings(t *testing.T) {
 	tm := with(t, map[string]any{
 		"prefix": "other-", "removal": "destroy", "deletionProtection": "false", "pitr": "false", "encryption": "account",
 		"maxReadUnits": "40000", "maxWriteUnits": "20000", "warmReadUnits": "30000", "warmWriteUnits": "10000", "contributorInsights": true,
@@ -97,11 +100,11 @@ func TestTablesAsTold(t *testing.T) {
 		p := r.Properties
 		if r.DeletionPolicy != "Delete" || replica(p)["DeletionProtectionEnabled"] != false || p.object("SSESpecification").text("SSEType") != "KMS" ||
 			replica(p).object("PointInTimeRecoverySpecification")["PointInTimeRecoveryEnabled"] != false {
-			t.Errorf("%s: %s %v", name, r.DeletionPolicy, p)
+			t.Errorf("%s: deletion policy %s, %v", name, r.DeletionPolicy, p)
 		}
 		for _, of := range append(replica(p).objects("GlobalSecondaryIndexes"), replica(p)) {
 			if insights := of.object("ContributorInsightsSpecification"); insights["Enabled"] != true || insights.text("Mode") != "THROTTLED_KEYS" {
-				t.Errorf("%s: contributor insights %v", name, of)
+				t.Errorf("%s: Contributor Insights of %v", name, of)
 			}
 		}
 	}
@@ -112,31 +115,31 @@ func TestTablesAsTold(t *testing.T) {
 			reads, writes = 13000, 5000
 		}
 		if w := part.object("WarmThroughput"); w.number("ReadUnitsPerSecond") != reads || w.number("WriteUnitsPerSecond") != writes {
-			t.Errorf("warm throughput %v", w)
+			t.Errorf("warm throughput %v, want %v and %v", w, reads, writes)
 		}
 		if w := part.object("WriteOnDemandThroughputSettings"); w.number("MaxWriteRequestUnits") != 20000 {
-			t.Errorf("most write units %v", w)
+			t.Errorf("maximum write units %v, want 20000", w)
 		}
 	}
 	if read := replica(r.Properties).object("ReadOnDemandThroughputSettings"); read.number("MaxReadRequestUnits") != 40000 {
-		t.Errorf("most read units %v", read)
+		t.Errorf("maximum read units %v, want 40000", read)
 	}
 	for name, more := range map[string]float64{"other-rollups": 1000, "other-events": 2000} {
 		_, r = tm.named(t, "AWS::DynamoDB::GlobalTable", "TableName", name)
 		if w := r.Properties.object("WarmThroughput"); w.number("ReadUnitsPerSecond") != 30000+more || w.number("WriteUnitsPerSecond") != 10000+more ||
 			r.Properties.object("WriteOnDemandThroughputSettings").number("MaxWriteRequestUnits") != 20000+more ||
 			replica(r.Properties).object("ReadOnDemandThroughputSettings").number("MaxReadRequestUnits") != 40000+more {
-			t.Errorf("%s: %v", name, r.Properties)
+			t.Errorf("%s: throughput of %v", name, r.Properties)
 		}
 	}
 	_, bucket := tm.named(t, "AWS::S3::Bucket", "BucketName", "<nil>")
 	if bucket.DeletionPolicy != "Delete" {
-		t.Errorf("the bucket's deletion policy is %s", bucket.DeletionPolicy)
+		t.Errorf("the bucket's deletion policy is %s, want Delete", bucket.DeletionPolicy)
 	}
 }
 
-// TestProvisioned checks that the loaded tables have auto scaling, and that others are on demand. The indexes, which
-// events do not write, are billed for one unit unless set.
+// TestProvisioned checks that the tables of items, events and rollups have auto scaling, and that others are on demand. An
+// index, which events do not write, has a minimum of one unit unless set.
 func TestProvisioned(t *testing.T) {
 	tm := with(t, map[string]any{
 		"billing": "provisioned", "minReadUnits": "50", "maxReadUnits": "4000", "minWriteUnits": "100", "maxWriteUnits": "20000",
@@ -148,7 +151,7 @@ func TestProvisioned(t *testing.T) {
 		want := map[string][2]string{"hotshard-items": {"50 4000 50 70", "100 20000 100 70"}, "hotshard-events": {"20 2000 20 70", "40 8000 40 70"}, "hotshard-rollups": {"10 1000 10 70", "30 6000 30 70"}}[p.text("TableName")]
 		if want == [2]string{} {
 			if p.text("BillingMode") != "PAY_PER_REQUEST" {
-				t.Errorf("%s: %v", id, p)
+				t.Errorf("%s: %v, want on demand", id, p)
 			}
 			continue
 		}
@@ -167,20 +170,20 @@ func TestProvisioned(t *testing.T) {
 	}
 }
 
-// TestIdleIndexesAreNotWarmed checks that the warm throughput of the items table is not paid for its indexes, too.
+// TestIdleIndexesAreNotWarmed checks that the warm throughput of the items table is not set for its indexes too.
 func TestIdleIndexesAreNotWarmed(t *testing.T) {
 	_, r := with(t, map[string]any{"warmReadUnits": "30000", "warmWriteUnits": "10000"}).named(t, "AWS::DynamoDB::GlobalTable", "TableName", "hotshard-items")
 	if r.Properties.object("WarmThroughput").number("WriteUnitsPerSecond") != 10000 {
-		t.Errorf("the table: %v", r.Properties["WarmThroughput"])
+		t.Errorf("warm throughput of the table %v, want 10000 writes", r.Properties["WarmThroughput"])
 	}
 	for _, index := range r.Properties.objects("GlobalSecondaryIndexes") {
 		if index["WarmThroughput"] != nil {
-			t.Errorf("the index %s: %v", index.text("IndexName"), index["WarmThroughput"])
+			t.Errorf("warm throughput of the index %s: %v, want none", index.text("IndexName"), index["WarmThroughput"])
 		}
 	}
 }
 
-// scaling is the minimum, maximum, seed and target of auto scaling.
+// scaling returns the minimum, maximum, seed and target of auto scaling.
 func scaling(settings object) string {
 	return strings.Join([]string{settings.text("MinCapacity"), settings.text("MaxCapacity"), settings.text("SeedCapacity"),
 		settings.object("TargetTrackingScalingPolicyConfiguration").text("TargetValue")}, " ")

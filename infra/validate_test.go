@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// synthCommand builds the command that the CDK's command line starts. It needs the built functions.
+// synthCommand builds the program that the CDK's command line runs. The program needs the built functions.
 func synthCommand(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "synth")
@@ -20,8 +20,8 @@ func synthCommand(t *testing.T) string {
 	return path
 }
 
-// TestExtraValidation runs the CDK's validation on stacks that make synth does not make: an attached one, one with
-// tokens and removal, and one with provisioned capacity and canary.
+// TestExtraValidation runs the CDK's validation on stacks that `make synth` does not have: an attached one, one with tokens
+// and removal, and one with provisioned capacity and canary.
 func TestExtraValidation(t *testing.T) {
 	command := synthCommand(t)
 	for name, context := range map[string]map[string]any{
@@ -39,10 +39,10 @@ func TestExtraValidation(t *testing.T) {
 		out := t.TempDir()
 		cmd := exec.CommandContext(t.Context(), command)
 		cmd.Env = append(os.Environ(), "CDK_VALIDATION=true", "CDK_OUTDIR="+out, "CDK_CONTEXT_JSON="+string(content))
-		if said, err := cmd.CombinedOutput(); err != nil {
-			t.Errorf("%s: %v\n%s", name, err, said)
+		if printed, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%s: %v\n%s", name, err, printed)
 		}
-		if _, err := os.Stat(filepath.Join(out, "validation-report.json")); err != nil { // it exists if a validator ran
+		if _, err := os.Stat(filepath.Join(out, "validation-report.json")); err != nil { // which a validator writes
 			t.Errorf("%s was not validated: %v", name, err)
 		}
 	}
@@ -70,8 +70,8 @@ func TestExtraPrecedence(t *testing.T) {
 	out := t.TempDir()
 	cmd := exec.CommandContext(t.Context(), filepath.Join(dir, "node_modules", ".bin", "cdk"), "synth", "--quiet", "-o", out, "-c", "apiRate=21")
 	cmd.Dir = work
-	if said, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, said)
+	if printed, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, printed)
 	}
 	tm := readTemplate(t, filepath.Join(out, "hotshard.template.json"))
 	_, stage := tm.named(t, "AWS::ApiGatewayV2::Stage", "StageName", "$default")
@@ -82,6 +82,6 @@ func TestExtraPrecedence(t *testing.T) {
 		t.Errorf("rate %v, want -c's 21; days %v, want cdk.json's 7", rate, days)
 	}
 	if units := items.Properties.object("WriteOnDemandThroughputSettings").number("MaxWriteRequestUnits"); units != 1_000_000 || mail.Properties.text("Endpoint") != "ops@example.com" {
-		t.Errorf("of cdk.context.json: %v units, mail to %s", units, mail.Properties.text("Endpoint"))
+		t.Errorf("%v units, mail to %s; want those of cdk.context.json", units, mail.Properties.text("Endpoint"))
 	}
 }

@@ -16,7 +16,8 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/table"
 )
 
-// TestAdopt checks the outputs and the exit codes: 0 for a table that fits, 1 for one that does not.
+// TestAdopt checks the output and the exit code for a table that fits, one that does not, and a missing one. It also
+// checks that adopt uses the environment's credentials.
 func TestAdopt(t *testing.T) {
 	endpoint := enginetest.Endpoint(t)
 	client := dynamolocal.DynamoDB(endpoint, "")
@@ -33,23 +34,23 @@ func TestAdopt(t *testing.T) {
 	code, out, errText := hotshard(t, args...)
 	for _, want := range []string{"1 items scanned", "calculated", "\n    Format: shard.HashShard, PlainFirst: true,", "docs/adopt.md"} {
 		if code != exitOK || errText != "" || !strings.Contains(out, want) {
-			t.Errorf("exit %d with %q, want %q in\n%s", code, errText, want, out)
+			t.Errorf("a table that fits: exit %d with %q, want 0 and %q in\n%s", code, errText, want, out)
 		}
 	}
 	put("acme#SHARD_2")
 	code, out, errText = hotshard(t, args...)
 	if code != exitBad || !strings.Contains(errText, "can't be adopted") || !strings.Contains(errText, `"acme#SHARD_2"`) || strings.Contains(out, "PlainFirst") {
-		t.Errorf("exit %d with %q and\n%s", code, errText, out)
+		t.Errorf("a table with a suffixed key: exit %d with %q and\n%s", code, errText, out)
 	}
 	code, out, _ = hotshard(t, append(args, "--json")...)
 	var r adopt.Report
 	if err := json.Unmarshal([]byte(out), &r); err != nil || code != exitBad || r.InTheWay.Keys != 1 || len(r.Refusals) != 1 {
-		t.Errorf("exit %d, %v with\n%s", code, err, out)
+		t.Errorf("the same as JSON: exit %d, %v with\n%s", code, err, out)
 	}
 	for _, args := range [][]string{nil, {"--undo", "acme", "--map", "m", "--layout", "random"}} {
 		args = append([]string{"adopt", "--table", "nowhere", "--format", "#", "--endpoint", endpoint}, args...)
 		if code, out, errText = hotshard(t, args...); code != exitBad || out != "" || !strings.Contains(errText, `There is no table "nowhere".`) {
-			t.Errorf("exit %d with %q and %q", code, errText, out)
+			t.Errorf("%q: exit %d with %q and %q", args, code, errText, out)
 		}
 	}
 	theirs := dynamolocal.DynamoDB(endpoint, "theirs") // a database of its own in the engine

@@ -19,7 +19,7 @@ const (
 	testSecret = "not a secret"
 )
 
-// credentials sets the environment's credentials and unsets all others.
+// credentials sets the environment's credentials, and unsets all others.
 func credentials(t *testing.T) {
 	for name, value := range map[string]string{
 		"AWS_ACCESS_KEY_ID": testKey, "AWS_SECRET_ACCESS_KEY": testSecret, "AWS_SESSION_TOKEN": "of a session",
@@ -68,9 +68,9 @@ func signature(r *http.Request, body []byte, region, signed string) string {
 	return fmt.Sprintf("AWS4-HMAC-SHA256 Credential=%s/%s, SignedHeaders=%s, Signature=%x", testKey, scope, signed, mac(key, text))
 }
 
-// guarded is an API that accepts only signed calls, and responds to others with 403. In its responses CALLS is the
-// number of calls.
-func guarded(t *testing.T, answer string) (target string, rejected *int) {
+// guarded starts an API that accepts only signed calls, and rejects others with 403. It replaces CALLS in its response by
+// the number of calls.
+func guarded(t *testing.T, response string) (target string, rejected *int) {
 	rejected = new(int)
 	var calls atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -84,11 +84,11 @@ func guarded(t *testing.T, answer string) (target string, rejected *int) {
 		switch {
 		case signed == "":
 		case got != signature(r, body, "eu-north-1", signed):
-			t.Errorf("%s %s: %s", r.Method, r.URL, got)
+			t.Errorf("%s %s: signature %s, want %s", r.Method, r.URL, got, signature(r, body, "eu-north-1", signed))
 		case !strings.Contains(signed, "host;") || !strings.Contains(signed, "x-amz-security-token"):
-			t.Errorf("signed are only %s", signed)
+			t.Errorf("the signed headers are %s, want the host and the session token too", signed)
 		default:
-			io.WriteString(w, strings.ReplaceAll(answer, "CALLS", fmt.Sprint(calls.Add(1))))
+			io.WriteString(w, strings.ReplaceAll(response, "CALLS", fmt.Sprint(calls.Add(1))))
 			return
 		}
 		*rejected++
@@ -98,16 +98,16 @@ func guarded(t *testing.T, answer string) (target string, rejected *int) {
 	return server.URL, rejected
 }
 
-// TestCallsAreSigned checks all commands that call the API, with a target that is treated as not on this machine.
+// TestCallsAreSigned checks that all commands which call the API sign with --auth iam, and report a 403 otherwise.
 func TestCallsAreSigned(t *testing.T) {
 	credentials(t)
-	for _, c := range []struct{ args, answer string }{
+	for _, c := range []struct{ args, response string }{
 		{"shards list", shardMap},
 		{"shards get --type counter --name /a+b#1=ü*~&", pinnedKey},
 		{"shards set --type counter --name x --shards 20", pinnedKey},
 		{"load --workload uniform --count 1 --retries 0 --board= --no-keyed", `{"results":[{"status":"accepted"}],"counter":"hotshard-load-probe","value":CALLS}`},
 	} {
-		target, rejected := guarded(t, c.answer)
+		target, rejected := guarded(t, c.response)
 		args := append(strings.Fields(c.args), "--target", target)
 		code, _, err := hotshard(t, append(args, "--auth", "iam")...)
 		if code != exitOK || *rejected != 0 {
@@ -136,14 +136,14 @@ func TestWhoSigns(t *testing.T) {
 	} {
 		got, err := auth{c.auth}.signer(t.Context(), c.target)
 		if err != nil || (got != nil) != c.signs {
-			t.Errorf("%+v: %v", c, err)
+			t.Errorf("%+v: signs %t, %v", c, got != nil, err)
 		}
 		if got == nil || !strings.Contains(c.target, "execute-api") {
 			continue
 		}
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, c.target, nil)
 		if err := got(t.Context(), r, nil); err != nil || !strings.Contains(r.Header.Get("Authorization"), "/eu-west-1/execute-api/") {
-			t.Errorf("%+v: %v, %s", c, err, r.Header.Get("Authorization"))
+			t.Errorf("%+v: %v, signature %s; want the target's Region", c, err, r.Header.Get("Authorization"))
 		}
 	}
 	t.Setenv("AWS_REGION", "")

@@ -9,8 +9,8 @@ import (
 	"github.com/hotshard/hotshard/internal/fold/board"
 )
 
-// TestABoardIsRebuilt rebuilds a board whose histogram counts too many, and whose top is lost.
-func TestABoardIsRebuilt(t *testing.T) {
+// TestBoardIsRebuilt checks that audit finds, and rebuild repairs, a board with a wrong histogram and no stored top.
+func TestBoardIsRebuilt(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
 	d.flags = append(d.flags, "--index-lag", "1s")
@@ -28,7 +28,7 @@ func TestABoardIsRebuilt(t *testing.T) {
 	wantText(t, out+err, "│ board │ b    │ all │ unreadable │", "│ board │ b    │ all │ wrong      │ 5 entries │ 2 entries │ the histogram", " summaries are wrong or unknown")
 	out, _ = d.run(exitOK, "rebuild", "--type", "board", "--name", "b", "--to", "2026-01-05T00:00:00Z", "--from", "2026-01-04T00:00:00Z")
 	wantText(t, out, "wrong, repaired", "the top: ", "summaries: 3 checked, 2 right, 1 repaired")
-	d.post("/v1/scores", `{"board":"b","scores":[{"player":"cat","score":6}]}`) // the fold makes the top again
+	d.post("/v1/scores", `{"board":"b","scores":[{"player":"cat","score":6}]}`) // the fold stores the top again
 	out, _ = d.run(exitOK, "audit")
 	wantText(t, out, "summaries: 1 checked, 1 right")
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 )
 
+// TestBrowserCommand checks the command that opens a browser on each system. Without a display there is none.
 func TestBrowserCommand(t *testing.T) {
 	display := func(value string) func(string) string {
 		return func(name string) string { return map[string]string{"DISPLAY": value}[name] }
@@ -16,7 +17,7 @@ func TestBrowserCommand(t *testing.T) {
 		"":             browserCommand("linux", display(""), "u"),
 	} {
 		if text := strings.Join(got, " "); !strings.HasPrefix(text, want) || want == "" && text != "" {
-			t.Errorf("got %q, want %q", text, want)
+			t.Errorf("command %q, want %q", text, want)
 		}
 	}
 }

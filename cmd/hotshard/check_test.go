@@ -38,46 +38,39 @@ func tablesAt(t *testing.T) (db *dynamodb.Client, names schema.Names, flags []st
 	return db, names, []string{"--endpoint", endpoint, "--prefix", prefix}
 }
 
-func putItem(t *testing.T, db *dynamodb.Client, table string, item map[string]types.AttributeValue) {
+func putItem(t *testing.T, db *dynamodb.Client, table string, it item) {
 	t.Helper()
-	if _, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &table, Item: item}); err != nil {
+	if _, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &table, Item: it}); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func text(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
-
-// TestShardsCheck checks that uneven events are reported by exit code, table and JSON.
+// TestShardsCheck checks that an uneven spread is reported by the exit code, the table and the JSON.
 func TestShardsCheck(t *testing.T) {
 	t.Parallel()
 	db, names, flags := tablesAt(t)
 	pk, sk := schema.MapKey("E#sensor")
-	putItem(t, db, names.ShardMap, map[string]types.AttributeValue{
-		"pk": text(pk), "sk": text(sk), "version": &types.AttributeValueMemberN{Value: "1"},
-		"shard_history": &types.AttributeValueMemberL{Value: []types.AttributeValue{text("1:3")}},
+	putItem(t, db, names.ShardMap, item{
+		"pk": str(pk), "sk": str(sk), "version": num(1), "shard_history": &types.AttributeValueMemberL{Value: []types.AttributeValue{str("1:3")}},
 	})
 	at := enginetest.Yesterday()
 	for i := range 60 {
 		key := schema.Key{Base: schema.BaseKey{Type: kind.Event, Name: "sensor"}, Bucket: schema.EventBucket.Label(at, 0), Shard: i % 6 / 5}
-		putItem(t, db, names.Events, map[string]types.AttributeValue{"pk": text(key.String()), "sk": text(schema.EventSortKey(at, fmt.Sprint(i)))})
+		putItem(t, db, names.Events, item{"pk": str(key.String()), "sk": str(schema.EventSortKey(at, fmt.Sprint(i)))})
 	}
 	args := append([]string{"shards", "check", "--type", "entity", "--name", "sensor", "--from", at.Add(-time.Hour).Format(time.RFC3339), "--to", at.Add(time.Hour).Format(time.RFC3339)}, flags...)
 	code, out, err := hotshard(t, args...)
 	if code != exitBad || err != "hotshard: 1 of 1 spreads are uneven\n" {
-		t.Errorf("exit %d with %q", code, err)
+		t.Errorf("exit %d with %q, want 1 and one uneven spread", code, err)
 	}
-	for _, want := range []string{"60 events on 3 write shards, ", "│           0 │     50 │ +150.0%          │", "uneven: write shard 0 deviates most, by 150.0% of the mean; chi-square 70.00, p = 6.31e-16"} {
-		if !strings.Contains(out, want) {
-			t.Errorf("output lacks %q:\n%s", want, out)
-		}
-	}
+	wantText(t, out, "60 events on 3 write shards, ", "│           0 │     50 │ +150.0%          │", "uneven: write shard 0 deviates most, by 150.0% of the mean; chi-square 70.00, p = 6.31e-16")
 	code, out, _ = hotshard(t, append(args, "--json")...)
 	var got checked
 	if err := json.Unmarshal([]byte(out), &got); err != nil || code != exitBad {
 		t.Fatalf("exit %d, %v in %s", code, err, out)
 	}
 	if s := got.Spreads; len(s) != 1 || !slices.Equal(s[0].Counts, []int64{50, 10, 0}) || s[0].ChiSquare != 70 || s[0].Verdict != "uneven" {
-		t.Errorf("%s", out)
+		t.Errorf("JSON %s, want one uneven spread of 50, 10 and 0", out)
 	}
 	for _, other := range []struct{ args, want string }{
 		{"--type counter --name none --watch 1s", "0 writes on 1 write shards"},
@@ -86,13 +79,13 @@ func TestShardsCheck(t *testing.T) {
 	} {
 		code, out, err := hotshard(t, append(append([]string{"shards", "check"}, strings.Fields(other.args)...), flags...)...)
 		if code != exitOK || !strings.Contains(out, other.want) {
-			t.Errorf("%s: exit %d with %s%s", other.args, code, out, err)
+			t.Errorf("%s: exit %d with %s%s, want %s", other.args, code, out, err, other.want)
 		}
 	}
 }
 
 func TestChecksWrongUsageIsOneLine(t *testing.T) {
-	for args, want := range map[string]string{
+	checkOneLine(t, exitUsage, "shards check ", map[string]string{
 		"--type entity": "missing flags: --name=STRING",
 		"--type counter --name x --from 2026-01-05T00:00:00Z":                          "--from and --to need --type entity",
 		"--type counter --name x --watch 1ms":                                          "--watch 1ms: want 1s to 1h",
@@ -103,15 +96,8 @@ func TestChecksWrongUsageIsOneLine(t *testing.T) {
 		"--type limit --name x":                                                        "--type limit: ",
 		"--type entity --name x --endpoint nonsense":                                   `endpoint "nonsense": want a URL`,
 		"--type entity --name x --from 2026-01-05T00:00:00Z --to 2026-01-05T00:00:00Z": "--from must be before --to",
-	} {
-		code, out, err := hotshard(t, append([]string{"shards", "check"}, strings.Fields(args)...)...)
-		if code != exitUsage || out != "" || strings.Count(err, "\n") != 1 || !strings.Contains(err, want) {
-			t.Errorf("%q: exit %d with %q, want %q", args, code, err, want)
-		}
-	}
-	endpoint := enginetest.Endpoint(t)
-	code, _, err := hotshard(t, "shards", "check", "--type", "entity", "--name", "x", "--prefix", "nowhere-", "--endpoint", endpoint)
-	if code != exitBad || strings.Count(err, "\n") != 1 || !strings.Contains(err, `no tables of hotshard with the prefix "nowhere-"`) {
-		t.Errorf("no tables: exit %d with %q", code, err)
-	}
+	})
+	checkOneLine(t, exitBad, "shards check ", map[string]string{
+		"--type entity --name x --prefix nowhere- --endpoint " + enginetest.Endpoint(t): `no tables of hotshard with the prefix "nowhere-"`,
+	})
 }

@@ -11,23 +11,22 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 )
 
+// TestConsoleIsForThisMachine checks that console listens on loopback addresses only.
 func TestConsoleIsForThisMachine(t *testing.T) {
 	for _, addr := range []string{"0.0.0.0:8081", ":8081", "192.168.1.7:8081", "[::]:8081", "example.com:80", "nonsense"} {
 		if code, _, err := hotshard(t, "console", "--table", "x", "--addr", addr); code != exitUsage || !strings.Contains(err, "--addr") {
-			t.Errorf("%s: exit %d with %q", addr, code, err)
+			t.Errorf("%s: exit %d with %q, want wrong usage of --addr", addr, code, err)
 		}
 	}
 }
 
-// syncBuffer is a buffer that one goroutine writes and another reads.
+// syncBuffer is a buffer for concurrent writes and reads.
 type syncBuffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -45,20 +44,13 @@ func (s *syncBuffer) String() string {
 	return s.b.String()
 }
 
-// TestConsoleOfATable serves the heat of a table that is not hotshard's.
-func TestConsoleOfATable(t *testing.T) {
+// TestConsoleOfTable checks the console's calls for a table that is not hotshard's.
+func TestConsoleOfTable(t *testing.T) {
 	t.Parallel()
 	endpoint := enginetest.Endpoint(t)
 	table := enginetest.Prefix("shown")
 	db := dynamolocal.DynamoDB(endpoint, "")
-	if _, err := db.CreateTable(t.Context(), &dynamodb.CreateTableInput{
-		TableName: &table, BillingMode: types.BillingModePayPerRequest,
-		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String("id"), AttributeType: types.ScalarAttributeTypeS}},
-		KeySchema:            []types.KeySchemaElement{{AttributeName: aws.String("id"), KeyType: types.KeyTypeHash}},
-		StreamSpecification:  &types.StreamSpecification{StreamEnabled: aws.Bool(true), StreamViewType: types.StreamViewTypeNewAndOldImages},
-	}); err != nil {
-		t.Fatal(err)
-	}
+	createTable(t, db, table, types.StreamViewTypeNewAndOldImages, "id")
 	ctx, stop := context.WithCancel(t.Context())
 	var out, errOut syncBuffer
 	code := make(chan int, 1)
@@ -95,14 +87,11 @@ func TestConsoleOfATable(t *testing.T) {
 		Total []uint64
 	}
 	for deadline := time.Now().Add(time.Minute); len(hot.Keys) == 0 && time.Now().Before(deadline); time.Sleep(200 * time.Millisecond) {
-		item := map[string]types.AttributeValue{"id": &types.AttributeValueMemberS{Value: "<img onerror>"}, "at": &types.AttributeValueMemberS{Value: time.Now().String()}}
-		if _, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &table, Item: item}); err != nil {
-			t.Fatal(err)
-		}
+		putItem(t, db, table, item{"id": str("<img onerror>"), "at": str(time.Now().String())})
 		get("/v1/hot-keys", &hot)
 	}
 	if len(hot.Keys) != 1 || hot.Keys[0].Key != "<img onerror>" || hot.Keys[0].Table != table {
-		t.Errorf("hot keys: %+v; %s", hot, errOut.String())
+		t.Errorf("hot keys %+v, want one of the table; stderr %s", hot, errOut.String())
 	}
 	get("/v1/heat", &heat)
 	var sum uint64
@@ -110,16 +99,16 @@ func TestConsoleOfATable(t *testing.T) {
 		sum += n
 	}
 	if heat.Table != table || sum == 0 {
-		t.Errorf("heat: %+v", heat)
+		t.Errorf("heat %+v, want units of the table", heat)
 	}
 	var about struct{ Mode, Table, Where string }
 	get("/console/about", &about)
 	if about.Mode != "table" || about.Table != table || about.Where != "this machine" {
-		t.Errorf("about: %+v", about)
+		t.Errorf("about %+v, want the table", about)
 	}
 	get("/", nil)
 	stop()
 	if c := <-code; c != exitOK {
-		t.Errorf("exit %d: %s", c, errOut.String())
+		t.Errorf("exit %d, want 0: %s", c, errOut.String())
 	}
 }

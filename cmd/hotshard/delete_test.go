@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -11,11 +10,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/hotshard/hotshard/internal/fold/erase"
+	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/pkg/shard/counters"
 	"github.com/hotshard/hotshard/pkg/shard/events"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
+// TestDelete checks that delete needs --yes, what --dry-run and --json print, and that only the counter is deleted.
 func TestDelete(t *testing.T) {
 	t.Parallel()
 	db, names, flags := tablesAt(t)
@@ -35,24 +36,24 @@ func TestDelete(t *testing.T) {
 	}
 	code, out, err = hotshard(t, append(args, "--dry-run")...)
 	if code != exitOK || !strings.Contains(out, "│     1 │ write shards           │") {
-		t.Errorf("a dry run: exit %d with %s%s", code, out, err)
+		t.Errorf("--dry-run: exit %d with %s%s", code, out, err)
 	}
 	code, out, err = hotshard(t, append(args, "--yes", "--json")...)
 	var report erase.Report
 	if jsonErr := json.Unmarshal([]byte(out), &report); jsonErr != nil || code != exitOK || report.Deleted[erase.WriteShards] != 1 {
-		t.Errorf("exit %d with %s%s", code, out, err)
+		t.Errorf("--yes --json: exit %d with %s%s", code, out, err)
 	}
 	code, out, _ = hotshard(t, append(args, "--yes")...)
 	if code != exitOK || out != "nothing of counter \"page/home\" is there\n" {
-		t.Errorf("again: exit %d with %s", code, out)
+		t.Errorf("a second delete: exit %d with %s", code, out)
 	}
 	items, scanErr := db.Scan(t.Context(), &dynamodb.ScanInput{TableName: &names.Items})
 	if scanErr != nil || len(items.Items) != 1 {
-		t.Errorf("%v items are left, %v", items.Items, scanErr)
+		t.Errorf("items %v are left, %v; want that of page/about", items.Items, scanErr)
 	}
 }
 
-// TestDeleteReportsRest runs no aggregator, so that a rollup may still change.
+// TestDeleteReportsRest checks that a delete is not complete while no aggregator runs, since a rollup may still change.
 func TestDeleteReportsRest(t *testing.T) {
 	t.Parallel()
 	db, names, flags := tablesAt(t)
@@ -65,33 +66,35 @@ func TestDeleteReportsRest(t *testing.T) {
 		code, out, err := hotshard(t, args...)
 		if code != exitBad || !strings.Contains(out, list) || !strings.Contains(out, "marks did not come through the stream within 1s") ||
 			!strings.Contains(err, "the delete is not complete") {
-			t.Errorf("exit %d with %s%s", code, out, err)
+			t.Errorf("exit %d with %s%s, want %s", code, out, err, list)
 		}
 	}
 }
 
-func TestShowsWhatIsKept(t *testing.T) {
+// TestShowsKeptAndLeft checks the lines for what a delete keeps, and for what it could not delete.
+func TestShowsKeptAndLeft(t *testing.T) {
 	var out bytes.Buffer
 	c := DeleteCmd{baseKey: baseKey{Type: "counter", Name: "x"}}
 	report := erase.Report{Deleted: map[erase.What]int{erase.WriteShards: 2}, Kept: []string{"1 write shard"}, Left: []string{"the rest"}}
 	if err := c.show(&out, &report); err != nil || !strings.HasSuffix(out.String(), "\nkept: 1 write shard\nleft: the rest\n") ||
 		!strings.Contains(out.String(), `of counter "x"`) {
-		t.Errorf("%v: %s", err, &out)
+		t.Errorf("output %s, %v", &out, err)
 	}
 }
 
+// TestAsk checks that only yes confirms a delete.
 func TestAsk(t *testing.T) {
 	for answer, want := range map[string]bool{"yes\n": true, " yes": true, "y\n": false, "": false, "no\nyes\n": false} {
 		var out bytes.Buffer
 		err := ask(t.Context(), strings.NewReader(answer), &out, "counter \"x\"")
 		if (err == nil) != want || out.String() != "Delete counter \"x\", with all that belongs to it? Type yes: " {
-			t.Errorf("%q: %v after %q", answer, err, out.String())
+			t.Errorf("answer %q: error %v after the question %q", answer, err, out.String())
 		}
 	}
 }
 
 func TestDeletesWrongUsageIsOneLine(t *testing.T) {
-	for args, want := range map[string]string{
+	checkOneLine(t, exitUsage, "delete ", map[string]string{
 		"--type counter":                        "--name must not be empty",
 		"--type book --name x":                  "--type must be one of",
 		"--type counter --name x --player y":    "--player needs --type board",
@@ -101,18 +104,10 @@ func TestDeletesWrongUsageIsOneLine(t *testing.T) {
 		"--type entity --name x --read-units 0": "--read-units 0: want 1 to 1000000",
 		"--type board --name x --write-units 0": "--write-units 0: want 1 to 1000000",
 		"--type counter --name x --endpoint hm": `endpoint "hm": want a URL`,
-	} {
-		code, out, err := hotshard(t, append([]string{"delete"}, strings.Fields(args)...)...)
-		if code != exitUsage || out != "" || strings.Count(err, "\n") != 1 || !strings.Contains(err, want) {
-			t.Errorf("%q: exit %d with %q, want %q", args, code, err, want)
-		}
-	}
-	_, _, flags := tablesAt(t)
-	flags[3] = "nowhere-"
+	})
 	for _, kind := range []string{"counter", "entity", "board", "sessions"} {
-		code, _, err := hotshard(t, append([]string{"delete", "--yes", "--type", kind, "--name", "x"}, flags...)...)
-		if code != exitBad || strings.Count(err, "\n") != 1 || !strings.Contains(err, fmt.Sprintf("no tables of hotshard with the prefix %q", flags[3])) {
-			t.Errorf("%s without tables: exit %d with %q", kind, code, err)
-		}
+		checkOneLine(t, exitBad, "delete --yes --prefix nowhere- --endpoint "+enginetest.Endpoint(t), map[string]string{
+			" --name x --type " + kind: `no tables of hotshard with the prefix "nowhere-"`,
+		})
 	}
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// TestDemo runs the shortest demo, and compares its story with the shard map and, while it runs, with what the
-// limiter has counted.
+// TestDemo runs the shortest demo. It compares the story with the shard map and with the limiter's counts during the
+// run.
 func TestDemo(t *testing.T) {
 	endpoint, prefix := enginetest.Endpoint(t), enginetest.Prefix("demo")
 	var out, errOut syncBuffer
@@ -46,15 +46,15 @@ func TestDemo(t *testing.T) {
 		t.Fatalf("exit %d: %s", exit, errOut.String())
 	}
 	if got := story.ThrottledAttempts; got < throttled {
-		t.Errorf("the story has %d throttled writes, the limiter had counted %d", got, throttled)
+		t.Errorf("the story has %d throttled writes, but the limiter counted %d", got, throttled)
 	}
-	wantMapsHistory(t, endpoint, prefix, story)
+	checkHistory(t, endpoint, prefix, story)
 	if *story.HotAfter > *story.CoolAfter || story.HottestWCU < story.HotWCU || story.CoolWCU >= story.HotWCU || story.Requests < 500 {
-		t.Errorf("it tells %+v", story)
+		t.Errorf("story %+v, want a hot key that cooled", story)
 	}
 }
 
-// throttledSoFar reads the counter's throttled writes from a running demo's console; 0 if there are none yet.
+// throttledSoFar returns the counter's throttled writes from a running demo's console, or 0 if it does not respond.
 func throttledSoFar(notices string) (sum int64) {
 	_, url, ok := strings.Cut(notices, "the console is at ")
 	if !ok {
@@ -88,8 +88,8 @@ func throttledSoFar(notices string) (sum int64) {
 // mapLead exceeds the time from a change until it takes effect in the shard map.
 const mapLead = 8 * time.Second
 
-// wantMapsHistory checks that each change of the story is in the shard map.
-func wantMapsHistory(t *testing.T, endpoint, prefix string, story demo.Story) {
+// checkHistory checks that the shard map has each change of the story.
+func checkHistory(t *testing.T, endpoint, prefix string, story demo.Story) {
 	t.Helper()
 	m := shardmap.New(dynamolocal.DynamoDB(endpoint, ""), schema.NamesFor(prefix).ShardMap, shardmap.Options{})
 	entry, err := m.Lookup(t.Context(), schema.BaseKey{Type: kind.Counter, Name: demo.Counter}.String(), story.Began.Add(time.Minute))
@@ -97,13 +97,13 @@ func wantMapsHistory(t *testing.T, endpoint, prefix string, story demo.Story) {
 		t.Fatal(err)
 	}
 	if got := entry.History.Newest(); got != story.ShardsAfter || got == 1 || len(story.Changes) == 0 {
-		t.Errorf("the map has %d write shards, the story %+v", got, story)
+		t.Errorf("the shard map has %d write shards, the story is %+v", got, story)
 	}
 	for _, c := range story.Changes {
 		if !slices.ContainsFunc(entry.History, func(h shard.Change) bool {
 			return h.Count == c.Shards && h.At.Sub(c.Time) > -time.Second && h.At.Sub(c.Time) < mapLead
 		}) {
-			t.Errorf("the map's history %+v has no %+v", entry.History, c)
+			t.Errorf("the shard map's history %+v lacks %+v", entry.History, c)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -46,6 +47,22 @@ func (d *deployed) post(path, body string) {
 	}
 }
 
+// createTable creates a table with keys of type S, and with a stream unless the view is "".
+func createTable(t *testing.T, db *dynamodb.Client, name string, view types.StreamViewType, keys ...string) {
+	t.Helper()
+	in := &dynamodb.CreateTableInput{TableName: &name, BillingMode: types.BillingModePayPerRequest}
+	for i, key := range keys {
+		in.AttributeDefinitions = append(in.AttributeDefinitions, types.AttributeDefinition{AttributeName: &key, AttributeType: types.ScalarAttributeTypeS})
+		in.KeySchema = append(in.KeySchema, types.KeySchemaElement{AttributeName: &key, KeyType: []types.KeyType{types.KeyTypeHash, types.KeyTypeRange}[i]})
+	}
+	if view != "" {
+		in.StreamSpecification = &types.StreamSpecification{StreamEnabled: aws.Bool(true), StreamViewType: view}
+	}
+	if _, err := db.CreateTable(t.Context(), in); err != nil {
+		t.Fatal(err)
+	}
+}
+
 type item = map[string]types.AttributeValue
 
 func str(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
@@ -62,12 +79,12 @@ func (d *deployed) damage(table, pk, sk, expression string, values item) {
 	}
 }
 
-// run checks the exit code, and that a failure prints one line.
+// run runs a command, and checks its exit code and that a failure prints one line.
 func (d *deployed) run(want int, args ...string) (out, err string) {
 	d.t.Helper()
 	code, out, err := hotshard(d.t, append(args, d.flags...)...)
 	if code != want || strings.Count(err, "\n") != min(code, 1) {
-		d.t.Errorf("%q: exit %d with %q, want %d:\n%s", args, code, err, want, out)
+		d.t.Errorf("%q: exit %d with %q, want %d and a line:\n%s", args, code, err, want, out)
 	}
 	return out, err
 }
@@ -88,7 +105,7 @@ func (d *deployed) remove(table, pk, sk string) {
 	}
 }
 
-// awaitFailure waits until the aggregator has noted a record that a target lacks.
+// awaitFailure waits until the aggregator has stored a failure of a target.
 func (d *deployed) awaitFailure(target string) {
 	d.t.Helper()
 	pk, sk := schema.FailureKey(target)
@@ -101,5 +118,5 @@ func (d *deployed) awaitFailure(target string) {
 			return
 		}
 	}
-	d.t.Fatalf("no failure of %s was noted", target)
+	d.t.Fatalf("no failure of %s was stored within a minute", target)
 }

@@ -11,14 +11,13 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/pkg/throttle"
 )
 
-// TestExplain explains the throttles of a table behind a throttling proxy, and those of a log.
+// TestExplain checks explanations of a table's throttles from the throttling proxy, and of those in a log.
 func TestExplain(t *testing.T) {
 	t.Setenv("AWS_ENDPOINT_URL_CLOUDWATCH", "")
 	engine, err := url.Parse(enginetest.Endpoint(t))
@@ -33,28 +32,14 @@ func TestExplain(t *testing.T) {
 	t.Cleanup(proxy.Close)
 	name := enginetest.Prefix("explained")
 	db := dynamolocal.DynamoDB(proxy.URL, "", func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} })
-	if _, err := db.CreateTable(t.Context(), &dynamodb.CreateTableInput{
-		TableName: &name, BillingMode: types.BillingModePayPerRequest,
-		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String("id"), AttributeType: types.ScalarAttributeTypeS}},
-		KeySchema:            []types.KeySchemaElement{{AttributeName: aws.String("id"), KeyType: types.KeyTypeHash}},
-	}); err != nil {
-		t.Fatal(err)
-	}
+	createTable(t, db, name, "", "id")
 	args := []string{"explain", "--table", name, "--endpoint", proxy.URL}
 	if code, out, _ := hotshard(t, args...); code != exitOK || !strings.Contains(out, name+" was not throttled from") {
-		t.Errorf("before: exit %d with\n%s", code, out)
+		t.Errorf("before the writes: exit %d with\n%s", code, out)
 	}
-	put := func() error {
-		large := &types.AttributeValueMemberS{Value: strings.Repeat("x", 300_000)} // the debt lasts for minutes
-		_, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &name, Item: map[string]types.AttributeValue{"id": &types.AttributeValueMemberS{Value: "hot"}, "text": large}})
-		return err
-	}
-	if err := put(); err != nil {
-		t.Fatal(err)
-	}
-	for range 3 {
-		if put() == nil {
-			t.Fatal("nothing was throttled")
+	for n := range 4 {
+		if err := putLarge(t, db, name, item{"id": str("hot")}); (err == nil) != (n == 0) {
+			t.Fatalf("write %d: %v", n, err)
 		}
 	}
 	const reason = "TableWriteKeyRangeThroughputExceeded"
@@ -83,14 +68,14 @@ func TestExplain(t *testing.T) {
 			Unknown float64
 		}
 		if err := json.Unmarshal([]byte(out), &r); err != nil || code != exitOK || r.Table != name || len(r.Findings) != 1 || r.Unknown != c.unknown || !strings.Contains(errText, c.notes) {
-			t.Fatalf("%s: exit %d, %v, %q with\n%s", what, code, err, errText, out)
+			t.Fatalf("%s: exit %d, %v, %q; want one finding in\n%s", what, code, err, errText, out)
 		}
 		f := r.Findings[0]
 		if f.Reason != reason || f.Scope != "table" || f.Operation != "write" || f.Confidence != "measured" || f.Share != c.share || c.finding != "" && f.Keys[0].Key != c.finding {
-			t.Errorf("%s: %+v", what, f)
+			t.Errorf("%s: finding %+v", what, f)
 		}
 	}
 	if code, _, errText := hotshard(t, "explain", "--table", "nowhere", "--endpoint", proxy.URL); code != exitBad || !strings.Contains(errText, `Table "nowhere" not found`) {
-		t.Errorf("exit %d with %q", code, errText)
+		t.Errorf("a missing table: exit %d with %q", code, errText)
 	}
 }

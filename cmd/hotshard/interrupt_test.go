@@ -13,22 +13,23 @@ import (
 )
 
 func TestAskEndsWhenInterrupted(t *testing.T) {
-	in, typist := io.Pipe()
-	defer typist.Close()
+	in, silent := io.Pipe()
+	defer silent.Close()
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(interruption{os.Interrupt})
 	var out bytes.Buffer
 	if err := ask(ctx, in, &out, "counter \"x\""); !errors.Is(err, context.Canceled) || !strings.HasSuffix(out.String(), "Type yes: \n") {
-		t.Errorf("%v after %q", err, &out)
+		t.Errorf("error %v after the question %q, want context.Canceled", err, &out)
 	}
 }
 
+// TestExitCodes checks the exit code and the line for a command's error, and after a signal.
 func TestExitCodes(t *testing.T) {
 	for _, c := range []struct {
 		signal os.Signal
 		err    error
 		code   int
-		says   string
+		line   string
 	}{
 		{nil, nil, exitOK, ""},
 		{nil, errors.New("no"), exitBad, "hotshard: no\n"},
@@ -42,15 +43,15 @@ func TestExitCodes(t *testing.T) {
 		if c.signal != nil {
 			cancel(interruption{c.signal})
 		}
-		var says bytes.Buffer
-		if code := outcome(ctx, c.err, streams{io.Discard, &says}); code != c.code || says.String() != c.says {
-			t.Errorf("%v, %v: exit %d with %q", c.signal, c.err, code, &says)
+		var errOut bytes.Buffer
+		if code := outcome(ctx, c.err, streams{io.Discard, &errOut}); code != c.code || errOut.String() != c.line {
+			t.Errorf("signal %v, error %v: exit %d with %q, want %d with %q", c.signal, c.err, code, &errOut, c.code, c.line)
 		}
 		cancel(nil)
 	}
 }
 
-// TestInterruptedCommands checks that they exit with the signal's code and print one line.
+// TestInterruptedCommands checks that interrupted commands exit with the signal's code and say so.
 func TestInterruptedCommands(t *testing.T) {
 	_, _, flags := tablesAt(t)
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -61,14 +62,15 @@ func TestInterruptedCommands(t *testing.T) {
 		append([]string{"delete", "--type", "counter", "--name", "x", "--yes"}, flags...),
 		{"load", "--workload", "viral", "--seed", "1", "--target", target}, {"shards", "list", "--target", target},
 	} {
-		var out, says bytes.Buffer
-		code := run(ctx, args, streams{&out, &says})
-		if code != 130 || !strings.HasSuffix(says.String(), "hotshard: interrupted\n") || strings.Contains(says.String(), "unavailable") {
-			t.Errorf("%q: exit %d with %q", args[0], code, &says)
+		var out, errOut bytes.Buffer
+		code := run(ctx, args, streams{&out, &errOut})
+		if code != 130 || !strings.HasSuffix(errOut.String(), "hotshard: interrupted\n") || strings.Contains(errOut.String(), "unavailable") {
+			t.Errorf("%q: exit %d with %q, want 130 and interrupted", args[0], code, &errOut)
 		}
 	}
 }
 
+// TestVersion checks that each form prints the commit, the version and Go's version.
 func TestVersion(t *testing.T) {
 	commit = "0123abc"
 	t.Cleanup(func() { commit = "" })
@@ -80,6 +82,6 @@ func TestVersion(t *testing.T) {
 	}
 	commit = ""
 	if v := thisVersion(); v.Commit == "" || v.Version == "" {
-		t.Errorf("%+v", v)
+		t.Errorf("without a commit from the linker: %+v", v)
 	}
 }

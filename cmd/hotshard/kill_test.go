@@ -20,7 +20,7 @@ import (
 	"github.com/hotshard/hotshard/internal/tool/workload"
 )
 
-// build compiles the command once for all tests.
+// build compiles the command, and returns the binary's path.
 func build(t *testing.T) string {
 	t.Helper()
 	binary := filepath.Join(t.TempDir(), "hotshard")
@@ -30,7 +30,7 @@ func build(t *testing.T) string {
 	return binary
 }
 
-// process is a hotshard local that the test may kill.
+// process is a command that the test may kill.
 type process struct {
 	*exec.Cmd
 	lines chan string
@@ -73,19 +73,19 @@ func (p *process) expect(t *testing.T, text string) {
 		select {
 		case line, ok := <-p.lines:
 			if !ok {
-				t.Fatalf("hotshard local ended without saying %q", text)
+				t.Fatalf("hotshard local ended without the line %q", text)
 			}
 			if strings.Contains(line, text) {
 				return
 			}
 		case <-timeout:
-			t.Fatalf("hotshard local did not say %q", text)
+			t.Fatalf("hotshard local did not print %q within a minute", text)
 		}
 	}
 }
 
-// freeAddr returns an address on which nothing else listens while the command is down. Its port is below those of
-// outgoing connections, of listeners on port 0, and of engines.
+// freeAddr returns an address on which nothing listens, even while the command is down: its port is below those of outgoing
+// connections, of listeners on port 0, and of engines.
 func freeAddr(t *testing.T) string {
 	t.Helper()
 	for range 100 {
@@ -99,8 +99,8 @@ func freeAddr(t *testing.T) string {
 	return ""
 }
 
-// TestKilledAndStartedAgain repeatedly kills hotshard local during a load, while the engine goes on. Afterwards every
-// accepted write exists, every summary is exact, and the command ends when it is interrupted.
+// TestKilledAndStartedAgain kills hotshard local during a load, while its engine runs on, and starts it again. Afterwards
+// each accepted write exists, each summary is exact, and the command ends when it is interrupted.
 func TestKilledAndStartedAgain(t *testing.T) {
 	t.Parallel()
 	lane.NeedsEngine(t)
@@ -134,7 +134,7 @@ func TestKilledAndStartedAgain(t *testing.T) {
 			time.Sleep(5 * time.Millisecond)
 		}
 		if n := done.Load(); n >= int64(count) {
-			t.Errorf("kill %d comes after all of the load: %d", kill+1, n)
+			t.Errorf("kill %d was after the load of %d requests", kill+1, n)
 		}
 		_ = running.Process.Signal(syscall.SIGKILL)
 		_ = running.Wait()
@@ -162,6 +162,6 @@ func TestTakenPortIsOneLine(t *testing.T) {
 	defer listener.Close()
 	code, out, text := hotshard(t, "local", "--addr", listener.Addr().String(), "--endpoint", enginetest.Endpoint(t))
 	if code != exitBad || out != "" || strings.Count(text, "\n") != 1 || !strings.Contains(text, "address already in use") {
-		t.Fatalf("exit %d, out %q, err %q", code, out, text)
+		t.Fatalf("exit %d with %q and %q, want 1 and a line about the address", code, out, text)
 	}
 }

@@ -24,7 +24,20 @@ func hotshard(t *testing.T, args ...string) (code int, out, err string) {
 	return code, outBuf.String(), errBuf.String()
 }
 
-// forgetful accepts all writes and stores none. Its summaries are always ahead.
+// checkOneLine runs a command with each of these arguments. It must exit with this code, and print one line with the
+// text.
+func checkOneLine(t *testing.T, exit int, command string, cases map[string]string) {
+	t.Helper()
+	for args, want := range cases {
+		code, out, err := hotshard(t, strings.Fields(command+args)...)
+		err = strings.TrimPrefix(err, "workload zipf, seed 1\n") // which a load prints first
+		if code != exit || out != "" || strings.Count(err, "\n") != 1 || !strings.Contains(err, want) {
+			t.Errorf("%s%s: exit %d with %q and %q, want %d and one line with %q", command, args, code, err, out, exit, want)
+		}
+	}
+}
+
+// forgetful starts an API that accepts all writes and stores none. Its summaries are always ahead.
 func forgetful(t *testing.T) string {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		query := r.URL.Query()
@@ -60,7 +73,7 @@ func TestHelp(t *testing.T) {
 }
 
 func TestWrongUsageIsOneLine(t *testing.T) {
-	for args, want := range map[string]string{
+	checkOneLine(t, exitUsage, "", map[string]string{
 		"":                                                "expected one of",
 		"nope":                                            "unexpected argument nope",
 		"load":                                            "want one of --access-log and --workload",
@@ -157,12 +170,7 @@ func TestWrongUsageIsOneLine(t *testing.T) {
 		"shards set --type entity --name x":                           "want one of --shards and --unpin",
 		"shards set --type entity --name x --shards 2 --unpin":        "want one of --shards and --unpin",
 		"shards set --type entity --name x --unpin --target nonsense": `target "nonsense": want a URL`,
-	} {
-		code, out, err := hotshard(t, strings.Fields(args)...)
-		if code != exitUsage || out != "" || strings.Count(err, "\n") != 1 || !strings.Contains(err, want) {
-			t.Errorf("%q: exit %d with %q, want %q", args, code, err, want)
-		}
-	}
+	})
 }
 
 func TestLoadFailsInOneLine(t *testing.T) {
@@ -171,45 +179,30 @@ func TestLoadFailsInOneLine(t *testing.T) {
 	if err := os.WriteFile(bad, []byte("nonsense\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for args, want := range map[string]string{
+	checkOneLine(t, exitBad, "load ", map[string]string{
 		"--access-log " + bad:                                  "bad.log:1: time: ",
 		"--access-log /nowhere":                                "no such file",
 		"--access-log " + bad + " --target http://[::1]:1":     "bad.log:1: ",
 		"--workload zipf --seed 1 --target http://127.0.0.1:1": "no hotshard API at http://127.0.0.1:1",
-	} {
-		code, out, err := hotshard(t, append([]string{"load"}, strings.Fields(args)...)...)
-		err = strings.TrimPrefix(err, "workload zipf, seed 1\n")
-		if code != exitBad || out != "" || strings.Count(err, "\n") != 1 || !strings.Contains(err, want) {
-			t.Errorf("%q: exit %d with %q, want %q", args, code, err, want)
-		}
-	}
+	})
 }
 
 func TestLocalFailsInOneLine(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	for args, want := range map[string]string{
+	checkOneLine(t, exitBad, "local --addr 127.0.0.1:0 ", map[string]string{
 		"--endpoint http://127.0.0.1:1 --failures " + dir + "/f":   "no DynamoDB-compatible engine at http://127.0.0.1:1: ",
 		"--endpoint " + forgetful(t) + " --failures " + dir + "/f": "no TableNames",
 		"--failures " + dir: "is a directory",
-	} {
-		code, out, err := hotshard(t, append([]string{"local", "--addr", "127.0.0.1:0"}, strings.Fields(args)...)...)
-		if code != exitBad || out != "" || strings.Count(err, "\n") != 1 || !strings.Contains(err, want) {
-			t.Errorf("%q: exit %d with %q, want %q", args, code, err, want)
-		}
-	}
+	})
 }
 
-func TestLoadPrintsATable(t *testing.T) {
+func TestLoadPrintsTable(t *testing.T) {
 	code, out, err := hotshard(t, "load", "--workload", "viral", "--count", "20", "--seed", "7", "--target", forgetful(t))
 	if code != exitOK {
 		t.Errorf("exit %d: %s", code, err)
 	}
-	for _, want := range []string{"workload", "viral", "seed", "requests/s", "freshness p50, p99", "20 (32 in flight, 1 a call, keyed: false)"} {
-		if !strings.Contains(out, want) {
-			t.Errorf("output lacks %q:\n%s", want, out)
-		}
-	}
+	wantText(t, out, "workload", "viral", "seed", "requests/s", "freshness p50, p99", "20 (32 in flight, 1 a call, keyed: false)")
 }
 
 func TestLoadExitsBadOnDifferences(t *testing.T) {
@@ -219,18 +212,17 @@ func TestLoadExitsBadOnDifferences(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &result); err != nil {
 		t.Fatalf("%v in %s", err, out)
 	}
-	// Three paths and the probe's counter, three events, and the one client's score.
+	// The differences are three paths, the probe's counter, three events, and the client's score.
 	if code != exitBad || result.Verify.Differences != 8 || len(result.Verify.First) != 8 || !result.Keyed {
-		t.Errorf("exit %d with %s", code, out)
+		t.Errorf("exit %d with %s, want 1 and 8 differences", code, out)
 	}
 	if !strings.Contains(err, "verification found 8 differences") {
 		t.Errorf("error = %q", err)
 	}
 }
 
-// TestEveryFlagOfLocalArrives: a flag that is parsed and then forgotten would be
-// taken without a word.
-func TestEveryFlagOfLocalArrives(t *testing.T) {
+// TestEveryFlagOfLocalIsPassed checks that no parsed flag of local is ignored.
+func TestEveryFlagOfLocalIsPassed(t *testing.T) {
 	c := LocalCmd{
 		Addr: "127.0.0.1:1", Endpoint: "http://127.0.0.1:2", Prefix: "p-", Window: 7 * time.Second, Idle: 4 * time.Second, Quiet: 3 * time.Minute,
 		Control: "observe", Partitions: 5, PartitionWCU: 6, TableWCU: 8, Failures: "f", Data: "d",
@@ -240,6 +232,6 @@ func TestEveryFlagOfLocalArrives(t *testing.T) {
 	limits := system.Limits{Partitions: 5, PartitionWCU: 6, TableWCU: 8, SplitAfter: time.Hour, TransactionHold: time.Millisecond}
 	if got.Addr != c.Addr || got.Endpoint != c.Endpoint || got.Prefix != c.Prefix || got.Window != c.Window || got.Idle != c.Idle || got.Quiet != c.Quiet ||
 		got.Control != c.Control || got.Limits != limits || got.Failures != "f" || got.DataDir != "d" {
-		t.Errorf("%+v became %+v", c, got)
+		t.Errorf("flags %+v became options %+v", c, got)
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 )
 
-// TestExplainAgents speaks the Model Context Protocol with explain --mcp over pipes.
-func TestExplainAgents(t *testing.T) {
+// TestExplainMCP checks the tool of explain --mcp over the Model Context Protocol: its schema, its reports and its errors.
+func TestExplainMCP(t *testing.T) {
 	t.Setenv("AWS_ENDPOINT_URL_CLOUDWATCH", "")
 	db := enginetest.Client(t)
 	asOwner(t, db)
@@ -34,7 +34,7 @@ func TestExplainAgents(t *testing.T) {
 	}
 	list, err := session.ListTools(t.Context(), nil)
 	if err != nil || len(list.Tools) != 1 {
-		t.Fatalf("%v %+v", err, list)
+		t.Fatalf("tools %+v, %v; want one", list, err)
 	}
 	tool := list.Tools[0]
 	text, err := json.Marshal(tool.InputSchema)
@@ -46,16 +46,16 @@ func TestExplainAgents(t *testing.T) {
 		err = json.Unmarshal(text, &schema)
 	}
 	if err != nil || tool.Name != "explain_throttles" || !tool.Annotations.ReadOnlyHint || len(schema.Properties) != 6 || len(schema.Required) != 0 || schema.Properties["since"].Description == "" {
-		t.Errorf("%v: %+v with the schema %s", err, tool, text)
+		t.Errorf("tool %+v with the schema %s, %v", tool, text, err)
 	}
-	ask := func(arguments map[string]any) (r throttles.Report, said string, failed bool) {
+	call := func(arguments map[string]any) (r throttles.Report, printed string, failed bool) {
 		t.Helper()
 		got, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: tool.Name, Arguments: arguments})
 		if err != nil {
 			return r, err.Error(), true
 		}
 		for _, content := range got.Content {
-			said += content.(*mcp.TextContent).Text
+			printed += content.(*mcp.TextContent).Text
 		}
 		text, err := json.Marshal(got.StructuredContent)
 		if err == nil && !got.IsError {
@@ -64,15 +64,15 @@ func TestExplainAgents(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return r, said, got.IsError
+		return r, printed, got.IsError
 	}
-	r, said, failed := ask(map[string]any{"table": names.Items})
-	if failed || len(r.Findings) != 1 || r.Findings[0].Keys[0].Key != "C#page#0" || !strings.Contains(said, "3 throttles.") || !strings.Contains(said, "cure  Shard C#page#0 over") {
-		t.Errorf("%s, %+v", said, r)
+	r, printed, failed := call(map[string]any{"table": names.Items})
+	if failed || len(r.Findings) != 1 || r.Findings[0].Keys[0].Key != "C#page#0" || !strings.Contains(printed, "3 throttles.") || !strings.Contains(printed, "cure  Shard C#page#0 over") {
+		t.Errorf("a table: %s, %+v", printed, r)
 	}
-	r, said, failed = ask(map[string]any{"stack": true, "tables_prefix": strings.TrimSuffix(names.Items, "items"), "since": "1h"})
-	if failed || len(r.Findings) != 1 || !strings.Contains(said, "cure  Wait until hotshard adds write shards to counter page, which has 1,") {
-		t.Errorf("%s, %+v", said, r)
+	r, printed, failed = call(map[string]any{"stack": true, "tables_prefix": strings.TrimSuffix(names.Items, "items"), "since": "1h"})
+	if failed || len(r.Findings) != 1 || !strings.Contains(printed, "cure  Wait until hotshard adds write shards to counter page, which has 1,") {
+		t.Errorf("a deployment: %s, %+v", printed, r)
 	}
 	for want, arguments := range map[string]map[string]any{
 		"want one of --table and --stack": {},
@@ -82,23 +82,23 @@ func TestExplainAgents(t *testing.T) {
 		`no table has an index "none"`:    {"table": names.Items, "index": "none"},
 		"endpoint":                        {"table": names.Items, "endpoint": "http://127.0.0.1:1"},
 	} {
-		if _, said, failed := ask(arguments); !failed || !strings.Contains(said, want) {
-			t.Errorf("%v: %s, want %s", arguments, said, want)
+		if _, printed, failed := call(arguments); !failed || !strings.Contains(printed, want) {
+			t.Errorf("%v: %s, want %s", arguments, printed, want)
 		}
 	}
 	if err := session.Close(); err != nil {
 		t.Error(err)
 	}
 	if err := <-served; err != nil {
-		t.Errorf("the server ended with %v", err)
+		t.Errorf("serve returned %v", err)
 	}
 }
 
-// TestExplainAgentsFlags checks which flags go with --mcp.
-func TestExplainAgentsFlags(t *testing.T) {
+// TestExplainMCPFlags checks that --mcp excludes --json and --log.
+func TestExplainMCPFlags(t *testing.T) {
 	for _, flags := range [][]string{{"--json"}, {"--log", "-"}} {
 		if code, out, errs := hotshard(t, append([]string{"explain", "--mcp"}, flags...)...); code != exitUsage || !strings.Contains(errs, "--mcp") || out != "" {
-			t.Errorf("%v: exit %d, %s %s", flags, code, out, errs)
+			t.Errorf("%v: exit %d with %s %s, want wrong usage of --mcp", flags, code, out, errs)
 		}
 	}
 }

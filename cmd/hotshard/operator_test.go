@@ -20,16 +20,13 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// TestAuditRebuildReplay runs the commands of an operator's day.
+// TestAuditRebuildReplay damages summaries and items, and checks what audit, rebuild and replay find, repair and report.
 func TestAuditRebuildReplay(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
 	at := enginetest.Yesterday()
-	for pk, value := range map[string]int{"C#a#1": 7, "C#b#1": 3} { // as writers do that know of two write shards
-		in := &dynamodb.PutItemInput{TableName: &d.names.Items, Item: item{"pk": str(pk), "sk": str("+"), "rev": num(1e15), "value": num(value)}}
-		if _, err := d.db.PutItem(t.Context(), in); err != nil {
-			t.Fatal(err)
-		}
+	for pk, value := range map[string]int{"C#a#1": 7, "C#b#1": 3} { // as writers with two write shards do
+		putItem(t, d.db, d.names.Items, item{"pk": str(pk), "sk": str("+"), "rev": num(1e15), "value": num(value)})
 	}
 	for _, name := range []string{"C#a", "C#b"} {
 		changer := shardmap.NewChanger(d.db, shardmap.New(d.db, d.names.ShardMap, shardmap.Options{}), shardmap.ChangerOptions{})
@@ -51,7 +48,7 @@ func TestAuditRebuildReplay(t *testing.T) {
 	out, _ = d.run(exitBad, "audit", "--wait", "0s", "--json", "--type", "counter", "--name", "a")
 	var report audit.Report
 	if err := json.Unmarshal([]byte(out), &report); err != nil || report.Bad() != 1 || report.Findings[0].State != audit.Wrong || report.Findings[0].Summary.Value.Int64() != 8 {
-		t.Errorf("%v in %s", err, out)
+		t.Errorf("report %s, %v; want one wrong summary of 8", out, err)
 	}
 	out, _ = d.run(exitOK, "audit", "--repair", "--type", "counter", "--name", "a")
 	wantText(t, out, "wrong, repaired", "0 right, 1 repaired")
@@ -72,7 +69,7 @@ func TestAuditRebuildReplay(t *testing.T) {
 	out, _ = d.run(exitOK, "replay", "--forget", begun, "--json")
 	var r replayed
 	if err := json.Unmarshal([]byte(out), &r); err != nil || r.Failures != 1 || r.Forgotten != 1 || len(r.Left) != 0 || r.Report.Targets != 0 {
-		t.Errorf("%v in %s", err, out)
+		t.Errorf("replayed %s, %v; want one failure forgotten", out, err)
 	}
 
 	given := filepath.Join(t.TempDir(), "given")
@@ -83,7 +80,7 @@ func TestAuditRebuildReplay(t *testing.T) {
 	d.damage(d.names.Rollups, "C#a#0", "-", "SET x1 = :x", item{":x": num(9)})
 	code, out, err := hotshard(t, append([]string{"replay", given}, d.flags...)...)
 	if code != exitOK || !strings.Contains(err, "1 of 2 records name no key") || !strings.Contains(out, "wrong, repaired") {
-		t.Errorf("exit %d with %q and %s", code, err, out)
+		t.Errorf("replay of a file: exit %d with %q and %s", code, err, out)
 	}
 	pk, sk = schema.FailureKey("E#old#2020-01-05T12")
 	d.damage(d.names.Rollups, pk, sk, "SET last_at = :at", item{":at": num(5)})

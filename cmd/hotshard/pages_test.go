@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -21,19 +22,19 @@ import (
 	"github.com/hotshard/hotshard/internal/test/lane"
 )
 
-// notRun lists the pages' commands that TestPagesCommands omits, with the reasons.
+// notRun has patterns of the commands that TestPagesCommands omits, with the reasons.
 var notRun = []struct{ command, why string }{
 	{`^make (run|test|build|lint|synth|test-long)\b|^go (build|test|vet)\b`, ".ci/run runs it, or runs what it starts"},
 	{`^make (bootstrap|preflight|deploy|destroy)\b`, "it needs an AWS account"},
 	{`^aws |^uuid=|^find given-up|^curl --aws-sigv4|--target "\$api" *$`, "it needs an AWS account"},
 	{`^(bin/)?hotshard prove\b`, "it takes minutes; internal/tool/prove has its tests"},
 	{`^(bin/)?hotshard demo\b`, "TestDemo runs it"},
-	{`# +asks first, on a terminal`, "it asks on a terminal; TestDeleteAsks answers"},
+	{`# +asks first, on a terminal`, "it asks on a terminal; TestAsk answers"},
 	{`^hotshard rebuild --type entity --name room/1`, "it follows a repair of damaged data, which audit's tests make"},
 }
 
-// TestPagesCommands runs every command in the sh blocks of README.md and docs/*.md against hotshard local, page by
-// page. It compares the output with the JSON on the page.
+// TestPagesCommands runs the commands in the sh blocks of README.md and docs/*.md against hotshard local, page by page.
+// It compares their output with the JSON on the page.
 func TestPagesCommands(t *testing.T) {
 	t.Parallel()
 	lane.NeedsEngine(t)
@@ -53,7 +54,7 @@ func TestPagesCommands(t *testing.T) {
 		}
 	}
 	if ran < 30 {
-		t.Errorf("%d commands were found in the pages: too few to be all", ran)
+		t.Errorf("the pages have %d commands, want 30 or more", ran)
 	}
 }
 
@@ -79,16 +80,10 @@ func pageCommands(page string) (list []pageCommand) {
 			}
 		}
 	}
-	kept := list[:0]
-	for _, c := range list {
-		if !leftOut(c.text) {
-			kept = append(kept, c)
-		}
-	}
-	return kept
+	return slices.DeleteFunc(list, func(c pageCommand) bool { return isOmitted(c.text) })
 }
 
-func leftOut(command string) bool {
+func isOmitted(command string) bool {
 	for _, n := range notRun {
 		if regexp.MustCompile(n.command).MatchString(command) {
 			return true
@@ -156,30 +151,14 @@ func newSite(t *testing.T) *site {
 func (s *site) orders(t *testing.T) {
 	t.Helper()
 	db := dynamolocal.DynamoDB(s.engine, "")
-	attribute := func(name string) types.AttributeDefinition {
-		return types.AttributeDefinition{AttributeName: &name, AttributeType: types.ScalarAttributeTypeS}
-	}
-	key := func(name string, kind types.KeyType) types.KeySchemaElement {
-		return types.KeySchemaElement{AttributeName: &name, KeyType: kind}
-	}
-	_, err := db.CreateTable(t.Context(), &dynamodb.CreateTableInput{
-		TableName: aws.String("orders"), BillingMode: types.BillingModePayPerRequest,
-		AttributeDefinitions: []types.AttributeDefinition{attribute("customer"), attribute("placed")},
-		KeySchema:            []types.KeySchemaElement{key("customer", types.KeyTypeHash), key("placed", types.KeyTypeRange)},
-		StreamSpecification:  &types.StreamSpecification{StreamEnabled: aws.Bool(true), StreamViewType: types.StreamViewTypeNewAndOldImages},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	createTable(t, db, "orders", types.StreamViewTypeNewAndOldImages, "customer", "placed")
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	t.Cleanup(func() { cancel(); <-done })
 	go func() {
 		defer close(done)
 		for i := 0; ctx.Err() == nil; i++ {
-			_, _ = db.PutItem(ctx, &dynamodb.PutItemInput{TableName: aws.String("orders"), Item: map[string]types.AttributeValue{
-				"customer": &types.AttributeValueMemberS{Value: "acme"}, "placed": &types.AttributeValueMemberS{Value: fmt.Sprint(i)},
-			}})
+			_, _ = db.PutItem(ctx, &dynamodb.PutItemInput{TableName: aws.String("orders"), Item: item{"customer": str("acme"), "placed": str(fmt.Sprint(i))}})
 			time.Sleep(20 * time.Millisecond)
 		}
 	}()
@@ -214,10 +193,10 @@ func (s *site) run(t *testing.T, commands []pageCommand) {
 		}
 		status, _, _ := strings.Cut(parts[i+1], "\n")
 		if status != fmt.Sprintf("%d 0", i) {
-			t.Errorf("%s\nended with %s:\n%s\n%s", c.text, status, printed, faults.String())
+			t.Errorf("%s\nended with the status %s:\n%s\n%s", c.text, status, printed, faults.String())
 		}
 		if c.shows != "" && !strings.Contains(undated(printed), undated(c.shows)) {
-			t.Errorf("%s\nprinted\n%s\nwhere the page shows\n%s", c.text, strings.TrimSpace(printed), c.shows)
+			t.Errorf("%s\nprinted\n%s\nbut the page shows\n%s", c.text, strings.TrimSpace(printed), c.shows)
 		}
 	}
 }

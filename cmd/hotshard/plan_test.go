@@ -12,21 +12,17 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/plan"
 )
 
-func TestPlanPrintsATable(t *testing.T) {
+func TestPlanPrintsTable(t *testing.T) {
 	code, out, err := hotshard(t, "plan", "--peak-wcu", "10000", "--rcu", "9500", "--wcu", "12000", "--gb", "120", "--load-factor", "0.25")
 	if code != exitOK || err != "" {
 		t.Errorf("exit %d with %q", code, err)
 	}
-	for _, want := range []string{
+	wantText(t, out,
 		"10000 WCU/s", "15, if each has its own partition: 1.5 times", "40 for counters, 80 for events",
 		"15 queries, 15 RCU for 100 items (30 RCU strongly consistent)", "16: 16 for throughput, 12 for size",
 		"$5737.69: writes 4927.50, reads 780.19, storage 30.00", "$6625.55: writes 5694.00, reads 901.55, storage 30.00",
 		"assumed: us-east-1, as of 2024-11-01",
-	} {
-		if !strings.Contains(out, want) {
-			t.Errorf("output lacks %q:\n%s", want, out)
-		}
-	}
+	)
 }
 
 func TestPlanAsJSON(t *testing.T) {
@@ -50,11 +46,11 @@ func TestPlanAsJSON(t *testing.T) {
 		},
 	}
 	if got != want {
-		t.Errorf("got  %+v\nwant %+v", got, want)
+		t.Errorf("plan %+v\nwant %+v", got, want)
 	}
 }
 
-// TestPlansNamesAsJSON checks the field names, which programs read.
+// TestPlansNamesAsJSON checks the names of the JSON fields, on which programs depend.
 func TestPlansNamesAsJSON(t *testing.T) {
 	code, out, err := hotshard(t, strings.Fields("plan --rate 2000 --events 10 --json")...)
 	if code != exitOK || err != "" {
@@ -81,11 +77,11 @@ func TestPlansNamesAsJSON(t *testing.T) {
 		read.items read.queries read.read_units read.read_units_strong
 		safety shards shards_calculated shards_random`)
 	if names := namesIn("", got); !slices.Equal(names, want) {
-		t.Errorf("got  %q\nwant %q", names, want)
+		t.Errorf("fields %q\nwant   %q", names, want)
 	}
 }
 
-// namesIn returns the sorted paths of all named fields of a value.
+// namesIn returns the sorted paths of all fields of a value.
 func namesIn(path string, value any) (names []string) {
 	switch value := value.(type) {
 	case map[string]any:
@@ -104,7 +100,7 @@ func namesIn(path string, value any) (names []string) {
 }
 
 func TestPlansWrongUsageIsOneLine(t *testing.T) {
-	for args, want := range map[string]string{
+	checkOneLine(t, exitUsage, "", map[string]string{
 		"plan --events=-1":                          "--events -1: want 0 to",
 		"plan --events NaN":                         "--events NaN: want 0 to",
 		"plan --rate 5 --increments 5":              "--increments needs --events",
@@ -132,44 +128,38 @@ func TestPlansWrongUsageIsOneLine(t *testing.T) {
 		"plan --peak-wcu 5 --read-items=-1":         "--read-items -1: want 1 or more",
 		"plan --peak-wcu 5 --provisioned-read=-0.1": "--provisioned-read -0.1: want 0 or more",
 		"plan --peak-wcu many":                      "--peak-wcu",
-	} {
-		code, out, err := hotshard(t, strings.Fields(args)...)
-		if code != exitUsage || out != "" || strings.Count(err, "\n") != 1 || !strings.Contains(err, want) {
-			t.Errorf("%q: exit %d with %q, want %q", args, code, err, want)
-		}
-	}
+	})
 }
 
-// TestADaysCostIsDocumented compares docs/deploy.md with the output, line by line.
-func TestADaysCostIsDocumented(t *testing.T) {
+// TestDailyCostIsDocumented checks that docs/deploy.md has the output of its command.
+func TestDailyCostIsDocumented(t *testing.T) {
 	content, err := os.ReadFile("../../docs/deploy.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, args := range []string{"plan --events 1000 --item-bytes 500"} {
-		code, out, _ := hotshard(t, strings.Fields(args+" --json")...)
-		var got shownPlan
-		if err := json.Unmarshal([]byte(out), &got); err != nil || code != exitOK || got.planned != nil {
-			t.Fatalf("%s: exit %d, %v:\n%s", args, code, err, out)
+	const args = "plan --events 1000 --item-bytes 500"
+	code, out, _ := hotshard(t, strings.Fields(args+" --json")...)
+	var got shownPlan
+	if err := json.Unmarshal([]byte(out), &got); err != nil || code != exitOK || got.planned != nil {
+		t.Fatalf("%s: exit %d, %v:\n%s", args, code, err, out)
+	}
+	text := "bin/hotshard " + args + "\n```\n\n"
+	for n, row := range got.Cost.rows() {
+		text += "|"
+		for _, cell := range row {
+			text += strings.TrimRight(fmt.Sprintf(" %v", cell), " ") + " |"
 		}
-		text := "bin/hotshard " + args + "\n```\n\n"
-		for n, row := range got.Cost.rows() {
-			text += "|"
-			for _, cell := range row {
-				text += strings.TrimRight(fmt.Sprintf(" %v", cell), " ") + " |"
-			}
-			text += "\n"
-			if n == 0 {
-				text += "| --- | --- |" + strings.Repeat(" ---: |", len(row)-2) + "\n"
-			}
+		text += "\n"
+		if n == 0 {
+			text += "| --- | --- |" + strings.Repeat(" ---: |", len(row)-2) + "\n"
 		}
-		if !strings.Contains(string(content), text) {
-			t.Errorf("docs/deploy.md lacks this:\n%s", text)
-		}
+	}
+	if !strings.Contains(string(content), text) {
+		t.Errorf("docs/deploy.md lacks this:\n%s", text)
 	}
 }
 
-func TestPlanOfAKeyAndADay(t *testing.T) {
+func TestPlanOfKeyAndDay(t *testing.T) {
 	code, out, err := hotshard(t, "plan", "--peak-wcu", "5000", "--events", "50000", "--days", "2", "--provisioned", "--no-access-log")
 	if code != exitOK || err != "" || !strings.Contains(out, "5000 WCU/s") || !strings.Contains(out, "71429 provisioned units") ||
 		!strings.Contains(out, "USD ON DAY 2") || strings.Contains(out, "access log") {
@@ -177,7 +167,7 @@ func TestPlanOfAKeyAndADay(t *testing.T) {
 	}
 }
 
-// TestDaysArePlanned checks that the settings of each day are in its column.
+// TestDaysArePlanned checks that each day's settings are in a column.
 func TestDaysArePlanned(t *testing.T) {
 	code, out, err := hotshard(t, strings.Fields("plan --events 1000 --item-bytes 500 --days 30")...)
 	for _, want := range []string{`streamShards +│ +│ 6 +│ 156 `, `batchingWindow +│ +│ 1s +│ 5s `, `Concurrency +│ +│ 100 +│ 196 `} {

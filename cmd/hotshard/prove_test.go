@@ -23,7 +23,7 @@ import (
 	"github.com/hotshard/hotshard/internal/tool/prove"
 )
 
-// proving runs hotshard prove as a process, with its own folder of notes.
+// proving runs hotshard prove as a process, with a folder of its own for notes.
 type proving struct {
 	binary, home, endpoint string
 }
@@ -41,19 +41,17 @@ func (p *proving) command(args ...string) (*exec.Cmd, *bytes.Buffer) {
 	return cmd, &out
 }
 
-// notes returns the runs with notes.
+// notes returns the ids of runs with notes, which are below the user's cache folder.
 func (p *proving) notes(t *testing.T) (ids []string) {
 	t.Helper()
-	paths, err := filepath.Glob(filepath.Join(p.home, "*", "hotshard", "prove", "*.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	more, err := filepath.Glob(filepath.Join(p.home, "hotshard", "prove", "*.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, path := range append(paths, more...) {
-		ids = append(ids, strings.TrimSuffix(filepath.Base(path), ".json"))
+	for _, cache := range []string{".", "*"} {
+		paths, err := filepath.Glob(filepath.Join(p.home, cache, "hotshard", "prove", "*.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range paths {
+			ids = append(ids, strings.TrimSuffix(filepath.Base(path), ".json"))
+		}
 	}
 	return ids
 }
@@ -78,8 +76,8 @@ func (p *proving) left(t *testing.T, ids []string) (names []string) {
 	return names
 }
 
-// TestProveKilled kills a run at a random moment, and interrupts another. The next command removes what the killed run
-// left, by its note. The interrupted run removes everything itself.
+// TestProveKilled kills a run at a random moment, and interrupts another. A cleanup must remove what the killed run left, by
+// its note. The interrupted run must remove everything itself.
 func TestProveKilled(t *testing.T) {
 	t.Parallel()
 	p := newProving(t)
@@ -92,7 +90,7 @@ func TestProveKilled(t *testing.T) {
 	}
 }
 
-// start starts a run, and returns after a time since its note was written.
+// start starts a run, and returns some time after its note was written.
 func (p *proving) start(t *testing.T, after time.Duration) (run *exec.Cmd, ids []string, out *bytes.Buffer) {
 	t.Helper()
 	run, out = p.command("--quick", "--yes", "--out", filepath.Join(t.TempDir(), "x"))
@@ -107,21 +105,21 @@ func (p *proving) start(t *testing.T, after time.Duration) (run *exec.Cmd, ids [
 func (p *proving) kill(t *testing.T, after time.Duration) {
 	t.Helper()
 	run, ids, out := p.start(t, after)
-	busy, said := p.command("--cleanup")
-	if err := busy.Run(); err != nil || !strings.Contains(said.String(), "still running") {
-		t.Errorf("a cleanup beside it: %v:\n%s", err, said)
+	concurrent, printed := p.command("--cleanup")
+	if err := concurrent.Run(); err != nil || !strings.Contains(printed.String(), "still running") {
+		t.Errorf("a cleanup during the run: %v:\n%s", err, printed)
 	}
 	_ = run.Process.Kill()
 	_ = run.Wait()
 	if noted := p.notes(t); len(noted) != 1 || noted[0] != ids[0] {
-		t.Errorf("killed after %v, noted is %v, want %v:\n%s", after, noted, ids, out)
+		t.Errorf("killed after %v: the notes are %v, want %v:\n%s", after, noted, ids, out)
 	}
-	cleanup, said := p.command("--cleanup")
-	if err := cleanup.Run(); err != nil || !strings.Contains(said.String(), "removing the resources of run "+ids[0]) || !strings.Contains(said.String(), "nothing of earlier runs is left") {
-		t.Errorf("the cleanup: %v:\n%s", err, said)
+	cleanup, printed := p.command("--cleanup")
+	if err := cleanup.Run(); err != nil || !strings.Contains(printed.String(), "removing the resources of run "+ids[0]) || !strings.Contains(printed.String(), "nothing of earlier runs is left") {
+		t.Errorf("the cleanup: %v:\n%s", err, printed)
 	}
 	if tables, noted := p.left(t, ids), p.notes(t); tables != nil || noted != nil {
-		t.Errorf("killed after %v, left are %v, noted %v", after, tables, noted)
+		t.Errorf("killed after %v: tables %v and notes %v are left", after, tables, noted)
 	}
 }
 
@@ -134,7 +132,7 @@ func (p *proving) interrupt(t *testing.T, after time.Duration) {
 		t.Errorf("interrupted after %v: %v:\n%s", after, err, out)
 	}
 	if tables, noted := p.left(t, ids), p.notes(t); tables != nil || noted != nil {
-		t.Errorf("interrupted after %v, left are %v, noted %v:\n%s", after, tables, noted, out)
+		t.Errorf("interrupted after %v: tables %v and notes %v are left:\n%s", after, tables, noted, out)
 	}
 }
 
@@ -146,11 +144,11 @@ func (p *proving) awaitNote(t *testing.T) []string {
 			return ids
 		}
 	}
-	t.Fatal("no run is written down")
+	t.Fatal("the run has no note after a minute")
 	return nil
 }
 
-// TestProveAsks checks that no run begins without a yes, or if it could cost too much.
+// TestProveAsks checks that a run begins only with a yes, below the ceiling and with an engine.
 func TestProveAsks(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	t.Setenv("HOME", t.TempDir())
@@ -161,13 +159,13 @@ func TestProveAsks(t *testing.T) {
 	} {
 		code, out, text := hotshard(t, strings.Fields(args)...)
 		if code != exitBad || out != "" || !strings.Contains(text, want) {
-			t.Errorf("%s: exit %d, %q, %q", args, code, out, text)
+			t.Errorf("%s: exit %d with %q and %q, want 1 and %q", args, code, text, out, want)
 		}
 	}
 	for answer, begins := range map[string]bool{"y\n": true, "Yes\n": true, "n\n": false, "\n": false, "": false} {
-		var asked bytes.Buffer
-		if err := askToBegin(t.Context(), strings.NewReader(answer), &asked); (err == nil) != begins || asked.String() != "Begin? y/N: " {
-			t.Errorf("%q: %v, asked %q", answer, err, &asked)
+		var question bytes.Buffer
+		if err := askToBegin(t.Context(), strings.NewReader(answer), &question); (err == nil) != begins || question.String() != "Begin? y/N: " {
+			t.Errorf("answer %q to %q: error %v, want the run to begin: %t", answer, &question, err, begins)
 		}
 	}
 	if err := askToBegin(t.Context(), iotest.ErrReader(errors.New("torn")), io.Discard); err == nil || err.Error() != "nothing was started: reading the answer: torn" {
@@ -182,15 +180,15 @@ func TestProveDescribesRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var said bytes.Buffer
-	prove.Options{Site: site, Plan: c.plan(), Ceiling: c.Ceiling}.Describe(&said)
-	wantText(t, said.String(), "begin with hotshard-prove-", "calls of a counter in a storm", "in 3m14s", "On AWS that would cost up to $", "The ceiling is $5.00")
-	said.Reset()
-	prove.Options{Site: prove.AWS{}, Plan: (&ProveCmd{}).plan(), Ceiling: 5}.Describe(&said)
-	wantText(t, said.String(), "190000 calls of a counter in a storm", "it costs up to $3.0", "ends at the ceiling of $5.00")
+	var text bytes.Buffer
+	prove.Options{Site: site, Plan: c.plan(), Ceiling: c.Ceiling}.Describe(&text)
+	wantText(t, text.String(), "begin with hotshard-prove-", "calls of a counter in a storm", "in 3m14s", "On AWS that would cost up to $", "The ceiling is $5.00")
+	text.Reset()
+	prove.Options{Site: prove.AWS{}, Plan: (&ProveCmd{}).plan(), Ceiling: 5}.Describe(&text)
+	wantText(t, text.String(), "190000 calls of a counter in a storm", "it costs up to $3.0", "ends at the ceiling of $5.00")
 }
 
-// TestProveExample checks that the example in the docs is a complete run with every part of the page.
+// TestProveExample checks that the docs' example is a complete run, with all sections of the page.
 func TestProveExample(t *testing.T) {
 	content, err := os.ReadFile("../../docs/performance/prove-local.json")
 	if err != nil {
@@ -198,7 +196,7 @@ func TestProveExample(t *testing.T) {
 	}
 	var example prove.Report
 	if err := json.Unmarshal(content, &example); err != nil || example.Fault != "" || len(example.Storms) != 2 {
-		t.Errorf("%v, %+v", err, example)
+		t.Errorf("example %+v, %v; want two storms and no fault", example, err)
 	}
 	wantText(t, example.Markdown(), "Run "+example.Run+", on this machine", "## When one partition throttles", "| counters, 60 a second |", "## Keyed calls", "## Cold starts", "| USD |")
 }

@@ -36,9 +36,9 @@ func asOwner(t *testing.T, db *dynamodb.Client) {
 	t.Setenv("AWS_REGION", db.Options().Region)
 }
 
-// TestReportOfATable reports on a table that another client wrote, with its viral key. A missing stream or table is an
-// error that says what to do, and keeps the existing file.
-func TestReportOfATable(t *testing.T) {
+// TestReportOfTable checks the report of a table with a hot key in the table and in an index. A missing stream or table is
+// an error that says what to do, and leaves an existing file unchanged.
+func TestReportOfTable(t *testing.T) {
 	db := enginetest.Client(t)
 	asOwner(t, db)
 	endpoint := aws.ToString(db.Options().BaseEndpoint)
@@ -62,8 +62,8 @@ func TestReportOfATable(t *testing.T) {
 		t.Cleanup(func() { _, _ = db.DeleteTable(t.Context(), &dynamodb.DeleteTableInput{TableName: &table}) })
 	}
 	const hostile = `</script><img src=x onerror="alert(1)">`
-	// They are 5 units each: 25 WCU/s in the engine's minute, and at least 12 in each of two minutes. Three of four are in
-	// the index.
+	// With 5 units each, these are 25 WCU/s in one of the engine's minutes, or at least 12 in each of two. Three of four
+	// are in the index.
 	const records = 340
 	body := strings.Repeat("x", 5000)
 	for i := range records {
@@ -71,13 +71,11 @@ func TestReportOfATable(t *testing.T) {
 		if i%8 == 0 {
 			user = fmt.Sprint("user#", i)
 		}
-		item := map[string]types.AttributeValue{"user": &types.AttributeValueMemberS{Value: user}, "at": &types.AttributeValueMemberS{Value: fmt.Sprintf("%06d", i)}, "body": &types.AttributeValueMemberS{Value: body}}
+		it := item{"user": str(user), "at": str(fmt.Sprintf("%06d", i)), "body": str(body)}
 		if i%4 != 3 {
-			item["country"], item["city"], item["status"] = &types.AttributeValueMemberS{Value: "de"}, &types.AttributeValueMemberS{Value: "berlin"}, &types.AttributeValueMemberS{Value: "open"}
+			it["country"], it["city"], it["status"] = str("de"), str("berlin"), str("open")
 		}
-		if _, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("orders"), Item: item}); err != nil {
-			t.Fatal(err)
-		}
+		putItem(t, db, "orders", it)
 	}
 	file := filepath.Join(t.TempDir(), "heat.json")
 	code, out, errs := hotshard(t, "report", "--table", "orders", "--endpoint", endpoint, "--partition-wcu", "10", "--since", "5m", "-o", file, "--json")
@@ -93,22 +91,22 @@ func TestReportOfATable(t *testing.T) {
 		t.Fatal(err)
 	}
 	if time.Since(data.From.Time) > 4*time.Minute || data.Heat.Step.String() != "1m" || len(data.Heat.Rows) == 0 || !strings.Contains(data.Todo[0], "partition keys") || !strings.Contains(data.Todo[0], "KB") {
-		t.Errorf("from %s by %s with %d rows: %q", data.From, data.Heat.Step, len(data.Heat.Rows), data.Todo)
+		t.Errorf("from %s by %s with %d rows, to do %q", data.From, data.Heat.Step, len(data.Heat.Rows), data.Todo)
 	}
 	storm := data.Storms[0]
 	if storm.Key != hostile || storm.Kind != report.Rising || data.Read.Share != 1 || data.Read.Records != records || data.Table != "orders" || data.Cost.Calls["GetRecords"] == 0 {
-		t.Errorf("%+v, %+v", storm, data.Read)
+		t.Errorf("first storm %+v, read %+v; want the hot key with rising sort keys", storm, data.Read)
 	}
 	ofIndex := slices.IndexFunc(data.Storms, func(s report.Storm) bool { return s.Index == "by_place" })
 	if ofIndex < 0 || data.Storms[ofIndex].Key != "de|berlin|open" || !strings.Contains(strings.Join(data.Todo, ";"), `"de|berlin|open" of the index by_place: `) {
-		t.Errorf("no storm in the index: %+v, %q", data.Storms, data.Todo)
+		t.Errorf("storms %+v, to do %q; want one in the index", data.Storms, data.Todo)
 	}
 	if why := data.Throttles; why == nil || why.Counted || why.Unknown != 1 || !strings.Contains(strings.Join(why.Notes, " "), "The engine has no CloudWatch.") {
-		t.Errorf("an engine that counts no throttles: %+v", data.Throttles)
+		t.Errorf("throttles %+v, want unknown ones, since the engine has no CloudWatch", data.Throttles)
 	}
 	for op := range data.Cost.Calls {
 		if op != "DescribeTable" && op != "DescribeStream" && op != "GetShardIterator" && op != "GetRecords" {
-			t.Errorf("%s was called", op)
+			t.Errorf("the report called %s", op)
 		}
 	}
 
@@ -118,31 +116,28 @@ func TestReportOfATable(t *testing.T) {
 	}
 	html, err := os.ReadFile(page)
 	if err != nil || len(html) > 2_000_000 || strings.Contains(string(html), hostile) || !strings.Contains(string(html), "Content-Security-Policy") {
-		t.Errorf("%d bytes, %v", len(html), err)
+		t.Errorf("the page has %d bytes, %v; want at most 2,000,000, quoted keys, and a policy", len(html), err)
 	}
 	for table, want := range map[string]string{"quiet": "aws dynamodb update-table --table-name quiet", "nowhere": `Table "nowhere" not found at http://`} {
 		if code, _, errs := hotshard(t, "report", "--table", table, "--endpoint", endpoint, "-o", page); code != exitBad || !strings.Contains(errs, want) {
-			t.Errorf("%s: exit %d, %s", table, code, errs)
+			t.Errorf("%s: exit %d with %s, want 1 and %s", table, code, errs, want)
 		}
 	}
 	if after, err := os.ReadFile(page); err != nil || string(after) != string(html) {
-		t.Errorf("the file of before has %d bytes, %v", len(after), err)
+		t.Errorf("the existing file changed to %d bytes, %v", len(after), err)
 	}
 }
 
-// TestReportOfAStack checks that the report has a deployment's counts.
-func TestReportOfAStack(t *testing.T) {
+// TestReportOfStack checks the report of a deployment, with its counts and its throttles.
+func TestReportOfStack(t *testing.T) {
 	db := enginetest.Client(t)
 	asOwner(t, db)
 	names := enginetest.Tables(t, db)
 	start := time.Now().UTC().Truncate(10 * time.Second).Add(-10 * time.Minute)
 	for i := range 6 {
-		item := heat.Item{Start: start.Add(time.Duration(i) * 10 * time.Second), Window: 10 * time.Second, StreamShard: "s", Records: 8000, Units: 8000, Limit: 1000, HotRate: 700}
-		item.Keys = []heat.Key{{Key: "C#page#0", Units: 7500, PeakAt: item.Start}}
-		stored := item.Stored(item.End().Add(time.Hour))
-		if _, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &names.Heat, Item: stored}); err != nil {
-			t.Fatal(err)
-		}
+		window := heat.Item{Start: start.Add(time.Duration(i) * 10 * time.Second), Window: 10 * time.Second, StreamShard: "s", Records: 8000, Units: 8000, Limit: 1000, HotRate: 700}
+		window.Keys = []heat.Key{{Key: "C#page#0", Units: 7500, PeakAt: window.Start}}
+		putItem(t, db, names.Heat, window.Stored(window.End().Add(time.Hour)))
 	}
 	limited := throttledItem(t, db, names.Items, "C#page#0")
 	file := filepath.Join(t.TempDir(), "heat.json")
@@ -156,18 +151,18 @@ func TestReportOfAStack(t *testing.T) {
 		err = json.Unmarshal(text, &data)
 	}
 	if err != nil || len(data.Storms) != 1 || data.Storms[0].Low != 750 || data.Storms[0].Key != "C#page#0" || data.Read.Records != 48_000 {
-		t.Errorf("%v, %s", err, text)
+		t.Errorf("report %s, %v; want one storm of C#page#0 at 750 WCU/s", text, err)
 	}
 	why := data.Throttles
 	if why == nil || !why.Counted || why.Throttles != 3 || len(why.Findings) != 1 || len(why.Notes) != 0 || !regexp.MustCompile(`3 requests were throttled since 20[-0-9]+ [:0-9]+ UTC, most for TableWriteKeyRangeThroughputExceeded\.`).MatchString(out) {
-		t.Fatalf("%s, throttles of %s", out, text)
+		t.Fatalf("output %s, want 3 throttles with a reason in %s", out, text)
 	}
 	if f := why.Findings[0]; f.Keys[0].Key != "C#page#0" || f.Keys[0].Units < 750 || !strings.HasPrefix(f.Cure, "Wait until hotshard adds write shards to counter page, which has 1,") {
-		t.Errorf("%+v", f)
+		t.Errorf("finding %+v, want C#page#0 and to wait", f)
 	}
 }
 
-// throttledItem returns the endpoint of a throttling proxy, behind which three writes of a key of the table were throttled.
+// throttledItem returns the endpoint of a throttling proxy that has throttled three writes of a key.
 func throttledItem(t *testing.T, db *dynamodb.Client, table, key string) (endpoint string) {
 	t.Helper()
 	engine, err := url.Parse(aws.ToString(db.Options().BaseEndpoint))
@@ -181,19 +176,22 @@ func throttledItem(t *testing.T, db *dynamodb.Client, table, key string) (endpoi
 	proxy := httptest.NewServer(l.Proxy(engine))
 	t.Cleanup(proxy.Close)
 	limited := dynamodb.New(db.Options(), func(o *dynamodb.Options) { o.BaseEndpoint, o.Retryer = &proxy.URL, aws.NopRetryer{} })
-	large := strings.Repeat("x", 300_000) // its debt lasts for minutes
 	for n := range 4 {
-		_, err := limited.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &table, Item: map[string]types.AttributeValue{
-			"pk": &types.AttributeValueMemberS{Value: key}, "sk": &types.AttributeValueMemberS{Value: "-"}, "text": &types.AttributeValueMemberS{Value: large},
-		}})
-		if (err == nil) != (n == 0) {
+		if err := putLarge(t, limited, table, item{"pk": str(key), "sk": str("-")}); (err == nil) != (n == 0) {
 			t.Fatalf("write %d: %v", n, err)
 		}
 	}
 	return proxy.URL
 }
 
-// TestReportPlan checks that only the oldest record shortens the range, not whole strata.
+// putLarge writes an item of 300 units. The next writes to a partition of 1 WCU/s are throttled for minutes.
+func putLarge(t *testing.T, db *dynamodb.Client, table string, it item) error {
+	it["text"] = str(strings.Repeat("x", 300_000))
+	_, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &table, Item: it})
+	return err
+}
+
+// TestReportPlan checks that a range counts as shortened by the oldest record, but not by whole strata.
 func TestReportPlan(t *testing.T) {
 	for _, tt := range []struct {
 		since, age time.Duration
@@ -208,10 +206,10 @@ func TestReportPlan(t *testing.T) {
 		c := ReportCmd{Since: tt.since, Sample: tt.share}
 		p, shortened, err := c.plan(false, time.Now().Add(-tt.age))
 		if span := p.To().Sub(p.From); err != nil || shortened != tt.want || span > tt.since || span < min(tt.since-p.Stratum, tt.age) {
-			t.Errorf("%+v: %v, shortened %v, %v", tt, span, shortened, err)
+			t.Errorf("%+v: range %v, shortened %t, %v", tt, span, shortened, err)
 		}
 		if _, shortened, err := c.plan(false, time.Time{}); shortened || err != nil {
-			t.Errorf("%+v, without an oldest record: %v, %v", tt, shortened, err)
+			t.Errorf("%+v, without an oldest record: shortened %t, %v", tt, shortened, err)
 		}
 	}
 }
@@ -233,7 +231,7 @@ func TestReportUsage(t *testing.T) {
 		"the file of --output":            {"--table", "t", "-o", filepath.Join(folder, "no", "x.html"), "--endpoint", "http://127.0.0.1:1"},
 	} {
 		if code, out, errs := hotshard(t, append([]string{"report"}, args...)...); code == exitOK || !strings.Contains(errs, want) {
-			t.Errorf("%v: exit %d, %s%s", args, code, out, errs)
+			t.Errorf("%v: exit %d with %s%s, want %s", args, code, out, errs, want)
 		}
 	}
 }

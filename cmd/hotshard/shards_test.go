@@ -19,31 +19,32 @@ const (
 	shardMap = `{"keys":[` + pinnedKey + `,{"type":"entity","name":"é","shards":2,"max_shards":2,"pinned":false,"history":[]}]}`
 )
 
-// mapAPI responds to every call with the same, and records the requests.
-func mapAPI(t *testing.T, status int, answer string) (target string, asked *string) {
-	asked = new(string)
+// mapAPI starts an API that always sends this response, and records the last request.
+func mapAPI(t *testing.T, status int, response string) (target string, request *string) {
+	request = new(string)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
 			t.Error(err)
 		}
-		*asked = r.Method + " " + r.URL.String()
+		*request = r.Method + " " + r.URL.String()
 		if r.Method == http.MethodPut {
-			*asked += " " + r.Header.Get("Content-Type") + " " + string(body)
+			*request += " " + r.Header.Get("Content-Type") + " " + string(body)
 		}
 		w.WriteHeader(status)
-		fmt.Fprint(w, answer)
+		fmt.Fprint(w, response)
 	}))
 	t.Cleanup(server.Close)
-	return server.URL, asked
+	return server.URL, request
 }
 
+// shardsCalls are the commands that call the API, with their requests, responses and output.
 var shardsCalls = []struct {
-	name   string
-	args   []string
-	asks   string
-	answer string
-	shows  []string
+	name     string
+	args     []string
+	request  string
+	response string
+	prints   []string
 }{
 	{
 		"list", []string{"list"}, "GET /v1/shards", shardMap,
@@ -65,24 +66,21 @@ var shardsCalls = []struct {
 	},
 }
 
+// TestShards checks the request and the output of each command, as a table and as JSON.
 func TestShards(t *testing.T) {
 	for _, c := range shardsCalls {
 		t.Run(c.name, func(t *testing.T) {
-			target, asked := mapAPI(t, http.StatusOK, c.answer)
+			target, request := mapAPI(t, http.StatusOK, c.response)
 			code, out, err := hotshard(t, append([]string{"shards"}, append(c.args, "--target", target+"/")...)...)
-			if code != exitOK || err != "" || *asked != c.asks {
-				t.Errorf("exit %d with %q after %s, want %s", code, err, *asked, c.asks)
+			if code != exitOK || err != "" || *request != c.request {
+				t.Errorf("exit %d with %q after %s, want %s", code, err, *request, c.request)
 			}
-			for _, want := range c.shows {
-				if !strings.Contains(out, want) {
-					t.Errorf("output lacks %q:\n%s", want, out)
-				}
-			}
+			wantText(t, out, c.prints...)
 			code, out, err = hotshard(t, append([]string{"shards"}, append(c.args, "--json", "--target", target)...)...)
 			if code != exitOK || err != "" {
 				t.Errorf("exit %d with %q", code, err)
 			}
-			if diff := cmp.Diff(decoded(t, c.answer), decoded(t, out)); diff != "" {
+			if diff := cmp.Diff(decoded(t, c.response), decoded(t, out)); diff != "" {
 				t.Errorf("JSON (-want +got):\n%s", diff)
 			}
 		})
@@ -98,11 +96,11 @@ func decoded(t *testing.T, text string) (value any) {
 }
 
 func TestShardsFailsInOneLine(t *testing.T) {
-	const dead = "http://127.0.0.1:1" // no other process can come to listen there
+	const dead = "http://127.0.0.1:1" // no other process can listen there
 	for _, c := range shardsCalls {
 		for _, f := range []struct {
-			status       int
-			answer, want string
+			status         int
+			response, want string
 		}{
 			{http.StatusUnprocessableEntity, `{"detail":"validation failed","errors":[{"location":"body.shards","message":"want 1 to 1000"}]}`,
 				"the API answered 422 Unprocessable Entity: validation failed; body.shards: want 1 to 1000\n"},
@@ -113,11 +111,11 @@ func TestShardsFailsInOneLine(t *testing.T) {
 		} {
 			target := dead
 			if f.status != 0 {
-				target, _ = mapAPI(t, f.status, f.answer)
+				target, _ = mapAPI(t, f.status, f.response)
 			}
 			code, out, err := hotshard(t, append([]string{"shards"}, append(c.args, "--target", target)...)...)
 			if code != exitBad || out != "" || strings.Count(err, "\n") != 1 || !strings.Contains(err, f.want) {
-				t.Errorf("%s: exit %d with %q, want %q", c.name, code, err, f.want)
+				t.Errorf("%s: exit %d with %q, want one line with %q", c.name, code, err, f.want)
 			}
 		}
 	}

@@ -17,8 +17,8 @@ import (
 	"github.com/hotshard/hotshard/internal/tool/console"
 )
 
-// metricsFake responds with 60 throttled writes at 12:00 for each metric, or fails.
-type metricsFake struct {
+// fakeMetrics responds with 60 throttled writes at 12:00 for each metric, or fails.
+type fakeMetrics struct {
 	inputs []*cloudwatch.GetMetricDataInput
 	err    error
 	status types.StatusCode // Complete if ""
@@ -26,7 +26,7 @@ type metricsFake struct {
 
 var noonOfMay = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 
-func (f *metricsFake) GetMetricData(_ context.Context, in *cloudwatch.GetMetricDataInput, _ ...func(*cloudwatch.Options)) (*cloudwatch.GetMetricDataOutput, error) {
+func (f *fakeMetrics) GetMetricData(_ context.Context, in *cloudwatch.GetMetricDataInput, _ ...func(*cloudwatch.Options)) (*cloudwatch.GetMetricDataOutput, error) {
 	f.inputs = append(f.inputs, in)
 	if f.err != nil {
 		return nil, f.err
@@ -40,19 +40,26 @@ func (f *metricsFake) GetMetricData(_ context.Context, in *cloudwatch.GetMetricD
 	return out, nil
 }
 
-// TestThrottledWritesOfCloudWatch checks that polls within a minute use the cache, and that later calls read only the
-// last quarter of an hour.
+// metricsOf returns metrics of tables that read the fake, by a clock.
+func metricsOf(f *fakeMetrics, now func() time.Time, tables ...string) *throttledMetrics {
+	return &throttledMetrics{client: f, tables: tables, now: now, indexes: map[string]*throttledSeries{}}
+}
+
+func atNoon() time.Time { return noonOfMay }
+
+// TestThrottledWritesOfCloudWatch checks that polls within a minute use the cache. Later calls read only the last
+// quarter of an hour.
 func TestThrottledWritesOfCloudWatch(t *testing.T) {
-	fake, now := &metricsFake{}, noonOfMay.Add(90*time.Second)
-	m := &throttledMetrics{client: fake, tables: []string{"orders"}, now: func() time.Time { return now }, indexes: map[string]*throttledSeries{}}
+	fake, now := &fakeMetrics{}, noonOfMay.Add(90*time.Second)
+	m := metricsOf(fake, func() time.Time { return now }, "orders")
 	span := console.Span{From: noonOfMay.Add(-time.Minute), To: noonOfMay.Add(2 * time.Minute), Step: 30 * time.Second}
 	for range 30 {
 		got := m.signals(t.Context(), span)
 		if late := now.Sub(got.KnownTo); late < 3*time.Minute || late > 4*time.Minute+3*time.Second {
-			t.Fatalf("known up to %v ago, want 3 minutes before CloudWatch was asked", late)
+			t.Fatalf("known up to %v ago, want 3 minutes before the last call", late)
 		}
 		if want := []int64{0, 0, 30, 30, 0, 0}; got.Source != "cloudwatch" || !slices.Equal(got.Throttled, want) {
-			t.Fatalf("got %+v, want %v", got, want)
+			t.Fatalf("signals %+v, want %v of cloudwatch", got, want)
 		}
 		now = now.Add(3 * time.Second)
 	}
@@ -60,58 +67,59 @@ func TestThrottledWritesOfCloudWatch(t *testing.T) {
 		t.Fatalf("%d calls in 90 s, want 2", len(fake.inputs))
 	}
 	if first, second := fake.inputs[0].EndTime.Sub(*fake.inputs[0].StartTime), fake.inputs[1].EndTime.Sub(*fake.inputs[1].StartTime); first < 7*24*time.Hour || second > 20*time.Minute {
-		t.Errorf("they ask for %v and %v", first, second)
+		t.Errorf("the calls read %v and %v, want a week and 20 minutes at most", first, second)
 	}
 	span.Index = "by-day"
 	m.signals(t.Context(), span)
 	metric := fake.inputs[2].MetricDataQueries[0].MetricStat.Metric
 	if len(metric.Dimensions) != 2 || *metric.Dimensions[1].Value != "by-day" || *metric.MetricName != "WriteThrottleEvents" {
-		t.Errorf("for an index it asks for %+v", metric)
+		t.Errorf("the metric of an index is %+v", metric)
 	}
 }
 
 func TestThrottledWritesOfTwoTablesAddUp(t *testing.T) {
-	fake := &metricsFake{}
-	m := &throttledMetrics{client: fake, tables: []string{"items", "events"}, now: func() time.Time { return noonOfMay }, indexes: map[string]*throttledSeries{}}
+	fake := &fakeMetrics{}
+	m := metricsOf(fake, atNoon, "items", "events")
 	got := m.signals(t.Context(), console.Span{From: noonOfMay, To: noonOfMay.Add(time.Minute), Step: time.Minute})
 	if !slices.Equal(got.Throttled, []int64{120}) {
-		t.Errorf("got %+v", got)
+		t.Errorf("signals %+v, want the sum of 120", got)
 	}
-	var asked []string
+	var tables []string
 	for _, q := range fake.inputs[0].MetricDataQueries {
-		asked = append(asked, *q.MetricStat.Metric.Dimensions[0].Value)
+		tables = append(tables, *q.MetricStat.Metric.Dimensions[0].Value)
 	}
-	if len(fake.inputs) != 1 || !slices.Equal(asked, m.tables) {
-		t.Errorf("%d calls ask for %q", len(fake.inputs), asked)
+	if len(fake.inputs) != 1 || !slices.Equal(tables, m.tables) {
+		t.Errorf("%d calls for the tables %q, want one for %q", len(fake.inputs), tables, m.tables)
 	}
 }
 
-func TestNoFiguresOfCloudWatch(t *testing.T) {
+// TestCloudWatchFails checks that a failed call is explained in a note, and cached for a minute too.
+func TestCloudWatchFails(t *testing.T) {
 	for want, err := range map[string]error{
 		"grant your credentials cloudwatch:GetMetricData": &smithy.GenericAPIError{Code: "AccessDenied"},
 		"CloudWatch answered Throttling":                  &smithy.GenericAPIError{Code: "Throttling"},
 		"CloudWatch did not answer":                       errors.New("connection refused"),
 	} {
-		fake := &metricsFake{err: err}
-		m := &throttledMetrics{client: fake, tables: []string{"orders"}, now: func() time.Time { return noonOfMay }, indexes: map[string]*throttledSeries{}}
+		fake := &fakeMetrics{err: err}
+		m := metricsOf(fake, atNoon, "orders")
 		for range 2 {
 			got := m.signals(t.Context(), console.Span{From: noonOfMay, To: noonOfMay.Add(time.Minute), Step: time.Second})
 			if got.Source != "" || got.Throttled != nil || !strings.Contains(got.Note, want) {
-				t.Errorf("%v: %+v", err, got)
+				t.Errorf("%v: signals %+v, want only the note %q", err, got, want)
 			}
 		}
 		if len(fake.inputs) != 1 {
-			t.Errorf("%v: %d calls within a minute", err, len(fake.inputs))
+			t.Errorf("%v: %d calls within a minute, want 1", err, len(fake.inputs))
 		}
 	}
 }
 
-func TestIncompleteFiguresOfCloudWatchSignals(t *testing.T) {
+// TestIncompleteDataOfCloudWatch checks that incomplete data is not shown, and that a note has its status.
+func TestIncompleteDataOfCloudWatch(t *testing.T) {
 	for _, status := range []types.StatusCode{types.StatusCodeInternalError, types.StatusCodePartialData, types.StatusCodeForbidden} {
-		m := &throttledMetrics{client: &metricsFake{status: status}, tables: []string{"orders"}, now: func() time.Time { return noonOfMay }, indexes: map[string]*throttledSeries{}}
-		got := m.signals(t.Context(), console.Span{From: noonOfMay, To: noonOfMay.Add(time.Minute), Step: time.Second})
+		got := metricsOf(&fakeMetrics{status: status}, atNoon, "orders").signals(t.Context(), console.Span{From: noonOfMay, To: noonOfMay.Add(time.Minute), Step: time.Second})
 		if got.Throttled != nil || !strings.Contains(got.Note, "status "+string(status)) {
-			t.Errorf("%s: %+v", status, got)
+			t.Errorf("%s: signals %+v, want a note only", status, got)
 		}
 	}
 }
@@ -122,10 +130,11 @@ func TestSplitsOfStreamShardsAreSignals(t *testing.T) {
 	}
 	got := withSplits(noMetrics, splits)(t.Context(), console.Span{From: noonOfMay, To: noonOfMay.Add(time.Minute), Step: time.Second})
 	if len(got.Splits) != 1 || got.Splits[0].What != "stream shard" || got.Splits[0].Text != "Stream shard shardId-7 split into 2." || got.Note == "" {
-		t.Errorf("got %+v", got)
+		t.Errorf("signals %+v, want the split and a note", got)
 	}
 }
 
+// TestCommandLineCanBeRunAgain checks that a printed command line is quoted, and has the endpoint of the environment.
 func TestCommandLineCanBeRunAgain(t *testing.T) {
 	for want, line := range map[string]commandLine{
 		"bin/hotshard local --addr 127.0.0.1:9000 --partitions 64":      {"bin/hotshard", "local", "--addr", "127.0.0.1:9000", "--partitions", "64"},
@@ -138,7 +147,7 @@ func TestCommandLineCanBeRunAgain(t *testing.T) {
 			endpoint = ""
 		}
 		if got := line.withFlag("endpoint", endpoint); got != want {
-			t.Errorf("got  %s\nwant %s", got, want)
+			t.Errorf("command %s\nwant    %s", got, want)
 		}
 	}
 }

@@ -21,8 +21,8 @@ import (
 	"github.com/hotshard/hotshard/pkg/throttle"
 )
 
-// TestThrottle runs the command before the engine: the SDK sees the reason, /_throttle names the hot key, streams and
-// unreadable bodies pass, and a page of another host is rejected.
+// TestThrottle runs the proxy before the engine. The SDK gets the reason of a throttle, and /_throttle names the hot
+// key. Calls of streams pass, and an unreadable body gets the engine's error. Requests for another host are rejected.
 func TestThrottle(t *testing.T) {
 	t.Parallel()
 	engine := enginetest.Endpoint(t)
@@ -42,29 +42,16 @@ func TestThrottle(t *testing.T) {
 	}
 	table := enginetest.Prefix("throttled")
 	db := dynamolocal.DynamoDB(endpoint, "", func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} })
-	if _, err := db.CreateTable(t.Context(), &dynamodb.CreateTableInput{
-		TableName: &table, BillingMode: types.BillingModePayPerRequest,
-		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String("id"), AttributeType: types.ScalarAttributeTypeS}},
-		KeySchema:            []types.KeySchemaElement{{AttributeName: aws.String("id"), KeyType: types.KeyTypeHash}},
-		StreamSpecification:  &types.StreamSpecification{StreamEnabled: aws.Bool(true), StreamViewType: types.StreamViewTypeKeysOnly},
-	}); err != nil {
-		t.Fatalf("%v; %s%s", err, out.String(), errOut.String())
-	}
-	put := func() error {
-		large := &types.AttributeValueMemberS{Value: strings.Repeat("x", 300_000)} // the debt lasts for minutes
-		_, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &table, Item: map[string]types.AttributeValue{
-			"id": &types.AttributeValueMemberS{Value: "hot"}, "text": large,
-		}})
-		return err
-	}
-	if err := put(); err != nil {
+	createTable(t, db, table, types.StreamViewTypeKeysOnly, "id")
+	hot := item{"id": str("hot")}
+	if err := putLarge(t, db, table, hot); err != nil {
 		t.Fatal(err)
 	}
 	for range 3 {
-		e, ok := errors.AsType[*types.ProvisionedThroughputExceededException](put())
+		e, ok := errors.AsType[*types.ProvisionedThroughputExceededException](putLarge(t, db, table, hot))
 		if !ok || len(e.ThrottlingReasons) != 1 || *e.ThrottlingReasons[0].Reason != "TableWriteKeyRangeThroughputExceeded" ||
 			!strings.HasSuffix(*e.ThrottlingReasons[0].Resource, ":table/"+table) {
-			t.Fatalf("got %v", e)
+			t.Fatalf("error %v, want a throttle of the key range", e)
 		}
 	}
 	streams := dynamolocal.Streams(endpoint, "")
@@ -102,28 +89,28 @@ func TestThrottle(t *testing.T) {
 		t.Fatalf("%v in %s", err, text)
 	}
 	if len(report.Throttled) != 1 || report.Throttled[0].Key != "hot" || report.Throttled[0].Count != 3 || report.Tables[0].Partitions[0].RCU != 3000 {
-		t.Errorf("the report is %s", text)
+		t.Errorf("report %s, want three throttles of hot", text)
 	}
 	for _, path := range []string{"/_throttle", "/"} {
 		if status, text := request("POST", path, "rebound.example.com", "{}"); status != http.StatusMisdirectedRequest {
-			t.Errorf("%s for another host: %d %s", path, status, text)
+			t.Errorf("%s for another host: %d %s, want 421", path, status, text)
 		}
 	}
 	if status, text := request("POST", "/", "localhost", "{nonsense"); status != http.StatusBadRequest || !strings.Contains(text, "__type") {
-		t.Errorf("an unreadable body: %d %s", status, text)
+		t.Errorf("an unreadable body: %d %s, want 400 with a type", status, text)
 	}
 	stop()
 	select {
 	case got := <-code:
 		if got != exitOK {
-			t.Errorf("exit %d: %s", got, errOut.String())
+			t.Errorf("exit %d, want 0: %s", got, errOut.String())
 		}
 	case <-time.After(time.Minute):
-		t.Error("the command did not end")
+		t.Error("the command runs a minute after its end was requested")
 	}
 }
 
-// TestThrottleWithoutEngine checks that the SDK gets an error that names the engine.
+// TestThrottleWithoutEngine checks that the SDK gets an error which names the engine.
 func TestThrottleWithoutEngine(t *testing.T) {
 	c := ThrottleCmd{Before: "http://127.0.0.1:1", Addr: "127.0.0.1:0", Partitions: 4, PartitionWCU: 1000, PartitionRCU: 3000, Burst: time.Second}
 	handler, err := c.handler()
@@ -136,24 +123,23 @@ func TestThrottleWithoutEngine(t *testing.T) {
 	for _, call := range []func() error{
 		func() error { _, err := db.ListTables(t.Context(), &dynamodb.ListTablesInput{}); return err },
 		func() error {
-			_, err := db.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: aws.String("orders"), Key: map[string]types.AttributeValue{
-				"id": &types.AttributeValueMemberS{Value: "1"},
-			}})
+			_, err := db.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: aws.String("orders"), Key: item{"id": str("1")}})
 			return err
 		},
 	} {
 		e, ok := errors.AsType[*types.InternalServerError](call())
 		if !ok || !strings.Contains(e.ErrorMessage(), "http://127.0.0.1:1 did not answer") {
-			t.Errorf("got %v, want an InternalServerError", e)
+			t.Errorf("error %v, want an InternalServerError with the engine", e)
 		}
 	}
 }
 
-func TestEveryFlagOfThrottleArrives(t *testing.T) {
+// TestEveryFlagOfThrottleIsPassed checks that no parsed flag of throttle is ignored.
+func TestEveryFlagOfThrottleIsPassed(t *testing.T) {
 	c := ThrottleCmd{Partitions: 2, PartitionWCU: 3, PartitionRCU: 4, Burst: 5 * time.Second, SplitAfter: 6 * time.Second, TransactionHold: 7, TableWCU: 8}
 	o := c.options()
 	if o.Partitions != 2 || o.PartitionWCU != 3 || o.PartitionRCU != 4 || o.Burst != 5*time.Second || o.SplitAfter != 6*time.Second ||
 		o.TransactionHold != 7 || o.TableWCU != 8 || o.Base == nil {
-		t.Errorf("%+v became %+v", c, o)
+		t.Errorf("flags %+v became options %+v", c, o)
 	}
 }

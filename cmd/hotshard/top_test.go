@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"net/http/httputil"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -33,39 +32,28 @@ import (
 	"github.com/hotshard/hotshard/internal/tool/heatview"
 )
 
-// TestTopOfAForeignTable runs top on a table that another client creates and writes meanwhile.
-func TestTopOfAForeignTable(t *testing.T) {
+// TestTopOfForeignTable checks that top names the hot key of a table which another client writes, and that it only reads.
+func TestTopOfForeignTable(t *testing.T) {
 	t.Parallel()
 	endpoint := enginetest.Endpoint(t)
 	table := enginetest.Prefix("foreign")
 	db := dynamolocal.DynamoDB(endpoint, "")
-	attribute := func(name string) types.AttributeDefinition {
-		return types.AttributeDefinition{AttributeName: &name, AttributeType: types.ScalarAttributeTypeS}
-	}
-	if _, err := db.CreateTable(t.Context(), &dynamodb.CreateTableInput{
-		TableName: &table, BillingMode: types.BillingModePayPerRequest,
-		AttributeDefinitions: []types.AttributeDefinition{attribute("customer"), attribute("order")},
-		KeySchema:            []types.KeySchemaElement{{AttributeName: aws.String("customer"), KeyType: types.KeyTypeHash}, {AttributeName: aws.String("order"), KeyType: types.KeyTypeRange}},
-		StreamSpecification:  &types.StreamSpecification{StreamEnabled: aws.Bool(true), StreamViewType: types.StreamViewTypeNewAndOldImages},
-	}); err != nil {
-		t.Fatal(err)
-	}
+	createTable(t, db, table, types.StreamViewTypeNewAndOldImages, "customer", "order")
 	ctx, interrupt := context.WithCancelCause(t.Context())
 	stop := func() { interrupt(interruption{os.Interrupt}) }
 	defer stop()
 	var writers sync.WaitGroup
 	writers.Go(func() {
-		text := func(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
 		tick := time.NewTicker(200 * time.Millisecond)
 		defer tick.Stop()
 		for n := 0; ctx.Err() == nil; n++ {
 			var puts []types.WriteRequest
 			for i := range 10 {
-				item := map[string]types.AttributeValue{"customer": text("customer-7"), "order": text(fmt.Sprint(n, "-", i)), "data": text(strings.Repeat("x", 500))}
+				it := item{"customer": str("customer-7"), "order": str(fmt.Sprint(n, "-", i)), "data": str(strings.Repeat("x", 500))}
 				if i > 7 {
-					item["customer"] = text(fmt.Sprint("customer-", 100+n%50))
+					it["customer"] = str(fmt.Sprint("customer-", 100+n%50))
 				}
-				puts = append(puts, types.WriteRequest{PutRequest: &types.PutRequest{Item: item}})
+				puts = append(puts, types.WriteRequest{PutRequest: &types.PutRequest{Item: it}})
 			}
 			if _, err := db.BatchWriteItem(ctx, &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{table: puts}}); err != nil && ctx.Err() == nil {
 				t.Error(err)
@@ -98,12 +86,12 @@ func TestTopOfAForeignTable(t *testing.T) {
 	}
 	var errOut bytes.Buffer
 	calls := &recorder{}
-	// 40 units a second are written, fewer on a busy machine; a key is hot from 14.
+	// The key gets 40 WCU/s, or fewer on a busy machine. It is hot from 14.
 	code := run(ctx, []string{"top", "--table", table, "--endpoint", calls.before(t, endpoint), "--json", "--partition-wcu", "20", "--duration", "60s"}, streams{out: &out, err: &errOut})
 	if code != 130 || out.hot == 0 || !strings.Contains(errOut.String(), "Local engine: can't check for other stream readers") {
-		t.Fatalf("exit %d, hot after %v: %s", code, out.hot, errOut.String())
+		t.Fatalf("exit %d, hot after %v, want 130 and some time: %s", code, out.hot, errOut.String())
 	}
-	t.Logf("the hot key is the first one %.1f s after the start, and hot by a whole window after %.1f s", out.named.Seconds(), out.hot.Seconds())
+	t.Logf("the hot key is the first one %.1f s after the start, and hot by a complete window after %.1f s", out.named.Seconds(), out.hot.Seconds())
 	calls.check(t)
 }
 
@@ -116,12 +104,7 @@ type recorder struct {
 
 func (c *recorder) before(t *testing.T, endpoint string) string {
 	t.Helper()
-	to, err := url.Parse(endpoint)
-	if err != nil {
-		t.Fatal(err)
-	}
-	proxy := httputil.NewSingleHostReverseProxy(to)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return enginetest.Proxy(t, endpoint, func(w http.ResponseWriter, r *http.Request, forward http.Handler) {
 		_, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
 		c.mu.Lock()
 		c.calls = append(c.calls, operation)
@@ -129,29 +112,27 @@ func (c *recorder) before(t *testing.T, endpoint string) string {
 			c.polls = append(c.polls, time.Now())
 		}
 		c.mu.Unlock()
-		proxy.ServeHTTP(w, r)
-	}))
-	t.Cleanup(server.Close)
-	return server.URL
+		forward.ServeHTTP(w, r)
+	})
 }
 
-// check checks that only reading calls are made, and that the stream shard is polled once a second at most. The
-// measured times include the machine's delays.
+// check checks that all calls only read, and that the stream shard is polled at most once a second. The measured times
+// include the machine's delays.
 func (c *recorder) check(t *testing.T) {
 	t.Helper()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, call := range c.calls {
 		if !slices.Contains([]string{"DescribeTable", "DescribeStream", "GetShardIterator", "GetRecords"}, call) {
-			t.Errorf("the call %s is made", call)
+			t.Errorf("unexpected call of %s", call)
 		}
 	}
 	if n := len(c.polls); n < 2 || float64(n-1) > c.polls[n-1].Sub(c.polls[0]).Seconds()+1 {
-		t.Errorf("%d polls in %v", n, c.polls[n-1].Sub(c.polls[0]))
+		t.Errorf("%d polls, want 2 or more, and at most one a second: %v", n, c.polls)
 	}
 }
 
-// lineWriter forwards whole lines.
+// lineWriter calls each for each complete line.
 type lineWriter struct {
 	rest       []byte
 	each       func(line string)
@@ -170,19 +151,15 @@ func (l *lineWriter) Write(b []byte) (int, error) {
 	}
 }
 
-// TestTopErrors checks that each error is one line: what is missing, where, and what to do.
+// TestTopErrors checks that an error is one line with what is missing, where, and what to do.
 func TestTopErrors(t *testing.T) {
 	db := enginetest.Client(t)
 	asOwner(t, db)
 	endpoint := aws.ToString(db.Options().BaseEndpoint)
 	names := enginetest.Tables(t, db)
-	refuses := func(code, message string) string {
-		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			w.WriteHeader(http.StatusBadRequest)
-			fmt.Fprintf(w, `{"__type":"com.amazon.coral.service#%s","message":%q}`, code, message)
-		}))
-		t.Cleanup(server.Close)
-		return server.URL
+	rejecting := func(code, message string) string {
+		target, _ := mapAPI(t, http.StatusBadRequest, fmt.Sprintf(`{"__type":"com.amazon.coral.service#%s","message":%q}`, code, message))
+		return target
 	}
 	page := httptest.NewServer(http.NotFoundHandler())
 	defer page.Close()
@@ -197,14 +174,14 @@ func TestTopErrors(t *testing.T) {
 		{[]string{"--table", names.Items, "--index", "nope", "--endpoint", endpoint}, `has no index "nope". Check --index: `},
 		{[]string{"--table", names.Items, "--format", "#SHARD_", "--map", "nope", "--endpoint", endpoint}, "The shard map can't be read. Check --map and the permission dynamodb:Query on table nope"},
 		{[]string{"--stack", "--tables-prefix", "nope-", "--endpoint", endpoint}, `No hotshard deployment with the table prefix "nope-" at ` + endpoint},
-		{[]string{"--table", "o", "--endpoint", refuses("AccessDeniedException", "User: arn:aws:iam::1:user/ann is not authorized to perform: dynamodb:DescribeTable on resource: x")}, "Access denied: your credentials may not call dynamodb:DescribeTable for table \"o\""},
-		{[]string{"--table", "o", "--endpoint", refuses("ExpiredTokenException", "expired")}, "have expired. Run aws sso login"},
-		{[]string{"--table", "o", "--endpoint", refuses("UnrecognizedClientException", "no")}, "does not accept the credentials"},
+		{[]string{"--table", "o", "--endpoint", rejecting("AccessDeniedException", "User: arn:aws:iam::1:user/ann is not authorized to perform: dynamodb:DescribeTable on resource: x")}, "Access denied: your credentials may not call dynamodb:DescribeTable for table \"o\""},
+		{[]string{"--table", "o", "--endpoint", rejecting("ExpiredTokenException", "expired")}, "have expired. Run aws sso login"},
+		{[]string{"--table", "o", "--endpoint", rejecting("UnrecognizedClientException", "no")}, "does not accept the credentials"},
 	} {
 		code, out, errs := hotshard(t, append([]string{"top", "--duration", "1m"}, c.args...)...)
 		lines := strings.Split(strings.TrimSpace(errs), "\n")
 		if last := lines[len(lines)-1]; code != exitBad || out != "" || len(lines) > 2 || !strings.Contains(last, c.want) {
-			t.Errorf("%q: exit %d, %s%s\nwant %s", c.args, code, out, errs, c.want)
+			t.Errorf("%q: exit %d with %s%s\nwant 1 with %s", c.args, code, out, errs, c.want)
 		}
 	}
 	for want, args := range map[string][]string{
@@ -213,30 +190,25 @@ func TestTopErrors(t *testing.T) {
 		"--format needs --table":                        {"--stack", "--format", "#"},
 	} {
 		if code, _, errs := hotshard(t, append([]string{"top"}, args...)...); code == 0 || !strings.Contains(errs, want) {
-			t.Errorf("%q: exit %d, %s", args, code, errs)
+			t.Errorf("%q: exit %d with %s, want %s", args, code, errs, want)
 		}
 	}
-	t.Setenv("HOTSHARD_ENDPOINT", "") // set by `make test`
+	t.Setenv("HOTSHARD_ENDPOINT", "") // `make test` sets it
 	t.Setenv("AWS_ACCESS_KEY_ID", "")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "")
 	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", "/nowhere")
 	t.Setenv("AWS_CONFIG_FILE", "/nowhere")
 	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
 	if code, _, errs := hotshard(t, "top", "--table", "orders", "--region", "eu-west-1"); code != exitBad || !strings.Contains(errs, `No AWS credentials for table "orders" in eu-west-1. Set AWS_PROFILE`) {
-		t.Errorf("exit %d, %s", code, errs)
+		t.Errorf("without credentials: exit %d with %s", code, errs)
 	}
 }
 
-// TestTopErrorsOfCredentials checks that only an error which a retry can't cure ends a run, and that the message has
-// the cause.
+// TestTopErrorsOfCredentials checks which errors of credentials pass, and that the message has their cause.
 func TestTopErrorsOfCredentials(t *testing.T) {
-	answer := func(status int, body string) string {
-		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			w.WriteHeader(status)
-			fmt.Fprint(w, body)
-		}))
-		t.Cleanup(server.Close)
-		return server.URL
+	responding := func(status int, body string) string {
+		target, _ := mapAPI(t, status, body)
+		return target
 	}
 	const denied = "<ErrorResponse><Error><Code>AccessDenied</Code><Message>User: arn:aws:iam::1:user/ann is not authorized to perform: sts:AssumeRole on resource: arn:aws:iam::1:role/r</Message></Error></ErrorResponse>"
 	file := filepath.Join(t.TempDir(), "config")
@@ -252,9 +224,9 @@ func TestTopErrorsOfCredentials(t *testing.T) {
 		passing            bool
 		want               string
 	}{
-		{"denied", "role", answer(http.StatusForbidden, denied), false, ": STS AssumeRole: AccessDenied: User: arn:aws:iam::1:user/ann is not authorized to perform: sts:AssumeRole on resource: arn:aws:iam::1:role/r. Set AWS_PROFILE, run aws sso login"},
+		{"denied", "role", responding(http.StatusForbidden, denied), false, ": STS AssumeRole: AccessDenied: User: arn:aws:iam::1:user/ann is not authorized to perform: sts:AssumeRole on resource: arn:aws:iam::1:role/r. Set AWS_PROFILE, run aws sso login"},
 		{"no connection", "role", "http://127.0.0.1:1", true, ": STS AssumeRole: connection refused. Check the network, and run the command again."},
-		{"status 503", "role", answer(http.StatusServiceUnavailable, ""), true, ": STS AssumeRole: HTTP status 503. Check the network"},
+		{"status 503", "role", responding(http.StatusServiceUnavailable, ""), true, ": STS AssumeRole: HTTP status 503. Check the network"},
 		{"failed program", "process", "", false, ": process provider error: error in credential_process: exit status 1. Set AWS_PROFILE"},
 		{"nothing configured", "", "", false, ". Set AWS_PROFILE, run aws sso login"},
 	} {
@@ -272,22 +244,21 @@ func TestTopErrorsOfCredentials(t *testing.T) {
 			}
 			_, err = dynamodb.NewFromConfig(config).ListTables(t.Context(), &dynamodb.ListTablesInput{})
 			if streamshard.Passing(err) != c.passing || errors.Is(err, streamshard.ErrNoCredentials) == c.passing {
-				t.Errorf("passing: %v, %v", !c.passing, err)
+				t.Errorf("Passing(%v) = %t, want %t", err, streamshard.Passing(err), c.passing)
 			}
 			text := from.explain(t.Context(), config, err).Error()
 			if !strings.HasPrefix(text, `No AWS credentials for table "orders" in eu-west-1`) || !strings.Contains(text, c.want) {
-				t.Errorf("%s\nwant %s", text, c.want)
+				t.Errorf("explained as %s\nwant %s", text, c.want)
 			}
 		})
 	}
 	elsewhere := &credentialsError{&smithy.OperationError{ServiceID: imds.ServiceID, OperationName: "GetMetadata", Err: &url.Error{Op: "Get", URL: "http://169.254.169.254", Err: syscall.ECONNREFUSED}}}
 	if !errors.Is(elsewhere, streamshard.ErrNoCredentials) || elsewhere.cause() != "" {
-		t.Errorf("a machine that is not an EC2 instance: %q", elsewhere.cause())
+		t.Errorf("a machine that is no EC2 instance: cause %q, want none", elsewhere.cause())
 	}
 }
 
-// TestTopExplainsLaterErrors checks that errors of a deployment's tables are explained after the first
-// read, too.
+// TestTopExplainsLaterErrors checks that errors of a deployment's tables after the first read are explained too.
 func TestTopExplainsLaterErrors(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", "LOCAL")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "local")
@@ -321,7 +292,7 @@ func TestTopExplainsLaterErrors(t *testing.T) {
 		}
 		fault.Store(c.fault)
 		if _, err = w.Shards.Lookup(t.Context(), "C#page", time.Now()); err == nil || w.Transient(err) {
-			t.Errorf("a lookup that AWS rejects fails with %v", err)
+			t.Errorf("a lookup that AWS rejects: %v, want an error that is not transient", err)
 		} else if err = w.Explain(t.Context(), err); !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "operation error") {
 			t.Errorf("explained as %v\nwant %s", err, c.want)
 		}

@@ -17,8 +17,8 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/table"
 )
 
-// TestUndoOfWrongFormat checks that an undo by another format than the programs' changes nothing: it would remove the
-// name from the shard map, and no read would find the items on the write shards.
+// TestUndoOfWrongFormat checks that an undo with another format or layout than the programs' changes nothing. It would
+// remove the name from the shard map, and no read would find the items on the write shards.
 func TestUndoOfWrongFormat(t *testing.T) {
 	endpoint := enginetest.Endpoint(t)
 	client := dynamolocal.DynamoDB(endpoint, "")
@@ -53,7 +53,7 @@ func TestUndoOfWrongFormat(t *testing.T) {
 		args := []string{"adopt", "--undo", "acme", "--table", name, "--format", wrong.format, "--map", wrong.shardMap, "--endpoint", endpoint, "--layout"}
 		code, out, errText := hotshard(t, append(args, strings.Fields(wrong.layout)...)...)
 		if code != exitBad || out != "" || !strings.Contains(errText, wrong.want) {
-			t.Errorf("exit %d with %q and %q, want %q", code, errText, out, wrong.want)
+			t.Errorf("%+v: exit %d with %q and %q", wrong, code, errText, out)
 		}
 	}
 	code, out, errText := hotshard(t, "adopt", "--undo", "acne", "--table", name, "--format", "#SHARD_", "--map", mapName, "--endpoint", endpoint, "--layout", "random")
@@ -61,7 +61,7 @@ func TestUndoOfWrongFormat(t *testing.T) {
 		t.Errorf("a name without write shards: exit %d with %q and %q", code, out, errText)
 	}
 	if e, err := shards.Read(t.Context(), "acme"); err != nil || e.History.Newest() != 4 {
-		t.Errorf("the shard map has %d write shards, %v", e.History.Newest(), err)
+		t.Errorf("the shard map has %d write shards, %v; want 4", e.History.Newest(), err)
 	}
 	for _, right := range []AdoptCmd{
 		{Format: "#SHARD_", Layout: "random"},
@@ -74,7 +74,7 @@ func TestUndoOfWrongFormat(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := right.checkWriteShards(t.Context(), client, adopted); err != nil {
-			t.Errorf("format %s, layout %s: %v", right.Format, right.Layout, err)
+			t.Errorf("format %s, layout %s: error %v, want none", right.Format, right.Layout, err)
 		}
 	}
 }

@@ -19,19 +19,19 @@ import (
 // now is the time of the calls, which does not matter: the counts are fixed.
 var now = enginetest.Later
 
-// TestAnExistingTableIsSharded runs the program on a table with a hot key and a cool key, and reads both.
-func TestAnExistingTableIsSharded(t *testing.T) {
+// TestExistingTableIsSharded checks that copy and drop move a key's items to write shards, and leave another key's.
+func TestExistingTableIsSharded(t *testing.T) {
 	client := enginetest.Client(t)
-	ctx, sharded2 := t.Context(), orders(t, client)
+	ctx, unsharded := t.Context(), orders(t, client)
 	for i := range 50 {
 		for _, customer := range []string{"acme", "calm"} {
-			if err := sharded2.Put(ctx, order(customer, i), now); err != nil {
+			if err := unsharded.Put(ctx, order(customer, i), now); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
 	run := build(t)
-	for _, step := range []string{"copy", "copy", "drop", "drop"} { // the repetition has nothing to do
+	for _, step := range []string{"copy", "copy", "drop", "drop"} { // repeated steps change nothing
 		if out, err := run(client, step, "orders", "customer", "placed", "acme"); err != nil {
 			t.Fatalf("%s: %v: %s", step, err, out)
 		}
@@ -42,21 +42,21 @@ func TestAnExistingTableIsSharded(t *testing.T) {
 			t.Fatalf("a copy after a drop: %v: %s", err, out)
 		}
 	}
-	count := func(sharded2 *table.Table, name string) int {
-		n, err := sharded2.Count(ctx, name, table.Span{}, now)
+	count := func(orders *table.Table, name string) int {
+		n, err := orders.Count(ctx, name, table.Span{}, now)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return n
 	}
-	sharded := *sharded2
+	sharded := *unsharded
 	sharded.Shards, sharded.Layout = table.Fixed(10), table.CalculatedSuffix{}
-	if a, b, c := count(&sharded, "acme"), count(sharded2, "acme"), count(sharded2, "calm"); a != 50 || b != 0 || c != 50 {
-		t.Fatalf("%d are sharded, %d are not, %d of another name", a, b, c)
+	if a, b, c := count(&sharded, "acme"), count(unsharded, "acme"), count(unsharded, "calm"); a != 50 || b != 0 || c != 50 {
+		t.Fatalf("%d items are on write shards, %d are not, %d are of another key; want 50, 0 and 50", a, b, c)
 	}
 }
 
-// orders creates an existing table.
+// orders creates a table without write shards.
 func orders(t *testing.T, client *dynamodb.Client) *table.Table {
 	t.Helper()
 	_, err := client.CreateTable(t.Context(), &dynamodb.CreateTableInput{
@@ -74,12 +74,12 @@ func orders(t *testing.T, client *dynamodb.Client) *table.Table {
 	return &table.Table{Client: client, Name: "orders", PartitionKey: "customer", SortKey: "placed", Shards: table.Fixed(1), Layout: table.Unsharded{}}
 }
 
-// TestIncompleteRunIsAnError checks the exit status of an incomplete run.
+// TestIncompleteRunIsAnError checks that a drop fails, and drops nothing, if items lack a copy or have changed since.
 func TestIncompleteRunIsAnError(t *testing.T) {
 	client := enginetest.Client(t)
-	sharded := orders(t, client)
+	unsharded := orders(t, client)
 	for i := range 5 {
-		if err := sharded.Put(t.Context(), order("acme", i), now); err != nil {
+		if err := unsharded.Put(t.Context(), order("acme", i), now); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -92,25 +92,25 @@ func TestIncompleteRunIsAnError(t *testing.T) {
 	}
 	changed := order("acme", 3)
 	changed["n"] = &types.AttributeValueMemberN{Value: "7"}
-	if err := sharded.Put(t.Context(), changed, now); err != nil {
+	if err := unsharded.Put(t.Context(), changed, now); err != nil {
 		t.Fatal(err)
 	}
 	if out, err := run(client, "drop", "orders", "customer", "placed", "acme"); err == nil || !strings.Contains(out, "Different:1") {
-		t.Fatalf("a drop of what changed after the copy: %v: %s", err, out)
+		t.Fatalf("a drop of an item that changed after the copy: %v: %s", err, out)
 	}
 	if out, err := run(client, "copy", "nowhere", "customer", "placed", "acme"); err == nil {
-		t.Fatalf("no such table: %s", out)
+		t.Fatalf("a copy of a missing table: %s", out)
 	}
-	if n, err := sharded.Count(t.Context(), "acme", table.Span{}, now); err != nil || n != 5 {
-		t.Fatal(n, err)
+	if n, err := unsharded.Count(t.Context(), "acme", table.Span{}, now); err != nil || n != 5 {
+		t.Fatalf("%d items are left, %v; want 5", n, err)
 	}
 }
 
-// TestItIsShort checks that sharding a table needs fewer than 40 lines.
-func TestItIsShort(t *testing.T) {
+// TestProgramIsShort checks that sharding a table needs fewer than 40 lines.
+func TestProgramIsShort(t *testing.T) {
 	source, err := os.ReadFile("main.go")
 	if lines := strings.Count(string(source), "\n"); err != nil || lines >= 40 {
-		t.Fatalf("%d lines, %v", lines, err)
+		t.Fatalf("main.go has %d lines, %v; want fewer than 40", lines, err)
 	}
 }
 
@@ -120,7 +120,7 @@ func order(customer string, i int) table.Item {
 	}
 }
 
-// build builds the program, and returns a function that runs it and returns its output.
+// build builds the program. The returned function runs it, and returns its output.
 func build(t *testing.T) func(client *dynamodb.Client, args ...string) (string, error) {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "shardtable")

@@ -32,7 +32,7 @@ const (
 	javaScript = "@aws-sdk/client-dynamodb@3.1169.0"
 )
 
-// proxied is a proxy with a table, and its count of PutItem calls.
+// proxied is a throttling proxy with a table, and its count of PutItem calls.
 type proxied struct {
 	url, table string
 	puts       atomic.Int64
@@ -69,7 +69,7 @@ func newProxied(t *testing.T) *proxied {
 	return p
 }
 
-// check runs a program that prints what its SDK reported.
+// check runs a program that prints its SDK's error of a throttled PutItem.
 func (p *proxied) check(t *testing.T, reasons bool, name string, args ...string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), name, append(args, p.url, p.table)...)
@@ -88,7 +88,7 @@ func (p *proxied) check(t *testing.T, reasons bool, name string, args ...string)
 	if got.Code != exception || got.Attempts != attempts || got.Throttling != nil && !*got.Throttling || reasons && !slices.Equal(got.Reasons, []string{reason}) {
 		t.Errorf("the SDK reports %+v, want %s after %d attempts for %s", got, exception, attempts, reason)
 	}
-	if n := p.puts.Load(); n != 1+attempts { // the first is written
+	if n := p.puts.Load(); n != 1+attempts { // the first call is not throttled
 		t.Errorf("%d calls reached the proxy, want %d", n, 1+attempts)
 	}
 }

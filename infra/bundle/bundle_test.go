@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// header is the part of an ELF header that Check reads: 64 bits, little-endian, without sections, for a machine.
+// header returns the part of an ELF header that Check reads: 64 bits, little-endian, without sections, for a machine.
 func header(machine byte) []byte {
 	h := make([]byte, 64)
 	copy(h, "\x7fELF\x02\x01\x01")
@@ -15,6 +15,7 @@ func header(machine byte) []byte {
 	return h
 }
 
+// TestCheck checks that the error names each file that Lambda can't run, with the reason.
 func TestCheck(t *testing.T) {
 	dir := t.TempDir()
 	for name, file := range map[string]struct {
@@ -40,10 +41,10 @@ func TestCheck(t *testing.T) {
 	err := Check(dir, []string{"good", "closed", "amd64", "script", "missing"})
 	for _, want := range []string{"function closed: ", "has mode -rw-r--r--", "is for EM_X86_64: want 64-bit ARM", "function script: ", "function missing: ", "make functions"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want %q", err, want)
+			t.Errorf("error %v, want %q", err, want)
 		}
 	}
 	if err != nil && strings.Contains(err.Error(), "function good") {
-		t.Errorf("the good one is refused: %v", err)
+		t.Errorf("error %v names the good file", err)
 	}
 }

@@ -17,10 +17,10 @@ func TestDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	if c.Names().Items != "hotshard-items" || c.Attached() || !slices.Equal(c.Sources(), []string{"hotshard-items", "hotshard-events"}) || c.Hotkeys.Window != 10*time.Second || c.Ingest.Control != growth.Act {
-		t.Errorf("got %+v", c)
+		t.Errorf("defaults %+v", c)
 	}
 	if got := c.Environment("ingest")["HOTSHARD_WRITE_DEADLINE"]; got != "2s" {
-		t.Errorf("a default is handed over as %q", got)
+		t.Errorf("ingest gets the write deadline %q, want 2s", got)
 	}
 }
 
@@ -35,7 +35,7 @@ func TestSettingsReachFunctions(t *testing.T) {
 	if c.Hotkeys.Window != 20*time.Second || c.Hotkeys.Threshold != 0.5 || c.Hotkeys.Control != growth.Observe ||
 		c.Ingest.Control != growth.Observe || c.Hotkeys.TopK != 500 || c.PITR || c.Environment("aggregator")["HOTSHARD_ROLLUP_RULES"] != `[{"every":"1d"}]` ||
 		c.Query.ItemsTable != "a-items" {
-		t.Errorf("got %+v", c)
+		t.Errorf("settings %+v", c)
 	}
 }
 
@@ -50,7 +50,7 @@ var good = map[string]any{
 func TestAttached(t *testing.T) {
 	c, err := Parse(good)
 	if err != nil || !c.Attached() || !slices.Equal(c.Sources(), []string{"orders"}) || c.Hotkeys.Source != hotkeys.Existing || c.Hotkeys.SourceTable != "orders" {
-		t.Errorf("%+v, %v", c, err)
+		t.Errorf("attached: %+v, %v", c, err)
 	}
 }
 
@@ -60,13 +60,14 @@ var adopted = with(with(with(good, "sourceMap", "orders-shard-map"), "sourceLayo
 func TestAdopted(t *testing.T) {
 	c, err := Parse(adopted)
 	if err != nil || !c.Adopted() || c.Hotkeys.SourceMap != "orders-shard-map" || c.Hotkeys.Control != growth.Act || c.Hotkeys.SourceFormat != "#SHARD_" {
-		t.Errorf("%+v, %v", c, err)
+		t.Errorf("adopted: %+v, %v", c, err)
 	}
 	if c, err := Parse(with(with(adopted, "sourceLayout", "buckets"), "sourceBucket", "day")); err != nil || c.Hotkeys.SourceBucket != "day" {
 		t.Errorf("with buckets: %v", err)
 	}
 }
 
+// TestFaults checks that an error names the setting, its value and what is wanted.
 func TestFaults(t *testing.T) {
 	for want, context := range map[string]map[string]any{
 		`windw: there is no such setting`:                                      {"windw": "10s"},
@@ -170,12 +171,12 @@ func TestFaults(t *testing.T) {
 		`auth is set, but a deployment that is attached to a table does not use`:     {"sourceTable": "orders", "sourceStreamArn": good["sourceStreamArn"], "auth": "iam"},
 	} {
 		if c, err := Parse(context); err == nil || !strings.Contains(err.Error(), want) || c != nil {
-			t.Errorf("%v: got %v, want %s", context, err, want)
+			t.Errorf("%v: error %v, want %s", context, err, want)
 		}
 	}
 }
 
-// TestBatchingWindow checks that the batching window follows from the stream shards unless it is set.
+// TestBatchingWindow checks that the number of stream shards decides the batching window unless it is set.
 func TestBatchingWindow(t *testing.T) {
 	for _, c := range []struct {
 		context map[string]any
@@ -194,6 +195,7 @@ func TestBatchingWindow(t *testing.T) {
 	}
 }
 
+// TestStreamConcurrency checks that the smaller reservation bounds the stream shards that can be read at once.
 func TestStreamConcurrency(t *testing.T) {
 	for _, c := range []struct {
 		hotkeys, aggregator string
@@ -206,14 +208,14 @@ func TestStreamConcurrency(t *testing.T) {
 	}
 }
 
-// with returns a context with one more setting.
+// with returns a context with another setting.
 func with(context map[string]any, key string, value any) map[string]any {
 	more := maps.Clone(context)
 	more[key] = value
 	return more
 }
 
-// TestForms checks that values in a JSON file mean the same as their text on the command line.
+// TestForms checks that values of a JSON file mean the same as their text on the command line.
 func TestForms(t *testing.T) {
 	c, err := Parse(map[string]any{
 		"maxWriteUnits": 1000000.0, "threshold": 0.5, "pitr": true, "auth": "jwt", "jwtIssuer": "https://x.example",
@@ -224,7 +226,7 @@ func TestForms(t *testing.T) {
 	}
 	if c.MaxWriteUnits != 1_000_000 || c.Hotkeys.Threshold != 0.5 || !slices.Equal(c.JWTAudience, []string{"one", "two"}) ||
 		c.Environment("aggregator")["HOTSHARD_ROLLUP_RULES"] != `[{"every":"1d"}]` {
-		t.Errorf("got %+v", c)
+		t.Errorf("settings %+v", c)
 	}
 	c, err = Parse(map[string]any{"rollupRules": []any{}})
 	if err != nil || c.Environment("aggregator")["HOTSHARD_ROLLUP_RULES"] != "[]" {
@@ -237,29 +239,30 @@ func TestForms(t *testing.T) {
 func TestAllFaultsAreListed(t *testing.T) {
 	_, err := Parse(map[string]any{"windw": "1s", "window": "1h", "pitr": "x", "auth": "none", "writeDeadline": "1h", "removal": "destroy", "quiet": "1m"})
 	if err == nil {
-		t.Fatal("no fault")
+		t.Fatal("Parse returned no error")
 	}
 	for _, want := range []string{"windw: ", "window is ", "pitr is ", "auth is ", "writeDeadline is ", "removal=destroy", "quiet is "} {
 		if strings.Count(err.Error(), want) != 1 {
-			t.Errorf("%q is not there once in\n%v", want, err)
+			t.Errorf("the error must have %q once:\n%v", want, err)
 		}
 	}
 	if strings.Contains(err.Error(), "HOTSHARD_") {
-		t.Errorf("it speaks of the environment:\n%v", err)
+		t.Errorf("the error names environment variables instead of settings:\n%v", err)
 	}
 }
 
+// TestKeys checks the names of the settings, and which of them an attached deployment does not use.
 func TestKeys(t *testing.T) {
 	seen := map[string]Key{}
 	for _, k := range Keys() {
 		if _, twice := seen[k.Name]; twice || !isSetting(k.Name) {
-			t.Errorf("the key %s is there twice, or no word", k.Name)
+			t.Errorf("the setting %q is listed twice, or has an invalid name", k.Name)
 		}
 		seen[k.Name] = k
 	}
 	for variable, key := range map[string]string{"HOTSHARD_ROLLUP_RULES": "rollupRules", "HOTSHARD_TOP_K": "topK", "HOTSHARD_PARTITION_WCU": "partitionWcu"} {
 		if seen[key].Variable != variable {
-			t.Errorf("%s is %+v", key, seen[key])
+			t.Errorf("%s is %+v, want the variable %s", key, seen[key], variable)
 		}
 	}
 	without := notAttached()
@@ -270,11 +273,11 @@ func TestKeys(t *testing.T) {
 	}
 	for key, want := range map[string]bool{"summaryAge": true, "rollupRules": true, "quiet": true, "window": false, "metricNames": false, "heatRetention": false} {
 		if got := slices.Contains(without, key); got != want {
-			t.Errorf("refused when attached: %s, %t", key, got)
+			t.Errorf("%s is rejected in an attached deployment: %t, want %t", key, got, want)
 		}
 	}
-	if _, there := seen["itemsTable"]; there {
-		t.Error("the tables' names can be set")
+	if _, ok := seen["itemsTable"]; ok {
+		t.Error("itemsTable is a setting, but names follow from the prefix")
 	}
 }
 

@@ -8,8 +8,7 @@ import (
 	"github.com/hotshard/hotshard/internal/tool/prove"
 )
 
-// TestProveDeploymentCanBeRemoved checks that hotshard prove can remove what it deployed: with any settings nothing is
-// retained or protected. Unknown settings fail before anything is made.
+// TestProveDeploymentCanBeRemoved checks that hotshard prove can remove its deployment: nothing is retained or protected.
 func TestProveDeploymentCanBeRemoved(t *testing.T) {
 	settings, err := prove.DeploySettings("hotshard-prove-abcdefgh-", []string{"hotkeysConcurrency=0"})
 	if err != nil {
@@ -30,7 +29,7 @@ func TestProveDeploymentCanBeRemoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	if c.Removal != "destroy" || c.PITR || c.Prefix != "hotshard-prove-abcdefgh-" || c.HotkeysConcurrency != 0 {
-		t.Errorf("%+v", c.Stack)
+		t.Errorf("settings %+v, want removal=destroy, no recovery and the run's prefix", c.Stack)
 	}
 	protections := 0
 	for field, value := range reflect.ValueOf(c.Stack).Fields() {
@@ -43,6 +42,6 @@ func TestProveDeploymentCanBeRemoved(t *testing.T) {
 		}
 	}
 	if protections == 0 {
-		t.Error("no setting protects anything: this test looks for the wrong names")
+		t.Error("no setting's name ends with Protection: this test must look for other names")
 	}
 }

@@ -34,9 +34,9 @@ func text(action, table, index string) string {
 	return strings.TrimRight(fmt.Sprintf("%s %s %s", action, table, index), " ")
 }
 
-// TestClientsAreTheirTables checks that a function's client has the operations of its tables' interfaces and
-// transactions, and no others.
-func TestClientsAreTheirTables(t *testing.T) {
+// TestClientsHaveOnlyGrants checks that a function's client has only transactions and operations that are granted on a
+// table. Each grant must have actions of DynamoDB.
+func TestClientsHaveOnlyGrants(t *testing.T) {
 	sdk := reflect.TypeFor[*dynamodb.Client]()
 	for function, client := range map[string]reflect.Type{
 		Ingest: reflect.TypeFor[ingest.Client](), Query: reflect.TypeFor[query.Client](), Aggregator: reflect.TypeFor[fold.Client](),
@@ -47,7 +47,7 @@ func TestClientsAreTheirTables(t *testing.T) {
 		}
 		for method := range client.Methods() {
 			if method.Name != "TransactWriteItems" && !slices.Contains(operations, method.Name) {
-				t.Errorf("%s may call %s on no table", function, method.Name)
+				t.Errorf("the client of %s has %s, which is granted on no table", function, method.Name)
 			}
 		}
 	}
@@ -68,9 +68,8 @@ func TestClientsAreTheirTables(t *testing.T) {
 // TestGuard checks that calls without a grant are denied: on the table, on its index, in a batch and in a transaction.
 func TestGuard(t *testing.T) {
 	reached := 0
-	engine := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached++ }))
-	t.Cleanup(engine.Close)
-	g := newGuard(t, []string{"GetItem " + Items, "PutItem " + Items, "BatchGetItem " + Items, "Query " + Items + " " + schema.ByRank}, engine.URL, map[string]string{"t-items": Items, "t-rollups": Rollups})
+	engine := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached++ })
+	g := newGuard(t, []string{"GetItem " + Items, "PutItem " + Items, "BatchGetItem " + Items, "Query " + Items + " " + schema.ByRank}, "http://127.0.0.1:1", map[string]string{"t-items": Items, "t-rollups": Rollups})
 	for _, c := range []struct {
 		operation, body, denied string
 	}{
@@ -89,19 +88,20 @@ func TestGuard(t *testing.T) {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", strings.NewReader(c.body))
 		r.Header.Set("X-Amz-Target", "DynamoDB_20120810."+c.operation)
 		g.denied, reached = nil, 0
-		g.ServeHTTP(httptest.NewRecorder(), r)
+		g.handle(httptest.NewRecorder(), r, engine)
 		if got := strings.Join(g.denied, ", "); got != c.denied || reached != 0 == (c.denied != "") {
-			t.Errorf("%s %s: denied %q, %d calls got through; want %q", c.operation, c.body, got, reached, c.denied)
+			t.Errorf("%s %s: denied %q, %d calls were forwarded; want %q denied", c.operation, c.body, got, reached, c.denied)
 		}
 	}
 	if got := g.unseen(); len(got) != 0 {
-		t.Errorf("unseen %q", got)
+		t.Errorf("unused grants %q, want none", got)
 	}
 }
 
+// TestFunctions checks that the list of functions has each folder of functions.
 func TestFunctions(t *testing.T) {
 	folders, err := filepath.Glob(filepath.Join(root, "functions", "*", "main.go"))
 	if err != nil || len(folders) != len(Functions) {
-		t.Errorf("there are %q, %v", folders, err)
+		t.Errorf("functions %q, %v; want %q", folders, err, Functions)
 	}
 }

@@ -6,24 +6,21 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/hotshard/hotshard/internal/test/enginetest"
 )
 
-// guard is a proxy before the engine for one function or the command line. As IAM does, it forwards only calls with a
-// grant.
+// guard is a proxy before the engine for a function or the command line. As IAM does, it forwards only calls with a grant.
 type guard struct {
 	url     string
 	granted []string          // in the form of text
 	key     string            // access key for the engine; "" for the caller's
-	tables  map[string]string // environment variables by table name
-	proxy   *httputil.ReverseProxy
+	tables  map[string]string // the tables' names in grants, by table name
 
 	mu     sync.Mutex
 	seen   map[string]bool
@@ -32,20 +29,12 @@ type guard struct {
 
 func newGuard(t *testing.T, granted []string, engine string, tables map[string]string) *guard {
 	t.Helper()
-	to, err := url.Parse(engine)
-	if err != nil {
-		t.Fatal(err)
-	}
-	g := &guard{
-		granted: granted, tables: tables, proxy: httputil.NewSingleHostReverseProxy(to), seen: map[string]bool{},
-	}
-	server := httptest.NewServer(g)
-	t.Cleanup(server.Close)
-	g.url = server.URL
+	g := &guard{granted: granted, tables: tables, seen: map[string]bool{}}
+	g.url = enginetest.Proxy(t, engine, g.handle)
 	return g
 }
 
-func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (g *guard) handle(w http.ResponseWriter, r *http.Request, forward http.Handler) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
@@ -63,7 +52,7 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	g.proxy.ServeHTTP(w, r)
+	forward.ServeHTTP(w, r)
 }
 
 var credential = regexp.MustCompile("Credential=[^/]*/")
@@ -79,7 +68,7 @@ func (g *guard) allow(call string) bool {
 	return false
 }
 
-// parts returns the actions of a transaction's members.
+// parts has the action of each member of a transaction.
 var parts = map[string]string{"Put": "PutItem", "Update": "UpdateItem", "Delete": "DeleteItem", "ConditionCheck": "ConditionCheckItem", "Get": "GetItem"}
 
 // neededGrants returns the grants that IAM requires for a call.

@@ -2,14 +2,12 @@ package grants
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -24,6 +22,7 @@ import (
 	"github.com/hotshard/hotshard/internal/fold"
 	"github.com/hotshard/hotshard/internal/fold/compact"
 	"github.com/hotshard/hotshard/internal/hotkeys"
+	"github.com/hotshard/hotshard/internal/test/docpolicy"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 )
 
@@ -54,7 +53,7 @@ func start(t *testing.T) *system {
 	}
 	watch := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Smithy-Protocol", "rpc-v2-cbor")
-		if strings.HasSuffix(r.URL.Path, "/GetMetricData") { // so that explain asks all other sources
+		if strings.HasSuffix(r.URL.Path, "/GetMetricData") { // so that explain reads all other sources
 			w.WriteHeader(http.StatusBadRequest)
 		}
 		_, _ = w.Write([]byte{0xa0}) // an empty response
@@ -63,7 +62,7 @@ func start(t *testing.T) *system {
 	bin := t.TempDir()
 	tables := map[string]string{s.names.Items: Items, s.names.Events: Events, s.names.Rollups: Rollups, s.names.ShardMap: ShardMap, s.names.Heat: Heat}
 	s.cli = build(t, filepath.Join(bin, "hotshard"), "./cmd/hotshard")
-	s.guards[cli] = newGuard(t, append(example(t), "ListTables"), enginetest.Endpoint(t), tables) // to check that this is an engine
+	s.guards[cli] = newGuard(t, append(example(t), "ListTables"), enginetest.Endpoint(t), tables) // ListTables checks that this is an engine
 	s.guards[cli].key = keys.AccessKeyID
 	for _, name := range Functions {
 		binary := build(t, filepath.Join(bin, name, "bootstrap"), "./functions/"+name)
@@ -90,7 +89,7 @@ func build(t *testing.T, binary, folder string) string {
 	return binary
 }
 
-// call sends a request as API Gateway does, and checks for the status 200.
+// call sends a request as API Gateway does, and checks that the status is 200. Of writes, the query is the Idempotency-Key.
 func (s *system) call(function, method, path, query string, body any) {
 	s.t.Helper()
 	content, err := json.Marshal(body)
@@ -154,7 +153,7 @@ func (s *system) write(at time.Time) {
 	s.call(Ingest, http.MethodPost, "/v1/events", "", object{"events": []object{{"entity": "door", "id": "1", "time": at, "data": object{"n": 1}}, {"entity": "door", "id": "2", "time": at}}})
 	s.call(Ingest, http.MethodPost, "/v1/events", "keyed", object{"events": []object{{"entity": "door", "id": "3", "time": at}}})
 	s.call(Ingest, http.MethodPut, "/v1/shards", "", object{"type": "counter", "name": "viral", "shards": 2})
-	for _, key := range append(make([]string, 30), "once", "once") { // none of 30 draws is write shard 1, which is folded, in 1 of 10^9 runs
+	for _, key := range append(make([]string, 30), "once", "once") { // all 30 miss write shard 1, which is folded, in 1 of 10^9 runs
 		s.call(Ingest, http.MethodPost, "/v1/counters", key, object{"increments": []object{{"counter": "viral", "delta": 1}}})
 	}
 	for _, key := range []string{"", "session"} {
@@ -203,17 +202,18 @@ func (s *system) deliver() (catchUp func()) {
 		for function, m := range mappings {
 			for deadline := time.Now().Add(time.Minute); m.Stats().CaughtUp.Before(until); time.Sleep(20 * time.Millisecond) {
 				if time.Now().After(deadline) {
-					s.t.Fatalf("%s does not catch up: %+v", function, m.Stats())
+					s.t.Fatalf("%s did not catch up within a minute: %+v", function, m.Stats())
 				}
 			}
 			if st := m.Stats(); st.GivenUp > 0 || st.Delivered == 0 {
-				s.t.Errorf("%s: %+v", function, st)
+				s.t.Errorf("%s: %+v, want some delivered and none discarded", function, st)
 			}
 		}
 	}
 }
 
-// TestGrantsAreEnough runs the system with each function behind a guard that denies calls without a grant.
+// TestGrantsAreEnough runs the system with each function behind a guard that denies calls without a grant. No call may be
+// denied, and each grant must be used.
 func TestGrantsAreEnough(t *testing.T) {
 	s := start(t)
 	at := time.Now().UTC().Add(-time.Hour).Truncate(time.Millisecond)
@@ -244,14 +244,14 @@ func TestGrantsAreEnough(t *testing.T) {
 			if why := rarelyUsed[name][grant]; why != "" {
 				t.Logf("%s did not use %q, which is %s", name, grant, why)
 			} else {
-				t.Errorf("%s did not use %q: an idle grant, or the test lacks what it is for", name, grant)
+				t.Errorf("%s did not use %q: the grant is needless, or this test lacks its purpose", name, grant)
 			}
 		}
 		g.mu.Unlock()
 	}
 }
 
-// rarelyUsed are grants that a run may not use, with their purpose.
+// rarelyUsed has the grants that a run may leave unused, with their purpose.
 var rarelyUsed = map[string]map[string]string{
 	Ingest: {
 		"DeleteItem " + Items: "for sessions that end",
@@ -262,21 +262,21 @@ var rarelyUsed = map[string]map[string]string{
 		"GetItem " + SourceMap:    "for its shard counts", "PutItem " + SourceMap: "for its shard counts", "Query " + SourceMap: "for its shard counts",
 	},
 	Query: {
-		"GetItem " + Items: "for the settings of a board of whose period nothing is there",
-		"DescribeContributorInsights " + Items + " " + schema.ByRank:  "not asked for again, since the engine has no Contributor Insights, as are the next five",
+		"GetItem " + Items: "for the settings of a board whose period has no scores",
+		"DescribeContributorInsights " + Items + " " + schema.ByRank:  "not called again, since the engine has no Contributor Insights, as are the next five",
 		"DescribeContributorInsights " + Items + " " + schema.ByGroup: "an index", "DescribeContributorInsights " + Events: "a table", "DescribeContributorInsights " + Rollups: "a table",
 		"DescribeContributorInsights " + Heat: "a table", "DescribeContributorInsights " + ShardMap: "a table",
-		"Query " + Items + " " + schema.ByRank: "for ranks beyond the kept top",
+		"Query " + Items + " " + schema.ByRank: "for ranks beyond the stored top",
 	},
 	Aggregator: {
-		"GetItem " + Items:                     "for the compaction, to see that a removed write shard is gone",
+		"GetItem " + Items:                     "for the compaction, to check that a removed write shard does not exist",
 		"UpdateItem " + Items:                  "for rows of entries that the index throttled",
 		"Query " + Items + " " + schema.ByRank: "for a top that has lost entries",
-		"DeleteItem " + Rollups:                "for tombstones that are buried, and notes of boards that were looked at again",
+		"DeleteItem " + Rollups:                "for old tombstones, and notes of boards that were rechecked",
 		"GetItem " + ShardMap:                  "for the write shards of such a board",
 	},
 	cli: {
-		"UpdateItem " + Items: "for the repair of a counter of which a write shard gets a higher rev",
+		"UpdateItem " + Items: "for the repair of a counter, which raises a write shard's rev",
 	},
 }
 
@@ -290,35 +290,20 @@ func ofAccount(function string) (texts []string) {
 	return texts
 }
 
-// cli is the command line, whose grants are an example in docs/deploy.md.
+// cli is the command line, whose grants are in an example of docs/deploy.md.
 const cli = "cli"
 
 // example returns the grants of the command line in docs/deploy.md.
 func example(t *testing.T) (texts []string) {
 	t.Helper()
-	content, err := os.ReadFile(filepath.Join(root, "docs", "deploy.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	tables := map[string]string{"items": Items, "events": Events, "rollups": Rollups, "shard-map": ShardMap}
-	for _, block := range regexp.MustCompile("(?s)```json\n(\\{\"Version.*?)```").FindAllStringSubmatch(string(content), -1) {
-		var policy struct {
-			Statement []struct{ Action, Resource any }
-		}
-		if err := json.Unmarshal([]byte(block[1]), &policy); err != nil {
-			t.Fatal(err)
-		}
-		for _, s := range policy.Statement {
-			actions, _ := s.Action.([]any)
-			resources, several := s.Resource.([]any)
-			if !several {
-				resources = []any{s.Resource}
-			}
-			for _, resource := range resources {
-				_, table, _ := strings.Cut(fmt.Sprint(resource), ":table/hotshard-")
-				table, index, _ := strings.Cut(table, "/index/")
-				for _, action := range actions {
-					texts = append(texts, text(strings.TrimPrefix(action.(string), "dynamodb:"), tables[table], index))
+	for _, s := range docpolicy.Read(t, filepath.Join(root, "docs", "deploy.md")) {
+		for _, resource := range s.Resource {
+			_, table, ofTable := strings.Cut(resource, ":table/hotshard-")
+			table, index, _ := strings.Cut(table, "/index/")
+			for _, action := range s.Action {
+				if ofTable { // others are calls of the API
+					texts = append(texts, text(strings.TrimPrefix(action, "dynamodb:"), tables[table], index))
 				}
 			}
 		}
@@ -329,7 +314,7 @@ func example(t *testing.T) (texts []string) {
 	return texts
 }
 
-// command runs the command line behind its guard. Its result does not matter.
+// command runs the command line behind its guard. Its exit code does not matter.
 func (s *system) command(args ...string) {
 	s.t.Helper()
 	prefix := strings.TrimSuffix(s.names.Items, "items")
@@ -337,6 +322,6 @@ func (s *system) command(args ...string) {
 	out, err := cmd.CombinedOutput()
 	s.t.Logf("%q: %v\n%s", args, err, out)
 	if strings.Contains(string(out), "Usage:") || strings.Contains(string(out), "unknown flag") {
-		s.t.Errorf("%q is no command", args)
+		s.t.Errorf("%q is not a command", args)
 	}
 }

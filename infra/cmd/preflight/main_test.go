@@ -19,12 +19,12 @@ func environment(t *testing.T, endpoint, region string) {
 	}
 }
 
-// TestRun runs the command on an account where only the identity may be read. All other checks are warnings, and none
-// fails.
+// TestRun runs the command on an account where only the identity may be read. All other checks are then warnings.
+// Without the identity, it stops at the first check.
 func TestRun(t *testing.T) {
-	taken := true
+	accepted := true
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if taken && strings.Contains(r.Header.Get("Authorization"), "/eu-west-1/sts/") {
+		if accepted && strings.Contains(r.Header.Get("Authorization"), "/eu-west-1/sts/") {
 			fmt.Fprint(w, `<GetCallerIdentityResponse><GetCallerIdentityResult><Account>123456789012</Account></GetCallerIdentityResult></GetCallerIdentityResponse>`)
 			return
 		}
@@ -36,12 +36,12 @@ func TestRun(t *testing.T) {
 	args := []string{"-folder", t.TempDir(), "-c", "email=ops@example.com"}
 	var out strings.Builder
 	if err := run(t.Context(), args, &out); err != nil || strings.Count(out.String(), "\n") < 8 || !strings.Contains(out.String(), "ok   credentials: account 123456789012") {
-		t.Errorf("%v:\n%s", err, &out)
+		t.Errorf("with credentials: %v:\n%s", err, &out)
 	}
-	taken = false
+	accepted = false
 	out.Reset()
 	if err := run(t.Context(), args, &out); err == nil || !strings.HasPrefix(out.String(), "FAIL credentials") || strings.Count(out.String(), "\n") != 1 {
-		t.Errorf("%v:\n%s", err, &out)
+		t.Errorf("without credentials: %v:\n%s", err, &out)
 	}
 	for want, args := range map[string][]string{
 		"there is no such setting":                   {"-c", "nonsense=1"},
@@ -55,6 +55,6 @@ func TestRun(t *testing.T) {
 	}
 	environment(t, server.URL, "")
 	if err := run(t.Context(), args, &out); err == nil || !strings.Contains(err.Error(), "no AWS Region is set") {
-		t.Error(err)
+		t.Errorf("without a Region: %v", err)
 	}
 }

@@ -9,7 +9,8 @@ import (
 	"github.com/hotshard/hotshard/internal/test/lane"
 )
 
-func TestDeadEngineHasError(t *testing.T) {
+// TestKilledEngineHasError checks that a killed engine's error has its exit and its output, and that it can be stopped.
+func TestKilledEngineHasError(t *testing.T) {
 	t.Parallel()
 	lane.NeedsEngine(t)
 	e, err := StartEngine(t.Context(), Options{})
@@ -24,15 +25,15 @@ func TestDeadEngineHasError(t *testing.T) {
 	}
 	<-e.Done()
 	if err := e.Err(); err == nil || !strings.Contains(err.Error(), "signal: killed") || !strings.Contains(err.Error(), "Initializing") {
-		t.Errorf("error is %v", err)
+		t.Errorf("Err() = %v, want the signal and the output", err)
 	}
 	if err := e.Stop(); err != nil {
-		t.Errorf("stopping it: %v", err)
+		t.Errorf("Stop returned %v", err)
 	}
 }
 
-// TestEngineWithoutMemoryEnds checks that an engine whose heap is used up ends with an error that says so. It would
-// otherwise go on without the threads that accept connections.
+// TestEngineWithoutMemoryEnds checks that an engine which runs out of heap ends with that error. Otherwise it would run
+// without the threads that accept connections.
 func TestEngineWithoutMemoryEnds(t *testing.T) {
 	t.Parallel()
 	lane.NeedsEngine(t)
@@ -59,9 +60,9 @@ func TestEngineWithoutMemoryEnds(t *testing.T) {
 	select {
 	case <-e.Done():
 	case <-time.After(time.Minute):
-		t.Fatal("it does not end")
+		t.Fatal("the engine still runs after a minute")
 	}
 	if err := e.Err(); err == nil || !strings.Contains(err.Error(), "OutOfMemoryError") {
-		t.Errorf("error is %v", err)
+		t.Errorf("Err() = %v, want OutOfMemoryError", err)
 	}
 }

@@ -20,7 +20,7 @@ func TestEngineDiesWithItsParent(t *testing.T) {
 	lane.NeedsEngine(t)
 	holder := exec.Command(os.Args[0])
 	holder.Env = append(os.Environ(), engineHolder+"=1")
-	stdin, err := holder.StdinPipe() // open, so that only the kill ends it
+	stdin, err := holder.StdinPipe() // stays open, so that only the kill ends the process
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +43,7 @@ func TestEngineDiesWithItsParent(t *testing.T) {
 	holder.Wait()
 	for end := time.Now().Add(30 * time.Second); listens(endpoint.Host); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatal("waited in vain for the engine to end")
+			t.Fatal("the engine still listens 30 s after its parent was killed")
 		}
 	}
 }

@@ -18,8 +18,7 @@ import (
 	"github.com/hotshard/hotshard/internal/test/lane"
 )
 
-// engineHolder is an environment variable that makes this binary start an engine, print its URL
-// and wait to be killed.
+// engineHolder is an environment variable that makes this binary start an engine, print its URL and wait.
 const engineHolder = "HOTSHARD_TEST_HOLD_ENGINE"
 
 func TestMain(m *testing.M) {
@@ -40,6 +39,7 @@ func holdEngine() {
 	os.Exit(0)
 }
 
+// TestEngineKeepsData checks that an engine finds the tables of its last run in the data folder, under another access key.
 func TestEngineKeepsData(t *testing.T) {
 	t.Parallel()
 	lane.NeedsEngine(t)
@@ -69,6 +69,6 @@ func TestEngineFailureHasItsOutput(t *testing.T) {
 	lane.NeedsEngine(t)
 	_, err := dynamolocal.StartEngine(t.Context(), dynamolocal.Options{Dir: t.TempDir()})
 	if err == nil || !strings.Contains(err.Error(), "Unable to access jarfile") {
-		t.Errorf("error is %v", err)
+		t.Errorf("error = %v, want java's output", err)
 	}
 }

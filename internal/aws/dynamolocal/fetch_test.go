@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestLicenceIsAnnouncedBeforeTheDownload(t *testing.T) {
+func TestLicenceIsPrintedBeforeDownload(t *testing.T) {
 	bin := t.TempDir()
 	t.Setenv("PATH", bin)
 	t.Setenv("HOTSHARD_CACHE", t.TempDir())
@@ -15,9 +15,9 @@ func TestLicenceIsAnnouncedBeforeTheDownload(t *testing.T) {
 	var notice bytes.Buffer
 	_, err := FetchEngine(t.Context(), &notice)
 	if err == nil || !strings.Contains(err.Error(), "offline") {
-		t.Errorf("error is %v", err)
+		t.Errorf("error = %v, want npm's output", err)
 	}
 	if got := notice.String(); !strings.Contains(got, "forbids redistribution") || strings.Count(got, "\n") != 1 {
-		t.Errorf("notice is %q", got)
+		t.Errorf("notice = %q, want a line about the licence", got)
 	}
 }

@@ -10,9 +10,8 @@ import (
 	"time"
 )
 
-// writeScript writes an executable script. It blocks forks of other tests' children, which
-// would hold the file open for writing until their exec. Such a file can't be run ("text file
-// busy").
+// writeScript writes an executable script. It blocks forks meanwhile, since a child of another test would hold the file
+// open until its exec. Such a file can't be run ("text file busy").
 func writeScript(t *testing.T, path, text string) {
 	t.Helper()
 	syscall.ForkLock.RLock()
@@ -30,15 +29,15 @@ func TestJavaHangs(t *testing.T) {
 	begun := time.Now()
 	_, err := versionOf(t.Context(), java, 100*time.Millisecond)
 	if err == nil || !strings.Contains(err.Error(), "no answer within 100ms") {
-		t.Errorf("error is %v", err)
+		t.Errorf("error = %v, want a time-out", err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond) // like Ctrl-C
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond) // as Ctrl-C does
 	defer cancel()
 	if _, err := versionOf(ctx, java, time.Hour); err == nil {
-		t.Error("no error when it is interrupted")
+		t.Error("no error after Ctrl-C")
 	}
 	if took := time.Since(begun); took > 20*time.Second {
-		t.Errorf("it took %v", took)
+		t.Errorf("both took %v, want at most 20s", took)
 	}
 }
 

@@ -17,6 +17,6 @@ func TestEnginePortTaken(t *testing.T) {
 	port := taken.Addr().(*net.TCPAddr).Port
 	_, err = startOn(t.Context(), "no java", Options{}, port)
 	if want := fmt.Sprintf("port %d: the port is in use", port); !errors.Is(err, errPortInUse) || !strings.Contains(err.Error(), want) {
-		t.Errorf("error is %v, want one with %q", err, want)
+		t.Errorf("error = %v, want %q", err, want)
 	}
 }

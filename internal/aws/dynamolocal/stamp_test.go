@@ -5,6 +5,7 @@ import (
 	"time"
 )
 
+// TestStamp checks that a record keeps the minute of its creation, with the second at which it was read.
 func TestStamp(t *testing.T) {
 	minute := time.Unix(1700000040, 0)
 	for _, tt := range []struct{ read, want time.Duration }{

@@ -14,11 +14,12 @@ import (
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 )
 
+// TestCreateTables checks the indexes and TTL of the tables, and that they may exist already.
 func TestCreateTables(t *testing.T) {
 	db := enginetest.Client(t)
 	names := enginetest.Tables(t, db)
 	if err := dynamolocal.CreateTables(t.Context(), db, names); err != nil {
-		t.Errorf("a second time: %v", err)
+		t.Errorf("CreateTables of existing tables: %v", err)
 	}
 	out, err := db.DescribeTable(t.Context(), &dynamodb.DescribeTableInput{TableName: &names.Items})
 	if err != nil {
@@ -29,11 +30,11 @@ func TestCreateTables(t *testing.T) {
 		projections[aws.ToString(index.IndexName)] = index.Projection.ProjectionType
 	}
 	if want := map[string]types.ProjectionType{schema.ByRank: types.ProjectionTypeInclude, schema.ByGroup: types.ProjectionTypeInclude}; !maps.Equal(projections, want) {
-		t.Errorf("the indexes are %v", projections)
+		t.Errorf("the indexes are %v, want %v", projections, want)
 	}
 	ttl, err := db.DescribeTimeToLive(t.Context(), &dynamodb.DescribeTimeToLiveInput{TableName: &names.Items})
 	if err != nil || ttl.TimeToLiveDescription.TimeToLiveStatus != types.TimeToLiveStatusEnabled {
-		t.Errorf("expiry is %+v, %v", ttl, err)
+		t.Errorf("TTL is %+v, %v; want it enabled", ttl, err)
 	}
 }
 
@@ -46,18 +47,17 @@ func TestCreateTablesRejectsOtherTables(t *testing.T) {
 	}
 	str := types.ScalarAttributeTypeS
 	tests := []struct {
-		name   string
-		keys   []types.KeySchemaElement
-		attrs  []types.AttributeDefinition
-		stream types.StreamViewType
-		want   string
+		name  string
+		keys  []types.KeySchemaElement
+		attrs []types.AttributeDefinition
+		want  string
 	}{
-		{"other key", []types.KeySchemaElement{key("id", types.KeyTypeHash)}, []types.AttributeDefinition{define("id", str)}, "",
+		{"other key", []types.KeySchemaElement{key("id", types.KeyTypeHash)}, []types.AttributeDefinition{define("id", str)},
 			"the key id S instead of pk S, sk S"},
 		{"other type", []types.KeySchemaElement{key("pk", types.KeyTypeHash), key("sk", types.KeyTypeRange)},
-			[]types.AttributeDefinition{define("pk", str), define("sk", types.ScalarAttributeTypeN)}, "", "the key pk S, sk N instead of pk S, sk S"},
+			[]types.AttributeDefinition{define("pk", str), define("sk", types.ScalarAttributeTypeN)}, "the key pk S, sk N instead of pk S, sk S"},
 		{"no index", []types.KeySchemaElement{key("pk", types.KeyTypeHash), key("sk", types.KeyTypeRange)},
-			[]types.AttributeDefinition{define("pk", str), define("sk", str)}, "", "without the index by_rank"},
+			[]types.AttributeDefinition{define("pk", str), define("sk", str)}, "without the index by_rank"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -70,7 +70,7 @@ func TestCreateTablesRejectsOtherTables(t *testing.T) {
 			}
 			err = dynamolocal.CreateTables(t.Context(), db, names)
 			if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), names.Items) {
-				t.Errorf("error is %v, want one with %q", err, tt.want)
+				t.Errorf("error = %v, want %s and %q", err, names.Items, tt.want)
 			}
 		})
 	}

@@ -21,6 +21,7 @@ const expired = `{"eventID":"id-1","eventName":"REMOVE","eventVersion":"1.1","ev
 	"dynamodb":{"ApproximateCreationDateTime":1.48064202E9,"Keys":{"pk":{"S":"C#a#0"}},"OldImage":` + images + `,
 	"SequenceNumber":"000000000000000000042","SizeBytes":54,"StreamViewType":"NEW_AND_OLD_IMAGES"}}`
 
+// TestRecordDecodesAsLambdaEvent checks a payload with the types of aws-lambda-go.
 func TestRecordDecodesAsLambdaEvent(t *testing.T) {
 	created := time.Unix(1480642027, 0).UTC()
 	payload := appendPayload(nil, []Record{{JSON: encodeRecord([]byte(expired), created, "arn:1")}}, nil)
@@ -45,7 +46,7 @@ func TestRecordDecodesAsLambdaEvent(t *testing.T) {
 		t.Errorf("record differs (-want +got):\n%s", diff)
 	}
 	if len(old) != 12 || old["s"].String() != "a\"b\\c\n\x00é\u2028<&>" || old["m"].Map()["k\""].Number() != "1" {
-		t.Errorf("old image is %v", old)
+		t.Errorf("old image %v, want its 12 attributes unchanged", old)
 	}
 }
 
@@ -58,7 +59,6 @@ func TestImagesKeepTheirBytes(t *testing.T) {
 	}
 }
 
-// TestMalformedRecordsAreDeliveredUnchanged checks that malformed records are delivered unchanged.
 func TestMalformedRecordsAreDeliveredUnchanged(t *testing.T) {
 	for _, odd := range []string{`{"userIdentity":"x","dynamodb":{"SequenceNumber":"1"}}`, `{"dynamodb":[]}`, `7`} {
 		if got := string(encodeRecord([]byte(odd), time.Unix(7, 0), "arn:1")); got != odd {

@@ -39,7 +39,7 @@ func eventually(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// recorder is a handler that keeps its events. reply may be nil.
+// recorder is a handler that records its events. The function reply may be nil.
 type recorder struct {
 	reply func(e events.DynamoDBTimeWindowEvent) (string, error)
 
@@ -68,7 +68,7 @@ func (r *recorder) events() []events.DynamoDBTimeWindowEvent {
 	return slices.Clone(r.seen)
 }
 
-// batches lists the sort keys of each invocation.
+// batches returns the sort keys of each invocation.
 func (r *recorder) batches() [][]string {
 	var all [][]string
 	for _, e := range r.events() {
@@ -87,7 +87,7 @@ func sortKeys(e events.DynamoDBTimeWindowEvent) []string {
 	return keys
 }
 
-// bench is a deployment's tables with a mapping's options on them.
+// bench has a deployment's tables, and the options of a mapping that reads them.
 type bench struct {
 	db      *dynamodb.Client
 	names   schema.Names
@@ -126,7 +126,7 @@ func (b *bench) drain(t *testing.T) {
 	}
 }
 
-// put writes items with the sort keys from..to-1, and returns the sort keys.
+// put writes items with sort keys from a number to another, without the last, and returns the sort keys.
 func (b *bench) put(t *testing.T, from, to int) []string {
 	t.Helper()
 	var keys []string
@@ -214,29 +214,37 @@ func (r *scriptReader) Next(_ context.Context, limit int) ([]eventsource.Record,
 	return out, shard.closed && from+len(out) == len(shard.records), nil
 }
 
-// record makes a scripted record whose number is its sort key and sequence number.
+// oneShard returns a stream with the stream shard s.
+func oneShard(records ...eventsource.Record) *script {
+	return &script{arn: "arn:script", shards: []scriptShard{{Shard: streamshard.Shard{ID: "s"}, records: records}}}
+}
+
+// record returns a record with this number as its sort key and its sequence number.
 func record(n int, created time.Time) eventsource.Record {
 	return eventsource.Record{Sequence: strconv.Itoa(n), Created: created, JSON: fmt.Appendf(nil,
 		`{"eventName":"INSERT","dynamodb":{"ApproximateCreationDateTime":%d,"Keys":{"sk":{"S":"%d"}},"SequenceNumber":"%d"}}`, created.Unix(), n, n)}
 }
 
-func (s *script) all() []eventsource.Record {
-	if len(s.shards) == 0 {
-		return nil
+// run starts a mapping. Calling stop ends it without a drain, and waits.
+func (b *bench) run(t *testing.T) (m *eventsource.Mapping, stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	m = b.mapping(t)
+	ended := make(chan error, 1)
+	go func() { ended <- m.Run(ctx) }()
+	return m, func() {
+		t.Helper()
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("Run returned %v", err)
+		}
 	}
-	return s.shards[0].records
 }
 
 // runOnce runs a mapping until it has caught up, and stops it without a drain.
 func (b *bench) runOnce(t *testing.T) {
 	t.Helper()
-	ctx, stop := context.WithCancel(t.Context())
-	m := b.mapping(t)
-	ended := make(chan error, 1)
-	go func() { ended <- m.Run(ctx) }()
+	m, stop := b.run(t)
 	eventually(t, "the mapping to catch up", func() bool { return !m.Stats().CaughtUp.IsZero() })
 	stop()
-	if err := <-ended; err != nil {
-		t.Fatal(err)
-	}
 }

@@ -15,27 +15,22 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/hotshard/hotshard/internal/aws/eventsource"
-	"github.com/hotshard/hotshard/internal/aws/streamshard"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 )
 
+// TestRecordsAreDeliveredOnceInOrder checks this for records from before and after the mapping's start, and that the mapping
+// leaves no goroutine.
 func TestRecordsAreDeliveredOnceInOrder(t *testing.T) {
 	h := &recorder{}
 	b := newBench(t, h)
 	leak := goleak.IgnoreCurrent()
 	b.options.BatchSize = 7
 	want := b.put(t, 0, 100)
-	ctx, stop := context.WithCancel(t.Context())
-	m := b.mapping(t)
-	ended := make(chan error, 1)
-	go func() { ended <- m.Run(ctx) }()
+	m, stop := b.run(t)
 	want = append(want, b.put(t, 100, 150)...)
 	written := time.Now()
 	eventually(t, "the mapping to catch up", func() bool { return m.Stats().CaughtUp.After(written.Add(100 * time.Millisecond)) })
 	stop()
-	if err := <-ended; err != nil {
-		t.Errorf("Run ended with %v", err)
-	}
 	if err := m.Drain(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -43,21 +38,22 @@ func TestRecordsAreDeliveredOnceInOrder(t *testing.T) {
 		t.Errorf("delivered (-want +got):\n%s", diff)
 	}
 	if got := slices.MaxFunc(h.batches(), func(a, b []string) int { return len(a) - len(b) }); len(got) > 7 {
-		t.Errorf("a batch had %d records", len(got))
+		t.Errorf("a batch had %d records, want at most 7", len(got))
 	}
 	if s := m.Stats(); s.Delivered != 150 || s.GivenUp != 0 || !s.CaughtUp.IsZero() {
-		t.Errorf("stats are %+v", s)
+		t.Errorf("stats %+v, want 150 delivered", s)
 	}
 	closeConnections()
 	leaked := goleak.Find(leak)
 	for end := time.Now().Add(10 * time.Second); leaked != nil && time.Now().Before(end); leaked = goleak.Find(leak) {
-		closeConnections() // closes connections that were in use before
+		closeConnections() // closes connections that were in use at the last call
 	}
 	if leaked != nil {
 		t.Error(leaked)
 	}
 }
 
+// TestBisectionIsolatesPoisonRecord checks the invocations until a record that always fails is discarded alone.
 func TestBisectionIsolatesPoisonRecord(t *testing.T) {
 	h := &recorder{reply: func(e events.DynamoDBTimeWindowEvent) (string, error) {
 		if slices.Contains(sortKeys(e), "0005") {
@@ -73,7 +69,7 @@ func TestBisectionIsolatesPoisonRecord(t *testing.T) {
 		{"0000", "0001", "0002", "0003", "0004", "0005", "0006", "0007"},
 		{"0000", "0001", "0002", "0003"},
 		{"0004", "0005", "0006", "0007"}, {"0004", "0005"}, {"0004"},
-		{"0005"}, {"0005"}, {"0005"}, // splits consumed no attempt
+		{"0005"}, {"0005"}, {"0005"}, // splits are no attempts
 		{"0006", "0007"},
 	}
 	if diff := cmp.Diff(want, h.batches()); diff != "" {
@@ -82,15 +78,17 @@ func TestBisectionIsolatesPoisonRecord(t *testing.T) {
 	failures := b.failures(t)
 	if len(failures) != 1 || failures[0].RequestContext != (eventsource.FailureRequest{
 		Mapping: "test", Condition: eventsource.RetriesExhausted, Attempts: 3, Error: "poison"}) || failures[0].BatchInfo.Size != 1 {
-		t.Fatalf("failures are %+v", failures)
+		t.Fatalf("failures %+v, want one record after 3 attempts", failures)
 	}
 	var e events.DynamoDBTimeWindowEvent
 	if err := json.Unmarshal(failures[0].Payload, &e); err != nil || !slices.Equal(sortKeys(e), []string{"0005"}) ||
 		e.Records[0].Change.SequenceNumber != failures[0].BatchInfo.First {
-		t.Errorf("the failed record is %+v, %v", e, err)
+		t.Errorf("the discarded record is %+v, %v; want 0005", e, err)
 	}
 }
 
+// TestFailedBatchIsRetriedUntilAttemptsRunOut checks that retries have the same records and times, and that the batch is
+// discarded after the last attempt.
 func TestFailedBatchIsRetriedUntilAttemptsRunOut(t *testing.T) {
 	failing := 2
 	h := &recorder{}
@@ -108,16 +106,17 @@ func TestFailedBatchIsRetriedUntilAttemptsRunOut(t *testing.T) {
 	}
 	first, last := h.events()[0], h.events()[2]
 	if diff := cmp.Diff(first.Records[0].Change.ApproximateCreationDateTime, last.Records[0].Change.ApproximateCreationDateTime); diff != "" {
-		t.Errorf("a retry changed the time:\n%s", diff)
+		t.Errorf("creation time (-first attempt +retry):\n%s", diff)
 	}
 	failing = 1000
 	b.put(t, 3, 5)
 	b.drain(t)
 	if f := b.failures(t); len(f) != 1 || f[0].BatchInfo.Size != 2 {
-		t.Errorf("failures are %+v", f)
+		t.Errorf("failures %+v, want the batch of 2", f)
 	}
 }
 
+// TestBatchItemFailureSetsCheckpoint checks that a retry begins at the first failed record.
 func TestBatchItemFailureSetsCheckpoint(t *testing.T) {
 	again := true
 	h := &recorder{}
@@ -140,53 +139,40 @@ func TestBatchItemFailureSetsCheckpoint(t *testing.T) {
 	}
 }
 
-func TestUnknownItemIdentifierFailsBatch(t *testing.T) {
-	h := &recorder{reply: func(events.DynamoDBTimeWindowEvent) (string, error) {
-		return `{"batchItemFailures":[{"itemIdentifier":"event-id"}]}`, nil
-	}}
-	b := newBench(t, h)
-	b.options.PartialFailures = true
-	b.put(t, 0, 2)
-	b.drain(t)
-	if f := b.failures(t); len(f) != 1 || f[0].BatchInfo.Size != 2 || !strings.Contains(f[0].RequestContext.Error, "not in the batch") {
-		t.Errorf("failures are %+v", f)
-	}
-}
-
-// patient is a recorder that counts invocations with less time than they are due.
-type patient struct {
+// hurried is a recorder that counts invocations with less than half of their timeout.
+type hurried struct {
 	*recorder
 	timeout time.Duration
 	late    atomic.Int64
 }
 
-func (p *patient) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
-	if end, ok := ctx.Deadline(); !ok || time.Until(end) < p.timeout/2 {
-		p.late.Add(1)
+func (h *hurried) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
+	if end, ok := ctx.Deadline(); !ok || time.Until(end) < h.timeout/2 {
+		h.late.Add(1)
 	}
-	return p.recorder.Invoke(ctx, payload)
+	return h.recorder.Invoke(ctx, payload)
 }
 
-// TestInvocationsWaitForAdmit checks that the wait is no failed attempt and takes none of the
-// invocation's timeout.
+// TestInvocationsWaitForAdmit checks that the wait for Admit is no failed attempt, and takes nothing from the invocation's
+// timeout.
 func TestInvocationsWaitForAdmit(t *testing.T) {
 	const timeout = time.Second
-	h := &patient{recorder: &recorder{}, timeout: timeout}
+	h := &hurried{recorder: &recorder{}, timeout: timeout}
 	b := newBench(t, h)
-	open, asked := make(chan struct{}), make(chan struct{}, 100)
-	var under, most atomic.Int64
+	open, waiting := make(chan struct{}), make(chan struct{}, 100)
+	var inFlight, most atomic.Int64
 	b.options.Timeout = timeout
 	b.options.Admit = func(ctx context.Context) (func(), error) {
-		asked <- struct{}{}
+		waiting <- struct{}{}
 		<-open
-		most.Store(max(most.Load(), under.Add(1)))
-		return func() { under.Add(-1) }, ctx.Err()
+		most.Store(max(most.Load(), inFlight.Add(1)))
+		return func() { inFlight.Add(-1) }, ctx.Err()
 	}
 	want := b.put(t, 0, 5)
 	drained := make(chan error, 1)
 	m := b.mapping(t)
 	go func() { drained <- m.Drain(t.Context()) }()
-	<-asked
+	<-waiting
 	time.Sleep(timeout * 3 / 4)
 	if n := len(h.events()); n > 0 {
 		t.Errorf("%d invocations before one was admitted", n)
@@ -196,13 +182,14 @@ func TestInvocationsWaitForAdmit(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want, h.items()); diff != "" || m.Stats().GivenUp > 0 {
-		t.Errorf("%d given up, delivered (-want +got):\n%s", m.Stats().GivenUp, diff)
+		t.Errorf("%d discarded, delivered (-want +got):\n%s", m.Stats().GivenUp, diff)
 	}
-	if under.Load() != 0 || most.Load() != 1 || h.late.Load() > 0 {
-		t.Errorf("%d are not released, at most %d at a time, %d had too little time", under.Load(), most.Load(), h.late.Load())
+	if inFlight.Load() != 0 || most.Load() != 1 || h.late.Load() > 0 {
+		t.Errorf("%d not released, %d at a time, %d with less than half of the timeout; want 0, 1 and 0", inFlight.Load(), most.Load(), h.late.Load())
 	}
 }
 
+// TestResumesAfterAbruptStop checks that a mapping resumes after its last complete batch, with that window and its state.
 func TestResumesAfterAbruptStop(t *testing.T) {
 	ctx, kill := context.WithCancel(t.Context())
 	h := &recorder{}
@@ -218,7 +205,7 @@ func TestResumesAfterAbruptStop(t *testing.T) {
 	b.options.BatchSize, b.options.TumblingWindow = 5, 900*time.Second
 	now := time.Now()
 	if end := now.Truncate(b.options.TumblingWindow).Add(b.options.TumblingWindow); end.Sub(now) < 10*time.Second {
-		time.Sleep(end.Sub(now)) // all writes must be in one window
+		time.Sleep(end.Sub(now)) // so that all writes are in one window
 	}
 	keys := b.put(t, 0, 12)
 	if err := b.mapping(t).Run(ctx); err != nil {
@@ -232,17 +219,17 @@ func TestResumesAfterAbruptStop(t *testing.T) {
 		t.Errorf("after the restart (-want +got):\n%s", diff)
 	}
 	if first := next.events()[0]; first.State["last"] != "0004" || first.Window != h.events()[0].Window {
-		t.Errorf("the window was resumed as %v with state %v; it was %v", first.Window, first.State, h.events()[0].Window)
+		t.Errorf("resumed the window %v with state %v, want %v with 0004", first.Window, first.State, h.events()[0].Window)
 	}
 	empty := &recorder{}
 	b.options.Handler = empty
 	b.drain(t)
 	if got := empty.events(); len(got) != 0 {
-		t.Errorf("a drained stream gave %+v", got)
+		t.Errorf("a drained stream delivered %+v", got)
 	}
 }
 
-// stopped is a handler that stops its mapping, and then checks that its own context still runs.
+// stopped is a handler that stops its mapping, and then checks that its own context is not cancelled.
 type stopped struct {
 	stop  func()
 	after error
@@ -258,8 +245,8 @@ func (s *stopped) Invoke(ctx context.Context, _ []byte) ([]byte, error) {
 	return []byte(`{"batchItemFailures":[]}`), s.after
 }
 
-// TestInFlightInvocationsFinishOnShutdown checks that the records of an in-flight invocation are
-// not redelivered.
+// TestInFlightInvocationsFinishOnShutdown checks that an invocation in flight is not cancelled, and that its records are not
+// redelivered.
 func TestInFlightInvocationsFinishOnShutdown(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	h := &stopped{stop: stop}
@@ -278,23 +265,21 @@ func TestInFlightInvocationsFinishOnShutdown(t *testing.T) {
 
 func TestThirdMappingOfStreamIsRejected(t *testing.T) {
 	b := newBench(t, &recorder{})
-	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan error, 2)
+	var stops []func()
 	for _, name := range []string{"one", "two"} {
 		b.options.Name = name
-		m := b.mapping(t)
-		go func() { ended <- m.Run(ctx) }()
+		m, stop := b.run(t)
+		stops = append(stops, stop)
 		eventually(t, "a mapping to run", func() bool { return !m.Stats().CaughtUp.IsZero() })
 	}
 	for name, want := range map[string]string{"three": "which allows 2", "two": `named "two" already reads`} {
 		b.options.Name = name
 		if err := b.mapping(t).Run(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("mapping %s beside one and two: %v", name, err)
+			t.Errorf("mapping %s beside one and two: %v, want %q", name, err, want)
 		}
 	}
-	stop()
-	if err := errors.Join(<-ended, <-ended); err != nil {
-		t.Error(err)
+	for _, stop := range stops {
+		stop()
 	}
 	b.options.Name = "three"
 	b.drain(t)
@@ -315,11 +300,11 @@ func TestOpenStreamNeedsStream(t *testing.T) {
 	b := newBench(t, &recorder{})
 	_, err := eventsource.OpenStream(t.Context(), b.db, enginetest.Streams(t, b.db), b.names.Rollups)
 	if err == nil || !strings.Contains(err.Error(), b.names.Rollups+" has no stream") {
-		t.Errorf("error is %v", err)
+		t.Errorf("error = %v, want a missing stream", err)
 	}
 }
 
-// endless is a stream shard that always has one more record, created at this time.
+// endless is a stream shard that always has another record, created at this time.
 type endless struct {
 	*script
 	created time.Time
@@ -333,25 +318,18 @@ func (e *endless) Next(context.Context, int) ([]eventsource.Record, bool, error)
 	return []eventsource.Record{record(e.n, e.created)}, false, nil
 }
 
-// TestReachedAdvancesUnderSteadyLoad checks that a mapping which never finds the stream empty
-// reports its progress.
+// TestReachedAdvancesUnderSteadyLoad checks that a mapping reports its progress although it never catches up.
 func TestReachedAdvancesUnderSteadyLoad(t *testing.T) {
 	b := newBench(t, &recorder{})
 	created := time.Date(2026, time.November, 23, 12, 0, 0, 0, time.UTC)
-	b.options.Source = &endless{script: &script{arn: "arn:endless", shards: []scriptShard{{Shard: streamshard.Shard{ID: "s"}}}}, created: created}
-	m := b.mapping(t)
-	if at := m.Stats().Reached; !at.IsZero() {
-		t.Errorf("before it ran it had reached %v", at)
+	b.options.Source = &endless{script: oneShard(), created: created}
+	if at := b.mapping(t).Stats().Reached; !at.IsZero() {
+		t.Errorf("a mapping that never ran has reached %v", at)
 	}
-	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- m.Run(ctx) }()
+	m, stop := b.run(t)
 	eventually(t, "the first batch", func() bool { return m.Stats().Reached.Equal(created) })
 	if s := m.Stats(); !s.CaughtUp.IsZero() {
-		t.Errorf("it has caught up: %+v", s)
+		t.Errorf("stats %+v, want it not caught up", s)
 	}
 	stop()
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
 }

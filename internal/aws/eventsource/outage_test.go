@@ -21,8 +21,8 @@ import (
 	"github.com/hotshard/hotshard/internal/aws/streamshard"
 )
 
-// outage is a checkpoint table and a stream in memory. During the outage each call hangs until
-// the client's timeout and then fails.
+// outage is a checkpoint table and a stream in memory. During an outage each call hangs until the client's timeout, and
+// then fails.
 type outage struct {
 	eventsource.Source
 
@@ -31,7 +31,7 @@ type outage struct {
 	rows map[string]map[string]types.AttributeValue
 }
 
-// clientTime is the timeout of a call of a local client.
+// clientTime is the timeout of a local client's calls.
 const clientTime = time.Minute
 
 func (o *outage) begin(length time.Duration) {
@@ -116,14 +116,11 @@ func (o *outage) DeleteItem(ctx context.Context, in *dynamodb.DeleteItemInput, _
 	return &dynamodb.DeleteItemOutput{}, nil
 }
 
-// during runs a mapping in a synctest bubble. The engine stops answering while a record is
-// processed.
+// during runs a mapping in a synctest bubble. The outage begins while a record is processed.
 func during(t *testing.T, length time.Duration, then func(o *outage, stop func(), ended <-chan error)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		o := &outage{rows: map[string]map[string]types.AttributeValue{}, Source: &script{arn: t.Name(), shards: []scriptShard{{
-			Shard: streamshard.Shard{ID: "s"}, records: []eventsource.Record{record(1, time.Now()), record(2, time.Now())},
-		}}}}
+		o := &outage{rows: map[string]map[string]types.AttributeValue{}, Source: oneShard(record(1, time.Now()), record(2, time.Now()))}
 		m := o.mapping(t, func() { o.begin(length) })
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
@@ -133,7 +130,7 @@ func during(t *testing.T, length time.Duration, then func(o *outage, stop func()
 	})
 }
 
-// mapping returns a mapping whose stream and checkpoints are those of the outage.
+// mapping returns a mapping with the outage's stream and checkpoints.
 func (o *outage) mapping(t *testing.T, h handle) *eventsource.Mapping {
 	t.Helper()
 	m, err := eventsource.NewMapping(eventsource.MappingOptions{
@@ -146,7 +143,7 @@ func (o *outage) mapping(t *testing.T, h handle) *eventsource.Mapping {
 	return m
 }
 
-// handle is a handler that calls a function at its first record and succeeds for all.
+// handle is a handler that calls a function for the first record, and always succeeds.
 type handle func()
 
 func (h handle) Invoke(_ context.Context, payload []byte) ([]byte, error) {
@@ -156,15 +153,15 @@ func (h handle) Invoke(_ context.Context, payload []byte) ([]byte, error) {
 	return nil, nil
 }
 
-// TestMappingContinuesAfterEngineOutage checks that a mapping resumes where it was after the engine
-// did not answer for half an hour. The outage begins between a batch and its checkpoint.
+// TestMappingContinuesAfterEngineOutage checks that a mapping continues after half an hour without responses. The outage
+// begins between a batch and its checkpoint.
 func TestMappingContinuesAfterEngineOutage(t *testing.T) {
 	during(t, 30*time.Minute, func(o *outage, stop func(), ended <-chan error) {
 		time.Sleep(32 * time.Minute)
 		synctest.Wait()
 		select {
 		case err := <-ended:
-			t.Fatalf("the mapping ended: %v", err)
+			t.Fatalf("Run returned %v", err)
 		default:
 		}
 		stop()
@@ -172,12 +169,12 @@ func TestMappingContinuesAfterEngineOutage(t *testing.T) {
 			t.Error(err)
 		}
 		if at := o.rows["s"]["sequence"].(*types.AttributeValueMemberS).Value; at != "2" {
-			t.Errorf("the checkpoint is at %s", at)
+			t.Errorf("the checkpoint is at %s, want 2", at)
 		}
 	})
 }
 
-// TestMappingStopsDuringEngineOutage checks that Run returns nil within some seconds.
+// TestMappingStopsDuringEngineOutage checks that Run returns nil within seconds.
 func TestMappingStopsDuringEngineOutage(t *testing.T) {
 	during(t, 24*time.Hour, func(_ *outage, stop func(), ended <-chan error) {
 		time.Sleep(10 * time.Second)
@@ -187,23 +184,22 @@ func TestMappingStopsDuringEngineOutage(t *testing.T) {
 			t.Error(err)
 		}
 		if took := time.Since(begun); took > 6*time.Second {
-			t.Errorf("it took %v", took)
+			t.Errorf("Run returned after %v, want at most 6s", took)
 		}
 	})
 }
 
-// TestUnreadableCheckpointsFailMapping checks that Run and Drain return at once with an error that
-// names the stream shard. Checkpoints of other streams are deleted, and fragments that no
-// checkpoint names are ignored, even if they are damaged.
+// TestUnreadableCheckpointsFailMapping checks that Run and Drain return at once, with an error that names the stream shard.
+// Damaged checkpoints of other streams are deleted, and damaged fragments that no checkpoint names are ignored.
 func TestUnreadableCheckpointsFailMapping(t *testing.T) {
 	type item = map[string]types.AttributeValue
 	text := func(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
 	number := func(n string) types.AttributeValue { return &types.AttributeValueMemberN{Value: n} }
-	arn := text(t.Name())
+	arn := text(oneShard().arn)
 	begin := func(t *testing.T, rows ...item) (*outage, *eventsource.Mapping) {
-		o := &outage{rows: map[string]item{}, Source: &script{arn: "TestUnreadableCheckpointsFailMapping", shards: []scriptShard{{
-			Shard: streamshard.Shard{ID: "s"}, records: []eventsource.Record{record(1, time.Now()), record(2, time.Now())}, closed: true,
-		}}}}
+		source := oneShard(record(1, time.Now()), record(2, time.Now()))
+		source.shards[0].closed = true
+		o := &outage{rows: map[string]item{}, Source: source}
 		for _, row := range rows {
 			row["mapping"] = text("test")
 			o.rows[row["stream_shard"].(*types.AttributeValueMemberS).Value] = row
@@ -228,7 +224,7 @@ func TestUnreadableCheckpointsFailMapping(t *testing.T) {
 					defer stop()
 					err := consume(m, ctx)
 					if err == nil || !strings.Contains(err.Error(), "mapping test for stream shard s: ") || !strings.Contains(err.Error(), name) || time.Since(begun) > 0 {
-						t.Errorf("after %v: %v", time.Since(begun), err)
+						t.Errorf("error %v after %v, want stream shard s and %s at once", err, time.Since(begun), name)
 					}
 				})
 			})
@@ -249,7 +245,7 @@ func TestUnreadableCheckpointsFailMapping(t *testing.T) {
 			}
 			left := slices.Sorted(maps.Keys(o.rows))
 			if m.Stats().Delivered != 2 || !slices.Equal(left, []string{"s", "s#state#1#0"}) {
-				t.Errorf("delivered %d; left %q", m.Stats().Delivered, left)
+				t.Errorf("%d delivered, rows %q; want 2 delivered, and the rows of this stream", m.Stats().Delivered, left)
 			}
 		})
 	})

@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 )
 
+// TestParseResponse checks how many records a response completes, and its state.
 func TestParseResponse(t *testing.T) {
 	records := []Record{{Sequence: "11"}, {Sequence: "12"}, {Sequence: "13"}}
 	tests := []struct {
@@ -25,7 +26,7 @@ func TestParseResponse(t *testing.T) {
 		{name: "empty list", out: `{"batchItemFailures":[]}`, partial: true, done: 3},
 		{name: "the lowest counts", out: `{"batchItemFailures":[{"itemIdentifier":"13"},{"itemIdentifier":"12"}]}`, partial: true, done: 1},
 		{name: "the first", out: `{"batchItemFailures":[{"itemIdentifier":"11"}]}`, partial: true, done: 0},
-		{name: "not asked for", out: `{"batchItemFailures":[{"itemIdentifier":"12"}]}`, done: 3},
+		{name: "unexpected list", out: `{"batchItemFailures":[{"itemIdentifier":"12"}]}`, done: 3},
 		{name: "unknown item", out: `{"batchItemFailures":[{"itemIdentifier":"99"}]}`, partial: true, fails: true},
 		{name: "empty item", out: `{"batchItemFailures":[{"itemIdentifier":""}]}`, partial: true, fails: true},
 		{name: "null item", out: `{"batchItemFailures":[{"itemIdentifier":null}]}`, partial: true, fails: true},
@@ -34,7 +35,7 @@ func TestParseResponse(t *testing.T) {
 		{name: "state", out: `{"state":{"a":"1"}}`, windowed: true, done: 3, state: `{"a":"1"}`},
 		{name: "empty state", out: `{"state":{}}`, windowed: true, done: 3, state: `{}`},
 		{name: "no state", out: `{}`, windowed: true, fails: true},
-		{name: "no answer", out: ``, windowed: true, fails: true},
+		{name: "no response", out: ``, windowed: true, fails: true},
 		{name: "null state", out: `{"state":null}`, windowed: true, fails: true},
 		{name: "text for a state", out: `{"state":"x"}`, windowed: true, fails: true},
 		{name: "both", out: `{"state":{"a":"1"},"batchItemFailures":[{"itemIdentifier":"13"}]}`,
@@ -44,12 +45,13 @@ func TestParseResponse(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			done, state, err := parseResponse([]byte(tt.out), records, tt.windowed, tt.partial)
 			if (err != nil) != tt.fails || done != tt.done || string(state) != tt.state {
-				t.Errorf("got %d, %s, %v; want %d, %s, failure %t", done, state, err, tt.done, tt.state, tt.fails)
+				t.Errorf("%d done, state %s, %v; want %d, %s and an error: %t", done, state, err, tt.done, tt.state, tt.fails)
 			}
 		})
 	}
 }
 
+// TestWindowedPayload checks the window's fields of a payload without records.
 func TestWindowedPayload(t *testing.T) {
 	w := windowAt(time.Unix(1700000003, 0), 10*time.Second)
 	w.state = []byte(`{"v":"1"}`)
@@ -61,6 +63,6 @@ func TestWindowedPayload(t *testing.T) {
 	if got.Records == nil || len(got.Records) != 0 || got.State["v"] != "1" || got.ShardID != "shard-1" ||
 		got.EventSourceARN != "arn:1" || !got.IsFinalInvokeForWindow || !got.IsWindowTerminatedEarly ||
 		got.Window.Start.Unix() != 1700000000 || got.Window.End.Unix() != 1700000010 {
-		t.Errorf("got %+v", got)
+		t.Errorf("event %+v", got)
 	}
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 )
 
-// cancelTransaction makes a transaction whose second write fails. Its first write has a sequence
-// number of the stream and leaves no record.
+// cancelTransaction makes a transaction whose second write fails. Its first write takes a sequence number of the stream, and
+// leaves no record.
 func (b *bench) cancelTransaction(t *testing.T) {
 	t.Helper()
 	write := func(sk, condition string) types.TransactWriteItem {
@@ -30,11 +30,12 @@ func (b *bench) cancelTransaction(t *testing.T) {
 		write("first", "attribute_not_exists(pk)"), write("second", "attribute_exists(pk)"),
 	}})
 	if !errors.As(err, new(*types.TransactionCanceledException)) {
-		t.Fatalf("the transaction ended with %v", err)
+		t.Fatalf("the transaction returned %v, want its cancellation", err)
 	}
 }
 
-func TestReaderOpenedBeforeTheFirstRecord(t *testing.T) {
+// TestReaderOpenedBeforeFirstRecord checks that a reader of an empty stream shard reads the records that follow.
+func TestReaderOpenedBeforeFirstRecord(t *testing.T) {
 	b := newBench(t, nil)
 	b.cancelTransaction(t)
 	shards, err := b.options.Source.Shards(t.Context())
@@ -43,7 +44,7 @@ func TestReaderOpenedBeforeTheFirstRecord(t *testing.T) {
 	}
 	r := b.options.Source.Open(shards[0].ID, "")
 	if records, closed, err := r.Next(t.Context(), 100); len(records) > 0 || closed || err != nil {
-		t.Fatalf("an empty stream shard gave %v, %v, %v", records, closed, err)
+		t.Fatalf("an empty stream shard has records %v, closed %t, %v", records, closed, err)
 	}
 	want := b.put(t, 0, 5)
 	var got []string
@@ -62,7 +63,7 @@ func TestReaderOpenedBeforeTheFirstRecord(t *testing.T) {
 	}
 }
 
-// TestConcurrentDeletesMakeOneRecord checks that concurrent deletes of one item make one record.
+// TestConcurrentDeletesMakeOneRecord checks that concurrent deletes of an item are one record in the stream.
 func TestConcurrentDeletesMakeOneRecord(t *testing.T) {
 	b := newBench(t, nil)
 	const items = 20

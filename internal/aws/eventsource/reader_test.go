@@ -15,30 +15,30 @@ import (
 	"github.com/hotshard/hotshard/internal/aws/streamshard"
 )
 
-// answers are the responses of a stream, in order. Each has a text of its request, such as the
-// operation, and a body. A body that does not begin with { is an error code.
-type answers [][2]string
+// responses are those of a stream, in order. Each has a text of its request, such as the operation, and a body. A body that
+// does not begin with { is an error code.
+type responses [][2]string
 
 // Do implements the SDK's HTTPClient.
-func (a *answers) Do(request *http.Request) (*http.Response, error) {
+func (r *responses) Do(request *http.Request) (*http.Response, error) {
 	body, err := io.ReadAll(request.Body)
 	if err != nil {
 		return nil, err
 	}
-	if len(*a) == 0 || !strings.Contains(request.Header.Get("X-Amz-Target")+string(body), (*a)[0][0]) {
-		return nil, fmt.Errorf("unexpected: %s %s, want %v", request.Header.Get("X-Amz-Target"), body, *a)
+	if len(*r) == 0 || !strings.Contains(request.Header.Get("X-Amz-Target")+string(body), (*r)[0][0]) {
+		return nil, fmt.Errorf("unexpected call: %s %s, want %v", request.Header.Get("X-Amz-Target"), body, *r)
 	}
-	status, text := 200, (*a)[0][1]
-	if *a = (*a)[1:]; !strings.HasPrefix(text, "{") {
+	status, text := 200, (*r)[0][1]
+	if *r = (*r)[1:]; !strings.HasPrefix(text, "{") {
 		status, text = 400, fmt.Sprintf(`{"__type":"x#%s"}`, text)
 	}
 	return &http.Response{StatusCode: status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(text)), ContentLength: int64(len(text))}, nil
 }
 
 // reader returns a reader of a stream with these responses.
-func (a *answers) reader(after string) Reader {
+func (r *responses) reader(after string) Reader {
 	client := dynamodbstreams.New(dynamodbstreams.Options{
-		Region: "eu-west-1", BaseEndpoint: aws.String("http://fake"), HTTPClient: a,
+		Region: "eu-west-1", BaseEndpoint: aws.String("http://fake"), HTTPClient: r,
 		Credentials: credentials.NewStaticCredentialsProvider("id", "secret", ""),
 	})
 	s := &Stream{streamshard.New(client, "arn:1", "NEW_AND_OLD_IMAGES"), time.Now}
@@ -48,39 +48,40 @@ func (a *answers) reader(after string) Reader {
 const someRecord = `{"Records":[{"dynamodb":{"SequenceNumber":"7","ApproximateCreationDateTime":1700000001}}],"NextShardIterator":"i"}`
 
 func TestReaderReplacesExpiredIterator(t *testing.T) {
-	a := &answers{
+	a := &responses{
 		{`"AFTER_SEQUENCE_NUMBER"`, `{"ShardIterator":"i"}`}, {"GetRecords", "ExpiredIteratorException"},
 		{`"AFTER_SEQUENCE_NUMBER"`, `{"ShardIterator":"i"}`}, {"GetRecords", someRecord},
 	}
 	records, closed, err := a.reader("6").Next(t.Context(), 10)
 	if err != nil || closed || len(records) != 1 || records[0].Sequence != "7" || records[0].Created.Unix() != 1700000001 {
-		t.Errorf("read %+v, %v, %v", records, closed, err)
+		t.Errorf("records %+v, closed %t, %v; want record 7", records, closed, err)
 	}
 }
 
+// TestReaderRestartsAtTrimHorizon checks that a reader whose position has expired returns an error once, and then continues
+// at the oldest record.
 func TestReaderRestartsAtTrimHorizon(t *testing.T) {
-	a := &answers{
+	a := &responses{
 		{`"AFTER_SEQUENCE_NUMBER"`, "TrimmedDataAccessException"},
 		{`"TRIM_HORIZON"`, `{"ShardIterator":"i"}`}, {"GetRecords", someRecord},
 	}
 	r := a.reader("2")
 	if _, _, err := r.Next(t.Context(), 10); err == nil || !strings.Contains(err.Error(), "stream shard a") {
-		t.Fatalf("error is %v", err)
+		t.Fatalf("error = %v, want the stream shard", err)
 	}
 	if records, _, err := r.Next(t.Context(), 10); err != nil || len(records) != 1 || records[0].Sequence != "7" {
-		t.Errorf("read %v, %v after the trim", records, err)
+		t.Errorf("records %v, %v after the error; want record 7", records, err)
 	}
 }
 
-// TestEmptyGetRecordsResponseClosesNoShard checks that a response with neither records nor an
-// iterator does not close the stream shard.
+// TestEmptyGetRecordsResponseClosesNoShard checks that a response with neither records nor an iterator is an error.
 func TestEmptyGetRecordsResponseClosesNoShard(t *testing.T) {
-	a := &answers{{`"TRIM_HORIZON"`, `{"ShardIterator":"i"}`}, {"GetRecords", `{}`}, {"GetRecords", someRecord}}
+	a := &responses{{`"TRIM_HORIZON"`, `{"ShardIterator":"i"}`}, {"GetRecords", `{}`}, {"GetRecords", someRecord}}
 	r := a.reader("")
 	if _, closed, err := r.Next(t.Context(), 10); err == nil || closed {
-		t.Fatalf("an empty response is read as closed %v, %v", closed, err)
+		t.Fatalf("empty response: closed %t, %v; want an error", closed, err)
 	}
 	if records, closed, err := r.Next(t.Context(), 10); len(records) != 1 || closed || err != nil {
-		t.Errorf("read %v, %v, %v", records, closed, err)
+		t.Errorf("next response: records %v, closed %t, %v; want one record", records, closed, err)
 	}
 }

@@ -36,8 +36,8 @@ func throughJSON(t *testing.T, p virtualstream.Plan) (again virtualstream.Plan) 
 	return again
 }
 
-// TestMappingReadsVirtualStream checks that a mapping delivers the engine's records from stream
-// shards that split and rotate while it runs and restarts.
+// TestMappingReadsVirtualStream checks that a mapping delivers the engine's records from stream shards that split and rotate
+// between its restarts.
 func TestMappingReadsVirtualStream(t *testing.T) {
 	h := &recorder{reply: func(events.DynamoDBTimeWindowEvent) (string, error) { return `{}`, nil }}
 	b := newBench(t, h)

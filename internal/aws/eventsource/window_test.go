@@ -49,6 +49,7 @@ func (r *recorder) trace() []string {
 	return lines
 }
 
+// play makes the bench's source a script, with tumbling windows of 10 s, at this second.
 func (b *bench) play(s *script, now int) {
 	s.arn = "arn:" + b.names.Items
 	b.options.Source = s
@@ -56,14 +57,12 @@ func (b *bench) play(s *script, now int) {
 	b.options.Now = func() time.Time { return at(now) }
 }
 
+// TestTumblingWindowPassesStateOn checks the windows and the states of invocations, with a late record and an empty window.
 func TestTumblingWindowPassesStateOn(t *testing.T) {
 	h := counting()
 	b := newBench(t, h)
 	b.options.BatchSize = 2
-	s := &script{shards: []scriptShard{{Shard: streamshard.Shard{ID: "s"}, records: []eventsource.Record{
-		record(1, at(1)), record(2, at(2)), record(3, at(9)), record(4, at(10)), record(5, at(8)), record(6, at(35)),
-	}}}}
-	b.play(s, 36)
+	b.play(oneShard(record(1, at(1)), record(2, at(2)), record(3, at(9)), record(4, at(10)), record(5, at(8)), record(6, at(35))), 36)
 	b.drain(t)
 	want := []string{
 		"s 0..10  [1 2]", "s 0..10 2 [3]", "s 0..10 3 [] final",
@@ -75,6 +74,8 @@ func TestTumblingWindowPassesStateOn(t *testing.T) {
 	}
 }
 
+// TestChildShardsFollowTheirParents checks the order of stream shards, and that a finished one stays finished. A
+// mapping of a new stream ignores the old stream's checkpoints.
 func TestChildShardsFollowTheirParents(t *testing.T) {
 	h := counting()
 	b := newBench(t, h)
@@ -88,23 +89,21 @@ func TestChildShardsFollowTheirParents(t *testing.T) {
 	if diff := cmp.Diff(want, h.trace()); diff != "" {
 		t.Errorf("invocations (-want +got):\n%s", diff)
 	}
-	// A finished stream shard stays finished. A mapping of a new stream deletes the old
-	// stream's checkpoints.
 	b.drain(t)
 	if got := h.trace(); len(got) != len(want) {
-		t.Errorf("drained again: %v", got[len(want):])
+		t.Errorf("a second drain delivered %v", got[len(want):])
 	}
 	s.shards = []scriptShard{{Shard: streamshard.Shard{ID: "b"}, records: []eventsource.Record{record(9, at(3))}}}
 	b.play(s, 4)
 	s.arn += "/new"
 	b.drain(t)
 	if got := h.trace()[len(want):]; len(got) != 2 || got[0] != "b 0..10  [9]" {
-		t.Errorf("the new stream gave %v", got)
+		t.Errorf("the new stream delivered %v, want record 9 and the window's end", got)
 	}
 }
 
-// TestIdleWindowEnds checks that the window of an empty stream shard ends IdleWindow after its end: by
-// default two minutes, as on Lambda.
+// TestIdleWindowEnds checks that an idle stream shard's window is closed IdleWindow after its end. As on Lambda, the
+// default is two minutes.
 func TestIdleWindowEnds(t *testing.T) {
 	for _, c := range []struct {
 		idle time.Duration
@@ -114,8 +113,7 @@ func TestIdleWindowEnds(t *testing.T) {
 		h := counting()
 		b := newBench(t, h)
 		b.options.IdleWindow = c.idle
-		s := &script{shards: []scriptShard{{Shard: streamshard.Shard{ID: "s"}, records: []eventsource.Record{record(1, at(1))}}}}
-		b.play(s, c.now)
+		b.play(oneShard(record(1, at(1))), c.now)
 		b.runOnce(t)
 		want := []string{"s 0..10  [1]"}
 		if c.ends {
@@ -127,6 +125,7 @@ func TestIdleWindowEnds(t *testing.T) {
 	}
 }
 
+// TestLargeStateEndsWindowEarly checks that a state of more than 1 MB is passed to a last invocation of its window.
 func TestLargeStateEndsWindowEarly(t *testing.T) {
 	big := func(n int) string { return `{"state":{"n":"` + strings.Repeat("x", n) + `"}}` }
 	sizes := map[string]int{"1": 900_000, "2": 950_000, "3": 2 << 20, "4": 10}
@@ -139,10 +138,10 @@ func TestLargeStateEndsWindowEarly(t *testing.T) {
 	}
 	b := newBench(t, h)
 	b.options.BatchSize = 1
-	var s script
+	var records []eventsource.Record
 	for n := range 4 {
-		s.shards = []scriptShard{{Shard: streamshard.Shard{ID: "s"}, records: append(s.all(), record(n+1, at(n+1)))}}
-		b.play(&s, 5)
+		records = append(records, record(n+1, at(n+1)))
+		b.play(oneShard(records...), 5)
 		b.runOnce(t)
 	}
 	var got []string
@@ -155,6 +154,7 @@ func TestLargeStateEndsWindowEarly(t *testing.T) {
 	}
 }
 
+// TestWindowedResponseNeedsState checks that a response without a state fails, and that retries get the window's last state.
 func TestWindowedResponseNeedsState(t *testing.T) {
 	h := &recorder{reply: func(e events.DynamoDBTimeWindowEvent) (string, error) {
 		if len(e.Records) > 0 && sortKeys(e)[0] == "1" {
@@ -164,25 +164,23 @@ func TestWindowedResponseNeedsState(t *testing.T) {
 	}}
 	b := newBench(t, h)
 	b.options.BatchSize = 1
-	b.play(&script{shards: []scriptShard{{Shard: streamshard.Shard{ID: "s"},
-		records: []eventsource.Record{record(1, at(1)), record(2, at(2))}}}}, 3)
+	b.play(oneShard(record(1, at(1)), record(2, at(2))), 3)
 	b.drain(t)
 	f := b.failures(t)
 	if len(f) != 2 || f[0].BatchInfo.First != "2" || f[1].BatchInfo.Size != 0 || !strings.Contains(string(f[1].Payload), `"state":{"n":"5"}`) {
-		t.Errorf("failures are %+v", f)
+		t.Errorf("failures %+v, want record 2 and the window's end with the state 5", f)
 	}
 }
 
-func TestRecordsOverMaxAgeAreGivenUp(t *testing.T) {
+func TestRecordsOverMaxAgeAreDiscarded(t *testing.T) {
 	h := counting()
 	b := newBench(t, h)
 	b.options.MaxRecordAge = time.Minute
-	b.play(&script{shards: []scriptShard{{Shard: streamshard.Shard{ID: "s"},
-		records: []eventsource.Record{record(1, at(1)), record(2, at(2)), record(3, at(9))}}}}, 65)
+	b.play(oneShard(record(1, at(1)), record(2, at(2)), record(3, at(9))), 65)
 	b.drain(t)
 	f := b.failures(t)
 	if len(f) != 1 || f[0].RequestContext.Condition != eventsource.RecordTooOld || f[0].BatchInfo.Last != "2" {
-		t.Errorf("failures are %+v", f)
+		t.Errorf("failures %+v, want records 1 and 2 as too old", f)
 	}
 	if diff := cmp.Diff([]string{"s 0..10  [3]", "s 0..10 1 [] final"}, h.trace()); diff != "" {
 		t.Errorf("invocations (-want +got):\n%s", diff)

@@ -9,6 +9,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 )
 
+// TestUpdates checks how an update expression changes each attribute: to a value, to a computed value, or not at all.
 func TestUpdates(t *testing.T) {
 	names := map[string]string{"#g": "group", "#d": "a.b"}
 	values := dynamo.Item{":v": dynamo.String("v")}
@@ -36,7 +37,8 @@ func TestUpdates(t *testing.T) {
 	}
 }
 
-func TestOlderUpdates(t *testing.T) {
+// TestAttributeUpdates checks the changes of the legacy parameter AttributeUpdates.
+func TestAttributeUpdates(t *testing.T) {
 	value := dynamo.String("v")
 	tests := []struct {
 		update AttributeUpdate
@@ -55,6 +57,7 @@ func TestOlderUpdates(t *testing.T) {
 	}
 }
 
+// TestKeyConditions checks whether a key condition compares the partition key with a value.
 func TestKeyConditions(t *testing.T) {
 	values := dynamo.Item{":v": dynamo.String("v"), ":w": nil}
 	tests := []struct {
@@ -76,12 +79,12 @@ func TestKeyConditions(t *testing.T) {
 	for _, test := range tests {
 		v, ok := Equals(test.expression, "pk", map[string]string{"#p": "pk"}, values)
 		if ok != test.want || ok && v != values[":v"] {
-			t.Errorf("%s: %+v, %v, want %v", test.expression, v, ok, test.want)
+			t.Errorf("%s: value %+v, %t; want %t", test.expression, v, ok, test.want)
 		}
 	}
 }
 
-// TestAnyExpression wants no panic, whatever comes.
+// TestAnyExpression checks that no expression causes a panic.
 func TestAnyExpression(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		expression := rapid.OneOf(rapid.String(), rapid.StringMatching(`((SET|REMOVE|ADD|[a=(),:#.\[\]+-]|:v|é| ){0,12})`)).Draw(t, "expression")

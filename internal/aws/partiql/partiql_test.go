@@ -21,6 +21,7 @@ var (
 		types.AttributeValueMemberSS{}, types.AttributeValueMemberNS{}, types.AttributeValueMemberBS{}, types.AttributeValueMemberBOOL{}, types.AttributeValueMemberNULL{}, types.AttributeValueMemberB{})
 )
 
+// TestParse checks the kind, table, index and required values of statements, and whether they select all attributes.
 func TestParse(t *testing.T) {
 	a, b := text("A"), number("7")
 	pk, both := dynamo.Item{"pk": a}, dynamo.Item{"pk": a, "sk": b}
@@ -58,16 +59,16 @@ func TestParse(t *testing.T) {
 	for _, test := range tests {
 		got, ok := Parse(test.statement, []types.AttributeValue{a, b})
 		if diff := cmp.Diff(test.want, got, ignoreUnexported); !ok || diff != "" {
-			t.Errorf("%s: %v\n%s", test.statement, ok, diff)
+			t.Errorf("%s: parsed %t (-want +got):\n%s", test.statement, ok, diff)
 		}
 	}
 }
 
-// TestParseAnything checks that no statement makes Parse fail or run on, and that some are not read.
+// TestParseAnything checks that no statement makes Parse panic or recurse without end, and that invalid ones are not parsed.
 func TestParseAnything(t *testing.T) {
 	for _, statement := range []string{"", "x", "SELECT", "SELECT * FROM", "INSERT t", `UPDATE 'x' SET`, strings.Repeat("(", 1<<20), "SELECT * FROM t WHERE " + strings.Repeat("(", 1<<20)} {
 		if s, ok := Parse(statement, nil); ok {
-			t.Errorf("%.30q is %+v", statement, s)
+			t.Errorf("%.30q is parsed as %+v", statement, s)
 		}
 	}
 	words := `(SELECT|INSERT|INTO|VALUE|UPDATE|DELETE|EXISTS|FROM|WHERE|AND|OR|RETURNING|pk|"t"|'a'|''|=|\?|\(|\)|\[|\]|\{|\}|<<|>>|,|:|\.|-|7| |'|"){0,30}`

@@ -28,18 +28,17 @@ func TestAdaptiveCapacity(t *testing.T) {
 	for second := range 60 {
 		now = now.Add(time.Second)
 		if denied := offer(50, 50, 50, 150); denied != nil {
-			t.Fatalf("second %d: %+v", second, denied)
+			t.Fatalf("second %d: denied %+v, want nothing", second, denied)
 		}
 	}
 	now = now.Add(time.Hour)
 	offer(0, 0, 0, 1001)
 	if denied := offer(0, 0, 0, 1); len(denied) != 1 || denied[0].Cause != KeyRange {
-		t.Errorf("a partition over 1,000 WCU/s: %+v", denied)
+		t.Errorf("a partition over 1,000 WCU/s: denied %+v, want one for the key range", denied)
 	}
 }
 
-// TestBurstCapacity checks that unused throughput is saved for 300 s: a table of 10 WCU/s then takes 3,000 units, more
-// than one of its partitions does in a second.
+// TestBurstCapacity checks that unused throughput is saved for 300 s: a table of 10 WCU/s can then use 3,000 units at once.
 func TestBurstCapacity(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	g := New(limitsOf(4, 1000, &now))

@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestBucketAgainstRationals compares a bucket with arithmetic that can't round or overflow.
+// TestBucketAgainstRationals compares a bucket with arithmetic that neither rounds nor overflows.
 func TestBucketAgainstRationals(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		perSecond := rapid.IntRange(1, 1_000_000).Draw(t, "units a second")
@@ -46,12 +46,12 @@ func lesser(a, b *big.Rat) *big.Rat {
 	return new(big.Rat).Set(b)
 }
 
-// checkPositiveAt checks that positiveAt is the first nanosecond with a positive bucket.
+// checkPositiveAt checks that positiveAt returns the first nanosecond at which the bucket is positive.
 func checkPositiveAt(t *rapid.T, b bucket, r rate) {
 	at := b.positiveAt(r)
 	if b.tokens > 0 {
 		if at != b.at {
-			t.Fatalf("a positive bucket will be positive in %d ns", at-b.at)
+			t.Fatalf("positiveAt is %d ns after now, but the bucket is positive", at-b.at)
 		}
 		return
 	}
@@ -59,6 +59,6 @@ func checkPositiveAt(t *rapid.T, b bucket, r rate) {
 	early.refill(r, at-1)
 	late.refill(r, at)
 	if early.tokens > 0 || late.tokens <= 0 {
-		t.Fatalf("%d and %d tokens around the time when the bucket turns positive", early.tokens, late.tokens)
+		t.Fatalf("%d tokens before positiveAt and %d at it, want none and some", early.tokens, late.tokens)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// heat sends writes to a table of one partition for a while, four times its limit, and returns the table.
+// heat returns a table of one partition after a minute of writes at four times its limit.
 func heat(t *testing.T, throughput Throughput, next func(i int) (key, sort string)) *Space {
 	t.Helper()
 	now := time.Unix(1_800_000_000, 0)
@@ -21,9 +21,8 @@ func heat(t *testing.T, throughput Throughput, next func(i int) (key, sort strin
 	return s
 }
 
-// TestSplitsByLoad checks which tables split for heat, and how far. The rules are AWS's, of "Burst and adaptive
-// capacity": a hot item is isolated; items of a key are divided, but not under a rising sort key, and not
-// with a local index.
+// TestSplitsByLoad checks which tables split for heat, and how far, by the rules of AWS's page "Burst and adaptive capacity".
+// A hot item is isolated. A key's items are divided, but not under a rising sort key, and not with a local index.
 func TestSplitsByLoad(t *testing.T) {
 	const seed = 7
 	random := rand.New(rand.NewPCG(seed, seed))
@@ -50,8 +49,7 @@ func TestSplitsByLoad(t *testing.T) {
 	}
 }
 
-// TestIsolatedItem checks that an item with most of the traffic gets a partition of its own, and takes its whole
-// throughput there.
+// TestIsolatedItem checks that an item with most of the traffic gets a partition of its own, with its whole throughput.
 func TestIsolatedItem(t *testing.T) {
 	s := heat(t, Throughput{}, func(i int) (string, string) {
 		if i%10 == 0 {
@@ -61,17 +59,17 @@ func TestIsolatedItem(t *testing.T) {
 	})
 	hot := s.Place("hot")
 	if of := s.State().Partitions[hot.Number()]; of.First != hot.hash {
-		t.Errorf("the hot item is at %x, in %+v", hot.hash, of)
+		t.Errorf("the hot item is at %x in %+v, want a partition that begins there", hot.hash, of)
 	}
 	for i := range 7 {
 		if quiet := s.Place(fmt.Sprint("quiet", i)); quiet.Number() == hot.Number() && quiet.hash < hot.hash {
-			t.Errorf("quiet%d is still with the hot item", i)
+			t.Errorf("quiet%d is on the hot item's partition", i)
 		}
 	}
 }
 
-// TestCollectionInParts checks that a query of a divided item collection is charged to all its partitions.
-func TestCollectionInParts(t *testing.T) {
+// TestDividedCollection checks that a query of a divided item collection is charged to all its partitions.
+func TestDividedCollection(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	s := New(limitsOf(1, 10, &now)).NewSpace(Resource{Table: "t"}, Throughput{})
 	key := s.Place("k")
@@ -85,12 +83,12 @@ func TestCollectionInParts(t *testing.T) {
 		}
 	}
 	if parts := s.State().Partitions; parts[0].Last != key.hash || parts[1].First != key.hash || parts[1].FromSort != "m" {
-		t.Errorf("%+v", parts)
+		t.Errorf("partitions %+v, want a cut at the sort key m", parts)
 	}
 }
 
-// TestGrowth checks AWS's example of an on-demand table: traffic up to twice the previous peak is taken at once; after
-// 30 minutes at a peak, twice that.
+// TestGrowth checks AWS's example of an on-demand table: it serves traffic up to twice the previous peak at once, and after
+// 30 minutes at that peak, twice as much.
 func TestGrowth(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	limits := limitsOf(4, 1000, &now)
@@ -121,7 +119,8 @@ func TestGrowth(t *testing.T) {
 	}
 }
 
-// TestWarmThroughput checks AWS's example: 30,000 RCU/s and 10,000 WCU/s are there at once.
+// TestWarmThroughput checks that a pre-warmed table begins with the partitions for its throughput. One example is
+// AWS's, of 30,000 RCU/s and 10,000 WCU/s.
 func TestWarmThroughput(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	g := New(limitsOf(4, 1000, &now))
@@ -132,7 +131,7 @@ func TestWarmThroughput(t *testing.T) {
 	}
 }
 
-// TestSplitsBySize checks when a size is asked for, and that a space has partitions for it.
+// TestSplitsBySize checks after how many writes the size must be read again. A table must have partitions for its size.
 func TestSplitsBySize(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	limits := limitsOf(1, 1000, &now)
@@ -149,12 +148,12 @@ func TestSplitsBySize(t *testing.T) {
 		for range step.units - 1 {
 			s.gate.Settle(nil, []Charge{s.Place("a").Writes(Unit)})
 			if s.Outgrown() {
-				t.Fatalf("step %d: the size is asked for too early", i)
+				t.Fatalf("step %d: Outgrown too early", i)
 			}
 		}
 		s.gate.Settle(nil, []Charge{s.Place("a").Writes(Unit)})
 		if !s.Outgrown() || s.Outgrown() {
-			t.Errorf("step %d: after %d units the size is not asked for once", i, step.units)
+			t.Errorf("step %d: after %d units Outgrown is not true once", i, step.units)
 		}
 		s.SetSize(int64(step.bytes))
 		if n := s.Partitions(); n != step.partitions || s.State().Bytes != int64(step.bytes) {
@@ -162,6 +161,6 @@ func TestSplitsBySize(t *testing.T) {
 		}
 	}
 	if n := s.gate.NewSpace(Resource{}, Throughput{Bytes: 200_001}).Partitions(); n != 3 {
-		t.Errorf("a table of 200,001 bytes begins with %d partitions", n)
+		t.Errorf("a table of 200,001 bytes begins with %d partitions, want 3", n)
 	}
 }

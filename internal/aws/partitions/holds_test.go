@@ -17,6 +17,7 @@ type plainHold struct {
 	done  bool // a transaction was applied, or a write ended
 }
 
+// plainHolds is a naive model that keeps all transactions and writes.
 type plainHolds struct {
 	hold         time.Duration
 	transactions []*plainHold
@@ -37,7 +38,7 @@ func (p *plainHolds) writing(item string) bool {
 	return slices.ContainsFunc(p.writes, func(h *plainHold) bool { return !h.done && h.items[0] == item })
 }
 
-// begin returns which items conflict, and whether the items are held then.
+// begin reports which items conflict, and whether the transaction holds its items.
 func (p *plainHolds) begin(token string, items []string, now time.Time) (blocked []bool, held bool) {
 	for _, h := range p.transactions {
 		known := h.done || slices.ContainsFunc(items, func(i string) bool { return p.at(i, now) == h })
@@ -55,7 +56,7 @@ func (p *plainHolds) begin(token string, items []string, now time.Time) (blocked
 	return nil, true
 }
 
-// TestHoldsAgainstPlainModel compares conflicts with a model that keeps all transactions.
+// TestHoldsAgainstPlainModel compares conflicts of transactions, writes and reads with the model's.
 func TestHoldsAgainstPlainModel(t *testing.T) {
 	conflicts := 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -79,7 +80,7 @@ func TestHoldsAgainstPlainModel(t *testing.T) {
 				until, blocked := h.Begin(token, ids(items))
 				want, held := model.begin(token, items, now)
 				if !slices.Equal(blocked, want) || (until != 0) != held || held && until != now.Add(model.hold).UnixNano() {
-					t.Fatalf("a transaction of %v: blocked %v until %d, want %v, held: %v", items, blocked, until, want, held)
+					t.Fatalf("transaction of %v: blocked %v, held until %d; want %v, held: %t", items, blocked, until, want, held)
 				}
 				if blocked != nil {
 					conflicts++
@@ -87,14 +88,14 @@ func TestHoldsAgainstPlainModel(t *testing.T) {
 				if held && rapid.Bool().Draw(t, "applied") {
 					used := slices.ContainsFunc(model.transactions, func(p *plainHold) bool { return p.done && p.token == token && token != "" })
 					if again := h.Done(token); again != used {
-						t.Fatalf("token %q was used before: %v, want %v", token, again, used)
+						t.Fatalf("Done(%q) = %t, want %t", token, again, used)
 					}
 					model.transactions[len(model.transactions)-1].done = true
 				}
 			case 2:
 				free := model.at(items[0], now) == nil
 				if got := h.BeginWrite(ids(items)[0]); got != free {
-					t.Fatalf("a write of %s: %v, want %v", items[0], got, free)
+					t.Fatalf("BeginWrite(%s) = %t, want %t", items[0], got, free)
 				}
 				if free {
 					model.writes = append(model.writes, &plainHold{items: items[:1]})
@@ -116,13 +117,13 @@ func TestHoldsAgainstPlainModel(t *testing.T) {
 					want = nil
 				}
 				if got := h.Busy(ids(items)); !slices.Equal(got, want) {
-					t.Fatalf("reading %v: blocked %v, want %v", items, got, want)
+					t.Fatalf("Busy(%v) = %v, want %v", items, got, want)
 				}
 			}
 		}
 		now = now.Add(model.hold)
 		if h.Busy(ids([]string{"a"})); len(h.items) != 0 || len(h.order) != 0 {
-			t.Fatalf("%d items are held after all holds", len(h.items))
+			t.Fatalf("%d items are stored after all holds have ended, want none", len(h.items))
 		}
 	})
 	if conflicts == 0 {
@@ -130,25 +131,24 @@ func TestHoldsAgainstPlainModel(t *testing.T) {
 	}
 }
 
-// TestRecentTokens checks that a token is known for ten to twenty minutes, and that the number
-// of tokens is bounded.
+// TestRecentTokens checks that a token is known for 10 to 20 minutes, and that the number of tokens is bounded.
 func TestRecentTokens(t *testing.T) {
 	var r recent
 	r.add("a", 0)
-	for now, want := range map[time.Duration]bool{tokenTime - 1: true, tokenTime: true, 2*tokenTime - 1: true} {
+	for _, now := range []time.Duration{tokenTime - 1, tokenTime, 2*tokenTime - 1} {
 		one := recent{r.now, r.before, r.since}
-		if one.has("a", int64(now)) != want {
-			t.Errorf("after %v: %v", now, !want)
+		if !one.has("a", int64(now)) {
+			t.Errorf("the token is unknown after %v", now)
 		}
 	}
 	r.has("a", int64(tokenTime))
 	if r.has("a", int64(2*tokenTime)) {
-		t.Error("a token is known after 20 minutes")
+		t.Error("the token is known after 20 minutes")
 	}
 	for i := range 3 * maxTokens {
 		r.add(fmt.Sprint(i), 0)
 	}
 	if len(r.now)+len(r.before) > 2*maxTokens || !r.has(fmt.Sprint(3*maxTokens-1), 0) {
-		t.Errorf("%d and %d tokens are kept", len(r.now), len(r.before))
+		t.Errorf("%d and %d tokens are stored, want at most %d with the newest", len(r.now), len(r.before), 2*maxTokens)
 	}
 }

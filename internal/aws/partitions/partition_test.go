@@ -42,8 +42,8 @@ func (r *plainRange) refill(lane int, by rate, now int64) {
 	r.at[lane] = now
 }
 
-// longAtLimit finds the first throttle after the last calm in the log. If that was long ago, it returns the keys
-// that followed.
+// longAtLimit finds the first throttle since the last calm in the log. If it is at least split old, longAtLimit returns the
+// keys since then.
 func (r *plainRange) longAtLimit(lane int, split, now int64) (keys []uint64) {
 	log := r.log[lane]
 	if !log[len(log)-1].throttled {
@@ -64,7 +64,7 @@ func (r *plainRange) longAtLimit(lane int, split, now int64) (keys []uint64) {
 	return keys
 }
 
-// median returns the key that is least, of those that divide the keys most evenly; ok is false if there are no two.
+// median returns the lowest of the keys that divide the keys most evenly. It is false if all keys are equal.
 func median(keys []uint64) (best uint64, ok bool) {
 	uneven := math.MaxInt
 	for _, key := range slices.Sorted(slices.Values(keys)) {
@@ -122,8 +122,7 @@ func limitsOf(partitions, wcu int, now *time.Time) Limits {
 	}
 }
 
-// TestSplitsAgainstPlainModel compares admissions, and the final ranges and tokens, with a
-// model that keeps the whole past.
+// TestSplitsAgainstPlainModel compares admissions, and the last ranges and tokens, with a model that logs all requests.
 func TestSplitsAgainstPlainModel(t *testing.T) {
 	runs, splits := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -142,7 +141,7 @@ func TestSplitsAgainstPlainModel(t *testing.T) {
 				tokens: [2]*big.Rat{unitsAsRat(g.reads.capacity), unitsAsRat(g.writes.capacity)}})
 		}
 		hashes := rapid.SliceOfN(rapid.Uint64(), 1, 5).Draw(t, "keys")
-		// Only a partition that stays at its limit splits, so half of the runs never pause.
+		// A partition splits only if it stays at its limit, so half of the runs have no long pause.
 		pauses := rapid.SampledFrom([]int64{1e8, 12e9}).Draw(t, "pauses")
 		for range rapid.IntRange(300, 600).Draw(t, "steps") {
 			now = now.Add(time.Duration(rapid.OneOf(rapid.Int64Range(0, 1e8), rapid.Int64Range(0, 1e8), rapid.Int64Range(0, 1e8), rapid.Int64Range(0, pauses)).Draw(t, "wait")))
@@ -151,16 +150,15 @@ func TestSplitsAgainstPlainModel(t *testing.T) {
 			cost := rapid.SampledFrom([]Units{Unit / 2, Unit, 2 * Unit}).Draw(t, "cost")
 			c := Charge{Place{Space: s, point: point{hash: hash}, one: true}, lane == 1, cost}
 			if got, want := g.Admit([]Charge{c}) == nil, model.request(lane, hash, cost, g.now()); got != want {
-				t.Fatalf("admitted: %v, want %v", got, want)
+				t.Fatalf("admitted: %t, want %t", got, want)
 			}
 		}
 		compare(t, s, model)
 		runs++
 		splits += len(s.partitions) - limits.Partitions
 	})
-	t.Logf("%d runs had %d splits in all", runs, splits)
 	if splits == 0 {
-		t.Error("no run had a split")
+		t.Errorf("%d runs had no split", runs)
 	}
 }
 
@@ -205,7 +203,7 @@ func TestFirstPartitions(t *testing.T) {
 	})
 }
 
-// TestSplitsEnd checks that neither a single hash nor the last allowed partition is split.
+// TestSplitsEnd checks that a partition of one hash is not split, and that there are at most MaxPartitions.
 func TestSplitsEnd(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	g := New(limitsOf(1, 1, &now))

@@ -19,7 +19,7 @@ import (
 	"github.com/hotshard/hotshard/internal/aws/runtimeapi"
 )
 
-// A variable of this name makes this binary a function that follows its payloads' instructions.
+// function is an environment variable that makes this binary a function which follows its payloads' instructions.
 const function = "HOTSHARD_TEST_FUNCTION"
 
 func TestMain(m *testing.M) {
@@ -87,7 +87,8 @@ func start(t *testing.T, o runtimeapi.Options) *runtimeapi.Function {
 	return f
 }
 
-func TestInvokeCarriesTheContext(t *testing.T) {
+// TestInvokePassesContext checks the deadline, the request's identity and the environment that a function sees.
+func TestInvokePassesContext(t *testing.T) {
 	var log bytes.Buffer
 	f := start(t, runtimeapi.Options{Env: []string{"MINE=theirs", "MINE=mine"}, Log: &log})
 	seen := map[any]bool{}
@@ -103,37 +104,37 @@ func TestInvokeCarriesTheContext(t *testing.T) {
 		}
 		deadline, err := time.Parse(time.RFC3339Nano, got["deadline"].(string))
 		if err != nil || deadline.Before(before) || deadline.After(time.Now().Add(time.Minute)) {
-			t.Errorf("deadline %v, %v", got["deadline"], err)
+			t.Errorf("deadline %v, %v; want it within a minute", got["deadline"], err)
 		}
 		if got["said"] != "a/b ü" || got["mine"] != "mine" || got["home"] != "" || got["name"] != "obey" {
-			t.Errorf("answer is %s", out)
+			t.Errorf("response %s, want the payload, the function's own environment and its name", out)
 		}
 		if !strings.HasSuffix(got["arn"].(string), ":function:obey") || !strings.HasPrefix(got["trace"].(string), "Root=1-") || seen[got["id"]] {
-			t.Errorf("answer is %s", out)
+			t.Errorf("response %s, want an ARN, a trace and a new id", out)
 		}
 		seen[got["id"]] = true
 	}
 	if err := f.Stop(); err != nil || strings.Count(log.String(), "doing a/b ü") != 3 {
-		t.Errorf("log is %q, %v", &log, err)
+		t.Errorf("log %q, %v; want three lines of the function", &log, err)
 	}
 }
 
-func TestInvokeSerially(t *testing.T) {
+// TestConcurrentInvokes checks that each of several concurrent invocations gets its own response.
+func TestConcurrentInvokes(t *testing.T) {
 	f := start(t, runtimeapi.Options{})
 	var g sync.WaitGroup
 	for i := range 8 {
 		g.Go(func() {
 			out, err := f.Invoke(t.Context(), fmt.Appendf(nil, `{"Do":"number %d"}`, i))
 			if err != nil || !bytes.Contains(out, fmt.Appendf(nil, `"number %d"`, i)) {
-				t.Errorf("%d: %s, %v", i, out, err)
+				t.Errorf("invocation %d: response %s, %v", i, out, err)
 			}
 		})
 	}
 	g.Wait()
 }
 
-// TestInvokeErrors checks that the function survives its own error, and not the end of its
-// process.
+// TestInvokeErrors checks the errors of invocations. A function survives its own error, but not the end of its process.
 func TestInvokeErrors(t *testing.T) {
 	tests := []struct {
 		payload, kind, message string
@@ -154,25 +155,26 @@ func TestInvokeErrors(t *testing.T) {
 			_, err := f.Invoke(t.Context(), []byte(tt.payload))
 			fault, ok := errors.AsType[*runtimeapi.FunctionError](err)
 			if !ok || !strings.Contains(fault.Message, tt.message) || tt.kind != "" && fault.Type != tt.kind {
-				t.Errorf("error is %v, want %s with %q", err, tt.kind, tt.message)
+				t.Errorf("error = %v, want %s with %q", err, tt.kind, tt.message)
 			}
 			if !tt.survives {
 				<-f.Done()
 			}
 			_, err = f.Invoke(t.Context(), []byte(`{"Do":"go on"}`))
 			if fault, ok := errors.AsType[*runtimeapi.FunctionError](err); tt.survives != (err == nil) || ok && fault.Type != "Runtime.ExitError" {
-				t.Errorf("the next invocation: %v", err)
+				t.Errorf("the next invocation: %v, want success: %t", err, tt.survives)
 			}
 		})
 	}
 }
 
-func TestInvokeWithoutPatience(t *testing.T) {
+// TestCancelledInvoke checks that the process is ended if the invocation's context ends.
+func TestCancelledInvoke(t *testing.T) {
 	f := start(t, runtimeapi.Options{})
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if _, err := f.Invoke(ctx, []byte(`{"Do":"hang"}`)); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("error is %v", err)
+		t.Errorf("error = %v, want context.DeadlineExceeded", err)
 	}
 	<-f.Done()
 }
@@ -184,10 +186,10 @@ func TestStartFails(t *testing.T) {
 	} {
 		_, err := runtimeapi.Start(t.Context(), runtimeapi.Options{Binary: os.Args[0], Env: []string{function + "=" + how}})
 		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", how, err)
+			t.Errorf("%s: error %v, want %q", how, err, want)
 		}
 	}
 	if _, err := runtimeapi.Start(t.Context(), runtimeapi.Options{Binary: t.TempDir() + "/bootstrap"}); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("no binary: %v", err)
+		t.Errorf("no binary: error %v, want %v", err, os.ErrNotExist)
 	}
 }

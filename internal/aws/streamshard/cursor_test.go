@@ -29,8 +29,8 @@ func mustNext(t *testing.T, c *Cursor, limit int) Page {
 	return page
 }
 
-// TestEachRecordOnce: whatever fails between and within the calls of two cursors, each reads each
-// record once, in order, and ends at the stream shard's end.
+// TestEachRecordOnce checks that two cursors read each record once, in order, up to the stream shard's end. Random
+// faults occur between and within their calls.
 func TestEachRecordOnce(t *testing.T) {
 	rapid.Check(t, eachRecordOnce)
 }
@@ -38,7 +38,7 @@ func TestEachRecordOnce(t *testing.T) {
 func eachRecordOnce(t *rapid.T) {
 	s := &service{records: rapid.IntRange(0, 40).Draw(t, "records")}
 	faults := append([]fault{{}, {}, {}, emptyPage}, passing...)
-	inRow := 0 // answers without an iterator; of three, the cursor believes what the listing says
+	inRow := 0 // responses without an iterator; after three, the cursor relies on the listing
 	s.fault = func(operation string) fault {
 		wrong := rapid.SampledFrom(faults).Draw(t, "fault")
 		if inRow++; operation != "GetShardIterator" || wrong != noObject {
@@ -49,7 +49,7 @@ func eachRecordOnce(t *rapid.T) {
 		}
 		return wrong
 	}
-	stream := s.stream(engineARN) // whose listings need no pauses
+	stream := s.stream(engineARN) // an engine's listings need no pauses
 	cursors := []*Cursor{stream.Cursor("s", TrimHorizon), stream.Cursor("s", TrimHorizon)}
 	read, closed := make([][]string, 2), make([]bool, 2)
 	for step := 0; !closed[0] || !closed[1]; step++ {
@@ -81,33 +81,36 @@ func eachRecordOnce(t *rapid.T) {
 		}
 		for n, number := range read[i] {
 			if number != fmt.Sprint(n+1) {
-				t.Fatalf("cursor %d read %v", i, read[i])
+				t.Fatalf("cursor %d read %v, want 1 to %d in order", i, read[i], s.records)
 			}
 		}
 	}
 }
 
-// TestExpiredIterator: the next call reads on behind the last record, with another iterator.
-func TestExpiredIterator(t *testing.T) {
-	s := &service{records: 5}
-	c := s.stream(awsARN).Cursor("s", AfterSequence("1"))
-	if got := numbers(mustNext(t, c, 2)); !slices.Equal(got, []string{"2", "3"}) {
-		t.Fatal(got)
-	}
-	s.epoch++
-	if _, err := c.Next(t.Context(), new(Buffer), 9); !IsStale(err) || !Passing(err) || !strings.Contains(err.Error(), "stream shard s") {
-		t.Fatalf("error is %v", err)
-	}
-	if got := numbers(mustNext(t, c, 9)); !slices.Equal(got, []string{"4", "5"}) {
-		t.Error(got)
-	}
-	if !slices.Equal(s.asked, []string{"AFTER_SEQUENCE_NUMBER1", "AFTER_SEQUENCE_NUMBER3"}) {
-		t.Errorf("asked for %v", s.asked)
+// checkNext checks the records of a cursor's next page.
+func checkNext(t *testing.T, c *Cursor, limit int, want ...string) {
+	t.Helper()
+	if got := numbers(mustNext(t, c, limit)); !slices.Equal(got, want) {
+		t.Fatalf("read %v, want %v", got, want)
 	}
 }
 
-// TestUnknownIterator checks that a cursor replaces an iterator that the service rejects, unless
-// that would skip records.
+// TestExpiredIterator checks that the call after an expired iterator continues after the last record.
+func TestExpiredIterator(t *testing.T) {
+	s := &service{records: 5}
+	c := s.stream(awsARN).Cursor("s", AfterSequence("1"))
+	checkNext(t, c, 2, "2", "3")
+	s.epoch++
+	if _, err := c.Next(t.Context(), new(Buffer), 9); !IsStale(err) || !Passing(err) || !strings.Contains(err.Error(), "stream shard s") {
+		t.Fatalf("error = %v, want a passing one for a stale iterator of stream shard s", err)
+	}
+	checkNext(t, c, 9, "4", "5")
+	if want := []string{"AFTER_SEQUENCE_NUMBER1", "AFTER_SEQUENCE_NUMBER3"}; !slices.Equal(s.asked, want) {
+		t.Errorf("requested the iterators %v, want %v", s.asked, want)
+	}
+}
+
+// TestUnknownIterator checks that a cursor replaces an iterator that the service rejects, unless that could skip records.
 func TestUnknownIterator(t *testing.T) {
 	for _, from := range []Position{TrimHorizon, Latest} {
 		s := &service{records: 3, unknown: true}
@@ -118,17 +121,16 @@ func TestUnknownIterator(t *testing.T) {
 		s.epoch++
 		s.records++
 		if _, err := c.Next(t.Context(), new(Buffer), 9); err == nil || IsStale(err) {
-			t.Fatalf("error is %v", err)
+			t.Fatalf("error = %v, want the rejection", err)
 		}
 		_, err := c.Next(t.Context(), new(Buffer), 9)
 		if (err == nil) != (from == TrimHorizon) {
-			t.Errorf("from %v: error is %v", from, err)
+			t.Errorf("from %v: error = %v, want one only from the end", from, err)
 		}
 	}
 }
 
-// TestTrimmed: records behind the cursor are gone, by the iterator and by the position. The
-// cursor says so until it is put elsewhere.
+// TestTrimmed checks that a cursor returns an error if records after its position have expired, until it is moved.
 func TestTrimmed(t *testing.T) {
 	s := &service{records: 9}
 	c := s.stream(awsARN).Cursor("s", TrimHorizon)
@@ -136,17 +138,15 @@ func TestTrimmed(t *testing.T) {
 	s.trimmed = 5
 	for range 3 {
 		if _, err := c.Next(t.Context(), new(Buffer), 9); !IsTrimmed(err) || Passing(err) || !c.HasRead() {
-			t.Fatalf("error is %v", err)
+			t.Fatalf("error = %v, want one for trimmed records that does not pass", err)
 		}
 	}
 	c.Seek(TrimHorizon)
-	if got := numbers(mustNext(t, c, 9)); !slices.Equal(got, []string{"6", "7", "8", "9"}) {
-		t.Error(got)
-	}
+	checkNext(t, c, 9, "6", "7", "8", "9")
 }
 
-// TestTrimmedBeforeTheFirstRecord: nothing was read, so nothing is lost.
-func TestTrimmedBeforeTheFirstRecord(t *testing.T) {
+// TestTrimmedBeforeFirstRecord checks that a cursor which has read nothing continues after records have expired.
+func TestTrimmedBeforeFirstRecord(t *testing.T) {
 	s := &service{records: 3}
 	c := s.stream(engineARN).Cursor("s", TrimHorizon)
 	if _, err := c.Locate(t.Context()); err != nil {
@@ -154,46 +154,45 @@ func TestTrimmedBeforeTheFirstRecord(t *testing.T) {
 	}
 	s.trimmed = 1
 	if _, err := c.Next(t.Context(), new(Buffer), 9); !IsStale(err) || IsTrimmed(err) {
-		t.Fatalf("error is %v", err)
+		t.Fatalf("error = %v, want one for a stale iterator", err)
 	}
-	if got := numbers(mustNext(t, c, 9)); !slices.Equal(got, []string{"2", "3"}) {
-		t.Error(got)
-	}
+	checkNext(t, c, 9, "2", "3")
 }
 
-// TestClosed: the end of a stream shard is what an answer with records says, or what three answers
-// without an iterator and the listing say. An open stream shard does not end.
+// TestClosed checks how a cursor finds the end of a stream shard: by a response with records, or by three responses without
+// an iterator and the listing. An open stream shard does not end.
 func TestClosed(t *testing.T) {
 	s := &service{records: 2, closed: true}
 	stream := s.stream(awsARN)
-	if page := mustNext(t, stream.Cursor("s", TrimHorizon), 1); page.Closed || len(page.Records) != 1 {
-		t.Errorf("%+v", page)
+	check := func(c *Cursor, limit, records int, closed bool) {
+		t.Helper()
+		if page := mustNext(t, c, limit); page.Closed != closed || len(page.Records) != records {
+			t.Errorf("%d records, closed %t; want %d, %t", len(page.Records), page.Closed, records, closed)
+		}
 	}
-	if page := mustNext(t, stream.Cursor("s", TrimHorizon), 9); !page.Closed || len(page.Records) != 2 {
-		t.Errorf("%+v", page)
-	}
+	check(stream.Cursor("s", TrimHorizon), 1, 1, false)
+	check(stream.Cursor("s", TrimHorizon), 9, 2, true)
 	s.calls = nil
 	c := stream.Cursor("s", AfterSequence("2"))
 	for range 2 {
-		if page := mustNext(t, c, 9); !page.Closed || len(page.Records) != 0 {
-			t.Errorf("%+v", page)
-		}
+		check(c, 9, 0, true)
 	}
 	if s.made("GetShardIterator") != 3 || s.made("DescribeStream") != 1 {
-		t.Errorf("calls are %v", s.calls)
+		t.Errorf("calls %v, want three of GetShardIterator and one of DescribeStream", s.calls)
 	}
 	s.list = []Shard{{ID: "s"}}
 	if _, err := stream.Cursor("s", AfterSequence("2")).Next(t.Context(), new(Buffer), 9); err == nil || !Passing(err) {
-		t.Errorf("an open stream shard without an iterator: %v", err)
+		t.Errorf("an open stream shard without an iterator: %v, want a passing error", err)
 	}
 	s.list = []Shard{{ID: "other"}}
 	if ended, err := stream.Cursor("s", AfterSequence("2")).Locate(t.Context()); !ended || err != nil {
-		t.Errorf("a stream shard that is no longer listed: %v, %v", ended, err)
+		t.Errorf("a stream shard that is no longer listed: ended %t, %v", ended, err)
 	}
 }
 
-// TestPagesOfTheEngine are fitted to the size of records, and to what the engine can answer.
-func TestPagesOfTheEngine(t *testing.T) {
+// TestPagesOfEngine checks that a cursor fits an engine's pages to the size of records and to the engine's limits. Of
+// DynamoDB it requests full pages.
+func TestPagesOfEngine(t *testing.T) {
 	s := &service{records: 9000, text: strings.Repeat("x", 40_000)}
 	c := s.stream(engineARN).Cursor("s", TrimHorizon)
 	mustNext(t, c, MaxRecords)
@@ -207,16 +206,17 @@ func TestPagesOfTheEngine(t *testing.T) {
 	s.fault = nil
 	mustNext(t, c, MaxRecords)
 	if want := []int{100, 50, 104, 125}; !slices.Equal(s.limits, want) {
-		t.Errorf("asked for %v records, want %v", s.limits, want)
+		t.Errorf("requested %v records, want %v", s.limits, want)
 	}
 	s.limits = nil
 	page := mustNext(t, s.stream(awsARN).Cursor("s", TrimHorizon), MaxRecords)
 	if !slices.Equal(s.limits, []int{MaxRecords}) || !page.Full {
-		t.Errorf("asked DynamoDB for %v records", s.limits)
+		t.Errorf("requested %v records of DynamoDB, full %t; want %d", s.limits, page.Full, MaxRecords)
 	}
 }
 
-// TestFindsTimes: DynamoDB Local is not asked, and garbage is no answer.
+// TestFindsTimes checks whether a service supports AT_TIMESTAMP, which DynamoDB Local is known not to. Only a rejection
+// counts as no.
 func TestFindsTimes(t *testing.T) {
 	s := &service{records: 1}
 	list := []Shard{{ID: "s"}}
@@ -235,24 +235,24 @@ func TestFindsTimes(t *testing.T) {
 	} {
 		s.fault = func(string) fault { return c.fault }
 		if got, err := s.stream(c.arn).FindsTimes(t.Context(), list, epoch); got != c.want || (err != nil) != c.fails {
-			t.Errorf("%+v: %v, %v", c, got, err)
+			t.Errorf("%+v: %t, %v", c, got, err)
 		}
 	}
 }
 
-// TestShardsOnSeveralPages: all are listed, with pauses between the calls to DynamoDB.
+// TestShardsOnSeveralPages checks that all pages are listed, with pauses between the calls to DynamoDB.
 func TestShardsOnSeveralPages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &service{list: []Shard{{ID: "a", Closed: true}, {ID: "b", Parent: "a"}, {ID: "c"}, {ID: "d"}, {ID: "e", Closed: true}}}
 		began := time.Now()
 		list, err := s.stream(awsARN).Shards(t.Context())
 		if err != nil || !slices.Equal(list, s.list) || s.made("DescribeStream") != 3 || time.Since(began) < 2*describePause {
-			t.Errorf("%v, %v after %v", list, err, time.Since(began))
+			t.Errorf("stream shards %v, %v after %v; want all by 3 calls, after two pauses", list, err, time.Since(began))
 		}
 	})
 }
 
-// TestChildrenWithoutFilter: a service that knows no filter lists all.
+// TestChildrenWithoutFilter checks that all stream shards are listed if the service rejects the filter.
 func TestChildrenWithoutFilter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &service{list: []Shard{{ID: "a", Closed: true}, {ID: "b", Parent: "a"}}}
@@ -265,7 +265,7 @@ func TestChildrenWithoutFilter(t *testing.T) {
 			return fault{}
 		}
 		if list, err := s.stream(awsARN).Children(t.Context(), "a"); err != nil || !slices.Equal(list, s.list) {
-			t.Errorf("%v, %v", list, err)
+			t.Errorf("stream shards %v, %v; want %v", list, err, s.list)
 		}
 	})
 }

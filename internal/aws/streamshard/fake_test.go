@@ -25,30 +25,30 @@ const (
 	engineARN = "arn:aws:dynamodb:ddblocal:000000000000:table/orders/stream/2026-01-05T13:00:00.000"
 )
 
-// service is DynamoDB Streams as it answers over HTTP, without a network. Its stream has one
-// stream shard, "s", with the records 1, 2, 3, ...
+// service is an HTTP client that responds as DynamoDB Streams does. Its stream has one stream shard, "s", with the records 1,
+// 2, 3, ...
 type service struct {
 	mu      sync.Mutex
 	records int
 	closed  bool
-	trimmed int  // records that are gone
-	epoch   int  // iterators of an earlier one have expired
-	unknown bool // an earlier one's iterators are invalid, as after a restart of an engine
+	trimmed int  // records that have expired
+	epoch   int  // iterators of earlier epochs have expired
+	unknown bool // iterators of earlier epochs are invalid, as after an engine's restart
 	text    string
 	fault   func(operation string) fault // may be nil
 	list    []Shard
 	calls   []string // operations
 	limits  []int    // of GetRecords
-	asked   []string // iterator types, and sequence numbers
+	asked   []string // iterator types with sequence numbers
 }
 
-// fault is an answer that is not the service's usual one; the zero value is none.
+// fault is a response that replaces the service's. The zero value replaces none.
 type fault struct {
 	status int
 	body   string
 }
 
-// Faults.
+// Faults of the service and the network. After those in passing, a cursor continues.
 var (
 	reset     = fault{body: "reset"}
 	cutOff    = fault{200, "cut off"}
@@ -108,7 +108,7 @@ func (s *service) Do(request *http.Request) (*http.Response, error) {
 	return s.page(in.ShardIterator, in.Limit)
 }
 
-// describe lists two stream shards a page.
+// describe lists two stream shards in a page.
 func (s *service) describe(after string) (*http.Response, error) {
 	list, last := s.list, ""
 	if list == nil {
@@ -179,7 +179,7 @@ func (s *service) stream(arn string) *Stream {
 	}), arn, types.StreamViewTypeNewAndOldImages)
 }
 
-// made returns how often a call was made.
+// made returns the number of calls of an operation.
 func (s *service) made(operation string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -14,15 +14,15 @@ import (
 
 var epoch = time.Date(2026, 1, 5, 13, 0, 0, 0, time.UTC)
 
-// tree is a stream's shards, and what a lineage did with them.
+// tree has a stream's shards, and records what a lineage does with them.
 type tree struct {
 	mu     sync.Mutex
 	shards []Shard
-	ends   map[string]chan time.Time // by stream shard: its reading ends
+	ends   map[string]chan time.Time // by stream shard; ends its reading
 	events []string
 	splits map[string]bool
 	fails  error // of listings
-	asks   int
+	asks   int   // listings
 }
 
 func newTree(shards ...Shard) *tree {
@@ -52,15 +52,17 @@ func (tr *tree) note(format string, values ...any) {
 	tr.events = append(tr.events, fmt.Sprintf(format, values...))
 }
 
-// happened returns the events since the last call, once all goroutines wait.
-func (tr *tree) happened() string {
+// expect waits until all goroutines are blocked, and checks the events since the last call: + for a start, - for an end.
+func (tr *tree) expect(t *testing.T, when, want string) {
+	t.Helper()
 	synctest.Wait()
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
-	slices.Sort(tr.events) // those of one moment have no order
-	text := strings.Join(tr.events, " ")
+	slices.Sort(tr.events) // simultaneous events have no order
+	if got := strings.Join(tr.events, " "); got != want {
+		t.Errorf("%s: events %q, want %q", when, got, want)
+	}
 	tr.events = nil
-	return text
 }
 
 func (tr *tree) list(context.Context) ([]Shard, error) {
@@ -90,7 +92,7 @@ func (tr *tree) lineage() *Lineage {
 		},
 		Done: func(id string) { tr.note("-%s", id) },
 		Split: func(s Split) {
-			if text := fmt.Sprintf("split %s into %d", s.Parent, s.Children); !tr.splits[text] { // it may be called again
+			if text := fmt.Sprintf("split %s into %d", s.Parent, s.Children); !tr.splits[text] { // Split may be called again
 				tr.splits[text] = true
 				tr.note("%s", text)
 			}
@@ -98,8 +100,9 @@ func (tr *tree) lineage() *Lineage {
 	}
 }
 
-// following runs a lineage of a tree. wait ends it, and returns its error.
-func following(t *testing.T, tr *tree, l *Lineage, read ...string) (wait func(stop bool) error) {
+// follow runs a lineage of a tree in which some stream shards were read before. The function wait returns the lineage's
+// error, after ending it if stop is true.
+func follow(t *testing.T, tr *tree, l *Lineage, read ...string) (wait func(stop bool) error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	list, _ := tr.list(ctx)
@@ -115,34 +118,27 @@ func following(t *testing.T, tr *tree, l *Lineage, read ...string) (wait func(st
 	}
 }
 
-func (tr *tree) expect(t *testing.T, when, want string) {
-	t.Helper()
-	if got := tr.happened(); got != want {
-		t.Errorf("%s: %q, want %q", when, got, want)
-	}
-}
-
-// TestParentsBeforeChildren: what has no parent, or whose parent is gone or was read before, is
-// read at once; a child when its parent has ended, and the parent is given up after that.
+// TestParentsBeforeChildren checks which stream shards are read at once: those without a parent, or whose parent is not
+// listed or was read. A child is read after its parent's end, and only then is the parent done.
 func TestParentsBeforeChildren(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tr := newTree(Shard{ID: "a"}, Shard{ID: "b", Parent: "a"}, Shard{ID: "c", Parent: "gone"}, Shard{ID: "d"}, Shard{ID: "e", Parent: "d"})
-		wait := following(t, tr, tr.lineage(), "d")
+		wait := follow(t, tr, tr.lineage(), "d")
 		tr.expect(t, "at first", "+a +c +e")
 		tr.ends["a"] <- epoch
 		tr.expect(t, "a ended", "+b -a")
 		if err := wait(true); !errors.Is(err, context.Canceled) {
-			t.Error(err)
+			t.Errorf("Run returned %v, want context.Canceled", err)
 		}
 	})
 }
 
-// TestSplitWhileRead: the children of a stream shard that ends are found soon, also those that the
-// listing has late, and the parent is not done before the first answer.
+// TestSplitWhileRead checks that the children of an ended stream shard are found soon, even if they are listed late.
+// The parent is done only after a listing.
 func TestSplitWhileRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tr := newTree(Shard{ID: "a"})
-		wait := following(t, tr, tr.lineage())
+		wait := follow(t, tr, tr.lineage())
 		tr.expect(t, "at first", "+a")
 		time.Sleep(5 * time.Second)
 		tr.add(Shard{ID: "b", Parent: "a"})
@@ -151,7 +147,7 @@ func TestSplitWhileRead(t *testing.T) {
 		tr.add(Shard{ID: "c", Parent: "a"})
 		time.Sleep(31 * time.Second)
 		tr.expect(t, "c is listed", "+c split a into 2")
-		tr.ends["b"] <- epoch // without children for now
+		tr.ends["b"] <- epoch // without listed children
 		tr.ends["c"] <- epoch
 		time.Sleep(5 * time.Second)
 		tr.expect(t, "both ended", "-b -c")
@@ -162,29 +158,29 @@ func TestSplitWhileRead(t *testing.T) {
 	})
 }
 
-// TestListingFails ends the lineage with its error.
+// TestListingFails checks that a failed listing ends the lineage with its error.
 func TestListingFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tr := newTree(Shard{ID: "a"})
-		wait := following(t, tr, tr.lineage())
+		wait := follow(t, tr, tr.lineage())
 		tr.expect(t, "at first", "+a")
 		tr.fails = errGarbage
 		tr.ends["a"] <- epoch
 		if err := wait(false); !errors.Is(err, errGarbage) {
-			t.Error(err)
+			t.Errorf("Run returned %v, want %v", err, errGarbage)
 		}
 	})
 }
 
-// TestNothingFollows: a lineage ends when the children of all that ended were requested as often
-// as may be. An endless one goes on.
-func TestNothingFollows(t *testing.T) {
+// TestNoChildren checks that a lineage ends after it has searched MaxAsks times for children. An endless one continues
+// with fewer listings.
+func TestNoChildren(t *testing.T) {
 	for _, endless := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			tr := newTree(Shard{ID: "a"})
 			l := tr.lineage()
 			l.Endless = endless
-			wait := following(t, tr, l)
+			wait := follow(t, tr, l)
 			began := time.Now()
 			tr.ends["a"] <- epoch
 			if endless {
@@ -193,36 +189,36 @@ func TestNothingFollows(t *testing.T) {
 				time.Sleep(time.Minute)
 				tr.expect(t, "b is listed", "+a +b -a")
 				if tr.asks > 1+30+121 {
-					t.Errorf("listed %d times in an hour", tr.asks)
+					t.Errorf("%d listings in an hour, want at most %d", tr.asks, 1+30+121)
 				}
 				_ = wait(true)
 				return
 			}
 			if err := wait(false); err != nil || time.Since(began) < 29*time.Second || time.Since(began) > 35*time.Second {
-				t.Errorf("%v after %v", err, time.Since(began))
+				t.Errorf("Run returned %v after %v, want nil after 29 to 35 s", err, time.Since(began))
 			}
 		})
 	}
 }
 
-// TestLeftBeforeTheEnd: the children of a stream shard that was left are not read.
-func TestLeftBeforeTheEnd(t *testing.T) {
+// TestAbandonedParent checks that the children of a stream shard are not read if its reading stopped before its end.
+func TestAbandonedParent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tr := newTree(Shard{ID: "a"}, Shard{ID: "b", Parent: "a"})
-		wait := following(t, tr, tr.lineage())
+		wait := follow(t, tr, tr.lineage())
 		tr.ends["a"] <- time.Time{}
 		if err := wait(false); err != nil {
-			t.Error(err)
+			t.Errorf("Run returned %v", err)
 		}
-		tr.expect(t, "left", "+a -a")
+		tr.expect(t, "abandoned", "+a -a")
 	})
 }
 
-// TestParentThatIsNoLongerListed: its children don't wait for it, even if it is still read.
-func TestParentThatIsNoLongerListed(t *testing.T) {
+// TestUnlistedParent checks that children don't wait for a parent which is no longer listed, even while it is read.
+func TestUnlistedParent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tr := newTree(Shard{ID: "a"}, Shard{ID: "b", Parent: "a"})
-		wait := following(t, tr, tr.lineage())
+		wait := follow(t, tr, tr.lineage())
 		tr.remove("a")
 		time.Sleep(31 * time.Second)
 		tr.expect(t, "relisted", "+a +b")
@@ -232,14 +228,14 @@ func TestParentThatIsNoLongerListed(t *testing.T) {
 	})
 }
 
-// TestReadingFails ends the lineage with its error.
+// TestReadingFails checks that a failed reading ends the lineage with its error.
 func TestReadingFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tr := newTree(Shard{ID: "a"}, Shard{ID: "b"})
-		wait := following(t, tr, tr.lineage())
+		wait := follow(t, tr, tr.lineage())
 		close(tr.ends["b"])
 		if err := wait(false); err == nil || err.Error() != "reading b failed" {
-			t.Error(err)
+			t.Errorf("Run returned %v, want the error of b", err)
 		}
 	})
 }

@@ -1,6 +1,7 @@
 package adopt_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -26,7 +27,7 @@ var now = time.Date(2026, 1, 5, 22, 0, 0, 0, time.UTC)
 
 type item = map[string]types.AttributeValue
 
-// fill creates a user's table with items.
+// fill creates a user's table with items, and returns its name.
 func fill(t *testing.T, client *dynamodb.Client, sort types.ScalarAttributeType, items ...item) string {
 	t.Helper()
 	name := libtest.Theirs(t, client, sort)
@@ -38,7 +39,7 @@ func fill(t *testing.T, client *dynamodb.Client, sort types.ScalarAttributeType,
 	return name
 }
 
-// orders returns orders of a customer, one a minute, with a number as a sort key if sort is N.
+// orders returns n orders of a customer, one a minute. The function sort returns their sort keys.
 func orders(customer string, n int, sort func(at time.Time, id string) types.AttributeValue) (list []item) {
 	for i := range n {
 		id := fmt.Sprint("order-", i)
@@ -57,7 +58,7 @@ func unix(at time.Time, _ string) types.AttributeValue { return libtest.Num(at.U
 
 func onlyID(_ time.Time, id string) types.AttributeValue { return libtest.Str(id) }
 
-// described is a client whose table has another description.
+// described is a client that changes the description of its table.
 type described struct {
 	*dynamodb.Client
 	spoil func(*types.TableDescription)
@@ -71,52 +72,42 @@ func (d described) DescribeTable(ctx context.Context, in *dynamodb.DescribeTable
 	return out, err
 }
 
-// readOnly is a client's calls that Examine may make.
-type readOnly struct{ adopt.Client }
-
-// TestTablesThatCanNotBeAdopted checks that each is refused for one reason, in one sentence.
+// TestTablesThatCanNotBeAdopted checks that Examine gives one reason why a table can't be adopted, in a sentence.
 func TestTablesThatCanNotBeAdopted(t *testing.T) {
 	client := enginetest.Client(t)
 	long := strings.Repeat("x", 2048-len("#SHARD_999")+1)
 	created := orders("acme", 5, onlyID)
 	plain := fill(t, client, "S", orders("acme", 5, millis)...)
-	for what, c := range map[string]struct {
-		table  string
-		spoil  func(*types.TableDescription)
-		format shard.Format
+	for name, c := range map[string]struct {
+		table  string                        // "" for a table that can be adopted
+		spoil  func(*types.TableDescription) // nil for its own description
+		format shard.Format                  // "" for #SHARD_
 		layout string
 		want   string
 	}{
-		"none":              {plain, nil, "#SHARD_", "", ""},
-		"no sort key":       {plain, func(d *types.TableDescription) { d.KeySchema = d.KeySchema[:1] }, "#SHARD_", "", "no sort key"},
-		"a number":          {plain, func(d *types.TableDescription) { retype(d, "customer", "N") }, "#SHARD_", "", "has type N"},
-		"binary":            {plain, func(d *types.TableDescription) { retype(d, "customer", "B") }, "#SHARD_", "", "has type B"},
-		"being created":     {plain, func(d *types.TableDescription) { d.TableStatus = types.TableStatusCreating }, "#SHARD_", "", "is CREATING"},
-		"a global table":    {plain, func(d *types.TableDescription) { d.Replicas = make([]types.ReplicaDescription, 1) }, "#SHARD_", "", "a global table"},
-		"hotshard's own":    {plain, func(d *types.TableDescription) { own(d) }, "#SHARD_", "", "one of hotshard's own"},
-		"only digits":       {plain, nil, "7", "", "nothing but digits"},
-		"names in the way":  {fill(t, client, "S", append(orders("acme", 3, millis), orders("acme#SHARD_2", 3, millis)...)...), nil, "#SHARD_", "", `1 stored partition keys, such as "acme#SHARD_2"`},
-		"long names":        {fill(t, client, "S", orders(long, 2, millis)...), nil, "#SHARD_", "", "are too long"},
-		"without a time":    {fill(t, client, "S", created...), nil, "#SHARD_", "", "The items have no time"},
-		"calculated anyway": {fill(t, client, "S", created...), nil, "#SHARD_", "calculated", "The layout calculated does not fit"},
-		"no buckets":        {plain, nil, "#SHARD_", "buckets", "The layout buckets does not fit"},
+		"no sort key":       {spoil: func(d *types.TableDescription) { d.KeySchema = d.KeySchema[:1] }, want: "no sort key"},
+		"a number":          {spoil: func(d *types.TableDescription) { retype(d, "customer", "N") }, want: "has type N"},
+		"binary":            {spoil: func(d *types.TableDescription) { retype(d, "customer", "B") }, want: "has type B"},
+		"being created":     {spoil: func(d *types.TableDescription) { d.TableStatus = types.TableStatusCreating }, want: "is CREATING"},
+		"a global table":    {spoil: func(d *types.TableDescription) { d.Replicas = make([]types.ReplicaDescription, 1) }, want: "a global table"},
+		"hotshard's own":    {spoil: own, want: "one of hotshard's own"},
+		"only digits":       {format: "7", want: "nothing but digits"},
+		"suffixed keys":     {table: fill(t, client, "S", append(orders("acme", 3, millis), orders("acme#SHARD_2", 3, millis)...)...), want: `1 stored partition keys, such as "acme#SHARD_2"`},
+		"long names":        {table: fill(t, client, "S", orders(long, 2, millis)...), want: "are too long"},
+		"without a time":    {table: fill(t, client, "S", created...), want: "The items have no time"},
+		"calculated anyway": {table: fill(t, client, "S", created...), layout: "calculated", want: "The layout calculated does not fit"},
+		"no buckets":        {layout: "buckets", want: "The layout buckets does not fit"},
 	} {
 		var db adopt.Client = client
 		if c.spoil != nil {
 			db = described{client, c.spoil}
 		}
-		r, err := adopt.Examine(t.Context(), readOnly{db}, adopt.Options{Table: c.table, Format: c.format, Layout: c.layout, ReadUnits: 1000, Now: now})
+		r, err := adopt.Examine(t.Context(), db, adopt.Options{Table: cmp.Or(c.table, plain), Format: cmp.Or(c.format, shard.HashShard), Layout: c.layout, ReadUnits: 1000, Now: now})
 		if err != nil {
-			t.Fatal(what, err)
+			t.Fatalf("%s: %v", name, err)
 		}
-		if c.want == "" {
-			if len(r.Refusals) > 0 || r.Lines == "" {
-				t.Errorf("%s: %v", what, r.Refusals)
-			}
-			continue
-		}
-		if len(r.Refusals) != 1 || !strings.Contains(r.Refusals[0], c.want) || strings.Count(r.Refusals[0], ".") < 1 || r.Lines != "" {
-			t.Errorf("%s: %q, want %q", what, r.Refusals, c.want)
+		if len(r.Refusals) != 1 || !strings.Contains(r.Refusals[0], c.want) || !strings.Contains(r.Refusals[0], ".") || r.Lines != "" {
+			t.Errorf("%s: refusals %q and lines %q, want only %q", name, r.Refusals, r.Lines, c.want)
 		}
 	}
 }
@@ -129,15 +120,15 @@ func retype(d *types.TableDescription, attr string, kind types.ScalarAttributeTy
 	}
 }
 
-// own gives a description the keys and the name of one of hotshard's tables.
+// own gives a description the name and the keys of one of hotshard's tables.
 func own(d *types.TableDescription) {
 	d.TableName = aws.String("hotshard-shard-map")
 	d.KeySchema = []types.KeySchemaElement{{AttributeName: aws.String("pk"), KeyType: "HASH"}, {AttributeName: aws.String("sk"), KeyType: "RANGE"}}
 	d.AttributeDefinitions = []types.AttributeDefinition{{AttributeName: aws.String("pk"), AttributeType: "S"}, {AttributeName: aws.String("sk"), AttributeType: "S"}}
 }
 
-// TestTheLinesCompile checks the layout that is chosen for each kind of item, and that Go's compiler takes the lines.
-func TestTheLinesCompile(t *testing.T) {
+// TestProposedLinesCompile checks the proposed layout for each kind of item, and that the proposed lines compile.
+func TestProposedLinesCompile(t *testing.T) {
 	client := enginetest.Client(t)
 	created := orders("acme", 5, onlyID)
 	for i := range created {
@@ -145,7 +136,7 @@ func TestTheLinesCompile(t *testing.T) {
 	}
 	bucketed := append(orders("acme#2026-01-05", 5, millis), orders("beta#2026-01-05", 5, millis)...)
 	programs := map[string]string{}
-	for what, c := range map[string]struct {
+	for name, c := range map[string]struct {
 		sort   types.ScalarAttributeType
 		items  []item
 		layout string
@@ -160,17 +151,17 @@ func TestTheLinesCompile(t *testing.T) {
 	} {
 		r, err := adopt.Examine(t.Context(), client, adopt.Options{Table: fill(t, client, c.sort, c.items...), Format: shard.HashShard, Layout: c.layout, ReadUnits: 1000, Now: now})
 		if err != nil || len(r.Refusals) > 0 || r.Items != int64(len(c.items)) {
-			t.Fatal(what, err, r)
+			t.Fatalf("%s: %+v, %v", name, r, err)
 		}
 		if !strings.Contains(r.Lines, c.want) {
-			t.Errorf("%s:\n%s", what, r.Lines)
+			t.Errorf("%s: the lines are\n%s\nwant %s", name, r.Lines, c.want)
 		}
-		programs[what] = r.Lines
+		programs[name] = r.Lines
 	}
 	compile(t, programs)
 }
 
-// compile builds a program with each of the texts in a function.
+// compile vets a program that has each text in a function of its own.
 func compile(t *testing.T, texts map[string]string) {
 	t.Helper()
 	var b strings.Builder
@@ -206,7 +197,7 @@ func main() {}
 	}
 }
 
-// TestNotes checks what the report says of indexes, a stream and TTL.
+// TestNotes checks the notes about indexes, a stream, provisioned capacity, TTL and items with later times.
 func TestNotes(t *testing.T) {
 	client := enginetest.Client(t)
 	name := fill(t, client, "S", orders("acme", 3, millis)...)
@@ -228,7 +219,7 @@ func TestNotes(t *testing.T) {
 	}}
 	r, err := adopt.Examine(t.Context(), db, adopt.Options{Table: name, Format: shard.HashShard, ReadUnits: 1000, Now: now.AddDate(0, 0, -1)})
 	if err != nil || len(r.Refusals) > 0 {
-		t.Fatal(err, r)
+		t.Fatalf("report %+v, %v; want no refusals", r, err)
 	}
 	all := strings.Join(r.Notes, "\n")
 	for _, want := range []string{
@@ -236,13 +227,13 @@ func TestNotes(t *testing.T) {
 		"4000 WCU/s", "TTL by gone", "Some items are dated ahead",
 	} {
 		if strings.Count(all, want) != 1 {
-			t.Errorf("%q is not in\n%s", want, all)
+			t.Errorf("the notes lack %q or repeat it:\n%s", want, all)
 		}
 	}
 }
 
-// TestManyKeysInTheWay checks that the count of keys and the examples are bounded, and that a key counts once.
-func TestManyKeysInTheWay(t *testing.T) {
+// TestManySuffixedKeys checks that each stored key with a suffix counts once, and that at most five are listed.
+func TestManySuffixedKeys(t *testing.T) {
 	client := enginetest.Client(t)
 	var items []item
 	for i := range 9 {
@@ -250,6 +241,6 @@ func TestManyKeysInTheWay(t *testing.T) {
 	}
 	r, err := adopt.Examine(t.Context(), client, adopt.Options{Table: fill(t, client, "S", items...), Format: shard.HashShard, ReadUnits: 1000, Now: now})
 	if err != nil || r.InTheWay.Keys != 8 || len(r.InTheWay.First) != 5 {
-		t.Errorf("%+v, %v", r, err)
+		t.Errorf("suffixed keys %+v, %v; want 8 keys and 5 examples", r.InTheWay, err)
 	}
 }

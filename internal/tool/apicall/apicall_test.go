@@ -31,6 +31,7 @@ func echo(t *testing.T) *Client {
 	return &Client{Base: server.URL, HTTP: server.Client()}
 }
 
+// TestRequests checks the method, URL, headers and body of requests, and that an invalid request is not sent.
 func TestRequests(t *testing.T) {
 	client := echo(t)
 	signed := func(_ context.Context, r *http.Request, body []byte) error {
@@ -54,21 +55,21 @@ func TestRequests(t *testing.T) {
 		}
 		answer, err := client.Do(request)
 		if err != nil || answer.Code != http.StatusOK || answer.Status != "200 OK" || string(answer.Body) != c.want {
-			t.Errorf("%s: %s, %q, %v, want %q", c.path, answer.Status, answer.Body, err, c.want)
+			t.Errorf("%s: %s, request %q, %v; want %q", c.path, answer.Status, answer.Body, err, c.want)
 		}
 	}
 	client.Sign = func(context.Context, *http.Request, []byte) error { return errors.New("no credentials") }
 	if _, err := client.Request(t.Context(), http.MethodGet, "/", "", nil); err == nil {
-		t.Error("what could not be signed is sent")
+		t.Error("Request returned no error although signing failed")
 	}
 	client.Sign = nil
 	if _, err := client.Request(t.Context(), http.MethodPost, "/", "", func() {}); err == nil {
-		t.Error("what has no JSON is sent")
+		t.Error("Request accepted a body that JSON can't encode")
 	}
 }
 
-// TestCutAnswer checks that the error of an incomplete response comes with its status and the received bytes.
-func TestCutAnswer(t *testing.T) {
+// TestIncompleteResponse checks that the error of an incomplete response comes with its status and the received bytes.
+func TestIncompleteResponse(t *testing.T) {
 	client := echo(t)
 	request, err := client.Request(t.Context(), http.MethodGet, "/cut", "", nil)
 	if err != nil {
@@ -76,32 +77,33 @@ func TestCutAnswer(t *testing.T) {
 	}
 	answer, err := client.Do(request)
 	if err == nil || answer.Code != http.StatusTooManyRequests || !strings.HasPrefix(string(answer.Body), "GET /cut") {
-		t.Errorf("%+v, %v", answer, err)
+		t.Errorf("incomplete response: %+v, %v; want 429, its begin and an error", answer, err)
 	}
 	client.Base = "http://127.0.0.1:1" // no other process can listen there
 	if request, err = client.Request(t.Context(), http.MethodGet, "/", "", nil); err != nil {
 		t.Fatal(err)
 	}
 	if answer, err = client.Do(request); err == nil || answer.Code != 0 {
-		t.Errorf("%+v, %v", answer, err)
+		t.Errorf("without a server: %+v, %v", answer, err)
 	}
 }
 
+// TestProblems checks that only problem JSON is read as a problem.
 func TestProblems(t *testing.T) {
 	p, ok := Answer{Body: []byte(`{"status":422,"detail":"no","errors":[{"location":"body.x","message":"is bad","value":1}]}`)}.Problem()
 	if !ok || p.Detail != "no" || len(p.Errors) != 1 || p.Errors[0].Location != "body.x" || p.Errors[0].Message != "is bad" {
-		t.Errorf("%+v, %t", p, ok)
+		t.Errorf("problem %+v, %t", p, ok)
 	}
 	if p, ok := (Answer{Body: []byte("<html>")}).Problem(); ok {
-		t.Errorf("%+v", p)
+		t.Errorf("HTML is read as the problem %+v", p)
 	}
 }
 
-// TestSignAs checks the service and the Region of a signature. The tests of cmd/hotshard verify the signature.
+// TestSignAs checks the service and the Region of a signature. The tests of cmd/hotshard verify the signature itself.
 func TestSignAs(t *testing.T) {
 	client := &Client{Base: "http://x", Sign: SignAs(credentials.NewStaticCredentialsProvider("AKIDEXAMPLE", "secret", ""), "eu-north-1")}
 	request, err := client.Request(t.Context(), http.MethodGet, "/", "", nil)
 	if err != nil || !strings.Contains(request.Header.Get("Authorization"), "/eu-north-1/execute-api/") {
-		t.Errorf("%v, %v", request.Header, err)
+		t.Errorf("headers %v, %v", request.Header, err)
 	}
 }

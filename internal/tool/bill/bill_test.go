@@ -12,14 +12,24 @@ import (
 // busy is the busy day of docs/deploy.md.
 var busy = bill.Load{Events: 1000, ItemBytes: 500, Batch: 25, Targets: 1000}
 
-// TestAgainstAnotherReckoning compares sums with an independent estimate from the same prices. Its assumptions differ:
-// ingest has 0.5 GB, other log lines, folds of 0.3 units an event, and no transfer.
-func TestAgainstAnotherReckoning(t *testing.T) {
+// lineOf returns a line of a day's bill, or the zero Line.
+func lineOf(day bill.Day, item string) bill.Line {
+	for _, l := range day.Lines {
+		if l.Item == item {
+			return l
+		}
+	}
+	return bill.Line{}
+}
+
+// TestIndependentEstimate compares sums with an independent estimate from the same prices. Its assumptions differ:
+// 0.5 GB for ingest, other log lines, folds of 0.3 units an event, and no data transfer.
+func TestIndependentEstimate(t *testing.T) {
 	for _, c := range []struct {
 		load bill.Load
 		want float64 // USD a day
 	}{
-		{bill.Load{}, 0.50 + 0.08}, // alarms watch 25 metrics more than it has
+		{bill.Load{}, 0.50 + 0.08}, // for 25 more metrics in alarms
 		{bill.Load{Events: 1000, Batch: 25, Targets: 1000}, 82 - 2.3},
 		{bill.Load{Events: 1000, Batch: 1, Targets: 1000}, 217 - 23},
 		{bill.Load{Events: 50_000, Batch: 25, Targets: 200_000}, 3910 - 47},
@@ -33,13 +43,13 @@ func TestAgainstAnotherReckoning(t *testing.T) {
 			t.Logf("   %-30s %-70s %10.2f", l.Item, l.Basis, l.USD)
 		}
 		if math.Abs(got-c.want) > 0.2*c.want {
-			t.Errorf("%+v: %.2f USD a day, another reckoning has %.2f", c.load, got, c.want)
+			t.Errorf("%+v: %.2f USD a day, want %.2f within a fifth", c.load, got, c.want)
 		}
 	}
 }
 
-// TestSettingsTurnTheBill checks that each setting changes its own line in the right direction.
-func TestSettingsTurnTheBill(t *testing.T) {
+// TestSettingsChangeTheBill checks by how much each setting changes the bill of a busy day.
+func TestSettingsChangeTheBill(t *testing.T) {
 	sum := func(change func(*bill.Load)) float64 {
 		l := busy
 		change(&l)
@@ -53,11 +63,11 @@ func TestSettingsTurnTheBill(t *testing.T) {
 		"no access log":     {func(l *bill.Load) { l.AccessLogOff = true }, -0.78},
 		"traced":            {func(l *bill.Load) { l.Traced = true }, 2.3},
 		"provisioned":       {func(l *bill.Load) { l.Provisioned = true }, -40.6},
-		"two units":         {func(l *bill.Load) { l.ItemBytes = 1500 }, 54 + 1.3}, // 14 stream shards by their GB hold their quiet windows
+		"two units":         {func(l *bill.Load) { l.ItemBytes = 1500 }, 54 + 1.3}, // with the idle windows of 14 more stream shards
 		"many entities":     {func(l *bill.Load) { l.Targets = 100_000 }, 10.8},
 		"uniform entities":  {func(l *bill.Load) { l.Targets, l.Uniform = 100_000, true }, 38.6},
 		"a longer window":   {func(l *bill.Load) { l.BatchingWindow = 5 * time.Second }, -8.2},
-		"counters as well":  {func(l *bill.Load) { l.Increments = 1000 }, 54 + 3.46 + 3.46 + 0.78 + 0.8}, // 4 stream shards more
+		"counters as well":  {func(l *bill.Load) { l.Increments = 1000 }, 54 + 3.46 + 3.46 + 0.78 + 0.8}, // with 4 more stream shards
 		"only the counters": {func(l *bill.Load) { l.Events, l.Increments = 0, 1000 }, -0.78 - 0.39 - 15.16},
 	} {
 		if got := sum(c.change) - base; math.Abs(got-c.want) > 0.3 {
@@ -66,7 +76,7 @@ func TestSettingsTurnTheBill(t *testing.T) {
 	}
 }
 
-// TestDays checks that only events pile up: stream shards come from the GB of their table.
+// TestDays checks the stored GB, and the stream shards and windows that follow from them. Only events accumulate.
 func TestDays(t *testing.T) {
 	for _, c := range []struct {
 		load   bill.Load
@@ -76,11 +86,11 @@ func TestDays(t *testing.T) {
 		window string
 	}{
 		{bill.Load{}, 1, 0, 0, "1s"},
-		{busy, 1, 6, 52, "1s"}, // by its GB at the day's end
+		{busy, 1, 6, 52, "1s"}, // by the GB at the day's end
 		{busy, 9, 47, 467, "1s"},
 		{busy, 10, 52, 518, "5s"},
 		{busy, 30, 156, 1555, "5s"},
-		{busy, 300, 161, 1607, "5s"}, // older ones have expired
+		{busy, 300, 161, 1607, "5s"}, // older events have expired
 		{bill.Load{Increments: 1000, ItemBytes: 500, Batch: 25}, 30, 4, 0, "1s"},
 		{bill.Load{Events: 1000, Increments: 9000, ItemBytes: 500, Batch: 25, Targets: 1}, 30, 156 + 9, 1555, "5s"},
 		{bill.Load{Events: 50_000, ItemBytes: 500, Batch: 25, Targets: 1}, 30, 7776, 77_760, "5s"},
@@ -92,33 +102,26 @@ func TestDays(t *testing.T) {
 	}
 }
 
+// TestSettings checks the proposed settings, and the price of pre-warming, which is stated as unknown without a price.
 func TestSettings(t *testing.T) {
 	load := bill.Load{Events: 10_000, ItemBytes: 500, Batch: 25, Targets: 100_000, Uniform: true}
 	got := bill.Estimate(load, 1, bill.Default())
 	want := bill.Settings{StreamShards: 52, BatchingWindow: "5s", StreamConcurrency: 100, WarmEventsWriteUnits: 20_000, WarmRollupsWriteUnits: 15_739}
 	if got.Settings != want {
-		t.Errorf("got %+v, want %+v", got.Settings, want)
+		t.Errorf("settings %+v, want %+v", got.Settings, want)
 	}
-	line := func(p bill.Prices) (found bill.Line) {
-		for _, l := range bill.Estimate(load, 1, p).Lines {
-			if l.Item == "pre-warming, once" {
-				found = l
-			}
-		}
-		return found
+	if unknown := lineOf(got, "pre-warming, once"); unknown.USD != 0 || !strings.Contains(unknown.Basis, "27739 write units above new tables'; price unknown") {
+		t.Errorf("without a price: %+v", unknown)
 	}
 	priced := bill.Default()
 	priced.WarmWrite = 0.5
-	if unknown := line(bill.Default()); unknown.USD != 0 || !strings.Contains(unknown.Basis, "27739 write units above new tables'; price unknown") {
-		t.Errorf("without a price: %+v", unknown)
-	}
-	if known := line(priced); known.USD != 27_739*0.5 {
-		t.Errorf("with a price: %+v", known)
+	if known := lineOf(bill.Estimate(load, 1, priced), "pre-warming, once"); known.USD != 27_739*0.5 {
+		t.Errorf("with a price: %+v, want %v USD", known, 27_739*0.5)
 	}
 }
 
-// TestMoreIsDearer checks that no amount is negative or NaN, and that more writes never cost less.
-func TestMoreIsDearer(t *testing.T) {
+// TestMoreWritesNeverCostLess checks this for the day's sum, and that no amount is negative, infinite or NaN.
+func TestMoreWritesNeverCostLess(t *testing.T) {
 	before := 0.0
 	for _, writes := range []float64{0, 0.001, 1, 999, 1000, 1001, 50_000, 1e6, bill.MaxWrites} {
 		day := bill.Estimate(bill.Load{Events: writes, Increments: writes, ItemBytes: 1024, Batch: 25, Targets: 1000, BatchingWindow: time.Second}, 1, bill.Default())
@@ -137,24 +140,17 @@ func TestMoreIsDearer(t *testing.T) {
 
 // TestIncrementsCostNoFolds checks that increments of counters with one write shard add nothing to the cost of folds.
 func TestIncrementsCostNoFolds(t *testing.T) {
-	folds := func(l bill.Load) float64 {
-		for _, line := range bill.Estimate(l, 1, bill.Default()).Lines {
-			if line.Item == "folds" {
-				return line.USD
-			}
-		}
-		return -1
-	}
+	folds := func(l bill.Load) float64 { return lineOf(bill.Estimate(l, 1, bill.Default()), "folds").USD }
 	events := bill.Load{Events: 1000, ItemBytes: 100, Batch: 25, Targets: 100_000, Uniform: true, BatchingWindow: time.Second}
 	both, increments := events, events
 	both.Increments, increments.Events, increments.Increments = 1000, 0, 1000
 	if got := folds(events); got < 40 || folds(both) != got || folds(increments) != 0 {
-		t.Errorf("%.2f USD a day for events, %.2f for both, %.2f for increments", got, folds(both), folds(increments))
+		t.Errorf("folds of events cost %.2f USD a day, with increments %.2f, of increments %.2f; want the same, and 0", got, folds(both), folds(increments))
 	}
 }
 
-// TestAGrownTableCostsTheSame checks that the day's bill on day 30 is at most 1.1 times that of day 1, without storage.
-func TestAGrownTableCostsTheSame(t *testing.T) {
+// TestLargeTableCostsTheSame checks that day 30 costs at most 1.1 times as much as day 1, without storage.
+func TestLargeTableCostsTheSame(t *testing.T) {
 	for name, load := range map[string]bill.Load{
 		"1,000/s, 1,000 entities":           busy,
 		"1,000/s, 100,000 entities":         {Events: 1000, ItemBytes: 500, Batch: 25, Targets: 100_000},
@@ -173,9 +169,8 @@ func TestAGrownTableCostsTheSame(t *testing.T) {
 			}
 			sums = append(sums, sum)
 		}
-		t.Logf("%s: %.2f USD on day 1, %.2f on day 30", name, sums[0], sums[1])
 		if sums[1] > 1.1*sums[0] {
-			t.Errorf("%s: %.2f USD on day 1, and %.2f on day 30", name, sums[0], sums[1])
+			t.Errorf("%s: %.2f USD on day 1, %.2f on day 30", name, sums[0], sums[1])
 		}
 	}
 }

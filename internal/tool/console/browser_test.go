@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -56,13 +57,13 @@ const patience = 45 * time.Second
 // timeZone is the browser's time zone, UTC+05:30.
 const timeZone = "Asia/Kolkata"
 
-// open opens a tab of this size, in which it is noon. It fails the test if there is no browser.
+// open opens a tab of this size, whose clock starts at noon. It fails the test if there is no browser.
 func open(t *testing.T, width, height int64) *tab {
 	t.Helper()
 	return openTab(t, width, height, fmt.Sprintf("Date.now = () => %d + performance.now()", noon.UnixMilli()))
 }
 
-// openTab opens a tab of this size. The script first runs before those of each page.
+// openTab opens a tab of this size. The script first runs before the scripts of each page.
 func openTab(t *testing.T, width, height int64, first string) *tab {
 	t.Helper()
 	lane.NeedsBrowser(t)
@@ -70,7 +71,7 @@ func openTab(t *testing.T, width, height int64, first string) *tab {
 	if shared.err != nil {
 		t.Fatal(shared.err)
 	}
-	ctx, stop := chromedp.NewContext(shared.ctx, chromedp.WithNewBrowserContext()) // a new window: a hidden tab does not poll
+	ctx, stop := chromedp.NewContext(shared.ctx, chromedp.WithNewBrowserContext()) // in a window of its own, since a hidden tab does not poll
 	t.Cleanup(stop)
 	p := &tab{t: t, ctx: ctx}
 	chromedp.ListenTarget(ctx, func(event any) {
@@ -102,11 +103,7 @@ func (p *tab) healthy(expected ...string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, fault := range p.faults {
-		known := false
-		for _, e := range expected {
-			known = known || strings.Contains(fault, e)
-		}
-		if !known {
+		if !slices.ContainsFunc(expected, func(e string) bool { return strings.Contains(fault, e) }) {
 			p.t.Errorf("the page logged: %s", fault)
 		}
 	}
@@ -116,6 +113,7 @@ func prefers(theme string) chromedp.Action {
 	return emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: theme}})
 }
 
+// do runs actions in the tab, and fails the test if one fails.
 func (p *tab) do(actions ...chromedp.Action) {
 	p.t.Helper()
 	ctx, stop := context.WithTimeout(p.ctx, patience)
@@ -150,7 +148,7 @@ func (p *tab) until(expression string) {
 	p.do(chromedp.Poll(expression, &held, chromedp.WithPollingInterval(30*time.Millisecond), chromedp.WithPollingTimeout(patience)))
 }
 
-// shows waits until the page has a text.
+// shows waits until the page shows a text.
 func (p *tab) shows(text string) {
 	p.t.Helper()
 	p.until(fmt.Sprintf("document.body.innerText.includes(%q)", text))

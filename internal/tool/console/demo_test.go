@@ -35,9 +35,9 @@ type ShownChange struct {
 // StartDemo runs the shortest demo. A test package outside sets it, because the demo imports this package.
 var StartDemo func(*testing.T) RunningDemo
 
-// TestDemoInTheConsole checks the console during a demo. The counter is hot, then its row cools. It unfolds into its write
-// shards, and each shard-count change has a marker at its time.
-func TestDemoInTheConsole(t *testing.T) {
+// TestDemoInConsole checks the console during a demo. The counter's row is hot and then cools, and it unfolds into its
+// write shards. Each shard-count change has a marker at its time.
+func TestDemoInConsole(t *testing.T) {
 	d := StartDemo(t)
 	p := openTab(t, 1360, 1000, "")
 	from, to := d.Begin.Add(-20*time.Second), d.Begin.Add(time.Minute)
@@ -56,7 +56,7 @@ func TestDemoInTheConsole(t *testing.T) {
 	p.until(fmt.Sprintf("%s.includes('1 → %d')", row, n))
 	p.until(row + ".includes('cooled')")
 	p.do(chromedp.Click("#pause", chromedp.ByQuery))
-	p.do(chromedp.Click("#layer-events", chromedp.ByQuery), chromedp.Click("#layer-throttled", chromedp.ByQuery), chromedp.Sleep(settle))
+	p.toggleLayers()
 	light := func(at time.Time) int {
 		_, x, y := p.cellAt(d.Key, at.UTC().Format(time.TimeOnly))
 		return p.cell(x, y, 0)[0].light()

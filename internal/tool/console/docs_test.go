@@ -11,8 +11,7 @@ import (
 	"github.com/hotshard/hotshard/internal/httpapi/docs"
 )
 
-// TestAPIReferenceKeepsItsPolicy checks that the page at /docs shows and opens calls without a violation of
-// its Content-Security-Policy.
+// TestAPIReferenceKeepsItsPolicy checks that the page at /docs shows and sends calls within its Content-Security-Policy.
 func TestAPIReferenceKeepsItsPolicy(t *testing.T) {
 	server := httptest.NewServer(docs.With(httpapi.New(slog.New(slog.DiscardHandler))))
 	t.Cleanup(server.Close)

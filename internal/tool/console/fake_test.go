@@ -18,30 +18,30 @@ type object = map[string]any
 // noon is the time at which tests open the page.
 var noon = time.Date(2026, time.November, 23, 12, 0, 0, 0, time.UTC)
 
-// question has the parameters of GET /v1/heat.
-type question struct {
+// heatQuery has the parameters of GET /v1/heat.
+type heatQuery struct {
 	from, to      time.Time
 	filter, index string
 	unfold        []string
 }
 
-// fake is an API with made-up answers in the real API's form.
+// fake is an API with invented responses in the real API's form.
 type fake struct {
 	*httptest.Server
 	mu     sync.Mutex
 	now    time.Time
 	about  About
-	heat   func(question) object
+	heat   func(heatQuery) object
 	hot    []object
 	shards object
-	status int // if set, each call fails with it
-	asked  map[string]int
-	deltas int                 // number of deltas answered
-	bytes  int                 // size of the newest answer to GET /v1/heat
+	status int                 // of each response; 0 for a complete one
+	asked  map[string]int      // calls by path
+	deltas int                 // responses that were deltas
+	bytes  int                 // size of the last response of GET /v1/heat
 	seen   func(*http.Request) // receives each request; may be nil
 }
 
-// serve starts a fake with the answers of story_test.go.
+// serve starts a fake with the responses of story_test.go.
 func serve(t *testing.T) *fake {
 	t.Helper()
 	f := &fake{
@@ -71,7 +71,7 @@ func serve(t *testing.T) *fake {
 	return f
 }
 
-// with changes the fake between two answers.
+// with changes the fake between two responses.
 func (f *fake) with(change func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -84,7 +84,7 @@ func (f *fake) calls(path string) int {
 	return f.asked[path]
 }
 
-// setN sets the answer of GET /v1/shards to a history of shard counts.
+// setN sets the response of GET /v1/shards to a history of shard counts.
 func (f *fake) setN(name string, counts ...int) {
 	history := []object{}
 	for i, n := range counts[1:] {
@@ -93,9 +93,9 @@ func (f *fake) setN(name string, counts ...int) {
 	f.shards = object{"type": "counter", "name": name, "shards": counts[len(counts)-1], "max_shards": slices.Max(counts), "pinned": false, "history": history}
 }
 
-func (f *fake) question(r *http.Request) question {
+func (f *fake) heatQuery(r *http.Request) heatQuery {
 	values := r.URL.Query()
-	q := question{from: f.now.Add(-15 * time.Minute), to: f.now, filter: values.Get("filter"), index: values.Get("index"), unfold: values["unfold"]}
+	q := heatQuery{from: f.now.Add(-15 * time.Minute), to: f.now, filter: values.Get("filter"), index: values.Get("index"), unfold: values["unfold"]}
 	for name, at := range map[string]*time.Time{"from": &q.from, "to": &q.to} {
 		if given, err := time.Parse(time.RFC3339, values.Get(name)); err == nil {
 			*at = given
@@ -104,9 +104,9 @@ func (f *fake) question(r *http.Request) question {
 	return q
 }
 
-// heatAnswer returns the full answer, or a delta if the request has the layout of the last answer.
-func (f *fake) heatAnswer(r *http.Request) object {
-	q := f.question(r)
+// heatResponse returns the full response, or a delta if the request has the layout of the last response.
+func (f *fake) heatResponse(r *http.Request) object {
+	q := f.heatQuery(r)
 	full := f.heat(q)
 	full["layout"] = fmt.Sprint(q.filter, q.index, q.unfold, full["step"])
 	after, err := time.Parse(time.RFC3339, r.URL.Query().Get("after"))
@@ -134,7 +134,7 @@ func (f *fake) answer(w http.ResponseWriter, r *http.Request) {
 	var out any
 	switch r.URL.Path {
 	case "/v1/heat":
-		out = f.heatAnswer(r)
+		out = f.heatResponse(r)
 	case "/v1/hot-keys":
 		out = object{"keys": f.hot}
 	case "/v1/shards":
@@ -178,7 +178,7 @@ func hotKey(key, name, status string, rate float64, n int) object {
 	}
 }
 
-// hostile are keys that would run scripts in a page, or break its layout.
+// hostile are keys that run scripts or break the layout of a careless page.
 var hostile = []string{
 	`<img src=x onerror="window.pwned=1">`,
 	`</script><script>window.pwned=1</script>`,
@@ -189,8 +189,8 @@ var hostile = []string{
 	"a'b\"c`d$(e)\\f & g\u2028h",
 }
 
-// newest returns the delta of a full answer from a column on. It omits rows without new writes, and all fields of ranges
-// but the numbers.
+// newest returns the delta of a full response from a column on. It omits rows without new writes, and all but the numbers
+// of ranges.
 func newest(full object, first int) object {
 	tail := func(r object) object {
 		out := object{}

@@ -11,8 +11,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// TestHostileKeys checks that hostile keys appear as text and run no script, that their pages open, and that commands
-// quote them.
+// TestHostileKeys checks that the page shows hostile keys as text, opens their pages, and quotes them in commands.
 func TestHostileKeys(t *testing.T) {
 	t.Parallel()
 	f := serve(t)
@@ -23,7 +22,7 @@ func TestHostileKeys(t *testing.T) {
 			hot["advice"] = "see " + key
 			f.hot = append(f.hot, hot)
 		}
-		f.heat = func(q question) object {
+		f.heat = func(q heatQuery) object {
 			var rows []object
 			for i, key := range hostile {
 				hot := row("C#"+key, 1, "hot", 800-float64(i), make([]int, 30))
@@ -46,8 +45,8 @@ func TestHostileKeys(t *testing.T) {
 	p := open(t, 1360, 1000)
 	p.do(chromedp.Navigate(f.URL))
 	p.until(rowsShown + fmt.Sprintf(" == %d", len(hostile)))
-	for _, seen := range []string{`C#<img src=x onerror=`, `C#</script><script>`, `line one\u{0a}line two\u{1b}[31mred\u{00}`, `abc\u{202e}gnp.exe\u{2066}\u{200f}`, "שלום עולם", `$(e)`, `\u{2028}h`} {
-		p.shows(seen)
+	for _, text := range []string{`C#<img src=x onerror=`, `C#</script><script>`, `line one\u{0a}line two\u{1b}[31mred\u{00}`, `abc\u{202e}gnp.exe\u{2066}\u{200f}`, "שלום עולם", `$(e)`, `\u{2028}h`} {
+		p.shows(text)
 	}
 	x, y := p.rowAt("onerror")
 	p.do(chromedp.MouseClickXY(x, y))
@@ -74,16 +73,17 @@ func quote(t *testing.T, text string) string {
 	return string(out)
 }
 
-// TestManyKeys shows the largest answers: a day of 10,000 keys, and the most hot keys. It logs the time without a limit.
-func TestManyKeys(t *testing.T) { // alone, since it measures time
+// TestManyKeys checks that the page shows the largest responses: a day of 10,000 keys, and 10,000 hot keys. It logs the
+// times, and runs alone.
+func TestManyKeys(t *testing.T) {
 	f := serve(t)
 	f.with(func() {
 		f.hot = nil
 		for i := range 10_000 {
 			f.hot = append(f.hot, hotKey(fmt.Sprintf("C#user/%05d#0", i), fmt.Sprintf("user/%05d", i), "hot", 990-float64(i)/100, 1))
 		}
-		answer := day(240)
-		f.heat = func(question) object { return answer }
+		full := day(240)
+		f.heat = func(heatQuery) object { return full }
 	})
 	p := open(t, 1360, 1000)
 	p.do(chromedp.Navigate(f.URL + "/#/?range=24h"))
@@ -95,14 +95,14 @@ func TestManyKeys(t *testing.T) { // alone, since it measures time
 	p.healthy()
 }
 
-// TestIndexAndEarlierTimes checks that the page asks for an index's keys by its name, and that the map omits unread time
-// at the start.
+// TestIndexAndEarlierTimes checks that the page requests an index's keys by its name. The map omits unread columns at
+// its start.
 func TestIndexAndEarlierTimes(t *testing.T) {
 	t.Parallel()
 	f := serve(t)
 	var asked string
 	f.with(func() {
-		f.heat = func(q question) object {
+		f.heat = func(q heatQuery) object {
 			heat := storm(q)
 			for i := range 60 {
 				heat["covered"].([]float64)[i] = 0
@@ -118,7 +118,7 @@ func TestIndexAndEarlierTimes(t *testing.T) {
 	})
 	p := openMap(t, f)
 	if columns := value[string](p, "document.getElementById('map').dataset.columns"); columns != "31" {
-		t.Errorf("the map has %s columns, and 30 were read", columns)
+		t.Errorf("the map has %s columns, want 30 and one unread", columns)
 	}
 	p.do(chromedp.Evaluate("{ const s = document.getElementById('index'); s.value = 'by_rank'; s.dispatchEvent(new Event('change')) }", nil))
 	p.until("location.hash == '#/?index=by_rank'")
@@ -131,14 +131,13 @@ func TestIndexAndEarlierTimes(t *testing.T) {
 	p.until("!!document.querySelector('[data-stat]')")
 	f.with(func() {
 		if asked != "by_rank" {
-			t.Errorf("the page asked for a board's heat in the index %q", asked)
+			t.Errorf("the page of a board requested the index %q, want by_rank", asked)
 		}
 	})
 	p.healthy()
 }
 
-// TestPauseAndTheme checks that a paused page makes no calls, and that the theme follows the system until the user
-// chooses one.
+// TestPauseAndTheme checks that a paused page makes no calls. The theme follows the system until the user chooses one.
 func TestPauseAndTheme(t *testing.T) {
 	t.Parallel()
 	f := serve(t)
@@ -150,13 +149,13 @@ func TestPauseAndTheme(t *testing.T) {
 	paused := f.calls("/v1/heat")
 	theme := "document.documentElement.dataset.theme"
 	if got := value[string](p, theme); got != "light" {
-		t.Errorf("the theme is %s", got)
+		t.Errorf("the theme is %s, want the system's: light", got)
 	}
 	p.do(prefers("dark"))
 	p.until(theme + " == 'dark'")
 	p.do(chromedp.Click("#theme", chromedp.ByQuery))
 	p.until(theme + " == 'light'")
-	p.do(chromedp.Sleep(3500 * time.Millisecond)) // a poll is due after 3 s
+	p.do(chromedp.Sleep(3500 * time.Millisecond)) // polls are 3 s apart
 	if got := f.calls("/v1/heat"); got != paused {
 		t.Errorf("the paused page made %d calls", got-paused)
 	}
@@ -167,7 +166,7 @@ func TestPauseAndTheme(t *testing.T) {
 	p.healthy()
 }
 
-// TestZoom checks that dragging zooms to a rectangle's times and rows, that polls keep the zoom, and that a double-click
+// TestZoom checks that dragging zooms to a rectangle's times and rows, and that polls keep the zoom. A double-click
 // resets it.
 func TestZoom(t *testing.T) {
 	t.Parallel()
@@ -189,29 +188,29 @@ func TestZoom(t *testing.T) {
 	}
 	from, to, top, bottom := zoomed()
 	if seconds, rows := to-from, bottom-top; seconds < 100 || seconds > 300 || rows < 80 || rows > 300 {
-		t.Errorf("zoomed to %d s and %d of 1000 of the rows", seconds, rows)
+		t.Errorf("zoomed to %d s and %d thousandths of the rows, want 100 to 300 s and 80 to 300", seconds, rows)
 	}
 	p.later(f, 10*time.Second)
 	p.do(chromedp.Click("#zoom-in", chromedp.ByQuery))
 	from2, to2, top2, bottom2 := zoomed()
 	if half := 2 * (to2 - from2); half < to-from-4 || half > to-from+4 || from2 < from || to2 > to || top2 != top || bottom2 != bottom {
-		t.Errorf("half of %d to %d after a poll is %d to %d", from, to, from2, to2)
+		t.Errorf("the zoom button led from %d~%d to %d~%d, want the middle half and the same rows", from, to, from2, to2)
 	}
 	p.do(chromedp.Evaluate("document.getElementById('map').scrollIntoView({block: 'nearest'})", nil), chromedp.DoubleClick("#map", chromedp.ByQuery))
 	p.until("!location.hash.includes('zoom')")
 	if at := value[string](p, "location.hash"); at != "#/" {
-		t.Errorf("the double click led to %s", at)
+		t.Errorf("the double click led to %s, want #/", at)
 	}
 	p.healthy()
 }
 
-// TestLongRange checks that the page asks for the chosen range, and that a storm of minutes stays bright in a day.
+// TestLongRange checks that the page requests the chosen range. A storm of minutes must be bright on the map of a day.
 func TestLongRange(t *testing.T) {
 	t.Parallel()
 	f := serve(t)
 	var asked time.Duration
 	f.with(func() {
-		f.heat = func(q question) object {
+		f.heat = func(q heatQuery) object {
 			asked = q.to.Sub(q.from).Round(time.Hour)
 			return storm(q)
 		}
@@ -221,13 +220,13 @@ func TestLongRange(t *testing.T) {
 	p.until("document.getElementById('map').dataset.columns == '144'")
 	f.with(func() {
 		if asked != 24*time.Hour {
-			t.Errorf("asked for %v", asked)
+			t.Errorf("the page requested %v, want 24h", asked)
 		}
 	})
-	p.do(chromedp.Click("#layer-events", chromedp.ByQuery), chromedp.Click("#layer-throttled", chromedp.ByQuery), chromedp.Sleep(settle))
+	p.toggleLayers()
 	_, x, y := p.cellAt("C#video/7", "11:50:00")
 	if storm := p.cell(x, y, 0)[0]; storm.light() < 500 {
-		t.Errorf("the ten-minute cell of the storm has the colours %v", storm)
+		t.Errorf("the ten-minute cell of the storm is %v, want a bright colour", storm)
 	}
 	p.healthy()
 }

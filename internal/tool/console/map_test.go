@@ -30,6 +30,12 @@ var (
 
 func (c pixel) light() int { return c[0] + c[1] + c[2] }
 
+// toggleLayers shows or hides the markers of shard-count changes and of throttled writes.
+func (p *tab) toggleLayers() {
+	p.t.Helper()
+	p.do(chromedp.Click("#layer-events", chromedp.ByQuery), chromedp.Click("#layer-throttled", chromedp.ByQuery), chromedp.Sleep(settle))
+}
+
 // cell returns the pixels at a point of the map and around it.
 func (p *tab) cell(x, y float64, around int) []pixel {
 	p.t.Helper()
@@ -40,7 +46,7 @@ func (p *tab) cell(x, y float64, around int) []pixel {
 	})()`, around, x, y))
 }
 
-// cellAt returns the middle and the left edge of a key's cell, which it finds by the UTC time in the tip.
+// cellAt returns the left edge and the middle of a key's cell. It finds the cell by the UTC time in the tip.
 func (p *tab) cellAt(key, utc string) (left, x, y float64) {
 	p.t.Helper()
 	_, y = p.rowAt(key)
@@ -77,17 +83,17 @@ func TestRowCools(t *testing.T) {
 	t.Parallel()
 	f := serve(t)
 	p := openMap(t, f)
-	p.do(chromedp.Click("#layer-events", chromedp.ByQuery), chromedp.Click("#layer-throttled", chromedp.ByQuery), chromedp.Sleep(settle))
+	p.toggleLayers()
 	at := func(utc string) pixel {
 		_, x, y := p.cellAt("C#video/7", utc)
 		return p.cell(x, y, 0)[0]
 	}
 	idle, hot, cool := at(beforeStorm), at(burning), at(calm)
 	if idle != dark {
-		t.Errorf("an idle cell is %v: want %v", idle, dark)
+		t.Errorf("an idle cell is %v, want %v", idle, dark)
 	}
 	if hot.light() < 2*cool.light() || cool.light() <= idle.light() {
-		t.Errorf("the hot cell is %v, the cooled one %v", hot, cool)
+		t.Errorf("the hot cell is %v, the cooled one %v; want it twice as bright, and the cooled one brighter than an idle one", hot, cool)
 	}
 	_, x, y := p.cellAt("C#video/7", unread)
 	hatched := p.cell(x, y, 3)
@@ -101,12 +107,12 @@ func TestRowCools(t *testing.T) {
 	p.until("location.hash.includes('metric=mean')")
 	p.do(chromedp.Sleep(settle))
 	if mean := at(calm); mean.light() < 2*cool.light() {
-		t.Errorf("64 write shards together are %v, the hottest of them %v", mean, cool)
+		t.Errorf("the mean of all 64 write shards is %v, the hottest one %v; want it twice as bright", mean, cool)
 	}
 	p.healthy()
 }
 
-// TestMarkers checks that shard-count changes and throttled writes have marks at their times.
+// TestMarkers checks that shard-count changes and throttled writes have markers at their times, which can be hidden.
 func TestMarkers(t *testing.T) {
 	t.Parallel()
 	f := serve(t)
@@ -117,31 +123,31 @@ func TestMarkers(t *testing.T) {
 	}
 	throttled, _, _ := p.cellAt("C#video/7", throttling)
 	if mark := p.cell(throttled+5, y+4, 7); !has(mark, cyan) {
-		t.Errorf("at %s no throttled writes are marked: %v", throttling, mark)
+		t.Errorf("at %s there is no marker of throttled writes: %v", throttling, mark)
 	}
 	box := value[[]float64](p, "(() => { const b = document.getElementById('map').getBoundingClientRect(); return [b.x, b.y] })()")
 	p.do(chromedp.MouseEvent("mouseMoved", left, box[1]+82))
 	tip := value[string](p, theTip+".innerText")
-	for _, said := range []string{"All keys", "C#video/7: 1 → 4 write shards, by ingest", "throttled writes/s", "other keys"} {
-		if !strings.Contains(tip, said) {
-			t.Errorf("the tip above the map lacks %q: %s", said, tip)
+	for _, want := range []string{"All keys", "C#video/7: 1 → 4 write shards, by ingest", "throttled writes/s", "other keys"} {
+		if !strings.Contains(tip, want) {
+			t.Errorf("the tip above the map lacks %q: %s", want, tip)
 		}
 	}
-	p.do(chromedp.Click("#layer-events", chromedp.ByQuery), chromedp.Click("#layer-throttled", chromedp.ByQuery), chromedp.Sleep(settle))
+	p.toggleLayers()
 	if has(p.cell(left, y-6, 3), white) || has(p.cell(throttled+5, y+4, 7), cyan) {
-		t.Error("hidden layers still have marks")
+		t.Error("hidden layers still have markers")
 	}
 	p.until("location.hash.includes('hide=throttled&hide=events')")
 	p.healthy()
 }
 
-// TestOpenColumn checks that columns after the newest window are hatched, and that a partly read column has its rate.
+// TestOpenColumn checks that a column after the newest window is hatched, and that a partly read column shows its rate.
 func TestOpenColumn(t *testing.T) {
 	t.Parallel()
 	f := serve(t)
 	f.with(func() {
 		f.now = noon.Add(3 * time.Second)
-		f.heat = func(q question) object {
+		f.heat = func(q heatQuery) object {
 			units := make([]int, 90)
 			for i := range units {
 				units[i] = 8000
@@ -166,7 +172,7 @@ func TestOpenColumn(t *testing.T) {
 	p.do(chromedp.MouseEvent("mouseMoved", part, y))
 	tip := value[string](p, theTip+".innerText")
 	if first, last := p.cell(full, y, 0)[0], p.cell(part, y, 4); !has(last, first) {
-		t.Errorf("the last column is %v, the column before %v", last, first)
+		t.Errorf("the partly read column is %v, want the colour of the column before: %v", last, first)
 	}
 	if !strings.Contains(tip, "800 WCU/s") || !strings.Contains(tip, "Data for 20% of this column") {
 		t.Errorf("the tip of a partly read column: %s", tip)
@@ -178,8 +184,8 @@ func TestOpenColumn(t *testing.T) {
 	p.healthy()
 }
 
-// TestUnfold checks that a row unfolds into its write shards in numeric order, on the map and in the list, and that the
-// address has it.
+// TestUnfold checks that a row unfolds into its write shards in numeric order, on the map and in the list. A reload
+// keeps it unfolded.
 func TestUnfold(t *testing.T) {
 	t.Parallel()
 	f := serve(t)
@@ -197,10 +203,9 @@ func TestUnfold(t *testing.T) {
 	if at := value[string](p, "location.hash"); at != "#/?unfold=C%23video%2F7" {
 		t.Errorf("the address is %s", at)
 	}
-	p.rowAt("C#video/7#2")
 	_, first := p.rowAt("C#video/7#9")
 	if _, next := p.rowAt("C#video/7#10"); next <= first {
-		t.Errorf("#9 is at %v, #10 at %v", first, next)
+		t.Errorf("#9 is at %v, #10 at %v; want it below", first, next)
 	}
 	p.do(chromedp.Reload())
 	p.until("document.querySelectorAll('#rows tr.shard').length == 64")

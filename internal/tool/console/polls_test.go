@@ -8,7 +8,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// later moves the fake's clock, and waits until the page shows the answer.
+// later moves the fake's clock, and waits until the page has polled.
 func (p *tab) later(f *fake, by time.Duration) {
 	p.t.Helper()
 	f.with(func() { f.now = f.now.Add(by) })
@@ -42,7 +42,7 @@ func TestPollsKeepThePage(t *testing.T) {
 		if f.deltas < deltas+3 {
 			t.Errorf("%d of three polls got a delta", f.deltas-deltas)
 		}
-		t.Logf("the newest answer has %d bytes", f.bytes)
+		t.Logf("the last response has %d bytes", f.bytes)
 	})
 	if selected := value[string](p, "getSelection().toString()"); selected != "Using at least 87% of its partition's 1,000 WCU/s: increase from 2 to 8 write shards." {
 		t.Errorf("the selected text is %q", selected)
@@ -50,7 +50,7 @@ func TestPollsKeepThePage(t *testing.T) {
 	p.healthy()
 }
 
-// TestDeltas checks that deltas result in the same pixels as the full answer.
+// TestDeltas checks that a page which got deltas shows the same rows and pixels as one with the full response.
 func TestDeltas(t *testing.T) {
 	t.Parallel()
 	f := serve(t)
@@ -73,19 +73,19 @@ func TestDeltas(t *testing.T) {
 		page.healthy()
 	}
 	if byDeltas, whole := value[string](p, rows), value[string](fresh, rows); byDeltas != whole {
-		t.Errorf("by deltas the rows are\n%.3000s\nand by a full answer\n%.3000s", byDeltas, whole)
+		t.Errorf("the rows by deltas are\n%.3000s\nand by a full response\n%.3000s", byDeltas, whole)
 	}
 	if value[string](p, cells) != value[string](fresh, cells) {
-		t.Error("after deltas the map differs from that of a full answer")
+		t.Error("the map by deltas differs from the map by a full response")
 	}
 	f.with(func() {
 		if f.deltas < 4 {
-			t.Errorf("the page got %d deltas", f.deltas)
+			t.Errorf("the page got %d deltas, want 4 or more", f.deltas)
 		}
 	})
 }
 
-// TestDeltaThatDoesNotFit checks that the page asks for the full answer if a delta begins after its columns.
+// TestDeltaThatDoesNotFit checks that the page requests the full response if a delta begins after its columns.
 func TestDeltaThatDoesNotFit(t *testing.T) {
 	t.Parallel()
 	f := serve(t)
@@ -96,8 +96,8 @@ func TestDeltaThatDoesNotFit(t *testing.T) {
 	p.healthy()
 }
 
-// TestAddress checks that the address has range, filter, index, metric, brightness, zoom, order and unfolded rows, and that
-// they survive a reload.
+// TestAddress checks that the address has the metric, brightness, zoom, order, unfolded rows and range. A reload
+// restores them.
 func TestAddress(t *testing.T) {
 	t.Parallel()
 	f := serve(t)
@@ -120,9 +120,9 @@ func TestAddress(t *testing.T) {
 	}
 	p.do(chromedp.Click("#zoom-reset", chromedp.ByQuery))
 	p.until("!location.hash.includes('zoom')")
-	var asked question
+	var asked heatQuery
 	f.with(func() {
-		f.heat = func(q question) object {
+		f.heat = func(q heatQuery) object {
 			asked = q
 			return storm(q)
 		}
@@ -134,7 +134,7 @@ func TestAddress(t *testing.T) {
 	p.until("document.getElementById('map').dataset.columns == '30'")
 	f.with(func() {
 		if got := fmt.Sprint(asked.from.Sub(noon), asked.to.Sub(noon)); got != "-10m0s -5m0s" {
-			t.Errorf("the page asked for %s", got)
+			t.Errorf("the page requested noon %s, want -10m0s -5m0s", got)
 		}
 	})
 	p.healthy()

@@ -34,7 +34,7 @@ func startViral(t *testing.T) (url, counter string) {
 			_, err = load.Run(ctx, load.Options{Target: s.URL(), Source: requests, Rate: 60})
 		}
 		if ctx.Err() == nil {
-			t.Errorf("the load ended: %v", err)
+			t.Errorf("load.Run returned %v", err)
 		}
 	}()
 	t.Cleanup(func() {

@@ -23,7 +23,7 @@ func startDemo(t *testing.T) console.RunningDemo {
 		Limits: system.Limits{Partitions: demo.Partitions, PartitionWCU: demo.PartitionWCU, TransactionHold: 5 * time.Millisecond},
 	})
 	ctx, stop := context.WithCancel(t.Context())
-	began, told := make(chan time.Time, 1), make(chan console.DemoStory, 1)
+	began, stories := make(chan time.Time, 1), make(chan console.DemoStory, 1)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -31,13 +31,13 @@ func startDemo(t *testing.T) console.RunningDemo {
 		if err == nil {
 			err = story.Err()
 		}
-		told <- shown(story, err)
+		stories <- shown(story, err)
 	}()
 	t.Cleanup(func() {
 		stop()
 		<-ended
 	})
-	return console.RunningDemo{URL: s.URL(), Key: "C#" + demo.Counter, Begin: <-began, Story: told}
+	return console.RunningDemo{URL: s.URL(), Key: "C#" + demo.Counter, Begin: <-began, Story: stories}
 }
 
 // shown returns the measurements that the page must show.

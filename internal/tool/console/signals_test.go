@@ -11,6 +11,16 @@ import (
 	"time"
 )
 
+// signalsOf requests /console/signals from a handler with this source, which may be nil.
+func signalsOf(t *testing.T, source func(context.Context, Span) Signals, query string) *httptest.ResponseRecorder {
+	t.Helper()
+	w := httptest.NewRecorder()
+	Handler(http.NotFoundHandler(), About{Signals: source}).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", "/console/signals?"+query, nil))
+	return w
+}
+
+// TestSignalsAreDividedIntoColumns checks that throttled writes are spread over the columns of their time. Splits
+// outside the span are omitted.
 func TestSignalsAreDividedIntoColumns(t *testing.T) {
 	from := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	signals := func(_ context.Context, s Span) Signals {
@@ -21,9 +31,7 @@ func TestSignalsAreDividedIntoColumns(t *testing.T) {
 		out.Splits = []SplitSignal{{Time: from.Add(-time.Second)}, {from.Add(time.Second), "partition", "It split."}, {Time: from.Add(time.Minute)}}
 		return out
 	}
-	w := httptest.NewRecorder()
-	Handler(http.NotFoundHandler(), About{Signals: signals}).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET",
-		"/console/signals?from=2026-05-01T12:00:04Z&to=2026-05-01T12:00:58Z&step=10s", nil))
+	w := signalsOf(t, signals, "from=2026-05-01T12:00:04Z&to=2026-05-01T12:00:58Z&step=10s")
 	var got struct {
 		From, To     time.Time
 		Step, Source string
@@ -38,14 +46,15 @@ func TestSignalsAreDividedIntoColumns(t *testing.T) {
 		t.Errorf("throttled: %v, want %v", got.Throttled, want)
 	}
 	if !got.From.Equal(from) || !got.To.Equal(from.Add(time.Minute)) || got.Step != "10s" || got.Source != "limiter" || got.Keys == nil {
-		t.Errorf("got %s", w.Body)
+		t.Errorf("signals %s, want six columns of 10s from the limiter", w.Body)
 	}
 	if len(got.Splits) != 1 || got.Splits[0].Text != "It split." {
-		t.Errorf("splits: %+v", got.Splits)
+		t.Errorf("splits: %+v, want the one in the span", got.Splits)
 	}
 }
 
-// TestUnknownThrottledWritesAreNull checks that a column is null instead of 0 if the source knows only a part of it.
+// TestUnknownThrottledWritesAreNull checks that a column without throttled writes is null if the source knows only a part
+// of it.
 func TestUnknownThrottledWritesAreNull(t *testing.T) {
 	from := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	signals := func(context.Context, Span) Signals {
@@ -54,32 +63,27 @@ func TestUnknownThrottledWritesAreNull(t *testing.T) {
 			KnownFrom: from.Add(15 * time.Second), KnownTo: from.Add(40 * time.Second),
 		}
 	}
-	w := httptest.NewRecorder()
-	Handler(http.NotFoundHandler(), About{Signals: signals}).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET",
-		"/console/signals?from=2026-05-01T12:00:00Z&to=2026-05-01T12:01:00Z&step=10s", nil))
+	w := signalsOf(t, signals, "from=2026-05-01T12:00:00Z&to=2026-05-01T12:01:00Z&step=10s")
 	for _, want := range []string{`"throttled":[null,null,0,0,null,7]`, `"key":"C#a","throttled":[null,3,0,0,null,null]`} {
 		if !strings.Contains(w.Body.String(), want) {
-			t.Errorf("got %s, want %s", w.Body, want)
+			t.Errorf("signals %s, want %s", w.Body, want)
 		}
 	}
 }
 
-func TestSignalsWithoutASourceAreNull(t *testing.T) {
-	w := httptest.NewRecorder()
-	Handler(http.NotFoundHandler(), About{}).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", "/console/signals", nil))
+func TestSignalsWithoutSourceAreNull(t *testing.T) {
+	w := signalsOf(t, nil, "")
 	var got map[string]any
 	if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || got["source"] != "" || got["throttled"] != nil || got["step"] != "10s" {
-		t.Errorf("%v: %s", err, w.Body)
+		t.Errorf("signals %s, %v", w.Body, err)
 	}
 }
 
 func TestInvalidSpansAreRejected(t *testing.T) {
 	for _, query := range []string{"step=1.5s", "step=0s", "step=x", "from=yesterday", "to=9", "from=2026-05-01T12:00:00Z&to=2026-05-01T11:00:00Z",
 		"from=2026-05-01T12:00:00Z&to=2026-05-02T12:00:00Z&step=1s", "from=0001-01-01T00:00:00Z&to=9999-12-31T23:59:59Z"} {
-		w := httptest.NewRecorder()
-		Handler(http.NotFoundHandler(), About{}).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", "/console/signals?"+query, nil))
-		if w.Code != 422 || w.Header().Get("Content-Type") != "application/problem+json" {
-			t.Errorf("%s: %d %s", query, w.Code, w.Body)
+		if w := signalsOf(t, nil, query); w.Code != 422 || w.Header().Get("Content-Type") != "application/problem+json" {
+			t.Errorf("%s: %d %s, want 422 as problem JSON", query, w.Code, w.Body)
 		}
 	}
 }

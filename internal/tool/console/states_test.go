@@ -13,13 +13,13 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// TestStates checks the page's notices if there is no heat and if calls fail.
+// TestStates checks the notices of a page without heat and of one whose calls fail, and that it recovers.
 func TestStates(t *testing.T) {
 	t.Parallel()
 	f := serve(t)
 	f.with(func() {
 		f.hot = []object{}
-		f.heat = func(q question) object {
+		f.heat = func(q heatQuery) object {
 			return matrix(q.from, 10*time.Second, []object{}, make([]float64, 90))
 		}
 	})
@@ -30,23 +30,23 @@ func TestStates(t *testing.T) {
 	p.shows("None in the last 15 minutes.")
 	f.with(func() { f.about.Start = "bin/hotshard local" })
 	p.do(chromedp.Reload())
-	p.shows("bin/hotshard demo --addr 127.0.0.1:") // this server has no limiter
-	for status, says := range map[int]string{
+	p.shows("bin/hotshard demo --addr 127.0.0.1:") // since this server has no limiter
+	for status, notice := range map[int]string{
 		http.StatusForbidden: "Access denied.", http.StatusUnauthorized: "Access denied.", http.StatusServiceUnavailable: "DynamoDB does not answer",
 		http.StatusNotFound: "doesn't know this call", http.StatusInternalServerError: "Internal Server Error (status 500)",
 	} {
 		f.with(func() { f.status = status })
 		p.do(chromedp.Reload())
-		p.shows(says)
+		p.shows(notice)
 		p.shows("the reason, in words")
 		p.shows("Disconnected")
 	}
 	f.with(func() { f.status, f.heat = 0, storm })
-	p.until(rowsShown + " > 50") // the page recovers by itself
+	p.until(rowsShown + " > 50")
 	p.healthy("Failed to load resource")
 }
 
-// TestCommandOfErrorPages checks that the page shows the server's start command if the server is gone or denies access.
+// TestCommandOfErrorPages checks that the page shows the server's start command if the server denies access or has ended.
 func TestCommandOfErrorPages(t *testing.T) {
 	t.Parallel()
 	f := serve(t)
@@ -58,20 +58,20 @@ func TestCommandOfErrorPages(t *testing.T) {
 	f.with(func() { f.status = http.StatusForbidden })
 	p.shows("Access denied.")
 	if got := value[string](p, commands); got != f.about.Start {
-		t.Errorf("with 403 the command is %q", got)
+		t.Errorf("with 403 the command is %q, want %q", got, f.about.Start)
 	}
 	f.Close()
 	p.shows("Disconnected from " + f.URL)
 	if got := value[string](p, commands); got != f.about.Start {
-		t.Errorf("without a server the command is %q", got)
+		t.Errorf("without a server the command is %q, want %q", got, f.about.Start)
 	}
 	if value[int](p, rowsShown) < 50 {
-		t.Error("the known rows are gone")
+		t.Error("the page removed its rows")
 	}
 	p.healthy("Failed to load resource", "ERR_CONNECTION")
 }
 
-// TestFilter checks that a part of a name filters the keys, and that the notice of a filter without a match clears it.
+// TestFilter checks that a part of a name filters the keys. A filter without a match can be cleared in its notice.
 func TestFilter(t *testing.T) {
 	t.Parallel()
 	f := serve(t)
@@ -86,12 +86,13 @@ func TestFilter(t *testing.T) {
 	p.do(chromedp.Click("#notice button", chromedp.ByQuery))
 	p.until(rowsShown + " > 50")
 	if left := value[string](p, "location.hash + document.getElementById('filter-text').value"); left != "#/" {
-		t.Errorf("after clearing: %s", left)
+		t.Errorf("the cleared filter left %s, want #/", left)
 	}
 	p.healthy()
 }
 
-// TestTableMode checks that the page of a table without write shards has a map and hot keys, and makes no other calls.
+// TestTableMode checks that the page of a table without write shards has a map and hot keys. It must make no other
+// calls.
 func TestTableMode(t *testing.T) {
 	t.Parallel()
 	f := serve(t)
@@ -101,7 +102,7 @@ func TestTableMode(t *testing.T) {
 		delete(hot, "type")
 		hot["type"], hot["name"] = "other", "user#7"
 		f.hot = []object{hot}
-		f.heat = func(q question) object {
+		f.heat = func(q heatQuery) object {
 			covered := []float64{1, 1, 1, 1, 1, 1}
 			return only(matrix(q.from, time.Minute, []object{row("user#", 90, "warm", 3, []int{9, 9, 9, 9, 9, 9}), row("user#7", 1, "hot", 810, []int{9, 90, 900, 48000, 48000, 48000})}, covered), q.filter)
 		}
@@ -145,7 +146,7 @@ func TestCounterAndBoard(t *testing.T) {
 	p.healthy()
 }
 
-// throttleReport is an answer of GET /v1/explain.
+// throttleReport returns a response of GET /v1/explain.
 func throttleReport() object {
 	return object{
 		"table": "hotshard-*", "from": stamp(noon.Add(-15 * time.Minute)), "to": stamp(noon), "throttles": 1158, "counted": true, "unknown": 0.1,
@@ -160,7 +161,8 @@ func throttleReport() object {
 	}
 }
 
-// TestThrottledWhy checks that the row asks only while it is unfolded, and then shows reasons, keys, cures and notes.
+// TestThrottledWhy checks that the row calls the API only while it is unfolded. Then it shows reasons, keys, cures and
+// notes.
 func TestThrottledWhy(t *testing.T) {
 	t.Parallel()
 	f := serve(t)
@@ -169,25 +171,21 @@ func TestThrottledWhy(t *testing.T) {
 	p.until(rowsShown + " > 50")
 	polls := f.calls("/v1/hot-keys")
 	p.shows("Throttled: why?")
-	for deadline := time.Now().Add(patience); f.calls("/v1/hot-keys") < polls+2 && time.Now().Before(deadline); {
-		time.Sleep(50 * time.Millisecond)
-	}
+	waitFor(t, func() bool { return f.calls("/v1/hot-keys") >= polls+2 })
 	if n := f.calls("/v1/explain"); n != 0 {
-		t.Errorf("a folded row asked %d times", n)
+		t.Errorf("the folded row called /v1/explain %d times", n)
 	}
 	p.do(chromedp.Click("#why summary", chromedp.ByQuery))
-	for _, seen := range []string{
+	for _, text := range []string{
 		"1,158 throttles in 15 minutes.", "90% TableWriteKeyRangeThroughputExceeded, measured", "table hotshard-items", "C#video/7#0 1.29 throttles/s, 990 WCU/s",
 		"adds write shards to counter video/7", "10% of the throttles have no known reason.", "allow dynamodb:DescribeLimits to know",
 	} {
-		p.shows(seen)
+		p.shows(text)
 	}
 	polls = f.calls("/v1/hot-keys")
-	for deadline := time.Now().Add(patience); f.calls("/v1/hot-keys") < polls+2 && time.Now().Before(deadline); {
-		time.Sleep(50 * time.Millisecond)
-	}
+	waitFor(t, func() bool { return f.calls("/v1/hot-keys") >= polls+2 })
 	if n := f.calls("/v1/explain"); n != 1 {
-		t.Errorf("within a minute it asked %d times", n)
+		t.Errorf("the unfolded row called /v1/explain %d times within a minute, want once", n)
 	}
 	f.with(func() { f.status = 403 })
 	p.do(chromedp.Reload())

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// The story is a table whose writes depend only on the time, so that answers at different times agree. Its counter video/7
-// is saturated, grows from 1 to 64 write shards and cools. Its counter checkout is hot to the end.
+// The story is a table whose writes depend only on the time, so that responses at different times agree. Its counter
+// video/7 is saturated, grows from 1 to 64 write shards and cools. Its counter checkout is hot to the end.
 var (
 	unreadFrom = noon.Add(-12 * time.Minute)
 	unreadTo   = noon.Add(-11 * time.Minute)
@@ -83,14 +83,14 @@ func noise(of ...any) float64 {
 	return float64(h.Sum64()%10_000) / 10_000
 }
 
-// axis has the columns of an answer.
+// axis has the columns of a response.
 type axis struct {
 	from, asOf time.Time
 	step       time.Duration
 	columns    int
 }
 
-// columnsOf returns the columns that the API chooses for a time.
+// columnsOf returns the columns that the API chooses for a time range.
 func columnsOf(from, to time.Time) axis {
 	step := 10 * time.Minute
 	for _, s := range []time.Duration{10 * time.Second, 20 * time.Second, 30 * time.Second, time.Minute, 2 * time.Minute, 5 * time.Minute} {
@@ -195,8 +195,8 @@ func (p protagonist) row(a axis, unfold []string) object {
 	return r
 }
 
-// storm returns the story's answer to GET /v1/heat.
-func storm(q question) object {
+// storm returns the story's response of GET /v1/heat.
+func storm(q heatQuery) object {
 	a := columnsOf(q.from, q.to)
 	var rows []object
 	cold := func(prefix string, i int, most float64) {
@@ -239,7 +239,7 @@ func signals(span Span) Signals {
 	return out
 }
 
-// matrix returns an answer with these rows, and with units in no row.
+// matrix returns a response with these rows, and with units outside them.
 func matrix(from time.Time, step time.Duration, rows []object, covered []float64) object {
 	columns := len(covered)
 	rest, total := make([]int, columns), make([]int, columns)
@@ -272,7 +272,7 @@ func only(heat object, filter string) object {
 	return heat
 }
 
-// day returns the largest answer of the API: 24 hours of 10,000 keys in 256 rows, ten of them hot.
+// day returns the largest response of the API: 24 hours of 10,000 keys in 256 rows, ten of them hot.
 func day(columns int) object {
 	step := 24 * time.Hour / time.Duration(columns)
 	covered := make([]float64, columns)

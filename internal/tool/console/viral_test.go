@@ -9,13 +9,13 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// StartViral runs the whole system with a viral counter on it. It is set from outside this
-// package, which the system imports.
+// StartViral runs the whole system with a viral counter. A test package outside sets it, because the system imports this
+// package.
 var StartViral func(*testing.T) (url, counter string)
 
-// TestStormInTheConsole follows a viral counter of the whole system from the map to its page, on which the shard count
-// grows.
-func TestStormInTheConsole(t *testing.T) {
+// TestStormInConsole follows a viral counter of the whole system from the map to its page. The shard count on the page
+// must grow.
+func TestStormInConsole(t *testing.T) {
 	url, counter := StartViral(t)
 	p := openTab(t, 1360, 1000, "")
 	p.do(chromedp.Navigate(url))

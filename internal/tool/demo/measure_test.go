@@ -10,9 +10,8 @@ import (
 	"time"
 )
 
-// TestVerdictAfterAFailedRequest checks that the demo goes on after a 503, and reports it only if
-// every request fails.
-func TestVerdictAfterAFailedRequest(t *testing.T) {
+// TestVerdictAfterFailedRequest checks that the demo continues after a 503, and returns it only if every request fails.
+func TestVerdictAfterFailedRequest(t *testing.T) {
 	requests, failures := 0, 1
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		if requests++; requests <= failures {
@@ -24,12 +23,12 @@ func TestVerdictAfterAFailedRequest(t *testing.T) {
 	defer api.Close()
 	m := &measured{}
 	if err := (client{api.URL}).watchVerdict(t.Context(), m); err != nil || m.verdict.IsZero() || requests != 2 {
-		t.Errorf("after one failure: %v, %d requests", err, requests)
+		t.Errorf("after one failure: %v, %d requests; want a verdict after 2", err, requests)
 	}
 	failures = 1000
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	if err := (client{api.URL}).watchVerdict(ctx, m); err == nil || !strings.Contains(err.Error(), "503") {
-		t.Errorf("without an answer: %v", err)
+		t.Errorf("if all requests fail: %v, want 503", err)
 	}
 }

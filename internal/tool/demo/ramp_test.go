@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// TestRampKeepsItsRates counts the requests of each stage, also of one that had to wait.
+// TestRampKeepsItsRates checks the number of requests in seconds of each stage.
 func TestRampKeepsItsRates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
@@ -31,11 +31,11 @@ func TestRampDoesNotCatchUp(t *testing.T) {
 		n := 0
 		for range rampSource(t.Context(), "x", []stage{{10, 10 * time.Second}}).Requests() {
 			if n++; n == 10 {
-				time.Sleep(5 * time.Second) // the load was busy
+				time.Sleep(5 * time.Second) // as a busy load does
 			}
 		}
 		if n < 50 || n > 53 {
-			t.Errorf("%d requests in 5 of 10 seconds at 10 a second", n)
+			t.Errorf("%d requests in 5 of 10 seconds at 10 a second, want 50 to 53", n)
 		}
 	})
 }
@@ -49,7 +49,7 @@ func TestRampEndsWithItsContext(t *testing.T) {
 			last = err
 		}
 		if last == nil {
-			t.Error("it ended without an error")
+			t.Error("the ramp ended without an error")
 		}
 	})
 }
@@ -60,7 +60,7 @@ func TestStagesFillTheRamp(t *testing.T) {
 		for _, s := range stagesOf(total, 20) {
 			sum += s.length
 			if s.length <= 0 || s.rate <= 0 {
-				t.Errorf("%v: a stage is %+v", total, s)
+				t.Errorf("%v: empty stage %+v", total, s)
 			}
 		}
 		if sum != total {

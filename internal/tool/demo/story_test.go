@@ -10,7 +10,7 @@ import (
 
 var noon = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 
-// measuredOf returns the figures of a ramp of 60 s with the given windows of the hottest write shard.
+// measuredOf returns the measurements of a ramp of 60 s. Its hottest write shard has these WCU/s in the windows.
 func measuredOf(heaviest ...float64) *measured {
 	m := &measured{begin: noon, end: noon.Add(time.Minute), hotWCU: 14, throttled: make([]int64, 60), load: load.Result{Requests: 100, Accepted: 95, Rejected: 5, Retries: 3}}
 	for _, wcu := range heaviest {
@@ -49,9 +49,9 @@ func TestStoryBeginsWithAThrottleBeforeTheVerdict(t *testing.T) {
 	}
 }
 
-// TestStoriesWithoutACure checks that these are errors: no heat, heat to the end, a throttle in the last window, and
-// windows that were not counted.
-func TestStoriesWithoutACure(t *testing.T) {
+// TestStoriesWithoutCure checks the errors of ramps without heat, and with heat or throttles to the end. A last window
+// that was not fully counted is an error too.
+func TestStoriesWithoutCure(t *testing.T) {
 	hot := func(m *measured) *measured { m.verdict = noon; return m }
 	late := hot(measuredOf(18, 3, 3, 3, 3, 3))
 	late.throttled[59] = 1
@@ -63,7 +63,7 @@ func TestStoriesWithoutACure(t *testing.T) {
 	} {
 		s := m.story()
 		if err := s.Err(); err == nil || !strings.Contains(err.Error(), name) || s.CoolAfter != nil || len(s.Lines()) != 4 {
-			t.Errorf("%s: %v, %q", name, err, s.Lines())
+			t.Errorf("error %v, want %q; the lines are %q", err, name, s.Lines())
 		}
 	}
 }

@@ -2,10 +2,7 @@ package explain_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"os"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -19,10 +16,12 @@ import (
 	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/base/throttles"
 	"github.com/hotshard/hotshard/internal/base/throttles/collect"
+	"github.com/hotshard/hotshard/internal/test/docpolicy"
 	"github.com/hotshard/hotshard/internal/tool/explain"
 	"github.com/hotshard/hotshard/pkg/throttle"
 )
 
+// keysOf returns the keys that a finding names.
 func keysOf(f throttles.Finding) (names []string) {
 	for _, k := range f.Keys {
 		names = append(names, k.Key)
@@ -30,7 +29,7 @@ func keysOf(f throttles.Finding) (names []string) {
 	return names
 }
 
-// times returns n times from a time on, each some seconds later.
+// times returns n times, a step apart.
 func times(from time.Time, n int, step time.Duration) (list []time.Time) {
 	for i := range n {
 		list = append(list, from.Add(time.Duration(i)*step))
@@ -38,14 +37,14 @@ func times(from time.Time, n int, step time.Duration) (list []time.Time) {
 	return list
 }
 
-// TestContributors checks that Contributor Insights' keys are named when it is on, and that the report tells how to turn
-// it on when it is off.
+// TestContributors checks that a finding names the keys of Contributor Insights, with a cure that fits them. If Contributor
+// Insights is off, the cure is the command that turns it on.
 func TestContributors(t *testing.T) {
 	label := throttles.Reason{ID: throttles.ID{Table: orders}, Operation: throttles.Write, Cause: throttles.KeyRange}
 	s := stormOf(t, label)
 	r, notes := s.explain(t, collect.Sources{CloudWatch: s.client(t)})
 	if f := r.Findings[0]; len(f.Keys) != 0 || !strings.Contains(f.Cure, "update-contributor-insights --table-name orders --contributor-insights-action ENABLE") || !strings.Contains(strings.Join(notes, "\n"), "Contributor Insights is off for table orders") {
-		t.Errorf("off: %+v, %q", f, notes)
+		t.Errorf("Contributor Insights is off: %+v, notes %q", f, notes)
 	}
 	var rising, falling []contributor
 	for i := range 5 {
@@ -56,7 +55,7 @@ func TestContributors(t *testing.T) {
 	for i := range 8 {
 		even = append(even, contributor{[]string{fmt.Sprint("key", i)}, times(s.now, 30, time.Second)})
 	}
-	for what, c := range map[string]struct {
+	for name, c := range map[string]struct {
 		found []contributor
 		keys  string
 		cure  string
@@ -71,29 +70,29 @@ func TestContributors(t *testing.T) {
 		r, notes := s.explain(t, collect.Sources{CloudWatch: s.client(t)})
 		f := r.Findings[0]
 		if strings.Join(keysOf(f), " ") != c.keys || !strings.Contains(f.Cure, c.cure) || strings.Contains(strings.Join(notes, " "), "Insights") || f.Keys[0].Throttles == 0 {
-			t.Errorf("%s: %+v, %q", what, f, notes)
+			t.Errorf("%s: %+v, notes %q; want the keys %s and %q", name, f, notes, c.keys, c.cure)
 		}
 	}
 }
 
-// TestKeysOfSeveralReasons checks that keys are not blamed on one of two reasons unless their own writes are hot.
+// TestKeysOfSeveralReasons checks that keys are attributed to one of two reasons only if their own writes are hot.
 func TestKeysOfSeveralReasons(t *testing.T) {
 	s := newStorm(t, capacity{o: throttle.Options{Partitions: 256, PartitionWCU: 20, PartitionRCU: 1000}, table: 24, index: 1000, provisioned: true})
-	for i := range 40 { // the partition's limit, then the table's
+	for i := range 40 { // over the partition's limit
 		s.put(t, hot, fmt.Sprint(i), "")
 	}
-	for i := range 60 {
+	for i := range 60 { // over the table's limit
 		s.put(t, s.spread[i%30], "1", "")
 	}
 	s.enable(throttles.ID{Table: orders}, contributor{[]string{hot}, times(s.now, 20, time.Second)}, contributor{[]string{"victim"}, times(s.now, 20, time.Second)})
 	sources := collect.Sources{CloudWatch: s.client(t)}
 	r, _ := s.explain(t, sources)
 	if len(r.Findings) != 2 {
-		t.Fatalf("%+v", r.Findings)
+		t.Fatalf("findings %+v, want 2", r.Findings)
 	}
 	for _, f := range r.Findings {
 		if len(f.Keys) != 0 || !strings.Contains(fmt.Sprint(f.Evidence), "does not tell which of them throttled acme, victim") {
-			t.Errorf("%+v", f)
+			t.Errorf("without heat: %+v, want no keys", f)
 		}
 	}
 	sources.Heat = func(context.Context, time.Time, time.Time) ([]throttles.Key, error) {
@@ -103,12 +102,12 @@ func TestKeysOfSeveralReasons(t *testing.T) {
 	for _, f := range r.Findings {
 		want := map[bool]string{true: hot}[strings.Contains(f.Reason, "KeyRange")]
 		if strings.Join(keysOf(f), " ") != want {
-			t.Errorf("with heat: %+v", f)
+			t.Errorf("with heat: %+v, want the keys %q", f, want)
 		}
 	}
 }
 
-// TestQuietTable checks a table that is not throttled, and one about which nothing is known.
+// TestQuietTable checks the texts for a table without throttles, and for one without evidence.
 func TestQuietTable(t *testing.T) {
 	s := newStorm(t, capacity{o: throttle.Options{Partitions: 64, PartitionWCU: 1000}})
 	s.put(t, hot, "1", "Rome")
@@ -120,15 +119,15 @@ func TestQuietTable(t *testing.T) {
 		r, _ := s.explain(t, sources)
 		var out strings.Builder
 		if err := explain.Print(&out, r); err != nil || !strings.Contains(out.String(), want) || len(r.Findings) != 0 {
-			t.Errorf("%v: %s", err, &out)
+			t.Errorf("text %s, %v; want %q", &out, err, want)
 		}
 		if known := sources.CloudWatch != nil; known != (r.Unknown == 0) {
-			t.Errorf("unknown is %v", r.Unknown)
+			t.Errorf("%s: the unknown share is %v", want, r.Unknown)
 		}
 	}
 }
 
-// described adds a vector index to descriptions of tables. DynamoDB Local has none.
+// described adds a vector index to descriptions of tables, since DynamoDB Local has none.
 type described struct{ collect.DynamoDB }
 
 func (d described) DescribeTable(ctx context.Context, in *dynamodb.DescribeTableInput, options ...func(*dynamodb.Options)) (*dynamodb.DescribeTableOutput, error) {
@@ -139,12 +138,12 @@ func (d described) DescribeTable(ctx context.Context, in *dynamodb.DescribeTable
 	return out, err
 }
 
-// TestVectorIndex checks that the bytes of a vector index are CloudWatch's, beside the throttles.
+// TestVectorIndex checks that the report has a vector index's bytes from CloudWatch, beside the throttles.
 func TestVectorIndex(t *testing.T) {
 	s := stormOf(t, throttles.Reason{ID: throttles.ID{Table: orders}, Operation: throttles.Write, Cause: throttles.Provisioned})
 	s.count(s.now, series{"VectorWriteRequestBytes", orders, "alike", "Sum"}, 4125*900)
 	for _, index := range []string{"", "alike"} {
-		o := s.options() // of 15 minutes
+		o := s.options() // for 15 minutes
 		o.Index = index
 		r, err := collect.Run(t.Context(), collect.Sources{DynamoDB: described{s.reader}, CloudWatch: s.client(t)}, o)
 		if err != nil {
@@ -155,40 +154,26 @@ func TestVectorIndex(t *testing.T) {
 		}
 		var out strings.Builder
 		if err := explain.Print(&out, r); err != nil || !strings.Contains(out.String(), "\nVector index alike took 4,125 bytes a second") {
-			t.Errorf("%v: %s", err, &out)
+			t.Errorf("text %s, %v", &out, err)
 		}
 	}
 }
 
-// TestFewThrottles checks that a burst of a few throttles is cured by retries.
+// TestFewThrottles checks that the cure for a few throttles of many writes is to retry.
 func TestFewThrottles(t *testing.T) {
 	s := stormOf(t, throttles.Reason{ID: throttles.ID{Table: orders}, Operation: throttles.Write, Cause: throttles.Provisioned})
 	s.count(s.now, series{"ConsumedWriteCapacityUnits", orders, "", "SampleCount"}, 100_000)
 	r, _ := s.explain(t, collect.Sources{CloudWatch: s.client(t)})
 	if f := r.Findings[0]; !strings.HasPrefix(f.Cure, "Retry with backoff") {
-		t.Errorf("%+v", f)
+		t.Errorf("finding %+v, want a retry with backoff", f)
 	}
 }
 
-// TestOnlyDocumentedCalls checks that all calls are in the policy of docs/explain.md and the other way round, and that
-// each missing permission is one note while the rest goes on.
+// TestOnlyDocumentedCalls checks that the policy of docs/explain.md allows exactly the calls that are made. A missing
+// permission must result in one note, and in the same finding.
 func TestOnlyDocumentedCalls(t *testing.T) {
-	page, err := os.ReadFile("../../../docs/explain.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	policy := regexp.MustCompile("(?s)```json\n(\\{\\s*\"Version\".*?)```").FindSubmatch(page)
-	if policy == nil {
-		t.Fatal("docs/explain.md has no policy")
-	}
-	var document struct {
-		Statement []struct{ Action []string }
-	}
-	if err := json.Unmarshal(policy[1], &document); err != nil {
-		t.Fatal(err)
-	}
 	var allowed []string
-	for _, s := range document.Statement {
+	for _, s := range docpolicy.Read(t, "../../../docs/explain.md") {
 		allowed = append(allowed, s.Action...)
 	}
 	label := throttles.Reason{ID: throttles.ID{Table: orders}, Operation: throttles.Write, Cause: throttles.KeyRange}
@@ -197,32 +182,32 @@ func TestOnlyDocumentedCalls(t *testing.T) {
 	s.enable(throttles.ID{Table: orders, Index: byCity})
 	_, notes := s.explain(t, collect.Sources{CloudWatch: s.client(t)})
 	if len(notes) != 0 {
-		t.Errorf("notes %q", notes)
+		t.Errorf("notes %q, want none", notes)
 	}
-	// The live reader's calls are tested where it is.
+	// The tests of package live check these calls.
 	made := append(s.made(), "dynamodb:DescribeStream", "dynamodb:GetShardIterator", "dynamodb:GetRecords", "lambda:ListEventSourceMappings")
 	slices.Sort(made)
 	slices.Sort(allowed)
 	if !slices.Equal(made, allowed) {
-		t.Errorf("calls\n%q, and the policy allows\n%q", made, allowed)
+		t.Errorf("calls\n%q, but the policy allows\n%q", made, allowed)
 	}
 	for _, call := range s.made() {
 		s.denied = map[string]bool{call: true}
 		r, notes := s.explain(t, collect.Sources{CloudWatch: s.client(t), Log: strings.NewReader(s.logs["boto3"].String()), LogName: "app.log"})
 		about := slices.IndexFunc(notes, func(n string) bool { return strings.Contains(n, "allow "+call) })
 		if about < 0 || len(notes) != 1 || len(r.Findings) != 1 || r.Findings[0].Reason != label.String() {
-			t.Errorf("without %s: notes %q, %+v", call, notes, r.Findings)
+			t.Errorf("without %s: notes %q, findings %+v", call, notes, r.Findings)
 		}
 	}
 }
 
-// TestLogs checks lines that are not to be counted, or have no reason.
+// TestLogs checks log lines that are not counted, or that have no reason.
 func TestLogs(t *testing.T) {
 	s := newStorm(t, capacity{o: throttle.Options{Partitions: 64, PartitionWCU: 1000}})
 	const reason = "TableWriteKeyRangeThroughputExceeded"
 	stamp := func(d time.Duration) string { return s.now.Add(d).UTC().Format(time.RFC3339) }
 	pair := func(reason, arn string) string { return fmt.Sprintf(`{"reason":%q,"resource":%q}`, reason, arn) }
-	for what, c := range map[string]struct {
+	for name, c := range map[string]struct {
 		log     string
 		all     float64
 		unknown float64
@@ -241,12 +226,12 @@ func TestLogs(t *testing.T) {
 	} {
 		r, notes := s.explain(t, collect.Sources{Log: strings.NewReader(c.log), LogName: "app.log"})
 		if r.Throttles != c.all || r.Unknown != c.unknown || c.note != "" && !strings.Contains(strings.Join(notes, " "), c.note) {
-			t.Errorf("%s: %v throttles, unknown %v, notes %q, %+v", what, r.Throttles, r.Unknown, notes, r.Findings)
+			t.Errorf("%s: %v throttles, unknown %v, notes %q; want %v, %v and %q", name, r.Throttles, r.Unknown, notes, c.all, c.unknown, c.note)
 		}
 	}
 }
 
-// TestIndexOnly checks --index.
+// TestIndexOnly checks that --index limits the report to an index, and the errors of missing indexes and tables.
 func TestIndexOnly(t *testing.T) {
 	label := throttles.Reason{ID: throttles.ID{Table: orders, Index: byCity}, Operation: throttles.Write, Cause: throttles.Provisioned}
 	s := stormOf(t, label)
@@ -255,14 +240,14 @@ func TestIndexOnly(t *testing.T) {
 	o.Index = byCity
 	r, err := collect.Run(t.Context(), collect.Sources{DynamoDB: s.reader, CloudWatch: s.client(t)}, o)
 	if err != nil || len(r.Findings) != 1 || r.Findings[0].Share != 1 || !strings.Contains(r.Findings[0].Cure, `--global-secondary-index-updates '[{"Update":{"IndexName":"by_city","ProvisionedThroughput":{"ReadCapacityUnits":6,"WriteCapacityUnits":`) {
-		t.Errorf("%v %+v", err, r.Findings)
+		t.Errorf("findings %+v, %v; want one, to raise the index's capacity", r.Findings, err)
 	}
 	o.Index = "none"
 	if _, err := collect.Run(t.Context(), collect.Sources{DynamoDB: s.reader}, o); err == nil || !strings.Contains(err.Error(), `no table has an index "none"`) {
-		t.Error(err)
+		t.Errorf("of a missing index: %v", err)
 	}
 	o.Index, o.Tables = "", []string{"nowhere"}
 	if _, err := collect.Run(t.Context(), collect.Sources{DynamoDB: s.reader}, o); err == nil {
-		t.Error("no error for a table that does not exist")
+		t.Error("no error for a missing table")
 	}
 }

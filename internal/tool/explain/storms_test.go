@@ -42,10 +42,10 @@ type storm struct {
 	spread  []string // partition keys on different partitions
 }
 
-// capacity is what a table and its index take.
+// capacity has the limits of a table and its index.
 type capacity struct {
 	o            throttle.Options
-	table, index int64 // provisioned units, or the on-demand maximum; 0 is none
+	table, index int64 // provisioned units, or the on-demand maximum; 0 for none
 	provisioned  bool
 }
 
@@ -112,7 +112,7 @@ func (c capacity) input() *dynamodb.CreateTableInput {
 
 func text(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
 
-// The requests. Their errors are throttles, which the meter counts.
+// Requests ignore errors: these are throttles, which the meter counts.
 
 func (s *storm) put(t *testing.T, customer, order, city string) {
 	item := map[string]types.AttributeValue{"customer": text(customer), "order": text(order)}
@@ -137,7 +137,7 @@ func (s *storm) query(t *testing.T, city string) {
 
 const hot = "acme"
 
-// requests are 40 requests that only one limit throttles, by the reason or its begin.
+// requests make 40 requests that one limit throttles, by the reason or the reason without its cause.
 var requests = map[string]func(*testing.T, *storm){
 	"TableWrite": func(t *testing.T, s *storm) {
 		for i := range 40 {
@@ -154,7 +154,7 @@ var requests = map[string]func(*testing.T, *storm){
 			s.put(t, s.spread[i%30], fmt.Sprint(i), hot)
 		}
 	},
-	// Each write but the first ones costs the index two units and the table one.
+	// A write that moves an index entry costs the index two units and the table one.
 	"IndexWriteAccountLimitExceeded": func(t *testing.T, s *storm) {
 		for i := range 40 {
 			s.put(t, s.spread[i%4], "1", fmt.Sprint("city", i))
@@ -167,7 +167,7 @@ var requests = map[string]func(*testing.T, *storm){
 	},
 }
 
-// stormOf returns the storm that a reason labels.
+// stormOf returns a storm that is throttled for this reason only.
 func stormOf(t *testing.T, reason throttles.Reason) *storm {
 	c := capacity{o: throttle.Options{Partitions: 256, PartitionWCU: 1000}}
 	table, index := int64(1000), int64(1000)
@@ -209,7 +209,7 @@ func (s *storm) explain(t *testing.T, sources collect.Sources) (throttles.Report
 	return r, r.Notes
 }
 
-// all has the 16 reasons.
+// all returns the 16 reasons.
 func all() (list []throttles.Reason) {
 	for _, index := range []string{"", byCity} {
 		for _, op := range []throttles.Operation{throttles.Read, throttles.Write} {
@@ -228,8 +228,7 @@ func resource(id throttles.ID) string {
 	return arn + "/index/" + id.Index
 }
 
-// TestStorms checks that a storm of each of the 16 reasons is explained by each source alone, and that the
-// explanation is never a wrong one.
+// TestStorms checks that each source alone explains at least 95 % of storms of the 16 reasons, and none wrongly.
 func TestStorms(t *testing.T) {
 	right, total := 0, 0
 	for _, label := range all() {
@@ -244,7 +243,7 @@ func TestStorms(t *testing.T) {
 		for sdk, text := range s.logs {
 			cases["a log of "+sdk] = collect.Sources{Log: strings.NewReader(text.String()), LogName: "app.log"}
 		}
-		for what, sources := range cases {
+		for source, sources := range cases {
 			total++
 			r, _ := s.explain(t, sources)
 			ok := len(r.Findings) == 1 && r.Unknown == 0
@@ -255,34 +254,33 @@ func TestStorms(t *testing.T) {
 				}
 				good := f.Reason == label.String() && f.Resource == resource(label.ID) && f.Operation == label.Operation && f.Scope == scope && f.Confidence == throttles.Measured
 				if ok = ok && good; !good {
-					t.Errorf("%v by %s: wrong finding %+v", label, what, f)
+					t.Errorf("%v by %s: wrong finding %+v", label, source, f)
 				}
 				if f.Cure == "" || len(f.Evidence) == 0 {
-					t.Errorf("%v by %s: no cure or no evidence in %+v", label, what, f)
+					t.Errorf("%v by %s: no cure or no evidence in %+v", label, source, f)
 				}
 			}
 			if ok {
 				right++
 			} else {
-				t.Logf("%v by %s: %d throttles, %+v, unknown %v", label, what, int(r.Throttles), r.Findings, r.Unknown)
+				t.Logf("%v by %s: %d throttles, %+v, unknown %v", label, source, int(r.Throttles), r.Findings, r.Unknown)
 			}
 		}
 	}
-	t.Logf("%d of %d storms were explained", right, total)
 	if right*100 < 95*total {
 		t.Errorf("%d of %d storms were explained, want 95 %%", right, total)
 	}
 }
 
-// TestCoarseMetrics checks that without metrics by cause a reason is found only if one limit was reached, and that it is
-// then the right one.
+// TestCoarseMetrics checks explanations without metrics by cause. A reason is found, as likely, only if a limit was
+// reached, and it must be the right one.
 func TestCoarseMetrics(t *testing.T) {
 	for _, label := range all() {
 		s := stormOf(t, label)
 		s.coarse = true
 		r, _ := s.explain(t, collect.Sources{CloudWatch: s.client(t)})
 		if len(r.Findings) != 0 || r.Unknown != 1 || r.Throttles == 0 {
-			t.Errorf("%v: %+v, unknown %v, though nothing tells", label, r.Findings, r.Unknown)
+			t.Errorf("%v: findings %+v, unknown %v; want none without consumed capacity", label, r.Findings, r.Unknown)
 		}
 		op := map[throttles.Operation]string{throttles.Read: "Read", throttles.Write: "Write"}[label.Operation]
 		s.count(s.now, series{"Consumed" + op + "CapacityUnits", orders, label.Index, "Sum"}, 6*60)
@@ -290,14 +288,14 @@ func TestCoarseMetrics(t *testing.T) {
 		limited := label.Cause == throttles.Provisioned || label.Cause == throttles.MaxOnDemand
 		switch {
 		case !limited && len(r.Findings) != 0:
-			t.Errorf("%v: %+v, though no limit was reached", label, r.Findings)
+			t.Errorf("%v: findings %+v although no limit was reached", label, r.Findings)
 		case limited && (len(r.Findings) != 1 || r.Findings[0].Reason != label.String() || r.Findings[0].Confidence != throttles.Likely):
-			t.Errorf("%v: %+v, want it as likely", label, r.Findings)
+			t.Errorf("%v: findings %+v, want this one as likely", label, r.Findings)
 		}
 	}
 }
 
-// TestTwoThrottles checks two storms at once, on the table and on its index.
+// TestTwoThrottles checks that simultaneous storms on a table and on its index are both found, with their shares.
 func TestTwoThrottles(t *testing.T) {
 	s := newStorm(t, capacity{o: throttle.Options{Partitions: 256, PartitionWCU: 1000, PartitionRCU: 6}, table: 1000, index: 6, provisioned: true})
 	requests["IndexWrite"](t, s)
@@ -312,7 +310,7 @@ func TestTwoThrottles(t *testing.T) {
 		}
 		slices.Sort(found)
 		if want := "IndexWriteProvisionedThroughputExceeded TableReadKeyRangeThroughputExceeded"; strings.Join(found, " ") != want || sum < 0.999 || sum > 1.001 {
-			t.Errorf("found %v with a sum of shares of %v, want %s", found, sum, want)
+			t.Errorf("found %v with shares that add up to %v, want %s and 1", found, sum, want)
 		}
 	}
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
+// TestLines checks the printed lines, as JSON and as text, with filters, pseudonyms and vector indexes.
 func TestLines(t *testing.T) {
 	w := windowOf(enginetest.Later, map[string]uint64{"user#7": 7512, "other": 10, "by_city/Rome": 300})
 	w.Items[0].Coverage = 0.937
@@ -40,14 +41,14 @@ func TestLines(t *testing.T) {
 	}
 	for _, c := range []struct {
 		options Options
-		want    []Line
+		want    []LineKey
 	}{
-		{Options{Table: "orders", JSON: true}, []Line{{Keys: []LineKey{
+		{Options{Table: "orders", JSON: true}, []LineKey{
 			{Key: "user#7", Status: "hot", Worst: "hot", Rate: 751.2, Share: 0.7512, Peak: 751}, {Key: "Rome", Index: "by_city", Status: "warm", Worst: "warm", Rate: 30, Share: 0.03, Peak: 30},
 			{Key: "other", Status: "warm", Worst: "warm", Rate: 1, Share: 0.001, Peak: 1},
-		}}}},
-		{Options{Table: "orders", JSON: true, Index: "by_city"}, []Line{{Keys: []LineKey{{Key: "Rome", Index: "by_city", Status: "warm", Worst: "warm", Rate: 30, Share: 0.03, Peak: 30}}}}},
-		{Options{Table: "orders", JSON: true, Prefix: "use", Hash: true}, []Line{{Keys: []LineKey{{Key: keyname.Pseudonym("user#7"), Status: "hot", Worst: "hot", Rate: 751.2, Share: 0.7512, Peak: 751}}}}},
+		}},
+		{Options{Table: "orders", JSON: true, Index: "by_city"}, []LineKey{{Key: "Rome", Index: "by_city", Status: "warm", Worst: "warm", Rate: 30, Share: 0.03, Peak: 30}}},
+		{Options{Table: "orders", JSON: true, Prefix: "use", Hash: true}, []LineKey{{Key: keyname.Pseudonym("user#7"), Status: "hot", Worst: "hot", Rate: 751.2, Share: 0.7512, Peak: 751}}},
 	} {
 		text := line(c.options, w)
 		var got Line
@@ -60,8 +61,7 @@ func TestLines(t *testing.T) {
 			}
 			got.Keys[i].Advice = ""
 		}
-		want := c.want[0]
-		want.Start, want.Window, want.Coverage = "2126-01-15T12:00:00.000Z", "10s", 0.93
+		want := Line{Start: "2126-01-15T12:00:00.000Z", Window: "10s", Coverage: 0.93, Keys: c.want}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%+v (-want +got):\n%s", c.options, diff)
 		}
@@ -71,11 +71,11 @@ func TestLines(t *testing.T) {
 		Keys: []heat.Key{{Index: "alike", Key: "de", Units: 20_480_000}, {Index: "alike", Key: "fr", Units: 10_240_000}, {Index: "far", Units: 10_240}},
 	}
 	if text := line(Options{}, w); !strings.HasSuffix(text, "\n  vector index alike: 3,072,000 B/s, 2,048,000 of them for de\n  vector index far: 1,024 B/s\n") {
-		t.Error(text)
+		t.Errorf("the text lacks the vector indexes:\n%s", text)
 	}
 	var got Line
 	if err := json.Unmarshal([]byte(line(Options{JSON: true, Index: "alike", Prefix: "f", Hash: true}, w)), &got); err != nil || len(got.Keys) > 0 {
-		t.Errorf("%v, keys %v", err, got.Keys)
+		t.Errorf("keys %v, %v; want none of the vector index", got.Keys, err)
 	}
 	if diff := cmp.Diff([]heat.VectorRate{{Index: "alike", Bytes: 3_072_000, Keys: []heat.VectorKey{{Key: keyname.Pseudonym("fr"), Bytes: 1_024_000}}}}, got.Vectors); diff != "" {
 		t.Errorf("vector indexes (-want +got):\n%s", diff)
@@ -84,18 +84,18 @@ func TestLines(t *testing.T) {
 		o := Options{Index: "alike", Prefix: prefix}
 		c := o.collector(&Watched{})
 		if c.add(w); c.matched != matched {
-			t.Errorf("prefix %s of a vector index: matched %t", prefix, c.matched)
+			t.Errorf("prefix %s of a vector index: matched %t, want %t", prefix, c.matched, matched)
 		}
 	}
 	text := line(Options{}, windowOf(enginetest.Later, map[string]uint64{hostile: 10, "user#7": 8000}))
 	for _, want := range []string{`esc\x1b[31m\u202e<img`, "801 WCU/s, 1 hot of 2 keys", "hot", "800.0 WCU/s", "80%"} {
 		if !strings.Contains(text, want) || strings.Contains(text, "\x1b") || strings.Count(text, "\n") != 5 {
-			t.Errorf("it lacks %q:\n%s", want, text)
+			t.Errorf("the text lacks %q, or has not 5 lines, or an escape:\n%s", want, text)
 		}
 	}
 }
 
-// TestFallingRateHasAdvice checks that a line of JSON has advice for a normal key whose rate fell.
+// TestFallingRateHasAdvice checks that JSON has advice for a normal key whose rate falls.
 func TestFallingRateHasAdvice(t *testing.T) {
 	o := Options{JSON: true}
 	l := o.collector(&Watched{})
@@ -107,19 +107,16 @@ func TestFallingRateHasAdvice(t *testing.T) {
 			t.Fatal(err)
 		}
 		if line := o.line(w, seen); len(line.Keys) != 1 || line.Keys[0].Advice == "" || line.Keys[0].Worst != "warm" {
-			t.Errorf("window %d: %+v", i, line.Keys)
+			t.Errorf("window %d: keys %+v, want one warm key with advice", i, line.Keys)
 		}
 	}
 }
 
-// TestCooledKeys checks that a key that was hot is shown as cooled, with its peak, after two cool windows.
+// TestCooledKeys checks that a hot key is shown as cooled, with its peak, after two cool windows.
 func TestCooledKeys(t *testing.T) {
-	var l *collector
+	o := Options{}
+	l := o.collector(&Watched{})
 	for i, units := range []uint64{8000, 9000, 100, 0, 0} {
-		if l == nil {
-			o := Options{}
-			l = o.collector(&Watched{})
-		}
 		rates := map[string]uint64{"busy": 10}
 		if units > 0 {
 			rates["storm"] = units
@@ -132,10 +129,10 @@ func TestCooledKeys(t *testing.T) {
 		slices.SortFunc(s.keys, byStatus)
 		k := s.keys[0]
 		if want := []string{"hot", "hot", "hot", "cooled", "cooled"}[i]; k.id.key != "storm" || k.statusText() != want || k.peak != max(800, min(units/10, 900), uint64(min(i, 1))*900) {
-			t.Errorf("window %d: %s is %s with a peak of %d", i, k.id.key, k.statusText(), k.peak)
+			t.Errorf("window %d: %s is %s with a peak of %d, want storm as %s", i, k.id.key, k.statusText(), k.peak, want)
 		}
 		if i >= 3 && (!k.cooled.Equal(enginetest.Later.Add(2*live.Window)) || k.current() != 0) {
-			t.Errorf("window %d: cooled at %v, current %v", i, k.cooled, k.current())
+			t.Errorf("window %d: cooled at %v, %v WCU/s now; want the third window and 0", i, k.cooled, k.current())
 		}
 	}
 }
@@ -147,7 +144,7 @@ var errFull = errors.New("no space left on device")
 
 func (fullDisk) Write([]byte) (int, error) { return 0, errFull }
 
-// TestFullDisk checks that printing ends when its output can't be written, whatever errors of the source pass.
+// TestFullDisk checks that printing ends if its output can't be written, even if all errors of the source are transient.
 func TestFullDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, o := range []Options{{JSON: true}, {}} {
@@ -155,7 +152,7 @@ func TestFullDisk(t *testing.T) {
 			defer cancel()
 			w := &Watched{Source: given(busy()), Settled: func() time.Time { return enginetest.Later.Add(time.Hour) }, Transient: func(error) bool { return true }}
 			if err := Print(ctx, fullDisk{}, w, o); !errors.Is(err, errFull) {
-				t.Errorf("%+v: %v", o, err)
+				t.Errorf("%+v: error %v, want %v", o, err, errFull)
 			}
 		}
 	})
@@ -166,7 +163,7 @@ type flaky struct {
 	counts
 	err      error
 	failures int // lookups that failed
-	most     int // of these, if not 0
+	most     int // failures after which lookups succeed; 0 for no bound
 }
 
 func (f *flaky) Lookup(ctx context.Context, key string, now time.Time) (shardmap.Entry, error) {
@@ -177,7 +174,7 @@ func (f *flaky) Lookup(ctx context.Context, key string, now time.Time) (shardmap
 	return f.counts.Lookup(ctx, key, now)
 }
 
-// sharded returns windows of a base key with write shards.
+// sharded returns n windows of a base key with write shards.
 func sharded(n int) (list []heat.Window) {
 	for i := range n {
 		w := windowOf(enginetest.Later.Add(time.Duration(i)*live.Window), map[string]uint64{"C#page#0": uint64(1000 * (i + 1))})
@@ -187,7 +184,7 @@ func sharded(n int) (list []heat.Window) {
 	return list
 }
 
-// TestFailedLookupLosesNoLine checks that each window is printed once, although lookups of its write shards fail.
+// TestFailedLookupLosesNoLine checks that each window is printed once although lookups in the shard map fail.
 func TestFailedLookupLosesNoLine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -200,7 +197,7 @@ func TestFailedLookupLosesNoLine(t *testing.T) {
 		}
 		lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 		if len(lines) != 3 || shards.failures != 2 {
-			t.Fatalf("%d lines after %d failures:\n%s", len(lines), shards.failures, out.String())
+			t.Fatalf("%d lines after %d failures, want 3 after 2:\n%s", len(lines), shards.failures, out.String())
 		}
 		for i, line := range lines {
 			if want := fmt.Sprintf(`"write_units_per_second":%d,`, 100*(i+1)); !strings.Contains(line, want) {
@@ -210,9 +207,9 @@ func TestFailedLookupLosesNoLine(t *testing.T) {
 	})
 }
 
-// TestFailedLookupKeepsTheSnapshot checks that a failed lookup leaves the snapshot unchanged, and that the
-// next one covers the windows that were read then.
-func TestFailedLookupKeepsTheSnapshot(t *testing.T) {
+// TestFailedLookupKeepsSnapshot checks that a failed lookup leaves the snapshot unchanged. The next snapshot has the
+// windows of the failed one.
+func TestFailedLookupKeepsSnapshot(t *testing.T) {
 	list, over := sharded(2), enginetest.Later.Add(live.Window)
 	shards := &flaky{counts: 1}
 	o := Options{}
@@ -221,18 +218,18 @@ func TestFailedLookupKeepsTheSnapshot(t *testing.T) {
 		t.Helper()
 		seen, err := l.refresh(t.Context(), over)
 		if (err != nil) != fails || len(seen.keys) != 1 || seen.keys[0].current() != rate || seen.units != rate {
-			t.Errorf("%s: %v, %+v", what, err, seen)
+			t.Errorf("%s: snapshot %+v, error %v; want one key at %v WCU/s, and an error: %t", what, seen, err, rate, fails)
 		}
 	}
-	check("before", 100, false)
+	check("before the failure", 100, false)
 	over = over.Add(live.Window)
 	shards.err = errors.New("connection reset")
-	check("a failed lookup", 100, true)
+	check("at the failure", 100, true)
 	shards.err = nil
-	check("after it", 200, false)
+	check("after the failure", 200, false)
 }
 
-// TestExplained checks that errors of lookups that do not pass end printing and the view with their explanation.
+// TestExplained checks that final errors of lookups end printing and the view, and that they are explained.
 func TestExplained(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
@@ -243,18 +240,18 @@ func TestExplained(t *testing.T) {
 		}
 		const want = "allow it: AccessDenied"
 		if err := Print(ctx, io.Discard, w, Options{}); err == nil || err.Error() != want {
-			t.Errorf("printing ends with %v", err)
+			t.Errorf("printing ends with %v, want %s", err, want)
 		}
 		m := newView(ctx, w, Options{})
 		_, next := m.Update(m.read())
 		m.Update(next())
 		if m.err == nil || m.err.Error() != want {
-			t.Errorf("the view ends with %v", m.err)
+			t.Errorf("the view ends with %v, want %s", m.err, want)
 		}
 	})
 }
 
-// TestNoMatch checks that a filter that no written key matches is an error, and that no writes at all are none.
+// TestNoMatch checks that a filter which matches no written key is an error. A table without writes is none.
 func TestNoMatch(t *testing.T) {
 	for _, c := range []struct {
 		windows []heat.Window
@@ -271,7 +268,7 @@ func TestNoMatch(t *testing.T) {
 			defer cancel()
 			w := &Watched{Source: given(c.windows), Settled: func() time.Time { return enginetest.Later.Add(time.Hour) }, Run: func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }}
 			if err := Print(ctx, io.Discard, w, c.options); err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("%+v: %v", c.options, err)
+				t.Errorf("%+v: error %v, want %q", c.options, err, c.want)
 			}
 		})
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -20,14 +21,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 
 	"github.com/hotshard/hotshard/internal/base/ddbstream"
+	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/base/heat/count"
 	"github.com/hotshard/hotshard/internal/base/secondary"
 )
 
 const fakeARN = "arn:aws:dynamodb:eu-west-1:123456789012:table/orders/stream/2026-01-05T13:00:00.000"
 
-// fake is DynamoDB Streams as it answers over HTTP, without a network. It goes by the clock of
-// the bubble that it is in.
+// fake is an HTTP client that responds as DynamoDB Streams does. Its clock is that of its synctest bubble.
 type fake struct {
 	mu     sync.Mutex
 	shards []*fakeShard
@@ -35,13 +36,13 @@ type fake struct {
 	opened int
 	calls  []call
 
-	noTimes    bool          // AT_TIMESTAMP and ShardFilter are unknown
-	noneAtEnd  bool          // there is no iterator at the end of a stream shard that is closed
-	listDelay  time.Duration // until a stream shard that begins is listed
-	ahead      time.Duration // this machine's clock is, of the service's
+	noTimes    bool          // AT_TIMESTAMP and ShardFilter are rejected
+	noneAtEnd  bool          // a closed stream shard has no iterator at its end
+	listDelay  time.Duration // from a stream shard's start to its first listing
+	ahead      time.Duration // of the service's clock to this machine's
 	expiry     time.Duration // of iterators; 0 is 15 minutes
-	pageLimit  int           // records of a page; 0 is 1,000
-	emptyPages int           // of a stream shard, every so many pages one is empty though there are records; 0 is never
+	pageLimit  int           // records in a page; 0 is 1,000
+	emptyPages int           // each n-th page of a stream shard is empty; 0 is none
 	fail       func(operation, shard string) *fault
 	gotRecords int // polls that were answered
 
@@ -64,7 +65,7 @@ type fakeShard struct {
 	id, parent string
 	begun      time.Time
 	closed     bool
-	trimmed    int // records that are gone
+	trimmed    int // records that have expired
 	polls      int
 	records    []fakeRecord
 }
@@ -77,7 +78,7 @@ type fakeRecord struct {
 	text     string
 }
 
-// open begins a stream shard. The caller holds mu, but before the fake is used.
+// open adds a stream shard. The caller holds mu once the fake is in use.
 func (f *fake) open(parent string) *fakeShard {
 	f.opened++
 	s := &fakeShard{id: fmt.Sprintf("shardId-%08d", f.opened), parent: parent, begun: time.Now()}
@@ -85,7 +86,24 @@ func (f *fake) open(parent string) *fakeShard {
 	return s
 }
 
-// end closes a stream shard and begins its children.
+// locked calls change while no request is answered.
+func (f *fake) locked(change func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	change()
+}
+
+// failIf makes calls fail while the condition holds for their operation.
+func (f *fake) failIf(wrong fault, condition func(operation string) bool) {
+	f.fail = func(operation, _ string) *fault {
+		if condition(operation) {
+			return &wrong
+		}
+		return nil
+	}
+}
+
+// end closes a stream shard and adds its children.
 func (f *fake) end(s *fakeShard, children int) (list []*fakeShard) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -96,10 +114,10 @@ func (f *fake) end(s *fakeShard, children int) (list []*fakeShard) {
 	return list
 }
 
-// write adds a record of an item with these units.
+// write adds a record of an item that costs these write units.
 func (f *fake) write(s *fakeShard, key string, units int) {
 	if !f.writeOpen(s, key, units) {
-		panic("a closed stream shard takes no record")
+		panic("write to a closed stream shard")
 	}
 }
 
@@ -140,10 +158,10 @@ func (f *fake) shard(id string) *fakeShard {
 	return nil
 }
 
-// now is the service's time.
+// now returns the service's time.
 func (f *fake) now() time.Time { return time.Now().Add(-f.ahead) }
 
-// Do answers a request.
+// Do responds to a request.
 func (f *fake) Do(request *http.Request) (*http.Response, error) {
 	response, err := f.answer(request)
 	if err == nil {
@@ -181,7 +199,7 @@ func (f *fake) answer(request *http.Request) (*http.Response, error) {
 	switch operation {
 	case "DescribeStream":
 		if in.ShardFilter != nil && f.noTimes {
-			return refusal("unknown filter"), nil
+			return rejection("unknown filter"), nil
 		}
 		from := 0
 		if in.ExclusiveStartShardId != "" {
@@ -226,7 +244,7 @@ func (f *fake) answer(request *http.Request) (*http.Response, error) {
 			}
 		case "AT_TIMESTAMP":
 			if f.noTimes {
-				return refusal("Invalid ShardIteratorType."), nil
+				return rejection("Invalid ShardIteratorType."), nil
 			}
 			for at < len(s.records) && s.records[at].created.Unix() < int64(in.Timestamp) {
 				at++
@@ -238,7 +256,7 @@ func (f *fake) answer(request *http.Request) (*http.Response, error) {
 		return answer(200, fmt.Sprintf(`{"ShardIterator":"%s|%d|%d"}`, s.id, at, time.Now().UnixMilli())), nil
 	case "GetRecords":
 		if in.ShardIterator == "" {
-			return refusal("ShardIterator: want one"), nil
+			return rejection("ShardIterator: want one"), nil
 		}
 		part := strings.Split(in.ShardIterator, "|")
 		s := f.shard(part[0])
@@ -275,10 +293,10 @@ func (f *fake) answer(request *http.Request) (*http.Response, error) {
 		b.WriteByte('}')
 		return answer(200, b.String()), nil
 	}
-	return nil, fmt.Errorf("the call %s must not be made", operation)
+	return nil, fmt.Errorf("unexpected call of %s", operation)
 }
 
-func refusal(message string) *http.Response {
+func rejection(message string) *http.Response {
 	return answer(400, fmt.Sprintf(`{"__type":"com.amazon.coral.validate#ValidationException","Message":%s}`, quoted(message)))
 }
 
@@ -293,25 +311,50 @@ func (f *fake) client() *dynamodbstreams.Client {
 	})
 }
 
-// found is a table with the fake's stream.
+// found returns a table with the fake's stream.
 func found() Found {
 	return Found{Source: count.Source{Table: "orders", PartitionKey: "pk"}, Stream: fakeARN, View: types.StreamViewTypeNewAndOldImages}
 }
 
-// reading starts a reader of the fake, which ends with the test. It returns what Run does.
-func (f *fake) reading(t *testing.T, o Options) (*Reader, func() error) {
+// startReader runs a reader until the test ends, and checks that nothing else ends it.
+func startReader(t *testing.T, o Options) *Reader {
+	t.Helper()
+	r := New(o)
+	result := make(chan error, 1)
+	go func() { result <- r.Run(t.Context()) }()
+	t.Cleanup(func() {
+		if err := <-result; !errors.Is(err, context.Canceled) {
+			t.Errorf("Run returned %v, want context.Canceled", err)
+		}
+	})
+	return r
+}
+
+// reader starts a reader of the fake.
+func (f *fake) reader(t *testing.T, o Options) *Reader {
 	t.Helper()
 	o.Streams, o.Found = f.client(), found()
 	o.Found.Source.Indexes, o.Found.Source.VectorIndexes = f.indexes, f.vectors
-	r := New(o)
-	ctx, cancel := context.WithCancel(t.Context())
-	result := make(chan error, 1)
-	go func() { result <- r.Run(ctx) }()
-	stop := func() error { cancel(); return <-result }
-	return r, stop
+	return startReader(t, o)
 }
 
-// counted adds up the certified units of each key in all windows.
+// unitsOf returns the write units of a window.
+func unitsOf(w heat.Window) (units uint64) {
+	for _, it := range w.Items {
+		units += it.Units
+	}
+	return units
+}
+
+// coverageOf returns the covered share of a window. A complete window stores 0.
+func coverageOf(w heat.Window) float64 {
+	if c := w.Items[0].Coverage; c > 0 {
+		return c
+	}
+	return 1
+}
+
+// counted returns the certified units of each key in all windows.
 func counted(t *testing.T, r *Reader) map[string]uint64 {
 	t.Helper()
 	units := make(map[string]uint64)
@@ -328,8 +371,8 @@ func counted(t *testing.T, r *Reader) map[string]uint64 {
 	return units
 }
 
-// checkCalls: each stream shard is polled once a second at most, DescribeStream is called ten
-// times a second at most, and nothing else is called than is allowed.
+// checkCalls checks that a stream shard is polled at most once a second, and that DescribeStream has at most ten calls.
+// Of other operations, only GetShardIterator may be called.
 func (f *fake) checkCalls(t *testing.T) {
 	t.Helper()
 	f.mu.Lock()
@@ -340,22 +383,22 @@ func (f *fake) checkCalls(t *testing.T) {
 		switch c.operation {
 		case "GetRecords":
 			if last, ok := polled[c.shard]; ok && c.at.Sub(last) < time.Second {
-				t.Errorf("stream shard %s is polled %v after the last time", c.shard, c.at.Sub(last))
+				t.Errorf("stream shard %s was polled %v after its last poll, want 1s or more", c.shard, c.at.Sub(last))
 			}
 			polled[c.shard] = c.at
 		case "DescribeStream":
 			if n := len(described); n >= 10 && c.at.Sub(described[n-10]) < time.Second {
-				t.Errorf("ten calls of DescribeStream within %v", c.at.Sub(described[n-10]))
+				t.Errorf("11 calls of DescribeStream within %v, want 1s or more", c.at.Sub(described[n-10]))
 			}
 			described = append(described, c.at)
 		case "GetShardIterator":
 		default:
-			t.Errorf("the call %s is made", c.operation)
+			t.Errorf("unexpected call of %s", c.operation)
 		}
 	}
 }
 
-// made is how often a call was made.
+// made returns the number of calls of an operation.
 func (f *fake) made(operation string) (n int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -10,15 +10,15 @@ import (
 	"testing/iotest"
 )
 
-// Faults that are no errors of DynamoDB's.
+// Faults of the network and of proxies.
 const (
-	cutOff      = "an answer that is cut off"
+	cutOff      = "a response that is cut off"
 	notJSON     = "<html>out of order</html>"
 	emptyObject = "{}"
 	reset       = "a connection that is reset"
 )
 
-// answer is what the caller gets.
+// answer returns the response that the caller gets.
 func (f *fault) answer() (*http.Response, error) {
 	switch f.code {
 	case cutOff:
@@ -30,8 +30,8 @@ func (f *fault) answer() (*http.Response, error) {
 	case reset:
 		return nil, &net.OpError{Op: "read", Net: "tcp", Err: syscall.ECONNRESET}
 	}
-	return answer(f.status, fmt.Sprintf(`{"__type":"com.amazonaws.dynamodb.v20120810#%s","message":"as told"}`, f.code)), nil
+	return answer(f.status, fmt.Sprintf(`{"__type":"com.amazonaws.dynamodb.v20120810#%s","message":"injected"}`, f.code)), nil
 }
 
-// passingFaults are those after which reading goes on.
+// passingFaults are the faults after which reading continues.
 var passingFaults = []fault{{500, "InternalServerError"}, {503, notJSON}, {200, cutOff}, {200, notJSON}, {200, emptyObject}, {403, notJSON}, {0, reset}}

@@ -12,7 +12,7 @@ import (
 	"github.com/hotshard/hotshard/internal/query"
 )
 
-// TestHeatMapCountsUnitsOnce checks that no column has units both of a folded window and of the 10 s windows in it.
+// TestHeatMapCountsUnitsOnce checks that no column adds a folded window to the 10 s windows that it was folded from.
 func TestHeatMapCountsUnitsOnce(t *testing.T) {
 	begin := time.Date(2026, 1, 5, 11, 0, 0, 0, time.UTC)
 	now := time.Date(2026, 1, 5, 12, 14, 23, 0, time.UTC)
@@ -37,7 +37,7 @@ func TestHeatMapCountsUnitsOnce(t *testing.T) {
 		}
 		for i := range int(now.Sub(begin.Add(20*time.Minute)) / step) { // columns that have ended
 			if n := uint64(step / Window); m.Total[i] != 7*n || m.Rest[i] != 2*n || m.Rows[0].Units[i] != 5*n {
-				t.Errorf("step %s, column %d: total %d, rest %d and units %d of %d windows", step, i, m.Total[i], m.Rest[i], m.Rows[0].Units[i], n)
+				t.Errorf("step %s, column %d: total %d, rest %d, units %d; want 7, 2 and 5 for each of %d windows", step, i, m.Total[i], m.Rest[i], m.Rows[0].Units[i], n)
 			}
 		}
 	}

@@ -12,13 +12,14 @@ import (
 	"github.com/hotshard/hotshard/internal/test/lane"
 )
 
-// TestLateParts: what comes after its window is over is in all layers as if it had come in time.
-func TestLateParts(t *testing.T) {
+// TestLateItemsInAllLayers adds items after the end of their window. They must change each layer as if they had arrived
+// in time.
+func TestLateItemsInAllLayers(t *testing.T) {
 	for range lane.Runs(20, 1000) {
 		seed := rand.Uint64()
 		dice := rand.New(rand.NewPCG(seed, 0))
 		start := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
-		part := func(at time.Time, shard int) heat.Item {
+		fragment := func(at time.Time, shard int) heat.Item {
 			it := heat.Item{Table: "orders", Start: at, Window: Window, StreamShard: fmt.Sprint(shard), Limit: 1000, HotRate: 700, Rest: uint64(dice.IntN(50))}
 			for k := range 6 {
 				if units := uint64(1 + dice.IntN(5000)); dice.IntN(3) > 0 {
@@ -33,25 +34,25 @@ func TestLateParts(t *testing.T) {
 			return it
 		}
 		var inTime, late history
-		afterwards := make(map[time.Time][]heat.Item)
+		withheld := make(map[time.Time][]heat.Item)
 		for i := range 120 + dice.IntN(60) {
 			at := start.Add(time.Duration(i) * Window)
-			one, other := part(at, 1), part(at, 2)
+			one, other := fragment(at, 1), fragment(at, 2)
 			inTime.add(heat.Window{Start: at, Items: []heat.Item{one, other}})
 			if dice.IntN(4) == 0 {
 				late.add(heat.Window{Start: at, Items: []heat.Item{one}})
-				afterwards[at] = []heat.Item{other}
+				withheld[at] = []heat.Item{other}
 			} else {
 				late.add(heat.Window{Start: at, Items: []heat.Item{one, other}})
 			}
-			for at, items := range afterwards {
+			for at, items := range withheld {
 				if dice.IntN(10) == 0 {
 					late.amend(at, items)
-					delete(afterwards, at)
+					delete(withheld, at)
 				}
 			}
 		}
-		for at, items := range afterwards {
+		for at, items := range withheld {
 			late.amend(at, items)
 		}
 		type figures struct {
@@ -62,7 +63,7 @@ func TestLateParts(t *testing.T) {
 		}
 		for i := range kept {
 			if len(late.layers[i]) != len(inTime.layers[i]) || len(late.layers[i]) == 0 {
-				t.Fatalf("seed %d, layer %d: %d windows of %d", seed, i, len(late.layers[i]), len(inTime.layers[i]))
+				t.Fatalf("seed %d, layer %d: %d windows, want %d and more than none", seed, i, len(late.layers[i]), len(inTime.layers[i]))
 			}
 			for j := range late.layers[i] {
 				rows := func(h *history) (list []figures) {

@@ -1,8 +1,6 @@
 package live
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -19,7 +17,7 @@ import (
 	"github.com/hotshard/hotshard/internal/test/lane"
 )
 
-// seconds lets time pass, and calls fn at the begin of each second.
+// seconds calls fn at the start of each of n seconds.
 func seconds(n int, fn func(second int)) {
 	for i := range n {
 		time.Sleep(time.Until(time.Now().Truncate(time.Second).Add(time.Second)) + time.Millisecond)
@@ -27,16 +25,16 @@ func seconds(n int, fn func(second int)) {
 	}
 }
 
-// TestDetection: with 64 stream shards a key at 1.05 times the threshold is hot in each window,
-// and one at 0.95 times in none.
+// TestDetection checks detection with 64 stream shards. A key at 1.05 times the threshold is hot in each window, and
+// one at 0.95 times in none.
 func TestDetection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const streamShards, limit = 64, 200 // so 140 units a second are hot
+		const streamShards, limit = 64, 200 // hot from 140 WCU/s
 		f := &fake{}
 		for range streamShards {
 			f.open("")
 		}
-		r, stop := f.reading(t, Options{PartitionWCU: limit})
+		r := f.reader(t, Options{PartitionWCU: limit})
 		seconds(45, func(second int) {
 			for i, s := range f.shards {
 				write := func(key string, units int) {
@@ -59,37 +57,33 @@ func TestDetection(t *testing.T) {
 		var full int
 		for w := range r.Windows(t.Context(), time.Time{}, r.Settled(), Window) {
 			rows := heat.Merge(w.Items)
-			if w.Items[0].Coverage != 0 || rows[0].WriteUnitsPerSecond < 100 { // before the writers, or after
+			if w.Items[0].Coverage != 0 || rows[0].WriteUnitsPerSecond < 100 { // outside the writers' time
 				continue
 			}
 			if last := rows[len(rows)-1]; last.WriteUnitsPerSecond*Window.Seconds() < 1 {
-				t.Errorf("%v: a key without units: %+v", w.Start, last)
+				t.Errorf("%v: a row has no units: %+v", w.Start, last)
 			}
 			var hot int
 			for _, row := range rows {
 				if row.Status >= heat.Hot {
 					hot++
 					if !strings.HasPrefix(row.Key, "hot-") {
-						t.Errorf("%v: %s is %v at %.1f units/s", w.Start, row.Key, row.Status, row.WriteUnitsPerSecond)
+						t.Errorf("%v: %s is %v at %.1f WCU/s, want warm", w.Start, row.Key, row.Status, row.WriteUnitsPerSecond)
 					}
 				}
 			}
 			if full++; hot != streamShards/4 {
-				t.Errorf("%v: %d keys of %d are hot", w.Start, hot, streamShards/4)
+				t.Errorf("%v: %d keys are hot, want %d", w.Start, hot, streamShards/4)
 			}
 		}
 		if full < 3 {
-			t.Errorf("%d whole windows", full)
+			t.Errorf("%d complete windows, want 3 or more", full)
 		}
 		f.checkCalls(t)
-		if err := stop(); err == nil {
-			t.Error("Run ended without a reason")
-		}
 	})
 }
 
-// TestEveryRecordOnce: whatever a stream's stream shards do, and however its service answers,
-// each record from the begin on is counted once.
+// TestEveryRecordOnce checks that each record since the start is counted once, with random splits and faults.
 func TestEveryRecordOnce(t *testing.T) {
 	for range lane.Runs(12, 500) {
 		seed := rand.Uint64()
@@ -109,7 +103,7 @@ func everyRecordOnce(t *testing.T, dice *rand.Rand) {
 		f.open("")
 	}
 	failures := []float64{0, 0, 0.1}[dice.IntN(3)]
-	luck := rand.New(rand.NewPCG(dice.Uint64(), 0)) // of the stand-in, which has other callers
+	luck := rand.New(rand.NewPCG(dice.Uint64(), 0)) // used under the fake's lock
 	f.fail = func(string, string) *fault {
 		if luck.Float64() < failures {
 			return &passingFaults[luck.IntN(len(passingFaults))]
@@ -140,7 +134,7 @@ func everyRecordOnce(t *testing.T, dice *rand.Rand) {
 	case "then":
 		o.Since = start.Add(10 * time.Second)
 	}
-	r, stop := f.reading(t, o)
+	r := f.reader(t, o)
 	begin := time.Time{}
 	for waited := time.Duration(0); begin.IsZero() && waited < time.Minute; waited += 100 * time.Millisecond {
 		time.Sleep(100 * time.Millisecond)
@@ -149,7 +143,7 @@ func everyRecordOnce(t *testing.T, dice *rand.Rand) {
 		r.windows.mu.Unlock()
 	}
 	if begin.IsZero() {
-		t.Fatal("it did not begin")
+		t.Fatal("reading did not begin within a minute")
 	}
 	seconds(5+dice.IntN(90), act)
 	time.Sleep(2 * time.Minute)
@@ -164,12 +158,9 @@ func everyRecordOnce(t *testing.T, dice *rand.Rand) {
 		}
 	}
 	f.checkCalls(t)
-	if err := stop(); !errors.Is(err, context.Canceled) {
-		t.Errorf("Run ended: %v", err)
-	}
 }
 
-// written adds up the units of each key from a time on.
+// written returns the units of each key since a time.
 func (f *fake) written(from time.Time) map[string]uint64 {
 	units := make(map[string]uint64)
 	for _, s := range f.shards {
@@ -182,53 +173,52 @@ func (f *fake) written(from time.Time) map[string]uint64 {
 	return units
 }
 
-// TestTheFirstWindowIsWhole: with AtOnce a key just over the threshold is hot in the first
-// window already, whatever the time of day.
-func TestTheFirstWindowIsWhole(t *testing.T) {
+// firstWindow returns the first window that has ended.
+func firstWindow(t *testing.T, r *Reader) heat.Window {
+	t.Helper()
+	for w, err := range r.Windows(t.Context(), time.Time{}, r.Settled(), Window) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		return w
+	}
+	t.Fatal("no window has ended")
+	return heat.Window{}
+}
+
+// TestFirstWindowIsComplete checks, at each second of the clock, a key just over the threshold. With AtOnce it is hot
+// in the first window.
+func TestFirstWindowIsComplete(t *testing.T) {
 	for after := range 10 {
 		synctest.Test(t, func(t *testing.T) {
 			time.Sleep(time.Duration(after) * time.Second)
 			f := &fake{}
 			s := f.open("")
-			r, stop := f.reading(t, Options{PartitionWCU: 200, AtOnce: true})
+			r := f.reader(t, Options{PartitionWCU: 200, AtOnce: true})
 			seconds(16, func(int) {
 				for range 147 {
 					f.write(s, "hot", 1)
 				}
 			})
-			var first *heat.Window
-			for w, err := range r.Windows(t.Context(), time.Time{}, r.Settled(), Window) {
-				if err != nil {
-					t.Fatal(err)
-				}
-				if first == nil {
-					first = &w
-				}
-			}
-			if first == nil {
-				t.Fatalf("after %d s: no window is over after 16 s", after)
-			}
+			first := firstWindow(t, r)
 			row := heat.Merge(first.Items)[0]
 			if row.Status != heat.Hot || row.WriteUnitsPerSecond != 147 || first.Items[0].Coverage != 0 {
-				t.Errorf("after %d s: %+v, coverage %v", after, row, first.Items[0].Coverage)
-			}
-			if err := stop(); !errors.Is(err, context.Canceled) {
-				t.Error(err)
+				t.Errorf("start at second %d: %+v, coverage %v; want hot, 147 WCU/s and no gap", after, row, first.Items[0].Coverage)
 			}
 		})
 	}
 }
 
-// TestHotInAnIndexOnly checks that a key is named in the first window if it is hot only in an index with three partition
-// attributes, whose writes are of many partition keys of the table.
-func TestHotInAnIndexOnly(t *testing.T) {
+// TestHotOnlyInIndex checks that the first window names a key that is hot only in an index with three partition
+// attributes. Each write has another partition key in the table.
+func TestHotOnlyInIndex(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{
 			attributes: `,"country":{"S":"de"},"city":{"S":"berlin"},"status":{"N":"1"}`,
 			indexes:    []secondary.Index{secondary.New("by_place", []string{"country", "city", "status"}, []string{"sk"}, []string{"pk", "sk"}, nil)},
 		}
 		s, n := f.open(""), 0
-		r, stop := f.reading(t, Options{PartitionWCU: 200, AtOnce: true})
+		r := f.reader(t, Options{PartitionWCU: 200, AtOnce: true})
 		seconds(16, func(int) {
 			for range 147 {
 				n++
@@ -236,22 +226,13 @@ func TestHotInAnIndexOnly(t *testing.T) {
 			}
 		})
 		var hot []string
-		for w, err := range r.Windows(t.Context(), time.Time{}, r.Settled(), Window) {
-			if err != nil {
-				t.Fatal(err)
+		for _, row := range heat.Merge(firstWindow(t, r).Items) {
+			if row.Status > heat.Warm {
+				hot = append(hot, fmt.Sprintf("%s %s %.0f", row.Index, row.Key, row.WriteUnitsPerSecond))
 			}
-			for _, row := range heat.Merge(w.Items) {
-				if row.Status > heat.Warm {
-					hot = append(hot, fmt.Sprintf("%s %s %.0f", row.Index, row.Key, row.WriteUnitsPerSecond))
-				}
-			}
-			break // the first
 		}
 		if diff := cmp.Diff([]string{"by_place de|berlin|1 147"}, hot); diff != "" {
 			t.Errorf("hot keys (-want +got):\n%s", diff)
-		}
-		if err := stop(); !errors.Is(err, context.Canceled) {
-			t.Error(err)
 		}
 	})
 }
@@ -263,13 +244,13 @@ func alike(dimensions int, partition ...string) ddbstream.VectorIndex {
 	return x
 }
 
-// TestVectorIndex checks that bytes of a vector index are counted by key over all stream shards, in windows and minutes,
-// and that they are no write units.
+// TestVectorIndex checks that a vector index's bytes are added up by key over all stream shards, in windows and
+// minutes. They must not count as write units.
 func TestVectorIndex(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{attributes: `,"place":{"S":"de"},"embedding":{"L":[{"N":"0.5"}]}`, vectors: []ddbstream.VectorIndex{alike(256, "place")}}
 		shards := []*fakeShard{f.open(""), f.open("")}
-		r, stop := f.reading(t, Options{PartitionWCU: 200})
+		r := f.reader(t, Options{PartitionWCU: 200})
 		seconds(150, func(int) {
 			for range 10 {
 				f.write(shards[0], "a", 1)
@@ -286,7 +267,7 @@ func TestVectorIndex(t *testing.T) {
 				}
 				for _, row := range heat.Merge(w.Items) {
 					if row.Index != "" || row.WriteUnitsPerSecond > 20 || row.Status > heat.Warm {
-						t.Errorf("%v: bytes are write units: %+v", w.Start, row)
+						t.Errorf("%v: bytes count as write units: %+v", w.Start, row)
 					}
 				}
 				if got := heat.VectorRates(w.Items); cmp.Equal(want, got) {
@@ -296,11 +277,8 @@ func TestVectorIndex(t *testing.T) {
 				}
 			}
 			if whole < 1 {
-				t.Errorf("no whole window of %v", step)
+				t.Errorf("no complete window of %v", step)
 			}
-		}
-		if err := stop(); !errors.Is(err, context.Canceled) {
-			t.Error(err)
 		}
 	})
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/awscall"
 )
 
-// described is DescribeTable's answer.
+// described is the response of DescribeTable.
 type described types.TableDescription
 
 func (d *described) DescribeTable(context.Context, *dynamodb.DescribeTableInput, ...func(*dynamodb.Options)) (*dynamodb.DescribeTableOutput, error) {
@@ -42,7 +42,8 @@ func readBy(functions ...string) Mappings {
 	return func(context.Context, string) ([]string, error) { return functions, nil }
 }
 
-func TestNeverOneReaderTooMany(t *testing.T) {
+// TestTooManyReaders checks when another reader could throttle a stream's Lambda functions, and what the operator reads.
+func TestTooManyReaders(t *testing.T) {
 	denied := func(context.Context, string) ([]string, error) {
 		return nil, &awscall.Fault{Action: "lambda:ListEventSourceMappings", Status: 403, Code: "AccessDeniedException"}
 	}
@@ -52,7 +53,7 @@ func TestNeverOneReaderTooMany(t *testing.T) {
 		table    *described
 		mappings Mappings
 		line     string
-		refused  string // "" if one more may read
+		rejected string // "" if another reader is allowed
 	}{
 		{"nobody", orders(), readBy(), "No Lambda function reads the stream of orders (limit 2 per shard).", ""},
 		{"one mapping", orders(), readBy("a"), "1 Lambda function reads the stream of orders: a (limit", ""},
@@ -60,8 +61,8 @@ func TestNeverOneReaderTooMany(t *testing.T) {
 		{"three mappings", orders(), readBy("a", "b", "c"), "3 Lambda functions", "another could throttle them"},
 		{"global, nobody", orders("eu-west-2"), readBy(), "global table with replicas in eu-west-2 (limit 1 per shard besides replication)", ""},
 		{"global, one mapping", orders("eu-west-2"), readBy("a"), "global table", "of a global table allows 1 reader at once, and another could throttle them"},
-		{"not allowed to look", orders(), denied, "Can't check which Lambda functions read the stream of orders: access denied to lambda:ListEventSourceMappings", ""},
-		{"Lambda out of reach", orders(), unreachable, "Can't check which Lambda functions read the stream of orders: no route", ""},
+		{"access denied", orders(), denied, "Can't check which Lambda functions read the stream of orders: access denied to lambda:ListEventSourceMappings", ""},
+		{"Lambda unreachable", orders(), unreachable, "Can't check which Lambda functions read the stream of orders: no route", ""},
 		{"no Lambda", orders(), nil, "Local engine: can't check for other stream readers (limit 2 per shard).", ""},
 	} {
 		found, err := FindStream(t.Context(), c.table, c.mappings, "orders")
@@ -70,14 +71,14 @@ func TestNeverOneReaderTooMany(t *testing.T) {
 			continue
 		}
 		if !strings.Contains(found.Line(), c.line) {
-			t.Errorf("%s: %q, want %q", c.name, found.Line(), c.line)
+			t.Errorf("%s: Line() = %q, want %q", c.name, found.Line(), c.line)
 		}
 		err = found.TooMany()
-		if (err != nil) != (c.refused != "") || err != nil && (!strings.Contains(err.Error(), c.refused) || !strings.Contains(err.Error(), "--force")) {
-			t.Errorf("%s: %v, want %q", c.name, err, c.refused)
+		if (err != nil) != (c.rejected != "") || err != nil && (!strings.Contains(err.Error(), c.rejected) || !strings.Contains(err.Error(), "--force")) {
+			t.Errorf("%s: TooMany() = %v, want %q and --force", c.name, err, c.rejected)
 		}
 		if err != nil && streamshard.Passing(err) {
-			t.Errorf("%s: %v is waited for, but does not pass", c.name, err)
+			t.Errorf("%s: Passing(%v) = true, so it would be retried for ever", c.name, err)
 		}
 	}
 }
@@ -87,32 +88,34 @@ func TestTableWithoutStream(t *testing.T) {
 	table.StreamSpecification = nil
 	_, err := FindStream(t.Context(), table, nil, "orders")
 	if want := "aws dynamodb update-table --table-name orders --stream-specification StreamEnabled=true,StreamViewType=NEW_AND_OLD_IMAGES"; err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("%v, want %q", err, want)
+		t.Errorf("error = %v, want %q", err, want)
 	}
 }
 
+// TestNotes checks the notes about tables whose write units are incomplete.
 func TestNotes(t *testing.T) {
-	table := orders()
-	if found, err := FindStream(t.Context(), table, nil, "orders"); err != nil || len(found.Notes()) != 0 {
-		t.Errorf("%v, %v", found.Notes(), err)
-	}
-	table.VectorIndexes = []types.VectorIndexDescription{{IndexName: aws.String("alike")}}
-	if found, err := FindStream(t.Context(), table, nil, "orders"); err != nil || len(found.Notes()) != 1 || !strings.Contains(found.Notes()[0], "in bytes") || !slices.Contains(found.Indexes(), "alike") {
-		t.Errorf("%v, %v", found.Notes(), err)
-	}
-	table.VectorIndexes = nil
-	table.StreamSpecification.StreamViewType = types.StreamViewTypeKeysOnly
-	found, err := FindStream(t.Context(), table, nil, "orders")
-	if notes := found.Notes(); err != nil || len(notes) != 1 || !strings.Contains(notes[0], "KEYS_ONLY, so write units are lower bounds") {
-		t.Errorf("%q, %v", notes, err)
+	keysOnly, vectors := orders(), orders()
+	keysOnly.StreamSpecification.StreamViewType = types.StreamViewTypeKeysOnly
+	vectors.VectorIndexes = []types.VectorIndexDescription{{IndexName: aws.String("alike")}}
+	for _, c := range []struct {
+		table *described
+		notes int
+		want  string
+		index bool
+	}{{orders(), 0, "", false}, {vectors, 1, "in bytes", true}, {keysOnly, 1, "KEYS_ONLY, so write units are lower bounds", false}} {
+		found, err := FindStream(t.Context(), c.table, nil, "orders")
+		notes := found.Notes()
+		if err != nil || len(notes) != c.notes || !strings.Contains(strings.Join(notes, "\n"), c.want) || slices.Contains(found.Indexes(), "alike") != c.index {
+			t.Errorf("notes %q, indexes %q, %v; want %d with %q", notes, found.Indexes(), err, c.notes, c.want)
+		}
 	}
 }
 
-// TestEventSourceMappings reads the listing page by page, and leaves out what doesn't read.
+// TestEventSourceMappings checks that all pages are read, and that mappings which don't read the stream are left out.
 func TestEventSourceMappings(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/2015-03-31/event-source-mappings/" || r.URL.Query().Get("EventSourceArn") != fakeARN || r.Header.Get("Authorization") == "" {
-			t.Errorf("%s", r.URL)
+			t.Errorf("request for %s, want a signed one for the stream's mappings", r.URL)
 		}
 		if r.URL.Query().Get("Marker") == "" {
 			fmt.Fprint(w, `{"EventSourceMappings":[{"State":"Enabled","FunctionArn":"arn:aws:lambda:eu-west-1:1:function:a"},{"State":"Disabled","FunctionArn":"arn:aws:lambda:eu-west-1:1:function:off"}],"NextMarker":"m/1"}`)
@@ -124,6 +127,6 @@ func TestEventSourceMappings(t *testing.T) {
 	client := &awscall.Client{Region: "eu-west-1", Credentials: credentials.NewStaticCredentialsProvider("id", "secret", ""), Endpoint: func(string) string { return server.URL }}
 	got, err := EventSourceMappings(client)(t.Context(), fakeARN)
 	if err != nil || fmt.Sprint(got) != "[a b:live]" {
-		t.Errorf("%q, %v", got, err)
+		t.Errorf("functions %q, %v; want a and b:live", got, err)
 	}
 }

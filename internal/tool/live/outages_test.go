@@ -2,7 +2,6 @@ package live
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -10,8 +9,7 @@ import (
 	"time"
 )
 
-// TestOutages: after any failure but a throttle or an error of the caller's, reading goes on
-// behind the last record, and the operator is notified if it lasted.
+// TestOutages checks that reading continues after the last record, and that the operator is notified of long outages.
 func TestOutages(t *testing.T) {
 	for _, wrong := range passingFaults {
 		for _, down := range []time.Duration{time.Second, 20 * time.Second, 50 * time.Second} {
@@ -19,29 +17,20 @@ func TestOutages(t *testing.T) {
 				f := &fake{}
 				s := f.open("")
 				begun := time.Now()
-				f.fail = func(o, _ string) *fault {
-					if since := time.Since(begun); since > 12*time.Second && since < 12*time.Second+down {
-						return &wrong
-					}
-					return nil
-				}
-				var told []string
-				r, stop := f.reading(t, Options{Notify: func(sentence string) { told = append(told, sentence) }})
+				f.failIf(wrong, func(string) bool {
+					since := time.Since(begun)
+					return since > 12*time.Second && since < 12*time.Second+down
+				})
+				var notices []string
+				r := f.reader(t, Options{Notify: func(sentence string) { notices = append(notices, sentence) }})
 				seconds(80, func(int) { f.write(s, "key", 1) })
 				time.Sleep(30 * time.Second)
 				if got := counted(t, r)["key"]; got != 79 && got != 80 {
-					t.Errorf("%v for %v: %d records of 80 are counted", wrong, down, got)
+					t.Errorf("%v for %v: %d records are counted, want 79 or 80", wrong, down, got)
 				}
-				for w := range r.Windows(t.Context(), r.windows.begin, r.Settled(), Window) {
-					if w.Items[0].Coverage != 0 {
-						t.Errorf("%v for %v: %v has a coverage of %v", wrong, down, w.Start, w.Items[0].Coverage)
-					}
-				}
-				if lasted := down > 2*silent; lasted != (len(told) == 2) || lasted && (!strings.HasPrefix(told[0], "Disconnected since ") || !strings.HasPrefix(told[1], "Reconnected after ")) {
-					t.Errorf("%v for %v: told %q", wrong, down, told)
-				}
-				if err := stop(); !errors.Is(err, context.Canceled) {
-					t.Errorf("%v for %v: %v", wrong, down, err)
+				checkCovered(t, r)
+				if lasted := down > 2*silent; lasted != (len(notices) == 2) || lasted && (!strings.HasPrefix(notices[0], "Disconnected since ") || !strings.HasPrefix(notices[1], "Reconnected after ")) {
+					t.Errorf("%v for %v: notices %q", wrong, down, notices)
 				}
 				f.checkCalls(t)
 			})
@@ -49,20 +38,28 @@ func TestOutages(t *testing.T) {
 	}
 }
 
-// TestBusyOutage checks that a reader which comes closer after a short outage of a busy stream
-// shard is given the time to catch up, instead of skipping what it missed.
+// checkCovered checks that windows have no gap.
+func checkCovered(t *testing.T, r *Reader) {
+	t.Helper()
+	for w := range r.Windows(t.Context(), r.windows.begin, r.Settled(), Window) {
+		if c := coverageOf(w); c != 1 {
+			t.Errorf("%v: coverage %v, want 1", w.Start, c)
+		}
+	}
+}
+
+// TestBusyOutage checks that a reader catches up with a busy stream shard after a short outage, instead of skipping
+// records.
 func TestBusyOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{}
 		s := f.open("")
 		begun := time.Now()
-		f.fail = func(string, string) *fault {
-			if since := time.Since(begun); since > 12*time.Second && since < 20*time.Second {
-				return &passingFaults[0]
-			}
-			return nil
-		}
-		r, stop := f.reading(t, Options{})
+		f.failIf(passingFaults[0], func(string) bool {
+			since := time.Since(begun)
+			return since > 12*time.Second && since < 20*time.Second
+		})
+		r := f.reader(t, Options{})
 		seconds(60, func(int) {
 			for range 700 {
 				f.write(s, "key", 1)
@@ -70,53 +67,39 @@ func TestBusyOutage(t *testing.T) {
 		})
 		time.Sleep(30 * time.Second)
 		if got := counted(t, r)["key"]; got < 59*700 {
-			t.Errorf("%d records of %d are counted", got, 60*700)
+			t.Errorf("%d records are counted, want %d to %d", got, 59*700, 60*700)
 		}
-		for w := range r.Windows(t.Context(), r.windows.begin, r.Settled(), Window) {
-			if c := w.Items[0].Coverage; c != 0 {
-				t.Errorf("%v has a coverage of %v", w.Start, c)
-			}
-		}
-		if err := stop(); !errors.Is(err, context.Canceled) {
-			t.Error(err)
-		}
+		checkCovered(t, r)
 	})
 }
 
-// TestFinalErrors end the reading at once.
+// TestFinalErrors checks the errors that end reading at once.
 func TestFinalErrors(t *testing.T) {
 	for _, c := range []struct{ code, want string }{
 		{"AccessDeniedException", "AccessDenied"},
 		{"UnrecognizedClientException", "UnrecognizedClient"},
 		{"ExpiredTokenException", "ExpiredToken"},
-		{"ResourceNotFoundException", "ResourceNotFound"}, // without Find
+		{"ResourceNotFoundException", "ResourceNotFound"}, // final only without Options.Find
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			f := &fake{}
 			f.open("")
 			begun := time.Now()
-			f.fail = func(o, _ string) *fault {
-				if time.Since(begun) > 12*time.Second {
-					return &fault{400, c.code}
-				}
-				return nil
-			}
+			f.failIf(fault{400, c.code}, func(string) bool { return time.Since(begun) > 12*time.Second })
 			err := New(Options{Streams: f.client(), Found: found()}).Run(t.Context())
 			if err == nil || !strings.Contains(err.Error(), c.want) || time.Since(begun) > 15*time.Second {
-				t.Errorf("%s: %v after %v", c.code, err, time.Since(begun))
+				t.Errorf("%s: Run returned %v after %v, want %s within 15s", c.code, err, time.Since(begun), c.want)
 			}
 		})
 	}
 }
 
-// TestLongOutages leave a gap with no coverage, and all else is exact: the reader was away for
-// so long that it can't catch up, that the stream shard was replaced and gone, or that the
-// records behind the last one are.
+// TestLongOutages checks outages in which records are lost: only their windows lack coverage, and all others are exact.
 func TestLongOutages(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		down  time.Duration
-		after func(f *fake, s *fakeShard) *fakeShard // what happened meanwhile
+		after func(f *fake, s *fakeShard) *fakeShard // changes the stream during the outage
 	}{
 		{"too much to catch up", 10 * time.Minute, func(f *fake, s *fakeShard) *fakeShard {
 			seconds(599, func(int) {
@@ -130,23 +113,19 @@ func TestLongOutages(t *testing.T) {
 			f.write(s, "read", 1)
 			return f.end(s, 2)[0]
 		}},
-		{"the records are gone", 20 * time.Minute, func(f *fake, s *fakeShard) *fakeShard {
+		{"the records expired", 20 * time.Minute, func(f *fake, s *fakeShard) *fakeShard {
 			f.write(s, "missed", 1)
 			f.write(s, "missed", 1)
 			time.Sleep(17 * time.Minute)
-			f.mu.Lock()
-			defer f.mu.Unlock()
-			s.trimmed = len(s.records)
+			f.locked(func() { s.trimmed = len(s.records) })
 			return s
 		}},
-		{"the stream shard is gone", 20 * time.Minute, func(f *fake, s *fakeShard) *fakeShard {
+		{"the stream shard expired", 20 * time.Minute, func(f *fake, s *fakeShard) *fakeShard {
 			f.write(s, "missed", 1)
 			child := f.end(s, 1)[0]
 			f.write(child, "missed", 1)
 			time.Sleep(17 * time.Minute)
-			f.mu.Lock()
-			defer f.mu.Unlock()
-			f.gone, f.shards = f.shards[:1], f.shards[1:]
+			f.locked(func() { f.gone, f.shards = f.shards[:1], f.shards[1:] })
 			return child
 		}},
 	} {
@@ -155,53 +134,34 @@ func TestLongOutages(t *testing.T) {
 				f := &fake{pageLimit: 100}
 				s := f.open("")
 				down := false
-				f.fail = func(string, string) *fault {
-					if down {
-						return &fault{0, reset}
-					}
-					return nil
-				}
-				r, stop := f.reading(t, Options{Find: func(context.Context) (Found, error) { return found(), nil }})
+				f.failIf(fault{0, reset}, func(string) bool { return down })
+				r := f.reader(t, Options{Find: func(context.Context) (Found, error) { return found(), nil }})
 				seconds(35, func(int) { f.write(s, "before", 1) })
-				f.mu.Lock()
-				down = true
-				f.mu.Unlock()
+				f.locked(func() { down = true })
 				left := time.Now()
 				s = c.after(f, s)
 				time.Sleep(time.Until(left.Add(c.down)))
-				f.mu.Lock()
-				down = false
-				f.mu.Unlock()
+				f.locked(func() { down = false })
 				time.Sleep(3 * time.Minute)
 				back := time.Now()
 				seconds(35, func(int) { f.write(s, "after", 1) })
 				time.Sleep(30 * time.Second)
 				got := counted(t, r)
 				if got["before"] < 34 || got["before"] > 35 || got["after"] != 35 {
-					t.Errorf("counted %v", got)
+					t.Errorf("counted %v, want 35 before and 35 after", got)
 				}
 				for w := range r.Windows(t.Context(), back.Add(-50*time.Minute), r.Settled(), Window) {
-					coverage := w.Items[0].Coverage
-					if coverage == 0 {
-						coverage = 1
-					}
-					written, counted := f.writtenIn(w.Start), uint64(0)
-					for _, it := range w.Items {
-						counted += it.Units
-					}
+					written, counted, coverage := f.writtenIn(w.Start), unitsOf(w), coverageOf(w)
 					if counted > written || coverage == 1 && counted < written || !w.Start.Before(back) && coverage < 1 {
-						t.Errorf("%v: %d of %d are counted with a coverage of %v", w.Start, counted, written, coverage)
+						t.Errorf("%v: %d of %d units are counted, with coverage %v", w.Start, counted, written, coverage)
 					}
-				}
-				if err := stop(); !errors.Is(err, context.Canceled) {
-					t.Error(err)
 				}
 			})
 		})
 	}
 }
 
-// writtenIn returns the units of the window that starts at a time.
+// writtenIn returns the units that were written in the window that starts at a time.
 func (f *fake) writtenIn(start time.Time) (units uint64) {
 	for _, s := range slices.Concat(f.shards, f.gone) {
 		for _, record := range s.records {
@@ -213,21 +173,16 @@ func (f *fake) writtenIn(start time.Time) (units uint64) {
 	return units
 }
 
-// TestTheTableIsMadeAgain: its stream is gone for a while, and another one then. What was read
-// stays, the time between has no coverage, and all else is exact.
-func TestTheTableIsMadeAgain(t *testing.T) {
+// TestTableIsRecreated checks that a table's history stays after its stream was replaced. The time between has no
+// coverage, and all other windows are exact.
+func TestTableIsRecreated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{}
 		s := f.open("")
 		gone := false
-		f.fail = func(string, string) *fault {
-			if gone {
-				return &fault{400, "ResourceNotFoundException"}
-			}
-			return nil
-		}
-		var told []string
-		o := Options{Notify: func(sentence string) { told = append(told, sentence) }}
+		f.failIf(fault{400, "ResourceNotFoundException"}, func(string) bool { return gone })
+		var notices []string
+		o := Options{Notify: func(sentence string) { notices = append(notices, sentence) }}
 		o.Find = func(context.Context) (Found, error) {
 			f.mu.Lock()
 			defer f.mu.Unlock()
@@ -238,77 +193,57 @@ func TestTheTableIsMadeAgain(t *testing.T) {
 			again.Stream += "1"
 			return again, nil
 		}
-		r, stop := f.reading(t, o)
+		r := f.reader(t, o)
 		seconds(35, func(int) { f.write(s, "before", 1) })
-		f.mu.Lock()
-		gone = true
-		f.mu.Unlock()
+		f.locked(func() { gone = true })
 		left := time.Now()
 		time.Sleep(47 * time.Second)
-		f.mu.Lock()
-		gone, f.shards = false, nil
-		s = f.open("")
-		f.mu.Unlock()
+		f.locked(func() {
+			gone, f.shards = false, nil
+			s = f.open("")
+		})
 		time.Sleep(20 * time.Second)
 		back := time.Now()
 		seconds(35, func(int) { f.write(s, "after", 1) })
 		time.Sleep(15 * time.Second)
 		if got := counted(t, r); got["before"] < 33 || got["before"] > 35 || got["after"] != 35 {
-			t.Errorf("counted %v", got)
+			t.Errorf("counted %v, want 33 to 35 before and 35 after", got)
 		}
 		lacking := 0.0
 		for w := range r.Windows(t.Context(), r.windows.begin, r.Settled(), Window) {
-			coverage := w.Items[0].Coverage
-			if coverage == 0 {
-				coverage = 1
-			}
+			coverage := coverageOf(w)
 			lacking += 1 - coverage
 			if inside := w.Start.Add(Window).After(left.Add(-time.Second)) && w.Start.Before(back); !inside && coverage < 1 {
-				t.Errorf("%v: coverage %v", w.Start, coverage)
+				t.Errorf("%v: coverage %v, want 1 outside the gap", w.Start, coverage)
 			}
 		}
 		if seconds := 10 * lacking; seconds < 47 || seconds > 47+15 {
-			t.Errorf("%.1f s were not read, by the coverage", seconds)
+			t.Errorf("the windows lack %.1f s of coverage, want 47 to 62", seconds)
 		}
-		if len(told) != 2 || !strings.Contains(told[0], `stream of table "orders" is gone`) || !strings.Contains(told[1], "has a new stream") {
-			t.Errorf("told %q", told)
-		}
-		if err := stop(); !errors.Is(err, context.Canceled) {
-			t.Error(err)
+		if len(notices) != 2 || !strings.Contains(notices[0], `stream of table "orders" is gone`) || !strings.Contains(notices[1], "has a new stream") {
+			t.Errorf("notices %q", notices)
 		}
 	})
 }
 
-// TestChildrenAfterAnOutage: a stream shard that ends just before the connection is lost for
-// longer than children are asked for has its children found all the same.
+// TestChildrenAfterAnOutage checks a stream shard that ends just before an outage. Its children must be found, although
+// the outage lasts longer than the search for them.
 func TestChildrenAfterAnOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{}
 		s := f.open("")
 		down := false
-		f.fail = func(operation, _ string) *fault {
-			if down && operation == "DescribeStream" {
-				return &fault{500, "InternalServerError"}
-			}
-			return nil
-		}
-		r, stop := f.reading(t, Options{})
+		f.failIf(fault{500, "InternalServerError"}, func(operation string) bool { return down && operation == "DescribeStream" })
+		r := f.reader(t, Options{})
 		seconds(5, func(int) { f.write(s, "key", 1) })
-		f.mu.Lock()
-		down = true
-		f.mu.Unlock()
+		f.locked(func() { down = true })
 		child := f.end(s, 1)[0]
 		seconds(60, func(int) { f.write(child, "key", 1) })
-		f.mu.Lock()
-		down = false
-		f.mu.Unlock()
+		f.locked(func() { down = false })
 		seconds(20, func(int) { f.write(child, "key", 1) })
 		time.Sleep(time.Minute)
 		if got := counted(t, r)["key"]; got != 84 && got != 85 {
-			t.Errorf("counted %d of 85", got)
-		}
-		if err := stop(); !errors.Is(err, context.Canceled) {
-			t.Error(err)
+			t.Errorf("%d records are counted, want 84 or 85", got)
 		}
 	})
 }

@@ -2,15 +2,12 @@ package live
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"math"
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -26,15 +23,15 @@ import (
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 )
 
-// proxy stands before an engine and does to calls what a bad network does.
+// proxy forwards calls to an engine over a bad network.
 type proxy struct {
 	mode atomic.Value // string
 
 	mu    sync.Mutex
-	calls []time.Time // that were not let through as they are
+	calls []time.Time // that were spoiled
 }
 
-// spoiled reports whether calls were spoiled in a time, or just before or after it.
+// spoiled reports whether calls were spoiled between two times, or up to 5 s before or after.
 func (p *proxy) spoiled(from, to time.Time) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -43,19 +40,13 @@ func (p *proxy) spoiled(from, to time.Time) bool {
 	})
 }
 
-// Modes of a proxy.
-var modes = []string{"reset", "delay", "cut off", "500", "garbage", "garbage in JSON"}
+// modes are the proxy's faults.
+var modes = []string{"reset", "delay", "cut off", "500", "garbage", "garbage in JSON", "down"}
 
 func (p *proxy) before(t *testing.T, endpoint string) string {
 	t.Helper()
-	to, err := url.Parse(endpoint)
-	if err != nil {
-		t.Fatal(err)
-	}
-	through := httputil.NewSingleHostReverseProxy(to)
-	through.ErrorHandler = func(http.ResponseWriter, *http.Request, error) {} // a caller that left
 	p.mode.Store("")
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return enginetest.Proxy(t, endpoint, func(w http.ResponseWriter, r *http.Request, forward http.Handler) {
 		mode := p.mode.Load().(string)
 		if mode != "" {
 			p.mu.Lock()
@@ -67,10 +58,10 @@ func (p *proxy) before(t *testing.T, endpoint string) string {
 			hangUp(w)
 		case "delay":
 			time.Sleep(3 * time.Second)
-			through.ServeHTTP(w, r)
+			forward.ServeHTTP(w, r)
 		case "cut off":
 			recorded := httptest.NewRecorder()
-			through.ServeHTTP(recorded, r)
+			forward.ServeHTTP(recorded, r)
 			w.Header().Set("Content-Length", fmt.Sprint(recorded.Body.Len()))
 			_, _ = w.Write(recorded.Body.Bytes()[:recorded.Body.Len()/2])
 			hangUp(w)
@@ -81,11 +72,9 @@ func (p *proxy) before(t *testing.T, endpoint string) string {
 		case "garbage in JSON":
 			io.WriteString(w, "{}")
 		default:
-			through.ServeHTTP(w, r)
+			forward.ServeHTTP(w, r)
 		}
-	}))
-	t.Cleanup(server.Close)
-	return server.URL
+	})
 }
 
 // hangUp resets the connection.
@@ -100,7 +89,7 @@ func hangUp(w http.ResponseWriter) {
 	conn.Close()
 }
 
-// streamed makes a table with a stream.
+// streamed creates a table with a stream.
 func streamed(t *testing.T, db *dynamodb.Client, table string) {
 	t.Helper()
 	if _, err := db.CreateTable(t.Context(), &dynamodb.CreateTableInput{
@@ -136,10 +125,29 @@ func writer(ctx context.Context, t *testing.T, db *dynamodb.Client, table string
 	return written
 }
 
-// TestThroughABadNetwork: over the real engine, through a proxy that resets, delays for longer
-// than a call may take, cuts off, and answers 500 and garbage, each record is counted once, and
-// windows in which all calls were answered have what was written in them.
-func TestThroughABadNetwork(t *testing.T) {
+// startEngineReader starts a reader and waits until its first poll has ended. It returns the time of the first window.
+func startEngineReader(t *testing.T, o Options) (*Reader, time.Time) {
+	t.Helper()
+	o.AtOnce = true
+	r := startReader(t, o)
+	for r.Settled().IsZero() {
+		time.Sleep(50 * time.Millisecond)
+	}
+	begin := r.Settled()
+	time.Sleep(time.Until(begin.Add(1500 * time.Millisecond))) // the engine's times are those of polls
+	return r, begin
+}
+
+// settle waits until the windows up to now have ended.
+func settle(r *Reader) {
+	for ended := time.Now(); r.Settled().Before(ended); {
+		time.Sleep(100 * time.Millisecond)
+	}
+}
+
+// TestBadNetwork checks, over the real engine and a proxy with faults, that each record is counted once. Windows without
+// spoiled calls have the units that were written in them.
+func TestBadNetwork(t *testing.T) {
 	t.Parallel()
 	db := enginetest.Client(t)
 	streamed(t, db, "orders")
@@ -153,22 +161,12 @@ func TestThroughABadNetwork(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := New(Options{Streams: client, Found: found, AtOnce: true, Notify: func(sentence string) { t.Log(sentence) }})
-	ctx, cancel := context.WithCancel(t.Context())
-	result := make(chan error, 1)
-	go func() { result <- r.Run(ctx) }()
-	for r.Settled().IsZero() {
-		time.Sleep(50 * time.Millisecond)
-	}
-	begin := r.Settled()
-	time.Sleep(time.Until(begin.Add(1500 * time.Millisecond))) // times are to a poll
-
-	const rate = 200
+	r, begin := startEngineReader(t, Options{Streams: client, Found: found, Notify: func(sentence string) { t.Log(sentence) }})
 	writing, stop := context.WithCancel(t.Context())
 	written := make(chan []time.Time, 1)
-	go func() { written <- writer(writing, t, db, "orders", rate) }()
+	go func() { written <- writer(writing, t, db, "orders", 200) }()
 	time.Sleep(20 * time.Second)
-	for _, mode := range append(modes, "down") {
+	for _, mode := range modes {
 		p.mode.Store(mode)
 		time.Sleep(2500 * time.Millisecond)
 		p.mode.Store("")
@@ -177,42 +175,33 @@ func TestThroughABadNetwork(t *testing.T) {
 	time.Sleep(20 * time.Second)
 	stop()
 	batches := <-written
-	for ended := time.Now(); r.Settled().Before(ended); time.Sleep(100 * time.Millisecond) {
-	}
-	var units uint64
+	settle(r)
+	var total uint64
 	for w := range r.Windows(t.Context(), begin, r.Settled(), Window) {
-		var in, wrote uint64
-		for _, it := range w.Items {
-			in += it.Units
-		}
+		units, wrote := unitsOf(w), uint64(0)
 		for _, at := range batches {
 			if !at.Before(w.Start) && at.Before(w.Start.Add(Window)) {
 				wrote += 20
 			}
 		}
-		units += in
+		total += units
 		spoiled := p.spoiled(w.Start, w.Start.Add(Window))
-		t.Logf("%s  %4d units counted, %4d written, coverage %v, calls spoiled: %v", w.Start.Format(time.TimeOnly), in, wrote, w.Items[0].Coverage, spoiled)
+		t.Logf("%s  %4d units counted, %4d written, coverage %v, calls spoiled: %v", w.Start.Format(time.TimeOnly), units, wrote, w.Items[0].Coverage, spoiled)
 		if w.Items[0].Coverage != 0 {
-			t.Errorf("%v: coverage %v, though all was read in the end", w.Start, w.Items[0].Coverage)
+			t.Errorf("%v: coverage %v, although all records were read in the end", w.Start, w.Items[0].Coverage)
 		}
-		if off := math.Abs(float64(in) - float64(wrote)); !spoiled && off > 0.1*float64(wrote)+100 {
-			t.Errorf("%v: %d units of %d", w.Start, in, wrote)
+		if off := math.Abs(float64(units) - float64(wrote)); !spoiled && off > 0.1*float64(wrote)+100 {
+			t.Errorf("%v: %d units are counted, want about %d", w.Start, units, wrote)
 		}
 	}
-	if units != uint64(20*len(batches)) {
-		t.Errorf("%d units are counted of %d", units, 20*len(batches))
-	}
-	t.Logf("%d units written, %d counted; %d calls were spoiled", 20*len(batches), units, len(p.calls))
-	cancel()
-	if err := <-result; !errors.Is(err, context.Canceled) {
-		t.Error(err)
+	if want := uint64(20 * len(batches)); total != want {
+		t.Errorf("%d units are counted, want %d; %d calls were spoiled", total, want, len(p.calls))
 	}
 }
 
-// TestTheEngineLosesTheTable: a table of DynamoDB Local that is gone and made again leaves its
-// history, a gap without coverage, and the new table's writes.
-func TestTheEngineLosesTheTable(t *testing.T) {
+// TestEngineTableIsRecreated deletes a table of DynamoDB Local and creates it again. Its history stays, the time
+// between has no coverage, and the new table's writes are counted.
+func TestEngineTableIsRecreated(t *testing.T) {
 	t.Parallel()
 	db := enginetest.Client(t)
 	streamed(t, db, "orders")
@@ -221,16 +210,8 @@ func TestTheEngineLosesTheTable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	told := make(chan string, 10)
-	r := New(Options{Streams: enginetest.Streams(t, db), Found: found, AtOnce: true, Find: look, Notify: func(sentence string) { told <- sentence }})
-	ctx, cancel := context.WithCancel(t.Context())
-	result := make(chan error, 1)
-	go func() { result <- r.Run(ctx) }()
-	for r.Settled().IsZero() {
-		time.Sleep(50 * time.Millisecond)
-	}
-	begin := r.Settled()
-	time.Sleep(time.Until(begin.Add(1500 * time.Millisecond)))
+	notices := make(chan string, 10)
+	r, begin := startEngineReader(t, Options{Streams: enginetest.Streams(t, db), Found: found, Find: look, Notify: func(sentence string) { notices <- sentence }})
 	write := func(d time.Duration) []time.Time {
 		writing, stop := context.WithTimeout(t.Context(), d)
 		defer stop()
@@ -241,33 +222,24 @@ func TestTheEngineLosesTheTable(t *testing.T) {
 	if _, err := db.DeleteTable(t.Context(), &dynamodb.DeleteTableInput{TableName: aws.String("orders")}); err != nil {
 		t.Fatal(err)
 	}
-	if first := <-told; !strings.Contains(first, `stream of table "orders" is gone`) {
+	if first := <-notices; !strings.Contains(first, `stream of table "orders" is gone`) {
 		t.Error(first)
 	}
 	time.Sleep(7 * time.Second)
 	streamed(t, db, "orders")
-	if second := <-told; !strings.Contains(second, "has a new stream") {
+	if second := <-notices; !strings.Contains(second, "has a new stream") {
 		t.Error(second)
 	}
 	time.Sleep(5 * time.Second)
 	after := write(3 * time.Second)
-	for ended := time.Now(); r.Settled().Before(ended); time.Sleep(100 * time.Millisecond) {
-	}
+	settle(r)
 	var units uint64
 	least := 1.0
 	for w := range r.Windows(t.Context(), begin, r.Settled(), Window) {
-		for _, it := range w.Items {
-			units += it.Units
-			if it.Coverage > 0 {
-				least = min(least, it.Coverage)
-			}
-		}
+		units += unitsOf(w)
+		least = min(least, coverageOf(w))
 	}
-	if total := 20 * (len(before) + len(after)); units != uint64(total) || least > 0.5 {
-		t.Errorf("%d units of %d are counted; the least coverage is %v", units, total, least)
-	}
-	cancel()
-	if err := <-result; !errors.Is(err, context.Canceled) {
-		t.Error(err)
+	if want := 20 * (len(before) + len(after)); units != uint64(want) || least > 0.5 {
+		t.Errorf("%d units are counted, the least coverage is %v; want %d, and at most 0.5", units, least, want)
 	}
 }

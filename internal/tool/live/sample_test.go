@@ -14,7 +14,7 @@ import (
 	"github.com/hotshard/hotshard/internal/tool/report"
 )
 
-// sampled reads a plan of the fake's stream, and returns the slices by stream shard.
+// sampled reads a plan of the fake's stream, and returns the slices by stream shard and the stream shards.
 func (f *fake) sampled(t *testing.T, p report.Plan) (map[string][]*report.Slice, report.Streams) {
 	t.Helper()
 	got := make(map[string][]*report.Slice)
@@ -23,7 +23,7 @@ func (f *fake) sampled(t *testing.T, p report.Plan) (map[string][]*report.Slice,
 	source.Source.Indexes, source.Source.VectorIndexes = f.indexes, f.vectors
 	s := Sampler{Streams: f.client(), Found: source, Plan: p, Progress: func(done, of int) {
 		if done != last+1 || of != p.Strata*len(f.shards) {
-			t.Errorf("%d of %d slices are done after %d", done, of, last)
+			t.Errorf("progress is %d of %d slices after %d, want the next of %d", done, of, last, p.Strata*len(f.shards))
 		}
 		last = done
 	}}
@@ -32,12 +32,12 @@ func (f *fake) sampled(t *testing.T, p report.Plan) (map[string][]*report.Slice,
 		t.Fatal(err)
 	}
 	if last != p.Strata*len(f.shards) {
-		t.Errorf("%d slices", last)
+		t.Errorf("progress ended at %d slices, want %d", last, p.Strata*len(f.shards))
 	}
 	return got, streams
 }
 
-// truth is what a stream shard has of a time.
+// truth returns the units of a stream shard between two times, and by key.
 func truth(s *fakeShard, from, to time.Time) (units uint64, keys map[string]uint64) {
 	keys = make(map[string]uint64)
 	for _, r := range s.records {
@@ -49,10 +49,9 @@ func truth(s *fakeShard, from, to time.Time) (units uint64, keys map[string]uint
 	return units, keys
 }
 
-// TestSlicesAreTrue: whatever the traffic is like, with stream shards that split and pages of any
-// length, each slice has just what was written in its second, or in its stratum, in the order of
-// the strata; and calls are paced.
-func TestSlicesAreTrue(t *testing.T) {
+// TestSlicesHaveWhatWasWritten checks slices with random traffic, splits and pages. Each has the units of its second or
+// of its whole stratum, slices are in order, and calls are paced.
+func TestSlicesHaveWhatWasWritten(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Log("seed", seed)
 	for round := range uint64(8) {
@@ -120,7 +119,7 @@ func TestSlicesAreTrue(t *testing.T) {
 			// The sample may miss all of a stream shard's records if they are few.
 			read := slices.ContainsFunc(got[f.shards[0].id], func(s *report.Slice) bool { return s.Units > 0 })
 			if len(streams.Shards) != 4 || streams.Shards[2].Parent != f.shards[0].id || streams.Shards[0].First.IsZero() && read {
-				t.Errorf("%+v", streams)
+				t.Errorf("stream shards %+v, want 4 with the parent of the third, and the first record's time", streams)
 			}
 			t.Logf("%d calls, %d strata of %v whole", len(f.calls), whole, p.Stratum)
 			f.checkCalls(t)
@@ -128,8 +127,8 @@ func TestSlicesAreTrue(t *testing.T) {
 	}
 }
 
-// TestLittleOfMuch: of a busy stream, little more than the share is read.
-func TestLittleOfMuch(t *testing.T) {
+// TestShareOfBusyStream checks that the sampler reads little more than the requested share of a busy stream.
+func TestShareOfBusyStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{}
 		s := f.open("")
@@ -147,17 +146,16 @@ func TestLittleOfMuch(t *testing.T) {
 		got, _ := f.sampled(t, p)
 		for _, slice := range got[s.id][1:19] {
 			if slice.Whole || slice.Units != 200 {
-				t.Errorf("%+v", slice)
+				t.Errorf("slice %+v, want a second of 200 units", slice)
 			}
 		}
 		if f.gotRecords > 2*p.Strata {
-			t.Errorf("%d calls for %d slices", f.gotRecords, p.Strata)
+			t.Errorf("%d polls for %d slices, want at most two for each", f.gotRecords, p.Strata)
 		}
 	})
 }
 
-// TestSampleWithoutTimes: a service that can't be asked for records by their time is read
-// whole. One that throttles is left alone at once.
+// TestSampleWithoutTimes checks that a stream without AT_TIMESTAMP is read whole, and that a throttle ends the sample.
 func TestSampleWithoutTimes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{noTimes: true}
@@ -177,22 +175,16 @@ func TestSampleWithoutTimes(t *testing.T) {
 		if want, _ := truth(s, p.From, p.To()); sum != want || want < 90 {
 			t.Errorf("%d units, want %d", sum, want)
 		}
-		f.fail = func(operation, _ string) *fault {
-			if operation == "GetRecords" {
-				return &fault{400, "LimitExceededException"}
-			}
-			return nil
-		}
+		f.failIf(fault{400, "LimitExceededException"}, func(operation string) bool { return operation == "GetRecords" })
 		f.calls = nil
 		_, err = (&Sampler{Streams: f.client(), Found: found(), Plan: p}).Run(t.Context(), func(*report.Slice) {})
 		if err == nil || !strings.Contains(err.Error(), "other readers need their share") || len(f.calls) > 4 {
-			t.Errorf("%v after %d calls", err, len(f.calls))
+			t.Errorf("error %v after %d calls, want a throttle after at most 4", err, len(f.calls))
 		}
 	})
 }
 
-// TestExpiredWhileRead: strata that are gone by the time that they would be read are left out,
-// and are not taken for empty.
+// TestExpiredWhileRead checks that strata whose records expire before they are read are left out, not reported as empty.
 func TestExpiredWhileRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{}
@@ -209,11 +201,11 @@ func TestExpiredWhileRead(t *testing.T) {
 		time.Sleep(2 * time.Hour)
 		got, _ := f.sampled(t, p)
 		if n := len(got[s.id]); n >= p.Strata || n < p.Strata*20/24 {
-			t.Errorf("%d of %d strata", n, p.Strata)
+			t.Errorf("%d of %d strata are reported, want the newest 20 hours' or more, but not all", n, p.Strata)
 		}
 		for _, slice := range got[s.id] {
 			if p.Begin(slice.Stratum).Before(time.Now().Add(-24 * time.Hour)) {
-				t.Fatalf("stratum %d of %v was told", slice.Stratum, p.Begin(slice.Stratum))
+				t.Fatalf("stratum %d of %v is reported, although its records have expired", slice.Stratum, p.Begin(slice.Stratum))
 			}
 		}
 	})

@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// TestSplits: a stream shard that several follow is a split, at the time at which it ended; one
-// that another replaces is none, and neither is what ended before reading began.
+// TestSplits checks that a stream shard with several children is a split, at the time at which it ended. One child is
+// no split, and neither is a stream shard that ended before reading began.
 func TestSplits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{listDelay: 3 * time.Second}
 		f.end(f.open(""), 2)
 		time.Sleep(10 * time.Second)
-		r, stop := f.reading(t, Options{})
+		r := f.reader(t, Options{})
 		time.Sleep(20 * time.Second)
 		replaced, split := f.shards[1], f.shards[2]
 		f.end(replaced, 1)
@@ -22,19 +22,18 @@ func TestSplits(t *testing.T) {
 		time.Sleep(time.Minute)
 		got := r.Splits()
 		if len(got) != 1 || got[0].Parent != split.id || got[0].Children != 3 || got[0].Time.Sub(ended).Abs() > 2*time.Second {
-			t.Errorf("%+v, want %s at %v", got, split.id, ended)
+			t.Errorf("splits %+v, want one of %s into 3 at %v", got, split.id, ended)
 		}
-		stop()
 	})
 }
 
-// TestWindowsAreComplete: no window is shown before it is over, and an idle one has an item
-// without keys and without a gap.
+// TestWindowsAreComplete checks that windows are returned only after their end. An idle window has one item without
+// keys and without a gap.
 func TestWindowsAreComplete(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{}
 		s := f.open("")
-		r, stop := f.reading(t, Options{AtOnce: true})
+		r := f.reader(t, Options{AtOnce: true})
 		seen := 0
 		seconds(62, func(second int) {
 			if second < 30 {
@@ -44,7 +43,7 @@ func TestWindowsAreComplete(t *testing.T) {
 			for w := range r.Windows(t.Context(), time.Time{}, time.Now().Add(time.Hour), Window) {
 				seen++
 				if w.Start.Add(Window).After(time.Now()) {
-					t.Errorf("%v is shown after %v", w.Start, time.Now())
+					t.Errorf("the window of %v is returned before its end, at %v", w.Start, time.Now())
 				}
 				if idle := w.Start.After(r.windows.begin.Add(30 * time.Second)); len(w.Items) != 1 || w.Items[0].Coverage != 0 || idle && len(w.Items[0].Keys) > 0 {
 					t.Errorf("%v: %+v", w.Start, w.Items)
@@ -52,8 +51,7 @@ func TestWindowsAreComplete(t *testing.T) {
 			}
 		})
 		if seen != 5 && seen != 6 {
-			t.Errorf("%d windows in a minute", seen)
+			t.Errorf("%d windows in a minute, want 5 or 6", seen)
 		}
-		stop()
 	})
 }

@@ -1,8 +1,6 @@
 package live
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -17,8 +15,8 @@ import (
 	"github.com/hotshard/hotshard/internal/base/heat"
 )
 
-// TestStopsAtTheFirstThrottle, of whichever call.
-func TestStopsAtTheFirstThrottle(t *testing.T) {
+// TestStopsAtFirstThrottle checks that a throttle of any operation ends reading.
+func TestStopsAtFirstThrottle(t *testing.T) {
 	for _, operation := range []string{"DescribeStream", "GetShardIterator", "GetRecords"} {
 		for _, code := range []string{"LimitExceededException", "ThrottlingException"} {
 			synctest.Test(t, func(t *testing.T) {
@@ -26,21 +24,13 @@ func TestStopsAtTheFirstThrottle(t *testing.T) {
 				for range 5 {
 					f.open("")
 				}
-				throttles := 0
-				f.fail = func(o, _ string) *fault {
-					if o == operation && time.Since(f.shards[0].begun) >= 0 {
-						throttles++
-						return &fault{400, code}
-					}
-					return nil
+				f.failIf(fault{400, code}, func(o string) bool { return o == operation })
+				err := New(Options{Streams: f.client(), Found: found()}).Run(t.Context())
+				if want := "DynamoDB throttles the readers of this stream (" + code + "), so reading stops"; err == nil || !strings.Contains(err.Error(), want) {
+					t.Errorf("%s, %s: Run returned %v, want %q", operation, code, err, want)
 				}
-				o := Options{Streams: f.client(), Found: found()}
-				err := New(o).Run(t.Context())
-				if err == nil || !strings.Contains(err.Error(), "DynamoDB throttles the readers of this stream ("+code+"), so reading stops") {
-					t.Errorf("%s, %s: %v", operation, code, err)
-				}
-				if throttles > 5 { // those that were under way
-					t.Errorf("%s, %s: called on after a throttle: %d", operation, code, throttles)
+				if n := f.made(operation); n > 5 { // one in flight for each stream shard
+					t.Errorf("%s, %s: %d calls, want at most 5", operation, code, n)
 				}
 				synctest.Wait()
 			})
@@ -48,123 +38,120 @@ func TestStopsAtTheFirstThrottle(t *testing.T) {
 	}
 }
 
-// TestExpiredIterator: after a laptop has slept, reading goes on behind the last record.
+// TestExpiredIterator checks that reading continues after the last record when iterators have expired, as after a
+// laptop's sleep.
 func TestExpiredIterator(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{}
 		s := f.open("")
-		r, stop := f.reading(t, Options{})
+		r := f.reader(t, Options{})
 		seconds(40, func(second int) {
 			f.write(s, "key", 1)
-			f.mu.Lock()
-			defer f.mu.Unlock()
-			f.expiry = 0
-			if second == 15 || second == 25 {
-				f.expiry = time.Millisecond // none that was given is good any more
-			}
+			f.locked(func() {
+				f.expiry = 0
+				if second == 15 || second == 25 {
+					f.expiry = time.Millisecond // expires all iterators
+				}
+			})
 		})
 		time.Sleep(10 * time.Second)
 		if got := counted(t, r)["key"]; got != 39 && got != 40 {
-			t.Errorf("%d records of 40 are counted", got)
+			t.Errorf("%d records are counted, want 39 or 40", got)
 		}
 		if n := f.made("GetShardIterator"); n != 3 {
-			t.Errorf("%d iterators", n)
+			t.Errorf("%d calls of GetShardIterator, want 3", n)
 		}
 		f.checkCalls(t)
-		stop()
 	})
 }
 
-// TestTrimmedAtTheBegin: DynamoDB Local refuses an iterator of an empty stream shard once.
-func TestTrimmedAtTheBegin(t *testing.T) {
+// TestTrimmedAtStart checks that reading continues if the first poll fails as trimmed. DynamoDB Local's does for an
+// empty stream shard.
+func TestTrimmedAtStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{}
 		s := f.open("")
-		first := true
-		f.fail = func(o, _ string) *fault {
-			if o == "GetRecords" && first {
-				first = false
-				return &fault{400, "TrimmedDataAccessException"}
+		polls := 0
+		f.failIf(fault{400, "TrimmedDataAccessException"}, func(o string) bool {
+			if o == "GetRecords" {
+				polls++
 			}
-			return nil
-		}
+			return o == "GetRecords" && polls == 1
+		})
 		began := time.Now()
 		f.write(s, "key", 1)
-		r, stop := f.reading(t, Options{Since: began})
+		r := f.reader(t, Options{Since: began})
 		time.Sleep(20 * time.Second)
 		if got := counted(t, r)["key"]; got != 1 {
-			t.Errorf("counted %d", got)
+			t.Errorf("%d records are counted, want 1", got)
 		}
-		stop()
 	})
 }
 
-// TestFallsBehind: a stream shard that takes more than a poll a second brings is read in part,
-// its windows say which part, and what is said of keys stays a lower bound.
+// TestFallsBehind checks a stream shard with more records than a poll a second returns. Its windows state the share that
+// was read, and the units of its keys are lower bounds.
 func TestFallsBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{pageLimit: 100}
 		for range 4 {
 			f.open("")
 		}
-		r, stop := f.reading(t, Options{})
-		var written [60]int
+		r := f.reader(t, Options{})
 		begun := time.Now()
-		seconds(60, func(second int) {
+		seconds(60, func(int) {
 			for range 200 {
 				f.write(f.shards[0], "much", 1)
 			}
 			f.write(f.shards[1], "little", 1)
-			written[second] = 200
 		})
 		time.Sleep(15 * time.Second)
 		var sampled int
 		for w := range r.Windows(t.Context(), time.Time{}, r.Settled(), Window) {
-			coverage := w.Items[0].Coverage
-			if coverage == 0 {
-				coverage = 1
-			}
-			var units uint64
-			for _, it := range w.Items {
-				for _, k := range it.Keys {
-					if k.Key == "much" {
-						units += k.Units
-					}
-				}
-			}
+			coverage, units := coverageOf(w), unitsOfKey(w, "much")
 			if units > 2000 {
-				t.Errorf("%v: %d units of 2000", w.Start, units)
+				t.Errorf("%v: %d units are counted, want at most 2,000", w.Start, units)
 			}
 			if w.Start.After(begun) && w.Start.Add(Window).Before(begun.Add(time.Minute)) {
 				if coverage < 0.75 || coverage > 1 {
-					t.Errorf("%v: coverage %.3f, with one of four stream shards not wholly read", w.Start, coverage)
+					t.Errorf("%v: coverage %.3f, want 0.75 or more: three of four stream shards were read completely", w.Start, coverage)
 				}
 				if coverage < 1 {
 					sampled++
 				}
-				// What it says of the one stream shard is no more than what was read of it.
+				// The coverage must not exceed the share of the busy stream shard that was read.
 				if share := 1 - 4*(1-coverage); float64(units) < 2000*share-201 {
-					t.Errorf("%v: %d units of 2000 were read, and coverage claims %.2f of its stream shard", w.Start, units, share)
+					t.Errorf("%v: %d units of 2,000 were read, but the coverage implies a share of %.2f", w.Start, units, share)
 				}
 			}
 		}
 		if sampled == 0 {
-			t.Error("no window tells that it was not wholly read")
+			t.Error("no window has a coverage below 1")
 		}
 		if got := counted(t, r)["little"]; got < 59 {
-			t.Errorf("the other stream shards suffer: %d of 60", got)
+			t.Errorf("%d records of another stream shard are counted, want 59 or 60", got)
 		}
 		f.checkCalls(t)
-		stop()
 	})
 }
 
-// TestEndsAfterAJump: a stream shard that is read in part and then ends leaves windows that say so.
+// unitsOfKey returns the units of a key in a window.
+func unitsOfKey(w heat.Window, key string) (units uint64) {
+	for _, it := range w.Items {
+		for _, k := range it.Keys {
+			if k.Key == key {
+				units += k.Units
+			}
+		}
+	}
+	return units
+}
+
+// TestEndsAfterAJump checks that windows lack coverage if the reader skipped records of a stream shard that then ended.
 func TestEndsAfterAJump(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{pageLimit: 100}
 		s := f.open("")
-		r, stop := f.reading(t, Options{})
+		r := f.reader(t, Options{})
 		jumped := func() bool { return f.made("GetShardIterator") > 1 }
 		for !jumped() {
 			seconds(1, func(int) {
@@ -181,59 +168,42 @@ func TestEndsAfterAJump(t *testing.T) {
 			if begin.Before(r.windows.begin) {
 				begin = r.windows.begin
 			}
-			var wanted, got uint64
-			for _, record := range s.records {
-				if at := record.created.Truncate(time.Second); !at.Before(begin) && at.Before(w.Start.Add(Window)) {
-					wanted++
-				}
-			}
-			for _, k := range w.Items[0].Keys {
-				if k.Key == "much" {
-					got += k.Units
-				}
-			}
-			if got < wanted {
+			wanted, _ := truth(s, begin, w.Start.Add(Window))
+			if got := unitsOfKey(w, "much"); got < wanted {
 				lacking++
-				if c := w.Items[0].Coverage; c == 0 || c > 0.95 {
-					t.Errorf("%v: %d units of %d are counted, and coverage is %v", w.Start, got, wanted, c)
+				if c := coverageOf(w); c > 0.95 {
+					t.Errorf("%v: %d units of %d are counted, but the coverage is %v", w.Start, got, wanted, c)
 				}
 			}
 		}
 		if lacking == 0 {
-			t.Error("it read all")
+			t.Error("the reader skipped nothing")
 		}
-		stop()
 	})
 }
 
-// TestNoIteratorAtTheEnd: a stream shard that is closed and read through has no iterator any more.
-func TestNoIteratorAtTheEnd(t *testing.T) {
+// TestNoIteratorAtEnd checks that the children are read of a closed stream shard that has no iterator at its end.
+func TestNoIteratorAtEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{noneAtEnd: true}
 		s := f.open("")
-		r, stop := f.reading(t, Options{})
+		r := f.reader(t, Options{})
 		seconds(5, func(int) { f.write(s, "parent", 1) })
 		time.Sleep(2 * time.Second)
-		f.mu.Lock()
-		f.expiry = time.Millisecond
-		f.mu.Unlock()
+		f.locked(func() { f.expiry = time.Millisecond })
 		child := f.end(s, 1)[0]
 		time.Sleep(1500 * time.Millisecond)
-		f.mu.Lock()
-		f.expiry = 0
-		f.mu.Unlock()
+		f.locked(func() { f.expiry = 0 })
 		seconds(5, func(int) { f.write(child, "child", 1) })
 		time.Sleep(20 * time.Second)
 		if got := counted(t, r); got["child"] != 5 {
-			t.Errorf("counted %v", got)
-		}
-		if err := stop(); !errors.Is(err, context.Canceled) {
-			t.Error(err)
+			t.Errorf("counted %v, want 5 of the child", got)
 		}
 	})
 }
 
-// TestWrongClock: a machine whose clock is wrong counts all, in the service's windows, and says so.
+// TestWrongClock checks that records are counted in the service's windows although the machine's clock is wrong. The
+// operator is notified once if it is wrong by 3 s or more.
 func TestWrongClock(t *testing.T) {
 	for _, ahead := range []time.Duration{-time.Hour, -6500 * time.Millisecond, -time.Second, 300 * time.Millisecond, 1600 * time.Millisecond, 3200 * time.Millisecond, 6 * time.Second, time.Hour} {
 		t.Run(ahead.String(), func(t *testing.T) {
@@ -241,15 +211,9 @@ func TestWrongClock(t *testing.T) {
 				f := &fake{ahead: ahead}
 				s, other := f.open(""), f.open("")
 				time.Sleep(430 * time.Millisecond)
-				var told []string
-				r, stop := f.reading(t, Options{Notify: func(sentence string) { told = append(told, sentence) }})
-				atFirst := make(map[time.Time]uint64) // what a window says when it is over
-				units := func(w heat.Window) (n uint64) {
-					for _, it := range w.Items {
-						n += it.Units
-					}
-					return n
-				}
+				var notices []string
+				r := f.reader(t, Options{Notify: func(sentence string) { notices = append(notices, sentence) }})
+				atFirst := make(map[time.Time]uint64) // the units of a window right after its end
 				seconds(90, func(second int) {
 					for range 10 {
 						f.write(s, "key", 1)
@@ -259,36 +223,33 @@ func TestWrongClock(t *testing.T) {
 					}
 					for w := range r.Windows(t.Context(), time.Time{}, r.Settled(), Window) {
 						if _, ok := atFirst[w.Start]; !ok {
-							atFirst[w.Start] = units(w)
+							atFirst[w.Start] = unitsOf(w)
 						}
 					}
 				})
 				time.Sleep(20 * time.Second)
 				if len(atFirst) < 7 {
-					t.Errorf("%v ahead: %d windows are over", ahead, len(atFirst))
+					t.Errorf("%v ahead: %d windows have ended, want 7 or more", ahead, len(atFirst))
 				}
 				for w := range r.Windows(t.Context(), time.Time{}, r.Settled(), Window) {
-					if first, ok := atFirst[w.Start]; ok && first != units(w) {
-						t.Errorf("%v ahead, %v: %d units, and %d later", ahead, w.Start, first, units(w))
-					}
-					if c := w.Items[0].Coverage; c != 0 && !w.Start.Before(r.windows.begin) {
-						t.Errorf("%v ahead, %v: coverage %v", ahead, w.Start, c)
+					if first, ok := atFirst[w.Start]; ok && first != unitsOf(w) {
+						t.Errorf("%v ahead, %v: %d units at the window's end, and %d later", ahead, w.Start, first, unitsOf(w))
 					}
 				}
+				checkCovered(t, r)
 				wanted, got := f.written(r.windows.begin), counted(t, r)
 				if got["key"] != wanted["key"] || got["other"] != wanted["other"] || got["key"] < 850 {
-					t.Errorf("%v ahead: counted %v of %v", ahead, got, wanted)
+					t.Errorf("%v ahead: counted %v, want %v", ahead, got, wanted)
 				}
-				stop()
-				if say := ahead.Abs() >= 3*time.Second; say != (len(told) == 1) {
-					t.Errorf("%v ahead: told %q", ahead, told)
+				if wrong := ahead.Abs() >= 3*time.Second; wrong != (len(notices) == 1) {
+					t.Errorf("%v ahead: notices %q, want one: %t", ahead, notices, wrong)
 				}
 			})
 		})
 	}
 }
 
-// TestRawBodies: what is read past the SDK is what the SDK reads.
+// TestRawBodies checks that the cursor, which bypasses the SDK, reads the same records and errors as the SDK.
 func TestRawBodies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{}
@@ -330,14 +291,14 @@ func TestRawBodies(t *testing.T) {
 		}
 		f.fail = func(string, string) *fault { return &fault{400, "ExpiredIteratorException"} }
 		if _, err := cursor.Next(t.Context(), new(streamshard.Buffer), streamshard.MaxRecords); err == nil || !strings.Contains(err.Error(), "ExpiredIterator") {
-			t.Errorf("an error is read as %v", err)
+			t.Errorf("error %v, want ExpiredIterator", err)
 		}
 	})
 }
 
-// TestJumpToTheEndOfAClosedShard: a stream shard that closes while the reader jumps ahead leaves
-// no more to read. What was skipped has no coverage, and the child is read whole.
-func TestJumpToTheEndOfAClosedShard(t *testing.T) {
+// TestJumpToEndOfClosedShard checks a stream shard that closes while the reader skips ahead: the skipped records have no
+// coverage, and the child is read completely.
+func TestJumpToEndOfClosedShard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{pageLimit: 100, noneAtEnd: true}
 		s := f.open("")
@@ -352,8 +313,8 @@ func TestJumpToTheEndOfAClosedShard(t *testing.T) {
 			}
 			return nil
 		}
-		r, stop := f.reading(t, Options{})
-		// The jump closes the stream shard at any moment, between two of a second's records too.
+		r := f.reader(t, Options{})
+		// The jump may close the stream shard between two writes of a second.
 		for open := true; open; time.Sleep(time.Second) {
 			for range 200 {
 				open = f.writeOpen(s, "much", 1)
@@ -362,27 +323,23 @@ func TestJumpToTheEndOfAClosedShard(t *testing.T) {
 		seconds(30, func(int) { f.write(child, "little", 1) })
 		time.Sleep(15 * time.Second)
 		if got := counted(t, r)["little"]; got != 30 {
-			t.Errorf("%d records of the child's 30 are counted", got)
+			t.Errorf("%d records of the child are counted, want 30", got)
 		}
 		lacking := 0
 		for w := range r.Windows(t.Context(), r.windows.begin, r.Settled(), Window) {
-			var units uint64
-			for _, it := range w.Items {
-				units += it.Units
-			}
+			units := unitsOf(w)
 			if written := f.writtenIn(w.Start); units < written {
 				lacking++
-				if c := w.Items[0].Coverage; c == 0 || c > 0.95 {
-					t.Errorf("%v: %d units of %d are counted, and coverage is %v", w.Start, units, written, c)
+				if c := coverageOf(w); c > 0.95 {
+					t.Errorf("%v: %d units of %d are counted, but the coverage is %v", w.Start, units, written, c)
 				}
 			}
 		}
 		if lacking == 0 {
-			t.Error("it read all")
+			t.Error("the reader skipped nothing")
 		}
 		if iterators != 1+3 {
-			t.Errorf("%d iterators were asked for", iterators)
+			t.Errorf("%d calls of GetShardIterator, want 4", iterators)
 		}
-		stop()
 	})
 }

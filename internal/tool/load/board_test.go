@@ -14,6 +14,8 @@ import (
 	"github.com/hotshard/hotshard/internal/tool/workload"
 )
 
+// TestScoresAreSentAndVerified checks three loads of the same requests: the first sets up the board, and each adds to its
+// scores.
 func TestScoresAreSentAndVerified(t *testing.T) {
 	t.Parallel()
 	f, source := newFake(t), logged(t, 300)
@@ -36,20 +38,12 @@ func TestScoresAreSentAndVerified(t *testing.T) {
 		t.Errorf("settings %s, want %s", f.board.settings, want)
 	}
 	if f.calls["/v1/scores keyed=true"] != 15 || f.calls["/v1/scores keyed=false"] != 308 {
-		t.Errorf("calls: %v", f.calls)
+		t.Errorf("calls %v, want 15 keyed ones with scores and 308 others", f.calls)
 	}
 }
 
-func TestNoBoardGetsNoScores(t *testing.T) {
-	f := newFake(t)
-	result := run(t, f, load.Options{Source: logged(t, 20)})
-	if f.calls["/v1/scores keyed=false"] != 0 || f.board.settings != "" || result.Verify.Players != 0 {
-		t.Errorf("calls %v, settings %q", f.calls, f.board.settings)
-	}
-}
-
-// TestOthersOnTheBoardCount checks that players of other loads are part of the ranking.
-func TestOthersOnTheBoardCount(t *testing.T) {
+// TestOtherPlayersAreRanked checks that players of other loads are part of the verified ranking.
+func TestOtherPlayersAreRanked(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	for i := range 400 {
@@ -59,11 +53,11 @@ func TestOthersOnTheBoardCount(t *testing.T) {
 	result := run(t, f, load.Options{Source: generated(t, workload.Uniform, 200), Board: "b"})
 	wantClean(t, result, 200)
 	if result.Verify.Players != 20 || len(f.board.entries) != 420 {
-		t.Errorf("%d players verified of %d", result.Verify.Players, len(f.board.entries))
+		t.Errorf("%d players verified of %d, want 20 of 420", result.Verify.Players, len(f.board.entries))
 	}
 }
 
-// nothing is a request whose response had no bytes.
+// nothing returns a request whose response had no bytes.
 func nothing() workload.Source {
 	request := workload.Request{Client: "idle", Path: "/", Time: time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC), ID: "1"}
 	return workload.Source{Name: "nothing", Total: 1, Timed: true, Requests: func() iter.Seq2[workload.Request, error] {
@@ -71,8 +65,8 @@ func nothing() workload.Source {
 	}}
 }
 
-// A player whose scores are all 0 has an entry, too.
-func TestScoresOfNothing(t *testing.T) {
+// TestScoresOfZero checks that a player whose scores are all 0 must have an entry.
+func TestScoresOfZero(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	for range 2 {
@@ -82,49 +76,8 @@ func TestScoresOfNothing(t *testing.T) {
 	wantDifferences(t, run(t, f, load.Options{Source: nothing(), Board: "b"}), `player "idle": accepted, but missing`)
 }
 
-func TestScoresOutlastFaults(t *testing.T) {
-	all := []fault{busy, down, broken, lostAfter, lostFore, unsure, unsureNot, downUnsure}
-	for name, c := range map[string]struct {
-		options load.Options
-		faults  []fault
-	}{
-		"keyed":         {load.Options{Keyed: true}, all},
-		"keyed batches": {load.Options{Keyed: true, Batch: 9}, append(all, half)},
-		"plain batches": {load.Options{Batch: 9}, []fault{busy, down, half}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			f := newFake(t)
-			f.fault = sometimes(5, c.faults...)
-			options := c.options
-			options.Source, options.Board = generated(t, workload.Zipf, 150), "b"
-			wantClean(t, run(t, f, options), 150)
-		})
-	}
-}
-
-// Without a key, a score with an unknown outcome is not retried, and either outcome is right.
-// outcome of it is right.
-func TestLostScoresWithoutKeyAreUnknown(t *testing.T) {
-	t.Parallel()
-	for _, lost := range []fault{lostAfter, lostFore, unsureNot} {
-		f := newFake(t)
-		random := sometimes(3, lost)
-		f.fault = func(path string) fault {
-			if path != "/v1/scores" {
-				return none
-			}
-			return random(path)
-		}
-		result := run(t, f, load.Options{Source: generated(t, workload.Zipf, 100), Board: "b"})
-		if result.Unknown == 0 || result.Unknown+result.Accepted != 100 {
-			t.Errorf("fault %d: %d accepted and %d unknown of 100", lost, result.Accepted, result.Unknown)
-		}
-		wantDifferences(t, result)
-	}
-}
-
-// A rank within the stated error is right, and the largest error is reported.
+// TestRanksMayBeOffByTheirError checks that a rank within its stated error is accepted, and that the largest error is
+// reported.
 func TestRanksMayBeOffByTheirError(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
@@ -135,38 +88,39 @@ func TestRanksMayBeOffByTheirError(t *testing.T) {
 	result := run(t, f, load.Options{Source: logged(t, 40), Board: "b"})
 	wantClean(t, result, 40)
 	if result.Verify.RankError != 2 {
-		t.Errorf("rank error %d", result.Verify.RankError)
+		t.Errorf("rank error %d, want 2", result.Verify.RankError)
 	}
 }
 
-// TestKeptTopIsCompared checks that a wrong stored top is reported although the index is right.
-func TestKeptTopIsCompared(t *testing.T) {
+// TestStoredTopIsCompared checks that a wrong stored top is reported although the index is right.
+func TestStoredTopIsCompared(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	source := generated(t, workload.Uniform, 600)
 	result := run(t, f, load.Options{Source: source, Board: "b", Batch: 50})
 	wantClean(t, result, 600)
-	again := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	wrong := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/v1/leaderboards" && r.URL.Query().Get("limit") == "100" {
 			json.NewEncoder(w).Encode(map[string]any{"entries": f.board.ranking()[1:]})
 			return
 		}
 		f.Config.Handler.ServeHTTP(w, r)
 	}))
-	defer again.Close()
-	result, err := load.Run(t.Context(), load.Options{Target: again.URL, Source: source, Board: "b", Batch: 50, Verify: true, Settle: time.Second})
+	defer wrong.Close()
+	result, err := load.Run(t.Context(), load.Options{Target: wrong.URL, Source: source, Board: "b", Batch: 50, Verify: true, Settle: time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
 	wantDifferences(t, result, "the top has 19 places, want 20", "place 1 of the top: rank 2, ")
 }
 
+// TestBoardThatCannotBeUsed checks the errors of a board in another mode, of decimal scores and of an invalid name.
 func TestBoardThatCannotBeUsed(t *testing.T) {
 	source := generated(t, workload.Uniform, 1)
 	f := newFake(t)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPut {
-			refuse(w, http.StatusConflict, "the board's mode is settled")
+			reject(w, http.StatusConflict, "the board's mode is settled")
 			return
 		}
 		f.Config.Handler.ServeHTTP(w, r)
@@ -188,7 +142,7 @@ func TestBoardThatCannotBeUsed(t *testing.T) {
 	wantError(t, err, `board "a\nb"`)
 }
 
-// sums returns the score that each client's requests add up to.
+// sums returns the total score of each client.
 func sums(source workload.Source) map[string]int64 {
 	scores := map[string]int64{}
 	for r := range source.Requests() {

@@ -20,8 +20,8 @@ func wantError(t *testing.T, err error, texts ...string) {
 	}
 }
 
-// Responses that retries won't change end the load with their reason.
-func TestRefusalEndsTheLoad(t *testing.T) {
+// TestRejectionEndsTheLoad checks that a response which a retry would not change ends the load with its reason.
+func TestRejectionEndsTheLoad(t *testing.T) {
 	for _, path := range []string{"/v1/events", "/v1/counters"} {
 		var calls atomic.Int32
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -30,7 +30,7 @@ func TestRefusalEndsTheLoad(t *testing.T) {
 				w.Write([]byte(`{"status":"ok","counter":"hotshard-load-probe","value":0}`))
 			case r.URL.Path == path:
 				calls.Add(1)
-				refuse(w, http.StatusUnprocessableEntity, "a rule is broken")
+				reject(w, http.StatusUnprocessableEntity, "a rule is broken")
 			default:
 				w.Write([]byte(`{"results":[{"status":"accepted"}]}`))
 			}
@@ -39,12 +39,12 @@ func TestRefusalEndsTheLoad(t *testing.T) {
 		server.Close()
 		wantError(t, err, "POST", path, "422 Unprocessable Entity: a rule is broken (body.x: is bad)")
 		if n := calls.Load(); n > 2 { // the probe makes one call
-			t.Errorf("%s was called %d times", path, n)
+			t.Errorf("%s was called %d times, want at most 2", path, n)
 		}
 	}
 }
 
-func TestAnswerOfAnotherLengthEndsTheLoad(t *testing.T) {
+func TestWrongNumberOfResultsEndsTheLoad(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Write([]byte(`{"results":[],"counter":"hotshard-load-probe"}`))
 	}))
@@ -53,6 +53,7 @@ func TestAnswerOfAnotherLengthEndsTheLoad(t *testing.T) {
 	wantError(t, err, "0 results for 1 items")
 }
 
+// TestNoTarget checks the errors of a server that is no hotshard, and of no server.
 func TestNoTarget(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	defer server.Close()
@@ -64,7 +65,8 @@ func TestNoTarget(t *testing.T) {
 	wantError(t, err, "no hotshard API at "+options.Target, "connection refused")
 }
 
-func TestOptionsNameEveryFault(t *testing.T) {
+// TestAllInvalidOptionsAreNamed checks that one error names all invalid options.
+func TestAllInvalidOptionsAreNamed(t *testing.T) {
 	_, err := load.Run(t.Context(), load.Options{
 		Target: "localhost:80", Concurrency: 2000, Batch: 100, Keyed: true, Rate: -1, Retries: 2000, Settle: -1,
 	})

@@ -26,12 +26,12 @@ const (
 	busy             // 429 with Retry-After
 	down             // 503
 	broken           // 500, but applied
-	lostAfter        // applied, but the connection closed without a response
-	lostFore         // the connection closed without applying
-	half             // the first half of the items accepted, the rest rejected
-	unsure           // applied, but the second half rejected as possibly written
-	unsureNot        // the first half applied (keyed: nothing), the rest rejected as possibly written
-	downUnsure       // applied, but a 503 that says it may have been written
+	lostAfter        // applied, then the connection is closed without a response
+	lostFore         // the connection is closed without applying
+	half             // the first half of the items is accepted, the rest rejected
+	unsure           // applied, but the second half is rejected as possibly written
+	unsureNot        // the first half is applied (nothing if keyed), the rest rejected as possibly written
+	downUnsure       // applied, but the response is a 503 that says it may have been written
 )
 
 type fakeEvent struct {
@@ -40,7 +40,7 @@ type fakeEvent struct {
 	Data json.RawMessage `json:"data"`
 }
 
-// fake is the API in memory, with injected faults. Its summaries show a value only at the second read, as if folded
+// fake is the API in memory, with injected faults. A summary shows a value only at its second read, as if it were folded
 // later.
 type fake struct {
 	*httptest.Server
@@ -50,9 +50,9 @@ type fake struct {
 	counters map[string]int64
 	events   map[string]map[string]fakeEvent // by entity, by time and id
 	answers  map[string][]byte               // by Idempotency-Key
-	bodies   map[string]string               // likewise
+	bodies   map[string]string               // by Idempotency-Key
 	summary  func(name string, value int64) int64
-	lag      map[string]int
+	lag      map[string]int // reads of a counter's summary until it shows the value
 	calls    map[string]int // by path and whether they had a key
 	pageMax  int
 	board    fakeBoard
@@ -80,7 +80,7 @@ func newFake(t *testing.T) *fake {
 	return f
 }
 
-// sometimes injects each of the faults with a probability of 1/8. It is called under the fake's lock.
+// sometimes injects one of these faults into 1 of 8 calls. The fake calls it under its lock.
 func sometimes(seed uint64, faults ...fault) func(string) fault {
 	random := rand.New(rand.NewPCG(seed, 0))
 	return func(string) fault {
@@ -91,12 +91,12 @@ func sometimes(seed uint64, faults ...fault) func(string) fault {
 	}
 }
 
-// surely injects a fault into the first three calls with counters after an event, so that not only the probe's calls
-// fail. Other calls get the faults of others. It is called under the fake's lock.
-func (f *fake) surely(first fault, others func(string) fault) func(string) fault {
+// surely injects a fault into the first three calls of a path after an event, since earlier calls are the probe's.
+// Other calls get the faults of others. The fake calls it under its lock.
+func (f *fake) surely(at string, first fault, others func(string) fault) func(string) fault {
 	injected := 0
 	return func(path string) fault {
-		if path == "/v1/counters" && injected < 3 && len(f.events) > 0 {
+		if path == at && injected < 3 && len(f.events) > 0 {
 			injected++
 			return first
 		}
@@ -104,7 +104,7 @@ func (f *fake) surely(first fault, others func(string) fault) func(string) fault
 	}
 }
 
-func refuse(w http.ResponseWriter, status int, detail string) {
+func reject(w http.ResponseWriter, status int, detail string) {
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.Header().Set("Retry-After", "0")
 	w.WriteHeader(status)
@@ -119,10 +119,10 @@ func (f *fake) write(w http.ResponseWriter, r *http.Request) {
 	fault := f.fault(r.URL.Path)
 	switch fault {
 	case busy:
-		refuse(w, http.StatusTooManyRequests, "no capacity")
+		reject(w, http.StatusTooManyRequests, "no capacity")
 		return
 	case down:
-		refuse(w, http.StatusServiceUnavailable, "no engine")
+		reject(w, http.StatusServiceUnavailable, "no engine")
 		return
 	case lostFore:
 		panic(http.ErrAbortHandler)
@@ -133,7 +133,7 @@ func (f *fake) write(w http.ResponseWriter, r *http.Request) {
 		panic(err)
 	}
 	if before, ok := f.bodies[key]; ok && key != "" && before != string(body) {
-		refuse(w, http.StatusConflict, "the Idempotency-Key was used for another call")
+		reject(w, http.StatusConflict, "the Idempotency-Key was used for another call")
 		return
 	}
 	f.bodies[key] = string(body)
@@ -153,9 +153,9 @@ func (f *fake) write(w http.ResponseWriter, r *http.Request) {
 	}
 	switch fault {
 	case broken:
-		refuse(w, http.StatusInternalServerError, "something")
+		reject(w, http.StatusInternalServerError, "something")
 	case downUnsure:
-		refuse(w, http.StatusServiceUnavailable, doubt)
+		reject(w, http.StatusServiceUnavailable, doubt)
 	case lostAfter:
 		panic(http.ErrAbortHandler)
 	case unsure:
@@ -207,7 +207,7 @@ func (f *fake) apply(path string, c call, take int) {
 	f.onWrite(path)
 }
 
-// results accepts the first of a call's items, and rejects the rest.
+// results returns a response that accepts the first of a call's items, and rejects the rest.
 func results(items, accepted int, detail string) []byte {
 	list := make([]map[string]string, items)
 	for i := range list {
@@ -238,7 +238,7 @@ func (f *fake) readCounters(w http.ResponseWriter, r *http.Request) {
 	defer f.mu.Unlock()
 	query := r.URL.Query()
 	if len(query["name"]) > 100 || len(r.URL.RawQuery) > 8<<10 {
-		refuse(w, http.StatusUnprocessableEntity, "too many names")
+		reject(w, http.StatusUnprocessableEntity, "too many names")
 		return
 	}
 	var list []map[string]any
@@ -268,7 +268,7 @@ func (f *fake) readEvents(w http.ResponseWriter, r *http.Request) {
 	to, err2 := time.Parse(time.RFC3339Nano, query.Get("to"))
 	limit, err3 := strconv.Atoi(query.Get("limit"))
 	if err := cmp.Or(err1, err2, err3); err != nil {
-		refuse(w, http.StatusUnprocessableEntity, err.Error())
+		reject(w, http.StatusUnprocessableEntity, err.Error())
 		return
 	}
 	var page struct {

@@ -18,20 +18,20 @@ type fakePlace struct {
 	Time   time.Time `json:"time"`
 }
 
-// fakeStanding is the response of a rank's read.
+// fakeStanding is the response of GET /v1/leaderboards/rank.
 type fakeStanding struct {
 	fakePlace
 	RankError int64       `json:"rank_error"`
 	Neighbors []fakePlace `json:"neighbors"`
 }
 
-// fakeBoard is a leaderboard of sums. Its list shows a score only at the second read, as if folded later, and is
+// fakeBoard is a leaderboard of sums. Its list shows a score only at the second read, as if it were folded later, and is
 // shorter than requested.
 type fakeBoard struct {
 	settings string
 	entries  map[string]*fakePlace
 	stale    []fakePlace                         // the response of the next read; nil for the current entries
-	listed   func([]fakePlace) []fakePlace       // changes lists
+	listed   func([]fakePlace) []fakePlace       // changes the ranking that reads see
 	standing func(fakeStanding) (_ fakeStanding) // changes ranks
 }
 
@@ -78,7 +78,7 @@ func (f *fake) putBoard(w http.ResponseWriter, r *http.Request) {
 	defer f.mu.Unlock()
 	switch f.fault(r.URL.Path) {
 	case busy:
-		refuse(w, http.StatusTooManyRequests, "no capacity")
+		reject(w, http.StatusTooManyRequests, "no capacity")
 		return
 	case lostAfter:
 		panic(http.ErrAbortHandler)
@@ -96,7 +96,7 @@ func (f *fake) readBoard(w http.ResponseWriter, r *http.Request) {
 	defer f.mu.Unlock()
 	limit, err := strconv.Atoi(r.URL.Query().Get("limit"))
 	if err != nil || limit < 1 || limit > 1000 {
-		refuse(w, http.StatusUnprocessableEntity, "limit")
+		reject(w, http.StatusUnprocessableEntity, "limit")
 		return
 	}
 	list := f.board.stale
@@ -113,14 +113,14 @@ func (f *fake) readRank(w http.ResponseWriter, r *http.Request) {
 	defer f.mu.Unlock()
 	around, err := strconv.Atoi(r.URL.Query().Get("around"))
 	if err != nil || around < 0 || around > 100 {
-		refuse(w, http.StatusUnprocessableEntity, "around")
+		reject(w, http.StatusUnprocessableEntity, "around")
 		return
 	}
 	list := f.board.listed(f.board.ranking())
 	at := slices.IndexFunc(list, func(p fakePlace) bool { return p.Player == r.URL.Query().Get("player") })
 	e := f.board.entries[r.URL.Query().Get("player")]
 	if e == nil {
-		refuse(w, http.StatusNotFound, "no such player")
+		reject(w, http.StatusNotFound, "no such player")
 		return
 	}
 	s := fakeStanding{fakePlace: *e, Neighbors: []fakePlace{}}
@@ -129,7 +129,7 @@ func (f *fake) readRank(w http.ResponseWriter, r *http.Request) {
 		s.Neighbors = slices.Concat(list[max(0, at-around):at], list[at+1:min(len(list), at+1+around)])
 	}
 	for i := range s.Neighbors {
-		s.Neighbors[i].Rank += 7 // they are as inexact as the player's
+		s.Neighbors[i].Rank += 7 // as inexact as the player's
 	}
 	json.NewEncoder(w).Encode(f.board.standing(s))
 }

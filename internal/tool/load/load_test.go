@@ -50,11 +50,11 @@ func logged(t *testing.T, count int) workload.Source {
 	return source
 }
 
-// run loads a fake and verifies, with a short wait.
+// run loads a fake and verifies the result, with a short wait.
 func run(t *testing.T, f *fake, o load.Options) load.Result {
 	t.Helper()
 	o.Target, o.Verify = f.URL, true
-	o.Settle = 150 * time.Millisecond // one more comparison, each 100 ms after the last
+	o.Settle = 150 * time.Millisecond // for a second comparison, 100 ms after the first
 	result, err := load.Run(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
@@ -65,7 +65,7 @@ func run(t *testing.T, f *fake, o load.Options) load.Result {
 func wantClean(t *testing.T, r load.Result, requests int) {
 	t.Helper()
 	if r.Requests != requests || r.Accepted != requests || r.Rejected != 0 || r.Unknown != 0 {
-		t.Errorf("%d requests: %d accepted, %d rejected, %d unknown", r.Requests, r.Accepted, r.Rejected, r.Unknown)
+		t.Errorf("%d requests: %d accepted, %d rejected, %d unknown; want %d accepted", r.Requests, r.Accepted, r.Rejected, r.Unknown, requests)
 	}
 	wantDifferences(t, r)
 }
@@ -84,10 +84,16 @@ func wantDifferences(t *testing.T, r load.Result, texts ...string) {
 	}
 }
 
+// TestLogIsSentAndVerified checks that each request of a log becomes an increment and an event, and without a board no
+// score.
 func TestLogIsSentAndVerified(t *testing.T) {
 	f := newFake(t)
 	source := logged(t, 300)
-	wantClean(t, run(t, f, load.Options{Source: source}), 300)
+	result := run(t, f, load.Options{Source: source})
+	wantClean(t, result, 300)
+	if f.calls["/v1/scores keyed=false"] != 0 || f.board.settings != "" || result.Verify.Players != 0 {
+		t.Errorf("calls %v, board settings %q; want no board", f.calls, f.board.settings)
+	}
 	counts, entities := map[string]int64{}, map[string]int{}
 	for r := range source.Requests() {
 		counts[r.Counter()]++
@@ -105,6 +111,7 @@ func TestLogIsSentAndVerified(t *testing.T) {
 	}
 }
 
+// TestEventOnTheWire checks the time and the data of an event.
 func TestEventOnTheWire(t *testing.T) {
 	f := newFake(t)
 	run(t, f, load.Options{Source: logged(t, 1)})
@@ -116,11 +123,12 @@ func TestEventOnTheWire(t *testing.T) {
 		}
 	}
 	if len(f.events["83.149.9.216"]) != 1 {
-		t.Errorf("events = %v", f.events)
+		t.Errorf("events = %v, want one", f.events)
 	}
 }
 
-func TestSecondRunIsVerifiedToo(t *testing.T) {
+// TestLaterRunsAreVerified checks that values of earlier loads are no differences.
+func TestLaterRunsAreVerified(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	wantClean(t, run(t, f, load.Options{Source: logged(t, 200)}), 200)
@@ -128,6 +136,8 @@ func TestSecondRunIsVerifiedToo(t *testing.T) {
 	wantClean(t, run(t, f, load.Options{Source: logged(t, 200), Batch: 30}), 200)
 }
 
+// TestFaultsAreOutlasted checks, for each kind of workload, that retries outlast faults which must not change counts:
+// all faults for calls with keys, and for others those that certainly applied nothing to a rejected item.
 func TestFaultsAreOutlasted(t *testing.T) {
 	all := []fault{busy, down, broken, lostAfter, lostFore, unsure, unsureNot, downUnsure}
 	for name, c := range map[string]struct {
@@ -145,50 +155,54 @@ func TestFaultsAreOutlasted(t *testing.T) {
 				f := newFake(t)
 				f.fault = sometimes(3, c.faults...)
 				options := c.options
-				options.Source = generated(t, kind, 150)
+				options.Source, options.Board = generated(t, kind, 150), "b"
 				result := run(t, f, options)
 				wantClean(t, result, 150)
 				if result.Retries == 0 {
-					t.Error("no retries: the faults were not met")
+					t.Error("no retries: no fault was injected")
 				}
 			})
 		}
 	}
 }
 
-// Without a key, an increment with an unknown outcome is not retried, and either outcome is right.
-func TestLostAnswersWithoutKeyAreUnknown(t *testing.T) {
+// TestUnknownOutcomesWithoutKey checks that an increment or a score without a key is not retried after an ambiguous
+// result. Verification must accept both outcomes.
+func TestUnknownOutcomesWithoutKey(t *testing.T) {
 	t.Parallel()
-	for _, lost := range []fault{broken, lostAfter, lostFore, unsure, unsureNot, downUnsure} {
-		f := newFake(t)
-		f.fault = f.surely(lost, sometimes(3, lost))
-		result := run(t, f, load.Options{Source: generated(t, workload.Zipf, 100)})
-		if result.Unknown == 0 || result.Unknown+result.Accepted != 100 {
-			t.Errorf("fault %d: %d accepted and %d unknown of 100", lost, result.Accepted, result.Unknown)
-		}
-		wantDifferences(t, result)
-		if f.calls["/v1/counters keyed=true"] != 0 {
-			t.Error("increments had a key")
+	for path, board := range map[string]string{"/v1/counters": "", "/v1/scores": "b"} {
+		for _, lost := range []fault{broken, lostAfter, lostFore, unsure, unsureNot, downUnsure} {
+			f := newFake(t)
+			f.fault = f.surely(path, lost, sometimes(3, lost))
+			result := run(t, f, load.Options{Source: generated(t, workload.Zipf, 100), Board: board})
+			if result.Unknown == 0 || result.Unknown+result.Accepted != 100 {
+				t.Errorf("%s, fault %d: %d accepted and %d unknown, want 100 in all and some unknown", path, lost, result.Accepted, result.Unknown)
+			}
+			wantDifferences(t, result)
+			if f.calls[path+" keyed=true"] != 0 {
+				t.Errorf("calls of %s had a key", path)
+			}
 		}
 	}
 }
 
-// Without a key, only increments that were certainly not applied are retried.
-func TestOnlyDoubtfulIncrementsAreUnknown(t *testing.T) {
+// TestOnlyAmbiguousIncrementsAreUnknown checks that increments which were certainly not applied are retried without a key.
+func TestOnlyAmbiguousIncrementsAreUnknown(t *testing.T) {
 	t.Parallel()
 	for _, doubtful := range []fault{unsure, unsureNot} {
 		f := newFake(t)
-		f.fault = f.surely(doubtful, sometimes(3, doubtful, half))
+		f.fault = f.surely("/v1/counters", doubtful, sometimes(3, doubtful, half))
 		result := run(t, f, load.Options{Source: generated(t, workload.Uniform, 300), Batch: 9})
 		if result.Unknown == 0 || result.Accepted == 0 || result.Rejected != 0 || result.Retries == 0 {
-			t.Errorf("fault %d: %+v", doubtful, result)
+			t.Errorf("fault %d: %+v, want some unknown, accepted and retried, and none rejected", doubtful, result)
 		}
 		wantDifferences(t, result)
 	}
 }
 
-// An event that may have been written is not rejected by later attempts.
-func TestDoubtOutlastsRejection(t *testing.T) {
+// TestRejectionAfterAmbiguousResult checks that an event which may have been written stays unknown although later attempts
+// are rejected.
+func TestRejectionAfterAmbiguousResult(t *testing.T) {
 	t.Parallel()
 	for _, first := range []fault{unsure, unsureNot, lostAfter, downUnsure} {
 		f := newFake(t)
@@ -197,13 +211,13 @@ func TestDoubtOutlastsRejection(t *testing.T) {
 			if calls[path]++; path == "/v1/events" && calls[path] == 1 {
 				return first
 			} else if path == "/v1/events" {
-				return half // half of one item rejects it
+				return half // rejects a single item
 			}
 			return none
 		}
 		result := run(t, f, load.Options{Source: generated(t, workload.Uniform, 1), Retries: 2})
 		if result.Unknown != 1 || f.calls["/v1/events keyed=false"] != 3 {
-			t.Errorf("fault %d: %+v after %v", first, result, f.calls)
+			t.Errorf("fault %d: %+v after calls %v, want 1 unknown after 3", first, result, f.calls)
 		}
 		wantDifferences(t, result)
 	}
@@ -219,12 +233,13 @@ func TestRetriesAreBounded(t *testing.T) {
 	}
 	result := run(t, f, load.Options{Source: generated(t, workload.Uniform, 5), Retries: 2})
 	if result.Rejected != 5 || result.Accepted != 0 || f.calls["/v1/events keyed=false"] != 15 {
-		t.Errorf("%d rejected after %v", result.Rejected, f.calls)
+		t.Errorf("%d rejected after calls %v, want 5 after 15", result.Rejected, f.calls)
 	}
 	wantDifferences(t, result)
 }
 
-func TestVerifyFindsWhatIsWrong(t *testing.T) {
+// TestVerifyFindsDifferences spoils a counter or an event after its write. Verification must report it.
+func TestVerifyFindsDifferences(t *testing.T) {
 	first := logged(t, 1)
 	const path = "/presentations/logstash-monitorama-2013/images/kibana-search.png"
 	victim := func(f *fake) map[string]fakeEvent { return f.events["83.149.9.216"] }
@@ -264,7 +279,7 @@ func TestVerifyFindsWhatIsWrong(t *testing.T) {
 			},
 			[]string{`data {"x":1,`},
 		},
-		"event from nowhere": {
+		"unknown event": {
 			func(f *fake) { change(f, func(e fakeEvent) { e.ID = "stray"; f.put("83.149.9.216", e) }) },
 			[]string{`event "stray" of "83.149.9.216" at 2015-05-17T10:05:03Z: is there, but was not accepted`},
 		},
@@ -282,9 +297,8 @@ func TestVerifyFindsWhatIsWrong(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := newFake(t)
-			written := 0
 			f.onWrite = func(string) {
-				if written++; len(f.events) > 0 && f.counters[path] == 1 {
+				if len(f.events) > 0 && f.counters[path] == 1 {
 					c.spoil(f)
 				}
 			}
@@ -304,21 +318,21 @@ func TestCancelEndsTheLoad(t *testing.T) {
 	}
 	result, err := load.Run(ctx, load.Options{Target: f.URL, Source: generated(t, workload.Uniform, 10_000)})
 	if err == nil || !strings.Contains(err.Error(), "enough") {
-		t.Errorf("error = %v", err)
+		t.Errorf("error = %v, want the context's cause", err)
 	}
 	if result.Requests == 0 || result.Requests == 10_000 {
-		t.Errorf("%d requests", result.Requests)
+		t.Errorf("%d of 10,000 requests, want some", result.Requests)
 	}
 }
 
-// TestCountersOnly sends neither events nor scores, and runs no probe.
+// TestCountersOnly checks that a load of counters sends neither events nor scores, and makes no probe.
 func TestCountersOnly(t *testing.T) {
 	f := newFake(t)
 	result, err := load.Run(t.Context(), load.Options{Target: f.URL, Source: generated(t, workload.Viral, 50), CountersOnly: true, NoProbe: true, Board: "b"})
 	if err != nil || result.Accepted != 50 {
-		t.Fatalf("%+v, %v", result, err)
+		t.Fatalf("result %+v, %v; want 50 accepted", result, err)
 	}
 	if len(f.events) != 0 || len(f.counters) != 1 || f.counters["/viral/0"] != 50 {
-		t.Errorf("it wrote the events %v and the counters %v", f.events, f.counters)
+		t.Errorf("the events are %v and the counters %v, want one counter of 50", f.events, f.counters)
 	}
 }

@@ -44,8 +44,8 @@ func TestSampleIsBounded(t *testing.T) {
 	}
 }
 
-// Every name is in one query, in order, within the bounds of a query.
-func TestQueriesAskForEveryName(t *testing.T) {
+// TestQueriesHaveEveryName checks that queries have all names in order, and that each is within its bounds.
+func TestQueriesHaveEveryName(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		names := rapid.SliceOfN(rapid.StringN(1, 100, 512), 0, 250).Draw(t, "names")
 		var asked []string
@@ -60,11 +60,12 @@ func TestQueriesAskForEveryName(t *testing.T) {
 			asked = append(asked, values["name"]...)
 		}
 		if !slices.Equal(asked, names) {
-			t.Errorf("asked for %q, want %q", asked, names)
+			t.Errorf("queries of %q, want %q", asked, names)
 		}
 	})
 }
 
+// TestReadingIsOff checks by how much a counter's reads differ from its possible values.
 func TestReadingIsOff(t *testing.T) {
 	for _, c := range []struct {
 		r    reading
@@ -78,7 +79,7 @@ func TestReadingIsOff(t *testing.T) {
 		{reading{eventual: -2, strong: 1, low: 0, high: 0}, 4},
 	} {
 		if got := c.r.off(); got != c.want {
-			t.Errorf("%+v is off by %d, want %d", c.r, got, c.want)
+			t.Errorf("%+v.off() = %d, want %d", c.r, got, c.want)
 		}
 	}
 }
@@ -90,7 +91,7 @@ func TestSumCoalesces(t *testing.T) {
 	}
 }
 
-func TestCompareEventsFindsOrderAndRepetition(t *testing.T) {
+func TestCompareEventsFindsDisorderAndDuplicates(t *testing.T) {
 	at := time.UnixMilli(1_000).UTC()
 	event := func(id string) stored { return stored{ID: id, Time: at, Data: []byte(`{}`)} }
 	want := map[identity]sent{}

@@ -10,7 +10,7 @@ import (
 	"github.com/hotshard/hotshard/internal/tool/load"
 )
 
-// firstTwo returns the first two places after 40 requests of the log.
+// firstTwo returns the first two players after 40 requests of the log.
 func firstTwo(t *testing.T) (first, second string) {
 	t.Helper()
 	of := sums(logged(t, 40))
@@ -18,14 +18,19 @@ func firstTwo(t *testing.T) (first, second string) {
 	return players[0], players[1]
 }
 
-func TestVerifyFindsWhatIsWrongOnABoard(t *testing.T) {
-	first, second := firstTwo(t)
-	without := func(list []fakePlace, player string) []fakePlace {
-		return slices.DeleteFunc(slices.Clone(list), func(p fakePlace) bool { return p.Player == player })
+// relisted returns a fault that changes a copy of the ranking.
+func relisted(change func(list []fakePlace) []fakePlace) func(*fakeBoard) {
+	return func(b *fakeBoard) {
+		b.listed = func(list []fakePlace) []fakePlace { return change(slices.Clone(list)) }
 	}
+}
+
+// TestVerifyFindsDifferencesOnBoard spoils a board or its reads after the last score. Verification must report it.
+func TestVerifyFindsDifferencesOnBoard(t *testing.T) {
+	first, second := firstTwo(t)
 	for name, c := range map[string]struct {
-		spoil func(b *fakeBoard) // when the last score is in
-		want  []string           // texts that the differences contain, any number of each
+		spoil func(b *fakeBoard) // is called after the last score
+		want  []string           // texts in the differences
 	}{
 		"wrong score": {
 			func(b *fakeBoard) { b.entries[first].Score++ },
@@ -35,63 +40,50 @@ func TestVerifyFindsWhatIsWrongOnABoard(t *testing.T) {
 			func(b *fakeBoard) { delete(b.entries, second) },
 			[]string{fmt.Sprintf("player %q: accepted, but missing", second)},
 		},
-		"player from nowhere": {
+		"unknown player": {
 			func(b *fakeBoard) { b.submit("stray", 5) },
 			[]string{`player "stray": is ranked, but no score was accepted`},
 		},
 		"not ranked": {
-			func(b *fakeBoard) {
-				b.listed = func(list []fakePlace) []fakePlace {
-					list = without(list, second)
-					for i := range list {
-						list[i].Rank = int64(i) + 1
-					}
-					return list
+			relisted(func(list []fakePlace) []fakePlace {
+				list = slices.DeleteFunc(list, func(p fakePlace) bool { return p.Player == second })
+				for i := range list {
+					list[i].Rank = int64(i) + 1
 				}
-			},
+				return list
+			}),
 			[]string{fmt.Sprintf("player %q: has the score ", second)},
 		},
 		"wrong order": {
-			func(b *fakeBoard) {
-				b.listed = func(list []fakePlace) []fakePlace {
-					list = slices.Clone(list)
-					if len(list) > 1 {
-						list[0], list[1] = list[1], list[0]
-						list[0].Rank, list[1].Rank = 1, 2
-					}
-					return list
+			relisted(func(list []fakePlace) []fakePlace {
+				if len(list) > 1 {
+					list[0], list[1] = list[1], list[0]
+					list[0].Rank, list[1].Rank = 1, 2
 				}
-			},
+				return list
+			}),
 			[]string{fmt.Sprintf("player %q with ", first)},
 		},
 		"twice": {
-			func(b *fakeBoard) {
-				b.listed = func(list []fakePlace) []fakePlace { return append(slices.Clone(list), list[:min(1, len(list))]...) }
-			},
+			relisted(func(list []fakePlace) []fakePlace { return append(list, list[:min(1, len(list))]...) }),
 			[]string{fmt.Sprintf("player %q: is ranked twice", first)},
 		},
 		"rank in the list": {
-			func(b *fakeBoard) {
-				b.listed = func(list []fakePlace) []fakePlace {
-					list = slices.Clone(list)
-					for i := range list {
-						list[i].Rank++
-					}
-					return list
+			relisted(func(list []fakePlace) []fakePlace {
+				for i := range list {
+					list[i].Rank++
 				}
-			},
+				return list
+			}),
 			[]string{"has the rank ", "of the top: rank "},
 		},
 		"another score in the list": {
-			func(b *fakeBoard) {
-				b.listed = func(list []fakePlace) []fakePlace {
-					list = slices.Clone(list)
-					for i := range list {
-						list[i].Score++
-					}
-					return list
+			relisted(func(list []fakePlace) []fakePlace {
+				for i := range list {
+					list[i].Score++
 				}
-			},
+				return list
+			}),
 			[]string{fmt.Sprintf("player %q: is ranked with ", first)},
 		},
 		"rank": {
@@ -121,16 +113,16 @@ func TestVerifyFindsWhatIsWrongOnABoard(t *testing.T) {
 			}
 			r := run(t, f, load.Options{Source: logged(t, 40), Board: "b"})
 			if r.Verify.Differences == 0 {
-				t.Error("it was not found")
+				t.Error("verification found no difference")
 			}
 			for _, text := range c.want {
 				if !slices.ContainsFunc(r.Verify.First, func(s string) bool { return strings.Contains(s, text) }) {
-					t.Errorf("%q lacks %q", r.Verify.First, text)
+					t.Errorf("the differences are %q, want %q", r.Verify.First, text)
 				}
 			}
 			for _, s := range r.Verify.First {
 				if !strings.Contains(s, "player ") && !strings.Contains(s, "places") {
-					t.Errorf("%q does not say which", s)
+					t.Errorf("the difference %q names no player", s)
 				}
 			}
 		})

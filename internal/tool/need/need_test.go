@@ -25,8 +25,8 @@ var good = map[string]string{
 	"npm": "", "git": "", "curl": "", "gcc": "", "chromium": "",
 }
 
-// check runs need.sh on a PATH with programs that print the given outputs. It returns the exit status and the output.
-// The browsers are chromium and chrome, since a Mac's have absolute paths.
+// check runs need.sh on a PATH with programs that print these outputs. It returns the exit status and the output. Its
+// browsers are chromium and chrome, since a Mac's have absolute paths.
 func check(t *testing.T, programs map[string]string, things ...string) (int, string) {
 	t.Helper()
 	bin := t.TempDir()
@@ -77,12 +77,12 @@ func TestNothingMissing(t *testing.T) {
 		{"go": "go version go2.0 linux/amd64"},
 	} {
 		if code, out := check(t, with(changes), "go", "java", "node", "git", "curl", "cc", "browser"); code != 0 || out != "" {
-			t.Errorf("%v: exit %d, %s", changes, code, out)
+			t.Errorf("%v: exit %d, %s; want 0 and nothing", changes, code, out)
 		}
 	}
 }
 
-func TestAllMissingThingsInOneAnswer(t *testing.T) {
+func TestAllMissingThingsAtOnce(t *testing.T) {
 	t.Setenv("HOTSHARD_ENDPOINT", "")
 	code, out := check(t, nil, "go", "java", "node", "git", "curl", "cc")
 	want := `These are missing:
@@ -100,7 +100,7 @@ Install them with one of
 If a distribution's package is too old: Go is at https://go.dev/dl, Java at https://adoptium.net, Node at https://nodejs.org.
 `
 	if diff := cmp.Diff(want, out); code != 1 || diff != "" {
-		t.Errorf("exit %d: %s", code, diff)
+		t.Errorf("exit %d, want 1 (-want +got):\n%s", code, diff)
 	}
 }
 
@@ -118,14 +118,14 @@ func TestTooOldOrBroken(t *testing.T) {
 	for _, tt := range tests {
 		code, out := check(t, with(map[string]string{tt.program: tt.prints}), "go", "java", "node")
 		if !strings.HasPrefix(out, "These are missing:\n  "+tt.want+"Install") || code != 1 {
-			t.Errorf("%s prints %q: exit %d, %s", tt.program, tt.prints, code, out)
+			t.Errorf("%s prints %q: exit %d, %s; want 1 and %s", tt.program, tt.prints, code, out, tt.want)
 		}
 	}
 }
 
-// TestGoThatFetchesGo checks that Go 1.21 or newer is accepted, since it downloads the version of go.mod, unless
+// TestGoThatDownloadsGo checks that Go 1.21 or newer is accepted, since it downloads the version of go.mod, unless
 // GOTOOLCHAIN forbids it. The fake go prints a setting for `go env` and a version for `go version`.
-func TestGoThatFetchesGo(t *testing.T) {
+func TestGoThatDownloadsGo(t *testing.T) {
 	for _, tt := range []struct {
 		version, toolchain string
 		want               int
@@ -135,7 +135,7 @@ func TestGoThatFetchesGo(t *testing.T) {
 	} {
 		fake := fmt.Sprintf("END\ncase $1 in env) echo %s ;; version) echo go version go%s linux/amd64 ;; esac\ncat <<'END' >/dev/null", tt.toolchain, tt.version)
 		if code, out := check(t, map[string]string{"go": fake}, "go"); code != tt.want {
-			t.Errorf("Go %s, GOTOOLCHAIN %s: exit %d, %s", tt.version, tt.toolchain, code, out)
+			t.Errorf("Go %s, GOTOOLCHAIN %s: exit %d, %s; want %d", tt.version, tt.toolchain, code, out, tt.want)
 		}
 	}
 }
@@ -143,20 +143,22 @@ func TestGoThatFetchesGo(t *testing.T) {
 // TestOnlyNpmMissing checks the advice for Homebrew, which has npm in node and no package npm.
 func TestOnlyNpmMissing(t *testing.T) {
 	if _, out := check(t, with(map[string]string{"npm": "none"}), "node"); !strings.Contains(out, "\n  brew install node\n") || !strings.Contains(out, "apt-get install -y npm\n") {
-		t.Error(out)
+		t.Errorf("want npm from apt and node from brew:\n%s", out)
 	}
 }
 
-func TestOnlyWhatATargetNeeds(t *testing.T) {
+// TestOnlyNeededThings checks that need.sh checks only its arguments, and no Java if the user has an engine.
+func TestOnlyNeededThings(t *testing.T) {
 	if code, out := check(t, map[string]string{"go": good["go"]}, "go"); code != 0 {
 		t.Errorf("exit %d, %s", code, out)
 	}
 	t.Setenv("HOTSHARD_ENDPOINT", "http://127.0.0.1:8000")
 	if code, out := check(t, with(map[string]string{"java": "none"}), "go", "java", "node"); code != 0 {
-		t.Errorf("with an engine of the user's own: exit %d, %s", code, out)
+		t.Errorf("with HOTSHARD_ENDPOINT: exit %d, %s; want 0", code, out)
 	}
 }
 
+// TestNoBrowser checks that a missing browser is reported, with exit status 0.
 func TestNoBrowser(t *testing.T) {
 	t.Setenv("HOTSHARD_BROWSER", "")
 	code, out := check(t, nil, "browser")
@@ -171,12 +173,12 @@ func TestNoBrowser(t *testing.T) {
 		t.Setenv("HOTSHARD_BROWSER", name)
 		code, out := check(t, map[string]string{"chromium": "", "other": ""}, "browser")
 		if !strings.HasPrefix(out, want) || (out == "") != (want == "") || code != 0 {
-			t.Errorf("HOTSHARD_BROWSER=%s: exit %d, %s", name, code, out)
+			t.Errorf("HOTSHARD_BROWSER=%s: exit %d, %s; want 0 and %q", name, code, out, want)
 		}
 	}
 }
 
-// TestNamesOfBrowsers checks that need.sh finds the list of browsers that the tests have.
+// TestNamesOfBrowsers checks that need.sh finds the tests' list of browsers.
 func TestNamesOfBrowsers(t *testing.T) {
 	cmd := exec.Command("sh", "./need.sh", "browser")
 	cmd.Env = append(cmd.Environ(), "HOTSHARD_BROWSER=")

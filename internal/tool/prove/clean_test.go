@@ -14,17 +14,16 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// account is a fake account with tables and a stack. Tables appear late, can't be deleted at first, and are gone after
-// some checks.
+// account is a fake account with tables and a stack.
 type account struct {
-	tables  map[string]int // by name: the checks after which it may be deleted
-	late    []string       // tables that appear after the first check
-	stack   []string       // its statuses, one for each check; the last stays
-	why     string
-	deleted []string
-	asked   int // requests for the stack's removal
-	fault   error
-	looks   int
+	tables   map[string]int // by name: how often DeleteTable fails before it succeeds
+	late     []string       // tables that appear after the first listing
+	listings int
+	stack    []string // its statuses, one for each check; the last stays
+	reason   string   // of the stack's status
+	deleted  []string
+	removals int // requests for the stack's removal
+	fault    error
 }
 
 func (a *account) ListTables(context.Context, *dynamodb.ListTablesInput, ...func(*dynamodb.Options)) (*dynamodb.ListTablesOutput, error) {
@@ -35,7 +34,7 @@ func (a *account) ListTables(context.Context, *dynamodb.ListTablesInput, ...func
 	for name := range a.tables {
 		out.TableNames = append(out.TableNames, name)
 	}
-	if a.looks++; a.looks == 1 {
+	if a.listings++; a.listings == 1 {
 		for _, name := range a.late {
 			a.tables[name] = 0
 		}
@@ -65,11 +64,11 @@ func (a *account) status(context.Context, string) (string, string, error) {
 	if len(a.stack) > 1 {
 		a.stack = a.stack[1:]
 	}
-	return status, a.why, nil
+	return status, a.reason, nil
 }
 
 func (a *account) remove(context.Context, string) error {
-	a.asked++
+	a.removals++
 	return nil
 }
 
@@ -79,7 +78,7 @@ func (a *account) cleaner() *cleaner {
 	return &cleaner{record: aRecord, tables: a, stack: a, tries: 8}
 }
 
-// TestClean checks that everything of the run is removed, and nothing else.
+// TestClean checks that the run's tables and stack are removed, and nothing else.
 func TestClean(t *testing.T) {
 	mine := aRecord.Prefix()
 	a := &account{
@@ -91,16 +90,16 @@ func TestClean(t *testing.T) {
 		t.Fatal(err)
 	}
 	slices.Sort(a.deleted)
-	if want := []string{mine + "items", mine + "plain", mine + "rollups"}; !slices.Equal(a.deleted, want) || a.asked != 1 || len(a.tables) != 3 {
-		t.Errorf("deleted %v, asked for the stack's removal %d times, left %v", a.deleted, a.asked, a.tables)
+	if want := []string{mine + "items", mine + "plain", mine + "rollups"}; !slices.Equal(a.deleted, want) || a.removals != 1 || len(a.tables) != 3 {
+		t.Errorf("deleted %v, want %v; %d requests for the stack's removal, want 1; left %v", a.deleted, want, a.removals, a.tables)
 	}
 }
 
-// TestLateTable checks that the second check finds a table that was made after the first.
+// TestLateTable checks that a table is removed which appears after the first listing found none.
 func TestLateTable(t *testing.T) {
 	a := &account{tables: map[string]int{}, late: []string{aRecord.Prefix() + "items"}}
 	if err := a.cleaner().clean(t.Context()); err != nil || len(a.deleted) != 1 {
-		t.Errorf("%v, deleted %v", err, a.deleted)
+		t.Errorf("clean returned %v, deleted %v", err, a.deleted)
 	}
 }
 
@@ -108,39 +107,39 @@ func TestLateTable(t *testing.T) {
 func TestLeft(t *testing.T) {
 	table := aRecord.Prefix() + "items"
 	for name, c := range map[string]struct {
-		account *account
-		want    []string
-		asked   int
+		account  *account
+		want     []string
+		removals int
 	}{
 		"a table that stays": {&account{tables: map[string]int{table: 1000}}, []string{"table " + table, "--cleanup"}, 0},
 		"a stack that stays": {&account{stack: []string{"DELETE_IN_PROGRESS"}}, []string{"stack hotshard-prove-abcdefgh (DELETE_IN_PROGRESS)"}, 0},
-		"a stack that could not be deleted is tried once more": {
-			&account{stack: []string{"DELETE_FAILED", "DELETE_IN_PROGRESS", "DELETE_FAILED"}, why: "[Failures] is not empty"},
+		"a stack that fails twice": {
+			&account{stack: []string{"DELETE_FAILED", "DELETE_IN_PROGRESS", "DELETE_FAILED"}, reason: "[Failures] is not empty"},
 			[]string{"stack hotshard-prove-abcdefgh (DELETE_FAILED)", "[Failures] is not empty", "empty the failure bucket"}, 1,
 		},
 		"no permission": {&account{fault: errors.New("access denied")}, []string{"perhaps tables or a stack that begin with hotshard-prove-abcdefgh-", "access denied"}, 0},
 	} {
 		err := c.account.cleaner().clean(t.Context())
-		if _, ok := errors.AsType[*LeftError](err); !ok || c.account.asked != c.asked {
-			t.Errorf("%s: %v, asked %d times", name, err, c.account.asked)
+		if _, ok := errors.AsType[*LeftError](err); !ok || c.account.removals != c.removals {
+			t.Errorf("%s: error %v, %d requests for the stack's removal, want %d", name, err, c.account.removals, c.removals)
 			continue
 		}
 		for _, want := range c.want {
 			if !strings.Contains(err.Error(), want) {
-				t.Errorf("%s: %v, want %s", name, err, want)
+				t.Errorf("%s: error %v, want %s", name, err, want)
 			}
 		}
 	}
-	cut, cancel := context.WithCancel(t.Context())
+	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
 	stays := (&account{tables: map[string]int{table: 1000}}).cleaner()
 	stays.pause = time.Hour
-	if err := stays.clean(cut); err == nil || !strings.Contains(err.Error(), "table "+table) {
-		t.Errorf("cut off: %v", err)
+	if err := stays.clean(cancelled); err == nil || !strings.Contains(err.Error(), "table "+table) {
+		t.Errorf("cancelled: error %v, want the table", err)
 	}
 }
 
-// ofAccount is a site whose runs are in a fake account.
+// ofAccount is a site in a fake account.
 type ofAccount struct {
 	Local
 	account *account
@@ -152,45 +151,39 @@ func (s ofAccount) cleaner(context.Context, Record) (*cleaner, error) {
 	return c, nil
 }
 
-// TestNoteStaysUntilNothingIsLeft checks that a note stays until nothing is left. A locked or unreadable note is not
-// changed.
+// TestNoteStaysUntilNothingIsLeft checks that a note is removed only after all that its run created. A locked or
+// unreadable note is not changed.
 func TestNoteStaysUntilNothingIsLeft(t *testing.T) {
 	folder := t.TempDir()
 	a := &account{stack: []string{"DELETE_IN_PROGRESS"}}
 	where := func(Record) (Site, error) { return ofAccount{account: a}, nil }
 	held, _ := newNote(t, folder, nil)
 	clean := func() error { return Clean(t.Context(), folder, where, io.Discard) }
-	count := func(want int) {
-		t.Helper()
-		if paths, err := notes(folder); err != nil || len(paths) != want {
-			t.Errorf("notes %v, %v, want %d", paths, err, want)
-		}
-	}
 	if err := clean(); err != nil {
-		t.Errorf("one that is held: %v", err)
+		t.Errorf("locked note: %v", err)
 	}
-	count(1)
+	checkNotes(t, folder, 1)
 	if err := held.file.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if err := clean(); err == nil || !strings.Contains(err.Error(), "has left stack") {
-		t.Errorf("while the stack stays: %v", err)
+		t.Errorf("while the stack exists: %v", err)
 	}
-	count(1)
+	checkNotes(t, folder, 1)
 	a.stack = nil
 	if err := Clean(t.Context(), folder, func(Record) (Site, error) { return nil, errors.New("no Region") }, io.Discard); err == nil {
-		t.Error("without a site it is cleaned")
+		t.Error("Clean returned no error without a site")
 	}
-	count(1)
+	checkNotes(t, folder, 1)
 	damaged := folder + "/12345678.json"
 	if err := os.WriteFile(damaged, []byte(`{"id":""}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if err := clean(); err == nil || !strings.Contains(err.Error(), "12345678.json: id") {
-		t.Errorf("with a damaged one beside it: %v", err)
+		t.Errorf("with a damaged note: %v", err)
 	}
-	count(1)
+	checkNotes(t, folder, 1)
 	if content, err := os.ReadFile(damaged); err != nil || string(content) != `{"id":""}` {
-		t.Errorf("the damaged one is %q, %v", content, err)
+		t.Errorf("the damaged note is %q, %v; want it unchanged", content, err)
 	}
 }

@@ -24,15 +24,15 @@ import (
 	"github.com/hotshard/hotshard/internal/tool/system"
 )
 
-// cloud is a fake of STS and CloudFormation. The checkout's fake make creates the stack, and it is gone some checks
-// after its removal was requested.
+// cloud is a fake of STS and CloudFormation. The checkout's Makefile creates the stack, which is removed some checks after
+// the request.
 type cloud struct {
 	checkout string
-	told     recorder
+	actions  recorder
 
 	mu      sync.Mutex
 	account string
-	removed int // checks since the removal was requested; 0 is not requested
+	removed int // checks since the removal was requested; 0 before the request
 }
 
 func newCloud(t *testing.T, makefile string) *cloud {
@@ -70,20 +70,26 @@ func (c *cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		fmt.Fprintf(w, "<A><DescribeStacksResult><Stacks><member><StackStatus>%s</StackStatus></member></Stacks></DescribeStacksResult></A>", status)
 	default:
-		http.Error(w, "nobody expects "+action, http.StatusTeapot)
+		http.Error(w, "unexpected action "+action, http.StatusTeapot)
 	}
 }
 
-// gone reports whether the removal was requested and seen.
+func (c *cloud) setAccount(account string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.account = account
+}
+
+// gone reports whether the stack's removal was requested, and its end checked.
 func (c *cloud) gone() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.removed > 3
 }
 
-// GetMetricData is CloudWatch's: each sum has 5 in each of two minutes.
+// GetMetricData is CloudWatch's call. Each metric has the sum 5 in each of two minutes.
 func (c *cloud) GetMetricData(_ context.Context, in *cloudwatch.GetMetricDataInput, _ ...func(*cloudwatch.Options)) (*cloudwatch.GetMetricDataOutput, error) {
-	c.told.called("cloudwatch:GetMetricData")
+	c.actions.called("cloudwatch:GetMetricData")
 	out := &cloudwatch.GetMetricDataOutput{}
 	for _, q := range in.MetricDataQueries {
 		out.MetricDataResults = append(out.MetricDataResults, types.MetricDataResult{Id: q.Id, Values: []float64{5, 5}})
@@ -91,14 +97,14 @@ func (c *cloud) GetMetricData(_ context.Context, in *cloudwatch.GetMetricDataInp
 	return out, nil
 }
 
-// site is an account with fakes of CloudFormation and STS. Its DynamoDB is the engine, with a database of its own.
+// site returns an account with fakes of CloudFormation and STS. Its DynamoDB is the engine, with a database of its own.
 func (c *cloud) site(t *testing.T) AWS {
 	t.Helper()
 	server := httptest.NewServer(c)
 	t.Cleanup(server.Close)
 	db := enginetest.Client(t)
 	config := aws.Config{
-		APIOptions: []func(*middleware.Stack) error{awscall.ObserveAttempts(c.told.called)},
+		APIOptions: []func(*middleware.Stack) error{awscall.ObserveAttempts(c.actions.called)},
 		Region:     "us-east-1", Credentials: db.Options().Credentials, BaseEndpoint: db.Options().BaseEndpoint, HTTPClient: db.Options().HTTPClient,
 	}
 	return AWS{
@@ -106,12 +112,12 @@ func (c *cloud) site(t *testing.T) AWS {
 		Waiting: Waiting{Pause: 10 * time.Millisecond, Metrics: time.Millisecond, End: 100 * time.Millisecond},
 		Sign: func(_ context.Context, r *http.Request, _ []byte) error {
 			r.Header.Set("Authorization", "signed")
-			c.told.called("execute-api:Invoke")
+			c.actions.called("execute-api:Invoke")
 			return nil
 		},
 		Calls: &awscall.Client{
 			Region: "us-east-1", Credentials: credentials.NewStaticCredentialsProvider("AKIDEXAMPLE", "secret", ""),
-			Endpoint: func(string) string { return server.URL }, Called: c.told.called,
+			Endpoint: func(string) string { return server.URL }, Called: c.actions.called,
 		},
 	}
 }
@@ -122,10 +128,10 @@ func api(t *testing.T) string {
 	return systemtest.Run(t, system.Options{Prefix: enginetest.Prefix("deployed"), Window: time.Second, Idle: time.Second, Control: "act", Notices: io.Discard}).URL()
 }
 
-// deploys returns a Makefile that creates the stack, and writes its arguments and the outputs.
+// deploys is the form of a Makefile that creates the stack, and writes its arguments and the outputs.
 const deploys = `
 deploy:
-	@echo '$(APPROVAL) $(CONTEXT)' > told
+	@echo '$(APPROVAL) $(CONTEXT)' > arguments
 	@touch deployed
 	@printf '{"%%s":{"ApiUrl":"%s/"}}' "$$(echo '$(CONTEXT)' | sed 's/-c prefix=\([^ ]*\)- .*/\1/')" > $(word 2,$(ARGS))
 `

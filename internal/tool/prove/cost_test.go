@@ -18,9 +18,10 @@ func TestCost(t *testing.T) {
 	}
 }
 
-// TestMeter checks that concurrent actions never exceed the ceiling, and that the run is ended once.
+// TestMeter checks that concurrent actions never exceed the ceiling, and that reaching it ends the run. Units that an
+// action did not use are available again.
 func TestMeter(t *testing.T) {
-	prices := Prices{WriteUnits: 1e6, Standing: 1} // a dollar each
+	prices := Prices{WriteUnits: 1e6, Standing: 1} // a dollar a write unit
 	m := newMeter(10, prices)
 	ctx, stop := context.WithCancelCause(t.Context())
 	m.stop = stop
@@ -36,10 +37,10 @@ func TestMeter(t *testing.T) {
 	under.Wait()
 	used := m.total().WriteUnits
 	if used < 3 || prices.Standing+used > 10 {
-		t.Errorf("used are %v", used)
+		t.Errorf("%v write units were used, want 3 to 9", used)
 	}
 	if cause, ok := errors.AsType[*ceilingError](context.Cause(ctx)); !ok || cause.Ceiling != 10 {
-		t.Errorf("it ended by %v", context.Cause(ctx))
+		t.Errorf("the run ended with %v, want the ceiling of 10", context.Cause(ctx))
 	}
 	fresh := newMeter(4, prices)
 	done, err := fresh.begin(Units{WriteUnits: 3})
@@ -47,33 +48,35 @@ func TestMeter(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := fresh.begin(Units{WriteUnits: 1}); err == nil {
-		t.Error("calls in flight do not count")
+		t.Error("the units of an action in flight do not count")
 	}
 	done(Units{})
 	if _, err := fresh.begin(Units{WriteUnits: 3}); err != nil {
-		t.Errorf("what was not used counts: %v", err)
+		t.Errorf("unused units still count: %v", err)
 	}
 }
 
+// TestBounds checks the bounds of the plans' costs and times.
 func TestBounds(t *testing.T) {
 	for name, c := range map[string]struct {
 		plan        Plan
 		least, most float64
 	}{"AWS": {AWSPlan(), 1, 5}, "local": {LocalPlan(), 0.25, 0.5}, "quick": {AWSPlan().Quick(), 0.25, 0.6}} {
 		if got := c.plan.Bound(); got < c.least || got > c.most {
-			t.Errorf("%s: $%.2f", name, got)
+			t.Errorf("%s: $%.2f, want $%.2f to $%.2f", name, got, c.least, c.most)
 		}
 	}
 	if got := LocalPlan().Quick().Lasting(); got > 20*time.Second {
-		t.Errorf("the quick one takes %v", got)
+		t.Errorf("the quick local plan takes %v, want at most 20s", got)
 	}
 	more := AWSPlan()
 	more.Storm *= 2
 	if more.Bound() <= AWSPlan().Bound() || more.Lasting() != AWSPlan().Lasting()+2*time.Minute {
-		t.Errorf("a longer storm: $%.2f, %v", more.Bound(), more.Lasting())
+		t.Errorf("with storms of twice the length: $%.2f, %v; want more, and two minutes more", more.Bound(), more.Lasting())
 	}
 }
 
+// TestOutcomes checks how calls are counted by their outcomes, and when the last throttled second was.
 func TestOutcomes(t *testing.T) {
 	o := newOutcomes(3 * time.Second)
 	for _, a := range []struct {
@@ -93,11 +96,11 @@ func TestOutcomes(t *testing.T) {
 		t.Errorf("outcomes (-want +got):\n%s", diff)
 	}
 	if share := want.failedShare(); math.Abs(share-66.67) > 0.01 {
-		t.Error(share)
+		t.Errorf("failed share %v %%, want 66.67", share)
 	}
 	never := newOutcomes(time.Second)
 	never.addAnswer(0, answer{status: 429}, nil)
 	if got := never.total().Calm; got != -1 {
-		t.Errorf("one that is throttled to its end is calm after %v", got)
+		t.Errorf("throttled to the end: calm after %v, want -1", got)
 	}
 }

@@ -5,13 +5,9 @@ import (
 	"context"
 	"errors"
 	"io"
-	"log"
 	"maps"
 	"math/rand/v2"
 	"net/http"
-	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -27,7 +23,7 @@ import (
 	"github.com/hotshard/hotshard/internal/test/lane"
 )
 
-// tiny returns a plan of little more than a second.
+// tiny returns a plan that takes little more than a second.
 func tiny() Plan {
 	p := LocalPlan()
 	p.Onset, p.Rung, p.Rest, p.Burst = []float64{0.5, 10}, 200*time.Millisecond, time.Millisecond, 100*time.Millisecond
@@ -52,12 +48,12 @@ func (r *recorder) called(action awscall.Action) {
 
 func (r *recorder) all() []awscall.Action { return slices.Sorted(maps.Keys(r.actions)) }
 
-// right reports whether a strong read has all accepted calls, and no more than could have been applied.
+// right reports whether a strong read found all accepted calls, and no more than could have been applied.
 func (s *Storm) right() bool {
 	return s.Found >= s.Accepted && s.Found <= s.Accepted+s.Before.Other+s.Offered.Other
 }
 
-// left returns the tables of runs in an engine.
+// left returns an engine's tables with a prefix.
 func left(t *testing.T, endpoint, prefix string) (names []string) {
 	t.Helper()
 	pages := dynamodb.NewListTablesPaginator(dynamolocal.DynamoDB(endpoint, ""), &dynamodb.ListTablesInput{})
@@ -75,15 +71,17 @@ func left(t *testing.T, endpoint, prefix string) (names []string) {
 	return names
 }
 
-// TestRunHere makes a complete run on the engine. Each experiment has results, and nothing is left.
-func TestRunHere(t *testing.T) {
+// TestLocalRun makes a complete run on the engine. Each experiment must have results, and nothing may be left.
+func TestLocalRun(t *testing.T) {
 	t.Parallel()
 	endpoint, folder := enginetest.Endpoint(t), t.TempDir()
-	var told recorder
-	tell := func(o *dynamodb.Options) { o.APIOptions = append(o.APIOptions, awscall.ObserveAttempts(told.called)) }
+	var actions recorder
+	record := func(o *dynamodb.Options) {
+		o.APIOptions = append(o.APIOptions, awscall.ObserveAttempts(actions.called))
+	}
 	var notices bytes.Buffer
 	report, err := Run(t.Context(), Options{
-		Site: Local{Endpoint: endpoint, PartitionWCU: 20, Client: []func(*dynamodb.Options){tell}}, Plan: tiny(), Ceiling: 1, Folder: folder, Notices: &notices,
+		Site: Local{Endpoint: endpoint, PartitionWCU: 20, Client: []func(*dynamodb.Options){record}}, Plan: tiny(), Ceiling: 1, Folder: folder, Notices: &notices,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -110,51 +108,49 @@ func TestRunHere(t *testing.T) {
 		}
 	}
 	if tables := left(t, endpoint, "hotshard-prove-"+report.Run); tables != nil {
-		t.Errorf("left are %v", tables)
+		t.Errorf("tables %v are left", tables)
 	}
 	if files, err := os.ReadDir(folder); err != nil || len(files) > 0 {
-		t.Errorf("left are %v, %v", files, err)
+		t.Errorf("files %v are left, %v", files, err)
 	}
 	want := []awscall.Action{"dynamodb:CreateTable", "dynamodb:DeleteTable", "dynamodb:DescribeTable", "dynamodb:ListTables", "dynamodb:UpdateItem"}
-	if got := told.all(); !slices.Equal(got, want) {
-		t.Errorf("called were %v, want %v", got, want)
+	if got := actions.all(); !slices.Equal(got, want) {
+		t.Errorf("the run called %v, want %v", got, want)
 	}
 }
 
-// TestCeiling checks that a run that could cost more is not begun, and that one that turns out to is ended and removed.
+// TestCeiling checks that a run is not begun if it may cost more than the ceiling. A run that reaches the ceiling is
+// ended and removed.
 func TestCeiling(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	site := Local{Endpoint: "http://127.0.0.1:1", PartitionWCU: 20}
 	report, err := Run(t.Context(), Options{Site: site, Plan: tiny(), Ceiling: 0.2, Folder: folder})
 	if err == nil || report != nil || !strings.Contains(err.Error(), "the ceiling is $0.20") {
-		t.Errorf("%v", err)
+		t.Errorf("a ceiling below the bound: %v", err)
 	}
 	site.Endpoint = enginetest.Endpoint(t)
 	report, err = Run(t.Context(), Options{Site: site, Plan: tiny(), Ceiling: tiny().Bound(), Folder: folder})
 	if _, ok := errors.AsType[*ceilingError](err); !ok || report.Fault == "" || report.ReckonedCost > report.Ceiling {
-		t.Errorf("%v, %+v", err, report)
+		t.Errorf("a ceiling at the bound: error %v, report %+v; want it reached", err, report)
 	}
 	if report != nil && left(t, site.Endpoint, "hotshard-prove-"+report.Run) != nil {
 		t.Error("tables are left")
 	}
-	if paths, err := notes(folder); err != nil || paths != nil {
-		t.Errorf("notes %v, %v", paths, err)
-	}
+	checkNotes(t, folder, 0)
 }
 
-// failing is a proxy that fails the n-th call that creates, describes, lists or deletes tables, with an error that the
-// SDK does not retry. With end it forwards the call and ends the run instead.
+// failing is a proxy that fails the n-th call about tables with an error that the SDK does not retry. If end is set, it
+// forwards the call and ends the run instead.
 type failing struct {
-	engine http.Handler
-	at     int
-	end    func() // nil to fail
+	at  int
+	end func() // nil to fail
 
 	mu    sync.Mutex
 	calls int
 }
 
-func (f *failing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (f *failing) handle(w http.ResponseWriter, r *http.Request, forward http.Handler) {
 	_, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
 	f.mu.Lock()
 	if strings.Contains(operation, "Table") || strings.Contains(operation, "TimeToLive") {
@@ -172,26 +168,13 @@ func (f *failing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if hit {
 		f.end()
-		r = r.WithContext(context.WithoutCancel(r.Context())) // the call is made although its client has left
+		r = r.WithContext(context.WithoutCancel(r.Context())) // forwards the call although its client disconnects
 	}
-	f.engine.ServeHTTP(w, r)
+	forward.ServeHTTP(w, r)
 }
 
-// through starts a proxy before an engine.
-func through(t *testing.T, endpoint string, f *failing) string {
-	t.Helper()
-	target, err := url.Parse(endpoint)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f.engine = &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }, Transport: dynamolocal.Transport(), ErrorLog: log.New(io.Discard, "", 0)}
-	server := httptest.NewServer(f)
-	t.Cleanup(server.Close)
-	return server.URL
-}
-
-// TestNothingIsLeft fails each call in turn, or ends the run at it. Nothing may be left of the run, unless its note is
-// left, by which the rest is removed later.
+// TestNothingIsLeft fails a random call about tables, or ends the run at it. Tables may be left only if the run's note is,
+// and Clean must then remove them.
 func TestNothingIsLeft(t *testing.T) {
 	t.Parallel()
 	endpoint := enginetest.Endpoint(t)
@@ -209,7 +192,7 @@ func TestNothingIsLeft(t *testing.T) {
 			prefix := runAndClean(ctx, t, endpoint, f)
 			cancel()
 			if tables := left(t, endpoint, prefix); tables != nil {
-				t.Errorf("call %d, interrupted %t: left are %v", at, interrupt, tables)
+				t.Errorf("call %d, interrupted %t: tables %v are left", at, interrupt, tables)
 			}
 		}
 	}
@@ -219,20 +202,20 @@ func TestNothingIsLeft(t *testing.T) {
 func runAndClean(ctx context.Context, t *testing.T, endpoint string, f *failing) string {
 	t.Helper()
 	folder := t.TempDir()
-	report, err := Run(ctx, Options{Site: impatient{Local{Endpoint: through(t, endpoint, f), PartitionWCU: 20}}, Plan: tiny(), Ceiling: 1, Folder: folder})
+	report, err := Run(ctx, Options{Site: impatient{Local{Endpoint: enginetest.Proxy(t, endpoint, f.handle), PartitionWCU: 20}}, Plan: tiny(), Ceiling: 1, Folder: folder})
 	paths, listErr := notes(folder)
 	if listErr != nil {
 		t.Fatal(listErr)
 	}
 	if report == nil {
 		if paths != nil {
-			t.Errorf("nothing was begun, and %v is noted: %v", paths, err)
+			t.Errorf("the run was not begun, but has the notes %v: %v", paths, err)
 		}
 		return "hotshard-prove-nothing"
 	}
 	prefix := "hotshard-prove-" + report.Run
 	if tables := left(t, endpoint, prefix); tables != nil && paths == nil {
-		t.Errorf("there is no note, and %v are left", tables)
+		t.Errorf("tables %v are left without a note", tables)
 	}
 	if err := Clean(t.Context(), folder, func(Record) (Site, error) { return Local{}, nil }, io.Discard); err != nil {
 		t.Error(err)
@@ -240,7 +223,7 @@ func runAndClean(ctx context.Context, t *testing.T, endpoint string, f *failing)
 	return prefix
 }
 
-// impatient is this machine, without retries of a removal.
+// impatient is a local site whose removals are hardly retried.
 type impatient struct{ Local }
 
 func (i impatient) cleaner(ctx context.Context, r Record) (*cleaner, error) {

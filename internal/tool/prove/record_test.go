@@ -28,36 +28,42 @@ func newNote(t *testing.T, folder string, change func(*Record)) (*note, Record) 
 	return held, r
 }
 
+// checkNotes checks the number of notes in a folder.
+func checkNotes(t *testing.T, folder string, want int) {
+	t.Helper()
+	if paths, err := notes(folder); err != nil || len(paths) != want {
+		t.Errorf("notes %v, %v, want %d", paths, err, want)
+	}
+}
+
 // TestNotes checks that a note is read as it was written, by one process at a time.
 func TestNotes(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "a", "b")
-	if paths, err := notes(folder); err != nil || paths != nil {
-		t.Errorf("without a folder: %v, %v", paths, err)
-	}
+	checkNotes(t, folder, 0)
 	held, written := newNote(t, folder, func(r *Record) { r.Region, r.Account = "eu-west-1", "123456789012" })
 	paths, err := notes(folder)
 	if err != nil || len(paths) != 1 || paths[0] != held.path {
-		t.Fatalf("%v, %v", paths, err)
+		t.Fatalf("notes %v, %v, want %s", paths, err, held.path)
 	}
 	if _, _, err := openNote(held.path); !errors.Is(err, errBusy) {
-		t.Errorf("while it is held: %v", err)
+		t.Errorf("while it is locked: %v, want %v", err, errBusy)
 	}
-	if err := held.file.Close(); err != nil { // the process ended
+	if err := held.file.Close(); err != nil { // as the process's end does
 		t.Fatal(err)
 	}
 	again, read, err := openNote(held.path)
 	if err != nil || read != written {
-		t.Fatalf("%+v, %v, want %+v", read, err, written)
+		t.Fatalf("the note has %+v, %v, want %+v", read, err, written)
 	}
 	if err := again.remove(); err != nil {
 		t.Fatal(err)
 	}
 	if left, err := os.ReadDir(folder); err != nil || len(left) > 0 {
-		t.Errorf("left are %v, %v", left, err)
+		t.Errorf("files %v are left, %v", left, err)
 	}
 }
 
-// TestDamagedNotes checks that damaged notes are rejected: with an empty id all tables of an account would be a run's.
+// TestDamagedNotes checks that damaged notes are rejected. With an empty id, all tables of an account would be a run's.
 func TestDamagedNotes(t *testing.T) {
 	folder := t.TempDir()
 	for content, want := range map[string]string{
@@ -79,7 +85,7 @@ func TestDamagedNotes(t *testing.T) {
 			continue
 		}
 		if err == nil || want == "" || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v, want %q", content, err, want)
+			t.Errorf("%q: error %v, want %q", content, err, want)
 		}
 	}
 }

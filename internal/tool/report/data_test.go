@@ -10,10 +10,10 @@ import (
 	"github.com/hotshard/hotshard/internal/base/heat"
 )
 
-// TestDataOfASample: the matrix has the estimates, what was hot stands alone in it, and
-// errors reach to the intervals' ends; a day of many keys stays below 2 MB.
-func TestDataOfASample(t *testing.T) {
-	r := day(t, func(stratum int, s *Slice) {
+// crowdedDay returns a report of 10,000 keys, of which user#hot is hot in stratum 100.
+func crowdedDay(t *testing.T) *Sampled {
+	t.Helper()
+	return day(t, func(stratum int, s *Slice) {
 		for i := range 300 {
 			s.Keys[fmt.Sprintf("user#%04d", (stratum*7+i)%10_000)] = Tally{Units: 2, Writes: 2}
 		}
@@ -21,25 +21,37 @@ func TestDataOfASample(t *testing.T) {
 			s.Keys["user#hot"] = Tally{Units: 900, Writes: 900}
 		}
 	})
-	d := r.Data(Streams{Shards: []StreamShard{
-		{ID: "a"}, {ID: "b", Parent: "a", First: begin.Add(2 * time.Hour)}, {ID: "c", Parent: "a", First: begin.Add(time.Hour)}, {ID: "d", Parent: "b"},
-	}}, map[string]int{"GetRecords": 200_000, "DescribeStream": 1})
-	total := uint64(0)
+}
+
+// checkTotals checks that the rows and the rest of each column add up to its total. It returns the sum of all columns.
+func checkTotals(t *testing.T, d Data) (total uint64) {
+	t.Helper()
 	for c := range d.Heat.Total {
 		sum := d.Heat.Rest[c]
 		for _, row := range d.Heat.Rows {
 			sum += row.Units[c]
 		}
 		if sum != d.Heat.Total[c] {
-			t.Fatalf("column %d: %d of %d", c, sum, d.Heat.Total[c])
-		}
-		if d.Heat.Covered[c] < 0.0199 || d.Heat.Covered[c] > 0.0201 {
-			t.Fatalf("column %d: %v is covered", c, d.Heat.Covered[c])
+			t.Fatalf("%d rows, column %d: rows and rest have %d units, the total is %d", len(d.Heat.Rows), c, sum, d.Heat.Total[c])
 		}
 		total += sum
 	}
-	if want := uint64(50 * (1728*600 + 900)); total != want {
-		t.Errorf("%d units in all, want %d", total, want)
+	return total
+}
+
+// TestDataOfSample checks the estimates of a sample. A hot key has a row of its own, and a day of many keys has at most
+// 1.5 MB.
+func TestDataOfSample(t *testing.T) {
+	d := crowdedDay(t).Data(Streams{Shards: []StreamShard{
+		{ID: "a"}, {ID: "b", Parent: "a", First: begin.Add(2 * time.Hour)}, {ID: "c", Parent: "a", First: begin.Add(time.Hour)}, {ID: "d", Parent: "b"},
+	}}, map[string]int{"GetRecords": 200_000, "DescribeStream": 1})
+	for c, covered := range d.Heat.Covered {
+		if covered < 0.0199 || covered > 0.0201 {
+			t.Fatalf("column %d: coverage %v, want 0.02", c, covered)
+		}
+	}
+	if total, want := checkTotals(t, d), uint64(50*(1728*600+900)); total != want {
+		t.Errorf("%d units in all columns, want %d", total, want)
 	}
 	found := false
 	for _, row := range d.Heat.Rows {
@@ -48,30 +60,30 @@ func TestDataOfASample(t *testing.T) {
 		}
 		found = true
 		if row.Keys != 1 || row.Status != heat.Hot && row.Status != heat.Saturated || row.Units[100/12] != 45_000 || row.Error[100/12] < 45_000 {
-			t.Errorf("%+v", row)
+			t.Errorf("row of the hot key: %+v, want one hot key with 45,000 units and at least that error in column 8", row)
 		}
 	}
 	if !found || len(d.Heat.Rows) > 256 || len(d.Heat.Rows) < 200 {
-		t.Errorf("%d rows, the hot one among them: %v", len(d.Heat.Rows), found)
+		t.Errorf("%d rows, with the hot key: %t; want 200 to 256 with it", len(d.Heat.Rows), found)
 	}
 	if len(d.Splits) != 1 || d.Splits[0] != (Split{stamp(begin.Add(time.Hour)), "a", 2}) {
-		t.Errorf("%+v", d.Splits)
+		t.Errorf("splits %+v, want one of a into 2, at the first record of c", d.Splits)
 	}
 	if d.Read.Share < 0.0199 || d.Read.Share > 0.0201 || d.Read.Calls != 200_001 || d.Read.StreamShards != 4 || d.Cost.USD != 0.04 {
-		t.Errorf("%+v, %+v", d.Read, d.Cost)
+		t.Errorf("read %+v, cost %+v", d.Read, d.Cost)
 	}
 	if len(d.Summary) != 2 || !strings.Contains(d.Summary[1], `"user#hot"`) || len(d.Todo) != 1 {
-		t.Errorf("%q, %q", d.Summary, d.Todo)
+		t.Errorf("summary %q, to do %q", d.Summary, d.Todo)
 	}
 	text, err := json.Marshal(d)
 	if err != nil || len(text) > 1_500_000 {
-		t.Errorf("%d bytes, %v", len(text), err)
+		t.Errorf("%d bytes of JSON, %v; want at most 1,500,000", len(text), err)
 	}
 	t.Logf("%d bytes", len(text))
 }
 
-// TestDataOfWindows: over all that was counted, a storm is what was hot in windows that
-// follow each other, with the hottest one's certified rate.
+// TestDataOfWindows checks that successive hot windows of a complete count are one storm. Its rate is the certified
+// rate of the hottest window.
 func TestDataOfWindows(t *testing.T) {
 	s := settings
 	s.From, s.To = begin, begin.Add(time.Hour)
@@ -85,31 +97,31 @@ func TestDataOfWindows(t *testing.T) {
 	}
 	d := r.Data(map[string]int{"Query": 3})
 	if len(d.Storms) != 2 {
-		t.Fatalf("%+v", d.Storms)
+		t.Fatalf("%d storms, want 2: %+v", len(d.Storms), d.Storms)
 	}
 	first, second := d.Storms[0], d.Storms[1]
 	if first.From != stamp(begin.Add(2000*time.Second)) || first.Rate != 770 || first.Low != 770 || first.High != 780 || first.Kind != OneKey {
-		t.Errorf("%+v", first)
+		t.Errorf("hottest storm: %+v, want one key from second 2,000 at 770 to 780 WCU/s", first)
 	}
 	if second.From != stamp(begin.Add(100*time.Second)) || second.To != stamp(begin.Add(160*time.Second)) || second.Rate != 751.5 {
-		t.Errorf("%+v", second)
+		t.Errorf("second storm: %+v, want seconds 100 to 160 at 751.5 WCU/s", second)
 	}
 	if d.Read.Share != 1 || d.Read.Records != 360*9000 || d.Heat.Step.String() != "30s" || len(d.Heat.Total) != 120 || d.Heat.Total[0] != 27_000 {
-		t.Errorf("%+v, step %s", d.Read, d.Heat.Step)
+		t.Errorf("read %+v, step %s, totals %v", d.Read, d.Heat.Step, d.Heat.Total)
 	}
 }
 
-// TestNothing: a report of an idle table says so.
-func TestNothing(t *testing.T) {
+// TestIdleTable checks that a report of an idle table says so, and that its lists are empty instead of null.
+func TestIdleTable(t *testing.T) {
 	d := day(t, func(int, *Slice) {}).Data(Streams{}, nil)
 	if len(d.Storms) != 0 || len(d.Summary) != 2 || !strings.HasPrefix(d.Summary[0], "No hot-key event found") || d.Heat.Rows == nil || d.Splits == nil || d.Todo == nil || d.Storms == nil {
-		t.Errorf("%+v", d)
+		t.Errorf("report %+v", d)
 	}
 }
 
-// TestSpanOfASample: the summary names the oldest data only where the range begins there, not where
-// whole strata shorten it, and "the stream" only where all of it was in the range.
-func TestSpanOfASample(t *testing.T) {
+// TestSpanOfSample checks what the summary says of the scanned range. It names the oldest data only if the range begins
+// there. It names the whole stream only if the range has all of it.
+func TestSpanOfSample(t *testing.T) {
 	const oldest = "The oldest data is from"
 	for _, c := range []struct {
 		wanted   time.Duration
@@ -140,41 +152,25 @@ func TestSpanOfASample(t *testing.T) {
 		}
 		text := strings.Join(r.Data(Streams{}, nil).Summary, "\n")
 		if !strings.Contains(text, c.scanned) || strings.Contains(text, oldest) != c.sentence {
-			t.Errorf("%v, share %v, oldest %v: %s", c.wanted, c.share, c.oldest, text)
+			t.Errorf("%v, share %v, oldest data at %v: summary %s\nwant %q, and %q: %t", c.wanted, c.share, c.oldest, text, c.scanned, oldest, c.sentence)
 		}
 	}
 }
 
-// TestHalve: what is left out for want of room is in the rest.
+// TestHalve checks that the units of removed rows are added to the rest, and that the hottest row stays.
 func TestHalve(t *testing.T) {
-	r := day(t, func(stratum int, s *Slice) {
-		for i := range 300 {
-			s.Keys[fmt.Sprintf("user#%04d", (stratum*7+i)%10_000)] = Tally{Units: 2, Writes: 2}
-		}
-		if stratum == 100 {
-			s.Keys["user#hot"] = Tally{Units: 900, Writes: 900}
-		}
-	})
-	d := r.Data(Streams{}, nil)
+	d := crowdedDay(t).Data(Streams{}, nil)
 	for range 8 {
 		d.Halve()
-		for c := range d.Heat.Total {
-			sum := d.Heat.Rest[c]
-			for _, row := range d.Heat.Rows {
-				sum += row.Units[c]
-			}
-			if sum != d.Heat.Total[c] {
-				t.Fatalf("%d rows, column %d: %d of %d", len(d.Heat.Rows), c, sum, d.Heat.Total[c])
-			}
-		}
+		checkTotals(t, d)
 	}
 	if len(d.Heat.Rows) != 1 || d.Heat.Rows[0].Key != "user#hot" || len(d.Storms) != 1 {
-		t.Errorf("%d rows, %d storms", len(d.Heat.Rows), len(d.Storms))
+		t.Errorf("%d storms, rows %+v; want one storm and the row of the hot key", len(d.Storms), d.Heat.Rows)
 	}
 }
 
-// TestCountedTellsWhatIsUnread checks that windows of another release count as not read.
-func TestCountedTellsWhatIsUnread(t *testing.T) {
+// TestUnreadableWindows checks that windows which another release stored count as not read.
+func TestUnreadableWindows(t *testing.T) {
 	s := settings
 	s.From, s.To = begin, begin.Add(time.Hour)
 	r := FromWindows(s)
@@ -190,9 +186,9 @@ func TestCountedTellsWhatIsUnread(t *testing.T) {
 	none := FromWindows(s)
 	none.Add(heat.Window{Start: begin, Unreadable: []error{heat.ErrVersion}})
 	if d := none.Data(nil); !strings.Contains(d.Summary[0], "another release of hotshard stored the counts of 1 window.") {
-		t.Errorf("%q", d.Summary)
+		t.Errorf("summary without a readable window: %q", d.Summary)
 	}
 	if d := r.Data(nil); d.Read.Share != 0.5 || d.Heat.Covered[0] != 0 || !strings.Contains(d.Read.Note, "180 windows may lack records") {
-		t.Errorf("%+v, covered %v", d.Read, d.Heat.Covered)
+		t.Errorf("read %+v, coverage %v; want half, and none of the first column", d.Read, d.Heat.Covered)
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/hotshard/hotshard/internal/test/lane"
 )
 
-// inserted returns the sort keys of n new items in the order of the stream, as so many writers
-// insert them, each one after the other. A write takes about 10 ms, and one in 20 about 50 ms.
+// inserted returns the sort keys of n new items in the order of the stream. Each writer inserts one item after the other.
+// A write takes about 10 ms, and one in 20 about 50 ms.
 func inserted(dice *rand.Rand, writers, n int, sortKey func(at time.Duration) string) (keys [][]byte) {
 	type write struct {
 		done time.Duration
@@ -40,7 +40,7 @@ func inserted(dice *rand.Rand, writers, n int, sortKey func(at time.Duration) st
 	return keys
 }
 
-// tally counts items as the sampler does.
+// tally counts new items as the sampler does.
 func tally(keys [][]byte) Tally {
 	var o Order
 	for _, key := range keys {
@@ -49,8 +49,7 @@ func tally(keys [][]byte) Tally {
 	return Tally{Writes: len(keys), Fresh: len(keys), Tau: o.Tau()}
 }
 
-// TestRisingSortKeys measures how often rising sort keys are found, and how often random ones are
-// taken for rising.
+// TestRisingSortKeys bounds how often rising sort keys are recognized, and how often others are taken for rising.
 func TestRisingSortKeys(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -92,8 +91,8 @@ func TestRisingSortKeys(t *testing.T) {
 	}
 }
 
-// TestFalseAlarms: of random sort keys, fewer than 1 key in 10,000 is taken for rising, at the
-// smallest number of items that is judged.
+// TestFalseAlarms checks series of random sort keys, of the least number of items that is judged. At most 1 in 10,000
+// may be taken for rising.
 func TestFalseAlarms(t *testing.T) {
 	seed := rand.Uint64()
 	dice := rand.New(rand.NewPCG(seed, 0))
@@ -112,14 +111,13 @@ func TestFalseAlarms(t *testing.T) {
 			rises++
 		}
 	}
-	t.Logf("seed %d: %d of %d", seed, rises, rounds)
 	if rises > rounds/10_000 {
-		t.Errorf("%d of %d random keys are taken for rising", rises, rounds)
+		t.Errorf("seed %d: %d of %d random series are taken for rising, want at most %d", seed, rises, rounds, rounds/10_000)
 	}
 }
 
-// TestOrderOfAnyKeys: rising keys have a tau of 1, falling ones of -1, whatever their number;
-// what is kept is bounded and evenly spaced.
+// TestOrderOfAnyKeys checks that rising keys have a tau of 1 and falling ones of -1, whatever their number. The kept
+// items must be bounded and evenly spaced.
 func TestOrderOfAnyKeys(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(2, 3000).Draw(t, "n")
@@ -136,11 +134,11 @@ func TestOrderOfAnyKeys(t *testing.T) {
 			seen = append(seen, at)
 		}
 		if rising.Tau() != 1 || falling.Tau() != -1 || math.Abs(mixed.Tau()) > 1 || len(seen) > maxOrder || len(seen) < min(n, maxOrder/2) {
-			t.Fatalf("%d items: %v, %v, %v, %d kept", n, rising.Tau(), falling.Tau(), mixed.Tau(), len(seen))
+			t.Fatalf("%d items: tau %v of rising, %v of falling, %v of mixed keys; %d kept", n, rising.Tau(), falling.Tau(), mixed.Tau(), len(seen))
 		}
 		for i, at := range seen {
 			if at != i*(rising.every+1) {
-				t.Fatalf("of %d items those are kept: %v", n, seen)
+				t.Fatalf("of %d items these are kept: %v, want one in %d", n, seen, rising.every+1)
 			}
 		}
 	})

@@ -18,19 +18,17 @@ var (
 	settings = Settings{Table: "orders", Foreign: true, Limit: 1000, HotRate: 700, Rows: 256}
 )
 
-// TestIntervalOfIndependentWrites compares with tables of exact intervals of a Poisson
-// mean (Garwood, 1936).
+// TestIntervalOfIndependentWrites compares intervals with tables of the exact intervals of a Poisson mean (Garwood, 1936).
 func TestIntervalOfIndependentWrites(t *testing.T) {
 	for n, want := range map[float64][2]float64{0: {0, 3.689}, 1: {0.0253, 5.572}, 5: {1.623, 11.668}, 10: {4.795, 18.390}, 100: {81.364, 121.627}} {
 		low, high := noise{}.interval(n, 1, 1)
 		if math.Abs(low-want[0]) > 0.02*want[0]+0.03 || math.Abs(high-want[1]) > 0.01*want[1] {
-			t.Errorf("of %v: %.3f to %.3f, want %v", n, low, high, want)
+			t.Errorf("interval of %v: %.3f to %.3f, want %v", n, low, high, want)
 		}
 	}
 }
 
-// TestIntervalsHold draws counts from bursty and heavy writes, and looks how often the
-// mean is in the interval.
+// TestIntervalsHold draws counts of bursty and heavy writes, and bounds how often the interval has their mean.
 func TestIntervalsHold(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Log("seed", seed)
@@ -46,7 +44,7 @@ func TestIntervalsHold(t *testing.T) {
 			}
 		}
 		if share := float64(held) / rounds; share < 0.9 || share > 0.985 {
-			t.Errorf("%+v: in %.3f of the intervals", c, share)
+			t.Errorf("%+v: the mean is in %.3f of the intervals, want 0.9 to 0.985", c, share)
 		}
 	}
 }
@@ -55,21 +53,21 @@ func TestCommonPrefix(t *testing.T) {
 	tallies := map[string]Tally{"user#1": {Units: 50}, "user#2": {Units: 45}, "order#1": {Units: 5}}
 	for least, want := range map[float64]string{90: "user#", 99: "", 40: "user#1"} {
 		if got, _, _ := commonPrefix(tallies, least); got != want {
-			t.Errorf("of %v units: %q, want %q", least, got, want)
+			t.Errorf("prefix of at least %v units: %q, want %q", least, got, want)
 		}
 	}
 	if got, units, keys := commonPrefix(tallies, 90); units != 95 || keys != 2 {
-		t.Errorf("%q: %d units of %d keys", got, units, keys)
+		t.Errorf("%q has %d units of %d keys, want 95 of 2", got, units, keys)
 	}
 	if got, _, _ := commonPrefix(map[string]Tally{"ü": {Units: 1}, "ö": {Units: 1}}, 2); got != "" {
-		t.Errorf("half a letter: %q", got)
+		t.Errorf("the prefix %q splits a character", got)
 	}
 }
 
 func TestPlan(t *testing.T) {
 	p, err := NewPlan(begin.Add(24*time.Hour+300*time.Millisecond), 24*time.Hour, 0.02, 7)
 	if err != nil || p.Stratum != 50*time.Second || p.Strata != 1728 || !p.From.Equal(begin) || !p.To().Equal(begin.Add(24*time.Hour)) {
-		t.Fatalf("%+v, %v", p, err)
+		t.Fatalf("plan %+v, %v; want 1,728 strata of 50 s", p, err)
 	}
 	for i := range p.Strata {
 		at := p.Second("s", i)
@@ -79,15 +77,15 @@ func TestPlan(t *testing.T) {
 	}
 	for _, share := range []float64{0, -1, 1.1, math.NaN(), 0.0001} {
 		if _, err := NewPlan(begin, time.Hour, share, 0); err == nil {
-			t.Errorf("a share of %v", share)
+			t.Errorf("a share of %v is accepted", share)
 		}
 	}
 	if _, err := NewPlan(begin, 48*time.Hour, 1, 0); err == nil {
-		t.Error("too many strata")
+		t.Error("172,800 strata are accepted")
 	}
 }
 
-// sampleOfDay begins a report over a sample of a day.
+// sampleOfDay returns an empty report of a day, and the plan of its sample.
 func sampleOfDay(t *testing.T) (*Sampled, Plan) {
 	t.Helper()
 	p, err := NewPlan(begin.Add(24*time.Hour), 24*time.Hour, 0.02, 7)
@@ -99,7 +97,7 @@ func sampleOfDay(t *testing.T) (*Sampled, Plan) {
 	return FromSample(s, p), p
 }
 
-// day returns a report over a sample of a day. write sets the records of a stratum's second.
+// day returns the report of a sampled day. The function write sets the keys of a stratum's slice.
 func day(t *testing.T, write func(stratum int, s *Slice)) *Sampled {
 	t.Helper()
 	r, p := sampleOfDay(t)
@@ -115,8 +113,7 @@ func day(t *testing.T, write func(stratum int, s *Slice)) *Sampled {
 	return r
 }
 
-// TestKindsOfStorms: a storm of each kind is told for what it is, with the times at which it
-// was seen.
+// TestKindsOfStorms checks that a storm of each kind is recognized, with its key, its advice and its times.
 func TestKindsOfStorms(t *testing.T) {
 	r := day(t, func(stratum int, s *Slice) {
 		switch {
@@ -141,11 +138,11 @@ func TestKindsOfStorms(t *testing.T) {
 		got[storm.Kind] = storm
 	}
 	if len(got) != 4 || len(r.Storms()) != 4 {
-		t.Fatalf("%+v", r.Storms())
+		t.Fatalf("storms %+v, want one of each kind", r.Storms())
 	}
 	hot := got[OneKey]
 	if hot.Key != "hot" || hot.Rate != 900 || hot.Low > 870 || hot.Low < 600 || hot.High < 930 || hot.From != stamp(r.plan.Second("shard-1", 100)) || hot.To != stamp(r.plan.Second("shard-1", 101).Add(time.Second)) {
-		t.Errorf("one key: %+v", hot)
+		t.Errorf("storm of one key: %+v, want about 900 WCU/s in strata 100 and 101", hot)
 	}
 	for kind, want := range map[Kind]struct {
 		key, advice string
@@ -155,14 +152,14 @@ func TestKindsOfStorms(t *testing.T) {
 		APrefix: {"tenant7#", "300 keys that begin with", 300}, Everything: {"shard-1", "No key or prefix", 900},
 	} {
 		if s := got[kind]; s.Key != want.key || s.Keys != want.keys || !strings.Contains(s.Advice, want.advice) {
-			t.Errorf("%s: %+v", kind, s)
+			t.Errorf("%s: %+v, want %+v", kind, s, want)
 		}
 	}
 }
 
-// TestStormInAnIndex checks that a key of an index is a storm by the sum of all stream shards, each of which has a cool
-// share of it, and that it is named with its index. A key at 90 % of the threshold is no storm.
-func TestStormInAnIndex(t *testing.T) {
+// TestStormInIndex checks a key of an index that is hot by its sum over all stream shards, but cool in each. It must be
+// a storm that is named with its index. A key at 90 % of the threshold is no storm.
+func TestStormInIndex(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Log("seed", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
@@ -185,20 +182,20 @@ func TestStormInAnIndex(t *testing.T) {
 	}
 	storms := r.Storms()
 	if len(storms) != 1 {
-		t.Fatalf("%d storms: %+v", len(storms), storms)
+		t.Fatalf("%d storms, want 1: %+v", len(storms), storms)
 	}
 	s := storms[0]
 	if s.Index != "by_place" || s.Key != "de|bonn|open" || s.Low > 900 || s.High < 900 || s.High-s.Low > 150 || s.From != stamp(p.Begin(100)) || s.To != stamp(p.Begin(110)) {
-		t.Errorf("%+v", s)
+		t.Errorf("storm %+v, want about 900 WCU/s of de|bonn|open in strata 100 to 109", s)
 	}
 	d := r.Data(Streams{}, nil)
 	if want := `"de|bonn|open" of the index by_place`; !strings.Contains(d.Summary[1], want) || !strings.HasPrefix(d.Todo[0], want+": ") || !strings.Contains(s.Advice, "of the index by_place") {
-		t.Errorf("%q, %q, %q", d.Summary, d.Todo, s.Advice)
+		t.Errorf("summary %q, to do %q and advice %q, want %s in each", d.Summary, d.Todo, s.Advice, want)
 	}
 }
 
-// TestVectorIndexes checks that rates of vector indexes are means over the report's time, of seconds and of whole strata,
-// and that they are no write units.
+// TestVectorIndexes checks that rates of vector indexes are means over the report's time, from seconds and from whole
+// strata. Their bytes must not count as write units.
 func TestVectorIndexes(t *testing.T) {
 	r := day(t, func(stratum int, s *Slice) {
 		seconds := uint64(1)
@@ -214,11 +211,11 @@ func TestVectorIndexes(t *testing.T) {
 		t.Errorf("%+v (-want +got):\n%s", d.Storms, diff)
 	}
 	if text := strings.Join(d.Summary, "\n"); !strings.Contains(text, `vector index alike took 3,072 bytes a second, 2,048 of them for "de". `) || !strings.Contains(text, "far took 1,024 bytes a second. ") {
-		t.Error(text)
+		t.Errorf("summary: %s", text)
 	}
 }
 
-// TestNoStormInNoise: a key at 90 % of the threshold is no storm, whatever second of it is read.
+// TestNoStormInNoise checks that a key at 90 % of the threshold is no storm, although single seconds reach it.
 func TestNoStormInNoise(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Log("seed", seed)
@@ -228,11 +225,11 @@ func TestNoStormInNoise(t *testing.T) {
 		s.Keys["near"] = Tally{Units: uint64(mean + math.Sqrt(mean)*random.NormFloat64()), Writes: int(mean)}
 	})
 	if storms := r.Storms(); len(storms) > 0 {
-		t.Fatalf("%+v", storms)
+		t.Fatalf("storms %+v, want none", storms)
 	}
 }
 
-// TestWholeStrata: where all was read there is nothing to estimate.
+// TestWholeStrata checks that strata which were read completely have exact rates.
 func TestWholeStrata(t *testing.T) {
 	r := day(t, func(_ int, s *Slice) {
 		s.Whole = true
@@ -240,14 +237,14 @@ func TestWholeStrata(t *testing.T) {
 	})
 	low, high, ok := r.Interval("a", 5)
 	if n, each := r.Columns(); !ok || low != high || low != 200*each.Seconds()/50 || n*int(each/time.Second) != 86400 {
-		t.Errorf("%v to %v, %v", low, high, ok)
+		t.Errorf("interval %v to %v, %t; want exactly 4 units a second", low, high, ok)
 	}
 	if len(r.Storms()) != 0 {
-		t.Errorf("%+v", r.Storms())
+		t.Errorf("storms %+v, want none", r.Storms())
 	}
 }
 
-// TestManyKeys: what a column tells apart is bounded, and its total is not.
+// TestManyKeys checks that the number of a column's cells is bounded, and that its total counts all keys.
 func TestManyKeys(t *testing.T) {
 	r := day(t, func(stratum int, s *Slice) {
 		if stratum < 24 {
@@ -258,15 +255,14 @@ func TestManyKeys(t *testing.T) {
 	})
 	c := &r.columns[0]
 	if len(c.cells) > 2*maxCells || c.total != 12*50*1000 {
-		t.Errorf("%d cells, %v units", len(c.cells), c.total)
+		t.Errorf("%d cells and %v units, want at most %d cells and 600,000 units", len(c.cells), c.total, 2*maxCells)
 	}
 }
 
-// TestAStormsMeanHasItsCoolSeconds: of a key just over the threshold, whose seconds vary about
-// it, the mean is that of the storm, not of the seconds in which it was hot. Where the storm ends
-// is told by these seconds, so that some 83 of 100 intervals hold, in the place of 95; of those of
-// the hot seconds alone next to none would.
-func TestAStormsMeanHasItsCoolSeconds(t *testing.T) {
+// TestMeanOfStormHasItsCoolSeconds checks the interval of a key whose seconds vary about the threshold. It must be that of
+// the whole storm, not of the hot seconds. Since hot seconds decide where the storm ends, about 83 of 100 intervals hold
+// instead of 95; of the hot seconds alone, almost none would.
+func TestMeanOfStormHasItsCoolSeconds(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Log("seed", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
@@ -287,13 +283,13 @@ func TestAStormsMeanHasItsCoolSeconds(t *testing.T) {
 		}
 	}
 	if held < rounds*7/10 {
-		t.Errorf("in %d of %d intervals", held, rounds)
+		t.Errorf("the mean is in %d of %d intervals, want %d or more", held, rounds, rounds*7/10)
 	}
 }
 
-// TestSharesAreOfLives: a stream shard counts as read or not while it has records: what was
-// before and after is known to be nothing, and is no share of the stream.
-func TestSharesAreOfLives(t *testing.T) {
+// TestShareOfShortLivedShards checks that the time before and after a stream shard's records does not raise the share that
+// was read.
+func TestShareOfShortLivedShards(t *testing.T) {
 	r, p := sampleOfDay(t)
 	for shard := range 6 {
 		for i := range p.Strata {
@@ -307,12 +303,12 @@ func TestSharesAreOfLives(t *testing.T) {
 	}
 	d := r.Data(Streams{}, nil)
 	if d.Read.Share < 0.0199 || d.Read.Share > 0.0201 || d.Heat.Covered[70] > 0.0201 {
-		t.Errorf("%v of it was read, %v of a column", d.Read.Share, d.Heat.Covered[70])
+		t.Errorf("share %v, and %v of a column; want 0.02", d.Read.Share, d.Heat.Covered[70])
 	}
 }
 
-// TestPrefixOfAll: what all keys of a table begin with is no storm's prefix.
-func TestPrefixOfAll(t *testing.T) {
+// TestPrefixOfAllKeys checks that a prefix which all keys of a table share is not reported as a storm's prefix.
+func TestPrefixOfAllKeys(t *testing.T) {
 	r := day(t, func(stratum int, s *Slice) {
 		if stratum != 700 {
 			s.Keys["ORDER#1"] = Tally{Units: 5, Writes: 5}
@@ -323,6 +319,6 @@ func TestPrefixOfAll(t *testing.T) {
 		}
 	})
 	if storms := r.Storms(); len(storms) != 1 || storms[0].Kind != Everything {
-		t.Errorf("%+v", storms)
+		t.Errorf("storms %+v, want one of everything", storms)
 	}
 }

@@ -23,7 +23,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/table"
 )
 
-// throttles counts the attempts that were throttled, and those on write shards above 0.
+// throttles counts throttled attempts, and accepted ones on write shards above 0.
 type throttles struct{ throttled, spread atomic.Int64 }
 
 func (o *throttles) ObserveAttempt(_ context.Context, a shard.Attempt) {
@@ -35,7 +35,7 @@ func (o *throttles) ObserveAttempt(_ context.Context, a shard.Attempt) {
 	}
 }
 
-// foreignTable makes a table as a program without hotshard does, with orders of acme and of others.
+// foreignTable creates a table as a program without hotshard does. It returns the sort keys of acme's orders.
 func foreignTable(t *testing.T, db *dynamodb.Client, name string) (keys []string) {
 	t.Helper()
 	_, err := db.CreateTable(t.Context(), &dynamodb.CreateTableInput{
@@ -67,9 +67,9 @@ func order(customer, placed string) table.Item {
 	return table.Item{"customer": &types.AttributeValueMemberS{Value: customer}, "placed": &types.AttributeValueMemberS{Value: placed}}
 }
 
-// TestAttachedDetectorGrowsAheadOfThrottles adopts a table that a plain program wrote. The detector, attached to it, adds
-// write shards at three quarters of a partition's limit, so that three times the limit is not throttled later. No grower
-// runs in the program.
+// TestAttachedDetectorGrowsAheadOfThrottles adopts a table that a plain program wrote. The attached detector must add
+// write shards at three quarters of a partition's limit. Twice the limit must then not be throttled. The program has no
+// grower.
 func TestAttachedDetectorGrowsAheadOfThrottles(t *testing.T) {
 	const limit = 40
 	db := dynamolocal.DynamoDB(enginetest.Endpoint(t), "") // the system's account
@@ -102,7 +102,7 @@ func TestAttachedDetectorGrowsAheadOfThrottles(t *testing.T) {
 		defer tick.Stop()
 		for deadline := time.Now().Add(2 * time.Minute); !until(); <-tick.C {
 			if time.Now().After(deadline) {
-				t.Fatal("it took two minutes")
+				t.Fatal("the condition was false for two minutes")
 			}
 			n++
 			id := fmt.Sprint("sold-", n)
@@ -125,16 +125,16 @@ func TestAttachedDetectorGrowsAheadOfThrottles(t *testing.T) {
 	}
 	sell(limit*3/4, grown)
 	if seen.throttled.Load() > 0 || seen.spread.Load() > 0 {
-		t.Errorf("while it grew: %d throttled, %d on other write shards", seen.throttled.Load(), seen.spread.Load())
+		t.Errorf("before growth: %d attempts throttled, %d on other write shards; want none", seen.throttled.Load(), seen.spread.Load())
 	}
 	entry, err := shards.Read(t.Context(), "acme")
 	if err != nil || entry.Most() > 24 || entry.Notes[entry.History[len(entry.History)-1].At.UnixMilli()].By != "hotkeys" {
-		t.Errorf("grown to %+v, %v", entry, err)
+		t.Errorf("entry %+v, %v; want growth by hotkeys to at most 24", entry, err)
 	}
 	twice := n + 4*limit
 	sell(2*limit, func() bool { return n > twice })
 	if seen.throttled.Load() > 0 || seen.spread.Load() == 0 {
-		t.Errorf("on %d write shards, at twice the limit: %d throttled, %d on other write shards", entry.History.Newest(), seen.throttled.Load(), seen.spread.Load())
+		t.Errorf("at twice the limit on %d write shards: %d attempts throttled, %d on other write shards; want none and some", entry.History.Newest(), seen.throttled.Load(), seen.spread.Load())
 	}
 	want := slices.Sorted(slices.Values(slices.Concat(before, sold)))
 	var got []string
@@ -154,9 +154,9 @@ func TestAttachedDetectorGrowsAheadOfThrottles(t *testing.T) {
 	defer response.Body.Close()
 	var why struct{ Table string }
 	if err := json.NewDecoder(response.Body).Decode(&why); err != nil || why.Table != name {
-		t.Errorf("%s explains %q, %v", response.Status, why.Table, err)
+		t.Errorf("GET /v1/explain: %s, table %q, %v; want %s", response.Status, why.Table, err, name)
 	}
 	if other, err := shards.Lookup(t.Context(), "customer-0", time.Now()); err != nil || other.Most() > 1 {
-		t.Errorf("a cold customer: %+v, %v", other, err)
+		t.Errorf("entry of a cold customer: %+v, %v; want one write shard", other, err)
 	}
 }

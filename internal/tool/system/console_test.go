@@ -12,7 +12,7 @@ import (
 	"github.com/hotshard/hotshard/internal/tool/console"
 )
 
-// TestConsole checks that the page is at /, that its API calls exist, and that it gets the mode and the progress of the
+// TestConsole checks that the page is at / and that its API calls exist. The page gets the mode and the progress of the
 // stream's readers.
 func TestConsole(t *testing.T) {
 	s, stop := startWith(t, func(o *Options) { o.Version, o.Start = "1.2", "bin/hotshard local" })
@@ -24,7 +24,7 @@ func TestConsole(t *testing.T) {
 	document := body(t, s.URL()+"/openapi.json", "json")
 	calls := regexp.MustCompile(`<code>(GET|POST|PUT) (/v1/[a-z/-]+)`).FindAllStringSubmatch(text, -1)
 	if len(calls) < 12 {
-		t.Fatalf("it has only %q", calls)
+		t.Fatalf("the page names the calls %q, want 12 or more", calls)
 	}
 	for _, call := range calls {
 		_, after, ok := strings.Cut(document, `"`+call[2]+`":{`)
@@ -34,7 +34,7 @@ func TestConsole(t *testing.T) {
 	}
 	want := `{"mode":"local","where":"this machine","command":"bin/hotshard shards set --target ` + s.URL() + `","version":"1.2","start":"bin/hotshard local"}`
 	if about := body(t, s.URL()+"/console/about", "json"); strings.TrimSpace(about) != want {
-		t.Errorf("got %s", about)
+		t.Errorf("about = %s, want %s", about, want)
 	}
 	eventually(t, func() bool {
 		var pipeline struct{ Readers []console.Reader }
@@ -51,10 +51,11 @@ func TestConsole(t *testing.T) {
 	})
 	response, err := http.Post(s.URL()+"/", "application/json", nil)
 	if err != nil || response.StatusCode != http.StatusNotFound && response.StatusCode != http.StatusMethodNotAllowed {
-		t.Errorf("POST /: %v, %v", response, err)
+		t.Errorf("POST /: %v, %v; want 404 or 405", response, err)
 	}
 }
 
+// body returns the body of a GET with this part in its Content-Type. It fails the test if the status is not 200.
 func body(t *testing.T, url, kind string) string {
 	t.Helper()
 	response, err := http.Get(url)

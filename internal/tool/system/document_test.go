@@ -24,7 +24,7 @@ import (
 // object is an object in the OpenAPI document.
 type object = map[string]any
 
-// documented is the document of all routes, with its faults.
+// documented is the document of all routes while it is checked.
 type documented struct {
 	t       *testing.T
 	root    object
@@ -32,8 +32,8 @@ type documented struct {
 	seen    map[string]bool // checked components, by name and whether a request has them
 }
 
-// TestTheDocument checks that the document of the whole API follows the rules that client generators and readers need.
-// It also makes every call's handler.
+// TestTheDocument checks that the OpenAPI document of all calls follows the rules that client generators and readers
+// need. Each call must have a handler.
 func TestTheDocument(t *testing.T) {
 	routes := []httpapi.Routes{ingest.Routes(nil), query.Routes(nil)}
 	handler := httpapi.New(slog.New(slog.NewTextHandler(t.Output(), nil)), routes...)
@@ -56,7 +56,7 @@ func TestTheDocument(t *testing.T) {
 		}
 	}
 	if operations != 20 {
-		t.Errorf("%d operations", operations)
+		t.Errorf("the document has %d operations, want 20", operations)
 	}
 	for _, name := range slices.Sorted(maps.Keys(d.schemas)) {
 		if !d.seen["answer "+name] && !d.seen["request "+name] {
@@ -70,7 +70,7 @@ func TestTheDocument(t *testing.T) {
 	}
 }
 
-// checkReady makes a call's handler by its first request, which the service does not get.
+// checkReady checks that a call has a handler, with a request that the handler rejects.
 func checkReady(t *testing.T, handler http.Handler, method, path string) {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), method, strings.NewReplacer("{", "", "}", "").Replace(path)+"?unknown=1", strings.NewReader("{}"))
@@ -138,7 +138,7 @@ func (d *documented) checkOperation(name, method string, op object) {
 	if body, ok := op["requestBody"].(object); ok {
 		d.checkSchema(name+": body", body["content"].(object)["application/json"].(object)["schema"].(object), true)
 		if responses["408"] == nil || responses["413"] == nil || responses["415"] == nil {
-			d.t.Errorf("%s has a body, and not all its refusals", name)
+			d.t.Errorf("%s has a body, but lacks a response 408, 413 or 415", name)
 		}
 	}
 	for status, r := range responses {
@@ -176,14 +176,14 @@ var keywords = strings.Fields(`$ref additionalProperties default description enu
 func (d *documented) checkSchema(place string, s object, ofRequest bool) {
 	for keyword := range s {
 		if !slices.Contains(keywords, keyword) && !strings.HasPrefix(keyword, "x-") {
-			d.t.Errorf("%s: %s is no keyword", place, keyword)
+			d.t.Errorf("%s: %s is not in the list of keywords", place, keyword)
 		}
 	}
 	if !ofRequest && s["additionalProperties"] == false {
-		d.t.Errorf("%s: an answer may have no other member", place)
+		d.t.Errorf("%s: a response forbids additional properties, so later fields break clients", place)
 	}
 	if s["type"] == "object" && ofRequest && s["properties"] != nil && s["additionalProperties"] != false {
-		d.t.Errorf("%s: a request may have other members", place)
+		d.t.Errorf("%s: a request allows additional properties", place)
 	}
 	if ref, ok := s["$ref"].(string); ok {
 		d.follow(ref[strings.LastIndex(ref, "/")+1:], ofRequest)
@@ -227,8 +227,8 @@ func (d *documented) follow(name string, ofRequest bool) {
 	}
 }
 
-// checkGolden compares the document with testdata/openapi.json, so that a change of the API shows as
-// a diff of a few lines; go test ./internal/tool/system -run TestTheDocument -update accepts it.
+// checkGolden compares the document with testdata/openapi.json. To accept a change of the API, run
+// go test ./internal/tool/system -run TestTheDocument -update.
 func checkGolden(t *testing.T, document []byte) {
 	t.Helper()
 	golden := filepath.Join("testdata", "openapi.json")

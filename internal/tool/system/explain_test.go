@@ -5,12 +5,11 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	reasons "github.com/hotshard/hotshard/internal/base/throttles"
 )
 
-// explained returns the answer of GET /v1/explain.
+// explained returns the response of GET /v1/explain.
 func explained(t *testing.T, s *System) (r reasons.Report) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(body(t, s.URL()+"/v1/explain?since=5m", "json")), &r); err != nil {
@@ -19,7 +18,8 @@ func explained(t *testing.T, s *System) (r reasons.Report) {
 	return r
 }
 
-// TestExplainsTwoThrottles checks that the API names both reasons of two throttles at once, with keys and cures.
+// TestExplainsTwoThrottles checks that the API names both reasons of simultaneous throttles, with keys and cures. The
+// response is cached.
 func TestExplainsTwoThrottles(t *testing.T) {
 	s, stop := startWith(t, func(o *Options) {
 		o.Limits = Limits{Partitions: 16, PartitionWCU: 5, TableWCU: 12, MapWCU: 1000}
@@ -27,23 +27,23 @@ func TestExplainsTwoThrottles(t *testing.T) {
 	})
 	defer stop()
 	if r := explained(t, s); !r.Counted || r.Throttles != 0 || len(r.Notes) != 0 || r.Table != s.options.Prefix+"*" {
-		t.Errorf("before: %+v", r)
+		t.Errorf("before the writes: %+v, want no throttles and no notes", r)
 	}
 	spread := ""
 	for i := range 60 {
 		spread += fmt.Sprintf(`{"counter":"c%d","delta":1},`, i)
 	}
-	for what, call := range map[string]string{
+	for path, call := range map[string]string{
 		"/v1/events":   `{"events":[` + strings.TrimSuffix(strings.Repeat(`{"entity":"sensor"},`, 40), ",") + `]}`,
 		"/v1/counters": `{"increments":[` + strings.TrimSuffix(spread, ",") + `]}`,
 	} {
-		if status, answer := send(t, "POST", s.URL()+what, call); status != 200 && status != 429 {
-			t.Fatalf("%s: %d %s", what, status, answer)
+		if status, answer := send(t, "POST", s.URL()+path, call); status != 200 && status != 429 {
+			t.Fatalf("%s: %d %s", path, status, answer)
 		}
 	}
-	r := explained(t, s) // the answer from before is cached for this question
+	r := explained(t, s)
 	if r.Throttles != 0 {
-		t.Errorf("a poll within a minute collected evidence again: %+v", r)
+		t.Errorf("the same call within a minute is not cached: %+v", r)
 	}
 	text := body(t, s.URL()+"/v1/explain?since=6m", "json")
 	if err := json.Unmarshal([]byte(text), &r); err != nil {
@@ -62,11 +62,11 @@ func TestExplainsTwoThrottles(t *testing.T) {
 	}
 }
 
-// TestExplainsNothing checks that without a limiter the API says that nothing was throttled.
+// TestExplainsNothing checks that the API reports no throttles if there is no limiter.
 func TestExplainsNothing(t *testing.T) {
-	s, stop := start(t, time.Second)
+	s, stop := start(t)
 	defer stop()
 	if r := explained(t, s); !r.Counted || r.Throttles != 0 || r.Unknown != 0 || len(r.Notes) != 0 {
-		t.Errorf("%+v", r)
+		t.Errorf("report %+v, want 0 counted throttles and no notes", r)
 	}
 }

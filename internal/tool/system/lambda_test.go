@@ -21,8 +21,8 @@ import (
 	"github.com/hotshard/hotshard/internal/test/lane"
 )
 
-// increments makes n concurrent increments of a counter. It returns how many were accepted, and how many found no
-// container.
+// increments makes n concurrent increments of a counter. It returns how many were accepted, and how many were rejected for
+// want of a container.
 func increments(t *testing.T, s *System, n int) (accepted, rejected int64) {
 	t.Helper()
 	var group sync.WaitGroup
@@ -41,7 +41,7 @@ func increments(t *testing.T, s *System, n int) (accepted, rejected int64) {
 			case answer.StatusCode == http.StatusTooManyRequests && answer.Header.Get(lambda.ErrorHeader) == lambda.TooManyRequests:
 				none.Add(1)
 			default:
-				t.Errorf("%s", answer.Status)
+				t.Errorf("an increment got %s, want 200, or 429 of Lambda", answer.Status)
 			}
 		})
 	}
@@ -49,22 +49,22 @@ func increments(t *testing.T, s *System, n int) (accepted, rejected int64) {
 	return ok.Load(), none.Load()
 }
 
-// TestLambdasModel checks that requests without a container are rejected and not counted. All else is as with one
-// process, also the summaries, whose function needs its reserved quota.
-func TestLambdasModel(t *testing.T) {
+// TestContainers checks that a request without a free container is rejected and not counted. All else is as with one
+// process, including summaries, whose function has a reserved quota.
+func TestContainers(t *testing.T) {
 	s, stop := startWith(t, func(o *Options) {
 		o.Lambda = Lambda{Containers: 4, Concurrency: 4, ColdStart: 100 * time.Millisecond}
 	})
 	defer stop()
 	accepted, rejected := increments(t, s, 40)
 	if accepted < 1 || rejected < 1 {
-		t.Errorf("%d were accepted, %d found no container", accepted, rejected)
+		t.Errorf("%d requests were accepted and %d rejected, want some of each", accepted, rejected)
 	}
 	if got := s.Containers()[ingestName]; got.Containers > 4 || got.ColdStarts != int64(got.Containers) || got.Refused() != rejected || got.Requests != 40 {
-		t.Errorf("%+v", got)
+		t.Errorf("containers %+v, want up to 4, 40 requests and %d rejected", got, rejected)
 	}
 	if got := s.Concurrency(); got.Peak < 1 || got.Peak > 4 {
-		t.Errorf("%+v", got)
+		t.Errorf("concurrency %+v, want a peak of 1 to 4", got)
 	}
 	var answer struct{ Value int64 }
 	eventually(t, func() bool {
@@ -77,19 +77,19 @@ func TestLambdasModel(t *testing.T) {
 	}
 	foreign.Host = "evil.example" // a page of that site may send it
 	if answer, err := http.DefaultClient.Do(foreign); err != nil || answer.StatusCode != http.StatusMisdirectedRequest {
-		t.Errorf("another host's name: %v, %v", answer, err)
+		t.Errorf("with another host's name: %v, %v; want 421", answer, err)
 	} else {
 		_ = answer.Body.Close()
 	}
 	for path, want := range map[string]int{"/openapi.json": 200, "/docs/": 200, "/healthz": 200, "/nothing": 404} {
 		if status, text := send(t, http.MethodGet, s.URL()+path, ""); status != want {
-			t.Errorf("%s: %d %.100s", path, status, text)
+			t.Errorf("%s: %d %.100s, want %d", path, status, text, want)
 		}
 	}
 }
 
-// TestNothingRunsBetweenRequests checks that a container is idle after its response, since one in this process can't be
-// frozen. It makes each kind of call in several containers, cold and warm.
+// TestNothingRunsBetweenRequests checks that a container has no goroutine after its response, since Lambda would freeze it.
+// It makes each kind of call in several containers, cold and warm.
 func TestNothingRunsBetweenRequests(t *testing.T) {
 	endpoint := enginetest.Endpoint(t)
 	f := &functions{options: good(), names: enginetest.Tables(t, dynamolocal.DynamoDB(endpoint, "")), limited: &limited{target: endpoint}}
@@ -108,12 +108,12 @@ func TestNothingRunsBetweenRequests(t *testing.T) {
 		group.Wait()
 	}
 	if got := pools.Containers(); got[ingestName].Containers < 2 || got[queryName].Containers < 1 {
-		t.Errorf("%+v", got)
+		t.Errorf("containers %+v, want 2 or more for ingest and 1 for query", got)
 	}
 	noLeak(t, before)
 }
 
-// everyKind makes one call of each kind.
+// everyKind makes a call of each kind.
 func everyKind(t *testing.T, api http.Handler, n int) {
 	for _, c := range []struct{ method, path, body string }{
 		{"PUT", "/v1/leaderboards", `{"board":"b","mode":"sum","size":10,"periods":["all"]}`},
@@ -138,7 +138,7 @@ func everyKind(t *testing.T, api http.Handler, n int) {
 	}
 }
 
-// TestBinaries checks that containers that are processes of the built function work on the same tables, behind the
+// TestBinaries checks that containers which are processes of the built function write to the same tables, through the
 // limiter.
 func TestBinaries(t *testing.T) {
 	lane.NeedsEngine(t)
@@ -155,16 +155,25 @@ func TestBinaries(t *testing.T) {
 	var answer struct{ Value int64 }
 	get(t, s.URL()+"/v1/counters?consistency=strong&name=pages", &answer)
 	if accepted < 1 || answer.Value != accepted || s.Charged().WriteUnits < float64(accepted) {
-		t.Errorf("%d of %d, %.0f write units", answer.Value, accepted, s.Charged().WriteUnits)
+		t.Errorf("the counter is %d after %d accepted increments, which cost %.0f write units", answer.Value, accepted, s.Charged().WriteUnits)
 	}
 }
 
-// TestStormLeavesStreamItsConcurrency checks that the stream's functions and their tasks are never rejected while the
-// API's calls use up the shared quota.
+// hourly returns an hourly task of a function, and counts its runs.
+func hourly(function string) (schedule, *atomic.Int64) {
+	runs := new(atomic.Int64)
+	return schedule{function: function, every: time.Hour, handler: handlerFunc(func(context.Context, []byte) ([]byte, error) {
+		runs.Add(1)
+		return nil, nil
+	})}, runs
+}
+
+// TestStormLeavesStreamItsConcurrency lets the API's calls use up the shared quota. The stream's functions and their
+// tasks must still run at once.
 func TestStormLeavesStreamItsConcurrency(t *testing.T) {
 	var f fleet
 	f.reserve(20)
-	for range 16 { // the quota without two tenths
+	for range 16 { // all but the two reserved tenths
 		if _, err := f.quota.Admit(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -172,22 +181,18 @@ func TestStormLeavesStreamItsConcurrency(t *testing.T) {
 	ended, end := context.WithCancel(t.Context())
 	end()
 	if _, err := f.quota.Admit(ended); err == nil {
-		t.Error("the API has more than its share")
+		t.Error("the API took reserved quota")
 	}
-	var runs atomic.Int64
-	sc := schedule{function: aggregatorName, every: time.Hour, handler: handlerFunc(func(context.Context, []byte) ([]byte, error) {
-		runs.Add(1)
-		return nil, nil
-	})}
+	sc, runs := hourly(aggregatorName)
 	sc.runOnce(t.Context(), &f, slog.Default())
 	release, err := f.admit(detectorName)(t.Context())
 	if err != nil || runs.Load() != 1 || f.Reserved()[detectorName].Used != 1 {
-		t.Errorf("%d runs, %v: %+v", runs.Load(), err, f.Reserved())
+		t.Errorf("%d runs, %v, reserved %+v; want 1 run and 1 used", runs.Load(), err, f.Reserved())
 	}
 	release()
 	for name, stats := range f.Reserved() {
 		if stats.Delayed != 0 || stats.Used != 0 {
-			t.Errorf("%s: %+v", name, stats)
+			t.Errorf("%s: %+v, want none delayed and none in use", name, stats)
 		}
 	}
 }
@@ -199,20 +204,16 @@ func TestScheduleWaitsForConcurrency(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var runs atomic.Int64
-	sc := schedule{every: time.Hour, handler: handlerFunc(func(context.Context, []byte) ([]byte, error) {
-		runs.Add(1)
-		return nil, nil
-	})}
+	sc, runs := hourly("")
 	done := make(chan struct{})
 	go func() { defer close(done); sc.runOnce(t.Context(), f, slog.Default()) }()
 	eventually(t, func() bool { return f.Concurrency().Delayed > 0 })
 	if runs.Load() > 0 {
-		t.Error("it ran beyond the quota")
+		t.Error("the task ran without quota")
 	}
 	release()
 	<-done
 	if runs.Load() != 1 || f.Concurrency().Used != 0 {
-		t.Errorf("%d runs, %+v", runs.Load(), f.Concurrency())
+		t.Errorf("%d runs, concurrency %+v; want 1 run and none in use", runs.Load(), f.Concurrency())
 	}
 }

@@ -54,7 +54,7 @@ func TestOptionsAreChecked(t *testing.T) {
 		o := good()
 		set(&o)
 		if err := o.Validate(); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("got %v, want %q", err, want)
+			t.Errorf("Validate() = %v, want one line with %q", err, want)
 		}
 	}
 }
@@ -78,15 +78,17 @@ func TestGoodOptions(t *testing.T) {
 	}
 }
 
-func TestAllFaultsAreOneLine(t *testing.T) {
+// TestAllFaultsInOneLine checks that Start reports all faults of its options at once.
+func TestAllFaultsInOneLine(t *testing.T) {
 	_, err := Start(t.Context(), Options{Endpoint: "x", DataDir: "y", Limits: Limits{Partitions: -1}})
 	for _, want := range []string{"address", "endpoint", "data folder", "window", "partitions", "write units"} {
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("got %v, want %q", err, want)
+			t.Errorf("error = %v, want one line with %q", err, want)
 		}
 	}
 }
 
+// TestNoEngine checks the errors of endpoints that are no DynamoDB.
 func TestNoEngine(t *testing.T) {
 	for _, c := range []struct {
 		status     int
@@ -116,10 +118,12 @@ func wantNoEngine(t *testing.T, endpoint, want string) {
 	prefix := "no DynamoDB-compatible engine at " + endpoint + ": "
 	if err == nil || !strings.HasPrefix(err.Error(), prefix) || !strings.Contains(err.Error(), want) ||
 		strings.ContainsAny(err.Error(), "\n") || strings.Contains(err.Error(), "operation error") {
-		t.Errorf("got %v, want %s%s", err, prefix, want)
+		t.Errorf("error = %v, want %s%s", err, prefix, want)
 	}
 }
 
+// TestFailureFileIsTriedAtStart checks that Start fails if the failure file can't be written, and that it keeps the file's
+// lines.
 func TestFailureFileIsTriedAtStart(t *testing.T) {
 	dir := t.TempDir()
 	o := good()
@@ -131,14 +135,14 @@ func TestFailureFileIsTriedAtStart(t *testing.T) {
 	for _, bad := range []string{dir, filepath.Join(file, "failures.jsonl"), ""} {
 		o.Failures = bad
 		if _, err := Start(t.Context(), o); err == nil || !strings.Contains(err.Error(), "failure file for discarded records") {
-			t.Errorf("%q: %v", bad, err)
+			t.Errorf("failure file %q: error %v", bad, err)
 		}
 	}
 	if err := openFailures(file); err != nil {
 		t.Error(err)
 	}
 	if text, err := os.ReadFile(file); err != nil || string(text) != "a line\n" {
-		t.Errorf("the file then holds %q, %v", text, err)
+		t.Errorf("the file has %q, %v; want its line", text, err)
 	}
 	if err := openFailures(filepath.Join(dir, "new", "folder", "failures.jsonl")); err != nil {
 		t.Error(err)

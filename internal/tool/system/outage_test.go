@@ -5,9 +5,6 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -22,26 +19,20 @@ import (
 // hanging is a proxy before the engine that stops responding on request.
 func hanging(t *testing.T) (endpoint string, hangs *atomic.Bool) {
 	t.Helper()
-	engine, err := url.Parse(enginetest.Endpoint(t))
-	if err != nil {
-		t.Fatal(err)
-	}
 	hangs = new(atomic.Bool)
-	through := httputil.NewSingleHostReverseProxy(engine)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	endpoint = enginetest.Proxy(t, enginetest.Endpoint(t), func(w http.ResponseWriter, r *http.Request, forward http.Handler) {
 		if hangs.Load() {
-			_, _ = io.Copy(io.Discard, r.Body) // else the server does not notice that its client left
+			_, _ = io.Copy(io.Discard, r.Body) // else the server does not notice that its client disconnects
 			<-r.Context().Done()
 			return
 		}
-		through.ServeHTTP(w, r)
-	}))
-	t.Cleanup(server.Close)
-	return server.URL, hangs
+		forward.ServeHTTP(w, r)
+	})
+	return endpoint, hangs
 }
 
-// TestEndsWhileTheEngineHangs checks that the system ends within seconds, and names the work that was not done.
-func TestEndsWhileTheEngineHangs(t *testing.T) {
+// TestEndsWhileEngineHangs checks that the system ends within seconds, with an error that names the unfinished work.
+func TestEndsWhileEngineHangs(t *testing.T) {
 	endpoint, hangs := hanging(t)
 	ctx, stop := context.WithCancel(t.Context())
 	s, err := Start(ctx, Options{
@@ -62,15 +53,15 @@ func TestEndsWhileTheEngineHangs(t *testing.T) {
 	select {
 	case err = <-ended:
 	case <-time.After(20 * time.Second):
-		t.Fatal("it does not end")
+		t.Fatal("the system still runs after 20 s")
 	}
 	if err == nil || !strings.Contains(err.Error(), "the stream is not drained: the engine at "+endpoint+" does not answer") {
-		t.Errorf("it ended with %v", err)
+		t.Errorf("Run returned %v", err)
 	}
 }
 
-// TestServersLeaveNothingOpen checks that connections of silent clients are closed.
-func TestServersLeaveNothingOpen(t *testing.T) {
+// TestServersTimeOut checks that both servers close connections of silent clients.
+func TestServersTimeOut(t *testing.T) {
 	s, err := Start(t.Context(), Options{
 		Addr: "127.0.0.1:0", Endpoint: enginetest.Endpoint(t), Prefix: "idle-", Window: time.Second, Idle: time.Second, Control: "act",
 		Limits: Limits{Partitions: 1, PartitionWCU: 1000}, Failures: filepath.Join(t.TempDir(), "f"), Log: slog.New(slog.DiscardHandler),

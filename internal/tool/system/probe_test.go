@@ -22,9 +22,9 @@ type transport func(*http.Request) (*http.Response, error)
 
 func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// TestAnEngineThatDoesNotAnswerIsLoggedOnce checks one log line for the outage and one for its end. A single failed
-// probe is not logged.
-func TestAnEngineThatDoesNotAnswerIsLoggedOnce(t *testing.T) {
+// TestEngineOutageIsLoggedOnce checks that an outage has one log line, and its end another. A single failed probe is not
+// logged.
+func TestEngineOutageIsLoggedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
 		begin := time.Now()
@@ -42,13 +42,13 @@ func TestAnEngineThatDoesNotAnswerIsLoggedOnce(t *testing.T) {
 		e.probe(ctx, slog.New(slog.NewTextHandler(&log, nil)))
 		lines := strings.Split(strings.TrimSpace(log.String()), "\n")
 		if len(lines) != 2 || !strings.Contains(lines[0], "does not answer, so calls fail with 503") || !strings.Contains(lines[0], "connection refused") || !strings.Contains(lines[1], "answers again") {
-			t.Errorf("it logged\n%s", log.String())
+			t.Errorf("the log is\n%s", log.String())
 		}
 	})
 }
 
-// TestTheEndOfTheEngineSaysWhatIsLost checks that the error of an engine that ends tells whether its data is lost.
-func TestTheEndOfTheEngineSaysWhatIsLost(t *testing.T) {
+// TestEngineExitSaysWhatIsLost checks that the error of an engine which exits says whether its data is lost.
+func TestEngineExitSaysWhatIsLost(t *testing.T) {
 	for folder, want := range map[string]string{"": "its data was in memory and is lost", t.TempDir(): "its data is in "} {
 		own, err := dynamolocal.StartEngine(t.Context(), dynamolocal.Options{DataDir: folder})
 		if err != nil {
@@ -58,14 +58,14 @@ func TestTheEndOfTheEngineSaysWhatIsLost(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := (&engine{own: own, folder: folder}).watch(t.Context()); err == nil || !strings.Contains(err.Error(), want+folder) {
-			t.Errorf("with the folder %q: %v", folder, err)
+			t.Errorf("with the data folder %q: error %v, want %q", folder, err, want+folder)
 		}
 	}
 }
 
-// TestTheLimitersPortChecksTheHost checks that pages of web sites whose names point to this machine can't reach the
+// TestServersCheckTheHost checks that a web site whose name resolves to this machine reaches neither the API nor the
 // limiter's proxy.
-func TestTheLimitersPortChecksTheHost(t *testing.T) {
+func TestServersCheckTheHost(t *testing.T) {
 	s, stop := startWith(t, func(o *Options) { o.Limits = Limits{Partitions: 4, PartitionWCU: 10} })
 	defer stop()
 	for _, url := range []string{s.URL(), s.LimitedEndpoint()} {
@@ -81,7 +81,7 @@ func TestTheLimitersPortChecksTheHost(t *testing.T) {
 			}
 			answer.Body.Close()
 			if (answer.StatusCode == http.StatusMisdirectedRequest) != rejected {
-				t.Errorf("%s with the host %q: %s", url, host, answer.Status)
+				t.Errorf("%s with the host %q: %s, want 421: %t", url, host, answer.Status, rejected)
 			}
 		}
 	}

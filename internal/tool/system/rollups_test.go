@@ -2,7 +2,6 @@ package system
 
 import (
 	"fmt"
-	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -10,9 +9,10 @@ import (
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 )
 
-// TestEventsRollUp sends events, some of them twice, and reads their rollup.
+// TestEventsRollUp checks that events which are sent more than once are counted once in their rollups.
 func TestEventsRollUp(t *testing.T) {
-	s, stop := start(t, time.Second)
+	s, stop := start(t)
+	defer stop()
 	hour := enginetest.Yesterday()
 	var events []string
 	for i := range 40 {
@@ -20,13 +20,8 @@ func TestEventsRollUp(t *testing.T) {
 		events = append(events, fmt.Sprintf(`{"entity":"room/1","id":"%d","time":%q,"data":{"temperature":%d.25}}`, i, at.Format(time.RFC3339), i))
 	}
 	for _, batch := range [][]string{events[:30], events[20:], events} {
-		response, err := http.Post(s.URL()+"/v1/events", "application/json", strings.NewReader(`{"events":[`+strings.Join(batch, ",")+`]}`))
-		if err != nil {
-			t.Fatal(err)
-		}
-		response.Body.Close()
-		if response.StatusCode != http.StatusOK {
-			t.Fatalf("status %d", response.StatusCode)
+		if status, text := send(t, "POST", s.URL()+"/v1/events", `{"events":[`+strings.Join(batch, ",")+`]}`); status != 200 {
+			t.Fatalf("POST /v1/events: %d %s", status, text)
 		}
 	}
 	type measure struct{ Sum, Min, Max, Avg float64 }
@@ -45,8 +40,7 @@ func TestEventsRollUp(t *testing.T) {
 	want := []measure{{385, 0.25, 38.25, 19.25}, {405, 1.25, 39.25, 20.25}}
 	for i, b := range answer.Rollups {
 		if !b.Start.Equal(hour.Add(time.Duration(i)*time.Hour)) || b.Count != 20 || b.Restated || b.Measures["temperature"] != want[i] {
-			t.Errorf("got %+v, want %+v", b, want[i])
+			t.Errorf("hour %d: %+v, want 20 events with %+v", i, b, want[i])
 		}
 	}
-	stop()
 }

@@ -1,17 +1,12 @@
 package system
 
 import (
-	"bytes"
-	"context"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 )
@@ -37,9 +32,9 @@ func send(t *testing.T, method, url, body string) (int, string) {
 	return response.StatusCode, string(text)
 }
 
-// TestSessionsAndLimits makes calls of sessions and limits through the whole system.
+// TestSessionsAndLimits checks the calls of sessions and limits through the whole system.
 func TestSessionsAndLimits(t *testing.T) {
-	s, stop := start(t, time.Second)
+	s, stop := start(t)
 	defer stop()
 	expect := func(method, path, body string, status int, part string) {
 		t.Helper()
@@ -66,31 +61,12 @@ func TestSessionsAndLimits(t *testing.T) {
 	}
 	expect("PUT", "/v1/shards", `{"type":"limit","name":"login/ann","shards":3}`, 200, `"shards":3`)
 	expect("GET", "/v1/shards?type=limit&name=login/ann", "", 200, `"pinned":true`)
-	for _, path := range []string{"/v1/sessions", "/v1/limits"} {
-		expect("GET", "/openapi.json", "", 200, path)
-	}
 }
 
-// TestHotGroupsAndLimitsGrow checks growth of groups and limits on partitions of 10 WCU/s.
+// TestHotGroupsAndLimitsGrow checks that session groups and limits get write shards on partitions of 10 WCU/s.
 func TestHotGroupsAndLimitsGrow(t *testing.T) {
-	prefix := enginetest.Prefix("grow")
-	ctx, cancel := context.WithCancel(t.Context())
-	s, err := Start(ctx, Options{
-		Addr: "127.0.0.1:0", Endpoint: enginetest.Endpoint(t), Prefix: prefix, Window: time.Second, Idle: time.Second, Control: "act",
-		Failures: filepath.Join(t.TempDir(), "failures.jsonl"), Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
-		Limits: Limits{Partitions: 64, PartitionWCU: 10},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- s.Run(ctx) }()
-	defer func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Errorf("running: %v", err)
-		}
-	}()
+	s, stop := startWith(t, func(o *Options) { o.Limits = Limits{Partitions: 64, PartitionWCU: 10} })
+	defer stop()
 	grown := func(kind string) bool {
 		_, text := send(t, "GET", s.URL()+"/v1/shards?name=hot&type="+kind, "")
 		return !strings.Contains(text, `"max_shards":1,`)
@@ -107,7 +83,7 @@ func TestHotGroupsAndLimitsGrow(t *testing.T) {
 		storm.Wait()
 		return grown("sessions") && grown("limit")
 	})
-	if status, text := send(t, "GET", s.URL()+"/v1/shards", ""); status != 200 || !bytes.Contains([]byte(text), []byte(`"type":"limit"`)) {
-		t.Errorf("the shard map: %d %s", status, text)
+	if status, text := send(t, "GET", s.URL()+"/v1/shards", ""); status != 200 || !strings.Contains(text, `"type":"limit"`) {
+		t.Errorf("GET /v1/shards: %d %s, want the limit", status, text)
 	}
 }

@@ -6,20 +6,18 @@ import (
 	"time"
 )
 
-// TestNoThrottledWritesBeforeTheStart checks that a server does not report 0 throttled writes for the time before it
-// counted them.
-func TestNoThrottledWritesBeforeTheStart(t *testing.T) {
+// TestThrottledWritesBeforeStartAreNull checks that a server reports null instead of 0 for the time before it counted.
+func TestThrottledWritesBeforeStartAreNull(t *testing.T) {
 	s, stop := startWith(t, func(o *Options) { o.Limits = Limits{Partitions: 4, PartitionWCU: 1000, MapWCU: 1000} })
 	defer stop()
 	now := time.Now().UTC()
 	got := body(t, s.URL()+"/console/signals?step=1m&from="+now.Add(-5*time.Minute).Format(time.RFC3339)+"&to="+now.Format(time.RFC3339), "json")
-	if !strings.Contains(got, `"throttled":[null,null,null,null,null`) {
-		t.Errorf("got %s", got)
+	if want := `"throttled":[null,null,null,null,null`; !strings.Contains(got, want) {
+		t.Errorf("signals %s, want %s", got, want)
 	}
 }
 
-// TestThrottledEventsAreSignals checks that the throttled writes of the events table are reported too, by their
-// entity.
+// TestThrottledEventsAreSignals checks that throttled writes of the events table are reported by entity.
 func TestThrottledEventsAreSignals(t *testing.T) {
 	s, stop := startWith(t, func(o *Options) {
 		o.Limits = Limits{Partitions: 1, PartitionWCU: 5, MapWCU: 1000}
@@ -33,7 +31,7 @@ func TestThrottledEventsAreSignals(t *testing.T) {
 		t.Fatalf("%d %s", status, answer)
 	}
 	got := body(t, s.URL()+"/console/signals?step=1m&from="+now.Format(time.RFC3339)+"&to="+now.Add(time.Minute).Format(time.RFC3339), "json")
-	if !strings.Contains(got, `"type":"entity","name":"sensor","throttled":[`) {
-		t.Errorf("got %s", got)
+	if want := `"type":"entity","name":"sensor","throttled":[`; !strings.Contains(got, want) {
+		t.Errorf("signals %s, want %s", got, want)
 	}
 }

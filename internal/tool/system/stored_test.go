@@ -25,7 +25,7 @@ var update = flag.Bool("update", false, "write the golden files of testdata from
 
 type storedCall struct{ method, path, body, key string }
 
-// storedCalls make an item of every kind that the API can make.
+// storedCalls create an item of each form that the API can create.
 var storedCalls = append([]storedCall{
 	{"PUT", "/v1/leaderboards", `{"board":"board/1","mode":"best","size":10,"periods":["all","day","week"]}`, ""},
 	{"POST", "/v1/scores", `{"board":"board/1","scores":[{"player":"ann","score":12.5}]}`, ""},
@@ -35,13 +35,13 @@ var storedCalls = append([]storedCall{
 	{"PUT", "/v1/sessions", `{"group":"group/1","id":"session-1","ttl":"30m","data":{"cart":["book"]}}`, ""},
 	{"POST", "/v1/limits", `{"key":"limit/1","limit":5,"window":"1h"}`, ""},
 	{"PUT", "/v1/shards", `{"type":"counter","name":"pinned/1","shards":3}`, ""},
-}, slices.Repeat([]storedCall{ // none of 40 draws is write shard 0 in 1 of 10^7 runs
+}, slices.Repeat([]storedCall{ // all 40 miss write shard 0 in 1 of 10^7 runs
 	{"POST", "/v1/counters", `{"increments":[{"counter":"pinned/1","delta":1}]}`, ""},
 }, 40)...)
 
-// TestStoredForms compares the forms of all stored items except heat items, whose attributes depend
-// on the load, with testdata/stored.golden: table, key pattern, and attributes with their types. A
-// change of a stored form shows as a diff; go test ./internal/tool/system -run TestStoredForms -update accepts it.
+// TestStoredForms compares the forms of stored items with testdata/stored.golden: table, key pattern, and attributes with
+// their types. It omits heat items, whose attributes depend on the load. To accept a change, run
+// go test ./internal/tool/system -run TestStoredForms -update.
 func TestStoredForms(t *testing.T) {
 	t.Parallel()
 	lane.NeedsEngine(t)

@@ -24,13 +24,13 @@ import (
 	"github.com/hotshard/hotshard/internal/tool/workload"
 )
 
-// start runs a system on tables of its own. stop ends it and waits.
-func start(t *testing.T, window time.Duration) (s *System, stop func()) {
+// start runs a system on tables of its own. Calling stop ends it and waits.
+func start(t *testing.T) (s *System, stop func()) {
 	t.Helper()
-	return startWith(t, func(o *Options) { o.Window = window })
+	return startWith(t, func(*Options) {})
 }
 
-// startWith is start with other options.
+// startWith runs a system with changed options.
 func startWith(t *testing.T, set func(*Options)) (s *System, stop func()) {
 	t.Helper()
 	prefix := enginetest.Prefix("system")
@@ -49,18 +49,18 @@ func startWith(t *testing.T, set func(*Options)) (s *System, stop func()) {
 	stop = func() {
 		cancel()
 		if err := <-ended; err != nil {
-			t.Errorf("running: %v", err)
+			t.Errorf("Run returned %v", err)
 		}
 		if n := s.GivenUp(); n > 0 {
-			t.Errorf("%d records were given up", n)
+			t.Errorf("%d records were discarded", n)
 		}
 	}
 	return s, stop
 }
 
-// TestTheLogsHottestKeys replays real requests. The detector's counts must have the log's hottest paths and clients,
-// each within the certified error.
-func TestTheLogsHottestKeys(t *testing.T) {
+// TestHottestKeysOfLog replays real requests. The detector must count the log's hottest paths and clients within the
+// certified error.
+func TestHottestKeysOfLog(t *testing.T) {
 	enginetest.Endpoint(t) // has its own goroutines
 	defer noLeak(t, goleak.IgnoreCurrent())
 	count, keys := lane.Runs(200, 2000), lane.Runs(100, 200)
@@ -68,10 +68,10 @@ func TestTheLogsHottestKeys(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, stop := start(t, time.Second)
+	s, stop := start(t)
 	result, err := load.Run(t.Context(), load.Options{Target: s.URL(), Source: source, Verify: true})
 	if err != nil || result.Accepted != count || result.Verify.Differences != 0 {
-		t.Fatalf("%+v, verification %+v, %v", result, result.Verify, err)
+		t.Fatalf("result %+v, verification %+v, %v; want %d accepted and no differences", result, result.Verify, err, count)
 	}
 	var answer struct {
 		Keys []struct {
@@ -85,19 +85,19 @@ func TestTheLogsHottestKeys(t *testing.T) {
 	})
 	for i := 1; i < len(answer.Keys); i++ {
 		if answer.Keys[i].Rate > answer.Keys[i-1].Rate {
-			t.Errorf("%v comes after %v", answer.Keys[i], answer.Keys[i-1])
+			t.Errorf("%v is listed after %v", answer.Keys[i], answer.Keys[i-1])
 		}
 	}
 	stop()
 	low, high := s.counted(t)
 	for _, want := range hottest(t, source)[:10] {
 		if low[want.key] > want.units || high[want.key] < want.units {
-			t.Errorf("%s: %d write units, counted %d to %d", want.key, want.units, low[want.key], high[want.key])
+			t.Errorf("%s: %d to %d write units are counted, want %d", want.key, low[want.key], high[want.key], want.units)
 		}
 	}
 }
 
-// noLeak checks that no goroutine is left except those of idle connections.
+// noLeak checks that only goroutines of idle connections are left.
 func noLeak(t *testing.T, before goleak.Option) {
 	t.Helper()
 	find := func() error {
@@ -117,7 +117,7 @@ func eventually(t *testing.T, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(20 * time.Second); !ok(); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatal("it did not come to that")
+			t.Fatal("the condition was false for 20 s")
 		}
 	}
 }
@@ -161,7 +161,7 @@ func hottest(t *testing.T, source workload.Source) []expected {
 	return list
 }
 
-// counted sums the certified units of each key over all windows.
+// counted returns the certified bounds of each key's units in all windows.
 func (s *System) counted(t *testing.T) (low, high map[string]uint64) {
 	t.Helper()
 	low, high = map[string]uint64{}, map[string]uint64{}

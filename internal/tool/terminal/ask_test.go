@@ -10,34 +10,35 @@ import (
 	"testing/iotest"
 )
 
+// TestAsk checks the question and its answer, and the errors of a broken input and of a cancelled context.
 func TestAsk(t *testing.T) {
 	for input, want := range map[string]string{" yes \nno\n": "yes", "y": "y", "": "", "\n": ""} {
 		var out bytes.Buffer
 		if answer, err := Ask(t.Context(), strings.NewReader(input), &out, "Go on? "); err != nil || answer != want || out.String() != "Go on? " {
-			t.Errorf("%q: %q, %v, asked %q", input, answer, err, &out)
+			t.Errorf("input %q: answer %q, %v, question %q; want the answer %q", input, answer, err, &out, want)
 		}
 	}
 	broken := errors.New("unplugged")
 	if _, err := Ask(t.Context(), iotest.ErrReader(broken), io.Discard, ""); !errors.Is(err, broken) {
-		t.Errorf("of a broken input: %v", err)
+		t.Errorf("broken input: %v, want %v", err, broken)
 	}
-	in, typist := io.Pipe()
-	defer typist.Close()
+	in, silent := io.Pipe()
+	defer silent.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var out bytes.Buffer
 	if _, err := Ask(ctx, in, &out, "Go on? "); !errors.Is(err, context.Canceled) || out.String() != "Go on? \n" {
-		t.Errorf("after the end: %v, asked %q", err, &out)
+		t.Errorf("cancelled: %v, question %q; want context.Canceled and a line end", err, &out)
 	}
 }
 
-// TestNoTerminal checks that no bar is drawn if the output is not a terminal.
+// TestNoTerminal checks that there is no progress bar if the output is no terminal.
 func TestNoTerminal(t *testing.T) {
 	var out bytes.Buffer
 	add, finish := Progress(&out, 10, "items")
 	add(5)
 	finish()
 	if out.Len() > 0 || Is(&out) || Is(nil) {
-		t.Errorf("drawn is %q", &out)
+		t.Errorf("output %q, and a buffer is a terminal: %t", &out, Is(&out))
 	}
 }

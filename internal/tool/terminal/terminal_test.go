@@ -7,7 +7,8 @@ import (
 	pretty "github.com/jedib0t/go-pretty/v6/text"
 )
 
-func TestNothingActsOnTheTerminal(t *testing.T) {
+// TestControlCharactersAreVisible checks that no text can act on the terminal or reverse the direction of writing.
+func TestControlCharactersAreVisible(t *testing.T) {
 	for text, want := range map[string]string{
 		"page/home é 日本 #1":          "page/home é 日本 #1",
 		"esc\x1b[31mRED":             `esc\x1b[31mRED`,
@@ -23,25 +24,26 @@ func TestNothingActsOnTheTerminal(t *testing.T) {
 		}
 	}
 	if got := Lines("one\x1b\ntwo"); got != "one\\x1b\ntwo" {
-		t.Errorf("Lines: %q", got)
+		t.Errorf("Lines = %q, want the line end unchanged", got)
 	}
 }
 
+// TestLongNamesAreCut checks that cut names keep their begin and their end, and that a table's cells wrap without loss.
 func TestLongNamesAreCut(t *testing.T) {
 	for _, long := range []string{"begin" + strings.Repeat("x", 502) + "end17", strings.Repeat("日本", 80) + "end17", "begin" + strings.Repeat("\u202e", 100) + "end17"} {
 		got := Cut(Visible(long), nameWidth)
 		if w := pretty.StringWidth(got); w > nameWidth || w < nameWidth-2 || !strings.HasSuffix(got, "end17") || !strings.Contains(got, "…") || got[:3] != long[:3] {
-			t.Errorf("%q has %d columns", got, w)
+			t.Errorf("%q has %d columns, want at most %d with the begin and the end", got, w, nameWidth)
 		}
 	}
 	table := NewTable("name", "why")
 	table.Row(Name(strings.Repeat("n", 512)), strings.Repeat("why ", 200))
 	for line := range strings.SplitSeq(table.Render(), "\n") {
 		if w := pretty.StringWidth(line); w > nameWidth+cellWidth+8 {
-			t.Errorf("a line of %d columns", w)
+			t.Errorf("a line of %d columns, want at most %d", w, nameWidth+cellWidth+8)
 		}
 	}
 	if n := strings.Count(table.Render(), "why"); n != 200 {
-		t.Errorf("%d of 200 words are left", n)
+		t.Errorf("the table has %d of 200 words", n)
 	}
 }

@@ -38,7 +38,7 @@ func lastError(requests iter.Seq2[workload.Request, error]) error {
 	return last
 }
 
-// The figures were computed with awk, sort and uniq.
+// TestRealLog compares figures of the log with those from awk, sort and uniq.
 func TestRealLog(t *testing.T) {
 	source, err := workload.Log(realLog, 0)
 	if err != nil {
@@ -56,11 +56,11 @@ func TestRealLog(t *testing.T) {
 		t.Errorf("figures = %v, want %v", got, want)
 	}
 	if !slices.Equal(first, collect(t, source.Requests())) {
-		t.Error("a second reading differs")
+		t.Error("the second reading differs from the first")
 	}
 }
 
-func TestLogTakesCount(t *testing.T) {
+func TestLogStopsAtCount(t *testing.T) {
 	source, err := workload.Log(realLog, 7)
 	if err != nil {
 		t.Fatal(err)
@@ -81,13 +81,13 @@ func TestReadPlainAndGzip(t *testing.T) {
 
 	plain := collect(t, workload.Read("plain", strings.NewReader(text)))
 	if len(plain) != 2 || plain[0].ID == plain[1].ID {
-		t.Fatalf("want two requests with IDs of their own, have %v", plain)
+		t.Fatalf("requests %v, want two with different IDs", plain)
 	}
 	if diff := cmp.Diff(plain, collect(t, workload.Read("zipped", &zipped))); diff != "" {
-		t.Errorf("gzip reads otherwise than plain text:\n%s", diff)
+		t.Errorf("requests by gzip (-plain +gzip):\n%s", diff)
 	}
 	if list := collect(t, workload.Read("empty", strings.NewReader(""))); list != nil {
-		t.Errorf("an empty log has %v", list)
+		t.Errorf("requests of an empty log: %v", list)
 	}
 }
 
@@ -113,7 +113,8 @@ func TestReadErrorsNameTheLine(t *testing.T) {
 	}
 }
 
-func TestLogRefusesBeforehand(t *testing.T) {
+// TestLogReportsErrorsFirst checks that Log returns the errors of a log, before any request is sent.
+func TestLogReportsErrorsFirst(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {
 		path := filepath.Join(dir, name)

@@ -46,7 +46,7 @@ func TestParseLine(t *testing.T) {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Error(diff)
+				t.Errorf("request (-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -80,7 +80,7 @@ func TestParseLineNamesTheField(t *testing.T) {
 	}
 }
 
-// format writes a line as a web server does: the inverse of ParseLine.
+// format returns the line that a web server logs for a request.
 func format(r workload.Request, user, agent string) string {
 	size := "-"
 	if r.Bytes > 0 {
@@ -106,7 +106,8 @@ func escape(text string) string {
 	return b.String()
 }
 
-func TestParseLineUndoesFormat(t *testing.T) {
+// TestParseLineInvertsFormat checks that any logged request is read as it was.
+func TestParseLineInvertsFormat(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		zone := time.FixedZone("", rapid.IntRange(-12, 14).Draw(t, "zone")*3600)
 		want := workload.Request{
@@ -125,11 +126,12 @@ func TestParseLineUndoesFormat(t *testing.T) {
 		}
 		want.Time = want.Time.UTC()
 		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s:\n%s", line, diff)
+			t.Errorf("%s (-want +got):\n%s", line, diff)
 		}
 	})
 }
 
+// FuzzParseLine checks that a parsed line can be sent: its names are valid, and its time and numbers in range.
 func FuzzParseLine(f *testing.F) {
 	f.Add(goodLine)
 	f.Add(`c - - [17/May/2015:08:05:03 +0000] "\x16\x0` + "\xff" + `\"" 400 226`)
@@ -152,6 +154,7 @@ func FuzzParseLine(f *testing.F) {
 	})
 }
 
+// TestName checks that a text which is no valid name is replaced by its hash.
 func TestName(t *testing.T) {
 	const digest = "sha256:"
 	for text, hashed := range map[string]bool{
@@ -163,10 +166,10 @@ func TestName(t *testing.T) {
 			t.Errorf("Name(%q) = %q, want hashed: %t", text, name, hashed)
 		}
 		if !hashed && name != text {
-			t.Errorf("Name(%q) = %q", text, name)
+			t.Errorf("Name(%q) = %q, want it unchanged", text, name)
 		}
 	}
 	if workload.Name("a\n") == workload.Name("a\r") {
-		t.Error("two texts share a name")
+		t.Error("two texts have the same name")
 	}
 }

@@ -22,13 +22,14 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
+// TestProcesses checks containers that are processes of the ingest function.
 func TestProcesses(t *testing.T) {
 	binary, err := Build(t.Context(), "../../../..", t.TempDir(), "ingest")
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Run("a dozen", func(t *testing.T) { aDozen(t, binary) })
-	t.Run("one that ends", func(t *testing.T) { oneThatEnds(t, binary) })
+	t.Run("a pool", func(t *testing.T) { checkPool(t, binary) })
+	t.Run("an ended process", func(t *testing.T) { checkEndedProcess(t, binary) })
 }
 
 func pool(t *testing.T, o lambda.Options) *lambda.Pool {
@@ -41,9 +42,8 @@ func pool(t *testing.T, o lambda.Options) *lambda.Pool {
 	return p
 }
 
-// aDozen runs a pool of processes of the ingest function. It checks that no accepted increment
-// is lost and that all processes are stopped between requests.
-func aDozen(t *testing.T, binary string) {
+// checkPool checks that a pool of processes loses no accepted increment, and that Linux stops them all between requests.
+func checkPool(t *testing.T, binary string) {
 	db := enginetest.Client(t)
 	names := enginetest.Tables(t, db)
 	keys, err := db.Options().Credentials.Retrieve(t.Context())
@@ -64,27 +64,27 @@ func aDozen(t *testing.T, binary string) {
 		}
 		return c, err
 	}})
-	for range 2 { // the second time all of them are warm
+	for range 2 { // cold, then warm
 		atOnce(t, p, increments)
 		for _, pid := range pids {
 			if got := state(t, pid); got != "T" {
-				t.Errorf("process %d is %s between requests, want T, stopped", pid, got)
+				t.Errorf("process %d has the state %s between requests, want T (stopped)", pid, got)
 			}
 		}
 	}
 	got, err := counters.NewReader(db, names.Items, shardmap.New(db, names.ShardMap, shardmap.Options{})).Sum(t.Context(), "pages")
 	if err != nil || got.Value.Int64() != 2*increments {
-		t.Errorf("the counter is %v, want %d, %v", got.Value, 2*increments, err)
+		t.Errorf("the counter is %v, %v; want %d", got.Value, err, 2*increments)
 	}
 	if s := p.Stats(); s.Containers != containers || s.ColdStarts != containers || s.OverPool == 0 {
-		t.Errorf("%+v", s)
+		t.Errorf("stats %+v, want %d containers and cold starts, and some rejected requests", s, containers)
 	}
 	if err := p.Stop(); err != nil {
 		t.Error(err)
 	}
 	for _, pid := range pids {
 		if _, err := os.Stat(fmt.Sprintf("/proc/%d", pid)); err == nil {
-			t.Errorf("process %d is left", pid)
+			t.Errorf("process %d still exists", pid)
 		}
 	}
 }
@@ -114,8 +114,7 @@ func atOnce(t *testing.T, p *lambda.Pool, increments int) {
 	wg.Wait()
 }
 
-// state returns a process's state from /proc: S for sleeping, T for stopped. It waits for a
-// moment for T.
+// state returns a process's state from /proc: S for sleeping, T for stopped. It waits up to a second for T.
 func state(t *testing.T, pid int) (state string) {
 	t.Helper()
 	for range 100 {
@@ -132,8 +131,8 @@ func state(t *testing.T, pid int) (state string) {
 	return state
 }
 
-// oneThatEnds checks that the next request after a process's end gets another container.
-func oneThatEnds(t *testing.T, binary string) {
+// checkEndedProcess checks that one request fails after a process has ended, and that the next gets another container.
+func checkEndedProcess(t *testing.T, binary string) {
 	db := enginetest.Client(t)
 	var last *container
 	p := pool(t, lambda.Options{Start: func(ctx context.Context) (lambda.Container, error) {
@@ -162,7 +161,7 @@ func oneThatEnds(t *testing.T, binary string) {
 		}
 	}
 	if fmt.Sprint(statuses) != "[200 500 200]" || p.Stats().ColdStarts != 2 {
-		t.Errorf("answers %v, %+v", statuses, p.Stats())
+		t.Errorf("statuses %v, stats %+v; want [200 500 200] and 2 cold starts", statuses, p.Stats())
 	}
 	if err := p.Stop(); err != nil {
 		t.Error(err)

@@ -25,20 +25,20 @@ import (
 // series names one series of CloudWatch.
 type series struct{ metric, table, index, stat string }
 
-// contributor is a line of a report of Contributor Insights.
+// contributor is an entry in a report of Contributor Insights.
 type contributor struct {
 	keys  []string
 	times []time.Time // of throttles
 }
 
-// cloud stands in for CloudWatch, whose protocol it speaks, and for Contributor Insights.
+// cloud is a fake of CloudWatch and of Contributor Insights.
 type cloud struct {
 	mu      sync.Mutex
 	points  map[series]map[int64]float64
 	rules   map[string][]contributor  // by rule
 	enabled map[throttles.ID][]string // rules, by table or index
 	denied  map[string]bool           // operations
-	coarse  bool                      // there are no metrics by cause
+	coarse  bool                      // without metrics by cause
 	calls   map[string]bool           // operations that were called, as IAM names them
 }
 
@@ -58,7 +58,7 @@ func (c *cloud) count(at time.Time, s series, n float64) {
 	c.points[s][at.Truncate(time.Minute).Unix()] += n
 }
 
-// client returns a client of CloudWatch that calls the stand-in over HTTP.
+// client returns a client of CloudWatch that calls the fake over HTTP.
 func (c *cloud) client(t *testing.T) *cloudwatch.Client {
 	server := httptest.NewServer(c)
 	t.Cleanup(server.Close)
@@ -67,7 +67,7 @@ func (c *cloud) client(t *testing.T) *cloudwatch.Client {
 	})
 }
 
-// ServeHTTP answers in RPC v2 CBOR.
+// ServeHTTP responds in RPC v2 CBOR, as CloudWatch does.
 func (c *cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -155,7 +155,7 @@ func (c *cloud) enable(id throttles.ID, found ...contributor) {
 	}
 }
 
-// dynamoDB answers DescribeContributorInsights, which DynamoDB Local lacks, and passes other calls.
+// dynamoDB responds to DescribeContributorInsights, which DynamoDB Local lacks, and forwards other calls.
 type dynamoDB struct {
 	*cloud
 	base http.RoundTripper
@@ -191,7 +191,7 @@ func (d dynamoDB) RoundTrip(r *http.Request) (*http.Response, error) {
 	return respond(http.StatusOK, out)
 }
 
-// made returns the calls, sorted.
+// made returns the operations that were called, sorted.
 func (c *cloud) made() (calls []string) {
 	for name := range c.calls {
 		calls = append(calls, name)
@@ -200,7 +200,7 @@ func (c *cloud) made() (calls []string) {
 	return calls
 }
 
-// meter counts requests as CloudWatch does, in front of a limiter, and logs the errors as three SDKs print them.
+// meter counts throttled requests as CloudWatch does, and logs the errors as three SDKs print them.
 type meter struct {
 	*cloud
 	base http.RoundTripper
