@@ -131,10 +131,6 @@ func (c *caller) awaitNamed(ctx context.Context, key string, begun time.Time) (a
 	return -1, ""
 }
 
-// lead is the time after which an entity's change takes effect, with the default settings. The API returns that time
-// for counters too, whose changes take effect at once (docs/design.md).
-const lead = 5 * time.Second
-
 // stepsOf returns the changes of a key's shard count.
 func (c *caller) stepsOf(ctx context.Context, typ, key string, begun time.Time) (steps []Step, err error) {
 	var answer struct {
@@ -148,9 +144,6 @@ func (c *caller) stepsOf(ctx context.Context, typ, key string, begun time.Time) 
 		return nil, fmt.Errorf("reading the shard count: %w", err)
 	}
 	for _, h := range answer.History {
-		if typ == "counter" {
-			h.Time = h.Time.Add(-lead)
-		}
 		steps = append(steps, Step{h.Time.Sub(begun).Seconds(), h.Shards, h.By, h.Why})
 	}
 	return steps, nil
