@@ -2,13 +2,12 @@ package demo
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"time"
 
+	"github.com/hotshard/hotshard/internal/tool/apicall"
 	"github.com/hotshard/hotshard/internal/tool/load"
 )
 
@@ -42,23 +41,8 @@ type client struct{ url string }
 
 // get calls the API and decodes the response.
 func (c client) get(ctx context.Context, path string, query url.Values, into any) error {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, c.url+path+"?"+query.Encode(), nil)
-	if err != nil {
-		return err
-	}
-	answer, err := http.DefaultClient.Do(r)
-	if err != nil {
-		return err
-	}
-	defer answer.Body.Close()
-	body, err := io.ReadAll(answer.Body)
-	if err == nil && answer.StatusCode != http.StatusOK {
-		err = fmt.Errorf("%s: %.300s", answer.Status, body)
-	}
-	if err == nil {
-		err = json.Unmarshal(body, into)
-	}
-	if err != nil {
+	api := apicall.Client{Base: c.url, HTTP: http.DefaultClient}
+	if err := api.Call(ctx, http.MethodGet, path+"?"+query.Encode(), nil, into); err != nil {
 		return fmt.Errorf("GET %s: %w", path, err)
 	}
 	return nil
