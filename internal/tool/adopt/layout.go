@@ -21,9 +21,6 @@ const (
 	Random     = "random"
 )
 
-// Layouts returns the names of all layouts.
-func Layouts() []string { return []string{Calculated, Buckets, Random} }
-
 // Fit reports whether a layout fits the table's items.
 type Fit struct {
 	Layout string `json:"layout"`
