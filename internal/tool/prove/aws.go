@@ -83,7 +83,7 @@ func (a AWS) note(ctx context.Context, r *Record) (func() error, error) {
 	if err := a.checkCheckout(); err != nil {
 		return nil, err
 	}
-	account, err := a.account(ctx)
+	account, err := a.Calls.Account(ctx)
 	r.Region, r.Account = a.Config.Region, account
 	return func() error { return nil }, err
 }
@@ -114,18 +114,6 @@ func Checkout() string {
 		dir = parent
 	}
 	return "."
-}
-
-// account returns the account of the credentials.
-func (a AWS) account(ctx context.Context) (string, error) {
-	var answer struct {
-		Account string `xml:"GetCallerIdentityResult>Account"`
-	}
-	err := a.Calls.Query(ctx, "sts:GetCallerIdentity", "2011-06-15", nil, &answer)
-	if err == nil && answer.Account == "" {
-		err = errors.New("sts:GetCallerIdentity: the answer names no account")
-	}
-	return answer.Account, err
 }
 
 // start deploys in the first stage. Later stages use the same deployment.
@@ -192,7 +180,7 @@ func apiURL(path string, r Record) (string, error) {
 
 // cleaner returns a cleaner of a run's stack and tables. It returns an error if the credentials are of another account.
 func (a AWS) cleaner(ctx context.Context, r Record) (*cleaner, error) {
-	account, err := a.account(ctx)
+	account, err := a.Calls.Account(ctx)
 	if err != nil {
 		return nil, err
 	}
