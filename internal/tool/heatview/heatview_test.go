@@ -278,7 +278,7 @@ func TestWriteShards(t *testing.T) {
 		list = append(list, w)
 	}
 	m := viewOf(t, counts(12), list...)
-	if keys := m.keys(); len(keys) != 2 || keys[0].id.key != "C#page" || keys[0].current() != 11.1 {
+	if keys := m.keys(); len(keys) != 2 || keys[0].id.key != "C#page" || keys[0].Current != 11.1 {
 		t.Fatalf("keys %+v, want C#page with 11.1 WCU/s first of two", keys)
 	}
 	checkView(t, m, "list", []string{"C#page", "  12 "}, []string{"C#page#"})
@@ -304,7 +304,7 @@ func TestNamesOfPrograms(t *testing.T) {
 		m.collector.programs, m.collector.fresh = &Programs{Keys: ownkeys.Keys{Format: shard.HashShard}}, true
 		m.Update(m.read())
 		keys := m.keys()
-		if len(keys) != 2 || keys[0].id.key != "acme" || keys[0].current() != 12 || keys[0].total() != 33 || keys[0].shards != want {
+		if len(keys) != 2 || keys[0].id.key != "acme" || keys[0].Current != 12 || keys[0].total() != 33 || keys[0].shards != want {
 			t.Fatalf("keys %+v, want acme with 12 WCU/s of 33 and %d write shards first of two", keys, want)
 		}
 		m.Update(tea.WindowSizeMsg{Width: 160, Height: 60})

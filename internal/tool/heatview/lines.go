@@ -135,15 +135,15 @@ func (o *Options) line(w heat.Window, seen snapshot) Line {
 		}
 		k := groups[o.Programs.group(&row)]
 		key := LineKey{
-			Table: row.TableName(), Key: o.named(row.Key), Index: row.Index, Status: verdict(&row).String(), Worst: k.worst.String(),
+			Table: row.TableName(), Key: o.named(row.Key), Index: row.Index, Status: row.Worst.String(), Worst: k.Worst.String(),
 			Rate: heat.Hundredths(row.WriteUnitsPerSecond), Error: math.Ceil(row.Error*100) / 100, Share: math.Floor(1e4*row.WriteUnitsPerSecond/row.Limit) / 1e4,
 			Peak: row.Peak, Advice: k.advice,
 		}
 		if key.Table == o.Table {
 			key.Table = ""
 		}
-		if !k.cooled.IsZero() {
-			key.CooledAt = httpapi.FormatTime(k.cooled)
+		if cooled := k.CooledAt(); !cooled.IsZero() {
+			key.CooledAt = httpapi.FormatTime(cooled)
 		}
 		l.Keys = append(l.Keys, key)
 	}
@@ -161,7 +161,7 @@ func (o *Options) text(w heat.Window, seen snapshot) string {
 	keys := slices.Clone(seen.keys)
 	slices.SortFunc(keys, byRate)
 	for _, k := range keys[:min(len(keys), textKeys)] {
-		fmt.Fprintf(&b, "  %-9s %8s WCU/s %5s  peak %s  %s", k.statusText(), rateText(k.current()), percent(k.current()/k.row.Limit), heat.Grouped(float64(k.peak)), terminal.Visible(o.named(k.id.key)))
+		fmt.Fprintf(&b, "  %-9s %8s WCU/s %5s  peak %s  %s", k.statusText(), rateText(k.Current), percent(k.Current/k.row.Limit), heat.Grouped(float64(k.peak)), terminal.Visible(o.named(k.id.key)))
 		if k.id.index != "" {
 			fmt.Fprintf(&b, "  (index %s)", terminal.Visible(k.id.index))
 		}

@@ -49,7 +49,7 @@ func (s *screen) list(keys []viewKey, at int, sorted string, reversed bool) []st
 		if i == at {
 			lines = append(lines, "▸ "+turned.Render(text))
 		} else {
-			lines = append(lines, "  "+styles[keys[i].status].Render(text))
+			lines = append(lines, "  "+styles[keys[i].Now].Render(text))
 		}
 	}
 	for len(lines) < room+1 {
@@ -105,7 +105,7 @@ func barOf(share float64, steps int) int {
 
 // keyPage returns the lines of a key's page: its recent rates and its write shards.
 func (s *screen) keyPage(k viewKey) []string {
-	lines := []string{styles[k.status].Render(terminal.Cut(terminal.Visible(s.named(k.id.key)), max(10, s.width-2)))}
+	lines := []string{styles[k.Now].Render(terminal.Cut(terminal.Visible(s.named(k.id.key)), max(10, s.width-2)))}
 	lines = append(lines, strings.Split(pretty.WrapSoft(facts(k), max(20, s.width-1)), "\n")...)
 	advice := s.advice(k, 6)
 	room := s.height - 3 - len(lines) - len(advice) - 5
@@ -123,9 +123,9 @@ func facts(k viewKey) string {
 		more = fmt.Sprintf(" (at most %s more)", rateText(math.Ceil(10*most)/10))
 	}
 	text := fmt.Sprintf("%s: %s WCU/s now%s, %s of the partition limit; peak %s WCU in a second", k.statusText(),
-		rateText(k.current()), more, percent(share(&k)), heat.Grouped(float64(k.peak)))
-	if !k.cooled.IsZero() {
-		text += fmt.Sprintf("; was %s until %s", k.worst, k.cooled.UTC().Format(time.TimeOnly))
+		rateText(k.Current), more, percent(share(&k)), heat.Grouped(float64(k.peak)))
+	if cooled := k.CooledAt(); !cooled.IsZero() {
+		text += fmt.Sprintf("; was %s until %s", k.Worst, cooled.UTC().Format(time.TimeOnly))
 	}
 	if k.id.index != "" {
 		text = "index " + terminal.Visible(k.id.index) + ": " + text
@@ -175,7 +175,7 @@ func (s *screen) chart(k viewKey, height int) (lines []string) {
 				b.WriteRune(bars[max(0, min(len(bars)-1, int(math.Round(part*float64(len(bars)-1)))))])
 			}
 		}
-		lines = append(lines, right(label, axis-2)+" ┤"+styles[k.status].Render(b.String()))
+		lines = append(lines, right(label, axis-2)+" ┤"+styles[k.Now].Render(b.String()))
 	}
 	ago := jsontime.Duration(time.Duration(len(rates))*live.Window).String() + " ago"
 	return append(lines, faint.Render(right("WCU/s", axis-2)+" └"+ago+strings.Repeat(" ", max(2, len(rates)-len(ago)-3))+"now"))

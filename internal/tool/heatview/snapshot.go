@@ -28,36 +28,25 @@ type snapshot struct {
 
 // viewKey is a partition key, or a base key with all its write shards.
 type viewKey struct {
-	id       keyID
-	row      heat.KeyHeat // row of the hottest partition key in the hotNow newest complete windows; rate 0 without one
-	status   heat.Status
-	worst    heat.Status    // worst status in any window
-	cooled   time.Time      // hotUntil if the key has cooled; else zero
-	hotUntil time.Time      // end of the last hot window
-	peak     uint64         // WCU in the heaviest second
-	rates    []float64      // rates of the hottest partition key in each window, newest last
-	shards   int            // shard count of the base key; 0 if there is none
-	written  []heat.KeyHeat // write shards in the newest complete window, in numeric order
-	advice   string
+	id  keyID
+	row heat.KeyHeat // row of the hottest partition key in the hotNow newest complete windows; rate 0 without one
+	heat.Verdicts // over all windows
+	peak    uint64         // WCU in the heaviest second
+	rates   []float64      // rates of the hottest partition key in each window, newest last
+	shards  int            // shard count of the base key; 0 if there is none
+	written []heat.KeyHeat // write shards in the newest complete window, in numeric order
+	advice  string
 }
 
 // statusText returns the status as text.
 func (k *viewKey) statusText() string {
 	switch {
-	case !k.cooled.IsZero():
+	case !k.CooledAt().IsZero():
 		return "cooled"
-	case k.status == heat.Warm:
+	case k.Now == heat.Warm:
 		return "normal"
 	}
-	return k.status.String()
-}
-
-// current returns the certified rate of the hottest partition key in the newest complete window.
-func (k *viewKey) current() float64 {
-	if len(k.rates) == 0 {
-		return 0
-	}
-	return k.rates[len(k.rates)-1]
+	return k.Now.String()
 }
 
 // total returns the certified rate of all write shards in the newest complete window.
@@ -68,7 +57,7 @@ func (k *viewKey) total() (sum float64) {
 	return sum
 }
 
-// currentError returns the upper bound of the error of current, in WCU/s. It returns false if the newest complete window
+// currentError returns the upper bound of the error of Current, in WCU/s. It returns false if the newest complete window
 // does not have the key.
 func (k *viewKey) currentError() (float64, bool) {
 	if len(k.written) == 0 {
@@ -181,13 +170,11 @@ func (c *collector) sum(ctx context.Context, now time.Time) (snapshot, error) {
 		c.addRows(keys, i)
 	}
 	for _, k := range keys {
-		if len(k.written) == 0 && k.worst < heat.Hot {
+		if len(k.written) == 0 && k.Worst < heat.Hot {
 			continue
 		}
-		if k.status >= heat.Hot {
+		if k.Now >= heat.Hot {
 			s.hot++
-		} else {
-			k.cooled = k.hotUntil
 		}
 		if err := c.advise(ctx, k, now); err != nil {
 			return s, err
@@ -214,40 +201,32 @@ func (c *collector) addRows(keys map[keyID]*viewKey, i int) {
 		}
 		k.rates[i] = max(k.rates[i], row.WriteUnitsPerSecond)
 		k.peak = max(k.peak, row.Peak)
-		status := verdict(&row)
-		k.worst = max(k.worst, status)
-		if status >= heat.Hot {
-			k.hotUntil = w.start.Add(live.Window)
+		k.Worst = max(k.Worst, row.Worst)
+		if row.Worst >= heat.Hot {
+			k.HotUntil = w.start.Add(live.Window)
 		}
 		if fromEnd > hotNow {
 			continue
 		}
-		k.status = max(k.status, status)
-		if row.WriteUnitsPerSecond >= k.row.WriteUnitsPerSecond || status > k.row.Status {
+		k.Now = max(k.Now, row.Worst)
+		if row.WriteUnitsPerSecond >= k.row.WriteUnitsPerSecond || row.Worst > k.row.Status {
 			k.row = row
 		}
 		if fromEnd == 1 {
 			k.written = append(k.written, row)
+			k.Current = k.rates[i]
 		}
 	}
-}
-
-// verdict returns the status of one window: by the rate, or hot if one second took the partition's limit.
-func verdict(row *heat.KeyHeat) heat.Status {
-	if float64(row.Peak) >= row.Limit {
-		return max(row.Status, heat.Hot)
-	}
-	return row.Status
 }
 
 // advise sets the key's write shards and its advice.
 func (c *collector) advise(ctx context.Context, k *viewKey, now time.Time) error {
 	slices.SortFunc(k.written, func(a, b heat.KeyHeat) int { return c.programs.compare(a.Key, b.Key) })
 	row := k.row
-	row.Verdicts = heat.Verdicts{Worst: k.worst, Now: k.status, Current: k.current(), HotUntil: k.hotUntil}
+	row.Verdicts = k.Verdicts
 	row.Peak = k.peak
-	if k.worst == heat.Warm { // the advice for a normal key names its current rate
-		row.WriteUnitsPerSecond = k.current()
+	if k.Worst == heat.Warm { // the advice for a normal key names its current rate
+		row.WriteUnitsPerSecond = k.Current
 	}
 	key, t, table := c.inMap(&row)
 	if key == "" || c.w.Shards == nil {
