@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/tool/apicall"
 	"github.com/hotshard/hotshard/internal/tool/load"
 )
@@ -51,11 +52,9 @@ func (c client) get(ctx context.Context, path string, query url.Values, into any
 // watchVerdict reads the hot keys twice a second until the counter is among them. It retries a failed request, and
 // returns the last error only if no request succeeded.
 func (c client) watchVerdict(ctx context.Context, m *measured) error {
-	ticker := time.NewTicker(time.Second / 2)
-	defer ticker.Stop()
 	var failed error
 	succeeded := false
-	for ctx.Err() == nil {
+	for again := true; again; again = dynamo.Pause(ctx, time.Second/2) {
 		var out struct {
 			Keys []struct{ Type, Name, Status string }
 		}
@@ -69,10 +68,6 @@ func (c client) watchVerdict(ctx context.Context, m *measured) error {
 				m.verdict = time.Now()
 				return nil
 			}
-		}
-		select {
-		case <-ctx.Done():
-		case <-ticker.C:
 		}
 	}
 	if succeeded {
@@ -129,7 +124,7 @@ func (c client) readHeat(ctx context.Context, m *measured) error {
 		if !heat.AsOf.Before(m.end) || time.Now().After(patience) {
 			break
 		}
-		if !waitUntil(ctx, time.Now().Add(time.Second/2)) {
+		if !dynamo.Pause(ctx, time.Second/2) {
 			return context.Cause(ctx)
 		}
 	}

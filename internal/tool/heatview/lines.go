@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/base/jsontime"
 	"github.com/hotshard/hotshard/internal/httpapi"
@@ -49,18 +50,12 @@ func (p *printer) run(ctx context.Context) error {
 	if p.w.Run == nil {
 		interval = stackInterval
 	}
-	tick := time.NewTicker(interval)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-tick.C:
-		}
+	for dynamo.Pause(ctx, interval) {
 		if err := p.print(ctx); err != nil {
 			return err
 		}
 	}
+	return ctx.Err()
 }
 
 // print writes the windows that were completed since the last call. After a transient error of the source or of the shard

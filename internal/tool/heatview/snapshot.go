@@ -28,14 +28,14 @@ type snapshot struct {
 
 // viewKey is a partition key, or a base key with all its write shards.
 type viewKey struct {
-	id  keyID
-	row heat.KeyHeat // row of the hottest partition key in the hotNow newest complete windows; rate 0 without one
-	heat.Verdicts // over all windows
-	peak    uint64         // WCU in the heaviest second
-	rates   []float64      // rates of the hottest partition key in each window, newest last
-	shards  int            // shard count of the base key; 0 if there is none
-	written []heat.KeyHeat // write shards in the newest complete window, in numeric order
-	advice  string
+	id            keyID
+	row           heat.KeyHeat   // row of the hottest partition key in the hotNow newest complete windows; rate 0 without one
+	heat.Verdicts                // over all windows
+	peak          uint64         // WCU in the heaviest second
+	rates         []float64      // rates of the hottest partition key in each window, newest last
+	shards        int            // shard count of the base key; 0 if there is none
+	written       []heat.KeyHeat // write shards in the newest complete window, in numeric order
+	advice        string
 }
 
 // statusText returns the status as text.

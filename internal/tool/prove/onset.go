@@ -39,13 +39,6 @@ type Rung struct {
 	Opened int64 `json:"new_connections"`
 }
 
-// plainAPI creates and writes the experiment's own table.
-type plainAPI interface {
-	CreateTable(context.Context, *dynamodb.CreateTableInput, ...func(*dynamodb.Options)) (*dynamodb.CreateTableOutput, error)
-	DescribeTable(context.Context, *dynamodb.DescribeTableInput, ...func(*dynamodb.Options)) (*dynamodb.DescribeTableOutput, error)
-	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error)
-}
-
 // onset creates a table, and writes one key at several rates in turn.
 func (r *run) onset(ctx context.Context, on *running, _ *caller) error {
 	table := r.record.Prefix() + "plain"
@@ -73,7 +66,7 @@ func (r *run) onset(ctx context.Context, on *running, _ *caller) error {
 // plainReady is the timeout for creating the table.
 const plainReady = 2 * time.Minute
 
-func makePlain(ctx context.Context, db plainAPI, table string) error {
+func makePlain(ctx context.Context, db *dynamodb.Client, table string) error {
 	_, err := db.CreateTable(ctx, &dynamodb.CreateTableInput{
 		TableName: &table, BillingMode: types.BillingModePayPerRequest,
 		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String("pk"), AttributeType: types.ScalarAttributeTypeS}},
@@ -89,7 +82,7 @@ func makePlain(ctx context.Context, db plainAPI, table string) error {
 
 // plain is a table with one key.
 type plain struct {
-	db    plainAPI
+	db    *dynamodb.Client
 	table string
 	meter *meter
 }
