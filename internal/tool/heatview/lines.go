@@ -25,7 +25,7 @@ const pollInterval = 200 * time.Millisecond
 // Print writes each complete window until ctx ends. It returns a [NoMatch] if keys were written and the index or prefix
 // matched none of them, or else the error of ctx.
 func Print(ctx context.Context, out io.Writer, w *Watched, o Options) error {
-	p := &printer{o: o, out: out, collector: o.collector(w)}
+	p := &printer{out: out, collector: o.collector(w)}
 	err := w.runWith(ctx, p.run)
 	if ctx.Err() != nil {
 		return cmp.Or(o.noMatch(p.written, p.matched), err)
@@ -35,12 +35,11 @@ func Print(ctx context.Context, out io.Writer, w *Watched, o Options) error {
 
 // collector returns a collector that keeps the windows and keys that the options show.
 func (o *Options) collector(w *Watched) *collector {
-	return &collector{w: w, keep: o.keep, vectors: o.vectors, programs: o.Programs, span: min(max(minSpan, o.Span), maxSpan), next: o.Since}
+	return &collector{w: w, o: o, next: o.Since}
 }
 
 type printer struct {
 	*collector
-	o   Options
 	out io.Writer
 }
 

@@ -28,7 +28,7 @@ func TestLines(t *testing.T) {
 	w.Items[0].Coverage = 0.937
 	line := func(o Options, w heat.Window) string {
 		var out bytes.Buffer
-		p := &printer{o: o, out: &out, collector: o.collector(&Watched{})}
+		p := &printer{out: &out, collector: o.collector(&Watched{})}
 		p.add(w)
 		seen, err := p.sum(t.Context(), w.Start)
 		if err == nil {

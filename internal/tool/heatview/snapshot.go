@@ -73,17 +73,14 @@ func idOf(row *heat.KeyHeat) keyID { return keyID{row.Table, row.Index, row.Key}
 
 // collector keeps complete windows and makes snapshots of them. It is not safe for concurrent use.
 type collector struct {
-	w        *Watched
-	keep     func([]heat.KeyHeat) []heat.KeyHeat
-	vectors  func([]heat.VectorRate) []heat.VectorRate
-	programs *Programs
-	span     time.Duration // time for which windows are kept
-	next     time.Time     // start of the next read from the source
-	fresh    bool          // windows were added since last
-	windows  []seenWindow
-	last     snapshot
-	matched  bool // as in snapshot
-	written  bool // as in snapshot
+	w       *Watched
+	o       *Options
+	next    time.Time // start of the next read from the source
+	fresh   bool      // windows were added since last
+	windows []seenWindow
+	last    snapshot
+	matched bool // as in snapshot
+	written bool // as in snapshot
 }
 
 // seenWindow is a complete window.
@@ -135,7 +132,7 @@ func (c *collector) refresh(ctx context.Context, now time.Time) (snapshot, error
 
 // add adds a complete window, and drops old ones. A window that is added again replaces itself.
 func (c *collector) add(w heat.Window) {
-	at := seenWindow{start: w.Start, coverage: 1 - w.Unread(), rows: make(map[keyID]heat.KeyHeat), vectors: c.vectors(heat.VectorRates(w.Items))}
+	at := seenWindow{start: w.Start, coverage: 1 - w.Unread(), rows: make(map[keyID]heat.KeyHeat), vectors: c.o.vectors(heat.VectorRates(w.Items))}
 	for _, it := range w.Items {
 		at.units += float64(it.Units) / it.Window.Seconds()
 		if it.Coverage > 0 {
@@ -145,7 +142,7 @@ func (c *collector) add(w heat.Window) {
 	rows := heat.Merge(w.Items)
 	c.written = c.written || len(rows) > 0
 	c.matched = c.matched || slices.ContainsFunc(at.vectors, func(v heat.VectorRate) bool { return len(v.Keys) > 0 })
-	for _, row := range c.keep(rows) {
+	for _, row := range c.o.keep(rows) {
 		if len(at.rows) == maxKeys {
 			break
 		}
@@ -156,7 +153,7 @@ func (c *collector) add(w heat.Window) {
 		c.windows = c.windows[:n-1]
 	}
 	c.windows = append(c.windows, at)
-	for at.start.Sub(c.windows[0].start) > c.span {
+	for at.start.Sub(c.windows[0].start) > min(max(minSpan, c.o.Span), maxSpan) {
 		c.windows = c.windows[1:]
 	}
 }
@@ -192,7 +189,7 @@ func (c *collector) addRows(keys map[keyID]*viewKey, i int) {
 	w := &c.windows[i]
 	fromEnd := len(c.windows) - i // 1 is the newest
 	for _, row := range w.rows {
-		id := c.programs.group(&row)
+		id := c.o.Programs.group(&row)
 		k := keys[id]
 		if k == nil {
 			k = &viewKey{id: id, rates: make([]float64, len(c.windows)), row: row}
@@ -221,7 +218,7 @@ func (c *collector) addRows(keys map[keyID]*viewKey, i int) {
 
 // advise sets the key's write shards and its advice.
 func (c *collector) advise(ctx context.Context, k *viewKey, now time.Time) error {
-	slices.SortFunc(k.written, func(a, b heat.KeyHeat) int { return c.programs.compare(a.Key, b.Key) })
+	slices.SortFunc(k.written, func(a, b heat.KeyHeat) int { return c.o.Programs.compare(a.Key, b.Key) })
 	row := k.row
 	row.Verdicts = k.Verdicts
 	row.Peak = k.peak
@@ -230,7 +227,7 @@ func (c *collector) advise(ctx context.Context, k *viewKey, now time.Time) error
 	}
 	key, t, table := c.inMap(&row)
 	if key == "" || c.w.Shards == nil {
-		k.shards = c.programs.seen(k.written)
+		k.shards = c.o.Programs.seen(k.written)
 		k.advice = row.Advice(1, shard.Change{}, shardmap.FewPartitions)
 		return nil
 	}
@@ -248,9 +245,9 @@ func (c *collector) inMap(row *heat.KeyHeat) (key string, t kind.Kind, table str
 	if base, ok := row.Base(); ok {
 		return base.String(), base.Type, kind.Of(base.Type).Table
 	}
-	if c.programs.have(row) {
-		name, _ := c.programs.split(row.Key)
-		return c.programs.Namespace + name, kind.OwnTimed, c.w.Name
+	if c.o.Programs.have(row) {
+		name, _ := c.o.Programs.split(row.Key)
+		return c.o.Programs.Namespace + name, kind.OwnTimed, c.w.Name
 	}
 	return "", "", ""
 }

@@ -15,7 +15,11 @@ import (
 func (r *Sampled) Data(streams Streams, calls map[string]int) Data {
 	d := r.settings.data()
 	_, each := r.Columns()
-	d.Heat = r.settings.matrix(each, r.items())
+	m := r.settings.newMap(each)
+	for _, it := range r.items() {
+		m.Add([]heat.Item{it})
+	}
+	d.Heat = matrixOf(m)
 	r.errors(d.Heat.Rows)
 	d.Storms = r.Storms()
 	_, r.read.Share = r.covered()
@@ -172,14 +176,6 @@ func (s Settings) data() Data {
 
 func (s Settings) newMap(step time.Duration) *heat.Map {
 	return heat.NewMap(heat.MapOptions{From: s.From, To: s.To, Step: step, Rows: s.Rows, Index: s.Index, Table: s.named()})
-}
-
-func (s Settings) matrix(step time.Duration, items []heat.Item) heat.Matrix {
-	m := s.newMap(step)
-	for i := range items {
-		m.Add(items[i : i+1])
-	}
-	return matrixOf(m)
 }
 
 // matrixOf returns a map's matrix without the heaviest windows, which would double the size of the
