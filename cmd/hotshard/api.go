@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -41,34 +40,7 @@ func (a api) call(ctx context.Context, method, path string, body, into any) erro
 		return err
 	}
 	client := &apicall.Client{Base: strings.TrimSuffix(a.Target, "/"), Sign: sign, HTTP: http.DefaultClient}
-	request, err := client.Request(ctx, method, path, "", body)
-	if err != nil {
-		return err
-	}
-	answer, err := client.Do(request)
-	switch {
-	case answer.Code == 0:
-		return fmt.Errorf("no hotshard API at %s (start one with hotshard local): %w", a.Target, err)
-	case answer.Code != http.StatusOK:
-		return responseError(answer)
-	case err == nil:
-		err = json.Unmarshal(answer.Body, into)
-	}
-	if err != nil {
-		return fmt.Errorf("reading the answer of %s: %w", a.Target, err)
-	}
-	return nil
-}
-
-func responseError(answer apicall.Answer) error {
-	p, ok := answer.Problem()
-	if !ok {
-		return fmt.Errorf("the API answered %s", answer.Status)
-	}
-	for _, e := range p.Errors {
-		p.Detail += fmt.Sprintf("; %s: %s", e.Location, e.Message)
-	}
-	return fmt.Errorf("the API answered %s: %s", answer.Status, p.Detail)
+	return client.Call(ctx, method, path, body, into)
 }
 
 func (a api) print(out io.Writer, answer any, table func() *terminal.Table) error {

@@ -53,28 +53,17 @@ func (c *ShardsCheckCmd) Validate() error {
 
 // checked is the result.
 type checked struct {
-	Type    string         `json:"type"`
-	Name    string         `json:"name"`
-	Counted string         `json:"counted"` // events, writes, entries or sessions
-	Spreads []shownSpread  `json:"spreads"`
-	bad     []shard.Spread // those that are uneven
+	Type    string        `json:"type"`
+	Name    string        `json:"name"`
+	Counted string        `json:"counted"` // events, writes, entries or sessions
+	Spreads []shownSpread `json:"spreads"`
 }
 
 // shownSpread is one spread of the result.
 type shownSpread struct {
-	From         *time.Time    `json:"from,omitempty"`
-	To           *time.Time    `json:"to,omitempty"`
-	Shards       int           `json:"shards"`
-	Counts       []int64       `json:"counts"` // by write shard
-	Total        int64         `json:"total"`
-	Mean         float64       `json:"mean"`
-	MaxDeviation float64       `json:"max_deviation"` // as a fraction of the mean
-	Furthest     int           `json:"furthest"`      // the write shard with the maximum deviation
-	ChiSquare    float64       `json:"chi_square"`
-	P            float64       `json:"p"`
-	Verdict      shard.Verdict `json:"verdict"`
-	Strays       int64         `json:"strays"` // on write shards beyond the shard count at their time
-	Unknown      []int         `json:"unknown,omitempty"`
+	spread.Result
+	Shards  int           `json:"shards"`
+	Verdict shard.Verdict `json:"verdict"`
 }
 
 // Run counts, and prints the spread of the counts.
@@ -91,14 +80,18 @@ func (c *ShardsCheckCmd) Run(ctx context.Context, std streams) error {
 	if err != nil {
 		return c.explain(err)
 	}
+	bad := 0
 	for _, s := range spreads {
-		result.addSpread(s)
+		result.Spreads = append(result.Spreads, shownSpread{s, len(s.Counts), s.Verdict()})
+		if s.Verdict() == shard.Uneven {
+			bad++
+		}
 	}
 	if err := c.show(std.out, result); err != nil {
 		return err
 	}
-	if len(result.bad) > 0 {
-		return fmt.Errorf("%d of %d spreads are uneven", len(result.bad), len(spreads))
+	if bad > 0 {
+		return fmt.Errorf("%d of %d spreads are uneven", bad, len(spreads))
 	}
 	return nil
 }
@@ -144,20 +137,6 @@ func (c *ShardsCheckCmd) sessions(ctx context.Context, r *spread.Reader, now tim
 
 func one(s spread.Result, err error) ([]spread.Result, error) { return []spread.Result{s}, err }
 
-func (r *checked) addSpread(s spread.Result) {
-	shown := shownSpread{
-		Shards: len(s.Counts), Counts: s.Counts, Total: s.Total, Mean: s.Mean, MaxDeviation: s.MaxDeviation, Furthest: s.Furthest,
-		ChiSquare: s.ChiSquare, P: s.P, Verdict: s.Verdict(), Strays: s.Strays, Unknown: s.Unknown,
-	}
-	if !s.From.IsZero() {
-		shown.From, shown.To = &s.From, &s.To
-	}
-	r.Spreads = append(r.Spreads, shown)
-	if s.Verdict() == shard.Uneven {
-		r.bad = append(r.bad, s.Spread)
-	}
-}
-
 func (c *ShardsCheckCmd) show(out io.Writer, r checked) error {
 	if c.JSON {
 		return printJSON(out, r)
@@ -177,7 +156,7 @@ func (s shownSpread) print(out io.Writer, counted string) error {
 		t.Row(n, count, s.share(count))
 	}
 	title := fmt.Sprintf("%d %s on %d write shards", s.Total, counted, s.Shards)
-	if s.From != nil {
+	if !s.From.IsZero() {
 		title += fmt.Sprintf(", %s to %s", s.From.Format(time.RFC3339), s.To.Format(time.RFC3339))
 	}
 	_, err := fmt.Fprintf(out, "%s\n%s\n%s\n", title, t.Render(), s.words(counted))

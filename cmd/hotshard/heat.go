@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -166,13 +167,19 @@ func (h *heatFrom) openTable(ctx context.Context, std streams, c aws.Config, o l
 	if err != nil {
 		return nil, err
 	}
-	notices := heatview.NewNotices(func(sentence string) { fmt.Fprintln(std.err, terminal.Visible(sentence)) })
-	o.Streams, o.Found, o.Find = dynamodbstreams.NewFromConfig(c), found, h.findAgain(c)
-	o.Notify, o.PartitionWCU = notices.Send, float64(h.PartitionWCU)
+	w := &heatview.Watched{
+		Notify:    func(sentence string) { fmt.Fprintln(std.err, terminal.Visible(sentence)) },
+		Transient: streamshard.Passing, Name: h.Table, Where: h.where(c), Indexes: found.Indexes(),
+	}
+	var mu sync.Mutex
+	o.Streams, o.Found, o.Find, o.PartitionWCU = dynamodbstreams.NewFromConfig(c), found, h.findAgain(c), float64(h.PartitionWCU)
+	o.Notify = func(sentence string) {
+		mu.Lock()
+		defer mu.Unlock()
+		w.Notify(sentence)
+	}
 	reader := live.New(o)
-	run := func(ctx context.Context) error { return h.explain(ctx, c, reader.Run(ctx)) }
-	return &heatview.Watched{
-		Source: reader, Settled: reader.Settled, Run: run, Transient: streamshard.Passing, Notices: notices,
-		Name: h.Table, Where: h.where(c), Indexes: found.Indexes(),
-	}, nil
+	w.Source, w.Settled = reader, reader.Settled
+	w.Run = func(ctx context.Context) error { return h.explain(ctx, c, reader.Run(ctx)) }
+	return w, nil
 }

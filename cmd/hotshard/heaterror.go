@@ -167,12 +167,7 @@ func (h *heatFrom) account(ctx context.Context, c aws.Config) string {
 	if id == "" && h.Endpoint == "" {
 		ctx, cancel := context.WithTimeout(ctx, accountTime)
 		defer cancel()
-		var answer struct {
-			Account string `xml:"GetCallerIdentityResult>Account"`
-		}
-		if awscall.New(c).Query(ctx, "sts:GetCallerIdentity", "2011-06-15", nil, &answer) == nil {
-			id = answer.Account
-		}
+		id, _ = awscall.New(c).Account(ctx) // unknown after an error
 	}
 	if id == "" {
 		return ""

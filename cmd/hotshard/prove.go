@@ -123,7 +123,7 @@ func account(ctx context.Context, std streams) (prove.AWS, error) {
 		return prove.AWS{}, fmt.Errorf("there are no AWS credentials (--local needs none): %w", err)
 	}
 	return prove.AWS{
-		Config: c, Calls: awscall.New(c), Metrics: cloudwatch.NewFromConfig(c), Output: std.err, Sign: apicall.SignAs(c.Credentials, c.Region),
+		Config: c, Calls: awscall.New(c), Metrics: cloudwatch.NewFromConfig(c), Output: std.err, Sign: apicall.SignAs(c.Credentials, c.Region), Waiting: prove.AWSWaiting,
 	}, nil
 }
 

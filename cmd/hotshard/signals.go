@@ -16,15 +16,10 @@ import (
 	"github.com/hotshard/hotshard/internal/tool/console"
 )
 
-// metricData reads metrics of CloudWatch.
-type metricData interface {
-	GetMetricData(context.Context, *cloudwatch.GetMetricDataInput, ...func(*cloudwatch.Options)) (*cloudwatch.GetMetricDataOutput, error)
-}
-
 // throttledMetrics reads the throttled writes of tables, added up, from CloudWatch's metric WriteThrottleEvents. It is
 // safe for concurrent use.
 type throttledMetrics struct {
-	client metricData
+	client cloudwatch.GetMetricDataAPIClient
 	tables []string
 	now    func() time.Time
 

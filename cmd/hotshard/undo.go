@@ -14,6 +14,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/ownkeys"
 	"github.com/hotshard/hotshard/internal/fold/scan"
+	"github.com/hotshard/hotshard/internal/tool/adopt"
 	"github.com/hotshard/hotshard/internal/tool/terminal"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/migrate"
@@ -60,13 +61,7 @@ func (c *AdoptCmd) undoTable(ctx context.Context, client *dynamodb.Client, shard
 		Client: client, Name: c.Table, Format: shard.Format(c.Format), PlainFirst: true,
 		Shards: table.Namespace{Prefix: c.Namespace, Counts: shards}, Layout: table.RandomSuffix{},
 	}
-	for _, k := range out.Table.KeySchema {
-		if k.KeyType == types.KeyTypeHash {
-			t.PartitionKey = aws.ToString(k.AttributeName)
-		} else {
-			t.SortKey = aws.ToString(k.AttributeName)
-		}
-	}
+	t.PartitionKey, t.SortKey = adopt.KeysOf(out.Table.KeySchema)
 	switch c.Layout {
 	case "buckets":
 		t.Layout = table.TimeBuckets{Bucket: shard.Bucket(c.Bucket), By: c.By}

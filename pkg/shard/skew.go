@@ -4,17 +4,18 @@ import "math"
 
 // Spread is how evenly items or writes are distributed over a key's write shards.
 type Spread struct {
-	Counts []int64 // by write shard
-	Total  int64
-	Mean   float64
+	Counts []int64 `json:"counts"` // by write shard
+	Total  int64   `json:"total"`
+	Mean   float64 `json:"mean"`
 	// MaxDeviation is the largest deviation of a count from the mean, as a fraction of the
 	// mean. Furthest is its write shard.
-	MaxDeviation float64
-	Furthest     int
+	MaxDeviation float64 `json:"max_deviation"`
+	Furthest     int     `json:"furthest"`
 	// ChiSquare is the sum of (count - mean)^2 / mean. P is the probability of at least this
 	// sum if write shards are chosen at random: Pearson's test with len(Counts) - 1 degrees of
 	// freedom. They are 0 and 1 with fewer than two write shards or without any items.
-	ChiSquare, P float64
+	ChiSquare float64 `json:"chi_square"`
+	P         float64 `json:"p"`
 }
 
 // SpreadOf measures counts, one for each write shard. No count may be negative.

@@ -39,18 +39,6 @@ type Buffer struct {
 	decoder ddbstream.Decoder
 }
 
-// Bytes returns the answer of the last call of GetRecords.
-func (b *Buffer) Bytes() []byte { return b.body.Bytes() }
-
-// Decode returns the records of a saved answer. They replace those of the last page.
-func (b *Buffer) Decode(answer []byte) ([]ddbstream.Record, error) {
-	batch, err := b.decoder.Decode(answer)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errGarbage, err)
-	}
-	return batch.Records, nil
-}
-
 // keepBody is the largest capacity of a body that is reused.
 const keepBody = 4 << 20
 

@@ -16,6 +16,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"encoding/xml"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -216,4 +217,16 @@ func (c *Client) sleep(ctx context.Context, d time.Duration) {
 		return
 	}
 	dynamo.Pause(ctx, d)
+}
+
+// Account returns the account of the credentials.
+func (c *Client) Account(ctx context.Context) (string, error) {
+	var answer struct {
+		Account string `xml:"GetCallerIdentityResult>Account"`
+	}
+	err := c.Query(ctx, "sts:GetCallerIdentity", "2011-06-15", nil, &answer)
+	if err == nil && answer.Account == "" {
+		err = errors.New("sts:GetCallerIdentity: the answer names no account")
+	}
+	return answer.Account, err
 }

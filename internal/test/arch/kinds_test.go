@@ -25,7 +25,7 @@ const kindHome = "internal/base/kind"
 var registries = []string{"cmd/hotshard/check.go", "internal/fold/erase/erase.go"}
 
 // driven are files that drive the API with a kind of their choice and read it in the responses.
-var driven = []string{"internal/tool/demo/measure.go", "internal/tool/prove/storm.go"}
+var driven = []string{"internal/tool/demo/measure.go"}
 
 // kindUse is code that depends on a kind, or that enumerates values of the table.
 type kindUse struct {

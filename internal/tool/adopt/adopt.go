@@ -137,7 +137,7 @@ func (r *Report) describe(d *types.TableDescription) {
 	for _, a := range d.AttributeDefinitions {
 		kinds[aws.ToString(a.AttributeName)] = string(a.AttributeType)
 	}
-	r.PartitionKey, r.SortKey = keysOf(d.KeySchema)
+	r.PartitionKey, r.SortKey = KeysOf(d.KeySchema)
 	r.SortType = kinds[r.SortKey]
 	if d.TableStatus != types.TableStatusActive {
 		r.refuse("The table is %s: wait until it is ACTIVE.", d.TableStatus)
@@ -155,7 +155,7 @@ func (r *Report) describe(d *types.TableDescription) {
 		r.refuse("The table is one of hotshard's own, whose keys have write shards already.")
 	}
 	for _, index := range d.GlobalSecondaryIndexes {
-		partition, sort := keysOf(index.KeySchema)
+		partition, sort := KeysOf(index.KeySchema)
 		name := aws.ToString(index.IndexName)
 		if r.PartitionKey == partition {
 			r.note("Index %s has the partition key %s: a query of a grown name there misses the items of its write shards above 0, so query each, or give the index an attribute of its own with the plain name.", name, partition)
@@ -174,7 +174,8 @@ func (r *Report) describe(d *types.TableDescription) {
 	}
 }
 
-func keysOf(elements []types.KeySchemaElement) (partition, sort string) {
+// KeysOf returns the names of the key attributes; sort is "" if there is none.
+func KeysOf(elements []types.KeySchemaElement) (partition, sort string) {
 	for _, e := range elements {
 		if e.KeyType == types.KeyTypeHash {
 			partition = aws.ToString(e.AttributeName)

@@ -21,9 +21,6 @@ const (
 	Random     = "random"
 )
 
-// Layouts returns the names of all layouts.
-func Layouts() []string { return []string{Calculated, Buckets, Random} }
-
 // Fit reports whether a layout fits the table's items.
 type Fit struct {
 	Layout string `json:"layout"`
@@ -33,11 +30,13 @@ type Fit struct {
 	expression string // in Go
 }
 
-// stamps are the forms of times, with the names of their constants.
-var stamps = []struct {
-	stamp shard.Stamp
-	name  string
-}{
+// namedStamp is a form of times, with the name of its constant.
+type namedStamp struct {
+	shard.Stamp
+	name string
+}
+
+var stamps = []namedStamp{
 	{shard.Millis, "Millis"}, {shard.Seconds, "Seconds"}, {shard.Micros, "Micros"}, {shard.Nanos, "Nanos"},
 	{shard.UnixMillis, "UnixMillis"}, {shard.UnixSeconds, "UnixSeconds"},
 }
@@ -76,22 +75,21 @@ func counted(f Found) string {
 	return strconv.Itoa(f.Keys)
 }
 
-// stampOf returns the constant of the stamp with which all sort keys begin, or "". bare means that a sort
-// key is only the stamp.
-func (r *Report) stampOf(items []map[string]types.AttributeValue) (name string, bare bool) {
+// stampOf returns the stamp with which all sort keys begin, or nil. bare means that a sort key is only the stamp.
+func (r *Report) stampOf(items []map[string]types.AttributeValue) (stamp *namedStamp, bare bool) {
 	for _, s := range stamps {
 		all := len(items) > 0
 		bare = false
 		for _, it := range items {
-			at, rest, err := s.stamp.Parse(keyText(it, r.SortKey))
-			all = all && err == nil && s.stamp.Number() == (r.SortType == "N") && plausible(at)
+			at, rest, err := s.Parse(keyText(it, r.SortKey))
+			all = all && err == nil && s.Number() == (r.SortType == "N") && plausible(at)
 			bare = bare || rest == ""
 		}
 		if all {
-			return s.name, bare
+			return &s, bare
 		}
 	}
-	return "", false
+	return nil, false
 }
 
 func keyText(it map[string]types.AttributeValue, attr string) string {
@@ -146,7 +144,7 @@ func (r *Report) attributeOf(items []map[string]types.AttributeValue, good func(
 }
 
 // calculated returns whether CalculatedSuffix fits.
-func (r *Report) calculated(items []map[string]types.AttributeValue, stamp string, bare bool, by string) Fit {
+func (r *Report) calculated(items []map[string]types.AttributeValue, stamp *namedStamp, bare bool, by string) Fit {
 	f := Fit{Layout: Calculated, Fits: true}
 	var parts []string
 	switch {
@@ -160,8 +158,8 @@ func (r *Report) calculated(items []map[string]types.AttributeValue, stamp strin
 		f.Why = "By the sort key. "
 	}
 	switch seconds := r.secondsOf(items); {
-	case stamp != "":
-		parts = append(parts, fmt.Sprintf("Time: table.SortTime(%q, shard.%s)", r.SortKey, stamp))
+	case stamp != nil:
+		parts = append(parts, fmt.Sprintf("Time: table.SortTime(%q, shard.%s)", r.SortKey, stamp.name))
 		f.Why += "Sort keys begin with the item's time."
 	case seconds != "":
 		parts = append(parts, fmt.Sprintf("Time: table.AttributeTime(%q)", seconds))
@@ -174,40 +172,35 @@ func (r *Report) calculated(items []map[string]types.AttributeValue, stamp strin
 }
 
 // buckets returns whether TimeBuckets fits: all sampled partition keys end in the time bucket of their items.
-func (r *Report) buckets(items []map[string]types.AttributeValue, stamp string, f shard.Format) Fit {
+func (r *Report) buckets(items []map[string]types.AttributeValue, stamp *namedStamp, f shard.Format) Fit {
 	none := Fit{Layout: Buckets, Why: "The partition keys do not end in the time bucket of their items, such as acme" + f.Separator() + "2026-01-05."}
-	at := slices.IndexFunc(stamps, func(s struct {
-		stamp shard.Stamp
-		name  string
-	}) bool {
-		return s.name == stamp
-	})
-	if at < 0 {
+	if stamp == nil {
 		return none
 	}
 	for name, b := range map[string]shard.Bucket{"Minute": shard.Minute, "Hour": shard.Hour, "Day": shard.Day} {
 		all := true
 		for _, it := range items {
-			t, _, _ := stamps[at].stamp.Parse(keyText(it, r.SortKey))
+			t, _, _ := stamp.Parse(keyText(it, r.SortKey))
 			all = all && strings.HasSuffix(keyText(it, r.PartitionKey), f.Separator()+b.Label(t, 0))
 		}
 		if !all {
 			continue
 		}
-		expression := fmt.Sprintf("table.TimeBuckets{Bucket: shard.%s, Stamp: shard.%s, By: %q}", name, stamp, r.SortKey)
+		expression := fmt.Sprintf("table.TimeBuckets{Bucket: shard.%s, Stamp: shard.%s, By: %q}", name, stamp.name, r.SortKey)
 		return Fit{Layout: Buckets, Fits: true, expression: expression, Why: "Partition keys end in the time bucket of their items. A name that has cooled costs nothing in later buckets."}
 	}
 	return none
 }
 
 // noteAhead adds a note if an item is dated further ahead than new items may be.
-func (r *Report) noteAhead(items []map[string]types.AttributeValue, stamp string, now time.Time) {
-	for _, s := range stamps {
-		for _, it := range items {
-			if at, _, err := s.stamp.Parse(keyText(it, r.SortKey)); s.name == stamp && err == nil && at.After(now.Add(shardmap.MaxEventAhead)) {
-				r.note("Some items are dated ahead, such as %q: puts of items more than %v ahead are rejected.", keyText(it, r.SortKey), shardmap.MaxAhead)
-				return
-			}
+func (r *Report) noteAhead(items []map[string]types.AttributeValue, stamp *namedStamp, now time.Time) {
+	if stamp == nil {
+		return
+	}
+	for _, it := range items {
+		if at, _, err := stamp.Parse(keyText(it, r.SortKey)); err == nil && at.After(now.Add(shardmap.MaxEventAhead)) {
+			r.note("Some items are dated ahead, such as %q: puts of items more than %v ahead are rejected.", keyText(it, r.SortKey), shardmap.MaxAhead)
+			return
 		}
 	}
 }

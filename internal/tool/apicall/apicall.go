@@ -1,17 +1,14 @@
 // Package apicall calls hotshard's HTTP API, and signs the calls if the API requires it:
 //
 //	client := &apicall.Client{Base: "http://127.0.0.1:8080", HTTP: http.DefaultClient}
-//	request, err := client.Request(ctx, http.MethodGet, "/v1/shards", "", nil)
-//	answer, err := client.Do(request)
-//	if answer.Code == http.StatusOK {
-//		err = json.Unmarshal(answer.Body, &shards)
-//	}
+//	err := client.Call(ctx, http.MethodGet, "/v1/shards", nil, &shards)
 package apicall
 
 import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 
@@ -64,6 +61,28 @@ func (c *Client) Request(ctx context.Context, method, path, key string, body any
 	return request, nil
 }
 
+// Call makes a call without an Idempotency-Key, and decodes the body of a 200 into into. The error of another response has
+// its status and reason.
+func (c *Client) Call(ctx context.Context, method, path string, body, into any) error {
+	request, err := c.Request(ctx, method, path, "", body)
+	if err != nil {
+		return err
+	}
+	answer, err := c.Do(request)
+	switch {
+	case answer.Code == 0:
+		return fmt.Errorf("no hotshard API at %s (start one with hotshard local): %w", c.Base, err)
+	case answer.Code != http.StatusOK:
+		return fmt.Errorf("the API answered %s", answer.Reason())
+	case err == nil:
+		err = json.Unmarshal(answer.Body, into)
+	}
+	if err != nil {
+		return fmt.Errorf("reading the answer of %s: %w", c.Base, err)
+	}
+	return nil
+}
+
 // Answer is the response of the API or of a gateway.
 type Answer struct {
 	Code   int    // HTTP status; 0 without a response
@@ -86,15 +105,22 @@ func (c *Client) Do(request *http.Request) (Answer, error) {
 	return Answer{response.StatusCode, response.Status, response.Header, body}, err
 }
 
-// Problem is the reason of an error response (RFC 9457).
-type Problem struct {
-	Detail string
-	Errors []struct{ Location, Message string }
-}
-
-// Problem parses the body as a problem. It returns false if the body is not JSON, as from some gateways.
-func (a Answer) Problem() (Problem, bool) {
-	var p Problem
-	err := json.Unmarshal(a.Body, &p)
-	return p, err == nil
+// Reason returns the status and the reasons of an error response (RFC 9457) in one line. A body that is not JSON, as
+// from some gateways, has none.
+func (a Answer) Reason() string {
+	var problem struct {
+		Detail string
+		Errors []struct{ Location, Message string }
+	}
+	text := a.Status
+	if json.Unmarshal(a.Body, &problem) != nil {
+		return text
+	}
+	if problem.Detail != "" {
+		text += ": " + problem.Detail
+	}
+	for _, e := range problem.Errors {
+		text += fmt.Sprintf("; %s: %s", e.Location, e.Message)
+	}
+	return text
 }

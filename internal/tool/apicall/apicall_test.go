@@ -89,13 +89,14 @@ func TestIncompleteResponse(t *testing.T) {
 }
 
 // TestProblems checks that only problem JSON is read as a problem.
-func TestProblems(t *testing.T) {
-	p, ok := Answer{Body: []byte(`{"status":422,"detail":"no","errors":[{"location":"body.x","message":"is bad","value":1}]}`)}.Problem()
-	if !ok || p.Detail != "no" || len(p.Errors) != 1 || p.Errors[0].Location != "body.x" || p.Errors[0].Message != "is bad" {
-		t.Errorf("problem %+v, %t", p, ok)
-	}
-	if p, ok := (Answer{Body: []byte("<html>")}).Problem(); ok {
-		t.Errorf("HTML is read as the problem %+v", p)
+func TestReason(t *testing.T) {
+	for body, want := range map[string]string{
+		`{"status":422,"detail":"no","errors":[{"location":"body.x","message":"is bad","value":1}]}`: "422 Bad: no; body.x: is bad",
+		"<html>": "422 Bad",
+	} {
+		if got := (Answer{Status: "422 Bad", Body: []byte(body)}).Reason(); got != want {
+			t.Errorf("%s: %q, want %q", body, got, want)
+		}
 	}
 }
 

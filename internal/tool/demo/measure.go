@@ -2,13 +2,13 @@ package demo
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"time"
 
+	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/tool/apicall"
 	"github.com/hotshard/hotshard/internal/tool/load"
 )
 
@@ -42,23 +42,8 @@ type client struct{ url string }
 
 // get calls the API and decodes the response.
 func (c client) get(ctx context.Context, path string, query url.Values, into any) error {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, c.url+path+"?"+query.Encode(), nil)
-	if err != nil {
-		return err
-	}
-	answer, err := http.DefaultClient.Do(r)
-	if err != nil {
-		return err
-	}
-	defer answer.Body.Close()
-	body, err := io.ReadAll(answer.Body)
-	if err == nil && answer.StatusCode != http.StatusOK {
-		err = fmt.Errorf("%s: %.300s", answer.Status, body)
-	}
-	if err == nil {
-		err = json.Unmarshal(body, into)
-	}
-	if err != nil {
+	api := apicall.Client{Base: c.url, HTTP: http.DefaultClient}
+	if err := api.Call(ctx, http.MethodGet, path+"?"+query.Encode(), nil, into); err != nil {
 		return fmt.Errorf("GET %s: %w", path, err)
 	}
 	return nil
@@ -67,11 +52,9 @@ func (c client) get(ctx context.Context, path string, query url.Values, into any
 // watchVerdict reads the hot keys twice a second until the counter is among them. It retries a failed request, and
 // returns the last error only if no request succeeded.
 func (c client) watchVerdict(ctx context.Context, m *measured) error {
-	ticker := time.NewTicker(time.Second / 2)
-	defer ticker.Stop()
 	var failed error
 	succeeded := false
-	for ctx.Err() == nil {
+	for again := true; again; again = dynamo.Pause(ctx, time.Second/2) {
 		var out struct {
 			Keys []struct{ Type, Name, Status string }
 		}
@@ -85,10 +68,6 @@ func (c client) watchVerdict(ctx context.Context, m *measured) error {
 				m.verdict = time.Now()
 				return nil
 			}
-		}
-		select {
-		case <-ctx.Done():
-		case <-ticker.C:
 		}
 	}
 	if succeeded {
@@ -145,7 +124,7 @@ func (c client) readHeat(ctx context.Context, m *measured) error {
 		if !heat.AsOf.Before(m.end) || time.Now().After(patience) {
 			break
 		}
-		if !waitUntil(ctx, time.Now().Add(time.Second/2)) {
+		if !dynamo.Pause(ctx, time.Second/2) {
 			return context.Cause(ctx)
 		}
 	}

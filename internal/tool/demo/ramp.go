@@ -6,6 +6,7 @@ import (
 	"iter"
 	"time"
 
+	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/tool/workload"
 )
 
@@ -71,12 +72,5 @@ func latest(a, b time.Time) time.Time {
 
 // waitUntil returns false if the context ended before due.
 func waitUntil(ctx context.Context, due time.Time) bool {
-	timer := time.NewTimer(time.Until(due))
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return ctx.Err() == nil
-	}
+	return dynamo.Pause(ctx, time.Until(due)) && ctx.Err() == nil
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	pretty "github.com/jedib0t/go-pretty/v6/text"
+
 	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/tool/terminal"
 )
@@ -21,7 +23,7 @@ type column struct {
 }
 
 func byRate(a, b viewKey) int {
-	return cmp.Or(cmp.Compare(b.current(), a.current()), cmp.Compare(b.peak, a.peak), byName(a, b))
+	return cmp.Or(cmp.Compare(b.Current, a.Current), cmp.Compare(b.peak, a.peak), byName(a, b))
 }
 
 // byError orders keys by the error of their current rates, the largest first.
@@ -37,14 +39,14 @@ func byName(a, b viewKey) int {
 
 // byStatus orders hot keys before those that have cooled, and these before all others.
 func byStatus(a, b viewKey) int {
-	return cmp.Or(cmp.Compare(b.status, a.status), b.cooled.Compare(a.cooled))
+	return cmp.Or(cmp.Compare(b.Now, a.Now), b.CooledAt().Compare(a.CooledAt()))
 }
 
-func share(k *viewKey) float64 { return k.current() / k.row.Limit }
+func share(k *viewKey) float64 { return k.Current / k.row.Limit }
 
 // all has all columns.
 var all = []column{
-	{"WCU/S", 8, true, func(_ *screen, k *viewKey) string { return rateText(k.current()) }, byRate},
+	{"WCU/S", 8, true, func(_ *screen, k *viewKey) string { return rateText(k.Current) }, byRate},
 	{"±", 6, true, func(_ *screen, k *viewKey) string {
 		most, ok := k.currentError()
 		if !ok {
@@ -136,7 +138,7 @@ func (c *column) fit(text string) string {
 	if c.right {
 		return right(text, c.width)
 	}
-	return left(text, c.width)
+	return pretty.Pad(terminal.Cut(text, c.width), c.width, ' ')
 }
 
 // rise returns the difference between the current rate and the mean of the windows before.
@@ -147,5 +149,5 @@ func (k *viewKey) rise() float64 {
 	for _, r := range before {
 		sum += r
 	}
-	return k.current() - sum/float64(max(len(before), 1))
+	return k.Current - sum/float64(max(len(before), 1))
 }

@@ -8,7 +8,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -30,7 +29,8 @@ type Watched struct {
 	// they are.
 	Explain func(context.Context, error) error
 
-	Notices *Notices // nil for none
+	// Notify passes a sentence of Run to the operator. The terminal view replaces it; nil if Run has none.
+	Notify  func(sentence string)
 	Name    string
 	Where   string
 	Indexes []string // the table's indexes
@@ -70,28 +70,6 @@ func (w *Watched) explain(ctx context.Context, err error) error {
 		return err
 	}
 	return w.Explain(ctx, err)
-}
-
-// Notices passes sentences to the operator: to the view while it runs, and else to a function.
-type Notices struct {
-	mu     sync.Mutex
-	notify func(string)
-}
-
-// NewNotices returns Notices that call notify with each sentence while no view runs.
-func NewNotices(notify func(string)) *Notices { return &Notices{notify: notify} }
-
-// Send passes a sentence to the operator.
-func (n *Notices) Send(sentence string) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.notify(sentence)
-}
-
-func (n *Notices) redirect(notify func(string)) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.notify = notify
 }
 
 // Options select the time and the keys to show, and the form.

@@ -58,7 +58,7 @@ func viewOf(t *testing.T, shards ShardCounts, list ...heat.Window) *view {
 	over := list[len(list)-1].Start.Add(live.Window)
 	w := &Watched{Source: given(list), Settled: func() time.Time { return over }, Name: "orders", Where: "eu-west-1", Shards: shards, Run: func(context.Context) error { return nil }}
 	m := newView(t.Context(), w, Options{})
-	m.collector.span = time.Hour
+	m.collector.o.Span = time.Hour
 	m.read = func() tea.Msg {
 		now, err := m.collector.refresh(t.Context(), over.Add(3*time.Second))
 		return refreshed{now, err}
@@ -278,7 +278,7 @@ func TestWriteShards(t *testing.T) {
 		list = append(list, w)
 	}
 	m := viewOf(t, counts(12), list...)
-	if keys := m.keys(); len(keys) != 2 || keys[0].id.key != "C#page" || keys[0].current() != 11.1 {
+	if keys := m.keys(); len(keys) != 2 || keys[0].id.key != "C#page" || keys[0].Current != 11.1 {
 		t.Fatalf("keys %+v, want C#page with 11.1 WCU/s first of two", keys)
 	}
 	checkView(t, m, "list", []string{"C#page", "  12 "}, []string{"C#page#"})
@@ -301,10 +301,10 @@ func TestNamesOfPrograms(t *testing.T) {
 	units := map[string]uint64{"other": 50, "acme": 100, "acme#SHARD_10": 110, "acme#SHARD_2": 120}
 	for want, shards := range map[int]ShardCounts{16: counts(16), 11: nil} {
 		m := viewOf(t, shards, windowOf(enginetest.Later, units))
-		m.collector.programs, m.collector.fresh = &Programs{Keys: ownkeys.Keys{Format: shard.HashShard}}, true
+		m.collector.o.Programs, m.collector.fresh = &Programs{Keys: ownkeys.Keys{Format: shard.HashShard}}, true
 		m.Update(m.read())
 		keys := m.keys()
-		if len(keys) != 2 || keys[0].id.key != "acme" || keys[0].current() != 12 || keys[0].total() != 33 || keys[0].shards != want {
+		if len(keys) != 2 || keys[0].id.key != "acme" || keys[0].Current != 12 || keys[0].total() != 33 || keys[0].shards != want {
 			t.Fatalf("keys %+v, want acme with 12 WCU/s of 33 and %d write shards first of two", keys, want)
 		}
 		m.Update(tea.WindowSizeMsg{Width: 160, Height: 60})

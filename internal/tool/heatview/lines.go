@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/base/jsontime"
 	"github.com/hotshard/hotshard/internal/httpapi"
@@ -24,7 +25,7 @@ const pollInterval = 200 * time.Millisecond
 // Print writes each complete window until ctx ends. It returns a [NoMatch] if keys were written and the index or prefix
 // matched none of them, or else the error of ctx.
 func Print(ctx context.Context, out io.Writer, w *Watched, o Options) error {
-	p := &printer{o: o, out: out, collector: o.collector(w)}
+	p := &printer{out: out, collector: o.collector(w)}
 	err := w.runWith(ctx, p.run)
 	if ctx.Err() != nil {
 		return cmp.Or(o.noMatch(p.written, p.matched), err)
@@ -34,12 +35,11 @@ func Print(ctx context.Context, out io.Writer, w *Watched, o Options) error {
 
 // collector returns a collector that keeps the windows and keys that the options show.
 func (o *Options) collector(w *Watched) *collector {
-	return &collector{w: w, keep: o.keep, vectors: o.vectors, programs: o.Programs, span: min(max(minSpan, o.Span), maxSpan), next: o.Since}
+	return &collector{w: w, o: o, next: o.Since}
 }
 
 type printer struct {
 	*collector
-	o   Options
 	out io.Writer
 }
 
@@ -49,47 +49,29 @@ func (p *printer) run(ctx context.Context) error {
 	if p.w.Run == nil {
 		interval = stackInterval
 	}
-	tick := time.NewTicker(interval)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-tick.C:
-		}
+	for dynamo.Pause(ctx, interval) {
 		if err := p.print(ctx); err != nil {
 			return err
 		}
 	}
+	return ctx.Err()
 }
 
 // print writes the windows that were completed since the last call. After a transient error of the source or of the shard
 // map it returns nil, and the next call begins with the failed window.
 func (p *printer) print(ctx context.Context) error {
-	to := p.w.Settled()
-	for window, err := range p.w.Source.Windows(ctx, p.next, to, live.Window) {
-		if err != nil {
-			return p.permanent(ctx, err)
-		}
-		if window.Start.Add(live.Window).After(to) {
-			return nil // the window is incomplete
-		}
-		p.add(window)
+	var failed error // of the output
+	err := p.read(ctx, func(window heat.Window) error {
 		seen, err := p.sum(ctx, time.Now())
-		if err != nil {
-			return p.permanent(ctx, err)
+		if err == nil {
+			failed = p.write(window, seen)
 		}
-		p.advance(window)
-		if err := p.write(window, seen); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// permanent explains an error of the source or of the shard map. It returns nil for a transient error.
-func (p *printer) permanent(ctx context.Context, err error) error {
-	if p.w.transient(err) {
+		return cmp.Or(err, failed)
+	})
+	switch {
+	case failed != nil || err == nil:
+		return failed
+	case p.w.transient(err):
 		return nil
 	}
 	return p.w.explain(ctx, err)
@@ -147,15 +129,15 @@ func (o *Options) line(w heat.Window, seen snapshot) Line {
 		}
 		k := groups[o.Programs.group(&row)]
 		key := LineKey{
-			Table: row.TableName(), Key: o.named(row.Key), Index: row.Index, Status: verdict(&row).String(), Worst: k.worst.String(),
+			Table: row.TableName(), Key: o.named(row.Key), Index: row.Index, Status: row.Worst.String(), Worst: k.Worst.String(),
 			Rate: heat.Hundredths(row.WriteUnitsPerSecond), Error: math.Ceil(row.Error*100) / 100, Share: math.Floor(1e4*row.WriteUnitsPerSecond/row.Limit) / 1e4,
 			Peak: row.Peak, Advice: k.advice,
 		}
 		if key.Table == o.Table {
 			key.Table = ""
 		}
-		if !k.cooled.IsZero() {
-			key.CooledAt = httpapi.FormatTime(k.cooled)
+		if cooled := k.CooledAt(); !cooled.IsZero() {
+			key.CooledAt = httpapi.FormatTime(cooled)
 		}
 		l.Keys = append(l.Keys, key)
 	}
@@ -173,7 +155,7 @@ func (o *Options) text(w heat.Window, seen snapshot) string {
 	keys := slices.Clone(seen.keys)
 	slices.SortFunc(keys, byRate)
 	for _, k := range keys[:min(len(keys), textKeys)] {
-		fmt.Fprintf(&b, "  %-9s %8s WCU/s %5s  peak %s  %s", k.statusText(), rateText(k.current()), percent(k.current()/k.row.Limit), heat.Grouped(float64(k.peak)), terminal.Visible(o.named(k.id.key)))
+		fmt.Fprintf(&b, "  %-9s %8s WCU/s %5s  peak %s  %s", k.statusText(), rateText(k.Current), percent(k.Current/k.row.Limit), heat.Grouped(float64(k.peak)), terminal.Visible(o.named(k.id.key)))
 		if k.id.index != "" {
 			fmt.Fprintf(&b, "  (index %s)", terminal.Visible(k.id.index))
 		}

@@ -28,7 +28,7 @@ func TestLines(t *testing.T) {
 	w.Items[0].Coverage = 0.937
 	line := func(o Options, w heat.Window) string {
 		var out bytes.Buffer
-		p := &printer{o: o, out: &out, collector: o.collector(&Watched{})}
+		p := &printer{out: &out, collector: o.collector(&Watched{})}
 		p.add(w)
 		seen, err := p.sum(t.Context(), w.Start)
 		if err == nil {
@@ -131,8 +131,8 @@ func TestCooledKeys(t *testing.T) {
 		if want := []string{"hot", "hot", "hot", "cooled", "cooled"}[i]; k.id.key != "storm" || k.statusText() != want || k.peak != max(800, min(units/10, 900), uint64(min(i, 1))*900) {
 			t.Errorf("window %d: %s is %s with a peak of %d, want storm as %s", i, k.id.key, k.statusText(), k.peak, want)
 		}
-		if i >= 3 && (!k.cooled.Equal(enginetest.Later.Add(2*live.Window)) || k.current() != 0) {
-			t.Errorf("window %d: cooled at %v, %v WCU/s now; want the third window and 0", i, k.cooled, k.current())
+		if i >= 3 && (!k.CooledAt().Equal(enginetest.Later.Add(2*live.Window)) || k.Current != 0) {
+			t.Errorf("window %d: cooled at %v, %v WCU/s now; want the third window and 0", i, k.CooledAt(), k.Current)
 		}
 	}
 }
@@ -217,7 +217,7 @@ func TestFailedLookupKeepsSnapshot(t *testing.T) {
 	check := func(what string, rate float64, fails bool) {
 		t.Helper()
 		seen, err := l.refresh(t.Context(), over)
-		if (err != nil) != fails || len(seen.keys) != 1 || seen.keys[0].current() != rate || seen.units != rate {
+		if (err != nil) != fails || len(seen.keys) != 1 || seen.keys[0].Current != rate || seen.units != rate {
 			t.Errorf("%s: snapshot %+v, error %v; want one key at %v WCU/s, and an error: %t", what, seen, err, rate, fails)
 		}
 	}

@@ -49,7 +49,7 @@ func (s *screen) list(keys []viewKey, at int, sorted string, reversed bool) []st
 		if i == at {
 			lines = append(lines, "▸ "+turned.Render(text))
 		} else {
-			lines = append(lines, "  "+styles[keys[i].status].Render(text))
+			lines = append(lines, "  "+styles[keys[i].Now].Render(text))
 		}
 	}
 	for len(lines) < room+1 {
@@ -60,7 +60,7 @@ func (s *screen) list(keys []viewKey, at int, sorted string, reversed bool) []st
 
 // advice returns the advice for a key in at most most lines. If it is longer, the last line ends with an ellipsis.
 func (s *screen) advice(k viewKey, most int) []string {
-	text := cutName(terminal.Visible(s.named(k.id.key)), max(20, s.width/2)) + ": " + terminal.Visible(k.advice)
+	text := terminal.Cut(terminal.Visible(s.named(k.id.key)), max(20, s.width/2)) + ": " + terminal.Visible(k.advice)
 	width := max(20, s.width-3)
 	lines := strings.Split(pretty.WrapSoft(text, width), "\n")
 	for i := range lines {
@@ -68,31 +68,9 @@ func (s *screen) advice(k viewKey, most int) []string {
 	}
 	if len(lines) > most {
 		lines = lines[:most]
-		lines[most-1] = cutEnd(lines[most-1], width-2) + " …"
+		lines[most-1] = lipgloss.NewStyle().MaxWidth(width-2).Render(lines[most-1]) + " …"
 	}
 	return lines
-}
-
-// cutEnd cuts the end of a text that is wider than width.
-func cutEnd(text string, width int) string {
-	runes := []rune(text)
-	for pretty.StringWidth(string(runes)) > width {
-		runes = runes[:len(runes)-1]
-	}
-	return string(runes)
-}
-
-// cutName shortens a name to a width. It keeps more of the end, where similar names differ.
-func cutName(name string, width int) string {
-	if pretty.StringWidth(name) <= width {
-		return name
-	}
-	head := cutEnd(name, width/4)
-	runes := []rune(name)
-	for pretty.StringWidth(head)+1+pretty.StringWidth(string(runes)) > width && len(runes) > 0 {
-		runes = runes[1:]
-	}
-	return head + "…" + string(runes)
 }
 
 func rateText(v float64) string {
@@ -102,14 +80,7 @@ func rateText(v float64) string {
 	return fmt.Sprintf("%.1f", math.Floor(10*v)/10)
 }
 
-func left(text string, width int) string {
-	text = cutName(text, width)
-	return text + strings.Repeat(" ", max(0, width-pretty.StringWidth(text)))
-}
-
-func right(text string, width int) string {
-	return strings.Repeat(" ", max(0, width-pretty.StringWidth(text))) + text
-}
+func right(text string, width int) string { return pretty.AlignRight.Apply(text, width) }
 
 var bars = []rune(" ▁▂▃▄▅▆▇█")
 
@@ -134,7 +105,7 @@ func barOf(share float64, steps int) int {
 
 // keyPage returns the lines of a key's page: its recent rates and its write shards.
 func (s *screen) keyPage(k viewKey) []string {
-	lines := []string{styles[k.status].Render(cutName(terminal.Visible(s.named(k.id.key)), max(10, s.width-2)))}
+	lines := []string{styles[k.Now].Render(terminal.Cut(terminal.Visible(s.named(k.id.key)), max(10, s.width-2)))}
 	lines = append(lines, strings.Split(pretty.WrapSoft(facts(k), max(20, s.width-1)), "\n")...)
 	advice := s.advice(k, 6)
 	room := s.height - 3 - len(lines) - len(advice) - 5
@@ -152,9 +123,9 @@ func facts(k viewKey) string {
 		more = fmt.Sprintf(" (at most %s more)", rateText(math.Ceil(10*most)/10))
 	}
 	text := fmt.Sprintf("%s: %s WCU/s now%s, %s of the partition limit; peak %s WCU in a second", k.statusText(),
-		rateText(k.current()), more, percent(share(&k)), heat.Grouped(float64(k.peak)))
-	if !k.cooled.IsZero() {
-		text += fmt.Sprintf("; was %s until %s", k.worst, k.cooled.UTC().Format(time.TimeOnly))
+		rateText(k.Current), more, percent(share(&k)), heat.Grouped(float64(k.peak)))
+	if cooled := k.CooledAt(); !cooled.IsZero() {
+		text += fmt.Sprintf("; was %s until %s", k.Worst, cooled.UTC().Format(time.TimeOnly))
 	}
 	if k.id.index != "" {
 		text = "index " + terminal.Visible(k.id.index) + ": " + text
@@ -176,7 +147,7 @@ func (s *screen) shardLines(k viewKey, most int) (lines []string) {
 			lines = append(lines, faint.Render(fmt.Sprintf("  … and %d more", len(k.written)-i)))
 			break
 		}
-		lines = append(lines, fmt.Sprintf("%8s %6s %6d  %s", rateText(p.WriteUnitsPerSecond), percent(p.WriteUnitsPerSecond/p.Limit), p.Peak, cutName(terminal.Visible(s.named(p.Key)), max(8, s.width-25))))
+		lines = append(lines, fmt.Sprintf("%8s %6s %6d  %s", rateText(p.WriteUnitsPerSecond), percent(p.WriteUnitsPerSecond/p.Limit), p.Peak, terminal.Cut(terminal.Visible(s.named(p.Key)), max(8, s.width-25))))
 	}
 	return append(lines, "")
 }
@@ -204,7 +175,7 @@ func (s *screen) chart(k viewKey, height int) (lines []string) {
 				b.WriteRune(bars[max(0, min(len(bars)-1, int(math.Round(part*float64(len(bars)-1)))))])
 			}
 		}
-		lines = append(lines, right(label, axis-2)+" ┤"+styles[k.status].Render(b.String()))
+		lines = append(lines, right(label, axis-2)+" ┤"+styles[k.Now].Render(b.String()))
 	}
 	ago := jsontime.Duration(time.Duration(len(rates))*live.Window).String() + " ago"
 	return append(lines, faint.Render(right("WCU/s", axis-2)+" └"+ago+strings.Repeat(" ", max(2, len(rates)-len(ago)-3))+"now"))

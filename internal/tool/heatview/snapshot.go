@@ -28,36 +28,25 @@ type snapshot struct {
 
 // viewKey is a partition key, or a base key with all its write shards.
 type viewKey struct {
-	id       keyID
-	row      heat.KeyHeat // row of the hottest partition key in the hotNow newest complete windows; rate 0 without one
-	status   heat.Status
-	worst    heat.Status    // worst status in any window
-	cooled   time.Time      // hotUntil if the key has cooled; else zero
-	hotUntil time.Time      // end of the last hot window
-	peak     uint64         // WCU in the heaviest second
-	rates    []float64      // rates of the hottest partition key in each window, newest last
-	shards   int            // shard count of the base key; 0 if there is none
-	written  []heat.KeyHeat // write shards in the newest complete window, in numeric order
-	advice   string
+	id            keyID
+	row           heat.KeyHeat   // row of the hottest partition key in the hotNow newest complete windows; rate 0 without one
+	heat.Verdicts                // over all windows
+	peak          uint64         // WCU in the heaviest second
+	rates         []float64      // rates of the hottest partition key in each window, newest last
+	shards        int            // shard count of the base key; 0 if there is none
+	written       []heat.KeyHeat // write shards in the newest complete window, in numeric order
+	advice        string
 }
 
 // statusText returns the status as text.
 func (k *viewKey) statusText() string {
 	switch {
-	case !k.cooled.IsZero():
+	case !k.CooledAt().IsZero():
 		return "cooled"
-	case k.status == heat.Warm:
+	case k.Now == heat.Warm:
 		return "normal"
 	}
-	return k.status.String()
-}
-
-// current returns the certified rate of the hottest partition key in the newest complete window.
-func (k *viewKey) current() float64 {
-	if len(k.rates) == 0 {
-		return 0
-	}
-	return k.rates[len(k.rates)-1]
+	return k.Now.String()
 }
 
 // total returns the certified rate of all write shards in the newest complete window.
@@ -68,7 +57,7 @@ func (k *viewKey) total() (sum float64) {
 	return sum
 }
 
-// currentError returns the upper bound of the error of current, in WCU/s. It returns false if the newest complete window
+// currentError returns the upper bound of the error of Current, in WCU/s. It returns false if the newest complete window
 // does not have the key.
 func (k *viewKey) currentError() (float64, bool) {
 	if len(k.written) == 0 {
@@ -84,17 +73,14 @@ func idOf(row *heat.KeyHeat) keyID { return keyID{row.Table, row.Index, row.Key}
 
 // collector keeps complete windows and makes snapshots of them. It is not safe for concurrent use.
 type collector struct {
-	w        *Watched
-	keep     func([]heat.KeyHeat) []heat.KeyHeat
-	vectors  func([]heat.VectorRate) []heat.VectorRate
-	programs *Programs
-	span     time.Duration // time for which windows are kept
-	next     time.Time     // start of the next read from the source
-	fresh    bool          // windows were added since last
-	windows  []seenWindow
-	last     snapshot
-	matched  bool // as in snapshot
-	written  bool // as in snapshot
+	w       *Watched
+	o       *Options
+	next    time.Time // start of the next read from the source
+	fresh   bool      // windows were added since last
+	windows []seenWindow
+	last    snapshot
+	matched bool // as in snapshot
+	written bool // as in snapshot
 }
 
 // seenWindow is a complete window.
@@ -109,20 +95,29 @@ type seenWindow struct {
 // maxKeys is the maximum number of keys that are kept of a window: the hottest.
 const maxKeys = 500
 
+// read adds the windows that were completed since the last call, and passes each to do. If do fails, the next call begins
+// with the same window.
+func (c *collector) read(ctx context.Context, do func(heat.Window) error) error {
+	settled := c.w.Settled()
+	for w, err := range c.w.Source.Windows(ctx, c.next, settled, live.Window) {
+		if err != nil || w.Start.Add(live.Window).After(settled) {
+			return err
+		}
+		c.add(w)
+		c.fresh = true
+		if err := do(w); err != nil {
+			return err
+		}
+		c.next = w.Start.Add(time.Millisecond)
+	}
+	return nil
+}
+
 // refresh reads new windows and returns a new snapshot. After an error of the source or of the shard map it returns the
 // previous snapshot; the next call includes the windows that were read.
 func (c *collector) refresh(ctx context.Context, now time.Time) (snapshot, error) {
-	settled := c.w.Settled()
-	for w, err := range c.w.Source.Windows(ctx, c.next, settled, live.Window) {
-		if err != nil {
-			return c.last, err
-		}
-		if w.Start.Add(live.Window).After(settled) {
-			break
-		}
-		c.add(w)
-		c.advance(w)
-		c.fresh = true
+	if err := c.read(ctx, func(heat.Window) error { return nil }); err != nil {
+		return c.last, err
 	}
 	if c.fresh {
 		seen, err := c.sum(ctx, now)
@@ -135,12 +130,9 @@ func (c *collector) refresh(ctx context.Context, now time.Time) (snapshot, error
 	return c.last, nil
 }
 
-// advance makes the next read start after a window.
-func (c *collector) advance(w heat.Window) { c.next = w.Start.Add(time.Millisecond) }
-
 // add adds a complete window, and drops old ones. A window that is added again replaces itself.
 func (c *collector) add(w heat.Window) {
-	at := seenWindow{start: w.Start, coverage: 1 - w.Unread(), rows: make(map[keyID]heat.KeyHeat), vectors: c.vectors(heat.VectorRates(w.Items))}
+	at := seenWindow{start: w.Start, coverage: 1 - w.Unread(), rows: make(map[keyID]heat.KeyHeat), vectors: c.o.vectors(heat.VectorRates(w.Items))}
 	for _, it := range w.Items {
 		at.units += float64(it.Units) / it.Window.Seconds()
 		if it.Coverage > 0 {
@@ -150,7 +142,7 @@ func (c *collector) add(w heat.Window) {
 	rows := heat.Merge(w.Items)
 	c.written = c.written || len(rows) > 0
 	c.matched = c.matched || slices.ContainsFunc(at.vectors, func(v heat.VectorRate) bool { return len(v.Keys) > 0 })
-	for _, row := range c.keep(rows) {
+	for _, row := range c.o.keep(rows) {
 		if len(at.rows) == maxKeys {
 			break
 		}
@@ -161,7 +153,7 @@ func (c *collector) add(w heat.Window) {
 		c.windows = c.windows[:n-1]
 	}
 	c.windows = append(c.windows, at)
-	for at.start.Sub(c.windows[0].start) > c.span {
+	for at.start.Sub(c.windows[0].start) > min(max(minSpan, c.o.Span), maxSpan) {
 		c.windows = c.windows[1:]
 	}
 }
@@ -175,13 +167,11 @@ func (c *collector) sum(ctx context.Context, now time.Time) (snapshot, error) {
 		c.addRows(keys, i)
 	}
 	for _, k := range keys {
-		if len(k.written) == 0 && k.worst < heat.Hot {
+		if len(k.written) == 0 && k.Worst < heat.Hot {
 			continue
 		}
-		if k.status >= heat.Hot {
+		if k.Now >= heat.Hot {
 			s.hot++
-		} else {
-			k.cooled = k.hotUntil
 		}
 		if err := c.advise(ctx, k, now); err != nil {
 			return s, err
@@ -199,7 +189,7 @@ func (c *collector) addRows(keys map[keyID]*viewKey, i int) {
 	w := &c.windows[i]
 	fromEnd := len(c.windows) - i // 1 is the newest
 	for _, row := range w.rows {
-		id := c.programs.group(&row)
+		id := c.o.Programs.group(&row)
 		k := keys[id]
 		if k == nil {
 			k = &viewKey{id: id, rates: make([]float64, len(c.windows)), row: row}
@@ -208,44 +198,36 @@ func (c *collector) addRows(keys map[keyID]*viewKey, i int) {
 		}
 		k.rates[i] = max(k.rates[i], row.WriteUnitsPerSecond)
 		k.peak = max(k.peak, row.Peak)
-		status := verdict(&row)
-		k.worst = max(k.worst, status)
-		if status >= heat.Hot {
-			k.hotUntil = w.start.Add(live.Window)
+		k.Worst = max(k.Worst, row.Worst)
+		if row.Worst >= heat.Hot {
+			k.HotUntil = w.start.Add(live.Window)
 		}
 		if fromEnd > hotNow {
 			continue
 		}
-		k.status = max(k.status, status)
-		if row.WriteUnitsPerSecond >= k.row.WriteUnitsPerSecond || status > k.row.Status {
+		k.Now = max(k.Now, row.Worst)
+		if row.WriteUnitsPerSecond >= k.row.WriteUnitsPerSecond || row.Worst > k.row.Status {
 			k.row = row
 		}
 		if fromEnd == 1 {
 			k.written = append(k.written, row)
+			k.Current = k.rates[i]
 		}
 	}
 }
 
-// verdict returns the status of one window: by the rate, or hot if one second took the partition's limit.
-func verdict(row *heat.KeyHeat) heat.Status {
-	if float64(row.Peak) >= row.Limit {
-		return max(row.Status, heat.Hot)
-	}
-	return row.Status
-}
-
 // advise sets the key's write shards and its advice.
 func (c *collector) advise(ctx context.Context, k *viewKey, now time.Time) error {
-	slices.SortFunc(k.written, func(a, b heat.KeyHeat) int { return c.programs.compare(a.Key, b.Key) })
+	slices.SortFunc(k.written, func(a, b heat.KeyHeat) int { return c.o.Programs.compare(a.Key, b.Key) })
 	row := k.row
-	row.Verdicts = heat.Verdicts{Worst: k.worst, Now: k.status, Current: k.current(), HotUntil: k.hotUntil}
+	row.Verdicts = k.Verdicts
 	row.Peak = k.peak
-	if k.worst == heat.Warm { // the advice for a normal key names its current rate
-		row.WriteUnitsPerSecond = k.current()
+	if k.Worst == heat.Warm { // the advice for a normal key names its current rate
+		row.WriteUnitsPerSecond = k.Current
 	}
 	key, t, table := c.inMap(&row)
 	if key == "" || c.w.Shards == nil {
-		k.shards = c.programs.seen(k.written)
+		k.shards = c.o.Programs.seen(k.written)
 		k.advice = row.Advice(1, shard.Change{}, shardmap.FewPartitions)
 		return nil
 	}
@@ -263,9 +245,9 @@ func (c *collector) inMap(row *heat.KeyHeat) (key string, t kind.Kind, table str
 	if base, ok := row.Base(); ok {
 		return base.String(), base.Type, kind.Of(base.Type).Table
 	}
-	if c.programs.have(row) {
-		name, _ := c.programs.split(row.Key)
-		return c.programs.Namespace + name, kind.OwnTimed, c.w.Name
+	if c.o.Programs.have(row) {
+		name, _ := c.o.Programs.split(row.Key)
+		return c.o.Programs.Namespace + name, kind.OwnTimed, c.w.Name
 	}
 	return "", "", ""
 }

@@ -25,9 +25,7 @@ func Show(ctx context.Context, out *os.File, w *Watched, o Options) error {
 	m := newView(ctx, w, o)
 	m.copy = func(text string) { termenv.NewOutput(out).Copy(text) }
 	program := tea.NewProgram(m, tea.WithContext(ctx), tea.WithAltScreen(), tea.WithOutput(out), tea.WithoutSignalHandler())
-	if w.Notices != nil {
-		w.Notices.redirect(func(sentence string) { program.Send(notice(sentence)) })
-	}
+	w.Notify = func(sentence string) { program.Send(notice(sentence)) }
 	group, reading := errgroup.WithContext(ctx)
 	reading, stop := context.WithCancel(reading)
 	if w.Run != nil {

@@ -1,7 +1,6 @@
 package live
 
 import (
-	"bytes"
 	"time"
 
 	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
@@ -26,54 +25,16 @@ func stampEach(records []ddbstream.Record, second func(ddbstream.Record) time.Ti
 	return records
 }
 
-// arrivals assigns times to records of DynamoDB Local that were written between two polls. It spreads
-// those of one minute evenly over the time of it between the polls. Consecutive full pages are held
-// back until the last one, so that all their records are spread together.
-type arrivals struct {
-	since, until time.Time
-	pages        [][]byte
-	bytes        int
-	count, seen  map[int64]int // records of each minute, by its Unix time
-}
-
-// maxHeld is the maximum number of bytes that are held back.
-const maxHeld = 64 << 20
-
-func newArrivals(since time.Time) *arrivals {
-	return &arrivals{since: since, count: make(map[int64]int), seen: make(map[int64]int)}
-}
-
-// expect counts the records of a page that was read at made.
-func (a *arrivals) expect(records []ddbstream.Record, made time.Time) {
-	for i := range records {
-		a.count[records[i].Created.Unix()]++
+// arrivals returns a function of the second of each record of a page, for the records that were written between two
+// polls. It spreads them evenly over that time, as far as it is in their minute.
+func arrivals(since, until time.Time, records int) func(ddbstream.Record) time.Time {
+	step := max(0, until.Sub(since)) / time.Duration(max(1, records))
+	at := since.Add(step / 2)
+	return func(record ddbstream.Record) time.Time {
+		second := dynamolocal.Stamp(record.Created, later(at, record.Created)).UTC().Truncate(time.Second)
+		at = at.Add(step)
+		return second
 	}
-	a.until = later(a.until, made)
-}
-
-// hold keeps a page for later. It returns false if the page exceeds maxHeld.
-func (a *arrivals) hold(page []byte) bool {
-	if a.bytes += len(page); a.bytes > maxHeld {
-		return false
-	}
-	a.pages = append(a.pages, bytes.Clone(page))
-	return true
-}
-
-// second returns the second of the next record.
-func (a *arrivals) second(record ddbstream.Record) time.Time {
-	minute := record.Created.Unix()
-	from, to := later(a.since, record.Created), record.Created.Add(time.Minute)
-	if a.until.Before(to) {
-		to = a.until
-	}
-	n := a.seen[minute]
-	a.seen[minute]++
-	if !to.After(from) { // the clocks differ
-		return dynamolocal.Stamp(record.Created, a.until.UTC().Truncate(time.Second))
-	}
-	step := float64(to.Sub(from)) / float64(a.count[minute])
-	return from.Add(time.Duration((float64(n) + 0.5) * step)).UTC().Truncate(time.Second)
 }
 
 // spread returns a function that assigns a second to each past record. It spreads the records evenly

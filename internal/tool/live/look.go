@@ -17,11 +17,6 @@ import (
 	"github.com/hotshard/hotshard/internal/base/heat/count"
 )
 
-// Describer describes tables.
-type Describer interface {
-	DescribeTable(context.Context, *dynamodb.DescribeTableInput, ...func(*dynamodb.Options)) (*dynamodb.DescribeTableOutput, error)
-}
-
 // Mappings lists the Lambda functions whose event source mappings read a stream.
 type Mappings func(ctx context.Context, streamARN string) (functions []string, err error)
 
@@ -47,7 +42,7 @@ const (
 
 // FindStream finds a table's stream and its readers. mappings is nil if there is no Lambda. It returns
 // ErrNoStream if the table has no stream.
-func FindStream(ctx context.Context, tables Describer, mappings Mappings, table string) (Found, error) {
+func FindStream(ctx context.Context, tables dynamodb.DescribeTableAPIClient, mappings Mappings, table string) (Found, error) {
 	out, err := tables.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &table})
 	if err != nil {
 		return Found{}, fmt.Errorf("describing table %s: %w", table, err)

@@ -1,7 +1,6 @@
 package live
 
 import (
-	"bytes"
 	"context"
 	"time"
 
@@ -37,7 +36,6 @@ type shard struct {
 	began    time.Time // start of reading
 	polled   time.Time // the last call
 	made     time.Time // time of DynamoDB Local's last page
-	arrivals *arrivals // pages that are held back
 
 	retry *backoff.ExponentialBackOff
 	wait  time.Duration // before the next call after a failure; else 0
@@ -111,9 +109,10 @@ func (s *shard) poll(ctx context.Context) (closed bool, err error) {
 	s.wait = 0
 	s.r.link.answered(s.id)
 	if page.Made.IsZero() { // it was read to its end before
-		return true, s.countHeld(b)
+		return true, nil
 	}
-	return page.Closed, s.count(b, page)
+	s.count(page)
+	return page.Closed, nil
 }
 
 // locate requests an iterator if there is none. One at the stream shard's end skips earlier records.
@@ -128,7 +127,7 @@ func (s *shard) locate(ctx context.Context) error {
 	if s.cursor.Position() == streamshard.Latest {
 		s.counting.skip(s.r.clock.Latest(time.Now()))
 		if !ended {
-			s.live, s.strikes, s.lag, s.arrivals, s.made = true, 0, 0, nil, time.Now()
+			s.live, s.strikes, s.lag, s.made = true, 0, 0, time.Now()
 		}
 	}
 	s.polled = time.Now()
@@ -155,59 +154,24 @@ func (s *shard) handleError(ctx context.Context, err error) error {
 }
 
 // count counts a poll's records.
-func (s *shard) count(b *streamshard.Buffer, page streamshard.Page) error {
+func (s *shard) count(page streamshard.Page) {
 	s.full = page.Full
+	records := page.Records
 	if s.stream.IsEngine() {
-		return s.countEngines(b, page)
+		records = s.stamp(page)
 	}
-	s.add(page.Records)
-	s.keepUp(len(page.Records) > 0)
-	return nil
-}
-
-func (s *shard) add(records []ddbstream.Record) {
 	s.counting.add(count.Decode(records, s.stream.found.Source))
+	s.keepUp(len(page.Records) > 0)
 }
 
-// countEngines counts a poll's records of DynamoDB Local, after the last of consecutive full pages.
-func (s *shard) countEngines(b *streamshard.Buffer, page streamshard.Page) error {
-	some := len(page.Records) > 0
-	if !s.live {
-		s.add(stampEach(s.stream.Real(page.Records), spread(s.polled)))
-		s.made = page.Made
-		s.keepUp(some)
-		return nil
+// stamp returns the records of a page of DynamoDB Local with their times.
+func (s *shard) stamp(page streamshard.Page) []ddbstream.Record {
+	records, second := s.stream.Real(page.Records), spread(s.polled)
+	if s.live {
+		second = arrivals(s.made, page.Made, len(records))
 	}
-	if s.arrivals == nil {
-		s.arrivals = newArrivals(s.made)
-	}
-	s.arrivals.expect(page.Records, page.Made)
-	if s.full && !page.Closed && s.arrivals.hold(b.Bytes()) {
-		return nil
-	}
-	some = some || len(s.arrivals.pages) > 0
-	s.arrivals.pages = append(s.arrivals.pages, bytes.Clone(b.Bytes()))
-	if err := s.countHeld(b); err != nil {
-		return err
-	}
-	s.keepUp(some)
-	return nil
-}
-
-// countHeld counts the pages that were held back.
-func (s *shard) countHeld(b *streamshard.Buffer) error {
-	if s.arrivals == nil {
-		return nil
-	}
-	for _, page := range s.arrivals.pages {
-		records, err := b.Decode(page)
-		if err != nil {
-			return err // can't happen: the page was decoded before
-		}
-		s.add(stampEach(s.stream.Real(records), s.arrivals.second))
-	}
-	s.made, s.arrivals = s.arrivals.until, nil
-	return nil
+	s.made = later(s.made, page.Made)
+	return stampEach(records, second)
 }
 
 // keepUp compares the newest record with the clock, and jumps to the end if the reader falls further

@@ -107,7 +107,7 @@ func (e *callError) Unwrap() error { return e.err }
 // responseError returns the error of an error response. A 429 or 503 means that nothing was applied, unless its detail
 // says that it may have been. After any other 5xx the outcome is unknown.
 func responseError(name string, answer apicall.Answer) *callError {
-	e := &callError{call: name, status: answer.Code, err: errors.New(reason(answer))}
+	e := &callError{call: name, status: answer.Code, err: errors.New(answer.Reason())}
 	switch {
 	case answer.Code == http.StatusTooManyRequests, answer.Code == http.StatusServiceUnavailable:
 		e.retryable, e.ambiguous = true, strings.Contains(e.err.Error(), maybeWritten)
@@ -118,17 +118,4 @@ func responseError(name string, answer apicall.Answer) *callError {
 		e.retryable, e.ambiguous = true, true
 	}
 	return e
-}
-
-// reason returns the reason of an error response, in one line.
-func reason(answer apicall.Answer) string {
-	text := answer.Status
-	p, _ := answer.Problem()
-	if p.Detail != "" {
-		text += ": " + p.Detail
-	}
-	if len(p.Errors) > 0 { // the first one is enough
-		text += fmt.Sprintf(" (%s: %s)", p.Errors[0].Location, p.Errors[0].Message)
-	}
-	return text
 }

@@ -37,7 +37,7 @@ func TestRejectionEndsTheLoad(t *testing.T) {
 		}))
 		_, err := load.Run(t.Context(), load.Options{Target: server.URL, Source: generated(t, workload.Uniform, 100), Concurrency: 1})
 		server.Close()
-		wantError(t, err, "POST", path, "422 Unprocessable Entity: a rule is broken (body.x: is bad)")
+		wantError(t, err, "POST", path, "422 Unprocessable Entity: a rule is broken; body.x: is bad")
 		if n := calls.Load(); n > 2 { // the probe makes one call
 			t.Errorf("%s was called %d times, want at most 2", path, n)
 		}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/hotshard/hotshard/internal/base/awscall"
@@ -25,8 +26,8 @@ import (
 type AWS struct {
 	Config  aws.Config      // with a Region and credentials
 	Calls   *awscall.Client // with the same Region and credentials
-	Metrics metricsAPI      // CloudWatch
-	Sign    apicall.Sign    // signs the API's calls
+	Metrics cloudwatch.GetMetricDataAPIClient
+	Sign    apicall.Sign // signs the API's calls
 	// Checkout is the folder of hotshard's Makefile. Only a run needs it.
 	Checkout string
 	// Settings are additional deployment settings, each key=value.
@@ -35,25 +36,15 @@ type AWS struct {
 	Waiting  Waiting
 }
 
-// Waiting has the waits for AWS. The zero value is for production.
+// Waiting has the waits for AWS.
 type Waiting struct {
-	Pause   time.Duration // between two checks of a removal; 0 is 5 s
-	Metrics time.Duration // until CloudWatch has all metrics; 0 is 4 minutes
-	End     time.Duration // until an interrupted deployment is killed; 0 is 20 s
+	Pause   time.Duration // between two checks of a removal
+	Metrics time.Duration // until CloudWatch has all metrics
+	End     time.Duration // until an interrupted deployment is killed
 }
 
-func (w Waiting) withDefaults() Waiting {
-	if w.Pause == 0 {
-		w.Pause = 5 * time.Second
-	}
-	if w.Metrics == 0 {
-		w.Metrics = 4 * time.Minute
-	}
-	if w.End == 0 {
-		w.End = 20 * time.Second
-	}
-	return w
-}
+// AWSWaiting has the waits in production.
+var AWSWaiting = Waiting{Pause: 5 * time.Second, Metrics: 4 * time.Minute, End: 20 * time.Second}
 
 // About returns one line with the Region.
 func (a AWS) About() string {
@@ -92,7 +83,7 @@ func (a AWS) note(ctx context.Context, r *Record) (func() error, error) {
 	if err := a.checkCheckout(); err != nil {
 		return nil, err
 	}
-	account, err := a.account(ctx)
+	account, err := a.Calls.Account(ctx)
 	r.Region, r.Account = a.Config.Region, account
 	return func() error { return nil }, err
 }
@@ -123,18 +114,6 @@ func Checkout() string {
 		dir = parent
 	}
 	return "."
-}
-
-// account returns the account of the credentials.
-func (a AWS) account(ctx context.Context) (string, error) {
-	var answer struct {
-		Account string `xml:"GetCallerIdentityResult>Account"`
-	}
-	err := a.Calls.Query(ctx, "sts:GetCallerIdentity", "2011-06-15", nil, &answer)
-	if err == nil && answer.Account == "" {
-		err = errors.New("sts:GetCallerIdentity: the answer names no account")
-	}
-	return answer.Account, err
 }
 
 // start deploys in the first stage. Later stages use the same deployment.
@@ -172,7 +151,7 @@ func (a AWS) deploy(ctx context.Context, r Record, held *note) (string, error) {
 	child := exec.CommandContext(ctx, "make", "deploy", "APPROVAL=never",
 		"CONTEXT=-c "+strings.Join(settings, " -c "), "ARGS=--outputs-file "+outputs)
 	child.Dir, child.Stdout, child.Stderr, child.ExtraFiles = a.Checkout, a.Output, a.Output, []*os.File{held.file}
-	child.WaitDelay = a.Waiting.withDefaults().End
+	child.WaitDelay = a.Waiting.End
 	kill := group(child)
 	err = child.Run()
 	kill()
@@ -201,7 +180,7 @@ func apiURL(path string, r Record) (string, error) {
 
 // cleaner returns a cleaner of a run's stack and tables. It returns an error if the credentials are of another account.
 func (a AWS) cleaner(ctx context.Context, r Record) (*cleaner, error) {
-	account, err := a.account(ctx)
+	account, err := a.Calls.Account(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -209,9 +188,8 @@ func (a AWS) cleaner(ctx context.Context, r Record) (*cleaner, error) {
 		return nil, fmt.Errorf("cleaning run %s needs account %s, Region %s; the credentials are of account %s, the Region is %s", r.ID, r.Account, r.Region, account, a.Config.Region)
 	}
 	_ = os.Remove(outputsFile(r)) // there is none if nothing was deployed
-	pause := a.Waiting.withDefaults().Pause
 	return &cleaner{
-		record: r, stack: stacks{a.Calls}, pause: pause, tries: int(cleanTime / pause),
+		record: r, stack: stacks{a.Calls}, pause: a.Waiting.Pause, tries: int(cleanTime / a.Waiting.Pause),
 		tables: dynamodb.NewFromConfig(a.Config),
 	}, nil
 }

@@ -13,11 +13,6 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 )
 
-// metricsAPI reads metrics.
-type metricsAPI interface {
-	GetMetricData(context.Context, *cloudwatch.GetMetricDataInput, ...func(*cloudwatch.Options)) (*cloudwatch.GetMetricDataOutput, error)
-}
-
 // metric is a sum in CloudWatch, which add adds to the units that it counts.
 type metric struct {
 	namespace, name, dimension, of string
@@ -55,7 +50,7 @@ func metricsOf(r Record) (list []metric) {
 
 // billed returns what the run's tables and functions used, after CloudWatch has all of it.
 func (a AWS) billed(ctx context.Context, r Record) (u Units, err error) {
-	if !dynamo.Pause(ctx, a.Waiting.withDefaults().Metrics) {
+	if !dynamo.Pause(ctx, a.Waiting.Metrics) {
 		return u, ctx.Err()
 	}
 	list := metricsOf(r)

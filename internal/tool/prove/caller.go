@@ -114,26 +114,33 @@ func (c *caller) send(request *http.Request, into any) (answer, error) {
 
 // isEarly reports whether Lambda or API Gateway rejected the call: only functions answer with problem JSON.
 func isEarly(a apicall.Answer) bool {
-	return retryable(a.Code) && !strings.HasPrefix(a.Header.Get("Content-Type"), "application/problem+json")
+	exhausted := a.Code == http.StatusTooManyRequests || a.Code == http.StatusServiceUnavailable
+	return exhausted && !strings.HasPrefix(a.Header.Get("Content-Type"), "application/problem+json")
 }
 
-// retryable reports whether a call with this status may be retried.
-func retryable(status int) bool {
-	return status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable
-}
-
-// read makes a read, and retries it up to 40 times while capacity is exhausted.
+// read makes a read, and repeats it for up to 20 s until it succeeds.
 func (c *caller) read(ctx context.Context, k kind, path string, into any) error {
+	_, err := persist(ctx, 40, 500*time.Millisecond, func() (answer, error) {
+		return c.call(ctx, k, http.MethodGet, path, "", nil, into)
+	})
+	if err != nil {
+		return fmt.Errorf("GET %s: %w", path, err)
+	}
+	return nil
+}
+
+// persist repeats a call until its status is 200, at most tries times.
+func persist(ctx context.Context, tries int, pause time.Duration, call func() (answer, error)) (answer, error) {
 	for try := 1; ; try++ {
-		a, err := c.call(ctx, k, http.MethodGet, path, "", nil, into)
+		a, err := call()
 		if err == nil && a.status == http.StatusOK {
-			return nil
+			return a, nil
 		}
 		if err == nil {
-			err = fmt.Errorf("GET %s: status %d", path, a.status)
+			err = fmt.Errorf("status %d", a.status)
 		}
-		if !retryable(a.status) || try == 40 || !dynamo.Pause(ctx, 500*time.Millisecond) {
-			return err
+		if try == tries || !dynamo.Pause(ctx, pause) {
+			return a, fmt.Errorf("%w (%d times)", err, try)
 		}
 	}
 }

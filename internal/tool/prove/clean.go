@@ -165,7 +165,7 @@ func (c *cleaner) list(ctx context.Context) (names []string, err error) {
 // cleanNote removes a run's resources, and then its note.
 func cleanNote(ctx context.Context, site Site, held *note, r Record) error {
 	c, err := site.cleaner(ctx, r)
-	if err == nil {
+	if err == nil && c != nil {
 		err = c.clean(ctx)
 	}
 	if err != nil {

@@ -6,8 +6,6 @@ import (
 	"net/http"
 	"sync"
 	"time"
-
-	"github.com/hotshard/hotshard/internal/base/dynamo"
 )
 
 // warmCalls is the number of calls in a row before the burst.
@@ -31,9 +29,9 @@ func (r *run) cold(ctx context.Context, _ *running, c *caller) error {
 	increment := func(n int) (answer, error) {
 		return c.call(ctx, write, http.MethodPost, "/v1/counters", "", incrementOf(fmt.Sprintf("cold-%d", n)), nil)
 	}
-	first, err := r.first(ctx, func() (answer, error) { return increment(0) })
+	first, err := persist(ctx, firstTries, firstPause, func() (answer, error) { return increment(0) })
 	if err != nil {
-		return err
+		return fmt.Errorf("the first call: %w", err)
 	}
 	result.First = float64(first.took.Microseconds()) / 1000
 	var warm []time.Duration
@@ -64,22 +62,6 @@ const (
 	firstTries = 60
 	firstPause = time.Second
 )
-
-// first retries the first call until it succeeds, and returns its answer.
-func (r *run) first(ctx context.Context, call func() (answer, error)) (answer, error) {
-	for try := 1; ; try++ {
-		a, err := call()
-		if err == nil && a.status == http.StatusOK {
-			return a, nil
-		}
-		if err == nil {
-			err = fmt.Errorf("status %d", a.status)
-		}
-		if try == firstTries || !dynamo.Pause(ctx, firstPause) {
-			return a, fmt.Errorf("the first call, %d times: %w", try, err)
-		}
-	}
-}
 
 // incrementOf returns the body of a call that adds 1 to a counter.
 func incrementOf(counter string) any {

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
@@ -112,11 +111,10 @@ func (l Local) client(endpoint string) *dynamodb.Client {
 }
 
 func (l Local) cleaner(ctx context.Context, r Record) (*cleaner, error) {
-	c := &cleaner{record: r, tables: l.client(r.Endpoint), pause: localPause, tries: localTries}
 	if r.OwnEngine && system.CheckEngine(ctx, r.Endpoint) != nil {
-		c.tables = gone{} // the engine ended with its run, and its data is gone
+		return nil, nil // the engine ended with its run, and its data is gone
 	}
-	return c, nil
+	return &cleaner{record: r, tables: l.client(r.Endpoint), pause: localPause, tries: localTries}, nil
 }
 
 // A removal on this machine takes milliseconds.
@@ -124,14 +122,3 @@ const (
 	localPause = 300 * time.Millisecond
 	localTries = 40
 )
-
-// gone is the client of an engine without tables.
-type gone struct{}
-
-func (gone) ListTables(context.Context, *dynamodb.ListTablesInput, ...func(*dynamodb.Options)) (*dynamodb.ListTablesOutput, error) {
-	return &dynamodb.ListTablesOutput{TableNames: []string{}}, nil
-}
-
-func (gone) DeleteTable(_ context.Context, in *dynamodb.DeleteTableInput, _ ...func(*dynamodb.Options)) (*dynamodb.DeleteTableOutput, error) {
-	return nil, fmt.Errorf("table %s does not exist", aws.ToString(in.TableName))
-}

@@ -1,11 +1,11 @@
 package prove
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math"
+	"net"
 	"net/http"
 	"slices"
 	"sync"
@@ -87,10 +87,7 @@ func kindOf(err error) string {
 	if errors.Is(err, context.Canceled) {
 		return "interrupted"
 	}
-	if timeout, ok := errors.AsType[interface {
-		error
-		Timeout() bool
-	}](err); ok && timeout.Timeout() {
+	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() {
 		return "no answer in time"
 	}
 	return "no readable answer"
@@ -117,7 +114,7 @@ func spread(took []time.Duration) (p50, p99, longest float64) {
 	if len(took) == 0 {
 		return 0, 0, 0
 	}
-	slices.SortFunc(took, func(a, b time.Duration) int { return cmp.Compare(a, b) })
+	slices.Sort(took)
 	at := func(part float64) float64 {
 		return float64(took[min(len(took)-1, int(part*float64(len(took))))].Microseconds()) / 1000
 	}

@@ -39,13 +39,6 @@ type Rung struct {
 	Opened int64 `json:"new_connections"`
 }
 
-// plainAPI creates and writes the experiment's own table.
-type plainAPI interface {
-	CreateTable(context.Context, *dynamodb.CreateTableInput, ...func(*dynamodb.Options)) (*dynamodb.CreateTableOutput, error)
-	DescribeTable(context.Context, *dynamodb.DescribeTableInput, ...func(*dynamodb.Options)) (*dynamodb.DescribeTableOutput, error)
-	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error)
-}
-
 // onset creates a table, and writes one key at several rates in turn.
 func (r *run) onset(ctx context.Context, on *running, _ *caller) error {
 	table := r.record.Prefix() + "plain"
@@ -73,7 +66,7 @@ func (r *run) onset(ctx context.Context, on *running, _ *caller) error {
 // plainReady is the timeout for creating the table.
 const plainReady = 2 * time.Minute
 
-func makePlain(ctx context.Context, db plainAPI, table string) error {
+func makePlain(ctx context.Context, db *dynamodb.Client, table string) error {
 	_, err := db.CreateTable(ctx, &dynamodb.CreateTableInput{
 		TableName: &table, BillingMode: types.BillingModePayPerRequest,
 		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String("pk"), AttributeType: types.ScalarAttributeTypeS}},
@@ -89,52 +82,41 @@ func makePlain(ctx context.Context, db plainAPI, table string) error {
 
 // plain is a table with one key.
 type plain struct {
-	db    plainAPI
+	db    *dynamodb.Client
 	table string
 	meter *meter
 }
 
 // tally collects the results of a rung.
 type tally struct {
-	mu                        sync.Mutex
-	offered, throttled, other int
-	first                     time.Duration
-	reasons                   map[string]int
-	units                     float64
-	accepted                  int
+	mu sync.Mutex
+	Rung
+	accepted, throttled int
 }
 
 // rung makes updates at a rate for a time.
 func (p *plain) rung(ctx context.Context, rate float64, lasting time.Duration) Rung {
-	t := &tally{first: -1, reasons: map[string]int{}}
+	t := &tally{Rung: Rung{Rate: rate, First: -1, Reasons: map[string]int{}}}
 	begun := time.Now()
 	var opened atomic.Int64
-	offer(counting(ctx, &opened), rate, lasting, func(ctx context.Context, n int, after time.Duration) { t.addUpdate(p.update(ctx, n), after) })
-	took := time.Since(begun).Seconds()
-	r := Rung{
-		Rate: rate, Offered: t.offered, Accepted: float64(t.accepted) / took, Other: t.other,
-		Throttled: 100 * float64(t.throttled) / float64(max(1, t.offered)), First: -1, Reasons: t.reasons, Units: t.units, Opened: opened.Load(),
-	}
-	if t.first >= 0 {
-		r.First = t.first.Seconds()
-	}
-	return r
-}
-
-// updated is the result of an update.
-type updated struct {
-	units float64
-	err   error
+	offer(counting(ctx, &opened), rate, lasting, func(ctx context.Context, n int, after time.Duration) {
+		units, err := p.update(ctx, n)
+		t.addUpdate(units, err, after)
+	})
+	t.Accepted = float64(t.accepted) / time.Since(begun).Seconds()
+	t.Throttled = 100 * float64(t.throttled) / float64(max(1, t.Offered))
+	t.Opened = opened.Load()
+	return t.Rung
 }
 
 // mostUnits is the most that an update of this small item consumes.
 const mostUnits = 1
 
-// update writes the key's item, without a retry.
-func (p *plain) update(ctx context.Context, n int) updated {
+// update writes the key's item without a retry, and returns the consumed write units.
+func (p *plain) update(ctx context.Context, n int) (float64, error) {
 	done, err := p.meter.begin(Units{WriteUnits: mostUnits})
 	if err != nil {
-		return updated{err: err}
+		return 0, err
 	}
 	out, err := p.db.UpdateItem(ctx, &dynamodb.UpdateItemInput{
 		TableName: &p.table, Key: dynamo.Item{"pk": dynamo.String("hot")},
@@ -150,7 +132,7 @@ func (p *plain) update(ctx context.Context, n int) updated {
 		used.WriteUnits = mostUnits // unknown
 	}
 	done(used)
-	return updated{used.WriteUnits, err}
+	return used.WriteUnits, err
 }
 
 // throttled returns the reasons for which an update was throttled, or nil if it was not.
@@ -165,24 +147,24 @@ func throttled(err error) (reasons []string) {
 }
 
 // addUpdate adds an update's result. after is its start, measured from the first update's.
-func (t *tally) addUpdate(u updated, after time.Duration) {
+func (t *tally) addUpdate(units float64, err error, after time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.offered++
-	t.units += u.units
-	reasons := throttled(u.err)
+	t.Offered++
+	t.Units += units
+	reasons := throttled(err)
 	switch {
-	case u.err == nil:
+	case err == nil:
 		t.accepted++
 	case len(reasons) == 0:
-		t.other++
+		t.Other++
 	default:
 		t.throttled++
-		if t.first < 0 || after < t.first {
-			t.first = after
+		if t.First < 0 || after.Seconds() < t.First {
+			t.First = after.Seconds()
 		}
 		for _, reason := range reasons {
-			t.reasons[reason]++
+			t.Reasons[reason]++
 		}
 	}
 }

@@ -40,7 +40,7 @@ type Site interface {
 	// start makes the system for a stage of the run, or returns an earlier stage's system. Child processes inherit the
 	// lock of held.
 	start(ctx context.Context, r Record, s stage, held *note) (*running, error)
-	// cleaner returns a cleaner of a record's resources.
+	// cleaner returns a cleaner of a record's resources, or nil if they are certainly gone.
 	cleaner(ctx context.Context, r Record) (*cleaner, error)
 }
 

@@ -79,13 +79,16 @@ func (r *run) storm(ctx context.Context, c *caller, s stormKind) error {
 	result := &Storm{Kind: s.kind, Rate: rate, Named: -1}
 	r.report.Storms = append(r.report.Storms, result)
 	made, opened := c.made.Load(), c.opened.Load()
-	result.Before = c.offerKey(ctx, s, key, r.Plan.PartitionWCU/2, r.Plan.Warm)
+	load := func(ctx context.Context, _ int) (answer, error) {
+		return c.call(ctx, write, http.MethodPost, s.path, "", s.body(key), nil)
+	}
+	result.Before = offerCalls(ctx, r.Plan.PartitionWCU/2, r.Plan.Warm, load)
 	begun := time.Now()
 	over, stop := context.WithCancel(ctx)
 	defer stop()
 	var polling sync.WaitGroup
 	polling.Go(func() { result.Named, result.Status = c.awaitNamed(over, key, begun) })
-	result.Offered = c.offerKey(ctx, s, key, rate, r.Plan.Storm)
+	result.Offered = offerCalls(ctx, rate, r.Plan.Storm, load)
 	stop()
 	polling.Wait()
 	if !dynamo.Pause(ctx, r.Plan.Settle) {
@@ -103,11 +106,11 @@ func (r *run) storm(ctx context.Context, c *caller, s stormKind) error {
 	return nil
 }
 
-// offerKey makes calls for a key at a rate.
-func (c *caller) offerKey(ctx context.Context, s stormKind, key string, rate float64, lasting time.Duration) Offered {
+// offerCalls makes calls at a rate for a time.
+func offerCalls(ctx context.Context, rate float64, lasting time.Duration, call func(ctx context.Context, n int) (answer, error)) Offered {
 	became := newOutcomes(lasting)
-	offer(ctx, rate, lasting, func(ctx context.Context, _ int, after time.Duration) {
-		a, err := c.call(ctx, write, http.MethodPost, s.path, "", s.body(key), nil)
+	offer(ctx, rate, lasting, func(ctx context.Context, n int, after time.Duration) {
+		a, err := call(ctx, n)
 		became.addAnswer(after, a, err)
 	})
 	return became.total()
@@ -131,10 +134,6 @@ func (c *caller) awaitNamed(ctx context.Context, key string, begun time.Time) (a
 	return -1, ""
 }
 
-// lead is the time after which an entity's change takes effect, with the default settings. The API returns that time
-// for counters too, whose changes take effect at once (docs/design.md).
-const lead = 5 * time.Second
-
 // stepsOf returns the changes of a key's shard count.
 func (c *caller) stepsOf(ctx context.Context, typ, key string, begun time.Time) (steps []Step, err error) {
 	var answer struct {
@@ -148,9 +147,6 @@ func (c *caller) stepsOf(ctx context.Context, typ, key string, begun time.Time) 
 		return nil, fmt.Errorf("reading the shard count: %w", err)
 	}
 	for _, h := range answer.History {
-		if typ == "counter" {
-			h.Time = h.Time.Add(-lead)
-		}
 		steps = append(steps, Step{h.Time.Sub(begun).Seconds(), h.Shards, h.By, h.Why})
 	}
 	return steps, nil
@@ -169,15 +165,13 @@ func (r *run) keyed(ctx context.Context, _ *running, c *caller) error {
 	for _, rate := range r.Plan.Keyed {
 		r.say("keyed calls of one counter: %v at %g a second", r.Plan.KeyedFor, rate)
 		counter := fmt.Sprintf("keyed-%g", rate)
-		became, begun := newOutcomes(r.Plan.KeyedFor), time.Now()
-		offer(ctx, rate, r.Plan.KeyedFor, func(ctx context.Context, n int, after time.Duration) {
-			a, err := c.call(ctx, keyedWrite, http.MethodPost, "/v1/counters", r.record.ID+"-"+counter+"-"+strconv.Itoa(n), incrementOf(counter), nil)
-			became.addAnswer(after, a, err)
+		result, begun := Keyed{Rate: rate}, time.Now()
+		result.Offered = offerCalls(ctx, rate, r.Plan.KeyedFor, func(ctx context.Context, n int) (answer, error) {
+			return c.call(ctx, keyedWrite, http.MethodPost, "/v1/counters", r.record.ID+"-"+counter+"-"+strconv.Itoa(n), incrementOf(counter), nil)
 		})
 		if !dynamo.Pause(ctx, r.Plan.Settle) {
 			return ctx.Err()
 		}
-		result := Keyed{Rate: rate, Offered: became.total()}
 		var err error
 		if result.Steps, err = c.stepsOf(ctx, "counter", counter, begun); err == nil {
 			result.Found, err = valueOf(ctx, c, counter)

@@ -2,6 +2,7 @@ package report
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -33,23 +34,20 @@ func (c *column) cell(key string) *cell {
 	return c.cells[key]
 }
 
-// prune drops the keys with the least units. Their units stay in the column's total.
-func (c *column) prune() {
-	keys := c.heaviest()
-	for _, key := range keys[maxCells:] {
-		delete(c.cells, key)
+// prune drops the last keys of m in an order, so that most are left, if there are twice as many.
+func prune[K comparable, V any](m map[K]V, most int, compare func(a, b K) int) {
+	if len(m) > 2*most {
+		for _, key := range slices.SortedFunc(maps.Keys(m), compare)[most:] {
+			delete(m, key)
+		}
 	}
 }
 
-func (c *column) heaviest() []string {
-	keys := make([]string, 0, len(c.cells))
-	for key := range c.cells {
-		keys = append(keys, key)
-	}
-	slices.SortFunc(keys, func(a, b string) int {
-		return cmp.Or(cmp.Compare(c.cells[b].total, c.cells[a].total), strings.Compare(a, b))
-	})
-	return keys
+// heaviest returns the keys, those with the most units first.
+func (c *column) heaviest() []string { return slices.SortedFunc(maps.Keys(c.cells), c.compare) }
+
+func (c *column) compare(a, b string) int {
+	return cmp.Or(cmp.Compare(c.cells[b].total, c.cells[a].total), strings.Compare(a, b))
 }
 
 // interval returns the 95 % confidence interval of the key's units in the column.

@@ -15,7 +15,11 @@ import (
 func (r *Sampled) Data(streams Streams, calls map[string]int) Data {
 	d := r.settings.data()
 	_, each := r.Columns()
-	d.Heat = r.settings.matrix(each, r.items())
+	m := r.settings.newMap(each)
+	for _, it := range r.items() {
+		m.Add([]heat.Item{it})
+	}
+	d.Heat = matrixOf(m)
 	r.errors(d.Heat.Rows)
 	d.Storms = r.Storms()
 	_, r.read.Share = r.covered()
@@ -134,18 +138,28 @@ const (
 
 // foldCold adds the rows of other keys to the rest.
 func foldCold(h *heat.Matrix, limit float64) {
-	rates := make([]float64, 0, len(h.Rows))
-	for _, row := range h.Rows {
-		rates = append(rates, row.Rate)
-	}
-	slices.SortFunc(rates, func(a, b float64) int { return cmp.Compare(b, a) })
+	hotter := slices.SortedFunc(slices.Values(h.Rows), func(a, b heat.Row) int { return cmp.Compare(b.Rate, a.Rate) })
 	least := rowShare * limit
-	if n := min(leastRows, len(rates)); n > 0 {
-		least = min(least, rates[n-1])
+	if n := min(leastRows, len(hotter)); n > 0 {
+		least = min(least, hotter[n-1].Rate)
 	}
+	n := 0
+	for n < len(hotter) && hotter[n].Rate > 0 && hotter[n].Rate >= least {
+		n++
+	}
+	keepHottest(h, n)
+}
+
+// keepHottest keeps the n rows with the highest rates, and adds the others to the rest.
+func keepHottest(h *heat.Matrix, n int) {
+	order := make([]int, len(h.Rows))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(h.Rows[b].Rate, h.Rows[a].Rate) })
 	kept := []heat.Row{}
-	for _, row := range h.Rows {
-		if row.Rate > 0 && row.Rate >= least {
+	for i, row := range h.Rows {
+		if slices.Contains(order[:n], i) {
 			kept = append(kept, row)
 			continue
 		}
@@ -162,14 +176,6 @@ func (s Settings) data() Data {
 
 func (s Settings) newMap(step time.Duration) *heat.Map {
 	return heat.NewMap(heat.MapOptions{From: s.From, To: s.To, Step: step, Rows: s.Rows, Index: s.Index, Table: s.named()})
-}
-
-func (s Settings) matrix(step time.Duration, items []heat.Item) heat.Matrix {
-	m := s.newMap(step)
-	for i := range items {
-		m.Add(items[i : i+1])
-	}
-	return matrixOf(m)
 }
 
 // matrixOf returns a map's matrix without the heaviest windows, which would double the size of the
@@ -234,23 +240,7 @@ func cost(calls map[string]int) Cost {
 // Halve moves the cooler half of the rows into the rest, and drops the weaker half of the storms, to
 // reduce the size of a page.
 func (d *Data) Halve() {
-	order := make([]int, len(d.Heat.Rows))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(d.Heat.Rows[b].Rate, d.Heat.Rows[a].Rate) })
-	out := order[(len(order)+1)/2:]
-	var rows []heat.Row
-	for i, row := range d.Heat.Rows {
-		if !slices.Contains(out, i) {
-			rows = append(rows, row)
-			continue
-		}
-		for c, units := range row.Units {
-			d.Heat.Rest[c] += units
-		}
-	}
-	d.Heat.Rows = rows
+	keepHottest(&d.Heat, (len(d.Heat.Rows)+1)/2)
 	d.Storms = d.Storms[:(len(d.Storms)+1)/2]
 	d.Todo = d.Todo[:(len(d.Todo)+1)/2]
 }

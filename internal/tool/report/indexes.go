@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"strings"
 )
 
 // indexRates estimates the rates of index keys in each stratum. The writes to an index key are spread over all stream
@@ -44,14 +43,9 @@ func (r indexRates) add(s *Slice, p Plan) {
 			at.variance += float64(t.Units) * weight / seconds / seconds
 		}
 	}
-	if most := max(20, maxIndexCells/p.Strata); len(cells) > 2*most {
-		keys := slices.SortedFunc(maps.Keys(cells), func(a, b IndexKey) int {
-			return cmp.Or(cmp.Compare(cells[b].mean, cells[a].mean), strings.Compare(a.Index, b.Index), strings.Compare(a.Key, b.Key))
-		})
-		for _, key := range keys[most:] {
-			delete(cells, key)
-		}
-	}
+	prune(cells, max(20, maxIndexCells/p.Strata), func(a, b IndexKey) int {
+		return cmp.Or(cmp.Compare(cells[b].mean, cells[a].mean), a.compare(b))
+	})
 }
 
 // hits returns a hit for each stratum in which an index key was certainly hot, and for the cooler ones between.

@@ -1,10 +1,12 @@
 package report
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
 	"math"
+	"strings"
 	"time"
 )
 
@@ -79,6 +81,10 @@ type Slice struct {
 
 // IndexKey is a partition key of a global or vector index.
 type IndexKey struct{ Index, Key string }
+
+func (k IndexKey) compare(other IndexKey) int {
+	return cmp.Or(strings.Compare(k.Index, other.Index), strings.Compare(k.Key, other.Key))
+}
 
 // Tally has the counts of a partition key.
 type Tally struct {

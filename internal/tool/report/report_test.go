@@ -235,9 +235,9 @@ func TestWholeStrata(t *testing.T) {
 		s.Whole = true
 		s.Keys["a"] = Tally{Units: 200, Writes: 100}
 	})
-	low, high, ok := r.Interval("a", 5)
-	if n, each := r.Columns(); !ok || low != high || low != 200*each.Seconds()/50 || n*int(each/time.Second) != 86400 {
-		t.Errorf("interval %v to %v, %t; want exactly 4 units a second", low, high, ok)
+	low, high := r.columns[5].cell("a").interval()
+	if n, each := r.Columns(); low != high || low != 200*each.Seconds()/50 || n*int(each/time.Second) != 86400 {
+		t.Errorf("interval %v to %v, want exactly 4 units a second", low, high)
 	}
 	if len(r.Storms()) != 0 {
 		t.Errorf("storms %+v, want none", r.Storms())

@@ -69,9 +69,7 @@ func (r *Sampled) Add(s *Slice) {
 		r.addVariance(s, c, weight)
 	}
 	r.before[s.StreamShard] = s
-	if len(c.cells) > 2*maxCells {
-		c.prune()
-	}
+	prune(c.cells, maxCells, c.compare)
 	r.updateCommon(s)
 	hits := r.settings.hits(s, r.plan, r.common)
 	r.hits = append(append(r.hits, hits...), r.between(s, hits)...)
@@ -142,17 +140,6 @@ func (r *Sampled) addVariance(s *Slice, c *column, weight float64) {
 			c.cell(key).variance += weight * weight * float64(b.Units) * float64(b.Units) / 2
 		}
 	}
-}
-
-// Interval returns the 95 % interval of a key's units in a column's time; ok is false if the key was
-// not seen in it.
-func (r *Sampled) Interval(key string, column int) (low, high float64, ok bool) {
-	c := r.columns[column].cells[key]
-	if c == nil {
-		return 0, 0, false
-	}
-	low, high = c.interval()
-	return low, high, true
 }
 
 // Columns returns the number of columns and the length of each.

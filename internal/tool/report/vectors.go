@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/hotshard/hotshard/internal/base/heat"
@@ -29,23 +28,17 @@ func (v *vectorBytes) add(s *Slice, weight float64) {
 		v.all[key.Index] += weight * float64(t.Units)
 		v.keys[key] += weight * float64(t.Units)
 	}
-	if len(v.keys) > 2*maxVectorKeys {
-		for _, key := range v.heaviest()[maxVectorKeys:] {
-			delete(v.keys, key)
-		}
-	}
+	prune(v.keys, maxVectorKeys, v.compare)
 }
 
-// heaviest returns the keys, those with the most bytes first.
-func (v *vectorBytes) heaviest() []IndexKey {
-	return slices.SortedFunc(maps.Keys(v.keys), func(a, b IndexKey) int {
-		return cmp.Or(cmp.Compare(v.keys[b], v.keys[a]), strings.Compare(a.Index, b.Index), strings.Compare(a.Key, b.Key))
-	})
+// compare orders keys by their bytes, the most first.
+func (v *vectorBytes) compare(a, b IndexKey) int {
+	return cmp.Or(cmp.Compare(v.keys[b], v.keys[a]), a.compare(b))
 }
 
 // rates returns the mean rates over a time of this length, in order of the indexes' names.
 func (v *vectorBytes) rates(of time.Duration) (rates []heat.VectorRate) {
-	keys := v.heaviest()
+	keys := slices.SortedFunc(maps.Keys(v.keys), v.compare)
 	for _, index := range slices.Sorted(maps.Keys(v.all)) {
 		r := heat.VectorRate{Index: index, Bytes: heat.Hundredths(v.all[index] / of.Seconds())}
 		for _, key := range keys {

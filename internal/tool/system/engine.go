@@ -14,6 +14,7 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
+	"github.com/hotshard/hotshard/internal/base/dynamo"
 )
 
 // engine is the DynamoDB-compatible engine of the system.
@@ -77,15 +78,9 @@ const answerTime = 5 * time.Second
 func (e *engine) whileItAnswers(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, end := context.WithCancelCause(ctx)
 	go func() {
-		tick := time.NewTicker(time.Second)
-		defer tick.Stop()
-		for ctx.Err() == nil {
+		for again := true; again; again = dynamo.Pause(ctx, time.Second) {
 			if err := e.ping(ctx); err != nil {
 				end(fmt.Errorf("the engine at %s does not answer: %w", e.endpoint, err))
-			}
-			select {
-			case <-tick.C:
-			case <-ctx.Done():
 			}
 		}
 	}()
@@ -101,15 +96,8 @@ const (
 // probe logs when the engine stops responding and when it responds again, until ctx ends. It does not restart the
 // engine, whose data may be in memory.
 func (e *engine) probe(ctx context.Context, log *slog.Logger) {
-	tick := time.NewTicker(probeEvery)
-	defer tick.Stop()
 	failed := 0
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
+	for dynamo.Pause(ctx, probeEvery) {
 		err := e.ping(ctx)
 		switch {
 		case ctx.Err() != nil:

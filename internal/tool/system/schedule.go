@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/hotshard/hotshard/internal/aws/eventsource"
+	"github.com/hotshard/hotshard/internal/base/dynamo"
 )
 
 // schedule invokes a function with its scheduled payload, as EventBridge Scheduler does in a deployment.
@@ -13,7 +14,7 @@ type schedule struct {
 	function string
 	handler  eventsource.Handler
 	payload  string
-	every    time.Duration
+	every    time.Duration // between two runs
 }
 
 // layersEvery is the interval of the layers task, shorter than in a deployment.
@@ -21,18 +22,8 @@ const layersEvery = 10 * time.Second
 
 // run invokes the function until ctx ends. It logs a failed run and continues.
 func (sc *schedule) run(ctx context.Context, f *fleet, log *slog.Logger) {
-	ticker := time.NewTicker(sc.every)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-			if ctx.Err() != nil {
-				return // ctx had ended when the tick came
-			}
-			sc.runOnce(ctx, f, log)
-		}
+	for dynamo.Pause(ctx, sc.every) {
+		sc.runOnce(ctx, f, log)
 	}
 }
 

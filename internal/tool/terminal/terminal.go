@@ -84,12 +84,13 @@ func Lines(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// Cut shortens text to at most most columns. It keeps the start and the end.
+// Cut shortens text to at most most columns. It keeps as much of the end, where similar names
+// differ, as of the start.
 func Cut(text string, most int) string {
 	if pretty.StringWidth(text) <= most {
 		return text
 	}
-	end := most / 3
+	end := most / 2
 	runes := []rune(text)
 	to, from, width := 0, len(runes), 1
 	for ; width+pretty.RuneWidth(runes[from-1]) <= end; from-- {

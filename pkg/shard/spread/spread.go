@@ -48,14 +48,15 @@ type Result struct {
 
 	// From and To are the range of the events' times, or the time during which a counter's writes
 	// were counted. They are zero for boards and sessions, whose current items are counted.
-	From, To time.Time
+	From time.Time `json:"from,omitzero"`
+	To   time.Time `json:"to,omitzero"`
 	// Strays is the number of items on write shards beyond the shard count in effect; the Spread
 	// leaves them out. Writers with an outdated shard map wrote them. Those of boards and sessions may
 	// also be older than a decrease.
-	Strays int64
+	Strays int64 `json:"strays"`
 	// Unknown are a counter's write shards that were created, or created again, while writes were
 	// counted. Their number of writes is unknown and counts as 0.
-	Unknown []int
+	Unknown []int `json:"unknown,omitempty"`
 }
 
 const wholeDay = 24 * time.Hour
