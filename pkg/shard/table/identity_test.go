@@ -18,7 +18,8 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/table"
 )
 
-// TestEqualSortKeys checks that Get, Update and Delete never use an item with the same sort key and another id.
+// TestEqualSortKeys checks that pages have all items with equal sort keys and different ids. Get, Update and Delete never
+// use an item with another id.
 func TestEqualSortKeys(t *testing.T) {
 	t.Parallel()
 	db := enginetest.Client(t)
@@ -29,11 +30,37 @@ func TestEqualSortKeys(t *testing.T) {
 		if got := libtest.IDs(t, sharded, day); !slices.Equal(got, want) {
 			t.Fatalf("%T: %v, want %v", layout, got, want)
 		}
+		checkPages(t, sharded, day, want)
 		for n := range 20 {
 			checkKey(t, sharded, n, slices.Contains(want, libtest.Text(libtest.Order(n)["id"])))
 		}
 		if got := libtest.IDs(t, sharded, day); len(got) != 0 {
 			t.Fatalf("%T: %v are left after the deletes", layout, got)
+		}
+	}
+}
+
+// checkPages checks that pages of three have all items once, in both directions.
+func checkPages(t *testing.T, sharded *table.Table, s table.Span, want []string) {
+	t.Helper()
+	for _, s.Desc = range []bool{false, true} {
+		var got []string
+		s.Limit, s.After = 3, ""
+		for more := true; more; more = s.After != "" {
+			page, err := sharded.Page(t.Context(), "acme", s, libtest.Epoch)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, it := range page.Items {
+				got = append(got, libtest.Text(it["id"]))
+			}
+			s.After = page.Next
+		}
+		if s.Desc {
+			slices.Reverse(got)
+		}
+		if !slices.Equal(got, want) {
+			t.Fatalf("pages, desc %t: %v, want %v", s.Desc, got, want)
 		}
 	}
 }
