@@ -165,8 +165,8 @@ func TestKeyedScoresCountOnce(t *testing.T) {
 	}
 }
 
-// TestChangedEntryIsRetried checks that a transaction whose entry changed is built and sent again, and that a condition
-// which fails twice in the same way is returned.
+// TestChangedEntryIsRetried checks that a transaction whose entry changed is built and sent again. A condition that fails
+// twice in the same way is returned.
 func TestChangedEntryIsRetried(t *testing.T) {
 	d := deploy(t)
 	boards, now := d.boards(d.Client, nil), libtest.Later

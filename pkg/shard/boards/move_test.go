@@ -20,8 +20,8 @@ import (
 	"github.com/hotshard/hotshard/pkg/throttle"
 )
 
-// TestThrottledWriteDefersItsRow checks that a write which the index throttles is made without the index, that MoveRows
-// moves its row later, and the cost of both.
+// TestThrottledWriteDefersItsRow checks that a write which the index throttles is made without the index. MoveRows moves its
+// row later. The test also checks the cost of both.
 func TestThrottledWriteDefersItsRow(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)

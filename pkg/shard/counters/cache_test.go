@@ -39,7 +39,7 @@ func (s *countedTable) BatchGetItem(_ context.Context, in *dynamodb.BatchGetItem
 // cached returns cached summaries of a countedTable with an empty shard map.
 func cached(t *testing.T, age time.Duration) (*counters.CachedSummaries, *countedTable, time.Time) {
 	t.Helper()
-	d := deploy(t)
+	d := libtest.Deploy(t)
 	now := libtest.Later
 	if _, err := d.Shards.Lookup(libtest.Within(t), "C#x", now); err != nil {
 		t.Fatal(err)

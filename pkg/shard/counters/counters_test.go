@@ -10,7 +10,7 @@ import (
 // TestCounterSumsItsShards checks that Sum adds up all write shards, and that a counter without a write is 0.
 func TestCounterSumsItsShards(t *testing.T) {
 	t.Parallel()
-	d := deploy(t)
+	d := libtest.Deploy(t)
 	ctx := libtest.Within(t)
 	d.SetShards(t, "C#a#b/é", "1:7")
 	writer := counters.NewWriter(d.Client, d.Names.Items, d.Shards, counters.Options{})
@@ -31,7 +31,7 @@ func TestCounterSumsItsShards(t *testing.T) {
 
 // TestCounterBeyond53Bits checks that sums are exact beyond 64 bits.
 func TestCounterBeyond53Bits(t *testing.T) {
-	d := deploy(t)
+	d := libtest.Deploy(t)
 	writer := counters.NewWriter(d.Client, d.Names.Items, d.Shards, counters.Options{})
 	for range 3 {
 		if err := writer.Add(libtest.Within(t), "big", 1<<62+1, libtest.Later); err != nil {

@@ -25,7 +25,7 @@ func number(n int64) types.AttributeValue { return dynamo.Number(n) }
 func maxima(list ...string) types.AttributeValue { return &types.AttributeValueMemberNS{Value: list} }
 
 // put stores an item of a counter.
-func put(t *testing.T, d *deployment, table, pk, sk string, it item) {
+func put(t *testing.T, d *libtest.Deployment, table, pk, sk string, it item) {
 	t.Helper()
 	stored := dynamo.Key(pk, sk)
 	for name, value := range it {
@@ -37,14 +37,14 @@ func put(t *testing.T, d *deployment, table, pk, sk string, it item) {
 }
 
 // zero stores write shard 0.
-func zero(t *testing.T, d *deployment, name string, it item) {
+func zero(t *testing.T, d *libtest.Deployment, name string, it item) {
 	t.Helper()
 	pk, sk := schema.CounterKey(name, 0)
 	put(t, d, d.Names.Items, pk, sk, it)
 }
 
 // partial stores the partial of a write shard, folded a second after 1970.
-func partial(t *testing.T, d *deployment, name string, source int, value types.AttributeValue) {
+func partial(t *testing.T, d *libtest.Deployment, name string, source int, value types.AttributeValue) {
 	t.Helper()
 	put(t, d, d.Names.Rollups, schema.SummaryKey(name, source), schema.SoleSK, item{
 		schema.ValueAttr(source): value, schema.AsOf: number(1000),
@@ -54,7 +54,7 @@ func partial(t *testing.T, d *deployment, name string, source int, value types.A
 // TestRepeatedNamesHaveSeparateValues checks that a name which is read twice has its value twice, and that the values
 // don't share memory.
 func TestRepeatedNamesHaveSeparateValues(t *testing.T) {
-	d := deploy(t)
+	d := libtest.Deploy(t)
 	zero(t, d, "a", item{"value": number(5)})
 	zero(t, d, "b", item{"value": number(7)})
 	now := libtest.Later
@@ -80,10 +80,10 @@ func TestRepeatedNamesHaveSeparateValues(t *testing.T) {
 	}
 }
 
-// TestSummaryReadsNeededPartialsOnly checks the partials that a read needs by the shard map, or by the shard counts on write
-// shard 0 if the map can't be read.
+// TestSummaryReadsNeededPartialsOnly checks which partials a read needs by the shard map. If the map can't be read, the shard
+// counts on write shard 0 decide.
 func TestSummaryReadsNeededPartialsOnly(t *testing.T) {
-	d := deploy(t)
+	d := libtest.Deploy(t)
 	began := time.UnixMilli(100_000_000).UTC()
 	d.SetShards(t, "C#grown", "100000:70")
 	d.SetShards(t, "C#young", "100000:4")
@@ -130,7 +130,7 @@ func TestSummaryReadsNeededPartialsOnly(t *testing.T) {
 
 // TestADamagedCounterFailsAlone checks that damaged counters of a call have ErrUnreadable, and the others their values.
 func TestADamagedCounterFailsAlone(t *testing.T) {
-	d := deploy(t)
+	d := libtest.Deploy(t)
 	names := make([]string, 100)
 	for i := range names {
 		names[i] = fmt.Sprint("c", i)
@@ -158,7 +158,7 @@ func TestADamagedCounterFailsAlone(t *testing.T) {
 // TestWriteShard0HasHighestCount checks that writers store the highest shard count on write shard 0, also after a writer
 // with an older view and a keyed write.
 func TestWriteShard0HasHighestCount(t *testing.T) {
-	d := deploy(t)
+	d := libtest.Deploy(t)
 	old := shardmap.New(d.Client, d.Names.ShardMap, shardmap.Options{})
 	now := libtest.Later
 	add := func(shards *shardmap.Map, now time.Time, times int) {

@@ -26,7 +26,7 @@ func (d *deployment) put(t *testing.T, list []events.Event, now time.Time) {
 }
 
 // TestRangeIsInOrderAcrossShardsAndDays checks that ranges over several days and shard counts have each event once and in
-// order, at any page limit, and that Get finds each event.
+// order, at any page limit. Get finds each event.
 func TestRangeIsInOrderAcrossShardsAndDays(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)

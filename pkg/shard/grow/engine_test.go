@@ -28,7 +28,7 @@ func (o *oneAttempt) ObserveAttempt(ctx context.Context, a shard.Attempt) {
 }
 
 // TestGrowthOnTheEngine checks that N grows until 50 puts in a row are accepted, and that a new reader finds exactly the
-// accepted items. 100 items a second of one customer have one attempt each. A limiter has 64 partitions of 10 WCU/s.
+// accepted items. One customer gets 100 items a second with one attempt each. A limiter has 64 partitions of 10 WCU/s.
 func TestGrowthOnTheEngine(t *testing.T) {
 	for name, layout := range map[string]table.Layout{
 		"a random suffix":     table.RandomSuffix{},

@@ -22,8 +22,9 @@ import (
 	"github.com/hotshard/hotshard/pkg/throttle"
 )
 
-// TestThrottledIndexGrowsNoName checks that no name grows if only an index throttles, and that the error names the index. 30
-// orders a second for five customers of an adopted table have one status, the index's key. A partition takes 10 WCU/s.
+// TestThrottledIndexGrowsNoName checks that no name grows if only an index throttles, and that the error names the index.
+// Five customers of an adopted table place 30 orders a second, all with one status, the index's key. A partition takes
+// 10 WCU/s.
 func TestThrottledIndexGrowsNoName(t *testing.T) {
 	d, now := libtest.Deploy(t), libtest.Later
 	clock := func() time.Time { return now }

@@ -110,8 +110,8 @@ func TestItemsOfStaleCountAreFound(t *testing.T) {
 	})
 }
 
-// TestWritesOfItemsOfStaleCount checks that Update writes the item where it is stored, Put writes it by the current count,
-// and Delete removes it from all write shards.
+// TestWritesOfItemsOfStaleCount checks that Update writes the item where it is stored, and Put by the current count. Delete
+// removes it from all write shards.
 func TestWritesOfItemsOfStaleCount(t *testing.T) {
 	t.Parallel()
 	inEachPlace(t, func(t *testing.T, m *migrate.Migration) {

@@ -20,7 +20,7 @@ import (
 )
 
 // schedule runs processes whose clocks differ by up to a second, while the shard count changes and writes are throttled or
-// have unknown outcomes. model has the expected sessions by id.
+// have unknown outcomes. The field model has the expected sessions by id.
 type schedule struct {
 	*deployment
 	t         testing.TB

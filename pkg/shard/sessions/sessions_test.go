@@ -302,8 +302,8 @@ func TestQueryPagesEndAnywhere(t *testing.T) {
 	}
 }
 
-// TestConcurrentWritersOfOneSession checks that a session has one item after writers renewed and ended it, while the shard
-// count changed, and writes were throttled or had unknown outcomes.
+// TestConcurrentWritersOfOneSession checks that a session has one item after concurrent writers renewed and ended it. The
+// shard count changes meanwhile, and writes are throttled or have unknown outcomes.
 func TestConcurrentWritersOfOneSession(t *testing.T) {
 	t.Parallel()
 	seed := uint64(time.Now().UnixNano())

@@ -63,7 +63,7 @@ func heap() uint64 {
 }
 
 // BenchmarkShardMap measures a load of the map without a snapshot, a start with it, a poll without changes, and a poll
-// of 300 changes: requests, read units, the process's CPU time, and the memory of the view.
+// of 300 changes. It reports requests, read units, the process's CPU time, and the memory of the view.
 func BenchmarkShardMap(b *testing.B) {
 	client := enginetest.Client(b)
 	for _, keys := range []int{0, 1000, 10_000} {

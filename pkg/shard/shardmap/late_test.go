@@ -318,8 +318,8 @@ func (p *lateProcess) dateAgain(in *dynamodb.TransactWriteItemsInput) bool {
 	return true
 }
 
-// known returns by when all processes know a late commit or its new date: a poll after the next change, or a minute and
-// a poll after the commit if the changer died. A living changer notices its commit within 1.3 s, the longest pause of
+// known returns by when all processes know a late commit or its new date. That is a poll after the next change, or a
+// minute and a poll after the commit if the changer died. A living changer notices its commit within 1.3 s, the longest pause of
 // void in that minute. Until then another process may make the next change, whose history contains the late one.
 func (l *lateCommit) known() time.Time {
 	const poll, notice = ViewAge + 200*time.Millisecond, 1500 * time.Millisecond
