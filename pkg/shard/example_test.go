@@ -7,7 +7,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// A write goes to one write shard; a reader queries all of them.
+// A write goes to one write shard. A reader queries all of them.
 func Example() {
 	const n = 4
 	write := shard.Hash.Join("page/home", shard.Random(n))
@@ -24,13 +24,13 @@ func Example() {
 	// page/home#3
 }
 
-// The write shard of an item that is looked up by an attribute is calculated.
+// An item that Get must find has a calculated write shard.
 func ExampleCalculated() {
 	fmt.Println(shard.Hash.Join("orders", shard.Calculated("order-1234", 10)))
 	// Output: orders#5
 }
 
-// Keys that other programs sharded are read and written, too.
+// Formats split and join the keys of other programs.
 func ExampleFormat() {
 	name, n, err := shard.HashShard.Split("BASE#SHARD_7")
 	fmt.Println(name, n, err)
@@ -46,7 +46,7 @@ func ExampleBucket_Labels() {
 	// Output: [2026-01-05T22 2026-01-05T23 2026-01-06T00]
 }
 
-// With an offset, keys begin their buckets at different moments.
+// With an offset, the buckets of two keys begin at different times.
 func ExampleBucket_Offset() {
 	midnight := time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)
 	for _, name := range []string{"sensor-1", "sensor-2"} {

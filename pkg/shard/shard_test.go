@@ -2,6 +2,7 @@ package shard_test
 
 import (
 	"bufio"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"math"
@@ -14,8 +15,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"crypto/sha256"
-
 	"pgregory.net/rapid"
 
 	"github.com/hotshard/hotshard/pkg/shard"
@@ -23,6 +22,7 @@ import (
 
 var formats = []shard.Format{shard.Hash, shard.HashShard, shard.Underscore}
 
+// FuzzJoinAndSplitAreInverse checks that Split returns what Join joined, and that no other key parses as a write shard.
 func FuzzJoinAndSplitAreInverse(f *testing.F) {
 	for _, name := range []string{"", "a", "a#7", "a#SHARD_3", "_", "a_b_", "日本#", "\xff#1"} {
 		f.Add(name, 7)
@@ -33,38 +33,40 @@ func FuzzJoinAndSplitAreInverse(f *testing.F) {
 			key := format.Join(name, n)
 			gotName, gotShard, err := format.Split(key)
 			if err != nil || gotName != name || gotShard != n {
-				t.Fatalf("%q: %q, %d came back as %q, %d, %v", format, name, n, gotName, gotShard, err)
+				t.Fatalf("%q: Split of Join(%q, %d) = %q, %d, %v", format, name, n, gotName, gotShard, err)
 			}
 			if back, m, err := format.Split(name); err == nil && format.Join(back, m) != name {
-				t.Fatalf("%q: %q was read as %q, %d, which is another key", format, name, back, m)
+				t.Fatalf("%q: Split(%q) = %q, %d, which has another key", format, name, back, m)
 			}
 			if _, taken := format.SplitPlain(name); taken > 0 {
 				continue
 			}
 			plain := format.JoinPlain(name, n)
 			if got, shard := format.SplitPlain(plain); got != name || shard != n || plain != name && plain != key {
-				t.Fatalf("%q, plain first: split to %q, %d", plain, got, shard)
+				t.Fatalf("SplitPlain(%q) = %q, %d", plain, got, shard)
 			}
 		}
 	})
 }
 
+// TestSplitRejects checks that Split of an invalid key returns a KeyError with the key.
 func TestSplitRejects(t *testing.T) {
 	for _, key := range []string{"", "a", "a#", "a#-1", "a#+1", "a#01", "a# 1", "a#1x", "a#99999999999999999999", "7"} {
 		_, _, err := shard.Hash.Split(key)
 		if fault, ok := errors.AsType[*shard.KeyError](err); !ok || fault.Key != key {
-			t.Errorf("%q: %v", key, err)
+			t.Errorf("Split(%q): error %v, want a KeyError", key, err)
 		}
 	}
 	if _, _, err := shard.Format("").Split("a1"); err == nil {
-		t.Error("a format without a separator reads keys")
+		t.Error("Split with an empty format returns no error")
 	}
 }
 
+// TestAmbiguousFormats checks that Valid rejects formats with which two write shards have one key.
 func TestAmbiguousFormats(t *testing.T) {
 	for _, f := range []shard.Format{"", "1", "007"} {
 		if f.Valid() == nil {
-			t.Errorf("%q: %s is write shard 11 of a and 1 of a1", f, f.Join("a", 11))
+			t.Errorf("format %q is valid, and %s is write shard 11 of a and 1 of a1", f, f.Join("a", 11))
 		}
 	}
 	for _, f := range append(formats, "x1", "1x", "v1_") {
@@ -73,12 +75,13 @@ func TestAmbiguousFormats(t *testing.T) {
 		}
 		for n := range 120 {
 			if name, got, err := f.Split(f.Join("a1x", n)); err != nil || name != "a1x" || got != n {
-				t.Errorf("%q: write shard %d came back as %q, %d, %v", f, n, name, got, err)
+				t.Errorf("%q: Split of write shard %d = %q, %d, %v", f, n, name, got, err)
 			}
 		}
 	}
 }
 
+// TestCalculatedEqualsPython compares write shards with those that a Python program has calculated.
 func TestCalculatedEqualsPython(t *testing.T) {
 	file, err := os.Open("testdata/calculated.tsv")
 	if err != nil {
@@ -97,15 +100,16 @@ func TestCalculatedEqualsPython(t *testing.T) {
 		attributes++
 		for i, want := range strings.Split(list, ",") {
 			if got := shard.Calculated(attribute, i+1); strconv.Itoa(got) != want {
-				t.Fatalf("%q among %d: %d, want %s", attribute, i+1, got, want)
+				t.Fatalf("Calculated(%q, %d) = %d, want %s", attribute, i+1, got, want)
 			}
 		}
 	}
 	if err := scanner.Err(); err != nil || attributes < 10 {
-		t.Fatalf("%d attributes, %v", attributes, err)
+		t.Fatalf("read %d attributes, %v; want at least 10", attributes, err)
 	}
 }
 
+// TestCalculatedIsTheDigestModuloN compares Calculated with the SHA-256 digest modulo n.
 func TestCalculatedIsTheDigestModuloN(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		attribute := rapid.String().Draw(t, "attribute")
@@ -114,11 +118,12 @@ func TestCalculatedIsTheDigestModuloN(t *testing.T) {
 		want := new(big.Int).SetBytes(digest[:])
 		want.Mod(want, big.NewInt(int64(n)))
 		if got := shard.Calculated(attribute, n); int64(got) != want.Int64() {
-			t.Fatalf("%d, want %v (valid UTF-8: %v)", got, want, utf8.ValidString(attribute))
+			t.Fatalf("Calculated = %d, want %v (valid UTF-8: %v)", got, want, utf8.ValidString(attribute))
 		}
 	})
 }
 
+// TestRandomReachesEveryShard checks that each of 16 write shards gets at least half of its share of 16,000 writes.
 func TestRandomReachesEveryShard(t *testing.T) {
 	var seen [16]int
 	for range 16_000 {
@@ -126,19 +131,21 @@ func TestRandomReachesEveryShard(t *testing.T) {
 	}
 	for n, count := range seen {
 		if count < 500 {
-			t.Errorf("write shard %d got %d of 16,000 writes", n, count)
+			t.Errorf("write shard %d got %d of 16,000 writes, want about 1,000", n, count)
 		}
 	}
 }
 
+// TestCountsBelowOneAreOne checks that each function returns write shard 0 for a count of 1 or less.
 func TestCountsBelowOneAreOne(t *testing.T) {
 	for _, n := range []int{1, 0, -1, math.MinInt} {
 		if a, b, c, d := shard.Random(n), shard.Calculated("a", n), shard.Summed("a", n), shard.Another(n, 0); a != 0 || b != 0 || c != 0 || d != 0 {
-			t.Errorf("of %d write shards: %d, %d, %d, %d", n, a, b, c, d)
+			t.Errorf("with %d write shards: %d, %d, %d, %d; want 0", n, a, b, c, d)
 		}
 	}
 }
 
+// TestNegativeShardsPanic checks that Join panics with a negative write shard.
 func TestNegativeShardsPanic(t *testing.T) {
 	defer func() {
 		if recover() == nil {
@@ -148,6 +155,7 @@ func TestNegativeShardsPanic(t *testing.T) {
 	shard.Hash.Join("a", -1)
 }
 
+// TestBuckets checks labels in UTC, and that Start rejects an invalid day.
 func TestBuckets(t *testing.T) {
 	at := time.Date(2026, 1, 5, 13, 4, 59, 999, time.FixedZone("", 3600))
 	for bucket, want := range map[shard.Bucket]string{
@@ -158,37 +166,38 @@ func TestBuckets(t *testing.T) {
 		}
 	}
 	if _, err := shard.Day.Start("2026-02-30", 0); err == nil {
-		t.Error("the 30th of February is a day")
+		t.Error("Start accepts February 30")
 	}
 }
 
-// TestBucketsCoverTimeOnce checks that each instant is in the bucket of its label. Labels
-// returns the labels of a range's instants.
+// TestBucketsCoverTimeOnce checks that each instant is in the bucket of its label, and that Labels returns the labels of a
+// range's instants.
 func TestBucketsCoverTimeOnce(t *testing.T) {
 	buckets := []shard.Bucket{shard.Minute, shard.Hour, shard.Day}
 	rapid.Check(t, func(t *rapid.T) {
 		b := rapid.SampledFrom(buckets).Draw(t, "bucket")
 		offset := b.Offset(rapid.String().Draw(t, "name"))
 		if offset < 0 || offset >= b.Width() {
-			t.Fatalf("offset %v", offset)
+			t.Fatalf("offset %v, want less than %v", offset, b.Width())
 		}
 		at := time.Unix(rapid.Int64Range(-1e9, 4e9).Draw(t, "at"), rapid.Int64Range(0, 999_999_999).Draw(t, "ns"))
 		start, err := b.Start(b.Label(at, offset), offset)
 		if err != nil || at.Before(start) || !at.Before(start.Add(b.Width())) {
-			t.Fatalf("%v is in the bucket %s from %v: %v", at, b.Label(at, offset), start, err)
+			t.Fatalf("%v has the label %s, whose bucket begins at %v: %v", at, b.Label(at, offset), start, err)
 		}
 		to := at.Add(time.Duration(rapid.Int64Range(1, int64(20*b.Width())).Draw(t, "length")))
 		labels := b.Labels(at, to, offset)
 		last := b.Label(to.Add(-1), offset)
 		if labels[0] != b.Label(at, offset) || labels[len(labels)-1] != last || !slices.IsSorted(labels) {
-			t.Fatalf("%v to %v: %v", at, to, labels)
+			t.Fatalf("labels from %v to %v: %v", at, to, labels)
 		}
 		if none := b.Labels(at, at, offset); len(none) != 0 {
-			t.Fatalf("an empty range has %v", none)
+			t.Fatalf("an empty range has labels %v", none)
 		}
 	})
 }
 
+// TestHistory checks the counts of a history by time and range, its parsing and its text.
 func TestHistory(t *testing.T) {
 	at := func(s int64) time.Time { return time.Unix(s, 0) }
 	h, err := shard.ParseHistory([]string{"30:2", "10:4", "20:8"})
@@ -201,23 +210,23 @@ func TestHistory(t *testing.T) {
 		}
 	}
 	if got := h.Max(at(5), at(15)); got != 4 {
-		t.Errorf("5 to 15: %d", got)
+		t.Errorf("the highest count from 5 to 15 is %d, want 4", got)
 	}
 	if got := h.Max(at(25), at(50)); got != 8 {
-		t.Errorf("25 to 50: %d", got)
+		t.Errorf("the highest count from 25 to 50 is %d, want 8", got)
 	}
 	if got := h.Counts(at(9), at(30)); !slices.Equal(got, []int{1, 4, 8, 2}) {
-		t.Errorf("counts %v", got)
+		t.Errorf("counts %v, want [1 4 8 2]", got)
 	}
 	if got := h.Strings(); !slices.Equal(got, []string{"10:4", "20:8", "30:2"}) || h.Newest() != 2 {
-		t.Errorf("stored as %v, newest %d", got, h.Newest())
+		t.Errorf("Strings = %v, Newest = %d; want [10:4 20:8 30:2] and 2", got, h.Newest())
 	}
 	for _, bad := range [][]string{{"1"}, {"x:1"}, {"1:0"}, {"1:-2"}, {"1:2", "1:3"}, {"1:2:3"}} {
 		if _, err := shard.ParseHistory(bad); err == nil {
-			t.Errorf("%v was read", bad)
+			t.Errorf("ParseHistory accepts %v", bad)
 		}
 	}
 	if none := (shard.History)(nil); none.At(at(1)) != 1 || none.Newest() != 1 || none.Max(at(1), at(2)) != 1 {
-		t.Error("without a change the count is not 1")
+		t.Error("a history without changes has another count than 1")
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestChiSquareTail compares with values of the regularized upper incomplete gamma function
-// with 30 digits, from mpmath's gammainc(k/2, x/2, regularized=True).
+// TestChiSquareTail compares the tail with values that mpmath calculated with 30 digits:
+// gammainc(k/2, x/2, regularized=True).
 func TestChiSquareTail(t *testing.T) {
 	for _, c := range []struct {
 		x       float64
@@ -30,13 +30,13 @@ func TestChiSquareTail(t *testing.T) {
 		{5000, 400, 7.8343939437595642e-783},
 	} {
 		if got := chiSquareTail(c.x, c.degrees); math.Abs(got-c.want) > 1e-10*c.want {
-			t.Errorf("%v with %d degrees: %v, want %v", c.x, c.degrees, got, c.want)
+			t.Errorf("the tail of %v with %d degrees is %v, want %v", c.x, c.degrees, got, c.want)
 		}
 	}
 }
 
-// TestChiSquareTailIsATail checks that the tail falls from 1, rises with the degrees of
-// freedom, and is the integral of its density.
+// TestChiSquareTailIsATail checks that the tail decreases from 1, increases with the degrees of freedom, and is the integral
+// of its density.
 func TestChiSquareTailIsATail(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		degrees := rapid.IntRange(1, MaxShards).Draw(t, "degrees")
@@ -45,18 +45,19 @@ func TestChiSquareTailIsATail(t *testing.T) {
 		p, next := chiSquareTail(x, degrees), chiSquareTail(x+step, degrees)
 		const noise = 1e-12
 		if p < 0 || p > 1 || next > p+noise || chiSquareTail(x, degrees+2) < p-noise {
-			t.Fatalf("%v, and %v a step on", p, next)
+			t.Fatalf("the tail of %v with %d degrees is %v, and %v at the next step", x, degrees, p, next)
 		}
 		half := float64(degrees) / 2
 		logGamma, _ := math.Lgamma(half)
 		middle := x + step/2
 		density := math.Exp((half-1)*math.Log(middle) - middle/2 - half*math.Ln2 - logGamma)
 		if got := (p - next) / step; math.Abs(got-density) > 1e-4*density+1e-9 {
-			t.Fatalf("falls by %v, density %v", got, density)
+			t.Fatalf("the tail of %v with %d degrees decreases by %v, want the density %v", x, degrees, got, density)
 		}
 	})
 }
 
+// TestSpreads compares statistics and verdicts of counts with figures that the comments calculate.
 func TestSpreads(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -79,7 +80,7 @@ func TestSpreads(t *testing.T) {
 	} {
 		s := SpreadOf(c.counts)
 		if math.Abs(s.MaxDeviation-c.max) > 1e-12 || s.Furthest != c.where || math.Abs(s.ChiSquare-c.chi) > 1e-9 || s.Verdict() != c.verdict {
-			t.Errorf("%s: %+v, %s", c.name, s, s.Verdict())
+			t.Errorf("%s: %+v, %s; want deviation %v of %d, chi-square %v, %s", c.name, s, s.Verdict(), c.max, c.where, c.chi, c.verdict)
 		}
 		if math.Abs(s.P-c.p) > 0.02*c.p {
 			t.Errorf("%s: P is %v, want %v", c.name, s.P, c.p)
@@ -87,7 +88,7 @@ func TestSpreads(t *testing.T) {
 	}
 }
 
-// TestRandomIsEven checks that few keys spread by Random are called uneven.
+// TestRandomIsEven checks that few of 1,000 spreads by Random have a low probability.
 func TestRandomIsEven(t *testing.T) {
 	uneven := 0
 	for range 1000 {
@@ -101,17 +102,17 @@ func TestRandomIsEven(t *testing.T) {
 	}
 	// 10 are expected, with a standard deviation of 3.1; 40 occur once in 10^12 runs.
 	if uneven > 40 {
-		t.Errorf("%d of 1000 spreads have a chance below 1 in 100", uneven)
+		t.Errorf("%d of 1,000 spreads have a probability below 0.01, want about 10", uneven)
 	}
 }
 
-// TestCalculatedIsEven checks that sequential ids are spread evenly, too.
+// TestCalculatedIsEven checks that Calculated spreads sequential ids evenly.
 func TestCalculatedIsEven(t *testing.T) {
 	counts := make([]int64, 64)
 	for i := range 64_000 {
 		counts[Calculated("order-"+strconv.Itoa(i), len(counts))]++
 	}
 	if s := SpreadOf(counts); s.Verdict() != Even || s.P < 1e-6 {
-		t.Errorf("%+v", s)
+		t.Errorf("spread %+v, want it even", s)
 	}
 }

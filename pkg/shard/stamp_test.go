@@ -16,15 +16,16 @@ import (
 
 var stamps = []shard.Stamp{"", shard.Millis, shard.Seconds, shard.Micros, shard.Nanos, shard.UnixSeconds, shard.UnixMillis}
 
+// instants generates times from 1970 to 2096.
 func instants() *rapid.Generator[time.Time] {
 	return rapid.Custom(func(t *rapid.T) time.Time {
 		return time.Unix(rapid.Int64Range(0, 4e9).Draw(t, "s"), rapid.Int64Range(0, 999_999_999).Draw(t, "ns")).UTC()
 	})
 }
 
-// TestBoundsHoldTheirTimes checks that a key is between the bounds exactly if its time is in
-// the range, with and without an id.
-func TestBoundsHoldTheirTimes(t *testing.T) {
+// TestBoundsContainTheirTimes checks that a key is between the bounds exactly if its time is in the range, with and without
+// an id.
+func TestBoundsContainTheirTimes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := rapid.SampledFrom(stamps).Draw(t, "stamp")
 		from := instants().Draw(t, "from")
@@ -43,13 +44,13 @@ func TestBoundsHoldTheirTimes(t *testing.T) {
 		}
 		back, rest, err := s.Parse(key)
 		if err != nil || !back.Equal(at) || strings.TrimPrefix(rest, "#") != id {
-			t.Fatalf("%q: %s was read as %s, %q, %v", s, key, back, rest, err)
+			t.Fatalf("%q: Parse(%q) = %s, %q, %v", s, key, back, rest, err)
 		}
 	})
 }
 
-// TestBoundsOfAnotherPrecision checks that ends which are whole units of both stamps also
-// contain the other stamp's keys.
+// TestBoundsOfAnotherPrecision checks that bounds contain another stamp's keys if both ends are whole units of both
+// stamps.
 func TestBoundsOfAnotherPrecision(t *testing.T) {
 	texts := []shard.Stamp{shard.Seconds, shard.Millis, shard.Micros, shard.Nanos}
 	rapid.Check(t, func(t *rapid.T) {
@@ -65,37 +66,38 @@ func TestBoundsOfAnotherPrecision(t *testing.T) {
 		}
 		for _, end := range []string{first, last} {
 			if back, open, err := asked.ParseBound(end); ok && (err != nil || !open || !back.Equal(from) && !back.Equal(to)) {
-				t.Fatalf("the end %q was read as %s, %t, %v", end, back, open, err)
+				t.Fatalf("ParseBound(%q) = %s, %t, %v", end, back, open, err)
 			}
 		}
 		if back, open, err := asked.ParseBound(key); err != nil || open || !back.Equal(at) {
-			t.Fatalf("the key %q was read as %s, %t, %v", key, back, open, err)
+			t.Fatalf("ParseBound of the key %q = %s, %t, %v", key, back, open, err)
 		}
 	})
 }
 
-// TestBoundsAtTheEndOfTime checks the end of year 9999: 10000 has five digits, which sort
-// before it.
+// TestBoundsAtTheEndOfTime checks bounds at the end of year 9999. The year 10000 has five digits and would sort before
+// it.
 func TestBoundsAtTheEndOfTime(t *testing.T) {
 	end := time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)
 	first, last, ok := shard.Seconds.Bounds(end.Add(-time.Hour), end)
 	if key := "9999-12-31T23:59:59Z#x"; !ok || first > key || key > last {
-		t.Errorf("%q to %q", first, last)
+		t.Errorf("bounds %q to %q, want them to contain %s", first, last, "9999-12-31T23:59:59Z#x")
 	}
 	if at, open, err := shard.Seconds.ParseBound(last); err != nil || open || !at.Equal(end.Add(-time.Second)) {
-		t.Errorf("%q was read as %s, %t, %v", last, at, open, err)
+		t.Errorf("ParseBound(%q) = %s, %t, %v", last, at, open, err)
 	}
 }
 
-// TestMisfitsNameTheirStamp checks that the error names the stamp that the key has.
-func TestMisfitsNameTheirStamp(t *testing.T) {
+// TestParseErrorNamesStampOfKey checks that Parse's error names the stamp that the key has, and that ParseBound rejects
+// invalid times.
+func TestParseErrorNamesStampOfKey(t *testing.T) {
 	_, _, err := shard.Millis.Parse("2026-11-22T09:00:07.543931Z#x")
 	if err == nil || !strings.Contains(err.Error(), string(shard.Micros)) {
-		t.Error(err)
+		t.Errorf("error %v, want one that names %q", err, shard.Micros)
 	}
 	for _, bad := range []string{"", "2026-11-22", "2026-11-22T09:00:07.Z", "2026-13-22T09:00:07"} {
 		if at, _, err := shard.Millis.ParseBound(bad); err == nil {
-			t.Errorf("%q was read as %s", bad, at)
+			t.Errorf("ParseBound(%q) = %s, want an error", bad, at)
 		}
 	}
 }
@@ -113,6 +115,7 @@ func compareKeys(s shard.Stamp, a, b string) int {
 	return cmp.Compare(x, y)
 }
 
+// TestStampRejects checks that Parse rejects invalid times, and Valid a layout that does not sort.
 func TestStampRejects(t *testing.T) {
 	for stamp, keys := range map[shard.Stamp][]string{
 		shard.Millis:     {"", "2026-01-05", "2026-01-05T12:00:00.1234Z", "2026-02-30T12:00:00.000Z", "x026-01-05T12:00:00.000Z"},
@@ -120,15 +123,16 @@ func TestStampRejects(t *testing.T) {
 	} {
 		for _, key := range keys {
 			if at, _, err := stamp.Parse(key); err == nil {
-				t.Errorf("%q was read as %s", key, at)
+				t.Errorf("Parse(%q) = %s, want an error", key, at)
 			}
 		}
 	}
 	if err := shard.Stamp("15:04").Valid(); err == nil {
-		t.Error("a layout that does not sort is a stamp")
+		t.Error("Valid accepts 15:04, which does not sort")
 	}
 }
 
+// TestCompositeKeys checks that Compose and Decompose are inverse, and reject ambiguous parts.
 func TestCompositeKeys(t *testing.T) {
 	key, err := shard.Compose("#", "user", "42", "a#b")
 	parts, back := shard.Decompose("#", key, 3)
@@ -137,7 +141,7 @@ func TestCompositeKeys(t *testing.T) {
 	}
 	for _, bad := range [][]string{{"#", "a#b", "c"}, {"::", "a:", "b"}, {"", "a", "b"}, {"#"}} {
 		if key, err := shard.Compose(bad[0], bad[1:]...); err == nil {
-			t.Errorf("%q: %q can be read in another way", bad, key)
+			t.Errorf("Compose%q = %q, which has other parts, too", bad, key)
 		}
 	}
 	for _, bad := range []struct {
@@ -145,13 +149,12 @@ func TestCompositeKeys(t *testing.T) {
 		n        int
 	}{{"#", "a#b", 3}, {"", "a", 1}, {"#", "a", 0}} {
 		if parts, err := shard.Decompose(bad.sep, bad.key, bad.n); err == nil {
-			t.Errorf("%v was read as %q", bad, parts)
+			t.Errorf("Decompose of %v = %q, want an error", bad, parts)
 		}
 	}
 }
 
-// TestComposedKeysAreDistinct checks that Decompose returns the parts of any key that Compose
-// accepts.
+// TestComposedKeysAreDistinct checks that Decompose returns the parts of any key that Compose returns.
 func TestComposedKeysAreDistinct(t *testing.T) {
 	texts := rapid.StringMatching(`[a:#]{0,4}`)
 	rapid.Check(t, func(t *rapid.T) {
@@ -162,27 +165,28 @@ func TestComposedKeysAreDistinct(t *testing.T) {
 			return
 		}
 		if back, err := shard.Decompose(sep, key, len(parts)); err != nil || !slices.Equal(back, parts) {
-			t.Fatalf("%q: %q came back as %q, %v", sep, parts, back, err)
+			t.Fatalf("Decompose of Compose(%q, %q) = %q, %v", sep, parts, back, err)
 		}
 	})
 }
 
-// TestEncodedTimesAreNoStamps checks that an encoded time without trailing zeros, which does
-// not sort, is rejected with advice.
-func TestEncodedTimesAreNoStamps(t *testing.T) {
+// TestTimesWithoutTrailingZerosAreRejected checks that Parse rejects a time as encoding/json writes it, which does not sort.
+// The error advises Stamp.Format.
+func TestTimesWithoutTrailingZerosAreRejected(t *testing.T) {
 	at := time.Date(2026, 1, 5, 12, 0, 45, 490_000_000, time.UTC)
 	cut, whole := at.Format(time.RFC3339Nano), at.Add(time.Millisecond).Format(time.RFC3339Nano)
 	if cut < whole {
 		t.Fatalf("%s sorts before %s", cut, whole)
 	}
 	if _, _, err := shard.Millis.Parse(cut); err == nil || !strings.Contains(err.Error(), "Stamp.Format") {
-		t.Errorf("%s: %v", cut, err)
+		t.Errorf("Parse(%q): error %v, want advice to use Stamp.Format", cut, err)
 	}
 	if _, _, err := shard.Millis.Parse("orders"); err == nil || strings.Contains(err.Error(), "Stamp.Format") {
-		t.Error(err)
+		t.Errorf("Parse(\"orders\"): error %v, want one without the advice", err)
 	}
 }
 
+// TestExpiryIsNeverEarly checks that Expiry rounds up to a whole second.
 func TestExpiryIsNeverEarly(t *testing.T) {
 	at := time.Unix(100, 1)
 	if got := shard.Expiry(at, time.Second); got != 102 {
@@ -193,6 +197,7 @@ func TestExpiryIsNeverEarly(t *testing.T) {
 	}
 }
 
+// TestSeparators checks the separator of each format.
 func TestSeparators(t *testing.T) {
 	for format, want := range map[shard.Format]string{shard.Hash: "#", shard.HashShard: "#", shard.Underscore: "_", "x": "x", "": ""} {
 		if got := format.Separator(); got != want {
@@ -201,13 +206,14 @@ func TestSeparators(t *testing.T) {
 	}
 }
 
+// TestJitterStaysBelow checks that a jitter is at least 0 and below its bound.
 func TestJitterStaysBelow(t *testing.T) {
 	for range 1000 {
 		if d := shard.Jitter(time.Second); d < 0 || d >= time.Second {
-			t.Fatal(d)
+			t.Fatalf("Jitter(1s) = %v", d)
 		}
 	}
 	if shard.Jitter(0) != 0 || shard.Jitter(-1) != 0 {
-		t.Error("a jitter of nothing is something")
+		t.Errorf("Jitter(0) = %v, Jitter(-1) = %v; want 0", shard.Jitter(0), shard.Jitter(-1))
 	}
 }

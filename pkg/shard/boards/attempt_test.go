@@ -15,9 +15,9 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
-// TestWhatWasNotSentIsRefused checks that writes which wait until the deadline is near are reported as not
-// written.
-func TestWhatWasNotSentIsRefused(t *testing.T) {
+// TestWaitingWritesFailAsThrottled checks that throttled writes which wait until their deadline return ErrThrottled: they
+// were not written.
+func TestWaitingWritesFailAsThrottled(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
 	submit(t, d.boards(d.Client, nil), "b", libtest.Later, "first 1") // fixes the mode
@@ -30,26 +30,26 @@ func TestWhatWasNotSentIsRefused(t *testing.T) {
 	}
 	for i, err := range d.boards(client, nil).Submit(ctx, "b", list, libtest.Later) {
 		if !errors.Is(err, shard.ErrThrottled) {
-			t.Errorf("score %d: %v", i, err)
+			t.Errorf("score %d: error %v, want ErrThrottled", i, err)
 		}
 	}
 }
 
-// TestAnAttemptMakesEntriesByItsOwnTime checks that an entry which was removed during the call gets a rev
-// above its removal's.
-func TestAnAttemptMakesEntriesByItsOwnTime(t *testing.T) {
+// TestNewEntryHasRevOfItsAttempt checks that a new entry's rev has the attempt's time, and its score the call's time. So
+// an entry that was removed during the call gets a higher rev.
+func TestNewEntryHasRevOfItsAttempt(t *testing.T) {
 	d := deploy(t)
 	now := libtest.Later
 	attempt := now.Add(3 * time.Second)
 	list, err := d.boards(d.Client, nil).SubmitTransact(libtest.Within(t), "b", scoresOf(t, "ann 5"), now, attempt)
 	if err != nil || len(list) != 1 {
-		t.Fatalf("%d writes, %v", len(list), err)
+		t.Fatalf("%d writes, %v; want 1", len(list), err)
 	}
 	number := func(name string) int64 {
 		n, _ := strconv.ParseInt(list[0].Action.Put.Item[name].(*types.AttributeValueMemberN).Value, 10, 64)
 		return n
 	}
 	if number("rev") < attempt.UnixMicro() || number("at") != now.UnixMilli() {
-		t.Errorf("rev %d of an attempt at %d, score of %d", number("rev"), attempt.UnixMicro(), number("at"))
+		t.Errorf("rev %d and at %d, want at least %d and %d", number("rev"), number("at"), attempt.UnixMicro(), now.UnixMilli())
 	}
 }

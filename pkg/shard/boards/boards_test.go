@@ -19,12 +19,12 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// boards returns Boards with caches of their own, as another process has.
+// boards returns Boards with their own caches, like another process.
 func (d *deployment) boards(client boards.Client, o shard.Observer) *boards.Boards {
 	return boards.New(client, d.Names.Items, shardmap.New(d.Client, d.Names.ShardMap, shardmap.Options{}), boards.Options{Observer: o, Retention: 48 * time.Hour})
 }
 
-// deferring returns writers that keep rows.
+// deferring returns Boards that defer rows which the index throttles.
 func (d *deployment) deferring(client boards.Client, o shard.Observer) *boards.Boards {
 	return boards.New(client, d.Names.Items, shardmap.New(d.Client, d.Names.ShardMap, shardmap.Options{}), boards.Options{Observer: o, Retention: 48 * time.Hour, DeferRows: true})
 }
@@ -36,7 +36,7 @@ func (d *deployment) configure(t *testing.T, board string, s boards.Settings) {
 	}
 }
 
-// scoresOf reads scores of players: "ann 5".
+// scoresOf parses scores such as "ann 5".
 func scoresOf(t testing.TB, texts ...string) []boards.PlayerScore {
 	t.Helper()
 	var list []boards.PlayerScore
@@ -63,8 +63,8 @@ func (d *deployment) entry(t *testing.T, board, label, player string, now time.T
 	return held.Place
 }
 
-// TestFiveHundredScores sends 500 scores of few players in three periods.
-func TestFiveHundredScores(t *testing.T) {
+// TestFiveHundredScoresOfOneCall checks sums, places and counts in three periods after a call with 500 scores.
+func TestFiveHundredScoresOfOneCall(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
 	d.SetShards(t, "L#big", "1:7")
@@ -81,26 +81,26 @@ func TestFiveHundredScores(t *testing.T) {
 	for _, label := range []string{boards.AllTime.Label(now), boards.Daily.Label(now), boards.Weekly.Label(now)} {
 		top, err := rankings.Top(libtest.Within(t), "big", label, 1000, now)
 		if err != nil || len(top) != len(sums) {
-			t.Fatalf("%s: %d places, %v", label, len(top), err)
+			t.Fatalf("%s: %d places, %v; want %d", label, len(top), err, len(sums))
 		}
 		if top[0].Player != "p099" || top[0].Score.String() != fmt.Sprint(highest) || top[len(sums)-1].Score.String() != fmt.Sprint(lowest) {
-			t.Errorf("%s: first %v, last %v", label, top[0], top[len(sums)-1])
+			t.Errorf("%s: first %v, last %v; want p099 with %d, and %d", label, top[0], top[len(sums)-1], highest, lowest)
 		}
 		if n, more, err := rankings.Count(libtest.Within(t), "big", label, "", "", 1000, now); n != len(sums) || more || err != nil {
-			t.Errorf("%s: count %d, more %v, %v", label, n, more, err)
+			t.Errorf("%s: Count = %d, more %v, %v; want %d", label, n, more, err, len(sums))
 		}
 	}
 }
 
-// TestEntriesMoveWithTheirNextWrite checks that a write moves its entry to the write shard of the newest
-// count, also if the count changed while the write waited.
+// TestEntriesMoveWithTheirNextWrite checks that a write moves its entry to the write shard of the newest count. Entries
+// without a write stay.
 func TestEntriesMoveWithTheirNextWrite(t *testing.T) {
 	d := deploy(t)
 	rankings, now := boards.New(d.Client, d.Names.Items, d.Shards, boards.Options{Retention: 48 * time.Hour}), libtest.Later
 	submit(t, rankings, "b", now, "ann 1", "bob 1", "cid 1")
 	d.Pin(t, "L#b", 50, now)
 	now = now.Add(4 * time.Second)
-	if _, err := d.Shards.Lookup(libtest.Within(t), "L#b", now); err != nil { // writers don't wait long for a view
+	if _, err := d.Shards.Lookup(libtest.Within(t), "L#b", now); err != nil { // writers don't wait for a load
 		t.Fatal(err)
 	}
 	submit(t, rankings, "b", now, "ann 2", "bob 1")
@@ -112,10 +112,11 @@ func TestEntriesMoveWithTheirNextWrite(t *testing.T) {
 	}
 	top, err := rankings.Top(libtest.Within(t), "b", "all", 10, now)
 	if err != nil || len(top) != 3 || top[0].Player != "ann" || top[1].Player != "bob" {
-		t.Errorf("top %v, %v", top, err)
+		t.Errorf("Top = %v, %v; want ann, bob and cid", top, err)
 	}
 }
 
+// TestTheStoredForm checks the attributes of an entry.
 func TestTheStoredForm(t *testing.T) {
 	d := deploy(t)
 	d.configure(t, "b", boards.Settings{Periods: []boards.Period{boards.Daily, boards.AllTime}})
@@ -144,48 +145,48 @@ func TestTheStoredForm(t *testing.T) {
 		}
 	}
 	if len(it) != len(want) || d.Item(t, "L#b#all#a#n", "b")["expires_at"] != nil {
-		t.Errorf("got %v", it)
+		t.Errorf("the item is %v, want the attributes %v; an entry for all time must not expire", it, want)
 	}
 }
 
+// TestSettings checks defaults and bounds of settings, and that the first score fixes the mode.
 func TestSettings(t *testing.T) {
 	d := deploy(t)
 	rankings, now := d.boards(d.Client, nil), libtest.Later
 	s, err := rankings.Settings(libtest.Within(t), "b", now)
 	if err != nil || s.Mode != boards.Best || s.Size != 100 || fmt.Sprint(s.Periods) != "[all]" {
-		t.Fatalf("of a board that was never configured: %+v, %v", s, err)
+		t.Fatalf("a board without settings: %+v, %v; want the defaults", s, err)
 	}
 	for _, bad := range []boards.Settings{{Mode: "worst"}, {Size: 1001}, {Size: -1}, {Periods: []boards.Period{"month"}}} {
 		if err := rankings.Configure(libtest.Within(t), "b", bad); !errors.Is(err, shard.ErrMisused) {
-			t.Errorf("%+v: %v", bad, err)
+			t.Errorf("%+v: error %v, want ErrMisused", bad, err)
 		}
 	}
 	all := []boards.Period{boards.Weekly, boards.Daily, boards.AllTime, boards.Daily}
 	for _, mode := range []boards.Mode{boards.Latest, boards.Total} {
 		if err := rankings.Configure(libtest.Within(t), "b", boards.Settings{Mode: mode, Size: 5, Periods: all}); err != nil {
-			t.Fatalf("without a score: %v", err)
+			t.Fatalf("another mode before the first score: %v", err)
 		}
 	}
 	if s, err = rankings.Settings(libtest.Within(t), "b", now); err != nil || s.Mode != boards.Total || s.Size != 5 || fmt.Sprint(s.Periods) != "[all day week]" {
-		t.Fatalf("got %+v, %v", s, err)
+		t.Fatalf("Settings = %+v, %v; want total, 5, [all day week]", s, err)
 	}
 	submit(t, rankings, "b", now, "ann 1")
 	if err := rankings.Configure(libtest.Within(t), "b", boards.Settings{Mode: boards.Best}); !errors.Is(err, boards.ErrModeFixed) {
-		t.Errorf("another mode after a score: %v", err)
+		t.Errorf("another mode after a score: error %v, want ErrModeFixed", err)
 	}
 	if err := rankings.Configure(libtest.Within(t), "b", boards.Settings{Mode: boards.Total, Size: 7}); err != nil {
 		t.Errorf("another size after a score: %v", err)
 	}
 }
 
-// TestNoProcessWritesUnderAnOldMode checks that processes with cached settings write nothing by the old
-// mode while another sets a new one.
+// TestNoProcessWritesUnderAnOldMode checks that processes with cached settings write nothing by the old mode while
+// another process sets a new one.
 func TestNoProcessWritesUnderAnOldMode(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
-	now, fixed := libtest.Later, 0
-	rounds := lane.Runs(8, 20)
-	for round := range rounds {
+	now := libtest.Later
+	for round := range lane.Runs(8, 20) {
 		board := fmt.Sprint("b", round)
 		var wg sync.WaitGroup
 		var set error
@@ -210,37 +211,38 @@ func TestNoProcessWritesUnderAnOldMode(t *testing.T) {
 		want := fmt.Sprint(writers)
 		if errors.Is(set, boards.ErrModeFixed) {
 			want = "1"
-			fixed++
 		} else if set != nil {
 			t.Fatal(set)
 		}
 		if got := d.entry(t, board, "all", "ann", now).Score.String(); got != want {
-			t.Fatalf("round %d, configured: %v: score %s, want %s", round, set, got, want)
+			t.Fatalf("round %d, Configure returned %v: score %s, want %s", round, set, got, want)
 		}
 	}
-	t.Logf("the mode was fixed by scores first in %d of %d rounds", fixed, rounds)
 }
 
-func TestSumsOutOfRangeAreRefusedAlone(t *testing.T) {
+// TestSumsOutOfRangeAreRejected checks that a sum out of range rejects the scores of its player in all periods, and no
+// other player's.
+func TestSumsOutOfRangeAreRejected(t *testing.T) {
 	d := deploy(t)
 	d.configure(t, "b", boards.Settings{Mode: boards.Total, Periods: []boards.Period{boards.AllTime, boards.Daily}})
 	rankings, now := d.boards(d.Client, nil), libtest.Later
 	const high = "999999999999999999"
 	submit(t, rankings, "b", now.Add(-24*time.Hour), "ann "+high)
 	errs := rankings.Submit(libtest.Within(t), "b", scoresOf(t, "ann 1", "bob 2", "cid "+high, "cid 1", "dan -5"), now)
-	for i, refused := range []bool{true, false, true, true, false} {
-		if errors.Is(errs[i], boards.ErrScoreRange) != refused || !refused && errs[i] != nil {
-			t.Errorf("score %d: %v", i, errs[i])
+	for i, rejected := range []bool{true, false, true, true, false} {
+		if errors.Is(errs[i], boards.ErrScoreRange) != rejected || !rejected && errs[i] != nil {
+			t.Errorf("score %d: error %v, want ErrScoreRange: %t", i, errs[i], rejected)
 		}
 	}
 	if _, err := rankings.Entry(libtest.Within(t), "b", boards.Daily.Label(now), "ann", now); !errors.Is(err, shard.ErrNotFound) {
-		t.Errorf("one period of a refused score was written: %v", err)
+		t.Errorf("the daily entry of a rejected score: error %v, want ErrNotFound", err)
 	}
 	if _, err := rankings.SubmitTransact(libtest.Within(t), "b", scoresOf(t, "ann 1", "bob 2"), now, now); !errors.Is(err, boards.ErrScoreRange) {
-		t.Errorf("as a transaction: %v", err)
+		t.Errorf("SubmitTransact: error %v, want ErrScoreRange", err)
 	}
 }
 
+// TestSlowProcessesUndoNothing checks that an older write neither replaces the latest score nor lowers an entry's time.
 func TestSlowProcessesUndoNothing(t *testing.T) {
 	d := deploy(t)
 	now := libtest.Later.Truncate(time.Millisecond)
@@ -269,7 +271,7 @@ func TestRevsRise(t *testing.T) {
 		submit(t, boards, "b", now, fmt.Sprint("ann ", i))
 		held, err := boards.Entry(libtest.Within(t), "b", "all", "ann", now)
 		if err != nil || held.Rev <= last {
-			t.Fatalf("rev %d after %d, %v", held.Rev, last, err)
+			t.Fatalf("write %d: rev %d after rev %d, %v", i, held.Rev, last, err)
 		}
 		last = held.Rev
 	}

@@ -2,8 +2,6 @@ package boards_test
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"testing"
 	"time"
 
@@ -18,6 +16,7 @@ import (
 // price has the units of one score.
 type price struct{ Read, Table, Index float64 }
 
+// priceOf returns the units of each of a number of scores.
 func priceOf(s throttle.Stats, scores float64) price {
 	p := price{Read: s.ReadUnits / scores}
 	for _, space := range s.Spaces {
@@ -30,8 +29,8 @@ func priceOf(s throttle.Stats, scores float64) price {
 	return p
 }
 
-// TestWhatScoresCost checks the units of a score by the partition limiter's count, with cached settings.
-func TestWhatScoresCost(t *testing.T) {
+// TestCostOfScores checks the units of a score with cached settings, as the partition limiter counts them.
+func TestCostOfScores(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
 	client, limits := d.Limited(t, throttle.Options{Partitions: 64, PartitionWCU: 100_000})
@@ -50,7 +49,7 @@ func TestWhatScoresCost(t *testing.T) {
 				points := map[string]int{"new": 5, "changed": 7, "unchanged": 7}[what]
 				at := now.Add(time.Duration(i) * time.Millisecond)
 				if what == "unchanged" && mode == boards.Latest {
-					at = now // a slow process
+					at = now // as from a slow process
 				}
 				if what == "unchanged" && mode == boards.Total {
 					points = 0
@@ -63,18 +62,15 @@ func TestWhatScoresCost(t *testing.T) {
 				submit(t, rankings, board, at, texts...)
 				got[what] = priceOf(limits.Stats(), 10)
 			}
-			for _, what := range slices.Sorted(maps.Keys(got)) {
-				t.Logf("%-6s %d periods, %-9s: %+v", mode, n, what, got[what])
-			}
 			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("%s: %s", board, diff)
+				t.Errorf("%s (want -, got +): %s", board, diff)
 			}
 		}
 	}
 }
 
-// TestCallsOfABatch counts the DynamoDB calls of 150 scores in three periods.
-func TestCallsOfABatch(t *testing.T) {
+// TestUnchangedScoresAreReadInBatches checks that 150 unchanged scores in three periods need batch reads only.
+func TestUnchangedScoresAreReadInBatches(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
 	d.configure(t, "b", boards.Settings{Periods: []boards.Period{boards.AllTime, boards.Daily, boards.Weekly}})
@@ -89,6 +85,6 @@ func TestCallsOfABatch(t *testing.T) {
 	submit(t, rankings, "b", now.Add(time.Second), texts...)
 	want := []throttle.OperationStats{{Operation: "BatchGetItem", ReadUnits: 450}}
 	if diff := cmp.Diff(want, limits.Stats().Operations); diff != "" {
-		t.Errorf("best, not beaten: %s", diff)
+		t.Errorf("operations (want -, got +): %s", diff)
 	}
 }

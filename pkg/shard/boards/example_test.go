@@ -11,7 +11,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// A board of hotshard's form: the first places and a player's.
+// A board returns its first places in order.
 func ExampleBoards() {
 	ctx, now := context.Background(), time.Now()
 	client := libtest.ExampleTables()

@@ -20,10 +20,10 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// storm lists the calls of concurrent writers. Each call has its own time and scores, so the result does
-// not depend on their order.
+// storm has the calls of concurrent writers. Each call has its own time and scores, so that the result does not depend on
+// their order.
 type storm struct {
-	calls [][]boards.PlayerScore // one writer's after the other's
+	calls [][]boards.PlayerScore // in turn by writer
 	times []time.Time
 	model *boardModel
 }
@@ -50,8 +50,8 @@ func (s *storm) send(t *testing.T, writers []*boards.Boards, board string) {
 		wg.Go(func() {
 			for n := i; n < len(s.calls); n += len(writers) {
 				for tries := 0; errors.Join(rankings.Submit(libtest.Within(t), board, s.calls[n], s.times[n])...) != nil; tries++ {
-					if tries == 200 { // two of three fail, by chance
-						t.Errorf("call %d was never taken", n)
+					if tries == 200 { // two of three fail at random
+						t.Errorf("call %d was not accepted in 200 attempts", n)
 						return
 					}
 				}
@@ -61,8 +61,8 @@ func (s *storm) send(t *testing.T, writers []*boards.Boards, board string) {
 	wg.Wait()
 }
 
-// TestManyWritersLoseNothing sends scores of few players from concurrent processes, with throttles and
-// lost answers. Each mode has the right score; a sum may count once more for each lost answer.
+// TestManyWritersLoseNothing checks that each mode has the right scores after calls of concurrent processes, with
+// throttles and lost answers. With lost answers, sums are checked by TestSumsCountLostAnswersOnceMore.
 func TestManyWritersLoseNothing(t *testing.T) {
 	t.Parallel()
 	seed := uint64(time.Now().UnixNano())
@@ -98,8 +98,8 @@ func TestManyWritersLoseNothing(t *testing.T) {
 	}
 }
 
-// TestSumsCountOnceMoreForEachLostAnswerAtMost checks the sum of a player who scores 1 each time.
-func TestSumsCountOnceMoreForEachLostAnswerAtMost(t *testing.T) {
+// TestSumsCountLostAnswersOnceMore checks that a sum counts each accepted score once, and each lost answer at most once.
+func TestSumsCountLostAnswersOnceMore(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
 	d.configure(t, "b", boards.Settings{Mode: boards.Total})
@@ -117,12 +117,11 @@ func TestSumsCountOnceMoreForEachLostAnswerAtMost(t *testing.T) {
 		}
 	}
 	if got := d.entry(t, "b", "all", "ann", now).Score; client.Lost == 0 || got != score(t, strconv.Itoa(taken+client.Lost)) {
-		t.Errorf("%d taken, %d answers lost, sum %s", taken, client.Lost, got)
+		t.Errorf("the sum is %s after %d accepted scores and %d lost answers", got, taken, client.Lost)
 	}
 }
 
-// TestKeyedScoresCountOnce checks that keyed scores of concurrent processes count once although answers
-// get lost.
+// TestKeyedScoresCountOnce checks that keyed scores of concurrent processes count once although answers are lost.
 func TestKeyedScoresCountOnce(t *testing.T) {
 	t.Parallel()
 	seed := uint64(time.Now().UnixNano())
@@ -166,9 +165,9 @@ func TestKeyedScoresCountOnce(t *testing.T) {
 	}
 }
 
-// TestAFailedConditionOfTheCallsOwnIsTriedAnew checks that a failed condition of an entry is retried by
-// the entry's new state, and a failed condition of the marker is not.
-func TestAFailedConditionOfTheCallsOwnIsTriedAnew(t *testing.T) {
+// TestChangedEntryIsRetried checks that a transaction whose entry changed is built and sent again. A condition that fails
+// twice in the same way is returned.
+func TestChangedEntryIsRetried(t *testing.T) {
 	d := deploy(t)
 	boards, now := d.boards(d.Client, nil), libtest.Later
 	keyed := once.New(d.Client, d.Names.Items, once.Options{})
@@ -182,13 +181,13 @@ func TestAFailedConditionOfTheCallsOwnIsTriedAnew(t *testing.T) {
 	}
 	call := once.Call{Key: "k", Digest: []byte("d"), Answer: []byte("a")}
 	if before, err := keyed.Do(libtest.Within(t), call, now, actions); before != nil || err != nil || attempts != 3 {
-		t.Fatalf("%d attempts: %q, %v", attempts, before, err)
+		t.Fatalf("%d attempts: %q, %v; want success after 3", attempts, before, err)
 	}
 	if got := d.entry(t, "b", "all", "ann", now).Score.String(); got != "5" {
-		t.Errorf("score %s", got)
+		t.Errorf("the score is %s, want 5", got)
 	}
 	if before, err := keyed.Do(libtest.Within(t), call, now, actions); string(before) != "a" || err != nil || attempts != 4 {
-		t.Errorf("again, %d attempts: %q, %v", attempts, before, err)
+		t.Errorf("the call again, %d attempts: %q, %v; want the first answer after 4", attempts, before, err)
 	}
 	attempts = 0
 	never := func(context.Context) ([]shardmap.Write, error) {
@@ -200,6 +199,6 @@ func TestAFailedConditionOfTheCallsOwnIsTriedAnew(t *testing.T) {
 	}
 	_, err := keyed.Do(libtest.Within(t), once.Call{Key: "l", Digest: []byte("d"), Answer: []byte("a")}, now, never)
 	if _, canceled := errors.AsType[*types.TransactionCanceledException](err); !canceled || attempts != 2 {
-		t.Errorf("a condition that never holds, %d attempts: %v", attempts, err)
+		t.Errorf("a condition that never holds, %d attempts: error %v, want a canceled transaction after 2", attempts, err)
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
-// TestForeignItemsAreTakenOver checks that an item without settings under a board's key is overwritten.
-func TestForeignItemsAreTakenOver(t *testing.T) {
+// TestForeignSettingsAreOverwritten checks that a score overwrites an item without settings under its board's key.
+func TestForeignSettingsAreOverwritten(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
 	pk, sk := schema.SettingsKey("b")
@@ -17,6 +17,6 @@ func TestForeignItemsAreTakenOver(t *testing.T) {
 	rankings := d.boards(d.Client, nil)
 	submit(t, rankings, "b", libtest.Later, "ann 1")
 	if s, err := rankings.Settings(libtest.Within(t), "b", libtest.Later); err != nil || s.Mode != boards.Best || s.Size != schema.DefaultBoardSize {
-		t.Errorf("%+v, %v", s, err)
+		t.Errorf("Settings = %+v, %v; want the defaults", s, err)
 	}
 }

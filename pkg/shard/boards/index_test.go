@@ -16,9 +16,8 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
-// TestAfterGrowthOneWriteShardHasAll checks reads that need many pages of one write shard, since entries
-// move only with their next write.
-func TestAfterGrowthOneWriteShardHasAll(t *testing.T) {
+// TestReadsOfUnevenWriteShards checks reads of 50 write shards of which one has all entries, as after a growth.
+func TestReadsOfUnevenWriteShards(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
 	boards, now := d.boards(d.Client, nil), libtest.Later
@@ -30,7 +29,7 @@ func TestAfterGrowthOneWriteShardHasAll(t *testing.T) {
 	d.SetShards(t, "L#b", "1:50")
 	top, err := boards.Top(libtest.Within(t), "b", "all", 55, now)
 	if err != nil || len(top) != 55 {
-		t.Fatalf("%d places, %v", len(top), err)
+		t.Fatalf("%d places, %v; want 55", len(top), err)
 	}
 	for i, p := range top {
 		if p.Player != texts[i][:3] {
@@ -39,24 +38,24 @@ func TestAfterGrowthOneWriteShardHasAll(t *testing.T) {
 	}
 	above, below, err := boards.Around(libtest.Within(t), "b", "all", top[30], 20, now)
 	if err != nil || !slices.Equal(above, top[10:30]) || !slices.Equal(below, top[31:51]) {
-		t.Errorf("around: %v, %v, %v", above, below, err)
+		t.Errorf("Around = %v, %v, %v; want places 10 to 29 and 31 to 50", above, below, err)
 	}
 	if n, more, err := boards.Count(libtest.Within(t), "b", "all", "", top[50].RankKey(), 100, now); n != 50 || more || err != nil {
-		t.Errorf("count: %d, more %v, %v", n, more, err)
+		t.Errorf("Count = %d, more %v, %v; want 50", n, more, err)
 	}
 }
 
 // behind is a client whose index lags: it returns old rows of changed entries and lacks rows of new ones.
 type behind struct {
 	*dynamodb.Client
-	old     []map[string]types.AttributeValue // shown all the same
-	missing string                            // the player whose entries are not shown
-	newest  int64                             // of that player's, revs from this on
+	old     []map[string]types.AttributeValue // returned beside the current rows
+	missing string                            // a player whose newest rows are not returned
+	newest  int64                             // the first rev of the missing rows
 }
 
 func (b *behind) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
 	whole := *in
-	whole.Limit = nil // so that one answer has all
+	whole.Limit = nil // one page has all rows
 	out, err := b.Client.Query(ctx, &whole, o...)
 	if err != nil {
 		return nil, err
@@ -82,6 +81,7 @@ func (b *behind) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(*
 	return out, nil
 }
 
+// players lists players and scores: "ann 5, bob 4".
 func players(list []boards.Place) string {
 	var names []string
 	for _, p := range list {
@@ -90,9 +90,9 @@ func players(list []boards.Place) string {
 	return strings.Join(names, ", ")
 }
 
-// TestAnIndexThatIsBehind checks that of an entry's two rows the newer counts, in any direction, across
-// write shards and on both sides of a player.
-func TestAnIndexThatIsBehind(t *testing.T) {
+// TestLaggingIndex checks that reads return the newer one of an entry's two rows, in both directions and across write
+// shards.
+func TestLaggingIndex(t *testing.T) {
 	d := deploy(t)
 	d.configure(t, "b", boards.Settings{Mode: boards.Latest})
 	d.SetShards(t, "L#b", "1:3")
@@ -105,7 +105,7 @@ func TestAnIndexThatIsBehind(t *testing.T) {
 	submit(t, rankings, "b", now, "ann 55", "fay 85")
 	for n, want := range map[int]string{
 		6: "fay 85, bob 80, cid 70, dan 60, ann 55, eve 50",
-		3: "ann 90, fay 85, bob 80", // what the index shows later is not read
+		3: "ann 90, fay 85, bob 80", // the newer row of ann is not read
 	} {
 		if top, err := rankings.Top(libtest.Within(t), "b", "all", n, now); err != nil || players(top) != want {
 			t.Errorf("top %d: %s, %v; want %s", n, players(top), err, want)
@@ -114,10 +114,10 @@ func TestAnIndexThatIsBehind(t *testing.T) {
 	dan := d.entry(t, "b", "all", "dan", now)
 	above, below, err := rankings.Around(libtest.Within(t), "b", "all", dan, 3, now)
 	if err != nil || players(above) != "fay 85, bob 80, cid 70" || players(below) != "ann 55, eve 50" {
-		t.Errorf("around dan: %s; %s; %v", players(above), players(below), err)
+		t.Errorf("Around dan = %s; %s; %v", players(above), players(below), err)
 	}
 	if n, _, err := rankings.Count(libtest.Within(t), "b", "all", "", "", 100, now); n != 6 || err != nil {
-		t.Errorf("count %d, %v", n, err)
+		t.Errorf("Count = %d, %v; want 6", n, err)
 	}
 	fay, err := rankings.Entry(libtest.Within(t), "b", "all", "fay", now)
 	if err != nil {
@@ -125,6 +125,6 @@ func TestAnIndexThatIsBehind(t *testing.T) {
 	}
 	client.missing, client.newest = "fay", fay.Rev
 	if top, err := rankings.Top(libtest.Within(t), "b", "all", 9, now); err != nil || players(top) != "bob 80, cid 70, dan 60, ann 55, eve 50, fay 40" {
-		t.Errorf("without the newest state of fay: %s, %v", players(top), err)
+		t.Errorf("Top without the newest row of fay = %s, %v", players(top), err)
 	}
 }

@@ -108,7 +108,7 @@ func score(t interface{ Fatal(...any) }, text string) boards.Score {
 	return s
 }
 
-// samePlaces compares two parts of a ranking.
+// samePlaces compares places with the wanted ones, in order.
 func samePlaces(t rapid.TB, what string, got, want []boards.Place) {
 	t.Helper()
 	text := func(p boards.Place) string { return fmt.Sprintf("%s %s %s", p.Score, p.At.UTC(), p.Player) }
@@ -123,7 +123,7 @@ func samePlaces(t rapid.TB, what string, got, want []boards.Place) {
 	}
 }
 
-// compareBoard compares all ways of reading a period with the model.
+// compareBoard compares all reads of a period with the model.
 func compareBoard(t *rapid.T, rankings *boards.Boards, board, label string, m *boardModel, now time.Time) {
 	t.Helper()
 	want := m.ranking(label, now)
@@ -139,7 +139,7 @@ func compareBoard(t *rapid.T, rankings *boards.Boards, board, label string, m *b
 	rank := rapid.IntRange(0, len(want)-1).Draw(t, "rank")
 	of := want[rank]
 	if got, err := rankings.Entry(t.Context(), board, label, of.Player, now); err != nil || got.Place != of || got.Rev < 1e15 {
-		t.Fatalf("entry: %v, %v; want %v", got, err, of)
+		t.Fatalf("Entry = %v, %v; want %v", got, err, of)
 	}
 	n = rapid.IntRange(1, 4).Draw(t, "around")
 	above, below, err := rankings.Around(t.Context(), board, label, of, n, now)
@@ -167,15 +167,16 @@ func compareCount(t *rapid.T, rankings *boards.Boards, board, label string, want
 	} {
 		n, more, err := rankings.Count(t.Context(), board, label, c.from, c.to, 1000, now)
 		if err != nil || more || n != c.want {
-			t.Fatalf("count of %s in %s: %d, more %v, %v; want %d", c.what, label, n, more, err, c.want)
+			t.Fatalf("Count of %s in %s = %d, more %v, %v; want %d", c.what, label, n, more, err, c.want)
 		}
 	}
 	limit := rapid.IntRange(1, len(want)).Draw(t, "limit")
 	if n, more, err := rankings.Count(t.Context(), board, label, "", "", limit, now); err != nil || n < limit || !more && n != len(want) {
-		t.Fatalf("count up to %d of %d: %d, more %v, %v", limit, len(want), n, more, err)
+		t.Fatalf("Count up to %d of %d entries = %d, more %v, %v", limit, len(want), n, more, err)
 	}
 }
 
+// firstWith returns the rank of the first place with a score.
 func firstWith(list []boards.Place, s boards.Score) int {
 	return slices.IndexFunc(list, func(p boards.Place) bool { return p.Score == s })
 }
@@ -241,7 +242,7 @@ func (r *boardRun) step(t *rapid.T) {
 	}
 }
 
-// TestBoardEqualsTheModel makes random calls and compares all reads with the model.
+// TestBoardEqualsTheModel checks that all reads after random calls equal those of a leaderboard in memory.
 func TestBoardEqualsTheModel(t *testing.T) {
 	lane.Checks(t, 8)
 	d := deploy(t)
@@ -254,7 +255,7 @@ func TestBoardEqualsTheModel(t *testing.T) {
 			deployment: d, board: fmt.Sprintf("b#%d", run),
 			boards: boards.New(d.Client, d.Names.Items, shardmap.New(d.Client, d.Names.ShardMap, shardmap.Options{}), boards.Options{Retention: retention}),
 			model:  newBoardModel(boards.Settings{Mode: mode, Periods: anyPeriods(t)}, retention),
-			now:    time.Date(2126, 1, 6, 22, 0, 0, 0, time.UTC), // a Sunday; the engine's TTL goes by the real time
+			now:    time.Date(2126, 1, 6, 22, 0, 0, 0, time.UTC), // a Sunday; the engine's TTL uses the real time
 		}
 		r.configure(t)
 		for range rapid.IntRange(1, 12).Draw(t, "steps") {

@@ -20,9 +20,9 @@ import (
 	"github.com/hotshard/hotshard/pkg/throttle"
 )
 
-// TestAThrottledWriteKeepsItsRow checks that a write of an existing entry that the index throttles is
-// made without the index, that its row is moved later, and what both cost.
-func TestAThrottledWriteKeepsItsRow(t *testing.T) {
+// TestThrottledWriteDefersItsRow checks that a write which the index throttles is made without the index. MoveRows moves its
+// row later. The test also checks the cost of both.
+func TestThrottledWriteDefersItsRow(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
 	client, limits := d.Limited(t, throttle.Options{Partitions: 64, PartitionWCU: 100_000})
@@ -73,7 +73,7 @@ func TestAThrottledWriteKeepsItsRow(t *testing.T) {
 	}
 }
 
-// meanwhile is a client that does something before its first update, or before each.
+// meanwhile is a client that calls do before its first update, or before each.
 type meanwhile struct {
 	*dynamodb.Client
 	do    func()
@@ -90,9 +90,9 @@ func (m *meanwhile) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput
 	return m.Client.UpdateItem(ctx, in, o...)
 }
 
-// TestAMoveOfAChangedEntry checks that a move neither brings back a deleted entry nor undoes a write that
-// came after its read, and moves a row that such a write deferred again: no later record tells of it.
-func TestAMoveOfAChangedEntry(t *testing.T) {
+// TestMoveOfChangedEntry checks that a move neither restores a deleted entry nor undoes a write after its read. If such a
+// write deferred the row again, the same move moves it: no later record would cause a move.
+func TestMoveOfChangedEntry(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
 	now := libtest.Later
@@ -122,9 +122,9 @@ func TestAMoveOfAChangedEntry(t *testing.T) {
 	}
 }
 
-// TestAMoveGivesUp checks that a move of an entry that always changes returns an error, so that its caller
-// keeps the note of it.
-func TestAMoveGivesUp(t *testing.T) {
+// TestMoveOfAlwaysChangingEntryFails checks that a move returns ErrContended if its entry changes before each attempt, so
+// that its caller moves the row later.
+func TestMoveOfAlwaysChangingEntryFails(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
 	now := libtest.Later
@@ -139,12 +139,12 @@ func TestAMoveGivesUp(t *testing.T) {
 	busy.again = true
 	moved, err := d.boards(busy, nil).MoveRows(libtest.Within(t), "b", "all", []string{"ann"}, now)
 	if moved != 0 || !errors.Is(err, shard.ErrContended) || points < 4 {
-		t.Errorf("%d moved, %v, after %d points", moved, err, points)
+		t.Errorf("%d moved, error %v, at %d points; want ErrContended after several attempts", moved, err, points)
 	}
 }
 
-// TestRowsFollowAllWriters has writers that keep rows or not, and movers, at the same time, with throttles and
-// lost answers. No score gets lost, and once all rows are moved, the index has the entries.
+// TestRowsFollowAllWriters checks that no score is lost, and that the index has all entries after a last move. Before it,
+// writers that defer rows or not work beside a mover, with throttles and lost answers.
 func TestRowsFollowAllWriters(t *testing.T) {
 	t.Parallel()
 	seed := uint64(time.Now().UnixNano())
@@ -186,7 +186,7 @@ func TestRowsFollowAllWriters(t *testing.T) {
 			}
 		}
 		if n, err := writers[3].MoveRows(libtest.Within(t), board, "all", all, now); n != late || err != nil {
-			t.Errorf("%s: %d moved at the end, %v; want %d", mode, n, err, late)
+			t.Errorf("%s: the last move moved %d rows, %v; want %d", mode, n, err, late)
 		}
 		t.Logf("%s: %d rows moved, and %d at the end", mode, moved, late)
 		want := s.model.ranking("all", now)

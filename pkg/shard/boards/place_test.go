@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// scores draws scores that are close and far, with and without decimals.
+// scores draws large scores, and small ones that are often equal, with and without decimals.
 func scores(t *rapid.T, label string) Score {
 	text := rapid.OneOf(
 		rapid.StringMatching(`-?[0-9]{1,18}`), rapid.StringMatching(`-?[0-9]{1,18}\.[0-9]{1,9}`),
@@ -21,15 +21,17 @@ func scores(t *rapid.T, label string) Score {
 	return s
 }
 
+// TestScoresAreExactAndInOrder checks that text, order, sums and rank texts of scores are exact, and that out-of-range
+// texts are rejected.
 func TestScoresAreExactAndInOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := scores(t, "a"), scores(t, "b")
 		again, err := ParseScore(a.String())
 		if err != nil || again != a {
-			t.Fatalf("%v becomes %v, %v", a, again, err)
+			t.Fatalf("ParseScore(%q) = %v, %v", a.String(), again, err)
 		}
 		if got := strings.Compare(b.rankText(), a.rankText()); got != a.Cmp(b) {
-			t.Fatalf("%v and %v: order %d as text, %d as scores", a, b, got, a.Cmp(b))
+			t.Fatalf("%v and %v: rank texts compare as %d, want %d", a, b, got, a.Cmp(b))
 		}
 		if sum, ok := a.Add(b); ok {
 			minus := "-" + b.String()
@@ -38,26 +40,27 @@ func TestScoresAreExactAndInOrder(t *testing.T) {
 			}
 			less, err := ParseScore(minus)
 			if back, ok := sum.Add(less); err != nil || !ok || back != a {
-				t.Fatalf("%v + %v - %v is %v, %v", a, b, b, back, err)
+				t.Fatalf("%v + %v - %v = %v, %v", a, b, b, back, err)
 			}
 		}
 		if a.Cmp(b) < 0 && a.Float() > b.Float() {
-			t.Fatalf("%v is below %v, and their floats are not", a, b)
+			t.Fatalf("%v < %v, and their floats are %v and %v", a, b, a.Float(), b.Float())
 		}
 	})
 	for _, bad := range []string{"", "x", "1e18", "-1e18", "1e19", "0.0000000001", "1/2", "0x10", "1_000", "Inf", "NaN", "1e999999999", "e5", "--1", strings.Repeat("1", 70)} {
 		if s, err := ParseScore(bad); err == nil {
-			t.Errorf("%q is %v", bad, s)
+			t.Errorf("ParseScore(%q) = %v, want an error", bad, s)
 		}
 	}
 	for text, want := range map[string]string{"999999999999999999.999999999": "999999999999999999.999999999", "-999999999999999999.999999999": "-999999999999999999.999999999",
 		"-0": "0", "1.50": "1.5", "-0.5": "-0.5", "1.5E3": "1500", "+7": "7"} {
 		if s, err := ParseScore(text); err != nil || s.String() != want {
-			t.Errorf("%q is %v, %v; want %s", text, s, err, want)
+			t.Errorf("ParseScore(%q) = %v, %v; want %s", text, s, err, want)
 		}
 	}
 }
 
+// TestRankKeysOrderByScoreThenTimeThenPlayer checks the order of rank keys, their parsing, and the bound of a score.
 func TestRankKeysOrderByScoreThenTimeThenPlayer(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		place := func(label string) Place {
@@ -72,10 +75,10 @@ func TestRankKeysOrderByScoreThenTimeThenPlayer(t *testing.T) {
 			want = strings.Compare(a.Player, b.Player)
 		}
 		if got := strings.Compare(a.RankKey(), b.RankKey()); got != want {
-			t.Fatalf("%+v and %+v: %d, want %d", a, b, got, want)
+			t.Fatalf("rank keys of %+v and %+v compare as %d, want %d", a, b, got, want)
 		}
 		if got, err := ParseRankKey(a.RankKey()); err != nil || got != a {
-			t.Fatalf("%+v becomes %+v, %v", a, got, err)
+			t.Fatalf("ParseRankKey(%q) = %+v, %v; want %+v", a.RankKey(), got, err, a)
 		}
 		if bound := ScoreBound(a.Score); bound > a.RankKey() || a.Score.Cmp(b.Score) < 0 && bound < b.RankKey() {
 			t.Fatalf("bound %q of %v, rank keys %q and %q", bound, a.Score, a.RankKey(), b.RankKey())
@@ -83,6 +86,7 @@ func TestRankKeysOrderByScoreThenTimeThenPlayer(t *testing.T) {
 	})
 }
 
+// TestPeriods checks labels and ends of days and ISO weeks in UTC.
 func TestPeriods(t *testing.T) {
 	for _, c := range []struct {
 		at, day, week, dayEnd, weekEnd string
@@ -101,6 +105,6 @@ func TestPeriods(t *testing.T) {
 		}
 	}
 	if at := time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC); AllTime.Label(at) != "all" || !AllTime.End(at).IsZero() {
-		t.Error("all time ends")
+		t.Errorf("all time has label %q and end %v, want all and none", AllTime.Label(at), AllTime.End(at))
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
-// TestDamagedEntries checks that reads of table and index skip each damaged entry.
+// TestDamagedEntries checks that Entries returns damaged entries as an error beside the others, and that Top skips them.
 func TestDamagedEntries(t *testing.T) {
 	d := deploy(t)
 	rankings, now := d.boards(d.Client, nil), libtest.Later
@@ -34,15 +34,15 @@ func TestDamagedEntries(t *testing.T) {
 	found, err := rankings.Entries(libtest.Within(t), "b", "all", []string{"ann", "bob", "cat", "dan", "eve", "fay"}, now)
 	damaged, ok := errors.AsType[boards.DamagedEntries](err)
 	if !ok || len(damaged) != 3 || damaged["bob"] == nil || damaged["dan"] == nil || damaged["eve"] == nil {
-		t.Errorf("damaged: %v", err)
+		t.Errorf("error %v, want DamagedEntries of bob, dan and eve", err)
 	}
 	if len(found) != 2 || found["cat"].Player != "cat" || found["ann"].Rev == 0 {
-		t.Errorf("found %+v", found)
+		t.Errorf("Entries = %+v, want ann and cat", found)
 	}
 	if _, err := rankings.Entry(libtest.Within(t), "b", "all", "bob", now); err == nil || errors.Is(err, shard.ErrNotFound) {
-		t.Errorf("bob: %v", err)
+		t.Errorf("Entry of bob: error %v, want one that is not ErrNotFound", err)
 	}
 	if places, err := rankings.Top(libtest.Within(t), "b", "all", 9, now); err != nil || len(places) == 0 || places[0].Player != "cat" {
-		t.Errorf("%+v, %v", places, err)
+		t.Errorf("Top = %+v, %v; want cat first", places, err)
 	}
 }

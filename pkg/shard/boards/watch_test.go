@@ -21,8 +21,8 @@ import (
 	"github.com/hotshard/hotshard/pkg/throttle"
 )
 
-// TestObserversSeeTheIndexThrottle checks that throttles of the index are observed, and no others.
-func TestObserversSeeTheIndexThrottle(t *testing.T) {
+// TestIndexThrottlesAreObserved checks that throttles of the index are observed, and throttles of the table are not.
+func TestIndexThrottlesAreObserved(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
 	d.SetShards(t, "L#b#2", "1:9")
@@ -37,7 +37,7 @@ func TestObserversSeeTheIndexThrottle(t *testing.T) {
 	}{
 		{nil, []string{"ann 1", "ann 2"}, 3, nil},
 		{nil, []string{"ann 3", "bob 1"}, 6, nil},
-		{[]string{libtest.TableHot}, []string{"ann 4"}, 3, nil}, // one player's own item
+		{[]string{libtest.TableHot}, []string{"ann 4"}, 3, nil}, // only this player's item
 		{[]string{libtest.IndexHot}, []string{"ann 5"}, 6, []string{ann}},
 		{[]string{libtest.TableHot, libtest.IndexHot}, []string{"ann 6"}, 6, []string{ann}},
 		{[]string{"IndexWriteMaxOnDemandThroughputExceeded"}, []string{"ann 7"}, 3, nil},
@@ -51,7 +51,7 @@ func TestObserversSeeTheIndexThrottle(t *testing.T) {
 		}}
 		now = now.Add(time.Second)
 		view := shardmap.New(d.Client, d.Names.ShardMap, shardmap.Options{})
-		if _, err := view.Lookup(libtest.Within(t), "L#b#2", now); err != nil { // writers don't wait long for a view
+		if _, err := view.Lookup(libtest.Within(t), "L#b#2", now); err != nil { // writers don't wait for a load
 			t.Fatal(err)
 		}
 		submit(t, boards.New(client, d.Names.Items, view, boards.Options{Observer: w, Retention: 48 * time.Hour}), "b#2", now, c.scores...)
@@ -59,13 +59,13 @@ func TestObserversSeeTheIndexThrottle(t *testing.T) {
 			t.Errorf("%v: requests %v, %d attempts, want %d", c.scores, w.ByKey, len(w.Attempts), c.attempts)
 		}
 		if got := w.Refused(); !slices.Equal(got, c.refused) || slices.Contains(w.Shown(), "an attempt without a call number") {
-			t.Errorf("%v: observed %v, want %v refused", c.reasons, w.Shown(), c.refused)
+			t.Errorf("%v: observed %v, want %v throttled", c.reasons, w.Shown(), c.refused)
 		}
 	}
 }
 
-// TestRemovalsAreHeatToo checks that removals are observed in each period.
-func TestRemovalsAreHeatToo(t *testing.T) {
+// TestRemovalsAreObserved checks that removals are observed in each period, with their throttles.
+func TestRemovalsAreObserved(t *testing.T) {
 	d := deploy(t)
 	w, left := libtest.NewObserved(), 4
 	client := &libtest.Flaky{Client: d.Client, Before: func() error {
@@ -80,11 +80,11 @@ func TestRemovalsAreHeatToo(t *testing.T) {
 	}
 	want := []string{"L#b 0 accepted by 0", "L#b 0 throttled by 0"}
 	if w.ByKey["L#b"] != 1+3 || len(w.Attempts) != 1+2*3 || !slices.Equal(w.Shown(), want) || len(d.Item(t, "L#b#all#ann", "b")) > 0 {
-		t.Errorf("requests %v, attempts %v", w.ByKey, w.Attempts)
+		t.Errorf("requests %v, attempts %v; want 1 and 3 requests, 7 attempts", w.ByKey, w.Attempts)
 	}
 }
 
-// crowded is a client whose index has one full partition.
+// crowded is a client whose index throttles one partition key.
 type crowded struct {
 	*dynamodb.Client
 	full string
@@ -97,7 +97,7 @@ func (c *crowded) PutItem(ctx context.Context, in *dynamodb.PutItemInput, o ...f
 	return c.Client.PutItem(ctx, in, o...)
 }
 
-// acting is an observer that calls act at each attempt that was not accepted.
+// acting is an observer that calls act after each attempt that was not accepted.
 type acting struct {
 	*libtest.Observed
 	act func()
@@ -110,8 +110,8 @@ func (w *acting) ObserveAttempt(ctx context.Context, a shard.Attempt) {
 	}
 }
 
-// TestAWaitingWriteGoesWhereTheBoardGrew checks that the retry of a throttled write uses the new count.
-func TestAWaitingWriteGoesWhereTheBoardGrew(t *testing.T) {
+// TestRetriesUseTheNewCount checks that the retry of a throttled write uses a count that grew after the first attempt.
+func TestRetriesUseTheNewCount(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
 	grown := sync.OnceFunc(func() {
@@ -129,29 +129,29 @@ func TestAWaitingWriteGoesWhereTheBoardGrew(t *testing.T) {
 		}
 	}
 	if !slices.Equal(w.Refused(), []string{"L#b 0"}) || w.ByKey["L#b"] != 1 {
-		t.Errorf("observed %v, %v", w.Shown(), w.ByKey)
+		t.Errorf("observed %v and requests %v, want L#b 0 throttled and one request", w.Shown(), w.ByKey)
 	}
 }
 
-// TestWhatChangesNothingIsNotObserved checks that a score without effect is not written or observed.
-func TestWhatChangesNothingIsNotObserved(t *testing.T) {
+// TestScoreWithoutEffectIsNotWritten checks that a score which changes nothing is neither written nor observed.
+func TestScoreWithoutEffectIsNotWritten(t *testing.T) {
 	d := deploy(t)
 	now := libtest.Later
 	d.configure(t, "total", boards.Settings{Mode: boards.Total})
 	for board, points := range map[string]string{"best": "1", "total": "0"} {
 		submit(t, d.boards(d.Client, nil), board, now, "ann 1")
 		w := libtest.NewObserved()
-		client := &libtest.Flaky{Client: d.Client, Before: func() error { t.Errorf("%s: a write", board); return nil }}
+		client := &libtest.Flaky{Client: d.Client, Before: func() error { t.Errorf("%s: a write was sent", board); return nil }}
 		submit(t, d.boards(client, w), board, now.Add(time.Second), "ann "+points)
 		if len(w.ByKey) > 0 || len(w.Attempts) > 0 {
-			t.Errorf("%s: observed %v, %v", board, w.ByKey, w.Shown())
+			t.Errorf("%s: observed requests %v and attempts %v, want none", board, w.ByKey, w.Shown())
 		}
 	}
 }
 
-// TestAHotIndexIsObservedByScoresWithAndWithoutKeys fills a board's only index partition behind a limiter
-// whose clock stands still. Some names look like other keys.
-func TestAHotIndexIsObservedByScoresWithAndWithoutKeys(t *testing.T) {
+// TestHotIndexIsObserved checks that keyed and other scores observe a full partition of the index. The limiter's clock
+// stands still. One board has the sort key of a probe as its name.
+func TestHotIndexIsObserved(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
 	now := libtest.Later
@@ -180,18 +180,18 @@ func TestAHotIndexIsObservedByScoresWithAndWithoutKeys(t *testing.T) {
 		want := fmt.Sprintf("L#%s 0", board)
 		for i, send := range []func(context.Context, shard.Observer, int) error{unkeyed, unkeyed, keyed} {
 			ctx, cancel := context.WithCancel(libtest.Within(t))
-			w := &acting{libtest.NewObserved(), cancel} // nothing will be free again
+			w := &acting{libtest.NewObserved(), cancel} // the partition stays full
 			err := send(ctx, w, 100*(i+1))
 			cancel()
 			if i == 0 {
-				continue // that was to fill the partition
+				continue // filled the partition
 			}
 			if !errors.Is(err, shard.ErrThrottled) || !slices.Equal(w.Refused(), []string{want}) {
-				t.Errorf("send %d: %v, observed %v; want %q refused", i, err, w.Shown(), want)
+				t.Errorf("call %d: error %v, observed %v; want ErrThrottled and %q throttled", i, err, w.Shown(), want)
 			}
 		}
 		if got := d.entry(t, board, "all", "3", now); got.Player != "3" {
-			t.Errorf("a probe took an entry's place: %v", got)
+			t.Errorf("the entry of player 3 is %v: a probe overwrote it", got)
 		}
 	}
 }

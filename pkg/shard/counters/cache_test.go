@@ -16,7 +16,8 @@ import (
 
 var errBroken = errors.New("broken")
 
-// countedTable answers each batch with the number of the batch as the value of all its counters.
+// countedTable is a table in which all counters have the number of the batch that reads them as their value. The batch
+// number fail fails.
 type countedTable struct{ calls, keys, fail int }
 
 func (s *countedTable) BatchGetItem(_ context.Context, in *dynamodb.BatchGetItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error) {
@@ -35,10 +36,10 @@ func (s *countedTable) BatchGetItem(_ context.Context, in *dynamodb.BatchGetItem
 	return out, nil
 }
 
-// cached has summaries over a counted table, with an empty shard map.
+// cached returns cached summaries of a countedTable with an empty shard map.
 func cached(t *testing.T, age time.Duration) (*counters.CachedSummaries, *countedTable, time.Time) {
 	t.Helper()
-	d := deploy(t)
+	d := libtest.Deploy(t)
 	now := libtest.Later
 	if _, err := d.Shards.Lookup(libtest.Within(t), "C#x", now); err != nil {
 		t.Fatal(err)
@@ -47,6 +48,7 @@ func cached(t *testing.T, age time.Duration) (*counters.CachedSummaries, *counte
 	return counters.NewCachedSummaries(counters.NewSummaries(table, "items", "rollups", d.Shards), age), table, now
 }
 
+// values reads counters and returns their values.
 func values(t *testing.T, c *counters.CachedSummaries, now time.Time, names ...string) (list []int64) {
 	t.Helper()
 	found, err := c.Read(libtest.Within(t), names, now)
@@ -55,15 +57,16 @@ func values(t *testing.T, c *counters.CachedSummaries, now time.Time, names ...s
 	}
 	for _, s := range found {
 		if !s.AsOf.Equal(s.ReadAt) || s.ReadAt.After(now) {
-			t.Errorf("as of %v, read at %v", s.AsOf, s.ReadAt)
+			t.Errorf("AsOf %v and ReadAt %v, want equal times until %v", s.AsOf, s.ReadAt, now)
 		}
 		list = append(list, s.Value.Int64())
-		s.Value.SetInt64(-1) // is the caller's own
+		s.Value.SetInt64(-1) // must not change the cache
 	}
 	return list
 }
 
-func TestSummariesAreRememberedForTheirAge(t *testing.T) {
+// TestSummariesAreCachedForTheirAge checks that each counter is read once within the cache's age.
+func TestSummariesAreCachedForTheirAge(t *testing.T) {
 	c, table, now := cached(t, time.Second)
 	for _, step := range []struct {
 		after time.Duration
@@ -82,11 +85,12 @@ func TestSummariesAreRememberedForTheirAge(t *testing.T) {
 		}
 	}
 	if n := table.keys; n != 2+1+1+1+3 {
-		t.Errorf("%d summaries were read", n)
+		t.Errorf("%d summaries were read, want 8", n)
 	}
 }
 
-func TestAgeZeroRemembersNothing(t *testing.T) {
+// TestAgeZeroDisablesCache checks that each call reads with an age of 0.
+func TestAgeZeroDisablesCache(t *testing.T) {
 	c, _, now := cached(t, 0)
 	for want := int64(1); want <= 2; want++ {
 		if got := values(t, c, now, "a"); got[0] != want {
@@ -95,15 +99,15 @@ func TestAgeZeroRemembersNothing(t *testing.T) {
 	}
 }
 
-// TestAFailedReadIsNotCached checks that the call after a failed one reads again.
+// TestAFailedReadIsNotCached checks that the call after a failed one reads only what is not cached.
 func TestAFailedReadIsNotCached(t *testing.T) {
 	c, table, now := cached(t, time.Minute)
 	table.fail = 2
 	values(t, c, now, "a")
 	if _, err := c.Read(libtest.Within(t), []string{"a", "b"}, now); !errors.Is(err, errBroken) {
-		t.Errorf("got %v", err)
+		t.Errorf("error %v, want %v", err, errBroken)
 	}
 	if got := values(t, c, now, "b", "a"); got[0] != 3 || got[1] != 1 {
-		t.Errorf("got %v", got)
+		t.Errorf("got %v, want [3 1]", got)
 	}
 }

@@ -7,9 +7,10 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/counters"
 )
 
+// TestCounterSumsItsShards checks that Sum adds up all write shards, and that a counter without a write is 0.
 func TestCounterSumsItsShards(t *testing.T) {
 	t.Parallel()
-	d := deploy(t)
+	d := libtest.Deploy(t)
 	ctx := libtest.Within(t)
 	d.SetShards(t, "C#a#b/é", "1:7")
 	writer := counters.NewWriter(d.Client, d.Names.Items, d.Shards, counters.Options{})
@@ -24,12 +25,13 @@ func TestCounterSumsItsShards(t *testing.T) {
 		t.Fatalf("got %v, %v; want 2950 over 7 shards", sum, err)
 	}
 	if sum, err = reader.Sum(ctx, "never"); err != nil || sum.Value.Sign() != 0 || sum.Shards != 1 {
-		t.Fatalf("a counter never written: %v, %v", sum, err)
+		t.Fatalf("a counter without a write: %v, %v; want 0 over 1 shard", sum, err)
 	}
 }
 
+// TestCounterBeyond53Bits checks that sums are exact beyond 64 bits.
 func TestCounterBeyond53Bits(t *testing.T) {
-	d := deploy(t)
+	d := libtest.Deploy(t)
 	writer := counters.NewWriter(d.Client, d.Names.Items, d.Shards, counters.Options{})
 	for range 3 {
 		if err := writer.Add(libtest.Within(t), "big", 1<<62+1, libtest.Later); err != nil {
@@ -38,6 +40,6 @@ func TestCounterBeyond53Bits(t *testing.T) {
 	}
 	sum, err := counters.NewReader(d.Client, d.Names.Items, d.Shards).Sum(libtest.Within(t), "big")
 	if err != nil || sum.Value.String() != "13835058055282163715" {
-		t.Fatalf("got %v, %v", sum.Value, err)
+		t.Fatalf("got %v, %v; want 13835058055282163715", sum.Value, err)
 	}
 }

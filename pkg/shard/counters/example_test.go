@@ -10,7 +10,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// Counters of hotshard's form: a sum reads all write shards, consistently.
+// A sum reads all write shards with consistent reads.
 func ExampleWriter() {
 	ctx, now := context.Background(), time.Now()
 	client := libtest.ExampleTables()

@@ -13,8 +13,8 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/counters"
 )
 
-// TestEveryAttemptOfACounterIsObserved once, as attempts of one call; other limits than the
-// partition's and unknown outcomes are inconclusive.
+// TestEveryAttemptOfACounterIsObserved checks that each attempt of a call is observed once. Throttles of other limits than
+// the partition's and unknown outcomes are inconclusive.
 func TestEveryAttemptOfACounterIsObserved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := &libtest.Scripted{Updates: []error{
@@ -25,11 +25,11 @@ func TestEveryAttemptOfACounterIsObserved(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := w.Outcomes("C#a"); !slices.Equal(got, []shard.Outcome{shard.Throttled, shard.Conflicted, shard.Accepted}) || w.All != 5 {
-			t.Errorf("%v, %d attempts", got, w.All)
+			t.Errorf("observed %v and %d attempts; want throttled, conflicted, accepted and 5", got, w.All)
 		}
 		for _, a := range w.Attempts {
 			if a.Call == 0 || a.Call != w.Attempts[0].Call {
-				t.Errorf("an attempt of another call: %+v", a)
+				t.Errorf("an attempt with another call number: %+v", a)
 			}
 		}
 	})

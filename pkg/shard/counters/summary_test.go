@@ -21,10 +21,11 @@ type item = map[string]types.AttributeValue
 
 func number(n int64) types.AttributeValue { return dynamo.Number(n) }
 
+// maxima returns the attribute with the shard counts that writers have stored.
 func maxima(list ...string) types.AttributeValue { return &types.AttributeValueMemberNS{Value: list} }
 
 // put stores an item of a counter.
-func put(t *testing.T, d *deployment, table, pk, sk string, it item) {
+func put(t *testing.T, d *libtest.Deployment, table, pk, sk string, it item) {
 	t.Helper()
 	stored := dynamo.Key(pk, sk)
 	for name, value := range it {
@@ -36,23 +37,24 @@ func put(t *testing.T, d *deployment, table, pk, sk string, it item) {
 }
 
 // zero stores write shard 0.
-func zero(t *testing.T, d *deployment, name string, it item) {
+func zero(t *testing.T, d *libtest.Deployment, name string, it item) {
 	t.Helper()
 	pk, sk := schema.CounterKey(name, 0)
 	put(t, d, d.Names.Items, pk, sk, it)
 }
 
 // partial stores the partial of a write shard, folded a second after 1970.
-func partial(t *testing.T, d *deployment, name string, source int, value types.AttributeValue) {
+func partial(t *testing.T, d *libtest.Deployment, name string, source int, value types.AttributeValue) {
 	t.Helper()
 	put(t, d, d.Names.Rollups, schema.SummaryKey(name, source), schema.SoleSK, item{
 		schema.ValueAttr(source): value, schema.AsOf: number(1000),
 	})
 }
 
-// TestSummariesOfOneNameTwice checks that each place has the value, and a value of its own.
-func TestSummariesOfOneNameTwice(t *testing.T) {
-	d := deploy(t)
+// TestRepeatedNamesHaveSeparateValues checks that a name which is read twice has its value twice, and that the values
+// don't share memory.
+func TestRepeatedNamesHaveSeparateValues(t *testing.T) {
+	d := libtest.Deploy(t)
 	zero(t, d, "a", item{"value": number(5)})
 	zero(t, d, "b", item{"value": number(7)})
 	now := libtest.Later
@@ -69,19 +71,19 @@ func TestSummariesOfOneNameTwice(t *testing.T) {
 		}
 		for i, want := range []int64{5, 7, 5, 0, 5, 0} {
 			if s := list[i]; s.Value.Int64() != want || s.Shards != 1 || !s.ReadAt.Equal(now.Round(0)) || !s.AsOf.Equal(s.ReadAt) || s.Err != nil {
-				t.Errorf("%s, place %d: %+v, want %d", name, i, s, want)
+				t.Errorf("%s, summary %d: %+v, want %d", name, i, s, want)
 			}
 		}
 		if list[0].Value.Add(list[0].Value, big.NewInt(1)); list[2].Value.Int64() != 5 {
-			t.Errorf("%s: two places share a value", name)
+			t.Errorf("%s: summaries 0 and 2 share a value", name)
 		}
 	}
 }
 
-// TestReadsWhatTheMapOrWriteShard0AsksFor reads counters with a map that has them, and with one that
-// can't be read. Then n of write shard 0 says which partials there are.
-func TestReadsWhatTheMapOrWriteShard0AsksFor(t *testing.T) {
-	d := deploy(t)
+// TestSummaryReadsNeededPartialsOnly checks which partials a read needs by the shard map. If the map can't be read, the shard
+// counts on write shard 0 decide.
+func TestSummaryReadsNeededPartialsOnly(t *testing.T) {
+	d := libtest.Deploy(t)
 	began := time.UnixMilli(100_000_000).UTC()
 	d.SetShards(t, "C#grown", "100000:70")
 	d.SetShards(t, "C#young", "100000:4")
@@ -100,8 +102,8 @@ func TestReadsWhatTheMapOrWriteShard0AsksFor(t *testing.T) {
 		name     string
 		shards   *shardmap.Map
 		want     int64
-		asOf     time.Time // zero: of the read
-		requests int       // keys of both tables
+		asOf     time.Time
+		requests int // keys of both tables
 	}{
 		{"grown", d.Shards, 111, began.Add(-5 * time.Second), 3},
 		{"grown", lost, 111, folded, 3},
@@ -126,9 +128,9 @@ func TestReadsWhatTheMapOrWriteShard0AsksFor(t *testing.T) {
 	}
 }
 
-// TestADamagedCounterFailsAlone checks that the other 99 counters of a call have their values.
+// TestADamagedCounterFailsAlone checks that damaged counters of a call have ErrUnreadable, and the others their values.
 func TestADamagedCounterFailsAlone(t *testing.T) {
-	d := deploy(t)
+	d := libtest.Deploy(t)
 	names := make([]string, 100)
 	for i := range names {
 		names[i] = fmt.Sprint("c", i)
@@ -145,18 +147,18 @@ func TestADamagedCounterFailsAlone(t *testing.T) {
 	for i, s := range list {
 		damaged := i > 0 && i < 4
 		if damaged != errors.Is(s.Err, counters.ErrUnreadable) || !damaged && s.Value.Int64() != int64(i) {
-			t.Errorf("c%d: %+v", i, s)
+			t.Errorf("c%d: %+v, want ErrUnreadable: %t", i, s, damaged)
 		}
 	}
 	if _, err := reader.Sum(libtest.Within(t), "c1"); !errors.Is(err, counters.ErrUnreadable) {
-		t.Errorf("strong: %v", err)
+		t.Errorf("Sum of c1: error %v, want ErrUnreadable", err)
 	}
 }
 
-// TestNIsTheMostThereEverWere checks what writers store on write shard 0, also a writer with an
-// older view and a keyed write.
-func TestNIsTheMostThereEverWere(t *testing.T) {
-	d := deploy(t)
+// TestWriteShard0HasHighestCount checks that writers store the highest shard count on write shard 0, also after a writer
+// with an older view and a keyed write.
+func TestWriteShard0HasHighestCount(t *testing.T) {
+	d := libtest.Deploy(t)
 	old := shardmap.New(d.Client, d.Names.ShardMap, shardmap.Options{})
 	now := libtest.Later
 	add := func(shards *shardmap.Map, now time.Time, times int) {
@@ -176,16 +178,16 @@ func TestNIsTheMostThereEverWere(t *testing.T) {
 	}
 	add(d.Shards, now, 1)
 	if n := most(); n != 0 {
-		t.Errorf("one write shard: n is %d", n)
+		t.Errorf("one write shard: the stored count is %d, want none", n)
 	}
 	d.Pin(t, "C#c", 2, now)
-	add(old, now, 1) // its view has two, and is fresh at this time
+	add(old, now, 1) // loads a view with two write shards
 	d.Pin(t, "C#c", 3, now.Add(time.Minute/2))
-	add(shardmap.New(d.Client, d.Names.ShardMap, shardmap.Options{}), now, 200) // none of 200 draws is write shard 0 in 1 of 10^35 runs
+	add(shardmap.New(d.Client, d.Names.ShardMap, shardmap.Options{}), now, 200) // in 1 of 10^35 runs, no write goes to write shard 0
 	if n := most(); n != 3 {
-		t.Errorf("n is %d, want 3", n)
+		t.Errorf("the stored count is %d, want 3", n)
 	}
-	add(old, now, 60) // none of 60 draws is write shard 0 in 1 of 10^18 runs
+	add(old, now, 60) // in 1 of 10^18 runs, no write goes to write shard 0
 	w := counters.NewWriter(d.Client, d.Names.Items, old, counters.Options{})
 	for shard := -1; shard != 0; {
 		keyed := w.AddTransact(libtest.Within(t), "c", 1, now)
@@ -195,9 +197,9 @@ func TestNIsTheMostThereEverWere(t *testing.T) {
 		}
 	}
 	if set := d.Item(t, "C#c#0", "-")[schema.Counts].(*types.AttributeValueMemberNS).Value; len(set) != 2 {
-		t.Errorf("the writers with an older view stored %q", set)
+		t.Errorf("counts %q after writers with an older view, want 2 and 3", set)
 	}
 	if n := most(); n != 3 {
-		t.Errorf("after writers with an older view n is %d, want 3", n)
+		t.Errorf("the stored count is %d after writers with an older view, want 3", n)
 	}
 }

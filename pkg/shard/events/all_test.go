@@ -16,6 +16,8 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
+// TestAllStreamsEventsInOrder checks that All returns all events in order at any page limit, and the error of an invalid
+// cursor.
 func TestAllStreamsEventsInOrder(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
@@ -36,7 +38,7 @@ func TestAllStreamsEventsInOrder(t *testing.T) {
 	}
 	for _, err := range reader.All(libtest.Within(t), events.Range{Entity: "e", From: start, To: start, Limit: 1, After: "x"}, start) {
 		if err == nil {
-			t.Fatal("an invalid position was accepted")
+			t.Fatal("All accepts an invalid cursor")
 		}
 	}
 }
@@ -60,8 +62,8 @@ func TestPageDefaultLimit(t *testing.T) {
 	}
 }
 
-// TestEventsTooFarAheadAreRejected checks the limit on events' times: a change of the shard count could
-// take effect before later events.
+// TestEventsTooFarAheadAreRejected checks that events more than MaxAhead ahead are rejected. A change of the shard count
+// may take effect before them.
 func TestEventsTooFarAheadAreRejected(t *testing.T) {
 	d := deploy(t)
 	now := libtest.Later.Truncate(time.Second)
@@ -72,18 +74,18 @@ func TestEventsTooFarAheadAreRejected(t *testing.T) {
 	}
 	outcomes := writer.Put(libtest.Within(t), list, now)
 	if outcomes[0] != nil || !errors.Is(outcomes[1], shard.ErrMisused) {
-		t.Errorf("put: %v", outcomes)
+		t.Errorf("Put = %v, want nil and ErrMisused", outcomes)
 	}
 	if _, err := writer.PutTransact(libtest.Within(t), list[1], now); !errors.Is(err, shard.ErrMisused) {
-		t.Errorf("in a transaction: %v", err)
+		t.Errorf("PutTransact: error %v, want ErrMisused", err)
 	}
 	page, err := events.NewReader(d.Client, d.Names.Events, d.Shards).Query(libtest.Within(t), events.Range{Entity: "e", From: now, To: now.Add(time.Hour)}, now)
 	if err != nil || len(page.Events) != 1 || page.Events[0].ID != "on time" {
-		t.Errorf("stored: %+v, %v", page, err)
+		t.Errorf("stored events: %+v, %v; want only \"on time\"", page, err)
 	}
 }
 
-// slowly is a client of empty tables whose queries take some time and are counted.
+// slowly is a client of empty tables. It counts its queries, which take the time each.
 type slowly struct {
 	events.ReaderClient
 	shardmap.Client
@@ -97,24 +99,24 @@ func (s *slowly) Query(context.Context, *dynamodb.QueryInput, ...func(*dynamodb.
 	return &dynamodb.QueryOutput{}, nil
 }
 
-// TestLongStreamRefreshesShardMap checks that the last page of a long stream reads the shard map
-// at its own time.
+// TestLongStreamRefreshesShardMap checks that the last page of a stream looks up the shard map at its own time, and not at
+// the stream's begin.
 func TestLongStreamRefreshesShardMap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		counts := &slowly{}
 		shards := shardmap.New(counts, "shard-map", shardmap.Options{})
 		reader := events.NewReader(&slowly{each: 500 * time.Millisecond}, "items", shards)
 		begin := time.Now()
-		days := events.Range{Entity: "e", From: begin, To: begin.AddDate(0, 0, events.MaxQueries)} // two pages, and the last is a day's
+		days := events.Range{Entity: "e", From: begin, To: begin.AddDate(0, 0, events.MaxQueries)} // two pages, of which the last has one day
 		for ev, err := range reader.All(t.Context(), days, begin) {
 			t.Fatal(ev, err)
 		}
 		if took := time.Since(begin); took < 30*time.Second {
-			t.Fatalf("the stream took only %v", took)
+			t.Fatalf("the stream took %v, want at least 30 s", took)
 		}
 		polls := counts.made.Load()
 		if _, err := shards.Lookup(t.Context(), "E#e", time.Now()); err != nil || counts.made.Load() != polls {
-			t.Errorf("%v: the view of the shard map is not of the stream's end", err)
+			t.Errorf("a lookup after the stream polls the map, %v; want a view from the stream's end", err)
 		}
 	})
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// partly writes a third of each batch and throttles all other writes.
+// partly is a client that writes a third of each batch and throttles all other writes.
 type partly struct{ libtest.Scripted }
 
 func (*partly) BatchWriteItem(_ context.Context, in *dynamodb.BatchWriteItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.BatchWriteItemOutput, error) {
@@ -24,18 +24,19 @@ func (*partly) BatchWriteItem(_ context.Context, in *dynamodb.BatchWriteItemInpu
 	return &dynamodb.BatchWriteItemOutput{UnprocessedItems: map[string][]types.WriteRequest{"items": asked[len(asked)/3:]}}, nil
 }
 
+// writeOf returns a put of an event with this key.
 func writeOf(pk, sk string) shardmap.Write {
 	return shardmap.Write{Action: types.TransactWriteItem{Put: &types.Put{Item: dynamo.Key(pk, sk)}}, Attempt: shard.Attempt{Key: "E#e"}}
 }
 
-// TestEveryItemOfBatchIsObserved checks that each item is observed once. Unprocessed items are
-// throttled if their partition is known to have throttled, else inconclusive.
+// TestEveryItemOfBatchIsObserved checks that each item is observed once. Unprocessed items are observed as throttled if a
+// single put shows that their partition throttles, and otherwise as inconclusive.
 func TestEveryItemOfBatchIsObserved(t *testing.T) {
 	full := &types.ProvisionedThroughputExceededException{ThrottlingReasons: []types.ThrottlingReason{{Reason: aws.String("TableWriteKeyRangeThroughputExceeded")}}}
 	account := &types.ProvisionedThroughputExceededException{ThrottlingReasons: []types.ThrottlingReason{{Reason: aws.String("TableWriteAccountLimitExceeded")}}}
 	for name, c := range map[string]struct {
-		single  error
-		refused int
+		single    error // of a single put
+		throttled int
 	}{"the partition's limit": {full, 16}, "another limit": {account, 0}} {
 		w := &libtest.Listener{}
 		b := newWriteBatch(&partly{libtest.Scripted{Probe: c.single}}, "items", w)
@@ -47,14 +48,14 @@ func TestEveryItemOfBatchIsObserved(t *testing.T) {
 		for _, outcome := range w.Outcomes("E#e") {
 			seen[outcome]++
 		}
-		if len(left) != 16 || seen[shard.Accepted] != 8 || seen[shard.Throttled] != c.refused || w.All != 24 {
-			t.Errorf("%s: %d are left, observed %v", name, len(left), seen)
+		if len(left) != 16 || seen[shard.Accepted] != 8 || seen[shard.Throttled] != c.throttled || w.All != 24 {
+			t.Errorf("%s: %d items are left, observed %v; want 16 left, 8 accepted, %d throttled", name, len(left), seen, c.throttled)
 		}
 	}
 }
 
-// lossy processes no item of a batch. Of single puts, the first is applied with an ambiguous
-// result, and the others conflict with a transaction.
+// lossy is a client that processes no item of a batch. Its first single put has an ambiguous result, and the others
+// conflict with a transaction.
 type lossy struct {
 	partly
 	puts int
@@ -71,8 +72,8 @@ func (l *lossy) PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamo
 	return nil, &types.TransactionConflictException{}
 }
 
-// TestAmbiguousResultIsNotObservedAsConflict checks that an item which may have been written is
-// observed as inconclusive, even if later items of its batch conflict.
+// TestAmbiguousResultIsNotObservedAsConflict checks that an item with an ambiguous result is observed as inconclusive, even
+// if later items of its batch conflict.
 func TestAmbiguousResultIsNotObservedAsConflict(t *testing.T) {
 	w := &libtest.Listener{}
 	b := newWriteBatch(&lossy{}, "items", w)
@@ -81,6 +82,6 @@ func TestAmbiguousResultIsNotObservedAsConflict(t *testing.T) {
 	}
 	left, err := b.attempt(t.Context(), b.items)
 	if len(left) != 3 || w.All != 3 || dynamo.IsConflict(err) || !errors.Is(dynamo.Kind(err), shard.ErrUnavailable) {
-		t.Errorf("an attempt: %d items are left, %v", len(left), err)
+		t.Errorf("%d items are left and %d observed, error %v; want 3, 3 and ErrUnavailable", len(left), w.All, err)
 	}
 }

@@ -11,8 +11,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// TestMaxAheadIsThatOfShardMap checks that events may be as far ahead as the shard map allows, and no
-// further.
+// TestMaxAheadIsThatOfShardMap checks that events may be as far ahead as the shard map's options allow, and no further.
 func TestMaxAheadIsThatOfShardMap(t *testing.T) {
 	now := time.UnixMilli(1_763_808_123_251)
 	for ahead, want := range map[time.Duration]time.Duration{0: shardmap.MaxAhead, 4 * time.Second: 4 * time.Second, time.Hour: shardmap.MaxEventAhead} {
@@ -21,7 +20,7 @@ func TestMaxAheadIsThatOfShardMap(t *testing.T) {
 		_, fits := writer.PutTransact(t.Context(), events.Event{Entity: "e", ID: "x", Time: now.Add(want)}, now)
 		_, beyond := writer.PutTransact(t.Context(), events.Event{Entity: "e", ID: "x", Time: now.Add(want + 1)}, now)
 		if fits != nil || !errors.Is(beyond, shard.ErrMisused) {
-			t.Errorf("%v ahead: %v and %v", ahead, fits, beyond)
+			t.Errorf("EventAhead %v: error %v at %v ahead, and %v beyond it; want nil and ErrMisused", ahead, fits, want, beyond)
 		}
 	}
 }

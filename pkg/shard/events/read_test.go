@@ -16,6 +16,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
+// put puts events.
 func (d *deployment) put(t *testing.T, list []events.Event, now time.Time) {
 	t.Helper()
 	writer := events.NewWriter(d.Client, d.Names.Events, d.Shards, events.Options{})
@@ -24,6 +25,8 @@ func (d *deployment) put(t *testing.T, list []events.Event, now time.Time) {
 	}
 }
 
+// TestRangeIsInOrderAcrossShardsAndDays checks that ranges over several days and shard counts have each event once and in
+// order, at any page limit. Get finds each event.
 func TestRangeIsInOrderAcrossShardsAndDays(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
@@ -33,7 +36,7 @@ func TestRangeIsInOrderAcrossShardsAndDays(t *testing.T) {
 	n := lane.Runs(100, 300)
 	list := spread("sensor", n, start, 60*time.Hour/time.Duration(n/5))
 	d.put(t, list, now)
-	d.put(t, list[n/3:n*2/3], now) // again: the same items
+	d.put(t, list[n/3:n*2/3], now) // overwrites the same items
 	reader := events.NewReader(d.Client, d.Names.Events, d.Shards)
 	for _, desc := range []bool{false, true} {
 		for _, limit := range []int{1, 7, 100, 1000} {
@@ -45,11 +48,12 @@ func TestRangeIsInOrderAcrossShardsAndDays(t *testing.T) {
 	for _, ev := range list {
 		got, err := reader.Get(libtest.Within(t), "sensor", ev.ID, ev.Time, now)
 		if err != nil || got.ID != ev.ID || !got.Time.Equal(ev.Time) {
-			t.Fatalf("point look-up of %q: %v, %v", ev.ID, got, err)
+			t.Fatalf("Get of %q = %v, %v", ev.ID, got, err)
 		}
 	}
 }
 
+// readAll reads all pages of a range.
 func readAll(t *testing.T, reader *events.Reader, r events.Range, now time.Time) []events.Event {
 	t.Helper()
 	var all []events.Event
@@ -59,7 +63,7 @@ func readAll(t *testing.T, reader *events.Reader, r events.Range, now time.Time)
 			t.Fatal(err)
 		}
 		if len(page.Events) > r.Limit {
-			t.Fatalf("a page of %d with limit %d", len(page.Events), r.Limit)
+			t.Fatalf("a page of %d events with limit %d", len(page.Events), r.Limit)
 		}
 		all = append(all, page.Events...)
 		if page.Next == "" {
@@ -69,6 +73,7 @@ func readAll(t *testing.T, reader *events.Reader, r events.Range, now time.Time)
 	}
 }
 
+// checkOrder checks that the wanted events were read, in order.
 func checkOrder(t *testing.T, got, want []events.Event, desc bool) {
 	t.Helper()
 	if len(got) != len(want) {
@@ -80,11 +85,12 @@ func checkOrder(t *testing.T, got, want []events.Event, desc bool) {
 			w = want[len(want)-1-i]
 		}
 		if got[i].ID != w.ID || !got[i].Time.Equal(w.Time) {
-			t.Fatalf("place %d: got %s at %s, want %s at %s", i, got[i].ID, got[i].Time, w.ID, w.Time)
+			t.Fatalf("event %d: got %s at %s, want %s at %s", i, got[i].ID, got[i].Time, w.ID, w.Time)
 		}
 	}
 }
 
+// TestRangeBounds checks that ranges include From and exclude To, also between milliseconds and around midnight.
 func TestRangeBounds(t *testing.T) {
 	d := deploy(t)
 	start := time.Date(2026, 1, 5, 23, 59, 59, 998_000_000, time.UTC)
@@ -110,6 +116,8 @@ func TestRangeBounds(t *testing.T) {
 	}
 }
 
+// TestRangeOverManyDaysIsBounded checks that a page ends after MaxQueries days without events, and that the next pages
+// have all events.
 func TestRangeOverManyDaysIsBounded(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
@@ -122,7 +130,7 @@ func TestRangeOverManyDaysIsBounded(t *testing.T) {
 	for _, r.Desc = range []bool{false, true} {
 		first, err := reader.Query(libtest.Within(t), r, libtest.Later)
 		if err != nil || first.Next == "" {
-			t.Fatalf("one page read %d days: %v, %v", 2*days, first, err)
+			t.Fatalf("the first page of %d days is %v, %v; want a next page", 2*days, first, err)
 		}
 		rest := r
 		rest.After = first.Next
@@ -130,6 +138,7 @@ func TestRangeOverManyDaysIsBounded(t *testing.T) {
 	}
 }
 
+// TestPagesOfManyShardsAreBounded checks that a page of 600 write shards makes at most MaxQueries queries.
 func TestPagesOfManyShardsAreBounded(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
@@ -139,10 +148,11 @@ func TestPagesOfManyShardsAreBounded(t *testing.T) {
 	now := libtest.Later
 	page, err := reader.Query(libtest.Within(t), events.Range{Entity: "wide", From: now.Add(-72 * time.Hour), To: now, Limit: 10}, now)
 	if err != nil || page.Next == "" || counted.Made.Load() > events.MaxQueries {
-		t.Fatalf("%d queries, next %q, %v", counted.Made.Load(), page.Next, err)
+		t.Fatalf("%d queries, next %q, %v; want at most MaxQueries and a next page", counted.Made.Load(), page.Next, err)
 	}
 }
 
+// TestLastPutOfEventWins checks that the later of two events with one id and time is stored.
 func TestLastPutOfEventWins(t *testing.T) {
 	d := deploy(t)
 	now := libtest.Later.Truncate(time.Millisecond)
@@ -151,20 +161,21 @@ func TestLastPutOfEventWins(t *testing.T) {
 	d.put(t, list, now)
 	got, err := events.NewReader(d.Client, d.Names.Events, d.Shards).Get(libtest.Within(t), "e", list[0].ID, now, now)
 	if err != nil || got.Data["n"].(*types.AttributeValueMemberN).Value != "1" {
-		t.Fatalf("got %v, %v", got, err)
+		t.Fatalf("Get = %v, %v; want n = 1", got, err)
 	}
 }
 
+// TestGetReturnsErrNotFound checks that Get of an event that was never put returns ErrNotFound.
 func TestGetReturnsErrNotFound(t *testing.T) {
 	d := deploy(t)
 	_, err := events.NewReader(d.Client, d.Names.Events, d.Shards).Get(libtest.Within(t), "e", "x", libtest.Later, libtest.Later)
 	if !errors.Is(err, shard.ErrNotFound) {
-		t.Fatalf("got %v", err)
+		t.Fatalf("error %v, want ErrNotFound", err)
 	}
 }
 
-// TestReadsAfterShrinkCostLess counts the queries of ranges before, in and after a storm of the
-// same day. Two minutes before it, a growth may have been dated again, so that a range reads as in it.
+// TestReadsAfterShrinkCostLess checks the queries of ranges before, during and after a storm of the same day. A range
+// within two minutes before the storm reads all write shards, since its growth may have been dated again.
 func TestReadsAfterShrinkCostLess(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
@@ -184,8 +195,7 @@ func TestReadsAfterShrinkCostLess(t *testing.T) {
 	}
 }
 
-// TestEventsOlderThanHistoryAreFound checks that events written under shard counts which the
-// history no longer has are found.
+// TestEventsOlderThanHistoryAreFound checks that events are found whose shard counts the history no longer has.
 func TestEventsOlderThanHistoryAreFound(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
@@ -209,7 +219,7 @@ func TestEventsOlderThanHistoryAreFound(t *testing.T) {
 	}
 }
 
-// spread returns n events of an entity over some days, several at each instant.
+// spread returns n events of an entity, five at each instant and step apart.
 func spread(entity string, n int, start time.Time, step time.Duration) []events.Event {
 	list := make([]events.Event, n)
 	for i := range list {

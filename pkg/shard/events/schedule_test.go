@@ -17,8 +17,8 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// schedule runs processes that share a table and a shard map. Each has its own view, and their
-// clocks differ by up to a second.
+// schedule runs processes that share a table and a shard map. Each has its own view, and their clocks differ by up to a
+// second.
 type schedule struct {
 	*deployment
 	t         testing.TB
@@ -38,7 +38,7 @@ type proc struct {
 	changer *shardmap.Changer
 }
 
-// frozenWrite is a write that a process has prepared and makes later.
+// frozenWrite is a write that a process has prepared and sends later.
 type frozenWrite struct {
 	event  events.Event
 	action *types.Put
@@ -71,7 +71,7 @@ func (s *schedule) within(low, high time.Duration) time.Duration {
 
 func (s *schedule) process() *proc { return s.processes[s.random.IntN(len(s.processes))] }
 
-// run takes random steps and then reads everything. It returns the first failure.
+// run takes random steps and then reads all events. It returns the first failure.
 func (s *schedule) run(steps int) error {
 	for range steps {
 		var err error
@@ -100,8 +100,7 @@ func (s *schedule) run(steps int) error {
 	return errors.Join(s.check(s.process()), s.countItems())
 }
 
-// event returns an event with a time from a minute ago to some seconds ahead by some process's
-// clock. write rejects events as ingest does.
+// event returns an event with a time from 20 s ago to some seconds ahead.
 func (s *schedule) event() events.Event {
 	return events.Event{
 		Entity: s.entity, ID: fmt.Sprint(len(s.accepted), s.random.Uint32()),
@@ -109,11 +108,11 @@ func (s *schedule) event() events.Event {
 	}
 }
 
-// write has a process write an event, at once or up to 5 s after it was prepared.
+// write lets a process write an event, at once or up to 5 s after it was prepared. It drops an event too far ahead.
 func (s *schedule) write(p *proc, ev events.Event) error {
 	now := s.now.Add(p.skew)
 	if ev.Time.After(now.Add(shardmap.MaxAhead)) {
-		return nil // 422
+		return nil // ingest answers 422
 	}
 	action, err := p.writer.PutTransact(s.t.Context(), ev, now)
 	if err != nil {
@@ -127,7 +126,7 @@ func (s *schedule) write(p *proc, ev events.Event) error {
 	return s.thaw(false)
 }
 
-// thaw makes the frozen writes that are due.
+// thaw sends the frozen writes that are due, or all.
 func (s *schedule) thaw(all bool) error {
 	var left []frozenWrite
 	for _, w := range s.frozen {
@@ -144,8 +143,7 @@ func (s *schedule) thaw(all bool) error {
 	return nil
 }
 
-// change has a process grow, shrink or pin the entity, and commit up to a second after it read
-// its clock.
+// change lets a process grow, shrink or pin the entity up to a second after it read its clock.
 func (s *schedule) change(p *proc) {
 	now := s.now.Add(p.skew - s.within(0, time.Second))
 	key, n, ctx := "E#"+s.entity, 1+s.random.IntN(12), s.t.Context()
@@ -162,7 +160,7 @@ func (s *schedule) change(p *proc) {
 	}
 }
 
-// check has a process read all events by range and some by Get.
+// check lets a process read all events by range and some by Get.
 func (s *schedule) check(p *proc) error {
 	now := s.now.Add(p.skew)
 	found := map[string]int{}
@@ -181,13 +179,13 @@ func (s *schedule) check(p *proc) error {
 	}
 	for _, ev := range s.accepted {
 		if found[ev.ID] != 1 {
-			return fmt.Errorf("the event at %s was read %d times", ev.Time, found[ev.ID])
+			return fmt.Errorf("the event at %s was read %d times, want once", ev.Time, found[ev.ID])
 		}
 	}
 	for range min(5, len(s.accepted)) {
 		ev := s.accepted[s.random.IntN(len(s.accepted))]
 		if _, err := p.reader.Get(s.t.Context(), ev.Entity, ev.ID, ev.Time, now); err != nil {
-			return fmt.Errorf("getting the event at %s: %w", ev.Time, err)
+			return fmt.Errorf("Get of the event at %s: %w", ev.Time, err)
 		}
 	}
 	return nil
@@ -212,13 +210,13 @@ func (s *schedule) countItems() error {
 		}
 	}
 	if items != len(distinct) {
-		return fmt.Errorf("%d events are %d items", len(distinct), items)
+		return fmt.Errorf("%d events have %d items", len(distinct), items)
 	}
 	return nil
 }
 
-// TestEveryEventIsFoundAfterAnyChange runs random schedules of writes, retries, changes, frozen
-// processes and clocks that differ.
+// TestEveryEventIsFoundAfterAnyChange checks that every event is found once in random schedules of writes, retries,
+// changes, frozen processes and clocks that differ.
 func TestEveryEventIsFoundAfterAnyChange(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
@@ -232,8 +230,8 @@ func TestEveryEventIsFoundAfterAnyChange(t *testing.T) {
 	}
 }
 
-// TestSchedulesFindTooShortLeadTime checks that the schedules find a change which takes effect
-// before all processes know of it. Seed 17 is the first that does.
+// TestSchedulesFindTooShortLeadTime checks that schedules detect a lead of 1 s, with which changes take effect before all
+// processes know them. Seed 17 is the first that does.
 func TestSchedulesFindTooShortLeadTime(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
@@ -244,5 +242,5 @@ func TestSchedulesFindTooShortLeadTime(t *testing.T) {
 			return
 		}
 	}
-	t.Fatalf("%d schedules with a lead time of 1 s found nothing wrong", most)
+	t.Fatalf("%d schedules with a lead of 1 s found no fault", most)
 }

@@ -21,9 +21,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// TestStoredFormOfEvents pins the stored form of events, since old items are never rewritten. The
-// golden file has three shard counts, entities and ids with separators in them, events with and
-// without data, by Put and by PutTransact.
+// TestStoredFormOfEvents compares stored events with a golden file, since old items are never rewritten. The file has
+// several shard counts, separators in entities and ids, and events with and without data.
 func TestStoredFormOfEvents(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)

@@ -20,7 +20,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/table"
 )
 
-// reachable is a shard map that can be out of reach, and counts its calls.
+// reachable is a shard map that counts its calls, and fails them while gone is set.
 type reachable struct {
 	*mapfake.Table
 	gone  bool
@@ -29,7 +29,7 @@ type reachable struct {
 
 func (r *reachable) call() error {
 	if r.calls++; r.gone {
-		return &types.InternalServerError{Message: new("out of reach")}
+		return &types.InternalServerError{Message: new("unavailable")}
 	}
 	return nil
 }
@@ -48,7 +48,7 @@ func (r *reachable) Query(ctx context.Context, in *dynamodb.QueryInput, o ...fun
 	return r.Table.Query(ctx, in, o...)
 }
 
-// counted counts a table's puts and queries.
+// counted is a table that counts its puts and queries.
 type counted struct {
 	*stored
 	puts, queries atomic.Int64
@@ -64,9 +64,8 @@ func (c *counted) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(
 	return c.stored.Query(ctx, in, o...)
 }
 
-// TestColdNamesBesideManyHotOnes writes and reads cold names of an adopted table whose map has 100,000 others: one put and
-// one query each. Then the map is out of reach for a minute: puts at random go to the plain key, and all other calls fail
-// until it is back.
+// TestColdNamesBesideManyHotOnes checks that cold names cost one put and one query beside 100,000 hot ones. While the map is
+// unavailable for a minute, random puts go to the plain key, and other calls return ErrStale.
 func TestColdNamesBesideManyHotOnes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shardMap := &reachable{Table: mapfake.New(10_000, time.Millisecond, time.Millisecond)}
@@ -83,7 +82,7 @@ func TestColdNamesBesideManyHotOnes(t *testing.T) {
 			t.Fatal(err)
 		}
 		if e, err := shards.Lookup(t.Context(), "customer-77", time.Now()); err != nil || e.Most() != 16 {
-			t.Fatalf("a hot name: %+v, %v", e, err)
+			t.Fatalf("a hot name: %+v, %v; want 16 write shards", e, err)
 		}
 		random := table.Table{
 			Client: db, Name: "orders", PartitionKey: "customer", SortKey: "placed", Shards: shards,
@@ -108,12 +107,12 @@ func TestColdNamesBesideManyHotOnes(t *testing.T) {
 				n, err = n+1, errors.Join(err, failed)
 			}
 			if err != nil || n != 1 {
-				t.Fatalf("%s: %d items, %v", name, n, err)
+				t.Fatalf("%s: %d items, %v; want 1", name, n, err)
 			}
 			time.Sleep(100 * time.Millisecond)
 		}
 		if polls := 1 + int(time.Since(begin)/time.Second); db.puts.Load() != 100 || db.queries.Load() != 100 || shardMap.calls > 2*polls {
-			t.Errorf("100 names: %d puts, %d queries, %d reads of the map in %v", db.puts.Load(), db.queries.Load(), shardMap.calls, time.Since(begin))
+			t.Errorf("100 names: %d puts, %d queries, %d reads of the map in %v; want 100, 100 and 2 reads a second at most", db.puts.Load(), db.queries.Load(), shardMap.calls, time.Since(begin))
 		}
 		shardMap.gone = true
 		time.Sleep(2 * shardmap.ViewAge)
@@ -122,10 +121,10 @@ func TestColdNamesBesideManyHotOnes(t *testing.T) {
 			_, counting := random.Count(ctx, "cold-0", table.Span{}, time.Now())
 			cancel()
 			if err := put(t, &random, "cold-0"); err != nil || !errors.Is(counting, shard.ErrStale) {
-				t.Errorf("out of reach: put %v, count %v", err, counting)
+				t.Errorf("map unavailable: a random put: %v; Count: error %v, want ErrStale", err, counting)
 			}
 			if err := put(t, &calculated, "cold-1"); !errors.Is(err, shard.ErrStale) {
-				t.Errorf("out of reach, calculated: %v", err)
+				t.Errorf("map unavailable: a calculated put: error %v, want ErrStale", err)
 			}
 		}
 		shardMap.gone = false
@@ -136,8 +135,8 @@ func TestColdNamesBesideManyHotOnes(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if n < 2 || put(t, &calculated, "cold-1") != nil {
-			t.Errorf("back: %d items", n)
+		if err := put(t, &calculated, "cold-1"); n < 2 || err != nil {
+			t.Errorf("map available again: %d items, want several; a calculated put: %v", n, err)
 		}
 	})
 }

@@ -28,19 +28,20 @@ import (
 
 var everyItem = flag.Int("items", 0, "how many items TestEveryItemIsFoundOnce puts: 0 is 2,000, in the long run 40,000")
 
-// TestEveryItemIsFoundOnce storms one plain name of a table after the other on DynamoDB Local, behind a limiter with 64
-// partitions of 20 WCU/s, from eight programs with a shard map and a grower each, while an operator pins other counts.
-// Puts are not sent, lose their answer or end early. Programs die, a sixth of those that change N in the change, which is
-// committed up to 6 s later. Meanwhile each of two readers, and at the end a third, must find each item that was accepted
-// before its read began once, in order, and none that was not put. As docs/limits.md says, a read may miss items between
-// the late commit of a program that died and the next change.
+// TestEveryItemIsFoundOnce checks that each read has every item once, in order, that was accepted before the read began, and
+// none that was not put. Two readers read meanwhile, and a third at the end.
+//
+// Eight programs, each with a shard map and a grower, storm adopted names one after another on the engine. A limiter has
+// 64 partitions of 20 WCU/s, and an operator pins other counts. Puts are not sent, lose their answer or end early.
+// Programs die. A sixth of the changes of N kill their program, and are committed up to 6 s later. Until the next change,
+// a read may then miss items (docs/limits.md).
 func TestEveryItemIsFoundOnce(t *testing.T) {
 	t.Parallel()
 	total := lane.Runs(2000, 40_000)
 	if *everyItem > 0 {
 		total = *everyItem
 	}
-	each := min(total/2, 5000) // of a name
+	each := min(total/2, 5000) // items of a name
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	d := libtest.Deploy(t)
@@ -57,7 +58,7 @@ func TestEveryItemIsFoundOnce(t *testing.T) {
 		o.check("at the end", o.paged(reader), maps.Clone(o.accepted), time.Time{})
 		entry, err := reader.changer.Read(libtest.Within(t), o.name)
 		if err != nil || entry.Most() < 2 {
-			t.Errorf("%s: N %v, %v", o.name, entry.History, err)
+			t.Errorf("%s: N %v, %v; want a growth", o.name, entry.History, err)
 		}
 		changes += len(entry.History)
 		if _, err := d.Client.DeleteTable(t.Context(), &dynamodb.DeleteTableInput{TableName: &w.table}); err != nil {
@@ -68,7 +69,7 @@ func TestEveryItemIsFoundOnce(t *testing.T) {
 		w.accepted, w.perhaps, names, changes, w.late, w.lost.Load(), w.reads.Load(), w.failed.Load(), w.excused)
 }
 
-// crowd is a table and its programs' faults.
+// crowd is a table with the faults of its programs and counts of what happened.
 type crowd struct {
 	t       *testing.T
 	d       *libtest.Deployment
@@ -77,11 +78,11 @@ type crowd struct {
 
 	mu                sync.Mutex
 	random            *rand.Rand
-	accepted, perhaps int
-	commits           []commit     // of changes of the present name
-	lost              atomic.Int64 // transactions
+	accepted, perhaps int          // puts; perhaps have an unknown outcome
+	commits           []commit     // changes of the current name
+	lost              atomic.Int64 // transactions whose answer was lost
 	reads, failed     atomic.Int64
-	late, excused     int // commits, reads
+	late, excused     int // late commits, and reads that missed items for them
 	dying             sync.WaitGroup
 }
 
@@ -100,8 +101,8 @@ func (w *crowd) committed(late bool) {
 	}
 }
 
-// excuses reports whether a read that began then may miss items: it overlaps with the time after a late commit, until
-// all programs know of it by the next change, or by looking back for [shardmap.LateTime].
+// excuses reports whether a read that began at a time may miss items after a late commit. All programs know the commit
+// after the next change, or after [shardmap.LateTime].
 func (w *crowd) excuses(began time.Time) bool {
 	const poll = 3 * time.Second // on a busy machine
 	w.mu.Lock()
@@ -128,14 +129,14 @@ func (w *crowd) below(n int) int {
 	return w.random.IntN(n)
 }
 
-// process is a program that runs, with the table.
+// process is a running program with its table.
 type process struct {
 	*table.Table
 	client  *mortal
 	changer *shardmap.Changer
 }
 
-// program starts one.
+// program starts a program.
 func (w *crowd) program(layout table.Layout) process {
 	client := &mortal{Client: w.d.Client, w: w}
 	changer := shardmap.NewChanger(client, shardmap.New(client, w.d.Names.ShardMap, shardmap.Options{}), shardmap.ChangerOptions{})
@@ -158,8 +159,8 @@ func (w *crowd) program(layout table.Layout) process {
 	}, client, changer}
 }
 
-// mortal is a program's client of the shard map. With a sixth of the transactions the program dies, and they are
-// committed later; a sixth have no answer.
+// mortal is a program's client of the shard map. With a sixth of its transactions the program dies, and the transaction is
+// committed later. Another sixth lose their answer.
 type mortal struct {
 	*dynamodb.Client
 	w    *crowd
@@ -167,7 +168,7 @@ type mortal struct {
 }
 
 func (c *mortal) PutItem(ctx context.Context, in *dynamodb.PutItemInput, o ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
-	if c.dead.Load() { // it voids no change, and takes it for voided, which ends its goroutine
+	if c.dead.Load() { // ends the goroutine that voids the change
 		return nil, &types.ConditionalCheckFailedException{}
 	}
 	return c.Client.PutItem(ctx, in, o...)
@@ -209,12 +210,12 @@ type orders struct {
 
 	mu       sync.Mutex
 	accepted map[string]bool // by sort key
-	asked    map[string]bool // accepted, or perhaps made
+	asked    map[string]bool // accepted, or with an unknown outcome
 }
 
-// storm has the programs put n items while others read.
+// storm lets the programs put n items while others read.
 func (o *orders) storm(n int) {
-	for i := range 20 { // of a program that knows nothing of hotshard
+	for i := range 20 { // by a program without the library
 		it := o.item(fmt.Sprint("plain-", i))
 		if _, err := o.w.d.Client.PutItem(o.w.t.Context(), &dynamodb.PutItemInput{TableName: &o.w.table, Item: it}); err != nil {
 			o.w.t.Fatal(err)
@@ -259,7 +260,7 @@ func (o *orders) item(id string) table.Item {
 	return table.Item{"customer": libtest.Str(o.name), "placed": libtest.Str(shard.Millis.Key(time.Now(), "#", id))}
 }
 
-// put puts an item. Once in 50 times it has no more than 20 ms.
+// put puts an item. Once in 50 times the deadline is 20 ms at most.
 func (o *orders) put(program process, id string) {
 	limit := 10 * time.Second
 	if o.w.odds(50) {
@@ -284,11 +285,11 @@ func (o *orders) put(program process, id string) {
 	case errors.Is(err, shard.ErrThrottled) || errors.Is(err, shard.ErrUnavailable) || errors.Is(err, shard.ErrStale) || ctx.Err() != nil:
 		o.w.perhaps++
 	default:
-		o.w.t.Errorf("putting %s of %s: %v", key, o.name, err)
+		o.w.t.Errorf("Put of %s of %s: %v", key, o.name, err)
 	}
 }
 
-// read reads all items of the name, and compares them with what was accepted before. Then it rests for as long.
+// read reads all items of the name and checks them against those accepted before. Then it pauses as long as it read.
 func (o *orders) read(program process) {
 	began := time.Now()
 	defer func() { time.Sleep(time.Since(began)) }()
@@ -301,25 +302,25 @@ func (o *orders) read(program process) {
 		if err != nil {
 			o.w.failed.Add(1)
 			if !errors.Is(err, shard.ErrUnavailable) && !errors.Is(err, shard.ErrThrottled) && !errors.Is(err, shard.ErrStale) {
-				o.w.t.Errorf("reading %s: %v", o.name, err)
+				o.w.t.Errorf("Query of %s: %v", o.name, err)
 			}
 			return
 		}
 		found = append(found, libtest.Text(it["placed"]))
 	}
-	o.check("meanwhile", found, before, began)
+	o.check("during the storm", found, before, began)
 }
 
-// operate pins a count for a while.
+// operate pins a count for up to a second.
 func (o *orders) operate(operator process) {
 	ctx := libtest.Within(o.w.t)
-	_, _ = operator.changer.Pin(ctx, o.name, 1+o.w.below(64), libtest.Note, time.Now()) // the operator may die of it
+	_, _ = operator.changer.Pin(ctx, o.name, 1+o.w.below(64), libtest.Note, time.Now()) // may kill the operator
 	time.Sleep(time.Duration(o.w.below(1000)) * time.Millisecond)
 	_, _ = operator.changer.Unpin(ctx, o.name, libtest.Note, time.Now())
 	time.Sleep(time.Duration(o.w.below(1000)) * time.Millisecond)
 }
 
-// paged reads all items of the name by pages.
+// paged reads all items of the name in pages.
 func (o *orders) paged(program process) (found []string) {
 	for s := (table.Span{Limit: 300, Consistent: true}); ; {
 		page, err := program.Page(libtest.Within(o.w.t), o.name, s, time.Now())
@@ -335,17 +336,17 @@ func (o *orders) paged(program process) (found []string) {
 	}
 }
 
-// check checks that a read found each wanted item, each item once, in order, and none that was not put. One that did not
-// begin at the zero time may be excused.
+// check checks that a read found each wanted item once and in order, and none that was not put. A read with the zero time
+// as its begin is not excused.
 func (o *orders) check(when string, found []string, want map[string]bool, began time.Time) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for i, key := range found {
 		if delete(want, key); !o.asked[key] || i > 0 && key <= found[i-1] {
-			o.w.t.Errorf("%s, %s: %s was not put, is there twice or not in order", o.name, when, key)
+			o.w.t.Errorf("%s, %s: %s was not put, was read twice or is not in order", o.name, when, key)
 		}
 	}
 	if len(want) > 0 && (began.IsZero() || !o.w.excuses(began)) {
-		o.w.t.Errorf("%s, %s: %d of %d items are hidden, as %v", o.name, when, len(want), len(found)+len(want), slices.Sorted(maps.Keys(want))[:1])
+		o.w.t.Errorf("%s, %s: %d of %d items are missing, such as %v", o.name, when, len(want), len(found)+len(want), slices.Sorted(maps.Keys(want))[:1])
 	}
 }

@@ -20,15 +20,15 @@ type fakeShards struct {
 	entries    map[string]shardmap.Entry
 	partitions int
 	lead       time.Duration
-	refused    error  // error of the next calls
-	between    func() // called between the read of an entry and its change
+	fails      error  // the error of all calls; may be nil
+	between    func() // called between the read of an entry and its change; may be nil
 	reads      int
-	changes    []int // counts
+	changes    []int // the counts of all changes
 }
 
 func (f *fakeShards) Refresh(_ context.Context, key string, _ time.Time) (shardmap.Entry, error) {
 	f.reads++
-	return f.entry(key), f.refused
+	return f.entry(key), f.fails
 }
 
 func (f *fakeShards) entry(key string) shardmap.Entry {
@@ -44,8 +44,8 @@ func (f *fakeShards) GrowFrom(_ context.Context, seen shardmap.Entry, count int,
 	if e := f.entry(seen.Key); e.Version != seen.Version {
 		return e, shardmap.ErrNoChange
 	}
-	if f.refused != nil {
-		return seen, f.refused
+	if f.fails != nil {
+		return seen, f.fails
 	}
 	f.changes = append(f.changes, count)
 	f.set(seen.Key, count, now)
@@ -62,7 +62,7 @@ func (f *fakeShards) set(key string, count int, now time.Time) {
 	f.entries[key] = e
 }
 
-// process is a Grower with a test clock, and a view of its own that only its own calls refresh.
+// process is a Grower with a test clock and its own view. Only storm refreshes the view.
 type process struct {
 	*Grower
 	t      *testing.T
@@ -70,7 +70,7 @@ type process struct {
 	view   map[string]shardmap.Entry
 	clock  time.Time
 	waits  int
-	said   *bytes.Buffer
+	log    *bytes.Buffer
 	table  string
 	clear  func(ctx context.Context, from, to int) error
 	next   uint64
@@ -81,8 +81,8 @@ func newShards() *fakeShards {
 }
 
 func newProcess(t *testing.T, shards *fakeShards, o Options) *process {
-	p := &process{t: t, shards: shards, view: map[string]shardmap.Entry{}, clock: time.Unix(1_800_000_000, 0), said: &bytes.Buffer{}}
-	o.Clock, o.Logger = func() time.Time { return p.clock }, slog.New(slog.NewTextHandler(p.said, nil))
+	p := &process{t: t, shards: shards, view: map[string]shardmap.Entry{}, clock: time.Unix(1_800_000_000, 0), log: &bytes.Buffer{}}
+	o.Clock, o.Logger = func() time.Time { return p.clock }, slog.New(slog.NewTextHandler(p.log, nil))
 	var err error
 	if p.Grower, err = New(shards, o); err != nil {
 		t.Fatal(err)
@@ -91,7 +91,7 @@ func newProcess(t *testing.T, shards *fakeShards, o Options) *process {
 	return p
 }
 
-// write makes a request of one attempt, by the view as it is.
+// write observes a request with one attempt, which uses the view.
 func (p *process) write(key string, outcome shard.Outcome) {
 	p.next++
 	e := p.view[key]
@@ -108,8 +108,7 @@ func (p *process) write(key string, outcome shard.Outcome) {
 	})
 }
 
-// storm makes requests that are all refused, ten a second. Changes are in the view a
-// second after they were made.
+// storm observes ten requests a second with the same outcome. It refreshes the view once a second.
 func (p *process) storm(key string, lasting time.Duration, outcome shard.Outcome) {
 	for n := range int(lasting / (100 * time.Millisecond)) {
 		p.clock = p.clock.Add(100 * time.Millisecond)
@@ -120,7 +119,8 @@ func (p *process) storm(key string, lasting time.Duration, outcome shard.Outcome
 	}
 }
 
-func TestRefusalsGrowAKey(t *testing.T) {
+// TestThrottlesGrowAKey checks how far throttles grow a key of each kind within 20 s.
+func TestThrottlesGrowAKey(t *testing.T) {
 	for key, want := range map[string][]int{
 		"C#hot": {4, 16, 64, 256}, "R#hot": {4, 16, 64, 256}, // up to four times the partitions
 		"E#hot": {24, 64, 256}, "S#hot": {24}, "L#hot": {24}, "nobody's": nil,
@@ -129,139 +129,138 @@ func TestRefusalsGrowAKey(t *testing.T) {
 		shards := newShards()
 		p := newProcess(t, shards, Options{})
 		p.storm(key, 20*time.Second, shard.Throttled)
-		looks := shards.reads - len(shards.changes)
-		if key[0] != 'C' && looks > 0 || key[0] == 'C' && looks != len(shards.changes) {
-			t.Errorf("%s: looked %d times", key, looks)
+		rechecks := shards.reads - len(shards.changes)
+		if key[0] != 'C' && rechecks > 0 || key[0] == 'C' && rechecks != len(shards.changes) {
+			t.Errorf("%s: %d rechecks in %d changes, want one for each change of a counter and none else", key, rechecks, len(shards.changes))
 		}
-		if !slices.Equal(shards.changes, want) || p.waits != shards.reads || len(want) > 0 && !strings.Contains(p.said.String(), "msg=grown key="+key) {
-			t.Errorf("%s: %v, want %v; %d waits, %d reads; log:\n%s", key, shards.changes, want, p.waits, shards.reads, p.said)
+		if !slices.Equal(shards.changes, want) || p.waits != shards.reads || len(want) > 0 && !strings.Contains(p.log.String(), "msg=grown key="+key) {
+			t.Errorf("%s: %v, want %v; %d waits, %d reads; log:\n%s", key, shards.changes, want, p.waits, shards.reads, p.log)
 		}
 	}
 }
 
-// TestACountIsNotAnsweredBeforeItIsInForce checks that a key whose changes take effect after the lead
-// does not grow again before.
-func TestACountIsNotAnsweredBeforeItIsInForce(t *testing.T) {
+// TestPendingGrowthIsNotRepeated checks that a key does not grow again before its last change takes effect.
+func TestPendingGrowthIsNotRepeated(t *testing.T) {
 	for key, want := range map[string][]int{"E#hot": {24, 64}, "orders/hot": {24, 64}, "clicks/hot": {24, 64}} {
 		shards := newShards()
 		shards.lead = 5 * time.Second
 		p := newProcess(t, shards, Options{})
 		p.storm(key, 5*time.Second, shard.Throttled)
 		if !slices.Equal(shards.changes, want[:1]) {
-			t.Errorf("%s: before the change is in force: %v", key, shards.changes)
+			t.Errorf("%s: before the change takes effect: %v, want %v", key, shards.changes, want[:1])
 		}
 		p.storm(key, 2*time.Second, shard.Throttled)
 		if !slices.Equal(shards.changes, want) {
-			t.Errorf("%s: after: %v", key, shards.changes)
+			t.Errorf("%s: after the change took effect: %v, want %v", key, shards.changes, want)
 		}
 	}
 }
 
-// TestABoardGrowsOnceAMinute checks the pause: a board's entries move only with their next writes.
-func TestABoardGrowsOnceAMinute(t *testing.T) {
+// TestBoardGrowsOncePerMinute checks the pause between a board's growths, whose entries move only with their next writes.
+func TestBoardGrowsOncePerMinute(t *testing.T) {
 	shards := newShards()
 	p := newProcess(t, shards, Options{})
 	p.storm("L#hot", 59*time.Second, shard.Throttled)
 	if !slices.Equal(shards.changes, []int{24}) {
-		t.Errorf("within a minute: %v", shards.changes)
+		t.Errorf("within a minute: %v, want [24]", shards.changes)
 	}
 	p.storm("L#hot", 10*time.Second, shard.Throttled)
 	if !slices.Equal(shards.changes, []int{24, 64}) {
-		t.Errorf("then: %v", shards.changes)
+		t.Errorf("after a minute: %v, want [24 64]", shards.changes)
 	}
 }
 
-// TestConflicts checks that conflicts count for counters and limits only. Other items conflict with their own writers
-// on any write shard.
-// writers, wherever it lies.
-func TestConflicts(t *testing.T) {
+// TestConflictsGrowCountersAndLimits checks that conflicts grow counters and limits only. Other items conflict with their
+// own writers on any write shard.
+func TestConflictsGrowCountersAndLimits(t *testing.T) {
 	for key, want := range map[string]int{"C#k": 4, "R#k": 4, "E#k": 1, "S#k": 1, "L#k": 1} {
 		shards := newShards()
 		newProcess(t, shards, Options{}).storm(key, time.Second, shard.Conflicted)
 		if got := shards.entry(key).History.Newest(); got != want {
-			t.Errorf("%s: %d, want %d", key, got, want)
+			t.Errorf("%s: %d write shards, want %d", key, got, want)
 		}
 	}
 }
 
-// TestWhoComesLaterAdopts checks that a process adopts a change that another made before its request, or during it.
-// question and its answer.
-func TestWhoComesLaterAdopts(t *testing.T) {
+// TestChangeOfAnotherProcessIsAdopted checks that a process adopts a change that another process made before its call, or
+// during it.
+func TestChangeOfAnotherProcessIsAdopted(t *testing.T) {
 	shards := newShards()
 	p := newProcess(t, shards, Options{})
 	shards.set("C#k", 4, p.clock)
 	p.storm("C#k", 300*time.Millisecond, shard.Throttled)
-	if len(shards.changes) > 0 || shards.reads != 2 { // once to look, once to change it
-		t.Fatalf("it changed what was changed: %v, %d reads", shards.changes, shards.reads)
+	if len(shards.changes) > 0 || shards.reads != 2 { // a recheck and the change's read
+		t.Fatalf("%d reads, and changes to %v after the other process's; want 2 and none", shards.reads, shards.changes)
 	}
-	p.storm("C#k", 5*time.Second, shard.Throttled) // by the view of before, at first
+	p.storm("C#k", 5*time.Second, shard.Throttled) // with the old view at first
 	if !slices.Equal(shards.changes, []int{16, 64, 256}) {
-		t.Fatalf("by the count that it adopted: %v", shards.changes)
+		t.Fatalf("changes after the adopted one: %v, want [16 64 256]", shards.changes)
 	}
 	other := newShards()
 	q := newProcess(t, other, Options{})
 	other.between = func() { other.set("C#k", 16, q.clock); other.between = nil }
 	q.storm("C#k", 300*time.Millisecond, shard.Throttled)
-	if len(other.changes) > 0 || q.said.Len() > 0 {
-		t.Fatalf("it lost, and changed %v: %s", other.changes, q.said)
+	if len(other.changes) > 0 || q.log.Len() > 0 {
+		t.Fatalf("the loser changed %v, want none; log:\n%s", other.changes, q.log)
 	}
 	q.view["C#k"] = other.entry("C#k")
 	q.storm("C#k", 600*time.Millisecond, shard.Throttled)
 	if !slices.Equal(other.changes, []int{64}) {
-		t.Errorf("by what the winner wrote: %v", other.changes)
+		t.Errorf("changes after the winner's: %v, want [64]", other.changes)
 	}
 }
 
-// TestAThrottledMap checks that a throttled shard map keeps the count, and is retried with a growing pause.
-func TestAThrottledMap(t *testing.T) {
+// TestUnavailableMapIsRetried checks that an unavailable shard map is retried with a growing pause.
+func TestUnavailableMapIsRetried(t *testing.T) {
 	shards := newShards()
-	shards.refused = shard.ErrUnavailable
+	shards.fails = shard.ErrUnavailable
 	p := newProcess(t, shards, Options{})
 	p.storm("C#k", 10*time.Second, shard.Throttled)
-	if len(shards.changes) > 0 || shards.reads < 4 || shards.reads > 6 || !strings.Contains(p.said.String(), "shard count not read") {
-		t.Errorf("%v, %d reads; log:\n%s", shards.changes, shards.reads, p.said)
+	if len(shards.changes) > 0 || shards.reads < 4 || shards.reads > 6 || !strings.Contains(p.log.String(), "shard count not read") {
+		t.Errorf("changes %v, %d reads, want none and 4 to 6; log:\n%s", shards.changes, shards.reads, p.log)
 	}
-	shards.refused = nil
+	shards.fails = nil
 	p.storm("C#k", 6*time.Second, shard.Throttled)
 	if len(shards.changes) == 0 || shards.changes[0] != 4 {
-		t.Errorf("afterwards: %v", shards.changes)
+		t.Errorf("changes when the map is available: %v, want 4 first", shards.changes)
 	}
 }
 
-// TestACallThatEndsAsksNothing checks that a call whose context has ended does not read the shard map.
-func TestACallThatEndsAsksNothing(t *testing.T) {
+// TestEndedCallReadsNoMap checks that a call whose context has ended does not read the shard map.
+func TestEndedCallReadsNoMap(t *testing.T) {
 	shards := newShards()
 	p := newProcess(t, shards, Options{})
 	p.wait = func(context.Context) bool { return false }
 	p.storm("C#k", time.Second, shard.Throttled)
 	if shards.reads > 0 || len(shards.changes) > 0 {
-		t.Errorf("%d reads, %v", shards.reads, shards.changes)
+		t.Errorf("%d reads, changes %v; want none", shards.reads, shards.changes)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if waitAWhile(ctx) {
-		t.Error("it waited beyond its context's end")
+		t.Error("waitAWhile = true with an ended context")
 	}
 }
 
+// TestObserveAndPins checks that a key does not grow if Observe is set, or if it is pinned.
 func TestObserveAndPins(t *testing.T) {
-	watched := newShards()
-	w := newProcess(t, watched, Options{Observe: true})
+	observed := newShards()
+	w := newProcess(t, observed, Options{Observe: true})
 	w.storm("C#k", 10*time.Second, shard.Throttled)
-	if n := strings.Count(w.said.String(), "would grow"); len(watched.changes) > 0 || n == 0 || n > 6 {
-		t.Errorf("%v; log:\n%s", watched.changes, w.said)
+	if n := strings.Count(w.log.String(), "would grow"); len(observed.changes) > 0 || n == 0 || n > 6 {
+		t.Errorf("changes %v with Observe, want none and 1 to 6 log lines; log:\n%s", observed.changes, w.log)
 	}
 	shards := newShards()
 	shards.entries["C#pinned"] = shardmap.Entry{Version: 1, Pinned: true, History: shard.History{{Count: 3}}}
 	p := newProcess(t, shards, Options{})
 	p.storm("C#pinned", 10*time.Second, shard.Throttled)
 	if len(shards.changes) > 0 || shards.reads > 2 {
-		t.Errorf("a pinned key: %v, %d reads", shards.changes, shards.reads)
+		t.Errorf("a pinned key: changes %v, %d reads; want none and at most 2", shards.changes, shards.reads)
 	}
 }
 
-// TestTheBoundIsSaid checks that the bound is logged once a minute and key, without reading the shard map.
-func TestTheBoundIsSaid(t *testing.T) {
+// TestBoundIsLoggedOncePerMinute checks that a key at its bound is logged once a minute, without reads of the shard map.
+func TestBoundIsLoggedOncePerMinute(t *testing.T) {
 	shards := newShards()
 	shards.partitions = 4
 	p := newProcess(t, shards, Options{})
@@ -269,23 +268,23 @@ func TestTheBoundIsSaid(t *testing.T) {
 	p.view["C#k"] = shards.entry("C#k")
 	p.storm("C#k", 70*time.Second, shard.Throttled)
 	want := `msg="more write shards do not help: the table's partitions are the limit" key=C#k shards=16 partitions=4`
-	if got := p.said.String(); len(shards.changes) > 0 || shards.reads > 0 || strings.Count(got, want) != 2 {
-		t.Errorf("%v, %d reads; log:\n%s", shards.changes, shards.reads, got)
+	if got := p.log.String(); len(shards.changes) > 0 || shards.reads > 0 || strings.Count(got, want) != 2 {
+		t.Errorf("changes %v, %d reads, want none and 2 log lines; log:\n%s", shards.changes, shards.reads, got)
 	}
-	shards.partitions = 8 // DynamoDB has split some
+	shards.partitions = 8 // DynamoDB has split partitions
 	p.storm("C#k", time.Second, shard.Throttled)
 	if !slices.Equal(shards.changes, []int{32}) {
-		t.Errorf("with more partitions: %v", shards.changes)
+		t.Errorf("changes with 8 partitions: %v, want [32]", shards.changes)
 	}
 }
 
-// TestMaxAndPartitions checks that a key grows to Max, or to four write shards for each of its own
-// table's partitions, and that the log tells them apart.
-func TestMaxAndPartitions(t *testing.T) {
+// TestMaxAndPartitionsBoundGrowth checks that a key grows to Max, or to four write shards for each of its table's
+// partitions, and that the log says which.
+func TestMaxAndPartitionsBoundGrowth(t *testing.T) {
 	for _, c := range []struct {
 		o    Options
 		want []int
-		said string
+		log  string
 	}{
 		{Options{Max: 10}, []int{10}, "the most that Max allows"},
 		{Options{Partitions: func(table string) int { return map[string]int{"orders": 8}[table] }}, []int{24, 32}, "partitions are the limit"},
@@ -294,15 +293,15 @@ func TestMaxAndPartitions(t *testing.T) {
 		p := newProcess(t, shards, c.o)
 		p.table = "orders"
 		p.storm("clicks/k", 20*time.Second, shard.Throttled)
-		if got := p.said.String(); !slices.Equal(shards.changes, c.want) || !strings.Contains(got, c.said) {
-			t.Errorf("%v, want %v and %q; log:\n%s", shards.changes, c.want, c.said, got)
+		if got := p.log.String(); !slices.Equal(shards.changes, c.want) || !strings.Contains(got, c.log) {
+			t.Errorf("changes %v, want %v and %q; log:\n%s", shards.changes, c.want, c.log, got)
 		}
 	}
 }
 
-// TestTakenKeysRefuseAGrowth checks that a growth to write shards whose keys have items is refused and logged, also
-// if it would only be logged, and that the check begins above the most that the key ever had.
-func TestTakenKeysRefuseAGrowth(t *testing.T) {
+// TestOccupiedKeysPreventGrowth checks that a key does not grow to write shards whose keys have items, and that this is
+// logged, also with Observe. The check begins above the key's highest count.
+func TestOccupiedKeysPreventGrowth(t *testing.T) {
 	for _, o := range []Options{{}, {Observe: true}} {
 		shards := newShards()
 		p := newProcess(t, shards, o)
@@ -310,23 +309,23 @@ func TestTakenKeysRefuseAGrowth(t *testing.T) {
 		err := error(&shard.KeyError{Key: "k#SHARD_2"})
 		p.clear = func(_ context.Context, from, to int) error { asked = append(asked, [2]int{from, to}); return err }
 		p.storm("orders/k", 2*time.Second, shard.Throttled)
-		if got := p.said.String(); len(shards.changes) > 0 || !strings.Contains(got, "growth refused") || !strings.Contains(got, "key=orders/k shards=24 in_the_way=k#SHARD_2") || strings.Contains(got, "would grow") {
-			t.Fatalf("%v; log:\n%s", shards.changes, got)
+		if got := p.log.String(); len(shards.changes) > 0 || !strings.Contains(got, "growth refused") || !strings.Contains(got, "key=orders/k shards=24 in_the_way=k#SHARD_2") || strings.Contains(got, "would grow") {
+			t.Fatalf("changes %v over an occupied key, want none; log:\n%s", shards.changes, got)
 		}
 		err = errors.New("no answer")
 		p.storm("orders/k", 5*time.Second, shard.Throttled)
-		if got := p.said.String(); len(shards.changes) > 0 || !strings.Contains(got, "were not read") {
-			t.Fatalf("%v; log:\n%s", shards.changes, got)
+		if got := p.log.String(); len(shards.changes) > 0 || !strings.Contains(got, "were not read") {
+			t.Fatalf("changes %v without the check's answer, want none; log:\n%s", shards.changes, got)
 		}
 		for _, a := range asked {
 			if a != [2]int{1, 24} {
-				t.Errorf("asked about %v", a)
+				t.Errorf("checked write shards %v, want [1 24]", a)
 			}
 		}
 		err = nil
 		p.storm("orders/k", 10*time.Second, shard.Throttled)
 		if grown := len(shards.changes) > 0; grown == o.Observe {
-			t.Errorf("once they are free: %v", shards.changes)
+			t.Errorf("Observe %t: changes %v when the keys are free", o.Observe, shards.changes)
 		}
 	}
 	shards := newShards()
@@ -338,13 +337,13 @@ func TestTakenKeysRefuseAGrowth(t *testing.T) {
 	p.clear = func(_ context.Context, from, to int) error { asked = append(asked, [2]int{from, to}); return nil }
 	p.storm("orders/k", 5*time.Second, shard.Throttled)
 	if !slices.Equal(shards.changes, []int{24, 64, 256}) || !slices.Equal(asked, [][2]int{{30, 64}, {30, 256}}) {
-		t.Errorf("of 30 write shards: %v, asked about %v", shards.changes, asked)
+		t.Errorf("with a highest count of 30: changes %v, checked %v; want [24 64 256], and checks from 30", shards.changes, asked)
 	}
 }
 
-// TestAnotherGrowersItemsAreNotInTheWay checks two growers: the items that one finds on the write shards that the
-// other has just added refuse nothing.
-func TestAnotherGrowersItemsAreNotInTheWay(t *testing.T) {
+// TestItemsOfConcurrentGrowthAreNotLogged checks that items on write shards which another grower has just added cause no log
+// line.
+func TestItemsOfConcurrentGrowthAreNotLogged(t *testing.T) {
 	shards := newShards()
 	p := newProcess(t, shards, Options{})
 	p.clear = func(context.Context, int, int) error {
@@ -355,13 +354,13 @@ func TestAnotherGrowersItemsAreNotInTheWay(t *testing.T) {
 		return &shard.KeyError{Key: "k#SHARD_2"}
 	}
 	p.storm("orders/k", 500*time.Millisecond, shard.Throttled)
-	if got := p.said.String(); !slices.Equal(shards.changes, []int{24}) || got != "" {
-		t.Errorf("%v; log:\n%s", shards.changes, got)
+	if got := p.log.String(); !slices.Equal(shards.changes, []int{24}) || got != "" {
+		t.Errorf("changes %v, want only [24] of the other grower and no log:\n%s", shards.changes, got)
 	}
 }
 
-// TestNewIsMisused checks the errors of New.
-func TestNewIsMisused(t *testing.T) {
+// TestNewRejectsInvalidOptions checks that New rejects a missing shard map and a Max out of range.
+func TestNewRejectsInvalidOptions(t *testing.T) {
 	var none *shardmap.Changer
 	for i, make := range []func() (*Grower, error){
 		func() (*Grower, error) { return New(nil, Options{}) },
@@ -370,18 +369,18 @@ func TestNewIsMisused(t *testing.T) {
 		func() (*Grower, error) { return New(newShards(), Options{Max: shard.MaxShards + 1}) },
 	} {
 		if g, err := make(); g != nil || !errors.Is(err, shard.ErrMisused) {
-			t.Errorf("%d: %v, %v", i, g, err)
+			t.Errorf("case %d: %v, error %v, want ErrMisused", i, g, err)
 		}
 	}
 }
 
-// TestShown checks that log lines name keys as the option says.
-func TestShown(t *testing.T) {
+// TestLogHidesKeys checks that log lines have the text that Shown returns, and not the key.
+func TestLogHidesKeys(t *testing.T) {
 	shards := newShards()
 	shards.partitions = 1
 	p := newProcess(t, shards, Options{Shown: func(string) string { return "hidden" }})
 	p.storm("C#secret", 3*time.Second, shard.Throttled)
-	if got := p.said.String(); !strings.Contains(got, "msg=grown key=hidden ") || !strings.Contains(got, "are the limit\" key=hidden ") || strings.Contains(got, "secret") {
+	if got := p.log.String(); !strings.Contains(got, "msg=grown key=hidden ") || !strings.Contains(got, "are the limit\" key=hidden ") || strings.Contains(got, "secret") {
 		t.Errorf("log:\n%s", got)
 	}
 }

@@ -22,10 +22,10 @@ import (
 	"github.com/hotshard/hotshard/pkg/throttle"
 )
 
-// TestAThrottledIndexGrowsNoName writes 30 orders a second, by the test's clock, for five customers of an adopted table.
-// All have one status, the key of a global index. The index's partition of 10 WCU/s throttles the writes, and no
-// customer's partition is full. No name grows, and the error names the index.
-func TestAThrottledIndexGrowsNoName(t *testing.T) {
+// TestThrottledIndexGrowsNoName checks that no name grows if only an index throttles, and that the error names the index.
+// Five customers of an adopted table place 30 orders a second, all with one status, the index's key. A partition takes
+// 10 WCU/s.
+func TestThrottledIndexGrowsNoName(t *testing.T) {
 	d, now := libtest.Deploy(t), libtest.Later
 	clock := func() time.Time { return now }
 	client, _ := d.Limited(t, throttle.Options{Partitions: 64, PartitionWCU: 10, Burst: time.Second, Now: clock})
@@ -53,15 +53,15 @@ func TestAThrottledIndexGrowsNoName(t *testing.T) {
 			continue
 		}
 		if throttled++; !strings.Contains(err.Error(), "by_status") {
-			t.Fatalf("the error doesn't name the index: %v", err)
+			t.Fatalf("error %v, want one that names by_status", err)
 		}
 	}
 	if throttled < 100 {
-		t.Fatalf("%d of 300 puts were throttled", throttled)
+		t.Fatalf("%d of 300 puts were throttled, want at least 100", throttled)
 	}
 	for i := range 5 {
 		if entry, err := changer.Read(t.Context(), fmt.Sprint("customer-", i)); err != nil || entry.Most() != 1 {
-			t.Errorf("customer %d: %v, %v", i, entry.History, err)
+			t.Errorf("customer %d has the changes %v, %v; want none", i, entry.History, err)
 		}
 	}
 }

@@ -19,14 +19,14 @@ import (
 	"github.com/hotshard/hotshard/pkg/throttle"
 )
 
-// TestAPlainNameGrowsOnceItsKeysAreFree storms a name of a PlainFirst table on DynamoDB Local, by the test's clock. The
-// growth is refused while an item that the shard map does not know is in the way, and then made; all items are found.
-func TestAPlainNameGrowsOnceItsKeysAreFree(t *testing.T) {
+// TestPlainNameGrowsWhenKeysAreFree storms a name of a PlainFirst table on the engine, by the test's clock. The name grows
+// only after a foreign item under a new write shard's key was deleted, and all accepted items are read.
+func TestPlainNameGrowsWhenKeysAreFree(t *testing.T) {
 	d, now := libtest.Deploy(t), libtest.Later
 	clock := func() time.Time { return now }
 	client, _ := d.Limited(t, throttle.Options{Partitions: 64, PartitionWCU: 10, Burst: time.Second, Now: clock})
-	changer, said := d.Changer(shardmap.ChangerOptions{}), &bytes.Buffer{}
-	grower, err := grow.New(changer, grow.Options{Logger: slog.New(slog.NewTextHandler(said, nil)), Clock: clock, Partitions: func(string) int { return 64 }})
+	changer, log := d.Changer(shardmap.ChangerOptions{}), &bytes.Buffer{}
+	grower, err := grow.New(changer, grow.Options{Logger: slog.New(slog.NewTextHandler(log, nil)), Clock: clock, Partitions: func(string) int { return 64 }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +45,7 @@ func TestAPlainNameGrowsOnceItsKeysAreFree(t *testing.T) {
 	storm := func(until func() bool) {
 		for end := now.Add(time.Minute); !until(); now = now.Add(10 * time.Millisecond) {
 			if now.After(end) {
-				t.Fatalf("after %d accepted puts the log is\n%s", accepted, said)
+				t.Fatalf("no such log line in a minute, after %d accepted puts:\n%s", accepted, log)
 			}
 			var ctx context.Context
 			ctx, observer.end = context.WithCancel(libtest.Within(t))
@@ -56,24 +56,24 @@ func TestAPlainNameGrowsOnceItsKeysAreFree(t *testing.T) {
 		}
 	}
 	storm(func() bool {
-		return strings.Contains(said.String(), "growth refused") && strings.Contains(said.String(), "in_the_way=acme#SHARD_5")
+		return strings.Contains(log.String(), "growth refused") && strings.Contains(log.String(), "in_the_way=acme#SHARD_5")
 	})
-	if strings.Contains(said.String(), "msg=grown") {
-		t.Fatalf("it grew over an item:\n%s", said)
+	if strings.Contains(log.String(), "msg=grown") {
+		t.Fatalf("the name grew over a foreign item:\n%s", log)
 	}
 	if _, err := d.Client.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: &orders.Name, Key: stray}); err != nil {
 		t.Fatal(err)
 	}
-	storm(func() bool { return strings.Contains(said.String(), "msg=grown key=orders/acme") })
+	storm(func() bool { return strings.Contains(log.String(), "msg=grown key=orders/acme") })
 	begin := now
 	storm(func() bool { return now.Sub(begin) > 8*time.Second })
 	n, err := orders.Count(t.Context(), "acme", table.Span{Consistent: true}, now)
 	if err != nil || n != accepted {
-		t.Errorf("%d items, %v; %d puts were accepted", n, err, accepted)
+		t.Errorf("counted %d items, %v; want %d accepted", n, err, accepted)
 	}
 	plain := orders
 	plain.Shards, plain.Layout = table.Fixed(1), table.CalculatedSuffix{}
-	if plainly, err := plain.Count(t.Context(), "acme", table.Span{Consistent: true}, now); err != nil || plainly == 0 || plainly == n {
-		t.Errorf("%d of %d items are under the plain name, %v", plainly, n, err)
+	if under, err := plain.Count(t.Context(), "acme", table.Span{Consistent: true}, now); err != nil || under == 0 || under == n {
+		t.Errorf("%d of %d items are under the plain key, %v; want some, not all", under, n, err)
 	}
 }

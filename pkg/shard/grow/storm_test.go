@@ -26,7 +26,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/table"
 )
 
-// stored is a table in memory whose partitions throttle by the test's clock. A call takes 5 ms.
+// stored is a table in memory whose partitions throttle by the test's clock. A write takes 5 ms.
 type stored struct {
 	gate  *partitions.Gate
 	space *partitions.Space
@@ -34,7 +34,7 @@ type stored struct {
 	mu        sync.Mutex
 	items     map[string]map[string]table.Item // by partition key and sort key
 	attempts  []time.Time                      // of writes
-	throttled []time.Time                      // of these writes
+	throttled []time.Time                      // of throttled writes
 }
 
 func newStored(seed uint64) *stored {
@@ -102,14 +102,14 @@ func (s *stored) BatchGetItem(_ context.Context, in *dynamodb.BatchGetItemInput,
 }
 
 func (s *stored) GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
-	panic("nobody gets a single item")
+	panic("unexpected GetItem")
 }
 
 func (s *stored) DeleteItem(context.Context, *dynamodb.DeleteItemInput, ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error) {
-	panic("nobody deletes")
+	panic("unexpected DeleteItem")
 }
 
-// share returns the throttled share of the attempts from from on.
+// share returns the throttled share of the attempts since a time.
 func (s *stored) share(from time.Time) float64 {
 	since := func(list []time.Time) (n int) {
 		for _, at := range list {
@@ -122,7 +122,7 @@ func (s *stored) share(from time.Time) float64 {
 	return float64(since(s.throttled)) / float64(max(1, since(s.attempts)))
 }
 
-// program is one process with a view and a grower of its own. Without a layout only its clicks are used.
+// program is a process with its own view and grower. Without a layout only its clicks are used.
 type program struct {
 	orders table.Table
 	clicks table.Tally
@@ -153,16 +153,16 @@ func newProgram(t *testing.T, s *stored, shardMap *mapfake.Table, layout table.L
 	}
 }
 
-// TestStorms writes 200 times a second for a minute to one name of a table with 64 partitions of 20 WCU/s: from one
-// busy process, and from 40 that make one request at a time. N grows until all requests are accepted, and a reader
-// finds each accepted item once. The plain ones are of an adopted table: write shard 0 is the plain name.
+// TestStorms checks that N grows until all requests are accepted, and that a reader finds each accepted item once. One busy
+// process, or 40 with one request at a time, write 200 times a second for a minute to one name. The table has 64
+// partitions of 20 WCU/s. The plain cases are of an adopted table.
 func TestStorms(t *testing.T) {
 	calculated := table.CalculatedSuffix{By: "order", Time: table.SortTime("placed", shard.Millis)}
 	for _, programs := range []int{1, 40} {
 		for _, c := range []struct {
 			name   string
 			layout table.Layout // nil is a Tally
-			counts []int        // the first
+			counts []int        // the first changes of N
 			plain  bool
 		}{
 			{"a random suffix", table.RandomSuffix{}, []int{24}, false},
@@ -183,7 +183,7 @@ func TestStorms(t *testing.T) {
 func storm(t *testing.T, programs int, layout table.Layout, counts []int, plain bool) {
 	const seconds, perSecond = 60, 200
 	s, shardMap := newStored(1), mapfake.New(100, 0, 5*time.Millisecond)
-	free := make(chan *program, 2*perSecond*seconds) // programs that may take a request
+	free := make(chan *program, 2*perSecond*seconds) // programs that can start a request
 	for range programs {
 		p := newProgram(t, s, shardMap, layout, plain)
 		for range perSecond * seconds / programs {
@@ -194,7 +194,7 @@ func storm(t *testing.T, programs int, layout table.Layout, counts []int, plain 
 	}
 	begin := time.Now()
 	var accepted sync.Map
-	var rejected, busy [seconds]atomic.Int64 // requests of each second: throttled until their deadline, and without a free program
+	var rejected, busy [seconds]atomic.Int64 // requests by second: throttled until the deadline, and without a free program
 	var requests sync.WaitGroup
 	for i := range seconds * perSecond {
 		time.Sleep(time.Second / perSecond)
@@ -231,7 +231,7 @@ func storm(t *testing.T, programs int, layout table.Layout, counts []int, plain 
 	accepted.Range(func(any, any) bool { want++; return true })
 	if layout == nil {
 		if sum, err := reader.clicks.Sum(t.Context(), []string{"acme"}, time.Now()); err != nil || sum.Cmp(big.NewInt(int64(want))) != 0 {
-			t.Errorf("the sum of %d additions is %v, %v", want, sum, err)
+			t.Errorf("the sum is %v, %v; want %d", sum, err, want)
 		}
 	} else {
 		for it, err := range reader.orders.Query(t.Context(), "acme", table.During(shard.Millis, begin, time.Now()), time.Now()) {
@@ -239,13 +239,13 @@ func storm(t *testing.T, programs int, layout table.Layout, counts []int, plain 
 				t.Fatal(err)
 			}
 			if _, there := accepted.LoadAndDelete(dynamo.Text(it, "order")); !there {
-				t.Errorf("item %v was not accepted, or is there twice", it)
+				t.Errorf("item %v was not accepted, or was read twice", it)
 			}
 		}
 		accepted.Range(func(id, _ any) bool { t.Errorf("item %v is lost", id); return true })
 	}
 	var throttled, lacked, late int64
-	calm := 0 // from this second on 99 % are accepted
+	calm := 0 // the second from which on 99 % are accepted
 	for i := range seconds {
 		failed := rejected[i].Load() + busy[i].Load()
 		throttled, lacked = throttled+rejected[i].Load(), lacked+busy[i].Load()
@@ -263,22 +263,22 @@ func storm(t *testing.T, programs int, layout table.Layout, counts []int, plain 
 	if len(history) < len(counts) || !slices.Equal(history[:len(counts)], counts) {
 		t.Errorf("N grew %v, want %v first", history, counts)
 	}
-	// Random ones go by the count at the write, so their lead is shorter.
+	// Random writes use the count at the write's time, so their lead is shorter.
 	failing, calmest := int64(seconds*perSecond/8), seconds
 	if _, random := layout.(table.RandomSuffix); layout == nil || random {
 		failing, calmest = seconds*perSecond/16, 6
 	}
 	if failed := throttled + lacked; failed > failing || calm > calmest {
-		t.Errorf("%.1f %% of the requests failed, and it was calm after %d s", percent*float64(failed), calm)
+		t.Errorf("%.1f %% of the requests failed, want at most %.1f %%; calm after %d s, want %d", percent*float64(failed), percent*float64(failing), calm, calmest)
 	}
-	// Two of 24 write shards may share a partition: a random suffix then goes to another. Three calculated
-	// ones may need more than their partition has. That rarely throttles half of the attempts, so N grows late.
+	// Write shards may share a partition. A random suffix is then retried on another one. Three calculated write shards may
+	// exceed their partition, which rarely throttles half of the attempts, so N grows late.
 	most, mostEnd := int64(0), 0.15
 	if _, random := layout.(table.RandomSuffix); layout != nil && !random {
 		most, mostEnd = 20*perSecond/25, 0.3
 	}
 	if late > most || end > mostEnd {
-		t.Errorf("of the last 20 s %d requests were rejected, and %.0f %% of the attempts throttled", late, 100*end)
+		t.Errorf("in the last 20 s %d requests failed and %.0f %% of the attempts were throttled, want at most %d and %.0f %%", late, 100*end, most, 100*mostEnd)
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// Never are more than Max hits of a window allowed, by however many processes.
+// All processes together are allowed at most Max hits in a window.
 func ExampleLimiter() {
 	ctx := context.Background()
 	client := libtest.ExampleTables()
@@ -27,7 +27,7 @@ func ExampleLimiter() {
 	// false 2 1m0s <nil>
 }
 
-// A caller counts the rows of an export against 100 a minute: all of a page, or none.
+// An export is limited to 100 rows a minute. All rows of a page are allowed, or none.
 func ExampleLimiter_HitN() {
 	ctx := context.Background()
 	client := libtest.ExampleTables()

@@ -17,8 +17,8 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// TestKeyedHitsCountOnce checks that keyed hits of several processes count once although answers get lost,
-// and that a retry returns the first answer.
+// TestKeyedHitsCountOnce checks that keyed hits of several processes count once although answers are lost, and that a
+// retry returns the first answer.
 func TestKeyedHitsCountOnce(t *testing.T) {
 	t.Parallel()
 	seed := uint64(time.Now().UnixNano())
@@ -36,7 +36,7 @@ func TestKeyedHitsCountOnce(t *testing.T) {
 			for i := range 10 {
 				first := keyedHit(t, l, keyed, fmt.Sprint(p, "-", i), limit)
 				if again := keyedHit(t, l, keyed, fmt.Sprint(p, "-", i), limit); again != first {
-					t.Errorf("%s, then %s", first, again)
+					t.Errorf("the first answer is %s, and the retry's is %s", first, again)
 				}
 				if first == "yes" {
 					allowed.Add(1)
@@ -46,13 +46,13 @@ func TestKeyedHitsCountOnce(t *testing.T) {
 	}
 	wg.Wait()
 	if used := d.used(t, d.limiter(d.Client, nil), limit, libtest.Later, 5); used != 25 || allowed.Load() != 25 || flaky.Lost == 0 {
-		t.Errorf("%d used, %d allowed, %d answers lost", used, allowed.Load(), flaky.Lost)
+		t.Errorf("%d used, %d allowed, %d answers lost; want 25 used and allowed, and lost answers", used, allowed.Load(), flaky.Lost)
 	}
 }
 
-// TestKeyedHitsAreRelievedAtOnce checks that keyed hits use new write shards as soon as the count grows
-// within a window, and that exactly the limit is allowed.
-func TestKeyedHitsAreRelievedAtOnce(t *testing.T) {
+// TestKeyedHitsUseNewWriteShardsAtOnce checks that keyed hits use new write shards as soon as the count grows within a
+// window, and that exactly the limit is allowed.
+func TestKeyedHitsUseNewWriteShardsAtOnce(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
 	d.SetShards(t, "R#k", fmt.Sprintf("%d:10", libtest.Later.Add(time.Minute).Unix()))
@@ -66,7 +66,7 @@ func TestKeyedHitsAreRelievedAtOnce(t *testing.T) {
 	}
 	first := fmt.Sprintf("R#k#86400#%d#0", l.Start(limit, libtest.Later).Unix())
 	if n := client.writes[first]; n > 30 || len(client.writes) < 8 {
-		t.Errorf("of 60 hits %d went to the first write shard; in all %v", n, client.writes)
+		t.Errorf("%d of 60 hits wrote to the first write shard; writes: %v", n, client.writes)
 	}
 	allowed := 60
 	for i := range 100 {
@@ -75,11 +75,11 @@ func TestKeyedHitsAreRelievedAtOnce(t *testing.T) {
 		}
 	}
 	if used := d.used(t, l, limit, libtest.Later, 10); allowed != 150 || used != 150 {
-		t.Errorf("%d allowed, %d used of %d", allowed, used, limit.Max)
+		t.Errorf("%d allowed and %d used, want %d", allowed, used, limit.Max)
 	}
 }
 
-// keyedHit makes a keyed hit until it is answered.
+// keyedHit repeats a keyed hit until it is answered, and returns the answer: yes or no.
 func keyedHit(t *testing.T, l *limits.Limiter, keyed *once.Applier, key string, limit limits.Limit) string {
 	for range 30 {
 		answer := ""
@@ -95,12 +95,12 @@ func keyedHit(t *testing.T, l *limits.Limiter, keyed *once.Applier, key string, 
 			return answer
 		}
 	}
-	t.Errorf("key %s was never answered", key)
+	t.Errorf("key %s was not answered in 30 calls", key)
 	return ""
 }
 
-// TestUsedCountsHits checks that a process that makes all hits reports their exact number while quota is
-// transferred, with keys and without.
+// TestUsedCountsHits checks that a process which makes all hits reports their exact number, keyed or not, while quota is
+// transferred.
 func TestUsedCountsHits(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)

@@ -22,11 +22,12 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// limiter returns a Limiter with caches of its own, as another process has.
+// limiter returns a Limiter with its own caches, like another process.
 func (d *deployment) limiter(client limits.Client, o shard.Observer) *limits.Limiter {
 	return limits.New(client, d.Names.Items, shardmap.New(d.Client, d.Names.ShardMap, shardmap.Options{}), limits.Options{Observer: o})
 }
 
+// hitter is a testing.T or a rapid.T.
 type hitter interface {
 	Helper()
 	Fatal(...any)
@@ -59,6 +60,7 @@ func (d *deployment) used(t *testing.T, l *limits.Limiter, limit limits.Limit, n
 	return sum
 }
 
+// TestALimitOfOneWriteShard checks the verdicts of two processes, and that windows are separate.
 func TestALimitOfOneWriteShard(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
@@ -71,32 +73,34 @@ func TestALimitOfOneWriteShard(t *testing.T) {
 		}
 	}
 	if got := mustHit(t, d.limiter(d.Client, nil), limit, now); got.Allowed || got.Used != 3 {
-		t.Errorf("another process: %+v", got)
+		t.Errorf("another process: %+v, want 3 used and not allowed", got)
 	}
 	if n := d.used(t, l, limit, now, 1); n != 3 {
-		t.Errorf("refused hits used something: %d", n)
+		t.Errorf("%d used after rejected hits, want 3", n)
 	}
 	if got := mustHit(t, l, limit, libtest.Later.Add(time.Minute)); !got.Allowed || got.Used != 1 {
-		t.Errorf("the next window: %+v", got)
+		t.Errorf("the next window: %+v, want 1 used", got)
 	}
 	limit.Window = 30 * time.Second
 	if got := mustHit(t, l, limit, now); !got.Allowed || got.Used != 1 || !got.Resets.Equal(libtest.Later.Add(30*time.Second)) {
-		t.Errorf("a window of another length: %+v", got)
+		t.Errorf("a window of 30 s: %+v, want 1 used", got)
 	}
 }
 
-func TestLimitsAreChecked(t *testing.T) {
+// TestInvalidLimitsAreRejected checks the bounds of keys, hits and windows.
+func TestInvalidLimitsAreRejected(t *testing.T) {
 	l := deploy(t).limiter(nil, nil)
 	for _, limit := range []limits.Limit{
 		{"", 1, time.Minute}, {"k", 0, time.Minute}, {"k", -1, time.Minute}, {"k", limits.MaxHits + 1, time.Minute},
 		{"k", 1, 0}, {"k", 1, time.Second - 1}, {"k", 1, 1500 * time.Millisecond}, {"k", 1, limits.MaxWindow + time.Second},
 	} {
 		if _, err := l.Hit(t.Context(), limit, libtest.Later); !errors.Is(err, shard.ErrMisused) {
-			t.Errorf("%+v: %v", limit, err)
+			t.Errorf("%+v: error %v, want ErrMisused", limit, err)
 		}
 	}
 }
 
+// TestWindows checks that windows contain their times, follow each other and are aligned with the Unix epoch.
 func TestWindows(t *testing.T) {
 	d := deploy(t)
 	plain := d.limiter(nil, nil)
@@ -111,13 +115,13 @@ func TestWindows(t *testing.T) {
 			t.Fatalf("the window after %s begins at %s", start, next)
 		}
 		if plain.Start(limit, now).Unix()%int64(limit.Window.Seconds()) != 0 {
-			t.Fatal("it is not aligned with the epoch")
+			t.Fatalf("the window from %s is not aligned with the epoch", start)
 		}
 	})
 }
 
-// TestNeverMoreThanTheLimit checks I20 with concurrent processes, throttles and lost answers, while the
-// shard count changes, also within the window.
+// TestNeverMoreThanTheLimit checks I20 with concurrent processes, throttles and lost answers, while the shard count
+// changes before and within the window.
 func TestNeverMoreThanTheLimit(t *testing.T) {
 	t.Parallel()
 	seed := uint64(time.Now().UnixNano())
@@ -141,7 +145,7 @@ func TestNeverMoreThanTheLimit(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 1))
-			enough := c.limit >= 100 // for a fault of each kind
+			enough := c.limit >= 100 // hits for a fault of each kind
 			c.limit /= int64(lane.Runs(3, 1))
 			flaky := &libtest.Flaky{Client: d.Client}
 			if c.faults {
@@ -163,11 +167,11 @@ func TestNeverMoreThanTheLimit(t *testing.T) {
 			lost, allowed := int64(flaky.Lost), s.allowed.Load()
 			used := d.used(t, s.processes[0], s.limit, s.now, slices.Max(append(c.before, append(c.within, 1)...)))
 			if used != c.limit || allowed > c.limit || allowed < c.limit-lost || c.faults && enough && lost == 0 {
-				t.Errorf("%d allowed, %d used of %d, %d answers lost", allowed, used, c.limit, lost)
+				t.Errorf("%d allowed and %d used, want %d; %d answers lost", allowed, used, c.limit, lost)
 			}
 			fresh := d.limiter(d.Client, nil)
 			if v := mustHit(t, fresh, s.limit, s.now); v.Allowed || v.Used != c.limit || v.Remaining != 0 {
-				t.Errorf("a process that comes later: %+v", v)
+				t.Errorf("a new process: %+v, want %d used and not allowed", v, c.limit)
 			}
 		})
 	}
@@ -182,8 +186,8 @@ func (c slowTransactions) TransactWriteItems(ctx context.Context, in *dynamodb.T
 	return out, err
 }
 
-// TestAProcessUsesAllQuota checks that a process uses the whole limit, also if its hits read transferred
-// quota before the transfer is answered.
+// TestAProcessUsesAllQuota checks that concurrent hits of one process use the whole limit, also if they read transferred
+// quota before the transfer's answer arrives.
 func TestAProcessUsesAllQuota(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
@@ -191,12 +195,12 @@ func TestAProcessUsesAllQuota(t *testing.T) {
 	s.change(t, 4)
 	s.now = s.now.Add(4 * time.Second)
 	l := d.limiter(slowTransactions{d.Client}, nil)
-	for range 10 { // of one process
+	for range 10 { // 30 goroutines share the Limiter
 		s.processes = append(s.processes, l)
 	}
 	s.hit(t, int(s.limit.Max)+100)
 	if used, allowed := d.used(t, l, s.limit, s.now, 4), s.allowed.Load(); allowed != s.limit.Max || used != allowed {
-		t.Errorf("%d allowed, %d used of %d", allowed, used, s.limit.Max)
+		t.Errorf("%d allowed and %d used, want %d", allowed, used, s.limit.Max)
 	}
 }
 
@@ -209,6 +213,7 @@ type limitStorm struct {
 	allowed   atomic.Int64
 }
 
+// change sets the shard count to each of counts.
 func (s *limitStorm) change(t *testing.T, counts ...int) {
 	for _, n := range counts {
 		if _, err := s.Changer(shardmap.ChangerOptions{}).Pin(libtest.Within(t), "R#"+s.limit.Key, n, libtest.Note, s.now); err != nil {
@@ -217,7 +222,7 @@ func (s *limitStorm) change(t *testing.T, counts ...int) {
 	}
 }
 
-// hit makes so many hits, from all processes at a time.
+// hit makes hits from all processes at the same time, until that many are answered.
 func (s *limitStorm) hit(t *testing.T, hits int) {
 	var wg sync.WaitGroup
 	var left atomic.Int64
@@ -234,7 +239,7 @@ func (s *limitStorm) hit(t *testing.T, hits int) {
 						t.Error(err)
 						return
 					case v.Used < 1 || v.Used > s.limit.Max || v.Remaining != max(0, s.limit.Max-v.Used) || !v.Allowed && v.Remaining > 0:
-						t.Errorf("%+v", v)
+						t.Errorf("invalid verdict %+v of %+v", v, s.limit)
 					case v.Allowed:
 						s.allowed.Add(1)
 					}
@@ -245,8 +250,8 @@ func (s *limitStorm) hit(t *testing.T, hits int) {
 	wg.Wait()
 }
 
-// TestALimitThatChanges checks a Max that rises and falls within its window.
-func TestALimitThatChanges(t *testing.T) {
+// TestMaxChangesWithinWindow checks that a rising and falling Max never allows more than the highest one.
+func TestMaxChangesWithinWindow(t *testing.T) {
 	lane.Checks(t, 8)
 	d := deploy(t)
 	run := 0
@@ -273,9 +278,9 @@ func TestALimitThatChanges(t *testing.T) {
 			}
 			switch got := allowed - before; {
 			case limit.Max == highest && allowed != highest:
-				t.Fatalf("%d allowed under the highest limit, %d", allowed, highest)
+				t.Fatalf("%d allowed in all, want the highest Max of %d", allowed, highest)
 			case shards == 1 && before >= limit.Max && got > 0, got > limit.Max, allowed > highest:
-				t.Fatalf("%d more allowed under %d after %d", got, limit.Max, before)
+				t.Fatalf("%d more allowed with a Max of %d after %d hits", got, limit.Max, before)
 			}
 		}
 	})

@@ -9,8 +9,8 @@ import (
 	"github.com/hotshard/hotshard/internal/test/libtest"
 )
 
-// TestTransfersAreNoEvidence checks which writes of a limit transfer quota. More write shards would
-// cause more of those.
+// TestTransfersAreNoEvidence checks that writes which transfer quota are marked as such. More write shards would cause
+// more of them.
 func TestTransfersAreNoEvidence(t *testing.T) {
 	l := New(&dynamodb.Client{}, "t", libtest.EmptyMap(), Options{})
 	h, err := l.newHit(t.Context(), Limit{Key: "k", Max: 100, Window: time.Minute}, 1, time.Unix(1_800_000_000, 0))
@@ -19,9 +19,9 @@ func TestTransfersAreNoEvidence(t *testing.T) {
 	}
 	both := h.writes(h.transferAndHit(3, 0, 5))
 	if hit := h.writes([]change{{0, 1}})[0]; !both[0].Transfer || !both[1].Transfer || hit.Transfer {
-		t.Errorf("transfers: %t and %t of an exchange, %t of a hit", both[0].Transfer, both[1].Transfer, hit.Transfer)
+		t.Errorf("Transfer is %t and %t of a transfer's writes and %t of a hit, want true, true, false", both[0].Transfer, both[1].Transfer, hit.Transfer)
 	}
 	if from, to := both[0].Attempt.Shard, both[1].Attempt.Shard; from != 0 || to != 3 {
-		t.Errorf("a transfer from write shard %d to %d", from, to)
+		t.Errorf("a transfer from write shard %d to %d, want 0 to 3", from, to)
 	}
 }

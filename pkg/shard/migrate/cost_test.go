@@ -13,7 +13,7 @@ import (
 // TestCostOfMigrations bounds the read and write units of Copy and Verify for each item of nearly 4 KB.
 func TestCostOfMigrations(t *testing.T) {
 	t.Parallel()
-	d := deploy(t)
+	d := libtest.Deploy(t)
 	client, limits := d.Limited(t, throttle.Options{Partitions: 64, PartitionWCU: 100_000})
 	const items = 60
 	for name, inPlace := range map[string]bool{"two tables": false, "one table": true} {
@@ -36,7 +36,6 @@ func TestCostOfMigrations(t *testing.T) {
 				t.Fatal(err)
 			}
 			s := limits.Stats()
-			t.Logf("%s, %s: %.2f read units and %.2f write units", name, what, s.ReadUnits/items, s.WriteUnits/items)
 			if r, w := s.ReadUnits/items, s.WriteUnits/items; r > reads || w > writes {
 				t.Errorf("%s, %s: %.2f read units and %.2f write units, want at most %v and %v", name, what, r, w, reads, writes)
 			}

@@ -7,11 +7,3 @@ import (
 )
 
 func TestMain(m *testing.M) { libtest.Main(m) }
-
-// deployment has a test's tables, client and shard map.
-type deployment struct{ *libtest.Deployment }
-
-func deploy(t *testing.T) *deployment {
-	t.Helper()
-	return &deployment{libtest.Deploy(t)}
-}

@@ -17,12 +17,13 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/table"
 )
 
-func TestInvalidMigrationsAreMisused(t *testing.T) {
+// TestInvalidMigrationsAreRejected checks that settings are rejected with which items of both layouts would mix.
+func TestInvalidMigrationsAreRejected(t *testing.T) {
 	client := enginetest.Client(t)
 	old := table.Table{Client: client, Name: "a", PartitionKey: "p", SortKey: "s", Shards: table.Fixed(2), Layout: table.RandomSuffix{}}
 	to := old
 	to.Layout, to.Format = table.CalculatedSuffix{}, shard.Underscore
-	sound := migrate.Migration{Client: client, From: &old, To: &to}
+	valid := migrate.Migration{Client: client, From: &old, To: &to}
 	random, renamed, inPlace, one, plain := to, to, to, to, to
 	random.Layout, renamed.SortKey, inPlace.Format = table.RandomSuffix{}, "x", ""
 	one.Shards, one.Layout = table.Fixed(1), table.Unsharded{}
@@ -40,18 +41,18 @@ func TestInvalidMigrationsAreMisused(t *testing.T) {
 		"another bucket":         func(m *migrate.Migration) { m.From, m.To = &buckets, &wider },
 		"the plain key":          func(m *migrate.Migration) { m.From, m.To = &one, &plain },
 	} {
-		m := sound
+		m := valid
 		spoil(&m)
 		if err := m.Put(t.Context(), table.Item{"p": libtest.Str("x"), "s": libtest.Str("y")}, libtest.Epoch); !errors.Is(err, shard.ErrMisused) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: error %v, want ErrMisused", name, err)
 		}
 	}
-	_, err1 := sound.Copy(t.Context(), "x", table.Span{}, libtest.Epoch, nil)
-	_, err2 := sound.Prune(t.Context(), "x", table.Span{}, libtest.Epoch, nil)
-	_, err3 := sound.Drop(t.Context(), "x", table.Span{}, libtest.Epoch, nil)
+	_, err1 := valid.Copy(t.Context(), "x", table.Span{}, libtest.Epoch, nil)
+	_, err2 := valid.Prune(t.Context(), "x", table.Span{}, libtest.Epoch, nil)
+	_, err3 := valid.Drop(t.Context(), "x", table.Span{}, libtest.Epoch, nil)
 	for _, err := range []error{err1, err2, err3} {
 		if !errors.Is(err, shard.ErrMisused) {
-			t.Errorf("phase WriteOld: %v", err)
+			t.Errorf("phase WriteOld: error %v, want ErrMisused", err)
 		}
 	}
 }
@@ -79,20 +80,20 @@ func TestVerifyFindsDifferences(t *testing.T) {
 	put(t, to.Put, "extra", 4)
 	c, err := m.Verify(t.Context(), "acme", table.Span{}, libtest.Epoch)
 	if err != nil || c.Equal() || c.Missing != 1 || c.Extra != 1 || c.Different != 1 || len(c.Examples) != 3 {
-		t.Fatalf("%+v, %v", c, err)
+		t.Fatalf("Verify = %+v, %v; want one item missing, one extra, one different", c, err)
 	}
 	if done, err := m.Copy(t.Context(), "acme", table.Span{}, libtest.Epoch, nil); !errors.Is(err, migrate.ErrExtra) || done.Changed != 0 {
-		t.Fatalf("%+v, %v", done, err)
+		t.Fatalf("Copy = %+v, %v; want ErrExtra", done, err)
 	}
 	if done, err := m.Prune(t.Context(), "acme", table.Span{}, libtest.Epoch, nil); err != nil || done.Changed != 1 {
-		t.Fatalf("%+v, %v", done, err)
+		t.Fatalf("Prune = %+v, %v; want 1 changed", done, err)
 	}
 	done, err := m.Copy(t.Context(), "acme", table.Span{}, libtest.Epoch, nil)
 	if err != nil || done.Changed != 2 {
-		t.Fatalf("%+v, %v", done, err)
+		t.Fatalf("Copy = %+v, %v; want 2 changed", done, err)
 	}
 	if c, err = m.Verify(t.Context(), "acme", table.Span{}, libtest.Epoch); err != nil || !c.Equal() {
-		t.Fatalf("%+v, %v", c, err)
+		t.Fatalf("Verify after Copy = %+v, %v", c, err)
 	}
 	m.Phase = migrate.WriteNew
 	if err := m.Delete(t.Context(), table.Item{"customer": libtest.Str("acme"), "placed": libtest.Str("same")}, libtest.Epoch); err != nil {
@@ -101,11 +102,11 @@ func TestVerifyFindsDifferences(t *testing.T) {
 	reported := 0
 	done, err = m.Drop(t.Context(), "acme", table.Span{}, libtest.Epoch, func(p migrate.Progress) { reported += p.Kept })
 	if err != nil || reported != 1 || done.Kept != 1 || done.Changed != 2 {
-		t.Fatalf("%+v, %v", done, err)
+		t.Fatalf("Drop = %+v, %v; want 1 kept and 2 changed", done, err)
 	}
 }
 
-// TestUpdateInEachPhase checks conditions, and updates of items that are not copied yet.
+// TestUpdateInEachPhase checks that updates and their conditions apply to items that are not copied yet.
 func TestUpdateInEachPhase(t *testing.T) {
 	client := enginetest.Client(t)
 	a := libtest.Theirs(t, client, "S")
@@ -133,11 +134,11 @@ func TestUpdateInEachPhase(t *testing.T) {
 			t.Fatalf("phase %d: %v", phase, err)
 		}
 		if err := update(7); !libtest.IsConditional(err) {
-			t.Fatalf("phase %d: %v", phase, err)
+			t.Fatalf("phase %d: error %v, want a failed condition", phase, err)
 		}
 		it, err := m.Get(t.Context(), key, libtest.Epoch)
 		if err != nil || libtest.Text(it["n"]) != "6" || libtest.Text(it["word"]) != "kept" {
-			t.Fatalf("phase %d: %v, %v", phase, it, err)
+			t.Fatalf("phase %d: %v, %v; want n = 6", phase, it, err)
 		}
 	}
 }
@@ -160,9 +161,9 @@ func TestCopyRejectsMergingItems(t *testing.T) {
 		t.Fatal("Copy merged several items")
 	}
 	if n, err := to.Count(t.Context(), "acme", table.Span{}, libtest.Epoch); err != nil || n > 1 {
-		t.Fatal(n, err)
+		t.Fatalf("%d new items, %v; want at most 1", n, err)
 	}
-	// Do as the error advises.
+	// Follow the error's advice.
 	one := table.Item{"customer": libtest.Str("acme"), "placed": libtest.Str("x"), "n": libtest.Num(1)}
 	if err := errors.Join(old.Delete(t.Context(), one, libtest.Epoch), m.Put(t.Context(), one, libtest.Epoch)); err != nil {
 		t.Fatal(err)
@@ -172,8 +173,8 @@ func TestCopyRejectsMergingItems(t *testing.T) {
 	}
 }
 
-// TestDuplicatesOfRandomSuffix checks a migration of items that are stored on two write shards.
-func TestDuplicatesOfRandomSuffix(t *testing.T) {
+// TestDuplicatesBecomeOneItem checks that a migration makes one item of duplicates on two write shards, and drops both.
+func TestDuplicatesBecomeOneItem(t *testing.T) {
 	t.Parallel()
 	client := enginetest.Client(t)
 	old := libtest.Orders(t, client, client, table.RandomSuffix{}, 10)
@@ -192,7 +193,7 @@ func TestDuplicatesOfRandomSuffix(t *testing.T) {
 	}
 	m.Phase = migrate.ReadNew
 	if c, err := m.Verify(t.Context(), "acme", table.Span{}, libtest.Epoch); err != nil || !c.Equal() || c.Compared != 10 {
-		t.Fatalf("%+v, %v", c, err)
+		t.Fatalf("Verify = %+v, %v; want 10 compared", c, err)
 	}
 	m.Phase = migrate.WriteNew
 	changed := placed("acme", 1)
@@ -201,10 +202,10 @@ func TestDuplicatesOfRandomSuffix(t *testing.T) {
 		t.Fatal(err)
 	}
 	if done, err := m.Drop(t.Context(), "acme", table.Span{}, libtest.Epoch, nil); err != nil || done.Changed != 10 {
-		t.Fatalf("%+v, %v", done, err)
+		t.Fatalf("Drop = %+v, %v; want 10 changed", done, err)
 	}
 	if n, err := m.Count(t.Context(), "acme", table.Span{}, libtest.Epoch); err != nil || n != 5 {
-		t.Fatal(n, err)
+		t.Fatalf("%d items, %v; want 5", n, err)
 	}
 }
 
@@ -222,9 +223,9 @@ func TestDropDeletesItemsThatDiffer(t *testing.T) {
 	}
 	m.Phase = migrate.WriteNew
 	if done, err := m.Drop(t.Context(), "acme", table.Span{}, libtest.Epoch, nil); err != nil || done.Changed < 2 {
-		t.Fatalf("%+v, %v", done, err)
+		t.Fatalf("Drop = %+v, %v; want several changed", done, err)
 	}
 	if n, err := old.Count(t.Context(), "acme", table.Span{}, libtest.Epoch); err != nil || n != 0 {
-		t.Fatal(n, err)
+		t.Fatalf("%d old items are left, %v", n, err)
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/table"
 )
 
-// between is a client that calls once, before the second GetItem, or before the first write of a kind.
+// between is a client that calls moves once, before its second GetItem or its first write.
 type between struct {
 	*dynamodb.Client
 	reads int
@@ -53,13 +53,13 @@ func (b *between) DeleteItem(ctx context.Context, in *dynamodb.DeleteItemInput, 
 	return b.Client.DeleteItem(ctx, in, o...)
 }
 
-// TestItemsThatMoveMeanwhile makes each call on an item that is moved after the call has looked for it.
-func TestItemsThatMoveMeanwhile(t *testing.T) {
+// TestCallsFindMovedItem checks that each call finds an item that is moved while the call looks for it.
+func TestCallsFindMovedItem(t *testing.T) {
 	there := table.Condition{Expression: "attribute_exists(customer)"}
 	for name, c := range map[string]struct {
-		reads int // 0: the item moves before the second read; else before the first write
+		reads int // 0 moves the item before the second read, 2 before the first write
 		call  func(u *undoing, orders *table.Table, key table.Item) error
-		want  int // 0 for no item
+		want  int // the stored n; 0 for no item, 1 for the old n
 	}{
 		"Get": {0, func(u *undoing, orders *table.Table, key table.Item) error {
 			_, err := orders.Get(u.t.Context(), key, u.at())
@@ -109,7 +109,7 @@ func TestItemsThatMoveMeanwhile(t *testing.T) {
 				moved = true
 			}}
 			if err := c.call(u, &orders, key); err != nil || !moved {
-				t.Errorf("%v, moved: %v", err, moved)
+				t.Errorf("error %v, moved: %t", err, moved)
 			}
 			want := c.want
 			if want == 1 {
@@ -117,14 +117,14 @@ func TestItemsThatMoveMeanwhile(t *testing.T) {
 			}
 			stored := u.stored()
 			if len(stored) != 1 || stored["acme"][sort] != want {
-				t.Errorf("keys %v, and it is %d, want %d", slices.Sorted(maps.Keys(stored)), stored["acme"][sort], want)
+				t.Errorf("keys %v, n = %d under the plain key, want %d", slices.Sorted(maps.Keys(stored)), stored["acme"][sort], want)
 			}
 		})
 	}
 }
 
-// TestUndoKeepsOtherItems checks that an item stays on its write shard if another one has the plain key and its sort key,
-// and that the error names it.
+// TestUndoKeepsOtherItems checks that an undo overwrites no item that has the plain key and a moved item's sort key. The
+// error names the item that stays on its write shard.
 func TestUndoKeepsOtherItems(t *testing.T) {
 	u := newUndoing(t, 7, table.RandomSuffix{})
 	u.orders.Client = u.db
@@ -144,12 +144,12 @@ func TestUndoKeepsOtherItems(t *testing.T) {
 		done, err := undo.Step(t.Context(), "acme", u.at())
 		if err != nil {
 			if !errors.Is(err, shard.ErrMisused) || !strings.Contains(err.Error(), sort+" under acme#SHARD_") {
-				t.Error(err)
+				t.Errorf("error %v, want ErrMisused that names the item", err)
 			}
 			break
 		}
 		if done.Wait.IsZero() {
-			t.Fatal("done")
+			t.Fatal("Undo reports that it is done, want an error")
 		}
 		u.set(done.Wait)
 	}
@@ -160,6 +160,6 @@ func TestUndoKeepsOtherItems(t *testing.T) {
 	buckets := *u.orders
 	buckets.Layout = table.TimeBuckets{Bucket: shard.Day}
 	if _, err := (&migrate.Undo{Client: u.db, Table: &buckets, Changer: u.changer}).Step(t.Context(), "acme", u.at()); !errors.Is(err, shard.ErrMisused) {
-		t.Errorf("time buckets: %v", err)
+		t.Errorf("Undo of time buckets: error %v, want ErrMisused", err)
 	}
 }

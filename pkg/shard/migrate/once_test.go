@@ -17,7 +17,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/table"
 )
 
-// lossyClient applies the transactions of updates and loses their responses.
+// lossyClient is a client that loses the answers of transactions with an update.
 type lossyClient struct {
 	*dynamodb.Client
 	lost int
@@ -32,7 +32,7 @@ func (l *lossyClient) TransactWriteItems(ctx context.Context, in *dynamodb.Trans
 	return out, err
 }
 
-// TestUpdateAppliesOnce checks that both tables count an ADD once, however many responses are lost.
+// TestUpdateAppliesOnce checks that an ADD applies once, however many answers are lost.
 func TestUpdateAppliesOnce(t *testing.T) {
 	t.Parallel()
 	db := enginetest.Client(t)
@@ -44,14 +44,14 @@ func TestUpdateAppliesOnce(t *testing.T) {
 		UpdateExpression: aws.String("ADD n :one"), ExpressionAttributeValues: table.Item{":one": libtest.Num(1)},
 	}, libtest.Epoch)
 	if !errors.Is(err, shard.ErrUnavailable) || client.lost < 2 {
-		t.Fatalf("%d responses were lost: %v", client.lost, err)
+		t.Fatalf("%d answers were lost, error %v; want several and ErrUnavailable", client.lost, err)
 	}
 	if it, err := m.Get(t.Context(), key, libtest.Epoch); err != nil || libtest.Text(it["n"]) != "1" {
-		t.Fatalf("after %d lost responses: %v, %v", client.lost, it, err)
+		t.Fatalf("after %d lost answers: %v, %v; want n = 1", client.lost, it, err)
 	}
 }
 
-// TestCopyOfItemWithTextAsTTL checks that Copy copies an item whose TTL attribute is text: TTL deletes only by numbers.
+// TestCopyOfItemWithTextAsTTL checks that Copy copies an item whose TTL attribute is text, which TTL ignores.
 func TestCopyOfItemWithTextAsTTL(t *testing.T) {
 	db := enginetest.Client(t)
 	from, to := libtest.Orders(t, db, db, table.CalculatedSuffix{}, 4), libtest.Orders(t, db, db, table.CalculatedSuffix{}, 10)
@@ -62,17 +62,17 @@ func TestCopyOfItemWithTextAsTTL(t *testing.T) {
 	}
 	m := migrate.Migration{Client: db, From: from, To: to, Phase: migrate.WriteBoth, TTL: "expires_at"}
 	if c, err := m.Verify(t.Context(), "acme", table.Span{}, libtest.Epoch); err != nil || c.Missing != 1 {
-		t.Fatalf("%+v, %v", c, err)
+		t.Fatalf("Verify = %+v, %v; want 1 missing", c, err)
 	}
 	if done, err := m.Copy(t.Context(), "acme", table.Span{}, libtest.Epoch, nil); err != nil || done.Changed != 1 {
-		t.Fatalf("%+v, %v", done, err)
+		t.Fatalf("Copy = %+v, %v; want 1 changed", done, err)
 	}
 	if _, err := to.Get(t.Context(), it, libtest.Epoch); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// TestExpiredItemsAreNoDifference checks that Verify, Copy and Drop ignore expired items: TTL deletes the old and the new
+// TestExpiredItemsAreNoDifference checks that Verify, Copy and Drop ignore expired items. TTL deletes the old and the new
 // item at different times.
 func TestExpiredItemsAreNoDifference(t *testing.T) {
 	db := enginetest.Client(t)
@@ -92,20 +92,20 @@ func TestExpiredItemsAreNoDifference(t *testing.T) {
 	put(from, 3, now-6*365*24*3600) // too old for TTL
 	put(from, 4, now+3600)
 	if c, err := m.Verify(t.Context(), "acme", table.Span{}, libtest.Epoch); err != nil || c.Missing != 3 || c.Extra != 1 {
-		t.Fatalf("without TTL: %+v, %v", c, err)
+		t.Fatalf("Verify without TTL = %+v, %v; want 3 missing and 1 extra", c, err)
 	}
 	m.TTL = "expires_at"
 	if c, err := m.Verify(t.Context(), "acme", table.Span{}, libtest.Epoch); err != nil || c.Missing != 2 || c.Extra != 0 {
-		t.Fatalf("%+v, %v", c, err)
+		t.Fatalf("Verify = %+v, %v; want 2 missing", c, err)
 	}
 	if done, err := m.Copy(t.Context(), "acme", table.Span{}, libtest.Epoch, nil); err != nil || done.Changed != 2 {
-		t.Fatalf("%+v, %v", done, err)
+		t.Fatalf("Copy = %+v, %v; want 2 changed", done, err)
 	}
 	if c, err := m.Verify(t.Context(), "acme", table.Span{}, libtest.Epoch); err != nil || !c.Equal() {
-		t.Fatalf("%+v, %v", c, err)
+		t.Fatalf("Verify after Copy = %+v, %v", c, err)
 	}
 	m.Phase = migrate.WriteNew
 	if done, err := m.Drop(t.Context(), "acme", table.Span{}, libtest.Epoch, nil); err != nil || done.Changed != 3 || done.Kept != 0 {
-		t.Fatalf("%+v, %v", done, err)
+		t.Fatalf("Drop = %+v, %v; want 3 changed", done, err)
 	}
 }

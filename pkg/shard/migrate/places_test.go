@@ -22,13 +22,13 @@ import (
 // lateItems is the number of items that a program with a stale shard count writes.
 var lateItems = lane.Runs(10, 20)
 
-// staleMigration returns a migration from a table whose shard count has changed. A program that did not know the change
-// has written lateItems items, at the old count's places.
+// staleMigration returns a migration from a table whose shard count has changed. A program with the old count has written
+// lateItems items.
 func staleMigration(t *testing.T, db *dynamodb.Client, inPlace bool, format shard.Format) *migrate.Migration {
 	t.Helper()
 	old := libtest.Orders(t, db, db, table.CalculatedSuffix{Time: table.SortTime("placed", "")}, 1)
 	old.Shards = &libtest.Steps{History: shard.History{{Count: 2}, {At: libtest.Epoch, Count: 8}}}
-	stale := *old // of a program that does not know the change yet
+	stale := *old // has the old count
 	stale.Shards = &libtest.Steps{History: shard.History{{Count: 2}}}
 	for i := range lateItems {
 		if err := stale.Put(t.Context(), lateItem(i, 1), callTime); err != nil {
@@ -46,7 +46,7 @@ func lateItem(i int, n int64) table.Item {
 	return table.Item{"customer": libtest.Str("acme"), "placed": libtest.Str(shard.Millis.Key(libtest.Epoch.Add(time.Second), "#", fmt.Sprint(i))), "n": libtest.Num(n)}
 }
 
-// inEachPlace checks migrations to another table, and to another format in the same table.
+// inEachPlace runs check for a migration to another table, and for one to another format in the same table.
 func inEachPlace(t *testing.T, check func(t *testing.T, m *migrate.Migration)) {
 	db := enginetest.Client(t)
 	for name, c := range map[string]struct {
@@ -57,7 +57,7 @@ func inEachPlace(t *testing.T, check func(t *testing.T, m *migrate.Migration)) {
 	}
 }
 
-// checkItems checks that the migration reads all items, with this n.
+// checkItems checks that the migration reads each item once, with this n.
 func checkItems(t *testing.T, m *migrate.Migration, n string) {
 	t.Helper()
 	count := 0
@@ -71,7 +71,7 @@ func checkItems(t *testing.T, m *migrate.Migration, n string) {
 	}
 }
 
-// checkEqual checks that, after a Copy, Verify finds no differences and Prune deletes nothing.
+// checkEqual checks that Verify finds no difference after a Copy, and that Prune deletes nothing.
 func checkEqual(t *testing.T, m *migrate.Migration) {
 	t.Helper()
 	for range 2 {
@@ -79,16 +79,16 @@ func checkEqual(t *testing.T, m *migrate.Migration) {
 			t.Fatal(err)
 		}
 		if c, err := m.Verify(t.Context(), "acme", table.Span{}, callTime); err != nil || !c.Equal() {
-			t.Fatalf("%+v, %v", c, err)
+			t.Fatalf("Verify after Copy = %+v, %v", c, err)
 		}
 		if done, err := m.Prune(t.Context(), "acme", table.Span{}, callTime, nil); err != nil || done.Changed != 0 {
-			t.Fatalf("Prune: %+v, %v", done, err)
+			t.Fatalf("Prune = %+v, %v; want none changed", done, err)
 		}
 	}
 }
 
-// TestOldItemsAtAnotherPlace checks that reads, Copy and Drop find old items at the place of a stale shard count.
-func TestOldItemsAtAnotherPlace(t *testing.T) {
+// TestItemsOfStaleCountAreFound checks that reads, Copy and Drop find items on the write shard of an old count.
+func TestItemsOfStaleCountAreFound(t *testing.T) {
 	t.Parallel()
 	inEachPlace(t, func(t *testing.T, m *migrate.Migration) {
 		checkItems(t, m, "1")
@@ -110,9 +110,9 @@ func TestOldItemsAtAnotherPlace(t *testing.T) {
 	})
 }
 
-// TestWritesToAnotherPlace checks that Update writes the item where it is, Put writes its first place, and Delete
-// removes it from all places.
-func TestWritesToAnotherPlace(t *testing.T) {
+// TestWritesOfItemsOfStaleCount checks that Update writes the item where it is stored, and Put by the current count. Delete
+// removes it from all write shards.
+func TestWritesOfItemsOfStaleCount(t *testing.T) {
 	t.Parallel()
 	inEachPlace(t, func(t *testing.T, m *migrate.Migration) {
 		for _, m.Phase = range []migrate.Phase{migrate.WriteBoth, migrate.ReadNew} {
@@ -134,7 +134,7 @@ func TestWritesToAnotherPlace(t *testing.T) {
 		}
 		for i := range lateItems {
 			if it, err := m.Get(t.Context(), lateItem(i, 0), callTime); err != nil || libtest.Text(it["n"]) != "7" {
-				t.Fatal(it, err)
+				t.Fatalf("Get after Put = %v, %v; want n = 7", it, err)
 			}
 		}
 		checkEqual(t, m)
@@ -148,7 +148,7 @@ func TestWritesToAnotherPlace(t *testing.T) {
 					reader := *m
 					reader.Phase = phase
 					if it, err := reader.Get(t.Context(), key, callTime); !errors.Is(err, shard.ErrNotFound) {
-						t.Fatalf("phase %d, deleted in phase %d: %v, %v", phase, m.Phase, it, err)
+						t.Fatalf("phase %d, deleted in phase %d: Get = %v, %v; want ErrNotFound", phase, m.Phase, it, err)
 					}
 				}
 			}
@@ -156,8 +156,9 @@ func TestWritesToAnotherPlace(t *testing.T) {
 	})
 }
 
-// TestOldItemsAtTwoPlaces checks that the item at the first place takes precedence, and that Drop deletes both.
-func TestOldItemsAtTwoPlaces(t *testing.T) {
+// TestCurrentCountTakesPrecedence checks that of two old items the one on the current count's write shard is copied, and
+// that Drop deletes both.
+func TestCurrentCountTakesPrecedence(t *testing.T) {
 	t.Parallel()
 	inEachPlace(t, func(t *testing.T, m *migrate.Migration) {
 		for i := range lateItems {
@@ -189,7 +190,7 @@ func TestOldItemsAtTwoPlaces(t *testing.T) {
 	})
 }
 
-// putBeforeCopy puts an item just before the first transaction.
+// putBeforeCopy is a client that calls put before its first transaction.
 type putBeforeCopy struct {
 	*dynamodb.Client
 	put  func() error
@@ -205,7 +206,7 @@ func (p *putBeforeCopy) TransactWriteItems(ctx context.Context, in *dynamodb.Tra
 	return p.Client.TransactWriteItems(ctx, in, opts...)
 }
 
-// TestPutDuringCopy checks that Copy keeps a put that writes another of the item's places at the same time.
+// TestPutDuringCopy checks that Copy overwrites no concurrent put, which writes another write shard than Copy has read.
 func TestPutDuringCopy(t *testing.T) {
 	t.Parallel()
 	db := enginetest.Client(t)
@@ -213,7 +214,7 @@ func TestPutDuringCopy(t *testing.T) {
 		m := staleMigration(t, db, inPlace, shard.HashShard)
 		m.Phase = migrate.WriteBoth
 		for i := range lateItems {
-			if shard.Calculated(libtest.Text(lateItem(i, 1)["placed"]), 8) < 2 { // its first place may be its only one
+			if shard.Calculated(libtest.Text(lateItem(i, 1)["placed"]), 8) < 2 { // both counts may give the same write shard
 				continue
 			}
 			copying := *m
@@ -223,7 +224,7 @@ func TestPutDuringCopy(t *testing.T) {
 				t.Fatal(err)
 			}
 			if it, err := m.To.Get(t.Context(), lateItem(i, 1), callTime); err != nil || libtest.Text(it["n"]) != "9" {
-				t.Fatal(it, err)
+				t.Fatalf("the new item is %v, %v; want n = 9", it, err)
 			}
 		}
 	}

@@ -19,7 +19,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/table"
 )
 
-// process is a program that uses a Migration. Its phase changes between calls, as in a deployment.
+// process is a running copy of a program. Its phase changes between calls, as in a deployment.
 type process struct {
 	mu sync.RWMutex
 	m  migrate.Migration
@@ -40,13 +40,13 @@ func (p *process) enter(phase migrate.Phase) {
 // pause is each program's pause between two calls. In the short run it leaves capacity for the copies.
 var pause = time.Duration(lane.Runs(20, 0)) * time.Millisecond
 
-// traffic has the programs that read and write while a migration goes through its phases.
+// traffic has the processes that read and write while a migration goes through its phases.
 type traffic struct {
 	ctx       context.Context
 	processes []*process
 	name      string
 	span      table.Span
-	lookup    bool     // the layouts can look up single items
+	lookup    bool     // both layouts find single items
 	old       []string // sort keys of the items before the migration
 
 	mu    sync.Mutex
@@ -57,7 +57,7 @@ type traffic struct {
 
 func (w *traffic) process() *process { return w.processes[rand.IntN(len(w.processes))] }
 
-// writeItems changes random items until stop is closed. One program writes, and another one reads the item back.
+// writeItems changes random items until stop is closed. One process writes an item, and another one reads it back.
 func (w *traffic) writeItems(worker int, stop <-chan struct{}) error {
 	for i := 0; ; i++ {
 		select {
@@ -76,6 +76,7 @@ func (w *traffic) writeItems(worker int, stop <-chan struct{}) error {
 	}
 }
 
+// step makes one write and reads the item back.
 func (w *traffic) step(sort string) error {
 	w.mu.Lock()
 	n, exists := w.want[sort]
@@ -117,13 +118,14 @@ func (w *traffic) step(sort string) error {
 			return nil
 		}
 		if err != nil || gone || libtest.Text(it["n"]) != fmt.Sprint(next) {
-			return fmt.Errorf("phase %d: %s reads as %v, %v, want %d (gone: %t)", m.Phase, sort, it, err, next, gone)
+			return fmt.Errorf("phase %d: Get of %s = %v, %v; want n = %d, deleted: %t", m.Phase, sort, it, err, next, gone)
 		}
 		return nil
 	})
 }
 
 // checkReads reads all items repeatedly. It checks their order, that each occurs once, and that no old item is missing.
+// It returns when stop is closed.
 func (w *traffic) checkReads(stop <-chan struct{}) error {
 	for {
 		select {
@@ -152,6 +154,7 @@ func (w *traffic) checkReads(stop <-chan struct{}) error {
 	}
 }
 
+// read returns all items' n by sort key.
 func (w *traffic) read(m *migrate.Migration) (map[string]int, error) {
 	got := map[string]int{}
 	last := ""
@@ -166,26 +169,25 @@ func (w *traffic) read(m *migrate.Migration) (map[string]int, error) {
 			return nil, fmt.Errorf("phase %d: %s after %s", m.Phase, sort, last)
 		}
 		last = sort
-		if _, err := fmt.Sscan(libtest.Text(it["n"]), new(int)); err != nil {
+		n := 0
+		if _, err := fmt.Sscan(libtest.Text(it["n"]), &n); err != nil {
 			return nil, fmt.Errorf("%s lacks attributes: %v", sort, it)
 		}
-		n := 0
-		fmt.Sscan(libtest.Text(it["n"]), &n)
 		got[sort] = n
 	}
 	return got, nil
 }
 
-// enter changes the programs' phase one after another, while they work.
+// enter changes the processes' phase one after another, while they work.
 func (w *traffic) enter(phase migrate.Phase) {
 	for _, p := range w.processes {
-		w.waitForCalls() // programs of both phases work
+		w.waitForCalls() // while processes are in both phases
 		p.enter(phase)
 	}
 	w.waitForCalls()
 }
 
-// waitForCalls waits for more writes and a complete read. It returns early if the traffic failed.
+// waitForCalls waits for some writes and a complete read. It returns early if the traffic failed.
 func (w *traffic) waitForCalls() {
 	counts := func() (writes, reads int) {
 		w.mu.Lock()

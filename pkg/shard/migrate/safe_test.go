@@ -17,12 +17,13 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/table"
 )
 
+// placed returns the item with number n of a name.
 func placed(name string, n int) table.Item {
 	return table.Item{"customer": libtest.Str(name), "placed": libtest.Str(fmt.Sprintf("%03d", n)), "n": libtest.Num(int64(n))}
 }
 
-// TestItemsOfAnotherNameStay migrates acme beside a name that looks like one of its write shards. The other name keeps
-// its items, and Copy returns an error before it copies anything.
+// TestItemsOfAnotherNameStay checks that Copy fails before it writes if another name looks like a write shard of the
+// migrated one. The other name keeps its items.
 func TestItemsOfAnotherNameStay(t *testing.T) {
 	t.Parallel()
 	for _, other := range []string{"acme#0", "acme#2"} {
@@ -46,28 +47,28 @@ func checkOtherName(t *testing.T, other string) {
 	}
 	m := migrate.Migration{Client: db, From: plain, To: &sharded}
 	if c, err := m.Verify(t.Context(), "acme", table.Span{}, libtest.Epoch); err != nil || c.Extra != 56 || c.Equal() {
-		t.Fatalf("%+v, %v", c, err)
+		t.Fatalf("Verify = %+v, %v; want 56 extra", c, err)
 	}
 	m.Phase = migrate.WriteBoth
-	if c, err := m.Verify(t.Context(), "acme", table.Span{}, libtest.Epoch); err != nil || c.Extra+c.Different != 56 { // some of the other name's items are where acme's would be
-		t.Fatalf("%+v, %v", c, err)
+	if c, err := m.Verify(t.Context(), "acme", table.Span{}, libtest.Epoch); err != nil || c.Extra+c.Different != 56 { // some of the other name's items have a primary key of acme
+		t.Fatalf("Verify = %+v, %v; want 56 extra or different", c, err)
 	}
 	done, err := m.Copy(t.Context(), "acme", table.Span{}, libtest.Epoch, nil)
 	if !errors.Is(err, migrate.ErrExtra) || done.Changed != 0 {
-		t.Fatalf("%+v, %v", done, err)
+		t.Fatalf("Copy = %+v, %v; want ErrExtra", done, err)
 	}
 	for i := range 56 {
 		if it, err := plain.Get(t.Context(), placed(other, i), libtest.Epoch); err != nil || libtest.Text(it["word"]) != other {
-			t.Fatal(it, err)
+			t.Fatalf("item %d of %s is %v, %v", i, other, it, err)
 		}
 	}
-	m.To.Format = shard.HashShard // as Migration's documentation says
+	m.To.Format = shard.HashShard // as Migration's comment advises
 	if done, err = m.Copy(t.Context(), "acme", table.Span{}, libtest.Epoch, nil); err != nil || done.Changed != 56 {
-		t.Fatalf("%+v, %v", done, err)
+		t.Fatalf("Copy with another format = %+v, %v; want 56 changed", done, err)
 	}
 }
 
-// TestEqualSortKeysMigrate checks that Copy copies items with equal sort keys if the new write shards can hold them.
+// TestEqualSortKeysMigrate checks that Copy copies items with equal sort keys if each has a new write shard of its own.
 // Otherwise Copy and Put return ErrMisused.
 func TestEqualSortKeysMigrate(t *testing.T) {
 	t.Parallel()
@@ -78,7 +79,7 @@ func TestEqualSortKeysMigrate(t *testing.T) {
 		layout  table.Layout
 		fits    bool
 	}{
-		// 46 write shards hold all items of libtest.PutDay, like 10.
+		// All items of libtest.PutDay are on different ones of 46 write shards.
 		"more": {false, 46, table.CalculatedSuffix{By: "id"}, true}, "more, in place": {true, 46, table.CalculatedSuffix{By: "id"}, true},
 		"fewer": {false, 3, table.CalculatedSuffix{By: "id"}, false}, "fewer, in place": {true, 3, table.CalculatedSuffix{By: "id"}, false},
 		"unsharded":       {false, 1, table.Unsharded{}, false},
@@ -93,11 +94,11 @@ func TestEqualSortKeysMigrate(t *testing.T) {
 		m := migrate.Migration{Client: db, From: from, To: to, Phase: migrate.WriteBoth}
 		_, copyErr := m.Copy(t.Context(), "acme", table.Span{}, libtest.Epoch, nil)
 		if c.fits != (copyErr == nil) || !c.fits && !errors.Is(copyErr, shard.ErrMisused) {
-			t.Fatalf("%s: %v", name, copyErr)
+			t.Fatalf("%s: Copy: error %v, want ErrMisused: %t", name, copyErr, !c.fits)
 		}
 		v, err := m.Verify(t.Context(), "acme", table.Span{}, libtest.Epoch)
 		if c.fits != (err == nil && v.Equal()) {
-			t.Fatalf("%s: %+v, %v", name, v, err)
+			t.Fatalf("%s: Verify = %+v, %v; want equal: %t", name, v, err, c.fits)
 		}
 		rejected := 0
 		for _, id := range want {
@@ -110,7 +111,7 @@ func TestEqualSortKeysMigrate(t *testing.T) {
 			}
 		}
 		if got, err := m.Count(t.Context(), "acme", table.Span{}, libtest.Epoch); err != nil || got != len(want) || c.fits != (rejected == 0) {
-			t.Fatalf("%s: %d of %d, %d rejected, %v", name, got, len(want), rejected, err)
+			t.Fatalf("%s: %d of %d items, %d puts rejected, %v", name, got, len(want), rejected, err)
 		}
 		if c.fits {
 			checkMigrated(t, &m, want)
@@ -145,7 +146,7 @@ func checkMigrated(t *testing.T, m *migrate.Migration, want []string) {
 	}
 }
 
-// TestPagesContinueInAnotherPhase checks that a page's Next continues in another phase, even between equal sort keys.
+// TestPagesContinueInAnotherPhase checks that a cursor is valid in another phase, also between equal sort keys.
 func TestPagesContinueInAnotherPhase(t *testing.T) {
 	t.Parallel()
 	db := enginetest.Client(t)
@@ -204,7 +205,7 @@ func pagesOverPhases(t *testing.T, m migrate.Migration, desc bool) (got []string
 	return got
 }
 
-// TestDropKeepsItemWithoutCopy checks that Drop keeps an old item if another item is at its new place.
+// TestDropKeepsItemWithoutCopy checks that Drop keeps an old item if another item has its new primary key.
 func TestDropKeepsItemWithoutCopy(t *testing.T) {
 	db := enginetest.Client(t)
 	from, to := libtest.Orders(t, db, db, table.CalculatedSuffix{By: "id"}, 10), libtest.Orders(t, db, db, table.CalculatedSuffix{By: "id"}, 1)
@@ -217,11 +218,11 @@ func TestDropKeepsItemWithoutCopy(t *testing.T) {
 	}
 	done, err := m.Drop(t.Context(), "acme", table.Span{}, libtest.Epoch, nil)
 	if err != nil || done.Changed != 1 || done.Kept != len(want)-1 {
-		t.Fatalf("%+v, %v", done, err)
+		t.Fatalf("Drop = %+v, %v; want 1 changed and %d kept", done, err, len(want)-1)
 	}
 }
 
-// TestStraysAreReported checks that Verify and Copy report an item at a place of neither layout. An old one would be lost.
+// TestStraysAreReported checks that Verify and Copy report an item on a write shard of neither layout.
 func TestStraysAreReported(t *testing.T) {
 	db := enginetest.Client(t)
 	four := libtest.Orders(t, db, db, table.CalculatedSuffix{}, 4)
@@ -236,32 +237,32 @@ func TestStraysAreReported(t *testing.T) {
 	m := migrate.Migration{Client: db, From: four, To: &nine}
 	c, err := m.Verify(t.Context(), "acme", table.Span{}, libtest.Epoch)
 	if err != nil || c.Extra == 0 {
-		t.Fatalf("%+v, %v", c, err)
+		t.Fatalf("Verify = %+v, %v; want extra items", c, err)
 	}
 	m.Phase = migrate.WriteBoth
 	if _, err := m.Copy(t.Context(), "acme", table.Span{}, libtest.Epoch, nil); !errors.Is(err, migrate.ErrExtra) {
-		t.Fatal(err)
+		t.Fatalf("Copy: error %v, want ErrExtra", err)
 	}
 	if done, err := m.Prune(t.Context(), "acme", table.Span{}, libtest.Epoch, nil); err != nil || done.Changed != c.Extra {
-		t.Fatalf("%+v, %v, want %d", done, err, c.Extra)
+		t.Fatalf("Prune = %+v, %v; want %d changed", done, err, c.Extra)
 	}
 	if _, err := m.Copy(t.Context(), "acme", table.Span{}, libtest.Epoch, nil); err != nil {
 		t.Fatal(err)
 	}
 	if c, err := m.Verify(t.Context(), "acme", table.Span{}, libtest.Epoch); err != nil || !c.Equal() {
-		t.Fatalf("%+v, %v", c, err)
+		t.Fatalf("Verify after Copy = %+v, %v", c, err)
 	}
-	m.From, m.To = &nine, four // the stray is only in the old partitions
+	m.From, m.To = &nine, four // the next stray is on an old write shard only
 	if err := six.Put(t.Context(), strayOf(t), libtest.Epoch); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := m.Copy(t.Context(), "acme", table.Span{}, libtest.Epoch, nil); !errors.Is(err, shard.ErrMisused) || !strings.Contains(err.Error(), "lost") {
-		t.Fatal(err)
+		t.Fatalf("Copy: error %v, want ErrMisused, since the item would be lost", err)
 	}
 }
 
-// TestStraysOnTheFirstWriteShard checks that an item on _0 is a stray if the new layout does not place it there.
-func TestStraysOnTheFirstWriteShard(t *testing.T) {
+// TestStraysOnNewWriteShards checks that an item on a new write shard is a stray if the new layout calculates another one.
+func TestStraysOnNewWriteShards(t *testing.T) {
 	db := enginetest.Client(t)
 	for _, at := range []int{0, 2} {
 		four := libtest.Orders(t, db, db, table.CalculatedSuffix{}, 4)
@@ -281,16 +282,16 @@ func TestStraysOnTheFirstWriteShard(t *testing.T) {
 		}
 		m := migrate.Migration{Client: db, From: four, To: &nine}
 		if c, err := m.Verify(t.Context(), "acme", table.Span{}, libtest.Epoch); err != nil || c.Extra != strays {
-			t.Fatalf("_%d: %+v, %v, want %d", at, c, err, strays)
+			t.Fatalf("_%d: Verify = %+v, %v; want %d extra", at, c, err, strays)
 		}
 		m.Phase = migrate.WriteBoth
 		if _, err := m.Copy(t.Context(), "acme", table.Span{}, libtest.Epoch, nil); !errors.Is(err, migrate.ErrExtra) {
-			t.Fatalf("_%d: %v", at, err)
+			t.Fatalf("_%d: Copy: error %v, want ErrExtra", at, err)
 		}
 	}
 }
 
-// strayOf returns an item on write shard 4 or 5 of six. Layouts of four or nine write shards place it elsewhere.
+// strayOf returns an item on write shard 4 or 5 of six, and on another one of four and of nine.
 func strayOf(t *testing.T) table.Item {
 	t.Helper()
 	for i := 40; ; i++ {

@@ -25,62 +25,23 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/table"
 )
 
-// unsure is a client whose writes fail at times, half of them after they were applied.
-type unsure struct {
-	*dynamodb.Client
-	mu   sync.Mutex
-	draw *rand.Rand
+// flaky returns a client whose writes fail at times, before or after they are applied.
+func flaky(db *dynamodb.Client, random *rand.Rand) libtest.Faulty {
+	return libtest.Faulty{Flaky: &libtest.Flaky{
+		Client: db,
+		Before: libtest.Sometimes(random, 30, &types.InternalServerError{Message: aws.String("not applied")}),
+		After:  libtest.Sometimes(random, 30, &types.InternalServerError{Message: aws.String("applied")}),
+	}}
 }
 
-func (u *unsure) fails() (before, after error) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	switch u.draw.IntN(30) {
-	case 0:
-		return &types.InternalServerError{Message: aws.String("not applied")}, nil
-	case 1:
-		return nil, &types.InternalServerError{Message: aws.String("applied")}
-	}
-	return nil, nil
-}
-
-// sent makes a call that may fail.
-func sent[Out any](u *unsure, call func() (*Out, error)) (*Out, error) {
-	before, after := u.fails()
-	if before != nil {
-		return nil, before
-	}
-	out, err := call()
-	if err == nil && after != nil {
-		return nil, after
-	}
-	return out, err
-}
-
-func (u *unsure) PutItem(ctx context.Context, in *dynamodb.PutItemInput, o ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
-	return sent(u, func() (*dynamodb.PutItemOutput, error) { return u.Client.PutItem(ctx, in, o...) })
-}
-
-func (u *unsure) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, o ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
-	return sent(u, func() (*dynamodb.UpdateItemOutput, error) { return u.Client.UpdateItem(ctx, in, o...) })
-}
-
-func (u *unsure) DeleteItem(ctx context.Context, in *dynamodb.DeleteItemInput, o ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error) {
-	return sent(u, func() (*dynamodb.DeleteItemOutput, error) { return u.Client.DeleteItem(ctx, in, o...) })
-}
-
-func (u *unsure) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, o ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
-	return sent(u, func() (*dynamodb.TransactWriteItemsOutput, error) { return u.Client.TransactWriteItems(ctx, in, o...) })
-}
-
-// undoing is an adopted table with a grown name, a writer, and the items that it has.
+// undoing is an adopted table, a program that writes items of one name, and the items that it stored.
 type undoing struct {
 	t       *testing.T
 	db      *dynamodb.Client
 	draw    *rand.Rand
-	orders  *table.Table // the writer's
+	orders  *table.Table // of the program, whose writes may fail
 	changer *shardmap.Changer
-	items   map[string]int // what the writer stored last
+	items   map[string]int // each stored item's n, by sort key
 	n       int
 	now     atomic.Int64 // Unix milliseconds
 }
@@ -96,7 +57,7 @@ func newUndoing(t *testing.T, seed uint64, layout table.Layout) *undoing {
 	if err := setup.CreateShardMap(t.Context(), db, mapName); err != nil {
 		t.Fatal(err)
 	}
-	u.orders.Client = &unsure{Client: db, draw: rand.New(rand.NewPCG(seed, 2))}
+	u.orders.Client = flaky(db, rand.New(rand.NewPCG(seed, 2)))
 	u.orders.Shards = shardmap.New(db, mapName, shardmap.Options{})
 	u.orders.Layout, u.orders.Format, u.orders.PlainFirst = layout, shard.HashShard, true
 	u.changer = libtest.Patient(shardmap.NewChanger(db, shardmap.New(db, mapName, shardmap.Options{}), shardmap.ChangerOptions{}))
@@ -106,8 +67,8 @@ func newUndoing(t *testing.T, seed uint64, layout table.Layout) *undoing {
 func (u *undoing) at() time.Time     { return time.UnixMilli(u.now.Load()).UTC() }
 func (u *undoing) set(now time.Time) { u.now.Store(now.UnixMilli()) }
 
-// insistently repeats a write until it succeeds.
-func (u *undoing) insistently(write func() error) {
+// retry repeats a write until it succeeds.
+func (u *undoing) retry(write func() error) {
 	u.t.Helper()
 	for range 100 {
 		err := write()
@@ -122,19 +83,20 @@ func (u *undoing) insistently(write func() error) {
 	u.t.Error("a write failed a hundred times")
 }
 
+// order returns acme's order with this sort key.
 func (u *undoing) order(sort string, n int) table.Item {
 	return table.Item{"customer": libtest.Str("acme"), "placed": libtest.Str(sort), "n": libtest.Num(int64(n))}
 }
 
-// sell puts an order that is as old as it says.
+// sell puts an order whose time is age ago.
 func (u *undoing) sell(age time.Duration) {
 	u.n++
 	sort, n := shard.Millis.Key(u.at().Add(-age), "#", fmt.Sprint("order-", u.n)), u.n
-	u.insistently(func() error { return u.orders.Put(u.t.Context(), u.order(sort, n), u.at()) })
+	u.retry(func() error { return u.orders.Put(u.t.Context(), u.order(sort, n), u.at()) })
 	u.items[sort] = n
 }
 
-// change puts, updates or deletes an order that is there, and reads it.
+// change puts, updates or deletes a stored order, and reads it back.
 func (u *undoing) change() {
 	u.t.Helper()
 	list := slices.Sorted(maps.Keys(u.items))
@@ -144,26 +106,26 @@ func (u *undoing) change() {
 	delete(key, "n")
 	switch u.draw.IntN(4) {
 	case 0:
-		u.insistently(func() error { return u.orders.Put(u.t.Context(), u.order(sort, n), u.at()) })
+		u.retry(func() error { return u.orders.Put(u.t.Context(), u.order(sort, n), u.at()) })
 		u.items[sort] = n
 	case 1, 2:
 		in := &dynamodb.UpdateItemInput{UpdateExpression: aws.String("SET n = :n"), ExpressionAttributeValues: table.Item{":n": libtest.Num(int64(n))}}
-		u.insistently(func() error {
+		u.retry(func() error {
 			_, err := u.orders.Update(u.t.Context(), key, in, u.at())
 			return err
 		})
 		u.items[sort] = n
 	case 3:
-		u.insistently(func() error { return u.orders.Delete(u.t.Context(), key, u.at()) })
+		u.retry(func() error { return u.orders.Delete(u.t.Context(), key, u.at()) })
 		delete(u.items, sort)
 	}
 	it, err := u.orders.Get(u.t.Context(), key, u.at())
 	if want, there := u.items[sort]; there != (err == nil) || there && libtest.Text(it["n"]) != fmt.Sprint(want) || err != nil && !errors.Is(err, shard.ErrNotFound) {
-		u.t.Errorf("order %s: read %v, %v, want %d (there: %v)", sort, it, err, want, there)
+		u.t.Errorf("order %s: read %v, %v; want n = %d, stored: %t", sort, it, err, want, there)
 	}
 }
 
-// stored returns the table's items, by partition key.
+// stored returns n of all items in the table, by partition key and sort key.
 func (u *undoing) stored() map[string]map[string]int {
 	all := map[string]map[string]int{}
 	pages := dynamodb.NewScanPaginator(u.db, &dynamodb.ScanInput{TableName: &u.orders.Name, ConsistentRead: aws.Bool(true)})
@@ -185,7 +147,7 @@ func (u *undoing) stored() map[string]map[string]int {
 	return all
 }
 
-// grow grows acme, and sells orders before and after.
+// grow grows acme to count write shards, and sells orders before and after.
 func (u *undoing) grow(count int) {
 	for range 20 {
 		u.sell(0)
@@ -203,11 +165,12 @@ func (u *undoing) grow(count int) {
 	}
 }
 
-// undo takes steps until acme is done. Each run ends after some moves, and then a new one begins; two go at once.
+// undo runs two Undo at a time until both report that acme is done. Each is killed after some moves. business makes the
+// program's calls meanwhile.
 func (u *undoing) undo(client migrate.Client, business func()) {
 	u.t.Helper()
 	for step := 0; ; step++ {
-		business() // by a view as old as it gets
+		business() // with the oldest view that a program may have
 		var runs sync.WaitGroup
 		var results [2]migrate.Undone
 		var errs [2]error
@@ -236,14 +199,14 @@ func (u *undoing) undo(client migrate.Client, business func()) {
 			return
 		}
 		if step > 200 {
-			u.t.Fatalf("it does not end: %+v, %v", results, errs)
+			u.t.Fatalf("not done after 200 steps: %+v, %v", results, errs)
 		}
 	}
 }
 
-// TestUndo grows a name, and moves its items back while a program writes, reads and deletes. Writes fail at times or have
-// unknown results, and the undo is killed and begun again, twice at once. In the end the plain key has all items, each
-// once and as it was written last; no other key has one; and the map does not know the name.
+// TestUndo checks that an undo moves all items to the plain key, each once and as last written, and removes the name from
+// the map. Meanwhile a program writes, reads and deletes, writes fail or have ambiguous results, and two undos at a time
+// are killed and restarted.
 func TestUndo(t *testing.T) {
 	for name, layout := range map[string]table.Layout{
 		"calculated": table.CalculatedSuffix{Time: table.SortTime("placed", shard.Millis)}, "random": table.RandomSuffix{},
@@ -256,9 +219,9 @@ func TestUndo(t *testing.T) {
 			u := newUndoing(t, seed, layout)
 			u.grow(2 + u.draw.IntN(6))
 			if before := u.stored(); len(before) < 2 {
-				t.Fatalf("%d partition keys", len(before))
+				t.Fatalf("%d partition keys before the undo, want several", len(before))
 			}
-			u.undo(&unsure{Client: u.db, draw: rand.New(rand.NewPCG(seed, 3))}, func() {
+			u.undo(flaky(u.db, rand.New(rand.NewPCG(seed, 3))), func() {
 				for range 5 {
 					u.sell(0)
 					if name == "calculated" || name == "buckets" {
@@ -269,31 +232,30 @@ func TestUndo(t *testing.T) {
 				}
 			})
 			stored := u.stored()
-			plain, above := map[string]int{}, 0
+			plain, sharded := map[string]int{}, 0
 			for pk, items := range stored {
 				if _, n := shard.HashShard.SplitPlain(pk); n == 0 {
 					maps.Copy(plain, items)
 				} else {
-					above++
+					sharded++
 				}
 			}
-			if _, buckets := layout.(table.TimeBuckets); above > 0 || len(stored) != 1 && !buckets || !maps.Equal(plain, u.items) {
+			if _, buckets := layout.(table.TimeBuckets); sharded > 0 || len(stored) != 1 && !buckets || !maps.Equal(plain, u.items) {
 				t.Errorf("keys %v; %d items under plain keys, want %d", slices.Sorted(maps.Keys(stored)), len(plain), len(u.items))
 			}
 			u.set(u.at().Add(time.Minute))
 			if e, err := u.orders.Shards.Lookup(t.Context(), "acme", u.at()); err != nil || e.Most() != 1 {
-				t.Errorf("the map has %+v, %v", e, err)
+				t.Errorf("the map has %+v, %v; want 1 write shard", e, err)
 			}
 			all := table.During(shard.Millis, libtest.Later.Add(-2*time.Hour), u.at())
 			if n, err := u.orders.Count(t.Context(), "acme", all, u.at()); err != nil || n != len(u.items) {
-				t.Errorf("%d items are read, want %d, %v", n, len(u.items), err)
+				t.Errorf("counted %d items, want %d, %v", n, len(u.items), err)
 			}
 		})
 	}
 }
 
-// TestSlowUndo checks that the changes of the shard map after long moves have the time after them: a Changer refuses an
-// older one.
+// TestSlowUndo checks that a map change after long moves is dated after the moves. A Changer rejects an older time.
 func TestSlowUndo(t *testing.T) {
 	t.Parallel()
 	u := newUndoing(t, 1, table.RandomSuffix{})
@@ -316,6 +278,6 @@ func TestSlowUndo(t *testing.T) {
 		u.set(done.Wait)
 	}
 	if e, err := u.changer.Read(t.Context(), "acme"); err != nil || slept == 0 || e.Updated.Before(u.at().Add(slept)) {
-		t.Errorf("after moves of %v that began at %v: %+v, %v", slept, u.at(), e, err)
+		t.Errorf("after moves of %v that began at %v the entry is %+v, %v; want a later time", slept, u.at(), e, err)
 	}
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// TestEveryWriteOfKeyedCallIsObserved checks that each transaction's writes are observed once: as a
-// conflict if that write conflicted, as accepted if the call succeeded, else as inconclusive.
+// TestEveryWriteOfKeyedCallIsObserved checks that each write of each transaction is observed once: as a conflict if it
+// conflicted, as accepted if the call succeeded, and otherwise as inconclusive.
 func TestEveryWriteOfKeyedCallIsObserved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := &libtest.Scripted{Transactions: []error{
@@ -32,7 +32,7 @@ func TestEveryWriteOfKeyedCallIsObserved(t *testing.T) {
 			return []shardmap.Write{c.AddTransact(ctx, "a", 1, now), c.AddTransact(ctx, "b", 1, now)}, nil
 		})
 		if err != nil || w.All != 3*2 {
-			t.Fatalf("%v, %d attempts", err, w.All)
+			t.Fatalf("%d attempts observed, %v; want 6", w.All, err)
 		}
 		for key, want := range map[string][]shard.Outcome{"C#a": {shard.Conflicted, shard.Conflicted, shard.Accepted}, "C#b": {shard.Conflicted, shard.Accepted}} {
 			if got := w.Outcomes(key); !slices.Equal(got, want) {
@@ -47,17 +47,22 @@ func TestEveryWriteOfKeyedCallIsObserved(t *testing.T) {
 	})
 }
 
-// TestAttemptsUnderOneKeyAreOneRequest checks that conflicts are no evidence if the same attempt or the
-// next one meets the call's marker: the other transaction was the same request's.
+// markerFound returns the cancellation of a transaction whose call was applied before, with answer a.
+func markerFound() error {
+	canceled := libtest.CanceledFor("None", "ConditionalCheckFailed").(*types.TransactionCanceledException)
+	canceled.CancellationReasons[1].Item = dynamo.Item{"digest": &types.AttributeValueMemberB{Value: []byte("d")}, "answer": &types.AttributeValueMemberB{Value: []byte("a")}}
+	return canceled
+}
+
+// TestAttemptsUnderOneKeyAreOneRequest checks that a conflict is not observed if the same attempt or the next one meets the
+// call's marker. The other transaction belongs to the same request then.
 func TestAttemptsUnderOneKeyAreOneRequest(t *testing.T) {
-	found := libtest.CanceledFor("None", "ConditionalCheckFailed").(*types.TransactionCanceledException)
-	found.CancellationReasons[1].Item = dynamo.Item{"digest": &types.AttributeValueMemberB{Value: []byte("d")}, "answer": &types.AttributeValueMemberB{Value: []byte("a")}}
 	for name, c := range map[string]struct {
 		ends []error
 		want []shard.Outcome
 	}{
 		"wins":         {[]error{libtest.CanceledFor("TransactionConflict", "TransactionConflict"), libtest.CanceledFor("TransactionConflict", "None")}, []shard.Outcome{shard.Accepted}},
-		"loses":        {[]error{libtest.CanceledFor("TransactionConflict", "None"), found}, nil},
+		"loses":        {[]error{libtest.CanceledFor("TransactionConflict", "None"), markerFound()}, nil},
 		"meets others": {[]error{libtest.CanceledFor("TransactionConflict", "None")}, []shard.Outcome{shard.Conflicted, shard.Accepted}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
@@ -70,29 +75,25 @@ func TestAttemptsUnderOneKeyAreOneRequest(t *testing.T) {
 				sent++
 			}
 			if got := w.Outcomes("C#a"); err != nil || !slices.Equal(got, c.want) || w.All != sent {
-				t.Errorf("%s: %v, %d of %d attempts observed; %v", name, got, w.All, sent, err)
+				t.Errorf("%s: observed %v and %d attempts, %v; want %v and %d", name, got, w.All, err, c.want, sent)
 			}
 		})
 	}
 }
 
-// TestRepeatedCallIsObservedAsInconclusive checks that the writes of a call that was applied before are
-// inconclusive.
+// TestRepeatedCallIsObservedAsInconclusive checks that the writes of a repeated call are observed as inconclusive.
 func TestRepeatedCallIsObservedAsInconclusive(t *testing.T) {
-	found := libtest.CanceledFor("None", "ConditionalCheckFailed").(*types.TransactionCanceledException)
-	found.CancellationReasons[1].Item = dynamo.Item{"digest": &types.AttributeValueMemberB{Value: []byte("d")}, "answer": &types.AttributeValueMemberB{Value: []byte("a")}}
 	shards, w := libtest.EmptyMap(), &libtest.Listener{}
 	c, now := counters.NewWriter(nil, "t", shards, counters.Options{Observer: w}), time.Unix(1_800_000_000, 0)
-	before, err := once.New(&libtest.Scripted{Transactions: []error{found}}, "t", once.Options{Observer: w}).Do(t.Context(), once.Call{Key: "k", Digest: []byte("d")}, now, func(ctx context.Context) ([]shardmap.Write, error) {
+	before, err := once.New(&libtest.Scripted{Transactions: []error{markerFound()}}, "t", once.Options{Observer: w}).Do(t.Context(), once.Call{Key: "k", Digest: []byte("d")}, now, func(ctx context.Context) ([]shardmap.Write, error) {
 		return []shardmap.Write{c.AddTransact(ctx, "a", 1, now)}, nil
 	})
 	if err != nil || string(before) != "a" || len(w.Attempts) != 0 || w.All != 1 {
-		t.Errorf("%q, %v, observed %+v", before, err, w.Attempts)
+		t.Errorf("answer %q, %v, observed %+v; want answer a and one inconclusive attempt", before, err, w.Attempts)
 	}
 }
 
-// TestCallWithoutAnswerAppliesOnce checks that a call without an answer or a digest applies once,
-// and reports whether it was applied before.
+// TestCallWithoutAnswerAppliesOnce checks that Do reports whether a call without an answer and digest was applied before.
 func TestCallWithoutAnswerAppliesOnce(t *testing.T) {
 	d := libtest.Deploy(t)
 	calls := once.New(d.Client, d.Names.Items, once.Options{})
@@ -100,7 +101,7 @@ func TestCallWithoutAnswerAppliesOnce(t *testing.T) {
 	for i, again := range []bool{false, true} {
 		before, err := calls.Do(t.Context(), once.Call{Key: "k"}, enginetest.Later, none)
 		if err != nil || (before != nil) != again {
-			t.Errorf("call %d: before is %q, %v", i+1, before, err)
+			t.Errorf("call %d returns %q, %v; want applied before: %t", i+1, before, err, again)
 		}
 	}
 }

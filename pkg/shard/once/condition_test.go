@@ -19,7 +19,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// counted counts the transactions.
+// counted is a client that counts its transactions.
 type counted struct {
 	*dynamodb.Client
 	sent atomic.Int64
@@ -30,7 +30,7 @@ func (c *counted) TransactWriteItems(ctx context.Context, in *dynamodb.TransactW
 	return c.Client.TransactWriteItems(ctx, in, o...)
 }
 
-// sale is a caller's own write: one of the stock is sold if there is any. at is new with each attempt.
+// sale returns a caller's write that sells an item if the stock is not empty. at differs in each attempt.
 func sale(table string, at int64) shardmap.Write {
 	return shardmap.Write{Action: types.TransactWriteItem{Update: &types.Update{
 		TableName: &table, Key: dynamo.Key("stock", "-"),
@@ -39,9 +39,9 @@ func sale(table string, at int64) shardmap.Write {
 	}}}
 }
 
-// TestAConditionOfOnesOwnIsTheAnswer sells a stock of 5 to 20 concurrent buyers. Who finds it sold out
-// hears that after two transactions, and not that other calls were faster.
-func TestAConditionOfOnesOwnIsTheAnswer(t *testing.T) {
+// TestFailedConditionOfCallerIsReturned sells a stock of 5 to 20 concurrent buyers. The others get their failed condition
+// after at most two transactions, and not ErrContended.
+func TestFailedConditionOfCallerIsReturned(t *testing.T) {
 	t.Parallel()
 	d := libtest.Deploy(t)
 	stock := dynamo.Key("stock", "-")
@@ -71,13 +71,13 @@ func TestAConditionOfOnesOwnIsTheAnswer(t *testing.T) {
 	}
 	buyers.Wait()
 	if sold.Load() != 5 || soldOut.Load() != 15 || client.sent.Load() > 5+15*2 {
-		t.Errorf("%d sold, %d sold out, %d transactions", sold.Load(), soldOut.Load(), client.sent.Load())
+		t.Errorf("%d sold, %d sold out, %d transactions; want 5, 15 and at most 35", sold.Load(), soldOut.Load(), client.sent.Load())
 	}
 }
 
-// TestAConditionOnWhatWasReadIsTriedAgain increments an item on condition that it is as it was read, by 8
-// concurrent callers: each goes on until it succeeds.
-func TestAConditionOnWhatWasReadIsTriedAgain(t *testing.T) {
+// TestOptimisticWriteIsRetried checks that 8 concurrent callers increment an item whose condition is the value that they
+// have read. Do reads and writes again until the condition holds.
+func TestOptimisticWriteIsRetried(t *testing.T) {
 	t.Parallel()
 	d := libtest.Deploy(t)
 	calls := once.New(d.Client, d.Names.Items, once.Options{})

@@ -1,21 +1,20 @@
 package once
 
 import (
-	"github.com/hotshard/hotshard/internal/base/dynamo"
-	"github.com/hotshard/hotshard/pkg/shard"
-
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/test/libtest"
+	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/counters"
 	"github.com/hotshard/hotshard/pkg/shard/internal/observe"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// TestKeyIsProbedOncePerSecond checks that a key is probed at most once a second, and that the result holds for all
-// throttles of the second.
+// TestKeyIsProbedOncePerSecond checks that a key is probed once a second, and that the result is used for all throttles of
+// this second.
 func TestKeyIsProbedOncePerSecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for probe, want := range map[error]bool{libtest.Hot(libtest.TableHot): true, libtest.Hot("TableWriteAccountLimitExceeded"): false, nil: false} {
@@ -31,13 +30,13 @@ func TestKeyIsProbedOncePerSecond(t *testing.T) {
 				t.Errorf("%v: %d probes in two seconds for two keys", probe, client.Probes)
 			}
 			if got := len(w.Outcomes("C#a")); got != 20 && want || got != 0 && !want {
-				t.Errorf("%v: observed %d of 20 throttles", probe, got)
+				t.Errorf("%v: observed %d of 20 throttles, want all: %t", probe, got, want)
 			}
 		}
 	})
 }
 
-// TestProbesPerSecondAreBounded checks that no more than maxProbed keys are probed in a second.
+// TestProbesPerSecondAreBounded checks that at most maxProbed keys are probed in a second.
 func TestProbesPerSecondAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := &libtest.Scripted{Probe: libtest.Hot(libtest.TableHot)}
@@ -49,11 +48,11 @@ func TestProbesPerSecondAreBounded(t *testing.T) {
 			p.full(t.Context(), write("C#"+string(rune(i))))
 		}
 		if client.Probes != maxProbed || len(p.probed) != maxProbed {
-			t.Errorf("%d probes, %d keys", client.Probes, len(p.probed))
+			t.Errorf("%d probes, %d keys; want %d", client.Probes, len(p.probed), maxProbed)
 		}
 		time.Sleep(probeAge)
 		if !p.full(t.Context(), write("C#later")) || len(p.probed) != 1 {
-			t.Errorf("a second later there are %d keys", len(p.probed))
+			t.Errorf("a second later %d keys are cached, want 1", len(p.probed))
 		}
 	})
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/plan"
 )
 
+// sized returns the plan of a demand at default prices.
 func sized(t *testing.T, d plan.Demand) plan.Plan {
 	t.Helper()
 	p, err := plan.New(d, plan.DefaultPrices())
@@ -21,7 +22,7 @@ func sized(t *testing.T, d plan.Demand) plan.Plan {
 	return p
 }
 
-// TestPlansByHand has figures that are calculated in the comments.
+// TestPlansByHand compares a plan with figures that the comments calculate.
 func TestPlansByHand(t *testing.T) {
 	got := sized(t, plan.Demand{
 		WriteUnits: 10_000, ItemBytes: 500, Safety: 1.5, TableWriteUnits: 12_000, TableReadUnits: 9_500, TableGB: 120, LoadFactor: 0.25,
@@ -38,10 +39,11 @@ func TestPlansByHand(t *testing.T) {
 		Provisioned: plan.Cost{Write: 5694, Read: 901.55, Storage: 30, Total: 6625.55},
 	}
 	if diff := cmp.Diff(want, got, cmpopts.EquateApprox(1e-12, 0)); diff != "" {
-		t.Error(diff)
+		t.Errorf("want -, got +\n%s", diff)
 	}
 }
 
+// TestShardsOfADemand checks the write shards for a key's peak and for random and calculated suffixes.
 func TestShardsOfADemand(t *testing.T) {
 	for _, c := range []struct {
 		demand                     plan.Demand
@@ -52,7 +54,7 @@ func TestShardsOfADemand(t *testing.T) {
 		{plan.Demand{WriteUnits: 666}, 1, 3, 6, false},
 		{plan.Demand{WriteUnits: 667}, 2, 3, 6, false},
 		{plan.Demand{WriteUnits: 1000, Safety: 1}, 1, 4, 8, false},
-		{plan.Demand{WriteUnits: 10_000, Safety: 1.1}, 11, 40, 80, false}, // not 12: 10,000 * 1.1 is a little more than 11,000 here
+		{plan.Demand{WriteUnits: 10_000, Safety: 1.1}, 11, 40, 80, false}, // 10,000 * 1.1 is a little more than 11,000 in floating point
 		{plan.Demand{Rate: 2000}, 3, 8, 16, false},
 		{plan.Demand{Rate: 2000, ItemBytes: 1025}, 6, 16, 32, false}, // 2 units an item
 		{plan.Demand{Rate: 0.1, ItemBytes: 409_600}, 1, 1, 1, false},
@@ -68,6 +70,7 @@ func TestShardsOfADemand(t *testing.T) {
 	}
 }
 
+// TestPartitionsOfATable checks the partitions for a table's throughput and size.
 func TestPartitionsOfATable(t *testing.T) {
 	for _, c := range []struct {
 		read, write, gb            float64
@@ -86,6 +89,7 @@ func TestPartitionsOfATable(t *testing.T) {
 	}
 }
 
+// TestGather checks the queries and read units of a read over all write shards.
 func TestGather(t *testing.T) {
 	for _, c := range []struct {
 		n, items, bytes int
@@ -104,7 +108,8 @@ func TestGather(t *testing.T) {
 	}
 }
 
-func TestBadDemandsNameTheField(t *testing.T) {
+// TestInvalidDemandsNameTheField checks that the error of an invalid demand or price names its field.
+func TestInvalidDemandsNameTheField(t *testing.T) {
 	good := plan.Demand{WriteUnits: 100}
 	for field, change := range map[string]func(*plan.Demand){
 		"WriteUnits":      func(d *plan.Demand) { d.WriteUnits = -1 },
@@ -121,30 +126,29 @@ func TestBadDemandsNameTheField(t *testing.T) {
 		change(&bad)
 		_, err := plan.New(bad, plan.DefaultPrices())
 		if fault, ok := errors.AsType[*plan.DemandError](err); !ok || fault.Field != field {
-			t.Errorf("%s: %v", field, err)
+			t.Errorf("%s: error %v, want a DemandError of this field", field, err)
 		}
 	}
 	for _, d := range []plan.Demand{{WriteUnits: 100, TableWriteUnits: 99.9}, {Rate: 50, ItemBytes: 2000, TableWriteUnits: 50}} {
 		_, err := plan.New(d, plan.DefaultPrices())
 		if fault, ok := errors.AsType[*plan.DemandError](err); !ok || fault.Field != "TableWriteUnits" {
-			t.Errorf("a table's peak below its key's: %v", err)
+			t.Errorf("a table's peak below its key's: error %v, want a DemandError of TableWriteUnits", err)
 		}
 	}
 	for _, d := range []plan.Demand{{}, {WriteUnits: 1, Rate: 1}} {
 		if _, err := plan.New(d, plan.DefaultPrices()); err == nil {
-			t.Errorf("%+v has a plan", d)
+			t.Errorf("New accepts %+v", d)
 		}
 	}
 	prices := plan.DefaultPrices()
 	prices.ProvisionedRead = -1
 	_, err := plan.New(good, prices)
 	if fault, ok := errors.AsType[*plan.DemandError](err); !ok || fault.Field != "ProvisionedRead" {
-		t.Errorf("a negative price: %v", err)
+		t.Errorf("a negative price: error %v, want a DemandError of ProvisionedRead", err)
 	}
 }
 
-// TestShardsAreSufficientAndMinimal checks that Shards takes the peak times Safety, and that
-// one fewer does not.
+// TestShardsAreSufficientAndMinimal checks that the write shards take the peak times Safety, and that one fewer does not.
 func TestShardsAreSufficientAndMinimal(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := plan.Demand{WriteUnits: rapid.Float64Range(1, 400_000).Draw(t, "units"), Safety: rapid.Float64Range(1, 2).Draw(t, "safety")}
@@ -160,16 +164,17 @@ func TestShardsAreSufficientAndMinimal(t *testing.T) {
 	})
 }
 
-func TestValuesThatAreNone(t *testing.T) {
+// TestInvalidValuesHaveDefaults checks that NaN needs 1 write shard, and that a read of none costs nothing.
+func TestInvalidValuesHaveDefaults(t *testing.T) {
 	nan := math.NaN()
 	for _, n := range []int{plan.Needed(nan, 1000, 1), plan.Needed(10_000, nan, 1), plan.Needed(10_000, 1000, nan)} {
 		if n != 1 {
-			t.Errorf("%d write shards for NaN", n)
+			t.Errorf("%d write shards for NaN, want 1", n)
 		}
 	}
 	for _, n := range []int{0, -1} {
 		if cost := plan.Gather(n, 10, 1000); cost != (plan.FanOut{}) {
-			t.Errorf("reading from %d write shards: %+v", n, cost)
+			t.Errorf("a read of %d write shards costs %+v, want nothing", n, cost)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/plan"
 )
 
+// TestStreamShards checks the stream shards of a table, and the batching window for them.
 func TestStreamShards(t *testing.T) {
 	for _, c := range []struct {
 		units, gb float64
@@ -26,6 +27,7 @@ func TestStreamShards(t *testing.T) {
 	}
 }
 
+// TestStreamConcurrency checks the concurrency that a function needs for a number of stream shards.
 func TestStreamConcurrency(t *testing.T) {
 	for shards, want := range map[int]int{4: 100, 79: 100, 80: 101, 160: 201} {
 		if got := plan.StreamConcurrency(shards); got != want {
@@ -34,8 +36,8 @@ func TestStreamConcurrency(t *testing.T) {
 	}
 }
 
-// TestFoldsAgainstMeasurements compares the reckoned units with the measured ones of docs/performance.md, Folds: one
-// stream shard, Zipf 1.1. Batches there are by count.
+// TestFoldsAgainstMeasurements compares calculated write units with the measured ones in docs/performance.md, section Folds:
+// one stream shard, Zipf 1.1, batches of a fixed size.
 func TestFoldsAgainstMeasurements(t *testing.T) {
 	for _, c := range []struct {
 		batch, targets int
@@ -48,7 +50,7 @@ func TestFoldsAgainstMeasurements(t *testing.T) {
 	}
 }
 
-// TestFoldsByTargets has the range that docs/deploy.md gives, for 1,000 events a second.
+// TestFoldsByTargets checks the range of write units that docs/deploy.md gives for 1,000 events a second.
 func TestFoldsByTargets(t *testing.T) {
 	for _, c := range []struct {
 		f    plan.Folds
@@ -69,6 +71,6 @@ func TestFoldsByTargets(t *testing.T) {
 		}
 	}
 	if got := (plan.Folds{Targets: 5, Rate: 0.001, StreamShards: 4, BatchSize: 1000, BatchingWindow: time.Second}).UnitsPerEvent(); got != 1 {
-		t.Errorf("a rare event takes %v units", got)
+		t.Errorf("a rare event takes %v units, want 1", got)
 	}
 }

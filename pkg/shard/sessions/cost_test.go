@@ -9,17 +9,18 @@ import (
 	"time"
 
 	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/sessions"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 	"github.com/hotshard/hotshard/pkg/throttle"
 )
 
-// TestCostOfSessions checks the units that the limiter counts, without those of the shard map.
+// TestCostOfSessions checks the read and write units of each call, without reads of the shard map.
 func TestCostOfSessions(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
-	client, limits := d.limited(t, throttle.Options{Partitions: 64, PartitionWCU: 100_000})
+	client, limits := d.Limited(t, throttle.Options{Partitions: 64, PartitionWCU: 100_000})
 	s := d.process(client, nil)
 	lease := sessions.Lease{Group: "g", ID: "z", TTL: 10 * time.Hour, Data: data("d")}
 	type price struct{ Read, Table, Index float64 }
@@ -50,7 +51,7 @@ func TestCostOfSessions(t *testing.T) {
 	active := func(now time.Time, want int) func() {
 		return func() {
 			if n, err := s.Active(within(t), "g", now); err != nil || n != want {
-				t.Errorf("%d active, %v; want %d", n, err, want)
+				t.Errorf("Active = %d, %v; want %d", n, err, want)
 			}
 		}
 	}
@@ -80,44 +81,46 @@ func TestCostOfSessions(t *testing.T) {
 	costs("counted long after the change", price{5 * 0.5, 0, 0}, active(now, 0))
 }
 
-// TestEveryWriteOfSessionIsObserved checks that the attempts of a call are observed as attempts of
-// one call: the accepted ones and those that a partition of the index throttles.
+// TestEveryWriteOfSessionIsObserved checks that a call's accepted attempts and throttles of the index's partition are
+// observed with one call number.
 func TestEveryWriteOfSessionIsObserved(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
 	d.pin(t, "g", 5, later.Add(-time.Hour), shardmap.ChangerOptions{})
 	lease := sessions.Lease{Group: "g", ID: "z", TTL: time.Hour}
-	view := d.view() // a write waits for it a quarter of a second
+	view := d.view() // loaded, since a write waits at most a quarter of a second
 	if err := view.Load(within(t), later); err != nil {
 		t.Fatal(err)
 	}
-	process := func(client *faulty, w *observed) *sessions.Store {
-		return sessions.New(client, d.names.Items, view, sessions.Options{Observer: w})
+	process := func(client libtest.Faulty, w *observed) *sessions.Store {
+		return sessions.New(client, d.Names.Items, view, sessions.Options{Observer: w})
 	}
-	const taken, refused = "S#g 4 accepted by version 1", "S#g 4 throttled by version 1"
+	const accepted, throttled = "S#g 4 accepted by version 1", "S#g 4 throttled by version 1"
 	for name, c := range map[string]struct {
 		reason string
 		want   []string
 	}{
-		"taken":             {"", []string{taken}},
-		"a full partition":  {indexHot, []string{taken, refused}},
-		"the session's own": {tableHot, []string{taken}}, // more write shards don't help
-		"a full index":      {"IndexWriteMaxOnDemandThroughputExceeded", []string{taken}},
+		"accepted":          {"", []string{accepted}},
+		"a full partition":  {libtest.IndexHot, []string{accepted, throttled}},
+		"the session's own": {libtest.TableHot, []string{accepted}}, // more write shards don't help
+		"a full index":      {"IndexWriteMaxOnDemandThroughputExceeded", []string{accepted}},
 	} {
-		for what, do := range map[string]func(*faulty, *observed) error{
-			"put": func(client *faulty, w *observed) error {
+		for what, do := range map[string]func(libtest.Faulty, *observed) error{
+			"put": func(client libtest.Faulty, w *observed) error {
 				_, err := process(client, w).Put(within(t), lease, later)
 				return err
 			},
-			"end": func(client *faulty, w *observed) error { return process(client, w).End(within(t), "g", "z", later) },
+			"end": func(client libtest.Faulty, w *observed) error {
+				return process(client, w).End(within(t), "g", "z", later)
+			},
 		} {
 			w, left := &observed{}, 3
-			client := &faulty{Client: d.client, before: func() error {
+			client := d.faulty(func() error {
 				if left--; c.reason != "" && left > 0 {
-					return hot(c.reason)
+					return libtest.Hot(c.reason)
 				}
 				return nil
-			}}
+			}, nil)
 			if err := do(client, w); err != nil || len(w.calls) != 1 || !slices.Equal(w.shown(), c.want) {
 				t.Errorf("%s, %s: %v, %d calls, observed %v; want %v", what, name, err, len(w.calls), w.shown(), c.want)
 			}
@@ -133,18 +136,18 @@ func TestEveryWriteOfSessionIsObserved(t *testing.T) {
 		},
 	} {
 		w := &observed{}
-		if err := d.once(within(t), d.client, w, what, later, action); err != nil || len(w.calls) != 1 || !slices.Equal(w.shown(), []string{taken}) {
-			t.Errorf("%s: %v, %d calls, observed %v", what, err, len(w.calls), w.shown())
+		if err := d.once(within(t), d.Client, w, what, later, action); err != nil || len(w.calls) != 1 || !slices.Equal(w.shown(), []string{accepted}) {
+			t.Errorf("%s: %v, %d calls, observed %v; want one call with %q", what, err, len(w.calls), w.shown(), accepted)
 		}
 	}
 }
 
-// TestHotIndexIsObservedWithAndWithoutKeys checks that a full index partition of a group is observed
-// as throttled. The limiter's clock stands still. No probe is counted as a session.
+// TestHotIndexIsObservedWithAndWithoutKeys checks that keyed and other puts observe a full partition of the index. The
+// limiter's clock stands still. No probe is counted as a session.
 func TestHotIndexIsObservedWithAndWithoutKeys(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
-	client, _ := d.limited(t, throttle.Options{Partitions: 64, PartitionWCU: 5, PartitionRCU: 1000, Now: func() time.Time { return later }})
+	client, _ := d.Limited(t, throttle.Options{Partitions: 64, PartitionWCU: 5, PartitionRCU: 1000, Now: func() time.Time { return later }})
 	lease := func(i int) sessions.Lease {
 		return sessions.Lease{Group: "g", ID: fmt.Sprint("id", i), TTL: time.Hour}
 	}
@@ -173,12 +176,12 @@ func TestHotIndexIsObservedWithAndWithoutKeys(t *testing.T) {
 		},
 	} {
 		ctx, cancel := context.WithCancel(within(t))
-		w := &observed{throttle: cancel} // no capacity is ever free again
+		w := &observed{throttle: cancel} // the partition stays full
 		err := send(ctx, w)
 		cancel()
 		if !errors.Is(err, shard.ErrThrottled) || !slices.Contains(w.shown(), "S#g 0 throttled by version 0") {
-			t.Errorf("%s: %v, observed %v", what, err, w.shown())
+			t.Errorf("%s: error %v, observed %v; want ErrThrottled and S#g 0 throttled", what, err, w.shown())
 		}
 	}
-	check(t, d.reader(d.client), "g", later, begun)
+	check(t, d.reader(d.Client), "g", later, begun)
 }

@@ -12,14 +12,15 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/busy"
 	"github.com/hotshard/hotshard/internal/test/lane"
+	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/once"
 	"github.com/hotshard/hotshard/pkg/shard/sessions"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// schedule runs processes whose clocks differ by up to a second, while the shard count changes and
-// writes are throttled or have unknown outcomes. It knows the expected sessions.
+// schedule runs processes whose clocks differ by up to a second, while the shard count changes and writes are throttled or
+// have unknown outcomes. The field model has the expected sessions by id.
 type schedule struct {
 	*deployment
 	t         testing.TB
@@ -32,7 +33,7 @@ type schedule struct {
 
 type process struct {
 	skew    time.Duration
-	client  *faulty
+	client  libtest.Faulty
 	store   *sessions.Store
 	changer *shardmap.Changer
 	once    *once.Applier
@@ -45,15 +46,15 @@ func newSchedule(t testing.TB, d *deployment, seed uint64) *schedule {
 	}
 	for range 3 {
 		view := d.view()
-		client := &faulty{Client: d.client, before: sometimes(s.random, 20, hot(indexHot))}
-		changer := shardmap.NewChanger(d.client, view, shardmap.ChangerOptions{})
+		client := d.faulty(libtest.Sometimes(s.random, 20, libtest.Hot(libtest.IndexHot)), nil)
+		changer := shardmap.NewChanger(d.Client, view, shardmap.ChangerOptions{})
 		busy.AnyTime(changer)
 		s.processes = append(s.processes, &process{
 			skew:    time.Duration(s.random.IntN(1000)-500) * time.Millisecond,
 			client:  client,
-			store:   sessions.New(client, d.names.Items, view, sessions.Options{}),
+			store:   sessions.New(client, d.Names.Items, view, sessions.Options{}),
 			changer: changer,
-			once:    once.New(client, d.names.Items, once.Options{}),
+			once:    once.New(client, d.Names.Items, once.Options{}),
 		})
 	}
 	return s
@@ -72,7 +73,7 @@ func (s *schedule) step(i int) error {
 	case n < 12:
 		count := 1 + s.random.IntN(12)
 		return insist(s.t, func(ctx context.Context) error {
-			_, err := p.changer.Pin(ctx, "S#"+s.group, count, shardmap.Note{By: "test", Why: "to see it"}, now)
+			_, err := p.changer.Pin(ctx, "S#"+s.group, count, libtest.Note, now)
 			return err
 		})
 	case n < 14:
@@ -83,6 +84,7 @@ func (s *schedule) step(i int) error {
 	return nil
 }
 
+// put puts a session and compares the result with the model.
 func (s *schedule) put(p *process, id string, now time.Time, i int) error {
 	l := sessions.Lease{Group: s.group, ID: id, TTL: time.Duration(1+s.random.IntN(1800)) * time.Second}
 	if s.random.IntN(3) == 0 {
@@ -101,7 +103,7 @@ func (s *schedule) put(p *process, id string, now time.Time, i int) error {
 	}
 	want.Renewed, want.Ends = got.Renewed, got.Renewed.Add(l.TTL)
 	if diff := cmp.Diff(show(want), show(got)); diff != "" {
-		return fmt.Errorf("put %s at %s: want -, got +\n%s", id, now, diff)
+		return fmt.Errorf("Put of %s at %s: want -, got +\n%s", id, now, diff)
 	}
 	s.model[id] = want
 	return nil
@@ -121,18 +123,19 @@ func (s *schedule) lease(p *process, l sessions.Lease, now time.Time, i int) (go
 	return got, err
 }
 
+// end ends a session, half of the times with a lost answer.
 func (s *schedule) end(p *process, id string, now time.Time, i int) (err error) {
 	delete(s.model, id)
 	if s.random.IntN(2) == 0 { // with an unknown outcome
 		lost := false
-		p.client.after = func() error {
+		p.client.After = func() error {
 			if lost {
 				return nil
 			}
 			lost = true
-			return lostAnswer{}
+			return libtest.LostAnswer{}
 		}
-		defer func() { p.client.after = nil }()
+		defer func() { p.client.After = nil }()
 	}
 	if s.random.IntN(3) > 0 {
 		return p.store.End(s.t.Context(), s.group, id, now)
@@ -144,7 +147,7 @@ func (s *schedule) end(p *process, id string, now time.Time, i int) (err error) 
 	return err
 }
 
-// check compares every way of reading with the expected sessions.
+// check compares all reads with the expected sessions.
 func (s *schedule) check(p *process, now time.Time) error {
 	want, got := map[string]string{}, map[string]string{}
 	for id, one := range s.model {
@@ -154,7 +157,7 @@ func (s *schedule) check(p *process, now time.Time) error {
 	}
 	for id, err := range p.store.IDs(s.t.Context(), s.group, now) {
 		if err != nil || got[id] != "" {
-			return fmt.Errorf("%q again, or %w", id, err)
+			return fmt.Errorf("IDs: %q (again: %t): %w", id, got[id] != "", err)
 		}
 		one, err := p.store.Get(s.t.Context(), s.group, id, now)
 		if err != nil {
@@ -166,11 +169,11 @@ func (s *schedule) check(p *process, now time.Time) error {
 		return fmt.Errorf("at %s: want -, got +\n%s", now, diff)
 	}
 	if n, err := p.store.Active(s.t.Context(), s.group, now); err != nil || n != len(want) {
-		return fmt.Errorf("%d active, %w; want %d", n, err, len(want))
+		return fmt.Errorf("Active = %d, want %d: %w", n, len(want), err)
 	}
 	for id := range s.model {
 		if one, err := p.store.Get(s.t.Context(), s.group, id, now); want[id] == "" && !errors.Is(err, shard.ErrNotFound) {
-			return fmt.Errorf("%s is %v, %w; it has ended", id, one, err)
+			return fmt.Errorf("Get of %s, which has ended, = %v: %w", id, one, err)
 		}
 	}
 	return nil
@@ -182,11 +185,11 @@ func show(s sessions.Session) string {
 		s.Started.Format(time.StampMilli), s.Renewed.Format(time.StampMilli), s.Ends.Format(time.StampMilli), text(s.Data, "text"))
 }
 
-// slowStep is how much the duration of a step may add to the difference of the clocks.
+// slowStep bounds what a step's duration may add to the difference of the clocks.
 const slowStep = 500 * time.Millisecond
 
-// play takes steps and checks the sessions after each. A slow step advances the clocks of all
-// processes, since a put in it may be later by the step's duration.
+// play takes steps and checks the sessions at the end. A slow step advances the clocks of all processes, since its put may
+// be later by the step's duration.
 func (s *schedule) play(steps int) error {
 	for i := range steps {
 		begin := time.Now()
@@ -200,7 +203,8 @@ func (s *schedule) play(steps int) error {
 	return s.check(s.processes[0], s.now.Add(s.processes[0].skew))
 }
 
-// TestSessionsAreRightAfterAnyChange runs random schedules of puts, ends and shard count changes.
+// TestSessionsAreRightAfterAnyChange checks that sessions equal the model in random schedules of puts, ends and changes of
+// the shard count.
 func TestSessionsAreRightAfterAnyChange(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)

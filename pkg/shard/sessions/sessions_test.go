@@ -15,37 +15,40 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/test/lane"
+	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/sessions"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
+// TestSessionPutRenewExpireEnd checks the times and data of a session that is started, renewed, expired, started again
+// and ended.
 func TestSessionPutRenewExpireEnd(t *testing.T) {
 	t.Parallel()
 	s := deploy(t).store()
 	lease := sessions.Lease{Group: "a#b/é", ID: "~beat#7", TTL: time.Minute, Data: data("one")}
 	first := put(t, s, lease, later.Add(123*time.Millisecond))
 	if !first.Started.Equal(first.Renewed) || first.ID != "~beat#7" || first.Group != "a#b/é" {
-		t.Fatalf("started: %+v", first)
+		t.Fatalf("the first Put returns %+v", first)
 	}
 	lease.Data = nil
 	one := put(t, s, lease, first.Ends.Add(-2*slowest))
 	if !one.Started.Equal(first.Started) || len(one.Data) != 1 {
-		t.Fatalf("renewed: %+v", one)
+		t.Fatalf("renewed: %+v; want the same Started and data", one)
 	}
 	check(t, s.Reader, "a#b/é", one.Ends.Add(-time.Millisecond), 1)
 	check(t, s.Reader, "a#b/é", one.Ends, 0)
 	if _, err := s.Get(within(t), "a#b/é", "~beat#7", one.Ends); !errors.Is(err, shard.ErrNotFound) {
-		t.Errorf("read after its end: %v", err)
+		t.Errorf("Get at its end: error %v, want ErrNotFound", err)
 	}
-	again := put(t, s, lease, one.Ends) // its item is still there
+	again := put(t, s, lease, one.Ends) // its item still exists
 	if !again.Started.Equal(again.Renewed) || again.Data != nil {
-		t.Fatalf("started again: %+v", again)
+		t.Fatalf("started again: %+v; want a new Started and no data", again)
 	}
 	lease.Data = data("two")
 	now := put(t, s, lease, again.Renewed.Add(100*time.Millisecond)).Renewed
 	if got, err := s.Get(within(t), "a#b/é", "~beat#7", now); err != nil || text(got.Data, "text") != "two" || !got.Started.Equal(again.Started) {
-		t.Fatalf("read: %+v, %v", got, err)
+		t.Fatalf("Get = %+v, %v; want data two, started at %v", got, err, again.Started)
 	}
 	for range 2 {
 		if err := s.End(within(t), "a#b/é", "~beat#7", now); err != nil {
@@ -54,11 +57,11 @@ func TestSessionPutRenewExpireEnd(t *testing.T) {
 		check(t, s.Reader, "a#b/é", now, 0)
 	}
 	if one = put(t, s, sessions.Lease{Group: "a#b/é", ID: "~beat#7", TTL: time.Hour}, now); one.Data != nil || !one.Started.Equal(one.Renewed) {
-		t.Fatalf("started after its end: %+v", one)
+		t.Fatalf("started after End: %+v; want a new Started and no data", one)
 	}
 }
 
-// TestGroupsAreSeparate checks groups whose names joined with ids are equal.
+// TestGroupsAreSeparate checks that groups are separate whose names joined with ids are equal.
 func TestGroupsAreSeparate(t *testing.T) {
 	t.Parallel()
 	s := deploy(t).store()
@@ -71,18 +74,18 @@ func TestGroupsAreSeparate(t *testing.T) {
 	}
 }
 
-// TestForeignIndexItemsAreNotCounted checks that only sessions in a group's partitions are counted.
+// TestForeignIndexItemsAreNotCounted checks that other items in a group's index partitions are not counted as sessions.
 func TestForeignIndexItemsAreNotCounted(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
 	place := schema.SessionShardKey("g", 0)
 	for _, sk := range []string{schema.ProbeSK, schema.SoleSK} {
 		d.putItem(t, item{
-			"pk": str(schema.ProbeSK + "#" + place), "sk": str(sk), "session_shard": str(place),
+			"pk": libtest.Str(schema.ProbeSK + "#" + place), "sk": libtest.Str(sk), "session_shard": libtest.Str(place),
 			"ends_at": &types.AttributeValueMemberN{Value: fmt.Sprint(later.Add(time.Hour).UnixMilli())},
 		})
 	}
-	check(t, d.reader(d.client), "g", later, 0)
+	check(t, d.reader(d.Client), "g", later, 0)
 }
 
 // TestSessionReplacesForeignItem checks that an item with only a session's key is overwritten by
@@ -92,11 +95,11 @@ func TestSessionReplacesForeignItem(t *testing.T) {
 	d := deploy(t)
 	for _, id := range []string{"put", "keyed", "kept"} {
 		pk, sk := schema.SessionKey("g", id)
-		d.putItem(t, item{"pk": str(pk), "sk": str(sk)})
+		d.putItem(t, item{"pk": libtest.Str(pk), "sk": libtest.Str(sk)})
 	}
 	s := d.store()
 	put(t, s, sessions.Lease{Group: "g", ID: "put", TTL: time.Hour}, later)
-	err := d.once(within(t), d.client, nil, "key", later, func(ctx context.Context) (shardmap.Write, error) {
+	err := d.once(within(t), d.Client, nil, "key", later, func(ctx context.Context) (shardmap.Write, error) {
 		action, _, err := s.PutTransact(ctx, sessions.Lease{Group: "g", ID: "keyed", TTL: time.Hour}, later)
 		return action, err
 	})
@@ -106,12 +109,13 @@ func TestSessionReplacesForeignItem(t *testing.T) {
 	check(t, s.Reader, "g", later, 2)
 	for _, id := range []string{"put", "keyed", "kept"} {
 		if err := s.End(within(t), "g", id, later); err != nil {
-			t.Errorf("ending %s: %v", id, err)
+			t.Errorf("End of %s: %v", id, err)
 		}
 	}
 	check(t, s.Reader, "g", later, 0)
 }
 
+// TestLeasesAreValidated checks the bounds of groups, ids and TTLs.
 func TestLeasesAreValidated(t *testing.T) {
 	t.Parallel()
 	s := deploy(t).store()
@@ -120,17 +124,16 @@ func TestLeasesAreValidated(t *testing.T) {
 		{Group: "g", ID: "x", TTL: time.Second - 1}, {Group: "g", ID: "x", TTL: sessions.MaxTTL + 1}, {Group: "g", ID: "x"},
 	} {
 		if _, err := s.Put(within(t), l, later); !errors.Is(err, shard.ErrMisused) {
-			t.Errorf("%+v: %v", l, err)
+			t.Errorf("Put of %+v: error %v, want ErrMisused", l, err)
 		}
 		if _, _, err := s.PutTransact(within(t), l, later); !errors.Is(err, shard.ErrMisused) {
-			t.Errorf("%+v in a transaction: %v", l, err)
+			t.Errorf("PutTransact of %+v: error %v, want ErrMisused", l, err)
 		}
 	}
 }
 
-// TestShardCountChangeKeepsSessions checks that sessions are counted once, keep their data and have
-// one item each. Their rows in the index move with their next write, also after changes that the
-// history no longer has.
+// TestShardCountChangeKeepsSessions checks that sessions are counted once, keep their data and have one item each. Their
+// rows in the index move with their next write, even after changes that the history no longer has.
 func TestShardCountChangeKeepsSessions(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
@@ -147,18 +150,18 @@ func TestShardCountChangeKeepsSessions(t *testing.T) {
 		for i := range len(begun) / 2 {
 			one := put(t, s, sessions.Lease{Group: "g", ID: fmt.Sprint("id", i), TTL: sessions.MaxTTL}, now)
 			if !one.Started.Equal(begun[i]) || len(one.Data) != 1 {
-				t.Fatalf("%d write shards: %+v", count, one)
+				t.Fatalf("renewed with %d write shards: %+v; want the same Started and data", count, one)
 			}
 		}
 		items := d.items(t)
 		for i := range begun {
 			id := fmt.Sprint("id", i)
 			if len(items["s#"+id]) != 1 {
-				t.Fatalf("%s has %d items", id, len(items["s#"+id]))
+				t.Fatalf("%s has %d items, want 1", id, len(items["s#"+id]))
 			}
 			want := schema.SessionShardKey("g", shard.Calculated(id, count))
 			if got := text(items["s#"+id][0], "session_shard"); i < len(begun)/2 && got != want || i >= len(begun)/2 && got != "S#g#0" {
-				t.Fatalf("%s is on %s; a write by %d write shards puts it on %s", id, got, count, want)
+				t.Fatalf("%s is on %s; a write with %d write shards moves it to %s", id, got, count, want)
 			}
 		}
 		check(t, s.Reader, "g", now, len(begun))
@@ -170,12 +173,11 @@ func TestShardCountChangeKeepsSessions(t *testing.T) {
 	}
 	check(t, s.Reader, "g", now, 0)
 	if left := d.items(t); len(left) > 0 {
-		t.Errorf("left: %v", left)
+		t.Errorf("items after all sessions ended: %v", left)
 	}
 }
 
-// TestCountWhileIndexRowsMove checks that counts of active sessions are right while their rows move
-// to other write shards.
+// TestCountWhileIndexRowsMove checks that Active counts each session once while rows move to other write shards.
 func TestCountWhileIndexRowsMove(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
@@ -189,7 +191,7 @@ func TestCountWhileIndexRowsMove(t *testing.T) {
 		}
 	}
 	renew(0, 1, now)
-	reader, counts := d.reader(d.client), 0
+	reader, counts := d.reader(d.Client), 0
 	for _, n := range []int{4, 9, 2} {
 		now = now.Add(10 * time.Second)
 		d.pin(t, "g", n, now, shardmap.ChangerOptions{})
@@ -207,16 +209,16 @@ func TestCountWhileIndexRowsMove(t *testing.T) {
 			default:
 			}
 			if got, err := reader.Active(t.Context(), "g", now); err != nil || got != count {
-				t.Fatalf("count %d: %d, %v; want %d", counts, got, err, count)
+				t.Fatalf("count %d: Active = %d, %v; want %d", counts, got, err, count)
 			}
 		}
 	}
 	if counts < 6 {
-		t.Errorf("only %d counts", counts)
+		t.Errorf("only %d counts during the moves, want 6", counts)
 	}
 }
 
-// overtaken is a client that calls a function between the queries of two write shards.
+// overtaken is a client that calls do between the queries of two write shards.
 type overtaken struct {
 	*dynamodb.Client
 	first, second string
@@ -237,8 +239,8 @@ func (b *overtaken) Query(ctx context.Context, in *dynamodb.QueryInput, o ...fun
 	return out, err
 }
 
-// TestRowMovedToReadShardIsCounted checks that a row is counted if it moves, during a read, to a
-// write shard that was already read. It is not counted if its session ended then.
+// TestRowMovedToReadShardIsCounted checks that Active counts a row which moves, during the call, to a write shard that was
+// already read. The row is not counted if its session ended then.
 func TestRowMovedToReadShardIsCounted(t *testing.T) {
 	t.Parallel()
 	for ended, want := range map[bool]int{false: 1, true: 0} {
@@ -256,9 +258,9 @@ func TestRowMovedToReadShardIsCounted(t *testing.T) {
 				}
 			}
 		}
-		client := &overtaken{Client: d.client, first: "S#g#4", second: "S#g#0", do: move, done: make(chan struct{})}
+		client := &overtaken{Client: d.Client, first: "S#g#4", second: "S#g#0", do: move, done: make(chan struct{})}
 		if n, err := d.reader(client).Active(within(t), "g", now); err != nil || n != want {
-			t.Errorf("ended %v: %d active, %v", ended, n, err)
+			t.Errorf("ended %v: Active = %d, %v; want %d", ended, n, err, want)
 		}
 	}
 }
@@ -279,9 +281,8 @@ func (f *few) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(*dyn
 	return f.Client.Query(ctx, in, o...)
 }
 
-// TestPages checks that a group is read in order of ids, wherever the query pages of its write shards
-// end.
-func TestPages(t *testing.T) {
+// TestQueryPagesEndAnywhere checks that a group is read in order of ids, wherever the query pages of its write shards end.
+func TestQueryPagesEndAnywhere(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
 	s, now := d.store(), later
@@ -294,22 +295,22 @@ func TestPages(t *testing.T) {
 	for i := range 25 {
 		put(t, s, sessions.Lease{Group: "g", ID: fmt.Sprint("new", i), TTL: time.Hour}, now)
 	}
-	client := &few{Client: d.client}
+	client := &few{Client: d.Client}
 	check(t, d.reader(client), "g", now.Add(slowest), 50)
 	if client.queries.Load() < 50 {
-		t.Errorf("%d queries", client.queries.Load())
+		t.Errorf("%d queries, want at least 50", client.queries.Load())
 	}
 }
 
-// TestConcurrentWritersOfOneSession checks that a session never has more than one item while writers
-// renew and end it, the shard count changes, and writes are throttled or have unknown outcomes.
+// TestConcurrentWritersOfOneSession checks that a session has one item after concurrent writers renewed and ended it. The
+// shard count changes meanwhile, and writes are throttled or have unknown outcomes.
 func TestConcurrentWritersOfOneSession(t *testing.T) {
 	t.Parallel()
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	d, now := deploy(t), later
 	random := rand.New(rand.NewPCG(seed, 1))
-	client := &faulty{Client: d.client, before: sometimes(random, 6, hot(indexHot)), after: sometimes(random, 6, lostAnswer{})}
+	client := d.faulty(libtest.Sometimes(random, 6, libtest.Hot(libtest.IndexHot)), libtest.Sometimes(random, 6, libtest.LostAnswer{}))
 	lease := sessions.Lease{Group: "g", ID: "z", TTL: time.Hour}
 	for round, count := range []int{5, 3, 8} {
 		now = now.Add(time.Minute)
@@ -340,11 +341,11 @@ func TestConcurrentWritersOfOneSession(t *testing.T) {
 		}
 		wg.Wait()
 		if n := len(d.items(t)["s#z"]); n != 1 {
-			t.Fatalf("round %d: it has %d items", round, n)
+			t.Fatalf("round %d: the session has %d items, want 1", round, n)
 		}
-		check(t, d.reader(d.client), "g", now.Add(slowest), 1)
+		check(t, d.reader(d.Client), "g", now.Add(slowest), 1)
 	}
-	if client.lost == 0 {
+	if client.Lost == 0 {
 		t.Error("no write had an unknown outcome")
 	}
 }
@@ -357,9 +358,9 @@ func TestKeyedPutRetriesAfterConcurrentChange(t *testing.T) {
 	s, tries := d.store(), 0
 	lease := sessions.Lease{Group: "g", ID: "z", TTL: time.Hour}
 	put(t, s, lease, later)
-	var told sessions.Session
-	err := d.once(within(t), d.client, nil, "k", later, func(ctx context.Context) (action shardmap.Write, err error) {
-		action, told, err = s.PutTransact(ctx, lease, later.Add(time.Minute))
+	var returned sessions.Session
+	err := d.once(within(t), d.Client, nil, "k", later, func(ctx context.Context) (action shardmap.Write, err error) {
+		action, returned, err = s.PutTransact(ctx, lease, later.Add(time.Minute))
 		if tries++; tries == 1 {
 			if err := s.End(ctx, "g", "z", later); err != nil {
 				t.Error(err)
@@ -368,7 +369,7 @@ func TestKeyedPutRetriesAfterConcurrentChange(t *testing.T) {
 		return action, err
 	})
 	got := check(t, s.Reader, "g", later.Add(time.Minute), 1)["z"]
-	if err != nil || tries < 2 || !told.Started.Equal(told.Renewed) || show(got) != show(told) {
-		t.Errorf("%d tries, %v: returned %s, stored %s", tries, err, show(told), show(got))
+	if err != nil || tries < 2 || !returned.Started.Equal(returned.Renewed) || show(got) != show(returned) {
+		t.Errorf("%d tries, %v: returned %s, stored %s; want a retry, and both equal", tries, err, show(returned), show(got))
 	}
 }

@@ -21,20 +21,20 @@ func TestRequiredNames(t *testing.T) {
 		{Rollups: "rollups", Heat: "heat"},
 		{Items: "one", ShardMap: "one"}, {Items: "one", Events: "one", ShardMap: "map"}, {Events: "e", Rollups: "r", Heat: "r", ShardMap: "map"}} {
 		if err := setup.Create(t.Context(), client, names); !errors.Is(err, shard.ErrMisused) {
-			t.Errorf("%+v: %v", names, err)
+			t.Errorf("%+v: error %v, want ErrMisused", names, err)
 		}
 	}
 	if err := setup.CreateShardMap(t.Context(), client, ""); !errors.Is(err, shard.ErrMisused) {
-		t.Errorf("a shard map without a name: %v", err)
+		t.Errorf("a shard map without a name: error %v, want ErrMisused", err)
 	}
 	list, err := client.ListTables(t.Context(), &dynamodb.ListTablesInput{})
 	if err != nil || len(list.TableNames) > 0 {
-		t.Errorf("%v, %v", list, err)
+		t.Errorf("tables %v, %v; want none", list, err)
 	}
 }
 
-// TestAShardMapAlone checks that one call, or two, make the shard map's table and no other, and that a map works on it.
-func TestAShardMapAlone(t *testing.T) {
+// TestCreateShardMap checks that repeated calls create the shard map's table only, and that keys can be changed in it.
+func TestCreateShardMap(t *testing.T) {
 	client := enginetest.Client(t)
 	for range 2 {
 		if err := setup.CreateShardMap(t.Context(), client, "orders-shard-map"); err != nil {
@@ -43,7 +43,7 @@ func TestAShardMapAlone(t *testing.T) {
 	}
 	list, err := client.ListTables(t.Context(), &dynamodb.ListTablesInput{})
 	if err != nil || !slices.Equal(list.TableNames, []string{"orders-shard-map"}) {
-		t.Errorf("%v, %v", list.TableNames, err)
+		t.Errorf("tables %v, %v; want orders-shard-map", list.TableNames, err)
 	}
 	shards := shardmap.New(client, "orders-shard-map", shardmap.Options{})
 	seen, err := shards.Lookup(t.Context(), "orders/acme", enginetest.Later)

@@ -19,7 +19,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/table"
 )
 
-// metered counts what reads of the shard map take.
+// metered counts requests and read units of the shard map's queries.
 type metered struct {
 	*dynamodb.Client
 	mu       sync.Mutex
@@ -40,7 +40,7 @@ func (m *metered) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(
 	return out, err
 }
 
-// takeCounts returns and resets what was counted since the last call.
+// takeCounts returns the counts since the last call, and resets them.
 func (m *metered) takeCounts() (requests int, units float64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -62,9 +62,8 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// BenchmarkShardMap measures a load of the map without a snapshot, a start with one, a poll
-// without changes, and one of 300 changes: requests, read units, the process's own CPU time, and
-// the memory of the view.
+// BenchmarkShardMap measures a load of the map without a snapshot, a start with it, a poll without changes, and a poll
+// of 300 changes. It reports requests, read units, the process's CPU time, and the memory of the view.
 func BenchmarkShardMap(b *testing.B) {
 	client := enginetest.Client(b)
 	for _, keys := range []int{0, 1000, 10_000} {
@@ -73,7 +72,7 @@ func BenchmarkShardMap(b *testing.B) {
 			fillMap(b, client, names.ShardMap, keys)
 			now := libtest.Later
 			for b.Loop() {
-				now = now.Add(time.Hour) // the snapshot of the round before is too old
+				now = now.Add(time.Hour) // the previous round's snapshot is too old
 				m := &metered{Client: client}
 				view := shardmap.New(m, names.ShardMap, shardmap.Options{})
 				before, used := heap(), cpu()
@@ -86,7 +85,7 @@ func BenchmarkShardMap(b *testing.B) {
 				if err := shardmap.NewChanger(client, view, shardmap.ChangerOptions{Clock: func() time.Time { return now }}).StoreSnapshot(b.Context(), now); err != nil {
 					b.Fatal(err)
 				}
-				m.takeCounts() // not what the store reads
+				m.takeCounts() // without reads of StoreSnapshot
 				start := shardmap.New(m, names.ShardMap, shardmap.Options{})
 				used = cpu()
 				if err := start.Load(b.Context(), now.Add(time.Minute)); err != nil {
@@ -117,7 +116,7 @@ func report(b *testing.B, m *metered, name string) {
 	b.ReportMetric(units, name+"-units")
 }
 
-// fillMap puts items of keys that have changed three times, as a shardmap.Changer has them.
+// fillMap puts items of keys with three changes each, in the form that a Changer stores.
 func fillMap(b testing.TB, client *dynamodb.Client, sharded string, keys int) {
 	b.Helper()
 	var puts []types.WriteRequest
@@ -142,7 +141,7 @@ func fillMap(b testing.TB, client *dynamodb.Client, sharded string, keys int) {
 	writeAll(b, client, sharded, puts)
 }
 
-// logChanges puts so many changes into the log.
+// logChanges puts a number of changes into each log.
 func logChanges(b testing.TB, client *dynamodb.Client, sharded string, changes int, now time.Time) {
 	b.Helper()
 	var puts []types.WriteRequest

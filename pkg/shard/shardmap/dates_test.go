@@ -15,16 +15,16 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// TestTimesThatTheClockContradicts checks that every change rejects a zero time and a time far from the clock,
-// and a clock behind the key's newest change, and writes nothing then.
-func TestTimesThatTheClockContradicts(t *testing.T) {
+// TestChangesRejectWrongTimes checks that every change rejects a zero time, a time far from the clock, and a clock
+// behind the key's newest change. A rejected change writes nothing.
+func TestChangesRejectWrongTimes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &strictMap{mapfake.New(10, 0, 0)}
 		ahead := time.Duration(0)
 		c := NewChanger(f, New(f, "m", Options{}), ChangerOptions{Clock: func() time.Time { return time.Now().Add(ahead) }})
 		seen, err := c.Pin(t.Context(), "C#a", 8, Note{By: "ops"}, time.Now().Add(-4*time.Second))
 		if err != nil || seen.Updated.Before(time.Now()) {
-			t.Fatalf("a request of four seconds ago: %+v, %v", seen, err)
+			t.Fatalf("Pin of a request that began 4 s ago: %+v, %v; want the clock's time", seen, err)
 		}
 		calls := map[string]func(time.Time) error{
 			"grow":      func(at time.Time) error { _, err := c.GrowFrom(t.Context(), seen, 9, Note{}, at); return err },
@@ -41,12 +41,12 @@ func TestTimesThatTheClockContradicts(t *testing.T) {
 		for name, call := range calls {
 			for at, want := range map[time.Time]string{{}: "is zero", time.Now().Add(-time.Minute): "behind the clock", time.Now().Add(time.Hour): "ahead of the clock"} {
 				if err := call(at); !errors.Is(err, shard.ErrMisused) || !strings.Contains(err.Error(), want) {
-					t.Errorf("%s at %v: %v", name, at, err)
+					t.Errorf("%s at %v: error %v, want ErrMisused with %q", name, at, err, want)
 				}
 			}
 			ahead = -time.Minute
 			if err := call(time.Now().Add(ahead)); name != "note" && name != "snapshot" && (!errors.Is(err, shard.ErrMisused) || !strings.Contains(err.Error(), `clock and that of "ops"`)) {
-				t.Errorf("%s by a clock behind the newest change: %v", name, err)
+				t.Errorf("%s by a clock behind the newest change: error %v, want ErrMisused that names both clocks", name, err)
 			} else if err == nil {
 				items = len(f.Items)
 			}
@@ -58,8 +58,8 @@ func TestTimesThatTheClockContradicts(t *testing.T) {
 	})
 }
 
-// TestGrowthHidesPendingDecreases checks that a growth takes effect after its lead, also if decreases are pending,
-// that it lowers no count, and that the history keeps the counts it hides.
+// TestGrowthHidesPendingDecreases checks that a growth does not wait for pending decreases and lowers no count. The
+// history keeps the decreases that the growth hides.
 func TestGrowthHidesPendingDecreases(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
@@ -78,17 +78,17 @@ func TestGrowthHidesPendingDecreases(t *testing.T) {
 		} {
 			e, err := c.step(old, count, Note{Why: "busy"}, start)
 			if err != nil || !slices.EqualFunc(e.History[1:], want, func(a, b shard.Change) bool { return a.At.Equal(b.At) && a.Count == b.Count }) {
-				t.Errorf("%d write shards: %v, %v: want %v", count, e.History[1:], err, want)
+				t.Errorf("%d write shards: history %v, %v; want %v", count, e.History[1:], err, want)
 			}
 			if e.Notes[want[0].At.UnixMilli()].Why != "quiet" || e.Notes[e.Effective().UnixMilli()].Why != "busy" {
-				t.Errorf("%d write shards: notes %v", count, e.Notes)
+				t.Errorf("%d write shards: notes %v, want those of the decrease and the growth", count, e.Notes)
 			}
 		}
 	})
 }
 
-// TestPendingGrowthIsNotMoved checks that a change which raises nothing leaves a pending growth as it is, by a clock that
-// is behind, too: if the change came late, processes would have used the growth's first date.
+// TestPendingGrowthIsNotMoved checks that a change which raises no count does not move a pending growth, even by a slow
+// clock. If the change is committed late, processes have used the growth's first date.
 func TestPendingGrowthIsNotMoved(t *testing.T) {
 	at := time.Unix(1_700_000_000, 0).UTC()
 	c := NewChanger(nil, New(nil, "m", Options{}), ChangerOptions{})
@@ -96,17 +96,18 @@ func TestPendingGrowthIsNotMoved(t *testing.T) {
 	for count, next := range map[int]time.Time{24: at.Add(time.Millisecond), 5: at.Add(shrinkLead - time.Second)} {
 		e, err := c.step(old, count, Note{}, at.Add(-LeadTime-time.Second))
 		if want := append(slices.Clone(old.History), shard.Change{At: next, Count: count}); err != nil || !slices.Equal(e.History, want) {
-			t.Errorf("%v, %v: want %v", e.History, err, want)
+			t.Errorf("%d write shards: history %v, %v; want %v", count, e.History, err, want)
 		}
 	}
 }
 
-// TestDecreasesTakeEffectLate checks the lead of every change to a lower count, and that counts without a time have none.
+// TestDecreasesTakeEffectLate checks that decreases by every call wait for shrinkLead, except those of kinds whose
+// items have no time.
 func TestDecreasesTakeEffectLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &strictMap{mapfake.New(10, 0, 0)}
 		c := NewChanger(f, New(f, "m", Options{}), ChangerOptions{})
-		for key, longer := range map[string]time.Duration{"E#a": shrinkLead, "R#a": shrinkLead, "C#a": 0, "L#a": 0, "S#a": 0, "acme": shrinkLead} {
+		for key, lead := range map[string]time.Duration{"E#a": shrinkLead, "R#a": shrinkLead, "C#a": 0, "L#a": 0, "S#a": 0, "acme": shrinkLead} {
 			base, _ := schema.ParseBaseKey(key)
 			note := Note{Kind: string(base.Type)}
 			e, err := c.Pin(t.Context(), key, 24, note, time.Now())
@@ -114,14 +115,14 @@ func TestDecreasesTakeEffectLate(t *testing.T) {
 				t.Fatalf("%s: %+v, %v", key, e, err)
 			}
 			time.Sleep(time.Hour)
-			if e, err = c.Pin(t.Context(), key, 12, note, time.Now()); err != nil || !e.Effective().Equal(time.Now().Add(LeadTime+longer)) {
+			if e, err = c.Pin(t.Context(), key, 12, note, time.Now()); err != nil || !e.Effective().Equal(time.Now().Add(LeadTime+lead)) {
 				t.Errorf("pinning %s: %+v, %v", key, e, err)
 			}
-			if e, err = c.Unpin(t.Context(), key, note, time.Now()); err != nil || e.History.At(time.Now().Add(longer)) != 24 {
+			if e, err = c.Unpin(t.Context(), key, note, time.Now()); err != nil || e.History.At(time.Now().Add(lead)) != 24 {
 				t.Errorf("unpinning %s: %+v, %v", key, e, err)
 			}
 			time.Sleep(time.Hour)
-			if e, err = c.ShrinkFrom(t.Context(), e, 6, note, time.Now()); err != nil || !e.Effective().Equal(time.Now().Add(LeadTime+longer)) {
+			if e, err = c.ShrinkFrom(t.Context(), e, 6, note, time.Now()); err != nil || !e.Effective().Equal(time.Now().Add(LeadTime+lead)) {
 				t.Errorf("shrinking %s: %+v, %v", key, e, err)
 			}
 			if active := e.Active(time.Now()); active.History.Newest() != 12 || active.Effective().After(time.Now()) {

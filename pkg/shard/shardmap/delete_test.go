@@ -45,8 +45,8 @@ func (d *deployment) named(t *testing.T, key string) (n int) {
 	return n
 }
 
-// TestForgottenKeys changes and forgets keys in random order. Refreshed and new views then equal the
-// table, and nothing of a forgotten key is left.
+// TestForgottenKeys changes and forgets keys at random. Held and new views always equal the table, and no permanent
+// item of a forgotten key is left.
 func TestForgottenKeys(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
@@ -64,7 +64,7 @@ func TestForgottenKeys(t *testing.T) {
 		} else if d.named(t, key) > 0 {
 			d.forget(t, key, now)
 			if n := d.named(t, key); n != 0 {
-				t.Fatalf("%d items go on to name %s", n, key)
+				t.Fatalf("%d permanent items still contain %s", n, key)
 			}
 		}
 		asked := append([]*shardmap.Map{shardmap.New(d.Client, d.Names.ShardMap, shardmap.Options{})}, views[:random.IntN(len(views)+1)]...)
@@ -83,7 +83,8 @@ func TestForgottenKeys(t *testing.T) {
 	}
 }
 
-func TestForgetInSteps(t *testing.T) {
+// TestForgetNeedsReset checks that Forget deletes only a key that was reset, and that the key can grow again later.
+func TestForgetNeedsReset(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
 	now := libtest.Later
@@ -126,7 +127,7 @@ func TestForgetInSteps(t *testing.T) {
 	}
 }
 
-// dying is a client that fails after a number of transactions.
+// dying is a client whose transactions fail after the first left ones.
 type dying struct {
 	shardmap.ChangerClient
 	left int
@@ -141,9 +142,9 @@ func (d *dying) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWri
 	return d.ChangerClient.TransactWriteItems(ctx, in, o...)
 }
 
-// TestForgetAgain checks that a second Forget completes one that was killed before or after its first
-// step.
-func TestForgetAgain(t *testing.T) {
+// TestForgetCompletesInterruptedOne checks that Reset and Forget complete a deletion that died before or after its
+// first transaction.
+func TestForgetCompletesInterruptedOne(t *testing.T) {
 	d := deploy(t)
 	now := libtest.Later
 	for dies := range 2 {
@@ -160,7 +161,7 @@ func TestForgetAgain(t *testing.T) {
 		if _, err := m.Reset(libtest.Within(t), key, now); err == nil {
 			err = m.Forget(libtest.Within(t), key, now)
 			if err == nil {
-				t.Fatalf("it did not die after %d transactions", dies)
+				t.Fatalf("Forget succeeded after %d transactions, want an error", dies)
 			}
 		}
 		d.forget(t, key, now)
@@ -171,7 +172,7 @@ func TestForgetAgain(t *testing.T) {
 			}
 		}
 		if n := d.named(t, key); n != 0 {
-			t.Errorf("dying after %d: %d items go on to name the key", dies, n)
+			t.Errorf("dying after %d: %d permanent items still contain the key", dies, n)
 		}
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/table"
 )
 
-// Many programs share the shard counts of a map; a change is known to all within
-// seconds, and old items stay where they are.
+// Many programs share the shard counts of a map. All know a change within seconds, and
+// stored items stay where they are.
 func ExampleMap() {
 	ctx, now := context.Background(), time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
 	client := libtest.ExampleTables()
@@ -24,7 +24,7 @@ func ExampleMap() {
 	changer := libtest.Patient(shardmap.NewChanger(client, shards, shardmap.ChangerOptions{}))
 	entry, err := changer.Pin(ctx, "orders/acme", 20, shardmap.Note{By: "me", Why: "a sale"}, now)
 	fmt.Println(entry.History.Newest(), err)
-	now = entry.Effective() // LeadTime later: all programs know of it by then
+	now = entry.Effective() // LeadTime later, when all programs know the change
 	fmt.Println(orders.Put(ctx, table.Item{"pk": libtest.Str("acme"), "sk": libtest.Str("with twenty")}, now))
 	fmt.Println(orders.Count(ctx, "acme", table.Span{}, now))
 	// Output:

@@ -47,11 +47,11 @@ func holds(put *types.Put, there dynamo.Item) bool {
 	case "version = :old":
 		return there[attrVersion] != nil && value(there, attrVersion) == value(values, ":old")
 	default:
-		panic("a condition that the fake does not know: " + condition)
+		panic("unknown condition: " + condition)
 	}
 }
 
-// change changes a key from the version before, now. The new count has been in force for long.
+// change stores a key's entry and its log items now, and returns them. Its count took effect in 2001.
 func change(f *mapfake.Table, version int64, key string, n int) (it dynamo.Item, logs []dynamo.Item) {
 	e := Entry{
 		Key: key, History: shard.History{{At: time.Unix(1_000_000_000, 0), Count: n}},
@@ -68,15 +68,15 @@ func change(f *mapfake.Table, version int64, key string, n int) (it dynamo.Item,
 	return it, logs
 }
 
-// drop removes items.
+// drop deletes items.
 func drop(f *mapfake.Table, items []dynamo.Item) {
 	for _, it := range items {
 		delete(f.Items, mapfake.Slot(it))
 	}
 }
 
-// manyPages is a map of 200 keys, counters k0 to k199 with 16 write shards, which takes
-// longer to load than anyone waits for. Their changes are not in the log any more.
+// manyPages returns a map with the counters k0 to k199 of 16 write shards each, whose load takes longer than callers
+// wait. Their changes are not in the log.
 func manyPages() *mapfake.Table {
 	f := mapfake.New(2, 60*time.Millisecond, 5*time.Millisecond)
 	for n := range 200 {
@@ -86,7 +86,7 @@ func manyPages() *mapfake.Table {
 	return f
 }
 
-// soon looks up a key with a time limit.
+// soon looks up a key with a deadline.
 func soon(t *testing.T, m *Map, key string, d time.Duration) (Entry, error) {
 	ctx, cancel := context.WithTimeout(t.Context(), d)
 	defer cancel()

@@ -33,8 +33,8 @@ func (m *mapReads) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func
 	return m.Client.Query(ctx, in, o...)
 }
 
-// TestADeletionIsOneReadForEveryProcess checks that processes learn of a deletion by one poll.
-func TestADeletionIsOneReadForEveryProcess(t *testing.T) {
+// TestDeletionCostsOnePoll checks that a process learns of deletions by one poll.
+func TestDeletionCostsOnePoll(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
 	now := libtest.Later
@@ -68,12 +68,13 @@ func TestADeletionIsOneReadForEveryProcess(t *testing.T) {
 		}
 	}
 	if reads.queries.Load() > processes || reads.gets.Load() != 0 {
-		t.Errorf("%d processes made %d queries and %d other reads", processes, reads.queries.Load(), reads.gets.Load())
+		t.Errorf("%d processes made %d queries and %d GetItem calls; want one query each", processes, reads.queries.Load(), reads.gets.Load())
 	}
 }
 
-// TestKeysThatCannotBe checks that keys which can't be stored are rejected, and unusual ones are not.
-func TestKeysThatCannotBe(t *testing.T) {
+// TestInvalidKeysAreRejected checks that keys which can't be stored are rejected. Keys that resemble the map's own
+// items are valid.
+func TestInvalidKeysAreRejected(t *testing.T) {
 	d := deploy(t)
 	now := libtest.Later
 	c := d.Changer(shardmap.ChangerOptions{})
@@ -84,40 +85,40 @@ func TestKeysThatCannotBe(t *testing.T) {
 		_, grown := c.GrowFrom(libtest.Within(t), shardmap.Entry{Key: key}, 4, libtest.Note, now)
 		for name, err := range map[string]error{"pin": pinned, "reset": reset, "grow": grown, "forget": c.Forget(libtest.Within(t), key, now)} {
 			if !errors.Is(err, shard.ErrMisused) {
-				t.Errorf("%s of %.9q: %v", name, key, err)
+				t.Errorf("%s of %.9q: error %v, want ErrMisused", name, key, err)
 			}
 		}
 	}
 	if _, err := d.Shards.Lookup(libtest.Within(t), "", now); !errors.Is(err, shard.ErrMisused) {
-		t.Errorf("looking up no key: %v", err)
+		t.Errorf("lookup of an empty key: error %v, want ErrMisused", err)
 	}
 	if entry, err := d.Shards.Read(libtest.Within(t), long); err != nil || entry.Most() != 1 {
-		t.Errorf("reading a long key: %+v, %v", entry, err)
+		t.Errorf("Read of a key of 1,025 bytes: %+v, %v; want 1 write shard", entry, err)
 	}
-	strange := []string{"log", "log#7", "keys#3", "partitions", strings.Repeat("é", 512)}
-	for i, key := range strange {
+	unusual := []string{"log", "log#7", "keys#3", "partitions", strings.Repeat("é", 512)}
+	for i, key := range unusual {
 		d.Pin(t, key, 5+i, now)
 	}
 	for name, view := range map[string]*shardmap.Map{"new": shardmap.New(d.Client, d.Names.ShardMap, shardmap.Options{}), "the changer's": c.Map} {
-		for i, key := range strange {
+		for i, key := range unusual {
 			entry, err := view.Lookup(libtest.Within(t), key, now.Add(shardmap.ViewAge+time.Second))
 			if err != nil || entry.History.Newest() != 5+i {
-				t.Errorf("%s view, key %.9q: %+v, %v", name, key, entry, err)
+				t.Errorf("%s view, key %.9q: %+v, %v; want %d write shards", name, key, entry, err, 5+i)
 			}
 		}
 	}
 }
 
-// TestADeletionDuringALoad checks that a key which was deleted during a load leaves the view without
-// another load.
-func TestADeletionDuringALoad(t *testing.T) {
+// TestLoadHasDeletionsDuringIt checks that a load applies changes of keys that it had already read, by one read
+// of the log.
+func TestLoadHasDeletionsDuringIt(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
 	now := libtest.Later
 	for _, key := range []string{"C#gone", "C#back", "C#stays"} {
 		d.Pin(t, key, 30, now)
 	}
-	late := &lateQuery{mapReads: mapReads{Client: d.Client}, happened: make(chan struct{}), then: func() {
+	late := &lateQuery{mapReads: mapReads{Client: d.Client}, hookRun: make(chan struct{}), hook: func() {
 		d.forget(t, "C#gone", now)
 		d.forget(t, "C#back", now)
 		d.Pin(t, "C#back", 3, now)
@@ -126,17 +127,17 @@ func TestADeletionDuringALoad(t *testing.T) {
 	for key, want := range map[string]int{"C#gone": 1, "C#back": 3, "C#stays": 30} {
 		entry, err := view.Lookup(libtest.Within(t), key, now)
 		if err != nil || entry.History.Newest() != want || late.queries.Load() != 2*schema.MapParts+1 {
-			t.Errorf("%s: %+v, %v, of %d queries; want %d, of all parts, their snapshots and the log", key, entry, err, late.queries.Load(), want)
+			t.Errorf("%s: %+v, %v after %d queries; want %d write shards, and a query of each bucket, each snapshot and the log", key, entry, err, late.queries.Load(), want)
 		}
 	}
 }
 
-// lateQuery delays the answers of queries until a hook has run.
+// lateQuery delays the answers of all buckets' queries until a hook has run, after the last of them was read.
 type lateQuery struct {
 	mapReads
-	then     func()
-	happened chan struct{}
-	parts    atomic.Int64
+	hook    func()
+	hookRun chan struct{}
+	buckets atomic.Int64
 }
 
 func (l *lateQuery) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
@@ -144,11 +145,10 @@ func (l *lateQuery) Query(ctx context.Context, in *dynamodb.QueryInput, o ...fun
 	if in.ExpressionAttributeValues[":part"] == nil {
 		return out, err
 	}
-	// All parts have been read when it happens.
-	if l.parts.Add(1) == schema.MapParts {
-		l.then()
-		close(l.happened)
+	if l.buckets.Add(1) == schema.MapParts {
+		l.hook()
+		close(l.hookRun)
 	}
-	<-l.happened
+	<-l.hookRun
 	return out, err
 }

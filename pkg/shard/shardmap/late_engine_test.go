@@ -16,12 +16,12 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// lateClient is a client whose first transaction has no answer.
+// lateClient is a client whose first transaction has an ambiguous result.
 type lateClient struct {
 	*dynamodb.Client
 	now   func() time.Time
-	lost  bool          // the transaction is made, and else it is held
-	stuck time.Duration // until a read so long after it, the transaction is held and makes puts conflict; then it is made
+	lost  bool          // the transaction is committed at once; otherwise it is held
+	stuck time.Duration // the held transaction makes puts conflict, and is committed at the first read so long after it
 
 	mu    sync.Mutex
 	begun time.Time
@@ -69,9 +69,9 @@ func (c *lateClient) GetItem(ctx context.Context, in *dynamodb.GetItemInput, o .
 	return out, err
 }
 
-// TestTransactionsWithoutAnswerOnTheEngine checks that a change without an answer is voided if its transaction was not
-// made, keeps its date if only the answer was lost, and is dated again if it was committed late.
-func TestTransactionsWithoutAnswerOnTheEngine(t *testing.T) {
+// TestAmbiguousTransactionsOnTheEngine checks that a change with an ambiguous result is voided if its transaction was not
+// committed. It keeps its date if only the answer was lost, and is dated again if it was committed late.
+func TestAmbiguousTransactionsOnTheEngine(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
 	const bound = 4 * time.Second // for a busy machine
@@ -96,11 +96,11 @@ func TestTransactionsWithoutAnswerOnTheEngine(t *testing.T) {
 		}
 		_, err = d.Client.TransactWriteItems(libtest.Within(t), client.held)
 		if canceled := (*types.TransactionCanceledException)(nil); !errors.As(err, &canceled) {
-			t.Errorf("a voided transaction was made later: %v", err)
+			t.Errorf("sending a voided transaction again: error %v, want it canceled", err)
 		}
 		e, err := libtest.Grow(libtest.Within(t), c, "E#voided", 8, now())
 		if err != nil || e.Version != 2 || len(e.History) != 1 {
-			t.Errorf("the next change: %+v, %v", e, err)
+			t.Errorf("the next change: %+v, %v; want version 2 with one change", e, err)
 		}
 	})
 	t.Run("lost", func(t *testing.T) {
@@ -114,10 +114,10 @@ func TestTransactionsWithoutAnswerOnTheEngine(t *testing.T) {
 	})
 	t.Run("late", func(t *testing.T) {
 		client := &lateClient{stuck: bound + time.Second}
-		_, _, _ = grow("E#late", client) // it goes on after the deadline
+		_, _, _ = grow("E#late", client) // the changer continues after the deadline
 		first := client.begun.Add(shardmap.LeadTime)
 		for ctx := libtest.Within(t); ; {
-			e, err := other.Read(ctx, "E#late") // not by the client, whose reads decide when the transaction is made
+			e, err := other.Read(ctx, "E#late") // reads of client decide when the transaction is committed
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -2,7 +2,7 @@
 
 package shardmap
 
-// This rule takes a thousand worlds.
+// A violation of this rule takes a thousand worlds.
 func init() {
 	lateRules["a range knows growths that were dated again"] = lateRule{
 		func(w *lateWorld) { w.growthsLate, w.restarts, w.deaths = true, true, 0 },

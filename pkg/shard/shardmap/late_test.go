@@ -22,8 +22,8 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// lateWorld simulates processes that write and read events and count hits by one key, while transactions of the
-// shard map lose their answers, are committed 1, 6 or 59 s after the caller's deadline, and changers die.
+// lateWorld simulates processes that write and read events and count hits of one key. Transactions of the shard map lose
+// their answers or are committed 1, 6 or 59 s after the caller's deadline, and changers die.
 type lateWorld struct {
 	*mapfake.Table
 	random *rand.Rand // behind mu
@@ -32,10 +32,10 @@ type lateWorld struct {
 	noVoid, noNewDate, repeats bool
 	lookBack, longer           time.Duration
 	getMargin, rangeAhead      time.Duration
-	rewrite                    func(old, next Entry) Entry // of each change; may be nil
+	rewrite                    func(old, next Entry) Entry // replaces each change; may be nil
 
-	// What makes a rule's difference frequent.
-	growthsLate bool // half of the growths are committed 59 s late, and nothing else is
+	// Settings that make violations of a removed rule frequent.
+	growthsLate bool // half of the growths are committed 59 s late, and all other changes at once
 	free        bool // late transactions don't block others
 	restarts    bool // processes start again and again
 	deaths      int  // percent of changers that die in a late transaction
@@ -43,7 +43,7 @@ type lateWorld struct {
 	kind kind.Kind // of the events; times of OwnRandom are not ahead
 
 	mu      sync.Mutex
-	held    bool // by a transaction in flight
+	held    bool // a transaction in flight blocks the key's item
 	events  []*lateEvent
 	used    map[lateWindow]int
 	allowed map[time.Time][]time.Time // when hits were decided on, by the begin of their window
@@ -51,10 +51,10 @@ type lateWorld struct {
 	missed  []lateMiss
 	count   lateCount
 	fault   error
-	history []string // of commits, for a fault
+	history []string // commits, printed with a fault
 }
 
-// lateCount has what happened in worlds.
+// lateCount counts events of a simulation. A test that has seen none of a kind fails.
 type lateCount struct{ commits, late, voided, redated, hidden, events, retried, excused int }
 
 type lateEvent struct {
@@ -69,7 +69,7 @@ type lateWindow struct {
 	place int
 }
 
-// lateMiss is a read at a time that did not find an event once.
+// lateMiss is a read that did not find an event exactly once.
 type lateMiss struct {
 	at  time.Time
 	of  *lateEvent
@@ -78,11 +78,11 @@ type lateMiss struct {
 
 // lateCommit is a growth that was committed over CommitTime late.
 type lateCommit struct {
-	at, from time.Time // it was committed at a time, and changed counts from a time on
+	at, from time.Time // when it was committed, and from when on it changed counts
 	changer  *lateProcess
-	tried    bool      // its changer tried to date it again, or was kept from it by another transaction without an answer
-	redated  bool      // and did
-	next     time.Time // when it was dated again, or another change was made in time
+	tried    bool      // its changer tried to date it again, or was blocked by another transaction in flight
+	redated  bool      // its changer dated it again
+	next     time.Time // when it was dated again, or the next change was committed in time
 }
 
 func (l *lateCommit) String() string {
@@ -147,7 +147,7 @@ func (p *lateProcess) isDead() bool {
 	return p.dead
 }
 
-// call waits for one way of a call.
+// call waits for one direction of a call.
 func (p *lateProcess) call(ctx context.Context) error {
 	if p.isDead() {
 		<-ctx.Done()
@@ -192,7 +192,7 @@ func (p *lateProcess) PutItem(ctx context.Context, in *dynamodb.PutItemInput, o 
 	return out, err
 }
 
-// TransactWriteItems loses some answers, and commits some transactions after the caller's deadline.
+// TransactWriteItems loses some answers and commits some transactions after the caller's deadline.
 func (p *lateProcess) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, _ ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
 	if err := p.call(ctx); err != nil {
 		return nil, err
@@ -261,11 +261,11 @@ func (p *lateProcess) commit(in *dynamodb.TransactWriteItemsInput, holder bool) 
 	return nil
 }
 
-// committed notes a commit. The caller holds mu.
+// committed records a commit. The caller holds mu.
 func (p *lateProcess) committed(old, e Entry) {
 	now, decided := time.Now(), e.Updated.Add(-p.skew)
 	p.history = append(p.history, fmt.Sprintf("%v decided %v (skew %v) v%d %v", now.Format("04:05.000"), decided.Format("04:05.000"), p.skew, e.Version, e.History))
-	same := 0 // so many steps are unchanged
+	same := 0 // number of unchanged changes at the history's begin
 	for same < len(old.History) && same < len(e.History) && old.History[same] == e.History[same] {
 		same++
 	}
@@ -293,7 +293,7 @@ func (p *lateProcess) committed(old, e Entry) {
 			p.late[len(p.late)-1].from = old.History[same].At
 		}
 	} else if late {
-		p.count.late++ // of a decrease, which harms nothing
+		p.count.late++ // a late decrease is harmless
 	}
 }
 
@@ -302,7 +302,7 @@ func redates(old, e Entry) bool {
 	return len(old.History) > 0 && e.History.Newest() == old.History.Newest() && e.Pinned == old.Pinned && e.Effective() != old.Effective()
 }
 
-// dateAgain reports whether a transaction dates a change again, and notes the try.
+// dateAgain reports whether a transaction dates a change again, and records the attempt.
 func (p *lateProcess) dateAgain(in *dynamodb.TransactWriteItemsInput) bool {
 	p.Table.Mu.Lock()
 	defer p.Table.Mu.Unlock()
@@ -318,10 +318,9 @@ func (p *lateProcess) dateAgain(in *dynamodb.TransactWriteItemsInput) bool {
 	return true
 }
 
-// known returns when all processes go by a late commit or its new date, at the latest: a poll after the next change, or
-// a minute and a poll after the commit if the changer died. A changer that lives notices its commit within 1.3 s, the
-// longest pause of void in that minute. Until then another process may make the next change, which has the late one in
-// its history.
+// known returns by when all processes know a late commit or its new date. That is a poll after the next change, or a
+// minute and a poll after the commit if the changer died. A living changer notices its commit within 1.3 s, the longest pause of
+// void in that minute. Until then another process may make the next change, whose history contains the late one.
 func (l *lateCommit) known() time.Time {
 	const poll, notice = ViewAge + 200*time.Millisecond, 1500 * time.Millisecond
 	known := l.at.Add(notice + poll)
@@ -334,8 +333,8 @@ func (l *lateCommit) known() time.Time {
 	return known
 }
 
-// excuses reports whether processes may have gone by different counts for t at some times: while not all know a
-// late commit. If it keeps its date, they did so before the commit and after, too.
+// excuses reports whether processes may have used different counts for t at the given times, because not all knew a
+// late commit. If the commit keeps its date, processes also differed before the commit.
 func (w *lateWorld) excuses(t time.Time, times ...time.Time) bool {
 	return slices.ContainsFunc(w.late, func(l *lateCommit) bool {
 		known := l.known()
@@ -390,7 +389,7 @@ func (p *lateProcess) change(ctx context.Context) {
 	}
 }
 
-// write writes an event, or one of before again.
+// write writes a new event, or repeats an earlier write.
 func (p *lateProcess) write(ctx context.Context) {
 	now := p.now()
 	entry, err := p.changer.Lookup(ctx, lateKey, now)
@@ -462,7 +461,7 @@ func (p *lateProcess) read(ctx context.Context) {
 		}
 	}
 	if !slices.ContainsFunc(places, func(n int) bool { return slices.Contains(ev.places, n) }) {
-		p.missed = append(p.missed, lateMiss{begun, ev, fmt.Errorf("a look-up at %v finds no event of %v on %v by %v: it is on %v", begun, ev.t, places, entry.History, ev.places)})
+		p.missed = append(p.missed, lateMiss{begun, ev, fmt.Errorf("a look-up at %v finds no event of %v on write shards %v by history %v: it is on %v", begun, ev.t, places, entry.History, ev.places)})
 	}
 	count, found := entry.RangeShards(ev.t, ev.t), 0
 	if p.rangeAhead > 0 {
@@ -474,7 +473,7 @@ func (p *lateProcess) read(ctx context.Context) {
 		}
 	}
 	if found != 1 {
-		p.missed = append(p.missed, lateMiss{begun, ev, fmt.Errorf("a range at %v has an event of %v %d times by %v: it is on %v", begun, ev.t, found, entry.History, ev.places)})
+		p.missed = append(p.missed, lateMiss{begun, ev, fmt.Errorf("a range at %v has an event of %v %d times by history %v, want once: it is on write shards %v", begun, ev.t, found, entry.History, ev.places)})
 	}
 }
 
@@ -493,14 +492,14 @@ func (w *lateWorld) verdict() error {
 		if n := len(ev.places); n > 1 && w.excuses(ev.t, ev.written...) {
 			w.count.excused++
 		} else if n > 1 {
-			w.fail("a rollup counts the event of %v %d times, written at %v: %v", ev.t, n, ev.written, w.late)
+			w.fail("a rollup counts the event of %v %d times, want once: written at %v: %v", ev.t, n, ev.written, w.late)
 		}
 	}
 	for start, hits := range w.allowed {
 		if len(hits) > lateMax && w.excuses(start, hits...) {
 			w.count.excused++
 		} else if len(hits) > lateMax {
-			w.fail("the window from %v allowed %d hits of %d: at %v: %v", start, len(hits), lateMax, slices.CompactFunc(hits, time.Time.Equal), w.late)
+			w.fail("the window from %v allowed %d hits, want at most %d: at %v: %v", start, len(hits), lateMax, slices.CompactFunc(hits, time.Time.Equal), w.late)
 		}
 	}
 	return w.fault
@@ -525,14 +524,14 @@ func playLate(t *testing.T, seed uint64, change func(*lateWorld)) (w *lateWorld,
 			})
 		}
 		group.Wait()
-		time.Sleep(10 * time.Minute) // for what is in flight
+		time.Sleep(10 * time.Minute) // until no call is in flight
 		err = w.verdict()
 	})
 	return w, err
 }
 
-// TestLateCommits checks that events are found once and that rollups and limits are exact, however late changes are
-// committed, except for as long as docs/limits.md says after the late commit of a growth.
+// TestLateCommits checks that events are found once, and that rollups and limits are exact, however late changes are
+// committed. The exception is the time that docs/limits.md allows after the late commit of a growth.
 func TestLateCommits(t *testing.T) {
 	first, seeds := uint64(time.Now().UnixNano()), uint64(lane.Runs(500, 100_000))
 	t.Logf("seeds %d and the %d after it", first, seeds-1)
@@ -549,7 +548,7 @@ func TestLateCommits(t *testing.T) {
 	t.Logf("%+v", sum)
 	for i, n := range sum.all() {
 		if *n == 0 {
-			t.Errorf("count %d is zero: too little happened", i)
+			t.Errorf("lateCount field %d is zero in %+v: the worlds lack such an event", i, sum)
 		}
 	}
 }
@@ -558,16 +557,16 @@ func (c *lateCount) all() []*int {
 	return []*int{&c.commits, &c.late, &c.voided, &c.redated, &c.hidden, &c.events, &c.retried, &c.excused}
 }
 
-// lateRule is a rule of late commits that a world can do without.
+// lateRule is a rule of late commits. remove removes it from a world, whose fault then begins with want.
 type lateRule struct {
 	world  func(*lateWorld)
 	remove func(*lateWorld)
 	want   string
 }
 
-// lateRules has each rule by its name. Some need worlds that make their differences frequent: with the rule, these go well.
+// lateRules has each rule by its name. world makes violations of a rule frequent; with the rule, there are none.
 var lateRules = map[string]lateRule{
-	"a changer without an answer voids its change": {
+	"a changer voids its change after an ambiguous result": {
 		func(w *lateWorld) { w.growthsLate, w.free, w.deaths = true, true, 0 },
 		func(w *lateWorld) { w.noVoid = true }, "a rollup",
 	},
@@ -575,10 +574,10 @@ var lateRules = map[string]lateRule{
 		func(w *lateWorld) { w.growthsLate, w.deaths = true, 0 },
 		func(w *lateWorld) { w.noNewDate = true }, "a rollup",
 	},
-	"once a minute a poll looks back":                 {dieLate, func(w *lateWorld) { w.lookBack = 10_000 * time.Hour }, "a look-up"},
-	"a look-up asks the places by other counts":       {dieLate, func(w *lateWorld) { w.getMargin = Margin }, "a look-up"},
-	"a range drops an event that is at another place": {dieLate, func(w *lateWorld) { w.repeats = true }, "a range"},
-	"all know a decrease before it takes effect":      {remove: func(w *lateWorld) { w.longer = 0 }, want: "a range"},
+	"once a minute a poll looks back":                  {dieLate, func(w *lateWorld) { w.lookBack = 10_000 * time.Hour }, "a look-up"},
+	"a look-up also asks write shards by other counts": {dieLate, func(w *lateWorld) { w.getMargin = Margin }, "a look-up"},
+	"a range drops duplicates on another write shard":  {dieLate, func(w *lateWorld) { w.repeats = true }, "a range"},
+	"all know a decrease before it takes effect":       {remove: func(w *lateWorld) { w.longer = 0 }, want: "a range"},
 	"a growth does not wait for a decrease": {remove: func(w *lateWorld) {
 		w.rewrite = func(old, e Entry) Entry {
 			if n := e.History.Newest(); n > old.History.Newest() && !e.Effective().After(old.Effective()) {
@@ -604,7 +603,7 @@ var lateRules = map[string]lateRule{
 
 func dieLate(w *lateWorld) { w.growthsLate, w.deaths = true, 100 }
 
-// TestEachRuleOfLateCommitsIsNeeded removes each rule, and wants a difference.
+// TestEachRuleOfLateCommitsIsNeeded removes each rule and wants the fault that the rule prevents.
 func TestEachRuleOfLateCommitsIsNeeded(t *testing.T) {
 	for name, rule := range lateRules {
 		t.Run(name, func(t *testing.T) {
@@ -622,7 +621,7 @@ func TestEachRuleOfLateCommitsIsNeeded(t *testing.T) {
 					return
 				}
 			}
-			t.Errorf("%d worlds without it went well", most)
+			t.Errorf("%d worlds without the rule have no fault %q", most, rule.want)
 		})
 	}
 }

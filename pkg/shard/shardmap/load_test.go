@@ -15,14 +15,15 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// TestChangesDuringALoad changes keys that the load has already read, and one that it did not read.
-func TestChangesDuringALoad(t *testing.T) {
+// TestLoadHasChangesDuringIt checks that a load has changes of keys that it had and had not read, without reading a
+// page twice.
+func TestLoadHasChangesDuringIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := manyPages()
 		m := New(f, "m", Options{})
 		begun := time.Now()
 		go func() {
-			time.Sleep(3 * f.Takes) // some pages of each part have been read
+			time.Sleep(3 * f.Takes) // the load has read some pages of each bucket
 			for n := range 200 {
 				change(f, 2, fmt.Sprint("C#k", n), 40)
 			}
@@ -34,24 +35,24 @@ func TestChangesDuringALoad(t *testing.T) {
 		pages := f.Pages()
 		for _, key := range []string{"C#k0", "C#k77", "C#k199", "C#new"} {
 			if e, err := m.Lookup(t.Context(), key, begun); err != nil || e.History.Newest() != 40 {
-				t.Errorf("%s: %d write shards, %v", key, e.History.Newest(), err)
+				t.Errorf("%s: %d write shards, %v; want 40", key, e.History.Newest(), err)
 			}
 		}
 		if f.Again() != 0 || f.Pages() != pages {
-			t.Errorf("%d pages, %d of them again, and %d more", pages, f.Again(), f.Pages()-pages)
+			t.Errorf("the load read %d pages, %d of them again, and lookups read %d more; want none", pages, f.Again(), f.Pages()-pages)
 		}
 	})
 }
 
-// TestForeignItems checks that items of other programs in the table change no lookup and no list.
-func TestForeignItems(t *testing.T) {
+// TestForeignItemsAreIgnored checks that items of other programs in the table change no lookup and no list.
+func TestForeignItemsAreIgnored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := mapfake.New(10, 0, 0)
 		m := New(f, "m", Options{})
 		change(f, 1, "C#k", 16)
 		_, elsewhere := schema.MapKey("C#k")
 		for n := range schema.MapParts {
-			it := dynamo.Key(schema.MapPart(n), elsewhere) // not where it belongs, but for one
+			it := dynamo.Key(schema.MapPart(n), elsewhere) // C#k belongs to one of these buckets
 			if _, there := f.Items[mapfake.Slot(it)]; !there {
 				it[attrVersion] = dynamo.Number(9)
 				f.Put(it)
@@ -65,17 +66,16 @@ func TestForeignItems(t *testing.T) {
 		f.Put(dynamo.Key("junk", "junk"))
 		entry, err := m.Lookup(t.Context(), "C#k", time.Now())
 		if err != nil || entry.History.Newest() != 16 || m.Partitions("items") != FewPartitions {
-			t.Errorf("%+v, %v, %d partitions", entry, err, m.Partitions("items"))
+			t.Errorf("%+v, %v, %d partitions; want 16 write shards and %d partitions", entry, err, m.Partitions("items"), FewPartitions)
 		}
 		if list, err := m.Entries(t.Context()); err != nil || len(list) != 1 {
-			t.Errorf("%+v, %v", list, err)
+			t.Errorf("Entries = %+v, %v; want C#k", list, err)
 		}
 	})
 }
 
-// TestAnOldViewIsLoadedAnew checks that an old view is loaded again, since its changes may have left the
-// log.
-func TestAnOldViewIsLoadedAnew(t *testing.T) {
+// TestOldViewIsLoadedAgain checks that a view is loaded again after 30 minutes, when the log may lack changes.
+func TestOldViewIsLoadedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := manyPages()
 		m := New(f, "m", Options{})
@@ -86,19 +86,19 @@ func TestAnOldViewIsLoadedAnew(t *testing.T) {
 		time.Sleep(29 * time.Minute)
 		change(f, 2, "C#k3", 40)
 		if e, err := m.Lookup(t.Context(), "C#k3", time.Now()); err != nil || e.History.Newest() != 40 || f.Pages() != pages {
-			t.Errorf("%d write shards, %v, %d pages of keys", e.History.Newest(), err, f.Pages()-pages)
+			t.Errorf("after 29 minutes: %d write shards, %v, %d pages of keys; want 40 and none", e.History.Newest(), err, f.Pages()-pages)
 		}
 		_, logs := change(f, 3, "C#k3", 80)
 		drop(f, logs)
 		time.Sleep(31 * time.Minute)
 		if e, err := m.Lookup(t.Context(), "C#k3", time.Now()); err != nil || e.History.Newest() != 80 || f.Pages() != 2*pages {
-			t.Errorf("%d write shards, %v, %d pages of keys", e.History.Newest(), err, f.Pages()-pages)
+			t.Errorf("after 31 minutes: %d write shards, %v, %d pages of keys; want 80 and %d", e.History.Newest(), err, f.Pages()-pages, pages)
 		}
 	})
 }
 
-// TestAKeyOfManyChanges checks that a log item has all changes of a key.
-func TestAKeyOfManyChanges(t *testing.T) {
+// TestLogItemHasAllChangesOfKey checks that a view has a key's whole history after each of 60 polls.
+func TestLogItemHasAllChangesOfKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := mapfake.New(1000, 0, 0)
 		m, c := New(f, "m", Options{}), NewChanger(f, New(f, "m", Options{}), ChangerOptions{})
@@ -109,15 +109,15 @@ func TestAKeyOfManyChanges(t *testing.T) {
 			time.Sleep(2 * time.Second)
 			e, err := m.Lookup(t.Context(), "E#e", time.Now())
 			if err != nil || e.History.Newest() != 2+n || len(e.History) != n+1 {
-				t.Fatalf("%d write shards after %d changes, %v", e.History.Newest(), len(e.History), err)
+				t.Fatalf("%d write shards and %d changes, %v; want %d and %d", e.History.Newest(), len(e.History), err, 2+n, n+1)
 			}
 		}
 	})
 }
 
-// TestPartitionsAreNoted checks that all processes read the number of partitions, which only rises within
-// a day.
-func TestPartitionsAreNoted(t *testing.T) {
+// TestNotedPartitionsOnlyRiseWithinADay checks that another process reads the noted number of partitions. A lower
+// number replaces it after a day.
+func TestNotedPartitionsOnlyRiseWithinADay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &strictMap{mapfake.New(10, 0, 0)}
 		m, c := New(f, "m", Options{}), NewChanger(f, New(f, "m", Options{}), ChangerOptions{})
@@ -131,19 +131,19 @@ func TestPartitionsAreNoted(t *testing.T) {
 				t.Fatal(err)
 			}
 			if err := m.Load(t.Context(), time.Now()); err != nil || m.Partitions("items") != step.want {
-				t.Errorf("%+v: %d, %v", step, m.Partitions("items"), err)
+				t.Errorf("%+v: %d partitions, %v", step, m.Partitions("items"), err)
 			}
 		}
 		for _, bad := range []int{0, -1} {
 			if err := c.NotePartitions(context.Background(), "items", bad, time.Now()); err == nil {
-				t.Errorf("%d partitions", bad)
+				t.Errorf("NotePartitions accepts %d partitions", bad)
 			}
 		}
 	})
 }
 
-// TestTheLeadFollowsFromTheOptions checks the lead and how far ahead items may lie, by the options.
-func TestTheLeadFollowsFromTheOptions(t *testing.T) {
+// TestLeadFollowsFromOptions checks the lead of a change and how far ahead events' times may lie.
+func TestLeadFollowsFromOptions(t *testing.T) {
 	now := time.UnixMilli(1_763_808_123_251)
 	for _, c := range []struct {
 		o           Options
@@ -159,7 +159,7 @@ func TestTheLeadFollowsFromTheOptions(t *testing.T) {
 		changer := NewChanger(f, view, ChangerOptions{Clock: func() time.Time { return now }})
 		e, err := changer.GrowFrom(t.Context(), Entry{Key: "E#e"}, 4, Note{}, now)
 		if late := e.Effective().Sub(now); err != nil || late < c.lead || late > c.lead+CommitTime {
-			t.Errorf("%+v: in force after %v, %v; want %v", c.o, late, err, c.lead)
+			t.Errorf("%+v: takes effect after %v, %v; want %v", c.o, late, err, c.lead)
 		}
 		if got := changer.Options().EventAhead; got != c.ahead {
 			t.Errorf("%+v: %v ahead, want %v", c.o, got, c.ahead)
@@ -167,19 +167,19 @@ func TestTheLeadFollowsFromTheOptions(t *testing.T) {
 	}
 }
 
-// TestEpochs checks that times of the shard map have milliseconds where needed.
-func TestEpochs(t *testing.T) {
+// TestStoredTimesHaveMilliseconds checks that times of an entry keep their milliseconds when stored and read.
+func TestStoredTimesHaveMilliseconds(t *testing.T) {
 	e := Entry{Key: "E#e", Version: 2, Max: 16, History: shard.History{
 		{At: time.UnixMilli(1_763_808_100_000), Count: 4}, {At: time.UnixMilli(1_763_808_123_250), Count: 16},
 	}, Updated: time.UnixMilli(1_763_808_118_250), Notes: map[int64]Note{1_763_808_123_250: {By: "me", Why: "why", Made: time.UnixMilli(1_763_808_118_250)}}}
 	it := e.attributes()
 	list := it[attrHistory].(*types.AttributeValueMemberL).Value
 	if got := list[1].(*types.AttributeValueMemberS).Value; got != "1763808123.250:16" {
-		t.Errorf("a change is %s", got)
+		t.Errorf("the stored change is %s, want 1763808123.250:16", got)
 	}
-	it[attrUpdated] = &types.AttributeValueMemberN{Value: "1763808118.25"} // as DynamoDB has it
+	it[attrUpdated] = &types.AttributeValueMemberN{Value: "1763808118.25"} // DynamoDB drops trailing zeros
 	got, err := parseEntry(e.Key, it)
 	if err != nil || !got.Effective().Equal(e.Effective()) || !got.Updated.Equal(e.Updated) || got.Notes[1_763_808_123_250].By != "me" {
-		t.Errorf("%+v, %v", got, err)
+		t.Errorf("parseEntry = %+v, %v; want %+v", got, err, e)
 	}
 }

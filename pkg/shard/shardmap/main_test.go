@@ -8,7 +8,7 @@ import (
 
 func TestMain(m *testing.M) { libtest.Main(m) }
 
-// deployment is the tables of one test, and what reads and writes them.
+// deployment is a libtest.Deployment with the helpers of this package.
 type deployment struct{ *libtest.Deployment }
 
 func deploy(t *testing.T) *deployment {

@@ -19,7 +19,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// snapshotRun is a run of processes that change keys, store snapshots and start, all at once.
+// snapshotRun runs processes that change keys, store snapshots and load the map at the same time.
 type snapshotRun struct {
 	*deployment
 	keys  []string
@@ -29,12 +29,12 @@ type snapshotRun struct {
 	mu      sync.Mutex
 	random  *rand.Rand
 	acked   map[string]int64 // versions of acknowledged changes
-	started atomic.Int64     // starts that read snapshots alone
+	started atomic.Int64     // starts that read no keys
 }
 
-// TestStartsMissNoChangeOnTheEngine lets processes change and delete keys, while two others store
-// snapshots and some start. Writes fail before and after they are made, so that snapshots are torn.
-// Every start must have every change that was acknowledged before it (I6).
+// TestStartsMissNoChangeOnTheEngine checks that every start has every change that was acknowledged before it (I6).
+// Meanwhile processes change and delete keys, and two store snapshots. Writes fail before or after they are made, so
+// that snapshots are torn.
 func TestStartsMissNoChangeOnTheEngine(t *testing.T) {
 	t.Parallel()
 	seed := uint64(time.Now().UnixNano())
@@ -53,7 +53,7 @@ func TestStartsMissNoChangeOnTheEngine(t *testing.T) {
 		r.now = func() time.Time { return base.Add(time.Since(begin)) }
 		var group sync.WaitGroup
 		for range 2 {
-			group.Go(func() { _ = r.changer().StoreSnapshot(libtest.Within(t), r.now()) }) // it may die
+			group.Go(func() { _ = r.changer().StoreSnapshot(libtest.Within(t), r.now()) }) // may fail with errDied
 			group.Go(func() { r.change(t, 15) })
 		}
 		for range 3 {
@@ -71,7 +71,7 @@ func TestStartsMissNoChangeOnTheEngine(t *testing.T) {
 	before := r.started.Load()
 	view := r.start(t)
 	if r.started.Load() == before {
-		t.Error("a whole snapshot was not used")
+		t.Error("a start read keys in spite of an intact snapshot")
 	}
 	for _, key := range r.keys {
 		want, err := d.Shards.Read(libtest.Within(t), key)
@@ -100,7 +100,7 @@ func (r *snapshotRun) change(t *testing.T, times int) {
 		entry, err := shardmap.Entry{}, error(nil)
 		if r.below(4) == 0 {
 			if entry, err = c.Reset(libtest.Within(t), key, r.now()); err == nil {
-				_ = c.Forget(libtest.Within(t), key, r.now()) // it may die
+				_ = c.Forget(libtest.Within(t), key, r.now()) // may fail with errDied
 			}
 		} else {
 			entry, err = c.Pin(libtest.Within(t), key, 2+r.below(60), libtest.Note, r.now())
@@ -113,7 +113,7 @@ func (r *snapshotRun) change(t *testing.T, times int) {
 	}
 }
 
-// start starts a process, and checks that its view has all changes that were acknowledged before.
+// start loads a view and checks that it has all changes that were acknowledged before.
 func (r *snapshotRun) start(t *testing.T) *shardmap.Map {
 	r.mu.Lock()
 	acked := map[string]int64{}
@@ -131,7 +131,7 @@ func (r *snapshotRun) start(t *testing.T) *shardmap.Map {
 	}
 	for key, version := range acked {
 		if e := r.entry(t, view, key); e.Version < version {
-			t.Errorf("%s: version %d in a start, and %d was acknowledged before it", key, e.Version, version)
+			t.Errorf("%s: version %d in a start, want at least %d, which was acknowledged before it", key, e.Version, version)
 		}
 	}
 	return view
@@ -158,23 +158,23 @@ func (k *keyReads) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func
 	return k.Client.Query(ctx, in, o...)
 }
 
-// TestWhatAStartReads checks that a start at 10,000 keys, with 300 changes since the snapshot, reads at
-// most 200 read units.
-func TestWhatAStartReads(t *testing.T) {
+// TestReadUnitsOfStart checks that a start with 10,000 keys and 300 changes since the snapshot takes at most 200 read
+// units.
+func TestReadUnitsOfStart(t *testing.T) {
 	t.Parallel()
 	client := enginetest.Client(t)
 	names := enginetest.Tables(t, client)
 	fillMap(t, client, names.ShardMap, 10_000)
 	units := map[string]float64{}
 	now := libtest.Later
-	for _, start := range []string{"without a snapshot", "with one"} {
+	for _, start := range []string{"without a snapshot", "with a snapshot"} {
 		m := &metered{Client: client}
 		view := shardmap.New(m, names.ShardMap, shardmap.Options{})
 		if err := view.Load(libtest.Within(t), now); err != nil {
 			t.Fatal(err)
 		}
 		if e, err := view.Lookup(libtest.Within(t), "E#tenant/device-009999", now); err != nil || e.Version != 3 {
-			t.Errorf("%s: %+v, %v", start, e, err)
+			t.Errorf("%s: %+v, %v; want version 3", start, e, err)
 		}
 		_, units[start] = m.takeCounts()
 		if err := shardmap.NewChanger(client, view, shardmap.ChangerOptions{Clock: func() time.Time { return now }}).StoreSnapshot(libtest.Within(t), now); err != nil {
@@ -183,8 +183,7 @@ func TestWhatAStartReads(t *testing.T) {
 		now = now.Add(9 * time.Minute)
 		logChanges(t, client, names.ShardMap, 300, now)
 	}
-	t.Logf("read units of a start: %v", units)
-	if units["without a snapshot"] < 1000 || units["with one"] > 200 {
-		t.Errorf("%v read units", units)
+	if units["without a snapshot"] < 1000 || units["with a snapshot"] > 200 {
+		t.Errorf("read units of a start: %v; want at least 1000 without a snapshot, at most 200 with it", units)
 	}
 }

@@ -29,8 +29,8 @@ func storeSnapshot(t *testing.T, f *mapfake.Table) {
 	}
 }
 
-// started returns a view that was loaded now, and the pages of keys that this read.
-func started(t *testing.T, f *mapfake.Table) (*Map, int) {
+// loadView returns a view that was loaded now, and the number of pages of keys that the load read.
+func loadView(t *testing.T, f *mapfake.Table) (*Map, int) {
 	t.Helper()
 	before, m := f.Pages(), New(f, "m", Options{})
 	if err := m.Load(t.Context(), time.Now()); err != nil {
@@ -39,9 +39,9 @@ func started(t *testing.T, f *mapfake.Table) (*Map, int) {
 	return m, f.Pages() - before
 }
 
-// TestASnapshotHasWhatALoadHas checks that a start from a snapshot equals a load, for entries of all forms.
-// Each field of Entry is set in one of them, so a new field must be in the snapshot, too.
-func TestASnapshotHasWhatALoadHas(t *testing.T) {
+// TestSnapshotEqualsLoad checks that a start from a snapshot and a load of the keys have equal entries of all forms.
+// One entry has every stored field of Entry, so that a new field must be in the snapshot, too.
+func TestSnapshotEqualsLoad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := mapfake.New(10, 0, 0)
 		full := Entry{
@@ -50,7 +50,7 @@ func TestASnapshotHasWhatALoadHas(t *testing.T) {
 		}
 		for field, value := range reflect.ValueOf(full).Fields() {
 			if value.IsZero() && field.Name != "Notes" && field.Name != "gone" && field.Name != "fault" {
-				t.Errorf("field %s of Entry is not in this test", field.Name)
+				t.Errorf("field %s of Entry has no value in this test", field.Name)
 			}
 		}
 		f.Put(full.attributes())
@@ -60,78 +60,79 @@ func TestASnapshotHasWhatALoadHas(t *testing.T) {
 		for n := range 100 {
 			change(f, int64(n), fmt.Sprint("R#", n), 1+n)
 		}
-		loaded, _ := started(t, f)
+		loaded, _ := loadView(t, f)
 		storeSnapshot(t, f)
-		m, pages := started(t, f)
+		m, pages := loadView(t, f)
 		if got := m.current().keys; pages != 0 || len(got) != 104 || !reflect.DeepEqual(got, loaded.current().keys) {
 			t.Errorf("%d entries with %d pages of keys:\n%+v\nwant\n%+v", len(got), pages, got, loaded.current().keys)
 		}
 	})
 }
 
-// TestSnapshotsThatAreNotUsed checks that a start reads the keys of the one bucket whose snapshot is damaged.
-func TestSnapshotsThatAreNotUsed(t *testing.T) {
+// TestDamagedSnapshotReadsItsBucketOnly checks that a start reads the keys of a bucket whose snapshot is damaged, and no
+// other bucket's keys.
+func TestDamagedSnapshotReadsItsBucketOnly(t *testing.T) {
 	item := func(f *mapfake.Table) dynamo.Item { return f.Items[mapfake.Slot(snapshotKey(2, 5))] }
 	entries := func(f *mapfake.Table) *types.AttributeValueMemberB {
 		return item(f)[attrEntries].(*types.AttributeValueMemberB)
 	}
 	for name, damage := range map[string]func(*mapfake.Table){
-		"an item is missing":     func(f *mapfake.Table) { delete(f.Items, mapfake.Slot(snapshotKey(2, 5))) },
-		"one without its time":   func(f *mapfake.Table) { delete(item(f), attrTaken) },
-		"one of another clock":   func(f *mapfake.Table) { item(f)[attrTaken] = seconds(time.Now().Add(Clocks + time.Second)) },
-		"one that is too old":    func(f *mapfake.Table) { item(f)[attrTaken] = seconds(time.Now().Add(-31 * time.Minute)) },
-		"one that is cut":        func(f *mapfake.Table) { entries(f).Value = entries(f).Value[:len(entries(f).Value)-1] },
-		"one without entries":    func(f *mapfake.Table) { delete(item(f), attrEntries) },
-		"another item beside it": func(f *mapfake.Table) { f.Put(dynamo.Key(schema.MapSnapshot(2), "x")) },
+		"an item is missing": func(f *mapfake.Table) { delete(f.Items, mapfake.Slot(snapshotKey(2, 5))) },
+		"no time":            func(f *mapfake.Table) { delete(item(f), attrTaken) },
+		"a time ahead":       func(f *mapfake.Table) { item(f)[attrTaken] = seconds(time.Now().Add(Clocks + time.Second)) },
+		"too old":            func(f *mapfake.Table) { item(f)[attrTaken] = seconds(time.Now().Add(-31 * time.Minute)) },
+		"truncated entries":  func(f *mapfake.Table) { entries(f).Value = entries(f).Value[:len(entries(f).Value)-1] },
+		"no entries":         func(f *mapfake.Table) { delete(item(f), attrEntries) },
+		"a foreign item":     func(f *mapfake.Table) { f.Put(dynamo.Key(schema.MapSnapshot(2), "x")) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := manyPages()
-				loaded, all := started(t, f)
+				loaded, all := loadView(t, f)
 				storeSnapshot(t, f)
-				if _, pages := started(t, f); pages != 0 {
-					t.Fatalf("%d pages of keys with a whole snapshot", pages)
+				if _, pages := loadView(t, f); pages != 0 {
+					t.Fatalf("%d pages of keys with an intact snapshot, want none", pages)
 				}
 				damage(f)
-				asked := len(f.Asked)
-				m, pages := started(t, f)
-				for _, page := range f.Asked[asked:] {
+				before := len(f.Asked)
+				m, pages := loadView(t, f)
+				for _, page := range f.Asked[before:] {
 					if !strings.HasPrefix(page, schema.MapPart(2)+" ") {
-						t.Errorf("page %q of keys was read", page)
+						t.Errorf("page %q of an intact bucket was read", page)
 					}
 				}
 				if pages == 0 || pages >= all/2 || !maps.EqualFunc(m.current().keys, loaded.current().keys, func(a, b Entry) bool { return reflect.DeepEqual(a, b) }) {
-					t.Errorf("%d of %d pages of keys, %d entries", pages, all, len(m.current().keys))
+					t.Errorf("%d of %d pages of keys, %d entries; want one bucket's pages and %d entries", pages, all, len(m.current().keys), len(loaded.current().keys))
 				}
 			})
 		})
 	}
 }
 
-// TestUnreadableEntriesAreInNoSnapshot checks that a start reads the keys of an unreadable entry's bucket, and
-// has the others from the snapshot.
-func TestUnreadableEntriesAreInNoSnapshot(t *testing.T) {
+// TestBucketOfUnreadableEntryHasNoSnapshot checks that a start reads the keys of an unreadable entry's bucket, and
+// takes the others from the snapshot.
+func TestBucketOfUnreadableEntryHasNoSnapshot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := manyPages()
 		f.Items[mapfake.Slot(mapKey("C#k7"))][attrHistory] = newForm
 		c := NewChanger(f, New(f, "m", Options{}), ChangerOptions{})
 		if err := c.StoreSnapshot(t.Context(), time.Now()); err == nil {
-			t.Error("an unreadable entry is not in the error")
+			t.Error("StoreSnapshot returns no error for an unreadable entry")
 		}
-		m, pages := started(t, f)
+		m, pages := loadView(t, f)
 		if e, ok, _ := m.current().find("C#k7"); !ok || e.fault == nil || pages == 0 || pages > 40 || len(m.current().keys) != 200 {
-			t.Errorf("%+v, %d pages of keys, %d entries", e, pages, len(m.current().keys))
+			t.Errorf("%+v, %d pages of keys, %d entries; want a fault, 1 to 40 pages and 200 entries", e, pages, len(m.current().keys))
 		}
 	})
 }
 
-// TestSnapshotsAreStoredEveryTenMinutes checks that calls a minute apart store a snapshot when the last one
-// is older than ten minutes. The fake's calls take no time, which would count.
+// TestSnapshotsAreStoredEveryTenMinutes checks that calls a minute apart store a snapshot only if the last one is
+// older than ten minutes.
 func TestSnapshotsAreStoredEveryTenMinutes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := manyPages()
-		f.Answer(0, 0)
-		_, all := started(t, f)
+		f.Answer(0, 0) // the calls' time would count
+		_, all := loadView(t, f)
 		var stored []int
 		for minute := range 30 {
 			before := f.Pages()
@@ -139,19 +140,19 @@ func TestSnapshotsAreStoredEveryTenMinutes(t *testing.T) {
 			if read := f.Pages() - before; read == all {
 				stored = append(stored, minute)
 			} else if read != 0 {
-				t.Fatalf("%d of %d pages", read, all)
+				t.Fatalf("minute %d: %d of %d pages were read", minute, read, all)
 			}
 			time.Sleep(time.Minute)
 		}
 		if !slices.Equal(stored, []int{0, 11, 22}) {
-			t.Errorf("stored in minutes %v", stored)
+			t.Errorf("stored in minutes %v, want 0, 11 and 22", stored)
 		}
 	})
 }
 
-// TestASnapshotWithoutALateChange checks that a change which was committed 90 s after its time, and after
-// the snapshot, is in a start.
-func TestASnapshotWithoutALateChange(t *testing.T) {
+// TestStartHasChangeCommittedAfterSnapshot checks that a start has a change whose time is before the snapshot's, and
+// which was committed after it.
+func TestStartHasChangeCommittedAfterSnapshot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := manyPages()
 		e := Entry{Key: "C#k3", History: shard.History{{At: dated(time.Now()), Count: 40}}, Max: 40, Version: 2, Updated: dated(time.Now())}
@@ -162,16 +163,16 @@ func TestASnapshotWithoutALateChange(t *testing.T) {
 			f.Put(action.Put.Item)
 		}
 		time.Sleep(5 * time.Minute)
-		m, pages := started(t, f)
+		m, pages := loadView(t, f)
 		if e, err := m.Lookup(t.Context(), "C#k3", time.Now()); err != nil || e.History.Newest() != 40 || pages != 0 {
-			t.Errorf("%d write shards, %v, %d pages of keys", e.History.Newest(), err, pages)
+			t.Errorf("%d write shards, %v, %d pages of keys; want 40 and none", e.History.Newest(), err, pages)
 		}
 	})
 }
 
-// TestTwoWritersOfSnapshots checks that a writer which was frozen in its work for 20 minutes does no harm: its
-// old items and the new ones of another writer make a start right, with a change that only the new ones have.
-func TestTwoWritersOfSnapshots(t *testing.T) {
+// TestFrozenSnapshotWriter checks that a start is right after a writer was frozen for 20 minutes between two items of
+// its snapshot. The stored snapshot then has old items of this writer beside newer ones of another.
+func TestFrozenSnapshotWriter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := manyPages()
 		slow := &frozenPuts{Table: f, after: 10, frozen: 20 * time.Minute}
@@ -196,19 +197,19 @@ func TestTwoWritersOfSnapshots(t *testing.T) {
 			}
 			taken[at.Format("15:04")] = true
 		}
-		m, pages := started(t, f)
+		m, pages := loadView(t, f)
 		if len(taken) < 3 || pages != 0 {
-			t.Errorf("items were taken at %v, %d pages of keys", taken, pages)
+			t.Errorf("items were taken at %v, %d pages of keys; want at least 3 times and no page", taken, pages)
 		}
 		for n := range 200 {
 			if e, ok, _ := m.current().find(fmt.Sprint("C#k", n)); !ok || e.History.Newest() != 40 {
-				t.Errorf("%s has %d write shards", e.Key, e.History.Newest())
+				t.Errorf("C#k%d has %d write shards, want 40", n, e.History.Newest())
 			}
 		}
 	})
 }
 
-// frozenPuts is a table whose writer is frozen before one of its puts.
+// frozenPuts is a table whose writer is frozen at its put number after.
 type frozenPuts struct {
 	*mapfake.Table
 	after  int
@@ -222,8 +223,8 @@ func (f *frozenPuts) PutItem(ctx context.Context, in *dynamodb.PutItemInput, o .
 	return f.Table.PutItem(ctx, in, o...)
 }
 
-// TestAStartFollowsTheLogSinceItsSnapshot checks keys that changed, came or went after the snapshot.
-func TestAStartFollowsTheLogSinceItsSnapshot(t *testing.T) {
+// TestStartReadsLogSinceSnapshot checks that a start has keys that were changed, added or deleted after its snapshot.
+func TestStartReadsLogSinceSnapshot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &strictMap{manyPages()}
 		storeSnapshot(t, f.Table)
@@ -240,16 +241,16 @@ func TestAStartFollowsTheLogSinceItsSnapshot(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(29 * time.Minute)
-		m, pages := started(t, f.Table)
+		m, pages := loadView(t, f.Table)
 		for key, want := range map[string]int{"C#k3": 40, "C#new": 50, "C#k4": 1, "C#k5": 16} {
 			if e, err := m.Lookup(t.Context(), key, time.Now()); err != nil || e.History.Newest() != want || pages != 0 {
-				t.Errorf("%s: %d write shards, %v, %d pages of keys", key, e.History.Newest(), err, pages)
+				t.Errorf("%s: %d write shards, %v, %d pages of keys; want %d and none", key, e.History.Newest(), err, pages, want)
 			}
 		}
 	})
 }
 
-// TestEveryLogHasEveryChange checks that each copy of the log has a change and the note of partitions.
+// TestEveryLogHasEveryChange checks that each copy of the log has each change and the noted number of partitions.
 func TestEveryLogHasEveryChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := mapfake.New(10, 0, 0)
@@ -271,7 +272,7 @@ func TestEveryLogHasEveryChange(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		for n, m := range views {
 			if e, err := m.Lookup(t.Context(), "E#e", time.Now()); err != nil || e.History.Newest() != 9 || m.Partitions("items") != 12 {
-				t.Errorf("log %d: %d write shards, %v, %d partitions", n, e.History.Newest(), err, m.Partitions("items"))
+				t.Errorf("log %d: %d write shards, %v, %d partitions; want 9 and 12", n, e.History.Newest(), err, m.Partitions("items"))
 			}
 		}
 	})

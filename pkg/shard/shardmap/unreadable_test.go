@@ -13,11 +13,11 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// TestAChangeThatCannotBeRead checks that a key's lookups fail in old and new views until a readable
-// change comes.
-func TestAChangeThatCannotBeRead(t *testing.T) {
+// TestUnreadableChangeFailsLookupsOfItsKey checks that a key's lookups fail in held and new views until the
+// key's next readable change. Other keys' lookups succeed.
+func TestUnreadableChangeFailsLookupsOfItsKey(t *testing.T) {
 	for name, version := range map[string]types.AttributeValue{
-		"another form of the history": dynamo.Number(10), "of the version, too": &types.AttributeValueMemberS{Value: "10"},
+		"unknown form of the history": dynamo.Number(10), "unknown forms of history and version": &types.AttributeValueMemberS{Value: "10"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			f := mapfake.New(10, 0, 0)
@@ -41,7 +41,7 @@ func TestAChangeThatCannotBeRead(t *testing.T) {
 				for view, m := range views {
 					for key, fails := range map[string]bool{"E#a": faulty, "E#b": true, "E#c": false} {
 						if e, err := m.Lookup(t.Context(), key, time.Now()); errors.Is(err, shard.ErrStale) != fails || !fails && e.fault != nil {
-							t.Errorf("%s, %s, %s view: %s has %d, %v", name, when, view, key, e.History.Newest(), err)
+							t.Errorf("%s, %s, %s view: %s has %d write shards, error %v; want an error: %v", name, when, view, key, e.History.Newest(), err, fails)
 						}
 					}
 				}
@@ -49,13 +49,13 @@ func TestAChangeThatCannotBeRead(t *testing.T) {
 			check("unreadable", true)
 			change(f, 11, "E#a", 20)
 			time.Sleep(ViewAge + time.Second)
-			check("changed since", false)
+			check("readable again", false)
 		})
 	}
 }
 
-// TestADamagedChange checks that a damaged log item does no harm if the key's item is readable.
-func TestADamagedChange(t *testing.T) {
+// TestDamagedLogItemIsHarmless checks that views read the key's item if the log item of its change is damaged.
+func TestDamagedLogItemIsHarmless(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := mapfake.New(10, 0, 0)
 		change(f, 1, "E#a", 16)
@@ -70,7 +70,7 @@ func TestADamagedChange(t *testing.T) {
 		time.Sleep(ViewAge + time.Second)
 		for view, m := range map[string]*Map{"held": m, "new": New(f, "m", Options{})} {
 			if e, err := m.Lookup(t.Context(), "E#a", time.Now()); err != nil || e.History.Newest() != 40 {
-				t.Errorf("%s view: %d write shards, %v", view, e.History.Newest(), err)
+				t.Errorf("%s view: %d write shards, %v; want 40", view, e.History.Newest(), err)
 			}
 		}
 	})

@@ -4,52 +4,31 @@ import (
 	"context"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/hotshard/hotshard/internal/test/mapfake"
 )
 
-// queries is an empty shard map that counts its queries, and may let one hang.
-type queries struct {
-	made atomic.Int64
-	hang int64 // the number of the one that hangs; 0 is none
+// hung is a mapfake.Table that counts its queries. The next hanging ones don't return before the caller's deadline.
+type hung struct {
+	*mapfake.Table
+	made, hanging atomic.Int64
 }
 
-func (*queries) GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
-	return &dynamodb.GetItemOutput{}, nil
-}
-
-func (q *queries) Query(ctx context.Context, _ *dynamodb.QueryInput, _ ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
-	if q.made.Add(1) == q.hang {
+func (h *hung) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
+	h.made.Add(1)
+	if h.hanging.Add(-1) >= 0 {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	}
-	return &dynamodb.QueryOutput{}, nil
+	return h.Table.Query(ctx, in, o...)
 }
 
-// TestAHungPollIsMadeAgain checks that a hanging poll is repeated within one request's deadline.
-func TestAHungPollIsMadeAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q := &queries{}
-		m := New(q, "m", Options{})
-		if err := m.Load(t.Context(), time.Now()); err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(5 * time.Second)
-		q.hang = q.made.Load() + 1
-		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
-		defer cancel()
-		if _, err := m.Lookup(ctx, "E#e", time.Now()); err != nil || q.made.Load() != q.hang+1 {
-			t.Errorf("%v after %d queries", err, q.made.Load())
-		}
-	})
-}
-
-// TestRequestsOfDifferentTimesShareAView checks that a request that waited, and has the time of its begin,
-// uses the newest view.
-func TestRequestsOfDifferentTimesShareAView(t *testing.T) {
-	q := &queries{}
+// TestOlderRequestsUseNewestView checks that requests that began before the newest poll make no poll of their own.
+func TestOlderRequestsUseNewestView(t *testing.T) {
+	q := &hung{Table: mapfake.New(10, 0, 0)}
 	m, now := New(q, "m", Options{}), time.Unix(1_800_000_000, 0)
 	if err := m.Load(t.Context(), now); err != nil {
 		t.Fatal(err)
@@ -63,19 +42,19 @@ func TestRequestsOfDifferentTimesShareAView(t *testing.T) {
 		}
 	}
 	if polls := q.made.Load() - loaded; polls != 0 {
-		t.Errorf("%d polls within the age of a view", polls)
+		t.Errorf("%d polls within ViewAge, want none", polls)
 	}
 }
 
-// TestAnotherClocksViewIsRenewed checks that a view from far in the future is renewed.
-func TestAnotherClocksViewIsRenewed(t *testing.T) {
-	q := &queries{}
+// TestViewOfFutureIsRenewed checks that a view whose time is an hour ahead is renewed.
+func TestViewOfFutureIsRenewed(t *testing.T) {
+	q := &hung{Table: mapfake.New(10, 0, 0)}
 	m, now := New(q, "m", Options{}), time.Unix(1_800_000_000, 0)
 	if err := m.Load(t.Context(), now.Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
 	loaded := q.made.Load()
 	if _, err := m.Lookup(t.Context(), "R#k", now); err != nil || q.made.Load() == loaded {
-		t.Errorf("%v, %d polls", err, q.made.Load()-loaded)
+		t.Errorf("%v after %d polls, want a poll", err, q.made.Load()-loaded)
 	}
 }

@@ -23,29 +23,29 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// world simulates many processes with views of one shard map. Clocks differ by up to a second, and
-// commits take up to a second. Processes freeze, restart, load during changes and die in a transaction.
-// Partitions are throttled for a while, and TTL removes expired items at once.
+// world simulates processes with views of one shard map. Clocks differ by up to a second, and commits take up to a
+// second. Processes freeze, restart, load during changes and die in a transaction. Some partitions are throttled
+// for a while, and TTL deletes expired items at once.
 type world struct {
 	strictMap
 	times mapTimes
 	lead  time.Duration
 	bound time.Duration
 
-	lateTaken bool // a snapshot has the time at which it was stored, not at which its keys were read
-	oneLog    bool // a change is in the first log only
-	anew      bool // processes begin anew in each period
-	ownOnly   bool // no other key is changed or read
+	lateTaken bool // a snapshot has the time of its storing, not of its keys' reading
+	oneLog    bool // changes are in the first log only
+	anew      bool // processes restart in each period
+	ownOnly   bool // only ownName is changed and read
 
-	freezing int // of a thousand ways of a call, in which the process is frozen
+	freezing int // how many of 1,000 calls or answers find the process frozen
 
 	mu       sync.Mutex
 	random   *rand.Rand
-	truth    map[string][]state // what keys were, in the order of commits
+	truth    map[string][]state // each key's states, in the order of commits
 	observed []observed
-	fault    error     // the first
-	full     string    // a partition that refuses reads
-	until    time.Time // so long
+	fault    error     // the first fault
+	full     string    // a bucket whose reads are throttled
+	until    time.Time // the end of the throttling
 }
 
 // state is a key's entry from a time on.
@@ -55,15 +55,15 @@ type state struct {
 	newest  int
 	gone    bool
 	history shard.History
-	voided  int64 // how often its version was raised
+	voided  int64 // number of voids, which raise the version only
 }
 
-// voids reports whether the state differs from that of a version by voids only, which no log has.
-func (s state) voids(version int64) bool {
+// differsByVoids reports whether the state differs from that of a version by voids only, which are not in a log.
+func (s state) differsByVoids(version int64) bool {
 	return s.version-s.voided <= version && version <= s.version
 }
 
-// observed is a count that a process used for a time.
+// observed is the count that a process used at when for time t.
 type observed struct {
 	key   string
 	t     time.Time
@@ -98,7 +98,7 @@ func (w *world) fail(err error) {
 	}
 }
 
-// linger waits for one way of a call. A process that is frozen meanwhile misses its deadline.
+// linger waits for one direction of a call. A frozen process misses its deadline.
 func (w *world) linger(ctx context.Context) error {
 	d := w.within(0, 20*time.Millisecond)
 	switch n := w.below(1000); {
@@ -140,7 +140,7 @@ func (w *world) GetItem(ctx context.Context, in *dynamodb.GetItemInput, o ...fun
 
 func (w *world) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(*dynamodb.Options)) (out *dynamodb.QueryOutput, err error) {
 	err = w.read(ctx, func() (err error) {
-		if w.refuses(dynamo.Text(in.ExpressionAttributeValues, ":part")) {
+		if w.throttles(dynamo.Text(in.ExpressionAttributeValues, ":part")) {
 			return &types.ProvisionedThroughputExceededException{}
 		}
 		out, err = w.Table.Query(context.Background(), in, o...)
@@ -164,7 +164,7 @@ func (w *world) PutItem(ctx context.Context, in *dynamodb.PutItemInput, o ...fun
 	return out, err
 }
 
-// fill throttles reads of some keys for a while, so that loads end late.
+// fill throttles a bucket's reads for a while, so that loads end late.
 func (w *world) fill() {
 	part, until := schema.MapPart(w.below(schema.MapParts)), time.Now().Add(w.within(0, 20*time.Second))
 	w.mu.Lock()
@@ -172,22 +172,21 @@ func (w *world) fill() {
 	w.full, w.until = part, until
 }
 
-func (w *world) refuses(part string) bool {
+func (w *world) throttles(part string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return part == w.full && time.Now().Before(w.until)
 }
 
-var errDied = errors.New("it died in its call")
+var errDied = errors.New("the process died during its call")
 
-// TransactWriteItems commits within a second, and not after the caller's deadline, which
-// may be the moment at which it commits.
+// TransactWriteItems commits within a second, at the latest at the caller's deadline.
 func (w *world) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, _ ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
 	if err := w.Wait(ctx, w.within(0, 950*time.Millisecond)); err != nil && w.chance(50) {
 		return nil, err
 	}
 	if w.chance(5) {
-		return nil, errDied // and nothing was written
+		return nil, errDied // nothing was written
 	}
 	if err := w.commit(in); err != nil {
 		return nil, err
@@ -242,7 +241,7 @@ func (w *world) commit(in *dynamodb.TransactWriteItemsInput) error {
 	return nil
 }
 
-// process is a process with a view.
+// process is one of the simulated processes.
 type process struct {
 	*world
 	skew    time.Duration
@@ -263,7 +262,7 @@ func (p *process) begin() {
 	p.changer.lead, p.changer.bound = p.lead, p.bound
 }
 
-// kept are keys that are never deleted, whose counts are agreed on for all times. Times of the own name are not ahead.
+// kept are the keys that are never deleted. Processes must agree on their counts. Times of ownName are not ahead.
 var kept = []string{"E#a", "E#b", ownName}
 
 const (
@@ -271,7 +270,7 @@ const (
 	ownName   = "orders/acme"
 )
 
-// noteOf returns the note of a key's changes.
+// noteOf returns the note for changes of a key.
 func noteOf(key string) Note {
 	if key == ownName {
 		return Note{Kind: string(kind.OwnRandom)}
@@ -290,7 +289,7 @@ func (p *process) step() {
 	case 0:
 		p.begin()
 	case 1, 2:
-		_, _ = p.changer.Pin(ctx, key, 1+p.below(60), noteOf(key), now) // refusals and losses are right here
+		_, _ = p.changer.Pin(ctx, key, 1+p.below(60), noteOf(key), now) // may fail
 	case 3:
 		if seen, err := p.changer.Lookup(ctx, key, now); err == nil {
 			_, _ = p.changer.GrowFrom(ctx, seen, 1+p.below(60), noteOf(key), time.Now().Add(p.skew))
@@ -301,32 +300,31 @@ func (p *process) step() {
 	case 5:
 		_, _ = p.changer.Refresh(ctx, key, now)
 	case 6:
-		_ = p.changer.StoreSnapshot(context.WithoutCancel(ctx), now) // without one, starts read all keys
+		_ = p.changer.StoreSnapshot(context.WithoutCancel(ctx), now) // may fail
 	default:
 		p.lookUp(ctx, key, now)
 	}
 }
 
-// lookUp looks up a key in the process, and checks that the result has all changes older than the view's
-// age.
+// lookUp looks up a key and checks that the entry has all changes that are older than ViewAge.
 func (p *process) lookUp(ctx context.Context, key string, now time.Time) {
 	begun := time.Now()
 	e, err := p.changer.Lookup(ctx, key, now)
 	if err != nil {
-		return // it knows that it does not know
+		return // a failed lookup hides no change
 	}
 	p.mu.Lock()
 	states := p.truth[key]
 	p.mu.Unlock()
-	must := 0 // so many states are over, but for the last of them
+	must := 0 // number of states older than ViewAge, of which the view may have the last or a newer one
 	for must < len(states) && begun.Sub(states[must].at) > ViewAge {
 		must++
 	}
 	known := must == 0 && len(e.History) == 0 || slices.ContainsFunc(states[max(0, must-1):], func(s state) bool {
-		return s.newest == e.History.Newest() && (s.version == e.Version || s.voids(e.Version) || s.gone && e.Max <= 1)
+		return s.newest == e.History.Newest() && (s.version == e.Version || s.differsByVoids(e.Version) || s.gone && e.Max <= 1)
 	})
 	if !known {
-		p.fail(fmt.Errorf("at %v %s has version %d and %d write shards in a view: states %+v, of which %d are old", begun, key, e.Version, e.History.Newest(), states, must))
+		p.fail(fmt.Errorf("at %v %s has version %d and %d write shards in a view, and its states are %+v, of which %d are older than ViewAge", begun, key, e.Version, e.History.Newest(), states, must))
 	}
 	ahead := MaxAhead
 	if key == ownName {
@@ -339,8 +337,7 @@ func (p *process) lookUp(ctx context.Context, key string, now time.Time) {
 	}
 }
 
-// run simulates periods in which processes are busy together. All are frozen in between, and some also
-// during a period.
+// run simulates six periods in which processes are busy. All are frozen in between, and some during a period.
 func (w *world) run() error {
 	var processes []*process
 	for range 6 {
@@ -370,7 +367,7 @@ func (w *world) run() error {
 	return w.verdict()
 }
 
-// verdict compares all counts that processes used with the table.
+// verdict compares the counts that processes used with the final history in the table.
 func (w *world) verdict() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -383,7 +380,7 @@ func (w *world) verdict() error {
 			continue
 		}
 		if n := states[len(states)-1].history.At(o.t); n != o.count {
-			return fmt.Errorf("%s: at %v a process went by %d write shards for %v, and it is %d", o.key, o.when, o.count, o.t, n)
+			return fmt.Errorf("%s: at %v a process used %d write shards for %v, want %d", o.key, o.when, o.count, o.t, n)
 		}
 	}
 	return nil
@@ -395,7 +392,7 @@ func playWorld(t *testing.T, seed uint64, change func(*world)) (err error) {
 		w := newWorld(seed)
 		change(w)
 		err = w.run()
-		time.Sleep(24 * time.Hour) // whoever is frozen yet
+		time.Sleep(24 * time.Hour) // until no process is frozen
 	})
 	return err
 }
@@ -412,29 +409,29 @@ func TestNoViewMissesAChange(t *testing.T) {
 	}
 }
 
-// TestEachRuleIsNeeded removes each rule that keeps a view from missing a change, and wants a failure.
+// TestEachRuleIsNeeded removes each rule that prevents a view from missing a change, and wants a fault.
 func TestEachRuleIsNeeded(t *testing.T) {
 	const never = 10_000 * time.Hour
 	for name, without := range map[string]func(*world){
-		"a start uses no snapshot of long ago":            func(w *world) { w.times.reload, w.anew = never, true },
-		"a snapshot is as of before its keys were read":   func(w *world) { w.lateTaken, w.freezing = true, 30 },
-		"each log has each change":                        func(w *world) { w.oneLog = true },
-		"a poll reads the log from before the last one":   func(w *world) { w.times.overlap = 0 },
-		"a load reads the log from before its begin":      func(w *world) { w.times.loadBack = 0 },
-		"a view of long ago is loaded anew":               func(w *world) { w.times.reload = never },
-		"a change that is not committed soon is given up": func(w *world) { w.bound, w.freezing = never, 50 },
-		"a change comes into force after all know of it":  func(w *world) { w.lead = 2 * time.Second },
-		"so does a random suffix's, MaxAhead earlier":     func(w *world) { w.lead, w.ownOnly = 2*time.Second+MaxAhead, true },
+		"a start uses no old snapshot":                     func(w *world) { w.times.reload, w.anew = never, true },
+		"a snapshot's time is before its keys were read":   func(w *world) { w.lateTaken, w.freezing = true, 30 },
+		"each log has each change":                         func(w *world) { w.oneLog = true },
+		"a poll reads the log from before the last poll":   func(w *world) { w.times.overlap = 0 },
+		"a load reads the log from before its begin":       func(w *world) { w.times.loadBack = 0 },
+		"an old view is loaded again":                      func(w *world) { w.times.reload = never },
+		"a change that is not committed soon is abandoned": func(w *world) { w.bound, w.freezing = never, 50 },
+		"a change takes effect after all know it":          func(w *world) { w.lead = 2 * time.Second },
+		"a random suffix's change, MaxAhead earlier":       func(w *world) { w.lead, w.ownOnly = 2*time.Second+MaxAhead, true },
 	} {
 		t.Run(name, func(t *testing.T) {
-			const most = 2000 // one in a hundred fails without the rule of snapshots
+			const most = 2000 // without the rule of snapshots, 1 % have a fault
 			for seed := range uint64(most) {
 				if err := playWorld(t, seed, without); err != nil {
 					t.Logf("seed %d: %.300v", seed, err)
 					return
 				}
 			}
-			t.Errorf("%d worlds without it went well", most)
+			t.Errorf("%d worlds without the rule have no fault", most)
 		})
 	}
 }

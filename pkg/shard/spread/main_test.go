@@ -8,7 +8,7 @@ import (
 
 func TestMain(m *testing.M) { libtest.Main(m) }
 
-// deployment is the tables of a test with a client and a shard map.
+// deployment is a libtest.Deployment with the helpers of this package.
 type deployment struct{ *libtest.Deployment }
 
 func deploy(t *testing.T) *deployment {

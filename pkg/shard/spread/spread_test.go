@@ -21,15 +21,17 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/spread"
 )
 
-func (d *deployment) spreads() *spread.Reader {
+// ofItems returns a reader of the items table.
+func (d *deployment) ofItems() *spread.Reader {
 	return spread.NewReader(d.Client, d.Names.Items, d.Shards)
 }
 
+// ofEvents returns a reader of the events table.
 func (d *deployment) ofEvents() *spread.Reader {
 	return spread.NewReader(d.Client, d.Names.Events, d.Shards)
 }
 
-// spaced returns n events, five at each instant.
+// spaced returns n events of an entity, five at each instant.
 func spaced(entity string, n int, start time.Time, step time.Duration) (list []events.Event) {
 	for i := range n {
 		list = append(list, events.Event{Entity: entity, ID: fmt.Sprintf("id/%03d#x", i), Time: start.Add(time.Duration(i/5) * step)})
@@ -45,8 +47,8 @@ func (d *deployment) putAll(t *testing.T, list []events.Event, now time.Time) {
 	}
 }
 
-// TestSpreadOfEvents checks that each stretch with one shard count is counted by itself, and
-// that items elsewhere are strays.
+// TestSpreadOfEvents checks that Events counts each stretch with one shard count separately, and items on other write shards
+// as strays.
 func TestSpreadOfEvents(t *testing.T) {
 	d := deploy(t)
 	now := libtest.Later
@@ -68,18 +70,18 @@ func TestSpreadOfEvents(t *testing.T) {
 	d.putItem(t, "E#sensor#"+change.Format("2006-01-02")+"#0", change.Format("2006-01-02T15:04:05.000Z")+"#expired", now.Unix())
 	got, err := d.ofEvents().Events(libtest.Within(t), "sensor", start, start.Add(72*time.Hour), now)
 	if err != nil || len(got) != 2 {
-		t.Fatalf("%+v, %v", got, err)
+		t.Fatalf("Events = %+v, %v; want 2 stretches", got, err)
 	}
 	for i, s := range got {
 		if !slices.Equal(s.Counts, want[i]) || s.Strays != int64(i) || s.Verdict() != shard.Even {
-			t.Errorf("stretch %d: %+v, want %v", i, s, want[i])
+			t.Errorf("stretch %d: %+v, want %v, even, with %d strays", i, s, want[i], i)
 		}
 	}
 	if !got[0].To.Equal(change) || !got[1].From.Equal(change) || got[0].Total+got[1].Total != 300 {
-		t.Errorf("%+v", got)
+		t.Errorf("stretches %+v, want them to meet at %v with 300 events", got, change)
 	}
 	if got, err = d.ofEvents().Events(libtest.Within(t), "never", start, now, now); err != nil || len(got) != 1 || got[0].Verdict() != shard.Unsharded {
-		t.Errorf("an entity without events: %+v, %v", got, err)
+		t.Errorf("an entity without events: %+v, %v; want 1 unsharded stretch", got, err)
 	}
 }
 
@@ -94,48 +96,49 @@ func (d *deployment) putItem(t *testing.T, pk, sk string, expires int64) {
 	}
 }
 
-func TestSpreadOfEventsRejects(t *testing.T) {
+// TestSpreadOfEventsRejectsRanges checks that an empty range and a range of two years are rejected.
+func TestSpreadOfEventsRejectsRanges(t *testing.T) {
 	d := deploy(t)
 	now := libtest.Later
 	if _, err := d.ofEvents().Events(libtest.Within(t), "x", now, now, now); err == nil {
-		t.Error("an empty range is counted")
+		t.Error("Events accepts an empty range")
 	}
 	if _, err := d.ofEvents().Events(libtest.Within(t), "x", now.AddDate(-2, 0, 0), now, now); err == nil {
-		t.Error("two years are counted")
+		t.Error("Events accepts a range of two years")
 	}
 }
 
-// TestSpreadOfACounter checks that exactly the writes during the watch count, whatever their
-// values. A write shard created meanwhile is Unknown.
+// TestSpreadOfACounter checks that Counter counts exactly the writes between its two reads, whatever their values. A write
+// shard that is created meanwhile is Unknown.
 func TestSpreadOfACounter(t *testing.T) {
 	d := deploy(t)
 	d.SetShards(t, "C#hits", "1:3")
-	for n, writes := range []int{40, 1} { // the third does not exist yet
+	for n, writes := range []int{40, 1} { // write shard 2 has no item yet
 		d.raise(t, n, writes)
 	}
 	type outcome struct {
 		spread spread.Result
 		err    error
 	}
-	watched := make(chan outcome)
+	done := make(chan outcome)
 	reads := &stagedClient{Client: d.Client, read: make(chan struct{}), raised: make(chan struct{})}
 	go func() {
 		s, err := spread.NewReader(reads, d.Names.Items, d.Shards).Counter(t.Context(), "hits", time.Millisecond, libtest.Later)
-		watched <- outcome{s, err}
+		done <- outcome{s, err}
 	}()
 	select {
 	case <-reads.read: // the first read was made
-	case got := <-watched:
-		t.Fatalf("before the second read: %+v, %v", got.spread, got.err)
+	case got := <-done:
+		t.Fatalf("Counter returned before its second read: %+v, %v", got.spread, got.err)
 	}
 	d.SetShards(t, "C#hits", "1:3", "2:6") // it grows
 	for n, writes := range []int{7, 9, 2, 0, 5} {
 		d.raise(t, n, writes)
 	}
 	close(reads.raised)
-	got := <-watched
+	got := <-done
 	if got.err != nil || !slices.Equal(got.spread.Counts, []int64{7, 9, 0}) || !slices.Equal(got.spread.Unknown, []int{2, 4}) {
-		t.Errorf("%+v, %v", got.spread, got.err)
+		t.Errorf("Counter = %+v, %v; want counts [7 9 0] and unknown [2 4]", got.spread, got.err)
 	}
 }
 
@@ -161,15 +164,14 @@ func (d *deployment) raise(t *testing.T, n, writes int) {
 	}
 }
 
-// TestSpreadOfABoard checks counts in the index, by period, and entries that have not moved yet
-// as strays.
+// TestSpreadOfABoard checks that Board counts the rows in the index, and entries that have not moved yet as strays.
 func TestSpreadOfABoard(t *testing.T) {
 	d := deploy(t)
 	now := libtest.Later
 	rankings := boards.New(d.Client, d.Names.Items, d.Shards, boards.Options{})
 	d.SetShards(t, "L#game", "1:4")
 	submit := func(from, to int, score string) {
-		if _, err := d.Shards.Lookup(libtest.Within(t), "L#game", libtest.Later); err != nil { // writers don't wait long for the shard map
+		if _, err := d.Shards.Lookup(libtest.Within(t), "L#game", libtest.Later); err != nil { // writers don't wait for a load
 			t.Fatal(err)
 		}
 		var list []boards.PlayerScore
@@ -203,12 +205,13 @@ func TestSpreadOfABoard(t *testing.T) {
 			strays++
 		}
 	}
-	got, err := d.spreads().Board(libtest.Within(t), "game", "all", now)
+	got, err := d.ofItems().Board(libtest.Within(t), "game", "all", now)
 	if err != nil || !slices.Equal(got.Counts, counts) || got.Strays != strays {
-		t.Errorf("%+v, %v; want %v and %d strays", got, err, counts, strays)
+		t.Errorf("Board = %+v, %v; want %v and %d strays", got, err, counts, strays)
 	}
 }
 
+// TestSpreadOfSessions checks that Sessions counts active sessions where their rows are, before and after a move.
 func TestSpreadOfSessions(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
@@ -222,8 +225,8 @@ func TestSpreadOfSessions(t *testing.T) {
 	}
 	begin(0, 20, time.Hour)
 	now = d.Pin(t, "S#room", 3, now)
-	begin(10, 40, time.Hour)   // ten of them move, and twenty are new
-	begin(50, 60, time.Second) // these end
+	begin(10, 40, time.Hour)   // moves ten sessions and starts twenty
+	begin(50, 60, time.Second) // end before the count
 	now = now.Add(time.Minute)
 	want := make([]int64, 3)
 	for i := range 40 {
@@ -235,12 +238,11 @@ func TestSpreadOfSessions(t *testing.T) {
 	}
 	got, err := spread.NewReader(d.Client, d.Names.Items, shardmap.New(d.Client, d.Names.ShardMap, shardmap.Options{})).Sessions(libtest.Within(t), "room", now)
 	if err != nil || !slices.Equal(got.Counts, want) {
-		t.Errorf("%+v, %v; want %v", got, err, want)
+		t.Errorf("Sessions = %+v, %v; want %v", got, err, want)
 	}
 }
 
-// stagedClient signals its first batch read and returns it after the writes that follow. All
-// other reads come after them.
+// stagedClient is a client whose first batch closes read, and returns when raised is closed.
 type stagedClient struct {
 	*dynamodb.Client
 	batches      int

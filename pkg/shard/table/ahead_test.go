@@ -13,9 +13,9 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/table"
 )
 
-// TestAheadOfAChange: with a count that changes, an item may not lie so far ahead
-// that the count at its time is not known yet.
-func TestAheadOfAChange(t *testing.T) {
+// TestPutRejectsTimesTooFarAhead checks that a put is rejected if its time is more than MaxAhead ahead. The count at that
+// time may not be known yet.
+func TestPutRejectsTimesTooFarAhead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sharded := table.Table{
 			Client: &shaky{}, Name: "orders", PartitionKey: "customer", SortKey: "placed", Shards: &libtest.Steps{},
@@ -25,15 +25,15 @@ func TestAheadOfAChange(t *testing.T) {
 			return table.Item{"customer": libtest.Str("a"), "placed": libtest.Str(shard.Millis.Format(libtest.Epoch.Add(ahead)))}
 		}
 		if err := sharded.Put(t.Context(), item(shardmap.MaxAhead), libtest.Epoch); err != nil {
-			t.Error(err)
+			t.Errorf("MaxAhead ahead: %v", err)
 		}
 		if err := sharded.Put(t.Context(), item(shardmap.MaxAhead+time.Millisecond), libtest.Epoch); !errors.Is(err, shard.ErrMisused) {
-			t.Error(err)
+			t.Errorf("1 ms more than MaxAhead ahead: error %v, want ErrMisused", err)
 		}
 	})
 }
 
-// slow is a shard map whose look-ups take eight seconds, and say what was at their begin.
+// slow is a shard map whose lookups take eight seconds and return the entry at their begin.
 type slow struct{}
 
 func (slow) Lookup(context.Context, string, time.Time) (shardmap.Entry, error) {
@@ -41,8 +41,8 @@ func (slow) Lookup(context.Context, string, time.Time) (shardmap.Entry, error) {
 	return shardmap.Entry{}, nil
 }
 
-// TestAheadAtTheBegin: how far ahead an item is counts from before the look-up.
-func TestAheadAtTheBegin(t *testing.T) {
+// TestAheadIsMeasuredBeforeLookup checks that a put's time is compared with the time before the lookup.
+func TestAheadIsMeasuredBeforeLookup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, layout := range []table.Layout{table.CalculatedSuffix{Time: table.SortTime("placed", "")}, table.TimeBuckets{Bucket: shard.Day, By: "placed"}} {
 			sharded := table.Table{
@@ -50,7 +50,7 @@ func TestAheadAtTheBegin(t *testing.T) {
 			}
 			it := table.Item{"customer": libtest.Str("a"), "placed": libtest.Str(shard.Millis.Format(libtest.Epoch.Add(9 * time.Second)))}
 			if err := sharded.Put(t.Context(), it, libtest.Epoch); !errors.Is(err, shard.ErrMisused) {
-				t.Errorf("%T: %v", layout, err)
+				t.Errorf("%T: error %v, want ErrMisused", layout, err)
 			}
 		}
 	})

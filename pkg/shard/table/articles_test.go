@@ -20,9 +20,9 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/table"
 )
 
-// These are the formulas of articles, in plain code that shares nothing with the library.
+// These are the formulas of articles, in code that shares nothing with the library.
 
-// guide is the Developer Guide's: the sum of the code points modulo 200, plus 1.
+// guide is the Developer Guide's formula: the sum of the code points modulo 200, plus 1.
 func guide(id string) int {
 	sum := 0
 	for _, r := range id {
@@ -37,15 +37,15 @@ func digest(text string, n int64) int64 {
 	return new(big.Int).Mod(new(big.Int).SetBytes(sum[:]), big.NewInt(n)).Int64()
 }
 
-// article is items as programs of an article wrote them, and the table that reads them.
+// article describes items that programs of an article stored, and the table that reads them.
 type article struct {
 	name   string
 	sort   types.ScalarAttributeType
-	store  func(i int, id string, at time.Time) (pk, sk string) // of item i
-	read   string                                               // the name
+	store  func(i int, id string, at time.Time) (pk, sk string) // the key of item i
+	read   string                                               // the name to read
 	table  table.Table
 	stamp  shard.Stamp
-	random bool
+	random bool // Get finds no single item
 }
 
 var articles = []article{
@@ -85,7 +85,7 @@ var articles = []article{
 		table: table.Table{Shards: table.Fixed(4), Layout: table.TimeBuckets{Bucket: shard.Hour, Stamp: shard.Micros, By: "id"}},
 	},
 	{
-		name: "time bucket, entity#minute#shard, by chance", sort: "N", read: "sensor-1", stamp: shard.UnixSeconds, random: true,
+		name: "time bucket, entity#minute#shard, random", sort: "N", read: "sensor-1", stamp: shard.UnixSeconds, random: true,
 		store: func(i int, id string, at time.Time) (string, string) {
 			return fmt.Sprintf("sensor-1#%s#%d", at.Format("2006-01-02T15:04"), 1+i%3), fmt.Sprint(at.Unix())
 		},
@@ -107,11 +107,11 @@ var articles = []article{
 	},
 }
 
-// TestArticles: what programs stored by the formula of an article is all read, and found
-// singly where that can be.
+// TestArticles checks that Query reads all items that were stored by an article's formula, and that Get finds each unless
+// its write shard is random.
 func TestArticles(t *testing.T) {
 	client := enginetest.Client(t)
-	most := table.Fixed(lane.Runs(10, 200)) // write shards that are read without bounds, too
+	most := table.Fixed(lane.Runs(10, 200)) // the most write shards for a read without bounds
 	for _, a := range articles {
 		t.Run(a.name, func(t *testing.T) {
 			t.Parallel()
@@ -136,7 +136,7 @@ func TestArticles(t *testing.T) {
 	}
 }
 
-// checkArticle reads a range that has all that is stored.
+// checkArticle reads a range that contains all stored items.
 func checkArticle(t *testing.T, a article, sharded *table.Table, s table.Span, stored map[string]table.Item) {
 	t.Helper()
 	missing := maps.Clone(stored)
@@ -145,18 +145,18 @@ func checkArticle(t *testing.T, a article, sharded *table.Table, s table.Span, s
 			t.Fatal(err)
 		}
 		if delete(missing, libtest.Text(it["id"])); libtest.Text(it["customer"]) != a.read {
-			t.Fatalf("%v is not of %q", it, a.read)
+			t.Fatalf("%v has another name than %q", it, a.read)
 		}
 		if a.random {
 			continue
 		}
 		got, err := sharded.Get(t.Context(), table.Item{"customer": it["customer"], "placed": it["placed"], "id": it["id"]}, libtest.Epoch)
 		if err != nil || libtest.Text(got["id"]) != libtest.Text(it["id"]) {
-			t.Fatalf("%v looked up singly: %v, %v", it, got, err)
+			t.Fatalf("Get of %v = %v, %v", it, got, err)
 		}
 	}
 	if n, err := sharded.Count(t.Context(), a.read, s, libtest.Epoch); err != nil || n != len(stored) || len(missing) > 0 {
-		t.Errorf("%d of %d items were read, %d counted, %v; not %v", len(stored)-len(missing), len(stored), n, err, slices.Sorted(maps.Keys(missing)))
+		t.Errorf("read %d of %d items, counted %d, %v; missing %v", len(stored)-len(missing), len(stored), n, err, slices.Sorted(maps.Keys(missing)))
 	}
 }
 
@@ -167,7 +167,7 @@ func sortOf(kind types.ScalarAttributeType, text string) types.AttributeValue {
 	return libtest.Str(text)
 }
 
-// TestArticlesCounter: a counter over likes_1 to likes_10.
+// TestArticlesCounter checks that a Tally reads and increments a counter that was stored as likes_1 to likes_10.
 func TestArticlesCounter(t *testing.T) {
 	client := enginetest.Client(t)
 	likes := table.Tally{
@@ -186,21 +186,20 @@ func TestArticlesCounter(t *testing.T) {
 		}
 	}
 	if sum, err := likes.Sum(t.Context(), []string{"likes"}, libtest.Epoch); err != nil || sum.Int64() != 100 {
-		t.Errorf("%v, %v; want 100", sum, err)
+		t.Errorf("Sum = %v, %v; want 100", sum, err)
 	}
 	likes.First = -1
 	if err := likes.Add(t.Context(), "likes", 1, libtest.Epoch); err == nil {
-		t.Error("a negative number of a write shard is taken")
+		t.Error("Add accepts -1 as the first write shard")
 	}
 }
 
-// TestRangesOfAnotherPrecision: items with stamps of another precision than the table was
-// told are all in ranges of whole seconds, over pages too, and what would write or look up
-// one says which stamp it has.
+// TestRangesOfAnotherPrecision checks that pages of whole seconds contain all items whose stamps have another precision
+// than the table's.
 func TestRangesOfAnotherPrecision(t *testing.T) {
 	client := enginetest.Client(t)
 	begin := time.Date(2026, 11, 22, 8, 59, 58, 0, time.UTC)
-	for stored, told := range map[shard.Stamp][]shard.Stamp{
+	for stored, configured := range map[shard.Stamp][]shard.Stamp{
 		shard.Micros:  {shard.Millis, shard.Seconds, shard.Nanos},
 		shard.Seconds: {shard.Millis, shard.Micros},
 	} {
@@ -215,7 +214,7 @@ func TestRangesOfAnotherPrecision(t *testing.T) {
 				want++
 			}
 		}
-		for _, stamp := range told {
+		for _, stamp := range configured {
 			sharded := table.Table{
 				Client: client, Name: name, PartitionKey: "customer", SortKey: "placed", Shards: table.Fixed(10),
 				Calculate: func(string, int) int { return 3 }, Layout: table.HybridBuckets{Bucket: shard.Hour, Stamp: stamp},
@@ -231,7 +230,7 @@ func TestRangesOfAnotherPrecision(t *testing.T) {
 	}
 }
 
-// keysOf reads a range's sort keys by the page.
+// keysOf reads a range's sort keys in pages.
 func keysOf(t *testing.T, sharded *table.Table, s table.Span) (keys []string) {
 	t.Helper()
 	for {
@@ -248,22 +247,16 @@ func keysOf(t *testing.T, sharded *table.Table, s table.Span) (keys []string) {
 	}
 }
 
-// TestCountedFrom: a negative first number is refused, and a calculation that breaks its
-// rule is a fault of the program.
-func TestCountedFrom(t *testing.T) {
+// TestCalculationBeyondCountPanics checks that Put panics if Calculate returns a write shard that does not exist.
+func TestCalculationBeyondCountPanics(t *testing.T) {
 	sharded := table.Table{
-		Client: &dynamodb.Client{}, Name: "t", PartitionKey: "pk", SortKey: "sk", First: -1,
+		Client: &dynamodb.Client{}, Name: "t", PartitionKey: "pk", SortKey: "sk", Calculate: func(_ string, n int) int { return n },
 		Shards: table.Fixed(10), Layout: table.CalculatedSuffix{},
 	}
-	item := table.Item{"pk": libtest.Str("a"), "sk": libtest.Str("b")}
-	if err := sharded.Put(t.Context(), item, libtest.Epoch); err == nil {
-		t.Error("a negative number of a write shard is taken")
-	}
-	sharded.First, sharded.Calculate = 1, func(_ string, n int) int { return n }
 	defer func() {
 		if recover() == nil {
-			t.Error("write shard 10 of 0 to 9 is taken")
+			t.Error("Put accepts write shard 10 of 0 to 9")
 		}
 	}()
-	_ = sharded.Put(t.Context(), item, libtest.Epoch)
+	_ = sharded.Put(t.Context(), table.Item{"pk": libtest.Str("a"), "sk": libtest.Str("b")}, libtest.Epoch)
 }

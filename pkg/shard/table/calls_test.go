@@ -16,7 +16,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/table"
 )
 
-// calls counts, by partition key, the calls that were answered.
+// calls counts successful calls by partition key.
 type calls struct {
 	table.Client
 	gets, updates, deletes map[string]int
@@ -42,15 +42,15 @@ func (c *calls) DeleteItem(ctx context.Context, in *dynamodb.DeleteItemInput, o 
 }
 
 func count(into map[string]int, key table.Item, err error) error {
-	if err == nil { // one that failed is made again
+	if err == nil { // a failed call is retried
 		into[libtest.Text(key["customer"])]++
 	}
 	return err
 }
 
-// TestCallsWithAFixedCount: an item has one place, whatever its time, and each call goes
-// there alone.
-func TestCallsWithAFixedCount(t *testing.T) {
+// TestFixedCountNeedsOneCall checks that, with a fixed count, Get, Update and Delete each send one request, to the item's
+// partition key.
+func TestFixedCountNeedsOneCall(t *testing.T) {
 	db := enginetest.Client(t)
 	counted := &calls{Client: db}
 	for name, c := range map[string]struct {
@@ -69,7 +69,7 @@ func TestCallsWithAFixedCount(t *testing.T) {
 		}},
 	} {
 		sharded := libtest.Orders(t, counted, db, c.layout, 10)
-		for i, at := range []time.Time{{}, libtest.Epoch, libtest.Epoch.AddDate(300, 0, 0)} { // the zero time is one as any other
+		for i, at := range []time.Time{{}, libtest.Epoch, libtest.Epoch.AddDate(300, 0, 0)} { // the zero time is valid
 			sort := shard.Millis.Key(at, "#", fmt.Sprint(i))
 			key, place := table.Item{"customer": libtest.Str("acme"), "placed": libtest.Str(sort)}, c.place(sort)
 			counted.reset()
@@ -82,7 +82,7 @@ func TestCallsWithAFixedCount(t *testing.T) {
 			}
 			for what, got := range map[string]map[string]int{"get": counted.gets, "update": counted.updates, "delete": counted.deletes} {
 				if len(got) != 1 || got[place] != 1 {
-					t.Errorf("%s, %s of %s: calls %v, want one of %s", name, what, sort, got, place)
+					t.Errorf("%s, %s of %s: requests %v, want one to %s", name, what, sort, got, place)
 				}
 			}
 		}

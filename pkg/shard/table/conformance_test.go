@@ -25,11 +25,11 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/table"
 )
 
-// someShards are fewer in the short run, where each costs every read a query.
+// someShards draws a shard count. Each write shard costs every read a query.
 var someShards = rapid.IntRange(1, lane.Runs(16, 64))
 
-// TestConformance: whatever the strategy and the shard counts, what was written is
-// read, once, in order, over buckets, pages and changes of the count.
+// TestConformance checks that each strategy reads every written item once and in order, over buckets, pages and changes
+// of the shard count.
 func TestConformance(t *testing.T) {
 	fewer(t, lane.Runs(8, 15))
 	client := enginetest.Client(t)
@@ -44,20 +44,20 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// world is a name with items, and what is known of them.
+// world is a name with its expected items, and the table under test.
 type world struct {
 	ctx     context.Context
 	table   *table.Table
 	s       strategy
-	found   bool // a repeated put is the same item
-	apart   bool // items with equal sort keys are told apart by their ids
+	found   bool // Get finds single items, and a repeated put overwrites its item
+	apart   bool // ids distinguish items with equal sort keys
 	name    string
 	clock   time.Time
 	counts  *libtest.Steps
 	width   time.Duration
 	made    int
 	items   []made // in the order of sort keys
-	another string
+	another string // another name
 }
 
 type made struct {
@@ -71,7 +71,7 @@ func newWorld(t *testing.T, r *rapid.T, client *dynamodb.Client, sharded string,
 		counts: &libtest.Steps{History: shard.History{{Count: someShards.Draw(r, "shards")}}},
 	}
 	if rapid.Bool().Draw(r, "odd name") && !w.hybrid() {
-		w.name += "#7_3#SHARD_01" // no format reads it as a write shard
+		w.name += "#7_3#SHARD_01" // no format parses it as a write shard
 	}
 	w.another = w.name + "x"
 	bucket := rapid.SampledFrom([]shard.Bucket{shard.Minute, shard.Hour, shard.Day}).Draw(r, "bucket")
@@ -96,7 +96,7 @@ func newWorld(t *testing.T, r *rapid.T, client *dynamodb.Client, sharded string,
 
 func (w *world) hybrid() bool { return strings.HasPrefix(w.s.name, "hybrid buckets") }
 
-// run writes, changes the count, and reads, some rounds.
+// run writes items, reads them and changes the count, for some rounds.
 func (w *world) run(r *rapid.T) {
 	for range rapid.IntRange(1, 3).Draw(r, "rounds") {
 		w.write(r, rapid.IntRange(0, 25).Draw(r, "items"))
@@ -113,7 +113,7 @@ func (w *world) run(r *rapid.T) {
 	w.check(r)
 }
 
-// write puts new items about now, some of them twice.
+// write puts new items with times near now, some of them twice.
 func (w *world) write(r *rapid.T, n int) {
 	before := slices.Clone(w.items)
 	var list []made
@@ -121,7 +121,7 @@ func (w *world) write(r *rapid.T, n int) {
 		m := w.make(r)
 		same := func(o made) bool { return sortText(o) == sortText(m) }
 		if !w.apart && (slices.ContainsFunc(before, same) || slices.ContainsFunc(list, same)) {
-			continue // the same identity
+			continue // it would overwrite the other item
 		}
 		list = append(list, m)
 	}
@@ -129,14 +129,14 @@ func (w *world) write(r *rapid.T, n int) {
 	var group errgroup.Group
 	group.SetLimit(8)
 	var mu sync.Mutex
-	var refused []made
+	var rejected []made
 	for _, m := range list {
 		group.Go(func() error {
 			err := w.table.Put(w.ctx, m.item, w.clock)
 			mu.Lock()
 			defer mu.Unlock()
 			if w.apart && errors.Is(err, shard.ErrMisused) {
-				refused = append(refused, m)
+				rejected = append(rejected, m)
 				return nil
 			}
 			if w.items = append(w.items, m); err == nil && again {
@@ -148,14 +148,14 @@ func (w *world) write(r *rapid.T, n int) {
 	if err := group.Wait(); err != nil {
 		r.Fatal(err)
 	}
-	w.checkRefused(r, refused)
+	w.checkRejected(r, rejected)
 	slices.SortFunc(w.items, func(a, b made) int {
 		return cmp.Or(a.at.Compare(b.at), cmp.Compare(sortText(a), sortText(b)), cmp.Compare(libtest.Text(a.item["id"]), libtest.Text(b.item["id"])))
 	})
 }
 
-// checkRefused wants each item that was refused to meet another one on its write shard.
-func (w *world) checkRefused(r *rapid.T, refused []made) {
+// checkRejected checks that another item has each rejected item's write shard and sort key.
+func (w *world) checkRejected(r *rapid.T, rejected []made) {
 	place := func(m made) string {
 		n := shard.Calculated(libtest.Text(m.item["id"]), w.counts.History.At(m.at))
 		return fmt.Sprint(sortText(m), " ", n)
@@ -164,9 +164,9 @@ func (w *world) checkRefused(r *rapid.T, refused []made) {
 	for _, m := range w.items {
 		held[place(m)]++
 	}
-	for _, m := range refused {
+	for _, m := range rejected {
 		if held[place(m)] != 1 {
-			r.Fatalf("%v was refused, and %d are in its place", m.item, held[place(m)])
+			r.Fatalf("%v was rejected, and its primary key has %d items, want 1", m.item, held[place(m)])
 		}
 	}
 }
@@ -179,21 +179,21 @@ func (w *world) decoy(m made) error {
 	return nil
 }
 
-// make makes an item about now. Its sort key may be another's where ids tell them apart.
+// make returns an item with a time near now. Its sort key may equal another's if ids distinguish them.
 func (w *world) make(r *rapid.T) made {
 	ago := rapid.Int64Range(-int64(shardmap.MaxAhead), int64(2*w.width)).Draw(r, "ago")
 	at := w.clock.Add(-time.Duration(ago)).Truncate(w.s.stamp.Unit())
 	w.made++
 	id := fmt.Sprintf("id-%03d", w.made)
-	alone := w.apart && rapid.Bool().Draw(r, "stamp alone")
-	if alone {
+	noID := w.apart && rapid.Bool().Draw(r, "sort key without id")
+	if noID {
 		at = at.Truncate(w.width / 4)
 	}
 	m := made{at: at, item: table.Item{"customer": libtest.Str(w.name), "id": libtest.Str(id), "n": libtest.Num(int64(w.made))}}
 	switch {
 	case w.s.stamp.Number():
 		m.item["placed"] = &types.AttributeValueMemberN{Value: w.s.stamp.Format(at)}
-	case alone:
+	case noID:
 		m.item["placed"] = libtest.Str(w.s.stamp.Format(at))
 	default:
 		m.item["placed"] = libtest.Str(w.s.stamp.Key(at, "#", id))
@@ -201,6 +201,7 @@ func (w *world) make(r *rapid.T) made {
 	return m
 }
 
+// check reads a random span in all ways.
 func (w *world) check(r *rapid.T) {
 	from := w.clock.Add(-time.Duration(rapid.Int64Range(-int64(w.width), int64(4*w.width)).Draw(r, "from")))
 	to := from.Add(time.Duration(rapid.Int64Range(-1e9, int64(4*w.width)).Draw(r, "length")))
@@ -215,13 +216,13 @@ func (w *world) check(r *rapid.T) {
 	if s.Desc = rapid.Bool().Draw(r, "desc"); s.Desc {
 		slices.Reverse(want)
 	}
-	w.same(r, "streamed", w.stream(r, s), want)
+	w.same(r, "Query", w.stream(r, s), want)
 	if n, err := w.table.Count(w.ctx, w.name, s, w.clock); err != nil || n != len(want) {
-		r.Fatalf("counted %d, %v, want %d", n, err, len(want))
+		r.Fatalf("Count = %d, %v; want %d", n, err, len(want))
 	}
 	s.Limit = rapid.IntRange(1, 20).Draw(r, "limit")
-	w.same(r, "limited", w.stream(r, s), want[:min(len(want), s.Limit)])
-	w.same(r, "in pages", w.pages(r, s), want)
+	w.same(r, "Query with a limit", w.stream(r, s), want[:min(len(want), s.Limit)])
+	w.same(r, "pages", w.pages(r, s), want)
 	for _, m := range want[:min(3, len(want))] {
 		w.checkOne(r, m)
 	}
@@ -243,26 +244,27 @@ func (w *world) pages(r *rapid.T, s table.Span) []table.Item {
 	for {
 		page, err := w.table.Page(w.ctx, w.name, s, w.clock)
 		if err != nil || len(page.Items) > s.Limit {
-			r.Fatalf("a page of %d with limit %d, %v", len(page.Items), s.Limit, err)
+			r.Fatalf("a page of %d items with limit %d, %v", len(page.Items), s.Limit, err)
 		}
 		got = append(got, page.Items...)
 		if s.After = page.Next; s.After == "" {
 			return got
 		}
-		turned := s
-		turned.Desc = !s.Desc
+		reversed := s
+		reversed.Desc = !s.Desc
 		_, other := w.table.Page(w.ctx, w.name+"2", s, w.clock)
-		_, back := w.table.Page(w.ctx, w.name, turned, w.clock)
+		_, back := w.table.Page(w.ctx, w.name, reversed, w.clock)
 		if !errors.Is(other, shard.ErrMisused) || !errors.Is(back, shard.ErrMisused) {
-			r.Fatalf("a cursor of %q, of another name: %v; of another direction: %v", w.name, other, back)
+			r.Fatalf("a cursor of %q with another name: error %v; in another direction: error %v; want ErrMisused", w.name, other, back)
 		}
 	}
 }
 
+// same compares items with the wanted ones, in order.
 func (w *world) same(r *rapid.T, how string, got []table.Item, want []made) {
 	for i, m := range want {
 		if i >= len(got) || libtest.Text(got[i]["id"]) != libtest.Text(m.item["id"]) || libtest.Text(got[i]["customer"]) != w.name || libtest.Text(got[i]["placed"]) != sortText(m) {
-			r.Fatalf("%s: place %d of %d: got %v, want %v", how, i, len(got), got[min(i, len(got)):], m.item)
+			r.Fatalf("%s: item %d of %d: got %v, want %v", how, i, len(got), got[min(i, len(got)):], m.item)
 		}
 	}
 	if len(got) != len(want) {
@@ -270,7 +272,7 @@ func (w *world) same(r *rapid.T, how string, got []table.Item, want []made) {
 	}
 }
 
-// checkOne finds an item singly, if the strategy can.
+// checkOne gets a single item if the strategy can find it.
 func (w *world) checkOne(r *rapid.T, m made) {
 	key := table.Item{"customer": m.item["customer"], "placed": m.item["placed"], "id": m.item["id"]}
 	got, err := w.table.Get(w.ctx, key, w.clock)
@@ -278,6 +280,6 @@ func (w *world) checkOne(r *rapid.T, m made) {
 		return
 	}
 	if err != nil || libtest.Text(got["n"]) != libtest.Text(m.item["n"]) || libtest.Text(got["customer"]) != w.name || libtest.Text(got["placed"]) != sortText(m) {
-		r.Fatalf("got %v, %v, want %v", got, err, m.item)
+		r.Fatalf("Get = %v, %v; want %v", got, err, m.item)
 	}
 }

@@ -1,10 +1,8 @@
 package table_test
 
 import (
-	"context"
 	"fmt"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,24 +15,13 @@ import (
 	"github.com/hotshard/hotshard/pkg/throttle"
 )
 
-// queries counts queries.
-type queries struct {
-	table.Client
-	n atomic.Int64
-}
-
-func (q *queries) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
-	q.n.Add(1)
-	return q.Client.Query(ctx, in, o...)
-}
-
-// TestWhatRangesCost counts the queries and read units of ranges over 3,000 items of 1 KB. docs/patterns.md has the figures.
-func TestWhatRangesCost(t *testing.T) {
+// TestCostOfRanges checks the queries and read units of ranges over 3,000 items of 1 KB, which docs/patterns.md lists.
+func TestCostOfRanges(t *testing.T) {
 	t.Parallel()
 	const items = 3000
-	d := deploy(t)
+	d := libtest.Deploy(t)
 	limited, limits := d.Limited(t, throttle.Options{Partitions: 64, PartitionWCU: 100_000, PartitionRCU: 300_000})
-	client := &queries{Client: limited}
+	client := &libtest.Queries{Client: limited}
 	for _, c := range []struct {
 		shards int
 		want   []string // all, pages of 50, the first 20, a page of 1,000
@@ -87,9 +74,9 @@ func TestWhatRangesCost(t *testing.T) {
 			func() int { return query(table.Span{Limit: 20}) }, func() int { return pages(1000) },
 		} {
 			limits.Reset()
-			client.n.Store(0)
+			client.Made.Store(0)
 			n := read()
-			got := fmt.Sprintf("%d items: %d / %g", n, client.n.Load(), limits.Stats().ReadUnits)
+			got := fmt.Sprintf("%d items: %d / %g", n, client.Made.Load(), limits.Stats().ReadUnits)
 			if got != c.want[i] {
 				t.Errorf("%d write shards, read %d: %s, want %s", c.shards, i, got, c.want[i])
 			}

@@ -13,43 +13,42 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/table"
 )
 
-// TestFixedCountsAreSeenThrough: a wrapper around a fixed count changes nothing of what
-// a layout takes.
-func TestFixedCountsAreSeenThrough(t *testing.T) {
+// TestWrappedFixedCountsAreFixed checks that layouts accept the same counts with and without a wrapper.
+func TestWrappedFixedCountsAreFixed(t *testing.T) {
 	sharded := table.Table{Client: &shaky{}, Name: "orders", PartitionKey: "customer", SortKey: "placed"}
 	it := table.Item{"customer": libtest.Str("a"), "placed": libtest.Str("2326-01-05T12:00:00.000Z")}
 	for name, c := range map[string]struct {
 		shards table.Counts
 		layout table.Layout
-		refuse bool
+		reject bool
 	}{
-		"suffix":          {table.Namespace{Prefix: "x/", Counts: table.Fixed(10)}, table.CalculatedSuffix{}, false},
-		"floor":           {table.AtLeast{N: 3, Counts: table.Fixed(10)}, table.CalculatedSuffix{}, false},
-		"unsharded":       {table.Namespace{Prefix: "x/", Counts: table.Fixed(1)}, table.Unsharded{}, false},
-		"ahead":           {table.Namespace{Prefix: "x/", Counts: table.Fixed(2)}, table.HybridBuckets{Bucket: shard.Day}, false},
-		"changing":        {table.Namespace{Prefix: "x/", Counts: &libtest.Steps{}}, table.CalculatedSuffix{}, true},
-		"changing, floor": {table.AtLeast{N: 3, Counts: &libtest.Steps{}}, table.CalculatedSuffix{}, true},
-		"unsharded, 3":    {table.AtLeast{N: 3, Counts: table.Fixed(1)}, table.Unsharded{}, true},
-		"nothing":         {table.Namespace{Prefix: "x/"}, table.RandomSuffix{}, true},
-		"at least none":   {table.AtLeast{Counts: table.Fixed(1)}, table.RandomSuffix{}, true},
-		"at least, of":    {table.AtLeast{N: 1}, table.RandomSuffix{}, true},
+		"suffix":             {table.Namespace{Prefix: "x/", Counts: table.Fixed(10)}, table.CalculatedSuffix{}, false},
+		"minimum":            {table.AtLeast{N: 3, Counts: table.Fixed(10)}, table.CalculatedSuffix{}, false},
+		"unsharded":          {table.Namespace{Prefix: "x/", Counts: table.Fixed(1)}, table.Unsharded{}, false},
+		"ahead":              {table.Namespace{Prefix: "x/", Counts: table.Fixed(2)}, table.HybridBuckets{Bucket: shard.Day}, false},
+		"changing":           {table.Namespace{Prefix: "x/", Counts: &libtest.Steps{}}, table.CalculatedSuffix{}, true},
+		"changing, minimum":  {table.AtLeast{N: 3, Counts: &libtest.Steps{}}, table.CalculatedSuffix{}, true},
+		"unsharded, 3":       {table.AtLeast{N: 3, Counts: table.Fixed(1)}, table.Unsharded{}, true},
+		"no counts":          {table.Namespace{Prefix: "x/"}, table.RandomSuffix{}, true},
+		"minimum 0":          {table.AtLeast{Counts: table.Fixed(1)}, table.RandomSuffix{}, true},
+		"minimum of nothing": {table.AtLeast{N: 1}, table.RandomSuffix{}, true},
 	} {
 		sharded.Shards, sharded.Layout = c.shards, c.layout
-		if err := sharded.Put(t.Context(), it, libtest.Epoch); errors.Is(err, shard.ErrMisused) != c.refuse || !c.refuse && err != nil {
-			t.Errorf("%s: %v", name, err)
+		if err := sharded.Put(t.Context(), it, libtest.Epoch); errors.Is(err, shard.ErrMisused) != c.reject || !c.reject && err != nil {
+			t.Errorf("%s: error %v, want ErrMisused: %v", name, err, c.reject)
 		}
 	}
 }
 
-// TestFromAFixedCountToAMap: nothing that was written under the fixed count is hidden
-// by the map, whether it knows the name or not, and grows or shrinks it.
-func TestFromAFixedCountToAMap(t *testing.T) {
+// TestMapAfterFixedCount checks that items which were written with a fixed count are read with a map, before and after the
+// map changes the name's count.
+func TestMapAfterFixedCount(t *testing.T) {
 	t.Parallel()
-	d := deploy(t)
+	d := libtest.Deploy(t)
 	for i, layout := range []table.Layout{
 		table.RandomSuffix{}, table.CalculatedSuffix{By: "id", Time: table.SortTime("placed", "")}, table.TimeBuckets{Bucket: shard.Hour, By: "id"},
 	} {
-		w := &growing{d: d, name: fmt.Sprint("acme", i), clock: libtest.Later, found: i > 0}
+		w := &growing{name: fmt.Sprint("acme", i), clock: libtest.Later, found: i > 0}
 		w.table = table.Table{
 			Client: d.Client, Name: libtest.Theirs(t, d.Client, "S"), PartitionKey: "customer", SortKey: "placed",
 			Shards: table.Fixed(10), Layout: layout,
@@ -70,15 +69,14 @@ func TestFromAFixedCountToAMap(t *testing.T) {
 
 // growing is a table whose count changes.
 type growing struct {
-	d     *deployment
 	table table.Table
 	name  string
 	clock time.Time
-	found bool
+	found bool // Get finds single items
 	keys  []table.Item
 }
 
-// step writes some items, and what can be found once again, and reads all.
+// step puts new items, puts and gets all findable items again, and counts all.
 func (w *growing) step(t *testing.T) {
 	t.Helper()
 	for range lane.Runs(6, 15) {
@@ -101,15 +99,14 @@ func (w *growing) step(t *testing.T) {
 	}
 	got, err := w.table.Count(t.Context(), w.name, table.During(shard.Millis, libtest.Later, w.clock.Add(time.Minute)), w.clock)
 	if err != nil || got != len(w.keys) {
-		t.Fatalf("%T: %d of %d, %v", w.table.Layout, got, len(w.keys), err)
+		t.Fatalf("%T: counted %d items, want %d: %v", w.table.Layout, got, len(w.keys), err)
 	}
 }
 
-// TestFloorOfAResetName: a name that is reset, as one that is forgotten then, is where it
-// was before the map had it, also when it is used again.
-func TestFloorOfAResetName(t *testing.T) {
+// TestMinimumOfResetName checks that a reset or forgotten name has the minimum count again, also after its next growth.
+func TestMinimumOfResetName(t *testing.T) {
 	t.Parallel()
-	d := deploy(t)
+	d := libtest.Deploy(t)
 	clock := libtest.Later
 	view := shardmap.New(d.Client, d.Names.ShardMap, shardmap.Options{})
 	sharded := table.Table{
@@ -142,7 +139,7 @@ func TestFloorOfAResetName(t *testing.T) {
 		_, err := changer.Pin(t.Context(), "acme", 40, shardmap.Note{By: "test"}, clock)
 		return err
 	})
-	keys = keys[:20] // a reset forgets where the others are
+	keys = keys[:20] // a reset loses the places of the others
 	step(func() error {
 		_, err := changer.Reset(t.Context(), "acme", clock)
 		return err
@@ -154,8 +151,8 @@ func TestFloorOfAResetName(t *testing.T) {
 	})
 }
 
-// TestFloorOfAHistory: before the map's first change there are N, and never fewer.
-func TestFloorOfAHistory(t *testing.T) {
+// TestMinimumOfHistory checks that AtLeast returns N before the map's first change, and no lower count later.
+func TestMinimumOfHistory(t *testing.T) {
 	at := func(s int64) time.Time { return time.Unix(s, 0) }
 	counts := table.AtLeast{N: 10, Counts: libtest.Steps{History: shard.History{{At: at(100), Count: 4}, {At: at(200), Count: 40}}}}
 	entry, err := counts.Lookup(t.Context(), "x", at(300))
@@ -164,7 +161,7 @@ func TestFloorOfAHistory(t *testing.T) {
 	}
 	for s, want := range map[int64]int{1: 10, 150: 10, 250: 40} {
 		if got := entry.History.At(at(s)); got != want {
-			t.Errorf("at %d: %d, want %d", s, got, want)
+			t.Errorf("at %d: %d write shards, want %d", s, got, want)
 		}
 	}
 }

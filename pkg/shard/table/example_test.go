@@ -14,11 +14,11 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/table"
 )
 
-// now is the time of all that the examples do. Programs say time.Now().
+// now is the time of the examples' calls. Programs use time.Now().
 var now = time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
 
-// Writes go to a random one of ten partition keys. A read gathers all ten, in the order
-// of the sort keys; the items are as they were before sharding.
+// Writes go to one of ten partition keys at random. A read merges all ten in the order of
+// the sort keys, and returns the items with their original keys.
 func ExampleRandomSuffix() {
 	ctx, client := context.Background(), libtest.ExampleTable("orders", "customer", "placed")
 	orders := table.Table{
@@ -41,8 +41,8 @@ func ExampleRandomSuffix() {
 	// 3 <nil>
 }
 
-// The write shard is calculated from an id, so that one item is one GetItem. The sort
-// key ends in the id, so that no two items have the same.
+// The write shard is calculated from an id, so that Get needs one GetItem. The sort key
+// ends in the id, so that it is unique.
 func ExampleCalculatedSuffix() {
 	ctx, client := context.Background(), libtest.ExampleTable("orders", "customer", "placed")
 	orders := table.Table{
@@ -70,8 +70,7 @@ func ExampleCalculatedSuffix() {
 	// true
 }
 
-// A series is cut into hours of four partition keys each, and read over any span, in
-// pages.
+// Each hour of a series has four partition keys. Any span is read in pages.
 func ExampleTimeBuckets() {
 	ctx, client := context.Background(), libtest.ExampleTable("readings", "sensor", "at")
 	readings := table.Table{
@@ -129,8 +128,8 @@ func ExampleHybridBuckets() {
 	// stored as 7#2026-01-05 s-2#2026-01-05T12:00:00.000Z
 }
 
-// Items that other libraries wrote as BASE#SHARD_7 are read and written with their
-// format; so are path_3 keys with shard.Underscore.
+// A table reads and writes the items that other libraries stored as BASE#SHARD_7, or as
+// path_3 with shard.Underscore.
 func ExampleTable_otherFormats() {
 	ctx, client := context.Background(), libtest.ExampleTable("events", "PK", "SK")
 	_, err := client.PutItem(ctx, &dynamodb.PutItemInput{
@@ -149,7 +148,7 @@ func ExampleTable_otherFormats() {
 	// BASE 1 <nil>
 }
 
-// A counter over 20 items of one's own table.
+// A counter has 20 items in a table of the caller's.
 func ExampleTally() {
 	ctx, client := context.Background(), libtest.ExampleTable("stats", "name", "kind")
 	views := table.Tally{
@@ -165,8 +164,8 @@ func ExampleTally() {
 	// Output: 10 <nil>
 }
 
-// Views of the last minutes: each view is an event in a bucket of a minute, and a
-// count in a tally of that minute.
+// Each view of a page is an item in the time bucket of its minute, and increments the
+// counter of that minute.
 func ExampleTally_lastMinutes() {
 	ctx, client := context.Background(), libtest.ExampleTable("views", "page", "at")
 	now := time.Date(2026, 1, 5, 12, 10, 30, 0, time.UTC)

@@ -11,8 +11,8 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/table"
 )
 
-// A table of ten write shards goes over to a map, which knows nothing of its names yet:
-// what is there is found, and one name is given more.
+// A table of ten write shards starts to use a shard map that has none of its names. Stored
+// items are found, and one name grows.
 func ExampleAtLeast() {
 	ctx, now := context.Background(), time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
 	client := libtest.ExampleTables()

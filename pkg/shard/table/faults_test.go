@@ -16,14 +16,13 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/table"
 )
 
-// shaky answers puts with errors, one after another, and then with success; queries
-// fail when it has a fault for them.
+// shaky is a client whose puts return the errors of fail one after another, and then succeed.
 type shaky struct {
 	table.Client
 	mu    sync.Mutex
 	fail  []error
-	keys  []string
-	query error
+	keys  []string // the puts' partition keys
+	query error    // of all queries; may be nil
 }
 
 func (f *shaky) PutItem(_ context.Context, in *dynamodb.PutItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
@@ -45,20 +44,20 @@ func (f *shaky) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(*d
 	return f.Client.Query(ctx, in, o...)
 }
 
-// TestRetriesOfRandomPuts: a throttle moves a put to another write shard, unless an
-// attempt before may have been applied, which would make two items.
+// TestRetriesOfRandomPuts checks that a throttled put is retried on another write shard, unless an earlier attempt has an
+// ambiguous result. Another write shard could then create a second item.
 func TestRetriesOfRandomPuts(t *testing.T) {
 	t.Parallel()
 	throttle := &types.ProvisionedThroughputExceededException{}
-	lost := &types.InternalServerError{}
+	ambiguous := &types.InternalServerError{}
 	for name, c := range map[string]struct {
 		fail  []error
-		fixed bool
+		fixed bool // all attempts are on one write shard
 	}{
-		"throttled":         {[]error{throttle, throttle, throttle}, false},
-		"lost":              {[]error{lost, lost, lost}, true},
-		"lost, throttled":   {[]error{lost, throttle, throttle}, true},
-		"calculated, never": {[]error{throttle, throttle, throttle}, true},
+		"throttled":            {[]error{throttle, throttle, throttle}, false},
+		"ambiguous":            {[]error{ambiguous, ambiguous, ambiguous}, true},
+		"ambiguous, throttled": {[]error{ambiguous, throttle, throttle}, true},
+		"calculated":           {[]error{throttle, throttle, throttle}, true},
 	} {
 		f := &shaky{fail: c.fail}
 		sharded := table.Table{Client: f, Name: "t", PartitionKey: "customer", SortKey: "placed", Shards: table.Fixed(1000), Layout: table.RandomSuffix{}}
@@ -70,13 +69,13 @@ func TestRetriesOfRandomPuts(t *testing.T) {
 		}
 		slices.Sort(f.keys)
 		if one := len(slices.Compact(f.keys)) == 1; one != c.fixed {
-			t.Errorf("%s: written to %v", name, f.keys)
+			t.Errorf("%s: written to %v, want one write shard: %t", name, f.keys, c.fixed)
 		}
 	}
 }
 
-// TestErrorsSayWhat: the operation, the key and the table, with the SDK's error inside.
-func TestErrorsSayWhat(t *testing.T) {
+// TestErrorsWrapSDKError checks that errors name the operation, the key and the table, and wrap the SDK's error.
+func TestErrorsWrapSDKError(t *testing.T) {
 	cause := &types.ResourceNotFoundException{Message: aws.String("no such table")}
 	f := &shaky{fail: []error{cause}, query: cause}
 	sharded := table.Table{Client: f, Name: "orders", PartitionKey: "customer", SortKey: "placed", Shards: table.Fixed(3), Layout: table.RandomSuffix{}}
@@ -92,7 +91,7 @@ func TestErrorsSayWhat(t *testing.T) {
 	} {
 		found, ok := errors.AsType[*types.ResourceNotFoundException](err)
 		if !ok || found != cause || !strings.Contains(err.Error(), what) || !strings.Contains(err.Error(), `"acme`) || !strings.Contains(err.Error(), "orders") {
-			t.Errorf("%s: %v", what, err)
+			t.Errorf("error %v, want %q, the key, the table and %v", err, what, cause)
 		}
 	}
 }

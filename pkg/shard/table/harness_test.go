@@ -8,8 +8,7 @@ import (
 	"github.com/hotshard/hotshard/internal/test/libtest"
 )
 
-// fewer sets the number of rapid's checks for tests that take the engine's time,
-// unless the command line does.
+// fewer sets the number of rapid's checks for a test on the engine, unless the command line sets it.
 func fewer(t *testing.T, checks int) {
 	f := flag.Lookup("rapid.checks")
 	if f.Value.String() != f.DefValue {
@@ -21,4 +20,5 @@ func fewer(t *testing.T, checks int) {
 	t.Cleanup(func() { _ = f.Value.Set(f.DefValue) })
 }
 
+// sortText returns an item's sort key as text.
 func sortText(m made) string { return libtest.Text(m.item["placed"]) }

@@ -18,8 +18,8 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/table"
 )
 
-// TestEqualSortKeys: items that an attribute tells apart are never one item, nor is one
-// taken for another.
+// TestEqualSortKeys checks that pages have all items with equal sort keys and different ids. Get, Update and Delete never
+// use an item with another id.
 func TestEqualSortKeys(t *testing.T) {
 	t.Parallel()
 	db := enginetest.Client(t)
@@ -35,12 +35,12 @@ func TestEqualSortKeys(t *testing.T) {
 			checkKey(t, sharded, n, slices.Contains(want, libtest.Text(libtest.Order(n)["id"])))
 		}
 		if got := libtest.IDs(t, sharded, day); len(got) != 0 {
-			t.Fatalf("%T: %v are left", layout, got)
+			t.Fatalf("%T: %v are left after the deletes", layout, got)
 		}
 	}
 }
 
-// checkPages reads pages of three, both ways.
+// checkPages checks that pages of three have all items once, in both directions.
 func checkPages(t *testing.T, sharded *table.Table, s table.Span, want []string) {
 	t.Helper()
 	for _, s.Desc = range []bool{false, true} {
@@ -65,36 +65,35 @@ func checkPages(t *testing.T, sharded *table.Table, s table.Span, want []string)
 	}
 }
 
-// checkKey reads, updates and deletes by the key of an order that is there, or of one
-// in whose place another one is.
+// checkKey gets, updates and deletes an order by its key. If the order was not stored, another one may have its write
+// shard and sort key.
 func checkKey(t *testing.T, sharded *table.Table, n int, there bool) {
 	t.Helper()
 	it, err := sharded.Get(t.Context(), libtest.Order(n), libtest.Epoch)
 	if there != (err == nil) || !there && !errors.Is(err, shard.ErrNotFound) || there && libtest.Text(it["n"]) != fmt.Sprint(n) {
-		t.Fatalf("order %d: %v, %v", n, it, err)
+		t.Fatalf("Get of order %d: %v, %v; stored: %t", n, it, err, there)
 	}
 	out, err := sharded.Update(t.Context(), libtest.Order(n), &dynamodb.UpdateItemInput{
 		UpdateExpression: aws.String("ADD n :more"), ExpressionAttributeValues: table.Item{":more": libtest.Num(100)}, ReturnValues: types.ReturnValueAllNew,
 	}, libtest.Epoch)
 	switch {
 	case there && (err != nil || libtest.Text(out.Attributes["n"]) != fmt.Sprint(n+100)):
-		t.Fatalf("order %d: %v, %v", n, out, err)
+		t.Fatalf("Update of order %d: %v, %v; want n = %d", n, out, err, n+100)
 	case !there && err != nil && !(errors.Is(err, shard.ErrMisused) && libtest.IsConditional(err)):
-		t.Fatalf("order %d is not there: %v", n, err)
-	case !there && err == nil && libtest.Text(out.Attributes["n"]) != "100": // made, where none is any more
-		t.Fatalf("order %d was made as %v", n, out.Attributes)
+		t.Fatalf("Update of order %d, which is not stored: error %v, want ErrMisused of a condition", n, err)
+	case !there && err == nil && libtest.Text(out.Attributes["n"]) != "100": // the other order was deleted
+		t.Fatalf("Update created order %d as %v, want n = 100", n, out.Attributes)
 	}
 	if err := sharded.Delete(t.Context(), libtest.Order(n), libtest.Epoch); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := sharded.Get(t.Context(), libtest.Order(n), libtest.Epoch); !errors.Is(err, shard.ErrNotFound) {
-		t.Fatal(err)
+		t.Fatalf("Get of deleted order %d: error %v, want ErrNotFound", n, err)
 	}
 }
 
-// TestUpdatesThatMakeItems: what an update makes is found by its key, whatever the form
-// of the update.
-func TestUpdatesThatMakeItems(t *testing.T) {
+// TestUpdateCreatesFindableItem checks that Get finds an item that an update created, whatever the update's expression.
+func TestUpdateCreatesFindableItem(t *testing.T) {
 	db := enginetest.Client(t)
 	sharded := libtest.Orders(t, db, db, table.CalculatedSuffix{By: "id"}, 3)
 	one, names := table.Item{":one": libtest.Num(1)}, map[string]string{"#id": "id", "#set": "set"}
@@ -116,13 +115,13 @@ func TestUpdatesThatMakeItems(t *testing.T) {
 			}
 		}
 		if it, err := sharded.Get(t.Context(), key, libtest.Epoch); err != nil || libtest.Text(it["id"]) != libtest.Text(key["id"]) {
-			t.Errorf("%s: made %v, %v", aws.ToString(in.UpdateExpression), it, err)
+			t.Errorf("%s: created %v, %v", aws.ToString(in.UpdateExpression), it, err)
 		}
 	}
 }
 
-// TestDeletingByChance: an item on a random write shard is deleted by its sort key.
-func TestDeletingByChance(t *testing.T) {
+// TestDeleteOnRandomShard checks that Delete finds an item on a random write shard by its sort key.
+func TestDeleteOnRandomShard(t *testing.T) {
 	db := enginetest.Client(t)
 	for _, layout := range []table.Layout{table.RandomSuffix{}, table.TimeBuckets{Bucket: shard.Hour}} {
 		sharded := libtest.Orders(t, db, db, layout, 10)
@@ -135,23 +134,23 @@ func TestDeletingByChance(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		for range 2 { // the second finds nothing
+		for range 2 { // the second delete finds no item
 			if err := sharded.Delete(t.Context(), key(7), libtest.Epoch); err != nil {
 				t.Fatal(err)
 			}
 		}
 		if n, err := sharded.Count(t.Context(), "acme", day, libtest.Epoch); err != nil || n != 19 {
-			t.Fatalf("%T: %d, %v", layout, n, err)
+			t.Fatalf("%T: %d items, %v; want 19", layout, n, err)
 		}
 		_, err := sharded.Get(t.Context(), key(1), libtest.Epoch)
 		if !errors.Is(err, shard.ErrMisused) || strings.Contains(err.Error(), "By") {
-			t.Error(err)
+			t.Errorf("%T: Get: error %v, want ErrMisused", layout, err)
 		}
 	}
 }
 
-// TestErrorsOfKeysSayWhat: the operation, the name and the table.
-func TestErrorsOfKeysSayWhat(t *testing.T) {
+// TestErrorsNameOperationAndKey checks that errors name the operation, the item's key and the table.
+func TestErrorsNameOperationAndKey(t *testing.T) {
 	sharded := table.Table{
 		Client: &shaky{}, Name: "orders", PartitionKey: "customer", SortKey: "placed", Shards: table.Fixed(3), Layout: table.CalculatedSuffix{By: "at"},
 	}
@@ -164,10 +163,10 @@ func TestErrorsOfKeysSayWhat(t *testing.T) {
 		"putting an item": sharded.Put(t.Context(), key, libtest.Epoch), "reading a page": pageErr,
 	} {
 		if operation != "reading a page" && !strings.Contains(err.Error(), `placed "x"`) {
-			t.Errorf("%s: which item? %v", operation, err)
+			t.Errorf("%s: error %v lacks the sort key", operation, err)
 		}
 		if !errors.Is(err, shard.ErrMisused) || !strings.HasPrefix(err.Error(), operation) || !strings.Contains(err.Error(), `"acme" of table orders`) {
-			t.Errorf("%s: %v", operation, err)
+			t.Errorf("error %v, want ErrMisused that begins with %q and names the key and the table", err, operation)
 		}
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// TestAheadOfCounts: how far ahead items may lie is the map's to say, whatever is around it.
-func TestAheadOfCounts(t *testing.T) {
+// TestAheadComesFromMap checks that wrapped counts allow times as far ahead as the map's options do.
+func TestAheadComesFromMap(t *testing.T) {
 	for ahead, want := range map[time.Duration]time.Duration{0: shardmap.MaxAhead, 4 * time.Second: 4 * time.Second, time.Hour: shardmap.MaxEventAhead} {
 		view := shardmap.New(nil, "m", shardmap.Options{EventAhead: ahead})
 		changer := shardmap.NewChanger(nil, view, shardmap.ChangerOptions{})

@@ -7,11 +7,3 @@ import (
 )
 
 func TestMain(m *testing.M) { libtest.Main(m) }
-
-// deployment is the tables of one test, and what reads and writes them.
-type deployment struct{ *libtest.Deployment }
-
-func deploy(t *testing.T) *deployment {
-	t.Helper()
-	return &deployment{libtest.Deploy(t)}
-}

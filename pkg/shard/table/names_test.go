@@ -12,15 +12,15 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/table"
 )
 
-// TestNamesAreRefusedOrKeptApart puts items of names that look like each other's keys into one adopted table with three
-// write shards: a name is refused by put and by query, or its range returns its own items only.
-func TestNamesAreRefusedOrKeptApart(t *testing.T) {
+// TestSimilarNamesAreSeparate puts items of names that resemble each other's keys into an adopted table with three write
+// shards. Put and Query reject a name, or its range has its own items only.
+func TestSimilarNamesAreSeparate(t *testing.T) {
 	db := enginetest.Client(t)
 	names := []string{"a", "a#1", "a#01", "a#SHARD_1", "a#SHARD_", "a#2026-01-05", "a#2026-01-05#1", "a#", strings.Repeat("x", 2048)}
-	refused := map[shard.Format][]string{
+	rejected := map[shard.Format][]string{
 		shard.Hash: {"a#1", "a#2026-01-05#1", names[8]}, shard.HashShard: {"a#SHARD_1", names[8]},
 	}
-	for format := range refused {
+	for format := range rejected {
 		for what, layout := range plainLayouts {
 			orders := plain(db, libtest.Theirs(t, db, "S"), layout, table.Fixed(3))
 			orders.Format = format
@@ -29,8 +29,8 @@ func TestNamesAreRefusedOrKeptApart(t *testing.T) {
 				for _, id := range []string{"1", "2", "3", "4", "5", "6"} {
 					it := table.Item{"customer": libtest.Str(name), "placed": libtest.Str("2026-01-05T10:00:0" + id + ".000Z#" + name[:1] + id), "id": libtest.Str(name[:1] + id), "of": libtest.Str(name)}
 					err := orders.Put(t.Context(), it, libtest.Epoch)
-					if errors.Is(err, shard.ErrMisused) != slices.Contains(refused[format], name) || err != nil && !errors.Is(err, shard.ErrMisused) {
-						t.Errorf("%s, %s, %.20q: %v", format, what, name, err)
+					if errors.Is(err, shard.ErrMisused) != slices.Contains(rejected[format], name) || err != nil && !errors.Is(err, shard.ErrMisused) {
+						t.Errorf("%s, %s: Put of %.20q: %v, want ErrMisused: %t", format, what, name, err, slices.Contains(rejected[format], name))
 					}
 					if err == nil {
 						want[name] = append(want[name], id)

@@ -45,9 +45,9 @@ func (f *full) Scan(context.Context, *dynamodb.ScanInput, ...func(*dynamodb.Opti
 	return nil, f.throttle()
 }
 
-// TestAThrottledTableOverAMapGivesUpOnce checks that a put and a read over a shard map, without a deadline,
-// end once the read of the map has made its attempts.
-func TestAThrottledTableOverAMapGivesUpOnce(t *testing.T) {
+// TestThrottledMapIsReadOnce checks that a put and a read without a deadline end when the map's read has made its
+// attempts. They don't repeat the read.
+func TestThrottledMapIsReadOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(time.Until(libtest.Epoch)) // the order is not ahead
 		for name, call := range map[string]func(*table.Table) error{
@@ -61,15 +61,15 @@ func TestAThrottledTableOverAMapGivesUpOnce(t *testing.T) {
 			}
 			err := call(orders)
 			if took := time.Since(begun); took > 10*time.Second || db.sent.Load() > 100 || err == nil || errors.Is(err, shard.ErrMisused) || strings.Contains(err.Error(), "write capacity") {
-				t.Errorf("%s: %d calls in %v: %v", name, db.sent.Load(), took, err)
+				t.Errorf("%s: %d calls in %v, error %v; want at most 100 in 10 s, and no write throttle", name, db.sent.Load(), took, err)
 			}
 		}
 	})
 }
 
-// TestAReadSaysThatItsContextEnded checks that each read that its caller ends has the context's error beside
-// ErrThrottled, with and without a shard map.
-func TestAReadSaysThatItsContextEnded(t *testing.T) {
+// TestReadErrorsWrapContextError checks that a throttled read whose context ends returns the context's error and
+// ErrThrottled or ErrUnavailable.
+func TestReadErrorsWrapContextError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(time.Until(libtest.Epoch))
 		db := &full{}
@@ -91,15 +91,15 @@ func TestAReadSaysThatItsContextEnded(t *testing.T) {
 				canceled, cancel := context.WithCancel(t.Context())
 				time.AfterFunc(200*time.Millisecond, cancel)
 				if err := read(canceled); !errors.Is(err, context.Canceled) || !errors.Is(err, shard.ErrThrottled) && !errors.Is(err, shard.ErrUnavailable) {
-					t.Errorf("%s, %s, canceled: %v", what, name, err)
+					t.Errorf("%s, %s: error %v, want also context.Canceled", what, name, err)
 				}
 				late, end := context.WithTimeout(t.Context(), 200*time.Millisecond)
 				if err := read(late); !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, shard.ErrThrottled) && !errors.Is(err, shard.ErrUnavailable) {
-					t.Errorf("%s, %s, at its deadline: %v", what, name, err)
+					t.Errorf("%s, %s: error %v, want also context.DeadlineExceeded", what, name, err)
 				}
 				end()
 			}
 		}
-		time.Sleep(shardmap.RenewTime) // a renewal goes on without its caller
+		time.Sleep(shardmap.RenewTime) // until the renewals end
 	})
 }

@@ -17,11 +17,12 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/table"
 )
 
+// numeral returns a number attribute with this text.
 func numeral(s string) types.AttributeValue { return &types.AttributeValueMemberN{Value: s} }
 
-// TestSpellingsOfANumberAreOne: however a number is spelled, its item is on one write
-// shard, and that is the one of the digits which DynamoDB gives back.
-func TestSpellingsOfANumberAreOne(t *testing.T) {
+// TestEqualNumbersHaveOneWriteShard checks that all spellings of a number have the write shard of the digits that
+// DynamoDB returns.
+func TestEqualNumbersHaveOneWriteShard(t *testing.T) {
 	fewer(t, lane.Runs(10, 30))
 	db := enginetest.Client(t)
 	sharded := &table.Table{
@@ -43,12 +44,12 @@ func TestSpellingsOfANumberAreOne(t *testing.T) {
 	})
 	for _, s := range []string{"x", "", "1/2", "0x10", "1_0", " 1", "Inf", "1e9999999999", "1e-9999999999"} {
 		if err := sharded.Put(t.Context(), table.Item{"customer": libtest.Str("bad"), "placed": numeral(s)}, libtest.Epoch); !errors.Is(err, shard.ErrMisused) {
-			t.Errorf("%q: %v", s, err)
+			t.Errorf("number %q: error %v, want ErrMisused", s, err)
 		}
 	}
 }
 
-// checkOneShard finds a name's one item where the digits that the engine gives put it.
+// checkOneShard checks that a name has one item, on the write shard of the digits that the engine returns.
 func checkOneShard(r *rapid.T, db *dynamodb.Client, sharded *table.Table, name string) {
 	var items []table.Item
 	for it, err := range sharded.Query(r.Context(), name, table.Span{}, libtest.Epoch) {
@@ -58,14 +59,14 @@ func checkOneShard(r *rapid.T, db *dynamodb.Client, sharded *table.Table, name s
 		items = append(items, it)
 	}
 	if n, err := sharded.Count(r.Context(), name, table.Span{}, libtest.Epoch); err != nil || n != 1 || len(items) != 1 {
-		r.Fatalf("%d items are %d: %v", n, len(items), err)
+		r.Fatalf("counted %d items and read %d, want 1: %v", n, len(items), err)
 	}
 	pk := shard.Hash.Join(name, shard.Calculated(libtest.Text(items[0]["placed"]), 16))
 	out, err := db.Query(r.Context(), &dynamodb.QueryInput{
 		TableName: &sharded.Name, KeyConditionExpression: aws.String("customer = :pk"), ExpressionAttributeValues: table.Item{":pk": libtest.Str(pk)},
 	})
 	if err != nil || len(out.Items) != 1 {
-		r.Fatalf("%s holds %v, %v", pk, out, err)
+		r.Fatalf("%s has %v, %v; want 1 item", pk, out, err)
 	}
 	key := table.Item{"customer": libtest.Str(name), "placed": items[0]["placed"]}
 	if _, err := sharded.Get(r.Context(), key, libtest.Epoch); err != nil {
@@ -73,8 +74,8 @@ func checkOneShard(r *rapid.T, db *dynamodb.Client, sharded *table.Table, name s
 	}
 }
 
-// TestNumbersWithExponentsAreTimes: a stamp of Unix seconds is what it counts.
-func TestNumbersWithExponentsAreTimes(t *testing.T) {
+// TestEqualNumbersAreOneTime checks that all spellings of Unix seconds have one time bucket and write shard.
+func TestEqualNumbersAreOneTime(t *testing.T) {
 	t.Parallel()
 	db := enginetest.Client(t)
 	sharded := &table.Table{
@@ -88,6 +89,6 @@ func TestNumbersWithExponentsAreTimes(t *testing.T) {
 	}
 	n, err := sharded.Count(t.Context(), "a", table.Span{Low: numeral("1.6999e9"), High: numeral("1.7001e9")}, libtest.Epoch)
 	if err != nil || n != 1 {
-		t.Fatal(n, err)
+		t.Fatalf("counted %d items, %v; want 1", n, err)
 	}
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/table"
 )
 
-// plainLayouts are the layouts that go with PlainFirst.
+// plainLayouts are the layouts that PlainFirst allows.
 var plainLayouts = map[string]table.Layout{
 	"random": table.RandomSuffix{}, "calculated": table.CalculatedSuffix{Time: table.SortTime("placed", "")},
 	"by id": table.CalculatedSuffix{By: "id", Time: table.SortTime("placed", "")}, "fixed": table.CalculatedSuffix{By: "id"},
@@ -29,6 +29,14 @@ var plainLayouts = map[string]table.Layout{
 // day is the span of the day of libtest.Epoch.
 var day = table.During(shard.Millis, libtest.Epoch.Truncate(24*time.Hour), libtest.Epoch.Truncate(24*time.Hour).AddDate(0, 0, 1))
 
+// plainKey returns the key under which acme's items of that day are stored without write shards.
+func plainKey(layout string) string {
+	if strings.HasPrefix(layout, "buckets") {
+		return "acme#2026-01-05"
+	}
+	return "acme"
+}
+
 // plain returns a table whose write shard 0 is the plain name.
 func plain(client table.Client, name string, layout table.Layout, counts table.Counts) *table.Table {
 	return &table.Table{
@@ -37,7 +45,7 @@ func plain(client table.Client, name string, layout table.Layout, counts table.C
 	}
 }
 
-// asked notes the partition keys of all calls.
+// asked records the partition keys of all calls.
 type asked struct {
 	table.Client
 	keys []string
@@ -58,11 +66,11 @@ func (a *asked) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(*d
 	return a.Client.Query(ctx, in, o...)
 }
 
-// TestAColdNameCostsWhatItDid checks that a name with one write shard is written by one PutItem and read by one Query
-// of the plain key, over a shard map that does not have it.
-func TestAColdNameCostsWhatItDid(t *testing.T) {
+// TestColdNameCostsOneRequest checks that a name with one write shard is written by one PutItem and read by one Query of
+// the plain key.
+func TestColdNameCostsOneRequest(t *testing.T) {
 	t.Parallel()
-	d := deploy(t)
+	d := libtest.Deploy(t)
 	for what, layout := range plainLayouts {
 		client := &asked{Client: d.Client}
 		var counts table.Counts = shardmap.New(d.Client, d.Names.ShardMap, shardmap.Options{})
@@ -70,29 +78,26 @@ func TestAColdNameCostsWhatItDid(t *testing.T) {
 			counts = table.Fixed(1)
 		}
 		orders := plain(client, libtest.Theirs(t, d.Client, "S"), layout, counts)
-		key := "acme"
-		if strings.HasPrefix(what, "buckets") {
-			key += "#2026-01-05"
-		}
+		key := plainKey(what)
 		old := table.Item{"customer": libtest.Str(key), "placed": libtest.Str("2026-01-05T10:00:00.000Z#order-0"), "id": libtest.Str("order-0")}
 		if _, err := d.Client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &orders.Name, Item: old}); err != nil {
 			t.Fatal(err)
 		}
 		err := orders.Put(t.Context(), table.Item{"customer": libtest.Str("acme"), "placed": libtest.Str("2026-01-05T20:00:00.000Z#order-1"), "id": libtest.Str("order-1")}, libtest.Epoch)
 		if got := libtest.IDs(t, orders, day); err != nil || !slices.Equal(got, []string{"order-0", "order-1"}) {
-			t.Errorf("%s: %v, %v", what, got, err)
+			t.Errorf("%s: read %v, %v; want both orders", what, got, err)
 		}
 		if n, err := orders.Count(t.Context(), "acme", day, libtest.Epoch); n != 2 || err != nil {
-			t.Errorf("%s: counted %d, %v", what, n, err)
+			t.Errorf("%s: counted %d, %v; want 2", what, n, err)
 		}
 		if want := []string{"put " + key, "query " + key, "query " + key}; !slices.Equal(client.keys, want) {
-			t.Errorf("%s: %q, want %q", what, client.keys, want)
+			t.Errorf("%s: requests %q, want %q", what, client.keys, want)
 		}
 	}
 }
 
-// TestPlainFirstIsChecked checks the settings and the names that PlainFirst does not allow.
-func TestPlainFirstIsChecked(t *testing.T) {
+// TestPlainFirstRejectsAmbiguousKeys checks that PlainFirst rejects settings and names whose keys could be another's.
+func TestPlainFirstRejectsAmbiguousKeys(t *testing.T) {
 	for what, spoil := range map[string]func(*table.Table){
 		"no format":     func(s *table.Table) { s.Format = "" },
 		"first 1":       func(s *table.Table) { s.First = 1 },
@@ -108,7 +113,7 @@ func TestPlainFirstIsChecked(t *testing.T) {
 		spoil(s)
 		_, err := s.Page(t.Context(), "acme", day, libtest.Epoch)
 		if checked := s.Check(); !errors.Is(checked, shard.ErrMisused) || !errors.Is(err, shard.ErrMisused) {
-			t.Errorf("%s: %v, %v", what, checked, err)
+			t.Errorf("%s: Check = %v, Page = %v; want ErrMisused", what, checked, err)
 		}
 	}
 	db := enginetest.Client(t)
@@ -136,46 +141,41 @@ func TestPlainFirstIsChecked(t *testing.T) {
 				"put": s.Put(t.Context(), item, libtest.Epoch), "delete": s.Delete(t.Context(), item, libtest.Epoch),
 				"get": getErr, "update": updateErr, "page": pageErr, "count": countErr, "query": queryErr,
 			} {
-				if refused := errors.Is(err, shard.ErrMisused) && strings.Contains(err.Error(), " name"); refused == good {
-					t.Errorf("%s, %s of %.20q: %v", what, call, name, err)
+				if rejected := errors.Is(err, shard.ErrMisused) && strings.Contains(err.Error(), " name"); rejected == good {
+					t.Errorf("%s, %s of %.20q: error %v, want the name rejected: %t", what, call, name, err, !good)
 				}
 			}
 		}
 	}
 }
 
-// TestDuplicatesCountOnce checks that an item that a program put under the plain key, and that is on its write shard,
-// too, counts once where look-ups find single items. Under a RandomSuffix both are read and counted.
+// TestDuplicatesCountOnce checks that an item under the plain key and on its write shard is read and counted once, if Get
+// finds single items. With random write shards both are read and counted.
 func TestDuplicatesCountOnce(t *testing.T) {
 	db := enginetest.Client(t)
 	for what, layout := range plainLayouts {
 		orders := plain(db, libtest.Theirs(t, db, "S"), layout, table.Fixed(4))
-		want := 0
-		for i := range 12 {
+		const items = 12
+		for i := range items {
 			item := table.Item{"customer": libtest.Str("acme"), "placed": libtest.Str(fmt.Sprintf("2026-01-05T10:00:%02d.000Z", i)), "id": libtest.Str(fmt.Sprint(i))}
 			if err := orders.Put(t.Context(), item, libtest.Epoch); err != nil {
 				t.Fatal(err)
 			}
-			pk := "acme"
-			if strings.HasPrefix(what, "buckets") {
-				pk += "#2026-01-05"
-			}
-			item["customer"] = libtest.Str(pk)
+			item["customer"] = libtest.Str(plainKey(what))
 			if _, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &orders.Name, Item: item}); err != nil {
 				t.Fatal(err)
 			}
-			want++
 		}
 		read := len(libtest.IDs(t, orders, day))
 		n, err := orders.Count(t.Context(), "acme", day, libtest.Epoch)
-		if err != nil || n != read || what != "random" && what != "buckets" && n != want {
-			t.Errorf("%s: counted %d, read %d of %d, %v", what, n, read, want, err)
+		if err != nil || n != read || what != "random" && what != "buckets" && n != items {
+			t.Errorf("%s: counted %d, read %d of %d items, %v", what, n, read, items, err)
 		}
 	}
 }
 
-// TestClearNamesTheKeyInTheWay checks what a growth asks before: the keys of new write shards, and no others.
-func TestClearNamesTheKeyInTheWay(t *testing.T) {
+// TestClearNamesOccupiedKey checks that Clear returns an occupied key of the new write shards, and ignores other keys.
+func TestClearNamesOccupiedKey(t *testing.T) {
 	db := enginetest.Client(t)
 	for what, layout := range plainLayouts {
 		listener := &libtest.Listener{}
@@ -186,22 +186,19 @@ func TestClearNamesTheKeyInTheWay(t *testing.T) {
 			t.Fatal(err)
 		}
 		clear := listener.Attempts[0].Clear
-		base := "acme"
-		if strings.HasPrefix(what, "buckets") {
-			base += "#2026-01-05"
-		}
-		item["customer"] = libtest.Str(base + "#SHARD_3")
+		occupied := plainKey(what) + "#SHARD_3"
+		item["customer"] = libtest.Str(occupied)
 		if _, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &orders.Name, Item: item}); err != nil {
 			t.Fatal(err)
 		}
 		for _, free := range [][2]int{{1, 3}, {4, 30}} {
 			if err := clear(t.Context(), free[0], free[1]); err != nil {
-				t.Errorf("%s: %v: %v", what, free, err)
+				t.Errorf("%s: Clear of free write shards %v: %v", what, free, err)
 			}
 		}
 		taken, is := errors.AsType[*shard.KeyError](clear(t.Context(), 1, 30))
-		if !is || taken.Key != base+"#SHARD_3" {
-			t.Errorf("%s: in the way: %v", what, taken)
+		if !is || taken.Key != occupied {
+			t.Errorf("%s: Clear returns %v, want %s", what, taken, occupied)
 		}
 	}
 }
@@ -213,9 +210,9 @@ func (unreadable) Lookup(context.Context, string, time.Time) (shardmap.Entry, er
 	return shardmap.Entry{}, shard.ErrStale
 }
 
-// TestMapUnreadable checks that puts of a RandomSuffix go to the plain key while the map can't be read, and that reads
-// and the other layouts fail.
-func TestMapUnreadable(t *testing.T) {
+// TestUnreadableMap checks that puts with a RandomSuffix go to the plain key while the map can't be read. Reads and the
+// other layouts fail.
+func TestUnreadableMap(t *testing.T) {
 	db := enginetest.Client(t)
 	orders := libtest.Orders(t, db, db, table.RandomSuffix{}, 1)
 	orders.Shards, orders.Format, orders.PlainFirst = unreadable{}, shard.HashShard, true
@@ -224,19 +221,19 @@ func TestMapUnreadable(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := orders.Count(t.Context(), "acme", table.Span{}, libtest.Epoch); !errors.Is(err, shard.ErrStale) {
-		t.Errorf("a read: %v", err)
+		t.Errorf("Count: error %v, want ErrStale", err)
 	}
 	plain := *orders
 	plain.Shards, plain.Layout, plain.PlainFirst = table.Fixed(1), table.Unsharded{}, false
 	if n, err := plain.Count(t.Context(), "acme", table.Span{}, libtest.Epoch); err != nil || n != 1 {
-		t.Errorf("%d items under the plain key, %v", n, err)
+		t.Errorf("%d items under the plain key, %v; want 1", n, err)
 	}
 	orders.Layout = table.CalculatedSuffix{Time: table.SortTime("placed", shard.Millis)}
 	if err := orders.Put(t.Context(), it, libtest.Epoch); !errors.Is(err, shard.ErrStale) {
-		t.Errorf("a calculated put: %v", err)
+		t.Errorf("a put with a CalculatedSuffix: error %v, want ErrStale", err)
 	}
 	orders.Layout, orders.PlainFirst = table.RandomSuffix{}, false
 	if err := orders.Put(t.Context(), it, libtest.Epoch); !errors.Is(err, shard.ErrStale) {
-		t.Errorf("without PlainFirst: %v", err)
+		t.Errorf("a put without PlainFirst: error %v, want ErrStale", err)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -15,17 +14,14 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/table"
 )
 
-// TestProgramsThatKnowThePlainName checks what docs/adopt.md says of programs without the library, beside a name with four
-// write shards: their reads miss items, and ranges return what they write. Get finds that only on write shard 0.
-func TestProgramsThatKnowThePlainName(t *testing.T) {
+// TestProgramsWithoutTheLibrary checks docs/adopt.md for a name with four write shards. Programs without the library miss
+// items, and ranges of the library contain the items that they write. Get finds such an item only on write shard 0.
+func TestProgramsWithoutTheLibrary(t *testing.T) {
 	db := enginetest.Client(t)
 	for what, layout := range plainLayouts {
 		orders := plain(db, libtest.Theirs(t, db, "S"), layout, table.Fixed(4))
-		key := "acme"
-		if strings.HasPrefix(what, "buckets") {
-			key += "#2026-01-05"
-		}
-		theirs := *orders // what a program without the library reads and writes
+		key := plainKey(what)
+		theirs := *orders // the table of a program without the library
 		theirs.Layout, theirs.Shards, theirs.PlainFirst = table.Unsharded{}, table.Fixed(1), false
 		order := func(pk string, i int) table.Item {
 			return table.Item{"customer": libtest.Str(pk), "placed": libtest.Str(fmt.Sprintf("2026-01-05T10:00:%02d.000Z", i)), "id": libtest.Str(fmt.Sprint("order-", i))}
@@ -45,11 +41,11 @@ func TestProgramsThatKnowThePlainName(t *testing.T) {
 			want = append(want, fmt.Sprint("order-", i))
 		}
 		if got := libtest.IDs(t, orders, day); !slices.Equal(got, want) {
-			t.Errorf("%s: the range has %v", what, got)
+			t.Errorf("%s: the range has %v, want %v", what, got, want)
 		}
 		n, err := theirs.Count(t.Context(), key, table.Span{}, libtest.Epoch)
 		if err != nil || n <= 20 || n >= 40 {
-			t.Errorf("%s: a plain reader finds %d of 40, %v", what, n, err)
+			t.Errorf("%s: a program without the library counts %d of 40, %v; want 21 to 39", what, n, err)
 		}
 		if what == "random" || what == "buckets" {
 			continue
@@ -64,7 +60,7 @@ func TestProgramsThatKnowThePlainName(t *testing.T) {
 			}
 		}
 		if found == 0 || found == 20 {
-			t.Errorf("%s: Get finds %d of 20 items of the plain writer", what, found)
+			t.Errorf("%s: Get finds %d of the other program's 20 items, want 1 to 19", what, found)
 		}
 	}
 }

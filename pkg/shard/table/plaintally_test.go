@@ -3,7 +3,6 @@ package table_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -20,7 +19,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/table"
 )
 
-// touches notes the partition keys that a Tally writes and reads.
+// touches records the partition keys that a Tally writes and reads.
 type touches struct {
 	*dynamodb.Client
 	keys []string
@@ -40,10 +39,10 @@ func (c *touches) BatchGetItem(ctx context.Context, in *dynamodb.BatchGetItemInp
 	return c.Client.BatchGetItem(ctx, in, o...)
 }
 
-// TestAPlainTally adopts a counter that another program made and still adds to, and grows it.
-func TestAPlainTally(t *testing.T) {
+// TestAdoptedTally adopts a counter that another program created and still increments, and grows it.
+func TestAdoptedTally(t *testing.T) {
 	t.Parallel()
-	d := deploy(t)
+	d := libtest.Deploy(t)
 	client, listener := &touches{Client: d.Client}, &libtest.Listener{}
 	changer := d.Changer(shardmap.ChangerOptions{})
 	tally := table.Tally{
@@ -73,7 +72,7 @@ func TestAPlainTally(t *testing.T) {
 	sum := func() {
 		t.Helper()
 		if n, err := tally.Sum(t.Context(), []string{"home"}, now); err != nil || n.Int64() != want {
-			t.Errorf("the sum is %v, %v, want %d", n, err, want)
+			t.Errorf("Sum = %v, %v; want %d", n, err, want)
 		}
 	}
 	plainly("home", 100)
@@ -86,7 +85,7 @@ func TestAPlainTally(t *testing.T) {
 	clear := listener.Attempts[0].Clear
 	taken, is := errors.AsType[*shard.KeyError](clear(t.Context(), 1, 150))
 	if !is || taken.Key != "home#SHARD_3" || clear(t.Context(), 1, 3) != nil || clear(t.Context(), 4, 150) != nil {
-		t.Errorf("in the way: %v", taken)
+		t.Errorf("Clear reports %v, want only home#SHARD_3", taken)
 	}
 	if _, err := changer.Pin(t.Context(), "home", 4, libtest.Note, now); err != nil {
 		t.Fatal(err)
@@ -100,21 +99,21 @@ func TestAPlainTally(t *testing.T) {
 	slices.Sort(client.keys)
 	keys := slices.Compact(client.keys)
 	if want := []string{"add home", "add home#SHARD_1", "add home#SHARD_2", "add home#SHARD_3", "read home", "read home#SHARD_1", "read home#SHARD_2", "read home#SHARD_3"}; !slices.Equal(keys, want) {
-		t.Errorf("with four: %q", keys)
+		t.Errorf("with four write shards: %q, want %q", keys, want)
 	}
 	tally.Shards = unreadable{}
 	for range 9 {
 		add()
 	}
 	if _, err := tally.Sum(t.Context(), []string{"home"}, now); !errors.Is(err, shard.ErrStale) {
-		t.Errorf("a sum without the map: %v", err)
+		t.Errorf("Sum without the map: error %v, want ErrStale", err)
 	}
 	tally.Shards = changer
 	sum()
 }
 
-// TestPlainTalliesAreChecked checks the settings and names that PlainFirst does not allow.
-func TestPlainTalliesAreChecked(t *testing.T) {
+// TestInvalidPlainTalliesAreRejected checks that PlainFirst rejects formats, first numbers and names that are ambiguous.
+func TestInvalidPlainTalliesAreRejected(t *testing.T) {
 	db := enginetest.Client(t)
 	good := table.Tally{Client: db, Table: "t", PartitionKey: "customer", Value: "n", Format: shard.HashShard, Shards: table.Fixed(3), PlainFirst: true}
 	for what, spoil := range map[string]func(*table.Tally){
@@ -123,7 +122,7 @@ func TestPlainTalliesAreChecked(t *testing.T) {
 		bad := good
 		spoil(&bad)
 		if err := bad.Add(t.Context(), "home", 1, libtest.Epoch); !errors.Is(err, shard.ErrMisused) || !strings.Contains(err.Error(), "PlainFirst") {
-			t.Errorf("%s: %v", what, err)
+			t.Errorf("%s: error %v, want ErrMisused about PlainFirst", what, err)
 		}
 	}
 	for _, name := range []string{"home#SHARD_1", strings.Repeat("x", 2040), ""} {
@@ -131,17 +130,17 @@ func TestPlainTalliesAreChecked(t *testing.T) {
 		_, transactErr := good.AddTransact(t.Context(), name, 1, libtest.Epoch)
 		for call, err := range map[string]error{"add": good.Add(t.Context(), name, 1, libtest.Epoch), "sum": sumErr, "transact": transactErr} {
 			if !errors.Is(err, shard.ErrMisused) {
-				t.Errorf("%s of %.20q: %v", call, name, err)
+				t.Errorf("%s of %.20q: error %v, want ErrMisused", call, name, err)
 			}
 		}
 	}
 }
 
-// TestWrongInputIsNoAttempt checks that an observer hears nothing of requests that were not or can't be sent: they show nothing of
-// the write shard's partition.
-func TestWrongInputIsNoAttempt(t *testing.T) {
+// TestInvalidInputIsNotObserved checks that an observer gets no attempt of invalid requests. They say nothing about the
+// write shard's partition.
+func TestInvalidInputIsNotObserved(t *testing.T) {
 	t.Parallel()
-	d, ctx := deploy(t), libtest.Within(t)
+	d, ctx := libtest.Deploy(t), libtest.Within(t)
 	listener := &libtest.Listener{}
 	orders := table.Table{
 		Client: d.Client, Name: libtest.Theirs(t, d.Client, "S"), PartitionKey: "customer", SortKey: "placed",
@@ -186,6 +185,6 @@ func TestWrongInputIsNoAttempt(t *testing.T) {
 	if err := errors.Join(orders.Put(ctx, key, libtest.Later), update(&dynamodb.UpdateItemInput{
 		UpdateExpression: aws.String("SET n = :n"), ExpressionAttributeValues: table.Item{":n": libtest.Num(1)},
 	})); err != nil || listener.All != 2 {
-		t.Errorf("good input: %s", fmt.Sprint(listener.All, " attempts, ", err))
+		t.Errorf("valid input: %d attempts observed, %v; want 2", listener.All, err)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/table"
 )
 
-// strategy is a way to shard that the conformance suite tries.
+// strategy is a way to shard a table, which TestConformance checks.
 type strategy struct {
 	name    string
 	sort    types.ScalarAttributeType

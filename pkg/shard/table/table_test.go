@@ -23,8 +23,8 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/table"
 )
 
-// TestTablesAreRefused: what is not set up is said, before anything is asked of AWS.
-func TestTablesAreRefused(t *testing.T) {
+// TestInvalidTablesAreRejected checks that calls reject invalid settings, items and spans before they send a request.
+func TestInvalidTablesAreRejected(t *testing.T) {
 	whole := table.Table{
 		Client: &shaky{}, Name: "orders", PartitionKey: "customer", SortKey: "placed", Shards: table.Fixed(3), Layout: table.RandomSuffix{},
 	}
@@ -38,62 +38,63 @@ func TestTablesAreRefused(t *testing.T) {
 		"count 0":      func(t *table.Table) { t.Shards = table.Fixed(0) },
 		"count -3":     func(t *table.Table) { t.Shards = table.Fixed(-3) },
 		"no namespace": func(t *table.Table) { t.Shards = table.Namespace{} },
-		"no floor":     func(t *table.Table) { t.Shards = table.AtLeast{} },
+		"no minimum":   func(t *table.Table) { t.Shards = table.AtLeast{} },
 		"no map":       func(t *table.Table) { t.Shards = (*shardmap.Map)(nil) },
-		"no map there": func(t *table.Table) {
+		"no nested map": func(t *table.Table) {
 			t.Shards = table.AtLeast{N: 2, Counts: table.Namespace{Counts: (*shardmap.Changer)(nil)}}
 		},
-		"count 1001":    func(t *table.Table) { t.Shards = table.Fixed(shard.MaxShards + 1) },
-		"no bucket":     func(t *table.Table) { t.Layout = table.TimeBuckets{} },
-		"odd stamp":     func(t *table.Table) { t.Layout = table.TimeBuckets{Bucket: shard.Day, Stamp: "15:04"} },
-		"number stamp":  func(t *table.Table) { t.Layout = table.HybridBuckets{Bucket: shard.Day, Stamp: shard.UnixMillis} },
-		"wrong stamp":   func(t *table.Table) { t.Layout = table.TimeBuckets{Bucket: shard.Day, Stamp: shard.UnixMillis} },
-		"no attribute":  func(t *table.Table) { t.Layout = table.CalculatedSuffix{By: "nowhere"} },
-		"by the name":   func(t *table.Table) { t.Layout = table.CalculatedSuffix{By: "customer"} },
-		"by it, later":  func(t *table.Table) { t.Layout = table.TimeBuckets{Bucket: shard.Day, By: "customer"} },
-		"only digits":   func(t *table.Table) { t.Format = "1" },
-		"a cut time":    func(t *table.Table) { t.Layout = table.TimeBuckets{Bucket: shard.Day, Stamp: shard.Nanos} },
-		"changing N":    func(t *table.Table) { t.Shards, t.Layout = &libtest.Steps{}, table.CalculatedSuffix{} },
-		"no group":      func(t *table.Table) { t.Shards, t.Layout = &libtest.Steps{}, table.HybridBuckets{Bucket: shard.Day} },
-		"unsharded, 3":  func(t *table.Table) { t.Layout = table.Unsharded{} },
-		"hybrid's name": func(t *table.Table) { t.Layout = table.HybridBuckets{Bucket: shard.Day} },
+		"first -1":                    func(t *table.Table) { t.First = -1 },
+		"count 1001":                  func(t *table.Table) { t.Shards = table.Fixed(shard.MaxShards + 1) },
+		"no bucket":                   func(t *table.Table) { t.Layout = table.TimeBuckets{} },
+		"odd stamp":                   func(t *table.Table) { t.Layout = table.TimeBuckets{Bucket: shard.Day, Stamp: "15:04"} },
+		"number stamp":                func(t *table.Table) { t.Layout = table.HybridBuckets{Bucket: shard.Day, Stamp: shard.UnixMillis} },
+		"wrong stamp":                 func(t *table.Table) { t.Layout = table.TimeBuckets{Bucket: shard.Day, Stamp: shard.UnixMillis} },
+		"no attribute":                func(t *table.Table) { t.Layout = table.CalculatedSuffix{By: "nowhere"} },
+		"by the partition key":        func(t *table.Table) { t.Layout = table.CalculatedSuffix{By: "customer"} },
+		"bucket by the partition key": func(t *table.Table) { t.Layout = table.TimeBuckets{Bucket: shard.Day, By: "customer"} },
+		"format of digits":            func(t *table.Table) { t.Format = "1" },
+		"truncated time":              func(t *table.Table) { t.Layout = table.TimeBuckets{Bucket: shard.Day, Stamp: shard.Nanos} },
+		"changing N":                  func(t *table.Table) { t.Shards, t.Layout = &libtest.Steps{}, table.CalculatedSuffix{} },
+		"no group":                    func(t *table.Table) { t.Shards, t.Layout = &libtest.Steps{}, table.HybridBuckets{Bucket: shard.Day} },
+		"unsharded, 3":                func(t *table.Table) { t.Layout = table.Unsharded{} },
+		"hybrid's name":               func(t *table.Table) { t.Layout = table.HybridBuckets{Bucket: shard.Day} },
 	} {
 		sharded := whole
 		spoil(&sharded)
 		err := sharded.Put(t.Context(), table.Item{"customer": libtest.Str("a#b"), "placed": libtest.Str("2026-01-05T12:00:00.000Z")}, libtest.Epoch)
 		if !errors.Is(err, shard.ErrMisused) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: error %v, want ErrMisused", name, err)
 		}
-		if strings.HasPrefix(name, "no ") && strings.Contains("no namespace, no floor, no map there", name) || strings.HasPrefix(name, "count ") {
+		if strings.HasPrefix(name, "no ") && strings.Contains("no namespace, no minimum, no map, no nested map", name) || strings.HasPrefix(name, "count ") {
 			if err := sharded.Check(); !errors.Is(err, shard.ErrMisused) {
-				t.Errorf("Check of %s: %v", name, err)
+				t.Errorf("Check of %s: error %v, want ErrMisused", name, err)
 			}
 		}
 	}
 	for name, it := range map[string]table.Item{
-		"nothing": {}, "no name": {"placed": libtest.Str("x")}, "no sort key": {"customer": libtest.Str("x")}, "a number": {"customer": libtest.Num(1), "placed": libtest.Str("x")},
+		"no attributes": {}, "no partition key": {"placed": libtest.Str("x")}, "no sort key": {"customer": libtest.Str("x")}, "a number as partition key": {"customer": libtest.Num(1), "placed": libtest.Str("x")},
 	} {
 		if err := whole.Put(t.Context(), it, libtest.Epoch); !errors.Is(err, shard.ErrMisused) {
-			t.Errorf("an item with %s: %v", name, err)
+			t.Errorf("an item with %s: error %v, want ErrMisused", name, err)
 		}
 	}
 	if _, err := whole.Get(t.Context(), table.Item{"customer": libtest.Str("x"), "placed": libtest.Str("y")}, libtest.Epoch); !errors.Is(err, shard.ErrMisused) {
-		t.Errorf("a point read of random suffixes: %v", err)
+		t.Errorf("Get with a RandomSuffix: error %v, want ErrMisused", err)
 	}
 	for _, after := range []string{"x", "1:S", "x:S:a", "1:Q:a", "1:N:1e999999"} {
 		if _, err := whole.Page(t.Context(), "x", table.Span{After: after}, libtest.Epoch); !errors.Is(err, shard.ErrMisused) {
-			t.Errorf("after %q: %v", after, err)
+			t.Errorf("Page after %q: error %v, want ErrMisused", after, err)
 		}
 	}
 	for _, s := range []table.Span{{After: "x"}, {Limit: 1}} {
 		if _, err := whole.Count(t.Context(), "x", s, libtest.Epoch); !errors.Is(err, shard.ErrMisused) || !strings.Contains(err.Error(), "no Limit and no After") {
-			t.Errorf("counting %+v: %v", s, err)
+			t.Errorf("Count of %+v: error %v, want ErrMisused", s, err)
 		}
 	}
 }
 
-// TestPagesOverManyBuckets: a page reads a bounded number of partitions, and goes on
-// at a bucket's edge, both ways.
+// TestPagesOverManyBuckets checks that a page makes at most MaxQueries queries, and that the next page continues in the
+// next bucket, in both directions.
 func TestPagesOverManyBuckets(t *testing.T) {
 	t.Parallel()
 	db := enginetest.Client(t)
@@ -111,7 +112,7 @@ func TestPagesOverManyBuckets(t *testing.T) {
 		}
 		for _, desc := range []bool{false, true} {
 			if desc != offset && !lane.Long {
-				continue // each way, and each kind of bucket, is tried once
+				continue // each direction and each kind of bucket once
 			}
 			s := table.During(shard.Seconds, libtest.Epoch.Add(-around*time.Minute), libtest.Epoch.Add((2*apart+around)*time.Minute))
 			s.Desc = desc
@@ -122,7 +123,7 @@ func TestPagesOverManyBuckets(t *testing.T) {
 				counted.Made.Store(0)
 				page, err := sharded.Page(t.Context(), "a", s, libtest.Epoch)
 				if err != nil || counted.Made.Load() > table.MaxQueries {
-					t.Fatalf("%d queries, %v", counted.Made.Load(), err)
+					t.Fatalf("a page of %d queries, %v; want at most %d", counted.Made.Load(), err, table.MaxQueries)
 				}
 				for _, it := range page.Items {
 					got = append(got, libtest.Text(it["placed"]))
@@ -133,19 +134,20 @@ func TestPagesOverManyBuckets(t *testing.T) {
 				slices.Reverse(got)
 			}
 			if !slices.Equal(got, want) || pages == 1 {
-				t.Fatalf("offset %t, desc %t: got %v on %d pages", offset, desc, got, pages)
+				t.Fatalf("offset %t, desc %t: got %v on %d pages, want %v on several", offset, desc, got, pages, want)
 			}
 		}
 	}
 }
 
-// TestLargeStreams: more than a page of each write shard, and breaking off.
-func TestLargeStreams(t *testing.T) {
+// TestQueryReadsManyPages checks that Query returns three pages of each write shard in order, and leaves no goroutine
+// after a break.
+func TestQueryReadsManyPages(t *testing.T) {
 	t.Parallel()
 	db := enginetest.Client(t)
 	sharded := libtest.Orders(t, db, db, table.CalculatedSuffix{}, 3)
 	filler := libtest.Str(strings.Repeat("x", 100_000))
-	for i := range 90 { // 3 MB a write shard, three pages each
+	for i := range 90 { // 3 MB and three pages for each write shard
 		if err := sharded.Put(t.Context(), table.Item{"customer": libtest.Str("a"), "placed": libtest.Str(fmt.Sprintf("%03d", i)), "filler": filler}, libtest.Epoch); err != nil {
 			t.Fatal(err)
 		}
@@ -158,21 +160,21 @@ func TestLargeStreams(t *testing.T) {
 				want = 89 - n
 			}
 			if err != nil || libtest.Text(it["placed"]) != fmt.Sprintf("%03d", want) {
-				t.Fatalf("place %d: %v, %v", n, it["placed"], err)
+				t.Fatalf("desc %t, item %d: %v, %v; want %03d", desc, n, it["placed"], err, want)
 			}
 			n++
 		}
 		if n != 90 {
-			t.Fatalf("%d items", n)
+			t.Fatalf("desc %t: %d items, want 90", desc, n)
 		}
 	}
 	for range sharded.Query(t.Context(), "a", table.Span{}, libtest.Epoch) {
-		break // leaves nothing running: TestMain looks
+		break // TestMain checks for leaked goroutines
 	}
 }
 
-// TestCanceledStreams: a stream ends with its context, in the middle and at once.
-func TestCanceledStreams(t *testing.T) {
+// TestQueryEndsWithItsContext checks that Query ends with the context's error, in the middle and at once.
+func TestQueryEndsWithItsContext(t *testing.T) {
 	db := enginetest.Client(t)
 	sharded := libtest.Orders(t, db, db, table.RandomSuffix{}, 10)
 	for i := range 20 {
@@ -190,19 +192,20 @@ func TestCanceledStreams(t *testing.T) {
 		}
 	}
 	if seen != 6 || !errors.Is(last, context.Canceled) {
-		t.Errorf("%d items, %v", seen, last)
+		t.Errorf("%d results, the last %v; want 5 items and context.Canceled", seen, last)
 	}
 	late, cancelLate := context.WithTimeout(t.Context(), 0)
 	defer cancelLate()
 	for _, err := range sharded.Query(late, "a", table.Span{}, libtest.Epoch) {
 		if !errors.Is(err, context.DeadlineExceeded) {
-			t.Error(err)
+			t.Errorf("after the deadline: %v", err)
 		}
 	}
 }
 
-// TestFailedConditionsGiveItems: in the form that callers know, and only where they asked.
-func TestFailedConditionsGiveItems(t *testing.T) {
+// TestFailedConditionReturnsItem checks that a failed condition returns the item with the caller's keys if the caller
+// requested it. A Migration rejects such requests.
+func TestFailedConditionReturnsItem(t *testing.T) {
 	db := enginetest.Client(t)
 	for _, layout := range []table.Layout{table.HybridBuckets{Bucket: shard.Day}, table.CalculatedSuffix{By: "id"}} {
 		sharded := libtest.Orders(t, db, db, layout, 10)
@@ -217,17 +220,17 @@ func TestFailedConditionsGiveItems(t *testing.T) {
 			_, err := sharded.Update(t.Context(), libtest.Order(1), in, libtest.Epoch)
 			failed, ok := errors.AsType[*types.ConditionalCheckFailedException](err)
 			if !ok || strings.TrimSpace(libtest.Text(failed.Item["customer"])+" "+libtest.Text(failed.Item["placed"])) != want {
-				t.Errorf("%T, %q: %v, %v", layout, give, failed, err)
+				t.Errorf("%T, %q: %v, %v; want item %q", layout, give, failed, err, want)
 			}
 			m := migrate.Migration{Client: db, From: sharded, To: libtest.Orders(t, db, db, table.CalculatedSuffix{}, 3), Phase: migrate.WriteBoth}
 			if _, err := m.Update(t.Context(), libtest.Order(1), in, libtest.Epoch); errors.Is(err, shard.ErrMisused) != (give != "") {
-				t.Errorf("%T, %q: %v", layout, give, err)
+				t.Errorf("%T, %q, migration: error %v, want ErrMisused: %v", layout, give, err, give != "")
 			}
 		}
 	}
 }
 
-// TestUpdateAndDelete: of single items, found by an attribute.
+// TestUpdateAndDelete checks that Update and Delete find an item by an attribute.
 func TestUpdateAndDelete(t *testing.T) {
 	db := enginetest.Client(t)
 	sharded := libtest.Orders(t, db, db, table.TimeBuckets{Bucket: shard.Hour, By: "id"}, 7)
@@ -236,20 +239,20 @@ func TestUpdateAndDelete(t *testing.T) {
 		UpdateExpression: aws.String("ADD n :one"), ExpressionAttributeValues: table.Item{":one": libtest.Num(1)}, ReturnValues: types.ReturnValueAllNew,
 	}, libtest.Epoch)
 	if err != nil || libtest.Text(out.Attributes["n"]) != "1" || libtest.Text(out.Attributes["customer"]) != "a" {
-		t.Fatalf("%v, %v", out, err)
+		t.Fatalf("Update = %v, %v; want n = 1 of customer a", out, err)
 	}
 	if _, err := sharded.Update(t.Context(), key, &dynamodb.UpdateItemInput{TableName: aws.String("x")}, libtest.Epoch); !errors.Is(err, shard.ErrMisused) {
-		t.Error(err)
+		t.Errorf("Update with a table name: error %v, want ErrMisused", err)
 	}
 	if err := sharded.Delete(t.Context(), key, libtest.Epoch); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := sharded.Get(t.Context(), key, libtest.Epoch); !errors.Is(err, shard.ErrNotFound) {
-		t.Fatal(err)
+		t.Fatalf("Get after Delete: error %v, want ErrNotFound", err)
 	}
 }
 
-// batchReads notes how each of its batches was read.
+// batchReads records whether each batch was a consistent read.
 type batchReads struct {
 	*dynamodb.Client
 	consistent []bool
@@ -262,7 +265,9 @@ func (c *batchReads) BatchGetItem(ctx context.Context, in *dynamodb.BatchGetItem
 	return c.Client.BatchGetItem(ctx, in, o...)
 }
 
-func TestTallies(t *testing.T) {
+// TestTallySums checks that Sum and EventualSum add up all write shards of distinct names, and that invalid tallies are
+// rejected.
+func TestTallySums(t *testing.T) {
 	db := enginetest.Client(t)
 	reads := &batchReads{Client: db}
 	tally := table.Tally{
@@ -281,7 +286,7 @@ func TestTallies(t *testing.T) {
 		reads.consistent = nil
 		sum, err := read(t.Context(), []string{"home", "away", "home", "never"}, libtest.Epoch)
 		if err != nil || sum.Int64() != 732 {
-			t.Fatalf("%v, %v", sum, err)
+			t.Fatalf("consistent %t: %v, %v; want 732", consistent, sum, err)
 		}
 		if len(reads.consistent) == 0 || slices.Contains(reads.consistent, !consistent) {
 			t.Errorf("consistent reads: %v, want %v", reads.consistent, consistent)
@@ -289,22 +294,22 @@ func TestTallies(t *testing.T) {
 	}
 	for name, bad := range map[string]table.Tally{"zero": {}, "half a sort key": {
 		Client: db, Table: "t", PartitionKey: "p", Value: "v", Shards: table.Fixed(1), SortKey: "s",
-	}, "only digits": {Client: db, Table: "t", PartitionKey: "p", Value: "v", Shards: table.Fixed(1), Format: "1"}} {
+	}, "format of digits": {Client: db, Table: "t", PartitionKey: "p", Value: "v", Shards: table.Fixed(1), Format: "1"}} {
 		if err := bad.Add(t.Context(), "x", 1, libtest.Epoch); !errors.Is(err, shard.ErrMisused) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: error %v, want ErrMisused", name, err)
 		}
 	}
 	tally.Shards = table.Fixed(0)
 	if _, err := tally.Sum(t.Context(), []string{"home"}, libtest.Epoch); !errors.Is(err, shard.ErrMisused) {
-		t.Error(err)
+		t.Errorf("Sum of 0 write shards: error %v, want ErrMisused", err)
 	}
 }
 
-// TestManyProgramsShareOneMap: tables of programs with views of their own follow a
-// change, and read all that any of them wrote.
+// TestManyProgramsShareOneMap checks that programs with views of their own follow each change of a count, and read what
+// any of them wrote.
 func TestManyProgramsShareOneMap(t *testing.T) {
 	t.Parallel()
-	d := deploy(t)
+	d := libtest.Deploy(t)
 	clock := libtest.Later
 	name := libtest.Theirs(t, d.Client, "S")
 	var programs []*table.Table
@@ -335,7 +340,7 @@ func TestManyProgramsShareOneMap(t *testing.T) {
 			}
 			for i, p := range programs {
 				if n, err := p.Count(t.Context(), "acme", table.Span{}, clock); err != nil || n != written {
-					t.Fatalf("program %d counts %d, %v, want %d", i, n, err, written)
+					t.Fatalf("program %d counts %d items, %v; want %d", i, n, err, written)
 				}
 			}
 		}

@@ -18,11 +18,11 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/table"
 )
 
-// TestWritesOnceAndOnConditions puts, updates, deletes and counts in transactions of package once, each sent twice, and
-// writes on conditions that hold and that don't.
-func TestWritesOnceAndOnConditions(t *testing.T) {
+// TestTransactionsAndConditions checks that writes in a repeated transaction of package once apply once, and that PutIf
+// and DeleteIf apply only if their condition holds.
+func TestTransactionsAndConditions(t *testing.T) {
 	t.Parallel()
-	d, ctx := deploy(t), libtest.Within(t)
+	d, ctx := libtest.Deploy(t), libtest.Within(t)
 	orders := table.Table{
 		Client: d.Client, Name: libtest.Theirs(t, d.Client, "S"), PartitionKey: "customer", SortKey: "placed",
 		Shards: table.Fixed(10), Layout: table.CalculatedSuffix{By: "id"},
@@ -53,14 +53,14 @@ func TestWritesOnceAndOnConditions(t *testing.T) {
 	})
 	sum, err := count.Sum(ctx, []string{"orders"}, libtest.Later)
 	if err != nil || sum.Cmp(big.NewInt(3)) != 0 {
-		t.Errorf("the sum is %v, %v", sum, err)
+		t.Errorf("Sum = %v, %v; want 3", sum, err)
 	}
 	version := func() string {
 		it, err := orders.Get(ctx, key, libtest.Later)
 		return fmt.Sprint(libtest.Text(it["v"]), " ", errors.Is(err, shard.ErrNotFound))
 	}
 	if got := version(); got != "1 false" {
-		t.Errorf("after one update: %s", got)
+		t.Errorf("after one update: version and ErrNotFound are %q, want \"1 false\"", got)
 	}
 
 	fresh, isTwo := table.Condition{Expression: "attribute_not_exists(customer)"}, table.Condition{
@@ -84,7 +84,7 @@ func TestWritesOnceAndOnConditions(t *testing.T) {
 		err := c.write()
 		_, failed := errors.AsType[*types.ConditionalCheckFailedException](err)
 		if got := version(); failed == c.holds || !failed && err != nil || got != c.want {
-			t.Errorf("%s: %v, then %q, want %q", c.what, err, got, c.want)
+			t.Errorf("%s: %v, then version and ErrNotFound are %q, want %q", c.what, err, got, c.want)
 		}
 	}
 	twice("delete", func(ctx context.Context) ([]shardmap.Write, error) {
@@ -92,11 +92,11 @@ func TestWritesOnceAndOnConditions(t *testing.T) {
 		return []shardmap.Write{w}, err
 	})
 	if got := version(); got != " true" {
-		t.Errorf("after the delete: %s", got)
+		t.Errorf("after the delete: version and ErrNotFound are %q, want \" true\"", got)
 	}
 	atRandom := orders
 	atRandom.Layout = table.RandomSuffix{}
 	if err := atRandom.PutIf(ctx, second, fresh, libtest.Later); !errors.Is(err, shard.ErrMisused) {
-		t.Errorf("a condition under a random suffix: %v", err)
+		t.Errorf("PutIf with a RandomSuffix: error %v, want ErrMisused", err)
 	}
 }

@@ -15,9 +15,9 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// TestAWriteGoesOnByWhatItsObserverAdopted checks that the next attempt of a call goes by the count
-// and version that the observer of the one before has put into the view.
-func TestAWriteGoesOnByWhatItsObserverAdopted(t *testing.T) {
+// TestRetryUsesCountOfObserver checks that a call's next attempt uses the count and version that the previous attempt's
+// observer has added to the view.
+func TestRetryUsesCountOfObserver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := mapfake.New(10, 0, 0)
 		shards, now := shardmap.New(table, "m", shardmap.Options{}), time.Now()
@@ -27,7 +27,7 @@ func TestAWriteGoesOnByWhatItsObserverAdopted(t *testing.T) {
 		}
 		grow := func(key string) func() {
 			return func() {
-				_, _ = libtest.Grow(t.Context(), changer, key, 64, now) // the second refusal finds it grown
+				_, _ = libtest.Grow(t.Context(), changer, key, 64, now) // after the second throttle it has grown already
 			}
 		}
 		full := func() []error {
@@ -44,15 +44,15 @@ func TestAWriteGoesOnByWhatItsObserverAdopted(t *testing.T) {
 		}
 		for _, w := range []*libtest.Listener{w, limited} {
 			if first, last := w.Attempts[0], w.Attempts[len(w.Attempts)-1]; first.Version != 0 || last.Version != 1 || last.Shard == 0 && w.Attempts[1].Shard == 0 {
-				t.Errorf("observed %+v", w.Attempts)
+				t.Errorf("observed %+v, want version 0 first and 1 last, on another write shard", w.Attempts)
 			}
 		}
 	})
 }
 
-// TestEventsAttemptsHaveTheCountInForce checks that an event's throttles count for the write shards in force while a
-// decrease is pending, so that a growth does not wait for it, but not while a growth is pending.
-func TestEventsAttemptsHaveTheCountInForce(t *testing.T) {
+// TestAttemptsOfEventsHaveActiveCount checks that an event's attempt has the active count while a decrease is pending, so
+// that a growth need not wait for it. While a growth is pending, the attempt has the growth's count.
+func TestAttemptsOfEventsHaveActiveCount(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
 	first, next := now.Add(-time.Hour), now.Add(time.Minute)
 	for _, c := range []struct {
@@ -65,7 +65,7 @@ func TestEventsAttemptsHaveTheCountInForce(t *testing.T) {
 	} {
 		e := shardmap.Entry{History: shard.History{{At: first, Count: c.count}, {At: next, Count: c.then}}}
 		if a := observe.Sent(c.kind, "k", e, 0, now); a.Shards != c.want || !a.Effective.Equal(c.since) {
-			t.Errorf("%+v: %+v", c, a)
+			t.Errorf("%+v: the attempt is %+v", c, a)
 		}
 	}
 }
