@@ -40,8 +40,8 @@ var suites = []suite{
 	{"internal/hotkeys", "^(TestPresentAndPast|TestBudget.*|TestShrink|TestDecideGrowth.*|TestDecideShrink|TestTaskFaults)$"},
 	{"internal/ingest", "^(Test.*Sessions.*|Test.*Hits.*|TestEventsAreAnswered|TestKeyedScoresCountOnce|TestScores|TestALate.*)$"},
 	{"internal/query", "^(TestDefault.*|TestRollups.*|TestHot.*|TestActiveSessions|TestWideRanges.*|TestShards)$"},
-	{"internal/fold", "^(TestSummariesOfPeriodsExpire|TestALostTopOfAWeek|TestRetention|TestWhatAnEventAdds|TestRulesDecide|TestTasks|TestMarks.*)$"},
-	{"internal/fold/audit", "^(TestPeriods.*|TestBucketsOfAnEntity)$"},
+	{"internal/fold", "^(TestSummariesOfPeriodsExpire|TestALostTopOfAWeek|TestRetention|TestWhatAnEventAdds|TestRulesDecide|TestTasks|TestMarkers.*)$"},
+	{"internal/fold/audit", "^(TestPeriods.*|TestExpiringPeriods.*|TestBucketsOfAnEntity)$"},
 	{"internal/fold/compact", "^(TestWhatAMergeCosts|TestDeadlines)$"},
 	{"cmd/hotshard", "^(TestShardsCheck|TestChecks.*)$"},
 }
