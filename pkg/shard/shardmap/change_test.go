@@ -130,6 +130,9 @@ func TestTimelessKeysKeepThirtyChanges(t *testing.T) {
 	for key, most := range map[string]int{"C#daily": 30, "L#daily": 30, "E#daily": 40} {
 		at, entry, note := libtest.Later, shardmap.Entry{Key: key}, libtest.Note
 		base, err := schema.ParseBaseKey(key)
+		if err != nil {
+			t.Fatal(err)
+		}
 		note.Kind = string(base.Type)
 		for i := range 40 {
 			if at = at.Add(time.Hour); i%2 == 0 {
