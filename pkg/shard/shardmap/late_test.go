@@ -557,7 +557,8 @@ func (c *lateCount) all() []*int {
 	return []*int{&c.commits, &c.late, &c.voided, &c.redated, &c.hidden, &c.events, &c.retried, &c.excused}
 }
 
-// lateRule is a rule of late commits. remove removes it from a world, whose fault then begins with want.
+// lateRule is a rule of late commits. The function remove takes the rule away from a world, which then has a fault. The
+// fault's text begins with want.
 type lateRule struct {
 	world  func(*lateWorld)
 	remove func(*lateWorld)

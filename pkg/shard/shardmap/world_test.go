@@ -34,7 +34,7 @@ type world struct {
 
 	lateTaken bool // a snapshot has the time of its storing, not of its keys' reading
 	oneLog    bool // changes are in the first log only
-	anew      bool // processes restart in each period
+	restarts  bool // processes restart in each period
 	ownOnly   bool // only ownName is changed and read
 
 	freezing int // how many of 1,000 calls or answers find the process frozen
@@ -352,7 +352,7 @@ func (w *world) run() error {
 			if w.chance(30) {
 				continue
 			}
-			if w.anew {
+			if w.restarts {
 				p.begin()
 			}
 			group.Go(func() {
@@ -413,7 +413,7 @@ func TestNoViewMissesAChange(t *testing.T) {
 func TestEachRuleIsNeeded(t *testing.T) {
 	const never = 10_000 * time.Hour
 	for name, without := range map[string]func(*world){
-		"a start uses no old snapshot":                     func(w *world) { w.times.reload, w.anew = never, true },
+		"a start uses no old snapshot":                     func(w *world) { w.times.reload, w.restarts = never, true },
 		"a snapshot's time is before its keys were read":   func(w *world) { w.lateTaken, w.freezing = true, 30 },
 		"each log has each change":                         func(w *world) { w.oneLog = true },
 		"a poll reads the log from before the last poll":   func(w *world) { w.times.overlap = 0 },

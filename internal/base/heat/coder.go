@@ -1,0 +1,213 @@
+package heat
+
+import (
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/hotshard/hotshard/internal/base/packed"
+)
+
+// coder encodes or decodes the windows of a stored item, which have one table, stream shard, length, base, limit and hot
+// rate. Several windows have no peaks, and name each key once: the name's number follows, from 1.
+type coder struct {
+	packed.Coder
+	common  Item      // the fields of all windows, and the first window's start
+	put     time.Time // when the item was put
+	several bool
+	numbers map[name]uint64 // of the names that were encoded
+	names   []name          // that were decoded
+	sk      string
+}
+
+// name identifies a key of the table or of an index.
+type name struct{ index, key string }
+
+// encode encodes one or more windows, which were put at a time.
+func encode(items []Item, put time.Time, several bool) []byte {
+	c := coder{common: items[0], put: put, several: several, numbers: make(map[name]uint64)}
+	c.header()
+	for _, it := range items {
+		c.window(&it)
+	}
+	return c.Bytes
+}
+
+func (c *coder) header() {
+	it := &c.common
+	c.Text(&it.Table)
+	c.Text(&it.Own)
+	c.hundredths(&it.Limit)
+	c.hundredths(&it.HotRate)
+	c.milliseconds(&it.Window)
+	c.milliseconds(&it.Base)
+	c.time(&it.Start, time.UnixMilli(0), time.Millisecond)
+	c.time(&c.put, it.Start, time.Millisecond)
+	c.flag(&c.several)
+}
+
+// window encodes or decodes a window. Its start is a number of windows after the first.
+func (c *coder) window(it *Item) {
+	c.time(&it.Start, c.common.Start, c.common.Window)
+	c.Text(&it.Part)
+	for _, n := range []*uint64{&it.Records, &it.Units, &it.Rest, &it.IndexRest} {
+		c.Uint(n)
+	}
+	if it.Base > 0 {
+		c.Uint(&it.TopRest)
+		c.Uint(&it.TopIndexRest)
+	}
+	c.flag(&it.Incomplete)
+	c.indexUnits(it)
+	n := uint64(len(it.Keys))
+	c.Uint(&n)
+	if c.From == nil {
+		for _, k := range it.Keys {
+			c.key(it, &k)
+		}
+		return
+	}
+	it.Keys = slices.Grow(it.Keys, int(min(n, uint64(len(c.From.Left)/2)))) // a key has two bytes at least
+	for ; n > 0 && c.From.Err == nil; n-- {
+		var k Key
+		c.key(it, &k)
+		it.Keys = append(it.Keys, k)
+	}
+}
+
+func (c *coder) indexUnits(it *Item) {
+	n := uint64(len(it.IndexUnits))
+	c.Uint(&n)
+	if c.From == nil {
+		for _, index := range slices.Sorted(maps.Keys(it.IndexUnits)) {
+			units := it.IndexUnits[index]
+			c.Text(&index)
+			c.Uint(&units)
+		}
+		return
+	}
+	for ; n > 0 && c.From.Err == nil; n-- {
+		if it.IndexUnits == nil {
+			it.IndexUnits = make(map[string]uint64)
+		}
+		index := c.From.Text()
+		it.IndexUnits[index] = c.From.Uint()
+	}
+}
+
+// A key begins with the number of its name, or 0 before a new name, and with bits for what follows: its error, its
+// writes if they are not as many as its units, and the top of a folded key if it is not that of the whole time.
+const (
+	hasError = 1 << iota
+	hasWrites
+	hasTop
+	nameNumber
+)
+
+func (c *coder) key(it *Item, k *Key) {
+	head := c.head(it, k)
+	c.Uint(&head)
+	c.name(k, head/nameNumber)
+	c.Uint(&k.Units)
+	if head&hasError != 0 {
+		c.Uint(&k.Err)
+	}
+	if head&hasWrites != 0 {
+		c.Uint(&k.Writes)
+	} else {
+		k.Writes = k.Units
+	}
+	c.peak(it, k)
+	c.top(it, k, head&hasTop != 0)
+}
+
+// head returns what a key to encode begins with.
+func (c *coder) head(it *Item, k *Key) uint64 {
+	head := c.numbers[name{k.Index, k.Key}] * nameNumber
+	if k.Err > 0 {
+		head |= hasError
+	}
+	if k.Writes != k.Units {
+		head |= hasWrites
+	}
+	if it.Base > 0 && (k.Top != k.Units || k.TopErr != k.Err || !k.TopAt.Equal(it.Start) || k.TopMost != k.Units+k.Err) {
+		head |= hasTop
+	}
+	return head
+}
+
+// name encodes or decodes a key's name, of which number is 0 if it is new.
+func (c *coder) name(k *Key, number uint64) {
+	switch {
+	case number == 0:
+		c.Text(&k.Index)
+		c.Text(&k.Key)
+	case c.From != nil && number <= uint64(len(c.names)):
+		k.Index, k.Key = c.names[number-1].index, c.names[number-1].key
+	case c.From != nil:
+		c.From.Fail("a name's number is unknown")
+	}
+	if c.From != nil && k.Key == "" {
+		c.From.Fail("a key has no name")
+	}
+	if number > 0 || !c.several {
+		return
+	}
+	if c.From != nil {
+		c.names = append(c.names, name{k.Index, k.Key})
+	} else {
+		c.numbers[name{k.Index, k.Key}] = uint64(len(c.numbers)) + 1
+	}
+}
+
+// peak encodes or decodes a key's heaviest second. Several windows have none: then the peak is the mean rate.
+func (c *coder) peak(it *Item, k *Key) {
+	if c.several {
+		k.Peak, k.PeakAt = uint64(float64(k.Units)/it.Window.Seconds()), it.Start.Truncate(time.Second)
+		return
+	}
+	c.Uint(&k.Peak)
+	c.time(&k.PeakAt, it.Start.Truncate(time.Second), time.Second)
+}
+
+// top encodes or decodes a folded key's heaviest base window.
+func (c *coder) top(it *Item, k *Key, differs bool) {
+	switch {
+	case differs:
+		c.Uint(&k.Top)
+		c.Uint(&k.TopErr)
+		c.Uint(&k.TopMost)
+		c.time(&k.TopAt, it.Start, time.Millisecond)
+	case it.Base > 0:
+		k.Top, k.TopErr, k.TopMost, k.TopAt = k.Units, k.Err, k.Units+k.Err, it.Start
+	}
+}
+
+// time encodes or decodes a time as a number of units after another time.
+func (c *coder) time(t *time.Time, from time.Time, unit time.Duration) {
+	n := (t.UnixMilli() - from.UnixMilli()) / max(1, unit.Milliseconds())
+	c.Int(&n)
+	*t = time.UnixMilli(from.UnixMilli() + n*unit.Milliseconds()).UTC()
+}
+
+func (c *coder) milliseconds(d *time.Duration) {
+	n := uint64(d.Milliseconds())
+	c.Uint(&n)
+	*d = time.Duration(n) * time.Millisecond
+}
+
+func (c *coder) hundredths(f *float64) {
+	n := uint64(math.Round(*f * 100))
+	c.Uint(&n)
+	*f = float64(n) / 100
+}
+
+func (c *coder) flag(set *bool) {
+	n := uint64(0)
+	if *set {
+		n = 1
+	}
+	c.Uint(&n)
+	*set = n != 0
+}
