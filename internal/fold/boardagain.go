@@ -181,7 +181,7 @@ func (f *recheckTask) refillTop(ctx context.Context, s *boardChanges, top stored
 		return nil, err
 	}
 	next.Trim(f.hold(size))
-	if next.Wider(reach) {
+	if next.Exceeds(reach) {
 		err = f.note(ctx, s)
 	}
 	if err == nil && next.Short(size) {

@@ -88,7 +88,7 @@ func (f *topFolder) store(ctx context.Context, s *boardChanges, top *storedTop, 
 			return nil, err
 		}
 		next = top.next(to, s.lifetime, f.now())
-		wider = top.version == 0 || to.Wider(top.Reach)
+		wider = top.version == 0 || to.Exceeds(top.Reach)
 		if wider {
 			err = f.note(ctx, s)
 		}

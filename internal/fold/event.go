@@ -97,8 +97,8 @@ func eventStored(pk, sk string) (schema.Target, bool) {
 // data is the attribute that has the caller's part of an event.
 const data = "data"
 
-// read returns the change that a record makes to a rollup, or nil. Only a new event changes it: deleted
-// and expired events stay counted.
+// read returns the change that a record makes to a rollup, or nil. Deleted and expired
+// events stay counted, and an event that is put again after its deletion counts again.
 func (r rule) read(record *ddbstream.Record) (apply func(*measures.Part), err error) {
 	switch record.Name {
 	case ddbstream.Insert:

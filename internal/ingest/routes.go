@@ -111,8 +111,8 @@ func worstError(errs []error) error {
 	return slices.MaxFunc(errs, func(a, b error) int { return cmp.Compare(rank(a), rank(b)) })
 }
 
-// noneAccepted returns the error of a call without an accepted item. It lists the invalid fields if no item has a worse
-// error.
+// noneAccepted returns the error of a call without an accepted item. If the worst error is an invalid score, it lists the
+// invalid fields.
 func noneAccepted(ctx context.Context, errs []error, faults ...error) error {
 	err := worstError(errs)
 	if errors.Is(err, boards.ErrScoreRange) {

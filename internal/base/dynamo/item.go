@@ -140,9 +140,9 @@ func Attribute(it Item, name string) (string, bool) {
 	return "", false
 }
 
-// Apart returns a text that distinguishes and orders items with equal sort keys: the type and the value
+// TieValue returns a text that distinguishes and orders items with equal sort keys: the type and the value
 // of the attribute by. Without the attribute it returns "".
-func Apart(it Item, by string) string {
+func TieValue(it Item, by string) string {
 	text, ok := Attribute(it, by)
 	if !ok {
 		return ""

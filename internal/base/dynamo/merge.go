@@ -19,15 +19,15 @@ import (
 
 // Stream reads one partition of a table or an index, page by page.
 type Stream struct {
-	Client client.Querier
-	Input  *dynamodb.QueryInput // of the next page
-	Sort   string               // the sort key's name
-	By     string               // orders items with equal sort keys; "" if there are none
-	Drop   func(Item) bool      // items to skip; may be nil
-	Order  int                  // of the stream, among items with equal sort keys and By
-	Buf    []Item               // read and not yet merged
-	page   int                  // the number of items of the last page
-	Done   bool                 // there are no more pages
+	Client     client.Querier
+	Input      *dynamodb.QueryInput // of the next page
+	Sort       string               // the sort key's name
+	TieBreaker string               // the attribute that orders items with equal sort keys; "" if there are none
+	Drop       func(Item) bool      // items to skip; may be nil
+	Order      int                  // of the stream, among items with equal sort keys and ties
+	Buf        []Item               // read and not yet merged
+	page       int                  // the number of items of the last page
+	Done       bool                 // there are no more pages
 }
 
 // fill reads pages until there is an item or the partition is at its end.
@@ -72,7 +72,7 @@ func (s *Stream) compare(other *Stream) int {
 	if c := CompareValues(a[s.Sort], b[other.Sort]); c != 0 {
 		return c
 	}
-	return cmp.Or(strings.Compare(Apart(a, s.By), Apart(b, other.By)), cmp.Compare(s.Order, other.Order))
+	return cmp.Or(strings.Compare(TieValue(a, s.TieBreaker), TieValue(b, other.TieBreaker)), cmp.Compare(s.Order, other.Order))
 }
 
 // Count returns the number of items of all pages, without their contents: the input's Select is
@@ -190,8 +190,8 @@ func (m *Merge) Less(i, j int) bool {
 	return c < 0
 }
 
-// First returns the Order of the stream of the next item, -1 at the end.
-func (m *Merge) First() int {
+// NextOrder returns the Order of the stream of the next item, -1 at the end.
+func (m *Merge) NextOrder() int {
 	if len(m.streams) == 0 {
 		return -1
 	}

@@ -170,6 +170,8 @@ func (b *bucket) look(ctx context.Context) (c *comparison, err error) {
 	return c, nil
 }
 
+// judge returns the finding of a comparison. If done is false, the rollup differs from the events, and the
+// difference must be explained.
 func (b *bucket) judge(c *comparison) (r Result, done bool) {
 	switch {
 	case c.events.unreadable > 0:

@@ -27,13 +27,13 @@ func (r Reach) MayCover(s boards.Score) bool {
 	return r.whole || r.floor != nil && s.Cmp(r.floor.Score) >= 0
 }
 
-// Wider reports whether r covers places that than doesn't.
-func (r Reach) Wider(than Reach) bool {
+// Exceeds reports whether r covers places that other doesn't.
+func (r Reach) Exceeds(other Reach) bool {
 	switch {
-	case than.whole:
+	case other.whole:
 		return false
 	case r.whole:
 		return true
 	}
-	return r.floor != nil && (than.floor == nil || Compare(*r.floor, *than.floor) > 0)
+	return r.floor != nil && (other.floor == nil || Compare(*r.floor, *other.floor) > 0)
 }

@@ -31,7 +31,7 @@ func (t *Top) Clone() *Top {
 
 // Same reports whether two tops have equal entries and reach, whether sure or not.
 func (t *Top) Same(other *Top) bool {
-	return !t.Wider(other.Reach) && !other.Wider(t.Reach) &&
+	return !t.Exceeds(other.Reach) && !other.Exceeds(t.Reach) &&
 		slices.EqualFunc(t.entries, other.entries, func(a, b Entry) bool { return a.Place == b.Place && a.Rev == b.Rev })
 }
 
@@ -115,7 +115,7 @@ func (t *Top) Sure() {
 // Widen extends the reach of the top, if to is wider. The caller then offers or takes the players
 // in between.
 func (t *Top) Widen(to Reach) {
-	if to.Wider(t.Reach) {
+	if to.Exceeds(t.Reach) {
 		t.Reach = to
 	}
 }

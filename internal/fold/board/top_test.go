@@ -232,11 +232,11 @@ func TestUnknownTop(t *testing.T) {
 	}
 	before, behind := boards.Place{Player: "0", At: p.At}, boards.Place{Player: "b", At: p.At}
 	top.Widen(DownTo(before))
-	if top.Wider(DownTo(p)) || top.Wider(DownTo(behind)) || !top.Wider(DownTo(before)) || !top.Wider(Reach{}) {
+	if top.Exceeds(DownTo(p)) || top.Exceeds(DownTo(behind)) || !top.Exceeds(DownTo(before)) || !top.Exceeds(Reach{}) {
 		t.Errorf("the reach down to 0 must be wider than nothing, and not than a or b: %+v", top)
 	}
 	top.Widen(Everything())
-	if !top.Whole() || !top.Wider(DownTo(behind)) || top.Wider(Everything()) {
+	if !top.Whole() || !top.Exceeds(DownTo(behind)) || top.Exceeds(Everything()) {
 		t.Errorf("a whole top must be wider than any place: %+v", top)
 	}
 	top.Widen(DownTo(behind))

@@ -181,7 +181,8 @@ func (w *windows) window(start time.Time, p *counts) heat.Window {
 	return heat.Window{Start: start, Items: items}
 }
 
-// leastCoverage means that nothing was read; 0 means that all was.
+// leastCoverage is the coverage of a window of which nothing was read. A coverage of 0 is omitted from
+// the item and means that all was read.
 const leastCoverage = 1e-9
 
 // complete returns the complete windows from from to to.

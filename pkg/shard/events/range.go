@@ -86,7 +86,7 @@ func (r Range) places(now time.Time) (place.Range, error) {
 
 // read reads a page.
 func (e *Reader) read(ctx context.Context, r Range, of place.Range, now time.Time) (page Page, err error) {
-	items, rest := place.Open(e.days(), now).Range(ctx, Key(r.Entity), of)
+	items, rest := place.OpenTable(e.days(), now).Range(ctx, Key(r.Entity), of)
 	last, size := "", 0
 	for found, err := range items {
 		if err != nil {
@@ -105,7 +105,7 @@ func (e *Reader) read(ctx context.Context, r Range, of place.Range, now time.Tim
 		size += dynamo.Size(found.Item)
 	}
 	if at := rest(); at != nil {
-		page.Next = place.Spelled(at.Sort)
+		page.Next = place.SortText(at.Sort)
 	}
 	return page, nil
 }

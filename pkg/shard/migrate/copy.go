@@ -48,7 +48,7 @@ func (m *Migration) Copy(ctx context.Context, name string, s table.Span, now tim
 		return Progress{}, err
 	}
 	var done Progress
-	if c.from.raw.Finds() {
+	if c.from.raw.Findable() {
 		done, err = c.walkNew(name, s, report, rejectExtra).run(ctx)
 	}
 	if err == nil {
@@ -64,7 +64,7 @@ func (m *Migration) Copy(ctx context.Context, name string, s table.Span, now tim
 func rejectExtra(ctx context.Context, f visit) (bool, error) {
 	is, err := f.extra(ctx)
 	if is {
-		err = fmt.Errorf("%w: %s under %q, for one: list them with Verify, then delete them with Prune", ErrExtra, place.Spelled(f.at.Sort), f.to.PK)
+		err = fmt.Errorf("%w: %s under %q, for one: list them with Verify, then delete them with Prune", ErrExtra, place.SortText(f.at.Sort), f.to.PK)
 	}
 	return false, err
 }
@@ -84,7 +84,7 @@ func copyOne(ctx context.Context, f visit) (bool, error) {
 	if err = p.copyTruth(ctx, f.item); errors.Is(err, dynamo.ErrOutrun) {
 		err = p.sync(ctx)
 	}
-	if err == nil && c.from.raw.Finds() && !f.from.Equal(f.olds[0]) {
+	if err == nil && c.from.raw.Findable() && !f.from.Equal(f.olds[0]) {
 		err = p.recheck(ctx, f.olds)
 	}
 	return true, err
@@ -134,7 +134,7 @@ func (m *Migration) Prune(ctx context.Context, name string, s table.Span, now ti
 	if err != nil {
 		return Progress{}, err
 	}
-	if !c.from.raw.Finds() {
+	if !c.from.raw.Findable() {
 		return Progress{}, fmt.Errorf("%w: Prune can't look up the old items of %s one by one", shard.ErrMisused, m.From.Name)
 	}
 	done, err := c.walkNew(name, s, report, pruneOne).run(ctx)

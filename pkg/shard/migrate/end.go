@@ -41,7 +41,7 @@ func (m *Migration) Verify(ctx context.Context, name string, s table.Span, now t
 	if m.Phase != WriteOld {
 		old, err = c.walkOld(name, s, nil, v.old).run(ctx)
 	}
-	if err == nil && (m.Phase == WriteOld || c.from.raw.Finds()) {
+	if err == nil && (m.Phase == WriteOld || c.from.raw.Findable()) {
 		new, err = c.walkNew(name, s, nil, v.new).run(ctx)
 	}
 	if err != nil {
@@ -91,7 +91,7 @@ func (v *verification) add(kind string, count *int, f visit) {
 	defer v.mu.Unlock()
 	*count++
 	if len(v.found.Examples) < maxExamples {
-		v.found.Examples = append(v.found.Examples, fmt.Sprintf("%s: %q, old under %q, new under %q", kind, place.Spelled(f.at.Sort), f.from.PK, f.to.PK))
+		v.found.Examples = append(v.found.Examples, fmt.Sprintf("%s: %q, old under %q, new under %q", kind, place.SortText(f.at.Sort), f.from.PK, f.to.PK))
 	}
 }
 

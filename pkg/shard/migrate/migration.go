@@ -102,11 +102,11 @@ func (m *Migration) begin(now time.Time) (*call, error) {
 			return nil, err
 		}
 	}
-	c := &call{m, side{m.From, place.Open(m.From, now)}, side{m.To, place.Open(m.To, now)}}
+	c := &call{m, side{m.From, place.OpenTable(m.From, now)}, side{m.To, place.OpenTable(m.To, now)}}
 	switch {
 	case m.From.PartitionKey != m.To.PartitionKey || m.From.SortKey != m.To.SortKey:
 		return nil, fmt.Errorf("%w: a Migration from %s to %s: their keys have different names", shard.ErrMisused, m.From.Name, m.To.Name)
-	case !c.to.raw.Finds():
+	case !c.to.raw.Findable():
 		return nil, fmt.Errorf("%w: a Migration to %s: its layout can't look up an item", shard.ErrMisused, m.To.Name)
 	case c.sharesPartitions():
 		return nil, fmt.Errorf("%w: a Migration within %s: its old and new items may have the same partition keys: give To another Format", shard.ErrMisused, m.To.Name)
@@ -120,7 +120,7 @@ func (c *call) sharesPartitions() bool {
 	text := func(t *table.Table) string {
 		return strings.TrimRight(string(cmp.Or(t.Format, shard.Hash)), "0123456789") // # and #1 share #12
 	}
-	sameLayout := !c.from.raw.Finds() || reflect.TypeOf(c.From.Layout) == reflect.TypeOf(c.To.Layout)
+	sameLayout := !c.from.raw.Findable() || reflect.TypeOf(c.From.Layout) == reflect.TypeOf(c.To.Layout)
 	return c.From.Name == c.To.Name && (plain(c.From) && plain(c.To) || sameLayout && text(c.From) == text(c.To))
 }
 

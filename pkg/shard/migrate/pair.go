@@ -114,7 +114,7 @@ func (p pair) copyTruth(ctx context.Context, truth table.Item) error {
 	case slices.Contains(failed, 0):
 		return dynamo.ErrOutrun
 	case len(failed) > 0:
-		return p.id.Taken()
+		return p.id.TakenError()
 	}
 	// What the condition can't see is an attribute that came new in between.
 	_, now, err := p.truth.raw.Locate(ctx, []place.Place{p.at}, p.id)
@@ -179,7 +179,7 @@ func unchanged(t side, at place.Place, it table.Item, id place.Identity) (*types
 	}
 	g := id.Absent(t.PartitionKey)
 	if it != nil {
-		g = place.Identity(nil).There(t.PartitionKey)
+		g = place.Identity(nil).Present(t.PartitionKey)
 	}
 	terms := []string{*g.Condition}
 	values := table.Item{}

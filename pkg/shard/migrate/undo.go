@@ -146,7 +146,7 @@ var errTaken = errors.New("another item has its plain key")
 // moveAll moves the items of all write shards to the plain key.
 func (u *Undo) moveAll(ctx context.Context, name string, e shardmap.Entry, now time.Time) (done Undone, err error) {
 	t := u.Table
-	m := mover{u, side{t, place.Open(t, now)}, name}
+	m := mover{u, side{t, place.OpenTable(t, now)}, name}
 	taken, first := 0, ""
 	for it, err := range m.misplaced(ctx, e) {
 		if err != nil {
@@ -156,7 +156,7 @@ func (u *Undo) moveAll(ctx context.Context, name string, e shardmap.Entry, now t
 		switch err := m.move(ctx, at, it); {
 		case errors.Is(err, errTaken):
 			if taken++; taken == 1 {
-				first = fmt.Sprintf("%s under %s", place.Spelled(at.Sort), at.PK)
+				first = fmt.Sprintf("%s under %s", place.SortText(at.Sort), at.PK)
 			}
 		case err != nil:
 			return done, err
@@ -259,7 +259,7 @@ func (m mover) move(ctx context.Context, from place.Place, it table.Item) error 
 		case there == nil:
 			it = left
 			continue
-		case !equal(m.side, left, there) && !(m.raw.Finds() && m.raw.Identity(left).Matches(there)):
+		case !equal(m.side, left, there) && !(m.raw.Findable() && m.raw.Identity(left).Matches(there)):
 			return errTaken
 		}
 		if check, err = unchanged(m.side, from, left, nil); err != nil {
@@ -271,12 +271,12 @@ func (m mover) move(ctx context.Context, from place.Place, it table.Item) error 
 		}
 		it = left
 	}
-	return fmt.Errorf("%w: the item %s of %s is changed all the time", shard.ErrContended, place.Spelled(from.Sort), from.PK)
+	return fmt.Errorf("%w: the item %s of %s is changed all the time", shard.ErrContended, place.SortText(from.Sort), from.PK)
 }
 
 // holds returns the condition that a place has an item.
 func (m mover) holds(at place.Place) *types.ConditionCheck {
-	g := place.Identity(nil).There(m.PartitionKey)
+	g := place.Identity(nil).Present(m.PartitionKey)
 	return &types.ConditionCheck{TableName: &m.side.Name, Key: m.raw.Key(at), ConditionExpression: g.Condition, ExpressionAttributeNames: g.Names}
 }
 

@@ -137,7 +137,7 @@ func (w *walk) visit(ctx context.Context, s place.Stored) (*visit, error) {
 // look-up finds the first of its places that has it. An item at none of its places is an error, since
 // it would be lost.
 func (w *walk) isCurrent(ctx context.Context, f *visit) (bool, error) {
-	if w.drops || !w.c.from.raw.Finds() || f.from.Equal(f.olds[0]) {
+	if w.drops || !w.c.from.raw.Findable() || f.from.Equal(f.olds[0]) {
 		return true, nil
 	}
 	at, it, err := w.c.from.raw.Locate(ctx, f.olds, f.id)
@@ -153,10 +153,10 @@ func (w *walk) checkDistinct(f *visit) error {
 	if w.last.Sort == nil || dynamo.CompareValues(w.last.Sort, f.at.Sort) != 0 {
 		w.seen = map[string]table.Item{}
 	}
-	by := dynamo.Apart(f.item, w.c.to.raw.TellsBy())
+	by := dynamo.TieValue(f.item, w.c.to.raw.TieBreaker())
 	if other := w.seen[by]; other != nil && !w.drops && !equal(w.c.from, other, f.item) {
 		return fmt.Errorf("%w: %q holds an item that would become one with another of the same sort key %q: delete both with From.Delete, and put the right one again",
-			shard.ErrMisused, f.from.PK, place.Spelled(f.at.Sort))
+			shard.ErrMisused, f.from.PK, place.SortText(f.at.Sort))
 	}
 	w.last, w.seen[by] = f.at, f.item
 	return nil

@@ -41,7 +41,7 @@ func (m *Migration) Put(ctx context.Context, it table.Item, now time.Time) error
 func (p pair) putBoth(ctx context.Context, it table.Item) error {
 	err := transact(ctx, p.c.Client, p.put(p.truth, p.at, it), p.put(p.other, p.otherAt, it))
 	if len(dynamo.FailedConditions(err)) > 0 {
-		return p.id.Taken()
+		return p.id.TakenError()
 	}
 	return err
 }
@@ -211,7 +211,7 @@ func (p pair) updateError(ctx context.Context, in *dynamodb.UpdateItemInput, the
 	}
 	for _, it := range []table.Item{truth, other} {
 		if it != nil && !p.id.Matches(it) {
-			return p.id.Taken()
+			return p.id.TakenError()
 		}
 	}
 	if (truth == nil) == (there == nil) && in.ConditionExpression != nil {
@@ -223,9 +223,9 @@ func (p pair) updateError(ctx context.Context, in *dynamodb.UpdateItemInput, the
 
 // update returns one side of an update.
 func (p pair) update(t side, at place.Place, in *dynamodb.UpdateItemInput, there bool) types.TransactWriteItem {
-	g, expression := p.id.There(t.PartitionKey), aws.ToString(in.UpdateExpression)
+	g, expression := p.id.Present(t.PartitionKey), aws.ToString(in.UpdateExpression)
 	if !there {
-		g, expression = p.id.Absent(t.PartitionKey), p.id.Named(in)
+		g, expression = p.id.Absent(t.PartitionKey), p.id.SetIdentity(in)
 		empty := "attribute_not_exists(#hotshard) AND " + *g.Condition
 		g.Condition = &empty
 	}

@@ -42,8 +42,8 @@ type scan struct {
 	moving bool // the count changed within MaxTTL, so rows of active sessions may move
 }
 
-// chunk returns the sort keys of active sessions from low on, in order, and the low of the next chunk,
-// "" at the end.
+// chunk returns the next sort keys of active sessions, in order, beginning at low. It also returns the low
+// of the following chunk, "" at the end.
 func (s *scan) chunk(ctx context.Context, low string) (keys []string, next string, err error) {
 	keys, high, err := s.read(ctx, low, highest, true)
 	if err == nil && s.moving {

@@ -57,7 +57,7 @@ func (b TimeBuckets) places(ctx context.Context, r raw, name string, it Item) ([
 	base := t.bucketed(name, b.Bucket.Label(at, b.offset(name)))
 	if b.By == "" {
 		n := shard.Random(entry.History.At(at))
-		return []place.Place{{PK: t.join(base, n), Sort: it[t.SortKey], Sent: r.sent(kind.OwnTimed, name, entry, n, at, place.Spelled(it[t.SortKey]))}}, nil
+		return []place.Place{{PK: t.join(base, n), Sort: it[t.SortKey], Sent: r.sent(kind.OwnTimed, name, entry, n, at, place.SortText(it[t.SortKey]))}}, nil
 	}
 	by, err := t.by(it, b.By)
 	if err != nil {

@@ -142,7 +142,7 @@ func (g *gather) merge(ctx context.Context, parts []partition, yield func(place.
 	}
 	var last *place.Position
 	for {
-		from := merged.First()
+		from := merged.NextOrder()
 		it, err := merged.Next(ctx)
 		if err == nil {
 			err = ctx.Err()
@@ -155,7 +155,7 @@ func (g *gather) merge(ctx context.Context, parts []partition, yield func(place.
 			return true
 		}
 		s := g.stored(parts[from], it)
-		if g.again(last, s) {
+		if g.repeats(last, s) {
 			continue
 		}
 		last = &s.At
@@ -181,7 +181,7 @@ func (g *gather) stream(p partition, n, order int) *dynamo.Stream {
 	if g.keys {
 		g.project(input)
 	}
-	s := &dynamo.Stream{Client: g.t.Client, Input: input, Sort: g.t.SortKey, By: g.TellsBy(), Order: order}
+	s := &dynamo.Stream{Client: g.t.Client, Input: input, Sort: g.t.SortKey, TieBreaker: g.TieBreaker(), Order: order}
 	s.Drop = g.drop
 	if g.after != nil {
 		s.Drop = func(it dynamo.Item) bool { return g.passed(g.place(p, it)) }
@@ -217,7 +217,7 @@ func (g *gather) condition(in *dynamodb.QueryInput, p partition) {
 func (g *gather) project(in *dynamodb.QueryInput) {
 	projection := "#sk"
 	in.ExpressionAttributeNames["#sk"] = g.t.SortKey
-	if by := g.TellsBy(); by != "" {
+	if by := g.TieBreaker(); by != "" {
 		projection += ", #by"
 		in.ExpressionAttributeNames["#by"] = by
 	}
@@ -233,7 +233,7 @@ func prefixed(prefix string, bound types.AttributeValue) types.AttributeValue {
 
 // place returns an item's position by the caller's sort key, without the stored prefix.
 func (g *gather) place(p partition, it dynamo.Item) place.Position {
-	at := place.Position{Sort: it[g.t.SortKey], By: dynamo.Apart(it, g.TellsBy()), Shard: p.shard}
+	at := place.Position{Sort: it[g.t.SortKey], Tie: dynamo.TieValue(it, g.TieBreaker()), Shard: p.shard}
 	if p.prefix != "" {
 		at.Sort = dynamo.String(strings.TrimPrefix(dynamo.Text(it, g.t.SortKey), p.prefix))
 	}

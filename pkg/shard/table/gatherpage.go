@@ -22,8 +22,8 @@ func (g *gather) passed(at place.Position) bool {
 // passedByAnother reports whether an item has the cursor's sort key, and another Table made the
 // cursor, one that distinguishes items with equal sort keys. This one does not.
 func (g *gather) passedByAnother(at place.Position) bool {
-	by := g.after.By
-	return by != "" && by != place.BehindAll && g.TellsBy() == "" && dynamo.CompareValues(at.Sort, g.after.Sort) == 0
+	by := g.after.Tie
+	return by != "" && by != place.LastTie && g.TieBreaker() == "" && dynamo.CompareValues(at.Sort, g.after.Sort) == 0
 }
 
 // stored returns a stored item with the caller's keys and its place.
@@ -33,22 +33,22 @@ func (g *gather) stored(p partition, it dynamo.Item) place.Stored {
 	return s
 }
 
-// again reports whether an item is the last one again, on a second write shard. That happens only if
+// repeats reports whether an item repeats the last one, from a second write shard. That happens only if
 // writers disagreed on a change of the shard count.
-func (g *gather) again(last *place.Position, s place.Stored) bool {
-	return !g.twice && g.Finds() && last != nil && last.By == s.At.By && dynamo.CompareValues(last.Sort, s.At.Sort) == 0
+func (g *gather) repeats(last *place.Position, s place.Stored) bool {
+	return !g.twice && g.Findable() && last != nil && last.Tie == s.At.Tie && dynamo.CompareValues(last.Sort, s.At.Sort) == 0
 }
 
 // cursor returns the position at which the page after an item begins.
 func (g *gather) cursor(at place.Position) place.Position {
-	if !g.Finds() {
+	if !g.Findable() {
 		return at
 	}
 	at.Shard = math.MaxInt // the same item on another write shard is passed too
 	if g.span.Desc {
 		at.Shard = -1
-	} else if g.TellsBy() == "" {
-		at.By = place.BehindAll // and so is another item with the sort key
+	} else if g.TieBreaker() == "" {
+		at.Tie = place.LastTie // and so is another item with the sort key
 	}
 	return at
 }

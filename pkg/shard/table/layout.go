@@ -186,7 +186,7 @@ func (c CalculatedSuffix) time(r raw, it Item, by string) (time.Time, error) {
 func (t *Table) by(it Item, attr string) (string, error) {
 	value, ok := dynamo.Attribute(it, attr)
 	if !ok {
-		return "", fmt.Errorf("%w: the item with %s %q needs a string or number %s, from which its write shard is calculated", shard.ErrMisused, t.SortKey, place.Spelled(it[t.SortKey]), attr)
+		return "", fmt.Errorf("%w: the item with %s %q needs a string or number %s, from which its write shard is calculated", shard.ErrMisused, t.SortKey, place.SortText(it[t.SortKey]), attr)
 	}
 	return value, nil
 }

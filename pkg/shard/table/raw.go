@@ -30,7 +30,7 @@ type raw struct {
 }
 
 func init() {
-	place.Open = func(t any, now time.Time) place.Table { return t.(*Table).raw(now) }
+	place.OpenTable = func(t any, now time.Time) place.Table { return t.(*Table).raw(now) }
 }
 
 // check returns an error if the table's fields are wrong or the call's time is zero.
@@ -50,10 +50,10 @@ func (t *Table) raw(now time.Time) raw {
 func (r raw) Now() time.Time { return r.clock.Now() }
 
 // Finds reports whether a look-up by an item's contents finds the item.
-func (r raw) Finds() bool { return r.t.Layout.findable() }
+func (r raw) Findable() bool { return r.t.Layout.findable() }
 
-// TellsBy returns the attribute that distinguishes items with equal sort keys, or "".
-func (r raw) TellsBy() string { return r.t.Layout.tieBreaker(r.t) }
+// TieBreaker returns the attribute that distinguishes items with equal sort keys, or "".
+func (r raw) TieBreaker() string { return r.t.Layout.tieBreaker(r.t) }
 
 // NameOf returns the name in an item's partition key attribute. It checks the name and that the item
 // has a sort key.
@@ -73,7 +73,7 @@ func (r raw) NameOf(it Item) (string, error) {
 
 // Identity returns the attribute that distinguishes an item from others with its name and sort key.
 func (r raw) Identity(it Item) place.Identity {
-	if by := r.TellsBy(); by != "" {
+	if by := r.TieBreaker(); by != "" {
 		return place.Identity{by: it[by]}
 	}
 	return nil
@@ -133,7 +133,7 @@ func (r raw) Find(ctx context.Context, operation string, key Item) (name string,
 	if name, err = r.NameOf(key); err != nil {
 		return "", nil, err
 	}
-	if r.Finds() {
+	if r.Findable() {
 		places, err = r.Places(ctx, name, key)
 	} else {
 		kind := strings.TrimPrefix(fmt.Sprintf("%T", r.t.Layout), "table.")

@@ -53,7 +53,7 @@ type window struct {
 func (w window) edge(stamp shard.Stamp, desc bool) place.Position {
 	s := During(stamp, w.start, w.end)
 	if desc {
-		return place.Position{Sort: s.High, By: place.BehindAll, Shard: math.MaxInt}
+		return place.Position{Sort: s.High, Tie: place.LastTie, Shard: math.MaxInt}
 	}
 	return place.Position{Sort: s.Low, Shard: -1}
 }

@@ -131,7 +131,7 @@ func (r raw) filled(in *dynamodb.UpdateItemInput, key Item, at place.Place) (*dy
 	}
 	filled := *in
 	filled.TableName, filled.Key = &r.t.Name, r.Key(at)
-	r.Identity(key).Claim(&filled, at, r.t.PartitionKey)
+	r.Identity(key).GuardUpdate(&filled, at, r.t.PartitionKey)
 	return &filled, nil
 }
 

@@ -37,7 +37,7 @@ func (t *Table) Put(ctx context.Context, it Item, now time.Time) error {
 		}
 		err = r.putAt(ctx, it, at[0])
 		ambiguous = ambiguous || err != nil && !dynamo.IsThrottle(err)
-		if dynamo.IsThrottle(err) && !ambiguous && !r.Finds() {
+		if dynamo.IsThrottle(err) && !ambiguous && !r.Findable() {
 			at = nil
 		}
 		return err
@@ -54,7 +54,7 @@ func (r raw) putAt(ctx context.Context, it Item, at place.Place) error {
 	_, err := r.t.Client.PutItem(ctx, dynamo.PutInput(r.Put(it, at, id)), dynamo.NoRetry)
 	r.call.Observe(ctx, at.Sent, err)
 	if _, failed := dynamo.ConditionFailed(err); failed {
-		return id.Taken()
+		return id.TakenError()
 	}
 	return err
 }
@@ -99,7 +99,7 @@ func (r raw) update(ctx context.Context, key Item, places []place.Place, in *dyn
 	})
 	if failed, ok := errors.AsType[*types.ConditionalCheckFailedException](err); ok && len(id) > 0 {
 		if failed.Item != nil && !id.Matches(failed.Item) {
-			err = fmt.Errorf("%w: %w", id.Taken(), err)
+			err = fmt.Errorf("%w: %w", id.TakenError(), err)
 		}
 		if in.ReturnValuesOnConditionCheckFailure != types.ReturnValuesOnConditionCheckFailureAllOld {
 			failed.Item = nil
@@ -116,7 +116,7 @@ func (t *Table) Delete(ctx context.Context, key Item, now time.Time) error {
 	if err := r.check(); err != nil {
 		return err
 	}
-	if !r.Finds() {
+	if !r.Findable() {
 		return r.deleteAll(ctx, operation, key)
 	}
 	name, places, err := r.Find(ctx, operation, key)

@@ -26,7 +26,7 @@ func (id Identity) Matches(it dynamo.Item) bool {
 		return false
 	}
 	for by := range id {
-		if dynamo.Apart(it, by) != dynamo.Apart(dynamo.Item(id), by) {
+		if dynamo.TieValue(it, by) != dynamo.TieValue(dynamo.Item(id), by) {
 			return false
 		}
 	}
@@ -40,8 +40,8 @@ type guard struct {
 	Values    dynamo.Item
 }
 
-// There returns the condition that the item is at the place of the write.
-func (id Identity) There(partitionKey string) guard {
+// Present returns the condition that the item is at the place of the write.
+func (id Identity) Present(partitionKey string) guard {
 	g := guard{Names: map[string]string{"#hotshard": partitionKey}}
 	terms := []string{"attribute_exists(#hotshard)"}
 	for i, by := range slices.Sorted(maps.Keys(id)) {
@@ -60,19 +60,19 @@ func (id Identity) There(partitionKey string) guard {
 
 // Absent returns the condition that the item is not there: there is none, or another item.
 func (id Identity) Absent(partitionKey string) guard {
-	g := id.There(partitionKey)
+	g := id.Present(partitionKey)
 	condition := "NOT (" + *g.Condition + ")"
 	g.Condition = &condition
 	return g
 }
 
-// Free returns the condition that no other item is there; it is empty if the sort key alone
+// Unoccupied returns the condition that no other item is there; it is empty if the sort key alone
 // identifies an item.
-func (id Identity) Free(partitionKey string) guard {
+func (id Identity) Unoccupied(partitionKey string) guard {
 	if len(id) == 0 {
 		return guard{}
 	}
-	g := id.There(partitionKey)
+	g := id.Present(partitionKey)
 	condition := "attribute_not_exists(#hotshard) OR (" + *g.Condition + ")"
 	g.Condition = &condition
 	return g
@@ -81,9 +81,9 @@ func (id Identity) Free(partitionKey string) guard {
 // Guard returns the condition of a write at a place: no other item is there, and this one is if items leave the place.
 func (id Identity) Guard(at Place, partitionKey string) guard {
 	if at.Leaving {
-		return id.There(partitionKey)
+		return id.Present(partitionKey)
 	}
-	return id.Free(partitionKey)
+	return id.Unoccupied(partitionKey)
 }
 
 // And returns the guard combined with a caller's condition, names and values.
@@ -112,8 +112,8 @@ func Merged[V any](a, b map[string]V) map[string]V {
 	return all
 }
 
-// Taken returns the error of a write to a place that another item has.
-func (id Identity) Taken() error {
+// TakenError returns the error of a write to a place that another item has.
+func (id Identity) TakenError() error {
 	return fmt.Errorf("%w: another item with its sort key, and another %s, is on its write shard: let sort keys end in the %[2]s, as Stamp.Key makes them",
 		shard.ErrMisused, strings.Join(slices.Sorted(maps.Keys(id)), ", "))
 }
@@ -121,9 +121,9 @@ func (id Identity) Taken() error {
 // word matches a name, a placeholder or a keyword of an expression.
 var word = regexp.MustCompile(`[#:.]?[A-Za-z0-9_]+`)
 
-// Named returns the update's expression, extended so that a created item gets the identity's
+// SetIdentity returns the update's expression, extended so that a created item gets the identity's
 // attributes, unless the expression sets them itself.
-func (id Identity) Named(in *dynamodb.UpdateItemInput) string {
+func (id Identity) SetIdentity(in *dynamodb.UpdateItemInput) string {
 	expression := aws.ToString(in.UpdateExpression)
 	set := -1 // index after the keyword
 	var own []string
@@ -153,13 +153,13 @@ func (id Identity) Named(in *dynamodb.UpdateItemInput) string {
 	}
 }
 
-// Claim prevents an update from changing another item, and from creating an item without the
+// GuardUpdate prevents an update from changing another item, and from creating an item without the
 // identity's attributes.
-func (id Identity) Claim(in *dynamodb.UpdateItemInput, at Place, partitionKey string) {
+func (id Identity) GuardUpdate(in *dynamodb.UpdateItemInput, at Place, partitionKey string) {
 	if len(id) == 0 && !at.Leaving {
 		return
 	}
-	expression := id.Named(in)
+	expression := id.SetIdentity(in)
 	g := id.Guard(at, partitionKey).And(in.ConditionExpression, in.ExpressionAttributeNames, in.ExpressionAttributeValues)
 	in.UpdateExpression, in.ConditionExpression = &expression, g.Condition
 	in.ExpressionAttributeNames, in.ExpressionAttributeValues = g.Names, g.Values

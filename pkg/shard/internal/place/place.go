@@ -30,23 +30,23 @@ func (p Place) Equal(q Place) bool { return p.PK == q.PK && dynamo.CompareValues
 // attribute does not change with the shard count, so cursors stay valid after a change.
 type Position struct {
 	Sort  types.AttributeValue
-	By    string // what dynamo.Apart returns
+	Tie   string // what dynamo.TieValue returns
 	Shard int
 }
 
-// BehindAll sorts after all results of dynamo.Apart.
-const BehindAll = "~"
+// LastTie sorts after all results of dynamo.TieValue.
+const LastTie = "~"
 
 // Compare returns a negative number if p comes before q, a positive one if after, 0 if equal.
 func (p Position) Compare(q Position) int {
 	if c := dynamo.CompareValues(p.Sort, q.Sort); c != 0 {
 		return c
 	}
-	return cmp.Or(strings.Compare(p.By, q.By), cmp.Compare(p.Shard, q.Shard))
+	return cmp.Or(strings.Compare(p.Tie, q.Tie), cmp.Compare(p.Shard, q.Shard))
 }
 
-// spell returns a sort key's type and text.
-func spell(v types.AttributeValue) (kind, text string) {
+// typeAndText returns a sort key's type and text.
+func typeAndText(v types.AttributeValue) (kind, text string) {
 	switch v := v.(type) {
 	case *types.AttributeValueMemberS:
 		return "S", v.Value
@@ -58,20 +58,20 @@ func spell(v types.AttributeValue) (kind, text string) {
 	return "", ""
 }
 
-// Spelled returns a sort key's text, for errors.
-func Spelled(v types.AttributeValue) string {
-	_, text := spell(v)
+// SortText returns a sort key's text, for errors.
+func SortText(v types.AttributeValue) string {
+	_, text := typeAndText(v)
 	return text
 }
 
 // String returns the form of Span.After: <shard>:<type>:<sort key>, or with a distinguishing
 // attribute <shard>:<type><its length>:<its text><sort key>.
 func (p Position) String() string {
-	kind, sort := spell(p.Sort)
-	if p.By != "" {
-		kind += strconv.Itoa(len(p.By))
+	kind, sort := typeAndText(p.Sort)
+	if p.Tie != "" {
+		kind += strconv.Itoa(len(p.Tie))
 	}
-	return strconv.Itoa(p.Shard) + ":" + kind + ":" + p.By + sort
+	return strconv.Itoa(p.Shard) + ":" + kind + ":" + p.Tie + sort
 }
 
 // ParsePosition parses the result of String.
@@ -83,7 +83,7 @@ func ParsePosition(s string) (Position, error) {
 		size, err2 := strconv.Atoi("0" + length)
 		if err1 == nil && err2 == nil && size <= len(rest) {
 			p.Sort, ok = sortValue(parts[1][:1], rest[size:])
-			p.By, p.Shard = rest[:size], n
+			p.Tie, p.Shard = rest[:size], n
 		}
 	}
 	if !ok {

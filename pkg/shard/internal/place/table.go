@@ -14,8 +14,8 @@ import (
 // has an item at two places.
 type Table interface {
 	Now() time.Time
-	Finds() bool     // whether a look-up by an item's contents finds the item
-	TellsBy() string // the attribute that distinguishes items with equal sort keys, or ""
+	Findable() bool     // whether a look-up by an item's contents finds the item
+	TieBreaker() string // the attribute that distinguishes items with equal sort keys, or ""
 	NameOf(it dynamo.Item) (string, error)
 	Identity(it dynamo.Item) Identity
 	Places(ctx context.Context, name string, it dynamo.Item) ([]Place, error)
@@ -40,8 +40,8 @@ type Range struct {
 	Drop       func(it dynamo.Item) bool // items to skip; may be nil
 }
 
-// Open returns a *table.Table by places, for a call that began at now. Package table sets it.
-var Open func(t any, now time.Time) Table
+// OpenTable returns a *table.Table by places, for a call that began at now. Package table sets it.
+var OpenTable func(t any, now time.Time) Table
 
 // Stored is an item and where it was read.
 type Stored struct {
